@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything of row 0 that is more than one line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
+
+static void test_buf_keeps_what_it_is_given(void **state)
+{
+	struct buf buf = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&buf, "%d,", i);
+	assert_memory_equal(buf.data, "0,1,2,", 6);
+	assert_int_equal(buf.len, 10 * 2 + 90 * 3 + 900 * 4);
+	buf_consume(&buf, 20);
+	assert_memory_equal(buf.data, "10,11,", 6);
+	buf_consume(&buf, buf.len);
+	assert_int_equal(buf.len, 0);
+	buf_append_u64(&buf, UINT64_MAX);
+	assert_string_equal(buf_terminate(&buf), "18446744073709551615");
+	buf_fini(&buf);
+	assert_null(buf.data);
+}
+
+static void test_slice_cut_and_trim(void **state)
+{
+	struct slice rest = SLICE("a,,bc");
+
+	(void)state;
+	assert_true(slice_is_equal(slice_cut(&rest, ','), SLICE_LIT("a")));
+	assert_int_equal(slice_cut(&rest, ',').n, 0);
+	assert_non_null(rest.p);
+	assert_true(slice_is_equal(slice_cut(&rest, ','), SLICE_LIT("bc")));
+	assert_null(rest.p);
+	assert_true(slice_is_equal(slice_trim(SLICE_LIT(" \tx y\t ")), SLICE_LIT("x y")));
+	assert_int_equal(slice_trim(SLICE_LIT(" \t ")).n, 0);
+}
+
+/* A map against a plain array, through growth, shrinking and colliding runs. */
+static void test_map_agrees_with_an_array(void **state)
+{
+	enum { KEYS = 512 };
+	static char values[KEYS];
+	bool is_there[KEYS] = { false };
+	struct map map = { 0 };
+	size_t count = 0;
+
+	(void)state;
+	for (int step = 0; step < 200000; step++) {
+		uint64_t key = random_below(KEYS);
+		/* long phases of mostly adding and mostly removing */
+		bool adds = random_below(8) < (step / 20000 % 2 ? 3u : 5u);
+
+		assert_ptr_equal(map_find(&map, key << 40), is_there[key] ? &values[key] : NULL);
+		if (adds && !is_there[key]) {
+			map_insert(&map, key << 40, &values[key]);
+			is_there[key] = true;
+			count++;
+		} else if (!adds) {
+			void *was = map_remove(&map, key << 40);
+
+			assert_ptr_equal(was, is_there[key] ? &values[key] : NULL);
+			count -= is_there[key];
+			is_there[key] = false;
+		}
+		assert_int_equal(map.count, count);
+	}
+	map_fini(&map);
+}
+
+static void test_list_order_and_splice(void **state)
+{
+	struct list a, b, n[4];
+
+	(void)state;
+	list_init(&a);
+	list_init(&b);
+	for (int i = 0; i < 4; i++)
+		list_append(i < 2 ? &a : &b, &n[i]);
+	list_splice(&a, &b);
+	assert_true(list_is_empty(&b));
+	assert_ptr_equal(a.prev, &n[3]);
+	list_remove(&n[1]);
+	assert_ptr_equal(n[0].next, &n[2]);
+	list_remove(&n[1]); /* twice does no harm */
+}
+
+static void test_numbers(void **state)
+{
+	static const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616", "1.0" };
+	uint64_t value = 7;
+
+	(void)state;
+	assert_int_equal(text_parse_u64(SLICE_LIT("18446744073709551615"), &value), 0);
+	assert_true(value == UINT64_MAX);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(text_parse_u64(slice_str(bad[i]), &value), -1);
+}
+
+static void test_base64url(void **state)
+{
+	/* RFC 4648 §10, without padding; and the two characters that differ from plain base64 */
+	static const struct {
+		const char *in;
+		const char *out;
+	} rows[] = { { "", "" },	{ "f", "Zg" },	      { "fo", "Zm8" },	{ "foo", "Zm9v" },
+		     { "foob", "Zm9vYg" }, { "\xfb\xff", "-_8" } };
+	char out[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t n = text_base64url(rows[i].in, strlen(rows[i].in), out);
+
+		assert_int_equal(n, strlen(rows[i].out));
+		assert_memory_equal(out, rows[i].out, n);
+	}
+}
+
+/* SEC-40 */
+static void test_utf8(void **state)
+{
+	static const char *const good[] = { "a", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
+					    "\xEE\x80\x80", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF" };
+	static const char *const bad[] = { "\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2 ", "\xE0\x9F\xBF", "\xED\xA0\x80",
+					   "\xE1\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		assert_true(text_is_utf8(slice_str(good[i])));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_false(text_is_utf8(slice_str(bad[i])));
+}
+
+static void test_distance(void **state)
+{
+	(void)state;
+	assert_int_equal(text_distance(SLICE_LIT("isolaton"), SLICE_LIT("isolation"), 3), 1);
+	assert_int_equal(text_distance(SLICE_LIT("kitten"), SLICE_LIT("sitting"), 5), 3);
+	assert_int_equal(text_distance(SLICE_LIT(""), SLICE_LIT("abc"), 5), 3);
+	assert_int_equal(text_distance(SLICE_LIT("abc"), SLICE_LIT("xyz"), 2), 3);
+}
+
+static void test_secrets_compare(void **state)
+{
+	(void)state;
+	assert_true(text_is_equal_secret(SLICE_LIT("abc"), SLICE_LIT("abc")));
+	assert_false(text_is_equal_secret(SLICE_LIT("abc"), SLICE_LIT("abd")));
+	assert_false(text_is_equal_secret(SLICE_LIT("abc"), SLICE_LIT("abcd")));
+}
+
+static void test_error_is_cut_not_overrun(void **state)
+{
+	struct error err;
+	char *text = mem_alloc(1000);
+
+	(void)state;
+	memset(text, 'x', 999);
+	text[999] = '\0';
+	assert_int_equal(error_set(&err, ERROR_INVALID, "%s", text), -1);
+	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	free(text);
+}
+
+static void test_random_is_in_range(void **state)
+{
+	unsigned int seen = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		uint64_t n = random_below(3);
+
+		assert_true(n < 3);
+		seen |= 1u << n;
+	}
+	assert_int_equal(seen, 7);
+}
+
+static void test_clock_stands_when_frozen(void **state)
+{
+	(void)state;
+	clock_freeze(12345);
+	clock_update();
+	assert_int_equal(clock_now_ms(), 12345);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_buf_keeps_what_it_is_given),
+		cmocka_unit_test(test_slice_cut_and_trim),
+		cmocka_unit_test(test_map_agrees_with_an_array),
+		cmocka_unit_test(test_list_order_and_splice),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_base64url),
+		cmocka_unit_test(test_utf8),
+		cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_secrets_compare),
+		cmocka_unit_test(test_error_is_cut_not_overrun),
+		cmocka_unit_test(test_random_is_in_range),
+		cmocka_unit_test(test_clock_stands_when_frozen),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

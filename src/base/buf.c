@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A growing run of bytes: doubles, so that appending is cheap on average. */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#define BUF_SMALLEST 256
+
+char *buf_reserve(struct buf *buf, size_t size)
+{
+	size_t cap = buf->cap;
+
+	if (cap - buf->len >= size && buf->data != NULL)
+		return buf->data + buf->len;
+	CHECK(size < SIZE_MAX / 4 && buf->len < SIZE_MAX / 4);
+	if (cap < BUF_SMALLEST)
+		cap = BUF_SMALLEST;
+	while (cap - buf->len < size)
+		cap *= 2;
+	buf->data = mem_resize(buf->data, cap);
+	buf->cap = cap;
+	return buf->data + buf->len;
+}
+
+void buf_append(struct buf *buf, const void *data, size_t size)
+{
+	if (size == 0)
+		return;
+	memcpy(buf_reserve(buf, size), data, size);
+	buf->len += size;
+}
+
+void buf_append_slice(struct buf *buf, struct slice s)
+{
+	buf_append(buf, s.p, s.n);
+}
+
+void buf_append_str(struct buf *buf, const char *text)
+{
+	buf_append(buf, text, strlen(text));
+}
+
+void buf_append_char(struct buf *buf, char c)
+{
+	*buf_reserve(buf, 1) = c;
+	buf->len++;
+}
+
+void buf_append_u64(struct buf *buf, uint64_t value)
+{
+	buf->len += text_format_u64(value, buf_reserve(buf, 20));
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	size_t room = 128;
+
+	for (;;) {
+		va_list args;
+		int length;
+
+		buf_reserve(buf, room);
+		room = buf->cap - buf->len;
+		va_start(args, format);
+		length = vsnprintf(buf->data + buf->len, room, format, args);
+		va_end(args);
+		CHECK(length >= 0);
+		if ((size_t)length < room) {
+			buf->len += (size_t)length;
+			return;
+		}
+		room = (size_t)length + 1;
+	}
+}
+
+void buf_consume(struct buf *buf, size_t size)
+{
+	CHECK(size <= buf->len);
+	buf->len -= size;
+	if (buf->len > 0 && size > 0)
+		memmove(buf->data, buf->data + size, buf->len);
+}
+
+const char *buf_terminate(struct buf *buf)
+{
+	*buf_reserve(buf, 1) = '\0';
+	return buf->data;
+}
+
+struct slice buf_slice(const struct buf *buf)
+{
+	return slice_of(buf->data, buf->len);
+}
+
+void buf_fini(struct buf *buf)
+{
+	free(buf->data);
+	*buf = (struct buf){ NULL, 0, 0 };
+}

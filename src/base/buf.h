@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growing run of bytes. All zeros is an empty one, so it needs no init; buf_fini frees it and
+ * leaves it empty again. Callers bound what they append.
+ */
+#ifndef MCPGATED_BASE_BUF_H
+#define MCPGATED_BASE_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/slice.h"
+
+struct buf {
+	char *data;
+	size_t len;
+	size_t cap;
+};
+
+/* Room for `size` more bytes: returns where to write them; the caller then adds to ->len. */
+char *buf_reserve(struct buf *buf, size_t size);
+void buf_append(struct buf *buf, const void *data, size_t size);
+void buf_append_slice(struct buf *buf, struct slice s);
+void buf_append_str(struct buf *buf, const char *text);
+void buf_append_char(struct buf *buf, char c);
+/* Decimal digits. */
+void buf_append_u64(struct buf *buf, uint64_t value);
+void buf_printf(struct buf *buf, const char *format, ...) printf_like(2, 3);
+/* Drops the first `size` bytes (at most len) and moves the rest to the front. */
+void buf_consume(struct buf *buf, size_t size);
+/* NUL after the last byte, not counted; returns data. Valid until the next append. */
+const char *buf_terminate(struct buf *buf);
+/* Borrowed until buf changes. */
+struct slice buf_slice(const struct buf *buf);
+void buf_fini(struct buf *buf);
+
+#endif

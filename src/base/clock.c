@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The time of the turn. */
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+static uint64_t now_ms;
+static bool is_frozen;
+
+static uint64_t clock_read_ms(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+uint64_t clock_now_ms(void)
+{
+	if (now_ms == 0)
+		clock_update();
+	return now_ms;
+}
+
+void clock_update(void)
+{
+	if (!is_frozen)
+		now_ms = clock_read_ms(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_wall_ms(void)
+{
+	return clock_read_ms(CLOCK_REALTIME);
+}
+
+void clock_freeze(uint64_t at_ms)
+{
+	is_frozen = true;
+	now_ms = at_ms;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time. Everything that waits uses the monotonic clock, read once per turn of the loop; the wall
+ * clock is for log stamps and dates that others wrote.
+ */
+#ifndef MCPGATED_BASE_CLOCK_H
+#define MCPGATED_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Milliseconds since some start, as of the last clock_update. */
+uint64_t clock_now_ms(void);
+/* Reads the kernel's clock; the loop calls it at each turn. */
+void clock_update(void);
+/* Milliseconds since 1970, read now. */
+uint64_t clock_wall_ms(void);
+/* Tests: from now on the monotonic clock stands at `now_ms`, and clock_update changes nothing. */
+void clock_freeze(uint64_t now_ms);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filling in struct error; texts that are too long are cut. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int error_set(struct error *err, enum error_kind kind, const char *format, ...)
+{
+	va_list args;
+
+	err->kind = kind;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	return -1;
+}
+
+int error_set_errno(struct error *err, const char *format, ...)
+{
+	int number = errno;
+	va_list args;
+	size_t length;
+
+	err->kind = ERROR_SYSTEM;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	length = strlen(err->text);
+	snprintf(err->text + length, sizeof(err->text) - length, ": %s", strerror(number));
+	return -1;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Doubly linked ring; the head is a struct list too. Removing a node leaves it linked to itself. */
+#ifndef MCPGATED_BASE_LIST_H
+#define MCPGATED_BASE_LIST_H
+
+#include <stdbool.h>
+
+#include "base/check.h"
+
+struct list {
+	struct list *next;
+	struct list *prev;
+};
+
+#define LIST_FOREACH(node, head) \
+	for (struct list *node = (head)->next; node != (head); node = node->next)
+
+/* The body may remove `node`, but no other. */
+#define LIST_FOREACH_SAFE(node, head)                                                             \
+	for (struct list *node = (head)->next, *node##_next = node->next; node != (head);        \
+	     node = node##_next, node##_next = node->next)
+
+static inline void list_init(struct list *list)
+{
+	list->next = list;
+	list->prev = list;
+}
+
+static inline bool list_is_empty(const struct list *head)
+{
+	return head->next == head;
+}
+
+static inline void list_append(struct list *head, struct list *node)
+{
+	node->prev = head->prev;
+	node->next = head;
+	head->prev->next = node;
+	head->prev = node;
+}
+
+/* Also for a node that is in no list, if it was initialised. */
+static inline void list_remove(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	list_init(node);
+}
+
+/* Moves all nodes of `from` to the end of `to`. */
+static inline void list_splice(struct list *to, struct list *from)
+{
+	if (list_is_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	list_init(from);
+}
+
+#endif

@@ -1,0 +1,15 @@
+noinst_LIBRARIES += src/base/libbase.a
+src_base_libbase_a_SOURCES = \
+	src/base/buf.c src/base/buf.h \
+	src/base/check.c src/base/check.h \
+	src/base/clock.c src/base/clock.h \
+	src/base/error.c src/base/error.h \
+	src/base/list.h \
+	src/base/map.c src/base/map.h \
+	src/base/mem.c src/base/mem.h \
+	src/base/random.c src/base/random.h \
+	src/base/slice.h \
+	src/base/text.c src/base/text.h
+check_PROGRAMS += src/base/base_test
+src_base_base_test_SOURCES = src/base/base_test.c
+src_base_base_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Linear probing over a power of two of slots, at most three quarters full. Removal moves later
+ * slots of the run back, so there are no tombstones and a look-up ends at the first free slot.
+ */
+#include "base/map.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+
+#define MAP_SMALLEST 8
+
+static size_t map_home(const struct map *map, uint64_t key)
+{
+	return (size_t)((key * 0x9E3779B97F4A7C15u) >> 32) & (map->size - 1);
+}
+
+/* The slot of the key, or the free one where it would be. */
+static size_t map_seek(const struct map *map, uint64_t key)
+{
+	size_t i = map_home(map, key);
+
+	while (map->slots[i].value != NULL && map->slots[i].key != key)
+		i = (i + 1) & (map->size - 1);
+	return i;
+}
+
+static void map_rebuild(struct map *map, size_t size)
+{
+	struct map old = *map;
+
+	map->slots = mem_zalloc(size * sizeof(*map->slots));
+	map->size = size;
+	for (size_t i = 0; i < old.size; i++) {
+		if (old.slots[i].value != NULL)
+			map->slots[map_seek(map, old.slots[i].key)] = old.slots[i];
+	}
+	free(old.slots);
+}
+
+void *map_find(const struct map *map, uint64_t key)
+{
+	return map->count > 0 ? map->slots[map_seek(map, key)].value : NULL;
+}
+
+void map_insert(struct map *map, uint64_t key, void *value)
+{
+	size_t i;
+
+	CHECK(value != NULL);
+	if ((map->count + 1) * 4 > map->size * 3)
+		map_rebuild(map, map->size > 0 ? map->size * 2 : MAP_SMALLEST);
+	i = map_seek(map, key);
+	CHECK(map->slots[i].value == NULL);
+	map->slots[i] = (struct map_slot){ key, value };
+	map->count++;
+}
+
+/* Closes the gap at `hole`: a later slot moves there if its home is not behind the hole. */
+static void map_close_gap(struct map *map, size_t hole)
+{
+	size_t mask = map->size - 1;
+
+	for (size_t i = (hole + 1) & mask; map->slots[i].value != NULL; i = (i + 1) & mask) {
+		size_t home = map_home(map, map->slots[i].key);
+
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		map->slots[hole] = map->slots[i];
+		hole = i;
+	}
+	map->slots[hole].value = NULL;
+}
+
+void *map_remove(struct map *map, uint64_t key)
+{
+	void *value;
+	size_t i;
+
+	if (map->count == 0)
+		return NULL;
+	i = map_seek(map, key);
+	value = map->slots[i].value;
+	if (value == NULL)
+		return NULL;
+	map_close_gap(map, i);
+	map->count--;
+	if (map->count == 0)
+		map_fini(map);
+	else if (map->size > MAP_SMALLEST && map->count * 8 < map->size)
+		map_rebuild(map, map->size / 2);
+	return value;
+}
+
+void map_fini(struct map *map)
+{
+	free(map->slots);
+	*map = (struct map){ NULL, 0, 0 };
+}

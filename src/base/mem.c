@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocation that cannot fail. */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *mem_checked(void *p)
+{
+	if (p == NULL) {
+		fprintf(stderr, "mcpgated: out of memory\n");
+		abort();
+	}
+	return p;
+}
+
+void *mem_alloc(size_t size)
+{
+	return mem_checked(malloc(size > 0 ? size : 1));
+}
+
+void *mem_zalloc(size_t size)
+{
+	return mem_checked(calloc(1, size > 0 ? size : 1));
+}
+
+void *mem_resize(void *p, size_t size)
+{
+	return mem_checked(realloc(p, size > 0 ? size : 1));
+}
+
+char *mem_strdup(const char *text)
+{
+	return mem_dup_slice(slice_str(text));
+}
+
+char *mem_dup_slice(struct slice s)
+{
+	char *copy = mem_alloc(s.n + 1);
+
+	if (s.n > 0)
+		memcpy(copy, s.p, s.n);
+	copy[s.n] = '\0';
+	return copy;
+}
+
+char *mem_printf(const char *format, ...)
+{
+	va_list args;
+	char *text = NULL;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	return mem_checked(length < 0 ? NULL : text);
+}

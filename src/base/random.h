@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random bytes from the kernel's generator. Aborts where there is none: nobody can go on then. */
+#ifndef MCPGATED_BASE_RANDOM_H
+#define MCPGATED_BASE_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void random_bytes(void *out, size_t size);
+/* Uniform in 0 … limit - 1; limit > 0. */
+uint64_t random_below(uint64_t limit);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run of bytes that somebody else owns. Not terminated; NUL bytes are bytes like any other.
+ * A slice never outlives what it points into.
+ */
+#ifndef MCPGATED_BASE_SLICE_H
+#define MCPGATED_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+struct slice {
+	const char *p;
+	size_t n;
+};
+
+/* A slice of a string literal, also in static initialisers. */
+#define SLICE(literal) { "" literal, sizeof(literal) - 1 }
+#define SLICE_LIT(literal) ((struct slice)SLICE(literal))
+/* For printf's "%.*s". */
+#define SLICE_ARG(s) (int)(s).n, (s).p
+
+static inline struct slice slice_of(const char *p, size_t n)
+{
+	return (struct slice){ p, n };
+}
+
+static inline struct slice slice_str(const char *text)
+{
+	return (struct slice){ text, strlen(text) };
+}
+
+/* The bytes from `begin` up to, not including, `end`. */
+static inline struct slice slice_between(const char *begin, const char *end)
+{
+	return (struct slice){ begin, (size_t)(end - begin) };
+}
+
+static inline bool slice_is_equal(struct slice a, struct slice b)
+{
+	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* ASCII letters compare without case. */
+static inline bool slice_is_equal_nocase(struct slice a, struct slice b)
+{
+	return a.n == b.n && (a.n == 0 || strncasecmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool slice_has_prefix(struct slice s, struct slice prefix)
+{
+	return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
+}
+
+/* Without spaces and tabs at both ends. */
+static inline struct slice slice_trim(struct slice s)
+{
+	while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t')) {
+		s.p++;
+		s.n--;
+	}
+	while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
+		s.n--;
+	return s;
+}
+
+/*
+ * Cuts the part before the next `separator` off the front of *rest_r and returns it; *rest_r is what
+ * follows the separator, {NULL, 0} after the last part.
+ */
+static inline struct slice slice_cut(struct slice *rest_r, char separator)
+{
+	struct slice part = *rest_r;
+	const char *at = part.n > 0 ? memchr(part.p, separator, part.n) : NULL;
+
+	if (at == NULL) {
+		*rest_r = (struct slice){ NULL, 0 };
+		return part;
+	}
+	part.n = (size_t)(at - part.p);
+	*rest_r = slice_of(at + 1, rest_r->n - part.n - 1);
+	return part;
+}
+
+#endif

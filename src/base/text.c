@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers, base64url, UTF-8, comparing. */
+#include "base/text.h"
+
+int text_parse_u64(struct slice s, uint64_t *value_r)
+{
+	uint64_t value = 0;
+
+	if (s.n == 0)
+		return -1;
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return -1;
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(s.p[i] - '0'), &value))
+			return -1;
+	}
+	*value_r = value;
+	return 0;
+}
+
+size_t text_format_u64(uint64_t value, char *out)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	memcpy(out, digits + at, sizeof(digits) - at);
+	return sizeof(digits) - at;
+}
+
+size_t text_base64url(const void *data, size_t size, char *out)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	const unsigned char *in = data;
+	unsigned int bits = 0;
+	unsigned int held = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		held = held << 8 | in[i];
+		for (bits += 8; bits >= 6; bits -= 6)
+			out[n++] = alphabet[held >> (bits - 6) & 63];
+		held &= (1u << bits) - 1;
+	}
+	if (bits > 0)
+		out[n++] = alphabet[held << (6 - bits) & 63];
+	return n;
+}
+
+static bool text_is_continuation(char c)
+{
+	return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+size_t text_utf8_length(struct slice s)
+{
+	const unsigned char *u = (const unsigned char *)s.p;
+
+	if (u[0] < 0x80)
+		return 1;
+	if (u[0] < 0xC2 || s.n < 2 || !text_is_continuation(s.p[1]))
+		return 0;
+	if (u[0] < 0xE0)
+		return 2;
+	if (s.n < 3 || !text_is_continuation(s.p[2]))
+		return 0;
+	if (u[0] < 0xF0) {
+		bool is_overlong = u[0] == 0xE0 && u[1] < 0xA0;
+		bool is_surrogate = u[0] == 0xED && u[1] >= 0xA0;
+
+		return is_overlong || is_surrogate ? 0 : 3;
+	}
+	if (u[0] > 0xF4 || s.n < 4 || !text_is_continuation(s.p[3]))
+		return 0;
+	return (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] >= 0x90) ? 0 : 4;
+}
+
+bool text_is_utf8(struct slice s)
+{
+	while (s.n > 0) {
+		size_t n = text_utf8_length(s);
+
+		if (n == 0)
+			return false;
+		s = slice_of(s.p + n, s.n - n);
+	}
+	return true;
+}
+
+bool text_is_equal_secret(struct slice a, struct slice b)
+{
+	unsigned char different = 0;
+
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		different |= (unsigned char)(a.p[i] ^ b.p[i]);
+	return different == 0;
+}
+
+#define DISTANCE_NAME_MAX 64
+
+size_t text_distance(struct slice a, struct slice b, size_t limit)
+{
+	size_t row[DISTANCE_NAME_MAX + 1];
+
+	if (a.n > DISTANCE_NAME_MAX || b.n > DISTANCE_NAME_MAX)
+		return limit + 1;
+	for (size_t j = 0; j <= b.n; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= a.n; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= b.n; j++) {
+			size_t change = diagonal + (a.p[i - 1] != b.p[j - 1]);
+			size_t either = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+
+			diagonal = row[j];
+			row[j] = change < either ? change : either;
+		}
+	}
+	return row[b.n] <= limit ? row[b.n] : limit + 1;
+}

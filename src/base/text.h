@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small conversions between bytes and text. Nothing here allocates. */
+#ifndef MCPGATED_BASE_TEXT_H
+#define MCPGATED_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/slice.h"
+
+/* Decimal digits only, no sign, no space; -1 if empty, foreign or over UINT64_MAX. */
+int text_parse_u64(struct slice s, uint64_t *value_r) must_check;
+/* Writes the digits to out (at least 20 bytes, not terminated); returns their number. */
+size_t text_format_u64(uint64_t value, char *out);
+/* base64url without padding; out has room for (size * 4 + 2) / 3 bytes; returns the length. */
+size_t text_base64url(const void *data, size_t size, char *out);
+/*
+ * Length of the valid UTF-8 character at s.p (1 to 4), or 0: overlong forms, surrogates, numbers
+ * over U+10FFFF and cut sequences are none. s.n > 0. RFC 3629.
+ */
+size_t text_utf8_length(struct slice s);
+/* Whether all of s is valid UTF-8. */
+bool text_is_utf8(struct slice s);
+/* Compares without telling by time where a difference is; lengths may show. */
+bool text_is_equal_secret(struct slice a, struct slice b);
+/*
+ * Number of single-letter edits between two names, at most `limit` + 1: for "did you mean". Names
+ * over 64 bytes count as different.
+ */
+size_t text_distance(struct slice a, struct slice b, size_t limit);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a configuration comes from: a YAML file, an imported JSON file, or the command line. Each
+ * becomes a tree, and one loader (load.c) makes the configuration from it. threats.md DEF-25.
+ */
+#include "config/config.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "config/file.h"
+#include "config/import.h"
+#include "config/load.h"
+#include "config/name.h"
+#include "config/problem.h"
+#include "config/table.h"
+#include "config/yaml.h"
+
+/* Whoever writes this file chooses what is run as the daemon's user. */
+static void check_mode(struct types_context *context, const char *path, mode_t mode)
+{
+	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
+		problem_add(
+			context->problems,
+			"%s: not only its owner may write it; take the right from group and others: "
+			"chmod go-w %s",
+			path, path);
+	context->is_world_readable = (mode & S_IROTH) != 0;
+}
+
+static struct tree *parse_yaml(struct slice text, const char *path, struct types_context *context)
+{
+	struct error err;
+	struct tree *root = yaml_read(text, path, &err);
+
+	if (root == NULL)
+		problem_add(context->problems, "%s:%s", path, err.text);
+	return root;
+}
+
+static struct tree *read_file(const struct config_request *request, struct types_context *context)
+{
+	bool is_import = request->file == NULL;
+	const char *path = is_import ? request->import_file : request->file;
+	struct buf content = { 0 };
+	struct tree *root;
+	struct error err;
+	mode_t mode;
+
+	if (file_read(path, is_import ? IMPORT_BYTES_MAX : YAML_BYTES_MAX, &content, &mode, &err) !=
+	    0) {
+		problem_add(context->problems, "%s: %s", path, err.text);
+		return NULL;
+	}
+	check_mode(context, path, mode);
+	if (is_import)
+		root = import_read(buf_slice(&content), path, context->problems, context->warnings);
+	else
+		root = parse_yaml(buf_slice(&content), path, context);
+	file_wipe(&content);
+	return root;
+}
+
+/* One server with every default, at /mcp. */
+static struct tree *tree_from_command(const struct config_request *request)
+{
+	static const char file[] = "command line";
+	struct tree *root = tree_new(TREE_MAP, file);
+	struct tree *servers = tree_new(TREE_MAP, file);
+	struct tree *server = tree_new(TREE_MAP, file);
+	struct tree *args = tree_new(TREE_LIST, file);
+	char *name = request->name != NULL ? mem_strdup(request->name) :
+					     name_from_command(request->command);
+
+	tree_add(root, "servers", servers);
+	tree_add(servers, name, server);
+	tree_add(server, "command", tree_new_text(request->command[0], file));
+	tree_add(server, "args", args);
+	for (char *const *arg = request->command + 1; *arg != NULL; arg++)
+		tree_add(args, NULL, tree_new_text(*arg, file));
+	tree_add(server, "path", tree_new_text("/mcp", file));
+	free(name);
+	return root;
+}
+
+/* --listen stands for all that the file says about listeners. */
+static void replace_listen(struct tree *root, const char *address)
+{
+	static const char file[] = "--listen";
+	struct tree *list, *item;
+
+	if (root->kind != TREE_MAP)
+		return;
+	tree_remove(root, "listen");
+	list = tree_new(TREE_LIST, file);
+	item = tree_new(TREE_MAP, file);
+	tree_add(root, "listen", list);
+	tree_add(list, NULL, item);
+	tree_add(item, "address", tree_new_text(address, file));
+}
+
+static struct tree *read_source(const struct config_request *request, struct types_context *context)
+{
+	if (request->file != NULL || request->import_file != NULL)
+		return read_file(request, context);
+	if (request->command != NULL && request->command[0] != NULL)
+		return tree_from_command(request);
+	problem_add(context->problems, "command line: neither a file nor a command is given");
+	return NULL;
+}
+
+struct config *config_load(const struct config_request *request, struct config_problems *problems)
+{
+	struct config_problems warnings = { 0 };
+	struct types_context context = {
+		.problems = problems,
+		.warnings = &warnings,
+		.resolve = secret_resolve,
+	};
+	struct tree *root = read_source(request, &context);
+	struct config *config = NULL;
+
+	if (root != NULL && request->listen != NULL)
+		replace_listen(root, request->listen);
+	if (root != NULL)
+		config = load_tree(&context, root);
+	tree_free(&root);
+	if (config != NULL)
+		config->warnings = warnings;
+	else
+		config_problems_fini(&warnings);
+	return config;
+}
+
+void config_free(struct config **config)
+{
+	struct config *c = *config;
+
+	*config = NULL;
+	if (c == NULL)
+		return;
+	for (size_t i = 0; i < c->listen_count; i++)
+		table_free(OPTIONS_LISTEN, &c->listen[i]);
+	for (size_t i = 0; i < c->server_count; i++) {
+		table_free(OPTIONS_SERVER, &c->servers[i]);
+		free(c->servers[i].name);
+	}
+	table_free(OPTIONS_TOP, c);
+	config_problems_fini(&c->warnings);
+	free(c->listen);
+	free(c->servers);
+	free(c);
+}
+
+void config_forget_secrets(struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		table_forget(OPTIONS_SERVER, &config->servers[i]);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration: what the file, the command line or an imported JSON file said, checked, with
+ * every default filled in. Immutable once loaded. product.md §4 is the contract.
+ */
+#ifndef MCPGATED_CONFIG_CONFIG_H
+#define MCPGATED_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/check.h"
+
+struct config_texts {
+	char **items; /* terminated strings */
+	size_t count;
+};
+
+struct config_pair {
+	char *name;
+	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
+	bool is_secret;
+};
+
+struct config_listen {
+	char *address; /* host:port, [v6]:port, unix:PATH, systemd:NAME */
+	bool plaintext;
+};
+
+enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };
+enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
+
+struct config_tool_timeout {
+	char *tool;
+	uint64_t timeout_ms;
+};
+
+struct config_server {
+	char *name;
+	char *path; /* of the MCP endpoint */
+	char *command;
+	struct config_texts args;
+	struct config_pair *env;
+	size_t env_count;
+	struct config_texts inherit_env;
+	char *cwd; /* NULL: the daemon's */
+	bool enabled;
+	uint64_t pool_max;
+	uint64_t start_timeout_ms;
+	uint64_t backoff_min_ms; /* start.backoff: 1s..60s */
+	uint64_t backoff_max_ms;
+	uint64_t give_up_after; /* failed starts in a row before callers are refused at once */
+	uint64_t request_timeout_ms;
+	uint64_t request_timeout_max_ms;
+	struct config_tool_timeout *tool_timeouts;
+	size_t tool_timeout_count;
+	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
+	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
+	uint64_t line_max;      /* limits.response: bytes of one line of the child's stdout */
+};
+
+/* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */
+struct config_problems {
+	char **items;
+	size_t count;
+};
+
+struct config {
+	struct config_listen *listen;
+	size_t listen_count;
+	char *public_url; /* NULL if not given */
+	struct config_texts hosts;
+	struct config_texts origins;
+	enum config_auth_mode auth_mode;
+	uint64_t max_connections;
+	uint64_t max_sessions;
+	uint64_t header_bytes;
+	uint64_t message_bytes;
+	uint64_t response_bytes;
+	uint64_t json_depth;
+	uint64_t header_timeout_ms;
+	uint64_t body_timeout_ms;
+	uint64_t idle_timeout_ms;
+	uint64_t session_idle_ms;
+	uint64_t session_max_age_ms;
+	uint64_t stream_keepalive_ms;
+	uint64_t stream_queue_bytes; /* streams.replay_bytes: unsent bytes held for one stream */
+	uint64_t json_grace_ms;
+	enum config_response response;
+	uint64_t drain_timeout_ms;
+	int log_level;    /* enum log_level */
+	int log_format;   /* enum log_format */
+	char *log_target; /* "stderr", "journal" or a file */
+	struct config_server *servers;
+	size_t server_count;
+	struct config_problems warnings; /* of the same form; nothing that forbids to start */
+};
+
+/* What the command line asks for. All strings are borrowed. */
+struct config_request {
+	const char *file;        /* -c, or NULL */
+	const char *import_file; /* --import, or NULL */
+	char *const *command;    /* after "--", NULL-terminated, or NULL */
+	const char *name;        /* --name, or NULL */
+	const char *listen;      /* --listen, or NULL */
+};
+
+/*
+ * Loads and checks. Returns a configuration (free with config_free), or NULL; then `problems` holds
+ * every problem that was found, not only the first.
+ */
+struct config *config_load(const struct config_request *request, struct config_problems *problems)
+	must_check;
+void config_free(struct config **config);
+void config_problems_fini(struct config_problems *problems);
+
+/* The effective configuration as YAML that config_load reads back; secrets as "***". */
+void config_print(const struct config *config, FILE *out);
+/* The commented sample file, made from the option table. */
+void config_print_sample(FILE *out);
+/* The option table as manual page text (roff). */
+void config_print_manual(FILE *out);
+
+/*
+ * Overwrites all that only the children's processes may know (values of env, arguments): for the
+ * gateway process, right after the fork. Names, paths and time limits stay.
+ */
+void config_forget_secrets(struct config *config);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The three sources of a configuration, with real files; and that what is printed (the effective
+ * configuration, the sample) is read back as the same. Secrets: masked, forgotten.
+ */
+#include "config/config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+/* A file of its own for each test; the path is the state. */
+static int make_file(void **state)
+{
+	char *path = mem_strdup("/tmp/mcpgated-config-XXXXXX");
+	int fd = mkstemp(path);
+
+	*state = path;
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+	int result = unlink(*state);
+
+	free(*state);
+	return result;
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static struct config *load(const struct config_request *request)
+{
+	struct config_problems problems = { 0 };
+	struct config *config = config_load(request, &problems);
+
+	if (config == NULL)
+		fail_msg("refused: %s", problems.items[0]);
+	assert_int_equal(problems.count, 0);
+	return config;
+}
+
+/* Exactly one problem; `expected` follows the path of the file, if one is given. */
+static void assert_problem(const struct config_request *request, const char *path,
+			   const char *expected)
+{
+	struct config_problems problems = { 0 };
+	char *line = mem_printf("%s%s", path, expected);
+
+	assert_null(config_load(request, &problems));
+	assert_int_equal(problems.count, 1);
+	assert_string_equal(problems.items[0], line);
+	config_problems_fini(&problems);
+	free(line);
+}
+
+/* What `print` writes; the caller frees it. */
+static char *printed(const struct config *config)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	config_print(config, out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void test_file(void **state)
+{
+	struct config_request request = { .file = *state };
+	struct config *config;
+
+	write_file(*state, "servers: {a: {command: x}}\n");
+	config = load(&request);
+	assert_string_equal(config->servers[0].path, "/a/mcp");
+	config_free(&config);
+	assert_null(config);
+	write_file(*state, "servers: [\n");
+	assert_problem(&request, *state,
+		       ":2:1: not valid YAML: did not find expected node content, while parsing a "
+		       "flow node");
+	write_file(*state, "servers: {a: {command: x}}\nlimit: 1\n");
+	assert_problem(&request, *state, ":2:1: unknown key 'limit'; did you mean 'limits'?");
+	request.file = "/nonexistent/mcpgated.yaml";
+	assert_problem(&request, request.file, ": cannot be opened: No such file or directory");
+	request.file = NULL;
+	assert_problem(&request, "", "command line: neither a file nor a command is given");
+}
+
+static void test_file_that_is_too_large(void **state)
+{
+	struct config_request request = { .file = *state };
+
+	assert_int_equal(truncate(*state, (1 << 20) + 1), 0);
+	assert_problem(&request, *state, ": is larger than 1024 KiB");
+}
+
+/* DEF-25 */
+static void test_file_that_others_may_write_is_refused(void **state)
+{
+	static const mode_t modes[] = { 0620, 0602, 0666 };
+	struct config_request request = { .file = *state };
+	char *expected = mem_printf(": not only its owner may write it; take the right from group "
+				    "and others: chmod go-w %s",
+				    (char *)*state);
+
+	write_file(*state, "servers: {a: {command: x}}\n");
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		assert_int_equal(chmod(*state, modes[i]), 0);
+		assert_problem(&request, *state, expected);
+	}
+	write_file(*state, "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}");
+	request = (struct config_request){ .import_file = *state };
+	assert_problem(&request, *state, expected);
+	free(expected);
+}
+
+/* DEF-25 */
+static void test_secret_that_others_may_read_is_a_warning(void **state)
+{
+	struct config_request request = { .file = *state };
+	struct config *config;
+
+	write_file(*state, "servers: {a: {command: x, env: {T_TOKEN: t}}}\n");
+	assert_int_equal(chmod(*state, 0644), 0);
+	config = load(&request);
+	assert_int_equal(config->warnings.count, 1);
+	config_free(&config);
+	assert_int_equal(chmod(*state, 0640), 0);
+	config = load(&request);
+	assert_int_equal(config->warnings.count, 0);
+	config_free(&config);
+}
+
+static void test_import(void **state)
+{
+	struct config_request request = { .import_file = *state, .listen = "127.0.0.1:0" };
+	struct config *config;
+
+	write_file(*state,
+		   "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"y\"]}, \"b\": "
+		   "{\"command\": \"x\", \"disabled\": true}, \"far\": {\"url\": \"u\"}}}");
+	config = load(&request);
+	assert_int_equal(config->server_count, 2);
+	assert_string_equal(config->servers[0].path, "/a/mcp");
+	assert_string_equal(config->servers[0].args.items[0], "y");
+	assert_false(config->servers[1].enabled);
+	assert_int_equal(config->warnings.count, 1);
+	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
+	config_free(&config);
+	write_file(*state, "{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}");
+	assert_problem(&request, *state,
+		       ": servers: there is no server; at least one must be under 'servers'");
+}
+
+static void test_one_command(void **state)
+{
+	char *const command[] = { "npx", "-y", "@scope/server-everything", NULL };
+	struct config_request request = { .command = command };
+	struct config *config = load(&request);
+
+	(void)state;
+	assert_int_equal(config->server_count, 1);
+	assert_string_equal(config->servers[0].name, "everything");
+	assert_string_equal(config->servers[0].path, "/mcp");
+	assert_string_equal(config->servers[0].command, "npx");
+	assert_int_equal(config->servers[0].args.count, 2);
+	assert_string_equal(config->servers[0].args.items[1], "@scope/server-everything");
+	assert_string_equal(config->listen[0].address, "127.0.0.1:8808");
+	config_free(&config);
+	request.name = "mine";
+	request.listen = "unix:/run/x";
+	config = load(&request);
+	assert_string_equal(config->servers[0].name, "mine");
+	assert_string_equal(config->listen[0].address, "unix:/run/x");
+	config_free(&config);
+	request.listen = NULL;
+	request.name = "My.Name";
+	assert_problem(&request, "",
+		       "command line: the server name 'My.Name' must have 1 to 64 small letters, "
+		       "digits, '-' and '_', and begin with a letter or digit");
+	request.name = NULL;
+	request.listen = "here";
+	assert_problem(&request, "",
+		       "--listen: listen[0].address: must end in ':' and a port from 0 to 65535, "
+		       "like 127.0.0.1:8808");
+}
+
+static void test_listen_replaces_that_of_the_file(void **state)
+{
+	struct config_request request = { .file = *state, .listen = "127.0.0.1:0" };
+	struct config *config;
+
+	write_file(*state, "listen: [{address: 127.0.0.1:1}, {address: 127.0.0.1:2}]\n"
+			   "servers: {a: {command: x}}\n");
+	config = load(&request);
+	assert_int_equal(config->listen_count, 1);
+	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
+	config_free(&config);
+}
+
+/* Loads `yaml`, prints it, loads that, prints it again: both prints must be equal. */
+static void assert_round_trip(const char *path, const char *yaml)
+{
+	struct config_request request = { .file = path };
+	struct config *config;
+	char *first, *second;
+
+	write_file(path, yaml);
+	config = load(&request);
+	first = printed(config);
+	config_free(&config);
+	write_file(path, first);
+	config = load(&request);
+	second = printed(config);
+	config_free(&config);
+	assert_string_equal(first, second);
+	free(first);
+	free(second);
+}
+
+static void test_printed_configuration_is_read_back(void **state)
+{
+	assert_round_trip(*state, "servers: {a: {command: x}}\n");
+	assert_round_trip(
+		*state,
+		"listen: [{address: '[::]:1', plaintext: true}, {address: unix:/a b}]\n"
+		"public_url: https://x\nhosts: [a, '[::1]']\norigins: [http://y]\n"
+		"auth: {mode: anonymous}\nlimits: {message: 1025, idle_timeout: 1500ms}\n"
+		"streams: {response: sse, json_grace: 0}\nlog: {level: debug, format: json}\n"
+		"servers:\n  a:\n    command: ./x y\n    enabled: false\n"
+		"    args: ['', ' ', '#', null_, 'null', 'true', '~', '1', \"\\n\\t\\u2028\\u0085\\x7f\","
+		" \"\\\\\\\"\", 'ä€😀', '- x', 'a: b', \"\\uFEFF\"]\n"
+		"    env: {A: '', 'B C': \"x\\ny\"}\n    inherit_env: []\n    cwd: /tmp\n"
+		"    start: {backoff: 1500ms..2m}\n    tool_timeout: {'x: y': 1s}\n"
+		"  b_2: {command: y}\n");
+}
+
+static void test_arguments_survive_printing(void **state)
+{
+	static const char *const args[] = {
+		"",  " a ",      "\n\r\t", "\"\\'",  "\xc2\x85\xe2\x80\xa8",
+		"ä", "\x01\x7f", "yes",    "{a: b}", "\xef\xbb\xbf"
+	};
+	char *command[ARRAY_LEN(args) + 2] = { "x" };
+	struct config_request by_command = { .command = command };
+	struct config_request by_file = { .file = *state };
+	struct config *config;
+	char *text;
+
+	for (size_t i = 0; i < ARRAY_LEN(args); i++)
+		command[i + 1] = (char *)(uintptr_t)args[i];
+	config = load(&by_command);
+	text = printed(config);
+	config_free(&config);
+	write_file(*state, text);
+	free(text);
+	config = load(&by_file);
+	assert_int_equal(config->servers[0].args.count, ARRAY_LEN(args));
+	for (size_t i = 0; i < ARRAY_LEN(args); i++)
+		assert_string_equal(config->servers[0].args.items[i], args[i]);
+	config_free(&config);
+}
+
+/* DEF-24 */
+static void test_secrets_are_not_printed(void **state)
+{
+	struct config_request request = { .file = *state };
+	struct config *config;
+	char *text;
+
+	assert_int_equal(setenv("MCPGATED_TEST_VALUE", "s3cret-b", 1), 0);
+	write_file(*state, "servers: {a: {command: x, env: {A_TOKEN: s3cret-a, B: {env: "
+			   "MCPGATED_TEST_VALUE}, MODE: fast}}}\n");
+	config = load(&request);
+	assert_string_equal(config->servers[0].env[1].value, "s3cret-b");
+	text = printed(config);
+	assert_null(strstr(text, "s3cret"));
+	assert_non_null(strstr(text, "env: {A_TOKEN: \"***\", B: \"***\", MODE: fast}"));
+	free(text);
+	config_free(&config);
+	assert_int_equal(unsetenv("MCPGATED_TEST_VALUE"), 0);
+}
+
+static void test_secrets_are_forgotten(void **state)
+{
+	char *const command[] = { "x", "--key=s3cret", NULL };
+	struct config_request request = { .command = command };
+	struct config *config = load(&request);
+
+	(void)state;
+	config_forget_secrets(config);
+	assert_int_equal(config->servers[0].args.count, 0);
+	assert_int_equal(config->servers[0].env_count, 0);
+	assert_string_equal(config->servers[0].name, "x");
+	assert_string_equal(config->servers[0].path, "/mcp");
+	assert_int_equal(config->servers[0].request_timeout_ms, 300000);
+	config_forget_secrets(config);
+	config_free(&config);
+}
+
+/* The sample with its options as comments, or with each of them switched on. */
+static char *sample(bool is_on)
+{
+	char *text = NULL, *from, *to;
+	bool is_begin = true; /* nothing but spaces in this line yet */
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	config_print_sample(out);
+	assert_int_equal(fclose(out), 0);
+	for (from = to = text; *from != '\0'; from++) {
+		if (!is_on || !is_begin || *from != '#' || from[1] == ' ' || from[1] == '\n')
+			*to++ = *from;
+		is_begin = *from == '\n' || (is_begin && *from == ' ');
+	}
+	*to = '\0';
+	return text;
+}
+
+static void test_sample_has_the_defaults(void **state)
+{
+	struct config_request request = { .file = *state };
+	struct config *config;
+	char *plain, *expected;
+
+	write_file(*state, "servers: {demo: {command: mcpgated-demo}}\n");
+	config = load(&request);
+	expected = printed(config);
+	config_free(&config);
+	for (int is_on = 0; is_on <= 1; is_on++) {
+		char *text = sample(is_on != 0);
+
+		write_file(*state, text);
+		config = load(&request);
+		plain = printed(config);
+		assert_string_equal(plain, expected);
+		config_free(&config);
+		free(plain);
+		free(text);
+	}
+	free(expected);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_file, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_file_that_is_too_large, make_file,
+						remove_file),
+		cmocka_unit_test_setup_teardown(test_file_that_others_may_write_is_refused,
+						make_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_secret_that_others_may_read_is_a_warning,
+						make_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_import, make_file, remove_file),
+		cmocka_unit_test(test_one_command),
+		cmocka_unit_test_setup_teardown(test_listen_replaces_that_of_the_file, make_file,
+						remove_file),
+		cmocka_unit_test_setup_teardown(test_printed_configuration_is_read_back, make_file,
+						remove_file),
+		cmocka_unit_test_setup_teardown(test_arguments_survive_printing, make_file,
+						remove_file),
+		cmocka_unit_test_setup_teardown(test_secrets_are_not_printed, make_file,
+						remove_file),
+		cmocka_unit_test(test_secrets_are_forgotten),
+		cmocka_unit_test_setup_teardown(test_sample_has_the_defaults, make_file,
+						remove_file),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

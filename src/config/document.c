@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What people read, made from the option table: the sample file and the options of the manual page.
+ *
+ * In the sample a line of prose begins with "# ", a line that is an option at its default with '#'
+ * alone: whoever takes that one character away has set the option.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/slice.h"
+#include "config/config.h"
+#include "config/table.h"
+
+#define SAMPLE_COLUMNS 92
+#define SAMPLE_SERVER "demo"
+
+/* The end of the longest run of whole words of `text` that fits into `width`. */
+static size_t wrap(struct slice text, size_t width)
+{
+	size_t end = width;
+
+	if (text.n <= width)
+		return text.n;
+	while (end > 0 && text.p[end] != ' ')
+		end--;
+	return end > 0 ? end : text.n;
+}
+
+static void print_prose(const char *text, int indent, FILE *out)
+{
+	struct slice rest = slice_str(text);
+
+	while (rest.n > 0) {
+		size_t length = wrap(rest, (size_t)(SAMPLE_COLUMNS - indent - 2));
+
+		fprintf(out, "%*s# %.*s\n", indent, "", (int)length, rest.p);
+		rest = slice_trim(slice_of(rest.p + length, rest.n - length));
+	}
+}
+
+static bool has_values(const struct option *option)
+{
+	return option->type != OPTION_SECTION && option->type != OPTION_GROUP;
+}
+
+/* "1 to 100", "one of a, b"; empty if everything is allowed. */
+static void append_limits(const struct option *option, struct buf *text)
+{
+	if (option->min != NULL)
+		buf_printf(text, "%s to %s", option->min, option->max);
+	for (const struct option_choice *c = option->choices; c != NULL && c->name != NULL; c++)
+		buf_printf(text, "%s%s", c == option->choices ? "one of " : ", ", c->name);
+}
+
+/* ---- the sample ---- */
+
+static void sample_level(const char *prefix, int indent, FILE *out);
+
+static void print_help(const struct option *option, int indent, FILE *out)
+{
+	struct buf text = { 0 };
+
+	buf_append_str(&text, option->help);
+	if (option->min != NULL || option->choices != NULL) {
+		buf_append_str(&text, " (");
+		append_limits(option, &text);
+		buf_append_char(&text, ')');
+	}
+	print_prose(buf_terminate(&text), indent, out);
+	buf_fini(&text);
+}
+
+static void sample_option(const struct option *option, int indent, FILE *out)
+{
+	print_help(option, indent, out);
+	if (option->type == OPTION_SECTION) {
+		char *below = mem_printf("%s.", option->path);
+
+		fprintf(out, "%*s%s:\n", indent, "", table_key(option));
+		sample_level(below, indent + 2, out);
+		free(below);
+		return;
+	}
+	if (option->def != NULL)
+		fprintf(out, "%*s#%s: %s\n", indent, "", table_key(option), option->def);
+	else
+		fprintf(out, "%*s# For example: %s: %s\n", indent, "", table_key(option),
+			option->example);
+}
+
+static void sample_listen(FILE *out)
+{
+	const struct option *option = table_next(OPTIONS_LISTEN, NULL);
+
+	print_prose(option->help, 2, out);
+	fprintf(out, "  - %s: %s\n", table_key(option), option->def);
+	while ((option = table_next(OPTIONS_LISTEN, option)) != NULL)
+		sample_option(option, 4, out);
+}
+
+static void sample_servers(FILE *out)
+{
+	const struct option *option = table_next(OPTIONS_SERVER, NULL);
+
+	fprintf(out, "  %s:\n", SAMPLE_SERVER);
+	print_prose(option->help, 4, out);
+	fprintf(out, "    %s: %s\n", table_key(option), option->example);
+	while ((option = table_next(OPTIONS_SERVER, option)) != NULL)
+		sample_option(option, 4, out);
+}
+
+static void sample_group(const struct option *option, FILE *out)
+{
+	print_prose(option->help, 0, out);
+	fprintf(out, "%s:\n", option->path);
+	if (strcmp(option->path, "listen") == 0)
+		sample_listen(out);
+	else if (strcmp(option->path, "servers") == 0)
+		sample_servers(out);
+	else
+		fputs("  # For example: request_timeout: 2m\n", out);
+}
+
+static void sample_level(const char *prefix, int indent, FILE *out)
+{
+	const struct option *option = NULL;
+
+	while ((option = table_next(prefix, option)) != NULL) {
+		if (indent == 0)
+			fputc('\n', out);
+		if (option->type == OPTION_GROUP)
+			sample_group(option, out);
+		else
+			sample_option(option, indent, out);
+	}
+}
+
+void config_print_sample(FILE *out)
+{
+	fputs("# mcpgated.yaml - see mcpgated.yaml(5). Check it with: mcpgated -t -c FILE\n#\n"
+	      "# Every option stands here. A line that begins with '#' and no space is an option "
+	      "at its\n# default: take the '#' away to change it. Sizes: KiB MiB GiB. Times: ms s "
+	      "m h d.\n",
+	      out);
+	sample_level(OPTIONS_TOP, 0, out);
+}
+
+/* ---- the manual ---- */
+
+/* Text for roff: no hyphen that could become another character, no line that is a request. */
+static void print_roff(const char *text, FILE *out)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '\\')
+			fputs("\\e", out);
+		else if (*p == '-')
+			fputs("\\-", out);
+		else if ((*p == '.' || *p == '\'') && p == text)
+			fprintf(out, "\\&%c", *p);
+		else
+			fputc(*p, out);
+	}
+}
+
+/* The line below an option's name: what it takes, and what holds without it. */
+static void manual_values(const struct option *option, FILE *out)
+{
+	struct buf limits = { 0 };
+
+	append_limits(option, &limits);
+	fprintf(out, "(%s%s%s; default: ", types_get(option->type)->name,
+		limits.len > 0 ? ", " : "", buf_terminate(&limits));
+	print_roff(option->def != NULL ? option->def : option->otherwise, out);
+	fputs(")\n.br\n", out);
+	buf_fini(&limits);
+}
+
+static void manual_option(const struct option *option, FILE *out)
+{
+	fputs(".TP\n.B ", out);
+	print_roff(option->path, out);
+	fputc('\n', out);
+	if (has_values(option))
+		manual_values(option, out);
+	print_roff(option->help, out);
+	fputc('\n', out);
+	if (option->example != NULL) {
+		fputs("Example: ", out);
+		print_roff(option->example, out);
+		fputc('\n', out);
+	}
+}
+
+void config_print_manual(FILE *out)
+{
+	for (size_t i = 0; i < options_count; i++)
+		manual_option(&options_table[i], out);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a whole small file whose content may be secret. */
+#ifndef MCPGATED_CONFIG_FILE_H
+#define MCPGATED_CONFIG_FILE_H
+
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/error.h"
+
+/*
+ * Reads `path` into content_r (empty before; end it with file_wipe). More than max_bytes is an
+ * error. The text of err says why without the path. mode_r, if not NULL, gets the file's mode.
+ */
+int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t *mode_r,
+	      struct error *err) must_check;
+/* Overwrites and frees. */
+void file_wipe(struct buf *content);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON by jansson, duplicate members refused. jansson keeps no places, so messages name the member
+ * instead of a line. Values are texts only: nothing in such a file is a {file:} reference.
+ */
+#include "config/import.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/name.h"
+#include "config/problem.h"
+
+struct import {
+	const char *file;
+	struct config_problems *problems;
+	struct config_problems *warnings;
+};
+
+/* One entry of mcpServers. */
+struct entry {
+	const struct import *import;
+	const char *name; /* as the file has it */
+	json_t *json;
+};
+
+static void refuse(const struct entry *entry, const char *member, const char *expected)
+{
+	problem_add(entry->import->problems, "%s: mcpServers.%.60s.%s: must be %s",
+		    entry->import->file, entry->name, member, expected);
+}
+
+/* jansson has refused NUL characters, so a text is all of a string. */
+static struct tree *text_of(const struct entry *entry, json_t *string)
+{
+	return tree_new_text(json_string_value(string), entry->import->file);
+}
+
+static void convert_text(const struct entry *entry, const char *member, struct tree *server)
+{
+	json_t *value = json_object_get(entry->json, member);
+
+	if (value == NULL || json_is_null(value))
+		return;
+	if (json_is_string(value))
+		tree_add(server, member, text_of(entry, value));
+	else
+		refuse(entry, member, "a string");
+}
+
+static void convert_args(const struct entry *entry, struct tree *server)
+{
+	json_t *args = json_object_get(entry->json, "args");
+	struct tree *list;
+	json_t *arg;
+	size_t i;
+
+	if (args == NULL || json_is_null(args))
+		return;
+	if (!json_is_array(args)) {
+		refuse(entry, "args", "an array of strings");
+		return;
+	}
+	list = tree_new(TREE_LIST, entry->import->file);
+	tree_add(server, "args", list);
+	json_array_foreach(args, i, arg)
+	{
+		if (json_is_string(arg))
+			tree_add(list, NULL, text_of(entry, arg));
+		else
+			refuse(entry, "args", "an array of strings");
+	}
+}
+
+static void convert_env(const struct entry *entry, struct tree *server)
+{
+	json_t *env = json_object_get(entry->json, "env");
+	struct tree *map;
+	const char *name;
+	json_t *value;
+
+	if (env == NULL || json_is_null(env))
+		return;
+	if (!json_is_object(env)) {
+		refuse(entry, "env", "an object of strings");
+		return;
+	}
+	map = tree_new(TREE_MAP, entry->import->file);
+	tree_add(server, "env", map);
+	json_object_foreach(env, name, value)
+	{
+		if (json_is_string(value))
+			tree_add(map, name, text_of(entry, value));
+		else
+			refuse(entry, "env", "an object of strings");
+	}
+}
+
+static void convert_disabled(const struct entry *entry, struct tree *server)
+{
+	json_t *disabled = json_object_get(entry->json, "disabled");
+	struct tree *enabled;
+
+	if (disabled == NULL || json_is_null(disabled))
+		return;
+	if (!json_is_boolean(disabled)) {
+		refuse(entry, "disabled", "true or false");
+		return;
+	}
+	enabled = tree_new_text(json_is_true(disabled) ? "false" : "true", entry->import->file);
+	enabled->is_plain = true;
+	tree_add(server, "enabled", enabled);
+}
+
+/* An entry without a command is a server elsewhere. */
+static bool has_command(const struct entry *entry)
+{
+	json_t *url = json_object_get(entry->json, "url");
+
+	if (json_object_get(entry->json, "command") != NULL)
+		return true;
+	problem_add(entry->import->warnings,
+		    "%s: mcpServers.%.60s: left out: %s; only servers that are started here, by a "
+		    "command, can be served",
+		    entry->import->file, entry->name,
+		    url != NULL ? "it is reached by a url" : "it has no command");
+	return false;
+}
+
+static void add_server(const struct entry *entry, struct tree *servers, struct tree *server)
+{
+	const struct import *import = entry->import;
+	char *name = name_from_text(slice_str(entry->name));
+
+	if (tree_find(servers, name) != NULL) {
+		problem_add(import->problems,
+			    "%s: mcpServers.%.60s: another entry is already served as '%s'",
+			    import->file, entry->name, name);
+		tree_free(&server);
+	} else {
+		if (strcmp(name, entry->name) != 0)
+			problem_add(import->warnings, "%s: mcpServers.%.60s: is served as '%s'",
+				    import->file, entry->name, name);
+		tree_add(servers, name, server);
+	}
+	free(name);
+}
+
+static void convert_entry(const struct entry *entry, struct tree *servers)
+{
+	struct tree *server;
+
+	if (!json_is_object(entry->json)) {
+		problem_add(entry->import->problems, "%s: mcpServers.%.60s: must be an object",
+			    entry->import->file, entry->name);
+		return;
+	}
+	if (!has_command(entry))
+		return;
+	server = tree_new(TREE_MAP, entry->import->file);
+	convert_text(entry, "command", server);
+	convert_args(entry, server);
+	convert_env(entry, server);
+	convert_text(entry, "cwd", server);
+	convert_disabled(entry, server);
+	add_server(entry, servers, server);
+}
+
+static struct tree *convert(const struct import *import, json_t *json)
+{
+	json_t *entries = json_object_get(json, "mcpServers");
+	struct tree *root, *servers;
+	struct entry entry = { .import = import };
+
+	if (!json_is_object(entries)) {
+		problem_add(import->problems,
+			    "%s: there is no object \"mcpServers\" in it; expected is "
+			    "{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}",
+			    import->file);
+		return NULL;
+	}
+	root = tree_new(TREE_MAP, import->file);
+	servers = tree_new(TREE_MAP, import->file);
+	tree_add(root, "servers", servers);
+	json_object_foreach(entries, entry.name, entry.json) convert_entry(&entry, servers);
+	return root;
+}
+
+/* Variables and arguments may be secrets; jansson frees strings as they are. */
+static void wipe(json_t *json)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	if (json_is_string(json))
+		explicit_bzero((char *)(uintptr_t)json_string_value(json),
+			       json_string_length(json));
+	json_array_foreach(json, i, value) wipe(value);
+	json_object_foreach(json, key, value) wipe(value);
+}
+
+/* jansson quotes the text it stumbled over, which may be a secret. */
+static void hide_quotation(char *message)
+{
+	char *quotation = strstr(message, " near ");
+
+	if (quotation != NULL)
+		*quotation = '\0';
+}
+
+struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
+			 struct config_problems *warnings)
+{
+	struct import import = { .file = file, .problems = problems, .warnings = warnings };
+	size_t before = problems->count;
+	struct tree *root;
+	json_error_t error;
+	json_t *json;
+
+	CHECK(text.n <= IMPORT_BYTES_MAX);
+	json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &error);
+	if (json == NULL) {
+		hide_quotation(error.text);
+		problem_add(problems, "%s:%d:%d: not valid JSON: %s", file, error.line,
+			    error.column, error.text);
+		return NULL;
+	}
+	root = convert(&import, json);
+	wipe(json);
+	json_decref(json);
+	if (problems->count > before)
+		tree_free(&root);
+	return root;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes the records (listeners, servers) and lets the table fill them: first the defaults of the
+ * table, then `defaults:`, then what the record itself says.
+ */
+#include "config/load.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "config/problem.h"
+#include "config/rules.h"
+#include "config/table.h"
+
+/* A list's number of items; an absent or commented-out one has one record, made of defaults. */
+static size_t count_listen(const struct types_context *context, const struct tree *list)
+{
+	if (list == NULL || tree_is_null(list))
+		return 1;
+	if (list->kind != TREE_LIST || list->count == 0)
+		problem_add_at(context->problems, list,
+			       "must be a list of listeners, like [{address: 127.0.0.1:8808}]");
+	return list->kind == TREE_LIST ? list->count : 0;
+}
+
+static void load_listen(const struct types_context *context, const struct tree *root,
+			struct config *config)
+{
+	const struct tree *list = tree_find(root, "listen");
+	size_t count = count_listen(context, list);
+
+	config->listen = mem_zalloc((count + 1) * sizeof(*config->listen));
+	config->listen_count = count;
+	for (size_t i = 0; i < count; i++) {
+		table_set_defaults(OPTIONS_LISTEN, &config->listen[i]);
+		if (list != NULL && list->kind == TREE_LIST)
+			table_load(context, OPTIONS_LISTEN, list->items[i], &config->listen[i]);
+	}
+}
+
+static void load_server(const struct types_context *context, const struct tree *defaults,
+			const struct tree *value, struct config_server *server)
+{
+	table_set_defaults(OPTIONS_SERVER, server);
+	if (defaults != NULL)
+		table_load(context, OPTIONS_SERVER, defaults, server);
+	table_load(context, OPTIONS_SERVER, value, server);
+	server->name = mem_strdup(value->key);
+	if (server->path == NULL)
+		server->path = mem_printf("/%s/mcp", server->name);
+}
+
+/* Wrong defaults are wrong even where no server uses them. */
+static void check_defaults(const struct types_context *context, const struct tree *defaults)
+{
+	struct config_server scratch = { 0 };
+
+	if (defaults == NULL)
+		return;
+	table_load(context, OPTIONS_SERVER, defaults, &scratch);
+	table_free(OPTIONS_SERVER, &scratch);
+}
+
+static void load_servers(const struct types_context *context, const struct tree *root,
+			 struct config *config)
+{
+	const struct tree *map = tree_find(root, "servers");
+	const struct tree *defaults = tree_find(root, "defaults");
+
+	check_defaults(context, defaults);
+	if (map == NULL || tree_is_null(map))
+		return;
+	if (map->kind != TREE_MAP) {
+		problem_add_at(context->problems, map, "must be a map of names and servers");
+		return;
+	}
+	config->servers = mem_zalloc((map->count + 1) * sizeof(*config->servers));
+	config->server_count = map->count;
+	for (size_t i = 0; i < map->count; i++) {
+		load_server(context, defaults, map->items[i], &config->servers[i]);
+		config->servers[i].line_max = config->response_bytes;
+	}
+}
+
+struct config *load_tree(const struct types_context *context, const struct tree *root)
+{
+	struct config *config = mem_zalloc(sizeof(*config));
+
+	table_set_defaults(OPTIONS_TOP, config);
+	table_load(context, OPTIONS_TOP, root, config);
+	load_listen(context, root, config);
+	load_servers(context, root, config);
+	rules_check(config, root, context->problems);
+	if (context->problems->count > 0)
+		config_free(&config);
+	return config;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a tree of values to a checked configuration. Reads no file but through context->resolve. */
+#ifndef MCPGATED_CONFIG_LOAD_H
+#define MCPGATED_CONFIG_LOAD_H
+
+#include "config/config.h"
+#include "config/types.h"
+#include "config/tree.h"
+
+/*
+ * Builds the configuration that `root` describes. Returns it, or NULL if context->problems is not
+ * empty afterwards. Warnings stay in context->warnings. The caller keeps the tree.
+ */
+struct config *load_tree(const struct types_context *context, const struct tree *root) must_check;
+
+#endif

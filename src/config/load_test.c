@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From YAML text to a configuration: the defaults, every type of option, and each refusal with its
+ * exact place and words. No file is read; references to secrets are answered by a stub.
+ */
+#include "config/load.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "config/yaml.h"
+#include "obs/log.h"
+
+struct outcome {
+	struct config *config;
+	struct config_problems problems;
+	struct config_problems warnings;
+};
+
+static int resolve(const char *kind, const char *name, char **value_r, struct error *err)
+{
+	if (strcmp(name, "gone") == 0)
+		return error_set(err, ERROR_INVALID, "the stub has no %s", name);
+	*value_r = mem_printf("%s of %s", name, kind);
+	return 0;
+}
+
+static struct outcome load_readable(const char *yaml, bool is_world_readable)
+{
+	struct outcome outcome = { 0 };
+	struct types_context context = {
+		.problems = &outcome.problems,
+		.warnings = &outcome.warnings,
+		.resolve = resolve,
+		.is_world_readable = is_world_readable,
+	};
+	struct error err = { .text = "" };
+	struct tree *root = yaml_read(slice_str(yaml), "F", &err);
+
+	if (root == NULL)
+		fail_msg("no YAML: %s", err.text);
+	outcome.config = load_tree(&context, root);
+	tree_free(&root);
+	return outcome;
+}
+
+static void end(struct outcome *outcome)
+{
+	config_free(&outcome->config);
+	config_problems_fini(&outcome->problems);
+	config_problems_fini(&outcome->warnings);
+}
+
+static struct outcome load_good(const char *yaml)
+{
+	struct outcome outcome = load_readable(yaml, false);
+
+	if (outcome.config == NULL)
+		fail_msg("refused: %s", outcome.problems.items[0]);
+	return outcome;
+}
+
+static void assert_problems(const char *yaml, const char *const *expected)
+{
+	struct outcome outcome = load_readable(yaml, false);
+	size_t count = 0;
+
+	while (expected[count] != NULL)
+		count++;
+	assert_null(outcome.config);
+	for (size_t i = 0; i < outcome.problems.count && i < count; i++)
+		assert_string_equal(outcome.problems.items[i], expected[i]);
+	assert_int_equal(outcome.problems.count, count);
+	end(&outcome);
+}
+
+#define ASSERT_PROBLEMS(yaml, ...) assert_problems(yaml, (const char *const[]){ __VA_ARGS__, NULL })
+
+/* The smallest good file; what a test wants follows. */
+#define SERVER "servers: {a: {command: x}}\n"
+
+/* DEF-01, DEF-08, DEF-09 and the numbers of product.md §4 */
+static void test_defaults_of_the_daemon(void **state)
+{
+	struct outcome outcome = load_good(SERVER);
+	const struct config *c = outcome.config;
+
+	(void)state;
+	assert_int_equal(c->listen_count, 1);
+	assert_string_equal(c->listen[0].address, "127.0.0.1:8808");
+	assert_false(c->listen[0].plaintext);
+	assert_null(c->public_url);
+	assert_int_equal(c->hosts.count, 0);
+	assert_int_equal(c->origins.count, 0);
+	assert_int_equal(c->auth_mode, CONFIG_AUTH_NONE);
+	assert_int_equal(c->max_connections, 10000);
+	assert_int_equal(c->max_sessions, 10000);
+	assert_int_equal(c->header_bytes, 16 << 10);
+	assert_int_equal(c->message_bytes, 4 << 20);
+	assert_int_equal(c->response_bytes, 16 << 20);
+	assert_int_equal(c->json_depth, 128);
+	assert_int_equal(c->header_timeout_ms, 10000);
+	assert_int_equal(c->body_timeout_ms, 30000);
+	assert_int_equal(c->idle_timeout_ms, 120000);
+	assert_int_equal(c->session_idle_ms, 3600000);
+	assert_int_equal(c->session_max_age_ms, 86400000);
+	assert_int_equal(c->stream_keepalive_ms, 15000);
+	assert_int_equal(c->stream_queue_bytes, 1 << 20);
+	assert_int_equal(c->json_grace_ms, 1000);
+	assert_int_equal(c->response, CONFIG_RESPONSE_AUTO);
+	assert_int_equal(c->drain_timeout_ms, 30000);
+	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
+	assert_int_equal(c->log_format, LOG_FORMAT_TEXT);
+	assert_string_equal(c->log_target, "stderr");
+	assert_int_equal(outcome.warnings.count, 0);
+	end(&outcome);
+}
+
+static void test_defaults_of_a_server(void **state)
+{
+	static const char *const inherited[] = { "PATH", "HOME", "LANG", "TZ" };
+	struct outcome outcome = load_good(SERVER);
+	const struct config_server *s = outcome.config->servers;
+
+	(void)state;
+	assert_int_equal(outcome.config->server_count, 1);
+	assert_string_equal(s->name, "a");
+	assert_string_equal(s->path, "/a/mcp");
+	assert_string_equal(s->command, "x");
+	assert_int_equal(s->args.count, 0);
+	assert_int_equal(s->env_count, 0);
+	assert_int_equal(s->inherit_env.count, ARRAY_LEN(inherited));
+	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
+		assert_string_equal(s->inherit_env.items[i], inherited[i]);
+	assert_null(s->cwd);
+	assert_true(s->enabled);
+	assert_int_equal(s->pool_max, 64);
+	assert_int_equal(s->start_timeout_ms, 60000);
+	assert_int_equal(s->backoff_min_ms, 1000);
+	assert_int_equal(s->backoff_max_ms, 60000);
+	assert_int_equal(s->give_up_after, 5);
+	assert_int_equal(s->request_timeout_ms, 300000);
+	assert_int_equal(s->request_timeout_max_ms, 3600000);
+	assert_int_equal(s->tool_timeout_count, 0);
+	assert_int_equal(s->stop_grace_ms, 5000);
+	assert_int_equal(s->stop_term_ms, 5000);
+	assert_int_equal(s->line_max, 16 << 20);
+	end(&outcome);
+}
+
+static void test_values_of_every_type(void **state)
+{
+	struct outcome outcome = load_good(
+		"listen:\n  - {address: 0.0.0.0:80, plaintext: true}\n  - address: unix:/run/x\n"
+		"auth: {mode: anonymous}\nlimits: {connections: 5, response: 2MiB}\n"
+		"drain_timeout: 0\nlog: {level: debug, target: /var/log/x}\norigins: ['http://x:1']\n"
+		"servers:\n  a:\n    command: x\n    args: [-y, '', 8080, true]\n"
+		"    start: {backoff: 2s..2s}\n    tool_timeout: {deploy: 10m}\n    enabled: false\n");
+	const struct config *c = outcome.config;
+	const struct config_server *s = c->servers;
+
+	(void)state;
+	assert_int_equal(c->listen_count, 2);
+	assert_true(c->listen[0].plaintext);
+	assert_string_equal(c->listen[1].address, "unix:/run/x");
+	assert_int_equal(c->auth_mode, CONFIG_AUTH_ANONYMOUS);
+	assert_int_equal(c->max_connections, 5);
+	assert_int_equal(c->drain_timeout_ms, 0);
+	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
+	assert_string_equal(c->origins.items[0], "http://x:1");
+	assert_int_equal(s->line_max, 2 << 20);
+	assert_int_equal(s->args.count, 4);
+	assert_string_equal(s->args.items[1], "");
+	assert_string_equal(s->args.items[2], "8080");
+	assert_string_equal(s->args.items[3], "true");
+	assert_int_equal(s->backoff_min_ms, 2000);
+	assert_int_equal(s->backoff_max_ms, 2000);
+	assert_string_equal(s->tool_timeouts[0].tool, "deploy");
+	assert_int_equal(s->tool_timeouts[0].timeout_ms, 600000);
+	assert_false(s->enabled);
+	end(&outcome);
+}
+
+/* Own values win, lists are replaced, maps are joined; empty sections are no error. */
+static void test_defaults_section(void **state)
+{
+	struct outcome outcome =
+		load_good("limits:\ndefaults:\n  command: d\n  args: [1, 2]\n  env: {A: 1, B: 1}\n"
+			  "  tool_timeout: {t: 1s, u: 1s}\n  pool: {max: 3}\n  stop:\n"
+			  "servers:\n  a:\n  b: {command: x, args: [3], env: {B: 2, C: 2}, "
+			  "tool_timeout: {u: 2s}, pool: }\n");
+	const struct config_server *a = &outcome.config->servers[0], *b = a + 1;
+
+	(void)state;
+	assert_string_equal(a->command, "d");
+	assert_int_equal(a->args.count, 2);
+	assert_int_equal(a->pool_max, 3);
+	assert_string_equal(b->command, "x");
+	assert_int_equal(b->args.count, 1);
+	assert_int_equal(b->pool_max, 3);
+	assert_int_equal(b->env_count, 3);
+	assert_string_equal(b->env[1].name, "B");
+	assert_string_equal(b->env[1].value, "2");
+	assert_int_equal(b->tool_timeout_count, 2);
+	assert_int_equal(b->tool_timeouts[0].timeout_ms, 1000);
+	assert_int_equal(b->tool_timeouts[1].timeout_ms, 2000);
+	end(&outcome);
+}
+
+static void test_environment_and_references(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers:\n  a:\n    command: x\n    env: {MODE: fast, API_KEY: k, F: {file: /p}, "
+		"E: {env: V}, C: {credential: n}}\n");
+	const struct config_pair *env = outcome.config->servers[0].env;
+
+	(void)state;
+	assert_int_equal(outcome.config->servers[0].env_count, 5);
+	assert_string_equal(env[0].value, "fast");
+	assert_false(env[0].is_secret);
+	assert_string_equal(env[1].value, "k");
+	assert_true(env[1].is_secret);
+	assert_string_equal(env[2].value, "/p of file");
+	assert_true(env[2].is_secret);
+	assert_string_equal(env[3].value, "V of env");
+	assert_string_equal(env[4].value, "n of credential");
+	assert_true(env[4].is_secret);
+	end(&outcome);
+}
+
+static void test_unknown_keys_name_the_nearest(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS("servers:\n  a:\n    command: x\n    pol: {max: 1}\n",
+			"F:4:5: unknown key 'pol'; did you mean 'pool'?");
+	ASSERT_PROBLEMS(SERVER "limits:\n  conections: 5\n  xyz: 1\n",
+			"F:3:3: unknown key 'conections'; did you mean 'connections'?",
+			"F:4:3: unknown key 'xyz'; did you mean 'message'? The keys here are: "
+			"connections, sessions, header_bytes, message, response, json_depth, "
+			"header_timeout, body_timeout, idle_timeout");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{adress: x, tls: {}}]\n",
+		"F:2:11: unknown key 'adress'; did you mean 'address'?",
+		"F:2:22: unknown key 'tls'; did you mean 'address'? The keys here are: address, "
+		"plaintext");
+	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
+			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
+			"idle_timeout, max_age");
+	ASSERT_PROBLEMS(SERVER "defaults: {isolation: shared}\n",
+			"F:2:12: unknown key 'isolation'; did you mean 'stop'? The keys here are: "
+			"command, args, env, inherit_env, cwd, path, enabled, pool, start, "
+			"request_timeout, request_timeout_max, tool_timeout, stop");
+	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
+			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
+}
+
+static void test_wrong_types(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS("- a\n", "F:1:1: must be a map of keys and values",
+			"F:1:1: there is no server; at least one must be under 'servers'");
+	ASSERT_PROBLEMS(SERVER "limits: 5\n", "F:2:9: limits: must be a map of keys and values");
+	ASSERT_PROBLEMS(SERVER "limits: {connections: many}\n",
+			"F:2:23: limits.connections: must be a whole number, not 'many'");
+	ASSERT_PROBLEMS(SERVER "limits: {connections: '5'}\n",
+			"F:2:23: limits.connections: must be a whole number, not '5'");
+	ASSERT_PROBLEMS(SERVER "limits: {connections: [5]}\n",
+			"F:2:23: limits.connections: must be a whole number, not '[…]'");
+	ASSERT_PROBLEMS(
+		SERVER "limits: {message: 4MB}\n",
+		"F:2:19: limits.message: must be a size like 512KiB, 4MiB or 1GiB, not '4MB'");
+	ASSERT_PROBLEMS(SERVER "drain_timeout: 30\n",
+			"F:2:16: drain_timeout: must be a time like 500ms, 30s, 5m, 2h or 1d, not "
+			"'30'");
+	ASSERT_PROBLEMS(SERVER "listen: [{plaintext: yes}]\n",
+			"F:2:22: listen[0].plaintext: must be true or false, not 'yes'");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{plaintext: 'true'}]\n",
+		"F:2:22: listen[0].plaintext: must be true or false without quotes, not 'true'");
+	ASSERT_PROBLEMS(SERVER "auth: {mode: oauth}\n",
+			"F:2:14: auth.mode: must be one of none, anonymous, not 'oauth'");
+	ASSERT_PROBLEMS(SERVER "hosts: example.com\n", "F:2:8: hosts: must be a list, like [a, b]");
+	ASSERT_PROBLEMS(SERVER "hosts: [{a: b}]\n", "F:2:9: hosts[0]: must be a text, not a map");
+	ASSERT_PROBLEMS(SERVER "public_url:\n", "F:2:12: public_url: has no value");
+	ASSERT_PROBLEMS("servers: {a: {command: ''}}\n",
+			"F:1:24: servers.a.command: must not be empty");
+	ASSERT_PROBLEMS("servers: {a: {command: [x]}}\n",
+			"F:1:24: servers.a.command: must be a text, not a list");
+	ASSERT_PROBLEMS("servers: {a: x}\n", "F:1:14: servers.a: must be a map of keys and values",
+			"F:1:14: servers.a: the key 'command' is missing");
+	ASSERT_PROBLEMS(
+		SERVER "listen: 127.0.0.1:80\n",
+		"F:2:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]");
+	ASSERT_PROBLEMS(
+		SERVER "listen: []\n",
+		"F:2:9: listen: must be a list of listeners, like [{address: 127.0.0.1:8808}]");
+	ASSERT_PROBLEMS(
+		"servers: [a]\n", "F:1:10: servers: must be a map of names and servers",
+		"F:1:10: servers: there is no server; at least one must be under 'servers'");
+}
+
+static void test_impossible_values(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS(SERVER "streams: {keepalive: 56s}\n",
+			"F:2:22: streams.keepalive: must be at most 55s, not '56s'");
+	ASSERT_PROBLEMS(SERVER "limits: {json_depth: 1025, sessions: 0}\n",
+			"F:2:22: limits.json_depth: must be at most 1024, not '1025'",
+			"F:2:38: limits.sessions: must be at least 1, not '0'");
+	ASSERT_PROBLEMS(SERVER "limits: {header_bytes: 1}\n",
+			"F:2:24: limits.header_bytes: must be at least 1KiB, not '1'");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, start: {backoff: 2s..1s}}}\n",
+		"F:1:44: servers.a.start.backoff: the first time must not be longer than the "
+		"second");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, start: {backoff: 2s}}}\n",
+		"F:1:44: servers.a.start.backoff: must be two times like 1s..60s, not '2s'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, tool_timeout: {t: 0}}}\n",
+			"F:1:45: servers.a.tool_timeout.t: must be at least 1ms, not '0'");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, request_timeout: 2m, request_timeout_max: 1m,\n"
+		"  tool_timeout: {t: 61s}}}\n",
+		"F:1:44: servers.a.request_timeout: request_timeout must not be longer than "
+		"request_timeout_max",
+		"F:2:17: servers.a.tool_timeout: the time of the tool 't' must not be longer "
+		"than request_timeout_max");
+	ASSERT_PROBLEMS(
+		SERVER "log: {target: stdout}\n",
+		"F:2:15: log.target: must be stderr, journal, or the absolute path of a file, "
+		"not 'stdout'");
+	ASSERT_PROBLEMS(
+		SERVER "public_url: https://x/y\n",
+		"F:2:13: public_url: must be an origin like https://mcp.example.com, without a "
+		"path, not 'https://x/y'");
+	ASSERT_PROBLEMS(
+		SERVER "origins: [https://a, '*']\nhosts: [http://x]\n",
+		"F:2:22: origins[1]: must be an origin like https://app.example.com, without a "
+		"path or '*', not '*'",
+		"F:3:9: hosts[0]: must be a name or an address without a port, IPv6 in brackets, "
+		"not 'http://x'");
+	ASSERT_PROBLEMS(SERVER "hosts: ['', 'a:1', '[::1]', '[', '::1']\n",
+			"F:2:9: hosts[0]: must be a name or an address without a port, IPv6 in "
+			"brackets, not ''",
+			"F:2:13: hosts[1]: must be a name or an address without a port, IPv6 in "
+			"brackets, not 'a:1'",
+			"F:2:29: hosts[3]: must be a name or an address without a port, IPv6 in "
+			"brackets, not '['",
+			"F:2:34: hosts[4]: must be a name or an address without a port, IPv6 in "
+			"brackets, not '::1'");
+}
+
+/* DEF-01, DEF-02, DEF-04: the text says what to write, and only what is missing. */
+static void test_reachable_listener_needs_two_lines(void **state)
+{
+	static const char *const good[] = {
+		SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:1', plaintext: true}]\n",
+		SERVER "listen: [{address: 127.0.0.1:0}, {address: 127.0.0.1:0}]\n",
+		SERVER "listen: [{address: 'unix:/run/x', plaintext: true}]\n",
+	};
+
+	(void)state;
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{address: 0.0.0.0:80}]\n",
+		"F:2:20: listen[0].address: other machines may reach 0.0.0.0:80, and this "
+		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
+		"has them; or, if everybody who can connect may use the servers, add to the "
+		"configuration file the line 'plaintext: true' to this entry of listen and the "
+		"line 'auth: {mode: anonymous}' at the top level");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:80'}]\n",
+		"F:3:20: listen[0].address: other machines may reach [::]:80, and this "
+		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
+		"has them; or, if everybody who can connect may use the servers, add to the "
+		"configuration file the line 'plaintext: true' to this entry of listen");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{address: 10.0.0.1:80, plaintext: true}]\n",
+		"F:2:20: listen[0].address: other machines may reach 10.0.0.1:80, and this "
+		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
+		"has them; or, if everybody who can connect may use the servers, add to the "
+		"configuration file the line 'auth: {mode: anonymous}' at the top level");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{address: x}, {address: '127.0.0.1:1'},\n"
+		       "  {address: '127.0.0.1:1'}]\n",
+		"F:2:20: listen[0].address: must end in ':' and a port from 0 to 65535, like "
+		"127.0.0.1:8808",
+		"F:3:13: listen[2].address: the address 127.0.0.1:1 is here twice");
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		struct outcome outcome = load_good(good[i]);
+
+		end(&outcome);
+	}
+}
+
+static void test_names_and_paths(void **state)
+{
+	struct outcome outcome;
+
+	(void)state;
+	ASSERT_PROBLEMS("listen:\n", "F:1:1: there is no server; at least one must be under "
+				     "'servers'");
+	ASSERT_PROBLEMS("servers:\n", "F:1:9: servers: there is no server; at least one must be "
+				      "under 'servers'");
+	ASSERT_PROBLEMS("servers: {a: {}}\n", "F:1:14: servers.a: the key 'command' is missing");
+	ASSERT_PROBLEMS(
+		"servers: {Ab: {command: x, path: /x}}\n",
+		"F:1:11: the server name 'Ab' must have 1 to 64 small letters, digits, '-' and "
+		"'_', and begin with a letter or digit");
+	ASSERT_PROBLEMS(
+		"servers: {-a: {command: x, path: /x}}\n",
+		"F:1:11: the server name '-a' must have 1 to 64 small letters, digits, '-' and "
+		"'_', and begin with a letter or digit");
+	ASSERT_PROBLEMS("servers: {a: {command: x, path: mcp}}\n",
+			"F:1:33: servers.a.path: the path 'mcp' must begin with '/' and have only "
+			"visible ASCII characters without ? # % \" and backslash");
+	ASSERT_PROBLEMS("servers: {a: {command: x, path: '/a?b'}}\n",
+			"F:1:33: servers.a.path: the path '/a?b' must begin with '/' and have only "
+			"visible ASCII characters without ? # % \" and backslash");
+	ASSERT_PROBLEMS("servers: {a: {command: x, path: /healthz}}\n",
+			"F:1:33: servers.a.path: the path '/healthz' is the daemon's own");
+	ASSERT_PROBLEMS("servers: {a: {command: x, path: /.well-known/x}}\n",
+			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
+	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",
+			"F:3:6: servers.b: the path '/b/mcp' is also that of the server 'a'");
+	outcome = load_good("servers:\n  a: {command: x, path: /m, enabled: false}\n"
+			    "  b: {command: x, path: /m}\n");
+	end(&outcome);
+}
+
+static void test_environment_problems(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS("servers: {a: {command: x, env: [A]}}\n",
+			"F:1:32: servers.a.env: must be a map, like {NAME: value}");
+	ASSERT_PROBLEMS("servers: {a: {command: x, env: {A=B: 1, '': 2, C: }}}\n",
+			"F:1:33: 'A=B' cannot be the name of a variable",
+			"F:1:41: '' cannot be the name of a variable",
+			"F:1:51: servers.a.env.C: has no value");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, env: {A: {file: gone}, B: {vault: x}, C: [1]}}}\n",
+		"F:1:43: servers.a.env.A.file: the stub has no gone",
+		"F:1:53: servers.a.env.B: must be a text, {file: PATH}, {env: NAME} or "
+		"{credential: NAME}",
+		"F:1:68: servers.a.env.C: must be a text, not a list");
+}
+
+/* A wrong default is reported where it stands, once, however many servers take it. */
+static void test_problem_of_defaults_is_reported_once(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS("defaults: {pool: {max: 0}}\nservers: {a: {command: x}, b: {command: x}}\n",
+			"F:1:24: defaults.pool.max: must be at least 1, not '0'");
+	ASSERT_PROBLEMS("defaults: {pool: {max: 0}}\n",
+			"F:1:24: defaults.pool.max: must be at least 1, not '0'",
+			"F:1:1: there is no server; at least one must be under 'servers'");
+}
+
+/* DEF-25: a warning, as it cannot be known whether the text is a secret. */
+static void test_literal_secret_in_a_readable_file(void **state)
+{
+	static const char yaml[] = "servers: {a: {command: x, env: {A: 1, A_TOKEN: t, B_KEY: {env: "
+				   "V}}}}\n";
+	struct outcome outcome = load_readable(yaml, true);
+
+	(void)state;
+	assert_non_null(outcome.config);
+	assert_int_equal(outcome.warnings.count, 1);
+	assert_string_equal(
+		outcome.warnings.items[0],
+		"F:1:48: servers.a.env.A_TOKEN: a secret in a file that everybody can "
+		"read; take the right away (chmod o-r) or put it into a file of its own: "
+		"{file: PATH}");
+	end(&outcome);
+	outcome = load_readable(yaml, false);
+	assert_int_equal(outcome.warnings.count, 0);
+	end(&outcome);
+}
+
+static void test_many_problems_end_somewhere(void **state)
+{
+	struct buf yaml = { 0 };
+	struct outcome outcome;
+
+	(void)state;
+	for (int i = 0; i < 300; i++)
+		buf_printf(&yaml, "x%d: 1\n", i);
+	outcome = load_readable(buf_terminate(&yaml), false);
+	assert_int_equal(outcome.problems.count, 101);
+	assert_string_equal(outcome.problems.items[100], "there are more problems than these");
+	end(&outcome);
+	buf_fini(&yaml);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults_of_the_daemon),
+		cmocka_unit_test(test_defaults_of_a_server),
+		cmocka_unit_test(test_values_of_every_type),
+		cmocka_unit_test(test_defaults_section),
+		cmocka_unit_test(test_environment_and_references),
+		cmocka_unit_test(test_unknown_keys_name_the_nearest),
+		cmocka_unit_test(test_wrong_types),
+		cmocka_unit_test(test_impossible_values),
+		cmocka_unit_test(test_reachable_listener_needs_two_lines),
+		cmocka_unit_test(test_names_and_paths),
+		cmocka_unit_test(test_environment_problems),
+		cmocka_unit_test(test_problem_of_defaults_is_reported_once),
+		cmocka_unit_test(test_literal_secret_in_a_readable_file),
+		cmocka_unit_test(test_many_problems_end_somewhere),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

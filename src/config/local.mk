@@ -1,0 +1,49 @@
+noinst_LIBRARIES += src/config/libconfig.a
+src_config_libconfig_a_SOURCES = \
+	src/config/address.c src/config/address.h \
+	src/config/config.c src/config/config.h \
+	src/config/document.c \
+	src/config/file.c src/config/file.h \
+	src/config/import.c src/config/import.h \
+	src/config/load.c src/config/load.h \
+	src/config/name.c src/config/name.h \
+	src/config/options.c src/config/options.h \
+	src/config/print.c \
+	src/config/problem.c src/config/problem.h \
+	src/config/quantity.c src/config/quantity.h \
+	src/config/quote.c src/config/quote.h \
+	src/config/rules.c src/config/rules.h \
+	src/config/secret.c src/config/secret.h \
+	src/config/table.c src/config/table.h \
+	src/config/tree.c src/config/tree.h \
+	src/config/types.c src/config/types.h \
+	src/config/yaml.c src/config/yaml.h
+CONFIG_TEST_LIBS = src/config/libconfig.a src/base/libbase.a $(YAML_LIBS) $(JANSSON_LIBS) \
+	$(CMOCKA_LIBS)
+check_PROGRAMS += \
+	src/config/address_test \
+	src/config/config_test \
+	src/config/import_test \
+	src/config/load_test \
+	src/config/name_test \
+	src/config/quantity_test \
+	src/config/secret_test \
+	src/config/yaml_test
+src_config_address_test_SOURCES = src/config/address_test.c
+src_config_address_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_config_test_SOURCES = src/config/config_test.c
+src_config_config_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_import_test_SOURCES = src/config/import_test.c
+src_config_import_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_load_test_SOURCES = src/config/load_test.c
+src_config_load_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_name_test_SOURCES = src/config/name_test.c
+src_config_name_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_quantity_test_SOURCES = src/config/quantity_test.c
+src_config_quantity_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_secret_test_SOURCES = src/config/secret_test.c
+src_config_secret_test_LDADD = $(CONFIG_TEST_LIBS)
+src_config_yaml_test_SOURCES = src/config/yaml_test.c
+src_config_yaml_test_LDADD = $(CONFIG_TEST_LIBS)
+dist_conf_DATA += conf/mcpgated.yaml
+dist_man_MANS += docs/man/mcpgated.yaml.5

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of all options: the only place that says which keys exist. Reading, checking, printing,
+ * the sample file and the manual page all follow it.
+ */
+#ifndef MCPGATED_CONFIG_OPTIONS_H
+#define MCPGATED_CONFIG_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum option_type {
+	OPTION_SECTION,  /* a map of further options, fields of the same struct */
+	OPTION_GROUP,    /* a list or map of records; the loader makes the structs */
+	OPTION_TEXT,     /* char *, never empty; NULL: not given */
+	OPTION_BOOL,     /* bool */
+	OPTION_COUNT,    /* uint64_t */
+	OPTION_SIZE,     /* uint64_t, bytes */
+	OPTION_DURATION, /* uint64_t, milliseconds */
+	OPTION_RANGE,    /* two uint64_t, one after the other, milliseconds */
+	OPTION_ENUM,     /* int, or an enum of that size */
+	OPTION_TEXTS,    /* struct config_texts */
+	OPTION_ENV,      /* env and env_count of struct config_server */
+	OPTION_TIMEOUTS, /* tool_timeouts and tool_timeout_count of struct config_server */
+	OPTION_TYPE_COUNT
+};
+
+/* The records: options of `listen[].` are fields of struct config_listen, and so on. */
+#define OPTIONS_TOP ""
+#define OPTIONS_LISTEN "listen[]."
+#define OPTIONS_SERVER "servers.NAME."
+
+struct option_choice {
+	const char *name; /* NULL ends the array */
+	int value;
+};
+
+struct option {
+	const char *path; /* a record's prefix and the keys below it */
+	enum option_type type;
+	size_t offset;   /* in the record's struct */
+	const char *def; /* as it would stand in the file; NULL: not given */
+	const char *min; /* in the same notation; NULL: no limit */
+	const char *max;
+	const struct option_choice *choices; /* OPTION_ENUM */
+	const char *example;                 /* where there is no default to show */
+	const char *otherwise;               /* what holds when it is not given and def is NULL */
+	const char *help;                    /* sentences */
+	bool is_for_child; /* nobody but the server's process needs it: see config_forget_secrets */
+};
+
+extern const struct option options_table[];
+extern const size_t options_count;
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two tables of units, largest first, and one way to read and write with them. */
+#include "config/quantity.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+struct unit {
+	const char *name;
+	uint64_t factor;
+};
+
+/* The row that ends a table has the factor 1. */
+static const struct unit size_units[] = {
+	{ "GiB", 1ull << 30 },
+	{ "MiB", 1ull << 20 },
+	{ "KiB", 1ull << 10 },
+	{ "", 1 },
+};
+
+static const struct unit duration_units[] = {
+	{ "d", 86400000 }, { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 },
+};
+
+static int parse(const struct unit *units, struct slice text, uint64_t *value_r)
+{
+	struct slice digits = text;
+	uint64_t number;
+
+	digits.n = 0;
+	while (digits.n < text.n && text.p[digits.n] >= '0' && text.p[digits.n] <= '9')
+		digits.n++;
+	if (text_parse_u64(digits, &number) != 0)
+		return -1;
+	for (const struct unit *unit = units;; unit++) {
+		struct slice rest = slice_of(text.p + digits.n, text.n - digits.n);
+
+		if (slice_is_equal(rest, slice_str(unit->name)))
+			return __builtin_mul_overflow(number, unit->factor, value_r) ? -1 : 0;
+		if (unit->factor == 1)
+			return -1;
+	}
+}
+
+static void format(const struct unit *units, uint64_t value, char *text_r)
+{
+	const struct unit *unit = units;
+
+	while (unit->factor > 1 && (value == 0 || value % unit->factor != 0))
+		unit++;
+	snprintf(text_r, QUANTITY_TEXT_MAX, "%" PRIu64 "%s", value / unit->factor, unit->name);
+}
+
+int quantity_parse_size(struct slice text, uint64_t *bytes_r)
+{
+	return parse(size_units, text, bytes_r);
+}
+
+int quantity_parse_duration(struct slice text, uint64_t *ms_r)
+{
+	if (slice_is_equal(text, SLICE_LIT("0"))) {
+		*ms_r = 0;
+		return 0;
+	}
+	return parse(duration_units, text, ms_r);
+}
+
+void quantity_format_size(uint64_t bytes, char text_r[QUANTITY_TEXT_MAX])
+{
+	format(size_units, bytes, text_r);
+}
+
+void quantity_format_duration(uint64_t ms, char text_r[QUANTITY_TEXT_MAX])
+{
+	if (ms == 0)
+		snprintf(text_r, QUANTITY_TEXT_MAX, "0");
+	else
+		format(duration_units, ms, text_r);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes and times as people write them: `16KiB`, `90s`. One whole number, one unit, no space. */
+#ifndef MCPGATED_CONFIG_QUANTITY_H
+#define MCPGATED_CONFIG_QUANTITY_H
+
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/slice.h"
+
+#define QUANTITY_TEXT_MAX 32
+
+/* Bytes: a number alone, or with KiB, MiB or GiB. -1: not of that form, or too large. */
+int quantity_parse_size(struct slice text, uint64_t *bytes_r) must_check;
+/* Milliseconds: a number with ms, s, m, h or d, or `0`. -1: not of that form, or too large. */
+int quantity_parse_duration(struct slice text, uint64_t *ms_r) must_check;
+/* The shortest exact text, terminated; what the parsers above read back. */
+void quantity_format_size(uint64_t bytes, char text_r[QUANTITY_TEXT_MAX]);
+void quantity_format_duration(uint64_t ms, char text_r[QUANTITY_TEXT_MAX]);
+
+#endif

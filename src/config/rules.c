@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One function per rule. threats.md DEF-01, DEF-02, DEF-04; product.md §2, §3. */
+#include "config/rules.h"
+
+#include <string.h>
+
+#include "config/address.h"
+#include "config/problem.h"
+
+#define NAME_BYTES_MAX 64
+
+/* As far down from `root` as there are values, so that a missing one is reported at its parent. */
+static const struct tree *place(const struct tree *root, const char *first, const char *second,
+				const char *third)
+{
+	const char *const keys[] = { first, second, third };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys) && keys[i] != NULL; i++) {
+		const struct tree *below = tree_find(root, keys[i]);
+
+		if (below == NULL)
+			break;
+		root = below;
+	}
+	return root;
+}
+
+static const struct tree *server_place(const struct tree *root, const struct config_server *server,
+				       const char *key)
+{
+	return place(root, "servers", server->name, key);
+}
+
+/* The entry of a top-level list. */
+static const struct tree *item_place(const struct tree *root, const char *key, size_t index)
+{
+	const struct tree *list = place(root, key, NULL, NULL);
+
+	return list->kind == TREE_LIST && index < list->count ? list->items[index] : list;
+}
+
+/* A listener that other machines reach says twice that this is meant. */
+static void check_exposure(const struct config *config, const struct config_listen *listen,
+			   const struct tree *at, struct config_problems *problems)
+{
+	bool is_anonymous = config->auth_mode == CONFIG_AUTH_ANONYMOUS;
+
+	if (listen->plaintext && is_anonymous)
+		return;
+	problem_add_at(
+		problems, at,
+		"other machines may reach %s, and this version has neither TLS nor tokens. "
+		"Keep it on 127.0.0.1 behind a proxy that has them; or, if everybody who can "
+		"connect may use the servers, add to the configuration file%s%s%s",
+		listen->address,
+		listen->plaintext ? "" :
+				    " the line 'plaintext: true' to this "
+				    "entry of listen",
+		listen->plaintext || is_anonymous ? "" : " and",
+		is_anonymous ? "" : " the line 'auth: {mode: anonymous}' at the top level");
+}
+
+static bool is_any_port(const char *address)
+{
+	size_t length = strlen(address);
+
+	return length >= 2 && strcmp(address + length - 2, ":0") == 0;
+}
+
+static void check_listen(const struct config *config, const struct tree *root,
+			 struct config_problems *problems)
+{
+	for (size_t i = 0; i < config->listen_count; i++) {
+		const struct config_listen *listen = &config->listen[i];
+		const struct tree *at = place(item_place(root, "listen", i), "address", NULL, NULL);
+		struct address address;
+		struct error err;
+
+		if (address_parse(listen->address, &address, &err) != 0)
+			problem_add_at(problems, at, "%s", err.text);
+		else if (!address.is_local)
+			check_exposure(config, listen, at, problems);
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(config->listen[j].address, listen->address) == 0 &&
+			    !is_any_port(listen->address))
+				problem_add_at(problems, at, "the address %s is here twice",
+					       listen->address);
+	}
+}
+
+/* `http://HOST` or `https://HOST`, with a port or without, and nothing behind. */
+static bool is_origin(const char *text)
+{
+	const char *host = strncmp(text, "https://", 8) == 0 ? text + 8 :
+			   strncmp(text, "http://", 7) == 0  ? text + 7 :
+							       "";
+
+	return host[0] != '\0' && strpbrk(host, "/?#@*\" ") == NULL;
+}
+
+/* Host headers are compared without their port. */
+static bool is_host(const char *text)
+{
+	size_t length = strlen(text);
+	bool is_v6 = length > 2 && text[0] == '[' && text[length - 1] == ']';
+
+	return length > 0 && strpbrk(text, is_v6 ? "/?#@*\" " : "/?#@*\" :[]") == NULL;
+}
+
+static void check_public_names(const struct config *config, const struct tree *root,
+			       struct config_problems *problems)
+{
+	if (config->public_url != NULL && !is_origin(config->public_url))
+		problem_add_at(
+			problems, place(root, "public_url", NULL, NULL),
+			"must be an origin like https://mcp.example.com, without a path, not "
+			"'%.100s'",
+			config->public_url);
+	for (size_t i = 0; i < config->origins.count; i++)
+		if (!is_origin(config->origins.items[i]))
+			problem_add_at(problems, item_place(root, "origins", i),
+				       "must be an origin like https://app.example.com, without "
+				       "a path or '*', not '%.100s'",
+				       config->origins.items[i]);
+	for (size_t i = 0; i < config->hosts.count; i++)
+		if (!is_host(config->hosts.items[i]))
+			problem_add_at(problems, item_place(root, "hosts", i),
+				       "must be a name or an address without a port, IPv6 in "
+				       "brackets, not '%.100s'",
+				       config->hosts.items[i]);
+}
+
+static void check_log_target(const struct config *config, const struct tree *root,
+			     struct config_problems *problems)
+{
+	const char *target = config->log_target;
+
+	if (strcmp(target, "stderr") != 0 && strcmp(target, "journal") != 0 && target[0] != '/')
+		problem_add_at(
+			problems, place(root, "log", "target", NULL),
+			"must be stderr, journal, or the absolute path of a file, not '%.100s'",
+			target);
+}
+
+static bool is_server_name(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+	size_t length = strlen(name);
+
+	return length > 0 && length <= NAME_BYTES_MAX && strspn(name, letters) == length &&
+	       name[0] != '_' && name[0] != '-';
+}
+
+static void check_name(const struct config_server *server, const struct tree *root,
+		       struct config_problems *problems)
+{
+	if (!is_server_name(server->name))
+		problem_add_at_key(
+			problems, server_place(root, server, NULL),
+			"the server name '%.60s' must have 1 to 64 small letters, digits, "
+			"'-' and '_', and begin with a letter or digit",
+			server->name);
+}
+
+/* What the daemon itself answers. */
+static bool is_path_reserved(const char *path)
+{
+	return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 ||
+	       strcmp(path, "/.well-known") == 0 || strncmp(path, "/.well-known/", 13) == 0;
+}
+
+static bool is_path_char(char c)
+{
+	return c > ' ' && c < 0x7f && strchr("?#%\"\\", c) == NULL;
+}
+
+static void check_path(const struct config_server *server, const struct tree *root,
+		       struct config_problems *problems)
+{
+	const struct tree *at = server_place(root, server, "path");
+	const char *path = server->path;
+	size_t length = 0;
+
+	while (is_path_char(path[length]))
+		length++;
+	if (path[0] != '/' || path[length] != '\0')
+		problem_add_at(problems, at,
+			       "the path '%.100s' must begin with '/' and have only visible ASCII "
+			       "characters without ? # %% \" and backslash",
+			       path);
+	else if (is_path_reserved(path))
+		problem_add_at(problems, at, "the path '%.100s' is the daemon's own", path);
+}
+
+static void check_path_is_unique(const struct config *config, size_t index, const struct tree *root,
+				 struct config_problems *problems)
+{
+	const struct config_server *server = &config->servers[index];
+
+	for (size_t i = 0; i < index && server->enabled; i++)
+		if (config->servers[i].enabled &&
+		    strcmp(config->servers[i].path, server->path) == 0)
+			problem_add_at(problems, server_place(root, server, "path"),
+				       "the path '%.100s' is also that of the server '%s'",
+				       server->path, config->servers[i].name);
+}
+
+static void check_timeouts(const struct config_server *server, const struct tree *root,
+			   struct config_problems *problems)
+{
+	uint64_t max_ms = server->request_timeout_max_ms;
+
+	if (server->request_timeout_ms > max_ms)
+		problem_add_at(problems, server_place(root, server, "request_timeout"),
+			       "request_timeout must not be longer than request_timeout_max");
+	for (size_t i = 0; i < server->tool_timeout_count; i++)
+		if (server->tool_timeouts[i].timeout_ms > max_ms)
+			problem_add_at(problems, server_place(root, server, "tool_timeout"),
+				       "the time of the tool '%.60s' must not be longer than "
+				       "request_timeout_max",
+				       server->tool_timeouts[i].tool);
+}
+
+static void check_server(const struct config_server *server, const struct tree *root,
+			 struct config_problems *problems)
+{
+	const struct tree *at = server_place(root, server, NULL);
+
+	check_name(server, root, problems);
+	check_path(server, root, problems);
+	check_timeouts(server, root, problems);
+	/* One that is there but wrong has been reported. */
+	if (server->command == NULL && tree_find(at, "command") == NULL)
+		problem_add_at(problems, at, "the key 'command' is missing");
+}
+
+void rules_check(const struct config *config, const struct tree *root,
+		 struct config_problems *problems)
+{
+	check_listen(config, root, problems);
+	check_public_names(config, root, problems);
+	check_log_target(config, root, problems);
+	for (size_t i = 0; i < config->server_count; i++) {
+		check_server(&config->servers[i], root, problems);
+		check_path_is_unique(config, i, root, problems);
+	}
+	if (config->server_count == 0)
+		problem_add_at(problems, place(root, "servers", NULL, NULL),
+			       "there is no server; at least one must be under 'servers'");
+}

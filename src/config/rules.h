@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules that one value alone cannot break: forms, names, and what must fit together. */
+#ifndef MCPGATED_CONFIG_RULES_H
+#define MCPGATED_CONFIG_RULES_H
+
+#include "config/config.h"
+#include "config/tree.h"
+
+/*
+ * Adds whatever is wrong with `config` to `problems`. `root` is the tree it was read from and tells
+ * the places. Values that could not be read have been reported before and are skipped.
+ */
+void rules_check(const struct config *config, const struct tree *root,
+		 struct config_problems *problems);
+
+#endif

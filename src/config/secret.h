@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values that stand elsewhere ({file:}, {env:}, {credential:}), and what counts as a secret. */
+#ifndef MCPGATED_CONFIG_SECRET_H
+#define MCPGATED_CONFIG_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/check.h"
+#include "base/error.h"
+
+#define SECRET_BYTES_MAX ((size_t)64 << 10)
+/* Stands for a secret wherever a configuration is shown. */
+#define SECRET_MASK "***"
+
+/*
+ * Fetches what a reference means. `kind` is one of the known kinds. The value is the caller's (end
+ * it with secret_free); err tells why there is none, never a part of the value.
+ */
+typedef int secret_resolve_fn(const char *kind, const char *name, char **value_r,
+			      struct error *err);
+
+/*
+ * file        the content of the file `name`, at most SECRET_BYTES_MAX bytes, without one line
+ *             break at its end
+ * env         the variable `name` of the daemon's own environment
+ * credential  the file `name` in systemd's credentials directory
+ */
+int secret_resolve(const char *kind, const char *name, char **value_r, struct error *err)
+	must_check;
+/* Whether `kind` is one of the three above. */
+bool secret_is_kind(const char *kind);
+/* Whether a variable of this name usually is secret: it ends in TOKEN, KEY, SECRET, PASSWORD. */
+bool secret_is_name(const char *variable);
+/* Overwrites, frees, sets to NULL. Accepts NULL. */
+void secret_free(char **text);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walker. A path like `servers.NAME.pool.max` is a record's prefix (`servers.NAME.`) and keys;
+ * an option belongs to a level if nothing but one key follows the level's prefix.
+ */
+#include "config/table.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "config/problem.h"
+#include "config/yaml.h"
+
+const struct option *table_next(const char *prefix, const struct option *previous)
+{
+	const struct option *option = previous != NULL ? previous + 1 : options_table;
+	size_t length = strlen(prefix);
+
+	for (; option < options_table + options_count; option++)
+		if (strncmp(option->path, prefix, length) == 0 &&
+		    strpbrk(option->path + length, ".[") == NULL)
+			return option;
+	return NULL;
+}
+
+const char *table_key(const struct option *option)
+{
+	const char *dot = strrchr(option->path, '.');
+
+	return dot != NULL ? dot + 1 : option->path;
+}
+
+/* The prefix of what is in a section; the caller frees it. */
+static char *prefix_of(const struct option *section)
+{
+	return mem_printf("%s.", section->path);
+}
+
+static const struct option *find_option(const char *prefix, const char *key)
+{
+	const struct option *option = NULL;
+
+	while ((option = table_next(prefix, option)) != NULL)
+		if (strcmp(table_key(option), key) == 0)
+			return option;
+	return NULL;
+}
+
+/* A key that differs in more letters than this was hardly meant. */
+static size_t similar_limit(const char *key)
+{
+	return 1 + strlen(key) / 3;
+}
+
+/* The key of this level that looks most like `key`. */
+static const char *find_nearest(const char *prefix, const char *key, size_t *distance_r)
+{
+	const struct option *option = NULL;
+	const char *nearest = "";
+
+	*distance_r = SIZE_MAX;
+	while ((option = table_next(prefix, option)) != NULL) {
+		const char *candidate = table_key(option);
+		size_t distance = text_distance(slice_str(key), slice_str(candidate), YAML_KEY_MAX);
+
+		if (distance < *distance_r) {
+			*distance_r = distance;
+			nearest = candidate;
+		}
+	}
+	return nearest;
+}
+
+static void refuse_key(const struct types_context *context, const char *prefix,
+		       const struct tree *member)
+{
+	size_t distance;
+	const char *nearest = find_nearest(prefix, member->key, &distance);
+	const struct option *option = NULL;
+	struct buf keys = { 0 };
+
+	/* Where no key is similar, seeing all of them helps more than the nearest alone. */
+	while (distance > similar_limit(member->key) &&
+	       (option = table_next(prefix, option)) != NULL)
+		buf_printf(&keys, "%s%s",
+			   keys.len > 0 ? ", " : " The keys here are: ", table_key(option));
+	problem_add_at_key(context->problems, member, "unknown key '%.60s'; did you mean '%s'?%s",
+			   member->key, nearest, buf_terminate(&keys));
+	buf_fini(&keys);
+}
+
+static void load_member(const struct types_context *context, const char *prefix,
+			const struct tree *member, void *base)
+{
+	const struct option *option = find_option(prefix, member->key);
+	char *below;
+
+	if (option == NULL) {
+		refuse_key(context, prefix, member);
+	} else if (option->type == OPTION_SECTION) {
+		below = prefix_of(option);
+		table_load(context, below, member, base);
+		free(below);
+	} else if (option->type != OPTION_GROUP) {
+		types_get(option->type)->load(context, option, member, base);
+	}
+}
+
+void table_load(const struct types_context *context, const char *prefix, const struct tree *value,
+		void *base)
+{
+	/* A section all of whose lines are commented out. */
+	if (tree_is_null(value))
+		return;
+	if (value->kind != TREE_MAP) {
+		problem_add_at(context->problems, value, "must be a map of keys and values");
+		return;
+	}
+	for (size_t i = 0; i < value->count; i++)
+		load_member(context, prefix, value->items[i], base);
+}
+
+/* Defaults are read like any other value, so the table can write them as people would. */
+static void set_default(const struct option *option, void *base)
+{
+	struct config_problems problems = { 0 };
+	struct types_context context = { .problems = &problems };
+	struct error err;
+	struct tree *value = yaml_read(slice_str(option->def), option->path, &err);
+
+	CHECK(value != NULL);
+	types_get(option->type)->load(&context, option, value, base);
+	CHECK(problems.count == 0);
+	tree_free(&value);
+}
+
+void table_set_defaults(const char *prefix, void *base)
+{
+	const struct option *option = NULL;
+
+	while ((option = table_next(prefix, option)) != NULL) {
+		if (option->def != NULL)
+			set_default(option, base);
+		if (option->type == OPTION_SECTION) {
+			char *below = prefix_of(option);
+
+			table_set_defaults(below, base);
+			free(below);
+		}
+	}
+}
+
+static void free_fields(const char *prefix, bool only_for_child, void *base)
+{
+	const struct option *option = NULL;
+
+	while ((option = table_next(prefix, option)) != NULL) {
+		const struct types_ops *ops = types_get(option->type);
+
+		if (ops->fini != NULL && (option->is_for_child || !only_for_child))
+			ops->fini(option, base);
+		if (option->type == OPTION_SECTION) {
+			char *below = prefix_of(option);
+
+			free_fields(below, only_for_child, base);
+			free(below);
+		}
+	}
+}
+
+void table_free(const char *prefix, void *base)
+{
+	free_fields(prefix, false, base);
+}
+
+void table_forget(const char *prefix, void *base)
+{
+	free_fields(prefix, true, base);
+}
+
+static void print_value(const struct option *option, const void *base, int indent, FILE *out)
+{
+	struct buf text = { 0 };
+
+	if (types_get(option->type)->print(option, base, &text))
+		fprintf(out, "%*s%s: %s\n", indent, "", table_key(option), buf_terminate(&text));
+	buf_fini(&text);
+}
+
+void table_print(const char *prefix, const void *base, int indent, FILE *out)
+{
+	const struct option *option = NULL;
+
+	while ((option = table_next(prefix, option)) != NULL) {
+		if (option->type == OPTION_SECTION) {
+			char *below = prefix_of(option);
+
+			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
+			table_print(below, base, indent + 2, out);
+			free(below);
+		} else if (option->type != OPTION_GROUP) {
+			print_value(option, base, indent, out);
+		}
+	}
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks the option table: one record's options at a time, into and out of the record's struct. */
+#ifndef MCPGATED_CONFIG_TABLE_H
+#define MCPGATED_CONFIG_TABLE_H
+
+#include <stdio.h>
+
+#include "config/options.h"
+#include "config/tree.h"
+#include "config/types.h"
+
+/*
+ * The options directly below `prefix` (OPTIONS_TOP, OPTIONS_LISTEN, OPTIONS_SERVER, or a section's
+ * path with a dot), in the order of the table: pass NULL, then what it returned, until NULL.
+ */
+const struct option *table_next(const char *prefix, const struct option *previous);
+/* The last part of the option's path: its key. */
+const char *table_key(const struct option *option);
+
+/* Sets every field of a record (all zeros before) to its default. */
+void table_set_defaults(const char *prefix, void *base);
+/*
+ * Reads the record or section `value` into `base`; keys that are not there change nothing. Unknown
+ * keys and wrong values are added to context->problems. Groups are left to the caller.
+ */
+void table_load(const struct types_context *context, const char *prefix, const struct tree *value,
+		void *base);
+/* Frees what the fields hold. */
+void table_free(const char *prefix, void *base);
+/* The same for those options alone that are marked is_for_child; they are empty afterwards. */
+void table_forget(const char *prefix, void *base);
+/* Prints the options below `prefix` as YAML lines with `indent` spaces, without groups. */
+void table_print(const char *prefix, const void *base, int indent, FILE *out);
+
+#endif

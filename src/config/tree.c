@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of values. Its texts may be secrets, so they are overwritten before they are freed. */
+#include "config/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct tree *tree_new(enum tree_kind kind, const char *file)
+{
+	struct tree *value = mem_zalloc(sizeof(*value));
+
+	value->kind = kind;
+	value->file = file;
+	return value;
+}
+
+struct tree *tree_new_text(const char *text, const char *file)
+{
+	struct tree *value = tree_new(TREE_TEXT, file);
+
+	value->text = mem_strdup(text);
+	return value;
+}
+
+void tree_add(struct tree *parent, const char *key, struct tree *child)
+{
+	CHECK((parent->kind == TREE_MAP) == (key != NULL) && child->parent == NULL);
+	/* Grown at powers of two. */
+	if ((parent->count & (parent->count - 1)) == 0) {
+		size_t cap = parent->count == 0 ? 1 : parent->count * 2;
+
+		parent->items = mem_resize(parent->items, cap * sizeof(*parent->items));
+	}
+	child->parent = parent;
+	child->key = key != NULL ? mem_strdup(key) : NULL;
+	parent->items[parent->count++] = child;
+}
+
+void tree_free(struct tree **value)
+{
+	struct tree *v = *value;
+
+	*value = NULL;
+	if (v == NULL)
+		return;
+	for (size_t i = 0; i < v->count; i++)
+		tree_free(&v->items[i]);
+	if (v->text != NULL)
+		explicit_bzero(v->text, strlen(v->text));
+	free(v->text);
+	free(v->key);
+	free(v->items);
+	free(v);
+}
+
+void tree_remove(struct tree *map, const char *key)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < map->count; i++) {
+		if (strcmp(map->items[i]->key, key) == 0)
+			tree_free(&map->items[i]);
+		else
+			map->items[kept++] = map->items[i];
+	}
+	/* Room is counted by powers of two, so it must follow when the number shrinks. */
+	map->count = kept;
+	if (kept > 0) {
+		size_t cap = 1;
+
+		while (cap < kept)
+			cap *= 2;
+		map->items = mem_resize(map->items, cap * sizeof(*map->items));
+	}
+}
+
+struct tree *tree_find(const struct tree *map, const char *key)
+{
+	if (map == NULL || map->kind != TREE_MAP)
+		return NULL;
+	for (size_t i = 0; i < map->count; i++)
+		if (strcmp(map->items[i]->key, key) == 0)
+			return map->items[i];
+	return NULL;
+}
+
+bool tree_is_null(const struct tree *value)
+{
+	static const char *const names[] = { "", "~", "null", "Null", "NULL" };
+
+	if (value->kind != TREE_TEXT || !value->is_plain)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(value->text, names[i]) == 0)
+			return true;
+	return false;
+}
+
+void tree_append_path(const struct tree *value, struct buf *out)
+{
+	const struct tree *parent = value->parent;
+	size_t index = 0;
+
+	if (parent == NULL)
+		return;
+	tree_append_path(parent, out);
+	if (value->key != NULL) {
+		buf_printf(out, "%s%s", parent->parent != NULL ? "." : "", value->key);
+		return;
+	}
+	while (parent->items[index] != value)
+		index++;
+	buf_printf(out, "[%zu]", index);
+}

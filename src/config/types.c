@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The types of options: for each the functions that read, print and free it, joined in one table at
+ * the end. Rules that concern more than one option are in rules.c.
+ */
+#include "config/types.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "config/problem.h"
+#include "config/quantity.h"
+#include "config/quote.h"
+#include "config/yaml.h"
+
+typedef int parse_fn(struct slice text, uint64_t *number_r);
+
+static void *field_of(const struct option *option, void *base)
+{
+	return (char *)base + option->offset;
+}
+
+static const void *field_of_const(const struct option *option, const void *base)
+{
+	return (const char *)base + option->offset;
+}
+
+/* How a value is quoted in a message; a list or map has no short text. */
+static const char *shown(const struct tree *value)
+{
+	if (value->kind == TREE_TEXT)
+		return value->text;
+	return value->kind == TREE_LIST ? "[…]" : "{…}";
+}
+
+/* A text that is there. */
+static bool require_text(const struct types_context *context, const struct tree *value)
+{
+	if (value->kind != TREE_TEXT)
+		problem_add_at(context->problems, value, "must be a text, not a %s",
+			       value->kind == TREE_LIST ? "list" : "map");
+	else if (tree_is_null(value))
+		problem_add_at(context->problems, value, "has no value");
+	else
+		return true;
+	return false;
+}
+
+/* The command line and imported files come without YAML's limit, but are printed as YAML. */
+static bool require_few(const struct types_context *context, const struct tree *value)
+{
+	if (value->count > YAML_ITEMS_MAX)
+		problem_add_at(context->problems, value, "must not have more than %u entries",
+			       YAML_ITEMS_MAX);
+	return value->count <= YAML_ITEMS_MAX;
+}
+
+/* ---- text ---- */
+
+static void load_text(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	char **field = field_of(option, base);
+
+	if (!require_text(context, value))
+		return;
+	if (value->text[0] == '\0') {
+		problem_add_at(context->problems, value, "must not be empty");
+		return;
+	}
+	free(*field);
+	*field = mem_strdup(value->text);
+}
+
+static bool print_text(const struct option *option, const void *base, struct buf *out)
+{
+	char *const *field = field_of_const(option, base);
+
+	if (*field != NULL)
+		quote_append(out, *field);
+	return *field != NULL;
+}
+
+static void fini_text(const struct option *option, void *base)
+{
+	char **field = field_of(option, base);
+
+	free(*field);
+	*field = NULL;
+}
+
+/* ---- bool ---- */
+
+static void load_bool(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	bool *field = field_of(option, base);
+	bool is_plain = value->kind == TREE_TEXT && value->is_plain;
+
+	if (is_plain && strcmp(value->text, "true") == 0)
+		*field = true;
+	else if (is_plain && strcmp(value->text, "false") == 0)
+		*field = false;
+	else
+		problem_add_at(context->problems, value, "must be true or false%s, not '%.60s'",
+			       value->kind == TREE_TEXT && !is_plain ? " without quotes" : "",
+			       shown(value));
+}
+
+static bool print_bool(const struct option *option, const void *base, struct buf *out)
+{
+	const bool *field = field_of_const(option, base);
+
+	buf_append_str(out, *field ? "true" : "false");
+	return true;
+}
+
+/* ---- numbers ---- */
+
+static void check_limits(const struct types_context *context, const struct option *option,
+			 const struct tree *value, parse_fn *parse, uint64_t number)
+{
+	uint64_t limit;
+
+	if (option->min != NULL && parse(slice_str(option->min), &limit) == 0 && number < limit)
+		problem_add_at(context->problems, value, "must be at least %s, not '%.60s'",
+			       option->min, shown(value));
+	if (option->max != NULL && parse(slice_str(option->max), &limit) == 0 && number > limit)
+		problem_add_at(context->problems, value, "must be at most %s, not '%.60s'",
+			       option->max, shown(value));
+}
+
+static void load_count(const struct types_context *context, const struct option *option,
+		       const struct tree *value, void *base)
+{
+	uint64_t *field = field_of(option, base);
+
+	if (value->kind != TREE_TEXT || !value->is_plain ||
+	    text_parse_u64(slice_str(value->text), field) != 0)
+		problem_add_at(context->problems, value, "must be a whole number, not '%.60s'",
+			       shown(value));
+	else
+		check_limits(context, option, value, text_parse_u64, *field);
+}
+
+static bool print_count(const struct option *option, const void *base, struct buf *out)
+{
+	const uint64_t *field = field_of_const(option, base);
+
+	buf_append_u64(out, *field);
+	return true;
+}
+
+static void load_size(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	uint64_t *field = field_of(option, base);
+
+	if (value->kind != TREE_TEXT || quantity_parse_size(slice_str(value->text), field) != 0)
+		problem_add_at(context->problems, value,
+			       "must be a size like 512KiB, 4MiB or 1GiB, not '%.60s'",
+			       shown(value));
+	else
+		check_limits(context, option, value, quantity_parse_size, *field);
+}
+
+static bool print_size(const struct option *option, const void *base, struct buf *out)
+{
+	const uint64_t *field = field_of_const(option, base);
+	char text[QUANTITY_TEXT_MAX];
+
+	quantity_format_size(*field, text);
+	buf_append_str(out, text);
+	return true;
+}
+
+/* Also for the values of a map of times. */
+static void load_time(const struct types_context *context, const struct option *option,
+		      const struct tree *value, uint64_t *ms_r)
+{
+	if (value->kind != TREE_TEXT || quantity_parse_duration(slice_str(value->text), ms_r) != 0)
+		problem_add_at(context->problems, value,
+			       "must be a time like 500ms, 30s, 5m, 2h or 1d, not '%.60s'",
+			       shown(value));
+	else
+		check_limits(context, option, value, quantity_parse_duration, *ms_r);
+}
+
+static void append_time(struct buf *out, uint64_t ms)
+{
+	char text[QUANTITY_TEXT_MAX];
+
+	quantity_format_duration(ms, text);
+	buf_append_str(out, text);
+}
+
+static void load_duration(const struct types_context *context, const struct option *option,
+			  const struct tree *value, void *base)
+{
+	load_time(context, option, value, field_of(option, base));
+}
+
+static bool print_duration(const struct option *option, const void *base, struct buf *out)
+{
+	const uint64_t *field = field_of_const(option, base);
+
+	append_time(out, *field);
+	return true;
+}
+
+static int parse_range(struct slice text, uint64_t range_r[2])
+{
+	const char *dots = memmem(text.p, text.n, "..", 2);
+
+	if (dots == NULL || quantity_parse_duration(slice_between(text.p, dots), &range_r[0]) != 0)
+		return -1;
+	return quantity_parse_duration(slice_between(dots + 2, text.p + text.n), &range_r[1]);
+}
+
+static void load_range(const struct types_context *context, const struct option *option,
+		       const struct tree *value, void *base)
+{
+	uint64_t *field = field_of(option, base);
+
+	if (value->kind != TREE_TEXT || parse_range(slice_str(value->text), field) != 0) {
+		problem_add_at(context->problems, value,
+			       "must be two times like 1s..60s, not '%.60s'", shown(value));
+		return;
+	}
+	if (field[0] > field[1])
+		problem_add_at(context->problems, value,
+			       "the first time must not be longer than the second");
+	check_limits(context, option, value, quantity_parse_duration, field[0]);
+	check_limits(context, option, value, quantity_parse_duration, field[1]);
+}
+
+static bool print_range(const struct option *option, const void *base, struct buf *out)
+{
+	const uint64_t *field = field_of_const(option, base);
+
+	append_time(out, field[0]);
+	buf_append_str(out, "..");
+	append_time(out, field[1]);
+	return true;
+}
+
+/* ---- one of several words ---- */
+
+static void refuse_choice(const struct types_context *context, const struct option *option,
+			  const struct tree *value)
+{
+	struct buf names = { 0 };
+
+	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
+		buf_printf(&names, "%s%s", c == option->choices ? "" : ", ", c->name);
+	problem_add_at(context->problems, value, "must be one of %s, not '%.60s'",
+		       buf_terminate(&names), shown(value));
+	buf_fini(&names);
+}
+
+static void load_enum(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
+		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
+			memcpy(field_of(option, base), &c->value, sizeof(c->value));
+			return;
+		}
+	}
+	refuse_choice(context, option, value);
+}
+
+static bool print_enum(const struct option *option, const void *base, struct buf *out)
+{
+	int current;
+
+	memcpy(&current, field_of_const(option, base), sizeof(current));
+	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
+		if (c->value == current)
+			buf_append_str(out, c->name);
+	return true;
+}
+
+/* ---- list of texts ---- */
+
+static void fini_texts(const struct option *option, void *base)
+{
+	struct config_texts *field = field_of(option, base);
+
+	/* Arguments may be secrets. */
+	for (size_t i = 0; i < field->count; i++)
+		secret_free(&field->items[i]);
+	free(field->items);
+	*field = (struct config_texts){ 0 };
+}
+
+static void load_texts(const struct types_context *context, const struct option *option,
+		       const struct tree *value, void *base)
+{
+	struct config_texts *field = field_of(option, base);
+
+	if (value->kind != TREE_LIST) {
+		problem_add_at(context->problems, value, "must be a list, like [a, b]");
+		return;
+	}
+	if (!require_few(context, value))
+		return;
+	fini_texts(option, base);
+	field->items = mem_zalloc((value->count + 1) * sizeof(*field->items));
+	for (size_t i = 0; i < value->count; i++)
+		if (require_text(context, value->items[i]))
+			field->items[field->count++] = mem_strdup(value->items[i]->text);
+}
+
+static bool print_texts(const struct option *option, const void *base, struct buf *out)
+{
+	const struct config_texts *field = field_of_const(option, base);
+
+	buf_append_char(out, '[');
+	for (size_t i = 0; i < field->count; i++) {
+		buf_append_str(out, i > 0 ? ", " : "");
+		quote_append(out, field->items[i]);
+	}
+	buf_append_char(out, ']');
+	return true;
+}
+
+/* ---- environment ---- */
+
+/* {file: PATH} and its kin. NULL: reported. */
+static char *load_reference(const struct types_context *context, const struct tree *value)
+{
+	const struct tree *name = value->count == 1 ? value->items[0] : NULL;
+	char *secret = NULL;
+	struct error err;
+
+	if (name == NULL || name->kind != TREE_TEXT || !secret_is_kind(name->key))
+		problem_add_at(context->problems, value,
+			       "must be a text, {file: PATH}, {env: NAME} or {credential: NAME}");
+	else if (name->text[0] == '\0')
+		problem_add_at(context->problems, name, "must not be empty");
+	else if (context->resolve(name->key, name->text, &secret, &err) != 0)
+		problem_add_at(context->problems, name, "%s", err.text);
+	return secret;
+}
+
+static void warn_readable(const struct types_context *context, const struct tree *value)
+{
+	if (context->is_world_readable)
+		problem_add_at(context->warnings, value,
+			       "a secret in a file that everybody can read; take the right away "
+			       "(chmod o-r) or put it into a file of its own: {file: PATH}");
+}
+
+static bool load_pair(const struct types_context *context, const struct tree *value,
+		      struct config_pair *pair_r)
+{
+	struct config_pair pair = { .is_secret = true };
+
+	if (value->key[0] == '\0' || strchr(value->key, '=') != NULL ||
+	    strlen(value->key) > YAML_KEY_MAX) {
+		problem_add_at_key(context->problems, value,
+				   "'%.60s' cannot be the name of a variable", value->key);
+		return false;
+	}
+	if (value->kind == TREE_MAP) {
+		pair.value = load_reference(context, value);
+	} else if (require_text(context, value)) {
+		pair.value = mem_strdup(value->text);
+		pair.is_secret = secret_is_name(value->key);
+		if (pair.is_secret)
+			warn_readable(context, value);
+	}
+	if (pair.value == NULL)
+		return false;
+	pair.name = mem_strdup(value->key);
+	*pair_r = pair;
+	return true;
+}
+
+static void free_pair(struct config_pair *pair)
+{
+	secret_free(&pair->value);
+	free(pair->name);
+}
+
+/* Where a variable of this name stands, or where a new one is to be put. */
+static struct config_pair *place_for_pair(struct config_server *server, const char *name)
+{
+	for (size_t i = 0; i < server->env_count; i++) {
+		if (strcmp(server->env[i].name, name) == 0) {
+			free_pair(&server->env[i]);
+			return &server->env[i];
+		}
+	}
+	server->env = mem_resize(server->env, (server->env_count + 1) * sizeof(struct config_pair));
+	return &server->env[server->env_count++];
+}
+
+static void load_env(const struct types_context *context, const struct option *option,
+		     const struct tree *value, void *base)
+{
+	struct config_pair pair;
+
+	(void)option;
+	if (tree_is_null(value))
+		return;
+	if (value->kind != TREE_MAP) {
+		problem_add_at(context->problems, value, "must be a map, like {NAME: value}");
+		return;
+	}
+	for (size_t i = 0; require_few(context, value) && i < value->count; i++)
+		if (load_pair(context, value->items[i], &pair))
+			*place_for_pair(base, pair.name) = pair;
+}
+
+static bool print_env(const struct option *option, const void *base, struct buf *out)
+{
+	const struct config_server *server = base;
+
+	(void)option;
+	if (server->env_count == 0)
+		return false;
+	for (size_t i = 0; i < server->env_count; i++) {
+		const struct config_pair *pair = &server->env[i];
+
+		buf_append_str(out, i == 0 ? "{" : ", ");
+		quote_append(out, pair->name);
+		buf_append_str(out, ": ");
+		quote_append(out, pair->is_secret ? SECRET_MASK : pair->value);
+	}
+	buf_append_char(out, '}');
+	return true;
+}
+
+static void fini_env(const struct option *option, void *base)
+{
+	struct config_server *server = base;
+
+	(void)option;
+	for (size_t i = 0; i < server->env_count; i++)
+		free_pair(&server->env[i]);
+	free(server->env);
+	server->env = NULL;
+	server->env_count = 0;
+}
+
+/* ---- times of tools ---- */
+
+static struct config_tool_timeout *place_for_timeout(struct config_server *server, const char *tool)
+{
+	struct config_tool_timeout *added;
+
+	for (size_t i = 0; i < server->tool_timeout_count; i++)
+		if (strcmp(server->tool_timeouts[i].tool, tool) == 0)
+			return &server->tool_timeouts[i];
+	server->tool_timeouts = mem_resize(server->tool_timeouts,
+					   (server->tool_timeout_count + 1) * sizeof(*added));
+	added = &server->tool_timeouts[server->tool_timeout_count++];
+	*added = (struct config_tool_timeout){ .tool = mem_strdup(tool) };
+	return added;
+}
+
+static void load_timeouts(const struct types_context *context, const struct option *option,
+			  const struct tree *value, void *base)
+{
+	if (tree_is_null(value))
+		return;
+	if (value->kind != TREE_MAP) {
+		problem_add_at(context->problems, value, "must be a map, like {TOOL: 10m}");
+		return;
+	}
+	for (size_t i = 0; i < value->count; i++)
+		load_time(context, option, value->items[i],
+			  &place_for_timeout(base, value->items[i]->key)->timeout_ms);
+}
+
+static bool print_timeouts(const struct option *option, const void *base, struct buf *out)
+{
+	const struct config_server *server = base;
+
+	(void)option;
+	if (server->tool_timeout_count == 0)
+		return false;
+	for (size_t i = 0; i < server->tool_timeout_count; i++) {
+		buf_append_str(out, i == 0 ? "{" : ", ");
+		quote_append(out, server->tool_timeouts[i].tool);
+		buf_append_str(out, ": ");
+		append_time(out, server->tool_timeouts[i].timeout_ms);
+	}
+	buf_append_char(out, '}');
+	return true;
+}
+
+static void fini_timeouts(const struct option *option, void *base)
+{
+	struct config_server *server = base;
+
+	(void)option;
+	for (size_t i = 0; i < server->tool_timeout_count; i++)
+		free(server->tool_timeouts[i].tool);
+	free(server->tool_timeouts);
+	server->tool_timeouts = NULL;
+	server->tool_timeout_count = 0;
+}
+
+static const struct types_ops types[OPTION_TYPE_COUNT] = {
+	[OPTION_SECTION] = { .name = NULL },
+	[OPTION_GROUP] = { .name = NULL },
+	[OPTION_TEXT] = { "text", load_text, print_text, fini_text },
+	[OPTION_BOOL] = { "true or false", load_bool, print_bool, NULL },
+	[OPTION_COUNT] = { "number", load_count, print_count, NULL },
+	[OPTION_SIZE] = { "size", load_size, print_size, NULL },
+	[OPTION_DURATION] = { "time", load_duration, print_duration, NULL },
+	[OPTION_RANGE] = { "two times", load_range, print_range, NULL },
+	[OPTION_ENUM] = { "word", load_enum, print_enum, NULL },
+	[OPTION_TEXTS] = { "list of texts", load_texts, print_texts, fini_texts },
+	[OPTION_ENV] = { "map of texts", load_env, print_env, fini_env },
+	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
+};
+
+const struct types_ops *types_get(enum option_type type)
+{
+	CHECK(type < OPTION_TYPE_COUNT);
+	return &types[type];
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each type of option can do: be read from a value, be printed, be freed. */
+#ifndef MCPGATED_CONFIG_TYPES_H
+#define MCPGATED_CONFIG_TYPES_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "config/config.h"
+#include "config/options.h"
+#include "config/secret.h"
+#include "config/tree.h"
+
+struct types_context {
+	struct config_problems *problems;
+	struct config_problems *warnings;
+	secret_resolve_fn *resolve;
+	bool is_world_readable; /* the file the values come from */
+};
+
+struct types_ops {
+	const char *name; /* for the manual: "time"; NULL: the type has no value of its own */
+	/* Sets the option's field in the record `base`; what was there is freed. Reports what is wrong. */
+	void (*load)(const struct types_context *context, const struct option *option,
+		     const struct tree *value, void *base);
+	/* Appends the field as a YAML value on one line. Returns false, without that, if it is not set. */
+	bool (*print)(const struct option *option, const void *base, struct buf *out);
+	/* Frees the field, after overwriting it if it may be secret; NULL: nothing to free. */
+	void (*fini)(const struct option *option, void *base);
+};
+
+const struct types_ops *types_get(enum option_type type);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads YAML with libyaml's events, so that every value keeps its line and column. It knows nothing
+ * of options. What a reader of the file could understand in two ways is refused (see the header).
+ *
+ * The file may hold secrets: the buffers of libyaml that can be reached and the tree are
+ * overwritten before they are freed. What libyaml's scanner moved while a text grew is out of
+ * reach; a secret that stands in a file of its own ({file: PATH}) never comes here.
+ *
+ * Nesting is counted while events arrive: libyaml's time is quadratic in it, and this recursion
+ * needs the bound too. YAML 1.1 as libyaml reads it.
+ */
+#include "config/yaml.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "base/mem.h"
+
+struct reader {
+	yaml_parser_t parser;
+	struct slice text;
+	const char *file;
+	unsigned depth;
+	struct error *err;
+};
+
+static struct tree *read_value(struct reader *reader, yaml_event_t *event);
+
+static int refuse(struct reader *reader, const yaml_mark_t *mark, const char *reason)
+{
+	return error_set(reader->err, ERROR_INVALID, "%zu:%zu: %s", mark->line + 1,
+			 mark->column + 1, reason);
+}
+
+/* libyaml tells only the byte where its decoder stumbled. */
+static int refuse_bytes(struct reader *reader)
+{
+	size_t line = 1, column = 1;
+	size_t end = reader->parser.problem_offset;
+
+	for (size_t i = 0; i < end && i < reader->text.n; i++) {
+		column++;
+		if (reader->text.p[i] == '\n') {
+			line++;
+			column = 1;
+		}
+	}
+	return error_set(reader->err, ERROR_SYNTAX, "%zu:%zu: not valid YAML: %s", line, column,
+			 reader->parser.problem);
+}
+
+static int refuse_syntax(struct reader *reader)
+{
+	const yaml_parser_t *parser = &reader->parser;
+	const yaml_mark_t *mark = &parser->problem_mark;
+
+	if (parser->problem == NULL)
+		return error_set(reader->err, ERROR_SYSTEM, "1:1: not enough memory to read it");
+	if (parser->error == YAML_READER_ERROR)
+		return refuse_bytes(reader);
+	return error_set(reader->err, ERROR_SYNTAX, "%zu:%zu: not valid YAML: %s%s%s",
+			 mark->line + 1, mark->column + 1, parser->problem,
+			 parser->context != NULL ? ", " : "",
+			 parser->context != NULL ? parser->context : "");
+}
+
+static int next_event(struct reader *reader, yaml_event_t *event_r)
+{
+	if (yaml_parser_parse(&reader->parser, event_r) != 1)
+		return refuse_syntax(reader);
+	return 0;
+}
+
+static void end_event(yaml_event_t *event)
+{
+	if (event->type == YAML_SCALAR_EVENT)
+		explicit_bzero(event->data.scalar.value, event->data.scalar.length);
+	yaml_event_delete(event);
+}
+
+/* What a value's event may not carry. */
+static int check_event(struct reader *reader, const yaml_event_t *event)
+{
+	const yaml_char_t *anchor = NULL, *tag = NULL;
+
+	if (event->type == YAML_ALIAS_EVENT)
+		return refuse(reader, &event->start_mark,
+			      "aliases (*name) are not supported; a text that begins with '*' "
+			      "needs quotes");
+	if (event->type == YAML_SCALAR_EVENT) {
+		anchor = event->data.scalar.anchor;
+		tag = event->data.scalar.tag;
+	} else if (event->type == YAML_SEQUENCE_START_EVENT) {
+		anchor = event->data.sequence_start.anchor;
+		tag = event->data.sequence_start.tag;
+	} else if (event->type == YAML_MAPPING_START_EVENT) {
+		anchor = event->data.mapping_start.anchor;
+		tag = event->data.mapping_start.tag;
+	}
+	if (anchor != NULL)
+		return refuse(reader, &event->start_mark,
+			      "anchors (&name) are not supported; a text that begins with '&' "
+			      "needs quotes");
+	if (tag != NULL)
+		return refuse(reader, &event->start_mark,
+			      "tags (!name) are not supported; a text that begins with '!' "
+			      "needs quotes");
+	return 0;
+}
+
+static struct tree *value_at(struct reader *reader, enum tree_kind kind, const yaml_event_t *event)
+{
+	struct tree *value = tree_new(kind, reader->file);
+
+	value->line = (unsigned)event->start_mark.line + 1;
+	value->column = (unsigned)event->start_mark.column + 1;
+	return value;
+}
+
+static int read_text(struct reader *reader, const yaml_event_t *event, char **text_r)
+{
+	const char *text = (const char *)event->data.scalar.value;
+
+	if (memchr(text, '\0', event->data.scalar.length) != NULL)
+		return refuse(reader, &event->start_mark, "a text holds a NUL character");
+	*text_r = mem_strdup(text);
+	return 0;
+}
+
+static int check_key(struct reader *reader, const struct tree *map, const yaml_event_t *event)
+{
+	const struct tree *first;
+	const char *key = (const char *)event->data.scalar.value;
+
+	if (check_event(reader, event) != 0)
+		return -1;
+	if (event->type != YAML_SCALAR_EVENT)
+		return refuse(reader, &event->start_mark, "a key must be a text");
+	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key, "<<") == 0)
+		return refuse(reader, &event->start_mark, "merge keys (<<) are not supported");
+	if (event->data.scalar.length > YAML_KEY_MAX)
+		return refuse(reader, &event->start_mark, "a key is longer than 200 bytes");
+	if (memchr(key, '\0', event->data.scalar.length) != NULL)
+		return refuse(reader, &event->start_mark, "a key holds a NUL character");
+	first = tree_find(map, key);
+	if (first != NULL)
+		return error_set(reader->err, ERROR_INVALID,
+				 "%zu:%zu: the key '%.100s' is here twice, first in line %u",
+				 event->start_mark.line + 1, event->start_mark.column + 1, key,
+				 first->key_line);
+	return 0;
+}
+
+/* One member; `key_event` is its key's event, which stays the caller's. */
+static int read_member(struct reader *reader, struct tree *map, const yaml_event_t *key_event)
+{
+	struct tree *child;
+	yaml_event_t event;
+
+	if (check_key(reader, map, key_event) != 0 || next_event(reader, &event) != 0)
+		return -1;
+	child = read_value(reader, &event);
+	end_event(&event);
+	if (child == NULL)
+		return -1;
+	tree_add(map, (const char *)key_event->data.scalar.value, child);
+	child->key_line = (unsigned)key_event->start_mark.line + 1;
+	child->key_column = (unsigned)key_event->start_mark.column + 1;
+	return 0;
+}
+
+static int read_item(struct reader *reader, struct tree *list, yaml_event_t *event)
+{
+	struct tree *child = read_value(reader, event);
+
+	if (child == NULL)
+		return -1;
+	tree_add(list, NULL, child);
+	return 0;
+}
+
+/* Everything up to the end event of the list or map. */
+static int read_items(struct reader *reader, struct tree *parent)
+{
+	yaml_event_type_t end =
+		parent->kind == TREE_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
+	bool is_end = false;
+	int result = 0;
+
+	while (!is_end && result == 0) {
+		yaml_event_t event;
+
+		if (next_event(reader, &event) != 0)
+			return -1;
+		is_end = event.type == end;
+		if (is_end)
+			result = 0;
+		else if (parent->count == YAML_ITEMS_MAX)
+			result = refuse(reader, &event.start_mark,
+					"more than 4096 entries in one list or map");
+		else if (parent->kind == TREE_MAP)
+			result = read_member(reader, parent, &event);
+		else
+			result = read_item(reader, parent, &event);
+		end_event(&event);
+	}
+	return result;
+}
+
+static struct tree *read_value(struct reader *reader, yaml_event_t *event)
+{
+	struct tree *value;
+	int result;
+
+	if (check_event(reader, event) != 0)
+		return NULL;
+	if (event->type == YAML_SCALAR_EVENT) {
+		value = value_at(reader, TREE_TEXT, event);
+		value->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+		result = read_text(reader, event, &value->text);
+	} else if (reader->depth == YAML_DEPTH_MAX) {
+		refuse(reader, &event->start_mark, "nested deeper than 32 levels");
+		return NULL;
+	} else {
+		bool is_map = event->type == YAML_MAPPING_START_EVENT;
+
+		value = value_at(reader, is_map ? TREE_MAP : TREE_LIST, event);
+		reader->depth++;
+		result = read_items(reader, value);
+		reader->depth--;
+	}
+	if (result != 0)
+		tree_free(&value);
+	return value;
+}
+
+/* The next event must be of this type. */
+static int expect(struct reader *reader, yaml_event_type_t type)
+{
+	yaml_event_t event;
+	int result = 0;
+
+	if (next_event(reader, &event) != 0)
+		return -1;
+	if (event.type != type)
+		result = refuse(reader, &event.start_mark,
+				"a second document begins here; only one "
+				"is allowed");
+	end_event(&event);
+	return result;
+}
+
+static struct tree *read_document(struct reader *reader)
+{
+	struct tree *root;
+	yaml_event_t event;
+
+	if (expect(reader, YAML_STREAM_START_EVENT) != 0 || next_event(reader, &event) != 0)
+		return NULL;
+	if (event.type == YAML_STREAM_END_EVENT) {
+		root = value_at(reader, TREE_MAP, &event);
+		end_event(&event);
+		return root;
+	}
+	end_event(&event);
+	if (next_event(reader, &event) != 0)
+		return NULL;
+	root = read_value(reader, &event);
+	end_event(&event);
+	if (root != NULL && (expect(reader, YAML_DOCUMENT_END_EVENT) != 0 ||
+			     expect(reader, YAML_STREAM_END_EVENT) != 0))
+		tree_free(&root);
+	return root;
+}
+
+static void wipe_parser(yaml_parser_t *parser)
+{
+	explicit_bzero(parser->raw_buffer.start,
+		       (size_t)(parser->raw_buffer.end - parser->raw_buffer.start));
+	explicit_bzero(parser->buffer.start, (size_t)(parser->buffer.end - parser->buffer.start));
+}
+
+struct tree *yaml_read(struct slice text, const char *file, struct error *err)
+{
+	struct reader reader = { .text = text, .file = file, .err = err };
+	struct tree *root;
+
+	if (text.n > YAML_BYTES_MAX) {
+		error_set(err, ERROR_LIMIT, "1:1: larger than 1 MiB");
+		return NULL;
+	}
+	if (yaml_parser_initialize(&reader.parser) != 1) {
+		error_set(err, ERROR_SYSTEM, "1:1: not enough memory to read it");
+		return NULL;
+	}
+	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text.p, text.n);
+	root = read_document(&reader);
+	wipe_parser(&reader.parser);
+	yaml_parser_delete(&reader.parser);
+	return root;
+}

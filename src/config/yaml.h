@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads YAML text into a tree. */
+#ifndef MCPGATED_CONFIG_YAML_H
+#define MCPGATED_CONFIG_YAML_H
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "config/tree.h"
+
+#define YAML_BYTES_MAX ((size_t)1 << 20)
+#define YAML_DEPTH_MAX 32u
+#define YAML_ITEMS_MAX 4096u /* in one list or map */
+#define YAML_KEY_MAX 200u    /* bytes */
+
+/*
+ * Reads one document.
+ *
+ * text   at most YAML_BYTES_MAX bytes; borrowed for the call
+ * file   for messages; borrowed as long as the tree lives
+ * err    on failure: `LINE:COLUMN: reason`
+ *
+ * Refused: duplicate keys, anchors, aliases, tags, merge keys, keys that are not texts, NUL in a
+ * text, a second document, and what is over the limits above. An empty text is an empty map.
+ * Returns the root (free with tree_free), or NULL.
+ */
+struct tree *yaml_read(struct slice text, const char *file, struct error *err) must_check;
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tools that send the client a request of their own and answer with what it said. What the client
+ * did not declare is not asked for: then the tool fails and says so.
+ * MCP elicitation, sampling, roots.
+ */
+#include "demo/tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "demo/job.h"
+
+#define ANSWER_WITHIN_MS 300000 /* people answer elicitations */
+
+static void on_silence(struct server *server, struct job *job)
+{
+	job_withdraw(job, "No answer in time");
+	job_finish(server, job, tool_error(json_string("The client did not answer in time")));
+}
+
+static json_t *refused(const json_t *error)
+{
+	const char *text = json_string_value(json_object_get(error, "message"));
+
+	return tool_error(
+		json_sprintf("The client refused: %s", text != NULL ? text : "no reason"));
+}
+
+/* value as JSON text; a new string. */
+static json_t *as_text(const json_t *value)
+{
+	char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_t *text = json_string(dump != NULL ? dump : "nothing");
+
+	free(dump);
+	return text;
+}
+
+static void elicit_on_answer(struct server *server, struct job *job, const json_t *result,
+			     const json_t *error)
+{
+	const char *action = json_string_value(json_object_get(result, "action"));
+	json_t *content;
+
+	if (error != NULL) {
+		job_finish(server, job, refused(error));
+		return;
+	}
+	content = as_text(json_object_get(result, "content"));
+	job_finish(server, job,
+		   tool_text(json_sprintf("%s: %s", action != NULL ? action : "no action",
+					  json_string_value(content))));
+	json_decref(content);
+}
+
+/* Revision 2025-11-25 names modes; none named is the form. */
+static bool has_elicitation(const struct server *server)
+{
+	const json_t *declared = json_object_get(server->client, "elicitation");
+
+	return declared != NULL &&
+	       (json_object_size(declared) == 0 || json_object_get(declared, "form") != NULL);
+}
+
+json_t *tool_elicit(struct server *server, struct call *call, const json_t *args)
+{
+	const char *message = "What is your name?";
+	struct job *job;
+
+	if (call_unpack(call, args, "{s?s}", "message", &message) != 0)
+		return NULL;
+	if (!has_elicitation(server))
+		return tool_error(json_string(
+			"The client cannot ask its user: it did not declare elicitation"));
+	job = job_start(server, call, ANSWER_WITHIN_MS);
+	if (job == NULL)
+		return NULL;
+	job->on_due = on_silence;
+	job->on_answer = elicit_on_answer;
+	job_ask(server, job, "elicitation/create",
+		json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s}}, s:[s]}}", "message", message,
+			  "requestedSchema", "type", "object", "properties", "name", "type",
+			  "string", "description", "A name", "required", "name"));
+	return NULL;
+}
+
+static void sample_on_answer(struct server *server, struct job *job, const json_t *result,
+			     const json_t *error)
+{
+	const json_t *content = json_object_get(result, "content");
+	const char *model = json_string_value(json_object_get(result, "model"));
+	json_t *said = json_object_get(content, "text");
+
+	if (error != NULL) {
+		job_finish(server, job, refused(error));
+		return;
+	}
+	said = json_is_string(said) ? json_incref(said) : as_text(content);
+	job_finish(server, job,
+		   tool_text(json_sprintf("%s: %s", model != NULL ? model : "unknown model",
+					  json_string_value(said))));
+	json_decref(said);
+}
+
+json_t *tool_sample(struct server *server, struct call *call, const json_t *args)
+{
+	const json_t *prompt = tool_string(call, args, "prompt");
+	struct job *job;
+
+	if (prompt == NULL)
+		return NULL;
+	if (json_object_get(server->client, "sampling") == NULL)
+		return tool_error(
+			json_string("The client has no model to ask: it did not declare sampling"));
+	job = job_start(server, call, ANSWER_WITHIN_MS);
+	if (job == NULL)
+		return NULL;
+	job->on_due = on_silence;
+	job->on_answer = sample_on_answer;
+	job_ask(server, job, "sampling/createMessage",
+		json_pack("{s:[{s:s, s:{s:s, s:O}}], s:i}", "messages", "role", "user", "content",
+			  "type", "text", "text", prompt, "maxTokens", 100));
+	return NULL;
+}
+
+static void roots_on_answer(struct server *server, struct job *job, const json_t *result,
+			    const json_t *error)
+{
+	if (error != NULL)
+		job_finish(server, job, refused(error));
+	else
+		job_finish(server, job, tool_text(as_text(json_object_get(result, "roots"))));
+}
+
+json_t *tool_roots(struct server *server, struct call *call, const json_t *args)
+{
+	struct job *job;
+
+	(void)args;
+	if (json_object_get(server->client, "roots") == NULL)
+		return tool_error(json_string("The client has no roots: it did not declare them"));
+	job = job_start(server, call, ANSWER_WITHIN_MS);
+	if (job == NULL)
+		return NULL;
+	job->on_due = on_silence;
+	job->on_answer = roots_on_answer;
+	job_ask(server, job, "roots/list", json_object());
+	return NULL;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One prompt with one argument, and names to complete it with. */
+#include "demo/prompts.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "demo/rpc.h"
+
+static const char *const names[] = { "Ada",     "Alan",  "Barbara", "Dennis",  "Donald", "Edsger",
+				     "Frances", "Grace", "Ken",     "Niklaus", "Radia",  "Tony" };
+
+json_t *prompts_list(struct server *server, struct call *call)
+{
+	(void)server;
+	(void)call;
+	return json_pack("{s:[{s:s, s:s, s:[{s:s, s:s, s:b}]}]}", "prompts", "name", "greet",
+			 "description", "Asks for a greeting", "arguments", "name", "name",
+			 "description", "Who is to be greeted", "required", 1);
+}
+
+json_t *prompts_get(struct server *server, struct call *call)
+{
+	const char *prompt, *name;
+
+	(void)server;
+	if (call_unpack(call, call->params, "{s:s}", "name", &prompt) != 0)
+		return NULL;
+	if (strcmp(prompt, "greet") != 0)
+		return call_fail(call, RPC_INVALID_PARAMS, "There is no prompt %.80s", prompt);
+	if (call_unpack(call, call->params, "{s:{s:s}}", "arguments", "name", &name) != 0)
+		return NULL;
+	return json_pack("{s:s, s:[{s:s, s:{s:s, s:o}}]}", "description", "Asks for a greeting",
+			 "messages", "role", "user", "content", "type", "text", "text",
+			 json_sprintf("Please greet %s in one friendly sentence.", name));
+}
+
+static json_t *names_with_prefix(const char *prefix)
+{
+	json_t *found = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strncasecmp(names[i], prefix, strlen(prefix)) == 0)
+			json_array_append_new(found, json_string(names[i]));
+	}
+	return found;
+}
+
+/* Whether ref names something with arguments, and whether that is the prompt. */
+static bool is_known_ref(const char *type, const char *name, const char *uri, bool *is_prompt_r)
+{
+	*is_prompt_r = strcmp(type, "ref/prompt") == 0;
+	if (*is_prompt_r)
+		return name != NULL && strcmp(name, "greet") == 0;
+	return strcmp(type, "ref/resource") == 0 && uri != NULL &&
+	       strcmp(uri, "demo://echo/{text}") == 0;
+}
+
+json_t *prompts_complete(struct server *server, struct call *call)
+{
+	const char *type, *argument, *value, *name = NULL, *uri = NULL;
+	bool is_prompt;
+	json_t *values;
+
+	(void)server;
+	if (call_unpack(call, call->params, "{s:{s:s, s?s, s?s}, s:{s:s, s:s}}", "ref", "type",
+			&type, "name", &name, "uri", &uri, "argument", "name", &argument, "value",
+			&value) != 0)
+		return NULL;
+	if (!is_known_ref(type, name, uri, &is_prompt))
+		return call_fail(call, RPC_INVALID_PARAMS,
+				 "There is nothing like this to complete");
+	if (is_prompt && strcmp(argument, "name") == 0)
+		values = names_with_prefix(value);
+	else
+		values = json_array();
+	return json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total",
+			 (json_int_t)json_array_size(values), "hasMore", 0);
+}

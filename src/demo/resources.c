@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resources, their templates and the one subscription that is ever told something: demo://counter.
+ * The clock changes all the time and is not announced; an echo never changes.
+ */
+#include "demo/resources.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "demo/rpc.h"
+
+#define CLOCK_URI "demo://clock"
+#define COUNTER_URI "demo://counter"
+#define ECHO_PREFIX "demo://echo/"
+
+json_t *resources_time(void)
+{
+	char text[32];
+	time_t now = time(NULL);
+	struct tm parts;
+
+	gmtime_r(&now, &parts);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	return json_string(text);
+}
+
+static json_t *describe(const char *uri_key, const char *uri, const char *name, const char *text)
+{
+	return json_pack("{s:s, s:s, s:s, s:s}", uri_key, uri, "name", name, "description", text,
+			 "mimeType", "text/plain");
+}
+
+json_t *resources_list(struct server *server, struct call *call)
+{
+	(void)server;
+	(void)call;
+	return json_pack("{s:[o, o]}", "resources",
+			 describe("uri", CLOCK_URI, "clock", "The time now, in UTC"),
+			 describe("uri", COUNTER_URI, "counter",
+				  "A number that the tool bump raises; can be subscribed to"));
+}
+
+json_t *resources_list_templates(struct server *server, struct call *call)
+{
+	(void)server;
+	(void)call;
+	return json_pack("{s:[o]}", "resourceTemplates",
+			 describe("uriTemplate", ECHO_PREFIX "{text}", "echo",
+				  "The text itself, percent-decoded"));
+}
+
+static int hex_value(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = memchr(digits, c >= 'A' && c <= 'F' ? c | 0x20 : c, 16);
+
+	return at != NULL ? (int)(at - digits) : -1;
+}
+
+/* The percent-decoded text; NULL if it is cut, not hexadecimal or not UTF-8. */
+static json_t *decode(const char *text)
+{
+	char *out = mem_strdup(text);
+	size_t size = 0;
+	json_t *decoded = NULL;
+
+	for (; *text != '\0'; text++) {
+		out[size] = *text;
+		if (*text == '%') {
+			int high = hex_value(text[1]), low = high < 0 ? -1 : hex_value(text[2]);
+
+			if (low < 0)
+				goto out;
+			out[size] = (char)(high << 4 | low);
+			text += 2;
+		}
+		size++;
+	}
+	decoded = json_stringn(out, size);
+out:
+	free(out);
+	return decoded;
+}
+
+/* A new string; NULL with an error of the call. */
+static json_t *read_text(struct server *server, struct call *call, const char *uri)
+{
+	json_t *text;
+
+	if (strcmp(uri, CLOCK_URI) == 0)
+		return resources_time();
+	if (strcmp(uri, COUNTER_URI) == 0)
+		return json_sprintf("%" JSON_INTEGER_FORMAT, server->counter);
+	if (strncmp(uri, ECHO_PREFIX, strlen(ECHO_PREFIX)) != 0) {
+		call->data = json_pack("{s:s}", "uri", uri);
+		return call_fail(call, RPC_UNKNOWN_RESOURCE, "There is no such resource");
+	}
+	text = decode(uri + strlen(ECHO_PREFIX));
+	if (text == NULL)
+		call_fail(call, RPC_INVALID_PARAMS,
+			  "The text in the URI is not percent-encoded UTF-8");
+	return text;
+}
+
+json_t *resources_read(struct server *server, struct call *call)
+{
+	const char *uri;
+	json_t *text;
+
+	if (call_unpack(call, call->params, "{s:s}", "uri", &uri) != 0)
+		return NULL;
+	text = read_text(server, call, uri);
+	if (text == NULL)
+		return NULL;
+	return json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType", "text/plain",
+			 "text", text);
+}
+
+static json_t *watch(struct server *server, struct call *call, bool is_watched)
+{
+	const char *uri;
+	json_t *text;
+
+	if (call_unpack(call, call->params, "{s:s}", "uri", &uri) != 0)
+		return NULL;
+	text = read_text(server, call, uri);
+	if (text == NULL)
+		return NULL;
+	json_decref(text);
+	if (strcmp(uri, COUNTER_URI) == 0)
+		server->is_counter_watched = is_watched;
+	return json_object();
+}
+
+json_t *resources_subscribe(struct server *server, struct call *call)
+{
+	return watch(server, call, true);
+}
+
+json_t *resources_unsubscribe(struct server *server, struct call *call)
+{
+	return watch(server, call, false);
+}
+
+void resources_bump(struct server *server)
+{
+	server->counter++;
+	if (server->is_counter_watched)
+		rpc_send_notification("notifications/resources/updated",
+				      json_pack("{s:s}", "uri", COUNTER_URI));
+}

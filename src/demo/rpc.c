@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds and writes JSON-RPC messages. It keeps no state and reads nothing.
+ * A message is compact JSON and so never holds a raw line break. JSON-RPC 2.0 §4, §5; MCP stdio.
+ */
+#include "demo/rpc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+
+static void write_all(const char *data, size_t size)
+{
+	while (size > 0) {
+		ssize_t done = write(STDOUT_FILENO, data, size);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0) {
+			fprintf(stderr, "mcpgated-demo: cannot write to standard output: %s\n",
+				strerror(errno));
+			_exit(1);
+		}
+		data += done;
+		size -= (size_t)done;
+	}
+}
+
+/* Takes message. */
+static void send_message(json_t *message)
+{
+	char *text = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
+	size_t size;
+
+	if (text == NULL) {
+		fprintf(stderr, "mcpgated-demo: bug: a message cannot be written as JSON\n");
+		abort();
+	}
+	size = strlen(text);
+	text[size] = '\n'; /* in the place of the NUL, so that the line leaves in one write */
+	write_all(text, size + 1);
+	free(text);
+	json_decref(message);
+}
+
+void rpc_send_result(const json_t *id, json_t *result)
+{
+	send_message(json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", result));
+}
+
+/* A text may quote the client cut short, and so end in half a character: JSON has no room for that. */
+static json_t *readable(const char *text)
+{
+	char *copy = mem_strdup(text);
+	struct slice rest = slice_str(copy);
+	json_t *string;
+
+	while (rest.n > 0) {
+		size_t size = text_utf8_length(rest);
+
+		if (size == 0) {
+			copy[rest.p - copy] = '?';
+			size = 1;
+		}
+		rest = slice_of(rest.p + size, rest.n - size);
+	}
+	string = json_string(copy);
+	free(copy);
+	return string;
+}
+
+void rpc_send_error(const json_t *id, int code, const char *text, json_t *data)
+{
+	send_message(json_pack("{s:s, s:O?, s:{s:i, s:o, s:o*}}", "jsonrpc", "2.0", "id", id,
+			       "error", "code", code, "message", readable(text), "data", data));
+}
+
+void rpc_send_notification(const char *method, json_t *params)
+{
+	send_message(
+		json_pack("{s:s, s:s, s:o}", "jsonrpc", "2.0", "method", method, "params", params));
+}
+
+void rpc_send_request(json_int_t id, const char *method, json_t *params)
+{
+	send_message(json_pack("{s:s, s:I, s:s, s:o}", "jsonrpc", "2.0", "id", id, "method", method,
+			       "params", params));
+}

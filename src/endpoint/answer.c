@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts that clients see. No path, argument, address or stderr of a child is ever in them. SEC-51 */
+#include "endpoint/answer.h"
+
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+
+static const struct {
+	enum reason reason;
+	struct slice text;
+} texts[] = {
+	{ REASON_OVER_LIMIT, SLICE("The gateway is at its limit; try again later") },
+	{ REASON_DRAINING, SLICE("The gateway is about to stop; try again later") },
+	{ REASON_DELETED, SLICE("The session was ended by its client") },
+	{ REASON_EXPIRED, SLICE("The session has expired") },
+	{ REASON_CANCELLED, SLICE("The request was cancelled") },
+	{ REASON_TIMEOUT, SLICE("The server did not answer in time") },
+	{ REASON_START_TIMEOUT, SLICE("The server did not start in time") },
+	{ REASON_START_FAILED, SLICE("The server could not be started") },
+	{ REASON_BACKEND_DOWN, SLICE("The server fails to start; it is tried again later") },
+	{ REASON_HANDSHAKE_REFUSED, SLICE("The server did not accept the handshake") },
+	{ REASON_CHILD_EXITED, SLICE("The server ended while it worked on the request") },
+	{ REASON_CHILD_HUNG, SLICE("The server stopped answering") },
+	{ REASON_CHILD_LINE_TOO_LONG, SLICE("The server's answer is larger than the gateway allows") },
+	{ REASON_CHILD_PROTOCOL_ERROR, SLICE("The server's answer was not valid") },
+};
+
+static struct slice answer_text(enum reason reason)
+{
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		if (texts[i].reason == reason)
+			return texts[i].text;
+	}
+	return SLICE_LIT("The request has failed");
+}
+
+void answer_append_fields(struct buf *out, const struct answer *answer)
+{
+	if (answer->session.n > 0) {
+		buf_append_str(out, "Mcp-Session-Id: ");
+		buf_append_slice(out, answer->session);
+		buf_append_str(out, "\r\n");
+	}
+	if (answer->origin.n > 0) {
+		buf_append_str(out, "Access-Control-Allow-Origin: ");
+		buf_append_slice(out, answer->origin);
+		buf_append_str(out, "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: "
+				    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate\r\n");
+	}
+}
+
+static void answer_send(const struct answer *answer, struct http_reply *reply, struct slice more_fields)
+{
+	struct buf fields = { 0 };
+
+	answer_append_fields(&fields, answer);
+	buf_append_slice(&fields, more_fields);
+	reply->fields = buf_slice(&fields);
+	http_reply(answer->conn, reply);
+	buf_fini(&fields);
+}
+
+void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count)
+{
+	struct http_reply reply = { .status = status, .content_type = "application/json", .parts = parts, .part_count = count };
+
+	answer_send(answer, &reply, (struct slice){ NULL, 0 });
+}
+
+void answer_empty(const struct answer *answer, int status, struct slice fields)
+{
+	struct http_reply reply = { .status = status };
+
+	answer_send(answer, &reply, fields);
+}
+
+static void answer_send_text(const struct answer *answer, int status, struct buf *text)
+{
+	struct slice part = buf_slice(text);
+	struct http_reply reply = { .status = status, .content_type = "application/json", .parts = &part, .part_count = 1 };
+	struct slice retry = SLICE("Retry-After: 2\r\n");
+	struct slice allow = SLICE("Allow: GET, POST, DELETE\r\n");
+	struct slice none = { NULL, 0 };
+
+	answer_send(answer, &reply, status == 503 ? retry : status == 405 ? allow : none);
+	buf_fini(text);
+}
+
+void answer_error(const struct answer *answer, int status, struct slice id, int code, struct slice message,
+		  struct slice data)
+{
+	struct buf text = { 0 };
+
+	write_error(&text, id, code, message, data);
+	answer_send_text(answer, status, &text);
+}
+
+void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server)
+{
+	const struct reason_row *row = reason_get(reason);
+	struct buf data = { 0 };
+
+	buf_printf(&data, "{\"reason\":\"%s\",\"server\":\"%s\"}", row->data, server);
+	write_error(out, id, row->rpc_code != 0 ? row->rpc_code : MCP_INTERNAL_ERROR, answer_text(reason),
+		    buf_slice(&data));
+	buf_fini(&data);
+}
+
+void answer_reason(const struct answer *answer, struct slice id, enum reason reason, const char *server)
+{
+	int status = reason_get(reason)->http_status;
+	struct buf text = { 0 };
+
+	answer_append_reason(&text, id, reason, server);
+	answer_send_text(answer, status != 0 ? status : 200, &text);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole answers of the MCP endpoint: errors as JSON-RPC objects, empty ones, common fields. */
+#ifndef MCPGATED_ENDPOINT_ANSWER_H
+#define MCPGATED_ENDPOINT_ANSWER_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "http/conn.h"
+#include "obs/reason.h"
+
+/* What the fields of an answer depend on. Everything borrowed. */
+struct answer {
+	struct http_conn *conn;
+	struct slice origin;  /* allowed, of the request; or empty */
+	struct slice session; /* id, or empty */
+};
+
+/* The field lines that follow from it: CORS, the session id. FRONT-HTTP-14. */
+void answer_append_fields(struct buf *out, const struct answer *answer);
+
+/* Sends a JSON body made of parts. */
+void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count);
+/* Sends no body; `fields` are further field lines. */
+void answer_empty(const struct answer *answer, int status, struct slice fields);
+/* Sends a JSON-RPC error; `id` as it was written or empty, `data` JSON text or empty. */
+void answer_error(const struct answer *answer, int status, struct slice id, int code, struct slice message,
+		  struct slice data);
+
+/* The error text and data of a reason, as one JSON-RPC error response. requirements.md §19. */
+void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server);
+/* Sends it with the status of its row (200 if it has none), and Retry-After with 503. */
+void answer_reason(const struct answer *answer, struct slice id, enum reason reason, const char *server);
+
+#endif

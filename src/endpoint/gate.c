@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of paths, hosts and origins; comparing is all that happens here. Names are compared, never
+ * resolved: a page that rebinds its own name to this address still sends its own name.
+ */
+#include "endpoint/gate.h"
+
+#include "endpoint/answer.h"
+#include "endpoint/streamable.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "obs/log.h"
+
+struct slice gate_host_of(struct slice authority)
+{
+	const char *end;
+
+	if (authority.n > 0 && authority.p[0] == '[') {
+		end = memchr(authority.p, ']', authority.n);
+		return end != NULL ? slice_between(authority.p, end + 1) : (struct slice){ NULL, 0 };
+	}
+	return slice_cut(&authority, ':');
+}
+
+static bool gate_knows_host(const struct gate *gate, struct slice host)
+{
+	for (size_t i = 0; i < gate->conf.host_count; i++) {
+		if (slice_is_equal_nocase(gate->conf.hosts[i], host))
+			return true;
+	}
+	return false;
+}
+
+/* One of the configured origins, or a page of a host that we are ourselves. */
+static bool gate_allows_origin(const struct gate *gate, struct slice origin)
+{
+	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
+
+	for (size_t i = 0; i < gate->conf.origin_count; i++) {
+		if (slice_is_equal_nocase(gate->conf.origins[i], origin))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		if (slice_has_prefix(origin, schemes[i]))
+			return gate_knows_host(gate, gate_host_of(slice_of(origin.p + schemes[i].n,
+									   origin.n - schemes[i].n)));
+	}
+	return false;
+}
+
+static struct http_exchange *gate_refuse(const struct answer *answer, int status, const char *why)
+{
+	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
+	answer_error(answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
+		     (struct slice){ NULL, 0 });
+	return NULL;
+}
+
+/* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
+static struct http_exchange *gate_answer_preflight(const struct answer *answer)
+{
+	static const struct slice methods = SLICE("Allow: GET, POST, DELETE, OPTIONS\r\n");
+	static const struct slice methods_and_cors =
+		SLICE("Allow: GET, POST, DELETE, OPTIONS\r\n"
+		      "Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"
+		      "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Mcp-Session-Id, "
+		      "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID\r\n"
+		      "Access-Control-Max-Age: 600\r\n");
+
+	answer_empty(answer, 204, answer->origin.n > 0 ? methods_and_cors : methods);
+	return NULL;
+}
+
+static struct http_exchange *gate_answer_health(const struct gate *gate, const struct answer *answer,
+						const struct http_request *request)
+{
+	static const struct slice ok = SLICE("{\"status\":\"ok\"}\n");
+	static const struct slice draining = SLICE("{\"status\":\"draining\"}\n");
+	bool is_ready_path = slice_is_equal(request->path, SLICE_LIT("/readyz"));
+
+	if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
+		answer_empty(answer, 405, SLICE_LIT("Allow: GET, HEAD\r\n"));
+		return NULL;
+	}
+	if (is_ready_path && gate->router->is_draining)
+		answer_json(answer, 503, &draining, 1);
+	else
+		answer_json(answer, 200, &ok, 1);
+	return NULL;
+}
+
+static const struct gate_endpoint *gate_find_endpoint(const struct gate *gate, struct slice path)
+{
+	for (size_t i = 0; i < gate->conf.endpoint_count; i++) {
+		if (slice_is_equal(gate->conf.endpoints[i].path, path))
+			return &gate->conf.endpoints[i];
+	}
+	return NULL;
+}
+
+/* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
+static bool gate_has_repeated_field(const struct http_request *request)
+{
+	static const uint32_t single = 1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION | 1u << HTTP_CONTENT_TYPE |
+				       1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION |
+				       1u << HTTP_MCP_METHOD | 1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID;
+
+	return (request->repeated & single) != 0;
+}
+
+static struct http_exchange *gate_dispatch(struct gate *gate, const struct answer *answer,
+					   const struct http_request *request)
+{
+	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path);
+	struct streamable_request streamable = { gate, NULL, answer->conn, request, answer->origin };
+
+	if (endpoint == NULL)
+		return gate_refuse(answer, 404, "Not found: no server has this path");
+	streamable.backend = endpoint->backend;
+	if (request->method == HTTP_OPTIONS)
+		return gate_answer_preflight(answer);
+	if (gate_has_repeated_field(request))
+		return gate_refuse(answer, 400, "Bad request: a header that may stand once stands twice");
+	if (request->method == HTTP_POST)
+		return streamable_post(&streamable);
+	if (request->method == HTTP_GET)
+		return streamable_get(&streamable);
+	if (request->method == HTTP_DELETE)
+		return streamable_delete(&streamable);
+	return gate_refuse(answer, 405, "Method not allowed: an MCP endpoint takes GET, POST and DELETE");
+}
+
+static struct http_exchange *gate_on_request(struct http_handler *handler, struct http_conn *conn,
+					     const struct http_request *request)
+{
+	struct gate *gate = container_of(handler, struct gate, handler);
+	struct answer answer = { .conn = conn };
+
+	if (request->method == HTTP_OTHER)
+		return gate_refuse(&answer, 501, "Not implemented: unknown HTTP method");
+	if (http_has(request, HTTP_HOST) && !gate_knows_host(gate, gate_host_of(request->fields[HTTP_HOST])))
+		return gate_refuse(&answer, 403, "Forbidden: this Host is not served here (see the hosts option)");
+	if (http_has(request, HTTP_ORIGIN)) {
+		if (request->repeated & 1u << HTTP_ORIGIN || !gate_allows_origin(gate, request->fields[HTTP_ORIGIN]))
+			return gate_refuse(&answer, 403, "Forbidden: this Origin is not allowed (see the origins option)");
+		answer.origin = request->fields[HTTP_ORIGIN];
+	}
+	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
+	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
+		return gate_answer_health(gate, &answer, request);
+	return gate_dispatch(gate, &answer, request);
+}
+
+static void gate_write_error(struct http_handler *handler, int status, const char *reason, struct buf *body)
+{
+	(void)handler;
+	(void)status;
+	write_error(body, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(reason), (struct slice){ NULL, 0 });
+}
+
+void gate_init(struct gate *gate, struct router *router, const struct gate_conf *conf)
+{
+	gate->handler.on_request = gate_on_request;
+	gate->handler.write_error = gate_write_error;
+	gate->conf = *conf;
+	gate->router = router;
+}

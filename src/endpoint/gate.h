@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that comes before MCP: path, Host, Origin, preflight, method. Refusals cost nothing but the
+ * answer: no session, no child, no body is read. FRONT-SEC-01, -02, SEC-01.
+ */
+#ifndef MCPGATED_ENDPOINT_GATE_H
+#define MCPGATED_ENDPOINT_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "http/conn.h"
+#include "router/route.h"
+
+/* Whether a POST is answered with JSON or events, where the client leaves the choice. */
+enum gate_response { GATE_RESPONSE_AUTO, GATE_RESPONSE_JSON, GATE_RESPONSE_SSE };
+
+struct gate_endpoint {
+	struct slice path;
+	struct backend *backend;
+};
+
+struct gate_conf {
+	const struct gate_endpoint *endpoints; /* all borrowed for the gate's life */
+	size_t endpoint_count;
+	const struct slice *hosts; /* names without port, lower case, IPv6 in brackets */
+	size_t host_count;
+	const struct slice *origins; /* scheme://host[:port] */
+	size_t origin_count;
+	enum gate_response response;
+	uint64_t grace_ms;     /* a call that takes longer gets an event stream */
+	uint64_t keepalive_ms; /* of event streams */
+};
+
+struct gate {
+	struct http_handler handler;
+	struct gate_conf conf;
+	struct router *router;
+};
+
+void gate_init(struct gate *gate, struct router *router, const struct gate_conf *conf);
+
+/* The host part of an authority: without port. Empty if it is none. */
+struct slice gate_host_of(struct slice authority);
+
+#endif

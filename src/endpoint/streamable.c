@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * POST, GET and DELETE of one MCP endpoint. A POST stays uncommitted until its response, the first other
+ * message for its client, or the end of the grace decides between one JSON body and an event stream.
+ *
+ * A post outlives its connection while calls of it run: leaving is no cancellation (CXL-01). It is freed
+ * when its last call has ended and its connection is done with it.
+ *
+ * requirements.md §1, §4 to §9; FRONT-SSE-01.
+ */
+#include "endpoint/streamable.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "endpoint/answer.h"
+#include "endpoint/events.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "obs/log.h"
+#include "router/forward.h"
+
+#define BATCH_MAX 64
+#define VERSION_BYTES 32
+
+/* What a request's head says, kept until its body has come. */
+struct keys {
+	struct gate *gate;
+	struct backend *backend;
+	char *origin; /* NULL: none */
+	bool has_session;
+	bool has_version;
+	size_t session_length; /* as sent; what is longer than an id is no id */
+	size_t version_length;
+	char session[SESSION_ID_LENGTH];
+	char version[VERSION_BYTES];
+};
+
+struct post_call {
+	struct call call;
+	struct post *post;
+};
+
+/* The event stream that a post has become. */
+struct post_events {
+	struct stream stream;
+	struct event_writer writer;
+	struct post *post;
+};
+
+enum post_state {
+	POST_OPEN,     /* nothing was sent */
+	POST_EVENTS,   /* it is an event stream */
+	POST_ANSWERED, /* the whole answer was sent, or nobody is there to get one */
+};
+
+struct post {
+	struct http_exchange exchange;
+	struct keys keys;
+	enum post_state state;
+	bool takes_json;
+	bool takes_events;
+	bool is_batch;
+	struct timer grace;
+	size_t open_calls;
+	struct post_events *events;
+	struct buf collected;      /* responses of a batch */
+	struct post_call *batch;   /* its calls */
+	struct post_call single;
+};
+
+/* ---- what all three have in common ---- */
+
+static void keys_init(struct keys *keys, const struct streamable_request *request)
+{
+	struct slice session = request->http->fields[HTTP_MCP_SESSION_ID];
+	struct slice version = request->http->fields[HTTP_MCP_PROTOCOL_VERSION];
+
+	keys->gate = request->gate;
+	keys->backend = request->backend;
+	keys->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
+	keys->has_session = http_has(request->http, HTTP_MCP_SESSION_ID);
+	keys->has_version = http_has(request->http, HTTP_MCP_PROTOCOL_VERSION);
+	keys->session_length = keys->has_session ? session.n : 0;
+	keys->version_length = keys->has_version ? (version.n < VERSION_BYTES ? version.n : VERSION_BYTES) : 0;
+	if (keys->session_length > 0 && keys->session_length <= SESSION_ID_LENGTH)
+		memcpy(keys->session, session.p, session.n);
+	if (keys->version_length > 0)
+		memcpy(keys->version, version.p, keys->version_length);
+}
+
+static void keys_fini(struct keys *keys)
+{
+	free(keys->origin);
+}
+
+static struct slice keys_session(const struct keys *keys)
+{
+	return slice_of(keys->session, keys->session_length <= SESSION_ID_LENGTH ? keys->session_length : 0);
+}
+
+static struct answer keys_answer(const struct keys *keys, struct http_conn *conn, const struct session *session)
+{
+	struct answer answer = { .conn = conn };
+
+	if (keys->origin != NULL)
+		answer.origin = slice_str(keys->origin);
+	if (session != NULL)
+		answer.session = session_id(session);
+	return answer;
+}
+
+/* FRONT-VER-01 … -04. Returns false if it has answered. */
+static bool keys_check_version(const struct keys *keys, struct http_conn *conn, const struct route *route,
+			       struct slice id)
+{
+	struct answer answer = keys_answer(keys, conn, NULL);
+	const struct revision *revision = revision_find(slice_of(keys->version, keys->version_length));
+	struct buf quoted = { 0 };
+	struct buf data = { 0 };
+
+	if (!keys->has_version)
+		return true;
+	if (revision != NULL) {
+		if (route != NULL && revision != route->revision)
+			LOG(SESSION_VERSION, LOG_SLICE("header", revision->name),
+			    LOG_SLICE("session", route->revision->name));
+		return true;
+	}
+	write_string(&quoted, slice_of(keys->version, keys->version_length));
+	revision_append_supported(&data, buf_slice(&quoted));
+	answer_error(&answer, 400, id, MCP_UNSUPPORTED_VERSION, SLICE_LIT("Unsupported protocol version"),
+		     buf_slice(&data));
+	buf_fini(&quoted);
+	buf_fini(&data);
+	return false;
+}
+
+/* The route of the session that the request names, or NULL if it has answered. FRONT-SESS-03, -04 */
+static struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, struct slice id)
+{
+	struct answer answer = keys_answer(keys, conn, NULL);
+	struct session *session;
+
+	if (!keys->has_session) {
+		if (keys_check_version(keys, conn, NULL, id))
+			answer_error(&answer, 400, id, MCP_INVALID_REQUEST,
+				     SLICE_LIT("Bad request: the Mcp-Session-Id header is missing"),
+				     (struct slice){ NULL, 0 });
+		return NULL;
+	}
+	session = session_find(&keys->gate->router->sessions, keys_session(keys));
+	if (session == NULL || route_of(session)->backend != keys->backend) {
+		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND, SLICE_LIT("Session not found"),
+			     (struct slice){ NULL, 0 });
+		return NULL;
+	}
+	if (!keys_check_version(keys, conn, route_of(session), id))
+		return NULL;
+	session_hold(session); /* the time since the last request begins anew */
+	session_release(session);
+	return route_of(session);
+}
+
+static struct http_exchange *refuse(const struct streamable_request *request, int status, const char *why)
+{
+	struct answer answer = { .conn = request->conn, .origin = request->origin };
+
+	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
+	answer_error(&answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
+		     (struct slice){ NULL, 0 });
+	return NULL;
+}
+
+/* Without Accept, or with one that is spread over several fields, anything is taken. FRONT-HTTP-03 */
+static bool request_accepts(const struct http_request *http, const char *type)
+{
+	if (!http_has(http, HTTP_ACCEPT) || http->repeated & 1u << HTTP_ACCEPT)
+		return true;
+	return http_accepts(http->fields[HTTP_ACCEPT], type);
+}
+
+/* ---- the life of a post ---- */
+
+static void post_check_done(struct post *post)
+{
+	struct loop *loop = post->keys.gate->router->loop;
+
+	if (post->open_calls > 0 || post->exchange.conn != NULL)
+		return;
+	timer_stop(&post->grace);
+	if (post->events != NULL) {
+		event_writer_stop(&post->events->writer);
+		stream_fini(&post->events->stream);
+		loop_defer_free(loop, post->events);
+	}
+	keys_fini(&post->keys);
+	buf_fini(&post->collected);
+	loop_defer_free(loop, post->batch);
+	loop_defer_free(loop, post);
+}
+
+static void post_on_events_end(struct event_writer *writer, enum reason reason)
+{
+	struct post_events *events = container_of(writer, struct post_events, writer);
+
+	(void)reason;
+	post_check_done(events->post);
+}
+
+/* From here on the answer is an event stream. */
+static void post_commit(struct post *post)
+{
+	struct gate *gate = post->keys.gate;
+	struct post_events *events = mem_zalloc(sizeof(*events));
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	struct buf fields = { 0 };
+
+	timer_stop(&post->grace);
+	post->state = POST_EVENTS;
+	post->events = events;
+	events->post = post;
+	events->writer.on_end = post_on_events_end;
+	answer.session = keys_session(&post->keys);
+	answer_append_fields(&fields, &answer);
+	stream_init(&events->stream, gate->router->loop, &gate->router->sessions.conf.stream);
+	event_writer_start(&events->writer, &post->exchange, &events->stream, buf_slice(&fields),
+			   gate->conf.keepalive_ms);
+	buf_fini(&fields);
+}
+
+static void post_on_grace(struct timer *timer)
+{
+	post_commit(container_of(timer, struct post, grace));
+}
+
+/* One call less. The last one completes the answer. */
+static void post_end_call(struct post *post)
+{
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+
+	if (--post->open_calls == 0 && post->state == POST_EVENTS) {
+		stream_end(&post->events->stream, REASON_DONE);
+	} else if (post->open_calls == 0 && post->state == POST_OPEN) {
+		struct slice parts[] = { SLICE("["), buf_slice(&post->collected), SLICE("]") };
+
+		post->state = POST_ANSWERED;
+		answer.session = keys_session(&post->keys);
+		if (post->collected.len > 0)
+			answer_json(&answer, 200, parts, ARRAY_LEN(parts));
+		else
+			answer_empty(&answer, 202, (struct slice){ NULL, 0 });
+	}
+	post_check_done(post);
+}
+
+static struct msg *join_parts(const struct slice *parts, size_t count)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&text, parts[i]);
+	return msg_new_take(&text);
+}
+
+/* A response, the server's or ours, in the form that this post has. */
+static void post_add_response(struct post *post, const struct slice *parts, size_t count)
+{
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+
+	if (post->state == POST_OPEN && !post->takes_json)
+		post_commit(post);
+	if (post->state == POST_EVENTS) {
+		struct msg *msg = join_parts(parts, count);
+
+		stream_push(&post->events->stream, STREAM_RESPONSE, 0, msg);
+		msg_unref(&msg);
+	} else if (post->state == POST_OPEN && post->is_batch) {
+		if (post->collected.len > 0)
+			buf_append_char(&post->collected, ',');
+		for (size_t i = 0; i < count; i++)
+			buf_append_slice(&post->collected, parts[i]);
+	} else if (post->state == POST_OPEN) {
+		post->state = POST_ANSWERED;
+		timer_stop(&post->grace);
+		answer.session = keys_session(&post->keys);
+		answer_json(&answer, 200, parts, count);
+	}
+}
+
+/* ---- what calls tell ---- */
+
+static struct post *post_of(struct call *call)
+{
+	return container_of(call, struct post_call, call)->post;
+}
+
+static bool post_on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
+{
+	struct post *post = post_of(call);
+
+	if (post->exchange.conn == NULL || call->method->id == METHOD_INITIALIZE)
+		return false;
+	if (post->state == POST_OPEN && post->takes_events)
+		post_commit(post);
+	if (post->state != POST_EVENTS)
+		return false;
+	stream_push(&post->events->stream, kind, key, msg);
+	return true;
+}
+
+static void post_on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	struct post *post = post_of(call);
+	struct session *session = &call->route->session;
+
+	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
+		post->keys.session_length = SESSION_ID_LENGTH;
+		memcpy(post->keys.session, session->id, SESSION_ID_LENGTH);
+		if (post->exchange.conn == NULL)
+			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
+	}
+	post_add_response(post, parts, count);
+	post_end_call(post);
+}
+
+static void post_on_failed(struct call *call, enum reason reason)
+{
+	struct post *post = post_of(call);
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	const char *server = post->keys.backend->conf.name;
+	struct buf text = { 0 };
+	struct slice whole;
+
+	if (post->state == POST_OPEN && !post->is_batch && reason_get(reason)->http_status == 503) {
+		post->state = POST_ANSWERED;
+		answer_reason(&answer, call->id, reason, server);
+	} else {
+		answer_append_reason(&text, call->id, reason, server);
+		whole = buf_slice(&text);
+		post_add_response(post, &whole, 1);
+		buf_fini(&text);
+	}
+	post_end_call(post);
+}
+
+/* CXL-02: the stream just ends; who takes JSON only must be told something. */
+static void post_on_cancelled(struct call *call)
+{
+	struct post *post = post_of(call);
+
+	if (post->state == POST_OPEN && post->takes_events && !post->is_batch)
+		post_commit(post);
+	if (post->state == POST_OPEN && !post->takes_events)
+		post_on_failed(call, REASON_CANCELLED);
+	else
+		post_end_call(post);
+}
+
+static const struct call_ops post_call_ops = {
+	.on_message = post_on_message,
+	.on_response = post_on_response,
+	.on_failed = post_on_failed,
+	.on_cancelled = post_on_cancelled,
+};
+
+/* ---- bodies ---- */
+
+static void post_refuse(struct post *post, int status, struct slice id, int code, const char *why)
+{
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+
+	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
+	post->state = POST_ANSWERED;
+	answer_error(&answer, status, id, code, slice_str(why), (struct slice){ NULL, 0 });
+}
+
+/* FRONT-POST-01 */
+static void post_accept(struct post *post, const struct route *route)
+{
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, &route->session);
+
+	post->state = POST_ANSWERED;
+	answer_empty(&answer, 202, (struct slice){ NULL, 0 });
+}
+
+static bool is_string(struct slice params, const char *name)
+{
+	return scan_member(params, slice_str(name)).type == JSON_STRING;
+}
+
+/* FRONT-INIT-01, -02, -04, -05 */
+static void post_initialize(struct post *post, const struct envelope *env)
+{
+	struct slice params = env->params.text;
+	bool is_valid = env->params.type == JSON_OBJECT && is_string(params, "protocolVersion") &&
+			scan_member(params, SLICE_LIT("capabilities")).type == JSON_OBJECT &&
+			scan_member(params, SLICE_LIT("clientInfo")).type == JSON_OBJECT;
+
+	post->keys.session_length = 0;
+	if (!is_valid) {
+		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS,
+			    "Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
+		return;
+	}
+	post->open_calls++;
+	call_init(&post->single.call, &post_call_ops, env);
+	route_open(post->keys.gate->router, post->keys.backend, &post->single.call, env);
+}
+
+/* After the calls have been handed on: what comes later than the grace comes as events. */
+static void post_start_waiting(struct post *post)
+{
+	struct gate *gate = post->keys.gate;
+
+	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
+		return;
+	if (gate->conf.response == GATE_RESPONSE_SSE || !post->takes_json)
+		post_commit(post);
+	else
+		timer_start(gate->router->loop, &post->grace, gate->conf.grace_ms);
+}
+
+static void post_request(struct post *post, struct route *route, const struct envelope *env)
+{
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, &route->session);
+
+	if (post->keys.gate->router->is_draining) {
+		post->state = POST_ANSWERED;
+		answer_reason(&answer, env->id.text, REASON_DRAINING, post->keys.backend->conf.name);
+		return;
+	}
+	post->open_calls++;
+	call_init(&post->single.call, &post_call_ops, env);
+	forward_request(route, &post->single.call, env);
+	post_start_waiting(post);
+}
+
+static void post_message(struct post *post, struct slice body)
+{
+	struct envelope env = { .id = { JSON_ABSENT, false, { NULL, 0 } } };
+	struct error err;
+	struct route *route;
+
+	if (scan_envelope(body, &post->keys.gate->router->limits, 0, &env, &err) < 0) {
+		post_refuse(post, 400, env.id.text,
+			    err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST, err.text);
+		return;
+	}
+	if (env.kind == ENVELOPE_REQUEST && slice_is_equal(env.method, SLICE_LIT("initialize"))) {
+		post_initialize(post, &env);
+		return;
+	}
+	route = keys_find_route(&post->keys, post->exchange.conn, env.kind == ENVELOPE_REQUEST ? env.id.text : (struct slice){ NULL, 0 });
+	if (route == NULL) {
+		post->state = POST_ANSWERED;
+		return;
+	}
+	if (env.kind == ENVELOPE_REQUEST) {
+		post_request(post, route, &env);
+		return;
+	}
+	if (env.kind == ENVELOPE_NOTIFICATION)
+		forward_notification(route, &env);
+	else
+		forward_answer(route, &env);
+	post_accept(post, route);
+}
+
+/* ---- batches ---- */
+
+struct batch {
+	struct slice elements[BATCH_MAX];
+	size_t count;
+	size_t requests;
+	size_t responses;
+	const struct scan_limits *limits;
+	struct error *err;
+	bool has_initialize;
+};
+
+static int batch_add(struct slice element, void *arg)
+{
+	struct batch *batch = arg;
+	struct envelope env;
+
+	if (scan_envelope(element, batch->limits, 0, &env, batch->err) < 0)
+		return -1;
+	if (env.kind == ENVELOPE_REQUEST) {
+		batch->requests++;
+		batch->has_initialize |= slice_is_equal(env.method, SLICE_LIT("initialize"));
+	} else if (env.kind != ENVELOPE_NOTIFICATION) {
+		batch->responses++;
+	}
+	batch->elements[batch->count++] = element;
+	return 0;
+}
+
+/* Each element is an exchange of its own; they share the response. FRONT-POST-06, bridging.md §2.1 (5) */
+static void post_dispatch_batch(struct post *post, struct route *route, const struct batch *batch)
+{
+	size_t next = 0;
+
+	post->is_batch = true;
+	post->batch = mem_zalloc((batch->requests + 1) * sizeof(*post->batch));
+	post->open_calls += batch->requests;
+	for (size_t i = 0; i < batch->count; i++) {
+		struct envelope env;
+
+		if (scan_envelope(batch->elements[i], batch->limits, 0, &env, batch->err) < 0)
+			continue; /* it was scanned before */
+		if (env.kind == ENVELOPE_REQUEST) {
+			struct post_call *call = &post->batch[next++];
+
+			call->post = post;
+			call_init(&call->call, &post_call_ops, &env);
+			forward_request(route, &call->call, &env);
+		} else if (env.kind == ENVELOPE_NOTIFICATION) {
+			forward_notification(route, &env);
+		} else {
+			forward_answer(route, &env);
+		}
+	}
+	post_start_waiting(post);
+}
+
+static void post_batch(struct post *post, struct slice body)
+{
+	struct gate *gate = post->keys.gate;
+	const struct slice none = { NULL, 0 };
+	struct error err = { ERROR_NONE, "" };
+	struct batch batch = { .limits = &gate->router->limits, .err = &err };
+	struct route *route;
+
+	if (scan_array(body, BATCH_MAX, batch_add, &batch, &err) < 0) {
+		post_refuse(post, 400, none, err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST, err.text);
+		return;
+	}
+	if (batch.count == 0 || batch.has_initialize || (batch.requests > 0 && batch.responses > 0)) {
+		post_refuse(post, 400, none, MCP_INVALID_REQUEST,
+			    "Invalid request: a batch is not empty, has no initialize, and either asks or answers");
+		return;
+	}
+	route = keys_find_route(&post->keys, post->exchange.conn, none);
+	if (route == NULL) {
+		post->state = POST_ANSWERED;
+		return;
+	}
+	if (!route->revision->has_batches) {
+		post_refuse(post, 400, none, MCP_INVALID_REQUEST,
+			    "Invalid request: this session's revision has no batches");
+		return;
+	}
+	if (batch.requests == 0 || !gate->router->is_draining)
+		post_dispatch_batch(post, route, &batch);
+	else
+		post_refuse(post, 503, none, MCP_INTERNAL_ERROR, "The gateway is about to stop; try again later");
+}
+
+static void post_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct post *post = container_of(exchange, struct post, exchange);
+
+	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
+	if (scan_type(body) == JSON_ARRAY)
+		post_batch(post, body);
+	else
+		post_message(post, body);
+	post_end_call(post);
+}
+
+static void post_on_room(struct http_exchange *exchange)
+{
+	struct post *post = container_of(exchange, struct post, exchange);
+
+	if (post->events != NULL)
+		event_writer_on_room(&post->events->writer);
+}
+
+static void post_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	struct post *post = container_of(exchange, struct post, exchange);
+
+	(void)reason;
+	post->state = POST_ANSWERED;
+	timer_stop(&post->grace);
+	if (post->events != NULL)
+		event_writer_stop(&post->events->writer);
+	post_check_done(post);
+}
+
+static const struct http_exchange_ops post_ops = {
+	.on_body = post_on_body,
+	.on_room = post_on_room,
+	.on_gone = post_on_gone,
+};
+
+struct http_exchange *streamable_post(const struct streamable_request *request)
+{
+	const struct http_request *http = request->http;
+	bool takes_json = request_accepts(http, "application/json");
+	bool takes_events = request_accepts(http, "text/event-stream");
+	struct post *post;
+
+	if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
+		return refuse(request, 415, "Unsupported media type: the body must be application/json in UTF-8");
+	if (http_has(http, HTTP_CONTENT_ENCODING))
+		return refuse(request, 415, "Unsupported media type: the body must not be compressed");
+	if (!takes_json && !takes_events)
+		return refuse(request, 406, "Not acceptable: take application/json and text/event-stream");
+	if (request->gate->conf.response == GATE_RESPONSE_JSON && takes_json)
+		takes_events = false;
+	post = mem_zalloc(sizeof(*post));
+	post->exchange.ops = &post_ops;
+	post->takes_json = takes_json;
+	post->takes_events = takes_events;
+	post->single.post = post;
+	keys_init(&post->keys, request);
+	timer_init(&post->grace, post_on_grace);
+	return &post->exchange;
+}
+
+/* ---- GET ---- */
+
+struct listening {
+	struct http_exchange exchange;
+	struct keys keys;
+	struct session *session; /* held while the stream is open */
+	struct event_writer writer;
+};
+
+static void listening_end(struct listening *get)
+{
+	if (get->session != NULL)
+		session_release(get->session);
+	keys_fini(&get->keys);
+	loop_defer_free(get->keys.gate->router->loop, get);
+}
+
+static void listening_on_end(struct event_writer *writer, enum reason reason)
+{
+	(void)reason;
+	listening_end(container_of(writer, struct listening, writer));
+}
+
+/* FRONT-GET-01, -03 */
+static void listening_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct listening *get = container_of(exchange, struct listening, exchange);
+	struct gate *gate = get->keys.gate;
+	struct route *route = keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
+	struct answer answer = keys_answer(&get->keys, exchange->conn, route != NULL ? &route->session : NULL);
+	struct buf fields = { 0 };
+
+	(void)body;
+	if (route != NULL && gate->router->is_draining) {
+		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING, get->keys.backend->conf.name);
+		route = NULL;
+	}
+	if (route == NULL) {
+		listening_end(get);
+		return;
+	}
+	get->session = &route->session;
+	session_hold(get->session);
+	answer_append_fields(&fields, &answer);
+	get->writer.on_end = listening_on_end;
+	event_writer_start(&get->writer, exchange, &route->session.standalone, buf_slice(&fields),
+			   gate->conf.keepalive_ms);
+	buf_fini(&fields);
+}
+
+static void listening_on_room(struct http_exchange *exchange)
+{
+	event_writer_on_room(&container_of(exchange, struct listening, exchange)->writer);
+}
+
+static void listening_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	struct listening *get = container_of(exchange, struct listening, exchange);
+
+	(void)reason;
+	if (get->session != NULL)
+		event_writer_stop(&get->writer);
+	listening_end(get);
+}
+
+static const struct http_exchange_ops listening_ops = {
+	.on_body = listening_on_body,
+	.on_room = listening_on_room,
+	.on_gone = listening_on_gone,
+};
+
+struct http_exchange *streamable_get(const struct streamable_request *request)
+{
+	struct listening *get;
+
+	if (!request_accepts(request->http, "text/event-stream"))
+		return refuse(request, 406, "Not acceptable: GET answers with text/event-stream");
+	get = mem_zalloc(sizeof(*get));
+	get->exchange.ops = &listening_ops;
+	keys_init(&get->keys, request);
+	return &get->exchange;
+}
+
+/* ---- DELETE ---- */
+
+/* FRONT-SESS-06, -07 */
+struct http_exchange *streamable_delete(const struct streamable_request *request)
+{
+	struct keys keys = { .gate = request->gate };
+	struct answer answer;
+	struct route *route;
+
+	keys_init(&keys, request);
+	route = keys_find_route(&keys, request->conn, (struct slice){ NULL, 0 });
+	if (route != NULL) {
+		answer = keys_answer(&keys, request->conn, NULL);
+		session_end(&route->session, REASON_DELETED);
+		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
+	}
+	keys_fini(&keys);
+	return NULL;
+}

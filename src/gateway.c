@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only place that knows all parts of the network process. Stopping goes in steps, each begun when
+ * the one before is through or its time is up: calls finish, sessions end, processes go.
+ */
+#include "gateway.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "backend/spawn.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "endpoint/gate.h"
+#include "http/conn.h"
+#include "io/listen.h"
+#include "io/loop.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+#include "router/route.h"
+
+#define STALL_MS (30 * 1000)
+#define DRAIN_STEP_MS 20
+#define LINGER_MS 2000
+#define ID_BYTES_MAX 256
+
+enum gateway_state {
+	GATEWAY_SERVING,
+	GATEWAY_FINISHING, /* calls in flight run on */
+	GATEWAY_STOPPING,  /* sessions have ended, processes are on their way out */
+};
+
+struct port {
+	struct listener listener;
+	struct gateway *gateway;
+};
+
+struct gateway {
+	struct loop *loop;
+	const struct config *config;
+	struct spawner *spawner;
+	struct backend *backends;
+	struct gate_endpoint *endpoints;
+	size_t backend_count;
+	struct slice *hosts;
+	size_t host_count;
+	struct slice *origins;
+	struct router router;
+	struct gate gate;
+	struct http_server *http;
+	struct port *ports;
+	size_t port_count;
+	enum gateway_state state;
+	uint64_t state_since_ms;
+	struct timer drain;
+	int log_fd;
+};
+
+/* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
+static struct gateway *gateway;
+
+/* ---- stopping ---- */
+
+static void gateway_set_state(struct gateway *g, enum gateway_state state)
+{
+	g->state = state;
+	g->state_since_ms = clock_now_ms();
+}
+
+static void gateway_stop_serving(struct gateway *g)
+{
+	LOG(DRAIN, LOG_INT("calls", g->router.calls), LOG_INT("sessions", g->router.sessions.count),
+	    LOG_INT("connections", http_server_connection_count(g->http)));
+	gateway_set_state(g, GATEWAY_FINISHING);
+	g->router.is_draining = true;
+	for (size_t i = 0; i < g->port_count; i++)
+		listener_fini(&g->ports[i].listener);
+	http_server_drain(g->http);
+	LIST_FOREACH(node, &g->router.sessions.sessions)
+		stream_end(&container_of(node, struct session, link)->standalone, REASON_DRAINING);
+}
+
+static void gateway_end_sessions(struct gateway *g)
+{
+	gateway_set_state(g, GATEWAY_STOPPING);
+	while (!list_is_empty(&g->router.sessions.sessions))
+		session_end(container_of(g->router.sessions.sessions.next, struct session, link), REASON_DRAINING);
+}
+
+static size_t gateway_count_children(const struct gateway *g)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < g->backend_count; i++)
+		count += g->backends[i].count;
+	return count;
+}
+
+static void gateway_kill_children(struct gateway *g)
+{
+	for (size_t i = 0; i < g->backend_count; i++)
+		backend_kill_all(&g->backends[i]);
+}
+
+static void gateway_on_drain_step(struct timer *timer)
+{
+	struct gateway *g = container_of(timer, struct gateway, drain);
+	uint64_t passed_ms = clock_now_ms() - g->state_since_ms;
+
+	if (g->state == GATEWAY_FINISHING && (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
+		gateway_end_sessions(g);
+	if (g->state == GATEWAY_STOPPING && gateway_count_children(g) == 0 &&
+	    (http_server_connection_count(g->http) == 0 || passed_ms >= LINGER_MS)) {
+		loop_stop(g->loop);
+		return;
+	}
+	timer_start(g->loop, &g->drain, DRAIN_STEP_MS);
+}
+
+static void gateway_on_drain(struct spawner *spawner)
+{
+	(void)spawner;
+	if (gateway->state == GATEWAY_SERVING) {
+		gateway_stop_serving(gateway);
+		timer_start(gateway->loop, &gateway->drain, 0);
+		return;
+	}
+	/* Asked a second time: somebody is in a hurry. */
+	if (gateway->state == GATEWAY_FINISHING)
+		gateway_end_sessions(gateway);
+	gateway_kill_children(gateway);
+}
+
+static void gateway_on_log(struct spawner *spawner, int fd)
+{
+	(void)spawner;
+	log_set_fd(fd);
+	if (gateway->log_fd >= 0)
+		close(gateway->log_fd);
+	gateway->log_fd = fd;
+}
+
+static void gateway_on_keeper_lost(struct spawner *spawner)
+{
+	(void)spawner;
+	LOG(IPC_FAILED, LOG_STR("error", "the keeper has gone; so does this process"));
+	exit(1);
+}
+
+static const struct spawner_ops gateway_spawner_ops = {
+	.on_drain = gateway_on_drain,
+	.on_log = gateway_on_log,
+	.on_lost = gateway_on_keeper_lost,
+};
+
+/* ---- starting ---- */
+
+static uint64_t gateway_tool_timeout(const struct backend_conf *conf, struct slice tool)
+{
+	const struct config_server *server = conf->config;
+
+	for (size_t i = 0; i < server->tool_timeout_count; i++) {
+		if (slice_is_equal(slice_str(server->tool_timeouts[i].tool), tool))
+			return server->tool_timeouts[i].timeout_ms;
+	}
+	return 0;
+}
+
+static struct backend_conf gateway_backend_conf(const struct config *config, size_t index)
+{
+	const struct config_server *server = &config->servers[index];
+
+	return (struct backend_conf){
+		.name = server->name,
+		.server = (uint32_t)index,
+		.pool_max = server->pool_max,
+		.line_max = server->line_max,
+		.queue_max = config->message_bytes * 2,
+		.start_timeout_ms = server->start_timeout_ms,
+		.backoff_min_ms = server->backoff_min_ms,
+		.backoff_max_ms = server->backoff_max_ms,
+		.give_up_after = (unsigned int)server->give_up_after,
+		.stop_grace_ms = server->stop_grace_ms,
+		.stop_term_ms = server->stop_term_ms,
+		.stall_ms = STALL_MS,
+		.request_timeout_ms = server->request_timeout_ms,
+		.request_timeout_max_ms = server->request_timeout_max_ms,
+		.tool_timeout_ms = server->tool_timeout_count > 0 ? gateway_tool_timeout : NULL,
+		.config = server,
+	};
+}
+
+static void gateway_make_backends(struct gateway *g)
+{
+	const struct config *config = g->config;
+
+	g->backends = mem_zalloc(config->server_count * sizeof(*g->backends));
+	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct backend_conf conf = gateway_backend_conf(config, i);
+		struct backend *backend = &g->backends[g->backend_count];
+
+		if (!config->servers[i].enabled)
+			continue;
+		backend_init(backend, g->loop, g->spawner, &conf);
+		g->endpoints[g->backend_count++] =
+			(struct gate_endpoint){ slice_str(config->servers[i].path), backend };
+	}
+}
+
+static void gateway_add_host(struct gateway *g, struct slice host)
+{
+	if (host.n > 0)
+		g->hosts[g->host_count++] = host;
+}
+
+/* Who we are: the configured names, ourselves on this machine, the addresses listened on. DEF-05 */
+static void gateway_make_hosts(struct gateway *g)
+{
+	const struct config *config = g->config;
+	struct slice url = config->public_url != NULL ? slice_str(config->public_url) : (struct slice){ NULL, 0 };
+	const char *authority = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
+
+	g->hosts = mem_zalloc((config->hosts.count + config->listen_count + 4) * sizeof(*g->hosts));
+	gateway_add_host(g, SLICE_LIT("localhost"));
+	gateway_add_host(g, SLICE_LIT("127.0.0.1"));
+	gateway_add_host(g, SLICE_LIT("[::1]"));
+	for (size_t i = 0; i < config->hosts.count; i++)
+		gateway_add_host(g, gate_host_of(slice_str(config->hosts.items[i])));
+	for (size_t i = 0; i < config->listen_count; i++) {
+		struct slice address = slice_str(config->listen[i].address);
+
+		if (!slice_has_prefix(address, SLICE_LIT("unix:")) && !slice_has_prefix(address, SLICE_LIT("systemd:")))
+			gateway_add_host(g, gate_host_of(address));
+	}
+	if (authority != NULL) {
+		struct slice rest = slice_between(authority + 3, url.p + url.n);
+
+		gateway_add_host(g, gate_host_of(slice_cut(&rest, '/')));
+	}
+}
+
+static void gateway_make_gate(struct gateway *g)
+{
+	static const enum gate_response responses[] = {
+		[CONFIG_RESPONSE_AUTO] = GATE_RESPONSE_AUTO,
+		[CONFIG_RESPONSE_JSON] = GATE_RESPONSE_JSON,
+		[CONFIG_RESPONSE_SSE] = GATE_RESPONSE_SSE,
+	};
+	const struct config *config = g->config;
+	struct gate_conf conf = {
+		.endpoints = g->endpoints,
+		.endpoint_count = g->backend_count,
+		.origin_count = config->origins.count,
+		.response = responses[config->response],
+		.grace_ms = config->json_grace_ms,
+		.keepalive_ms = config->stream_keepalive_ms,
+	};
+
+	gateway_make_hosts(g);
+	g->origins = mem_zalloc((config->origins.count + 1) * sizeof(*g->origins));
+	for (size_t i = 0; i < config->origins.count; i++)
+		g->origins[i] = slice_str(config->origins.items[i]);
+	conf.hosts = g->hosts;
+	conf.host_count = g->host_count;
+	conf.origins = g->origins;
+	gate_init(&g->gate, &g->router, &conf);
+}
+
+static void gateway_make_router(struct gateway *g)
+{
+	const struct config *config = g->config;
+	const struct session_conf conf = {
+		.max_sessions = config->max_sessions,
+		.idle_ms = config->session_idle_ms,
+		.max_age_ms = config->session_max_age_ms,
+		.stream = { .max_bytes = config->stream_queue_bytes },
+	};
+
+	g->router.loop = g->loop;
+	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
+	session_set_init(&g->router.sessions, g->loop, &conf);
+}
+
+static void gateway_on_accept(struct listener *listener, int fd)
+{
+	struct port *port = container_of(listener, struct port, listener);
+
+	http_server_accept(port->gateway->http, fd);
+}
+
+static void gateway_listen(struct gateway *g, const int *listeners, size_t count)
+{
+	const struct config *config = g->config;
+	const struct http_conf conf = {
+		.header_bytes = config->header_bytes,
+		.body_bytes = config->message_bytes,
+		.header_timeout_ms = config->header_timeout_ms,
+		.body_timeout_ms = config->body_timeout_ms,
+		.idle_timeout_ms = config->idle_timeout_ms,
+		.stall_timeout_ms = STALL_MS,
+		.max_connections = config->max_connections,
+	};
+
+	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
+	g->ports = mem_zalloc((count + 1) * sizeof(*g->ports));
+	g->port_count = count;
+	for (size_t i = 0; i < count; i++) {
+		g->ports[i].gateway = g;
+		listener_init(&g->ports[i].listener, g->loop, listeners[i], gateway_on_accept);
+	}
+}
+
+static void gateway_free(struct gateway *g)
+{
+	http_server_free(&g->http);
+	session_set_fini(&g->router.sessions);
+	buf_fini(&g->router.scratch);
+	spawner_free(&g->spawner);
+	free(g->backends);
+	free(g->endpoints);
+	free(g->hosts);
+	free(g->origins);
+	free(g->ports);
+	timer_stop(&g->drain);
+	loop_free(&g->loop);
+}
+
+int gateway_main(struct config *config, const int *listeners, size_t listener_count, int keeper_fd)
+{
+	struct gateway g = { .config = config, .log_fd = -1 };
+	struct error err = { ERROR_NONE, "" };
+
+	log_set_process("gateway");
+	signal(SIGPIPE, SIG_IGN);
+	/* The keeper hears these and tells us; a terminal sends them to everybody. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	gateway = &g;
+	g.loop = loop_new(&err);
+	if (g.loop == NULL) {
+		LOG(IPC_FAILED, LOG_STR("error", err.text));
+		return 1;
+	}
+	timer_init(&g.drain, gateway_on_drain_step);
+	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
+	gateway_make_router(&g);
+	gateway_make_backends(&g);
+	gateway_make_gate(&g);
+	gateway_listen(&g, listeners, listener_count);
+	LOG(GATEWAY_READY, LOG_INT("servers", g.backend_count));
+	spawner_ready(g.spawner);
+	loop_run(g.loop);
+	LOG(GATEWAY_STOP, LOG_INT("children", gateway_count_children(&g)));
+	counters_log();
+	gateway_free(&g);
+	return 0;
+}

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection: reads into the loop's shared buffer, keeps what it cannot use yet, writes first and
+ * queues only what the socket did not take. It never looks into a body and knows no path.
+ *
+ * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` is
+ * empty unless bytes wait for more of their kind (head) or for their turn (pipelining); a timer runs
+ * in every state but busy, where the exchange has its own deadline, and streaming with nothing queued.
+ *
+ * RFC 9112; design/stack.md §3. Deadlines are absolute: bytes that trickle do not extend them.
+ */
+#include "http/conn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "http/body.h"
+#include "http/reply.h"
+#include "http/sse.h"
+#include "io/outq.h"
+#include "io/wire.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+
+#define ROOM_HIGH_BYTES (256 * 1024)
+#define ROOM_LOW_BYTES (128 * 1024)
+#define READS_PER_TURN 4
+#define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
+#define DIRECT_READ_BYTES (256 * 1024)
+#define LINGER_MS 2000
+#define LINGER_BYTES (64 * 1024)
+#define LINE_BYTES (8 * 1024)
+#define FIELDS_MAX 64
+#define PARTS_MAX 8
+
+enum conn_state {
+	CONN_IDLE,      /* between requests */
+	CONN_HEAD,      /* a part of a head is there, or a whole one is being judged */
+	CONN_BODY,      /* the body is on its way */
+	CONN_BUSY,      /* the exchange works on its answer */
+	CONN_STREAMING, /* the answer comes piece by piece */
+	CONN_REPLYING,  /* the answer is complete and being written */
+	CONN_LINGERING, /* all said; what the peer still sends is dropped until it closes */
+	CONN_CLOSED,
+};
+
+#define TO(state) (1u << CONN_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[CONN_IDLE] = { "idle", TO(HEAD) | TO(CLOSED) },
+	[CONN_HEAD] = { "head", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_BODY] = { "body", TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_BUSY] = { "busy", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_STREAMING] = { "streaming", TO(REPLYING) | TO(CLOSED) },
+	[CONN_REPLYING] = { "replying", TO(IDLE) | TO(LINGERING) | TO(CLOSED) },
+	[CONN_LINGERING] = { "lingering", TO(CLOSED) },
+	[CONN_CLOSED] = { "closed", 0 },
+};
+#undef TO
+
+struct http_server {
+	struct loop *loop;
+	struct http_conf conf;
+	struct http_handler *handler;
+	struct list conns;
+	size_t count;
+	bool is_draining;
+	struct buf scratch; /* the head being written now */
+};
+
+struct http_conn {
+	struct list link;
+	struct http_server *server;
+	struct wire wire;
+	struct timer deadline;
+	struct task task; /* flush, or go on with bytes that wait */
+	enum conn_state state;
+	struct http_exchange *exchange;
+	struct buf in;
+	size_t head_seen;
+	struct outq out;
+	struct http_body_reader body_reader;
+	struct buf body;
+	size_t lingered;
+	bool keep_alive;
+	bool is_head_request;
+	bool is_chunked;
+	bool is_old;          /* HTTP/1.0 */
+	bool has_unread_body;
+	bool peer_closed;
+	bool wants_room;
+	bool is_processing; /* conn_process is on the stack and goes on by itself */
+};
+
+static void conn_set_state(struct http_conn *conn, enum conn_state state)
+{
+	CHECK(states[conn->state].next & 1u << state);
+	conn->state = state;
+}
+
+static void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)
+{
+	timer_start(conn->server->loop, &conn->deadline, after_ms);
+}
+
+/* Tells the exchange that nothing more can be sent. */
+static void conn_drop_exchange(struct http_conn *conn, enum reason reason)
+{
+	struct http_exchange *exchange = conn->exchange;
+
+	conn->exchange = NULL;
+	if (exchange == NULL)
+		return;
+	exchange->conn = NULL;
+	exchange->ops->on_gone(exchange, reason);
+}
+
+void http_conn_end(struct http_conn *conn, enum reason reason)
+{
+	struct http_server *server = conn->server;
+
+	if (conn->state == CONN_CLOSED)
+		return;
+	LOG(CONN_END, LOG_STR("state", states[conn->state].name),
+	    LOG_STR("reason", reason_get(reason)->text));
+	conn_set_state(conn, CONN_CLOSED);
+	wire_close(&conn->wire);
+	timer_stop(&conn->deadline);
+	task_cancel(&conn->task);
+	list_remove(&conn->link);
+	server->count--;
+	conn_drop_exchange(conn, reason);
+	outq_fini(&conn->out);
+	/* Slices of these may still be on the stack. */
+	loop_defer_free(server->loop, conn->in.data);
+	loop_defer_free(server->loop, conn->body.data);
+	loop_defer_free(server->loop, conn);
+}
+
+/* ---- writing ---- */
+
+/* The answer is out: the next request, or the end. */
+static void conn_finish(struct http_conn *conn)
+{
+	if (conn->peer_closed) {
+		http_conn_end(conn, REASON_PEER_CLOSED);
+		return;
+	}
+	if (!conn->keep_alive || conn->has_unread_body || conn->server->is_draining) {
+		conn_set_state(conn, CONN_LINGERING);
+		wire_shutdown(&conn->wire);
+		wire_watch_reading(&conn->wire, true);
+		conn_set_deadline(conn, LINGER_MS);
+		return;
+	}
+	conn_set_state(conn, CONN_IDLE);
+	wire_watch_reading(&conn->wire, true);
+	conn_set_deadline(conn, conn->server->conf.idle_timeout_ms);
+	if (conn->in.len > 0 && !conn->is_processing)
+		task_schedule(conn->server->loop, &conn->task);
+}
+
+static void conn_flush(struct http_conn *conn)
+{
+	ssize_t n = outq_flush(&conn->out, &conn->wire);
+
+	if (n == WIRE_BROKEN) {
+		http_conn_end(conn, REASON_PEER_ERROR);
+		return;
+	}
+	wire_watch_writing(&conn->wire, conn->out.bytes > 0);
+	if (conn->out.bytes == 0)
+		timer_stop(&conn->deadline);
+	else if (n > 0 || !timer_is_running(&conn->deadline))
+		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
+		conn_finish(conn);
+	} else if (conn->state == CONN_STREAMING && conn->wants_room && conn->out.bytes < ROOM_LOW_BYTES) {
+		conn->wants_room = false;
+		conn->exchange->ops->on_room(conn->exchange);
+	}
+}
+
+static struct http_exchange *conn_detach_exchange(struct http_conn *conn)
+{
+	struct http_exchange *exchange = conn->exchange;
+
+	conn->exchange = NULL;
+	if (exchange != NULL)
+		exchange->conn = NULL;
+	return exchange;
+}
+
+/* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
+static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int count)
+{
+	size_t written = 0;
+
+	if (conn->out.bytes == 0) {
+		ssize_t n = wire_write(&conn->wire, parts, count);
+
+		if (n == WIRE_BROKEN) {
+			http_conn_end(conn, REASON_PEER_ERROR);
+			return false;
+		}
+		written = (size_t)n;
+	}
+	for (int i = 0; i < count; i++) {
+		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
+
+		written -= skip;
+		outq_append(&conn->out, slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
+	}
+	return true;
+}
+
+void http_reply(struct http_conn *conn, const struct http_reply *reply)
+{
+	struct buf *head = &conn->server->scratch;
+	struct iovec parts[PARTS_MAX + 1];
+	uint64_t length = 0;
+	int count = 1;
+
+	CHECK(reply->part_count <= PARTS_MAX);
+	for (size_t i = 0; i < reply->part_count; i++) {
+		length += reply->parts[i].n;
+		if (!conn->is_head_request && reply->parts[i].n > 0)
+			parts[count++] = (struct iovec){ (void *)(uintptr_t)reply->parts[i].p, reply->parts[i].n };
+	}
+	if (conn->has_unread_body || conn->server->is_draining)
+		conn->keep_alive = false;
+	head->len = 0;
+	reply_append_head(head, &(struct reply_head){
+					.status = reply->status,
+					.content_type = reply->content_type,
+					.fields = reply->fields,
+					.has_length = reply->status != 204,
+					.is_last = !conn->keep_alive,
+					.length = length,
+				});
+	parts[0] = (struct iovec){ head->data, head->len };
+	conn_detach_exchange(conn);
+	conn_set_state(conn, CONN_REPLYING);
+	timer_stop(&conn->deadline);
+	if (!conn_write_parts(conn, parts, count))
+		return;
+	if (conn->out.bytes == 0) {
+		conn_finish(conn);
+		return;
+	}
+	wire_watch_writing(&conn->wire, true);
+	conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+}
+
+/* An answer of this layer; the connection ends with it. */
+static void conn_refuse(struct http_conn *conn, int status, const char *reason)
+{
+	struct buf body = { 0 };
+	struct slice part;
+
+	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
+	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
+	conn->has_unread_body = true;
+	conn->server->handler->write_error(conn->server->handler, status, reason, &body);
+	part = buf_slice(&body);
+	http_reply(conn, &(struct http_reply){ .status = status,
+					       .content_type = "application/json",
+					       .parts = &part,
+					       .part_count = 1 });
+	buf_fini(&body);
+}
+
+void http_stream_begin(struct http_conn *conn, struct slice fields)
+{
+	struct buf *head = &conn->server->scratch;
+
+	conn_set_state(conn, CONN_STREAMING);
+	conn->is_chunked = !conn->is_old;
+	if (conn->is_old)
+		conn->keep_alive = false;
+	head->len = 0;
+	reply_append_head(head, &(struct reply_head){
+					.status = 200,
+					.content_type = "text/event-stream",
+					.fields = fields,
+					.is_chunked = conn->is_chunked,
+					.is_last = !conn->keep_alive,
+				});
+	outq_append(&conn->out, buf_slice(head));
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+void http_stream_write(struct http_conn *conn, struct slice bytes)
+{
+	char line[24];
+	int n;
+
+	CHECK(conn->state == CONN_STREAMING);
+	if (bytes.n == 0)
+		return;
+	n = snprintf(line, sizeof(line), "%zx\r\n", bytes.n);
+	if (conn->is_chunked)
+		outq_append(&conn->out, slice_of(line, (size_t)n));
+	outq_append(&conn->out, bytes);
+	if (conn->is_chunked)
+		outq_append(&conn->out, SLICE_LIT("\r\n"));
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+void http_stream_end(struct http_conn *conn)
+{
+	CHECK(conn->state == CONN_STREAMING);
+	if (conn->is_chunked)
+		outq_append(&conn->out, SLICE_LIT("0\r\n\r\n"));
+	conn_detach_exchange(conn);
+	conn_set_state(conn, CONN_REPLYING);
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+bool http_conn_has_room(struct http_conn *conn)
+{
+	if (conn->out.bytes < ROOM_HIGH_BYTES)
+		return true;
+	conn->wants_room = true;
+	return false;
+}
+
+/* ---- requests ---- */
+
+static void conn_begin_body(struct http_conn *conn, const struct http_request *request, bool has_more)
+{
+	int status = http_body_init(&conn->body_reader, request, conn->server->conf.body_bytes);
+
+	if (status != 0) {
+		conn_refuse(conn, status, "the body is larger than limits.message allows");
+		return;
+	}
+	conn_set_state(conn, CONN_BODY);
+	conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
+	if (!request->expects_continue || has_more || conn->is_old)
+		return;
+	outq_append(&conn->out, SLICE_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
+	if (outq_flush(&conn->out, &conn->wire) == WIRE_BROKEN)
+		http_conn_end(conn, REASON_PEER_ERROR);
+	else
+		wire_watch_writing(&conn->wire, conn->out.bytes > 0);
+}
+
+static void conn_complete_body(struct http_conn *conn, struct slice body)
+{
+	conn->has_unread_body = false;
+	timer_stop(&conn->deadline);
+	conn_set_state(conn, CONN_BUSY);
+	conn->exchange->ops->on_body(conn->exchange, body);
+	if (conn->state != CONN_CLOSED)
+		buf_fini(&conn->body);
+}
+
+static void conn_begin_request(struct http_conn *conn, const struct http_request *request, bool has_more)
+{
+	struct http_handler *handler = conn->server->handler;
+	bool has_body = request->body == HTTP_BODY_CHUNKED ||
+			(request->body == HTTP_BODY_LENGTH && request->content_length > 0);
+	struct http_exchange *exchange;
+
+	counter_add(COUNTER_REQUESTS);
+	conn->keep_alive = request->keep_alive;
+	conn->is_head_request = request->method == HTTP_HEAD;
+	conn->is_old = request->minor_version == 0;
+	conn->has_unread_body = has_body;
+	timer_stop(&conn->deadline);
+	exchange = handler->on_request(handler, conn, request);
+	if (exchange == NULL)
+		return;
+	conn->exchange = exchange;
+	exchange->conn = conn;
+	if (has_body)
+		conn_begin_body(conn, request, has_more);
+	else
+		conn_complete_body(conn, (struct slice){ NULL, 0 });
+}
+
+/* Returns false if more bytes are needed, or none are wanted any more. */
+static bool conn_take_head(struct http_conn *conn, struct slice *data)
+{
+	const struct http_conf *conf = &conn->server->conf;
+	const struct http_parse_limits limits = { LINE_BYTES, conf->header_bytes, FIELDS_MAX };
+	struct http_request request;
+	const char *reason = "";
+	int status = 0;
+	long n;
+
+	if (conn->state == CONN_IDLE) {
+		conn_set_state(conn, CONN_HEAD);
+		timer_stop(&conn->deadline);
+	}
+	n = http_parse_head(*data, &limits, &conn->head_seen, &request, &status, &reason);
+	if (n == 0) {
+		if (!timer_is_running(&conn->deadline))
+			conn_set_deadline(conn, conf->header_timeout_ms);
+		return false;
+	}
+	conn->head_seen = 0;
+	if (n < 0) {
+		counter_add(COUNTER_REQUESTS_BAD);
+		conn->keep_alive = false;
+		conn_refuse(conn, status, reason);
+		return false;
+	}
+	*data = slice_of(data->p + n, data->n - (size_t)n);
+	conn_begin_request(conn, &request, data->n > 0);
+	return true;
+}
+
+static bool conn_take_body_bytes(struct http_conn *conn, struct slice *data)
+{
+	struct slice payload;
+	int status = 0;
+	enum http_body_status at = http_body_read(&conn->body_reader, data, &payload, &status);
+	bool is_whole = conn->body.len == 0 && at == HTTP_BODY_DONE;
+
+	if (at == HTTP_BODY_BAD) {
+		conn_refuse(conn, status, status == 413 ? "the body is larger than limits.message allows" :
+							  "the body is not correctly framed");
+		return false;
+	}
+	if (!is_whole)
+		buf_append_slice(&conn->body, payload);
+	if (at == HTTP_BODY_DONE)
+		conn_complete_body(conn, is_whole ? payload : buf_slice(&conn->body));
+	return true;
+}
+
+/* Uses bytes as far as the state lets it; returns what is left over. */
+static struct slice conn_process(struct http_conn *conn, struct slice data)
+{
+	bool goes_on = true;
+
+	conn->is_processing = true;
+	while (data.n > 0 && goes_on) {
+		if (conn->state == CONN_IDLE || conn->state == CONN_HEAD)
+			goes_on = conn_take_head(conn, &data);
+		else if (conn->state == CONN_BODY)
+			goes_on = conn_take_body_bytes(conn, &data);
+		else
+			goes_on = false;
+	}
+	conn->is_processing = false;
+	if (conn->state == CONN_LINGERING || conn->state == CONN_CLOSED)
+		data.n = 0;
+	return data;
+}
+
+/* Bytes for a later request: a bounded number of them, and none beside an open stream. */
+static void conn_check_read_ahead(struct http_conn *conn)
+{
+	bool waits = conn->state == CONN_BUSY || conn->state == CONN_REPLYING || conn->state == CONN_STREAMING;
+
+	if (!waits || conn->in.len <= conn->server->conf.header_bytes)
+		return;
+	if (conn->state == CONN_STREAMING)
+		http_conn_end(conn, REASON_READ_AHEAD);
+	else
+		wire_watch_reading(&conn->wire, false); /* conn_finish switches it on again */
+}
+
+static void conn_process_held(struct http_conn *conn)
+{
+	struct slice rest = conn_process(conn, buf_slice(&conn->in));
+
+	if (conn->state == CONN_CLOSED)
+		return;
+	buf_consume(&conn->in, conn->in.len - rest.n);
+	if (conn->in.len == 0)
+		buf_fini(&conn->in);
+	conn_check_read_ahead(conn);
+}
+
+static void conn_feed(struct http_conn *conn, struct slice data)
+{
+	if (conn->state == CONN_LINGERING) {
+		conn->lingered += data.n;
+		if (conn->lingered > LINGER_BYTES)
+			http_conn_end(conn, REASON_DONE);
+		return;
+	}
+	if (conn->in.len > 0) {
+		buf_append_slice(&conn->in, data);
+		conn_process_held(conn);
+		return;
+	}
+	data = conn_process(conn, data);
+	if (conn->state == CONN_CLOSED)
+		return;
+	buf_append_slice(&conn->in, data);
+	conn_check_read_ahead(conn);
+}
+
+/* ---- reading ---- */
+
+static void conn_on_peer_closed(struct http_conn *conn)
+{
+	if (conn->state != CONN_BUSY && conn->state != CONN_REPLYING) {
+		http_conn_end(conn, REASON_PEER_CLOSED);
+		return;
+	}
+	/* Half-closed, maybe: the answer is still written. Leaving is no cancellation (CXL-01). */
+	conn->peer_closed = true;
+	wire_watch_reading(&conn->wire, false);
+}
+
+/* A large body goes straight to where it stays. Returns as wire_read. */
+static ssize_t conn_read_direct(struct http_conn *conn)
+{
+	uint64_t left = conn->body_reader.left;
+	size_t size = left < DIRECT_READ_BYTES ? (size_t)left : DIRECT_READ_BYTES;
+	char *into = buf_reserve(&conn->body, size);
+	ssize_t n = wire_read(&conn->wire, into, size);
+	struct slice data = slice_of(into, n > 0 ? (size_t)n : 0);
+	struct slice payload;
+	int status;
+
+	if (n <= 0)
+		return n;
+	conn->body.len += (size_t)n;
+	if (http_body_read(&conn->body_reader, &data, &payload, &status) == HTTP_BODY_DONE)
+		conn_complete_body(conn, buf_slice(&conn->body));
+	return n;
+}
+
+static ssize_t conn_read_shared(struct http_conn *conn)
+{
+	char *buffer = loop_buffer(conn->server->loop);
+	ssize_t n = wire_read(&conn->wire, buffer, LOOP_BUFFER_BYTES);
+
+	if (n > 0)
+		conn_feed(conn, slice_of(buffer, (size_t)n));
+	return n;
+}
+
+static bool conn_reads_direct(const struct http_conn *conn)
+{
+	return conn->state == CONN_BODY && conn->in.len == 0 &&
+	       conn->body_reader.coding == HTTP_BODY_LENGTH && conn->body_reader.left > DIRECT_BODY_BYTES;
+}
+
+static void conn_on_readable(struct wire *wire)
+{
+	struct http_conn *conn = container_of(wire, struct http_conn, wire);
+
+	for (int i = 0; i < READS_PER_TURN && conn->state != CONN_CLOSED; i++) {
+		bool is_direct = conn_reads_direct(conn);
+		ssize_t n = is_direct ? conn_read_direct(conn) : conn_read_shared(conn);
+
+		if (n == WIRE_AGAIN)
+			return;
+		if (n == WIRE_BROKEN) {
+			http_conn_end(conn, REASON_PEER_ERROR);
+			return;
+		}
+		if (n == 0) {
+			conn_on_peer_closed(conn);
+			return;
+		}
+		if (!is_direct && n < LOOP_BUFFER_BYTES)
+			return; /* that was all */
+		if (!conn->wire.reading.is_on)
+			return;
+	}
+}
+
+static void conn_on_writable(struct wire *wire)
+{
+	struct http_conn *conn = container_of(wire, struct http_conn, wire);
+
+	conn_flush(conn);
+}
+
+static void conn_on_task(struct task *task)
+{
+	struct http_conn *conn = container_of(task, struct http_conn, task);
+
+	if (conn->state == CONN_STREAMING || conn->state == CONN_REPLYING)
+		conn_flush(conn);
+	else if (conn->in.len > 0)
+		conn_process_held(conn);
+}
+
+static void conn_on_deadline(struct timer *timer)
+{
+	struct http_conn *conn = container_of(timer, struct http_conn, deadline);
+
+	if (conn->state == CONN_HEAD)
+		conn_refuse(conn, 408, "the request's head did not come in time");
+	else if (conn->state == CONN_BODY)
+		conn_refuse(conn, 408, "the request's body did not come in time");
+	else if (conn->state == CONN_IDLE)
+		http_conn_end(conn, REASON_IDLE_TIMEOUT);
+	else if (conn->state == CONN_LINGERING)
+		http_conn_end(conn, REASON_DONE);
+	else
+		http_conn_end(conn, REASON_WRITE_STALL);
+}
+
+/* ---- the server ---- */
+
+static const struct wire_ops conn_wire_ops = {
+	.on_readable = conn_on_readable,
+	.on_writable = conn_on_writable,
+};
+
+struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
+				    struct http_handler *handler)
+{
+	struct http_server *server = mem_zalloc(sizeof(*server));
+
+	server->loop = loop;
+	server->conf = *conf;
+	server->handler = handler;
+	list_init(&server->conns);
+	return server;
+}
+
+void http_server_free(struct http_server **server)
+{
+	struct http_server *s = *server;
+
+	if (s == NULL)
+		return;
+	while (!list_is_empty(&s->conns))
+		http_conn_end(container_of(s->conns.next, struct http_conn, link), REASON_DRAINING);
+	buf_fini(&s->scratch);
+	free(s);
+	*server = NULL;
+}
+
+/* Too many already: a word on why, if the socket takes it, and the end. */
+static void server_turn_away(int fd)
+{
+	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
+				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
+
+	counter_add(COUNTER_CONNECTIONS_REFUSED);
+	LOG(CONN_REFUSED, LOG_STR("reason", "limits.connections are open"));
+	if (write(fd, text, sizeof(text) - 1) >= 0)
+		shutdown(fd, SHUT_WR);
+	close(fd);
+}
+
+void http_server_accept(struct http_server *server, int fd)
+{
+	struct http_conn *conn;
+
+	if (server->count >= server->conf.max_connections || server->is_draining) {
+		server_turn_away(fd);
+		return;
+	}
+	counter_add(COUNTER_CONNECTIONS);
+	conn = mem_zalloc(sizeof(*conn));
+	conn->server = server;
+	conn->state = CONN_IDLE;
+	wire_init(&conn->wire, server->loop, fd, &conn_wire_ops);
+	timer_init(&conn->deadline, conn_on_deadline);
+	task_init(&conn->task, conn_on_task);
+	outq_init(&conn->out);
+	list_append(&server->conns, &conn->link);
+	server->count++;
+	conn_set_deadline(conn, server->conf.idle_timeout_ms);
+	wire_watch_reading(&conn->wire, true);
+}
+
+void http_server_drain(struct http_server *server)
+{
+	server->is_draining = true;
+	LIST_FOREACH_SAFE(node, &server->conns) {
+		struct http_conn *conn = container_of(node, struct http_conn, link);
+
+		if (conn->state == CONN_IDLE)
+			http_conn_end(conn, REASON_DRAINING);
+	}
+}
+
+size_t http_server_connection_count(const struct http_server *server)
+{
+	return server->count;
+}
+
+bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)
+{
+	if (conn->body.len == 0)
+		return false;
+	*body_r = conn->body;
+	conn->body = (struct buf){ NULL, 0, 0 };
+	return true;
+}
+
+struct loop *http_conn_loop(const struct http_conn *conn)
+{
+	return conn->server->loop;
+}
+
+bool http_conn_is_draining(const struct http_conn *conn)
+{
+	return conn->server->is_draining;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One HTTP/1.x connection: requests in, one after the other, each handed to an exchange that answers
+ * it with http_reply (whole) or http_stream_* (piece by piece). Deadlines, keep-alive, pipelining,
+ * half-close and limits are dealt with here; what a request means is decided above.
+ *
+ *	idle -> head -> body -> busy -> replying | streaming -> idle | lingering -> closed
+ */
+#ifndef MCPGATED_HTTP_CONN_H
+#define MCPGATED_HTTP_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "http/parse.h"
+#include "io/loop.h"
+#include "obs/reason.h"
+
+struct http_conn;
+struct http_exchange;
+struct http_server;
+
+/* What answers one request. Embedded by the endpoints; freed by them. */
+struct http_exchange_ops {
+	/*
+	 * The request is complete. `body` is borrowed until the return; see http_conn_take_body. From now
+	 * on the exchange must answer, at any time.
+	 */
+	void (*on_body)(struct http_exchange *exchange, struct slice body);
+	/* The queue towards the client has room again after http_conn_has_room said no. */
+	void (*on_room)(struct http_exchange *exchange);
+	/*
+	 * The connection is no more, or can no longer carry this exchange: ->conn is NULL and nothing more
+	 * is called. Not called after the answer is complete.
+	 */
+	void (*on_gone)(struct http_exchange *exchange, enum reason reason);
+};
+
+struct http_exchange {
+	const struct http_exchange_ops *ops;
+	struct http_conn *conn; /* NULL: gone, or answered */
+};
+
+/* Whoever knows the paths. Embedded by its owner. */
+struct http_handler {
+	/*
+	 * A head has come; `request` is borrowed until the return. Returns the exchange that takes the
+	 * body and answers, or NULL if it was refused with http_reply already. Then a body that is still
+	 * on its way is not read: the connection ends after the reply.
+	 */
+	struct http_exchange *(*on_request)(struct http_handler *handler, struct http_conn *conn,
+					    const struct http_request *request);
+	/* The text of an error that this layer answers itself (400, 408, 413 …), appended to body. */
+	void (*write_error)(struct http_handler *handler, int status, const char *reason, struct buf *body);
+};
+
+struct http_conf {
+	size_t header_bytes;
+	uint64_t body_bytes;
+	uint64_t header_timeout_ms; /* from a request's first byte to the end of its head */
+	uint64_t body_timeout_ms;   /* from there to the end of its body */
+	uint64_t idle_timeout_ms;   /* between requests */
+	uint64_t stall_timeout_ms;  /* no byte of a queued answer was taken */
+	size_t max_connections;
+};
+
+struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
+				    struct http_handler *handler);
+/* Ends every connection at once. */
+void http_server_free(struct http_server **server);
+/* Takes the connected descriptor fd. Over the limit it gets a 503 and is closed. */
+void http_server_accept(struct http_server *server, int fd);
+/* No new requests: idle connections are closed, others after their answer. */
+void http_server_drain(struct http_server *server);
+size_t http_server_connection_count(const struct http_server *server);
+
+/* A whole answer. */
+struct http_reply {
+	int status;
+	const char *content_type;  /* NULL: none */
+	struct slice fields;       /* further field lines, each ended by CRLF; or empty */
+	const struct slice *parts; /* the body is their concatenation */
+	size_t part_count;
+};
+
+/* Sends it and ends the exchange; everything is borrowed until the return. */
+void http_reply(struct http_conn *conn, const struct http_reply *reply);
+
+/* Begins an answer whose length is not known: 200, text/event-stream. */
+void http_stream_begin(struct http_conn *conn, struct slice fields);
+/* Sends bytes on it. Ask http_conn_has_room first: what is appended nevertheless is queued. */
+void http_stream_write(struct http_conn *conn, struct slice bytes);
+/* The answer is complete. */
+void http_stream_end(struct http_conn *conn);
+/* Whether the queue towards the client is below its mark. */
+bool http_conn_has_room(struct http_conn *conn);
+
+/*
+ * In on_body only: moves the body's own allocation into *body_r and returns true, so that a large body
+ * need not be copied; false: the body lies in a shared buffer, copy what you keep.
+ */
+bool http_conn_take_body(struct http_conn *conn, struct buf *body_r);
+
+/* Ends the connection without an answer. */
+void http_conn_end(struct http_conn *conn, enum reason reason);
+
+struct loop *http_conn_loop(const struct http_conn *conn);
+bool http_conn_is_draining(const struct http_conn *conn);
+
+#endif

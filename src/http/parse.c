@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The strict reader of request heads. It takes what RFC 9112 generates and nothing that RFC 9112
+ * only tolerates: two programs that tolerate differently are how requests are smuggled.
+ *
+ * It does not read bodies, decode percent signs, or judge values beyond those that frame the
+ * message (Host's form, Content-Length, Transfer-Encoding, Expect, Connection); all others are only
+ * located.
+ *
+ * Invariant: the outcome depends on the bytes alone, never on how they were split. So what is wrong
+ * with a head that is not complete yet counts only if find_end() says it; any other verdict waits
+ * for the end.
+ *
+ * RFC 9112 §2, §3, §5, §6; RFC 9110 §5, §7.2, §8.3, §10.1.1, §12.5.1; SEC-20, SEC-22, SEC-23,
+ * SEC-28.
+ */
+#include "http/parse.h"
+
+#include "base/text.h"
+
+const char *const http_field_names[HTTP_FIELD_COUNT] = {
+	[HTTP_HOST] = "Host",
+	[HTTP_CONNECTION] = "Connection",
+	[HTTP_CONTENT_LENGTH] = "Content-Length",
+	[HTTP_TRANSFER_ENCODING] = "Transfer-Encoding",
+	[HTTP_EXPECT] = "Expect",
+	[HTTP_CONTENT_TYPE] = "Content-Type",
+	[HTTP_CONTENT_ENCODING] = "Content-Encoding",
+	[HTTP_ACCEPT] = "Accept",
+	[HTTP_ORIGIN] = "Origin",
+	[HTTP_AUTHORIZATION] = "Authorization",
+	[HTTP_MCP_SESSION_ID] = "Mcp-Session-Id",
+	[HTTP_MCP_PROTOCOL_VERSION] = "Mcp-Protocol-Version",
+	[HTTP_MCP_METHOD] = "Mcp-Method",
+	[HTTP_MCP_NAME] = "Mcp-Name",
+	[HTTP_LAST_EVENT_ID] = "Last-Event-Id",
+	[HTTP_ACCESS_CONTROL_REQUEST_METHOD] = "Access-Control-Request-Method",
+	[HTTP_ACCESS_CONTROL_REQUEST_HEADERS] = "Access-Control-Request-Headers",
+};
+
+/*
+ * A perfect hash of the names above: length and first letter. Two names in one slot do not compile
+ * (overridden initialiser); slots hold the field's number plus one, 0 is empty.
+ */
+#define SLOTS 64
+#define SLOT(length, letter) (((length)*6u + ((unsigned int)(letter) | 0x20u)) % SLOTS)
+
+static const uint8_t slots[SLOTS] = {
+	[SLOT(4, 'h')] = HTTP_HOST + 1,
+	[SLOT(10, 'c')] = HTTP_CONNECTION + 1,
+	[SLOT(14, 'c')] = HTTP_CONTENT_LENGTH + 1,
+	[SLOT(17, 't')] = HTTP_TRANSFER_ENCODING + 1,
+	[SLOT(6, 'e')] = HTTP_EXPECT + 1,
+	[SLOT(12, 'c')] = HTTP_CONTENT_TYPE + 1,
+	[SLOT(16, 'c')] = HTTP_CONTENT_ENCODING + 1,
+	[SLOT(6, 'a')] = HTTP_ACCEPT + 1,
+	[SLOT(6, 'o')] = HTTP_ORIGIN + 1,
+	[SLOT(13, 'a')] = HTTP_AUTHORIZATION + 1,
+	[SLOT(14, 'm')] = HTTP_MCP_SESSION_ID + 1,
+	[SLOT(20, 'm')] = HTTP_MCP_PROTOCOL_VERSION + 1,
+	[SLOT(10, 'm')] = HTTP_MCP_METHOD + 1,
+	[SLOT(8, 'm')] = HTTP_MCP_NAME + 1,
+	[SLOT(13, 'l')] = HTTP_LAST_EVENT_ID + 1,
+	[SLOT(29, 'a')] = HTTP_ACCESS_CONTROL_REQUEST_METHOD + 1,
+	[SLOT(30, 'a')] = HTTP_ACCESS_CONTROL_REQUEST_HEADERS + 1,
+};
+
+static const struct {
+	struct slice name;
+	enum http_method method;
+} methods[] = {
+	{ SLICE("POST"), HTTP_POST },     { SLICE("GET"), HTTP_GET },
+	{ SLICE("DELETE"), HTTP_DELETE }, { SLICE("OPTIONS"), HTTP_OPTIONS },
+	{ SLICE("HEAD"), HTTP_HEAD },     { SLICE("PUT"), HTTP_PUT },
+	{ SLICE("PATCH"), HTTP_PATCH },
+};
+
+/* What a byte may be part of. */
+#define IN_TOKEN 1  /* RFC 9110 §5.6.2 tchar: methods, field names */
+#define IN_TARGET 2 /* visible ASCII less '#', which no origin-form has */
+#define IN_VALUE 4  /* HTAB, SP, VCHAR, obs-text */
+#define IN_NAME 8   /* RFC 3986 reg-name less ',', which would make a list of Host */
+
+#define IS_ALNUM(c) ((((c) | 0x20) >= 'a' && ((c) | 0x20) <= 'z') || ((c) >= '0' && (c) <= '9'))
+#define IS_BOTH(c) /* in tokens and in host names */                                          \
+	((c) == '!' || (c) == '$' || (c) == '%' || (c) == '&' || (c) == '\'' || (c) == '*' || \
+	 (c) == '+' || (c) == '-' || (c) == '.' || (c) == '_' || (c) == '~')
+#define IS_TOKEN(c) \
+	(IS_ALNUM(c) || IS_BOTH(c) || (c) == '#' || (c) == '^' || (c) == '`' || (c) == '|')
+#define IS_NAME(c) \
+	(IS_ALNUM(c) || IS_BOTH(c) || (c) == '(' || (c) == ')' || (c) == ';' || (c) == '=')
+#define IS_TARGET(c) ((c) > 0x20 && (c) < 0x7f && (c) != '#')
+#define IS_VALUE(c) (((c) >= 0x20 && (c) != 0x7f) || (c) == '\t')
+
+#define BYTE(c)                                                         \
+	(IS_TOKEN(c) ? IN_TOKEN : 0) | (IS_TARGET(c) ? IN_TARGET : 0) | \
+		(IS_VALUE(c) ? IN_VALUE : 0) | (IS_NAME(c) ? IN_NAME : 0)
+#define BYTES4(c) BYTE(c), BYTE((c) + 1), BYTE((c) + 2), BYTE((c) + 3)
+#define BYTES16(c) BYTES4(c), BYTES4((c) + 4), BYTES4((c) + 8), BYTES4((c) + 12)
+#define BYTES64(c) BYTES16(c), BYTES16((c) + 16), BYTES16((c) + 32), BYTES16((c) + 48)
+
+static const uint8_t classes[256] = { BYTES64(0), BYTES64(64), BYTES64(128), BYTES64(192) };
+
+/* One pass over a head. */
+struct head {
+	const char *at;
+	const char *end;
+	const struct http_parse_limits *limits;
+	struct http_request *request;
+	bool close;
+	int status; /* after a failure: of HTTP, or 0 if the bytes ran out */
+	const char *reason;
+};
+
+static int refuse(struct head *head, int status, const char *reason)
+{
+	head->status = status;
+	head->reason = reason;
+	return -1;
+}
+
+static int run_out(struct head *head)
+{
+	return refuse(head, 0, NULL);
+}
+
+static const char *skip_class(const char *at, const char *end, unsigned int class)
+{
+	while (at < end && (classes[(unsigned char)*at] & class) != 0)
+		at++;
+	return at;
+}
+
+/* The first byte that no value may hold. Eight at a time: values are most of a head. */
+static const char *skip_value(const char *at, const char *end)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	uint64_t word, low, del;
+
+	for (;;) {
+		while (end - at >= 8) {
+			memcpy(&word, at, 8);
+			low = (word - ones * 0x20) & ~word; /* a byte under 0x20 */
+			del = ((word ^ ones * 0x7f) - ones) & ~(word ^ ones * 0x7f); /* or DEL */
+			if (((low | del) & ones * 0x80) != 0)
+				break;
+			at += 8;
+		}
+		for (const char *stop = end - at > 8 ? at + 8 : end; at < stop; at++) {
+			if ((classes[(unsigned char)*at] & IN_VALUE) == 0)
+				return at;
+		}
+		if (at == end)
+			return at;
+	}
+}
+
+/* The CRLF at head->at. */
+static int take_crlf(struct head *head, const char *otherwise)
+{
+	if (head->at == head->end)
+		return run_out(head);
+	if (*head->at != '\r')
+		return refuse(head, 400, otherwise);
+	if (head->at + 1 == head->end)
+		return run_out(head);
+	if (head->at[1] != '\n')
+		return refuse(head, 400, "a carriage return without a line feed");
+	head->at += 2;
+	return 0;
+}
+
+static enum http_method method_find(struct slice name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (slice_is_equal(methods[i].name, name))
+			return methods[i].method;
+	}
+	return HTTP_OTHER;
+}
+
+static int check_version(struct head *head, struct slice version)
+{
+	static const struct slice prefix = SLICE("HTTP/");
+
+	if (slice_is_equal(version, SLICE_LIT("HTTP/1.1"))) {
+		head->request->minor_version = 1;
+		return 0;
+	}
+	if (slice_is_equal(version, SLICE_LIT("HTTP/1.0"))) {
+		head->request->minor_version = 0;
+		return 0;
+	}
+	if (version.n > prefix.n && slice_is_equal_nocase(slice_of(version.p, prefix.n), prefix))
+		return refuse(head, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+	return refuse(head, 400, "the request line does not end in an HTTP version");
+}
+
+static int split_target(struct head *head)
+{
+	struct http_request *request = head->request;
+	struct slice target = request->target;
+	const char *mark;
+
+	request->path = target;
+	if (target.p[0] != '/') {
+		if (request->method == HTTP_OPTIONS && slice_is_equal(target, SLICE_LIT("*")))
+			return 0;
+		return refuse(head, 400, "the request target is not a path");
+	}
+	mark = memchr(target.p, '?', target.n);
+	if (mark != NULL) {
+		request->path = slice_between(target.p, mark);
+		request->query = slice_between(mark + 1, target.p + target.n);
+	}
+	return 0;
+}
+
+static int parse_request_line(struct head *head)
+{
+	struct http_request *request = head->request;
+	const char *begin = head->at, *at = begin, *end = head->end;
+	struct slice version;
+
+	at = skip_class(begin, end, IN_TOKEN);
+	if (at == end)
+		return run_out(head);
+	if (at == begin || *at != ' ')
+		return refuse(head, 400,
+			      "the request line does not begin with a method and one space");
+	request->method_name = slice_between(begin, at);
+	request->target.p = ++at;
+	at = skip_class(at, end, IN_TARGET);
+	if (at == end)
+		return run_out(head);
+	if (at == request->target.p || *at != ' ')
+		return refuse(head, 400,
+			      "the request target is empty or holds a byte it may not hold");
+	request->target.n = (size_t)(at - request->target.p);
+	version.p = ++at;
+	head->at = skip_class(at, end, IN_TARGET);
+	version.n = (size_t)(head->at - version.p);
+	if (take_crlf(head, "the request line does not end in an HTTP version and CRLF") != 0)
+		return -1;
+	if ((size_t)(head->at - begin) - 2 > head->limits->line_max)
+		return refuse(head, 414, "the request line is too long");
+	request->method = method_find(request->method_name);
+	if (check_version(head, version) != 0)
+		return -1;
+	return split_target(head);
+}
+
+/* Sound for tokens only: '-' would also match CR. */
+static bool is_name(struct slice token, const char *name)
+{
+	for (size_t i = 0; i < token.n; i++) {
+		if (((unsigned char)token.p[i] | 0x20) != ((unsigned char)name[i] | 0x20))
+			return false;
+	}
+	return name[token.n] == '\0';
+}
+
+/* HTTP_FIELD_COUNT if it is none of ours. */
+static enum http_field field_find(struct slice name)
+{
+	unsigned int slot = slots[SLOT((unsigned int)name.n, (unsigned char)name.p[0])];
+
+	if (slot == 0 || !is_name(name, http_field_names[slot - 1]))
+		return HTTP_FIELD_COUNT;
+	return (enum http_field)(slot - 1);
+}
+
+/* Whether the comma-separated list has this member, in any case. */
+static bool list_has(struct slice list, struct slice member)
+{
+	while (list.n > 0) {
+		if (slice_is_equal_nocase(slice_trim(slice_cut(&list, ',')), member))
+			return true;
+	}
+	return false;
+}
+
+static void record_field(struct head *head, struct slice name, struct slice value)
+{
+	struct http_request *request = head->request;
+	enum http_field field = field_find(name);
+
+	if (field == HTTP_FIELD_COUNT)
+		return;
+	if (http_has(request, field))
+		request->repeated |= 1u << field;
+	else
+		request->fields[field] = value;
+	request->seen |= 1u << field;
+	if (field == HTTP_CONNECTION && list_has(value, SLICE_LIT("close")))
+		head->close = true;
+}
+
+static int refuse_name(struct head *head, const char *begin, const char *at)
+{
+	if (at > begin && (*at == ' ' || *at == '\t'))
+		return refuse(head, 400, "white space between a field's name and its colon");
+	if (at > begin)
+		return refuse(head, 400, "a field's name is not a token followed by a colon");
+	if (*at == ' ' || *at == '\t')
+		return refuse(head, 400, "a field is folded over two lines");
+	return refuse(head, 400, "a field without a name");
+}
+
+static int parse_field(struct head *head)
+{
+	const char *begin = head->at, *end = head->end;
+	const char *at = skip_class(begin, end, IN_TOKEN), *last;
+	struct slice name, value;
+
+	if (at == end)
+		return run_out(head);
+	if (at == begin || *at != ':')
+		return refuse_name(head, begin, at);
+	name = slice_between(begin, at);
+	at++;
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	last = head->at = skip_value(at, end);
+	while (last > at && (last[-1] == ' ' || last[-1] == '\t'))
+		last--;
+	value = slice_between(at, last);
+	if (take_crlf(head, "a control character in a field's value") != 0)
+		return -1;
+	record_field(head, name, value);
+	return 0;
+}
+
+/* uri-host [":" port], not empty. */
+static bool is_host(struct slice host)
+{
+	const char *end = host.p + host.n, *at = host.p, *port;
+
+	if (host.n > 0 && *at == '[') {
+		at++;
+		while (at < end &&
+		       ((IS_ALNUM(*at) && (*at | 0x20) <= 'f') || *at == ':' || *at == '.'))
+			at++;
+		if (at == end || *at != ']' || at == host.p + 1)
+			return false;
+		at++;
+	} else {
+		at = skip_class(at, end, IN_NAME);
+		if (at == host.p)
+			return false;
+	}
+	if (at == end)
+		return true;
+	port = at + 1;
+	if (*at != ':' || end - port > 5)
+		return false;
+	for (at = port; at < end; at++) {
+		if (*at < '0' || *at > '9')
+			return false;
+	}
+	return true;
+}
+
+static int check_host(struct head *head)
+{
+	const struct http_request *request = head->request;
+
+	if ((request->repeated & 1u << HTTP_HOST) != 0)
+		return refuse(head, 400, "more than one Host field");
+	if (!http_has(request, HTTP_HOST))
+		return request->minor_version == 0 ? 0 : refuse(head, 400, "no Host field");
+	if (!is_host(request->fields[HTTP_HOST]))
+		return refuse(head, 400, "the Host field is not a host and maybe a port");
+	return 0;
+}
+
+static int check_coding(struct head *head)
+{
+	struct http_request *request = head->request;
+
+	if (http_has(request, HTTP_CONTENT_LENGTH))
+		return refuse(head, 400, "both Content-Length and Transfer-Encoding");
+	if (request->minor_version == 0)
+		return refuse(head, 400, "Transfer-Encoding in HTTP/1.0");
+	if ((request->repeated & 1u << HTTP_TRANSFER_ENCODING) != 0 ||
+	    !slice_is_equal_nocase(request->fields[HTTP_TRANSFER_ENCODING], SLICE_LIT("chunked")))
+		return refuse(head, 501, "the only transfer coding known here is a single chunked");
+	request->body = HTTP_BODY_CHUNKED;
+	return 0;
+}
+
+static int check_length(struct head *head)
+{
+	struct http_request *request = head->request;
+	struct slice digits = request->fields[HTTP_CONTENT_LENGTH];
+
+	if ((request->repeated & 1u << HTTP_CONTENT_LENGTH) != 0)
+		return refuse(head, 400, "more than one Content-Length field");
+	if (digits.n > 19 || text_parse_u64(digits, &request->content_length) != 0)
+		return refuse(head, 400, "Content-Length is not a number of up to 19 digits");
+	request->body = HTTP_BODY_LENGTH;
+	return 0;
+}
+
+static int check_expect(struct head *head)
+{
+	struct http_request *request = head->request;
+
+	if (!http_has(request, HTTP_EXPECT))
+		return 0;
+	if ((request->repeated & 1u << HTTP_EXPECT) != 0 ||
+	    !slice_is_equal_nocase(request->fields[HTTP_EXPECT], SLICE_LIT("100-continue")))
+		return refuse(head, 417, "the only expectation known here is 100-continue");
+	/* Nobody waits to send nothing, and HTTP/1.0 does not know the interim answer. */
+	request->expects_continue =
+		request->minor_version == 1 &&
+		(request->body == HTTP_BODY_CHUNKED || request->content_length > 0);
+	return 0;
+}
+
+/* What only the whole head can tell. */
+static int check_head(struct head *head)
+{
+	struct http_request *request = head->request;
+
+	if (check_host(head) != 0)
+		return -1;
+	if (http_has(request, HTTP_TRANSFER_ENCODING)) {
+		if (check_coding(head) != 0)
+			return -1;
+	} else if (http_has(request, HTTP_CONTENT_LENGTH) && check_length(head) != 0) {
+		return -1;
+	}
+	request->keep_alive = request->minor_version == 1 && !head->close;
+	return check_expect(head);
+}
+
+/* 0 with head->at behind the final CRLF, or -1 with head->status. */
+static int parse_lines(struct head *head)
+{
+	size_t fields = 0;
+
+	if (parse_request_line(head) != 0)
+		return -1;
+	while (head->at < head->end && *head->at != '\r') {
+		if (++fields > head->limits->fields_max)
+			return refuse(head, 431, "too many fields");
+		if (parse_field(head) != 0)
+			return -1;
+	}
+	if (take_crlf(head, "") != 0)
+		return -1;
+	return check_head(head);
+}
+
+/* 2 if `in` begins with an empty line, which RFC 9112 §2.2 asks servers to skip, else 0. */
+static size_t leading_line(struct slice in)
+{
+	return in.n >= 2 && in.p[0] == '\r' && in.p[1] == '\n' ? 2 : 0;
+}
+
+/*
+ * Where the head ends, by its line feeds alone; 0 if it does not yet, -1 with a reason to give up
+ * waiting: sizes, and line feeds without carriage return, whose senders wait for us.
+ */
+static long find_end(struct slice in, size_t *seen, struct head *head)
+{
+	const struct http_parse_limits *limits = head->limits;
+	size_t start = leading_line(in), line_end = start + limits->line_max + 2;
+	size_t window = in.n < limits->head_max ? in.n : limits->head_max;
+	size_t at = *seen > start ? *seen : start;
+	const char *feed;
+
+	if (window >= line_end && at < line_end &&
+	    memchr(in.p + start, '\n', line_end - start) == NULL)
+		return refuse(head, 414, "the request line is too long");
+	while (at < window && (feed = memchr(in.p + at, '\n', window - at)) != NULL) {
+		at = (size_t)(feed - in.p) + 1;
+		if (feed == in.p || feed[-1] != '\r')
+			return refuse(head, 400, "a line feed without a carriage return");
+		if (feed[-2] == '\n') /* a CRLF at the very beginning is before `at` */
+			return (long)at;
+	}
+	*seen = window;
+	if (window == limits->head_max)
+		return refuse(head, 431, "the head is too long");
+	return 0;
+}
+
+static long parse_from(struct slice in, struct head *head)
+{
+	memset(head->request, 0, sizeof(*head->request));
+	head->at = in.p + leading_line(in);
+	head->end = in.p + in.n;
+	head->close = false;
+	if (parse_lines(head) != 0)
+		return -1;
+	return head->at - in.p;
+}
+
+long http_parse_head(struct slice in, const struct http_parse_limits *limits, size_t *seen,
+		     struct http_request *request_r, int *status_r, const char **reason_r)
+{
+	struct head head = { .limits = limits, .request = request_r };
+	size_t window = in.n < limits->head_max ? in.n : limits->head_max;
+	long length;
+
+	if (in.n == 0)
+		return 0;
+	/* As a rule all comes at once and this is the only pass. Its failure proves nothing. */
+	if (*seen == 0) {
+		length = parse_from(slice_of(in.p, window), &head);
+		if (length > 0)
+			return length;
+	}
+	length = find_end(in, seen, &head);
+	if (length > 0)
+		length = parse_from(slice_of(in.p, (size_t)length), &head);
+	if (length < 0) {
+		*status_r = head.status;
+		*reason_r = head.reason;
+	}
+	return length;
+}
+
+/* As slice_cut, but separators within quoted strings do not count. */
+static struct slice cut_unquoted(struct slice *rest_r, char separator)
+{
+	struct slice all = *rest_r;
+	bool quoted = false;
+
+	for (size_t i = 0; i < all.n; i++) {
+		if (all.p[i] == '"')
+			quoted = !quoted;
+		else if (quoted && all.p[i] == '\\')
+			i++;
+		else if (!quoted && all.p[i] == separator) {
+			*rest_r = slice_of(all.p + i + 1, all.n - i - 1);
+			return slice_of(all.p, i);
+		}
+	}
+	*rest_r = (struct slice){ NULL, 0 };
+	return all;
+}
+
+/* Cuts the next `; name=value` off *rest_r. False if there is none left. */
+static bool cut_parameter(struct slice *rest_r, struct slice *name_r, struct slice *value_r)
+{
+	struct slice part;
+
+	if (rest_r->n == 0)
+		return false;
+	part = cut_unquoted(rest_r, ';');
+	*name_r = slice_trim(slice_cut(&part, '='));
+	*value_r = slice_trim(part);
+	return true;
+}
+
+/* "0", "0.", "0.000". */
+static bool is_zero_weight(struct slice weight)
+{
+	if (weight.n == 0 || weight.p[0] != '0' || (weight.n > 1 && weight.p[1] != '.'))
+		return false;
+	for (size_t i = 2; i < weight.n; i++) {
+		if (weight.p[i] != '0')
+			return false;
+	}
+	return true;
+}
+
+/* 0 if the range does not hold the type, else higher for the more specific. */
+static unsigned int range_rank(struct slice range, struct slice type)
+{
+	if (slice_is_equal_nocase(range, type))
+		return 3;
+	if (slice_is_equal(range, SLICE_LIT("*/*")))
+		return 1;
+	if (range.n < 3 || range.n > type.n + 1 || range.p[range.n - 1] != '*' ||
+	    range.p[range.n - 2] != '/')
+		return 0;
+	range.n--;
+	return slice_is_equal_nocase(range, slice_of(type.p, range.n)) ? 2 : 0;
+}
+
+bool http_accepts(struct slice accept, const char *type)
+{
+	struct slice range, essence, name, value;
+	unsigned int rank, best = 0;
+	bool taken = false, zero;
+
+	while (accept.n > 0) {
+		range = cut_unquoted(&accept, ',');
+		essence = slice_trim(cut_unquoted(&range, ';'));
+		zero = false;
+		while (cut_parameter(&range, &name, &value)) {
+			if (slice_is_equal_nocase(name, SLICE_LIT("q")))
+				zero = is_zero_weight(value);
+		}
+		rank = range_rank(essence, slice_str(type));
+		if (rank > best || (rank == best && rank > 0 && !taken))
+			taken = !zero;
+		if (rank > best)
+			best = rank;
+	}
+	return taken;
+}
+
+bool http_is_media_type(struct slice value, const char *type)
+{
+	struct slice part, name, parameter, rest = value;
+
+	(void)cut_unquoted(&rest, ',');
+	if (rest.p != NULL)
+		return false; /* a list: who knows which member the sender's proxy believed */
+	part = cut_unquoted(&value, ';');
+	if (!slice_is_equal_nocase(slice_trim(part), slice_str(type)))
+		return false;
+	while (cut_parameter(&value, &name, &parameter)) {
+		if (slice_is_equal_nocase(name, SLICE_LIT("charset")) &&
+		    !slice_is_equal_nocase(parameter, SLICE_LIT("utf-8")) &&
+		    !slice_is_equal_nocase(parameter, SLICE_LIT("\"utf-8\"")))
+			return false;
+	}
+	return true;
+}

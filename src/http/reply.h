@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of a response as text. RFC 9112 §4, RFC 9110 §15. */
+#ifndef MCPGATED_HTTP_REPLY_H
+#define MCPGATED_HTTP_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+
+struct reply_head {
+	int status;
+	const char *content_type; /* NULL: no such field */
+	struct slice fields;      /* complete field lines, or empty */
+	bool has_length;          /* Content-Length: length */
+	bool is_chunked;          /* Transfer-Encoding: chunked */
+	bool is_last;             /* Connection: close */
+	uint64_t length;
+};
+
+/* Appends the head, the empty line included, with the Date of now. */
+void reply_append_head(struct buf *out, const struct reply_head *head);
+/* "Not Found" for 404; "Unknown" for what we never send. */
+const char *reply_status_text(int status);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Formatting only; when and whether is decided by who owns the stream. */
+#include "http/sse.h"
+
+const struct slice sse_fields = SLICE("Cache-Control: no-cache, no-transform\r\n"
+				      "X-Accel-Buffering: no\r\n");
+
+void sse_append_message(struct buf *out, struct slice id, struct slice data)
+{
+	buf_append_str(out, "event: message\n");
+	if (id.n > 0) {
+		buf_append_str(out, "id: ");
+		buf_append_slice(out, id);
+		buf_append_char(out, '\n');
+	}
+	buf_append_str(out, "data: ");
+	buf_append_slice(out, data);
+	buf_append_str(out, "\n\n");
+}
+
+void sse_append_comment(struct buf *out)
+{
+	buf_append_str(out, ": keep-alive\n\n");
+}

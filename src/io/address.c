@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* socket, bind, listen; and the descriptors that systemd opened before us. */
+#include "io/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/slice.h"
+#include "base/text.h"
+
+#define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
+#define SYSTEMD_FDS_BEGIN 3
+#define SYSTEMD_FDS_MAX 1024
+
+union any_address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+	struct sockaddr_storage storage;
+};
+
+/* A socket file that refuses connections was left by a process that has gone. */
+static bool is_stale_socket(const struct sockaddr_un *address, socklen_t size)
+{
+	struct stat st;
+	bool is_refused;
+	int fd;
+
+	if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	is_refused = connect(fd, (const struct sockaddr *)address, size) < 0 &&
+		     errno == ECONNREFUSED;
+	close(fd);
+	return is_refused;
+}
+
+/* The mode comes from the umask: a chmod afterwards would leave a moment in which others connect. */
+static int bind_unix(int fd, const struct sockaddr_un *address, socklen_t size)
+{
+	mode_t mask = umask(0117);
+	int result = bind(fd, (const struct sockaddr *)address, size);
+
+	if (result < 0 && errno == EADDRINUSE) {
+		if (is_stale_socket(address, size) && unlink(address->sun_path) == 0)
+			result = bind(fd, (const struct sockaddr *)address, size);
+		else
+			errno = EADDRINUSE;
+	}
+	umask(mask);
+	return result;
+}
+
+static int bind_any(int fd, const struct sockaddr *address, socklen_t size)
+{
+	int on = 1;
+
+	if (address->sa_family == AF_UNIX)
+		return bind_unix(fd, (const struct sockaddr_un *)(const void *)address, size);
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
+		return -1;
+	return bind(fd, address, size);
+}
+
+int address_listen(const struct sockaddr *address, socklen_t size, struct error *err)
+{
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const char *step = "bind";
+
+	if (fd < 0)
+		return error_set_errno(err, "socket");
+	if (bind_any(fd, address, size) == 0) {
+		step = "listen";
+		if (listen(fd, BACKLOG) == 0)
+			return fd;
+	}
+	error_set_errno(err, "%s", step);
+	close(fd);
+	return -1;
+}
+
+/* How many descriptors systemd passed to this very process. */
+static uint64_t count_systemd_fds(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+	const char *fds = getenv("LISTEN_FDS");
+	uint64_t number;
+	uint64_t count;
+
+	if (pid == NULL || fds == NULL || text_parse_u64(slice_str(pid), &number) != 0 ||
+	    number != (uint64_t)getpid() || text_parse_u64(slice_str(fds), &count) != 0 ||
+	    count > SYSTEMD_FDS_MAX)
+		return 0;
+	return count;
+}
+
+static int find_systemd_fd(struct slice name, size_t nth)
+{
+	const char *text = getenv("LISTEN_FDNAMES");
+	struct slice names = slice_str(text != NULL ? text : "");
+	uint64_t count = count_systemd_fds();
+
+	for (uint64_t i = 0; i < count; i++) {
+		if (slice_is_equal(slice_cut(&names, ':'), name) && nth-- == 0)
+			return SYSTEMD_FDS_BEGIN + (int)i;
+	}
+	return -1;
+}
+
+static bool is_listening_stream(int fd)
+{
+	int type = 0;
+	int is_listening = 0;
+	socklen_t size = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+	       getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 && is_listening;
+}
+
+int address_take_systemd(const char *name, size_t nth, struct error *err)
+{
+	int fd = find_systemd_fd(slice_str(name), nth);
+
+	if (fd < 0)
+		return error_set(err, ERROR_INVALID,
+				 "systemd passed no socket of this name (FileDescriptorName= in the "
+				 "socket unit)");
+	if (!is_listening_stream(fd))
+		return error_set(err, ERROR_INVALID,
+				 "what systemd passed is no listening stream socket "
+				 "(ListenStream= with Accept=no)");
+	if (fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+		return error_set_errno(err, "fcntl");
+	return fd;
+}
+
+static bool read_address(int fd, union any_address *address_r)
+{
+	socklen_t size = sizeof(*address_r);
+
+	memset(address_r, 0, sizeof(*address_r));
+	return getsockname(fd, &address_r->any, &size) == 0;
+}
+
+void address_format(int fd, char text_r[ADDRESS_TEXT_BYTES])
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+	union any_address address;
+
+	if (!read_address(fd, &address)) {
+		snprintf(text_r, ADDRESS_TEXT_BYTES, "unknown");
+	} else if (address.any.sa_family == AF_UNIX) {
+		snprintf(text_r, ADDRESS_TEXT_BYTES, "unix:%.*s", (int)sizeof(address.un.sun_path),
+			 address.un.sun_path);
+	} else if (address.any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &address.in6.sin6_addr, host, sizeof(host));
+		snprintf(text_r, ADDRESS_TEXT_BYTES, "[%s]:%u", host, ntohs(address.in6.sin6_port));
+	} else {
+		inet_ntop(AF_INET, &address.in.sin_addr, host, sizeof(host));
+		snprintf(text_r, ADDRESS_TEXT_BYTES, "%s:%u", host, ntohs(address.in.sin_port));
+	}
+}
+
+bool address_is_loopback(int fd)
+{
+	union any_address address;
+	const struct in6_addr *in6 = &address.in6.sin6_addr;
+
+	if (!read_address(fd, &address))
+		return false;
+	if (address.any.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(in6) ||
+		       (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == IN_LOOPBACKNET);
+	if (address.any.sa_family == AF_INET)
+		return ntohl(address.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return address.any.sa_family == AF_UNIX;
+}

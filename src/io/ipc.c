@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One message is one packet: exactly a struct ipc_message, with 0 to 3 descriptors beside it. Knows
+ * nothing of what the messages mean. Whatever the other side sends, no descriptor is leaked.
+ */
+#include "io/ipc.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union ipc_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)];
+};
+
+int ipc_pair(int fds_r[2], struct error *err)
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds_r) < 0)
+		return error_set_errno(err, "socketpair");
+	return 0;
+}
+
+/* The kernel has no room now, for bytes or for descriptors under way; later it will have. */
+static bool is_full(int number)
+{
+	return number == EAGAIN || number == EWOULDBLOCK || number == ENOBUFS ||
+	       number == ENOMEM || number == ETOOMANYREFS;
+}
+
+int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t count,
+	     struct error *err)
+{
+	union ipc_control control;
+	struct iovec part = { .iov_base = (void *)(uintptr_t)message, .iov_len = sizeof(*message) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	CHECK(count <= IPC_FDS_MAX);
+	if (count > 0) {
+		memset(&control, 0, sizeof(control));
+		header.msg_control = control.bytes;
+		header.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(int) * count);
+		memcpy(CMSG_DATA(&control.align), fds, sizeof(int) * count);
+	}
+	do {
+		n = sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && is_full(errno))
+		return error_set(err, ERROR_BUSY, "the other process does not keep up");
+	if (n < 0)
+		return error_set_errno(err, "sendmsg to the other process");
+	return 0; /* packets go whole or not at all */
+}
+
+/* Moves the descriptors of all control parts to fds_r; what is over the limit is closed. */
+static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
+{
+	size_t count = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
+		size_t size = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = 0; at + sizeof(int) <= size; at += sizeof(int)) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
+			if (count < IPC_FDS_MAX)
+				fds_r[count++] = fd;
+			else
+				close(fd);
+		}
+	}
+	return count;
+}
+
+int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
+	     struct error *err)
+{
+	union ipc_control control;
+	struct iovec part = { .iov_base = message_r, .iov_len = sizeof(*message_r) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	header.msg_control = control.bytes;
+	header.msg_controllen = sizeof(control.bytes);
+	*count_r = 0;
+	do {
+		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return 0;
+	if (n < 0)
+		return error_set_errno(err, "recvmsg from the other process");
+	*count_r = collect_fds(&header, fds_r);
+	if (n == (ssize_t)sizeof(*message_r) && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
+		return 1;
+	while (*count_r > 0)
+		close(fds_r[--*count_r]);
+	if (n == 0)
+		return error_set(err, ERROR_SYSTEM, "the other process has closed the connection");
+	return error_set(err, ERROR_INVALID, "a message of %zd bytes where %zu were expected", n,
+			 sizeof(*message_r));
+}

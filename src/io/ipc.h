@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The messages between keeper and gateway: fixed size, over a SOCK_SEQPACKET pair, with descriptors.
+ * The gateway can ask for what the first group names and for nothing else; it cannot name a command,
+ * a user, a path or any signal but TERM and KILL.
+ */
+#ifndef MCPGATED_IO_IPC_H
+#define MCPGATED_IO_IPC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/error.h"
+
+enum ipc_type {
+	/* gateway to keeper */
+	IPC_READY = 1, /* serving; the keeper tells the user and systemd */
+	IPC_START,     /* start server number `server` as child `child` (chosen by the gateway, new) */
+	IPC_SIGNAL,    /* send `value` (SIGTERM or SIGKILL) to the process group of `child` */
+	IPC_FORGET,    /* the gateway has let go of `child`: kill what is left of it, drop the row */
+	/* keeper to gateway */
+	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
+	IPC_FAILED,  /* `child` could not be started; `value` is errno */
+	IPC_EXITED,  /* `child` has ended; `value` is the wait status */
+	IPC_DRAIN,   /* stop serving: finish within the grace, then exit; a second one hurries */
+	IPC_LOG,     /* descriptor: write the log to it from now on */
+};
+
+#define IPC_FDS_MAX 3
+
+struct ipc_message {
+	uint32_t type; /* enum ipc_type */
+	uint32_t server;
+	uint64_t child;
+	int32_t pid;
+	int32_t value;
+};
+
+/* Both ends non-blocking and close-on-exec. */
+int ipc_pair(int fds_r[2], struct error *err) must_check;
+
+/* Sends one message and duplicates `count` descriptors; returns 0, or -1 (ERROR_BUSY: full now). */
+int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t count,
+	     struct error *err) must_check;
+
+/*
+ * Receives one message. Returns 1, 0 if there is none now, -1 if the other side has gone or sent
+ * something else. The caller owns the descriptors in fds_r (close-on-exec); *count_r says how many.
+ */
+int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
+	     struct error *err) must_check;
+
+#endif

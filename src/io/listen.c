@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* accept4 in bounded bursts. */
+#include "io/listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "obs/log.h"
+
+#define ACCEPTS_PER_TURN 64
+#define RETRY_MS 250
+
+/* A socket needs no path, so a confined process can make one. */
+static int listener_open_reserve(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+/* Turns one waiting peer away, so that it does not wait for its own time-out. */
+static void listener_shed(struct listener *listener)
+{
+	int fd;
+
+	if (listener->reserve_fd < 0)
+		return;
+	close(listener->reserve_fd);
+	fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	listener->reserve_fd = listener_open_reserve();
+}
+
+static void listener_pause(struct listener *listener, int error)
+{
+	LOG(ACCEPT_PAUSED, LOG_STR("error", strerror(error)));
+	listener_shed(listener);
+	watch_set(&listener->watch, false);
+	timer_start(listener->loop, &listener->retry, RETRY_MS);
+}
+
+static void listener_on_retry(struct timer *timer)
+{
+	struct listener *listener = container_of(timer, struct listener, retry);
+
+	if (listener->reserve_fd < 0)
+		listener->reserve_fd = listener_open_reserve();
+	watch_set(&listener->watch, true);
+}
+
+static bool listener_is_out_of_resources(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+static void listener_on_ready(struct watch *watch)
+{
+	struct listener *listener = container_of(watch, struct listener, watch);
+
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int on = 1;
+
+		if (fd < 0) {
+			if (listener_is_out_of_resources(errno))
+				listener_pause(listener, errno);
+			return; /* none waits, or it has gone before we came: the next event tells */
+		}
+		/* Fails on a unix socket, which needs it as little as it has it. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		listener->on_accept(listener, fd);
+	}
+}
+
+void listener_init(struct listener *listener, struct loop *loop, int fd, listener_fn *on_accept)
+{
+	listener->loop = loop;
+	listener->fd = fd;
+	listener->reserve_fd = listener_open_reserve();
+	listener->on_accept = on_accept;
+	timer_init(&listener->retry, listener_on_retry);
+	watch_init(&listener->watch, loop, fd, WATCH_READ, listener_on_ready);
+	watch_set(&listener->watch, true);
+}
+
+void listener_fini(struct listener *listener)
+{
+	watch_set(&listener->watch, false);
+	timer_stop(&listener->retry);
+	if (listener->reserve_fd >= 0)
+		close(listener->reserve_fd);
+	listener->reserve_fd = -1;
+}

@@ -1,0 +1,16 @@
+noinst_LIBRARIES += src/io/libio.a
+src_io_libio_a_SOURCES = \
+	src/io/address.c src/io/address.h \
+	src/io/ipc.c src/io/ipc.h \
+	src/io/listen.c src/io/listen.h \
+	src/io/loop.c src/io/loop.h \
+	src/io/outq.c src/io/outq.h \
+	src/io/wire.c src/io/wire.h
+IO_LIBS = src/io/libio.a src/obs/libobs.a src/base/libbase.a $(LIBEVENT_LIBS)
+check_PROGRAMS += src/io/io_test src/io/ipc_test src/io/address_test
+src_io_io_test_SOURCES = src/io/io_test.c
+src_io_io_test_LDADD = $(IO_LIBS) $(CMOCKA_LIBS)
+src_io_ipc_test_SOURCES = src/io/ipc_test.c
+src_io_ipc_test_LDADD = $(IO_LIBS) $(CMOCKA_LIBS)
+src_io_address_test_SOURCES = src/io/address_test.c
+src_io_address_test_LDADD = $(IO_LIBS) $(CMOCKA_LIBS)

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libevent's core for descriptors and for waiting; timers, tasks and deferred frees are ours.
+ * A queue of timers holds those of one duration, in the order of their start and so of their end:
+ * only its first one needs a libevent timer, and that is armed only when it is later than needed.
+ */
+#include "io/loop.h"
+
+#include <stdlib.h>
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* Task rounds in one turn: tasks that schedule tasks for ever must not starve the descriptors. */
+#define TASK_ROUNDS_MAX 8
+
+struct timer_queue {
+	struct timer_queue *next;
+	struct loop *loop;
+	uint64_t duration_ms;
+	struct list timers;
+	struct event event;
+	bool is_armed;
+};
+
+struct loop {
+	struct event_base *base;
+	struct timer_queue *queues;
+	struct list tasks;
+	void **garbage;
+	size_t garbage_count;
+	size_t garbage_size;
+	bool is_stopped;
+	char buffer[LOOP_BUFFER_BYTES];
+};
+
+struct loop *loop_new(struct error *err)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+	struct loop *loop;
+
+	if (config != NULL) {
+		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+		event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+		base = event_base_new_with_config(config);
+		event_config_free(config);
+	}
+	if (base == NULL) {
+		error_set(err, ERROR_SYSTEM, "cannot create an event loop");
+		return NULL;
+	}
+	loop = mem_alloc(sizeof(*loop));
+	loop->base = base;
+	loop->queues = NULL;
+	list_init(&loop->tasks);
+	loop->garbage = NULL;
+	loop->garbage_count = 0;
+	loop->garbage_size = 0;
+	loop->is_stopped = false;
+	return loop;
+}
+
+static void loop_collect_garbage(struct loop *loop)
+{
+	for (size_t i = 0; i < loop->garbage_count; i++)
+		free(loop->garbage[i]);
+	loop->garbage_count = 0;
+}
+
+void loop_free(struct loop **loop)
+{
+	struct loop *l = *loop;
+
+	if (l == NULL)
+		return;
+	while (l->queues != NULL) {
+		struct timer_queue *queue = l->queues;
+
+		LIST_FOREACH_SAFE(node, &queue->timers)
+			list_remove(node);
+		l->queues = queue->next;
+		event_del(&queue->event);
+		free(queue);
+	}
+	loop_collect_garbage(l);
+	free(l->garbage);
+	event_base_free(l->base);
+	free(l);
+	*loop = NULL;
+}
+
+char *loop_buffer(struct loop *loop)
+{
+	return loop->buffer;
+}
+
+void loop_defer_free(struct loop *loop, void *p)
+{
+	if (loop->garbage_count == loop->garbage_size) {
+		loop->garbage_size = loop->garbage_size > 0 ? loop->garbage_size * 2 : 64;
+		loop->garbage = mem_resize(loop->garbage, loop->garbage_size * sizeof(void *));
+	}
+	loop->garbage[loop->garbage_count++] = p;
+}
+
+/* What is scheduled while a round runs waits for the next round. */
+static void loop_run_tasks(struct loop *loop)
+{
+	for (int round = 0; round < TASK_ROUNDS_MAX && !list_is_empty(&loop->tasks); round++) {
+		struct list now;
+
+		list_init(&now);
+		list_splice(&now, &loop->tasks);
+		while (!list_is_empty(&now)) {
+			struct task *task = container_of(now.next, struct task, link);
+
+			list_remove(&task->link);
+			task->run(task);
+		}
+	}
+}
+
+void loop_turn(struct loop *loop, bool may_wait)
+{
+	bool waits = may_wait && list_is_empty(&loop->tasks);
+
+	event_base_loop(loop->base, EVLOOP_ONCE | (waits ? 0 : EVLOOP_NONBLOCK));
+	clock_update();
+	loop_run_tasks(loop);
+	loop_collect_garbage(loop);
+}
+
+void loop_run(struct loop *loop)
+{
+	loop->is_stopped = false;
+	clock_update();
+	while (!loop->is_stopped)
+		loop_turn(loop, true);
+}
+
+void loop_stop(struct loop *loop)
+{
+	loop->is_stopped = true;
+}
+
+/* ---- descriptors ---- */
+
+static void watch_on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct watch *watch = arg;
+
+	(void)fd;
+	(void)what;
+	watch->on_ready(watch);
+}
+
+void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind, watch_fn *on_ready)
+{
+	watch->on_ready = on_ready;
+	watch->is_on = false;
+	event_assign(&watch->event, loop->base, fd,
+		     EV_PERSIST | (kind == WATCH_READ ? EV_READ : EV_WRITE), watch_on_event, watch);
+}
+
+void watch_set(struct watch *watch, bool on)
+{
+	if (watch->is_on == on)
+		return;
+	watch->is_on = on;
+	if (on)
+		event_add(&watch->event, NULL);
+	else
+		event_del(&watch->event);
+}
+
+/* ---- timers ---- */
+
+static void timer_queue_arm(struct timer_queue *queue)
+{
+	struct timer *first = container_of(queue->timers.next, struct timer, link);
+	uint64_t now_ms = clock_now_ms();
+	uint64_t wait_ms = first->due_ms > now_ms ? first->due_ms - now_ms : 0;
+	struct timeval wait = { (time_t)(wait_ms / 1000), (suseconds_t)(wait_ms % 1000 * 1000) };
+
+	queue->is_armed = true;
+	event_add(&queue->event, &wait);
+}
+
+static void timer_queue_on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct timer_queue *queue = arg;
+	struct list due;
+
+	(void)fd;
+	(void)what;
+	clock_update();
+	queue->is_armed = false;
+	list_init(&due);
+	while (!list_is_empty(&queue->timers)) {
+		struct timer *timer = container_of(queue->timers.next, struct timer, link);
+
+		if (timer->due_ms > clock_now_ms())
+			break;
+		list_remove(&timer->link);
+		list_append(&due, &timer->link);
+	}
+	/* On the list `due`, timers can still be stopped or started anew by those that run before. */
+	while (!list_is_empty(&due)) {
+		struct timer *timer = container_of(due.next, struct timer, link);
+
+		list_remove(&timer->link);
+		timer->on_due(timer);
+	}
+	if (!list_is_empty(&queue->timers) && !queue->is_armed)
+		timer_queue_arm(queue);
+}
+
+/* Queues are few and the ones used most were used last: the found one moves to the front. */
+static struct timer_queue *timer_queue_get(struct loop *loop, uint64_t duration_ms)
+{
+	struct timer_queue *queue;
+
+	for (struct timer_queue **at = &loop->queues; *at != NULL; at = &(*at)->next) {
+		if ((*at)->duration_ms != duration_ms)
+			continue;
+		queue = *at;
+		*at = queue->next;
+		queue->next = loop->queues;
+		loop->queues = queue;
+		return queue;
+	}
+	queue = mem_alloc(sizeof(*queue));
+	queue->next = loop->queues;
+	queue->loop = loop;
+	queue->duration_ms = duration_ms;
+	queue->is_armed = false;
+	list_init(&queue->timers);
+	event_assign(&queue->event, loop->base, -1, 0, timer_queue_on_event, queue);
+	loop->queues = queue;
+	return queue;
+}
+
+void timer_init(struct timer *timer, timer_fn *on_due)
+{
+	list_init(&timer->link);
+	timer->due_ms = 0;
+	timer->on_due = on_due;
+}
+
+void timer_start(struct loop *loop, struct timer *timer, uint64_t after_ms)
+{
+	struct timer_queue *queue = timer_queue_get(loop, after_ms);
+
+	list_remove(&timer->link);
+	timer->due_ms = clock_now_ms() + after_ms;
+	list_append(&queue->timers, &timer->link);
+	if (!queue->is_armed)
+		timer_queue_arm(queue);
+}
+
+void timer_stop(struct timer *timer)
+{
+	list_remove(&timer->link);
+}
+
+bool timer_is_running(const struct timer *timer)
+{
+	return !list_is_empty(&timer->link);
+}
+
+/* ---- tasks ---- */
+
+void task_init(struct task *task, task_fn *run)
+{
+	list_init(&task->link);
+	task->run = run;
+}
+
+void task_schedule(struct loop *loop, struct task *task)
+{
+	if (list_is_empty(&task->link))
+		list_append(&loop->tasks, &task->link);
+}
+
+void task_cancel(struct task *task)
+{
+	list_remove(&task->link);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event loop: descriptors, timers, and work put off to the end of the turn. The only file, with
+ * its neighbours in io/, that knows libevent. One loop, one thread.
+ *
+ * A turn: the kernel's events are dispatched, then due timers, then the tasks that were scheduled
+ * meanwhile, then what was given to loop_defer_free is freed. So nobody frees an object that is
+ * still on the call stack, and a task sees everything that the turn brought.
+ */
+#ifndef MCPGATED_IO_LOOP_H
+#define MCPGATED_IO_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <event2/event_struct.h>
+
+#include "base/error.h"
+#include "base/list.h"
+
+struct loop;
+
+struct loop *loop_new(struct error *err) must_check;
+void loop_free(struct loop **loop);
+/* Runs turns until loop_stop. */
+void loop_run(struct loop *loop);
+/* One turn; waits at most until the next event if may_wait. For tests and loop_run. */
+void loop_turn(struct loop *loop, bool may_wait);
+void loop_stop(struct loop *loop);
+
+/* LOOP_BUFFER_BYTES for whoever reads now; what is in it is gone with the next callback. */
+#define LOOP_BUFFER_BYTES (64 * 1024)
+char *loop_buffer(struct loop *loop);
+
+/* free(p) at the end of the turn. */
+void loop_defer_free(struct loop *loop, void *p);
+
+/* ---- descriptors ---- */
+
+struct watch;
+typedef void watch_fn(struct watch *watch);
+enum watch_kind { WATCH_READ, WATCH_WRITE };
+
+struct watch {
+	struct event event;
+	watch_fn *on_ready;
+	bool is_on;
+};
+
+/* Level-triggered; starts switched off. */
+void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind, watch_fn *on_ready);
+void watch_set(struct watch *watch, bool on);
+
+/* ---- timers: all of one duration share a queue, so starting and stopping cost next to nothing ---- */
+
+struct timer;
+typedef void timer_fn(struct timer *timer);
+
+struct timer {
+	struct list link;
+	uint64_t due_ms;
+	timer_fn *on_due;
+};
+
+void timer_init(struct timer *timer, timer_fn *on_due);
+/* Due once, `after_ms` from now; a running timer starts anew. Few distinct durations are expected. */
+void timer_start(struct loop *loop, struct timer *timer, uint64_t after_ms);
+void timer_stop(struct timer *timer);
+bool timer_is_running(const struct timer *timer);
+
+/* ---- work at the end of the turn ---- */
+
+struct task;
+typedef void task_fn(struct task *task);
+
+struct task {
+	struct list link;
+	task_fn *run;
+};
+
+void task_init(struct task *task, task_fn *run);
+/* Once; scheduling a scheduled task changes nothing. */
+void task_schedule(struct loop *loop, struct task *task);
+void task_cancel(struct task *task);
+
+
+#endif

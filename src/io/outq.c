@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of segments; only the last one grows. */
+#include "io/outq.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define SEGMENT_BYTES (16 * 1024 - 64)
+#define PARTS_MAX 64
+
+struct segment {
+	struct list link;
+	char *data; /* the bytes that wait are data[begin … end) */
+	size_t begin;
+	size_t end;
+	size_t size; /* of data; what is behind `end` can be filled */
+	char *owned; /* data's allocation, or NULL if it lies behind this struct */
+	char bytes[];
+};
+
+void outq_init(struct outq *queue)
+{
+	list_init(&queue->segments);
+	queue->bytes = 0;
+}
+
+static struct segment *segment_new(struct outq *queue, size_t size)
+{
+	struct segment *segment = mem_alloc(sizeof(*segment) + size);
+
+	segment->data = segment->bytes;
+	segment->begin = 0;
+	segment->end = 0;
+	segment->size = size;
+	segment->owned = NULL;
+	list_append(&queue->segments, &segment->link);
+	return segment;
+}
+
+static void segment_free(struct segment *segment)
+{
+	list_remove(&segment->link);
+	free(segment->owned);
+	free(segment);
+}
+
+/* A piece that begins a segment gets one that fits it: idle streams queue little. */
+static struct segment *outq_tail(struct outq *queue, size_t size)
+{
+	struct segment *last = container_of(queue->segments.prev, struct segment, link);
+
+	if (!list_is_empty(&queue->segments) && last->end < last->size)
+		return last;
+	return segment_new(queue, list_is_empty(&queue->segments) && size < 1024 ? 1024 : SEGMENT_BYTES);
+}
+
+void outq_append(struct outq *queue, struct slice bytes)
+{
+	queue->bytes += bytes.n;
+	while (bytes.n > 0) {
+		struct segment *tail = outq_tail(queue, bytes.n);
+		size_t n = tail->size - tail->end < bytes.n ? tail->size - tail->end : bytes.n;
+
+		memcpy(tail->data + tail->end, bytes.p, n);
+		tail->end += n;
+		bytes = slice_of(bytes.p + n, bytes.n - n);
+	}
+}
+
+void outq_take(struct outq *queue, struct buf *buf, size_t offset)
+{
+	if (buf->len - offset < 4096) {
+		outq_append(queue, slice_of(buf->data + offset, buf->len - offset));
+		buf_fini(buf);
+		return;
+	}
+	struct segment *segment = segment_new(queue, 0);
+
+	segment->data = buf->data;
+	segment->owned = buf->data;
+	segment->begin = offset;
+	segment->end = buf->len;
+	segment->size = buf->len;
+	queue->bytes += buf->len - offset;
+	*buf = (struct buf){ NULL, 0, 0 };
+}
+
+static int outq_gather(const struct outq *queue, struct iovec *parts)
+{
+	int count = 0;
+
+	LIST_FOREACH(node, &queue->segments) {
+		struct segment *segment = container_of(node, struct segment, link);
+
+		parts[count++] = (struct iovec){ segment->data + segment->begin, segment->end - segment->begin };
+		if (count == PARTS_MAX)
+			break;
+	}
+	return count;
+}
+
+static void outq_drop(struct outq *queue, size_t size)
+{
+	queue->bytes -= size;
+	while (!list_is_empty(&queue->segments)) {
+		struct segment *first = container_of(queue->segments.next, struct segment, link);
+		size_t held = first->end - first->begin;
+
+		if (size < held) {
+			first->begin += size;
+			return;
+		}
+		size -= held;
+		segment_free(first);
+	}
+	CHECK(size == 0);
+}
+
+ssize_t outq_flush(struct outq *queue, struct wire *wire)
+{
+	struct iovec parts[PARTS_MAX];
+	ssize_t total = 0;
+
+	while (queue->bytes > 0 && total < OUTQ_TURN_BYTES) {
+		ssize_t n = wire_write(wire, parts, outq_gather(queue, parts));
+
+		if (n == WIRE_BROKEN)
+			return WIRE_BROKEN;
+		if (n == 0)
+			break;
+		outq_drop(queue, (size_t)n);
+		total += n;
+	}
+	return total;
+}
+
+void outq_fini(struct outq *queue)
+{
+	while (!list_is_empty(&queue->segments))
+		segment_free(container_of(queue->segments.next, struct segment, link));
+	queue->bytes = 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One byte channel: a socket, or one end of a pipe. Whoever embeds a wire is called when it can be
+ * read or written, and decides how much of that to do.
+ */
+#ifndef MCPGATED_IO_WIRE_H
+#define MCPGATED_IO_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "io/loop.h"
+
+struct wire;
+
+struct wire_ops {
+	void (*on_readable)(struct wire *wire); /* bytes, the end, or an error: wire_read tells */
+	void (*on_writable)(struct wire *wire);
+};
+
+struct wire {
+	const struct wire_ops *ops;
+	struct loop *loop;
+	struct watch reading;
+	struct watch writing;
+	int fd; /* -1: closed */
+};
+
+/* Takes fd, which must be non-blocking. Neither direction is watched yet. */
+void wire_init(struct wire *wire, struct loop *loop, int fd, const struct wire_ops *ops);
+/* Also on a closed wire. */
+void wire_close(struct wire *wire);
+bool wire_is_open(const struct wire *wire);
+
+void wire_watch_reading(struct wire *wire, bool on);
+void wire_watch_writing(struct wire *wire, bool on);
+
+#define WIRE_AGAIN (-1)  /* nothing now */
+#define WIRE_BROKEN (-2) /* the other side has gone with an error; close */
+
+/* Returns the bytes read, 0 at the end, WIRE_AGAIN or WIRE_BROKEN. */
+ssize_t wire_read(struct wire *wire, void *out, size_t size) must_check;
+/* Returns the bytes written (maybe fewer than given, maybe 0), or WIRE_BROKEN. */
+ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count) must_check;
+/* Sends the end of our bytes (sockets). */
+void wire_shutdown(struct wire *wire);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The grammar of JSON. Does not decode escapes, convert numbers or know what members mean. One pass
+ * without recursion: the open containers stand in an array of fixed size.
+ *
+ * Invariant: p <= end, and no byte at or behind end is read; the text needs no terminator.
+ *
+ * RFC 8259; RFC 3629 for the bytes of strings. Stricter than some readers, so that nobody behind us
+ * reads the text in another way: no byte order mark, no NaN, no comments, no NUL. A \u escape that
+ * is half of a surrogate pair is legal JSON and passes.
+ */
+#include "jsonrpc/grammar.h"
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+static int grammar_fail(struct grammar *grammar, const char *at, const char *text)
+{
+	grammar->p = at;
+	grammar->fault = ERROR_SYNTAX;
+	grammar->fault_text = text;
+	return -1;
+}
+
+/*
+ * Eight bytes at once: the lowest byte of the answer with its top bit set is the first byte that
+ * ends a run of plain string content (quote, backslash, control, not ASCII). Bytes above that one may
+ * be marked wrongly, because the subtractions borrow.
+ */
+static inline uint64_t grammar_mark_special(uint64_t bytes)
+{
+	uint64_t quote = (bytes ^ EACH_BYTE('"')) - EACH_BYTE(1);
+	uint64_t backslash = (bytes ^ EACH_BYTE('\\')) - EACH_BYTE(1);
+	uint64_t control = bytes - EACH_BYTE(0x20);
+
+	return (quote | backslash | control | bytes) & EACH_BYTE(0x80);
+}
+
+static inline bool grammar_is_plain(char c)
+{
+	return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Most bytes of large messages pass through here. */
+static inline const char *grammar_skip_plain(const char *p, const char *end)
+{
+	while (end - p >= 8) {
+		uint64_t bytes;
+		uint64_t marks;
+
+		memcpy(&bytes, p, sizeof(bytes));
+		marks = grammar_mark_special(le64toh(bytes));
+		if (marks != 0)
+			return p + __builtin_ctzll(marks) / 8;
+		p += 8;
+	}
+	while (p < end && grammar_is_plain(*p))
+		p++;
+	return p;
+}
+
+/* Some children end a line at these, though JSON does not (BACK-FRAME-01). */
+static inline bool grammar_is_separator(const char *p, size_t length)
+{
+	const unsigned char *u = (const unsigned char *)p;
+
+	if (length == 2)
+		return u[0] == 0xC2 && u[1] == 0x85;
+	return length == 3 && u[0] == 0xE2 && u[1] == 0x80 && (u[2] & 0xFE) == 0xA8;
+}
+
+/* Characters that are not ASCII; they come in runs. Returns NULL if one is not UTF-8. */
+static const char *grammar_skip_foreign(struct grammar *grammar, const char *p)
+{
+	const char *end = grammar->end;
+
+	do {
+		size_t length = text_utf8_length(slice_between(p, end));
+
+		if (length == 0) {
+			grammar_fail(grammar, p, "bytes that are not UTF-8");
+			return NULL;
+		}
+		if (grammar_is_separator(p, length))
+			grammar->has_separator = true;
+		p += length;
+	} while (p < end && (unsigned char)*p >= 0x80);
+	return p;
+}
+
+static bool grammar_is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* The length of the escape at p, or 0. */
+static size_t grammar_escape_length(const char *p, const char *end)
+{
+	if (end - p < 2)
+		return 0;
+	switch (p[1]) {
+	case '"':
+	case '\\':
+	case '/':
+	case 'b':
+	case 'f':
+	case 'n':
+	case 'r':
+	case 't':
+		return 2;
+	case 'u':
+		return end - p >= 6 && grammar_is_hex(p[2]) && grammar_is_hex(p[3]) &&
+				       grammar_is_hex(p[4]) && grammar_is_hex(p[5]) ?
+			       6 :
+			       0;
+	default:
+		return 0;
+	}
+}
+
+static int grammar_string(struct grammar *grammar, bool *has_escape_r)
+{
+	const char *end = grammar->end;
+	const char *p = grammar->p + 1;
+
+	for (;;) {
+		size_t length;
+
+		p = grammar_skip_plain(p, end);
+		if (p == end)
+			return grammar_fail(grammar, p, "the end inside a string");
+		if (*p == '"')
+			break;
+		if ((unsigned char)*p >= 0x80) {
+			p = grammar_skip_foreign(grammar, p);
+			if (p == NULL)
+				return -1;
+			continue;
+		}
+		if (*p != '\\')
+			return grammar_fail(grammar, p, "a raw control character in a string");
+		length = grammar_escape_length(p, end);
+		if (length == 0)
+			return grammar_fail(grammar, p, "an unknown escape in a string");
+		*has_escape_r = true;
+		p += length;
+	}
+	grammar->p = p + 1;
+	return 0;
+}
+
+static int grammar_literal(struct grammar *grammar, struct slice word)
+{
+	struct slice rest = slice_between(grammar->p, grammar->end);
+
+	if (!slice_has_prefix(rest, word))
+		return grammar_fail(grammar, grammar->p, "an unknown word");
+	grammar->p += word.n;
+	return 0;
+}
+
+static const char *grammar_skip_digits(const char *p, const char *end)
+{
+	while (p < end && *p >= '0' && *p <= '9')
+		p++;
+	return p;
+}
+
+/* A zero that more digits follow ends the number here; the caller then finds no comma. */
+static int grammar_number(struct grammar *grammar)
+{
+	const char *end = grammar->end;
+	const char *p = grammar->p + (*grammar->p == '-');
+	const char *digits = p;
+
+	p = p < end && *p == '0' ? p + 1 : grammar_skip_digits(p, end);
+	if (p == digits)
+		return grammar_fail(grammar, p, "a number without digits");
+	if (p < end && *p == '.') {
+		digits = p + 1;
+		p = grammar_skip_digits(digits, end);
+		if (p == digits)
+			return grammar_fail(grammar, p, "a number without digits after the point");
+	}
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		digits = p + (p < end && (*p == '+' || *p == '-'));
+		p = grammar_skip_digits(digits, end);
+		if (p == digits)
+			return grammar_fail(grammar, p, "a number without digits in its exponent");
+	}
+	grammar->p = p;
+	return 0;
+}
+
+enum json_type grammar_type(char first)
+{
+	switch (first) {
+	case '"':
+		return JSON_STRING;
+	case '{':
+		return JSON_OBJECT;
+	case '[':
+		return JSON_ARRAY;
+	case 't':
+		return JSON_TRUE;
+	case 'f':
+		return JSON_FALSE;
+	case 'n':
+		return JSON_NULL;
+	case '-':
+	case '0' ... '9':
+		return JSON_NUMBER;
+	default:
+		return JSON_ABSENT;
+	}
+}
+
+bool grammar_is_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static void grammar_skip_spaces(struct grammar *grammar)
+{
+	const char *p = grammar->p;
+
+	while (p < grammar->end && grammar_is_space(*p)) {
+		if (*p == '\n' || *p == '\r')
+			grammar->has_line_break = true;
+		p++;
+	}
+	grammar->p = p;
+}
+
+/* Between tokens. Most messages have no space there, so that case must cost next to nothing. */
+static inline void grammar_skip_space(struct grammar *grammar)
+{
+	if (grammar->p < grammar->end && *grammar->p <= ' ')
+		grammar_skip_spaces(grammar);
+}
+
+void grammar_init(struct grammar *grammar, struct slice text, size_t depth_max)
+{
+	CHECK(depth_max <= SCAN_DEPTH_MAX);
+	grammar->p = text.p;
+	grammar->end = text.n > 0 ? text.p + text.n : text.p;
+	grammar->depth = 0;
+	grammar->depth_max = depth_max;
+	grammar->fault = ERROR_NONE;
+	grammar->fault_text = NULL;
+	grammar->has_line_break = false;
+	grammar->has_separator = false;
+}
+
+static bool grammar_is_at(const struct grammar *grammar, char c)
+{
+	return grammar->p < grammar->end && *grammar->p == c;
+}
+
+static enum grammar_step grammar_close(struct grammar *grammar)
+{
+	grammar->p++;
+	grammar->depth--;
+	return GRAMMAR_CLOSED;
+}
+
+enum grammar_step grammar_open(struct grammar *grammar)
+{
+	char closer = *grammar->p == '{' ? '}' : ']';
+
+	if (grammar->depth == grammar->depth_max) {
+		grammar->fault = ERROR_LIMIT;
+		return GRAMMAR_FAILED;
+	}
+	grammar->closers[grammar->depth++] = closer;
+	grammar->p++;
+	grammar_skip_space(grammar);
+	return grammar_is_at(grammar, closer) ? grammar_close(grammar) : GRAMMAR_MEMBER;
+}
+
+enum grammar_step grammar_next(struct grammar *grammar)
+{
+	char closer = grammar->closers[grammar->depth - 1];
+
+	grammar_skip_space(grammar);
+	if (grammar_is_at(grammar, closer))
+		return grammar_close(grammar);
+	if (!grammar_is_at(grammar, ',')) {
+		grammar_fail(grammar, grammar->p,
+			     closer == '}' ? "neither a comma nor '}' after a member" :
+					     "neither a comma nor ']' after an element");
+		return GRAMMAR_FAILED;
+	}
+	grammar->p++;
+	grammar_skip_space(grammar);
+	return GRAMMAR_MEMBER;
+}
+
+int grammar_name(struct grammar *grammar, struct json *name_r)
+{
+	const char *begin = grammar->p;
+
+	*name_r = (struct json){ .type = JSON_STRING };
+	if (!grammar_is_at(grammar, '"'))
+		return grammar_fail(grammar, begin,
+				    "no name in quotes where a member should begin");
+	if (grammar_string(grammar, &name_r->has_escape) < 0)
+		return -1;
+	name_r->text = slice_between(begin, grammar->p);
+	grammar_skip_space(grammar);
+	if (!grammar_is_at(grammar, ':'))
+		return grammar_fail(grammar, grammar->p, "no colon after a name");
+	grammar->p++;
+	grammar_skip_space(grammar);
+	return 0;
+}
+
+static int grammar_scalar(struct grammar *grammar, bool *has_escape_r)
+{
+	if (grammar->p == grammar->end)
+		return grammar_fail(grammar, grammar->p, "the end where a value should begin");
+	switch (*grammar->p) {
+	case '"':
+		return grammar_string(grammar, has_escape_r);
+	case 't':
+		return grammar_literal(grammar, SLICE_LIT("true"));
+	case 'f':
+		return grammar_literal(grammar, SLICE_LIT("false"));
+	case 'n':
+		return grammar_literal(grammar, SLICE_LIT("null"));
+	case '-':
+	case '0' ... '9':
+		return grammar_number(grammar);
+	default:
+		return grammar_fail(grammar, grammar->p, "no value where one should begin");
+	}
+}
+
+/* At a value: a scalar is read whole, of a container only the opening. */
+static enum grammar_step grammar_begin_value(struct grammar *grammar, bool *has_escape_r)
+{
+	if (grammar_is_at(grammar, '{') || grammar_is_at(grammar, '['))
+		return grammar_open(grammar);
+	return grammar_scalar(grammar, has_escape_r) < 0 ? GRAMMAR_FAILED : GRAMMAR_CLOSED;
+}
+
+int grammar_value(struct grammar *grammar, struct json *value_r)
+{
+	const char *begin = grammar->p;
+	size_t outside = grammar->depth;
+	bool has_escape = false;
+	struct json name;
+
+	for (;;) {
+		enum grammar_step step = grammar_begin_value(grammar, &has_escape);
+
+		while (step == GRAMMAR_CLOSED && grammar->depth > outside)
+			step = grammar_next(grammar);
+		if (step == GRAMMAR_FAILED)
+			return -1;
+		if (step == GRAMMAR_CLOSED)
+			break;
+		if (grammar->closers[grammar->depth - 1] == '}' && grammar_name(grammar, &name) < 0)
+			return -1;
+	}
+	value_r->type = grammar_type(*begin);
+	value_r->has_escape = value_r->type == JSON_STRING && has_escape;
+	value_r->text = slice_between(begin, grammar->p);
+	return 0;
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the envelope of one message. The grammar (grammar.c) walks over every byte; here the three
+ * objects whose members the gateway reads - the message, params, params._meta - are walked member by
+ * member, and everything else is one value that is only checked. Does not look at what methods mean.
+ *
+ * Invariant: a rule of JSON-RPC is judged only when the whole text is known to be JSON, so that the
+ * same text always gets the same code, wherever in it the fault stands.
+ *
+ * JSON-RPC 2.0 §4, §5; RPC-01, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-11, SEC-40 to SEC-45.
+ */
+#include "jsonrpc/scan.h"
+
+#include "jsonrpc/grammar.h"
+#include "jsonrpc/names.h"
+
+#define SCAN_METHOD_MAX 128
+#define SCAN_QUOTED_NAME_MAX 64
+
+enum found {
+	FOUND_JSONRPC,
+	FOUND_ID,
+	FOUND_METHOD,
+	FOUND_PARAMS,
+	FOUND_RESULT,
+	FOUND_ERROR,
+	FOUND_NAME,
+	FOUND_URI,
+	FOUND_META,
+	FOUND_PROGRESS_TOKEN,
+	FOUND_COUNT,
+};
+
+struct known_member {
+	struct slice name;
+	enum found found;
+	const struct known_object *inner; /* if its members are known too */
+};
+
+struct known_object {
+	const char *title; /* for error texts */
+	bool is_envelope;
+	size_t count;
+	const struct known_member *members;
+};
+
+static const struct known_member meta_members[] = {
+	{ SLICE("progressToken"), FOUND_PROGRESS_TOKEN, NULL },
+};
+static const struct known_object meta_object = {
+	.title = "params._meta",
+	.count = ARRAY_LEN(meta_members),
+	.members = meta_members,
+};
+
+static const struct known_member params_members[] = {
+	{ SLICE("name"), FOUND_NAME, NULL },
+	{ SLICE("uri"), FOUND_URI, NULL },
+	{ SLICE("_meta"), FOUND_META, &meta_object },
+};
+static const struct known_object params_object = {
+	.title = "params",
+	.count = ARRAY_LEN(params_members),
+	.members = params_members,
+};
+
+static const struct known_member envelope_members[] = {
+	{ SLICE("jsonrpc"), FOUND_JSONRPC, NULL },
+	{ SLICE("id"), FOUND_ID, NULL },
+	{ SLICE("method"), FOUND_METHOD, NULL },
+	{ SLICE("params"), FOUND_PARAMS, &params_object },
+	{ SLICE("result"), FOUND_RESULT, NULL },
+	{ SLICE("error"), FOUND_ERROR, NULL },
+};
+static const struct known_object envelope_object = {
+	.title = "the message",
+	.is_envelope = true,
+	.count = ARRAY_LEN(envelope_members),
+	.members = envelope_members,
+};
+
+/* What some reader turns into an ASCII letter when it compares without case. */
+static const struct {
+	struct slice written;
+	char letter;
+} foreign_letters[] = {
+	{ SLICE("\xC5\xBF"), 's' },     /* U+017F long s */
+	{ SLICE("\xE2\x84\xAA"), 'k' }, /* U+212A Kelvin sign */
+	{ SLICE("\xC4\xB0"), 'i' },     /* U+0130 capital i with dot */
+	{ SLICE("\xC4\xB1"), 'i' },     /* U+0131 dotless i */
+};
+
+struct scan {
+	struct grammar grammar;
+	bool is_lenient;
+	bool is_id_repeated;
+	struct json found[FOUND_COUNT];
+	struct error fault; /* the first rule that a member name breaks */
+};
+
+static struct slice scan_without_quotes(struct slice s)
+{
+	return slice_of(s.p + 1, s.n - 2);
+}
+
+static char scan_lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* Cuts the first letter off *rest_r and returns it in lower case; 0 if it is foreign to all names. */
+static char scan_cut_letter(struct slice *rest_r)
+{
+	char c = *rest_r->p;
+	size_t length = 1;
+
+	for (size_t i = 0; (unsigned char)c >= 0x80 && i < ARRAY_LEN(foreign_letters); i++) {
+		if (slice_has_prefix(*rest_r, foreign_letters[i].written)) {
+			c = foreign_letters[i].letter;
+			length = foreign_letters[i].written.n;
+		}
+	}
+	*rest_r = slice_of(rest_r->p + length, rest_r->n - length);
+	return scan_lower(c);
+}
+
+/* Whether a reader that ignores case takes `name` for `known` (SEC-41). */
+static bool scan_is_lookalike(struct slice name, struct slice known)
+{
+	for (size_t i = 0; i < known.n; i++) {
+		if (name.n == 0 || scan_cut_letter(&name) != scan_lower(known.p[i]))
+			return false;
+	}
+	return name.n == 0;
+}
+
+static const struct known_member *scan_find_known(const struct known_object *object,
+						  struct slice name)
+{
+	for (size_t i = 0; i < object->count; i++) {
+		if (slice_is_equal(object->members[i].name, name))
+			return &object->members[i];
+	}
+	return NULL;
+}
+
+/* A name for an error text: only if it cannot spoil a terminal or fill the text. */
+static struct slice scan_printable_name(struct slice name)
+{
+	if (name.n > SCAN_QUOTED_NAME_MAX)
+		return SLICE_LIT("(a long name)");
+	for (size_t i = 0; i < name.n; i++) {
+		if (name.p[i] < 0x20 || name.p[i] > 0x7E)
+			return SLICE_LIT("(a name beyond ASCII)");
+	}
+	return name;
+}
+
+static void scan_fault_repeated(struct scan *scan, const struct known_object *object,
+				struct slice name)
+{
+	if (scan->fault.kind == ERROR_NONE)
+		error_set(&scan->fault, ERROR_INVALID, "the member \"%.*s\" stands twice in %s",
+			  SLICE_ARG(scan_printable_name(name)), object->title);
+}
+
+static void scan_check_lookalike(struct scan *scan, const struct known_object *object,
+				 struct slice name)
+{
+	for (size_t i = 0; i < object->count; i++) {
+		struct slice known = object->members[i].name;
+
+		if (!scan_is_lookalike(name, known))
+			continue;
+		error_set(&scan->fault, ERROR_INVALID,
+			  "the member \"%.*s\" in %s differs from \"%.*s\" in letter case only",
+			  SLICE_ARG(scan_printable_name(name)), object->title, SLICE_ARG(known));
+		return;
+	}
+}
+
+/* Rules for names: what we read under a name, nobody behind us may read otherwise. */
+static void scan_check_name(struct scan *scan, const struct known_object *object,
+			    const struct json *written, bool is_known, struct names *names)
+{
+	struct slice name = scan_without_quotes(written->text);
+
+	if (scan->fault.kind != ERROR_NONE)
+		return;
+	if (written->has_escape)
+		error_set(&scan->fault, ERROR_INVALID,
+			  "a member name in %s is written with an escape", object->title);
+	else if (names_add(names, name))
+		scan_fault_repeated(scan, object, name);
+	else if (!is_known)
+		scan_check_lookalike(scan, object, name);
+}
+
+static int scan_object(struct scan *scan, const struct known_object *object, struct json *value_r);
+
+static int scan_object_member(struct scan *scan, const struct known_object *object,
+			      struct names *names)
+{
+	const struct known_member *known;
+	struct json name;
+	struct json *value_r;
+	struct json unknown;
+
+	if (grammar_name(&scan->grammar, &name) < 0)
+		return -1;
+	known = scan_find_known(object, scan_without_quotes(name.text));
+	if (object->is_envelope || !scan->is_lenient)
+		scan_check_name(scan, object, &name, known != NULL, names);
+	if (known == NULL)
+		return grammar_value(&scan->grammar, &unknown);
+	value_r = &scan->found[known->found];
+	if (value_r->type != JSON_ABSENT) {
+		scan->is_id_repeated |= known->found == FOUND_ID;
+		return grammar_value(&scan->grammar, &unknown);
+	}
+	if (known->inner != NULL)
+		return scan_object(scan, known->inner, value_r);
+	return grammar_value(&scan->grammar, value_r);
+}
+
+/* Any value; if it is an object, its known members are found. Calls itself along the table only. */
+static int scan_object(struct scan *scan, const struct known_object *object, struct json *value_r)
+{
+	struct grammar *grammar = &scan->grammar;
+	const char *begin = grammar->p;
+	enum grammar_step step;
+	struct slice repeated;
+	struct names names;
+
+	if (begin == grammar->end || *begin != '{')
+		return grammar_value(grammar, value_r);
+	names_init(&names);
+	step = grammar_open(grammar);
+	while (step == GRAMMAR_MEMBER) {
+		step = GRAMMAR_FAILED;
+		if (scan_object_member(scan, object, &names) == 0)
+			step = grammar_next(grammar);
+	}
+	if (step == GRAMMAR_CLOSED && names_find_repeated(&names, &repeated))
+		scan_fault_repeated(scan, object, repeated);
+	names_fini(&names);
+	*value_r = (struct json){ JSON_OBJECT, false, slice_between(begin, grammar->p) };
+	return step == GRAMMAR_CLOSED ? 0 : -1;
+}
+
+static struct slice scan_trim(struct slice s)
+{
+	while (s.n > 0 && grammar_is_space(s.p[0]))
+		s = slice_of(s.p + 1, s.n - 1);
+	while (s.n > 0 && grammar_is_space(s.p[s.n - 1]))
+		s.n--;
+	return s;
+}
+
+/* Reads the whole text. On failure err says what is wrong with it as JSON. */
+static int scan_text(struct scan *scan, struct slice text, struct slice all, struct error *err)
+{
+	struct grammar *grammar = &scan->grammar;
+	struct json whole;
+	int rc = scan_object(scan, &envelope_object, &whole);
+
+	if (rc == 0 && grammar->p == grammar->end)
+		return 0;
+	if (rc == 0)
+		grammar->fault_text = "more text after the end of the message";
+	if (grammar->fault == ERROR_LIMIT)
+		return error_set(err, ERROR_LIMIT, "the message is nested deeper than %zu levels",
+				 grammar->depth_max);
+	if (slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")))
+		return error_set(err, ERROR_SYNTAX, "not JSON: it begins with a byte order mark");
+	return error_set(err, ERROR_SYNTAX, "not JSON: %s, at byte %zu", grammar->fault_text,
+			 (size_t)(grammar->p - all.p));
+}
+
+/* Numbers only: whether it has a fraction or exponent part. */
+static bool scan_is_fraction(struct slice number)
+{
+	for (size_t i = 0; i < number.n; i++) {
+		if (number.p[i] == '.' || number.p[i] == 'e' || number.p[i] == 'E')
+			return true;
+	}
+	return false;
+}
+
+/* *id_r is the id if it is a legal one, else absent. */
+static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id_r,
+			 struct error *err)
+{
+	const struct json *id = &scan->found[FOUND_ID];
+	bool is_fraction = id->type == JSON_NUMBER && scan_is_fraction(id->text);
+	long long number;
+
+	*id_r = (struct json){ .type = JSON_ABSENT };
+	if (scan->is_id_repeated)
+		return error_set(err, ERROR_INVALID,
+				 "the member \"id\" stands twice in the message");
+	if (id->type == JSON_ABSENT)
+		return 0;
+	if (scan->is_lenient && (id->type == JSON_NULL || is_fraction))
+		return 0;
+	if (is_fraction || (id->type != JSON_STRING && id->type != JSON_NUMBER))
+		return error_set(err, ERROR_INVALID, "the id is neither a string nor an integer");
+	if (id->text.n > id_max)
+		return error_set(err, ERROR_LIMIT, "the id is longer than %zu bytes", id_max);
+	if (id->type == JSON_NUMBER && scan_int(*id, &number) < 0)
+		return error_set(err, ERROR_INVALID, "the id is an integer of more than 64 bits");
+	*id_r = *id;
+	return 0;
+}
+
+static int scan_judge_version(const struct scan *scan, struct error *err)
+{
+	const struct json *version = &scan->found[FOUND_JSONRPC];
+
+	if (version->type == JSON_ABSENT)
+		return scan->is_lenient ?
+			       0 :
+			       error_set(err, ERROR_INVALID, "the member \"jsonrpc\" is missing");
+	if (!slice_is_equal(version->text, SLICE_LIT("\"2.0\"")))
+		return error_set(err, ERROR_INVALID, "the member \"jsonrpc\" is not \"2.0\"");
+	return 0;
+}
+
+static int scan_judge_call(const struct scan *scan, struct envelope *env_r, struct error *err)
+{
+	const struct json *method = &scan->found[FOUND_METHOD];
+	enum json_type params = scan->found[FOUND_PARAMS].type;
+
+	if (env_r->result.type != JSON_ABSENT || env_r->error.type != JSON_ABSENT)
+		return error_set(err, ERROR_INVALID, "a result or error stands beside a method");
+	if (method->type != JSON_STRING)
+		return error_set(err, ERROR_INVALID, "the method is not a string");
+	if (method->has_escape)
+		return error_set(err, ERROR_INVALID, "the method is written with an escape");
+	env_r->method = scan_without_quotes(method->text);
+	if (env_r->method.n > SCAN_METHOD_MAX)
+		return error_set(err, ERROR_INVALID, "the method is longer than %d bytes",
+				 SCAN_METHOD_MAX);
+	if (params != JSON_ABSENT && params != JSON_OBJECT && params != JSON_ARRAY)
+		return error_set(err, ERROR_INVALID, "params is neither an object nor an array");
+	env_r->kind = env_r->id.type == JSON_ABSENT ? ENVELOPE_NOTIFICATION : ENVELOPE_REQUEST;
+	return 0;
+}
+
+static int scan_judge_response(struct envelope *env_r, struct error *err)
+{
+	bool has_result = env_r->result.type != JSON_ABSENT;
+	struct slice error = env_r->error.text;
+	long long code;
+
+	if (has_result == (env_r->error.type != JSON_ABSENT))
+		return error_set(err, ERROR_INVALID,
+				 has_result ? "both a result and an error" :
+					      "neither a method nor a result nor an error");
+	env_r->kind = has_result ? ENVELOPE_RESULT : ENVELOPE_ERROR;
+	if (has_result && env_r->id.type == JSON_ABSENT)
+		return error_set(err, ERROR_INVALID, "a result without an id");
+	if (has_result)
+		return 0;
+	if (scan_int(scan_member(error, SLICE_LIT("code")), &code) < 0 ||
+	    scan_member(error, SLICE_LIT("message")).type != JSON_STRING)
+		return error_set(err, ERROR_INVALID,
+				 "the error is not an object with an integer code and a message");
+	return 0;
+}
+
+static void scan_fill(const struct scan *scan, struct slice text, struct envelope *env_r)
+{
+	env_r->text = text;
+	env_r->params = scan->found[FOUND_PARAMS];
+	env_r->result = scan->found[FOUND_RESULT];
+	env_r->error = scan->found[FOUND_ERROR];
+	env_r->name = scan->found[FOUND_NAME];
+	env_r->uri = scan->found[FOUND_URI];
+	env_r->meta = scan->found[FOUND_META];
+	env_r->progress_token = scan->found[FOUND_PROGRESS_TOKEN];
+	env_r->has_version = scan->found[FOUND_JSONRPC].type == JSON_STRING;
+	env_r->has_line_break = scan->grammar.has_line_break;
+	env_r->has_separator = scan->grammar.has_separator;
+}
+
+static void scan_init(struct scan *scan, struct slice text, size_t depth_max, unsigned int flags)
+{
+	grammar_init(&scan->grammar, text, depth_max);
+	scan->is_lenient = (flags & SCAN_LENIENT) != 0;
+	scan->is_id_repeated = false;
+	memset(scan->found, 0, sizeof(scan->found));
+	scan->fault.kind = ERROR_NONE;
+}
+
+int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,
+		  struct envelope *env_r, struct error *err)
+{
+	struct slice all = text;
+	struct error ignored;
+	struct scan scan;
+
+	text = scan_trim(text);
+	memset(env_r, 0, sizeof(*env_r));
+	scan_init(&scan, text, limits->depth_max, flags);
+	if (scan_text(&scan, text, all, err) < 0) {
+		/* What is not JSON has no id that could be trusted (FRONT-HTTP-10). */
+		if (err->kind == ERROR_LIMIT &&
+		    scan_judge_id(&scan, limits->id_max, &env_r->id, &ignored) < 0)
+			env_r->id.type = JSON_ABSENT;
+		return -1;
+	}
+	if (*text.p != '{')
+		return error_set(err, ERROR_INVALID, "the message is not a JSON object");
+	if (scan_judge_id(&scan, limits->id_max, &env_r->id, err) < 0)
+		return -1;
+	if (scan.fault.kind != ERROR_NONE) {
+		*err = scan.fault;
+		return -1;
+	}
+	if (scan_judge_version(&scan, err) < 0)
+		return -1;
+	scan_fill(&scan, text, env_r);
+	if (scan.found[FOUND_METHOD].type != JSON_ABSENT)
+		return scan_judge_call(&scan, env_r, err);
+	return scan_judge_response(env_r, err);
+}

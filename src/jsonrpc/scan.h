@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads one JSON-RPC message without building a tree: checks the whole text against RFC 8259 and
+ * finds the members that the gateway needs, as slices of the text. One pass, iterative, no
+ * allocation in the usual case.
+ */
+#ifndef MCPGATED_JSONRPC_SCAN_H
+#define MCPGATED_JSONRPC_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+enum json_type {
+	JSON_ABSENT = 0,
+	JSON_NULL,
+	JSON_TRUE,
+	JSON_FALSE,
+	JSON_NUMBER,
+	JSON_STRING,
+	JSON_ARRAY,
+	JSON_OBJECT,
+};
+
+/* The value of a member, as it was written: a string with its quotes and escapes. */
+struct json {
+	enum json_type type;
+	bool has_escape; /* strings: contains a backslash */
+	struct slice text;
+};
+
+enum envelope_kind {
+	ENVELOPE_REQUEST,      /* method and id */
+	ENVELOPE_NOTIFICATION, /* method, no id */
+	ENVELOPE_RESULT,       /* id and result */
+	ENVELOPE_ERROR,        /* error; id unless the peer could not tell */
+};
+
+struct envelope {
+	enum envelope_kind kind;
+	struct slice text;   /* the message, without white space around it */
+	struct slice method; /* without quotes; never contains an escape */
+	struct json id;      /* JSON_NUMBER (an integer) or JSON_STRING; absent in notifications */
+	struct json params;
+	struct json result;
+	struct json error;
+	/* direct members of params, when params is an object */
+	struct json name;           /* params.name */
+	struct json uri;            /* params.uri */
+	struct json meta;           /* params._meta */
+	struct json progress_token; /* params._meta.progressToken */
+	bool has_line_break; /* a raw CR or LF stands between tokens: must not reach a line or an event */
+	bool has_version;   /* "jsonrpc":"2.0" is there; only SCAN_LENIENT lets it be missing */
+	bool has_separator; /* a raw U+0085, U+2028 or U+2029 stands in a string */
+};
+
+enum scan_flags {
+	/*
+	 * What children send: "jsonrpc" may be missing, an id of null or a fraction is read as absent,
+	 * and repeated, escaped or look-alike names are refused in the envelope only.
+	 */
+	SCAN_LENIENT = 1,
+};
+
+struct scan_limits {
+	size_t depth_max; /* nested arrays and objects, the outermost counted; at most SCAN_DEPTH_MAX */
+	size_t id_max; /* bytes of an id, quotes counted */
+};
+#define SCAN_DEPTH_MAX 1024
+
+/*
+ * Finds the envelope of one JSON-RPC message.
+ *
+ * text    one JSON value and white space around it; borrowed, not changed
+ * env_r   slices into text, valid as long as text is. On failure `id` holds the message's id if one
+ *         of a legal type could be found, so that the error can name it; all else is undefined
+ * err     on failure a text that may be shown to the peer, and the kind:
+ *           ERROR_SYNTAX   not JSON or not UTF-8             (JSON-RPC code -32700)
+ *           ERROR_INVALID  JSON, but not one valid message   (-32600)
+ *           ERROR_LIMIT    too deep, id too long             (-32600)
+ *
+ * Refused as ERROR_INVALID, unless SCAN_LENIENT says otherwise: "jsonrpc" other than "2.0" or
+ * missing; an id that is not a string or an integer of 64 bits (a number with a fraction or exponent
+ * part is none); both or neither of result and error next to an id without method; result or error
+ * beside a method; params that is neither object nor array; error that is not an object with an
+ * integer code and a string message; a member name repeated or written with an escape in the
+ * envelope, in params or in params._meta (policy would read one, the child the other); a method
+ * written with escapes or longer than 128 bytes; names equal but for letter case (as Unicode folds
+ * it) to "jsonrpc", "id", "method", "params", "result", "error" in the envelope, to "name", "uri",
+ * "_meta" in params, to "progressToken" in params._meta. A result without an id is refused even with
+ * SCAN_LENIENT. A lone surrogate escape inside a string is legal and passes.
+ *
+ * Returns 0, or -1. JSON-RPC 2.0 §4, §5; RPC-01, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-11,
+ * SEC-40 to SEC-45.
+ */
+int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,
+		  struct envelope *env_r, struct error *err) must_check;
+
+/*
+ * Splits a JSON array into its elements, for batches. Calls `on_element` with each element's text,
+ * in order; it returns 0 to go on or -1 to stop. The elements are bracket-matched and the array's
+ * own grammar is checked before the first element is handed out, but the elements' inside is not:
+ * scan_envelope does that for each.
+ *
+ * Returns the number of elements, or -1: not an array, wrong grammar, more than max_elements
+ * (ERROR_LIMIT), or stopped (err untouched).
+ */
+typedef int scan_element_fn(struct slice element, void *arg);
+int scan_array(struct slice text, size_t max_elements, scan_element_fn *on_element, void *arg,
+	       struct error *err) must_check;
+
+/* The type that the first byte after white space announces; JSON_ABSENT if none. */
+enum json_type scan_type(struct slice text);
+
+/*
+ * Looks up a direct member of an object that was already scanned as valid. Names compare by bytes;
+ * a name written with escapes never matches. The first match counts. Absent: type JSON_ABSENT.
+ * `object` that is not an object has no members.
+ */
+struct json scan_member(struct slice object, struct slice name);
+/* The same along a path, e.g. {"capabilities", "elicitation"}. */
+struct json scan_path(struct slice object, const char *const *path, size_t length);
+
+/* An integer that fits; -1 otherwise. */
+int scan_int(struct json value, long long *number_r) must_check;
+/* The bytes between the quotes if value is a string without escapes; else {NULL, 0}. */
+struct slice scan_plain_string(struct json value);
+
+/*
+ * Calls on_member for each member of an object already scanned as valid, in order; the name comes
+ * without quotes, escapes not decoded. It returns 0 to go on, -1 to stop.
+ */
+typedef int scan_member_fn(struct slice name, struct json value, void *arg);
+void scan_members(struct slice object, scan_member_fn *on_member, void *arg);
+
+#endif

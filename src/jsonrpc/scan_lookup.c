@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds single members and elements again in text that scan_envelope has read (scan_array: will
+ * read). Does not check it a second time: strings are skipped by their quotes, containers by
+ * counting brackets, which is several times faster than the grammar.
+ *
+ * Invariant: no byte behind the slice is read, whatever the text is.
+ */
+#include "jsonrpc/scan.h"
+
+#include "jsonrpc/grammar.h"
+
+static const char *lookup_skip_space(const char *p, const char *end)
+{
+	while (p < end && grammar_is_space(*p))
+		p++;
+	return p;
+}
+
+/*
+ * At a quote: the byte after the one that ends the string, or NULL. A quote behind an odd number of
+ * backslashes is escaped; the quote at p stops the counting.
+ */
+static const char *lookup_skip_string(const char *p, const char *end)
+{
+	const char *quote = p + 1;
+
+	while ((quote = memchr(quote, '"', (size_t)(end - quote))) != NULL) {
+		const char *run = quote;
+
+		while (run[-1] == '\\')
+			run--;
+		if ((quote - run) % 2 == 0)
+			return quote + 1;
+		quote++;
+	}
+	return NULL;
+}
+
+/* At a bracket: the byte after its partner, or NULL. */
+static const char *lookup_skip_container(const char *p, const char *end)
+{
+	size_t depth = 0;
+
+	while (p < end) {
+		char c = *p;
+
+		if (c == '"') {
+			p = lookup_skip_string(p, end);
+			if (p == NULL)
+				return NULL;
+			continue;
+		}
+		p++;
+		if (c == '{' || c == '[')
+			depth++;
+		else if ((c == '}' || c == ']') && --depth == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static const char *lookup_skip_scalar(const char *p, const char *end)
+{
+	while (p < end && *p != ',' && *p != ']' && *p != '}' && !grammar_is_space(*p))
+		p++;
+	return p;
+}
+
+/* The byte after the value at p, or NULL if there is none. */
+static const char *lookup_skip_value(const char *p, const char *end)
+{
+	const char *begin = p;
+
+	if (p == end)
+		return NULL;
+	if (*p == '"')
+		return lookup_skip_string(p, end);
+	if (*p == '{' || *p == '[')
+		return lookup_skip_container(p, end);
+	p = lookup_skip_scalar(p, end);
+	return p > begin ? p : NULL;
+}
+
+static struct json lookup_value(const char *begin, const char *end)
+{
+	enum json_type type = grammar_type(*begin);
+	size_t size = (size_t)(end - begin);
+
+	return (struct json){
+		.type = type,
+		.has_escape = type == JSON_STRING && memchr(begin, '\\', size) != NULL,
+		.text = slice_of(begin, size),
+	};
+}
+
+static int lookup_array_fail(struct error *err, struct slice text, const char *at)
+{
+	return error_set(err, ERROR_SYNTAX, "not JSON: the array is broken at byte %zu",
+			 (size_t)(at - text.p));
+}
+
+/* One element at *p_r, and the comma (returns 1) or bracket (returns 0) behind it; -1: neither. */
+static int lookup_cut_element(const char **p_r, const char *end, struct slice *element_r)
+{
+	const char *begin = *p_r;
+	const char *p = lookup_skip_value(begin, end);
+
+	if (p == NULL)
+		return -1;
+	*element_r = slice_between(begin, p);
+	p = lookup_skip_space(p, end);
+	*p_r = p;
+	if (p == end || (*p != ',' && *p != ']'))
+		return -1;
+	*p_r = lookup_skip_space(p + 1, end);
+	return *p == ',';
+}
+
+/* Elements are handed out if on_element is not NULL; then the array has been walked once before. */
+static int lookup_walk_array(struct slice text, size_t max_elements, scan_element_fn *on_element,
+			     void *arg, struct error *err)
+{
+	const char *end = text.p + text.n;
+	const char *p = lookup_skip_space(text.p, end);
+	struct slice element;
+	size_t count = 0;
+	int more = 1;
+
+	p = lookup_skip_space(p + 1, end);
+	if (p < end && *p == ']') {
+		p = lookup_skip_space(p + 1, end);
+		more = 0;
+	}
+	while (more > 0) {
+		more = lookup_cut_element(&p, end, &element);
+		if (more < 0)
+			return lookup_array_fail(err, text, p);
+		if (++count > max_elements)
+			return error_set(err, ERROR_LIMIT, "the array has more than %zu elements",
+					 max_elements);
+		if (on_element != NULL && on_element(element, arg) < 0)
+			return -1;
+	}
+	return p == end ? (int)count : lookup_array_fail(err, text, p);
+}
+
+int scan_array(struct slice text, size_t max_elements, scan_element_fn *on_element, void *arg,
+	       struct error *err)
+{
+	if (scan_type(text) != JSON_ARRAY)
+		return error_set(err, ERROR_INVALID, "not a JSON array");
+	if (lookup_walk_array(text, max_elements, NULL, NULL, err) < 0)
+		return -1;
+	return lookup_walk_array(text, max_elements, on_element, arg, err);
+}
+
+enum json_type scan_type(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		if (!grammar_is_space(text.p[i]))
+			return grammar_type(text.p[i]);
+	}
+	return JSON_ABSENT;
+}
+
+/* The members of an object that are still to be read. */
+struct lookup {
+	const char *p;
+	const char *end;
+};
+
+static struct lookup lookup_first_member(struct slice object)
+{
+	struct lookup at = { NULL, NULL };
+
+	if (scan_type(object) != JSON_OBJECT)
+		return at;
+	at.end = object.p + object.n;
+	at.p = lookup_skip_space(object.p, at.end) + 1;
+	at.p = lookup_skip_space(at.p, at.end);
+	return at;
+}
+
+/* Reads the member at `at` and moves on to the next one. */
+static bool lookup_next_member(struct lookup *at, struct slice *name_r, struct json *value_r)
+{
+	const char *end = at->end;
+	const char *begin = at->p;
+	const char *p;
+
+	if (begin == end || *begin != '"')
+		return false;
+	p = lookup_skip_string(begin, end);
+	if (p == NULL)
+		return false;
+	*name_r = slice_between(begin + 1, p - 1);
+	p = lookup_skip_space(p, end);
+	if (p == end || *p != ':')
+		return false;
+	begin = lookup_skip_space(p + 1, end);
+	p = lookup_skip_value(begin, end);
+	if (p == NULL)
+		return false;
+	*value_r = lookup_value(begin, p);
+	p = lookup_skip_space(p, end);
+	at->p = p < end && *p == ',' ? lookup_skip_space(p + 1, end) : end;
+	return true;
+}
+
+struct json scan_member(struct slice object, struct slice name)
+{
+	struct lookup at = lookup_first_member(object);
+	struct slice written;
+	struct json value;
+
+	while (lookup_next_member(&at, &written, &value)) {
+		if (slice_is_equal(written, name) &&
+		    (name.n == 0 || memchr(name.p, '\\', name.n) == NULL))
+			return value;
+	}
+	return (struct json){ .type = JSON_ABSENT };
+}
+
+struct json scan_path(struct slice object, const char *const *path, size_t length)
+{
+	struct json value = { .type = JSON_OBJECT, .text = object };
+
+	for (size_t i = 0; i < length && value.type != JSON_ABSENT; i++)
+		value = scan_member(value.text, slice_str(path[i]));
+	return value;
+}
+
+int scan_int(struct json value, long long *number_r)
+{
+	bool is_negative = value.text.n > 0 && value.text.p[0] == '-';
+	long long number = 0;
+
+	if (value.type != JSON_NUMBER || value.text.n == is_negative)
+		return -1;
+	for (size_t i = is_negative; i < value.text.n; i++) {
+		int digit = value.text.p[i] - '0';
+
+		if (digit < 0 || digit > 9 || __builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, is_negative ? -digit : digit, &number))
+			return -1;
+	}
+	*number_r = number;
+	return 0;
+}
+
+struct slice scan_plain_string(struct json value)
+{
+	if (value.type != JSON_STRING || value.has_escape || value.text.n < 2)
+		return (struct slice){ NULL, 0 };
+	return slice_of(value.text.p + 1, value.text.n - 2);
+}
+
+void scan_members(struct slice object, scan_member_fn *on_member, void *arg)
+{
+	struct lookup at = lookup_first_member(object);
+	struct slice name;
+	struct json value;
+
+	while (lookup_next_member(&at, &name, &value)) {
+		if (on_member(name, value, arg) < 0)
+			return;
+	}
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of the lookups: types, members, paths, integers, plain strings, elements of arrays. Texts lie
+ * in blocks of exactly their size. BACK-FRAME-04 (array lines), SEC-42.
+ */
+#include "jsonrpc/scan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+
+static void assert_slice(struct slice have, const char *want)
+{
+	if (!slice_is_equal(have, slice_str(want)))
+		fail_msg("have <%.*s>, want <%s>", SLICE_ARG(have), want);
+}
+
+static void types(void **state)
+{
+	static const struct {
+		const char *text;
+		enum json_type type;
+	} cases[] = {
+		{ "", JSON_ABSENT },
+		{ " \t\r\n", JSON_ABSENT },
+		{ "x", JSON_ABSENT },
+		{ "]", JSON_ABSENT },
+		{ "\xEF\xBB\xBF{}", JSON_ABSENT },
+		{ "+1", JSON_ABSENT },
+		{ "null", JSON_NULL },
+		{ " true", JSON_TRUE },
+		{ "false", JSON_FALSE },
+		{ "-1", JSON_NUMBER },
+		{ "0", JSON_NUMBER },
+		{ "9", JSON_NUMBER },
+		{ "\n\"a\"", JSON_STRING },
+		{ "[", JSON_ARRAY },
+		{ "\t{", JSON_OBJECT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(scan_type(slice_str(cases[i].text)), cases[i].type);
+	assert_int_equal(scan_type(slice_of(NULL, 0)), JSON_ABSENT);
+}
+
+static struct json member(const char *object, const char *name)
+{
+	return scan_member(slice_str(object), slice_str(name));
+}
+
+static void members_are_found(void **state)
+{
+	static const char object[] =
+		" { \"s\\\\\" : 0, \"x\":{\"a\":[\"]}\",{}],\"n\":5},\"a\" :\t[1,{\"a\":2}] ,\"e\":\"q\\\"\\\\\","
+		"\"t\":true,\"f\":false,\"z\":null,\"n\":-1.5e3,\"a\":9,\"\":7,\"n\\u006e\":1, \"last\":\"x\" }\n";
+
+	(void)state;
+	assert_slice(member(object, "x").text, "{\"a\":[\"]}\",{}],\"n\":5}");
+	assert_slice(member(object, "a").text, "[1,{\"a\":2}]");
+	assert_int_equal(member(object, "a").type, JSON_ARRAY);
+	assert_slice(member(object, "e").text, "\"q\\\"\\\\\"");
+	assert_true(member(object, "e").has_escape);
+	assert_int_equal(member(object, "t").type, JSON_TRUE);
+	assert_int_equal(member(object, "f").type, JSON_FALSE);
+	assert_int_equal(member(object, "z").type, JSON_NULL);
+	assert_slice(member(object, "z").text, "null");
+	assert_slice(member(object, "n").text, "-1.5e3");
+	assert_slice(member(object, "").text, "7");
+	assert_slice(member(object, "last").text, "\"x\"");
+	assert_false(member(object, "last").has_escape);
+}
+
+static void members_that_are_not_there(void **state)
+{
+	static const char *const texts[] = {
+		"", "{}", "{ }", "[\"a\",1]", "\"a\"", "1", "null", "{\"aa\":1}", "{\"A\":1}",
+		"{\"b\":{\"a\":1}}", "{\"b\":[\"a\",1]}", "{\"\\u0061\":1}",
+		/* not valid, so anything but a crash will do; none is found */
+		"{", "{\"a", "{\"a\"", "{\"a\":", "{\"a\":[", "{\"a\":\"", "{a:1}", "{\"a\":}",
+		"{\"a\" 1}"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		size_t n = strlen(texts[i]);
+		char *copy = malloc(n > 0 ? n : 1);
+
+		memcpy(copy, texts[i], n);
+		if (scan_member(slice_of(copy, n), SLICE_LIT("a")).type != JSON_ABSENT)
+			fail_msg("found in %s", texts[i]);
+		free(copy);
+	}
+	assert_int_equal(scan_member(slice_of(NULL, 0), SLICE_LIT("a")).type, JSON_ABSENT);
+	/* A name with a backslash is written with an escape, so it never matches. */
+	assert_int_equal(member("{\"a\\\\b\":1}", "a\\\\b").type, JSON_ABSENT);
+	assert_int_equal(member("{\"a\\\\b\":1}", "a\\b").type, JSON_ABSENT);
+}
+
+static void names_carry_their_length(void **state)
+{
+	struct slice object = SLICE_LIT("{\"a\":1}");
+
+	(void)state;
+	assert_int_equal(scan_member(object, SLICE_LIT("a\0b")).type, JSON_ABSENT);
+	assert_int_equal(scan_member(object, slice_of(NULL, 0)).type, JSON_ABSENT);
+}
+
+static void paths(void **state)
+{
+	static const char *const path[] = { "a", "b", "c" };
+	struct slice object = SLICE_LIT("{\"a\":{\"x\":{},\"b\":{\"c\":\"deep\"}}}");
+
+	(void)state;
+	assert_slice(scan_path(object, path, 3).text, "\"deep\"");
+	assert_slice(scan_path(object, path, 2).text, "{\"c\":\"deep\"}");
+	assert_slice(scan_path(object, path, 0).text, "{\"a\":{\"x\":{},\"b\":{\"c\":\"deep\"}}}");
+	assert_int_equal(scan_path(object, path + 1, 2).type, JSON_ABSENT);
+	assert_int_equal(scan_path(SLICE_LIT("{\"a\":[\"b\"]}"), path, 2).type, JSON_ABSENT);
+	assert_int_equal(scan_path(slice_of(NULL, 0), path, 1).type, JSON_ABSENT);
+}
+
+static void integers(void **state)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		long long number;
+	} cases[] = {
+		{ "0", 0, 0 },
+		{ "-0", 0, 0 },
+		{ "42", 0, 42 },
+		{ "-32700", 0, -32700 },
+		{ "9223372036854775807", 0, INT64_MAX },
+		{ "-9223372036854775808", 0, INT64_MIN },
+		{ "9223372036854775808", -1, 0 },
+		{ "-9223372036854775809", -1, 0 },
+		{ "1.0", -1, 0 },
+		{ "1e2", -1, 0 },
+		{ "-", -1, 0 },
+	};
+	long long number;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct json value = { JSON_NUMBER, false, slice_str(cases[i].text) };
+
+		number = 77;
+		assert_int_equal(scan_int(value, &number), cases[i].rc);
+		assert_true(number == (cases[i].rc == 0 ? cases[i].number : 77));
+	}
+	assert_int_equal(scan_int((struct json){ JSON_STRING, false, SLICE("\"1\"") }, &number),
+			 -1);
+	assert_int_equal(scan_int((struct json){ .type = JSON_ABSENT }, &number), -1);
+}
+
+static void plain_strings(void **state)
+{
+	static const char object[] =
+		"{\"a\":\"text\",\"b\":\"\",\"c\":\"\\u0041\",\"d\":12,\"e\":\"\\\\\"}";
+
+	(void)state;
+	assert_slice(scan_plain_string(member(object, "a")), "text");
+	assert_int_equal(scan_plain_string(member(object, "b")).n, 0);
+	assert_non_null(scan_plain_string(member(object, "b")).p);
+	assert_null(scan_plain_string(member(object, "c")).p);
+	assert_null(scan_plain_string(member(object, "d")).p);
+	assert_null(scan_plain_string(member(object, "e")).p);
+	assert_null(scan_plain_string(member(object, "nothing")).p);
+}
+
+/* Writes what it gets into a buffer, and stops after `stop_after` calls. */
+struct collector {
+	struct buf out;
+	size_t calls;
+	size_t stop_after;
+};
+
+static int collect_element(struct slice element, void *arg)
+{
+	struct collector *collector = arg;
+
+	buf_append_char(&collector->out, '<');
+	buf_append_slice(&collector->out, element);
+	buf_append_char(&collector->out, '>');
+	return ++collector->calls == collector->stop_after ? -1 : 0;
+}
+
+static int collect_member(struct slice name, struct json value, void *arg)
+{
+	struct collector *collector = arg;
+
+	buf_append_slice(&collector->out, name);
+	buf_append_char(&collector->out, '=');
+	return collect_element(value.text, arg);
+}
+
+static void members_come_in_order(void **state)
+{
+	struct slice object =
+		SLICE_LIT("{ \"a\" : 1 , \"a\":[ ],\"\\u0062\":{\"x\":2},\"\":\"\" }");
+	struct collector all = { .calls = 0 };
+	struct collector two = { .stop_after = 2 };
+
+	(void)state;
+	scan_members(object, collect_member, &all);
+	assert_slice(buf_slice(&all.out), "a=<1>a=<[ ]>\\u0062=<{\"x\":2}>=<\"\">");
+	scan_members(object, collect_member, &two);
+	assert_slice(buf_slice(&two.out), "a=<1>a=<[ ]>");
+	buf_fini(&all.out);
+	buf_fini(&two.out);
+	scan_members(SLICE_LIT("[1]"), collect_member, &two);
+	assert_int_equal(two.calls, 2);
+}
+
+static int split(struct slice text, size_t max, struct collector *collector, struct error *err)
+{
+	char *copy = malloc(text.n > 0 ? text.n : 1);
+	int count;
+
+	memcpy(copy, text.p, text.n);
+	err->kind = ERROR_NONE;
+	count = scan_array(slice_of(copy, text.n), max, collect_element, collector, err);
+	free(copy);
+	return count;
+}
+
+/* BACK-FRAME-04 */
+static void arrays_are_split(void **state)
+{
+	static const struct {
+		struct slice text;
+		int count;
+		const char *elements;
+	} cases[] = {
+		{ SLICE("[]"), 0, "" },
+		{ SLICE(" [ \n] "), 0, "" },
+		{ SLICE("[1]"), 1, "<1>" },
+		{ SLICE(" [ 1 , \"a,]\\\"\" ,\r\n{\"b\":[1,{}]},[[],[]] ,null]\n"), 5,
+		  "<1><\"a,]\\\"\"><{\"b\":[1,{}]}><[[],[]]><null>" },
+		{ SLICE("[\"\\\\\",\"\\\\\\\"\",\"\"]"), 3, "<\"\\\\\"><\"\\\\\\\"\"><\"\">" },
+		/* Nonsense inside is the elements' own affair. */
+		{ SLICE("[x,{y z},{],\"\n\"]"), 4, "<x><{y z}><{]><\"\n\">" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct collector collector = { .calls = 0 };
+		struct error err;
+
+		assert_int_equal(split(cases[i].text, 10, &collector, &err), cases[i].count);
+		assert_int_equal(err.kind, ERROR_NONE);
+		assert_slice(buf_slice(&collector.out), cases[i].elements);
+		buf_fini(&collector.out);
+	}
+}
+
+/* FRONT-HTTP-10: and nothing is handed out before the whole array is known to be one. */
+static void broken_arrays_are_refused(void **state)
+{
+	static const struct {
+		struct slice text;
+		enum error_kind kind;
+	} cases[] = {
+		{ SLICE(""), ERROR_INVALID },          { SLICE("{}"), ERROR_INVALID },
+		{ SLICE("1"), ERROR_INVALID },         { SLICE("["), ERROR_SYNTAX },
+		{ SLICE("[ "), ERROR_SYNTAX },         { SLICE("[1"), ERROR_SYNTAX },
+		{ SLICE("[1,"), ERROR_SYNTAX },        { SLICE("[1,]"), ERROR_SYNTAX },
+		{ SLICE("[,]"), ERROR_SYNTAX },        { SLICE("[,1]"), ERROR_SYNTAX },
+		{ SLICE("[1,,2]"), ERROR_SYNTAX },     { SLICE("[1 2]"), ERROR_SYNTAX },
+		{ SLICE("[1}"), ERROR_SYNTAX },        { SLICE("[1]]"), ERROR_SYNTAX },
+		{ SLICE("[1]x"), ERROR_SYNTAX },       { SLICE("[] []"), ERROR_SYNTAX },
+		{ SLICE("[1]\0"), ERROR_SYNTAX },      { SLICE("[\"a]"), ERROR_SYNTAX },
+		{ SLICE("[\"a\\\"]"), ERROR_SYNTAX },  { SLICE("[{\"a\":\"]}"), ERROR_SYNTAX },
+		{ SLICE("[{\"a\":1]"), ERROR_SYNTAX }, { SLICE("[\"a\"\"b\"]"), ERROR_SYNTAX },
+		{ SLICE("[{}{}]"), ERROR_SYNTAX },     { SLICE("[1,2,3,4]"), ERROR_LIMIT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct collector collector = { .calls = 0 };
+		struct error err;
+
+		assert_int_equal(split(cases[i].text, 3, &collector, &err), -1);
+		if (err.kind != cases[i].kind)
+			fail_msg("kind %d: %.*s", (int)err.kind, SLICE_ARG(cases[i].text));
+		assert_int_equal(collector.calls, 0);
+	}
+}
+
+static void array_stops_when_told(void **state)
+{
+	struct collector collector = { .stop_after = 2 };
+	struct error err;
+
+	(void)state;
+	assert_int_equal(split(SLICE_LIT("[1,2,3]"), 3, &collector, &err), -1);
+	assert_int_equal(err.kind, ERROR_NONE);
+	assert_slice(buf_slice(&collector.out), "<1><2>");
+	buf_fini(&collector.out);
+}
+
+static void deep_arrays_need_no_stack(void **state)
+{
+	struct collector collector = { .calls = 0 };
+	struct buf text = { NULL, 0, 0 };
+	struct error err;
+
+	(void)state;
+	for (int i = 0; i < 1000000; i++)
+		buf_append_char(&text, '[');
+	assert_int_equal(split(buf_slice(&text), 3, &collector, &err), -1);
+	assert_int_equal(err.kind, ERROR_SYNTAX);
+	buf_fini(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(types),
+		cmocka_unit_test(members_are_found),
+		cmocka_unit_test(members_that_are_not_there),
+		cmocka_unit_test(names_carry_their_length),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(integers),
+		cmocka_unit_test(plain_strings),
+		cmocka_unit_test(members_come_in_order),
+		cmocka_unit_test(arrays_are_split),
+		cmocka_unit_test(broken_arrays_are_refused),
+		cmocka_unit_test(array_stops_when_told),
+		cmocka_unit_test(deep_arrays_need_no_stack),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies a message with edits. Does not look at what the text means: outside strings a valid text
+ * has no separators, inside it has no raw line breaks, so bytes tell the places.
+ *
+ * bridging.md I6; RPC-04, BACK-FRAME-01.
+ */
+#include "jsonrpc/splice.h"
+
+#include <string.h>
+
+#include "base/check.h"
+
+static void splice_blank_line_breaks(char *p, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (p[i] == '\n' || p[i] == '\r')
+			p[i] = ' ';
+	}
+}
+
+/* The escape for the separator at the front of s, or NULL; *length_r are the bytes it replaces. */
+static const char *splice_separator(struct slice s, size_t *length_r)
+{
+	static const struct {
+		struct slice raw;
+		const char *escape;
+	} separators[] = {
+		{ SLICE("\xC2\x85"), "\\u0085" },
+		{ SLICE("\xE2\x80\xA8"), "\\u2028" },
+		{ SLICE("\xE2\x80\xA9"), "\\u2029" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(separators); i++) {
+		if (slice_has_prefix(s, separators[i].raw)) {
+			*length_r = separators[i].raw.n;
+			return separators[i].escape;
+		}
+	}
+	return NULL;
+}
+
+static void splice_escape_separators(struct buf *out, struct slice s)
+{
+	const char *end = s.p + s.n;
+	const char *copied = s.p;
+	const char *p = s.p;
+
+	while (p < end) {
+		const char *escape = NULL;
+		size_t length = 1;
+
+		if (*p == '\xC2' || *p == '\xE2')
+			escape = splice_separator(slice_between(p, end), &length);
+		if (escape != NULL) {
+			buf_append_slice(out, slice_between(copied, p));
+			buf_append_str(out, escape);
+			copied = p + length;
+		}
+		p += length;
+	}
+	buf_append_slice(out, slice_between(copied, end));
+}
+
+static void splice_copy(struct buf *out, struct slice s, unsigned int flags)
+{
+	size_t before = out->len;
+
+	if (s.n == 0)
+		return;
+	if (flags & SPLICE_ESCAPE_SEPARATORS)
+		splice_escape_separators(out, s);
+	else
+		buf_append_slice(out, s);
+	if (flags & SPLICE_ONE_LINE)
+		splice_blank_line_breaks(out->data + before, out->len - before);
+}
+
+void splice_append(struct buf *out, struct slice text, const struct splice_edit *edits,
+		   size_t count, unsigned int flags)
+{
+	const char *p = text.p;
+	const char *end = text.n > 0 ? text.p + text.n : text.p;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct splice_edit *edit = &edits[i];
+
+		CHECK(edit->span.p >= p && edit->span.p + edit->span.n <= end);
+		splice_copy(out, slice_between(p, edit->span.p), flags);
+		splice_copy(out, edit->with, flags);
+		p = edit->span.p + edit->span.n;
+	}
+	splice_copy(out, slice_between(p, end), flags);
+}

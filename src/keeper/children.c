@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A row lives from the request to the moment when its process has been reaped and the gateway knows
+ * how it ended, or does not want to. A process is signalled only while it has not been reaped, so
+ * its number cannot mean another. BACK-PROC-02, -03, REL-28, REL-30, REL-32.
+ */
+#include "keeper/children.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "obs/log.h"
+
+/* Processes of one server beyond its pool that may still be on their way out. */
+#define LEAVING_MAX 16
+
+enum row_state {
+	ROW_STARTING, /* forked; whether exec succeeds is not known */
+	ROW_RUNNING,
+	ROW_ENDED, /* reaped, or never forked */
+};
+
+enum row_told { TOLD_NOTHING, TOLD_STARTED, TOLD_END };
+
+struct row {
+	struct list link;   /* children->starting or ->others */
+	struct list untold; /* children->untold, or alone */
+	uint64_t id;
+	uint32_t server;
+	pid_t pid;
+	enum row_state state;
+	enum row_told told;
+	int fds[3];     /* our ends of the pipes, until the gateway has them; or -1 */
+	int verdict_fd; /* while starting, else -1 */
+	int error;      /* errno of a start that failed, or 0 */
+	int status;     /* once reaped */
+};
+
+void children_init(struct children *children, const struct config *config,
+		   const struct launch *launch, struct guard *guard)
+{
+	*children = (struct children){
+		.config = config, .launch = launch, .guard = guard, .gateway_fd = -1
+	};
+	list_init(&children->starting);
+	list_init(&children->others);
+	list_init(&children->untold);
+	children->counts = mem_zalloc((config->server_count + 1) * sizeof(*children->counts));
+}
+
+static const char *row_server_name(const struct children *children, const struct row *row)
+{
+	return children->config->servers[row->server].name;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void row_close_pipes(struct row *row)
+{
+	for (size_t i = 0; i < ARRAY_LEN(row->fds); i++)
+		close_fd(&row->fds[i]);
+}
+
+static struct row *row_new(struct children *children, const struct ipc_message *message)
+{
+	struct row *row = mem_zalloc(sizeof(*row));
+
+	row->id = message->child;
+	row->server = message->server;
+	row->verdict_fd = -1;
+	for (size_t i = 0; i < ARRAY_LEN(row->fds); i++)
+		row->fds[i] = -1;
+	list_append(&children->starting, &row->link);
+	list_init(&row->untold);
+	children->starting_count++;
+	children->counts[row->server]++;
+	map_insert(&children->by_id, row->id, row);
+	return row;
+}
+
+static void row_free(struct children *children, struct row *row)
+{
+	CHECK(row->state == ROW_ENDED && row->told == TOLD_END);
+	row_close_pipes(row);
+	list_remove(&row->link);
+	list_remove(&row->untold);
+	children->counts[row->server]--;
+	free(row);
+}
+
+/* The one way from state to state. */
+static void row_set_state(struct children *children, struct row *row, enum row_state state)
+{
+	CHECK(state > row->state);
+	if (row->state == ROW_STARTING) {
+		close_fd(&row->verdict_fd);
+		children->starting_count--;
+		list_remove(&row->link);
+		list_append(&children->others, &row->link);
+	}
+	row->state = state;
+	if (row->told == TOLD_END)
+		return;
+	list_remove(&row->untold);
+	list_append(&children->untold, &row->untold);
+}
+
+/* The gateway knows the end, or does not want to: its number is free again. */
+static void row_set_told_end(struct children *children, struct row *row)
+{
+	row->told = TOLD_END;
+	list_remove(&row->untold);
+	row_close_pipes(row);
+	map_remove(&children->by_id, row->id);
+	if (row->state == ROW_ENDED)
+		row_free(children, row);
+}
+
+/* To the whole group; before the process has made its own there is only itself. */
+static void row_signal(const struct row *row, int number)
+{
+	if (row->state == ROW_ENDED)
+		return;
+	if (kill(-row->pid, number) < 0)
+		kill(row->pid, number);
+}
+
+static void log_spawn_failed(const struct children *children, const struct row *row,
+			     const struct launch_verdict *verdict)
+{
+	LOG(CHILD_SPAWN_FAILED, LOG_STR("server", row_server_name(children, row)),
+	    LOG_STR("reason", launch_step_text(verdict->step)),
+	    LOG_STR("command", children->config->servers[row->server].command),
+	    LOG_STR("error", strerror(verdict->error)));
+}
+
+static void refuse(const struct ipc_message *message, const char *why)
+{
+	LOG(IPC_BAD_REQUEST, LOG_INT("type", message->type), LOG_INT("server", message->server),
+	    LOG_INT("child", message->child), LOG_STR("reason", why));
+}
+
+/* NULL, or why this start is refused. */
+static const char *check_start(const struct children *children, const struct ipc_message *message)
+{
+	if (message->server >= children->config->server_count)
+		return "there is no such server";
+	if (!children->config->servers[message->server].enabled)
+		return "the server is not enabled";
+	if (map_find(&children->by_id, message->child) != NULL)
+		return "there is a child of this number";
+	return NULL;
+}
+
+/* The gateway keeps to the pool; one that does not is stopped here. */
+static bool is_over_limit(const struct children *children, uint32_t server)
+{
+	uint64_t max = children->config->servers[server].pool_max;
+
+	return children->counts[server] > LEAVING_MAX &&
+	       (children->counts[server] - LEAVING_MAX) / 2 >= max;
+}
+
+static void row_start(struct children *children, struct row *row)
+{
+	struct launch_verdict verdict = { LAUNCH_SETUP, EAGAIN };
+	struct launched launched;
+
+	if (is_over_limit(children, row->server) ||
+	    launch_start(children->launch, row->server, children->guard, &launched,
+			 &verdict.error) < 0) {
+		row->error = verdict.error;
+		log_spawn_failed(children, row, &verdict);
+		row_set_state(children, row, ROW_ENDED);
+		return;
+	}
+	row->pid = launched.pid;
+	row->verdict_fd = launched.verdict_fd;
+	memcpy(row->fds, launched.fds, sizeof(row->fds));
+	map_insert(&children->by_pid, (uint64_t)row->pid, row);
+}
+
+static void request_start(struct children *children, const struct ipc_message *message)
+{
+	const char *why = check_start(children, message);
+
+	if (why != NULL)
+		refuse(message, why);
+	else
+		row_start(children, row_new(children, message));
+}
+
+/* A child that has just ended is no mistake of the gateway's: it may not have heard of it. */
+static void request_signal(struct children *children, const struct ipc_message *message)
+{
+	struct row *row = map_find(&children->by_id, message->child);
+
+	if (message->value != SIGTERM && message->value != SIGKILL)
+		refuse(message, "only TERM and KILL may be sent");
+	else if (row != NULL)
+		row_signal(row, message->value);
+}
+
+static void request_forget(struct children *children, const struct ipc_message *message)
+{
+	struct row *row = map_find(&children->by_id, message->child);
+
+	if (row == NULL)
+		return;
+	row_signal(row, SIGKILL);
+	row_set_told_end(children, row);
+}
+
+void children_request(struct children *children, const struct ipc_message *message)
+{
+	if (message->type == IPC_START)
+		request_start(children, message);
+	else if (message->type == IPC_SIGNAL)
+		request_signal(children, message);
+	else if (message->type == IPC_FORGET)
+		request_forget(children, message);
+	else
+		refuse(message, "there is no such request");
+}
+
+size_t children_poll_fill(const struct children *children, struct pollfd *polls_r)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &children->starting) {
+		struct row *row = container_of(node, struct row, link);
+
+		CHECK(count < CHILDREN_STARTING_MAX);
+		polls_r[count++] = (struct pollfd){ .fd = row->verdict_fd, .events = POLLIN };
+	}
+	return count;
+}
+
+/* Returns whether there was a verdict. The write end closes when exec succeeds, or in death. */
+static bool row_read_verdict(struct children *children, struct row *row)
+{
+	struct launch_verdict verdict;
+	ssize_t n = read(row->verdict_fd, &verdict, sizeof(verdict));
+
+	if (n < 0)
+		return false;
+	if (n == (ssize_t)sizeof(verdict)) {
+		row->error = verdict.error;
+		log_spawn_failed(children, row, &verdict);
+	} else {
+		LOG(CHILD_SPAWN, LOG_STR("server", row_server_name(children, row)),
+		    LOG_INT("pid", row->pid), LOG_INT("child", row->id));
+	}
+	row_set_state(children, row, ROW_RUNNING);
+	return true;
+}
+
+void children_read_verdicts(struct children *children)
+{
+	LIST_FOREACH_SAFE(node, &children->starting)
+		row_read_verdict(children, container_of(node, struct row, link));
+}
+
+bool children_before_reap(struct children *children, pid_t pid)
+{
+	if (map_find(&children->by_pid, (uint64_t)pid) == NULL)
+		return false;
+	/* Until it is reaped its number, and so its group's, cannot mean anything else. */
+	kill(-pid, SIGKILL);
+	if (!guard_remove(children->guard, pid) && children->guard->fd >= 0)
+		LOG(GUARD_FAILED, LOG_STR("reason", "it cannot be told of an end"));
+	return true;
+}
+
+void children_on_reaped(struct children *children, pid_t pid, int status)
+{
+	struct row *row = map_remove(&children->by_pid, (uint64_t)pid);
+
+	CHECK(row != NULL);
+	if (row->state == ROW_STARTING && !row_read_verdict(children, row))
+		row_set_state(children, row, ROW_RUNNING); /* not before the descriptors have gone */
+	LOG(CHILD_REAPED, LOG_STR("server", row_server_name(children, row)), LOG_INT("pid", pid),
+	    LOG_INT("child", row->id),
+	    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :
+				  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
+	row->status = status;
+	row_set_state(children, row, ROW_ENDED);
+	if (row->told == TOLD_END)
+		row_free(children, row);
+}
+
+/* Sends the next thing that the gateway has to hear. Returns whether the socket took it. */
+static bool row_tell(struct children *children, struct row *row)
+{
+	struct ipc_message message = { .server = row->server, .child = row->id, .pid = row->pid };
+	struct error err = { ERROR_NONE, "" };
+	size_t fd_count = 0;
+
+	if (row->error != 0) {
+		message.type = IPC_FAILED;
+		message.value = row->error;
+	} else if (row->told == TOLD_NOTHING) {
+		message.type = IPC_STARTED;
+		fd_count = ARRAY_LEN(row->fds);
+	} else {
+		message.type = IPC_EXITED;
+		message.value = row->status;
+	}
+	if (ipc_send(children->gateway_fd, &message, row->fds, fd_count, &err) < 0)
+		return false; /* full; or gone, then its own end comes next and changes everything */
+	if (message.type != IPC_STARTED) {
+		row_set_told_end(children, row);
+		return true;
+	}
+	/* Whoever holds them sees the child's end; the gateway must be the only one who does. */
+	row_close_pipes(row);
+	row->told = TOLD_STARTED;
+	if (row->state != ROW_ENDED)
+		list_remove(&row->untold);
+	return true;
+}
+
+void children_tell(struct children *children)
+{
+	while (children->gateway_fd >= 0 && children_has_untold(children)) {
+		if (!row_tell(children, container_of(children->untold.next, struct row, untold)))
+			return;
+	}
+}
+
+bool children_has_untold(const struct children *children)
+{
+	return !list_is_empty(&children->untold);
+}
+
+static void kill_list(struct children *children, struct list *rows)
+{
+	LIST_FOREACH_SAFE(node, rows) {
+		struct row *row = container_of(node, struct row, link);
+
+		row_signal(row, SIGKILL);
+		if (row->told != TOLD_END)
+			row_set_told_end(children, row);
+	}
+}
+
+void children_kill_all(struct children *children)
+{
+	kill_list(children, &children->starting);
+	kill_list(children, &children->others);
+}
+
+void children_set_gateway(struct children *children, int gateway_fd)
+{
+	children_kill_all(children);
+	children->gateway_fd = gateway_fd;
+}
+
+static void guard_list(const struct children *children, const struct list *rows)
+{
+	LIST_FOREACH(node, rows) {
+		struct row *row = container_of(node, struct row, link);
+
+		if (row->state != ROW_ENDED && !guard_add(children->guard, row->pid))
+			return;
+	}
+}
+
+void children_set_guard(struct children *children)
+{
+	guard_list(children, &children->starting);
+	guard_list(children, &children->others);
+}
+
+static void free_list(struct list *rows)
+{
+	LIST_FOREACH_SAFE(node, rows) {
+		struct row *row = container_of(node, struct row, link);
+
+		row_close_pipes(row);
+		close_fd(&row->verdict_fd);
+		free(row);
+	}
+}
+
+void children_fini(struct children *children)
+{
+	free_list(&children->starting);
+	free_list(&children->others);
+	map_fini(&children->by_id);
+	map_fini(&children->by_pid);
+	free(children->counts);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of the children: what was started for the gateway, what the gateway still has to hear of
+ * it, and what is to be reaped. The gateway names a child by a number that it chose; nothing that it
+ * says is trusted.
+ */
+#ifndef MCPGATED_KEEPER_CHILDREN_H
+#define MCPGATED_KEEPER_CHILDREN_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "config/config.h"
+#include "io/ipc.h"
+#include "keeper/guard.h"
+#include "keeper/launch.h"
+
+/* So many may be between fork and exec; then the gateway's requests wait in its socket. REL-51. */
+#define CHILDREN_STARTING_MAX 64
+
+struct children {
+	const struct config *config;
+	const struct launch *launch;
+	struct guard *guard;
+	int gateway_fd;      /* -1: there is no gateway to tell */
+	struct map by_id;    /* those the gateway may name */
+	struct map by_pid;   /* those that have not been reaped */
+	struct list starting;
+	struct list others;
+	struct list untold;  /* the gateway has something to hear of these */
+	size_t starting_count;
+	size_t *counts; /* rows of each server */
+};
+
+void children_init(struct children *children, const struct config *config,
+		   const struct launch *launch, struct guard *guard);
+/* Frees the table; what still runs is left to itself. */
+void children_fini(struct children *children);
+
+/* IPC_START, IPC_SIGNAL or IPC_FORGET. What may not be asked for is logged and ignored. */
+void children_request(struct children *children, const struct ipc_message *message);
+
+/* Adds what starting children have to say; returns the number of entries. */
+size_t children_poll_fill(const struct children *children, struct pollfd *polls_r);
+/* Looks which starting children have become servers, or have failed. */
+void children_read_verdicts(struct children *children);
+/* Whether `pid` is a child that waits to be reaped; then its whole group is killed first. */
+bool children_before_reap(struct children *children, pid_t pid);
+void children_on_reaped(struct children *children, pid_t pid, int status);
+
+/* Tells the gateway what it has to hear, as far as the socket takes it. */
+void children_tell(struct children *children);
+/* Whether something is left to tell. */
+bool children_has_untold(const struct children *children);
+
+/* There is another gateway, or none (-1): kills and forgets all children of the one before. */
+void children_set_gateway(struct children *children, int gateway_fd);
+/* There is another guard: names it all groups. */
+void children_set_guard(struct children *children);
+/* Kills all that is left. */
+void children_kill_all(struct children *children);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of measures, in the order in which each still may do its work: the user and the capabilities
+ * first, the filter of system calls last. Nothing here knows what the gateway is for, except that it
+ * works with descriptors that it has been given.
+ */
+#include "keeper/confine.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/landlock.h>
+#include <pwd.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "obs/log.h"
+
+/* ---- user and rights ---- */
+
+static int drop_user(struct error *err)
+{
+	const struct passwd *user;
+
+	if (geteuid() != 0)
+		return error_set(err, ERROR_INVALID, "the daemon was not started as root");
+	user = getpwnam("mcpgated");
+	if (user == NULL)
+		user = getpwnam("nobody");
+	if (user == NULL)
+		return error_set(err, ERROR_INVALID, "there is neither a user mcpgated nor nobody");
+	if (setgroups(0, NULL) < 0 || setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
+	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0)
+		return error_set_errno(err, "to user %s", user->pw_name);
+	return 0;
+}
+
+/* What a unit may have granted to the daemon, like binding low ports. */
+static int drop_capabilities(struct error *err)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capset, &header, none) < 0)
+		return error_set_errno(err, "capset");
+	return 0;
+}
+
+static int forbid_new_privileges(struct error *err)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_set_errno(err, "prctl");
+	return 0;
+}
+
+/* Also keeps processes of the same user from reading its memory through /proc. */
+static int forbid_dumps(struct error *err)
+{
+	struct rlimit none = { 0, 0 };
+
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
+		return error_set_errno(err, "prctl or setrlimit");
+	return 0;
+}
+
+/* ---- Landlock: landlock(7). The header of the build may be older than the kernel ---- */
+
+struct ruleset {
+	uint64_t handled_fs;
+	uint64_t handled_net;
+	uint64_t scoped;
+};
+
+#define NET_BIND_AND_CONNECT_TCP UINT64_C(3)
+#define SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS UINT64_C(3)
+
+/* How many rights of the file system each version knows, from bit 0 on. */
+static uint64_t fs_rights(int version)
+{
+	static const unsigned char counts[] = { 0, 13, 14, 15, 15, 16 };
+	size_t at = (size_t)version < ARRAY_LEN(counts) ? (size_t)version : ARRAY_LEN(counts) - 1;
+
+	return (UINT64_C(1) << counts[at]) - 1;
+}
+
+/* All rights that the kernel can refuse, and no rule that grants one. */
+static int landlock(struct error *err)
+{
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
+			       LANDLOCK_CREATE_RULESET_VERSION);
+	struct ruleset ruleset = { 0, 0, 0 };
+	size_t size = sizeof(ruleset.handled_fs);
+	long fd;
+
+	if (version < 1)
+		return error_set_errno(err, "the kernel has no Landlock");
+	ruleset.handled_fs = fs_rights((int)version);
+	if (version >= 4) {
+		ruleset.handled_net = NET_BIND_AND_CONNECT_TCP;
+		size += sizeof(ruleset.handled_net);
+	}
+	if (version >= 6) {
+		ruleset.scoped = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS;
+		size += sizeof(ruleset.scoped);
+	}
+	fd = syscall(SYS_landlock_create_ruleset, &ruleset, size, 0);
+	if (fd < 0)
+		return error_set_errno(err, "landlock_create_ruleset");
+	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+		error_set_errno(err, "landlock_restrict_self");
+	close((int)fd);
+	return err->kind == ERROR_NONE ? 0 : -1;
+}
+
+/* ---- seccomp ---- */
+
+/* Names that this library or this processor does not know are passed over. */
+static const char *const forbidden[] = {
+	/* new processes and programs; threads stay possible */
+	"fork", "vfork", "execve", "execveat",
+	/* other processes */
+	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
+	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo",
+	"rt_tgsigqueueinfo", "kcmp", "move_pages", "migrate_pages",
+	/* new ways out: what is listened on and talked to was opened before */
+	"bind", "connect",
+	/* the file system as a whole */
+	"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
+	"move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
+	"quotactl", "quotactl_fd", "swapon", "swapoff", "fanotify_init",
+	/* namespaces */
+	"unshare", "setns",
+	/* the kernel and its less trodden paths */
+	"bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter",
+	"io_uring_register", "keyctl", "add_key", "request_key", "init_module", "finit_module",
+	"delete_module", "kexec_load", "kexec_file_load", "reboot", "syslog", "acct", "personality",
+	"modify_ldt", "iopl", "ioperm", "lookup_dcookie", "vmsplice", "memfd_secret",
+	/* the machine's clock and name */
+	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname",
+	"setdomainname",
+};
+
+static int forbid_by_name(scmp_filter_ctx filter, const char *name)
+{
+	int number = seccomp_syscall_resolve_name(name);
+
+	if (number == __NR_SCMP_ERROR || number < 0)
+		return 0;
+	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
+}
+
+/* Those that are right with some arguments only. Returns 0 or a negative errno, as the library does. */
+static int forbid_by_argument(scmp_filter_ctx filter)
+{
+	int result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+				      SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+
+	/* A filter cannot look into its argument; without it the C library takes clone. */
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	/* abort() signals itself; nobody else is its business. */
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
+					  SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid(), 0));
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1,
+					  SCMP_A0(SCMP_CMP_NE, 0, 0));
+	return result;
+}
+
+static int filter_system_calls(struct error *err)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int result = 0;
+
+	if (filter == NULL)
+		return error_set(err, ERROR_SYSTEM, "libseccomp does not know this machine");
+	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
+		result = forbid_by_name(filter, forbidden[i]);
+	if (result == 0)
+		result = forbid_by_argument(filter);
+	if (result == 0)
+		result = seccomp_load(filter);
+	seccomp_release(filter);
+	errno = -result;
+	return result == 0 ? 0 : error_set_errno(err, "seccomp");
+}
+
+/* ---- all of them ---- */
+
+static const struct {
+	const char *name;
+	int (*apply)(struct error *err);
+} measures[] = {
+	{ "user", drop_user },
+	{ "capabilities", drop_capabilities },
+	{ "no_new_privileges", forbid_new_privileges },
+	{ "no_dumps", forbid_dumps },
+	{ "landlock", landlock },
+	{ "seccomp", filter_system_calls },
+};
+
+void confine_apply(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
+		struct error err = { ERROR_NONE, "" };
+		bool is_on = measures[i].apply(&err) == 0;
+
+		LOG(CONFINE, LOG_STR("measure", measures[i].name),
+		    LOG_STR("state", is_on ? "on" : err.text));
+	}
+}

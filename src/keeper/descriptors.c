@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* close_range(2), and a plain loop for where it is forbidden. REL-32. */
+#include "keeper/descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LAST_WITHOUT_RANGE 4095 /* how far the loop goes: more were never open where it is needed */
+
+static void close_between(unsigned int first, unsigned int last)
+{
+	if (first > last || close_range(first, last, 0) == 0)
+		return;
+	for (unsigned int fd = first; fd <= last && fd <= LAST_WITHOUT_RANGE; fd++)
+		close((int)fd);
+}
+
+void descriptors_close_from(unsigned int first)
+{
+	close_between(first, UINT_MAX);
+}
+
+void descriptors_fill_standard(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+void descriptors_set_cloexec(void)
+{
+	if (close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC) == 0)
+		return;
+	for (int fd = 3; fd <= LAST_WITHOUT_RANGE; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a;
+	int y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+void descriptors_close_except(int *keep, size_t count)
+{
+	unsigned int next = STDERR_FILENO + 1;
+
+	qsort(keep, count, sizeof(*keep), compare_ints);
+	for (size_t i = 0; i < count; i++) {
+		if (keep[i] < (int)next)
+			continue;
+		close_between(next, (unsigned int)keep[i] - 1);
+		next = (unsigned int)keep[i] + 1;
+	}
+	descriptors_close_from(next);
+}

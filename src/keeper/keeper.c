@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One loop around poll. Reads signals, the gateway's fixed-size requests and the verdicts of its own
+ * forks; never a byte that a client or a server's process wrote. Exits are collected on SIGCHLD by
+ * waitid, which as subreaper also brings what servers leave behind. BACK-PROC-03, REL-28, REL-30,
+ * REL-32, REL-43, REL-52.
+ *
+ *	running -> draining -> done
+ */
+#include "keeper/keeper.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/ipc.h"
+#include "keeper/children.h"
+#include "keeper/descriptors.h"
+#include "keeper/gateway_process.h"
+#include "keeper/guard.h"
+#include "keeper/launch.h"
+#include "keeper/listeners.h"
+#include "keeper/notify.h"
+#include "obs/log.h"
+
+#define MESSAGES_PER_TURN 64
+#define REAPS_PER_TURN 256
+#define GUARD_STARTS_MAX 10
+#define STOP_RESERVE_MS 10000 /* what the gateway gets beyond the times of the configuration */
+#define SWEEP_MS 5000         /* what killed processes get to disappear */
+#define NEVER UINT64_MAX
+
+enum keeper_state { KEEPER_RUNNING, KEEPER_DRAINING, KEEPER_DONE };
+
+struct keeper {
+	struct config *config;
+	keeper_gateway_fn *gateway_main;
+	enum keeper_state state;
+	int exit_code;
+	int log_fd;
+	int signal_fd;
+	int *listeners;
+	struct notify notify;
+	struct launch launch;
+	struct guard guard;
+	unsigned int guard_starts;
+	struct children children;
+	struct gateway_process gateway;
+	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
+	bool is_log_owed;         /* likewise IPC_LOG */
+	bool is_announced;
+	bool is_reap_due; /* more than one turn's worth had ended */
+	uint64_t kill_at_ms;
+	uint64_t watchdog_at_ms;
+};
+
+/* ---- the log ---- */
+
+static bool log_is_file(const struct config *config)
+{
+	return config->log_target != NULL && strcmp(config->log_target, "stderr") != 0 &&
+	       strcmp(config->log_target, "journal") != 0; /* systemd reads stderr */
+}
+
+static int log_open(const struct config *config, struct error *err)
+{
+	int fd = STDERR_FILENO;
+
+	if (log_is_file(config))
+		fd = open(config->log_target,
+			  O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+	if (fd < 0)
+		return error_set_errno(err, "cannot open the log file %.120s", config->log_target);
+	return fd;
+}
+
+static void log_reopen(struct keeper *keeper)
+{
+	struct error err = { ERROR_NONE, "" };
+	int old = keeper->log_fd;
+	int fd;
+
+	if (!log_is_file(keeper->config))
+		return;
+	fd = log_open(keeper->config, &err);
+	if (fd < 0) {
+		LOG(LOG_REOPEN_FAILED, LOG_STR("error", err.text));
+		return;
+	}
+	keeper->log_fd = fd;
+	log_set_fd(fd);
+	close(old);
+	keeper->is_log_owed = keeper->gateway.fd >= 0;
+	LOG(LOG_REOPENED, LOG_STR("file", keeper->config->log_target));
+}
+
+/* ---- the guard ---- */
+
+static void keeper_start_guard(struct keeper *keeper)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (keeper->guard_starts++ >= GUARD_STARTS_MAX)
+		error_set(&err, ERROR_SYSTEM, "it ends again and again");
+	else if (guard_start(&keeper->guard, &err) == 0)
+		return;
+	LOG(GUARD_FAILED, LOG_STR("reason", err.text));
+}
+
+static void keeper_on_guard_exit(struct keeper *keeper)
+{
+	keeper->guard.pid = 0;
+	if (keeper->state == KEEPER_DONE)
+		return;
+	guard_stop(&keeper->guard);
+	keeper_start_guard(keeper);
+	children_set_guard(&keeper->children);
+}
+
+/* ---- the gateway ---- */
+
+static void keeper_start_gateway(struct keeper *keeper)
+{
+	const struct gateway_process_conf conf = { .config = keeper->config,
+						   .launch = &keeper->launch,
+						   .main = keeper->gateway_main,
+						   .listeners = keeper->listeners,
+						   .log_fd = keeper->log_fd };
+	struct error err = { ERROR_NONE, "" };
+
+	if (gateway_process_start(&keeper->gateway, &conf, &err) < 0) {
+		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
+		keeper->exit_code = 1;
+		keeper->state = KEEPER_DONE;
+		return;
+	}
+	children_set_gateway(&keeper->children, keeper->gateway.fd);
+	LOG(GATEWAY_START, LOG_INT("pid", keeper->gateway.pid));
+}
+
+static void log_gateway_exit(const struct keeper *keeper, int status)
+{
+	LOG(GATEWAY_EXIT, LOG_INT("pid", keeper->gateway.pid),
+	    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :
+				  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
+}
+
+static void keeper_on_gateway_exit(struct keeper *keeper, int status)
+{
+	bool is_expected = keeper->state != KEEPER_RUNNING;
+	bool may_restart;
+
+	if (!is_expected || status != 0)
+		log_gateway_exit(keeper, status);
+	children_set_gateway(&keeper->children, -1);
+	keeper->drains_owed = 0;
+	keeper->is_log_owed = false;
+	may_restart = gateway_process_on_exit(&keeper->gateway);
+	if (!is_expected && may_restart)
+		return; /* keeper_do_due starts it when its time has come */
+	keeper->state = KEEPER_DONE;
+	if (!is_expected) {
+		LOG(GATEWAY_GIVE_UP, LOG_INT("deaths", GATEWAY_DEATHS_MAX + 1),
+		    LOG_INT("within_ms", GATEWAY_DEATHS_WINDOW_MS));
+		keeper->exit_code = 1;
+	}
+}
+
+static void keeper_on_ready(struct keeper *keeper)
+{
+	if (keeper->state != KEEPER_RUNNING)
+		return;
+	notify_send(&keeper->notify, "READY=1");
+	if (!keeper->is_announced)
+		listeners_announce(keeper->config, keeper->listeners);
+	keeper->is_announced = true;
+}
+
+/* Descriptors have no business on this way; whatever came is closed. */
+static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
+			      const int *fds, size_t fd_count)
+{
+	for (size_t i = 0; i < fd_count; i++)
+		close(fds[i]);
+	if (message->type == IPC_READY)
+		keeper_on_ready(keeper);
+	else
+		children_request(&keeper->children, message);
+}
+
+static bool keeper_may_listen(const struct keeper *keeper)
+{
+	return keeper->gateway.fd >= 0 &&
+	       keeper->children.starting_count < CHILDREN_STARTING_MAX;
+}
+
+static void keeper_read_requests(struct keeper *keeper)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	for (int i = 0; i < MESSAGES_PER_TURN && keeper_may_listen(keeper); i++) {
+		struct ipc_message message;
+		int fds[IPC_FDS_MAX];
+		size_t count;
+		int n = ipc_recv(keeper->gateway.fd, &message, fds, &count, &err);
+
+		if (n > 0) {
+			keeper_on_message(keeper, &message, fds, count);
+			continue;
+		}
+		/* It is on its way out, or out of its mind; its end comes with SIGCHLD. */
+		if (n < 0)
+			kill(keeper->gateway.pid, SIGKILL);
+		return;
+	}
+}
+
+static void keeper_tell_gateway(struct keeper *keeper)
+{
+	struct ipc_message drain = { .type = IPC_DRAIN };
+	struct ipc_message log = { .type = IPC_LOG };
+	struct error err = { ERROR_NONE, "" };
+
+	if (keeper->gateway.fd < 0)
+		return;
+	while (keeper->drains_owed > 0 && ipc_send(keeper->gateway.fd, &drain, NULL, 0, &err) == 0)
+		keeper->drains_owed--;
+	if (keeper->is_log_owed && ipc_send(keeper->gateway.fd, &log, &keeper->log_fd, 1, &err) == 0)
+		keeper->is_log_owed = false;
+	children_tell(&keeper->children);
+}
+
+static bool keeper_has_untold(const struct keeper *keeper)
+{
+	return keeper->drains_owed > 0 || keeper->is_log_owed ||
+	       children_has_untold(&keeper->children);
+}
+
+/* ---- the ends of processes ---- */
+
+static void keeper_reap(struct keeper *keeper, pid_t pid)
+{
+	bool is_child = children_before_reap(&keeper->children, pid);
+	int status = 0;
+
+	if (waitpid(pid, &status, WNOHANG) != pid)
+		return;
+	if (is_child)
+		children_on_reaped(&keeper->children, pid, status);
+	else if (pid == keeper->gateway.pid)
+		keeper_on_gateway_exit(keeper, status);
+	else if (pid == keeper->guard.pid)
+		keeper_on_guard_exit(keeper);
+	else
+		LOG(ORPHAN_REAPED, LOG_INT("pid", pid));
+}
+
+/* Looks first and reaps afterwards: until then the number of a process cannot be given to another. */
+static void keeper_reap_all(struct keeper *keeper)
+{
+	keeper->is_reap_due = true;
+	for (int i = 0; i < REAPS_PER_TURN; i++) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0) {
+			keeper->is_reap_due = false;
+			return;
+		}
+		keeper_reap(keeper, info.si_pid);
+	}
+}
+
+/* ---- signals ---- */
+
+/* The gateway's own times, the longest that a server may take to stop, and a reserve. */
+static uint64_t stop_time_ms(const struct config *config)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		uint64_t ms = config->servers[i].stop_grace_ms + config->servers[i].stop_term_ms;
+
+		longest = ms > longest ? ms : longest;
+	}
+	return config->drain_timeout_ms + longest + STOP_RESERVE_MS;
+}
+
+static void keeper_on_stop(struct keeper *keeper)
+{
+	if (keeper->gateway.pid == 0) {
+		keeper->state = KEEPER_DONE;
+		return;
+	}
+	if (keeper->state == KEEPER_RUNNING) {
+		notify_send(&keeper->notify, "STOPPING=1");
+		keeper->state = KEEPER_DRAINING;
+		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(keeper->config);
+	}
+	keeper->drains_owed++;
+}
+
+/* systemd wants the time of the reload with the news of it: sd_notify(3). */
+static void keeper_on_reload(struct keeper *keeper)
+{
+	struct timespec now;
+	char text[80];
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
+		 (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	notify_send(&keeper->notify, text);
+	log_reopen(keeper);
+	notify_send(&keeper->notify, "READY=1");
+}
+
+static void keeper_on_signal(struct keeper *keeper, int number)
+{
+	if (number != SIGCHLD)
+		LOG(SIGNAL_RECEIVED, LOG_STR("signal", sigabbrev_np(number)));
+	if (number == SIGTERM || number == SIGINT)
+		keeper_on_stop(keeper);
+	else if (number == SIGHUP)
+		keeper_on_reload(keeper);
+}
+
+static void keeper_read_signals(struct keeper *keeper)
+{
+	struct signalfd_siginfo info;
+
+	while (read(keeper->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		keeper_on_signal(keeper, (int)info.ssi_signo);
+	keeper_reap_all(keeper);
+}
+
+static int open_signals(struct error *err)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* ignored, as some shells leave it, would lose every exit */
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : error_set_errno(err, "signalfd");
+}
+
+/* ---- the loop ---- */
+
+/* Does what is due; returns when the next thing will be. */
+static uint64_t keeper_do_due(struct keeper *keeper)
+{
+	uint64_t now = clock_now_ms();
+	uint64_t next = NEVER;
+
+	if (keeper->state == KEEPER_RUNNING && keeper->gateway.pid == 0) {
+		if (now >= keeper->gateway.restart_at_ms)
+			keeper_start_gateway(keeper);
+		else
+			next = keeper->gateway.restart_at_ms;
+	}
+	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
+		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
+		keeper->kill_at_ms = NEVER;
+	}
+	if (keeper->state == KEEPER_DRAINING && keeper->kill_at_ms < next)
+		next = keeper->kill_at_ms;
+	if (keeper->notify.watchdog_ms == 0)
+		return next;
+	if (now >= keeper->watchdog_at_ms) {
+		notify_send(&keeper->notify, "WATCHDOG=1");
+		keeper->watchdog_at_ms = now + keeper->notify.watchdog_ms;
+	}
+	return keeper->watchdog_at_ms < next ? keeper->watchdog_at_ms : next;
+}
+
+static int timeout_until(uint64_t at_ms)
+{
+	uint64_t now = clock_now_ms();
+
+	if (at_ms == NEVER)
+		return -1;
+	if (at_ms <= now)
+		return 0;
+	return at_ms - now < 60000 ? (int)(at_ms - now) : 60000;
+}
+
+static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
+{
+	struct pollfd polls[2 + CHILDREN_STARTING_MAX];
+	size_t count = 2;
+
+	polls[0] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
+	polls[1] = (struct pollfd){ .fd = keeper->gateway.fd };
+	if (keeper_may_listen(keeper))
+		polls[1].events |= POLLIN;
+	if (keeper_has_untold(keeper))
+		polls[1].events |= POLLOUT;
+	/* A dead gateway's socket is always ready; its end comes with SIGCHLD. */
+	if (polls[1].events == 0)
+		polls[1].fd = -1;
+	count += children_poll_fill(&keeper->children, polls + count);
+	if (poll(polls, count, keeper->is_reap_due ? 0 : timeout_until(next_ms)) < 0)
+		return;
+	clock_update();
+	if (polls[0].revents != 0 || keeper->is_reap_due)
+		keeper_read_signals(keeper);
+	if (polls[1].revents != 0)
+		keeper_read_requests(keeper);
+	if (keeper->children.starting_count > 0)
+		children_read_verdicts(&keeper->children);
+	keeper_tell_gateway(keeper);
+}
+
+static void keeper_loop(struct keeper *keeper)
+{
+	while (keeper->state != KEEPER_DONE) {
+		uint64_t next_ms = keeper_do_due(keeper);
+
+		if (keeper->state != KEEPER_DONE)
+			keeper_turn(keeper, next_ms);
+	}
+}
+
+/* ---- start and end ---- */
+
+static int keeper_start(struct keeper *keeper, struct error *err)
+{
+	const struct config *config = keeper->config;
+
+	descriptors_fill_standard();
+	descriptors_set_cloexec();
+	keeper->log_fd = log_open(config, err);
+	if (keeper->log_fd < 0)
+		return -1;
+	log_set(keeper->log_fd, (enum log_level)config->log_level,
+		(enum log_format)config->log_format);
+	log_set_process("keeper");
+	keeper->signal_fd = open_signals(err);
+	if (keeper->signal_fd < 0)
+		return -1;
+	notify_init(&keeper->notify);
+	keeper->listeners = listeners_open(config, err);
+	if (keeper->listeners == NULL)
+		return -1;
+	/* It holds the secrets of all children: none of them shall read its memory. SEC-61. */
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	launch_init(&keeper->launch, config);
+	launch_raise_limits(&keeper->launch);
+	keeper_start_guard(keeper);
+	children_init(&keeper->children, config, &keeper->launch, &keeper->guard);
+	gateway_process_init(&keeper->gateway);
+	clock_update();
+	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("guard", keeper->guard.pid));
+	return 0;
+}
+
+/* Kills what is a child of this process now, adopted or not, except the guard. */
+static void kill_direct_children(const struct keeper *keeper)
+{
+	char path[64];
+	FILE *file;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", gettid());
+	file = fopen(path, "re");
+	if (file == NULL)
+		return; /* no /proc: the groups have been killed, which is nearly all */
+	while (fscanf(file, "%d", &pid) == 1) {
+		if (pid != keeper->guard.pid)
+			kill(pid, SIGKILL);
+	}
+	fclose(file);
+}
+
+/*
+ * Kills whatever is left, whoever started it. Killing a process may hand its own children to us, so
+ * again, until there are none. The guard does the same with the groups that it knows, and ends.
+ */
+static void keeper_finish(struct keeper *keeper)
+{
+	static const struct timespec pause = { .tv_nsec = 2000000 };
+	uint64_t end_ms = clock_now_ms() + SWEEP_MS;
+	bool is_empty = false;
+
+	children_set_gateway(&keeper->children, -1);
+	guard_stop(&keeper->guard);
+	while (!is_empty && clock_now_ms() < end_ms) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (keeper->gateway.pid > 0)
+			kill(keeper->gateway.pid, SIGKILL);
+		kill_direct_children(keeper);
+		keeper_reap_all(keeper);
+		is_empty = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0;
+		if (!is_empty)
+			nanosleep(&pause, NULL);
+		clock_update();
+	}
+	LOG(KEEPER_STOP, LOG_INT("exit", keeper->exit_code),
+	    LOG_STR("left", is_empty ? "nothing" : "processes that cannot be killed"));
+}
+
+/* What the caller may use after the daemon has ended is as it was before. */
+static void keeper_fini(struct keeper *keeper)
+{
+	for (size_t i = 0; i < keeper->config->listen_count; i++)
+		close(keeper->listeners[i]);
+	free(keeper->listeners);
+	children_fini(&keeper->children);
+	launch_fini(&keeper->launch);
+	close(keeper->signal_fd);
+	log_set_fd(STDERR_FILENO);
+	if (keeper->log_fd != STDERR_FILENO)
+		close(keeper->log_fd);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+int keeper_run(struct config *config, keeper_gateway_fn *gateway_main)
+{
+	struct keeper keeper = { .config = config, .gateway_main = gateway_main, .log_fd = -1 };
+	struct error err = { ERROR_NONE, "" };
+
+	if (keeper_start(&keeper, &err) < 0) {
+		fprintf(stderr, "mcpgated: %s\n", err.text);
+		return 1;
+	}
+	keeper_loop(&keeper);
+	keeper_finish(&keeper);
+	keeper_fini(&keeper);
+	return keeper.exit_code;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fork and exec. What runs in the child (the functions named child_side_*) may call nothing but
+ * async-signal-safe functions: no allocation, no stdio, no log.
+ */
+#include "keeper/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "keeper/descriptors.h"
+
+#define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
+#define PIPE_BYTES (256 * 1024)
+#define VERDICT_FD 3
+
+/* What the service manager tells the daemon is nobody else's: SEC-60. */
+static const struct slice not_inherited[] = {
+	SLICE("LISTEN_"),
+	SLICE("NOTIFY_SOCKET"),
+	SLICE("WATCHDOG_"),
+	SLICE("CREDENTIALS_DIRECTORY"),
+};
+
+static bool is_inheritable(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(not_inherited); i++) {
+		if (slice_has_prefix(slice_str(name), not_inherited[i]))
+			return false;
+	}
+	return true;
+}
+
+static const char *env_find(char *const *envp, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; *envp != NULL; envp++) {
+		if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
+			return *envp + length + 1;
+	}
+	return NULL;
+}
+
+/* Appends to a list that has room; the first mention of a name holds. */
+static size_t env_add(char **envp, size_t count, const char *name, const char *value)
+{
+	if (value != NULL && env_find(envp, name) == NULL)
+		envp[count++] = mem_printf("%s=%s", name, value);
+	return count;
+}
+
+/* What is configured, then what is inherited by name; nothing else. */
+static char **make_env(const struct config_server *server)
+{
+	size_t room = server->env_count + server->inherit_env.count + 1;
+	char **envp = mem_zalloc(room * sizeof(*envp));
+	size_t count = 0;
+
+	for (size_t i = 0; i < server->env_count; i++)
+		count = env_add(envp, count, server->env[i].name, server->env[i].value);
+	for (size_t i = 0; i < server->inherit_env.count; i++) {
+		const char *name = server->inherit_env.items[i];
+
+		if (is_inheritable(name))
+			count = env_add(envp, count, name, getenv(name));
+	}
+	return envp;
+}
+
+static const char **make_argv(const struct config_server *server)
+{
+	const char **argv = mem_zalloc((server->args.count + 2) * sizeof(*argv));
+
+	argv[0] = server->command;
+	for (size_t i = 0; i < server->args.count; i++)
+		argv[i + 1] = server->args.items[i];
+	return argv;
+}
+
+static size_t count_parts(const char *path)
+{
+	size_t count = 1;
+
+	for (; *path != '\0'; path++)
+		count += *path == ':';
+	return count;
+}
+
+/* Where a command without a slash may be: the child's PATH, the daemon's, or the usual one. */
+static char **make_candidates(const char *command, char *const *envp)
+{
+	const char *path = env_find(envp, "PATH");
+	struct slice rest;
+	char **candidates;
+	size_t count = 0;
+
+	if (path == NULL)
+		path = getenv("PATH");
+	if (path == NULL || path[0] == '\0')
+		path = PATH_DEFAULT;
+	candidates = mem_zalloc((count_parts(path) + 1) * sizeof(*candidates));
+	if (strchr(command, '/') != NULL) {
+		candidates[0] = mem_strdup(command);
+		return candidates;
+	}
+	rest = slice_str(path);
+	while (rest.p != NULL) {
+		struct slice part = slice_cut(&rest, ':');
+
+		/* An empty part would mean the current directory: no command comes from there. */
+		if (part.n > 0)
+			candidates[count++] = mem_printf("%.*s/%s", SLICE_ARG(part), command);
+	}
+	return candidates;
+}
+
+void launch_init(struct launch *launch, const struct config *config)
+{
+	*launch = (struct launch){ .count = config->server_count, .keeper_pid = getpid() };
+	launch->specs = mem_zalloc((config->server_count + 1) * sizeof(*launch->specs));
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+		struct launch_spec *spec = &launch->specs[i];
+
+		spec->envp = make_env(server);
+		spec->argv = make_argv(server);
+		spec->candidates = make_candidates(server->command, spec->envp);
+		spec->cwd = server->cwd;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
+		launch->open_files = (struct rlimit){ 1024, 1024 };
+}
+
+static void free_texts(char **texts)
+{
+	for (char **p = texts; *p != NULL; p++)
+		free(*p);
+	free(texts);
+}
+
+void launch_fini(struct launch *launch)
+{
+	launch_forget_secrets(launch);
+	for (size_t i = 0; i < launch->count; i++) {
+		free_texts(launch->specs[i].candidates);
+		free_texts(launch->specs[i].envp);
+		free(launch->specs[i].argv);
+	}
+	free(launch->specs);
+}
+
+void launch_raise_limits(struct launch *launch)
+{
+	struct rlimit all = { launch->open_files.rlim_max, launch->open_files.rlim_max };
+
+	/* Where it is refused the daemon serves fewer clients; the listener lives with that. */
+	setrlimit(RLIMIT_NOFILE, &all);
+}
+
+void launch_forget_secrets(struct launch *launch)
+{
+	for (size_t i = 0; i < launch->count; i++) {
+		for (char **p = launch->specs[i].envp; *p != NULL; p++)
+			explicit_bzero(*p, strlen(*p));
+	}
+}
+
+static void child_side_fail(int verdict_fd, int step)
+{
+	struct launch_verdict verdict = { step, errno };
+
+	/* Far below PIPE_BUF and the first bytes in this pipe: it cannot be cut and cannot wait. */
+	if (write(verdict_fd, &verdict, sizeof(verdict)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* Everything a program expects to find as after login. PIPE is ignored in the keeper, not here. */
+static void child_side_reset_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		sigaction(i, &action, NULL); /* fails for KILL, STOP and those of the C library */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Its own standard streams and the verdict; no other descriptor gets past this. */
+static void child_side_set_descriptors(const int ends[3], int verdict_fd)
+{
+	for (int i = 0; i < 3; i++) {
+		if (dup2(ends[i], i) < 0)
+			child_side_fail(verdict_fd, LAUNCH_SETUP);
+	}
+	if (verdict_fd != VERDICT_FD && dup3(verdict_fd, VERDICT_FD, O_CLOEXEC) < 0)
+		child_side_fail(verdict_fd, LAUNCH_SETUP);
+	descriptors_close_from(VERDICT_FD + 1);
+}
+
+static void child_side_set_limits(const struct launch *launch)
+{
+	struct rlimit no_core = { 0, 0 };
+
+	if (setrlimit(RLIMIT_NOFILE, &launch->open_files) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
+		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
+	/* What the unit granted to the daemon (a low port); refused only where there is none. */
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+/* The errors of execve that mean: perhaps it is in the next directory. */
+static bool child_side_is_elsewhere(int number)
+{
+	return number == ENOENT || number == ENOTDIR || number == EACCES || number == ENODEV ||
+	       number == ESTALE || number == ETIMEDOUT;
+}
+
+static void child_side_exec(const struct launch_spec *spec)
+{
+	bool is_forbidden = false;
+
+	errno = ENOENT;
+	for (char **path = spec->candidates; *path != NULL; path++) {
+		execve(*path, (char *const *)(uintptr_t)spec->argv, spec->envp);
+		is_forbidden |= errno == EACCES;
+		if (!child_side_is_elsewhere(errno))
+			child_side_fail(VERDICT_FD, LAUNCH_EXEC);
+	}
+	if (is_forbidden)
+		errno = EACCES; /* it is there, which is more than that it is not in the last place */
+	child_side_fail(VERDICT_FD, LAUNCH_EXEC);
+}
+
+static void child_side(const struct launch *launch, const struct launch_spec *spec,
+		       const struct guard *guard, const int ends[3], int verdict_fd)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != launch->keeper_pid)
+		_exit(127); /* the keeper died before the line above */
+	setsid();
+	guard_add(guard, getpid());
+	child_side_set_descriptors(ends, verdict_fd);
+	child_side_reset_signals();
+	child_side_set_limits(launch);
+	if (spec->cwd != NULL && chdir(spec->cwd) < 0)
+		child_side_fail(VERDICT_FD, LAUNCH_CWD);
+	child_side_exec(spec);
+}
+
+/* The pipes of one start: [0] and [1] are those of pipe(2). */
+enum { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_VERDICT, PIPE_COUNT };
+
+/* Which end of each pipe stays here. */
+static const int own_end[PIPE_COUNT] = {
+	[PIPE_IN] = 1,
+	[PIPE_OUT] = 0,
+	[PIPE_ERR] = 0,
+	[PIPE_VERDICT] = 0,
+};
+
+static void close_ends(int pipes[PIPE_COUNT][2], bool own, bool other)
+{
+	for (int i = 0; i < PIPE_COUNT; i++) {
+		for (int end = 0; end < 2; end++) {
+			if (pipes[i][end] >= 0 && (end == own_end[i] ? own : other))
+				close(pipes[i][end]);
+		}
+	}
+}
+
+static int open_pipes(int pipes[PIPE_COUNT][2])
+{
+	for (int i = 0; i < PIPE_COUNT; i++) {
+		if (pipe2(pipes[i], O_CLOEXEC) < 0)
+			return -1;
+		/* Of our end alone: programs do not expect that their streams do not block. */
+		if (fcntl(pipes[i][own_end[i]], F_SETFL, O_NONBLOCK) < 0)
+			return -1;
+		if (i == PIPE_IN || i == PIPE_OUT)
+			fcntl(pipes[i][0], F_SETPIPE_SZ, PIPE_BYTES); /* best effort */
+	}
+	return 0;
+}
+
+int launch_start(const struct launch *launch, size_t server, const struct guard *guard,
+		 struct launched *launched_r, int *error_r)
+{
+	int pipes[PIPE_COUNT][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	pid_t pid = -1;
+
+	CHECK(server < launch->count);
+	if (open_pipes(pipes) == 0)
+		pid = fork();
+	if (pid == 0) {
+		int ends[3] = { pipes[PIPE_IN][0], pipes[PIPE_OUT][1], pipes[PIPE_ERR][1] };
+
+		child_side(launch, &launch->specs[server], guard, ends, pipes[PIPE_VERDICT][1]);
+	}
+	if (pid < 0) {
+		*error_r = errno;
+		close_ends(pipes, true, true);
+		return -1;
+	}
+	close_ends(pipes, false, true);
+	launched_r->pid = pid;
+	for (int i = 0; i < 3; i++)
+		launched_r->fds[i] = pipes[i][own_end[i]];
+	launched_r->verdict_fd = pipes[PIPE_VERDICT][own_end[PIPE_VERDICT]];
+	return 0;
+}
+
+const char *launch_step_text(int step)
+{
+	static const char *const texts[] = {
+		[LAUNCH_SETUP] = "cannot prepare the process",
+		[LAUNCH_CWD] = "cannot change to the directory (cwd)",
+		[LAUNCH_EXEC] = "cannot execute the command",
+	};
+
+	return step >= 0 && (size_t)step < ARRAY_LEN(texts) ? texts[step] : "cannot start";
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting one process of a configured server. All that it needs (arguments, environment, places to
+ * look for the command) is prepared when the daemon starts, so that nothing but plain system calls
+ * happens between fork and exec. FRONT-SEC-08, BACK-PROC-03, SEC-60.
+ */
+#ifndef MCPGATED_KEEPER_LAUNCH_H
+#define MCPGATED_KEEPER_LAUNCH_H
+
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "config/config.h"
+#include "keeper/guard.h"
+
+struct launch_spec {
+	char **candidates; /* paths to execute, in this order, until one is there */
+	const char **argv; /* the strings are the configuration's */
+	char **envp;
+	const char *cwd; /* NULL: the daemon's */
+};
+
+struct launch {
+	struct launch_spec *specs; /* one per configured server */
+	size_t count;
+	struct rlimit open_files; /* what the daemon itself was given */
+	pid_t keeper_pid;
+};
+
+/* What a started process reports before it is the server's: read from verdict_fd. */
+struct launch_verdict {
+	int step; /* enum launch_step */
+	int error; /* errno */
+};
+
+enum launch_step { LAUNCH_SETUP, LAUNCH_CWD, LAUNCH_EXEC };
+
+struct launched {
+	pid_t pid;
+	int fds[3];     /* our ends of its stdin, stdout, stderr: non-blocking, close-on-exec */
+	int verdict_fd; /* non-blocking: a struct launch_verdict, or the end if exec succeeded */
+};
+
+/* Prepares all servers. The configuration is borrowed as long as launch is used. */
+void launch_init(struct launch *launch, const struct config *config);
+void launch_fini(struct launch *launch);
+/* Raises the daemon's own limit of open files; the children get the old one. */
+void launch_raise_limits(struct launch *launch);
+/* Overwrites the environments: for the gateway's process, which must not know them. */
+void launch_forget_secrets(struct launch *launch);
+
+/*
+ * Forks a process for server number `server`. Returns 0 (all descriptors are the caller's), or -1
+ * with *error_r an errno. That the fork succeeded says nothing about the exec: the verdict does.
+ */
+int launch_start(const struct launch *launch, size_t server, const struct guard *guard,
+		 struct launched *launched_r, int *error_r) must_check;
+
+/* The step in words, like "cannot execute the command". */
+const char *launch_step_text(int step);
+
+#endif

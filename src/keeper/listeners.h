@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sockets of all configured addresses, and telling the user where the servers are. */
+#ifndef MCPGATED_KEEPER_LISTENERS_H
+#define MCPGATED_KEEPER_LISTENERS_H
+
+#include "base/check.h"
+#include "base/error.h"
+#include "config/config.h"
+
+/*
+ * Opens all of config->listen, in order, and logs each. Returns an array of config->listen_count
+ * descriptors (the caller's, as is the array), or NULL: then err names the address.
+ */
+int *listeners_open(const struct config *config, struct error *err) must_check;
+
+/* One line on stderr for each enabled server and listener: product.md §2. Never waits. */
+void listeners_announce(const struct config *config, const int *listeners);
+
+#endif

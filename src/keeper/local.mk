@@ -1,0 +1,13 @@
+noinst_LIBRARIES += src/keeper/libkeeper.a
+src_keeper_libkeeper_a_SOURCES = \
+	src/keeper/children.c src/keeper/children.h \
+	src/keeper/confine.c src/keeper/confine.h \
+	src/keeper/descriptors.c src/keeper/descriptors.h \
+	src/keeper/gateway_process.c src/keeper/gateway_process.h \
+	src/keeper/guard.c src/keeper/guard.h \
+	src/keeper/keeper.c src/keeper/keeper.h \
+	src/keeper/launch.c src/keeper/launch.h \
+	src/keeper/listeners.c src/keeper/listeners.h \
+	src/keeper/notify.c src/keeper/notify.h
+KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a $(IO_LIBS) $(YAML_LIBS) \
+	$(JANSSON_LIBS) $(SECCOMP_LIBS)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command line, configuration, start. Everything else is done by the keeper and the gateway. */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "config/config.h"
+#include "gateway.h"
+#include "keeper/keeper.h"
+
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc"
+#endif
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0"
+#endif
+
+#define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
+#define EXIT_USAGE 2
+
+enum action { ACTION_RUN, ACTION_TEST, ACTION_PRINT, ACTION_DUMP, ACTION_HELP, ACTION_VERSION };
+
+struct command_line {
+	enum action action;
+	const char *dump;
+	struct config_request request;
+};
+
+static const char help[] =
+	"usage: mcpgated [-c FILE]                       run with a configuration file\n"
+	"       mcpgated [--listen ADDR] [--name N] -- COMMAND [ARG...]\n"
+	"                                                put one stdio MCP server behind HTTP\n"
+	"       mcpgated [--listen ADDR] --import FILE   every stdio server of a client's JSON file\n"
+	"       mcpgated -t [-c FILE]                    check the configuration and exit\n"
+	"       mcpgated --print-config [-c FILE | --import FILE | -- COMMAND...]\n"
+	"                                                print the effective configuration\n"
+	"\n"
+	"  -c, --config FILE    configuration (default: " DEFAULT_FILE ")\n"
+	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
+	"      --name NAME      what the one server is called\n"
+	"      --import FILE    JSON with an mcpServers object\n"
+	"  -t, --test           check only; every problem with file:line:column\n"
+	"      --print-config   print, secrets masked\n"
+	"      --dump WHAT      print \"sample\" (a commented file) or \"manual\" (the options as roff)\n"
+	"      --version, --help\n";
+
+enum { OPTION_LISTEN = 256, OPTION_NAME, OPTION_IMPORT, OPTION_PRINT, OPTION_DUMP, OPTION_VERSION, OPTION_HELP };
+
+static const struct option options[] = {
+	{ "config", required_argument, NULL, 'c' },
+	{ "test", no_argument, NULL, 't' },
+	{ "listen", required_argument, NULL, OPTION_LISTEN },
+	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "import", required_argument, NULL, OPTION_IMPORT },
+	{ "print-config", no_argument, NULL, OPTION_PRINT },
+	{ "dump", required_argument, NULL, OPTION_DUMP },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Returns false if the option is unknown; getopt has said so. */
+static bool take_option(struct command_line *line, int option)
+{
+	struct config_request *request = &line->request;
+
+	switch (option) {
+	case 'c':
+		request->file = optarg;
+		return true;
+	case 't':
+		line->action = ACTION_TEST;
+		return true;
+	case OPTION_LISTEN:
+		request->listen = optarg;
+		return true;
+	case OPTION_NAME:
+		request->name = optarg;
+		return true;
+	case OPTION_IMPORT:
+		request->import_file = optarg;
+		return true;
+	case OPTION_PRINT:
+		line->action = ACTION_PRINT;
+		return true;
+	case OPTION_DUMP:
+		line->action = ACTION_DUMP;
+		line->dump = optarg;
+		return true;
+	case OPTION_VERSION:
+		line->action = ACTION_VERSION;
+		return true;
+	case OPTION_HELP:
+		line->action = ACTION_HELP;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* "--" belongs to us only where options end; what follows is the command, whatever it looks like. */
+static int parse_command_line(struct command_line *line, int argc, char **argv)
+{
+	struct config_request *request = &line->request;
+	int sources;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+c:t", options, NULL)) != -1) {
+		if (!take_option(line, option))
+			return -1;
+	}
+	if (optind < argc) {
+		if (strcmp(argv[optind - 1], "--") != 0) {
+			fprintf(stderr, "mcpgated: unexpected argument '%s'; a command stands after --\n", argv[optind]);
+			return -1;
+		}
+		request->command = argv + optind;
+	}
+	sources = (request->file != NULL) + (request->import_file != NULL) + (request->command != NULL);
+	if (sources > 1) {
+		fprintf(stderr, "mcpgated: -c, --import and a command exclude each other\n");
+		return -1;
+	}
+	if (request->name != NULL && request->command == NULL) {
+		fprintf(stderr, "mcpgated: --name goes with a command\n");
+		return -1;
+	}
+	if (sources == 0)
+		request->file = DEFAULT_FILE;
+	return 0;
+}
+
+static int dump(const char *what)
+{
+	if (strcmp(what, "sample") == 0)
+		config_print_sample(stdout);
+	else if (strcmp(what, "manual") == 0)
+		config_print_manual(stdout);
+	else
+		return fprintf(stderr, "mcpgated: --dump takes \"sample\" or \"manual\"\n"), EXIT_USAGE;
+	return 0;
+}
+
+static void print_problems(const struct config_problems *problems)
+{
+	for (size_t i = 0; i < problems->count; i++)
+		fprintf(stderr, "mcpgated: %s\n", problems->items[i]);
+}
+
+static int with_configuration(const struct command_line *line)
+{
+	struct config_problems problems = { NULL, 0 };
+	struct config *config = config_load(&line->request, &problems);
+	int status = 0;
+
+	print_problems(&problems);
+	config_problems_fini(&problems);
+	if (config == NULL)
+		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
+	print_problems(&config->warnings);
+	if (line->action == ACTION_TEST)
+		fprintf(stderr, "mcpgated: the configuration is fine\n");
+	else if (line->action == ACTION_PRINT)
+		config_print(config, stdout);
+	else
+		status = keeper_run(config, gateway_main);
+	config_free(&config);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct command_line line = { .action = ACTION_RUN };
+
+	if (parse_command_line(&line, argc, argv) < 0) {
+		fputs("try: mcpgated --help\n", stderr);
+		return EXIT_USAGE;
+	}
+	if (line.action == ACTION_HELP)
+		return fputs(help, stdout) < 0;
+	if (line.action == ACTION_VERSION)
+		return puts("mcpgated " PACKAGE_VERSION) < 0;
+	if (line.action == ACTION_DUMP)
+		return dump(line.dump);
+	return with_configuration(&line);
+}

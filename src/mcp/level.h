@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The severities of log messages, RFC 5424 §6.2.1 as MCP names them; least severe first. */
+#ifndef MCPGATED_MCP_LEVEL_H
+#define MCPGATED_MCP_LEVEL_H
+
+#include "base/slice.h"
+
+/* 0 for "debug" to 7 for "emergency", -1 for anything else. */
+int level_find(struct slice name);
+
+#endif

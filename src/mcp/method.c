@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows, the frequent ones first. */
+#include "mcp/method.h"
+
+#include "base/check.h"
+
+static const struct method methods[] = {
+	{ METHOD_TOOLS_CALL, SLICE("tools/call"), METHOD_ASKING, NULL },
+	{ METHOD_PROGRESS, SLICE("notifications/progress"), 0, NULL },
+	{ METHOD_PING, SLICE("ping"), 0, NULL },
+	{ METHOD_INITIALIZE, SLICE("initialize"), 0, NULL },
+	{ METHOD_INITIALIZED, SLICE("notifications/initialized"), 0, NULL },
+	{ METHOD_PROMPTS_GET, SLICE("prompts/get"), METHOD_ASKING, NULL },
+	{ METHOD_RESOURCES_READ, SLICE("resources/read"), METHOD_ASKING, NULL },
+	{ METHOD_SET_LEVEL, SLICE("logging/setLevel"), 0, NULL },
+	{ METHOD_SUBSCRIBE, SLICE("resources/subscribe"), 0, NULL },
+	{ METHOD_UNSUBSCRIBE, SLICE("resources/unsubscribe"), 0, NULL },
+	{ METHOD_CANCELLED, SLICE("notifications/cancelled"), 0, NULL },
+	{ METHOD_MESSAGE, SLICE("notifications/message"), 0, NULL },
+	{ METHOD_ROOTS_CHANGED, SLICE("notifications/roots/list_changed"), 0, NULL },
+	{ METHOD_LIST_CHANGED, SLICE("notifications/tools/list_changed"), 0, "tools" },
+	{ METHOD_LIST_CHANGED, SLICE("notifications/prompts/list_changed"), 0, "prompts" },
+	{ METHOD_LIST_CHANGED, SLICE("notifications/resources/list_changed"), 0, "resources" },
+	{ METHOD_RESOURCE_UPDATED, SLICE("notifications/resources/updated"), 0, NULL },
+	{ METHOD_ROOTS_LIST, SLICE("roots/list"), 0, "roots" },
+	{ METHOD_SAMPLING, SLICE("sampling/createMessage"), 0, "sampling" },
+	{ METHOD_ELICITATION, SLICE("elicitation/create"), 0, "elicitation" },
+	{ METHOD_TASKS, SLICE("tasks/get"), 0, "tasks" },
+	{ METHOD_TASKS, SLICE("tasks/result"), 0, "tasks" },
+	{ METHOD_TASKS, SLICE("tasks/list"), 0, "tasks" },
+	{ METHOD_TASKS, SLICE("tasks/cancel"), 0, "tasks" },
+};
+
+static const struct method other = { METHOD_OTHER, SLICE(""), 0, NULL };
+
+const struct method *method_find(struct slice name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (slice_is_equal(methods[i].name, name))
+			return &methods[i];
+	}
+	return &other;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The methods of MCP that the gateway treats in a way of their own; all others just pass. */
+#ifndef MCPGATED_MCP_METHOD_H
+#define MCPGATED_MCP_METHOD_H
+
+#include "base/slice.h"
+
+enum method_id {
+	METHOD_OTHER = 0,
+	/* requests of clients */
+	METHOD_INITIALIZE,
+	METHOD_PING, /* of either side */
+	METHOD_TOOLS_CALL,
+	METHOD_PROMPTS_GET,
+	METHOD_RESOURCES_READ,
+	METHOD_SET_LEVEL,
+	METHOD_SUBSCRIBE,
+	METHOD_UNSUBSCRIBE,
+	/* requests of servers */
+	METHOD_ROOTS_LIST,
+	METHOD_SAMPLING,
+	METHOD_ELICITATION,
+	METHOD_TASKS,
+	/* notifications */
+	METHOD_INITIALIZED,
+	METHOD_CANCELLED,
+	METHOD_PROGRESS,
+	METHOD_MESSAGE,
+	METHOD_ROOTS_CHANGED,
+	METHOD_LIST_CHANGED, /* of tools, prompts or resources */
+	METHOD_RESOURCE_UPDATED,
+};
+
+enum method_flags {
+	METHOD_ASKING = 1, /* a request during which servers ask the client. bridging.md §1.6 */
+};
+
+struct method {
+	enum method_id id;
+	struct slice name;
+	unsigned int flags;
+	const char *capability; /* requests of servers: the member of the client's capabilities they need;
+				   METHOD_LIST_CHANGED: the server's, whose listChanged is needed */
+};
+
+/* Never NULL: unknown names get the row METHOD_OTHER. */
+const struct method *method_find(struct slice name);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A number per row of counters.def. */
+#include "obs/counters.h"
+
+#include "base/check.h"
+#include "obs/log.h"
+
+static uint64_t counts[COUNTER_COUNT];
+
+static const char *const names[] = {
+#define X(id, name, help) [COUNTER_##id] = name,
+#include "obs/counters.def"
+#undef X
+};
+
+void counter_add(enum counter counter)
+{
+	counts[counter]++;
+}
+
+uint64_t counter_get(enum counter counter)
+{
+	CHECK(counter < COUNTER_COUNT);
+	return counts[counter];
+}
+
+void counters_log(void)
+{
+	struct log_field fields[COUNTER_COUNT + 1] = { { .key = NULL } };
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNTER_COUNT; i++) {
+		if (counts[i] > 0)
+			fields[n++] = (struct log_field)LOG_INT(names[i], counts[i]);
+	}
+	fields[n].key = NULL;
+	if (log_is_on(LOG_EVENT_COUNTERS))
+		log_write(LOG_EVENT_COUNTERS, fields);
+}

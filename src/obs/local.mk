@@ -1,0 +1,8 @@
+noinst_LIBRARIES += src/obs/libobs.a
+src_obs_libobs_a_SOURCES = \
+	src/obs/counters.c src/obs/counters.h src/obs/counters.def \
+	src/obs/log.c src/obs/log.h src/obs/log_events.def \
+	src/obs/reason.c src/obs/reason.h src/obs/reason.def
+check_PROGRAMS += src/obs/obs_test
+src_obs_obs_test_SOURCES = src/obs/obs_test.c
+src_obs_obs_test_LDADD = src/obs/libobs.a src/base/libbase.a $(CMOCKA_LIBS)

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Formats one line into a fixed buffer and writes it with one call. No rotation, no threads, no
+ * blocking: where the log is a pipe whose reader sleeps, lines are dropped and counted. REL-47, REL-48.
+ */
+#include "obs/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+#define LINE_MAX_BYTES 4096
+#define VALUE_MAX_BYTES 1024
+
+static const struct {
+	enum log_level level;
+	const char *name;
+} events[] = {
+#define X(event, at, text, help) [LOG_EVENT_##event] = { LOG_LEVEL_##at, text },
+#include "obs/log_events.def"
+#undef X
+};
+
+static const char *const level_names[] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARN] = "warn",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+};
+
+static struct {
+	int fd;
+	enum log_level level;
+	enum log_format format;
+	const char *process;
+	uint64_t dropped;
+} sink = { .fd = STDERR_FILENO, .level = LOG_LEVEL_INFO };
+
+struct line {
+	size_t length;
+	char bytes[LINE_MAX_BYTES];
+};
+
+void log_set(int fd, enum log_level level, enum log_format format)
+{
+	sink.fd = fd;
+	sink.level = level;
+	sink.format = format;
+}
+
+void log_set_fd(int fd)
+{
+	sink.fd = fd;
+}
+
+void log_set_process(const char *name)
+{
+	sink.process = name;
+}
+
+bool log_is_on(enum log_event event)
+{
+	return events[event].level <= sink.level;
+}
+
+/* Two bytes always stay free for the end of the line. */
+static void line_put(struct line *line, const char *bytes, size_t size)
+{
+	size_t room = sizeof(line->bytes) - 2 - line->length;
+
+	if (size > room)
+		size = room;
+	memcpy(line->bytes + line->length, bytes, size);
+	line->length += size;
+}
+
+static void line_puts(struct line *line, const char *text)
+{
+	line_put(line, text, strlen(text));
+}
+
+/* Foreign text: printable characters as they are, all else as \u00XX, cut at VALUE_MAX_BYTES. */
+static void line_put_foreign(struct line *line, struct slice s)
+{
+	bool is_cut = s.n > VALUE_MAX_BYTES;
+
+	if (is_cut)
+		s.n = VALUE_MAX_BYTES;
+	while (s.n > 0) {
+		size_t n = text_utf8_length(s);
+		unsigned char c = (unsigned char)s.p[0];
+		bool is_control = c < 0x20 || c == 0x7F || (c == 0xC2 && n == 2 && (unsigned char)s.p[1] < 0xA0);
+
+		if (c == '"' || c == '\\') {
+			line_put(line, "\\", 1);
+			line_put(line, s.p, 1);
+			n = 1;
+		} else if (n == 0 || is_control) {
+			char escape[8];
+
+			n = n > 0 ? n : 1;
+			snprintf(escape, sizeof(escape), "\\u00%02x", n == 2 ? (unsigned char)s.p[1] : c);
+			line_puts(line, escape);
+		} else {
+			line_put(line, s.p, n);
+		}
+		s = slice_of(s.p + n, s.n - n);
+	}
+	if (is_cut)
+		line_puts(line, "...");
+}
+
+static bool value_needs_quotes(struct slice s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\\' || s.p[i] == 0x7F)
+			return true;
+	}
+	return s.n == 0;
+}
+
+static void line_put_field(struct line *line, const struct log_field *field)
+{
+	char number[24];
+
+	line_puts(line, sink.format == LOG_FORMAT_JSON ? ",\"" : " ");
+	line_puts(line, field->key);
+	line_puts(line, sink.format == LOG_FORMAT_JSON ? "\":" : "=");
+	if (field->is_number) {
+		snprintf(number, sizeof(number), "%lld", (long long)field->number);
+		line_puts(line, number);
+		return;
+	}
+	if (sink.format == LOG_FORMAT_JSON || value_needs_quotes(field->text)) {
+		line_puts(line, "\"");
+		line_put_foreign(line, field->text);
+		line_puts(line, "\"");
+	} else {
+		line_put_foreign(line, field->text);
+	}
+}
+
+static void line_put_head(struct line *line, enum log_event event)
+{
+	uint64_t now_ms = clock_wall_ms();
+	time_t seconds = (time_t)(now_ms / 1000);
+	char head[160];
+	char stamp[32];
+	struct tm utc;
+
+	gmtime_r(&seconds, &utc);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(head, sizeof(head),
+		 sink.format == LOG_FORMAT_JSON ?
+			 "{\"time\":\"%s.%03uZ\",\"level\":\"%s\",\"event\":\"%s\"" :
+			 "%s.%03uZ %s %s",
+		 stamp, (unsigned int)(now_ms % 1000), level_names[events[event].level], events[event].name);
+	line_puts(line, head);
+	if (sink.process != NULL)
+		line_put_field(line, &(struct log_field)LOG_STR("process", sink.process));
+}
+
+/* Whether a write now would not block; files are always ready. */
+static bool sink_is_ready(void)
+{
+	struct pollfd p = { .fd = sink.fd, .events = POLLOUT };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT);
+}
+
+static void sink_write(struct line *line)
+{
+	ssize_t n;
+
+	if (sink.format == LOG_FORMAT_JSON)
+		line->bytes[line->length++] = '}';
+	line->bytes[line->length++] = '\n';
+	if (!sink_is_ready()) {
+		sink.dropped++;
+		return;
+	}
+	do {
+		n = write(sink.fd, line->bytes, line->length);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		sink.dropped++;
+}
+
+static void line_write(enum log_event event, const struct log_field *fields)
+{
+	struct line line;
+
+	line.length = 0;
+	line_put_head(&line, event);
+	for (; fields->key != NULL; fields++)
+		line_put_field(&line, fields);
+	sink_write(&line);
+}
+
+void log_write(enum log_event event, const struct log_field *fields)
+{
+	uint64_t dropped = sink.dropped;
+
+	CHECK(event < LOG_EVENT_COUNT);
+	if (dropped > 0 && sink_is_ready()) {
+		sink.dropped = 0;
+		line_write(LOG_EVENT_LOG_DROPPED,
+			   (const struct log_field[]){ LOG_INT("lines", dropped), { .key = NULL } });
+	}
+	line_write(event, fields);
+}

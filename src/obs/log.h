@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log: one line per fact, `time level event key=value …`, or the same as a JSON object. Event
+ * names and levels are the rows of log_events.def. Foreign bytes are escaped and cut; a line never
+ * holds a raw control character. Writing never blocks: a line that does not fit is dropped and
+ * counted, and the count is reported by the next line that does.
+ *
+ *	LOG(CHILD_EXIT, LOG_STR("server", name), LOG_INT("pid", pid));
+ */
+#ifndef MCPGATED_OBS_LOG_H
+#define MCPGATED_OBS_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+enum log_event {
+#define X(event, level, name, help) LOG_EVENT_##event,
+#include "obs/log_events.def"
+#undef X
+	LOG_EVENT_COUNT
+};
+
+struct log_field {
+	const char *key; /* NULL ends the array */
+	struct slice text;
+	int64_t number;
+	bool is_number;
+};
+
+#define LOG_STR(k, string) { .key = (k), .text = slice_str(string) }
+#define LOG_SLICE(k, s) { .key = (k), .text = (s) }
+#define LOG_INT(k, value) { .key = (k), .number = (int64_t)(value), .is_number = true }
+
+#define LOG(event, ...)                                                                           \
+	do {                                                                                      \
+		if (log_is_on(LOG_EVENT_##event))                                                 \
+			log_write(LOG_EVENT_##event,                                              \
+				  (const struct log_field[]){ __VA_ARGS__, { .key = NULL } });    \
+	} while (0)
+
+/* What the log is from now on. The descriptor is borrowed and stays the caller's. */
+void log_set(int fd, enum log_level level, enum log_format format);
+/* Another descriptor, the rest as before. */
+void log_set_fd(int fd);
+/* Prepended to every line's fields as `process=…`; a literal. */
+void log_set_process(const char *name);
+bool log_is_on(enum log_event event);
+/* fields ends with a NULL key. Use LOG. */
+void log_write(enum log_event event, const struct log_field *fields);
+
+#endif

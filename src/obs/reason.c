@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of reason.def. */
+#include "obs/reason.h"
+
+#include "base/check.h"
+
+static const struct reason_row rows[] = {
+#define X(id, log, status, code, reason) \
+	[REASON_##id] = { .text = log, .http_status = status, .rpc_code = code, .data = reason },
+#include "obs/reason.def"
+#undef X
+};
+
+const struct reason_row *reason_get(enum reason reason)
+{
+	CHECK(reason < REASON_COUNT);
+	return &rows[reason];
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why something ended: the argument of every *_end function, and what follows from it. */
+#ifndef MCPGATED_OBS_REASON_H
+#define MCPGATED_OBS_REASON_H
+
+enum reason {
+#define X(id, text, status, code, data) REASON_##id,
+#include "obs/reason.def"
+#undef X
+	REASON_COUNT
+};
+
+struct reason_row {
+	const char *text;   /* in the log */
+	int http_status;    /* 0: none */
+	int rpc_code;       /* 0: none */
+	const char *data;   /* data.reason for clients; "" if they never see it */
+};
+
+const struct reason_row *reason_get(enum reason reason);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a call. Nothing is keyed by what the client chose: its id is only given back. A call ends
+ * once; whatever the child still sends for it finds no entry and is dropped.
+ */
+#include "router/call.h"
+
+#include <stdlib.h>
+
+#include "backend/backend.h"
+#include "base/mem.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+#include "router/forward.h"
+#include "router/lane.h"
+#include "router/route.h"
+
+#define TO(state) (1u << CALL_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[CALL_NEW] = { "new", TO(WAITING) | TO(ENDED) },
+	[CALL_WAITING] = { "waiting", TO(SENT) | TO(ENDED) },
+	[CALL_SENT] = { "sent", TO(ENDED) },
+	[CALL_ENDED] = { "ended", 0 },
+};
+#undef TO
+
+static void call_set_state(struct call *call, enum call_state state)
+{
+	CHECK(states[call->state].next & 1u << state);
+	call->state = state;
+}
+
+static void call_on_timeout(struct call *call)
+{
+	struct lane *lane = call->lane;
+
+	counter_add(COUNTER_CALLS_TIMED_OUT);
+	LOG(CALL_TIMEOUT, LOG_STR("server", call->route->backend->conf.name),
+	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->bid));
+	forward_cancel(call, SLICE_LIT("no answer in time"));
+	call_fail(call, REASON_TIMEOUT);
+	lane_probe(lane);
+}
+
+static void call_on_silence(struct timer *timer)
+{
+	call_on_timeout(container_of(timer, struct call, silence));
+}
+
+static void call_on_absolute(struct timer *timer)
+{
+	call_on_timeout(container_of(timer, struct call, absolute));
+}
+
+void call_init(struct call *call, const struct call_ops *ops, const struct envelope *env)
+{
+	struct slice id = env->id.text;
+	struct slice token = env->progress_token.text;
+	bool has_token = env->progress_token.type == JSON_STRING || env->progress_token.type == JSON_NUMBER;
+	char *to = call->inlined;
+
+	*call = (struct call){ .ops = ops, .state = CALL_NEW, .method = method_find(env->method) };
+	list_init(&call->link);
+	timer_init(&call->silence, call_on_silence);
+	timer_init(&call->absolute, call_on_absolute);
+	if (!has_token)
+		token.n = 0;
+	if (id.n + token.n > sizeof(call->inlined))
+		to = call->copied = mem_alloc(id.n + token.n);
+	memcpy(to, id.p, id.n);
+	call->id = slice_of(to, id.n);
+	if (token.n > 0)
+		memcpy(to + id.n, token.p, token.n);
+	call->token = slice_of(to + id.n, token.n);
+	call->progress = -__builtin_inf();
+}
+
+void call_link(struct call *call, struct route *route)
+{
+	call_set_state(call, CALL_WAITING);
+	call->route = route;
+	list_append(&route->calls, &call->link);
+	route->router->calls++;
+	session_hold(&route->session);
+}
+
+void call_sent(struct call *call, struct lane *lane, uint64_t bid)
+{
+	const struct backend_conf *conf = &call->route->backend->conf;
+
+	call_set_state(call, CALL_SENT);
+	call->lane = lane;
+	call->bid = bid;
+	map_insert(&lane->calls, bid, call);
+	counter_add(COUNTER_CALLS);
+	if (call->timeout_ms == 0)
+		call->timeout_ms = conf->request_timeout_ms;
+	timer_start(call->route->router->loop, &call->silence, call->timeout_ms);
+	timer_start(call->route->router->loop, &call->absolute, conf->request_timeout_max_ms);
+}
+
+void call_renew(struct call *call)
+{
+	if (call->state == CALL_SENT && call->asked == 0)
+		timer_start(call->route->router->loop, &call->silence, call->timeout_ms);
+}
+
+void call_note_asked(struct call *call)
+{
+	call->asked++;
+	timer_stop(&call->silence);
+}
+
+void call_note_answered(struct call *call)
+{
+	CHECK(call->asked > 0);
+	call->asked--;
+	call_renew(call);
+}
+
+/* Everything but telling the front. */
+static void call_end(struct call *call)
+{
+	call_set_state(call, CALL_ENDED);
+	timer_stop(&call->silence);
+	timer_stop(&call->absolute);
+	list_remove(&call->link);
+	call->route->router->calls--;
+	if (call->lane != NULL)
+		map_remove(&call->lane->calls, call->bid);
+	route_forget_call(call->route, call);
+	session_release(&call->route->session);
+	msg_unref(&call->body);
+}
+
+/* id and token stay readable for the front while it is told. */
+static void call_release(struct call *call, char *copied)
+{
+	loop_defer_free(call->route->router->loop, copied);
+}
+
+void call_respond(struct call *call, const struct slice *parts, size_t count)
+{
+	call_end(call);
+	call_release(call, call->copied);
+	call->ops->on_response(call, parts, count);
+}
+
+void call_fail(struct call *call, enum reason reason)
+{
+	LOG(CALL_END, LOG_STR("server", call->route->backend->conf.name),
+	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
+	call_end(call);
+	call_release(call, call->copied);
+	call->ops->on_failed(call, reason);
+}
+
+void call_cancel(struct call *call)
+{
+	counter_add(COUNTER_CALLS_CANCELLED);
+	call_end(call);
+	call_release(call, call->copied);
+	call->ops->on_cancelled(call);
+}

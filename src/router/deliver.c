@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the child. Everything it writes is untrusted: ids and tokens are looked up among those of its own
+ * lane, and a message reaches that lane's session or nobody. BACK-SEC-01, bridging.md I1, I2.
+ */
+#include "router/deliver.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "jsonrpc/splice.h"
+#include "mcp/error.h"
+#include "mcp/level.h"
+#include "mcp/method.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+#include "router/call.h"
+#include "router/forward.h"
+#include "router/route.h"
+
+#define BATCH_MAX 1024
+
+/* ---- responses ---- */
+
+static void note_stray(struct lane *lane, enum counter counter, const struct envelope *env)
+{
+	counter_add(counter);
+	LOG(CHILD_STRAY, LOG_STR("server", lane->child.backend->conf.name), LOG_INT("pid", lane->child.pid),
+	    LOG_SLICE("method", env->method), LOG_SLICE("id", env->id.text));
+}
+
+/* What the server agreed to, the route remembers. */
+static void remember_change(struct call *call)
+{
+	struct route *route = call->route;
+	struct envelope env;
+	struct error err;
+
+	if (call->body == NULL || scan_envelope(call->body->text, &route->router->limits, 0, &env, &err) < 0)
+		return;
+	if (call->method->id == METHOD_SET_LEVEL)
+		route->level = level_find(scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
+	else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING)
+		route_subscribe(route, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+	else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING)
+		route_unsubscribe(route, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+}
+
+static void respond(struct call *call, const struct envelope *env)
+{
+	struct slice text = env->text;
+	struct slice id = env->id.text;
+	struct buf edited = { 0 };
+	struct slice whole;
+
+	if (env->kind == ENVELOPE_RESULT)
+		remember_change(call);
+	if (!env->has_line_break && env->has_version && id.n > 0) {
+		const struct slice parts[] = { slice_between(text.p, id.p), call->id,
+					       slice_between(id.p + id.n, text.p + text.n) };
+
+		call_respond(call, parts, ARRAY_LEN(parts));
+		return;
+	}
+	/* Written unusually: put it in order. */
+	buf_append_str(&edited, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_append_slice(&edited, call->id);
+	buf_append_str(&edited, env->kind == ENVELOPE_RESULT ? ",\"result\":" : ",\"error\":");
+	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text, NULL, 0,
+		      SPLICE_ONE_LINE);
+	buf_append_char(&edited, '}');
+	whole = buf_slice(&edited);
+	call_respond(call, &whole, 1);
+	buf_fini(&edited);
+}
+
+/* An error without an id belongs to the only call there is, if there is only one. BACK-FRAME-05 */
+static struct call *only_call(const struct lane *lane)
+{
+	if (lane->calls.count != 1)
+		return NULL;
+	for (size_t i = 0; i < lane->calls.size; i++) {
+		if (lane->calls.slots[i].value != NULL)
+			return lane->calls.slots[i].value;
+	}
+	return NULL;
+}
+
+static void deliver_response(struct lane *lane, const struct envelope *env)
+{
+	struct slice digits = env->id.type == JSON_STRING ? scan_plain_string(env->id) : env->id.text;
+	struct call *call = lane_find_call(lane, env->id);
+	uint64_t bid = 0;
+
+	if (text_parse_u64(digits, &bid) == 0 && bid == lane->handshake_bid && lane->state == LANE_HANDSHAKE) {
+		if (env->kind == ENVELOPE_RESULT)
+			route_on_ready(lane->route, env);
+		else
+			route_on_refused(lane->route, env);
+		return;
+	}
+	if (call == NULL && env->id.type == JSON_ABSENT)
+		call = only_call(lane);
+	if (call == NULL)
+		note_stray(lane, COUNTER_CHILD_STRAY_RESPONSES, env);
+	else
+		respond(call, env);
+}
+
+/* ---- messages for the client ---- */
+
+/* The message as a client gets it: one span replaced, no raw line breaks. */
+static struct msg *make_msg(const struct envelope *env, const struct splice_edit *edits, size_t count)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	splice_append(&text, env->text, edits, count, env->has_line_break ? SPLICE_ONE_LINE : 0);
+	msg = msg_new(buf_slice(&text));
+	buf_fini(&text);
+	return msg;
+}
+
+/* The call that a message without reference most likely belongs to. bridging.md §1.6 (6) */
+static bool give_to_some_call(struct route *route, enum stream_kind kind, uint64_t key, struct msg *msg,
+			      struct call **call_r)
+{
+	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
+		for (struct list *node = route->calls.prev; node != &route->calls; node = node->prev) {
+			struct call *call = container_of(node, struct call, link);
+
+			if (call->state != CALL_SENT || (call->method->flags & METHOD_ASKING) != wanted)
+				continue;
+			if (call->ops->on_message(call, kind, key, msg)) {
+				*call_r = call;
+				return true;
+			}
+		}
+		if (wanted == 0)
+			return false;
+	}
+}
+
+/* ---- requests of the server ---- */
+
+void deliver_ask(struct ask *ask, struct msg *msg)
+{
+	struct route *route = ask->route;
+
+	if (give_to_some_call(route, STREAM_REQUEST, ask->fid, msg, &ask->call)) {
+		timer_stop(&ask->hold);
+		call_note_asked(ask->call);
+		return;
+	}
+	ask->is_standalone = true;
+	stream_push(&route->session.standalone, STREAM_REQUEST, ask->fid, msg);
+}
+
+void deliver_ask_cancelled(struct ask *ask)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	if (ask->held != NULL)
+		return;
+	buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%llu}}",
+		   (unsigned long long)ask->fid);
+	msg = msg_new(buf_slice(&text));
+	if (ask->call != NULL)
+		ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg);
+	else if (ask->is_standalone)
+		stream_push(&ask->route->session.standalone, STREAM_REQUEST, 0, msg);
+	msg_unref(&msg);
+	buf_fini(&text);
+}
+
+static bool client_declared(const struct route *route, const char *capability, const char *member)
+{
+	static const char *const start[] = { "params", "capabilities" };
+	const char *path[] = { start[0], start[1], capability, member };
+
+	return scan_path(route->handshake->text, path, member != NULL ? 4 : 3).type != JSON_ABSENT;
+}
+
+/* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
+static int check_mode(const struct route *route, const struct method *method, const struct envelope *env)
+{
+	struct json mode = scan_member(env->params.text, SLICE_LIT("mode"));
+	bool is_url = slice_is_equal(scan_plain_string(mode), SLICE_LIT("url"));
+
+	if (method->id == METHOD_SAMPLING && !client_declared(route, "sampling", "tools"))
+		return scan_member(env->params.text, SLICE_LIT("tools")).type == JSON_ABSENT ? 0 : MCP_INVALID_PARAMS;
+	if (method->id != METHOD_ELICITATION)
+		return 0;
+	if (is_url)
+		return client_declared(route, "elicitation", "url") ? 0 : MCP_INVALID_PARAMS;
+	if (client_declared(route, "elicitation", "url") && !client_declared(route, "elicitation", "form"))
+		return MCP_INVALID_PARAMS;
+	return 0;
+}
+
+/* Returns the code of the error that the server gets, or 0: its client shall be asked. */
+static int check_ask(const struct route *route, const struct method *method, const struct envelope *env)
+{
+	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED)
+		return MCP_METHOD_NOT_FOUND;
+	if (!client_declared(route, method->capability, NULL))
+		return MCP_METHOD_NOT_FOUND;
+	return check_mode(route, method, env);
+}
+
+static struct msg *make_ask_msg(const struct envelope *env, const struct ask *ask)
+{
+	char digits[20];
+	struct slice fid = slice_of(digits, text_format_u64(ask->fid, digits));
+	struct splice_edit edits[2] = { { env->id.text, fid }, { env->progress_token.text, fid } };
+
+	if (ask->token.n == 0)
+		return make_msg(env, edits, 1);
+	if (edits[0].span.p > edits[1].span.p) {
+		struct splice_edit first = edits[0];
+
+		edits[0] = edits[1];
+		edits[1] = first;
+	}
+	return make_msg(env, edits, 2);
+}
+
+static void deliver_request(struct lane *lane, const struct envelope *env)
+{
+	const struct method *method = method_find(env->method);
+	struct route *route = lane->route;
+	struct ask *ask;
+	struct msg *msg;
+	int code;
+
+	if (method->id == METHOD_PING) {
+		forward_result(lane, env->id.text, SLICE_LIT("{}"));
+		return;
+	}
+	code = check_ask(route, method, env);
+	if (code != 0) {
+		forward_error(lane, env->id.text, code,
+			      code == MCP_METHOD_NOT_FOUND ?
+				      SLICE_LIT("Method not found: the client did not declare this capability") :
+				      SLICE_LIT("Invalid params: the client did not declare this mode"));
+		return;
+	}
+	ask = route_open_ask(route, env, method);
+	if (ask == NULL) {
+		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR, SLICE_LIT("too many requests are unanswered"));
+		return;
+	}
+	msg = make_ask_msg(env, ask);
+	if (route->is_initialized)
+		deliver_ask(ask, msg);
+	else
+		ask->held = msg_ref(msg);
+	msg_unref(&msg);
+}
+
+/* ---- notifications of the server ---- */
+
+static bool progress_increases(struct call *call, struct slice params)
+{
+	struct json value = scan_member(params, SLICE_LIT("progress"));
+	char digits[64];
+	double progress;
+
+	if (value.type != JSON_NUMBER || value.text.n >= sizeof(digits))
+		return false;
+	memcpy(digits, value.text.p, value.text.n);
+	digits[value.text.n] = '\0';
+	progress = strtod(digits, NULL);
+	if (!(progress > call->progress))
+		return false;
+	call->progress = progress;
+	return true;
+}
+
+/* UTIL-PROG-01 */
+static void deliver_progress(struct lane *lane, const struct envelope *env)
+{
+	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
+	struct call *call = lane_find_call(lane, token);
+	struct splice_edit edit = { token.text, { NULL, 0 } };
+	struct msg *msg;
+
+	if (call == NULL || call->token.n == 0 || !progress_increases(call, env->params.text)) {
+		note_stray(lane, COUNTER_CHILD_STRAY_PROGRESS, env);
+		return;
+	}
+	call_renew(call);
+	edit.with = call->token;
+	msg = make_msg(env, &edit, 1);
+	call->ops->on_message(call, STREAM_PROGRESS, 0, msg);
+	msg_unref(&msg);
+}
+
+/* UTIL-LOG-01; bridging.md §1.7: to the only call in flight, else to the session. */
+static void deliver_log(struct lane *lane, const struct envelope *env)
+{
+	struct route *route = lane->route;
+	int level = level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+	struct msg *msg;
+
+	if (level < route->level)
+		return;
+	msg = make_msg(env, NULL, 0);
+	if (lane->calls.count != 1 || !only_call(lane)->ops->on_message(only_call(lane), STREAM_LOG, 0, msg))
+		stream_push(&route->session.standalone, STREAM_LOG, 0, msg);
+	msg_unref(&msg);
+}
+
+/* A number for joining news that say the same. Never 0, and no fid: those are small. */
+static uint64_t news_key(struct slice method, struct slice uri)
+{
+	uint64_t key = 14695981039346656037u; /* FNV-1a */
+
+	for (size_t i = 0; i < method.n; i++)
+		key = (key ^ (unsigned char)method.p[i]) * 1099511628211u;
+	for (size_t i = 0; i < uri.n; i++)
+		key = (key ^ (unsigned char)uri.p[i]) * 1099511628211u;
+	return key | 1ull << 63;
+}
+
+static void deliver_news(struct lane *lane, const struct envelope *env, uint64_t key)
+{
+	struct msg *msg = make_msg(env, NULL, 0);
+
+	stream_push(&lane->route->session.standalone, STREAM_NEWS, key, msg);
+	msg_unref(&msg);
+}
+
+/* UTIL-LIST-01 */
+static bool tells_changes(const struct server_abilities *abilities, const char *list)
+{
+	if (strcmp(list, "tools") == 0)
+		return abilities->tells_tools;
+	return strcmp(list, "prompts") == 0 ? abilities->tells_prompts : abilities->tells_resources;
+}
+
+static void deliver_cancelled(struct lane *lane, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
+	struct ask *ask = route_find_ask_of_server(lane->route, id.text);
+	char digits[20];
+	struct splice_edit edit = { id.text, { digits, 0 } };
+	struct msg *msg;
+
+	if (ask == NULL)
+		return;
+	edit.with.n = text_format_u64(ask->fid, digits);
+	if (ask->held == NULL) {
+		msg = make_msg(env, &edit, 1);
+		if (ask->call == NULL || !ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg))
+			stream_push(&lane->route->session.standalone, STREAM_REQUEST, 0, msg);
+		msg_unref(&msg);
+	}
+	route_close_ask(ask);
+}
+
+static void deliver_notification(struct lane *lane, const struct envelope *env)
+{
+	const struct method *method = method_find(env->method);
+
+	if (method->id == METHOD_PROGRESS) {
+		deliver_progress(lane, env);
+	} else if (method->id == METHOD_MESSAGE) {
+		deliver_log(lane, env);
+	} else if (method->id == METHOD_CANCELLED) {
+		deliver_cancelled(lane, env);
+	} else if (method->id == METHOD_LIST_CHANGED) {
+		if (tells_changes(&lane->abilities, method->capability))
+			deliver_news(lane, env, news_key(env->method, (struct slice){ NULL, 0 }));
+	} else if (method->id == METHOD_RESOURCE_UPDATED) {
+		struct slice uri = env->uri.type == JSON_STRING ? slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
+								  (struct slice){ NULL, 0 };
+
+		if (route_is_subscribed(lane->route, uri))
+			deliver_news(lane, env, news_key(env->method, uri));
+		else
+			note_stray(lane, COUNTER_CHILD_DROPPED, env);
+	} else {
+		deliver_news(lane, env, 0);
+	}
+}
+
+/* ---- lines ---- */
+
+static void deliver_message(struct lane *lane, const struct envelope *env)
+{
+	if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
+		deliver_response(lane, env);
+	else if (lane->state != LANE_READY && method_find(env->method)->id != METHOD_PING)
+		note_stray(lane, COUNTER_CHILD_DROPPED, env); /* too early: BACK-INIT-01 */
+	else if (env->kind == ENVELOPE_REQUEST)
+		deliver_request(lane, env);
+	else
+		deliver_notification(lane, env);
+}
+
+static int deliver_text(struct lane *lane, struct slice text, struct error *err)
+{
+	struct envelope env;
+	struct call *call;
+
+	if (scan_envelope(text, &lane->route->router->limits, SCAN_LENIENT, &env, err) == 0) {
+		deliver_message(lane, &env);
+		return 0;
+	}
+	/* JSON, and about a call that waits, but no response: it will not get a better one. REL-23 */
+	call = err->kind != ERROR_SYNTAX && env.id.type != JSON_ABSENT ? lane_find_call(lane, env.id) : NULL;
+	if (call != NULL)
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+	return -1;
+}
+
+static int deliver_element(struct slice element, void *arg)
+{
+	struct lane *lane = arg;
+	struct error err;
+
+	if (lane->route == NULL)
+		return -1;
+	if (deliver_text(lane, element, &err) < 0)
+		child_note_garbage(&lane->child, element, err.text);
+	return 0;
+}
+
+/* A banner without a line end may stand before a message. BACK-FRAME-04 */
+static bool salvage(struct lane *lane, struct slice line)
+{
+	static const struct slice start = SLICE("{\"jsonrpc\"");
+	struct error err;
+	const char *at = line.n > 1 ? memmem(line.p + 1, line.n - 1, start.p, start.n) : NULL;
+
+	return at != NULL && deliver_text(lane, slice_between(at, line.p + line.n), &err) == 0;
+}
+
+void deliver_line(struct lane *lane, struct slice line)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (line.p[0] == '[') {
+		if (scan_array(line, BATCH_MAX, deliver_element, lane, &err) < 0)
+			child_note_garbage(&lane->child, line, err.text);
+		return;
+	}
+	if (deliver_text(lane, line, &err) == 0)
+		return;
+	if (err.kind != ERROR_SYNTAX || !salvage(lane, line))
+		child_note_garbage(&lane->child, line, err.text);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Towards the child: the bytes of the client, with our ids in place of its own. Lines are put together
+ * in the router's scratch buffer and copied into the child's queue, large ones are moved there.
+ */
+#include "router/forward.h"
+
+#include "base/text.h"
+#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "mcp/level.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+
+#define EDITS_MAX 4
+#define MOVE_BYTES (16 * 1024)
+
+struct edits {
+	struct splice_edit items[EDITS_MAX];
+	size_t count;
+};
+
+/* Keeps them in the order of their places. */
+static void edits_add(struct edits *edits, struct slice span, struct slice with)
+{
+	size_t at = edits->count++;
+
+	CHECK(at < EDITS_MAX);
+	for (; at > 0 && edits->items[at - 1].span.p > span.p; at--)
+		edits->items[at] = edits->items[at - 1];
+	edits->items[at] = (struct splice_edit){ span, with };
+}
+
+static unsigned int line_flags(const struct envelope *env)
+{
+	return (env->has_line_break ? SPLICE_ONE_LINE : 0u) |
+	       (env->has_separator ? SPLICE_ESCAPE_SEPARATORS : 0u);
+}
+
+/* Sends what is in `line`, and the line end. */
+static void send_line(struct lane *lane, struct buf *line)
+{
+	buf_append_char(line, '\n');
+	if (line->len < MOVE_BYTES)
+		child_write(&lane->child, buf_slice(line));
+	else
+		child_write_take(&lane->child, line);
+	line->len = 0;
+}
+
+static void send_edited(struct lane *lane, const struct envelope *env, const struct edits *edits)
+{
+	struct buf *line = &lane->route->router->scratch;
+
+	line->len = 0;
+	splice_append(line, env->text, edits->items, edits->count, line_flags(env));
+	send_line(lane, line);
+}
+
+/* ---- _meta ---- */
+
+struct meta_rebuild {
+	struct buf out;
+	struct slice token; /* what progressToken becomes; empty: as it is */
+};
+
+/*
+ * What only the modern era may say. Older servers have been seen to fall silent when they find it; the
+ * members of trace context and of vendors stay. BACK-MSG-06.
+ */
+static bool meta_is_modern(struct slice name)
+{
+	static const struct slice names[] = {
+		SLICE("io.modelcontextprotocol/protocolVersion"),
+		SLICE("io.modelcontextprotocol/clientCapabilities"),
+		SLICE("io.modelcontextprotocol/clientInfo"),
+		SLICE("io.modelcontextprotocol/logLevel"),
+		SLICE("io.modelcontextprotocol/subscriptionId"),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (slice_is_equal(names[i], name))
+			return true;
+	}
+	return false;
+}
+
+static int meta_add_member(struct slice name, struct json value, void *arg)
+{
+	struct meta_rebuild *rebuild = arg;
+	bool is_token = rebuild->token.n > 0 && slice_is_equal(name, SLICE_LIT("progressToken"));
+
+	if (meta_is_modern(name))
+		return 0;
+	buf_append_char(&rebuild->out, rebuild->out.len > 0 ? ',' : '{');
+	buf_append_char(&rebuild->out, '"');
+	buf_append_slice(&rebuild->out, name);
+	buf_append_str(&rebuild->out, "\":");
+	buf_append_slice(&rebuild->out, is_token ? rebuild->token : value.text);
+	return 0;
+}
+
+/* Adds the edits of params._meta. `rebuilt` keeps their text until the line is put together. */
+static void edits_add_meta(struct edits *edits, const struct envelope *env, struct slice token,
+			   struct buf *rebuilt)
+{
+	static const struct slice prefix = SLICE("io.modelcontextprotocol/");
+	struct meta_rebuild rebuild = { .token = token };
+
+	if (env->meta.type != JSON_OBJECT)
+		return;
+	if (memmem(env->meta.text.p, env->meta.text.n, prefix.p, prefix.n) == NULL) {
+		if (token.n > 0)
+			edits_add(edits, env->progress_token.text, token);
+		return;
+	}
+	scan_members(env->meta.text, meta_add_member, &rebuild);
+	buf_append_str(&rebuild.out, rebuild.out.len > 0 ? "}" : "{}");
+	*rebuilt = rebuild.out;
+	edits_add(edits, env->meta.text, buf_slice(rebuilt));
+}
+
+/* ---- requests ---- */
+
+static void send_request(struct lane *lane, struct call *call, const struct envelope *env)
+{
+	struct edits edits = { .count = 0 };
+	struct buf rebuilt = { 0 };
+	char digits[20];
+	uint64_t bid;
+	struct slice id;
+
+	if (!child_has_room(&lane->child, env->text.n)) {
+		call_fail(call, REASON_OVER_LIMIT);
+		return;
+	}
+	bid = lane_next_bid(lane);
+	id = slice_of(digits, text_format_u64(bid, digits));
+	edits_add(&edits, env->id.text, id);
+	edits_add_meta(&edits, env, call->token.n > 0 ? id : (struct slice){ NULL, 0 }, &rebuilt);
+	send_edited(lane, env, &edits);
+	buf_fini(&rebuilt);
+	if (call->method->id == METHOD_TOOLS_CALL && lane->child.backend->conf.tool_timeout_ms != NULL)
+		call->timeout_ms = lane->child.backend->conf.tool_timeout_ms(&lane->child.backend->conf,
+									     scan_plain_string(env->name));
+	call_sent(call, lane, bid);
+}
+
+void forward_waiting(struct lane *lane, struct call *call)
+{
+	struct envelope env;
+	struct error err;
+	struct msg *body = msg_ref(call->body);
+
+	if (scan_envelope(body->text, &lane->route->router->limits, 0, &env, &err) < 0)
+		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+	else
+		send_request(lane, call, &env);
+	msg_unref(&body);
+}
+
+static void respond_locally(struct route *route, struct call *call, const struct buf *text)
+{
+	struct slice whole = buf_slice(text);
+
+	call_link(call, route);
+	call_respond(call, &whole, 1);
+}
+
+static void respond_with_error(struct route *route, struct call *call, int code, struct slice message)
+{
+	struct buf text = { 0 };
+
+	write_error(&text, call->id, code, message, (struct slice){ NULL, 0 });
+	respond_locally(route, call, &text);
+	buf_fini(&text);
+}
+
+/* Requests that the gateway answers itself. Returns whether it did. */
+static bool answer_locally(struct route *route, struct call *call, const struct envelope *env)
+{
+	if (call->method->id == METHOD_PING) {
+		struct buf text = { 0 };
+
+		write_result(&text, call->id, SLICE_LIT("{}"));
+		respond_locally(route, call, &text);
+		buf_fini(&text);
+		return true;
+	}
+	if (call->method->id != METHOD_SET_LEVEL)
+		return false;
+	if (route->lane != NULL && route->lane->state == LANE_READY && !route->lane->abilities.has_logging) {
+		respond_with_error(route, call, MCP_METHOD_NOT_FOUND,
+				   SLICE_LIT("Method not found: the server does not offer logging"));
+		return true;
+	}
+	if (level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level")))) >= 0)
+		return false;
+	respond_with_error(route, call, MCP_INVALID_PARAMS, SLICE_LIT("Invalid params: unknown log level"));
+	return true;
+}
+
+/* What the route has to remember once the server has agreed. */
+static bool changes_route(enum method_id id)
+{
+	return id == METHOD_SET_LEVEL || id == METHOD_SUBSCRIBE || id == METHOD_UNSUBSCRIBE;
+}
+
+void forward_request(struct route *route, struct call *call, const struct envelope *env)
+{
+	enum reason reason;
+	struct lane *lane;
+
+	if (call->method->id != METHOD_PING)
+		route_initialized(route);
+	if (answer_locally(route, call, env))
+		return;
+	call_link(call, route);
+	lane = route_need_lane(route, &reason);
+	if (lane == NULL) {
+		call_fail(call, reason);
+		return;
+	}
+	if (lane->state != LANE_READY || changes_route(call->method->id))
+		call->body = msg_new(env->text);
+	if (lane->state == LANE_READY)
+		send_request(lane, call, env);
+}
+
+/* ---- notifications ---- */
+
+static void send_cancelled(struct lane *lane, uint64_t bid, struct slice reason)
+{
+	struct buf *line = &lane->route->router->scratch;
+
+	line->len = 0;
+	buf_append_str(line, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":");
+	buf_append_u64(line, bid);
+	if (reason.n > 0) {
+		buf_append_str(line, ",\"reason\":");
+		buf_append_slice(line, reason);
+	}
+	buf_append_str(line, "}}");
+	send_line(lane, line);
+}
+
+void forward_cancel(struct call *call, struct slice why)
+{
+	struct buf reason = { 0 };
+
+	if (call->state != CALL_SENT || call->lane->route == NULL || call->method->id == METHOD_INITIALIZE)
+		return;
+	write_string(&reason, why);
+	send_cancelled(call->lane, call->bid, buf_slice(&reason));
+	buf_fini(&reason);
+}
+
+/* All calls of the session with that id: its type counts as well. bridging.md §1.1 (6) */
+static void cancel_calls(struct route *route, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
+	struct json reason = scan_member(env->params.text, SLICE_LIT("reason"));
+	struct buf text = { 0 };
+	bool is_found = false;
+
+	if (reason.type == JSON_STRING)
+		splice_append(&text, reason.text, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+	LIST_FOREACH_SAFE(node, &route->calls) {
+		struct call *call = container_of(node, struct call, link);
+
+		if (!slice_is_equal(call->id, id.text) || call->method->id == METHOD_INITIALIZE)
+			continue;
+		is_found = true;
+		if (call->state == CALL_SENT)
+			send_cancelled(call->lane, call->bid, buf_slice(&text));
+		call_cancel(call);
+	}
+	if (!is_found)
+		counter_add(COUNTER_CLIENT_STRAY_CANCELS);
+	buf_fini(&text);
+}
+
+/* Progress of the client on something that the server asked it. bridging.md §1.1 (5) */
+static void forward_progress(struct route *route, const struct envelope *env)
+{
+	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
+	struct edits edits = { .count = 0 };
+	struct ask *ask = NULL;
+	uint64_t fid;
+
+	if (token.type == JSON_NUMBER && text_parse_u64(token.text, &fid) == 0)
+		ask = map_find(&route->asks_by_fid, fid);
+	if (ask == NULL || ask->token.n == 0 || route->lane == NULL)
+		return;
+	edits_add(&edits, token.text, ask->token);
+	send_edited(route->lane, env, &edits);
+}
+
+void forward_notification(struct route *route, const struct envelope *env)
+{
+	const struct method *method = method_find(env->method);
+	struct edits edits = { .count = 0 };
+	struct buf rebuilt = { 0 };
+
+	if (method->id == METHOD_INITIALIZED) {
+		route_initialized(route);
+		return;
+	}
+	if (method->id == METHOD_CANCELLED) {
+		cancel_calls(route, env);
+		return;
+	}
+	/* A child that is being started learns nothing from news about the past. */
+	if (route->lane == NULL || route->lane->state != LANE_READY)
+		return;
+	if (method->id == METHOD_PROGRESS) {
+		forward_progress(route, env);
+		return;
+	}
+	if (method->id == METHOD_ROOTS_CHANGED && !route->tells_roots)
+		return;
+	if (!child_has_room(&route->lane->child, env->text.n))
+		return;
+	edits_add_meta(&edits, env, (struct slice){ NULL, 0 }, &rebuilt);
+	send_edited(route->lane, env, &edits);
+	buf_fini(&rebuilt);
+}
+
+/* ---- answers ---- */
+
+void forward_answer(struct route *route, const struct envelope *env)
+{
+	struct edits edits = { .count = 0 };
+	struct ask *ask = NULL;
+	uint64_t fid;
+
+	if (env->id.type == JSON_NUMBER && text_parse_u64(env->id.text, &fid) == 0)
+		ask = map_find(&route->asks_by_fid, fid);
+	if (ask == NULL || ask->held != NULL) {
+		counter_add(COUNTER_CLIENT_STRAY_RESPONSES);
+		return;
+	}
+	if (route->lane != NULL) {
+		edits_add(&edits, env->id.text, ask->id);
+		send_edited(route->lane, env, &edits);
+	}
+	route_close_ask(ask);
+}
+
+void forward_result(struct lane *lane, struct slice id, struct slice result)
+{
+	struct buf *line = &lane->route->router->scratch;
+
+	line->len = 0;
+	write_result(line, id, result);
+	send_line(lane, line);
+}
+
+void forward_error(struct lane *lane, struct slice id, int code, struct slice message)
+{
+	struct buf *line = &lane->route->router->scratch;
+
+	line->len = 0;
+	write_error(line, id, code, message, (struct slice){ NULL, 0 });
+	send_line(lane, line);
+}
+
+void forward_refusal(struct lane *lane, const struct ask *ask)
+{
+	if (ask->method->id == METHOD_ELICITATION)
+		forward_result(lane, ask->id, SLICE_LIT("{\"action\":\"cancel\"}"));
+	else
+		forward_error(lane, ask->id, MCP_INTERNAL_ERROR, SLICE_LIT("the client's session has ended"));
+}
+
+/* ---- the handshake ---- */
+
+void forward_handshake(struct lane *lane)
+{
+	struct route *route = lane->route;
+	struct edits edits = { .count = 0 };
+	struct buf rebuilt = { 0 };
+	struct buf version = { 0 };
+	struct envelope env;
+	struct error err;
+	char digits[20];
+
+	if (scan_envelope(route->handshake->text, &route->router->limits, 0, &env, &err) < 0) {
+		lane_refuse(lane); /* it was accepted before: cannot be */
+		return;
+	}
+	lane->handshake_bid = lane_next_bid(lane);
+	buf_printf(&version, "\"%.*s\"", SLICE_ARG(route->revision->name));
+	edits_add(&edits, env.id.text, slice_of(digits, text_format_u64(lane->handshake_bid, digits)));
+	edits_add(&edits, scan_member(env.params.text, SLICE_LIT("protocolVersion")).text, buf_slice(&version));
+	edits_add_meta(&edits, &env, (struct slice){ NULL, 0 }, &rebuilt);
+	send_edited(lane, &env, &edits);
+	buf_fini(&version);
+	buf_fini(&rebuilt);
+}
+
+static void send_own_request(struct lane *lane, struct slice method, struct slice params)
+{
+	struct buf *line = &lane->route->router->scratch;
+	char digits[20];
+	size_t n = text_format_u64(lane_next_bid(lane), digits);
+
+	line->len = 0;
+	write_call(line, slice_of(digits, n), method, params);
+	send_line(lane, line);
+}
+
+/* What the process before was told, and the one after does not know. bridging.md §4 */
+static void replay_state(struct lane *lane)
+{
+	static const char *const levels[] = { "debug", "info",     "notice", "warning",
+					      "error", "critical", "alert",  "emergency" };
+	struct route *route = lane->route;
+	struct buf params = { 0 };
+
+	if (route->level >= 0) {
+		buf_printf(&params, "{\"level\":\"%s\"}", levels[route->level]);
+		send_own_request(lane, SLICE_LIT("logging/setLevel"), buf_slice(&params));
+	}
+	LIST_FOREACH(node, &route->subscriptions) {
+		struct subscription *subscription = container_of(node, struct subscription, link);
+
+		params.len = 0;
+		buf_append_str(&params, "{\"uri\":\"");
+		buf_append(&params, subscription->uri, subscription->length);
+		buf_append_str(&params, "\"}");
+		send_own_request(lane, SLICE_LIT("resources/subscribe"), buf_slice(&params));
+	}
+	buf_fini(&params);
+}
+
+void forward_initialized(struct lane *lane, bool is_restart)
+{
+	struct buf *line = &lane->route->router->scratch;
+
+	line->len = 0;
+	write_call(line, (struct slice){ NULL, 0 }, SLICE_LIT("notifications/initialized"), (struct slice){ NULL, 0 });
+	send_line(lane, line);
+	if (is_restart)
+		replay_state(lane);
+}
+
+void forward_ping(struct lane *lane, uint64_t bid)
+{
+	struct buf *line = &lane->route->router->scratch;
+	char digits[20];
+
+	line->len = 0;
+	write_call(line, slice_of(digits, text_format_u64(bid, digits)), SLICE_LIT("ping"), (struct slice){ NULL, 0 });
+	send_line(lane, line);
+}

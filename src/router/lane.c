@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start, handshake, end of a lane. A lane belongs to one route until it is lost or closed; after that
+ * it only waits for its process to go.
+ */
+#include "router/lane.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "obs/log.h"
+#include "router/deliver.h"
+#include "router/forward.h"
+#include "router/route.h"
+
+#define PROBE_MS 5000
+
+#define TO(state) (1u << LANE_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[LANE_DELAYED] = { "delayed", TO(STARTING) | TO(CLOSED) },
+	[LANE_STARTING] = { "starting", TO(HANDSHAKE) | TO(CLOSED) },
+	[LANE_HANDSHAKE] = { "handshake", TO(READY) | TO(CLOSED) },
+	[LANE_READY] = { "ready", TO(CLOSED) },
+	[LANE_CLOSED] = { "closed", 0 },
+};
+#undef TO
+
+static void lane_set_state(struct lane *lane, enum lane_state state)
+{
+	CHECK(states[lane->state].next & 1u << state);
+	lane->state = state;
+}
+
+static void lane_free(struct lane *lane)
+{
+	map_fini(&lane->calls);
+	loop_defer_free(lane->child.backend->loop, lane);
+}
+
+/* Unlinks lane and route; the route says what happens to its calls. */
+static struct route *lane_detach(struct lane *lane)
+{
+	struct route *route = lane->route;
+
+	lane_set_state(lane, LANE_CLOSED);
+	timer_stop(&lane->start);
+	timer_stop(&lane->probe);
+	lane->route = NULL;
+	if (route != NULL)
+		route->lane = NULL;
+	return route;
+}
+
+/* The child has failed, or was given up as if it had. */
+static void lane_lose(struct lane *lane, enum reason reason)
+{
+	bool is_start = lane->state != LANE_READY;
+	struct backend *backend = lane->child.backend;
+	struct route *route = lane_detach(lane);
+
+	if (is_start)
+		backend_note_failed(backend);
+	if (is_start && reason == REASON_CHILD_EXITED)
+		reason = REASON_START_FAILED;
+	if (route != NULL)
+		route_on_lost(route, reason);
+}
+
+static void lane_give_up(struct lane *lane, enum reason reason, const char *error)
+{
+	LOG(CHILD_FAILED, LOG_STR("server", lane->child.backend->conf.name), LOG_INT("pid", lane->child.pid),
+	    LOG_STR("error", error));
+	child_kill(&lane->child, reason);
+	lane_lose(lane, reason);
+}
+
+static void lane_on_started(struct child *child)
+{
+	struct lane *lane = container_of(child, struct lane, child);
+
+	lane_set_state(lane, LANE_HANDSHAKE);
+	forward_handshake(lane);
+}
+
+static void lane_on_line(struct child *child, struct slice line)
+{
+	struct lane *lane = container_of(child, struct lane, child);
+
+	if (lane->route == NULL)
+		return;
+	lane->probe_bid = 0;
+	timer_stop(&lane->probe);
+	deliver_line(lane, line);
+}
+
+static void lane_on_lost(struct child *child, enum reason reason)
+{
+	struct lane *lane = container_of(child, struct lane, child);
+
+	if (lane->state != LANE_CLOSED)
+		lane_lose(lane, reason);
+}
+
+static void lane_on_gone(struct child *child)
+{
+	struct lane *lane = container_of(child, struct lane, child);
+
+	if (lane->state != LANE_CLOSED)
+		lane_lose(lane, REASON_CHILD_EXITED);
+	lane_free(lane);
+}
+
+static const struct child_ops lane_child_ops = {
+	.on_started = lane_on_started,
+	.on_line = lane_on_line,
+	.on_lost = lane_on_lost,
+	.on_gone = lane_on_gone,
+};
+
+static void lane_start(struct lane *lane)
+{
+	struct backend *backend = lane->child.backend;
+
+	lane_set_state(lane, LANE_STARTING);
+	lane->has_process = true;
+	child_start(&lane->child, backend, &lane_child_ops);
+	timer_start(backend->loop, &lane->start, backend->conf.start_timeout_ms);
+}
+
+static void lane_on_start_timer(struct timer *timer)
+{
+	struct lane *lane = container_of(timer, struct lane, start);
+
+	if (lane->state == LANE_DELAYED)
+		lane_start(lane);
+	else
+		lane_give_up(lane, REASON_START_TIMEOUT, "no answer to initialize within start.timeout");
+}
+
+static void lane_on_probe_timer(struct timer *timer)
+{
+	struct lane *lane = container_of(timer, struct lane, probe);
+
+	lane_give_up(lane, REASON_CHILD_HUNG, "neither a call nor a ping was answered in time");
+}
+
+struct lane *lane_new(struct route *route, uint64_t wait_ms)
+{
+	struct lane *lane = mem_zalloc(sizeof(*lane));
+
+	lane->route = route;
+	lane->state = LANE_DELAYED;
+	lane->child.backend = route->backend;
+	timer_init(&lane->start, lane_on_start_timer);
+	timer_init(&lane->probe, lane_on_probe_timer);
+	if (wait_ms > 0)
+		timer_start(route->backend->loop, &lane->start, wait_ms);
+	else
+		lane_start(lane);
+	return lane;
+}
+
+void lane_close(struct lane *lane, enum reason reason)
+{
+	lane_detach(lane);
+	if (lane->has_process)
+		child_stop(&lane->child, reason);
+	else
+		lane_free(lane);
+}
+
+uint64_t lane_next_bid(struct lane *lane)
+{
+	return ++lane->last_bid;
+}
+
+void lane_set_ready(struct lane *lane)
+{
+	lane_set_state(lane, LANE_READY);
+	timer_stop(&lane->start);
+	backend_note_started(lane->child.backend);
+}
+
+void lane_refuse(struct lane *lane)
+{
+	lane_give_up(lane, REASON_HANDSHAKE_REFUSED, "the server did not accept initialize");
+}
+
+void lane_probe(struct lane *lane)
+{
+	if (lane == NULL || lane->state != LANE_READY || lane->probe_bid != 0)
+		return;
+	lane->probe_bid = lane_next_bid(lane);
+	forward_ping(lane, lane->probe_bid);
+	timer_start(lane->child.backend->loop, &lane->probe, PROBE_MS);
+}
+
+struct call *lane_find_call(const struct lane *lane, struct json id)
+{
+	struct slice digits = id.type == JSON_STRING ? scan_plain_string(id) : id.text;
+	uint64_t bid;
+
+	if (text_parse_u64(digits, &bid) < 0)
+		return NULL;
+	return map_find(&lane->calls, bid);
+}

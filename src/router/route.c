@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening, keeping and ending the connection of a session with its server.
+ *
+ * A child that fails takes the calls in flight with it, but not the session: many clients never
+ * initialize again. After RESTARTS_MAX restarts within RESTARTS_WINDOW_MS the session ends all the same.
+ */
+#include "router/route.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "jsonrpc/splice.h"
+#include "obs/log.h"
+#include "router/deliver.h"
+#include "router/forward.h"
+#include "router/lane.h"
+
+#define RESTARTS_MAX 3
+#define RESTARTS_WINDOW_MS (5 * 60 * 1000)
+#define ASKS_MAX 256
+#define SUBSCRIPTIONS_MAX 4096
+#define HOLD_MS (60 * 1000)
+
+struct route *route_of(struct session *session)
+{
+	return container_of(session, struct route, session);
+}
+
+/* ---- the end ---- */
+
+static void route_free(struct route *route)
+{
+	while (!list_is_empty(&route->subscriptions)) {
+		struct list *first = route->subscriptions.next;
+
+		list_remove(first);
+		free(container_of(first, struct subscription, link));
+	}
+	map_fini(&route->asks_by_fid);
+	msg_unref(&route->handshake);
+	loop_defer_free(route->router->loop, route);
+}
+
+static void route_fail_calls(struct route *route, enum reason reason)
+{
+	while (!list_is_empty(&route->calls))
+		call_fail(container_of(route->calls.next, struct call, link), reason);
+}
+
+static void route_on_session_end(struct session *session, enum reason reason)
+{
+	struct route *route = route_of(session);
+
+	LOG(SESSION_END, LOG_STR("server", route->backend->conf.name),
+	    LOG_STR("reason", reason_get(reason)->text));
+	while (!list_is_empty(&route->asks)) {
+		struct ask *ask = container_of(route->asks.next, struct ask, link);
+
+		if (route->lane != NULL)
+			forward_refusal(route->lane, ask);
+		route_close_ask(ask);
+	}
+	LIST_FOREACH(node, &route->calls)
+		forward_cancel(container_of(node, struct call, link), SLICE_LIT("the session has ended"));
+	route_fail_calls(route, reason);
+	if (route->lane != NULL)
+		lane_close(route->lane, REASON_SESSION_END);
+	route_free(route);
+}
+
+static const struct session_ops route_session_ops = { .on_end = route_on_session_end };
+
+/* ---- the beginning ---- */
+
+static bool is_declared(struct slice params, const char *capability, const char *member)
+{
+	const char *path[] = { "capabilities", capability, member };
+
+	return scan_path(params, path, ARRAY_LEN(path)).type == JSON_TRUE;
+}
+
+static struct route *route_new(struct router *router, struct backend *backend, const struct envelope *env)
+{
+	struct route *route = mem_zalloc(sizeof(*route));
+	struct slice params = env->params.text;
+	struct json version = scan_member(params, SLICE_LIT("protocolVersion"));
+	const struct revision *revision = revision_find(scan_plain_string(version));
+
+	route->router = router;
+	route->backend = backend;
+	route->revision = revision != NULL ? revision : revision_newest();
+	route->level = -1;
+	route->handshake = msg_new(env->text);
+	route->tells_roots = is_declared(params, "roots", "listChanged");
+	route->last_fid = 1000000; /* clients that confuse the two id spaces do not collide. bridging.md §1.1 */
+	list_init(&route->calls);
+	list_init(&route->asks);
+	list_init(&route->subscriptions);
+	return route;
+}
+
+void route_open(struct router *router, struct backend *backend, struct call *call,
+		const struct envelope *env)
+{
+	struct route *route = route_new(router, backend, env);
+	enum reason reason = REASON_NONE;
+
+	if (session_init(&route->session, &router->sessions, &route_session_ops) < 0) {
+		call->ops->on_failed(call, REASON_OVER_LIMIT);
+		route_free(route);
+		return;
+	}
+	call_link(call, route);
+	route->opening = call;
+	if (router->is_draining)
+		reason = REASON_DRAINING;
+	else
+		route_need_lane(route, &reason);
+	if (reason != REASON_NONE)
+		session_end(&route->session, reason);
+}
+
+struct lane *route_need_lane(struct route *route, enum reason *reason_r)
+{
+	uint64_t wait_ms = 0;
+
+	*reason_r = REASON_NONE;
+	if (route->lane != NULL)
+		return route->lane;
+	*reason_r = backend_admit(route->backend, &wait_ms);
+	if (*reason_r != REASON_NONE)
+		return NULL;
+	if (route->opening == NULL)
+		LOG(SESSION_RESPAWN, LOG_STR("server", route->backend->conf.name), LOG_INT("restarts", route->restarts));
+	route->lane = lane_new(route, wait_ms);
+	return route->lane;
+}
+
+static void route_read_abilities(struct server_abilities *abilities, struct slice result)
+{
+	static const char *const logging[] = { "capabilities", "logging" };
+	static const char *const tools[] = { "capabilities", "tools", "listChanged" };
+	static const char *const prompts[] = { "capabilities", "prompts", "listChanged" };
+	static const char *const resources[] = { "capabilities", "resources", "listChanged" };
+
+	abilities->has_logging = scan_path(result, logging, ARRAY_LEN(logging)).type == JSON_OBJECT;
+	abilities->tells_tools = scan_path(result, tools, ARRAY_LEN(tools)).type == JSON_TRUE;
+	abilities->tells_prompts = scan_path(result, prompts, ARRAY_LEN(prompts)).type == JSON_TRUE;
+	abilities->tells_resources = scan_path(result, resources, ARRAY_LEN(resources)).type == JSON_TRUE;
+}
+
+static void route_answer_opening(struct route *route, const struct envelope *response, struct json version)
+{
+	struct router *router = route->router;
+	struct call *call = route->opening;
+	struct buf quoted = { 0 };
+	struct buf text = { 0 };
+	struct slice whole;
+	struct splice_edit edits[2] = { { response->id.text, call->id }, { version.text, { NULL, 0 } } };
+
+	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(route->revision->name));
+	edits[1].with = buf_slice(&quoted);
+	if (edits[0].span.p > edits[1].span.p) {
+		struct splice_edit first = edits[1];
+
+		edits[1] = edits[0];
+		edits[0] = first;
+	}
+	splice_append(&text, response->text, edits, 2, SPLICE_ONE_LINE);
+	whole = buf_slice(&text);
+	session_begin(&route->session);
+	LOG(SESSION_START, LOG_STR("server", route->backend->conf.name),
+	    LOG_SLICE("revision", route->revision->name), LOG_INT("pid", route->lane->child.pid),
+	    LOG_INT("sessions", router->sessions.count));
+	route->opening = NULL;
+	call_respond(call, &whole, 1);
+	buf_fini(&quoted);
+	buf_fini(&text);
+}
+
+void route_on_ready(struct route *route, const struct envelope *response)
+{
+	struct json version = scan_member(response->result.text, SLICE_LIT("protocolVersion"));
+	struct lane *lane = route->lane;
+	bool is_restart = route->opening == NULL;
+
+	if (revision_find(scan_plain_string(version)) == NULL) {
+		LOG(CHILD_FAILED, LOG_STR("server", route->backend->conf.name), LOG_INT("pid", lane->child.pid),
+		    LOG_STR("error", "the server answered initialize with a revision that nobody knows"),
+		    LOG_SLICE("revision", version.text));
+		lane_refuse(lane);
+		return;
+	}
+	lane_set_ready(lane);
+	route_read_abilities(&lane->abilities, response->result.text);
+	forward_initialized(lane, is_restart);
+	if (!is_restart)
+		route_answer_opening(route, response, version);
+	LIST_FOREACH_SAFE(node, &route->calls) {
+		struct call *call = container_of(node, struct call, link);
+
+		if (call->state == CALL_WAITING && route->lane == lane)
+			forward_waiting(lane, call);
+	}
+}
+
+void route_on_refused(struct route *route, const struct envelope *response)
+{
+	struct call *call = route->opening;
+	struct slice text = response->text;
+	struct slice id = response->id.text;
+
+	if (call == NULL) {
+		/* A restart: the same request was fine before. */
+		lane_refuse(route->lane);
+		return;
+	}
+	struct slice parts[3] = { slice_between(text.p, id.p), call->id, slice_between(id.p + id.n, text.p + text.n) };
+
+	route->opening = NULL;
+	call_respond(call, parts, ARRAY_LEN(parts));
+	session_end(&route->session, REASON_HANDSHAKE_REFUSED);
+}
+
+static bool route_may_restart(struct route *route)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (route->restarts == 0 || now_ms - route->restarts_since_ms > RESTARTS_WINDOW_MS) {
+		route->restarts = 0;
+		route->restarts_since_ms = now_ms;
+	}
+	return ++route->restarts <= RESTARTS_MAX;
+}
+
+void route_on_lost(struct route *route, enum reason reason)
+{
+	bool is_opening = route->opening != NULL;
+
+	while (!list_is_empty(&route->asks)) {
+		struct ask *ask = container_of(route->asks.next, struct ask, link);
+
+		deliver_ask_cancelled(ask);
+		route_close_ask(ask);
+	}
+	session_hold(&route->session); /* the fronts that are told may end it */
+	route_fail_calls(route, reason);
+	session_release(&route->session);
+	if (route->session.state == SESSION_ENDED)
+		return;
+	if (is_opening || !route_may_restart(route))
+		session_end(&route->session, reason);
+}
+
+void route_forget_call(struct route *route, struct call *call)
+{
+	LIST_FOREACH(node, &route->asks) {
+		struct ask *ask = container_of(node, struct ask, link);
+
+		if (ask->call == call)
+			ask->call = NULL;
+	}
+	if (route->opening == call)
+		route->opening = NULL;
+}
+
+/* ---- requests of the server ---- */
+
+static void ask_on_hold(struct timer *timer)
+{
+	struct ask *ask = container_of(timer, struct ask, hold);
+	struct route *route = ask->route;
+
+	if (stream_has_reader(&route->session.standalone) && ask->held == NULL)
+		return;
+	stream_drop(&route->session.standalone, ask->fid);
+	if (route->lane != NULL)
+		forward_error(route->lane, ask->id, -32603, SLICE_LIT("no client is there to be asked"));
+	route_close_ask(ask);
+}
+
+struct ask *route_open_ask(struct route *route, const struct envelope *env, const struct method *method)
+{
+	struct slice id = env->id.text;
+	struct slice token = env->progress_token.text;
+	struct ask *ask;
+
+	if (route->asks_by_fid.count >= ASKS_MAX)
+		return NULL;
+	ask = mem_alloc(sizeof(*ask) + id.n + token.n);
+	*ask = (struct ask){ .route = route, .fid = ++route->last_fid, .method = method };
+	timer_init(&ask->hold, ask_on_hold);
+	memcpy(ask->text, id.p, id.n);
+	if (token.n > 0)
+		memcpy(ask->text + id.n, token.p, token.n);
+	ask->id = slice_of(ask->text, id.n);
+	ask->token = slice_of(ask->text + id.n, token.n);
+	list_append(&route->asks, &ask->link);
+	map_insert(&route->asks_by_fid, ask->fid, ask);
+	timer_start(route->router->loop, &ask->hold, HOLD_MS);
+	return ask;
+}
+
+void route_close_ask(struct ask *ask)
+{
+	struct route *route = ask->route;
+
+	list_remove(&ask->link);
+	map_remove(&route->asks_by_fid, ask->fid);
+	timer_stop(&ask->hold);
+	if (ask->call != NULL)
+		call_note_answered(ask->call);
+	msg_unref(&ask->held);
+	loop_defer_free(route->router->loop, ask);
+}
+
+struct ask *route_find_ask_of_server(struct route *route, struct slice id)
+{
+	LIST_FOREACH(node, &route->asks) {
+		struct ask *ask = container_of(node, struct ask, link);
+
+		if (slice_is_equal(ask->id, id))
+			return ask;
+	}
+	return NULL;
+}
+
+void route_initialized(struct route *route)
+{
+	if (route->is_initialized)
+		return;
+	route->is_initialized = true;
+	LIST_FOREACH_SAFE(node, &route->asks) {
+		struct ask *ask = container_of(node, struct ask, link);
+		struct msg *msg = ask->held;
+
+		ask->held = NULL;
+		if (msg != NULL)
+			deliver_ask(ask, msg);
+		msg_unref(&msg);
+	}
+}
+
+/* ---- subscriptions ---- */
+
+static struct subscription *route_find_subscription(const struct route *route, struct slice uri)
+{
+	LIST_FOREACH(node, &route->subscriptions) {
+		struct subscription *subscription = container_of(node, struct subscription, link);
+
+		if (slice_is_equal(slice_of(subscription->uri, subscription->length), uri))
+			return subscription;
+	}
+	return NULL;
+}
+
+static bool is_above(struct slice parent, struct slice uri)
+{
+	if (!slice_has_prefix(uri, parent) || parent.n == 0)
+		return false;
+	return uri.n == parent.n || parent.p[parent.n - 1] == '/' || uri.p[parent.n] == '/';
+}
+
+bool route_is_subscribed(const struct route *route, struct slice uri)
+{
+	LIST_FOREACH(node, &route->subscriptions) {
+		struct subscription *subscription = container_of(node, struct subscription, link);
+
+		if (is_above(slice_of(subscription->uri, subscription->length), uri))
+			return true;
+	}
+	return false;
+}
+
+void route_subscribe(struct route *route, struct slice uri)
+{
+	struct subscription *subscription;
+
+	if (route->subscription_count >= SUBSCRIPTIONS_MAX || route_find_subscription(route, uri) != NULL)
+		return;
+	subscription = mem_alloc(sizeof(*subscription) + uri.n);
+	subscription->length = uri.n;
+	memcpy(subscription->uri, uri.p, uri.n);
+	list_append(&route->subscriptions, &subscription->link);
+	route->subscription_count++;
+}
+
+void route_unsubscribe(struct route *route, struct slice uri)
+{
+	struct subscription *subscription = route_find_subscription(route, uri);
+
+	if (subscription == NULL)
+		return;
+	list_remove(&subscription->link);
+	free(subscription);
+	route->subscription_count--;
+}

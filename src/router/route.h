@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What joins one session with its server: the lane to the child that serves it now, the calls in flight,
+ * the requests of the server that wait for the client. It outlives its child: when one fails, the next
+ * request gets a fresh one with the same handshake. bridging.md §1, §2.1, §4.
+ */
+#ifndef MCPGATED_ROUTER_ROUTE_H
+#define MCPGATED_ROUTER_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "jsonrpc/msg.h"
+#include "jsonrpc/scan.h"
+#include "mcp/revision.h"
+#include "router/call.h"
+#include "session/session.h"
+
+/* What all routes share. */
+struct router {
+	struct loop *loop;
+	struct session_set sessions;
+	struct scan_limits limits;
+	struct buf scratch; /* the line being put together now */
+	size_t calls; /* in flight, of all routes */
+	bool is_draining;
+};
+
+/* A request of the server that its client has to answer. */
+struct ask {
+	struct list link;
+	struct route *route;
+	uint64_t fid;              /* our id at the client */
+	const struct method *method;
+	struct call *call;         /* during which it came, or NULL */
+	struct timer hold;         /* nobody is there to be asked */
+	struct msg *held;          /* the request, while the client is not initialized */
+	bool is_standalone;        /* it went to the session's own stream */
+	struct slice id;           /* the server's id and progress token, behind this struct */
+	struct slice token;
+	char text[];
+};
+
+struct route {
+	struct session session;
+	struct router *router;
+	struct backend *backend;
+	const struct revision *revision; /* what the client and we agreed on */
+	struct lane *lane;               /* NULL: the last one failed, none was needed since */
+	struct list calls;
+	struct list asks;
+	struct map asks_by_fid;
+	uint64_t last_fid;
+	struct msg *handshake; /* the client's initialize request */
+	struct call *opening;  /* the call that it is, until answered */
+	struct list subscriptions;
+	size_t subscription_count;
+	int level;           /* the log level that the client asked for, or -1 */
+	bool is_initialized; /* the client has said so, or has sent a request */
+	bool tells_roots;    /* the client declared roots.listChanged */
+	uint64_t restarts_since_ms;
+	unsigned int restarts; /* since then */
+};
+
+/* A URI that the client subscribed to, as it was written. */
+struct subscription {
+	struct list link;
+	size_t length;
+	char uri[];
+};
+
+/*
+ * Serves an initialize request: a new session with a child of its own. `call` was prepared with
+ * call_init; its front hears of the outcome, and finds the session, if it began, in call->route.
+ */
+void route_open(struct router *router, struct backend *backend, struct call *call,
+		const struct envelope *env);
+/* The route of a session. */
+struct route *route_of(struct session *session);
+/* The lane to a child for a request now, started if needed. NULL: *reason_r says why not. */
+struct lane *route_need_lane(struct route *route, enum reason *reason_r);
+
+/* What the lane reports. */
+void route_on_ready(struct route *route, const struct envelope *response);
+void route_on_refused(struct route *route, const struct envelope *response);
+void route_on_lost(struct route *route, enum reason reason);
+
+/* The calls that asked for it are over: nothing of theirs keeps a pointer to it. */
+void route_forget_call(struct route *route, struct call *call);
+
+/* Asks: opened by deliver, closed by forward or here. NULL if there are too many. */
+struct ask *route_open_ask(struct route *route, const struct envelope *env, const struct method *method);
+void route_close_ask(struct ask *ask);
+struct ask *route_find_ask_of_server(struct route *route, struct slice id);
+
+/* Whether the client subscribed to `uri` or to a path above it. UTIL-SUBS-01. */
+bool route_is_subscribed(const struct route *route, struct slice uri);
+void route_subscribe(struct route *route, struct slice uri);
+void route_unsubscribe(struct route *route, struct slice uri);
+
+/* The client is ready to be asked: what was held goes out. FRONT-INIT-07. */
+void route_initialized(struct route *route);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of sessions by the number in the first 64 bits of their ids. A guesser learns nothing from
+ * the look-up but whether those bits exist; the other 128 are compared in constant time.
+ */
+#include "session/session.h"
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+
+/* The first 10 characters of the text hold 60 bits: enough of a key. */
+#define KEY_CHARACTERS 10
+
+static uint64_t session_key(const char *id)
+{
+	uint64_t key = 14695981039346656037u; /* FNV-1a */
+
+	for (size_t i = 0; i < KEY_CHARACTERS; i++)
+		key = (key ^ (unsigned char)id[i]) * 1099511628211u;
+	return key;
+}
+
+void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf)
+{
+	*set = (struct session_set){ .loop = loop, .conf = *conf };
+	list_init(&set->sessions);
+}
+
+void session_set_fini(struct session_set *set)
+{
+	while (!list_is_empty(&set->sessions))
+		session_end(container_of(set->sessions.next, struct session, link), REASON_DRAINING);
+	map_fini(&set->by_key);
+}
+
+static void session_on_idle(struct timer *timer)
+{
+	session_end(container_of(timer, struct session, idle), REASON_EXPIRED);
+}
+
+static void session_on_age(struct timer *timer)
+{
+	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
+}
+
+int session_init(struct session *session, struct session_set *set, const struct session_ops *ops)
+{
+	if (set->count + set->reserved >= set->conf.max_sessions)
+		return -1;
+	set->reserved++;
+	session->ops = ops;
+	session->set = set;
+	list_init(&session->link);
+	session->state = SESSION_NEW;
+	session->holds = 0;
+	timer_init(&session->idle, session_on_idle);
+	timer_init(&session->age, session_on_age);
+	stream_init(&session->standalone, set->loop, &set->conf.stream);
+	return 0;
+}
+
+void session_begin(struct session *session)
+{
+	struct session_set *set = session->set;
+	unsigned char bytes[SESSION_ID_BYTES];
+
+	CHECK(session->state == SESSION_NEW);
+	do {
+		random_bytes(bytes, sizeof(bytes));
+		text_base64url(bytes, sizeof(bytes), session->id);
+		session->key = session_key(session->id);
+	} while (map_find(&set->by_key, session->key) != NULL);
+	session->state = SESSION_LIVE;
+	map_insert(&set->by_key, session->key, session);
+	list_append(&set->sessions, &session->link);
+	set->reserved--;
+	set->count++;
+	counter_add(COUNTER_SESSIONS);
+	timer_start(set->loop, &session->age, set->conf.max_age_ms);
+	if (session->holds == 0)
+		timer_start(set->loop, &session->idle, set->conf.idle_ms);
+}
+
+struct session *session_find(const struct session_set *set, struct slice id)
+{
+	struct session *session;
+
+	if (id.n != SESSION_ID_LENGTH)
+		return NULL;
+	session = map_find(&set->by_key, session_key(id.p));
+	if (session == NULL || !text_is_equal_secret(session_id(session), id))
+		return NULL;
+	return session;
+}
+
+struct slice session_id(const struct session *session)
+{
+	return slice_of(session->id, SESSION_ID_LENGTH);
+}
+
+void session_hold(struct session *session)
+{
+	if (session->holds++ == 0)
+		timer_stop(&session->idle);
+}
+
+void session_release(struct session *session)
+{
+	CHECK(session->holds > 0);
+	if (--session->holds == 0 && session->state == SESSION_LIVE)
+		timer_start(session->set->loop, &session->idle, session->set->conf.idle_ms);
+}
+
+void session_end(struct session *session, enum reason reason)
+{
+	struct session_set *set = session->set;
+
+	if (session->state == SESSION_ENDED)
+		return;
+	if (session->state == SESSION_LIVE) {
+		map_remove(&set->by_key, session->key);
+		list_remove(&session->link);
+		set->count--;
+	} else {
+		set->reserved--;
+	}
+	session->state = SESSION_ENDED;
+	timer_stop(&session->idle);
+	timer_stop(&session->age);
+	session->ops->on_end(session, reason);
+	stream_end(&session->standalone, reason);
+	stream_fini(&session->standalone);
+}

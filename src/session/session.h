@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session of Streamable HTTP: its id, its life, its standalone stream. What it is connected to is
+ * known above. FRONT-SESS-*.
+ */
+#ifndef MCPGATED_SESSION_SESSION_H
+#define MCPGATED_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+#include "io/loop.h"
+#include "obs/reason.h"
+#include "session/stream.h"
+
+/* 192 random bits as base64url. FRONT-SESS-02. */
+#define SESSION_ID_BYTES 24
+#define SESSION_ID_LENGTH 32
+
+struct session;
+
+struct session_ops {
+	/* It has ended and can no longer be found; release what it holds. */
+	void (*on_end)(struct session *session, enum reason reason);
+};
+
+struct session_conf {
+	size_t max_sessions;
+	uint64_t idle_ms;    /* without request, open stream or call in flight */
+	uint64_t max_age_ms; /* in all */
+	struct stream_conf stream;
+};
+
+struct session_set {
+	struct loop *loop;
+	struct session_conf conf;
+	struct map by_key;
+	struct list sessions;
+	size_t count;    /* live ones */
+	size_t reserved; /* places kept for sessions whose handshake runs */
+};
+
+enum session_state { SESSION_NEW, SESSION_LIVE, SESSION_ENDED };
+
+/* Embedded by the router. */
+struct session {
+	const struct session_ops *ops;
+	struct session_set *set;
+	struct list link;
+	enum session_state state;
+	char id[SESSION_ID_LENGTH];
+	uint64_t key; /* the first bits of the id: where it is found; the rest is compared in constant time */
+	unsigned int holds;
+	struct timer idle;
+	struct timer age;
+	struct stream standalone; /* what belongs to no request */
+};
+
+void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);
+void session_set_fini(struct session_set *set);
+
+/* Initialises a session that nobody can find yet. Reserves a place; -1: limits.sessions are there. */
+int session_init(struct session *session, struct session_set *set, const struct session_ops *ops) must_check;
+/* It gets its id and can be found from now on. */
+void session_begin(struct session *session);
+/* The live session of this id, or NULL. FRONT-SESS-04. */
+struct session *session_find(const struct session_set *set, struct slice id);
+/* Borrowed for the session's life. */
+struct slice session_id(const struct session *session);
+/* While held it does not idle out. */
+void session_hold(struct session *session);
+void session_release(struct session *session);
+/* Ends it, live or new; on_end is called. Once. */
+void session_end(struct session *session, enum reason reason);
+
+#endif

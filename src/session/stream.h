@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sequence of messages to one client. Producers append; one reader at a time pulls what its
+ * connection has room for, and is woken when there is more. Bounded in bytes: when it is full,
+ * progress goes first, then logs, then news that a later list call would tell as well; responses and
+ * requests are never dropped, their overflow ends the reader instead.
+ *
+ * A message that its reader has taken is forgotten. FRONT-SSE-11, -13, FRONT-GET-03, -04.
+ */
+#ifndef MCPGATED_SESSION_STREAM_H
+#define MCPGATED_SESSION_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "io/loop.h"
+#include "jsonrpc/msg.h"
+#include "obs/reason.h"
+
+/* What a message is, least important first: the order of dropping. */
+enum stream_kind {
+	STREAM_PROGRESS,
+	STREAM_LOG,
+	STREAM_NEWS,    /* list_changed, updated, other notifications */
+	STREAM_REQUEST, /* and its cancellation */
+	STREAM_RESPONSE,
+	STREAM_KINDS
+};
+
+struct stream_conf {
+	size_t max_bytes; /* of messages that wait */
+};
+
+struct stream_reader;
+
+struct stream_reader_ops {
+	/* There is something to take, at the end of the turn in which it came. */
+	void (*on_wake)(struct stream_reader *reader);
+	/* The stream has let go of this reader before its end: taken over, too slow, or gone with its session. */
+	void (*on_detached)(struct stream_reader *reader, enum reason reason);
+};
+
+/* Embedded by who writes to a connection. */
+struct stream_reader {
+	const struct stream_reader_ops *ops;
+	struct stream *stream; /* NULL: detached */
+};
+
+struct stream {
+	struct loop *loop;
+	const struct stream_conf *conf;
+	struct list events;
+	size_t bytes;
+	struct stream_reader *reader;
+	struct task wake;
+	bool is_ended;
+	enum reason end_reason;
+};
+
+/* conf is borrowed for the stream's life. */
+void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf);
+/* Drops what waits. The reader must be gone. */
+void stream_fini(struct stream *stream);
+
+/*
+ * Appends a message (shared; the stream takes a reference of its own). `key` identifies it for
+ * stream_drop and, with STREAM_NEWS, for joining: a waiting message of the same key is replaced. 0: none.
+ */
+void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg);
+/* Takes a waiting message back, if it is still there. */
+void stream_drop(struct stream *stream, uint64_t key);
+/* No more messages: the reader gets what waits, and then finds the stream drained. */
+void stream_end(struct stream *stream, enum reason reason);
+
+/* A reader that is there is detached with REASON_TAKEN_OVER. The new one is woken if messages wait. */
+void stream_attach(struct stream *stream, struct stream_reader *reader, const struct stream_reader_ops *ops);
+/* The reader leaves by itself; nothing is called. Also on a detached one. */
+void stream_detach(struct stream_reader *reader);
+/* The next message; the caller has one reference. NULL: none now; on_wake tells when there is. */
+struct msg *stream_take(struct stream_reader *reader);
+/* Ended, and nothing waits any more. */
+bool stream_is_drained(const struct stream *stream);
+bool stream_has_reader(const struct stream *stream);
+
+#endif

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Children as processes: start, death, shutdown, what they inherit. requirements §17, threats.md §7."""
+import os
+import signal
+import time
+
+import mcp
+from harness import case, child_argv, eq, is_alive, ok, processes, wait_for
+
+SERVERS = {
+    "main": {},
+    "absent": {"command": "/nonexistent/mcp-server"},
+    "crash": {"script": {"start": [["stderr", "secret words of the crash\n"], ["exit", 7]]}, "start": {"backoff": "300ms..1s"}},
+    "dies_late": {"script": {"init": [["exit", 0]]}, "start": {"backoff": "300ms..1s"}},
+    "stubborn": {"script": {"eof": "ignore", "term": "ignore"}, "stop": {"grace": "300ms", "term": "400ms"}},
+    "slow_exit": {"script": {"eof": "ignore"}, "stop": {"grace": "300ms", "term": "2s"}},
+}
+
+
+def unavailable(t, server, timeout=15):
+    started = time.monotonic()
+    e = t.session(server, check=False).started
+    answer = e.final(timeout)
+    eq((e.status, answer["error"]["code"]), (503, -32603), server)
+    eq(answer["error"]["data"]["reason"], "backend_unavailable", server)
+    ok(e.response.header("retry-after"), "Retry-After", e.response.headers)
+    return time.monotonic() - started, answer
+
+
+@case
+def command_not_found(t):
+    """BACK-PROC-06 product §5: 503 backend_unavailable at once, naming the server and no path."""
+    seconds, answer = unavailable(t, "absent")
+    ok(seconds < 3, "seconds", seconds)
+    eq(answer["error"]["data"].get("server"), "absent")
+    ok("nonexistent" not in str(answer), "path in the answer", answer)
+    ok(t.daemon.log("child_spawn_failed"), "no child_spawn_failed line")
+
+
+@case
+def exit_before_the_handshake(t):
+    """BACK-PROC-06 SEC-51: 503 at once; the last stderr lines are in the log, not in the answer."""
+    for server in ("crash", "dies_late"):
+        seconds, answer = unavailable(t, server)
+        ok(seconds < 4, "seconds", seconds)
+        ok("secret" not in str(answer), "stderr in the answer", answer)
+    wait_for(lambda: any("secret words of the crash" in l for l in t.daemon.lines), 2, "stderr in the log")
+
+
+@case(deadline=25, servers={"main": {}, "loop": {"script": {"start": [["exit", 1]]}, "start": {"backoff": "500ms..2s", "give_up_after": 3}}})
+def crash_loop_backs_off(t):
+    """BACK-PROC-04 REL-29: starts are spaced out; callers get quick errors; others are unaffected."""
+    main = t.session("main")
+    started, attempts = time.monotonic(), 0
+    while time.monotonic() - started < 6:
+        seconds, _ = unavailable(t, "loop")
+        attempts += 1
+        ok(seconds < 6, "seconds", seconds)
+        eq(main.ask("ping")["result"], {})
+        time.sleep(0.05)
+    ok(t.daemon.started("loop") <= 14, "starts in 6 s", t.daemon.started("loop"))
+    ok(attempts >= 3, "attempts", attempts)
+    ok(t.daemon.log("server_failing"), "no server_failing line")
+
+
+@case(daemon=False)
+def backend_recovers(t):
+    """BACK-PROC-04: after the cause is gone the server is started again."""
+    t.start({"main": {"command": "/bin/sh", "args": ["-c", "test -e flag && exec \"$@\"; exit 1", "sh"] + child_argv({}),
+                      "start": {"backoff": "200ms..500ms", "give_up_after": 2}}})
+    unavailable(t, "main")
+    unavailable(t, "main")
+    open(os.path.join(t.daemon.dir, "flag"), "w").close()
+    time.sleep(0.6)
+
+    def again():
+        s = t.session("main", check=False)
+        s.started.rest()
+        s.id = s.started.response.header("mcp-session-id")
+        return s.id and s
+    s = wait_for(again, 5, "a session")
+    eq(s.echo("x"), "x")
+
+
+@case
+def exit_in_a_call(t):
+    """REL-28 bridging 4: -32603 child_exited at once; the session goes on with a fresh process."""
+    s = t.session()
+    for status in (0, 1, 42):
+        pid = s.pid()
+        started = time.monotonic()
+        e = s.start_do(["exit", status])
+        answer = e.final()
+        eq((e.status, answer["id"], answer["error"]["code"]), (200, e.id, -32603))
+        eq(answer["error"]["data"]["reason"], "child_exited")
+        ok(time.monotonic() - started < 1, "seconds", time.monotonic() - started)
+        eq(s.echo("again"), "again")
+        ok(s.pid() != pid, "same process")
+
+
+@case
+def killed_in_a_call(t):
+    """REL-28: death by a signal, with a committed stream and several calls: each ends once."""
+    s = t.session()
+    calls = [s.start_do(["progress", 1], ["wait_cancel"], token=i) for i in range(4)]
+    for e in calls:
+        e.next()
+    os.kill(t.daemon.children("main")[0], signal.SIGKILL)
+    for e in calls:
+        answers = e.rest()
+        eq([(m["id"], m["error"]["data"]["reason"]) for m in answers], [(e.id, "child_exited")])
+    eq(s.echo("again"), "again")
+
+
+@case
+def answers_before_death_count(t):
+    """REL-28: what the child wrote before it died is delivered first."""
+    s = t.session()
+    for _ in range(5):
+        e = s.start_do(["progress", 1], ["text", "last words"], ["exit", 1], token=1)
+        eq([m.get("result", {}).get("content", [{}])[0].get("text") for m in e.rest()], [None, "last words"])
+
+
+@case
+def respawn_replays_the_session(t):
+    """bridging 4: the new process gets the stored initialize, the level and the subscriptions; list_changed follows."""
+    s = t.session("main", mcp.C, {"roots": {}}, info={"name": "me", "version": "9"})
+    g = s.get()
+    s.ask("logging/setLevel", {"level": "error"})
+    s.ask("resources/subscribe", {"uri": "res://a"})
+    s.ask("resources/subscribe", {"uri": "res://b"})
+    s.ask("resources/unsubscribe", {"uri": "res://b"})
+    first = t.daemon.messages(s.pid())[0]
+    s.do(["exit", 1])
+    s.echo("again")
+    seen = t.daemon.messages(s.pid())
+    eq(seen[0]["params"], first["params"], "initialize")
+    eq(seen[1]["method"], "notifications/initialized")
+    asked = {m["method"]: m["params"] for m in seen if m.get("method") in ("logging/setLevel", "resources/subscribe")}
+    eq(asked.get("logging/setLevel", {}).get("level"), "error")
+    eq(asked.get("resources/subscribe", {}).get("uri"), "res://a")
+    news = sorted(g.next()["method"] for _ in range(3))
+    eq(news, ["notifications/%s/list_changed" % x for x in ("prompts", "resources", "tools")])
+
+
+@case
+def question_of_a_dead_child(t):
+    """bridging 4: questions of a child that died are cancelled at the client."""
+    s = t.session("main", mcp.C, {"roots": {}})
+    e = s.start_do(["send", "q", "roots/list"], ["sleep", 0.2], ["exit", 1])
+    asked = e.next()
+    messages = e.rest()
+    cancels = [m for m in messages if m.get("method") == "notifications/cancelled"]
+    eq([m["params"]["requestId"] for m in cancels], [asked["id"]])
+    eq(messages[-1]["error"]["data"]["reason"], "child_exited")
+    s.respond(asked["id"], {"roots": []})
+    s.echo("again")
+    ok(b"roots" not in t.daemon.record(s.pid()).split(b"again")[-1], "old answer at the new child")
+
+
+@case
+def dead_while_idle(t):
+    """REL-28: a child that dies between calls is replaced for the next call."""
+    s = t.session()
+    pid = s.pid()
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: pid not in processes(), 3, "reaping")
+    eq(s.echo("again"), "again")
+
+
+@case(deadline=20)
+def too_many_restarts_end_the_session(t):
+    """bridging 4: more than 3 restarts in 5 minutes: the session is terminated, 404."""
+    s = t.session()
+    statuses = []
+    for _ in range(8):
+        e = s.post(mcp.request(1, "tools/call", s.do_params([["exit", 1]])))
+        statuses.append(e.status)
+        if e.status == 404:
+            break
+    ok(404 in statuses and len(statuses) >= 4, "statuses", statuses)
+    s.id = None
+
+
+@case
+def closed_stdout_is_death(t):
+    """REL-27: stdout closed while the process lives: the call fails within a second, the child is ended."""
+    s = t.session()
+    pid = s.pid()
+    started = time.monotonic()
+    answer = s.do(["close_stdout"], ["sleep", 60])
+    eq(answer["error"]["data"]["reason"], "child_exited")
+    ok(time.monotonic() - started < 1.5, "seconds", time.monotonic() - started)
+    wait_for(lambda: not is_alive(pid), 5, "end of the child")
+    eq(s.echo("again"), "again")
+
+
+@case
+def closed_stdin_is_death(t):
+    """REL-27: stdin closed: the next call fails quickly and the child is replaced."""
+    s = t.session()
+    pid = s.pid()
+    s.do(["text", "x"], ["close_stdin"])
+    time.sleep(0.1)
+    started = time.monotonic()
+    answer = s.ask("tools/call", {"name": "echo", "arguments": {"text": "x"}})
+    ok("result" in answer or answer["error"]["data"]["reason"] == "child_exited", "answer", answer)
+    ok(time.monotonic() - started < 2, "seconds", time.monotonic() - started)
+    wait_for(lambda: not is_alive(pid), 5, "end of the child")
+    eq(s.echo("again"), "again")
+
+
+@case(deadline=60, servers={"main": {}, "other": {}})
+def child_that_stops_reading(t):
+    """REL-26 BACK-FRAME-07: a full stdin never blocks; calls fail, the child is replaced, others go on."""
+    s, other = t.session(), t.session("other")
+    pid = s.pid()
+    s.do(["text", "x"], ["deaf"])
+    big = "z" * (3 << 20)
+    calls = [s.start("tools/call", {"name": "echo", "arguments": {"text": big}}, timeout=50) for _ in range(4)]
+    started = time.monotonic()
+    eq(other.echo("x"), "x")
+    ok(time.monotonic() - started < 2, "neighbour waited", time.monotonic() - started)
+    for e in calls:
+        answer = e.final(45)
+        eq(answer["error"]["code"], -32603)
+        ok(answer["error"]["data"]["reason"] in ("timeout", "overloaded", "child_exited"), "reason", answer)
+    wait_for(lambda: not is_alive(pid), 5, "end of the child")
+    eq(s.echo("again"), "again")
+
+
+@case
+def full_stdout_while_stdin_is_full(t):
+    """BACK-FRAME-07: stdout is drained while stdin is backed up: no deadlock."""
+    s = t.session()
+    steps = [["fill", '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":"%s"}}\n' % ("d" * 900), 3000], ["text", "x"]]
+    calls = [s.start_do(*steps) for _ in range(3)]
+    big = "z" * (1 << 20)
+    more = [s.start("tools/call", {"name": "echo", "arguments": {"text": big}}) for _ in range(3)]
+    for e in more:
+        eq(e.final()["result"]["content"][0]["text"], big)
+    for e in calls:
+        e.close()
+
+
+@case
+def stderr_is_drained_and_logged(t):
+    """BACK-PROC-01 REL-31: 16 MiB of stderr block nothing; it never marks a child as failed."""
+    s = t.session()
+    pid = s.pid()
+    eq(s.do_text(["stderr", "E" * 1023 + "\n", 16 << 10], ["text", "x"]), "x")
+    eq(s.do_text(["stderr", "no newline at all ", 100000], ["text", "x"]), "x")
+    eq(s.pid(), pid)
+    s.do(["stderr", "\nremember this line\n"], ["text", "x"])
+
+
+@case
+def stderr_is_sanitised(t):
+    """REL-31 REL-48 BACK-PROC-01: control characters and forged log lines of a child stay inside a value."""
+    s = t.session()
+    fake = "\x1b[31m2026-01-01T00:00:00Z error gateway_give_up pid=1\r\x07\n"
+    s.do(["stderr", fake], ["text", "x"])
+    wait_for(lambda: any("gateway_give_up" in l for l in t.daemon.lines), 3, "line in the log")
+    for line in t.daemon.lines:
+        if "gateway_give_up" in line:
+            eq(line.split()[2], "child_stderr", line)
+            ok(not any(c in line for c in "\x1b\x07\r"), "raw control", line)
+
+
+@case
+def ladder_of_shutdown(t):
+    """BACK-PROC-02 REL-30: stdin is closed first, then SIGTERM, then SIGKILL, to the whole group."""
+    for server, words in (("main", ["eof"]), ("slow_exit", ["eof", "term"]), ("stubborn", ["eof", "term"])):
+        s = t.session(server)
+        pid = s.pid()
+        s.delete()
+        s.id = None
+        wait_for(lambda: not is_alive(pid), 5, "end of " + server)
+        eq([w for _, w in t.daemon.life(pid) if w in ("eof", "term")], words, server)
+
+
+@case
+def grandchildren_end_with_the_child(t):
+    """REL-30 BACK-PROC-02: a grandchild in the group, deaf to SIGTERM, is killed with it."""
+    s = t.session("stubborn")
+    s.do(["grandchild", 60], ["text", "x"])
+    grandchild = wait_for(t.daemon.grandchildren, 3, "grandchild")[-1]
+    s.delete()
+    s.id = None
+    wait_for(lambda: not is_alive(grandchild), 5, "end of the grandchild")
+
+
+@case
+def grandchild_holds_the_pipe(t):
+    """REL-28: the child's death is noticed although a grandchild keeps its stdout open."""
+    s = t.session()
+    started = time.monotonic()
+    answer = s.do(["grandchild", 60], ["sleep", 0.1], ["exit", 1])
+    eq(answer["error"]["data"]["reason"], "child_exited")
+    ok(time.monotonic() - started < 2, "seconds", time.monotonic() - started)
+    eq(s.echo("again"), "again")
+    grandchild = t.daemon.grandchildren()[-1]
+    wait_for(lambda: not is_alive(grandchild), 6, "end of the grandchild")
+
+
+@case(deadline=20, daemon=False)
+def escaped_grandchildren_end_with_the_daemon(t):
+    """REL-30: a double fork into a session of its own does not outlive the daemon."""
+    d = t.start({"main": {}})
+    s = t.session()
+    s.do(["grandchild", 60, True], ["text", "x"])
+    grandchild = wait_for(d.grandchildren, 3, "grandchild")[-1]
+    s.delete()
+    s.id = None
+    d.term()
+    eq(d.wait(), 0)
+    wait_for(lambda: not is_alive(grandchild), 3, "end of the grandchild")
+
+
+@case
+def nothing_is_inherited(t):
+    """BACK-PROC-03 REL-32: own group, three descriptors, default signals, nothing of the daemon."""
+    before = set(processes())
+    s = t.session()
+    probe = s.probe()
+    foreign = {fd: to for fd, to in probe["fds"].items() if int(fd) > 2 and fd not in probe["own_fds"]
+               and "/proc/" not in to and "/fd" not in to}
+    eq(foreign, {}, "descriptors")
+    ok(all(probe["fds"][str(i)].startswith("pipe:") for i in range(3)), "standard streams", probe["fds"])
+    eq(probe["pgid"], probe["pid"], "process group")
+    eq(probe["ppid"], t.daemon.pid, "parent is the keeper")
+    ok(probe["pid"] not in before, "new process")
+    status = probe["status"]
+    eq(status["SigBlk"], "0000000000000000", "blocked signals")
+    pipe = 1 << (signal.SIGPIPE - 1)
+    ok(not int(status["SigIgn"], 16) & ~(pipe | 1 << (signal.SIGXFSZ - 1)), "ignored signals", status["SigIgn"])
+    eq(status.get("NoNewPrivs"), "1", "no_new_privs")
+
+
+@case(daemon=False)
+def environment_is_minimal(t):
+    """BACK-PROC-03 SEC-60 DEF-09: listed variables only; nothing of the daemon's environment leaks."""
+    secrets = {"SECRET_TOKEN": "s3cret", "LISTEN_PID": "1", "WATCHDOG_USEC": "9000000", "CREDENTIALS_DIRECTORY": "/run/x",
+               "PASSED": "yes", "LD_PRELOAD": ""}
+    t.start({"main": {"script": {}, "env": {"OWN": "value with spaces = and \u00e9"}, "inherit_env": ["PATH", "PASSED"],
+                      "cwd": "/"}}, env=secrets)
+    probe = t.session().probe()
+    environ = dict(e.split("=", 1) for e in probe["environ"])
+    eq(environ["OWN"], "value with spaces = and \u00e9")
+    eq(environ["PASSED"], "yes")
+    eq(sorted(set(environ) - {"LC_CTYPE"}), ["OWN", "PASSED", "PATH"])
+    eq(probe["cwd"], "/")
+
+
+@case
+def token_never_reaches_a_child(t):
+    """FRONT-SEC-06 SEC-08: Authorization, cookies and session id are in no line and no environment of a child."""
+    s = t.session()
+    s.ask("tools/call", {"name": "echo", "arguments": {}}, extra=[("Authorization", "Bearer t0psecret"), ("Cookie", "c=t0psecret")])
+    probe = s.probe()
+    data = t.daemon.record(probe["pid"]).decode() + str(probe["environ"]) + str(probe["argv"])
+    ok("t0psecret" not in data, "token at the child")
+    ok(s.id not in data, "session id at the child")
+    ok(not any("t0psecret" in l for l in t.daemon.lines), "token in the log")
+
+
+@case
+def no_zombies(t):
+    """REL-32: ended children are reaped at once."""
+    pids = []
+    for _ in range(5):
+        s = t.session()
+        pids.append(s.pid())
+        s.delete()
+        s.id = None
+    wait_for(lambda: not [p for p in pids if p in processes()], 4, "reaping of all children")
+
+
+@case(deadline=40)
+def deaths_at_random_moments(t):
+    """REL-28 bridging I3: children killed at random points: every call ends exactly once."""
+    for round_number in range(25):
+        s = t.session()
+        pid = s.pid()
+        calls = [s.start_do(["sleep", 0.002 * i], ["text", "a"]) for i in range(6)]
+        time.sleep(0.0008 * (round_number % 13))
+        os.kill(pid, signal.SIGKILL)
+        for e in calls:
+            messages = e.rest()
+            eq(len(messages), 1, "answers")
+            ok("result" in messages[0] or messages[0]["error"]["data"]["reason"] == "child_exited", "answer", messages)
+            e.close()
+        s.delete()
+        s.id = None
+
+
+@case(config={"log": {"level": "info"}})
+def spawns_are_logged(t):
+    """FRONT-SEC-08: every start and end of a child is a line at the default level."""
+    s = t.session()
+    pid = s.pid()
+    s.delete()
+    s.id = None
+    ok(any("pid=%d" % pid in l and "server=main" in l for l in t.daemon.log("child_spawn")), "child_spawn", t.daemon.lines)
+    wait_for(lambda: any("pid=%d" % pid in l for l in t.daemon.log("child_reaped") + t.daemon.log("child_end")), 3, "end in the log")

@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command line and configuration: what is accepted, what is refused and how. product.md §2, §4."""
+import json
+import os
+import re
+import socket
+import subprocess
+import tempfile
+
+import harness
+import mcp
+from harness import case, child_argv, eq, ok, to_yaml
+
+SERVERS = {"main": {}}
+GOOD = "servers:\n  main:\n    command: /bin/cat\n"
+
+
+def program(*args, env=None, cwd=None, timeout=8):
+    """Runs mcpgated to its end."""
+    environ = dict(os.environ, **(env or {}))
+    return subprocess.run([os.path.join(harness.BIN, "mcpgated")] + list(args), capture_output=True, text=True,
+                          timeout=timeout * harness.SLOW, env=environ, cwd=cwd, stdin=subprocess.DEVNULL)
+
+
+class Files:
+    """A directory with one configuration file in it."""
+
+    def __init__(self, text=GOOD, name="mcpgated.yaml"):
+        self.dir = tempfile.TemporaryDirectory(prefix="mcpgated-")
+        self.path = self.write(text, name)
+
+    def write(self, text, name):
+        path = os.path.join(self.dir.name, name)
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o600)
+        return path
+
+
+def refused(text, *words, line=None):
+    """-t lists the problem with its place; a start fails with 2."""
+    files = Files(text)
+    done = program("-t", "-c", files.path)
+    output = done.stdout + done.stderr
+    ok(done.returncode in (1, 2), "exit code of -t", done.returncode, output)
+    ok(re.search(re.escape(os.path.basename(files.path)) + r":\d+:\d+: ", output), "no FILE:LINE:COLUMN in", output)
+    if line:
+        ok("%s:%d:" % (os.path.basename(files.path), line) in output, "line %d in" % line, output)
+    for word in words:
+        ok(word in output, "no %r in" % word, output)
+    return output
+
+
+@case(daemon=False)
+def version_and_help(t):
+    """product §2: --version and --help print to stdout and exit 0."""
+    done = program("--version")
+    eq(done.returncode, 0)
+    ok(re.search(r"mcpgated\S* \d+\.\d+", done.stdout), "version", done.stdout)
+    done = program("--help")
+    eq(done.returncode, 0)
+    for word in ("--listen", "--import", "--print-config", "-c"):
+        ok(word in done.stdout, "help lacks " + word, done.stdout)
+
+
+@case(daemon=False)
+def usage_errors_are_2(t):
+    """product §2: wrong usage exits 2 with a line on stderr, nothing on stdout."""
+    for args in (["--no-such-option"], ["-c"], ["--listen"], ["surplus"], ["-c", "/nonexistent/file.yaml"],
+                 ["--listen", "nowhere", "--", "/bin/cat"], ["--listen", "127.0.0.1:99999", "--", "/bin/cat"], ["--"],
+                 ["--import", "/nonexistent.json"], ["-c", "/etc/hostname", "--", "/bin/cat"]):
+        done = program(*args)
+        eq(done.returncode, 2, args)
+        ok(done.stderr.strip(), "nothing on stderr", args)
+        eq(done.stdout, "", args)
+
+
+@case(daemon=False)
+def check_of_a_good_file(t):
+    """product §2: -t of a good file exits 0 and starts nothing."""
+    files = Files("listen:\n  - address: 127.0.0.1:0\nservers:\n  main:\n    command: /bin/sh\n    args: [-c, \"touch %s/ran\"]\n" % tempfile.gettempdir())
+    done = program("-t", "-c", files.path)
+    eq(done.returncode, 0, done.stderr)
+    ok(not os.path.exists(tempfile.gettempdir() + "/ran"), "the command has run")
+
+
+@case(daemon=False)
+def bad_file_is_2_at_start(t):
+    """product §2: a start with a bad configuration exits 2 and lists the problems."""
+    files = Files("servers:\n  main:\n    comand: /bin/cat\n")
+    done = program("-c", files.path)
+    eq(done.returncode, 2, done.stderr)
+    ok("comand" in done.stderr and ":3:" in done.stderr, "message", done.stderr)
+
+
+@case(daemon=False)
+def unknown_keys_name_the_nearest(t):
+    """product §4: unknown keys are errors that name file, line, column and the nearest valid key."""
+    refused("servers:\n  main:\n    comand: /bin/cat\n", "comand", "command", line=3)
+    refused(GOOD + "limit:\n  sessions: 5\n", "limit", "limits", line=4)
+    refused(GOOD + "log:\n  levle: info\n", "levle", "level", line=5)
+    refused(GOOD + "    isolaton: session\n", "isolaton", line=4)
+
+
+@case(daemon=False)
+def every_problem_is_reported(t):
+    """product §2: all problems at once, each on its line."""
+    output = refused("log: {level: loud}\nlimits: {sessions: -1}\nservers:\n  main:\n    command: 5x\n    args: text\n    nonsense: 1\n",
+                     "loud", "sessions", "nonsense")
+    places = set(re.findall(r"yaml:(\d+):\d+: ", output))
+    ok({"1", "2", "7"} <= places, "lines with problems", places, output)
+
+
+@case(daemon=False)
+def wrong_types_and_values(t):
+    """product §4: wrong types and impossible values are errors."""
+    for text in ("limits: {sessions: many}", "limits: {sessions: 0}", "limits: {message: 4MB}", "limits: {message: [1]}",
+                 "sessions: {idle_timeout: 5}", "sessions: {idle_timeout: 1 hour}", "sessions: {idle_timeout: -1s}",
+                 "streams: {keepalive: 60s}", "streams: {response: maybe}", "log: {level: 3x}", "log: {format: xml}", "log: []",
+                 "listen: 127.0.0.1:1", "listen: [{address: 127.0.0.1}]", "listen: [{address: 127.0.0.1:http}]",
+                 "listen: [{address: 127.0.0.1:70000}]", "auth: {mode: open}", "origins: https://a.example",
+                 "hosts: {a: b}", "limits: {json_depth: 100000}", "public_url: ftp://x"):
+        refused(GOOD + text + "\n", line=4)
+
+
+@case(daemon=False)
+def yaml_features_are_refused(t):
+    """stack §7: duplicate keys, anchors, tags and merge keys are errors; so is what is no YAML."""
+    for text in (GOOD + "log: {level: info}\nlog: {level: warn}\n", "servers: &a\n  main: {command: /bin/cat}\n",
+                 "servers:\n  main: &a {command: /bin/cat}\n  other: *a\n", "servers: !!map\n  main: {command: /bin/cat}\n",
+                 "servers:\n  main:\n    <<: {command: /bin/cat}\n", "servers: [\n", "\tservers: 1\n", "- a\n- b\n", "text\n",
+                 GOOD + "---\n" + GOOD):
+        refused(text)
+
+
+@case(daemon=False)
+def nesting_and_size_of_the_file(t):
+    """stack §7: deep nesting and huge files are refused quickly."""
+    refused("servers: " + "[" * 2000 + "]" * 2000 + "\n")
+    files = Files("# " + "x" * (2 << 20) + "\n" + GOOD)
+    done = program("-t", "-c", files.path)
+    ok(done.returncode != 0, "2 MiB accepted")
+
+
+@case(daemon=False)
+def names_of_servers(t):
+    """product §3: names that could not stand in a path are refused."""
+    for name in ("a/b", "../x", "a b", "\u00e9", "A?", "..", '""'):
+        refused("servers:\n  \"%s\":\n    command: /bin/cat\n" % name.replace('"', ''))
+
+
+@case(daemon=False)
+def file_without_servers(t):
+    """product §2: nothing to serve is a configuration error."""
+    for text in ("listen: [{address: 127.0.0.1:0}]\n", "servers: {}\n", ""):
+        done = program("-t", "-c", Files(text).path)
+        ok(done.returncode != 0, "accepted", text)
+
+
+@case(daemon=False)
+def paths_must_differ(t):
+    """product §3: two servers on one path, or a path of the daemon's own, are refused."""
+    refused(GOOD + "  other:\n    command: /bin/cat\n    path: /main/mcp\n", "/main/mcp")
+    refused(GOOD + "    path: /healthz\n", "/healthz")
+    refused(GOOD + "    path: main/mcp\n")
+
+
+@case(daemon=False)
+def open_listener_is_refused(t):
+    """FRONT-SEC-03 DEF-02 DEF-04: a non-loopback listener is refused with the lines to add."""
+    for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:8808"):
+        for extra in ("", "    plaintext: true\n", "auth: {mode: anonymous}\n"):
+            text = "listen:\n  - address: \"%s\"\n%s%s" % (address, extra, GOOD)
+            output = refused(text)
+            if "plaintext" not in extra:
+                ok("plaintext: true" in output, "the line to add", output)
+            if "auth" not in extra:
+                ok("auth: {mode: anonymous}" in output, "the line to add", output)
+        done = program("--listen", address, "--", "/bin/cat")
+        eq(done.returncode, 2, address)
+
+
+@case(daemon=False)
+def open_listener_when_written_out(t):
+    """FRONT-SEC-03: with both lines it starts, and serves."""
+    t.start({"main": {}}, {"listen": [{"address": "0.0.0.0:0", "plaintext": True}], "auth": {"mode": "anonymous"}})
+    port = int(re.search(r":(\d+)/", next(iter(t.daemon.endpoints.values()))).group(1))
+    t.daemon.address = ("127.0.0.1", port)
+    eq(t.session().echo("x"), "x")
+
+
+@case(daemon=False)
+def default_listener_is_loopback(t):
+    """FRONT-SEC-03 DEF-01: without `listen` the address is 127.0.0.1:8808."""
+    done = program("--print-config", "-c", Files().path)
+    eq(done.returncode, 0, done.stderr)
+    ok("127.0.0.1:8808" in done.stdout, "address", done.stdout)
+
+
+@case(daemon=False)
+def print_config_round_trip(t):
+    """product §2: --print-config prints what -c reads back to the same effect."""
+    files = Files("listen:\n  - address: 127.0.0.1:0\nlimits:\n  sessions: 7\n  message: 3MiB\nsessions: {idle_timeout: 90s}\n"
+                  "defaults: {request_timeout: 7s}\nservers:\n  main:\n    command: /bin/cat\n    args: [\"a b\", \"c: d\", \"\u00e9\\n\", \"#x\"]\n"
+                  "    env: {MODE: fast}\n    tool_timeout: {deploy: 10m}\n")
+    first = program("--print-config", "-c", files.path)
+    eq(first.returncode, 0, first.stderr)
+    again = files.write(first.stdout, "again.yaml")
+    second = program("--print-config", "-c", again)
+    eq(second.returncode, 0, second.stderr + first.stdout)
+    eq(second.stdout, first.stdout)
+    for word in ("7", "3MiB", "/bin/cat", "a b", "deploy"):
+        ok(word in first.stdout, "lacks " + word, first.stdout)
+
+
+@case(daemon=False)
+def print_config_shows_every_default(t):
+    """DEF-10 DEF-11 DEF-12 DEF-15: the effective configuration names the limits in force."""
+    done = program("--print-config", "--", "/bin/cat")
+    eq(done.returncode, 0, done.stderr)
+    for key in ("connections", "sessions", "header_bytes", "message", "response", "json_depth", "header_timeout",
+                "body_timeout", "idle_timeout", "max_age", "keepalive", "json_grace", "request_timeout", "inherit_env"):
+        ok(re.search(r"^\s*(- )?%s:" % key, done.stdout, re.M), "lacks " + key, done.stdout)
+
+
+@case(daemon=False)
+def secrets_are_masked(t):
+    """DEF-24 product §2: values from files, environment and credentials print as ***."""
+    files = Files()
+    token = files.write("f1le-secret\n", "token")
+    credentials = os.path.join(files.dir.name, "cred")
+    os.mkdir(credentials)
+    with open(os.path.join(credentials, "c"), "w") as f:
+        f.write("cr3d-secret")
+    path = files.write(GOOD + "    env:\n      A: {file: %s}\n      B: {env: FROM_ENV}\n      C: {credential: c}\n      D: plain\n" % token, "s.yaml")
+    done = program("--print-config", "-c", path, env={"FROM_ENV": "3nv-secret", "CREDENTIALS_DIRECTORY": credentials})
+    eq(done.returncode, 0, done.stderr)
+    for secret in ("f1le-secret", "3nv-secret", "cr3d-secret"):
+        ok(secret not in done.stdout + done.stderr, "secret printed", done.stdout)
+    ok("***" in done.stdout, "no mask", done.stdout)
+
+
+@case(daemon=False)
+def secrets_reach_the_child_only(t):
+    """product §4: {file:}, {env:} and {credential:} are resolved for the child's environment."""
+    files = Files()
+    token = files.write("f1le-secret\n", "token")
+    credentials = os.path.join(files.dir.name, "cred")
+    os.mkdir(credentials)
+    with open(os.path.join(credentials, "c"), "w") as f:
+        f.write("cr3d-secret")
+    argv = child_argv({})
+    text = to_yaml({"listen": [{"address": "127.0.0.1:0"}], "log": {"level": "debug"},
+                    "servers": {"main": {"command": argv[0], "args": argv[1:],
+                                         "env": {"A": {"file": token}, "B": {"env": "FROM_ENV"}, "C": {"credential": "c"}}}}})
+    t.start({"main": {}}, text=text, env={"FROM_ENV": "3nv-secret", "CREDENTIALS_DIRECTORY": credentials})
+    environ = t.session().probe()["environ"]
+    for pair in ("A=f1le-secret", "B=3nv-secret", "C=cr3d-secret"):
+        ok(pair in environ, "lacks " + pair, environ)
+    ok("CREDENTIALS_DIRECTORY=" + credentials not in environ, "credentials directory at the child")
+    eq([l for l in t.daemon.lines if "secret" in l], [], "log")
+    for pid in (t.daemon.gateway,):
+        with open("/proc/%d/environ" % pid, "rb") as f:
+            ok(b"cr3d-secret" not in f.read(), "credential in the gateway's environment")
+
+
+@case(daemon=False)
+def missing_secret_is_an_error(t):
+    """product §4: a secret that cannot be read is a configuration error with its place."""
+    refused(GOOD + "    env:\n      A: {file: /nonexistent/secret}\n", "/nonexistent/secret", line=5)
+    refused(GOOD + "    env:\n      A: {env: NO_SUCH_VARIABLE_HERE}\n", "NO_SUCH_VARIABLE_HERE", line=5)
+
+
+@case(daemon=False)
+def file_that_others_can_write(t):
+    """DEF-25: a file that group or world may write is refused."""
+    files = Files()
+    os.chmod(files.path, 0o666)
+    done = program("-t", "-c", files.path)
+    ok(done.returncode != 0, "accepted", done.stdout + done.stderr)
+
+
+@case(daemon=False)
+def import_of_client_files(t):
+    """product §2: --import serves every stdio entry of an mcpServers file; others are left out with a word."""
+    argv = child_argv({})
+    files = Files(json.dumps({"mcpServers": {
+        "one": {"command": argv[0], "args": argv[1:], "env": {"X": "1"}},
+        "two": {"type": "stdio", "command": argv[0], "args": argv[1:], "unknown": {"a": []}},
+        "web": {"type": "http", "url": "https://example.com/mcp"},
+        "off": {"command": "/bin/cat", "disabled": True}}}), "claude.json")
+    d = t.start(args=["--listen", "127.0.0.1:0", "--import", files.path], servers={})
+    harness.wait_for(lambda: len(d.endpoints) >= 2, 3, "both endpoints")
+    eq(sorted(d.endpoints), ["one", "two"])
+    s = t.session("one")
+    ok("X=1" in s.probe()["environ"], "environment")
+    eq(t.session("two").echo("x"), "x")
+    ok(any("web" in l for l in d.lines), "nothing said about the entry that was left out", d.lines)
+    response = t.conn().request("POST", "/web/mcp", [("Content-Type", "application/json")], mcp.encode(mcp.initialize()))
+    response.read()
+    eq(response.status, 404)
+
+
+@case(daemon=False)
+def import_of_bad_files(t):
+    """product §2: a broken import file is a configuration error that names it."""
+    for text in ("{", "[]", "{}", '{"mcpServers":[]}', '{"mcpServers":{"a":{"command":5}}}', '{"mcpServers":{"a":{"args":[]}}}',
+                 '{"mcpServers":{"a":{"url":"https://example.com"}}}'):
+        files = Files(text, "import.json")
+        done = program("--import", files.path, "--listen", "127.0.0.1:0")
+        eq(done.returncode, 2, text)
+        ok("import.json" in done.stderr, "message", done.stderr)
+
+
+@case(daemon=False)
+def print_config_of_an_import(t):
+    """product §2: --print-config --import shows what would run."""
+    files = Files('{"mcpServers":{"one":{"command":"/bin/cat","args":["x"],"env":{"K":"v"}}}}', "import.json")
+    done = program("--print-config", "--import", files.path)
+    eq(done.returncode, 0, done.stderr)
+    for word in ("one", "/bin/cat", "K"):
+        ok(word in done.stdout, "lacks " + word, done.stdout)
+
+
+@case(daemon=False)
+def disabled_servers(t):
+    """product §4: enabled: false leaves a server out; its path is 404."""
+    t.start({"main": {}, "off": {"script": {}, "enabled": False}})
+    eq(list(t.daemon.endpoints), ["main"])
+    response = t.conn().request("POST", "/off/mcp", [("Content-Type", "application/json")], mcp.encode(mcp.initialize()))
+    response.read()
+    eq(response.status, 404)
+
+
+@case(daemon=False)
+def own_path(t):
+    """product §4: `path` is where clients find the server."""
+    t.start({"main": {"script": {}, "path": "/tools/v1"}})
+    ok(t.daemon.endpoints["main"].endswith(":%d/tools/v1" % t.daemon.address[1]), "ready line", t.daemon.endpoints)
+    eq(t.session("main", path="/tools/v1").echo("x"), "x")
+
+
+@case(daemon=False)
+def several_listeners(t):
+    """product §4: every address is served."""
+    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "http.sock")
+    t.start({"main": {}}, {"listen": [{"address": "127.0.0.1:0"}, {"address": "unix:" + path}]})
+    eq(t.session().echo("x"), "x")
+    conn = t.conn(address=path)
+    conn.request("GET", "/healthz").read()
+    eq(conn.last.status, 200, "unix socket")
+    t.daemon.address = path
+    eq(t.session().echo("y"), "y")
+    problems = t.daemons.pop().stop()
+    eq(problems, [])
+    ok(not os.path.exists(path), "the socket file is left")
+    os.rmdir(os.path.dirname(path))
+
+
+@case(daemon=False)
+def unix_listener_of_the_command_line(t):
+    """product §2: --listen unix:PATH; a stale socket file is replaced, a live one is not."""
+    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "s")
+    stale = socket.socket(socket.AF_UNIX)
+    stale.bind(path)
+    stale.close()
+    t.start(args=["--listen", "unix:" + path, "--"] + child_argv({}))
+    t.daemon.address = path
+    eq(t.session("main", path="/mcp").echo("x"), "x")
+    done = program("--listen", "unix:" + path, "--", "/bin/cat")
+    eq(done.returncode, 1, "second daemon on a live socket")
+    eq(t.session("main", path="/mcp").echo("x"), "x")
+
+
+@case
+def address_in_use(t):
+    """product §2: an address that is taken is a run-time failure, exit 1, and says which."""
+    done = program("--listen", "127.0.0.1:%d" % t.daemon.address[1], "--", "/bin/cat")
+    eq(done.returncode, 1)
+    ok(str(t.daemon.address[1]) in done.stderr, "message", done.stderr)
+
+
+@case(daemon=False)
+def ipv6_loopback(t):
+    """product §2: [::1] is a loopback listener."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        raise harness.Skip("no IPv6 here")
+    t.start(args=["--listen", "[::1]:0", "--"] + child_argv({}))
+    eq(t.session("main", path="/mcp").echo("x"), "x")
+
+
+@case(daemon=False)
+def options_override_nothing_silently(t):
+    """product §2: --import, -c and a command exclude each other."""
+    files = Files()
+    for args in (["-c", files.path, "--import", files.path], ["--import", files.path, "--", "/bin/cat"],
+                 ["-c", files.path, "--name", "x"]):
+        eq(program(*args).returncode, 2, args)
+
+
+@case(daemon=False)
+def json_log(t):
+    """product §4: log.format json: every line is an object."""
+    t.start({"main": {}}, {"log": {"format": "json", "level": "debug"}})
+    t.session().echo("x\u2028\n")
+    lines = [l for l in t.daemon.lines if not l.startswith("mcpgated: ready")]
+    ok(len(lines) > 2, "lines", lines)
+    for line in lines:
+        ok(isinstance(json.loads(line), dict), "line", line)
+
+
+@case(daemon=False)
+def path_lookup_of_commands(t):
+    """product §4: a bare command name is looked up in PATH."""
+    t.start(args=["--listen", "127.0.0.1:0", "--", "mcpgated-demo"], env={"PATH": harness.BIN + ":" + os.environ["PATH"]})
+    s = t.session("demo", path="/mcp")
+    ok(s.ask("tools/list")["result"]["tools"], "tools")

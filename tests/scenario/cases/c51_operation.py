@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as a service: stopping, dying, logging, running out of things. threats.md §8."""
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import harness
+import mcp
+from harness import case, cpu_seconds, descendants, eq, is_alive, ok, processes, wait_for
+
+SERVERS = {"main": {}, "stubborn": {"script": {"eof": "ignore", "term": "ignore"}, "stop": {"grace": "500ms", "term": "500ms"}}}
+
+
+def ended(d, status=0, timeout=10):
+    eq(d.wait(timeout), status, "exit status")
+    eq(d.leftovers(), [], "leftovers")
+
+
+@case(own=True)
+def stops_on_sigterm(t):
+    """REL-41 product §2: SIGTERM of an idle daemon: exit 0, quickly, nothing left."""
+    sessions = [t.session() for _ in range(3)]
+    g = sessions[0].get()
+    started = time.monotonic()
+    t.daemon.term()
+    eq(g.rest(5), [], "streams end")
+    ended(t.daemon)
+    ok(time.monotonic() - started < 5, "seconds", time.monotonic() - started)
+    ok(t.daemon.log("keeper_stop"), "no keeper_stop line")
+
+
+@case(own=True)
+def stops_on_sigint(t):
+    """REL-41: SIGINT is the same (Ctrl-C)."""
+    t.session().echo("x")
+    t.daemon.process.send_signal(signal.SIGINT)
+    ended(t.daemon)
+
+
+@case(own=True)
+def drain_finishes_calls(t):
+    """REL-41 bridging 4: in-flight calls finish; new sessions are refused; then exit 0."""
+    s = t.session()
+    call = s.start_do(["sleep", 1.5], ["text", "done"])
+    stream = s.start_do(["progress", 1], ["sleep", 1.5], ["text", "done too"], token=1)
+    stream.next()
+    conn = t.conn()
+    conn.request("GET", "/healthz").read()
+    t.daemon.term()
+    time.sleep(0.3)
+    try:
+        fresh = t.conn()
+        body = mcp.encode(mcp.initialize())
+        fresh.request("POST", "/main/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH)], body).read()
+        eq(fresh.last.status, 503, "initialize while draining")
+    except (OSError, AssertionError) as e:
+        ok(isinstance(e, OSError) or "no response" in str(e), "new connection while draining", str(e))
+    eq(call.final()["result"]["content"][0]["text"], "done")
+    eq(stream.final()["result"]["content"][0]["text"], "done too")
+    ended(t.daemon)
+
+
+@case(servers={"main": {}}, config={"drain_timeout": "1s"})
+def drain_has_a_limit(t):
+    """REL-41 bridging 4: after the limit calls end with -32603 draining; exit 0."""
+    s = t.session()
+    call = s.start_do(["wait_cancel"])
+    stream = s.start_do(["progress", 1], ["wait_cancel"], token=1)
+    stream.next()
+    started = time.monotonic()
+    t.daemon.term()
+    for e in (call, stream):
+        answer = e.final()
+        eq((answer["error"]["code"], answer["error"]["data"]["reason"]), (-32603, "draining"))
+    ok(0.7 < time.monotonic() - started < 4, "seconds", time.monotonic() - started)
+    ended(t.daemon)
+
+
+@case(own=True)
+def second_signal_hurries(t):
+    """REL-41: a second SIGTERM does not wait for calls."""
+    s = t.session()
+    s.start_do(["wait_cancel"])
+    time.sleep(0.2)
+    t.daemon.term()
+    time.sleep(0.3)
+    ok(t.daemon.process.poll() is None, "ended at once although a call runs")
+    started = time.monotonic()
+    t.daemon.term()
+    ended(t.daemon)
+    ok(time.monotonic() - started < 5, "seconds", time.monotonic() - started)
+
+
+@case(own=True, deadline=20)
+def stubborn_children_at_the_end(t):
+    """REL-41 BACK-PROC-02: children that ignore everything are killed before the daemon ends."""
+    s = t.session("stubborn")
+    s.do(["grandchild", 60], ["text", "x"])
+    t.daemon.term()
+    ended(t.daemon)
+
+
+@case(own=True)
+def keeper_killed(t):
+    """REL-43 BACK-PROC-03: kill -9 of the keeper: gateway, children and grandchildren end."""
+    s = t.session("stubborn")
+    s.do(["grandchild", 60], ["text", "x"])
+    grandchild = wait_for(t.daemon.grandchildren, 3, "grandchild")[-1]
+    pids = [t.daemon.gateway, s.pid(), grandchild]
+    t.daemon.forgiven = True
+    t.daemon.process.kill()
+    t.daemon.process.wait()
+    wait_for(lambda: not [p for p in pids if is_alive(p)], 5, "end of %s" % pids)
+    wait_for(lambda: (harness.reap_adopted(), not t.daemon.leftovers())[1], 3, "end of everything")
+
+
+@case(own=True)
+def gateway_killed(t):
+    """REL-43: kill -9 of the gateway: it is started again within a second; old sessions are 404, children gone."""
+    s = t.session("stubborn")
+    child = s.pid()
+    old = t.daemon.gateway
+    t.daemon.gateway = None
+    started = time.monotonic()
+    os.kill(old, signal.SIGKILL)
+
+    def serves():
+        try:
+            conn = t.conn()
+            conn.request("GET", "/readyz").read()
+            return conn.last.status == 200
+        except (OSError, AssertionError):
+            return False
+    wait_for(serves, 5, "a new gateway")
+    ok(time.monotonic() - started < 2 * harness.SLOW, "seconds", time.monotonic() - started)
+    eq(s.post(mcp.request(1, "ping")).status, 404)
+    s.id = None
+    wait_for(lambda: not is_alive(child), 5, "end of the child")
+    ok(t.daemon.log("gateway_exit"), "no gateway_exit line")
+    eq(t.session().echo("x"), "x")
+
+
+@case(own=True)
+def child_killed_from_outside(t):
+    """REL-28: the gateway goes on when a child is killed; nothing is restarted but the child."""
+    s = t.session()
+    gateway = t.daemon.gateway
+    os.kill(s.pid(), signal.SIGKILL)
+    eq(s.echo("x"), "x")
+    ok(is_alive(gateway), "gateway")
+
+
+@case(daemon=False)
+def systemd_is_notified(t):
+    """REL-52 REL-41: READY=1 once it serves, STOPPING=1 when it stops; children get no NOTIFY_SOCKET."""
+    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "notify")
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind(path)
+    sock.settimeout(5)
+    t.start({"main": {}}, env={"NOTIFY_SOCKET": path})
+    ok("READY=1" in sock.recv(4096).decode().splitlines(), "READY=1")
+    probe = t.session().probe()
+    ok(not any(e.startswith("NOTIFY_SOCKET") for e in probe["environ"]), "NOTIFY_SOCKET at the child")
+    t.daemon.term()
+    seen = ""
+    while "STOPPING=1" not in seen.splitlines():
+        seen += sock.recv(4096).decode() + "\n"
+    ended(t.daemon)
+    sock.close()
+    os.unlink(path)
+    os.rmdir(os.path.dirname(path))
+
+
+@case(daemon=False)
+def systemd_abstract_socket(t):
+    """REL-52: a NOTIFY_SOCKET in the abstract name space works too."""
+    name = "mcpgated-test-%d" % os.getpid()
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind("\0" + name)
+    sock.settimeout(5)
+    t.start({"main": {}}, env={"NOTIFY_SOCKET": "@" + name})
+    ok("READY=1" in sock.recv(4096).decode().splitlines(), "READY=1")
+    sock.close()
+
+
+@case(daemon=False)
+def hup_reopens_the_log_file(t):
+    """REL-40 product §4: after the log file was moved away SIGHUP goes on in a new one."""
+    directory = tempfile.mkdtemp(prefix="mcpgated-")
+    path = os.path.join(directory, "log")
+    d = t.start({"main": {}}, {"log": {"target": path, "level": "info"}})
+    s = t.session()
+    pid = s.pid()
+    ok(os.path.getsize(path) > 0, "empty log file")
+    os.rename(path, path + ".1")
+    d.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: os.path.exists(path), 3, "new log file")
+    s2 = t.session()
+    pid2 = s2.pid()
+    wait_for(lambda: "pid=%d" % pid2 in open(path).read(), 3, "lines of the gateway in the new file")
+    ok("pid=%d" % pid2 not in open(path + ".1").read(), "lines in the old file")
+    eq(s.pid(), pid, "sessions are untouched")
+    d.term()
+    ended(d)
+    ok("keeper_stop" in open(path).read(), "lines of the keeper in the new file")
+    for name in os.listdir(directory):
+        os.unlink(os.path.join(directory, name))
+    os.rmdir(directory)
+
+
+@case(own=True)
+def hup_without_a_log_file(t):
+    """REL-40: SIGHUP disturbs nothing, also many of them."""
+    s = t.session()
+    pid = s.pid()
+    for _ in range(20):
+        t.daemon.process.send_signal(signal.SIGHUP)
+        eq(s.pid(), pid)
+    ok(is_alive(t.daemon.gateway), "gateway")
+
+
+@case(deadline=30, daemon=False)
+def descriptors_run_out(t):
+    """REL-44 SEC-16: NOFILE 128 and 300 clients: no spin, no log flood; established work goes on."""
+    d = t.start({"main": {}}, nofile=128)
+    s = t.session()
+    worker = t.conn()
+    eq(s.post(mcp.request(1, "ping"), conn=worker).status, 200)
+    conns = []
+    for _ in range(300):
+        sock = socket.socket()
+        sock.setblocking(False)
+        sock.connect_ex(d.address)
+        conns.append(sock)
+    time.sleep(0.5)
+    cpu, lines = cpu_seconds(d.gateway), len(d.lines)
+    time.sleep(2)
+    ok(cpu_seconds(d.gateway) - cpu < 0.5, "CPU seconds in 2 s", cpu_seconds(d.gateway) - cpu)
+    ok(len(d.lines) - lines < 100, "log lines in 2 s", len(d.lines) - lines)
+    eq(s.post(mcp.request(2, "ping"), conn=worker).status, 200, "established connection")
+    for sock in conns:
+        sock.close()
+    wait_for(lambda: t.session().echo("x") == "x", 5, "a new session after the storm")
+
+
+@case(deadline=20, config={"limits": {"connections": 10}})
+def connections_over_the_limit(t):
+    """REL-46 DEF-14: over the limit a connection gets 503 or is closed; the others go on."""
+    s = t.session()
+    worker = t.conn()
+    eq(s.post(mcp.request(1, "ping"), conn=worker).status, 200)
+    for conn in t.conns:
+        if conn is not worker:
+            conn.close()
+    time.sleep(0.2)
+    conns = [t.conn() for _ in range(30)]
+    refused = 0
+    for conn in conns:
+        try:
+            conn.request("GET", "/healthz").read()
+            refused += conn.last.status == 503
+        except (OSError, AssertionError):
+            refused += 1
+    ok(refused >= 20, "refused", refused)
+    eq(s.post(mcp.request(2, "ping"), conn=worker).status, 200)
+    for conn in conns:
+        conn.close()
+    wait_for(lambda: s.ask("ping").get("result") == {}, 3, "room again")
+
+
+@case(daemon=False)
+def reader_of_the_log_is_gone(t):
+    """REL-47: a closed stderr pipe neither blocks nor kills."""
+    d = t.start({"main": {}})
+    # The pipe's only reader is our thread's file: closing it makes every further line EPIPE.
+    s = t.session()
+    os.dup2(os.open("/dev/null", os.O_RDONLY), d.process.stderr.fileno())
+    for _ in range(20):
+        eq(s.echo("x"), "x")
+    eq(t.session().echo("y"), "y")
+    ok(is_alive(d.gateway) and is_alive(d.pid), "daemon")
+
+
+@case(daemon=False)
+def reader_of_the_log_sleeps(t):
+    """REL-47: a full stderr pipe does not block the daemon."""
+    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "http.sock")
+    read, write = os.pipe()
+    d = t.start({"main": {}}, {"listen": [{"address": "unix:" + path}], "log": {"level": "debug"}}, wait=False, stderr=write)
+    os.close(write)
+    wait_for(lambda: os.path.exists(path), 5, "socket")
+    d.address = path
+    time.sleep(0.3)
+    s = t.session()
+    for _ in range(3):
+        s.do(["stderr", "e" * 500 + "\n", 3000], ["text", "x"])
+    eq(s.echo("x"), "x")
+    s.delete()
+    s.id = None
+    d.term()
+    eq(d.wait(), 0)
+    os.close(read)
+    os.rmdir(os.path.dirname(path))
+
+
+@case(daemon=False)
+def disk_full(t):
+    """REL-47: a log on a full disk neither blocks nor kills."""
+    t.start({"main": {}}, {"log": {"target": "/dev/full", "level": "debug"}})
+    for _ in range(3):
+        eq(t.session().echo("x"), "x")
+    t.daemon.term()
+    eq(t.daemon.wait(), 0)
+
+
+@case
+def foreign_text_in_the_log(t):
+    """REL-48: CR, LF, ESC and forged lines from clients stay inside one escaped line."""
+    s = t.session("main", info={"name": "x\n2026 error gateway_give_up\r\x1b[2J", "version": "1"})
+    conn = t.conn()
+    conn.request("GET", "/a%0d%0aerror%1b[31m\"quoted\"", [("User-Agent", "x\ty")]).read()
+    s.post('{"jsonrpc":"2.0","id":"\\n2026 error forged","method":"no\\nsuch"}')
+    s.ask("evil/\u001b[2J\u2028method")
+    s.do(["stderr", "line one\nerror fake=1\rsecond\x1b]0;title\x07\n"], ["notify", "notifications/x\ny"], ["text", "x"])
+    time.sleep(0.2)
+    for line in t.daemon.lines:
+        ok(not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", line), "control in the log", line)
+        ok(re.match(r"\d{4}-\d\d-\d\dT\S+ (error|warn|info|debug) [a-z_]+", line) or line.startswith("mcpgated: ready"),
+           "shape of a log line", line)
+
+
+@case
+def no_core_dumps_of_secrets(t):
+    """DEF-24 SEC-61: the gateway is not dumpable."""
+    path = "/proc/%d/environ" % t.daemon.gateway
+    owner = os.stat("/proc/%d/mem" % t.daemon.gateway).st_uid
+    if os.getuid() == 0:
+        with open("/proc/%d/limits" % t.daemon.gateway) as f:
+            core = [l for l in f if l.startswith("Max core file size")][0].split()
+        eq(core[4], "0", "core limit of " + path)
+    else:
+        eq(owner, 0, "owner of the gateway's memory file")
+
+
+@case
+def two_processes(t):
+    """architecture §1: one keeper, one gateway; the children are the keeper's."""
+    s = t.session()
+    pid = s.pid()
+    table = processes()
+    eq(table[t.daemon.gateway][0], t.daemon.pid, "parent of the gateway")
+    eq(table[pid][0], t.daemon.pid, "parent of the child")
+    ok(not [p for p in descendants(t.daemon.gateway)], "children of the gateway")
+
+
+@case
+def readiness_and_liveness(t):
+    """product §3: /healthz and /readyz refuse other methods, say nothing about the machine."""
+    for path in ("/healthz", "/readyz"):
+        response = t.conn().request("POST", path, [("Content-Type", "application/json")], b"{}")
+        response.read()
+        eq(response.status, 405, path)
+        response = t.conn().request("GET", path + "?a=b")
+        response.read()
+        eq(response.status, 200, path + " with a query")

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+A scripted MCP server on stdio, the hostile or broken actor of the scenarios.
+
+Its one argument is a JSON object. Everything it does is a list of steps, given there or in the
+arguments of its tool `do`, so that a case reads as a story in one place:
+
+  name, record   the bytes of stdin go to RECORD/NAME-PID, life events to RECORD/NAME-PID.ev
+  start          steps before anything is read
+  init           steps in place of the answer to `initialize`
+  initialized    steps after `notifications/initialized`
+  on             {METHOD: steps} in place of the answer to METHOD (requests and notifications)
+  version        revision in the answer to `initialize`; default: the one that was asked for
+  caps           capabilities in that answer
+  eof, term      "ignore": go on after the end of stdin / after SIGTERM
+
+Texts in steps: @ID@ is the id of the request, @TOKEN@ its progress token, @PID@ the process.
+It checks nothing and trusts its script. See the do_* functions for the steps.
+"""
+import heapq
+import json
+import os
+import select
+import signal
+import sys
+import time
+
+CAPS = {"tools": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True},
+        "prompts": {"listChanged": True}, "logging": {}, "completions": {}}
+
+
+class Child:
+    def __init__(self, config):
+        self.config = config
+        self.reading = True
+        self.pending = b""
+        self.tasks = []  # (generator, what it waits for)
+        self.timers = []
+        self.serial = 0
+        self.answers = {}
+        self.cancelled = set()
+        self.levels = []
+        base = None
+        if config.get("record"):
+            base = os.path.join(config["record"], "%s-%d" % (config.get("name", "child"), os.getpid()))
+        self.record = open(base, "ab", buffering=0) if base else None
+        self.events = open(base + ".ev", "a", buffering=1) if base else None
+
+    # ---- life -----------------------------------------------------------
+
+    def note(self, text):
+        if self.events:
+            self.events.write("%.3f %s\n" % (time.time(), text))
+
+    def emit(self, data):
+        if isinstance(data, str):
+            data = data.encode("utf-8", "surrogateescape")
+        while data:
+            data = data[os.write(1, data):]
+
+    def send(self, message):
+        self.emit(json.dumps(message, separators=(",", ":"), ensure_ascii=False) + "\n")
+
+    def spawn(self, steps, context):
+        task = self.run(steps, context)
+        self.advance(task, None)
+
+    def advance(self, task, value):
+        try:
+            wait = task.send(value)
+        except StopIteration:
+            return
+        if wait[0] == "sleep":
+            self.serial += 1
+            heapq.heappush(self.timers, (time.monotonic() + wait[1], self.serial, task))
+        else:
+            self.tasks.append((task, wait))
+
+    def wake(self):
+        now = time.monotonic()
+        while self.timers and self.timers[0][0] <= now:
+            self.advance(heapq.heappop(self.timers)[2], None)
+        for entry in list(self.tasks):
+            task, wait = entry
+            value = None
+            if wait[0] == "answer" and wait[1] in self.answers:
+                value = self.answers[wait[1]]
+            elif not (wait[0] == "cancel" and wait[1] in self.cancelled):
+                continue
+            self.tasks.remove(entry)
+            self.advance(task, value)
+
+    def loop(self):
+        self.note("start")
+        self.spawn(self.config.get("start", []), {})
+        while True:
+            self.wake()
+            timeout = None
+            if self.timers:
+                timeout = max(0, self.timers[0][0] - time.monotonic())
+            if not self.reading:
+                if timeout is None:
+                    signal.pause()
+                else:
+                    time.sleep(timeout)
+                continue
+            if not select.select([0], [], [], timeout)[0]:
+                continue
+            data = os.read(0, 1 << 18)
+            if not data:
+                self.note("eof")
+                if self.config.get("eof") != "ignore":
+                    return
+                self.reading = False
+                continue
+            if self.record:
+                self.record.write(data)
+            self.pending += data
+            lines = self.pending.split(b"\n")
+            self.pending = lines.pop()
+            for line in lines:
+                self.on_line(line)
+                self.wake()
+
+    # ---- messages -------------------------------------------------------
+
+    def on_line(self, line):
+        message = json.loads(line)
+        method = message.get("method")
+        if method is None:
+            self.answers[json.dumps(message.get("id"))] = message
+            return
+        params = message.get("params") or {}
+        context = {"id": message.get("id"), "method": method, "params": params,
+                   "token": (params.get("_meta") or {}).get("progressToken"), "asked": []}
+        if method == "notifications/cancelled":
+            self.cancelled.add(json.dumps(params.get("requestId")))
+            self.note("cancelled %s" % json.dumps(params.get("requestId")))
+        scripted = self.config.get("on", {}).get(method)
+        if scripted is not None:
+            self.spawn(scripted, context)
+        elif method == "initialize" and "init" in self.config:
+            self.spawn(self.config["init"], context)
+        elif method == "notifications/initialized":
+            self.spawn(self.config.get("initialized", []), context)
+        elif method == "tools/call" and params.get("name") == "do":
+            self.spawn(params.get("arguments", {}).get("steps", []), context)
+        elif "id" in message:
+            self.answer(context)
+
+    def answer(self, context):
+        params = context["params"]
+        results = {
+            "initialize": lambda: self.initialize_result(params),
+            "ping": lambda: {},
+            "tools/list": lambda: {"tools": [{"name": "do", "inputSchema": {"type": "object"}},
+                                             {"name": "echo", "inputSchema": {"type": "object"}}]},
+            "tools/call": lambda: {"content": [{"type": "text",
+                                                "text": str(params.get("arguments", {}).get("text"))}]},
+            "resources/list": lambda: {"resources": [{"uri": "res://a", "name": "a"}]},
+            "resources/templates/list": lambda: {"resourceTemplates": []},
+            "resources/read": lambda: {"contents": [{"uri": params.get("uri"), "text": "x"}]},
+            "resources/subscribe": lambda: {},
+            "resources/unsubscribe": lambda: {},
+            "prompts/list": lambda: {"prompts": [{"name": "p"}]},
+            "prompts/get": lambda: {"messages": []},
+            "completion/complete": lambda: {"completion": {"values": ["one", "two"]}},
+            "logging/setLevel": lambda: {},
+        }
+        if context["method"] not in results:
+            self.send({"jsonrpc": "2.0", "id": context["id"],
+                       "error": {"code": -32601, "message": "child: no such method"}})
+            return
+        self.send({"jsonrpc": "2.0", "id": context["id"], "result": results[context["method"]]()})
+
+    def initialize_result(self, params):
+        return {"protocolVersion": self.config.get("version") or params.get("protocolVersion"),
+                "capabilities": self.config.get("caps", CAPS),
+                "serverInfo": {"name": "scripted", "version": "1"}}
+
+    # ---- steps ----------------------------------------------------------
+
+    def run(self, steps, context):
+        for step in steps:
+            outcome = getattr(self, "do_" + step[0])(context, *step[1:])
+            if outcome is not None:
+                yield from outcome
+
+    def fill(self, context, text):
+        text = text.replace("@ID@", json.dumps(context.get("id"))).replace("@PID@", str(os.getpid()))
+        return text.replace("@TOKEN@", json.dumps(context.get("token")))
+
+    def do_write(self, context, text):
+        self.emit(self.fill(context, text))
+
+    def do_line(self, context, text):
+        self.emit(self.fill(context, text) + "\n")
+
+    def do_hex(self, context, text):
+        self.emit(bytes.fromhex(text))
+
+    def do_fill(self, context, text, count):
+        """Writes text count times, in large pieces."""
+        piece = self.fill(context, text).encode()
+        batch = max(1, 65536 // len(piece))
+        while count > 0:
+            n = min(batch, count)
+            self.emit(piece * n)
+            count -= n
+
+    def do_sleep(self, context, seconds):
+        yield ("sleep", seconds)
+
+    def do_result(self, context, result):
+        self.send({"jsonrpc": "2.0", "id": context["id"], "result": result})
+
+    def do_text(self, context, text):
+        self.do_result(context, {"content": [{"type": "text", "text": self.fill(context, text)}]})
+
+    def do_error(self, context, code, message, data=None):
+        error = {"code": code, "message": message}
+        if data is not None:
+            error["data"] = data
+        self.send({"jsonrpc": "2.0", "id": context["id"], "error": error})
+
+    def do_answer(self, context):
+        """The answer that the method has by default."""
+        self.answer(context)
+
+    def do_notify(self, context, method, params=None):
+        self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
+
+    def do_progress(self, context, value, token=None):
+        token = context["token"] if token is None else token
+        self.do_notify(context, "notifications/progress", {"progressToken": token, "progress": value})
+
+    def do_send(self, context, request_id, method, params=None):
+        self.answers.pop(json.dumps(request_id), None)  # scripts use one id again and again
+        message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        if params is not None:
+            message["params"] = params
+        self.send(message)
+
+    def do_ask(self, context, request_id, method, params=None):
+        self.do_send(context, request_id, method, params)
+        answer = yield ("answer", json.dumps(request_id))
+        context["asked"].append(answer)
+
+    def do_wait(self, context, request_id):
+        """Waits for the answer to an earlier `send`."""
+        answer = yield ("answer", json.dumps(request_id))
+        context["asked"].append(answer)
+
+    def do_asked(self, context):
+        """The final result: all answers that `ask` got, as JSON text."""
+        self.do_text(context, json.dumps(context["asked"]))
+
+    def do_wait_cancel(self, context):
+        yield ("cancel", json.dumps(context["id"]))
+
+    def do_repeat(self, context, count, steps):
+        for _ in range(count):
+            yield from self.run(steps, context)
+
+    def do_background(self, context, steps):
+        self.spawn(steps, context)
+
+    def do_stderr(self, context, text, count=1):
+        data = text.encode("utf-8", "surrogateescape") * count
+        while data:
+            data = data[os.write(2, data[:65536]):]
+
+    def do_exit(self, context, status):
+        self.note("exit")
+        os._exit(status)
+
+    def do_kill(self, context, number):
+        os.kill(os.getpid(), number)
+
+    def do_deaf(self, context):
+        """Never reads stdin again."""
+        self.reading = False
+
+    def do_close_stdout(self, context):
+        null = os.open("/dev/null", os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+
+    def do_close_stdin(self, context):
+        self.reading = False
+        os.close(0)
+
+    def do_grandchild(self, context, seconds, escape=False, deaf_to_term=True):
+        """A process that keeps our pipes open; escape: in a session of its own, orphaned."""
+        pid = os.fork()
+        if pid:
+            if escape:
+                os.waitpid(pid, 0)
+            return
+        if escape:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+        if deaf_to_term:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if self.config.get("record"):
+            with open(os.path.join(self.config["record"], "grandchildren"), "a") as out:
+                out.write("%d\n" % os.getpid())
+        time.sleep(seconds)
+        os._exit(0)
+
+    def do_probe(self, context):
+        """What this process sees of itself, as the final result."""
+        fds = {}
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                fds[fd] = os.readlink("/proc/self/fd/" + fd)
+            except OSError:
+                pass
+        with open("/proc/self/environ", "rb") as f:
+            environ = f.read().decode("utf-8", "replace").split("\0")
+        with open("/proc/self/cmdline", "rb") as f:
+            argv = f.read().decode("utf-8", "replace").split("\0")
+        with open("/proc/self/status") as f:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        own = [self.record, self.events]
+        self.do_text(context, json.dumps({
+            "pid": os.getpid(), "pgid": os.getpgid(0), "sid": os.getsid(0), "ppid": os.getppid(),
+            "environ": sorted(e for e in environ if e), "argv": argv, "cwd": os.getcwd(),
+            "fds": fds, "own_fds": [str(f.fileno()) for f in own if f], "status": status}))
+
+
+def main():
+    config = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+    child = Child(config)
+
+    def on_term(number, frame):
+        child.note("term")
+        if config.get("term") != "ignore":
+            os._exit(0)
+
+    signal.signal(signal.SIGTERM, on_term)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    child.loop()
+
+
+if __name__ == "__main__":
+    main()
