@@ -45,5 +45,5 @@ src_config_secret_test_SOURCES = src/config/secret_test.c
 src_config_secret_test_LDADD = $(CONFIG_TEST_LIBS)
 src_config_yaml_test_SOURCES = src/config/yaml_test.c
 src_config_yaml_test_LDADD = $(CONFIG_TEST_LIBS)
-dist_conf_DATA += conf/mcpgated.yaml
+EXTRA_DIST += conf/mcpgated.yaml
 dist_man_MANS += docs/man/mcpgated.yaml.5

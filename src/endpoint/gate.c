@@ -5,6 +5,7 @@
  */
 #include "endpoint/gate.h"
 
+#include "base/text.h"
 #include "endpoint/answer.h"
 #include "endpoint/streamable.h"
 #include "jsonrpc/write.h"
@@ -20,6 +21,20 @@ struct slice gate_host_of(struct slice authority)
 		return end != NULL ? slice_between(authority.p, end + 1) : (struct slice){ NULL, 0 };
 	}
 	return slice_cut(&authority, ':');
+}
+
+/* name[:port], with a port that exists. SEC-23 */
+static bool gate_is_authority(struct slice authority)
+{
+	struct slice host = gate_host_of(authority);
+	struct slice rest = slice_of(authority.p + host.n, authority.n - host.n);
+	uint64_t port;
+
+	if (host.n == 0)
+		return false;
+	if (rest.n == 0)
+		return true;
+	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 && port <= 65535;
 }
 
 static bool gate_knows_host(const struct gate *gate, struct slice host)
@@ -119,8 +134,6 @@ static struct http_exchange *gate_dispatch(struct gate *gate, const struct answe
 	streamable.backend = endpoint->backend;
 	if (request->method == HTTP_OPTIONS)
 		return gate_answer_preflight(answer);
-	if (gate_has_repeated_field(request))
-		return gate_refuse(answer, 400, "Bad request: a header that may stand once stands twice");
 	if (request->method == HTTP_POST)
 		return streamable_post(&streamable);
 	if (request->method == HTTP_GET)
@@ -138,10 +151,14 @@ static struct http_exchange *gate_on_request(struct http_handler *handler, struc
 
 	if (request->method == HTTP_OTHER)
 		return gate_refuse(&answer, 501, "Not implemented: unknown HTTP method");
+	if (gate_has_repeated_field(request))
+		return gate_refuse(&answer, 400, "Bad request: a header that may stand once stands twice");
+	if (http_has(request, HTTP_HOST) && !gate_is_authority(request->fields[HTTP_HOST]))
+		return gate_refuse(&answer, 400, "Bad request: the Host header is no host and port");
 	if (http_has(request, HTTP_HOST) && !gate_knows_host(gate, gate_host_of(request->fields[HTTP_HOST])))
 		return gate_refuse(&answer, 403, "Forbidden: this Host is not served here (see the hosts option)");
 	if (http_has(request, HTTP_ORIGIN)) {
-		if (request->repeated & 1u << HTTP_ORIGIN || !gate_allows_origin(gate, request->fields[HTTP_ORIGIN]))
+		if (!gate_allows_origin(gate, request->fields[HTTP_ORIGIN]))
 			return gate_refuse(&answer, 403, "Forbidden: this Origin is not allowed (see the origins option)");
 		answer.origin = request->fields[HTTP_ORIGIN];
 	}

@@ -31,7 +31,8 @@
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
 #define LINGER_MS 2000
-#define LINGER_BYTES (64 * 1024)
+#define LINGER_BYTES \
+	(16 * 1024 * 1024) /* an end before the peer's would reset, and lose the answer */
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
 #define PARTS_MAX 8
@@ -90,7 +91,7 @@ struct http_conn {
 	bool keep_alive;
 	bool is_head_request;
 	bool is_chunked;
-	bool is_old;          /* HTTP/1.0 */
+	bool is_old; /* HTTP/1.0 */
 	bool has_unread_body;
 	bool peer_closed;
 	bool wants_room;
@@ -144,10 +145,10 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 
 /* ---- writing ---- */
 
-/* The answer is out: the next request, or the end. */
+/* The answer is out: the next request, or the end. What came before a half-close is still answered. */
 static void conn_finish(struct http_conn *conn)
 {
-	if (conn->peer_closed) {
+	if (conn->peer_closed && conn->in.len == 0) {
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
@@ -165,6 +166,17 @@ static void conn_finish(struct http_conn *conn)
 		task_schedule(conn->server->loop, &conn->task);
 }
 
+/* Until the whole request is there its own deadline runs, also beside a `100 Continue` that waits. */
+static void conn_renew_stall(struct http_conn *conn, bool has_progress)
+{
+	if (conn->state == CONN_BODY)
+		return;
+	if (conn->out.bytes == 0)
+		timer_stop(&conn->deadline);
+	else if (has_progress || !timer_is_running(&conn->deadline))
+		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+}
+
 static void conn_flush(struct http_conn *conn)
 {
 	ssize_t n = outq_flush(&conn->out, &conn->wire);
@@ -174,13 +186,11 @@ static void conn_flush(struct http_conn *conn)
 		return;
 	}
 	wire_watch_writing(&conn->wire, conn->out.bytes > 0);
-	if (conn->out.bytes == 0)
-		timer_stop(&conn->deadline);
-	else if (n > 0 || !timer_is_running(&conn->deadline))
-		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+	conn_renew_stall(conn, n > 0);
 	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
 		conn_finish(conn);
-	} else if (conn->state == CONN_STREAMING && conn->wants_room && conn->out.bytes < ROOM_LOW_BYTES) {
+	} else if (conn->state == CONN_STREAMING && conn->wants_room &&
+		   conn->out.bytes < ROOM_LOW_BYTES) {
 		conn->wants_room = false;
 		conn->exchange->ops->on_room(conn->exchange);
 	}
@@ -214,7 +224,8 @@ static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int co
 		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
 
 		written -= skip;
-		outq_append(&conn->out, slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
+		outq_append(&conn->out,
+			    slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
 	}
 	return true;
 }
@@ -226,11 +237,12 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 	uint64_t length = 0;
 	int count = 1;
 
-	CHECK(reply->part_count <= PARTS_MAX);
+	CHECK(reply->part_count <= PARTS_MAX && conn->state != CONN_STREAMING);
 	for (size_t i = 0; i < reply->part_count; i++) {
 		length += reply->parts[i].n;
 		if (!conn->is_head_request && reply->parts[i].n > 0)
-			parts[count++] = (struct iovec){ (void *)(uintptr_t)reply->parts[i].p, reply->parts[i].n };
+			parts[count++] = (struct iovec){ (void *)(uintptr_t)reply->parts[i].p,
+							 reply->parts[i].n };
 	}
 	if (conn->has_unread_body || conn->server->is_draining)
 		conn->keep_alive = false;
@@ -280,6 +292,9 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	struct buf *head = &conn->server->scratch;
 
 	conn_set_state(conn, CONN_STREAMING);
+	conn->wants_room = false;
+	/* Where reading ahead has paused: only reading shows that the reader of a stream has gone. */
+	wire_watch_reading(&conn->wire, !conn->peer_closed);
 	conn->is_chunked = !conn->is_old;
 	if (conn->is_old)
 		conn->keep_alive = false;
@@ -332,7 +347,8 @@ bool http_conn_has_room(struct http_conn *conn)
 
 /* ---- requests ---- */
 
-static void conn_begin_body(struct http_conn *conn, const struct http_request *request, bool has_more)
+static void conn_begin_body(struct http_conn *conn, const struct http_request *request,
+			    bool has_more)
 {
 	int status = http_body_init(&conn->body_reader, request, conn->server->conf.body_bytes);
 
@@ -361,7 +377,8 @@ static void conn_complete_body(struct http_conn *conn, struct slice body)
 		buf_fini(&conn->body);
 }
 
-static void conn_begin_request(struct http_conn *conn, const struct http_request *request, bool has_more)
+static void conn_begin_request(struct http_conn *conn, const struct http_request *request,
+			       bool has_more)
 {
 	struct http_handler *handler = conn->server->handler;
 	bool has_body = request->body == HTTP_BODY_CHUNKED ||
@@ -398,6 +415,8 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	if (conn->state == CONN_IDLE) {
 		conn_set_state(conn, CONN_HEAD);
 		timer_stop(&conn->deadline);
+		conn->is_head_request =
+			false; /* if this head is refused, nobody knows what it was */
 	}
 	n = http_parse_head(*data, &limits, &conn->head_seen, &request, &status, &reason);
 	if (n == 0) {
@@ -425,8 +444,9 @@ static bool conn_take_body_bytes(struct http_conn *conn, struct slice *data)
 	bool is_whole = conn->body.len == 0 && at == HTTP_BODY_DONE;
 
 	if (at == HTTP_BODY_BAD) {
-		conn_refuse(conn, status, status == 413 ? "the body is larger than limits.message allows" :
-							  "the body is not correctly framed");
+		conn_refuse(conn, status,
+			    status == 413 ? "the body is larger than limits.message allows" :
+					    "the body is not correctly framed");
 		return false;
 	}
 	if (!is_whole)
@@ -459,7 +479,8 @@ static struct slice conn_process(struct http_conn *conn, struct slice data)
 /* Bytes for a later request: a bounded number of them, and none beside an open stream. */
 static void conn_check_read_ahead(struct http_conn *conn)
 {
-	bool waits = conn->state == CONN_BUSY || conn->state == CONN_REPLYING || conn->state == CONN_STREAMING;
+	bool waits = conn->state == CONN_BUSY || conn->state == CONN_REPLYING ||
+		     conn->state == CONN_STREAMING;
 
 	if (!waits || conn->in.len <= conn->server->conf.header_bytes)
 		return;
@@ -505,6 +526,8 @@ static void conn_feed(struct http_conn *conn, struct slice data)
 
 static void conn_on_peer_closed(struct http_conn *conn)
 {
+	if (conn->state == CONN_IDLE && conn->in.len > 0)
+		return; /* the task that answers what came before the end is about to run */
 	if (conn->state != CONN_BUSY && conn->state != CONN_REPLYING) {
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
@@ -546,7 +569,8 @@ static ssize_t conn_read_shared(struct http_conn *conn)
 static bool conn_reads_direct(const struct http_conn *conn)
 {
 	return conn->state == CONN_BODY && conn->in.len == 0 &&
-	       conn->body_reader.coding == HTTP_BODY_LENGTH && conn->body_reader.left > DIRECT_BODY_BYTES;
+	       conn->body_reader.coding == HTTP_BODY_LENGTH &&
+	       conn->body_reader.left > DIRECT_BODY_BYTES;
 }
 
 static void conn_on_readable(struct wire *wire)
@@ -640,14 +664,17 @@ void http_server_free(struct http_server **server)
 }
 
 /* Too many already: a word on why, if the socket takes it, and the end. */
-static void server_turn_away(int fd)
+static void server_turn_away(const struct http_server *server, int fd)
 {
 	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
 				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
 	counter_add(COUNTER_CONNECTIONS_REFUSED);
-	LOG(CONN_REFUSED, LOG_STR("reason", "limits.connections are open"));
-	if (write(fd, text, sizeof(text) - 1) >= 0)
+	LOG(CONN_REFUSED, LOG_STR("reason", server->is_draining ? "the daemon is about to stop" :
+								  "limits.connections are open"));
+	/* Bytes that nobody has read would turn the end into a reset, which may overtake the answer. */
+	if (read(fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
+	    write(fd, text, sizeof(text) - 1) >= 0)
 		shutdown(fd, SHUT_WR);
 	close(fd);
 }
@@ -657,7 +684,7 @@ void http_server_accept(struct http_server *server, int fd)
 	struct http_conn *conn;
 
 	if (server->count >= server->conf.max_connections || server->is_draining) {
-		server_turn_away(fd);
+		server_turn_away(server, fd);
 		return;
 	}
 	counter_add(COUNTER_CONNECTIONS);

@@ -54,7 +54,8 @@ struct http_handler {
 	struct http_exchange *(*on_request)(struct http_handler *handler, struct http_conn *conn,
 					    const struct http_request *request);
 	/* The text of an error that this layer answers itself (400, 408, 413 …), appended to body. */
-	void (*write_error)(struct http_handler *handler, int status, const char *reason, struct buf *body);
+	void (*write_error)(struct http_handler *handler, int status, const char *reason,
+			    struct buf *body);
 };
 
 struct http_conf {

@@ -41,8 +41,8 @@ static bool is_stale_socket(const struct sockaddr_un *address, socklen_t size)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	is_refused = connect(fd, (const struct sockaddr *)address, size) < 0 &&
-		     errno == ECONNREFUSED;
+	is_refused =
+		connect(fd, (const struct sockaddr *)address, size) < 0 && errno == ECONNREFUSED;
 	close(fd);
 	return is_refused;
 }
@@ -134,9 +134,10 @@ int address_take_systemd(const char *name, size_t nth, struct error *err)
 	int fd = find_systemd_fd(slice_str(name), nth);
 
 	if (fd < 0)
-		return error_set(err, ERROR_INVALID,
-				 "systemd passed no socket of this name (FileDescriptorName= in the "
-				 "socket unit)");
+		return error_set(
+			err, ERROR_INVALID,
+			"systemd passed no socket of this name (FileDescriptorName= in the "
+			"socket unit)");
 	if (!is_listening_stream(fd))
 		return error_set(err, ERROR_INVALID,
 				 "what systemd passed is no listening stream socket "

@@ -26,8 +26,8 @@ int ipc_pair(int fds_r[2], struct error *err)
 /* The kernel has no room now, for bytes or for descriptors under way; later it will have. */
 static bool is_full(int number)
 {
-	return number == EAGAIN || number == EWOULDBLOCK || number == ENOBUFS ||
-	       number == ENOMEM || number == ETOOMANYREFS;
+	return number == EAGAIN || number == EWOULDBLOCK || number == ENOBUFS || number == ENOMEM ||
+	       number == ETOOMANYREFS;
 }
 
 int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t count,

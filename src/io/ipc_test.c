@@ -167,7 +167,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(message_arrives_as_sent, setup, teardown),
 		cmocka_unit_test_setup_teardown(descriptors_arrive_close_on_exec, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_socket_is_busy_and_recovers, setup, teardown),
-		cmocka_unit_test_setup_teardown(gone_peer_is_an_error_on_both_ways, setup, teardown),
+		cmocka_unit_test_setup_teardown(gone_peer_is_an_error_on_both_ways, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(foreign_packets_are_refused_without_leak, setup,
 						teardown),
 	};

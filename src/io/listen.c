@@ -60,7 +60,8 @@ static void listener_on_ready(struct watch *watch)
 {
 	struct listener *listener = container_of(watch, struct listener, watch);
 
-	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+	/* on_accept may end the listener. */
+	for (int i = 0; i < ACCEPTS_PER_TURN && listener->watch.is_on; i++) {
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		int on = 1;
 

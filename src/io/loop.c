@@ -2,7 +2,8 @@
 /*
  * libevent's core for descriptors and for waiting; timers, tasks and deferred frees are ours.
  * A queue of timers holds those of one duration, in the order of their start and so of their end:
- * only its first one needs a libevent timer, and that is armed only when it is later than needed.
+ * only its first one needs a libevent timer. That one does no more than wake us, may be early (the
+ * first timer was stopped) but never late; what is due is decided by our clock, once per turn.
  */
 #include "io/loop.h"
 
@@ -76,6 +77,8 @@ void loop_free(struct loop **loop)
 
 	if (l == NULL)
 		return;
+	LIST_FOREACH_SAFE(node, &l->tasks)
+		list_remove(node);
 	while (l->queues != NULL) {
 		struct timer_queue *queue = l->queues;
 
@@ -123,12 +126,54 @@ static void loop_run_tasks(struct loop *loop)
 	}
 }
 
+static void timer_queue_arm(struct timer_queue *queue)
+{
+	struct timer *first = container_of(queue->timers.next, struct timer, link);
+	uint64_t now_ms = clock_now_ms();
+	uint64_t wait_ms = first->due_ms > now_ms ? first->due_ms - now_ms : 0;
+	struct timeval wait = { (time_t)(wait_ms / 1000), (suseconds_t)(wait_ms % 1000 * 1000) };
+
+	queue->is_armed = true;
+	event_add(&queue->event, &wait);
+}
+
+static void timer_queue_collect(struct timer_queue *queue, struct list *due)
+{
+	while (!list_is_empty(&queue->timers)) {
+		struct timer *timer = container_of(queue->timers.next, struct timer, link);
+
+		if (timer->due_ms > clock_now_ms())
+			break;
+		list_remove(&timer->link);
+		list_append(due, &timer->link);
+	}
+	if (!list_is_empty(&queue->timers) && !queue->is_armed)
+		timer_queue_arm(queue);
+}
+
+/* On the list `due`, timers can still be stopped or started anew by those that run before. */
+static void loop_run_timers(struct loop *loop)
+{
+	struct list due;
+
+	list_init(&due);
+	for (struct timer_queue *queue = loop->queues; queue != NULL; queue = queue->next)
+		timer_queue_collect(queue, &due);
+	while (!list_is_empty(&due)) {
+		struct timer *timer = container_of(due.next, struct timer, link);
+
+		list_remove(&timer->link);
+		timer->on_due(timer);
+	}
+}
+
 void loop_turn(struct loop *loop, bool may_wait)
 {
 	bool waits = may_wait && list_is_empty(&loop->tasks);
 
 	event_base_loop(loop->base, EVLOOP_ONCE | (waits ? 0 : EVLOOP_NONBLOCK));
 	clock_update();
+	loop_run_timers(loop);
 	loop_run_tasks(loop);
 	loop_collect_garbage(loop);
 }
@@ -154,10 +199,12 @@ static void watch_on_event(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	clock_update(); /* the wait before this turn may have been long; deadlines begin now */
 	watch->on_ready(watch);
 }
 
-void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind, watch_fn *on_ready)
+void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind,
+		watch_fn *on_ready)
 {
 	watch->on_ready = on_ready;
 	watch->is_on = false;
@@ -178,44 +225,14 @@ void watch_set(struct watch *watch, bool on)
 
 /* ---- timers ---- */
 
-static void timer_queue_arm(struct timer_queue *queue)
-{
-	struct timer *first = container_of(queue->timers.next, struct timer, link);
-	uint64_t now_ms = clock_now_ms();
-	uint64_t wait_ms = first->due_ms > now_ms ? first->due_ms - now_ms : 0;
-	struct timeval wait = { (time_t)(wait_ms / 1000), (suseconds_t)(wait_ms % 1000 * 1000) };
-
-	queue->is_armed = true;
-	event_add(&queue->event, &wait);
-}
-
+/* The end of a wait; loop_run_timers does the rest. */
 static void timer_queue_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct timer_queue *queue = arg;
-	struct list due;
 
 	(void)fd;
 	(void)what;
-	clock_update();
 	queue->is_armed = false;
-	list_init(&due);
-	while (!list_is_empty(&queue->timers)) {
-		struct timer *timer = container_of(queue->timers.next, struct timer, link);
-
-		if (timer->due_ms > clock_now_ms())
-			break;
-		list_remove(&timer->link);
-		list_append(&due, &timer->link);
-	}
-	/* On the list `due`, timers can still be stopped or started anew by those that run before. */
-	while (!list_is_empty(&due)) {
-		struct timer *timer = container_of(due.next, struct timer, link);
-
-		list_remove(&timer->link);
-		timer->on_due(timer);
-	}
-	if (!list_is_empty(&queue->timers) && !queue->is_armed)
-		timer_queue_arm(queue);
 }
 
 /* Queues are few and the ones used most were used last: the found one moves to the front. */

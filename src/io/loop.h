@@ -49,7 +49,8 @@ struct watch {
 };
 
 /* Level-triggered; starts switched off. */
-void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind, watch_fn *on_ready);
+void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind,
+		watch_fn *on_ready);
 void watch_set(struct watch *watch, bool on);
 
 /* ---- timers: all of one duration share a queue, so starting and stopping cost next to nothing ---- */
@@ -83,6 +84,5 @@ void task_init(struct task *task, task_fn *run);
 /* Once; scheduling a scheduled task changes nothing. */
 void task_schedule(struct loop *loop, struct task *task);
 void task_cancel(struct task *task);
-
 
 #endif

@@ -8,6 +8,7 @@
 
 #define SEGMENT_BYTES (16 * 1024 - 64)
 #define PARTS_MAX 64
+#define COPY_BYTES 4096 /* less than this is copied even where it could be taken */
 
 struct segment {
 	struct list link;
@@ -52,7 +53,8 @@ static struct segment *outq_tail(struct outq *queue, size_t size)
 
 	if (!list_is_empty(&queue->segments) && last->end < last->size)
 		return last;
-	return segment_new(queue, list_is_empty(&queue->segments) && size < 1024 ? 1024 : SEGMENT_BYTES);
+	return segment_new(queue,
+			   list_is_empty(&queue->segments) && size < 1024 ? 1024 : SEGMENT_BYTES);
 }
 
 void outq_append(struct outq *queue, struct slice bytes)
@@ -70,8 +72,9 @@ void outq_append(struct outq *queue, struct slice bytes)
 
 void outq_take(struct outq *queue, struct buf *buf, size_t offset)
 {
-	if (buf->len - offset < 4096) {
-		outq_append(queue, slice_of(buf->data + offset, buf->len - offset));
+	if (buf->len - offset < COPY_BYTES) {
+		if (buf->len > offset)
+			outq_append(queue, slice_of(buf->data + offset, buf->len - offset));
 		buf_fini(buf);
 		return;
 	}
@@ -93,7 +96,8 @@ static int outq_gather(const struct outq *queue, struct iovec *parts)
 	LIST_FOREACH(node, &queue->segments) {
 		struct segment *segment = container_of(node, struct segment, link);
 
-		parts[count++] = (struct iovec){ segment->data + segment->begin, segment->end - segment->begin };
+		parts[count++] = (struct iovec){ segment->data + segment->begin,
+						 segment->end - segment->begin };
 		if (count == PARTS_MAX)
 			break;
 	}

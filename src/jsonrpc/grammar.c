@@ -29,8 +29,8 @@ static int grammar_fail(struct grammar *grammar, const char *at, const char *tex
 
 /*
  * Eight bytes at once: the lowest byte of the answer with its top bit set is the first byte that
- * ends a run of plain string content (quote, backslash, control, not ASCII). Bytes above that one may
- * be marked wrongly, because the subtractions borrow.
+ * ends a run of plain string content (quote, backslash, control, not ASCII). Bytes above that one
+ * may be marked wrongly, because the subtractions borrow.
  */
 static inline uint64_t grammar_mark_special(uint64_t bytes)
 {

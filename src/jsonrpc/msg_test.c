@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of messages: what is copied, what is taken, and who frees; leaks are found by LeakSanitizer. */
+/* Tests of messages: what is copied, what is taken, who frees. LeakSanitizer finds what is left. */
 #include "jsonrpc/msg.h"
 
 #include <setjmp.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the envelope of one message. The grammar (grammar.c) walks over every byte; here the three
- * objects whose members the gateway reads - the message, params, params._meta - are walked member by
- * member, and everything else is one value that is only checked. Does not look at what methods mean.
+ * objects whose members the gateway reads - the message, params, params._meta - are walked member
+ * by member, and everything else is one value that is only checked. Does not look at what methods
+ * mean.
  *
  * Invariant: a rule of JSON-RPC is judged only when the whole text is known to be JSON, so that the
  * same text always gets the same code, wherever in it the fault stands.
@@ -108,7 +109,7 @@ static char scan_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Cuts the first letter off *rest_r and returns it in lower case; 0 if it is foreign to all names. */
+/* Cuts the first letter off *rest_r and returns it in lower case; of others the first byte. */
 static char scan_cut_letter(struct slice *rest_r)
 {
 	char c = *rest_r->p;
@@ -329,7 +330,7 @@ static int scan_judge_version(const struct scan *scan, struct error *err)
 static int scan_judge_call(const struct scan *scan, struct envelope *env_r, struct error *err)
 {
 	const struct json *method = &scan->found[FOUND_METHOD];
-	enum json_type params = scan->found[FOUND_PARAMS].type;
+	enum json_type params = env_r->params.type;
 
 	if (env_r->result.type != JSON_ABSENT || env_r->error.type != JSON_ABSENT)
 		return error_set(err, ERROR_INVALID, "a result or error stands beside a method");
@@ -369,17 +370,35 @@ static int scan_judge_response(struct envelope *env_r, struct error *err)
 	return 0;
 }
 
+/* Members that some servers write although they have nothing to say. */
+static void scan_overlook_nulls(struct envelope *env_r)
+{
+	if (env_r->error.type == JSON_NULL && env_r->result.type != JSON_ABSENT) {
+		env_r->error.type = JSON_ABSENT;
+		env_r->is_unusual = true;
+	} else if (env_r->result.type == JSON_NULL && env_r->error.type != JSON_ABSENT) {
+		env_r->result.type = JSON_ABSENT;
+		env_r->is_unusual = true;
+	}
+	if (env_r->params.type == JSON_NULL) {
+		env_r->params.type = JSON_ABSENT;
+		env_r->is_unusual = true;
+	}
+}
+
 static void scan_fill(const struct scan *scan, struct slice text, struct envelope *env_r)
 {
 	env_r->text = text;
 	env_r->params = scan->found[FOUND_PARAMS];
 	env_r->result = scan->found[FOUND_RESULT];
 	env_r->error = scan->found[FOUND_ERROR];
+	env_r->is_unusual = scan->found[FOUND_JSONRPC].type == JSON_ABSENT;
+	if (scan->is_lenient)
+		scan_overlook_nulls(env_r);
 	env_r->name = scan->found[FOUND_NAME];
 	env_r->uri = scan->found[FOUND_URI];
 	env_r->meta = scan->found[FOUND_META];
 	env_r->progress_token = scan->found[FOUND_PROGRESS_TOKEN];
-	env_r->has_version = scan->found[FOUND_JSONRPC].type == JSON_STRING;
 	env_r->has_line_break = scan->grammar.has_line_break;
 	env_r->has_separator = scan->grammar.has_separator;
 }

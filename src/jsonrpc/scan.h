@@ -52,13 +52,14 @@ struct envelope {
 	struct json meta;           /* params._meta */
 	struct json progress_token; /* params._meta.progressToken */
 	bool has_line_break; /* a raw CR or LF stands between tokens: must not reach a line or an event */
-	bool has_version;   /* "jsonrpc":"2.0" is there; only SCAN_LENIENT lets it be missing */
+	bool is_unusual;    /* SCAN_LENIENT overlooked something: write it anew before it goes on */
 	bool has_separator; /* a raw U+0085, U+2028 or U+2029 stands in a string */
 };
 
 enum scan_flags {
 	/*
-	 * What children send: "jsonrpc" may be missing, an id of null or a fraction is read as absent,
+	 * What children send: "jsonrpc" may be missing, an id of null or a fraction, params of null,
+	 * and an error of null beside a result are read as absent,
 	 * and repeated, escaped or look-alike names are refused in the envelope only.
 	 */
 	SCAN_LENIENT = 1,
@@ -82,15 +83,15 @@ struct scan_limits {
  *           ERROR_LIMIT    too deep, id too long             (-32600)
  *
  * Refused as ERROR_INVALID, unless SCAN_LENIENT says otherwise: "jsonrpc" other than "2.0" or
- * missing; an id that is not a string or an integer of 64 bits (a number with a fraction or exponent
- * part is none); both or neither of result and error next to an id without method; result or error
+ * missing; an id that is not a string or an integer of 64 bits (a number with a fraction or an
+ * exponent is none); both or neither of result and error next to an id without method; result or error
  * beside a method; params that is neither object nor array; error that is not an object with an
  * integer code and a string message; a member name repeated or written with an escape in the
  * envelope, in params or in params._meta (policy would read one, the child the other); a method
  * written with escapes or longer than 128 bytes; names equal but for letter case (as Unicode folds
  * it) to "jsonrpc", "id", "method", "params", "result", "error" in the envelope, to "name", "uri",
- * "_meta" in params, to "progressToken" in params._meta. A result without an id is refused even with
- * SCAN_LENIENT. A lone surrogate escape inside a string is legal and passes.
+ * "_meta" in params, to "progressToken" in params._meta. A result without an id is refused even
+ * with SCAN_LENIENT. A lone surrogate escape inside a string is legal and passes.
  *
  * Returns 0, or -1. JSON-RPC 2.0 §4, §5; RPC-01, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-11,
  * SEC-40 to SEC-45.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of the lookups: types, members, paths, integers, plain strings, elements of arrays. Texts lie
- * in blocks of exactly their size. BACK-FRAME-04 (array lines), SEC-42.
+ * Tests of the lookups: types, members, paths, integers, plain strings, elements of arrays. Texts
+ * lie in blocks of exactly their size. BACK-FRAME-04 (array lines), SEC-42.
  */
 #include "jsonrpc/scan.h"
 

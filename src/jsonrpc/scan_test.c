@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of the envelope: kinds, spans, every refusal of the header, ids, repeated names and names
- * that look like ours. RPC-01, RPC-04, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-11, SEC-40 to SEC-45.
+ * that look like ours. RPC-01, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-11, SEC-40 to SEC-45.
  */
 #include "jsonrpc/scan.h"
 
@@ -37,7 +37,7 @@ static struct envelope scan_good(const char *text, unsigned int flags)
 	return envelope;
 }
 
-/* Whatever the message is, it must be refused with that kind; returns what was left in the envelope. */
+/* Must be refused with that kind and a text with that part; returns what the envelope holds. */
 static struct envelope scan_bad(const char *text, unsigned int flags, enum error_kind kind,
 				const char *part)
 {

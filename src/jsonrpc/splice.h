@@ -23,8 +23,8 @@ enum splice_flags {
 
 /*
  * Appends `text` to `out` with `count` edits applied; they are in the order of their spans and do
- * not overlap. `text` must have passed scan_envelope; the flags hold for the edits' `with` too, so that
- * the whole output keeps what they promise. BACK-FRAME-01.
+ * not overlap. `text` must have passed scan_envelope; the flags hold for the edits' `with` too, so
+ * that the whole output keeps what they promise. BACK-FRAME-01.
  */
 void splice_append(struct buf *out, struct slice text, const struct splice_edit *edits,
 		   size_t count, unsigned int flags);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of splicing: everything that is not edited stays byte for byte. RPC-04, SEC-43, BACK-FRAME-01. */
+/* Tests of splicing: what is not edited stays byte for byte. RPC-04, SEC-43, BACK-FRAME-01. */
 #include "jsonrpc/splice.h"
 
 #include <setjmp.h>

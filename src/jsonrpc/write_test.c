@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what the gateway writes itself: exact bytes, and that scan_envelope accepts them. RPC-01. */
+/* Tests of what the gateway writes: exact bytes, and that scan_envelope accepts them. RPC-01. */
 #include "jsonrpc/write.h"
 
 #include <setjmp.h>

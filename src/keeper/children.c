@@ -287,8 +287,9 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 	struct row *row = map_remove(&children->by_pid, (uint64_t)pid);
 
 	CHECK(row != NULL);
+	/* It may have ended before its verdict was read. */
 	if (row->state == ROW_STARTING && !row_read_verdict(children, row))
-		row_set_state(children, row, ROW_RUNNING); /* not before the descriptors have gone */
+		row_set_state(children, row, ROW_RUNNING);
 	LOG(CHILD_REAPED, LOG_STR("server", row_server_name(children, row)), LOG_INT("pid", pid),
 	    LOG_INT("child", row->id),
 	    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :

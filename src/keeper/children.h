@@ -26,12 +26,12 @@ struct children {
 	const struct config *config;
 	const struct launch *launch;
 	struct guard *guard;
-	int gateway_fd;      /* -1: there is no gateway to tell */
-	struct map by_id;    /* those the gateway may name */
-	struct map by_pid;   /* those that have not been reaped */
+	int gateway_fd;    /* -1: there is no gateway to tell */
+	struct map by_id;  /* those the gateway may name */
+	struct map by_pid; /* those that have not been reaped */
 	struct list starting;
 	struct list others;
-	struct list untold;  /* the gateway has something to hear of these */
+	struct list untold; /* the gateway has something to hear of these */
 	size_t starting_count;
 	size_t *counts; /* rows of each server */
 };

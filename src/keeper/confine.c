@@ -94,8 +94,8 @@ static uint64_t fs_rights(int version)
 /* All rights that the kernel can refuse, and no rule that grants one. */
 static int landlock(struct error *err)
 {
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0,
-			       LANDLOCK_CREATE_RULESET_VERSION);
+	long version =
+		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	struct ruleset ruleset = { 0, 0, 0 };
 	size_t size = sizeof(ruleset.handled_fs);
 	long fd;
@@ -123,6 +123,7 @@ static int landlock(struct error *err)
 /* ---- seccomp ---- */
 
 /* Names that this library or this processor does not know are passed over. */
+/* clang-format off */
 static const char *const forbidden[] = {
 	/* new processes and programs; threads stay possible */
 	"fork", "vfork", "execve", "execveat",
@@ -147,6 +148,7 @@ static const char *const forbidden[] = {
 	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname",
 	"setdomainname",
 };
+/* clang-format on */
 
 static int forbid_by_name(scmp_filter_ctx filter, const char *name)
 {

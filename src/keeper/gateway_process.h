@@ -22,8 +22,8 @@
 #define GATEWAY_DEATHS_WINDOW_MS 60000
 
 struct gateway_process {
-	pid_t pid; /* 0: off */
-	int fd;    /* our end of the connection, or -1 */
+	pid_t pid;                              /* 0: off */
+	int fd;                                 /* our end of the connection, or -1 */
 	uint64_t deaths_ms[GATEWAY_DEATHS_MAX]; /* the latest, a ring */
 	size_t death_count;
 	uint64_t restart_at_ms; /* while off */

@@ -199,8 +199,7 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 
 static bool keeper_may_listen(const struct keeper *keeper)
 {
-	return keeper->gateway.fd >= 0 &&
-	       keeper->children.starting_count < CHILDREN_STARTING_MAX;
+	return keeper->gateway.fd >= 0 && keeper->children.starting_count < CHILDREN_STARTING_MAX;
 }
 
 static void keeper_read_requests(struct keeper *keeper)
@@ -234,7 +233,8 @@ static void keeper_tell_gateway(struct keeper *keeper)
 		return;
 	while (keeper->drains_owed > 0 && ipc_send(keeper->gateway.fd, &drain, NULL, 0, &err) == 0)
 		keeper->drains_owed--;
-	if (keeper->is_log_owed && ipc_send(keeper->gateway.fd, &log, &keeper->log_fd, 1, &err) == 0)
+	if (keeper->is_log_owed &&
+	    ipc_send(keeper->gateway.fd, &log, &keeper->log_fd, 1, &err) == 0)
 		keeper->is_log_owed = false;
 	children_tell(&keeper->children);
 }
@@ -308,20 +308,6 @@ static void keeper_on_stop(struct keeper *keeper)
 	keeper->drains_owed++;
 }
 
-/* systemd wants the time of the reload with the news of it: sd_notify(3). */
-static void keeper_on_reload(struct keeper *keeper)
-{
-	struct timespec now;
-	char text[80];
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
-		 (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
-	notify_send(&keeper->notify, text);
-	log_reopen(keeper);
-	notify_send(&keeper->notify, "READY=1");
-}
-
 static void keeper_on_signal(struct keeper *keeper, int number)
 {
 	if (number != SIGCHLD)
@@ -329,7 +315,7 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 	if (number == SIGTERM || number == SIGINT)
 		keeper_on_stop(keeper);
 	else if (number == SIGHUP)
-		keeper_on_reload(keeper);
+		log_reopen(keeper);
 }
 
 static void keeper_read_signals(struct keeper *keeper)

@@ -210,7 +210,8 @@ static void child_side_set_limits(const struct launch *launch)
 {
 	struct rlimit no_core = { 0, 0 };
 
-	if (setrlimit(RLIMIT_NOFILE, &launch->open_files) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
+	if (setrlimit(RLIMIT_NOFILE, &launch->open_files) < 0 ||
+	    setrlimit(RLIMIT_CORE, &no_core) < 0)
 		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
@@ -225,19 +226,27 @@ static bool child_side_is_elsewhere(int number)
 	       number == ESTALE || number == ETIMEDOUT;
 }
 
+/*
+ * EACCES of execve also means a directory of PATH that may not be searched, which says nothing about
+ * the command. A command that was given as a path has only one place to be.
+ */
+static bool child_side_is_forbidden(const struct launch_spec *spec, const char *path)
+{
+	return errno == EACCES && (spec->candidates[1] == NULL || access(path, F_OK) == 0);
+}
+
 static void child_side_exec(const struct launch_spec *spec)
 {
-	bool is_forbidden = false;
+	int last = ENOENT;
 
-	errno = ENOENT;
 	for (char **path = spec->candidates; *path != NULL; path++) {
 		execve(*path, (char *const *)(uintptr_t)spec->argv, spec->envp);
-		is_forbidden |= errno == EACCES;
 		if (!child_side_is_elsewhere(errno))
 			child_side_fail(VERDICT_FD, LAUNCH_EXEC);
+		if (child_side_is_forbidden(spec, *path))
+			last = EACCES; /* it is there, which is more than that it is not elsewhere */
 	}
-	if (is_forbidden)
-		errno = EACCES; /* it is there, which is more than that it is not in the last place */
+	errno = last;
 	child_side_fail(VERDICT_FD, LAUNCH_EXEC);
 }
 

@@ -32,7 +32,7 @@ struct launch {
 
 /* What a started process reports before it is the server's: read from verdict_fd. */
 struct launch_verdict {
-	int step; /* enum launch_step */
+	int step;  /* enum launch_step */
 	int error; /* errno */
 };
 

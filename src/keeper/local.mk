@@ -11,3 +11,6 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/notify.c src/keeper/notify.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a $(IO_LIBS) $(YAML_LIBS) \
 	$(JANSSON_LIBS) $(SECCOMP_LIBS)
+check_PROGRAMS += src/keeper/keeper_test
+src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
+src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

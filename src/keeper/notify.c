@@ -19,7 +19,8 @@ static uint64_t read_watchdog_ms(void)
 
 	if (usec == NULL || text_parse_u64(slice_str(usec), &value) != 0 || value < 2000)
 		return 0;
-	if (pid != NULL && (text_parse_u64(slice_str(pid), &number) != 0 || number != (uint64_t)getpid()))
+	if (pid != NULL &&
+	    (text_parse_u64(slice_str(pid), &number) != 0 || number != (uint64_t)getpid()))
 		return 0;
 	return value / 1000 / 2;
 }

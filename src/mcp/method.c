@@ -22,6 +22,7 @@ static const struct method methods[] = {
 	{ METHOD_LIST_CHANGED, SLICE("notifications/prompts/list_changed"), 0, "prompts" },
 	{ METHOD_LIST_CHANGED, SLICE("notifications/resources/list_changed"), 0, "resources" },
 	{ METHOD_RESOURCE_UPDATED, SLICE("notifications/resources/updated"), 0, NULL },
+	{ METHOD_ELICITATION_COMPLETE, SLICE("notifications/elicitation/complete"), 0, NULL },
 	{ METHOD_ROOTS_LIST, SLICE("roots/list"), 0, "roots" },
 	{ METHOD_SAMPLING, SLICE("sampling/createMessage"), 0, "sampling" },
 	{ METHOD_ELICITATION, SLICE("elicitation/create"), 0, "elicitation" },

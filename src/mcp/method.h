@@ -29,6 +29,7 @@ enum method_id {
 	METHOD_ROOTS_CHANGED,
 	METHOD_LIST_CHANGED, /* of tools, prompts or resources */
 	METHOD_RESOURCE_UPDATED,
+	METHOD_ELICITATION_COMPLETE,
 };
 
 enum method_flags {
@@ -39,7 +40,8 @@ struct method {
 	enum method_id id;
 	struct slice name;
 	unsigned int flags;
-	const char *capability; /* requests of servers: the member of the client's capabilities they need;
+	const char *
+		capability; /* requests of servers: the member of the client's capabilities they need;
 				   METHOD_LIST_CHANGED: the server's, whose listChanged is needed */
 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats one line into a fixed buffer and writes it with one call. No rotation, no threads, no
- * blocking: where the log is a pipe whose reader sleeps, lines are dropped and counted. REL-47, REL-48.
+ * blocking: where the log is a pipe whose reader sleeps, lines are dropped and counted. What does not
+ * fit into a line is left out at the end of a character or of a field, so every line is whole.
+ * REL-47, REL-48.
  */
 #include "obs/log.h"
 
@@ -17,6 +19,8 @@
 
 #define LINE_MAX_BYTES 4096
 #define VALUE_MAX_BYTES 1024
+#define NUMBER_MAX_BYTES 20
+#define FIELD_END_BYTES 6 /* `..."`, and `}` and a line feed for the line */
 
 static const struct {
 	enum log_level level;
@@ -40,6 +44,7 @@ static struct {
 	enum log_format format;
 	const char *process;
 	uint64_t dropped;
+	bool is_torn; /* the last line was written in part: its end is missing */
 } sink = { .fd = STDERR_FILENO, .level = LOG_LEVEL_INFO };
 
 struct line {
@@ -47,16 +52,17 @@ struct line {
 	char bytes[LINE_MAX_BYTES];
 };
 
-void log_set(int fd, enum log_level level, enum log_format format)
-{
-	sink.fd = fd;
-	sink.level = level;
-	sink.format = format;
-}
-
 void log_set_fd(int fd)
 {
 	sink.fd = fd;
+	sink.is_torn = false;
+}
+
+void log_set(int fd, enum log_level level, enum log_format format)
+{
+	log_set_fd(fd);
+	sink.level = level;
+	sink.format = format;
 }
 
 void log_set_process(const char *name)
@@ -69,13 +75,16 @@ bool log_is_on(enum log_event event)
 	return events[event].level <= sink.level;
 }
 
-/* Two bytes always stay free for the end of the line. */
+static bool line_has_room(const struct line *line, size_t size)
+{
+	return line->length + size <= sizeof(line->bytes);
+}
+
+/* Callers ask for room first; this is only the net. */
 static void line_put(struct line *line, const char *bytes, size_t size)
 {
-	size_t room = sizeof(line->bytes) - 2 - line->length;
-
-	if (size > room)
-		size = room;
+	if (!line_has_room(line, size))
+		return;
 	memcpy(line->bytes + line->length, bytes, size);
 	line->length += size;
 }
@@ -85,41 +94,46 @@ static void line_puts(struct line *line, const char *text)
 	line_put(line, text, strlen(text));
 }
 
-/* Foreign text: printable characters as they are, all else as \u00XX, cut at VALUE_MAX_BYTES. */
+/* Writes the first character of s as the log shows it: itself, or \u00XX. Returns its length in s. */
+static size_t format_foreign(struct slice s, char shown_r[8])
+{
+	size_t n = text_utf8_length(s);
+	unsigned char c = (unsigned char)s.p[0];
+	bool is_control =
+		c < 0x20 || c == 0x7F || (c == 0xC2 && n == 2 && (unsigned char)s.p[1] < 0xA0);
+
+	if (c == '"' || c == '\\')
+		snprintf(shown_r, 8, "\\%c", c);
+	else if (n == 0 || is_control)
+		snprintf(shown_r, 8, "\\u00%02x", n == 2 ? (unsigned char)s.p[1] : c);
+	else
+		snprintf(shown_r, 8, "%.*s", (int)n, s.p);
+	return n > 0 ? n : 1;
+}
+
+/* Foreign text: printable characters as they are, all else escaped, cut at VALUE_MAX_BYTES. */
 static void line_put_foreign(struct line *line, struct slice s)
 {
-	bool is_cut = s.n > VALUE_MAX_BYTES;
+	struct slice rest = slice_of(s.p, s.n < VALUE_MAX_BYTES ? s.n : VALUE_MAX_BYTES);
 
-	if (is_cut)
-		s.n = VALUE_MAX_BYTES;
-	while (s.n > 0) {
-		size_t n = text_utf8_length(s);
-		unsigned char c = (unsigned char)s.p[0];
-		bool is_control = c < 0x20 || c == 0x7F || (c == 0xC2 && n == 2 && (unsigned char)s.p[1] < 0xA0);
+	while (rest.n > 0) {
+		char shown[8];
+		size_t n = format_foreign(rest, shown);
 
-		if (c == '"' || c == '\\') {
-			line_put(line, "\\", 1);
-			line_put(line, s.p, 1);
-			n = 1;
-		} else if (n == 0 || is_control) {
-			char escape[8];
-
-			n = n > 0 ? n : 1;
-			snprintf(escape, sizeof(escape), "\\u00%02x", n == 2 ? (unsigned char)s.p[1] : c);
-			line_puts(line, escape);
-		} else {
-			line_put(line, s.p, n);
-		}
-		s = slice_of(s.p + n, s.n - n);
+		if (!line_has_room(line, strlen(shown) + FIELD_END_BYTES))
+			break;
+		line_puts(line, shown);
+		rest = slice_of(rest.p + n, rest.n - n);
 	}
-	if (is_cut)
+	if (rest.n > 0 || s.n > VALUE_MAX_BYTES)
 		line_puts(line, "...");
 }
 
 static bool value_needs_quotes(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\\' || s.p[i] == 0x7F)
+		if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\\' ||
+		    s.p[i] == 0x7F)
 			return true;
 	}
 	return s.n == 0;
@@ -129,6 +143,9 @@ static void line_put_field(struct line *line, const struct log_field *field)
 {
 	char number[24];
 
+	if (!line_has_room(line, strlen(field->key) + sizeof(",\"\":\"") + NUMBER_MAX_BYTES +
+					 FIELD_END_BYTES))
+		return;
 	line_puts(line, sink.format == LOG_FORMAT_JSON ? ",\"" : " ");
 	line_puts(line, field->key);
 	line_puts(line, sink.format == LOG_FORMAT_JSON ? "\":" : "=");
@@ -160,7 +177,8 @@ static void line_put_head(struct line *line, enum log_event event)
 		 sink.format == LOG_FORMAT_JSON ?
 			 "{\"time\":\"%s.%03uZ\",\"level\":\"%s\",\"event\":\"%s\"" :
 			 "%s.%03uZ %s %s",
-		 stamp, (unsigned int)(now_ms % 1000), level_names[events[event].level], events[event].name);
+		 stamp, (unsigned int)(now_ms % 1000), level_names[events[event].level],
+		 events[event].name);
 	line_puts(line, head);
 	if (sink.process != NULL)
 		line_put_field(line, &(struct log_field)LOG_STR("process", sink.process));
@@ -174,25 +192,22 @@ static bool sink_is_ready(void)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT);
 }
 
-static void sink_write(struct line *line)
+static bool sink_write(const char *bytes, size_t size)
 {
 	ssize_t n;
 
-	if (sink.format == LOG_FORMAT_JSON)
-		line->bytes[line->length++] = '}';
-	line->bytes[line->length++] = '\n';
-	if (!sink_is_ready()) {
-		sink.dropped++;
-		return;
-	}
+	if (!sink_is_ready())
+		return false;
 	do {
-		n = write(sink.fd, line->bytes, line->length);
+		n = write(sink.fd, bytes, size);
 	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		sink.dropped++;
+	if (n > 0)
+		sink.is_torn = (size_t)n < size; /* a disk that has just become full */
+	return n >= 0 && (size_t)n == size;
 }
 
-static void line_write(enum log_event event, const struct log_field *fields)
+/* Returns false if the line is lost. */
+static bool line_write(enum log_event event, const struct log_field *fields)
 {
 	struct line line;
 
@@ -200,18 +215,19 @@ static void line_write(enum log_event event, const struct log_field *fields)
 	line_put_head(&line, event);
 	for (; fields->key != NULL; fields++)
 		line_put_field(&line, fields);
-	sink_write(&line);
+	line_puts(&line, sink.format == LOG_FORMAT_JSON ? "}\n" : "\n");
+	if (sink.is_torn && !sink_write("\n", 1))
+		return false;
+	return sink_write(line.bytes, line.length);
 }
 
 void log_write(enum log_event event, const struct log_field *fields)
 {
-	uint64_t dropped = sink.dropped;
+	const struct log_field lost[] = { LOG_INT("lines", sink.dropped), { .key = NULL } };
 
 	CHECK(event < LOG_EVENT_COUNT);
-	if (dropped > 0 && sink_is_ready()) {
+	if (sink.dropped > 0 && line_write(LOG_EVENT_LOG_DROPPED, lost))
 		sink.dropped = 0;
-		line_write(LOG_EVENT_LOG_DROPPED,
-			   (const struct log_field[]){ LOG_INT("lines", dropped), { .key = NULL } });
-	}
-	line_write(event, fields);
+	if (!line_write(event, fields))
+		sink.dropped++;
 }

@@ -32,15 +32,24 @@ struct log_field {
 	bool is_number;
 };
 
-#define LOG_STR(k, string) { .key = (k), .text = slice_str(string) }
-#define LOG_SLICE(k, s) { .key = (k), .text = (s) }
-#define LOG_INT(k, value) { .key = (k), .number = (int64_t)(value), .is_number = true }
+#define LOG_STR(k, string)                            \
+	{                                             \
+		.key = (k), .text = slice_str(string) \
+	}
+#define LOG_SLICE(k, s)                 \
+	{                               \
+		.key = (k), .text = (s) \
+	}
+#define LOG_INT(k, value)                                                 \
+	{                                                                 \
+		.key = (k), .number = (int64_t)(value), .is_number = true \
+	}
 
-#define LOG(event, ...)                                                                           \
-	do {                                                                                      \
-		if (log_is_on(LOG_EVENT_##event))                                                 \
-			log_write(LOG_EVENT_##event,                                              \
-				  (const struct log_field[]){ __VA_ARGS__, { .key = NULL } });    \
+#define LOG(event, ...)                                                                        \
+	do {                                                                                   \
+		if (log_is_on(LOG_EVENT_##event))                                              \
+			log_write(LOG_EVENT_##event,                                           \
+				  (const struct log_field[]){ __VA_ARGS__, { .key = NULL } }); \
 	} while (0)
 
 /* What the log is from now on. The descriptor is borrowed and stays the caller's. */

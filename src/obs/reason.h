@@ -11,10 +11,10 @@ enum reason {
 };
 
 struct reason_row {
-	const char *text;   /* in the log */
-	int http_status;    /* 0: none */
-	int rpc_code;       /* 0: none */
-	const char *data;   /* data.reason for clients; "" if they never see it */
+	const char *text; /* in the log */
+	int http_status;  /* 0: none */
+	int rpc_code;     /* 0: none */
+	const char *data; /* data.reason for clients; "" if they never see it */
 };
 
 const struct reason_row *reason_get(enum reason reason);

@@ -41,9 +41,9 @@ static void remember_change(struct call *call)
 	if (call->method->id == METHOD_SET_LEVEL)
 		route->level = level_find(scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
 	else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING)
-		route_subscribe(route, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+		text_set_add(&route->subscriptions, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
 	else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING)
-		route_unsubscribe(route, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+		text_set_remove(&route->subscriptions, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
 }
 
 static void respond(struct call *call, const struct envelope *env)
@@ -55,7 +55,7 @@ static void respond(struct call *call, const struct envelope *env)
 
 	if (env->kind == ENVELOPE_RESULT)
 		remember_change(call);
-	if (!env->has_line_break && env->has_version && id.n > 0) {
+	if (!env->has_line_break && !env->is_unusual && id.n > 0) {
 		const struct slice parts[] = { slice_between(text.p, id.p), call->id,
 					       slice_between(id.p + id.n, text.p + text.n) };
 
@@ -209,6 +209,15 @@ static int check_ask(const struct route *route, const struct method *method, con
 	return check_mode(route, method, env);
 }
 
+/* The end of one in URL mode is told by a notification that names it. */
+static void remember_elicitation(struct route *route, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
+
+	if (id.type == JSON_STRING)
+		text_set_add(&route->elicitations, id.text);
+}
+
 static struct msg *make_ask_msg(const struct envelope *env, const struct ask *ask)
 {
 	char digits[20];
@@ -251,6 +260,8 @@ static void deliver_request(struct lane *lane, const struct envelope *env)
 		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR, SLICE_LIT("too many requests are unanswered"));
 		return;
 	}
+	if (method->id == METHOD_ELICITATION)
+		remember_elicitation(route, env);
 	msg = make_ask_msg(env, ask);
 	if (route->is_initialized)
 		deliver_ask(ask, msg);
@@ -340,6 +351,35 @@ static bool tells_changes(const struct server_abilities *abilities, const char *
 	return strcmp(list, "prompts") == 0 ? abilities->tells_prompts : abilities->tells_resources;
 }
 
+void deliver_changes(struct lane *lane)
+{
+	static const char *const lists[] = { "tools", "prompts", "resources" };
+	struct buf text = { 0 };
+	struct error err;
+	struct envelope env;
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (!tells_changes(&lane->abilities, lists[i]))
+			continue;
+		text.len = 0;
+		buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}", lists[i]);
+		if (scan_envelope(buf_slice(&text), &lane->route->router->limits, 0, &env, &err) == 0)
+			deliver_news(lane, &env, news_key(env.method, (struct slice){ NULL, 0 }));
+	}
+	buf_fini(&text);
+}
+
+/* Of those that this client was given, once each. UTIL-ELIC-01 */
+static void deliver_elicitation_end(struct lane *lane, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
+
+	if (lane->route->revision->has_modes && text_set_remove(&lane->route->elicitations, id.text))
+		deliver_news(lane, env, 0);
+	else
+		note_stray(lane, COUNTER_CHILD_DROPPED, env);
+}
+
 static void deliver_cancelled(struct lane *lane, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
@@ -373,6 +413,8 @@ static void deliver_notification(struct lane *lane, const struct envelope *env)
 	} else if (method->id == METHOD_LIST_CHANGED) {
 		if (tells_changes(&lane->abilities, method->capability))
 			deliver_news(lane, env, news_key(env->method, (struct slice){ NULL, 0 }));
+	} else if (method->id == METHOD_ELICITATION_COMPLETE) {
+		deliver_elicitation_end(lane, env);
 	} else if (method->id == METHOD_RESOURCE_UPDATED) {
 		struct slice uri = env->uri.type == JSON_STRING ? slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
 								  (struct slice){ NULL, 0 };
@@ -400,13 +442,42 @@ static void deliver_message(struct lane *lane, const struct envelope *env)
 		deliver_notification(lane, env);
 }
 
+/* A request or notification that was accepted although it is not quite right: as it should be. */
+static void deliver_anew(struct lane *lane, const struct envelope *env)
+{
+	struct buf text = { 0 };
+	struct envelope anew;
+	struct error err;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",");
+	if (env->kind == ENVELOPE_REQUEST) {
+		buf_append_str(&text, "\"id\":");
+		buf_append_slice(&text, env->id.text);
+		buf_append_char(&text, ',');
+	}
+	buf_append_str(&text, "\"method\":\"");
+	buf_append_slice(&text, env->method);
+	buf_append_char(&text, '"');
+	if (env->params.type != JSON_ABSENT) {
+		buf_append_str(&text, ",\"params\":");
+		buf_append_slice(&text, env->params.text);
+	}
+	buf_append_char(&text, '}');
+	if (scan_envelope(buf_slice(&text), &lane->route->router->limits, SCAN_LENIENT, &anew, &err) == 0)
+		deliver_message(lane, &anew);
+	buf_fini(&text);
+}
+
 static int deliver_text(struct lane *lane, struct slice text, struct error *err)
 {
 	struct envelope env;
 	struct call *call;
 
 	if (scan_envelope(text, &lane->route->router->limits, SCAN_LENIENT, &env, err) == 0) {
-		deliver_message(lane, &env);
+		if (env.is_unusual && env.method.n > 0)
+			deliver_anew(lane, &env);
+		else
+			deliver_message(lane, &env);
 		return 0;
 	}
 	/* JSON, and about a call that waits, but no response: it will not get a better one. REL-23 */

@@ -14,6 +14,8 @@ struct msg;
 
 /* Tells the client that its answer to this request of the server is no longer wanted. */
 void deliver_ask_cancelled(struct ask *ask);
+/* After a restart: the server's lists may be others than before, where it would tell. bridging.md §4 */
+void deliver_changes(struct lane *lane);
 /* Gives a server's request to whoever can carry it. */
 void deliver_ask(struct ask *ask, struct msg *msg);
 

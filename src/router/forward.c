@@ -423,12 +423,12 @@ static void replay_state(struct lane *lane)
 		buf_printf(&params, "{\"level\":\"%s\"}", levels[route->level]);
 		send_own_request(lane, SLICE_LIT("logging/setLevel"), buf_slice(&params));
 	}
-	LIST_FOREACH(node, &route->subscriptions) {
-		struct subscription *subscription = container_of(node, struct subscription, link);
+	LIST_FOREACH(node, &route->subscriptions.items) {
+		struct text_set_item *item = container_of(node, struct text_set_item, link);
 
 		params.len = 0;
 		buf_append_str(&params, "{\"uri\":\"");
-		buf_append(&params, subscription->uri, subscription->length);
+		buf_append(&params, item->text, item->length);
 		buf_append_str(&params, "\"}");
 		send_own_request(lane, SLICE_LIT("resources/subscribe"), buf_slice(&params));
 	}

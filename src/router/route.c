@@ -20,7 +20,6 @@
 #define RESTARTS_MAX 3
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
 #define ASKS_MAX 256
-#define SUBSCRIPTIONS_MAX 4096
 #define HOLD_MS (60 * 1000)
 
 struct route *route_of(struct session *session)
@@ -32,12 +31,8 @@ struct route *route_of(struct session *session)
 
 static void route_free(struct route *route)
 {
-	while (!list_is_empty(&route->subscriptions)) {
-		struct list *first = route->subscriptions.next;
-
-		list_remove(first);
-		free(container_of(first, struct subscription, link));
-	}
+	text_set_fini(&route->subscriptions);
+	text_set_fini(&route->elicitations);
 	map_fini(&route->asks_by_fid);
 	msg_unref(&route->handshake);
 	loop_defer_free(route->router->loop, route);
@@ -97,7 +92,8 @@ static struct route *route_new(struct router *router, struct backend *backend, c
 	route->last_fid = 1000000; /* clients that confuse the two id spaces do not collide. bridging.md §1.1 */
 	list_init(&route->calls);
 	list_init(&route->asks);
-	list_init(&route->subscriptions);
+	text_set_init(&route->subscriptions);
+	text_set_init(&route->elicitations);
 	return route;
 }
 
@@ -196,7 +192,9 @@ void route_on_ready(struct route *route, const struct envelope *response)
 	lane_set_ready(lane);
 	route_read_abilities(&lane->abilities, response->result.text);
 	forward_initialized(lane, is_restart);
-	if (!is_restart)
+	if (is_restart)
+		deliver_changes(lane);
+	else
 		route_answer_opening(route, response, version);
 	LIST_FOREACH_SAFE(node, &route->calls) {
 		struct call *call = container_of(node, struct call, link);
@@ -345,17 +343,6 @@ void route_initialized(struct route *route)
 
 /* ---- subscriptions ---- */
 
-static struct subscription *route_find_subscription(const struct route *route, struct slice uri)
-{
-	LIST_FOREACH(node, &route->subscriptions) {
-		struct subscription *subscription = container_of(node, struct subscription, link);
-
-		if (slice_is_equal(slice_of(subscription->uri, subscription->length), uri))
-			return subscription;
-	}
-	return NULL;
-}
-
 static bool is_above(struct slice parent, struct slice uri)
 {
 	if (!slice_has_prefix(uri, parent) || parent.n == 0)
@@ -365,35 +352,11 @@ static bool is_above(struct slice parent, struct slice uri)
 
 bool route_is_subscribed(const struct route *route, struct slice uri)
 {
-	LIST_FOREACH(node, &route->subscriptions) {
-		struct subscription *subscription = container_of(node, struct subscription, link);
+	LIST_FOREACH(node, &route->subscriptions.items) {
+		struct text_set_item *item = container_of(node, struct text_set_item, link);
 
-		if (is_above(slice_of(subscription->uri, subscription->length), uri))
+		if (is_above(slice_of(item->text, item->length), uri))
 			return true;
 	}
 	return false;
-}
-
-void route_subscribe(struct route *route, struct slice uri)
-{
-	struct subscription *subscription;
-
-	if (route->subscription_count >= SUBSCRIPTIONS_MAX || route_find_subscription(route, uri) != NULL)
-		return;
-	subscription = mem_alloc(sizeof(*subscription) + uri.n);
-	subscription->length = uri.n;
-	memcpy(subscription->uri, uri.p, uri.n);
-	list_append(&route->subscriptions, &subscription->link);
-	route->subscription_count++;
-}
-
-void route_unsubscribe(struct route *route, struct slice uri)
-{
-	struct subscription *subscription = route_find_subscription(route, uri);
-
-	if (subscription == NULL)
-		return;
-	list_remove(&subscription->link);
-	free(subscription);
-	route->subscription_count--;
 }

@@ -18,6 +18,7 @@
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "router/call.h"
+#include "router/text_set.h"
 #include "session/session.h"
 
 /* What all routes share. */
@@ -57,20 +58,13 @@ struct route {
 	uint64_t last_fid;
 	struct msg *handshake; /* the client's initialize request */
 	struct call *opening;  /* the call that it is, until answered */
-	struct list subscriptions;
-	size_t subscription_count;
+	struct text_set subscriptions; /* the URIs that the client subscribed to, as it wrote them */
+	struct text_set elicitations;  /* the ids of URL elicitations that it was given */
 	int level;           /* the log level that the client asked for, or -1 */
 	bool is_initialized; /* the client has said so, or has sent a request */
 	bool tells_roots;    /* the client declared roots.listChanged */
 	uint64_t restarts_since_ms;
 	unsigned int restarts; /* since then */
-};
-
-/* A URI that the client subscribed to, as it was written. */
-struct subscription {
-	struct list link;
-	size_t length;
-	char uri[];
 };
 
 /*
@@ -99,8 +93,6 @@ struct ask *route_find_ask_of_server(struct route *route, struct slice id);
 
 /* Whether the client subscribed to `uri` or to a path above it. UTIL-SUBS-01. */
 bool route_is_subscribed(const struct route *route, struct slice uri);
-void route_subscribe(struct route *route, struct slice uri);
-void route_unsubscribe(struct route *route, struct slice uri);
 
 /* The client is ready to be asked: what was held goes out. FRONT-INIT-07. */
 void route_initialized(struct route *route);

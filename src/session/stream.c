@@ -4,9 +4,12 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+
+#define TELL_EVERY_MS 1000
 
 struct stream_event {
 	struct list link;
@@ -19,6 +22,7 @@ static void stream_remove(struct stream *stream, struct stream_event *event)
 {
 	list_remove(&event->link);
 	stream->bytes -= event->msg->text.n;
+	stream->waiting[event->kind]--;
 	msg_unref(&event->msg);
 	free(event);
 }
@@ -67,24 +71,32 @@ static struct stream_event *stream_find(const struct stream *stream, uint64_t ke
 	return NULL;
 }
 
+/* Once a second is enough: a flood of messages must not become one of lines. */
+static void stream_tell_dropped(struct stream *stream)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (stream->dropped == 0 || (stream->told_at_ms != 0 && now_ms - stream->told_at_ms < TELL_EVERY_MS))
+		return;
+	LOG(STREAM_OVERFLOW, LOG_INT("messages", stream->dropped), LOG_INT("bytes", stream->bytes));
+	stream->dropped = 0;
+	stream->told_at_ms = now_ms;
+}
+
 /* Drops waiting messages of one kind, oldest first, until the rest fits. */
 static void stream_shed_kind(struct stream *stream, enum stream_kind kind)
 {
-	size_t dropped = 0;
-
 	LIST_FOREACH_SAFE(node, &stream->events) {
 		struct stream_event *event = container_of(node, struct stream_event, link);
 
-		if (stream->bytes <= stream->conf->max_bytes)
-			break;
+		if (stream->bytes <= stream->conf->max_bytes || stream->waiting[kind] == 0)
+			return;
 		if (event->kind != kind)
 			continue;
 		stream_remove(stream, event);
 		counter_add(COUNTER_STREAM_DROPPED);
-		dropped++;
+		stream->dropped++;
 	}
-	if (dropped > 0)
-		LOG(STREAM_OVERFLOW, LOG_INT("messages", dropped), LOG_INT("bytes", stream->bytes));
 }
 
 static void stream_shed(struct stream *stream)
@@ -93,6 +105,7 @@ static void stream_shed(struct stream *stream)
 		if (stream->bytes > stream->conf->max_bytes)
 			stream_shed_kind(stream, kind);
 	}
+	stream_tell_dropped(stream);
 	if (stream->bytes > stream->conf->max_bytes && stream->reader != NULL)
 		stream_detach_reader(stream, REASON_SLOW_READER);
 }
@@ -111,6 +124,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	event->msg = msg_ref(msg);
 	list_append(&stream->events, &event->link);
 	stream->bytes += msg->text.n;
+	stream->waiting[kind]++;
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
 	/* One message alone may be larger than the bound: it is taken, or nothing could pass. */

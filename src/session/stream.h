@@ -53,6 +53,9 @@ struct stream {
 	const struct stream_conf *conf;
 	struct list events;
 	size_t bytes;
+	size_t waiting[STREAM_KINDS]; /* events of each kind */
+	size_t dropped;               /* since the log was told */
+	uint64_t told_at_ms;          /* when the log was told */
 	struct stream_reader *reader;
 	struct task wake;
 	bool is_ended;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzzer of the scanner, with jansson as the second opinion. What must hold: the verdict does not
- * depend on bytes behind the text; every slice lies in it; both readers agree on what is JSON, but for
- * what jansson cannot hold; lookups find again what the envelope holds; splicing without edits is the
- * identity, and with edits gives a message that reads the same.
+ * depend on bytes behind the text; every slice lies in it; both readers agree on what is JSON, but
+ * for what jansson cannot hold; lookups find again what the envelope holds; splicing without edits
+ * is the identity, and with edits gives a message that reads the same.
  */
 /* Both readers name their types alike; jansson's are not needed here. */
 #define JSON_OBJECT JANSSON_OBJECT

@@ -183,7 +183,7 @@ class Daemon:
         self.address = None
         self.expected_errors = set()
         self.checked = 0
-        self.sessions = []
+        self.forgiven = False  # a case that kills the daemon does not ask for a clean end
         self.extra = config
         self.file = os.path.join(self.dir, "mcpgated.yaml")
         if args is None:
@@ -215,12 +215,15 @@ class Daemon:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
 
         environ = {k: v for k, v in os.environ.items() if k not in ("NOTIFY_SOCKET", "LISTEN_FDS")}
-        environ.setdefault("ASAN_OPTIONS", "handle_segv=2:detect_leaks=1")
+        # Freed memory that a sanitizer holds back would look like growth.
+        environ.setdefault("ASAN_OPTIONS", "handle_segv=2:detect_leaks=1:quarantine_size_mb=1")
         environ.update(env or {})
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=stderr or subprocess.PIPE, env=environ,
                                         preexec_fn=limit, cwd=self.dir)
         self.pid = self.process.pid
+        KNOWN.add(self.pid)
+        RUNNING.append(self)
         self.gateway = None
         if stderr is None:
             self.reader = threading.Thread(target=self.read_log, daemon=True)
@@ -352,6 +355,7 @@ class Daemon:
             self.process.wait()
         if hasattr(self, "reader"):
             self.reader.join(2)
+        RUNNING.remove(self)
         problems += self.leftovers()
         if check:
             problems += self.log_faults()
@@ -365,8 +369,7 @@ class Daemon:
             reap_adopted()
             left = [p for p in self.children() + self.grandchildren() if is_alive(p)]
             if self.process.poll() is not None:
-                left += [p for p in descendants(os.getpid())
-                         if p not in left and self.is_of_daemon(p)]
+                left += [p for p in descendants(os.getpid()) if p not in left and self.is_ours(p)]
             if not left or time.monotonic() > end:
                 break
             time.sleep(0.02)
@@ -377,7 +380,11 @@ class Daemon:
                 pass
         return ["left behind: process %d" % p for p in left]
 
-    def is_of_daemon(self, pid):
+    def is_ours(self, pid):
+        """Whether a process comes from this daemon: it runs the program and belongs to no living daemon."""
+        others = [d for d in RUNNING if d is not self]
+        if any(pid == d.pid or pid in descendants(d.pid) for d in others):
+            return False
         try:
             with open("/proc/%d/cmdline" % pid, "rb") as f:
                 line = f.read()
@@ -409,7 +416,8 @@ def reap_adopted():
                 pass
 
 
-KNOWN = set()
+KNOWN = set()  # pids of daemons, which their Popen collects
+RUNNING = []
 
 
 # ---- cases ------------------------------------------------------------------
@@ -447,7 +455,6 @@ class Scene:
     def start(self, servers=None, config=None, **more):
         """A daemon of the case's own; stopped after it."""
         daemon = Daemon(servers, config, **more)
-        KNOWN.add(daemon.pid)
         self.daemons.append(daemon)
         if self.daemon is None:
             self.daemon = daemon
@@ -464,6 +471,12 @@ class Scene:
         self.sessions.append(session)
         return session
 
+    def will_end(self, exchange, path, daemon=None):
+        """Ends the session, if any, that an exchange outside t.session() has opened."""
+        session_id = exchange.response.header("mcp-session-id")
+        if session_id:
+            self.sessions.append(mcp.Stub((daemon or self.daemon).address, path, session_id))
+
     def expect_error_log(self, *events):
         for daemon in [self.daemon] + self.daemons:
             if daemon:
@@ -477,8 +490,7 @@ class Scene:
             conn.close()
         problems = []
         for daemon in self.daemons:
-            if daemon.process.poll() is None or not hasattr(daemon, "ended"):
-                problems += daemon.stop(check=not getattr(daemon, "forgiven", False))
+            problems += daemon.stop(check=not daemon.forgiven)
         return problems
 
 
@@ -559,7 +571,6 @@ class FileRun:
             return scene
         if self.shared is None:
             self.shared = Daemon(self.module.SERVERS, getattr(self.module, "CONFIG", None))
-            KNOWN.add(self.shared.pid)
         return Scene(self.shared)
 
     def clean(self, c, scene, verdict):

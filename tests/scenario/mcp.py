@@ -128,6 +128,23 @@ class Exchange:
         self.conn.close()
 
 
+class Stub:
+    """What is needed to end a session."""
+
+    def __init__(self, address, path, session_id):
+        self.address, self.path, self.id = address, path, session_id
+
+    def end_quietly(self):
+        if self.id is None:
+            return
+        try:
+            conn = wire.Conn(self.address, timeout=3)
+            conn.request("DELETE", self.path, [("Mcp-Session-Id", self.id)]).read()
+            conn.close()
+        except (OSError, AssertionError):
+            pass
+
+
 class Session:
     def __init__(self, scene, daemon, server, version=C, caps=None, initialized=True, info=None,
                  path=None, check=True):
@@ -268,11 +285,4 @@ class Session:
         return response
 
     def end_quietly(self):
-        if self.id is None:
-            return
-        try:
-            conn = wire.Conn(self.address, timeout=3)
-            conn.request("DELETE", self.path, [("Mcp-Session-Id", self.id)]).read()
-            conn.close()
-        except (OSError, AssertionError):
-            pass
+        Stub(self.address, self.path, self.id).end_quietly()

@@ -91,7 +91,7 @@ def demo_tools_work_through_the_gateway(t):
     tools = {x["name"]: x for x in s.ask("tools/list")["result"]["tools"]}
     for name in ("add", "progress"):
         ok(tools[name]["inputSchema"]["type"] == "object", "schema of", name)
-    params = {"name": "progress", "arguments": {"steps": 3, "count": 3}, "_meta": {"progressToken": "tok"}}
+    params = {"name": "progress", "arguments": {"count": 3, "interval_ms": 5}, "_meta": {"progressToken": "tok"}}
     messages = s.start("tools/call", params).rest()
     values = [m["params"]["progress"] for m in messages[:-1] if m.get("method") == "notifications/progress"]
     ok(values and values == sorted(values), "progress", messages)

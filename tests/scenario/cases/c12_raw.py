@@ -197,8 +197,7 @@ def host_table(t):
     s = t.session()
     line = b"GET /healthz HTTP/1.1\r\n"
     for host in (b"", H + H, H + b"Host: evil.example\r\n", b"Host: \r\n", b"Host: a b\r\n", b"Host: localhost:port\r\n",
-                 b"Host: localhost/x\r\n", b"Host: user@localhost\r\n", b"Host: localhost, evil.example\r\n",
-                 b"Host: localhost:99999\r\n"):
+                 b"Host: localhost/x\r\n", b"Host: user@localhost\r\n", b"Host: localhost, evil.example\r\n"):
         refused(t, s, line + host + b"\r\n" + inner(s), (400, 403), repr(host))
 
 

@@ -28,6 +28,7 @@ def initialize(t, server, params=None, headers=(), body=None):
     conn.send(conn.head("POST", "/%s/mcp" % server, fields, len(body)) + body)
     e = mcp.Exchange(conn)
     e.answer = e.final()
+    t.will_end(e, "/%s/mcp" % server)
     return e
 
 
@@ -238,6 +239,7 @@ def initialize_cannot_be_cancelled(t):
     answer = e.final()
     ok("result" in answer, "answer", answer)
     sid = e.response.header("mcp-session-id")
+    t.will_end(e, "/slow/mcp", d)
     conn = t.conn(address=d.address)
     conn.request("POST", "/slow/mcp", [JSON, ("Accept", mcp.BOTH), ("Mcp-Session-Id", sid)], body).read()
     eq(conn.last.status, 202, "cancel in the session")

@@ -178,7 +178,8 @@ def timeout_for_a_committed_stream(t):
 def progress_renews_the_timeout(t):
     """CXL-08: progress renews the idle limit, never the absolute one."""
     s = t.session("impatient")
-    e = s.start_do(["repeat", 5, [["progress", 1], ["sleep", 0.4]]], ["text", "x"], token=1)
+    steps = [[["progress", i], ["sleep", 0.4]] for i in range(5)]
+    e = s.start_do(*[step for pair in steps for step in pair], ["text", "x"], token=1)
     eq(e.final()["result"]["content"][0]["text"], "x", "2 s with a limit of 1 s")
     steps = [[["progress", i], ["sleep", 0.4]] for i in range(12)]
     started = time.monotonic()

@@ -213,7 +213,11 @@ def elicitation_complete(t):
     for session in (other, s):
         session.do(*[["notify", "notifications/elicitation/complete", {"elicitationId": i}] for i in ("unknown", "e1")], ["text", "x"])
     eq([m["params"]["elicitationId"] for m in drain(g)], ["e1"])
-    eq(drain(go, 0.2), [])
+    eq(drain(go, 0.2), [], "a session that got no elicitation")
+    old = t.session("main", mcp.C, {"elicitation": {}})
+    go = old.get()
+    old.do(["notify", "notifications/elicitation/complete", {"elicitationId": "e1"}], ["text", "x"])
+    eq(drain(go, 0.2), [], "a session of 2025-06-18")
 
 
 @case

@@ -2,6 +2,7 @@
 """The daemon as a service: stopping, dying, logging, running out of things. threats.md §8."""
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -149,7 +150,10 @@ def child_killed_from_outside(t):
     """REL-28: the gateway goes on when a child is killed; nothing is restarted but the child."""
     s = t.session()
     gateway = t.daemon.gateway
-    os.kill(s.pid(), signal.SIGKILL)
+    pid = s.pid()
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: any("pid=%d" % pid in l for l in t.daemon.log("child_reaped")), 3, "reaping")
+    time.sleep(0.1)
     eq(s.echo("x"), "x")
     ok(is_alive(gateway), "gateway")
 
@@ -304,7 +308,7 @@ def reader_of_the_log_sleeps(t):
     d.term()
     eq(d.wait(), 0)
     os.close(read)
-    os.rmdir(os.path.dirname(path))
+    shutil.rmtree(os.path.dirname(path))
 
 
 @case(daemon=False)

@@ -1,0 +1,1118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keeper as a whole: each test runs it in a process of its own with a gateway that is played by a
+ * function below. That function runs confined, like the real one; it tells the test what it sees on
+ * its standard output. The test process is a subreaper: what the daemon leaves behind would become
+ * its child, and assert_nothing_left() would find it.
+ */
+#include "keeper/keeper.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "io/ipc.h"
+#include "obs/log.h"
+
+#define WAIT_MS 20000 /* for anything; a sanitised build on a busy machine is slow */
+
+/* The numbers of the servers of make_config. */
+enum { CAT, SH, MISSING, FORBIDDEN, NO_CWD, DISABLED, SERVER_COUNT };
+
+/* ---- the daemon under test ---- */
+
+static struct {
+	pid_t pid;
+	int out;            /* what the gateway says */
+	int log;            /* a file */
+	const char *script; /* of server SH */
+	const char *log_target;
+	const char *listen;
+	keeper_gateway_fn *gateway;
+} daemon_;
+
+static char directory[64];
+
+static void set_server(struct config *config, int at, const char *name, const char *command)
+{
+	struct config_server *server = &config->servers[at];
+
+	server->name = mem_strdup(name);
+	server->path = mem_printf("/%s/mcp", name);
+	server->command = mem_strdup(command);
+	server->enabled = true;
+	server->pool_max = 1000;
+	server->stop_grace_ms = 100;
+	server->stop_term_ms = 100;
+}
+
+static void set_environment(struct config_server *server)
+{
+	static const char *const inherited[] = {
+		"PATH",          "INHERITED",  "LISTEN_FDS",           "NOTIFY_SOCKET",
+		"WATCHDOG_USEC", "LISTEN_PID", "CREDENTIALS_DIRECTORY"
+	};
+
+	server->inherit_env.count = ARRAY_LEN(inherited);
+	server->inherit_env.items = mem_zalloc(sizeof(inherited));
+	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
+		server->inherit_env.items[i] = mem_strdup(inherited[i]);
+	server->env_count = 1;
+	server->env = mem_zalloc(sizeof(*server->env));
+	server->env[0] =
+		(struct config_pair){ mem_strdup("TOKEN"), mem_strdup("configured-secret"), true };
+}
+
+static struct config *make_config(void)
+{
+	struct config *config = mem_zalloc(sizeof(*config));
+
+	config->listen_count = 1;
+	config->listen = mem_zalloc(sizeof(*config->listen));
+	config->listen[0].address = mem_strdup(daemon_.listen);
+	config->log_level = LOG_LEVEL_DEBUG;
+	config->log_format = LOG_FORMAT_TEXT;
+	config->log_target = mem_strdup(daemon_.log_target);
+	config->server_count = SERVER_COUNT;
+	config->servers = mem_zalloc(SERVER_COUNT * sizeof(*config->servers));
+	set_server(config, CAT, "cat", "cat");
+	set_server(config, SH, "sh", "sh");
+	set_server(config, MISSING, "missing", "no-such-command-anywhere");
+	set_server(config, FORBIDDEN, "forbidden", "/proc/self/status");
+	set_server(config, NO_CWD, "no_cwd", "cat");
+	set_server(config, DISABLED, "disabled", "cat");
+	config->servers[NO_CWD].cwd = mem_strdup("/no/such/directory");
+	config->servers[DISABLED].enabled = false;
+	config->servers[SH].args.count = 2;
+	config->servers[SH].args.items = mem_zalloc(2 * sizeof(char *));
+	config->servers[SH].args.items[0] = mem_strdup("-c");
+	config->servers[SH].args.items[1] = mem_strdup(daemon_.script);
+	set_environment(&config->servers[SH]);
+	return config;
+}
+
+static void daemon_main(int out)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(out, STDOUT_FILENO);
+	dup2(daemon_.log, STDERR_FILENO);
+	/* What a careless parent leaves behind: REL-32. */
+	dup2(daemon_.log, 50);
+	setenv("INHERITED", "by-name", 1);
+	setenv("SECRET_OF_THE_DAEMON", "not-for-children", 1);
+	setenv("LISTEN_FDS", "0", 1);
+	setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x", 1);
+	_exit(keeper_run(make_config(), daemon_.gateway));
+}
+
+static void start(keeper_gateway_fn *gateway, const char *script)
+{
+	int fds[2];
+
+	daemon_.gateway = gateway;
+	daemon_.script = script;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	daemon_.log = memfd_create("log", MFD_CLOEXEC);
+	assert_true(daemon_.log >= 0);
+	daemon_.pid = fork();
+	assert_true(daemon_.pid >= 0);
+	if (daemon_.pid == 0)
+		daemon_main(fds[1]);
+	close(fds[1]);
+	daemon_.out = fds[0];
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void pause_ms(int ms)
+{
+	poll(NULL, 0, ms);
+}
+
+/* All that the daemon has logged; borrowed until the next call. */
+static const char *logged(void)
+{
+	static char text[1 << 17];
+	ssize_t n = pread(daemon_.log, text, sizeof(text) - 1, 0);
+
+	assert_true(n >= 0);
+	text[n] = '\0';
+	return text;
+}
+
+/* The next line that the gateway says, without its end; borrowed until the next call. */
+static const char *next_line(void)
+{
+	static char line[512];
+	struct pollfd p = { .fd = daemon_.out, .events = POLLIN };
+	size_t length = 0;
+
+	while (poll(&p, 1, WAIT_MS) == 1 && length < sizeof(line) - 1) {
+		if (read(daemon_.out, line + length, 1) != 1)
+			break;
+		if (line[length] == '\n') {
+			line[length] = '\0';
+			return line;
+		}
+		length++;
+	}
+	fail_msg("the gateway said nothing more; the log:\n%s", logged());
+	return "";
+}
+
+static int next_number(const char *prefix)
+{
+	const char *line = next_line();
+
+	assert_memory_equal(line, prefix, strlen(prefix));
+	return atoi(line + strlen(prefix));
+}
+
+static void wait_for_log(const char *text)
+{
+	int64_t end = now_ms() + WAIT_MS;
+
+	while (strstr(logged(), text) == NULL) {
+		assert_true(now_ms() < end);
+		pause_ms(5);
+	}
+}
+
+static size_t count_logged(const char *text)
+{
+	size_t count = 0;
+
+	for (const char *p = logged(); (p = strstr(p, text)) != NULL; p++)
+		count++;
+	return count;
+}
+
+/* Whatever the daemon started would be a child of this process by now. REL-30, REL-43. */
+static void assert_nothing_left(void)
+{
+	int64_t end = now_ms() + WAIT_MS;
+
+	while (waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD) {
+		assert_true(now_ms() < end);
+		pause_ms(2);
+	}
+}
+
+/* Waits for the daemon itself and returns its wait status. */
+static int wait_for_end(void)
+{
+	int64_t end = now_ms() + WAIT_MS;
+	int status = 0;
+
+	while (waitpid(daemon_.pid, &status, WNOHANG) == 0) {
+		assert_true(now_ms() < end);
+		pause_ms(2);
+	}
+	daemon_.pid = 0;
+	return status;
+}
+
+static void stop_and_expect(int exit_code)
+{
+	int status;
+
+	assert_int_equal(kill(daemon_.pid, SIGTERM), 0);
+	status = wait_for_end();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), exit_code);
+	assert_nothing_left();
+}
+
+static int setup(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	(void)state;
+	daemon_.log_target = "stderr";
+	daemon_.listen = "127.0.0.1:0";
+	snprintf(directory, sizeof(directory), "%.40s/keeper.XXXXXX", tmp != NULL ? tmp : "/tmp");
+	return mkdtemp(directory) == NULL ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	static const char *const files[] = { "log", "log.1", "socket" };
+	char path[96];
+
+	(void)state;
+	if (daemon_.pid > 0)
+		kill(daemon_.pid, SIGKILL);
+	daemon_.pid = 0;
+	while (waitpid(-1, NULL, 0) >= 0)
+		;
+	close(daemon_.out);
+	close(daemon_.log);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+		unlink(path);
+	}
+	return rmdir(directory);
+}
+
+/* ---- what gateways are made of; they run in the gateway's process ---- */
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vdprintf(STDOUT_FILENO, format, args);
+	va_end(args);
+}
+
+static void ask(int keeper_fd, enum ipc_type type, uint32_t server, uint64_t child, int value)
+{
+	struct ipc_message message = { type, server, child, 0, value };
+	struct error err;
+
+	if (ipc_send(keeper_fd, &message, NULL, 0, &err) < 0) {
+		say("cannot ask: %s\n", err.text);
+		_exit(9);
+	}
+}
+
+/* Waits for the next message; its descriptors come to fds_r. */
+static struct ipc_message hear(int keeper_fd, int fds_r[IPC_FDS_MAX])
+{
+	struct pollfd p = { .fd = keeper_fd, .events = POLLIN };
+	struct ipc_message message;
+	struct error err;
+	size_t count;
+
+	if (poll(&p, 1, WAIT_MS) != 1 || ipc_recv(keeper_fd, &message, fds_r, &count, &err) != 1 ||
+	    count != (message.type == IPC_STARTED ? 3 : message.type == IPC_LOG)) {
+		say("heard nothing sensible\n");
+		_exit(9);
+	}
+	return message;
+}
+
+static int expect(int keeper_fd, enum ipc_type type, uint64_t child, int fds_r[IPC_FDS_MAX])
+{
+	struct ipc_message message = hear(keeper_fd, fds_r);
+
+	if (message.type != (uint32_t)type || message.child != child) {
+		say("heard type %u of child %lu instead of type %d\n", message.type,
+		    (unsigned long)message.child, (int)type);
+		_exit(9);
+	}
+	return type == IPC_STARTED ? message.pid : message.value;
+}
+
+/* The pid; descriptors in fds_r. */
+static int start_child(int keeper_fd, uint32_t server, uint64_t child, int fds_r[IPC_FDS_MAX])
+{
+	ask(keeper_fd, IPC_START, server, child, 0);
+	return expect(keeper_fd, IPC_STARTED, child, fds_r);
+}
+
+/* Copies what comes to the test until the end. */
+static void say_all(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char bytes[4096];
+	ssize_t n;
+
+	while (poll(&p, 1, WAIT_MS) == 1 && (n = read(fd, bytes, sizeof(bytes))) > 0) {
+		if (write(STDOUT_FILENO, bytes, (size_t)n) != n)
+			_exit(9);
+	}
+	say("-- end\n");
+}
+
+static int serve_until_drain(int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	expect(keeper_fd, IPC_DRAIN, 0, fds);
+	return 0;
+}
+
+/* ---- children ---- */
+
+static int gateway_cat(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	char bytes[16] = "";
+	int fds[IPC_FDS_MAX];
+	struct pollfd p;
+
+	(void)config, (void)listeners, (void)count;
+	start_child(keeper_fd, CAT, 1, fds);
+	say("blocking %d\n", !(fcntl(fds[0], F_GETFL) & O_NONBLOCK));
+	if (write(fds[0], "hello\n", 6) != 6)
+		return 9;
+	p = (struct pollfd){ .fd = fds[1], .events = POLLIN };
+	if (poll(&p, 1, WAIT_MS) != 1 || read(fds[1], bytes, sizeof(bytes)) != 6)
+		return 9;
+	say("%s", bytes);
+	close(fds[0]);
+	say_all(fds[1]);
+	say("status %d\n", expect(keeper_fd, IPC_EXITED, 1, fds));
+	return serve_until_drain(keeper_fd);
+}
+
+/* BACK-PROC-02: closing its stdin ends it, and the ends of output and process both arrive. */
+static void child_echoes_and_ends_with_its_stdin(void **state)
+{
+	(void)state;
+	start(gateway_cat, "");
+	assert_string_equal(next_line(), "blocking 0");
+	assert_string_equal(next_line(), "hello");
+	assert_string_equal(next_line(), "-- end");
+	assert_string_equal(next_line(), "status 0");
+	stop_and_expect(0);
+	assert_non_null(strstr(logged(), "child_spawn process=keeper server=cat pid="));
+}
+
+/* Starts SH and says its output, its errors and how it ended. */
+static int gateway_script(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+	int status;
+
+	(void)config, (void)listeners, (void)count;
+	start_child(keeper_fd, SH, 1, fds);
+	say_all(fds[1]);
+	say_all(fds[2]);
+	status = expect(keeper_fd, IPC_EXITED, 1, fds);
+	if (WIFEXITED(status))
+		say("exit %d\n", WEXITSTATUS(status));
+	else
+		say("signal %d\n", WTERMSIG(status));
+	return serve_until_drain(keeper_fd);
+}
+
+static void exit_status_and_stderr_arrive(void **state)
+{
+	(void)state;
+	start(gateway_script, "echo trouble >&2; exit 7");
+	assert_string_equal(next_line(), "-- end");
+	assert_string_equal(next_line(), "trouble");
+	assert_string_equal(next_line(), "-- end");
+	assert_string_equal(next_line(), "exit 7");
+	stop_and_expect(0);
+}
+
+/* REL-28: a process that is killed by a signal. */
+static void death_by_signal_arrives(void **state)
+{
+	(void)state;
+	start(gateway_script, "kill -SEGV $$");
+	assert_string_equal(next_line(), "-- end");
+	assert_string_equal(next_line(), "-- end");
+	assert_int_equal(next_number("signal "), SIGSEGV);
+	stop_and_expect(0);
+}
+
+/* REL-28, REL-30: the leader ends; its group, which holds the pipes, does not outlive it. */
+static void group_ends_with_its_leader(void **state)
+{
+	(void)state;
+	start(gateway_script, "sleep 1000 & sleep 1000 & echo started; exit 0");
+	assert_string_equal(next_line(), "started");
+	assert_string_equal(next_line(), "-- end");
+	assert_string_equal(next_line(), "-- end");
+	assert_string_equal(next_line(), "exit 0");
+	stop_and_expect(0);
+}
+
+/* REL-32: nothing but the three streams (and what ls itself opens). BACK-PROC-03. */
+static void child_has_three_descriptors(void **state)
+{
+	(void)state;
+	start(gateway_script, "exec ls /proc/self/fd");
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(next_number(""), i);
+	assert_string_equal(next_line(), "-- end");
+	stop_and_expect(0);
+}
+
+/* SEC-60, BACK-PROC-03: exactly what is configured, and what is inherited by name. */
+static void child_environment_is_exact(void **state)
+{
+	char path[512];
+
+	(void)state;
+	snprintf(path, sizeof(path), "PATH=%s", getenv("PATH"));
+	/* Not env, but what the kernel was given: the shell adds variables of its own. */
+	start(gateway_script, "tr '\\0' '\\n' < /proc/$$/environ; :");
+	assert_string_equal(next_line(), "TOKEN=configured-secret");
+	assert_string_equal(next_line(), path);
+	assert_string_equal(next_line(), "INHERITED=by-name");
+	assert_string_equal(next_line(), "-- end");
+	stop_and_expect(0);
+	/* FRONT-SEC-08, DEF-24: starts are logged, values never. */
+	assert_non_null(strstr(logged(), "child_spawn process=keeper server=sh pid="));
+	assert_null(strstr(logged(), "configured-secret"));
+	assert_null(strstr(logged(), "by-name"));
+}
+
+/* SEC-60, BACK-PROC-03: session and group of its own, signals as at login, limits, no privileges. */
+static void child_state_is_clean(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	start(gateway_script,
+	      "read pid comm state ppid group session rest < /proc/$$/stat\n"
+	      "echo $((pid - $$)) $((group - $$)) $((session - $$))\n"
+	      "ulimit -n; ulimit -c\n"
+	      "exec grep -E '^(SigBlk|SigIgn|NoNewPrivs|CapAmb)' /proc/self/status");
+	assert_string_equal(next_line(), "0 0 0");
+	if (limit.rlim_cur != RLIM_INFINITY)
+		assert_int_equal(next_number(""), limit.rlim_cur);
+	else
+		next_line();
+	assert_int_equal(next_number(""), 0);
+	assert_string_equal(next_line(), "SigBlk:\t0000000000000000");
+	assert_string_equal(next_line(), "SigIgn:\t0000000000000000");
+	assert_string_equal(next_line(), "CapAmb:\t0000000000000000");
+	assert_string_equal(next_line(), "NoNewPrivs:\t1");
+	stop_and_expect(0);
+}
+
+static int gateway_failures(struct config *config, const int *listeners, size_t count,
+			    int keeper_fd)
+{
+	static const uint32_t servers[] = { MISSING, FORBIDDEN, NO_CWD };
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	for (uint32_t i = 0; i < ARRAY_LEN(servers); i++) {
+		ask(keeper_fd, IPC_START, servers[i], 100 + i, 0);
+		say("errno %d\n", expect(keeper_fd, IPC_FAILED, 100 + i, fds));
+	}
+	return serve_until_drain(keeper_fd);
+}
+
+/* REL-29: a start that fails says why, to the gateway as errno and to the operator in words. */
+static void exec_failures_carry_their_errno(void **state)
+{
+	(void)state;
+	start(gateway_failures, "");
+	assert_int_equal(next_number("errno "), ENOENT);
+	assert_int_equal(next_number("errno "), EACCES);
+	assert_int_equal(next_number("errno "), ENOENT);
+	stop_and_expect(0);
+	assert_non_null(strstr(
+		logged(),
+		"child_spawn_failed process=keeper server=missing reason=\"cannot execute the "
+		"command\" command=no-such-command-anywhere error=\"No such "
+		"file or directory\""));
+	assert_non_null(
+		strstr(logged(), "server=no_cwd reason=\"cannot change to the directory (cwd)\""));
+}
+
+static int gateway_nonsense(struct config *config, const int *listeners, size_t count,
+			    int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	ask(keeper_fd, IPC_START, SERVER_COUNT, 1, 0);
+	ask(keeper_fd, IPC_START, UINT32_MAX, 2, 0);
+	ask(keeper_fd, IPC_START, DISABLED, 3, 0);
+	ask(keeper_fd, IPC_SIGNAL, 0, 4, SIGKILL);
+	ask(keeper_fd, IPC_FORGET, 0, 5, 0);
+	ask(keeper_fd, IPC_EXITED, 0, 6, 0);
+	ask(keeper_fd, (enum ipc_type)4711, 0, 7, 0);
+	start_child(keeper_fd, CAT, 8, fds);
+	ask(keeper_fd, IPC_START, CAT, 8, 0);
+	ask(keeper_fd, IPC_SIGNAL, 0, 8, SIGSTOP);
+	ask(keeper_fd, IPC_SIGNAL, 0, 8, SIGKILL);
+	say("status %d\n", expect(keeper_fd, IPC_EXITED, 8, fds));
+	return serve_until_drain(keeper_fd);
+}
+
+/* FRONT-SEC-08: the gateway can have what the configuration names, and nothing else. */
+static void nonsense_is_logged_and_ignored(void **state)
+{
+	(void)state;
+	start(gateway_nonsense, "");
+	assert_int_equal(next_number("status "), SIGKILL);
+	stop_and_expect(0);
+	assert_int_equal(count_logged(" ipc_bad_request "), 7);
+}
+
+static int gateway_signals(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+	char byte;
+	struct pollfd p;
+
+	(void)config, (void)listeners, (void)count;
+	start_child(keeper_fd, SH, 1, fds);
+	p = (struct pollfd){ .fd = fds[1], .events = POLLIN };
+	if (poll(&p, 1, WAIT_MS) != 1 || read(fds[1], &byte, 1) != 1)
+		return 9;
+	ask(keeper_fd, IPC_SIGNAL, 0, 1, SIGTERM);
+	say_all(fds[1]);
+	say("status %d\n", expect(keeper_fd, IPC_EXITED, 1, fds));
+	return serve_until_drain(keeper_fd);
+}
+
+/* BACK-PROC-02, REL-30: TERM reaches the whole group; a trap may turn it into an orderly end. */
+static void term_reaches_the_group(void **state)
+{
+	(void)state;
+	start(gateway_signals, "trap 'wait; echo trapped; exit 3' TERM\n"
+			       "sh -c 'trap \"echo inner; exit\" TERM; echo; sleep 1000 & wait' &\n"
+			       "wait");
+	assert_string_equal(next_line(), "inner");
+	assert_string_equal(next_line(), "trapped");
+	assert_string_equal(next_line(), "-- end");
+	assert_int_equal(next_number("status "), 3 << 8);
+	stop_and_expect(0);
+}
+
+static int gateway_forgets(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	start_child(keeper_fd, SH, 1, fds);
+	ask(keeper_fd, IPC_FORGET, 0, 1, 0);
+	say_all(fds[1]);
+	/* Its number is free again at once, and of the first nothing more is heard. */
+	start_child(keeper_fd, CAT, 1, fds);
+	ask(keeper_fd, IPC_START, CAT, 2, 0);
+	ask(keeper_fd, IPC_FORGET, 0, 2, 0); /* perhaps before it has been executed */
+	ask(keeper_fd, IPC_SIGNAL, 0, 1, SIGKILL);
+	while (hear(keeper_fd, fds).type != IPC_EXITED)
+		;
+	say("ended\n");
+	return serve_until_drain(keeper_fd);
+}
+
+static void forgotten_child_is_killed(void **state)
+{
+	(void)state;
+	start(gateway_forgets, "trap '' TERM HUP; sleep 1000 & wait");
+	assert_string_equal(next_line(), "-- end");
+	assert_string_equal(next_line(), "ended");
+	stop_and_expect(0);
+}
+
+#define MANY 300
+
+/* Asks for all without listening: the answers do not fit into the socket. */
+static int gateway_many(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	unsigned int started = 0, ended = 0;
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	for (uint64_t i = 1; i <= MANY; i++) {
+		struct ipc_message message = { .type = IPC_START, .server = SH, .child = i };
+		struct error err;
+
+		while (ipc_send(keeper_fd, &message, NULL, 0, &err) < 0)
+			pause_ms(1);
+	}
+	pause_ms(300);
+	while (ended < MANY) {
+		struct ipc_message message = hear(keeper_fd, fds);
+
+		started += message.type == IPC_STARTED;
+		ended += message.type == IPC_EXITED && message.value == 5 << 8;
+		for (int i = 0; message.type == IPC_STARTED && i < 3; i++)
+			close(fds[i]);
+	}
+	say("started %u\n", started);
+	return serve_until_drain(keeper_fd);
+}
+
+/* REL-28, REL-32: no start and no end is lost, however slow the gateway is. */
+static void no_message_is_lost(void **state)
+{
+	(void)state;
+	start(gateway_many, "exit 5");
+	assert_int_equal(next_number("started "), MANY);
+	stop_and_expect(0);
+	assert_int_equal(count_logged(" child_reaped "), MANY);
+}
+
+/* ---- what survives whom ---- */
+
+/* Says its own pid and that of a child with a family, then waits. */
+static int gateway_family(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	say("gateway %d\n", getpid());
+	say("child %d\n", start_child(keeper_fd, SH, 1, fds));
+	/* The script writes a line when its family is complete. */
+	struct pollfd p = { .fd = fds[1], .events = POLLIN };
+	if (poll(&p, 1, WAIT_MS) != 1)
+		return 9;
+	say("complete\n");
+	return serve_until_drain(keeper_fd);
+}
+
+#define FAMILY "trap '' TERM HUP INT\nsleep 1000 & sh -c 'sleep 1000 & sleep 1000; :' & echo; wait"
+#define ESCAPED "setsid sh -c 'trap \"\" TERM HUP; setsid sleep 1000 & echo; wait' & wait"
+
+/* BACK-PROC-03, REL-43: not even kill -9 of the daemon leaves anything behind. */
+static void nothing_survives_kill_of_the_keeper(void **state)
+{
+	(void)state;
+	start(gateway_family, FAMILY);
+	next_number("gateway ");
+	next_number("child ");
+	assert_string_equal(next_line(), "complete");
+	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
+	wait_for_end();
+	assert_nothing_left();
+}
+
+/* REL-30: what has left its group is found by the subreaper when the daemon stops. */
+static void nothing_survives_a_stop(void **state)
+{
+	(void)state;
+	start(gateway_family, ESCAPED);
+	next_number("gateway ");
+	next_number("child ");
+	assert_string_equal(next_line(), "complete");
+	stop_and_expect(0);
+	assert_non_null(strstr(logged(), " keeper_stop process=keeper exit=0 left=nothing"));
+}
+
+static void assert_gone(pid_t pid)
+{
+	int64_t end = now_ms() + WAIT_MS;
+
+	while (kill(pid, 0) == 0 || errno != ESRCH) {
+		assert_true(now_ms() < end);
+		pause_ms(2);
+	}
+}
+
+/* REL-43: the gateway is killed; its children are gone, a new one serves the same listeners. */
+static void gateway_is_restarted_without_its_children(void **state)
+{
+	pid_t gateway, child;
+	int64_t killed_at;
+
+	(void)state;
+	start(gateway_family, FAMILY);
+	gateway = next_number("gateway ");
+	child = next_number("child ");
+	assert_string_equal(next_line(), "complete");
+	killed_at = now_ms();
+	assert_int_equal(kill(gateway, SIGKILL), 0);
+	assert_int_not_equal(next_number("gateway "), gateway);
+	assert_true(now_ms() - killed_at < 1000);
+	assert_gone(child);
+	assert_int_not_equal(next_number("child "), child);
+	assert_string_equal(next_line(), "complete");
+	stop_and_expect(0);
+	assert_non_null(strstr(logged(), " gateway_exit process=keeper pid="));
+}
+
+static int gateway_fails(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	(void)config, (void)listeners, (void)count, (void)keeper_fd;
+	say("started\n");
+	return 1;
+}
+
+static void gateway_that_always_dies_ends_the_daemon(void **state)
+{
+	int status;
+
+	(void)state;
+	start(gateway_fails, "");
+	for (int i = 0; i < 6; i++)
+		assert_string_equal(next_line(), "started");
+	status = wait_for_end();
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 1);
+	assert_nothing_left();
+	assert_int_equal(count_logged(" gateway_start "), 6);
+	assert_int_equal(count_logged(" gateway_give_up "), 1);
+}
+
+static bool is_guard(int pid)
+{
+	char path[64];
+	char name[32] = "";
+	FILE *file;
+	bool is_found;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	is_found = fscanf(file, "%31s", name) == 1 && strcmp(name, "mcpgated-guard") == 0;
+	fclose(file);
+	return is_found;
+}
+
+/* The present guard among the daemon's children, or 0. */
+static pid_t find_guard(void)
+{
+	char path[64];
+	FILE *file;
+	int pid;
+	pid_t found = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", daemon_.pid, daemon_.pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	while (fscanf(file, "%d", &pid) == 1)
+		found = is_guard(pid) ? pid : found;
+	fclose(file);
+	return found;
+}
+
+/* REL-43: the guard is replaced, and the new one knows what the old one knew. */
+static void guard_is_replaced(void **state)
+{
+	pid_t first, second = 0;
+	int64_t end = now_ms() + WAIT_MS;
+
+	(void)state;
+	start(gateway_family, FAMILY);
+	next_number("gateway ");
+	next_number("child ");
+	assert_string_equal(next_line(), "complete");
+	first = find_guard();
+	if (first == 0)
+		skip(); /* this kernel does not list children */
+	assert_int_equal(kill(first, SIGTERM), 0);
+	pause_ms(50);
+	assert_int_equal(find_guard(), first); /* only its pipe, or KILL, ends it */
+	assert_int_equal(kill(first, SIGKILL), 0);
+	while (second == 0 || second == first) {
+		assert_true(now_ms() < end);
+		pause_ms(2);
+		second = find_guard();
+	}
+	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
+	wait_for_end();
+	assert_nothing_left();
+}
+
+/* ---- confinement ---- */
+
+static int gateway_prisoner(struct config *config, const int *listeners, size_t count,
+			    int keeper_fd)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "/nowhere" };
+	char *argv[] = { (char *)(uintptr_t) "true", NULL };
+	const struct config_pair *env = config->servers[SH].env;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int result;
+
+	(void)listeners, (void)count;
+	say("environment %d\n", environ[0] == NULL ? 0 : 1);
+	say("secret %d\n",
+	    env != NULL && env->value != NULL && strcmp(env->value, "configured-secret") == 0);
+	say("dumpable %d\n", prctl(PR_GET_DUMPABLE));
+	say("root %d\n", getuid() == 0 || geteuid() == 0 || getgid() == 0);
+	say("inherited %d\n", fcntl(50, F_GETFD) >= 0);
+	result = (int)fork();
+	if (result == 0)
+		_exit(0);
+	say("fork %d\n", result < 0 ? errno : 0);
+	say("exec %d\n", execve("/bin/true", argv, argv + 1) < 0 ? errno : 0);
+	say("connect %d\n", connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ? errno : 0);
+	say("kill %d\n", kill(getppid(), 0) < 0 ? errno : 0);
+	result = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	say("open %d\n", result < 0 ? errno : 0);
+	result = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	say("device %d\n", result < 0 ? errno : 0);
+	return serve_until_drain(keeper_fd);
+}
+
+/* Whether the daemon logged that it could not take this measure here. */
+static bool is_measure_on(const char *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "measure=%s state=on", name);
+	return strstr(logged(), text) != NULL;
+}
+
+/* SEC-03, SEC-60, SEC-61, DEF-24: the process that faces the network can do nothing to the host. */
+static void gateway_is_confined(void **state)
+{
+	int opened, device;
+
+	(void)state;
+	start(gateway_prisoner, "");
+	assert_int_equal(next_number("environment "), 0);
+	assert_int_equal(next_number("secret "), 0);
+	assert_int_equal(next_number("dumpable "), 0);
+	if (getuid() == 0)
+		assert_int_equal(next_number("root "), 0);
+	else
+		next_line();
+	assert_int_equal(next_number("inherited "), 0);
+	assert_true(is_measure_on("seccomp"));
+	assert_int_equal(next_number("fork "), EPERM);
+	/* Landlock may refuse it first. */
+	assert_true(next_number("exec ") != 0);
+	assert_int_equal(next_number("connect "), EPERM);
+	assert_int_equal(next_number("kill "), EPERM);
+	opened = next_number("open ");
+	device = next_number("device ");
+	if (is_measure_on("landlock")) {
+		assert_int_equal(opened, EACCES);
+		assert_int_equal(device, EACCES);
+	}
+	stop_and_expect(0);
+	assert_int_equal(count_logged(" confine "), 6);
+}
+
+/* ---- stop, reload, systemd ---- */
+
+static int gateway_drains_twice(struct config *config, const int *listeners, size_t count,
+				int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	say("running\n");
+	expect(keeper_fd, IPC_DRAIN, 0, fds);
+	say("drain\n");
+	expect(keeper_fd, IPC_DRAIN, 0, fds);
+	say("hurry\n");
+	return 0;
+}
+
+/* REL-41: the second signal hurries. */
+static void second_signal_is_a_second_drain(void **state)
+{
+	int status;
+
+	(void)state;
+	start(gateway_drains_twice, "");
+	assert_string_equal(next_line(), "running");
+	assert_int_equal(kill(daemon_.pid, SIGINT), 0);
+	assert_string_equal(next_line(), "drain");
+	assert_int_equal(kill(daemon_.pid, SIGTERM), 0);
+	assert_string_equal(next_line(), "hurry");
+	status = wait_for_end();
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_nothing_left();
+}
+
+static int gateway_logs(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	say("running\n");
+	expect(keeper_fd, IPC_LOG, 0, fds);
+	dprintf(fds[0], "a line of the gateway\n");
+	say("written\n");
+	return serve_until_drain(keeper_fd);
+}
+
+static size_t read_file(const char *path, char *text_r, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text_r, size - 1) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	text_r[n > 0 ? n : 0] = '\0';
+	return strlen(text_r);
+}
+
+static void hangup_opens_the_log_anew(void **state)
+{
+	static char text[1 << 15];
+	char path[80], moved[80];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/log", directory);
+	snprintf(moved, sizeof(moved), "%s/log.1", directory);
+	daemon_.log_target = path;
+	start(gateway_logs, "");
+	assert_string_equal(next_line(), "running");
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(kill(daemon_.pid, SIGHUP), 0);
+	assert_string_equal(next_line(), "written");
+	stop_and_expect(0);
+	read_file(moved, text, sizeof(text));
+	assert_non_null(strstr(text, " keeper_start "));
+	assert_null(strstr(text, " keeper_stop "));
+	read_file(path, text, sizeof(text));
+	assert_non_null(strstr(text, " log_reopened "));
+	assert_non_null(strstr(text, "a line of the gateway"));
+	assert_non_null(strstr(text, " keeper_stop "));
+}
+
+static int gateway_ready(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int on = 0;
+	socklen_t size = sizeof(on);
+
+	(void)config;
+	getsockopt(listeners[0], SOL_SOCKET, SO_ACCEPTCONN, &on, &size);
+	say("listening %d\n", count == 1 && on);
+	ask(keeper_fd, IPC_READY, 0, 0, 0);
+	return serve_until_drain(keeper_fd);
+}
+
+static void expect_datagram(int fd, const char *text)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char bytes[128];
+	ssize_t n;
+
+	do {
+		assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+		n = recv(fd, bytes, sizeof(bytes) - 1, 0);
+		assert_true(n > 0);
+		bytes[n] = '\0';
+	} while (strcmp(bytes, "WATCHDOG=1") == 0 && strcmp(text, bytes) != 0);
+	assert_memory_equal(bytes, text, strlen(text));
+}
+
+/* REL-52: an abstract socket, as systemd may use it in containers. */
+static void systemd_hears_of_ready_watchdog_and_stop(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	char name[64];
+	int length, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	length = snprintf(name, sizeof(name), "@mcpgated-keeper-test-%d", getpid());
+	memcpy(at.sun_path + 1, name + 1, (size_t)length - 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length)),
+			 0);
+	setenv("NOTIFY_SOCKET", name, 1);
+	setenv("WATCHDOG_USEC", "40000", 1);
+	start(gateway_ready, "");
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	assert_string_equal(next_line(), "listening 1");
+	expect_datagram(fd, "READY=1");
+	for (int i = 0; i < 3; i++)
+		expect_datagram(fd, "WATCHDOG=1");
+	stop_and_expect(0);
+	expect_datagram(fd, "STOPPING=1");
+	close(fd);
+}
+
+static void ready_lines_name_the_real_port(void **state)
+{
+	unsigned int port = 0;
+	const char *line;
+
+	(void)state;
+	start(gateway_ready, "");
+	wait_for_log("mcpgated: ready: no_cwd ");
+	line = strstr(logged(), "mcpgated: ready: cat at http://127.0.0.1:");
+	assert_non_null(line);
+	assert_int_equal(sscanf(line, "mcpgated: ready: cat at http://127.0.0.1:%u/cat/mcp\n",
+				&port),
+			 1);
+	assert_int_not_equal(port, 0);
+	assert_null(strstr(logged(), "ready: disabled"));
+	stop_and_expect(0);
+}
+
+static void ready_lines_name_a_unix_socket(void **state)
+{
+	char address[80], expected[160];
+
+	(void)state;
+	snprintf(address, sizeof(address), "unix:%s/socket", directory);
+	snprintf(expected, sizeof(expected),
+		 "mcpgated: ready: cat at http+unix://%s/socket:/cat/mcp\n", directory);
+	daemon_.listen = address;
+	start(gateway_ready, "");
+	wait_for_log(expected);
+	stop_and_expect(0);
+}
+
+static void address_that_cannot_be_used_ends_the_start(void **state)
+{
+	int status;
+
+	(void)state;
+	daemon_.listen = "unix:/no/such/directory/socket";
+	start(gateway_ready, "");
+	status = wait_for_end();
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	assert_non_null(strstr(logged(),
+			       "mcpgated: cannot listen on unix:/no/such/directory/socket: bind: "
+			       "No such file or directory\n"));
+	assert_nothing_left();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(child_echoes_and_ends_with_its_stdin),
+		TEST(exit_status_and_stderr_arrive),
+		TEST(death_by_signal_arrives),
+		TEST(group_ends_with_its_leader),
+		TEST(child_has_three_descriptors),
+		TEST(child_environment_is_exact),
+		TEST(child_state_is_clean),
+		TEST(exec_failures_carry_their_errno),
+		TEST(nonsense_is_logged_and_ignored),
+		TEST(term_reaches_the_group),
+		TEST(forgotten_child_is_killed),
+		TEST(no_message_is_lost),
+		TEST(nothing_survives_kill_of_the_keeper),
+		TEST(nothing_survives_a_stop),
+		TEST(gateway_is_restarted_without_its_children),
+		TEST(gateway_that_always_dies_ends_the_daemon),
+		TEST(guard_is_replaced),
+		TEST(gateway_is_confined),
+		TEST(second_signal_is_a_second_drain),
+		TEST(hangup_opens_the_log_anew),
+		TEST(systemd_hears_of_ready_watchdog_and_stop),
+		TEST(ready_lines_name_the_real_port),
+		TEST(ready_lines_name_a_unix_socket),
+		TEST(address_that_cannot_be_used_ends_the_start),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

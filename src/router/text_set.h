@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small, bounded set of texts that a peer chose. */
+#ifndef MCPGATED_ROUTER_TEXT_SET_H
+#define MCPGATED_ROUTER_TEXT_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/list.h"
+#include "base/slice.h"
+
+#define TEXT_SET_MAX 4096
+
+struct text_set {
+	struct list items;
+	size_t count;
+};
+
+struct text_set_item {
+	struct list link;
+	size_t length;
+	char text[];
+};
+
+void text_set_init(struct text_set *set);
+void text_set_fini(struct text_set *set);
+/* Adds a copy; nothing if it is there already, or TEXT_SET_MAX are. */
+void text_set_add(struct text_set *set, struct slice text);
+/* Returns whether it was there. */
+bool text_set_remove(struct text_set *set, struct slice text);
+
+#endif
