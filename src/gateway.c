@@ -5,6 +5,7 @@
  */
 #include "gateway.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #define DRAIN_STEP_MS 20
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
+#define HEAP_KEPT_BYTES (16 * 1024 * 1024)
 
 enum gateway_state {
 	GATEWAY_SERVING,
@@ -328,6 +330,16 @@ static void gateway_free(struct gateway *g)
 	loop_free(&g->loop);
 }
 
+/*
+ * Large messages come and go: memory for them is not asked of the kernel, page by page, each time anew.
+ * What is free at the heap's end beyond this bound goes back.
+ */
+static void gateway_tune_heap(void)
+{
+	mallopt(M_MMAP_THRESHOLD, HEAP_KEPT_BYTES);
+	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
+}
+
 int gateway_main(struct config *config, const int *listeners, size_t listener_count, int keeper_fd)
 {
 	struct gateway g = { .config = config, .log_fd = -1 };
@@ -339,6 +351,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	gateway_tune_heap();
 	gateway = &g;
 	g.loop = loop_new(&err);
 	if (g.loop == NULL) {

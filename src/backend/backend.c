@@ -23,6 +23,7 @@ void backend_init(struct backend *backend, struct loop *loop, struct spawner *sp
 	backend->spawner = spawner;
 	list_init(&backend->children);
 	backend->count = 0;
+	backend->reserved = 0;
 	backend->failures = 0;
 	backend->retry_at_ms = 0;
 }
@@ -35,7 +36,7 @@ enum reason backend_admit(const struct backend *backend, uint64_t *wait_ms_r)
 	*wait_ms_r = (wait_ms + WAIT_STEP_MS - 1) / WAIT_STEP_MS * WAIT_STEP_MS;
 	if (wait_ms > 0 && backend->failures >= backend->conf.give_up_after)
 		return REASON_BACKEND_DOWN;
-	if (backend->count >= backend->conf.pool_max) {
+	if (backend->count + backend->reserved >= backend->conf.pool_max) {
 		*wait_ms_r = 1000;
 		return REASON_OVER_LIMIT;
 	}
@@ -55,7 +56,11 @@ void backend_note_failed(struct backend *backend)
 	uint64_t wait_ms = backend->conf.backoff_min_ms;
 
 	counter_add(COUNTER_CHILDREN_FAILED);
-	for (unsigned int i = 0; i < backend->failures && wait_ms < backend->conf.backoff_max_ms; i++)
+	/* What was started beside the one that failed first says nothing new. */
+	if (backend->retry_at_ms > clock_now_ms())
+		return;
+	for (unsigned int i = 0; i < backend->failures && wait_ms < backend->conf.backoff_max_ms;
+	     i++)
 		wait_ms *= 2;
 	if (wait_ms > backend->conf.backoff_max_ms)
 		wait_ms = backend->conf.backoff_max_ms;
@@ -63,8 +68,8 @@ void backend_note_failed(struct backend *backend)
 	/* Between three quarters and all of it: not everybody at once. */
 	wait_ms = wait_ms - wait_ms / 4 + random_below(wait_ms / 4 + 1);
 	backend->retry_at_ms = clock_now_ms() + wait_ms;
-	LOG(SERVER_FAILING, LOG_STR("server", backend->conf.name), LOG_INT("failures", backend->failures),
-	    LOG_INT("next_try_ms", wait_ms));
+	LOG(SERVER_FAILING, LOG_STR("server", backend->conf.name),
+	    LOG_INT("failures", backend->failures), LOG_INT("next_try_ms", wait_ms));
 }
 
 void backend_kill_all(struct backend *backend)

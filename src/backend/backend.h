@@ -40,7 +40,8 @@ struct backend {
 	struct loop *loop;
 	struct spawner *spawner;
 	struct list children;
-	size_t count; /* of children that are not gone */
+	size_t count;          /* of children that are not gone */
+	size_t reserved;       /* places of those that wait for the back-off to pass */
 	unsigned int failures; /* starts that failed, in a row */
 	uint64_t retry_at_ms;
 };

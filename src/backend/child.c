@@ -44,11 +44,98 @@ static void child_set_state(struct child *child, enum child_state state)
 	child->state = state;
 }
 
+/* ---- stderr ---- */
+
+static struct slice line_strip(struct slice line)
+{
+	while (line.n > 0 && (line.p[line.n - 1] == '\r' || line.p[line.n - 1] == ' ' ||
+			      line.p[line.n - 1] == '\t'))
+		line.n--;
+	if (slice_has_prefix(line, SLICE_LIT("\xEF\xBB\xBF")))
+		line = slice_of(line.p + 3, line.n - 3);
+	while (line.n > 0 && (line.p[0] == '\r' || line.p[0] == ' ' || line.p[0] == '\t'))
+		line = slice_of(line.p + 1, line.n - 1);
+	return line;
+}
+
+static bool child_may_log(struct child *child)
+{
+	uint64_t second = clock_now_ms() / 1000;
+
+	if (child->stderr_second != second) {
+		if (child->stderr_lines > STDERR_LINES_PER_SECOND)
+			LOG(CHILD_STDERR_SKIPPED, LOG_STR("server", child->backend->conf.name),
+			    LOG_INT("pid", child->pid),
+			    LOG_INT("lines", child->stderr_lines - STDERR_LINES_PER_SECOND));
+		child->stderr_second = second;
+		child->stderr_lines = 0;
+	}
+	return ++child->stderr_lines <= STDERR_LINES_PER_SECOND;
+}
+
+static void child_log_stderr(struct child *child, struct slice line)
+{
+	line = line_strip(line);
+	if (line.n > 0 && child_may_log(child))
+		LOG(CHILD_STDERR, LOG_STR("server", child->backend->conf.name),
+		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
+}
+
+static void child_on_stderr_bytes(struct child *child, struct slice data)
+{
+	while (data.n > 0) {
+		const char *stop = memchr(data.p, '\n', data.n);
+		size_t n = stop != NULL ? (size_t)(stop - data.p) : data.n;
+		size_t room = STDERR_LINE_BYTES - child->error_line.len;
+
+		buf_append(&child->error_line, data.p, n < room ? n : room);
+		if (stop == NULL)
+			return;
+		child_log_stderr(child, buf_slice(&child->error_line));
+		child->error_line.len = 0;
+		data = slice_of(stop + 1, data.n - n - 1);
+	}
+}
+
+/* Returns whether there may be more to read. */
+static bool child_read_stderr(struct child *child)
+{
+	char *buffer = loop_buffer(child->backend->loop);
+	ssize_t n = wire_read(&child->err, buffer, LOOP_BUFFER_BYTES);
+
+	if (n == WIRE_AGAIN)
+		return false;
+	if (n > 0) {
+		child_on_stderr_bytes(child, slice_of(buffer, (size_t)n));
+		return true;
+	}
+	child_log_stderr(child, buf_slice(&child->error_line));
+	buf_fini(&child->error_line);
+	wire_close(&child->err);
+	return false;
+}
+
+static void child_on_stderr(struct wire *wire)
+{
+	(void)child_read_stderr(container_of(wire, struct child, err));
+}
+
+/* Its last words: why it has ended often stands there. BACK-PROC-06 */
+static void child_drain_stderr(struct child *child)
+{
+	for (int i = 0; i < READS_PER_TURN && wire_is_open(&child->err); i++) {
+		if (!child_read_stderr(child))
+			break;
+	}
+	child_log_stderr(child, buf_slice(&child->error_line));
+}
+
 /* ---- the end ---- */
 
 static void child_finish(struct child *child)
 {
 	child_set_state(child, CHILD_GONE);
+	child_drain_stderr(child);
 	wire_close(&child->in);
 	wire_close(&child->out);
 	wire_close(&child->err);
@@ -90,7 +177,8 @@ static void child_begin_stop(struct child *child, enum reason reason)
 	child_set_state(child, CHILD_STOPPING);
 	child_close_stdin(child);
 	if (!child->is_exited)
-		timer_start(child->backend->loop, &child->ladder, child->backend->conf.stop_grace_ms);
+		timer_start(child->backend->loop, &child->ladder,
+			    child->backend->conf.stop_grace_ms);
 }
 
 /* The owner hears of the failure once; then the process is on its way out like any other. */
@@ -142,21 +230,25 @@ static void child_on_drain(struct timer *timer)
 
 /* ---- stdout ---- */
 
-static struct slice line_strip(struct slice line)
+/* Where the next line would begin is not known any more. */
+static void child_refuse_line(struct child *child)
 {
-	while (line.n > 0 && (line.p[line.n - 1] == '\r' || line.p[line.n - 1] == ' ' || line.p[line.n - 1] == '\t'))
-		line.n--;
-	if (slice_has_prefix(line, SLICE_LIT("\xEF\xBB\xBF")))
-		line = slice_of(line.p + 3, line.n - 3);
-	while (line.n > 0 && (line.p[0] == '\r' || line.p[0] == ' ' || line.p[0] == '\t'))
-		line = slice_of(line.p + 1, line.n - 1);
-	return line;
+	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name), LOG_INT("pid", child->pid),
+	    LOG_STR("error", "a line on stdout is longer than limits.response allows"));
+	child_lose(child, REASON_CHILD_LINE_TOO_LONG);
+	spawned_signal(&child->spawned, SIGKILL);
 }
 
 static void child_take_line(struct child *child, struct slice line)
 {
+	if (child->state != CHILD_RUNNING)
+		return;
+	if (line.n > child->backend->conf.line_max) {
+		child_refuse_line(child);
+		return;
+	}
 	line = line_strip(line);
-	if (line.n > 0 && child->state == CHILD_RUNNING)
+	if (line.n > 0)
 		child->ops->on_line(child, line);
 }
 
@@ -181,10 +273,7 @@ static void child_check_line_length(struct child *child)
 {
 	if (child->line.len <= child->backend->conf.line_max)
 		return;
-	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name), LOG_INT("pid", child->pid),
-	    LOG_STR("error", "a line on stdout is longer than limits.response allows"));
-	child_lose(child, REASON_CHILD_LINE_TOO_LONG);
-	spawned_signal(&child->spawned, SIGKILL);
+	child_refuse_line(child);
 	buf_fini(&child->line);
 }
 
@@ -203,21 +292,21 @@ static ssize_t child_read_fresh(struct child *child)
 	return n;
 }
 
-/* The beginning of a line is kept: the rest is read behind it. */
+/* The beginning of a line is kept: the rest is read behind it, no more than shows that it is too long. */
 static ssize_t child_read_on(struct child *child)
 {
 	size_t sought = child->line.len;
+	size_t allowed = child->backend->conf.line_max + 1 - sought;
 	char *into = buf_reserve(&child->line, LOOP_BUFFER_BYTES);
-	ssize_t n = wire_read(&child->out, into, child->line.cap - child->line.len);
+	size_t room = child->line.cap - sought;
+	ssize_t n = wire_read(&child->out, into, room < allowed ? room : allowed);
 	size_t used;
 
 	if (n <= 0)
 		return n;
 	child->line.len += (size_t)n;
 	used = child_take_lines(child, buf_slice(&child->line), sought);
-	if (child->state != CHILD_RUNNING)
-		return n;
-	buf_consume(&child->line, used);
+	buf_consume(&child->line, child->state == CHILD_RUNNING ? used : child->line.len);
 	if (child->line.len == 0)
 		buf_fini(&child->line);
 	return n;
@@ -250,64 +339,6 @@ static void child_on_stdout(struct wire *wire)
 		if (n < LOOP_BUFFER_BYTES / 2)
 			return;
 	}
-}
-
-/* ---- stderr ---- */
-
-static bool child_may_log(struct child *child)
-{
-	uint64_t second = clock_now_ms() / 1000;
-
-	if (child->stderr_second != second) {
-		if (child->stderr_lines > STDERR_LINES_PER_SECOND)
-			LOG(CHILD_STDERR_SKIPPED, LOG_STR("server", child->backend->conf.name),
-			    LOG_INT("pid", child->pid),
-			    LOG_INT("lines", child->stderr_lines - STDERR_LINES_PER_SECOND));
-		child->stderr_second = second;
-		child->stderr_lines = 0;
-	}
-	return ++child->stderr_lines <= STDERR_LINES_PER_SECOND;
-}
-
-static void child_log_stderr(struct child *child, struct slice line)
-{
-	line = line_strip(line);
-	if (line.n > 0 && child_may_log(child))
-		LOG(CHILD_STDERR, LOG_STR("server", child->backend->conf.name), LOG_INT("pid", child->pid),
-		    LOG_SLICE("text", line));
-}
-
-static void child_on_stderr_bytes(struct child *child, struct slice data)
-{
-	while (data.n > 0) {
-		const char *stop = memchr(data.p, '\n', data.n);
-		size_t n = stop != NULL ? (size_t)(stop - data.p) : data.n;
-		size_t room = STDERR_LINE_BYTES - child->error_line.len;
-
-		buf_append(&child->error_line, data.p, n < room ? n : room);
-		if (stop == NULL)
-			return;
-		child_log_stderr(child, buf_slice(&child->error_line));
-		child->error_line.len = 0;
-		data = slice_of(stop + 1, data.n - n - 1);
-	}
-}
-
-static void child_on_stderr(struct wire *wire)
-{
-	struct child *child = container_of(wire, struct child, err);
-	char *buffer = loop_buffer(child->backend->loop);
-	ssize_t n = wire_read(wire, buffer, LOOP_BUFFER_BYTES);
-
-	if (n == WIRE_AGAIN)
-		return;
-	if (n > 0) {
-		child_on_stderr_bytes(child, slice_of(buffer, (size_t)n));
-		return;
-	}
-	child_log_stderr(child, buf_slice(&child->error_line));
-	buf_fini(&child->error_line);
-	wire_close(wire);
 }
 
 /* ---- stdin ---- */
@@ -371,7 +402,8 @@ void child_write_take(struct child *child, struct buf *buf)
 
 bool child_has_room(const struct child *child, size_t size)
 {
-	return child->queue.bytes == 0 || child->queue.bytes + size <= child->backend->conf.queue_max;
+	return child->queue.bytes == 0 ||
+	       child->queue.bytes + size <= child->backend->conf.queue_max;
 }
 
 void child_note_garbage(struct child *child, struct slice line, const char *why)
@@ -414,7 +446,8 @@ static void child_on_failed(struct spawned *spawned, int error)
 {
 	struct child *child = container_of(spawned, struct child, spawned);
 
-	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name), LOG_STR("error", strerror(error)));
+	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name),
+	    LOG_STR("error", strerror(error)));
 	child->is_exited = true;
 	child_lose(child, REASON_START_FAILED);
 	child_check_gone(child);

@@ -59,7 +59,8 @@ static void spawner_on_writable(struct watch *watch)
 	while (!list_is_empty(&spawner->unsent)) {
 		struct unsent *unsent = container_of(spawner->unsent.next, struct unsent, link);
 
-		if (ipc_send(spawner->fd, &unsent->message, NULL, 0, &err) < 0 && err.kind == ERROR_BUSY)
+		if (ipc_send(spawner->fd, &unsent->message, NULL, 0, &err) < 0 &&
+		    err.kind == ERROR_BUSY)
 			return;
 		list_remove(&unsent->link);
 		free(unsent);
@@ -174,17 +175,20 @@ void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t se
 	spawned->spawner = spawner;
 	spawned->id = ++spawner->last_id;
 	map_insert(&spawner->by_id, spawned->id, spawned);
-	spawner_send(spawner, &(struct ipc_message){ .type = IPC_START, .server = server, .child = spawned->id });
+	spawner_send(spawner, &(struct ipc_message){
+				      .type = IPC_START, .server = server, .child = spawned->id });
 }
 
 void spawned_signal(struct spawned *spawned, int number)
 {
-	spawner_send(spawned->spawner,
-		     &(struct ipc_message){ .type = IPC_SIGNAL, .child = spawned->id, .value = number });
+	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_SIGNAL,
+							      .child = spawned->id,
+							      .value = number });
 }
 
 void spawned_forget(struct spawned *spawned)
 {
 	map_remove(&spawned->spawner->by_id, spawned->id);
-	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
+	spawner_send(spawned->spawner,
+		     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
 }

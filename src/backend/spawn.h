@@ -28,9 +28,9 @@ struct spawned_ops {
 
 /* What the keeper says beyond processes. */
 struct spawner_ops {
-	void (*on_drain)(struct spawner *spawner);         /* maybe more than once */
-	void (*on_log)(struct spawner *spawner, int fd);   /* takes fd */
-	void (*on_lost)(struct spawner *spawner);          /* the keeper has gone */
+	void (*on_drain)(struct spawner *spawner);       /* maybe more than once */
+	void (*on_log)(struct spawner *spawner, int fd); /* takes fd */
+	void (*on_lost)(struct spawner *spawner);        /* the keeper has gone */
 };
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);

@@ -21,7 +21,8 @@ static const struct {
 	{ REASON_HANDSHAKE_REFUSED, SLICE("The server did not accept the handshake") },
 	{ REASON_CHILD_EXITED, SLICE("The server ended while it worked on the request") },
 	{ REASON_CHILD_HUNG, SLICE("The server stopped answering") },
-	{ REASON_CHILD_LINE_TOO_LONG, SLICE("The server's answer is larger than the gateway allows") },
+	{ REASON_CHILD_LINE_TOO_LONG,
+	  SLICE("The server's answer is larger than the gateway allows") },
 	{ REASON_CHILD_PROTOCOL_ERROR, SLICE("The server's answer was not valid") },
 };
 
@@ -49,7 +50,8 @@ void answer_append_fields(struct buf *out, const struct answer *answer)
 	}
 }
 
-static void answer_send(const struct answer *answer, struct http_reply *reply, struct slice more_fields)
+static void answer_send(const struct answer *answer, struct http_reply *reply,
+			struct slice more_fields)
 {
 	struct buf fields = { 0 };
 
@@ -62,7 +64,10 @@ static void answer_send(const struct answer *answer, struct http_reply *reply, s
 
 void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count)
 {
-	struct http_reply reply = { .status = status, .content_type = "application/json", .parts = parts, .part_count = count };
+	struct http_reply reply = { .status = status,
+				    .content_type = "application/json",
+				    .parts = parts,
+				    .part_count = count };
 
 	answer_send(answer, &reply, (struct slice){ NULL, 0 });
 }
@@ -77,7 +82,10 @@ void answer_empty(const struct answer *answer, int status, struct slice fields)
 static void answer_send_text(const struct answer *answer, int status, struct buf *text)
 {
 	struct slice part = buf_slice(text);
-	struct http_reply reply = { .status = status, .content_type = "application/json", .parts = &part, .part_count = 1 };
+	struct http_reply reply = { .status = status,
+				    .content_type = "application/json",
+				    .parts = &part,
+				    .part_count = 1 };
 	struct slice retry = SLICE("Retry-After: 2\r\n");
 	struct slice allow = SLICE("Allow: GET, POST, DELETE\r\n");
 	struct slice none = { NULL, 0 };
@@ -86,8 +94,8 @@ static void answer_send_text(const struct answer *answer, int status, struct buf
 	buf_fini(text);
 }
 
-void answer_error(const struct answer *answer, int status, struct slice id, int code, struct slice message,
-		  struct slice data)
+void answer_error(const struct answer *answer, int status, struct slice id, int code,
+		  struct slice message, struct slice data)
 {
 	struct buf text = { 0 };
 
@@ -101,12 +109,13 @@ void answer_append_reason(struct buf *out, struct slice id, enum reason reason, 
 	struct buf data = { 0 };
 
 	buf_printf(&data, "{\"reason\":\"%s\",\"server\":\"%s\"}", row->data, server);
-	write_error(out, id, row->rpc_code != 0 ? row->rpc_code : MCP_INTERNAL_ERROR, answer_text(reason),
-		    buf_slice(&data));
+	write_error(out, id, row->rpc_code != 0 ? row->rpc_code : MCP_INTERNAL_ERROR,
+		    answer_text(reason), buf_slice(&data));
 	buf_fini(&data);
 }
 
-void answer_reason(const struct answer *answer, struct slice id, enum reason reason, const char *server)
+void answer_reason(const struct answer *answer, struct slice id, enum reason reason,
+		   const char *server)
 {
 	int status = reason_get(reason)->http_status;
 	struct buf text = { 0 };

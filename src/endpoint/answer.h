@@ -23,12 +23,13 @@ void answer_json(const struct answer *answer, int status, const struct slice *pa
 /* Sends no body; `fields` are further field lines. */
 void answer_empty(const struct answer *answer, int status, struct slice fields);
 /* Sends a JSON-RPC error; `id` as it was written or empty, `data` JSON text or empty. */
-void answer_error(const struct answer *answer, int status, struct slice id, int code, struct slice message,
-		  struct slice data);
+void answer_error(const struct answer *answer, int status, struct slice id, int code,
+		  struct slice message, struct slice data);
 
 /* The error text and data of a reason, as one JSON-RPC error response. requirements.md §19. */
 void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server);
 /* Sends it with the status of its row (200 if it has none), and Retry-After with 503. */
-void answer_reason(const struct answer *answer, struct slice id, enum reason reason, const char *server);
+void answer_reason(const struct answer *answer, struct slice id, enum reason reason,
+		   const char *server);
 
 #endif

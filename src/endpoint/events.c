@@ -10,7 +10,8 @@
 
 static void writer_renew_keepalive(struct event_writer *writer)
 {
-	timer_start(http_conn_loop(writer->exchange->conn), &writer->keepalive, writer->keepalive_ms);
+	timer_start(http_conn_loop(writer->exchange->conn), &writer->keepalive,
+		    writer->keepalive_ms);
 }
 
 /* The last event is out. */
@@ -80,8 +81,8 @@ static const struct stream_reader_ops writer_reader_ops = {
 	.on_detached = writer_on_detached,
 };
 
-void event_writer_start(struct event_writer *writer, struct http_exchange *exchange, struct stream *stream,
-			struct slice fields, uint64_t keepalive_ms)
+void event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
+			struct stream *stream, struct slice fields, uint64_t keepalive_ms)
 {
 	struct buf all = { 0 };
 

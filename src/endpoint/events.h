@@ -29,8 +29,8 @@ struct event_writer {
  * Begins the response on the exchange's connection, with `fields` besides those of every event stream,
  * and reads `stream` from now on.
  */
-void event_writer_start(struct event_writer *writer, struct http_exchange *exchange, struct stream *stream,
-			struct slice fields, uint64_t keepalive_ms);
+void event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
+			struct stream *stream, struct slice fields, uint64_t keepalive_ms);
 /* There is room again: the exchange's on_room. */
 void event_writer_on_room(struct event_writer *writer);
 /* The connection has gone: lets go of the stream. on_end is not called. */

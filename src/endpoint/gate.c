@@ -18,7 +18,8 @@ struct slice gate_host_of(struct slice authority)
 
 	if (authority.n > 0 && authority.p[0] == '[') {
 		end = memchr(authority.p, ']', authority.n);
-		return end != NULL ? slice_between(authority.p, end + 1) : (struct slice){ NULL, 0 };
+		return end != NULL ? slice_between(authority.p, end + 1) :
+				     (struct slice){ NULL, 0 };
 	}
 	return slice_cut(&authority, ':');
 }
@@ -34,7 +35,8 @@ static bool gate_is_authority(struct slice authority)
 		return false;
 	if (rest.n == 0)
 		return true;
-	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 && port <= 65535;
+	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 &&
+	       port <= 65535;
 }
 
 static bool gate_knows_host(const struct gate *gate, struct slice host)
@@ -56,9 +58,12 @@ static bool gate_allows_origin(const struct gate *gate, struct slice origin)
 			return true;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
-		if (slice_has_prefix(origin, schemes[i]))
-			return gate_knows_host(gate, gate_host_of(slice_of(origin.p + schemes[i].n,
-									   origin.n - schemes[i].n)));
+		struct slice rest;
+
+		if (!slice_has_prefix(origin, schemes[i]))
+			continue;
+		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
+		return gate_is_authority(rest) && gate_knows_host(gate, gate_host_of(rest));
 	}
 	return false;
 }
@@ -75,18 +80,19 @@ static struct http_exchange *gate_refuse(const struct answer *answer, int status
 static struct http_exchange *gate_answer_preflight(const struct answer *answer)
 {
 	static const struct slice methods = SLICE("Allow: GET, POST, DELETE, OPTIONS\r\n");
-	static const struct slice methods_and_cors =
-		SLICE("Allow: GET, POST, DELETE, OPTIONS\r\n"
-		      "Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"
-		      "Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Mcp-Session-Id, "
-		      "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID\r\n"
-		      "Access-Control-Max-Age: 600\r\n");
+	static const struct slice methods_and_cors = SLICE(
+		"Allow: GET, POST, DELETE, OPTIONS\r\n"
+		"Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"
+		"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Mcp-Session-Id, "
+		"MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID\r\n"
+		"Access-Control-Max-Age: 600\r\n");
 
 	answer_empty(answer, 204, answer->origin.n > 0 ? methods_and_cors : methods);
 	return NULL;
 }
 
-static struct http_exchange *gate_answer_health(const struct gate *gate, const struct answer *answer,
+static struct http_exchange *gate_answer_health(const struct gate *gate,
+						const struct answer *answer,
 						const struct http_request *request)
 {
 	static const struct slice ok = SLICE("{\"status\":\"ok\"}\n");
@@ -116,9 +122,10 @@ static const struct gate_endpoint *gate_find_endpoint(const struct gate *gate, s
 /* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
 static bool gate_has_repeated_field(const struct http_request *request)
 {
-	static const uint32_t single = 1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION | 1u << HTTP_CONTENT_TYPE |
-				       1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION |
-				       1u << HTTP_MCP_METHOD | 1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID;
+	static const uint32_t single = 1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION |
+				       1u << HTTP_CONTENT_TYPE | 1u << HTTP_MCP_SESSION_ID |
+				       1u << HTTP_MCP_PROTOCOL_VERSION | 1u << HTTP_MCP_METHOD |
+				       1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID;
 
 	return (request->repeated & single) != 0;
 }
@@ -127,7 +134,8 @@ static struct http_exchange *gate_dispatch(struct gate *gate, const struct answe
 					   const struct http_request *request)
 {
 	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path);
-	struct streamable_request streamable = { gate, NULL, answer->conn, request, answer->origin };
+	struct streamable_request streamable = { gate, NULL, answer->conn, request,
+						 answer->origin };
 
 	if (endpoint == NULL)
 		return gate_refuse(answer, 404, "Not found: no server has this path");
@@ -140,7 +148,8 @@ static struct http_exchange *gate_dispatch(struct gate *gate, const struct answe
 		return streamable_get(&streamable);
 	if (request->method == HTTP_DELETE)
 		return streamable_delete(&streamable);
-	return gate_refuse(answer, 405, "Method not allowed: an MCP endpoint takes GET, POST and DELETE");
+	return gate_refuse(answer, 405,
+			   "Method not allowed: an MCP endpoint takes GET, POST and DELETE");
 }
 
 static struct http_exchange *gate_on_request(struct http_handler *handler, struct http_conn *conn,
@@ -152,14 +161,21 @@ static struct http_exchange *gate_on_request(struct http_handler *handler, struc
 	if (request->method == HTTP_OTHER)
 		return gate_refuse(&answer, 501, "Not implemented: unknown HTTP method");
 	if (gate_has_repeated_field(request))
-		return gate_refuse(&answer, 400, "Bad request: a header that may stand once stands twice");
+		return gate_refuse(&answer, 400,
+				   "Bad request: a header that may stand once stands twice");
 	if (http_has(request, HTTP_HOST) && !gate_is_authority(request->fields[HTTP_HOST]))
-		return gate_refuse(&answer, 400, "Bad request: the Host header is no host and port");
-	if (http_has(request, HTTP_HOST) && !gate_knows_host(gate, gate_host_of(request->fields[HTTP_HOST])))
-		return gate_refuse(&answer, 403, "Forbidden: this Host is not served here (see the hosts option)");
+		return gate_refuse(&answer, 400,
+				   "Bad request: the Host header is no host and port");
+	if (http_has(request, HTTP_HOST) &&
+	    !gate_knows_host(gate, gate_host_of(request->fields[HTTP_HOST])))
+		return gate_refuse(
+			&answer, 403,
+			"Forbidden: this Host is not served here (see the hosts option)");
 	if (http_has(request, HTTP_ORIGIN)) {
 		if (!gate_allows_origin(gate, request->fields[HTTP_ORIGIN]))
-			return gate_refuse(&answer, 403, "Forbidden: this Origin is not allowed (see the origins option)");
+			return gate_refuse(
+				&answer, 403,
+				"Forbidden: this Origin is not allowed (see the origins option)");
 		answer.origin = request->fields[HTTP_ORIGIN];
 	}
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
@@ -168,11 +184,13 @@ static struct http_exchange *gate_on_request(struct http_handler *handler, struc
 	return gate_dispatch(gate, &answer, request);
 }
 
-static void gate_write_error(struct http_handler *handler, int status, const char *reason, struct buf *body)
+static void gate_write_error(struct http_handler *handler, int status, const char *reason,
+			     struct buf *body)
 {
 	(void)handler;
 	(void)status;
-	write_error(body, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(reason), (struct slice){ NULL, 0 });
+	write_error(body, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(reason),
+		    (struct slice){ NULL, 0 });
 }
 
 void gate_init(struct gate *gate, struct router *router, const struct gate_conf *conf)

@@ -39,6 +39,7 @@ struct keys {
 struct post_call {
 	struct call call;
 	struct post *post;
+	struct msg *response; /* of a batch that is not committed yet */
 };
 
 /* The event stream that a post has become. */
@@ -64,8 +65,8 @@ struct post {
 	struct timer grace;
 	size_t open_calls;
 	struct post_events *events;
-	struct buf collected;      /* responses of a batch */
-	struct post_call *batch;   /* its calls */
+	struct post_call *batch; /* its calls */
+	size_t batch_count;
 	struct post_call single;
 };
 
@@ -82,7 +83,8 @@ static void keys_init(struct keys *keys, const struct streamable_request *reques
 	keys->has_session = http_has(request->http, HTTP_MCP_SESSION_ID);
 	keys->has_version = http_has(request->http, HTTP_MCP_PROTOCOL_VERSION);
 	keys->session_length = keys->has_session ? session.n : 0;
-	keys->version_length = keys->has_version ? (version.n < VERSION_BYTES ? version.n : VERSION_BYTES) : 0;
+	keys->version_length =
+		keys->has_version ? (version.n < VERSION_BYTES ? version.n : VERSION_BYTES) : 0;
 	if (keys->session_length > 0 && keys->session_length <= SESSION_ID_LENGTH)
 		memcpy(keys->session, session.p, session.n);
 	if (keys->version_length > 0)
@@ -96,10 +98,12 @@ static void keys_fini(struct keys *keys)
 
 static struct slice keys_session(const struct keys *keys)
 {
-	return slice_of(keys->session, keys->session_length <= SESSION_ID_LENGTH ? keys->session_length : 0);
+	return slice_of(keys->session,
+			keys->session_length <= SESSION_ID_LENGTH ? keys->session_length : 0);
 }
 
-static struct answer keys_answer(const struct keys *keys, struct http_conn *conn, const struct session *session)
+static struct answer keys_answer(const struct keys *keys, struct http_conn *conn,
+				 const struct session *session)
 {
 	struct answer answer = { .conn = conn };
 
@@ -111,11 +115,12 @@ static struct answer keys_answer(const struct keys *keys, struct http_conn *conn
 }
 
 /* FRONT-VER-01 … -04. Returns false if it has answered. */
-static bool keys_check_version(const struct keys *keys, struct http_conn *conn, const struct route *route,
-			       struct slice id)
+static bool keys_check_version(const struct keys *keys, struct http_conn *conn,
+			       const struct route *route, struct slice id)
 {
 	struct answer answer = keys_answer(keys, conn, NULL);
-	const struct revision *revision = revision_find(slice_of(keys->version, keys->version_length));
+	const struct revision *revision =
+		revision_find(slice_of(keys->version, keys->version_length));
 	struct buf quoted = { 0 };
 	struct buf data = { 0 };
 
@@ -129,15 +134,16 @@ static bool keys_check_version(const struct keys *keys, struct http_conn *conn, 
 	}
 	write_string(&quoted, slice_of(keys->version, keys->version_length));
 	revision_append_supported(&data, buf_slice(&quoted));
-	answer_error(&answer, 400, id, MCP_UNSUPPORTED_VERSION, SLICE_LIT("Unsupported protocol version"),
-		     buf_slice(&data));
+	answer_error(&answer, 400, id, MCP_UNSUPPORTED_VERSION,
+		     SLICE_LIT("Unsupported protocol version"), buf_slice(&data));
 	buf_fini(&quoted);
 	buf_fini(&data);
 	return false;
 }
 
 /* The route of the session that the request names, or NULL if it has answered. FRONT-SESS-03, -04 */
-static struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, struct slice id)
+static struct route *keys_find_route(const struct keys *keys, struct http_conn *conn,
+				     struct slice id)
 {
 	struct answer answer = keys_answer(keys, conn, NULL);
 	struct session *session;
@@ -151,8 +157,8 @@ static struct route *keys_find_route(const struct keys *keys, struct http_conn *
 	}
 	session = session_find(&keys->gate->router->sessions, keys_session(keys));
 	if (session == NULL || route_of(session)->backend != keys->backend) {
-		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND, SLICE_LIT("Session not found"),
-			     (struct slice){ NULL, 0 });
+		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND,
+			     SLICE_LIT("Session not found"), (struct slice){ NULL, 0 });
 		return NULL;
 	}
 	if (!keys_check_version(keys, conn, route_of(session), id))
@@ -162,13 +168,14 @@ static struct route *keys_find_route(const struct keys *keys, struct http_conn *
 	return route_of(session);
 }
 
-static struct http_exchange *refuse(const struct streamable_request *request, int status, const char *why)
+static struct http_exchange *refuse(const struct streamable_request *request, int status,
+				    const char *why)
 {
 	struct answer answer = { .conn = request->conn, .origin = request->origin };
 
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	answer_error(&answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
-		     (struct slice){ NULL, 0 });
+	answer_error(&answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST,
+		     slice_str(why), (struct slice){ NULL, 0 });
 	return NULL;
 }
 
@@ -195,7 +202,8 @@ static void post_check_done(struct post *post)
 		loop_defer_free(loop, post->events);
 	}
 	keys_fini(&post->keys);
-	buf_fini(&post->collected);
+	for (size_t i = 0; i < post->batch_count; i++)
+		msg_unref(&post->batch[i].response);
 	loop_defer_free(loop, post->batch);
 	loop_defer_free(loop, post);
 }
@@ -227,6 +235,11 @@ static void post_commit(struct post *post)
 	event_writer_start(&events->writer, &post->exchange, &events->stream, buf_slice(&fields),
 			   gate->conf.keepalive_ms);
 	buf_fini(&fields);
+	for (size_t i = 0; i < post->batch_count; i++) {
+		if (post->batch[i].response != NULL)
+			stream_push(&events->stream, STREAM_RESPONSE, 0, post->batch[i].response);
+		msg_unref(&post->batch[i].response);
+	}
 }
 
 static void post_on_grace(struct timer *timer)
@@ -234,23 +247,38 @@ static void post_on_grace(struct timer *timer)
 	post_commit(container_of(timer, struct post, grace));
 }
 
+/* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. */
+static void post_answer_batch(struct post *post)
+{
+	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	struct buf text = { 0 };
+	struct slice whole;
+
+	post->state = POST_ANSWERED;
+	answer.session = keys_session(&post->keys);
+	for (size_t i = 0; i < post->batch_count; i++) {
+		if (post->batch[i].response == NULL)
+			continue;
+		buf_append_char(&text, text.len > 0 ? ',' : '[');
+		buf_append_slice(&text, post->batch[i].response->text);
+	}
+	if (text.len > 0)
+		buf_append_char(&text, ']');
+	whole = buf_slice(&text);
+	if (text.len > 0)
+		answer_json(&answer, 200, &whole, 1);
+	else
+		answer_empty(&answer, 202, whole);
+	buf_fini(&text);
+}
+
 /* One call less. The last one completes the answer. */
 static void post_end_call(struct post *post)
 {
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
-
-	if (--post->open_calls == 0 && post->state == POST_EVENTS) {
+	if (--post->open_calls == 0 && post->state == POST_EVENTS)
 		stream_end(&post->events->stream, REASON_DONE);
-	} else if (post->open_calls == 0 && post->state == POST_OPEN) {
-		struct slice parts[] = { SLICE("["), buf_slice(&post->collected), SLICE("]") };
-
-		post->state = POST_ANSWERED;
-		answer.session = keys_session(&post->keys);
-		if (post->collected.len > 0)
-			answer_json(&answer, 200, parts, ARRAY_LEN(parts));
-		else
-			answer_empty(&answer, 202, (struct slice){ NULL, 0 });
-	}
+	else if (post->open_calls == 0 && post->state == POST_OPEN)
+		post_answer_batch(post);
 	post_check_done(post);
 }
 
@@ -263,9 +291,15 @@ static struct msg *join_parts(const struct slice *parts, size_t count)
 	return msg_new_take(&text);
 }
 
-/* A response, the server's or ours, in the form that this post has. */
-static void post_add_response(struct post *post, const struct slice *parts, size_t count)
+static struct post *post_of(struct call *call)
 {
+	return container_of(call, struct post_call, call)->post;
+}
+
+/* A response, the server's or ours, in the form that this post has. */
+static void post_add_response(struct call *call, const struct slice *parts, size_t count)
+{
+	struct post *post = post_of(call);
 	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
 
 	if (post->state == POST_OPEN && !post->takes_json)
@@ -276,10 +310,7 @@ static void post_add_response(struct post *post, const struct slice *parts, size
 		stream_push(&post->events->stream, STREAM_RESPONSE, 0, msg);
 		msg_unref(&msg);
 	} else if (post->state == POST_OPEN && post->is_batch) {
-		if (post->collected.len > 0)
-			buf_append_char(&post->collected, ',');
-		for (size_t i = 0; i < count; i++)
-			buf_append_slice(&post->collected, parts[i]);
+		container_of(call, struct post_call, call)->response = join_parts(parts, count);
 	} else if (post->state == POST_OPEN) {
 		post->state = POST_ANSWERED;
 		timer_stop(&post->grace);
@@ -289,11 +320,6 @@ static void post_add_response(struct post *post, const struct slice *parts, size
 }
 
 /* ---- what calls tell ---- */
-
-static struct post *post_of(struct call *call)
-{
-	return container_of(call, struct post_call, call)->post;
-}
 
 static bool post_on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
 {
@@ -306,7 +332,7 @@ static bool post_on_message(struct call *call, enum stream_kind kind, uint64_t k
 	if (post->state != POST_EVENTS)
 		return false;
 	stream_push(&post->events->stream, kind, key, msg);
-	return true;
+	return post->state == POST_EVENTS; /* it may have been too much for its reader */
 }
 
 static void post_on_response(struct call *call, const struct slice *parts, size_t count)
@@ -320,7 +346,7 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 		if (post->exchange.conn == NULL)
 			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
 	}
-	post_add_response(post, parts, count);
+	post_add_response(call, parts, count);
 	post_end_call(post);
 }
 
@@ -338,7 +364,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
 		whole = buf_slice(&text);
-		post_add_response(post, &whole, 1);
+		post_add_response(call, &whole, 1);
 		buf_fini(&text);
 	}
 	post_end_call(post);
@@ -399,8 +425,9 @@ static void post_initialize(struct post *post, const struct envelope *env)
 
 	post->keys.session_length = 0;
 	if (!is_valid) {
-		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS,
-			    "Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
+		post_refuse(
+			post, 200, env->id.text, MCP_INVALID_PARAMS,
+			"Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
 		return;
 	}
 	post->open_calls++;
@@ -427,7 +454,8 @@ static void post_request(struct post *post, struct route *route, const struct en
 
 	if (post->keys.gate->router->is_draining) {
 		post->state = POST_ANSWERED;
-		answer_reason(&answer, env->id.text, REASON_DRAINING, post->keys.backend->conf.name);
+		answer_reason(&answer, env->id.text, REASON_DRAINING,
+			      post->keys.backend->conf.name);
 		return;
 	}
 	post->open_calls++;
@@ -444,14 +472,17 @@ static void post_message(struct post *post, struct slice body)
 
 	if (scan_envelope(body, &post->keys.gate->router->limits, 0, &env, &err) < 0) {
 		post_refuse(post, 400, env.id.text,
-			    err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST, err.text);
+			    err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST,
+			    err.text);
 		return;
 	}
 	if (env.kind == ENVELOPE_REQUEST && slice_is_equal(env.method, SLICE_LIT("initialize"))) {
 		post_initialize(post, &env);
 		return;
 	}
-	route = keys_find_route(&post->keys, post->exchange.conn, env.kind == ENVELOPE_REQUEST ? env.id.text : (struct slice){ NULL, 0 });
+	route = keys_find_route(&post->keys, post->exchange.conn,
+				env.kind == ENVELOPE_REQUEST ? env.id.text :
+							       (struct slice){ NULL, 0 });
 	if (route == NULL) {
 		post->state = POST_ANSWERED;
 		return;
@@ -503,6 +534,7 @@ static void post_dispatch_batch(struct post *post, struct route *route, const st
 
 	post->is_batch = true;
 	post->batch = mem_zalloc((batch->requests + 1) * sizeof(*post->batch));
+	post->batch_count = batch->requests;
 	post->open_calls += batch->requests;
 	for (size_t i = 0; i < batch->count; i++) {
 		struct envelope env;
@@ -533,12 +565,16 @@ static void post_batch(struct post *post, struct slice body)
 	struct route *route;
 
 	if (scan_array(body, BATCH_MAX, batch_add, &batch, &err) < 0) {
-		post_refuse(post, 400, none, err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST, err.text);
+		post_refuse(post, 400, none,
+			    err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST,
+			    err.text);
 		return;
 	}
-	if (batch.count == 0 || batch.has_initialize || (batch.requests > 0 && batch.responses > 0)) {
-		post_refuse(post, 400, none, MCP_INVALID_REQUEST,
-			    "Invalid request: a batch is not empty, has no initialize, and either asks or answers");
+	if (batch.count == 0 || batch.has_initialize ||
+	    (batch.requests > 0 && batch.responses > 0)) {
+		post_refuse(
+			post, 400, none, MCP_INVALID_REQUEST,
+			"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
 		return;
 	}
 	route = keys_find_route(&post->keys, post->exchange.conn, none);
@@ -554,7 +590,8 @@ static void post_batch(struct post *post, struct slice body)
 	if (batch.requests == 0 || !gate->router->is_draining)
 		post_dispatch_batch(post, route, &batch);
 	else
-		post_refuse(post, 503, none, MCP_INTERNAL_ERROR, "The gateway is about to stop; try again later");
+		post_refuse(post, 503, none, MCP_INTERNAL_ERROR,
+			    "The gateway is about to stop; try again later");
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
@@ -584,8 +621,13 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	(void)reason;
 	post->state = POST_ANSWERED;
 	timer_stop(&post->grace);
-	if (post->events != NULL)
+	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
+		stream_fini(&post->events->stream); /* nobody will read it */
+	}
+	call_note_unreachable(&post->single.call);
+	for (size_t i = 0; i < post->batch_count; i++)
+		call_note_unreachable(&post->batch[i].call);
 	post_check_done(post);
 }
 
@@ -603,11 +645,14 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 	struct post *post;
 
 	if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
-		return refuse(request, 415, "Unsupported media type: the body must be application/json in UTF-8");
+		return refuse(request, 415,
+			      "Unsupported media type: the body must be application/json in UTF-8");
 	if (http_has(http, HTTP_CONTENT_ENCODING))
-		return refuse(request, 415, "Unsupported media type: the body must not be compressed");
+		return refuse(request, 415,
+			      "Unsupported media type: the body must not be compressed");
 	if (!takes_json && !takes_events)
-		return refuse(request, 406, "Not acceptable: take application/json and text/event-stream");
+		return refuse(request, 406,
+			      "Not acceptable: take application/json and text/event-stream");
 	if (request->gate->conf.response == GATE_RESPONSE_JSON && takes_json)
 		takes_events = false;
 	post = mem_zalloc(sizeof(*post));
@@ -648,13 +693,16 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct listening *get = container_of(exchange, struct listening, exchange);
 	struct gate *gate = get->keys.gate;
-	struct route *route = keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
-	struct answer answer = keys_answer(&get->keys, exchange->conn, route != NULL ? &route->session : NULL);
+	struct route *route =
+		keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
+	struct answer answer =
+		keys_answer(&get->keys, exchange->conn, route != NULL ? &route->session : NULL);
 	struct buf fields = { 0 };
 
 	(void)body;
 	if (route != NULL && gate->router->is_draining) {
-		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING, get->keys.backend->conf.name);
+		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
+			      get->keys.backend->conf.name);
 		route = NULL;
 	}
 	if (route == NULL) {

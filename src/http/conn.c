@@ -31,8 +31,8 @@
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
 #define LINGER_MS 2000
-#define LINGER_BYTES \
-	(16 * 1024 * 1024) /* an end before the peer's would reset, and lose the answer */
+/* What a refused peer may still send. Closing before its end is a reset: it loses the answer. */
+#define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
 #define PARTS_MAX 8
@@ -71,6 +71,7 @@ struct http_server {
 	struct list conns;
 	size_t count;
 	bool is_draining;
+	bool is_refusing;   /* the last connection was turned away: said once, not for each */
 	struct buf scratch; /* the head being written now */
 };
 
@@ -145,7 +146,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 
 /* ---- writing ---- */
 
-/* The answer is out: the next request, or the end. What came before a half-close is still answered. */
+/* The answer is out: the next request, also one that came before a half-close, or the end. */
 static void conn_finish(struct http_conn *conn)
 {
 	if (conn->peer_closed && conn->in.len == 0) {
@@ -166,7 +167,7 @@ static void conn_finish(struct http_conn *conn)
 		task_schedule(conn->server->loop, &conn->task);
 }
 
-/* Until the whole request is there its own deadline runs, also beside a `100 Continue` that waits. */
+/* Until a request is whole its own deadline runs, also beside a `100 Continue` that waits. */
 static void conn_renew_stall(struct http_conn *conn, bool has_progress)
 {
 	if (conn->state == CONN_BODY)
@@ -293,7 +294,7 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 
 	conn_set_state(conn, CONN_STREAMING);
 	conn->wants_room = false;
-	/* Where reading ahead has paused: only reading shows that the reader of a stream has gone. */
+	/* Where reading ahead has paused: only reading shows that a stream's reader has gone. */
 	wire_watch_reading(&conn->wire, !conn->peer_closed);
 	conn->is_chunked = !conn->is_old;
 	if (conn->is_old)
@@ -415,8 +416,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	if (conn->state == CONN_IDLE) {
 		conn_set_state(conn, CONN_HEAD);
 		timer_stop(&conn->deadline);
-		conn->is_head_request =
-			false; /* if this head is refused, nobody knows what it was */
+		conn->is_head_request = false; /* the last one may have been; this may be refused */
 	}
 	n = http_parse_head(*data, &limits, &conn->head_seen, &request, &status, &reason);
 	if (n == 0) {
@@ -664,15 +664,18 @@ void http_server_free(struct http_server **server)
 }
 
 /* Too many already: a word on why, if the socket takes it, and the end. */
-static void server_turn_away(const struct http_server *server, int fd)
+static void server_turn_away(struct http_server *server, int fd)
 {
 	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
 				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
 
 	counter_add(COUNTER_CONNECTIONS_REFUSED);
-	LOG(CONN_REFUSED, LOG_STR("reason", server->is_draining ? "the daemon is about to stop" :
-								  "limits.connections are open"));
-	/* Bytes that nobody has read would turn the end into a reset, which may overtake the answer. */
+	if (!server->is_refusing)
+		LOG(CONN_REFUSED,
+		    LOG_STR("reason", server->is_draining ? "the daemon is about to stop" :
+							    "limits.connections are open"));
+	server->is_refusing = true;
+	/* Unread bytes would turn the end into a reset, which may overtake the answer. */
 	if (read(fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
 	    write(fd, text, sizeof(text) - 1) >= 0)
 		shutdown(fd, SHUT_WR);
@@ -687,6 +690,7 @@ void http_server_accept(struct http_server *server, int fd)
 		server_turn_away(server, fd);
 		return;
 	}
+	server->is_refusing = false;
 	counter_add(COUNTER_CONNECTIONS);
 	conn = mem_zalloc(sizeof(*conn));
 	conn->server = server;

@@ -48,8 +48,8 @@ struct http_exchange {
 struct http_handler {
 	/*
 	 * A head has come; `request` is borrowed until the return. Returns the exchange that takes the
-	 * body and answers, or NULL if it was refused with http_reply already. Then a body that is still
-	 * on its way is not read: the connection ends after the reply.
+	 * body and answers, or NULL if it was refused with http_reply already, or the connection ended.
+	 * Then a body that is still on its way is not read: the connection ends after the reply.
 	 */
 	struct http_exchange *(*on_request)(struct http_handler *handler, struct http_conn *conn,
 					    const struct http_request *request);
@@ -90,7 +90,10 @@ struct http_reply {
 /* Sends it and ends the exchange; everything is borrowed until the return. */
 void http_reply(struct http_conn *conn, const struct http_reply *reply);
 
-/* Begins an answer whose length is not known: 200, text/event-stream. */
+/*
+ * Begins an answer whose length is not known: 200, text/event-stream. Not in on_request, nor for
+ * HEAD.
+ */
 void http_stream_begin(struct http_conn *conn, struct slice fields);
 /* Sends bytes on it. Ask http_conn_has_room first: what is appended nevertheless is queued. */
 void http_stream_write(struct http_conn *conn, struct slice bytes);

@@ -89,16 +89,19 @@ void outq_take(struct outq *queue, struct buf *buf, size_t offset)
 	*buf = (struct buf){ NULL, 0, 0 };
 }
 
-static int outq_gather(const struct outq *queue, struct iovec *parts)
+/* At most `max` bytes. */
+static int outq_gather(const struct outq *queue, size_t max, struct iovec *parts)
 {
 	int count = 0;
 
 	LIST_FOREACH(node, &queue->segments) {
 		struct segment *segment = container_of(node, struct segment, link);
+		size_t size = segment->end - segment->begin;
 
-		parts[count++] = (struct iovec){ segment->data + segment->begin,
-						 segment->end - segment->begin };
-		if (count == PARTS_MAX)
+		size = size < max ? size : max;
+		parts[count++] = (struct iovec){ segment->data + segment->begin, size };
+		max -= size;
+		if (count == PARTS_MAX || max == 0)
 			break;
 	}
 	return count;
@@ -124,19 +127,20 @@ static void outq_drop(struct outq *queue, size_t size)
 ssize_t outq_flush(struct outq *queue, struct wire *wire)
 {
 	struct iovec parts[PARTS_MAX];
-	ssize_t total = 0;
+	size_t total = 0;
 
 	while (queue->bytes > 0 && total < OUTQ_TURN_BYTES) {
-		ssize_t n = wire_write(wire, parts, outq_gather(queue, parts));
+		int count = outq_gather(queue, OUTQ_TURN_BYTES - total, parts);
+		ssize_t n = wire_write(wire, parts, count);
 
 		if (n == WIRE_BROKEN)
 			return WIRE_BROKEN;
 		if (n == 0)
 			break;
 		outq_drop(queue, (size_t)n);
-		total += n;
+		total += (size_t)n;
 	}
-	return total;
+	return (ssize_t)total;
 }
 
 void outq_fini(struct outq *queue)

@@ -556,7 +556,7 @@ static int gateway_nonsense(struct config *config, const int *listeners, size_t 
 	return serve_until_drain(keeper_fd);
 }
 
-/* FRONT-SEC-08: the gateway can have what the configuration names, and nothing else. */
+/* FRONT-SEC-08, SEC-03: the gateway can have what the configuration names, and nothing else. */
 static void nonsense_is_logged_and_ignored(void **state)
 {
 	(void)state;
@@ -868,7 +868,7 @@ static bool is_measure_on(const char *name)
 	return strstr(logged(), text) != NULL;
 }
 
-/* SEC-03, SEC-60, SEC-61, DEF-24: the process that faces the network can do nothing to the host. */
+/* SEC-60, SEC-61, DEF-24: the process that faces the network can do nothing to the host. */
 static void gateway_is_confined(void **state)
 {
 	int opened, device;

@@ -40,9 +40,9 @@ struct method {
 	enum method_id id;
 	struct slice name;
 	unsigned int flags;
-	const char *
-		capability; /* requests of servers: the member of the client's capabilities they need;
-				   METHOD_LIST_CHANGED: the server's, whose listChanged is needed */
+	/* Requests of servers: the member of the client's capabilities that they need.
+	   METHOD_LIST_CHANGED: the server's, whose listChanged is needed. */
+	const char *capability;
 };
 
 /* Never NULL: unknown names get the row METHOD_OTHER. */

@@ -94,7 +94,7 @@ static void line_puts(struct line *line, const char *text)
 	line_put(line, text, strlen(text));
 }
 
-/* Writes the first character of s as the log shows it: itself, or \u00XX. Returns its length in s. */
+/* Writes the first character of s as the log shows it; returns its length in s. */
 static size_t format_foreign(struct slice s, char shown_r[8])
 {
 	size_t n = text_utf8_length(s);

@@ -59,7 +59,8 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 {
 	struct slice id = env->id.text;
 	struct slice token = env->progress_token.text;
-	bool has_token = env->progress_token.type == JSON_STRING || env->progress_token.type == JSON_NUMBER;
+	bool has_token =
+		env->progress_token.type == JSON_STRING || env->progress_token.type == JSON_NUMBER;
 	char *to = call->inlined;
 
 	*call = (struct call){ .ops = ops, .state = CALL_NEW, .method = method_find(env->method) };
@@ -83,6 +84,7 @@ void call_link(struct call *call, struct route *route)
 	call_set_state(call, CALL_WAITING);
 	call->route = route;
 	list_append(&route->calls, &call->link);
+	route->call_count++;
 	route->router->calls++;
 	session_hold(&route->session);
 }
@@ -121,6 +123,12 @@ void call_note_answered(struct call *call)
 	call_renew(call);
 }
 
+void call_note_unreachable(struct call *call)
+{
+	if (call->state == CALL_SENT && call->asked > 0)
+		route_hold_asks(call->route, call);
+}
+
 /* Everything but telling the front. */
 static void call_end(struct call *call)
 {
@@ -128,6 +136,7 @@ static void call_end(struct call *call)
 	timer_stop(&call->silence);
 	timer_stop(&call->absolute);
 	list_remove(&call->link);
+	call->route->call_count--;
 	call->route->router->calls--;
 	if (call->lane != NULL)
 		map_remove(&call->lane->calls, call->bid);
@@ -137,15 +146,23 @@ static void call_end(struct call *call)
 }
 
 /* id and token stay readable for the front while it is told. */
-static void call_release(struct call *call, char *copied)
+static void call_release(struct call *call, struct loop *loop)
 {
-	loop_defer_free(call->route->router->loop, copied);
+	if (call->copied != NULL)
+		loop_defer_free(loop, call->copied);
+}
+
+void call_refuse(struct call *call, struct loop *loop, enum reason reason)
+{
+	call_set_state(call, CALL_ENDED);
+	call_release(call, loop);
+	call->ops->on_failed(call, reason);
 }
 
 void call_respond(struct call *call, const struct slice *parts, size_t count)
 {
 	call_end(call);
-	call_release(call, call->copied);
+	call_release(call, call->route->router->loop);
 	call->ops->on_response(call, parts, count);
 }
 
@@ -154,7 +171,7 @@ void call_fail(struct call *call, enum reason reason)
 	LOG(CALL_END, LOG_STR("server", call->route->backend->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
 	call_end(call);
-	call_release(call, call->copied);
+	call_release(call, call->route->router->loop);
 	call->ops->on_failed(call, reason);
 }
 
@@ -162,6 +179,6 @@ void call_cancel(struct call *call)
 {
 	counter_add(COUNTER_CALLS_CANCELLED);
 	call_end(call);
-	call_release(call, call->copied);
+	call_release(call, call->route->router->loop);
 	call->ops->on_cancelled(call);
 }

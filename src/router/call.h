@@ -81,6 +81,14 @@ void call_renew(struct call *call);
 void call_note_asked(struct call *call);
 void call_note_answered(struct call *call);
 
+/* Ends a call that could not even be linked: its front is told. */
+void call_refuse(struct call *call, struct loop *loop, enum reason reason);
+/*
+ * Its client's connection has gone: answers to what the client is asked are not waited for much longer.
+ * Also on a call that was not begun or has ended.
+ */
+void call_note_unreachable(struct call *call);
+
 /* The three endings. Each unlinks the call, releases what it holds and tells the front. */
 void call_respond(struct call *call, const struct slice *parts, size_t count);
 void call_fail(struct call *call, enum reason reason);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "jsonrpc/splice.h"
 #include "mcp/error.h"
@@ -25,8 +26,9 @@
 static void note_stray(struct lane *lane, enum counter counter, const struct envelope *env)
 {
 	counter_add(counter);
-	LOG(CHILD_STRAY, LOG_STR("server", lane->child.backend->conf.name), LOG_INT("pid", lane->child.pid),
-	    LOG_SLICE("method", env->method), LOG_SLICE("id", env->id.text));
+	LOG(CHILD_STRAY, LOG_STR("server", lane->child.backend->conf.name),
+	    LOG_INT("pid", lane->child.pid), LOG_SLICE("method", env->method),
+	    LOG_SLICE("id", env->id.text));
 }
 
 /* What the server agreed to, the route remembers. */
@@ -36,17 +38,21 @@ static void remember_change(struct call *call)
 	struct envelope env;
 	struct error err;
 
-	if (call->body == NULL || scan_envelope(call->body->text, &route->router->limits, 0, &env, &err) < 0)
+	if (call->body == NULL ||
+	    scan_envelope(call->body->text, &route->router->limits, 0, &env, &err) < 0)
 		return;
 	if (call->method->id == METHOD_SET_LEVEL)
-		route->level = level_find(scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
+		route->level = level_find(
+			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
 	else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING)
-		text_set_add(&route->subscriptions, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+		text_set_add(&route->subscriptions,
+			     slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
 	else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING)
-		text_set_remove(&route->subscriptions, slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+		text_set_remove(&route->subscriptions,
+				slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
 }
 
-static void respond(struct call *call, const struct envelope *env)
+void deliver_response(struct call *call, const struct envelope *env)
 {
 	struct slice text = env->text;
 	struct slice id = env->id.text;
@@ -66,8 +72,8 @@ static void respond(struct call *call, const struct envelope *env)
 	buf_append_str(&edited, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_append_slice(&edited, call->id);
 	buf_append_str(&edited, env->kind == ENVELOPE_RESULT ? ",\"result\":" : ",\"error\":");
-	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text, NULL, 0,
-		      SPLICE_ONE_LINE);
+	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text,
+		      NULL, 0, SPLICE_ONE_LINE);
 	buf_append_char(&edited, '}');
 	whole = buf_slice(&edited);
 	call_respond(call, &whole, 1);
@@ -86,13 +92,23 @@ static struct call *only_call(const struct lane *lane)
 	return NULL;
 }
 
-static void deliver_response(struct lane *lane, const struct envelope *env)
+/* Whether it is about our initialize, the only request at that time. */
+static bool is_of_handshake(const struct lane *lane, struct json id)
 {
-	struct slice digits = env->id.type == JSON_STRING ? scan_plain_string(env->id) : env->id.text;
-	struct call *call = lane_find_call(lane, env->id);
+	struct slice digits = id.type == JSON_STRING ? scan_plain_string(id) : id.text;
 	uint64_t bid = 0;
 
-	if (text_parse_u64(digits, &bid) == 0 && bid == lane->handshake_bid && lane->state == LANE_HANDSHAKE) {
+	if (lane->state != LANE_HANDSHAKE)
+		return false;
+	return id.type == JSON_ABSENT ||
+	       (text_parse_u64(digits, &bid) == 0 && bid == lane->handshake_bid);
+}
+
+static void take_response(struct lane *lane, const struct envelope *env)
+{
+	struct call *call = lane_find_call(lane, env->id);
+
+	if (is_of_handshake(lane, env->id)) {
 		if (env->kind == ENVELOPE_RESULT)
 			route_on_ready(lane->route, env);
 		else
@@ -104,13 +120,14 @@ static void deliver_response(struct lane *lane, const struct envelope *env)
 	if (call == NULL)
 		note_stray(lane, COUNTER_CHILD_STRAY_RESPONSES, env);
 	else
-		respond(call, env);
+		deliver_response(call, env);
 }
 
 /* ---- messages for the client ---- */
 
 /* The message as a client gets it: one span replaced, no raw line breaks. */
-static struct msg *make_msg(const struct envelope *env, const struct splice_edit *edits, size_t count)
+static struct msg *make_msg(const struct envelope *env, const struct splice_edit *edits,
+			    size_t count)
 {
 	struct buf text = { 0 };
 	struct msg *msg;
@@ -122,14 +139,16 @@ static struct msg *make_msg(const struct envelope *env, const struct splice_edit
 }
 
 /* The call that a message without reference most likely belongs to. bridging.md §1.6 (6) */
-static bool give_to_some_call(struct route *route, enum stream_kind kind, uint64_t key, struct msg *msg,
-			      struct call **call_r)
+static bool give_to_some_call(struct route *route, enum stream_kind kind, uint64_t key,
+			      struct msg *msg, struct call **call_r)
 {
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
-		for (struct list *node = route->calls.prev; node != &route->calls; node = node->prev) {
+		for (struct list *node = route->calls.prev; node != &route->calls;
+		     node = node->prev) {
 			struct call *call = container_of(node, struct call, link);
 
-			if (call->state != CALL_SENT || (call->method->flags & METHOD_ASKING) != wanted)
+			if (call->state != CALL_SENT ||
+			    (call->method->flags & METHOD_ASKING) != wanted)
 				continue;
 			if (call->ops->on_message(call, kind, key, msg)) {
 				*call_r = call;
@@ -156,6 +175,17 @@ void deliver_ask(struct ask *ask, struct msg *msg)
 	stream_push(&route->session.standalone, STREAM_REQUEST, ask->fid, msg);
 }
 
+/* On the way that the request took; if it is still there, it is taken back instead. CXL-09 */
+static void deliver_cancel_of_ask(struct ask *ask, struct msg *msg)
+{
+	struct stream *standalone = &ask->route->session.standalone;
+
+	if (ask->is_standalone && stream_drop(standalone, ask->fid))
+		return;
+	if (ask->call == NULL || !ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg))
+		stream_push(standalone, STREAM_REQUEST, 0, msg);
+}
+
 void deliver_ask_cancelled(struct ask *ask)
 {
 	struct buf text = { 0 };
@@ -163,13 +193,12 @@ void deliver_ask_cancelled(struct ask *ask)
 
 	if (ask->held != NULL)
 		return;
-	buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%llu}}",
-		   (unsigned long long)ask->fid);
+	buf_printf(
+		&text,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%llu}}",
+		(unsigned long long)ask->fid);
 	msg = msg_new(buf_slice(&text));
-	if (ask->call != NULL)
-		ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg);
-	else if (ask->is_standalone)
-		stream_push(&ask->route->session.standalone, STREAM_REQUEST, 0, msg);
+	deliver_cancel_of_ask(ask, msg);
 	msg_unref(&msg);
 	buf_fini(&text);
 }
@@ -179,28 +208,35 @@ static bool client_declared(const struct route *route, const char *capability, c
 	static const char *const start[] = { "params", "capabilities" };
 	const char *path[] = { start[0], start[1], capability, member };
 
-	return scan_path(route->handshake->text, path, member != NULL ? 4 : 3).type != JSON_ABSENT;
+	enum json_type type = scan_path(route->handshake->text, path, member != NULL ? 4 : 3).type;
+
+	return type != JSON_ABSENT && type != JSON_NULL && type != JSON_FALSE;
 }
 
 /* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
-static int check_mode(const struct route *route, const struct method *method, const struct envelope *env)
+static int check_mode(const struct route *route, const struct method *method,
+		      const struct envelope *env)
 {
 	struct json mode = scan_member(env->params.text, SLICE_LIT("mode"));
 	bool is_url = slice_is_equal(scan_plain_string(mode), SLICE_LIT("url"));
 
 	if (method->id == METHOD_SAMPLING && !client_declared(route, "sampling", "tools"))
-		return scan_member(env->params.text, SLICE_LIT("tools")).type == JSON_ABSENT ? 0 : MCP_INVALID_PARAMS;
+		return scan_member(env->params.text, SLICE_LIT("tools")).type == JSON_ABSENT ?
+			       0 :
+			       MCP_INVALID_PARAMS;
 	if (method->id != METHOD_ELICITATION)
 		return 0;
 	if (is_url)
 		return client_declared(route, "elicitation", "url") ? 0 : MCP_INVALID_PARAMS;
-	if (client_declared(route, "elicitation", "url") && !client_declared(route, "elicitation", "form"))
+	if (client_declared(route, "elicitation", "url") &&
+	    !client_declared(route, "elicitation", "form"))
 		return MCP_INVALID_PARAMS;
 	return 0;
 }
 
 /* Returns the code of the error that the server gets, or 0: its client shall be asked. */
-static int check_ask(const struct route *route, const struct method *method, const struct envelope *env)
+static int check_ask(const struct route *route, const struct method *method,
+		     const struct envelope *env)
 {
 	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED)
 		return MCP_METHOD_NOT_FOUND;
@@ -247,17 +283,25 @@ static void deliver_request(struct lane *lane, const struct envelope *env)
 		forward_result(lane, env->id.text, SLICE_LIT("{}"));
 		return;
 	}
+	if (lane->state != LANE_READY) {
+		forward_error(lane, env->id.text, MCP_INVALID_REQUEST,
+			      SLICE_LIT("Invalid request: the handshake is not through"));
+		return;
+	}
 	code = check_ask(route, method, env);
 	if (code != 0) {
-		forward_error(lane, env->id.text, code,
-			      code == MCP_METHOD_NOT_FOUND ?
-				      SLICE_LIT("Method not found: the client did not declare this capability") :
-				      SLICE_LIT("Invalid params: the client did not declare this mode"));
+		forward_error(
+			lane, env->id.text, code,
+			code == MCP_METHOD_NOT_FOUND ?
+				SLICE_LIT(
+					"Method not found: the client did not declare this capability") :
+				SLICE_LIT("Invalid params: the client did not declare this mode"));
 		return;
 	}
 	ask = route_open_ask(route, env, method);
 	if (ask == NULL) {
-		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR, SLICE_LIT("too many requests are unanswered"));
+		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
+			      SLICE_LIT("too many requests are unanswered"));
 		return;
 	}
 	if (method->id == METHOD_ELICITATION)
@@ -312,24 +356,33 @@ static void deliver_progress(struct lane *lane, const struct envelope *env)
 static void deliver_log(struct lane *lane, const struct envelope *env)
 {
 	struct route *route = lane->route;
-	int level = level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+	int level =
+		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
 	struct msg *msg;
 
 	if (level < route->level)
 		return;
 	msg = make_msg(env, NULL, 0);
-	if (lane->calls.count != 1 || !only_call(lane)->ops->on_message(only_call(lane), STREAM_LOG, 0, msg))
+	if (lane->calls.count != 1 ||
+	    !only_call(lane)->ops->on_message(only_call(lane), STREAM_LOG, 0, msg))
 		stream_push(&route->session.standalone, STREAM_LOG, 0, msg);
 	msg_unref(&msg);
 }
 
-/* A number for joining news that say the same. Never 0, and no fid: those are small. */
+/*
+ * A number for joining news that say the same. Never 0, and no fid: those are small. It starts at
+ * random, so that a server cannot choose URIs whose numbers collide.
+ */
 static uint64_t news_key(struct slice method, struct slice uri)
 {
-	uint64_t key = 14695981039346656037u; /* FNV-1a */
+	static uint64_t start;
+	uint64_t key;
 
+	if (start == 0)
+		random_bytes(&start, sizeof(start));
+	key = start;
 	for (size_t i = 0; i < method.n; i++)
-		key = (key ^ (unsigned char)method.p[i]) * 1099511628211u;
+		key = (key ^ (unsigned char)method.p[i]) * 1099511628211u; /* FNV-1a */
 	for (size_t i = 0; i < uri.n; i++)
 		key = (key ^ (unsigned char)uri.p[i]) * 1099511628211u;
 	return key | 1ull << 63;
@@ -362,8 +415,11 @@ void deliver_changes(struct lane *lane)
 		if (!tells_changes(&lane->abilities, lists[i]))
 			continue;
 		text.len = 0;
-		buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}", lists[i]);
-		if (scan_envelope(buf_slice(&text), &lane->route->router->limits, 0, &env, &err) == 0)
+		buf_printf(&text,
+			   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}",
+			   lists[i]);
+		if (scan_envelope(buf_slice(&text), &lane->route->router->limits, 0, &env, &err) ==
+		    0)
 			deliver_news(lane, &env, news_key(env.method, (struct slice){ NULL, 0 }));
 	}
 	buf_fini(&text);
@@ -374,7 +430,8 @@ static void deliver_elicitation_end(struct lane *lane, const struct envelope *en
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
 
-	if (lane->route->revision->has_modes && text_set_remove(&lane->route->elicitations, id.text))
+	if (lane->route->revision->has_modes &&
+	    text_set_remove(&lane->route->elicitations, id.text))
 		deliver_news(lane, env, 0);
 	else
 		note_stray(lane, COUNTER_CHILD_DROPPED, env);
@@ -393,8 +450,7 @@ static void deliver_cancelled(struct lane *lane, const struct envelope *env)
 	edit.with.n = text_format_u64(ask->fid, digits);
 	if (ask->held == NULL) {
 		msg = make_msg(env, &edit, 1);
-		if (ask->call == NULL || !ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg))
-			stream_push(&lane->route->session.standalone, STREAM_REQUEST, 0, msg);
+		deliver_cancel_of_ask(ask, msg);
 		msg_unref(&msg);
 	}
 	route_close_ask(ask);
@@ -416,8 +472,9 @@ static void deliver_notification(struct lane *lane, const struct envelope *env)
 	} else if (method->id == METHOD_ELICITATION_COMPLETE) {
 		deliver_elicitation_end(lane, env);
 	} else if (method->id == METHOD_RESOURCE_UPDATED) {
-		struct slice uri = env->uri.type == JSON_STRING ? slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
-								  (struct slice){ NULL, 0 };
+		struct slice uri = env->uri.type == JSON_STRING ?
+					   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
+					   (struct slice){ NULL, 0 };
 
 		if (route_is_subscribed(lane->route, uri))
 			deliver_news(lane, env, news_key(env->method, uri));
@@ -433,13 +490,13 @@ static void deliver_notification(struct lane *lane, const struct envelope *env)
 static void deliver_message(struct lane *lane, const struct envelope *env)
 {
 	if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
-		deliver_response(lane, env);
-	else if (lane->state != LANE_READY && method_find(env->method)->id != METHOD_PING)
-		note_stray(lane, COUNTER_CHILD_DROPPED, env); /* too early: BACK-INIT-01 */
+		take_response(lane, env);
 	else if (env->kind == ENVELOPE_REQUEST)
 		deliver_request(lane, env);
-	else
+	else if (lane->state == LANE_READY)
 		deliver_notification(lane, env);
+	else
+		note_stray(lane, COUNTER_CHILD_DROPPED, env); /* too early */
 }
 
 /* A request or notification that was accepted although it is not quite right: as it should be. */
@@ -463,15 +520,26 @@ static void deliver_anew(struct lane *lane, const struct envelope *env)
 		buf_append_slice(&text, env->params.text);
 	}
 	buf_append_char(&text, '}');
-	if (scan_envelope(buf_slice(&text), &lane->route->router->limits, SCAN_LENIENT, &anew, &err) == 0)
+	if (scan_envelope(buf_slice(&text), &lane->route->router->limits, SCAN_LENIENT, &anew,
+			  &err) == 0)
 		deliver_message(lane, &anew);
 	buf_fini(&text);
+}
+
+/* About a request that waits, but no response: it will not get a better one. REL-23 */
+static void fail_malformed(struct lane *lane, struct json id)
+{
+	struct call *call = lane_find_call(lane, id);
+
+	if (is_of_handshake(lane, id))
+		lane_refuse(lane);
+	else if (call != NULL)
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
 }
 
 static int deliver_text(struct lane *lane, struct slice text, struct error *err)
 {
 	struct envelope env;
-	struct call *call;
 
 	if (scan_envelope(text, &lane->route->router->limits, SCAN_LENIENT, &env, err) == 0) {
 		if (env.is_unusual && env.method.n > 0)
@@ -480,10 +548,9 @@ static int deliver_text(struct lane *lane, struct slice text, struct error *err)
 			deliver_message(lane, &env);
 		return 0;
 	}
-	/* JSON, and about a call that waits, but no response: it will not get a better one. REL-23 */
-	call = err->kind != ERROR_SYNTAX && env.id.type != JSON_ABSENT ? lane_find_call(lane, env.id) : NULL;
-	if (call != NULL)
-		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+	if (err->kind != ERROR_SYNTAX && env.id.type != JSON_ABSENT &&
+	    scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
+		fail_malformed(lane, env.id);
 	return -1;
 }
 
@@ -514,12 +581,13 @@ void deliver_line(struct lane *lane, struct slice line)
 	struct error err = { ERROR_NONE, "" };
 
 	if (line.p[0] == '[') {
-		if (scan_array(line, BATCH_MAX, deliver_element, lane, &err) < 0)
-			child_note_garbage(&lane->child, line, err.text);
+		/* Stopped without an error: an element has ended the lane. */
+		if (scan_array(line, BATCH_MAX, deliver_element, lane, &err) >= 0 ||
+		    err.kind == ERROR_NONE)
+			return;
+	} else if (deliver_text(lane, line, &err) == 0) {
 		return;
 	}
-	if (deliver_text(lane, line, &err) == 0)
-		return;
 	if (err.kind != ERROR_SYNTAX || !salvage(lane, line))
 		child_note_garbage(&lane->child, line, err.text);
 }

@@ -14,6 +14,7 @@
 #include "obs/log.h"
 
 #define EDITS_MAX 4
+#define CALLS_MAX 4096 /* of one session in flight: clients that leave keep theirs running */
 #define MOVE_BYTES (16 * 1024)
 
 struct edits {
@@ -141,10 +142,18 @@ static void send_request(struct lane *lane, struct call *call, const struct enve
 	edits_add_meta(&edits, env, call->token.n > 0 ? id : (struct slice){ NULL, 0 }, &rebuilt);
 	send_edited(lane, env, &edits);
 	buf_fini(&rebuilt);
-	if (call->method->id == METHOD_TOOLS_CALL && lane->child.backend->conf.tool_timeout_ms != NULL)
-		call->timeout_ms = lane->child.backend->conf.tool_timeout_ms(&lane->child.backend->conf,
-									     scan_plain_string(env->name));
+	if (call->method->id == METHOD_TOOLS_CALL &&
+	    lane->child.backend->conf.tool_timeout_ms != NULL)
+		call->timeout_ms =
+			lane->child.backend->conf.tool_timeout_ms(&lane->child.backend->conf,
+								  scan_plain_string(env->name));
 	call_sent(call, lane, bid);
+}
+
+/* What the route has to remember once the server has agreed. */
+static bool changes_route(enum method_id id)
+{
+	return id == METHOD_SET_LEVEL || id == METHOD_SUBSCRIBE || id == METHOD_UNSUBSCRIBE;
 }
 
 void forward_waiting(struct lane *lane, struct call *call)
@@ -153,6 +162,8 @@ void forward_waiting(struct lane *lane, struct call *call)
 	struct error err;
 	struct msg *body = msg_ref(call->body);
 
+	if (!changes_route(call->method->id))
+		msg_unref(&call->body);
 	if (scan_envelope(body->text, &lane->route->router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 	else
@@ -168,7 +179,8 @@ static void respond_locally(struct route *route, struct call *call, const struct
 	call_respond(call, &whole, 1);
 }
 
-static void respond_with_error(struct route *route, struct call *call, int code, struct slice message)
+static void respond_with_error(struct route *route, struct call *call, int code,
+			       struct slice message)
 {
 	struct buf text = { 0 };
 
@@ -190,34 +202,46 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 	}
 	if (call->method->id != METHOD_SET_LEVEL)
 		return false;
-	if (route->lane != NULL && route->lane->state == LANE_READY && !route->lane->abilities.has_logging) {
+	if (route->lane != NULL && route->lane->state == LANE_READY &&
+	    !route->lane->abilities.has_logging) {
 		respond_with_error(route, call, MCP_METHOD_NOT_FOUND,
-				   SLICE_LIT("Method not found: the server does not offer logging"));
+				   SLICE_LIT(
+					   "Method not found: the server does not offer logging"));
 		return true;
 	}
 	if (level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level")))) >= 0)
 		return false;
-	respond_with_error(route, call, MCP_INVALID_PARAMS, SLICE_LIT("Invalid params: unknown log level"));
+	respond_with_error(route, call, MCP_INVALID_PARAMS,
+			   SLICE_LIT("Invalid params: unknown log level"));
 	return true;
 }
 
-/* What the route has to remember once the server has agreed. */
-static bool changes_route(enum method_id id)
+/* What waits for the handshake is bounded as what waits for the process' stdin. */
+static bool may_wait(struct lane *lane, size_t size)
 {
-	return id == METHOD_SET_LEVEL || id == METHOD_SUBSCRIBE || id == METHOD_UNSUBSCRIBE;
+	if (lane->waiting_bytes > 0 &&
+	    lane->waiting_bytes + size > lane->child.backend->conf.queue_max)
+		return false;
+	lane->waiting_bytes += size;
+	return true;
 }
 
 void forward_request(struct route *route, struct call *call, const struct envelope *env)
 {
-	enum reason reason;
-	struct lane *lane;
+	enum reason reason = REASON_OVER_LIMIT;
+	struct lane *lane = NULL;
 
 	if (call->method->id != METHOD_PING)
 		route_initialized(route);
 	if (answer_locally(route, call, env))
 		return;
 	call_link(call, route);
-	lane = route_need_lane(route, &reason);
+	if (route->call_count <= CALLS_MAX)
+		lane = route_need_lane(route, &reason);
+	if (lane != NULL && lane->state != LANE_READY && !may_wait(lane, env->text.n)) {
+		reason = REASON_OVER_LIMIT;
+		lane = NULL;
+	}
 	if (lane == NULL) {
 		call_fail(call, reason);
 		return;
@@ -235,7 +259,9 @@ static void send_cancelled(struct lane *lane, uint64_t bid, struct slice reason)
 	struct buf *line = &lane->route->router->scratch;
 
 	line->len = 0;
-	buf_append_str(line, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":");
+	buf_append_str(
+		line,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":");
 	buf_append_u64(line, bid);
 	if (reason.n > 0) {
 		buf_append_str(line, ",\"reason\":");
@@ -249,7 +275,8 @@ void forward_cancel(struct call *call, struct slice why)
 {
 	struct buf reason = { 0 };
 
-	if (call->state != CALL_SENT || call->lane->route == NULL || call->method->id == METHOD_INITIALIZE)
+	if (call->state != CALL_SENT || call->lane->route == NULL ||
+	    call->method->id == METHOD_INITIALIZE)
 		return;
 	write_string(&reason, why);
 	send_cancelled(call->lane, call->bid, buf_slice(&reason));
@@ -291,7 +318,7 @@ static void forward_progress(struct route *route, const struct envelope *env)
 
 	if (token.type == JSON_NUMBER && text_parse_u64(token.text, &fid) == 0)
 		ask = map_find(&route->asks_by_fid, fid);
-	if (ask == NULL || ask->token.n == 0 || route->lane == NULL)
+	if (ask == NULL || ask->token.n == 0 || !child_has_room(&route->lane->child, env->text.n))
 		return;
 	edits_add(&edits, token.text, ask->token);
 	send_edited(route->lane, env, &edits);
@@ -366,12 +393,12 @@ void forward_error(struct lane *lane, struct slice id, int code, struct slice me
 	send_line(lane, line);
 }
 
-void forward_refusal(struct lane *lane, const struct ask *ask)
+void forward_refusal(struct lane *lane, const struct ask *ask, struct slice why)
 {
 	if (ask->method->id == METHOD_ELICITATION)
 		forward_result(lane, ask->id, SLICE_LIT("{\"action\":\"cancel\"}"));
 	else
-		forward_error(lane, ask->id, MCP_INTERNAL_ERROR, SLICE_LIT("the client's session has ended"));
+		forward_error(lane, ask->id, MCP_INTERNAL_ERROR, why);
 }
 
 /* ---- the handshake ---- */
@@ -392,8 +419,10 @@ void forward_handshake(struct lane *lane)
 	}
 	lane->handshake_bid = lane_next_bid(lane);
 	buf_printf(&version, "\"%.*s\"", SLICE_ARG(route->revision->name));
-	edits_add(&edits, env.id.text, slice_of(digits, text_format_u64(lane->handshake_bid, digits)));
-	edits_add(&edits, scan_member(env.params.text, SLICE_LIT("protocolVersion")).text, buf_slice(&version));
+	edits_add(&edits, env.id.text,
+		  slice_of(digits, text_format_u64(lane->handshake_bid, digits)));
+	edits_add(&edits, scan_member(env.params.text, SLICE_LIT("protocolVersion")).text,
+		  buf_slice(&version));
 	edits_add_meta(&edits, &env, (struct slice){ NULL, 0 }, &rebuilt);
 	send_edited(lane, &env, &edits);
 	buf_fini(&version);
@@ -428,7 +457,8 @@ static void replay_state(struct lane *lane)
 
 		params.len = 0;
 		buf_append_str(&params, "{\"uri\":\"");
-		buf_append(&params, item->text, item->length);
+		splice_append(&params, slice_of(item->text, item->length), NULL, 0,
+			      SPLICE_ESCAPE_SEPARATORS);
 		buf_append_str(&params, "\"}");
 		send_own_request(lane, SLICE_LIT("resources/subscribe"), buf_slice(&params));
 	}
@@ -440,7 +470,8 @@ void forward_initialized(struct lane *lane, bool is_restart)
 	struct buf *line = &lane->route->router->scratch;
 
 	line->len = 0;
-	write_call(line, (struct slice){ NULL, 0 }, SLICE_LIT("notifications/initialized"), (struct slice){ NULL, 0 });
+	write_call(line, (struct slice){ NULL, 0 }, SLICE_LIT("notifications/initialized"),
+		   (struct slice){ NULL, 0 });
 	send_line(lane, line);
 	if (is_restart)
 		replay_state(lane);
@@ -452,6 +483,7 @@ void forward_ping(struct lane *lane, uint64_t bid)
 	char digits[20];
 
 	line->len = 0;
-	write_call(line, slice_of(digits, text_format_u64(bid, digits)), SLICE_LIT("ping"), (struct slice){ NULL, 0 });
+	write_call(line, slice_of(digits, text_format_u64(bid, digits)), SLICE_LIT("ping"),
+		   (struct slice){ NULL, 0 });
 	send_line(lane, line);
 }

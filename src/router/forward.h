@@ -32,7 +32,7 @@ void forward_ping(struct lane *lane, uint64_t bid);
 /* Answers to the child's own requests, by its id. */
 void forward_result(struct lane *lane, struct slice id, struct slice result);
 void forward_error(struct lane *lane, struct slice id, int code, struct slice message);
-/* Nobody will answer it: elicitations are cancelled, others fail. bridging.md §2.1 (6). */
-void forward_refusal(struct lane *lane, const struct ask *ask);
+/* Nobody will answer it: elicitations are cancelled, others fail with `why`. bridging.md §2.1 (6). */
+void forward_refusal(struct lane *lane, const struct ask *ask, struct slice why);
 
 #endif

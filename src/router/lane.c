@@ -15,6 +15,7 @@
 #include "router/route.h"
 
 #define PROBE_MS 5000
+#define BID_MAX INT32_MAX /* many servers read ids into 32 bits */
 
 #define TO(state) (1u << LANE_##state)
 static const struct {
@@ -46,6 +47,8 @@ static struct route *lane_detach(struct lane *lane)
 {
 	struct route *route = lane->route;
 
+	if (lane->state == LANE_DELAYED)
+		lane->child.backend->reserved--;
 	lane_set_state(lane, LANE_CLOSED);
 	timer_stop(&lane->start);
 	timer_stop(&lane->probe);
@@ -72,8 +75,8 @@ static void lane_lose(struct lane *lane, enum reason reason)
 
 static void lane_give_up(struct lane *lane, enum reason reason, const char *error)
 {
-	LOG(CHILD_FAILED, LOG_STR("server", lane->child.backend->conf.name), LOG_INT("pid", lane->child.pid),
-	    LOG_STR("error", error));
+	LOG(CHILD_FAILED, LOG_STR("server", lane->child.backend->conf.name),
+	    LOG_INT("pid", lane->child.pid), LOG_STR("error", error));
 	child_kill(&lane->child, reason);
 	lane_lose(lane, reason);
 }
@@ -135,10 +138,13 @@ static void lane_on_start_timer(struct timer *timer)
 {
 	struct lane *lane = container_of(timer, struct lane, start);
 
-	if (lane->state == LANE_DELAYED)
+	if (lane->state == LANE_DELAYED) {
+		lane->child.backend->reserved--;
 		lane_start(lane);
-	else
-		lane_give_up(lane, REASON_START_TIMEOUT, "no answer to initialize within start.timeout");
+	} else {
+		lane_give_up(lane, REASON_START_TIMEOUT,
+			     "no answer to initialize within start.timeout");
+	}
 }
 
 static void lane_on_probe_timer(struct timer *timer)
@@ -157,10 +163,12 @@ struct lane *lane_new(struct route *route, uint64_t wait_ms)
 	lane->child.backend = route->backend;
 	timer_init(&lane->start, lane_on_start_timer);
 	timer_init(&lane->probe, lane_on_probe_timer);
-	if (wait_ms > 0)
+	if (wait_ms > 0) {
+		route->backend->reserved++;
 		timer_start(route->backend->loop, &lane->start, wait_ms);
-	else
+	} else {
 		lane_start(lane);
+	}
 	return lane;
 }
 
@@ -173,9 +181,13 @@ void lane_close(struct lane *lane, enum reason reason)
 		lane_free(lane);
 }
 
+/* After two thousand million calls it begins anew: the process' state is worth more than fresh ids. */
 uint64_t lane_next_bid(struct lane *lane)
 {
-	return ++lane->last_bid;
+	do {
+		lane->last_bid = lane->last_bid % BID_MAX + 1;
+	} while (map_find(&lane->calls, lane->last_bid) != NULL);
+	return lane->last_bid;
 }
 
 void lane_set_ready(struct lane *lane)

@@ -37,7 +37,8 @@ struct lane {
 	struct child child;
 	struct route *route; /* NULL: closed */
 	enum lane_state state;
-	struct map calls; /* by our id: struct call */
+	struct map calls;     /* by our id: struct call */
+	size_t waiting_bytes; /* of requests that came before the handshake was through */
 	uint64_t last_bid;
 	uint64_t handshake_bid;
 	uint64_t probe_bid; /* of the ping that tells whether it still lives; 0: none */

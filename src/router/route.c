@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
 #include "obs/log.h"
 #include "router/deliver.h"
 #include "router/forward.h"
@@ -54,11 +56,13 @@ static void route_on_session_end(struct session *session, enum reason reason)
 		struct ask *ask = container_of(route->asks.next, struct ask, link);
 
 		if (route->lane != NULL)
-			forward_refusal(route->lane, ask);
+			forward_refusal(route->lane, ask,
+					SLICE_LIT("the client's session has ended"));
 		route_close_ask(ask);
 	}
 	LIST_FOREACH(node, &route->calls)
-		forward_cancel(container_of(node, struct call, link), SLICE_LIT("the session has ended"));
+		forward_cancel(container_of(node, struct call, link),
+			       SLICE_LIT("the session has ended"));
 	route_fail_calls(route, reason);
 	if (route->lane != NULL)
 		lane_close(route->lane, REASON_SESSION_END);
@@ -76,7 +80,8 @@ static bool is_declared(struct slice params, const char *capability, const char 
 	return scan_path(params, path, ARRAY_LEN(path)).type == JSON_TRUE;
 }
 
-static struct route *route_new(struct router *router, struct backend *backend, const struct envelope *env)
+static struct route *route_new(struct router *router, struct backend *backend,
+			       const struct envelope *env)
 {
 	struct route *route = mem_zalloc(sizeof(*route));
 	struct slice params = env->params.text;
@@ -89,7 +94,8 @@ static struct route *route_new(struct router *router, struct backend *backend, c
 	route->level = -1;
 	route->handshake = msg_new(env->text);
 	route->tells_roots = is_declared(params, "roots", "listChanged");
-	route->last_fid = 1000000; /* clients that confuse the two id spaces do not collide. bridging.md §1.1 */
+	route->last_fid =
+		1000000; /* clients that confuse the two id spaces do not collide. bridging.md §1.1 */
 	list_init(&route->calls);
 	list_init(&route->asks);
 	text_set_init(&route->subscriptions);
@@ -104,7 +110,7 @@ void route_open(struct router *router, struct backend *backend, struct call *cal
 	enum reason reason = REASON_NONE;
 
 	if (session_init(&route->session, &router->sessions, &route_session_ops) < 0) {
-		call->ops->on_failed(call, REASON_OVER_LIMIT);
+		call_refuse(call, router->loop, REASON_OVER_LIMIT);
 		route_free(route);
 		return;
 	}
@@ -129,7 +135,8 @@ struct lane *route_need_lane(struct route *route, enum reason *reason_r)
 	if (*reason_r != REASON_NONE)
 		return NULL;
 	if (route->opening == NULL)
-		LOG(SESSION_RESPAWN, LOG_STR("server", route->backend->conf.name), LOG_INT("restarts", route->restarts));
+		LOG(SESSION_RESPAWN, LOG_STR("server", route->backend->conf.name),
+		    LOG_INT("restarts", route->restarts));
 	route->lane = lane_new(route, wait_ms);
 	return route->lane;
 }
@@ -144,27 +151,25 @@ static void route_read_abilities(struct server_abilities *abilities, struct slic
 	abilities->has_logging = scan_path(result, logging, ARRAY_LEN(logging)).type == JSON_OBJECT;
 	abilities->tells_tools = scan_path(result, tools, ARRAY_LEN(tools)).type == JSON_TRUE;
 	abilities->tells_prompts = scan_path(result, prompts, ARRAY_LEN(prompts)).type == JSON_TRUE;
-	abilities->tells_resources = scan_path(result, resources, ARRAY_LEN(resources)).type == JSON_TRUE;
+	abilities->tells_resources =
+		scan_path(result, resources, ARRAY_LEN(resources)).type == JSON_TRUE;
 }
 
-static void route_answer_opening(struct route *route, const struct envelope *response, struct json version)
+static void route_answer_opening(struct route *route, const struct envelope *response,
+				 struct json version)
 {
 	struct router *router = route->router;
 	struct call *call = route->opening;
 	struct buf quoted = { 0 };
+	struct buf result = { 0 };
 	struct buf text = { 0 };
 	struct slice whole;
-	struct splice_edit edits[2] = { { response->id.text, call->id }, { version.text, { NULL, 0 } } };
+	struct splice_edit edit = { version.text, { NULL, 0 } };
 
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(route->revision->name));
-	edits[1].with = buf_slice(&quoted);
-	if (edits[0].span.p > edits[1].span.p) {
-		struct splice_edit first = edits[1];
-
-		edits[1] = edits[0];
-		edits[0] = first;
-	}
-	splice_append(&text, response->text, edits, 2, SPLICE_ONE_LINE);
+	edit.with = buf_slice(&quoted);
+	splice_append(&result, response->result.text, &edit, 1, SPLICE_ONE_LINE);
+	write_result(&text, call->id, buf_slice(&result));
 	whole = buf_slice(&text);
 	session_begin(&route->session);
 	LOG(SESSION_START, LOG_STR("server", route->backend->conf.name),
@@ -173,6 +178,7 @@ static void route_answer_opening(struct route *route, const struct envelope *res
 	route->opening = NULL;
 	call_respond(call, &whole, 1);
 	buf_fini(&quoted);
+	buf_fini(&result);
 	buf_fini(&text);
 }
 
@@ -183,8 +189,10 @@ void route_on_ready(struct route *route, const struct envelope *response)
 	bool is_restart = route->opening == NULL;
 
 	if (revision_find(scan_plain_string(version)) == NULL) {
-		LOG(CHILD_FAILED, LOG_STR("server", route->backend->conf.name), LOG_INT("pid", lane->child.pid),
-		    LOG_STR("error", "the server answered initialize with a revision that nobody knows"),
+		LOG(CHILD_FAILED, LOG_STR("server", route->backend->conf.name),
+		    LOG_INT("pid", lane->child.pid),
+		    LOG_STR("error",
+			    "the server answered initialize with a revision that nobody knows"),
 		    LOG_SLICE("revision", version.text));
 		lane_refuse(lane);
 		return;
@@ -207,18 +215,14 @@ void route_on_ready(struct route *route, const struct envelope *response)
 void route_on_refused(struct route *route, const struct envelope *response)
 {
 	struct call *call = route->opening;
-	struct slice text = response->text;
-	struct slice id = response->id.text;
 
 	if (call == NULL) {
 		/* A restart: the same request was fine before. */
 		lane_refuse(route->lane);
 		return;
 	}
-	struct slice parts[3] = { slice_between(text.p, id.p), call->id, slice_between(id.p + id.n, text.p + text.n) };
-
 	route->opening = NULL;
-	call_respond(call, parts, ARRAY_LEN(parts));
+	deliver_response(call, response);
 	session_end(&route->session, REASON_HANDSHAKE_REFUSED);
 }
 
@@ -257,11 +261,23 @@ void route_forget_call(struct route *route, struct call *call)
 	LIST_FOREACH(node, &route->asks) {
 		struct ask *ask = container_of(node, struct ask, link);
 
-		if (ask->call == call)
-			ask->call = NULL;
+		if (ask->call != call)
+			continue;
+		ask->call = NULL; /* its client may have seen it, and may still answer */
+		timer_start(route->router->loop, &ask->hold, HOLD_MS);
 	}
 	if (route->opening == call)
 		route->opening = NULL;
+}
+
+void route_hold_asks(struct route *route, const struct call *call)
+{
+	LIST_FOREACH(node, &route->asks) {
+		struct ask *ask = container_of(node, struct ask, link);
+
+		if (ask->call == call)
+			timer_start(route->router->loop, &ask->hold, HOLD_MS);
+	}
 }
 
 /* ---- requests of the server ---- */
@@ -271,15 +287,24 @@ static void ask_on_hold(struct timer *timer)
 	struct ask *ask = container_of(timer, struct ask, hold);
 	struct route *route = ask->route;
 
-	if (stream_has_reader(&route->session.standalone) && ask->held == NULL)
+	if (ask->is_standalone && !ask->is_offered &&
+	    stream_has_reader(&route->session.standalone)) {
+		ask->is_offered = true; /* people take their time */
+		timer_start(route->router->loop, &ask->hold,
+			    route->backend->conf.request_timeout_max_ms);
 		return;
-	stream_drop(&route->session.standalone, ask->fid);
-	if (route->lane != NULL)
-		forward_error(route->lane, ask->id, -32603, SLICE_LIT("no client is there to be asked"));
+	}
+	deliver_ask_cancelled(ask);
+	if (ask->is_offered)
+		forward_refusal(route->lane, ask, SLICE_LIT("the client did not answer in time"));
+	else
+		forward_error(route->lane, ask->id, MCP_INTERNAL_ERROR,
+			      SLICE_LIT("no client is there to be asked"));
 	route_close_ask(ask);
 }
 
-struct ask *route_open_ask(struct route *route, const struct envelope *env, const struct method *method)
+struct ask *route_open_ask(struct route *route, const struct envelope *env,
+			   const struct method *method)
 {
 	struct slice id = env->id.text;
 	struct slice token = env->progress_token.text;
@@ -350,12 +375,19 @@ static bool is_above(struct slice parent, struct slice uri)
 	return uri.n == parent.n || parent.p[parent.n - 1] == '/' || uri.p[parent.n] == '/';
 }
 
+/* A text with escapes can be written in several ways; what the server wrote is taken as meant then. */
+static bool has_escape(struct slice uri)
+{
+	return uri.n > 0 && memchr(uri.p, '\\', uri.n) != NULL;
+}
+
 bool route_is_subscribed(const struct route *route, struct slice uri)
 {
 	LIST_FOREACH(node, &route->subscriptions.items) {
 		struct text_set_item *item = container_of(node, struct text_set_item, link);
+		struct slice subscribed = slice_of(item->text, item->length);
 
-		if (is_above(slice_of(item->text, item->length), uri))
+		if (is_above(subscribed, uri) || has_escape(uri) || has_escape(subscribed))
 			return true;
 	}
 	return false;

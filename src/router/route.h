@@ -27,7 +27,7 @@ struct router {
 	struct session_set sessions;
 	struct scan_limits limits;
 	struct buf scratch; /* the line being put together now */
-	size_t calls; /* in flight, of all routes */
+	size_t calls;       /* in flight, of all routes */
 	bool is_draining;
 };
 
@@ -35,13 +35,14 @@ struct router {
 struct ask {
 	struct list link;
 	struct route *route;
-	uint64_t fid;              /* our id at the client */
+	uint64_t fid; /* our id at the client */
 	const struct method *method;
-	struct call *call;         /* during which it came, or NULL */
-	struct timer hold;         /* nobody is there to be asked */
-	struct msg *held;          /* the request, while the client is not initialized */
-	bool is_standalone;        /* it went to the session's own stream */
-	struct slice id;           /* the server's id and progress token, behind this struct */
+	struct call *call;  /* during which it came, or NULL */
+	struct timer hold;  /* its client cannot be asked, or does not answer */
+	struct msg *held;   /* the request, while the client is not initialized */
+	bool is_standalone; /* it went to the session's own stream */
+	bool is_offered;    /* and a reader was there to take it */
+	struct slice id;    /* the server's id and progress token, behind this struct */
 	struct slice token;
 	char text[];
 };
@@ -53,16 +54,18 @@ struct route {
 	const struct revision *revision; /* what the client and we agreed on */
 	struct lane *lane;               /* NULL: the last one failed, none was needed since */
 	struct list calls;
+	size_t call_count;
 	struct list asks;
 	struct map asks_by_fid;
 	uint64_t last_fid;
 	struct msg *handshake; /* the client's initialize request */
 	struct call *opening;  /* the call that it is, until answered */
-	struct text_set subscriptions; /* the URIs that the client subscribed to, as it wrote them */
-	struct text_set elicitations;  /* the ids of URL elicitations that it was given */
-	int level;           /* the log level that the client asked for, or -1 */
-	bool is_initialized; /* the client has said so, or has sent a request */
-	bool tells_roots;    /* the client declared roots.listChanged */
+	struct text_set
+		subscriptions;        /* the URIs that the client subscribed to, as it wrote them */
+	struct text_set elicitations; /* the ids of URL elicitations that it was given */
+	int level;                    /* the log level that the client asked for, or -1 */
+	bool is_initialized;          /* the client has said so, or has sent a request */
+	bool tells_roots;             /* the client declared roots.listChanged */
 	uint64_t restarts_since_ms;
 	unsigned int restarts; /* since then */
 };
@@ -83,11 +86,14 @@ void route_on_ready(struct route *route, const struct envelope *response);
 void route_on_refused(struct route *route, const struct envelope *response);
 void route_on_lost(struct route *route, enum reason reason);
 
-/* The calls that asked for it are over: nothing of theirs keeps a pointer to it. */
+/* The call is over: nothing keeps a pointer to it. */
 void route_forget_call(struct route *route, struct call *call);
+/* What the client is asked during this call must be answered soon. bridging.md §1.6. */
+void route_hold_asks(struct route *route, const struct call *call);
 
 /* Asks: opened by deliver, closed by forward or here. NULL if there are too many. */
-struct ask *route_open_ask(struct route *route, const struct envelope *env, const struct method *method);
+struct ask *route_open_ask(struct route *route, const struct envelope *env,
+			   const struct method *method);
 void route_close_ask(struct ask *ask);
 struct ask *route_find_ask_of_server(struct route *route, struct slice id);
 

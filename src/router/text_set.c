@@ -26,7 +26,8 @@ static struct text_set_item *text_set_find(const struct text_set *set, struct sl
 void text_set_fini(struct text_set *set)
 {
 	while (!list_is_empty(&set->items)) {
-		struct text_set_item *item = container_of(set->items.next, struct text_set_item, link);
+		struct text_set_item *item =
+			container_of(set->items.next, struct text_set_item, link);
 
 		list_remove(&item->link);
 		free(item);

@@ -32,7 +32,8 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 void session_set_fini(struct session_set *set)
 {
 	while (!list_is_empty(&set->sessions))
-		session_end(container_of(set->sessions.next, struct session, link), REASON_DRAINING);
+		session_end(container_of(set->sessions.next, struct session, link),
+			    REASON_DRAINING);
 	map_fini(&set->by_key);
 }
 
@@ -53,7 +54,7 @@ int session_init(struct session *session, struct session_set *set, const struct 
 	set->reserved++;
 	session->ops = ops;
 	session->set = set;
-	list_init(&session->link);
+	list_append(&set->sessions, &session->link);
 	session->state = SESSION_NEW;
 	session->holds = 0;
 	timer_init(&session->idle, session_on_idle);
@@ -75,7 +76,6 @@ void session_begin(struct session *session)
 	} while (map_find(&set->by_key, session->key) != NULL);
 	session->state = SESSION_LIVE;
 	map_insert(&set->by_key, session->key, session);
-	list_append(&set->sessions, &session->link);
 	set->reserved--;
 	set->count++;
 	counter_add(COUNTER_SESSIONS);
@@ -122,11 +122,11 @@ void session_end(struct session *session, enum reason reason)
 		return;
 	if (session->state == SESSION_LIVE) {
 		map_remove(&set->by_key, session->key);
-		list_remove(&session->link);
 		set->count--;
 	} else {
 		set->reserved--;
 	}
+	list_remove(&session->link);
 	session->state = SESSION_ENDED;
 	timer_stop(&session->idle);
 	timer_stop(&session->age);

@@ -39,9 +39,9 @@ struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
 	struct map by_key;
-	struct list sessions;
-	size_t count;    /* live ones */
-	size_t reserved; /* places kept for sessions whose handshake runs */
+	struct list sessions; /* new and live ones */
+	size_t count;         /* live ones */
+	size_t reserved;      /* places kept for sessions whose handshake runs */
 };
 
 enum session_state { SESSION_NEW, SESSION_LIVE, SESSION_ENDED };
@@ -53,7 +53,7 @@ struct session {
 	struct list link;
 	enum session_state state;
 	char id[SESSION_ID_LENGTH];
-	uint64_t key; /* the first bits of the id: where it is found; the rest is compared in constant time */
+	uint64_t key; /* of the id's first bits: where it is found; then all of it is compared */
 	unsigned int holds;
 	struct timer idle;
 	struct timer age;
@@ -64,7 +64,8 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 void session_set_fini(struct session_set *set);
 
 /* Initialises a session that nobody can find yet. Reserves a place; -1: limits.sessions are there. */
-int session_init(struct session *session, struct session_set *set, const struct session_ops *ops) must_check;
+int session_init(struct session *session, struct session_set *set, const struct session_ops *ops)
+	must_check;
 /* It gets its id and can be found from now on. */
 void session_begin(struct session *session);
 /* The live session of this id, or NULL. FRONT-SESS-04. */

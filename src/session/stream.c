@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of references to messages. */
+/*
+ * References to messages, in one list for each kind, so that what goes first when the stream is full
+ * is found at once; a number says in which order they came. Every step costs the same, however much
+ * waits: a flood of one client's server must not cost the others.
+ */
 #include "session/stream.h"
 
 #include <stdlib.h>
@@ -13,16 +17,32 @@
 
 struct stream_event {
 	struct list link;
+	uint64_t number;
 	enum stream_kind kind;
 	uint64_t key;
 	struct msg *msg;
 };
 
+/* What an event costs beside its text: a flood of short messages is bounded, too. */
+static size_t stream_weight(const struct msg *msg)
+{
+	return msg->text.n + sizeof(struct stream_event) + sizeof(*msg);
+}
+
+static struct stream_event *stream_first(const struct stream *stream, enum stream_kind kind)
+{
+	const struct list *events = &stream->events[kind];
+
+	return list_is_empty(events) ? NULL : container_of(events->next, struct stream_event, link);
+}
+
 static void stream_remove(struct stream *stream, struct stream_event *event)
 {
 	list_remove(&event->link);
-	stream->bytes -= event->msg->text.n;
-	stream->waiting[event->kind]--;
+	if (event->key != 0)
+		map_remove(&stream->by_key, event->key);
+	stream->bytes -= stream_weight(event->msg);
+	stream->count--;
 	msg_unref(&event->msg);
 	free(event);
 }
@@ -47,28 +67,23 @@ static void stream_on_wake(struct task *task)
 void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf)
 {
 	*stream = (struct stream){ .loop = loop, .conf = conf };
-	list_init(&stream->events);
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		list_init(&stream->events[kind]);
 	task_init(&stream->wake, stream_on_wake);
 }
 
 void stream_fini(struct stream *stream)
 {
+	struct stream_event *event;
+
 	if (stream->reader != NULL)
 		stream_detach_reader(stream, stream->end_reason);
 	task_cancel(&stream->wake);
-	while (!list_is_empty(&stream->events))
-		stream_remove(stream, container_of(stream->events.next, struct stream_event, link));
-}
-
-static struct stream_event *stream_find(const struct stream *stream, uint64_t key)
-{
-	LIST_FOREACH(node, &stream->events) {
-		struct stream_event *event = container_of(node, struct stream_event, link);
-
-		if (event->key == key)
-			return event;
+	for (int kind = 0; kind < STREAM_KINDS; kind++) {
+		while ((event = stream_first(stream, kind)) != NULL)
+			stream_remove(stream, event);
 	}
-	return NULL;
+	map_fini(&stream->by_key);
 }
 
 /* Once a second is enough: a flood of messages must not become one of lines. */
@@ -76,68 +91,65 @@ static void stream_tell_dropped(struct stream *stream)
 {
 	uint64_t now_ms = clock_now_ms();
 
-	if (stream->dropped == 0 || (stream->told_at_ms != 0 && now_ms - stream->told_at_ms < TELL_EVERY_MS))
+	if (stream->dropped == 0 ||
+	    (stream->told_at_ms != 0 && now_ms - stream->told_at_ms < TELL_EVERY_MS))
 		return;
 	LOG(STREAM_OVERFLOW, LOG_INT("messages", stream->dropped), LOG_INT("bytes", stream->bytes));
 	stream->dropped = 0;
 	stream->told_at_ms = now_ms;
 }
 
-/* Drops waiting messages of one kind, oldest first, until the rest fits. */
-static void stream_shed_kind(struct stream *stream, enum stream_kind kind)
-{
-	LIST_FOREACH_SAFE(node, &stream->events) {
-		struct stream_event *event = container_of(node, struct stream_event, link);
-
-		if (stream->bytes <= stream->conf->max_bytes || stream->waiting[kind] == 0)
-			return;
-		if (event->kind != kind)
-			continue;
-		stream_remove(stream, event);
-		counter_add(COUNTER_STREAM_DROPPED);
-		stream->dropped++;
-	}
-}
-
+/* Drops the oldest messages of the least important kinds until the rest fits. */
 static void stream_shed(struct stream *stream)
 {
-	for (enum stream_kind kind = STREAM_PROGRESS; kind <= STREAM_NEWS; kind++) {
-		if (stream->bytes > stream->conf->max_bytes)
-			stream_shed_kind(stream, kind);
+	for (int kind = STREAM_PROGRESS; kind <= STREAM_NEWS; kind++) {
+		struct stream_event *event;
+
+		while (stream->bytes > stream->conf->max_bytes &&
+		       (event = stream_first(stream, kind)) != NULL) {
+			stream_remove(stream, event);
+			counter_add(COUNTER_STREAM_DROPPED);
+			stream->dropped++;
+		}
 	}
 	stream_tell_dropped(stream);
-	if (stream->bytes > stream->conf->max_bytes && stream->reader != NULL)
+	if (stream->bytes > stream->conf->max_bytes && stream->count > 1 && stream->reader != NULL)
 		stream_detach_reader(stream, REASON_SLOW_READER);
 }
 
 void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg)
 {
-	struct stream_event *event = kind == STREAM_NEWS && key != 0 ? stream_find(stream, key) : NULL;
+	struct stream_event *event;
 
 	if (stream->is_ended)
 		return;
-	if (event != NULL)
-		stream_remove(stream, event);
+	if (key != 0)
+		stream_drop(stream, key);
 	event = mem_alloc(sizeof(*event));
+	event->number = ++stream->last_number;
 	event->kind = kind;
 	event->key = key;
 	event->msg = msg_ref(msg);
-	list_append(&stream->events, &event->link);
-	stream->bytes += msg->text.n;
-	stream->waiting[kind]++;
+	list_append(&stream->events[kind], &event->link);
+	if (key != 0)
+		map_insert(&stream->by_key, key, event);
+	stream->bytes += stream_weight(msg);
+	stream->count++;
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
 	/* One message alone may be larger than the bound: it is taken, or nothing could pass. */
-	if (stream->bytes > stream->conf->max_bytes && stream->events.next != &event->link)
+	if (stream->bytes > stream->conf->max_bytes && stream->count > 1)
 		stream_shed(stream);
 }
 
-void stream_drop(struct stream *stream, uint64_t key)
+bool stream_drop(struct stream *stream, uint64_t key)
 {
-	struct stream_event *event = stream_find(stream, key);
+	struct stream_event *event = map_find(&stream->by_key, key);
 
-	if (event != NULL)
-		stream_remove(stream, event);
+	if (event == NULL)
+		return false;
+	stream_remove(stream, event);
+	return true;
 }
 
 void stream_end(struct stream *stream, enum reason reason)
@@ -150,14 +162,15 @@ void stream_end(struct stream *stream, enum reason reason)
 		task_schedule(stream->loop, &stream->wake);
 }
 
-void stream_attach(struct stream *stream, struct stream_reader *reader, const struct stream_reader_ops *ops)
+void stream_attach(struct stream *stream, struct stream_reader *reader,
+		   const struct stream_reader_ops *ops)
 {
 	if (stream->reader != NULL)
 		stream_detach_reader(stream, REASON_TAKEN_OVER);
 	reader->ops = ops;
 	reader->stream = stream;
 	stream->reader = reader;
-	if (!list_is_empty(&stream->events) || stream->is_ended)
+	if (stream->count > 0 || stream->is_ended)
 		task_schedule(stream->loop, &stream->wake);
 }
 
@@ -171,20 +184,25 @@ void stream_detach(struct stream_reader *reader)
 struct msg *stream_take(struct stream_reader *reader)
 {
 	struct stream *stream = reader->stream;
-	struct stream_event *event;
+	struct stream_event *oldest = NULL;
 	struct msg *msg;
 
-	if (stream == NULL || list_is_empty(&stream->events))
+	if (stream == NULL || stream->count == 0)
 		return NULL;
-	event = container_of(stream->events.next, struct stream_event, link);
-	msg = msg_ref(event->msg);
-	stream_remove(stream, event);
+	for (int kind = 0; kind < STREAM_KINDS; kind++) {
+		struct stream_event *event = stream_first(stream, kind);
+
+		if (event != NULL && (oldest == NULL || event->number < oldest->number))
+			oldest = event;
+	}
+	msg = msg_ref(oldest->msg);
+	stream_remove(stream, oldest);
 	return msg;
 }
 
 bool stream_is_drained(const struct stream *stream)
 {
-	return stream->is_ended && list_is_empty(&stream->events);
+	return stream->is_ended && stream->count == 0;
 }
 
 bool stream_has_reader(const struct stream *stream)

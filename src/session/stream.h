@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/map.h"
 #include "io/loop.h"
 #include "jsonrpc/msg.h"
 #include "obs/reason.h"
@@ -51,11 +52,13 @@ struct stream_reader {
 struct stream {
 	struct loop *loop;
 	const struct stream_conf *conf;
-	struct list events;
-	size_t bytes;
-	size_t waiting[STREAM_KINDS]; /* events of each kind */
-	size_t dropped;               /* since the log was told */
-	uint64_t told_at_ms;          /* when the log was told */
+	struct list events[STREAM_KINDS];
+	struct map by_key; /* those that have one */
+	uint64_t last_number;
+	size_t count;        /* of messages that wait */
+	size_t bytes;        /* of them, with what each costs beside its text */
+	size_t dropped;      /* since the log was told */
+	uint64_t told_at_ms; /* when the log was told */
 	struct stream_reader *reader;
 	struct task wake;
 	bool is_ended;
@@ -69,16 +72,17 @@ void stream_fini(struct stream *stream);
 
 /*
  * Appends a message (shared; the stream takes a reference of its own). `key` identifies it for
- * stream_drop and, with STREAM_NEWS, for joining: a waiting message of the same key is replaced. 0: none.
+ * stream_drop and for joining: a waiting message of the same key is replaced. 0: none.
  */
 void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg);
-/* Takes a waiting message back, if it is still there. */
-void stream_drop(struct stream *stream, uint64_t key);
+/* Takes a waiting message back; returns whether it was still there. */
+bool stream_drop(struct stream *stream, uint64_t key);
 /* No more messages: the reader gets what waits, and then finds the stream drained. */
 void stream_end(struct stream *stream, enum reason reason);
 
 /* A reader that is there is detached with REASON_TAKEN_OVER. The new one is woken if messages wait. */
-void stream_attach(struct stream *stream, struct stream_reader *reader, const struct stream_reader_ops *ops);
+void stream_attach(struct stream *stream, struct stream_reader *reader,
+		   const struct stream_reader_ops *ops);
 /* The reader leaves by itself; nothing is called. Also on a detached one. */
 void stream_detach(struct stream_reader *reader);
 /* The next message; the caller has one reference. NULL: none now; on_wake tells when there is. */

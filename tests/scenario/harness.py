@@ -331,6 +331,12 @@ class Daemon:
         """Log lines of that event."""
         return [l for l in list(self.lines) if len(l.split()) > 2 and l.split()[2] == event]
 
+    def wait_log(self, event, *words):
+        """Waits for a log line of that event that holds all words."""
+        def found():
+            return [l for l in self.log(event) if all(w in l for w in words)]
+        return wait_for(found, 3, "log line %s %s" % (event, " ".join(words)))
+
     def term(self):
         self.process.send_signal(signal.SIGTERM)
 
@@ -450,7 +456,7 @@ class Scene:
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.conns, self.sessions, self.daemons = [], [], []
+        self.conns, self.sessions, self.daemons, self.directories = [], [], [], []
 
     def start(self, servers=None, config=None, **more):
         """A daemon of the case's own; stopped after it."""
@@ -459,6 +465,11 @@ class Scene:
         if self.daemon is None:
             self.daemon = daemon
         return daemon
+
+    def directory(self):
+        """An empty directory; removed after the case."""
+        self.directories.append(tempfile.mkdtemp(prefix="mcpgated-"))
+        return self.directories[-1]
 
     def conn(self, **kw):
         conn = wire.Conn(kw.pop("address", None) or self.daemon.address, **kw)
@@ -491,6 +502,8 @@ class Scene:
         problems = []
         for daemon in self.daemons:
             problems += daemon.stop(check=not daemon.forgiven)
+        for directory in self.directories:
+            shutil.rmtree(directory, ignore_errors=True)
         return problems
 
 

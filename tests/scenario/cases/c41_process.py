@@ -34,7 +34,7 @@ def command_not_found(t):
     ok(seconds < 3, "seconds", seconds)
     eq(answer["error"]["data"].get("server"), "absent")
     ok("nonexistent" not in str(answer), "path in the answer", answer)
-    ok(t.daemon.log("child_spawn_failed"), "no child_spawn_failed line")
+    t.daemon.wait_log("child_spawn_failed", "absent")
 
 
 @case
@@ -60,7 +60,7 @@ def crash_loop_backs_off(t):
         time.sleep(0.05)
     ok(t.daemon.started("loop") <= 14, "starts in 6 s", t.daemon.started("loop"))
     ok(attempts >= 3, "attempts", attempts)
-    ok(t.daemon.log("server_failing"), "no server_failing line")
+    t.daemon.wait_log("server_failing", "loop")
 
 
 @case(daemon=False)
@@ -404,5 +404,5 @@ def spawns_are_logged(t):
     pid = s.pid()
     s.delete()
     s.id = None
-    ok(any("pid=%d" % pid in l and "server=main" in l for l in t.daemon.log("child_spawn")), "child_spawn", t.daemon.lines)
+    t.daemon.wait_log("child_spawn", "pid=%d" % pid, "server=main")
     wait_for(lambda: any("pid=%d" % pid in l for l in t.daemon.log("child_reaped") + t.daemon.log("child_end")), 3, "end in the log")

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -346,7 +345,7 @@ def own_path(t):
 @case(daemon=False)
 def several_listeners(t):
     """product §4: every address is served."""
-    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "http.sock")
+    path = os.path.join(t.directory(), "http.sock")
     t.start({"main": {}}, {"listen": [{"address": "127.0.0.1:0"}, {"address": "unix:" + path}]})
     eq(t.session().echo("x"), "x")
     conn = t.conn(address=path)
@@ -355,13 +354,12 @@ def several_listeners(t):
     t.daemon.address = path
     eq(t.session().echo("y"), "y")
     t.daemons.pop().stop()
-    shutil.rmtree(os.path.dirname(path))
 
 
 @case(daemon=False)
 def unix_listener_of_the_command_line(t):
     """product §2: --listen unix:PATH; a stale socket file is replaced, a live one is not."""
-    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "s")
+    path = os.path.join(t.directory(), "s")
     stale = socket.socket(socket.AF_UNIX)
     stale.bind(path)
     stale.close()

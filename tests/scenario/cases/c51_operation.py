@@ -2,11 +2,8 @@
 """The daemon as a service: stopping, dying, logging, running out of things. threats.md §8."""
 import os
 import re
-import shutil
 import signal
 import socket
-import subprocess
-import tempfile
 import time
 
 import harness
@@ -31,7 +28,7 @@ def stops_on_sigterm(t):
     eq(g.rest(5), [], "streams end")
     ended(t.daemon)
     ok(time.monotonic() - started < 5, "seconds", time.monotonic() - started)
-    ok(t.daemon.log("keeper_stop"), "no keeper_stop line")
+    t.daemon.wait_log("keeper_stop")
 
 
 @case(own=True)
@@ -141,7 +138,7 @@ def gateway_killed(t):
     eq(s.post(mcp.request(1, "ping")).status, 404)
     s.id = None
     wait_for(lambda: not is_alive(child), 5, "end of the child")
-    ok(t.daemon.log("gateway_exit"), "no gateway_exit line")
+    t.daemon.wait_log("gateway_exit")
     eq(t.session().echo("x"), "x")
 
 
@@ -161,7 +158,7 @@ def child_killed_from_outside(t):
 @case(daemon=False)
 def systemd_is_notified(t):
     """REL-52 REL-41: READY=1 once it serves, STOPPING=1 when it stops; children get no NOTIFY_SOCKET."""
-    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "notify")
+    path = os.path.join(t.directory(), "notify")
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sock.bind(path)
     sock.settimeout(5)
@@ -175,8 +172,6 @@ def systemd_is_notified(t):
         seen += sock.recv(4096).decode() + "\n"
     ended(t.daemon)
     sock.close()
-    os.unlink(path)
-    os.rmdir(os.path.dirname(path))
 
 
 @case(daemon=False)
@@ -194,7 +189,7 @@ def systemd_abstract_socket(t):
 @case(daemon=False)
 def hup_reopens_the_log_file(t):
     """REL-40 product §4: after the log file was moved away SIGHUP goes on in a new one."""
-    directory = tempfile.mkdtemp(prefix="mcpgated-")
+    directory = t.directory()
     path = os.path.join(directory, "log")
     d = t.start({"main": {}}, {"log": {"target": path, "level": "info"}})
     s = t.session()
@@ -211,9 +206,6 @@ def hup_reopens_the_log_file(t):
     d.term()
     ended(d)
     ok("keeper_stop" in open(path).read(), "lines of the keeper in the new file")
-    for name in os.listdir(directory):
-        os.unlink(os.path.join(directory, name))
-    os.rmdir(directory)
 
 
 @case(own=True)
@@ -292,7 +284,7 @@ def reader_of_the_log_is_gone(t):
 @case(daemon=False)
 def reader_of_the_log_sleeps(t):
     """REL-47: a full stderr pipe does not block the daemon."""
-    path = os.path.join(tempfile.mkdtemp(prefix="mcpgated-"), "http.sock")
+    path = os.path.join(t.directory(), "http.sock")
     read, write = os.pipe()
     d = t.start({"main": {}}, {"listen": [{"address": "unix:" + path}], "log": {"level": "debug"}}, wait=False, stderr=write)
     os.close(write)
@@ -308,7 +300,6 @@ def reader_of_the_log_sleeps(t):
     d.term()
     eq(d.wait(), 0)
     os.close(read)
-    shutil.rmtree(os.path.dirname(path))
 
 
 @case(daemon=False)

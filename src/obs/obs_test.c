@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the log writes for all that can come into it, and what it does where it cannot write. */
+#include "obs/log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "obs/counters.h"
+#include "obs/reason.h"
+
+#define LINE_MAX_BYTES 4096
+
+static int ends[2];
+static char line[64 * 1024];
+
+static int setup(void **state)
+{
+	(void)state;
+	if (pipe2(ends, O_CLOEXEC) != 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)
+		return -1;
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	log_set(STDERR_FILENO, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	close(ends[0]);
+	close(ends[1]);
+	return 0;
+}
+
+/* Whatever has been written since the last call. */
+static const char *written(int fd)
+{
+	size_t length = 0;
+	ssize_t n;
+
+	while ((n = read(fd, line + length, sizeof(line) - 1 - length)) > 0)
+		length += (size_t)n;
+	line[length] = '\0';
+	return line;
+}
+
+/* The line without its time stamp, which must be one. */
+static const char *after_stamp(const char *text)
+{
+	static const char shape[] = "dddd-dd-ddTdd:dd:dd.dddZ ";
+
+	for (size_t i = 0; shape[i] != '\0'; i++) {
+		if (shape[i] == 'd')
+			assert_true(isdigit((unsigned char)text[i]));
+		else
+			assert_int_equal(text[i], shape[i]);
+	}
+	return text + sizeof(shape) - 1;
+}
+
+/* The end of the JSON string that begins at p. */
+static const char *json_string_end(const char *p)
+{
+	assert_int_equal(*p++, '"');
+	while (*p != '"') {
+		assert_true((unsigned char)*p >= 0x20);
+		if (*p++ != '\\')
+			continue;
+		assert_non_null(strchr("\"\\/bfnrtu", *p));
+		for (int i = 0; *p == 'u' && i < 4; i++)
+			assert_true(isxdigit((unsigned char)p[i + 1]));
+		p++;
+	}
+	return p + 1;
+}
+
+/* Fails unless text is one line that holds a flat JSON object in UTF-8. Returns its members. */
+static int check_json_line(const char *text)
+{
+	int members = 0;
+	char separator = '{';
+
+	assert_true(text_is_utf8(slice_str(text)));
+	while (*text == separator) {
+		text = json_string_end(text + 1);
+		assert_int_equal(*text++, ':');
+		text = *text == '"' ? json_string_end(text) : text + strspn(text, "-0123456789");
+		separator = ',';
+		members++;
+	}
+	assert_string_equal(text, "}\n");
+	return members;
+}
+
+static void line_has_time_level_event_and_fields(void **state)
+{
+	(void)state;
+	LOG(CHILD_SPAWN, LOG_STR("server", "notes"), LOG_INT("pid", -4711),
+	    LOG_SLICE("part", slice_of("abc", 2)), LOG_STR("empty", ""), LOG_STR("two", "a b"));
+	assert_string_equal(
+		after_stamp(written(ends[0])),
+		"info child_spawn server=notes pid=-4711 part=ab empty=\"\" two=\"a b\"\n");
+	log_set_process("gateway");
+	LOG(CHILD_FAILED, LOG_INT("pid", 1));
+	assert_string_equal(after_stamp(written(ends[0])),
+			    "warn child_failed process=gateway pid=1\n");
+	log_set_process(NULL);
+}
+
+static void line_is_a_json_object(void **state)
+{
+	(void)state;
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+	LOG(CHILD_SPAWN, LOG_STR("server", "notes"), LOG_INT("pid", 4711));
+	assert_int_equal(check_json_line(written(ends[0])), 5);
+	assert_non_null(strstr(line, "\"level\":\"info\",\"event\":\"child_spawn\","
+				     "\"server\":\"notes\",\"pid\":4711}"));
+}
+
+static void levels_are_a_threshold(void **state)
+{
+	(void)state;
+	LOG(CONN_END, LOG_STR("state", "idle")); /* debug */
+	assert_string_equal(written(ends[0]), "");
+	log_set(ends[1], LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	LOG(CONN_END, LOG_STR("state", "idle"));
+	assert_string_not_equal(written(ends[0]), "");
+	log_set(ends[1], LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	LOG(CHILD_FAILED, LOG_INT("pid", 1));
+	assert_string_equal(written(ends[0]), "");
+	LOG(LISTEN_FAILED, LOG_INT("port", 1));
+	assert_string_not_equal(written(ends[0]), "");
+}
+
+/* REL-48 */
+static void foreign_bytes_are_escaped(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *shown;
+	} rows[] = {
+		{ "plain", "plain" },
+		{ "a\r\nb", "\"a\\u000d\\u000ab\"" },
+		{ "\x1b[31m", "\"\\u001b[31m\"" },
+		{ "say \"x\" \\", "\"say \\\"x\\\" \\\\\"" },
+		{ "\x7f", "\"\\u007f\"" },
+		{ "\xc2\x85", "\"\\u0085\"" },                   /* NEL, a line break to some */
+		{ "\xc3\xa4", "\"\xc3\xa4\"" },                  /* U+00E4 stays */
+		{ "\xe4", "\"\\u00e4\"" },                       /* no UTF-8 */
+		{ "\xe2\x82", "\"\\u00e2\\u0082\"" },            /* a cut sequence */
+		{ "\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"" }, /* a surrogate */
+		{ "event=fake", "\"event=fake\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+		LOG(CHILD_STDERR, LOG_STR("text", rows[i].text));
+		written(ends[0]);
+		line[strlen(line) - 1] = '\0';
+		assert_string_equal(strstr(line, "text=") + 5, rows[i].shown);
+		log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+		LOG(CHILD_STDERR, LOG_STR("text", rows[i].text));
+		assert_int_equal(check_json_line(written(ends[0])), 4);
+	}
+	LOG(CHILD_STDERR, LOG_SLICE("text", slice_of("a\0b", 3)));
+	assert_non_null(strstr(written(ends[0]), "\"a\\u0000b\""));
+}
+
+/* REL-48: also the longest line is one whole line. */
+static void long_lines_are_cut_and_stay_whole(void **state)
+{
+	static const char fillers[] = { 'x', '\x01', '"', '\xe4' };
+	static char text[5000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fillers); i++) {
+		memset(text, fillers[i], sizeof(text) - 1);
+		for (int format = LOG_FORMAT_TEXT; format <= LOG_FORMAT_JSON; format++) {
+			log_set(ends[1], LOG_LEVEL_INFO, (enum log_format)format);
+			for (size_t length = 1000; length < 1030; length++) {
+				struct slice s = slice_of(text, length);
+
+				LOG(CHILD_STDERR, LOG_SLICE("a", s), LOG_SLICE("b", s),
+				    LOG_SLICE("c", s), LOG_SLICE("d", s), LOG_SLICE("e", s),
+				    LOG_INT("f", INT64_MIN));
+				written(ends[0]);
+				assert_in_range(strlen(line), 2000, LINE_MAX_BYTES);
+				assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+				if (format == LOG_FORMAT_JSON)
+					check_json_line(line);
+			}
+		}
+	}
+	memset(text, 'x', sizeof(text) - 1);
+	LOG(CHILD_STDERR, LOG_STR("a", text), LOG_STR("b", "behind"));
+	assert_non_null(strstr(written(ends[0]), "...\",\"b\":\"behind\"}"));
+}
+
+/* Fills the pipe until the log would block; returns the lines that were lost. */
+static int overfill(int more)
+{
+	static char text[900];
+	int flags = fcntl(ends[1], F_GETFL);
+
+	fcntl(ends[1], F_SETFL, flags | O_NONBLOCK);
+	while (write(ends[1], text, sizeof(text)) > 0)
+		continue;
+	while (write(ends[1], text, 1) > 0)
+		continue;
+	fcntl(ends[1], F_SETFL, flags);
+	for (int i = 0; i < more; i++)
+		LOG(CHILD_STDERR, LOG_INT("n", i)); /* a blocking descriptor: this would hang */
+	return more;
+}
+
+/* REL-47: the reader sleeps. */
+static void full_pipe_drops_and_counts(void **state)
+{
+	(void)state;
+	assert_int_equal(overfill(7), 7);
+	while (read(ends[0], line, sizeof(line)) > 0)
+		continue;
+	LOG(CHILD_STDERR, LOG_INT("n", 100));
+	written(ends[0]);
+	assert_non_null(strstr(line, "warn log_dropped lines=7\n"));
+	assert_non_null(strstr(line, "info child_stderr n=100\n"));
+	LOG(CHILD_STDERR, LOG_INT("n", 101));
+	assert_null(strstr(written(ends[0]), "log_dropped"));
+}
+
+/* REL-47: the reader has gone; another file is opened later. */
+static void gone_reader_loses_no_count(void **state)
+{
+	int others[2];
+
+	(void)state;
+	close(ends[0]);
+	for (int i = 0; i < 9; i++)
+		LOG(CHILD_STDERR, LOG_INT("n", i));
+	assert_int_equal(pipe2(others, O_CLOEXEC), 0);
+	log_set_fd(others[1]);
+	close(ends[1]);
+	ends[0] = others[0];
+	ends[1] = others[1];
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	LOG(CHILD_STDERR, LOG_INT("n", 100));
+	assert_non_null(strstr(written(ends[0]), "warn log_dropped lines=9\n"));
+	assert_non_null(strstr(line, "info child_stderr n=100\n"));
+}
+
+/* REL-47: the disk is full in the middle of a line. What follows later is a line of its own. */
+static void torn_line_is_ended_before_the_next(void **state)
+{
+	struct rlimit before, low;
+	FILE *file = tmpfile();
+	int lines = 0;
+
+	(void)state;
+	assert_non_null(file);
+	getrlimit(RLIMIT_FSIZE, &before);
+	low = (struct rlimit){ 120, before.rlim_max };
+	log_set_fd(fileno(file));
+	setrlimit(RLIMIT_FSIZE, &low);
+	for (int i = 0; i < 4; i++)
+		LOG(CHILD_STDERR, LOG_INT("n", i), LOG_STR("text", "about forty bytes of text"));
+	setrlimit(RLIMIT_FSIZE, &before);
+	LOG(CHILD_STDERR, LOG_INT("n", 100));
+	lseek(fileno(file), 0, SEEK_SET);
+	written(fileno(file));
+	assert_non_null(strstr(line, " n=0 text="));
+	assert_non_null(strstr(line, "Z warn log_dropped lines=3\n"));
+	assert_non_null(strstr(line, "Z info child_stderr n=100\n"));
+	for (char *at = line; *at != '\0'; at = strchr(at, '\n') + 1, lines++)
+		after_stamp(at);
+	assert_int_equal(lines, 4); /* the first, a part of the second, and these two */
+	fclose(file);
+}
+
+/* ---- counters ---- */
+
+static void counters_count_and_are_logged(void **state)
+{
+	(void)state;
+	counters_log();
+	assert_string_equal(after_stamp(written(ends[0])), "info counters\n");
+	assert_int_equal(counter_get(COUNTER_CALLS), 0);
+	counter_add(COUNTER_CALLS);
+	counter_add(COUNTER_CALLS);
+	counter_add(COUNTER_STREAM_DROPPED); /* the last row */
+	assert_int_equal(counter_get(COUNTER_CALLS), 2);
+	assert_int_equal(counter_get(COUNTER_REQUESTS), 0);
+	counters_log();
+	assert_string_equal(after_stamp(written(ends[0])),
+			    "info counters calls=2 stream_dropped=1\n");
+	log_set(ends[1], LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	counters_log();
+	assert_string_equal(written(ends[0]), "");
+}
+
+/* ---- reasons ---- */
+
+static void reasons_are_told_apart(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REASON_COUNT; i++) {
+		const struct reason_row *row = reason_get((enum reason)i);
+
+		assert_true(strlen(row->text) > 0);
+		assert_non_null(row->data);
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(row->text, reason_get((enum reason)j)->text);
+		/* Clients that see a status of failure see an error in the body too, and why. */
+		assert_true(row->http_status == 0 || row->http_status == 200 ||
+			    (row->http_status >= 400 && row->http_status < 600));
+		if (strlen(row->data) > 0)
+			assert_true(row->rpc_code < 0);
+	}
+}
+
+static void reasons_have_the_promised_rows(void **state)
+{
+	(void)state;
+	assert_int_equal(reason_get(REASON_TIMEOUT)->http_status, 200);
+	assert_string_equal(reason_get(REASON_TIMEOUT)->data, "timeout");
+	assert_int_equal(reason_get(REASON_OVER_LIMIT)->http_status, 503);
+	assert_int_equal(reason_get(REASON_CHILD_EXITED)->rpc_code, -32603);
+	assert_string_equal(reason_get(REASON_CHILD_EXITED)->data, "child_exited");
+	assert_int_equal(reason_get(REASON_PEER_CLOSED)->http_status, 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(line_has_time_level_event_and_fields),
+		TEST(line_is_a_json_object),
+		TEST(levels_are_a_threshold),
+		TEST(foreign_bytes_are_escaped),
+		TEST(long_lines_are_cut_and_stay_whole),
+		TEST(full_pipe_drops_and_counts),
+		TEST(gone_reader_loses_no_count),
+		TEST(torn_line_is_ended_before_the_next),
+		TEST(counters_count_and_are_logged),
+		TEST(reasons_are_told_apart),
+		TEST(reasons_have_the_promised_rows),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	alarm(60);
+	signal(SIGXFSZ, SIG_IGN);
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions alone: ids, limits, what keeps them alive, how they end. Time stands still between steps. */
+#include "session/session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+#define IDLE_MS 1000
+#define AGE_MS 5000
+
+struct owner {
+	struct session session;
+	unsigned int ends;
+	enum reason reason;
+	bool was_findable; /* inside on_end */
+};
+
+static struct loop *loop;
+static struct session_set set;
+static uint64_t now_ms;
+
+static void on_end(struct session *session, enum reason reason)
+{
+	struct owner *owner = container_of(session, struct owner, session);
+
+	owner->ends++;
+	owner->reason = reason;
+	owner->was_findable = session_find(&set, session_id(session)) != NULL;
+}
+
+static const struct session_ops ops = { .on_end = on_end };
+
+static void pass(uint64_t ms)
+{
+	now_ms += ms;
+	clock_freeze(now_ms);
+	loop_turn(loop, false);
+}
+
+static int setup(void **state)
+{
+	static const struct session_conf conf = {
+		.max_sessions = 3,
+		.idle_ms = IDLE_MS,
+		.max_age_ms = AGE_MS,
+		.stream = { .max_bytes = 4096 },
+	};
+	struct error err;
+
+	(void)state;
+	now_ms = 1000000;
+	clock_freeze(now_ms);
+	loop = loop_new(&err);
+	session_set_init(&set, loop, &conf);
+	return loop == NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	session_set_fini(&set);
+	loop_free(&loop);
+	return 0;
+}
+
+static void begin(struct owner *owner)
+{
+	*owner = (struct owner){ .ends = 0 };
+	assert_int_equal(session_init(&owner->session, &set, &ops), 0);
+	session_begin(&owner->session);
+}
+
+/* FRONT-SESS-02: 192 bits, printable, never twice. */
+static void ids_are_random_text(void **state)
+{
+	struct owner owners[2];
+
+	(void)state;
+	begin(&owners[0]);
+	begin(&owners[1]);
+	for (size_t i = 0; i < SESSION_ID_LENGTH; i++) {
+		char c = owners[0].session.id[i];
+
+		assert_true((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+			    (c >= 'a' && c <= 'z') || c == '-' || c == '_');
+	}
+	assert_false(
+		slice_is_equal(session_id(&owners[0].session), session_id(&owners[1].session)));
+	session_end(&owners[0].session, REASON_DELETED);
+	session_end(&owners[1].session, REASON_DELETED);
+}
+
+/* FRONT-SESS-01, FRONT-SESS-04: findable from begin to end, by all of its id only. */
+static void is_found_while_it_lives(void **state)
+{
+	struct owner owner = { .ends = 0 };
+	char id[SESSION_ID_LENGTH];
+
+	(void)state;
+	assert_int_equal(session_init(&owner.session, &set, &ops), 0);
+	assert_null(session_find(&set, session_id(&owner.session)));
+	session_begin(&owner.session);
+	assert_ptr_equal(session_find(&set, session_id(&owner.session)), &owner.session);
+	memcpy(id, owner.session.id, sizeof(id));
+	assert_null(session_find(&set, slice_of(id, sizeof(id) - 1)));
+	assert_null(session_find(&set, (struct slice){ NULL, 0 }));
+	id[sizeof(id) - 1] ^= 1; /* the look-up key is the same, the secret is not */
+	assert_null(session_find(&set, slice_of(id, sizeof(id))));
+	id[sizeof(id) - 1] ^= 1;
+	session_end(&owner.session, REASON_DELETED);
+	assert_null(session_find(&set, slice_of(id, sizeof(id))));
+	assert_int_equal(owner.ends, 1);
+	assert_int_equal(owner.reason, REASON_DELETED);
+	assert_false(owner.was_findable);
+	session_end(&owner.session, REASON_EXPIRED); /* the second end is none */
+	assert_int_equal(owner.ends, 1);
+}
+
+/* FRONT-SESS-08: places are counted from the first moment on, and given back. */
+static void places_are_limited(void **state)
+{
+	struct owner owners[4] = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(session_init(&owners[i].session, &set, &ops), 0);
+	assert_int_equal(session_init(&owners[3].session, &set, &ops), -1);
+	session_begin(&owners[0].session);
+	assert_int_equal(session_init(&owners[3].session, &set, &ops), -1);
+	session_end(&owners[1].session, REASON_START_FAILED); /* it never began */
+	assert_int_equal(session_init(&owners[3].session, &set, &ops), 0);
+	session_end(&owners[0].session, REASON_DELETED);
+	session_end(&owners[2].session, REASON_DELETED);
+	session_end(&owners[3].session, REASON_DELETED);
+	assert_int_equal(set.count, 0);
+	assert_int_equal(set.reserved, 0);
+}
+
+/* FRONT-SESS-08: idle counts from the last release; held, it does not idle. */
+static void idles_out_only_when_free(void **state)
+{
+	struct owner owner;
+
+	(void)state;
+	begin(&owner);
+	pass(IDLE_MS - 1);
+	session_hold(&owner.session);
+	session_hold(&owner.session);
+	pass(IDLE_MS);
+	session_release(&owner.session);
+	pass(IDLE_MS);
+	assert_int_equal(owner.ends, 0);
+	session_release(&owner.session);
+	pass(IDLE_MS - 1);
+	assert_int_equal(owner.ends, 0);
+	pass(1);
+	assert_int_equal(owner.ends, 1);
+	assert_int_equal(owner.reason, REASON_EXPIRED);
+}
+
+/* sessions.max_age: nothing keeps it longer. */
+static void age_ends_it_even_when_held(void **state)
+{
+	struct owner owner;
+
+	(void)state;
+	begin(&owner);
+	session_hold(&owner.session);
+	pass(AGE_MS);
+	assert_int_equal(owner.ends, 1);
+	session_release(&owner.session); /* the holder learns of it later */
+	pass(IDLE_MS);
+	assert_int_equal(owner.ends, 1);
+}
+
+struct reader {
+	struct stream_reader reader;
+	unsigned int detached;
+	enum reason reason;
+};
+
+static void on_wake(struct stream_reader *reader)
+{
+	(void)reader;
+}
+
+static void on_detached(struct stream_reader *reader, enum reason reason)
+{
+	struct reader *r = container_of(reader, struct reader, reader);
+
+	r->detached++;
+	r->reason = reason;
+}
+
+static const struct stream_reader_ops reader_ops = { .on_wake = on_wake,
+						     .on_detached = on_detached };
+
+/* FRONT-SESS-09: its stream's reader is told. */
+static void end_lets_go_of_the_reader(void **state)
+{
+	struct reader reader = { .detached = 0 };
+	struct owner owner;
+
+	(void)state;
+	begin(&owner);
+	stream_attach(&owner.session.standalone, &reader.reader, &reader_ops);
+	session_end(&owner.session, REASON_DELETED);
+	assert_int_equal(reader.detached, 1);
+	assert_int_equal(reader.reason, REASON_DELETED);
+	assert_null(reader.reader.stream);
+}
+
+/* REL-41: whoever stops everything finds those in their handshake, too. */
+static void set_knows_new_sessions(void **state)
+{
+	struct owner owners[2] = { 0 };
+
+	(void)state;
+	assert_int_equal(session_init(&owners[0].session, &set, &ops), 0);
+	begin(&owners[1]);
+	session_set_fini(&set);
+	assert_int_equal(owners[0].ends, 1);
+	assert_int_equal(owners[1].ends, 1);
+	assert_int_equal(owners[0].reason, REASON_DRAINING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(ids_are_random_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(is_found_while_it_lives, setup, teardown),
+		cmocka_unit_test_setup_teardown(places_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(idles_out_only_when_free, setup, teardown),
+		cmocka_unit_test_setup_teardown(age_ends_it_even_when_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(end_lets_go_of_the_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(set_knows_new_sessions, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams alone: order, joining, bounds, readers that come, go and are replaced. */
+#include "session/stream.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "obs/counters.h"
+
+struct reader {
+	struct stream_reader reader;
+	unsigned int wakes;
+	unsigned int detached;
+	enum reason reason;
+};
+
+static struct loop *loop;
+static struct stream stream;
+static struct stream_conf conf;
+static struct reader first, second;
+
+static void on_wake(struct stream_reader *reader)
+{
+	container_of(reader, struct reader, reader)->wakes++;
+}
+
+static void on_detached(struct stream_reader *reader, enum reason reason)
+{
+	struct reader *r = container_of(reader, struct reader, reader);
+
+	r->detached++;
+	r->reason = reason;
+}
+
+static const struct stream_reader_ops ops = { .on_wake = on_wake, .on_detached = on_detached };
+
+static int setup(void **state)
+{
+	struct error err;
+
+	(void)state;
+	first = second = (struct reader){ .wakes = 0 };
+	clock_freeze(1000000);
+	loop = loop_new(&err);
+	conf.max_bytes = 64 * 1024;
+	stream_init(&stream, loop, &conf);
+	return loop == NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	stream_fini(&stream);
+	loop_free(&loop);
+	return 0;
+}
+
+static void push(enum stream_kind kind, uint64_t key, const char *text)
+{
+	struct msg *msg = msg_new(slice_str(text));
+
+	stream_push(&stream, kind, key, msg);
+	msg_unref(&msg);
+}
+
+/* A message of `size` bytes that begins with `text`. */
+static void push_big(enum stream_kind kind, uint64_t key, const char *text, size_t size)
+{
+	char *bytes = calloc(1, size + 1);
+
+	memset(bytes, '.', size);
+	memcpy(bytes, text, strlen(text));
+	push(kind, key, bytes);
+	free(bytes);
+}
+
+/* Everything that waits, each up to its first dot, joined by spaces. */
+static const char *take_all(struct reader *reader)
+{
+	static char text[4096];
+	struct msg *msg;
+	size_t n = 0;
+
+	text[0] = '\0';
+	while ((msg = stream_take(&reader->reader)) != NULL) {
+		struct slice rest = msg->text;
+		struct slice word = slice_cut(&rest, '.');
+
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%.*s", n > 0 ? " " : "",
+				      SLICE_ARG(word));
+		msg_unref(&msg);
+	}
+	return text;
+}
+
+/* FRONT-SSE-11: each message once, in the order it came, whatever its kind. */
+static void messages_keep_their_order(void **state)
+{
+	(void)state;
+	push(STREAM_RESPONSE, 0, "a");
+	push(STREAM_PROGRESS, 0, "b");
+	push(STREAM_REQUEST, 7, "c");
+	push(STREAM_PROGRESS, 0, "d");
+	push(STREAM_LOG, 0, "e");
+	push(STREAM_NEWS, 0, "f");
+	stream_attach(&stream, &first.reader, &ops);
+	assert_string_equal(take_all(&first), "a b c d e f");
+	assert_null(stream_take(&first.reader));
+	assert_int_equal(stream.bytes, 0);
+}
+
+/* One wake for all that a turn brings, at its end; none when nothing is there. */
+static void reader_is_woken_once_a_turn(void **state)
+{
+	(void)state;
+	stream_attach(&stream, &first.reader, &ops);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 0);
+	push(STREAM_LOG, 0, "a");
+	push(STREAM_LOG, 0, "b");
+	assert_int_equal(first.wakes, 0);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 1);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 1);
+}
+
+/* FRONT-GET-04: what came before the reader wakes it; news of one key are told once. */
+static void messages_wait_and_news_are_joined(void **state)
+{
+	(void)state;
+	push(STREAM_NEWS, 11, "tools");
+	push(STREAM_NEWS, 12, "uri");
+	push(STREAM_NEWS, 0, "x");
+	push(STREAM_NEWS, 0, "x");
+	push(STREAM_NEWS, 11, "tools-again");
+	stream_attach(&stream, &first.reader, &ops);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 1);
+	assert_string_equal(take_all(&first), "uri x x tools-again");
+	push(STREAM_NEWS, 11, "tools");
+	assert_string_equal(take_all(&first), "tools");
+}
+
+static void waiting_message_is_taken_back(void **state)
+{
+	(void)state;
+	push(STREAM_REQUEST, 1000001, "ask");
+	push(STREAM_LOG, 0, "log");
+	assert_true(stream_drop(&stream, 1000001));
+	assert_false(stream_drop(&stream, 1000001));
+	assert_false(stream_drop(&stream, 1000002));
+	stream_attach(&stream, &first.reader, &ops);
+	assert_string_equal(take_all(&first), "log");
+}
+
+/* FRONT-GET-03: the older reader hears that it was taken over; what waits goes to the newer. */
+static void second_reader_takes_over(void **state)
+{
+	(void)state;
+	stream_attach(&stream, &first.reader, &ops);
+	push(STREAM_LOG, 0, "a");
+	stream_attach(&stream, &second.reader, &ops);
+	assert_int_equal(first.detached, 1);
+	assert_int_equal(first.reason, REASON_TAKEN_OVER);
+	assert_null(stream_take(&first.reader));
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 0);
+	assert_int_equal(second.wakes, 1);
+	stream_detach(&first.reader); /* late, and of no effect on the newer */
+	assert_true(stream_has_reader(&stream));
+	assert_string_equal(take_all(&second), "a");
+}
+
+static void reader_that_leaves_is_not_called(void **state)
+{
+	(void)state;
+	stream_attach(&stream, &first.reader, &ops);
+	push(STREAM_LOG, 0, "a");
+	stream_detach(&first.reader);
+	stream_detach(&first.reader);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes + first.detached, 0);
+	stream_attach(&stream, &first.reader, &ops);
+	assert_string_equal(take_all(&first), "a");
+}
+
+/* FRONT-SSE-13: progress goes first, then logs, then news; requests and responses stay. */
+static void full_stream_drops_by_importance(void **state)
+{
+	(void)state;
+	conf.max_bytes = 5000;
+	push_big(STREAM_REQUEST, 1, "request", 1000);
+	push_big(STREAM_NEWS, 2, "news", 1000);
+	push_big(STREAM_LOG, 0, "log", 1000);
+	push_big(STREAM_PROGRESS, 0, "progress1", 500);
+	push_big(STREAM_PROGRESS, 0, "progress2", 500);
+	push_big(STREAM_RESPONSE, 0, "response", 1000);
+	stream_attach(&stream, &first.reader, &ops);
+	assert_string_equal(take_all(&first), "request news log progress2 response");
+	stream_detach(&first.reader);
+
+	push_big(STREAM_REQUEST, 1, "request", 1000);
+	push_big(STREAM_NEWS, 2, "news", 1000);
+	push_big(STREAM_LOG, 0, "log", 1000);
+	push_big(STREAM_RESPONSE, 0, "response", 3000);
+	stream_attach(&stream, &first.reader, &ops);
+	assert_string_equal(take_all(&first), "request response");
+	assert_int_equal(first.detached, 0);
+}
+
+/* FRONT-SSE-13: what may not be dropped and does not fit ends the reader, and stays. */
+static void overflow_ends_the_reader(void **state)
+{
+	(void)state;
+	conf.max_bytes = 5000;
+	stream_attach(&stream, &first.reader, &ops);
+	push_big(STREAM_REQUEST, 1, "a", 3000);
+	assert_int_equal(first.detached, 0);
+	push_big(STREAM_REQUEST, 2, "b", 3000);
+	assert_int_equal(first.detached, 1);
+	assert_int_equal(first.reason, REASON_SLOW_READER);
+	stream_attach(&stream, &second.reader, &ops);
+	assert_string_equal(take_all(&second), "a b");
+}
+
+/* A response larger than the bound passes, or it never could. */
+static void one_large_message_is_taken(void **state)
+{
+	(void)state;
+	conf.max_bytes = 1024;
+	stream_attach(&stream, &first.reader, &ops);
+	push_big(STREAM_LOG, 0, "log", 500);
+	push_big(STREAM_RESPONSE, 0, "response", 100000);
+	assert_int_equal(first.detached, 0);
+	assert_string_equal(take_all(&first), "response");
+	push_big(STREAM_LOG, 0, "log", 5000);
+	assert_string_equal(take_all(&first), "log");
+}
+
+/* REL-24: a flood of small messages is bounded by what they cost, and costs little time. */
+static void flood_is_bounded(void **state)
+{
+	uint64_t dropped = counter_get(COUNTER_STREAM_DROPPED);
+
+	(void)state;
+	for (uint64_t i = 0; i < 200000; i++) {
+		push(STREAM_NEWS, i + 1, "{}");
+		push(STREAM_LOG, 0, "{}");
+	}
+	assert_true(stream.bytes <= conf.max_bytes);
+	assert_true(stream.count <= conf.max_bytes / 32);
+	assert_int_equal(counter_get(COUNTER_STREAM_DROPPED) - dropped, 400000 - stream.count);
+}
+
+/* FRONT-SSE-09: the end comes after what waits; nothing comes after the end. */
+static void end_comes_last(void **state)
+{
+	(void)state;
+	push(STREAM_RESPONSE, 0, "a");
+	stream_end(&stream, REASON_DONE);
+	push(STREAM_LOG, 0, "b");
+	assert_false(stream_is_drained(&stream));
+	stream_attach(&stream, &first.reader, &ops);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 1);
+	assert_string_equal(take_all(&first), "a");
+	assert_true(stream_is_drained(&stream));
+	stream_end(&stream, REASON_EXPIRED);
+	assert_int_equal(stream.end_reason, REASON_DONE);
+}
+
+static void empty_end_wakes_the_reader(void **state)
+{
+	(void)state;
+	stream_attach(&stream, &first.reader, &ops);
+	stream_end(&stream, REASON_DONE);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 1);
+	assert_true(stream_is_drained(&stream));
+}
+
+/* The memory may go right after stream_fini, also with a wake under way. */
+static void fini_leaves_nothing(void **state)
+{
+	struct stream *other = malloc(sizeof(*other));
+	struct msg *msg = msg_new(SLICE_LIT("a"));
+
+	(void)state;
+	stream_init(other, loop, &conf);
+	stream_attach(other, &first.reader, &ops);
+	stream_push(other, STREAM_LOG, 5, msg);
+	stream_end(other, REASON_EXPIRED);
+	stream_fini(other);
+	assert_int_equal(first.detached, 1);
+	assert_int_equal(first.reason, REASON_EXPIRED);
+	assert_int_equal(msg->refs, 1);
+	free(other);
+	loop_turn(loop, false);
+	assert_int_equal(first.wakes, 0);
+	msg_unref(&msg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(messages_keep_their_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(reader_is_woken_once_a_turn, setup, teardown),
+		cmocka_unit_test_setup_teardown(messages_wait_and_news_are_joined, setup, teardown),
+		cmocka_unit_test_setup_teardown(waiting_message_is_taken_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(second_reader_takes_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(reader_that_leaves_is_not_called, setup, teardown),
+		cmocka_unit_test_setup_teardown(full_stream_drops_by_importance, setup, teardown),
+		cmocka_unit_test_setup_teardown(overflow_ends_the_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_large_message_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(flood_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(end_comes_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(empty_end_wakes_the_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(fini_leaves_nothing, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
