@@ -355,15 +355,11 @@ static void hung_process_is_given_up(void **state)
 	assert_true(child_has_room(child, 60000)); /* the pipe took some */
 	pass(STALL_MS - 1);
 	assert_int_equal(lost, 0);
-	assert_non_null(memchr("x", 'x', 1));
-	assert_null(fake_process_read(p)); /* it reads: the time begins anew */
+	assert_null(fake_process_read(p)); /* it takes some: the time begins anew */
+	pass(0);
 	pass(STALL_MS - 1);
 	assert_int_equal(lost, 0);
-	while (child_has_room(child, 1) && child->queue.bytes == 0)
-		child_write(child, slice_of(text, sizeof(text)));
-	pass(0);
-	child_write(child, slice_of(text, sizeof(text)));
-	pass(STALL_MS);
+	pass(1);
 	assert_int_equal(lost, 1);
 	assert_int_equal(lost_reason, REASON_CHILD_HUNG);
 	assert_int_equal(p->last_signal, SIGKILL);
@@ -494,6 +490,7 @@ static void grandchild_may_keep_the_pipe(void **state)
 	(void)state;
 	fake_process_write(p, "answer\nhalf");
 	fake_process_tell_exit(&keeper, p, SIGSEGV);
+	pass(0);
 	pass(DRAIN_MS - 1);
 	assert_string_equal(lines, "answer|");
 	assert_int_equal(lost, 0);
@@ -510,6 +507,8 @@ static void stopped_and_then_exited(void **state)
 	(void)state;
 	child_stop(child, REASON_SESSION_END);
 	fake_process_tell_exit(&keeper, p, 0); /* its stdout is still open */
+	pass(0);
+	assert_int_equal(gone, 0);
 	pass(DRAIN_MS);
 	assert_int_equal(gone, 1);
 	assert_int_equal(p->signals, 0);

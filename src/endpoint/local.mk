@@ -6,5 +6,5 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/streamable.c src/endpoint/streamable.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS)
 check_PROGRAMS += src/endpoint/gate_test
-src_endpoint_gate_test_SOURCES = src/endpoint/gate_test.c
+src_endpoint_gate_test_SOURCES = src/endpoint/gate_test.c $(FAKE_KEEPER)
 src_endpoint_gate_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

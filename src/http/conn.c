@@ -537,13 +537,15 @@ static void conn_on_peer_closed(struct http_conn *conn)
 	wire_watch_reading(&conn->wire, false);
 }
 
-/* A large body goes straight to where it stays. Returns as wire_read. */
+/*
+ * A large body goes straight to where it stays: room for all of it, which is under the cap, is taken at
+ * once, and the kernel gives memory only to what was read. Returns as wire_read.
+ */
 static ssize_t conn_read_direct(struct http_conn *conn)
 {
-	uint64_t left = conn->body_reader.left;
-	size_t size = left < DIRECT_READ_BYTES ? (size_t)left : DIRECT_READ_BYTES;
-	char *into = buf_reserve(&conn->body, size);
-	ssize_t n = wire_read(&conn->wire, into, size);
+	size_t left = (size_t)conn->body_reader.left;
+	char *into = buf_reserve(&conn->body, left);
+	ssize_t n = wire_read(&conn->wire, into, left < DIRECT_READ_BYTES ? left : DIRECT_READ_BYTES);
 	struct slice data = slice_of(into, n > 0 ? (size_t)n : 0);
 	struct slice payload;
 	int status;

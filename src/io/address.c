@@ -63,6 +63,14 @@ static int bind_unix(int fd, const struct sockaddr_un *address, socklen_t size)
 	return result;
 }
 
+void address_remove_stale(const struct sockaddr *address, socklen_t size)
+{
+	const struct sockaddr_un *path = (const struct sockaddr_un *)(const void *)address;
+
+	if (address->sa_family == AF_UNIX && is_stale_socket(path, size))
+		unlink(path->sun_path);
+}
+
 static int bind_any(int fd, const struct sockaddr *address, socklen_t size)
 {
 	int on = 1;

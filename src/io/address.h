@@ -37,4 +37,10 @@ void address_format(int fd, char text_r[ADDRESS_TEXT_BYTES]);
 /* Whether only this machine can connect: a loopback address or a unix socket. */
 bool address_is_loopback(int fd);
 
+/*
+ * Removes the file of a unix socket that nobody listens on any more, so that none is left after a clean
+ * stop. Other kinds of address, and sockets that somebody listens on again, stay as they are.
+ */
+void address_remove_stale(const struct sockaddr *address, socklen_t size);
+
 #endif

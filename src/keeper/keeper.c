@@ -504,9 +504,7 @@ static void keeper_finish(struct keeper *keeper)
 /* What the caller may use after the daemon has ended is as it was before. */
 static void keeper_fini(struct keeper *keeper)
 {
-	for (size_t i = 0; i < keeper->config->listen_count; i++)
-		close(keeper->listeners[i]);
-	free(keeper->listeners);
+	listeners_close(keeper->config, &keeper->listeners);
 	children_fini(&keeper->children);
 	launch_fini(&keeper->launch);
 	close(keeper->signal_fd);

@@ -59,6 +59,21 @@ int *listeners_open(const struct config *config, struct error *err)
 	return listeners;
 }
 
+void listeners_close(const struct config *config, int **listeners)
+{
+	for (size_t i = 0; i < config->listen_count; i++) {
+		struct address address;
+		struct error ignored;
+
+		close((*listeners)[i]);
+		if (address_parse(config->listen[i].address, &address, &ignored) == 0 &&
+		    address.kind != ADDRESS_SYSTEMD)
+			address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
+	}
+	free(*listeners);
+	*listeners = NULL;
+}
+
 /* A reader of stderr that sleeps must not stop the daemon. */
 static void say(const char *text)
 {

@@ -13,6 +13,9 @@
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
 
+/* Closes them, frees the array, and removes the files of unix sockets that we made. */
+void listeners_close(const struct config *config, int **listeners);
+
 /* One line on stderr for each enabled server and listener: product.md §2. Never waits. */
 void listeners_announce(const struct config *config, const int *listeners);
 

@@ -9,5 +9,5 @@ src_router_librouter_a_SOURCES = \
 ROUTER_LIBS = src/router/librouter.a src/backend/libbackend.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
 check_PROGRAMS += src/router/router_test
-src_router_router_test_SOURCES = src/router/router_test.c
+src_router_router_test_SOURCES = src/router/router_test.c $(FAKE_KEEPER)
 src_router_router_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -354,6 +354,7 @@ def several_listeners(t):
     t.daemon.address = path
     eq(t.session().echo("y"), "y")
     t.daemons.pop().stop()
+    ok(not os.path.exists(path), "the socket's file is left after a clean stop")
 
 
 @case(daemon=False)
