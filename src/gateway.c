@@ -88,7 +88,8 @@ static void gateway_end_sessions(struct gateway *g)
 {
 	gateway_set_state(g, GATEWAY_STOPPING);
 	while (!list_is_empty(&g->router.sessions.sessions))
-		session_end(container_of(g->router.sessions.sessions.next, struct session, link), REASON_DRAINING);
+		session_end(container_of(g->router.sessions.sessions.next, struct session, link),
+			    REASON_DRAINING);
 }
 
 static size_t gateway_count_children(const struct gateway *g)
@@ -111,7 +112,8 @@ static void gateway_on_drain_step(struct timer *timer)
 	struct gateway *g = container_of(timer, struct gateway, drain);
 	uint64_t passed_ms = clock_now_ms() - g->state_since_ms;
 
-	if (g->state == GATEWAY_FINISHING && (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
+	if (g->state == GATEWAY_FINISHING &&
+	    (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
 		gateway_end_sessions(g);
 	if (g->state == GATEWAY_STOPPING && gateway_count_children(g) == 0 &&
 	    (http_server_connection_count(g->http) == 0 || passed_ms >= LINGER_MS)) {
@@ -222,7 +224,8 @@ static void gateway_add_host(struct gateway *g, struct slice host)
 static void gateway_make_hosts(struct gateway *g)
 {
 	const struct config *config = g->config;
-	struct slice url = config->public_url != NULL ? slice_str(config->public_url) : (struct slice){ NULL, 0 };
+	struct slice url = config->public_url != NULL ? slice_str(config->public_url) :
+							(struct slice){ NULL, 0 };
 	const char *authority = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
 
 	g->hosts = mem_zalloc((config->hosts.count + config->listen_count + 4) * sizeof(*g->hosts));
@@ -234,7 +237,8 @@ static void gateway_make_hosts(struct gateway *g)
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct slice address = slice_str(config->listen[i].address);
 
-		if (!slice_has_prefix(address, SLICE_LIT("unix:")) && !slice_has_prefix(address, SLICE_LIT("systemd:")))
+		if (!slice_has_prefix(address, SLICE_LIT("unix:")) &&
+		    !slice_has_prefix(address, SLICE_LIT("systemd:")))
 			gateway_add_host(g, gate_host_of(address));
 	}
 	if (authority != NULL) {

@@ -47,7 +47,15 @@ static const char help[] =
 	"      --dump WHAT      print \"sample\" (a commented file) or \"manual\" (the options as roff)\n"
 	"      --version, --help\n";
 
-enum { OPTION_LISTEN = 256, OPTION_NAME, OPTION_IMPORT, OPTION_PRINT, OPTION_DUMP, OPTION_VERSION, OPTION_HELP };
+enum {
+	OPTION_LISTEN = 256,
+	OPTION_NAME,
+	OPTION_IMPORT,
+	OPTION_PRINT,
+	OPTION_DUMP,
+	OPTION_VERSION,
+	OPTION_HELP
+};
 
 static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },
@@ -114,12 +122,15 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	}
 	if (optind < argc) {
 		if (strcmp(argv[optind - 1], "--") != 0) {
-			fprintf(stderr, "mcpgated: unexpected argument '%s'; a command stands after --\n", argv[optind]);
+			fprintf(stderr,
+				"mcpgated: unexpected argument '%s'; a command stands after --\n",
+				argv[optind]);
 			return -1;
 		}
 		request->command = argv + optind;
 	}
-	sources = (request->file != NULL) + (request->import_file != NULL) + (request->command != NULL);
+	sources = (request->file != NULL) + (request->import_file != NULL) +
+		  (request->command != NULL);
 	if (sources > 1) {
 		fprintf(stderr, "mcpgated: -c, --import and a command exclude each other\n");
 		return -1;
@@ -140,7 +151,8 @@ static int dump(const char *what)
 	else if (strcmp(what, "manual") == 0)
 		config_print_manual(stdout);
 	else
-		return fprintf(stderr, "mcpgated: --dump takes \"sample\" or \"manual\"\n"), EXIT_USAGE;
+		return fprintf(stderr, "mcpgated: --dump takes \"sample\" or \"manual\"\n"),
+		       EXIT_USAGE;
 	return 0;
 }
 

@@ -100,7 +100,9 @@ static void test_list_order_and_splice(void **state)
 
 static void test_numbers(void **state)
 {
-	static const char *const bad[] = { "", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616", "1.0" };
+	static const char *const bad[] = {
+		"", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616", "1.0"
+	};
 	uint64_t value = 7;
 
 	(void)state;
@@ -116,8 +118,8 @@ static void test_base64url(void **state)
 	static const struct {
 		const char *in;
 		const char *out;
-	} rows[] = { { "", "" },	{ "f", "Zg" },	      { "fo", "Zm8" },	{ "foo", "Zm9v" },
-		     { "foob", "Zm9vYg" }, { "\xfb\xff", "-_8" } };
+	} rows[] = { { "", "" },        { "f", "Zg" },        { "fo", "Zm8" },
+		     { "foo", "Zm9v" }, { "foob", "Zm9vYg" }, { "\xfb\xff", "-_8" } };
 	char out[16];
 
 	(void)state;
@@ -132,10 +134,26 @@ static void test_base64url(void **state)
 /* SEC-40 */
 static void test_utf8(void **state)
 {
-	static const char *const good[] = { "a", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF",
-					    "\xEE\x80\x80", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF" };
-	static const char *const bad[] = { "\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xC2 ", "\xE0\x9F\xBF", "\xED\xA0\x80",
-					   "\xE1\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF" };
+	static const char *const good[] = { "a",
+					    "\xC2\x80",
+					    "\xDF\xBF",
+					    "\xE0\xA0\x80",
+					    "\xED\x9F\xBF",
+					    "\xEE\x80\x80",
+					    "\xF0\x90\x80\x80",
+					    "\xF4\x8F\xBF\xBF" };
+	static const char *const bad[] = { "\x80",
+					   "\xC0\x80",
+					   "\xC1\xBF",
+					   "\xC2",
+					   "\xC2 ",
+					   "\xE0\x9F\xBF",
+					   "\xED\xA0\x80",
+					   "\xE1\x80",
+					   "\xF0\x8F\xBF\xBF",
+					   "\xF4\x90\x80\x80",
+					   "\xF5\x80\x80\x80",
+					   "\xFF" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)

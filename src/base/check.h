@@ -17,7 +17,7 @@
 
 /* The struct of type `type` whose member `member` pointer points to. */
 #define container_of(pointer, type, member) \
-	((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* Prints place and condition to stderr and aborts. */
 void check_failed(const char *cond, const char *file, int line, const char *func)

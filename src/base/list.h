@@ -16,8 +16,8 @@ struct list {
 	for (struct list *node = (head)->next; node != (head); node = node->next)
 
 /* The body may remove `node`, but no other. */
-#define LIST_FOREACH_SAFE(node, head)                                                             \
-	for (struct list *node = (head)->next, *node##_next = node->next; node != (head);        \
+#define LIST_FOREACH_SAFE(node, head)                                                     \
+	for (struct list *node = (head)->next, *node##_next = node->next; node != (head); \
 	     node = node##_next, node##_next = node->next)
 
 static inline void list_init(struct list *list)

@@ -17,7 +17,10 @@ struct slice {
 };
 
 /* A slice of a string literal, also in static initialisers. */
-#define SLICE(literal) { "" literal, sizeof(literal) - 1 }
+#define SLICE(literal)                          \
+	{                                       \
+		"" literal, sizeof(literal) - 1 \
+	}
 #define SLICE_LIT(literal) ((struct slice)SLICE(literal))
 /* For printf's "%.*s". */
 #define SLICE_ARG(s) (int)(s).n, (s).p

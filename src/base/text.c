@@ -34,7 +34,8 @@ size_t text_format_u64(uint64_t value, char *out)
 
 size_t text_base64url(const void *data, size_t size, char *out)
 {
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	const unsigned char *in = data;
 	unsigned int bits = 0;
 	unsigned int held = 0;

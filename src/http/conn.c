@@ -30,6 +30,7 @@
 #define READS_PER_TURN 4
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
+#define DIRECT_RESERVE_BYTES (2 * 1024 * 1024)
 #define LINGER_MS 2000
 /* What a refused peer may still send. Closing before its end is a reset: it loses the answer. */
 #define LINGER_BYTES (16 * 1024 * 1024)
@@ -538,14 +539,16 @@ static void conn_on_peer_closed(struct http_conn *conn)
 }
 
 /*
- * A large body goes straight to where it stays: room for all of it, which is under the cap, is taken at
- * once, and the kernel gives memory only to what was read. Returns as wire_read.
+ * A large body goes straight to where it stays. Room for all of it is taken at once where it is of usual
+ * size; the kernel gives memory only to what was read. Returns as wire_read.
  */
 static ssize_t conn_read_direct(struct http_conn *conn)
 {
-	size_t left = (size_t)conn->body_reader.left;
-	char *into = buf_reserve(&conn->body, left);
-	ssize_t n = wire_read(&conn->wire, into, left < DIRECT_READ_BYTES ? left : DIRECT_READ_BYTES);
+	uint64_t left = conn->body_reader.left;
+	size_t room = left < DIRECT_RESERVE_BYTES ? (size_t)left : DIRECT_RESERVE_BYTES;
+	char *into = buf_reserve(&conn->body, room);
+	ssize_t n =
+		wire_read(&conn->wire, into, room < DIRECT_READ_BYTES ? room : DIRECT_READ_BYTES);
 	struct slice data = slice_of(into, n > 0 ? (size_t)n : 0);
 	struct slice payload;
 	int status;

@@ -68,7 +68,8 @@ void listeners_close(const struct config *config, int **listeners)
 		close((*listeners)[i]);
 		if (address_parse(config->listen[i].address, &address, &ignored) == 0 &&
 		    address.kind != ADDRESS_SYSTEMD)
-			address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
+			address_remove_stale((const struct sockaddr *)&address.socket,
+					     address.socket_size);
 	}
 	free(*listeners);
 	*listeners = NULL;

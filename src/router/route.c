@@ -56,8 +56,7 @@ static void route_on_session_end(struct session *session, enum reason reason)
 		struct ask *ask = container_of(route->asks.next, struct ask, link);
 
 		if (route->lane != NULL)
-			forward_refusal(route->lane, ask,
-					SLICE_LIT("the client's session has ended"));
+			forward_refusal(route->lane, ask, SLICE_LIT("the session has ended"));
 		route_close_ask(ask);
 	}
 	LIST_FOREACH(node, &route->calls)

@@ -282,15 +282,15 @@ static struct fake_process *process(size_t i)
 }
 
 #define CAPS "'roots':{'listChanged':true},'sampling':{},'elicitation':{}"
-#define INITIALIZE(caps)                                                                           \
-	"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-11-25',"  \
+#define INITIALIZE(caps)                                                                          \
+	"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-11-25'," \
 	"'capabilities':{" caps "},'clientInfo':{'name':'c','version':'1'}}}"
-#define HANDSHAKE(caps)                                                                            \
-	"{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':'2025-11-25',"  \
+#define HANDSHAKE(caps)                                                                           \
+	"{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':'2025-11-25'," \
 	"'capabilities':{" caps "},'clientInfo':{'name':'c','version':'1'}}}"
-#define WELCOME                                                                                    \
-	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{"        \
-	"'logging':{},'tools':{'listChanged':true},'resources':{'subscribe':true}},"               \
+#define WELCOME                                                                             \
+	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
+	"'logging':{},'tools':{'listChanged':true},'resources':{'subscribe':true}},"        \
 	"'serverInfo':{'name':'s','version':'1'}}}"
 #define INITIALIZED "{'jsonrpc':'2.0','method':'notifications/initialized'}"
 
@@ -581,7 +581,8 @@ static void draining_refuses_sessions(void **state)
 	session_end(&half->call.route->session, REASON_DRAINING);
 	is_failed(half, REASON_DRAINING);
 	pass(0);
-	assert_null(fake_process_read(process(0)) == NULL ? NULL : fake_process_read(process(0)));
+	hears(process(0), HANDSHAKE(""));
+	hears_nothing(process(0));
 	assert_true(process(0)->is_eof);
 }
 
@@ -632,18 +633,25 @@ static void ids_are_replaced(void **state)
 	struct front *a, *b, *c;
 
 	(void)state;
-	a = request(route, "{'jsonrpc':'2.0','id':'x\\u0041','method':'tools/call','params':"
-			   "{'name':'t','n':1.0E+2,'_meta':{'progressToken':'tok','v/k':[1 , 2]}}}");
+	a = request(route,
+		    "{'jsonrpc':'2.0','id':'x\\u0041','method':'tools/call','params':"
+		    "{'name':'t','n':1.0E+2,'_meta':{'progressToken':'tok','v/k':[1 , 2]}}}");
 	hears(p, "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':"
 		 "{'name':'t','n':1.0E+2,'_meta':{'progressToken':2,'v/k':[1 , 2]}}}");
-	b = request(route, "{'params':{'_meta':{'progressToken':7}},'method':'x/y','jsonrpc':'2.0','id':-5}");
+	b = request(
+		route,
+		"{'params':{'_meta':{'progressToken':7}},'method':'x/y','jsonrpc':'2.0','id':-5}");
 	hears(p, "{'params':{'_meta':{'progressToken':3}},'method':'x/y','jsonrpc':'2.0','id':3}");
-	c = request(route, "{'jsonrpc':'2.0',\n'id':12345678901234567,\r\n\t'method':'x','params':['\xE2\x80\xA8']}");
+	c = request(
+		route,
+		"{'jsonrpc':'2.0',\n'id':12345678901234567,\r\n\t'method':'x','params':['\xE2\x80\xA8']}");
 	hears(p, "{'jsonrpc':'2.0', 'id':4,  \t'method':'x','params':['\\u2028']}");
 	says(p, "{'jsonrpc':'2.0','id':3,'result':{ 'a' : 2.50}}");
 	says(p, "{'result':['id',4],'id':4,'jsonrpc':'2.0'}");
 	says(p, "{'jsonrpc':'2.0','error':{'code':-1,'message':'m','data':null},'id':2}");
-	is_answered(a, "{'jsonrpc':'2.0','error':{'code':-1,'message':'m','data':null},'id':'x\\u0041'}");
+	is_answered(
+		a,
+		"{'jsonrpc':'2.0','error':{'code':-1,'message':'m','data':null},'id':'x\\u0041'}");
 	is_answered(b, "{'jsonrpc':'2.0','id':-5,'result':{ 'a' : 2.50}}");
 	is_answered(c, "{'result':['id',4],'id':12345678901234567,'jsonrpc':'2.0'}");
 }
@@ -674,12 +682,17 @@ static void meta_is_rebuilt(void **state)
 static void responses_are_taken_leniently(void **state)
 {
 	static const char *const answers[][2] = {
-		{ "{'jsonrpc':'2.0','id':'2','result':{}}", "{'jsonrpc':'2.0','id':9,'result':{}}" },
+		{ "{'jsonrpc':'2.0','id':'2','result':{}}",
+		  "{'jsonrpc':'2.0','id':9,'result':{}}" },
 		{ "{'id':3,'result':{'a':[]}}", "{'jsonrpc':'2.0','id':9,'result':{'a':[]}}" },
-		{ "{'jsonrpc':'2.0',\r'id':4,\r'result':{\r}}", "{'jsonrpc':'2.0','id':9,'result':{ }}" },
-		{ "{'jsonrpc':'2.0','id':5,'result':1,'error':null}", "{'jsonrpc':'2.0','id':9,'result':1}" },
-		{ "ready> {'jsonrpc':'2.0','id':6,'result':2}", "{'jsonrpc':'2.0','id':9,'result':2}" },
-		{ "[log] {'jsonrpc':'2.0','id':7,'result':3}", "{'jsonrpc':'2.0','id':9,'result':3}" },
+		{ "{'jsonrpc':'2.0',\r'id':4,\r'result':{\r}}",
+		  "{'jsonrpc':'2.0','id':9,'result':{ }}" },
+		{ "{'jsonrpc':'2.0','id':5,'result':1,'error':null}",
+		  "{'jsonrpc':'2.0','id':9,'result':1}" },
+		{ "ready> {'jsonrpc':'2.0','id':6,'result':2}",
+		  "{'jsonrpc':'2.0','id':9,'result':2}" },
+		{ "[log] {'jsonrpc':'2.0','id':7,'result':3}",
+		  "{'jsonrpc':'2.0','id':9,'result':3}" },
 		{ "[{'jsonrpc':'2.0','id':8,'result':4}]", "{'jsonrpc':'2.0','id':9,'result':4}" },
 	};
 	struct route *route = begin();
@@ -759,7 +772,8 @@ static void sessions_do_not_cross(void **state)
 	is_open(a);
 	is_answered(b, "{'jsonrpc':'2.0','id':1,'result':'for b'}");
 	says(process(1), "{'jsonrpc':'2.0','id':2,'result':'forged'}");
-	says(process(1), "{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':2,'progress':1}}");
+	says(process(1),
+	     "{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':2,'progress':1}}");
 	says(process(1), "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}");
 	says(process(1), "{'jsonrpc':'2.0','id':1,'method':'roots/list'}");
 	is_open(a);
@@ -768,9 +782,11 @@ static void sessions_do_not_cross(void **state)
 	/* SEC-48, SEC-49, FRONT-POST-04: nor does a client. */
 	says(process(0), "{'jsonrpc':'2.0','id':'q','method':'roots/list'}");
 	answer(second, "{'jsonrpc':'2.0','id':1000001,'result':{'to':'second'}}");
-	hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'_meta':{'progressToken':2}}}");
+	hears(process(0),
+	      "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'_meta':{'progressToken':2}}}");
 	hears_nothing(process(0));
-	notify(second, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1}}");
+	notify(second,
+	       "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1}}");
 	hears_nothing(process(0));
 	is_open(a);
 }
@@ -842,7 +858,7 @@ static void full_queue_refuses(void **state)
 	memset(text + strlen(text), 'x', QUEUE_MAX);
 	memcpy(text + QUEUE_MAX - 3, "\"]}", 4);
 	env = scan(text);
-	for (int i = 0; i < 2; i++) { /* the pipe takes some of the first */
+	for (int i = 0; i < 2; i++) { /* the first finds the queue empty */
 		front = front_new(&env);
 		forward_request(route, &front->call, &env);
 	}
@@ -887,4 +903,897 @@ static void ids_begin_anew(void **state)
 	assert_int_equal(first->ending, ENDING_RESPONSE);
 }
 
-#include "router/router_test_more.h"
+/* ---- progress, cancellation, deadlines ---- */
+
+#define PROGRESS(token, value)                                                                \
+	"{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':" token \
+	",'progress':" value "}}"
+
+/* UTIL-PROG-01: the client's token, only while its call is in flight, only if it increases. */
+static void progress_is_mapped(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *a = request(
+		route,
+		"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'_meta':{'progressToken':'2'}}}");
+	struct front *b = request(
+		route,
+		"{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'_meta':{'progressToken':3}}}");
+	struct front *c = request(route, CALL("3"));
+
+	(void)state;
+	says(p, PROGRESS("2", "0"));
+	was_told(a, PROGRESS("'2'", "0") "|");
+	says(p, PROGRESS("'3'", "-1.5e3"));
+	says(p, PROGRESS("3", "-1.5e3"));
+	says(p, PROGRESS("3", "-2000"));
+	says(p, PROGRESS("3", "'4000'"));
+	says(p, PROGRESS("3", "-1.49e3"));
+	was_told(b, PROGRESS("3", "-1.5e3") "|" PROGRESS("3", "-1.49e3") "|");
+	says(p, PROGRESS("4", "1")); /* the client gave no token */
+	says(p, PROGRESS("77", "1"));
+	says(p, PROGRESS("null", "1"));
+	says(p, RESULT("2"));
+	says(p, PROGRESS("2", "5"));
+	was_told(a, "");
+	was_told(b, "");
+	was_told(c, "");
+	listen_to(route);
+	was_heard("");
+}
+
+#define CANCEL(id) \
+	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id "}}"
+
+/* CXL-02, CXL-03, CXL-06, SEC-49: all calls of that id and type; with our id; nothing else. */
+static void cancel_is_mapped(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *a = request(route, CALL("7"));
+	struct front *b = request(route, CALL("'7'"));
+	struct front *c = request(route, CALL("7"));
+
+	(void)state;
+	hears(p, CALL("2"));
+	hears(p, CALL("3"));
+	hears(p, CALL("4"));
+	notify(route, "{'jsonrpc':'2.0','method':'notifications/cancelled'}");
+	notify(route, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':[7]}");
+	notify(route, CANCEL("2"));
+	notify(route, CANCEL("[7]"));
+	notify(route, CANCEL("null"));
+	hears_nothing(p);
+	notify(route,
+	       "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'reason':'stop it\xE2\x80\xA8','requestId':7}}");
+	hears(p,
+	      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2,'reason':'stop it\\u2028'}}");
+	hears(p,
+	      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':4,'reason':'stop it\\u2028'}}");
+	assert_int_equal(a->ending, ENDING_CANCELLED);
+	assert_int_equal(c->ending, ENDING_CANCELLED);
+	is_open(b);
+	says(p, RESULT("2"));
+	notify(route, CANCEL("7"));
+	hears_nothing(p);
+	notify(route, CANCEL("'7'"));
+	hears(p, CANCEL("3"));
+	assert_int_equal(b->ending, ENDING_CANCELLED);
+}
+
+/* FRONT-INIT-09: initialize is not cancelled; there is no session yet whose cancel could name it. */
+static void cancel_of_a_call_that_waits(void **state)
+{
+	struct route *route = begin();
+	struct front *front;
+
+	(void)state;
+	fake_process_exit(&keeper, process(0), 0);
+	pass(0);
+	front = request(route, CALL("1"));
+	is_open(front);
+	notify(route, CANCEL("1"));
+	assert_int_equal(front->ending, ENDING_CANCELLED);
+	hears(process(1), HANDSHAKE(CAPS));
+	says(process(1), WELCOME);
+	hears(process(1), INITIALIZED);
+	hears_nothing(process(1));
+}
+
+/* CXL-08, REL-25: an error for the client, a cancel and a ping for the server; a pong saves it. */
+static void silence_times_out(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *front = request(route, CALL("1"));
+
+	(void)state;
+	hears(p, CALL("2"));
+	pass(TIMEOUT_MS - 1);
+	is_open(front);
+	pass(1);
+	is_failed(front, REASON_TIMEOUT);
+	hears(p,
+	      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2,'reason':'no answer in time'}}");
+	hears(p, "{'jsonrpc':'2.0','id':3,'method':'ping'}");
+	says(p, "{'jsonrpc':'2.0','id':3,'result':{}}");
+	pass(10000);
+	assert_int_equal(p->signals, 0);
+	is_open(request(route, CALL("2")));
+	assert_int_equal(keeper.count, 1);
+}
+
+/* REL-25: no pong: it is killed, other calls fail, the next request gets another process. */
+static void hung_process_is_replaced(void **state)
+{
+	struct route *route = begin();
+	struct front *other;
+
+	(void)state;
+	request(route, CALL("1"));
+	pass(30000);
+	other = request(route, CALL("2"));
+	pass(30000);
+	is_open(other);
+	pass(4999);
+	is_open(other);
+	pass(1);
+	is_failed(other, REASON_CHILD_HUNG);
+	assert_int_equal(process(0)->last_signal, SIGKILL);
+	is_open(request(route, CALL("3")));
+	assert_int_equal(keeper.count, 2);
+	says(process(0), RESULT("4")); /* the old one is not listened to */
+	assert_int_equal(router.calls, 1);
+}
+
+/* CXL-08: progress renews the silence, never the absolute limit; a tool may have its own. */
+static void progress_renews_the_deadline(void **state)
+{
+	struct route *route = begin();
+	struct front *front = request(
+		route,
+		"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'_meta':{'progressToken':1}}}");
+	struct front *slow =
+		request(route,
+			"{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'slow'}}");
+	char text[200];
+
+	(void)state;
+	for (int i = 1; i <= 10; i++) {
+		pass(TIMEOUT_MS - 1);
+		assert_int_equal(slow->ending, i < 3 ? ENDING_NONE : ENDING_FAILED);
+		is_open(front);
+		snprintf(text, sizeof(text), PROGRESS("2", "%d"), i);
+		says(process(0), text);
+	}
+	pass(10);
+	is_failed(front, REASON_TIMEOUT);
+	is_failed(slow, REASON_TIMEOUT);
+}
+
+/* ---- what the server asks ---- */
+
+#define ASK(id, method) "{'jsonrpc':'2.0','id':" id ",'method':'" method "'}"
+
+/* BACK-MSG-07, FRONT-SSE-07, FRONT-POST-03, SEC-48: to the call in progress; its answer back, once. */
+static void asks_are_mapped(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *list = request(route, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
+	struct front *call = request(route, CALL("2"));
+	struct front *last = request(route, "{'jsonrpc':'2.0','id':3,'method':'x/y'}");
+	uint64_t strays = counter_get(COUNTER_CLIENT_STRAY_RESPONSES);
+
+	(void)state;
+	while (fake_process_read(p) != NULL)
+		;
+	says(p,
+	     "{'method':'sampling/createMessage','params':{'messages':[]},'jsonrpc':'2.0','id':'s-1'}");
+	was_told(
+		call,
+		"{'method':'sampling/createMessage','params':{'messages':[]},'jsonrpc':'2.0','id':1000001}|");
+	says(p, ASK("2", "roots/list"));
+	was_told(call, ASK("1000002", "roots/list") "|");
+	was_told(list, "");
+	was_told(last, "");
+	answer(route, "{'jsonrpc':'2.0','id':'1000002','result':{}}");
+	answer(route, "{'jsonrpc':'2.0','id':1000003,'result':{}}");
+	answer(route, "{'jsonrpc':'2.0','id':'s-1','result':{}}");
+	answer(route, "{'jsonrpc':'2.0','error':{'code':1,'message':'no id'}}");
+	hears_nothing(p);
+	answer(route, "{'jsonrpc':'2.0','result':{'roots':[ ]},\n'id':1000002}");
+	hears(p, "{'jsonrpc':'2.0','result':{'roots':[ ]}, 'id':2}");
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'error':{'code':-1,'message':'declined'}}");
+	hears(p, "{'jsonrpc':'2.0','id':'s-1','error':{'code':-1,'message':'declined'}}");
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears_nothing(p);
+	assert_int_equal(counter_get(COUNTER_CLIENT_STRAY_RESPONSES) - strays, 5);
+}
+
+/* bridging §1.6 (6): the latest asking call; else any; one that cannot be given it is passed over. */
+static void asks_find_a_carrier(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *list = request(route, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
+	struct front *old = request(route, CALL("2"));
+	struct front *new = request(route, CALL("3"));
+
+	(void)state;
+	says(p, ASK("1", "roots/list"));
+	was_told(new, ASK("1000001", "roots/list") "|");
+	new->refuses = true;
+	says(p, ASK("2", "roots/list"));
+	was_told(old, ASK("1000002", "roots/list") "|");
+	old->refuses = true;
+	says(p, ASK("3", "roots/list"));
+	was_told(list, ASK("1000003", "roots/list") "|");
+	list->refuses = true;
+	says(p, ASK("4", "roots/list"));
+	listen_to(route); /* FRONT-GET-02, FRONT-GET-04 */
+	was_heard(ASK("1000004", "roots/list") "|");
+}
+
+/* UTIL-ROOT-01, UTIL-ROOT-02: who has not declared it is not asked; the server hears so. */
+static void undeclared_capabilities(void **state)
+{
+	static const char *const none =
+		"{'jsonrpc':'2.0','id':1,'error':{'code':-32601,'message':"
+		"'Method not found: the client did not declare this capability'}}";
+	static const char *const mode = "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':"
+					"'Invalid params: the client did not declare this mode'}}";
+	static const char *const asks[][2] = {
+		{ ASK("1", "roots/list"), none },
+		{ ASK("1", "tasks/list"), none },
+		{ ASK("1", "tools/list"), none },
+		{ ASK("1", "notifications/tools/list_changed"), none },
+		{ "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{'mode':'url'}}",
+		  mode },
+		{ "{'jsonrpc':'2.0','id':1,'method':'sampling/createMessage','params':{'tools':[]}}",
+		  mode },
+	};
+	struct route *route =
+		begin_with(INITIALIZE("'roots':null,'sampling':{},'elicitation':{'form':{}}"));
+
+	(void)state;
+	notify(route, INITIALIZED);
+	listen_to(route);
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+		says(process(0), asks[i][0]);
+		hears(process(0), asks[i][1]);
+	}
+	was_heard("");
+	says(process(0),
+	     "{'jsonrpc':'2.0','id':2,'method':'elicitation/create','params':{'message':'m'}}");
+	was_heard(
+		"{'jsonrpc':'2.0','id':1000001,'method':'elicitation/create','params':{'message':'m'}}|");
+}
+
+static void url_mode_only(void **state)
+{
+	struct route *route = begin_with(INITIALIZE("'elicitation':{'url':{}}"));
+
+	(void)state;
+	notify(route, INITIALIZED);
+	listen_to(route);
+	says(process(0),
+	     "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{'message':'m'}}");
+	assert_non_null(strstr(fake_process_read(process(0)), "-32602"));
+	/* UTIL-ELIC-01: its end is told to who was given it, once. */
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}");
+	says(process(0),
+	     "{'jsonrpc':'2.0','id':2,'method':'elicitation/create','params':{'mode':'url','elicitationId':'e'}}");
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}");
+	says(process(0),
+	     "{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}");
+	was_heard(
+		"{'jsonrpc':'2.0','id':1000001,'method':'elicitation/create','params':{'mode':'url','elicitationId':'e'}}|"
+		"{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}|");
+}
+
+/* bridging §1.1 (5): the progress token inside an ask is its fid for the client. */
+static void progress_of_the_client(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *front = request(route, CALL("1"));
+
+	(void)state;
+	hears(p, CALL("2"));
+	says(p,
+	     "{'jsonrpc':'2.0','method':'sampling/createMessage','params':{'_meta':{'progressToken':'their'}},'id':8}");
+	was_told(
+		front,
+		"{'jsonrpc':'2.0','method':'sampling/createMessage','params':{'_meta':{'progressToken':1000001}},'id':1000001}|");
+	notify(route, PROGRESS("1000001", "1"));
+	hears(p, PROGRESS("'their'", "1"));
+	notify(route, PROGRESS("'their'", "2"));
+	notify(route, PROGRESS("1000002", "2"));
+	hears_nothing(p);
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(p, "{'jsonrpc':'2.0','id':8,'result':{}}");
+	notify(route, PROGRESS("1000001", "3"));
+	hears_nothing(p);
+}
+
+/* FRONT-INIT-07, FRONT-INIT-08: held until the client is ready, which any request of it says as well. */
+static void asks_wait_for_the_client(void **state)
+{
+	struct route *route = begin_with(INITIALIZE(CAPS));
+	struct fake_process *p = process(0);
+
+	(void)state;
+	listen_to(route);
+	says(p, ASK("1", "roots/list"));
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it cannot know yet */
+	is_answered(request(route, "{'jsonrpc':'2.0','id':1,'method':'ping'}"),
+		    "{'jsonrpc':'2.0','id':1,'result':{}}");
+	was_heard("");
+	hears_nothing(p);
+	request(route, CALL("2"));
+	fake_keeper_settle(&keeper);
+	was_heard(ASK("1000001", "roots/list") "|");
+	hears(p, CALL("2"));
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(p, "{'jsonrpc':'2.0','id':1,'result':{}}");
+}
+
+#define NOBODY(id)                  \
+	"{'jsonrpc':'2.0','id':" id \
+	",'error':{'code':-32603,'message':'no client is there to be asked'}}"
+
+/* bridging §1.6: nobody to ask: the server hears it after the hold, and no client gets it later. */
+static void unheard_asks_are_refused(void **state)
+{
+	struct route *route = begin();
+	struct route *silent = begin_with(INITIALIZE(CAPS));
+
+	(void)state;
+	says(process(0), ASK("'a'", "roots/list"));
+	says(process(1), ASK("'b'", "elicitation/create"));
+	pass(HOLD_MS - 1);
+	hears_nothing(process(0));
+	hears_nothing(process(1));
+	pass(1);
+	hears(process(0), NOBODY("'a'"));
+	hears(process(1), NOBODY("'b'"));
+	listen_to(route);
+	was_heard("");
+	notify(silent, INITIALIZED);
+	assert_int_equal(silent->session.standalone.count, 0);
+	assert_int_equal(route->asks_by_fid.count, 0);
+}
+
+/* Somebody is there but does not answer: in the end the server hears that, the client that it is over. */
+static void unanswered_asks_end(void **state)
+{
+	struct route *route = begin();
+
+	(void)state;
+	listen_to(route);
+	says(process(0), ASK("1", "roots/list"));
+	says(process(0), ASK("2", "elicitation/create"));
+	was_heard(ASK("1000001", "roots/list") "|" ASK("1000002", "elicitation/create") "|");
+	pass(HOLD_MS);
+	pass(TIMEOUT_MAX_MS - 1);
+	hears_nothing(process(0));
+	pass(1);
+	hears(process(0),
+	      "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'the client did not answer in time'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':2,'result':{'action':'cancel'}}");
+	was_heard(CANCEL("1000001") "|" CANCEL("1000002") "|");
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears_nothing(process(0));
+}
+
+/* CXL-08: the time of people does not count as the server's silence. */
+static void asking_stops_the_clock(void **state)
+{
+	struct route *route = begin();
+	struct front *front = request(route, CALL("1"));
+
+	(void)state;
+	says(process(0), ASK("1", "roots/list"));
+	pass(TIMEOUT_MS * 5);
+	is_open(front);
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	pass(TIMEOUT_MS - 1);
+	is_open(front);
+	pass(1);
+	is_failed(front, REASON_TIMEOUT);
+}
+
+/* What was asked during a call that is over, or whose client has gone, is not waited for much longer. */
+static void asks_outlive_their_call(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *front = request(route, CALL("1"));
+	struct front *gone = NULL;
+
+	(void)state;
+	hears(p, CALL("2"));
+	says(p, ASK("1", "roots/list"));
+	says(p, ASK("2", "roots/list"));
+	says(p, RESULT("2"));
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it was seen in time */
+	hears(p, "{'jsonrpc':'2.0','id':1,'result':{}}");
+	pass(HOLD_MS);
+	hears(p, NOBODY("2"));
+
+	gone = request(route, CALL("2"));
+	hears(p, CALL("3"));
+	says(p, ASK("3", "roots/list"));
+	gone->refuses = true;
+	call_note_unreachable(&gone->call);
+	pass(HOLD_MS);
+	hears(p, NOBODY("3"));
+	is_open(gone);
+	pass(TIMEOUT_MS); /* the server's silence counts again */
+	is_failed(gone, REASON_TIMEOUT);
+	call_note_unreachable(&gone->call);
+}
+
+/* CXL-09: the server takes its request back: told on the same way, or the request is not told at all. */
+static void server_cancels_its_ask(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *front = request(route, CALL("1"));
+
+	(void)state;
+	hears(p, CALL("2"));
+	says(p, ASK("'a'", "roots/list"));
+	says(p,
+	     "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':'a','reason':'r'}}");
+	was_told(front, ASK("1000001",
+			    "roots/list") "|{'jsonrpc':'2.0','method':'notifications/cancelled',"
+					  "'params':{'requestId':1000001,'reason':'r'}}|");
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears_nothing(p);
+	says(p, CANCEL("'a'"));
+	says(p, CANCEL("2")); /* an id of ours is none of its own */
+	was_told(front, "");
+	is_open(front);
+	says(p, RESULT("2"));
+	says(p, ASK("'b'", "roots/list"));
+	says(p, CANCEL("'b'"));
+	listen_to(route);
+	was_heard("");
+	pass(TIMEOUT_MS); /* the clock of the ended call was not started again */
+}
+
+/* BACK-SEC-01: no more than so many unanswered requests; the next is refused, and later ones pass again. */
+static void asks_are_limited(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+
+	(void)state;
+	for (int i = 0; i < 256; i++)
+		says(p, ASK("'x'", "roots/list"));
+	hears_nothing(p);
+	says(p, ASK("'y'", "roots/list"));
+	assert_non_null(strstr(fake_process_read(p), "too many requests are unanswered"));
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(p, "{'jsonrpc':'2.0','id':'x','result':{}}");
+	says(p, ASK("'z'", "roots/list"));
+	hears_nothing(p);
+}
+
+/* ---- notifications ---- */
+
+#define LOG_LINE(level) \
+	"{'jsonrpc':'2.0','method':'notifications/message','params':{'level':" level ",'data':1}}"
+
+/* UTIL-LOG-01: levels; bridging §1.7: to the only call in flight, else to the session. */
+static void logs_are_filtered(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *front;
+
+	(void)state;
+	listen_to(route);
+	says(p, LOG_LINE("'debug'"));
+	was_heard(LOG_LINE("'debug'") "|");
+	is_answered(
+		request(route,
+			"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'loud'}}"),
+		"{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'Invalid params: unknown log level'}}");
+	front = request(
+		route,
+		"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'warning'}}");
+	hears(p,
+	      "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel','params':{'level':'warning'}}");
+	says(p, LOG_LINE("'info'")); /* not yet */
+	was_told(front, LOG_LINE("'info'") "|");
+	says(p, RESULT("2"));
+	front = request(route, CALL("2"));
+	says(p, LOG_LINE("'notice'"));
+	says(p, LOG_LINE("'error'"));
+	was_told(front, LOG_LINE("'error'") "|");
+	front->refuses = true;
+	says(p, LOG_LINE("'alert'"));
+	was_heard(LOG_LINE("'alert'") "|");
+	front->refuses = false;
+	request(route, CALL("3"));
+	says(p, LOG_LINE("'emergency'"));
+	was_told(front, "");
+	was_heard(LOG_LINE("'emergency'") "|");
+}
+
+/* UTIL-LOG-01: without the server's capability there is nothing to set; a refusal changes nothing. */
+static void levels_need_the_capability(void **state)
+{
+	struct front *front = open_session(INITIALIZE(""));
+
+	(void)state;
+	says(process(0),
+	     "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{}}}");
+	front = request(
+		front->call.route,
+		"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'info'}}");
+	is_answered(
+		front,
+		"{'jsonrpc':'2.0','id':1,'error':{'code':-32601,'message':'Method not found: the server does not offer logging'}}");
+	assert_int_equal(front->call.route->level, -1);
+}
+
+#define CHANGED(what) "{'jsonrpc':'2.0','method':'notifications/" what "/list_changed'}"
+#define UPDATED(uri) \
+	"{'jsonrpc':'2.0','method':'notifications/resources/updated','params':{'uri':'" uri "'}}"
+
+/* UTIL-LIST-01, UTIL-SUBS-01, FRONT-GET-04: what was advertised and subscribed, each once while it waits. */
+static void news_are_filtered_and_joined(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+
+	(void)state;
+	says(p, UPDATED("res://a"));
+	request(route,
+		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://a'}}");
+	says(p, UPDATED("res://a"));
+	says(p, RESULT("2"));
+	request(route,
+		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://no'}}");
+	says(p, "{'jsonrpc':'2.0','id':3,'error':{'code':-32002,'message':'none'}}");
+	says(p, UPDATED("res://no"));
+	says(p, UPDATED("res://a"));
+	says(p, CHANGED("tools"));
+	says(p, UPDATED("res://a/below"));
+	says(p, UPDATED("res://ab"));
+	says(p, CHANGED("prompts")); /* not advertised */
+	says(p, CHANGED("tools"));
+	says(p, UPDATED("res://a"));
+	listen_to(route);
+	was_heard(UPDATED("res://a/below") "|" CHANGED("tools") "|" UPDATED("res://a") "|");
+	says(p, UPDATED("res:\\/\\/a")); /* the same, as some write it */
+	was_heard(UPDATED("res:\\/\\/a") "|");
+	request(route,
+		"{'jsonrpc':'2.0','id':1,'method':'resources/unsubscribe','params':{'uri':'res://a'}}");
+	says(p, RESULT("4"));
+	says(p, UPDATED("res://a"));
+	says(p, UPDATED("res:\\/\\/a"));
+	was_heard("");
+	says(p, "{'jsonrpc':'2.0','method':'notifications/vendor','params':[1]}");
+	says(p, "{'method':'notifications/vendor','params':null}"); /* written anew */
+	was_heard("{'jsonrpc':'2.0','method':'notifications/vendor','params':[1]}|"
+		  "{'jsonrpc':'2.0','method':'notifications/vendor'}|");
+}
+
+/* UTIL-ROOT-03; bridging §2.1: what there is no rule for passes as it is. */
+static void notifications_of_the_client(void **state)
+{
+	struct route *with = begin();
+	struct route *without = begin_with(INITIALIZE("'roots':{'listChanged':false}"));
+
+	(void)state;
+	notify(with, CHANGED("roots"));
+	hears(process(0), CHANGED("roots"));
+	notify(without, CHANGED("roots"));
+	hears_nothing(process(1));
+	notify(without, "{'jsonrpc':'2.0','method':'vendor/x','params':{'a' : 1}}");
+	hears(process(1), "{'jsonrpc':'2.0','method':'vendor/x','params':{'a' : 1}}");
+}
+
+/* ---- the end of a process ---- */
+
+/* bridging §4: calls fail, asks are taken back; the next request gets a fresh process that knows it all. */
+static void session_outlives_its_process(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *a, *b;
+
+	(void)state;
+	request(route,
+		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://\xE2\x80\xA8'}}");
+	says(p, RESULT("2"));
+	request(route,
+		"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'error'}}");
+	says(p, RESULT("3"));
+	a = request(route, CALL("1"));
+	says(p, ASK("7", "roots/list"));
+	fake_process_write(p, q(RESULT("9") "\n" PROGRESS("4", "1") "\n"));
+	fake_process_exit(&keeper, p, 256);
+	pass(0);
+	is_failed(a, REASON_CHILD_EXITED);
+	was_told(a, ASK("1000001", "roots/list") "|" CANCEL("1000001") "|");
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	notify(route, CHANGED("roots"));
+	assert_int_equal(keeper.count, 1);
+
+	a = request(route, CALL("'again'"));
+	b = request(route, CALL("2"));
+	p = process(1);
+	hears(p, HANDSHAKE(CAPS));
+	hears_nothing(p);
+	listen_to(route);
+	says(p, WELCOME);
+	hears(p, INITIALIZED);
+	hears(p, "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel','params':{'level':'error'}}");
+	hears(p,
+	      "{'jsonrpc':'2.0','id':3,'method':'resources/subscribe','params':{'uri':'res://\\u2028'}}");
+	hears(p, CALL("4"));
+	hears(p, CALL("5"));
+	was_heard(CHANGED("tools") "|");
+	says(p, RESULT("2"));
+	says(p, RESULT("3"));
+	says(p, RESULT("5"));
+	says(p, RESULT("4"));
+	is_answered(a, RESULT("'again'"));
+	is_answered(b, RESULT("2"));
+}
+
+/* REL-28: what it wrote before its end counts. */
+static void last_answer_counts(void **state)
+{
+	struct route *route = begin();
+	struct front *a = request(route, CALL("1"));
+	struct front *b = request(route, CALL("2"));
+
+	(void)state;
+	fake_process_write(process(0), q(RESULT("2")));
+	fake_process_exit(&keeper, process(0), 0);
+	pass(0);
+	is_answered(a, RESULT("1"));
+	is_failed(b, REASON_CHILD_EXITED);
+}
+
+/* bridging §4: more than three restarts within five minutes end the session; spread out they do not. */
+static void restarts_are_limited(void **state)
+{
+	struct route *route = begin();
+
+	(void)state;
+	for (size_t i = 0; i < 8; i++) { /* one in 100 s: three in a window */
+		fake_process_exit(&keeper, process(i), 0);
+		pass(i < 5 ? 100001 : 0);
+		if (router.sessions.count == 0) {
+			assert_int_equal(i, 6);
+			break;
+		}
+		request(route, CALL("1"));
+		says(process(i + 1), WELCOME);
+	}
+	assert_int_equal(router.sessions.count, 0);
+	assert_int_equal(router.calls, 0);
+}
+
+/* A restart that fails: the calls that waited for it hear so, the session lives on. */
+static void restart_can_fail(void **state)
+{
+	struct route *route = begin();
+	struct front *front;
+
+	(void)state;
+	fake_process_exit(&keeper, process(0), 0);
+	pass(0);
+	front = request(route, CALL("1"));
+	says(process(1), "{'jsonrpc':'2.0','id':1,'error':{'code':1,'message':'not again'}}");
+	is_failed(front, REASON_HANDSHAKE_REFUSED);
+	fake_process_exit(&keeper, process(1), 0);
+	pass(0);
+	assert_int_equal(router.sessions.count, 1);
+	front = request(route, CALL("1"));
+	is_open(front); /* it waits for the back-off */
+	assert_int_equal(keeper.count, 2);
+	pass(1000);
+	assert_int_equal(keeper.count, 3);
+	says(process(2), WELCOME);
+	says(process(2), RESULT("2"));
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+}
+
+/* What waits for a restart is bounded in bytes. */
+static void waiting_calls_are_bounded(void **state)
+{
+	struct route *route = begin();
+	static char text[40000];
+	struct envelope env;
+	struct front *front;
+
+	(void)state;
+	fake_process_exit(&keeper, process(0), 0);
+	pass(0);
+	snprintf(text, sizeof(text), "%s", q("{'jsonrpc':'2.0','id':1,'method':'x','params':['"));
+	memset(text + strlen(text), 'x', 39000);
+	memcpy(text + 38990, "\"]}", 4);
+	env = scan(text);
+	for (int i = 0; i < 3; i++) {
+		front = front_new(&env);
+		forward_request(route, &front->call, &env);
+	}
+	is_failed(front, REASON_OVER_LIMIT);
+	is_open(front - 1);
+	fake_keeper_settle(&keeper);
+	says(process(1), WELCOME);
+	hears(process(1), HANDSHAKE(CAPS));
+	hears(process(1), INITIALIZED);
+	for (int i = 0; i < 2; i++) {
+		fake_keeper_settle(&keeper);
+		assert_int_equal(strlen(fake_process_read(process(1))), 38993);
+	}
+	hears_nothing(process(1));
+}
+
+/* A front may end the session while it hears of the loss. */
+static void front_ends_the_session_during_a_loss(void **state)
+{
+	struct route *route = begin();
+	struct front *a = request(route, CALL("1"));
+	struct front *b = request(route, CALL("2"));
+
+	(void)state;
+	says(process(0), ASK("1", "roots/list"));
+	a->ends_session = true;
+	fake_process_exit(&keeper, process(0), 0);
+	pass(0);
+	assert_int_equal(a->ending, ENDING_FAILED);
+	assert_int_equal(b->ending, ENDING_FAILED);
+	assert_int_equal(router.sessions.count, 0);
+}
+
+/* FRONT-SESS-06, FRONT-SESS-09, REL-05, bridging §2.1 (6): everything is answered, the process goes. */
+static void session_ends_with_calls_and_asks(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *a = request(route, CALL("1"));
+	struct front *b = request(route, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
+
+	(void)state;
+	hears(p, CALL("2"));
+	hears(p, "{'jsonrpc':'2.0','id':3,'method':'tools/list'}");
+	says(p, ASK("'e'", "elicitation/create"));
+	says(p, ASK("'r'", "roots/list"));
+	listen_to(route);
+	session_end(&route->session, REASON_DELETED);
+	is_failed(a, REASON_DELETED);
+	is_failed(b, REASON_DELETED);
+	assert_int_equal(listener.detached, 1);
+	pass(0);
+	hears(p, "{'jsonrpc':'2.0','id':'e','result':{'action':'cancel'}}");
+	hears(p,
+	      "{'jsonrpc':'2.0','id':'r','error':{'code':-32603,'message':'the session has ended'}}");
+}
+
+/* The same while the process is being started, or its start waits. */
+static void session_ends_during_a_restart(void **state)
+{
+	struct route *route = begin();
+	struct front *front;
+
+	(void)state;
+	keeper.holds = true;
+	fake_process_exit(&keeper, process(0), 0);
+	pass(0);
+	front = request(route, CALL("1"));
+	session_end(&route->session, REASON_DELETED);
+	is_failed(front, REASON_DELETED);
+	fake_keeper_start(&keeper, process(1));
+	pass(0);
+	hears_nothing(process(1));
+	assert_true(process(1)->is_eof);
+
+	backend_note_failed(&backend);
+	front = open_session(INITIALIZE(""));
+	assert_int_equal(backend.reserved, 1);
+	session_end(&front->call.route->session, REASON_DRAINING);
+	is_failed(front, REASON_DRAINING);
+	assert_int_equal(backend.reserved, 0);
+	pass(1000);
+	assert_int_equal(keeper.count, 2);
+}
+
+/* FRONT-SESS-08: calls keep it; without them it goes, and its process with it. */
+static void idle_session_ends(void **state)
+{
+	struct route *route = begin();
+
+	(void)state;
+	backend.conf.request_timeout_ms = backend.conf.request_timeout_max_ms = 5000000;
+	request(route, CALL("1"));
+	pass(3600000);
+	assert_int_equal(router.sessions.count, 1);
+	says(process(0), RESULT("2"));
+	pass(3600000);
+	assert_int_equal(router.sessions.count, 0);
+	hears(process(0), CALL("2"));
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+	TEST(handshake_is_forwarded),
+	TEST(handshake_is_lenient_to_servers),
+	TEST(server_may_refuse),
+	TEST(server_may_refuse_without_id),
+	TEST(bad_answers_fail_the_handshake),
+	TEST(start_can_fail),
+	TEST(failing_server_backs_off),
+	TEST(pool_is_limited),
+	TEST(sessions_are_limited),
+	TEST(draining_refuses_sessions),
+	TEST(client_leaves_during_the_handshake),
+	TEST(early_requests_of_the_server),
+	TEST(ids_are_replaced),
+	TEST(meta_is_rebuilt),
+	TEST(responses_are_taken_leniently),
+	TEST(arrays_are_unpacked),
+	TEST(same_id_twice_is_served_twice),
+	TEST(stray_responses_are_dropped),
+	TEST(sessions_do_not_cross),
+	TEST(error_without_id),
+	TEST(malformed_answers),
+	TEST(ping_is_answered_here),
+	TEST(full_queue_refuses),
+	TEST(calls_are_limited),
+	TEST(ids_begin_anew),
+	TEST(progress_is_mapped),
+	TEST(cancel_is_mapped),
+	TEST(cancel_of_a_call_that_waits),
+	TEST(silence_times_out),
+	TEST(hung_process_is_replaced),
+	TEST(progress_renews_the_deadline),
+	TEST(asks_are_mapped),
+	TEST(asks_find_a_carrier),
+	TEST(undeclared_capabilities),
+	TEST(url_mode_only),
+	TEST(progress_of_the_client),
+	TEST(asks_wait_for_the_client),
+	TEST(unheard_asks_are_refused),
+	TEST(unanswered_asks_end),
+	TEST(asking_stops_the_clock),
+	TEST(asks_outlive_their_call),
+	TEST(server_cancels_its_ask),
+	TEST(asks_are_limited),
+	TEST(logs_are_filtered),
+	TEST(levels_need_the_capability),
+	TEST(news_are_filtered_and_joined),
+	TEST(notifications_of_the_client),
+	TEST(session_outlives_its_process),
+	TEST(last_answer_counts),
+	TEST(restarts_are_limited),
+	TEST(restart_can_fail),
+	TEST(waiting_calls_are_bounded),
+	TEST(front_ends_the_session_during_a_loss),
+	TEST(session_ends_with_calls_and_asks),
+	TEST(session_ends_during_a_restart),
+	TEST(idle_session_ends),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
