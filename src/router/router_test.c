@@ -1294,10 +1294,12 @@ static void unanswered_asks_end(void **state)
 static void asking_stops_the_clock(void **state)
 {
 	struct route *route = begin();
-	struct front *front = request(route, CALL("1"));
+	struct front *front = request(route, "{'jsonrpc':'2.0','id':1,'method':'tools/call',"
+					     "'params':{'_meta':{'progressToken':1}}}");
 
 	(void)state;
 	says(process(0), ASK("1", "roots/list"));
+	says(process(0), PROGRESS("2", "1"));
 	pass(TIMEOUT_MS * 5);
 	is_open(front);
 	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "obs/counters.h"
+#include "obs/log.h"
 
 struct reader {
 	struct stream_reader reader;
@@ -46,6 +47,7 @@ static int setup(void **state)
 	(void)state;
 	first = second = (struct reader){ .wakes = 0 };
 	clock_freeze(1000000);
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	loop = loop_new(&err);
 	conf.max_bytes = 64 * 1024;
 	stream_init(&stream, loop, &conf);
