@@ -22,6 +22,8 @@
 #define READS_PER_TURN 4
 #define STDERR_LINE_BYTES (8 * 1024)
 #define STDERR_LINES_PER_SECOND 50
+#define LAST_WORDS_BYTES 2048
+#define LAST_WORDS_LOGGED 500
 #define DRAIN_MS 500 /* output that a grandchild keeps open after the exit is waited for so long */
 
 #define TO(state) (1u << CHILD_##state)
@@ -73,9 +75,25 @@ static bool child_may_log(struct child *child)
 	return ++child->stderr_lines <= STDERR_LINES_PER_SECOND;
 }
 
+/* The end is what matters: the front goes when there is too much. BACK-PROC-01 */
+static void child_keep_stderr(struct child *child, struct slice line)
+{
+	struct buf *kept = &child->last_words;
+
+	if (line.n > LAST_WORDS_LOGGED)
+		line.n = LAST_WORDS_LOGGED;
+	if (kept->len + line.n > LAST_WORDS_BYTES)
+		buf_consume(kept, kept->len - LAST_WORDS_LOGGED);
+	if (kept->len > 0)
+		buf_append_str(kept, " | ");
+	buf_append_slice(kept, line);
+}
+
 static void child_log_stderr(struct child *child, struct slice line)
 {
 	line = line_strip(line);
+	if (line.n > 0)
+		child_keep_stderr(child, line);
 	if (line.n > 0 && child_may_log(child))
 		LOG(CHILD_STDERR, LOG_STR("server", child->backend->conf.name),
 		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
@@ -128,6 +146,20 @@ static void child_drain_stderr(struct child *child)
 			break;
 	}
 	child_log_stderr(child, buf_slice(&child->error_line));
+	child->error_line.len = 0;
+}
+
+void child_note_failure(struct child *child, const char *error, const char *exit)
+{
+	struct slice words;
+
+	child_drain_stderr(child);
+	words = buf_slice(&child->last_words);
+	if (words.n > LAST_WORDS_LOGGED)
+		words = slice_of(words.p + words.n - LAST_WORDS_LOGGED, LAST_WORDS_LOGGED);
+	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name), LOG_INT("pid", child->pid),
+	    LOG_STR("error", error), LOG_STR("exit", exit != NULL ? exit : "-"),
+	    LOG_SLICE("stderr", words));
 }
 
 /* ---- the end ---- */
@@ -147,6 +179,7 @@ static void child_finish(struct child *child)
 	loop_defer_free(child->backend->loop, child->line.data); /* a line may be on the stack */
 	child->line = (struct buf){ NULL, 0, 0 };
 	buf_fini(&child->error_line);
+	buf_fini(&child->last_words);
 	list_remove(&child->link);
 	child->backend->count--;
 	child->ops->on_gone(child);
@@ -233,8 +266,7 @@ static void child_on_drain(struct timer *timer)
 /* Where the next line would begin is not known any more. */
 static void child_refuse_line(struct child *child)
 {
-	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name), LOG_INT("pid", child->pid),
-	    LOG_STR("error", "a line on stdout is longer than limits.response allows"));
+	child_note_failure(child, "a line on stdout is longer than limits.response allows", NULL);
 	child_lose(child, REASON_CHILD_LINE_TOO_LONG);
 	spawned_signal(&child->spawned, SIGKILL);
 }
@@ -377,8 +409,7 @@ static void child_on_stall(struct timer *timer)
 {
 	struct child *child = container_of(timer, struct child, stall);
 
-	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name), LOG_INT("pid", child->pid),
-	    LOG_STR("error", "the process does not read its stdin"));
+	child_note_failure(child, "the process does not read its stdin", NULL);
 	child_lose(child, REASON_CHILD_HUNG);
 	spawned_signal(&child->spawned, SIGKILL);
 }
@@ -446,14 +477,13 @@ static void child_on_failed(struct spawned *spawned, int error)
 {
 	struct child *child = container_of(spawned, struct child, spawned);
 
-	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name),
-	    LOG_STR("error", strerror(error)));
+	child_note_failure(child, strerror(error), NULL);
 	child->is_exited = true;
 	child_lose(child, REASON_START_FAILED);
 	child_check_gone(child);
 }
 
-static void child_log_exit(const struct child *child, int status)
+static void child_log_exit(struct child *child, int status)
 {
 	char text[48];
 
@@ -461,8 +491,7 @@ static void child_log_exit(const struct child *child, int status)
 		snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));
 	else
 		snprintf(text, sizeof(text), "status %d", WEXITSTATUS(status));
-	LOG(CHILD_FAILED, LOG_STR("server", child->backend->conf.name), LOG_INT("pid", child->pid),
-	    LOG_STR("error", "the process ended by itself"), LOG_STR("exit", text));
+	child_note_failure(child, "the process ended by itself", text);
 }
 
 static void child_on_exited(struct spawned *spawned, int status)
@@ -471,7 +500,7 @@ static void child_on_exited(struct spawned *spawned, int status)
 
 	child->is_exited = true;
 	timer_stop(&child->ladder);
-	if (child->state == CHILD_RUNNING)
+	if (child->state == CHILD_RUNNING || child->is_lost)
 		child_log_exit(child, status);
 	if (wire_is_open(&child->out))
 		child_on_stdout(&child->out); /* what it wrote before counts */

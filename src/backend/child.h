@@ -52,7 +52,8 @@ struct child {
 	struct wire err; /* its stderr */
 	struct buf line; /* the beginning of a line whose end has not come */
 	struct buf error_line;
-	struct outq queue; /* what waits for its stdin */
+	struct buf last_words; /* the end of what it wrote to stderr, lines parted by " | " */
+	struct outq queue;     /* what waits for its stdin */
 	struct task flush;
 	struct timer stall;  /* it does not read its stdin */
 	struct timer ladder; /* the next step of stopping */
@@ -82,6 +83,9 @@ bool child_has_room(const struct child *child, size_t size);
 void child_stop(struct child *child, enum reason reason);
 /* Stops it with SIGKILL at once. */
 void child_kill(struct child *child, enum reason reason);
+
+/* Logs that it failed, with the end of its stderr; `exit` may be NULL. BACK-PROC-06 */
+void child_note_failure(struct child *child, const char *error, const char *exit);
 
 /* Logs, at a bounded rate, that it wrote something which is no message. */
 void child_note_garbage(struct child *child, struct slice line, const char *why);

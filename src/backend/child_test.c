@@ -285,6 +285,19 @@ static void longer_line_kills(void **state)
 	assert_int_equal(lost, 1);
 }
 
+/* The same where the whole line comes in one piece. */
+static void longer_line_in_one_piece_kills(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	backend.conf.line_max = 10;
+	fake_process_write(p, "0123456789\n0123456789a\nnext\n");
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "0123456789|");
+	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
+}
+
 /* BACK-FRAME-06: the last line counts without its end. */
 static void last_line_needs_no_end(void **state)
 {
@@ -671,6 +684,7 @@ int main(void)
 		TEST(lines_are_cut_and_stripped),
 		TEST(longest_line_passes),
 		TEST(longer_line_kills),
+		TEST(longer_line_in_one_piece_kills),
 		TEST(last_line_needs_no_end),
 		TEST(stopped_inside_a_line),
 		TEST(writes_leave_at_the_end_of_the_turn),

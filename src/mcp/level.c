@@ -4,16 +4,22 @@
 
 #include "base/check.h"
 
+static const struct slice names[] = {
+	SLICE("debug"), SLICE("info"),     SLICE("notice"), SLICE("warning"),
+	SLICE("error"), SLICE("critical"), SLICE("alert"),  SLICE("emergency"),
+};
+
 int level_find(struct slice name)
 {
-	static const struct slice names[] = {
-		SLICE("debug"), SLICE("info"),     SLICE("notice"), SLICE("warning"),
-		SLICE("error"), SLICE("critical"), SLICE("alert"),  SLICE("emergency"),
-	};
-
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (slice_is_equal(names[i], name))
 			return (int)i;
 	}
 	return -1;
+}
+
+struct slice level_name(int level)
+{
+	CHECK(level >= 0 && (size_t)level < ARRAY_LEN(names));
+	return names[level];
 }

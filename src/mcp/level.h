@@ -7,5 +7,7 @@
 
 /* 0 for "debug" to 7 for "emergency", -1 for anything else. */
 int level_find(struct slice name);
+/* The name of a level that level_find returned. */
+struct slice level_name(int level);
 
 #endif

@@ -143,8 +143,10 @@ static void levels_rise(void **state)
 					     "error", "critical", "alert",  "emergency" };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_int_equal(level_find(slice_str(names[i])), i);
+		assert_true(slice_is_equal(level_name((int)i), slice_str(names[i])));
+	}
 	assert_int_equal(level_find(SLICE_LIT("Debug")), -1);
 	assert_int_equal(level_find(SLICE_LIT("warn")), -1);
 	assert_int_equal(level_find(SLICE_LIT("")), -1);

@@ -443,13 +443,11 @@ static void send_own_request(struct lane *lane, struct slice method, struct slic
 /* What the process before was told, and the one after does not know. bridging.md §4 */
 static void replay_state(struct lane *lane)
 {
-	static const char *const levels[] = { "debug", "info",     "notice", "warning",
-					      "error", "critical", "alert",  "emergency" };
 	struct route *route = lane->route;
 	struct buf params = { 0 };
 
 	if (route->level >= 0) {
-		buf_printf(&params, "{\"level\":\"%s\"}", levels[route->level]);
+		buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(route->level)));
 		send_own_request(lane, SLICE_LIT("logging/setLevel"), buf_slice(&params));
 	}
 	LIST_FOREACH(node, &route->subscriptions.items) {

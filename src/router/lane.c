@@ -75,8 +75,7 @@ static void lane_lose(struct lane *lane, enum reason reason)
 
 static void lane_give_up(struct lane *lane, enum reason reason, const char *error)
 {
-	LOG(CHILD_FAILED, LOG_STR("server", lane->child.backend->conf.name),
-	    LOG_INT("pid", lane->child.pid), LOG_STR("error", error));
+	child_note_failure(&lane->child, error, NULL);
 	child_kill(&lane->child, reason);
 	lane_lose(lane, reason);
 }

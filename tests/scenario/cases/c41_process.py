@@ -45,6 +45,7 @@ def exit_before_the_handshake(t):
         ok(seconds < 4, "seconds", seconds)
         ok("secret" not in str(answer), "stderr in the answer", answer)
     wait_for(lambda: any("secret words of the crash" in l for l in t.daemon.lines), 2, "stderr in the log")
+    t.daemon.wait_log("child_failed", "server=crash", 'exit="status 7"', 'stderr="secret words of the crash"')
 
 
 @case(deadline=25, servers={"main": {}, "loop": {"script": {"start": [["exit", 1]]}, "start": {"backoff": "500ms..2s", "give_up_after": 3}}})
