@@ -355,10 +355,12 @@ static void post_on_failed(struct call *call, enum reason reason)
 	struct post *post = post_of(call);
 	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
 	const char *server = post->keys.backend->conf.name;
+	/* 5xx says that nothing was executed: not once the server has been sent the request. */
+	bool is_unsent = call->lane == NULL && reason_get(reason)->http_status == 503;
 	struct buf text = { 0 };
 	struct slice whole;
 
-	if (post->state == POST_OPEN && !post->is_batch && reason_get(reason)->http_status == 503) {
+	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
 		post->state = POST_ANSWERED;
 		answer_reason(&answer, call->id, reason, server);
 	} else {

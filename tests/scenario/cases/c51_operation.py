@@ -78,6 +78,18 @@ def drain_has_a_limit(t):
     ended(t.daemon)
 
 
+@case(servers={"main": {}}, config={"drain_timeout": "1s", "streams": {"response": "json"}})
+def a_call_that_was_sent_never_gets_5xx(t):
+    """requirements §19: 5xx means not executed; what the server has been sent fails in band."""
+    s = t.session()
+    call = s.start_do(["wait_cancel"])
+    time.sleep(0.3)
+    t.daemon.term()
+    eq(call.final()["error"]["data"]["reason"], "draining")
+    eq(call.status, 200)
+    ended(t.daemon)
+
+
 @case(own=True)
 def second_signal_hurries(t):
     """REL-41: a second SIGTERM does not wait for calls."""
