@@ -358,13 +358,13 @@ static void deliver_log(struct lane *lane, const struct envelope *env)
 	struct route *route = lane->route;
 	int level =
 		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+	struct call *call = only_call(lane);
 	struct msg *msg;
 
 	if (level < route->level)
 		return;
 	msg = make_msg(env, NULL, 0);
-	if (lane->calls.count != 1 ||
-	    !only_call(lane)->ops->on_message(only_call(lane), STREAM_LOG, 0, msg))
+	if (call == NULL || !call->ops->on_message(call, STREAM_LOG, 0, msg))
 		stream_push(&route->session.standalone, STREAM_LOG, 0, msg);
 	msg_unref(&msg);
 }

@@ -195,6 +195,7 @@ struct msg *stream_take(struct stream_reader *reader)
 		if (event != NULL && (oldest == NULL || event->number < oldest->number))
 			oldest = event;
 	}
+	CHECK(oldest != NULL);
 	msg = msg_ref(oldest->msg);
 	stream_remove(stream, oldest);
 	return msg;
