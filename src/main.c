@@ -128,6 +128,9 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 			return -1;
 		}
 		request->command = argv + optind;
+	} else if (strcmp(argv[optind - 1], "--") == 0) {
+		fprintf(stderr, "mcpgated: the command after -- is missing\n");
+		return -1;
 	}
 	sources = (request->file != NULL) + (request->import_file != NULL) +
 		  (request->command != NULL);

@@ -14,6 +14,7 @@
 
 /* Waits are rounded to this, so that the loop's timers have few distinct durations. */
 #define WAIT_STEP_MS 250
+#define FULL_QUIET_MS (60 * 1000)
 
 void backend_init(struct backend *backend, struct loop *loop, struct spawner *spawner,
 		  const struct backend_conf *conf)
@@ -26,9 +27,22 @@ void backend_init(struct backend *backend, struct loop *loop, struct spawner *sp
 	backend->reserved = 0;
 	backend->failures = 0;
 	backend->retry_at_ms = 0;
+	backend->full_quiet_until_ms = 0;
 }
 
-enum reason backend_admit(const struct backend *backend, uint64_t *wait_ms_r)
+static void backend_note_full(struct backend *backend)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (now_ms < backend->full_quiet_until_ms)
+		return;
+	backend->full_quiet_until_ms = now_ms + FULL_QUIET_MS;
+	LOG(SERVER_FULL, LOG_STR("server", backend->conf.name),
+	    LOG_INT("processes", backend->count + backend->reserved),
+	    LOG_STR("reason", "pool.max is reached"));
+}
+
+enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r)
 {
 	uint64_t now_ms = clock_now_ms();
 	uint64_t wait_ms = backend->retry_at_ms > now_ms ? backend->retry_at_ms - now_ms : 0;
@@ -37,6 +51,7 @@ enum reason backend_admit(const struct backend *backend, uint64_t *wait_ms_r)
 	if (wait_ms > 0 && backend->failures >= backend->conf.give_up_after)
 		return REASON_BACKEND_DOWN;
 	if (backend->count + backend->reserved >= backend->conf.pool_max) {
+		backend_note_full(backend);
 		*wait_ms_r = 1000;
 		return REASON_OVER_LIMIT;
 	}

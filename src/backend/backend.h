@@ -44,6 +44,7 @@ struct backend {
 	size_t reserved;       /* places of those that wait for the back-off to pass */
 	unsigned int failures; /* starts that failed, in a row */
 	uint64_t retry_at_ms;
+	uint64_t full_quiet_until_ms; /* that the pool is full was said not long ago */
 };
 
 void backend_init(struct backend *backend, struct loop *loop, struct spawner *spawner,
@@ -53,7 +54,7 @@ void backend_init(struct backend *backend, struct loop *loop, struct spawner *sp
  * Whether a process may be started. Returns REASON_NONE, and in *wait_ms_r how long to wait first;
  * or why not, and how long a caller had better wait before it asks again.
  */
-enum reason backend_admit(const struct backend *backend, uint64_t *wait_ms_r);
+enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r);
 
 /* A process answered its handshake; or it failed before. */
 void backend_note_started(struct backend *backend);

@@ -168,7 +168,8 @@ static void test_import(void **state)
 	config_free(&config);
 	write_file(*state, "{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}");
 	assert_problem(&request, *state,
-		       ": servers: there is no server; at least one must be under 'servers'");
+		       ": mcpServers: no entry can be served; one at least must have a command, "
+		       "which is started here");
 }
 
 static void test_one_command(void **state)

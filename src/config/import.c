@@ -171,6 +171,7 @@ static void convert_entry(const struct entry *entry, struct tree *servers)
 static struct tree *convert(const struct import *import, json_t *json)
 {
 	json_t *entries = json_object_get(json, "mcpServers");
+	size_t before = import->problems->count;
 	struct tree *root, *servers;
 	struct entry entry = { .import = import };
 
@@ -185,6 +186,11 @@ static struct tree *convert(const struct import *import, json_t *json)
 	servers = tree_new(TREE_MAP, import->file);
 	tree_add(root, "servers", servers);
 	json_object_foreach(entries, entry.name, entry.json) convert_entry(&entry, servers);
+	if (servers->count == 0 && import->problems->count == before)
+		problem_add(import->problems,
+			    "%s: mcpServers: no entry can be served; one at least must have a "
+			    "command, which is started here",
+			    import->file);
 	return root;
 }
 

@@ -132,6 +132,9 @@ static void test_what_is_no_such_file(void **state)
 	assert_refused("{}", none);
 	assert_refused("[]", none);
 	assert_refused("{\"mcpServers\": []}", none);
+	assert_refused("{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}",
+		       "f.json: mcpServers: no entry can be served; one at least must have a "
+		       "command, which is started here");
 	assert_refused("{\"a\": 1,\n \"a\": 2}",
 		       "f.json:2:4: not valid JSON: duplicate object key");
 	assert_refused("", "f.json:1:0: not valid JSON: '[' or '{' expected");

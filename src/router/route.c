@@ -23,6 +23,7 @@
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
 #define ASKS_MAX 256
 #define HOLD_MS (60 * 1000)
+#define REFUSAL_LOGGED 300
 
 struct route *route_of(struct session *session)
 {
@@ -211,10 +212,23 @@ void route_on_ready(struct route *route, const struct envelope *response)
 	}
 }
 
+/* Once the client has its answer, nobody but the log can say what the server did not like. */
+static void note_refusal(struct lane *lane, struct slice error)
+{
+	struct buf text = { 0 };
+
+	if (error.n > REFUSAL_LOGGED)
+		error.n = REFUSAL_LOGGED;
+	buf_printf(&text, "the server answered initialize with an error: %.*s", SLICE_ARG(error));
+	child_note_failure(&lane->child, buf_terminate(&text), NULL);
+	buf_fini(&text);
+}
+
 void route_on_refused(struct route *route, const struct envelope *response)
 {
 	struct call *call = route->opening;
 
+	note_refusal(route->lane, response->error.text);
 	if (call == NULL) {
 		/* A restart: the same request was fine before. */
 		lane_refuse(route->lane);

@@ -170,6 +170,7 @@ def error_of_the_child_on_initialize(t):
     eq(e.answer, {"jsonrpc": "2.0", "id": 0, "error": {"code": -32000, "message": "not today", "data": {"why": 1}}})
     eq(e.response.header("mcp-session-id"), None)
     wait_for(lambda: not t.daemon.children("refuses"), 5, "end of the child")
+    t.daemon.wait_log("child_failed", "server=refuses", "not today")
 
 
 @case

@@ -203,6 +203,9 @@ def processes_over_the_limit(t):
     eq(answer["error"]["data"]["reason"], "overloaded")
     ok(e.response.header("retry-after"), "Retry-After")
     eq((a.echo("a"), b.echo("b")), ("a", "b"))
+    t.session("main", check=False)
+    t.daemon.wait_log("server_full", "server=main", "processes=2")
+    eq(len(t.daemon.log("server_full")), 1, "said once a minute")
 
 
 @case

@@ -73,6 +73,7 @@ def usage_errors_are_2(t):
         eq(done.returncode, 2, args)
         ok(done.stderr.strip(), "nothing on stderr", args)
         eq(done.stdout, "", args)
+    ok("command after -- is missing" in program("--").stderr, "what is wrong with an empty command")
 
 
 @case(daemon=False)
