@@ -263,6 +263,7 @@ static void gateway_make_gate(struct gateway *g)
 		.response = responses[config->response],
 		.grace_ms = config->json_grace_ms,
 		.keepalive_ms = config->stream_keepalive_ms,
+		.retry_ms = config->retry_ms,
 	};
 
 	gateway_make_hosts(g);
@@ -282,7 +283,9 @@ static void gateway_make_router(struct gateway *g)
 		.max_sessions = config->max_sessions,
 		.idle_ms = config->session_idle_ms,
 		.max_age_ms = config->session_max_age_ms,
-		.stream = { .max_bytes = config->stream_queue_bytes },
+		.stream = { .max_bytes = config->replay_bytes,
+			    .replay_events = config->replay_events,
+			    .replay_age_ms = config->replay_age_ms },
 	};
 
 	g->router.loop = g->loop;

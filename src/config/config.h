@@ -86,7 +86,10 @@ struct config {
 	uint64_t session_idle_ms;
 	uint64_t session_max_age_ms;
 	uint64_t stream_keepalive_ms;
-	uint64_t stream_queue_bytes; /* streams.replay_bytes: unsent bytes held for one stream */
+	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
+	uint64_t replay_events; /* kept, of one stream */
+	uint64_t replay_age_ms;
+	uint64_t retry_ms; /* when clients shall come back */
 	uint64_t json_grace_ms;
 	enum config_response response;
 	uint64_t drain_timeout_ms;

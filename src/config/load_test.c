@@ -111,7 +111,7 @@ static void test_defaults_of_the_daemon(void **state)
 	assert_int_equal(c->session_idle_ms, 3600000);
 	assert_int_equal(c->session_max_age_ms, 86400000);
 	assert_int_equal(c->stream_keepalive_ms, 15000);
-	assert_int_equal(c->stream_queue_bytes, 1 << 20);
+	assert_int_equal(c->replay_bytes, 1 << 20);
 	assert_int_equal(c->json_grace_ms, 1000);
 	assert_int_equal(c->response, CONFIG_RESPONSE_AUTO);
 	assert_int_equal(c->drain_timeout_ms, 30000);

@@ -2,6 +2,8 @@
 /* All events of a turn leave in one write. */
 #include "endpoint/events.h"
 
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "http/sse.h"
 
@@ -12,6 +14,47 @@ static void writer_renew_keepalive(struct event_writer *writer)
 {
 	timer_start(http_conn_loop(writer->exchange->conn), &writer->keepalive,
 		    writer->keepalive_ms);
+}
+
+/* epoch-stream-number, as hexadecimal digits. */
+static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)
+{
+	int n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", writer->epoch,
+			 (unsigned long long)writer->number, (unsigned long long)number);
+
+	return slice_of(out, (size_t)n);
+}
+
+static int parse_hex(struct slice digits, size_t max, uint64_t *value_r)
+{
+	static const char hex[] = "0123456789abcdef";
+	uint64_t value = 0;
+
+	if (digits.n == 0 || digits.n > max)
+		return -1;
+	for (size_t i = 0; i < digits.n; i++) {
+		const char *at = memchr(hex, digits.p[i], 16);
+
+		if (at == NULL)
+			return -1;
+		value = value << 4 | (uint64_t)(at - hex);
+	}
+	*value_r = value;
+	return 0;
+}
+
+int event_id_parse(struct slice id, struct event_source *source_r)
+{
+	struct slice epoch = slice_cut(&id, '-');
+	struct slice number = slice_cut(&id, '-');
+	uint64_t value;
+
+	if (epoch.n != 8 || parse_hex(epoch, 8, &value) < 0)
+		return -1;
+	source_r->epoch = (uint32_t)value;
+	if (parse_hex(number, 15, &source_r->number) < 0 || parse_hex(id, 15, &source_r->after) < 0)
+		return -1;
+	return 0;
 }
 
 /* The last event is out. */
@@ -27,11 +70,14 @@ static void writer_finish(struct event_writer *writer)
 static void writer_pull(struct event_writer *writer)
 {
 	struct buf batch = { 0 };
+	char id[EVENT_ID_BYTES];
+	uint64_t number;
 	struct msg *msg;
 
 	while (http_conn_has_room(writer->exchange->conn)) {
-		while (batch.len < BATCH_BYTES && (msg = stream_take(&writer->reader)) != NULL) {
-			sse_append_message(&batch, (struct slice){ NULL, 0 }, msg->text);
+		while (batch.len < BATCH_BYTES &&
+		       (msg = stream_take(&writer->reader, &number)) != NULL) {
+			sse_append_message(&batch, event_id(writer, number, id), msg->text);
 			msg_unref(&msg);
 		}
 		if (batch.len == 0)
@@ -41,7 +87,7 @@ static void writer_pull(struct event_writer *writer)
 		batch.len = 0;
 	}
 	buf_fini(&batch);
-	if (stream_is_drained(writer->reader.stream))
+	if (stream_is_drained(writer->reader.stream, writer->reader.position))
 		writer_finish(writer);
 }
 
@@ -81,20 +127,36 @@ static const struct stream_reader_ops writer_reader_ops = {
 	.on_detached = writer_on_detached,
 };
 
-void event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
-			struct stream *stream, struct slice fields, uint64_t keepalive_ms)
+void event_writer_init(struct event_writer *writer)
 {
-	struct buf all = { 0 };
-
-	writer->exchange = exchange;
-	writer->keepalive_ms = keepalive_ms;
 	timer_init(&writer->keepalive, writer_on_keepalive);
-	buf_append_slice(&all, sse_fields);
-	buf_append_slice(&all, fields);
-	http_stream_begin(exchange->conn, buf_slice(&all));
-	buf_fini(&all);
-	stream_attach(stream, &writer->reader, &writer_reader_ops);
+	writer->reader.stream = NULL;
+}
+
+bool event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
+			const struct event_source *source, struct slice fields)
+{
+	char id[EVENT_ID_BYTES];
+	struct buf text = { 0 };
+
+	event_writer_init(writer);
+	if (!stream_attach(source->stream, &writer->reader, &writer_reader_ops, source->after))
+		return false;
+	writer->exchange = exchange;
+	writer->keepalive_ms = source->keepalive_ms;
+	writer->epoch = source->epoch;
+	writer->number = source->number;
+	buf_append_slice(&text, sse_fields);
+	buf_append_slice(&text, fields);
+	http_stream_begin(exchange->conn, buf_slice(&text));
+	text.len = 0;
+	if (source->is_primed)
+		sse_append_priming(&text, event_id(writer, writer->reader.position, id),
+				   source->retry_ms);
+	http_stream_write(exchange->conn, buf_slice(&text));
+	buf_fini(&text);
 	writer_renew_keepalive(writer);
+	return true;
 }
 
 void event_writer_on_room(struct event_writer *writer)

@@ -6,6 +6,7 @@
 #ifndef MCPGATED_ENDPOINT_EVENTS_H
 #define MCPGATED_ENDPOINT_EVENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"
@@ -15,25 +16,46 @@
 
 struct event_writer;
 
+/* Room for the longest event id. */
+#define EVENT_ID_BYTES 48
+
+/* A stream to write, and where in it. */
+struct event_source {
+	struct stream *stream;
+	uint32_t epoch;
+	uint64_t number; /* of the stream in its session */
+	uint64_t after;  /* as for stream_attach */
+	bool is_primed;  /* begin with an event that has an id and no data. FRONT-SSE-03, -04 */
+	uint64_t retry_ms;
+	uint64_t keepalive_ms;
+};
+
 /* Embedded by the exchange that answers with events. */
 struct event_writer {
 	struct stream_reader reader;
 	struct http_exchange *exchange;
 	struct timer keepalive;
 	uint64_t keepalive_ms;
+	uint32_t epoch;
+	uint64_t number;
 	/* The stream let go of it; the response has been ended. */
 	void (*on_end)(struct event_writer *writer, enum reason reason);
 };
 
+/* So that event_writer_stop may be called before event_writer_start. */
+void event_writer_init(struct event_writer *writer);
 /*
  * Begins the response on the exchange's connection, with `fields` besides those of every event stream,
- * and reads `stream` from now on.
+ * and reads the source from now on. Returns false, and has begun nothing, if stream_attach refuses.
  */
-void event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
-			struct stream *stream, struct slice fields, uint64_t keepalive_ms);
+bool event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
+			const struct event_source *source, struct slice fields) must_check;
 /* There is room again: the exchange's on_room. */
 void event_writer_on_room(struct event_writer *writer);
 /* The connection has gone: lets go of the stream. on_end is not called. */
 void event_writer_stop(struct event_writer *writer);
+
+/* Reads an id of ours into epoch, number and after of *source_r; -1: it is none. FRONT-RES-01 */
+int event_id_parse(struct slice id, struct event_source *source_r) must_check;
 
 #endif

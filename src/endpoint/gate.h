@@ -32,6 +32,7 @@ struct gate_conf {
 	enum gate_response response;
 	uint64_t grace_ms;     /* a call that takes longer gets an event stream */
 	uint64_t keepalive_ms; /* of event streams */
+	uint64_t retry_ms;     /* when clients shall come back to one */
 };
 
 struct gate {

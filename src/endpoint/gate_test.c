@@ -20,6 +20,7 @@
 #include "backend/backend.h"
 #include "backend/fake_keeper.h"
 #include "base/clock.h"
+#include "endpoint/events.h"
 #include "obs/log.h"
 
 #define GRACE_MS 1000
@@ -156,6 +157,18 @@ static void get_or_delete(struct client *client, const char *method)
 	send_text(client, text);
 }
 
+/* GET behind event `after` of the session's stream `number`. */
+static void resume(struct client *client, unsigned int number, unsigned int after)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text),
+		 "GET /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY
+		 "Mcp-Session-Id: %s\r\nLast-Event-ID: %08x-%x-%x\r\n\r\n",
+		 session, router.sessions.store.epoch, number, after);
+	send_text(client, text);
+}
+
 static void receive(struct client *client)
 {
 	ssize_t n;
@@ -266,7 +279,7 @@ static const char *events(struct client *client)
 	while (rest.n > 0) {
 		struct slice line = slice_cut(&rest, '\n');
 
-		if (slice_has_prefix(line, SLICE_LIT("data: "))) {
+		if (slice_has_prefix(line, SLICE_LIT("data: ")) && line.n > 6) {
 			buf_append(&text, line.p + 6, line.n - 6);
 			buf_append_char(&text, '|');
 		} else if (line.n > 0 && line.p[0] == ':') {
@@ -415,7 +428,9 @@ static int setup(void **state)
 		.max_sessions = 4,
 		.idle_ms = 3600000,
 		.max_age_ms = 86400000,
-		.stream = { .max_bytes = QUEUE_BYTES },
+		.stream = { .max_bytes = QUEUE_BYTES,
+			    .replay_events = 1024,
+			    .replay_age_ms = 600000 },
 	};
 	static const struct backend_conf conf = {
 		.name = "test",
@@ -1046,8 +1061,10 @@ static void client_leaves(void **state)
 	says(p, RESULT("5"));
 	assert_int_equal(router.calls, 0);
 	is_unanswered(stays);
-	get_or_delete(stays, "GET");
-	has_events(stays, ASK("1000001") "|");
+	/* It was asked during the call whose client has seen an event: there it waits. CXL-01 */
+	resume(stays, 1, 1);
+	has_events(stays, PROGRESS("'t'", "2") "|" ASK("1000001") "|" RESULT("2") "|");
+	stream_is_over(stays);
 }
 
 /* bridging §1.6: what it was asked is not waited for till the end of days. */
@@ -1132,6 +1149,7 @@ static void slow_reader_of_requests_is_ended(void **state)
 		says(p, text);
 	assert_int_equal(http_server_connection_count(server), 1);
 	assert_int_equal(router.calls, 1);
+	says(p, text);
 	says(p, RESULT("2"));
 	assert_int_equal(router.calls, 0);
 	receive(slow);
@@ -1227,6 +1245,30 @@ static void open_stream_keeps_the_session(void **state)
 	is_refused(client, 404, -32001);
 }
 
+/* FRONT-RES-01, -07: only what we wrote is read. */
+static void event_ids_are_read_strictly(void **state)
+{
+	static const char *const bad[] = { "",
+					   "0000002a",
+					   "0000002a-1",
+					   "0000002a-1-",
+					   "0000002a--1",
+					   "2a-1-2",
+					   "0000002A-1-2",
+					   "0000002a-g-2",
+					   "0000002a-1-2-3",
+					   "0000002a-1-1234567890123456",
+					   " 0000002a-1-2" };
+	struct event_source source;
+
+	(void)state;
+	assert_int_equal(event_id_parse(SLICE_LIT("0000002a-1f-10"), &source), 0);
+	assert_int_equal(source.epoch, 42);
+	assert_int_equal(source.number, 31);
+	assert_int_equal(source.after, 16);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(event_id_parse(slice_str(bad[i]), &source), -1);
+}
 /* REL-41: calls in flight finish; nothing new begins; streams end. */
 static void drain_lets_calls_finish(void **state)
 {
@@ -1289,6 +1331,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(get_hears_the_session),
 	TEST(delete_ends_everything),
 	TEST(open_stream_keeps_the_session),
+	TEST(event_ids_are_read_strictly),
 	TEST(drain_lets_calls_finish),
 };
 

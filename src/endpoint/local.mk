@@ -3,6 +3,8 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/gate.c src/endpoint/gate.h \
+	src/endpoint/keys.c src/endpoint/keys.h \
+	src/endpoint/listening.c \
 	src/endpoint/streamable.c src/endpoint/streamable.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS)
 check_PROGRAMS += src/endpoint/gate_test

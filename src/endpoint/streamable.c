@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST, GET and DELETE of one MCP endpoint. A POST stays uncommitted until its response, the first other
+ * POST and DELETE of one MCP endpoint. A POST stays uncommitted until its response, the first other
  * message for its client, or the end of the grace decides between one JSON body and an event stream.
  *
  * A post outlives its connection while calls of it run: leaving is no cancellation (CXL-01). It is freed
@@ -10,31 +10,18 @@
  */
 #include "endpoint/streamable.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "endpoint/answer.h"
 #include "endpoint/events.h"
-#include "jsonrpc/write.h"
+#include "endpoint/keys.h"
 #include "mcp/error.h"
 #include "obs/log.h"
 #include "router/forward.h"
 
 #define BATCH_MAX 64
-#define VERSION_BYTES 32
-
-/* What a request's head says, kept until its body has come. */
-struct keys {
-	struct gate *gate;
-	struct backend *backend;
-	char *origin; /* NULL: none */
-	bool has_session;
-	bool has_version;
-	size_t session_length; /* as sent; what is longer than an id is no id */
-	size_t version_length;
-	char session[SESSION_ID_LENGTH];
-	char version[VERSION_BYTES];
-};
 
 struct post_call {
 	struct call call;
@@ -42,9 +29,9 @@ struct post_call {
 	struct msg *response; /* of a batch that is not committed yet */
 };
 
-/* The event stream that a post has become. */
+/* The event stream that a post has become; its client may come back to it (listening.c). */
 struct post_events {
-	struct stream stream;
+	struct stored_stream *stored;
 	struct event_writer writer;
 	struct post *post;
 };
@@ -58,7 +45,9 @@ enum post_state {
 struct post {
 	struct http_exchange exchange;
 	struct keys keys;
+	struct route *route; /* while calls are open */
 	enum post_state state;
+	enum reason end_reason;
 	bool takes_json;
 	bool takes_events;
 	bool is_batch;
@@ -69,123 +58,6 @@ struct post {
 	size_t batch_count;
 	struct post_call single;
 };
-
-/* ---- what all three have in common ---- */
-
-static void keys_init(struct keys *keys, const struct streamable_request *request)
-{
-	struct slice session = request->http->fields[HTTP_MCP_SESSION_ID];
-	struct slice version = request->http->fields[HTTP_MCP_PROTOCOL_VERSION];
-
-	keys->gate = request->gate;
-	keys->backend = request->backend;
-	keys->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
-	keys->has_session = http_has(request->http, HTTP_MCP_SESSION_ID);
-	keys->has_version = http_has(request->http, HTTP_MCP_PROTOCOL_VERSION);
-	keys->session_length = keys->has_session ? session.n : 0;
-	keys->version_length =
-		keys->has_version ? (version.n < VERSION_BYTES ? version.n : VERSION_BYTES) : 0;
-	if (keys->session_length > 0 && keys->session_length <= SESSION_ID_LENGTH)
-		memcpy(keys->session, session.p, session.n);
-	if (keys->version_length > 0)
-		memcpy(keys->version, version.p, keys->version_length);
-}
-
-static void keys_fini(struct keys *keys)
-{
-	free(keys->origin);
-}
-
-static struct slice keys_session(const struct keys *keys)
-{
-	return slice_of(keys->session,
-			keys->session_length <= SESSION_ID_LENGTH ? keys->session_length : 0);
-}
-
-static struct answer keys_answer(const struct keys *keys, struct http_conn *conn,
-				 const struct session *session)
-{
-	struct answer answer = { .conn = conn };
-
-	if (keys->origin != NULL)
-		answer.origin = slice_str(keys->origin);
-	if (session != NULL)
-		answer.session = session_id(session);
-	return answer;
-}
-
-/* FRONT-VER-01 … -04. Returns false if it has answered. */
-static bool keys_check_version(const struct keys *keys, struct http_conn *conn,
-			       const struct route *route, struct slice id)
-{
-	struct answer answer = keys_answer(keys, conn, NULL);
-	const struct revision *revision =
-		revision_find(slice_of(keys->version, keys->version_length));
-	struct buf quoted = { 0 };
-	struct buf data = { 0 };
-
-	if (!keys->has_version)
-		return true;
-	if (revision != NULL) {
-		if (route != NULL && revision != route->revision)
-			LOG(SESSION_VERSION, LOG_SLICE("header", revision->name),
-			    LOG_SLICE("session", route->revision->name));
-		return true;
-	}
-	write_string(&quoted, slice_of(keys->version, keys->version_length));
-	revision_append_supported(&data, buf_slice(&quoted));
-	answer_error(&answer, 400, id, MCP_UNSUPPORTED_VERSION,
-		     SLICE_LIT("Unsupported protocol version"), buf_slice(&data));
-	buf_fini(&quoted);
-	buf_fini(&data);
-	return false;
-}
-
-/* The route of the session that the request names, or NULL if it has answered. FRONT-SESS-03, -04 */
-static struct route *keys_find_route(const struct keys *keys, struct http_conn *conn,
-				     struct slice id)
-{
-	struct answer answer = keys_answer(keys, conn, NULL);
-	struct session *session;
-
-	if (!keys->has_session) {
-		if (keys_check_version(keys, conn, NULL, id))
-			answer_error(&answer, 400, id, MCP_INVALID_REQUEST,
-				     SLICE_LIT("Bad request: the Mcp-Session-Id header is missing"),
-				     (struct slice){ NULL, 0 });
-		return NULL;
-	}
-	session = session_find(&keys->gate->router->sessions, keys_session(keys));
-	if (session == NULL || route_of(session)->backend != keys->backend) {
-		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND,
-			     SLICE_LIT("Session not found"), (struct slice){ NULL, 0 });
-		return NULL;
-	}
-	if (!keys_check_version(keys, conn, route_of(session), id))
-		return NULL;
-	session_hold(session); /* the time since the last request begins anew */
-	session_release(session);
-	return route_of(session);
-}
-
-static struct http_exchange *refuse(const struct streamable_request *request, int status,
-				    const char *why)
-{
-	struct answer answer = { .conn = request->conn, .origin = request->origin };
-
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	answer_error(&answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST,
-		     slice_str(why), (struct slice){ NULL, 0 });
-	return NULL;
-}
-
-/* Without Accept, or with one that is spread over several fields, anything is taken. FRONT-HTTP-03 */
-static bool request_accepts(const struct http_request *http, const char *type)
-{
-	if (!http_has(http, HTTP_ACCEPT) || http->repeated & 1u << HTTP_ACCEPT)
-		return true;
-	return http_accepts(http->fields[HTTP_ACCEPT], type);
-}
 
 /* ---- the life of a post ---- */
 
@@ -198,7 +70,9 @@ static void post_check_done(struct post *post)
 	timer_stop(&post->grace);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
-		stream_fini(&post->events->stream);
+		if (!post->events->stored->stream.is_ended)
+			stored_stream_finish(post->events->stored, REASON_PEER_CLOSED);
+		stored_stream_unref(&post->events->stored);
 		loop_defer_free(loop, post->events);
 	}
 	keys_fini(&post->keys);
@@ -220,8 +94,10 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 static void post_commit(struct post *post)
 {
 	struct gate *gate = post->keys.gate;
+	struct shelf *shelf = &post->route->session.shelf;
 	struct post_events *events = mem_zalloc(sizeof(*events));
 	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	struct event_source source;
 	struct buf fields = { 0 };
 
 	timer_stop(&post->grace);
@@ -229,15 +105,26 @@ static void post_commit(struct post *post)
 	post->events = events;
 	events->post = post;
 	events->writer.on_end = post_on_events_end;
+	events->stored = shelf_open(shelf, post->is_batch ? (struct slice){ NULL, 0 } :
+							    post->single.call.id);
+	source = (struct event_source){
+		.stream = &events->stored->stream,
+		.epoch = shelf->store->epoch,
+		.number = events->stored->number,
+		.after = STREAM_FROM_HERE,
+		.is_primed = post->route->revision->has_priming,
+		.retry_ms = gate->conf.retry_ms,
+		.keepalive_ms = gate->conf.keepalive_ms,
+	};
+	events->stored->is_known = source.is_primed;
 	answer.session = keys_session(&post->keys);
 	answer_append_fields(&fields, &answer);
-	stream_init(&events->stream, gate->router->loop, &gate->router->sessions.conf.stream);
-	event_writer_start(&events->writer, &post->exchange, &events->stream, buf_slice(&fields),
-			   gate->conf.keepalive_ms);
+	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
 	buf_fini(&fields);
 	for (size_t i = 0; i < post->batch_count; i++) {
 		if (post->batch[i].response != NULL)
-			stream_push(&events->stream, STREAM_RESPONSE, 0, post->batch[i].response);
+			stream_push(&events->stored->stream, STREAM_RESPONSE, 0,
+				    post->batch[i].response);
 		msg_unref(&post->batch[i].response);
 	}
 }
@@ -276,7 +163,7 @@ static void post_answer_batch(struct post *post)
 static void post_end_call(struct post *post)
 {
 	if (--post->open_calls == 0 && post->state == POST_EVENTS)
-		stream_end(&post->events->stream, REASON_DONE);
+		stored_stream_finish(post->events->stored, post->end_reason);
 	else if (post->open_calls == 0 && post->state == POST_OPEN)
 		post_answer_batch(post);
 	post_check_done(post);
@@ -307,7 +194,7 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 	if (post->state == POST_EVENTS) {
 		struct msg *msg = join_parts(parts, count);
 
-		stream_push(&post->events->stream, STREAM_RESPONSE, 0, msg);
+		stream_push(&post->events->stored->stream, STREAM_RESPONSE, 0, msg);
 		msg_unref(&msg);
 	} else if (post->state == POST_OPEN && post->is_batch) {
 		container_of(call, struct post_call, call)->response = join_parts(parts, count);
@@ -325,14 +212,23 @@ static bool post_on_message(struct call *call, enum stream_kind kind, uint64_t k
 {
 	struct post *post = post_of(call);
 
-	if (post->exchange.conn == NULL || call->method->id == METHOD_INITIALIZE)
+	if (call->method->id == METHOD_INITIALIZE)
 		return false;
 	if (post->state == POST_OPEN && post->takes_events)
 		post_commit(post);
-	if (post->state != POST_EVENTS)
+	if (post->state != POST_EVENTS ||
+	    (kind == STREAM_REQUEST && stream_is_full(&post->events->stored->stream)))
 		return false;
-	stream_push(&post->events->stream, kind, key, msg);
+	stream_push(&post->events->stored->stream, kind, key, msg);
 	return post->state == POST_EVENTS; /* it may have been too much for its reader */
+}
+
+static bool post_is_reachable(const struct call *call)
+{
+	const struct post *post = post_of((struct call *)(uintptr_t)call);
+
+	return post->exchange.conn != NULL ||
+	       (post->events != NULL && stream_has_reader(&post->events->stored->stream));
 }
 
 static void post_on_response(struct call *call, const struct slice *parts, size_t count)
@@ -340,6 +236,7 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 	struct post *post = post_of(call);
 	struct session *session = &call->route->session;
 
+	post->route = call->route;
 	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
 		post->keys.session_length = SESSION_ID_LENGTH;
 		memcpy(post->keys.session, session->id, SESSION_ID_LENGTH);
@@ -360,6 +257,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 	struct buf text = { 0 };
 	struct slice whole;
 
+	post->route = call->route;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
 		post->state = POST_ANSWERED;
 		answer_reason(&answer, call->id, reason, server);
@@ -377,6 +275,7 @@ static void post_on_cancelled(struct call *call)
 {
 	struct post *post = post_of(call);
 
+	post->end_reason = post->is_batch ? REASON_DONE : REASON_CANCELLED;
 	if (post->state == POST_OPEN && post->takes_events && !post->is_batch)
 		post_commit(post);
 	if (post->state == POST_OPEN && !post->takes_events)
@@ -387,6 +286,7 @@ static void post_on_cancelled(struct call *call)
 
 static const struct call_ops post_call_ops = {
 	.on_message = post_on_message,
+	.is_reachable = post_is_reachable,
 	.on_response = post_on_response,
 	.on_failed = post_on_failed,
 	.on_cancelled = post_on_cancelled,
@@ -460,6 +360,7 @@ static void post_request(struct post *post, struct route *route, const struct en
 			      post->keys.backend->conf.name);
 		return;
 	}
+	post->route = route;
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
 	forward_request(route, &post->single.call, env);
@@ -534,6 +435,7 @@ static void post_dispatch_batch(struct post *post, struct route *route, const st
 {
 	size_t next = 0;
 
+	post->route = route;
 	post->is_batch = true;
 	post->batch = mem_zalloc((batch->requests + 1) * sizeof(*post->batch));
 	post->batch_count = batch->requests;
@@ -621,12 +523,12 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	struct post *post = container_of(exchange, struct post, exchange);
 
 	(void)reason;
-	post->state = POST_ANSWERED;
 	timer_stop(&post->grace);
-	if (post->events != NULL) {
+	if (post->events != NULL)
 		event_writer_stop(&post->events->writer);
-		stream_fini(&post->events->stream); /* nobody will read it */
-	}
+	/* Who has seen the id of an event can come back for the rest. CXL-01 */
+	if (post->events == NULL || !stored_stream_is_known(post->events->stored))
+		post->state = POST_ANSWERED;
 	call_note_unreachable(&post->single.call);
 	for (size_t i = 0; i < post->batch_count; i++)
 		call_note_unreachable(&post->batch[i].call);
@@ -642,19 +544,21 @@ static const struct http_exchange_ops post_ops = {
 struct http_exchange *streamable_post(const struct streamable_request *request)
 {
 	const struct http_request *http = request->http;
-	bool takes_json = request_accepts(http, "application/json");
-	bool takes_events = request_accepts(http, "text/event-stream");
+	bool takes_json = streamable_accepts(http, "application/json");
+	bool takes_events = streamable_accepts(http, "text/event-stream");
 	struct post *post;
 
 	if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
-		return refuse(request, 415,
-			      "Unsupported media type: the body must be application/json in UTF-8");
+		return streamable_refuse(
+			request, 415,
+			"Unsupported media type: the body must be application/json in UTF-8");
 	if (http_has(http, HTTP_CONTENT_ENCODING))
-		return refuse(request, 415,
-			      "Unsupported media type: the body must not be compressed");
+		return streamable_refuse(request, 415,
+					 "Unsupported media type: the body must not be compressed");
 	if (!takes_json && !takes_events)
-		return refuse(request, 406,
-			      "Not acceptable: take application/json and text/event-stream");
+		return streamable_refuse(
+			request, 406,
+			"Not acceptable: take application/json and text/event-stream");
 	if (request->gate->conf.response == GATE_RESPONSE_JSON && takes_json)
 		takes_events = false;
 	post = mem_zalloc(sizeof(*post));
@@ -665,92 +569,6 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 	keys_init(&post->keys, request);
 	timer_init(&post->grace, post_on_grace);
 	return &post->exchange;
-}
-
-/* ---- GET ---- */
-
-struct listening {
-	struct http_exchange exchange;
-	struct keys keys;
-	struct session *session; /* held while the stream is open */
-	struct event_writer writer;
-};
-
-static void listening_end(struct listening *get)
-{
-	if (get->session != NULL)
-		session_release(get->session);
-	keys_fini(&get->keys);
-	loop_defer_free(get->keys.gate->router->loop, get);
-}
-
-static void listening_on_end(struct event_writer *writer, enum reason reason)
-{
-	(void)reason;
-	listening_end(container_of(writer, struct listening, writer));
-}
-
-/* FRONT-GET-01, -03 */
-static void listening_on_body(struct http_exchange *exchange, struct slice body)
-{
-	struct listening *get = container_of(exchange, struct listening, exchange);
-	struct gate *gate = get->keys.gate;
-	struct route *route =
-		keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
-	struct answer answer =
-		keys_answer(&get->keys, exchange->conn, route != NULL ? &route->session : NULL);
-	struct buf fields = { 0 };
-
-	(void)body;
-	if (route != NULL && gate->router->is_draining) {
-		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
-			      get->keys.backend->conf.name);
-		route = NULL;
-	}
-	if (route == NULL) {
-		listening_end(get);
-		return;
-	}
-	get->session = &route->session;
-	session_hold(get->session);
-	answer_append_fields(&fields, &answer);
-	get->writer.on_end = listening_on_end;
-	event_writer_start(&get->writer, exchange, &route->session.standalone, buf_slice(&fields),
-			   gate->conf.keepalive_ms);
-	buf_fini(&fields);
-}
-
-static void listening_on_room(struct http_exchange *exchange)
-{
-	event_writer_on_room(&container_of(exchange, struct listening, exchange)->writer);
-}
-
-static void listening_on_gone(struct http_exchange *exchange, enum reason reason)
-{
-	struct listening *get = container_of(exchange, struct listening, exchange);
-
-	(void)reason;
-	if (get->session != NULL)
-		event_writer_stop(&get->writer);
-	listening_end(get);
-}
-
-static const struct http_exchange_ops listening_ops = {
-	.on_body = listening_on_body,
-	.on_room = listening_on_room,
-	.on_gone = listening_on_gone,
-};
-
-struct http_exchange *streamable_get(const struct streamable_request *request)
-{
-	struct listening *get;
-
-	if (!request_accepts(request->http, "text/event-stream"))
-		return refuse(request, 406, "Not acceptable: GET answers with text/event-stream");
-	get = mem_zalloc(sizeof(*get));
-	get->exchange.ops = &listening_ops;
-	keys_init(&get->keys, request);
-	return &get->exchange;
 }
 
 /* ---- DELETE ---- */

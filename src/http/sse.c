@@ -18,6 +18,15 @@ void sse_append_message(struct buf *out, struct slice id, struct slice data)
 	buf_append_str(out, "\n\n");
 }
 
+void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms)
+{
+	buf_append_str(out, "id: ");
+	buf_append_slice(out, id);
+	buf_append_str(out, "\nretry: ");
+	buf_append_u64(out, retry_ms);
+	buf_append_str(out, "\ndata: \n\n");
+}
+
 void sse_append_comment(struct buf *out)
 {
 	buf_append_str(out, ": keep-alive\n\n");

@@ -3,6 +3,8 @@
 #ifndef MCPGATED_HTTP_SSE_H
 #define MCPGATED_HTTP_SSE_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/slice.h"
 
@@ -14,6 +16,8 @@ extern const struct slice sse_fields;
  * path has replaced them).
  */
 void sse_append_message(struct buf *out, struct slice id, struct slice data);
+/* An event with an id and empty data: where to come back to before there is a message. FRONT-SSE-03 */
+void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms);
 /* A comment line, to keep the connection alive. FRONT-HTTP-13. */
 void sse_append_comment(struct buf *out);
 

@@ -3,7 +3,7 @@
 #include "mcp/revision.h"
 
 static const struct revision revisions[] = {
-	{ .name = SLICE("2025-11-25"), .has_modes = true },
+	{ .name = SLICE("2025-11-25"), .has_modes = true, .has_priming = true },
 	{ .name = SLICE("2025-06-18") },
 	{ .name = SLICE("2025-03-26"), .has_batches = true },
 	{ .name = SLICE("2024-11-05") },

@@ -14,6 +14,7 @@ struct revision {
 	struct slice name;
 	bool has_batches; /* JSON-RPC arrays: 2025-03-26 only */
 	bool has_modes;   /* elicitation modes and tool use in sampling: from 2025-11-25 */
+	bool has_priming; /* event streams begin with an event without data: from 2025-11-25 */
 };
 
 /* NULL if `name` is no revision with a handshake that we know. */

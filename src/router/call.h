@@ -30,6 +30,8 @@ struct call_ops {
 	 * `key` as in stream_push. Returns false if this client cannot be given it (any more).
 	 */
 	bool (*on_message)(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg);
+	/* Whether somebody reads what on_message gives, now. */
+	bool (*is_reachable)(const struct call *call);
 	/* The response: the concatenation of the parts, with the client's id in it; borrowed until the return. */
 	void (*on_response)(struct call *call, const struct slice *parts, size_t count);
 	/* No response will come; the client gets the error of this reason. */

@@ -167,8 +167,15 @@ void deliver_ask(struct ask *ask, struct msg *msg)
 	struct route *route = ask->route;
 
 	if (give_to_some_call(route, STREAM_REQUEST, ask->fid, msg, &ask->call)) {
-		timer_stop(&ask->hold);
+		if (ask->call->ops->is_reachable(ask->call))
+			timer_stop(&ask->hold);
 		call_note_asked(ask->call);
+		return;
+	}
+	if (stream_is_full(&route->session.standalone)) {
+		forward_error(route->lane, ask->id, MCP_INTERNAL_ERROR,
+			      SLICE_LIT("no client takes the requests that wait already"));
+		route_close_ask(ask);
 		return;
 	}
 	ask->is_standalone = true;

@@ -20,7 +20,7 @@ void deliver_response(struct call *call, const struct envelope *env);
 void deliver_ask_cancelled(struct ask *ask);
 /* After a restart: the server's lists may be others than before, where it would tell. bridging.md §4 */
 void deliver_changes(struct lane *lane);
-/* Gives a server's request to whoever can carry it. */
+/* Gives a server's request to whoever can carry it; if nobody can, the server is told and the ask closed. */
 void deliver_ask(struct ask *ask, struct msg *msg);
 
 #endif

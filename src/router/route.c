@@ -295,13 +295,19 @@ void route_hold_asks(struct route *route, const struct call *call)
 
 /* ---- requests of the server ---- */
 
+static bool ask_has_reader(const struct ask *ask)
+{
+	if (ask->call != NULL)
+		return ask->call->ops->is_reachable(ask->call);
+	return ask->is_standalone && stream_has_reader(&ask->route->session.standalone);
+}
+
 static void ask_on_hold(struct timer *timer)
 {
 	struct ask *ask = container_of(timer, struct ask, hold);
 	struct route *route = ask->route;
 
-	if (ask->is_standalone && !ask->is_offered &&
-	    stream_has_reader(&route->session.standalone)) {
+	if (!ask->is_offered && ask_has_reader(ask)) {
 		ask->is_offered = true; /* people take their time */
 		timer_start(route->router->loop, &ask->hold,
 			    route->backend->conf.request_timeout_max_ms);

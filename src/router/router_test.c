@@ -106,8 +106,14 @@ static void on_cancelled(struct call *call)
 	front_end(container_of(call, struct front, call), ENDING_CANCELLED);
 }
 
+static bool is_reachable(const struct call *call)
+{
+	return !container_of(call, struct front, call)->refuses;
+}
+
 static const struct call_ops front_ops = {
 	.on_message = on_message,
+	.is_reachable = is_reachable,
 	.on_response = on_response,
 	.on_failed = on_failed,
 	.on_cancelled = on_cancelled,
@@ -116,9 +122,10 @@ static const struct call_ops front_ops = {
 static void on_wake(struct stream_reader *reader)
 {
 	struct listener *l = container_of(reader, struct listener, reader);
+	uint64_t number;
 	struct msg *msg;
 
-	while ((msg = stream_take(reader)) != NULL) {
+	while ((msg = stream_take(reader, &number)) != NULL) {
 		buf_append_slice(&l->got, msg->text);
 		buf_append_char(&l->got, '|');
 		msg_unref(&msg);
@@ -271,7 +278,8 @@ static void was_heard(const char *text)
 
 static void listen_to(struct route *route)
 {
-	stream_attach(&route->session.standalone, &listener.reader, &listener_ops);
+	assert_true(stream_attach(&route->session.standalone, &listener.reader, &listener_ops,
+				  STREAM_FROM_HERE));
 	fake_keeper_settle(&keeper);
 }
 

@@ -27,6 +27,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 {
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
+	store_init(&set->store, loop, &set->conf.stream);
 }
 
 void session_set_fini(struct session_set *set)
@@ -60,6 +61,7 @@ int session_init(struct session *session, struct session_set *set, const struct 
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
 	stream_init(&session->standalone, set->loop, &set->conf.stream);
+	shelf_init(&session->shelf, &set->store);
 	return 0;
 }
 
@@ -133,4 +135,5 @@ void session_end(struct session *session, enum reason reason)
 	session->ops->on_end(session, reason);
 	stream_end(&session->standalone, reason);
 	stream_fini(&session->standalone);
+	shelf_fini(&session->shelf);
 }

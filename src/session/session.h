@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "io/loop.h"
 #include "obs/reason.h"
+#include "session/store.h"
 #include "session/stream.h"
 
 /* 192 random bits as base64url. FRONT-SESS-02. */
@@ -38,6 +39,7 @@ struct session_conf {
 struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
+	struct store store;
 	struct map by_key;
 	struct list sessions; /* new and live ones */
 	size_t count;         /* live ones */
@@ -58,6 +60,7 @@ struct session {
 	struct timer idle;
 	struct timer age;
 	struct stream standalone; /* what belongs to no request */
+	struct shelf shelf;       /* answers that may be resumed */
 };
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);

@@ -207,7 +207,8 @@ static void end_lets_go_of_the_reader(void **state)
 
 	(void)state;
 	begin(&owner);
-	stream_attach(&owner.session.standalone, &reader.reader, &reader_ops);
+	assert_true(stream_attach(&owner.session.standalone, &reader.reader, &reader_ops,
+				  STREAM_FROM_HERE));
 	session_end(&owner.session, REASON_DELETED);
 	assert_int_equal(reader.detached, 1);
 	assert_int_equal(reader.reason, REASON_DELETED);

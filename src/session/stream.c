@@ -20,6 +20,7 @@ struct stream_event {
 	uint64_t number;
 	enum stream_kind kind;
 	uint64_t key;
+	uint64_t taken_at_ms;
 	struct msg *msg;
 };
 
@@ -36,13 +37,19 @@ static struct stream_event *stream_first(const struct stream *stream, enum strea
 	return list_is_empty(events) ? NULL : container_of(events->next, struct stream_event, link);
 }
 
-static void stream_remove(struct stream *stream, struct stream_event *event)
+/* Out of those that wait. */
+static void stream_unlink(struct stream *stream, struct stream_event *event)
 {
 	list_remove(&event->link);
 	if (event->key != 0)
 		map_remove(&stream->by_key, event->key);
 	stream->bytes -= stream_weight(event->msg);
 	stream->count--;
+}
+
+static void stream_remove(struct stream *stream, struct stream_event *event)
+{
+	stream_unlink(stream, event);
 	msg_unref(&event->msg);
 	free(event);
 }
@@ -69,7 +76,53 @@ void stream_init(struct stream *stream, struct loop *loop, const struct stream_c
 	*stream = (struct stream){ .loop = loop, .conf = conf };
 	for (int kind = 0; kind < STREAM_KINDS; kind++)
 		list_init(&stream->events[kind]);
+	list_init(&stream->kept);
 	task_init(&stream->wake, stream_on_wake);
+}
+
+/* ---- messages that were taken ---- */
+
+static void stream_forget_oldest(struct stream *stream)
+{
+	struct stream_event *event = container_of(stream->kept.next, struct stream_event, link);
+
+	if (stream->reader != NULL && stream->reader->cursor == &event->link)
+		stream->reader->cursor = &stream->kept;
+	list_remove(&event->link);
+	stream->kept_count--;
+	stream->kept_bytes -= stream_weight(event->msg);
+	msg_unref(&event->msg);
+	free(event);
+}
+
+static bool stream_keeps_too_much(const struct stream *stream)
+{
+	struct stream_event *oldest = container_of(stream->kept.next, struct stream_event, link);
+	const struct stream_conf *conf = stream->conf;
+
+	return stream->kept_bytes > conf->max_bytes || stream->kept_count > conf->replay_events ||
+	       clock_now_ms() - oldest->taken_at_ms > conf->replay_age_ms;
+}
+
+/* The last one stays: it is the response, if one was taken. What a reader has still to get stays, too. */
+static void stream_trim(struct stream *stream)
+{
+	while (stream->kept_count > 1 && stream_keeps_too_much(stream)) {
+		uint64_t oldest = stream->taken - stream->kept_count + 1;
+
+		if (stream->reader != NULL && stream->reader->position < oldest)
+			return;
+		stream_forget_oldest(stream);
+	}
+}
+
+static void stream_keep(struct stream *stream, struct stream_event *event)
+{
+	event->taken_at_ms = clock_now_ms();
+	list_append(&stream->kept, &event->link);
+	stream->kept_count++;
+	stream->kept_bytes += stream_weight(event->msg);
+	stream->taken++;
 }
 
 void stream_fini(struct stream *stream)
@@ -83,6 +136,8 @@ void stream_fini(struct stream *stream)
 		while ((event = stream_first(stream, kind)) != NULL)
 			stream_remove(stream, event);
 	}
+	while (stream->kept_count > 0)
+		stream_forget_oldest(stream);
 	map_fini(&stream->by_key);
 }
 
@@ -162,16 +217,26 @@ void stream_end(struct stream *stream, enum reason reason)
 		task_schedule(stream->loop, &stream->wake);
 }
 
-void stream_attach(struct stream *stream, struct stream_reader *reader,
-		   const struct stream_reader_ops *ops)
+bool stream_attach(struct stream *stream, struct stream_reader *reader,
+		   const struct stream_reader_ops *ops, uint64_t after)
 {
+	uint64_t behind = after == STREAM_FROM_HERE ? 0 : stream->taken - after;
+	struct list *cursor = stream->kept.prev;
+
+	if (after != STREAM_FROM_HERE && (after > stream->taken || behind > stream->kept_count))
+		return false;
+	for (uint64_t i = 0; i < behind; i++)
+		cursor = cursor->prev;
 	if (stream->reader != NULL)
 		stream_detach_reader(stream, REASON_TAKEN_OVER);
 	reader->ops = ops;
 	reader->stream = stream;
+	reader->position = stream->taken - behind;
+	reader->cursor = cursor;
 	stream->reader = reader;
-	if (stream->count > 0 || stream->is_ended)
+	if (stream->count > 0 || stream->is_ended || behind > 0)
 		task_schedule(stream->loop, &stream->wake);
+	return true;
 }
 
 void stream_detach(struct stream_reader *reader)
@@ -181,14 +246,10 @@ void stream_detach(struct stream_reader *reader)
 	reader->stream = NULL;
 }
 
-struct msg *stream_take(struct stream_reader *reader)
+static struct stream_event *stream_find_oldest(const struct stream *stream)
 {
-	struct stream *stream = reader->stream;
 	struct stream_event *oldest = NULL;
-	struct msg *msg;
 
-	if (stream == NULL || stream->count == 0)
-		return NULL;
 	for (int kind = 0; kind < STREAM_KINDS; kind++) {
 		struct stream_event *event = stream_first(stream, kind);
 
@@ -196,17 +257,42 @@ struct msg *stream_take(struct stream_reader *reader)
 			oldest = event;
 	}
 	CHECK(oldest != NULL);
-	msg = msg_ref(oldest->msg);
-	stream_remove(stream, oldest);
+	return oldest;
+}
+
+struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
+{
+	struct stream *stream = reader->stream;
+	struct stream_event *event;
+	struct msg *msg;
+
+	if (stream == NULL || (stream->count == 0 && reader->position == stream->taken))
+		return NULL;
+	if (reader->position == stream->taken) {
+		event = stream_find_oldest(stream);
+		stream_unlink(stream, event);
+		stream_keep(stream, event);
+	} else {
+		event = container_of(reader->cursor->next, struct stream_event, link);
+	}
+	reader->cursor = &event->link;
+	*number_r = ++reader->position;
+	msg = msg_ref(event->msg);
+	stream_trim(stream);
 	return msg;
 }
 
-bool stream_is_drained(const struct stream *stream)
+bool stream_is_drained(const struct stream *stream, uint64_t after)
 {
-	return stream->is_ended && stream->count == 0;
+	return stream->is_ended && stream->count == 0 && after == stream->taken;
 }
 
 bool stream_has_reader(const struct stream *stream)
 {
 	return stream->reader != NULL;
+}
+
+bool stream_is_full(const struct stream *stream)
+{
+	return stream->reader == NULL && stream->bytes > stream->conf->max_bytes;
 }

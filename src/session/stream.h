@@ -5,7 +5,9 @@
  * progress goes first, then logs, then news that a later list call would tell as well; responses and
  * requests are never dropped, their overflow ends the reader instead.
  *
- * A message that its reader has taken is forgotten. FRONT-SSE-11, -13, FRONT-GET-03, -04.
+ * A message gets its number when it is taken for the first time, and is kept for a while: a reader whose
+ * connection was lost goes on behind the last number that it has seen. Numbers are 1, 2, 3 … without a
+ * gap, whatever was dropped before. FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05.
  */
 #ifndef MCPGATED_SESSION_STREAM_H
 #define MCPGATED_SESSION_STREAM_H
@@ -31,7 +33,9 @@ enum stream_kind {
 };
 
 struct stream_conf {
-	size_t max_bytes; /* of messages that wait */
+	size_t max_bytes;       /* of messages that wait; and of those that are kept */
+	size_t replay_events;   /* kept at most */
+	uint64_t replay_age_ms; /* kept for so long */
 };
 
 struct stream_reader;
@@ -47,6 +51,8 @@ struct stream_reader_ops {
 struct stream_reader {
 	const struct stream_reader_ops *ops;
 	struct stream *stream; /* NULL: detached */
+	uint64_t position;     /* the number of the last message it has; 0: none */
+	struct list *cursor;   /* that message among the kept ones, or their head */
 };
 
 struct stream {
@@ -59,6 +65,10 @@ struct stream {
 	size_t bytes;        /* of them, with what each costs beside its text */
 	size_t dropped;      /* since the log was told */
 	uint64_t told_at_ms; /* when the log was told */
+	struct list kept;    /* taken ones, oldest first */
+	size_t kept_count;
+	size_t kept_bytes;
+	uint64_t taken; /* the number of the last one taken */
 	struct stream_reader *reader;
 	struct task wake;
 	bool is_ended;
@@ -80,15 +90,27 @@ bool stream_drop(struct stream *stream, uint64_t key);
 /* No more messages: the reader gets what waits, and then finds the stream drained. */
 void stream_end(struct stream *stream, enum reason reason);
 
-/* A reader that is there is detached with REASON_TAKEN_OVER. The new one is woken if messages wait. */
-void stream_attach(struct stream *stream, struct stream_reader *reader,
-		   const struct stream_reader_ops *ops);
+/* Go on with what was never taken. */
+#define STREAM_FROM_HERE UINT64_MAX
+
+/*
+ * Reads on behind the message numbered `after`, or STREAM_FROM_HERE. A reader that is there is detached with
+ * REASON_TAKEN_OVER; the new one is woken if there is something to take. Returns false, and changes
+ * nothing, if what follows `after` is no longer kept, or `after` has not been taken yet.
+ */
+bool stream_attach(struct stream *stream, struct stream_reader *reader,
+		   const struct stream_reader_ops *ops, uint64_t after);
 /* The reader leaves by itself; nothing is called. Also on a detached one. */
 void stream_detach(struct stream_reader *reader);
-/* The next message; the caller has one reference. NULL: none now; on_wake tells when there is. */
-struct msg *stream_take(struct stream_reader *reader);
-/* Ended, and nothing waits any more. */
-bool stream_is_drained(const struct stream *stream);
+/*
+ * The next message and its number; the caller has one reference. NULL: none now; on_wake tells when there
+ * is.
+ */
+struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r);
+/* Ended, and nothing comes behind the message numbered `after`. */
+bool stream_is_drained(const struct stream *stream, uint64_t after);
 bool stream_has_reader(const struct stream *stream);
+/* Nobody reads, and as much waits as may: give no more requests to it. */
+bool stream_is_full(const struct stream *stream);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams alone: order, joining, bounds, readers that come, go and are replaced. */
+/* Streams alone: order, joining, bounds, readers that come, go, are replaced, and come back. */
 #include "session/stream.h"
 
 #include <setjmp.h>
@@ -40,6 +40,8 @@ static void on_detached(struct stream_reader *reader, enum reason reason)
 
 static const struct stream_reader_ops ops = { .on_wake = on_wake, .on_detached = on_detached };
 
+static uint64_t number; /* of the message taken last */
+
 static int setup(void **state)
 {
 	struct error err;
@@ -50,6 +52,8 @@ static int setup(void **state)
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	loop = loop_new(&err);
 	conf.max_bytes = 64 * 1024;
+	conf.replay_events = 1024;
+	conf.replay_age_ms = 60000;
 	stream_init(&stream, loop, &conf);
 	return loop == NULL;
 }
@@ -89,7 +93,7 @@ static const char *take_all(struct reader *reader)
 	size_t n = 0;
 
 	text[0] = '\0';
-	while ((msg = stream_take(&reader->reader)) != NULL) {
+	while ((msg = stream_take(&reader->reader, &number)) != NULL) {
 		struct slice rest = msg->text;
 		struct slice word = slice_cut(&rest, '.');
 
@@ -110,9 +114,9 @@ static void messages_keep_their_order(void **state)
 	push(STREAM_PROGRESS, 0, "d");
 	push(STREAM_LOG, 0, "e");
 	push(STREAM_NEWS, 0, "f");
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&first), "a b c d e f");
-	assert_null(stream_take(&first.reader));
+	assert_null(stream_take(&first.reader, &number));
 	assert_int_equal(stream.bytes, 0);
 }
 
@@ -120,7 +124,7 @@ static void messages_keep_their_order(void **state)
 static void reader_is_woken_once_a_turn(void **state)
 {
 	(void)state;
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 0);
 	push(STREAM_LOG, 0, "a");
@@ -141,7 +145,7 @@ static void messages_wait_and_news_are_joined(void **state)
 	push(STREAM_NEWS, 0, "x");
 	push(STREAM_NEWS, 0, "x");
 	push(STREAM_NEWS, 11, "tools-again");
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 1);
 	assert_string_equal(take_all(&first), "uri x x tools-again");
@@ -157,7 +161,7 @@ static void waiting_message_is_taken_back(void **state)
 	assert_true(stream_drop(&stream, 1000001));
 	assert_false(stream_drop(&stream, 1000001));
 	assert_false(stream_drop(&stream, 1000002));
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&first), "log");
 }
 
@@ -165,12 +169,12 @@ static void waiting_message_is_taken_back(void **state)
 static void second_reader_takes_over(void **state)
 {
 	(void)state;
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_LOG, 0, "a");
-	stream_attach(&stream, &second.reader, &ops);
+	assert_true(stream_attach(&stream, &second.reader, &ops, STREAM_FROM_HERE));
 	assert_int_equal(first.detached, 1);
 	assert_int_equal(first.reason, REASON_TAKEN_OVER);
-	assert_null(stream_take(&first.reader));
+	assert_null(stream_take(&first.reader, &number));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 0);
 	assert_int_equal(second.wakes, 1);
@@ -182,13 +186,13 @@ static void second_reader_takes_over(void **state)
 static void reader_that_leaves_is_not_called(void **state)
 {
 	(void)state;
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_LOG, 0, "a");
 	stream_detach(&first.reader);
 	stream_detach(&first.reader);
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes + first.detached, 0);
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&first), "a");
 }
 
@@ -203,7 +207,7 @@ static void full_stream_drops_by_importance(void **state)
 	push_big(STREAM_PROGRESS, 0, "progress1", 500);
 	push_big(STREAM_PROGRESS, 0, "progress2", 500);
 	push_big(STREAM_RESPONSE, 0, "response", 1000);
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&first), "request news log progress2 response");
 	stream_detach(&first.reader);
 
@@ -211,7 +215,7 @@ static void full_stream_drops_by_importance(void **state)
 	push_big(STREAM_NEWS, 2, "news", 1000);
 	push_big(STREAM_LOG, 0, "log", 1000);
 	push_big(STREAM_RESPONSE, 0, "response", 3000);
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&first), "request response");
 	assert_int_equal(first.detached, 0);
 }
@@ -221,13 +225,13 @@ static void overflow_ends_the_reader(void **state)
 {
 	(void)state;
 	conf.max_bytes = 5000;
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push_big(STREAM_REQUEST, 1, "a", 3000);
 	assert_int_equal(first.detached, 0);
 	push_big(STREAM_REQUEST, 2, "b", 3000);
 	assert_int_equal(first.detached, 1);
 	assert_int_equal(first.reason, REASON_SLOW_READER);
-	stream_attach(&stream, &second.reader, &ops);
+	assert_true(stream_attach(&stream, &second.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&second), "a b");
 }
 
@@ -236,7 +240,7 @@ static void one_large_message_is_taken(void **state)
 {
 	(void)state;
 	conf.max_bytes = 1024;
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push_big(STREAM_LOG, 0, "log", 500);
 	push_big(STREAM_RESPONSE, 0, "response", 100000);
 	assert_int_equal(first.detached, 0);
@@ -267,12 +271,12 @@ static void end_comes_last(void **state)
 	push(STREAM_RESPONSE, 0, "a");
 	stream_end(&stream, REASON_DONE);
 	push(STREAM_LOG, 0, "b");
-	assert_false(stream_is_drained(&stream));
-	stream_attach(&stream, &first.reader, &ops);
+	assert_false(stream_is_drained(&stream, stream.taken));
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 1);
 	assert_string_equal(take_all(&first), "a");
-	assert_true(stream_is_drained(&stream));
+	assert_true(stream_is_drained(&stream, stream.taken));
 	stream_end(&stream, REASON_EXPIRED);
 	assert_int_equal(stream.end_reason, REASON_DONE);
 }
@@ -280,11 +284,130 @@ static void end_comes_last(void **state)
 static void empty_end_wakes_the_reader(void **state)
 {
 	(void)state;
-	stream_attach(&stream, &first.reader, &ops);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	stream_end(&stream, REASON_DONE);
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 1);
-	assert_true(stream_is_drained(&stream));
+	assert_true(stream_is_drained(&stream, stream.taken));
+}
+
+/* ---- going on after a lost connection ---- */
+
+static void push_letters(const char *letters)
+{
+	for (; *letters != '\0'; letters++)
+		push(STREAM_RESPONSE, 0, (const char[]){ *letters, '\0' });
+}
+
+static const char *take_after(uint64_t after)
+{
+	stream_detach(&first.reader);
+	assert_true(stream_attach(&stream, &first.reader, &ops, after));
+	return take_all(&first);
+}
+
+/* FRONT-RES-01: numbers are given when messages are taken; what was dropped before leaves no gap. */
+static void numbers_have_no_gap(void **state)
+{
+	(void)state;
+	push(STREAM_NEWS, 9, "old");
+	push(STREAM_LOG, 7, "gone");
+	push(STREAM_NEWS, 9, "new");
+	assert_true(stream_drop(&stream, 7));
+	push(STREAM_RESPONSE, 0, "end");
+	assert_string_equal(take_after(STREAM_FROM_HERE), "new end");
+	assert_int_equal(number, 2);
+}
+
+/* FRONT-RES-02, -05: from every cut on, what is missing comes once, and then what is new. */
+static void every_cut_is_continued(void **state)
+{
+	static const char letters[] = "abcdefghij";
+
+	(void)state;
+	push_letters(letters);
+	take_after(STREAM_FROM_HERE);
+	for (uint64_t cut = 0; cut <= 10; cut++) {
+		char expected[40] = "";
+
+		for (const char *c = letters + cut; *c != '\0'; c++)
+			sprintf(expected + strlen(expected), "%s%c", expected[0] ? " " : "", *c);
+		assert_string_equal(take_after(cut), expected);
+	}
+	take_after(4);
+	push_letters("k");
+	assert_string_equal(take_all(&first), "k");
+	assert_int_equal(number, 11);
+	assert_string_equal(take_after(9), "j k");
+}
+
+/* What was not taken yet when the connection broke follows what was. */
+static void waiting_messages_follow_the_kept_ones(void **state)
+{
+	(void)state;
+	push_letters("ab");
+	take_after(STREAM_FROM_HERE);
+	stream_detach(&first.reader);
+	push_letters("cd");
+	assert_string_equal(take_after(1), "b c d");
+	assert_string_equal(take_after(STREAM_FROM_HERE), "");
+}
+
+/* FRONT-RES-07: what is gone, and what never was, is refused. */
+static void positions_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	conf.replay_events = 2;
+	push_letters("abcde");
+	take_after(STREAM_FROM_HERE);
+	stream_detach(&first.reader);
+	assert_false(stream_attach(&stream, &first.reader, &ops, 0));
+	assert_false(stream_attach(&stream, &first.reader, &ops, 2));
+	assert_false(stream_attach(&stream, &first.reader, &ops, 6));
+	assert_string_equal(take_after(3), "d e");
+	assert_string_equal(take_after(5), "");
+}
+
+static void old_messages_are_forgotten(void **state)
+{
+	(void)state;
+	push_letters("ab");
+	take_after(STREAM_FROM_HERE);
+	clock_freeze(clock_now_ms() + conf.replay_age_ms + 1);
+	push_letters("c");
+	take_all(&first);
+	stream_detach(&first.reader);
+	assert_false(stream_attach(&stream, &first.reader, &ops, 0));
+	assert_string_equal(take_after(2), "c");
+}
+
+/* FRONT-RES-08: the last message is the response; no bound takes it. */
+static void last_message_is_kept(void **state)
+{
+	(void)state;
+	conf.max_bytes = 1;
+	push_letters("ab");
+	take_after(STREAM_FROM_HERE);
+	assert_string_equal(take_after(1), "b");
+	assert_int_equal(stream.kept_count, 1);
+}
+
+/* A reader that is still being told the past does not lose it to the bounds. */
+static void past_is_kept_for_its_reader(void **state)
+{
+	struct msg *msg;
+
+	(void)state;
+	push_letters("abc");
+	take_after(STREAM_FROM_HERE);
+	stream_detach(&first.reader);
+	assert_true(stream_attach(&stream, &first.reader, &ops, 0));
+	conf.replay_events = 1;
+	msg = stream_take(&first.reader, &number);
+	assert_int_equal(number, 1);
+	msg_unref(&msg);
+	assert_string_equal(take_all(&first), "b c");
+	assert_int_equal(stream.kept_count, 1);
 }
 
 /* The memory may go right after stream_fini, also with a wake under way. */
@@ -295,7 +418,7 @@ static void fini_leaves_nothing(void **state)
 
 	(void)state;
 	stream_init(other, loop, &conf);
-	stream_attach(other, &first.reader, &ops);
+	assert_true(stream_attach(other, &first.reader, &ops, STREAM_FROM_HERE));
 	stream_push(other, STREAM_LOG, 5, msg);
 	stream_end(other, REASON_EXPIRED);
 	stream_fini(other);
@@ -323,6 +446,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(flood_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_comes_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(empty_end_wakes_the_reader, setup, teardown),
+		cmocka_unit_test_setup_teardown(numbers_have_no_gap, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_cut_is_continued, setup, teardown),
+		cmocka_unit_test_setup_teardown(waiting_messages_follow_the_kept_ones, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(positions_out_of_range_are_refused, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(old_messages_are_forgotten, setup, teardown),
+		cmocka_unit_test_setup_teardown(last_message_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(past_is_kept_for_its_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(fini_leaves_nothing, setup, teardown),
 	};
 

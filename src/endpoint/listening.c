@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GET on the MCP endpoint: the session's own stream, or, with Last-Event-ID, the stream of that event from
+ * behind it on. A stream has one reader: who comes later takes over. FRONT-GET-*, FRONT-RES-*.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "endpoint/answer.h"
+#include "endpoint/events.h"
+#include "endpoint/keys.h"
+#include "endpoint/streamable.h"
+#include "http/sse.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+
+struct listening {
+	struct http_exchange exchange;
+	struct keys keys;
+	struct session *session;      /* held while its own stream is open; else NULL */
+	struct stored_stream *stored; /* or the answer that is resumed */
+	struct event_writer writer;
+};
+
+static void listening_end(struct listening *get)
+{
+	event_writer_stop(&get->writer);
+	if (get->session != NULL)
+		session_release(get->session);
+	stored_stream_unref(&get->stored);
+	keys_fini(&get->keys);
+	loop_defer_free(get->keys.gate->router->loop, get);
+}
+
+static void listening_on_end(struct event_writer *writer, enum reason reason)
+{
+	(void)reason;
+	listening_end(container_of(writer, struct listening, writer));
+}
+
+static void listening_refuse(struct listening *get, const char *why)
+{
+	struct answer answer = keys_answer(&get->keys, get->exchange.conn, NULL);
+
+	answer_error(&answer, 400, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
+		     (struct slice){ NULL, 0 });
+	listening_end(get);
+}
+
+/* What came behind that event is gone for good: the request gets the error that it waits for. FRONT-RES-07 */
+static void listening_answer_expired(struct listening *get, struct slice fields)
+{
+	struct http_conn *conn = get->exchange.conn;
+	struct slice id = { NULL, 0 };
+	struct buf error = { 0 };
+	struct buf text = { 0 };
+
+	if (get->stored != NULL)
+		id = stored_stream_request_id(get->stored);
+	write_error(&error, id, MCP_INTERNAL_ERROR,
+		    SLICE_LIT("The events after this one are no longer kept"),
+		    SLICE_LIT("{\"reason\":\"stream_expired\"}"));
+	buf_append_slice(&text, sse_fields);
+	buf_append_slice(&text, fields);
+	http_stream_begin(conn, buf_slice(&text));
+	text.len = 0;
+	sse_append_message(&text, (struct slice){ NULL, 0 }, buf_slice(&error));
+	http_stream_write(conn, buf_slice(&text));
+	http_stream_end(conn);
+	buf_fini(&error);
+	buf_fini(&text);
+	listening_end(get);
+}
+
+/* Everything was seen already, or nothing more is wanted. FRONT-RES-10 */
+static bool is_complete(const struct stored_stream *stored, uint64_t after)
+{
+	return stream_is_drained(&stored->stream, after) ||
+	       (stored->stream.is_ended && stored->stream.end_reason == REASON_CANCELLED);
+}
+
+static void listening_begin(struct listening *get, struct route *route, struct event_source *source)
+{
+	struct answer answer = keys_answer(&get->keys, get->exchange.conn, &route->session);
+	struct gate *gate = get->keys.gate;
+	struct buf fields = { 0 };
+
+	answer_append_fields(&fields, &answer);
+	source->stream = get->stored != NULL ? &get->stored->stream : &route->session.standalone;
+	source->epoch = route->session.set->store.epoch;
+	source->is_primed = route->revision->has_priming;
+	source->retry_ms = gate->conf.retry_ms;
+	source->keepalive_ms = gate->conf.keepalive_ms;
+	get->writer.on_end = listening_on_end;
+	if (get->stored != NULL && is_complete(get->stored, source->after)) {
+		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
+		listening_end(get);
+	} else if (source->after != STREAM_FROM_HERE && source->after > source->stream->taken) {
+		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
+	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
+		listening_answer_expired(get, buf_slice(&fields));
+	}
+	buf_fini(&fields);
+}
+
+static void listening_resume(struct listening *get, struct route *route)
+{
+	struct event_source source = { .after = 0 };
+	struct shelf *shelf = &route->session.shelf;
+	struct slice text =
+		slice_of(get->keys.event,
+			 get->keys.event_length <= EVENT_ID_BYTES ? get->keys.event_length : 0);
+
+	if (event_id_parse(text, &source) < 0 || source.epoch != shelf->store->epoch ||
+	    source.number > shelf->last_number) {
+		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
+		return;
+	}
+	if (source.number == 0) {
+		get->session = &route->session;
+		session_hold(get->session);
+		listening_begin(get, route, &source);
+		return;
+	}
+	get->stored = shelf_find(shelf, source.number);
+	if (get->stored != NULL)
+		listening_begin(get, route, &source);
+	else
+		listening_answer_expired(get, (struct slice){ NULL, 0 });
+}
+
+static void listening_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct listening *get = container_of(exchange, struct listening, exchange);
+	struct event_source source = { .after = STREAM_FROM_HERE };
+	struct route *route =
+		keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
+	struct answer answer;
+
+	(void)body;
+	if (route != NULL && get->keys.gate->router->is_draining) {
+		answer = keys_answer(&get->keys, exchange->conn, &route->session);
+		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
+			      get->keys.backend->conf.name);
+		route = NULL;
+	}
+	if (route == NULL) {
+		listening_end(get);
+	} else if (get->keys.has_event) {
+		listening_resume(get, route);
+	} else {
+		get->session = &route->session;
+		session_hold(get->session);
+		listening_begin(get, route, &source);
+	}
+}
+
+static void listening_on_room(struct http_exchange *exchange)
+{
+	event_writer_on_room(&container_of(exchange, struct listening, exchange)->writer);
+}
+
+static void listening_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	(void)reason;
+	listening_end(container_of(exchange, struct listening, exchange));
+}
+
+static const struct http_exchange_ops listening_ops = {
+	.on_body = listening_on_body,
+	.on_room = listening_on_room,
+	.on_gone = listening_on_gone,
+};
+
+struct http_exchange *streamable_get(const struct streamable_request *request)
+{
+	struct listening *get;
+
+	if (!streamable_accepts(request->http, "text/event-stream"))
+		return streamable_refuse(request, 406,
+					 "Not acceptable: GET answers with text/event-stream");
+	get = mem_zalloc(sizeof(*get));
+	get->exchange.ops = &listening_ops;
+	event_writer_init(&get->writer);
+	keys_init(&get->keys, request);
+	return &get->exchange;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The streams that a session's client may resume: each answer that became an event stream, from its
+ * beginning until some time after its end. In memory; what callers see would suit a store elsewhere as
+ * well. FRONT-RES-01 … -03, -07, -08, CXL-01.
+ */
+#ifndef MCPGATED_SESSION_STORE_H
+#define MCPGATED_SESSION_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/slice.h"
+#include "io/loop.h"
+#include "obs/reason.h"
+#include "session/stream.h"
+
+/* Ended streams that one session, and all together, may hold. */
+#define SHELF_STREAMS_MAX 64
+#define STORE_BYTES_MAX (256u * 1024 * 1024)
+
+/* All streams of the process. */
+struct store {
+	struct loop *loop;
+	const struct stream_conf *conf;
+	uint32_t epoch;       /* of this process: ids of an earlier one mean nothing */
+	struct list finished; /* ended ones of all sessions, oldest first */
+	size_t bytes;         /* that these keep */
+};
+
+/* Those of one session. */
+struct shelf {
+	struct store *store;
+	struct list streams; /* in the order of their numbers */
+	size_t finished_count;
+	uint64_t last_number; /* 0 is the session's own stream, which is not on the shelf */
+};
+
+struct stored_stream {
+	struct stream stream;
+	struct list link;
+	struct list finished_link;
+	struct shelf *shelf; /* NULL: nobody can find it any more */
+	unsigned int refs;
+	uint64_t number;
+	size_t charged; /* to the store's bytes */
+	bool is_known;  /* an id of it was sent before its first message */
+	struct timer expiry;
+	size_t request_id_length;
+	char request_id[]; /* as the client wrote it; empty for a batch */
+};
+
+/* conf is borrowed for the store's life. */
+void store_init(struct store *store, struct loop *loop, const struct stream_conf *conf);
+void shelf_init(struct shelf *shelf, struct store *store);
+/* Nothing on it can be found any more; streams that somebody refers to live on with him. */
+void shelf_fini(struct shelf *shelf);
+
+/* A new stream; the caller has one reference. */
+struct stored_stream *shelf_open(struct shelf *shelf, struct slice request_id);
+/* A reference to the stream of this number, or NULL. */
+struct stored_stream *shelf_find(const struct shelf *shelf, uint64_t number);
+
+/*
+ * No more messages will be pushed. It stays for conf->replay_age_ms if its reader has seen a number that it
+ * could come back with; else it goes with the last reference.
+ */
+void stored_stream_finish(struct stored_stream *stored, enum reason reason);
+/* Whether its client can name an event of it, and so come back. */
+bool stored_stream_is_known(const struct stored_stream *stored);
+/* Accepts a pointer to NULL; sets the pointer to NULL. */
+void stored_stream_unref(struct stored_stream **stored);
+/* Borrowed. */
+struct slice stored_stream_request_id(const struct stored_stream *stored);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which streams a client can come back to, and for how long. */
+#include "session/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "obs/log.h"
+
+static struct loop *loop;
+static struct stream_conf conf;
+static struct store store;
+static struct shelf shelf;
+
+static void on_wake(struct stream_reader *reader)
+{
+	(void)reader;
+}
+
+static void on_detached(struct stream_reader *reader, enum reason reason)
+{
+	(void)reader;
+	(void)reason;
+}
+
+static const struct stream_reader_ops ops = { on_wake, on_detached };
+
+static int setup(void **state)
+{
+	struct error err;
+
+	(void)state;
+	clock_freeze(1000000);
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	loop = loop_new(&err);
+	conf = (struct stream_conf){ .max_bytes = 65536,
+				     .replay_events = 100,
+				     .replay_age_ms = 60000 };
+	store_init(&store, loop, &conf);
+	shelf_init(&shelf, &store);
+	return loop == NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	shelf_fini(&shelf);
+	assert_true(list_is_empty(&store.finished));
+	assert_int_equal(store.bytes, 0);
+	loop_free(&loop);
+	return 0;
+}
+
+/* A stream of which one message was seen. */
+static struct stored_stream *open_seen(const char *id)
+{
+	struct stored_stream *stored = shelf_open(&shelf, slice_str(id));
+	struct msg *msg = msg_new(SLICE_LIT("{}"));
+	struct stream_reader reader;
+	uint64_t number;
+
+	stream_push(&stored->stream, STREAM_RESPONSE, 0, msg);
+	msg_unref(&msg);
+	assert_true(stream_attach(&stored->stream, &reader, &ops, STREAM_FROM_HERE));
+	msg = stream_take(&reader, &number);
+	msg_unref(&msg);
+	stream_detach(&reader);
+	return stored;
+}
+
+static bool is_found(uint64_t number)
+{
+	struct stored_stream *stored = shelf_find(&shelf, number);
+	bool is_there = stored != NULL;
+
+	stored_stream_unref(&stored);
+	return is_there;
+}
+
+/* FRONT-RES-01, -02: each stream has a number of its own in its session. */
+static void streams_are_found_by_number(void **state)
+{
+	struct stored_stream *a = open_seen("1");
+	struct stored_stream *b = open_seen("\"x\"");
+	struct stored_stream *found;
+
+	(void)state;
+	assert_int_equal(a->number, 1);
+	assert_int_equal(b->number, 2);
+	found = shelf_find(&shelf, 2);
+	assert_ptr_equal(found, b);
+	assert_true(slice_is_equal(stored_stream_request_id(found), SLICE_LIT("\"x\"")));
+	assert_false(is_found(3));
+	assert_false(is_found(0));
+	stored_stream_unref(&found);
+	stored_stream_unref(&a);
+	stored_stream_unref(&b);
+	assert_null(a);
+	assert_true(is_found(1)); /* still running: the shelf has it */
+}
+
+/* FRONT-RES-08: an ended stream stays for a while. */
+static void ended_streams_expire(void **state)
+{
+	struct stored_stream *stored = open_seen("1");
+
+	(void)state;
+	stored_stream_finish(stored, REASON_DONE);
+	stored_stream_unref(&stored);
+	assert_true(store.bytes > 0);
+	clock_freeze(clock_now_ms() + conf.replay_age_ms - 1);
+	loop_turn(loop, false);
+	assert_true(is_found(1));
+	clock_freeze(clock_now_ms() + 1);
+	loop_turn(loop, false);
+	assert_false(is_found(1));
+}
+
+/* CXL-01: nobody can come back to a stream of which he has seen nothing. */
+static void unseen_streams_go_at_once(void **state)
+{
+	struct stored_stream *unseen = shelf_open(&shelf, SLICE_LIT("1"));
+	struct stored_stream *primed = shelf_open(&shelf, SLICE_LIT("2"));
+
+	(void)state;
+	primed->is_known = true;
+	stored_stream_finish(unseen, REASON_DONE);
+	stored_stream_finish(primed, REASON_DONE);
+	assert_false(is_found(1));
+	assert_true(is_found(2));
+	stored_stream_unref(&unseen);
+	stored_stream_unref(&primed);
+}
+
+/* Bounds: the stream that ended first goes first, one that runs stays. */
+static void shelf_is_bounded(void **state)
+{
+	struct stored_stream *running = open_seen("run");
+
+	(void)state;
+	for (int i = 0; i < SHELF_STREAMS_MAX + 5; i++) {
+		struct stored_stream *stored = open_seen("1");
+
+		stored_stream_finish(stored, REASON_DONE);
+		stored_stream_unref(&stored);
+	}
+	assert_int_equal(shelf.finished_count, SHELF_STREAMS_MAX);
+	assert_true(is_found(1));
+	assert_false(is_found(6));
+	assert_true(is_found(7));
+	stored_stream_unref(&running);
+}
+
+/* FRONT-RES-03: with its session a stream is out of reach, but who still writes it may go on. */
+static void session_takes_its_streams_along(void **state)
+{
+	struct stored_stream *stored = open_seen("1");
+
+	(void)state;
+	shelf_fini(&shelf);
+	assert_false(is_found(1));
+	stored_stream_finish(stored, REASON_DONE);
+	assert_true(stored->stream.is_ended);
+	stored_stream_unref(&stored);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(streams_are_found_by_number, setup, teardown),
+		cmocka_unit_test_setup_teardown(ended_streams_expire, setup, teardown),
+		cmocka_unit_test_setup_teardown(unseen_streams_go_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(shelf_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
