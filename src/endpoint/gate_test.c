@@ -160,12 +160,13 @@ static void get_or_delete(struct client *client, const char *method)
 /* GET behind event `after` of the session's stream `number`. */
 static void resume(struct client *client, unsigned int number, unsigned int after)
 {
+	struct session *found = session_find(&router.sessions, slice_str(session));
 	char text[320];
 
 	snprintf(text, sizeof(text),
 		 "GET /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY
 		 "Mcp-Session-Id: %s\r\nLast-Event-ID: %08x-%x-%x\r\n\r\n",
-		 session, router.sessions.store.epoch, number, after);
+		 session, found->shelf.epoch, number, after);
 	send_text(client, text);
 }
 

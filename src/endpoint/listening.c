@@ -48,15 +48,12 @@ static void listening_refuse(struct listening *get, const char *why)
 }
 
 /* What came behind that event is gone for good: the request gets the error that it waits for. FRONT-RES-07 */
-static void listening_answer_expired(struct listening *get, struct slice fields)
+static void listening_answer_expired(struct listening *get, struct slice id, struct slice fields)
 {
 	struct http_conn *conn = get->exchange.conn;
-	struct slice id = { NULL, 0 };
 	struct buf error = { 0 };
 	struct buf text = { 0 };
 
-	if (get->stored != NULL)
-		id = stored_stream_request_id(get->stored);
 	write_error(&error, id, MCP_INTERNAL_ERROR,
 		    SLICE_LIT("The events after this one are no longer kept"),
 		    SLICE_LIT("{\"reason\":\"stream_expired\"}"));
@@ -87,7 +84,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 
 	answer_append_fields(&fields, &answer);
 	source->stream = get->stored != NULL ? &get->stored->stream : &route->session.standalone;
-	source->epoch = route->session.set->store.epoch;
+	source->epoch = route->session.shelf.epoch;
 	source->is_primed = route->revision->has_priming;
 	source->retry_ms = gate->conf.retry_ms;
 	source->keepalive_ms = gate->conf.keepalive_ms;
@@ -98,7 +95,13 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 	} else if (source->after != STREAM_FROM_HERE && source->after > source->stream->taken) {
 		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
-		listening_answer_expired(get, buf_slice(&fields));
+		struct slice none = { NULL, 0 };
+
+		listening_answer_expired(get,
+					 get->stored != NULL ?
+						 stored_stream_request_id(get->stored) :
+						 none,
+					 buf_slice(&fields));
 	}
 	buf_fini(&fields);
 }
@@ -111,7 +114,7 @@ static void listening_resume(struct listening *get, struct route *route)
 		slice_of(get->keys.event,
 			 get->keys.event_length <= EVENT_ID_BYTES ? get->keys.event_length : 0);
 
-	if (event_id_parse(text, &source) < 0 || source.epoch != shelf->store->epoch ||
+	if (event_id_parse(text, &source) < 0 || source.epoch != shelf->epoch ||
 	    source.number > shelf->last_number) {
 		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
 		return;
@@ -126,7 +129,8 @@ static void listening_resume(struct listening *get, struct route *route)
 	if (get->stored != NULL)
 		listening_begin(get, route, &source);
 	else
-		listening_answer_expired(get, (struct slice){ NULL, 0 });
+		listening_answer_expired(get, shelf_find_expired(shelf, source.number),
+					 (struct slice){ NULL, 0 });
 }
 
 static void listening_on_body(struct http_exchange *exchange, struct slice body)

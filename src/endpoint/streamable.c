@@ -109,7 +109,7 @@ static void post_commit(struct post *post)
 							    post->single.call.id);
 	source = (struct event_source){
 		.stream = &events->stored->stream,
-		.epoch = shelf->store->epoch,
+		.epoch = shelf->epoch,
 		.number = events->stored->number,
 		.after = STREAM_FROM_HERE,
 		.is_primed = post->route->revision->has_priming,

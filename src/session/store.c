@@ -13,14 +13,56 @@
 void store_init(struct store *store, struct loop *loop, const struct stream_conf *conf)
 {
 	*store = (struct store){ .loop = loop, .conf = conf };
-	random_bytes(&store->epoch, sizeof(store->epoch));
 	list_init(&store->finished);
 }
 
 void shelf_init(struct shelf *shelf, struct store *store)
 {
 	*shelf = (struct shelf){ .store = store };
+	random_bytes(&shelf->epoch, sizeof(shelf->epoch));
 	list_init(&shelf->streams);
+	list_init(&shelf->expired);
+}
+
+/* What is left of an expired stream: the name of the request that will never be answered. */
+struct expired_stream {
+	struct list link;
+	uint64_t number;
+	size_t request_id_length;
+	char request_id[];
+};
+
+static void shelf_forget_expired(struct shelf *shelf)
+{
+	struct expired_stream *oldest =
+		container_of(shelf->expired.next, struct expired_stream, link);
+
+	list_remove(&oldest->link);
+	shelf->expired_count--;
+	free(oldest);
+}
+
+static void shelf_note_expired(struct shelf *shelf, const struct stored_stream *stored)
+{
+	struct expired_stream *expired = mem_alloc(sizeof(*expired) + stored->request_id_length);
+
+	expired->number = stored->number;
+	expired->request_id_length = stored->request_id_length;
+	memcpy(expired->request_id, stored->request_id, stored->request_id_length);
+	list_append(&shelf->expired, &expired->link);
+	if (++shelf->expired_count > SHELF_EXPIRED_MAX)
+		shelf_forget_expired(shelf);
+}
+
+struct slice shelf_find_expired(const struct shelf *shelf, uint64_t number)
+{
+	LIST_FOREACH(node, &shelf->expired) {
+		struct expired_stream *expired = container_of(node, struct expired_stream, link);
+
+		if (expired->number == number)
+			return slice_of(expired->request_id, expired->request_id_length);
+	}
+	return (struct slice){ NULL, 0 };
 }
 
 /* Off the shelf: one reference less. */
@@ -43,11 +85,20 @@ void shelf_fini(struct shelf *shelf)
 {
 	while (!list_is_empty(&shelf->streams))
 		stored_stream_remove(container_of(shelf->streams.next, struct stored_stream, link));
+	while (!list_is_empty(&shelf->expired))
+		shelf_forget_expired(shelf);
+}
+
+/* Its client can still name it, but gets an error. */
+static void stored_stream_expire(struct stored_stream *stored)
+{
+	shelf_note_expired(stored->shelf, stored);
+	stored_stream_remove(stored);
 }
 
 static void stored_stream_on_expiry(struct timer *timer)
 {
-	stored_stream_remove(container_of(timer, struct stored_stream, expiry));
+	stored_stream_expire(container_of(timer, struct stored_stream, expiry));
 }
 
 struct stored_stream *shelf_open(struct shelf *shelf, struct slice request_id)
@@ -91,10 +142,10 @@ static void shelf_shed(struct shelf *shelf)
 		if (shelf->finished_count <= SHELF_STREAMS_MAX)
 			break;
 		if (stored->stream.is_ended)
-			stored_stream_remove(stored);
+			stored_stream_expire(stored);
 	}
 	while (shelf->store->bytes > STORE_BYTES_MAX && !list_is_empty(&shelf->store->finished))
-		stored_stream_remove(container_of(shelf->store->finished.next, struct stored_stream,
+		stored_stream_expire(container_of(shelf->store->finished.next, struct stored_stream,
 						  finished_link));
 }
 

@@ -19,13 +19,13 @@
 
 /* Ended streams that one session, and all together, may hold. */
 #define SHELF_STREAMS_MAX 64
+#define SHELF_EXPIRED_MAX 256
 #define STORE_BYTES_MAX (256u * 1024 * 1024)
 
 /* All streams of the process. */
 struct store {
 	struct loop *loop;
 	const struct stream_conf *conf;
-	uint32_t epoch;       /* of this process: ids of an earlier one mean nothing */
 	struct list finished; /* ended ones of all sessions, oldest first */
 	size_t bytes;         /* that these keep */
 };
@@ -35,6 +35,10 @@ struct shelf {
 	struct store *store;
 	struct list streams; /* in the order of their numbers */
 	size_t finished_count;
+	struct list
+		expired; /* which requests the streams that are gone belonged to, oldest first */
+	size_t expired_count;
+	uint32_t epoch; /* random: ids of another session, or an earlier process, mean nothing */
 	uint64_t last_number; /* 0 is the session's own stream, which is not on the shelf */
 };
 
@@ -62,6 +66,9 @@ void shelf_fini(struct shelf *shelf);
 struct stored_stream *shelf_open(struct shelf *shelf, struct slice request_id);
 /* A reference to the stream of this number, or NULL. */
 struct stored_stream *shelf_find(const struct shelf *shelf, uint64_t number);
+
+/* The request that an expired stream belonged to, as its client wrote the id; empty if not known. */
+struct slice shelf_find_expired(const struct shelf *shelf, uint64_t number);
 
 /*
  * No more messages will be pushed. It stays for conf->replay_age_ms if its reader has seen a number that it

@@ -117,6 +117,9 @@ static void ended_streams_expire(void **state)
 	clock_freeze(clock_now_ms() + 1);
 	loop_turn(loop, false);
 	assert_false(is_found(1));
+	assert_true(
+		slice_is_equal(shelf_find_expired(&shelf, 1), SLICE_LIT("1"))); /* FRONT-RES-07 */
+	assert_int_equal(shelf_find_expired(&shelf, 2).n, 0);
 }
 
 /* CXL-01: nobody can come back to a stream of which he has seen nothing. */

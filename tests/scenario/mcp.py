@@ -45,7 +45,10 @@ class Exchange:
         self._response = self._reader = None
         self._json_taken = False
         self.raw = []  # data of every message, as it came
-        self.primed = False
+        self.ids = []  # of the event of each of them
+        self.last_id = None  # of the last event of any kind
+        self.primings = []  # events without data
+        self.resumed = False
 
     @property
     def response(self):
@@ -88,16 +91,36 @@ class Exchange:
             event = self.reader.next(max(0.001, end - time.monotonic()))
             if event is None:
                 return None
-            if not event.data:
-                # A priming event: only sessions of 2025-11-25 may see one. FRONT-SSE-04
-                if self.session is None or self.session.version != D:
-                    raise wire.ProtocolError("an event without data: %r" % event)
-                self.primed = True
-                continue
-            if event.name not in (None, "message"):
-                raise wire.ProtocolError("event type %r" % event.name)
-            self.raw.append(event.data)
-            return json.loads(event.data)
+            self.take_event(event)
+            if event.data:
+                return json.loads(event.data)
+
+    def take_event(self, event):
+        """What holds for every event of a session. FRONT-SSE-02, -03, -04, FRONT-RES-01."""
+        is_new = self.session is not None and self.session.version == D
+        if event.data is None or (event.data == b"" and not is_new):
+            raise wire.ProtocolError("an event without data: %r" % event)
+        if event.id is None and b'"stream_expired"' not in event.data:
+            raise wire.ProtocolError("an event without id: %r" % event)
+        if event.name not in (None, "message"):
+            raise wire.ProtocolError("event type %r" % event.name)
+        self.last_id = event.id or self.last_id
+        if event.data == b"":
+            self.primings.append(event)
+            return
+        if is_new and not self.primings and not self.resumed:
+            raise wire.ProtocolError("no priming event before %r" % event)
+        self.raw.append(event.data)
+        self.ids.append(event.id)
+
+    def prime(self, timeout=TIMEOUT):
+        """Reads the priming event that must come next."""
+        self.wait_head(timeout)
+        event = self.reader.next(timeout)
+        if event is None or event.data != b"":
+            raise wire.ProtocolError("no priming event, but %r" % event)
+        self.take_event(event)
+        return event
 
     def nothing(self, seconds):
         """Asserts that for so long no message comes and the stream stays open."""
@@ -277,6 +300,12 @@ class Session:
         exchange = Exchange(conn, self)
         if check and (exchange.status != 200 or not exchange.response.is_sse):
             raise AssertionError("GET: %d %r" % (exchange.status, exchange.response.read()))
+        return exchange
+
+    def resume(self, last_id, check=True):
+        """The stream of that event, behind it."""
+        exchange = self.get([("Last-Event-ID", last_id)], check)
+        exchange.resumed = True
         return exchange
 
     def delete(self, extra=()):

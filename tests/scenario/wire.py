@@ -124,22 +124,22 @@ class EventReader:
         self.response = response
         self.pending = b""
         self.comments = 0
+        self.event = Event()  # as far as it has come
 
     def next(self, timeout=TIMEOUT):
         """The next event, or None at the end of the stream. TimeoutError if neither comes."""
         end = time.monotonic() + timeout
-        event = Event()
         while True:
             line = self.line(end)
             if line is None:
-                if event.raw:
-                    raise ProtocolError("stream ends inside an event: %r" % event.raw)
+                if self.event.raw:
+                    raise ProtocolError("stream ends inside an event: %r" % self.event.raw)
                 return None
-            if line == b"":
-                if event.raw:
-                    return event
-                continue
-            self.field(event, line)
+            if line == b"" and self.event.raw:
+                event, self.event = self.event, Event()
+                return event
+            if line != b"":
+                self.field(self.event, line)
 
     def field(self, event, line):
         if line.startswith(b":"):
@@ -155,6 +155,9 @@ class EventReader:
         elif name == b"event":
             event.name = value.decode()
         elif name == b"id":
+            # FRONT-RES-01: it must come back unchanged as a header.
+            if not re.fullmatch(rb"[\x21-\x7e]+", value):
+                raise ProtocolError("event id %r" % value)
             event.id = value.decode()
         elif name == b"retry":
             event.retry = int(value)
