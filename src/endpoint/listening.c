@@ -89,11 +89,11 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 	source->retry_ms = gate->conf.retry_ms;
 	source->keepalive_ms = gate->conf.keepalive_ms;
 	get->writer.on_end = listening_on_end;
-	if (get->stored != NULL && is_complete(get->stored, source->after)) {
+	if (source->after != STREAM_FROM_HERE && source->after > source->stream->taken) {
+		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
+	} else if (get->stored != NULL && is_complete(get->stored, source->after)) {
 		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
 		listening_end(get);
-	} else if (source->after != STREAM_FROM_HERE && source->after > source->stream->taken) {
-		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
 		struct slice none = { NULL, 0 };
 
