@@ -1,4 +1,4 @@
-sbin_PROGRAMS += mcpgated
+bin_PROGRAMS += mcpgated
 mcpgated_SOURCES = src/main.c src/gateway.c src/gateway.h
 mcpgated_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ENDPOINT_LIBS) \
