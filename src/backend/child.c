@@ -524,7 +524,6 @@ void child_start(struct child *child, struct backend *backend, const struct chil
 	timer_init(&child->stall, child_on_stall);
 	timer_init(&child->ladder, child_on_ladder);
 	timer_init(&child->drain, child_on_drain);
-	child->started_at_ms = clock_now_ms();
 	list_append(&backend->children, &child->link);
 	backend->count++;
 	counter_add(COUNTER_CHILDREN);
