@@ -89,7 +89,10 @@ struct config {
 	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
 	uint64_t replay_events; /* kept, of one stream */
 	uint64_t replay_age_ms;
-	uint64_t retry_ms; /* when clients shall come back */
+	uint64_t replay_session_bytes;  /* of the streams of one session */
+	uint64_t replay_total_bytes;    /* of all streams */
+	uint64_t max_connection_age_ms; /* of a connection that carries a stream; 0: none */
+	uint64_t retry_ms;              /* when clients shall come back */
 	uint64_t json_grace_ms;
 	enum config_response response;
 	uint64_t drain_timeout_ms;

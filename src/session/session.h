@@ -33,7 +33,7 @@ struct session_conf {
 	size_t max_sessions;
 	uint64_t idle_ms;    /* without request, open stream or call in flight */
 	uint64_t max_age_ms; /* in all */
-	struct stream_conf stream;
+	struct store_conf store;
 };
 
 struct session_set {
