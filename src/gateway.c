@@ -80,8 +80,13 @@ static void gateway_stop_serving(struct gateway *g)
 	for (size_t i = 0; i < g->port_count; i++)
 		listener_fini(&g->ports[i].listener);
 	http_server_drain(g->http);
-	LIST_FOREACH(node, &g->router.sessions.sessions)
-		stream_end(&container_of(node, struct session, link)->standalone, REASON_DRAINING);
+	gate_drain(&g->gate);
+	LIST_FOREACH(node, &g->router.sessions.sessions) {
+		struct session *session = container_of(node, struct session, link);
+
+		if (!session->has_one_stream)
+			stream_end(&session->standalone, REASON_DRAINING);
+	}
 }
 
 static void gateway_end_sessions(struct gateway *g)
@@ -209,8 +214,12 @@ static void gateway_make_backends(struct gateway *g)
 		if (!config->servers[i].enabled)
 			continue;
 		backend_init(backend, g->loop, g->spawner, &conf);
-		g->endpoints[g->backend_count++] =
-			(struct gate_endpoint){ slice_str(config->servers[i].path), backend };
+		g->endpoints[g->backend_count++] = (struct gate_endpoint){
+			.path = slice_str(config->servers[i].path),
+			.sse_path = slice_str(config->servers[i].sse_path),
+			.message_path = slice_str(config->servers[i].message_path),
+			.backend = backend,
+		};
 	}
 }
 
@@ -325,6 +334,7 @@ static void gateway_listen(struct gateway *g, const int *listeners, size_t count
 static void gateway_free(struct gateway *g)
 {
 	http_server_free(&g->http);
+	gate_fini(&g->gate);
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
 	spawner_free(&g->spawner);

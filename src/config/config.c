@@ -144,6 +144,8 @@ void config_free(struct config **config)
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
 		free(c->servers[i].name);
+		free(c->servers[i].sse_path);
+		free(c->servers[i].message_path);
 	}
 	table_free(OPTIONS_TOP, c);
 	config_problems_fini(&c->warnings);

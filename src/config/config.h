@@ -39,7 +39,9 @@ struct config_tool_timeout {
 
 struct config_server {
 	char *name;
-	char *path; /* of the MCP endpoint */
+	char *path;         /* of the MCP endpoint */
+	char *sse_path;     /* HTTP+SSE: its stream; follows from the former */
+	char *message_path; /* and where its messages go */
 	char *command;
 	struct config_texts args;
 	struct config_pair *env;

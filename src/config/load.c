@@ -38,6 +38,18 @@ static void load_listen(const struct types_context *context, const struct tree *
 	}
 }
 
+/* "/a/mcp" -> "/a/LAST"; a path that ends otherwise gets one part more. product.md §3 */
+static char *beside(const char *path, const char *last)
+{
+	size_t length = strlen(path);
+
+	if (length >= 4 && strcmp(path + length - 4, "/mcp") == 0)
+		length -= 4;
+	else if (length >= 1 && path[length - 1] == '/')
+		length--;
+	return mem_printf("%.*s/%s", (int)length, path, last);
+}
+
 static void load_server(const struct types_context *context, const struct tree *defaults,
 			const struct tree *value, struct config_server *server)
 {
@@ -48,6 +60,8 @@ static void load_server(const struct types_context *context, const struct tree *
 	server->name = mem_strdup(value->key);
 	if (server->path == NULL)
 		server->path = mem_printf("/%s/mcp", server->name);
+	server->sse_path = beside(server->path, "sse");
+	server->message_path = beside(server->path, "message");
 }
 
 /* Wrong defaults are wrong even where no server uses them. */

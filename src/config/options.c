@@ -296,7 +296,7 @@ const struct option options_table[] = {
 	  SERVER(path),
 	  .example = "/demo/mcp",
 	  .otherwise = "/NAME/mcp",
-	  .help = "Where clients find it." },
+	  .help = "Where clients find it. HTTP+SSE is beside it: /demo/sse and /demo/message." },
 	{ .path = "servers.NAME.enabled",
 	  .type = OPTION_BOOL,
 	  SERVER(enabled),

@@ -192,17 +192,28 @@ static void check_path(const struct config_server *server, const struct tree *ro
 		problem_add_at(problems, at, "the path '%.100s' is the daemon's own", path);
 }
 
+static bool uses_path(const struct config_server *server, const char *path)
+{
+	return strcmp(server->path, path) == 0 || strcmp(server->sse_path, path) == 0 ||
+	       strcmp(server->message_path, path) == 0;
+}
+
 static void check_path_is_unique(const struct config *config, size_t index, const struct tree *root,
 				 struct config_problems *problems)
 {
 	const struct config_server *server = &config->servers[index];
+	const char *paths[] = { server->path, server->sse_path, server->message_path };
 
-	for (size_t i = 0; i < index && server->enabled; i++)
-		if (config->servers[i].enabled &&
-		    strcmp(config->servers[i].path, server->path) == 0)
+	for (size_t i = 0; i < index && server->enabled; i++) {
+		size_t p = 0;
+
+		while (p < ARRAY_LEN(paths) && !uses_path(&config->servers[i], paths[p]))
+			p++;
+		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is also that of the server '%s'",
-				       server->path, config->servers[i].name);
+				       paths[p], config->servers[i].name);
+	}
 }
 
 static void check_timeouts(const struct config_server *server, const struct tree *root,

@@ -14,13 +14,21 @@
 /* The first 10 characters of the text hold 60 bits: enough of a key. */
 #define KEY_CHARACTERS 10
 
-static uint64_t session_key(const char *id)
+uint64_t session_id_key(const char *id)
 {
 	uint64_t key = 14695981039346656037u; /* FNV-1a */
 
 	for (size_t i = 0; i < KEY_CHARACTERS; i++)
 		key = (key ^ (unsigned char)id[i]) * 1099511628211u;
 	return key;
+}
+
+void session_id_make(char *id_r)
+{
+	unsigned char bytes[SESSION_ID_BYTES];
+
+	random_bytes(bytes, sizeof(bytes));
+	text_base64url(bytes, sizeof(bytes), id_r);
 }
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf)
@@ -57,6 +65,7 @@ int session_init(struct session *session, struct session_set *set, const struct 
 	session->set = set;
 	list_append(&set->sessions, &session->link);
 	session->state = SESSION_NEW;
+	session->has_one_stream = false;
 	session->holds = 0;
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
@@ -68,13 +77,11 @@ int session_init(struct session *session, struct session_set *set, const struct 
 void session_begin(struct session *session)
 {
 	struct session_set *set = session->set;
-	unsigned char bytes[SESSION_ID_BYTES];
 
 	CHECK(session->state == SESSION_NEW);
 	do {
-		random_bytes(bytes, sizeof(bytes));
-		text_base64url(bytes, sizeof(bytes), session->id);
-		session->key = session_key(session->id);
+		session_id_make(session->id);
+		session->key = session_id_key(session->id);
 	} while (map_find(&set->by_key, session->key) != NULL);
 	session->state = SESSION_LIVE;
 	map_insert(&set->by_key, session->key, session);
@@ -92,7 +99,7 @@ struct session *session_find(const struct session_set *set, struct slice id)
 
 	if (id.n != SESSION_ID_LENGTH)
 		return NULL;
-	session = map_find(&set->by_key, session_key(id.p));
+	session = map_find(&set->by_key, session_id_key(id.p));
 	if (session == NULL || !text_is_equal_secret(session_id(session), id))
 		return NULL;
 	return session;
@@ -134,6 +141,7 @@ void session_end(struct session *session, enum reason reason)
 	timer_stop(&session->age);
 	session->ops->on_end(session, reason);
 	stream_end(&session->standalone, reason);
+	stream_flush(&session->standalone);
 	stream_fini(&session->standalone);
 	shelf_fini(&session->shelf);
 }

@@ -22,6 +22,11 @@
 #define SESSION_ID_BYTES 24
 #define SESSION_ID_LENGTH 32
 
+/* A fresh one. */
+void session_id_make(char *id_r);
+/* Of its first 60 bits, for tables: then all of it is to be compared. */
+uint64_t session_id_key(const char *id);
+
 struct session;
 
 struct session_ops {
@@ -60,6 +65,7 @@ struct session {
 	struct timer idle;
 	struct timer age;
 	struct stream standalone; /* what belongs to no request */
+	bool has_one_stream;      /* answers go there as well: it lasts as long as the session */
 	struct shelf shelf;       /* answers that may be resumed */
 };
 

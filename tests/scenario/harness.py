@@ -482,6 +482,10 @@ class Scene:
         self.sessions.append(session)
         return session
 
+    def sse(self, server="main", *, daemon=None, **kw):
+        """A client of HTTP+SSE; its session ends with its connection."""
+        return mcp.SseClient(self, daemon or self.daemon, server, **kw)
+
     def will_end(self, exchange, path, daemon=None):
         """Ends the session, if any, that an exchange outside t.session() has opened."""
         session_id = exchange.response.header("mcp-session-id")
