@@ -169,7 +169,7 @@ static void what_nobody_understands_stays(void **state)
 	}
 }
 
-/* UTIL-TASK-01 for those who know no tasks */
+/* bridging.md §2.5: clients of older revisions know no tasks. */
 static void tasks_are_hidden(void **state)
 {
 	static const char optional[] =
