@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bounds a stream: the age of its connection, the ceilings of what is kept, the stop of the gateway."""
+import json
 import time
 
 import mcp
 from c24_resume import (ELICITATION, FORM, NEWS, expect_expired, expect_nothing_more, plain, story, told)
-from harness import case, eq, ok, wait_for
+from harness import case, eq, ok, rss_kib, wait_for
 
 SERVERS = {"main": {}}
 AGE = {"max_connection_age": "300ms", "json_grace": "50ms", "retry": "20ms"}
@@ -330,3 +331,78 @@ def ceiling_counts_what_waits(t):
     eq(seen, list(range(seen[0], 40)), "the newest, in order")
     ok(5 <= len(seen) <= 12, "news that were kept", seen)
     wait_for(lambda: t.daemon.log("stream_overflow"), 2, "log line about what was dropped")
+
+
+# ---- readers that never read ------------------------------------------------
+
+LOG_LINE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}\n'
+PROGRESS_LINE = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":@TOKEN@,"progress":%d,"message":"%s"}}\n'
+QUESTION = {"pad": "q" * 100000}
+QUESTIONS = 20
+
+
+def never_read(s, size):
+    """A call that floods its client, which reads nothing, with lines of that size, and then asks more than fits."""
+    progress = "".join(PROGRESS_LINE % (n, "x" * size) for n in range(1, 300000 // size))
+    steps = [["progress", 0.5], ["fill", LOG_LINE % ("x" * size), 8000000 // size], ["write", progress]]
+    steps += [["send", "q%d" % i, "roots/list", QUESTION] for i in range(QUESTIONS)] + [["sleep", 0.5], ["text", "the end"]]
+    conn = s.scene.conn(address=s.address, receive_buffer=4096)
+    return s.begin(mcp.request(1, "tools/call", s.do_params(steps, 1)), conn=conn)
+
+
+def drain_what_is_there(e):
+    """Reads to where the connection was cut, in the middle of whatever; whole events only count."""
+    try:
+        while e.next(3) is not None:
+            pass
+        raise AssertionError("the stream of a reader that never read came to its end")
+    except (OSError, mcp.wire.ProtocolError):
+        pass
+
+
+def number(event_id):
+    return int(event_id.rsplit("-", 1)[1], 16)
+
+
+def beside_a_flood(t, s, size):
+    """The slow reader, after other sessions and calls were seen to be unharmed, and it was ended."""
+    other = t.session()
+    other.echo("warm")
+    before = rss_kib(t.daemon.gateway)
+    slow = never_read(s, size)
+    for _ in range(20):
+        started = time.monotonic()
+        eq(other.echo("x"), "x")
+        ok(time.monotonic() - started < 1, "seconds of another session's call", time.monotonic() - started)
+        ok(rss_kib(t.daemon.gateway) - before < 24 << 10, "memory", before, rss_kib(t.daemon.gateway))
+        time.sleep(0.05)
+    t.daemon.wait_log("connection_end", "reason=slow_reader")
+    drain_what_is_there(slow)
+    ok(slow.last_id is not None, "no event was seen", slow.raw[:1])
+    return slow
+
+
+@case(deadline=30, config={"streams": {"replay_events": 100000}})
+def slow_reader_comes_back(t):
+    """FRONT-SSE-13 FRONT-RES-02 REL-24: ended for what may not be dropped; back in time it goes on where it was."""
+    s = t.session("main", mcp.D, {"roots": {}})
+    slow = beside_a_flood(t, s, 1000)
+    r = s.resume(slow.last_id)
+    messages = r.rest()
+    eq(messages[-1]["result"]["content"][0]["text"], "the end")
+    eq([number(i) for i in r.ids], list(range(number(slow.last_id) + 1, number(slow.last_id) + 1 + len(r.ids))), "numbers of the events")
+    asked = [m["id"] for m in messages + [json.loads(raw) for raw in slow.raw] if m.get("method") == "roots/list"]
+    ok(5 < len(asked) < QUESTIONS, "questions on the stream of the call", len(asked))
+    g = s.get()  # what came when that was full and nobody read it
+    asked += [g.next()["id"] for _ in range(QUESTIONS - len(asked))]
+    eq(len(set(asked)), QUESTIONS, "questions: each once")
+    eq(s.echo("alive"), "alive")
+
+
+@case(deadline=30, config={"streams": {"replay_events": 16}})
+def slow_reader_comes_back_too_late(t):
+    """FRONT-SSE-13 FRONT-RES-07 REL-24: if what it missed is no longer kept, its request gets stream_expired; the session lives."""
+    s = t.session("main", mcp.D, {"roots": {}})
+    slow = beside_a_flood(t, s, 100)
+    expect_expired(s.resume(slow.last_id, check=False), 1)
+    eq(s.echo("alive"), "alive")
