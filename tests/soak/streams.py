@@ -102,7 +102,7 @@ def part_streams(options, child):
     limits = {"connections": count + 100, "sessions": count + 100}
     daemon = harness.Daemon({"main": server}, {"log": {"level": "warn"}, "limits": limits})
     try:
-        hold_streams(daemon, count, "one process for all" if shared else "a process each")
+        hold_streams(daemon, count)
     finally:
         stop(daemon)
 
@@ -120,7 +120,7 @@ def open_sessions(daemon, count):
     return ids
 
 
-def hold_streams(daemon, count, how):
+def hold_streams(daemon, count):
     started = time.monotonic()
     ids = open_sessions(daemon, count)
     time.sleep(1)
@@ -138,9 +138,9 @@ def hold_streams(daemon, count, how):
     if any(s.data.count(b"list_changed") != 1 for s in streams):
         raise Problem("a stream got the news more than once")
     each = (after - before) * 1024 / count
-    print("streams: %d idle GET streams (%s), sessions opened in %.1f s; %.0f bytes of the gateway each, RSS %d KiB; "
+    print("streams: %d idle GET streams (server processes: %d), sessions opened in %.1f s; %.0f bytes of the gateway each, RSS %d KiB; "
           "CPU at rest %.2f s in %d s; list_changed with all of them after %.0f ms"
-          % (count, how, opened, each, after, cpu, IDLE_SECONDS, delivered * 1000), flush=True)
+          % (count, len(servers), opened, each, after, cpu, IDLE_SECONDS, delivered * 1000), flush=True)
     for s in streams:
         s.sock.close()
     if each > 16384:
