@@ -100,13 +100,13 @@ static struct route *route_new(struct router *router, struct backend *backend,
 	return route;
 }
 
-void route_open(struct router *router, struct backend *backend, struct call *call,
-		const struct envelope *env)
+void route_open(struct router *router, struct backend *backend, struct principal *principal,
+		struct call *call, const struct envelope *env)
 {
 	struct route *route = route_new(router, backend, env);
 	enum reason reason = REASON_NONE;
 
-	if (session_init(&route->session, &router->sessions, &route_session_ops) < 0) {
+	if (session_init(&route->session, &router->sessions, principal, &route_session_ops) < 0) {
 		call_refuse(call, router->loop, REASON_OVER_LIMIT);
 		route_free(route);
 		return;

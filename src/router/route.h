@@ -74,11 +74,11 @@ struct route {
 };
 
 /*
- * Serves an initialize request: a new session. `call` was prepared with call_init; its front hears of the
- * outcome, and finds the session, if it began, in call->route.
+ * Serves an initialize request of this principal: a new session. `call` was prepared with call_init; its front
+ * hears of the outcome, and finds the session, if it began, in call->route.
  */
-void route_open(struct router *router, struct backend *backend, struct call *call,
-		const struct envelope *env);
+void route_open(struct router *router, struct backend *backend, struct principal *principal,
+		struct call *call, const struct envelope *env);
 /* The route of a session. */
 struct route *route_of(struct session *session);
 
