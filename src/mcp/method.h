@@ -11,18 +11,18 @@ enum method_id {
 	METHOD_INITIALIZE,
 	METHOD_PING, /* of either side */
 	METHOD_TOOLS_CALL,
+	METHOD_TOOLS_LIST,
 	METHOD_PROMPTS_GET,
 	METHOD_RESOURCES_READ,
-	METHOD_LIST, /* of tools, prompts, resources, templates */
-	METHOD_COMPLETE,
 	METHOD_SET_LEVEL,
 	METHOD_SUBSCRIBE,
 	METHOD_UNSUBSCRIBE,
+	METHOD_COMPLETE,
 	/* requests of servers */
 	METHOD_ROOTS_LIST,
 	METHOD_SAMPLING,
 	METHOD_ELICITATION,
-	METHOD_TASKS,
+	METHOD_TASKS, /* of clients too */
 	/* notifications */
 	METHOD_INITIALIZED,
 	METHOD_CANCELLED,
@@ -32,6 +32,7 @@ enum method_id {
 	METHOD_LIST_CHANGED, /* of tools, prompts or resources */
 	METHOD_RESOURCE_UPDATED,
 	METHOD_ELICITATION_COMPLETE,
+	METHOD_TASK_STATUS,
 };
 
 /* What servers offer, in the capabilities of their InitializeResult. */
@@ -48,6 +49,7 @@ enum offer {
 enum method_flags {
 	METHOD_ASKING = 1, /* a request during which servers ask the client. bridging.md §1.6 */
 	METHOD_SAFE = 2,   /* a request that may be made again. bridging.md §4 */
+	METHOD_PAGED = 4,  /* its answers may be parts, and name the next one */
 };
 
 struct method {

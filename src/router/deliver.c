@@ -17,6 +17,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/convert.h"
 #include "router/cursor.h"
 #include "router/forward.h"
 #include "router/route.h"
@@ -84,20 +85,13 @@ static bool seal_cursor(struct call *call, const struct envelope *env)
 	return true;
 }
 
-void deliver_response(struct call *call, const struct envelope *env)
+static void respond(struct call *call, const struct envelope *env)
 {
 	struct slice text = env->text;
 	struct slice id = env->id.text;
 	struct buf edited = { 0 };
 	struct slice whole;
 
-	if (env->kind == ENVELOPE_RESULT)
-		remember_change(call);
-	if (call->topic != NULL)
-		sharing_settle(call, env);
-	if (env->kind == ENVELOPE_RESULT && call->method->id == METHOD_LIST &&
-	    call->route->partition->is_pool && seal_cursor(call, env))
-		return;
 	if (!env->has_line_break && !env->is_unusual && id.n > 0) {
 		const struct slice parts[] = { slice_between(text.p, id.p), call->id,
 					       slice_between(id.p + id.n, text.p + text.n) };
@@ -115,6 +109,21 @@ void deliver_response(struct call *call, const struct envelope *env)
 	whole = buf_slice(&edited);
 	call_respond(call, &whole, 1);
 	buf_fini(&edited);
+}
+
+void deliver_response(struct call *call, const struct envelope *env)
+{
+	struct convert convert = { .text = { 0 } };
+
+	if (env->kind == ENVELOPE_RESULT)
+		remember_change(call);
+	if (call->topic != NULL)
+		sharing_settle(call, env);
+	env = convert_response(&convert, route_lost(call->route, call->lane), call->method, env);
+	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
+	    !call->route->partition->is_pool || !seal_cursor(call, env))
+		respond(call, env);
+	convert_fini(&convert);
 }
 
 /* An error without an id belongs to the only call there is, if there is only one. BACK-FRAME-05 */
@@ -317,12 +326,34 @@ static struct msg *make_ask_msg(const struct envelope *env, const struct ask *as
 	return make_msg(env, edits, 2);
 }
 
+/* A request that the client can be asked, in words that it knows. */
+static void offer(struct lane *lane, const struct method *method, const struct envelope *env)
+{
+	struct route *route = lane->route;
+	struct ask *ask = route_open_ask(route, lane, env, method);
+	struct msg *msg;
+
+	if (ask == NULL) {
+		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
+			      SLICE_LIT("too many requests are unanswered"));
+		return;
+	}
+	if (method->id == METHOD_ELICITATION)
+		remember_elicitation(route, env);
+	msg = make_ask_msg(env, ask);
+	if (route->is_initialized)
+		deliver_ask(ask, msg);
+	else
+		ask->held = msg_ref(msg);
+	msg_unref(&msg);
+}
+
 static void deliver_request(struct lane *lane, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
 	struct route *route = lane->route;
-	struct ask *ask;
-	struct msg *msg;
+	struct convert convert = { .text = { 0 } };
+	const struct envelope *converted;
 	int code;
 
 	if (method->id == METHOD_PING) {
@@ -349,20 +380,15 @@ static void deliver_request(struct lane *lane, const struct envelope *env)
 			      SLICE_LIT("Invalid params: it is not related to a client's request"));
 		return;
 	}
-	ask = route_open_ask(route, lane, env, method);
-	if (ask == NULL) {
-		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
-			      SLICE_LIT("too many requests are unanswered"));
-		return;
-	}
-	if (method->id == METHOD_ELICITATION)
-		remember_elicitation(route, env);
-	msg = make_ask_msg(env, ask);
-	if (route->is_initialized)
-		deliver_ask(ask, msg);
+	converted = convert_ask(&convert, route_lost(route, lane), method, env);
+	if (converted != NULL)
+		offer(lane, method, converted);
 	else
-		ask->held = msg_ref(msg);
-	msg_unref(&msg);
+		forward_error(
+			lane, env->id.text, MCP_INVALID_PARAMS,
+			SLICE_LIT(
+				"Invalid params: the client's revision of MCP cannot express this"));
+	convert_fini(&convert);
 }
 
 /* ---- notifications of the server ---- */
@@ -448,7 +474,7 @@ static void deliver_elicitation_end(struct lane *lane, const struct envelope *en
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
 
-	if (lane->route->revision->has_modes &&
+	if (lane->route->revision->features & REVISION_MODES &&
 	    text_set_remove(&lane->route->elicitations, id.text))
 		deliver_news(lane, env, 0);
 	else
@@ -484,6 +510,8 @@ static void deliver_to_owner(struct lane *lane, const struct envelope *env,
 		deliver_cancelled(lane, env);
 	else if (method->id == METHOD_ELICITATION_COMPLETE)
 		deliver_elicitation_end(lane, env);
+	else if (method->id == METHOD_TASK_STATUS && route_lost(lane->route, lane) & REVISION_TASKS)
+		deliver_note_dropped(lane, env);
 	else
 		deliver_news(lane, env, 0);
 }

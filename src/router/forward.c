@@ -12,6 +12,7 @@
 #include "mcp/level.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "router/convert.h"
 #include "router/cursor.h"
 #include "router/sharing.h"
 
@@ -150,7 +151,9 @@ static void edits_add_cursor(struct edits *edits, const struct envelope *env, st
 
 void forward_call(struct lane *lane, struct call *call, const struct envelope *env)
 {
+	const struct revision *front = call->route->revision;
 	struct edits edits = { .count = 0 };
+	struct convert convert = { .text = { 0 } };
 	struct buf rebuilt = { 0 };
 	struct buf cursor = { 0 };
 	char digits[20];
@@ -161,11 +164,15 @@ void forward_call(struct lane *lane, struct call *call, const struct envelope *e
 		call_fail(call, REASON_OVER_LIMIT);
 		return;
 	}
+	env = convert_request(&convert,
+			      revision_lacks(front, lane->revision) |
+				      revision_lacks(lane->revision, front),
+			      call->method, env);
 	bid = lane_next_bid(lane);
 	id = slice_of(digits, text_format_u64(bid, digits));
 	edits_add(&edits, env->id.text, id);
 	edits_add_meta(&edits, env, call->token.n > 0 ? id : (struct slice){ NULL, 0 }, &rebuilt);
-	if (lane->partition->is_pool && call->method->id == METHOD_LIST)
+	if (lane->partition->is_pool && call->method->flags & METHOD_PAGED)
 		edits_add_cursor(&edits, env, &cursor);
 	send_edited(lane, env, &edits);
 	buf_fini(&rebuilt);
@@ -177,6 +184,7 @@ void forward_call(struct lane *lane, struct call *call, const struct envelope *e
 		call->timeout_ms =
 			lane->child.backend->conf.tool_timeout_ms(&lane->child.backend->conf,
 								  scan_plain_string(env->name));
+	convert_fini(&convert);
 	call_sent(call, lane, bid);
 }
 
@@ -228,6 +236,12 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 
 	if (call->method->id == METHOD_PING) {
 		forward_own_result(route, call, SLICE_LIT("{}"));
+		return true;
+	}
+	if (call->method->id == METHOD_TASKS && (route->revision->features & REVISION_TASKS) == 0) {
+		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
+				  SLICE_LIT(
+					  "Method not found: there are no tasks in this revision"));
 		return true;
 	}
 	if (call->method->id != METHOD_SET_LEVEL)
@@ -368,6 +382,7 @@ void forward_notification(struct route *route, const struct envelope *env)
 void forward_answer(struct route *route, const struct envelope *env)
 {
 	struct edits edits = { .count = 0 };
+	struct convert convert = { .text = { 0 } };
 	struct ask *ask = NULL;
 	uint64_t fid;
 
@@ -377,8 +392,11 @@ void forward_answer(struct route *route, const struct envelope *env)
 		counter_add(COUNTER_CLIENT_STRAY_RESPONSES);
 		return;
 	}
+	env = convert_answer(&convert, revision_lacks(ask->lane->revision, route->revision),
+			     ask->method, env);
 	edits_add(&edits, env->id.text, ask->id);
 	send_edited(ask->lane, env, &edits);
+	convert_fini(&convert);
 	route_close_ask(ask);
 }
 

@@ -17,6 +17,7 @@
 
 struct call;
 struct partition;
+struct revision;
 struct route;
 
 enum lane_state {
@@ -43,6 +44,7 @@ struct lane {
 	struct timer probe;
 	struct timer idle; /* it has no calls */
 	bool has_process;
+	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 };
 
 /*

@@ -13,6 +13,7 @@
 #include "mcp/method.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/convert.h"
 #include "router/cursor.h"
 #include "router/deliver.h"
 #include "router/forward.h"
@@ -75,12 +76,16 @@ static struct msg *make_handshake(const struct revision *revision)
 static struct partition *partition_for(struct route *route, const struct envelope *env)
 {
 	struct router *router = route->router;
+	struct convert convert = { .text = { 0 } };
 	struct partition *partition;
 
 	if (route->backend->conf.isolation == ISOLATION_SESSION) {
 		partition = partition_new(router, route->backend);
 		partition->revision = route->revision;
+		env = convert_initialize(&convert,
+					 revision_lacks(route->revision, revision_newest()), env);
 		partition->handshake = msg_new(env->text);
+		convert_fini(&convert);
 		return partition;
 	}
 	LIST_FOREACH(node, &router->partitions) {
@@ -266,7 +271,7 @@ void partition_dispatch(struct partition *partition, struct call *call, const st
 {
 	struct lane *lane = NULL;
 
-	if (partition->is_pool && call->method->id == METHOD_LIST) {
+	if (partition->is_pool && call->method->flags & METHOD_PAGED) {
 		struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
 
 		if (cursor.type != JSON_ABSENT) {
@@ -292,6 +297,19 @@ void partition_dispatch(struct partition *partition, struct call *call, const st
 
 /* ---- sessions ---- */
 
+/* As all children of the pool would. */
+static void partition_welcome(struct partition *partition, struct route *route)
+{
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(partition->welcome->text, &partition->router->limits, SCAN_LENIENT, &env,
+			  &err) == 0)
+		route_welcome(route, partition->agreed, &env);
+	else
+		session_end(&route->session, REASON_CHILD_PROTOCOL_ERROR); /* cannot be */
+}
+
 enum reason partition_enter(struct route *route, const struct envelope *env)
 {
 	struct partition *partition = partition_for(route, env);
@@ -300,7 +318,7 @@ enum reason partition_enter(struct route *route, const struct envelope *env)
 	list_append(&partition->members, &route->member);
 	partition->member_count++;
 	if (partition->welcome != NULL) {
-		route_welcome(route, partition->welcome->text);
+		partition_welcome(partition, route);
 		return REASON_NONE;
 	}
 	return partition->lane_count > 0 ? REASON_NONE : partition_start_lane(partition);
@@ -323,11 +341,12 @@ void partition_leave(struct route *route, enum reason reason)
 
 /* ---- what lanes report ---- */
 
-static bool is_known_revision(struct lane *lane, struct slice result)
+static bool read_revision(struct lane *lane, struct slice result)
 {
 	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
 
-	if (revision_find(scan_plain_string(version)) != NULL)
+	lane->revision = revision_find(scan_plain_string(version));
+	if (lane->revision != NULL)
 		return true;
 	LOG(CHILD_FAILED, LOG_STR("server", lane->child.backend->conf.name),
 	    LOG_INT("pid", lane->child.pid),
@@ -378,7 +397,8 @@ static bool partition_set_welcome(struct partition *partition, struct slice resu
 	bool is_other;
 
 	partition->welcome = sharing_make_welcome(result);
-	read_abilities(&partition->abilities, partition->welcome->text);
+	read_abilities(&partition->abilities,
+		       scan_member(partition->welcome->text, SLICE_LIT("result")).text);
 	is_other = before != NULL && !slice_is_equal(before->text, partition->welcome->text);
 	msg_unref(&before);
 	return is_other;
@@ -391,12 +411,13 @@ void partition_on_ready(struct lane *lane, const struct envelope *response)
 	bool is_first = !partition->is_known;
 	bool is_other = !partition->is_pool;
 
-	if (!is_known_revision(lane, result)) {
+	if (!read_revision(lane, result)) {
 		lane_refuse(lane);
 		return;
 	}
 	lane_set_ready(lane);
 	partition->is_known = true;
+	partition->agreed = lane->revision;
 	if (partition->is_pool)
 		is_other = partition_set_welcome(partition, result);
 	else
@@ -412,9 +433,12 @@ void partition_on_ready(struct lane *lane, const struct envelope *response)
 	LIST_FOREACH_SAFE(node, &partition->members) {
 		struct route *route = member_of(node);
 
-		if (route->opening != NULL)
-			route_welcome(route,
-				      partition->is_pool ? partition->welcome->text : result);
+		if (route->opening == NULL)
+			continue;
+		if (partition->is_pool)
+			partition_welcome(partition, route);
+		else
+			route_welcome(route, lane->revision, response);
 	}
 	partition_on_pump(&partition->pump);
 }

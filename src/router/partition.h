@@ -44,7 +44,8 @@ struct partition {
 	const struct revision *revision; /* that is asked for in the handshake */
 	struct msg *handshake;           /* the initialize request that its children are told */
 	bool is_known;                   /* one of them was ready */
-	struct msg *welcome;             /* pools: what initialize is answered with, once known */
+	const struct revision *agreed;   /* what it answered */
+	struct msg *welcome;             /* pools: the response to initialize, once known */
 	struct abilities abilities;
 	struct list members; /* routes */
 	size_t member_count;

@@ -15,6 +15,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
+#include "router/convert.h"
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/lane.h"
@@ -27,6 +28,11 @@
 struct route *route_of(struct session *session)
 {
 	return container_of(session, struct route, session);
+}
+
+unsigned int route_lost(const struct route *route, const struct lane *lane)
+{
+	return lane != NULL ? revision_lacks(route->revision, lane->revision) : 0;
 }
 
 /* ---- the end ---- */
@@ -121,20 +127,24 @@ void route_open(struct router *router, struct backend *backend, struct principal
 		session_end(&route->session, reason);
 }
 
-void route_welcome(struct route *route, struct slice result)
+void route_welcome(struct route *route, const struct revision *agreed,
+		   const struct envelope *response)
 {
 	struct call *call = route->opening;
 	const struct lane *own = partition_own_lane(route->partition);
-	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
 	struct buf quoted = { 0 };
 	struct buf edited = { 0 };
 	struct buf text = { 0 };
+	struct convert convert = { .text = { 0 } };
+	struct splice_edit edit;
 	struct slice whole;
-	struct splice_edit edit = { version.text, { NULL, 0 } };
 
+	response = convert_response(&convert, revision_lacks(route->revision, agreed), call->method,
+				    response);
+	edit.span = scan_member(response->result.text, SLICE_LIT("protocolVersion")).text;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(route->revision->name));
 	edit.with = buf_slice(&quoted);
-	splice_append(&edited, result, &edit, 1, SPLICE_ONE_LINE);
+	splice_append(&edited, response->result.text, &edit, 1, SPLICE_ONE_LINE);
 	write_result(&text, call->id, buf_slice(&edited));
 	whole = buf_slice(&text);
 	session_begin(&route->session);
@@ -147,6 +157,7 @@ void route_welcome(struct route *route, struct slice result)
 	buf_fini(&quoted);
 	buf_fini(&edited);
 	buf_fini(&text);
+	convert_fini(&convert);
 }
 
 void route_refuse(struct route *route, const struct envelope *response)

@@ -81,9 +81,12 @@ void route_open(struct router *router, struct backend *backend, struct principal
 		struct call *call, const struct envelope *env);
 /* The route of a session. */
 struct route *route_of(struct session *session);
+/* What the lane's server may use and the client's revision lacks. 0 for NULL, and before the handshake. */
+unsigned int route_lost(const struct route *route, const struct lane *lane);
 
 /* What the partition tells: a child's InitializeResult, its refusal, the loss of the session's own child. */
-void route_welcome(struct route *route, struct slice result);
+void route_welcome(struct route *route, const struct revision *agreed,
+		   const struct envelope *response);
 void route_refuse(struct route *route, const struct envelope *response);
 void route_on_lost(struct route *route, enum reason reason);
 

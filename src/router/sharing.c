@@ -85,10 +85,13 @@ static int copy_member(struct slice name, struct json value, void *arg)
 struct msg *sharing_make_welcome(struct slice result)
 {
 	struct rebuild rebuild = { .is_inside = false };
+	struct buf text = { 0 };
 
 	scan_members(result, copy_member, &rebuild);
 	buf_append_str(&rebuild.out, rebuild.out.len > 0 ? "}" : "{}");
-	return msg_new_take(&rebuild.out);
+	write_result(&text, SLICE_LIT("0"), buf_slice(&rebuild.out));
+	buf_fini(&rebuild.out);
+	return msg_new_take(&text);
 }
 
 /* ---- news ---- */

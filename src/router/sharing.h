@@ -17,7 +17,7 @@ struct topic;
 void sharing_init(struct partition *partition);
 void sharing_fini(struct partition *partition);
 
-/* What the pool's sessions are told of its children: `result` of theirs without what cannot be shared. */
+/* The response that the pool's sessions get to initialize: `result` of a child without what cannot be shared. */
 struct msg *sharing_make_welcome(struct slice result);
 
 /* Requests that the gateway answers for a pool. Returns whether it did; linked or not, the call is over then, or waits. */
