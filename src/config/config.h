@@ -49,6 +49,10 @@ struct config_ports {
 };
 
 enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };
+enum config_isolation {
+	CONFIG_ISOLATION_SESSION,
+	CONFIG_ISOLATION_SHARED,
+};
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
 enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
 
@@ -71,7 +75,12 @@ struct config_server {
 	char *user;  /* NULL: the daemon's */
 	char *umask; /* octal digits; NULL: the daemon's */
 	bool enabled;
+	enum config_isolation isolation;
 	uint64_t pool_max;
+	uint64_t pool_requests_per_process;
+	uint64_t pool_queue;
+	uint64_t pool_queue_timeout_ms;
+	uint64_t pool_idle_ms;
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms; /* start.backoff: 1s..60s */
 	uint64_t backoff_max_ms;
@@ -142,6 +151,7 @@ struct config_request {
 	char *const *command;    /* after "--", NULL-terminated, or NULL */
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
+	const char *isolation;   /* --isolation of the command, or NULL */
 };
 
 /*
