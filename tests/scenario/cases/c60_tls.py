@@ -178,7 +178,7 @@ def weak_clients_are_refused(t):
         done = openssl("s_client", "-connect", where, *args, *low)
         ok(done.returncode != 0, "refused: " + " ".join(args), done.stdout[-300:])
     ok("alert" in handshake_fails(daemon.plain_address, client_context(alpn=["h2"])).lower(), "an alert for h2")
-    wait_for(lambda: len(daemon.log("tls_refused")) == 7, 3, "refused here, not given up there")
+    wait_for(lambda: len(daemon.log("arrival_refused")) == 7, 3, "refused here, not given up there")
     health(daemon.address)
 
 
@@ -230,7 +230,7 @@ def client_certificates(t):
         again = health(daemon.at(context, session=conn.sock.session))
         ok(again.sock.session_reused, "resumed")
         health(daemon.at(context, "second.test"))
-        ok("certificate" in " ".join(daemon.log("tls_refused")), "the log says why", daemon.log("tls_refused"))
+        ok("certificate" in " ".join(daemon.log("arrival_refused")), "the log says why", daemon.log("tls_refused"))
 
 
 @case(daemon=False)
@@ -378,8 +378,8 @@ def slow_handshakes(t):
             pass
     took = time.monotonic() - began
     ok(4.5 < took < 7 * harness.SLOW, "after 5 s", took)
-    daemon.wait_log("tls_refused", "took too long")
-    ok(len(daemon.log("tls_refused")) <= 20, "few lines", len(daemon.log("tls_refused")))
+    daemon.wait_log("arrival_refused", "took too long")
+    ok(len(daemon.log("arrival_refused")) <= 20, "few lines", len(daemon.log("tls_refused")))
 
 
 @case(daemon=False, deadline=60)
@@ -472,7 +472,7 @@ def http_on_a_tls_port(t):
     response = conn.request("POST", "/main/mcp", [("Content-Type", "application/json")], "{}")
     eq(response.status, 400)
     ok(b"https" in response.read(), "text", response.body)
-    daemon.wait_log("tls_refused", "HTTP without TLS")
+    daemon.wait_log("arrival_refused", "HTTP without TLS")
 
 
 @case(daemon=False)
