@@ -326,6 +326,7 @@ static void gateway_make_router(struct gateway *g)
 	const struct config *config = g->config;
 	const struct session_conf conf = {
 		.max_sessions = config->max_sessions,
+		.max_per_principal = config->max_sessions_per_principal,
 		.idle_ms = config->session_idle_ms,
 		.max_age_ms = config->session_max_age_ms,
 		.stream = { .max_bytes = config->replay_bytes,

@@ -92,6 +92,7 @@ struct config {
 	enum config_auth_mode auth_mode;
 	uint64_t max_connections;
 	uint64_t max_sessions;
+	uint64_t max_sessions_per_principal;
 	uint64_t header_bytes;
 	uint64_t message_bytes;
 	uint64_t response_bytes;

@@ -239,11 +239,12 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	(void)state;
 	ASSERT_PROBLEMS("servers:\n  a:\n    command: x\n    pol: {max: 1}\n",
 			"F:4:5: unknown key 'pol'; did you mean 'pool'?");
-	ASSERT_PROBLEMS(SERVER "limits:\n  conections: 5\n  xyz: 1\n",
-			"F:3:3: unknown key 'conections'; did you mean 'connections'?",
-			"F:4:3: unknown key 'xyz'; did you mean 'message'? The keys here are: "
-			"connections, sessions, header_bytes, message, response, json_depth, "
-			"header_timeout, body_timeout, idle_timeout");
+	ASSERT_PROBLEMS(
+		SERVER "limits:\n  conections: 5\n  xyz: 1\n",
+		"F:3:3: unknown key 'conections'; did you mean 'connections'?",
+		"F:4:3: unknown key 'xyz'; did you mean 'message'? The keys here are: "
+		"connections, sessions, sessions_per_principal, header_bytes, message, response, json_depth, "
+		"header_timeout, body_timeout, idle_timeout");
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{adress: x, backlog: 5}]\n",
 		"F:2:11: unknown key 'adress'; did you mean 'address'?",

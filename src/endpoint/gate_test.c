@@ -160,7 +160,8 @@ static void get_or_delete(struct client *client, const char *method)
 /* GET behind event `after` of the session's stream `number`. */
 static void resume(struct client *client, unsigned int number, unsigned int after)
 {
-	struct session *found = session_find(&router.sessions, slice_str(session));
+	struct session *found = session_find(&router.sessions, slice_str(session),
+					     &router.sessions.principals.anonymous);
 	char text[320];
 
 	snprintf(text, sizeof(text),
@@ -1282,7 +1283,8 @@ static void drain_lets_calls_finish(void **state)
 	struct client *client = connect_client();
 	struct client *batch = connect_client();
 	struct fake_process *p = begin_with_batches(client);
-	struct session *ends = session_find(&router.sessions, slice_str(session));
+	struct session *ends = session_find(&router.sessions, slice_str(session),
+					    &router.sessions.principals.anonymous);
 
 	(void)state;
 	get_or_delete(listens, "GET");
