@@ -296,6 +296,27 @@ def bad_certificates(t):
     eq(leaf(health(daemon.at())), leaf_of("renewed"))
 
 
+@case(daemon=False)
+def systemd_sees_the_reload(t):
+    """REL-52: RELOADING=1 with the time in one datagram, READY=1 when the certificates are in use, or are refused."""
+    copy("server", "live4")
+    name = os.path.join(t.directory(), "notify")
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind(name)
+    sock.settimeout(5)
+    daemon = harness.Daemon({"main": {}}, tls_config("live4"), env={"NOTIFY_SOCKET": name})
+    t.daemons.append(daemon)
+    daemon.expected_errors.add("certificates_refused")
+    eq(sock.recv(4096), b"READY=1")
+    for event in ("certificates_used", "certificates_refused"):
+        daemon.process.send_signal(signal.SIGHUP)
+        ok(re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]*", sock.recv(4096)), "the beginning")
+        eq(sock.recv(4096), b"READY=1", "the end")
+        daemon.wait_log(event)
+        os.truncate(path("live4.key"), 0)
+    sock.close()
+
+
 @case(daemon=False, deadline=20)
 def gateway_restart(t):
     """REL-43: a network process that had to be started again serves with the certificates it had."""
