@@ -95,7 +95,7 @@ def part_streams(options, child):
     if program is None:
         raise Problem("no compiler for news.c")
     shared, descriptors = can_share(), allow_descriptors()
-    count = options.streams or (min(10000, descriptors - 500) if shared else min(1000, descriptors // 5))
+    count = options.idle or (min(10000, descriptors - 500) if shared else min(1000, descriptors // 5))
     server = {"command": program, "pool": {"max": count + 10}}
     if shared:
         server["isolation"] = "shared"
