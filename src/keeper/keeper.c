@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "io/ipc.h"
 #include "keeper/certificates.h"
+#include "keeper/cgroups.h"
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
 #include "keeper/gateway_process.h"
@@ -52,6 +53,7 @@ struct keeper {
 	int *listeners;
 	struct notify notify;
 	struct launch launch;
+	struct cgroups cgroups;
 	struct guard guard;
 	unsigned int guard_starts;
 	struct children children;
@@ -410,6 +412,8 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	}
 	if (keeper->state == KEEPER_DRAINING && keeper->kill_at_ms < next)
 		next = keeper->kill_at_ms;
+	if (cgroups_retry(&keeper->cgroups) && now + CGROUPS_RETRY_MS < next)
+		next = now + CGROUPS_RETRY_MS;
 	if (keeper->notify.watchdog_ms == 0)
 		return next;
 	if (now >= keeper->watchdog_at_ms) {
@@ -469,6 +473,21 @@ static void keeper_loop(struct keeper *keeper)
 
 /* ---- start and end ---- */
 
+/* Before anything is forked: what the daemon's own processes are in is decided here. */
+static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
+{
+	struct error why = { ERROR_NONE, "" };
+
+	if (cgroups_open(&keeper->cgroups, keeper->config, &why) < 0) {
+		*err = why;
+		return -1;
+	}
+	keeper->guard.cgroups = keeper->cgroups.path;
+	LOG(CONFINE, LOG_STR("measure", "cgroups"),
+	    LOG_STR("state", keeper->cgroups.path != NULL ? "on" : why.text));
+	return 0;
+}
+
 static int keeper_start(struct keeper *keeper, struct error *err)
 {
 	const struct config *config = keeper->config;
@@ -496,8 +515,10 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	if (launch_init(&keeper->launch, config, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch);
+	if (keeper_open_cgroups(keeper, err) < 0)
+		return -1;
 	keeper_start_guard(keeper);
-	children_init(&keeper->children, config, &keeper->launch, &keeper->guard);
+	children_init(&keeper->children, config, &keeper->launch, &keeper->guard, &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
 	clock_update();
 	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("guard", keeper->guard.pid));
@@ -556,6 +577,7 @@ static void keeper_fini(struct keeper *keeper)
 	listeners_close(keeper->config, &keeper->listeners);
 	certificates_fini(&keeper->certificates);
 	children_fini(&keeper->children);
+	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);
 	close(keeper->signal_fd);
 	log_set_fd(STDERR_FILENO);
