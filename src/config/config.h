@@ -92,7 +92,10 @@ struct config_server {
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
 	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t open_files;    /* resources.open_files; 0: the daemon's */
+	uint64_t memory_bytes;  /* resources; 0: not limited */
+	uint64_t processes;
+	uint64_t cpu_percent; /* of one processor */
+	uint64_t open_files;  /* 0: the daemon's */
 	enum config_sandbox sandbox;
 	struct config_texts sandbox_read; /* absolute paths */
 	struct config_texts sandbox_write;
