@@ -276,8 +276,8 @@ def leased_processes_ask_their_caller(t):
     sessions = [t.session("main", caps=caps) for _ in range(4)]
     streams = [s.get() for s in sessions]
     asking = [s.start_do(["ask", 1, "elicitation/create", QUESTION], ["asked"]) for s in sessions]
-    for n, (s, e) in enumerate(zip(sessions, asking)):
-        question = e.next()
+    questions = [e.next() for e in asking]
+    for n, (s, question) in enumerate(zip(sessions, questions)):
         eq(question["method"], "elicitation/create")
         s.respond(question["id"], {"action": "accept", "content": {"of": n}})
     for n, e in enumerate(asking):
