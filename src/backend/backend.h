@@ -55,7 +55,7 @@ struct backend {
 	size_t reserved;       /* places of those that wait for the back-off to pass */
 	unsigned int failures; /* starts that failed, in a row */
 	uint64_t retry_at_ms;
-	bool is_short; /* somebody waits for a place */
+	bool is_short;                /* somebody waits for a place */
 	uint64_t full_quiet_until_ms; /* that the pool is full was said not long ago */
 };
 
