@@ -124,11 +124,11 @@ def old_connection_that_resumed_in_an_older_revision(t):
     r, connections = s.resume(e.last_id), 1
     r.last_id = e.last_id
     messages = r.rest()
-    while not messages:
+    while not messages or "id" not in messages[-1]:
         last, connections = r.last_id, connections + 1
         r = s.resume(last)
         r.last_id = last
-        messages = r.rest()
+        messages += r.rest()
     eq((values(messages), messages[-1]["id"]), ([2], e.id))
     ok(connections >= 3, "connections", connections)
 
