@@ -364,7 +364,7 @@ def all_processes_have_a_limit(t):
     e = t.session("other", check=False).started
     eq((e.final()["error"]["data"]["reason"], e.status), ("overloaded", 503))
     s.delete()
-    wait_for(lambda: not t.daemon.children("main"), 5, "the end of the process")
+    t.daemon.wait_log("child_state", "server=main", "to=gone")
     t.session("other")
 
 
