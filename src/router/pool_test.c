@@ -623,6 +623,29 @@ static void cursors_name_their_child(void **state)
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 }
 
+/* Nor is another child asked for the rest of a list when the one that knows it is lost over it. */
+static void lost_cursors_are_not_tried_elsewhere(void **state)
+{
+	struct member *a = begin();
+	struct front *front;
+	struct json cursor;
+	char page[300];
+
+	(void)state;
+	front = request(a->route, LIST("1"));
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	cursor = scan_path(buf_slice(&front->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	front = request(a->route, page);
+	hears(process(0), PAGE("3", "'n'"));
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(front, REASON_CHILD_EXITED);
+	assert_int_equal(keeper.count, 1);
+}
+
 /* What a client makes up does not get out of its string. */
 static void made_up_cursors_stay_strings(void **state)
 {
@@ -1432,6 +1455,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(child_cannot_ask),
 	TEST(what_is_not_offered_is_unknown),
 	TEST(cursors_name_their_child),
+	TEST(lost_cursors_are_not_tried_elsewhere),
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
 	TEST(waiting_is_limited),
