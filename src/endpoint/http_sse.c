@@ -35,12 +35,12 @@ struct sse_client {
 	char id[SESSION_ID_LENGTH];
 	uint64_t key;
 	struct event_writer writer;
-	struct list link;      /* of the gate's newcomers, until it has a session */
-	struct timer patience; /* likewise */
-	bool is_open;          /* its stream has begun */
-	bool is_gone;          /* its stream has ended; its session is about to */
-	struct call *opening;  /* the initialize request in flight */
-	struct route *route;   /* from its answer on; held */
+	struct list link;                /* of the gate's newcomers, until it has a session */
+	struct timer patience;           /* likewise */
+	bool is_open;                    /* its stream has begun */
+	bool is_gone;                    /* its stream has ended; its session is about to */
+	struct call *opening;            /* the initialize request in flight */
+	struct route *route;             /* from its answer on; held */
 	char session[SESSION_ID_LENGTH]; /* likewise */
 	struct task farewell;
 };
