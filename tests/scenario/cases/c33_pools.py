@@ -388,7 +388,9 @@ class Client(threading.Thread):
 
     def __init__(self, t, number, until, seed):
         super().__init__(daemon=True)
-        self.session, self.number, self.until = t.session("main"), number, until
+        # With isolation principal those who can be asked something have a process for themselves in each call.
+        self.session = t.session("main", caps={"elicitation": {}} if number % 4 == 0 else None)
+        self.number, self.until = number, until
         self.random = random.Random(seed * 1000 + number)
         self.calls = self.cancelled = self.lost = 0
         self.problem = None
