@@ -329,6 +329,7 @@ def limits_are_kept_or_refused(t):
     s = t.session()
     eq(attempts(s, ["fork", 3], ["fork", 20]), ["ok", "EAGAIN"])
     eq(s.do(["hoard", 1000], ["text", "x"])["error"]["data"]["reason"], "child_exited")
+    t.daemon.wait_log("child_limit", "server=main", "limit=resources.memory")
     eq(s.echo("again"), "again")
 
 
@@ -387,3 +388,38 @@ def secrets_reach_the_child_alone(t):
             # It keeps what is freed, and the environment that it has read itself.
             needles = {values[name].encode() for name in ("file", "credential")}
     eq(holds(d.gateway, needles), set(), "what the gateway holds")
+
+
+# What a careless parent hands down: ignored and blocked signals, a descriptor, an ambient mask.
+CARELESS = """
+import os, signal, sys
+for number in (signal.SIGUSR1, signal.SIGQUIT, signal.SIGPIPE, signal.SIGRTMIN, signal.SIGRTMAX):
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGALRM, signal.SIGINT, signal.SIGRTMAX])
+os.dup2(os.open("/dev/null", os.O_RDONLY), 77, inheritable=True)
+os.umask(0o027)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@case(daemon=False)
+def everything_is_reset(t):
+    """BACK-PROC-03 REL-32 SEC-60: descriptors, signals, session, group and limits of a server, whoever started the daemon."""
+    seen = os.path.join(t.directory(), "seen")
+    script = "cat /proc/self/status /proc/self/limits >%s; ls -l /proc/self/fd >>%s; exec %s/mcpgated-demo" % (seen, seen, harness.BIN)
+    t.start({"main": {"command": "/bin/sh", "args": ["-c", script]}}, prefix=[sys.executable, "-I", "-c", CARELESS])
+    t.session()
+    with open(seen) as f:
+        text = f.read()
+    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    for name in ("SigIgn", "SigBlk", "CapAmb"):
+        eq(int(fields[name], 16), 0, name)
+    eq((fields["NoNewPrivs"], fields["Umask"]), ("1", "0027"))
+    core = [line.split() for line in text.splitlines() if line.startswith("Max core file size")][0]
+    eq(core[4:6], ["0", "0"], "core dumps")
+    # Of ls: its standard streams, and the directory that it reads.
+    eq(sorted(line.split(" -> ")[0].split()[-1] for line in text.splitlines() if " -> " in line), ["0", "1", "2", "3"], "descriptors")
+    child = [p for p in harness.descendants(t.daemon.pid) if p not in (t.daemon.gateway,) and os.getsid(p) == p
+             and b"mcpgated-demo" in open("/proc/%d/cmdline" % p, "rb").read()]
+    eq(len(child), 1, "servers that lead a session")
+    eq((os.getpgid(child[0]), harness.processes()[child[0]][0]), (child[0], t.daemon.pid), "group and parent")
