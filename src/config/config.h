@@ -52,6 +52,7 @@ struct config_ports {
 enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };
 enum config_isolation {
 	CONFIG_ISOLATION_SESSION,
+	CONFIG_ISOLATION_PRINCIPAL,
 	CONFIG_ISOLATION_SHARED,
 };
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
@@ -77,6 +78,7 @@ struct config_server {
 	char *umask; /* octal digits; NULL: the daemon's */
 	bool enabled;
 	enum config_isolation isolation;
+	bool assume_no_server_requests;
 	uint64_t pool_max;
 	uint64_t pool_requests_per_process;
 	uint64_t pool_queue;
@@ -134,7 +136,10 @@ struct config {
 	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
 	uint64_t replay_events; /* kept, of one stream */
 	uint64_t replay_age_ms;
-	uint64_t retry_ms; /* when clients shall come back */
+	uint64_t replay_session_bytes;  /* of the streams of one session */
+	uint64_t replay_total_bytes;    /* of all streams */
+	uint64_t max_connection_age_ms; /* of a connection that carries a stream; 0: none */
+	uint64_t retry_ms;              /* when clients shall come back */
 	uint64_t json_grace_ms;
 	enum config_response response;
 	uint64_t drain_timeout_ms;

@@ -186,6 +186,7 @@ static void keeper_on_ready(struct keeper *keeper)
 	if (keeper->state != KEEPER_RUNNING)
 		return;
 	keeper->is_reloading = false;
+	certificates_on_ready(&keeper->certificates);
 	notify_send(&keeper->notify, "READY=1");
 	if (!keeper->is_announced)
 		listeners_announce(keeper->config, keeper->listeners);
@@ -210,9 +211,13 @@ static void keeper_reload(struct keeper *keeper)
 	notify_send(&keeper->notify, text);
 	keeper->is_reloading = true;
 	log_reopen(keeper);
-	if (certificates_exist(&keeper->certificates) && keeper->gateway.fd >= 0)
+	if (keeper->gateway.fd < 0) {
+		certificates_reload_later(&keeper->certificates);
+		return; /* the next gateway's READY is the end of it */
+	}
+	if (certificates_exist(&keeper->certificates))
 		certificates_reload(&keeper->certificates);
-	if (keeper->gateway.fd >= 0 && !certificates_is_reloading(&keeper->certificates))
+	if (!certificates_is_reloading(&keeper->certificates))
 		keeper_end_reload(keeper);
 }
 
@@ -357,6 +362,8 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 		keeper_on_stop(keeper);
 	else if (number == SIGHUP && keeper->state == KEEPER_RUNNING)
 		keeper_reload(keeper);
+	else if (number == SIGHUP)
+		log_reopen(keeper);
 }
 
 static void keeper_read_signals(struct keeper *keeper)
