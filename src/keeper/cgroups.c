@@ -224,7 +224,7 @@ static int refuse(const struct config *config, struct error *err)
 			option = controllers[i].option;
 	return error_set(
 		err, ERROR_SYSTEM,
-		"%s needs a cgroup (version 2) of the daemon's own: %s. Set Delegate=yes in "
+		"%s needs a cgroup (version 2) of the daemon's own, here: %s. Set Delegate=yes in "
 		"the unit, or take the limit away",
 		option, why.text);
 }
