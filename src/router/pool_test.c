@@ -142,7 +142,7 @@ static const struct stream_reader_ops reader_ops = { on_wake, on_detached };
 
 static const char *q(const char *text)
 {
-	static char texts[8][8192];
+	static char texts[8][10000];
 	static unsigned int next;
 	char *to = texts[next++ % 8];
 
@@ -996,6 +996,31 @@ static void subscriptions_outlive_children(void **state)
 	heard(a, UPDATED("r:a") "|");
 }
 
+/* DEF-11: what a session subscribes to is bounded, and it is told so. */
+static void subscriptions_are_bounded(void **state)
+{
+	struct member *a = begin();
+	char text[9000] =
+		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'";
+	struct front *front;
+
+	(void)state;
+	memset(text + strlen(text), 'x', 8500);
+	strcpy(text + 8500, "'}}");
+	front = request(a->route, text);
+	assert_non_null(strstr(buf_terminate(&front->response), "longer than 8 KiB"));
+	for (unsigned int i = 0; i < TEXT_SET_MAX; i++) {
+		char digits[20];
+
+		text_set_add(&a->route->subscriptions,
+			     slice_of(digits, text_format_u64(i, digits)));
+	}
+	front = request(a->route, SUBSCRIBE("1"));
+	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
+	hears_nothing(process(0));
+	text_set_fini(&a->route->subscriptions);
+}
+
 /* ---- principals and leases ---- */
 
 #define INITIALIZE_WITH(caps)                                                                     \
@@ -1500,6 +1525,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
+	TEST(subscriptions_are_bounded),
 	TEST_PRINCIPALS(principals_do_not_share),
 	TEST_PRINCIPALS(plain_classes_are_multiplexed),
 	TEST_PRINCIPALS(servers_may_be_known_not_to_ask),
