@@ -688,7 +688,7 @@ static void calls_are_spread(void **state)
 		calls[i] = request(a->route, CALL("14"));
 	calls[7] = request(b->route, CALL("20"));
 	assert_int_equal(keeper.count, 2);                           /* pool.max */
-	is_failed(request(b->route, CALL("21")), REASON_OVER_LIMIT); /* queue_calls */
+	is_failed(request(a->route, CALL("15")), REASON_OVER_LIMIT); /* queue_calls */
 	says(process(0), RESULT("2"));
 	is_answered(calls[0], RESULT("10"));
 	hears(process(0), CALL("4"));
@@ -703,6 +703,38 @@ static void calls_are_spread(void **state)
 	hears(process(0), CANCELLED("4"));
 	hears(process(0), CANCELLED("6"));
 	hears_nothing(process(0));
+}
+
+/* bridging.md §1.4: nobody keeps others from waiting; who has most gives way, in calls or in bytes. */
+static void queue_is_shared_fairly(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *many[6];
+	struct front *few[3];
+	char text[5000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'";
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	for (size_t i = 0; i < 6; i++)
+		many[i] = request(a->route, CALL("1"));
+	for (size_t i = 0; i < 3; i++)
+		few[i] = request(b->route, CALL("1"));
+	is_failed(many[5], REASON_OVER_LIMIT);
+	is_failed(many[4], REASON_OVER_LIMIT);
+	is_open(many[3]);
+	is_open(few[1]);
+	is_failed(few[2], REASON_OVER_LIMIT); /* as many as a has */
+	notify(a->route, CANCELLED("1"));
+	memset(text + strlen(text), 'x', 4000);
+	strcpy(text + 4000, "'}}");
+	backend.conf.queue_max = 7000;
+	many[0] = request(a->route, text);
+	is_open(many[0]);
+	is_failed(request(a->route, text), REASON_OVER_LIMIT);
+	backend.conf.queue_max = 4050;
+	is_open(request(b->route, CALL("2")));
+	is_failed(many[0], REASON_OVER_LIMIT);
 }
 
 /* Who comes later does not overtake those who wait; who waits too long is told so. */
@@ -1513,6 +1545,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(lost_cursors_are_not_tried_elsewhere),
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
+	TEST(queue_is_shared_fairly),
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
