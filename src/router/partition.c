@@ -410,7 +410,9 @@ void partition_on_wait_over(struct call *call)
 {
 	const struct partition *partition = call->route->partition;
 
-	if (partition->starting > 0)
+	if (call->topic != NULL && call->party == NULL)
+		call_fail(call, REASON_TIMEOUT); /* it waited for another one's answer */
+	else if (partition->starting > 0)
 		call_wait(call, partition->backend->conf.queue_timeout_ms);
 	else if (call == call->route->opening)
 		session_end(&call->route->session, REASON_OVER_LIMIT);

@@ -1032,6 +1032,32 @@ static void subscriptions_outlive_children(void **state)
 	heard(a, UPDATED("r:a") "|");
 }
 
+/* CXL-08: who waits for the answer to another one's subscription does not wait for all before him to time out. */
+static void subscriptions_are_not_waited_for_for_ever(void **state)
+{
+	struct member *m[3] = { begin(), begin(), begin() };
+	struct front *calls[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		calls[i] = request(m[i]->route, SUBSCRIBE("1"));
+		pass(1000);
+	}
+	hears(process(0), SUBSCRIBE("2"));
+	pass(57000);
+	is_failed(calls[0], REASON_TIMEOUT);
+	hears(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+			  "'requestId':2,'reason':'no answer in time'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'ping'}");
+	hears(process(0), SUBSCRIBE("4"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{}}");
+	pass(2000);
+	is_open(calls[1]);
+	is_failed(calls[2], REASON_TIMEOUT);
+	says(process(0), EMPTY("4"));
+	is_answered(calls[1], EMPTY("1"));
+}
+
 /* DEF-11: what a session subscribes to is bounded, and it is told so. */
 static void subscriptions_are_bounded(void **state)
 {
@@ -1758,6 +1784,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
+	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
 	TEST_PRINCIPALS(principals_do_not_share),
 	TEST_PRINCIPALS(plain_classes_are_multiplexed),
