@@ -182,21 +182,52 @@ static struct lane *oldest_spare(const struct partition *partition, struct lane 
 	return oldest;
 }
 
-/* Makes room by stopping the child of another pool that has been idle for longest. */
+static size_t calls_per_lane(const struct partition *partition)
+{
+	if (partition->is_leased)
+		return 1;
+	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
+}
+
+static bool has_openings(const struct partition *partition)
+{
+	return !partition->is_known && partition->member_count > 0;
+}
+
+/* How many have to be on their way. */
+static size_t lanes_needed(const struct partition *partition)
+{
+	size_t waiting = partition->queue.count;
+	size_t least = least_lanes(partition);
+	size_t ready = partition->lane_count - partition->starting;
+	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
+
+	if (needed == 0 && has_openings(partition))
+		needed = 1;
+	return needed + ready < least ? least - ready : needed;
+}
+
+/* Makes room by stopping the child of another pool that has been idle for longest; not more than are waited for. */
 static void partition_make_room(struct partition *partition)
 {
+	struct router *router = partition->router;
 	struct lane *oldest = NULL;
 
-	partition->router->is_short = true;
-	LIST_FOREACH(node, &partition->router->pools) {
+	router->is_short = true;
+	if (router->leaving >= lanes_needed(partition))
+		return;
+	LIST_FOREACH(node, &router->pools) {
 		const struct partition *other = container_of(node, struct partition, link);
 
 		if (other != partition && (other->backend == partition->backend ||
 					   backend_is_fleet_full(partition->backend)))
 			oldest = oldest_spare(other, oldest);
 	}
-	if (oldest != NULL)
-		lane_close(oldest, REASON_IDLE_TIMEOUT);
+	if (oldest == NULL)
+		return;
+	oldest->makes_room = true;
+	router->leaving++;
+	lane_close(oldest, REASON_IDLE_TIMEOUT);
 }
 
 static enum reason partition_start_lane(struct partition *partition)
@@ -220,13 +251,6 @@ static enum reason partition_start_lane(struct partition *partition)
 	else
 		lane_new(partition, only, wait_ms);
 	return REASON_NONE;
-}
-
-static size_t calls_per_lane(const struct partition *partition)
-{
-	if (partition->is_leased)
-		return 1;
-	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
 }
 
 static bool is_too_old(const struct lane *lane)
@@ -261,24 +285,6 @@ static struct lane *partition_choose(const struct partition *partition, size_t s
 }
 
 /* ---- waiting ---- */
-
-static bool has_openings(const struct partition *partition)
-{
-	return !partition->is_known && partition->member_count > 0;
-}
-
-/* How many have to be on their way. */
-static size_t lanes_needed(const struct partition *partition)
-{
-	size_t waiting = partition->queue.count;
-	size_t least = least_lanes(partition);
-	size_t ready = partition->lane_count - partition->starting;
-	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
-
-	if (needed == 0 && has_openings(partition))
-		needed = 1;
-	return needed + ready < least ? least - ready : needed;
-}
 
 /* As many as there is work for. Returns why there can be no more. */
 static enum reason partition_grow(struct partition *partition)
@@ -357,16 +363,6 @@ void partition_wake(struct partition *partition)
 	task_schedule(partition->router->loop, &partition->pump);
 }
 
-/* What waits is bounded as what waits for one process' stdin. */
-static bool partition_may_wait(const struct partition *partition, size_t size)
-{
-	const struct backend_conf *conf = &partition->backend->conf;
-	const struct queue *queue = &partition->queue;
-
-	return queue->count < (partition->is_pool ? conf->queue_calls : OWN_QUEUE_CALLS) &&
-	       (queue->bytes == 0 || queue->bytes + size <= conf->queue_max);
-}
-
 /* Those who take turns: principals, or sessions of those who are not told apart. */
 static const void *party_of(const struct route *route)
 {
@@ -377,11 +373,35 @@ static const void *party_of(const struct route *route)
 	return principal;
 }
 
+/*
+ * What waits is bounded as what waits for one process' stdin. Who has least of it gets his place from who has
+ * most. Returns whether one of `size` bytes may wait.
+ */
+static bool partition_find_place(struct partition *partition, const void *party, size_t size)
+{
+	const struct backend_conf *conf = &partition->backend->conf;
+	const struct queue *queue = &partition->queue;
+	size_t calls_max = partition->is_pool ? conf->queue_calls : OWN_QUEUE_CALLS;
+
+	for (;;) {
+		bool is_full = queue->count >= calls_max;
+		struct call *excess;
+
+		if (!is_full && (queue->bytes == 0 || queue->bytes + size <= conf->queue_max))
+			return true;
+		excess = queue_find_excess(queue, party, is_full ? QUEUE_CALLS : QUEUE_BYTES,
+					   is_full ? 1 : size);
+		if (excess == NULL)
+			return false;
+		call_fail(excess, REASON_OVER_LIMIT);
+	}
+}
+
 static void partition_enqueue(struct partition *partition, struct call *call)
 {
 	enum reason reason = REASON_OVER_LIMIT;
 
-	if (partition_may_wait(partition, call->body->text.n)) {
+	if (partition_find_place(partition, party_of(call->route), call->body->text.n)) {
 		queue_push(&partition->queue, call, party_of(call->route));
 		call_wait(call, partition->is_pool ? partition->backend->conf.queue_timeout_ms : 0);
 		reason = partition_grow(partition);
@@ -396,7 +416,9 @@ void partition_on_wait_over(struct call *call)
 {
 	const struct partition *partition = call->route->partition;
 
-	if (partition->starting > 0)
+	if (call->topic != NULL && call->party == NULL)
+		call_fail(call, REASON_TIMEOUT); /* it waited for another one's answer */
+	else if (partition->starting > 0)
 		call_wait(call, partition->backend->conf.queue_timeout_ms);
 	else if (call == call->route->opening)
 		session_end(&call->route->session, REASON_OVER_LIMIT);
@@ -423,6 +445,21 @@ static struct lane *partition_find_by_cursor(struct partition *partition, struct
 	return found;
 }
 
+/* A child that works on a call which has it for itself is not asked anything else meanwhile. */
+static void partition_dispatch_rest(struct partition *partition, struct call *call,
+				    const struct envelope *env, struct json cursor)
+{
+	struct lane *lane = partition_find_by_cursor(partition, cursor);
+
+	if (lane == NULL)
+		forward_own_error(call->route, call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: unknown cursor"));
+	else if (partition->is_leased && (lane->state != LANE_READY || lane->calls.count > 0))
+		call_fail(call, REASON_OVER_LIMIT);
+	else
+		forward_call(lane, call, env);
+}
+
 void partition_dispatch(struct partition *partition, struct call *call, const struct envelope *env)
 {
 	struct lane *lane = NULL;
@@ -431,12 +468,7 @@ void partition_dispatch(struct partition *partition, struct call *call, const st
 		struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
 
 		if (cursor.type != JSON_ABSENT) {
-			lane = partition_find_by_cursor(partition, cursor);
-			if (lane == NULL)
-				forward_own_error(call->route, call, MCP_INVALID_PARAMS,
-						  SLICE_LIT("Invalid params: unknown cursor"));
-			else
-				forward_call(lane, call, env);
+			partition_dispatch_rest(partition, call, env, cursor);
 			return;
 		}
 	}
@@ -473,7 +505,7 @@ static void partition_spread(struct partition *partition)
 
 	if (!partition->is_leased && partition->lane_count > 0 && partition->starting == 0 &&
 	    partition->member_count > partition->lane_count * each &&
-	    partition->lane_count < partition->backend->conf.pool_max)
+	    backend_has_room(partition->backend))
 		(void)partition_start_lane(partition);
 }
 

@@ -143,7 +143,7 @@ static const struct stream_reader_ops reader_ops = { on_wake, on_detached };
 
 static const char *q(const char *text)
 {
-	static char texts[8][8192];
+	static char texts[8][10000];
 	static unsigned int next;
 	char *to = texts[next++ % 8];
 
@@ -627,6 +627,29 @@ static void cursors_name_their_child(void **state)
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 }
 
+/* Nor is another child asked for the rest of a list when the one that knows it is lost over it. */
+static void lost_cursors_are_not_tried_elsewhere(void **state)
+{
+	struct member *a = begin();
+	struct front *front;
+	struct json cursor;
+	char page[300];
+
+	(void)state;
+	front = request(a->route, LIST("1"));
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	cursor = scan_path(buf_slice(&front->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	front = request(a->route, page);
+	hears(process(0), PAGE("3", "'n'"));
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(front, REASON_CHILD_EXITED);
+	assert_int_equal(keeper.count, 1);
+}
+
 /* What a client makes up does not get out of its string. */
 static void made_up_cursors_stay_strings(void **state)
 {
@@ -669,7 +692,7 @@ static void calls_are_spread(void **state)
 		calls[i] = request(a->route, CALL("14"));
 	calls[7] = request(b->route, CALL("20"));
 	assert_int_equal(keeper.count, 2);                           /* pool.max */
-	is_failed(request(b->route, CALL("21")), REASON_OVER_LIMIT); /* queue_calls */
+	is_failed(request(a->route, CALL("15")), REASON_OVER_LIMIT); /* queue_calls */
 	says(process(0), RESULT("2"));
 	is_answered(calls[0], RESULT("10"));
 	hears(process(0), CALL("4"));
@@ -684,6 +707,38 @@ static void calls_are_spread(void **state)
 	hears(process(0), CANCELLED("4"));
 	hears(process(0), CANCELLED("6"));
 	hears_nothing(process(0));
+}
+
+/* bridging.md §1.4: nobody keeps others from waiting; who has most gives way, in calls or in bytes. */
+static void queue_is_shared_fairly(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *many[6];
+	struct front *few[3];
+	char text[5000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'";
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	for (size_t i = 0; i < 6; i++)
+		many[i] = request(a->route, CALL("1"));
+	for (size_t i = 0; i < 3; i++)
+		few[i] = request(b->route, CALL("1"));
+	is_failed(many[5], REASON_OVER_LIMIT);
+	is_failed(many[4], REASON_OVER_LIMIT);
+	is_open(many[3]);
+	is_open(few[1]);
+	is_failed(few[2], REASON_OVER_LIMIT); /* as many as a has */
+	notify(a->route, CANCELLED("1"));
+	memset(text + strlen(text), 'x', 4000);
+	strcpy(text + 4000, "'}}");
+	backend.conf.queue_max = 7000;
+	many[0] = request(a->route, text);
+	is_open(many[0]);
+	is_failed(request(a->route, text), REASON_OVER_LIMIT);
+	backend.conf.queue_max = 4050;
+	is_open(request(b->route, CALL("2")));
+	is_failed(many[0], REASON_OVER_LIMIT);
 }
 
 /* Who comes later does not overtake those who wait; who waits too long is told so. */
@@ -977,6 +1032,57 @@ static void subscriptions_outlive_children(void **state)
 	heard(a, UPDATED("r:a") "|");
 }
 
+/* CXL-08: who waits for the answer to another one's subscription does not wait for all before him to time out. */
+static void subscriptions_are_not_waited_for_for_ever(void **state)
+{
+	struct member *m[3] = { begin(), begin(), begin() };
+	struct front *calls[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		calls[i] = request(m[i]->route, SUBSCRIBE("1"));
+		pass(1000);
+	}
+	hears(process(0), SUBSCRIBE("2"));
+	pass(57000);
+	is_failed(calls[0], REASON_TIMEOUT);
+	hears(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+			  "'requestId':2,'reason':'no answer in time'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'ping'}");
+	hears(process(0), SUBSCRIBE("4"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{}}");
+	pass(2000);
+	is_open(calls[1]);
+	is_failed(calls[2], REASON_TIMEOUT);
+	says(process(0), EMPTY("4"));
+	is_answered(calls[1], EMPTY("1"));
+}
+
+/* DEF-11: what a session subscribes to is bounded, and it is told so. */
+static void subscriptions_are_bounded(void **state)
+{
+	struct member *a = begin();
+	char text[9000] =
+		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'";
+	struct front *front;
+
+	(void)state;
+	memset(text + strlen(text), 'x', 8500);
+	strcpy(text + 8500, "'}}");
+	front = request(a->route, text);
+	assert_non_null(strstr(buf_terminate(&front->response), "longer than 8 KiB"));
+	for (unsigned int i = 0; i < TEXT_SET_MAX; i++) {
+		char digits[20];
+
+		text_set_add(&a->route->subscriptions,
+			     slice_of(digits, text_format_u64(i, digits)));
+	}
+	front = request(a->route, SUBSCRIBE("1"));
+	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
+	hears_nothing(process(0));
+	text_set_fini(&a->route->subscriptions);
+}
+
 /* ---- principals and leases ---- */
 
 #define INITIALIZE_WITH(caps)                                                                     \
@@ -1226,6 +1332,36 @@ static void lost_lease_ends_its_asks(void **state)
 	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 }
 
+/* bridging.md §1.2: not even the rest of a list is asked of a child that works on a call. */
+static void leases_hold_against_cursors(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *call;
+	struct front *rest;
+	struct json cursor;
+	char page[300];
+
+	(void)state;
+	call = request(b->route, LIST("1"));
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	cursor = scan_path(buf_slice(&call->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	call = request(a->route, CALL("1"));
+	hears(process(0), CALL("3"));
+	says(process(0), ASK("6"));
+	was_told(call, ASK("1000001") "|");
+	rest = request(b->route, page);
+	is_failed(rest, REASON_OVER_LIMIT);
+	says(process(0), RESULT("3"));
+	is_answered(call, RESULT("1"));
+	hears(process(0), "{'jsonrpc':'2.0','id':6,'result':{'action':'cancel'}}");
+	request(b->route, page);
+	hears(process(0), PAGE("4", "'n'"));
+}
+
 /* pool.max holds for all principals together: who needs a place gets that of one who does not. */
 static void idle_children_make_room(void **state)
 {
@@ -1251,6 +1387,30 @@ static void idle_children_make_room(void **state)
 	pass(QUEUE_TIMEOUT_MS);
 	is_failed(call, REASON_OVER_LIMIT);
 	is_failed(front, REASON_OVER_LIMIT);
+}
+
+/* Not more of them are stopped than are waited for. */
+static void only_one_makes_room(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *calls[2];
+
+	(void)state;
+	calls[0] = request(a->route, CALL("1"));
+	calls[1] = request(a->route, CALL("2"));
+	get_ready(1);
+	says(process(0), RESULT("2"));
+	says(process(1), RESULT("2"));
+	is_answered(calls[1], RESULT("2"));
+	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	assert_int_equal(router.leaving, 1);
+	while (fake_process_read(process(0)) != NULL)
+		;
+	fake_process_exit(&keeper, process(process(0)->is_eof ? 0 : 1), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(router.leaving, 0);
+	assert_int_equal(keeper.count, 3);
 }
 
 /* Nobody's partition is kept. */
@@ -1632,8 +1792,10 @@ static const struct CMUnitTest tests[] = {
 	TEST(child_cannot_ask),
 	TEST(what_is_not_offered_is_unknown),
 	TEST(cursors_name_their_child),
+	TEST(lost_cursors_are_not_tried_elsewhere),
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
+	TEST(queue_is_shared_fairly),
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
@@ -1646,6 +1808,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
+	TEST(subscriptions_are_not_waited_for_for_ever),
+	TEST(subscriptions_are_bounded),
 	TEST_PRINCIPALS(principals_do_not_share),
 	TEST_PRINCIPALS(plain_classes_are_multiplexed),
 	TEST_PRINCIPALS(servers_may_be_known_not_to_ask),
@@ -1654,7 +1818,9 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(given_up_children_settle),
 	TEST_PRINCIPALS(levels_go_with_the_lease),
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),
+	TEST_PRINCIPALS(leases_hold_against_cursors),
 	TEST_PRINCIPALS(idle_children_make_room),
+	TEST_PRINCIPALS(only_one_makes_room),
 	TEST_PRINCIPALS(unused_pools_go),
 	TEST(spares_are_taken),
 	TEST(lost_spares_are_replaced),
