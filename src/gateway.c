@@ -14,6 +14,7 @@
 #include "backend/spawn.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "desk.h"
 #include "endpoint/gate.h"
 #include "http/conn.h"
 #include "io/listen.h"
@@ -54,6 +55,7 @@ struct gateway {
 	struct http_server *http;
 	struct port *ports;
 	size_t port_count;
+	struct desk *desk;
 	enum gateway_state state;
 	uint64_t state_since_ms;
 	struct timer drain;
@@ -293,6 +295,11 @@ static void gateway_make_router(struct gateway *g)
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 
+static void gateway_on_admin_drain(void)
+{
+	spawner_stop(gateway->spawner);
+}
+
 static void gateway_on_accept(struct listener *listener, int fd)
 {
 	struct port *port = container_of(listener, struct port, listener);
@@ -320,14 +327,27 @@ static void gateway_listen(struct gateway *g, const int *listeners, size_t count
 		g->ports[i].gateway = g;
 		listener_init(&g->ports[i].listener, g->loop, listeners[i], gateway_on_accept);
 	}
+	g->desk = desk_new(&(struct desk_conf){ .loop = g->loop,
+						.router = &g->router,
+						.endpoints = g->endpoints,
+						.backends = g->backends,
+						.backend_count = g->backend_count,
+						.gate = &g->gate.conf,
+						.http = &conf,
+						.front = g->http,
+						.listeners = listeners + count,
+						.on_drain = gateway_on_admin_drain });
 }
 
 static void gateway_free(struct gateway *g)
 {
+	desk_free(&g->desk);
 	http_server_free(&g->http);
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
 	spawner_free(&g->spawner);
+	for (size_t i = 0; i < g->backend_count; i++)
+		backend_fini(&g->backends[i]);
 	free(g->backends);
 	free(g->endpoints);
 	free(g->hosts);

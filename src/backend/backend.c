@@ -6,6 +6,8 @@
  */
 #include "backend/backend.h"
 
+#include <stdio.h>
+
 #include "backend/child.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -28,6 +30,8 @@ void backend_init(struct backend *backend, struct loop *loop, struct spawner *sp
 	backend->failures = 0;
 	backend->retry_at_ms = 0;
 	backend->full_quiet_until_ms = 0;
+	backend->stats = (struct backend_stats){ .failed = 0 };
+	backlog_init(&backend->backlog);
 }
 
 static void backend_note_full(struct backend *backend)
@@ -85,6 +89,27 @@ void backend_note_failed(struct backend *backend)
 	backend->retry_at_ms = clock_now_ms() + wait_ms;
 	LOG(SERVER_FAILING, LOG_STR("server", backend->conf.name),
 	    LOG_INT("failures", backend->failures), LOG_INT("next_try_ms", wait_ms));
+}
+
+void backend_note_failure(struct backend *backend, const char *error, const char *exit)
+{
+	struct backend_stats *stats = &backend->stats;
+
+	stats->failures++;
+	stats->failed_at_ms = clock_wall_ms();
+	snprintf(stats->failure, sizeof(stats->failure), "%s%s%s", error, exit != NULL ? ": " : "",
+		 exit != NULL ? exit : "");
+}
+
+void backend_forget_failures(struct backend *backend)
+{
+	backend->failures = 0;
+	backend->retry_at_ms = 0;
+}
+
+void backend_fini(struct backend *backend)
+{
+	backlog_fini(&backend->backlog);
 }
 
 void backend_kill_all(struct backend *backend)

@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/backlog.h"
 #include "backend/spawn.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
+#include "obs/meter.h"
 #include "obs/reason.h"
 
 struct backend_conf {
@@ -35,6 +37,16 @@ struct backend_conf {
 	const void *config; /* tool_timeout_ms finds its table here */
 };
 
+/* What has happened since the start. */
+struct backend_stats {
+	struct meter answered; /* calls, and how long they took */
+	uint64_t failed;       /* calls that got an error of ours instead */
+	uint64_t starts;       /* of processes */
+	uint64_t failures;     /* of processes */
+	uint64_t failed_at_ms; /* when one failed last, since 1970; 0: never */
+	char failure[256];     /* and why */
+};
+
 struct backend {
 	struct backend_conf conf;
 	struct loop *loop;
@@ -44,6 +56,8 @@ struct backend {
 	size_t reserved;       /* places of those that wait for the back-off to pass */
 	unsigned int failures; /* starts that failed, in a row */
 	uint64_t retry_at_ms;
+	struct backend_stats stats;
+	struct backlog backlog;       /* of its processes' stderr */
 	uint64_t full_quiet_until_ms; /* that the pool is full was said not long ago */
 };
 
@@ -60,6 +74,13 @@ enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r);
 void backend_note_started(struct backend *backend);
 void backend_note_failed(struct backend *backend);
 
+/* Why a process has failed, for the operator. */
+void backend_note_failure(struct backend *backend, const char *error, const char *exit);
+/* The operator wants another try: what has failed before does not count. */
+void backend_forget_failures(struct backend *backend);
+
+/* Frees what it keeps; its children must be gone. */
+void backend_fini(struct backend *backend);
 /* SIGKILL to all that is left. */
 void backend_kill_all(struct backend *backend);
 

@@ -168,6 +168,11 @@ void spawner_ready(struct spawner *spawner)
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_READY });
 }
 
+void spawner_stop(struct spawner *spawner)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_STOP });
+}
+
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
 		   const struct spawned_ops *ops)
 {

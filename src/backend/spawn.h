@@ -38,6 +38,9 @@ void spawner_free(struct spawner **spawner);
 /* Tells the keeper that requests are served. */
 void spawner_ready(struct spawner *spawner);
 
+/* Tells the keeper that the daemon is to end; on_drain follows. */
+void spawner_stop(struct spawner *spawner);
+
 /* Asks for a process of server number `server`. on_started or on_failed follows, never at once. */
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
 		   const struct spawned_ops *ops);

@@ -19,6 +19,7 @@ enum ipc_type {
 	IPC_START,  /* start server number `server` as child `child` (chosen by the gateway, new) */
 	IPC_SIGNAL, /* send `value` (SIGTERM or SIGKILL) to the process group of `child` */
 	IPC_FORGET, /* the gateway has let go of `child`: kill what is left of it, drop the row */
+	IPC_STOP,   /* the operator wants the daemon to end, as SIGTERM does */
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */

@@ -210,6 +210,19 @@ void lane_probe(struct lane *lane)
 	timer_start(lane->child.backend->loop, &lane->probe, PROBE_MS);
 }
 
+const char *lane_state_name(const struct lane *lane)
+{
+	return states[lane->state].name;
+}
+
+void lane_restart(struct lane *lane)
+{
+	if (lane->state != LANE_READY)
+		return;
+	child_stop(&lane->child, REASON_RESTARTED);
+	lane_lose(lane, REASON_RESTARTED);
+}
+
 struct call *lane_find_call(const struct lane *lane, struct json id)
 {
 	struct slice digits = id.type == JSON_STRING ? scan_plain_string(id) : id.text;

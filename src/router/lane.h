@@ -60,6 +60,10 @@ void lane_set_ready(struct lane *lane);
 void lane_refuse(struct lane *lane);
 /* After a time-out: it must answer a ping soon, or it is replaced. Also with NULL. REL-25. */
 void lane_probe(struct lane *lane);
+/* What its state is called. */
+const char *lane_state_name(const struct lane *lane);
+/* The operator wants a fresh process: one that is ready is stopped, and its calls fail. */
+void lane_restart(struct lane *lane);
 /* The call that our id stands for; ids written as strings count too. NULL: none. */
 struct call *lane_find_call(const struct lane *lane, struct json id);
 

@@ -4,6 +4,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/deliver.c src/router/deliver.h \
 	src/router/forward.c src/router/forward.h \
 	src/router/lane.c src/router/lane.h \
+	src/router/report.c src/router/report.h \
 	src/router/route.c src/router/route.h \
 	src/router/text_set.c src/router/text_set.h
 ROUTER_LIBS = src/router/librouter.a src/backend/libbackend.a src/session/libsession.a \

@@ -1,0 +1,8 @@
+noinst_LIBRARIES += src/admin/libadmin.a
+src_admin_libadmin_a_SOURCES = \
+	src/admin/admin.c src/admin/admin.h \
+	src/admin/emit.c src/admin/emit.h \
+	src/admin/logs.c src/admin/logs.h \
+	src/admin/metrics.c \
+	src/admin/reports.c src/admin/reports.h
+ADMIN_LIBS = src/admin/libadmin.a $(ENDPOINT_LIBS)
