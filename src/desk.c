@@ -33,21 +33,23 @@ struct desk {
 	struct listener metrics_listener;
 };
 
-static void desk_on_admin_accept(struct listener *listener, int fd)
+static void desk_on_admin_accept(struct listener *listener, int fd, const struct peer *peer)
 {
 	struct desk *desk = container_of(listener, struct desk, admin_listener);
 
 	if (admin_may_connect(&desk->admin, fd)) {
-		http_server_accept(desk->admin_http, fd);
+		http_server_accept(desk->admin_http,
+				   &(struct http_arrival){ .fd = fd, .peer = *peer });
 		return;
 	}
 	LOG(ADMIN_REFUSED, LOG_STR("reason", "the process belongs to a server of this daemon"));
 	close(fd);
 }
 
-static void desk_on_metrics_accept(struct listener *listener, int fd)
+static void desk_on_metrics_accept(struct listener *listener, int fd, const struct peer *peer)
 {
-	http_server_accept(container_of(listener, struct desk, metrics_listener)->metrics_http, fd);
+	http_server_accept(container_of(listener, struct desk, metrics_listener)->metrics_http,
+			   &(struct http_arrival){ .fd = fd, .peer = *peer });
 }
 
 /* The operator's own tool speaks plain HTTP, and takes whole answers. */
@@ -64,7 +66,8 @@ static void desk_make_gate(struct desk *desk, const struct desk_conf *conf)
 		char *path = mem_printf(ADMIN_MCP_PATH "%s", backend->conf.name);
 
 		desk->paths[i] = conf->endpoints[i].path;
-		desk->endpoints[i] = (struct gate_endpoint){ slice_str(path), backend };
+		desk->endpoints[i] =
+			(struct gate_endpoint){ .path = slice_str(path), .backend = backend };
 	}
 	gate.endpoints = desk->endpoints;
 	gate.endpoint_count = desk->count;
@@ -122,6 +125,7 @@ void desk_free(struct desk **desk)
 		listener_fini(&d->metrics_listener);
 	http_server_free(&d->admin_http);
 	http_server_free(&d->metrics_http);
+	gate_fini(&d->gate);
 	for (size_t i = 0; i < d->count; i++)
 		free((char *)(uintptr_t)d->endpoints[i].path.p);
 	free(d->endpoints);

@@ -79,18 +79,16 @@ void answer_empty(const struct answer *answer, int status, struct slice fields)
 	answer_send(answer, &reply, fields);
 }
 
-static void answer_send_text(const struct answer *answer, int status, struct buf *text)
+static void answer_send_text(const struct answer *answer, int status, struct slice fields,
+			     struct buf *text)
 {
 	struct slice part = buf_slice(text);
 	struct http_reply reply = { .status = status,
 				    .content_type = "application/json",
 				    .parts = &part,
 				    .part_count = 1 };
-	struct slice retry = SLICE("Retry-After: 2\r\n");
-	struct slice allow = SLICE("Allow: GET, POST, DELETE\r\n");
-	struct slice none = { NULL, 0 };
 
-	answer_send(answer, &reply, status == 503 ? retry : status == 405 ? allow : none);
+	answer_send(answer, &reply, status == 503 ? SLICE_LIT("Retry-After: 2\r\n") : fields);
 	buf_fini(text);
 }
 
@@ -100,7 +98,22 @@ void answer_error(const struct answer *answer, int status, struct slice id, int 
 	struct buf text = { 0 };
 
 	write_error(&text, id, code, message, data);
-	answer_send_text(answer, status, &text);
+	answer_send_text(answer, status, (struct slice){ NULL, 0 }, &text);
+}
+
+void answer_not_allowed(const struct answer *answer, const char *methods)
+{
+	struct buf fields = { 0 };
+	struct buf why = { 0 };
+	struct buf text = { 0 };
+
+	buf_printf(&fields, "Allow: %s\r\n", methods);
+	buf_printf(&why, "Method not allowed: this address takes %s", methods);
+	write_error(&text, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, buf_slice(&why),
+		    (struct slice){ NULL, 0 });
+	answer_send_text(answer, 405, buf_slice(&fields), &text);
+	buf_fini(&fields);
+	buf_fini(&why);
 }
 
 void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server)
@@ -121,5 +134,5 @@ void answer_reason(const struct answer *answer, struct slice id, enum reason rea
 	struct buf text = { 0 };
 
 	answer_append_reason(&text, id, reason, server);
-	answer_send_text(answer, status != 0 ? status : 200, &text);
+	answer_send_text(answer, status != 0 ? status : 200, (struct slice){ NULL, 0 }, &text);
 }

@@ -26,6 +26,9 @@ void answer_empty(const struct answer *answer, int status, struct slice fields);
 void answer_error(const struct answer *answer, int status, struct slice id, int code,
 		  struct slice message, struct slice data);
 
+/* Sends 405 with the methods that may be used instead, e.g. "GET, OPTIONS". FRONT-HTTP-01 */
+void answer_not_allowed(const struct answer *answer, const char *methods);
+
 /* The error text and data of a reason, as one JSON-RPC error response. requirements.md §19. */
 void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server);
 /* Sends it with the status of its row (200 if it has none), and Retry-After with 503. */

@@ -19,8 +19,12 @@ static void writer_renew_keepalive(struct event_writer *writer)
 /* epoch-stream-number, as hexadecimal digits. */
 static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)
 {
-	int n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", writer->epoch,
-			 (unsigned long long)writer->number, (unsigned long long)number);
+	int n;
+
+	if (writer->has_no_ids)
+		return (struct slice){ NULL, 0 };
+	n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", writer->epoch,
+		     (unsigned long long)writer->number, (unsigned long long)number);
 
 	return slice_of(out, (size_t)n);
 }
@@ -133,6 +137,30 @@ void event_writer_init(struct event_writer *writer)
 	writer->reader.stream = NULL;
 }
 
+void event_writer_begin(struct event_writer *writer, struct http_exchange *exchange,
+			uint64_t keepalive_ms, struct slice fields)
+{
+	struct buf text = { 0 };
+
+	writer->exchange = exchange;
+	writer->keepalive_ms = keepalive_ms;
+	buf_append_slice(&text, sse_fields);
+	buf_append_slice(&text, fields);
+	http_stream_begin(exchange->conn, buf_slice(&text));
+	buf_fini(&text);
+	writer_renew_keepalive(writer);
+}
+
+bool event_writer_attach(struct event_writer *writer, const struct event_source *source)
+{
+	if (!stream_attach(source->stream, &writer->reader, &writer_reader_ops, source->after))
+		return false;
+	writer->epoch = source->epoch;
+	writer->number = source->number;
+	writer->has_no_ids = source->has_no_ids;
+	return true;
+}
+
 bool event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
 			const struct event_source *source, struct slice fields)
 {
@@ -140,22 +168,14 @@ bool event_writer_start(struct event_writer *writer, struct http_exchange *excha
 	struct buf text = { 0 };
 
 	event_writer_init(writer);
-	if (!stream_attach(source->stream, &writer->reader, &writer_reader_ops, source->after))
+	if (!event_writer_attach(writer, source))
 		return false;
-	writer->exchange = exchange;
-	writer->keepalive_ms = source->keepalive_ms;
-	writer->epoch = source->epoch;
-	writer->number = source->number;
-	buf_append_slice(&text, sse_fields);
-	buf_append_slice(&text, fields);
-	http_stream_begin(exchange->conn, buf_slice(&text));
-	text.len = 0;
+	event_writer_begin(writer, exchange, source->keepalive_ms, fields);
 	if (source->is_primed)
 		sse_append_priming(&text, event_id(writer, writer->reader.position, id),
 				   source->retry_ms);
 	http_stream_write(exchange->conn, buf_slice(&text));
 	buf_fini(&text);
-	writer_renew_keepalive(writer);
 	return true;
 }
 

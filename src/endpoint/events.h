@@ -25,6 +25,7 @@ struct event_source {
 	uint32_t epoch;
 	uint64_t number; /* of the stream in its session */
 	uint64_t after;  /* as for stream_attach */
+	bool has_no_ids; /* nobody comes back to it */
 	bool is_primed;  /* begin with an event that has an id and no data. FRONT-SSE-03, -04 */
 	uint64_t retry_ms;
 	uint64_t keepalive_ms;
@@ -38,6 +39,7 @@ struct event_writer {
 	uint64_t keepalive_ms;
 	uint32_t epoch;
 	uint64_t number;
+	bool has_no_ids;
 	/* The stream let go of it; the response has been ended. */
 	void (*on_end)(struct event_writer *writer, enum reason reason);
 };
@@ -50,6 +52,13 @@ void event_writer_init(struct event_writer *writer);
  */
 bool event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
 			const struct event_source *source, struct slice fields) must_check;
+/*
+ * The same in two steps: begins the response, so that the caller may write to it; then, once, reads the
+ * source. event_writer_attach returns false if stream_attach refuses.
+ */
+void event_writer_begin(struct event_writer *writer, struct http_exchange *exchange,
+			uint64_t keepalive_ms, struct slice fields);
+bool event_writer_attach(struct event_writer *writer, const struct event_source *source) must_check;
 /* There is room again: the exchange's on_room. */
 void event_writer_on_room(struct event_writer *writer);
 /* The connection has gone: lets go of the stream. on_end is not called. */

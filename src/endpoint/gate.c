@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "endpoint/answer.h"
+#include "endpoint/http_sse.h"
 #include "endpoint/streamable.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -77,17 +78,21 @@ static struct http_exchange *gate_refuse(const struct answer *answer, int status
 }
 
 /* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
-static struct http_exchange *gate_answer_preflight(const struct answer *answer)
+static struct http_exchange *gate_answer_preflight(const struct answer *answer, const char *methods)
 {
-	static const struct slice methods = SLICE("Allow: GET, POST, DELETE, OPTIONS\r\n");
-	static const struct slice methods_and_cors = SLICE(
-		"Allow: GET, POST, DELETE, OPTIONS\r\n"
-		"Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"
-		"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, Mcp-Session-Id, "
-		"MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID\r\n"
-		"Access-Control-Max-Age: 600\r\n");
+	struct buf fields = { 0 };
 
-	answer_empty(answer, 204, answer->origin.n > 0 ? methods_and_cors : methods);
+	buf_printf(&fields, "Allow: %s\r\n", methods);
+	if (answer->origin.n > 0)
+		buf_printf(
+			&fields,
+			"Access-Control-Allow-Methods: %s\r\n"
+			"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, "
+			"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID\r\n"
+			"Access-Control-Max-Age: 600\r\n",
+			methods);
+	answer_empty(answer, 204, buf_slice(&fields));
+	buf_fini(&fields);
 	return NULL;
 }
 
@@ -110,11 +115,26 @@ static struct http_exchange *gate_answer_health(const struct gate *gate,
 	return NULL;
 }
 
-static const struct gate_endpoint *gate_find_endpoint(const struct gate *gate, struct slice path)
+/* What a path of an endpoint is for. */
+enum gate_place { GATE_MCP, GATE_SSE, GATE_MESSAGE };
+
+static const char *const gate_methods[] = {
+	[GATE_MCP] = "GET, POST, DELETE, OPTIONS",
+	[GATE_SSE] = "GET, OPTIONS",
+	[GATE_MESSAGE] = "POST, OPTIONS",
+};
+
+static const struct gate_endpoint *gate_find_endpoint(const struct gate *gate, struct slice path,
+						      enum gate_place *place_r)
 {
 	for (size_t i = 0; i < gate->conf.endpoint_count; i++) {
-		if (slice_is_equal(gate->conf.endpoints[i].path, path))
-			return &gate->conf.endpoints[i];
+		const struct gate_endpoint *endpoint = &gate->conf.endpoints[i];
+
+		*place_r = slice_is_equal(endpoint->sse_path, path)     ? GATE_SSE :
+			   slice_is_equal(endpoint->message_path, path) ? GATE_MESSAGE :
+									  GATE_MCP;
+		if (*place_r != GATE_MCP || slice_is_equal(endpoint->path, path))
+			return endpoint;
 	}
 	return NULL;
 }
@@ -133,23 +153,35 @@ static bool gate_has_repeated_field(const struct http_request *request)
 static struct http_exchange *gate_dispatch(struct gate *gate, const struct answer *answer,
 					   const struct http_request *request)
 {
-	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path);
-	struct streamable_request streamable = { gate, NULL, answer->conn, request,
-						 answer->origin };
+	enum gate_place place;
+	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path, &place);
+	enum http_method method = request->method;
+	struct streamable_request streamable = {
+		.gate = gate,
+		.principal = &gate->router->sessions.principals.anonymous,
+		.conn = answer->conn,
+		.http = request,
+		.origin = answer->origin
+	};
 
 	if (endpoint == NULL)
 		return gate_refuse(answer, 404, "Not found: no server has this path");
 	streamable.backend = endpoint->backend;
-	if (request->method == HTTP_OPTIONS)
-		return gate_answer_preflight(answer);
-	if (request->method == HTTP_POST)
+	if (method == HTTP_OPTIONS)
+		return gate_answer_preflight(answer, gate_methods[place]);
+	if (place == GATE_MCP && method == HTTP_POST)
 		return streamable_post(&streamable);
-	if (request->method == HTTP_GET)
+	if (place == GATE_MCP && method == HTTP_GET)
 		return streamable_get(&streamable);
-	if (request->method == HTTP_DELETE)
+	if (place == GATE_MCP && method == HTTP_DELETE)
 		return streamable_delete(&streamable);
-	return gate_refuse(answer, 405,
-			   "Method not allowed: an MCP endpoint takes GET, POST and DELETE");
+	if (place == GATE_SSE && method == HTTP_GET)
+		return http_sse_get(&streamable, endpoint->message_path);
+	if (place == GATE_MESSAGE && method == HTTP_POST)
+		return http_sse_post(&streamable);
+	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", request->method_name));
+	answer_not_allowed(answer, gate_methods[place]);
+	return NULL;
 }
 
 static struct http_exchange *gate_on_request(struct http_handler *handler, struct http_conn *conn,
@@ -199,4 +231,16 @@ void gate_init(struct gate *gate, struct router *router, const struct gate_conf 
 	gate->handler.write_error = gate_write_error;
 	gate->conf = *conf;
 	gate->router = router;
+	gate->sse_clients = (struct map){ 0 };
+	list_init(&gate->sse_newcomers);
+}
+
+void gate_fini(struct gate *gate)
+{
+	map_fini(&gate->sse_clients);
+}
+
+void gate_drain(struct gate *gate)
+{
+	http_sse_drain(gate);
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
+#include "base/map.h"
 #include "base/slice.h"
 #include "http/conn.h"
 #include "router/route.h"
@@ -19,6 +21,8 @@ enum gate_response { GATE_RESPONSE_AUTO, GATE_RESPONSE_JSON, GATE_RESPONSE_SSE }
 
 struct gate_endpoint {
 	struct slice path;
+	struct slice sse_path; /* HTTP+SSE: its stream, and where its messages go */
+	struct slice message_path;
 	struct backend *backend;
 };
 
@@ -39,9 +43,15 @@ struct gate {
 	struct http_handler handler;
 	struct gate_conf conf;
 	struct router *router;
+	struct map sse_clients;    /* of HTTP+SSE, by the key of their ids */
+	struct list sse_newcomers; /* those that have no session yet */
 };
 
 void gate_init(struct gate *gate, struct router *router, const struct gate_conf *conf);
+/* No connection may be left. */
+void gate_fini(struct gate *gate);
+/* The gateway is about to stop: what has not begun is ended. */
+void gate_drain(struct gate *gate);
 
 /* The host part of an authority: without port. Empty if it is none. */
 struct slice gate_host_of(struct slice authority);

@@ -91,7 +91,7 @@ static struct client *connect_client(void)
 			 0);
 	memset(client, 0, sizeof(*client));
 	client->fd = fds[0];
-	http_server_accept(server, fds[1]);
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
 	return client;
 }
 
@@ -160,7 +160,8 @@ static void get_or_delete(struct client *client, const char *method)
 /* GET behind event `after` of the session's stream `number`. */
 static void resume(struct client *client, unsigned int number, unsigned int after)
 {
-	struct session *found = session_find(&router.sessions, slice_str(session));
+	struct session *found = session_find(&router.sessions, slice_str(session),
+					     &router.sessions.principals.anonymous);
 	char text[320];
 
 	snprintf(text, sizeof(text),
@@ -460,8 +461,10 @@ static int setup(void **state)
 	fake_keeper_init(&keeper, loop);
 	for (size_t i = 0; i < ARRAY_LEN(backends); i++)
 		backend_init(&backends[i], loop, keeper.spawner, &conf);
-	endpoints[0] = (struct gate_endpoint){ SLICE("/mcp"), &backends[0] };
-	endpoints[1] = (struct gate_endpoint){ SLICE("/other"), &backends[1] };
+	endpoints[0] = (struct gate_endpoint){ SLICE("/mcp"), SLICE("/sse"), SLICE("/message"),
+					       &backends[0] };
+	endpoints[1] = (struct gate_endpoint){ SLICE("/other"), SLICE("/other/sse"),
+					       SLICE("/other/message"), &backends[1] };
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
 	session_set_init(&router.sessions, loop, &sessions);
 	make_gate();
@@ -486,6 +489,8 @@ static int teardown(void **state)
 	}
 	settle();
 	http_server_free(&server);
+	assert_int_equal(gate.sse_clients.count, 0);
+	gate_fini(&gate);
 	assert_int_equal(backends[0].count + backends[1].count, 0);
 	backend_fini(&backends[0]);
 	backend_fini(&backends[1]);
@@ -574,7 +579,7 @@ static void paths_methods_and_fields(void **state)
 	(void)state;
 	head_is_answered("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, NULL);
 	head_is_answered("PUT /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 405,
-			 "Allow: GET, POST, DELETE");
+			 "Allow: GET, POST, DELETE, OPTIONS");
 	head_is_answered("HEAD /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 405, NULL);
 	head_is_answered("BREW /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 501, NULL);
 	head_is_answered(
@@ -1280,7 +1285,8 @@ static void drain_lets_calls_finish(void **state)
 	struct client *client = connect_client();
 	struct client *batch = connect_client();
 	struct fake_process *p = begin_with_batches(client);
-	struct session *ends = session_find(&router.sessions, slice_str(session));
+	struct session *ends = session_find(&router.sessions, slice_str(session),
+					    &router.sessions.principals.anonymous);
 
 	(void)state;
 	get_or_delete(listens, "GET");
@@ -1302,6 +1308,112 @@ static void drain_lets_calls_finish(void **state)
 	says(p, CHANGED);
 	says(p, RESULT("2"));
 	is_answered(waits, 200, RESULT("1"));
+}
+
+/* ---- HTTP+SSE ---- */
+
+/* Opens a stream; where its messages go. */
+static const char *open_sse(struct client *client)
+{
+	static char uri[64];
+	const char *text;
+
+	send_text(client, "GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	text = events(client);
+	assert_int_equal(strlen(text), strlen("/message?sessionId=|") + SESSION_ID_LENGTH);
+	snprintf(uri, sizeof(uri), "%.*s", (int)strlen(text) - 1, text);
+	return uri;
+}
+
+static struct fake_process *begin_sse(struct client *stream, struct client *sender, const char *uri)
+{
+	struct fake_process *p;
+
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	p = process(keeper.count - 1);
+	says(p, WELCOME);
+	has_events(stream, WELCOMED("2024-11-05") "|");
+	assert_non_null(fake_process_read(p));
+	hears(p, INITIALIZED);
+	return p;
+}
+
+/* FRONT-OLD-02, FRONT-OLD-04: what ends a session is told on its stream before that ends. */
+static void sse_session_ends_with_its_answers(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+	struct fake_process *p = begin_sse(stream, sender, uri);
+
+	(void)state;
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	hears(p, CALLED("2"));
+	says(p, PROGRESS("2", "1"));
+	has_events(stream, PROGRESS("'t'", "1") "|");
+	session_end(container_of(router.sessions.sessions.next, struct session, link),
+		    REASON_DRAINING);
+	settle();
+	assert_non_null(strstr(events(stream), "draining"));
+	stream_is_over(stream);
+	post_to(sender, uri, "", CALL("8"));
+	is_refused(sender, 404, -32001);
+}
+
+/* FRONT-OLD-04, SEC-08: who never initializes does not stay. */
+static void sse_client_must_initialize(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+
+	(void)state;
+	pass(59000);
+	post_to(sender, uri, "", LIST("1"));
+	is_answered(sender, 202, "");
+	assert_non_null(strstr(events(stream), "-32600"));
+	pass(2000);
+	stream_is_over(stream);
+	assert_int_equal(gate.sse_clients.count, 0);
+}
+
+/* FRONT-OLD-04: while its server starts it is waited for; a client that leaves then leaves nothing. */
+static void sse_client_leaves_while_its_server_starts(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+
+	(void)state;
+	pass(59000);
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	pass(2000);
+	assert_int_equal(gate.sse_clients.count, 1);
+	leave(stream);
+	assert_int_equal(gate.sse_clients.count, 0);
+	assert_int_equal(router.calls, 0);
+	post_to(sender, uri, "", LIST("1"));
+	is_refused(sender, 404, -32001);
+}
+
+/* FRONT-OLD-04: nothing is queued without a bound for a client that sends and does not read. */
+static void sse_client_must_read(void **state)
+{
+	struct client *sender = connect_client();
+	struct client *stream = connect_client();
+	const char *uri = open_sse(stream);
+
+	(void)state;
+	for (int i = 0; i < 20000 && gate.sse_clients.count > 0; i++) {
+		post_to(sender, uri, "", LIST("1"));
+		is_answered(sender, 202, "");
+	}
+	assert_int_equal(gate.sse_clients.count, 0);
+	receive(stream);
+	assert_true(stream->is_closed);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -1336,6 +1448,10 @@ static const struct CMUnitTest tests[] = {
 	TEST(open_stream_keeps_the_session),
 	TEST(event_ids_are_read_strictly),
 	TEST(drain_lets_calls_finish),
+	TEST(sse_session_ends_with_its_answers),
+	TEST(sse_client_must_initialize),
+	TEST(sse_client_leaves_while_its_server_starts),
+	TEST(sse_client_must_read),
 };
 
 int main(void)

@@ -3,6 +3,8 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/gate.c src/endpoint/gate.h \
+	src/endpoint/http_sse.c src/endpoint/http_sse.h \
+	src/endpoint/intake.c src/endpoint/intake.h \
 	src/endpoint/keys.c src/endpoint/keys.h \
 	src/endpoint/listening.c \
 	src/endpoint/streamable.c src/endpoint/streamable.h

@@ -16,12 +16,11 @@
 #include "base/mem.h"
 #include "endpoint/answer.h"
 #include "endpoint/events.h"
+#include "endpoint/intake.h"
 #include "endpoint/keys.h"
 #include "mcp/error.h"
 #include "obs/log.h"
 #include "router/forward.h"
-
-#define BATCH_MAX 64
 
 struct post_call {
 	struct call call;
@@ -312,29 +311,18 @@ static void post_accept(struct post *post, const struct route *route)
 	answer_empty(&answer, 202, (struct slice){ NULL, 0 });
 }
 
-static bool is_string(struct slice params, const char *name)
-{
-	return scan_member(params, slice_str(name)).type == JSON_STRING;
-}
-
 /* FRONT-INIT-01, -02, -04, -05 */
 static void post_initialize(struct post *post, const struct envelope *env)
 {
-	struct slice params = env->params.text;
-	bool is_valid = env->params.type == JSON_OBJECT && is_string(params, "protocolVersion") &&
-			scan_member(params, SLICE_LIT("capabilities")).type == JSON_OBJECT &&
-			scan_member(params, SLICE_LIT("clientInfo")).type == JSON_OBJECT;
-
 	post->keys.session_length = 0;
-	if (!is_valid) {
-		post_refuse(
-			post, 200, env->id.text, MCP_INVALID_PARAMS,
-			"Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
+	if (!intake_is_complete(env)) {
+		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS, intake_incomplete);
 		return;
 	}
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
-	route_open(post->keys.gate->router, post->keys.backend, &post->single.call, env);
+	route_open(post->keys.gate->router, post->keys.backend, post->keys.principal,
+		   &post->single.call, env);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */
@@ -374,12 +362,10 @@ static void post_message(struct post *post, struct slice body)
 	struct route *route;
 
 	if (scan_envelope(body, &post->keys.gate->router->limits, 0, &env, &err) < 0) {
-		post_refuse(post, 400, env.id.text,
-			    err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST,
-			    err.text);
+		post_refuse(post, 400, env.id.text, intake_code(&err), err.text);
 		return;
 	}
-	if (env.kind == ENVELOPE_REQUEST && slice_is_equal(env.method, SLICE_LIT("initialize"))) {
+	if (intake_is_initialize(&env)) {
 		post_initialize(post, &env);
 		return;
 	}
@@ -402,33 +388,6 @@ static void post_message(struct post *post, struct slice body)
 }
 
 /* ---- batches ---- */
-
-struct batch {
-	struct slice elements[BATCH_MAX];
-	size_t count;
-	size_t requests;
-	size_t responses;
-	const struct scan_limits *limits;
-	struct error *err;
-	bool has_initialize;
-};
-
-static int batch_add(struct slice element, void *arg)
-{
-	struct batch *batch = arg;
-	struct envelope env;
-
-	if (scan_envelope(element, batch->limits, 0, &env, batch->err) < 0)
-		return -1;
-	if (env.kind == ENVELOPE_REQUEST) {
-		batch->requests++;
-		batch->has_initialize |= slice_is_equal(env.method, SLICE_LIT("initialize"));
-	} else if (env.kind != ENVELOPE_NOTIFICATION) {
-		batch->responses++;
-	}
-	batch->elements[batch->count++] = element;
-	return 0;
-}
 
 /* Each element is an exchange of its own; they share the response. FRONT-POST-06, bridging.md §2.1 (5) */
 static void post_dispatch_batch(struct post *post, struct route *route, const struct batch *batch)
@@ -465,20 +424,11 @@ static void post_batch(struct post *post, struct slice body)
 	struct gate *gate = post->keys.gate;
 	const struct slice none = { NULL, 0 };
 	struct error err = { ERROR_NONE, "" };
-	struct batch batch = { .limits = &gate->router->limits, .err = &err };
+	struct batch batch;
 	struct route *route;
 
-	if (scan_array(body, BATCH_MAX, batch_add, &batch, &err) < 0) {
-		post_refuse(post, 400, none,
-			    err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST,
-			    err.text);
-		return;
-	}
-	if (batch.count == 0 || batch.has_initialize ||
-	    (batch.requests > 0 && batch.responses > 0)) {
-		post_refuse(
-			post, 400, none, MCP_INVALID_REQUEST,
-			"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
+	if (intake_batch(body, &gate->router->limits, &batch, &err) < 0) {
+		post_refuse(post, 400, none, intake_code(&err), err.text);
 		return;
 	}
 	route = keys_find_route(&post->keys, post->exchange.conn, none);

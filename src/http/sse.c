@@ -27,6 +27,13 @@ void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms)
 	buf_append_str(out, "\ndata: \n\n");
 }
 
+void sse_append_endpoint(struct buf *out, struct slice uri)
+{
+	buf_append_str(out, "event: endpoint\ndata: ");
+	buf_append_slice(out, uri);
+	buf_append_str(out, "\n\n");
+}
+
 void sse_append_comment(struct buf *out)
 {
 	buf_append_str(out, ": keep-alive\n\n");

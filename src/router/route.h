@@ -71,13 +71,15 @@ struct route {
 };
 
 /*
- * Serves an initialize request: a new session with a child of its own. `call` was prepared with
+ * Serves an initialize request of this principal: a new session with a child of its own. `call` was prepared with
  * call_init; its front hears of the outcome, and finds the session, if it began, in call->route.
  */
-void route_open(struct router *router, struct backend *backend, struct call *call,
-		const struct envelope *env);
+void route_open(struct router *router, struct backend *backend, struct principal *principal,
+		struct call *call, const struct envelope *env);
 /* The route of a session. */
 struct route *route_of(struct session *session);
+/* What the lane's server may use and the client's revision lacks. 0 for NULL, and before the handshake. */
+unsigned int route_lost(const struct route *route, const struct lane *lane);
 /* The lane to a child for a request now, started if needed. NULL: *reason_r says why not. */
 struct lane *route_need_lane(struct route *route, enum reason *reason_r);
 

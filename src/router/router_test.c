@@ -188,7 +188,7 @@ static struct front *open_session(const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &backend, &front->call, &env);
+	route_open(&router, &backend, &router.sessions.principals.anonymous, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }

@@ -14,7 +14,7 @@
 /* The first 10 characters of the text hold 60 bits: enough of a key. */
 #define KEY_CHARACTERS 10
 
-static uint64_t session_key(const char *id)
+uint64_t session_id_key(const char *id)
 {
 	uint64_t key = 14695981039346656037u; /* FNV-1a */
 
@@ -23,10 +23,19 @@ static uint64_t session_key(const char *id)
 	return key;
 }
 
+void session_id_make(char *id_r)
+{
+	unsigned char bytes[SESSION_ID_BYTES];
+
+	random_bytes(bytes, sizeof(bytes));
+	text_base64url(bytes, sizeof(bytes), id_r);
+}
+
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf)
 {
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
+	principal_set_init(&set->principals);
 	store_init(&set->store, loop, &set->conf.stream);
 }
 
@@ -48,15 +57,28 @@ static void session_on_age(struct timer *timer)
 	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
 }
 
-int session_init(struct session *session, struct session_set *set, const struct session_ops *ops)
+/* Those who are not told apart have the limit of all sessions only: they may be many. FRONT-SESS-08 */
+static bool is_over_limit(const struct session_set *set, const struct principal *principal)
 {
 	if (set->count + set->reserved >= set->conf.max_sessions)
+		return true;
+	return !principal_is_anonymous(principal) &&
+	       principal->sessions >= set->conf.max_per_principal;
+}
+
+int session_init(struct session *session, struct session_set *set, struct principal *principal,
+		 const struct session_ops *ops)
+{
+	if (is_over_limit(set, principal))
 		return -1;
 	set->reserved++;
+	session->principal = principal_ref(principal);
+	principal->sessions++;
 	session->ops = ops;
 	session->set = set;
 	list_append(&set->sessions, &session->link);
 	session->state = SESSION_NEW;
+	session->has_one_stream = false;
 	session->holds = 0;
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
@@ -68,13 +90,11 @@ int session_init(struct session *session, struct session_set *set, const struct 
 void session_begin(struct session *session)
 {
 	struct session_set *set = session->set;
-	unsigned char bytes[SESSION_ID_BYTES];
 
 	CHECK(session->state == SESSION_NEW);
 	do {
-		random_bytes(bytes, sizeof(bytes));
-		text_base64url(bytes, sizeof(bytes), session->id);
-		session->key = session_key(session->id);
+		session_id_make(session->id);
+		session->key = session_id_key(session->id);
 	} while (map_find(&set->by_key, session->key) != NULL);
 	session->state = SESSION_LIVE;
 	map_insert(&set->by_key, session->key, session);
@@ -86,16 +106,17 @@ void session_begin(struct session *session)
 		timer_start(set->loop, &session->idle, set->conf.idle_ms);
 }
 
-struct session *session_find(const struct session_set *set, struct slice id)
+struct session *session_find(const struct session_set *set, struct slice id,
+			     const struct principal *principal)
 {
 	struct session *session;
 
 	if (id.n != SESSION_ID_LENGTH)
 		return NULL;
-	session = map_find(&set->by_key, session_key(id.p));
+	session = map_find(&set->by_key, session_id_key(id.p));
 	if (session == NULL || !text_is_equal_secret(session_id(session), id))
 		return NULL;
-	return session;
+	return session->principal == principal ? session : NULL;
 }
 
 struct slice session_id(const struct session *session)
@@ -153,6 +174,9 @@ void session_end(struct session *session, enum reason reason)
 	timer_stop(&session->age);
 	session->ops->on_end(session, reason);
 	stream_end(&session->standalone, reason);
+	stream_flush(&session->standalone);
 	stream_fini(&session->standalone);
 	shelf_fini(&session->shelf);
+	session->principal->sessions--;
+	principal_unref(&session->principal);
 }

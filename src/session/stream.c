@@ -65,10 +65,7 @@ static void stream_detach_reader(struct stream *stream, enum reason reason)
 
 static void stream_on_wake(struct task *task)
 {
-	struct stream *stream = container_of(task, struct stream, wake);
-
-	if (stream->reader != NULL)
-		stream->reader->ops->on_wake(stream->reader);
+	stream_flush(container_of(task, struct stream, wake));
 }
 
 void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf)
@@ -100,7 +97,8 @@ static bool stream_keeps_too_much(const struct stream *stream)
 	struct stream_event *oldest = container_of(stream->kept.next, struct stream_event, link);
 	const struct stream_conf *conf = stream->conf;
 
-	return stream->kept_bytes > conf->max_bytes || stream->kept_count > conf->replay_events ||
+	return stream->keeps_nothing || stream->kept_bytes > conf->max_bytes ||
+	       stream->kept_count > conf->replay_events ||
 	       clock_now_ms() - oldest->taken_at_ms > conf->replay_age_ms;
 }
 
@@ -215,6 +213,17 @@ void stream_end(struct stream *stream, enum reason reason)
 	stream->end_reason = reason;
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
+}
+
+void stream_flush(struct stream *stream)
+{
+	if (stream->reader != NULL)
+		stream->reader->ops->on_wake(stream->reader);
+}
+
+void stream_keep_nothing(struct stream *stream)
+{
+	stream->keeps_nothing = true;
 }
 
 bool stream_attach(struct stream *stream, struct stream_reader *reader,

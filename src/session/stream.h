@@ -69,6 +69,7 @@ struct stream {
 	size_t kept_count;
 	size_t kept_bytes;
 	uint64_t taken; /* the number of the last one taken */
+	bool keeps_nothing;
 	struct stream_reader *reader;
 	struct task wake;
 	bool is_ended;
@@ -77,7 +78,7 @@ struct stream {
 
 /* conf is borrowed for the stream's life. */
 void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf);
-/* Drops what waits. The reader must be gone. */
+/* Drops what waits; a reader that is there is detached. */
 void stream_fini(struct stream *stream);
 
 /*
@@ -89,6 +90,10 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 bool stream_drop(struct stream *stream, uint64_t key);
 /* No more messages: the reader gets what waits, and then finds the stream drained. */
 void stream_end(struct stream *stream, enum reason reason);
+/* Its reader takes what waits now, not at the end of the turn. */
+void stream_flush(struct stream *stream);
+/* Nobody can come back to it: what was taken is let go of. FRONT-OLD-04 */
+void stream_keep_nothing(struct stream *stream);
 
 /* Go on with what was never taken. */
 #define STREAM_FROM_HERE UINT64_MAX

@@ -257,7 +257,7 @@ class Daemon:
         self.base_fds = self.fds()
 
     def use_url(self, url):
-        m = re.match(r"http://(\[[^\]]+\]|[^:/]+):(\d+)(/.*)$", url)
+        m = re.match(r"https?://(\[[^\]]+\]|[^:/]+):(\d+)(/.*)$", url)
         if m:
             self.address = (m.group(1).strip("[]"), int(m.group(2)))
         else:
@@ -485,6 +485,10 @@ class Scene:
         session = mcp.Session(self, daemon or self.daemon, server, *args, **kw)
         self.sessions.append(session)
         return session
+
+    def sse(self, server="main", *, daemon=None, **kw):
+        """A client of HTTP+SSE; its session ends with its connection."""
+        return mcp.SseClient(self, daemon or self.daemon, server, **kw)
 
     def will_end(self, exchange, path, daemon=None):
         """Ends the session, if any, that an exchange outside t.session() has opened."""

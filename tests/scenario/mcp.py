@@ -6,7 +6,7 @@ import time
 import wire
 
 BOTH = "application/json, text/event-stream"
-B, C, D = "2025-03-26", "2025-06-18", "2025-11-25"
+A, B, C, D = "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"
 ALL = (B, C, D)
 TIMEOUT = wire.TIMEOUT
 
@@ -315,3 +315,100 @@ class Session:
 
     def end_quietly(self):
         Stub(self.address, self.path, self.id).end_quietly()
+
+
+class SseClient:
+    """A client of HTTP+SSE (2024-11-05): one stream for all that comes, POSTs that are answered with a status."""
+
+    def __init__(self, scene, daemon, server="main", version=A, caps=None, initialized=True, path=None,
+                 extra=(), begin=True):
+        self.scene, self.daemon, self.server = scene, daemon, server
+        self.address = daemon.address
+        self.next_id = 100
+        self.seen = []  # messages that nobody asked for yet
+        self.conn = scene.conn(address=self.address)
+        path = path or "/%s/sse" % server
+        self.conn.send(self.conn.head("GET", path, [("Accept", "text/event-stream")] + list(extra)))
+        self.response = self.conn.response()
+        if self.response.status != 200:
+            return
+        self.reader = wire.EventReader(self.response)
+        event = self.reader.next()
+        if event is None or event.name != "endpoint" or event.id is not None:
+            raise wire.ProtocolError("no endpoint event first, but %r" % event)
+        self.uri = event.data.decode()
+        if not begin:
+            return
+        self.result = self.ask("initialize", initialize(version, caps)["params"])
+        if "result" not in self.result:
+            raise AssertionError("initialize: %r" % self.result)
+        self.version = self.result["result"]["protocolVersion"]
+        if initialized:
+            self.notify("notifications/initialized")
+
+    def post(self, body, headers=(("Content-Type", "application/json"),), uri=None):
+        conn = self.scene.conn(address=self.address)
+        response = conn.request("POST", uri or self.uri, list(headers), encode(body))
+        response.read()
+        conn.close()
+        return response
+
+    def send(self, message):
+        response = self.post(message)
+        if response.status != 202 or response.body:
+            raise AssertionError("%r: %d %r" % (message, response.status, response.body))
+
+    def next(self, timeout=TIMEOUT):
+        """The next message of the stream; None at its end."""
+        event = self.reader.next(timeout)
+        if event is None:
+            return None
+        if event.name != "message" or event.id is not None or not event.data:
+            raise wire.ProtocolError("not an event of this transport: %r" % event)
+        return json.loads(event.data)
+
+    def new_id(self):
+        self.next_id += 1
+        return self.next_id
+
+    def start(self, method, params=None, request_id=None):
+        request_id = self.new_id() if request_id is None else request_id
+        self.send(request(request_id, method, params))
+        return request_id
+
+    def wait_answer(self, request_id, timeout=TIMEOUT):
+        """The response to that request; other messages are kept in .seen, in their order."""
+        end = time.monotonic() + timeout
+        while True:
+            for message in self.seen:
+                if message.get("id") == request_id and "method" not in message:
+                    self.seen.remove(message)
+                    return message
+            message = self.next(max(0.001, end - time.monotonic()))
+            if message is None:
+                raise AssertionError("the stream ended before the answer to %r" % (request_id,))
+            self.seen.append(message)
+
+    def ask(self, method, params=None, request_id=None, timeout=TIMEOUT):
+        return self.wait_answer(self.start(method, params, request_id), timeout)
+
+    def notify(self, method, params=None):
+        self.send(notification(method, params))
+
+    def respond(self, request_id, result):
+        self.send({"jsonrpc": "2.0", "id": request_id, "result": result})
+
+    def start_do(self, *steps, token=None, request_id=None):
+        return self.start("tools/call", Session.do_params(self, steps, token), request_id)
+
+    def do(self, *steps, token=None):
+        return self.wait_answer(self.start_do(*steps, token=token))
+
+    def do_text(self, *steps):
+        return self.do(*steps)["result"]["content"][0]["text"]
+
+    def pid(self):
+        return int(self.do_text(["text", "@PID@"]))
+
+    def close(self):
+        self.conn.close()

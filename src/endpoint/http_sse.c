@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client is known by a random id in the address that its stream begins with. Until it has initialized
+ * there is no session: what it is told goes straight to the connection. Then everything goes through the
+ * session's own stream, answers included, in the order in which it came. The stream is the session: when
+ * one ends, so does the other, and nobody can come back.
+ */
+#include "endpoint/http_sse.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "endpoint/answer.h"
+#include "endpoint/events.h"
+#include "endpoint/gate.h"
+#include "endpoint/intake.h"
+#include "endpoint/keys.h"
+#include "http/sse.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "obs/log.h"
+#include "router/forward.h"
+
+#define INITIALIZE_MS (60 * 1000)
+#define CALLS_MAX 1024 /* in flight: each was answered with 202, no connection bounds them */
+
+struct sse_client {
+	struct http_exchange exchange; /* the GET */
+	struct gate *gate;
+	struct backend *backend;
+	struct principal *principal; /* who opened it */
+	char *origin;                /* NULL: none */
+	char *message_path;
+	char id[SESSION_ID_LENGTH];
+	uint64_t key;
+	struct event_writer writer;
+	struct list link;      /* of the gate's newcomers, until it has a session */
+	struct timer patience; /* likewise */
+	bool is_open;          /* its stream has begun */
+	struct call *opening;  /* the initialize request in flight */
+	struct route *route;   /* from its answer on; held */
+};
+
+struct sse_call {
+	struct call call;
+	struct sse_client *client;
+};
+
+struct sse_post {
+	struct http_exchange exchange;
+	struct gate *gate;
+	struct backend *backend;
+	struct principal *principal; /* who sends it */
+	char *origin;                /* NULL: none */
+	char id[SESSION_ID_LENGTH];
+};
+
+static const struct slice nothing = { NULL, 0 };
+
+static struct answer answer_on(struct http_conn *conn, const char *origin)
+{
+	struct answer answer = { .conn = conn };
+
+	if (origin != NULL)
+		answer.origin = slice_str(origin);
+	return answer;
+}
+
+/* ---- the life of a client ---- */
+
+static void client_end(struct sse_client *client)
+{
+	struct loop *loop = client->gate->router->loop;
+	struct route *route = client->route;
+
+	map_remove(&client->gate->sse_clients, client->key);
+	list_remove(&client->link);
+	timer_stop(&client->patience);
+	event_writer_stop(&client->writer);
+	if (client->opening != NULL)
+		session_end(&client->opening->route->session, REASON_PEER_CLOSED);
+	if (route != NULL) {
+		session_end(&route->session, REASON_PEER_CLOSED);
+		session_release(&route->session);
+	}
+	principal_unref(&client->principal);
+	free(client->origin);
+	free(client->message_path);
+	loop_defer_free(loop, client);
+}
+
+static void client_on_events_end(struct event_writer *writer, enum reason reason)
+{
+	(void)reason;
+	client_end(container_of(writer, struct sse_client, writer));
+}
+
+static void client_on_impatience(struct timer *timer)
+{
+	struct sse_client *client = container_of(timer, struct sse_client, patience);
+
+	if (client->opening != NULL) {
+		timer_start(client->gate->router->loop, timer, INITIALIZE_MS);
+		return;
+	}
+	http_stream_end(client->exchange.conn);
+	client_end(client);
+}
+
+void http_sse_drain(struct gate *gate)
+{
+	LIST_FOREACH_SAFE(node, &gate->sse_newcomers) {
+		struct sse_client *client = container_of(node, struct sse_client, link);
+
+		if (client->opening == NULL && client->is_open) {
+			http_stream_end(client->exchange.conn);
+			client_end(client);
+		}
+	}
+}
+
+/* Another principal's is not there. FRONT-SESS-05 */
+static struct sse_client *client_find(const struct gate *gate, const struct backend *backend,
+				      const struct principal *principal, const char *id)
+{
+	struct sse_client *client = map_find(&gate->sse_clients, session_id_key(id));
+
+	if (client == NULL || client->backend != backend || client->principal != principal ||
+	    !text_is_equal_secret(slice_of(client->id, SESSION_ID_LENGTH),
+				  slice_of(id, SESSION_ID_LENGTH)))
+		return NULL;
+	return client;
+}
+
+/* ---- messages to the client; none of these may use the client afterwards, it may have ended ---- */
+
+static void client_tell(struct sse_client *client, const struct slice *parts, size_t count)
+{
+	struct buf message = { 0 };
+	struct buf event = { 0 };
+	struct msg *msg;
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&message, parts[i]);
+	if (client->route != NULL) {
+		msg = msg_new_take(&message);
+		stream_push(&client->route->session.standalone, STREAM_RESPONSE, 0, msg);
+		msg_unref(&msg);
+		return;
+	}
+	sse_append_message(&event, nothing, buf_slice(&message));
+	if (client->exchange.conn != NULL && http_conn_has_room(client->exchange.conn))
+		http_stream_write(client->exchange.conn, buf_slice(&event));
+	else if (client->exchange.conn != NULL)
+		http_conn_end(client->exchange.conn, REASON_SLOW_READER);
+	buf_fini(&event);
+	buf_fini(&message);
+}
+
+static void client_tell_error(struct sse_client *client, struct slice id, int code, const char *why)
+{
+	struct buf text = { 0 };
+	struct slice whole;
+
+	write_error(&text, id, code, slice_str(why), nothing);
+	whole = buf_slice(&text);
+	client_tell(client, &whole, 1);
+	buf_fini(&text);
+}
+
+static void client_tell_reason(struct sse_client *client, struct slice id, enum reason reason)
+{
+	struct buf text = { 0 };
+	struct slice whole;
+
+	answer_append_reason(&text, id, reason, client->backend->conf.name);
+	whole = buf_slice(&text);
+	client_tell(client, &whole, 1);
+	buf_fini(&text);
+}
+
+/* ---- what calls tell ---- */
+
+static bool sse_call_on_message(struct call *call, enum stream_kind kind, uint64_t key,
+				struct msg *msg)
+{
+	struct stream *stream = &call->route->session.standalone;
+
+	if (call->method->id == METHOD_INITIALIZE ||
+	    (kind == STREAM_REQUEST && stream_is_full(stream)))
+		return false;
+	stream_push(stream, kind, key, msg);
+	return true;
+}
+
+static bool sse_call_is_reachable(const struct call *call)
+{
+	return stream_has_reader(&call->route->session.standalone);
+}
+
+/* It is over: its memory goes at the end of the turn. */
+static struct sse_client *sse_call_end(struct call *call)
+{
+	struct sse_call *sse_call = container_of(call, struct sse_call, call);
+	struct sse_client *client = sse_call->client;
+
+	if (client->opening == call)
+		client->opening = NULL;
+	loop_defer_free(client->gate->router->loop, sse_call);
+	return client;
+}
+
+/* The session has begun. */
+static void client_adopt(struct sse_client *client, struct route *route)
+{
+	struct session *session = &route->session;
+	const struct event_source source = {
+		.stream = &session->standalone,
+		.after = STREAM_FROM_HERE,
+		.has_no_ids = true,
+	};
+
+	client->route = route;
+	list_remove(&client->link);
+	timer_stop(&client->patience);
+	session_hold(session);
+	session->has_one_stream = true;
+	stream_keep_nothing(&session->standalone);
+	CHECK(event_writer_attach(&client->writer, &source));
+}
+
+static void sse_call_on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	struct sse_client *client = sse_call_end(call);
+
+	if (call->method->id == METHOD_INITIALIZE && call->route->session.state == SESSION_LIVE)
+		client_adopt(client, call->route);
+	client_tell(client, parts, count);
+}
+
+static void sse_call_on_failed(struct call *call, enum reason reason)
+{
+	client_tell_reason(sse_call_end(call), call->id, reason);
+}
+
+static void sse_call_on_cancelled(struct call *call)
+{
+	sse_call_end(call);
+}
+
+static const struct call_ops sse_call_ops = {
+	.on_message = sse_call_on_message,
+	.is_reachable = sse_call_is_reachable,
+	.on_response = sse_call_on_response,
+	.on_failed = sse_call_on_failed,
+	.on_cancelled = sse_call_on_cancelled,
+};
+
+/* ---- messages of the client ---- */
+
+static struct call *call_new(struct sse_client *client, const struct envelope *env)
+{
+	struct sse_call *sse_call = mem_zalloc(sizeof(*sse_call));
+
+	sse_call->client = client;
+	call_init(&sse_call->call, &sse_call_ops, env);
+	return &sse_call->call;
+}
+
+static void client_initialize(struct sse_client *client, const struct envelope *env)
+{
+	if (client->route != NULL || client->opening != NULL) {
+		client_tell_error(client, env->id.text, MCP_INVALID_REQUEST,
+				  "Invalid request: initialize was sent before");
+	} else if (!intake_is_complete(env)) {
+		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, intake_incomplete);
+	} else {
+		client->opening = call_new(client, env);
+		route_open(client->gate->router, client->backend, client->principal,
+			   client->opening, env);
+	}
+}
+
+/* A client that tries the newest revision first learns so that it must initialize. FRONT-OLD-06 */
+static bool is_modern(const struct envelope *env)
+{
+	return scan_member(env->meta.text, SLICE_LIT("io.modelcontextprotocol/protocolVersion"))
+		       .type != JSON_ABSENT;
+}
+
+static void client_request(struct sse_client *client, const struct envelope *env)
+{
+	struct slice id = env->id.text;
+
+	if (is_modern(env))
+		client_tell_error(client, id, MCP_METHOD_NOT_FOUND, "Method not found");
+	else if (intake_is_initialize(env))
+		client_initialize(client, env);
+	else if (client->route == NULL)
+		client_tell_error(client, id, MCP_INVALID_REQUEST,
+				  "Invalid request: initialize must come first");
+	else if (client->gate->router->is_draining)
+		client_tell_reason(client, id, REASON_DRAINING);
+	else if (client->route->call_count >= CALLS_MAX)
+		client_tell_reason(client, id, REASON_OVER_LIMIT);
+	else
+		forward_request(client->route, call_new(client, env), env);
+}
+
+static void client_take(struct sse_client *client, const struct envelope *env)
+{
+	if (env->kind == ENVELOPE_REQUEST)
+		client_request(client, env);
+	else if (client->route == NULL)
+		return; /* there is nobody yet to hear it */
+	else if (env->kind == ENVELOPE_NOTIFICATION)
+		forward_notification(client->route, env);
+	else
+		forward_answer(client->route, env);
+}
+
+/* ---- POST ---- */
+
+static void post_end(struct sse_post *post)
+{
+	principal_unref(&post->principal);
+	free(post->origin);
+	loop_defer_free(post->gate->router->loop, post);
+}
+
+static void post_answer(struct sse_post *post, int status, int code, const char *why)
+{
+	struct answer answer = answer_on(post->exchange.conn, post->origin);
+
+	if (status == 202) {
+		answer_empty(&answer, status, nothing);
+	} else {
+		LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
+		answer_error(&answer, status, nothing, code, slice_str(why), nothing);
+	}
+	post_end(post);
+}
+
+/* FRONT-OLD-05: arrays only where the revision has them. The client may end while one is taken. */
+static void post_batch(struct sse_post *post, struct sse_client *client, struct slice body)
+{
+	const struct scan_limits *limits = &post->gate->router->limits;
+	struct error err = { ERROR_NONE, "" };
+	struct envelope env;
+	struct batch batch;
+
+	if (intake_batch(body, limits, &batch, &err) < 0) {
+		post_answer(post, 400, intake_code(&err), err.text);
+		return;
+	}
+	if (client->route == NULL || !client->route->revision->has_batches) {
+		post_answer(post, 400, MCP_INVALID_REQUEST,
+			    "Invalid request: this session's revision has no batches");
+		return;
+	}
+	for (size_t i = 0; i < batch.count; i++) {
+		client = client_find(post->gate, post->backend, post->principal, post->id);
+		if (client != NULL && scan_envelope(batch.elements[i], limits, 0, &env, &err) == 0)
+			client_take(client, &env);
+	}
+	post_answer(post, 202, 0, NULL);
+}
+
+static void post_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
+	struct sse_client *client =
+		client_find(post->gate, post->backend, post->principal, post->id);
+	struct error err = { ERROR_NONE, "" };
+	struct envelope env;
+
+	if (client == NULL) {
+		post_answer(post, 404, MCP_SESSION_NOT_FOUND, "Session not found");
+	} else if (scan_type(body) == JSON_ARRAY) {
+		post_batch(post, client, body);
+	} else if (scan_envelope(body, &post->gate->router->limits, 0, &env, &err) < 0) {
+		post_answer(post, 400, intake_code(&err), err.text);
+	} else {
+		client_take(client, &env);
+		post_answer(post, 202, 0, NULL);
+	}
+}
+
+static void post_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	(void)reason;
+	post_end(container_of(exchange, struct sse_post, exchange));
+}
+
+static void post_on_room(struct http_exchange *exchange)
+{
+	(void)exchange; /* its answer is one piece */
+}
+
+static const struct http_exchange_ops post_ops = {
+	.on_body = post_on_body,
+	.on_room = post_on_room,
+	.on_gone = post_on_gone,
+};
+
+/* The value of sessionId in a query; empty if it is missing. */
+static struct slice query_session(struct slice query)
+{
+	while (query.n > 0) {
+		struct slice value = slice_cut(&query, '&');
+		struct slice name = slice_cut(&value, '=');
+
+		if (slice_is_equal(name, SLICE_LIT("sessionId")))
+			return value;
+	}
+	return nothing;
+}
+
+/* FRONT-OLD-03 */
+struct http_exchange *http_sse_post(const struct streamable_request *request)
+{
+	struct answer answer = { .conn = request->conn, .origin = request->origin };
+	struct slice id = query_session(request->http->query);
+	struct sse_post *post;
+
+	if (!http_is_media_type(request->http->fields[HTTP_CONTENT_TYPE], "application/json"))
+		return streamable_refuse(
+			request, 415,
+			"Unsupported media type: the body must be application/json in UTF-8");
+	if (http_has(request->http, HTTP_CONTENT_ENCODING))
+		return streamable_refuse(request, 415,
+					 "Unsupported media type: the body must not be compressed");
+	if (id.n == 0)
+		return streamable_refuse(request, 400,
+					 "Bad request: the parameter sessionId is missing");
+	if (id.n != SESSION_ID_LENGTH ||
+	    client_find(request->gate, request->backend, request->principal, id.p) == NULL) {
+		answer_error(&answer, 404, nothing, MCP_SESSION_NOT_FOUND,
+			     SLICE_LIT("Session not found"), nothing);
+		return NULL;
+	}
+	post = mem_zalloc(sizeof(*post));
+	post->exchange.ops = &post_ops;
+	post->gate = request->gate;
+	post->backend = request->backend;
+	post->principal = principal_ref(request->principal);
+	post->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
+	memcpy(post->id, id.p, SESSION_ID_LENGTH);
+	return &post->exchange;
+}
+
+/* ---- GET ---- */
+
+static void client_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct sse_client *client = container_of(exchange, struct sse_client, exchange);
+	struct answer answer = answer_on(exchange->conn, client->origin);
+	struct buf uri = { 0 };
+	struct buf event = { 0 };
+	struct buf fields = { 0 };
+
+	(void)body;
+	if (client->gate->router->is_draining) {
+		answer_reason(&answer, nothing, REASON_DRAINING, client->backend->conf.name);
+		client_end(client);
+		return;
+	}
+	answer_append_fields(&fields, &answer);
+	client->is_open = true;
+	event_writer_begin(&client->writer, exchange, client->gate->conf.keepalive_ms,
+			   buf_slice(&fields));
+	buf_printf(&uri, "%s?sessionId=%.*s", client->message_path, SESSION_ID_LENGTH, client->id);
+	sse_append_endpoint(&event, buf_slice(&uri));
+	http_stream_write(exchange->conn, buf_slice(&event));
+	timer_start(client->gate->router->loop, &client->patience, INITIALIZE_MS);
+	buf_fini(&fields);
+	buf_fini(&event);
+	buf_fini(&uri);
+}
+
+static void client_on_room(struct http_exchange *exchange)
+{
+	event_writer_on_room(&container_of(exchange, struct sse_client, exchange)->writer);
+}
+
+/* FRONT-OLD-04 */
+static void client_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	(void)reason;
+	client_end(container_of(exchange, struct sse_client, exchange));
+}
+
+static const struct http_exchange_ops client_ops = {
+	.on_body = client_on_body,
+	.on_room = client_on_room,
+	.on_gone = client_on_gone,
+};
+
+struct http_exchange *http_sse_get(const struct streamable_request *request,
+				   struct slice message_path)
+{
+	struct sse_client *client;
+
+	if (!streamable_accepts(request->http, "text/event-stream"))
+		return streamable_refuse(request, 406,
+					 "Not acceptable: GET answers with text/event-stream");
+	client = mem_zalloc(sizeof(*client));
+	client->exchange.ops = &client_ops;
+	client->gate = request->gate;
+	client->backend = request->backend;
+	client->principal = principal_ref(request->principal);
+	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
+	client->message_path = mem_dup_slice(message_path);
+	event_writer_init(&client->writer);
+	client->writer.on_end = client_on_events_end;
+	timer_init(&client->patience, client_on_impatience);
+	do {
+		session_id_make(client->id);
+		client->key = session_id_key(client->id);
+	} while (map_find(&request->gate->sse_clients, client->key) != NULL);
+	map_insert(&request->gate->sse_clients, client->key, client);
+	list_append(&request->gate->sse_newcomers, &client->link);
+	return &client->exchange;
+}

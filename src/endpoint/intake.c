@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks only; nothing is kept but slices of the body. */
+#include "endpoint/intake.h"
+
+#include "mcp/error.h"
+
+const char intake_incomplete[] =
+	"Invalid params: initialize needs protocolVersion, capabilities and clientInfo";
+
+int intake_code(const struct error *err)
+{
+	return err->kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST;
+}
+
+bool intake_is_initialize(const struct envelope *env)
+{
+	return env->kind == ENVELOPE_REQUEST &&
+	       slice_is_equal(env->method, SLICE_LIT("initialize"));
+}
+
+bool intake_is_complete(const struct envelope *initialize)
+{
+	struct slice params = initialize->params.text;
+
+	return initialize->params.type == JSON_OBJECT &&
+	       scan_member(params, SLICE_LIT("protocolVersion")).type == JSON_STRING &&
+	       scan_member(params, SLICE_LIT("capabilities")).type == JSON_OBJECT &&
+	       scan_member(params, SLICE_LIT("clientInfo")).type == JSON_OBJECT;
+}
+
+static int batch_add(struct slice element, void *arg)
+{
+	struct batch *batch = arg;
+	struct envelope env;
+
+	if (scan_envelope(element, batch->limits, 0, &env, batch->err) < 0)
+		return -1;
+	if (env.kind == ENVELOPE_REQUEST) {
+		batch->requests++;
+		batch->has_initialize |= intake_is_initialize(&env);
+	} else if (env.kind != ENVELOPE_NOTIFICATION) {
+		batch->responses++;
+	}
+	batch->elements[batch->count++] = element;
+	return 0;
+}
+
+int intake_batch(struct slice body, const struct scan_limits *limits, struct batch *batch_r,
+		 struct error *err)
+{
+	*batch_r = (struct batch){ .limits = limits, .err = err };
+	if (scan_array(body, BATCH_MAX, batch_add, batch_r, err) < 0)
+		return -1;
+	if (batch_r->count > 0 && !batch_r->has_initialize &&
+	    (batch_r->requests == 0 || batch_r->responses == 0))
+		return 0;
+	return error_set(
+		err, ERROR_INVALID,
+		"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
+}

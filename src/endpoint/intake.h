@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every front asks of a body before it hands messages on. */
+#ifndef MCPGATED_ENDPOINT_INTAKE_H
+#define MCPGATED_ENDPOINT_INTAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "jsonrpc/scan.h"
+
+#define BATCH_MAX 64
+
+/* The messages of an array, each checked. */
+struct batch {
+	struct slice elements[BATCH_MAX];
+	size_t count;
+	size_t requests;
+	size_t responses;
+	const struct scan_limits *limits;
+	struct error *err;
+	bool has_initialize;
+};
+
+/* The JSON-RPC code of an error of the scanner. */
+int intake_code(const struct error *err);
+bool intake_is_initialize(const struct envelope *env);
+/* Whether an initialize request has what it must. FRONT-INIT-01 */
+bool intake_is_complete(const struct envelope *initialize);
+extern const char intake_incomplete[];
+
+/*
+ * Reads an array of messages. Returns 0; or -1: one is none, there are none or too many, one is
+ * initialize, or requests and responses are mixed; `err` says which. FRONT-POST-06.
+ */
+int intake_batch(struct slice body, const struct scan_limits *limits, struct batch *batch_r,
+		 struct error *err) must_check;
+
+#endif
