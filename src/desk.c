@@ -87,7 +87,8 @@ static void desk_make_admin(struct desk *desk, const struct desk_conf *conf)
 						       .front = conf->front,
 						       .mcp = &desk->gate.handler,
 						       .version = PACKAGE_VERSION,
-						       .on_drain = conf->on_drain });
+						       .on_drain = conf->on_drain,
+						       .on_reload = conf->on_reload });
 }
 
 struct desk *desk_new(const struct desk_conf *conf)

@@ -20,6 +20,7 @@ struct desk_conf {
 	size_t backend_count;
 	const struct http_server *front;       /* that clients use */
 	void (*on_drain)(void);                /* the operator wants the daemon to end */
+	void (*on_reload)(void);               /* … to read log and certificates again */
 	const struct gate_endpoint *endpoints; /* that clients use, one for each backend */
 	const struct gate_conf *gate;
 	const struct http_conf *http;

@@ -345,6 +345,11 @@ static void gateway_on_admin_drain(void)
 	spawner_stop(gateway->spawner);
 }
 
+static void gateway_on_admin_reload(void)
+{
+	spawner_reload(gateway->spawner);
+}
+
 static void gateway_on_accept(struct listener *listener, int fd, const struct peer *peer)
 {
 	struct port *port = container_of(listener, struct port, listener);
@@ -378,7 +383,8 @@ static void gateway_make_http(struct gateway *g)
 						.http = &conf,
 						.front = g->http,
 						.listeners = g->listeners + config->listen_count,
-						.on_drain = gateway_on_admin_drain });
+						.on_drain = gateway_on_admin_drain,
+						.on_reload = gateway_on_admin_reload });
 }
 
 /* Everything is there: from now on requests are served. */

@@ -207,6 +207,14 @@ static struct http_exchange *command_drain(const struct inquiry *inquiry)
 	return NULL;
 }
 
+static struct http_exchange *command_reload(const struct inquiry *inquiry)
+{
+	LOG(ADMIN_COMMAND, LOG_STR("command", "reload"));
+	answer_done(inquiry, "reloading", 1);
+	inquiry->admin->conf.on_reload();
+	return NULL;
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -225,6 +233,7 @@ static const struct {
 	{ SLICE("/restart"), HTTP_POST, NULL, command_restart },
 	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session },
 	{ SLICE("/drain"), HTTP_POST, NULL, command_drain },
+	{ SLICE("/reload"), HTTP_POST, NULL, command_reload },
 };
 
 static void answer_report(const struct inquiry *inquiry,

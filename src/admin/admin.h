@@ -28,7 +28,8 @@ struct admin_conf {
 	const struct http_server *front; /* whose connections are clients' */
 	struct http_handler *mcp;        /* serves ADMIN_MCP_PATH */
 	const char *version;
-	void (*on_drain)(void); /* the daemon is to stop */
+	void (*on_drain)(void);  /* the daemon is to stop */
+	void (*on_reload)(void); /* log and certificates are to be read again */
 };
 
 struct admin {

@@ -257,6 +257,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_on_ready(keeper);
 	else if (message->type == IPC_STOP)
 		keeper_on_stop(keeper);
+	else if (message->type == IPC_RELOAD && keeper->state == KEEPER_RUNNING)
+		keeper_reload(keeper);
 	else if (message->type == IPC_CERTIFICATES_USED)
 		keeper_on_certificates(keeper, message->value != 0);
 	else
