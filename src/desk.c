@@ -56,7 +56,15 @@ static void desk_on_metrics_accept(struct listener *listener, int fd, const stru
 static void desk_make_gate(struct desk *desk, const struct desk_conf *conf)
 {
 	static const struct slice host = SLICE("localhost");
-	struct gate_conf gate = *conf->gate;
+	struct gate_conf gate = {
+		.endpoint_count = conf->backend_count,
+		.hosts = &host,
+		.host_count = 1,
+		.response = GATE_RESPONSE_JSON,
+		.grace_ms = conf->gate->grace_ms,
+		.keepalive_ms = conf->gate->keepalive_ms,
+		.retry_ms = conf->gate->retry_ms,
+	};
 
 	desk->count = conf->backend_count;
 	desk->endpoints = mem_zalloc((desk->count + 1) * sizeof(*desk->endpoints));
@@ -70,11 +78,6 @@ static void desk_make_gate(struct desk *desk, const struct desk_conf *conf)
 			(struct gate_endpoint){ .path = slice_str(path), .backend = backend };
 	}
 	gate.endpoints = desk->endpoints;
-	gate.endpoint_count = desk->count;
-	gate.hosts = &host;
-	gate.host_count = 1;
-	gate.origin_count = 0;
-	gate.response = GATE_RESPONSE_JSON;
 	gate_init(&desk->gate, conf->router, &gate);
 }
 
