@@ -104,6 +104,7 @@ static void gateway_end_sessions(struct gateway *g)
 	while (!list_is_empty(&g->router.sessions.sessions))
 		session_end(container_of(g->router.sessions.sessions.next, struct session, link),
 			    REASON_DRAINING);
+	partition_end_all(&g->router, REASON_DRAINING);
 }
 
 static size_t gateway_count_children(const struct gateway *g)
@@ -216,12 +217,21 @@ static uint64_t gateway_tool_timeout(const struct backend_conf *conf, struct sli
 
 static struct backend_conf gateway_backend_conf(const struct config *config, size_t index)
 {
+	static const enum isolation isolations[] = {
+		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
+		[CONFIG_ISOLATION_SHARED] = ISOLATION_SHARED,
+	};
 	const struct config_server *server = &config->servers[index];
 
 	return (struct backend_conf){
 		.name = server->name,
 		.server = (uint32_t)index,
+		.isolation = isolations[server->isolation],
 		.pool_max = server->pool_max,
+		.calls_per_process = server->pool_requests_per_process,
+		.queue_calls = server->pool_queue,
+		.queue_timeout_ms = server->pool_queue_timeout_ms,
+		.idle_ms = server->pool_idle_ms,
 		.line_max = server->line_max,
 		.queue_max = config->message_bytes * 2,
 		.start_timeout_ms = server->start_timeout_ms,
@@ -337,6 +347,7 @@ static void gateway_make_router(struct gateway *g)
 
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
+	list_init(&g->router.partitions);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 

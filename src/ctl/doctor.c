@@ -66,7 +66,7 @@ static void explain_start(struct examination *e, const struct launch_spec *spec)
 
 	buf_printf(&text, "%s", launch_step_text(verdict->step));
 	if (verdict->step == LAUNCH_CWD)
-		buf_printf(&text, " %s", spec->cwd);
+		buf_printf(&text, " %s", e->server->cwd);
 	if (verdict->step == LAUNCH_EXEC)
 		buf_printf(&text, " '%s'", e->server->command);
 	buf_printf(&text, ": %s", strerror(verdict->error));
@@ -316,29 +316,41 @@ static bool examine(const struct config *config, size_t index, const struct laun
 	return !e.is_ill;
 }
 
+/* Returns how many are ill; -1: none has this name. */
+static int examine_all(const struct config *config, const char *name, const struct launch *launch,
+		       const struct guard *guard)
+{
+	int count = 0;
+	int ill = 0;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		if (name != NULL ? strcmp(config->servers[i].name, name) != 0 :
+				   !config->servers[i].enabled)
+			continue;
+		count++;
+		ill += !examine(config, i, launch, guard);
+	}
+	return count > 0 ? ill : -1;
+}
+
 int doctor_examine(struct config *config, const char *name)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct launch launch;
 	struct guard guard;
-	int count = 0;
-	int ill = 0;
+	int ill = 1;
 
 	signal(SIGPIPE, SIG_IGN);
 	if (guard_start(&guard, &err) < 0) {
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 		return 1;
 	}
-	launch_init(&launch, config);
-	for (size_t i = 0; i < config->server_count; i++) {
-		if (name != NULL ? strcmp(config->servers[i].name, name) != 0 :
-				   !config->servers[i].enabled)
-			continue;
-		count++;
-		ill += !examine(config, i, &launch, &guard);
-	}
+	if (launch_init(&launch, config, &err) < 0)
+		fprintf(stderr, "mcpgatectl: %s\n", err.text);
+	else
+		ill = examine_all(config, name, &launch, &guard);
 	launch_fini(&launch);
 	guard_stop(&guard);
 	waitpid(guard.pid, NULL, 0);
-	return count > 0 ? ill : -1;
+	return ill;
 }

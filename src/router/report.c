@@ -8,7 +8,8 @@
 void report_session(struct session *session, struct session_report *report_r)
 {
 	const struct route *route = route_of(session);
-	const struct lane *lane = route->lane;
+	const struct lane *lane =
+		route->partition != NULL ? partition_own_lane(route->partition) : NULL;
 
 	*report_r = (struct session_report){ .backend = route->backend,
 					     .revision = route->revision->name,
