@@ -58,6 +58,7 @@ struct gateway {
 	struct http_server *http;
 	struct entrance entrance;
 	struct identities identities;
+	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
 	struct desk *desk;
@@ -366,13 +367,16 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 	struct port *port = container_of(listener, struct port, listener);
 	struct gateway *g = port->gateway;
 
-	entrance_accept(&g->entrance, fd, peer, g->identities.servers[port->index]);
+	entrance_accept(&g->entrance, fd, peer,
+			&(struct entrance_port){
+				.has_proxy_header = g->config->listen[port->index].proxy_protocol,
+				.tls_server = g->identities.servers[port->index] });
 }
 
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
-	const struct http_conf conf = {
+	struct http_conf conf = {
 		.header_bytes = config->header_bytes,
 		.body_bytes = config->message_bytes,
 		.header_timeout_ms = config->header_timeout_ms,
@@ -382,6 +386,13 @@ static void gateway_make_http(struct gateway *g)
 		.max_connections = config->max_connections,
 	};
 
+	g->proxies = mem_zalloc((config->trusted_proxies.count + 1) * sizeof(*g->proxies));
+	for (size_t i = 0; i < config->trusted_proxies.count; i++) {
+		if (peer_net_parse(slice_str(config->trusted_proxies.items[i]),
+				   &g->proxies[conf.trust.count]))
+			conf.trust.count++;
+	}
+	conf.trust.nets = g->proxies;
 	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
 	entrance_init(&g->entrance, g->loop, g->http);
 	identities_init(&g->identities, config);
@@ -430,6 +441,7 @@ static void gateway_free(struct gateway *g)
 	free(g->endpoints);
 	free(g->hosts);
 	free(g->origins);
+	free(g->proxies);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);

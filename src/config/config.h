@@ -37,6 +37,7 @@ struct config_tls {
 struct config_listen {
 	char *address; /* host:port, [v6]:port, unix:PATH, systemd:NAME */
 	bool plaintext;
+	bool proxy_protocol;
 	struct config_tls *tls; /* the first is the default */
 	size_t tls_count;       /* 0: plain */
 };
@@ -114,6 +115,7 @@ struct config {
 	char *public_url;    /* NULL if not given */
 	struct config_texts hosts;
 	struct config_texts origins;
+	struct config_texts trusted_proxies; /* what peer_net_parse understands */
 	enum config_auth_mode auth_mode;
 	uint64_t max_connections;
 	uint64_t max_sessions;

@@ -295,7 +295,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		SERVER "listen: [{adress: x, backlog: 5}]\n",
 		"F:2:11: unknown key 'adress'; did you mean 'address'?",
 		"F:2:22: unknown key 'backlog'; did you mean 'tls'? The keys here are: address, "
-		"tls, plaintext");
+		"tls, plaintext, proxy_protocol");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
 			"idle_timeout, max_age");

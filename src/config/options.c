@@ -114,6 +114,13 @@ const struct option options_table[] = {
 	  .help = "Allows an address that other machines can reach although the traffic is not "
 		  "encrypted: for a TLS proxy in front." },
 
+	{ .path = "listen[].proxy_protocol",
+	  .type = OPTION_BOOL,
+	  LISTEN(proxy_protocol),
+	  .def = "false",
+	  .help = "Every connection begins with a header of the PROXY protocol, version 1 or 2, and is "
+		  "from the client that it names. See to it that nobody but the proxy can connect." },
+
 	{ .path = "admin", .type = OPTION_SECTION, .help = "What the operator connects to." },
 	{ .path = "admin.address",
 	  .type = OPTION_TEXT,
@@ -149,6 +156,14 @@ const struct option options_table[] = {
 	  .def = "[]",
 	  .help = "Web origins whose pages may call, like https://app.example.com. The own host "
 		  "is always accepted, and so is a request without an Origin header." },
+
+	{ .path = "trusted_proxies",
+	  .type = OPTION_TEXTS,
+	  TOP(trusted_proxies),
+	  .def = "[]",
+	  .help = "Proxies whose Forwarded, X-Forwarded-For, -Proto and -Host are believed: addresses, "
+		  "networks like 10.0.0.0/8, or unix for whoever comes over a unix socket. From "
+		  "everybody else these fields mean nothing." },
 
 	{ .path = "auth", .type = OPTION_SECTION, .help = "Who may call." },
 	{ .path = "auth.mode",
