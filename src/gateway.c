@@ -321,6 +321,7 @@ static void gateway_make_gate(struct gateway *g)
 		.grace_ms = config->json_grace_ms,
 		.keepalive_ms = config->stream_keepalive_ms,
 		.retry_ms = config->retry_ms,
+		.max_connection_age_ms = config->max_connection_age_ms,
 	};
 
 	gateway_make_hosts(g);
@@ -341,9 +342,11 @@ static void gateway_make_router(struct gateway *g)
 		.max_per_principal = config->max_sessions_per_principal,
 		.idle_ms = config->session_idle_ms,
 		.max_age_ms = config->session_max_age_ms,
-		.stream = { .max_bytes = config->replay_bytes,
-			    .replay_events = config->replay_events,
-			    .replay_age_ms = config->replay_age_ms },
+		.store = { .stream = { .max_bytes = config->replay_bytes,
+				       .replay_events = config->replay_events,
+				       .replay_age_ms = config->replay_age_ms },
+			   .session_bytes = config->replay_session_bytes,
+			   .total_bytes = config->replay_total_bytes },
 	};
 
 	g->router.loop = g->loop;

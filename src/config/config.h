@@ -92,7 +92,10 @@ struct config_server {
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
 	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t open_files;    /* resources.open_files; 0: the daemon's */
+	uint64_t memory_bytes;  /* resources; 0: not limited */
+	uint64_t processes;
+	uint64_t cpu_percent; /* of one processor */
+	uint64_t open_files;  /* 0: the daemon's */
 	enum config_sandbox sandbox;
 	struct config_texts sandbox_read; /* absolute paths */
 	struct config_texts sandbox_write;
@@ -133,7 +136,10 @@ struct config {
 	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
 	uint64_t replay_events; /* kept, of one stream */
 	uint64_t replay_age_ms;
-	uint64_t retry_ms; /* when clients shall come back */
+	uint64_t replay_session_bytes;  /* of the streams of one session */
+	uint64_t replay_total_bytes;    /* of all streams */
+	uint64_t max_connection_age_ms; /* of a connection that carries a stream; 0: none */
+	uint64_t retry_ms;              /* when clients shall come back */
 	uint64_t json_grace_ms;
 	enum config_response response;
 	uint64_t drain_timeout_ms;
