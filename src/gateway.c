@@ -220,6 +220,7 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 {
 	static const enum isolation isolations[] = {
 		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
+		[CONFIG_ISOLATION_PRINCIPAL] = ISOLATION_PRINCIPAL,
 		[CONFIG_ISOLATION_SHARED] = ISOLATION_SHARED,
 	};
 	const struct config_server *server = &config->servers[index];
@@ -228,6 +229,7 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 		.name = server->name,
 		.server = (uint32_t)index,
 		.isolation = isolations[server->isolation],
+		.never_asks = server->assume_no_server_requests,
 		.pool_max = server->pool_max,
 		.calls_per_process = server->pool_requests_per_process,
 		.queue_calls = server->pool_queue,
@@ -351,7 +353,7 @@ static void gateway_make_router(struct gateway *g)
 
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
-	list_init(&g->router.partitions);
+	list_init(&g->router.pools);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 

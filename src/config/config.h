@@ -52,6 +52,7 @@ struct config_ports {
 enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };
 enum config_isolation {
 	CONFIG_ISOLATION_SESSION,
+	CONFIG_ISOLATION_PRINCIPAL,
 	CONFIG_ISOLATION_SHARED,
 };
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
@@ -77,6 +78,7 @@ struct config_server {
 	char *umask; /* octal digits; NULL: the daemon's */
 	bool enabled;
 	enum config_isolation isolation;
+	bool assume_no_server_requests;
 	uint64_t pool_max;
 	uint64_t pool_requests_per_process;
 	uint64_t pool_queue;

@@ -313,7 +313,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	ASSERT_PROBLEMS(SERVER "defaults: {quux: shared}\n",
 			"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
 			"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
-			"isolation, pool, "
+			"isolation, assume_no_server_requests, pool, "
 			"start, request_timeout, request_timeout_max, tool_timeout, stop, "
 			"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",

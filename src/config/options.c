@@ -34,6 +34,7 @@ static const struct option_choice auth_modes[] = {
 
 static const struct option_choice isolations[] = {
 	{ "session", CONFIG_ISOLATION_SESSION },
+	{ "principal", CONFIG_ISOLATION_PRINCIPAL },
 	{ "shared", CONFIG_ISOLATION_SHARED },
 	{ NULL, 0 },
 };
@@ -439,10 +440,19 @@ const struct option options_table[] = {
 	  SERVER(isolation),
 	  .choices = isolations,
 	  .def = "session",
-	  .help = "Whom one process serves. session: one session; right for every server. shared: "
-		  "everybody, several processes with many sessions each; for servers without "
-		  "state of a client's own. They cannot ask clients anything, and their log "
-		  "messages and tasks are not offered." },
+	  .help = "Whom one process serves. session: one session; right for every server. principal: "
+		  "all sessions of one caller, where callers are told apart; while a process may ask "
+		  "its client something it has one call at a time. shared: everybody; for servers "
+		  "without state of a client's own, which then cannot ask clients anything. With the "
+		  "last two there are several processes with many sessions each; tasks are not "
+		  "offered, and with shared no log messages." },
+	{ .path = "servers.NAME.assume_no_server_requests",
+	  .type = OPTION_BOOL,
+	  SERVER(assume_no_server_requests),
+	  .def = "false",
+	  .help = "With isolation principal: the server never asks clients anything (sampling, "
+		  "elicitation, roots). It is told that they can do nothing of the kind, and its "
+		  "processes may have many calls at a time." },
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
 	  .type = OPTION_COUNT,

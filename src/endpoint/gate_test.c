@@ -468,7 +468,7 @@ static int setup(void **state)
 	endpoints[1] = (struct gate_endpoint){ SLICE("/other"), SLICE("/other/sse"),
 					       SLICE("/other/message"), &backends[1] };
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
-	list_init(&router.partitions);
+	list_init(&router.pools);
 	session_set_init(&router.sessions, loop, &sessions);
 	make_gate();
 	client_count = 0;

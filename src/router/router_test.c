@@ -372,7 +372,7 @@ static int setup(void **state)
 	fake_keeper_init(&keeper, loop);
 	backend_init(&backend, loop, keeper.spawner, &conf);
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
-	list_init(&router.partitions);
+	list_init(&router.pools);
 	session_set_init(&router.sessions, loop, &sessions);
 	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
 	front_count = 0;
