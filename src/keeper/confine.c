@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -84,6 +85,8 @@ static int landlock(struct error *err)
 
 /* ---- seccomp ---- */
 
+#define SOCKET_TYPES 0xf /* socket's second argument without its flags */
+
 /* Names that this library or this processor does not know are passed over. */
 /* clang-format off */
 static const char *const forbidden[] = {
@@ -94,7 +97,7 @@ static const char *const forbidden[] = {
 	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo",
 	"rt_tgsigqueueinfo", "kcmp", "move_pages", "migrate_pages",
 	/* new ways out: what is listened on and talked to was opened before */
-	"bind", "connect",
+	"bind", "connect", "socketpair",
 	/* the file system as a whole */
 	"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
 	"move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
@@ -130,6 +133,13 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	/* A filter cannot look into its argument; without it the C library takes clone. */
 	if (result == 0)
 		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	/* Datagrams, and TCP with its first bytes, get out by sendto(2), without connect. */
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+					  SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+					  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPES, SOCK_DGRAM));
 	/* abort() signals itself; nobody else is its business. */
 	if (result == 0)
 		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,

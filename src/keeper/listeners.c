@@ -168,8 +168,8 @@ int *listeners_open(const struct config *config, struct error *err)
 
 /* ---- the end ---- */
 
-/* The file of a unix socket goes with it, if we made it; its path is what the socket itself says. */
-static void close_listener(int fd, const char *text)
+/* The file of a unix socket goes with it; where that is, the socket itself says. */
+static void close_private(int fd)
 {
 	char own[ADDRESS_TEXT_BYTES];
 	struct address address;
@@ -179,17 +179,33 @@ static void close_listener(int fd, const char *text)
 		return;
 	address_format(fd, own);
 	close(fd);
-	if (address_parse(text != NULL ? text : own, &address, &ignored) == 0 &&
-	    address.kind != ADDRESS_SYSTEMD)
+	if (address_parse(own, &address, &ignored) == 0)
 		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
+}
+
+void listeners_stop(const struct config *config, int *listeners)
+{
+	for (size_t i = 0; i < config->listen_count; i++) {
+		if (listeners[i] >= 0)
+			close(listeners[i]);
+		listeners[i] = -1;
+	}
 }
 
 void listeners_close(const struct config *config, int **listeners)
 {
-	for (size_t i = 0; i < config->listen_count; i++)
-		close_listener((*listeners)[i], config->listen[i].address);
+	listeners_stop(config, *listeners);
+	for (size_t i = 0; i < config->listen_count; i++) {
+		struct address address;
+		struct error ignored;
+
+		if (address_parse(config->listen[i].address, &address, &ignored) == 0 &&
+		    address.kind != ADDRESS_SYSTEMD)
+			address_remove_stale((const struct sockaddr *)&address.socket,
+					     address.socket_size);
+	}
 	for (size_t i = 0; i < LISTENERS_MORE; i++)
-		close_listener((*listeners)[config->listen_count + i], NULL);
+		close_private((*listeners)[config->listen_count + i]);
 	free(*listeners);
 	*listeners = NULL;
 }
