@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "endpoint/gate.h"
 #include "http/conn.h"
+#include "http/entrance.h"
+#include "identities.h"
 #include "io/listen.h"
 #include "io/loop.h"
 #include "obs/counters.h"
@@ -37,6 +39,7 @@ enum gateway_state {
 struct port {
 	struct listener listener;
 	struct gateway *gateway;
+	size_t index; /* in config->listen */
 };
 
 struct gateway {
@@ -52,8 +55,11 @@ struct gateway {
 	struct router router;
 	struct gate gate;
 	struct http_server *http;
+	struct entrance entrance;
+	struct identities identities;
+	const int *listeners;
 	struct port *ports;
-	size_t port_count;
+	size_t port_count; /* 0: not listening yet */
 	enum gateway_state state;
 	uint64_t state_since_ms;
 	struct timer drain;
@@ -79,6 +85,7 @@ static void gateway_stop_serving(struct gateway *g)
 	g->router.is_draining = true;
 	for (size_t i = 0; i < g->port_count; i++)
 		listener_fini(&g->ports[i].listener);
+	entrance_fini(&g->entrance);
 	http_server_drain(g->http);
 	gate_drain(&g->gate);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
@@ -158,10 +165,38 @@ static void gateway_on_keeper_lost(struct spawner *spawner)
 	exit(1);
 }
 
+/* ---- certificates ---- */
+
+static void gateway_listen(struct gateway *g);
+
+static void gateway_on_certificate(struct spawner *spawner, size_t listener, size_t entry,
+				   const int *fds, size_t count)
+{
+	(void)spawner;
+	identities_take(&gateway->identities, listener, entry, fds, count);
+}
+
+/* The first set opens the ports; without a good one there is nothing to serve with. */
+static void gateway_on_certificates_end(struct spawner *spawner)
+{
+	bool is_used = identities_use(&gateway->identities);
+
+	if (gateway->port_count > 0) {
+		spawner_judge_certificates(spawner, is_used);
+		return;
+	}
+	if (!is_used)
+		exit(1);
+	if (gateway->state == GATEWAY_SERVING)
+		gateway_listen(gateway);
+}
+
 static const struct spawner_ops gateway_spawner_ops = {
 	.on_drain = gateway_on_drain,
 	.on_log = gateway_on_log,
 	.on_lost = gateway_on_keeper_lost,
+	.on_certificate = gateway_on_certificate,
+	.on_certificates_end = gateway_on_certificates_end,
 };
 
 /* ---- starting ---- */
@@ -303,14 +338,15 @@ static void gateway_make_router(struct gateway *g)
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 
-static void gateway_on_accept(struct listener *listener, int fd)
+static void gateway_on_accept(struct listener *listener, int fd, const struct peer *peer)
 {
 	struct port *port = container_of(listener, struct port, listener);
+	struct gateway *g = port->gateway;
 
-	http_server_accept(port->gateway->http, fd);
+	entrance_accept(&g->entrance, fd, peer, g->identities.servers[port->index]);
 }
 
-static void gateway_listen(struct gateway *g, const int *listeners, size_t count)
+static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
 	const struct http_conf conf = {
@@ -324,17 +360,31 @@ static void gateway_listen(struct gateway *g, const int *listeners, size_t count
 	};
 
 	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
+	entrance_init(&g->entrance, g->loop, g->http);
+	identities_init(&g->identities, config);
+}
+
+/* Everything is there: from now on requests are served. */
+static void gateway_listen(struct gateway *g)
+{
+	size_t count = g->config->listen_count;
+
 	g->ports = mem_zalloc((count + 1) * sizeof(*g->ports));
 	g->port_count = count;
 	for (size_t i = 0; i < count; i++) {
 		g->ports[i].gateway = g;
-		listener_init(&g->ports[i].listener, g->loop, listeners[i], gateway_on_accept);
+		g->ports[i].index = i;
+		listener_init(&g->ports[i].listener, g->loop, g->listeners[i], gateway_on_accept);
 	}
+	LOG(GATEWAY_READY, LOG_INT("servers", g->backend_count));
+	spawner_ready(g->spawner);
 }
 
 static void gateway_free(struct gateway *g)
 {
+	entrance_fini(&g->entrance);
 	http_server_free(&g->http);
+	identities_fini(&g->identities);
 	gate_fini(&g->gate);
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
@@ -360,7 +410,7 @@ static void gateway_tune_heap(void)
 
 int gateway_main(struct config *config, const int *listeners, size_t listener_count, int keeper_fd)
 {
-	struct gateway g = { .config = config, .log_fd = -1 };
+	struct gateway g = { .config = config, .listeners = listeners, .log_fd = -1 };
 	struct error err = { ERROR_NONE, "" };
 
 	log_set_process("gateway");
@@ -381,9 +431,10 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	gateway_make_router(&g);
 	gateway_make_backends(&g);
 	gateway_make_gate(&g);
-	gateway_listen(&g, listeners, listener_count);
-	LOG(GATEWAY_READY, LOG_INT("servers", g.backend_count));
-	spawner_ready(g.spawner);
+	gateway_make_http(&g);
+	CHECK(listener_count == config->listen_count);
+	if (!identities_are_needed(&g.identities))
+		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
 	loop_run(g.loop);
 	LOG(GATEWAY_STOP, LOG_INT("children", gateway_count_children(&g)));
 	counters_log();

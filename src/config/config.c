@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "config/certificates.h"
 #include "config/file.h"
 #include "config/import.h"
 #include "config/load.h"
@@ -124,6 +125,10 @@ struct config *config_load(const struct config_request *request, struct config_p
 		replace_listen(root, request->listen);
 	if (root != NULL)
 		config = load_tree(&context, root);
+	if (config != NULL)
+		certificates_check(&context, config, root);
+	if (problems->count > 0)
+		config_free(&config);
 	tree_free(&root);
 	if (config != NULL)
 		config->warnings = warnings;
@@ -139,8 +144,12 @@ void config_free(struct config **config)
 	*config = NULL;
 	if (c == NULL)
 		return;
-	for (size_t i = 0; i < c->listen_count; i++)
+	for (size_t i = 0; i < c->listen_count; i++) {
 		table_free(OPTIONS_LISTEN, &c->listen[i]);
+		for (size_t j = 0; j < c->listen[i].tls_count; j++)
+			table_free(OPTIONS_TLS, &c->listen[i].tls[j]);
+		free(c->listen[i].tls);
+	}
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
 		free(c->servers[i].name);

@@ -24,9 +24,21 @@ struct config_pair {
 	bool is_secret;
 };
 
+enum config_tls_version { CONFIG_TLS_12, CONFIG_TLS_13 };
+
+/* One certificate of a listener; all are names of PEM files. */
+struct config_tls {
+	char *certificate; /* with its chain behind it */
+	char *key;
+	char *client_ca; /* NULL: no client certificates. Of the first entry alone, as is the next */
+	enum config_tls_version min_version;
+};
+
 struct config_listen {
 	char *address; /* host:port, [v6]:port, unix:PATH, systemd:NAME */
 	bool plaintext;
+	struct config_tls *tls; /* the first is the default */
+	size_t tls_count;       /* 0: plain */
 };
 
 enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };

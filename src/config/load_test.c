@@ -246,10 +246,10 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"connections, sessions, sessions_per_principal, header_bytes, message, response, json_depth, "
 		"header_timeout, body_timeout, idle_timeout");
 	ASSERT_PROBLEMS(
-		SERVER "listen: [{adress: x, tls: {}}]\n",
+		SERVER "listen: [{adress: x, backlog: 5}]\n",
 		"F:2:11: unknown key 'adress'; did you mean 'address'?",
-		"F:2:22: unknown key 'tls'; did you mean 'address'? The keys here are: address, "
-		"plaintext");
+		"F:2:22: unknown key 'backlog'; did you mean 'tls'? The keys here are: address, "
+		"tls, plaintext");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
 			"idle_timeout, max_age");
@@ -357,6 +357,55 @@ static void test_impossible_values(void **state)
 			"brackets, not '::1'");
 }
 
+/* One certificate or several; what is wrong with an entry, and what belongs to the first alone. */
+static void test_tls(void **state)
+{
+	struct outcome outcome;
+	const struct config_listen *listen;
+
+	(void)state;
+	outcome = load_good(SERVER
+			    "listen: [{tls: {certificate: c, key: k, min_version: '1.3'}},\n"
+			    "  {address: '[::1]:0', tls: [{certificate: a, key: b, client_ca: d},\n"
+			    "    {certificate: e, key: f}]}]\n");
+	listen = outcome.config->listen;
+	assert_int_equal(listen[0].tls_count, 1);
+	assert_int_equal(listen[0].tls[0].min_version, CONFIG_TLS_13);
+	assert_null(listen[0].tls[0].client_ca);
+	assert_int_equal(listen[1].tls_count, 2);
+	assert_string_equal(listen[1].tls[0].client_ca, "d");
+	assert_int_equal(listen[1].tls[0].min_version, CONFIG_TLS_12);
+	assert_string_equal(listen[1].tls[1].key, "f");
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: {key: k}}]\n",
+			"F:2:16: listen[0].tls: the key 'certificate' is missing");
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: x}]\n",
+			"F:2:16: listen[0].tls: must be a map like {certificate: FILE, key: FILE}, "
+			"or a list of such maps");
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: {certificate: c, key: k, cert: x}}]\n",
+			"F:2:41: unknown key 'cert'; did you mean 'key'? The keys here are: "
+			"certificate, key, client_ca, min_version");
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: [{certificate: c, key: k},\n"
+			       "  {certificate: c, key: k, client_ca: x}]}]\n",
+			"F:3:3: listen[0].tls[1]: client_ca and min_version hold for the whole "
+			"address: they stand in the first entry of tls");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{plaintext: true, tls: {certificate: c, key: k}}]\n",
+		"F:2:22: listen[0].plaintext: an address with TLS is not plaintext; take one "
+		"of the two away");
+}
+
+#define NO_TLS(place, address)                                                                       \
+	place ": listen[0].address: other machines may reach " address                               \
+	      ", and it has no TLS. Add to "                                                         \
+	      "this entry of listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy " \
+	      "in front has TLS, the line 'plaintext: true'"
+#define NO_TOKENS(place, address)                                                                    \
+	place ": listen[0].address: other machines may reach " address                               \
+	      ", and this version has no "                                                           \
+	      "tokens. Keep it on 127.0.0.1 behind a proxy that has them; or, if everybody who can " \
+	      "connect may use the servers, add the line 'auth: {mode: anonymous}' at the top level"
+
 /* DEF-01, DEF-02, DEF-04: the text says what to write, and only what is missing. */
 static void test_reachable_listener_needs_two_lines(void **state)
 {
@@ -364,28 +413,19 @@ static void test_reachable_listener_needs_two_lines(void **state)
 		SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:1', plaintext: true}]\n",
 		SERVER "listen: [{address: 127.0.0.1:0}, {address: 127.0.0.1:0}]\n",
 		SERVER "listen: [{address: 'unix:/run/x', plaintext: true}]\n",
+		SERVER
+		"auth: {mode: anonymous}\nlisten: [{address: '[::]:1', tls: {certificate: c, key: k}}]\n",
 	};
 
 	(void)state;
-	ASSERT_PROBLEMS(
-		SERVER "listen: [{address: 0.0.0.0:80}]\n",
-		"F:2:20: listen[0].address: other machines may reach 0.0.0.0:80, and this "
-		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
-		"has them; or, if everybody who can connect may use the servers, add to the "
-		"configuration file the line 'plaintext: true' to this entry of listen and the "
-		"line 'auth: {mode: anonymous}' at the top level");
-	ASSERT_PROBLEMS(
-		SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:80'}]\n",
-		"F:3:20: listen[0].address: other machines may reach [::]:80, and this "
-		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
-		"has them; or, if everybody who can connect may use the servers, add to the "
-		"configuration file the line 'plaintext: true' to this entry of listen");
-	ASSERT_PROBLEMS(
-		SERVER "listen: [{address: 10.0.0.1:80, plaintext: true}]\n",
-		"F:2:20: listen[0].address: other machines may reach 10.0.0.1:80, and this "
-		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
-		"has them; or, if everybody who can connect may use the servers, add to the "
-		"configuration file the line 'auth: {mode: anonymous}' at the top level");
+	ASSERT_PROBLEMS(SERVER "listen: [{address: 0.0.0.0:80}]\n", NO_TLS("F:2:20", "0.0.0.0:80"),
+			NO_TOKENS("F:2:20", "0.0.0.0:80"));
+	ASSERT_PROBLEMS(SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:80'}]\n",
+			NO_TLS("F:3:20", "[::]:80"));
+	ASSERT_PROBLEMS(SERVER "listen: [{address: 10.0.0.1:80, plaintext: true}]\n",
+			NO_TOKENS("F:2:20", "10.0.0.1:80"));
+	ASSERT_PROBLEMS(SERVER "listen: [{address: 10.0.0.1:80, tls: {certificate: c, key: k}}]\n",
+			NO_TOKENS("F:2:20", "10.0.0.1:80"));
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{address: x}, {address: '127.0.0.1:1'},\n"
 		       "  {address: '127.0.0.1:1'}]\n",
@@ -509,6 +549,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_impossible_values),
+		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),

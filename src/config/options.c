@@ -8,13 +8,21 @@
 
 #define TOP(member) .offset = offsetof(struct config, member)
 #define LISTEN(member) .offset = offsetof(struct config_listen, member)
+#define TLS(member) .offset = offsetof(struct config_tls, member)
 #define SERVER(member) .offset = offsetof(struct config_server, member)
 
 _Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(offsetof(struct config_server, backoff_max_ms) ==
 		       offsetof(struct config_server, backoff_min_ms) + sizeof(uint64_t),
 	       "OPTION_RANGE writes two neighbours");
+
+static const struct option_choice tls_versions[] = {
+	{ "1.2", CONFIG_TLS_12 },
+	{ "1.3", CONFIG_TLS_13 },
+	{ NULL, 0 },
+};
 
 static const struct option_choice auth_modes[] = {
 	{ "none", CONFIG_AUTH_NONE },
@@ -51,6 +59,40 @@ const struct option options_table[] = {
 	  .def = "127.0.0.1:8808",
 	  .help = "IPV4:PORT, [IPV6]:PORT, unix:PATH, or systemd:NAME for a socket that systemd "
 		  "opened. Port 0 takes a free one." },
+	{ .path = "listen[].tls",
+	  .type = OPTION_GROUP,
+	  .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",
+	  .help = "Makes the address speak TLS: one certificate, or a list of several. Of several a "
+		  "client gets the first that is for the name it asks for, and the first of all if "
+		  "none is. The files are read again on SIGHUP (systemctl reload)." },
+	{ .path = "listen[].tls[].certificate",
+	  .type = OPTION_TEXT,
+	  TLS(certificate),
+	  .example = "/etc/mcpgated/tls.crt",
+	  .otherwise = "must be given",
+	  .help = "A file in PEM form: the certificate, and behind it those that lead to its "
+		  "authority." },
+	{ .path = "listen[].tls[].key",
+	  .type = OPTION_TEXT,
+	  TLS(key),
+	  .example = "/etc/mcpgated/tls.key",
+	  .otherwise = "must be given",
+	  .help = "A file in PEM form: the private key of the certificate, without passphrase. P-256 "
+		  "is the fastest." },
+	{ .path = "listen[].tls[].client_ca",
+	  .type = OPTION_TEXT,
+	  TLS(client_ca),
+	  .example = "/etc/mcpgated/clients.crt",
+	  .otherwise = "clients need no certificate",
+	  .help = "A file in PEM form: authorities. Only clients with a certificate of one of them "
+		  "are let in. In a list, only in its first entry, for all of the address." },
+	{ .path = "listen[].tls[].min_version",
+	  .type = OPTION_ENUM,
+	  TLS(min_version),
+	  .choices = tls_versions,
+	  .def = "\"1.2\"",
+	  .help = "The oldest version of TLS that clients may speak. In a list, only in its first "
+		  "entry, for all of the address." },
 	{ .path = "listen[].plaintext",
 	  .type = OPTION_BOOL,
 	  LISTEN(plaintext),

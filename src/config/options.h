@@ -28,6 +28,7 @@ enum option_type {
 /* The records: options of `listen[].` are fields of struct config_listen, and so on. */
 #define OPTIONS_TOP ""
 #define OPTIONS_LISTEN "listen[]."
+#define OPTIONS_TLS "listen[].tls[]."
 #define OPTIONS_SERVER "servers.NAME."
 
 struct option_choice {

@@ -91,7 +91,7 @@ static struct client *connect_client(void)
 			 0);
 	memset(client, 0, sizeof(*client));
 	client->fd = fds[0];
-	http_server_accept(server, fds[1]);
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
 	return client;
 }
 
