@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "authorization.h"
 #include "backend/backend.h"
 #include "backend/spawn.h"
 #include "base/clock.h"
@@ -52,6 +53,7 @@ struct gateway {
 	struct slice *hosts;
 	size_t host_count;
 	struct slice *origins;
+	struct authorization authorization;
 	struct router router;
 	struct gate gate;
 	struct http_server *http;
@@ -240,6 +242,7 @@ static void gateway_make_backends(struct gateway *g)
 {
 	const struct config *config = g->config;
 
+	authorization_init(&g->authorization, config);
 	g->backends = mem_zalloc(config->server_count * sizeof(*g->backends));
 	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
 	for (size_t i = 0; i < config->server_count; i++) {
@@ -254,6 +257,7 @@ static void gateway_make_backends(struct gateway *g)
 			.sse_path = slice_str(config->servers[i].sse_path),
 			.message_path = slice_str(config->servers[i].message_path),
 			.backend = backend,
+			.place = authorization_make_place(&g->authorization, &config->servers[i]),
 		};
 	}
 }
@@ -304,6 +308,7 @@ static void gateway_make_gate(struct gateway *g)
 		.endpoints = g->endpoints,
 		.endpoint_count = g->backend_count,
 		.origin_count = config->origins.count,
+		.guard = g->authorization.guard,
 		.response = responses[config->response],
 		.grace_ms = config->json_grace_ms,
 		.keepalive_ms = config->stream_keepalive_ms,
@@ -389,6 +394,7 @@ static void gateway_free(struct gateway *g)
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
 	spawner_free(&g->spawner);
+	authorization_fini(&g->authorization);
 	free(g->backends);
 	free(g->endpoints);
 	free(g->hosts);

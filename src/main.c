@@ -31,7 +31,7 @@ struct command_line {
 
 static const char help[] =
 	"usage: mcpgated [-c FILE]                       run with a configuration file\n"
-	"       mcpgated [--listen ADDR] [--name N] -- COMMAND [ARG...]\n"
+	"       mcpgated [--listen ADDR] [--name N] [--token-file F] -- COMMAND [ARG...]\n"
 	"                                                put one stdio MCP server behind HTTP\n"
 	"       mcpgated [--listen ADDR] --import FILE   every stdio server of a client's JSON file\n"
 	"       mcpgated -t [-c FILE]                    check the configuration and exit\n"
@@ -41,6 +41,7 @@ static const char help[] =
 	"  -c, --config FILE    configuration (default: " DEFAULT_FILE ")\n"
 	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
 	"      --name NAME      what the one server is called\n"
+	"      --token-file F   ask clients for one of the tokens in F, one a line\n"
 	"      --import FILE    JSON with an mcpServers object\n"
 	"  -t, --test           check only; every problem with file:line:column\n"
 	"      --print-config   print, secrets masked\n"
@@ -50,6 +51,7 @@ static const char help[] =
 enum {
 	OPTION_LISTEN = 256,
 	OPTION_NAME,
+	OPTION_TOKEN_FILE,
 	OPTION_IMPORT,
 	OPTION_PRINT,
 	OPTION_DUMP,
@@ -62,6 +64,7 @@ static const struct option options[] = {
 	{ "test", no_argument, NULL, 't' },
 	{ "listen", required_argument, NULL, OPTION_LISTEN },
 	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
 	{ "import", required_argument, NULL, OPTION_IMPORT },
 	{ "print-config", no_argument, NULL, OPTION_PRINT },
 	{ "dump", required_argument, NULL, OPTION_DUMP },
@@ -87,6 +90,9 @@ static bool take_option(struct command_line *line, int option)
 		return true;
 	case OPTION_NAME:
 		request->name = optarg;
+		return true;
+	case OPTION_TOKEN_FILE:
+		request->token_file = optarg;
 		return true;
 	case OPTION_IMPORT:
 		request->import_file = optarg;
@@ -140,6 +146,12 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	}
 	if (request->name != NULL && request->command == NULL) {
 		fprintf(stderr, "mcpgated: --name goes with a command\n");
+		return -1;
+	}
+	if (request->token_file != NULL && request->command == NULL &&
+	    request->import_file == NULL) {
+		fprintf(stderr, "mcpgated: --token-file goes with a command or --import; a "
+				"configuration has auth.tokens\n");
 		return -1;
 	}
 	if (sources == 0)

@@ -127,3 +127,29 @@ size_t text_distance(struct slice a, struct slice b, size_t limit)
 	}
 	return row[b.n] <= limit ? row[b.n] : limit + 1;
 }
+
+/* After a mismatch only the last '*' is given one byte more: what earlier ones took need not change. */
+bool text_fits_pattern(struct slice text, struct slice pattern)
+{
+	size_t t = 0, p = 0;
+	size_t star = SIZE_MAX; /* the last '*' met, and where the text was then */
+	size_t star_text = 0;
+
+	while (t < text.n) {
+		if (p < pattern.n && pattern.p[p] == '*') {
+			star = p++;
+			star_text = t;
+		} else if (p < pattern.n && pattern.p[p] == text.p[t]) {
+			p++;
+			t++;
+		} else if (star != SIZE_MAX) {
+			p = star + 1;
+			t = ++star_text;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.n && pattern.p[p] == '*')
+		p++;
+	return p == pattern.n;
+}

@@ -25,6 +25,8 @@ size_t text_utf8_length(struct slice s);
 bool text_is_utf8(struct slice s);
 /* Compares without telling by time where a difference is; lengths may show. */
 bool text_is_equal_secret(struct slice a, struct slice b);
+/* Whether the whole text fits the pattern, in which '*' stands for any bytes. Linear in text times pattern. */
+bool text_fits_pattern(struct slice text, struct slice pattern);
 /*
  * Number of single-letter edits between two names, at most `limit` + 1: for "did you mean". Names
  * over 64 bytes count as different.

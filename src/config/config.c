@@ -6,6 +6,7 @@
 #include "config/config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "config/certificates.h"
@@ -15,6 +16,7 @@
 #include "config/name.h"
 #include "config/problem.h"
 #include "config/table.h"
+#include "config/token_file.h"
 #include "config/yaml.h"
 
 /* Whoever writes this file chooses what is run as the daemon's user. */
@@ -123,6 +125,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 
 	if (root != NULL && request->listen != NULL)
 		replace_listen(root, request->listen);
+	if (root != NULL && request->token_file != NULL)
+		token_file_add(&context, request->token_file, root);
 	if (root != NULL)
 		config = load_tree(&context, root);
 	if (config != NULL)

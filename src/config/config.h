@@ -18,6 +18,20 @@ struct config_texts {
 	size_t count;
 };
 
+/* Different scopes that may be named. */
+#define CONFIG_SCOPES_MAX 256
+
+/* Lists by name. */
+struct config_list {
+	char *name;
+	struct config_texts texts;
+};
+
+struct config_lists {
+	struct config_list *items;
+	size_t count;
+};
+
 struct config_pair {
 	char *name;
 	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
@@ -41,8 +55,22 @@ struct config_listen {
 	size_t tls_count;       /* 0: plain */
 };
 
-enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };
+enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_TOKEN, CONFIG_AUTH_ANONYMOUS };
 enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
+
+/* A static token: who shows the text with this hash is `name`. */
+struct config_token {
+	char *name;
+	char *sha256; /* 64 hexadecimal digits, of the token's text */
+	struct config_texts scopes;
+	struct config_texts servers; /* none: all */
+	uint64_t expires_ms;         /* since 1970; 0: never */
+};
+
+struct config_tokens {
+	struct config_token *items;
+	size_t count;
+};
 
 struct config_tool_timeout {
 	char *tool;
@@ -68,6 +96,8 @@ struct config_server {
 	uint64_t give_up_after; /* failed starts in a row before callers are refused at once */
 	uint64_t request_timeout_ms;
 	uint64_t request_timeout_max_ms;
+	struct config_texts scopes;      /* that every request needs */
+	struct config_lists tool_scopes; /* by pattern: that calls of such tools need besides */
 	struct config_tool_timeout *tool_timeouts;
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
@@ -88,6 +118,9 @@ struct config {
 	struct config_texts hosts;
 	struct config_texts origins;
 	enum config_auth_mode auth_mode;
+	struct config_tokens tokens;
+	struct config_lists scope_hierarchy; /* who holds the name holds the list */
+	bool challenge_held; /* name the scopes that a token has among those that it needs */
 	uint64_t max_connections;
 	uint64_t max_sessions;
 	uint64_t max_sessions_per_principal;
@@ -123,6 +156,7 @@ struct config_request {
 	char *const *command;    /* after "--", NULL-terminated, or NULL */
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
+	const char *token_file;  /* --token-file, or NULL */
 };
 
 /*

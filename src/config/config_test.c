@@ -240,6 +240,15 @@ static void assert_round_trip(const char *path, const char *yaml)
 
 static void test_printed_configuration_is_read_back(void **state)
 {
+	assert_round_trip(
+		*state,
+		"servers: {a: {command: x, scopes: ['a:b'], tools: {scopes: {'d*': [t, u], "
+		"e: []}}}}\nauth: {mode: token, scope_hierarchy: {t: [u]}, tokens: [{name: "
+		"'n: m', sha256: "
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, expires: "
+		"2027-01-31}, {name: o, sha256: "
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, servers: "
+		"[a]}]}\n");
 	assert_round_trip(*state, "servers: {a: {command: x}}\n");
 	assert_round_trip(
 		*state,

@@ -256,7 +256,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	ASSERT_PROBLEMS(SERVER "defaults: {isolation: shared}\n",
 			"F:2:12: unknown key 'isolation'; did you mean 'stop'? The keys here are: "
 			"command, args, env, inherit_env, cwd, path, enabled, pool, start, "
-			"request_timeout, request_timeout_max, tool_timeout, stop");
+			"request_timeout, request_timeout_max, scopes, tools, tool_timeout, stop");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
 }
@@ -285,7 +285,7 @@ static void test_wrong_types(void **state)
 		SERVER "listen: [{plaintext: 'true'}]\n",
 		"F:2:22: listen[0].plaintext: must be true or false without quotes, not 'true'");
 	ASSERT_PROBLEMS(SERVER "auth: {mode: oauth}\n",
-			"F:2:14: auth.mode: must be one of none, anonymous, not 'oauth'");
+			"F:2:14: auth.mode: must be one of none, token, anonymous, not 'oauth'");
 	ASSERT_PROBLEMS(SERVER "hosts: example.com\n", "F:2:8: hosts: must be a list, like [a, b]");
 	ASSERT_PROBLEMS(SERVER "hosts: [{a: b}]\n", "F:2:9: hosts[0]: must be a text, not a map");
 	ASSERT_PROBLEMS(SERVER "public_url:\n", "F:2:12: public_url: has no value");
@@ -400,11 +400,11 @@ static void test_tls(void **state)
 	      ", and it has no TLS. Add to "                                                         \
 	      "this entry of listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy " \
 	      "in front has TLS, the line 'plaintext: true'"
-#define NO_TOKENS(place, address)                                                                    \
-	place ": listen[0].address: other machines may reach " address                               \
-	      ", and this version has no "                                                           \
-	      "tokens. Keep it on 127.0.0.1 behind a proxy that has them; or, if everybody who can " \
-	      "connect may use the servers, add the line 'auth: {mode: anonymous}' at the top level"
+#define NO_TOKENS(place, address)                                                                      \
+	place ": listen[0].address: other machines may reach " address                                 \
+	      ", and nobody is asked for a token. Add at the top level the line "                      \
+	      "'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; or, if everybody who can " \
+	      "connect may use the servers, the line 'auth: {mode: anonymous}'"
 
 /* DEF-01, DEF-02, DEF-04: the text says what to write, and only what is missing. */
 static void test_reachable_listener_needs_two_lines(void **state)
@@ -538,6 +538,85 @@ static void test_many_problems_end_somewhere(void **state)
 	buf_fini(&yaml);
 }
 
+#define HASH "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+/* AUTH-TOK-01, AUTH-TOK-03, AUTH-SCP-04 */
+static void test_tokens_and_scopes(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers: {a: {command: x, scopes: [s], tools: {scopes: {'d*': [t, u]}}}}\n"
+		"auth:\n  mode: token\n  challenge_held: false\n"
+		"  tokens:\n    - {name: n, sha256: " HASH ", scopes: [s, t], servers: [a],\n"
+		"       expires: 2027-01-31}\n    - {name: m, sha256: " HASH "}\n"
+		"  scope_hierarchy: {t: [u], u: [v]}\n");
+	const struct config *c = outcome.config;
+
+	(void)state;
+	assert_int_equal(c->auth_mode, CONFIG_AUTH_TOKEN);
+	assert_false(c->challenge_held);
+	assert_int_equal(c->tokens.count, 2);
+	assert_string_equal(c->tokens.items[0].name, "n");
+	assert_string_equal(c->tokens.items[0].sha256, HASH);
+	assert_int_equal(c->tokens.items[0].scopes.count, 2);
+	assert_string_equal(c->tokens.items[0].servers.items[0], "a");
+	assert_int_equal(c->tokens.items[0].expires_ms, 1801353600000);
+	assert_int_equal(c->tokens.items[1].expires_ms, 0);
+	assert_int_equal(c->tokens.items[1].servers.count, 0);
+	assert_int_equal(c->scope_hierarchy.count, 2);
+	assert_string_equal(c->scope_hierarchy.items[1].name, "u");
+	assert_string_equal(c->servers[0].scopes.items[0], "s");
+	assert_string_equal(c->servers[0].tool_scopes.items[0].name, "d*");
+	assert_int_equal(c->servers[0].tool_scopes.items[0].texts.count, 2);
+	end(&outcome);
+}
+
+#define TOKEN_MODE "auth: {mode: token, tokens: [{name: n, sha256: " HASH "}]"
+
+/* AUTH-CFG-01 */
+static void test_tokens_and_scopes_that_cannot_be(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS(SERVER "auth: {mode: token}\n",
+			"F:2:7: auth: mode token needs at least one entry in tokens, like [{name: "
+			"NAME, sha256: HASH}]");
+	ASSERT_PROBLEMS(SERVER "auth: {mode: token, tokens: [{sha256: abc, servers: [b]}]}\n",
+			"F:2:30: auth.tokens[0]: the key 'name' is missing",
+			"F:2:39: auth.tokens[0].sha256: must be 64 hexadecimal digits, the output "
+			"of: printf %s TOKEN | sha256sum",
+			"F:2:54: auth.tokens[0].servers[0]: there is no server 'b'");
+	ASSERT_PROBLEMS(SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
+			"F:2:16: auth.tokens: tokens are asked for only with 'mode: token'");
+	ASSERT_PROBLEMS(SERVER TOKEN_MODE ", scope_hierarchy: {a: [b], b: [c], c: [b]}}\n",
+			"F:2:145: auth.scope_hierarchy.b: the scope 'b' would hold itself",
+			"F:2:153: auth.scope_hierarchy.c: the scope 'c' would hold itself");
+	ASSERT_PROBLEMS("servers: {a: {command: x, scopes: [openid, 'a b']}}\n" TOKEN_MODE "}\n",
+			"F:1:36: servers.a.scopes[0]: the scope 'openid' says nothing about what a "
+			"token may do here; take it away",
+			"F:1:44: servers.a.scopes[1]: the scope 'a b' must be visible ASCII "
+			"characters without \" and backslash");
+	ASSERT_PROBLEMS("servers: {a: {command: x, scopes: [a]}}\n",
+			"F:1:14: servers.a: scopes are needed here, but nobody is asked for a "
+			"token: set auth.mode");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: token, tokens: {name: n}}\n",
+		"F:2:29: auth.tokens: must be a list of maps, like [{name: ci, sha256: HEX, "
+		"expires: 2027-01-31}]");
+}
+
+/* What is left out of a decision would be allowed to everybody. */
+static void test_too_many_scopes(void **state)
+{
+	struct buf text = { 0 };
+
+	(void)state;
+	buf_append_str(&text, "servers: {a: {command: x, scopes: [");
+	for (int i = 0; i <= CONFIG_SCOPES_MAX; i++)
+		buf_printf(&text, "s%d, ", i);
+	buf_append_str(&text, "s0]}}\n" TOKEN_MODE "}\n");
+	ASSERT_PROBLEMS(buf_terminate(&text), "F:1:1: there are more than 256 different scopes");
+	buf_fini(&text);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -550,6 +629,9 @@ int main(void)
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_impossible_values),
 		cmocka_unit_test(test_tls),
+		cmocka_unit_test(test_tokens_and_scopes),
+		cmocka_unit_test(test_tokens_and_scopes_that_cannot_be),
+		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),

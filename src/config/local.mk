@@ -13,9 +13,12 @@ src_config_libconfig_a_SOURCES = \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
+	src/config/records.c src/config/records.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
+	src/config/rules_auth.c \
 	src/config/table.c src/config/table.h \
+	src/config/token_file.c src/config/token_file.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/yaml.c src/config/yaml.h

@@ -43,8 +43,6 @@ static const struct tree *item_place(const struct tree *root, const char *key, s
 static void check_exposure(const struct config *config, const struct config_listen *listen,
 			   const struct tree *at, struct config_problems *problems)
 {
-	bool is_anonymous = config->auth_mode == CONFIG_AUTH_ANONYMOUS;
-
 	if (!listen->plaintext && listen->tls_count == 0)
 		problem_add_at(
 			problems, at,
@@ -52,12 +50,13 @@ static void check_exposure(const struct config *config, const struct config_list
 			"listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy "
 			"in front has TLS, the line 'plaintext: true'",
 			listen->address);
-	if (!is_anonymous)
+	if (config->auth_mode == CONFIG_AUTH_NONE)
 		problem_add_at(
 			problems, at,
-			"other machines may reach %s, and this version has no tokens. Keep it on "
-			"127.0.0.1 behind a proxy that has them; or, if everybody who can connect "
-			"may use the servers, add the line 'auth: {mode: anonymous}' at the top level",
+			"other machines may reach %s, and nobody is asked for a token. Add at the "
+			"top level the line 'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; "
+			"or, if everybody who can connect may use the servers, the line "
+			"'auth: {mode: anonymous}'",
 			listen->address);
 }
 
@@ -280,6 +279,7 @@ void rules_check(const struct config *config, const struct tree *root,
 {
 	check_listen(config, root, problems);
 	check_public_names(config, root, problems);
+	rules_check_auth(config, root, problems);
 	check_log_target(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		check_server(&config->servers[i], root, problems);

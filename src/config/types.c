@@ -14,6 +14,7 @@
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/quote.h"
+#include "config/records.h"
 #include "config/yaml.h"
 
 typedef int parse_fn(struct slice text, uint64_t *number_r);
@@ -36,8 +37,7 @@ static const char *shown(const struct tree *value)
 	return value->kind == TREE_LIST ? "[…]" : "{…}";
 }
 
-/* A text that is there. */
-static bool require_text(const struct types_context *context, const struct tree *value)
+bool types_require_text(const struct types_context *context, const struct tree *value)
 {
 	if (value->kind != TREE_TEXT)
 		problem_add_at(context->problems, value, "must be a text, not a %s",
@@ -65,7 +65,7 @@ static void load_text(const struct types_context *context, const struct option *
 {
 	char **field = field_of(option, base);
 
-	if (!require_text(context, value))
+	if (!types_require_text(context, value))
 		return;
 	if (value->text[0] == '\0') {
 		problem_add_at(context->problems, value, "must not be empty");
@@ -247,6 +247,31 @@ static bool print_range(const struct option *option, const void *base, struct bu
 	return true;
 }
 
+/* ---- dates ---- */
+
+static void load_date(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	if (value->kind != TREE_TEXT ||
+	    quantity_parse_date(slice_str(value->text), field_of(option, base)) != 0)
+		problem_add_at(context->problems, value,
+			       "must be a day like 2027-01-31 or a moment like "
+			       "2027-01-31T18:00:00Z, not '%.60s'",
+			       shown(value));
+}
+
+static bool print_date(const struct option *option, const void *base, struct buf *out)
+{
+	const uint64_t *field = field_of_const(option, base);
+	char text[QUANTITY_TEXT_MAX];
+
+	if (*field == 0)
+		return false;
+	quantity_format_date(*field, text);
+	quote_append(out, text);
+	return true;
+}
+
 /* ---- one of several words ---- */
 
 static void refuse_choice(const struct types_context *context, const struct option *option,
@@ -288,43 +313,18 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 
 static void fini_texts(const struct option *option, void *base)
 {
-	struct config_texts *field = field_of(option, base);
-
-	/* Arguments may be secrets. */
-	for (size_t i = 0; i < field->count; i++)
-		secret_free(&field->items[i]);
-	free(field->items);
-	*field = (struct config_texts){ 0 };
+	types_free_texts(field_of(option, base));
 }
 
 static void load_texts(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
-	struct config_texts *field = field_of(option, base);
-
-	if (value->kind != TREE_LIST) {
-		problem_add_at(context->problems, value, "must be a list, like [a, b]");
-		return;
-	}
-	if (!require_few(context, value))
-		return;
-	fini_texts(option, base);
-	field->items = mem_zalloc((value->count + 1) * sizeof(*field->items));
-	for (size_t i = 0; i < value->count; i++)
-		if (require_text(context, value->items[i]))
-			field->items[field->count++] = mem_strdup(value->items[i]->text);
+	types_load_texts(context, value, field_of(option, base));
 }
 
 static bool print_texts(const struct option *option, const void *base, struct buf *out)
 {
-	const struct config_texts *field = field_of_const(option, base);
-
-	buf_append_char(out, '[');
-	for (size_t i = 0; i < field->count; i++) {
-		buf_append_str(out, i > 0 ? ", " : "");
-		quote_append(out, field->items[i]);
-	}
-	buf_append_char(out, ']');
+	types_print_texts(field_of_const(option, base), out);
 	return true;
 }
 
@@ -368,7 +368,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	}
 	if (value->kind == TREE_MAP) {
 		pair.value = load_reference(context, value);
-	} else if (require_text(context, value)) {
+	} else if (types_require_text(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.is_secret = secret_is_name(value->key);
 		if (pair.is_secret)
@@ -520,6 +520,9 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_TEXTS] = { "list of texts", load_texts, print_texts, fini_texts },
 	[OPTION_ENV] = { "map of texts", load_env, print_env, fini_env },
 	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
+	[OPTION_DATE] = { "date", load_date, print_date, NULL },
+	[OPTION_LISTS] = { "map of lists", lists_load, lists_print, lists_fini },
+	[OPTION_RECORDS] = { "list of maps", records_load, records_print, records_fini },
 };
 
 const struct types_ops *types_get(enum option_type type)

@@ -45,8 +45,10 @@ void answer_append_fields(struct buf *out, const struct answer *answer)
 	if (answer->origin.n > 0) {
 		buf_append_str(out, "Access-Control-Allow-Origin: ");
 		buf_append_slice(out, answer->origin);
-		buf_append_str(out, "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: "
-				    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate\r\n");
+		buf_append_str(
+			out,
+			"\r\nVary: Origin\r\nAccess-Control-Expose-Headers: "
+			"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After\r\n");
 	}
 }
 
@@ -75,6 +77,17 @@ void answer_json(const struct answer *answer, int status, const struct slice *pa
 void answer_empty(const struct answer *answer, int status, struct slice fields)
 {
 	struct http_reply reply = { .status = status };
+
+	answer_send(answer, &reply, fields);
+}
+
+void answer_document(const struct answer *answer, int status, struct slice fields,
+		     struct slice body)
+{
+	struct http_reply reply = { .status = status,
+				    .content_type = "application/json",
+				    .parts = &body,
+				    .part_count = 1 };
 
 	answer_send(answer, &reply, fields);
 }

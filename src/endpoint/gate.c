@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "endpoint/answer.h"
+#include "endpoint/challenge.h"
 #include "endpoint/http_sse.h"
 #include "endpoint/streamable.h"
 #include "jsonrpc/write.h"
@@ -150,25 +151,23 @@ static bool gate_has_repeated_field(const struct http_request *request)
 	return (request->repeated & single) != 0;
 }
 
-static struct http_exchange *gate_dispatch(struct gate *gate, const struct answer *answer,
-					   const struct http_request *request)
+/* The caller is known. */
+static struct http_exchange *gate_dispatch(struct gate *gate, const struct gate_endpoint *endpoint,
+					   enum gate_place place, const struct answer *answer,
+					   const struct http_request *request,
+					   const struct access *access)
 {
-	enum gate_place place;
-	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path, &place);
 	enum http_method method = request->method;
-	struct streamable_request streamable = {
+	const struct streamable_request streamable = {
 		.gate = gate,
-		.principal = &gate->router->sessions.principals.anonymous,
+		.backend = endpoint->backend,
+		.place = &endpoint->place,
+		.access = access,
 		.conn = answer->conn,
 		.http = request,
-		.origin = answer->origin
+		.origin = answer->origin,
 	};
 
-	if (endpoint == NULL)
-		return gate_refuse(answer, 404, "Not found: no server has this path");
-	streamable.backend = endpoint->backend;
-	if (method == HTTP_OPTIONS)
-		return gate_answer_preflight(answer, gate_methods[place]);
 	if (place == GATE_MCP && method == HTTP_POST)
 		return streamable_post(&streamable);
 	if (place == GATE_MCP && method == HTTP_GET)
@@ -182,6 +181,29 @@ static struct http_exchange *gate_dispatch(struct gate *gate, const struct answe
 	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", request->method_name));
 	answer_not_allowed(answer, gate_methods[place]);
 	return NULL;
+}
+
+/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
+static struct http_exchange *gate_admit(struct gate *gate, const struct answer *answer,
+					const struct http_request *request)
+{
+	enum gate_place place;
+	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path, &place);
+	struct http_exchange *exchange;
+	struct refusal refusal;
+	struct access access;
+
+	if (endpoint == NULL)
+		return gate_refuse(answer, 404, "Not found: no server has this path");
+	if (request->method == HTTP_OPTIONS)
+		return gate_answer_preflight(answer, gate_methods[place]);
+	if (!guard_admit(&gate->guard, &endpoint->place, request, &access, &refusal)) {
+		challenge_send(&gate->guard, &endpoint->place, answer, &refusal);
+		return NULL;
+	}
+	exchange = gate_dispatch(gate, endpoint, place, answer, request, &access);
+	access_fini(&access);
+	return exchange;
 }
 
 static struct http_exchange *gate_on_request(struct http_handler *handler, struct http_conn *conn,
@@ -213,7 +235,7 @@ static struct http_exchange *gate_on_request(struct http_handler *handler, struc
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
 		return gate_answer_health(gate, &answer, request);
-	return gate_dispatch(gate, &answer, request);
+	return gate_admit(gate, &answer, request);
 }
 
 static void gate_write_error(struct http_handler *handler, int status, const char *reason,
@@ -231,6 +253,7 @@ void gate_init(struct gate *gate, struct router *router, const struct gate_conf 
 	gate->handler.write_error = gate_write_error;
 	gate->conf = *conf;
 	gate->router = router;
+	guard_init(&gate->guard, &router->sessions.principals, &conf->guard);
 	gate->sse_clients = (struct map){ 0 };
 	list_init(&gate->sse_newcomers);
 }

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
+#include "endpoint/guard.h"
 #include "http/conn.h"
 #include "router/route.h"
 
@@ -24,6 +25,7 @@ struct gate_endpoint {
 	struct slice sse_path; /* HTTP+SSE: its stream, and where its messages go */
 	struct slice message_path;
 	struct backend *backend;
+	struct guard_place place;
 };
 
 struct gate_conf {
@@ -33,6 +35,7 @@ struct gate_conf {
 	size_t host_count;
 	const struct slice *origins; /* scheme://host[:port] */
 	size_t origin_count;
+	struct guard_conf guard;
 	enum gate_response response;
 	uint64_t grace_ms;     /* a call that takes longer gets an event stream */
 	uint64_t keepalive_ms; /* of event streams */
@@ -43,6 +46,7 @@ struct gate {
 	struct http_handler handler;
 	struct gate_conf conf;
 	struct router *router;
+	struct guard guard;
 	struct map sse_clients;    /* of HTTP+SSE, by the key of their ids */
 	struct list sse_newcomers; /* those that have no session yet */
 };

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is it, and may it: from the head of a request to a principal, from a message to what its caller may
+ * do. Decides only; challenge.h says it to the client. oauth.md §1, §5, §8, §11; FRONT-SEC-04 … -07.
+ */
+#ifndef MCPGATED_ENDPOINT_GUARD_H
+#define MCPGATED_ENDPOINT_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "endpoint/scopes.h"
+#include "http/parse.h"
+#include "session/principal.h"
+
+#define GUARD_HASH_BYTES 32
+
+struct envelope;
+
+enum guard_mode {
+	GUARD_OPEN,  /* nobody is asked */
+	GUARD_TOKEN, /* static tokens */
+};
+
+/* One static token. */
+struct guard_token {
+	struct slice name;
+	unsigned char sha256[GUARD_HASH_BYTES];
+	struct scope_set scopes;
+	const struct slice *servers; /* that it is for; none: all */
+	size_t server_count;
+	uint64_t ends_at_ms; /* wall clock; UINT64_MAX: never */
+};
+
+/* Calls of tools whose name fits the pattern need these scopes. */
+struct guard_tool {
+	struct slice pattern;
+	struct scope_set needed;
+};
+
+/* What one endpoint asks for. */
+struct guard_place {
+	struct slice server;
+	struct scope_set base; /* for any request */
+	const struct guard_tool *tools;
+	size_t tool_count;
+};
+
+/* Everything borrowed for the guard's life. */
+struct guard_conf {
+	enum guard_mode mode;
+	const struct scope_table *scopes;
+	const struct guard_token *tokens;
+	size_t token_count;
+	bool names_held; /* a challenge names the scopes that the token has, too. AUTH-SCP-03 */
+};
+
+struct guard {
+	struct guard_conf conf;
+	struct principal_set *principals;
+};
+
+/* What a request that was let in may do. */
+struct access {
+	struct principal *principal; /* a reference */
+	struct scope_set held;       /* of its token */
+	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
+};
+
+/* Why a request was not. */
+struct refusal {
+	int status;
+	const char *error;       /* NULL: nothing was presented */
+	const char *description; /* one of a few fixed texts. AUTH-CH-03 */
+	struct scope_set scopes; /* to be asked for; empty: none are named */
+};
+
+void guard_init(struct guard *guard, struct principal_set *principals,
+		const struct guard_conf *conf);
+
+/*
+ * Judges the head of a request. Returns true and *access_r (end it with access_fini), or false and *refusal_r.
+ * Equal requests with equal tokens are refused equally. AUTH-IN-01 … -05, AUTH-TOK-02
+ */
+bool guard_admit(struct guard *guard, const struct guard_place *place,
+		 const struct http_request *http, struct access *access_r,
+		 struct refusal *refusal_r) must_check;
+
+/* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
+void guard_add_needed(const struct guard_place *place, const struct envelope *env,
+		      struct scope_set *needed);
+/* Whether the caller may do what needs these scopes. If not, *refusal_r names all of them at once. */
+bool guard_permits(const struct guard *guard, const struct guard_place *place,
+		   const struct access *access, const struct scope_set *needed,
+		   struct refusal *refusal_r) must_check;
+
+/* A second reference to the same. */
+struct access access_copy(const struct access *access);
+void access_fini(struct access *access);
+/* How long its streams may last; UINT64_MAX: for ever. AUTH-SES-06 */
+uint64_t access_left_ms(const struct access *access);
+
+#endif
