@@ -16,6 +16,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/convert.h"
 #include "router/forward.h"
 #include "router/route.h"
 
@@ -52,15 +53,13 @@ static void remember_change(struct call *call)
 				slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
 }
 
-void deliver_response(struct call *call, const struct envelope *env)
+static void respond(struct call *call, const struct envelope *env)
 {
 	struct slice text = env->text;
 	struct slice id = env->id.text;
 	struct buf edited = { 0 };
 	struct slice whole;
 
-	if (env->kind == ENVELOPE_RESULT)
-		remember_change(call);
 	if (!env->has_line_break && !env->is_unusual && id.n > 0) {
 		const struct slice parts[] = { slice_between(text.p, id.p), call->id,
 					       slice_between(id.p + id.n, text.p + text.n) };
@@ -78,6 +77,17 @@ void deliver_response(struct call *call, const struct envelope *env)
 	whole = buf_slice(&edited);
 	call_respond(call, &whole, 1);
 	buf_fini(&edited);
+}
+
+void deliver_response(struct call *call, const struct envelope *env)
+{
+	struct convert convert = { .text = { 0 } };
+
+	if (env->kind == ENVELOPE_RESULT)
+		remember_change(call);
+	env = convert_response(&convert, route_lost(call->route, call->lane), call->method, env);
+	respond(call, env);
+	convert_fini(&convert);
 }
 
 /* An error without an id belongs to the only call there is, if there is only one. BACK-FRAME-05 */
@@ -278,12 +288,34 @@ static struct msg *make_ask_msg(const struct envelope *env, const struct ask *as
 	return make_msg(env, edits, 2);
 }
 
+/* A request that the client can be asked, in words that it knows. */
+static void offer(struct lane *lane, const struct method *method, const struct envelope *env)
+{
+	struct route *route = lane->route;
+	struct ask *ask = route_open_ask(route, env, method);
+	struct msg *msg;
+
+	if (ask == NULL) {
+		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
+			      SLICE_LIT("too many requests are unanswered"));
+		return;
+	}
+	if (method->id == METHOD_ELICITATION)
+		remember_elicitation(route, env);
+	msg = make_ask_msg(env, ask);
+	if (route->is_initialized)
+		deliver_ask(ask, msg);
+	else
+		ask->held = msg_ref(msg);
+	msg_unref(&msg);
+}
+
 static void deliver_request(struct lane *lane, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
 	struct route *route = lane->route;
-	struct ask *ask;
-	struct msg *msg;
+	struct convert convert = { .text = { 0 } };
+	const struct envelope *converted;
 	int code;
 
 	if (method->id == METHOD_PING) {
@@ -305,20 +337,15 @@ static void deliver_request(struct lane *lane, const struct envelope *env)
 				SLICE_LIT("Invalid params: the client did not declare this mode"));
 		return;
 	}
-	ask = route_open_ask(route, env, method);
-	if (ask == NULL) {
-		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
-			      SLICE_LIT("too many requests are unanswered"));
-		return;
-	}
-	if (method->id == METHOD_ELICITATION)
-		remember_elicitation(route, env);
-	msg = make_ask_msg(env, ask);
-	if (route->is_initialized)
-		deliver_ask(ask, msg);
+	converted = convert_ask(&convert, route_lost(route, lane), method, env);
+	if (converted != NULL)
+		offer(lane, method, converted);
 	else
-		ask->held = msg_ref(msg);
-	msg_unref(&msg);
+		forward_error(
+			lane, env->id.text, MCP_INVALID_PARAMS,
+			SLICE_LIT(
+				"Invalid params: the client's revision of MCP cannot express this"));
+	convert_fini(&convert);
 }
 
 /* ---- notifications of the server ---- */
@@ -437,7 +464,7 @@ static void deliver_elicitation_end(struct lane *lane, const struct envelope *en
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
 
-	if (lane->route->revision->has_modes &&
+	if (lane->route->revision->features & REVISION_MODES &&
 	    text_set_remove(&lane->route->elicitations, id.text))
 		deliver_news(lane, env, 0);
 	else
@@ -478,6 +505,9 @@ static void deliver_notification(struct lane *lane, const struct envelope *env)
 			deliver_news(lane, env, news_key(env->method, (struct slice){ NULL, 0 }));
 	} else if (method->id == METHOD_ELICITATION_COMPLETE) {
 		deliver_elicitation_end(lane, env);
+	} else if (method->id == METHOD_TASK_STATUS &&
+		   route_lost(lane->route, lane) & REVISION_TASKS) {
+		note_stray(lane, COUNTER_CHILD_DROPPED, env);
 	} else if (method->id == METHOD_RESOURCE_UPDATED) {
 		struct slice uri = env->uri.type == JSON_STRING ?
 					   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :

@@ -12,6 +12,7 @@
 #include "mcp/level.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "router/convert.h"
 
 #define EDITS_MAX 4
 #define CALLS_MAX 4096 /* of one session in flight: clients that leave keep theirs running */
@@ -126,7 +127,9 @@ static void edits_add_meta(struct edits *edits, const struct envelope *env, stru
 
 static void send_request(struct lane *lane, struct call *call, const struct envelope *env)
 {
+	const struct revision *front = call->route->revision;
 	struct edits edits = { .count = 0 };
+	struct convert convert = { .text = { 0 } };
 	struct buf rebuilt = { 0 };
 	char digits[20];
 	uint64_t bid;
@@ -136,6 +139,10 @@ static void send_request(struct lane *lane, struct call *call, const struct enve
 		call_fail(call, REASON_OVER_LIMIT);
 		return;
 	}
+	env = convert_request(&convert,
+			      revision_lacks(front, lane->revision) |
+				      revision_lacks(lane->revision, front),
+			      call->method, env);
 	bid = lane_next_bid(lane);
 	id = slice_of(digits, text_format_u64(bid, digits));
 	edits_add(&edits, env->id.text, id);
@@ -147,6 +154,7 @@ static void send_request(struct lane *lane, struct call *call, const struct enve
 		call->timeout_ms =
 			lane->child.backend->conf.tool_timeout_ms(&lane->child.backend->conf,
 								  scan_plain_string(env->name));
+	convert_fini(&convert);
 	call_sent(call, lane, bid);
 }
 
@@ -198,6 +206,12 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 		write_result(&text, call->id, SLICE_LIT("{}"));
 		respond_locally(route, call, &text);
 		buf_fini(&text);
+		return true;
+	}
+	if (call->method->id == METHOD_TASKS && (route->revision->features & REVISION_TASKS) == 0) {
+		respond_with_error(
+			route, call, MCP_METHOD_NOT_FOUND,
+			SLICE_LIT("Method not found: there are no tasks in this revision"));
 		return true;
 	}
 	if (call->method->id != METHOD_SET_LEVEL)
@@ -359,6 +373,7 @@ void forward_notification(struct route *route, const struct envelope *env)
 void forward_answer(struct route *route, const struct envelope *env)
 {
 	struct edits edits = { .count = 0 };
+	struct convert convert = { .text = { 0 } };
 	struct ask *ask = NULL;
 	uint64_t fid;
 
@@ -369,8 +384,12 @@ void forward_answer(struct route *route, const struct envelope *env)
 		return;
 	}
 	if (route->lane != NULL) {
+		env = convert_answer(&convert,
+				     revision_lacks(route->lane->revision, route->revision),
+				     ask->method, env);
 		edits_add(&edits, env->id.text, ask->id);
 		send_edited(route->lane, env, &edits);
+		convert_fini(&convert);
 	}
 	route_close_ask(ask);
 }

@@ -15,6 +15,7 @@
 #include "io/loop.h"
 #include "jsonrpc/scan.h"
 
+struct revision;
 struct route;
 
 enum lane_state {
@@ -45,6 +46,7 @@ struct lane {
 	struct timer start;
 	struct timer probe;
 	bool has_process;
+	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 	struct server_abilities abilities;
 };
 

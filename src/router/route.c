@@ -15,6 +15,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
+#include "router/convert.h"
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/lane.h"
@@ -28,6 +29,11 @@
 struct route *route_of(struct session *session)
 {
 	return container_of(session, struct route, session);
+}
+
+unsigned int route_lost(const struct route *route, const struct lane *lane)
+{
+	return lane != NULL ? revision_lacks(route->revision, lane->revision) : 0;
 }
 
 /* ---- the end ---- */
@@ -87,12 +93,15 @@ static struct route *route_new(struct router *router, struct backend *backend,
 	struct slice params = env->params.text;
 	struct json version = scan_member(params, SLICE_LIT("protocolVersion"));
 	const struct revision *revision = revision_find(scan_plain_string(version));
+	struct convert convert = { .text = { 0 } };
 
 	route->router = router;
 	route->backend = backend;
 	route->revision = revision != NULL ? revision : revision_newest();
 	route->level = -1;
+	env = convert_initialize(&convert, revision_lacks(route->revision, revision_newest()), env);
 	route->handshake = msg_new(env->text);
+	convert_fini(&convert);
 	route->tells_roots = is_declared(params, "roots", "listChanged");
 	route->last_fid =
 		1000000; /* clients that confuse the two id spaces do not collide. bridging.md §1.1 */
@@ -155,17 +164,20 @@ static void route_read_abilities(struct server_abilities *abilities, struct slic
 		scan_path(result, resources, ARRAY_LEN(resources)).type == JSON_TRUE;
 }
 
-static void route_answer_opening(struct route *route, const struct envelope *response,
-				 struct json version)
+static void route_answer_opening(struct route *route, const struct envelope *response)
 {
 	struct router *router = route->router;
 	struct call *call = route->opening;
 	struct buf quoted = { 0 };
 	struct buf result = { 0 };
 	struct buf text = { 0 };
+	struct convert convert = { .text = { 0 } };
+	struct splice_edit edit;
 	struct slice whole;
-	struct splice_edit edit = { version.text, { NULL, 0 } };
 
+	response =
+		convert_response(&convert, route_lost(route, route->lane), call->method, response);
+	edit.span = scan_member(response->result.text, SLICE_LIT("protocolVersion")).text;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(route->revision->name));
 	edit.with = buf_slice(&quoted);
 	splice_append(&result, response->result.text, &edit, 1, SPLICE_ONE_LINE);
@@ -180,6 +192,7 @@ static void route_answer_opening(struct route *route, const struct envelope *res
 	buf_fini(&quoted);
 	buf_fini(&result);
 	buf_fini(&text);
+	convert_fini(&convert);
 }
 
 void route_on_ready(struct route *route, const struct envelope *response)
@@ -188,7 +201,8 @@ void route_on_ready(struct route *route, const struct envelope *response)
 	struct lane *lane = route->lane;
 	bool is_restart = route->opening == NULL;
 
-	if (revision_find(scan_plain_string(version)) == NULL) {
+	lane->revision = revision_find(scan_plain_string(version));
+	if (lane->revision == NULL) {
 		LOG(CHILD_FAILED, LOG_STR("server", route->backend->conf.name),
 		    LOG_INT("pid", lane->child.pid),
 		    LOG_STR("error",
@@ -203,7 +217,7 @@ void route_on_ready(struct route *route, const struct envelope *response)
 	if (is_restart)
 		deliver_changes(lane);
 	else
-		route_answer_opening(route, response, version);
+		route_answer_opening(route, response);
 	LIST_FOREACH_SAFE(node, &route->calls) {
 		struct call *call = container_of(node, struct call, link);
 

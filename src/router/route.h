@@ -78,6 +78,8 @@ void route_open(struct router *router, struct backend *backend, struct principal
 		struct call *call, const struct envelope *env);
 /* The route of a session. */
 struct route *route_of(struct session *session);
+/* What the lane's server may use and the client's revision lacks. 0 for NULL, and before the handshake. */
+unsigned int route_lost(const struct route *route, const struct lane *lane);
 /* The lane to a child for a request now, started if needed. NULL: *reason_r says why not. */
 struct lane *route_need_lane(struct route *route, enum reason *reason_r);
 
