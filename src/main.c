@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "gateway.h"
 #include "keeper/keeper.h"
+#include "keeper/machine.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -183,6 +184,10 @@ static int with_configuration(const struct command_line *line)
 	struct config *config = config_load(&line->request, &problems);
 	int status = 0;
 
+	if (config != NULL && line->action != ACTION_PRINT)
+		machine_check(config, &problems);
+	if (problems.count > 0)
+		config_free(&config);
 	print_problems(&problems);
 	config_problems_fini(&problems);
 	if (config == NULL)

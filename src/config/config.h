@@ -55,7 +55,15 @@ struct config_listen {
 	size_t tls_count;       /* 0: plain */
 };
 
+/* TCP ports; `any` says that nothing is refused. */
+struct config_ports {
+	uint16_t *items;
+	size_t count;
+	bool is_any;
+};
+
 enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_TOKEN, CONFIG_AUTH_ANONYMOUS };
+enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
 enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
 
 /* A static token: who shows the text with this hash is `name`. */
@@ -87,7 +95,9 @@ struct config_server {
 	struct config_pair *env;
 	size_t env_count;
 	struct config_texts inherit_env;
-	char *cwd; /* NULL: the daemon's */
+	char *cwd;   /* NULL: the daemon's */
+	char *user;  /* NULL: the daemon's */
+	char *umask; /* octal digits; NULL: the daemon's */
 	bool enabled;
 	uint64_t pool_max;
 	uint64_t start_timeout_ms;
@@ -102,7 +112,13 @@ struct config_server {
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
 	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t line_max;      /* limits.response: bytes of one line of the child's stdout */
+	uint64_t open_files;    /* resources.open_files; 0: the daemon's */
+	enum config_sandbox sandbox;
+	struct config_texts sandbox_read; /* absolute paths */
+	struct config_texts sandbox_write;
+	struct config_ports sandbox_connect;
+	struct config_ports sandbox_bind;
+	uint64_t line_max; /* limits.response: bytes of one line of the child's stdout */
 };
 
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */

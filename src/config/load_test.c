@@ -139,6 +139,13 @@ static void test_defaults_of_a_server(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
 		assert_string_equal(s->inherit_env.items[i], inherited[i]);
 	assert_null(s->cwd);
+	assert_null(s->user);
+	assert_null(s->umask);
+	assert_int_equal(s->open_files, 0);
+	assert_int_equal(s->sandbox, CONFIG_SANDBOX_OFF);
+	assert_int_equal(s->sandbox_read.count, 0);
+	assert_false(s->sandbox_connect.is_any);
+	assert_int_equal(s->sandbox_connect.count, 0);
 	assert_true(s->enabled);
 	assert_int_equal(s->pool_max, 64);
 	assert_int_equal(s->start_timeout_ms, 60000);
@@ -185,6 +192,44 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(s->tool_timeouts[0].timeout_ms, 600000);
 	assert_false(s->enabled);
 	end(&outcome);
+}
+
+static void test_confinement_of_a_server(void **state)
+{
+	struct outcome outcome =
+		load_good("servers:\n  a:\n    command: x\n    user: u\n    umask: 0077\n"
+			  "    resources: {open_files: 64}\n"
+			  "    sandbox: {mode: landlock, read: [/a, /b], write: [/c], "
+			  "connect: [443, 1], bind: any}\n");
+	const struct config_server *s = outcome.config->servers;
+
+	(void)state;
+	assert_string_equal(s->user, "u");
+	assert_string_equal(s->umask, "0077");
+	assert_int_equal(s->open_files, 64);
+	assert_int_equal(s->sandbox, CONFIG_SANDBOX_LANDLOCK);
+	assert_string_equal(s->sandbox_read.items[1], "/b");
+	assert_string_equal(s->sandbox_write.items[0], "/c");
+	assert_int_equal(s->sandbox_connect.count, 2);
+	assert_int_equal(s->sandbox_connect.items[0], 443);
+	assert_true(s->sandbox_bind.is_any);
+	end(&outcome);
+	ASSERT_PROBLEMS("servers: {a: {command: x, umask: '088'}}\n",
+			"F:1:34: servers.a.umask: must be up to four octal digits like \"0077\", "
+			"not '088'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [b]}}}\n",
+			"F:1:43: servers.a.sandbox.read: must be an absolute path, not 'b'");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, sandbox: {connect: 443}}}\n",
+		"F:1:46: servers.a.sandbox.connect: must be a list of ports, like [443], or "
+		"the word any");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, sandbox: {bind: [65536, 0, x]}}}\n",
+		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
+		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
+		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {open_files: 1}}}\n",
+			"F:1:51: servers.a.resources.open_files: must be at least 16, not '1'");
 }
 
 /* Own values win, lists are replaced, maps are joined; empty sections are no error. */
@@ -253,10 +298,12 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
 			"idle_timeout, max_age");
-	ASSERT_PROBLEMS(SERVER "defaults: {isolation: shared}\n",
-			"F:2:12: unknown key 'isolation'; did you mean 'stop'? The keys here are: "
-			"command, args, env, inherit_env, cwd, path, enabled, pool, start, "
-			"request_timeout, request_timeout_max, scopes, tools, tool_timeout, stop");
+	ASSERT_PROBLEMS(
+		SERVER "defaults: {isolation: shared}\n",
+		"F:2:12: unknown key 'isolation'; did you mean 'stop'? The keys here are: "
+		"command, args, env, inherit_env, cwd, user, umask, path, enabled, pool, "
+		"start, request_timeout, request_timeout_max, scopes, tools, tool_timeout, stop, "
+		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
 }
@@ -623,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_defaults_of_the_daemon),
 		cmocka_unit_test(test_defaults_of_a_server),
 		cmocka_unit_test(test_values_of_every_type),
+		cmocka_unit_test(test_confinement_of_a_server),
 		cmocka_unit_test(test_defaults_section),
 		cmocka_unit_test(test_environment_and_references),
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),

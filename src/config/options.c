@@ -15,6 +15,7 @@
 _Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_sandbox) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(offsetof(struct config_server, backoff_max_ms) ==
 		       offsetof(struct config_server, backoff_min_ms) + sizeof(uint64_t),
 	       "OPTION_RANGE writes two neighbours");
@@ -36,6 +37,12 @@ static const struct option_choice responses[] = {
 	{ "auto", CONFIG_RESPONSE_AUTO },
 	{ "json", CONFIG_RESPONSE_JSON },
 	{ "sse", CONFIG_RESPONSE_SSE },
+	{ NULL, 0 },
+};
+
+static const struct option_choice sandboxes[] = {
+	{ "off", CONFIG_SANDBOX_OFF },
+	{ "landlock", CONFIG_SANDBOX_LANDLOCK },
 	{ NULL, 0 },
 };
 
@@ -394,6 +401,19 @@ const struct option options_table[] = {
 	  .example = "/var/lib/mcpgated/demo",
 	  .otherwise = "the daemon's",
 	  .help = "The directory it is started in." },
+	{ .path = "servers.NAME.user",
+	  .type = OPTION_TEXT,
+	  SERVER(user),
+	  .example = "mcp-demo",
+	  .otherwise = "the daemon's",
+	  .help = "The user it runs as, with that user's groups. Only root may say this. HOME "
+		  "is then that user's, unless env has another." },
+	{ .path = "servers.NAME.umask",
+	  .type = OPTION_TEXT,
+	  SERVER(umask),
+	  .example = "\"0077\"",
+	  .otherwise = "the daemon's",
+	  .help = "The rights that its new files do not get, in octal." },
 	{ .path = "servers.NAME.path",
 	  .type = OPTION_TEXT,
 	  SERVER(path),
@@ -489,6 +509,49 @@ const struct option options_table[] = {
 	  .min = "0",
 	  .max = "10m",
 	  .help = "From SIGTERM to SIGKILL." },
+	{ .path = "servers.NAME.resources",
+	  .type = OPTION_SECTION,
+	  .help = "What one of its processes may use." },
+	{ .path = "servers.NAME.resources.open_files",
+	  .type = OPTION_COUNT,
+	  SERVER(open_files),
+	  .min = "16",
+	  .max = "1000000",
+	  .example = "1024",
+	  .otherwise = "the daemon's",
+	  .help = "Descriptors that it may have open." },
+	{ .path = "servers.NAME.sandbox",
+	  .type = OPTION_SECTION,
+	  .help = "What it and whatever it starts can reach. See mcpgated.yaml(5), Sandbox." },
+	{ .path = "servers.NAME.sandbox.mode",
+	  .type = OPTION_ENUM,
+	  SERVER(sandbox),
+	  .choices = sandboxes,
+	  .def = "off",
+	  .help = "off: all that its user can reach. landlock: programs, libraries and the few "
+		  "files that every program needs, and what is listed here; the kernel refuses "
+		  "the rest." },
+	{ .path = "servers.NAME.sandbox.read",
+	  .type = OPTION_TEXTS,
+	  SERVER(sandbox_read),
+	  .def = "[]",
+	  .help = "Files and directories, with all below them, that it may read and execute: "
+		  "absolute paths that exist." },
+	{ .path = "servers.NAME.sandbox.write",
+	  .type = OPTION_TEXTS,
+	  SERVER(sandbox_write),
+	  .def = "[]",
+	  .help = "Those that it may read, change, make and remove, but not execute." },
+	{ .path = "servers.NAME.sandbox.connect",
+	  .type = OPTION_PORTS,
+	  SERVER(sandbox_connect),
+	  .def = "[]",
+	  .help = "The TCP ports, on any machine, that it may connect to; or any." },
+	{ .path = "servers.NAME.sandbox.bind",
+	  .type = OPTION_PORTS,
+	  SERVER(sandbox_bind),
+	  .def = "[]",
+	  .help = "The TCP ports that it may listen on; or any." },
 };
 
 const size_t options_count = ARRAY_LEN(options_table);

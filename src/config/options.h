@@ -20,6 +20,7 @@ enum option_type {
 	OPTION_RANGE,    /* two uint64_t, one after the other, milliseconds */
 	OPTION_ENUM,     /* int, or an enum of that size */
 	OPTION_TEXTS,    /* struct config_texts */
+	OPTION_PORTS,    /* struct config_ports */
 	OPTION_ENV,      /* env and env_count of struct config_server */
 	OPTION_TIMEOUTS, /* tool_timeouts and tool_timeout_count of struct config_server */
 	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */

@@ -261,6 +261,41 @@ static void check_timeouts(const struct config_server *server, const struct tree
 				       server->tool_timeouts[i].tool);
 }
 
+static const struct tree *sandbox_place(const struct tree *root, const struct config_server *server,
+					const char *key)
+{
+	return place(server_place(root, server, "sandbox"), key, NULL, NULL);
+}
+
+static void check_paths(const struct config_texts *paths, const struct tree *at,
+			struct config_problems *problems)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		if (paths->items[i][0] != '/')
+			problem_add_at(problems, at, "must be an absolute path, not '%.100s'",
+				       paths->items[i]);
+}
+
+static bool is_umask(const char *text)
+{
+	size_t length = strlen(text);
+
+	return length >= 1 && length <= 4 && strspn(text, "01234567") == length &&
+	       (length < 4 || text[0] == '0');
+}
+
+/* What can be seen without asking the machine; the rest is machine_check's. */
+static void check_places(const struct config_server *server, const struct tree *root,
+			 struct config_problems *problems)
+{
+	check_paths(&server->sandbox_read, sandbox_place(root, server, "read"), problems);
+	check_paths(&server->sandbox_write, sandbox_place(root, server, "write"), problems);
+	if (server->umask != NULL && !is_umask(server->umask))
+		problem_add_at(problems, server_place(root, server, "umask"),
+			       "must be up to four octal digits like \"0077\", not '%.60s'",
+			       server->umask);
+}
+
 static void check_server(const struct config_server *server, const struct tree *root,
 			 struct config_problems *problems)
 {
@@ -269,6 +304,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_name(server, root, problems);
 	check_path(server, root, problems);
 	check_timeouts(server, root, problems);
+	check_places(server, root, problems);
 	/* One that is there but wrong has been reported. */
 	if (server->command == NULL && tree_find(at, "command") == NULL)
 		problem_add_at(problems, at, "the key 'command' is missing");

@@ -8,19 +8,18 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/capability.h>
-#include <linux/landlock.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "keeper/capabilities.h"
+#include "keeper/landlock.h"
 #include "obs/log.h"
 
 /* ---- user and rights ---- */
@@ -42,16 +41,9 @@ static int drop_user(struct error *err)
 	return 0;
 }
 
-/* What a unit may have granted to the daemon, like binding low ports. */
 static int drop_capabilities(struct error *err)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
-
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capset, &header, none) < 0)
-		return error_set_errno(err, "capset");
-	return 0;
+	return capabilities_drop_all() == 0 ? 0 : error_set_errno(err, "capset");
 }
 
 static int forbid_new_privileges(struct error *err)
@@ -71,53 +63,23 @@ static int forbid_dumps(struct error *err)
 	return 0;
 }
 
-/* ---- Landlock: landlock(7). The header of the build may be older than the kernel ---- */
-
-struct ruleset {
-	uint64_t handled_fs;
-	uint64_t handled_net;
-	uint64_t scoped;
-};
-
-#define NET_BIND_AND_CONNECT_TCP UINT64_C(3)
-#define SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS UINT64_C(3)
-
-/* How many rights of the file system each version knows, from bit 0 on. */
-static uint64_t fs_rights(int version)
-{
-	static const unsigned char counts[] = { 0, 13, 14, 15, 15, 16 };
-	size_t at = (size_t)version < ARRAY_LEN(counts) ? (size_t)version : ARRAY_LEN(counts) - 1;
-
-	return (UINT64_C(1) << counts[at]) - 1;
-}
-
 /* All rights that the kernel can refuse, and no rule that grants one. */
 static int landlock(struct error *err)
 {
-	long version =
-		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	struct ruleset ruleset = { 0, 0, 0 };
-	size_t size = sizeof(ruleset.handled_fs);
-	long fd;
+	const struct landlock_rights all = { LANDLOCK_FS_ALL, LANDLOCK_NET_ALL,
+					     LANDLOCK_SCOPE_ALL };
+	int ruleset;
+	int result = 0;
 
-	if (version < 1)
+	if (landlock_version() < 1)
 		return error_set_errno(err, "the kernel has no Landlock");
-	ruleset.handled_fs = fs_rights((int)version);
-	if (version >= 4) {
-		ruleset.handled_net = NET_BIND_AND_CONNECT_TCP;
-		size += sizeof(ruleset.handled_net);
-	}
-	if (version >= 6) {
-		ruleset.scoped = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS;
-		size += sizeof(ruleset.scoped);
-	}
-	fd = syscall(SYS_landlock_create_ruleset, &ruleset, size, 0);
-	if (fd < 0)
+	ruleset = landlock_open(&all);
+	if (ruleset < 0)
 		return error_set_errno(err, "landlock_create_ruleset");
-	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
-		error_set_errno(err, "landlock_restrict_self");
-	close((int)fd);
-	return err->kind == ERROR_NONE ? 0 : -1;
+	if (landlock_enforce(ruleset) < 0)
+		result = error_set_errno(err, "landlock_restrict_self");
+	close(ruleset);
+	return result;
 }
 
 /* ---- seccomp ---- */

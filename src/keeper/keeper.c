@@ -486,7 +486,8 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	/* It holds the secrets of all children: none of them shall read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	launch_init(&keeper->launch, config);
+	if (launch_init(&keeper->launch, config, err) < 0)
+		return -1;
 	launch_raise_limits(&keeper->launch);
 	keeper_start_guard(keeper);
 	children_init(&keeper->children, config, &keeper->launch, &keeper->guard);
