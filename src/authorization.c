@@ -27,8 +27,8 @@ static void number_scopes(struct scope_table *table, const struct config *config
 		for (size_t j = 0; j < server->tool_scopes.count; j++)
 			add_scopes(table, &server->tool_scopes.items[j].texts, &all);
 	}
-	for (size_t i = 0; i < config->scope_hierarchy.count; i++) {
-		const struct config_list *list = &config->scope_hierarchy.items[i];
+	for (size_t i = 0; i < config->auth.scope_hierarchy.count; i++) {
+		const struct config_list *list = &config->auth.scope_hierarchy.items[i];
 
 		for (size_t j = 0; j < list->texts.count; j++)
 			scope_table_imply(table, slice_str(list->name),
@@ -59,12 +59,12 @@ static struct slice *slices_of(const struct config_texts *texts)
 
 static void make_tokens(struct authorization *a, const struct config *config)
 {
-	size_t count = config->tokens.count;
+	size_t count = config->auth.tokens.count;
 
 	a->tokens = mem_zalloc((count + 1) * sizeof(*a->tokens));
 	a->servers = mem_zalloc((count + 1) * sizeof(*a->servers));
 	for (size_t i = 0; i < count; i++) {
-		const struct config_token *from = &config->tokens.items[i];
+		const struct config_token *from = &config->auth.tokens.items[i];
 		struct guard_token *token = &a->tokens[i];
 
 		a->servers[i] = slices_of(&from->servers);
@@ -94,11 +94,11 @@ void authorization_init(struct authorization *a, const struct config *config)
 	make_tokens(a, config);
 	a->tools = mem_zalloc((config->server_count + 1) * sizeof(*a->tools));
 	a->guard = (struct guard_conf){
-		.mode = modes[config->auth_mode],
+		.mode = modes[config->auth.mode],
 		.scopes = &a->scopes,
 		.tokens = a->tokens,
-		.token_count = config->tokens.count,
-		.names_held = config->challenge_held,
+		.token_count = config->auth.tokens.count,
+		.names_held = config->auth.challenge_held,
 	};
 }
 

@@ -12,25 +12,8 @@
 #include <stdio.h>
 
 #include "base/check.h"
-
-struct config_texts {
-	char **items; /* terminated strings */
-	size_t count;
-};
-
-/* Different scopes that may be named. */
-#define CONFIG_SCOPES_MAX 256
-
-/* Lists by name. */
-struct config_list {
-	char *name;
-	struct config_texts texts;
-};
-
-struct config_lists {
-	struct config_list *items;
-	size_t count;
-};
+#include "config/auth.h"
+#include "config/texts.h"
 
 struct config_pair {
 	char *name;
@@ -62,23 +45,8 @@ struct config_ports {
 	bool is_any;
 };
 
-enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_TOKEN, CONFIG_AUTH_ANONYMOUS };
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
 enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
-
-/* A static token: who shows the text with this hash is `name`. */
-struct config_token {
-	char *name;
-	char *sha256; /* 64 hexadecimal digits, of the token's text */
-	struct config_texts scopes;
-	struct config_texts servers; /* none: all */
-	uint64_t expires_ms;         /* since 1970; 0: never */
-};
-
-struct config_tokens {
-	struct config_token *items;
-	size_t count;
-};
 
 struct config_tool_timeout {
 	char *tool;
@@ -133,10 +101,7 @@ struct config {
 	char *public_url; /* NULL if not given */
 	struct config_texts hosts;
 	struct config_texts origins;
-	enum config_auth_mode auth_mode;
-	struct config_tokens tokens;
-	struct config_lists scope_hierarchy; /* who holds the name holds the list */
-	bool challenge_held; /* name the scopes that a token has among those that it needs */
+	struct config_auth auth;
 	uint64_t max_connections;
 	uint64_t max_sessions;
 	uint64_t max_sessions_per_principal;

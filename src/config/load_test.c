@@ -98,7 +98,7 @@ static void test_defaults_of_the_daemon(void **state)
 	assert_null(c->public_url);
 	assert_int_equal(c->hosts.count, 0);
 	assert_int_equal(c->origins.count, 0);
-	assert_int_equal(c->auth_mode, CONFIG_AUTH_NONE);
+	assert_int_equal(c->auth.mode, CONFIG_AUTH_NONE);
 	assert_int_equal(c->max_connections, 10000);
 	assert_int_equal(c->max_sessions, 10000);
 	assert_int_equal(c->header_bytes, 16 << 10);
@@ -176,7 +176,7 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(c->listen_count, 2);
 	assert_true(c->listen[0].plaintext);
 	assert_string_equal(c->listen[1].address, "unix:/run/x");
-	assert_int_equal(c->auth_mode, CONFIG_AUTH_ANONYMOUS);
+	assert_int_equal(c->auth.mode, CONFIG_AUTH_ANONYMOUS);
 	assert_int_equal(c->max_connections, 5);
 	assert_int_equal(c->drain_timeout_ms, 0);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
@@ -599,18 +599,18 @@ static void test_tokens_and_scopes(void **state)
 	const struct config *c = outcome.config;
 
 	(void)state;
-	assert_int_equal(c->auth_mode, CONFIG_AUTH_TOKEN);
-	assert_false(c->challenge_held);
-	assert_int_equal(c->tokens.count, 2);
-	assert_string_equal(c->tokens.items[0].name, "n");
-	assert_string_equal(c->tokens.items[0].sha256, HASH);
-	assert_int_equal(c->tokens.items[0].scopes.count, 2);
-	assert_string_equal(c->tokens.items[0].servers.items[0], "a");
-	assert_int_equal(c->tokens.items[0].expires_ms, 1801353600000);
-	assert_int_equal(c->tokens.items[1].expires_ms, 0);
-	assert_int_equal(c->tokens.items[1].servers.count, 0);
-	assert_int_equal(c->scope_hierarchy.count, 2);
-	assert_string_equal(c->scope_hierarchy.items[1].name, "u");
+	assert_int_equal(c->auth.mode, CONFIG_AUTH_TOKEN);
+	assert_false(c->auth.challenge_held);
+	assert_int_equal(c->auth.tokens.count, 2);
+	assert_string_equal(c->auth.tokens.items[0].name, "n");
+	assert_string_equal(c->auth.tokens.items[0].sha256, HASH);
+	assert_int_equal(c->auth.tokens.items[0].scopes.count, 2);
+	assert_string_equal(c->auth.tokens.items[0].servers.items[0], "a");
+	assert_int_equal(c->auth.tokens.items[0].expires_ms, 1801353600000);
+	assert_int_equal(c->auth.tokens.items[1].expires_ms, 0);
+	assert_int_equal(c->auth.tokens.items[1].servers.count, 0);
+	assert_int_equal(c->auth.scope_hierarchy.count, 2);
+	assert_string_equal(c->auth.scope_hierarchy.items[1].name, "u");
 	assert_string_equal(c->servers[0].scopes.items[0], "s");
 	assert_string_equal(c->servers[0].tool_scopes.items[0].name, "d*");
 	assert_int_equal(c->servers[0].tool_scopes.items[0].texts.count, 2);

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
+	src/config/auth.h \
 	src/config/certificates.c src/config/certificates.h \
 	src/config/config.c src/config/config.h \
 	src/config/document.c \
@@ -18,6 +19,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/secret.c src/config/secret.h \
 	src/config/rules_auth.c \
 	src/config/table.c src/config/table.h \
+	src/config/texts.h \
 	src/config/token_file.c src/config/token_file.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \

@@ -50,7 +50,7 @@ static void check_exposure(const struct config *config, const struct config_list
 			"listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy "
 			"in front has TLS, the line 'plaintext: true'",
 			listen->address);
-	if (config->auth_mode == CONFIG_AUTH_NONE)
+	if (config->auth.mode == CONFIG_AUTH_NONE)
 		problem_add_at(
 			problems, at,
 			"other machines may reach %s, and nobody is asked for a token. Add at the "

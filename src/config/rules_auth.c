@@ -81,7 +81,7 @@ static bool is_held(const struct config_lists *lists, size_t index, const char *
 static void check_hierarchy(const struct config *config, const struct tree *auth,
 			    struct config_problems *problems)
 {
-	const struct config_lists *lists = &config->scope_hierarchy;
+	const struct config_lists *lists = &config->auth.scope_hierarchy;
 	const struct tree *at = member(auth, "scope_hierarchy");
 
 	if (lists->count > CONFIG_SCOPES_MAX)
@@ -138,9 +138,9 @@ static void check_scope_count(const struct config *config, const struct tree *ro
 		count_names(&all, &config->servers[i].scopes);
 		count_lists(&all, &config->servers[i].tool_scopes);
 	}
-	for (size_t i = 0; i < config->scope_hierarchy.count; i++)
-		count_name(&all, config->scope_hierarchy.items[i].name);
-	count_lists(&all, &config->scope_hierarchy);
+	for (size_t i = 0; i < config->auth.scope_hierarchy.count; i++)
+		count_name(&all, config->auth.scope_hierarchy.items[i].name);
+	count_lists(&all, &config->auth.scope_hierarchy);
 	if (all.count > CONFIG_SCOPES_MAX)
 		problem_add_at(problems, root, "there are more than %d different scopes",
 			       CONFIG_SCOPES_MAX);
@@ -180,15 +180,15 @@ static void check_tokens(const struct config *config, const struct tree *auth,
 			 struct config_problems *problems)
 {
 	const struct tree *list = member(auth, "tokens");
-	bool takes_tokens = config->auth_mode == CONFIG_AUTH_TOKEN;
+	bool takes_tokens = config->auth.mode == CONFIG_AUTH_TOKEN;
 
-	for (size_t i = 0; i < config->tokens.count; i++)
-		check_token(config, &config->tokens.items[i], item(list, i), problems);
-	if (takes_tokens && config->tokens.count == 0 && list == auth)
+	for (size_t i = 0; i < config->auth.tokens.count; i++)
+		check_token(config, &config->auth.tokens.items[i], item(list, i), problems);
+	if (takes_tokens && config->auth.tokens.count == 0 && list == auth)
 		problem_add_at(problems, auth,
 			       "mode token needs at least one entry in tokens, like "
 			       "[{name: NAME, sha256: HASH}]");
-	if (!takes_tokens && config->tokens.count > 0)
+	if (!takes_tokens && config->auth.tokens.count > 0)
 		problem_add_at(problems, list, "tokens are asked for only with 'mode: token'");
 }
 
@@ -202,7 +202,7 @@ static void check_server(const struct config *config, const struct config_server
 	for (size_t i = 0; i < server->tool_scopes.count; i++)
 		check_scopes(&server->tool_scopes.items[i].texts,
 			     member(tools, server->tool_scopes.items[i].name), problems);
-	if (config->auth_mode != CONFIG_AUTH_TOKEN &&
+	if (config->auth.mode != CONFIG_AUTH_TOKEN &&
 	    server->scopes.count + server->tool_scopes.count > 0)
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "
