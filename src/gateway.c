@@ -59,6 +59,7 @@ struct gateway {
 	struct http_server *http;
 	struct entrance entrance;
 	struct identities identities;
+	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
 	size_t port_count; /* 0: not listening yet */
@@ -104,6 +105,7 @@ static void gateway_end_sessions(struct gateway *g)
 	while (!list_is_empty(&g->router.sessions.sessions))
 		session_end(container_of(g->router.sessions.sessions.next, struct session, link),
 			    REASON_DRAINING);
+	partition_end_all(&g->router, REASON_DRAINING);
 }
 
 static size_t gateway_count_children(const struct gateway *g)
@@ -216,12 +218,21 @@ static uint64_t gateway_tool_timeout(const struct backend_conf *conf, struct sli
 
 static struct backend_conf gateway_backend_conf(const struct config *config, size_t index)
 {
+	static const enum isolation isolations[] = {
+		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
+		[CONFIG_ISOLATION_SHARED] = ISOLATION_SHARED,
+	};
 	const struct config_server *server = &config->servers[index];
 
 	return (struct backend_conf){
 		.name = server->name,
 		.server = (uint32_t)index,
+		.isolation = isolations[server->isolation],
 		.pool_max = server->pool_max,
+		.calls_per_process = server->pool_requests_per_process,
+		.queue_calls = server->pool_queue,
+		.queue_timeout_ms = server->pool_queue_timeout_ms,
+		.idle_ms = server->pool_idle_ms,
 		.line_max = server->line_max,
 		.queue_max = config->message_bytes * 2,
 		.start_timeout_ms = server->start_timeout_ms,
@@ -340,6 +351,7 @@ static void gateway_make_router(struct gateway *g)
 
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
+	list_init(&g->router.partitions);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 
@@ -348,13 +360,16 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 	struct port *port = container_of(listener, struct port, listener);
 	struct gateway *g = port->gateway;
 
-	entrance_accept(&g->entrance, fd, peer, g->identities.servers[port->index]);
+	entrance_accept(&g->entrance, fd, peer,
+			&(struct entrance_port){
+				.has_proxy_header = g->config->listen[port->index].proxy_protocol,
+				.tls_server = g->identities.servers[port->index] });
 }
 
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
-	const struct http_conf conf = {
+	struct http_conf conf = {
 		.header_bytes = config->header_bytes,
 		.body_bytes = config->message_bytes,
 		.header_timeout_ms = config->header_timeout_ms,
@@ -364,6 +379,13 @@ static void gateway_make_http(struct gateway *g)
 		.max_connections = config->max_connections,
 	};
 
+	g->proxies = mem_zalloc((config->trusted_proxies.count + 1) * sizeof(*g->proxies));
+	for (size_t i = 0; i < config->trusted_proxies.count; i++) {
+		if (peer_net_parse(slice_str(config->trusted_proxies.items[i]),
+				   &g->proxies[conf.trust.count]))
+			conf.trust.count++;
+	}
+	conf.trust.nets = g->proxies;
 	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
 	entrance_init(&g->entrance, g->loop, g->http);
 	identities_init(&g->identities, config);
@@ -399,6 +421,7 @@ static void gateway_free(struct gateway *g)
 	free(g->endpoints);
 	free(g->hosts);
 	free(g->origins);
+	free(g->proxies);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);

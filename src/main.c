@@ -32,7 +32,7 @@ struct command_line {
 
 static const char help[] =
 	"usage: mcpgated [-c FILE]                       run with a configuration file\n"
-	"       mcpgated [--listen ADDR] [--name N] [--token-file F] -- COMMAND [ARG...]\n"
+	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] [--token-file F] -- COMMAND\n"
 	"                                                put one stdio MCP server behind HTTP\n"
 	"       mcpgated [--listen ADDR] --import FILE   every stdio server of a client's JSON file\n"
 	"       mcpgated -t [-c FILE]                    check the configuration and exit\n"
@@ -43,6 +43,7 @@ static const char help[] =
 	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
 	"      --name NAME      what the one server is called\n"
 	"      --token-file F   ask clients for one of the tokens in F, one a line\n"
+	"      --isolation MODE whom one process of it serves: session (default) or shared\n"
 	"      --import FILE    JSON with an mcpServers object\n"
 	"  -t, --test           check only; every problem with file:line:column\n"
 	"      --print-config   print, secrets masked\n"
@@ -53,6 +54,7 @@ enum {
 	OPTION_LISTEN = 256,
 	OPTION_NAME,
 	OPTION_TOKEN_FILE,
+	OPTION_ISOLATION,
 	OPTION_IMPORT,
 	OPTION_PRINT,
 	OPTION_DUMP,
@@ -66,6 +68,7 @@ static const struct option options[] = {
 	{ "listen", required_argument, NULL, OPTION_LISTEN },
 	{ "name", required_argument, NULL, OPTION_NAME },
 	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
+	{ "isolation", required_argument, NULL, OPTION_ISOLATION },
 	{ "import", required_argument, NULL, OPTION_IMPORT },
 	{ "print-config", no_argument, NULL, OPTION_PRINT },
 	{ "dump", required_argument, NULL, OPTION_DUMP },
@@ -94,6 +97,9 @@ static bool take_option(struct command_line *line, int option)
 		return true;
 	case OPTION_TOKEN_FILE:
 		request->token_file = optarg;
+		return true;
+	case OPTION_ISOLATION:
+		request->isolation = optarg;
 		return true;
 	case OPTION_IMPORT:
 		request->import_file = optarg;
@@ -145,8 +151,8 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 		fprintf(stderr, "mcpgated: -c, --import and a command exclude each other\n");
 		return -1;
 	}
-	if (request->name != NULL && request->command == NULL) {
-		fprintf(stderr, "mcpgated: --name goes with a command\n");
+	if ((request->name != NULL || request->isolation != NULL) && request->command == NULL) {
+		fprintf(stderr, "mcpgated: --name and --isolation go with a command\n");
 		return -1;
 	}
 	if (request->token_file != NULL && request->command == NULL &&

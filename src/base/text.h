@@ -16,6 +16,8 @@ int text_parse_u64(struct slice s, uint64_t *value_r) must_check;
 size_t text_format_u64(uint64_t value, char *out);
 /* base64url without padding; out has room for (size * 4 + 2) / 3 bytes; returns the length. */
 size_t text_base64url(const void *data, size_t size, char *out);
+/* The way back; out has room for text.n bytes. -1: a foreign character, or a length that none has. */
+int text_from_base64url(struct slice text, void *out, size_t *size_r) must_check;
 /*
  * Length of the valid UTF-8 character at s.p (1 to 4), or 0: overlong forms, surrogates, numbers
  * over U+10FFFF and cut sequences are none. s.n > 0. RFC 3629.

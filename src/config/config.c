@@ -82,6 +82,8 @@ static struct tree *tree_from_command(const struct config_request *request)
 	for (char *const *arg = request->command + 1; *arg != NULL; arg++)
 		tree_add(args, NULL, tree_new_text(*arg, file));
 	tree_add(server, "path", tree_new_text("/mcp", file));
+	if (request->isolation != NULL)
+		tree_add(server, "isolation", tree_new_text(request->isolation, "--isolation"));
 	free(name);
 	return root;
 }

@@ -34,6 +34,7 @@ struct config_tls {
 struct config_listen {
 	char *address; /* host:port, [v6]:port, unix:PATH, systemd:NAME */
 	bool plaintext;
+	bool proxy_protocol;
 	struct config_tls *tls; /* the first is the default */
 	size_t tls_count;       /* 0: plain */
 };
@@ -45,6 +46,10 @@ struct config_ports {
 	bool is_any;
 };
 
+enum config_isolation {
+	CONFIG_ISOLATION_SESSION,
+	CONFIG_ISOLATION_SHARED,
+};
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
 enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
 
@@ -67,7 +72,12 @@ struct config_server {
 	char *user;  /* NULL: the daemon's */
 	char *umask; /* octal digits; NULL: the daemon's */
 	bool enabled;
+	enum config_isolation isolation;
 	uint64_t pool_max;
+	uint64_t pool_requests_per_process;
+	uint64_t pool_queue;
+	uint64_t pool_queue_timeout_ms;
+	uint64_t pool_idle_ms;
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms; /* start.backoff: 1s..60s */
 	uint64_t backoff_max_ms;
@@ -102,6 +112,7 @@ struct config {
 	struct config_texts hosts;
 	struct config_texts origins;
 	struct config_auth auth;
+	struct config_texts trusted_proxies; /* what peer_net_parse understands */
 	uint64_t max_connections;
 	uint64_t max_sessions;
 	uint64_t max_sessions_per_principal;
@@ -138,6 +149,7 @@ struct config_request {
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
 	const char *token_file;  /* --token-file, or NULL */
+	const char *isolation;   /* --isolation of the command, or NULL */
 };
 
 /*

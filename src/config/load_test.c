@@ -147,6 +147,7 @@ static void test_defaults_of_a_server(void **state)
 	assert_false(s->sandbox_connect.is_any);
 	assert_int_equal(s->sandbox_connect.count, 0);
 	assert_true(s->enabled);
+	assert_int_equal(s->isolation, CONFIG_ISOLATION_SESSION);
 	assert_int_equal(s->pool_max, 64);
 	assert_int_equal(s->start_timeout_ms, 60000);
 	assert_int_equal(s->backoff_min_ms, 1000);
@@ -294,14 +295,15 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		SERVER "listen: [{adress: x, backlog: 5}]\n",
 		"F:2:11: unknown key 'adress'; did you mean 'address'?",
 		"F:2:22: unknown key 'backlog'; did you mean 'tls'? The keys here are: address, "
-		"tls, plaintext");
+		"tls, plaintext, proxy_protocol");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
 			"idle_timeout, max_age");
 	ASSERT_PROBLEMS(
-		SERVER "defaults: {isolation: shared}\n",
-		"F:2:12: unknown key 'isolation'; did you mean 'stop'? The keys here are: "
-		"command, args, env, inherit_env, cwd, user, umask, path, enabled, pool, "
+		SERVER "defaults: {quux: shared}\n",
+		"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
+		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
+		"isolation, pool, "
 		"start, request_timeout, request_timeout_max, scopes, tools, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",

@@ -13,6 +13,7 @@
 #define SERVER(member) .offset = offsetof(struct config_server, member)
 
 _Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_isolation) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_sandbox) == sizeof(int), "OPTION_ENUM writes an int");
@@ -30,6 +31,12 @@ static const struct option_choice auth_modes[] = {
 	{ "none", CONFIG_AUTH_NONE },
 	{ "token", CONFIG_AUTH_TOKEN },
 	{ "anonymous", CONFIG_AUTH_ANONYMOUS },
+	{ NULL, 0 },
+};
+
+static const struct option_choice isolations[] = {
+	{ "session", CONFIG_ISOLATION_SESSION },
+	{ "shared", CONFIG_ISOLATION_SHARED },
 	{ NULL, 0 },
 };
 
@@ -109,6 +116,13 @@ const struct option options_table[] = {
 	  .help = "Allows an address that other machines can reach although the traffic is not "
 		  "encrypted: for a TLS proxy in front." },
 
+	{ .path = "listen[].proxy_protocol",
+	  .type = OPTION_BOOL,
+	  LISTEN(proxy_protocol),
+	  .def = "false",
+	  .help = "Every connection begins with a header of the PROXY protocol, version 1 or 2, and is "
+		  "from the client that it names. See to it that nobody but the proxy can connect." },
+
 	{ .path = "public_url",
 	  .type = OPTION_TEXT,
 	  TOP(public_url),
@@ -127,6 +141,14 @@ const struct option options_table[] = {
 	  .def = "[]",
 	  .help = "Web origins whose pages may call, like https://app.example.com. The own host "
 		  "is always accepted, and so is a request without an Origin header." },
+
+	{ .path = "trusted_proxies",
+	  .type = OPTION_TEXTS,
+	  TOP(trusted_proxies),
+	  .def = "[]",
+	  .help = "Proxies whose Forwarded, X-Forwarded-For, -Proto and -Host are believed: addresses, "
+		  "networks like 10.0.0.0/8, or unix for whoever comes over a unix socket. From "
+		  "everybody else these fields mean nothing." },
 
 	{ .path = "auth", .type = OPTION_SECTION, .help = "Who may call." },
 	{ .path = "auth.mode",
@@ -425,6 +447,15 @@ const struct option options_table[] = {
 	  SERVER(enabled),
 	  .def = "true",
 	  .help = "false: as if the entry were not there, but still checked." },
+	{ .path = "servers.NAME.isolation",
+	  .type = OPTION_ENUM,
+	  SERVER(isolation),
+	  .choices = isolations,
+	  .def = "session",
+	  .help = "Whom one process serves. session: one session; right for every server. shared: "
+		  "everybody, several processes with many sessions each; for servers without "
+		  "state of a client's own. They cannot ask clients anything, and their log "
+		  "messages and tasks are not offered." },
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
 	  .type = OPTION_COUNT,
@@ -433,6 +464,37 @@ const struct option options_table[] = {
 	  .min = "1",
 	  .max = "100000",
 	  .help = "Processes at the same time." },
+	{ .path = "servers.NAME.pool.requests_per_process",
+	  .type = OPTION_COUNT,
+	  SERVER(pool_requests_per_process),
+	  .def = "64",
+	  .min = "1",
+	  .max = "65536",
+	  .help = "Calls at the same time in one process that sessions share; with more, another "
+		  "process is started." },
+	{ .path = "servers.NAME.pool.queue",
+	  .type = OPTION_COUNT,
+	  SERVER(pool_queue),
+	  .def = "256",
+	  .min = "0",
+	  .max = "65536",
+	  .help = "Calls that wait when all processes that sessions share have as many as they "
+		  "may. More are refused, to be tried again later." },
+	{ .path = "servers.NAME.pool.queue_timeout",
+	  .type = OPTION_DURATION,
+	  SERVER(pool_queue_timeout_ms),
+	  .def = "10s",
+	  .min = "1ms",
+	  .max = "1h",
+	  .help = "How long a call waits for a busy process. For one that is being started it "
+		  "waits as long as that takes." },
+	{ .path = "servers.NAME.pool.idle_timeout",
+	  .type = OPTION_DURATION,
+	  SERVER(pool_idle_ms),
+	  .def = "5m",
+	  .min = "1ms",
+	  .max = "365d",
+	  .help = "A process that sessions share is stopped when it had no call for so long." },
 	{ .path = "servers.NAME.start",
 	  .type = OPTION_SECTION,
 	  .help = "How a process is started." },

@@ -470,6 +470,7 @@ static int setup(void **state)
 					       .message_path = SLICE("/other/message"),
 					       .backend = &backends[1] };
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
+	list_init(&router.partitions);
 	session_set_init(&router.sessions, loop, &sessions);
 	make_gate();
 	client_count = 0;

@@ -100,6 +100,7 @@ static void methods_are_found_by_their_whole_name(void **state)
 		{ "completion/complete", METHOD_COMPLETE },
 		{ "notifications/tasks/status", METHOD_TASK_STATUS },
 		{ "resources/list", METHOD_OTHER },
+		{ "tools/lists", METHOD_OTHER },
 		{ "Tools/call", METHOD_OTHER },
 		{ "tools/call ", METHOD_OTHER },
 		{ "tools/cal", METHOD_OTHER },

@@ -35,14 +35,28 @@ enum method_id {
 	METHOD_TASK_STATUS,
 };
 
+/* What servers offer, in the capabilities of their InitializeResult. */
+enum offer {
+	OFFER_TOOLS = 1,
+	OFFER_PROMPTS = 2,
+	OFFER_RESOURCES = 4,
+	OFFER_SUBSCRIBE = 8,
+	OFFER_COMPLETIONS = 16,
+	OFFER_LOGGING = 32,
+	OFFER_TASKS = 64,
+};
+
 enum method_flags {
 	METHOD_ASKING = 1, /* a request during which servers ask the client. bridging.md §1.6 */
+	METHOD_SAFE = 2,   /* a request that may be made again. bridging.md §4 */
+	METHOD_PAGED = 4,  /* its answers may be parts, and name the next one */
 };
 
 struct method {
 	enum method_id id;
 	struct slice name;
 	unsigned int flags;
+	unsigned int needs; /* requests of clients: the enum offer without which it is unknown */
 	/* Requests of servers: the member of the client's capabilities that they need.
 	   METHOD_LIST_CHANGED: the server's, whose listChanged is needed. */
 	const char *capability;
