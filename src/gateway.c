@@ -220,6 +220,7 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 {
 	static const enum isolation isolations[] = {
 		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
+		[CONFIG_ISOLATION_PRINCIPAL] = ISOLATION_PRINCIPAL,
 		[CONFIG_ISOLATION_SHARED] = ISOLATION_SHARED,
 	};
 	const struct config_server *server = &config->servers[index];
@@ -228,6 +229,7 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 		.name = server->name,
 		.server = (uint32_t)index,
 		.isolation = isolations[server->isolation],
+		.never_asks = server->assume_no_server_requests,
 		.pool_max = server->pool_max,
 		.calls_per_process = server->pool_requests_per_process,
 		.queue_calls = server->pool_queue,
@@ -324,6 +326,7 @@ static void gateway_make_gate(struct gateway *g)
 		.grace_ms = config->json_grace_ms,
 		.keepalive_ms = config->stream_keepalive_ms,
 		.retry_ms = config->retry_ms,
+		.max_connection_age_ms = config->max_connection_age_ms,
 	};
 
 	gateway_make_hosts(g);
@@ -344,14 +347,16 @@ static void gateway_make_router(struct gateway *g)
 		.max_per_principal = config->max_sessions_per_principal,
 		.idle_ms = config->session_idle_ms,
 		.max_age_ms = config->session_max_age_ms,
-		.stream = { .max_bytes = config->replay_bytes,
-			    .replay_events = config->replay_events,
-			    .replay_age_ms = config->replay_age_ms },
+		.store = { .stream = { .max_bytes = config->replay_bytes,
+				       .replay_events = config->replay_events,
+				       .replay_age_ms = config->replay_age_ms },
+			   .session_bytes = config->replay_session_bytes,
+			   .total_bytes = config->replay_total_bytes },
 	};
 
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
-	list_init(&g->router.partitions);
+	list_init(&g->router.pools);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 

@@ -27,6 +27,7 @@ void backend_init(struct backend *backend, struct loop *loop, struct spawner *sp
 	backend->reserved = 0;
 	backend->failures = 0;
 	backend->retry_at_ms = 0;
+	backend->is_short = false;
 	backend->full_quiet_until_ms = 0;
 }
 

@@ -6,6 +6,7 @@
 #ifndef MCPGATED_BACKEND_BACKEND_H
 #define MCPGATED_BACKEND_BACKEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct backend_conf {
 	const char *name; /* borrowed for the backend's life, as is everything here */
 	uint32_t server;  /* its number for the keeper */
 	enum isolation isolation;
+	bool never_asks; /* it sends clients no requests: they are told of no capabilities */
 	size_t pool_max; /* processes at most */
 	/* of processes that sessions share: */
 	size_t calls_per_process;
@@ -53,6 +55,7 @@ struct backend {
 	size_t reserved;       /* places of those that wait for the back-off to pass */
 	unsigned int failures; /* starts that failed, in a row */
 	uint64_t retry_at_ms;
+	bool is_short;                /* somebody waits for a place */
 	uint64_t full_quiet_until_ms; /* that the pool is full was said not long ago */
 };
 

@@ -48,6 +48,7 @@ struct config_ports {
 
 enum config_isolation {
 	CONFIG_ISOLATION_SESSION,
+	CONFIG_ISOLATION_PRINCIPAL,
 	CONFIG_ISOLATION_SHARED,
 };
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
@@ -73,6 +74,7 @@ struct config_server {
 	char *umask; /* octal digits; NULL: the daemon's */
 	bool enabled;
 	enum config_isolation isolation;
+	bool assume_no_server_requests;
 	uint64_t pool_max;
 	uint64_t pool_requests_per_process;
 	uint64_t pool_queue;
@@ -90,7 +92,10 @@ struct config_server {
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
 	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t open_files;    /* resources.open_files; 0: the daemon's */
+	uint64_t memory_bytes;  /* resources; 0: not limited */
+	uint64_t processes;
+	uint64_t cpu_percent; /* of one processor */
+	uint64_t open_files;  /* 0: the daemon's */
 	enum config_sandbox sandbox;
 	struct config_texts sandbox_read; /* absolute paths */
 	struct config_texts sandbox_write;
@@ -129,7 +134,10 @@ struct config {
 	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
 	uint64_t replay_events; /* kept, of one stream */
 	uint64_t replay_age_ms;
-	uint64_t retry_ms; /* when clients shall come back */
+	uint64_t replay_session_bytes;  /* of the streams of one session */
+	uint64_t replay_total_bytes;    /* of all streams */
+	uint64_t max_connection_age_ms; /* of a connection that carries a stream; 0: none */
+	uint64_t retry_ms;              /* when clients shall come back */
 	uint64_t json_grace_ms;
 	enum config_response response;
 	uint64_t drain_timeout_ms;

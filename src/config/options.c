@@ -36,6 +36,7 @@ static const struct option_choice auth_modes[] = {
 
 static const struct option_choice isolations[] = {
 	{ "session", CONFIG_ISOLATION_SESSION },
+	{ "principal", CONFIG_ISOLATION_PRINCIPAL },
 	{ "shared", CONFIG_ISOLATION_SHARED },
 	{ NULL, 0 },
 };
@@ -350,6 +351,29 @@ const struct option options_table[] = {
 	  .max = "1d",
 	  .help = "How long a message, and a stream after its end, is kept for a client that "
 		  "comes back." },
+	{ .path = "streams.session_bytes",
+	  .type = OPTION_SIZE,
+	  TOP(replay_session_bytes),
+	  .def = "64MiB",
+	  .min = "1KiB",
+	  .max = "64GiB",
+	  .help = "The most bytes that all streams of one session hold. Over it the least important "
+		  "messages go first: progress, logs, news, requests of the server, answers." },
+	{ .path = "streams.total_bytes",
+	  .type = OPTION_SIZE,
+	  TOP(replay_total_bytes),
+	  .def = "256MiB",
+	  .min = "1KiB",
+	  .max = "64GiB",
+	  .help = "The same for the streams of all sessions together." },
+	{ .path = "streams.max_connection_age",
+	  .type = OPTION_DURATION,
+	  TOP(max_connection_age_ms),
+	  .def = "0",
+	  .min = "0",
+	  .max = "7d",
+	  .help = "A connection that carries a stream is closed after this time, and its client asked to come "
+		  "back and go on behind the last event; where its revision knows that. 0: never." },
 	{ .path = "streams.retry",
 	  .type = OPTION_DURATION,
 	  TOP(retry_ms),
@@ -452,10 +476,19 @@ const struct option options_table[] = {
 	  SERVER(isolation),
 	  .choices = isolations,
 	  .def = "session",
-	  .help = "Whom one process serves. session: one session; right for every server. shared: "
-		  "everybody, several processes with many sessions each; for servers without "
-		  "state of a client's own. They cannot ask clients anything, and their log "
-		  "messages and tasks are not offered." },
+	  .help = "Whom one process serves. session: one session; right for every server. principal: "
+		  "all sessions of one caller, where callers are told apart; while a process may ask "
+		  "its client something it has one call at a time. shared: everybody; for servers "
+		  "without state of a client's own, which then cannot ask clients anything. With the "
+		  "last two there are several processes with many sessions each; tasks are not "
+		  "offered, and with shared no log messages." },
+	{ .path = "servers.NAME.assume_no_server_requests",
+	  .type = OPTION_BOOL,
+	  SERVER(assume_no_server_requests),
+	  .def = "false",
+	  .help = "With isolation principal: the server never asks clients anything (sampling, "
+		  "elicitation, roots). It is told that they can do nothing of the kind, and its "
+		  "processes may have many calls at a time." },
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
 	  .type = OPTION_COUNT,
@@ -573,7 +606,32 @@ const struct option options_table[] = {
 	  .help = "From SIGTERM to SIGKILL." },
 	{ .path = "servers.NAME.resources",
 	  .type = OPTION_SECTION,
-	  .help = "What one of its processes may use." },
+	  .help = "What one of its processes, with all that it starts, may use. All but open_files "
+		  "need a cgroup (version 2) of the daemon's own, which the installed unit has." },
+	{ .path = "servers.NAME.resources.memory",
+	  .type = OPTION_SIZE,
+	  SERVER(memory_bytes),
+	  .min = "1MiB",
+	  .max = "1048576GiB",
+	  .example = "512MiB",
+	  .otherwise = "no limit",
+	  .help = "Memory, without swap; over it, all of it is killed." },
+	{ .path = "servers.NAME.resources.processes",
+	  .type = OPTION_COUNT,
+	  SERVER(processes),
+	  .min = "1",
+	  .max = "4000000",
+	  .example = "64",
+	  .otherwise = "no limit",
+	  .help = "Processes and threads." },
+	{ .path = "servers.NAME.resources.cpu",
+	  .type = OPTION_PERCENT,
+	  SERVER(cpu_percent),
+	  .min = "1%",
+	  .max = "100000%",
+	  .example = "100%",
+	  .otherwise = "no limit",
+	  .help = "Time of processors: 100% is one of them." },
 	{ .path = "servers.NAME.resources.open_files",
 	  .type = OPTION_COUNT,
 	  SERVER(open_files),

@@ -108,7 +108,7 @@ void call_recall(struct call *call)
 	call_set_state(call, CALL_WAITING);
 	timer_stop(&call->silence);
 	timer_stop(&call->absolute);
-	lane_remove_call(call->lane, call);
+	lane_remove_call(call->lane, call, true);
 	call->lane = NULL;
 	call->is_repeated = true;
 }
@@ -154,7 +154,7 @@ void call_note_unreachable(struct call *call)
 }
 
 /* Everything but telling the front. */
-static void call_end(struct call *call)
+static void call_end(struct call *call, bool is_answered)
 {
 	call_set_state(call, CALL_ENDED);
 	timer_stop(&call->silence);
@@ -166,7 +166,7 @@ static void call_end(struct call *call)
 		queue_remove(&call->route->partition->queue, call);
 	list_remove(&call->place);
 	if (call->lane != NULL)
-		lane_remove_call(call->lane, call);
+		lane_remove_call(call->lane, call, is_answered);
 	if (call->topic != NULL)
 		sharing_abandon(call);
 	route_forget_call(call->route, call);
@@ -190,7 +190,7 @@ void call_refuse(struct call *call, struct loop *loop, enum reason reason)
 
 void call_respond(struct call *call, const struct slice *parts, size_t count)
 {
-	call_end(call);
+	call_end(call, true);
 	call_release(call, call->route->router->loop);
 	call->ops->on_response(call, parts, count);
 }
@@ -199,7 +199,7 @@ void call_fail(struct call *call, enum reason reason)
 {
 	LOG(CALL_END, LOG_STR("server", call->route->backend->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
-	call_end(call);
+	call_end(call, false);
 	call_release(call, call->route->router->loop);
 	call->ops->on_failed(call, reason);
 }
@@ -207,7 +207,7 @@ void call_fail(struct call *call, enum reason reason)
 void call_cancel(struct call *call)
 {
 	counter_add(COUNTER_CALLS_CANCELLED);
-	call_end(call);
+	call_end(call, false);
 	call_release(call, call->route->router->loop);
 	call->ops->on_cancelled(call);
 }

@@ -130,7 +130,7 @@ void deliver_response(struct call *call, const struct envelope *env)
 static struct call *only_call(const struct lane *lane)
 {
 	/* A pool's child may just as well mean one that is long over. */
-	if (lane->calls.count != 1 || lane->partition->is_pool)
+	if (lane->calls.count != 1 || lane->route == NULL)
 		return NULL;
 	return lane_any_call(lane);
 }
@@ -160,10 +160,12 @@ static void take_response(struct lane *lane, const struct envelope *env)
 	}
 	if (call == NULL && env->id.type == JSON_ABSENT)
 		call = only_call(lane);
-	if (call == NULL)
-		note_stray(lane, COUNTER_CHILD_STRAY_RESPONSES, env);
-	else
+	if (call != NULL) {
 		deliver_response(call, env);
+		return;
+	}
+	note_stray(lane, COUNTER_CHILD_STRAY_RESPONSES, env);
+	lane_note_stray(lane, env->id);
 }
 
 /* ---- messages for the client ---- */
@@ -187,15 +189,17 @@ struct msg *deliver_make_msg(const struct envelope *env)
 }
 
 /* The call that a message without reference most likely belongs to. bridging.md §1.6 (6) */
-static bool give_to_some_call(struct route *route, enum stream_kind kind, uint64_t key,
+static bool give_to_some_call(struct lane *lane, enum stream_kind kind, uint64_t key,
 			      struct msg *msg, struct call **call_r)
 {
+	struct route *route = lane->route;
+
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
 		for (struct list *node = route->calls.prev; node != &route->calls;
 		     node = node->prev) {
 			struct call *call = container_of(node, struct call, link);
 
-			if (call->state != CALL_SENT ||
+			if (call->state != CALL_SENT || call->lane != lane ||
 			    (call->method->flags & METHOD_ASKING) != wanted)
 				continue;
 			if (call->ops->on_message(call, kind, key, msg)) {
@@ -214,7 +218,7 @@ void deliver_ask(struct ask *ask, struct msg *msg)
 {
 	struct route *route = ask->route;
 
-	if (give_to_some_call(route, STREAM_REQUEST, ask->fid, msg, &ask->call)) {
+	if (give_to_some_call(ask->lane, STREAM_REQUEST, ask->fid, msg, &ask->call)) {
 		if (ask->call->ops->is_reachable(ask->call))
 			timer_stop(&ask->hold);
 		call_note_asked(ask->call);
@@ -376,8 +380,9 @@ static void deliver_request(struct lane *lane, const struct envelope *env)
 		return;
 	}
 	if (route == NULL) {
-		forward_error(lane, env->id.text, MCP_INVALID_PARAMS,
-			      SLICE_LIT("Invalid params: it is not related to a client's request"));
+		forward_error(
+			lane, env->id.text, MCP_INVALID_PARAMS,
+			SLICE_LIT("Invalid params: it is not related to a request of a client"));
 		return;
 	}
 	converted = convert_ask(&convert, route_lost(route, lane), method, env);
@@ -461,30 +466,42 @@ uint64_t deliver_news_key(struct slice method, struct slice uri)
 	return key | 1ull << 63;
 }
 
-static void deliver_news(struct lane *lane, const struct envelope *env, uint64_t key)
+/* A notification that we do not know: for the call that has the child for itself, or the session that has it. */
+static void deliver_other(struct lane *lane, const struct envelope *env)
 {
 	struct msg *msg = make_msg(env, NULL, 0);
 
-	stream_push(&lane->route->session.standalone, STREAM_NEWS, key, msg);
+	if (lane->lease == NULL)
+		stream_push(&lane->route->session.standalone, STREAM_NEWS, 0, msg);
+	else if (!lane->lease->ops->on_message(lane->lease, STREAM_NEWS, 0, msg))
+		deliver_note_dropped(lane, env);
 	msg_unref(&msg);
 }
 
-/* Of those that this client was given, once each. UTIL-ELIC-01 */
+/* To the client that was given it, once. UTIL-ELIC-01 */
 static void deliver_elicitation_end(struct lane *lane, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
+	struct msg *msg;
 
-	if (lane->route->revision->features & REVISION_MODES &&
-	    text_set_remove(&lane->route->elicitations, id.text))
-		deliver_news(lane, env, 0);
-	else
-		deliver_note_dropped(lane, env);
+	LIST_FOREACH(node, &lane->partition->members) {
+		struct route *route = container_of(node, struct route, member);
+
+		if (!(route->revision->features & REVISION_MODES) ||
+		    !text_set_remove(&route->elicitations, id.text))
+			continue;
+		msg = make_msg(env, NULL, 0);
+		stream_push(&route->session.standalone, STREAM_NEWS, 0, msg);
+		msg_unref(&msg);
+		return;
+	}
+	deliver_note_dropped(lane, env);
 }
 
 static void deliver_cancelled(struct lane *lane, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
-	struct ask *ask = route_find_ask_of_server(lane->route, id.text);
+	struct ask *ask = route_find_ask_of_server(lane->route, lane, id.text);
 	char digits[20];
 	struct splice_edit edit = { id.text, { digits, 0 } };
 	struct msg *msg;
@@ -500,7 +517,7 @@ static void deliver_cancelled(struct lane *lane, const struct envelope *env)
 	route_close_ask(ask);
 }
 
-/* From a session's own child. */
+/* For the only session that the child serves now. */
 static void deliver_to_owner(struct lane *lane, const struct envelope *env,
 			     const struct method *method)
 {
@@ -508,12 +525,10 @@ static void deliver_to_owner(struct lane *lane, const struct envelope *env,
 		deliver_log(lane, env);
 	else if (method->id == METHOD_CANCELLED)
 		deliver_cancelled(lane, env);
-	else if (method->id == METHOD_ELICITATION_COMPLETE)
-		deliver_elicitation_end(lane, env);
 	else if (method->id == METHOD_TASK_STATUS && route_lost(lane->route, lane) & REVISION_TASKS)
 		deliver_note_dropped(lane, env);
 	else
-		deliver_news(lane, env, 0);
+		deliver_other(lane, env);
 }
 
 static void deliver_notification(struct lane *lane, const struct envelope *env)
@@ -524,6 +539,8 @@ static void deliver_notification(struct lane *lane, const struct envelope *env)
 		deliver_progress(lane, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
 		sharing_notify(lane, env, method);
+	else if (method->id == METHOD_ELICITATION_COMPLETE)
+		deliver_elicitation_end(lane, env);
 	else if (lane->route != NULL)
 		deliver_to_owner(lane, env, method);
 	else

@@ -139,6 +139,29 @@ static bool keeps_body(const struct call *call)
 	       (call->method->flags & METHOD_SAFE && call->route->partition->is_pool);
 }
 
+static void send_own_request(struct lane *lane, struct slice method, struct slice params)
+{
+	struct buf *line = &lane->partition->router->scratch;
+	char digits[20];
+	size_t n = text_format_u64(lane_next_bid(lane), digits);
+
+	line->len = 0;
+	write_call(line, slice_of(digits, n), method, params);
+	send_line(lane, line);
+}
+
+static void tell_level(struct lane *lane, int level)
+{
+	struct buf params = { 0 };
+
+	if (level < 0 || level == lane->level)
+		return;
+	lane->level = level;
+	buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(level)));
+	send_own_request(lane, SLICE_LIT("logging/setLevel"), buf_slice(&params));
+	buf_fini(&params);
+}
+
 /* A cursor becomes again what the child gave out. bridging.md §1.1 (7) */
 static void edits_add_cursor(struct edits *edits, const struct envelope *env, struct buf *inside)
 {
@@ -168,6 +191,8 @@ void forward_call(struct lane *lane, struct call *call, const struct envelope *e
 			      revision_lacks(front, lane->revision) |
 				      revision_lacks(lane->revision, front),
 			      call->method, env);
+	if (lane->partition->is_leased)
+		tell_level(lane, call->route->level);
 	bid = lane_next_bid(lane);
 	id = slice_of(digits, text_format_u64(bid, digits));
 	edits_add(&edits, env->id.text, id);
@@ -455,17 +480,6 @@ void forward_handshake(struct lane *lane)
 	buf_fini(&rebuilt);
 }
 
-static void send_own_request(struct lane *lane, struct slice method, struct slice params)
-{
-	struct buf *line = &lane->partition->router->scratch;
-	char digits[20];
-	size_t n = text_format_u64(lane_next_bid(lane), digits);
-
-	line->len = 0;
-	write_call(line, slice_of(digits, n), method, params);
-	send_line(lane, line);
-}
-
 void forward_subscription(struct lane *lane, struct slice method, struct slice uri)
 {
 	struct buf params = { 0 };
@@ -480,13 +494,8 @@ void forward_subscription(struct lane *lane, struct slice method, struct slice u
 void forward_replay(struct lane *lane)
 {
 	const struct route *route = lane->route;
-	struct buf params = { 0 };
 
-	if (route->level >= 0) {
-		buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(route->level)));
-		send_own_request(lane, SLICE_LIT("logging/setLevel"), buf_slice(&params));
-	}
-	buf_fini(&params);
+	tell_level(lane, route->level);
 	LIST_FOREACH(node, &route->subscriptions.items) {
 		struct text_set_item *item = container_of(node, struct text_set_item, link);
 

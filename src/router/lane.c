@@ -26,7 +26,8 @@ static const struct {
 	[LANE_DELAYED] = { "delayed", TO(STARTING) | TO(CLOSED) },
 	[LANE_STARTING] = { "starting", TO(HANDSHAKE) | TO(CLOSED) },
 	[LANE_HANDSHAKE] = { "handshake", TO(READY) | TO(CLOSED) },
-	[LANE_READY] = { "ready", TO(RETIRING) | TO(CLOSED) },
+	[LANE_READY] = { "ready", TO(SETTLING) | TO(RETIRING) | TO(CLOSED) },
+	[LANE_SETTLING] = { "settling", TO(READY) | TO(CLOSED) },
 	[LANE_RETIRING] = { "retiring", TO(CLOSED) },
 	[LANE_CLOSED] = { "closed", 0 },
 };
@@ -44,6 +45,26 @@ static void lane_free(struct lane *lane)
 	loop_defer_free(lane->child.backend->loop, lane);
 }
 
+/* What the child asked for that call is nobody's concern any more. */
+static void lane_end_lease(struct lane *lane)
+{
+	struct route *route = lane->route;
+
+	if (lane->lease == NULL)
+		return;
+	LIST_FOREACH_SAFE(node, &route->asks) {
+		struct ask *ask = container_of(node, struct ask, link);
+
+		if (ask->lane != lane)
+			continue;
+		deliver_ask_cancelled(ask);
+		forward_refusal(ask, SLICE_LIT("the request that this was asked for is over"));
+		route_close_ask(ask);
+	}
+	lane->lease = NULL;
+	lane->route = NULL;
+}
+
 /* Unlinks lane and partition; that says what happens to its calls. */
 static struct partition *lane_detach(struct lane *lane)
 {
@@ -53,6 +74,7 @@ static struct partition *lane_detach(struct lane *lane)
 		lane->child.backend->reserved--;
 	if (!lane_is_serving(lane))
 		partition->starting--;
+	lane_end_lease(lane);
 	list_remove(&lane->link);
 	partition->lane_count--;
 	lane_set_state(lane, LANE_CLOSED);
@@ -61,6 +83,8 @@ static struct partition *lane_detach(struct lane *lane)
 	timer_stop(&lane->idle);
 	lane->partition = NULL;
 	lane->route = NULL;
+	if (partition->is_pool)
+		partition_wake(partition);
 	return partition;
 }
 
@@ -99,8 +123,10 @@ static void lane_on_line(struct child *child, struct slice line)
 
 	if (lane->state == LANE_CLOSED)
 		return;
-	lane->probe_bid = 0;
-	timer_stop(&lane->probe);
+	if (lane->state != LANE_SETTLING) {
+		lane->probe_bid = 0;
+		timer_stop(&lane->probe);
+	}
 	deliver_line(lane, line);
 }
 
@@ -118,6 +144,7 @@ static void lane_on_gone(struct child *child)
 
 	if (lane->state != LANE_CLOSED)
 		lane_lose(lane, REASON_CHILD_EXITED);
+	partition_on_gone(lane->router, lane->child.backend);
 	lane_free(lane);
 }
 
@@ -169,6 +196,8 @@ struct lane *lane_new(struct partition *partition, struct route *route, uint64_t
 	struct backend *backend = partition->backend;
 
 	lane->partition = partition;
+	lane->router = partition->router;
+	lane->level = -1;
 	lane->route = route;
 	lane->state = LANE_DELAYED;
 	lane->child.backend = backend;
@@ -239,9 +268,15 @@ void lane_probe(struct lane *lane)
 	timer_start(lane->child.backend->loop, &lane->probe, PROBE_MS);
 }
 
+static int read_bid(struct json id, uint64_t *bid_r)
+{
+	return text_parse_u64(id.type == JSON_STRING ? scan_plain_string(id) : id.text, bid_r);
+}
+
 bool lane_is_serving(const struct lane *lane)
 {
-	return lane->state == LANE_READY || lane->state == LANE_RETIRING;
+	return lane->state == LANE_READY || lane->state == LANE_SETTLING ||
+	       lane->state == LANE_RETIRING;
 }
 
 void lane_retire(struct lane *lane)
@@ -260,15 +295,48 @@ void lane_add_call(struct lane *lane, struct call *call)
 {
 	map_insert(&lane->calls, call->bid, call);
 	timer_stop(&lane->idle);
+	if (lane->partition->is_leased) {
+		lane->lease = call;
+		lane->route = call->route;
+	}
 	if (call->bid == BID_MAX && lane->partition->is_pool && lane->state == LANE_READY)
 		lane_retire(lane);
 }
 
-void lane_remove_call(struct lane *lane, struct call *call)
+/* Its work may go on although nobody wants it: the next call has to wait for that. bridging.md §2.3.3 */
+static void lane_settle(struct lane *lane, uint64_t bid)
 {
+	if (lane->state != LANE_READY)
+		return;
+	lane_probe(lane);
+	lane->settling_bid = bid;
+	lane_set_state(lane, LANE_SETTLING);
+}
+
+void lane_note_stray(struct lane *lane, struct json id)
+{
+	uint64_t bid = 0;
+
+	if (lane->state != LANE_SETTLING || read_bid(id, &bid) < 0 ||
+	    (bid != lane->settling_bid && bid != lane->probe_bid))
+		return;
+	lane->probe_bid = 0;
+	timer_stop(&lane->probe);
+	lane_set_state(lane, LANE_READY);
+	partition_wake(lane->partition);
+	lane_rest(lane);
+}
+
+void lane_remove_call(struct lane *lane, struct call *call, bool is_answered)
+{
+	bool is_lease = lane->lease == call;
+
 	map_remove(&lane->calls, call->bid);
 	if (lane->partition == NULL)
 		return;
+	lane_end_lease(lane);
+	if (is_lease && !is_answered)
+		lane_settle(lane, call->bid);
 	if (!queue_is_empty(&lane->partition->queue))
 		partition_wake(lane->partition);
 	if (lane->calls.count == 0)
@@ -286,10 +354,7 @@ struct call *lane_any_call(const struct lane *lane)
 
 struct call *lane_find_call(const struct lane *lane, struct json id)
 {
-	struct slice digits = id.type == JSON_STRING ? scan_plain_string(id) : id.text;
 	uint64_t bid;
 
-	if (text_parse_u64(digits, &bid) < 0)
-		return NULL;
-	return map_find(&lane->calls, bid);
+	return read_bid(id, &bid) < 0 ? NULL : map_find(&lane->calls, bid);
 }

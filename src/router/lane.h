@@ -19,12 +19,14 @@ struct call;
 struct partition;
 struct revision;
 struct route;
+struct router;
 
 enum lane_state {
 	LANE_DELAYED,   /* waits for the back-off to pass */
 	LANE_STARTING,  /* the process is being started */
 	LANE_HANDSHAKE, /* initialize is on its way */
 	LANE_READY,
+	LANE_SETTLING, /* a call that had it for itself was given up: it must show that it is over */
 	LANE_RETIRING, /* finishes its calls, and gets no more */
 	LANE_CLOSED,   /* no longer used; goes when its process has gone */
 };
@@ -33,8 +35,11 @@ struct lane {
 	struct child child;
 	struct partition *partition; /* NULL: closed */
 	struct list link;            /* of the partition's */
-	struct route *
-		route; /* the only one that it serves: a session's own child; NULL: there are many */
+	struct router *router;
+	struct route *route; /* the one it serves now: a session's own child, or leased; or NULL */
+	struct call *lease;  /* the only call that it may work on */
+	uint64_t settling_bid; /* of the call that was given up */
+	int level;             /* the log level that it was told last, or -1 */
 	enum lane_state state;
 	struct map calls; /* by our id: struct call */
 	uint64_t last_bid;
@@ -70,7 +75,9 @@ void lane_retire(struct lane *lane);
 uint64_t lane_child_number(const struct lane *lane);
 /* A call enters under its bid, and leaves. */
 void lane_add_call(struct lane *lane, struct call *call);
-void lane_remove_call(struct lane *lane, struct call *call);
+void lane_remove_call(struct lane *lane, struct call *call, bool is_answered);
+/* A response without a call: it may be what a settling lane is waited for. */
+void lane_note_stray(struct lane *lane, struct json id);
 /* Any of its calls; NULL: it has none. */
 struct call *lane_any_call(const struct lane *lane);
 /* The call that our id stands for; ids written as strings count too. NULL: none. */

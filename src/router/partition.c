@@ -7,12 +7,15 @@
  */
 #include "router/partition.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/method.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/class.h"
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/deliver.h"
@@ -44,7 +47,7 @@ static struct partition *partition_new(struct router *router, struct backend *ba
 	queue_init(&partition->queue);
 	task_init(&partition->pump, partition_on_pump);
 	sharing_init(partition);
-	list_append(&router->partitions, &partition->link);
+	list_init(&partition->link);
 	return partition;
 }
 
@@ -55,47 +58,80 @@ static void partition_free(struct partition *partition)
 	sharing_fini(partition);
 	msg_unref(&partition->handshake);
 	msg_unref(&partition->welcome);
+	principal_unref(&partition->principal);
+	free(partition->class);
 	loop_defer_free(partition->router->loop, partition);
 }
 
-/* What a pool's children are told: nothing of any one client. bridging.md §1.2, §1.5 */
-static struct msg *make_handshake(const struct revision *revision)
+/* What a pool's children are told: nothing of any one client but its class. bridging.md §1.2, §1.5 */
+static struct msg *make_handshake(const struct revision *revision, struct slice class)
 {
 	struct buf params = { 0 };
 	struct buf text = { 0 };
 
 	buf_printf(&params,
-		   "{\"protocolVersion\":\"%.*s\",\"capabilities\":{},"
-		   "\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION "\"}}",
-		   SLICE_ARG(revision->name));
+		   "{\"protocolVersion\":\"%.*s\",\"capabilities\":", SLICE_ARG(revision->name));
+	buf_append_slice(&params, class);
+	buf_append_str(&params,
+		       ",\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
+		       "\"}}");
 	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), buf_slice(&params));
 	buf_fini(&params);
 	return msg_new_take(&text);
 }
 
-static struct partition *partition_for(struct route *route, const struct envelope *env)
+static struct partition *partition_for_one(struct route *route, const struct envelope *env)
+{
+	struct partition *partition = partition_new(route->router, route->backend);
+
+	partition->revision = route->revision;
+	partition->handshake = msg_new(env->text);
+	return partition;
+}
+
+static struct partition *partition_for_class(struct route *route, struct slice class)
 {
 	struct router *router = route->router;
-	struct convert convert = { .text = { 0 } };
+	struct principal *principal = route->backend->conf.isolation == ISOLATION_PRINCIPAL ?
+					      route->session.principal :
+					      NULL;
 	struct partition *partition;
 
-	if (route->backend->conf.isolation == ISOLATION_SESSION) {
-		partition = partition_new(router, route->backend);
-		partition->revision = route->revision;
-		env = convert_initialize(&convert,
-					 revision_lacks(route->revision, revision_newest()), env);
-		partition->handshake = msg_new(env->text);
-		convert_fini(&convert);
-		return partition;
-	}
-	LIST_FOREACH(node, &router->partitions) {
+	LIST_FOREACH(node, &router->pools) {
 		partition = container_of(node, struct partition, link);
-		if (partition->backend == route->backend)
-			return partition;
+		if (partition->backend != route->backend || partition->principal != principal ||
+		    !slice_is_equal(slice_str(partition->class), class))
+			continue;
+		return partition;
 	}
 	partition = partition_new(router, route->backend);
 	partition->revision = revision_newest();
-	partition->handshake = make_handshake(partition->revision);
+	partition->handshake = make_handshake(partition->revision, class);
+	partition->class = mem_dup_slice(class);
+	partition->is_leased = class.n > 2;
+	partition->principal = principal != NULL ? principal_ref(principal) : NULL;
+	list_append(&router->pools, &partition->link);
+	return partition;
+}
+
+static struct partition *partition_for(struct route *route, const struct envelope *env)
+{
+	const struct backend_conf *conf = &route->backend->conf;
+	struct convert convert = { .text = { 0 } };
+	struct buf class = { 0 };
+	struct partition *partition;
+
+	if (conf->isolation == ISOLATION_SHARED ||
+	    (conf->isolation == ISOLATION_PRINCIPAL && conf->never_asks))
+		return partition_for_class(route, SLICE_LIT("{}"));
+	env = convert_initialize(&convert, revision_lacks(route->revision, revision_newest()), env);
+	class_append(&class, scan_member(env->params.text, SLICE_LIT("capabilities")).text);
+	if (conf->isolation == ISOLATION_SESSION)
+		partition = partition_for_one(route, env);
+	else
+		partition = partition_for_class(route, buf_slice(&class));
+	convert_fini(&convert);
+	buf_fini(&class);
 	return partition;
 }
 
@@ -113,12 +149,50 @@ struct lane *partition_own_lane(const struct partition *partition)
 	return container_of(partition->lanes.next, struct lane, link);
 }
 
+/* Whether nobody would miss it. One child is kept for those who wait for news of it. bridging.md §1.5 */
+static bool is_spare(const struct lane *lane)
+{
+	const struct partition *partition = lane->partition;
+
+	return lane->state == LANE_READY && lane->calls.count == 0 &&
+	       (list_is_empty(&partition->topics) || partition->lane_count > 1);
+}
+
+static struct lane *oldest_spare(const struct partition *partition, struct lane *oldest)
+{
+	LIST_FOREACH(node, &partition->lanes) {
+		struct lane *lane = container_of(node, struct lane, link);
+
+		if (is_spare(lane) && (oldest == NULL || lane->idle.due_ms < oldest->idle.due_ms))
+			oldest = lane;
+	}
+	return oldest;
+}
+
+/* Makes room by stopping the child of another pool that has been idle for longest. */
+static void partition_make_room(struct partition *partition)
+{
+	struct lane *oldest = NULL;
+
+	partition->backend->is_short = true;
+	LIST_FOREACH(node, &partition->router->pools) {
+		const struct partition *other = container_of(node, struct partition, link);
+
+		if (other != partition && other->backend == partition->backend)
+			oldest = oldest_spare(other, oldest);
+	}
+	if (oldest != NULL)
+		lane_close(oldest, REASON_IDLE_TIMEOUT);
+}
+
 static enum reason partition_start_lane(struct partition *partition)
 {
 	struct route *only = partition->is_pool ? NULL : member_of(partition->members.next);
 	uint64_t wait_ms = 0;
 	enum reason reason = backend_admit(partition->backend, &wait_ms);
 
+	if (reason == REASON_OVER_LIMIT && partition->is_pool)
+		partition_make_room(partition);
 	if (reason != REASON_NONE)
 		return reason;
 	if (only != NULL && only->opening == NULL)
@@ -130,6 +204,8 @@ static enum reason partition_start_lane(struct partition *partition)
 
 static size_t calls_per_lane(const struct partition *partition)
 {
+	if (partition->is_leased)
+		return 1;
 	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
 }
 
@@ -186,11 +262,22 @@ static void partition_fail_waiting(struct partition *partition, enum reason reas
 		call_fail(queue_first(&partition->queue), reason);
 }
 
+/* The processes of a pool come and go: for a place it can be waited, for a while. */
+static bool may_wait_for(const struct partition *partition, enum reason reason)
+{
+	return reason == REASON_NONE || (reason == REASON_OVER_LIMIT && partition->is_pool);
+}
+
 static void partition_on_pump(struct task *task)
 {
 	struct partition *partition = container_of(task, struct partition, pump);
 	enum reason reason;
 
+	if (partition->principal != NULL && partition->member_count == 0 &&
+	    partition->lane_count == 0) {
+		partition_free(partition);
+		return;
+	}
 	while (!queue_is_empty(&partition->queue)) {
 		struct call *call = queue_first(&partition->queue);
 		struct lane *lane = partition_choose(partition, call->body->text.n);
@@ -204,8 +291,21 @@ static void partition_on_pump(struct task *task)
 	    (list_is_empty(&partition->topics) || partition->lane_count > 0))
 		return;
 	reason = partition_grow(partition);
-	if (reason != REASON_NONE && partition->lane_count == 0)
+	if (partition->lane_count == 0 && !may_wait_for(partition, reason))
 		partition_fail_waiting(partition, reason);
+}
+
+void partition_on_gone(struct router *router, struct backend *backend)
+{
+	if (!backend->is_short)
+		return;
+	backend->is_short = false;
+	LIST_FOREACH(node, &router->pools) {
+		struct partition *partition = container_of(node, struct partition, link);
+
+		if (partition->backend == backend)
+			partition_wake(partition);
+	}
 }
 
 void partition_wake(struct partition *partition)
@@ -223,15 +323,25 @@ static bool partition_may_wait(const struct partition *partition, size_t size)
 	       (queue->bytes == 0 || queue->bytes + size <= conf->queue_max);
 }
 
+/* Those who take turns: principals, or sessions of those who are not told apart. */
+static const void *party_of(const struct route *route)
+{
+	const struct principal *principal = route->session.principal;
+
+	if (route->partition->principal != NULL || principal_is_anonymous(principal))
+		return route;
+	return principal;
+}
+
 static void partition_enqueue(struct partition *partition, struct call *call)
 {
 	enum reason reason = REASON_OVER_LIMIT;
 
 	if (partition_may_wait(partition, call->body->text.n)) {
-		queue_push(&partition->queue, call, call->route);
+		queue_push(&partition->queue, call, party_of(call->route));
 		call_wait(call, partition->is_pool ? partition->backend->conf.queue_timeout_ms : 0);
 		reason = partition_grow(partition);
-		if (reason == REASON_NONE || partition->lane_count > 0)
+		if (partition->lane_count > 0 || may_wait_for(partition, reason))
 			return;
 	}
 	call_fail(call, reason);
@@ -244,6 +354,8 @@ void partition_on_wait_over(struct call *call)
 
 	if (partition->starting > 0)
 		call_wait(call, partition->backend->conf.queue_timeout_ms);
+	else if (call == call->route->opening)
+		session_end(&call->route->session, REASON_OVER_LIMIT);
 	else
 		call_fail(call, REASON_OVER_LIMIT);
 }
@@ -313,6 +425,7 @@ static void partition_welcome(struct partition *partition, struct route *route)
 enum reason partition_enter(struct route *route, const struct envelope *env)
 {
 	struct partition *partition = partition_for(route, env);
+	enum reason reason = REASON_NONE;
 
 	route->partition = partition;
 	list_append(&partition->members, &route->member);
@@ -321,7 +434,11 @@ enum reason partition_enter(struct route *route, const struct envelope *env)
 		partition_welcome(partition, route);
 		return REASON_NONE;
 	}
-	return partition->lane_count > 0 ? REASON_NONE : partition_start_lane(partition);
+	if (partition->lane_count == 0)
+		reason = partition_start_lane(partition);
+	if (partition->is_pool)
+		call_wait(route->opening, partition->backend->conf.queue_timeout_ms);
+	return may_wait_for(partition, reason) ? REASON_NONE : reason;
 }
 
 void partition_leave(struct route *route, enum reason reason)
@@ -332,8 +449,10 @@ void partition_leave(struct route *route, enum reason reason)
 	list_remove(&route->member);
 	partition->member_count--;
 	route->partition = NULL;
-	if (partition->is_pool)
+	if (partition->is_pool) {
+		partition_wake(partition);
 		return;
+	}
 	if (!list_is_empty(&partition->lanes))
 		lane_close(partition_own_lane(partition), reason);
 	partition_free(partition);
@@ -396,7 +515,7 @@ static bool partition_set_welcome(struct partition *partition, struct slice resu
 	struct msg *before = partition->welcome;
 	bool is_other;
 
-	partition->welcome = sharing_make_welcome(result);
+	partition->welcome = sharing_make_welcome(result, partition->principal == NULL);
 	read_abilities(&partition->abilities,
 		       scan_member(partition->welcome->text, SLICE_LIT("result")).text);
 	is_other = before != NULL && !slice_is_equal(before->text, partition->welcome->text);
@@ -507,16 +626,13 @@ void partition_on_lost(struct partition *partition, struct lane *lane, enum reas
 
 void partition_on_idle(struct lane *lane)
 {
-	struct partition *partition = lane->partition;
-
-	/* One child is kept for those who wait for news of it. bridging.md §1.5 */
-	if (list_is_empty(&partition->topics) || partition->lane_count > 1)
+	if (is_spare(lane))
 		lane_close(lane, REASON_IDLE_TIMEOUT);
 }
 
 void partition_end_all(struct router *router, enum reason reason)
 {
-	LIST_FOREACH_SAFE(node, &router->partitions) {
+	LIST_FOREACH_SAFE(node, &router->pools) {
 		struct partition *partition = container_of(node, struct partition, link);
 
 		while (!list_is_empty(&partition->lanes))

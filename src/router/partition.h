@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The children that are interchangeable for a request, and the sessions that they serve. With isolation
- * `session` that is one session and its one child at a time; else a pool: many sessions, several children.
+ * `session` that is one session and its one child at a time; else a pool: many sessions, several children. Those
+ * of a pool are of one server and, with isolation `principal`, of one principal and one capability class.
  *
  * Who owns what: a route joins one session with its partition. A partition has the lanes, what they are told in
  * the handshake, what they offered, the calls that wait for one of them, and the state of sessions that must be
@@ -23,6 +24,7 @@
 #include "router/queue.h"
 
 struct call;
+struct principal;
 struct lane;
 struct route;
 struct router;
@@ -37,10 +39,13 @@ struct abilities {
 };
 
 struct partition {
-	struct list link; /* of the router's */
+	struct list link; /* of the router's pools */
 	struct router *router;
 	struct backend *backend;
-	bool is_pool; /* several sessions: nothing of a child's own accord is one's alone */
+	bool is_pool;   /* several sessions: nothing of a child's own accord is one's alone */
+	bool is_leased; /* a pool whose children may ask: one call at a time each */
+	char *class;    /* the capabilities that its children are told */
+	struct principal *principal;     /* whose pool it is; NULL: everybody's */
 	const struct revision *revision; /* that is asked for in the handshake */
 	struct msg *handshake;           /* the initialize request that its children are told */
 	bool is_known;                   /* one of them was ready */
@@ -81,7 +86,9 @@ void partition_on_refused(struct lane *lane, const struct envelope *response);
 /* The lane is closed already; the calls that it was sent are still there. */
 void partition_on_lost(struct partition *partition, struct lane *lane, enum reason reason);
 void partition_on_idle(struct lane *lane);
-/* A lane has room again. */
+/* The process of a lane has gone: there may be room for another one. */
+void partition_on_gone(struct router *router, struct backend *backend);
+/* A lane has room again, or has gone. */
 void partition_wake(struct partition *partition);
 
 /* Stops all children and forgets all partitions; sessions have ended. */

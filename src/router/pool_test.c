@@ -179,14 +179,19 @@ static struct front *front_new(const struct envelope *env)
 	return front;
 }
 
-static struct front *open_session(const char *text)
+static struct front *open_session_as(struct principal *principal, const char *text)
 {
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &backend, &router.sessions.principals.anonymous, &front->call, &env);
+	route_open(&router, &backend, principal, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
+}
+
+static struct front *open_session(const char *text)
+{
+	return open_session_as(&router.sessions.principals.anonymous, text);
 }
 
 static struct front *request(struct route *route, const char *text)
@@ -328,9 +333,12 @@ static int setup(void **state)
 {
 	static const struct session_conf sessions = {
 		.max_sessions = MEMBERS_MAX,
+		.max_per_principal = MEMBERS_MAX,
 		.idle_ms = 3600000,
 		.max_age_ms = 86400000,
-		.stream = { .max_bytes = 1 << 20 },
+		.store = { .stream = { .max_bytes = 1 << 20, .replay_age_ms = 600000 },
+			   .session_bytes = 64 << 20,
+			   .total_bytes = 256 << 20 },
 	};
 	static const struct backend_conf conf = {
 		.name = "test",
@@ -364,7 +372,7 @@ static int setup(void **state)
 	fake_keeper_init(&keeper, loop);
 	backend_init(&backend, loop, keeper.spawner, &conf);
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
-	list_init(&router.partitions);
+	list_init(&router.pools);
 	session_set_init(&router.sessions, loop, &sessions);
 	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
 	front_count = member_count = 0;
@@ -965,6 +973,295 @@ static void subscriptions_outlive_children(void **state)
 	heard(a, UPDATED("r:a") "|");
 }
 
+/* ---- principals and leases ---- */
+
+#define INITIALIZE_WITH(caps)                                                                     \
+	"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-11-25'," \
+	"'capabilities':{" caps "},'clientInfo':{'name':'c','version':'1'}}}"
+#define HANDSHAKE(caps)                                                                          \
+	"{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':'2025-11-25'" \
+	",'capabilities':{" caps "},'clientInfo':{'name':'mcpgated','version':'" PACKAGE_VERSION \
+	"'}}}"
+#define ASK(id) \
+	"{'jsonrpc':'2.0','id':" id ",'method':'elicitation/create','params':{'message':'m'}}"
+
+static struct principal *alice, *bob;
+
+static int setup_principals(void **state)
+{
+	static const struct identity a = { SLICE("i"), SLICE("alice"), SLICE("c") };
+	static const struct identity b = { SLICE("i"), SLICE("bob"), SLICE("c") };
+
+	setup(state);
+	backend.conf.isolation = ISOLATION_PRINCIPAL;
+	alice = principal_get(&router.sessions.principals, &a);
+	bob = principal_get(&router.sessions.principals, &b);
+	return 0;
+}
+
+static int teardown_principals(void **state)
+{
+	int result = teardown(state);
+
+	principal_unref(&alice);
+	principal_unref(&bob);
+	return result;
+}
+
+/* A session of one who can be asked; its process, the i-th, is ready. */
+static struct member *begin_asking(struct principal *principal, size_t i)
+{
+	struct front *front = open_session_as(principal, INITIALIZE_WITH("'elicitation':{}"));
+
+	if (front->ending == ENDING_NONE) {
+		hears(process(i), HANDSHAKE("'elicitation':{'form':{}}"));
+		says(process(i), WELCOME);
+		hears(process(i), INITIALIZED);
+	}
+	return join(front);
+}
+
+static struct member *begin_plain(struct principal *principal)
+{
+	struct front *front = open_session_as(principal, INITIALIZE_WITH(""));
+
+	get_ready(0);
+	return join(front);
+}
+
+static void answer(struct route *route, const char *text)
+{
+	struct envelope env = scan(q(text));
+
+	forward_answer(route, &env);
+	fake_keeper_settle(&keeper);
+}
+
+/* SEC-07; bridging.md §1.2: a process for each principal and class; the class is told in one form. */
+static void principals_do_not_share(void **state)
+{
+	struct front *first = open_session_as(
+		alice, INITIALIZE_WITH("'roots':{'listChanged':true},'sampling':{'tools':{},'x':1},"
+				       "'tasks':{},'experimental':{'y':{}}"));
+	struct front *second;
+	struct front *third;
+
+	(void)state;
+	hears(process(0), HANDSHAKE("'roots':{},'sampling':{'tools':{}},'experimental':{'y':{}}"));
+	says(process(0), WELCOME);
+	assert_non_null(strstr(buf_terminate(&first->response), "\"logging\":{}"));
+	assert_null(strstr(buf_terminate(&first->response), "tasks"));
+	second = open_session_as(
+		alice,
+		INITIALIZE_WITH("'experimental':{'y':{}},'roots':{},'sampling':{'tools':{}}"));
+	assert_int_equal(second->ending, ENDING_RESPONSE);
+	assert_int_equal(keeper.count, 1);
+	third = open_session_as(bob, INITIALIZE_WITH("'roots':{},'sampling':{'tools':{}},"
+						     "'experimental':{'y':{}}"));
+	is_open(third);
+	assert_int_equal(keeper.count, 2);
+	hears(process(1), HANDSHAKE("'roots':{},'sampling':{'tools':{}},'experimental':{'y':{}}"));
+}
+
+/* Who can be asked nothing shares processes with many calls at a time. */
+static void plain_classes_are_multiplexed(void **state)
+{
+	struct member *a = begin_plain(alice);
+	struct front *one = request(a->route, CALL("1"));
+	struct front *two = request(a->route, CALL("2"));
+
+	(void)state;
+	assert_int_equal(keeper.count, 1);
+	hears(process(0), CALL("2"));
+	hears(process(0), CALL("3"));
+	says(process(0), ASK("9"));
+	assert_non_null(strstr(fake_process_read(process(0)), "-32601"));
+	says(process(0), RESULT("3"));
+	is_answered(two, RESULT("2"));
+	is_open(one);
+}
+
+static void servers_may_be_known_not_to_ask(void **state)
+{
+	(void)state;
+	backend.conf.never_asks = true;
+	open_session_as(alice, INITIALIZE_WITH("'elicitation':{}"));
+	hears(process(0), HANDSHAKE(""));
+}
+
+/* bridging.md §1.6 (5): one call at a time, and what the child asks is asked in that call. */
+static void leased_child_asks_its_caller(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *one = request(a->route, CALL("1"));
+	struct front *two = request(b->route, CALL("1"));
+
+	(void)state;
+	hears(process(0), CALL("2"));
+	hears_nothing(process(0));
+	get_ready(1); /* another one for the other call */
+	hears(process(1), CALL("2"));
+	says(process(1), ASK("7"));
+	says(process(0), ASK("7"));
+	was_told(one, ASK("1000001") "|");
+	was_told(two, ASK("1000001") "|");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
+			 "'error','data':'x'}}");
+	was_told(one, "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
+		      "'error','data':'x'}}|");
+	answer(b->route, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'b'}}");
+	hears(process(1), "{'jsonrpc':'2.0','id':7,'result':{'of':'b'}}");
+	hears_nothing(process(0));
+	answer(b->route, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'b'}}");
+	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'a'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'of':'a'}}");
+	says(process(0), RESULT("2"));
+	is_answered(one, RESULT("1"));
+	heard(a, "");
+	heard(b, "");
+}
+
+/* bridging.md §8 (3): between calls it asks nobody; what it asked in a call is over with that. */
+static void unleased_child_asks_nobody(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *call;
+
+	(void)state;
+	says(process(0), ASK("5"));
+	hears(process(0),
+	      "{'jsonrpc':'2.0','id':5,'error':{'code':-32602,'message':'Invalid params: "
+	      "it is not related to a request of a client'}}");
+	call = request(a->route, CALL("1"));
+	hears(process(0), CALL("2"));
+	says(process(0), ASK("6"));
+	says(process(0), RESULT("2"));
+	hears(process(0), "{'jsonrpc':'2.0','id':6,'result':{'action':'cancel'}}");
+	was_told(call, ASK("1000001") "|{'jsonrpc':'2.0','method':'notifications/cancelled',"
+				      "'params':{'requestId':1000001}}|");
+	is_answered(call, RESULT("1"));
+	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{'late':1}}");
+	hears_nothing(process(0));
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
+			 "'error','data':'x'}}");
+	heard(a, "");
+}
+
+/* bridging.md §2.3.3: after a cancellation the child is not used before it shows that it has come to rest. */
+static void given_up_children_settle(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *call;
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	request(a->route, CALL("1"));
+	hears(process(0), CALL("2"));
+	notify(a->route, CANCELLED("1"));
+	hears(process(0), CANCELLED("2"));
+	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'ping'}");
+	says(process(0), ASK("5"));
+	assert_non_null(strstr(fake_process_read(process(0)), "-32602"));
+	call = request(a->route, CALL("2"));
+	hears_nothing(process(0));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{}}");
+	hears(process(0), CALL("4"));
+	notify(a->route, CANCELLED("2"));
+	assert_int_equal(call->ending, ENDING_CANCELLED);
+	hears(process(0), CANCELLED("4"));
+	call = request(a->route, CALL("3"));
+	says(process(0), RESULT("4")); /* its late answer is as good a sign */
+	hears(process(0), "{'jsonrpc':'2.0','id':5,'method':'ping'}");
+	hears(process(0), CALL("6"));
+	notify(a->route, CANCELLED("3"));
+	pass(5000);
+	assert_int_equal(process(0)->last_signal, SIGKILL);
+	assert_int_equal(call->ending, ENDING_CANCELLED);
+}
+
+static void levels_go_with_the_lease(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+
+	(void)state;
+	is_answered(request(a->route,
+			    "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':"
+			    "{'level':'warning'}}"),
+		    EMPTY("1"));
+	hears_nothing(process(0));
+	for (int i = 0; i < 2; i++) {
+		struct front *call = request(a->route, CALL("1"));
+
+		if (i == 0)
+			hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel',"
+					  "'params':{'level':'warning'}}");
+		hears(process(0), i == 0 ? CALL("3") : CALL("4"));
+		says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{"
+				 "'level':'info','data':'x'}}");
+		was_told(call, "");
+		says(process(0), i == 0 ? RESULT("3") : RESULT("4"));
+		is_answered(call, RESULT("1"));
+	}
+}
+
+/* A leased child that dies: its client is told that the question is void, and the call fails. */
+static void lost_lease_ends_its_asks(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *call = request(a->route, CALL("1"));
+
+	(void)state;
+	says(process(0), ASK("6"));
+	was_told(call, ASK("1000001") "|");
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(call, REASON_CHILD_EXITED);
+	was_told(call, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':"
+		       "1000001}}|");
+	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+}
+
+/* pool.max holds for all principals together: who needs a place gets that of one who does not. */
+static void idle_children_make_room(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *front;
+	struct front *call;
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	front = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	is_open(front);
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 2);
+	get_ready(1);
+	join(front);
+	request(front->call.route, CALL("1"));
+	call = request(a->route, CALL("1")); /* bob's is busy */
+	is_open(call);
+	front = open_session_as(alice, INITIALIZE_WITH("'sampling':{}"));
+	pass(QUEUE_TIMEOUT_MS);
+	is_failed(call, REASON_OVER_LIMIT);
+	is_failed(front, REASON_OVER_LIMIT);
+}
+
+/* Nobody's partition is kept. */
+static void unused_pools_go(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+
+	(void)state;
+	session_end(&a->route->session, REASON_DELETED);
+	fake_keeper_settle(&keeper);
+	assert_false(list_is_empty(&router.pools));
+	pass(IDLE_MS);
+	assert_true(list_is_empty(&router.pools));
+}
+
 /* ---- anything in any order ---- */
 
 static uint64_t random_state;
@@ -1123,6 +1420,8 @@ static void nothing_crosses(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_PRINCIPALS(name) \
+	cmocka_unit_test_setup_teardown(name, setup_principals, teardown_principals)
 
 static const struct CMUnitTest tests[] = {
 	TEST(sessions_share_a_child),
@@ -1147,6 +1446,16 @@ static const struct CMUnitTest tests[] = {
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
+	TEST_PRINCIPALS(principals_do_not_share),
+	TEST_PRINCIPALS(plain_classes_are_multiplexed),
+	TEST_PRINCIPALS(servers_may_be_known_not_to_ask),
+	TEST_PRINCIPALS(leased_child_asks_its_caller),
+	TEST_PRINCIPALS(unleased_child_asks_nobody),
+	TEST_PRINCIPALS(given_up_children_settle),
+	TEST_PRINCIPALS(levels_go_with_the_lease),
+	TEST_PRINCIPALS(lost_lease_ends_its_asks),
+	TEST_PRINCIPALS(idle_children_make_room),
+	TEST_PRINCIPALS(unused_pools_go),
 	TEST(nothing_crosses),
 };
 

@@ -290,12 +290,12 @@ void route_close_ask(struct ask *ask)
 	loop_defer_free(route->router->loop, ask);
 }
 
-struct ask *route_find_ask_of_server(struct route *route, struct slice id)
+struct ask *route_find_ask_of_server(struct route *route, const struct lane *lane, struct slice id)
 {
 	LIST_FOREACH(node, &route->asks) {
 		struct ask *ask = container_of(node, struct ask, link);
 
-		if (slice_is_equal(ask->id, id))
+		if (ask->lane == lane && slice_is_equal(ask->id, id))
 			return ask;
 	}
 	return NULL;

@@ -26,7 +26,7 @@
 struct router {
 	struct loop *loop;
 	struct session_set sessions;
-	struct list partitions;
+	struct list pools; /* partitions */
 	struct scan_limits limits;
 	struct buf scratch; /* the line being put together now */
 	size_t calls;       /* in flight, of all routes */
@@ -99,7 +99,7 @@ void route_hold_asks(struct route *route, const struct call *call);
 struct ask *route_open_ask(struct route *route, struct lane *lane, const struct envelope *env,
 			   const struct method *method);
 void route_close_ask(struct ask *ask);
-struct ask *route_find_ask_of_server(struct route *route, struct slice id);
+struct ask *route_find_ask_of_server(struct route *route, const struct lane *lane, struct slice id);
 
 /* Whether the client subscribed to `uri` or to a path above it. UTIL-SUBS-01. */
 bool route_is_subscribed(const struct route *route, struct slice uri);

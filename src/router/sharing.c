@@ -51,20 +51,22 @@ static struct route *member_of(struct list *node)
 struct rebuild {
 	struct buf out;
 	bool is_inside; /* of capabilities */
+	bool is_for_all;
 };
 
-static bool is_shareable(struct slice capability)
+/* Tasks have ids that nobody maps; log messages do not say whose call they are about. bridging.md §1.3 */
+static bool is_shareable(const struct rebuild *rebuild, struct slice capability)
 {
 	return !slice_is_equal(capability, SLICE_LIT("tasks")) &&
-	       !slice_is_equal(capability, SLICE_LIT("logging"));
+	       !(rebuild->is_for_all && slice_is_equal(capability, SLICE_LIT("logging")));
 }
 
 static int copy_member(struct slice name, struct json value, void *arg)
 {
 	struct rebuild *rebuild = arg;
-	struct rebuild capabilities = { .is_inside = true };
+	struct rebuild capabilities = { .is_inside = true, .is_for_all = rebuild->is_for_all };
 
-	if (rebuild->is_inside && !is_shareable(name))
+	if (rebuild->is_inside && !is_shareable(rebuild, name))
 		return 0;
 	buf_append_char(&rebuild->out, rebuild->out.len > 0 ? ',' : '{');
 	buf_append_char(&rebuild->out, '"');
@@ -82,9 +84,9 @@ static int copy_member(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-struct msg *sharing_make_welcome(struct slice result)
+struct msg *sharing_make_welcome(struct slice result, bool is_for_all)
 {
-	struct rebuild rebuild = { .is_inside = false };
+	struct rebuild rebuild = { .is_for_all = is_for_all };
 	struct buf text = { 0 };
 
 	scan_members(result, copy_member, &rebuild);

@@ -17,8 +17,9 @@ struct topic;
 void sharing_init(struct partition *partition);
 void sharing_fini(struct partition *partition);
 
-/* The response that the pool's sessions get to initialize: `result` of a child without what cannot be shared. */
-struct msg *sharing_make_welcome(struct slice result);
+/* The response that the pool's sessions get to initialize: `result` of a child without what cannot be shared;
+   `is_for_all`: by different principals. */
+struct msg *sharing_make_welcome(struct slice result, bool is_for_all);
 
 /* Requests that the gateway answers for a pool. Returns whether it did; linked or not, the call is over then, or waits. */
 bool sharing_answer(struct route *route, struct call *call, const struct envelope *env);

@@ -263,6 +263,52 @@ def isolation_on_the_command_line(t):
     eq(a.pid(), b.pid())
 
 
+# ---- one process for each principal and class -------------------------------
+
+QUESTION = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}
+
+
+@case(daemon=False)
+def leased_processes_ask_their_caller(t):
+    """bridging §1.2, §1.6 (5): one call at a time in a process that may ask; what it asks is asked in that call alone."""
+    t.start({"main": {"script": {}, "isolation": "principal"}}, CONFIG)
+    caps = {"elicitation": {}}
+    sessions = [t.session("main", caps=caps) for _ in range(4)]
+    streams = [s.get() for s in sessions]
+    asking = [s.start_do(["ask", 1, "elicitation/create", QUESTION], ["asked"]) for s in sessions]
+    questions = [e.next() for e in asking]
+    for n, (s, question) in enumerate(zip(sessions, questions)):
+        eq(question["method"], "elicitation/create")
+        s.respond(question["id"], {"action": "accept", "content": {"of": n}})
+    for n, e in enumerate(asking):
+        answers = json.loads(e.final()["result"]["content"][0]["text"])
+        eq(answers[0]["result"]["content"], {"of": n})
+    eq(t.daemon.started("main"), 4)
+    for stream in streams:
+        stream.nothing(0.05)
+    plain = t.session("main")
+    ok(plain.pid() not in [int(s.pid()) for s in sessions], "another class, another process")
+
+
+@case(daemon=False)
+def questions_without_a_call(t):
+    """bridging §1.6 (7), §8 (3): asked between calls or after a cancellation: -32602 for the process, nothing for clients."""
+    t.start({"main": {"script": {}, "isolation": "principal"}}, CONFIG)
+    s = t.session("main", caps={"elicitation": {}})
+    listening = s.get()
+    s.do(["background", [["sleep", 0.1], ["send", 8, "elicitation/create", QUESTION]]], ["text", "x"])
+    pid = t.daemon.children("main")[0]
+    wait_for(lambda: [m["error"]["code"] for m in t.daemon.messages(pid) if m.get("id") == 8 and "error" in m] == [-32602], 3,
+             "the refusal of the first")
+    e = s.start_do(["wait_cancel"], ["send", 9, "elicitation/create", QUESTION])
+    wait_for(lambda: methods(t, pid).count("tools/call") == 2, 3, "the call")
+    s.cancel(e.id)
+    wait_for(lambda: [m["error"]["code"] for m in t.daemon.messages(pid) if m.get("id") == 9 and "error" in m] == [-32602], 3,
+             "the refusal of the second")
+    listening.nothing(0.1)
+    eq(s.echo("on"), "on")
+
+
 # ---- anything in any order ---------------------------------------------------
 
 CLIENTS = 50

@@ -326,6 +326,11 @@ def gateway_restart(t):
     os.kill(daemon.gateway, signal.SIGKILL)
     wait_for(lambda: len(daemon.log("gateway_ready")) == 2, 5, "the second gateway")
     eq(leaf(health(daemon.at())), leaf_of("server"))
+    copy("renewed", "live3")
+    os.kill(daemon.find_gateway(), signal.SIGKILL)
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: len(daemon.log("certificates_used")) == 4, 5, "the third gateway's set, and the new one")
+    eq(leaf(health(daemon.at())), leaf_of("renewed"), "asked for while there was no gateway, or it was about to go")
     daemon.gateway = daemon.find_gateway()
     daemon.base_fds = daemon.fds()
 
