@@ -24,6 +24,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/route.h"
+#include "router/spares.h"
 
 #define STALL_MS (30 * 1000)
 #define DRAIN_STEP_MS 20
@@ -48,6 +49,7 @@ struct gateway {
 	const struct config *config;
 	struct spawner *spawner;
 	struct backend *backends;
+	struct fleet fleet;
 	struct gate_endpoint *endpoints;
 	size_t backend_count;
 	struct slice *hosts;
@@ -105,6 +107,7 @@ static void gateway_end_sessions(struct gateway *g)
 	while (!list_is_empty(&g->router.sessions.sessions))
 		session_end(container_of(g->router.sessions.sessions.next, struct session, link),
 			    REASON_DRAINING);
+	spares_end_all(&g->router, REASON_DRAINING);
 	partition_end_all(&g->router, REASON_DRAINING);
 }
 
@@ -231,6 +234,11 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 		.isolation = isolations[server->isolation],
 		.never_asks = server->assume_no_server_requests,
 		.pool_max = server->pool_max,
+		.pool_min = server->pool_min,
+		.warm = server->pool_warm,
+		.start_rate = server->start_rate,
+		.sessions_per_process = server->pool_sessions_per_process,
+		.max_age_ms = server->pool_max_age_ms,
 		.calls_per_process = server->pool_requests_per_process,
 		.queue_calls = server->pool_queue,
 		.queue_timeout_ms = server->pool_queue_timeout_ms,
@@ -251,11 +259,25 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 	};
 }
 
+/* What runs before somebody comes. */
+static void gateway_start_children(struct gateway *g)
+{
+	for (size_t i = 0; i < g->backend_count; i++) {
+		struct backend *backend = &g->backends[i];
+
+		if (backend->conf.isolation == ISOLATION_SHARED && backend->conf.pool_min > 0)
+			partition_prepare(&g->router, backend);
+		else if (backend->conf.isolation != ISOLATION_SHARED && backend->conf.warm > 0)
+			spares_start(&g->router, backend);
+	}
+}
+
 static void gateway_make_backends(struct gateway *g)
 {
 	const struct config *config = g->config;
 
 	authorization_init(&g->authorization, config);
+	g->fleet.max = config->max_processes;
 	g->backends = mem_zalloc(config->server_count * sizeof(*g->backends));
 	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
 	for (size_t i = 0; i < config->server_count; i++) {
@@ -264,6 +286,7 @@ static void gateway_make_backends(struct gateway *g)
 
 		if (!config->servers[i].enabled)
 			continue;
+		conf.fleet = &g->fleet;
 		backend_init(backend, g->loop, g->spawner, &conf);
 		g->endpoints[g->backend_count++] = (struct gate_endpoint){
 			.path = slice_str(config->servers[i].path),
@@ -357,6 +380,7 @@ static void gateway_make_router(struct gateway *g)
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
 	list_init(&g->router.pools);
+	list_init(&g->router.spares);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 
@@ -464,6 +488,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
 	gateway_make_router(&g);
 	gateway_make_backends(&g);
+	gateway_start_children(&g);
 	gateway_make_gate(&g);
 	gateway_make_http(&g);
 	CHECK(listener_count == config->listen_count);

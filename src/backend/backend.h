@@ -19,19 +19,31 @@
 /* Whom one process serves. bridging.md §1.2 */
 enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
 
+/* What all backends share. */
+struct fleet {
+	size_t count; /* of processes, and of places reserved */
+	size_t max;
+};
+
 struct backend_conf {
-	const char *name; /* borrowed for the backend's life, as is everything here */
-	uint32_t server;  /* its number for the keeper */
+	struct fleet *fleet; /* NULL: none */
+	const char *name;    /* borrowed for the backend's life, as is everything here */
+	uint32_t server;     /* its number for the keeper */
 	enum isolation isolation;
-	bool never_asks; /* it sends clients no requests: they are told of no capabilities */
-	size_t pool_max; /* processes at most */
+	bool never_asks;     /* it sends clients no requests: they are told of no capabilities */
+	size_t pool_max;     /* processes at most */
+	size_t pool_min;     /* kept running, with ISOLATION_SHARED */
+	size_t warm;         /* started ahead, with the others */
+	uint64_t start_rate; /* starts a second; 0: any number */
 	/* of processes that sessions share: */
 	size_t calls_per_process;
 	size_t queue_calls;        /* that wait because all processes are busy */
 	uint64_t queue_timeout_ms; /* and for how long */
 	uint64_t idle_ms;          /* a process without a call for so long is stopped */
-	size_t line_max;           /* bytes of one line of stdout */
-	size_t queue_max;          /* bytes that may wait for one process's stdin */
+	uint64_t max_age_ms;       /* gets no more calls then; 0: never */
+	size_t sessions_per_process;
+	size_t line_max;  /* bytes of one line of stdout */
+	size_t queue_max; /* bytes that may wait for one process's stdin */
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms;
 	uint64_t backoff_max_ms;
@@ -54,8 +66,10 @@ struct backend {
 	size_t count;          /* of children that are not gone */
 	size_t reserved;       /* places of those that wait for the back-off to pass */
 	unsigned int failures; /* starts that failed, in a row */
+	unsigned int crashes;  /* of young processes that had not answered a single call */
+	uint64_t crashed_at_ms;
+	uint64_t next_start_at_us; /* at the permitted rate; there may be several a millisecond */
 	uint64_t retry_at_ms;
-	bool is_short;                /* somebody waits for a place */
 	uint64_t full_quiet_until_ms; /* that the pool is full was said not long ago */
 };
 
@@ -71,6 +85,17 @@ enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r);
 /* A process answered its handshake; or it failed before. */
 void backend_note_started(struct backend *backend);
 void backend_note_failed(struct backend *backend);
+
+/* It failed after that, at once: without having answered a call. REL-29 */
+void backend_note_crashed(struct backend *backend, uint64_t ready_at_ms);
+
+/* Whether all backends together have as many processes as they may. */
+bool backend_is_fleet_full(const struct backend *backend);
+/* Keeps a place for a process that is to be started; and gives it back. */
+void backend_reserve(struct backend *backend);
+void backend_release(struct backend *backend);
+/* The same for processes themselves. Called by child. */
+void backend_count_child(struct backend *backend, bool is_new);
 
 /* SIGKILL to all that is left. */
 void backend_kill_all(struct backend *backend);

@@ -181,7 +181,7 @@ static void child_finish(struct child *child)
 	buf_fini(&child->error_line);
 	buf_fini(&child->last_words);
 	list_remove(&child->link);
-	child->backend->count--;
+	backend_count_child(child->backend, false);
 	child->ops->on_gone(child);
 }
 
@@ -525,7 +525,7 @@ void child_start(struct child *child, struct backend *backend, const struct chil
 	timer_init(&child->ladder, child_on_ladder);
 	timer_init(&child->drain, child_on_drain);
 	list_append(&backend->children, &child->link);
-	backend->count++;
+	backend_count_child(backend, true);
 	counter_add(COUNTER_CHILDREN);
 	spawned_start(&child->spawned, backend->spawner, backend->conf.server, &child_spawned_ops);
 }

@@ -76,10 +76,15 @@ struct config_server {
 	enum config_isolation isolation;
 	bool assume_no_server_requests;
 	uint64_t pool_max;
+	uint64_t pool_min;
+	uint64_t pool_warm;
+	uint64_t pool_sessions_per_process;
 	uint64_t pool_requests_per_process;
 	uint64_t pool_queue;
 	uint64_t pool_queue_timeout_ms;
 	uint64_t pool_idle_ms;
+	uint64_t pool_max_age_ms; /* 0: any age */
+	uint64_t start_rate;
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms; /* start.backoff: 1s..60s */
 	uint64_t backoff_max_ms;
@@ -120,6 +125,7 @@ struct config {
 	struct config_texts trusted_proxies; /* what peer_net_parse understands */
 	uint64_t max_connections;
 	uint64_t max_sessions;
+	uint64_t max_processes;
 	uint64_t max_sessions_per_principal;
 	uint64_t header_bytes;
 	uint64_t message_bytes;

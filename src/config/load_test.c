@@ -300,7 +300,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		SERVER "limits:\n  conections: 5\n  xyz: 1\n",
 		"F:3:3: unknown key 'conections'; did you mean 'connections'?",
 		"F:4:3: unknown key 'xyz'; did you mean 'message'? The keys here are: "
-		"connections, sessions, sessions_per_principal, header_bytes, message, response, json_depth, "
+		"connections, sessions, sessions_per_principal, processes, header_bytes, message, response, json_depth, "
 		"header_timeout, body_timeout, idle_timeout");
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{adress: x, backlog: 5}]\n",

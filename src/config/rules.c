@@ -311,6 +311,17 @@ static void check_places(const struct config_server *server, const struct tree *
 			       server->umask);
 }
 
+static void check_pool(const struct config_server *server, const struct tree *root,
+		       struct config_problems *problems)
+{
+	const struct tree *at = server_place(root, server, "pool");
+
+	if (server->pool_min > server->pool_max)
+		problem_add_at(problems, at, "pool.min must not be more than pool.max");
+	if (server->pool_warm > server->pool_max)
+		problem_add_at(problems, at, "pool.warm must not be more than pool.max");
+}
+
 static void check_server(const struct config_server *server, const struct tree *root,
 			 struct config_problems *problems)
 {
@@ -319,6 +330,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_name(server, root, problems);
 	check_path(server, root, problems);
 	check_timeouts(server, root, problems);
+	check_pool(server, root, problems);
 	check_places(server, root, problems);
 	/* One that is there but wrong has been reported. */
 	if (server->command == NULL && tree_find(at, "command") == NULL)

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "obs/log.h"
@@ -14,6 +15,8 @@
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/partition.h"
+#include "router/route.h"
+#include "router/spares.h"
 
 #define PROBE_MS 5000
 #define BID_MAX INT32_MAX /* many servers read ids into 32 bits */
@@ -24,7 +27,8 @@ static const struct {
 	unsigned int next;
 } states[] = {
 	[LANE_DELAYED] = { "delayed", TO(STARTING) | TO(CLOSED) },
-	[LANE_STARTING] = { "starting", TO(HANDSHAKE) | TO(CLOSED) },
+	[LANE_STARTING] = { "starting", TO(SPARE) | TO(HANDSHAKE) | TO(CLOSED) },
+	[LANE_SPARE] = { "spare", TO(HANDSHAKE) | TO(CLOSED) },
 	[LANE_HANDSHAKE] = { "handshake", TO(READY) | TO(CLOSED) },
 	[LANE_READY] = { "ready", TO(SETTLING) | TO(RETIRING) | TO(CLOSED) },
 	[LANE_SETTLING] = { "settling", TO(READY) | TO(CLOSED) },
@@ -65,26 +69,36 @@ static void lane_end_lease(struct lane *lane)
 	lane->route = NULL;
 }
 
-/* Unlinks lane and partition; that says what happens to its calls. */
-static struct partition *lane_detach(struct lane *lane)
+static void lane_unjoin(struct lane *lane)
 {
 	struct partition *partition = lane->partition;
 
-	if (lane->state == LANE_DELAYED)
-		lane->child.backend->reserved--;
 	if (!lane_is_serving(lane))
 		partition->starting--;
 	lane_end_lease(lane);
 	list_remove(&lane->link);
 	partition->lane_count--;
+	if (partition->is_pool)
+		partition_wake(partition);
+}
+
+/* Unlinks lane and partition; that says what happens to its calls. NULL: it had none. */
+static struct partition *lane_detach(struct lane *lane)
+{
+	struct partition *partition = lane->partition;
+
+	if (lane->state == LANE_DELAYED)
+		backend_release(lane->child.backend);
+	if (partition != NULL)
+		lane_unjoin(lane);
+	else if (lane->spares != NULL)
+		spares_on_lost(lane);
 	lane_set_state(lane, LANE_CLOSED);
 	timer_stop(&lane->start);
 	timer_stop(&lane->probe);
 	timer_stop(&lane->idle);
 	lane->partition = NULL;
 	lane->route = NULL;
-	if (partition->is_pool)
-		partition_wake(partition);
 	return partition;
 }
 
@@ -97,9 +111,12 @@ static void lane_lose(struct lane *lane, enum reason reason)
 
 	if (is_start)
 		backend_note_failed(backend);
+	else if (!lane->has_answered)
+		backend_note_crashed(backend, lane->ready_at_ms);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
-	partition_on_lost(partition, lane, reason);
+	if (partition != NULL)
+		partition_on_lost(partition, lane, reason);
 }
 
 static void lane_give_up(struct lane *lane, enum reason reason, const char *error)
@@ -113,8 +130,13 @@ static void lane_on_started(struct child *child)
 {
 	struct lane *lane = container_of(child, struct lane, child);
 
-	lane_set_state(lane, LANE_HANDSHAKE);
-	forward_handshake(lane);
+	if (lane->partition != NULL) {
+		lane_set_state(lane, LANE_HANDSHAKE);
+		forward_handshake(lane);
+	} else {
+		lane_set_state(lane, LANE_SPARE);
+		timer_stop(&lane->start);
+	}
 }
 
 static void lane_on_line(struct child *child, struct slice line)
@@ -123,6 +145,10 @@ static void lane_on_line(struct child *child, struct slice line)
 
 	if (lane->state == LANE_CLOSED)
 		return;
+	if (lane->partition == NULL) {
+		child_note_garbage(child, line, "nothing was asked yet");
+		return;
+	}
 	if (lane->state != LANE_SETTLING) {
 		lane->probe_bid = 0;
 		timer_stop(&lane->probe);
@@ -144,7 +170,7 @@ static void lane_on_gone(struct child *child)
 
 	if (lane->state != LANE_CLOSED)
 		lane_lose(lane, REASON_CHILD_EXITED);
-	partition_on_gone(lane->router, lane->child.backend);
+	partition_on_gone(lane->router);
 	lane_free(lane);
 }
 
@@ -170,7 +196,7 @@ static void lane_on_start_timer(struct timer *timer)
 	struct lane *lane = container_of(timer, struct lane, start);
 
 	if (lane->state == LANE_DELAYED) {
-		lane->child.backend->reserved--;
+		backend_release(lane->child.backend);
 		lane_start(lane);
 	} else {
 		lane_give_up(lane, REASON_START_TIMEOUT,
@@ -190,30 +216,66 @@ static void lane_on_idle(struct timer *timer)
 	partition_on_idle(container_of(timer, struct lane, idle));
 }
 
-struct lane *lane_new(struct partition *partition, struct route *route, uint64_t wait_ms)
+static void lane_join(struct lane *lane, struct partition *partition, struct route *route)
 {
-	struct lane *lane = mem_zalloc(sizeof(*lane));
-	struct backend *backend = partition->backend;
-
 	lane->partition = partition;
-	lane->router = partition->router;
-	lane->level = -1;
 	lane->route = route;
-	lane->state = LANE_DELAYED;
-	lane->child.backend = backend;
 	list_append(&partition->lanes, &lane->link);
 	partition->lane_count++;
 	partition->starting++;
+}
+
+static void lane_begin(struct lane *lane, uint64_t wait_ms)
+{
+	if (wait_ms == 0) {
+		lane_start(lane);
+		return;
+	}
+	backend_reserve(lane->child.backend);
+	timer_start(lane->child.backend->loop, &lane->start, wait_ms);
+}
+
+static struct lane *lane_make(struct router *router, struct backend *backend)
+{
+	struct lane *lane = mem_zalloc(sizeof(*lane));
+
+	lane->router = router;
+	lane->level = -1;
+	lane->state = LANE_DELAYED;
+	lane->child.backend = backend;
+	list_init(&lane->link);
 	timer_init(&lane->start, lane_on_start_timer);
 	timer_init(&lane->probe, lane_on_probe_timer);
 	timer_init(&lane->idle, lane_on_idle);
-	if (wait_ms > 0) {
-		backend->reserved++;
-		timer_start(backend->loop, &lane->start, wait_ms);
-	} else {
-		lane_start(lane);
-	}
 	return lane;
+}
+
+struct lane *lane_new(struct partition *partition, struct route *route, uint64_t wait_ms)
+{
+	struct lane *lane = lane_make(partition->router, partition->backend);
+
+	lane_join(lane, partition, route);
+	lane_begin(lane, wait_ms);
+	return lane;
+}
+
+struct lane *lane_new_spare(struct router *router, struct backend *backend, uint64_t wait_ms)
+{
+	struct lane *lane = lane_make(router, backend);
+
+	lane_begin(lane, wait_ms);
+	return lane;
+}
+
+void lane_adopt(struct lane *lane, struct partition *partition, struct route *route)
+{
+	lane_join(lane, partition, route);
+	if (lane->state != LANE_SPARE)
+		return; /* it comes by itself */
+	timer_start(lane->child.backend->loop, &lane->start,
+		    lane->child.backend->conf.start_timeout_ms);
+	lane_set_state(lane, LANE_HANDSHAKE);
+	forward_handshake(lane);
 }
 
 void lane_close(struct lane *lane, enum reason reason)
@@ -249,6 +311,7 @@ void lane_set_ready(struct lane *lane)
 {
 	lane_set_state(lane, LANE_READY);
 	lane->partition->starting--;
+	lane->ready_at_ms = clock_now_ms();
 	timer_stop(&lane->start);
 	backend_note_started(lane->child.backend);
 	lane_rest(lane);
@@ -331,6 +394,7 @@ void lane_remove_call(struct lane *lane, struct call *call, bool is_answered)
 {
 	bool is_lease = lane->lease == call;
 
+	lane->has_answered |= is_answered;
 	map_remove(&lane->calls, call->bid);
 	if (lane->partition == NULL)
 		return;

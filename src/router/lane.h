@@ -20,10 +20,12 @@ struct partition;
 struct revision;
 struct route;
 struct router;
+struct spares;
 
 enum lane_state {
 	LANE_DELAYED,   /* waits for the back-off to pass */
 	LANE_STARTING,  /* the process is being started */
+	LANE_SPARE,     /* it runs, and nobody needs it yet */
 	LANE_HANDSHAKE, /* initialize is on its way */
 	LANE_READY,
 	LANE_SETTLING, /* a call that had it for itself was given up: it must show that it is over */
@@ -33,8 +35,9 @@ enum lane_state {
 
 struct lane {
 	struct child child;
-	struct partition *partition; /* NULL: closed */
-	struct list link;            /* of the partition's */
+	struct partition *partition; /* NULL: closed, or nobody's yet */
+	struct spares *spares;       /* that it is among; else NULL */
+	struct list link;            /* of the partition's, or of the spares */
 	struct router *router;
 	struct route *route; /* the one it serves now: a session's own child, or leased; or NULL */
 	struct call *lease;  /* the only call that it may work on */
@@ -49,6 +52,8 @@ struct lane {
 	struct timer probe;
 	struct timer idle; /* it has no calls */
 	bool has_process;
+	bool has_answered; /* some call */
+	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 };
 
@@ -57,6 +62,9 @@ struct lane {
  * itself after lane_close.
  */
 struct lane *lane_new(struct partition *partition, struct route *route, uint64_t wait_ms);
+/* The same for nobody yet; and its partition comes: it was taken from the spares. */
+struct lane *lane_new_spare(struct router *router, struct backend *backend, uint64_t wait_ms);
+void lane_adopt(struct lane *lane, struct partition *partition, struct route *route);
 /* The partition lets go of it: the process is stopped. */
 void lane_close(struct lane *lane, enum reason reason);
 /* The next id for a request to it. BACK-FRAME-08. */

@@ -11,6 +11,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/queue.c src/router/queue.h \
 	src/router/route.c src/router/route.h \
 	src/router/sharing.c src/router/sharing.h \
+	src/router/spares.c src/router/spares.h \
 	src/router/text_set.c src/router/text_set.h
 ROUTER_LIBS = src/router/librouter.a src/backend/libbackend.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -23,17 +24,20 @@
 #include "router/lane.h"
 #include "router/route.h"
 #include "router/sharing.h"
+#include "router/spares.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0"
 #endif
 
 #define REFUSAL_LOGGED 300
+#define RETRY_MS 1000
 #define OWN_QUEUE_CALLS 4096 /* of one session while its child is started */
 
 /* ---- the life of a partition ---- */
 
 static void partition_on_pump(struct task *task);
+static void partition_on_retry(struct timer *timer);
 
 static struct partition *partition_new(struct router *router, struct backend *backend)
 {
@@ -46,6 +50,7 @@ static struct partition *partition_new(struct router *router, struct backend *ba
 	list_init(&partition->lanes);
 	queue_init(&partition->queue);
 	task_init(&partition->pump, partition_on_pump);
+	timer_init(&partition->retry, partition_on_retry);
 	sharing_init(partition);
 	list_init(&partition->link);
 	return partition;
@@ -55,6 +60,7 @@ static void partition_free(struct partition *partition)
 {
 	list_remove(&partition->link);
 	task_cancel(&partition->pump);
+	timer_stop(&partition->retry);
 	sharing_fini(partition);
 	msg_unref(&partition->handshake);
 	msg_unref(&partition->welcome);
@@ -89,22 +95,18 @@ static struct partition *partition_for_one(struct route *route, const struct env
 	return partition;
 }
 
-static struct partition *partition_for_class(struct route *route, struct slice class)
+static struct partition *partition_for_class(struct router *router, struct backend *backend,
+					     struct principal *principal, struct slice class)
 {
-	struct router *router = route->router;
-	struct principal *principal = route->backend->conf.isolation == ISOLATION_PRINCIPAL ?
-					      route->session.principal :
-					      NULL;
 	struct partition *partition;
 
 	LIST_FOREACH(node, &router->pools) {
 		partition = container_of(node, struct partition, link);
-		if (partition->backend != route->backend || partition->principal != principal ||
-		    !slice_is_equal(slice_str(partition->class), class))
-			continue;
-		return partition;
+		if (partition->backend == backend && partition->principal == principal &&
+		    slice_is_equal(slice_str(partition->class), class))
+			return partition;
 	}
-	partition = partition_new(router, route->backend);
+	partition = partition_new(router, backend);
 	partition->revision = revision_newest();
 	partition->handshake = make_handshake(partition->revision, class);
 	partition->class = mem_dup_slice(class);
@@ -117,19 +119,22 @@ static struct partition *partition_for_class(struct route *route, struct slice c
 static struct partition *partition_for(struct route *route, const struct envelope *env)
 {
 	const struct backend_conf *conf = &route->backend->conf;
+	struct principal *principal =
+		conf->isolation == ISOLATION_PRINCIPAL ? route->session.principal : NULL;
 	struct convert convert = { .text = { 0 } };
 	struct buf class = { 0 };
 	struct partition *partition;
 
-	if (conf->isolation == ISOLATION_SHARED ||
-	    (conf->isolation == ISOLATION_PRINCIPAL && conf->never_asks))
-		return partition_for_class(route, SLICE_LIT("{}"));
+	if (conf->isolation == ISOLATION_SHARED || (principal != NULL && conf->never_asks))
+		return partition_for_class(route->router, route->backend, principal,
+					   SLICE_LIT("{}"));
 	env = convert_initialize(&convert, revision_lacks(route->revision, revision_newest()), env);
 	class_append(&class, scan_member(env->params.text, SLICE_LIT("capabilities")).text);
-	if (conf->isolation == ISOLATION_SESSION)
+	if (principal == NULL)
 		partition = partition_for_one(route, env);
 	else
-		partition = partition_for_class(route, buf_slice(&class));
+		partition = partition_for_class(route->router, route->backend, principal,
+						buf_slice(&class));
 	convert_fini(&convert);
 	buf_fini(&class);
 	return partition;
@@ -149,13 +154,21 @@ struct lane *partition_own_lane(const struct partition *partition)
 	return container_of(partition->lanes.next, struct lane, link);
 }
 
-/* Whether nobody would miss it. One child is kept for those who wait for news of it. bridging.md §1.5 */
+/* One child is kept for those who wait for news of it. bridging.md §1.5 */
+static size_t least_lanes(const struct partition *partition)
+{
+	size_t least = partition->principal == NULL ? partition->backend->conf.pool_min : 0;
+
+	return least == 0 && !list_is_empty(&partition->topics) ? 1 : least;
+}
+
+/* Whether nobody would miss it. */
 static bool is_spare(const struct lane *lane)
 {
 	const struct partition *partition = lane->partition;
 
 	return lane->state == LANE_READY && lane->calls.count == 0 &&
-	       (list_is_empty(&partition->topics) || partition->lane_count > 1);
+	       partition->lane_count > least_lanes(partition);
 }
 
 static struct lane *oldest_spare(const struct partition *partition, struct lane *oldest)
@@ -174,11 +187,12 @@ static void partition_make_room(struct partition *partition)
 {
 	struct lane *oldest = NULL;
 
-	partition->backend->is_short = true;
+	partition->router->is_short = true;
 	LIST_FOREACH(node, &partition->router->pools) {
 		const struct partition *other = container_of(node, struct partition, link);
 
-		if (other != partition && other->backend == partition->backend)
+		if (other != partition && (other->backend == partition->backend ||
+					   backend_is_fleet_full(partition->backend)))
 			oldest = oldest_spare(other, oldest);
 	}
 	if (oldest != NULL)
@@ -189,8 +203,11 @@ static enum reason partition_start_lane(struct partition *partition)
 {
 	struct route *only = partition->is_pool ? NULL : member_of(partition->members.next);
 	uint64_t wait_ms = 0;
-	enum reason reason = backend_admit(partition->backend, &wait_ms);
+	struct lane *spare = spares_take(partition->router, partition->backend);
+	enum reason reason = REASON_NONE;
 
+	if (spare == NULL)
+		reason = backend_admit(partition->backend, &wait_ms);
 	if (reason == REASON_OVER_LIMIT && partition->is_pool)
 		partition_make_room(partition);
 	if (reason != REASON_NONE)
@@ -198,7 +215,10 @@ static enum reason partition_start_lane(struct partition *partition)
 	if (only != NULL && only->opening == NULL)
 		LOG(SESSION_RESPAWN, LOG_STR("server", partition->backend->conf.name),
 		    LOG_INT("restarts", only->restarts));
-	lane_new(partition, only, wait_ms);
+	if (spare != NULL)
+		lane_adopt(spare, partition, only);
+	else
+		lane_new(partition, only, wait_ms);
 	return REASON_NONE;
 }
 
@@ -209,17 +229,29 @@ static size_t calls_per_lane(const struct partition *partition)
 	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
 }
 
+static bool is_too_old(const struct lane *lane)
+{
+	uint64_t max_age_ms = lane->child.backend->conf.max_age_ms;
+
+	return max_age_ms > 0 && lane->partition->is_pool &&
+	       clock_now_ms() - lane->ready_at_ms >= max_age_ms;
+}
+
 /* The lane with the fewest calls that has room for one of `size` bytes; NULL: none has. */
 static struct lane *partition_choose(const struct partition *partition, size_t size)
 {
 	size_t fewest = calls_per_lane(partition);
 	struct lane *chosen = NULL;
 
-	LIST_FOREACH(node, &partition->lanes) {
+	LIST_FOREACH_SAFE(node, &partition->lanes) {
 		struct lane *lane = container_of(node, struct lane, link);
 
 		if (lane->state != LANE_READY || lane->calls.count >= fewest)
 			continue;
+		if (is_too_old(lane)) {
+			lane_retire(lane);
+			continue;
+		}
 		if (partition->is_pool && !child_has_room(&lane->child, size))
 			continue;
 		chosen = lane;
@@ -235,17 +267,31 @@ static bool has_openings(const struct partition *partition)
 	return !partition->is_known && partition->member_count > 0;
 }
 
+/* How many have to be on their way. */
+static size_t lanes_needed(const struct partition *partition)
+{
+	size_t waiting = partition->queue.count;
+	size_t least = least_lanes(partition);
+	size_t ready = partition->lane_count - partition->starting;
+	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
+
+	if (needed == 0 && has_openings(partition))
+		needed = 1;
+	return needed + ready < least ? least - ready : needed;
+}
+
 /* As many as there is work for. Returns why there can be no more. */
 static enum reason partition_grow(struct partition *partition)
 {
-	size_t waiting = partition->queue.count;
-	size_t needed = waiting == 0 ? 1 : (waiting - 1) / calls_per_lane(partition) + 1;
+	size_t needed = lanes_needed(partition);
 	enum reason reason = REASON_NONE;
 
 	if (!partition->is_pool && partition->lane_count > 0)
 		return REASON_NONE;
 	while (reason == REASON_NONE && partition->starting < needed)
 		reason = partition_start_lane(partition);
+	if (reason != REASON_NONE && partition->lane_count < least_lanes(partition))
+		timer_start(partition->router->loop, &partition->retry, RETRY_MS);
 	return reason;
 }
 
@@ -260,6 +306,11 @@ static void partition_fail_waiting(struct partition *partition, enum reason reas
 	}
 	while (!queue_is_empty(&partition->queue))
 		call_fail(queue_first(&partition->queue), reason);
+}
+
+static void partition_on_retry(struct timer *timer)
+{
+	partition_wake(container_of(timer, struct partition, retry));
 }
 
 /* The processes of a pool come and go: for a place it can be waited, for a while. */
@@ -287,25 +338,18 @@ static void partition_on_pump(struct task *task)
 		queue_remove(&partition->queue, call);
 		forward_waiting(lane, call);
 	}
-	if (queue_is_empty(&partition->queue) && !has_openings(partition) &&
-	    (list_is_empty(&partition->topics) || partition->lane_count > 0))
-		return;
 	reason = partition_grow(partition);
 	if (partition->lane_count == 0 && !may_wait_for(partition, reason))
 		partition_fail_waiting(partition, reason);
 }
 
-void partition_on_gone(struct router *router, struct backend *backend)
+void partition_on_gone(struct router *router)
 {
-	if (!backend->is_short)
+	if (!router->is_short)
 		return;
-	backend->is_short = false;
-	LIST_FOREACH(node, &router->pools) {
-		struct partition *partition = container_of(node, struct partition, link);
-
-		if (partition->backend == backend)
-			partition_wake(partition);
-	}
+	router->is_short = false;
+	LIST_FOREACH(node, &router->pools)
+		partition_wake(container_of(node, struct partition, link));
 }
 
 void partition_wake(struct partition *partition)
@@ -422,6 +466,22 @@ static void partition_welcome(struct partition *partition, struct route *route)
 		session_end(&route->session, REASON_CHILD_PROTOCOL_ERROR); /* cannot be */
 }
 
+/* Another process for so many more sessions, ahead of their calls. */
+static void partition_spread(struct partition *partition)
+{
+	size_t each = partition->backend->conf.sessions_per_process;
+
+	if (!partition->is_leased && partition->lane_count > 0 && partition->starting == 0 &&
+	    partition->member_count > partition->lane_count * each &&
+	    partition->lane_count < partition->backend->conf.pool_max)
+		(void)partition_start_lane(partition);
+}
+
+void partition_prepare(struct router *router, struct backend *backend)
+{
+	partition_wake(partition_for_class(router, backend, NULL, SLICE_LIT("{}")));
+}
+
 enum reason partition_enter(struct route *route, const struct envelope *env)
 {
 	struct partition *partition = partition_for(route, env);
@@ -431,6 +491,7 @@ enum reason partition_enter(struct route *route, const struct envelope *env)
 	list_append(&partition->members, &route->member);
 	partition->member_count++;
 	if (partition->welcome != NULL) {
+		partition_spread(partition);
 		partition_welcome(partition, route);
 		return REASON_NONE;
 	}
@@ -628,6 +689,8 @@ void partition_on_idle(struct lane *lane)
 {
 	if (is_spare(lane))
 		lane_close(lane, REASON_IDLE_TIMEOUT);
+	else
+		timer_start(lane->router->loop, &lane->idle, lane->child.backend->conf.idle_ms);
 }
 
 void partition_end_all(struct router *router, enum reason reason)

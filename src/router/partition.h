@@ -58,11 +58,15 @@ struct partition {
 	size_t lane_count;
 	size_t starting; /* of them, not ready yet */
 	struct queue queue;
+	struct timer retry; /* what has to run could not be started */
 	struct task pump;   /* at the end of the turn waiting calls are given to lanes with room */
 	struct list topics; /* what sessions of a pool have subscribed to (sharing.c) */
 	unsigned int news;  /* the lists that have changed and nobody was told yet (sharing.c) */
 	struct timer telling;
 };
+
+/* Keeps backend->conf.pool_min children of a server that everybody shares, from now on. */
+void partition_prepare(struct router *router, struct backend *backend);
 
 /*
  * Makes `route`, whose session is new and whose `opening` is the call of its initialize request, a member of the
@@ -87,7 +91,7 @@ void partition_on_refused(struct lane *lane, const struct envelope *response);
 void partition_on_lost(struct partition *partition, struct lane *lane, enum reason reason);
 void partition_on_idle(struct lane *lane);
 /* The process of a lane has gone: there may be room for another one. */
-void partition_on_gone(struct router *router, struct backend *backend);
+void partition_on_gone(struct router *router);
 /* A lane has room again, or has gone. */
 void partition_wake(struct partition *partition);
 

@@ -22,6 +22,7 @@
 #include "router/forward.h"
 #include "router/lane.h"
 #include "router/route.h"
+#include "router/spares.h"
 
 #define MEMBERS_MAX 64
 #define FRONTS_MAX 8192
@@ -345,6 +346,7 @@ static int setup(void **state)
 		.isolation = ISOLATION_SHARED,
 		.pool_max = 2,
 		.calls_per_process = 2,
+		.sessions_per_process = MEMBERS_MAX,
 		.queue_calls = 4,
 		.queue_timeout_ms = QUEUE_TIMEOUT_MS,
 		.idle_ms = IDLE_MS,
@@ -373,6 +375,7 @@ static int setup(void **state)
 	backend_init(&backend, loop, keeper.spawner, &conf);
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
 	list_init(&router.pools);
+	list_init(&router.spares);
 	session_set_init(&router.sessions, loop, &sessions);
 	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
 	front_count = member_count = 0;
@@ -384,6 +387,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	session_set_fini(&router.sessions);
+	spares_end_all(&router, REASON_DRAINING);
 	partition_end_all(&router, REASON_DRAINING);
 	fake_keeper_settle(&keeper);
 	for (size_t i = 0; i < keeper.count; i++) {
@@ -1262,6 +1266,202 @@ static void unused_pools_go(void **state)
 	assert_true(list_is_empty(&router.pools));
 }
 
+/* ---- how many processes there are ---- */
+
+static void start_warm(size_t count)
+{
+	backend.conf.isolation = ISOLATION_SESSION;
+	backend.conf.warm = count;
+	spares_start(&router, &backend);
+	fake_keeper_settle(&keeper);
+}
+
+/* product.md §4 pool.warm: the process is there before its session, and has heard nothing. */
+static void spares_are_taken(void **state)
+{
+	struct front *front;
+
+	(void)state;
+	backend.conf.pool_max = 5;
+	start_warm(1);
+	assert_int_equal(keeper.count, 1);
+	hears_nothing(process(0));
+	says(process(0), "a banner");
+	front = open_session(INITIALIZE);
+	assert_non_null(strstr(fake_process_read(process(0)), "initialize"));
+	assert_int_equal(keeper.count, 2);
+	says(process(0), WELCOME);
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	pass(60000); /* a spare has no handshake to be late with */
+	assert_false(process(1)->is_eof);
+	keeper.holds = true;
+	open_session(INITIALIZE);
+	assert_non_null(fake_process_read(process(1)));
+	front = open_session(INITIALIZE); /* the next spare, although it is not there yet */
+	keeper.holds = false;
+	fake_keeper_start(&keeper, process(2));
+	fake_keeper_settle(&keeper);
+	assert_non_null(fake_process_read(process(2)));
+}
+
+static void lost_spares_are_replaced(void **state)
+{
+	(void)state;
+	start_warm(2);
+	assert_int_equal(keeper.count, 2);
+	fake_process_exit(&keeper, process(0), 1 << 8);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 2);
+	assert_int_equal(backend.reserved, 1);
+	pass(1000); /* the back-off */
+	assert_int_equal(keeper.count, 3);
+	backend.conf.pool_max = 3;
+	open_session(INITIALIZE);
+	assert_int_equal(keeper.count, 4);
+	open_session(INITIALIZE);
+	open_session(INITIALIZE);
+	assert_int_equal(keeper.count, 4); /* pool.max: sessions come before spares */
+	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
+}
+
+/* product.md §4 pool.min */
+static void some_are_kept(void **state)
+{
+	(void)state;
+	backend.conf.pool_min = 1;
+	partition_prepare(&router, &backend);
+	fake_keeper_settle(&keeper);
+	get_ready(0);
+	pass(2 * IDLE_MS);
+	assert_false(process(0)->is_eof);
+	is_answered(open_session(INITIALIZE), WELCOMED);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 2);
+	fake_process_exit(&keeper, process(1), 0); /* fails to start: the back-off */
+	fake_keeper_settle(&keeper);
+	pass(1000);
+	assert_int_equal(keeper.count, 3);
+	get_ready(2);
+}
+
+static void old_ones_are_replaced(void **state)
+{
+	struct member *a = begin();
+	struct front *call;
+
+	(void)state;
+	backend.conf.max_age_ms = 1000;
+	call = request(a->route, CALL("1"));
+	pass(1000);
+	request(a->route, CALL("2"));
+	get_ready(1);
+	hears(process(1), CALL("2"));
+	hears(process(0), CALL("2"));
+	hears_nothing(process(0));
+	assert_false(process(0)->is_eof);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+}
+
+static void many_sessions_get_more(void **state)
+{
+	(void)state;
+	backend.conf.sessions_per_process = 2;
+	begin();
+	begin();
+	assert_int_equal(keeper.count, 1);
+	begin();
+	assert_int_equal(keeper.count, 2);
+	begin();
+	begin();
+	assert_int_equal(keeper.count, 2); /* pool.max */
+}
+
+/* product.md §4 limits.processes */
+static void all_servers_have_a_limit(void **state)
+{
+	struct fleet fleet = { .max = 1 };
+
+	(void)state;
+	backend.conf.fleet = &fleet;
+	backend.conf.isolation = ISOLATION_SESSION;
+	open_session(INITIALIZE);
+	assert_int_equal(fleet.count, 1);
+	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(fleet.count, 0);
+	open_session(INITIALIZE);
+	assert_int_equal(fleet.count, 1); /* delayed by the back-off, but with its place */
+	fleet.max = 0;
+	session_set_fini(&router.sessions);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(fleet.count, 0);
+	backend.conf.fleet = NULL;
+}
+
+/* SEC-16; bridging.md §1.4: a burst of sessions is no burst of starts. */
+static void starts_have_a_rate(void **state)
+{
+	(void)state;
+	backend.conf.isolation = ISOLATION_SESSION;
+	backend.conf.pool_max = 30;
+	backend.conf.start_rate = 10;
+	for (int i = 0; i < 15; i++)
+		open_session(INITIALIZE);
+	assert_in_range(keeper.count, 10, 11);
+	pass(200);
+	assert_in_range(keeper.count, 12, 13);
+	pass(500);
+	assert_int_equal(keeper.count, 15);
+}
+
+/* REL-29, DEF-19: crashes right after a good handshake are a crash loop, too. */
+static void crash_loops_are_broken(void **state)
+{
+	struct front *front = NULL;
+
+	(void)state;
+	backend.conf.isolation = ISOLATION_SESSION;
+	for (size_t i = 0; i < 4; i++) {
+		front = open_session(INITIALIZE);
+		get_ready(i);
+		assert_int_equal(front->ending, ENDING_RESPONSE);
+		fake_process_exit(&keeper, process(i), 1 << 8);
+		fake_keeper_settle(&keeper);
+	}
+	front = open_session(INITIALIZE);
+	assert_int_equal(keeper.count, 4);
+	pass(1000);
+	get_ready(4);
+	fake_process_exit(&keeper, process(4), 1 << 8);
+	fake_keeper_settle(&keeper);
+	open_session(INITIALIZE);
+	pass(2000);
+	get_ready(5);
+	fake_process_exit(&keeper, process(5), 1 << 8);
+	fake_keeper_settle(&keeper);
+	is_failed(open_session(INITIALIZE), REASON_BACKEND_DOWN);
+	pass(60000);
+	front = open_session(INITIALIZE);
+	get_ready(6);
+	assert_int_equal(backend.failures, 0);
+	for (size_t i = 0; i < 3; i++) { /* who has answered has worked */
+		struct front *call = request(front->call.route, CALL("1"));
+
+		says(process(6 + i), RESULT("2"));
+		assert_int_equal(call->ending, ENDING_RESPONSE);
+		fake_process_exit(&keeper, process(6 + i), 1 << 8);
+		fake_keeper_settle(&keeper);
+		front = open_session(INITIALIZE);
+		get_ready(7 + i);
+	}
+	assert_int_equal(backend.failures, 0);
+}
+
 /* ---- anything in any order ---- */
 
 static uint64_t random_state;
@@ -1456,6 +1656,14 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),
 	TEST_PRINCIPALS(idle_children_make_room),
 	TEST_PRINCIPALS(unused_pools_go),
+	TEST(spares_are_taken),
+	TEST(lost_spares_are_replaced),
+	TEST(some_are_kept),
+	TEST(old_ones_are_replaced),
+	TEST(many_sessions_get_more),
+	TEST(all_servers_have_a_limit),
+	TEST(starts_have_a_rate),
+	TEST(crash_loops_are_broken),
 	TEST(nothing_crosses),
 };
 

@@ -27,6 +27,8 @@ struct router {
 	struct loop *loop;
 	struct session_set sessions;
 	struct list pools; /* partitions */
+	struct list spares;
+	bool is_short; /* somebody waits for a process to go */
 	struct scan_limits limits;
 	struct buf scratch; /* the line being put together now */
 	size_t calls;       /* in flight, of all routes */

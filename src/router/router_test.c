@@ -373,6 +373,7 @@ static int setup(void **state)
 	backend_init(&backend, loop, keeper.spawner, &conf);
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
 	list_init(&router.pools);
+	list_init(&router.spares);
 	session_set_init(&router.sessions, loop, &sessions);
 	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
 	front_count = 0;

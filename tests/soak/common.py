@@ -38,7 +38,7 @@ def tiny_child(scratch):
 
 def start(child, prefix=None, level="warn"):
     servers = {"main": {"command": child[0], "args": child[1:], "pool": {"max": 1000}}}
-    return harness.Daemon(servers, {"log": {"level": level}}, prefix=prefix)
+    return harness.Daemon(servers, {"log": {"level": level}, "limits": {"processes": 1000}}, prefix=prefix)
 
 
 class Client:

@@ -197,7 +197,7 @@ def part_slow(options, child):
         raise Problem("no compiler for load.c")
     allow_descriptors()
     server = {"command": child[0], "args": child[1:], "pool": {"max": 1000}}
-    daemon = harness.Daemon({"main": server}, {"log": {"level": "error"}})
+    daemon = harness.Daemon({"main": server}, {"log": {"level": "error"}, "limits": {"processes": 1000}})
     pairs, rss = [], harness.rss_kib(daemon.gateway)
     try:
         deaf = [Deaf(daemon) for _ in range(READERS)]

@@ -309,6 +309,68 @@ def questions_without_a_call(t):
     eq(s.echo("on"), "on")
 
 
+# ---- how many processes there are -------------------------------------------
+
+@case(daemon=False)
+def spares_are_there_before(t):
+    """product §4 pool.warm: a session of a server that starts slowly gets a process that was started before."""
+    t.start({"main": {"script": {"start": [["sleep", 1]]}, "isolation": "session", "pool": {"warm": 1}}})
+    pid = wait_for(lambda: t.daemon.children("main"), 5, "the spare")[0]
+    time.sleep(1.2)
+    eq(t.daemon.record(pid), b"")
+    started = time.monotonic()
+    s = t.session("main")
+    ok(time.monotonic() - started < 0.6, "seconds", time.monotonic() - started)
+    eq(s.pid(), pid)
+    wait_for(lambda: len(t.daemon.children("main")) == 2, 5, "the next spare")
+    s.delete()
+    wait_for(lambda: pid not in t.daemon.children("main"), 5, "the end of the session's process")
+
+
+@case(daemon=False)
+def kept_processes_are_ready(t):
+    """product §4 pool.min: they have said hello before anybody comes, and come back when they die."""
+    t.start({"main": {"script": {}, "pool": {"min": 2, "idle_timeout": "200ms"}}}, CONFIG)
+    wait_for(lambda: sum("notifications/initialized" in methods(t, p) for p in t.daemon.children("main")) == 2, 5, "two, ready")
+    time.sleep(0.5)
+    pids = t.daemon.children("main")
+    eq(len(pids), 2)
+    os.kill(pids[0], signal.SIGKILL)
+    wait_for(lambda: len(set(t.daemon.children("main")) - set(pids)) == 1, 5, "another one")
+
+
+@case(daemon=False, deadline=20)
+def crash_loop_after_the_handshake(t):
+    """REL-29: a server that dies right after its handshake is started less and less; callers hear so at once."""
+    t.start({"main": {"script": {"initialized": [["exit", 1]]}, "isolation": "session",
+                      "start": {"backoff": "500ms..2s", "give_up_after": 2}}})
+    refused, end = 0, time.monotonic() + 6
+    while time.monotonic() < end:
+        e = t.session("main", check=False).started
+        answer = e.final(10)
+        if e.status == 503:
+            eq(answer["error"]["data"]["reason"], "backend_unavailable")
+            ok(e.response.header("retry-after"), "Retry-After")
+            refused += 1
+        else:
+            t.will_end(e, "/main/mcp")
+        time.sleep(0.05)
+    ok(refused > 10, "refused", refused)
+    ok(t.daemon.started("main") <= 12, "starts in 6 s", t.daemon.started("main"))
+
+
+@case(daemon=False)
+def all_processes_have_a_limit(t):
+    """product §4 limits.processes: of all servers together."""
+    t.start({"main": {"script": {}}, "other": {"script": {}}}, {"limits": {"processes": 1}})
+    s = t.session("main")
+    e = t.session("other", check=False).started
+    eq((e.final()["error"]["data"]["reason"], e.status), ("overloaded", 503))
+    s.delete()
+    wait_for(lambda: not t.daemon.children("main"), 5, "the end of the process")
+    t.session("other")
+
+
 # ---- anything in any order ---------------------------------------------------
 
 CLIENTS = 50
