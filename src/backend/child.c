@@ -375,6 +375,22 @@ static void child_on_stdout(struct wire *wire)
 
 /* ---- stdin ---- */
 
+static void child_refuse_reading(struct child *child, const char *error)
+{
+	child_note_failure(child, error, NULL);
+	child_lose(child, REASON_CHILD_HUNG);
+	spawned_signal(&child->spawned, SIGKILL);
+}
+
+/*
+ * Requests of clients have asked for room; answers to what the process itself asks have not, and it may ask
+ * for ever without reading them.
+ */
+static bool child_is_flooded(const struct child *child)
+{
+	return child->queue.bytes > 2 * child->backend->conf.queue_max;
+}
+
 static void child_flush(struct child *child)
 {
 	ssize_t n;
@@ -386,6 +402,10 @@ static void child_flush(struct child *child)
 		/* It closed its stdin. Answers that it already wrote are read before it is given up. */
 		child_close_stdin(child);
 		timer_start(child->backend->loop, &child->drain, DRAIN_MS);
+		return;
+	}
+	if (child_is_flooded(child)) {
+		child_refuse_reading(child, "the process asks and does not read the answers");
 		return;
 	}
 	wire_watch_writing(&child->in, child->queue.bytes > 0);
@@ -409,9 +429,7 @@ static void child_on_stall(struct timer *timer)
 {
 	struct child *child = container_of(timer, struct child, stall);
 
-	child_note_failure(child, "the process does not read its stdin", NULL);
-	child_lose(child, REASON_CHILD_HUNG);
-	spawned_signal(&child->spawned, SIGKILL);
+	child_refuse_reading(child, "the process does not read its stdin");
 }
 
 void child_write(struct child *child, struct slice bytes)

@@ -378,6 +378,28 @@ static void hung_process_is_given_up(void **state)
 	assert_int_equal(p->last_signal, SIGKILL);
 }
 
+/* BACK-FRAME-07: nor is there more without a bound for one that asks and does not read the answers. */
+static void flood_of_answers_is_bounded(void **state)
+{
+	struct fake_process *p = begin();
+	static char text[QUEUE_MAX_BYTES];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 2; i++)
+		child_write(child, slice_of(text, sizeof(text)));
+	loop_turn(loop, false);
+	assert_int_equal(lost, 0);
+	for (int i = 0; i < 2; i++)
+		child_write(child, slice_of(text, sizeof(text)));
+	loop_turn(loop, false);
+	assert_int_equal(lost, 1);
+	assert_int_equal(lost_reason, REASON_CHILD_HUNG);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(p->last_signal, SIGKILL);
+	assert_true(is_logged("does not read the answers"));
+}
+
 /* REL-27: it closes its stdin, or its stdout, but lives. What it wrote before counts. */
 static void closed_stdin_is_the_end(void **state)
 {
@@ -689,6 +711,7 @@ int main(void)
 		TEST(stopped_inside_a_line),
 		TEST(writes_leave_at_the_end_of_the_turn),
 		TEST(hung_process_is_given_up),
+		TEST(flood_of_answers_is_bounded),
 		TEST(closed_stdin_is_the_end),
 		TEST(closed_stdout_is_the_end),
 		TEST(stop_goes_step_by_step),

@@ -387,7 +387,8 @@ const struct option options_table[] = {
 	  .def = "1s",
 	  .min = "1ms",
 	  .max = "1h",
-	  .help = "When a client that lost its connection is asked to come back." },
+	  .help = "When a client that lost its connection is asked to come back. One whose stream "
+		  "the daemon closes is told a random time up to twice that." },
 
 	{ .path = "drain_timeout",
 	  .type = OPTION_DURATION,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/random.h"
 #include "http/sse.h"
 
 /* What is gathered before it is handed to the connection. */
@@ -62,22 +63,23 @@ int event_id_parse(struct slice id, struct event_source *source_r)
 }
 
 /* Who can come back to a primed stream is told when. FRONT-SSE-03, -05, FRONT-GET-05 */
-static void writer_append_priming(const struct event_writer *writer, struct buf *out)
+static void writer_append_priming(const struct event_writer *writer, uint64_t retry_ms,
+				  struct buf *out)
 {
 	char id[EVENT_ID_BYTES];
 
 	if (writer->is_primed)
-		sse_append_priming(out, event_id(writer, writer->reader.position, id),
-				   writer->retry_ms);
+		sse_append_priming(out, event_id(writer, writer->reader.position, id), retry_ms);
 }
 
-/* Nothing more comes on this connection. */
+/* Nothing more comes on this connection. Where many end at once, not all come back at once. REL-51 */
 static void writer_finish(struct event_writer *writer, enum reason reason)
 {
 	struct buf text = { 0 };
 
 	if (reason == REASON_CONNECTION_AGE || reason == REASON_DRAINING)
-		writer_append_priming(writer, &text);
+		writer_append_priming(writer, writer->retry_ms + random_below(writer->retry_ms + 1),
+				      &text);
 	http_stream_write(writer->exchange->conn, buf_slice(&text));
 	buf_fini(&text);
 	event_writer_stop(writer);
@@ -202,7 +204,7 @@ bool event_writer_start(struct event_writer *writer, struct http_exchange *excha
 	if (!event_writer_attach(writer, source))
 		return false;
 	event_writer_begin(writer, exchange, source->keepalive_ms, fields);
-	writer_append_priming(writer, &text);
+	writer_append_priming(writer, writer->retry_ms, &text);
 	http_stream_write(exchange->conn, buf_slice(&text));
 	buf_fini(&text);
 	if (source->max_age_ms > 0)

@@ -1422,6 +1422,86 @@ static void sse_client_must_read(void **state)
 	assert_true(stream->is_closed);
 }
 
+/* `head`, so many bytes that a few of them fill a stream, and `tail`. */
+static const char *large(const char *head, const char *tail)
+{
+	static char text[60000];
+
+	snprintf(text, sizeof(text), "%s", head);
+	memset(text + strlen(text), 'x', 50000);
+	strcpy(text + 50000, tail);
+	return text;
+}
+
+/* Whether the stream of the only session has room for one more that is large. */
+static bool has_room_for_large(void)
+{
+	const struct session *only =
+		container_of(router.sessions.sessions.next, struct session, link);
+
+	return only->standalone.bytes + 51000 < QUEUE_BYTES;
+}
+
+#define LARGE_ASK "{'jsonrpc':'2.0','id':1,'method':'roots/list','params':{'x':'"
+
+/* FRONT-OLD-04, SEC-08: what is told last, the server taking back a request, is too much for its reader. */
+static void sse_client_is_lost_over_a_cancelled_request(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+	struct fake_process *p = begin_sse(stream, sender, uri);
+
+	(void)state;
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	for (int i = 0; i < 40 && has_room_for_large(); i++)
+		says(p, large(LARGE_ASK, "'}}"));
+	says(p, large("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1,"
+		      "'reason':'",
+		      "'}}"));
+	assert_int_equal(router.sessions.count, 0);
+	assert_int_equal(gate.sse_clients.count, 0);
+}
+
+/* bridging.md §1.5: so is the answer to one subscription, which another one of the session waits for as well. */
+static void sse_client_is_lost_over_an_answer_for_two(void **state)
+{
+	static const char welcome[] = "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':"
+				      "'2025-11-25','capabilities':{'tools':{},'resources':{"
+				      "'subscribe':true}}}}";
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+	struct fake_process *p;
+	unsigned int bid = 2;
+	char head[100];
+
+	(void)state;
+	backends[0].conf.isolation = ISOLATION_SHARED;
+	backends[0].conf.calls_per_process = 100;
+	backends[0].conf.idle_ms = 300000;
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	p = process(0);
+	says(p, welcome);
+	for (; bid < 40 && has_room_for_large(); bid++) {
+		post_to(sender, uri, "", CALL("7"));
+		is_answered(sender, 202, "");
+		snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'", bid);
+		says(p, large(head, "'}}"));
+	}
+	for (int i = 0; i < 3; i++) {
+		post_to(sender, uri, "",
+			"{'jsonrpc':'2.0','id':8,'method':'resources/subscribe','params':{'uri':'r:a'}}");
+		is_answered(sender, 202, "");
+	}
+	snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'", bid);
+	says(p, large(head, "'}}"));
+	assert_int_equal(router.sessions.count, 0);
+	partition_end_all(&router, REASON_DRAINING);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -1458,6 +1538,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(sse_client_must_initialize),
 	TEST(sse_client_leaves_while_its_server_starts),
 	TEST(sse_client_must_read),
+	TEST(sse_client_is_lost_over_an_answer_for_two),
+	TEST(sse_client_is_lost_over_a_cancelled_request),
 };
 
 int main(void)

@@ -36,12 +36,15 @@ struct sse_client {
 	char id[SESSION_ID_LENGTH];
 	uint64_t key;
 	struct event_writer writer;
-	struct list link;      /* of the gate's newcomers, until it has a session */
-	struct timer patience; /* likewise */
-	struct timer expiry;   /* of its token */
-	bool is_open;          /* its stream has begun */
-	struct call *opening;  /* the initialize request in flight */
-	struct route *route;   /* from its answer on; held */
+	struct list link;                /* of the gate's newcomers, until it has a session */
+	struct timer patience;           /* likewise */
+	struct timer expiry;             /* of its token */
+	bool is_open;                    /* its stream has begun */
+	bool is_gone;                    /* its stream has ended; its session is about to */
+	struct call *opening;            /* the initialize request in flight */
+	struct route *route;             /* from its answer on; held */
+	char session[SESSION_ID_LENGTH]; /* likewise */
+	struct task farewell;
 };
 
 struct sse_call {
@@ -72,26 +75,49 @@ static struct answer answer_on(struct http_conn *conn, const char *origin)
 
 /* ---- the life of a client ---- */
 
+static void client_free(struct sse_client *client)
+{
+	access_fini(&client->access);
+	free(client->origin);
+	free(client->message_path);
+	loop_defer_free(client->gate->router->loop, client);
+}
+
+static void client_on_farewell(struct task *task)
+{
+	struct sse_client *client = container_of(task, struct sse_client, farewell);
+	struct session *session;
+
+	if (client->opening != NULL)
+		session_end(&client->opening->route->session, REASON_PEER_CLOSED);
+	/* It may have ended by itself meanwhile, and be freed. */
+	session = session_find(&client->gate->router->sessions,
+			       slice_of(client->session, SESSION_ID_LENGTH),
+			       client->access.principal);
+	if (session != NULL)
+		session_end(session, REASON_PEER_CLOSED);
+	client_free(client);
+}
+
+/*
+ * Its session ends with it, but not at once: what was told it last may have been too much, and then who told
+ * it is still at work on the session and its calls.
+ */
 static void client_end(struct sse_client *client)
 {
-	struct loop *loop = client->gate->router->loop;
-	struct route *route = client->route;
+	bool has_session = client->opening != NULL ||
+			   (client->route != NULL && client->route->session.state == SESSION_LIVE);
 
+	client->is_gone = true;
 	map_remove(&client->gate->sse_clients, client->key);
 	list_remove(&client->link);
 	timer_stop(&client->patience);
 	event_writer_stop(&client->writer);
-	if (client->opening != NULL)
-		session_end(&client->opening->route->session, REASON_PEER_CLOSED);
-	if (route != NULL) {
-		session_end(&route->session, REASON_PEER_CLOSED);
-		session_release(&route->session);
-	}
-	access_fini(&client->access);
 	timer_stop(&client->expiry);
-	free(client->origin);
-	free(client->message_path);
-	loop_defer_free(loop, client);
+	if (has_session)
+		task_schedule(client->gate->router->loop, &client->farewell);
+	else
+		client_free(client);
 }
 
 static void client_on_events_end(struct event_writer *writer, enum reason reason)
@@ -235,9 +261,12 @@ static void client_adopt(struct sse_client *client, struct route *route)
 	};
 
 	client->route = route;
+	memcpy(client->session, session->id, SESSION_ID_LENGTH);
+	session_hold(session);
+	if (client->is_gone)
+		return;
 	list_remove(&client->link);
 	timer_stop(&client->patience);
-	session_hold(session);
 	session->has_one_stream = true;
 	stream_keep_nothing(&session->standalone);
 	CHECK(event_writer_attach(&client->writer, &source));
@@ -551,6 +580,7 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 	event_writer_init(&client->writer);
 	client->writer.on_end = client_on_events_end;
 	timer_init(&client->patience, client_on_impatience);
+	task_init(&client->farewell, client_on_farewell);
 	do {
 		session_id_make(client->id);
 		client->key = session_id_key(client->id);

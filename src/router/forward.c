@@ -162,14 +162,16 @@ static void tell_level(struct lane *lane, int level)
 	buf_fini(&params);
 }
 
-/* A cursor becomes again what the child gave out. bridging.md §1.1 (7) */
-static void edits_add_cursor(struct edits *edits, const struct envelope *env, struct buf *inside)
+/* A cursor becomes again what the child gave out. Returns whether there is one. bridging.md §1.1 (7) */
+static bool edits_add_cursor(struct edits *edits, const struct envelope *env, struct buf *inside)
 {
 	struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
 	uint64_t child;
 
-	if (cursor.type != JSON_ABSENT && cursor_open(cursor, &child, inside) == 0)
-		edits_add(edits, cursor.text, buf_slice(inside));
+	if (cursor.type == JSON_ABSENT || cursor_open(cursor, &child, inside) < 0)
+		return false;
+	edits_add(edits, cursor.text, buf_slice(inside));
+	return true;
 }
 
 void forward_call(struct lane *lane, struct call *call, const struct envelope *env)
@@ -179,6 +181,7 @@ void forward_call(struct lane *lane, struct call *call, const struct envelope *e
 	struct convert convert = { .text = { 0 } };
 	struct buf rebuilt = { 0 };
 	struct buf cursor = { 0 };
+	bool has_cursor = false;
 	char digits[20];
 	uint64_t bid;
 	struct slice id;
@@ -198,11 +201,12 @@ void forward_call(struct lane *lane, struct call *call, const struct envelope *e
 	edits_add(&edits, env->id.text, id);
 	edits_add_meta(&edits, env, call->token.n > 0 ? id : (struct slice){ NULL, 0 }, &rebuilt);
 	if (lane->partition->is_pool && call->method->flags & METHOD_PAGED)
-		edits_add_cursor(&edits, env, &cursor);
+		has_cursor = edits_add_cursor(&edits, env, &cursor);
 	send_edited(lane, env, &edits);
 	buf_fini(&rebuilt);
 	buf_fini(&cursor);
-	if (call->body == NULL && keeps_body(call))
+	/* No other child knows the cursor. */
+	if (call->body == NULL && keeps_body(call) && !has_cursor)
 		call->body = msg_new(env->text);
 	if (call->method->id == METHOD_TOOLS_CALL &&
 	    lane->child.backend->conf.tool_timeout_ms != NULL)

@@ -423,6 +423,21 @@ static struct lane *partition_find_by_cursor(struct partition *partition, struct
 	return found;
 }
 
+/* A child that works on a call which has it for itself is not asked anything else meanwhile. */
+static void partition_dispatch_rest(struct partition *partition, struct call *call,
+				    const struct envelope *env, struct json cursor)
+{
+	struct lane *lane = partition_find_by_cursor(partition, cursor);
+
+	if (lane == NULL)
+		forward_own_error(call->route, call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: unknown cursor"));
+	else if (partition->is_leased && (lane->state != LANE_READY || lane->calls.count > 0))
+		call_fail(call, REASON_OVER_LIMIT);
+	else
+		forward_call(lane, call, env);
+}
+
 void partition_dispatch(struct partition *partition, struct call *call, const struct envelope *env)
 {
 	struct lane *lane = NULL;
@@ -431,12 +446,7 @@ void partition_dispatch(struct partition *partition, struct call *call, const st
 		struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
 
 		if (cursor.type != JSON_ABSENT) {
-			lane = partition_find_by_cursor(partition, cursor);
-			if (lane == NULL)
-				forward_own_error(call->route, call, MCP_INVALID_PARAMS,
-						  SLICE_LIT("Invalid params: unknown cursor"));
-			else
-				forward_call(lane, call, env);
+			partition_dispatch_rest(partition, call, env, cursor);
 			return;
 		}
 	}

@@ -627,6 +627,29 @@ static void cursors_name_their_child(void **state)
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 }
 
+/* Nor is another child asked for the rest of a list when the one that knows it is lost over it. */
+static void lost_cursors_are_not_tried_elsewhere(void **state)
+{
+	struct member *a = begin();
+	struct front *front;
+	struct json cursor;
+	char page[300];
+
+	(void)state;
+	front = request(a->route, LIST("1"));
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	cursor = scan_path(buf_slice(&front->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	front = request(a->route, page);
+	hears(process(0), PAGE("3", "'n'"));
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(front, REASON_CHILD_EXITED);
+	assert_int_equal(keeper.count, 1);
+}
+
 /* What a client makes up does not get out of its string. */
 static void made_up_cursors_stay_strings(void **state)
 {
@@ -1226,6 +1249,36 @@ static void lost_lease_ends_its_asks(void **state)
 	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 }
 
+/* bridging.md §1.2: not even the rest of a list is asked of a child that works on a call. */
+static void leases_hold_against_cursors(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *call;
+	struct front *rest;
+	struct json cursor;
+	char page[300];
+
+	(void)state;
+	call = request(b->route, LIST("1"));
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	cursor = scan_path(buf_slice(&call->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	call = request(a->route, CALL("1"));
+	hears(process(0), CALL("3"));
+	says(process(0), ASK("6"));
+	was_told(call, ASK("1000001") "|");
+	rest = request(b->route, page);
+	is_failed(rest, REASON_OVER_LIMIT);
+	says(process(0), RESULT("3"));
+	is_answered(call, RESULT("1"));
+	hears(process(0), "{'jsonrpc':'2.0','id':6,'result':{'action':'cancel'}}");
+	request(b->route, page);
+	hears(process(0), PAGE("4", "'n'"));
+}
+
 /* pool.max holds for all principals together: who needs a place gets that of one who does not. */
 static void idle_children_make_room(void **state)
 {
@@ -1632,6 +1685,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(child_cannot_ask),
 	TEST(what_is_not_offered_is_unknown),
 	TEST(cursors_name_their_child),
+	TEST(lost_cursors_are_not_tried_elsewhere),
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
 	TEST(waiting_is_limited),
@@ -1654,6 +1708,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(given_up_children_settle),
 	TEST_PRINCIPALS(levels_go_with_the_lease),
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),
+	TEST_PRINCIPALS(leases_hold_against_cursors),
 	TEST_PRINCIPALS(idle_children_make_room),
 	TEST_PRINCIPALS(unused_pools_go),
 	TEST(spares_are_taken),
