@@ -52,6 +52,43 @@ size_t text_base64url(const void *data, size_t size, char *out)
 	return n;
 }
 
+/* -1 if c is none of the alphabet. */
+static int text_base64url_value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	if (c == '-')
+		return 62;
+	return c == '_' ? 63 : -1;
+}
+
+int text_base64url_decode(struct slice s, unsigned char *out, size_t *size_r)
+{
+	unsigned int bits = 0;
+	unsigned int held = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		int value = text_base64url_value(s.p[i]);
+
+		if (value < 0)
+			return -1;
+		held = held << 6 | (unsigned int)value;
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			out[n++] = (unsigned char)(held >> bits);
+			held &= (1u << bits) - 1;
+		}
+	}
+	*size_r = n;
+	return bits < 6 && held == 0 ? 0 : -1;
+}
+
 static bool text_is_continuation(char c)
 {
 	return ((unsigned char)c & 0xC0) == 0x80;
