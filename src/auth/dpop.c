@@ -36,7 +36,7 @@ struct proof {
 
 struct dpop_memory {
 	unsigned char key[SHA256_DIGEST_LENGTH]; /* so that nobody can aim at a place */
-	struct map map; /* place -> struct proof */
+	struct map map;                          /* place -> struct proof */
 	struct proof *ring;
 	size_t size;
 	size_t next;

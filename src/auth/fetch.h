@@ -23,9 +23,9 @@ struct fetcher;
 struct fetch;
 
 struct fetch_answer {
-	int status;		    /* of HTTP, or 0: no whole answer came, `error` says why */
-	const char *error;	    /* for the log */
-	struct slice body;	    /* at most FETCH_BODY_BYTES_MAX; borrowed until the callback returns */
+	int status;        /* of HTTP, or 0: no whole answer came, `error` says why */
+	const char *error; /* for the log */
+	struct slice body; /* at most FETCH_BODY_BYTES_MAX; borrowed until the callback returns */
 	struct slice cache_control; /* header fields, empty if absent; borrowed as well */
 	struct slice etag;
 };
@@ -41,10 +41,10 @@ struct fetch {
 /* Everything is borrowed for the call of fetch_start only, but ca as long as the fetch is under way. */
 struct fetch_request {
 	const char *url;
-	struct slice form;	 /* sent as application/x-www-form-urlencoded; {NULL, 0}: GET */
-	const char *etag;	 /* If-None-Match, or NULL */
+	struct slice form;       /* sent as application/x-www-form-urlencoded; {NULL, 0}: GET */
+	const char *etag;        /* If-None-Match, or NULL */
 	const char *credentials; /* value of Authorization, or NULL */
-	struct slice ca;	 /* PEM; https is impossible without */
+	struct slice ca;         /* PEM; https is impossible without */
 	struct reach reach;
 	bool allow_http;
 };

@@ -209,10 +209,11 @@ static int read_binding(struct grant *grant, struct verdict *verdict_r)
 		return 0;
 	if (!json_is_object(binding) || json_object_size(binding) == 0)
 		return verdict_set(verdict_r, VERDICT_BOUND, "`cnf` is not understood");
-	json_object_foreach (binding, name, value) {
-		char *to = strcmp(name, "jkt") == 0	   ? grant->jkt :
+	json_object_foreach(binding, name, value)
+	{
+		char *to = strcmp(name, "jkt") == 0      ? grant->jkt :
 			   strcmp(name, "x5t#S256") == 0 ? grant->x5t_s256 :
-							     NULL;
+							   NULL;
 
 		if (to == NULL || json_string_length(value) != GRANT_THUMBPRINT_BYTES - 1)
 			return verdict_set(verdict_r, VERDICT_BOUND,

@@ -30,9 +30,8 @@ struct grant {
 	char **scopes;   /* in the token's order, without repetitions */
 	size_t scope_count;
 	uint64_t
-		expires_at_s; /* `exp`, rounded down, in seconds since 1970; 0: introspection named none */
-	uint64_t
-		ends_at_ms; /* `exp` and the leeway, in clock_wall_ms; UINT64_MAX if exp is missing */
+		expires_at_s; /* `exp` without its fraction, since 1970; 0: introspection named none */
+	uint64_t ends_at_ms; /* `exp` and the leeway, as clock_wall_ms; UINT64_MAX without `exp` */
 	/* Sender constraints; "" if there is none. Whoever takes the token must have them proven. */
 	char jkt[GRANT_THUMBPRINT_BYTES];      /* RFC 9449 s6: thumbprint of the DPoP key */
 	char x5t_s256[GRANT_THUMBPRINT_BYTES]; /* RFC 8705 s3.1: of the client certificate */

@@ -25,6 +25,7 @@
 #define LIFETIME_DEFAULT_S 600
 #define LIFETIME_MAX_S (24 * 60 * 60)
 #define DISCOVERY_MS (24 * 60 * 60 * 1000)
+#define DISCOVERY_SPARE_MS (60 * 60 * 1000) /* where it is not needed for keys */
 #define STALE_MAX_MS (24 * 60 * 60 * 1000)
 #define ETAG_BYTES_MAX 256
 
@@ -160,7 +161,7 @@ static void issuer_start_renewal(struct issuer *issuer)
 	issuer_fetch(issuer, &issuer->renewal, issuer_jwks_uri(issuer), issuer->etag);
 }
 
-/* A document that can be used, or NULL; the caller's. */
+/* A document that can be used, or NULL; the caller's. Failures are told once, until one is found. */
 static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_answer *answer)
 {
 	struct error err = { ERROR_NONE, "" };
@@ -172,7 +173,7 @@ static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_an
 		json_decref(document);
 		document = NULL;
 	}
-	if (document == NULL)
+	if (document == NULL && issuer->discovery.failures == 0)
 		LOG(ISSUER_METADATA_FAILED, LOG_STR("issuer", issuer->name),
 		    LOG_INT("place", issuer->candidate + 1), LOG_INT("status", answer->status),
 		    LOG_STR("error", answer->status == 0 ? answer->error : err.text));
@@ -218,6 +219,8 @@ static void issuer_on_metadata(struct fetch *fetch, const struct fetch_answer *a
 			return;
 		}
 		errand_has_failed(errand);
+		if (issuer->configured_jwks_uri != NULL)
+			errand->due_ms = clock_now_ms() + DISCOVERY_SPARE_MS;
 	}
 	issuer->candidate = 0;
 	issuer->ops->on_settled(issuer);
@@ -271,7 +274,8 @@ static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answe
 	bool is_same = answer->status == 304 && issuer->etag != NULL;
 	uint64_t lifetime_ms = issuer_lifetime_ms(answer->cache_control);
 
-	if (is_same || (answer->status == 200 && issuer_read_keys(issuer, answer->body, &err) == 0)) {
+	if (is_same ||
+	    (answer->status == 200 && issuer_read_keys(issuer, answer->body, &err) == 0)) {
 		if (!is_same)
 			issuer_keep_etag(issuer, answer->etag);
 		issuer->fetched_ms = clock_now_ms();
@@ -311,14 +315,18 @@ bool issuer_is_in_doubt(const struct issuer *issuer)
 	return issuer->renewal.failures > 0 || !issuer_has_keys(issuer);
 }
 
+bool issuer_is_seeking(const struct issuer *issuer)
+{
+	return fetch_is_running(&issuer->renewal.fetch) ||
+	       (fetch_is_running(&issuer->discovery.fetch) && issuer_jwks_uri(issuer) == NULL);
+}
+
 bool issuer_seek_keys(struct issuer *issuer)
 {
-	bool is_too_soon = issuer->forced_ms > 0 &&
-			   clock_now_ms() - issuer->forced_ms < issuer->interval_ms;
+	bool is_too_soon =
+		issuer->forced_ms > 0 && clock_now_ms() - issuer->forced_ms < issuer->interval_ms;
 
-	if (fetch_is_running(&issuer->renewal.fetch))
-		return true;
-	if (fetch_is_running(&issuer->discovery.fetch) && issuer_jwks_uri(issuer) == NULL)
+	if (issuer_is_seeking(issuer))
 		return true;
 	if (is_too_soon)
 		return false;
@@ -348,8 +356,9 @@ static int issuer_set_algorithms(struct issuer *issuer, const struct verifier_is
 		const struct algorithm *algorithm = algorithm_find(slice_str(names[i]));
 
 		if (algorithm == NULL)
-			return error_set(err, ERROR_INVALID, "%.100s: there is no algorithm `%.32s`",
-					 conf->issuer, names[i]);
+			return error_set(err, ERROR_INVALID,
+					 "%.100s: there is no algorithm `%.32s`", conf->issuer,
+					 names[i]);
 		issuer->algorithms |= algorithm->bit;
 	}
 	return 0;

@@ -36,7 +36,7 @@ struct issuer_ops {
 /* A document that is fetched again and again. */
 struct issuer_errand {
 	struct fetch fetch;
-	uint64_t due_ms; /* when to fetch next; clock_now_ms */
+	uint64_t due_ms;       /* when to fetch next; clock_now_ms */
 	unsigned int failures; /* in a row */
 };
 
@@ -81,6 +81,8 @@ bool issuer_has_keys(const struct issuer *issuer);
  * soon again (jwks_interval). AUTH-KEY-04
  */
 bool issuer_seek_keys(struct issuer *issuer) must_check;
+/* Whether such a fetch is under way. */
+bool issuer_is_seeking(const struct issuer *issuer);
 /* Whether the last attempt to fetch keys failed, so that a missing key may yet exist. */
 bool issuer_is_in_doubt(const struct issuer *issuer);
 

@@ -116,7 +116,8 @@ int jwt_check_header(struct jwt *jwt, algorithm_set allowed, const char *const *
 
 	jwt->algorithm = algorithm_find(name);
 	if (jwt->algorithm == NULL || (jwt->algorithm->bit & allowed) == 0)
-		return verdict_set(verdict_r, VERDICT_BAD_ALG, "the algorithm `%.*s` is not accepted",
+		return verdict_set(verdict_r, VERDICT_BAD_ALG,
+				   "the algorithm `%.*s` is not accepted",
 				   name.n < 32 ? (int)name.n : 32, name.n > 0 ? name.p : "");
 	if (json_object_get(jwt->header, "crit") != NULL)
 		return verdict_set(verdict_r, VERDICT_MALFORMED, "the header has a `crit`");

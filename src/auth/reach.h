@@ -11,7 +11,7 @@
 
 struct reach {
 	bool loopback; /* 127.0.0.0/8, ::1 */
-	bool private;  /* loopback too, and the private ranges of RFC 1918, RFC 4193, RFC 6598, RFC 2544 */
+	bool private; /* loopback too, and the private ranges of RFC 1918, RFC 4193, RFC 6598, RFC 2544 */
 };
 
 /*

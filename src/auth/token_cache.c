@@ -50,8 +50,7 @@ static void token_cache_remove(struct token_cache *cache, struct token_entry *en
 void token_cache_fini(struct token_cache *cache)
 {
 	while (!list_is_empty(&cache->used))
-		token_cache_remove(cache,
-				   container_of(cache->used.next, struct token_entry, link));
+		token_cache_remove(cache, container_of(cache->used.next, struct token_entry, link));
 	map_fini(&cache->map);
 }
 
@@ -85,8 +84,7 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 	if (entry != NULL)
 		token_cache_remove(cache, entry);
 	if (cache->count == cache->count_max)
-		token_cache_remove(cache,
-				   container_of(cache->used.next, struct token_entry, link));
+		token_cache_remove(cache, container_of(cache->used.next, struct token_entry, link));
 	entry = mem_zalloc(sizeof(*entry));
 	entry->digest = *digest;
 	entry->issuer = issuer;
@@ -100,7 +98,7 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 
 void token_cache_forget_issuer(struct token_cache *cache, size_t issuer)
 {
-	LIST_FOREACH_SAFE (node, &cache->used) {
+	LIST_FOREACH_SAFE(node, &cache->used) {
 		struct token_entry *entry = container_of(node, struct token_entry, link);
 
 		if (entry->issuer == issuer)

@@ -10,8 +10,7 @@ static const struct {
 	const char *name;
 	const char *description;
 } verdicts[] = {
-#define X(id, outcome, name, description) \
-	[VERDICT_##id] = { VERDICT_##outcome, name, description },
+#define X(id, outcome, name, description) [VERDICT_##id] = { VERDICT_##outcome, name, description },
 #include "auth/verdict.def"
 #undef X
 };

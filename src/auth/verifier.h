@@ -26,8 +26,7 @@ struct verifier;
 
 /* All strings and arrays are copied by verifier_new. */
 struct verifier_issuer_conf {
-	const char *
-		issuer; /* https URL without query and fragment; http for loopback addresses only */
+	const char *issuer;           /* see verifier_check_url */
 	const char *const *audiences; /* accepted besides the resource of the asker */
 	size_t audience_count;
 	const char *const *algorithms; /* none: VERIFIER_ALGORITHMS */
@@ -35,14 +34,16 @@ struct verifier_issuer_conf {
 	const char *jwks_uri;      /* NULL: from the issuer's metadata */
 	uint64_t jwks_interval_ms; /* at most one forced refresh for an unknown key in this time */
 	uint64_t leeway_ms;
-	const char *
-		introspection_endpoint; /* NULL: from the metadata, if client_id is given; else none */
-	const char *client_id;          /* for introspection; NULL: none is done */
+	const char *introspection_endpoint; /* NULL: from the issuer's metadata */
+	const char *client_id;              /* for introspection; NULL: none is done */
 	const char *client_secret;
 	bool introspect_always; /* JWTs too, for revocation */
 	struct slice ca;        /* PEM text of accepted CAs; empty: the system's */
-	bool allow_private; /* fetches may connect to loopback and private addresses; link-local ones
-				   never. A loopback issuer may be reached on loopback without it */
+	/*
+	 * Fetches may connect to loopback and private addresses; to link-local ones never. An issuer whose
+	 * URL is a loopback address may be reached there without it.
+	 */
+	bool allow_private;
 };
 
 struct verifier_conf {
@@ -91,10 +92,10 @@ typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *
 /* Embedded by whoever waits, who sets on_done; zeroed otherwise. */
 struct verifier_wait {
 	verifier_done_fn *on_done;
-	struct verifier_job *job; /* private; NULL when nothing is under way */
-	struct list link;         /* private */
-	struct slice *accepted;   /* private */
-	size_t accepted_count;    /* private */
+	struct verifier_job *job;     /* private; NULL when nothing is under way */
+	struct list link;             /* private */
+	const struct slice *accepted; /* private */
+	size_t accepted_count;        /* private */
 };
 
 /*

@@ -2,18 +2,21 @@
 /*
  * A table of measures, in the order in which each still may do its work: the user and the capabilities
  * first, the filter of system calls last. Nothing here knows what the gateway is for, except that it
- * works with descriptors that it has been given.
+ * works with descriptors that it has been given, and that it may have to fetch from the net.
  */
 #include "keeper/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <libgen.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -25,10 +28,11 @@
 
 /* ---- user and rights ---- */
 
-static int drop_user(struct error *err)
+static int drop_user(bool fetches, struct error *err)
 {
 	const struct passwd *user;
 
+	(void)fetches;
 	if (geteuid() != 0)
 		return error_set(err, ERROR_INVALID, "the daemon was not started as root");
 	user = getpwnam("mcpgated");
@@ -43,29 +47,32 @@ static int drop_user(struct error *err)
 }
 
 /* What a unit may have granted to the daemon, like binding low ports. */
-static int drop_capabilities(struct error *err)
+static int drop_capabilities(bool fetches, struct error *err)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
 
+	(void)fetches;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &header, none) < 0)
 		return error_set_errno(err, "capset");
 	return 0;
 }
 
-static int forbid_new_privileges(struct error *err)
+static int forbid_new_privileges(bool fetches, struct error *err)
 {
+	(void)fetches;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_set_errno(err, "prctl");
 	return 0;
 }
 
 /* Also keeps processes of the same user from reading its memory through /proc. */
-static int forbid_dumps(struct error *err)
+static int forbid_dumps(bool fetches, struct error *err)
 {
 	struct rlimit none = { 0, 0 };
 
+	(void)fetches;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return error_set_errno(err, "prctl or setrlimit");
 	return 0;
@@ -79,7 +86,8 @@ struct ruleset {
 	uint64_t scoped;
 };
 
-#define NET_BIND_AND_CONNECT_TCP UINT64_C(3)
+#define NET_BIND_TCP UINT64_C(1)
+#define NET_CONNECT_TCP UINT64_C(2)
 #define SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS UINT64_C(3)
 
 /* How many rights of the file system each version knows, from bit 0 on. */
@@ -91,29 +99,68 @@ static uint64_t fs_rights(int version)
 	return (UINT64_C(1) << counts[at]) - 1;
 }
 
-/* All rights that the kernel can refuse, and no rule that grants one. */
-static int landlock(struct error *err)
+/* What getaddrinfo reads, and the libraries that it loads for what nsswitch.conf names. */
+static const char *const resolver_paths[] = {
+	"/etc/hosts",    "/etc/host.conf",   "/etc/nsswitch.conf",
+	"/etc/gai.conf", "/etc/ld.so.cache", "/lib",
+	"/lib64",        "/usr/lib",         "/run/systemd/resolve",
+};
+
+static void grant_reading(int ruleset, const char *path)
+{
+	struct landlock_path_beneath_attr rule = { .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE };
+
+	rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
+	if (rule.parent_fd < 0)
+		return;
+	syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+	close(rule.parent_fd);
+}
+
+/*
+ * resolv.conf is replaced by renaming, so its own file is not enough: the folder in which it really lies. A
+ * path that is missing here is missing to the resolver too.
+ */
+static void grant_resolving(int ruleset)
+{
+	char *real = realpath("/etc/resolv.conf", NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(resolver_paths); i++)
+		grant_reading(ruleset, resolver_paths[i]);
+	if (real != NULL)
+		grant_reading(ruleset, dirname(real));
+	free(real);
+}
+
+static size_t ruleset_init(struct ruleset *ruleset, long version, bool fetches)
+{
+	*ruleset = (struct ruleset){ fs_rights((int)version), 0, 0 };
+	if (version < 4)
+		return sizeof(ruleset->handled_fs);
+	ruleset->handled_net = fetches ? NET_BIND_TCP : NET_BIND_TCP | NET_CONNECT_TCP;
+	if (version < 6)
+		return offsetof(struct ruleset, scoped);
+	ruleset->scoped = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS;
+	return sizeof(*ruleset);
+}
+
+/* All rights that the kernel can refuse, and but for the resolver no rule that grants one. */
+static int landlock(bool fetches, struct error *err)
 {
 	long version =
 		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	struct ruleset ruleset = { 0, 0, 0 };
-	size_t size = sizeof(ruleset.handled_fs);
+	struct ruleset ruleset;
+	size_t size;
 	long fd;
 
 	if (version < 1)
 		return error_set_errno(err, "the kernel has no Landlock");
-	ruleset.handled_fs = fs_rights((int)version);
-	if (version >= 4) {
-		ruleset.handled_net = NET_BIND_AND_CONNECT_TCP;
-		size += sizeof(ruleset.handled_net);
-	}
-	if (version >= 6) {
-		ruleset.scoped = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS;
-		size += sizeof(ruleset.scoped);
-	}
+	size = ruleset_init(&ruleset, version, fetches);
 	fd = syscall(SYS_landlock_create_ruleset, &ruleset, size, 0);
 	if (fd < 0)
 		return error_set_errno(err, "landlock_create_ruleset");
+	if (fetches)
+		grant_resolving((int)fd);
 	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		error_set_errno(err, "landlock_restrict_self");
 	close((int)fd);
@@ -131,8 +178,8 @@ static const char *const forbidden[] = {
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
 	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo",
 	"rt_tgsigqueueinfo", "kcmp", "move_pages", "migrate_pages",
-	/* new ways out: what is listened on and talked to was opened before */
-	"bind", "connect",
+	/* new ways in: what is listened on was opened before. connect: see below */
+	"bind",
 	/* the file system as a whole */
 	"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
 	"move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
@@ -178,7 +225,7 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	return result;
 }
 
-static int filter_system_calls(struct error *err)
+static int filter_system_calls(bool fetches, struct error *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int result = 0;
@@ -187,6 +234,8 @@ static int filter_system_calls(struct error *err)
 		return error_set(err, ERROR_SYSTEM, "libseccomp does not know this machine");
 	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
 		result = forbid_by_name(filter, forbidden[i]);
+	if (result == 0 && !fetches)
+		result = forbid_by_name(filter, "connect");
 	if (result == 0)
 		result = forbid_by_argument(filter);
 	if (result == 0)
@@ -200,7 +249,7 @@ static int filter_system_calls(struct error *err)
 
 static const struct {
 	const char *name;
-	int (*apply)(struct error *err);
+	int (*apply)(bool fetches, struct error *err);
 } measures[] = {
 	{ "user", drop_user },
 	{ "capabilities", drop_capabilities },
@@ -210,11 +259,11 @@ static const struct {
 	{ "seccomp", filter_system_calls },
 };
 
-void confine_apply(void)
+void confine_apply(bool fetches)
 {
 	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
 		struct error err = { ERROR_NONE, "" };
-		bool is_on = measures[i].apply(&err) == 0;
+		bool is_on = measures[i].apply(fetches, &err) == 0;
 
 		LOG(CONFINE, LOG_STR("measure", measures[i].name),
 		    LOG_STR("state", is_on ? "on" : err.text));

@@ -77,7 +77,7 @@ static void run(const struct gateway_process_conf *conf, int keeper_fd)
 	config_forget_secrets(conf->config);
 	launch_forget_secrets(conf->launch);
 	forget_environment();
-	confine_apply();
+	confine_apply(false);
 	die_with_keeper(keeper_pid); /* a change of the user has cleared it */
 	_exit(conf->main(conf->config, conf->listeners, conf->config->listen_count, keeper_fd));
 }
