@@ -15,3 +15,6 @@ src_auth_libauth_a_SOURCES = \
 	src/auth/verdict.c src/auth/verdict.h src/auth/verdict.def \
 	src/auth/verifier.c src/auth/verifier.h
 AUTH_LIBS = src/auth/libauth.a $(IO_LIBS) $(JANSSON_LIBS) $(CURL_LIBS) $(OPENSSL_LIBS) -lm
+check_PROGRAMS += src/auth/jwt_test
+src_auth_jwt_test_SOURCES = src/auth/jwt_test.c src/auth/fake_signer.c src/auth/fake_signer.h
+src_auth_jwt_test_LDADD = $(AUTH_LIBS) $(JWT_LIBS) $(CMOCKA_LIBS)
