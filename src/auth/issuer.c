@@ -417,7 +417,7 @@ int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_
 		return -1;
 	}
 	issuer->fetcher = fetcher_new(loop);
-	timer_start(loop, &issuer->tick, 0);
+	issuer_on_tick(&issuer->tick);
 	return 0;
 }
 

@@ -18,3 +18,7 @@ AUTH_LIBS = src/auth/libauth.a $(IO_LIBS) $(JANSSON_LIBS) $(CURL_LIBS) $(OPENSSL
 check_PROGRAMS += src/auth/jwt_test
 src_auth_jwt_test_SOURCES = src/auth/jwt_test.c src/auth/fake_signer.c src/auth/fake_signer.h
 src_auth_jwt_test_LDADD = $(AUTH_LIBS) $(JWT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/auth/verifier_test
+src_auth_verifier_test_SOURCES = src/auth/verifier_test.c \
+	src/auth/fake_issuer.c src/auth/fake_issuer.h src/auth/fake_signer.c src/auth/fake_signer.h
+src_auth_verifier_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
