@@ -22,3 +22,8 @@ check_PROGRAMS += src/auth/verifier_test
 src_auth_verifier_test_SOURCES = src/auth/verifier_test.c \
 	src/auth/fake_issuer.c src/auth/fake_issuer.h src/auth/fake_signer.c src/auth/fake_signer.h
 src_auth_verifier_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/auth/grant_test src/auth/dpop_test
+src_auth_grant_test_SOURCES = src/auth/grant_test.c
+src_auth_grant_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
+src_auth_dpop_test_SOURCES = src/auth/dpop_test.c src/auth/fake_signer.c src/auth/fake_signer.h
+src_auth_dpop_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
