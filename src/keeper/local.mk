@@ -14,3 +14,6 @@ KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a $(IO_LIBS) $(YAML_LI
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/confine_test
+src_keeper_confine_test_SOURCES = src/keeper/confine_test.c
+src_keeper_confine_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
