@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "endpoint/gate.h"
 #include "http/conn.h"
+#include "http/entrance.h"
+#include "identities.h"
 #include "io/listen.h"
 #include "io/loop.h"
 #include "obs/counters.h"
@@ -37,6 +39,7 @@ enum gateway_state {
 struct port {
 	struct listener listener;
 	struct gateway *gateway;
+	size_t index; /* in config->listen */
 };
 
 struct gateway {
@@ -52,8 +55,11 @@ struct gateway {
 	struct router router;
 	struct gate gate;
 	struct http_server *http;
+	struct entrance entrance;
+	struct identities identities;
+	const int *listeners;
 	struct port *ports;
-	size_t port_count;
+	size_t port_count; /* 0: not listening yet */
 	enum gateway_state state;
 	uint64_t state_since_ms;
 	struct timer drain;
@@ -79,6 +85,7 @@ static void gateway_stop_serving(struct gateway *g)
 	g->router.is_draining = true;
 	for (size_t i = 0; i < g->port_count; i++)
 		listener_fini(&g->ports[i].listener);
+	entrance_fini(&g->entrance);
 	http_server_drain(g->http);
 	gate_drain(&g->gate);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
@@ -95,6 +102,7 @@ static void gateway_end_sessions(struct gateway *g)
 	while (!list_is_empty(&g->router.sessions.sessions))
 		session_end(container_of(g->router.sessions.sessions.next, struct session, link),
 			    REASON_DRAINING);
+	partition_end_all(&g->router, REASON_DRAINING);
 }
 
 static size_t gateway_count_children(const struct gateway *g)
@@ -158,10 +166,38 @@ static void gateway_on_keeper_lost(struct spawner *spawner)
 	exit(1);
 }
 
+/* ---- certificates ---- */
+
+static void gateway_listen(struct gateway *g);
+
+static void gateway_on_certificate(struct spawner *spawner, size_t listener, size_t entry,
+				   const int *fds, size_t count)
+{
+	(void)spawner;
+	identities_take(&gateway->identities, listener, entry, fds, count);
+}
+
+/* The first set opens the ports; without a good one there is nothing to serve with. */
+static void gateway_on_certificates_end(struct spawner *spawner)
+{
+	bool is_used = identities_use(&gateway->identities);
+
+	if (gateway->port_count > 0) {
+		spawner_judge_certificates(spawner, is_used);
+		return;
+	}
+	if (!is_used)
+		exit(1);
+	if (gateway->state == GATEWAY_SERVING)
+		gateway_listen(gateway);
+}
+
 static const struct spawner_ops gateway_spawner_ops = {
 	.on_drain = gateway_on_drain,
 	.on_log = gateway_on_log,
 	.on_lost = gateway_on_keeper_lost,
+	.on_certificate = gateway_on_certificate,
+	.on_certificates_end = gateway_on_certificates_end,
 };
 
 /* ---- starting ---- */
@@ -179,12 +215,21 @@ static uint64_t gateway_tool_timeout(const struct backend_conf *conf, struct sli
 
 static struct backend_conf gateway_backend_conf(const struct config *config, size_t index)
 {
+	static const enum isolation isolations[] = {
+		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
+		[CONFIG_ISOLATION_SHARED] = ISOLATION_SHARED,
+	};
 	const struct config_server *server = &config->servers[index];
 
 	return (struct backend_conf){
 		.name = server->name,
 		.server = (uint32_t)index,
+		.isolation = isolations[server->isolation],
 		.pool_max = server->pool_max,
+		.calls_per_process = server->pool_requests_per_process,
+		.queue_calls = server->pool_queue,
+		.queue_timeout_ms = server->pool_queue_timeout_ms,
+		.idle_ms = server->pool_idle_ms,
 		.line_max = server->line_max,
 		.queue_max = config->message_bytes * 2,
 		.start_timeout_ms = server->start_timeout_ms,
@@ -290,6 +335,7 @@ static void gateway_make_router(struct gateway *g)
 	const struct config *config = g->config;
 	const struct session_conf conf = {
 		.max_sessions = config->max_sessions,
+		.max_per_principal = config->max_sessions_per_principal,
 		.idle_ms = config->session_idle_ms,
 		.max_age_ms = config->session_max_age_ms,
 		.stream = { .max_bytes = config->replay_bytes,
@@ -299,17 +345,19 @@ static void gateway_make_router(struct gateway *g)
 
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
+	list_init(&g->router.partitions);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 
-static void gateway_on_accept(struct listener *listener, int fd)
+static void gateway_on_accept(struct listener *listener, int fd, const struct peer *peer)
 {
 	struct port *port = container_of(listener, struct port, listener);
+	struct gateway *g = port->gateway;
 
-	http_server_accept(port->gateway->http, fd);
+	entrance_accept(&g->entrance, fd, peer, g->identities.servers[port->index]);
 }
 
-static void gateway_listen(struct gateway *g, const int *listeners, size_t count)
+static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
 	const struct http_conf conf = {
@@ -323,17 +371,31 @@ static void gateway_listen(struct gateway *g, const int *listeners, size_t count
 	};
 
 	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
+	entrance_init(&g->entrance, g->loop, g->http);
+	identities_init(&g->identities, config);
+}
+
+/* Everything is there: from now on requests are served. */
+static void gateway_listen(struct gateway *g)
+{
+	size_t count = g->config->listen_count;
+
 	g->ports = mem_zalloc((count + 1) * sizeof(*g->ports));
 	g->port_count = count;
 	for (size_t i = 0; i < count; i++) {
 		g->ports[i].gateway = g;
-		listener_init(&g->ports[i].listener, g->loop, listeners[i], gateway_on_accept);
+		g->ports[i].index = i;
+		listener_init(&g->ports[i].listener, g->loop, g->listeners[i], gateway_on_accept);
 	}
+	LOG(GATEWAY_READY, LOG_INT("servers", g->backend_count));
+	spawner_ready(g->spawner);
 }
 
 static void gateway_free(struct gateway *g)
 {
+	entrance_fini(&g->entrance);
 	http_server_free(&g->http);
+	identities_fini(&g->identities);
 	gate_fini(&g->gate);
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
@@ -359,7 +421,7 @@ static void gateway_tune_heap(void)
 
 int gateway_main(struct config *config, const int *listeners, size_t listener_count, int keeper_fd)
 {
-	struct gateway g = { .config = config, .log_fd = -1 };
+	struct gateway g = { .config = config, .listeners = listeners, .log_fd = -1 };
 	struct error err = { ERROR_NONE, "" };
 
 	log_set_process("gateway");
@@ -380,9 +442,10 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	gateway_make_router(&g);
 	gateway_make_backends(&g);
 	gateway_make_gate(&g);
-	gateway_listen(&g, listeners, listener_count);
-	LOG(GATEWAY_READY, LOG_INT("servers", g.backend_count));
-	spawner_ready(g.spawner);
+	gateway_make_http(&g);
+	CHECK(listener_count == config->listen_count);
+	if (!identities_are_needed(&g.identities))
+		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
 	loop_run(g.loop);
 	LOG(GATEWAY_STOP, LOG_INT("children", gateway_count_children(&g)));
 	counters_log();

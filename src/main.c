@@ -10,6 +10,7 @@
 #include "config/config.h"
 #include "gateway.h"
 #include "keeper/keeper.h"
+#include "keeper/machine.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -31,7 +32,7 @@ struct command_line {
 
 static const char help[] =
 	"usage: mcpgated [-c FILE]                       run with a configuration file\n"
-	"       mcpgated [--listen ADDR] [--name N] -- COMMAND [ARG...]\n"
+	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] -- COMMAND [ARG...]\n"
 	"                                                put one stdio MCP server behind HTTP\n"
 	"       mcpgated [--listen ADDR] --import FILE   every stdio server of a client's JSON file\n"
 	"       mcpgated -t [-c FILE]                    check the configuration and exit\n"
@@ -41,6 +42,7 @@ static const char help[] =
 	"  -c, --config FILE    configuration (default: " DEFAULT_FILE ")\n"
 	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
 	"      --name NAME      what the one server is called\n"
+	"      --isolation MODE whom one process of it serves: session (default) or shared\n"
 	"      --import FILE    JSON with an mcpServers object\n"
 	"  -t, --test           check only; every problem with file:line:column\n"
 	"      --print-config   print, secrets masked\n"
@@ -50,6 +52,7 @@ static const char help[] =
 enum {
 	OPTION_LISTEN = 256,
 	OPTION_NAME,
+	OPTION_ISOLATION,
 	OPTION_IMPORT,
 	OPTION_PRINT,
 	OPTION_DUMP,
@@ -62,6 +65,7 @@ static const struct option options[] = {
 	{ "test", no_argument, NULL, 't' },
 	{ "listen", required_argument, NULL, OPTION_LISTEN },
 	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "isolation", required_argument, NULL, OPTION_ISOLATION },
 	{ "import", required_argument, NULL, OPTION_IMPORT },
 	{ "print-config", no_argument, NULL, OPTION_PRINT },
 	{ "dump", required_argument, NULL, OPTION_DUMP },
@@ -87,6 +91,9 @@ static bool take_option(struct command_line *line, int option)
 		return true;
 	case OPTION_NAME:
 		request->name = optarg;
+		return true;
+	case OPTION_ISOLATION:
+		request->isolation = optarg;
 		return true;
 	case OPTION_IMPORT:
 		request->import_file = optarg;
@@ -138,8 +145,8 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 		fprintf(stderr, "mcpgated: -c, --import and a command exclude each other\n");
 		return -1;
 	}
-	if (request->name != NULL && request->command == NULL) {
-		fprintf(stderr, "mcpgated: --name goes with a command\n");
+	if ((request->name != NULL || request->isolation != NULL) && request->command == NULL) {
+		fprintf(stderr, "mcpgated: --name and --isolation go with a command\n");
 		return -1;
 	}
 	if (sources == 0)
@@ -171,6 +178,10 @@ static int with_configuration(const struct command_line *line)
 	struct config *config = config_load(&line->request, &problems);
 	int status = 0;
 
+	if (config != NULL && line->action != ACTION_PRINT)
+		machine_check(config, &problems);
+	if (problems.count > 0)
+		config_free(&config);
 	print_problems(&problems);
 	config_problems_fini(&problems);
 	if (config == NULL)

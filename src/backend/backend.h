@@ -15,12 +15,21 @@
 #include "io/loop.h"
 #include "obs/reason.h"
 
+/* Whom one process serves. bridging.md §1.2 */
+enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
+
 struct backend_conf {
 	const char *name; /* borrowed for the backend's life, as is everything here */
 	uint32_t server;  /* its number for the keeper */
-	size_t pool_max;  /* processes at most */
-	size_t line_max;  /* bytes of one line of stdout */
-	size_t queue_max; /* bytes that may wait for one process's stdin */
+	enum isolation isolation;
+	size_t pool_max; /* processes at most */
+	/* of processes that sessions share: */
+	size_t calls_per_process;
+	size_t queue_calls;        /* that wait because all processes are busy */
+	uint64_t queue_timeout_ms; /* and for how long */
+	uint64_t idle_ms;          /* a process without a call for so long is stopped */
+	size_t line_max;           /* bytes of one line of stdout */
+	size_t queue_max;          /* bytes that may wait for one process's stdin */
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms;
 	uint64_t backoff_max_ms;

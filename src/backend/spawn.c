@@ -103,6 +103,12 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 		spawner->ops->on_drain(spawner);
 	} else if (message->type == IPC_LOG && count == 1) {
 		spawner->ops->on_log(spawner, fds[0]);
+	} else if (message->type == IPC_CERTIFICATE && count >= 2) {
+		spawner->ops->on_certificate(spawner, message->server, (size_t)message->value, fds,
+					     count);
+	} else if (message->type == IPC_CERTIFICATES_END) {
+		close_all(fds, count);
+		spawner->ops->on_certificates_end(spawner);
 	} else {
 		spawner_on_child_message(spawner, message, fds, count);
 	}
@@ -166,6 +172,12 @@ void spawner_free(struct spawner **spawner)
 void spawner_ready(struct spawner *spawner)
 {
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_READY });
+}
+
+void spawner_judge_certificates(struct spawner *spawner, bool is_used)
+{
+	spawner_send(spawner,
+		     &(struct ipc_message){ .type = IPC_CERTIFICATES_USED, .value = is_used });
 }
 
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,

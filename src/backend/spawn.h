@@ -3,6 +3,7 @@
 #ifndef MCPGATED_BACKEND_SPAWN_H
 #define MCPGATED_BACKEND_SPAWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,12 +32,19 @@ struct spawner_ops {
 	void (*on_drain)(struct spawner *spawner);       /* maybe more than once */
 	void (*on_log)(struct spawner *spawner, int fd); /* takes fd */
 	void (*on_lost)(struct spawner *spawner);        /* the keeper has gone */
+	/* The files of one certificate of a listener; takes the two or three descriptors. */
+	void (*on_certificate)(struct spawner *spawner, size_t listener, size_t entry,
+			       const int *fds, size_t count);
+	/* That were all; spawner_judge_certificates is expected. */
+	void (*on_certificates_end)(struct spawner *spawner);
 };
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);
 void spawner_free(struct spawner **spawner);
 /* Tells the keeper that requests are served. */
 void spawner_ready(struct spawner *spawner);
+/* Tells the keeper whether the certificates that came are in use. */
+void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 
 /* Asks for a process of server number `server`. on_started or on_failed follows, never at once. */
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,

@@ -52,8 +52,7 @@ size_t text_base64url(const void *data, size_t size, char *out)
 	return n;
 }
 
-/* -1 if c is none of the alphabet. */
-static int text_base64url_value(char c)
+static int base64url_value(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -61,32 +60,30 @@ static int text_base64url_value(char c)
 		return c - 'a' + 26;
 	if (c >= '0' && c <= '9')
 		return c - '0' + 52;
-	if (c == '-')
-		return 62;
-	return c == '_' ? 63 : -1;
+	return c == '-' ? 62 : c == '_' ? 63 : -1;
 }
 
-int text_base64url_decode(struct slice s, unsigned char *out, size_t *size_r)
+int text_from_base64url(struct slice text, void *out, size_t *size_r)
 {
+	unsigned char *to = out;
 	unsigned int bits = 0;
 	unsigned int held = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < s.n; i++) {
-		int value = text_base64url_value(s.p[i]);
+	for (size_t i = 0; i < text.n; i++) {
+		int value = base64url_value(text.p[i]);
 
 		if (value < 0)
 			return -1;
-		held = held << 6 | (unsigned int)value;
+		held = (held << 6 | (unsigned int)value) & 0xffff;
 		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			out[n++] = (unsigned char)(held >> bits);
-			held &= (1u << bits) - 1;
-		}
+		if (bits < 8)
+			continue;
+		bits -= 8;
+		to[n++] = (unsigned char)(held >> bits);
 	}
 	*size_r = n;
-	return bits < 6 && held == 0 ? 0 : -1;
+	return bits >= 6 || (held & ((1u << bits) - 1)) != 0 ? -1 : 0;
 }
 
 static bool text_is_continuation(char c)

@@ -17,10 +17,10 @@ size_t text_format_u64(uint64_t value, char *out);
 /* base64url without padding; out has room for (size * 4 + 2) / 3 bytes; returns the length. */
 size_t text_base64url(const void *data, size_t size, char *out);
 /*
- * The opposite: out has room for s.n * 3 / 4 bytes. Only the one text that text_base64url writes for the
- * bytes is taken: padding, foreign characters, an odd length and unused bits that are set give -1.
+ * The way back; out has room for text.n * 3 / 4 bytes. Only the one text that text_base64url writes for
+ * some bytes is read: padding, foreign characters, a length that none has, unused bits that are set: -1.
  */
-int text_base64url_decode(struct slice s, unsigned char *out, size_t *size_r) must_check;
+int text_from_base64url(struct slice text, void *out, size_t *size_r) must_check;
 /*
  * Length of the valid UTF-8 character at s.p (1 to 4), or 0: overlong forms, surrogates, numbers
  * over U+10FFFF and cut sequences are none. s.n > 0. RFC 3629.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "config/certificates.h"
 #include "config/file.h"
 #include "config/import.h"
 #include "config/load.h"
@@ -79,6 +80,8 @@ static struct tree *tree_from_command(const struct config_request *request)
 	for (char *const *arg = request->command + 1; *arg != NULL; arg++)
 		tree_add(args, NULL, tree_new_text(*arg, file));
 	tree_add(server, "path", tree_new_text("/mcp", file));
+	if (request->isolation != NULL)
+		tree_add(server, "isolation", tree_new_text(request->isolation, "--isolation"));
 	free(name);
 	return root;
 }
@@ -124,6 +127,10 @@ struct config *config_load(const struct config_request *request, struct config_p
 		replace_listen(root, request->listen);
 	if (root != NULL)
 		config = load_tree(&context, root);
+	if (config != NULL)
+		certificates_check(&context, config, root);
+	if (problems->count > 0)
+		config_free(&config);
 	tree_free(&root);
 	if (config != NULL)
 		config->warnings = warnings;
@@ -139,8 +146,12 @@ void config_free(struct config **config)
 	*config = NULL;
 	if (c == NULL)
 		return;
-	for (size_t i = 0; i < c->listen_count; i++)
+	for (size_t i = 0; i < c->listen_count; i++) {
 		table_free(OPTIONS_LISTEN, &c->listen[i]);
+		for (size_t j = 0; j < c->listen[i].tls_count; j++)
+			table_free(OPTIONS_TLS, &c->listen[i].tls[j]);
+		free(c->listen[i].tls);
+	}
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
 		free(c->servers[i].name);

@@ -24,12 +24,36 @@ struct config_pair {
 	bool is_secret;
 };
 
+enum config_tls_version { CONFIG_TLS_12, CONFIG_TLS_13 };
+
+/* One certificate of a listener; all are names of PEM files. */
+struct config_tls {
+	char *certificate; /* with its chain behind it */
+	char *key;
+	char *client_ca; /* NULL: no client certificates. Of the first entry alone, as is the next */
+	enum config_tls_version min_version;
+};
+
 struct config_listen {
 	char *address; /* host:port, [v6]:port, unix:PATH, systemd:NAME */
 	bool plaintext;
+	struct config_tls *tls; /* the first is the default */
+	size_t tls_count;       /* 0: plain */
+};
+
+/* TCP ports; `any` says that nothing is refused. */
+struct config_ports {
+	uint16_t *items;
+	size_t count;
+	bool is_any;
 };
 
 enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };
+enum config_isolation {
+	CONFIG_ISOLATION_SESSION,
+	CONFIG_ISOLATION_SHARED,
+};
+enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
 enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
 
 struct config_tool_timeout {
@@ -47,9 +71,16 @@ struct config_server {
 	struct config_pair *env;
 	size_t env_count;
 	struct config_texts inherit_env;
-	char *cwd; /* NULL: the daemon's */
+	char *cwd;   /* NULL: the daemon's */
+	char *user;  /* NULL: the daemon's */
+	char *umask; /* octal digits; NULL: the daemon's */
 	bool enabled;
+	enum config_isolation isolation;
 	uint64_t pool_max;
+	uint64_t pool_requests_per_process;
+	uint64_t pool_queue;
+	uint64_t pool_queue_timeout_ms;
+	uint64_t pool_idle_ms;
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms; /* start.backoff: 1s..60s */
 	uint64_t backoff_max_ms;
@@ -60,7 +91,13 @@ struct config_server {
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
 	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t line_max;      /* limits.response: bytes of one line of the child's stdout */
+	uint64_t open_files;    /* resources.open_files; 0: the daemon's */
+	enum config_sandbox sandbox;
+	struct config_texts sandbox_read; /* absolute paths */
+	struct config_texts sandbox_write;
+	struct config_ports sandbox_connect;
+	struct config_ports sandbox_bind;
+	uint64_t line_max; /* limits.response: bytes of one line of the child's stdout */
 };
 
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */
@@ -78,6 +115,7 @@ struct config {
 	enum config_auth_mode auth_mode;
 	uint64_t max_connections;
 	uint64_t max_sessions;
+	uint64_t max_sessions_per_principal;
 	uint64_t header_bytes;
 	uint64_t message_bytes;
 	uint64_t response_bytes;
@@ -110,6 +148,7 @@ struct config_request {
 	char *const *command;    /* after "--", NULL-terminated, or NULL */
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
+	const char *isolation;   /* --isolation of the command, or NULL */
 };
 
 /*

@@ -23,6 +23,34 @@ static size_t count_listen(const struct types_context *context, const struct tre
 	return list->kind == TREE_LIST ? list->count : 0;
 }
 
+static void load_certificate(const struct types_context *context, const struct tree *value,
+			     struct config_tls *tls)
+{
+	table_set_defaults(OPTIONS_TLS, tls);
+	table_load(context, OPTIONS_TLS, value, tls);
+}
+
+/* One map, or a list of them. */
+static void load_tls(const struct types_context *context, const struct tree *value,
+		     struct config_listen *listen)
+{
+	size_t count = value != NULL && value->kind == TREE_LIST ? value->count : 1;
+
+	if (value == NULL || tree_is_null(value))
+		return;
+	if (value->kind == TREE_TEXT || count == 0) {
+		problem_add_at(context->problems, value,
+			       "must be a map like {certificate: FILE, key: FILE}, or a list of "
+			       "such maps");
+		return;
+	}
+	listen->tls = mem_zalloc(count * sizeof(*listen->tls));
+	listen->tls_count = count;
+	for (size_t i = 0; i < count; i++)
+		load_certificate(context, value->kind == TREE_LIST ? value->items[i] : value,
+				 &listen->tls[i]);
+}
+
 static void load_listen(const struct types_context *context, const struct tree *root,
 			struct config *config)
 {
@@ -33,8 +61,10 @@ static void load_listen(const struct types_context *context, const struct tree *
 	config->listen_count = count;
 	for (size_t i = 0; i < count; i++) {
 		table_set_defaults(OPTIONS_LISTEN, &config->listen[i]);
-		if (list != NULL && list->kind == TREE_LIST)
-			table_load(context, OPTIONS_LISTEN, list->items[i], &config->listen[i]);
+		if (list == NULL || list->kind != TREE_LIST)
+			continue;
+		table_load(context, OPTIONS_LISTEN, list->items[i], &config->listen[i]);
+		load_tls(context, tree_find(list->items[i], "tls"), &config->listen[i]);
 	}
 }
 

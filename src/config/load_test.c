@@ -139,7 +139,15 @@ static void test_defaults_of_a_server(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
 		assert_string_equal(s->inherit_env.items[i], inherited[i]);
 	assert_null(s->cwd);
+	assert_null(s->user);
+	assert_null(s->umask);
+	assert_int_equal(s->open_files, 0);
+	assert_int_equal(s->sandbox, CONFIG_SANDBOX_OFF);
+	assert_int_equal(s->sandbox_read.count, 0);
+	assert_false(s->sandbox_connect.is_any);
+	assert_int_equal(s->sandbox_connect.count, 0);
 	assert_true(s->enabled);
+	assert_int_equal(s->isolation, CONFIG_ISOLATION_SESSION);
 	assert_int_equal(s->pool_max, 64);
 	assert_int_equal(s->start_timeout_ms, 60000);
 	assert_int_equal(s->backoff_min_ms, 1000);
@@ -185,6 +193,44 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(s->tool_timeouts[0].timeout_ms, 600000);
 	assert_false(s->enabled);
 	end(&outcome);
+}
+
+static void test_confinement_of_a_server(void **state)
+{
+	struct outcome outcome =
+		load_good("servers:\n  a:\n    command: x\n    user: u\n    umask: 0077\n"
+			  "    resources: {open_files: 64}\n"
+			  "    sandbox: {mode: landlock, read: [/a, /b], write: [/c], "
+			  "connect: [443, 1], bind: any}\n");
+	const struct config_server *s = outcome.config->servers;
+
+	(void)state;
+	assert_string_equal(s->user, "u");
+	assert_string_equal(s->umask, "0077");
+	assert_int_equal(s->open_files, 64);
+	assert_int_equal(s->sandbox, CONFIG_SANDBOX_LANDLOCK);
+	assert_string_equal(s->sandbox_read.items[1], "/b");
+	assert_string_equal(s->sandbox_write.items[0], "/c");
+	assert_int_equal(s->sandbox_connect.count, 2);
+	assert_int_equal(s->sandbox_connect.items[0], 443);
+	assert_true(s->sandbox_bind.is_any);
+	end(&outcome);
+	ASSERT_PROBLEMS("servers: {a: {command: x, umask: '088'}}\n",
+			"F:1:34: servers.a.umask: must be up to four octal digits like \"0077\", "
+			"not '088'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [b]}}}\n",
+			"F:1:43: servers.a.sandbox.read: must be an absolute path, not 'b'");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, sandbox: {connect: 443}}}\n",
+		"F:1:46: servers.a.sandbox.connect: must be a list of ports, like [443], or "
+		"the word any");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, sandbox: {bind: [65536, 0, x]}}}\n",
+		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
+		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
+		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {open_files: 1}}}\n",
+			"F:1:51: servers.a.resources.open_files: must be at least 16, not '1'");
 }
 
 /* Own values win, lists are replaced, maps are joined; empty sections are no error. */
@@ -239,23 +285,26 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	(void)state;
 	ASSERT_PROBLEMS("servers:\n  a:\n    command: x\n    pol: {max: 1}\n",
 			"F:4:5: unknown key 'pol'; did you mean 'pool'?");
-	ASSERT_PROBLEMS(SERVER "limits:\n  conections: 5\n  xyz: 1\n",
-			"F:3:3: unknown key 'conections'; did you mean 'connections'?",
-			"F:4:3: unknown key 'xyz'; did you mean 'message'? The keys here are: "
-			"connections, sessions, header_bytes, message, response, json_depth, "
-			"header_timeout, body_timeout, idle_timeout");
 	ASSERT_PROBLEMS(
-		SERVER "listen: [{adress: x, tls: {}}]\n",
+		SERVER "limits:\n  conections: 5\n  xyz: 1\n",
+		"F:3:3: unknown key 'conections'; did you mean 'connections'?",
+		"F:4:3: unknown key 'xyz'; did you mean 'message'? The keys here are: "
+		"connections, sessions, sessions_per_principal, header_bytes, message, response, json_depth, "
+		"header_timeout, body_timeout, idle_timeout");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{adress: x, backlog: 5}]\n",
 		"F:2:11: unknown key 'adress'; did you mean 'address'?",
-		"F:2:22: unknown key 'tls'; did you mean 'address'? The keys here are: address, "
-		"plaintext");
+		"F:2:22: unknown key 'backlog'; did you mean 'tls'? The keys here are: address, "
+		"tls, plaintext");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
 			"idle_timeout, max_age");
-	ASSERT_PROBLEMS(SERVER "defaults: {isolation: shared}\n",
-			"F:2:12: unknown key 'isolation'; did you mean 'stop'? The keys here are: "
-			"command, args, env, inherit_env, cwd, path, enabled, pool, start, "
-			"request_timeout, request_timeout_max, tool_timeout, stop");
+	ASSERT_PROBLEMS(SERVER "defaults: {quux: shared}\n",
+			"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
+			"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
+			"isolation, pool, "
+			"start, request_timeout, request_timeout_max, tool_timeout, stop, "
+			"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
 }
@@ -356,6 +405,55 @@ static void test_impossible_values(void **state)
 			"brackets, not '::1'");
 }
 
+/* One certificate or several; what is wrong with an entry, and what belongs to the first alone. */
+static void test_tls(void **state)
+{
+	struct outcome outcome;
+	const struct config_listen *listen;
+
+	(void)state;
+	outcome = load_good(SERVER
+			    "listen: [{tls: {certificate: c, key: k, min_version: '1.3'}},\n"
+			    "  {address: '[::1]:0', tls: [{certificate: a, key: b, client_ca: d},\n"
+			    "    {certificate: e, key: f}]}]\n");
+	listen = outcome.config->listen;
+	assert_int_equal(listen[0].tls_count, 1);
+	assert_int_equal(listen[0].tls[0].min_version, CONFIG_TLS_13);
+	assert_null(listen[0].tls[0].client_ca);
+	assert_int_equal(listen[1].tls_count, 2);
+	assert_string_equal(listen[1].tls[0].client_ca, "d");
+	assert_int_equal(listen[1].tls[0].min_version, CONFIG_TLS_12);
+	assert_string_equal(listen[1].tls[1].key, "f");
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: {key: k}}]\n",
+			"F:2:16: listen[0].tls: the key 'certificate' is missing");
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: x}]\n",
+			"F:2:16: listen[0].tls: must be a map like {certificate: FILE, key: FILE}, "
+			"or a list of such maps");
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: {certificate: c, key: k, cert: x}}]\n",
+			"F:2:41: unknown key 'cert'; did you mean 'key'? The keys here are: "
+			"certificate, key, client_ca, min_version");
+	ASSERT_PROBLEMS(SERVER "listen: [{tls: [{certificate: c, key: k},\n"
+			       "  {certificate: c, key: k, client_ca: x}]}]\n",
+			"F:3:3: listen[0].tls[1]: client_ca and min_version hold for the whole "
+			"address: they stand in the first entry of tls");
+	ASSERT_PROBLEMS(
+		SERVER "listen: [{plaintext: true, tls: {certificate: c, key: k}}]\n",
+		"F:2:22: listen[0].plaintext: an address with TLS is not plaintext; take one "
+		"of the two away");
+}
+
+#define NO_TLS(place, address)                                                                       \
+	place ": listen[0].address: other machines may reach " address                               \
+	      ", and it has no TLS. Add to "                                                         \
+	      "this entry of listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy " \
+	      "in front has TLS, the line 'plaintext: true'"
+#define NO_TOKENS(place, address)                                                                    \
+	place ": listen[0].address: other machines may reach " address                               \
+	      ", and this version has no "                                                           \
+	      "tokens. Keep it on 127.0.0.1 behind a proxy that has them; or, if everybody who can " \
+	      "connect may use the servers, add the line 'auth: {mode: anonymous}' at the top level"
+
 /* DEF-01, DEF-02, DEF-04: the text says what to write, and only what is missing. */
 static void test_reachable_listener_needs_two_lines(void **state)
 {
@@ -363,28 +461,19 @@ static void test_reachable_listener_needs_two_lines(void **state)
 		SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:1', plaintext: true}]\n",
 		SERVER "listen: [{address: 127.0.0.1:0}, {address: 127.0.0.1:0}]\n",
 		SERVER "listen: [{address: 'unix:/run/x', plaintext: true}]\n",
+		SERVER
+		"auth: {mode: anonymous}\nlisten: [{address: '[::]:1', tls: {certificate: c, key: k}}]\n",
 	};
 
 	(void)state;
-	ASSERT_PROBLEMS(
-		SERVER "listen: [{address: 0.0.0.0:80}]\n",
-		"F:2:20: listen[0].address: other machines may reach 0.0.0.0:80, and this "
-		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
-		"has them; or, if everybody who can connect may use the servers, add to the "
-		"configuration file the line 'plaintext: true' to this entry of listen and the "
-		"line 'auth: {mode: anonymous}' at the top level");
-	ASSERT_PROBLEMS(
-		SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:80'}]\n",
-		"F:3:20: listen[0].address: other machines may reach [::]:80, and this "
-		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
-		"has them; or, if everybody who can connect may use the servers, add to the "
-		"configuration file the line 'plaintext: true' to this entry of listen");
-	ASSERT_PROBLEMS(
-		SERVER "listen: [{address: 10.0.0.1:80, plaintext: true}]\n",
-		"F:2:20: listen[0].address: other machines may reach 10.0.0.1:80, and this "
-		"version has neither TLS nor tokens. Keep it on 127.0.0.1 behind a proxy that "
-		"has them; or, if everybody who can connect may use the servers, add to the "
-		"configuration file the line 'auth: {mode: anonymous}' at the top level");
+	ASSERT_PROBLEMS(SERVER "listen: [{address: 0.0.0.0:80}]\n", NO_TLS("F:2:20", "0.0.0.0:80"),
+			NO_TOKENS("F:2:20", "0.0.0.0:80"));
+	ASSERT_PROBLEMS(SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:80'}]\n",
+			NO_TLS("F:3:20", "[::]:80"));
+	ASSERT_PROBLEMS(SERVER "listen: [{address: 10.0.0.1:80, plaintext: true}]\n",
+			NO_TOKENS("F:2:20", "10.0.0.1:80"));
+	ASSERT_PROBLEMS(SERVER "listen: [{address: 10.0.0.1:80, tls: {certificate: c, key: k}}]\n",
+			NO_TOKENS("F:2:20", "10.0.0.1:80"));
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{address: x}, {address: '127.0.0.1:1'},\n"
 		       "  {address: '127.0.0.1:1'}]\n",
@@ -503,11 +592,13 @@ int main(void)
 		cmocka_unit_test(test_defaults_of_the_daemon),
 		cmocka_unit_test(test_defaults_of_a_server),
 		cmocka_unit_test(test_values_of_every_type),
+		cmocka_unit_test(test_confinement_of_a_server),
 		cmocka_unit_test(test_defaults_section),
 		cmocka_unit_test(test_environment_and_references),
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_impossible_values),
+		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
+	src/config/certificates.c src/config/certificates.h \
 	src/config/config.c src/config/config.h \
 	src/config/document.c \
 	src/config/file.c src/config/file.h \
@@ -18,8 +19,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/yaml.c src/config/yaml.h
-CONFIG_TEST_LIBS = src/config/libconfig.a src/base/libbase.a $(YAML_LIBS) $(JANSSON_LIBS) \
-	$(CMOCKA_LIBS)
+CONFIG_TEST_LIBS = src/config/libconfig.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \

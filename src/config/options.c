@@ -8,13 +8,23 @@
 
 #define TOP(member) .offset = offsetof(struct config, member)
 #define LISTEN(member) .offset = offsetof(struct config_listen, member)
+#define TLS(member) .offset = offsetof(struct config_tls, member)
 #define SERVER(member) .offset = offsetof(struct config_server, member)
 
 _Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_isolation) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_sandbox) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(offsetof(struct config_server, backoff_max_ms) ==
 		       offsetof(struct config_server, backoff_min_ms) + sizeof(uint64_t),
 	       "OPTION_RANGE writes two neighbours");
+
+static const struct option_choice tls_versions[] = {
+	{ "1.2", CONFIG_TLS_12 },
+	{ "1.3", CONFIG_TLS_13 },
+	{ NULL, 0 },
+};
 
 static const struct option_choice auth_modes[] = {
 	{ "none", CONFIG_AUTH_NONE },
@@ -22,10 +32,22 @@ static const struct option_choice auth_modes[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice isolations[] = {
+	{ "session", CONFIG_ISOLATION_SESSION },
+	{ "shared", CONFIG_ISOLATION_SHARED },
+	{ NULL, 0 },
+};
+
 static const struct option_choice responses[] = {
 	{ "auto", CONFIG_RESPONSE_AUTO },
 	{ "json", CONFIG_RESPONSE_JSON },
 	{ "sse", CONFIG_RESPONSE_SSE },
+	{ NULL, 0 },
+};
+
+static const struct option_choice sandboxes[] = {
+	{ "off", CONFIG_SANDBOX_OFF },
+	{ "landlock", CONFIG_SANDBOX_LANDLOCK },
 	{ NULL, 0 },
 };
 
@@ -51,6 +73,40 @@ const struct option options_table[] = {
 	  .def = "127.0.0.1:8808",
 	  .help = "IPV4:PORT, [IPV6]:PORT, unix:PATH, or systemd:NAME for a socket that systemd "
 		  "opened. Port 0 takes a free one." },
+	{ .path = "listen[].tls",
+	  .type = OPTION_GROUP,
+	  .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",
+	  .help = "Makes the address speak TLS: one certificate, or a list of several. Of several a "
+		  "client gets the first that is for the name it asks for, and the first of all if "
+		  "none is. The files are read again on SIGHUP (systemctl reload)." },
+	{ .path = "listen[].tls[].certificate",
+	  .type = OPTION_TEXT,
+	  TLS(certificate),
+	  .example = "/etc/mcpgated/tls.crt",
+	  .otherwise = "must be given",
+	  .help = "A file in PEM form: the certificate, and behind it those that lead to its "
+		  "authority." },
+	{ .path = "listen[].tls[].key",
+	  .type = OPTION_TEXT,
+	  TLS(key),
+	  .example = "/etc/mcpgated/tls.key",
+	  .otherwise = "must be given",
+	  .help = "A file in PEM form: the private key of the certificate, without passphrase. P-256 "
+		  "is the fastest." },
+	{ .path = "listen[].tls[].client_ca",
+	  .type = OPTION_TEXT,
+	  TLS(client_ca),
+	  .example = "/etc/mcpgated/clients.crt",
+	  .otherwise = "clients need no certificate",
+	  .help = "A file in PEM form: authorities. Only clients with a certificate of one of them "
+		  "are let in. In a list, only in its first entry, for all of the address." },
+	{ .path = "listen[].tls[].min_version",
+	  .type = OPTION_ENUM,
+	  TLS(min_version),
+	  .choices = tls_versions,
+	  .def = "\"1.2\"",
+	  .help = "The oldest version of TLS that clients may speak. In a list, only in its first "
+		  "entry, for all of the address." },
 	{ .path = "listen[].plaintext",
 	  .type = OPTION_BOOL,
 	  LISTEN(plaintext),
@@ -104,6 +160,14 @@ const struct option options_table[] = {
 	  .min = "1",
 	  .max = "1000000",
 	  .help = "Open sessions." },
+	{ .path = "limits.sessions_per_principal",
+	  .type = OPTION_COUNT,
+	  TOP(max_sessions_per_principal),
+	  .def = "100",
+	  .min = "1",
+	  .max = "1000000",
+	  .help = "Open sessions of one caller. Callers without a token cannot be told apart; for "
+		  "them there is only limits.sessions." },
 	{ .path = "limits.header_bytes",
 	  .type = OPTION_SIZE,
 	  TOP(header_bytes),
@@ -291,6 +355,19 @@ const struct option options_table[] = {
 	  .example = "/var/lib/mcpgated/demo",
 	  .otherwise = "the daemon's",
 	  .help = "The directory it is started in." },
+	{ .path = "servers.NAME.user",
+	  .type = OPTION_TEXT,
+	  SERVER(user),
+	  .example = "mcp-demo",
+	  .otherwise = "the daemon's",
+	  .help = "The user it runs as, with that user's groups. Only root may say this. HOME "
+		  "is then that user's, unless env has another." },
+	{ .path = "servers.NAME.umask",
+	  .type = OPTION_TEXT,
+	  SERVER(umask),
+	  .example = "\"0077\"",
+	  .otherwise = "the daemon's",
+	  .help = "The rights that its new files do not get, in octal." },
 	{ .path = "servers.NAME.path",
 	  .type = OPTION_TEXT,
 	  SERVER(path),
@@ -302,6 +379,15 @@ const struct option options_table[] = {
 	  SERVER(enabled),
 	  .def = "true",
 	  .help = "false: as if the entry were not there, but still checked." },
+	{ .path = "servers.NAME.isolation",
+	  .type = OPTION_ENUM,
+	  SERVER(isolation),
+	  .choices = isolations,
+	  .def = "session",
+	  .help = "Whom one process serves. session: one session; right for every server. shared: "
+		  "everybody, several processes with many sessions each; for servers without "
+		  "state of a client's own. They cannot ask clients anything, and their log "
+		  "messages and tasks are not offered." },
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
 	  .type = OPTION_COUNT,
@@ -310,6 +396,37 @@ const struct option options_table[] = {
 	  .min = "1",
 	  .max = "100000",
 	  .help = "Processes at the same time." },
+	{ .path = "servers.NAME.pool.requests_per_process",
+	  .type = OPTION_COUNT,
+	  SERVER(pool_requests_per_process),
+	  .def = "64",
+	  .min = "1",
+	  .max = "65536",
+	  .help = "Calls at the same time in one process that sessions share; with more, another "
+		  "process is started." },
+	{ .path = "servers.NAME.pool.queue",
+	  .type = OPTION_COUNT,
+	  SERVER(pool_queue),
+	  .def = "256",
+	  .min = "0",
+	  .max = "65536",
+	  .help = "Calls that wait when all processes that sessions share have as many as they "
+		  "may. More are refused, to be tried again later." },
+	{ .path = "servers.NAME.pool.queue_timeout",
+	  .type = OPTION_DURATION,
+	  SERVER(pool_queue_timeout_ms),
+	  .def = "10s",
+	  .min = "1ms",
+	  .max = "1h",
+	  .help = "How long a call waits for a busy process. For one that is being started it "
+		  "waits as long as that takes." },
+	{ .path = "servers.NAME.pool.idle_timeout",
+	  .type = OPTION_DURATION,
+	  SERVER(pool_idle_ms),
+	  .def = "5m",
+	  .min = "1ms",
+	  .max = "365d",
+	  .help = "A process that sessions share is stopped when it had no call for so long." },
 	{ .path = "servers.NAME.start",
 	  .type = OPTION_SECTION,
 	  .help = "How a process is started." },
@@ -373,6 +490,49 @@ const struct option options_table[] = {
 	  .min = "0",
 	  .max = "10m",
 	  .help = "From SIGTERM to SIGKILL." },
+	{ .path = "servers.NAME.resources",
+	  .type = OPTION_SECTION,
+	  .help = "What one of its processes may use." },
+	{ .path = "servers.NAME.resources.open_files",
+	  .type = OPTION_COUNT,
+	  SERVER(open_files),
+	  .min = "16",
+	  .max = "1000000",
+	  .example = "1024",
+	  .otherwise = "the daemon's",
+	  .help = "Descriptors that it may have open." },
+	{ .path = "servers.NAME.sandbox",
+	  .type = OPTION_SECTION,
+	  .help = "What it and whatever it starts can reach. See mcpgated.yaml(5), Sandbox." },
+	{ .path = "servers.NAME.sandbox.mode",
+	  .type = OPTION_ENUM,
+	  SERVER(sandbox),
+	  .choices = sandboxes,
+	  .def = "off",
+	  .help = "off: all that its user can reach. landlock: programs, libraries and the few "
+		  "files that every program needs, and what is listed here; the kernel refuses "
+		  "the rest." },
+	{ .path = "servers.NAME.sandbox.read",
+	  .type = OPTION_TEXTS,
+	  SERVER(sandbox_read),
+	  .def = "[]",
+	  .help = "Files and directories, with all below them, that it may read and execute: "
+		  "absolute paths that exist." },
+	{ .path = "servers.NAME.sandbox.write",
+	  .type = OPTION_TEXTS,
+	  SERVER(sandbox_write),
+	  .def = "[]",
+	  .help = "Those that it may read, change, make and remove, but not execute." },
+	{ .path = "servers.NAME.sandbox.connect",
+	  .type = OPTION_PORTS,
+	  SERVER(sandbox_connect),
+	  .def = "[]",
+	  .help = "The TCP ports, on any machine, that it may connect to; or any." },
+	{ .path = "servers.NAME.sandbox.bind",
+	  .type = OPTION_PORTS,
+	  SERVER(sandbox_bind),
+	  .def = "[]",
+	  .help = "The TCP ports that it may listen on; or any." },
 };
 
 const size_t options_count = ARRAY_LEN(options_table);

@@ -20,6 +20,7 @@ enum option_type {
 	OPTION_RANGE,    /* two uint64_t, one after the other, milliseconds */
 	OPTION_ENUM,     /* int, or an enum of that size */
 	OPTION_TEXTS,    /* struct config_texts */
+	OPTION_PORTS,    /* struct config_ports */
 	OPTION_ENV,      /* env and env_count of struct config_server */
 	OPTION_TIMEOUTS, /* tool_timeouts and tool_timeout_count of struct config_server */
 	OPTION_TYPE_COUNT
@@ -28,6 +29,7 @@ enum option_type {
 /* The records: options of `listen[].` are fields of struct config_listen, and so on. */
 #define OPTIONS_TOP ""
 #define OPTIONS_LISTEN "listen[]."
+#define OPTIONS_TLS "listen[].tls[]."
 #define OPTIONS_SERVER "servers.NAME."
 
 struct option_choice {

@@ -45,19 +45,48 @@ static void check_exposure(const struct config *config, const struct config_list
 {
 	bool is_anonymous = config->auth_mode == CONFIG_AUTH_ANONYMOUS;
 
-	if (listen->plaintext && is_anonymous)
-		return;
-	problem_add_at(
-		problems, at,
-		"other machines may reach %s, and this version has neither TLS nor tokens. "
-		"Keep it on 127.0.0.1 behind a proxy that has them; or, if everybody who can "
-		"connect may use the servers, add to the configuration file%s%s%s",
-		listen->address,
-		listen->plaintext ? "" :
-				    " the line 'plaintext: true' to this "
-				    "entry of listen",
-		listen->plaintext || is_anonymous ? "" : " and",
-		is_anonymous ? "" : " the line 'auth: {mode: anonymous}' at the top level");
+	if (!listen->plaintext && listen->tls_count == 0)
+		problem_add_at(
+			problems, at,
+			"other machines may reach %s, and it has no TLS. Add to this entry of "
+			"listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy "
+			"in front has TLS, the line 'plaintext: true'",
+			listen->address);
+	if (!is_anonymous)
+		problem_add_at(
+			problems, at,
+			"other machines may reach %s, and this version has no tokens. Keep it on "
+			"127.0.0.1 behind a proxy that has them; or, if everybody who can connect "
+			"may use the servers, add the line 'auth: {mode: anonymous}' at the top level",
+			listen->address);
+}
+
+static void check_tls_entry(const struct config_listen *listen, size_t index, const struct tree *at,
+			    struct config_problems *problems)
+{
+	const struct config_tls *tls = &listen->tls[index];
+
+	if (tls->certificate == NULL && tree_find(at, "certificate") == NULL)
+		problem_add_at(problems, at, "the key 'certificate' is missing");
+	if (tls->key == NULL && tree_find(at, "key") == NULL)
+		problem_add_at(problems, at, "the key 'key' is missing");
+	if (index > 0 && (tls->client_ca != NULL || tree_find(at, "min_version") != NULL))
+		problem_add_at(
+			problems, at,
+			"client_ca and min_version hold for the whole address: they stand in "
+			"the first entry of tls");
+}
+
+static void check_tls(const struct config_listen *listen, const struct tree *item,
+		      struct config_problems *problems)
+{
+	const struct tree *tls = tree_find(item, "tls");
+
+	for (size_t i = 0; i < listen->tls_count; i++)
+		check_tls_entry(listen, i, tls->kind == TREE_LIST ? tls->items[i] : tls, problems);
+	if (listen->tls_count > 0 && listen->plaintext)
+		problem_add_at(problems, place(item, "plaintext", NULL, NULL),
+			       "an address with TLS is not plaintext; take one of the two away");
 }
 
 static bool is_any_port(const char *address)
@@ -80,6 +109,7 @@ static void check_listen(const struct config *config, const struct tree *root,
 			problem_add_at(problems, at, "%s", err.text);
 		else if (!address.is_local)
 			check_exposure(config, listen, at, problems);
+		check_tls(listen, item_place(root, "listen", i), problems);
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(config->listen[j].address, listen->address) == 0 &&
 			    !is_any_port(listen->address))
@@ -232,6 +262,41 @@ static void check_timeouts(const struct config_server *server, const struct tree
 				       server->tool_timeouts[i].tool);
 }
 
+static const struct tree *sandbox_place(const struct tree *root, const struct config_server *server,
+					const char *key)
+{
+	return place(server_place(root, server, "sandbox"), key, NULL, NULL);
+}
+
+static void check_paths(const struct config_texts *paths, const struct tree *at,
+			struct config_problems *problems)
+{
+	for (size_t i = 0; i < paths->count; i++)
+		if (paths->items[i][0] != '/')
+			problem_add_at(problems, at, "must be an absolute path, not '%.100s'",
+				       paths->items[i]);
+}
+
+static bool is_umask(const char *text)
+{
+	size_t length = strlen(text);
+
+	return length >= 1 && length <= 4 && strspn(text, "01234567") == length &&
+	       (length < 4 || text[0] == '0');
+}
+
+/* What can be seen without asking the machine; the rest is machine_check's. */
+static void check_places(const struct config_server *server, const struct tree *root,
+			 struct config_problems *problems)
+{
+	check_paths(&server->sandbox_read, sandbox_place(root, server, "read"), problems);
+	check_paths(&server->sandbox_write, sandbox_place(root, server, "write"), problems);
+	if (server->umask != NULL && !is_umask(server->umask))
+		problem_add_at(problems, server_place(root, server, "umask"),
+			       "must be up to four octal digits like \"0077\", not '%.60s'",
+			       server->umask);
+}
+
 static void check_server(const struct config_server *server, const struct tree *root,
 			 struct config_problems *problems)
 {
@@ -240,6 +305,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_name(server, root, problems);
 	check_path(server, root, problems);
 	check_timeouts(server, root, problems);
+	check_places(server, root, problems);
 	/* One that is there but wrong has been reported. */
 	if (server->command == NULL && tree_find(at, "command") == NULL)
 		problem_add_at(problems, at, "the key 'command' is missing");

@@ -133,6 +133,12 @@ static void check_limits(const struct types_context *context, const struct optio
 			       option->max, shown(value));
 }
 
+/* A number without a default is 0 until the file names it, and its `min` is more. */
+static bool is_given(const struct option *option, uint64_t number)
+{
+	return option->def != NULL || number > 0;
+}
+
 static void load_count(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
@@ -151,7 +157,7 @@ static bool print_count(const struct option *option, const void *base, struct bu
 	const uint64_t *field = field_of_const(option, base);
 
 	buf_append_u64(out, *field);
-	return true;
+	return is_given(option, *field);
 }
 
 static void load_size(const struct types_context *context, const struct option *option,
@@ -174,7 +180,7 @@ static bool print_size(const struct option *option, const void *base, struct buf
 
 	quantity_format_size(*field, text);
 	buf_append_str(out, text);
-	return true;
+	return is_given(option, *field);
 }
 
 /* Also for the values of a map of times. */
@@ -325,6 +331,61 @@ static bool print_texts(const struct option *option, const void *base, struct bu
 		quote_append(out, field->items[i]);
 	}
 	buf_append_char(out, ']');
+	return true;
+}
+
+/* ---- ports ---- */
+
+static void fini_ports(const struct option *option, void *base)
+{
+	struct config_ports *field = field_of(option, base);
+
+	free(field->items);
+	*field = (struct config_ports){ 0 };
+}
+
+static void load_port(const struct types_context *context, const struct tree *value,
+		      struct config_ports *ports)
+{
+	uint64_t number;
+
+	if (value->kind != TREE_TEXT || !value->is_plain ||
+	    text_parse_u64(slice_str(value->text), &number) != 0 || number < 1 ||
+	    number > UINT16_MAX)
+		problem_add_at(context->problems, value, "must be a port, 1 to 65535, not '%.60s'",
+			       shown(value));
+	else
+		ports->items[ports->count++] = (uint16_t)number;
+}
+
+static void load_ports(const struct types_context *context, const struct option *option,
+		       const struct tree *value, void *base)
+{
+	struct config_ports *field = field_of(option, base);
+	bool is_any = value->kind == TREE_TEXT && strcmp(value->text, "any") == 0;
+
+	if (value->kind != TREE_LIST && !is_any) {
+		problem_add_at(context->problems, value,
+			       "must be a list of ports, like [443], or the word any");
+		return;
+	}
+	if (!require_few(context, value))
+		return;
+	fini_ports(option, base);
+	field->is_any = is_any;
+	field->items = mem_zalloc((value->count + 1) * sizeof(*field->items));
+	for (size_t i = 0; i < value->count; i++)
+		load_port(context, value->items[i], field);
+}
+
+static bool print_ports(const struct option *option, const void *base, struct buf *out)
+{
+	const struct config_ports *field = field_of_const(option, base);
+
+	buf_append_str(out, field->is_any ? "any" : "[");
+	for (size_t i = 0; i < field->count; i++)
+		buf_printf(out, "%s%u", i > 0 ? ", " : "", (unsigned int)field->items[i]);
+	buf_append_str(out, field->is_any ? "" : "]");
 	return true;
 }
 
@@ -518,6 +579,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_RANGE] = { "two times", load_range, print_range, NULL },
 	[OPTION_ENUM] = { "word", load_enum, print_enum, NULL },
 	[OPTION_TEXTS] = { "list of texts", load_texts, print_texts, fini_texts },
+	[OPTION_PORTS] = { "list of ports, or any", load_ports, print_ports, fini_ports },
 	[OPTION_ENV] = { "map of texts", load_env, print_env, fini_env },
 	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
 };

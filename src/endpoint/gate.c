@@ -156,8 +156,13 @@ static struct http_exchange *gate_dispatch(struct gate *gate, const struct answe
 	enum gate_place place;
 	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path, &place);
 	enum http_method method = request->method;
-	struct streamable_request streamable = { gate, NULL, answer->conn, request,
-						 answer->origin };
+	struct streamable_request streamable = {
+		.gate = gate,
+		.principal = &gate->router->sessions.principals.anonymous,
+		.conn = answer->conn,
+		.http = request,
+		.origin = answer->origin
+	};
 
 	if (endpoint == NULL)
 		return gate_refuse(answer, 404, "Not found: no server has this path");

@@ -91,7 +91,7 @@ static struct client *connect_client(void)
 			 0);
 	memset(client, 0, sizeof(*client));
 	client->fd = fds[0];
-	http_server_accept(server, fds[1]);
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
 	return client;
 }
 
@@ -160,7 +160,8 @@ static void get_or_delete(struct client *client, const char *method)
 /* GET behind event `after` of the session's stream `number`. */
 static void resume(struct client *client, unsigned int number, unsigned int after)
 {
-	struct session *found = session_find(&router.sessions, slice_str(session));
+	struct session *found = session_find(&router.sessions, slice_str(session),
+					     &router.sessions.principals.anonymous);
 	char text[320];
 
 	snprintf(text, sizeof(text),
@@ -465,6 +466,7 @@ static int setup(void **state)
 	endpoints[1] = (struct gate_endpoint){ SLICE("/other"), SLICE("/other/sse"),
 					       SLICE("/other/message"), &backends[1] };
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
+	list_init(&router.partitions);
 	session_set_init(&router.sessions, loop, &sessions);
 	make_gate();
 	client_count = 0;
@@ -1282,7 +1284,8 @@ static void drain_lets_calls_finish(void **state)
 	struct client *client = connect_client();
 	struct client *batch = connect_client();
 	struct fake_process *p = begin_with_batches(client);
-	struct session *ends = session_find(&router.sessions, slice_str(session));
+	struct session *ends = session_find(&router.sessions, slice_str(session),
+					    &router.sessions.principals.anonymous);
 
 	(void)state;
 	get_or_delete(listens, "GET");

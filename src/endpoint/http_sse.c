@@ -29,7 +29,8 @@ struct sse_client {
 	struct http_exchange exchange; /* the GET */
 	struct gate *gate;
 	struct backend *backend;
-	char *origin; /* NULL: none */
+	struct principal *principal; /* who opened it */
+	char *origin;                /* NULL: none */
 	char *message_path;
 	char id[SESSION_ID_LENGTH];
 	uint64_t key;
@@ -50,7 +51,8 @@ struct sse_post {
 	struct http_exchange exchange;
 	struct gate *gate;
 	struct backend *backend;
-	char *origin; /* NULL: none */
+	struct principal *principal; /* who sends it */
+	char *origin;                /* NULL: none */
 	char id[SESSION_ID_LENGTH];
 };
 
@@ -82,6 +84,7 @@ static void client_end(struct sse_client *client)
 		session_end(&route->session, REASON_PEER_CLOSED);
 		session_release(&route->session);
 	}
+	principal_unref(&client->principal);
 	free(client->origin);
 	free(client->message_path);
 	loop_defer_free(loop, client);
@@ -117,12 +120,13 @@ void http_sse_drain(struct gate *gate)
 	}
 }
 
+/* Another principal's is not there. FRONT-SESS-05 */
 static struct sse_client *client_find(const struct gate *gate, const struct backend *backend,
-				      const char *id)
+				      const struct principal *principal, const char *id)
 {
 	struct sse_client *client = map_find(&gate->sse_clients, session_id_key(id));
 
-	if (client == NULL || client->backend != backend ||
+	if (client == NULL || client->backend != backend || client->principal != principal ||
 	    !text_is_equal_secret(slice_of(client->id, SESSION_ID_LENGTH),
 				  slice_of(id, SESSION_ID_LENGTH)))
 		return NULL;
@@ -273,7 +277,8 @@ static void client_initialize(struct sse_client *client, const struct envelope *
 		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, intake_incomplete);
 	} else {
 		client->opening = call_new(client, env);
-		route_open(client->gate->router, client->backend, client->opening, env);
+		route_open(client->gate->router, client->backend, client->principal,
+			   client->opening, env);
 	}
 }
 
@@ -319,6 +324,7 @@ static void client_take(struct sse_client *client, const struct envelope *env)
 
 static void post_end(struct sse_post *post)
 {
+	principal_unref(&post->principal);
 	free(post->origin);
 	loop_defer_free(post->gate->router->loop, post);
 }
@@ -354,7 +360,7 @@ static void post_batch(struct sse_post *post, struct sse_client *client, struct 
 		return;
 	}
 	for (size_t i = 0; i < batch.count; i++) {
-		client = client_find(post->gate, post->backend, post->id);
+		client = client_find(post->gate, post->backend, post->principal, post->id);
 		if (client != NULL && scan_envelope(batch.elements[i], limits, 0, &env, &err) == 0)
 			client_take(client, &env);
 	}
@@ -364,7 +370,8 @@ static void post_batch(struct sse_post *post, struct sse_client *client, struct 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
-	struct sse_client *client = client_find(post->gate, post->backend, post->id);
+	struct sse_client *client =
+		client_find(post->gate, post->backend, post->principal, post->id);
 	struct error err = { ERROR_NONE, "" };
 	struct envelope env;
 
@@ -428,7 +435,7 @@ struct http_exchange *http_sse_post(const struct streamable_request *request)
 		return streamable_refuse(request, 400,
 					 "Bad request: the parameter sessionId is missing");
 	if (id.n != SESSION_ID_LENGTH ||
-	    client_find(request->gate, request->backend, id.p) == NULL) {
+	    client_find(request->gate, request->backend, request->principal, id.p) == NULL) {
 		answer_error(&answer, 404, nothing, MCP_SESSION_NOT_FOUND,
 			     SLICE_LIT("Session not found"), nothing);
 		return NULL;
@@ -437,6 +444,7 @@ struct http_exchange *http_sse_post(const struct streamable_request *request)
 	post->exchange.ops = &post_ops;
 	post->gate = request->gate;
 	post->backend = request->backend;
+	post->principal = principal_ref(request->principal);
 	post->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	memcpy(post->id, id.p, SESSION_ID_LENGTH);
 	return &post->exchange;
@@ -501,6 +509,7 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 	client->exchange.ops = &client_ops;
 	client->gate = request->gate;
 	client->backend = request->backend;
+	client->principal = principal_ref(request->principal);
 	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	client->message_path = mem_dup_slice(message_path);
 	event_writer_init(&client->writer);

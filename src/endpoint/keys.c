@@ -17,6 +17,7 @@ void keys_init(struct keys *keys, const struct streamable_request *request)
 
 	keys->gate = request->gate;
 	keys->backend = request->backend;
+	keys->principal = principal_ref(request->principal);
 	keys->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	keys->has_session = http_has(request->http, HTTP_MCP_SESSION_ID);
 	keys->has_version = http_has(request->http, HTTP_MCP_PROTOCOL_VERSION);
@@ -36,6 +37,7 @@ void keys_init(struct keys *keys, const struct streamable_request *request)
 void keys_fini(struct keys *keys)
 {
 	free(keys->origin);
+	principal_unref(&keys->principal);
 }
 
 struct slice keys_session(const struct keys *keys)
@@ -96,7 +98,7 @@ struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, s
 				     (struct slice){ NULL, 0 });
 		return NULL;
 	}
-	session = session_find(&keys->gate->router->sessions, keys_session(keys));
+	session = session_find(&keys->gate->router->sessions, keys_session(keys), keys->principal);
 	if (session == NULL || route_of(session)->backend != keys->backend) {
 		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND,
 			     SLICE_LIT("Session not found"), (struct slice){ NULL, 0 });

@@ -17,7 +17,8 @@
 struct keys {
 	struct gate *gate;
 	struct backend *backend;
-	char *origin; /* NULL: none */
+	struct principal *principal; /* who asks */
+	char *origin;                /* NULL: none */
 	bool has_session;
 	bool has_version;
 	bool has_event;

@@ -321,7 +321,8 @@ static void post_initialize(struct post *post, const struct envelope *env)
 	}
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
-	route_open(post->keys.gate->router, post->keys.backend, &post->single.call, env);
+	route_open(post->keys.gate->router, post->keys.backend, post->keys.principal,
+		   &post->single.call, env);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */

@@ -13,6 +13,7 @@
 struct streamable_request {
 	struct gate *gate;
 	struct backend *backend;
+	struct principal *principal; /* who asks; borrowed */
 	struct http_conn *conn;
 	const struct http_request *http;
 	struct slice origin; /* allowed; or empty */

@@ -79,6 +79,7 @@ struct http_server {
 struct http_conn {
 	struct list link;
 	struct http_server *server;
+	struct peer peer;
 	struct wire wire;
 	struct timer deadline;
 	struct task task; /* flush, or go on with bytes that wait */
@@ -123,14 +124,24 @@ static void conn_drop_exchange(struct http_conn *conn, enum reason reason)
 	exchange->ops->on_gone(exchange, reason);
 }
 
+static void conn_log_end(const struct http_conn *conn, enum reason reason)
+{
+	char client[PEER_TEXT_BYTES];
+
+	if (!log_is_on(LOG_EVENT_CONN_END))
+		return;
+	peer_format(&conn->peer, client);
+	LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
+	    LOG_STR("reason", reason_get(reason)->text));
+}
+
 void http_conn_end(struct http_conn *conn, enum reason reason)
 {
 	struct http_server *server = conn->server;
 
 	if (conn->state == CONN_CLOSED)
 		return;
-	LOG(CONN_END, LOG_STR("state", states[conn->state].name),
-	    LOG_STR("reason", reason_get(reason)->text));
+	conn_log_end(conn, reason);
 	conn_set_state(conn, CONN_CLOSED);
 	wire_close(&conn->wire);
 	timer_stop(&conn->deadline);
@@ -404,6 +415,23 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 		conn_complete_body(conn, (struct slice){ NULL, 0 });
 }
 
+/* A handshake record's first bytes; no HTTP method begins so. */
+static bool conn_speaks_tls(struct slice data)
+{
+	return data.p[0] == 0x16 && (data.n < 2 || data.p[1] == 0x03);
+}
+
+/* No answer of ours could be read there; the operator is who can help. */
+static void conn_end_tls(struct http_conn *conn)
+{
+	char client[PEER_TEXT_BYTES];
+
+	peer_format(&conn->peer, client);
+	counter_add(COUNTER_REQUESTS_BAD);
+	LOG(TLS_UNEXPECTED, LOG_STR("client", client));
+	http_conn_end(conn, REASON_PROTOCOL_ERROR);
+}
+
 /* Returns false if more bytes are needed, or none are wanted any more. */
 static bool conn_take_head(struct http_conn *conn, struct slice *data)
 {
@@ -415,6 +443,10 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	long n;
 
 	if (conn->state == CONN_IDLE) {
+		if (conn->wire.tls == NULL && conn_speaks_tls(*data)) {
+			conn_end_tls(conn);
+			return false;
+		}
 		conn_set_state(conn, CONN_HEAD);
 		timer_stop(&conn->deadline);
 		conn->is_head_request = false; /* the last one may have been; this may be refused */
@@ -598,7 +630,7 @@ static void conn_on_readable(struct wire *wire)
 		}
 		if (!is_direct && n < LOOP_BUFFER_BYTES)
 			return; /* that was all */
-		if (!conn->wire.reading.is_on)
+		if (!wire_is_read(&conn->wire))
 			return;
 	}
 }
@@ -669,10 +701,11 @@ void http_server_free(struct http_server **server)
 }
 
 /* Too many already: a word on why, if the socket takes it, and the end. */
-static void server_turn_away(struct http_server *server, int fd)
+static void server_turn_away(struct http_server *server, const struct http_arrival *arrival)
 {
 	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
 				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
+	struct tls *tls = arrival->tls;
 
 	counter_add(COUNTER_CONNECTIONS_REFUSED);
 	if (!server->is_refusing)
@@ -681,18 +714,24 @@ static void server_turn_away(struct http_server *server, int fd)
 							    "limits.connections are open"));
 	server->is_refusing = true;
 	/* Unread bytes would turn the end into a reset, which may overtake the answer. */
-	if (read(fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
-	    write(fd, text, sizeof(text) - 1) >= 0)
-		shutdown(fd, SHUT_WR);
-	close(fd);
+	if (tls == NULL && read(arrival->fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
+	    write(arrival->fd, text, sizeof(text) - 1) >= 0)
+		shutdown(arrival->fd, SHUT_WR);
+	tls_free(&tls);
+	close(arrival->fd);
 }
 
-void http_server_accept(struct http_server *server, int fd)
+bool http_server_has_room(const struct http_server *server, size_t arriving)
+{
+	return server->count + arriving < server->conf.max_connections && !server->is_draining;
+}
+
+void http_server_accept(struct http_server *server, const struct http_arrival *arrival)
 {
 	struct http_conn *conn;
 
-	if (server->count >= server->conf.max_connections || server->is_draining) {
-		server_turn_away(server, fd);
+	if (!http_server_has_room(server, 0)) {
+		server_turn_away(server, arrival);
 		return;
 	}
 	server->is_refusing = false;
@@ -700,7 +739,9 @@ void http_server_accept(struct http_server *server, int fd)
 	conn = mem_zalloc(sizeof(*conn));
 	conn->server = server;
 	conn->state = CONN_IDLE;
-	wire_init(&conn->wire, server->loop, fd, &conn_wire_ops);
+	conn->peer = arrival->peer;
+	wire_init(&conn->wire, server->loop, arrival->fd, &conn_wire_ops);
+	wire_set_tls(&conn->wire, arrival->tls);
 	timer_init(&conn->deadline, conn_on_deadline);
 	task_init(&conn->task, conn_on_task);
 	outq_init(&conn->out);
@@ -733,6 +774,17 @@ bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)
 	*body_r = conn->body;
 	conn->body = (struct buf){ NULL, 0, 0 };
 	return true;
+}
+
+const struct peer *http_conn_peer(const struct http_conn *conn)
+{
+	return &conn->peer;
+}
+
+bool http_conn_peer_thumbprint(const struct http_conn *conn,
+			       unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES])
+{
+	return conn->wire.tls != NULL && tls_peer_thumbprint(conn->wire.tls, thumbprint_r);
 }
 
 struct loop *http_conn_loop(const struct http_conn *conn)

@@ -17,6 +17,8 @@
 #include "base/slice.h"
 #include "http/parse.h"
 #include "io/loop.h"
+#include "io/peer.h"
+#include "io/tls.h"
 #include "obs/reason.h"
 
 struct http_conn;
@@ -72,8 +74,17 @@ struct http_server *http_server_new(struct loop *loop, const struct http_conf *c
 				    struct http_handler *handler);
 /* Ends every connection at once. */
 void http_server_free(struct http_server **server);
-/* Takes the connected descriptor fd. Over the limit it gets a 503 and is closed. */
-void http_server_accept(struct http_server *server, int fd);
+
+/* A connection that has come in. */
+struct http_arrival {
+	int fd;
+	struct tls *tls; /* its handshake is done; NULL: plain */
+	struct peer peer;
+};
+/* Takes fd and tls. Over the limit it gets a 503 and is closed. */
+void http_server_accept(struct http_server *server, const struct http_arrival *arrival);
+/* Whether it takes another connection, beside so many that are on their way. */
+bool http_server_has_room(const struct http_server *server, size_t arriving);
 /* No new requests: idle connections are closed, others after their answer. */
 void http_server_drain(struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
@@ -111,6 +122,14 @@ bool http_conn_take_body(struct http_conn *conn, struct buf *body_r);
 /* Ends the connection without an answer. */
 void http_conn_end(struct http_conn *conn, enum reason reason);
 
+/* Who is at the other end. */
+const struct peer *http_conn_peer(const struct http_conn *conn);
+/*
+ * SHA-256 of the certificate that the client has proved to have: for tokens that are bound to one
+ * (RFC 8705 §3.1). False: it has shown none.
+ */
+bool http_conn_peer_thumbprint(const struct http_conn *conn,
+			       unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES]);
 struct loop *http_conn_loop(const struct http_conn *conn);
 bool http_conn_is_draining(const struct http_conn *conn);
 

@@ -183,7 +183,7 @@ static struct client *client_new(void)
 			 0);
 	client->fd = fds[0];
 	client->server_fd = fds[1];
-	http_server_accept(server, fds[1]);
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
 	return client;
 }
 
@@ -572,7 +572,6 @@ static void bad_requests_end_the_connection(void **state)
 		{ 417, "POST / HTTP/1.1\r\n" HOST "Expect: tea\r\nContent-Length: 3\r\n\r\n" },
 		{ 501, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip\r\n\r\n" },
 		{ 505, "GET / HTTP/2.0\r\n" HOST "\r\n" },
-		{ 400, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n" },
 	};
 
 	(void)state;
@@ -597,6 +596,20 @@ static void bad_requests_end_the_connection(void **state)
 		*c = (struct client){ 0 };
 		assert_int_equal(http_server_connection_count(server), 0);
 	}
+}
+
+/* SEC-34: a TLS hello, also its first byte alone, ends the connection at once and without HTTP. */
+static void tls_on_a_plain_connection_ends_it(void **state)
+{
+	struct client *c = client_new();
+
+	(void)state;
+	client_send(c, "\x16\x03\x01\x02");
+	assert_true(client_is_ended(c));
+	c = client_new();
+	client_send(c, "\x16");
+	assert_true(client_is_ended(c));
+	assert_int_equal(http_server_connection_count(server), 0);
 }
 
 /* SEC-28, FRONT-HTTP-09: counted while it is read. */
@@ -1334,7 +1347,7 @@ static void turned_away_client_can_read_why(void **state)
 			 0);
 	assert_int_equal(write(fds[0], GET("/sync"), sizeof(GET("/sync")) - 1),
 			 sizeof(GET("/sync")) - 1);
-	http_server_accept(server, fds[1]);
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
 	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
 	assert_int_equal(strncmp(text, "HTTP/1.1 503 ", 13), 0);
 	assert_int_equal(read(fds[0], text, sizeof(text)), 0); /* the end, no reset */
@@ -1428,6 +1441,7 @@ int main(void)
 		TEST(protocol_is_never_switched),
 		TEST(continue_is_said_when_it_is_waited_for),
 		TEST(bad_requests_end_the_connection),
+		TEST(tls_on_a_plain_connection_ends_it),
 		TEST(heads_are_limited),
 		TEST(bodies_are_limited),
 		TEST(refused_request_takes_its_body_along),

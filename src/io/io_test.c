@@ -696,8 +696,10 @@ static int accepted[CLIENTS];
 static int accepted_count;
 static bool accept_once;
 
-static void on_accept(struct listener *listener, int fd)
+static void on_accept(struct listener *listener, int fd, const struct peer *peer)
 {
+	assert_int_equal(peer->family, AF_INET);
+	assert_int_equal(peer->address[0], 127);
 	assert_true(accepted_count < CLIENTS);
 	accepted[accepted_count++] = fd;
 	if (accept_once)

@@ -19,12 +19,16 @@ enum ipc_type {
 	IPC_START,  /* start server number `server` as child `child` (chosen by the gateway, new) */
 	IPC_SIGNAL, /* send `value` (SIGTERM or SIGKILL) to the process group of `child` */
 	IPC_FORGET, /* the gateway has let go of `child`: kill what is left of it, drop the row */
+	IPC_CERTIFICATES_USED, /* the set that came last is in use; `value` 0: it is not, it is bad */
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */
 	IPC_EXITED,  /* `child` has ended; `value` is the wait status */
 	IPC_DRAIN,   /* stop serving: finish within the grace, then exit; a second one hurries */
 	IPC_LOG,     /* descriptor: write the log to it from now on */
+	/* entry `value` of listener `server`; descriptors: certificate, key, maybe client_ca (files) */
+	IPC_CERTIFICATE,
+	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
 };
 
 #define IPC_FDS_MAX 3

@@ -62,7 +62,11 @@ static void listener_on_ready(struct watch *watch)
 
 	/* on_accept may end the listener. */
 	for (int i = 0; i < ACCEPTS_PER_TURN && listener->watch.is_on; i++) {
-		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct sockaddr_storage address = { .ss_family = 0 };
+		socklen_t size = sizeof(address);
+		int fd = accept4(listener->fd, (struct sockaddr *)&address, &size,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct peer peer = peer_of_sockaddr(&address);
 		int on = 1;
 
 		if (fd < 0) {
@@ -72,7 +76,7 @@ static void listener_on_ready(struct watch *watch)
 		}
 		/* Fails on a unix socket, which needs it as little as it has it. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		listener->on_accept(listener, fd);
+		listener->on_accept(listener, fd, &peer);
 	}
 }
 

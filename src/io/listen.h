@@ -8,11 +8,12 @@
 #define MCPGATED_IO_LISTEN_H
 
 #include "io/loop.h"
+#include "io/peer.h"
 
 struct listener;
 
 /* Takes fd: connected, non-blocking, close-on-exec, and TCP_NODELAY where it is TCP. */
-typedef void listener_fn(struct listener *listener, int fd);
+typedef void listener_fn(struct listener *listener, int fd, const struct peer *peer);
 
 struct listener {
 	struct loop *loop;

@@ -1,32 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain descriptors. SIGPIPE is ignored in the process, so a broken pipe is an error like any other. */
+/*
+ * Plain descriptors. SIGPIPE is ignored in the process, so a broken pipe is an error like any other.
+ * With TLS a direction may wait for the other one of the socket, and bytes may wait where the kernel
+ * does not see them; whoever owns the wire notices neither.
+ */
 #include "io/wire.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io/tls.h"
+
+/* Whether the direction goes on when the socket's other direction is ready. */
+static bool wire_is_crossed(const struct wire *wire, enum watch_kind kind)
+{
+	if (wire->tls == NULL)
+		return false;
+	return kind == WATCH_READ ? tls_read_wants_write(wire->tls) :
+				    tls_write_wants_read(wire->tls);
+}
+
+static bool wire_waits_for(const struct wire *wire, enum watch_kind kind)
+{
+	enum watch_kind other = kind == WATCH_READ ? WATCH_WRITE : WATCH_READ;
+
+	return (wire->is_wanted[kind] && !wire_is_crossed(wire, kind)) ||
+	       (wire->is_wanted[other] && wire_is_crossed(wire, other));
+}
+
+static void wire_settle(struct wire *wire)
+{
+	if (wire->fd < 0)
+		return;
+	watch_set(&wire->reading, wire_waits_for(wire, WATCH_READ));
+	watch_set(&wire->writing, wire_waits_for(wire, WATCH_WRITE));
+	if (wire->tls != NULL && wire->is_wanted[WATCH_READ] && tls_has_pending(wire->tls))
+		task_schedule(wire->loop, &wire->again);
+}
+
+static void wire_call(struct wire *wire, enum watch_kind kind)
+{
+	if (kind == WATCH_READ)
+		wire->ops->on_readable(wire);
+	else
+		wire->ops->on_writable(wire);
+}
+
+/* The socket is ready for `kind`. The owner may close the wire, and is not freed before the turn ends. */
+static void wire_on_ready(struct wire *wire, enum watch_kind kind)
+{
+	enum watch_kind other = kind == WATCH_READ ? WATCH_WRITE : WATCH_READ;
+
+	if (wire->tls == NULL) {
+		wire_call(wire, kind);
+		return;
+	}
+	if (wire->is_wanted[other] && wire_is_crossed(wire, other))
+		wire_call(wire, other);
+	if (wire->fd >= 0 && wire->is_wanted[kind] && !wire_is_crossed(wire, kind))
+		wire_call(wire, kind);
+	wire_settle(wire);
+}
+
 static void wire_on_readable(struct watch *watch)
 {
-	struct wire *wire = container_of(watch, struct wire, reading);
-
-	wire->ops->on_readable(wire);
+	wire_on_ready(container_of(watch, struct wire, reading), WATCH_READ);
 }
 
 static void wire_on_writable(struct watch *watch)
 {
-	struct wire *wire = container_of(watch, struct wire, writing);
+	wire_on_ready(container_of(watch, struct wire, writing), WATCH_WRITE);
+}
 
-	wire->ops->on_writable(wire);
+static void wire_on_again(struct task *task)
+{
+	struct wire *wire = container_of(task, struct wire, again);
+
+	if (wire->is_wanted[WATCH_READ])
+		wire_call(wire, WATCH_READ);
+	wire_settle(wire);
 }
 
 void wire_init(struct wire *wire, struct loop *loop, int fd, const struct wire_ops *ops)
 {
-	wire->ops = ops;
-	wire->loop = loop;
-	wire->fd = fd;
+	*wire = (struct wire){ .ops = ops, .loop = loop, .fd = fd };
 	watch_init(&wire->reading, loop, fd, WATCH_READ, wire_on_readable);
 	watch_init(&wire->writing, loop, fd, WATCH_WRITE, wire_on_writable);
+	task_init(&wire->again, wire_on_again);
+}
+
+void wire_set_tls(struct wire *wire, struct tls *tls)
+{
+	wire->tls = tls;
 }
 
 void wire_close(struct wire *wire)
@@ -35,6 +101,8 @@ void wire_close(struct wire *wire)
 		return;
 	watch_set(&wire->reading, false);
 	watch_set(&wire->writing, false);
+	task_cancel(&wire->again);
+	tls_free(&wire->tls);
 	close(wire->fd);
 	wire->fd = -1;
 }
@@ -46,20 +114,27 @@ bool wire_is_open(const struct wire *wire)
 
 void wire_watch_reading(struct wire *wire, bool on)
 {
-	if (wire->fd >= 0)
-		watch_set(&wire->reading, on);
+	wire->is_wanted[WATCH_READ] = on;
+	wire_settle(wire);
+}
+
+bool wire_is_read(const struct wire *wire)
+{
+	return wire->is_wanted[WATCH_READ];
 }
 
 void wire_watch_writing(struct wire *wire, bool on)
 {
-	if (wire->fd >= 0)
-		watch_set(&wire->writing, on);
+	wire->is_wanted[WATCH_WRITE] = on;
+	wire_settle(wire);
 }
 
 ssize_t wire_read(struct wire *wire, void *out, size_t size)
 {
 	ssize_t n;
 
+	if (wire->tls != NULL)
+		return tls_read(wire->tls, out, size);
 	do {
 		n = read(wire->fd, out, size);
 	} while (n < 0 && errno == EINTR);
@@ -72,6 +147,8 @@ ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count)
 {
 	ssize_t n;
 
+	if (wire->tls != NULL)
+		return tls_write(wire->tls, parts, count);
 	do {
 		n = writev(wire->fd, parts, count);
 	} while (n < 0 && errno == EINTR);
@@ -82,6 +159,9 @@ ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count)
 
 void wire_shutdown(struct wire *wire)
 {
-	if (wire->fd >= 0)
-		shutdown(wire->fd, SHUT_WR);
+	if (wire->fd < 0)
+		return;
+	if (wire->tls != NULL)
+		tls_shutdown(wire->tls);
+	shutdown(wire->fd, SHUT_WR);
 }

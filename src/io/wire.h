@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One byte channel: a socket, or one end of a pipe. Whoever embeds a wire is called when it can be
- * read or written, and decides how much of that to do.
+ * One byte channel: a socket, one end of a pipe, or a socket with TLS on it. Whoever embeds a wire is
+ * called when it can be read or written, and decides how much of that to do.
  */
 #ifndef MCPGATED_IO_WIRE_H
 #define MCPGATED_IO_WIRE_H
@@ -13,6 +13,7 @@
 
 #include "io/loop.h"
 
+struct tls;
 struct wire;
 
 struct wire_ops {
@@ -25,24 +26,34 @@ struct wire {
 	struct loop *loop;
 	struct watch reading;
 	struct watch writing;
-	int fd; /* -1: closed */
+	int fd;            /* -1: closed */
+	bool is_wanted[2]; /* by enum watch_kind: what the owner watches for */
+	struct tls *tls;   /* NULL: none */
+	struct task again; /* with TLS: more can be read although the socket is silent */
 };
 
 /* Takes fd, which must be non-blocking. Neither direction is watched yet. */
 void wire_init(struct wire *wire, struct loop *loop, int fd, const struct wire_ops *ops);
+/* Takes tls, whose handshake on the wire's fd is done: what is read and written goes through it. */
+void wire_set_tls(struct wire *wire, struct tls *tls);
 /* Also on a closed wire. */
 void wire_close(struct wire *wire);
 bool wire_is_open(const struct wire *wire);
 
 void wire_watch_reading(struct wire *wire, bool on);
 void wire_watch_writing(struct wire *wire, bool on);
+/* Whether its owner watches for reading. */
+bool wire_is_read(const struct wire *wire);
 
 #define WIRE_AGAIN (-1)  /* nothing now */
 #define WIRE_BROKEN (-2) /* the other side has gone with an error; close */
 
 /* Returns the bytes read, 0 at the end, WIRE_AGAIN or WIRE_BROKEN. */
 ssize_t wire_read(struct wire *wire, void *out, size_t size) must_check;
-/* Returns the bytes written (maybe fewer than given, maybe 0), or WIRE_BROKEN. */
+/*
+ * Returns the bytes written (maybe fewer than given, maybe 0), or WIRE_BROKEN. What was not taken is
+ * to be given again, with more behind it or not: TLS may have begun with it.
+ */
 ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count) must_check;
 /* Sends the end of our bytes (sockets). */
 void wire_shutdown(struct wire *wire);

@@ -7,11 +7,8 @@
 #include "keeper/confine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <libgen.h>
-#include <linux/capability.h>
-#include <linux/landlock.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -19,11 +16,12 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "keeper/capabilities.h"
+#include "keeper/landlock.h"
 #include "obs/log.h"
 
 /* ---- user and rights ---- */
@@ -46,17 +44,10 @@ static int drop_user(bool fetches, struct error *err)
 	return 0;
 }
 
-/* What a unit may have granted to the daemon, like binding low ports. */
 static int drop_capabilities(bool fetches, struct error *err)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
-
 	(void)fetches;
-	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capset, &header, none) < 0)
-		return error_set_errno(err, "capset");
-	return 0;
+	return capabilities_drop_all() == 0 ? 0 : error_set_errno(err, "capset");
 }
 
 static int forbid_new_privileges(bool fetches, struct error *err)
@@ -78,93 +69,51 @@ static int forbid_dumps(bool fetches, struct error *err)
 	return 0;
 }
 
-/* ---- Landlock: landlock(7). The header of the build may be older than the kernel ---- */
-
-struct ruleset {
-	uint64_t handled_fs;
-	uint64_t handled_net;
-	uint64_t scoped;
-};
-
-#define NET_BIND_TCP UINT64_C(1)
-#define NET_CONNECT_TCP UINT64_C(2)
-#define SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS UINT64_C(3)
-
-/* How many rights of the file system each version knows, from bit 0 on. */
-static uint64_t fs_rights(int version)
-{
-	static const unsigned char counts[] = { 0, 13, 14, 15, 15, 16 };
-	size_t at = (size_t)version < ARRAY_LEN(counts) ? (size_t)version : ARRAY_LEN(counts) - 1;
-
-	return (UINT64_C(1) << counts[at]) - 1;
-}
-
-/* What getaddrinfo reads, and the libraries that it loads for what nsswitch.conf names. */
-static const char *const resolver_paths[] = {
-	"/etc/hosts",    "/etc/host.conf",   "/etc/nsswitch.conf",
-	"/etc/gai.conf", "/etc/ld.so.cache", "/lib",
-	"/lib64",        "/usr/lib",         "/run/systemd/resolve",
-};
-
-static void grant_reading(int ruleset, const char *path)
-{
-	struct landlock_path_beneath_attr rule = { .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE };
-
-	rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
-	if (rule.parent_fd < 0)
-		return;
-	syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-	close(rule.parent_fd);
-}
+/* ---- Landlock ---- */
 
 /*
- * resolv.conf is replaced by renaming, so its own file is not enough: the folder in which it really lies. A
- * path that is missing here is missing to the resolver too.
+ * What getaddrinfo reads, and the libraries that it loads for what nsswitch.conf names. resolv.conf is
+ * replaced by renaming, so its own file is not enough: the folder in which it really lies. A path that is
+ * missing here is missing to the resolver too.
  */
-static void grant_resolving(int ruleset)
+static void allow_resolving(int ruleset)
 {
+	static const char *const paths[] = {
+		"/etc/hosts",    "/etc/host.conf",   "/etc/nsswitch.conf",
+		"/etc/gai.conf", "/etc/ld.so.cache", "/lib",
+		"/lib64",        "/usr/lib",         "/run/systemd/resolve",
+	};
 	char *real = realpath("/etc/resolv.conf", NULL);
 
-	for (size_t i = 0; i < ARRAY_LEN(resolver_paths); i++)
-		grant_reading(ruleset, resolver_paths[i]);
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		landlock_allow_path(ruleset, paths[i], LANDLOCK_FS_READ_FILE);
 	if (real != NULL)
-		grant_reading(ruleset, dirname(real));
+		landlock_allow_path(ruleset, dirname(real), LANDLOCK_FS_READ_FILE);
 	free(real);
-}
-
-static size_t ruleset_init(struct ruleset *ruleset, long version, bool fetches)
-{
-	*ruleset = (struct ruleset){ fs_rights((int)version), 0, 0 };
-	if (version < 4)
-		return sizeof(ruleset->handled_fs);
-	ruleset->handled_net = fetches ? NET_BIND_TCP : NET_BIND_TCP | NET_CONNECT_TCP;
-	if (version < 6)
-		return offsetof(struct ruleset, scoped);
-	ruleset->scoped = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS;
-	return sizeof(*ruleset);
 }
 
 /* All rights that the kernel can refuse, and but for the resolver no rule that grants one. */
 static int landlock(bool fetches, struct error *err)
 {
-	long version =
-		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	struct ruleset ruleset;
-	size_t size;
-	long fd;
+	const struct landlock_rights all = {
+		LANDLOCK_FS_ALL,
+		fetches ? LANDLOCK_NET_BIND_TCP : LANDLOCK_NET_ALL,
+		LANDLOCK_SCOPE_ALL,
+	};
+	int ruleset;
+	int result = 0;
 
-	if (version < 1)
+	if (landlock_version() < 1)
 		return error_set_errno(err, "the kernel has no Landlock");
-	size = ruleset_init(&ruleset, version, fetches);
-	fd = syscall(SYS_landlock_create_ruleset, &ruleset, size, 0);
-	if (fd < 0)
+	ruleset = landlock_open(&all);
+	if (ruleset < 0)
 		return error_set_errno(err, "landlock_create_ruleset");
 	if (fetches)
-		grant_resolving((int)fd);
-	if (syscall(SYS_landlock_restrict_self, fd, 0) < 0)
-		error_set_errno(err, "landlock_restrict_self");
-	close((int)fd);
-	return err->kind == ERROR_NONE ? 0 : -1;
+		allow_resolving(ruleset);
+	if (landlock_enforce(ruleset) < 0)
+		result = error_set_errno(err, "landlock_restrict_self");
+	close(ruleset);
+	return result;
 }
 
 /* ---- seccomp ---- */

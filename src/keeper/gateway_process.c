@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/ipc.h"
+#include "io/tls.h"
 #include "keeper/confine.h"
 #include "keeper/descriptors.h"
 #include "obs/log.h"
@@ -65,6 +66,15 @@ static void forget_environment(void)
 		environ[0] = NULL;
 }
 
+static bool has_tls(const struct config *config)
+{
+	for (size_t i = 0; i < config->listen_count; i++) {
+		if (config->listen[i].tls_count > 0)
+			return true;
+	}
+	return false;
+}
+
 static void run(const struct gateway_process_conf *conf, int keeper_fd)
 {
 	pid_t keeper_pid = conf->launch->keeper_pid;
@@ -77,6 +87,8 @@ static void run(const struct gateway_process_conf *conf, int keeper_fd)
 	config_forget_secrets(conf->config);
 	launch_forget_secrets(conf->launch);
 	forget_environment();
+	if (has_tls(conf->config))
+		tls_init(); /* reads files, which is forbidden afterwards */
 	confine_apply(false);
 	die_with_keeper(keeper_pid); /* a change of the user has cleared it */
 	_exit(conf->main(conf->config, conf->listeners, conf->config->listen_count, keeper_fd));

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "io/ipc.h"
+#include "keeper/certificates.h"
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
 #include "keeper/gateway_process.h"
@@ -55,6 +56,8 @@ struct keeper {
 	unsigned int guard_starts;
 	struct children children;
 	struct gateway_process gateway;
+	struct certificates certificates;
+	bool is_reloading;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	bool is_log_owed;         /* likewise IPC_LOG */
 	bool is_announced;
@@ -144,6 +147,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 		return;
 	}
 	children_set_gateway(&keeper->children, keeper->gateway.fd);
+	certificates_set_gateway(&keeper->certificates);
 	LOG(GATEWAY_START, LOG_INT("pid", keeper->gateway.pid));
 }
 
@@ -179,10 +183,41 @@ static void keeper_on_ready(struct keeper *keeper)
 {
 	if (keeper->state != KEEPER_RUNNING)
 		return;
+	keeper->is_reloading = false;
 	notify_send(&keeper->notify, "READY=1");
 	if (!keeper->is_announced)
 		listeners_announce(keeper->config, keeper->listeners);
 	keeper->is_announced = true;
+}
+
+static void keeper_end_reload(struct keeper *keeper)
+{
+	if (!keeper->is_reloading)
+		return;
+	keeper->is_reloading = false;
+	notify_send(&keeper->notify, "READY=1");
+}
+
+/* SIGHUP: the log file and the certificates are opened again; the configuration stays as it is. */
+static void keeper_reload(struct keeper *keeper)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
+		 (unsigned long long)clock_now_ms() * 1000);
+	notify_send(&keeper->notify, text);
+	keeper->is_reloading = true;
+	log_reopen(keeper);
+	if (certificates_exist(&keeper->certificates) && keeper->gateway.fd >= 0)
+		certificates_reload(&keeper->certificates);
+	if (keeper->gateway.fd >= 0 && !certificates_is_reloading(&keeper->certificates))
+		keeper_end_reload(keeper);
+}
+
+static void keeper_on_certificates(struct keeper *keeper, bool is_used)
+{
+	if (certificates_on_verdict(&keeper->certificates, is_used))
+		keeper_end_reload(keeper);
 }
 
 /* Descriptors have no business on this way; whatever came is closed. */
@@ -193,6 +228,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		close(fds[i]);
 	if (message->type == IPC_READY)
 		keeper_on_ready(keeper);
+	else if (message->type == IPC_CERTIFICATES_USED)
+		keeper_on_certificates(keeper, message->value != 0);
 	else
 		children_request(&keeper->children, message);
 }
@@ -236,12 +273,14 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	if (keeper->is_log_owed &&
 	    ipc_send(keeper->gateway.fd, &log, &keeper->log_fd, 1, &err) == 0)
 		keeper->is_log_owed = false;
+	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	children_tell(&keeper->children);
 }
 
 static bool keeper_has_untold(const struct keeper *keeper)
 {
 	return keeper->drains_owed > 0 || keeper->is_log_owed ||
+	       certificates_has_untold(&keeper->certificates) ||
 	       children_has_untold(&keeper->children);
 }
 
@@ -314,8 +353,8 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 		LOG(SIGNAL_RECEIVED, LOG_STR("signal", sigabbrev_np(number)));
 	if (number == SIGTERM || number == SIGINT)
 		keeper_on_stop(keeper);
-	else if (number == SIGHUP)
-		log_reopen(keeper);
+	else if (number == SIGHUP && keeper->state == KEEPER_RUNNING)
+		keeper_reload(keeper);
 }
 
 static void keeper_read_signals(struct keeper *keeper)
@@ -442,10 +481,13 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	keeper->listeners = listeners_open(config, err);
 	if (keeper->listeners == NULL)
 		return -1;
+	if (certificates_init(&keeper->certificates, config, err) < 0)
+		return -1;
 	/* It holds the secrets of all children: none of them shall read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	launch_init(&keeper->launch, config);
+	if (launch_init(&keeper->launch, config, err) < 0)
+		return -1;
 	launch_raise_limits(&keeper->launch);
 	keeper_start_guard(keeper);
 	children_init(&keeper->children, config, &keeper->launch, &keeper->guard);
@@ -505,6 +547,7 @@ static void keeper_finish(struct keeper *keeper)
 static void keeper_fini(struct keeper *keeper)
 {
 	listeners_close(keeper->config, &keeper->listeners);
+	certificates_fini(&keeper->certificates);
 	children_fini(&keeper->children);
 	launch_fini(&keeper->launch);
 	close(keeper->signal_fd);

@@ -7,15 +7,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "keeper/descriptors.h"
+#include "keeper/sandbox.h"
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 #define PIPE_BYTES (256 * 1024)
@@ -57,15 +61,16 @@ static size_t env_add(char **envp, size_t count, const char *name, const char *v
 	return count;
 }
 
-/* What is configured, then what is inherited by name; nothing else. */
-static char **make_env(const struct config_server *server)
+/* What is configured, then the user's HOME, then what is inherited by name; nothing else. */
+static char **make_env(const struct config_server *server, const char *home)
 {
-	size_t room = server->env_count + server->inherit_env.count + 1;
+	size_t room = server->env_count + server->inherit_env.count + 2;
 	char **envp = mem_zalloc(room * sizeof(*envp));
 	size_t count = 0;
 
 	for (size_t i = 0; i < server->env_count; i++)
 		count = env_add(envp, count, server->env[i].name, server->env[i].value);
+	count = env_add(envp, count, "HOME", home);
 	for (size_t i = 0; i < server->inherit_env.count; i++) {
 		const char *name = server->inherit_env.items[i];
 
@@ -122,21 +127,68 @@ static char **make_candidates(const char *command, char *const *envp)
 	return candidates;
 }
 
-void launch_init(struct launch *launch, const struct config *config)
+static void find_groups(struct launch_spec *spec)
 {
+	const char *name = spec->server->user;
+
+	/* The first call says how many there are. */
+	getgrouplist(name, spec->gid, NULL, &spec->group_count);
+	spec->groups = mem_zalloc(((size_t)spec->group_count + 1) * sizeof(*spec->groups));
+	if (getgrouplist(name, spec->gid, spec->groups, &spec->group_count) < 0)
+		spec->group_count = 0; /* changed meanwhile: without, rather than with wrong ones */
+}
+
+/* Returns the user's home, borrowed until the next user is looked up; NULL: runs as the daemon's. */
+static int find_user(struct launch_spec *spec, const char **home_r, struct error *err)
+{
+	const char *name = spec->server->user;
+	const struct passwd *user;
+
+	*home_r = NULL;
+	if (name == NULL || !spec->server->enabled)
+		return 0;
+	user = getpwnam(name);
+	if (user == NULL)
+		return error_set(err, ERROR_INVALID, "servers.%.60s.user: there is no user '%.60s'",
+				 spec->server->name, name);
+	spec->has_user = true;
+	spec->uid = user->pw_uid;
+	spec->gid = user->pw_gid;
+	*home_r = user->pw_dir;
+	return 0;
+}
+
+static int prepare(struct launch *launch, struct launch_spec *spec, struct error *err)
+{
+	const struct config_server *server = spec->server;
+	const char *home;
+	int result = find_user(spec, &home, err);
+
+	spec->envp = make_env(server, home);
+	spec->argv = make_argv(server);
+	spec->candidates = make_candidates(server->command, spec->envp);
+	spec->open_files = launch->open_files;
+	if (server->open_files > 0)
+		spec->open_files = (struct rlimit){ server->open_files, server->open_files };
+	if (spec->has_user)
+		find_groups(spec);
+	return result;
+}
+
+int launch_init(struct launch *launch, const struct config *config, struct error *err)
+{
+	int result = 0;
+
 	*launch = (struct launch){ .count = config->server_count, .keeper_pid = getpid() };
 	launch->specs = mem_zalloc((config->server_count + 1) * sizeof(*launch->specs));
-	for (size_t i = 0; i < config->server_count; i++) {
-		const struct config_server *server = &config->servers[i];
-		struct launch_spec *spec = &launch->specs[i];
-
-		spec->envp = make_env(server);
-		spec->argv = make_argv(server);
-		spec->candidates = make_candidates(server->command, spec->envp);
-		spec->cwd = server->cwd;
-	}
 	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
 		launch->open_files = (struct rlimit){ 1024, 1024 };
+	for (size_t i = 0; i < config->server_count; i++) {
+		launch->specs[i].server = &config->servers[i];
+		if (prepare(launch, &launch->specs[i], err) < 0)
+			result = -1;
+	}
+	return result;
 }
 
 static void free_texts(char **texts)
@@ -153,6 +205,7 @@ void launch_fini(struct launch *launch)
 		free_texts(launch->specs[i].candidates);
 		free_texts(launch->specs[i].envp);
 		free(launch->specs[i].argv);
+		free(launch->specs[i].groups);
 	}
 	free(launch->specs);
 }
@@ -208,17 +261,62 @@ static void child_side_set_descriptors(const int ends[3], int verdict_fd)
 	descriptors_close_from(VERDICT_FD + 1);
 }
 
-static void child_side_set_limits(const struct launch *launch)
+static void child_side_set_limits(const struct launch_spec *spec)
 {
 	struct rlimit no_core = { 0, 0 };
 
-	if (setrlimit(RLIMIT_NOFILE, &launch->open_files) < 0 ||
-	    setrlimit(RLIMIT_CORE, &no_core) < 0)
+	if (setrlimit(RLIMIT_NOFILE, &spec->open_files) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0)
 		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
+}
+
+static void child_side_die_with_keeper(const struct launch *launch)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != launch->keeper_pid)
+		_exit(127); /* the keeper died before the line above */
+}
+
+static void child_side_set_user(const struct launch *launch, const struct launch_spec *spec)
+{
+	if (!spec->has_user)
+		return;
+	if (setgroups((size_t)spec->group_count, spec->groups) < 0 ||
+	    setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
+	    setresuid(spec->uid, spec->uid, spec->uid) < 0)
+		child_side_fail(VERDICT_FD, LAUNCH_USER);
+	child_side_die_with_keeper(launch); /* a change of the user has cleared it */
+}
+
+/* What its own user can reach, it is told by the attempt. */
+static void child_side_set_place(const struct launch_spec *spec)
+{
+	const struct config_server *server = spec->server;
+
+	if (server->umask != NULL)
+		umask((mode_t)strtoul(server->umask, NULL, 8));
+	if (server->cwd != NULL && chdir(server->cwd) < 0)
+		child_side_fail(VERDICT_FD, LAUNCH_CWD);
+}
+
+/* From here on nothing is gained by executing, and nothing outside the sandbox is reached. */
+static void child_side_give_up_rights(const struct launch_spec *spec)
+{
+	static const int steps[] = {
+		[SANDBOX_READ] = LAUNCH_SANDBOX_READ,
+		[SANDBOX_WRITE] = LAUNCH_SANDBOX_WRITE,
+		[SANDBOX_KERNEL] = LAUNCH_SANDBOX,
+	};
+	enum sandbox_result result;
+
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
 	/* What the unit granted to the daemon (a low port); refused only where there is none. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (spec->server->sandbox == CONFIG_SANDBOX_OFF)
+		return;
+	result = sandbox_enter(spec->server, spec->candidates);
+	if (result != SANDBOX_DONE)
+		child_side_fail(VERDICT_FD, steps[result]);
 }
 
 /* The errors of execve that mean: perhaps it is in the next directory. */
@@ -255,16 +353,15 @@ static void child_side_exec(const struct launch_spec *spec)
 static void child_side(const struct launch *launch, const struct launch_spec *spec,
 		       const struct guard *guard, const int ends[3], int verdict_fd)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != launch->keeper_pid)
-		_exit(127); /* the keeper died before the line above */
+	child_side_die_with_keeper(launch);
 	setsid();
 	guard_add(guard, getpid());
 	child_side_set_descriptors(ends, verdict_fd);
 	child_side_reset_signals();
-	child_side_set_limits(launch);
-	if (spec->cwd != NULL && chdir(spec->cwd) < 0)
-		child_side_fail(VERDICT_FD, LAUNCH_CWD);
+	child_side_set_limits(spec);
+	child_side_set_user(launch, spec);
+	child_side_set_place(spec);
+	child_side_give_up_rights(spec);
 	child_side_exec(spec);
 }
 
@@ -334,7 +431,11 @@ const char *launch_step_text(int step)
 {
 	static const char *const texts[] = {
 		[LAUNCH_SETUP] = "cannot prepare the process",
+		[LAUNCH_USER] = "cannot become the user (user)",
 		[LAUNCH_CWD] = "cannot change to the directory (cwd)",
+		[LAUNCH_SANDBOX] = "the kernel does not make the sandbox",
+		[LAUNCH_SANDBOX_READ] = "cannot open a path of sandbox.read",
+		[LAUNCH_SANDBOX_WRITE] = "cannot open a path of sandbox.write",
 		[LAUNCH_EXEC] = "cannot execute the command",
 	};
 

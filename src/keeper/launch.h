@@ -7,6 +7,7 @@
 #ifndef MCPGATED_KEEPER_LAUNCH_H
 #define MCPGATED_KEEPER_LAUNCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -20,7 +21,13 @@ struct launch_spec {
 	char **candidates; /* paths to execute, in this order, until one is there */
 	const char **argv; /* the strings are the configuration's */
 	char **envp;
-	const char *cwd; /* NULL: the daemon's */
+	const struct config_server *server;
+	bool has_user; /* the three below hold */
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	int group_count;
+	struct rlimit open_files;
 };
 
 struct launch {
@@ -36,7 +43,15 @@ struct launch_verdict {
 	int error; /* errno */
 };
 
-enum launch_step { LAUNCH_SETUP, LAUNCH_CWD, LAUNCH_EXEC };
+enum launch_step {
+	LAUNCH_SETUP,
+	LAUNCH_USER,
+	LAUNCH_CWD,
+	LAUNCH_SANDBOX,
+	LAUNCH_SANDBOX_READ,
+	LAUNCH_SANDBOX_WRITE,
+	LAUNCH_EXEC
+};
 
 struct launched {
 	pid_t pid;
@@ -44,8 +59,11 @@ struct launched {
 	int verdict_fd; /* non-blocking: a struct launch_verdict, or the end if exec succeeded */
 };
 
-/* Prepares all servers. The configuration is borrowed as long as launch is used. */
-void launch_init(struct launch *launch, const struct config *config);
+/*
+ * Prepares all servers; fails if one shall run as a user that there is not. The configuration is
+ * borrowed as long as launch is used. launch_fini is due in both cases.
+ */
+int launch_init(struct launch *launch, const struct config *config, struct error *err) must_check;
 void launch_fini(struct launch *launch);
 /* Raises the daemon's own limit of open files; the children get the old one. */
 void launch_raise_limits(struct launch *launch);

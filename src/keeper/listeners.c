@@ -85,8 +85,10 @@ static void say(const char *text)
 		return; /* nobody to tell */
 }
 
-static void announce(const struct config_server *server, int listener)
+static void announce(const struct config_server *server, const struct config_listen *listen,
+		     int listener)
 {
+	const char *scheme = listen->tls_count > 0 ? "https" : "http";
 	char text[ADDRESS_TEXT_BYTES];
 	char line[1024];
 	bool is_unix;
@@ -94,9 +96,9 @@ static void announce(const struct config_server *server, int listener)
 	address_format(listener, text);
 	is_unix = strncmp(text, "unix:", 5) == 0;
 	/* There is no common form of a URL for a unix socket; this one can be read. */
-	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s%s%s%s\n", server->name,
-		 is_unix ? "http+unix://" : "http://", is_unix ? text + 5 : text,
-		 is_unix ? ":" : "", server->path);
+	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s%s://%s%s%s\n", server->name, scheme,
+		 is_unix ? "+unix" : "", is_unix ? text + 5 : text, is_unix ? ":" : "",
+		 server->path);
 	say(line);
 }
 
@@ -104,6 +106,6 @@ void listeners_announce(const struct config *config, const int *listeners)
 {
 	for (size_t s = 0; s < config->server_count; s++) {
 		for (size_t i = 0; i < config->listen_count && config->servers[s].enabled; i++)
-			announce(&config->servers[s], listeners[i]);
+			announce(&config->servers[s], &config->listen[i], listeners[i]);
 	}
 }

@@ -1,19 +1,27 @@
 noinst_LIBRARIES += src/keeper/libkeeper.a
 src_keeper_libkeeper_a_SOURCES = \
+	src/keeper/capabilities.c src/keeper/capabilities.h \
+	src/keeper/certificates.c src/keeper/certificates.h \
 	src/keeper/children.c src/keeper/children.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
 	src/keeper/guard.c src/keeper/guard.h \
 	src/keeper/keeper.c src/keeper/keeper.h \
+	src/keeper/landlock.c src/keeper/landlock.h \
 	src/keeper/launch.c src/keeper/launch.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
-	src/keeper/notify.c src/keeper/notify.h
+	src/keeper/machine.c src/keeper/machine.h \
+	src/keeper/notify.c src/keeper/notify.h \
+	src/keeper/sandbox.c src/keeper/sandbox.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a $(IO_LIBS) $(YAML_LIBS) \
 	$(JANSSON_LIBS) $(SECCOMP_LIBS)
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/sandbox_test
+src_keeper_sandbox_test_SOURCES = src/keeper/sandbox_test.c
+src_keeper_sandbox_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/confine_test
 src_keeper_confine_test_SOURCES = src/keeper/confine_test.c
 src_keeper_confine_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

@@ -47,7 +47,6 @@ static void revisions_differ_where_they_do(void **state)
 		const struct revision *revision = revision_find(slice_str(revisions[i]));
 
 		assert_int_equal(revision->has_batches, strcmp(revisions[i], "2025-03-26") == 0);
-		assert_int_equal(revision->has_modes, strcmp(revisions[i], "2025-11-25") == 0);
 	}
 }
 
@@ -97,7 +96,11 @@ static void methods_are_found_by_their_whole_name(void **state)
 		{ "notifications/resources/list_changed", METHOD_LIST_CHANGED },
 		{ "notifications/resources/updated", METHOD_RESOURCE_UPDATED },
 		{ "notifications/elicitation/complete", METHOD_ELICITATION_COMPLETE },
-		{ "tools/list", METHOD_OTHER },
+		{ "tools/list", METHOD_TOOLS_LIST },
+		{ "completion/complete", METHOD_COMPLETE },
+		{ "notifications/tasks/status", METHOD_TASK_STATUS },
+		{ "resources/list", METHOD_OTHER },
+		{ "tools/lists", METHOD_OTHER },
 		{ "Tools/call", METHOD_OTHER },
 		{ "tools/call ", METHOD_OTHER },
 		{ "tools/cal", METHOD_OTHER },

@@ -2,10 +2,15 @@
 /* The rows, newest first. */
 #include "mcp/revision.h"
 
+#define FEATURES_2025_03 REVISION_AUDIO
+#define FEATURES_2025_06 \
+	(FEATURES_2025_03 | REVISION_LINKS | REVISION_ELICITATION | REVISION_CONTEXT)
+#define FEATURES_2025_11 (FEATURES_2025_06 | REVISION_MODES | REVISION_TASKS)
+
 static const struct revision revisions[] = {
-	{ .name = SLICE("2025-11-25"), .has_modes = true, .has_priming = true },
-	{ .name = SLICE("2025-06-18") },
-	{ .name = SLICE("2025-03-26"), .has_batches = true },
+	{ .name = SLICE("2025-11-25"), .features = FEATURES_2025_11, .has_priming = true },
+	{ .name = SLICE("2025-06-18"), .features = FEATURES_2025_06 },
+	{ .name = SLICE("2025-03-26"), .features = FEATURES_2025_03, .has_batches = true },
 	{ .name = SLICE("2024-11-05") },
 };
 
@@ -16,6 +21,11 @@ const struct revision *revision_find(struct slice name)
 			return &revisions[i];
 	}
 	return NULL;
+}
+
+unsigned int revision_lacks(const struct revision *to, const struct revision *from)
+{
+	return from != NULL ? from->features & ~to->features : 0;
 }
 
 const struct revision *revision_newest(void)

@@ -13,7 +13,9 @@
 #include "obs/log.h"
 #include "router/forward.h"
 #include "router/lane.h"
+#include "router/partition.h"
 #include "router/route.h"
+#include "router/sharing.h"
 
 #define TO(state) (1u << CALL_##state)
 static const struct {
@@ -22,7 +24,7 @@ static const struct {
 } states[] = {
 	[CALL_NEW] = { "new", TO(WAITING) | TO(ENDED) },
 	[CALL_WAITING] = { "waiting", TO(SENT) | TO(ENDED) },
-	[CALL_SENT] = { "sent", TO(ENDED) },
+	[CALL_SENT] = { "sent", TO(WAITING) | TO(ENDED) },
 	[CALL_ENDED] = { "ended", 0 },
 };
 #undef TO
@@ -47,7 +49,12 @@ static void call_on_timeout(struct call *call)
 
 static void call_on_silence(struct timer *timer)
 {
-	call_on_timeout(container_of(timer, struct call, silence));
+	struct call *call = container_of(timer, struct call, silence);
+
+	if (call->state == CALL_WAITING)
+		partition_on_wait_over(call);
+	else
+		call_on_timeout(call);
 }
 
 static void call_on_absolute(struct timer *timer)
@@ -65,6 +72,7 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 
 	*call = (struct call){ .ops = ops, .state = CALL_NEW, .method = method_find(env->method) };
 	list_init(&call->link);
+	list_init(&call->place);
 	timer_init(&call->silence, call_on_silence);
 	timer_init(&call->absolute, call_on_absolute);
 	if (!has_token)
@@ -89,6 +97,22 @@ void call_link(struct call *call, struct route *route)
 	session_hold(&route->session);
 }
 
+void call_wait(struct call *call, uint64_t timeout_ms)
+{
+	if (timeout_ms > 0)
+		timer_start(call->route->router->loop, &call->silence, timeout_ms);
+}
+
+void call_recall(struct call *call)
+{
+	call_set_state(call, CALL_WAITING);
+	timer_stop(&call->silence);
+	timer_stop(&call->absolute);
+	lane_remove_call(call->lane, call);
+	call->lane = NULL;
+	call->is_repeated = true;
+}
+
 void call_sent(struct call *call, struct lane *lane, uint64_t bid)
 {
 	const struct backend_conf *conf = &call->route->backend->conf;
@@ -96,7 +120,7 @@ void call_sent(struct call *call, struct lane *lane, uint64_t bid)
 	call_set_state(call, CALL_SENT);
 	call->lane = lane;
 	call->bid = bid;
-	map_insert(&lane->calls, bid, call);
+	lane_add_call(lane, call);
 	counter_add(COUNTER_CALLS);
 	if (call->timeout_ms == 0)
 		call->timeout_ms = conf->request_timeout_ms;
@@ -138,8 +162,13 @@ static void call_end(struct call *call)
 	list_remove(&call->link);
 	call->route->call_count--;
 	call->route->router->calls--;
+	if (call->party != NULL)
+		queue_remove(&call->route->partition->queue, call);
+	list_remove(&call->place);
 	if (call->lane != NULL)
-		map_remove(&call->lane->calls, call->bid);
+		lane_remove_call(call->lane, call);
+	if (call->topic != NULL)
+		sharing_abandon(call);
 	route_forget_call(call->route, call);
 	session_release(&call->route->session);
 	msg_unref(&call->body);

@@ -21,7 +21,9 @@
 
 struct call;
 struct lane;
+struct party;
 struct route;
+struct topic;
 
 /* What a front does for its calls. Exactly one of the last three ends each call. */
 struct call_ops {
@@ -53,8 +55,11 @@ enum call_state {
 struct call {
 	const struct call_ops *ops;
 	struct route *route;
-	struct lane *lane; /* once sent */
-	struct list link;  /* of the route's calls, oldest first */
+	struct lane *lane;   /* once sent */
+	struct list link;    /* of the route's calls, oldest first */
+	struct list place;   /* in a queue, or among those that wait for another's answer */
+	struct party *party; /* whose turn is waited for; NULL: in no queue */
+	struct topic *topic; /* a subscription that waits for this, or that this waits for */
 	enum call_state state;
 	const struct method *method;
 	uint64_t bid;        /* our id at the child */
@@ -65,7 +70,8 @@ struct call {
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;
 	struct timer absolute;
-	struct msg *body; /* while waiting; and for subscriptions, until answered */
+	struct msg *body; /* while waiting; longer if it may be needed again */
+	bool is_repeated; /* a child was lost over it, and another one was asked */
 	char *copied;     /* id and token, if they are longer than the next */
 	char inlined[CALL_INLINE_BYTES];
 };
@@ -75,6 +81,8 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 
 /* Puts it among the route's calls. */
 void call_link(struct call *call, struct route *route);
+/* It has to wait; after `timeout_ms`, unless 0, the partition is told. */
+void call_wait(struct call *call, uint64_t timeout_ms);
 /* It has been sent to its child: deadlines run. */
 void call_sent(struct call *call, struct lane *lane, uint64_t bid);
 /* A sign of life: the silence begins anew, unless its client is being asked something. CXL-08. */
@@ -90,6 +98,9 @@ void call_refuse(struct call *call, struct loop *loop, enum reason reason);
  * Also on a call that was not begun or has ended.
  */
 void call_note_unreachable(struct call *call);
+
+/* Its child is lost, but another one may be asked: as if it had never been sent. */
+void call_recall(struct call *call);
 
 /* The three endings. Each unlinks the call, releases what it holds and tells the front. */
 void call_respond(struct call *call, const struct slice *parts, size_t count);

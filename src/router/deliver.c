@@ -10,14 +10,18 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
 #include "mcp/method.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/convert.h"
+#include "router/cursor.h"
 #include "router/forward.h"
 #include "router/route.h"
+#include "router/sharing.h"
 
 #define BATCH_MAX 1024
 
@@ -31,6 +35,11 @@ static void note_stray(struct lane *lane, enum counter counter, const struct env
 	    LOG_SLICE("id", env->id.text));
 }
 
+void deliver_note_dropped(struct lane *lane, const struct envelope *env)
+{
+	note_stray(lane, COUNTER_CHILD_DROPPED, env);
+}
+
 /* What the server agreed to, the route remembers. */
 static void remember_change(struct call *call)
 {
@@ -38,7 +47,7 @@ static void remember_change(struct call *call)
 	struct envelope env;
 	struct error err;
 
-	if (call->body == NULL ||
+	if (call->body == NULL || route->partition->is_pool ||
 	    scan_envelope(call->body->text, &route->router->limits, 0, &env, &err) < 0)
 		return;
 	if (call->method->id == METHOD_SET_LEVEL)
@@ -52,15 +61,37 @@ static void remember_change(struct call *call)
 				slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
 }
 
-void deliver_response(struct call *call, const struct envelope *env)
+/* A list goes on at the same child: its cursor says so. Returns false if the list is at its end. */
+static bool seal_cursor(struct call *call, const struct envelope *env)
+{
+	struct json cursor = scan_member(env->result.text, SLICE_LIT("nextCursor"));
+	struct splice_edit edit = { cursor.text, { NULL, 0 } };
+	struct buf sealed = { 0 };
+	struct buf result = { 0 };
+	struct buf text = { 0 };
+	struct slice whole;
+
+	if (cursor.type != JSON_STRING)
+		return false;
+	cursor_append_sealed(&sealed, lane_child_number(call->lane), cursor);
+	edit.with = buf_slice(&sealed);
+	splice_append(&result, env->result.text, &edit, 1, SPLICE_ONE_LINE);
+	write_result(&text, call->id, buf_slice(&result));
+	whole = buf_slice(&text);
+	call_respond(call, &whole, 1);
+	buf_fini(&sealed);
+	buf_fini(&result);
+	buf_fini(&text);
+	return true;
+}
+
+static void respond(struct call *call, const struct envelope *env)
 {
 	struct slice text = env->text;
 	struct slice id = env->id.text;
 	struct buf edited = { 0 };
 	struct slice whole;
 
-	if (env->kind == ENVELOPE_RESULT)
-		remember_change(call);
 	if (!env->has_line_break && !env->is_unusual && id.n > 0) {
 		const struct slice parts[] = { slice_between(text.p, id.p), call->id,
 					       slice_between(id.p + id.n, text.p + text.n) };
@@ -80,16 +111,28 @@ void deliver_response(struct call *call, const struct envelope *env)
 	buf_fini(&edited);
 }
 
+void deliver_response(struct call *call, const struct envelope *env)
+{
+	struct convert convert = { .text = { 0 } };
+
+	if (env->kind == ENVELOPE_RESULT)
+		remember_change(call);
+	if (call->topic != NULL)
+		sharing_settle(call, env);
+	env = convert_response(&convert, route_lost(call->route, call->lane), call->method, env);
+	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
+	    !call->route->partition->is_pool || !seal_cursor(call, env))
+		respond(call, env);
+	convert_fini(&convert);
+}
+
 /* An error without an id belongs to the only call there is, if there is only one. BACK-FRAME-05 */
 static struct call *only_call(const struct lane *lane)
 {
-	if (lane->calls.count != 1)
+	/* A pool's child may just as well mean one that is long over. */
+	if (lane->calls.count != 1 || lane->partition->is_pool)
 		return NULL;
-	for (size_t i = 0; i < lane->calls.size; i++) {
-		if (lane->calls.slots[i].value != NULL)
-			return lane->calls.slots[i].value;
-	}
-	return NULL;
+	return lane_any_call(lane);
 }
 
 /* Whether it is about our initialize, the only request at that time. */
@@ -110,9 +153,9 @@ static void take_response(struct lane *lane, const struct envelope *env)
 
 	if (is_of_handshake(lane, env->id)) {
 		if (env->kind == ENVELOPE_RESULT)
-			route_on_ready(lane->route, env);
+			partition_on_ready(lane, env);
 		else
-			route_on_refused(lane->route, env);
+			partition_on_refused(lane, env);
 		return;
 	}
 	if (call == NULL && env->id.type == JSON_ABSENT)
@@ -136,6 +179,11 @@ static struct msg *make_msg(const struct envelope *env, const struct splice_edit
 	msg = msg_new(buf_slice(&text));
 	buf_fini(&text);
 	return msg;
+}
+
+struct msg *deliver_make_msg(const struct envelope *env)
+{
+	return make_msg(env, NULL, 0);
 }
 
 /* The call that a message without reference most likely belongs to. bridging.md §1.6 (6) */
@@ -173,7 +221,7 @@ void deliver_ask(struct ask *ask, struct msg *msg)
 		return;
 	}
 	if (stream_is_full(&route->session.standalone)) {
-		forward_error(route->lane, ask->id, MCP_INTERNAL_ERROR,
+		forward_error(ask->lane, ask->id, MCP_INTERNAL_ERROR,
 			      SLICE_LIT("no client takes the requests that wait already"));
 		route_close_ask(ask);
 		return;
@@ -210,46 +258,46 @@ void deliver_ask_cancelled(struct ask *ask)
 	buf_fini(&text);
 }
 
-static bool client_declared(const struct route *route, const char *capability, const char *member)
+static bool is_told(const struct partition *partition, const char *capability, const char *member)
 {
 	static const char *const start[] = { "params", "capabilities" };
 	const char *path[] = { start[0], start[1], capability, member };
 
-	enum json_type type = scan_path(route->handshake->text, path, member != NULL ? 4 : 3).type;
+	enum json_type type =
+		scan_path(partition->handshake->text, path, member != NULL ? 4 : 3).type;
 
 	return type != JSON_ABSENT && type != JSON_NULL && type != JSON_FALSE;
 }
 
 /* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
-static int check_mode(const struct route *route, const struct method *method,
+static int check_mode(const struct partition *partition, const struct method *method,
 		      const struct envelope *env)
 {
 	struct json mode = scan_member(env->params.text, SLICE_LIT("mode"));
 	bool is_url = slice_is_equal(scan_plain_string(mode), SLICE_LIT("url"));
 
-	if (method->id == METHOD_SAMPLING && !client_declared(route, "sampling", "tools"))
+	if (method->id == METHOD_SAMPLING && !is_told(partition, "sampling", "tools"))
 		return scan_member(env->params.text, SLICE_LIT("tools")).type == JSON_ABSENT ?
 			       0 :
 			       MCP_INVALID_PARAMS;
 	if (method->id != METHOD_ELICITATION)
 		return 0;
 	if (is_url)
-		return client_declared(route, "elicitation", "url") ? 0 : MCP_INVALID_PARAMS;
-	if (client_declared(route, "elicitation", "url") &&
-	    !client_declared(route, "elicitation", "form"))
+		return is_told(partition, "elicitation", "url") ? 0 : MCP_INVALID_PARAMS;
+	if (is_told(partition, "elicitation", "url") && !is_told(partition, "elicitation", "form"))
 		return MCP_INVALID_PARAMS;
 	return 0;
 }
 
 /* Returns the code of the error that the server gets, or 0: its client shall be asked. */
-static int check_ask(const struct route *route, const struct method *method,
+static int check_ask(const struct partition *partition, const struct method *method,
 		     const struct envelope *env)
 {
 	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED)
 		return MCP_METHOD_NOT_FOUND;
-	if (!client_declared(route, method->capability, NULL))
+	if (!is_told(partition, method->capability, NULL))
 		return MCP_METHOD_NOT_FOUND;
-	return check_mode(route, method, env);
+	return check_mode(partition, method, env);
 }
 
 /* The end of one in URL mode is told by a notification that names it. */
@@ -278,34 +326,13 @@ static struct msg *make_ask_msg(const struct envelope *env, const struct ask *as
 	return make_msg(env, edits, 2);
 }
 
-static void deliver_request(struct lane *lane, const struct envelope *env)
+/* A request that the client can be asked, in words that it knows. */
+static void offer(struct lane *lane, const struct method *method, const struct envelope *env)
 {
-	const struct method *method = method_find(env->method);
 	struct route *route = lane->route;
-	struct ask *ask;
+	struct ask *ask = route_open_ask(route, lane, env, method);
 	struct msg *msg;
-	int code;
 
-	if (method->id == METHOD_PING) {
-		forward_result(lane, env->id.text, SLICE_LIT("{}"));
-		return;
-	}
-	if (lane->state != LANE_READY) {
-		forward_error(lane, env->id.text, MCP_INVALID_REQUEST,
-			      SLICE_LIT("Invalid request: the handshake is not through"));
-		return;
-	}
-	code = check_ask(route, method, env);
-	if (code != 0) {
-		forward_error(
-			lane, env->id.text, code,
-			code == MCP_METHOD_NOT_FOUND ?
-				SLICE_LIT(
-					"Method not found: the client did not declare this capability") :
-				SLICE_LIT("Invalid params: the client did not declare this mode"));
-		return;
-	}
-	ask = route_open_ask(route, env, method);
 	if (ask == NULL) {
 		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
 			      SLICE_LIT("too many requests are unanswered"));
@@ -319,6 +346,49 @@ static void deliver_request(struct lane *lane, const struct envelope *env)
 	else
 		ask->held = msg_ref(msg);
 	msg_unref(&msg);
+}
+
+static void deliver_request(struct lane *lane, const struct envelope *env)
+{
+	const struct method *method = method_find(env->method);
+	struct route *route = lane->route;
+	struct convert convert = { .text = { 0 } };
+	const struct envelope *converted;
+	int code;
+
+	if (method->id == METHOD_PING) {
+		forward_result(lane, env->id.text, SLICE_LIT("{}"));
+		return;
+	}
+	if (!lane_is_serving(lane)) {
+		forward_error(lane, env->id.text, MCP_INVALID_REQUEST,
+			      SLICE_LIT("Invalid request: the handshake is not through"));
+		return;
+	}
+	code = check_ask(lane->partition, method, env);
+	if (code != 0) {
+		forward_error(
+			lane, env->id.text, code,
+			code == MCP_METHOD_NOT_FOUND ?
+				SLICE_LIT(
+					"Method not found: the client did not declare this capability") :
+				SLICE_LIT("Invalid params: the client did not declare this mode"));
+		return;
+	}
+	if (route == NULL) {
+		forward_error(lane, env->id.text, MCP_INVALID_PARAMS,
+			      SLICE_LIT("Invalid params: it is not related to a client's request"));
+		return;
+	}
+	converted = convert_ask(&convert, route_lost(route, lane), method, env);
+	if (converted != NULL)
+		offer(lane, method, converted);
+	else
+		forward_error(
+			lane, env->id.text, MCP_INVALID_PARAMS,
+			SLICE_LIT(
+				"Invalid params: the client's revision of MCP cannot express this"));
+	convert_fini(&convert);
 }
 
 /* ---- notifications of the server ---- */
@@ -376,11 +446,7 @@ static void deliver_log(struct lane *lane, const struct envelope *env)
 	msg_unref(&msg);
 }
 
-/*
- * A number for joining news that say the same. Never 0, and no fid: those are small. It starts at
- * random, so that a server cannot choose URIs whose numbers collide.
- */
-static uint64_t news_key(struct slice method, struct slice uri)
+uint64_t deliver_news_key(struct slice method, struct slice uri)
 {
 	static uint64_t start;
 	uint64_t key;
@@ -403,45 +469,16 @@ static void deliver_news(struct lane *lane, const struct envelope *env, uint64_t
 	msg_unref(&msg);
 }
 
-/* UTIL-LIST-01 */
-static bool tells_changes(const struct server_abilities *abilities, const char *list)
-{
-	if (strcmp(list, "tools") == 0)
-		return abilities->tells_tools;
-	return strcmp(list, "prompts") == 0 ? abilities->tells_prompts : abilities->tells_resources;
-}
-
-void deliver_changes(struct lane *lane)
-{
-	static const char *const lists[] = { "tools", "prompts", "resources" };
-	struct buf text = { 0 };
-	struct error err;
-	struct envelope env;
-
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (!tells_changes(&lane->abilities, lists[i]))
-			continue;
-		text.len = 0;
-		buf_printf(&text,
-			   "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}",
-			   lists[i]);
-		if (scan_envelope(buf_slice(&text), &lane->route->router->limits, 0, &env, &err) ==
-		    0)
-			deliver_news(lane, &env, news_key(env.method, (struct slice){ NULL, 0 }));
-	}
-	buf_fini(&text);
-}
-
 /* Of those that this client was given, once each. UTIL-ELIC-01 */
 static void deliver_elicitation_end(struct lane *lane, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
 
-	if (lane->route->revision->has_modes &&
+	if (lane->route->revision->features & REVISION_MODES &&
 	    text_set_remove(&lane->route->elicitations, id.text))
 		deliver_news(lane, env, 0);
 	else
-		note_stray(lane, COUNTER_CHILD_DROPPED, env);
+		deliver_note_dropped(lane, env);
 }
 
 static void deliver_cancelled(struct lane *lane, const struct envelope *env)
@@ -463,33 +500,34 @@ static void deliver_cancelled(struct lane *lane, const struct envelope *env)
 	route_close_ask(ask);
 }
 
+/* From a session's own child. */
+static void deliver_to_owner(struct lane *lane, const struct envelope *env,
+			     const struct method *method)
+{
+	if (method->id == METHOD_MESSAGE)
+		deliver_log(lane, env);
+	else if (method->id == METHOD_CANCELLED)
+		deliver_cancelled(lane, env);
+	else if (method->id == METHOD_ELICITATION_COMPLETE)
+		deliver_elicitation_end(lane, env);
+	else if (method->id == METHOD_TASK_STATUS && route_lost(lane->route, lane) & REVISION_TASKS)
+		deliver_note_dropped(lane, env);
+	else
+		deliver_news(lane, env, 0);
+}
+
 static void deliver_notification(struct lane *lane, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
 
-	if (method->id == METHOD_PROGRESS) {
+	if (method->id == METHOD_PROGRESS)
 		deliver_progress(lane, env);
-	} else if (method->id == METHOD_MESSAGE) {
-		deliver_log(lane, env);
-	} else if (method->id == METHOD_CANCELLED) {
-		deliver_cancelled(lane, env);
-	} else if (method->id == METHOD_LIST_CHANGED) {
-		if (tells_changes(&lane->abilities, method->capability))
-			deliver_news(lane, env, news_key(env->method, (struct slice){ NULL, 0 }));
-	} else if (method->id == METHOD_ELICITATION_COMPLETE) {
-		deliver_elicitation_end(lane, env);
-	} else if (method->id == METHOD_RESOURCE_UPDATED) {
-		struct slice uri = env->uri.type == JSON_STRING ?
-					   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
-					   (struct slice){ NULL, 0 };
-
-		if (route_is_subscribed(lane->route, uri))
-			deliver_news(lane, env, news_key(env->method, uri));
-		else
-			note_stray(lane, COUNTER_CHILD_DROPPED, env);
-	} else {
-		deliver_news(lane, env, 0);
-	}
+	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
+		sharing_notify(lane, env, method);
+	else if (lane->route != NULL)
+		deliver_to_owner(lane, env, method);
+	else
+		deliver_note_dropped(lane, env);
 }
 
 /* ---- lines ---- */
@@ -500,10 +538,10 @@ static void deliver_message(struct lane *lane, const struct envelope *env)
 		take_response(lane, env);
 	else if (env->kind == ENVELOPE_REQUEST)
 		deliver_request(lane, env);
-	else if (lane->state == LANE_READY)
+	else if (lane_is_serving(lane))
 		deliver_notification(lane, env);
 	else
-		note_stray(lane, COUNTER_CHILD_DROPPED, env); /* too early */
+		deliver_note_dropped(lane, env); /* too early */
 }
 
 /* A request or notification that was accepted although it is not quite right: as it should be. */
@@ -527,7 +565,7 @@ static void deliver_anew(struct lane *lane, const struct envelope *env)
 		buf_append_slice(&text, env->params.text);
 	}
 	buf_append_char(&text, '}');
-	if (scan_envelope(buf_slice(&text), &lane->route->router->limits, SCAN_LENIENT, &anew,
+	if (scan_envelope(buf_slice(&text), &lane->partition->router->limits, SCAN_LENIENT, &anew,
 			  &err) == 0)
 		deliver_message(lane, &anew);
 	buf_fini(&text);
@@ -548,7 +586,7 @@ static int deliver_text(struct lane *lane, struct slice text, struct error *err)
 {
 	struct envelope env;
 
-	if (scan_envelope(text, &lane->route->router->limits, SCAN_LENIENT, &env, err) == 0) {
+	if (scan_envelope(text, &lane->partition->router->limits, SCAN_LENIENT, &env, err) == 0) {
 		if (env.is_unusual && env.method.n > 0)
 			deliver_anew(lane, &env);
 		else
@@ -566,7 +604,7 @@ static int deliver_element(struct slice element, void *arg)
 	struct lane *lane = arg;
 	struct error err;
 
-	if (lane->route == NULL)
+	if (lane->state == LANE_CLOSED)
 		return -1;
 	if (deliver_text(lane, element, &err) < 0)
 		child_note_garbage(&lane->child, element, err.text);

@@ -3,6 +3,8 @@
 #ifndef MCPGATED_ROUTER_DELIVER_H
 #define MCPGATED_ROUTER_DELIVER_H
 
+#include <stdint.h>
+
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 #include "router/lane.h"
@@ -18,8 +20,15 @@ struct msg;
 void deliver_response(struct call *call, const struct envelope *env);
 /* Tells the client that its answer to this request of the server is no longer wanted. */
 void deliver_ask_cancelled(struct ask *ask);
-/* After a restart: the server's lists may be others than before, where it would tell. bridging.md §4 */
-void deliver_changes(struct lane *lane);
+/*
+ * A number for joining news that say the same. Never 0, and no fid: those are small. It starts at random, so that
+ * a server cannot choose URIs whose numbers collide.
+ */
+uint64_t deliver_news_key(struct slice method, struct slice uri);
+/* Counts and logs a message that is for nobody. */
+void deliver_note_dropped(struct lane *lane, const struct envelope *env);
+/* The message as it is, for a client: no raw line breaks. The caller has one reference. */
+struct msg *deliver_make_msg(const struct envelope *env);
 /* Gives a server's request to whoever can carry it; if nobody can, the server is told and the ask closed. */
 void deliver_ask(struct ask *ask, struct msg *msg);
 

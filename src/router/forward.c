@@ -12,6 +12,9 @@
 #include "mcp/level.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "router/convert.h"
+#include "router/cursor.h"
+#include "router/sharing.h"
 
 #define EDITS_MAX 4
 #define CALLS_MAX 4096 /* of one session in flight: clients that leave keep theirs running */
@@ -52,7 +55,7 @@ static void send_line(struct lane *lane, struct buf *line)
 
 static void send_edited(struct lane *lane, const struct envelope *env, const struct edits *edits)
 {
-	struct buf *line = &lane->route->router->scratch;
+	struct buf *line = &lane->partition->router->scratch;
 
 	line->len = 0;
 	splice_append(line, env->text, edits->items, edits->count, line_flags(env));
@@ -124,10 +127,35 @@ static void edits_add_meta(struct edits *edits, const struct envelope *env, stru
 
 /* ---- requests ---- */
 
-static void send_request(struct lane *lane, struct call *call, const struct envelope *env)
+/*
+ * The request is needed again once the server has agreed, for what the route has to remember; and in a pool to
+ * ask another child.
+ */
+static bool keeps_body(const struct call *call)
 {
+	enum method_id id = call->method->id;
+
+	return id == METHOD_SET_LEVEL || id == METHOD_SUBSCRIBE || id == METHOD_UNSUBSCRIBE ||
+	       (call->method->flags & METHOD_SAFE && call->route->partition->is_pool);
+}
+
+/* A cursor becomes again what the child gave out. bridging.md §1.1 (7) */
+static void edits_add_cursor(struct edits *edits, const struct envelope *env, struct buf *inside)
+{
+	struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
+	uint64_t child;
+
+	if (cursor.type != JSON_ABSENT && cursor_open(cursor, &child, inside) == 0)
+		edits_add(edits, cursor.text, buf_slice(inside));
+}
+
+void forward_call(struct lane *lane, struct call *call, const struct envelope *env)
+{
+	const struct revision *front = call->route->revision;
 	struct edits edits = { .count = 0 };
+	struct convert convert = { .text = { 0 } };
 	struct buf rebuilt = { 0 };
+	struct buf cursor = { 0 };
 	char digits[20];
 	uint64_t bid;
 	struct slice id;
@@ -136,24 +164,28 @@ static void send_request(struct lane *lane, struct call *call, const struct enve
 		call_fail(call, REASON_OVER_LIMIT);
 		return;
 	}
+	env = convert_request(&convert,
+			      revision_lacks(front, lane->revision) |
+				      revision_lacks(lane->revision, front),
+			      call->method, env);
 	bid = lane_next_bid(lane);
 	id = slice_of(digits, text_format_u64(bid, digits));
 	edits_add(&edits, env->id.text, id);
 	edits_add_meta(&edits, env, call->token.n > 0 ? id : (struct slice){ NULL, 0 }, &rebuilt);
+	if (lane->partition->is_pool && call->method->flags & METHOD_PAGED)
+		edits_add_cursor(&edits, env, &cursor);
 	send_edited(lane, env, &edits);
 	buf_fini(&rebuilt);
+	buf_fini(&cursor);
+	if (call->body == NULL && keeps_body(call))
+		call->body = msg_new(env->text);
 	if (call->method->id == METHOD_TOOLS_CALL &&
 	    lane->child.backend->conf.tool_timeout_ms != NULL)
 		call->timeout_ms =
 			lane->child.backend->conf.tool_timeout_ms(&lane->child.backend->conf,
 								  scan_plain_string(env->name));
+	convert_fini(&convert);
 	call_sent(call, lane, bid);
-}
-
-/* What the route has to remember once the server has agreed. */
-static bool changes_route(enum method_id id)
-{
-	return id == METHOD_SET_LEVEL || id == METHOD_SUBSCRIBE || id == METHOD_UNSUBSCRIBE;
 }
 
 void forward_waiting(struct lane *lane, struct call *call)
@@ -162,101 +194,90 @@ void forward_waiting(struct lane *lane, struct call *call)
 	struct error err;
 	struct msg *body = msg_ref(call->body);
 
-	if (!changes_route(call->method->id))
+	if (!keeps_body(call))
 		msg_unref(&call->body);
-	if (scan_envelope(body->text, &lane->route->router->limits, 0, &env, &err) < 0)
+	if (scan_envelope(body->text, &lane->partition->router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 	else
-		send_request(lane, call, &env);
+		forward_call(lane, call, &env);
 	msg_unref(&body);
 }
 
-static void respond_locally(struct route *route, struct call *call, const struct buf *text)
+static void respond_ourselves(struct route *route, struct call *call, struct buf *text)
 {
 	struct slice whole = buf_slice(text);
 
-	call_link(call, route);
+	if (call->state == CALL_NEW)
+		call_link(call, route);
 	call_respond(call, &whole, 1);
+	buf_fini(text);
 }
 
-static void respond_with_error(struct route *route, struct call *call, int code,
-			       struct slice message)
+void forward_own_result(struct route *route, struct call *call, struct slice result)
+{
+	struct buf text = { 0 };
+
+	write_result(&text, call->id, result);
+	respond_ourselves(route, call, &text);
+}
+
+void forward_own_error(struct route *route, struct call *call, int code, struct slice message)
 {
 	struct buf text = { 0 };
 
 	write_error(&text, call->id, code, message, (struct slice){ NULL, 0 });
-	respond_locally(route, call, &text);
-	buf_fini(&text);
+	respond_ourselves(route, call, &text);
 }
 
 /* Requests that the gateway answers itself. Returns whether it did. */
 static bool answer_locally(struct route *route, struct call *call, const struct envelope *env)
 {
-	if (call->method->id == METHOD_PING) {
-		struct buf text = { 0 };
+	const struct partition *partition = route->partition;
 
-		write_result(&text, call->id, SLICE_LIT("{}"));
-		respond_locally(route, call, &text);
-		buf_fini(&text);
+	if (call->method->id == METHOD_PING) {
+		forward_own_result(route, call, SLICE_LIT("{}"));
+		return true;
+	}
+	if (call->method->id == METHOD_TASKS && (route->revision->features & REVISION_TASKS) == 0) {
+		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
+				  SLICE_LIT(
+					  "Method not found: there are no tasks in this revision"));
 		return true;
 	}
 	if (call->method->id != METHOD_SET_LEVEL)
-		return false;
-	if (route->lane != NULL && route->lane->state == LANE_READY &&
-	    !route->lane->abilities.has_logging) {
-		respond_with_error(route, call, MCP_METHOD_NOT_FOUND,
-				   SLICE_LIT(
-					   "Method not found: the server does not offer logging"));
+		return partition->is_pool && sharing_answer(route, call, env);
+	if (partition->is_known && !(partition->abilities.offers & OFFER_LOGGING)) {
+		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
+				  SLICE_LIT("Method not found: the server does not offer logging"));
 		return true;
 	}
-	if (level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level")))) >= 0)
-		return false;
-	respond_with_error(route, call, MCP_INVALID_PARAMS,
-			   SLICE_LIT("Invalid params: unknown log level"));
-	return true;
-}
-
-/* What waits for the handshake is bounded as what waits for the process' stdin. */
-static bool may_wait(struct lane *lane, size_t size)
-{
-	if (lane->waiting_bytes > 0 &&
-	    lane->waiting_bytes + size > lane->child.backend->conf.queue_max)
-		return false;
-	lane->waiting_bytes += size;
-	return true;
+	if (level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level")))) < 0) {
+		forward_own_error(route, call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: unknown log level"));
+		return true;
+	}
+	return partition->is_pool && sharing_answer(route, call, env);
 }
 
 void forward_request(struct route *route, struct call *call, const struct envelope *env)
 {
-	enum reason reason = REASON_OVER_LIMIT;
-	struct lane *lane = NULL;
-
 	if (call->method->id != METHOD_PING)
 		route_initialized(route);
 	if (answer_locally(route, call, env))
 		return;
-	call_link(call, route);
+	if (call->state == CALL_NEW)
+		call_link(call, route);
 	if (route->call_count <= CALLS_MAX)
-		lane = route_need_lane(route, &reason);
-	if (lane != NULL && lane->state != LANE_READY && !may_wait(lane, env->text.n)) {
-		reason = REASON_OVER_LIMIT;
-		lane = NULL;
-	}
-	if (lane == NULL) {
-		call_fail(call, reason);
-		return;
-	}
-	if (lane->state != LANE_READY || changes_route(call->method->id))
-		call->body = msg_new(env->text);
-	if (lane->state == LANE_READY)
-		send_request(lane, call, env);
+		partition_dispatch(route->partition, call, env);
+	else
+		call_fail(call, REASON_OVER_LIMIT);
 }
 
 /* ---- notifications ---- */
 
 static void send_cancelled(struct lane *lane, uint64_t bid, struct slice reason)
 {
-	struct buf *line = &lane->route->router->scratch;
+	struct buf *line = &lane->partition->router->scratch;
 
 	line->len = 0;
 	buf_append_str(
@@ -275,7 +296,7 @@ void forward_cancel(struct call *call, struct slice why)
 {
 	struct buf reason = { 0 };
 
-	if (call->state != CALL_SENT || call->lane->route == NULL ||
+	if (call->state != CALL_SENT || call->lane->partition == NULL ||
 	    call->method->id == METHOD_INITIALIZE)
 		return;
 	write_string(&reason, why);
@@ -318,15 +339,16 @@ static void forward_progress(struct route *route, const struct envelope *env)
 
 	if (token.type == JSON_NUMBER && text_parse_u64(token.text, &fid) == 0)
 		ask = map_find(&route->asks_by_fid, fid);
-	if (ask == NULL || ask->token.n == 0 || !child_has_room(&route->lane->child, env->text.n))
+	if (ask == NULL || ask->token.n == 0 || !child_has_room(&ask->lane->child, env->text.n))
 		return;
 	edits_add(&edits, token.text, ask->token);
-	send_edited(route->lane, env, &edits);
+	send_edited(ask->lane, env, &edits);
 }
 
 void forward_notification(struct route *route, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
+	struct lane *own = partition_own_lane(route->partition);
 	struct edits edits = { .count = 0 };
 	struct buf rebuilt = { 0 };
 
@@ -338,19 +360,20 @@ void forward_notification(struct route *route, const struct envelope *env)
 		cancel_calls(route, env);
 		return;
 	}
-	/* A child that is being started learns nothing from news about the past. */
-	if (route->lane == NULL || route->lane->state != LANE_READY)
-		return;
 	if (method->id == METHOD_PROGRESS) {
 		forward_progress(route, env);
 		return;
 	}
+	/* What only one of many says is nothing for all. A child that is being started learns nothing from
+	   news about the past. */
+	if (own == NULL || !lane_is_serving(own))
+		return;
 	if (method->id == METHOD_ROOTS_CHANGED && !route->tells_roots)
 		return;
-	if (!child_has_room(&route->lane->child, env->text.n))
+	if (!child_has_room(&own->child, env->text.n))
 		return;
 	edits_add_meta(&edits, env, (struct slice){ NULL, 0 }, &rebuilt);
-	send_edited(route->lane, env, &edits);
+	send_edited(own, env, &edits);
 	buf_fini(&rebuilt);
 }
 
@@ -359,6 +382,7 @@ void forward_notification(struct route *route, const struct envelope *env)
 void forward_answer(struct route *route, const struct envelope *env)
 {
 	struct edits edits = { .count = 0 };
+	struct convert convert = { .text = { 0 } };
 	struct ask *ask = NULL;
 	uint64_t fid;
 
@@ -368,16 +392,17 @@ void forward_answer(struct route *route, const struct envelope *env)
 		counter_add(COUNTER_CLIENT_STRAY_RESPONSES);
 		return;
 	}
-	if (route->lane != NULL) {
-		edits_add(&edits, env->id.text, ask->id);
-		send_edited(route->lane, env, &edits);
-	}
+	env = convert_answer(&convert, revision_lacks(ask->lane->revision, route->revision),
+			     ask->method, env);
+	edits_add(&edits, env->id.text, ask->id);
+	send_edited(ask->lane, env, &edits);
+	convert_fini(&convert);
 	route_close_ask(ask);
 }
 
 void forward_result(struct lane *lane, struct slice id, struct slice result)
 {
-	struct buf *line = &lane->route->router->scratch;
+	struct buf *line = &lane->partition->router->scratch;
 
 	line->len = 0;
 	write_result(line, id, result);
@@ -386,26 +411,26 @@ void forward_result(struct lane *lane, struct slice id, struct slice result)
 
 void forward_error(struct lane *lane, struct slice id, int code, struct slice message)
 {
-	struct buf *line = &lane->route->router->scratch;
+	struct buf *line = &lane->partition->router->scratch;
 
 	line->len = 0;
 	write_error(line, id, code, message, (struct slice){ NULL, 0 });
 	send_line(lane, line);
 }
 
-void forward_refusal(struct lane *lane, const struct ask *ask, struct slice why)
+void forward_refusal(const struct ask *ask, struct slice why)
 {
 	if (ask->method->id == METHOD_ELICITATION)
-		forward_result(lane, ask->id, SLICE_LIT("{\"action\":\"cancel\"}"));
+		forward_result(ask->lane, ask->id, SLICE_LIT("{\"action\":\"cancel\"}"));
 	else
-		forward_error(lane, ask->id, MCP_INTERNAL_ERROR, why);
+		forward_error(ask->lane, ask->id, MCP_INTERNAL_ERROR, why);
 }
 
 /* ---- the handshake ---- */
 
 void forward_handshake(struct lane *lane)
 {
-	struct route *route = lane->route;
+	const struct partition *partition = lane->partition;
 	struct edits edits = { .count = 0 };
 	struct buf rebuilt = { 0 };
 	struct buf version = { 0 };
@@ -413,12 +438,13 @@ void forward_handshake(struct lane *lane)
 	struct error err;
 	char digits[20];
 
-	if (scan_envelope(route->handshake->text, &route->router->limits, 0, &env, &err) < 0) {
+	if (scan_envelope(partition->handshake->text, &partition->router->limits, 0, &env, &err) <
+	    0) {
 		lane_refuse(lane); /* it was accepted before: cannot be */
 		return;
 	}
 	lane->handshake_bid = lane_next_bid(lane);
-	buf_printf(&version, "\"%.*s\"", SLICE_ARG(route->revision->name));
+	buf_printf(&version, "\"%.*s\"", SLICE_ARG(partition->revision->name));
 	edits_add(&edits, env.id.text,
 		  slice_of(digits, text_format_u64(lane->handshake_bid, digits)));
 	edits_add(&edits, scan_member(env.params.text, SLICE_LIT("protocolVersion")).text,
@@ -431,7 +457,7 @@ void forward_handshake(struct lane *lane)
 
 static void send_own_request(struct lane *lane, struct slice method, struct slice params)
 {
-	struct buf *line = &lane->route->router->scratch;
+	struct buf *line = &lane->partition->router->scratch;
 	char digits[20];
 	size_t n = text_format_u64(lane_next_bid(lane), digits);
 
@@ -440,44 +466,48 @@ static void send_own_request(struct lane *lane, struct slice method, struct slic
 	send_line(lane, line);
 }
 
-/* What the process before was told, and the one after does not know. bridging.md §4 */
-static void replay_state(struct lane *lane)
+void forward_subscription(struct lane *lane, struct slice method, struct slice uri)
 {
-	struct route *route = lane->route;
+	struct buf params = { 0 };
+
+	buf_append_str(&params, "{\"uri\":\"");
+	splice_append(&params, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+	buf_append_str(&params, "\"}");
+	send_own_request(lane, method, buf_slice(&params));
+	buf_fini(&params);
+}
+
+void forward_replay(struct lane *lane)
+{
+	const struct route *route = lane->route;
 	struct buf params = { 0 };
 
 	if (route->level >= 0) {
 		buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(route->level)));
 		send_own_request(lane, SLICE_LIT("logging/setLevel"), buf_slice(&params));
 	}
+	buf_fini(&params);
 	LIST_FOREACH(node, &route->subscriptions.items) {
 		struct text_set_item *item = container_of(node, struct text_set_item, link);
 
-		params.len = 0;
-		buf_append_str(&params, "{\"uri\":\"");
-		splice_append(&params, slice_of(item->text, item->length), NULL, 0,
-			      SPLICE_ESCAPE_SEPARATORS);
-		buf_append_str(&params, "\"}");
-		send_own_request(lane, SLICE_LIT("resources/subscribe"), buf_slice(&params));
+		forward_subscription(lane, SLICE_LIT("resources/subscribe"),
+				     slice_of(item->text, item->length));
 	}
-	buf_fini(&params);
 }
 
-void forward_initialized(struct lane *lane, bool is_restart)
+void forward_initialized(struct lane *lane)
 {
-	struct buf *line = &lane->route->router->scratch;
+	struct buf *line = &lane->partition->router->scratch;
 
 	line->len = 0;
 	write_call(line, (struct slice){ NULL, 0 }, SLICE_LIT("notifications/initialized"),
 		   (struct slice){ NULL, 0 });
 	send_line(lane, line);
-	if (is_restart)
-		replay_state(lane);
 }
 
 void forward_ping(struct lane *lane, uint64_t bid)
 {
-	struct buf *line = &lane->route->router->scratch;
+	struct buf *line = &lane->partition->router->scratch;
 	char digits[20];
 
 	line->len = 0;

@@ -18,14 +18,22 @@ void forward_notification(struct route *route, const struct envelope *env);
 /* The client's answer to a request of the server; dropped if nobody waits for it. FRONT-POST-03, -04. */
 void forward_answer(struct route *route, const struct envelope *env);
 
-/* Sends a call that waited for its lane. */
+/* Sends a linked call to the child, now. */
+void forward_call(struct lane *lane, struct call *call, const struct envelope *env);
+/* The same for one that waited, and has its body. */
 void forward_waiting(struct lane *lane, struct call *call);
+/* Answers a call ourselves; it may be linked already. */
+void forward_own_result(struct route *route, struct call *call, struct slice result);
+void forward_own_error(struct route *route, struct call *call, int code, struct slice message);
 /* Tells the child that nobody wants the call's answer any more. CXL-05. */
 void forward_cancel(struct call *call, struct slice why);
-/* The route's initialize request, on this lane. BACK-INIT-01, -02. */
+/* The partition's initialize request, on this lane. BACK-INIT-01, -02. */
 void forward_handshake(struct lane *lane);
-/* What the child must know after the handshake; after a restart also what it was told before. */
-void forward_initialized(struct lane *lane, bool is_restart);
+void forward_initialized(struct lane *lane);
+/* What the session's process before was told, and this one does not know. bridging.md §4 */
+void forward_replay(struct lane *lane);
+/* A request of our own; its answer is of no interest. `uri` as it was written, without quotes. */
+void forward_subscription(struct lane *lane, struct slice method, struct slice uri);
 /* A ping of our own. */
 void forward_ping(struct lane *lane, uint64_t bid);
 
@@ -33,6 +41,6 @@ void forward_ping(struct lane *lane, uint64_t bid);
 void forward_result(struct lane *lane, struct slice id, struct slice result);
 void forward_error(struct lane *lane, struct slice id, int code, struct slice message);
 /* Nobody will answer it: elicitations are cancelled, others fail with `why`. bridging.md §2.1 (6). */
-void forward_refusal(struct lane *lane, const struct ask *ask, struct slice why);
+void forward_refusal(const struct ask *ask, struct slice why);
 
 #endif

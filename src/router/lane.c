@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start, handshake, end of a lane. A lane belongs to one route until it is lost or closed; after that
+ * Start, handshake, end of a lane. A lane belongs to one partition until it is lost or closed; after that
  * it only waits for its process to go.
  */
 #include "router/lane.h"
@@ -10,9 +10,10 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "obs/log.h"
+#include "router/call.h"
 #include "router/deliver.h"
 #include "router/forward.h"
-#include "router/route.h"
+#include "router/partition.h"
 
 #define PROBE_MS 5000
 #define BID_MAX INT32_MAX /* many servers read ids into 32 bits */
@@ -25,7 +26,8 @@ static const struct {
 	[LANE_DELAYED] = { "delayed", TO(STARTING) | TO(CLOSED) },
 	[LANE_STARTING] = { "starting", TO(HANDSHAKE) | TO(CLOSED) },
 	[LANE_HANDSHAKE] = { "handshake", TO(READY) | TO(CLOSED) },
-	[LANE_READY] = { "ready", TO(CLOSED) },
+	[LANE_READY] = { "ready", TO(RETIRING) | TO(CLOSED) },
+	[LANE_RETIRING] = { "retiring", TO(CLOSED) },
 	[LANE_CLOSED] = { "closed", 0 },
 };
 #undef TO
@@ -42,35 +44,38 @@ static void lane_free(struct lane *lane)
 	loop_defer_free(lane->child.backend->loop, lane);
 }
 
-/* Unlinks lane and route; the route says what happens to its calls. */
-static struct route *lane_detach(struct lane *lane)
+/* Unlinks lane and partition; that says what happens to its calls. */
+static struct partition *lane_detach(struct lane *lane)
 {
-	struct route *route = lane->route;
+	struct partition *partition = lane->partition;
 
 	if (lane->state == LANE_DELAYED)
 		lane->child.backend->reserved--;
+	if (!lane_is_serving(lane))
+		partition->starting--;
+	list_remove(&lane->link);
+	partition->lane_count--;
 	lane_set_state(lane, LANE_CLOSED);
 	timer_stop(&lane->start);
 	timer_stop(&lane->probe);
+	timer_stop(&lane->idle);
+	lane->partition = NULL;
 	lane->route = NULL;
-	if (route != NULL)
-		route->lane = NULL;
-	return route;
+	return partition;
 }
 
 /* The child has failed, or was given up as if it had. */
 static void lane_lose(struct lane *lane, enum reason reason)
 {
-	bool is_start = lane->state != LANE_READY;
+	bool is_start = !lane_is_serving(lane);
 	struct backend *backend = lane->child.backend;
-	struct route *route = lane_detach(lane);
+	struct partition *partition = lane_detach(lane);
 
 	if (is_start)
 		backend_note_failed(backend);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
-	if (route != NULL)
-		route_on_lost(route, reason);
+	partition_on_lost(partition, lane, reason);
 }
 
 static void lane_give_up(struct lane *lane, enum reason reason, const char *error)
@@ -92,7 +97,7 @@ static void lane_on_line(struct child *child, struct slice line)
 {
 	struct lane *lane = container_of(child, struct lane, child);
 
-	if (lane->route == NULL)
+	if (lane->state == LANE_CLOSED)
 		return;
 	lane->probe_bid = 0;
 	timer_stop(&lane->probe);
@@ -153,18 +158,29 @@ static void lane_on_probe_timer(struct timer *timer)
 	lane_give_up(lane, REASON_CHILD_HUNG, "neither a call nor a ping was answered in time");
 }
 
-struct lane *lane_new(struct route *route, uint64_t wait_ms)
+static void lane_on_idle(struct timer *timer)
+{
+	partition_on_idle(container_of(timer, struct lane, idle));
+}
+
+struct lane *lane_new(struct partition *partition, struct route *route, uint64_t wait_ms)
 {
 	struct lane *lane = mem_zalloc(sizeof(*lane));
+	struct backend *backend = partition->backend;
 
+	lane->partition = partition;
 	lane->route = route;
 	lane->state = LANE_DELAYED;
-	lane->child.backend = route->backend;
+	lane->child.backend = backend;
+	list_append(&partition->lanes, &lane->link);
+	partition->lane_count++;
+	partition->starting++;
 	timer_init(&lane->start, lane_on_start_timer);
 	timer_init(&lane->probe, lane_on_probe_timer);
+	timer_init(&lane->idle, lane_on_idle);
 	if (wait_ms > 0) {
-		route->backend->reserved++;
-		timer_start(route->backend->loop, &lane->start, wait_ms);
+		backend->reserved++;
+		timer_start(backend->loop, &lane->start, wait_ms);
 	} else {
 		lane_start(lane);
 	}
@@ -180,7 +196,8 @@ void lane_close(struct lane *lane, enum reason reason)
 		lane_free(lane);
 }
 
-/* After two thousand million calls it begins anew: the process' state is worth more than fresh ids. */
+/* After two thousand million calls it begins anew: the process' state is worth more than fresh ids. Pools
+   take another process then (lane_add_call). */
 uint64_t lane_next_bid(struct lane *lane)
 {
 	do {
@@ -189,11 +206,23 @@ uint64_t lane_next_bid(struct lane *lane)
 	return lane->last_bid;
 }
 
+/* Without calls: it may be one too many. */
+static void lane_rest(struct lane *lane)
+{
+	if (lane->state == LANE_RETIRING)
+		lane_close(lane, REASON_IDLE_TIMEOUT);
+	else if (lane->partition->is_pool)
+		timer_start(lane->child.backend->loop, &lane->idle,
+			    lane->child.backend->conf.idle_ms);
+}
+
 void lane_set_ready(struct lane *lane)
 {
 	lane_set_state(lane, LANE_READY);
+	lane->partition->starting--;
 	timer_stop(&lane->start);
 	backend_note_started(lane->child.backend);
+	lane_rest(lane);
 }
 
 void lane_refuse(struct lane *lane)
@@ -203,11 +232,56 @@ void lane_refuse(struct lane *lane)
 
 void lane_probe(struct lane *lane)
 {
-	if (lane == NULL || lane->state != LANE_READY || lane->probe_bid != 0)
+	if (lane == NULL || !lane_is_serving(lane) || lane->probe_bid != 0)
 		return;
 	lane->probe_bid = lane_next_bid(lane);
 	forward_ping(lane, lane->probe_bid);
 	timer_start(lane->child.backend->loop, &lane->probe, PROBE_MS);
+}
+
+bool lane_is_serving(const struct lane *lane)
+{
+	return lane->state == LANE_READY || lane->state == LANE_RETIRING;
+}
+
+void lane_retire(struct lane *lane)
+{
+	lane_set_state(lane, LANE_RETIRING);
+	if (lane->calls.count == 0)
+		lane_rest(lane);
+}
+
+uint64_t lane_child_number(const struct lane *lane)
+{
+	return lane->child.spawned.id;
+}
+
+void lane_add_call(struct lane *lane, struct call *call)
+{
+	map_insert(&lane->calls, call->bid, call);
+	timer_stop(&lane->idle);
+	if (call->bid == BID_MAX && lane->partition->is_pool && lane->state == LANE_READY)
+		lane_retire(lane);
+}
+
+void lane_remove_call(struct lane *lane, struct call *call)
+{
+	map_remove(&lane->calls, call->bid);
+	if (lane->partition == NULL)
+		return;
+	if (!queue_is_empty(&lane->partition->queue))
+		partition_wake(lane->partition);
+	if (lane->calls.count == 0)
+		lane_rest(lane);
+}
+
+struct call *lane_any_call(const struct lane *lane)
+{
+	for (size_t i = 0; i < lane->calls.size; i++) {
+		if (lane->calls.slots[i].value != NULL)
+			return lane->calls.slots[i].value;
+	}
+	return NULL;
 }
 
 struct call *lane_find_call(const struct lane *lane, struct json id)

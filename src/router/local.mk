@@ -1,13 +1,23 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
 	src/router/call.c src/router/call.h \
+	src/router/convert.c src/router/convert.h \
+	src/router/cursor.c src/router/cursor.h \
 	src/router/deliver.c src/router/deliver.h \
 	src/router/forward.c src/router/forward.h \
 	src/router/lane.c src/router/lane.h \
+	src/router/partition.c src/router/partition.h \
+	src/router/queue.c src/router/queue.h \
 	src/router/route.c src/router/route.h \
+	src/router/sharing.c src/router/sharing.h \
 	src/router/text_set.c src/router/text_set.h
 ROUTER_LIBS = src/router/librouter.a src/backend/libbackend.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
-check_PROGRAMS += src/router/router_test
+check_PROGRAMS += src/router/convert_test src/router/router_test
+src_router_convert_test_SOURCES = src/router/convert_test.c
+src_router_convert_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_router_test_SOURCES = src/router/router_test.c $(FAKE_KEEPER)
 src_router_router_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/pool_test
+src_router_pool_test_SOURCES = src/router/pool_test.c $(FAKE_KEEPER)
+src_router_pool_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

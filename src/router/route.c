@@ -15,6 +15,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
+#include "router/convert.h"
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/lane.h"
@@ -23,11 +24,15 @@
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
 #define ASKS_MAX 256
 #define HOLD_MS (60 * 1000)
-#define REFUSAL_LOGGED 300
 
 struct route *route_of(struct session *session)
 {
 	return container_of(session, struct route, session);
+}
+
+unsigned int route_lost(const struct route *route, const struct lane *lane)
+{
+	return lane != NULL ? revision_lacks(route->revision, lane->revision) : 0;
 }
 
 /* ---- the end ---- */
@@ -37,7 +42,6 @@ static void route_free(struct route *route)
 	text_set_fini(&route->subscriptions);
 	text_set_fini(&route->elicitations);
 	map_fini(&route->asks_by_fid);
-	msg_unref(&route->handshake);
 	loop_defer_free(route->router->loop, route);
 }
 
@@ -56,16 +60,15 @@ static void route_on_session_end(struct session *session, enum reason reason)
 	while (!list_is_empty(&route->asks)) {
 		struct ask *ask = container_of(route->asks.next, struct ask, link);
 
-		if (route->lane != NULL)
-			forward_refusal(route->lane, ask, SLICE_LIT("the session has ended"));
+		forward_refusal(ask, SLICE_LIT("the session has ended"));
 		route_close_ask(ask);
 	}
 	LIST_FOREACH(node, &route->calls)
 		forward_cancel(container_of(node, struct call, link),
 			       SLICE_LIT("the session has ended"));
 	route_fail_calls(route, reason);
-	if (route->lane != NULL)
-		lane_close(route->lane, REASON_SESSION_END);
+	if (route->partition != NULL)
+		partition_leave(route, REASON_SESSION_END);
 	route_free(route);
 }
 
@@ -92,10 +95,10 @@ static struct route *route_new(struct router *router, struct backend *backend,
 	route->backend = backend;
 	route->revision = revision != NULL ? revision : revision_newest();
 	route->level = -1;
-	route->handshake = msg_new(env->text);
 	route->tells_roots = is_declared(params, "roots", "listChanged");
 	route->last_fid =
 		1000000; /* clients that confuse the two id spaces do not collide. bridging.md §1.1 */
+	list_init(&route->member);
 	list_init(&route->calls);
 	list_init(&route->asks);
 	text_set_init(&route->subscriptions);
@@ -103,13 +106,13 @@ static struct route *route_new(struct router *router, struct backend *backend,
 	return route;
 }
 
-void route_open(struct router *router, struct backend *backend, struct call *call,
-		const struct envelope *env)
+void route_open(struct router *router, struct backend *backend, struct principal *principal,
+		struct call *call, const struct envelope *env)
 {
 	struct route *route = route_new(router, backend, env);
 	enum reason reason = REASON_NONE;
 
-	if (session_init(&route->session, &router->sessions, &route_session_ops) < 0) {
+	if (session_init(&route->session, &router->sessions, principal, &route_session_ops) < 0) {
 		call_refuse(call, router->loop, REASON_OVER_LIMIT);
 		route_free(route);
 		return;
@@ -119,121 +122,48 @@ void route_open(struct router *router, struct backend *backend, struct call *cal
 	if (router->is_draining)
 		reason = REASON_DRAINING;
 	else
-		route_need_lane(route, &reason);
+		reason = partition_enter(route, env);
 	if (reason != REASON_NONE)
 		session_end(&route->session, reason);
 }
 
-struct lane *route_need_lane(struct route *route, enum reason *reason_r)
+void route_welcome(struct route *route, const struct revision *agreed,
+		   const struct envelope *response)
 {
-	uint64_t wait_ms = 0;
-
-	*reason_r = REASON_NONE;
-	if (route->lane != NULL)
-		return route->lane;
-	*reason_r = backend_admit(route->backend, &wait_ms);
-	if (*reason_r != REASON_NONE)
-		return NULL;
-	if (route->opening == NULL)
-		LOG(SESSION_RESPAWN, LOG_STR("server", route->backend->conf.name),
-		    LOG_INT("restarts", route->restarts));
-	route->lane = lane_new(route, wait_ms);
-	return route->lane;
-}
-
-static void route_read_abilities(struct server_abilities *abilities, struct slice result)
-{
-	static const char *const logging[] = { "capabilities", "logging" };
-	static const char *const tools[] = { "capabilities", "tools", "listChanged" };
-	static const char *const prompts[] = { "capabilities", "prompts", "listChanged" };
-	static const char *const resources[] = { "capabilities", "resources", "listChanged" };
-
-	abilities->has_logging = scan_path(result, logging, ARRAY_LEN(logging)).type == JSON_OBJECT;
-	abilities->tells_tools = scan_path(result, tools, ARRAY_LEN(tools)).type == JSON_TRUE;
-	abilities->tells_prompts = scan_path(result, prompts, ARRAY_LEN(prompts)).type == JSON_TRUE;
-	abilities->tells_resources =
-		scan_path(result, resources, ARRAY_LEN(resources)).type == JSON_TRUE;
-}
-
-static void route_answer_opening(struct route *route, const struct envelope *response,
-				 struct json version)
-{
-	struct router *router = route->router;
 	struct call *call = route->opening;
+	const struct lane *own = partition_own_lane(route->partition);
 	struct buf quoted = { 0 };
-	struct buf result = { 0 };
+	struct buf edited = { 0 };
 	struct buf text = { 0 };
+	struct convert convert = { .text = { 0 } };
+	struct splice_edit edit;
 	struct slice whole;
-	struct splice_edit edit = { version.text, { NULL, 0 } };
 
+	response = convert_response(&convert, revision_lacks(route->revision, agreed), call->method,
+				    response);
+	edit.span = scan_member(response->result.text, SLICE_LIT("protocolVersion")).text;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(route->revision->name));
 	edit.with = buf_slice(&quoted);
-	splice_append(&result, response->result.text, &edit, 1, SPLICE_ONE_LINE);
-	write_result(&text, call->id, buf_slice(&result));
+	splice_append(&edited, response->result.text, &edit, 1, SPLICE_ONE_LINE);
+	write_result(&text, call->id, buf_slice(&edited));
 	whole = buf_slice(&text);
 	session_begin(&route->session);
 	LOG(SESSION_START, LOG_STR("server", route->backend->conf.name),
-	    LOG_SLICE("revision", route->revision->name), LOG_INT("pid", route->lane->child.pid),
-	    LOG_INT("sessions", router->sessions.count));
+	    LOG_SLICE("revision", route->revision->name),
+	    LOG_INT("pid", own != NULL ? own->child.pid : 0),
+	    LOG_INT("sessions", route->router->sessions.count));
 	route->opening = NULL;
 	call_respond(call, &whole, 1);
 	buf_fini(&quoted);
-	buf_fini(&result);
+	buf_fini(&edited);
 	buf_fini(&text);
+	convert_fini(&convert);
 }
 
-void route_on_ready(struct route *route, const struct envelope *response)
-{
-	struct json version = scan_member(response->result.text, SLICE_LIT("protocolVersion"));
-	struct lane *lane = route->lane;
-	bool is_restart = route->opening == NULL;
-
-	if (revision_find(scan_plain_string(version)) == NULL) {
-		LOG(CHILD_FAILED, LOG_STR("server", route->backend->conf.name),
-		    LOG_INT("pid", lane->child.pid),
-		    LOG_STR("error",
-			    "the server answered initialize with a revision that nobody knows"),
-		    LOG_SLICE("revision", version.text));
-		lane_refuse(lane);
-		return;
-	}
-	lane_set_ready(lane);
-	route_read_abilities(&lane->abilities, response->result.text);
-	forward_initialized(lane, is_restart);
-	if (is_restart)
-		deliver_changes(lane);
-	else
-		route_answer_opening(route, response, version);
-	LIST_FOREACH_SAFE(node, &route->calls) {
-		struct call *call = container_of(node, struct call, link);
-
-		if (call->state == CALL_WAITING && route->lane == lane)
-			forward_waiting(lane, call);
-	}
-}
-
-/* Once the client has its answer, nobody but the log can say what the server did not like. */
-static void note_refusal(struct lane *lane, struct slice error)
-{
-	struct buf text = { 0 };
-
-	if (error.n > REFUSAL_LOGGED)
-		error.n = REFUSAL_LOGGED;
-	buf_printf(&text, "the server answered initialize with an error: %.*s", SLICE_ARG(error));
-	child_note_failure(&lane->child, buf_terminate(&text), NULL);
-	buf_fini(&text);
-}
-
-void route_on_refused(struct route *route, const struct envelope *response)
+void route_refuse(struct route *route, const struct envelope *response)
 {
 	struct call *call = route->opening;
 
-	note_refusal(route->lane, response->error.text);
-	if (call == NULL) {
-		/* A restart: the same request was fine before. */
-		lane_refuse(route->lane);
-		return;
-	}
 	route->opening = NULL;
 	deliver_response(call, response);
 	session_end(&route->session, REASON_HANDSHAKE_REFUSED);
@@ -315,14 +245,14 @@ static void ask_on_hold(struct timer *timer)
 	}
 	deliver_ask_cancelled(ask);
 	if (ask->is_offered)
-		forward_refusal(route->lane, ask, SLICE_LIT("the client did not answer in time"));
+		forward_refusal(ask, SLICE_LIT("the client did not answer in time"));
 	else
-		forward_error(route->lane, ask->id, MCP_INTERNAL_ERROR,
+		forward_error(ask->lane, ask->id, MCP_INTERNAL_ERROR,
 			      SLICE_LIT("no client is there to be asked"));
 	route_close_ask(ask);
 }
 
-struct ask *route_open_ask(struct route *route, const struct envelope *env,
+struct ask *route_open_ask(struct route *route, struct lane *lane, const struct envelope *env,
 			   const struct method *method)
 {
 	struct slice id = env->id.text;
@@ -332,7 +262,9 @@ struct ask *route_open_ask(struct route *route, const struct envelope *env,
 	if (route->asks_by_fid.count >= ASKS_MAX)
 		return NULL;
 	ask = mem_alloc(sizeof(*ask) + id.n + token.n);
-	*ask = (struct ask){ .route = route, .fid = ++route->last_fid, .method = method };
+	*ask = (struct ask){
+		.route = route, .lane = lane, .fid = ++route->last_fid, .method = method
+	};
 	timer_init(&ask->hold, ask_on_hold);
 	memcpy(ask->text, id.p, id.n);
 	if (token.n > 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What joins one session with its server: the lane to the child that serves it now, the calls in flight,
- * the requests of the server that wait for the client. It outlives its child: when one fails, the next
- * request gets a fresh one with the same handshake. bridging.md §1, §2.1, §4.
+ * What joins one session with its server: the partition whose children serve it, the calls in flight, the
+ * requests of the server that wait for the client. It outlives children: when one fails, the next request gets
+ * another one with the same handshake. bridging.md §1, §2.1, §4.
  */
 #ifndef MCPGATED_ROUTER_ROUTE_H
 #define MCPGATED_ROUTER_ROUTE_H
@@ -18,6 +18,7 @@
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
 #include "router/call.h"
+#include "router/partition.h"
 #include "router/text_set.h"
 #include "session/session.h"
 
@@ -25,6 +26,7 @@
 struct router {
 	struct loop *loop;
 	struct session_set sessions;
+	struct list partitions;
 	struct scan_limits limits;
 	struct buf scratch; /* the line being put together now */
 	size_t calls;       /* in flight, of all routes */
@@ -35,7 +37,8 @@ struct router {
 struct ask {
 	struct list link;
 	struct route *route;
-	uint64_t fid; /* our id at the client */
+	struct lane *lane; /* whose child asks */
+	uint64_t fid;      /* our id at the client */
 	const struct method *method;
 	struct call *call;  /* during which it came, or NULL */
 	struct timer hold;  /* its client cannot be asked, or does not answer */
@@ -52,14 +55,14 @@ struct route {
 	struct router *router;
 	struct backend *backend;
 	const struct revision *revision; /* what the client and we agreed on */
-	struct lane *lane;               /* NULL: the last one failed, none was needed since */
+	struct partition *partition;
+	struct list member; /* of its members */
 	struct list calls;
 	size_t call_count;
 	struct list asks;
 	struct map asks_by_fid;
 	uint64_t last_fid;
-	struct msg *handshake; /* the client's initialize request */
-	struct call *opening;  /* the call that it is, until answered */
+	struct call *opening; /* the client's initialize request, until answered */
 	struct text_set
 		subscriptions;        /* the URIs that the client subscribed to, as it wrote them */
 	struct text_set elicitations; /* the ids of URL elicitations that it was given */
@@ -71,19 +74,20 @@ struct route {
 };
 
 /*
- * Serves an initialize request: a new session with a child of its own. `call` was prepared with
- * call_init; its front hears of the outcome, and finds the session, if it began, in call->route.
+ * Serves an initialize request of this principal: a new session. `call` was prepared with call_init; its front
+ * hears of the outcome, and finds the session, if it began, in call->route.
  */
-void route_open(struct router *router, struct backend *backend, struct call *call,
-		const struct envelope *env);
+void route_open(struct router *router, struct backend *backend, struct principal *principal,
+		struct call *call, const struct envelope *env);
 /* The route of a session. */
 struct route *route_of(struct session *session);
-/* The lane to a child for a request now, started if needed. NULL: *reason_r says why not. */
-struct lane *route_need_lane(struct route *route, enum reason *reason_r);
+/* What the lane's server may use and the client's revision lacks. 0 for NULL, and before the handshake. */
+unsigned int route_lost(const struct route *route, const struct lane *lane);
 
-/* What the lane reports. */
-void route_on_ready(struct route *route, const struct envelope *response);
-void route_on_refused(struct route *route, const struct envelope *response);
+/* What the partition tells: a child's InitializeResult, its refusal, the loss of the session's own child. */
+void route_welcome(struct route *route, const struct revision *agreed,
+		   const struct envelope *response);
+void route_refuse(struct route *route, const struct envelope *response);
 void route_on_lost(struct route *route, enum reason reason);
 
 /* The call is over: nothing keeps a pointer to it. */
@@ -92,7 +96,7 @@ void route_forget_call(struct route *route, struct call *call);
 void route_hold_asks(struct route *route, const struct call *call);
 
 /* Asks: opened by deliver, closed by forward or here. NULL if there are too many. */
-struct ask *route_open_ask(struct route *route, const struct envelope *env,
+struct ask *route_open_ask(struct route *route, struct lane *lane, const struct envelope *env,
 			   const struct method *method);
 void route_close_ask(struct ask *ask);
 struct ask *route_find_ask_of_server(struct route *route, struct slice id);

@@ -188,7 +188,7 @@ static struct front *open_session(const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &backend, &front->call, &env);
+	route_open(&router, &backend, &router.sessions.principals.anonymous, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -370,6 +370,7 @@ static int setup(void **state)
 	fake_keeper_init(&keeper, loop);
 	backend_init(&backend, loop, keeper.spawner, &conf);
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
+	list_init(&router.partitions);
 	session_set_init(&router.sessions, loop, &sessions);
 	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
 	front_count = 0;
@@ -899,7 +900,7 @@ static void ids_begin_anew(void **state)
 	struct front *first = request(route, CALL("1"));
 
 	(void)state;
-	route->lane->last_bid = INT32_MAX - 1;
+	partition_own_lane(route->partition)->last_bid = INT32_MAX - 1;
 	hears(process(0), CALL("2"));
 	request(route, CALL("1"));
 	hears(process(0), CALL("2147483647"));

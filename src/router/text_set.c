@@ -35,17 +35,18 @@ void text_set_fini(struct text_set *set)
 	set->count = 0;
 }
 
-void text_set_add(struct text_set *set, struct slice text)
+bool text_set_add(struct text_set *set, struct slice text)
 {
 	struct text_set_item *item;
 
 	if (set->count >= TEXT_SET_MAX || text_set_find(set, text) != NULL)
-		return;
+		return false;
 	item = mem_alloc(sizeof(*item) + text.n);
 	item->length = text.n;
 	memcpy(item->text, text.p, text.n);
 	list_append(&set->items, &item->link);
 	set->count++;
+	return true;
 }
 
 bool text_set_remove(struct text_set *set, struct slice text)

@@ -24,8 +24,8 @@ struct text_set_item {
 
 void text_set_init(struct text_set *set);
 void text_set_fini(struct text_set *set);
-/* Adds a copy; nothing if it is there already, or TEXT_SET_MAX are. */
-void text_set_add(struct text_set *set, struct slice text);
+/* Adds a copy; nothing, and false, if it is there already, or TEXT_SET_MAX are. */
+bool text_set_add(struct text_set *set, struct slice text);
 /* Returns whether it was there. */
 bool text_set_remove(struct text_set *set, struct slice text);
 

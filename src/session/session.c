@@ -35,6 +35,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 {
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
+	principal_set_init(&set->principals);
 	store_init(&set->store, loop, &set->conf.stream);
 }
 
@@ -56,11 +57,23 @@ static void session_on_age(struct timer *timer)
 	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
 }
 
-int session_init(struct session *session, struct session_set *set, const struct session_ops *ops)
+/* Those who are not told apart have the limit of all sessions only: they may be many. FRONT-SESS-08 */
+static bool is_over_limit(const struct session_set *set, const struct principal *principal)
 {
 	if (set->count + set->reserved >= set->conf.max_sessions)
+		return true;
+	return !principal_is_anonymous(principal) &&
+	       principal->sessions >= set->conf.max_per_principal;
+}
+
+int session_init(struct session *session, struct session_set *set, struct principal *principal,
+		 const struct session_ops *ops)
+{
+	if (is_over_limit(set, principal))
 		return -1;
 	set->reserved++;
+	session->principal = principal_ref(principal);
+	principal->sessions++;
 	session->ops = ops;
 	session->set = set;
 	list_append(&set->sessions, &session->link);
@@ -93,7 +106,8 @@ void session_begin(struct session *session)
 		timer_start(set->loop, &session->idle, set->conf.idle_ms);
 }
 
-struct session *session_find(const struct session_set *set, struct slice id)
+struct session *session_find(const struct session_set *set, struct slice id,
+			     const struct principal *principal)
 {
 	struct session *session;
 
@@ -102,7 +116,7 @@ struct session *session_find(const struct session_set *set, struct slice id)
 	session = map_find(&set->by_key, session_id_key(id.p));
 	if (session == NULL || !text_is_equal_secret(session_id(session), id))
 		return NULL;
-	return session;
+	return session->principal == principal ? session : NULL;
 }
 
 struct slice session_id(const struct session *session)
@@ -144,4 +158,6 @@ void session_end(struct session *session, enum reason reason)
 	stream_flush(&session->standalone);
 	stream_fini(&session->standalone);
 	shelf_fini(&session->shelf);
+	session->principal->sessions--;
+	principal_unref(&session->principal);
 }

@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "io/loop.h"
 #include "obs/reason.h"
+#include "session/principal.h"
 #include "session/store.h"
 #include "session/stream.h"
 
@@ -36,14 +37,16 @@ struct session_ops {
 
 struct session_conf {
 	size_t max_sessions;
-	uint64_t idle_ms;    /* without request, open stream or call in flight */
-	uint64_t max_age_ms; /* in all */
+	size_t max_per_principal; /* of those that are told apart */
+	uint64_t idle_ms;         /* without request, open stream or call in flight */
+	uint64_t max_age_ms;      /* in all */
 	struct stream_conf stream;
 };
 
 struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
+	struct principal_set principals;
 	struct store store;
 	struct map by_key;
 	struct list sessions; /* new and live ones */
@@ -57,6 +60,7 @@ enum session_state { SESSION_NEW, SESSION_LIVE, SESSION_ENDED };
 struct session {
 	const struct session_ops *ops;
 	struct session_set *set;
+	struct principal *principal; /* whose it is, from its start to its end */
 	struct list link;
 	enum session_state state;
 	char id[SESSION_ID_LENGTH];
@@ -72,13 +76,17 @@ struct session {
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);
 void session_set_fini(struct session_set *set);
 
-/* Initialises a session that nobody can find yet. Reserves a place; -1: limits.sessions are there. */
-int session_init(struct session *session, struct session_set *set, const struct session_ops *ops)
-	must_check;
+/*
+ * Initialises a session of this principal that nobody can find yet. Reserves a place; -1: limits.sessions are
+ * there, or limits.sessions_per_principal of this one.
+ */
+int session_init(struct session *session, struct session_set *set, struct principal *principal,
+		 const struct session_ops *ops) must_check;
 /* It gets its id and can be found from now on. */
 void session_begin(struct session *session);
-/* The live session of this id, or NULL. FRONT-SESS-04. */
-struct session *session_find(const struct session_set *set, struct slice id);
+/* The live session of this id, if it is this principal's; or NULL. FRONT-SESS-04, -05. */
+struct session *session_find(const struct session_set *set, struct slice id,
+			     const struct principal *principal);
 /* Borrowed for the session's life. */
 struct slice session_id(const struct session *session);
 /* While held it does not idle out. */

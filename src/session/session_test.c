@@ -23,13 +23,18 @@ static struct loop *loop;
 static struct session_set set;
 static uint64_t now_ms;
 
+static struct session *find(struct slice id)
+{
+	return session_find(&set, id, &set.principals.anonymous);
+}
+
 static void on_end(struct session *session, enum reason reason)
 {
 	struct owner *owner = container_of(session, struct owner, session);
 
 	owner->ends++;
 	owner->reason = reason;
-	owner->was_findable = session_find(&set, session_id(session)) != NULL;
+	owner->was_findable = find(session_id(session)) != NULL;
 }
 
 static const struct session_ops ops = { .on_end = on_end };
@@ -45,6 +50,7 @@ static int setup(void **state)
 {
 	static const struct session_conf conf = {
 		.max_sessions = 3,
+		.max_per_principal = 2,
 		.idle_ms = IDLE_MS,
 		.max_age_ms = AGE_MS,
 		.stream = { .max_bytes = 4096 },
@@ -67,10 +73,15 @@ static int teardown(void **state)
 	return 0;
 }
 
+static int init(struct owner *owner)
+{
+	return session_init(&owner->session, &set, &set.principals.anonymous, &ops);
+}
+
 static void begin(struct owner *owner)
 {
 	*owner = (struct owner){ .ends = 0 };
-	assert_int_equal(session_init(&owner->session, &set, &ops), 0);
+	assert_int_equal(init(owner), 0);
 	session_begin(&owner->session);
 }
 
@@ -101,18 +112,18 @@ static void is_found_while_it_lives(void **state)
 	char id[SESSION_ID_LENGTH];
 
 	(void)state;
-	assert_int_equal(session_init(&owner.session, &set, &ops), 0);
-	assert_null(session_find(&set, session_id(&owner.session)));
+	assert_int_equal(init(&owner), 0);
+	assert_null(find(session_id(&owner.session)));
 	session_begin(&owner.session);
-	assert_ptr_equal(session_find(&set, session_id(&owner.session)), &owner.session);
+	assert_ptr_equal(find(session_id(&owner.session)), &owner.session);
 	memcpy(id, owner.session.id, sizeof(id));
-	assert_null(session_find(&set, slice_of(id, sizeof(id) - 1)));
-	assert_null(session_find(&set, (struct slice){ NULL, 0 }));
+	assert_null(find(slice_of(id, sizeof(id) - 1)));
+	assert_null(find((struct slice){ NULL, 0 }));
 	id[sizeof(id) - 1] ^= 1; /* the look-up key is the same, the secret is not */
-	assert_null(session_find(&set, slice_of(id, sizeof(id))));
+	assert_null(find(slice_of(id, sizeof(id))));
 	id[sizeof(id) - 1] ^= 1;
 	session_end(&owner.session, REASON_DELETED);
-	assert_null(session_find(&set, slice_of(id, sizeof(id))));
+	assert_null(find(slice_of(id, sizeof(id))));
 	assert_int_equal(owner.ends, 1);
 	assert_int_equal(owner.reason, REASON_DELETED);
 	assert_false(owner.was_findable);
@@ -127,17 +138,69 @@ static void places_are_limited(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(session_init(&owners[i].session, &set, &ops), 0);
-	assert_int_equal(session_init(&owners[3].session, &set, &ops), -1);
+		assert_int_equal(init(&owners[i]), 0);
+	assert_int_equal(init(&owners[3]), -1);
 	session_begin(&owners[0].session);
-	assert_int_equal(session_init(&owners[3].session, &set, &ops), -1);
+	assert_int_equal(init(&owners[3]), -1);
 	session_end(&owners[1].session, REASON_START_FAILED); /* it never began */
-	assert_int_equal(session_init(&owners[3].session, &set, &ops), 0);
+	assert_int_equal(init(&owners[3]), 0);
 	session_end(&owners[0].session, REASON_DELETED);
 	session_end(&owners[2].session, REASON_DELETED);
 	session_end(&owners[3].session, REASON_DELETED);
 	assert_int_equal(set.count, 0);
 	assert_int_equal(set.reserved, 0);
+}
+
+static struct principal *somebody(struct slice subject)
+{
+	const struct identity identity = { SLICE("issuer"), subject, SLICE("") };
+
+	return principal_get(&set.principals, &identity);
+}
+
+/* FRONT-SESS-08: one caller has a share of the places; another is not hindered by him. */
+static void places_of_one_are_limited(void **state)
+{
+	struct owner owners[4] = { 0 };
+	struct principal *alice = somebody(SLICE_LIT("alice"));
+	struct principal *bob = somebody(SLICE_LIT("bob"));
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(session_init(&owners[i].session, &set, alice, &ops), 0);
+	assert_int_equal(session_init(&owners[2].session, &set, alice, &ops), -1);
+	assert_int_equal(session_init(&owners[3].session, &set, bob, &ops), 0);
+	session_end(&owners[0].session, REASON_START_FAILED);
+	assert_int_equal(session_init(&owners[2].session, &set, alice, &ops), 0);
+	for (int i = 1; i < 4; i++)
+		session_end(&owners[i].session, REASON_DELETED);
+	assert_int_equal(alice->sessions, 0);
+	principal_unref(&alice);
+	principal_unref(&bob);
+	assert_int_equal(set.principals.by_key.count, 0);
+}
+
+/* FRONT-SESS-05, AUTH-SES-01: it is found by nobody but the one who began it. */
+static void is_found_by_its_principal_only(void **state)
+{
+	struct owner owner = { .ends = 0 };
+	struct principal *alice = somebody(SLICE_LIT("alice"));
+	struct principal *bob = somebody(SLICE_LIT("bob"));
+	struct slice id;
+
+	(void)state;
+	assert_int_equal(session_init(&owner.session, &set, alice, &ops), 0);
+	session_begin(&owner.session);
+	id = session_id(&owner.session);
+	assert_ptr_equal(session_find(&set, id, alice), &owner.session);
+	assert_null(session_find(&set, id, bob));
+	assert_null(find(id));
+	principal_unref(&alice);
+	principal_unref(&bob);
+	alice = somebody(SLICE_LIT("alice")); /* the session kept it */
+	assert_ptr_equal(session_find(&set, id, alice), &owner.session);
+	session_end(&owner.session, REASON_DELETED);
+	principal_unref(&alice);
 }
 
 /* FRONT-SESS-08: idle counts from the last release; held, it does not idle. */
@@ -221,7 +284,7 @@ static void set_knows_new_sessions(void **state)
 	struct owner owners[2] = { 0 };
 
 	(void)state;
-	assert_int_equal(session_init(&owners[0].session, &set, &ops), 0);
+	assert_int_equal(init(&owners[0]), 0);
 	begin(&owners[1]);
 	session_set_fini(&set);
 	assert_int_equal(owners[0].ends, 1);
@@ -235,6 +298,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ids_are_random_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_found_while_it_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(places_of_one_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(is_found_by_its_principal_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(idles_out_only_when_free, setup, teardown),
 		cmocka_unit_test_setup_teardown(age_ends_it_even_when_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_lets_go_of_the_reader, setup, teardown),

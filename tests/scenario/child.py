@@ -18,6 +18,7 @@ arguments of its tool `do`, so that a case reads as a story in one place:
 Texts in steps: @ID@ is the id of the request, @TOKEN@ its progress token, @PID@ the process.
 It checks nothing and trusts its script. See the do_* functions for the steps.
 """
+import errno
 import heapq
 import json
 import os
@@ -310,6 +311,14 @@ class Child:
         time.sleep(seconds)
         os._exit(0)
 
+    def do_attempt(self, context, attempts):
+        """Tries [[what, argument], …]; the final result is a list of "ok" or names of errors."""
+        self.do_text(context, json.dumps([attempt(*a) for a in attempts]))
+
+    def do_hoard(self, context, mib):
+        """Uses that much memory, every page of it."""
+        self.hoard = bytearray(os.urandom(1 << 20) * mib)
+
     def do_probe(self, context):
         """What this process sees of itself, as the final result."""
         fds = {}
@@ -329,6 +338,49 @@ class Child:
             "pid": os.getpid(), "pgid": os.getpgid(0), "sid": os.getsid(0), "ppid": os.getppid(),
             "environ": sorted(e for e in environ if e), "argv": argv, "cwd": os.getcwd(),
             "fds": fds, "own_fds": [str(f.fileno()) for f in own if f], "status": status}))
+
+
+def tcp(use):
+    import socket
+    with socket.socket() as sock:
+        sock.settimeout(2)
+        use(sock)
+
+
+def close_again(number):
+    os.close(number)
+
+
+ATTEMPTS = {
+    "read": lambda path: close_again(os.open(path, os.O_RDONLY)),
+    "list": os.listdir,
+    "write": lambda path: close_again(os.open(path, os.O_WRONLY | os.O_APPEND)),
+    "make": lambda path: close_again(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)),
+    "mkdir": os.mkdir,
+    "remove": os.unlink,
+    "truncate": lambda path: os.truncate(path, 0),
+    "link": lambda pair: os.link(*pair),
+    "rename": lambda pair: os.rename(*pair),
+    "run": lambda argv: os.posix_spawn(argv[0], argv, {}) and os.wait(),
+    "signal": lambda pid: os.kill(pid, 0),
+    "connect": lambda port: tcp(lambda sock: sock.connect(("127.0.0.1", port))),
+    "bind": lambda port: tcp(lambda sock: sock.bind(("127.0.0.1", port))),
+    "files": lambda count: [close_again(fd) for fd in [os.open("/dev/null", os.O_RDONLY) for _ in range(count)]],
+    "fork": lambda count: [os.waitpid(pid, 0) for pid in [os.fork() or sleep_and_exit() for _ in range(count)]],
+}
+
+
+def sleep_and_exit():
+    time.sleep(0.5)
+    os._exit(0)
+
+
+def attempt(what, argument):
+    try:
+        ATTEMPTS[what](argument)
+    except OSError as e:
+        return errno.errorcode.get(e.errno, str(e))
+    return "ok"
 
 
 def main():

@@ -253,7 +253,7 @@ class Daemon:
         self.base_fds = self.fds()
 
     def use_url(self, url):
-        m = re.match(r"http://(\[[^\]]+\]|[^:/]+):(\d+)(/.*)$", url)
+        m = re.match(r"https?://(\[[^\]]+\]|[^:/]+):(\d+)(/.*)$", url)
         if m:
             self.address = (m.group(1).strip("[]"), int(m.group(2)))
         else:

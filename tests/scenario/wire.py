@@ -187,6 +187,18 @@ class EventReader:
         return line
 
 
+class TlsAddress(tuple):
+    """(host, port) of a port that speaks TLS: a Conn to it has done the handshake."""
+
+    def __new__(cls, address, context, name="localhost", session=None):
+        self = super().__new__(cls, address)
+        self.context, self.name, self.session = context, name, session
+        return self
+
+    def wrap(self, sock):
+        return self.context.wrap_socket(sock, server_hostname=self.name, session=self.session)
+
+
 class Conn:
     def __init__(self, address, timeout=TIMEOUT, receive_buffer=None):
         self.address = address
@@ -197,9 +209,11 @@ class Conn:
         if receive_buffer:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.settimeout(timeout)
-        self.sock.connect(address)
+        self.sock.connect(tuple(address) if isinstance(address, tuple) else address)
         if family != socket.AF_UNIX:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if isinstance(address, TlsAddress):
+            self.sock = address.wrap(self.sock)
         self.pending = b""
         self.last = None
 

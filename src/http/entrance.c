@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A list of connections that are not HTTP yet. Nobody above knows of them; they end by being handed on
+ * or with a line in the log, of which there are few however many fail.
+ */
+#include "http/entrance.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+
+#define LOG_WINDOW_MS 10000
+#define LOGS_PER_WINDOW 10
+
+struct entry {
+	struct list link;
+	struct entrance *entrance;
+	int fd;
+	struct peer peer;
+	struct tls *tls;
+	struct watch reading;
+	struct watch writing;
+	struct timer deadline;
+};
+
+void entrance_init(struct entrance *entrance, struct loop *loop, struct http_server *http)
+{
+	*entrance = (struct entrance){ .loop = loop, .http = http };
+	list_init(&entrance->entries);
+}
+
+static void entrance_log(struct entrance *entrance, const struct peer *peer, const char *reason)
+{
+	char client[PEER_TEXT_BYTES];
+
+	counter_add(COUNTER_HANDSHAKES_FAILED);
+	if (clock_now_ms() - entrance->log_since_ms >= LOG_WINDOW_MS) {
+		entrance->log_since_ms = clock_now_ms();
+		entrance->log_count = 0;
+	}
+	if (entrance->log_count++ >= LOGS_PER_WINDOW)
+		return;
+	peer_format(peer, client);
+	LOG(TLS_REFUSED, LOG_STR("client", client), LOG_STR("reason", reason));
+}
+
+/* Takes the entry out; its descriptor and TLS are the caller's to end or to hand on. */
+static void entry_remove(struct entry *entry)
+{
+	watch_set(&entry->reading, false);
+	watch_set(&entry->writing, false);
+	timer_stop(&entry->deadline);
+	list_remove(&entry->link);
+	entry->entrance->count--;
+	loop_defer_free(entry->entrance->loop, entry);
+}
+
+static void entry_end(struct entry *entry, const char *reason)
+{
+	entrance_log(entry->entrance, &entry->peer, reason);
+	entry_remove(entry);
+	tls_free(&entry->tls);
+	close(entry->fd);
+}
+
+static void entry_hand_on(struct entry *entry)
+{
+	counter_add(COUNTER_HANDSHAKES);
+	entry_remove(entry);
+	http_server_accept(entry->entrance->http,
+			   &(struct http_arrival){ entry->fd, entry->tls, entry->peer });
+}
+
+/* In the language that the client speaks. Unread bytes would turn the end into a reset. */
+static void entry_answer_http(struct entry *entry)
+{
+	static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
+				   "Content-Length: 49\r\nConnection: close\r\n\r\n"
+				   "This port speaks TLS only: the URL begins https:\n";
+
+	if (read(entry->fd, loop_buffer(entry->entrance->loop), LOOP_BUFFER_BYTES) != 0 &&
+	    write(entry->fd, text, sizeof(text) - 1) >= 0)
+		shutdown(entry->fd, SHUT_WR);
+	entry_end(entry, "the client speaks HTTP without TLS");
+}
+
+static void entry_go_on(struct entry *entry)
+{
+	struct error err = { ERROR_NONE, "" };
+	enum tls_step step = tls_handshake(entry->tls, &err);
+
+	if (step == TLS_DONE) {
+		entry_hand_on(entry);
+	} else if (step == TLS_SPEAKS_HTTP) {
+		entry_answer_http(entry);
+	} else if (step == TLS_FAILED) {
+		entry_end(entry, err.text);
+	} else {
+		watch_set(&entry->reading, step == TLS_WANTS_READ);
+		watch_set(&entry->writing, step == TLS_WANTS_WRITE);
+	}
+}
+
+static void entry_on_readable(struct watch *watch)
+{
+	entry_go_on(container_of(watch, struct entry, reading));
+}
+
+static void entry_on_writable(struct watch *watch)
+{
+	entry_go_on(container_of(watch, struct entry, writing));
+}
+
+static void entry_on_deadline(struct timer *timer)
+{
+	entry_end(container_of(timer, struct entry, deadline), "the handshake took too long");
+}
+
+static void entrance_end_oldest(struct entrance *entrance)
+{
+	entry_end(container_of(entrance->entries.next, struct entry, link),
+		  "too many handshakes at a time, and this one is the oldest");
+}
+
+static void entrance_begin(struct entrance *entrance, int fd, const struct peer *peer,
+			   struct tls_server *tls_server)
+{
+	struct entry *entry = mem_zalloc(sizeof(*entry));
+
+	entry->entrance = entrance;
+	entry->fd = fd;
+	entry->peer = *peer;
+	entry->tls = tls_new(tls_server, fd);
+	watch_init(&entry->reading, entrance->loop, fd, WATCH_READ, entry_on_readable);
+	watch_init(&entry->writing, entrance->loop, fd, WATCH_WRITE, entry_on_writable);
+	timer_init(&entry->deadline, entry_on_deadline);
+	timer_start(entrance->loop, &entry->deadline, ENTRANCE_MS);
+	list_append(&entrance->entries, &entry->link);
+	entrance->count++;
+	watch_set(&entry->reading, true);
+}
+
+void entrance_accept(struct entrance *entrance, int fd, const struct peer *peer,
+		     struct tls_server *tls_server)
+{
+	if (tls_server == NULL) {
+		http_server_accept(entrance->http,
+				   &(struct http_arrival){ .fd = fd, .peer = *peer });
+		return;
+	}
+	if (!http_server_has_room(entrance->http, entrance->count)) {
+		/* Without a handshake nothing can be said. */
+		counter_add(COUNTER_CONNECTIONS_REFUSED);
+		entrance_log(entrance, peer, "limits.connections are open");
+		close(fd);
+		return;
+	}
+	if (entrance->count >= ENTRANCE_MAX)
+		entrance_end_oldest(entrance);
+	entrance_begin(entrance, fd, peer, tls_server);
+}
+
+void entrance_fini(struct entrance *entrance)
+{
+	while (!list_is_empty(&entrance->entries))
+		entry_end(container_of(entrance->entries.next, struct entry, link),
+			  "the daemon is about to stop");
+}

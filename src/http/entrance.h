@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From accept to the first byte of HTTP: the TLS handshake of connections that need one, under a
+ * deadline from the moment of accept, and never more of them than a bound. A connection that is
+ * through goes to the http_server.
+ *
+ *	accepted -> handshake -> the server's
+ */
+#ifndef MCPGATED_HTTP_ENTRANCE_H
+#define MCPGATED_HTTP_ENTRANCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "http/conn.h"
+#include "io/peer.h"
+#include "io/tls.h"
+
+/* From accept until HTTP may begin. SEC-25. */
+#define ENTRANCE_MS 5000
+/* So many at a time; one more, and the one that has had the most time is closed. SEC-34, REL-51. */
+#define ENTRANCE_MAX 1024
+
+struct entrance {
+	struct loop *loop;
+	struct http_server *http;
+	struct list entries; /* the oldest first */
+	size_t count;
+	uint64_t log_since_ms; /* of the lines in log_count */
+	unsigned int log_count;
+};
+
+void entrance_init(struct entrance *entrance, struct loop *loop, struct http_server *http);
+/* Ends all that are on their way in; also before no more are wanted. */
+void entrance_fini(struct entrance *entrance);
+
+/* Takes fd, non-blocking. tls_server NULL: the connection is plain. */
+void entrance_accept(struct entrance *entrance, int fd, const struct peer *peer,
+		     struct tls_server *tls_server);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection. A read fills the caller's buffer from as many records as there are; a write makes
+ * as few records as the bytes allow. What one direction waits for may be the other: that is remembered,
+ * and io/wire asks. An end without a goodbye (TCP's alone) is an error, never the end of the data:
+ * somebody may have cut it.
+ */
+#include "io/tls.h"
+
+#include <openssl/err.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "io/tls_server.h"
+#include "io/wire.h"
+
+#define RECORD_BYTES (16 * 1024)
+
+enum tls_end { TLS_OPEN, TLS_CLOSED, TLS_BROKEN };
+
+struct tls {
+	SSL *ssl;
+	struct tls_server *server;
+	enum tls_end end;  /* of what can be read; broken: of both directions */
+	bool is_drained;   /* the last read found no whole record any more */
+	bool is_shut_down; /* our goodbye was said */
+	bool read_wants_write;
+	bool write_wants_read;
+};
+
+struct tls *tls_new(struct tls_server *server, int fd)
+{
+	struct tls *tls = mem_zalloc(sizeof(*tls));
+
+	tls->ssl = tls_server_make_ssl(server);
+	tls->server = tls_server_ref(server);
+	CHECK(SSL_set_fd(tls->ssl, fd) == 1);
+	SSL_set_accept_state(tls->ssl);
+	return tls;
+}
+
+void tls_shutdown(struct tls *tls)
+{
+	if (tls->is_shut_down || tls->end == TLS_BROKEN || !SSL_is_init_finished(tls->ssl))
+		return;
+	tls->is_shut_down = true;
+	ERR_clear_error();
+	SSL_shutdown(tls->ssl);
+	ERR_clear_error();
+}
+
+void tls_free(struct tls **tls)
+{
+	struct tls *t = *tls;
+
+	*tls = NULL;
+	if (t == NULL)
+		return;
+	tls_shutdown(t);
+	SSL_free(t->ssl);
+	tls_server_unref(&t->server);
+	free(t);
+}
+
+static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
+{
+	long verdict = SSL_get_verify_result(tls->ssl);
+	unsigned long code = ERR_peek_last_error();
+
+	tls->end = TLS_BROKEN;
+	if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST)
+		return TLS_SPEAKS_HTTP;
+	if (verdict != X509_V_OK)
+		error_set(err, ERROR_INVALID, "the client's certificate is not accepted: %s",
+			  X509_verify_cert_error_string(verdict));
+	else if (code == 0)
+		error_set(err, ERROR_SYSTEM, "the client has gone");
+	else
+		tls_error(err, "no agreement");
+	return TLS_FAILED;
+}
+
+enum tls_step tls_handshake(struct tls *tls, struct error *err)
+{
+	enum tls_step step = TLS_DONE;
+	int result;
+
+	ERR_clear_error();
+	result = SSL_do_handshake(tls->ssl);
+	if (result == 1)
+		return TLS_DONE;
+	switch (SSL_get_error(tls->ssl, result)) {
+	case SSL_ERROR_WANT_READ:
+		step = TLS_WANTS_READ;
+		break;
+	case SSL_ERROR_WANT_WRITE:
+		step = TLS_WANTS_WRITE;
+		break;
+	default:
+		step = tls_fail_handshake(tls, err);
+		break;
+	}
+	ERR_clear_error();
+	return step;
+}
+
+static void tls_note_read(struct tls *tls)
+{
+	switch (SSL_get_error(tls->ssl, 0)) {
+	case SSL_ERROR_WANT_READ:
+		tls->is_drained = true;
+		break;
+	case SSL_ERROR_WANT_WRITE:
+		tls->is_drained = true;
+		tls->read_wants_write = true;
+		break;
+	case SSL_ERROR_ZERO_RETURN:
+		tls->end = TLS_CLOSED;
+		break;
+	default:
+		tls->end = TLS_BROKEN;
+		break;
+	}
+	ERR_clear_error();
+}
+
+ssize_t tls_read(struct tls *tls, void *out, size_t size)
+{
+	size_t total = 0;
+	bool has_more = true;
+
+	tls->is_drained = false;
+	tls->read_wants_write = false;
+	while (has_more && total < size && tls->end == TLS_OPEN && !tls->is_drained) {
+		size_t n = 0;
+
+		ERR_clear_error();
+		if (SSL_read_ex(tls->ssl, (char *)out + total, size - total, &n) != 1)
+			tls_note_read(tls);
+		total += n;
+		/* After a full record the socket probably has the next; after another, ask the loop. */
+		has_more = n == RECORD_BYTES || SSL_has_pending(tls->ssl);
+	}
+	if (total > 0)
+		return (ssize_t)total;
+	if (tls->end == TLS_OPEN)
+		return WIRE_AGAIN;
+	return tls->end == TLS_CLOSED ? 0 : WIRE_BROKEN;
+}
+
+/* ---- writing ---- */
+
+struct cursor {
+	const struct iovec *parts;
+	int count;
+	size_t offset; /* in the first of them */
+};
+
+static void cursor_skip(struct cursor *at, size_t size)
+{
+	while (at->count > 0 && size >= at->parts->iov_len - at->offset) {
+		size -= at->parts->iov_len - at->offset;
+		at->parts++;
+		at->count--;
+		at->offset = 0;
+	}
+	at->offset += size;
+}
+
+/* The bytes of the next record: where they are, or copied together. Empty: that was all. */
+static struct slice cursor_peek(const struct cursor *at)
+{
+	static char record[RECORD_BYTES];
+	size_t offset = at->offset;
+	size_t used = 0;
+
+	for (int i = 0; i < at->count && used < sizeof(record); i++) {
+		const char *from = (const char *)at->parts[i].iov_base + offset;
+		size_t n = at->parts[i].iov_len - offset;
+		size_t room = sizeof(record) - used;
+
+		n = n < room ? n : room;
+		if (used == 0 && (n == room || i + 1 == at->count))
+			return slice_of(from, n);
+		memcpy(record + used, from, n);
+		used += n;
+		offset = 0;
+	}
+	return slice_of(record, used);
+}
+
+static void tls_note_write(struct tls *tls)
+{
+	int error = SSL_get_error(tls->ssl, 0);
+
+	tls->write_wants_read = error == SSL_ERROR_WANT_READ;
+	if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
+		tls->end = TLS_BROKEN;
+	ERR_clear_error();
+}
+
+ssize_t tls_write(struct tls *tls, const struct iovec *parts, int count)
+{
+	struct cursor at = { parts, count, 0 };
+	size_t total = 0;
+	struct slice record;
+
+	tls->write_wants_read = false;
+	while (tls->end != TLS_BROKEN && (record = cursor_peek(&at)).n > 0) {
+		size_t n = 0;
+
+		ERR_clear_error();
+		if (SSL_write_ex(tls->ssl, record.p, record.n, &n) != 1) {
+			tls_note_write(tls);
+			break;
+		}
+		cursor_skip(&at, n);
+		total += n;
+	}
+	return tls->end == TLS_BROKEN ? WIRE_BROKEN : (ssize_t)total;
+}
+
+bool tls_has_pending(const struct tls *tls)
+{
+	return tls->end != TLS_OPEN || (!tls->is_drained && SSL_has_pending(tls->ssl));
+}
+
+bool tls_read_wants_write(const struct tls *tls)
+{
+	return tls->read_wants_write;
+}
+
+bool tls_write_wants_read(const struct tls *tls)
+{
+	return tls->write_wants_read;
+}
+
+bool tls_peer_thumbprint(const struct tls *tls, unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES])
+{
+	const X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
+
+	return certificate != NULL &&
+	       X509_digest(certificate, EVP_sha256(), thumbprint_r, NULL) == 1;
+}

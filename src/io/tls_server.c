@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts of the library, made from PEM texts: one for each certificate of a listener. The first
+ * decides versions, ciphers and who may connect; the others lend their certificate when a client asks
+ * for a name of theirs. Nothing is read from files here, and nothing is asked of a terminal.
+ */
+#include "io/tls_server.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/sha.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
+#define CIPHERS_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+#define GROUPS "X25519:P-256:P-384"
+#define SECURITY_LEVEL 2 /* 112 bits: RSA from 2048, no SHA-1 */
+#define CLIENT_CHAIN_BYTES (16 * 1024)
+
+struct tls_server {
+	unsigned int refs;
+	struct tickets *tickets;
+	SSL_CTX **contexts;
+	size_t count;
+};
+
+void tls_init(void)
+{
+	OPENSSL_init_ssl(OPENSSL_INIT_LOAD_SSL_STRINGS | OPENSSL_INIT_LOAD_CRYPTO_STRINGS |
+				 OPENSSL_INIT_LOAD_CONFIG,
+			 NULL);
+}
+
+int tls_error(struct error *err, const char *what)
+{
+	unsigned long code = ERR_peek_last_error();
+	const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
+
+	return error_set(err, ERROR_INVALID, "%s%s%s", what, reason != NULL ? ": " : "",
+			 reason != NULL ? reason : "");
+}
+
+/* ---- PEM ---- */
+
+static BIO *open_pem(struct slice pem)
+{
+	BIO *bio = BIO_new_mem_buf(pem.p != NULL ? pem.p : "", (int)pem.n);
+
+	CHECK(bio != NULL);
+	ERR_clear_error();
+	return bio;
+}
+
+/* A key with a passphrase has no place in a daemon that starts by itself. */
+static int refuse_passphrase(char *text, int size, int is_writing, void *was_asked)
+{
+	(void)text;
+	(void)size;
+	(void)is_writing;
+	*(bool *)was_asked = true;
+	return -1;
+}
+
+/* All certificates of the text; NULL: there is none, or one is damaged. */
+static STACK_OF(X509) * read_certificates(struct slice pem, struct error *err)
+{
+	STACK_OF(X509) *all = sk_X509_new_null();
+	BIO *bio = open_pem(pem);
+	X509 *one;
+
+	CHECK(all != NULL);
+	while ((one = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL)
+		CHECK(sk_X509_push(all, one) > 0);
+	BIO_free(bio);
+	if (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE && sk_X509_num(all) > 0) {
+		ERR_clear_error(); /* the end of the text */
+		return all;
+	}
+	if (sk_X509_num(all) == 0)
+		error_set(err, ERROR_SYNTAX,
+			  "holds no certificate in PEM form (-----BEGIN "
+			  "CERTIFICATE-----)");
+	else
+		tls_error(err, "holds a damaged certificate");
+	sk_X509_pop_free(all, X509_free);
+	return NULL;
+}
+
+static EVP_PKEY *read_key(struct slice pem, struct error *err)
+{
+	BIO *bio = open_pem(pem);
+	bool was_asked = false;
+	EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, &was_asked);
+
+	BIO_free(bio);
+	if (key == NULL && was_asked)
+		error_set(err, ERROR_INVALID,
+			  "the key has a passphrase; take it away with: openssl pkey -in FILE -out "
+			  "NEW-FILE");
+	else if (key == NULL)
+		error_set(err, ERROR_SYNTAX,
+			  "holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)");
+	return key;
+}
+
+/* ---- contexts ---- */
+
+/* Takes the first as the leaf and the rest as its chain; frees the list. */
+static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err)
+{
+	X509 *leaf = sk_X509_shift(chain);
+	int result = 0;
+
+	ERR_clear_error();
+	if (SSL_CTX_use_certificate(context, leaf) != 1 || SSL_CTX_set1_chain(context, chain) != 1)
+		result = tls_error(err, "cannot be used");
+	X509_free(leaf);
+	sk_X509_pop_free(chain, X509_free);
+	return result;
+}
+
+static int use_certificate(SSL_CTX *context, struct slice pem, struct error *err)
+{
+	STACK_OF(X509) *chain = read_certificates(pem, err);
+
+	return chain != NULL ? use_chain(context, chain, err) : -1;
+}
+
+static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
+{
+	EVP_PKEY *key = read_key(pem, err);
+	int result = 0;
+
+	if (key == NULL)
+		return -1;
+	ERR_clear_error();
+	if (X509_check_private_key(SSL_CTX_get0_certificate(context), key) != 1)
+		result =
+			error_set(err, ERROR_INVALID, "the key does not belong to the certificate");
+	else if (SSL_CTX_use_PrivateKey(context, key) != 1)
+		result = tls_error(err, "cannot be used");
+	EVP_PKEY_free(key);
+	return result;
+}
+
+/* The certificate authorities of clients: trusted, and named to the clients. */
+static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err)
+{
+	STACK_OF(X509) *all = read_certificates(pem, err);
+	X509_STORE *store = SSL_CTX_get_cert_store(context);
+	int result = 0;
+
+	if (all == NULL)
+		return -1;
+	ERR_clear_error();
+	for (int i = 0; i < sk_X509_num(all) && result == 0; i++) {
+		if (X509_STORE_add_cert(store, sk_X509_value(all, i)) != 1 ||
+		    SSL_CTX_add_client_CA(context, sk_X509_value(all, i)) != 1)
+			result = tls_error(err, "cannot be used");
+	}
+	sk_X509_pop_free(all, X509_free);
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	SSL_CTX_set_max_cert_list(context, CLIENT_CHAIN_BYTES);
+	return result;
+}
+
+/* ---- callbacks ---- */
+
+static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+		     EVP_MAC_CTX *mac, int is_sealing)
+{
+	const struct tls_server *server = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+	return tickets_seal_or_open(server->tickets, name, iv, cipher, mac, is_sealing);
+}
+
+/* Who offers protocols must offer ours; who offers none gets it. RFC 7301 §3.2. */
+static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
+		   const unsigned char *offered, unsigned int size, void *arg)
+{
+	static const unsigned char ours[] = "\x08http/1.1";
+	unsigned char *chosen;
+
+	(void)ssl;
+	(void)arg;
+	if (SSL_select_next_proto(&chosen, length_r, ours, sizeof(ours) - 1, offered, size) !=
+	    OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*chosen_r = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* The first certificate that is for this name; the default otherwise. */
+static int on_server_name(SSL *ssl, int *alert_r, void *arg)
+{
+	const struct tls_server *server = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+
+	(void)alert_r;
+	(void)arg;
+	for (size_t i = 0; name != NULL && i < server->count; i++) {
+		X509 *leaf = SSL_CTX_get0_certificate(server->contexts[i]);
+
+		if (X509_check_host(leaf, name, 0, 0, NULL) == 1) {
+			SSL_set_SSL_CTX(ssl, server->contexts[i]);
+			return SSL_TLSEXT_ERR_OK;
+		}
+	}
+	return SSL_TLSEXT_ERR_NOACK;
+}
+
+/* ---- the server ---- */
+
+static void set_strength(SSL_CTX *context, const struct tls_conf *conf)
+{
+	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
+	CHECK(SSL_CTX_set_min_proto_version(context, conf->is_only_13 ? TLS1_3_VERSION :
+									TLS1_2_VERSION) == 1);
+	CHECK(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1);
+	CHECK(SSL_CTX_set_cipher_list(context, CIPHERS_12) == 1);
+	CHECK(SSL_CTX_set_ciphersuites(context, CIPHERS_13) == 1);
+	CHECK(SSL_CTX_set1_groups_list(context, GROUPS) == 1);
+	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+					     SSL_OP_CIPHER_SERVER_PREFERENCE |
+					     SSL_OP_PRIORITIZE_CHACHA);
+}
+
+/*
+ * A ticket is good only where it was made: for this listener, and for these authorities, so that
+ * nobody brings a session along that was made without a client certificate, or with another's.
+ */
+static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
+{
+	unsigned char id[SHA256_DIGEST_LENGTH];
+	char *text = mem_printf("%s\n%.*s", conf->name, SLICE_ARG(conf->client_ca));
+
+	SHA256((const unsigned char *)text, strlen(text), id);
+	free(text);
+	CHECK(SSL_CTX_set_session_id_context(context, id, sizeof(id)) == 1);
+	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_timeout(context, TICKET_SECONDS);
+	SSL_CTX_set_num_tickets(context, 1);
+	SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket);
+}
+
+static SSL_CTX *make_context(struct tls_server *server, const struct tls_conf *conf)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+
+	CHECK(context != NULL);
+	SSL_CTX_set_app_data(context, server);
+	set_strength(context, conf);
+	set_sessions(context, conf);
+	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+					  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+					  SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_read_ahead(context, 1);
+	SSL_CTX_set_alpn_select_cb(context, on_alpn, NULL);
+	if (conf->count > 1)
+		SSL_CTX_set_tlsext_servername_callback(context, on_server_name);
+	return context;
+}
+
+static int prefix_error(struct error *err, const char *what)
+{
+	struct error why = *err;
+
+	return error_set(err, why.kind, "%s %.220s", what, why.text);
+}
+
+static int fill_context(SSL_CTX *context, const struct tls_conf *conf, size_t at, struct error *err)
+{
+	if (use_certificate(context, conf->identities[at].certificate, err) < 0)
+		return prefix_error(err, "certificate:");
+	if (use_key(context, conf->identities[at].key, err) < 0)
+		return prefix_error(err, "key:");
+	if (conf->client_ca.n > 0 && use_authorities(context, conf->client_ca, err) < 0)
+		return prefix_error(err, "client_ca:");
+	return 0;
+}
+
+struct tls_server *tls_server_new(const struct tls_conf *conf, struct error *err)
+{
+	struct tls_server *server = mem_zalloc(sizeof(*server));
+
+	CHECK(conf->count > 0);
+	server->refs = 1;
+	server->tickets = conf->tickets;
+	server->contexts = mem_zalloc(conf->count * sizeof(*server->contexts));
+	for (size_t i = 0; i < conf->count; i++) {
+		server->contexts[i] = make_context(server, conf);
+		server->count++;
+		if (fill_context(server->contexts[i], conf, i, err) < 0) {
+			tls_server_unref(&server);
+			break;
+		}
+	}
+	ERR_clear_error();
+	return server;
+}
+
+struct tls_server *tls_server_ref(struct tls_server *server)
+{
+	server->refs++;
+	return server;
+}
+
+void tls_server_unref(struct tls_server **server)
+{
+	struct tls_server *s = *server;
+
+	*server = NULL;
+	if (s == NULL || --s->refs > 0)
+		return;
+	for (size_t i = 0; i < s->count; i++)
+		SSL_CTX_free(s->contexts[i]);
+	free(s->contexts);
+	free(s);
+}
+
+SSL *tls_server_make_ssl(struct tls_server *server)
+{
+	SSL *ssl = SSL_new(server->contexts[0]);
+
+	CHECK(ssl != NULL);
+	return ssl;
+}
+
+/* ---- checks ---- */
+
+int tls_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet_r,
+			  struct error *err)
+{
+	STACK_OF(X509) *chain = read_certificates(pem, err);
+	SSL_CTX *context;
+	const X509 *leaf;
+	int seconds = 0;
+	int result;
+
+	if (chain == NULL)
+		return -1;
+	leaf = sk_X509_value(chain, 0);
+	*is_valid_yet_r = X509_cmp_current_time(X509_get0_notBefore(leaf)) < 0;
+	*days_left_r = -1;
+	ASN1_TIME_diff(days_left_r, &seconds, NULL, X509_get0_notAfter(leaf));
+	if (*days_left_r == 0 && seconds < 0)
+		*days_left_r = -1;
+	context = SSL_CTX_new(TLS_server_method());
+	CHECK(context != NULL);
+	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
+	result = use_chain(context, chain, err);
+	SSL_CTX_free(context);
+	ERR_clear_error();
+	return result;
+}
+
+int tls_check_key(struct slice certificate, struct slice key, struct error *err)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	int result = 0;
+
+	CHECK(context != NULL);
+	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
+	if (use_certificate(context, certificate, err) == 0)
+		result = use_key(context, key, err);
+	SSL_CTX_free(context);
+	ERR_clear_error();
+	return result;
+}
+
+int tls_check_authorities(struct slice pem, struct error *err)
+{
+	STACK_OF(X509) *all = read_certificates(pem, err);
+
+	if (all == NULL)
+		return -1;
+	sk_X509_pop_free(all, X509_free);
+	return 0;
+}

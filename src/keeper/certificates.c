@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opens, sends, closes; never reads. One IPC_CERTIFICATE for each entry, then IPC_CERTIFICATES_END. */
+#include "keeper/certificates.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "io/ipc.h"
+#include "obs/log.h"
+
+#define CERTIFICATES_FILES 3 /* certificate, key, client_ca: as they are sent */
+
+_Static_assert(CERTIFICATES_FILES <= IPC_FDS_MAX, "an entry is one message");
+
+static size_t count_entries(const struct config *config)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < config->listen_count; i++)
+		count += config->listen[i].tls_count;
+	return count;
+}
+
+static void close_set(int **fds, size_t count)
+{
+	for (size_t i = 0; *fds != NULL && i < count * CERTIFICATES_FILES; i++) {
+		if ((*fds)[i] >= 0)
+			close((*fds)[i]);
+	}
+	free(*fds);
+	*fds = NULL;
+}
+
+/* NULL is no file, which is fine. */
+static int open_file(const char *path, int *fd_r, struct error *err)
+{
+	*fd_r = -1;
+	if (path == NULL)
+		return 0;
+	*fd_r = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return *fd_r >= 0 ? 0 : error_set_errno(err, "cannot open %.150s", path);
+}
+
+static int open_entry(const struct config_tls *tls, int *fds_r, struct error *err)
+{
+	if (open_file(tls->certificate, &fds_r[0], err) < 0 ||
+	    open_file(tls->key, &fds_r[1], err) < 0)
+		return -1;
+	return open_file(tls->client_ca, &fds_r[2], err);
+}
+
+static int *open_set(const struct config *config, size_t count, struct error *err)
+{
+	int *fds = mem_alloc((count * CERTIFICATES_FILES + 1) * sizeof(*fds));
+	int *at = fds;
+
+	memset(fds, 0xff, (count * CERTIFICATES_FILES + 1) * sizeof(*fds)); /* -1 */
+	for (size_t i = 0; i < config->listen_count; i++) {
+		for (size_t j = 0; j < config->listen[i].tls_count; j++) {
+			if (open_entry(&config->listen[i].tls[j], at, err) < 0) {
+				close_set(&fds, count);
+				return NULL;
+			}
+			at += CERTIFICATES_FILES;
+		}
+	}
+	return fds;
+}
+
+int certificates_init(struct certificates *certificates, const struct config *config,
+		      struct error *err)
+{
+	*certificates = (struct certificates){ .config = config, .count = count_entries(config) };
+	certificates->used = open_set(config, certificates->count, err);
+	return certificates->used != NULL ? 0 : -1;
+}
+
+void certificates_fini(struct certificates *certificates)
+{
+	close_set(&certificates->used, certificates->count);
+	close_set(&certificates->next, certificates->count);
+}
+
+bool certificates_exist(const struct certificates *certificates)
+{
+	return certificates->count > 0;
+}
+
+void certificates_set_gateway(struct certificates *certificates)
+{
+	close_set(&certificates->next, certificates->count);
+	certificates->is_asked_for = false;
+	certificates->sent = 0;
+}
+
+void certificates_reload(struct certificates *certificates)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (certificates->next != NULL || certificates_has_untold(certificates)) {
+		certificates->is_asked_for = true;
+		return;
+	}
+	certificates->is_asked_for = false;
+	certificates->next = open_set(certificates->config, certificates->count, &err);
+	if (certificates->next == NULL)
+		LOG(CERTIFICATES_REFUSED, LOG_STR("error", err.text));
+	else
+		certificates->sent = 0;
+}
+
+bool certificates_on_verdict(struct certificates *certificates, bool is_used)
+{
+	if (certificates->next == NULL || certificates_has_untold(certificates))
+		return false; /* that was not asked */
+	if (is_used) {
+		close_set(&certificates->used, certificates->count);
+		certificates->used = certificates->next;
+		certificates->next = NULL;
+	}
+	close_set(&certificates->next, certificates->count);
+	if (certificates->is_asked_for)
+		certificates_reload(certificates);
+	return certificates->next == NULL;
+}
+
+bool certificates_is_reloading(const struct certificates *certificates)
+{
+	return certificates->next != NULL || certificates->is_asked_for;
+}
+
+/* Entry number `at`, counted over all listeners. */
+static int send_entry(const struct certificates *certificates, size_t at, int gateway_fd)
+{
+	const int *fds = (certificates->next != NULL ? certificates->next : certificates->used) +
+			 at * CERTIFICATES_FILES;
+	struct ipc_message message = { .type = IPC_CERTIFICATE };
+	struct error err = { ERROR_NONE, "" };
+
+	while (at >= certificates->config->listen[message.server].tls_count)
+		at -= certificates->config->listen[message.server++].tls_count;
+	message.value = (int32_t)at;
+	return ipc_send(gateway_fd, &message, fds, fds[2] >= 0 ? 3 : 2, &err);
+}
+
+void certificates_tell(struct certificates *certificates, int gateway_fd)
+{
+	const struct ipc_message end = { .type = IPC_CERTIFICATES_END };
+	struct error err = { ERROR_NONE, "" };
+
+	while (certificates_has_untold(certificates)) {
+		bool is_end = certificates->sent == certificates->count;
+
+		if ((is_end ? ipc_send(gateway_fd, &end, NULL, 0, &err) :
+			      send_entry(certificates, certificates->sent, gateway_fd)) < 0)
+			return;
+		certificates->sent++;
+	}
+}
+
+bool certificates_has_untold(const struct certificates *certificates)
+{
+	return certificates->count > 0 && certificates->sent <= certificates->count;
+}

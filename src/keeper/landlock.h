@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Landlock by system call: landlock(7). The numbers stand here because the header of the build may be
+ * older than the kernel. Everything is async-signal-safe and reports by errno.
+ */
+#ifndef MCPGATED_KEEPER_LANDLOCK_H
+#define MCPGATED_KEEPER_LANDLOCK_H
+
+#include <stdint.h>
+
+#include "base/check.h"
+
+/* The versions from which on the kernel can refuse these. */
+#define LANDLOCK_VERSION_TRUNCATE 3 /* Linux 6.2: without it every writable file can be emptied */
+#define LANDLOCK_VERSION_NET 4      /* Linux 6.7: TCP */
+
+enum landlock_fs {
+	LANDLOCK_FS_EXECUTE = 1 << 0,
+	LANDLOCK_FS_WRITE_FILE = 1 << 1,
+	LANDLOCK_FS_READ_FILE = 1 << 2,
+	LANDLOCK_FS_READ_DIR = 1 << 3,
+	LANDLOCK_FS_REMOVE_DIR = 1 << 4,
+	LANDLOCK_FS_REMOVE_FILE = 1 << 5,
+	LANDLOCK_FS_MAKE_CHAR = 1 << 6,
+	LANDLOCK_FS_MAKE_DIR = 1 << 7,
+	LANDLOCK_FS_MAKE_REG = 1 << 8,
+	LANDLOCK_FS_MAKE_SOCK = 1 << 9,
+	LANDLOCK_FS_MAKE_FIFO = 1 << 10,
+	LANDLOCK_FS_MAKE_BLOCK = 1 << 11,
+	LANDLOCK_FS_MAKE_SYM = 1 << 12,
+	LANDLOCK_FS_REFER = 1 << 13,
+	LANDLOCK_FS_TRUNCATE = 1 << 14,
+	LANDLOCK_FS_IOCTL_DEV = 1 << 15,
+	LANDLOCK_FS_ALL = (1 << 16) - 1,
+};
+
+enum landlock_net {
+	LANDLOCK_NET_BIND_TCP = 1 << 0,
+	LANDLOCK_NET_CONNECT_TCP = 1 << 1,
+	LANDLOCK_NET_ALL = 3,
+};
+
+/* Abstract unix sockets and signals of processes outside. */
+#define LANDLOCK_SCOPE_ALL 3
+
+/* What is refused unless a rule grants it. */
+struct landlock_rights {
+	uint64_t fs;     /* enum landlock_fs */
+	uint64_t net;    /* enum landlock_net */
+	uint64_t scoped; /* LANDLOCK_SCOPE_ALL or 0; no rule grants any */
+};
+
+/* The version of the kernel's interface; below 1: there is none, errno says why. */
+int landlock_version(void);
+/* A set of rules (a descriptor), of those rights that the kernel knows. -1: errno. */
+int landlock_open(const struct landlock_rights *rights) must_check;
+/* Grants rights on a file, or on a directory and all below it; what fits no file is left out for one. */
+int landlock_allow_path(int ruleset, const char *path, uint64_t fs);
+int landlock_allow_port(int ruleset, uint16_t port, uint64_t net) must_check;
+/* From now on for this process and its children. no_new_privs must be set. */
+int landlock_enforce(int ruleset) must_check;
+
+#endif

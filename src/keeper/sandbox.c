@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two tables of paths, and one function that turns them and the configuration into rules. Paths are
+ * opened by the process that shall live with them, as its own user, after the fork: a link is
+ * followed to the file that it means at that moment.
+ *
+ * Not refused, because Landlock cannot: looking at names, sizes and rights of files, UDP, unix sockets
+ * that have a path. mcpgated.yaml(5) says so.
+ */
+#include "keeper/sandbox.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "keeper/capabilities.h"
+#include "keeper/landlock.h"
+
+#define MAY_READ ((uint64_t)(LANDLOCK_FS_READ_FILE | LANDLOCK_FS_READ_DIR))
+#define MAY_RUN (MAY_READ | LANDLOCK_FS_EXECUTE)
+#define MAY_USE_DEVICE (MAY_READ | LANDLOCK_FS_WRITE_FILE | LANDLOCK_FS_TRUNCATE)
+/* Everything but programs, whose place is `read`, and devices. */
+#define MAY_WRITE                                                                    \
+	(LANDLOCK_FS_ALL & ~(uint64_t)(LANDLOCK_FS_EXECUTE | LANDLOCK_FS_MAKE_CHAR | \
+				       LANDLOCK_FS_MAKE_BLOCK | LANDLOCK_FS_IOCTL_DEV))
+
+/* Without these no ordinary program starts, finds a host name, or trusts a certificate. */
+static const struct {
+	const char *path;
+	uint64_t fs;
+} common[] = {
+	/* programs and libraries */
+	{ "/usr", MAY_RUN },
+	{ "/bin", MAY_RUN },
+	{ "/sbin", MAY_RUN },
+	{ "/lib", MAY_RUN },
+	{ "/lib32", MAY_RUN },
+	{ "/lib64", MAY_RUN },
+	{ "/nix/store", MAY_RUN },
+	{ "/gnu/store", MAY_RUN },
+	{ "/etc/alternatives", MAY_RUN },
+	{ "/etc/ld.so.cache", MAY_READ },
+	{ "/etc/ld.so.preload", MAY_READ },
+	{ "/etc/ld.so.conf", MAY_READ },
+	{ "/etc/ld.so.conf.d", MAY_READ },
+	/* names, times, languages */
+	{ "/etc/nsswitch.conf", MAY_READ },
+	{ "/etc/passwd", MAY_READ },
+	{ "/etc/group", MAY_READ },
+	{ "/etc/localtime", MAY_READ },
+	{ "/etc/timezone", MAY_READ },
+	{ "/etc/locale.alias", MAY_READ },
+	{ "/etc/os-release", MAY_READ },
+	{ "/etc/mime.types", MAY_READ },
+	/* the network */
+	{ "/etc/hosts", MAY_READ },
+	{ "/etc/host.conf", MAY_READ },
+	{ "/etc/gai.conf", MAY_READ },
+	{ "/etc/services", MAY_READ },
+	{ "/etc/protocols", MAY_READ },
+	{ "/etc/resolv.conf", MAY_READ },
+	{ "/run/systemd/resolve", MAY_READ },
+	{ "/run/NetworkManager/resolv.conf", MAY_READ },
+	{ "/etc/ssl/certs", MAY_READ },
+	{ "/etc/ssl/cert.pem", MAY_READ },
+	{ "/etc/ssl/openssl.cnf", MAY_READ },
+	{ "/etc/ca-certificates", MAY_READ },
+	{ "/etc/pki/ca-trust", MAY_READ },
+	{ "/etc/pki/tls/certs", MAY_READ },
+	{ "/etc/pki/tls/openssl.cnf", MAY_READ },
+	{ "/etc/crypto-policies", MAY_READ },
+	/* what a program asks about itself and the machine; not about other processes */
+	{ "/proc/self", MAY_READ },
+	{ "/proc/cpuinfo", MAY_READ },
+	{ "/proc/filesystems", MAY_READ },
+	{ "/proc/loadavg", MAY_READ },
+	{ "/proc/meminfo", MAY_READ },
+	{ "/proc/stat", MAY_READ },
+	{ "/proc/sys", MAY_READ },
+	{ "/proc/uptime", MAY_READ },
+	{ "/proc/version", MAY_READ },
+	{ "/sys/devices/system/cpu", MAY_READ },
+	{ "/sys/fs/cgroup", MAY_READ },
+	{ "/sys/kernel/mm/transparent_hugepage", MAY_READ },
+	/* devices that hold nothing */
+	{ "/dev/null", MAY_USE_DEVICE },
+	{ "/dev/zero", MAY_USE_DEVICE },
+	{ "/dev/full", MAY_USE_DEVICE },
+	{ "/dev/random", MAY_READ },
+	{ "/dev/urandom", MAY_READ },
+};
+
+static bool limits_tcp(const struct config_server *server)
+{
+	return !server->sandbox_connect.is_any || !server->sandbox_bind.is_any;
+}
+
+int sandbox_check(const struct config_server *server, int version, struct error *err)
+{
+	if (server->sandbox == CONFIG_SANDBOX_OFF)
+		return 0;
+	if (version < 1)
+		return error_set(
+			err, ERROR_INVALID,
+			"the running kernel has no Landlock, or it is switched off (kernel "
+			"parameter lsm=); use another kernel, or 'mode: off'");
+	if (version < LANDLOCK_VERSION_TRUNCATE)
+		return error_set(
+			err, ERROR_INVALID,
+			"the running kernel cannot keep files from being emptied; use Linux "
+			"6.2 or newer, or 'mode: off'");
+	if (version < LANDLOCK_VERSION_NET && limits_tcp(server))
+		return error_set(
+			err, ERROR_INVALID,
+			"the running kernel cannot refuse TCP connections; use Linux 6.7 or "
+			"newer, or say that all are allowed: 'connect: any' and 'bind: any'");
+	return 0;
+}
+
+/* Not every machine has all of them, and not every user may see all of them. */
+static void allow_common(int ruleset)
+{
+	for (size_t i = 0; i < ARRAY_LEN(common); i++)
+		landlock_allow_path(ruleset, common[i].path, common[i].fs);
+}
+
+static void allow_programs(int ruleset, char *const *programs)
+{
+	for (; *programs != NULL; programs++)
+		landlock_allow_path(ruleset, *programs, MAY_RUN);
+}
+
+static int allow_paths(int ruleset, const struct config_texts *paths, uint64_t fs)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		if (landlock_allow_path(ruleset, paths->items[i], fs) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int allow_ports(int ruleset, const struct config_ports *ports, uint64_t net)
+{
+	for (size_t i = 0; i < ports->count; i++) {
+		if (landlock_allow_port(ruleset, ports->items[i], net) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static enum sandbox_result add_rules(int ruleset, const struct config_server *server,
+				     char *const *programs)
+{
+	allow_common(ruleset);
+	allow_programs(ruleset, programs);
+	if (allow_paths(ruleset, &server->sandbox_read, MAY_RUN) < 0)
+		return SANDBOX_READ;
+	if (allow_paths(ruleset, &server->sandbox_write, MAY_WRITE) < 0)
+		return SANDBOX_WRITE;
+	if (allow_ports(ruleset, &server->sandbox_connect, LANDLOCK_NET_CONNECT_TCP) < 0 ||
+	    allow_ports(ruleset, &server->sandbox_bind, LANDLOCK_NET_BIND_TCP) < 0)
+		return SANDBOX_KERNEL;
+	return SANDBOX_DONE;
+}
+
+enum sandbox_result sandbox_enter(const struct config_server *server, char *const *programs)
+{
+	struct landlock_rights refused = { LANDLOCK_FS_ALL, 0, LANDLOCK_SCOPE_ALL };
+	enum sandbox_result result;
+	int ruleset;
+
+	if (!server->sandbox_connect.is_any)
+		refused.net |= LANDLOCK_NET_CONNECT_TCP;
+	if (!server->sandbox_bind.is_any)
+		refused.net |= LANDLOCK_NET_BIND_TCP;
+	/* Root without them is a user like any other; with them it would load modules, or worse. */
+	if (capabilities_drop_all() < 0)
+		return SANDBOX_KERNEL;
+	ruleset = landlock_open(&refused);
+	if (ruleset < 0)
+		return SANDBOX_KERNEL;
+	result = add_rules(ruleset, server, programs);
+	if (result == SANDBOX_DONE && landlock_enforce(ruleset) < 0)
+		result = SANDBOX_KERNEL;
+	return result;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is refused where the kernel cannot keep it, and what a process inside can do. Whatever enters
+ * a sandbox is a child of the test. SEC-62.
+ */
+#include "keeper/sandbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "keeper/landlock.h"
+
+static int check(const struct config_server *server, int version, struct error *err)
+{
+	*err = (struct error){ ERROR_NONE, "" };
+	return sandbox_check(server, version, err);
+}
+
+static void no_promise_is_weakened(void **state)
+{
+	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
+	struct error err;
+
+	(void)state;
+	assert_int_equal(check(&server, -1, &err), -1);
+	assert_non_null(strstr(err.text, "no Landlock"));
+	assert_int_equal(check(&server, 2, &err), -1);
+	assert_non_null(strstr(err.text, "Linux 6.2"));
+	assert_int_equal(check(&server, 3, &err), -1);
+	assert_non_null(strstr(err.text, "Linux 6.7"));
+	assert_non_null(strstr(err.text, "'connect: any'"));
+	assert_int_equal(check(&server, 4, &err), 0);
+	assert_int_equal(check(&server, 99, &err), 0);
+	server.sandbox_connect.is_any = true;
+	assert_int_equal(check(&server, 3, &err), -1);
+	server.sandbox_bind.is_any = true;
+	assert_int_equal(check(&server, 3, &err), 0);
+	assert_int_equal(check(&server, 2, &err), -1);
+	server.sandbox = CONFIG_SANDBOX_OFF;
+	assert_int_equal(check(&server, -1, &err), 0);
+}
+
+static int error_of_open(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static int error_of_run(const char *path)
+{
+	char *const argv[] = { (char *)(uintptr_t)path, NULL };
+	char *const envp[] = { NULL };
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		if (freopen("/dev/null", "w", stdout) != NULL)
+			execve(path, argv, envp);
+		_exit(errno);
+	}
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+/* Enters and returns a number for each thing that is not as it should be, in a child. */
+static int look_from_inside(const struct config_server *server, const char *const *directories)
+{
+	char *programs[] = { (char *)(uintptr_t) "/no/such/program", NULL };
+	char path[128];
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    sandbox_enter(server, programs) != SANDBOX_DONE)
+		return 1;
+	snprintf(path, sizeof(path), "%s/file", directories[0]);
+	if (error_of_open(path, O_RDONLY) != 0 || error_of_open(path, O_WRONLY) != EACCES)
+		return 2;
+	snprintf(path, sizeof(path), "%s/file", directories[1]);
+	if (error_of_open(path, O_RDWR) != 0 || truncate(path, 1) < 0 || unlink(path) < 0)
+		return 3;
+	snprintf(path, sizeof(path), "%s/file", directories[2]);
+	if (error_of_open(path, O_RDONLY) != EACCES || truncate(path, 1) == 0 || unlink(path) == 0)
+		return 4;
+	if (error_of_open("/dev/null", O_RDWR) != 0 || error_of_open("/", O_RDONLY) != EACCES)
+		return 5;
+	if (error_of_run("/bin/true") != 0)
+		return 6;
+	return 0;
+}
+
+static void make_directories(char names[3][64], const char *directories_r[3])
+{
+	const char *tmp = getenv("TMPDIR");
+	char path[96];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(names[i], 64, "%.40s/sandbox.XXXXXX", tmp != NULL ? tmp : "/tmp");
+		assert_non_null(mkdtemp(names[i]));
+		snprintf(path, sizeof(path), "%s/file", names[i]);
+		close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		directories_r[i] = names[i];
+	}
+}
+
+static void remove_directories(char names[3][64])
+{
+	char path[96];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/file", names[i]);
+		unlink(path);
+		assert_int_equal(rmdir(names[i]), 0);
+	}
+}
+
+static int exit_of(pid_t pid)
+{
+	int status;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void inside_only_what_is_listed_is_reached(void **state)
+{
+	char names[3][64];
+	const char *directories[3];
+	char *read[1], *write[1];
+	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
+	pid_t pid;
+
+	(void)state;
+	if (landlock_version() < LANDLOCK_VERSION_TRUNCATE)
+		skip();
+	make_directories(names, directories);
+	read[0] = names[0];
+	write[0] = names[1];
+	server.sandbox_read = (struct config_texts){ read, 1 };
+	server.sandbox_write = (struct config_texts){ write, 1 };
+	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
+	pid = fork();
+	if (pid == 0)
+		_exit(look_from_inside(&server, directories));
+	assert_int_equal(exit_of(pid), 0);
+	remove_directories(names);
+}
+
+static void what_is_missing_is_named(void **state)
+{
+	char *missing[1] = { (char *)(uintptr_t) "/no/such/path" };
+	char *none[1] = { NULL };
+	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
+	pid_t pid;
+
+	(void)state;
+	if (landlock_version() < 1)
+		skip();
+	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
+	server.sandbox_write = (struct config_texts){ missing, 1 };
+	pid = fork();
+	if (pid == 0)
+		_exit(sandbox_enter(&server, none) == SANDBOX_WRITE && errno == ENOENT ? 0 : 1);
+	assert_int_equal(exit_of(pid), 0);
+	server.sandbox_read = server.sandbox_write;
+	pid = fork();
+	if (pid == 0)
+		_exit(sandbox_enter(&server, none) == SANDBOX_READ && errno == ENOENT ? 0 : 1);
+	assert_int_equal(exit_of(pid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_promise_is_weakened),
+		cmocka_unit_test(inside_only_what_is_listed_is_reached),
+		cmocka_unit_test(what_is_missing_is_named),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

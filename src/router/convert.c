@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a message again with some parts replaced, in one pass from front to back; what lies between
+ * is copied byte for byte. Knows no session and no child.
+ *
+ * Invariant: all slices lie in the message, which scan_envelope has accepted; whatever it says, the
+ * result is such a message again, and never more than a few times its size.
+ *
+ * bridging.md §3, I6; FRONT-INIT-10, BACK-INIT-03.
+ */
+#include "router/convert.h"
+
+#include <stdint.h>
+
+#include "mcp/error.h"
+#include "mcp/revision.h"
+
+#define URL_ELICITATION_REQUIRED (-32042)
+
+static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max = SIZE_MAX };
+
+struct rewrite {
+	unsigned int lost;
+	struct slice text;  /* the message */
+	const char *copied; /* up to here it is in `out`, or replaced there */
+	struct buf *out;
+	bool is_inexpressible; /* the reader has no words for it */
+};
+
+static struct rewrite rewrite_begin(struct convert *convert, unsigned int lost,
+				    const struct envelope *env)
+{
+	return (struct rewrite){
+		.lost = lost, .text = env->text, .copied = env->text.p, .out = &convert->text
+	};
+}
+
+/* Leaves `span` out; what stands there instead is to be appended to `out`. From front to back. */
+static void rewrite_span(struct rewrite *rewrite, struct slice span)
+{
+	CHECK(span.p >= rewrite->copied);
+	buf_append_slice(rewrite->out, slice_between(rewrite->copied, span.p));
+	rewrite->copied = span.p + span.n;
+}
+
+static const struct envelope *rewrite_end(struct rewrite *rewrite, struct convert *convert,
+					  const struct envelope *env)
+{
+	struct error err;
+
+	if (rewrite->copied == rewrite->text.p)
+		return env;
+	buf_append_slice(rewrite->out,
+			 slice_between(rewrite->copied, rewrite->text.p + rewrite->text.n));
+	if (scan_envelope(buf_slice(rewrite->out), &limits, SCAN_LENIENT, &convert->env, &err) < 0)
+		return env; /* it was accepted before: cannot be */
+	return &convert->env;
+}
+
+void convert_fini(struct convert *convert)
+{
+	buf_fini(&convert->text);
+}
+
+/* ---- leaving out items of a list, members of an object ---- */
+
+struct cut {
+	struct rewrite *rewrite;
+	const char *begin; /* of items left out at the front, until the next one is met */
+	const char *end;   /* of the last item */
+	bool has_kept;
+};
+
+/* Takes the next item; one comma goes with each that is left out. */
+static void cut_item(struct cut *cut, struct slice item, bool is_kept)
+{
+	if (cut->begin != NULL)
+		rewrite_span(cut->rewrite, slice_between(cut->begin, item.p));
+	cut->begin = NULL;
+	if (!is_kept && cut->has_kept)
+		rewrite_span(cut->rewrite, slice_between(cut->end, item.p + item.n));
+	else if (!is_kept)
+		cut->begin = item.p;
+	cut->has_kept |= is_kept;
+	cut->end = item.p + item.n;
+}
+
+static void cut_end(struct cut *cut)
+{
+	if (cut->begin != NULL)
+		rewrite_span(cut->rewrite, slice_between(cut->begin, cut->end));
+}
+
+/* A member with its name. */
+static struct slice member_span(struct slice name, struct json value)
+{
+	return slice_between(name.p - 1, value.text.p + value.text.n);
+}
+
+struct member_cut {
+	struct cut cut;
+	struct slice name;
+};
+
+static int cut_named(struct slice name, struct json value, void *arg)
+{
+	struct member_cut *cut = arg;
+
+	cut_item(&cut->cut, member_span(name, value), !slice_is_equal(name, cut->name));
+	return 0;
+}
+
+static void cut_member(struct rewrite *rewrite, struct slice object, struct slice name)
+{
+	struct member_cut cut = { { .rewrite = rewrite }, name };
+
+	scan_members(object, cut_named, &cut);
+	cut_end(&cut.cut);
+}
+
+static void each_element(struct json array, scan_element_fn *on_element, void *arg)
+{
+	struct error err;
+
+	if (array.type == JSON_ARRAY && scan_array(array.text, SIZE_MAX, on_element, arg, &err) < 0)
+		return; /* it was stopped: nothing more to be done */
+}
+
+/* ---- content blocks ---- */
+
+/* The bytes that a base64 text stands for, near enough for people. */
+static size_t base64_size(struct slice text)
+{
+	size_t digits = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		digits += text.p[i] != '\\' && text.p[i] != '='; /* some write \/ */
+	return digits / 4 * 3 + digits % 4 * 3 / 4;
+}
+
+/* The inside of a string as it is written. */
+static struct slice inside(struct json string)
+{
+	return slice_of(string.text.p + 1, string.text.n - 2);
+}
+
+static void append_text_end(struct buf *out, struct slice block)
+{
+	struct json annotations = scan_member(block, SLICE_LIT("annotations"));
+
+	buf_append_char(out, '"');
+	if (annotations.type == JSON_OBJECT) {
+		buf_append_str(out, ",\"annotations\":");
+		buf_append_slice(out, annotations.text);
+	}
+	buf_append_char(out, '}');
+}
+
+static bool append_audio(struct buf *out, struct slice block)
+{
+	struct json mime = scan_member(block, SLICE_LIT("mimeType"));
+	struct json data = scan_member(block, SLICE_LIT("data"));
+
+	if (mime.type != JSON_STRING || data.type != JSON_STRING)
+		return false;
+	buf_append_str(out, "{\"type\":\"text\",\"text\":\"[audio: ");
+	buf_append_slice(out, inside(mime));
+	buf_append_str(out, ", ");
+	buf_append_u64(out, base64_size(inside(data)));
+	buf_append_str(out, " bytes omitted]");
+	append_text_end(out, block);
+	return true;
+}
+
+static bool append_link(struct buf *out, struct slice block)
+{
+	struct json name = scan_member(block, SLICE_LIT("name"));
+	struct json uri = scan_member(block, SLICE_LIT("uri"));
+
+	if (name.type != JSON_STRING || uri.type != JSON_STRING)
+		return false;
+	buf_append_str(out, "{\"type\":\"text\",\"text\":\"");
+	buf_append_slice(out, inside(name));
+	buf_append_str(out, ": ");
+	buf_append_slice(out, inside(uri));
+	append_text_end(out, block);
+	return true;
+}
+
+static struct slice block_type(struct slice block)
+{
+	return scan_plain_string(scan_member(block, SLICE_LIT("type")));
+}
+
+/* Appends the text that stands for a block. False: none has to, or nobody can tell what it is. */
+static bool append_block(struct buf *out, unsigned int lost, struct slice block)
+{
+	struct slice type = block_type(block);
+
+	if (lost & REVISION_AUDIO && slice_is_equal(type, SLICE_LIT("audio")))
+		return append_audio(out, block);
+	if (lost & REVISION_LINKS && slice_is_equal(type, SLICE_LIT("resource_link")))
+		return append_link(out, block);
+	return false;
+}
+
+static int rewrite_block(struct slice block, void *arg)
+{
+	struct rewrite *rewrite = arg;
+	struct buf text = { 0 };
+
+	if (append_block(&text, rewrite->lost, block)) {
+		rewrite_span(rewrite, block);
+		buf_append_slice(rewrite->out, buf_slice(&text));
+	}
+	buf_fini(&text);
+	return 0;
+}
+
+static int rewrite_prompt_message(struct slice message, void *arg)
+{
+	return rewrite_block(scan_member(message, SLICE_LIT("content")).text, arg);
+}
+
+/* ---- responses of servers ---- */
+
+static int rewrite_tool(struct slice tool, void *arg)
+{
+	static const char *const path[] = { "execution", "taskSupport" };
+	struct cut *cut = arg;
+	struct slice support = scan_plain_string(scan_path(tool, path, ARRAY_LEN(path)));
+	bool is_kept = !slice_is_equal(support, SLICE_LIT("required"));
+
+	cut_item(cut, tool, is_kept);
+	if (is_kept)
+		cut_member(cut->rewrite, tool, SLICE_LIT("execution"));
+	return 0;
+}
+
+static void rewrite_tools(struct rewrite *rewrite, struct json tools)
+{
+	struct cut cut = { .rewrite = rewrite };
+
+	each_element(tools, rewrite_tool, &cut);
+	cut_end(&cut);
+}
+
+static void rewrite_result(struct rewrite *rewrite, enum method_id method, struct slice result)
+{
+	bool is_content = rewrite->lost & (REVISION_AUDIO | REVISION_LINKS);
+	bool is_tasks = rewrite->lost & REVISION_TASKS;
+
+	if (method == METHOD_TOOLS_CALL && is_content)
+		each_element(scan_member(result, SLICE_LIT("content")), rewrite_block, rewrite);
+	else if (method == METHOD_PROMPTS_GET && is_content)
+		each_element(scan_member(result, SLICE_LIT("messages")), rewrite_prompt_message,
+			     rewrite);
+	else if (method == METHOD_TOOLS_LIST && is_tasks)
+		rewrite_tools(rewrite, scan_member(result, SLICE_LIT("tools")));
+	else if (method == METHOD_INITIALIZE && is_tasks)
+		cut_member(rewrite, scan_member(result, SLICE_LIT("capabilities")).text,
+			   SLICE_LIT("tasks"));
+}
+
+static void rewrite_error(struct rewrite *rewrite, struct slice error)
+{
+	struct json code = scan_member(error, SLICE_LIT("code"));
+	long long number;
+
+	if ((rewrite->lost & REVISION_MODES) == 0 || scan_int(code, &number) < 0 ||
+	    number != URL_ELICITATION_REQUIRED)
+		return;
+	rewrite_span(rewrite, code.text);
+	buf_printf(rewrite->out, "%d", MCP_INTERNAL_ERROR);
+}
+
+const struct envelope *convert_response(struct convert *convert, unsigned int lost,
+					const struct method *method, const struct envelope *env)
+{
+	struct rewrite rewrite = rewrite_begin(convert, lost, env);
+
+	if (lost == 0)
+		return env;
+	if (env->kind == ENVELOPE_RESULT)
+		rewrite_result(&rewrite, method->id, env->result.text);
+	else
+		rewrite_error(&rewrite, env->error.text);
+	return rewrite_end(&rewrite, convert, env);
+}
+
+/* ---- forms that servers ask for ---- */
+
+struct options {
+	struct buf values;
+	struct buf names;
+	bool is_broken;
+};
+
+static void append_option(struct buf *list, struct slice text)
+{
+	buf_append_char(list, list->len > 0 ? ',' : '[');
+	buf_append_slice(list, text);
+}
+
+static int take_option(struct slice option, void *arg)
+{
+	struct options *options = arg;
+	struct json value = scan_member(option, SLICE_LIT("const"));
+	struct json title = scan_member(option, SLICE_LIT("title"));
+
+	if (value.type != JSON_STRING) {
+		options->is_broken = true;
+		return -1;
+	}
+	append_option(&options->values, value.text);
+	append_option(&options->names, title.type == JSON_STRING ? title.text : value.text);
+	return 0;
+}
+
+/* "oneOf":[{"const":…,"title":…},…] of a choice becomes "enum":[…],"enumNames":[…]. */
+static void rewrite_choice(struct rewrite *rewrite, struct slice name, struct json choices)
+{
+	struct options options = { .is_broken = false };
+
+	each_element(choices, take_option, &options);
+	if (options.is_broken || options.values.len == 0) {
+		rewrite->is_inexpressible = true;
+	} else {
+		rewrite_span(rewrite, member_span(name, choices));
+		buf_append_str(rewrite->out, "\"enum\":");
+		buf_append_slice(rewrite->out, buf_slice(&options.values));
+		buf_append_str(rewrite->out, "],\"enumNames\":");
+		buf_append_slice(rewrite->out, buf_slice(&options.names));
+		buf_append_char(rewrite->out, ']');
+	}
+	buf_fini(&options.values);
+	buf_fini(&options.names);
+}
+
+static int rewrite_field_member(struct slice name, struct json value, void *arg)
+{
+	if (!slice_is_equal(name, SLICE_LIT("oneOf")))
+		return 0;
+	rewrite_choice(arg, name, value);
+	return -1;
+}
+
+static int rewrite_field(struct slice name, struct json field, void *arg)
+{
+	struct rewrite *rewrite = arg;
+
+	(void)name;
+	/* Only what lets choose several is a list. */
+	if (slice_is_equal(block_type(field.text), SLICE_LIT("array")))
+		rewrite->is_inexpressible = true;
+	else if (scan_member(field.text, SLICE_LIT("enum")).type == JSON_ABSENT)
+		scan_members(field.text, rewrite_field_member, rewrite);
+	return rewrite->is_inexpressible ? -1 : 0;
+}
+
+/* ---- messages to sample from ---- */
+
+struct split {
+	struct rewrite *rewrite;
+	struct slice first;
+	struct buf messages; /* one for each block */
+	struct slice role;   /* with its quotes */
+	size_t count;
+	bool is_broken;
+};
+
+static bool is_tool_use(struct slice block)
+{
+	struct slice type = block_type(block);
+
+	return slice_is_equal(type, SLICE_LIT("tool_use")) ||
+	       slice_is_equal(type, SLICE_LIT("tool_result"));
+}
+
+static int split_block(struct slice block, void *arg)
+{
+	struct split *split = arg;
+
+	if (block_type(block).n == 0) { /* no block; so short ones might become very many bytes */
+		split->is_broken = true;
+		return -1;
+	}
+	split->rewrite->is_inexpressible |= is_tool_use(block);
+	if (split->count++ == 0)
+		split->first = block;
+	buf_append_str(&split->messages, split->count > 1 ? ",{\"role\":" : "{\"role\":");
+	buf_append_slice(&split->messages, split->role);
+	buf_append_str(&split->messages, ",\"content\":");
+	if (!append_block(&split->messages, split->rewrite->lost, block))
+		buf_append_slice(&split->messages, block);
+	buf_append_char(&split->messages, '}');
+	return 0;
+}
+
+/* Only the two that there are: what is repeated for each block must be small. */
+static bool is_known_role(struct json role)
+{
+	struct slice name = scan_plain_string(role);
+
+	return slice_is_equal(name, SLICE_LIT("user")) ||
+	       slice_is_equal(name, SLICE_LIT("assistant"));
+}
+
+/* Content of several blocks: of one, that block; of more, a message for each if `message` is not empty. */
+static void rewrite_blocks(struct rewrite *rewrite, struct slice message, struct json role,
+			   struct json content)
+{
+	struct split split = { .rewrite = rewrite, .role = role.text };
+
+	each_element(content, split_block, &split);
+	if (split.is_broken) {
+		rewrite->is_inexpressible = false; /* nobody can tell what it is */
+	} else if (split.count == 1) {
+		rewrite_span(rewrite, slice_between(content.text.p, split.first.p));
+		rewrite_block(split.first, rewrite);
+		rewrite_span(rewrite, slice_between(split.first.p + split.first.n,
+						    content.text.p + content.text.n));
+	} else if (split.count > 1 && message.n > 0) {
+		rewrite_span(rewrite, message);
+		buf_append_slice(rewrite->out, buf_slice(&split.messages));
+	}
+	buf_fini(&split.messages);
+}
+
+static int rewrite_sampling_message(struct slice message, void *arg)
+{
+	struct rewrite *rewrite = arg;
+	struct json role = scan_member(message, SLICE_LIT("role"));
+	struct json content = scan_member(message, SLICE_LIT("content"));
+
+	if (rewrite->lost & REVISION_MODES && is_tool_use(content.text))
+		rewrite->is_inexpressible = true;
+	else if (rewrite->lost & REVISION_MODES && content.type == JSON_ARRAY &&
+		 is_known_role(role))
+		rewrite_blocks(rewrite, message, role, content);
+	else
+		rewrite_block(content.text, rewrite);
+	return rewrite->is_inexpressible ? -1 : 0;
+}
+
+static void rewrite_sampling(struct rewrite *rewrite, struct slice params)
+{
+	if (rewrite->lost & REVISION_MODES &&
+	    scan_member(params, SLICE_LIT("tools")).type != JSON_ABSENT)
+		rewrite->is_inexpressible = true;
+	else
+		each_element(scan_member(params, SLICE_LIT("messages")), rewrite_sampling_message,
+			     rewrite);
+}
+
+const struct envelope *convert_ask(struct convert *convert, unsigned int lost,
+				   const struct method *method, const struct envelope *env)
+{
+	static const char *const fields[] = { "requestedSchema", "properties" };
+	struct rewrite rewrite = rewrite_begin(convert, lost, env);
+
+	if (lost == 0)
+		return env;
+	if (method->id == METHOD_ELICITATION && lost & REVISION_MODES)
+		scan_members(scan_path(env->params.text, fields, ARRAY_LEN(fields)).text,
+			     rewrite_field, &rewrite);
+	else if (method->id == METHOD_SAMPLING)
+		rewrite_sampling(&rewrite, env->params.text);
+	return rewrite.is_inexpressible ? NULL : rewrite_end(&rewrite, convert, env);
+}
+
+/* ---- what clients say ---- */
+
+const struct envelope *convert_request(struct convert *convert, unsigned int differing,
+				       const struct method *method, const struct envelope *env)
+{
+	struct rewrite rewrite = rewrite_begin(convert, differing, env);
+
+	if (differing == 0)
+		return env;
+	if (method->id == METHOD_COMPLETE && differing & REVISION_CONTEXT)
+		cut_member(&rewrite, env->params.text, SLICE_LIT("context"));
+	else if (method->id == METHOD_TOOLS_CALL && differing & REVISION_TASKS)
+		cut_member(&rewrite, env->params.text, SLICE_LIT("task"));
+	return rewrite_end(&rewrite, convert, env);
+}
+
+const struct envelope *convert_answer(struct convert *convert, unsigned int lost,
+				      const struct method *method, const struct envelope *env)
+{
+	struct rewrite rewrite = rewrite_begin(convert, lost, env);
+	struct json content;
+
+	if (lost == 0 || method->id != METHOD_SAMPLING || env->kind != ENVELOPE_RESULT)
+		return env;
+	content = scan_member(env->result.text, SLICE_LIT("content"));
+	if (lost & REVISION_MODES && content.type == JSON_ARRAY)
+		rewrite_blocks(&rewrite, (struct slice){ NULL, 0 },
+			       (struct json){ .type = JSON_ABSENT }, content);
+	else
+		rewrite_block(content.text, &rewrite);
+	return rewrite_end(&rewrite, convert, env);
+}
+
+/* What was told by presence alone has had no members before. */
+static bool was_bare(unsigned int lost, struct slice name)
+{
+	return lost & REVISION_MODES && (slice_is_equal(name, SLICE_LIT("elicitation")) ||
+					 slice_is_equal(name, SLICE_LIT("sampling")));
+}
+
+static int rewrite_capability(struct slice name, struct json value, void *arg)
+{
+	struct cut *cut = arg;
+	struct rewrite *rewrite = cut->rewrite;
+	unsigned int lost = rewrite->lost;
+	bool is_unknown =
+		(lost & REVISION_TASKS && slice_is_equal(name, SLICE_LIT("tasks"))) ||
+		(lost & REVISION_ELICITATION && slice_is_equal(name, SLICE_LIT("elicitation")));
+
+	cut_item(cut, member_span(name, value), !is_unknown);
+	if (!is_unknown && was_bare(lost, name) && value.type == JSON_OBJECT && value.text.n > 2) {
+		rewrite_span(rewrite, value.text);
+		buf_append_str(rewrite->out, "{}");
+	}
+	return 0;
+}
+
+const struct envelope *convert_initialize(struct convert *convert, unsigned int lost,
+					  const struct envelope *env)
+{
+	struct rewrite rewrite = rewrite_begin(convert, lost, env);
+	struct cut cut = { .rewrite = &rewrite };
+
+	if (lost == 0)
+		return env;
+	scan_members(scan_member(env->params.text, SLICE_LIT("capabilities")).text,
+		     rewrite_capability, &cut);
+	cut_end(&cut);
+	return rewrite_end(&rewrite, convert, env);
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who gets which child, and when there are more or fewer of them. A call goes to the child that has the fewest;
+ * when all have as many as they may, another one is started; when there may not be another, calls wait.
+ *
+ * Invariant: while calls or new sessions wait, a child is on its way to them, or works, or the wait is limited.
+ */
+#include "router/partition.h"
+
+#include "base/mem.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "mcp/method.h"
+#include "obs/log.h"
+#include "router/call.h"
+#include "router/convert.h"
+#include "router/cursor.h"
+#include "router/deliver.h"
+#include "router/forward.h"
+#include "router/lane.h"
+#include "router/route.h"
+#include "router/sharing.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0"
+#endif
+
+#define REFUSAL_LOGGED 300
+#define OWN_QUEUE_CALLS 4096 /* of one session while its child is started */
+
+/* ---- the life of a partition ---- */
+
+static void partition_on_pump(struct task *task);
+
+static struct partition *partition_new(struct router *router, struct backend *backend)
+{
+	struct partition *partition = mem_zalloc(sizeof(*partition));
+
+	partition->router = router;
+	partition->backend = backend;
+	partition->is_pool = backend->conf.isolation != ISOLATION_SESSION;
+	list_init(&partition->members);
+	list_init(&partition->lanes);
+	queue_init(&partition->queue);
+	task_init(&partition->pump, partition_on_pump);
+	sharing_init(partition);
+	list_append(&router->partitions, &partition->link);
+	return partition;
+}
+
+static void partition_free(struct partition *partition)
+{
+	list_remove(&partition->link);
+	task_cancel(&partition->pump);
+	sharing_fini(partition);
+	msg_unref(&partition->handshake);
+	msg_unref(&partition->welcome);
+	loop_defer_free(partition->router->loop, partition);
+}
+
+/* What a pool's children are told: nothing of any one client. bridging.md §1.2, §1.5 */
+static struct msg *make_handshake(const struct revision *revision)
+{
+	struct buf params = { 0 };
+	struct buf text = { 0 };
+
+	buf_printf(&params,
+		   "{\"protocolVersion\":\"%.*s\",\"capabilities\":{},"
+		   "\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION "\"}}",
+		   SLICE_ARG(revision->name));
+	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), buf_slice(&params));
+	buf_fini(&params);
+	return msg_new_take(&text);
+}
+
+static struct partition *partition_for(struct route *route, const struct envelope *env)
+{
+	struct router *router = route->router;
+	struct convert convert = { .text = { 0 } };
+	struct partition *partition;
+
+	if (route->backend->conf.isolation == ISOLATION_SESSION) {
+		partition = partition_new(router, route->backend);
+		partition->revision = route->revision;
+		env = convert_initialize(&convert,
+					 revision_lacks(route->revision, revision_newest()), env);
+		partition->handshake = msg_new(env->text);
+		convert_fini(&convert);
+		return partition;
+	}
+	LIST_FOREACH(node, &router->partitions) {
+		partition = container_of(node, struct partition, link);
+		if (partition->backend == route->backend)
+			return partition;
+	}
+	partition = partition_new(router, route->backend);
+	partition->revision = revision_newest();
+	partition->handshake = make_handshake(partition->revision);
+	return partition;
+}
+
+static struct route *member_of(struct list *node)
+{
+	return container_of(node, struct route, member);
+}
+
+/* ---- lanes ---- */
+
+struct lane *partition_own_lane(const struct partition *partition)
+{
+	if (partition->is_pool || list_is_empty(&partition->lanes))
+		return NULL;
+	return container_of(partition->lanes.next, struct lane, link);
+}
+
+static enum reason partition_start_lane(struct partition *partition)
+{
+	struct route *only = partition->is_pool ? NULL : member_of(partition->members.next);
+	uint64_t wait_ms = 0;
+	enum reason reason = backend_admit(partition->backend, &wait_ms);
+
+	if (reason != REASON_NONE)
+		return reason;
+	if (only != NULL && only->opening == NULL)
+		LOG(SESSION_RESPAWN, LOG_STR("server", partition->backend->conf.name),
+		    LOG_INT("restarts", only->restarts));
+	lane_new(partition, only, wait_ms);
+	return REASON_NONE;
+}
+
+static size_t calls_per_lane(const struct partition *partition)
+{
+	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
+}
+
+/* The lane with the fewest calls that has room for one of `size` bytes; NULL: none has. */
+static struct lane *partition_choose(const struct partition *partition, size_t size)
+{
+	size_t fewest = calls_per_lane(partition);
+	struct lane *chosen = NULL;
+
+	LIST_FOREACH(node, &partition->lanes) {
+		struct lane *lane = container_of(node, struct lane, link);
+
+		if (lane->state != LANE_READY || lane->calls.count >= fewest)
+			continue;
+		if (partition->is_pool && !child_has_room(&lane->child, size))
+			continue;
+		chosen = lane;
+		fewest = lane->calls.count;
+	}
+	return chosen;
+}
+
+/* ---- waiting ---- */
+
+static bool has_openings(const struct partition *partition)
+{
+	return !partition->is_known && partition->member_count > 0;
+}
+
+/* As many as there is work for. Returns why there can be no more. */
+static enum reason partition_grow(struct partition *partition)
+{
+	size_t waiting = partition->queue.count;
+	size_t needed = waiting == 0 ? 1 : (waiting - 1) / calls_per_lane(partition) + 1;
+	enum reason reason = REASON_NONE;
+
+	if (!partition->is_pool && partition->lane_count > 0)
+		return REASON_NONE;
+	while (reason == REASON_NONE && partition->starting < needed)
+		reason = partition_start_lane(partition);
+	return reason;
+}
+
+/* Nobody will come to them. */
+static void partition_fail_waiting(struct partition *partition, enum reason reason)
+{
+	LIST_FOREACH_SAFE(node, &partition->members) {
+		struct route *route = member_of(node);
+
+		if (route->opening != NULL)
+			session_end(&route->session, reason);
+	}
+	while (!queue_is_empty(&partition->queue))
+		call_fail(queue_first(&partition->queue), reason);
+}
+
+static void partition_on_pump(struct task *task)
+{
+	struct partition *partition = container_of(task, struct partition, pump);
+	enum reason reason;
+
+	while (!queue_is_empty(&partition->queue)) {
+		struct call *call = queue_first(&partition->queue);
+		struct lane *lane = partition_choose(partition, call->body->text.n);
+
+		if (lane == NULL)
+			break;
+		queue_remove(&partition->queue, call);
+		forward_waiting(lane, call);
+	}
+	if (queue_is_empty(&partition->queue) && !has_openings(partition) &&
+	    (list_is_empty(&partition->topics) || partition->lane_count > 0))
+		return;
+	reason = partition_grow(partition);
+	if (reason != REASON_NONE && partition->lane_count == 0)
+		partition_fail_waiting(partition, reason);
+}
+
+void partition_wake(struct partition *partition)
+{
+	task_schedule(partition->router->loop, &partition->pump);
+}
+
+/* What waits is bounded as what waits for one process' stdin. */
+static bool partition_may_wait(const struct partition *partition, size_t size)
+{
+	const struct backend_conf *conf = &partition->backend->conf;
+	const struct queue *queue = &partition->queue;
+
+	return queue->count < (partition->is_pool ? conf->queue_calls : OWN_QUEUE_CALLS) &&
+	       (queue->bytes == 0 || queue->bytes + size <= conf->queue_max);
+}
+
+static void partition_enqueue(struct partition *partition, struct call *call)
+{
+	enum reason reason = REASON_OVER_LIMIT;
+
+	if (partition_may_wait(partition, call->body->text.n)) {
+		queue_push(&partition->queue, call, call->route);
+		call_wait(call, partition->is_pool ? partition->backend->conf.queue_timeout_ms : 0);
+		reason = partition_grow(partition);
+		if (reason == REASON_NONE || partition->lane_count > 0)
+			return;
+	}
+	call_fail(call, reason);
+}
+
+/* Who waits for a process that is being started waits as long as that takes. */
+void partition_on_wait_over(struct call *call)
+{
+	const struct partition *partition = call->route->partition;
+
+	if (partition->starting > 0)
+		call_wait(call, partition->backend->conf.queue_timeout_ms);
+	else
+		call_fail(call, REASON_OVER_LIMIT);
+}
+
+/* The rest of a list is with the child that gave the first part of it. */
+static struct lane *partition_find_by_cursor(struct partition *partition, struct json cursor)
+{
+	struct buf inside = { 0 };
+	struct lane *found = NULL;
+	uint64_t child;
+
+	if (cursor_open(cursor, &child, &inside) == 0) {
+		LIST_FOREACH(node, &partition->lanes) {
+			struct lane *lane = container_of(node, struct lane, link);
+
+			if (lane_is_serving(lane) && lane_child_number(lane) == child)
+				found = lane;
+		}
+	}
+	buf_fini(&inside);
+	return found;
+}
+
+void partition_dispatch(struct partition *partition, struct call *call, const struct envelope *env)
+{
+	struct lane *lane = NULL;
+
+	if (partition->is_pool && call->method->flags & METHOD_PAGED) {
+		struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
+
+		if (cursor.type != JSON_ABSENT) {
+			lane = partition_find_by_cursor(partition, cursor);
+			if (lane == NULL)
+				forward_own_error(call->route, call, MCP_INVALID_PARAMS,
+						  SLICE_LIT("Invalid params: unknown cursor"));
+			else
+				forward_call(lane, call, env);
+			return;
+		}
+	}
+	if (queue_is_empty(&partition->queue))
+		lane = partition_choose(partition, env->text.n);
+	if (lane != NULL) {
+		forward_call(lane, call, env);
+		return;
+	}
+	if (call->body == NULL)
+		call->body = msg_new(env->text);
+	partition_enqueue(partition, call);
+}
+
+/* ---- sessions ---- */
+
+/* As all children of the pool would. */
+static void partition_welcome(struct partition *partition, struct route *route)
+{
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(partition->welcome->text, &partition->router->limits, SCAN_LENIENT, &env,
+			  &err) == 0)
+		route_welcome(route, partition->agreed, &env);
+	else
+		session_end(&route->session, REASON_CHILD_PROTOCOL_ERROR); /* cannot be */
+}
+
+enum reason partition_enter(struct route *route, const struct envelope *env)
+{
+	struct partition *partition = partition_for(route, env);
+
+	route->partition = partition;
+	list_append(&partition->members, &route->member);
+	partition->member_count++;
+	if (partition->welcome != NULL) {
+		partition_welcome(partition, route);
+		return REASON_NONE;
+	}
+	return partition->lane_count > 0 ? REASON_NONE : partition_start_lane(partition);
+}
+
+void partition_leave(struct route *route, enum reason reason)
+{
+	struct partition *partition = route->partition;
+
+	sharing_forget(route);
+	list_remove(&route->member);
+	partition->member_count--;
+	route->partition = NULL;
+	if (partition->is_pool)
+		return;
+	if (!list_is_empty(&partition->lanes))
+		lane_close(partition_own_lane(partition), reason);
+	partition_free(partition);
+}
+
+/* ---- what lanes report ---- */
+
+static bool read_revision(struct lane *lane, struct slice result)
+{
+	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
+
+	lane->revision = revision_find(scan_plain_string(version));
+	if (lane->revision != NULL)
+		return true;
+	LOG(CHILD_FAILED, LOG_STR("server", lane->child.backend->conf.name),
+	    LOG_INT("pid", lane->child.pid),
+	    LOG_STR("error", "the server answered initialize with a revision that nobody knows"),
+	    LOG_SLICE("revision", version.text));
+	return false;
+}
+
+static bool is_told(struct slice capabilities, const char *name, const char *member)
+{
+	const char *const path[] = { name, member };
+
+	return scan_path(capabilities, path, member != NULL ? 2 : 1).type ==
+	       (member != NULL ? JSON_TRUE : JSON_OBJECT);
+}
+
+static void read_abilities(struct abilities *abilities, struct slice result)
+{
+	static const struct {
+		const char *name;
+		const char *member;
+		enum offer offer;
+	} offers[] = {
+		{ "tools", NULL, OFFER_TOOLS },
+		{ "prompts", NULL, OFFER_PROMPTS },
+		{ "resources", NULL, OFFER_RESOURCES },
+		{ "resources", "subscribe", OFFER_SUBSCRIBE },
+		{ "completions", NULL, OFFER_COMPLETIONS },
+		{ "logging", NULL, OFFER_LOGGING },
+		{ "tasks", NULL, OFFER_TASKS },
+	};
+	struct slice capabilities = scan_member(result, SLICE_LIT("capabilities")).text;
+
+	abilities->offers = 0;
+	for (size_t i = 0; i < ARRAY_LEN(offers); i++) {
+		if (is_told(capabilities, offers[i].name, offers[i].member))
+			abilities->offers |= offers[i].offer;
+	}
+	abilities->tells_tools = is_told(capabilities, "tools", "listChanged");
+	abilities->tells_prompts = is_told(capabilities, "prompts", "listChanged");
+	abilities->tells_resources = is_told(capabilities, "resources", "listChanged");
+}
+
+/* Returns whether it is other than it was. */
+static bool partition_set_welcome(struct partition *partition, struct slice result)
+{
+	struct msg *before = partition->welcome;
+	bool is_other;
+
+	partition->welcome = sharing_make_welcome(result);
+	read_abilities(&partition->abilities,
+		       scan_member(partition->welcome->text, SLICE_LIT("result")).text);
+	is_other = before != NULL && !slice_is_equal(before->text, partition->welcome->text);
+	msg_unref(&before);
+	return is_other;
+}
+
+void partition_on_ready(struct lane *lane, const struct envelope *response)
+{
+	struct partition *partition = lane->partition;
+	struct slice result = response->result.text;
+	bool is_first = !partition->is_known;
+	bool is_other = !partition->is_pool;
+
+	if (!read_revision(lane, result)) {
+		lane_refuse(lane);
+		return;
+	}
+	lane_set_ready(lane);
+	partition->is_known = true;
+	partition->agreed = lane->revision;
+	if (partition->is_pool)
+		is_other = partition_set_welcome(partition, result);
+	else
+		read_abilities(&partition->abilities, result);
+	forward_initialized(lane);
+	if (partition->is_pool)
+		sharing_replay(lane);
+	else if (!is_first)
+		forward_replay(lane);
+	/* The process before may have had other lists than this one has. bridging.md §4 */
+	if (!is_first && is_other)
+		sharing_tell_changes(partition);
+	LIST_FOREACH_SAFE(node, &partition->members) {
+		struct route *route = member_of(node);
+
+		if (route->opening == NULL)
+			continue;
+		if (partition->is_pool)
+			partition_welcome(partition, route);
+		else
+			route_welcome(route, lane->revision, response);
+	}
+	partition_on_pump(&partition->pump);
+}
+
+/* Once the client has its answer, nobody but the log can say what the server did not like. */
+static void note_refusal(struct lane *lane, struct slice error)
+{
+	struct buf text = { 0 };
+
+	if (error.n > REFUSAL_LOGGED)
+		error.n = REFUSAL_LOGGED;
+	buf_printf(&text, "the server answered initialize with an error: %.*s", SLICE_ARG(error));
+	child_note_failure(&lane->child, buf_terminate(&text), NULL);
+	buf_fini(&text);
+}
+
+void partition_on_refused(struct lane *lane, const struct envelope *response)
+{
+	struct partition *partition = lane->partition;
+	bool was_asked = false;
+
+	note_refusal(lane, response->error.text);
+	LIST_FOREACH_SAFE(node, &partition->members) {
+		struct route *route = member_of(node);
+
+		if (route->opening == NULL)
+			continue;
+		was_asked = true;
+		route_refuse(route, response);
+	}
+	if (lane->state == LANE_CLOSED)
+		return;
+	if (was_asked)
+		lane_close(lane, REASON_HANDSHAKE_REFUSED);
+	else
+		lane_refuse(lane); /* the same request was fine before */
+}
+
+/* Nothing has come of it, or the same will come of it another time. bridging.md §4, I5 */
+static bool may_be_repeated(const struct call *call)
+{
+	return call->method->flags & METHOD_SAFE && !call->is_repeated && call->body != NULL;
+}
+
+void partition_on_lost(struct partition *partition, struct lane *lane, enum reason reason)
+{
+	struct call *call;
+
+	if (!partition->is_pool) {
+		route_on_lost(member_of(partition->members.next), reason);
+		return;
+	}
+	while ((call = lane_any_call(lane)) != NULL) {
+		if (may_be_repeated(call)) {
+			call_recall(call);
+			partition_enqueue(partition, call);
+		} else {
+			call_fail(call, reason);
+		}
+	}
+	/* It could not be started, and others are not there. */
+	if (partition->lane_count == 0 && reason_get(reason)->http_status == 503)
+		partition_fail_waiting(partition, reason);
+	partition_wake(partition);
+}
+
+void partition_on_idle(struct lane *lane)
+{
+	struct partition *partition = lane->partition;
+
+	/* One child is kept for those who wait for news of it. bridging.md §1.5 */
+	if (list_is_empty(&partition->topics) || partition->lane_count > 1)
+		lane_close(lane, REASON_IDLE_TIMEOUT);
+}
+
+void partition_end_all(struct router *router, enum reason reason)
+{
+	LIST_FOREACH_SAFE(node, &router->partitions) {
+		struct partition *partition = container_of(node, struct partition, link);
+
+		while (!list_is_empty(&partition->lanes))
+			lane_close(container_of(partition->lanes.next, struct lane, link), reason);
+		partition_free(partition);
+	}
+}

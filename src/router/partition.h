@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The children that are interchangeable for a request, and the sessions that they serve. With isolation
+ * `session` that is one session and its one child at a time; else a pool: many sessions, several children.
+ *
+ * Who owns what: a route joins one session with its partition. A partition has the lanes, what they are told in
+ * the handshake, what they offered, the calls that wait for one of them, and the state of sessions that must be
+ * merged. A lane has one child and the ids in use there. bridging.md §1.2 to §1.5.
+ */
+#ifndef MCPGATED_ROUTER_PARTITION_H
+#define MCPGATED_ROUTER_PARTITION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "backend/backend.h"
+#include "base/check.h"
+#include "base/list.h"
+#include "io/loop.h"
+#include "jsonrpc/msg.h"
+#include "jsonrpc/scan.h"
+#include "mcp/revision.h"
+#include "router/queue.h"
+
+struct call;
+struct lane;
+struct route;
+struct router;
+
+/* What the children offered. */
+struct abilities {
+	unsigned int
+		offers;   /* enum offer; with pools less what cannot be shared. bridging.md §1.3 */
+	bool tells_tools; /* tools.listChanged */
+	bool tells_prompts;
+	bool tells_resources;
+};
+
+struct partition {
+	struct list link; /* of the router's */
+	struct router *router;
+	struct backend *backend;
+	bool is_pool; /* several sessions: nothing of a child's own accord is one's alone */
+	const struct revision *revision; /* that is asked for in the handshake */
+	struct msg *handshake;           /* the initialize request that its children are told */
+	bool is_known;                   /* one of them was ready */
+	const struct revision *agreed;   /* what it answered */
+	struct msg *welcome;             /* pools: the response to initialize, once known */
+	struct abilities abilities;
+	struct list members; /* routes */
+	size_t member_count;
+	struct list lanes; /* all that are not closed */
+	size_t lane_count;
+	size_t starting; /* of them, not ready yet */
+	struct queue queue;
+	struct task pump;   /* at the end of the turn waiting calls are given to lanes with room */
+	struct list topics; /* what sessions of a pool have subscribed to (sharing.c) */
+	unsigned int news;  /* the lists that have changed and nobody was told yet (sharing.c) */
+	struct timer telling;
+};
+
+/*
+ * Makes `route`, whose session is new and whose `opening` is the call of its initialize request, a member of the
+ * partition that serves such sessions. The session begins at once if a child was ready before; else with the
+ * first that is. Returns REASON_NONE, or why there will be none.
+ */
+enum reason partition_enter(struct route *route, const struct envelope *env) must_check;
+/* The session has ended; its calls have been, too. Children nobody needs any more are stopped. */
+void partition_leave(struct route *route, enum reason reason);
+
+/* Sends a linked call to a child, now or when one has room; or fails it. */
+void partition_dispatch(struct partition *partition, struct call *call, const struct envelope *env);
+/* A call waited too long. */
+void partition_on_wait_over(struct call *call);
+/* The child that only this session has; NULL: none just now, or the session shares them. */
+struct lane *partition_own_lane(const struct partition *partition);
+
+/* What lanes report. */
+void partition_on_ready(struct lane *lane, const struct envelope *response);
+void partition_on_refused(struct lane *lane, const struct envelope *response);
+/* The lane is closed already; the calls that it was sent are still there. */
+void partition_on_lost(struct partition *partition, struct lane *lane, enum reason reason);
+void partition_on_idle(struct lane *lane);
+/* A lane has room again. */
+void partition_wake(struct partition *partition);
+
+/* Stops all children and forgets all partitions; sessions have ended. */
+void partition_end_all(struct router *router, enum reason reason);
+
+#endif

@@ -1,0 +1,1157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many sessions on few children: the router between fronts that write into buffers and servers that are played
+ * line by line. Time stands still between steps. Messages are written here with ' for ".
+ */
+#include "router/partition.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "backend/fake_keeper.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "obs/log.h"
+#include "router/forward.h"
+#include "router/lane.h"
+#include "router/route.h"
+
+#define MEMBERS_MAX 64
+#define FRONTS_MAX 8192
+#define IDLE_MS 300000
+#define QUEUE_TIMEOUT_MS 10000
+
+enum ending { ENDING_NONE, ENDING_RESPONSE, ENDING_FAILED, ENDING_CANCELLED };
+
+struct front {
+	struct call call;
+	struct buf messages; /* each followed by a bar */
+	struct buf response;
+	enum ending ending;
+	enum reason reason;
+	unsigned int endings;
+	unsigned long mark; /* what random calls carry */
+};
+
+/* A session and who reads its own stream. */
+struct member {
+	struct route *route;
+	struct stream_reader reader;
+	struct buf got;
+};
+
+static struct loop *loop;
+static struct fake_keeper keeper;
+static struct backend backend;
+static struct router router;
+static struct front *fronts;
+static size_t front_count;
+static struct member members[MEMBERS_MAX];
+static size_t member_count;
+static uint64_t now_ms;
+static int log_fd;
+
+/* ---- fronts and readers ---- */
+
+static void front_end(struct front *front, enum ending ending)
+{
+	front->ending = ending;
+	front->endings++;
+	assert_int_equal(front->endings, 1); /* bridging I3 */
+}
+
+static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
+{
+	struct front *front = container_of(call, struct front, call);
+
+	(void)kind;
+	(void)key;
+	assert_int_equal(front->endings, 0);
+	if (call->method->id == METHOD_INITIALIZE)
+		return false;
+	buf_append_slice(&front->messages, msg->text);
+	buf_append_char(&front->messages, '|');
+	return true;
+}
+
+static void on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	struct front *front = container_of(call, struct front, call);
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&front->response, parts[i]);
+	front_end(front, ENDING_RESPONSE);
+}
+
+static void on_failed(struct call *call, enum reason reason)
+{
+	struct front *front = container_of(call, struct front, call);
+
+	front->reason = reason;
+	front_end(front, ENDING_FAILED);
+}
+
+static void on_cancelled(struct call *call)
+{
+	front_end(container_of(call, struct front, call), ENDING_CANCELLED);
+}
+
+static bool is_reachable(const struct call *call)
+{
+	(void)call;
+	return true;
+}
+
+static const struct call_ops front_ops = {
+	.on_message = on_message,
+	.is_reachable = is_reachable,
+	.on_response = on_response,
+	.on_failed = on_failed,
+	.on_cancelled = on_cancelled,
+};
+
+static void on_wake(struct stream_reader *reader)
+{
+	struct member *member = container_of(reader, struct member, reader);
+	uint64_t number;
+	struct msg *msg;
+
+	while ((msg = stream_take(reader, &number)) != NULL) {
+		buf_append_slice(&member->got, msg->text);
+		buf_append_char(&member->got, '|');
+		msg_unref(&msg);
+	}
+}
+
+static void on_detached(struct stream_reader *reader, enum reason reason)
+{
+	(void)reader;
+	(void)reason;
+}
+
+static const struct stream_reader_ops reader_ops = { on_wake, on_detached };
+
+/* ---- words for the stories ---- */
+
+static const char *q(const char *text)
+{
+	static char texts[8][8192];
+	static unsigned int next;
+	char *to = texts[next++ % 8];
+
+	assert_true(strlen(text) < sizeof(texts[0]));
+	strcpy(to, text);
+	for (char *at = to; (at = strchr(at, '\'')) != NULL;)
+		*at = '"';
+	return to;
+}
+
+static void pass(uint64_t ms)
+{
+	now_ms += ms;
+	clock_freeze(now_ms);
+	fake_keeper_settle(&keeper);
+}
+
+static struct envelope scan(const char *text)
+{
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(slice_str(text), &router.limits, 0, &env, &err) < 0)
+		fail_msg("%s: %s", text, err.text);
+	return env;
+}
+
+static struct front *front_new(const struct envelope *env)
+{
+	struct front *front = &fronts[front_count++];
+
+	assert_true(front_count < FRONTS_MAX);
+	call_init(&front->call, &front_ops, env);
+	return front;
+}
+
+static struct front *open_session(const char *text)
+{
+	struct envelope env = scan(q(text));
+	struct front *front = front_new(&env);
+
+	route_open(&router, &backend, &router.sessions.principals.anonymous, &front->call, &env);
+	fake_keeper_settle(&keeper);
+	return front;
+}
+
+static struct front *request(struct route *route, const char *text)
+{
+	struct envelope env = scan(q(text));
+	struct front *front = front_new(&env);
+
+	forward_request(route, &front->call, &env);
+	fake_keeper_settle(&keeper);
+	return front;
+}
+
+static void notify(struct route *route, const char *text)
+{
+	struct envelope env = scan(q(text));
+
+	forward_notification(route, &env);
+	fake_keeper_settle(&keeper);
+}
+
+static void says(struct fake_process *p, const char *text)
+{
+	fake_process_write(p, q(text));
+	fake_process_write(p, "\n");
+	fake_keeper_settle(&keeper);
+}
+
+static void hears(struct fake_process *p, const char *text)
+{
+	const char *line = fake_process_read(p);
+
+	if (line == NULL)
+		fail_msg("nothing came instead of %s", text);
+	assert_string_equal(line, q(text));
+}
+
+static void hears_nothing(struct fake_process *p)
+{
+	const char *line = fake_process_read(p);
+
+	if (line != NULL)
+		fail_msg("nothing was to come, but %s", line);
+}
+
+static void is_answered(struct front *front, const char *text)
+{
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	assert_string_equal(buf_terminate(&front->response), q(text));
+}
+
+static void is_failed(const struct front *front, enum reason reason)
+{
+	assert_int_equal(front->ending, ENDING_FAILED);
+	assert_string_equal(reason_get(front->reason)->text, reason_get(reason)->text);
+}
+
+static void is_open(const struct front *front)
+{
+	assert_int_equal(front->ending, ENDING_NONE);
+}
+
+static void was_told(struct front *front, const char *text)
+{
+	assert_string_equal(buf_terminate(&front->messages), q(text));
+	front->messages.len = 0;
+}
+
+/* What came on the session's own stream since the last look. */
+static void heard(struct member *member, const char *text)
+{
+	assert_string_equal(buf_terminate(&member->got), q(text));
+	member->got.len = 0;
+}
+
+static struct fake_process *process(size_t i)
+{
+	assert_true(i < keeper.count);
+	return &keeper.processes[i];
+}
+
+#define INITIALIZE                                                                                \
+	"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-06-18'," \
+	"'capabilities':{'roots':{},'sampling':{}},'clientInfo':{'name':'c','version':'1'}}}"
+#define OFFERS                                                        \
+	"'tools':{'listChanged':true},'resources':{'subscribe':true," \
+	"'listChanged':true},'prompts':{}"
+#define WELCOME                                                                             \
+	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
+	"'logging':{}," OFFERS ",'tasks':{'list':{}}},'serverInfo':{'name':'s','version':'1'}}}"
+#define WELCOMED                                                                                   \
+	"{'jsonrpc':'2.0','id':0,'result':{'protocolVersion':'2025-06-18','capabilities':{" OFFERS \
+	"},'serverInfo':{'name':'s','version':'1'}}}"
+#define INITIALIZED "{'jsonrpc':'2.0','method':'notifications/initialized'}"
+#define CALL(id) "{'jsonrpc':'2.0','id':" id ",'method':'tools/call','params':{'name':'t'}}"
+#define RESULT(id) "{'jsonrpc':'2.0','id':" id ",'result':{'ok':1}}"
+#define LIST(id) "{'jsonrpc':'2.0','id':" id ",'method':'tools/list'}"
+#define SUBSCRIBE(id) \
+	"{'jsonrpc':'2.0','id':" id ",'method':'resources/subscribe','params':{'uri':'r:a'}}"
+#define UNSUBSCRIBE(id) \
+	"{'jsonrpc':'2.0','id':" id ",'method':'resources/unsubscribe','params':{'uri':'r:a'}}"
+#define EMPTY(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
+#define CANCELLED(id) \
+	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id "}}"
+
+static struct member *join(struct front *front)
+{
+	struct member *member = &members[member_count++];
+
+	assert_true(member_count < MEMBERS_MAX);
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	member->route = front->call.route;
+	assert_true(stream_attach(&member->route->session.standalone, &member->reader, &reader_ops,
+				  STREAM_FROM_HERE));
+	notify(member->route, INITIALIZED);
+	return member;
+}
+
+/* The process does what is usual at its beginning. */
+static void get_ready(size_t i)
+{
+	assert_non_null(fake_process_read(process(i)));
+	says(process(i), WELCOME);
+	hears(process(i), INITIALIZED);
+}
+
+/* Some session; the first one makes process 0 ready. */
+static struct member *begin(void)
+{
+	struct front *front = open_session(INITIALIZE);
+
+	if (front->ending == ENDING_NONE)
+		get_ready(0);
+	return join(front);
+}
+
+/* ---- before and after ---- */
+
+static int setup(void **state)
+{
+	static const struct session_conf sessions = {
+		.max_sessions = MEMBERS_MAX,
+		.idle_ms = 3600000,
+		.max_age_ms = 86400000,
+		.stream = { .max_bytes = 1 << 20 },
+	};
+	static const struct backend_conf conf = {
+		.name = "test",
+		.isolation = ISOLATION_SHARED,
+		.pool_max = 2,
+		.calls_per_process = 2,
+		.queue_calls = 4,
+		.queue_timeout_ms = QUEUE_TIMEOUT_MS,
+		.idle_ms = IDLE_MS,
+		.line_max = 1 << 20,
+		.queue_max = 1 << 20,
+		.start_timeout_ms = 20000,
+		.backoff_min_ms = 1000,
+		.backoff_max_ms = 8000,
+		.give_up_after = 3,
+		.stop_grace_ms = 5000,
+		.stop_term_ms = 3000,
+		.stall_ms = 30000,
+		.request_timeout_ms = 60000,
+		.request_timeout_max_ms = 600000,
+	};
+	struct error err;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	now_ms = 1000000;
+	clock_freeze(now_ms);
+	log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	loop = loop_new(&err);
+	fake_keeper_init(&keeper, loop);
+	backend_init(&backend, loop, keeper.spawner, &conf);
+	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
+	list_init(&router.partitions);
+	session_set_init(&router.sessions, loop, &sessions);
+	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
+	front_count = member_count = 0;
+	memset(members, 0, sizeof(members));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	session_set_fini(&router.sessions);
+	partition_end_all(&router, REASON_DRAINING);
+	fake_keeper_settle(&keeper);
+	for (size_t i = 0; i < keeper.count; i++) {
+		if (!keeper.processes[i].is_started)
+			fake_keeper_start(&keeper, &keeper.processes[i]);
+		if (!keeper.processes[i].is_exited)
+			fake_process_exit(&keeper, &keeper.processes[i], 0);
+	}
+	fake_keeper_settle(&keeper);
+	assert_int_equal(backend.count + backend.reserved, 0);
+	assert_int_equal(router.calls, 0);
+	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
+	for (size_t i = 0; i < front_count; i++) {
+		assert_int_equal(fronts[i].endings, 1);
+		buf_fini(&fronts[i].messages);
+		buf_fini(&fronts[i].response);
+	}
+	for (size_t i = 0; i < member_count; i++)
+		buf_fini(&members[i].got);
+	free(fronts);
+	buf_fini(&router.scratch);
+	fake_keeper_fini(&keeper);
+	loop_free(&loop);
+	close(log_fd);
+	return 0;
+}
+
+/* ---- sessions ---- */
+
+/* bridging.md §1.2, §1.3, §2.1 (2): one start for all; the child is told nothing of any client. */
+static void sessions_share_a_child(void **state)
+{
+	struct front *first = open_session(INITIALIZE);
+	struct front *second = open_session(INITIALIZE);
+	struct front *third;
+
+	(void)state;
+	assert_int_equal(keeper.count, 1);
+	hears(process(0),
+	      "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':"
+	      "'2025-11-25','capabilities':{},'clientInfo':{'name':'mcpgated','version':"
+	      "'" PACKAGE_VERSION "'}}}");
+	is_open(first);
+	says(process(0), WELCOME);
+	is_answered(first, WELCOMED);
+	is_answered(second, WELCOMED);
+	hears(process(0), INITIALIZED);
+	third = open_session(INITIALIZE);
+	is_answered(third, WELCOMED);
+	session_end(&first->call.route->session, REASON_DELETED);
+	fake_keeper_settle(&keeper);
+	hears_nothing(process(0));
+	assert_false(process(0)->is_eof);
+}
+
+/* All who wait hear of a start that fails; the next one tries anew. */
+static void start_can_fail(void **state)
+{
+	struct front *first = open_session(INITIALIZE);
+	struct front *second = open_session(INITIALIZE);
+
+	(void)state;
+	fake_process_exit(&keeper, process(0), 1 << 8);
+	fake_keeper_settle(&keeper);
+	is_failed(first, REASON_START_FAILED);
+	is_failed(second, REASON_START_FAILED);
+	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
+	first = open_session(INITIALIZE);
+	is_open(first);
+	pass(1000); /* the back-off */
+	get_ready(1);
+	is_answered(first, WELCOMED);
+}
+
+static void server_may_refuse(void **state)
+{
+	struct front *first = open_session(INITIALIZE);
+	struct front *second = open_session(INITIALIZE);
+
+	(void)state;
+	says(process(0), "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'no'}}");
+	is_answered(first, "{'jsonrpc':'2.0','id':0,'error':{'code':-32602,'message':'no'}}");
+	is_answered(second, "{'jsonrpc':'2.0','id':0,'error':{'code':-32602,'message':'no'}}");
+	hears(process(0),
+	      "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':"
+	      "'2025-11-25','capabilities':{},'clientInfo':{'name':'mcpgated','version':"
+	      "'" PACKAGE_VERSION "'}}}");
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+	assert_int_equal(router.sessions.count, 0);
+}
+
+/* ---- answers ---- */
+
+#define TOKEN_CALL(id, token)                                                  \
+	"{'jsonrpc':'2.0','id':" id ",'method':'tools/call','params':{'name':" \
+	"'t','_meta':{'progressToken':" token "}}}"
+#define PROGRESS(token, n)                                                   \
+	"{'jsonrpc':'2.0','method':'notifications/progress','params':{'prog" \
+	"ressToken':" token ",'progress':" n "}}"
+
+/* SEC-06; bridging.md §8 (1), (2): the same id and token from two clients at once. */
+static void ids_and_tokens_do_not_cross(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, TOKEN_CALL("1", "1"));
+	struct front *two = request(b->route, TOKEN_CALL("1", "1"));
+
+	(void)state;
+	hears(process(0), TOKEN_CALL("2", "2"));
+	hears(process(0), TOKEN_CALL("3", "3"));
+	says(process(0), PROGRESS("3", "5"));
+	was_told(two, PROGRESS("1", "5") "|");
+	was_told(one, "");
+	says(process(0), PROGRESS("3", "4")); /* less than before */
+	says(process(0), PROGRESS("1", "4")); /* the client's token: not ours */
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'two':1}}");
+	says(process(0), PROGRESS("3", "6")); /* too late */
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'again':1}}");
+	says(process(0), "{'jsonrpc':'2.0','id':99,'result':{'what':1}}");
+	is_answered(two, "{'jsonrpc':'2.0','id':1,'result':{'two':1}}");
+	was_told(two, "");
+	is_open(one);
+	was_told(one, "");
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'one':1}}");
+	is_answered(one, "{'jsonrpc':'2.0','id':1,'result':{'one':1}}");
+	heard(a, "");
+	heard(b, "");
+}
+
+/* CXL-02, bridging.md §1.1 (6): a client cancels its own call alone, and what still comes of it reaches nobody. */
+static void cancelled_calls_stay_silent(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, CALL("1"));
+	struct front *two = request(b->route, CALL("1"));
+
+	(void)state;
+	hears(process(0), CALL("2"));
+	hears(process(0), CALL("3"));
+	notify(a->route, CANCELLED("1"));
+	assert_int_equal(one->ending, ENDING_CANCELLED);
+	is_open(two);
+	hears(process(0), CANCELLED("2"));
+	says(process(0), RESULT("2"));
+	says(process(0), "{'jsonrpc':'2.0','error':{'code':1,'message':'of the cancelled one'}}");
+	is_open(two);
+	says(process(0), RESULT("3"));
+	is_answered(two, RESULT("1"));
+}
+
+/* bridging.md §1.3, §1.6, §8 (3): a shared child cannot ask. */
+static void child_cannot_ask(void **state)
+{
+	struct member *a = begin();
+	struct front *call = request(a->route, CALL("1"));
+
+	(void)state;
+	hears(process(0), CALL("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':7,'method':'sampling/createMessage','params':{}}");
+	hears(process(0),
+	      "{'jsonrpc':'2.0','id':7,'error':{'code':-32601,'message':'Method not found: "
+	      "the client did not declare this capability'}}");
+	says(process(0), "{'jsonrpc':'2.0','id':'p','method':'ping'}");
+	hears(process(0), "{'jsonrpc':'2.0','id':'p','result':{}}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{"
+			 "'level':'error','data':'x'}}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/vendor','params':{}}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+			 "'requestId':7}}");
+	was_told(call, "");
+	heard(a, "");
+	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/roots/list_changed'}");
+	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/vendor'}");
+	hears_nothing(process(0));
+}
+
+/* bridging.md §2.1 (3): what is not offered is unknown, without the child being asked. */
+static void what_is_not_offered_is_unknown(void **state)
+{
+	static const char *const methods[] = { "logging/setLevel", "tasks/list",
+					       "completion/complete" };
+	struct member *a = begin();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text),
+			 "{'jsonrpc':'2.0','id':1,'method':'%s','params':{'level':'info'}}",
+			 methods[i]);
+		assert_non_null(strstr(buf_terminate(&request(a->route, text)->response),
+				       "\"code\":-32601"));
+	}
+	hears_nothing(process(0));
+	request(a->route, "{'jsonrpc':'2.0','id':1,'method':'vendor/thing'}");
+	hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'vendor/thing'}");
+}
+
+#define PAGE(id, cursor)                                              \
+	"{'jsonrpc':'2.0','id':" id ",'method':'tools/list','params'" \
+	":{'cursor':" cursor "}}"
+
+/* bridging.md §1.1 (7): a cursor leads back to its child; another one, or a made-up one, is refused. */
+static void cursors_name_their_child(void **state)
+{
+	struct member *a = begin();
+	struct front *first;
+	struct json cursor;
+	char page[300];
+
+	(void)state;
+	request(a->route, CALL("1"));
+	request(a->route, CALL("2"));
+	first = request(a->route, LIST("3")); /* by another process: 0 has enough */
+	get_ready(1);
+	hears(process(1), LIST("2"));
+	says(process(1), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'a\\u0022b'}}");
+	cursor = scan_path(buf_slice(&first->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	assert_null(memmem(cursor.text.p, cursor.text.n, "u0022", 5));
+	says(process(0), RESULT("2"));
+	snprintf(page, sizeof(page), PAGE("4", "%.*s"), SLICE_ARG(cursor.text));
+	first = request(a->route, page);
+	hears(process(1), PAGE("3", "'a\\u0022b'"));
+	says(process(1), "{'jsonrpc':'2.0','id':3,'result':{'tools':[]}}");
+	is_answered(first, "{'jsonrpc':'2.0','id':4,'result':{'tools':[]}}");
+	first = request(a->route, PAGE("5", "'bmV4dA'"));
+	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
+	first = request(a->route, PAGE("5", "7"));
+	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
+	fake_process_exit(&keeper, process(1), 0);
+	fake_keeper_settle(&keeper);
+	first = request(a->route, page);
+	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
+}
+
+/* What a client makes up does not get out of its string. */
+static void made_up_cursors_stay_strings(void **state)
+{
+	struct member *a = begin();
+	const char plain[] = "\1\0\0\0\0\0\0\0\1x\",\"y\":\"z";
+	char text[64] = { 0 };
+	char page[300];
+	struct front *front;
+
+	(void)state;
+	text_base64url(plain, sizeof(plain) - 1, text);
+	snprintf(page, sizeof(page), PAGE("1", "'%s'"), text);
+	front = request(a->route, page);
+	assert_non_null(strstr(buf_terminate(&front->response), "\"code\":-32602"));
+	hears_nothing(process(0));
+}
+
+/* ---- dispatch ---- */
+
+/* bridging.md §1.4: the least loaded; another process when all are full; then waiting, one party after the other. */
+static void calls_are_spread(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *calls[8];
+
+	(void)state;
+	calls[0] = request(a->route, CALL("10"));
+	calls[1] = request(a->route, CALL("11"));
+	assert_int_equal(keeper.count, 1);
+	calls[2] = request(a->route, CALL("12"));
+	assert_int_equal(keeper.count, 2);
+	get_ready(1);
+	hears(process(0), CALL("2"));
+	hears(process(0), CALL("3"));
+	hears(process(1), CALL("2"));
+	calls[3] = request(a->route, CALL("13"));
+	hears(process(1), CALL("3"));
+	for (size_t i = 4; i < 7; i++)
+		calls[i] = request(a->route, CALL("14"));
+	calls[7] = request(b->route, CALL("20"));
+	assert_int_equal(keeper.count, 2);                           /* pool.max */
+	is_failed(request(b->route, CALL("21")), REASON_OVER_LIMIT); /* queue_calls */
+	says(process(0), RESULT("2"));
+	is_answered(calls[0], RESULT("10"));
+	hears(process(0), CALL("4"));
+	says(process(0), RESULT("3"));
+	hears(process(0), CALL("5"));
+	says(process(0), RESULT("5"));
+	is_answered(calls[7], RESULT("20")); /* b has had its turn, although a waits for longer */
+	is_open(calls[5]);
+	is_open(calls[6]);
+	hears(process(0), CALL("6"));
+	notify(a->route, CANCELLED("14"));
+	hears(process(0), CANCELLED("4"));
+	hears(process(0), CANCELLED("6"));
+	hears_nothing(process(0));
+}
+
+/* Who comes later does not overtake those who wait; who waits too long is told so. */
+static void waiting_is_limited(void **state)
+{
+	struct member *a = begin();
+	struct front *calls[6];
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	for (size_t i = 0; i < 4; i++)
+		calls[i] = request(a->route, CALL("1"));
+	pass(QUEUE_TIMEOUT_MS - 1);
+	is_open(calls[2]);
+	pass(1);
+	is_failed(calls[2], REASON_OVER_LIMIT);
+	is_failed(calls[3], REASON_OVER_LIMIT);
+	is_open(calls[0]);
+	calls[4] = request(a->route, CALL("4"));
+	says(process(0), RESULT("2"));
+	is_open(calls[4]);
+	says(process(0), RESULT("4"));
+	is_answered(calls[4], RESULT("4"));
+}
+
+/* Also when there is none just now: not one for each call. */
+static void one_start_serves_all_who_wait(void **state)
+{
+	struct member *a = begin();
+	struct front *calls[2];
+
+	(void)state;
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	for (size_t i = 0; i < 2; i++)
+		calls[i] = request(a->route, CALL("1"));
+	assert_int_equal(keeper.count, 2);
+	pass(QUEUE_TIMEOUT_MS); /* the start may take longer than that */
+	is_open(calls[0]);
+	get_ready(1);
+	hears(process(1), CALL("2"));
+	hears(process(1), CALL("3"));
+}
+
+/* bridging.md §4: only what was on that child fails; what is safe is asked again, once. */
+static void lost_child_takes_only_its_calls(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *call = request(a->route, CALL("1"));
+	struct front *list = request(b->route, LIST("1"));
+	struct front *other;
+
+	(void)state;
+	other = request(b->route, CALL("2"));
+	get_ready(1);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(call, REASON_CHILD_EXITED);
+	is_open(other);
+	is_open(list);
+	assert_int_equal(router.sessions.count, 2);
+	hears(process(1), CALL("2"));
+	hears(process(1), LIST("3"));
+	fake_process_exit(&keeper, process(1), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(list, REASON_CHILD_EXITED);
+	is_failed(other, REASON_CHILD_EXITED);
+	assert_int_equal(router.sessions.count, 2);
+	heard(a, "");
+	call = request(a->route, CALL("5"));
+	get_ready(2);
+	hears(process(2), CALL("2"));
+}
+
+/* A child that comes back with other offers: everybody may want to look again. */
+static void other_offers_are_told(void **state)
+{
+	struct member *a = begin();
+
+	(void)state;
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	request(a->route, CALL("1"));
+	assert_non_null(fake_process_read(process(1)));
+	says(process(1), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
+			 "'capabilities':{'tools':{'listChanged':true}},'serverInfo':{}}}");
+	heard(a, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|");
+}
+
+/* A time-out costs the others nothing as long as the child lives. REL-25 */
+static void timeout_asks_whether_it_lives(void **state)
+{
+	struct member *a = begin();
+	struct front *first = request(a->route, CALL("1"));
+	struct front *second;
+
+	(void)state;
+	hears(process(0), CALL("2"));
+	pass(30000);
+	second = request(a->route, CALL("2"));
+	pass(30000);
+	is_failed(first, REASON_TIMEOUT);
+	is_open(second);
+	hears(process(0), CALL("3"));
+	hears(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+			  "'requestId':2,'reason':'no answer in time'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'ping'}");
+	pass(5000);
+	is_failed(second, REASON_CHILD_HUNG);
+	assert_int_equal(process(0)->last_signal, SIGKILL);
+}
+
+static void idle_children_go(void **state)
+{
+	struct member *a = begin();
+	struct front *call;
+
+	(void)state;
+	pass(IDLE_MS - 1);
+	call = request(a->route, CALL("1"));
+	pass(1);
+	assert_false(process(0)->is_eof);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	pass(IDLE_MS);
+	hears(process(0), CALL("2"));
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(router.sessions.count, 1);
+	request(a->route, CALL("1"));
+	get_ready(1);
+	hears(process(1), CALL("2"));
+}
+
+static void session_end_cancels_its_calls(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, CALL("1"));
+	struct front *two = request(b->route, CALL("1"));
+
+	(void)state;
+	hears(process(0), CALL("2"));
+	hears(process(0), CALL("3"));
+	session_end(&a->route->session, REASON_DELETED);
+	fake_keeper_settle(&keeper);
+	is_failed(one, REASON_DELETED);
+	is_open(two);
+	hears(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+			  "'requestId':2,'reason':'the session has ended'}}");
+	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
+	is_answered(two, RESULT("1"));
+}
+
+/* ---- what is merged ---- */
+
+/* UTIL-LIST-01; bridging.md §1.7: once for all that happens within a tenth of a second, to everybody. */
+static void list_changes_reach_all_once(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		says(process(0), "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/prompts/list_changed'}");
+	heard(a, "");
+	pass(100);
+	heard(a, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|");
+	heard(b, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}|");
+	pass(100);
+	heard(a, "");
+}
+
+#define UPDATED(uri)                                                         \
+	"{'jsonrpc':'2.0','method':'notifications/resources/updated','param" \
+	"s':{'uri':'" uri "'}}"
+
+/* UTIL-SUBS-01; bridging.md §8 (7): fifty sessions, one subscribe, one unsubscribe. */
+static void subscriptions_are_merged(void **state)
+{
+	struct member *all[50];
+	struct front *subscribed[50];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		all[i] = begin();
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		subscribed[i] = request(all[i]->route, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	hears_nothing(process(0));
+	is_open(subscribed[49]);
+	says(process(0), EMPTY("2"));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		is_answered(subscribed[i], EMPTY("1"));
+	is_answered(request(all[3]->route, SUBSCRIBE("9")), EMPTY("9")); /* it is already */
+	says(process(0), UPDATED("r:a"));
+	says(process(0), UPDATED("r:b"));
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		heard(all[i], UPDATED("r:a") "|");
+	for (size_t i = 0; i + 1 < ARRAY_LEN(all); i++)
+		is_answered(request(all[i]->route, UNSUBSCRIBE("1")), EMPTY("1"));
+	hears_nothing(process(0));
+	says(process(0), UPDATED("r:a"));
+	heard(all[0], "");
+	heard(all[49], UPDATED("r:a") "|");
+	session_end(&all[49]->route->session, REASON_DELETED);
+	fake_keeper_settle(&keeper);
+	hears(process(0), UNSUBSCRIBE("3"));
+}
+
+/* Its refusal is everybody's, and leaves nothing. */
+static void refused_subscriptions_leave_nothing(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, SUBSCRIBE("1"));
+	struct front *two = request(b->route, SUBSCRIBE("'x'"));
+
+	(void)state;
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32002,'message':'none'}}");
+	is_answered(one, "{'jsonrpc':'2.0','id':1,'error':{'code':-32002,'message':'none'}}");
+	is_answered(two, "{'jsonrpc':'2.0','id':'x','error':{'code':-32002,'message':'none'}}");
+	request(b->route, SUBSCRIBE("3"));
+	hears(process(0), SUBSCRIBE("3"));
+}
+
+/* Whoever asked leaves: the next one of those who wait asks. */
+static void subscribing_is_handed_on(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct member *c = begin();
+	struct front *one = request(a->route, SUBSCRIBE("1"));
+	struct front *two = request(b->route, SUBSCRIBE("2"));
+	struct front *three = request(c->route, SUBSCRIBE("3"));
+
+	(void)state;
+	hears(process(0), SUBSCRIBE("2"));
+	notify(c->route, CANCELLED("3"));
+	assert_int_equal(three->ending, ENDING_CANCELLED);
+	hears_nothing(process(0));
+	notify(a->route, CANCELLED("1"));
+	assert_int_equal(one->ending, ENDING_CANCELLED);
+	hears(process(0), CANCELLED("2"));
+	hears(process(0), SUBSCRIBE("3"));
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(two, REASON_CHILD_EXITED);
+	two = request(b->route, SUBSCRIBE("4"));
+	get_ready(1);
+	hears(process(1), SUBSCRIBE("2"));
+	says(process(1), EMPTY("2"));
+	is_answered(two, EMPTY("4"));
+}
+
+/* bridging.md §1.5, §8 (6): every child knows before its first call, and one is always there. */
+static void subscriptions_outlive_children(void **state)
+{
+	struct member *a = begin();
+
+	(void)state;
+	request(a->route, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	for (size_t i = 0; i < 3; i++)
+		request(a->route, CALL("1"));
+	get_ready(1);
+	hears(process(1), SUBSCRIBE("2"));
+	hears(process(1), CALL("3"));
+	request(a->route, UNSUBSCRIBE("1"));
+	hears(process(1), UNSUBSCRIBE("4"));
+	request(a->route, SUBSCRIBE("1"));
+	hears(process(1), SUBSCRIBE("5"));
+	says(process(1), EMPTY("5"));
+	fake_process_exit(&keeper, process(0), 0);
+	fake_process_exit(&keeper, process(1), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 3); /* though nobody calls */
+	get_ready(2);
+	hears(process(2), SUBSCRIBE("2"));
+	hears_nothing(process(2));
+	pass(2 * IDLE_MS);
+	assert_false(process(2)->is_eof);
+	says(process(2), UPDATED("r:a"));
+	heard(a, UPDATED("r:a") "|");
+}
+
+/* ---- anything in any order ---- */
+
+static uint64_t random_state;
+
+static uint64_t any(uint64_t below)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (random_state >> 33) % below;
+}
+
+/* A server's side of a call: what it heard. */
+struct heard {
+	unsigned long id;
+	unsigned long mark;
+};
+
+struct random_server {
+	struct heard calls[64]; /* the last ones */
+	size_t count;
+};
+
+static struct random_server servers[FAKE_PROCESSES_MAX];
+
+static void server_listen(size_t i)
+{
+	struct random_server *server = &servers[i];
+	const char *line;
+
+	while ((line = fake_process_read(process(i))) != NULL) {
+		if (strstr(line, "\"initialize\"") != NULL) {
+			fake_process_write(process(i), q(WELCOME));
+			fake_process_write(process(i), "\n");
+		}
+		struct heard *heard = &server->calls[server->count % ARRAY_LEN(server->calls)];
+		const char *mark = strstr(line, "\"mark\":");
+
+		if (mark == NULL)
+			continue;
+		assert_int_equal(sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &heard->id), 1);
+		heard->mark = strtoul(mark + 7, NULL, 10);
+		server->count++;
+	}
+}
+
+/* It answers one of its calls: the right one, one again, one that was cancelled, or none at all. */
+static void server_answer(size_t i)
+{
+	struct random_server *server = &servers[i];
+	size_t kept =
+		server->count < ARRAY_LEN(server->calls) ? server->count : ARRAY_LEN(server->calls);
+	const struct heard *heard;
+	char text[300];
+
+	if (kept == 0)
+		return;
+	heard = &server->calls[any(kept)];
+	if (any(8) == 0)
+		snprintf(text, sizeof(text), PROGRESS("%lu", "%lu"), heard->id, heard->mark);
+	else if (any(16) == 0)
+		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%lu,'result':{'mark':666}}",
+			 heard->id + 100000);
+	else
+		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%lu,'result':{'mark':%lu}}",
+			 heard->id, heard->mark);
+	fake_process_write(process(i), q(text));
+	fake_process_write(process(i), "\n");
+}
+
+static void client_act(struct member *member)
+{
+	static unsigned long mark = 1000;
+	char text[300];
+	struct envelope env;
+	struct front *front;
+
+	if (front_count + MEMBERS_MAX >= FRONTS_MAX)
+		return;
+	if (any(8) == 0) {
+		snprintf(text, sizeof(text), CANCELLED("%lu"), (unsigned long)any(4));
+		env = scan(q(text));
+		forward_notification(member->route, &env);
+		return;
+	}
+	mark++;
+	snprintf(text, sizeof(text),
+		 "{'jsonrpc':'2.0','id':%lu,'method':'%s','params':{'mark':%lu,'_meta':{"
+		 "'progressToken':%lu}}}",
+		 (unsigned long)any(4), any(4) == 0 ? "tools/list" : "tools/call", mark, mark);
+	env = scan(q(text));
+	front = front_new(&env);
+	front->mark = mark;
+	forward_request(member->route, &front->call, &env);
+}
+
+/* Each call has had what belongs to it, or nothing. */
+static void check_marks(void)
+{
+	size_t answered = 0, told = 0;
+	char expected[64];
+
+	for (size_t i = 0; i < front_count; i++) {
+		struct front *front = &fronts[i];
+
+		if (front->mark == 0)
+			continue;
+		snprintf(expected, sizeof(expected), "\"mark\":%lu}}", front->mark);
+		answered += front->ending == ENDING_RESPONSE;
+		told += front->messages.len > 0;
+		if (front->ending == ENDING_RESPONSE)
+			assert_non_null(strstr(buf_terminate(&front->response), expected));
+		snprintf(expected, sizeof(expected), "\"progress\":%lu}}", front->mark);
+		if (front->messages.len > 0)
+			assert_non_null(strstr(buf_terminate(&front->messages), expected));
+	}
+	print_message("# %zu calls, %zu answered, %zu with progress\n", front_count, answered,
+		      told);
+	assert_true(answered > 1000 && told > 50);
+}
+
+/* SEC-06, I1, I2: fifty clients with the same few ids; answers late, twice, unknown, after cancellation; crashes. */
+static void nothing_crosses(void **state)
+{
+	struct member *all[50];
+	size_t dead = 0;
+
+	(void)state;
+	random_state = 20251125;
+	memset(servers, 0, sizeof(servers));
+	backend.conf.pool_max = 4;
+	backend.conf.calls_per_process = 8;
+	backend.conf.queue_calls = 64;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		all[i] = begin();
+	for (size_t step = 0; step < 12000; step++) {
+		size_t i = any(keeper.count);
+
+		if (any(2) == 0)
+			client_act(all[any(ARRAY_LEN(all))]);
+		if (!process(i)->is_started || process(i)->is_exited)
+			continue;
+		if (any(500) == 0 && dead < 20) {
+			dead++;
+			fake_process_exit(&keeper, process(i), 0);
+			fake_keeper_settle(&keeper);
+			continue;
+		}
+		server_listen(i);
+		for (uint64_t n = any(8); n > 0; n--)
+			server_answer(i);
+		if (step % 4 == 0)
+			fake_keeper_settle(&keeper);
+	}
+	check_marks();
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		heard(all[i], "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+	TEST(sessions_share_a_child),
+	TEST(start_can_fail),
+	TEST(server_may_refuse),
+	TEST(ids_and_tokens_do_not_cross),
+	TEST(cancelled_calls_stay_silent),
+	TEST(child_cannot_ask),
+	TEST(what_is_not_offered_is_unknown),
+	TEST(cursors_name_their_child),
+	TEST(made_up_cursors_stay_strings),
+	TEST(calls_are_spread),
+	TEST(waiting_is_limited),
+	TEST(one_start_serves_all_who_wait),
+	TEST(lost_child_takes_only_its_calls),
+	TEST(other_offers_are_told),
+	TEST(timeout_asks_whether_it_lives),
+	TEST(idle_children_go),
+	TEST(session_end_cancels_its_calls),
+	TEST(list_changes_reach_all_once),
+	TEST(subscriptions_are_merged),
+	TEST(refused_subscriptions_leave_nothing),
+	TEST(subscribing_is_handed_on),
+	TEST(subscriptions_outlive_children),
+	TEST(nothing_crosses),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

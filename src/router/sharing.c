@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merging what several sessions want of one child, and spreading what it tells. A topic is a resource that
+ * somebody of a pool has subscribed to: the first subscriber's request is the one that a child sees; who comes
+ * meanwhile waits for its outcome, who comes later is answered here. All children of the pool are told, because
+ * what changes may live in any of them.
+ *
+ * UTIL-LIST-01, UTIL-SUBS-01.
+ */
+#include "router/sharing.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "mcp/level.h"
+#include "router/call.h"
+#include "router/deliver.h"
+#include "router/forward.h"
+#include "router/lane.h"
+#include "router/route.h"
+
+#define TELLING_MS 100 /* changes of a list that come together are told once. bridging.md §1.7 */
+
+struct topic {
+	struct list link;
+	struct call *first;  /* the request that a child was sent; NULL: it has agreed */
+	struct list waiting; /* calls, for that one's answer */
+	size_t subscribers;
+	size_t length;
+	char uri[]; /* as it was written first */
+};
+
+static const struct {
+	const char *name;
+	struct slice method;
+} lists[] = {
+	{ "tools", SLICE("notifications/tools/list_changed") },
+	{ "prompts", SLICE("notifications/prompts/list_changed") },
+	{ "resources", SLICE("notifications/resources/list_changed") },
+};
+
+static struct route *member_of(struct list *node)
+{
+	return container_of(node, struct route, member);
+}
+
+/* ---- the welcome ---- */
+
+struct rebuild {
+	struct buf out;
+	bool is_inside; /* of capabilities */
+};
+
+static bool is_shareable(struct slice capability)
+{
+	return !slice_is_equal(capability, SLICE_LIT("tasks")) &&
+	       !slice_is_equal(capability, SLICE_LIT("logging"));
+}
+
+static int copy_member(struct slice name, struct json value, void *arg)
+{
+	struct rebuild *rebuild = arg;
+	struct rebuild capabilities = { .is_inside = true };
+
+	if (rebuild->is_inside && !is_shareable(name))
+		return 0;
+	buf_append_char(&rebuild->out, rebuild->out.len > 0 ? ',' : '{');
+	buf_append_char(&rebuild->out, '"');
+	buf_append_slice(&rebuild->out, name);
+	buf_append_str(&rebuild->out, "\":");
+	if (rebuild->is_inside || !slice_is_equal(name, SLICE_LIT("capabilities")) ||
+	    value.type != JSON_OBJECT) {
+		buf_append_slice(&rebuild->out, value.text);
+		return 0;
+	}
+	scan_members(value.text, copy_member, &capabilities);
+	buf_append_str(&capabilities.out, capabilities.out.len > 0 ? "}" : "{}");
+	buf_append_slice(&rebuild->out, buf_slice(&capabilities.out));
+	buf_fini(&capabilities.out);
+	return 0;
+}
+
+struct msg *sharing_make_welcome(struct slice result)
+{
+	struct rebuild rebuild = { .is_inside = false };
+	struct buf text = { 0 };
+
+	scan_members(result, copy_member, &rebuild);
+	buf_append_str(&rebuild.out, rebuild.out.len > 0 ? "}" : "{}");
+	write_result(&text, SLICE_LIT("0"), buf_slice(&rebuild.out));
+	buf_fini(&rebuild.out);
+	return msg_new_take(&text);
+}
+
+/* ---- news ---- */
+
+static bool tells_changes(const struct abilities *abilities, size_t list)
+{
+	const bool tells[] = { abilities->tells_tools, abilities->tells_prompts,
+			       abilities->tells_resources };
+
+	return tells[list];
+}
+
+static void tell_members(struct partition *partition, uint64_t key, struct msg *msg)
+{
+	LIST_FOREACH(node, &partition->members) {
+		struct route *route = member_of(node);
+
+		if (route->opening == NULL)
+			stream_push(&route->session.standalone, STREAM_NEWS, key, msg);
+	}
+}
+
+static void tell_change(struct partition *partition, size_t list)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	write_call(&text, (struct slice){ NULL, 0 }, lists[list].method, (struct slice){ NULL, 0 });
+	msg = msg_new_take(&text);
+	tell_members(partition, deliver_news_key(lists[list].method, (struct slice){ NULL, 0 }),
+		     msg);
+	msg_unref(&msg);
+}
+
+static void on_telling(struct timer *timer)
+{
+	struct partition *partition = container_of(timer, struct partition, telling);
+	unsigned int news = partition->news;
+
+	partition->news = 0;
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (news & 1u << i)
+			tell_change(partition, i);
+	}
+}
+
+void sharing_tell_changes(struct partition *partition)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (tells_changes(&partition->abilities, i))
+			tell_change(partition, i);
+	}
+}
+
+static void notify_list(struct lane *lane, const struct envelope *env, const char *list)
+{
+	struct partition *partition = lane->partition;
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (strcmp(lists[i].name, list) != 0 || !tells_changes(&partition->abilities, i))
+			continue;
+		if (partition->is_pool) {
+			partition->news |= 1u << i;
+			if (!timer_is_running(&partition->telling))
+				timer_start(partition->router->loop, &partition->telling,
+					    TELLING_MS);
+		} else {
+			struct msg *msg = deliver_make_msg(env);
+
+			tell_members(partition,
+				     deliver_news_key(env->method, (struct slice){ NULL, 0 }), msg);
+			msg_unref(&msg);
+		}
+	}
+}
+
+static void notify_resource(struct lane *lane, const struct envelope *env)
+{
+	struct slice uri = env->uri.type == JSON_STRING ?
+				   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
+				   (struct slice){ NULL, 0 };
+	struct msg *msg = NULL;
+
+	LIST_FOREACH(node, &lane->partition->members) {
+		struct route *route = member_of(node);
+
+		if (!route_is_subscribed(route, uri))
+			continue;
+		if (msg == NULL)
+			msg = deliver_make_msg(env);
+		stream_push(&route->session.standalone, STREAM_NEWS,
+			    deliver_news_key(env->method, uri), msg);
+	}
+	if (msg == NULL)
+		deliver_note_dropped(lane, env);
+	else
+		msg_unref(&msg);
+}
+
+void sharing_notify(struct lane *lane, const struct envelope *env, const struct method *method)
+{
+	if (method->id == METHOD_LIST_CHANGED)
+		notify_list(lane, env, method->capability);
+	else
+		notify_resource(lane, env);
+}
+
+/* ---- subscriptions ---- */
+
+static struct slice topic_uri(const struct topic *topic)
+{
+	return slice_of(topic->uri, topic->length);
+}
+
+static struct topic *topic_find(const struct partition *partition, struct slice uri)
+{
+	LIST_FOREACH(node, &partition->topics) {
+		struct topic *topic = container_of(node, struct topic, link);
+
+		if (slice_is_equal(topic_uri(topic), uri))
+			return topic;
+	}
+	return NULL;
+}
+
+static struct topic *topic_new(struct partition *partition, struct slice uri, struct call *first)
+{
+	struct topic *topic = mem_alloc(sizeof(*topic) + uri.n);
+
+	topic->first = first;
+	topic->subscribers = 0;
+	topic->length = uri.n;
+	memcpy(topic->uri, uri.p, uri.n);
+	list_init(&topic->waiting);
+	list_append(&partition->topics, &topic->link);
+	first->topic = topic;
+	return topic;
+}
+
+static void topic_free(struct topic *topic)
+{
+	list_remove(&topic->link);
+	free(topic);
+}
+
+static void topic_add(struct topic *topic, struct route *route)
+{
+	if (text_set_add(&route->subscriptions, topic_uri(topic)))
+		topic->subscribers++;
+}
+
+/* All children but one, which knows. */
+static void tell_lanes(struct partition *partition, const struct lane *but, struct slice method,
+		       struct slice uri)
+{
+	LIST_FOREACH(node, &partition->lanes) {
+		struct lane *lane = container_of(node, struct lane, link);
+
+		if (lane != but && lane_is_serving(lane))
+			forward_subscription(lane, method, uri);
+	}
+}
+
+static void topic_release(struct partition *partition, struct topic *topic)
+{
+	if (--topic->subscribers > 0)
+		return;
+	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
+	topic_free(topic);
+}
+
+void sharing_settle(struct call *call, const struct envelope *env)
+{
+	struct partition *partition = call->route->partition;
+	struct topic *topic = call->topic;
+	bool has_agreed = env->kind == ENVELOPE_RESULT;
+
+	call->topic = NULL;
+	if (topic->first != call)
+		return;
+	topic->first = NULL;
+	topic->subscribers++; /* ourselves: who is told may end his session */
+	if (has_agreed) {
+		topic_add(topic, call->route);
+		tell_lanes(partition, call->lane, SLICE_LIT("resources/subscribe"),
+			   topic_uri(topic));
+	}
+	while (!list_is_empty(&topic->waiting)) {
+		struct call *next = container_of(topic->waiting.next, struct call, place);
+
+		list_remove(&next->place);
+		next->topic = NULL;
+		if (has_agreed)
+			topic_add(topic, next->route);
+		deliver_response(next, env);
+	}
+	if (has_agreed)
+		topic_release(partition, topic);
+	else
+		topic_free(topic);
+}
+
+void sharing_abandon(struct call *call)
+{
+	struct partition *partition = call->route->partition;
+	struct topic *topic = call->topic;
+	struct call *next;
+
+	call->topic = NULL;
+	if (topic->first != call)
+		return; /* it only waited */
+	if (list_is_empty(&topic->waiting)) {
+		topic_free(topic);
+		return;
+	}
+	next = container_of(topic->waiting.next, struct call, place);
+	list_remove(&next->place);
+	topic->first = next;
+	queue_push(&partition->queue, next, next->route);
+	call_wait(next, partition->backend->conf.queue_timeout_ms);
+	partition_wake(partition);
+}
+
+static void subscribe(struct route *route, struct call *call, struct slice uri,
+		      const struct envelope *env)
+{
+	struct topic *topic = topic_find(route->partition, uri);
+
+	call_link(call, route);
+	if (topic == NULL) {
+		topic_new(route->partition, uri, call);
+		forward_request(route, call, env);
+	} else if (topic->first != NULL) {
+		call->topic = topic;
+		call->body = msg_new(env->text);
+		list_append(&topic->waiting, &call->place);
+	} else {
+		topic_add(topic, route);
+		forward_own_result(route, call, SLICE_LIT("{}"));
+	}
+}
+
+static void unsubscribe(struct partition *partition, struct route *route, struct slice uri)
+{
+	struct topic *topic = topic_find(partition, uri);
+
+	if (text_set_remove(&route->subscriptions, uri) && topic != NULL)
+		topic_release(partition, topic);
+}
+
+void sharing_forget(struct route *route)
+{
+	while (route->partition->is_pool && route->subscriptions.count > 0) {
+		struct text_set_item *item =
+			container_of(route->subscriptions.items.next, struct text_set_item, link);
+		struct slice uri = slice_of(item->text, item->length);
+		char *copy = mem_dup_slice(uri);
+
+		unsubscribe(route->partition, route, slice_of(copy, uri.n));
+		free(copy);
+	}
+}
+
+void sharing_replay(struct lane *lane)
+{
+	LIST_FOREACH(node, &lane->partition->topics) {
+		const struct topic *topic = container_of(node, struct topic, link);
+
+		if (topic->first == NULL)
+			forward_subscription(lane, SLICE_LIT("resources/subscribe"),
+					     topic_uri(topic));
+	}
+}
+
+/* ---- requests ---- */
+
+bool sharing_answer(struct route *route, struct call *call, const struct envelope *env)
+{
+	struct partition *partition = route->partition;
+	struct slice uri;
+
+	if (call->method->needs & ~partition->abilities.offers) {
+		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
+				  SLICE_LIT("Method not found: the server does not offer this"));
+		return true;
+	}
+	if (call->method->id == METHOD_SET_LEVEL) {
+		route->level = level_find(
+			scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+		forward_own_result(route, call, SLICE_LIT("{}"));
+		return true;
+	}
+	if (call->state != CALL_NEW || env->uri.type != JSON_STRING ||
+	    (call->method->id != METHOD_SUBSCRIBE && call->method->id != METHOD_UNSUBSCRIBE))
+		return false;
+	uri = slice_of(env->uri.text.p + 1, env->uri.text.n - 2);
+	if (call->method->id == METHOD_SUBSCRIBE) {
+		subscribe(route, call, uri, env);
+	} else {
+		unsubscribe(partition, route, uri);
+		forward_own_result(route, call, SLICE_LIT("{}"));
+	}
+	return true;
+}
+
+void sharing_init(struct partition *partition)
+{
+	list_init(&partition->topics);
+	timer_init(&partition->telling, on_telling);
+}
+
+void sharing_fini(struct partition *partition)
+{
+	timer_stop(&partition->telling);
+	while (!list_is_empty(&partition->topics))
+		topic_free(container_of(partition->topics.next, struct topic, link));
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table by a seeded hash, with a chain for those whose hash is equal: what is compared in the end are
+ * all bytes of all parts, so no two identities are ever taken for one.
+ */
+#include "session/principal.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "base/random.h"
+
+static uint64_t hash_part(uint64_t hash, struct slice part)
+{
+	for (size_t i = 0; i < part.n; i++)
+		hash = (hash ^ (unsigned char)part.p[i]) * 1099511628211u; /* FNV-1a */
+	return (hash ^ part.n) * 1099511628211u;
+}
+
+static uint64_t identity_key(uint64_t seed, const struct identity *identity)
+{
+	return hash_part(hash_part(hash_part(seed, identity->issuer), identity->subject),
+			 identity->client);
+}
+
+static bool identity_is_equal(const struct identity *a, const struct identity *b)
+{
+	return slice_is_equal(a->issuer, b->issuer) && slice_is_equal(a->subject, b->subject) &&
+	       slice_is_equal(a->client, b->client);
+}
+
+void principal_set_init(struct principal_set *set)
+{
+	*set = (struct principal_set){ .anonymous = { .set = set, .refs = 1 } };
+	random_bytes(&set->seed, sizeof(set->seed));
+}
+
+static struct slice copy_part(char **at, struct slice part)
+{
+	struct slice copy = slice_of(*at, part.n);
+
+	if (part.n > 0)
+		memcpy(*at, part.p, part.n);
+	*at += part.n;
+	return copy;
+}
+
+static struct principal *principal_new(struct principal_set *set, const struct identity *identity,
+				       uint64_t key)
+{
+	size_t size = identity->issuer.n + identity->subject.n + identity->client.n;
+	struct principal *principal = mem_alloc(sizeof(*principal) + size);
+	char *at = principal->text;
+
+	*principal = (struct principal){ .set = set, .key = key, .refs = 1 };
+	principal->identity.issuer = copy_part(&at, identity->issuer);
+	principal->identity.subject = copy_part(&at, identity->subject);
+	principal->identity.client = copy_part(&at, identity->client);
+	principal->next = map_remove(&set->by_key, key);
+	map_insert(&set->by_key, key, principal);
+	return principal;
+}
+
+struct principal *principal_get(struct principal_set *set, const struct identity *identity)
+{
+	uint64_t key = identity_key(set->seed, identity);
+	struct principal *principal = map_find(&set->by_key, key);
+
+	CHECK(identity->issuer.n + identity->subject.n + identity->client.n > 0);
+	for (; principal != NULL; principal = principal->next)
+		if (identity_is_equal(&principal->identity, identity))
+			return principal_ref(principal);
+	return principal_new(set, identity, key);
+}
+
+struct principal *principal_ref(struct principal *principal)
+{
+	principal->refs++;
+	return principal;
+}
+
+static void principal_remove(struct principal *principal)
+{
+	struct map *map = &principal->set->by_key;
+	struct principal *first = map_remove(map, principal->key);
+	struct principal **at = &first;
+
+	while (*at != principal)
+		at = &(*at)->next;
+	*at = principal->next;
+	if (first != NULL)
+		map_insert(map, principal->key, first);
+}
+
+void principal_unref(struct principal **principal)
+{
+	struct principal *p = *principal;
+
+	*principal = NULL;
+	if (p == NULL || --p->refs > 0)
+		return;
+	CHECK(!principal_is_anonymous(p)); /* the set itself refers to it */
+	principal_remove(p);
+	free(p);
+}
+
+bool principal_is_anonymous(const struct principal *principal)
+{
+	return principal == &principal->set->anonymous;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is calling: interned, so that equal identities are the same pointer as long as anybody refers to
+ * one. It holds no credential. oauth.md §1, AUTH-SES-01; threats.md SEC-04.
+ */
+#ifndef MCPGATED_SESSION_PRINCIPAL_H
+#define MCPGATED_SESSION_PRINCIPAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/slice.h"
+
+/* What makes two callers the same one. Each part is length-counted; one that is missing is empty. */
+struct identity {
+	struct slice issuer;
+	struct slice subject;
+	struct slice client;
+};
+
+struct principal_set;
+
+struct principal {
+	struct principal_set *set;
+	struct principal *next; /* of the same key */
+	uint64_t key;
+	unsigned int refs;
+	size_t sessions;          /* that it has open */
+	struct identity identity; /* all empty: nobody in particular */
+	char text[];
+};
+
+/* Must not move. Nothing to release: a set without references holds no memory. */
+struct principal_set {
+	struct map by_key;
+	uint64_t seed;
+	struct principal anonymous; /* everybody who was not asked who he is */
+};
+
+void principal_set_init(struct principal_set *set);
+/* A reference to the principal of this identity, which must not be all empty. */
+struct principal *principal_get(struct principal_set *set, const struct identity *identity);
+struct principal *principal_ref(struct principal *principal);
+/* Accepts NULL; sets the caller's pointer to NULL. */
+void principal_unref(struct principal **principal);
+bool principal_is_anonymous(const struct principal *principal);
+
+#endif

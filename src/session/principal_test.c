@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Identities alone: equal ones are one pointer, others never, and nothing stays behind. */
+#include "session/principal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/check.h"
+
+static struct principal_set set;
+
+static int setup(void **state)
+{
+	(void)state;
+	principal_set_init(&set);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return set.by_key.count != 0 || set.by_key.slots != NULL || set.anonymous.refs != 1;
+}
+
+static struct principal *get(struct slice issuer, struct slice subject, struct slice client)
+{
+	const struct identity identity = { issuer, subject, client };
+
+	return principal_get(&set, &identity);
+}
+
+/* AUTH-SES-01 */
+static void equal_identities_are_one_pointer(void **state)
+{
+	struct principal *a = get(SLICE_LIT("i"), SLICE_LIT("s"), SLICE_LIT("c"));
+	struct principal *b = get(SLICE_LIT("i"), SLICE_LIT("s"), SLICE_LIT("c"));
+
+	(void)state;
+	assert_ptr_equal(a, b);
+	assert_false(principal_is_anonymous(a));
+	principal_unref(&a);
+	assert_null(a);
+	assert_true(slice_is_equal(b->identity.subject, SLICE_LIT("s")));
+	principal_unref(&b);
+	principal_unref(&b);
+}
+
+/* AUTH-SES-01, AUTH-JWT-14: where one part ends and the next begins matters, and so does a NUL. */
+static void other_identities_are_others(void **state)
+{
+	struct principal *all[] = {
+		get(SLICE_LIT("i"), SLICE_LIT("ab"), SLICE_LIT("c")),
+		get(SLICE_LIT("i"), SLICE_LIT("a"), SLICE_LIT("bc")),
+		get(SLICE_LIT("ia"), SLICE_LIT("b"), SLICE_LIT("c")),
+		get(SLICE_LIT("i"), SLICE_LIT("ab"), SLICE_LIT("")),
+		get(SLICE_LIT("i"), SLICE_LIT("ab\0"), SLICE_LIT("c")),
+		get(SLICE_LIT(""), SLICE_LIT("ab"), SLICE_LIT("c")),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		for (size_t j = 0; j < i; j++)
+			assert_ptr_not_equal(all[i], all[j]);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		principal_unref(&all[i]);
+}
+
+static struct principal *numbered(int i)
+{
+	char name[16];
+	int n = snprintf(name, sizeof(name), "%d", i);
+
+	return get(SLICE_LIT("i"), slice_of(name, (size_t)n), SLICE_LIT(""));
+}
+
+static void many_come_and_go(void **state)
+{
+	struct principal *all[500];
+
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		all[i] = numbered(i);
+	for (int i = 0; i < 500; i += 2)
+		principal_unref(&all[i]);
+	for (int i = 1; i < 500; i += 2) {
+		struct principal *again = numbered(i);
+
+		assert_ptr_equal(again, all[i]);
+		principal_unref(&again);
+		principal_unref(&all[i]);
+	}
+}
+
+/* Identities whose hash is equal stand in one chain: first, middle and last of it are found and removed. */
+static void equal_keys_are_told_apart(void **state)
+{
+	struct principal *a = get(SLICE_LIT("i"), SLICE_LIT("a"), SLICE_LIT(""));
+	struct principal *b = get(SLICE_LIT("i"), SLICE_LIT("b"), SLICE_LIT(""));
+	struct principal *c = get(SLICE_LIT("i"), SLICE_LIT("c"), SLICE_LIT(""));
+	struct principal *again;
+
+	(void)state;
+	map_remove(&set.by_key, b->key);
+	map_remove(&set.by_key, c->key);
+	b->key = a->key;
+	c->key = a->key;
+	a->next = b;
+	b->next = c;
+	principal_unref(&b);
+	assert_ptr_equal(a->next, c);
+	again = get(SLICE_LIT("i"), SLICE_LIT("a"), SLICE_LIT(""));
+	assert_ptr_equal(again, a);
+	principal_unref(&again);
+	principal_unref(&a);
+	assert_int_equal(set.by_key.count, 1);
+	principal_unref(&c);
+}
+
+static void anonymous_stays(void **state)
+{
+	struct principal *anonymous = principal_ref(&set.anonymous);
+
+	(void)state;
+	assert_true(principal_is_anonymous(anonymous));
+	principal_unref(&anonymous);
+	assert_int_equal(set.anonymous.refs, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+	TEST(equal_identities_are_one_pointer),
+	TEST(other_identities_are_others),
+	TEST(many_come_and_go),
+	TEST(equal_keys_are_told_apart),
+	TEST(anonymous_stays),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

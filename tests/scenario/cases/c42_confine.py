@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server is allowed: user, umask, files, network, resources. product §4, threats.md SEC-60 to SEC-62."""
+import ctypes
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+
+import harness
+from harness import Skip, case, child_argv, eq, is_alive, ok, to_yaml, wait_for
+
+SERVERS = {"main": {}}
+SYS_LANDLOCK_CREATE_RULESET = 444
+PYTHON = [os.path.realpath(sys.base_prefix), os.path.dirname(harness.CHILD)]
+
+
+def landlock_version():
+    return ctypes.CDLL(None).syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, 1)
+
+
+def box(**more):
+    """A server in a sandbox in which the scripted child can run."""
+    sandbox = dict({"mode": "landlock", "connect": [], "bind": []}, **more)
+    sandbox["read"] = PYTHON + more.get("read", [])
+    argv = child_argv({})
+    return {"command": argv[0], "args": argv[1:], "sandbox": sandbox}
+
+
+def need_landlock(version=4):
+    if landlock_version() < version:
+        raise Skip("the kernel's Landlock is older than version %d; see promises_are_kept_or_refused" % version)
+
+
+def attempts(session, *pairs):
+    return json.loads(session.do_text(["attempt", list(pairs)]))
+
+
+def check(servers, directory, prefix=(), **more):
+    """mcpgated -t of a file with these servers."""
+    path = os.path.join(directory, "checked.yaml")
+    with open(path, "w") as f:
+        f.write(to_yaml({"servers": servers}) + "\n")
+    os.chmod(path, 0o644)
+    program = os.path.join(more.pop("bin", harness.BIN), "mcpgated")
+    return subprocess.run(list(prefix) + [program, "-t", "-c", path], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          timeout=8 * harness.SLOW, **more)
+
+
+def refused(done, *words):
+    eq(done.returncode, 1, "exit status of -t; " + done.stderr)
+    for word in words:
+        ok(word in done.stderr, "no %r in" % word, done.stderr)
+
+
+def public_directory(t, *programs):
+    """One that every user can enter, with copies of our programs."""
+    directory = t.directory()
+    os.chmod(directory, 0o755)
+    for name in programs:
+        shutil.copy(os.path.join(harness.BIN, name), directory)
+    return directory
+
+
+@case(daemon=False)
+def other_users_read_no_file_of_the_box(t):
+    """SEC-62 SEC-03: a hostile server reads nothing but what it was given, by no way round."""
+    need_landlock()
+    inside, outside = t.directory(), t.directory()
+    for directory in (inside, outside):
+        with open(os.path.join(directory, "file"), "w") as f:
+            f.write("content")
+    os.symlink(os.path.join(outside, "file"), os.path.join(inside, "link"))
+    secret = os.path.join(outside, "file")
+    t.start({"main": box(write=[inside])})
+    s = t.session()
+    eq(attempts(s, ["read", os.path.join(inside, "file")], ["list", inside], ["read", "/etc/passwd"], ["read", "/dev/urandom"],
+                ["read", "/proc/self/status"], ["read", "/proc/meminfo"]), ["ok"] * 6, "what is granted")
+    eq(attempts(s, ["read", secret], ["list", outside], ["read", os.path.join(inside, "link")], ["read", "/etc/shadow"],
+                ["list", "/root"], ["list", "/"], ["list", "/proc"], ["read", "/proc/%d/cmdline" % t.daemon.pid],
+                ["read", "/proc/%d/environ" % os.getpid()], ["link", [secret, os.path.join(inside, "hard")]]),
+       ["EACCES"] * 9 + ["EXDEV"], "what is not")
+
+
+@case(daemon=False)
+def nothing_is_written_outside(t):
+    """SEC-62: writing, emptying, making, renaming and removing end at the listed directories."""
+    need_landlock()
+    inside, outside, read_only = t.directory(), t.directory(), t.directory()
+    for directory in (inside, outside, read_only):
+        with open(os.path.join(directory, "file"), "w") as f:
+            f.write("content")
+    t.start({"main": box(write=[inside], read=[read_only])})
+    s = t.session()
+    own = lambda name: os.path.join(inside, name)
+    eq(attempts(s, ["write", own("file")], ["make", own("new")], ["mkdir", own("sub")], ["rename", [own("new"), own("sub/moved")]],
+                ["truncate", own("file")], ["remove", own("file")], ["write", "/dev/null"]), ["ok"] * 7, "inside")
+    for directory in (outside, read_only):
+        path = os.path.join(directory, "file")
+        eq(attempts(s, ["write", path], ["truncate", path], ["make", path + "2"], ["mkdir", path + "3"], ["remove", path],
+                    ["write", "/proc/self/oom_score_adj"]), ["EACCES"] * 6, "outside")
+        eq(attempts(s, ["rename", [path, own("stolen")]])[0] in ("EXDEV", "EACCES"), True, "moved inside")
+        with open(path) as f:
+            eq(f.read(), "content")
+
+
+@case(daemon=False)
+def programs_run_where_they_may_be_read_only(t):
+    """SEC-62: what is in a directory for writing is not executed; children of the server are inside as well."""
+    need_landlock()
+    inside, tools = t.directory(), t.directory()
+    for directory in (inside, tools):
+        path = os.path.join(directory, "tool")
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\ncat /etc/shadow >%s/stolen\ntouch %s/ran\n" % (inside, inside))
+        os.chmod(path, 0o755)
+    t.start({"main": box(write=[inside], read=[tools])})
+    s = t.session()
+    eq(attempts(s, ["run", [os.path.join(inside, "tool")]]), ["EACCES"], "from a directory for writing")
+    eq(attempts(s, ["run", [os.path.join(tools, "tool")]]), ["ok"], "from one for reading")
+    ok(os.path.exists(os.path.join(inside, "ran")), "the tool has run")
+    eq(os.path.getsize(os.path.join(inside, "stolen")), 0, "what a child of the server could read")
+
+
+@case(daemon=False)
+def only_listed_ports(t):
+    """SEC-62 SEC-17: TCP goes to the listed ports, and no further; so does listening."""
+    need_landlock()
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    good, bad = [l.getsockname()[1] for l in listeners]
+    free = socket.create_server(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+    free.close()
+    t.start({"main": box(connect=[good], bind=[port]), "open": box(connect="any", bind="any")})
+    s = t.session("main")
+    eq(attempts(s, ["connect", good], ["bind", port]), ["ok", "ok"], "listed")
+    eq(attempts(s, ["connect", bad], ["connect", t.daemon.address[1]], ["bind", 0], ["bind", good]), ["EACCES"] * 4, "not listed")
+    eq(attempts(t.session("open"), ["connect", good], ["connect", bad], ["bind", 0]), ["ok"] * 3, "any")
+    for l in listeners:
+        l.close()
+
+
+@case(daemon=False)
+def others_are_out_of_reach(t):
+    """SEC-61 SEC-62: a server in a sandbox signals nobody outside, whoever it runs as, and has no capability."""
+    need_landlock(6)
+    t.start({"main": box()})
+    s = t.session()
+    eq(attempts(s, ["signal", t.daemon.pid], ["signal", t.daemon.gateway], ["signal", os.getpid()], ["signal", s.pid()]),
+       ["EPERM"] * 3 + ["ok"])
+    status = s.probe()["status"]
+    for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        eq(int(status[name], 16), 0, name)
+    eq(status["NoNewPrivs"], "1")
+    if os.getuid() == 0:
+        eq(int(status["CapBnd"], 16), 0, "CapBnd")
+
+
+@case(daemon=False)
+def promises_are_kept_or_refused(t):
+    """SEC-62: -t and the start refuse a sandbox that this kernel, or this machine, cannot keep."""
+    directory = t.directory()
+    version = landlock_version()
+    done = check({"main": box()}, directory)
+    if version >= 4:
+        eq(done.returncode, 0, done.stderr)
+    else:
+        refused(done, "servers.main.sandbox", "kernel")
+    gone = os.path.join(directory, "gone")
+    for key in ("read", "write"):
+        refused(check({"main": box(**{key: [gone]})}, directory), "servers.main.sandbox.%s" % key, gone)
+    refused(check({"main": box(read=["relative"])}, directory), "absolute path")
+    refused(check({"main": box(connect=[0])}, directory), "1 to 65535")
+    refused(check({"main": box(connect=443)}, directory), "any")
+    refused(check({"main": dict(box(), sandbox={"mode": "strict"})}, directory), "off, landlock")
+    done = check({"main": dict(box(read=[gone]), enabled=False), "other": {"command": "/bin/cat"}}, directory)
+    eq(done.returncode, 0, done.stderr)
+
+
+@case(daemon=False)
+def directory_that_goes_away(t):
+    """SEC-62: a sandbox that cannot be made later refuses the server's start; the log says why."""
+    need_landlock()
+    directory = t.directory()
+    lost = os.path.join(directory, "lost")
+    os.mkdir(lost)
+    t.start({"main": box(write=[lost]), "other": {}})
+    os.rmdir(lost)
+    e = t.session("main", check=False).started
+    eq((e.final()["error"]["data"]["reason"], e.status), ("backend_unavailable", 503))
+    t.daemon.wait_log("child_spawn_failed", "server=main", 'reason="cannot open a path of sandbox.write"')
+    eq(t.session("other").echo("x"), "x")
+
+
+@case(daemon=False)
+def another_user(t):
+    """SEC-61 product §4: a server runs as its user, with that user's groups, HOME, umask and directory."""
+    if os.getuid() != 0:
+        raise Skip("only root can start processes as another user; see users_are_checked")
+    directory = public_directory(t, "mcpgated-demo")
+    seen = os.path.join(directory, "seen")
+    os.mkdir(seen)
+    os.chmod(seen, 0o777)
+    script = "(id -u; id -g; id -G; umask; pwd; echo $HOME; ulimit -n) >%s/all; touch %s/file; exec %s/mcpgated-demo" % (
+        seen, seen, directory)
+    t.start({"main": {"command": "/bin/sh", "args": ["-c", script], "user": "nobody", "umask": "0027", "cwd": seen,
+                      "resources": {"open_files": 77}}})
+    s = t.session()
+    import pwd
+    nobody = pwd.getpwnam("nobody")
+    groups = " ".join(str(g) for g in os.getgrouplist("nobody", nobody.pw_gid))
+    with open(os.path.join(seen, "all")) as f:
+        eq(f.read().split("\n")[:7], [str(nobody.pw_uid), str(nobody.pw_gid), groups, "0027", seen, nobody.pw_dir, "77"])
+    eq(stat.S_IMODE(os.stat(os.path.join(seen, "file")).st_mode), 0o640)
+    eq(s.ask("tools/call", {"name": "echo", "arguments": {"text": "x", "message": "x"}})["result"].get("isError", False), False)
+    child = [p for p in harness.descendants(t.daemon.pid) if os.stat("/proc/%d" % p).st_uid == nobody.pw_uid
+             and p != t.daemon.gateway][-1]
+    # The parent-death signal survives the change of the user.
+    t.daemon.forgiven = True
+    t.daemon.process.kill()
+    t.daemon.process.wait()
+    wait_for(lambda: not is_alive(child), 5, "end of the server with the keeper")
+
+
+@case(daemon=False)
+def users_are_checked(t):
+    """product §4: -t refuses an unknown user, and any user where the daemon is not root."""
+    directory = public_directory(t, "mcpgated")
+    servers = {"main": {"command": "/bin/cat", "user": "no-such-user"}}
+    as_nobody = {"user": "nobody", "group": os.stat("/").st_gid, "extra_groups": []} if os.getuid() == 0 else {}
+    done = check(servers, directory, bin=directory, **as_nobody)
+    refused(done, "servers.main.user", "only root")
+    if os.getuid() == 0:
+        refused(check(servers, directory), "servers.main.user", "there is no user 'no-such-user'")
+
+
+@case(daemon=False)
+def places_are_checked(t):
+    """product §4: -t refuses a directory that is not there and a umask that is none."""
+    directory = t.directory()
+    refused(check({"main": {"command": "/bin/cat", "cwd": "/no/such"}}, directory), "servers.main.cwd", "/no/such")
+    refused(check({"main": {"command": "/bin/cat", "cwd": "/etc/passwd"}}, directory), "servers.main.cwd", "no directory")
+    for bad in ("8", "rwx", "10022", "-1"):
+        refused(check({"main": {"command": "/bin/cat", "umask": bad}}, directory), "umask", "octal")
+    eq(check({"main": {"command": "/bin/cat", "umask": "022", "cwd": "/"}}, directory).returncode, 0)
+
+
+@case(daemon=False)
+def open_files(t):
+    """DEF-20 product §4: resources.open_files is what the server may have open; others keep the daemon's."""
+    t.start({"main": {"script": {}, "resources": {"open_files": 64}}, "other": {}})
+    eq(attempts(t.session("main"), ["files", 40], ["files", 64]), ["ok", "EMFILE"])
+    eq(attempts(t.session("other"), ["files", 200]), ["ok"])

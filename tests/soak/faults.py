@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The fault matrix of docs/design/threats.md §7: each fault of a server's process hits its own call or process. What a
+neighbour on the same server notices of it is measured: its p99 beside calls that are faulty, and beside ones that are not.
+"""
+import concurrent.futures
+import multiprocessing
+import time
+
+import harness
+import mcp
+
+SECONDS = 1.5  # a turn
+# The neighbour shares two processors with a server that burns one, and with this script.
+FACTOR, ALLOWANCE = 5, 0.030
+FLOOD = 200000
+HARMLESS = [["text", "x"]]
+
+# name, steps of the faulty call, what its caller gets: a key of the error's data.reason, or None: an answer
+FAULTS = (
+    ("REL-20 garbage", [["fill", "not a message\n", FLOOD], ["text", "x"]], None),
+    ("REL-21 half lines", [["write", '{"jsonrpc":"2.0","id":@ID@,\n"result":{}}\n'], ["text", "x"]], None),
+    ("REL-22 endless line", [["fill", "x" * 1000, 40000], ["sleep", 60]], "child_protocol_error"),
+    ("REL-23 malformed", [["line", '{"jsonrpc":"2.0","id":@ID@,"result":1,"error":{}}'], ["sleep", 60]], "child_protocol_error"),
+    ("REL-23 strangers", [["fill", '{"jsonrpc":"2.0","id":99999999,"result":{}}\n', FLOOD], ["text", "x"]], None),
+    ("REL-24 progress", [["fill", '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":@TOKEN@,"progress":1}}\n', FLOOD], ["text", "x"]], None),
+    ("REL-24 logs", [["fill", '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}\n', FLOOD], ["text", "x"]], None),
+    ("REL-24 list_changed", [["fill", '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n', FLOOD], ["text", "x"]], None),
+    ("REL-24 questions", [["fill", '{"jsonrpc":"2.0","id":"q","method":"ping"}\n', 50000], ["text", "x"]], None),
+    ("REL-25 silence", [["sleep", 60]], "timeout"),
+    ("REL-25 stopped", [["kill", 19]], "timeout"),
+    ("REL-26 deaf", [["deaf"], ["sleep", 60]], "timeout"),
+    ("REL-27 no stdout", [["close_stdout"], ["sleep", 60]], "child_exited"),
+    ("REL-27 no stdin", [["close_stdin"], ["sleep", 60]], "timeout"),
+    ("REL-28 exit", [["exit", 1]], "child_exited"),
+    ("REL-28 killed", [["kill", 9]], "child_exited"),
+    ("REL-30 grandchild", [["grandchild", 60], ["exit", 1]], "child_exited"),
+    ("REL-31 stderr", [["stderr", "\x1b[31mred\n", 2000000], ["text", "x"]], None),
+)
+DEADLINE = 10  # request_timeout, a ping without answer, the end of the process
+
+
+class Fault(Exception):
+    pass
+
+
+class Address:
+    """All of a daemon that another process needs."""
+
+    def __init__(self, address):
+        self.address = address
+
+
+client = None  # of the neighbour's process
+
+
+def neighbour(new_client, daemon, seconds):
+    """In a process of its own: one call after the other; the p99 of their times."""
+    global client
+    if client is None:
+        client = new_client(daemon)
+        client.open()
+    times, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        started = time.monotonic()
+        client.echo("neighbour")
+        times.append(time.monotonic() - started)
+        time.sleep(0.0005)
+    times.sort()
+    return times[len(times) * 99 // 100]
+
+
+def one_fault(daemon, new_client, steps, expected):
+    """The faulty calls of a turn. How long the longest took."""
+    longest, end = 0, time.monotonic() + SECONDS
+    while True:
+        client = new_client(daemon)
+        client.open()
+        started = time.monotonic()
+        params = {"name": "do", "arguments": {"steps": steps}, "_meta": {"progressToken": "t"}}
+        _, answer = client.post(mcp.request(1, "tools/call", params))
+        longest = max(longest, time.monotonic() - started)
+        reason = answer.get("error", {}).get("data", {}).get("reason")
+        if reason != expected or (expected is None and "result" not in answer):
+            raise Fault("%r instead of %r" % (str(answer)[:300], expected))
+        client.conn.close()
+        if time.monotonic() > end:
+            return longest
+
+
+def turn(pool, daemon, new_client, steps, expected):
+    """(p99 of the neighbour, longest faulty call)"""
+    future = pool.submit(neighbour, new_client, daemon, SECONDS)
+    longest = one_fault(daemon, new_client, steps, expected)
+    return future.result(60), longest
+
+
+def run(new_client):
+    daemon = harness.Daemon({"main": {"script": {}, "request_timeout": "2s", "pool": {"max": 200}}},
+                            {"log": {"level": "error"}, "sessions": {"idle_timeout": "3s"}})
+    problems = []
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        address = Address(daemon.address)
+        for name, steps, expected in FAULTS:
+            try:
+                without, _ = turn(pool, address, new_client, HARMLESS, None)
+                during, longest = turn(pool, address, new_client, steps, expected)
+            except (Fault, AssertionError, OSError) as e:
+                problems.append("%s: %s" % (name, e))
+                continue
+            print("faults: %-20s its call %.2f s; neighbour p99 %.1f ms without, %.1f ms with" % (
+                name, longest, without * 1000, during * 1000), flush=True)
+            if during > without * FACTOR + ALLOWANCE:
+                problems.append("%s: the neighbour's p99 went from %.1f to %.1f ms" % (name, without * 1000, during * 1000))
+            if longest > DEADLINE:
+                problems.append("%s: its call took %.1f s" % (name, longest))
+    return problems + daemon.stop()
