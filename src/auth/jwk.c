@@ -25,8 +25,7 @@ static size_t read_bytes(const json_t *json, const char *name, unsigned char *ou
 	struct slice text = document_text(json, name);
 	size_t size;
 
-	if (text.n == 0 || text.n > (max * 4 + 2) / 3 ||
-	    text_from_base64url(text, out, &size) < 0)
+	if (text.n == 0 || text.n > (max * 4 + 2) / 3 || text_from_base64url(text, out, &size) < 0)
 		return 0;
 	return size;
 }
