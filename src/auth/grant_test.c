@@ -122,7 +122,7 @@ static void what_a_grant_holds(void **state)
 	grant_unref(&again);
 }
 
-/* AUTH-AUD-01, 03, 05, 06 */
+/* AUTH-AUD-01, AUTH-AUD-03, AUTH-AUD-05, AUTH-AUD-06 */
 static void audiences(void **state)
 {
 	static const struct {

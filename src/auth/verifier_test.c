@@ -525,6 +525,26 @@ static void keys_from_a_configured_address(void **state)
 	free(jwks_uri);
 }
 
+/* AUTH-AS-05: the keys have moved; the old address fails, the metadata know the new one. */
+static void keys_that_have_moved(void **state)
+{
+	char *moved;
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	moved = own_url("/moved");
+	publish(fake_issuer_page(world.issuer, "/moved"), &second, NULL);
+	set_metadata("/.well-known/oauth-authorization-server", world.issuer->origin, moved);
+	world.keys->status = 404;
+	expect_of(&second, "bob", VERDICT_KEYS_UNAVAILABLE);
+	turn_for(1000);
+	expect_of(&second, "bob", VERDICT_OK);
+	expect_of(&first, "carol", VERDICT_UNKNOWN_KEY);
+	free(moved);
+}
+
 /* AUTH-KEY-03: a set that is the same is not sent again, and counts as fetched. */
 static void an_etag_is_used(void **state)
 {
@@ -840,6 +860,7 @@ int main(void)
 		TEST(a_lying_document_is_not_used),
 		TEST(discovery_asks_in_order),
 		TEST(keys_from_a_configured_address),
+		TEST(keys_that_have_moved),
 		TEST(an_etag_is_used),
 		TEST(tls_with_the_right_name),
 		TEST(tls_with_another_name),
