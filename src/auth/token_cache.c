@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include <openssl/evp.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -13,20 +11,22 @@
 void token_cache_init(struct token_cache *cache, size_t count_max)
 {
 	*cache = (struct token_cache){ .count_max = count_max };
+	cache->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+	cache->ctx = EVP_MD_CTX_new();
+	CHECK(cache->sha256 != NULL && cache->ctx != NULL);
 	list_init(&cache->used);
 	random_bytes(cache->key, sizeof(cache->key));
 }
 
 struct token_digest token_cache_digest(const struct token_cache *cache, struct slice token)
 {
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	EVP_MD_CTX *ctx = cache->ctx;
 	struct token_digest digest;
 
-	CHECK(ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) == 1 &&
+	CHECK(EVP_DigestInit_ex(ctx, cache->sha256, NULL) == 1 &&
 	      EVP_DigestUpdate(ctx, cache->key, sizeof(cache->key)) == 1 &&
 	      EVP_DigestUpdate(ctx, token.p, token.n) == 1 &&
 	      EVP_DigestFinal_ex(ctx, digest.bytes, NULL) == 1);
-	EVP_MD_CTX_free(ctx);
 	return digest;
 }
 
@@ -52,6 +52,8 @@ void token_cache_fini(struct token_cache *cache)
 	while (!list_is_empty(&cache->used))
 		token_cache_remove(cache, container_of(cache->used.next, struct token_entry, link));
 	map_fini(&cache->map);
+	EVP_MD_CTX_free(cache->ctx);
+	EVP_MD_free(cache->sha256);
 }
 
 static bool is_over(const struct token_entry *entry)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <openssl/evp.h>
+
 #include "auth/grant.h"
 #include "auth/verdict.h"
 #include "base/list.h"
@@ -24,6 +26,8 @@ struct token_digest {
 
 struct token_cache {
 	unsigned char key[TOKEN_DIGEST_BYTES];
+	EVP_MD *sha256; /* looked up once: that costs more than the digest of a token */
+	EVP_MD_CTX *ctx;
 	struct map map;
 	struct list used; /* longest ago first */
 	size_t count;
