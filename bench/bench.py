@@ -39,6 +39,8 @@ SCENARIOS = {
     "g16": ("1,000 progress notifications per call, 16 connections", "--connections 16 --tool progress --count 1000", "notifications_per_s", True),
     "h1": ("2026-07-28 stateless echo, 1 connection", "--mode modern --connections 1", "rps", True),
     "h64": ("2026-07-28 stateless echo, 64 connections", "--mode modern --connections 64", "rps", True),
+    "k4": ("64-byte echo, a new connection for each call, 4 at a time", "--connections 4 --reconnect", "rps", True),
+    "k4r": ("as k4; with TLS the session is resumed", "--connections 4 --reconnect --resume", "rps", True),
     "i64": ("as a64, every request's token verified", "bearer --connections 64", "rps", True),
 }
 DEFAULT = "f,a1,a16,a64,a256,b,c1m,cblob,d,e1k,g1,g16,h1,h64,i64"

@@ -57,6 +57,7 @@ struct gateway {
 	struct http_server *http;
 	struct entrance entrance;
 	struct identities identities;
+	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
 	size_t port_count; /* 0: not listening yet */
@@ -318,6 +319,7 @@ static void gateway_make_gate(struct gateway *g)
 		.grace_ms = config->json_grace_ms,
 		.keepalive_ms = config->stream_keepalive_ms,
 		.retry_ms = config->retry_ms,
+		.max_connection_age_ms = config->max_connection_age_ms,
 	};
 
 	gateway_make_hosts(g);
@@ -338,9 +340,11 @@ static void gateway_make_router(struct gateway *g)
 		.max_per_principal = config->max_sessions_per_principal,
 		.idle_ms = config->session_idle_ms,
 		.max_age_ms = config->session_max_age_ms,
-		.stream = { .max_bytes = config->replay_bytes,
-			    .replay_events = config->replay_events,
-			    .replay_age_ms = config->replay_age_ms },
+		.store = { .stream = { .max_bytes = config->replay_bytes,
+				       .replay_events = config->replay_events,
+				       .replay_age_ms = config->replay_age_ms },
+			   .session_bytes = config->replay_session_bytes,
+			   .total_bytes = config->replay_total_bytes },
 	};
 
 	g->router.loop = g->loop;
@@ -354,13 +358,16 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 	struct port *port = container_of(listener, struct port, listener);
 	struct gateway *g = port->gateway;
 
-	entrance_accept(&g->entrance, fd, peer, g->identities.servers[port->index]);
+	entrance_accept(&g->entrance, fd, peer,
+			&(struct entrance_port){
+				.has_proxy_header = g->config->listen[port->index].proxy_protocol,
+				.tls_server = g->identities.servers[port->index] });
 }
 
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
-	const struct http_conf conf = {
+	struct http_conf conf = {
 		.header_bytes = config->header_bytes,
 		.body_bytes = config->message_bytes,
 		.header_timeout_ms = config->header_timeout_ms,
@@ -370,6 +377,13 @@ static void gateway_make_http(struct gateway *g)
 		.max_connections = config->max_connections,
 	};
 
+	g->proxies = mem_zalloc((config->trusted_proxies.count + 1) * sizeof(*g->proxies));
+	for (size_t i = 0; i < config->trusted_proxies.count; i++) {
+		if (peer_net_parse(slice_str(config->trusted_proxies.items[i]),
+				   &g->proxies[conf.trust.count]))
+			conf.trust.count++;
+	}
+	conf.trust.nets = g->proxies;
 	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
 	entrance_init(&g->entrance, g->loop, g->http);
 	identities_init(&g->identities, config);
@@ -404,6 +418,7 @@ static void gateway_free(struct gateway *g)
 	free(g->endpoints);
 	free(g->hosts);
 	free(g->origins);
+	free(g->proxies);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);

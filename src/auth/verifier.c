@@ -507,8 +507,9 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 	*grant_r = NULL;
 	wait->accepted = accepted;
 	wait->accepted_count = accepted_count;
-	if (token.n > VERIFIER_TOKEN_BYTES_MAX) {
-		verdict_set(verdict_r, VERDICT_TOO_LARGE, "%zu bytes", token.n);
+	if (token.n == 0 || token.n > VERIFIER_TOKEN_BYTES_MAX) {
+		verdict_set(verdict_r, token.n == 0 ? VERDICT_MALFORMED : VERDICT_TOO_LARGE,
+			    "%zu bytes", token.n);
 		return true;
 	}
 	digest = token_cache_digest(&verifier->good, token);

@@ -306,6 +306,7 @@ static void tokens_have_a_size(void **state)
 	expect(token, VERDICT_TOO_LARGE);
 	token[VERIFIER_TOKEN_BYTES_MAX] = '\0';
 	expect(token, VERDICT_MALFORMED);
+	expect("", VERDICT_MALFORMED);
 	free(token);
 }
 

@@ -8,7 +8,7 @@
 #include "config/types.h"
 
 /* No file of this kind is larger. */
-#define CERTIFICATES_BYTES_MAX ((size_t)1 << 20)
+#define CERTIFICATES_BYTES_MAX ((size_t)256 << 10)
 
 /* Reports to context->problems and context->warnings, with the places of `root`. Keeps nothing. */
 void certificates_check(const struct types_context *context, const struct config *config,

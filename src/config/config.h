@@ -37,6 +37,7 @@ struct config_tls {
 struct config_listen {
 	char *address; /* host:port, [v6]:port, unix:PATH, systemd:NAME */
 	bool plaintext;
+	bool proxy_protocol;
 	struct config_tls *tls; /* the first is the default */
 	size_t tls_count;       /* 0: plain */
 };
@@ -91,7 +92,10 @@ struct config_server {
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
 	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t open_files;    /* resources.open_files; 0: the daemon's */
+	uint64_t memory_bytes;  /* resources; 0: not limited */
+	uint64_t processes;
+	uint64_t cpu_percent; /* of one processor */
+	uint64_t open_files;  /* 0: the daemon's */
 	enum config_sandbox sandbox;
 	struct config_texts sandbox_read; /* absolute paths */
 	struct config_texts sandbox_write;
@@ -112,6 +116,7 @@ struct config {
 	char *public_url; /* NULL if not given */
 	struct config_texts hosts;
 	struct config_texts origins;
+	struct config_texts trusted_proxies; /* what peer_net_parse understands */
 	enum config_auth_mode auth_mode;
 	uint64_t max_connections;
 	uint64_t max_sessions;
@@ -129,7 +134,10 @@ struct config {
 	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
 	uint64_t replay_events; /* kept, of one stream */
 	uint64_t replay_age_ms;
-	uint64_t retry_ms; /* when clients shall come back */
+	uint64_t replay_session_bytes;  /* of the streams of one session */
+	uint64_t replay_total_bytes;    /* of all streams */
+	uint64_t max_connection_age_ms; /* of a connection that carries a stream; 0: none */
+	uint64_t retry_ms;              /* when clients shall come back */
 	uint64_t json_grace_ms;
 	enum config_response response;
 	uint64_t drain_timeout_ms;

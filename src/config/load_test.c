@@ -141,6 +141,9 @@ static void test_defaults_of_a_server(void **state)
 	assert_null(s->cwd);
 	assert_null(s->user);
 	assert_null(s->umask);
+	assert_int_equal(s->memory_bytes, 0);
+	assert_int_equal(s->processes, 0);
+	assert_int_equal(s->cpu_percent, 0);
 	assert_int_equal(s->open_files, 0);
 	assert_int_equal(s->sandbox, CONFIG_SANDBOX_OFF);
 	assert_int_equal(s->sandbox_read.count, 0);
@@ -199,7 +202,7 @@ static void test_confinement_of_a_server(void **state)
 {
 	struct outcome outcome =
 		load_good("servers:\n  a:\n    command: x\n    user: u\n    umask: 0077\n"
-			  "    resources: {open_files: 64}\n"
+			  "    resources: {open_files: 64, memory: 1MiB, processes: 7, cpu: 150%}\n"
 			  "    sandbox: {mode: landlock, read: [/a, /b], write: [/c], "
 			  "connect: [443, 1], bind: any}\n");
 	const struct config_server *s = outcome.config->servers;
@@ -208,6 +211,9 @@ static void test_confinement_of_a_server(void **state)
 	assert_string_equal(s->user, "u");
 	assert_string_equal(s->umask, "0077");
 	assert_int_equal(s->open_files, 64);
+	assert_int_equal(s->memory_bytes, 1 << 20);
+	assert_int_equal(s->processes, 7);
+	assert_int_equal(s->cpu_percent, 150);
 	assert_int_equal(s->sandbox, CONFIG_SANDBOX_LANDLOCK);
 	assert_string_equal(s->sandbox_read.items[1], "/b");
 	assert_string_equal(s->sandbox_write.items[0], "/c");
@@ -229,6 +235,11 @@ static void test_confinement_of_a_server(void **state)
 		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
 		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
 		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 1}}}\n",
+			"F:1:44: servers.a.resources.cpu: must be a percentage like 50% or 200%, "
+			"not '1'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 0%}}}\n",
+			"F:1:44: servers.a.resources.cpu: must be at least 1%, not '0%'");
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {open_files: 1}}}\n",
 			"F:1:51: servers.a.resources.open_files: must be at least 16, not '1'");
 }
@@ -295,7 +306,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		SERVER "listen: [{adress: x, backlog: 5}]\n",
 		"F:2:11: unknown key 'adress'; did you mean 'address'?",
 		"F:2:22: unknown key 'backlog'; did you mean 'tls'? The keys here are: address, "
-		"tls, plaintext");
+		"tls, plaintext, proxy_protocol");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
 			"idle_timeout, max_age");

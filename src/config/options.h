@@ -16,6 +16,7 @@ enum option_type {
 	OPTION_BOOL,     /* bool */
 	OPTION_COUNT,    /* uint64_t */
 	OPTION_SIZE,     /* uint64_t, bytes */
+	OPTION_PERCENT,  /* uint64_t */
 	OPTION_DURATION, /* uint64_t, milliseconds */
 	OPTION_RANGE,    /* two uint64_t, one after the other, milliseconds */
 	OPTION_ENUM,     /* int, or an enum of that size */

@@ -67,6 +67,13 @@ int quantity_parse_duration(struct slice text, uint64_t *ms_r)
 	return parse(duration_units, text, ms_r);
 }
 
+int quantity_parse_percent(struct slice text, uint64_t *percent_r)
+{
+	if (text.n == 0 || text.p[text.n - 1] != '%')
+		return -1;
+	return text_parse_u64(slice_of(text.p, text.n - 1), percent_r);
+}
+
 void quantity_format_size(uint64_t bytes, char text_r[QUANTITY_TEXT_MAX])
 {
 	format(size_units, bytes, text_r);

@@ -14,6 +14,8 @@
 int quantity_parse_size(struct slice text, uint64_t *bytes_r) must_check;
 /* Milliseconds: a number with ms, s, m, h or d, or `0`. -1: not of that form, or too large. */
 int quantity_parse_duration(struct slice text, uint64_t *ms_r) must_check;
+/* A whole number with a % sign. -1: not of that form, or too large. */
+int quantity_parse_percent(struct slice text, uint64_t *percent_r) must_check;
 /* The shortest exact text, terminated; what the parsers above read back. */
 void quantity_format_size(uint64_t bytes, char text_r[QUANTITY_TEXT_MAX]);
 void quantity_format_duration(uint64_t ms, char text_r[QUANTITY_TEXT_MAX]);

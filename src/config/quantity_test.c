@@ -71,6 +71,16 @@ static void test_durations(void **state)
 	assert_refuses(quantity_parse_duration, bad);
 }
 
+static void test_percentages(void **state)
+{
+	static const struct row good[] = { { "0%", 0 }, { "7%", 7 }, { "250%", 250 } };
+	static const char *const bad[] = { "", "5", "%", "5 %", "-5%", "1.5%", "5%%", NULL };
+
+	(void)state;
+	assert_reads(quantity_parse_percent, good, ARRAY_LEN(good));
+	assert_refuses(quantity_parse_percent, bad);
+}
+
 static void test_written_shortest_and_exact(void **state)
 {
 	static const struct row sizes[] = {
@@ -102,6 +112,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_percentages),
 		cmocka_unit_test(test_written_shortest_and_exact),
 	};
 

@@ -6,6 +6,7 @@
 
 #include "config/address.h"
 #include "config/problem.h"
+#include "io/peer.h"
 
 #define NAME_BYTES_MAX 64
 
@@ -158,6 +159,20 @@ static void check_public_names(const struct config *config, const struct tree *r
 				       "must be a name or an address without a port, IPv6 in "
 				       "brackets, not '%.100s'",
 				       config->hosts.items[i]);
+}
+
+static void check_proxies(const struct config *config, const struct tree *root,
+			  struct config_problems *problems)
+{
+	struct peer_net ignored;
+
+	for (size_t i = 0; i < config->trusted_proxies.count; i++)
+		if (!peer_net_parse(slice_str(config->trusted_proxies.items[i]), &ignored))
+			problem_add_at(
+				problems, item_place(root, "trusted_proxies", i),
+				"must be an address, a network like 10.0.0.0/8, or unix, not "
+				"'%.100s'",
+				config->trusted_proxies.items[i]);
 }
 
 static void check_log_target(const struct config *config, const struct tree *root,
@@ -316,6 +331,7 @@ void rules_check(const struct config *config, const struct tree *root,
 {
 	check_listen(config, root, problems);
 	check_public_names(config, root, problems);
+	check_proxies(config, root, problems);
 	check_log_target(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		check_server(&config->servers[i], root, problems);

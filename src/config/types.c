@@ -183,6 +183,27 @@ static bool print_size(const struct option *option, const void *base, struct buf
 	return is_given(option, *field);
 }
 
+static void load_percent(const struct types_context *context, const struct option *option,
+			 const struct tree *value, void *base)
+{
+	uint64_t *field = field_of(option, base);
+
+	if (value->kind != TREE_TEXT || quantity_parse_percent(slice_str(value->text), field) != 0)
+		problem_add_at(context->problems, value,
+			       "must be a percentage like 50%% or 200%%, not '%.60s'",
+			       shown(value));
+	else
+		check_limits(context, option, value, quantity_parse_percent, *field);
+}
+
+static bool print_percent(const struct option *option, const void *base, struct buf *out)
+{
+	const uint64_t *field = field_of_const(option, base);
+
+	buf_printf(out, "%" PRIu64 "%%", *field);
+	return is_given(option, *field);
+}
+
 /* Also for the values of a map of times. */
 static void load_time(const struct types_context *context, const struct option *option,
 		      const struct tree *value, uint64_t *ms_r)
@@ -575,6 +596,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_BOOL] = { "true or false", load_bool, print_bool, NULL },
 	[OPTION_COUNT] = { "number", load_count, print_count, NULL },
 	[OPTION_SIZE] = { "size", load_size, print_size, NULL },
+	[OPTION_PERCENT] = { "percentage", load_percent, print_percent, NULL },
 	[OPTION_DURATION] = { "time", load_duration, print_duration, NULL },
 	[OPTION_RANGE] = { "two times", load_range, print_range, NULL },
 	[OPTION_ENUM] = { "word", load_enum, print_enum, NULL },

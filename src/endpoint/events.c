@@ -61,11 +61,25 @@ int event_id_parse(struct slice id, struct event_source *source_r)
 	return 0;
 }
 
-/* The last event is out. */
-static void writer_finish(struct event_writer *writer)
+/* Who can come back to a primed stream is told when. FRONT-SSE-03, -05, FRONT-GET-05 */
+static void writer_append_priming(const struct event_writer *writer, struct buf *out)
 {
-	enum reason reason = writer->reader.stream->end_reason;
+	char id[EVENT_ID_BYTES];
 
+	if (writer->is_primed)
+		sse_append_priming(out, event_id(writer, writer->reader.position, id),
+				   writer->retry_ms);
+}
+
+/* Nothing more comes on this connection. */
+static void writer_finish(struct event_writer *writer, enum reason reason)
+{
+	struct buf text = { 0 };
+
+	if (reason == REASON_CONNECTION_AGE || reason == REASON_DRAINING)
+		writer_append_priming(writer, &text);
+	http_stream_write(writer->exchange->conn, buf_slice(&text));
+	buf_fini(&text);
 	event_writer_stop(writer);
 	http_stream_end(writer->exchange->conn);
 	writer->on_end(writer, reason);
@@ -83,6 +97,7 @@ static void writer_pull(struct event_writer *writer)
 		       (msg = stream_take(&writer->reader, &number)) != NULL) {
 			sse_append_message(&batch, event_id(writer, number, id), msg->text);
 			msg_unref(&msg);
+			writer->is_known = true;
 		}
 		if (batch.len == 0)
 			break;
@@ -92,7 +107,18 @@ static void writer_pull(struct event_writer *writer)
 	}
 	buf_fini(&batch);
 	if (stream_is_drained(writer->reader.stream, writer->reader.position))
-		writer_finish(writer);
+		writer_finish(writer, writer->reader.stream->end_reason);
+	else if (writer->is_old && writer->is_known)
+		writer_finish(writer, REASON_CONNECTION_AGE);
+}
+
+/* While the gateway stops nobody could come back. */
+static void writer_on_age(struct timer *timer)
+{
+	struct event_writer *writer = container_of(timer, struct event_writer, age);
+
+	writer->is_old = !http_conn_is_draining(writer->exchange->conn);
+	writer_pull(writer);
 }
 
 static void writer_on_wake(struct stream_reader *reader)
@@ -105,6 +131,7 @@ static void writer_on_detached(struct stream_reader *reader, enum reason reason)
 	struct event_writer *writer = container_of(reader, struct event_writer, reader);
 
 	timer_stop(&writer->keepalive);
+	timer_stop(&writer->age);
 	if (reason == REASON_SLOW_READER) {
 		http_conn_end(writer->exchange->conn, reason); /* tells the exchange by on_gone */
 		return;
@@ -134,6 +161,7 @@ static const struct stream_reader_ops writer_reader_ops = {
 void event_writer_init(struct event_writer *writer)
 {
 	timer_init(&writer->keepalive, writer_on_keepalive);
+	timer_init(&writer->age, writer_on_age);
 	writer->reader.stream = NULL;
 }
 
@@ -158,24 +186,27 @@ bool event_writer_attach(struct event_writer *writer, const struct event_source 
 	writer->epoch = source->epoch;
 	writer->number = source->number;
 	writer->has_no_ids = source->has_no_ids;
+	writer->retry_ms = source->retry_ms;
+	writer->is_primed = source->is_primed;
+	writer->is_known = source->is_known || source->is_primed;
+	writer->is_old = false;
 	return true;
 }
 
 bool event_writer_start(struct event_writer *writer, struct http_exchange *exchange,
 			const struct event_source *source, struct slice fields)
 {
-	char id[EVENT_ID_BYTES];
 	struct buf text = { 0 };
 
 	event_writer_init(writer);
 	if (!event_writer_attach(writer, source))
 		return false;
 	event_writer_begin(writer, exchange, source->keepalive_ms, fields);
-	if (source->is_primed)
-		sse_append_priming(&text, event_id(writer, writer->reader.position, id),
-				   source->retry_ms);
+	writer_append_priming(writer, &text);
 	http_stream_write(exchange->conn, buf_slice(&text));
 	buf_fini(&text);
+	if (source->max_age_ms > 0)
+		timer_start(http_conn_loop(exchange->conn), &writer->age, source->max_age_ms);
 	return true;
 }
 
@@ -188,5 +219,6 @@ void event_writer_on_room(struct event_writer *writer)
 void event_writer_stop(struct event_writer *writer)
 {
 	timer_stop(&writer->keepalive);
+	timer_stop(&writer->age);
 	stream_detach(&writer->reader);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes a stream of messages to a connection as server-sent events: pulls as much as the connection
- * has room for, keeps it alive while nothing happens. FRONT-SSE-02, FRONT-HTTP-12, -13.
+ * has room for, keeps it alive while nothing happens, and leaves a connection that has become too old to
+ * its client, who comes back for the rest. FRONT-SSE-02, -03, -05, FRONT-GET-05, FRONT-HTTP-12, -13.
  */
 #ifndef MCPGATED_ENDPOINT_EVENTS_H
 #define MCPGATED_ENDPOINT_EVENTS_H
@@ -27,7 +28,9 @@ struct event_source {
 	uint64_t after;  /* as for stream_attach */
 	bool has_no_ids; /* nobody comes back to it */
 	bool is_primed;  /* begin with an event that has an id and no data. FRONT-SSE-03, -04 */
+	bool is_known;   /* its client can name an event of it, or need not, to lose nothing */
 	uint64_t retry_ms;
+	uint64_t max_age_ms; /* of the connection; 0: any */
 	uint64_t keepalive_ms;
 };
 
@@ -36,11 +39,19 @@ struct event_writer {
 	struct stream_reader reader;
 	struct http_exchange *exchange;
 	struct timer keepalive;
+	struct timer age;
 	uint64_t keepalive_ms;
+	uint64_t retry_ms;
 	uint32_t epoch;
 	uint64_t number;
 	bool has_no_ids;
-	/* The stream let go of it; the response has been ended. */
+	bool is_primed;
+	bool is_known; /* as in the source; or an event was written */
+	bool is_old;   /* to be closed as soon as it is known */
+	/*
+	 * The stream let go of it, or it of the stream (REASON_CONNECTION_AGE); the response has been
+	 * ended.
+	 */
 	void (*on_end)(struct event_writer *writer, enum reason reason);
 };
 

@@ -34,9 +34,10 @@ struct gate_conf {
 	const struct slice *origins; /* scheme://host[:port] */
 	size_t origin_count;
 	enum gate_response response;
-	uint64_t grace_ms;     /* a call that takes longer gets an event stream */
-	uint64_t keepalive_ms; /* of event streams */
-	uint64_t retry_ms;     /* when clients shall come back to one */
+	uint64_t grace_ms;              /* a call that takes longer gets an event stream */
+	uint64_t keepalive_ms;          /* of event streams */
+	uint64_t retry_ms;              /* when clients shall come back to one */
+	uint64_t max_connection_age_ms; /* of a connection with one; 0: any */
 };
 
 struct gate {

@@ -430,9 +430,11 @@ static int setup(void **state)
 		.max_sessions = 4,
 		.idle_ms = 3600000,
 		.max_age_ms = 86400000,
-		.stream = { .max_bytes = QUEUE_BYTES,
-			    .replay_events = 1024,
-			    .replay_age_ms = 600000 },
+		.store = { .stream = { .max_bytes = QUEUE_BYTES,
+				       .replay_events = 1024,
+				       .replay_age_ms = 600000 },
+			   .session_bytes = 64 << 20,
+			   .total_bytes = 256 << 20 },
 	};
 	static const struct backend_conf conf = {
 		.name = "test",

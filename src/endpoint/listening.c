@@ -88,6 +88,8 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 	source->is_primed = route->revision->has_priming;
 	source->retry_ms = gate->conf.retry_ms;
 	source->keepalive_ms = gate->conf.keepalive_ms;
+	source->max_age_ms = gate->conf.max_connection_age_ms;
+	source->is_known = source->after != STREAM_FROM_HERE;
 	get->writer.on_end = listening_on_end;
 	if (source->after != STREAM_FROM_HERE && source->after > source->stream->taken) {
 		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");

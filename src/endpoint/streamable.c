@@ -81,12 +81,23 @@ static void post_check_done(struct post *post)
 	loop_defer_free(loop, post);
 }
 
+/* Its client is away, perhaps for good: calls that ask it something do not wait for ever. */
+static void post_note_left(struct post *post)
+{
+	call_note_unreachable(&post->single.call);
+	for (size_t i = 0; i < post->batch_count; i++)
+		call_note_unreachable(&post->batch[i].call);
+	post_check_done(post);
+}
+
 static void post_on_events_end(struct event_writer *writer, enum reason reason)
 {
 	struct post_events *events = container_of(writer, struct post_events, writer);
 
-	(void)reason;
-	post_check_done(events->post);
+	if (reason == REASON_CONNECTION_AGE)
+		post_note_left(events->post);
+	else
+		post_check_done(events->post);
 }
 
 /* From here on the answer is an event stream. */
@@ -114,6 +125,9 @@ static void post_commit(struct post *post)
 		.is_primed = post->route->revision->has_priming,
 		.retry_ms = gate->conf.retry_ms,
 		.keepalive_ms = gate->conf.keepalive_ms,
+		/* FRONT-SSE-06: others are not closed before the response. */
+		.max_age_ms =
+			post->route->revision->has_priming ? gate->conf.max_connection_age_ms : 0,
 	};
 	events->stored->is_known = source.is_primed;
 	answer.session = keys_session(&post->keys);
@@ -479,10 +493,7 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	/* Who has seen the id of an event can come back for the rest. CXL-01 */
 	if (post->events == NULL || !stored_stream_is_known(post->events->stored))
 		post->state = POST_ANSWERED;
-	call_note_unreachable(&post->single.call);
-	for (size_t i = 0; i < post->batch_count; i++)
-		call_note_unreachable(&post->batch[i].call);
-	post_check_done(post);
+	post_note_left(post);
 }
 
 static const struct http_exchange_ops post_ops = {

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "http/body.h"
 #include "http/reply.h"
+#include "http/server.h"
 #include "http/sse.h"
 #include "io/outq.h"
 #include "io/wire.h"
@@ -65,21 +66,11 @@ static const struct {
 };
 #undef TO
 
-struct http_server {
-	struct loop *loop;
-	struct http_conf conf;
-	struct http_handler *handler;
-	struct list conns;
-	size_t count;
-	bool is_draining;
-	bool is_refusing;   /* the last connection was turned away: said once, not for each */
-	struct buf scratch; /* the head being written now */
-};
-
 struct http_conn {
 	struct list link;
 	struct http_server *server;
 	struct peer peer;
+	struct http_client client; /* of the last request */
 	struct wire wire;
 	struct timer deadline;
 	struct task task; /* flush, or go on with bytes that wait */
@@ -130,7 +121,7 @@ static void conn_log_end(const struct http_conn *conn, enum reason reason)
 
 	if (!log_is_on(LOG_EVENT_CONN_END))
 		return;
-	peer_format(&conn->peer, client);
+	peer_format(&conn->client.peer, client);
 	LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
 	    LOG_STR("reason", reason_get(reason)->text));
 }
@@ -390,6 +381,19 @@ static void conn_complete_body(struct http_conn *conn, struct slice body)
 		buf_fini(&conn->body);
 }
 
+static void conn_find_client(struct http_conn *conn, const struct http_request *request)
+{
+	char client[PEER_TEXT_BYTES];
+
+	conn->client = (struct http_client){ conn->peer, conn->wire.tls != NULL, { NULL, 0 } };
+	http_forwarded_apply(&conn->server->conf.trust, request, &conn->client);
+	if (!log_is_on(LOG_EVENT_REQUEST))
+		return;
+	peer_format(&conn->client.peer, client);
+	LOG(REQUEST, LOG_STR("client", client), LOG_SLICE("method", request->method_name),
+	    LOG_SLICE("path", request->path));
+}
+
 static void conn_begin_request(struct http_conn *conn, const struct http_request *request,
 			       bool has_more)
 {
@@ -404,6 +408,7 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 	conn->is_old = request->minor_version == 0;
 	conn->has_unread_body = has_body;
 	timer_stop(&conn->deadline);
+	conn_find_client(conn, request);
 	exchange = handler->on_request(handler, conn, request);
 	if (exchange == NULL)
 		return;
@@ -668,78 +673,21 @@ static void conn_on_deadline(struct timer *timer)
 		http_conn_end(conn, REASON_WRITE_STALL);
 }
 
-/* ---- the server ---- */
+/* ---- for the server, and for who answers ---- */
 
 static const struct wire_ops conn_wire_ops = {
 	.on_readable = conn_on_readable,
 	.on_writable = conn_on_writable,
 };
 
-struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
-				    struct http_handler *handler)
+void conn_start(struct http_server *server, const struct http_arrival *arrival)
 {
-	struct http_server *server = mem_zalloc(sizeof(*server));
+	struct http_conn *conn = mem_zalloc(sizeof(*conn));
 
-	server->loop = loop;
-	server->conf = *conf;
-	server->handler = handler;
-	list_init(&server->conns);
-	return server;
-}
-
-void http_server_free(struct http_server **server)
-{
-	struct http_server *s = *server;
-
-	if (s == NULL)
-		return;
-	while (!list_is_empty(&s->conns))
-		http_conn_end(container_of(s->conns.next, struct http_conn, link), REASON_DRAINING);
-	buf_fini(&s->scratch);
-	free(s);
-	*server = NULL;
-}
-
-/* Too many already: a word on why, if the socket takes it, and the end. */
-static void server_turn_away(struct http_server *server, const struct http_arrival *arrival)
-{
-	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
-				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
-	struct tls *tls = arrival->tls;
-
-	counter_add(COUNTER_CONNECTIONS_REFUSED);
-	if (!server->is_refusing)
-		LOG(CONN_REFUSED,
-		    LOG_STR("reason", server->is_draining ? "the daemon is about to stop" :
-							    "limits.connections are open"));
-	server->is_refusing = true;
-	/* Unread bytes would turn the end into a reset, which may overtake the answer. */
-	if (tls == NULL && read(arrival->fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
-	    write(arrival->fd, text, sizeof(text) - 1) >= 0)
-		shutdown(arrival->fd, SHUT_WR);
-	tls_free(&tls);
-	close(arrival->fd);
-}
-
-bool http_server_has_room(const struct http_server *server, size_t arriving)
-{
-	return server->count + arriving < server->conf.max_connections && !server->is_draining;
-}
-
-void http_server_accept(struct http_server *server, const struct http_arrival *arrival)
-{
-	struct http_conn *conn;
-
-	if (!http_server_has_room(server, 0)) {
-		server_turn_away(server, arrival);
-		return;
-	}
-	server->is_refusing = false;
-	counter_add(COUNTER_CONNECTIONS);
-	conn = mem_zalloc(sizeof(*conn));
 	conn->server = server;
 	conn->state = CONN_IDLE;
 	conn->peer = arrival->peer;
+	conn->client.peer = arrival->peer;
 	wire_init(&conn->wire, server->loop, arrival->fd, &conn_wire_ops);
 	wire_set_tls(&conn->wire, arrival->tls);
 	timer_init(&conn->deadline, conn_on_deadline);
@@ -751,20 +699,14 @@ void http_server_accept(struct http_server *server, const struct http_arrival *a
 	wire_watch_reading(&conn->wire, true);
 }
 
-void http_server_drain(struct http_server *server)
+struct http_conn *conn_of_link(struct list *link)
 {
-	server->is_draining = true;
-	LIST_FOREACH_SAFE(node, &server->conns) {
-		struct http_conn *conn = container_of(node, struct http_conn, link);
-
-		if (conn->state == CONN_IDLE)
-			http_conn_end(conn, REASON_DRAINING);
-	}
+	return container_of(link, struct http_conn, link);
 }
 
-size_t http_server_connection_count(const struct http_server *server)
+bool conn_is_idle(const struct http_conn *conn)
 {
-	return server->count;
+	return conn->state == CONN_IDLE;
 }
 
 bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)
@@ -776,9 +718,9 @@ bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)
 	return true;
 }
 
-const struct peer *http_conn_peer(const struct http_conn *conn)
+const struct http_client *http_conn_client(const struct http_conn *conn)
 {
-	return &conn->peer;
+	return &conn->client;
 }
 
 bool http_conn_peer_thumbprint(const struct http_conn *conn,

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
+#include "http/forwarded.h"
 #include "http/parse.h"
 #include "io/loop.h"
 #include "io/peer.h"
@@ -68,6 +69,7 @@ struct http_conf {
 	uint64_t idle_timeout_ms;   /* between requests */
 	uint64_t stall_timeout_ms;  /* no byte of a queued answer was taken */
 	size_t max_connections;
+	struct http_trust trust; /* proxies; borrowed for the server's life */
 };
 
 struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
@@ -122,8 +124,11 @@ bool http_conn_take_body(struct http_conn *conn, struct buf *body_r);
 /* Ends the connection without an answer. */
 void http_conn_end(struct http_conn *conn, enum reason reason);
 
-/* Who is at the other end. */
-const struct peer *http_conn_peer(const struct http_conn *conn);
+/*
+ * Who has sent the current request, behind the proxies that are trusted; its host is a part of the
+ * request's head and ends with on_request.
+ */
+const struct http_client *http_conn_client(const struct http_conn *conn);
 /*
  * SHA-256 of the certificate that the client has proved to have: for tokens that are bound to one
  * (RFC 8705 §3.1). False: it has shown none.

@@ -5,12 +5,14 @@
  */
 #include "http/entrance.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/proxy_header.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -22,6 +24,9 @@ struct entry {
 	struct entrance *entrance;
 	int fd;
 	struct peer peer;
+	struct tls_server *tls_server; /* shared (ref); NULL: no TLS */
+	bool awaits_header;
+	struct buf header; /* what has come of it */
 	struct tls *tls;
 	struct watch reading;
 	struct watch writing;
@@ -38,7 +43,7 @@ static void entrance_log(struct entrance *entrance, const struct peer *peer, con
 {
 	char client[PEER_TEXT_BYTES];
 
-	counter_add(COUNTER_HANDSHAKES_FAILED);
+	counter_add(COUNTER_ARRIVALS_REFUSED);
 	if (clock_now_ms() - entrance->log_since_ms >= LOG_WINDOW_MS) {
 		entrance->log_since_ms = clock_now_ms();
 		entrance->log_count = 0;
@@ -46,7 +51,7 @@ static void entrance_log(struct entrance *entrance, const struct peer *peer, con
 	if (entrance->log_count++ >= LOGS_PER_WINDOW)
 		return;
 	peer_format(peer, client);
-	LOG(TLS_REFUSED, LOG_STR("client", client), LOG_STR("reason", reason));
+	LOG(ARRIVAL_REFUSED, LOG_STR("client", client), LOG_STR("reason", reason));
 }
 
 /* Takes the entry out; its descriptor and TLS are the caller's to end or to hand on. */
@@ -57,6 +62,8 @@ static void entry_remove(struct entry *entry)
 	timer_stop(&entry->deadline);
 	list_remove(&entry->link);
 	entry->entrance->count--;
+	buf_fini(&entry->header);
+	tls_server_unref(&entry->tls_server);
 	loop_defer_free(entry->entrance->loop, entry);
 }
 
@@ -70,7 +77,8 @@ static void entry_end(struct entry *entry, const char *reason)
 
 static void entry_hand_on(struct entry *entry)
 {
-	counter_add(COUNTER_HANDSHAKES);
+	if (entry->tls != NULL)
+		counter_add(COUNTER_HANDSHAKES);
 	entry_remove(entry);
 	http_server_accept(entry->entrance->http,
 			   &(struct http_arrival){ entry->fd, entry->tls, entry->peer });
@@ -89,7 +97,7 @@ static void entry_answer_http(struct entry *entry)
 	entry_end(entry, "the client speaks HTTP without TLS");
 }
 
-static void entry_go_on(struct entry *entry)
+static void entry_shake_hands(struct entry *entry)
 {
 	struct error err = { ERROR_NONE, "" };
 	enum tls_step step = tls_handshake(entry->tls, &err);
@@ -106,6 +114,51 @@ static void entry_go_on(struct entry *entry)
 	}
 }
 
+/* The header is there, or there is none: what comes next. */
+static void entry_begin(struct entry *entry)
+{
+	entry->awaits_header = false;
+	if (entry->tls_server == NULL) {
+		entry_hand_on(entry);
+		return;
+	}
+	entry->tls = tls_new(entry->tls_server, entry->fd);
+	watch_set(&entry->reading, true);
+}
+
+/* Takes what is the header's out of the socket, and not a byte more: what follows is TLS's or HTTP's. */
+static void entry_read_header(struct entry *entry)
+{
+	char *room = loop_buffer(entry->entrance->loop);
+	size_t before = entry->header.len;
+	struct error err = { ERROR_NONE, "" };
+	ssize_t n = recv(entry->fd, room, PROXY_HEADER_BYTES_MAX, MSG_PEEK);
+	long length;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		entry_end(entry, "the client has gone before its PROXY header");
+		return;
+	}
+	buf_append_slice(&entry->header, slice_of(room, (size_t)n));
+	length = proxy_header_parse(buf_slice(&entry->header), &entry->peer, &err);
+	if (length >= 0)
+		n = recv(entry->fd, room, length > 0 ? (size_t)length - before : (size_t)n, 0);
+	if (length < 0)
+		entry_end(entry, err.text);
+	else if (length > 0)
+		entry_begin(entry);
+}
+
+static void entry_go_on(struct entry *entry)
+{
+	if (entry->awaits_header)
+		entry_read_header(entry);
+	else
+		entry_shake_hands(entry);
+}
+
 static void entry_on_readable(struct watch *watch)
 {
 	entry_go_on(container_of(watch, struct entry, reading));
@@ -118,7 +171,8 @@ static void entry_on_writable(struct watch *watch)
 
 static void entry_on_deadline(struct timer *timer)
 {
-	entry_end(container_of(timer, struct entry, deadline), "the handshake took too long");
+	entry_end(container_of(timer, struct entry, deadline),
+		  "its PROXY header or handshake took too long");
 }
 
 static void entrance_end_oldest(struct entrance *entrance)
@@ -128,33 +182,38 @@ static void entrance_end_oldest(struct entrance *entrance)
 }
 
 static void entrance_begin(struct entrance *entrance, int fd, const struct peer *peer,
-			   struct tls_server *tls_server)
+			   const struct entrance_port *port)
 {
 	struct entry *entry = mem_zalloc(sizeof(*entry));
 
 	entry->entrance = entrance;
 	entry->fd = fd;
 	entry->peer = *peer;
-	entry->tls = tls_new(tls_server, fd);
+	if (port->tls_server != NULL)
+		entry->tls_server = tls_server_ref(port->tls_server);
 	watch_init(&entry->reading, entrance->loop, fd, WATCH_READ, entry_on_readable);
 	watch_init(&entry->writing, entrance->loop, fd, WATCH_WRITE, entry_on_writable);
 	timer_init(&entry->deadline, entry_on_deadline);
 	timer_start(entrance->loop, &entry->deadline, ENTRANCE_MS);
 	list_append(&entrance->entries, &entry->link);
 	entrance->count++;
-	watch_set(&entry->reading, true);
+	entry->awaits_header = port->has_proxy_header;
+	if (entry->awaits_header)
+		watch_set(&entry->reading, true);
+	else
+		entry_begin(entry);
 }
 
 void entrance_accept(struct entrance *entrance, int fd, const struct peer *peer,
-		     struct tls_server *tls_server)
+		     const struct entrance_port *port)
 {
-	if (tls_server == NULL) {
+	if (port->tls_server == NULL && !port->has_proxy_header) {
 		http_server_accept(entrance->http,
 				   &(struct http_arrival){ .fd = fd, .peer = *peer });
 		return;
 	}
 	if (!http_server_has_room(entrance->http, entrance->count)) {
-		/* Without a handshake nothing can be said. */
+		/* Nothing can be said before the handshake. */
 		counter_add(COUNTER_CONNECTIONS_REFUSED);
 		entrance_log(entrance, peer, "limits.connections are open");
 		close(fd);
@@ -162,7 +221,7 @@ void entrance_accept(struct entrance *entrance, int fd, const struct peer *peer,
 	}
 	if (entrance->count >= ENTRANCE_MAX)
 		entrance_end_oldest(entrance);
-	entrance_begin(entrance, fd, peer, tls_server);
+	entrance_begin(entrance, fd, peer, port);
 }
 
 void entrance_fini(struct entrance *entrance)

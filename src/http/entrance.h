@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From accept to the first byte of HTTP: the TLS handshake of connections that need one, under a
- * deadline from the moment of accept, and never more of them than a bound. A connection that is
- * through goes to the http_server.
+ * From accept to the first byte of HTTP: the PROXY header and the TLS handshake of connections that
+ * need them, under one deadline from the moment of accept, and never more of them than a bound. A
+ * connection that is through goes to the http_server.
  *
- *	accepted -> handshake -> the server's
+ *	accepted -> [PROXY header] -> [handshake] -> the server's
  */
 #ifndef MCPGATED_HTTP_ENTRANCE_H
 #define MCPGATED_HTTP_ENTRANCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,8 +36,13 @@ void entrance_init(struct entrance *entrance, struct loop *loop, struct http_ser
 /* Ends all that are on their way in; also before no more are wanted. */
 void entrance_fini(struct entrance *entrance);
 
-/* Takes fd, non-blocking. tls_server NULL: the connection is plain. */
+/* What connections of a port begin with. */
+struct entrance_port {
+	bool has_proxy_header;         /* PROXY, version 1 or 2: the client is who it names */
+	struct tls_server *tls_server; /* NULL: no TLS */
+};
+/* Takes fd, non-blocking. The port is borrowed for the call. */
 void entrance_accept(struct entrance *entrance, int fd, const struct peer *peer,
-		     struct tls_server *tls_server);
+		     const struct entrance_port *port);
 
 #endif

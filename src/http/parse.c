@@ -36,6 +36,10 @@ const char *const http_field_names[HTTP_FIELD_COUNT] = {
 	[HTTP_LAST_EVENT_ID] = "Last-Event-Id",
 	[HTTP_ACCESS_CONTROL_REQUEST_METHOD] = "Access-Control-Request-Method",
 	[HTTP_ACCESS_CONTROL_REQUEST_HEADERS] = "Access-Control-Request-Headers",
+	[HTTP_FORWARDED] = "Forwarded",
+	[HTTP_X_FORWARDED_FOR] = "X-Forwarded-For",
+	[HTTP_X_FORWARDED_PROTO] = "X-Forwarded-Proto",
+	[HTTP_X_FORWARDED_HOST] = "X-Forwarded-Host",
 };
 
 /*
@@ -63,6 +67,10 @@ static const uint8_t slots[SLOTS] = {
 	[SLOT(13, 'l')] = HTTP_LAST_EVENT_ID + 1,
 	[SLOT(29, 'a')] = HTTP_ACCESS_CONTROL_REQUEST_METHOD + 1,
 	[SLOT(30, 'a')] = HTTP_ACCESS_CONTROL_REQUEST_HEADERS + 1,
+	[SLOT(9, 'f')] = HTTP_FORWARDED + 1,
+	[SLOT(15, 'x')] = HTTP_X_FORWARDED_FOR + 1,
+	[SLOT(17, 'x')] = HTTP_X_FORWARDED_PROTO + 1,
+	[SLOT(16, 'x')] = HTTP_X_FORWARDED_HOST + 1,
 };
 
 static const struct {
@@ -289,7 +297,7 @@ static void record_field(struct head *head, struct slice name, struct slice valu
 		return;
 	if (http_has(request, field))
 		request->repeated |= 1u << field;
-	else
+	if (!http_has(request, field) || field >= HTTP_FORWARDED)
 		request->fields[field] = value;
 	request->seen |= 1u << field;
 	if (field == HTTP_CONNECTION && list_has(value, SLICE_LIT("close")))

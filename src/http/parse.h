@@ -44,6 +44,10 @@ enum http_field {
 	HTTP_LAST_EVENT_ID,
 	HTTP_ACCESS_CONTROL_REQUEST_METHOD,
 	HTTP_ACCESS_CONTROL_REQUEST_HEADERS,
+	HTTP_FORWARDED, /* this and the rest: of several the last, which the nearest proxy wrote */
+	HTTP_X_FORWARDED_FOR,
+	HTTP_X_FORWARDED_PROTO,
+	HTTP_X_FORWARDED_HOST,
 	HTTP_FIELD_COUNT
 };
 extern const char *const http_field_names[HTTP_FIELD_COUNT];
@@ -64,7 +68,8 @@ struct http_request {
 	uint32_t seen;           /* bit per http_field: present */
 	uint32_t repeated; /* bit per http_field: more than once. Accept is joined by its readers
 				    only if it is not repeated; repeats of lists that nobody here reads pass */
-	struct slice fields[HTTP_FIELD_COUNT]; /* first value of each, without outer white space */
+	struct slice fields[HTTP_FIELD_COUNT]; /* one value of each, without outer white space: the
+						    first, where not said otherwise */
 };
 
 static inline bool http_has(const struct http_request *request, enum http_field field)

@@ -20,6 +20,22 @@ struct peer {
 /* IPv4 mapped into IPv6 becomes IPv4; what is no internet address becomes all zeros. */
 struct peer peer_of_sockaddr(const struct sockaddr_storage *address);
 
+/*
+ * Understands `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:80`, as
+ * proxies write them. False: anything else; *peer_r is not touched.
+ */
+bool peer_parse(struct slice text, struct peer *peer_r);
+
+/* Addresses that begin with the same bits. */
+struct peer_net {
+	struct peer first;
+	unsigned int bits;
+};
+
+/* `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`, or `unix`: every peer without an address. */
+bool peer_net_parse(struct slice text, struct peer_net *net_r);
+bool peer_net_has(const struct peer_net *net, const struct peer *peer);
+
 /* Room for what peer_format writes. */
 #define PEER_TEXT_BYTES 56
 /* `192.0.2.1`, `2001:db8::1`, without port; `local` for a peer without an address. */

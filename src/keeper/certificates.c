@@ -92,9 +92,21 @@ bool certificates_exist(const struct certificates *certificates)
 
 void certificates_set_gateway(struct certificates *certificates)
 {
+	/* What the one before has not judged is read again for this one. */
+	certificates->is_asked_for = certificates->is_asked_for || certificates->next != NULL;
 	close_set(&certificates->next, certificates->count);
-	certificates->is_asked_for = false;
 	certificates->sent = 0;
+}
+
+void certificates_reload_later(struct certificates *certificates)
+{
+	certificates->is_asked_for = certificates_exist(certificates);
+}
+
+void certificates_on_ready(struct certificates *certificates)
+{
+	if (certificates->is_asked_for)
+		certificates_reload(certificates);
 }
 
 void certificates_reload(struct certificates *certificates)

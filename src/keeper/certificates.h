@@ -36,6 +36,10 @@ bool certificates_exist(const struct certificates *certificates);
 void certificates_set_gateway(struct certificates *certificates);
 /* Opens all files again, to be sent; what was open stays in use. Logs what cannot be opened. */
 void certificates_reload(struct certificates *certificates);
+/* The same when there is no gateway now: for the next one, once it serves. */
+void certificates_reload_later(struct certificates *certificates);
+/* The gateway serves. */
+void certificates_on_ready(struct certificates *certificates);
 /* The gateway says whether it uses the set that was sent. True: the reload that was asked for is over. */
 bool certificates_on_verdict(struct certificates *certificates, bool is_used);
 

@@ -33,6 +33,7 @@ struct row {
 	uint64_t id;
 	uint32_t server;
 	pid_t pid;
+	int64_t cgroup; /* of cgroups_make, or 0 */
 	enum row_state state;
 	enum row_told told;
 	int fds[3];     /* our ends of the pipes, until the gateway has them; or -1 */
@@ -42,10 +43,14 @@ struct row {
 };
 
 void children_init(struct children *children, const struct config *config,
-		   const struct launch *launch, struct guard *guard)
+		   const struct launch *launch, struct guard *guard, struct cgroups *cgroups)
 {
 	*children = (struct children){
-		.config = config, .launch = launch, .guard = guard, .gateway_fd = -1
+		.config = config,
+		.launch = launch,
+		.guard = guard,
+		.cgroups = cgroups,
+		.gateway_fd = -1,
 	};
 	list_init(&children->starting);
 	list_init(&children->others);
@@ -53,9 +58,15 @@ void children_init(struct children *children, const struct config *config,
 	children->counts = mem_zalloc((config->server_count + 1) * sizeof(*children->counts));
 }
 
+static const struct config_server *row_server(const struct children *children,
+					      const struct row *row)
+{
+	return &children->config->servers[row->server];
+}
+
 static const char *row_server_name(const struct children *children, const struct row *row)
 {
-	return children->config->servers[row->server].name;
+	return row_server(children, row)->name;
 }
 
 static void close_fd(int *fd)
@@ -171,14 +182,32 @@ static bool is_over_limit(const struct children *children, uint32_t server)
 	       (children->counts[server] - LEAVING_MAX) / 2 >= max;
 }
 
+/* Returns 0, or -1 with *verdict_r saying why there is no process. */
+static int row_fork(struct children *children, struct row *row, struct launched *launched_r,
+		    struct launch_verdict *verdict_r)
+{
+	int cgroup_fd, result;
+
+	row->cgroup = cgroups_make(children->cgroups, row_server(children, row), &cgroup_fd);
+	if (row->cgroup < 0) {
+		*verdict_r = (struct launch_verdict){ LAUNCH_CGROUP, errno };
+		return -1;
+	}
+	result = launch_start(children->launch, row->server, children->guard, cgroup_fd, launched_r,
+			      &verdict_r->error);
+	close_fd(&cgroup_fd);
+	if (result < 0)
+		cgroups_remove(children->cgroups, row_server(children, row), row->cgroup);
+	return result;
+}
+
 static void row_start(struct children *children, struct row *row)
 {
 	struct launch_verdict verdict = { LAUNCH_SETUP, EAGAIN };
 	struct launched launched;
 
 	if (is_over_limit(children, row->server) ||
-	    launch_start(children->launch, row->server, children->guard, &launched,
-			 &verdict.error) < 0) {
+	    row_fork(children, row, &launched, &verdict) < 0) {
 		row->error = verdict.error;
 		log_spawn_failed(children, row, &verdict);
 		row_set_state(children, row, ROW_ENDED);
@@ -273,10 +302,13 @@ void children_read_verdicts(struct children *children)
 
 bool children_before_reap(struct children *children, pid_t pid)
 {
-	if (map_find(&children->by_pid, (uint64_t)pid) == NULL)
+	const struct row *row = map_find(&children->by_pid, (uint64_t)pid);
+
+	if (row == NULL)
 		return false;
 	/* Until it is reaped its number, and so its group's, cannot mean anything else. */
 	kill(-pid, SIGKILL);
+	cgroups_kill(children->cgroups, row_server(children, row), row->cgroup);
 	if (!guard_remove(children->guard, pid) && children->guard->fd >= 0)
 		LOG(GUARD_FAILED, LOG_STR("reason", "it cannot be told of an end"));
 	return true;
@@ -294,6 +326,7 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 	    LOG_INT("child", row->id),
 	    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :
 				  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
+	cgroups_remove(children->cgroups, row_server(children, row), row->cgroup);
 	row->status = status;
 	row_set_state(children, row, ROW_ENDED);
 	if (row->told == TOLD_END)

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "config/config.h"
 #include "io/ipc.h"
+#include "keeper/cgroups.h"
 #include "keeper/guard.h"
 #include "keeper/launch.h"
 
@@ -26,6 +27,7 @@ struct children {
 	const struct config *config;
 	const struct launch *launch;
 	struct guard *guard;
+	struct cgroups *cgroups;
 	int gateway_fd;    /* -1: there is no gateway to tell */
 	struct map by_id;  /* those the gateway may name */
 	struct map by_pid; /* those that have not been reaped */
@@ -36,8 +38,9 @@ struct children {
 	size_t *counts; /* rows of each server */
 };
 
+/* All are borrowed. */
 void children_init(struct children *children, const struct config *config,
-		   const struct launch *launch, struct guard *guard);
+		   const struct launch *launch, struct guard *guard, struct cgroups *cgroups);
 /* Frees the table; what still runs is left to itself. */
 void children_fini(struct children *children);
 

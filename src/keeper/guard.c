@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "keeper/cgroups.h"
 #include "keeper/descriptors.h"
 
 #define RECORDS_PER_READ 256
 #define PIPE_BYTES (1 << 20)
+#define SWEEP_MS 3000
 
 struct groups {
 	int32_t *items;
@@ -61,7 +63,7 @@ static void guard_read_until_end(int fd, struct groups *groups)
 }
 
 /* The whole life of the guard. What stops the daemon must not stop it: it ends by the end of its pipe. */
-static void guard_main(int fd)
+static void guard_main(int fd, const char *cgroups)
 {
 	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE };
 	struct groups groups = { 0 };
@@ -78,6 +80,8 @@ static void guard_main(int fd)
 	guard_read_until_end(STDIN_FILENO, &groups);
 	for (size_t i = 0; i < groups.count; i++)
 		kill(-groups.items[i], SIGKILL);
+	if (cgroups != NULL)
+		cgroups_sweep(cgroups, SWEEP_MS);
 	_exit(0);
 }
 
@@ -91,7 +95,7 @@ int guard_start(struct guard *guard, struct error *err)
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
 	guard->pid = fork();
 	if (guard->pid == 0)
-		guard_main(fds[0]);
+		guard_main(fds[0], guard->cgroups);
 	close(fds[0]);
 	if (guard->pid < 0) {
 		close(fds[1]);

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "io/ipc.h"
 #include "keeper/certificates.h"
+#include "keeper/cgroups.h"
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
 #include "keeper/gateway_process.h"
@@ -52,6 +53,7 @@ struct keeper {
 	int *listeners;
 	struct notify notify;
 	struct launch launch;
+	struct cgroups cgroups;
 	struct guard guard;
 	unsigned int guard_starts;
 	struct children children;
@@ -184,6 +186,7 @@ static void keeper_on_ready(struct keeper *keeper)
 	if (keeper->state != KEEPER_RUNNING)
 		return;
 	keeper->is_reloading = false;
+	certificates_on_ready(&keeper->certificates);
 	notify_send(&keeper->notify, "READY=1");
 	if (!keeper->is_announced)
 		listeners_announce(keeper->config, keeper->listeners);
@@ -208,9 +211,13 @@ static void keeper_reload(struct keeper *keeper)
 	notify_send(&keeper->notify, text);
 	keeper->is_reloading = true;
 	log_reopen(keeper);
-	if (certificates_exist(&keeper->certificates) && keeper->gateway.fd >= 0)
+	if (keeper->gateway.fd < 0) {
+		certificates_reload_later(&keeper->certificates);
+		return; /* the next gateway's READY is the end of it */
+	}
+	if (certificates_exist(&keeper->certificates))
 		certificates_reload(&keeper->certificates);
-	if (keeper->gateway.fd >= 0 && !certificates_is_reloading(&keeper->certificates))
+	if (!certificates_is_reloading(&keeper->certificates))
 		keeper_end_reload(keeper);
 }
 
@@ -355,6 +362,8 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 		keeper_on_stop(keeper);
 	else if (number == SIGHUP && keeper->state == KEEPER_RUNNING)
 		keeper_reload(keeper);
+	else if (number == SIGHUP)
+		log_reopen(keeper);
 }
 
 static void keeper_read_signals(struct keeper *keeper)
@@ -403,6 +412,8 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	}
 	if (keeper->state == KEEPER_DRAINING && keeper->kill_at_ms < next)
 		next = keeper->kill_at_ms;
+	if (cgroups_retry(&keeper->cgroups) && now + CGROUPS_RETRY_MS < next)
+		next = now + CGROUPS_RETRY_MS;
 	if (keeper->notify.watchdog_ms == 0)
 		return next;
 	if (now >= keeper->watchdog_at_ms) {
@@ -462,6 +473,21 @@ static void keeper_loop(struct keeper *keeper)
 
 /* ---- start and end ---- */
 
+/* Before anything is forked: what the daemon's own processes are in is decided here. */
+static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
+{
+	struct error why = { ERROR_NONE, "" };
+
+	if (cgroups_open(&keeper->cgroups, keeper->config, &why) < 0) {
+		*err = why;
+		return -1;
+	}
+	keeper->guard.cgroups = keeper->cgroups.path;
+	LOG(CONFINE, LOG_STR("measure", "cgroups"),
+	    LOG_STR("state", keeper->cgroups.path != NULL ? "on" : why.text));
+	return 0;
+}
+
 static int keeper_start(struct keeper *keeper, struct error *err)
 {
 	const struct config *config = keeper->config;
@@ -489,8 +515,10 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	if (launch_init(&keeper->launch, config, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch);
+	if (keeper_open_cgroups(keeper, err) < 0)
+		return -1;
 	keeper_start_guard(keeper);
-	children_init(&keeper->children, config, &keeper->launch, &keeper->guard);
+	children_init(&keeper->children, config, &keeper->launch, &keeper->guard, &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
 	clock_update();
 	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("guard", keeper->guard.pid));
@@ -549,6 +577,7 @@ static void keeper_fini(struct keeper *keeper)
 	listeners_close(keeper->config, &keeper->listeners);
 	certificates_fini(&keeper->certificates);
 	children_fini(&keeper->children);
+	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);
 	close(keeper->signal_fd);
 	log_set_fd(STDERR_FILENO);

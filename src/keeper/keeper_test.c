@@ -930,7 +930,7 @@ static void gateway_is_confined(void **state)
 		assert_int_equal(device, EACCES);
 	}
 	stop_and_expect(0);
-	assert_int_equal(count_logged(" confine "), 6);
+	assert_int_equal(count_logged(" confine process=gateway"), 6);
 }
 
 /* ---- stop, reload, systemd ---- */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "keeper/cgroups.h"
 #include "keeper/descriptors.h"
 #include "keeper/sandbox.h"
 
@@ -350,10 +351,16 @@ static void child_side_exec(const struct launch_spec *spec)
 	child_side_fail(VERDICT_FD, LAUNCH_EXEC);
 }
 
+/* First of all: no memory that it uses later is counted elsewhere. */
+static void child_side_join(const struct launch_spec *spec, int cgroup_fd, int verdict_fd)
+{
+	if (cgroup_fd >= 0 && cgroups_join(cgroup_fd) < 0 && cgroups_is_needed(spec->server))
+		child_side_fail(verdict_fd, LAUNCH_CGROUP);
+}
+
 static void child_side(const struct launch *launch, const struct launch_spec *spec,
 		       const struct guard *guard, const int ends[3], int verdict_fd)
 {
-	child_side_die_with_keeper(launch);
 	setsid();
 	guard_add(guard, getpid());
 	child_side_set_descriptors(ends, verdict_fd);
@@ -401,7 +408,7 @@ static int open_pipes(int pipes[PIPE_COUNT][2])
 }
 
 int launch_start(const struct launch *launch, size_t server, const struct guard *guard,
-		 struct launched *launched_r, int *error_r)
+		 int cgroup_fd, struct launched *launched_r, int *error_r)
 {
 	int pipes[PIPE_COUNT][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	pid_t pid = -1;
@@ -412,6 +419,8 @@ int launch_start(const struct launch *launch, size_t server, const struct guard 
 	if (pid == 0) {
 		int ends[3] = { pipes[PIPE_IN][0], pipes[PIPE_OUT][1], pipes[PIPE_ERR][1] };
 
+		child_side_die_with_keeper(launch);
+		child_side_join(&launch->specs[server], cgroup_fd, pipes[PIPE_VERDICT][1]);
 		child_side(launch, &launch->specs[server], guard, ends, pipes[PIPE_VERDICT][1]);
 	}
 	if (pid < 0) {
@@ -431,6 +440,7 @@ const char *launch_step_text(int step)
 {
 	static const char *const texts[] = {
 		[LAUNCH_SETUP] = "cannot prepare the process",
+		[LAUNCH_CGROUP] = "cannot make the cgroup that keeps its limits (resources)",
 		[LAUNCH_USER] = "cannot become the user (user)",
 		[LAUNCH_CWD] = "cannot change to the directory (cwd)",
 		[LAUNCH_SANDBOX] = "the kernel does not make the sandbox",

@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/keeper/libkeeper.a
 src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/capabilities.c src/keeper/capabilities.h \
 	src/keeper/certificates.c src/keeper/certificates.h \
+	src/keeper/cgroups.c src/keeper/cgroups.h \
 	src/keeper/children.c src/keeper/children.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
@@ -19,9 +20,11 @@ KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a $(IO_LIBS) $(YAML_LI
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/keeper/sandbox_test
+check_PROGRAMS += src/keeper/cgroups_test src/keeper/sandbox_test
 src_keeper_sandbox_test_SOURCES = src/keeper/sandbox_test.c
 src_keeper_sandbox_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/confine_test
 src_keeper_confine_test_SOURCES = src/keeper/confine_test.c
 src_keeper_confine_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+src_keeper_cgroups_test_SOURCES = src/keeper/cgroups_test.c
+src_keeper_cgroups_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

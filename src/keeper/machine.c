@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "config/problem.h"
+#include "keeper/cgroups.h"
 #include "keeper/landlock.h"
 #include "keeper/sandbox.h"
 
@@ -92,8 +93,17 @@ static void check_sandbox(const struct config_server *server, struct config_prob
 	check_paths(server, "write", &server->sandbox_write, problems);
 }
 
+static void check_cgroups(const struct config *config, struct config_problems *problems)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (cgroups_check(config, &err) < 0)
+		problem_add(problems, "%s", err.text);
+}
+
 void machine_check(const struct config *config, struct config_problems *problems)
 {
+	check_cgroups(config, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 

@@ -330,7 +330,9 @@ static int setup(void **state)
 		.max_sessions = MEMBERS_MAX,
 		.idle_ms = 3600000,
 		.max_age_ms = 86400000,
-		.stream = { .max_bytes = 1 << 20 },
+		.store = { .stream = { .max_bytes = 1 << 20, .replay_age_ms = 600000 },
+			   .session_bytes = 64 << 20,
+			   .total_bytes = 256 << 20 },
 	};
 	static const struct backend_conf conf = {
 		.name = "test",

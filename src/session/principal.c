@@ -51,7 +51,7 @@ static struct principal *principal_new(struct principal_set *set, const struct i
 {
 	size_t size = identity->issuer.n + identity->subject.n + identity->client.n;
 	struct principal *principal = mem_alloc(sizeof(*principal) + size);
-	char *at = principal->text;
+	char *at = (char *)(principal + 1);
 
 	*principal = (struct principal){ .set = set, .key = key, .refs = 1 };
 	principal->identity.issuer = copy_part(&at, identity->issuer);

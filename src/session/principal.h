@@ -27,9 +27,9 @@ struct principal {
 	struct principal *next; /* of the same key */
 	uint64_t key;
 	unsigned int refs;
-	size_t sessions;          /* that it has open */
-	struct identity identity; /* all empty: nobody in particular */
-	char text[];
+	size_t sessions; /* that it has open */
+	struct identity
+		identity; /* all empty: nobody in particular; else its texts lie behind it */
 };
 
 /* Must not move. Nothing to release: a set without references holds no memory. */

@@ -36,7 +36,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
 	principal_set_init(&set->principals);
-	store_init(&set->store, loop, &set->conf.stream);
+	store_init(&set->store, loop, &set->conf.store);
 }
 
 void session_set_fini(struct session_set *set)
@@ -45,6 +45,7 @@ void session_set_fini(struct session_set *set)
 		session_end(container_of(set->sessions.next, struct session, link),
 			    REASON_DRAINING);
 	map_fini(&set->by_key);
+	store_fini(&set->store);
 }
 
 static void session_on_idle(struct timer *timer)
@@ -82,8 +83,9 @@ int session_init(struct session *session, struct session_set *set, struct princi
 	session->holds = 0;
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
-	stream_init(&session->standalone, set->loop, &set->conf.stream);
 	shelf_init(&session->shelf, &set->store);
+	stream_init(&session->standalone, set->loop, &set->conf.store.stream,
+		    &session->shelf.budget);
 	return 0;
 }
 

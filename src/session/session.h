@@ -40,7 +40,7 @@ struct session_conf {
 	size_t max_per_principal; /* of those that are told apart */
 	uint64_t idle_ms;         /* without request, open stream or call in flight */
 	uint64_t max_age_ms;      /* in all */
-	struct stream_conf stream;
+	struct store_conf store;
 };
 
 struct session_set {

@@ -53,7 +53,9 @@ static int setup(void **state)
 		.max_per_principal = 2,
 		.idle_ms = IDLE_MS,
 		.max_age_ms = AGE_MS,
-		.stream = { .max_bytes = 4096 },
+		.store = { .stream = { .max_bytes = 4096, .replay_age_ms = AGE_MS },
+			   .session_bytes = 65536,
+			   .total_bytes = 65536 },
 	};
 	struct error err;
 

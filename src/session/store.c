@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list for each session, and one of all ended streams for the bounds: the one that ended first goes
- * first. A stream in use by a reader or a running call is never taken away.
+ * A list for each session. Bytes are bounded by the streams' budgets, which take away messages; here
+ * the number of ended streams is, and their age. What a connection still reads lives on until it is read.
  */
 #include "session/store.h"
 
@@ -10,15 +10,37 @@
 #include "base/mem.h"
 #include "base/random.h"
 
-void store_init(struct store *store, struct loop *loop, const struct stream_conf *conf)
+/* Old messages of streams on which nothing happens: looked for so many times in an age. */
+#define SWEEPS_PER_AGE 4
+
+static void store_on_sweep(struct timer *timer)
+{
+	struct store *store = container_of(timer, struct store, sweep);
+
+	for (int kind = 0; kind < STREAM_KINDS; kind++) {
+		LIST_FOREACH_SAFE(node, &store->budget.streams[kind])
+			stream_forget_old(container_of(node, struct stream_share, link)->stream);
+	}
+	timer_start(store->loop, timer, store->conf->stream.replay_age_ms / SWEEPS_PER_AGE + 1);
+}
+
+void store_init(struct store *store, struct loop *loop, const struct store_conf *conf)
 {
 	*store = (struct store){ .loop = loop, .conf = conf };
-	list_init(&store->finished);
+	stream_budget_init(&store->budget, conf->total_bytes, NULL);
+	timer_init(&store->sweep, store_on_sweep);
+	timer_start(loop, &store->sweep, conf->stream.replay_age_ms / SWEEPS_PER_AGE + 1);
+}
+
+void store_fini(struct store *store)
+{
+	timer_stop(&store->sweep);
 }
 
 void shelf_init(struct shelf *shelf, struct store *store)
 {
 	*shelf = (struct shelf){ .store = store };
+	stream_budget_init(&shelf->budget, store->conf->session_bytes, &store->budget);
 	random_bytes(&shelf->epoch, sizeof(shelf->epoch));
 	list_init(&shelf->streams);
 	list_init(&shelf->expired);
@@ -73,11 +95,9 @@ static void stored_stream_remove(struct stored_stream *stored)
 	timer_stop(&stored->expiry);
 	list_remove(&stored->link);
 	stored->shelf = NULL;
-	if (stored->stream.is_ended) {
+	if (stored->stream.is_ended)
 		shelf->finished_count--;
-		shelf->store->bytes -= stored->charged;
-		list_remove(&stored->finished_link);
-	}
+	stream_set_budget(&stored->stream, &shelf->store->budget);
 	stored_stream_unref(&stored);
 }
 
@@ -105,12 +125,11 @@ struct stored_stream *shelf_open(struct shelf *shelf, struct slice request_id)
 {
 	struct stored_stream *stored = mem_alloc(sizeof(*stored) + request_id.n);
 
-	stream_init(&stored->stream, shelf->store->loop, shelf->store->conf);
-	list_init(&stored->finished_link);
+	stream_init(&stored->stream, shelf->store->loop, &shelf->store->conf->stream,
+		    &shelf->budget);
 	stored->shelf = shelf;
 	stored->refs = 2; /* the shelf's and the caller's */
 	stored->number = ++shelf->last_number;
-	stored->charged = 0;
 	stored->is_known = false;
 	timer_init(&stored->expiry, stored_stream_on_expiry);
 	stored->request_id_length = request_id.n;
@@ -133,7 +152,7 @@ struct stored_stream *shelf_find(const struct shelf *shelf, uint64_t number)
 	return NULL;
 }
 
-/* Makes room among the ended streams: of this session first, then of all. */
+/* Makes room among the ended streams of a session. */
 static void shelf_shed(struct shelf *shelf)
 {
 	LIST_FOREACH_SAFE(node, &shelf->streams) {
@@ -144,9 +163,6 @@ static void shelf_shed(struct shelf *shelf)
 		if (stored->stream.is_ended)
 			stored_stream_expire(stored);
 	}
-	while (shelf->store->bytes > STORE_BYTES_MAX && !list_is_empty(&shelf->store->finished))
-		stored_stream_expire(container_of(shelf->store->finished.next, struct stored_stream,
-						  finished_link));
 }
 
 bool stored_stream_is_known(const struct stored_stream *stored)
@@ -162,14 +178,12 @@ void stored_stream_finish(struct stored_stream *stored, enum reason reason)
 	stream_end(stream, reason);
 	if (shelf == NULL)
 		return;
-	stored->charged = stream->bytes + stream->kept_bytes;
-	shelf->store->bytes += stored->charged;
 	shelf->finished_count++;
-	list_append(&shelf->store->finished, &stored->finished_link);
 	if (!stored_stream_is_known(stored) && stream->reader == NULL)
 		stored_stream_remove(stored);
 	else
-		timer_start(shelf->store->loop, &stored->expiry, shelf->store->conf->replay_age_ms);
+		timer_start(shelf->store->loop, &stored->expiry,
+			    shelf->store->conf->stream.replay_age_ms);
 	shelf_shed(shelf);
 }
 

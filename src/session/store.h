@@ -17,23 +17,29 @@
 #include "obs/reason.h"
 #include "session/stream.h"
 
-/* Ended streams that one session, and all together, may hold. */
+/* Ended streams that one session may hold. */
 #define SHELF_STREAMS_MAX 64
 #define SHELF_EXPIRED_MAX 256
-#define STORE_BYTES_MAX (256u * 1024 * 1024)
+
+struct store_conf {
+	struct stream_conf stream;
+	size_t session_bytes; /* that the streams of one session hold, live and ended ones */
+	size_t total_bytes;   /* that those of all hold */
+};
 
 /* All streams of the process. */
 struct store {
 	struct loop *loop;
-	const struct stream_conf *conf;
-	struct list finished; /* ended ones of all sessions, oldest first */
-	size_t bytes;         /* that these keep */
+	const struct store_conf *conf;
+	struct stream_budget budget;
+	struct timer sweep;
 };
 
 /* Those of one session. */
 struct shelf {
 	struct store *store;
-	struct list streams; /* in the order of their numbers */
+	struct stream_budget budget; /* also for the session's own stream */
+	struct list streams;         /* in the order of their numbers */
 	size_t finished_count;
 	struct list
 		expired; /* which requests the streams that are gone belonged to, oldest first */
@@ -45,19 +51,18 @@ struct shelf {
 struct stored_stream {
 	struct stream stream;
 	struct list link;
-	struct list finished_link;
 	struct shelf *shelf; /* NULL: nobody can find it any more */
 	unsigned int refs;
 	uint64_t number;
-	size_t charged; /* to the store's bytes */
-	bool is_known;  /* an id of it was sent before its first message */
+	bool is_known; /* an id of it was sent before its first message */
 	struct timer expiry;
 	size_t request_id_length;
 	char request_id[]; /* as the client wrote it; empty for a batch */
 };
 
 /* conf is borrowed for the store's life. */
-void store_init(struct store *store, struct loop *loop, const struct stream_conf *conf);
+void store_init(struct store *store, struct loop *loop, const struct store_conf *conf);
+void store_fini(struct store *store);
 void shelf_init(struct shelf *shelf, struct store *store);
 /* Nothing on it can be found any more; streams that somebody refers to live on with him. */
 void shelf_fini(struct shelf *shelf);
@@ -71,7 +76,7 @@ struct stored_stream *shelf_find(const struct shelf *shelf, uint64_t number);
 struct slice shelf_find_expired(const struct shelf *shelf, uint64_t number);
 
 /*
- * No more messages will be pushed. It stays for conf->replay_age_ms if its reader has seen a number that it
+ * No more messages will be pushed. It stays for conf->stream.replay_age_ms if its reader has seen a number that it
  * could come back with; else it goes with the last reference.
  */
 void stored_stream_finish(struct stored_stream *stored, enum reason reason);

@@ -11,7 +11,7 @@
 #include "obs/log.h"
 
 static struct loop *loop;
-static struct stream_conf conf;
+static struct store_conf conf;
 static struct store store;
 static struct shelf shelf;
 
@@ -36,9 +36,11 @@ static int setup(void **state)
 	clock_freeze(1000000);
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	loop = loop_new(&err);
-	conf = (struct stream_conf){ .max_bytes = 65536,
-				     .replay_events = 100,
-				     .replay_age_ms = 60000 };
+	conf = (struct store_conf){
+		.stream = { .max_bytes = 65536, .replay_events = 100, .replay_age_ms = 60000 },
+		.session_bytes = 65536,
+		.total_bytes = 2 * 65536,
+	};
 	store_init(&store, loop, &conf);
 	shelf_init(&shelf, &store);
 	return loop == NULL;
@@ -48,8 +50,8 @@ static int teardown(void **state)
 {
 	(void)state;
 	shelf_fini(&shelf);
-	assert_true(list_is_empty(&store.finished));
-	assert_int_equal(store.bytes, 0);
+	assert_int_equal(store.budget.bytes, 0);
+	store_fini(&store);
 	loop_free(&loop);
 	return 0;
 }
@@ -110,8 +112,8 @@ static void ended_streams_expire(void **state)
 	(void)state;
 	stored_stream_finish(stored, REASON_DONE);
 	stored_stream_unref(&stored);
-	assert_true(store.bytes > 0);
-	clock_freeze(clock_now_ms() + conf.replay_age_ms - 1);
+	assert_true(store.budget.bytes > 0);
+	clock_freeze(clock_now_ms() + conf.stream.replay_age_ms - 1);
 	loop_turn(loop, false);
 	assert_true(is_found(1));
 	clock_freeze(clock_now_ms() + 1);
@@ -170,6 +172,32 @@ static void session_takes_its_streams_along(void **state)
 	stored_stream_unref(&stored);
 }
 
+/* FRONT-RES-08: live streams count as well as ended ones, and what is old is found by itself. */
+static void store_sweeps_what_is_old(void **state)
+{
+	struct stored_stream *running = open_seen("1");
+	struct msg *msg = msg_new(SLICE_LIT("{}"));
+	struct stream_reader reader;
+	uint64_t number;
+	size_t before;
+
+	(void)state;
+	stream_push(&running->stream, STREAM_NEWS, 0, msg);
+	msg_unref(&msg);
+	assert_true(stream_attach(&running->stream, &reader, &ops, 1));
+	msg = stream_take(&reader, &number);
+	msg_unref(&msg);
+	stream_detach(&reader);
+	before = store.budget.bytes;
+	assert_int_equal(running->stream.kept_count, 2);
+	assert_int_equal(shelf.budget.bytes, before);
+	clock_freeze(clock_now_ms() + conf.stream.replay_age_ms * 2);
+	loop_turn(loop, false);
+	assert_int_equal(running->stream.kept_count, 1);
+	assert_true(store.budget.bytes < before);
+	stored_stream_unref(&running);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +206,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unseen_streams_go_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(shelf_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
+		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

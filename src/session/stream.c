@@ -37,6 +37,84 @@ static struct stream_event *stream_first(const struct stream *stream, enum strea
 	return list_is_empty(events) ? NULL : container_of(events->next, struct stream_event, link);
 }
 
+static struct stream_event *stream_find_oldest(const struct stream *stream)
+{
+	struct stream_event *oldest = NULL;
+
+	for (int kind = 0; kind < STREAM_KINDS; kind++) {
+		struct stream_event *event = stream_first(stream, kind);
+
+		if (event != NULL && (oldest == NULL || event->number < oldest->number))
+			oldest = event;
+	}
+	CHECK(oldest != NULL);
+	return oldest;
+}
+
+/* ---- budgets ---- */
+
+static void stream_count_bytes(struct stream *stream, ptrdiff_t bytes)
+{
+	for (struct stream_budget *budget = stream->budget; budget != NULL; budget = budget->parent)
+		budget->bytes += (size_t)bytes;
+}
+
+/* The least important kind that it can give up a message of. Kept messages go from the oldest on. */
+static enum stream_kind stream_find_rank(const struct stream *stream)
+{
+	enum stream_kind rank = STREAM_KINDS;
+
+	if (stream->kept_count > 0)
+		rank = container_of(stream->kept.next, struct stream_event, link)->kind;
+	else if (stream->is_ended && stream->count > 0 && stream->reader == NULL)
+		rank = STREAM_RESPONSE;
+	for (int kind = STREAM_PROGRESS; kind <= STREAM_NEWS && kind < (int)rank; kind++) {
+		if (stream_first(stream, kind) != NULL)
+			return kind;
+	}
+	return rank;
+}
+
+/* After each change of what it holds. */
+static void stream_update_rank(struct stream *stream)
+{
+	enum stream_kind rank = stream_find_rank(stream);
+	struct stream_budget *budget = stream->budget;
+
+	if (rank == stream->rank)
+		return;
+	for (int i = 0; budget != NULL; i++, budget = budget->parent) {
+		list_remove(&stream->shares[i].link);
+		if (rank != STREAM_KINDS)
+			list_append(&budget->streams[rank], &stream->shares[i].link);
+	}
+	stream->rank = rank;
+}
+
+void stream_budget_init(struct stream_budget *budget, size_t max_bytes,
+			struct stream_budget *parent)
+{
+	*budget = (struct stream_budget){ .max_bytes = max_bytes, .parent = parent };
+	for (int kind = 0; kind < STREAM_KINDS; kind++)
+		list_init(&budget->streams[kind]);
+}
+
+static void stream_leave_budget(struct stream *stream)
+{
+	stream_count_bytes(stream, -(ptrdiff_t)(stream->bytes + stream->kept_bytes));
+	for (int i = 0; i < STREAM_BUDGETS; i++)
+		list_remove(&stream->shares[i].link);
+	stream->rank = STREAM_KINDS;
+}
+
+void stream_set_budget(struct stream *stream, struct stream_budget *budget)
+{
+	stream_leave_budget(stream);
+	stream->budget = budget;
+	stream_count_bytes(stream, (ptrdiff_t)(stream->bytes + stream->kept_bytes));
+	stream_update_rank(stream);
+}
+
 /* Out of those that wait. */
 static void stream_unlink(struct stream *stream, struct stream_event *event)
 {
@@ -50,6 +128,7 @@ static void stream_unlink(struct stream *stream, struct stream_event *event)
 static void stream_remove(struct stream *stream, struct stream_event *event)
 {
 	stream_unlink(stream, event);
+	stream_count_bytes(stream, -(ptrdiff_t)stream_weight(event->msg));
 	msg_unref(&event->msg);
 	free(event);
 }
@@ -60,6 +139,7 @@ static void stream_detach_reader(struct stream *stream, enum reason reason)
 
 	stream->reader = NULL;
 	reader->stream = NULL;
+	stream_update_rank(stream);
 	reader->ops->on_detached(reader, reason);
 }
 
@@ -68,9 +148,16 @@ static void stream_on_wake(struct task *task)
 	stream_flush(container_of(task, struct stream, wake));
 }
 
-void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf)
+void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf,
+		 struct stream_budget *budget)
 {
-	*stream = (struct stream){ .loop = loop, .conf = conf };
+	*stream = (struct stream){
+		.loop = loop, .conf = conf, .budget = budget, .rank = STREAM_KINDS
+	};
+	for (int i = 0; i < STREAM_BUDGETS; i++) {
+		stream->shares[i].stream = stream;
+		list_init(&stream->shares[i].link);
+	}
 	for (int kind = 0; kind < STREAM_KINDS; kind++)
 		list_init(&stream->events[kind]);
 	list_init(&stream->kept);
@@ -88,6 +175,7 @@ static void stream_forget_oldest(struct stream *stream)
 	list_remove(&event->link);
 	stream->kept_count--;
 	stream->kept_bytes -= stream_weight(event->msg);
+	stream_count_bytes(stream, -(ptrdiff_t)stream_weight(event->msg));
 	msg_unref(&event->msg);
 	free(event);
 }
@@ -114,6 +202,12 @@ static void stream_trim(struct stream *stream)
 	}
 }
 
+void stream_forget_old(struct stream *stream)
+{
+	stream_trim(stream);
+	stream_update_rank(stream);
+}
+
 static void stream_keep(struct stream *stream, struct stream_event *event)
 {
 	event->taken_at_ms = clock_now_ms();
@@ -136,6 +230,7 @@ void stream_fini(struct stream *stream)
 	}
 	while (stream->kept_count > 0)
 		stream_forget_oldest(stream);
+	stream_leave_budget(stream);
 	map_fini(&stream->by_key);
 }
 
@@ -165,13 +260,74 @@ static void stream_shed(struct stream *stream)
 			stream->dropped++;
 		}
 	}
+	stream_update_rank(stream);
 	stream_tell_dropped(stream);
 	if (stream->bytes > stream->conf->max_bytes && stream->count > 1 && stream->reader != NULL)
 		stream_detach_reader(stream, REASON_SLOW_READER);
 }
 
+/* As if it had been taken: who comes back for it is told that it is gone. */
+static void stream_forget_waiting(struct stream *stream)
+{
+	stream_remove(stream, stream_find_oldest(stream));
+	stream->taken++;
+	counter_add(COUNTER_STREAM_EVICTED);
+}
+
+static void stream_forget_kept(struct stream *stream)
+{
+	uint64_t oldest = stream->taken - stream->kept_count + 1;
+
+	if (stream->reader != NULL && stream->reader->position < oldest) {
+		stream_detach_reader(stream, REASON_SLOW_READER); /* it cannot go on without */
+		return; /* and may have taken the stream along */
+	}
+	stream_forget_oldest(stream);
+	stream_update_rank(stream);
+	counter_add(COUNTER_STREAM_EVICTED);
+}
+
+/* Gives up one message of its rank; or its reader, who then no longer needs one. */
+static void stream_give_up(struct stream *stream)
+{
+	struct list *oldest = stream->kept.next;
+
+	if (stream->kept_count > 0 &&
+	    container_of(oldest, struct stream_event, link)->kind == stream->rank) {
+		stream_forget_kept(stream);
+		return;
+	}
+	if (stream->rank > STREAM_NEWS) {
+		stream_forget_waiting(stream);
+	} else {
+		stream_remove(stream, stream_first(stream, stream->rank));
+		counter_add(COUNTER_STREAM_DROPPED);
+		stream->dropped++;
+		stream_tell_dropped(stream);
+	}
+	stream_update_rank(stream);
+}
+
+/* What is least important goes first, whoever has it; of equals what could have gone for longest. */
+static void stream_budget_shed(struct stream_budget *budget)
+{
+	int kind = 0;
+
+	while (budget->bytes > budget->max_bytes && kind < STREAM_KINDS) {
+		struct list *first = budget->streams[kind].next;
+
+		if (first == &budget->streams[kind]) {
+			kind++;
+			continue;
+		}
+		stream_give_up(container_of(first, struct stream_share, link)->stream);
+		kind = 0; /* what was behind it may be less important */
+	}
+}
+
 void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg)
 {
+	struct stream_budget *budget = stream->budget;
 	struct stream_event *event;
 
 	if (stream->is_ended)
@@ -188,11 +344,15 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 		map_insert(&stream->by_key, key, event);
 	stream->bytes += stream_weight(msg);
 	stream->count++;
+	stream_count_bytes(stream, (ptrdiff_t)stream_weight(msg));
+	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
 	/* One message alone may be larger than the bound: it is taken, or nothing could pass. */
 	if (stream->bytes > stream->conf->max_bytes && stream->count > 1)
 		stream_shed(stream);
+	for (; budget != NULL; budget = budget->parent)
+		stream_budget_shed(budget);
 }
 
 bool stream_drop(struct stream *stream, uint64_t key)
@@ -202,6 +362,7 @@ bool stream_drop(struct stream *stream, uint64_t key)
 	if (event == NULL)
 		return false;
 	stream_remove(stream, event);
+	stream_update_rank(stream);
 	return true;
 }
 
@@ -211,6 +372,7 @@ void stream_end(struct stream *stream, enum reason reason)
 		return;
 	stream->is_ended = true;
 	stream->end_reason = reason;
+	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
 }
@@ -232,6 +394,7 @@ bool stream_attach(struct stream *stream, struct stream_reader *reader,
 	uint64_t behind = after == STREAM_FROM_HERE ? 0 : stream->taken - after;
 	struct list *cursor = stream->kept.prev;
 
+	stream_forget_old(stream);
 	if (after != STREAM_FROM_HERE && (after > stream->taken || behind > stream->kept_count))
 		return false;
 	for (uint64_t i = 0; i < behind; i++)
@@ -243,6 +406,7 @@ bool stream_attach(struct stream *stream, struct stream_reader *reader,
 	reader->position = stream->taken - behind;
 	reader->cursor = cursor;
 	stream->reader = reader;
+	stream_update_rank(stream);
 	if (stream->count > 0 || stream->is_ended || behind > 0)
 		task_schedule(stream->loop, &stream->wake);
 	return true;
@@ -250,23 +414,13 @@ bool stream_attach(struct stream *stream, struct stream_reader *reader,
 
 void stream_detach(struct stream_reader *reader)
 {
-	if (reader->stream != NULL)
-		reader->stream->reader = NULL;
+	struct stream *stream = reader->stream;
+
+	if (stream == NULL)
+		return;
+	stream->reader = NULL;
 	reader->stream = NULL;
-}
-
-static struct stream_event *stream_find_oldest(const struct stream *stream)
-{
-	struct stream_event *oldest = NULL;
-
-	for (int kind = 0; kind < STREAM_KINDS; kind++) {
-		struct stream_event *event = stream_first(stream, kind);
-
-		if (event != NULL && (oldest == NULL || event->number < oldest->number))
-			oldest = event;
-	}
-	CHECK(oldest != NULL);
-	return oldest;
+	stream_update_rank(stream);
 }
 
 struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
@@ -288,6 +442,7 @@ struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
 	*number_r = ++reader->position;
 	msg = msg_ref(event->msg);
 	stream_trim(stream);
+	stream_update_rank(stream);
 	return msg;
 }
 

@@ -7,7 +7,11 @@
  *
  * A message gets its number when it is taken for the first time, and is kept for a while: a reader whose
  * connection was lost goes on behind the last number that it has seen. Numbers are 1, 2, 3 … without a
- * gap, whatever was dropped before. FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05.
+ * gap, whatever was dropped before. What is kept is forgotten from its beginning on, so that nobody gets
+ * a sequence with a hole in it: who comes back to before that is told so.
+ *
+ * Streams share budgets: one for a session, one for all. When one is used up, the stream that can give
+ * up the least important message does so. FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
  */
 #ifndef MCPGATED_SESSION_STREAM_H
 #define MCPGATED_SESSION_STREAM_H
@@ -38,6 +42,20 @@ struct stream_conf {
 	uint64_t replay_age_ms; /* kept for so long */
 };
 
+/* Bytes that streams share. */
+struct stream_budget {
+	size_t bytes; /* of messages that wait or are kept, with what each costs beside its text */
+	size_t max_bytes;
+	struct stream_budget *parent;      /* takes part in each byte; or NULL */
+	struct list streams[STREAM_KINDS]; /* by what each can give up first, longest there first */
+};
+#define STREAM_BUDGETS 2 /* a stream's own and its parent */
+
+struct stream_share {
+	struct list link; /* in a list of the budget */
+	struct stream *stream;
+};
+
 struct stream_reader;
 
 struct stream_reader_ops {
@@ -58,6 +76,9 @@ struct stream_reader {
 struct stream {
 	struct loop *loop;
 	const struct stream_conf *conf;
+	struct stream_budget *budget;
+	struct stream_share shares[STREAM_BUDGETS]; /* in the budget and its parent */
+	enum stream_kind rank; /* in which of their lists; STREAM_KINDS: none */
 	struct list events[STREAM_KINDS];
 	struct map by_key; /* those that have one */
 	uint64_t last_number;
@@ -76,8 +97,9 @@ struct stream {
 	enum reason end_reason;
 };
 
-/* conf is borrowed for the stream's life. */
-void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf);
+/* All borrowed for the stream's life. */
+void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf,
+		 struct stream_budget *budget);
 /* Drops what waits; a reader that is there is detached. */
 void stream_fini(struct stream *stream);
 
@@ -117,5 +139,13 @@ bool stream_is_drained(const struct stream *stream, uint64_t after);
 bool stream_has_reader(const struct stream *stream);
 /* Nobody reads, and as much waits as may: give no more requests to it. */
 bool stream_is_full(const struct stream *stream);
+/* Forgets what was kept for longer than it should be. */
+void stream_forget_old(struct stream *stream);
+
+/* parent is borrowed for the budget's life, or NULL. All streams must have left it before its end. */
+void stream_budget_init(struct stream_budget *budget, size_t max_bytes,
+			struct stream_budget *parent);
+/* The stream moves over to another budget. */
+void stream_set_budget(struct stream *stream, struct stream_budget *budget);
 
 #endif

@@ -22,6 +22,7 @@ struct reader {
 
 static struct loop *loop;
 static struct stream stream;
+static struct stream_budget budget;
 static struct stream_conf conf;
 static struct reader first, second;
 
@@ -54,7 +55,8 @@ static int setup(void **state)
 	conf.max_bytes = 64 * 1024;
 	conf.replay_events = 1024;
 	conf.replay_age_ms = 60000;
-	stream_init(&stream, loop, &conf);
+	stream_budget_init(&budget, SIZE_MAX, NULL);
+	stream_init(&stream, loop, &conf, &budget);
 	return loop == NULL;
 }
 
@@ -417,7 +419,7 @@ static void fini_leaves_nothing(void **state)
 	struct msg *msg = msg_new(SLICE_LIT("a"));
 
 	(void)state;
-	stream_init(other, loop, &conf);
+	stream_init(other, loop, &conf, &budget);
 	assert_true(stream_attach(other, &first.reader, &ops, STREAM_FROM_HERE));
 	stream_push(other, STREAM_LOG, 5, msg);
 	stream_end(other, REASON_EXPIRED);
@@ -429,6 +431,164 @@ static void fini_leaves_nothing(void **state)
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 0);
 	msg_unref(&msg);
+}
+
+/* Pushes a message and takes it at once: it is kept. */
+static void keep(struct stream *into, enum stream_kind kind, size_t size)
+{
+	char *bytes = calloc(1, size);
+	struct msg *msg = msg_new(slice_of(bytes, size));
+
+	free(bytes);
+	stream_push(into, kind, 0, msg);
+	msg_unref(&msg);
+	assert_true(stream_attach(into, &first.reader, &ops, STREAM_FROM_HERE));
+	msg = stream_take(&first.reader, &number);
+	assert_non_null(msg);
+	msg_unref(&msg);
+	stream_detach(&first.reader);
+}
+
+static bool can_come_back(struct stream *to, uint64_t after)
+{
+	bool can = stream_attach(to, &second.reader, &ops, after);
+
+	stream_detach(&second.reader);
+	return can;
+}
+
+#define KILO 1024
+
+/* FRONT-RES-08: over a shared ceiling progress goes first, whose stream it ever is, the answer last. */
+static void budget_takes_what_matters_least(void **state)
+{
+	struct stream old;
+
+	(void)state;
+	budget.max_bytes = 8 * KILO;
+	stream_init(&old, loop, &conf, &budget);
+	keep(&old, STREAM_RESPONSE, KILO);
+	stream_end(&old, REASON_DONE);
+	for (int i = 0; i < 4; i++)
+		keep(&stream, STREAM_PROGRESS, KILO);
+	keep(&stream, STREAM_LOG, KILO);
+	assert_true(can_come_back(&stream, 0));
+	keep(&stream, STREAM_NEWS, 3 * KILO);
+	assert_true(budget.bytes <= budget.max_bytes);
+	assert_false(can_come_back(&stream, 1)); /* progress went, from its beginning */
+	assert_true(can_come_back(&stream, 4));
+	assert_true(can_come_back(&old, 0));
+	keep(&stream, STREAM_REQUEST, 5 * KILO);
+	assert_false(can_come_back(&stream, 5)); /* then the log line and the news */
+	assert_true(can_come_back(&stream, 6));
+	assert_true(can_come_back(&old, 0));
+	keep(&stream, STREAM_REQUEST, 4 * KILO);
+	assert_false(can_come_back(&stream, 6)); /* then requests, and there it ends: this fits */
+	assert_true(can_come_back(&old, 0));
+	keep(&stream, STREAM_RESPONSE, 8 * KILO);
+	keep(&stream, STREAM_RESPONSE, 1);
+	assert_false(can_come_back(&old, 0));
+	assert_true(can_come_back(&old, 1));
+	assert_true(budget.bytes <= budget.max_bytes);
+	stream_fini(&old);
+}
+
+/* FRONT-RES-08, FRONT-SSE-13: messages that wait count as well, and are given up in the same order. */
+static void budget_counts_what_waits(void **state)
+{
+	struct stream other;
+
+	(void)state;
+	budget.max_bytes = 4 * KILO;
+	stream_init(&other, loop, &conf, &budget);
+	push_big(STREAM_PROGRESS, 0, "p", KILO);
+	push_big(STREAM_RESPONSE, 0, "r", KILO);
+	keep(&other, STREAM_LOG, KILO);
+	keep(&other, STREAM_LOG, 2 * KILO);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
+	assert_string_equal(take_all(&first), "r");
+	assert_false(can_come_back(&other, 0));
+	assert_true(can_come_back(&other, 1));
+	stream_detach(&first.reader);
+	stream_fini(&other);
+	stream_fini(&stream);
+	assert_int_equal(budget.bytes, 0);
+	stream_init(&stream, loop, &conf, &budget);
+}
+
+/* FRONT-RES-07: the answer that nobody came for is given up last, and who comes then is told so. */
+static void budget_takes_unread_answers_last(void **state)
+{
+	struct stream other;
+
+	(void)state;
+	budget.max_bytes = 3 * KILO;
+	stream_init(&other, loop, &conf, &budget);
+	push_big(STREAM_RESPONSE, 0, "r", KILO);
+	stream_end(&stream, REASON_DONE);
+	assert_true(can_come_back(&stream, 0));
+	keep(&other, STREAM_REQUEST, KILO);
+	keep(&other, STREAM_REQUEST, KILO);
+	assert_true(can_come_back(&stream, 0));
+	keep(&other, STREAM_RESPONSE, 2 * KILO);
+	assert_false(can_come_back(&stream, 0));
+	assert_false(stream_is_drained(&stream, 0));
+	stream_fini(&other);
+}
+
+/* FRONT-SSE-13: a reader that comes too slowly for what it came back for is let go, with a reason. */
+static void budget_ends_slow_readers(void **state)
+{
+	(void)state;
+	budget.max_bytes = 4 * KILO;
+	keep(&stream, STREAM_NEWS, KILO);
+	keep(&stream, STREAM_NEWS, KILO);
+	assert_true(stream_attach(&stream, &second.reader, &ops, 0));
+	push_big(STREAM_REQUEST, 0, "q", 3 * KILO);
+	assert_int_equal(second.detached, 1);
+	assert_int_equal(second.reason, REASON_SLOW_READER);
+	assert_false(can_come_back(&stream, 0));
+	assert_true(can_come_back(&stream, 2));
+}
+
+/* FRONT-RES-08: a session's budget is a part of that of all. */
+static void budgets_have_a_parent(void **state)
+{
+	struct stream_budget inner;
+	struct stream own, sibling;
+
+	(void)state;
+	budget.max_bytes = 4 * KILO;
+	stream_budget_init(&inner, 2 * KILO, &budget);
+	stream_init(&own, loop, &conf, &inner);
+	stream_init(&sibling, loop, &conf, &inner);
+	keep(&stream, STREAM_PROGRESS, KILO);
+	keep(&own, STREAM_NEWS, KILO);
+	keep(&sibling, STREAM_NEWS, KILO);
+	assert_true(can_come_back(&stream, 0)); /* the inner one was full, not the outer */
+	assert_false(can_come_back(&own, 0));
+	assert_true(inner.bytes <= inner.max_bytes);
+	assert_int_equal(budget.bytes, inner.bytes + stream.kept_bytes);
+	stream_set_budget(&sibling, &budget);
+	assert_int_equal(inner.bytes, 0);
+	keep(&stream, STREAM_NEWS, 3 * KILO);
+	assert_false(can_come_back(&stream, 0));
+	assert_true(budget.bytes <= budget.max_bytes);
+	stream_fini(&own);
+	stream_fini(&sibling);
+}
+
+/* FRONT-RES-08: by age, also without anything happening on the stream. */
+static void age_counts_without_new_messages(void **state)
+{
+	(void)state;
+	keep(&stream, STREAM_NEWS, 1);
+	keep(&stream, STREAM_NEWS, 1);
+	clock_freeze(clock_now_ms() + conf.replay_age_ms);
+	assert_true(can_come_back(&stream, 0));
+	clock_freeze(clock_now_ms() + 1);
+	assert_false(can_come_back(&stream, 0));
+	assert_true(can_come_back(&stream, 1)); /* the last one stays */
 }
 
 int main(void)
@@ -456,6 +616,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(last_message_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(past_is_kept_for_its_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(fini_leaves_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(budget_takes_what_matters_least, setup, teardown),
+		cmocka_unit_test_setup_teardown(budget_counts_what_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(budget_takes_unread_answers_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(budget_ends_slow_readers, setup, teardown),
+		cmocka_unit_test_setup_teardown(budgets_have_a_parent, setup, teardown),
+		cmocka_unit_test_setup_teardown(age_counts_without_new_messages, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -50,6 +50,7 @@ class Follower:
         self.call_id = getattr(exchange, "id", None)
         self.messages, self.ids, self.last, self.asked = [], [], None, None
         self.old = []
+        self.cuts = 0
         self.done = False
 
     def take(self, timeout=mcp.TIMEOUT):
@@ -75,6 +76,7 @@ class Follower:
 
     def cut(self, how):
         """Loses the connection: reset, close, or hang (nobody reads it, it stays open)."""
+        self.cuts += 1
         if how == "hang":
             self.old.append(self.exchange)
         elif how == "reset":
@@ -288,11 +290,23 @@ def every_cut_of_a_paced_stream_is_healed(t):
 def random_cuts_are_healed(t):
     """FRONT-RES-02 FRONT-RES-05 REL-01 REL-03: many cuts of two calls and the GET stream of one session at once."""
     seed = int(os.environ.get("SCENARIO_SEED") or random.randrange(1 << 32))
+    cut_many(t, 300, seed)
+
+
+def cut_many(t, count, seed):
+    """Sessions one after the other until so many connections were lost; returns how many that were."""
+    rng, cuts = random.Random(seed), 0
     try:
-        for version in (mcp.D, mcp.C):
-            cut_at_random(t.session("main", version, ELICITATION), random.Random(seed))
+        while cuts < count:
+            for version in (mcp.D, mcp.C):
+                s = t.session("main", version, ELICITATION)
+                cuts += cut_at_random(s, rng)
+                s.delete()
+                while t.conns:
+                    t.conns.pop().close()
     except (AssertionError, OSError, KeyError) as e:
-        raise AssertionError("SCENARIO_SEED=%d: %s: %s" % (seed, type(e).__name__, e)) from e
+        raise AssertionError("SCENARIO_SEED=%d, %d cuts before: %s: %s" % (seed, cuts, type(e).__name__, e)) from e
+    return cuts
 
 
 def noisy_story(rng, asks):
@@ -305,12 +319,14 @@ def noisy_story(rng, asks):
 
 
 def cut_at_random(s, rng):
+    """Six times two calls and the GET stream; returns how many connections were lost."""
+    cuts = 0
     for _ in range(6):
         g = Follower(s, s.get())
         calls = [follow(s, *noisy_story(rng, token == "a"), token=token) for token in "ab"]
         while not all(f.done for f in calls):
             f = rng.choice([f for f in calls if not f.done])
-            disturb(f, rng, rng.randrange(1, 15))
+            disturb(f, rng, rng.randrange(1, 8))
             disturb(g, rng, 1)
             for f in calls:
                 if rng.random() < 0.7:
@@ -330,6 +346,8 @@ def cut_at_random(s, rng):
         eq(sorted(m["params"]["n"] for m in g.messages), [1, 1, 2, 2], "news on the GET stream")
         g.exchange.nothing(0.05)
         g.exchange.conn.reset()
+        cuts += sum(f.cuts for f in calls + [g])
+    return cuts
 
 
 def disturb(f, rng, count):

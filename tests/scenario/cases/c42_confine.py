@@ -253,3 +253,80 @@ def open_files(t):
     t.start({"main": {"script": {}, "resources": {"open_files": 64}}, "other": {}})
     eq(attempts(t.session("main"), ["files", 40], ["files", 64]), ["ok", "EMFILE"])
     eq(attempts(t.session("other"), ["files", 200]), ["ok"])
+
+
+def cgroups_of(daemon):
+    """The directory of the children's cgroups, or None where there are none."""
+    daemon.wait_log("confine", "measure=cgroups")
+    for mount in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        with open("/proc/%d/cgroup" % daemon.pid) as f:
+            own = [line[3:].strip("/\n") for line in f if line.startswith("0::/")]
+        path = os.path.join(mount, *own, "mcpgated-%d" % daemon.pid)
+        path = path.replace("mcpgated-daemon/", "")
+        if os.path.isdir(path):
+            return path
+    return None
+
+
+@case(daemon=False)
+def a_group_for_each_process(t):
+    """REL-30 SEC-62: what leaves its process group and session ends with the server all the same; nothing remains."""
+    t.start({"main": {}}, {"log": {"level": "info"}})
+    groups = cgroups_of(t.daemon)
+    if not groups:
+        ok(not any("measure=cgroups state=on" in l for l in t.daemon.lines), "log", t.daemon.log("confine"))
+        raise Skip("no cgroup can be made here: %s" % t.daemon.log("confine")[0])
+    s = t.session()
+    s.do(["grandchild", 60, True], ["text", "x"])
+    grandchild = wait_for(t.daemon.grandchildren, 3, "grandchild")[-1]
+    names = [n for n in os.listdir(groups) if n.startswith("main.")]
+    eq(len(names), 1, "groups")
+    with open(os.path.join(groups, names[0], "cgroup.procs")) as f:
+        eq(sorted(map(int, f)), sorted([s.pid(), grandchild]))
+    s.delete()
+    s.id = None
+    wait_for(lambda: not is_alive(grandchild), 5, "end of the grandchild")
+    wait_for(lambda: not os.path.exists(os.path.join(groups, names[0])), 3, "end of the group")
+    t.session()
+    t.daemon.term()
+    eq(t.daemon.wait(), 0)
+    ok(not os.path.exists(groups), "left behind: " + groups)
+
+
+@case(daemon=False)
+def groups_end_with_a_killed_keeper(t):
+    """REL-43: kill -9 of the keeper leaves no cgroup and nothing in it."""
+    t.start({"main": {}}, {"log": {"level": "info"}})
+    groups = cgroups_of(t.daemon)
+    s = t.session()
+    s.do(["grandchild", 60, True], ["text", "x"])
+    grandchild = wait_for(t.daemon.grandchildren, 3, "grandchild")[-1]
+    t.daemon.forgiven = True
+    t.daemon.process.kill()
+    t.daemon.process.wait()
+    if not groups:
+        os.kill(grandchild, 9)
+        raise Skip("no cgroup can be made here")
+    wait_for(lambda: not is_alive(grandchild), 5, "end of the grandchild")
+    wait_for(lambda: not os.path.exists(groups), 5, "end of " + groups)
+
+
+@case(daemon=False, deadline=20)
+def limits_are_kept_or_refused(t):
+    """DEF-20 SEC-62: memory, processes and cpu hold for a server and all that it starts, or nothing starts."""
+    limits = {"memory": "256MiB", "processes": 8, "cpu": "50%"}
+    for key, controller in (("memory", "memory"), ("processes", "pids"), ("cpu", "cpu")):
+        done = check({"main": {"command": "/bin/cat", "resources": {key: limits[key]}}}, t.directory())
+        if done.returncode != 0:
+            refused(done, "resources.%s needs a cgroup" % key, "Delegate=yes", "take the limit away")
+            eq(check({"main": {"command": "/bin/cat", "enabled": False, "resources": {key: limits[key]}}}, t.directory()).returncode, 0)
+    if check({"main": {"command": "/bin/cat", "resources": limits}}, t.directory()).returncode != 0:
+        d = t.start({"main": {"command": "/bin/cat", "resources": limits}}, wait=False)
+        eq(d.wait(), 2, "exit status of a start that cannot keep the limits")
+        d.forgiven = True
+        return
+    t.start({"main": {"script": {}, "resources": limits}})
+    s = t.session()
+    eq(attempts(s, ["fork", 3], ["fork", 20]), ["ok", "EAGAIN"])
+    eq(s.do(["hoard", 1000], ["text", "x"])["error"]["data"]["reason"], "child_exited")
+    eq(s.echo("again"), "again")

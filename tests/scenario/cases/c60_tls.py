@@ -178,7 +178,7 @@ def weak_clients_are_refused(t):
         done = openssl("s_client", "-connect", where, *args, *low)
         ok(done.returncode != 0, "refused: " + " ".join(args), done.stdout[-300:])
     ok("alert" in handshake_fails(daemon.plain_address, client_context(alpn=["h2"])).lower(), "an alert for h2")
-    wait_for(lambda: len(daemon.log("tls_refused")) == 7, 3, "refused here, not given up there")
+    wait_for(lambda: len(daemon.log("arrival_refused")) == 7, 3, "refused here, not given up there")
     health(daemon.address)
 
 
@@ -230,7 +230,7 @@ def client_certificates(t):
         again = health(daemon.at(context, session=conn.sock.session))
         ok(again.sock.session_reused, "resumed")
         health(daemon.at(context, "second.test"))
-        ok("certificate" in " ".join(daemon.log("tls_refused")), "the log says why", daemon.log("tls_refused"))
+        ok("certificate" in " ".join(daemon.log("arrival_refused")), "the log says why", daemon.log("tls_refused"))
 
 
 @case(daemon=False)
@@ -296,6 +296,27 @@ def bad_certificates(t):
     eq(leaf(health(daemon.at())), leaf_of("renewed"))
 
 
+@case(daemon=False)
+def systemd_sees_the_reload(t):
+    """REL-52: RELOADING=1 with the time in one datagram, READY=1 when the certificates are in use, or are refused."""
+    copy("server", "live4")
+    name = os.path.join(t.directory(), "notify")
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind(name)
+    sock.settimeout(5)
+    daemon = harness.Daemon({"main": {}}, tls_config("live4"), env={"NOTIFY_SOCKET": name})
+    t.daemons.append(daemon)
+    daemon.expected_errors.add("certificates_refused")
+    eq(sock.recv(4096), b"READY=1")
+    for event in ("certificates_used", "certificates_refused"):
+        daemon.process.send_signal(signal.SIGHUP)
+        ok(re.fullmatch(rb"RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]*", sock.recv(4096)), "the beginning")
+        eq(sock.recv(4096), b"READY=1", "the end")
+        daemon.wait_log(event)
+        os.truncate(path("live4.key"), 0)
+    sock.close()
+
+
 @case(daemon=False, deadline=20)
 def gateway_restart(t):
     """REL-43: a network process that had to be started again serves with the certificates it had."""
@@ -305,6 +326,11 @@ def gateway_restart(t):
     os.kill(daemon.gateway, signal.SIGKILL)
     wait_for(lambda: len(daemon.log("gateway_ready")) == 2, 5, "the second gateway")
     eq(leaf(health(daemon.at())), leaf_of("server"))
+    copy("renewed", "live3")
+    os.kill(daemon.find_gateway(), signal.SIGKILL)
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: len(daemon.log("certificates_used")) == 4, 5, "the third gateway's set, and the new one")
+    eq(leaf(health(daemon.at())), leaf_of("renewed"), "asked for while there was no gateway, or it was about to go")
     daemon.gateway = daemon.find_gateway()
     daemon.base_fds = daemon.fds()
 
@@ -378,8 +404,8 @@ def slow_handshakes(t):
             pass
     took = time.monotonic() - began
     ok(4.5 < took < 7 * harness.SLOW, "after 5 s", took)
-    daemon.wait_log("tls_refused", "took too long")
-    ok(len(daemon.log("tls_refused")) <= 20, "few lines", len(daemon.log("tls_refused")))
+    daemon.wait_log("arrival_refused", "took too long")
+    ok(len(daemon.log("arrival_refused")) <= 20, "few lines", len(daemon.log("tls_refused")))
 
 
 @case(daemon=False, deadline=60)
@@ -472,7 +498,7 @@ def http_on_a_tls_port(t):
     response = conn.request("POST", "/main/mcp", [("Content-Type", "application/json")], "{}")
     eq(response.status, 400)
     ok(b"https" in response.read(), "text", response.body)
-    daemon.wait_log("tls_refused", "HTTP without TLS")
+    daemon.wait_log("arrival_refused", "HTTP without TLS")
 
 
 @case(daemon=False)

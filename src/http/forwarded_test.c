@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whom a request is from: fields of proxies that are trusted, that are not, and that are wrong. DEF-07. */
+#include "http/forwarded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+/* Trusted: 10.0.0.0/8 and ::1. */
+static struct http_client apply(const char *peer, const char *lines)
+{
+	const struct http_parse_limits limits = { 8192, 32768, 64 };
+	static char head[8192];
+	static struct peer_net nets[2];
+	const struct http_trust trust = { nets, 2 };
+	struct http_client client = { .is_secure = false };
+	struct http_request request;
+	const char *reason;
+	size_t seen = 0;
+	int status;
+
+	assert_true(peer_net_parse(SLICE_LIT("10.0.0.0/8"), &nets[0]));
+	assert_true(peer_net_parse(SLICE_LIT("::1"), &nets[1]));
+	assert_true(peer_parse(slice_str(peer), &client.peer));
+	snprintf(head, sizeof(head), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
+	assert_true(http_parse_head(slice_str(head), &limits, &seen, &request, &status, &reason) >
+		    0);
+	http_forwarded_apply(&trust, &request, &client);
+	return client;
+}
+
+static void expect(const char *peer, const char *lines, const char *from, bool is_secure,
+		   const char *host)
+{
+	struct http_client client = apply(peer, lines);
+	char text[PEER_TEXT_BYTES];
+
+	peer_format(&client.peer, text);
+	if (strcmp(text, from) != 0 || client.is_secure != is_secure ||
+	    !slice_is_equal(client.host, slice_str(host)))
+		fail_msg("%s: %s secure=%d host=%.*s", lines, text, client.is_secure,
+			 SLICE_ARG(client.host));
+}
+
+static void test_nobody_else_is_believed(void **state)
+{
+	(void)state;
+	expect("192.0.2.1", "Forwarded: for=9.9.9.9;proto=https;host=x\r\n", "192.0.2.1", false,
+	       "");
+	expect("192.0.2.1", "X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n", "192.0.2.1",
+	       false, "");
+	expect("10.0.0.1", "", "10.0.0.1", false, "");
+}
+
+static void test_forwarded(void **state)
+{
+	(void)state;
+	expect("10.0.0.1", "Forwarded: for=192.0.2.9;proto=https;host=mcp.example\r\n", "192.0.2.9",
+	       true, "mcp.example");
+	expect("::1", "Forwarded: For=\"[2001:db8::1]:4711\" ; Proto=HTTPS\r\n", "2001:db8::1",
+	       true, "");
+	/* What the client itself has written stands in front, and is not reached. */
+	expect("10.0.0.1", "Forwarded: for=6.6.6.6;proto=https, for=192.0.2.9;proto=http\r\n",
+	       "192.0.2.9", false, "");
+	expect("10.0.0.1", "Forwarded: for=6.6.6.6\r\nForwarded: for=192.0.2.9\r\n", "192.0.2.9",
+	       false, "");
+	/* Through two proxies of ours; the first of them has seen the client. */
+	expect("10.0.0.1",
+	       "Forwarded: for=192.0.2.9;proto=https;host=a, for=10.0.0.2;proto=http\r\n",
+	       "192.0.2.9", true, "a");
+	expect("10.0.0.1", "Forwarded: for=unknown;proto=https\r\n", "10.0.0.1", true, "");
+	expect("10.0.0.1", "Forwarded: for=6.6.6.6, for=_hidden, for=10.0.0.2\r\n", "10.0.0.2",
+	       false, "");
+	/* Beside it the other fields are not looked at. */
+	expect("10.0.0.1", "Forwarded: for=192.0.2.9\r\nX-Forwarded-For: 6.6.6.6\r\n", "192.0.2.9",
+	       false, "");
+}
+
+static void test_malformed_says_nothing(void **state)
+{
+	static const char *const rows[] = { "for=\"1.2.3.4",     "for=1.2.3.4,",     "for",
+					    "=1.2.3.4",          "for=1.2.3.4 x",    ";for=1.2.3.4",
+					    "for=\"1.2\\.3.4\"", "for=1.2.3.4;;a=b", "," };
+	char line[2000] = "Forwarded: for=1.2.3.4";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[100];
+
+		snprintf(text, sizeof(text), "Forwarded: %s\r\n", rows[i]);
+		expect("10.0.0.1", text, "10.0.0.1", false, "");
+	}
+	for (int i = 0; i < 32; i++)
+		strcat(line, ", for=10.0.0.1");
+	strcat(line, "\r\n");
+	expect("10.0.0.1", line, "10.0.0.1", false, "");
+}
+
+static void test_x_forwarded(void **state)
+{
+	(void)state;
+	expect("10.0.0.1",
+	       "X-Forwarded-For: 6.6.6.6, 192.0.2.9\r\nX-Forwarded-Proto: https\r\n"
+	       "X-Forwarded-Host: mcp.example:8443\r\n",
+	       "192.0.2.9", true, "mcp.example:8443");
+	expect("10.0.0.1", "X-Forwarded-For: 192.0.2.9,10.0.0.3 ,10.0.0.2\r\n", "192.0.2.9", false,
+	       "");
+	expect("10.0.0.1", "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 192.0.2.9\r\n",
+	       "192.0.2.9", false, "");
+	expect("10.0.0.1", "X-Forwarded-Proto: https\r\n", "10.0.0.1", true, "");
+	expect("10.0.0.1", "X-Forwarded-For: 6.6.6.6, nonsense\r\n", "10.0.0.1", false, "");
+	expect("10.0.0.1", "X-Forwarded-Proto: http, https\r\n", "10.0.0.1", true, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nobody_else_is_believed),
+		cmocka_unit_test(test_forwarded),
+		cmocka_unit_test(test_malformed_says_nothing),
+		cmocka_unit_test(test_x_forwarded),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

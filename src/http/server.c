@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All connections of the process: how many there may be, and that they end. Knows nothing of requests. */
+#include "http/server.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+
+struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
+				    struct http_handler *handler)
+{
+	struct http_server *server = mem_zalloc(sizeof(*server));
+
+	server->loop = loop;
+	server->conf = *conf;
+	server->handler = handler;
+	list_init(&server->conns);
+	return server;
+}
+
+void http_server_free(struct http_server **server)
+{
+	struct http_server *s = *server;
+
+	if (s == NULL)
+		return;
+	while (!list_is_empty(&s->conns))
+		http_conn_end(conn_of_link(s->conns.next), REASON_DRAINING);
+	buf_fini(&s->scratch);
+	free(s);
+	*server = NULL;
+}
+
+/* Too many already: a word on why, if the socket takes it, and the end. */
+static void server_turn_away(struct http_server *server, const struct http_arrival *arrival)
+{
+	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
+				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
+	struct tls *tls = arrival->tls;
+
+	counter_add(COUNTER_CONNECTIONS_REFUSED);
+	if (!server->is_refusing)
+		LOG(CONN_REFUSED,
+		    LOG_STR("reason", server->is_draining ? "the daemon is about to stop" :
+							    "limits.connections are open"));
+	server->is_refusing = true;
+	/* Unread bytes would turn the end into a reset, which may overtake the answer. */
+	if (tls == NULL && read(arrival->fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
+	    write(arrival->fd, text, sizeof(text) - 1) >= 0)
+		shutdown(arrival->fd, SHUT_WR);
+	tls_free(&tls);
+	close(arrival->fd);
+}
+
+bool http_server_has_room(const struct http_server *server, size_t arriving)
+{
+	return server->count + arriving < server->conf.max_connections && !server->is_draining;
+}
+
+void http_server_accept(struct http_server *server, const struct http_arrival *arrival)
+{
+	if (!http_server_has_room(server, 0)) {
+		server_turn_away(server, arrival);
+		return;
+	}
+	server->is_refusing = false;
+	counter_add(COUNTER_CONNECTIONS);
+	conn_start(server, arrival);
+}
+
+void http_server_drain(struct http_server *server)
+{
+	server->is_draining = true;
+	LIST_FOREACH_SAFE(node, &server->conns) {
+		if (conn_is_idle(conn_of_link(node)))
+			http_conn_end(conn_of_link(node), REASON_DRAINING);
+	}
+}
+
+size_t http_server_connection_count(const struct http_server *server)
+{
+	return server->count;
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cgroups(7). Below the group in which the daemon was started:
+ *
+ *	mcpgated-daemon        keeper, gateway and guard, if limits are wanted: a group whose children
+ *	                       are limited may hold no process itself
+ *	mcpgated-PID/          nothing
+ *	mcpgated-PID/NAME.N    one process of the server NAME, and what it starts
+ */
+#include "keeper/cgroups.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/slice.h"
+
+#define CGROUP2_MAGIC 0x63677270
+#define PATH_BYTES 512
+#define NAME_BYTES 96
+#define CPU_PERIOD_US 100000
+#define SWEEP_PAUSE_NS 5000000
+
+struct leaving {
+	struct list link;
+	char name[NAME_BYTES];
+};
+
+/* ---- limits and the controllers that keep them ---- */
+
+enum controller { MEMORY, PIDS, CPU, CONTROLLER_COUNT };
+
+static const struct {
+	const char *name;
+	const char *option;
+} controllers[CONTROLLER_COUNT] = {
+	[MEMORY] = { "memory", "resources.memory" },
+	[PIDS] = { "pids", "resources.processes" },
+	[CPU] = { "cpu", "resources.cpu" },
+};
+
+static bool is_wanted_by(const struct config_server *server, enum controller controller)
+{
+	const uint64_t limits[CONTROLLER_COUNT] = {
+		[MEMORY] = server->memory_bytes,
+		[PIDS] = server->processes,
+		[CPU] = server->cpu_percent,
+	};
+
+	return limits[controller] > 0;
+}
+
+bool cgroups_is_needed(const struct config_server *server)
+{
+	for (int i = 0; i < CONTROLLER_COUNT; i++)
+		if (is_wanted_by(server, (enum controller)i))
+			return true;
+	return false;
+}
+
+static bool is_wanted(const struct config *config, enum controller controller)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].enabled && is_wanted_by(&config->servers[i], controller))
+			return true;
+	return false;
+}
+
+static bool is_any_wanted(const struct config *config)
+{
+	for (int i = 0; i < CONTROLLER_COUNT; i++)
+		if (is_wanted(config, (enum controller)i))
+			return true;
+	return false;
+}
+
+/* ---- files ---- */
+
+static int write_file(int dir_fd, const char *name, const char *text)
+{
+	int fd = openat(dir_fd, name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -1;
+	n = write(fd, text, strlen(text));
+	close(fd);
+	return n < 0 ? -1 : 0;
+}
+
+static int write_number(int dir_fd, const char *name, uint64_t number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	return write_file(dir_fd, name, text);
+}
+
+/* What kernels without that part do not have, nobody can do without it. */
+static int write_if_there(int dir_fd, const char *name, const char *text)
+{
+	return write_file(dir_fd, name, text) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+static int write_below(const char *path, const char *name, const char *text)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int result;
+
+	if (fd < 0)
+		return -1;
+	result = write_file(fd, name, text);
+	close(fd);
+	return result;
+}
+
+static bool has_file(const char *path, const char *name, int mode)
+{
+	char file[PATH_BYTES];
+
+	snprintf(file, sizeof(file), "%s/%s", path, name);
+	return access(file, mode) == 0;
+}
+
+/* The first bytes of a file of the kernel's, terminated; empty if there are none. */
+static void read_text(const char *path, char *text_r, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text_r, size - 1) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	text_r[n > 0 ? n : 0] = '\0';
+}
+
+/* ---- where we are ---- */
+
+static const char *find_mount(void)
+{
+	static const char *const places[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	struct statfs fs;
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (statfs(places[i], &fs) == 0 && (long)fs.f_type == CGROUP2_MAGIC)
+			return places[i];
+	return NULL;
+}
+
+/* The group of this process, as a directory. */
+static int find_base(char base_r[PATH_BYTES], struct error *err)
+{
+	const char *mount = find_mount();
+	char text[4096];
+	char *start, *end;
+
+	if (mount == NULL)
+		return error_set(err, ERROR_SYSTEM, "cgroup version 2 is not mounted");
+	read_text("/proc/self/cgroup", text, sizeof(text));
+	start = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
+	end = start != NULL ? strchr(start + 1, '\n') : NULL;
+	if (end == NULL || memmem(start, (size_t)(end - start), "/..", 3) != NULL)
+		return error_set(err, ERROR_SYSTEM, "this process is in no visible cgroup");
+	start = strchr(start, '/');
+	*end = '\0';
+	snprintf(base_r, PATH_BYTES, "%s%s", mount, strcmp(start, "/") == 0 ? "" : start);
+	return 0;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	struct slice rest = slice_str(text);
+
+	while (rest.p != NULL) {
+		struct slice part = slice_cut(&rest, ' ');
+
+		if (slice_is_equal(part, slice_str(word)))
+			return true;
+	}
+	return false;
+}
+
+static int check_controllers(const char *base, const struct config *config, struct error *err)
+{
+	char path[PATH_BYTES + 32], text[512];
+
+	snprintf(path, sizeof(path), "%s/cgroup.controllers", base);
+	read_text(path, text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	for (int i = 0; i < CONTROLLER_COUNT; i++)
+		if (is_wanted(config, (enum controller)i) && !has_word(text, controllers[i].name))
+			return error_set(err, ERROR_SYSTEM, "the controller '%s' is not in %.120s",
+					 controllers[i].name, base);
+	return 0;
+}
+
+static int check_base(const char *base, const struct config *config, struct error *err)
+{
+	if (access(base, W_OK) < 0)
+		return error_set_errno(err, "%.120s may not be changed", base);
+	if (!is_any_wanted(config))
+		return 0;
+	if (!has_file(base, "cgroup.subtree_control", W_OK))
+		return error_set_errno(err, "%.120s has no limits for its children", base);
+	return check_controllers(base, config, err);
+}
+
+/* The first limit that cannot be kept, why, and what to do. */
+static int refuse(const struct config *config, struct error *err)
+{
+	const struct error why = *err;
+	const char *option = "";
+
+	for (int i = CONTROLLER_COUNT; i-- > 0;)
+		if (is_wanted(config, (enum controller)i))
+			option = controllers[i].option;
+	return error_set(
+		err, ERROR_SYSTEM,
+		"%s needs a cgroup (version 2) of the daemon's own: %s. Set Delegate=yes in "
+		"the unit, or take the limit away",
+		option, why.text);
+}
+
+int cgroups_check(const struct config *config, struct error *err)
+{
+	char base[PATH_BYTES];
+
+	if (!is_any_wanted(config) ||
+	    (find_base(base, err) == 0 && check_base(base, config, err) == 0))
+		return 0;
+	return refuse(config, err);
+}
+
+/* ---- making and removing the directories ---- */
+
+static int enable_controllers(const char *path, const struct config *config, struct error *err)
+{
+	char text[64] = "";
+
+	for (int i = 0; i < CONTROLLER_COUNT; i++) {
+		if (!is_wanted(config, (enum controller)i))
+			continue;
+		strcat(text, text[0] == '\0' ? "+" : " +");
+		strcat(text, controllers[i].name);
+	}
+	if (write_below(path, "cgroup.subtree_control", text) == 0)
+		return 0;
+	if (errno == EBUSY)
+		return error_set(err, ERROR_BUSY, "there are other processes in %.120s", path);
+	return error_set_errno(err, "%.120s/cgroup.subtree_control", path);
+}
+
+/* Out of the way of the limits; the topmost group of the machine is the only one that needs no room. */
+static int move_daemon(struct cgroups *cgroups, const char *base, struct error *err)
+{
+	if (!has_file(base, "cgroup.type", F_OK))
+		return 0;
+	cgroups->home = mem_printf("%s/mcpgated-daemon", base);
+	if ((mkdir(cgroups->home, 0755) < 0 && errno != EEXIST) ||
+	    write_below(cgroups->home, "cgroup.procs", "0") < 0)
+		return error_set_errno(err, "%.120s", cgroups->home);
+	return 0;
+}
+
+static int make_parent(struct cgroups *cgroups, const char *base, struct error *err)
+{
+	cgroups->path = mem_printf("%s/mcpgated-%d", base, (int)getpid());
+	if (mkdir(cgroups->path, 0755) < 0 && errno != EEXIST)
+		return error_set_errno(err, "%.120s", cgroups->path);
+	cgroups->fd = open(cgroups->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (cgroups->fd < 0)
+		return error_set_errno(err, "%.120s", cgroups->path);
+	if (!has_file(cgroups->path, "cgroup.kill", W_OK))
+		return error_set(err, ERROR_SYSTEM, "the kernel is older than Linux 5.14");
+	return 0;
+}
+
+static int open_at(struct cgroups *cgroups, const char *base, const struct config *config,
+		   struct error *err)
+{
+	if (check_base(base, config, err) < 0)
+		return -1;
+	if (is_any_wanted(config) &&
+	    (move_daemon(cgroups, base, err) < 0 || enable_controllers(base, config, err) < 0))
+		return -1;
+	if (make_parent(cgroups, base, err) < 0)
+		return -1;
+	return is_any_wanted(config) ? enable_controllers(cgroups->path, config, err) : 0;
+}
+
+static void init(struct cgroups *cgroups)
+{
+	*cgroups = (struct cgroups){ .fd = -1 };
+	list_init(&cgroups->leaving);
+}
+
+int cgroups_open_at(struct cgroups *cgroups, const char *base, const struct config *config,
+		    struct error *err)
+{
+	init(cgroups);
+	if (open_at(cgroups, base, config, err) == 0)
+		return 0;
+	cgroups_close(cgroups);
+	return is_any_wanted(config) ? refuse(config, err) : 0;
+}
+
+int cgroups_open(struct cgroups *cgroups, const struct config *config, struct error *err)
+{
+	char base[PATH_BYTES];
+
+	init(cgroups);
+	if (find_base(base, err) == 0)
+		return cgroups_open_at(cgroups, base, config, err);
+	return is_any_wanted(config) ? refuse(config, err) : 0;
+}
+
+/* Back to where the daemon came from, so that nothing of it is left. Needs its limits gone. */
+static void leave_home(struct cgroups *cgroups)
+{
+	char *base = mem_strdup(cgroups->home);
+
+	*strrchr(base, '/') = '\0';
+	for (int i = 0; i < CONTROLLER_COUNT; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "-%s", controllers[i].name);
+		write_below(base, "cgroup.subtree_control", text);
+	}
+	write_below(base, "cgroup.procs", "0");
+	rmdir(cgroups->home);
+	free(base);
+}
+
+void cgroups_close(struct cgroups *cgroups)
+{
+	while (!list_is_empty(&cgroups->leaving)) {
+		struct leaving *leaving = container_of(cgroups->leaving.next, struct leaving, link);
+
+		list_remove(&leaving->link);
+		free(leaving);
+	}
+	if (cgroups->fd >= 0)
+		close(cgroups->fd);
+	if (cgroups->path != NULL)
+		cgroups_sweep(cgroups->path, 0);
+	if (cgroups->home != NULL)
+		leave_home(cgroups);
+	free(cgroups->path);
+	free(cgroups->home);
+	init(cgroups);
+}
+
+/* ---- one group ---- */
+
+static void format_name(char name_r[NAME_BYTES], const struct config_server *server, int64_t number)
+{
+	snprintf(name_r, NAME_BYTES, "%.64s.%" PRId64, server->name, number);
+}
+
+static int set_limits(int dir_fd, const struct config_server *server)
+{
+	char text[64];
+
+	/* Without swap and all at once: a server that has lost one of its processes is of no use. */
+	if (server->memory_bytes > 0 &&
+	    (write_number(dir_fd, "memory.max", server->memory_bytes) < 0 ||
+	     write_if_there(dir_fd, "memory.swap.max", "0") < 0 ||
+	     write_if_there(dir_fd, "memory.oom.group", "1") < 0))
+		return -1;
+	if (server->processes > 0 && write_number(dir_fd, "pids.max", server->processes) < 0)
+		return -1;
+	if (server->cpu_percent == 0)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu64 " %d", server->cpu_percent * CPU_PERIOD_US / 100,
+		 CPU_PERIOD_US);
+	return write_file(dir_fd, "cpu.max", text);
+}
+
+static int open_group(const struct cgroups *cgroups, const char *name,
+		      const struct config_server *server)
+{
+	int dir_fd = openat(cgroups->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = -1;
+	int error;
+
+	if (dir_fd < 0)
+		return -1;
+	if (set_limits(dir_fd, server) == 0)
+		fd = openat(dir_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	error = errno;
+	close(dir_fd);
+	errno = error;
+	return fd;
+}
+
+int64_t cgroups_make(struct cgroups *cgroups, const struct config_server *server, int *procs_fd_r)
+{
+	int64_t number = (int64_t)++cgroups->last;
+	char name[NAME_BYTES];
+	int error;
+
+	*procs_fd_r = -1;
+	if (cgroups->fd < 0)
+		return 0;
+	format_name(name, server, number);
+	if (mkdirat(cgroups->fd, name, 0755) < 0 && errno != EEXIST)
+		return cgroups_is_needed(server) ? -1 : 0;
+	*procs_fd_r = open_group(cgroups, name, server);
+	if (*procs_fd_r >= 0)
+		return number;
+	error = errno;
+	unlinkat(cgroups->fd, name, AT_REMOVEDIR);
+	errno = error;
+	return cgroups_is_needed(server) ? -1 : 0;
+}
+
+int cgroups_join(int procs_fd)
+{
+	return write(procs_fd, "0", 1) == 1 ? 0 : -1;
+}
+
+void cgroups_kill(const struct cgroups *cgroups, const struct config_server *server, int64_t number)
+{
+	char path[NAME_BYTES + 16];
+	char name[NAME_BYTES];
+
+	if (number <= 0)
+		return;
+	format_name(name, server, number);
+	snprintf(path, sizeof(path), "%s/cgroup.kill", name);
+	write_file(cgroups->fd, path, "1");
+}
+
+/* Gone, or not to be got rid of. */
+static bool try_remove(const struct cgroups *cgroups, const char *name)
+{
+	return unlinkat(cgroups->fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY;
+}
+
+void cgroups_remove(struct cgroups *cgroups, const struct config_server *server, int64_t number)
+{
+	struct leaving *leaving;
+
+	if (number <= 0)
+		return;
+	leaving = mem_zalloc(sizeof(*leaving));
+	format_name(leaving->name, server, number);
+	list_append(&cgroups->leaving, &leaving->link);
+	cgroups_retry(cgroups);
+}
+
+bool cgroups_retry(struct cgroups *cgroups)
+{
+	LIST_FOREACH_SAFE(node, &cgroups->leaving) {
+		struct leaving *leaving = container_of(node, struct leaving, link);
+
+		if (!try_remove(cgroups, leaving->name))
+			continue;
+		list_remove(&leaving->link);
+		free(leaving);
+	}
+	return !list_is_empty(&cgroups->leaving);
+}
+
+/* ---- all groups ---- */
+
+static void remove_below(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+}
+
+void cgroups_sweep(const char *path, unsigned int ms)
+{
+	static const struct timespec pause = { .tv_nsec = SWEEP_PAUSE_NS };
+
+	for (unsigned int i = 0; i <= ms / (SWEEP_PAUSE_NS / 1000000); i++) {
+		if (i > 0)
+			nanosleep(&pause, NULL);
+		/* Again each time: one that was being started may have joined meanwhile. */
+		write_below(path, "cgroup.kill", "1");
+		remove_below(path);
+		if (rmdir(path) == 0 || errno != EBUSY)
+			return;
+	}
+}

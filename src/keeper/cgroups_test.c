@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * On a tree of plain files that looks like the kernel's: which limits are written where, and what is
+ * said where they cannot be. On the kernel's own, as far as this process may: joining, killing what
+ * has escaped, removing. REL-30, SEC-62.
+ */
+#include "keeper/cgroups.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WAIT_MS 20000
+
+static char base[64];
+
+/* ---- the tree of plain files ---- */
+
+/* The directory of all groups, and that of one. */
+#define GROUPS "@"
+#define GROUP "@/notes.1"
+
+/* '@' stands for the name that has the number of this process. */
+static void in_base(char path_r[256], const char *below, const char *name)
+{
+	if (below[0] == '@')
+		snprintf(path_r, 256, "%s/mcpgated-%d%s%s", base, (int)getpid(), below + 1, name);
+	else
+		snprintf(path_r, 256, "%s/%s%s", base, below, name);
+}
+
+static void put(const char *below, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	in_base(path, below, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *below, const char *name, const char *expected)
+{
+	char path[256], text[256] = "";
+	FILE *file;
+
+	in_base(path, below, name);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	if (fgets(text, sizeof(text), file) == NULL)
+		text[0] = '\0';
+	fclose(file);
+	assert_string_equal(text, expected);
+}
+
+static void make(const char *below)
+{
+	char path[256];
+
+	in_base(path, below, "");
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static int setup(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	(void)state;
+	snprintf(base, sizeof(base), "%.40s/cgroups.XXXXXX", tmp != NULL ? tmp : "/tmp");
+	if (mkdtemp(base) == NULL)
+		return -1;
+	put("cgroup.controllers", "", "cpuset cpu memory pids\n");
+	put("cgroup.subtree_control", "", "");
+	put("cgroup.type", "", "domain\n");
+	put("cgroup.procs", "", "");
+	make("mcpgated-daemon");
+	put("mcpgated-daemon", "/cgroup.procs", "");
+	make(GROUPS);
+	put(GROUPS, "/cgroup.subtree_control", "");
+	put(GROUPS, "/cgroup.kill", "");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf '%s'", base);
+	return system(command) == 0 ? 0 : -1;
+}
+
+static void put_group(void)
+{
+	static const char *const files[] = { "cgroup.procs", "cgroup.kill", "memory.max",
+					     "pids.max",     "cpu.max",     "memory.swap.max" };
+	char name[32];
+
+	make(GROUP);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		snprintf(name, sizeof(name), "/%s", files[i]);
+		put(GROUP, name, "");
+	}
+}
+
+static struct config_server notes(void)
+{
+	static char name[] = "notes";
+
+	return (struct config_server){ .name = name, .enabled = true };
+}
+
+static void limits_are_written(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct cgroups cgroups;
+	struct error err = { ERROR_NONE, "" };
+	int fd;
+
+	(void)state;
+	server.memory_bytes = 512 << 20;
+	server.processes = 64;
+	server.cpu_percent = 150;
+	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
+	assert_non_null(cgroups.path);
+	assert_file("mcpgated-daemon", "/cgroup.procs", "0");
+	assert_file("cgroup.subtree_control", "", "+memory +pids +cpu");
+	assert_file(GROUPS, "/cgroup.subtree_control", "+memory +pids +cpu");
+	put_group();
+	assert_int_equal(cgroups_make(&cgroups, &server, &fd), 1);
+	assert_file(GROUP, "/memory.max", "536870912");
+	assert_file(GROUP, "/memory.swap.max", "0");
+	assert_file(GROUP, "/pids.max", "64");
+	assert_file(GROUP, "/cpu.max", "150000 100000");
+	assert_int_equal(cgroups_join(fd), 0);
+	close(fd);
+	assert_file(GROUP, "/cgroup.procs", "0");
+	cgroups_kill(&cgroups, &server, 1);
+	assert_file(GROUP, "/cgroup.kill", "1");
+	cgroups_close(&cgroups);
+	assert_file("cgroup.subtree_control", "", "-cpu");
+	assert_file("cgroup.procs", "", "0");
+}
+
+/* A limit that the kernel does not take means no process. */
+static void a_limit_that_cannot_be_set_is_an_error(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct cgroups cgroups;
+	struct error err = { ERROR_NONE, "" };
+	int fd;
+
+	(void)state;
+	server.processes = 64;
+	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
+	assert_int_equal(cgroups_make(&cgroups, &server, &fd), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(fd, -1);
+	cgroups_close(&cgroups);
+}
+
+static void what_is_not_there_is_refused_if_it_is_needed(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct cgroups cgroups;
+	struct error err = { ERROR_NONE, "" };
+	int fd;
+
+	(void)state;
+	put("cgroup.controllers", "", "cpuset pids\n");
+	server.memory_bytes = 1 << 20;
+	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), -1);
+	assert_non_null(strstr(err.text, "resources.memory needs a cgroup"));
+	assert_non_null(strstr(err.text, "the controller 'memory' is not in"));
+	assert_non_null(strstr(err.text, "Delegate=yes"));
+	/* A server that is not enabled asks for nothing. */
+	server.enabled = false;
+	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
+	cgroups_close(&cgroups);
+	/* Without limits there are groups if there can be, and none if not. */
+	server = notes();
+	assert_int_equal(cgroups_open_at(&cgroups, "/no/such/group", &config, &err), 0);
+	assert_null(cgroups.path);
+	assert_non_null(strstr(err.text, "No such file"));
+	assert_int_equal(cgroups_make(&cgroups, &server, &fd), 0);
+	assert_int_equal(fd, -1);
+	cgroups_kill(&cgroups, &server, 0);
+	cgroups_remove(&cgroups, &server, 0);
+	assert_false(cgroups_retry(&cgroups));
+	cgroups_close(&cgroups);
+}
+
+/* ---- the kernel's own ---- */
+
+static void wait_until_gone(pid_t pid)
+{
+	for (int i = 0; i < WAIT_MS / 5 && kill(pid, 0) == 0; i++) {
+		waitpid(-1, NULL, WNOHANG);
+		poll(NULL, 0, 5);
+	}
+	assert_int_equal(kill(pid, 0), -1);
+}
+
+/* Joins, starts a process that leaves the group of processes, and says its number. */
+static void child(int procs_fd, int out)
+{
+	pid_t pid;
+
+	if (cgroups_join(procs_fd) < 0)
+		_exit(1);
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		alarm(WAIT_MS / 1000);
+		pause();
+	}
+	if (write(out, &pid, sizeof(pid)) != (ssize_t)sizeof(pid))
+		_exit(2);
+	_exit(0);
+}
+
+static void assert_is_in(pid_t pid, const char *name)
+{
+	char path[64], text[1024] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+	fclose(file);
+	assert_non_null(strstr(text, name));
+}
+
+static void what_has_escaped_is_killed(struct cgroups *cgroups)
+{
+	struct config_server server = notes();
+	pid_t pid, escaped = 0;
+	int pipe_fds[2], fd, status;
+	int64_t number = cgroups_make(cgroups, &server, &fd);
+
+	assert_int_equal(number, 1);
+	assert_true(fd >= 0);
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0)
+		child(fd, pipe_fds[1]);
+	close(fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(pipe_fds[0], &escaped, sizeof(escaped)), sizeof(escaped));
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	assert_is_in(escaped, "/notes.1\n");
+	/* What is alive keeps its group. */
+	cgroups_remove(cgroups, &server, number);
+	assert_true(cgroups_retry(cgroups));
+	cgroups_kill(cgroups, &server, number);
+	wait_until_gone(escaped);
+	assert_false(cgroups_retry(cgroups));
+}
+
+static void kernel_groups_end_everything(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct cgroups cgroups;
+	struct error err = { ERROR_NONE, "" };
+	char path[256];
+
+	(void)state;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
+	if (cgroups.path == NULL) {
+		print_message("# no groups here: %s\n", err.text);
+		assert_true(strlen(err.text) > 0);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s", cgroups.path);
+	what_has_escaped_is_killed(&cgroups);
+	cgroups_close(&cgroups);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+/* As the guard does it when the keeper has been killed. */
+static void kernel_groups_are_swept(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct cgroups cgroups;
+	struct error err = { ERROR_NONE, "" };
+	char path[256];
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
+	if (cgroups.path == NULL) {
+		assert_true(strlen(err.text) > 0);
+		return;
+	}
+	snprintf(path, sizeof(path), "%s", cgroups.path);
+	assert_int_equal(cgroups_make(&cgroups, &server, &fd), 1);
+	pid = fork();
+	if (pid == 0) {
+		alarm(WAIT_MS / 1000);
+		if (cgroups_join(fd) == 0)
+			pause();
+		_exit(1);
+	}
+	close(fd);
+	cgroups_sweep(path, WAIT_MS);
+	assert_int_equal(access(path, F_OK), -1);
+	wait_until_gone(pid);
+	cgroups_close(&cgroups);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(limits_are_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_limit_that_cannot_be_set_is_an_error, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_if_it_is_needed, setup,
+						teardown),
+		cmocka_unit_test(kernel_groups_end_everything),
+		cmocka_unit_test(kernel_groups_are_swept),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the parts of the soak test share: a cheap server, the daemon, a client, threads."""
+import json
+import os
+import subprocess
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "scenario"))
+sys.path.insert(0, os.path.join(HERE, "..", "scenario", "cases"))
+
+import harness  # noqa: E402
+import mcp  # noqa: E402
+import wire  # noqa: E402
+
+BENCH = os.path.join(HERE, "..", "..", "bench")
+
+
+class Problem(Exception):
+    pass
+
+
+def compiled(scratch, source):
+    """The program of a C file, built into scratch; None without a compiler."""
+    out = os.path.join(scratch, os.path.basename(source)[:-2])
+    command = [os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", out, source]
+    return out if os.path.exists(out) or subprocess.run(command).returncode == 0 else None
+
+
+def tiny_child(scratch):
+    """A C server that costs next to nothing; built here unless the benchmark has it already."""
+    ready = os.path.join(BENCH, "echo-server")
+    if os.access(ready, os.X_OK):
+        return [ready]
+    return [compiled(scratch, ready + ".c") or os.path.join(harness.BIN, "mcpgated-demo")]
+
+
+def start(child, prefix=None, level="warn"):
+    servers = {"main": {"command": child[0], "args": child[1:], "pool": {"max": 1000}}}
+    return harness.Daemon(servers, {"log": {"level": level}}, prefix=prefix)
+
+
+class Client:
+    """A session over one keep-alive connection; nothing is parsed that need not be."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.conn = wire.Conn(daemon.address, timeout=60)
+        self.id = None
+
+    def post(self, message):
+        fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+        if self.id:
+            fields += [("Mcp-Session-Id", self.id), ("MCP-Protocol-Version", mcp.C)]
+        response = self.conn.request("POST", "/main/mcp", fields, mcp.encode(message))
+        if response.is_sse:
+            exchange = mcp.Exchange(self.conn)
+            exchange._response = response
+            return response, exchange.rest(60)[-1]
+        body = response.read()
+        return response, json.loads(body) if body else None
+
+    def open(self):
+        self.id = None
+        response, answer = self.post(mcp.initialize(mcp.C))
+        if response.status != 200 or "result" not in answer:
+            raise Problem("initialize: %d %r" % (response.status, answer))
+        self.id = response.header("mcp-session-id")
+        self.post(mcp.notification("notifications/initialized"))
+
+    def echo(self, text, request_id=1):
+        params = {"name": "echo", "arguments": {"text": text, "message": text}}
+        response, answer = self.post(mcp.request(request_id, "tools/call", params))
+        if response.status != 200 or answer.get("id") != request_id or "result" not in answer:
+            raise Problem("call: %d %r" % (response.status, str(answer)[:300]))
+        if text not in answer["result"]["content"][0]["text"]:
+            raise Problem("a wrong answer: sent %r, got %r" % (text[:100], str(answer)[:300]))
+
+    def end(self):
+        response = self.conn.request("DELETE", "/main/mcp", [("Mcp-Session-Id", self.id)])
+        response.read()
+        if response.status != 204:
+            raise Problem("DELETE: %d" % response.status)
+
+
+def in_parallel(count, work):
+    """work(n) in threads; raises the first problem that one of them had."""
+    problems = []
+
+    def guarded(n):
+        try:
+            work(n)
+        except Exception as e:
+            problems.append(e)
+    threads = [threading.Thread(target=guarded, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise Problem("%d of %d workers failed, the first: %r" % (len(problems), count, problems[0]))
+
+
+def stop(daemon):
+    problems = daemon.stop()
+    if problems:
+        raise Problem("; ".join(problems))

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of the soak test about event streams: connections that are lost, thousands that are idle, readers that never read."""
+import json
+import os
+import random
+import resource
+import selectors
+import signal
+import socket
+import subprocess
+import time
+
+from common import BENCH, HERE, Client, Problem, compiled, in_parallel, stop
+import harness
+import mcp
+
+import c24_resume
+
+LANES = 8  # sessions that are cut at the same time
+IDLE_SECONDS = 10
+READERS = 100
+SLOWEST_RATIO = 3.0  # of a p99; the machine may be busy with other things
+
+
+def part_cuts(options, child):
+    """Connections lost at random points, two calls and the GET stream of a session at once: nothing lost, nothing twice."""
+    seed = int(os.environ.get("SCENARIO_SEED") or random.randrange(1 << 32))
+    daemon = harness.Daemon({"main": {}})
+    started, cuts = time.monotonic(), [0] * LANES
+
+    def work(lane):
+        scene = harness.Scene(daemon)
+        try:
+            cuts[lane] = c24_resume.cut_many(scene, options.cuts // LANES, seed + lane)
+        finally:
+            scene.end()
+    in_parallel(LANES, work)
+    print("cuts: %d connections lost at random points in %.1f s, no event lost, none twice; seeds from %d"
+          % (sum(cuts), time.monotonic() - started, seed), flush=True)
+    stop(daemon)
+
+
+# ---- idle streams -----------------------------------------------------------
+
+def can_share():
+    """Whether one process may serve all sessions."""
+    sample = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "--dump", "sample"], capture_output=True, text=True).stdout
+    return "isolation:" in sample
+
+
+def allow_descriptors():
+    """As many as may be had; returns how many."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+class Idle:
+    """A session's GET stream, read as bytes and only when something has come."""
+
+    def __init__(self, daemon, session_id):
+        head = "GET /main/mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n" \
+               "MCP-Protocol-Version: %s\r\n\r\n" % (session_id, mcp.C)
+        self.sock = socket.create_connection(daemon.address)
+        self.sock.sendall(head.encode())
+        self.data = b""
+
+    def read(self):
+        piece = self.sock.recv(65536)
+        if not piece:
+            raise Problem("a stream has ended: %r" % self.data[-200:])
+        self.data += piece
+
+
+def read_until(streams, token, seconds):
+    """Reads all streams until each has got the token; returns the seconds that took."""
+    started = time.monotonic()
+    with selectors.DefaultSelector() as selector:
+        for s in streams:
+            if token not in s.data:
+                selector.register(s.sock, selectors.EVENT_READ, s)
+        while selector.get_map():
+            if time.monotonic() - started > seconds:
+                raise Problem("%d of %d streams do not get %r" % (len(selector.get_map()), len(streams), token))
+            for key, _ in selector.select(1):
+                key.data.read()
+                if token in key.data.data:
+                    selector.unregister(key.fileobj)
+    return time.monotonic() - started
+
+
+def part_streams(options, child):
+    """Idle GET streams, held by one gateway: memory of each, CPU at rest, the time until all have the same news."""
+    program = compiled(options.scratch, os.path.join(HERE, "news.c"))
+    if program is None:
+        raise Problem("no compiler for news.c")
+    shared, descriptors = can_share(), allow_descriptors()
+    count = options.idle or (min(10000, descriptors - 500) if shared else min(1000, descriptors // 5))
+    server = {"command": program, "pool": {"max": count + 10}}
+    if shared:
+        server["isolation"] = "shared"
+    limits = {"connections": count + 100, "sessions": count + 100}
+    daemon = harness.Daemon({"main": server}, {"log": {"level": "warn"}, "limits": limits})
+    try:
+        hold_streams(daemon, count)
+    finally:
+        stop(daemon)
+
+
+def open_sessions(daemon, count):
+    ids = [None] * count
+
+    def work(lane):
+        client = Client(daemon)
+        for n in range(lane, count, 4):
+            client.open()
+            ids[n] = client.id
+        client.conn.close()
+    in_parallel(4, work)
+    return ids
+
+
+def hold_streams(daemon, count):
+    started = time.monotonic()
+    ids = open_sessions(daemon, count)
+    time.sleep(1)
+    opened, before = time.monotonic() - started, harness.rss_kib(daemon.gateway)
+    streams = [Idle(daemon, i) for i in ids]
+    read_until(streams, b"\r\n\r\n", 60)
+    time.sleep(1)
+    after, cpu = harness.rss_kib(daemon.gateway), harness.cpu_seconds(daemon.gateway)
+    time.sleep(IDLE_SECONDS)
+    cpu = harness.cpu_seconds(daemon.gateway) - cpu
+    servers = [p for p in harness.descendants(daemon.pid) if p != daemon.gateway]
+    for pid in servers:
+        os.kill(pid, signal.SIGUSR1)
+    delivered = read_until(streams, b"list_changed", 60)
+    if any(s.data.count(b"list_changed") != 1 for s in streams):
+        raise Problem("a stream got the news more than once")
+    each = (after - before) * 1024 / count
+    print("streams: %d idle GET streams (server processes: %d), sessions opened in %.1f s; %.0f bytes of the gateway each, RSS %d KiB; "
+          "CPU at rest %.2f s in %d s; list_changed with all of them after %.0f ms"
+          % (count, len(servers), opened, each, after, cpu, IDLE_SECONDS, delivered * 1000), flush=True)
+    for s in streams:
+        s.sock.close()
+    if each > 16384:
+        raise Problem("a stream costs more than 16 KiB")
+    if cpu > IDLE_SECONDS / 4:
+        raise Problem("the gateway is not at rest")
+
+
+# ---- readers that never read ------------------------------------------------
+
+class Deaf:
+    """A session whose call floods it with events that nobody reads."""
+
+    def __init__(self, daemon):
+        self.client = Client(daemon)
+        self.client.open()
+        self.socks = []
+
+    def begin(self, count, interval_ms):
+        text = "s" * 2048
+        params = {"name": "progress", "arguments": {"count": count, "interval_ms": interval_ms, "text": text},
+                  "_meta": {"progressToken": len(self.socks)}}
+        body = mcp.encode(mcp.request(7, "tools/call", params))
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.connect(self.client.daemon.address)
+        sock.sendall(("POST /main/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: %s\r\n"
+                      "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: %s\r\nContent-Length: %d\r\n\r\n"
+                      % (mcp.BOTH, self.client.id, mcp.C, len(body))).encode() + body)
+        self.socks.append(sock)
+
+    def end(self):
+        while self.socks:
+            self.socks.pop().close()
+
+
+def p99_of_others(daemon, load):
+    """Milliseconds, of calls at a fixed rate on sessions of their own, counted from their planned time."""
+    run = subprocess.run([load, "--url", "http://127.0.0.1:%d/main/mcp" % daemon.address[1], "--connections", str(READERS),
+                          "--rate", "1000", "--duration", "3", "--warmup", "0.5"], capture_output=True, text=True, timeout=120)
+    text = run.stdout[run.stdout.find("{\n"):]
+    if not text:
+        raise Problem("load: status %d %s %s" % (run.returncode, run.stdout[-500:], run.stderr[-500:]))
+    figures = json.loads(text)
+    if figures["errors"]:
+        raise Problem("load: %d errors, the first: %s" % (figures["errors"], figures["first_error"]))
+    return figures["latency_us"]["p99"] / 1000
+
+
+def part_slow(options, child):
+    """Readers that never read, and others on the same server: whether these notice. Rounds with and without alternate."""
+    load = compiled(options.scratch, os.path.join(BENCH, "load.c"))
+    if load is None or "echo-server" not in child[0]:
+        raise Problem("no compiler for load.c")
+    allow_descriptors()
+    server = {"command": child[0], "args": child[1:], "pool": {"max": 1000}}
+    daemon = harness.Daemon({"main": server}, {"log": {"level": "error"}})
+    pairs, rss = [], harness.rss_kib(daemon.gateway)
+    try:
+        deaf = [Deaf(daemon) for _ in range(READERS)]
+        for _ in range(options.rounds):
+            without = p99_of_others(daemon, load)
+            for d in deaf:
+                d.begin(600, 0)   # fills what there is of buffers
+                d.begin(30, 200)  # and goes on
+            time.sleep(2)
+            beside = p99_of_others(daemon, load)
+            rss = max(rss, harness.rss_kib(daemon.gateway))
+            for d in deaf:
+                d.end()
+            time.sleep(1.5)  # until the last of these calls is through
+            pairs.append((without, beside))
+    finally:
+        stop(daemon)
+    ratios = sorted(b / a for a, b in pairs)
+    median = ratios[len(ratios) // 2]
+    print("slow: p99 of %d others without and beside %d readers that never read, ms: %s; ratio, median of %d: %.2f (aim: 1.20); "
+          "gateway RSS at most %d KiB" % (READERS, READERS, ", ".join("%.2f %.2f" % p for p in pairs), len(pairs), median, rss),
+          flush=True)
+    if median > SLOWEST_RATIO:
+        raise Problem("readers that never read slow others down")
