@@ -131,6 +131,30 @@ static void test_base64url(void **state)
 	}
 }
 
+/* RFC 4648 §3.3, §3.5: exactly one text for any bytes, and nothing else is read. */
+static void test_base64url_has_one_spelling(void **state)
+{
+	static const char *const bad[] = { "A",     "AB",   "Zh",   "Zm9=",  "Zm8=",    "Zm 8",
+					   "Zm9v=", "Zm9+", "Zm9/", "AAAAA", "\xc3\xa9" };
+	unsigned char out[64];
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(text_from_base64url(slice_str(bad[i]), out, &size), -1);
+	for (size_t n = 0; n < 40; n++) {
+		unsigned char bytes[40];
+		char text[64];
+		size_t length;
+
+		random_bytes(bytes, sizeof(bytes));
+		length = text_base64url(bytes, n, text);
+		assert_int_equal(text_from_base64url(slice_of(text, length), out, &size), 0);
+		assert_int_equal(size, n);
+		assert_memory_equal(out, bytes, n);
+	}
+}
+
 /* SEC-40 */
 static void test_utf8(void **state)
 {
@@ -260,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_list_order_and_splice),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_base64url),
+		cmocka_unit_test(test_base64url_has_one_spelling),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_secrets_compare),

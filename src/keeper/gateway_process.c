@@ -89,7 +89,7 @@ static void run(const struct gateway_process_conf *conf, int keeper_fd)
 	forget_environment();
 	if (has_tls(conf->config))
 		tls_init(); /* reads files, which is forbidden afterwards */
-	confine_apply();
+	confine_apply(false);
 	die_with_keeper(keeper_pid); /* a change of the user has cleared it */
 	_exit(conf->main(conf->config, conf->listeners, conf->config->listen_count, keeper_fd));
 }
