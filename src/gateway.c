@@ -276,7 +276,6 @@ static void gateway_make_backends(struct gateway *g)
 {
 	const struct config *config = g->config;
 
-	authorization_init(&g->authorization, config);
 	g->fleet.max = config->max_processes;
 	g->backends = mem_zalloc(config->server_count * sizeof(*g->backends));
 	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
@@ -345,6 +344,9 @@ static void gateway_make_gate(struct gateway *g)
 		.endpoint_count = g->backend_count,
 		.origin_count = config->origins.count,
 		.guard = g->authorization.guard,
+		.metadata = g->authorization.metadata.resource_count > 0 ?
+				    &g->authorization.metadata :
+				    NULL,
 		.response = responses[config->response],
 		.grace_ms = config->json_grace_ms,
 		.keepalive_ms = config->stream_keepalive_ms,
@@ -487,6 +489,10 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
 	gateway_make_router(&g);
+	if (authorization_init(&g.authorization, config, g.loop, &err) < 0) {
+		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
+		return 1;
+	}
 	gateway_make_backends(&g);
 	gateway_start_children(&g);
 	gateway_make_gate(&g);

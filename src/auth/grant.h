@@ -11,10 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "auth/verdict.h"
 #include "base/slice.h"
+
+/* Of <jansson.h>, which cannot stand in one file with jsonrpc/scan.h: both name JSON's types. */
+typedef struct json_t json_t;
 
 enum grant_source { GRANT_JWT, GRANT_INTROSPECTION };
 

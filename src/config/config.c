@@ -162,6 +162,8 @@ void config_free(struct config **config)
 		free(c->servers[i].sse_path);
 		free(c->servers[i].message_path);
 	}
+	for (size_t i = 0; i < c->auth.issuers.count; i++)
+		free(c->auth.issuers.items[i].ca);
 	table_free(OPTIONS_TOP, c);
 	config_problems_fini(&c->warnings);
 	free(c->listen);

@@ -315,7 +315,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, assume_no_server_requests, pool, "
-		"start, request_timeout, request_timeout_max, scopes, tools, tool_timeout, stop, "
+		"start, request_timeout, request_timeout_max, audience, scopes, tools, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
@@ -344,8 +344,9 @@ static void test_wrong_types(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{plaintext: 'true'}]\n",
 		"F:2:22: listen[0].plaintext: must be true or false without quotes, not 'true'");
-	ASSERT_PROBLEMS(SERVER "auth: {mode: oauth}\n",
-			"F:2:14: auth.mode: must be one of none, token, anonymous, not 'oauth'");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: basic}\n",
+		"F:2:14: auth.mode: must be one of none, token, oauth, anonymous, not 'basic'");
 	ASSERT_PROBLEMS(SERVER "hosts: example.com\n", "F:2:8: hosts: must be a list, like [a, b]");
 	ASSERT_PROBLEMS(SERVER "hosts: [{a: b}]\n", "F:2:9: hosts[0]: must be a text, not a map");
 	ASSERT_PROBLEMS(SERVER "public_url:\n", "F:2:12: public_url: has no value");
@@ -644,8 +645,9 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 			"F:2:39: auth.tokens[0].sha256: must be 64 hexadecimal digits, the output "
 			"of: printf %s TOKEN | sha256sum",
 			"F:2:54: auth.tokens[0].servers[0]: there is no server 'b'");
-	ASSERT_PROBLEMS(SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
-			"F:2:16: auth.tokens: tokens are asked for only with 'mode: token'");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
+		"F:2:16: auth.tokens: tokens are asked for only with 'mode: token' or 'mode: oauth'");
 	ASSERT_PROBLEMS(SERVER TOKEN_MODE ", scope_hierarchy: {a: [b], b: [c], c: [b]}}\n",
 			"F:2:145: auth.scope_hierarchy.b: the scope 'b' would hold itself",
 			"F:2:153: auth.scope_hierarchy.c: the scope 'c' would hold itself");
@@ -661,6 +663,99 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 		SERVER "auth: {mode: token, tokens: {name: n}}\n",
 		"F:2:29: auth.tokens: must be a list of maps, like [{name: ci, sha256: HEX, "
 		"expires: 2027-01-31}]");
+}
+
+#define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
+
+/* AUTH-ISS-01, AUTH-OPQ-01, AUTH-DCR-01 */
+static void test_issuers(void **state)
+{
+	struct outcome outcome = load_good(SERVER OAUTH(
+		"issuers: [{issuer: 'https://id.example', audience: [x], jwks_interval: 1s, leeway: 0,\n"
+		"  introspection: {client_id: c, client_secret: s3cret, always: true}},\n"
+		"  {issuer: 'http://127.0.0.1:9000', algorithms: [RS512], jwks_uri: "
+		"'http://127.0.0.1:9000/k',\n   allow_private: true}],\n"
+		"  initial_scopes: [i], dpop: required, metadata_facade: off, bind_client: false,\n"
+		"  registration_facade: {client_id: r, redirect_uris: ['https://c.example/cb']}"));
+	const struct config_auth *auth = &outcome.config->auth;
+
+	(void)state;
+	assert_int_equal(auth->mode, CONFIG_AUTH_OAUTH);
+	assert_int_equal(auth->issuers.count, 2);
+	assert_string_equal(auth->issuers.items[0].issuer, "https://id.example");
+	assert_int_equal(auth->issuers.items[0].algorithms.count, 4);
+	assert_int_equal(auth->issuers.items[0].leeway_ms, 0);
+	assert_string_equal(auth->issuers.items[0].introspection_client_secret, "s3cret");
+	assert_true(auth->issuers.items[0].introspection_always);
+	assert_null(auth->issuers.items[0].introspection_endpoint);
+	assert_string_equal(auth->issuers.items[1].algorithms.items[0], "RS512");
+	assert_int_equal(auth->issuers.items[1].leeway_ms, 60000);
+	assert_int_equal(auth->issuers.items[1].jwks_interval_ms, 10000);
+	assert_true(auth->issuers.items[1].allow_private);
+	assert_int_equal(auth->dpop, CONFIG_DPOP_REQUIRED);
+	assert_int_equal(auth->metadata_facade, CONFIG_FACADE_OFF);
+	assert_false(auth->bind_client);
+	assert_string_equal(auth->registration_client_id, "r");
+	assert_int_equal(auth->registration_redirect_uris.count, 1);
+	end(&outcome);
+}
+
+/* AUTH-CFG-01 */
+static void test_issuers_that_cannot_be(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: oauth}\n",
+		"F:2:7: auth: mode oauth needs public_url, the origin that clients use: the "
+		"names of the servers for issuers are made of it",
+		"F:2:7: auth: mode oauth needs at least one entry in issuers, like "
+		"[{issuer: https://id.example.com}]");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{algorithms: [none, HS256, RS256]}]"),
+		"F:3:31: auth.issuers[0]: the key 'issuer' is missing",
+		"F:3:45: auth.issuers[0].algorithms[0]: 'none' is no signature that can be "
+		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
+		"512",
+		"F:3:51: auth.issuers[0].algorithms[1]: 'HS256' is no signature that can be "
+		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
+		"512");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH(
+			"issuers: [{issuer: 'https://a.example', introspection: {always: "
+			"true}}, {issuer: 'https://a.example', introspection: {client_id: c}}]"),
+		"F:3:76: auth.issuers[0].introspection: the key 'client_id' is missing",
+		"F:3:138: auth.issuers[1].introspection: the key 'client_secret' is missing",
+		"F:3:102: auth.issuers[1].issuer: this issuer is here twice");
+	ASSERT_PROBLEMS(SERVER "auth: {issuers: [{issuer: 'https://a.example'}]}\n",
+			"F:2:17: auth.issuers: issuers are asked only with 'mode: oauth'");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{issuer: 'https://a.example', ca: "
+			     "/nonexistent/ca.crt}]"),
+		"F:3:7: auth: issuers[0].ca: /nonexistent/ca.crt: cannot be opened: No such "
+		"file or directory");
+	ASSERT_PROBLEMS(SERVER OAUTH("issuers: [{issuer: 'https://a.example'}], "
+				     "registration_facade: {redirect_uris: [x]}"),
+			"F:3:84: auth.registration_facade: the key 'client_id' is missing");
+}
+
+/* AUTH-CFG-01, AUTH-AS-03: plain http for this machine alone, no user, query or fragment. */
+static void test_issuers_must_be_safe_to_ask(void **state)
+{
+	static const char *const bad[] = { "http://id.example",    "https://u@id.example",
+					   "https://id.example?x", "https://id.example#x",
+					   "ftp://id.example",     "id.example" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		char *text = mem_printf(SERVER OAUTH("issuers: [{issuer: '%s'}]"), bad[i]);
+		struct outcome outcome = load_readable(text, false);
+
+		assert_null(outcome.config);
+		assert_int_equal(outcome.problems.count, 1);
+		assert_non_null(strstr(outcome.problems.items[0], "auth.issuers[0].issuer: "));
+		end(&outcome);
+		free(text);
+	}
 }
 
 /* What is left out of a decision would be allowed to everybody. */
@@ -693,6 +788,9 @@ int main(void)
 		cmocka_unit_test(test_tokens_and_scopes),
 		cmocka_unit_test(test_tokens_and_scopes_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),
+		cmocka_unit_test(test_issuers),
+		cmocka_unit_test(test_issuers_that_cannot_be),
+		cmocka_unit_test(test_issuers_must_be_safe_to_ask),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),

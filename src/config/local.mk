@@ -9,7 +9,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/import.c src/config/import.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
-	src/config/options.c src/config/options.h \
+	src/config/options.c src/config/options.h src/config/options_auth.def \
 	src/config/print.c \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
@@ -24,7 +24,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/yaml.c src/config/yaml.h
-CONFIG_TEST_LIBS = src/config/libconfig.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
+CONFIG_TEST_LIBS = src/config/libconfig.a $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \

@@ -10,11 +10,14 @@
 #define LISTEN(member) .offset = offsetof(struct config_listen, member)
 #define TLS(member) .offset = offsetof(struct config_tls, member)
 #define TOKEN(member) .offset = offsetof(struct config_token, member)
+#define ISSUER(member) .offset = offsetof(struct config_issuer, member)
 #define SERVER(member) .offset = offsetof(struct config_server, member)
 
 _Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_isolation) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_dpop) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_facade) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_sandbox) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(offsetof(struct config_server, backoff_max_ms) ==
@@ -30,7 +33,22 @@ static const struct option_choice tls_versions[] = {
 static const struct option_choice auth_modes[] = {
 	{ "none", CONFIG_AUTH_NONE },
 	{ "token", CONFIG_AUTH_TOKEN },
+	{ "oauth", CONFIG_AUTH_OAUTH },
 	{ "anonymous", CONFIG_AUTH_ANONYMOUS },
+	{ NULL, 0 },
+};
+
+static const struct option_choice dpop_modes[] = {
+	{ "off", CONFIG_DPOP_OFF },
+	{ "on", CONFIG_DPOP_ON },
+	{ "required", CONFIG_DPOP_REQUIRED },
+	{ NULL, 0 },
+};
+
+static const struct option_choice facade_modes[] = {
+	{ "auto", CONFIG_FACADE_AUTO },
+	{ "on", CONFIG_FACADE_ON },
+	{ "off", CONFIG_FACADE_OFF },
 	{ NULL, 0 },
 };
 
@@ -151,66 +169,7 @@ const struct option options_table[] = {
 		  "networks like 10.0.0.0/8, or unix for whoever comes over a unix socket. From "
 		  "everybody else these fields mean nothing." },
 
-	{ .path = "auth", .type = OPTION_SECTION, .help = "Who may call." },
-	{ .path = "auth.mode",
-	  .type = OPTION_ENUM,
-	  TOP(auth.mode),
-	  .choices = auth_modes,
-	  .def = "none",
-	  .help = "none: everybody who can connect; enough for loopback and unix sockets. "
-		  "token: whoever shows one of auth.tokens. anonymous: everybody, written out, for "
-		  "an address that other machines can reach." },
-	{ .path = "auth.tokens",
-	  .type = OPTION_RECORDS,
-	  TOP(auth.tokens),
-	  .records = OPTIONS_TOKEN,
-	  .record_size = sizeof(struct config_token),
-	  .example = "[{name: ci, sha256: HEX, expires: 2027-01-31}]",
-	  .otherwise = "none",
-	  .help = "Static tokens, of which only the hash stands here. One is made with: openssl rand "
-		  "-hex 32. Its hash: printf %s THE-TOKEN | sha256sum. Clients send it as "
-		  "Authorization: Bearer THE-TOKEN." },
-	{ .path = "auth.tokens[].name",
-	  .type = OPTION_TEXT,
-	  TOKEN(name),
-	  .example = "ci",
-	  .otherwise = "must be given",
-	  .help = "Who shows it: entries of the same name are the same caller, so that a token can be "
-		  "replaced while its sessions go on." },
-	{ .path = "auth.tokens[].sha256",
-	  .type = OPTION_TEXT,
-	  TOKEN(sha256),
-	  .example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-	  .otherwise = "must be given",
-	  .help = "SHA-256 of the token's text, without line break." },
-	{ .path = "auth.tokens[].scopes",
-	  .type = OPTION_TEXTS,
-	  TOKEN(scopes),
-	  .def = "[]",
-	  .help = "What it is good for, where servers or tools need scopes." },
-	{ .path = "auth.tokens[].servers",
-	  .type = OPTION_TEXTS,
-	  TOKEN(servers),
-	  .def = "[]",
-	  .help = "The servers that it is good for, by name. Empty: all." },
-	{ .path = "auth.tokens[].expires",
-	  .type = OPTION_DATE,
-	  TOKEN(expires_ms),
-	  .example = "2027-01-31",
-	  .otherwise = "never",
-	  .help = "From this day or moment on (UTC) it is refused." },
-	{ .path = "auth.scope_hierarchy",
-	  .type = OPTION_LISTS,
-	  TOP(auth.scope_hierarchy),
-	  .example = "{admin: [write], write: [read]}",
-	  .otherwise = "no scope is in another",
-	  .help = "Scopes that hold others: whoever has the name has the list as well." },
-	{ .path = "auth.challenge_held",
-	  .type = OPTION_BOOL,
-	  TOP(auth.challenge_held),
-	  .def = "true",
-	  .help = "An answer that asks for more scopes names those that the token has as well: "
-		  "many clients ask for exactly what is named and would lose the others." },
+#include "config/options_auth.def"
 
 	{ .path = "limits",
 	  .type = OPTION_SECTION,
@@ -613,6 +572,11 @@ const struct option options_table[] = {
 	  .min = "1ms",
 	  .max = "7d",
 	  .help = "The longest a call may take, whatever its progress." },
+	{ .path = "servers.NAME.audience",
+	  .type = OPTION_TEXTS,
+	  SERVER(audience),
+	  .def = "[]",
+	  .help = "What the aud of a token may name for it besides public_url and path." },
 	{ .path = "servers.NAME.scopes",
 	  .type = OPTION_TEXTS,
 	  SERVER(scopes),

@@ -27,6 +27,7 @@ enum option_type {
 	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */
 	OPTION_LISTS,    /* struct config_lists */
 	OPTION_RECORDS,  /* a pointer to records and a size_t, their number */
+	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} and its kin are read */
 	OPTION_TYPE_COUNT
 };
 
@@ -36,6 +37,7 @@ enum option_type {
 #define OPTIONS_TLS "listen[].tls[]."
 #define OPTIONS_SERVER "servers.NAME."
 #define OPTIONS_TOKEN "auth.tokens[]."
+#define OPTIONS_ISSUER "auth.issuers[]."
 
 struct option_choice {
 	const char *name; /* NULL ends the array */

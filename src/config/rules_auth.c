@@ -2,6 +2,7 @@
 /* The rules of who may call: tokens, scopes, and what belongs to which mode. AUTH-CFG-01. */
 #include <string.h>
 
+#include "auth/verifier.h"
 #include "config/problem.h"
 #include "config/rules.h"
 
@@ -138,6 +139,7 @@ static void check_scope_count(const struct config *config, const struct tree *ro
 		count_names(&all, &config->servers[i].scopes);
 		count_lists(&all, &config->servers[i].tool_scopes);
 	}
+	count_names(&all, &config->auth.initial_scopes);
 	for (size_t i = 0; i < config->auth.scope_hierarchy.count; i++)
 		count_name(&all, config->auth.scope_hierarchy.items[i].name);
 	count_lists(&all, &config->auth.scope_hierarchy);
@@ -147,6 +149,11 @@ static void check_scope_count(const struct config *config, const struct tree *ro
 }
 
 /* ---- static tokens ---- */
+
+static bool asks_for_tokens(const struct config *config)
+{
+	return config->auth.mode == CONFIG_AUTH_TOKEN || config->auth.mode == CONFIG_AUTH_OAUTH;
+}
 
 static bool has_server(const struct config *config, const char *name)
 {
@@ -180,16 +187,18 @@ static void check_tokens(const struct config *config, const struct tree *auth,
 			 struct config_problems *problems)
 {
 	const struct tree *list = member(auth, "tokens");
-	bool takes_tokens = config->auth.mode == CONFIG_AUTH_TOKEN;
+	bool takes_tokens = asks_for_tokens(config);
 
 	for (size_t i = 0; i < config->auth.tokens.count; i++)
 		check_token(config, &config->auth.tokens.items[i], item(list, i), problems);
-	if (takes_tokens && config->auth.tokens.count == 0 && list == auth)
+	if (config->auth.mode == CONFIG_AUTH_TOKEN && config->auth.tokens.count == 0 &&
+	    list == auth)
 		problem_add_at(problems, auth,
 			       "mode token needs at least one entry in tokens, like "
 			       "[{name: NAME, sha256: HASH}]");
 	if (!takes_tokens && config->auth.tokens.count > 0)
-		problem_add_at(problems, list, "tokens are asked for only with 'mode: token'");
+		problem_add_at(problems, list,
+			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
 }
 
 static void check_server(const struct config *config, const struct config_server *server,
@@ -202,11 +211,104 @@ static void check_server(const struct config *config, const struct config_server
 	for (size_t i = 0; i < server->tool_scopes.count; i++)
 		check_scopes(&server->tool_scopes.items[i].texts,
 			     member(tools, server->tool_scopes.items[i].name), problems);
-	if (config->auth.mode != CONFIG_AUTH_TOKEN &&
-	    server->scopes.count + server->tool_scopes.count > 0)
+	if (!asks_for_tokens(config) && server->scopes.count + server->tool_scopes.count > 0)
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "
 			       "auth.mode");
+}
+
+/* ---- issuers ---- */
+
+/* AUTH-CFG-01 */
+static void check_url(const char *url, const struct tree *at, struct config_problems *problems)
+{
+	struct error err;
+
+	if (url != NULL && verifier_check_url(slice_str(url), &err) < 0)
+		problem_add_at(problems, at, "%s", err.text);
+}
+
+static void check_introspection(const struct config_issuer *issuer, const struct tree *at,
+				struct config_problems *problems)
+{
+	bool is_wanted = issuer->introspection_endpoint != NULL ||
+			 issuer->introspection_client_secret != NULL ||
+			 issuer->introspection_always;
+
+	check_url(issuer->introspection_endpoint, member(at, "endpoint"), problems);
+	if (is_wanted && issuer->introspection_client_id == NULL)
+		problem_add_at(problems, at, "the key 'client_id' is missing");
+	if (issuer->introspection_client_id != NULL &&
+	    issuer->introspection_client_secret == NULL && tree_find(at, "client_secret") == NULL)
+		problem_add_at(problems, at, "the key 'client_secret' is missing");
+}
+
+static void check_issuer(const struct config *config, size_t index, const struct tree *at,
+			 struct config_problems *problems)
+{
+	const struct config_issuers *issuers = &config->auth.issuers;
+	const struct config_issuer *issuer = &issuers->items[index];
+
+	if (issuer->issuer == NULL && tree_find(at, "issuer") == NULL)
+		problem_add_at(problems, at, "the key 'issuer' is missing");
+	check_url(issuer->issuer, member(at, "issuer"), problems);
+	check_url(issuer->jwks_uri, member(at, "jwks_uri"), problems);
+	check_introspection(issuer, member(at, "introspection"), problems);
+	for (size_t i = 0; i < issuer->algorithms.count; i++)
+		if (!verifier_knows_algorithm(slice_str(issuer->algorithms.items[i])))
+			problem_add_at(
+				problems, item(member(at, "algorithms"), i),
+				"'%.20s' is no signature that can be accepted; there are RS256, "
+				"PS256, ES256, EdDSA, and RS, PS, ES with 384 and 512",
+				issuer->algorithms.items[i]);
+	for (size_t i = 0; i < index && issuer->issuer != NULL; i++)
+		if (issuers->items[i].issuer != NULL &&
+		    strcmp(issuers->items[i].issuer, issuer->issuer) == 0)
+			problem_add_at(problems, member(at, "issuer"), "this issuer is here twice");
+}
+
+static void check_registration(const struct config *config, const struct tree *auth,
+			       struct config_problems *problems)
+{
+	const struct tree *at = member(auth, "registration_facade");
+
+	if (config->auth.registration_client_id == NULL &&
+	    config->auth.registration_redirect_uris.count > 0)
+		problem_add_at(problems, at, "the key 'client_id' is missing");
+}
+
+/* AUTH-PRM-03: identifiers are never made from what a client sends. */
+static void check_public_url(const struct config *config, const struct tree *root,
+			     struct config_problems *problems)
+{
+	if (config->public_url == NULL)
+		problem_add_at(
+			problems, member(root, "auth"),
+			"mode oauth needs public_url, the origin that clients use: the names "
+			"of the servers for issuers are made of it");
+	else
+		check_url(config->public_url, member(root, "public_url"), problems);
+}
+
+static void check_oauth(const struct config *config, const struct tree *root,
+			struct config_problems *problems)
+{
+	const struct tree *auth = member(root, "auth");
+	const struct tree *list = member(auth, "issuers");
+	bool is_on = config->auth.mode == CONFIG_AUTH_OAUTH;
+
+	for (size_t i = 0; i < config->auth.issuers.count; i++)
+		check_issuer(config, i, item(list, i), problems);
+	check_scopes(&config->auth.initial_scopes, member(auth, "initial_scopes"), problems);
+	check_registration(config, auth, problems);
+	if (is_on)
+		check_public_url(config, root, problems);
+	if (is_on && config->auth.issuers.count == 0 && list == auth)
+		problem_add_at(problems, auth,
+			       "mode oauth needs at least one entry in issuers, like [{issuer: "
+			       "https://id.example.com}]");
+	if (!is_on && config->auth.issuers.count > 0)
+		problem_add_at(problems, list, "issuers are asked only with 'mode: oauth'");
 }
 
 void rules_check_auth(const struct config *config, const struct tree *root,
@@ -216,6 +318,7 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 
 	check_tokens(config, auth, problems);
 	check_hierarchy(config, auth, problems);
+	check_oauth(config, root, problems);
 	check_scope_count(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++)
 		check_server(config, &config->servers[i], root, problems);

@@ -410,7 +410,7 @@ static bool print_ports(const struct option *option, const void *base, struct bu
 	return true;
 }
 
-/* ---- environment ---- */
+/* ---- environment, secrets ---- */
 
 /* {file: PATH} and its kin. NULL: reported. */
 static char *load_reference(const struct types_context *context, const struct tree *value)
@@ -461,6 +461,38 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	pair.name = mem_strdup(value->key);
 	*pair_r = pair;
 	return true;
+}
+
+static void load_secret(const struct types_context *context, const struct option *option,
+			const struct tree *value, void *base)
+{
+	char **field = field_of(option, base);
+	char *secret = NULL;
+
+	if (value->kind == TREE_MAP)
+		secret = load_reference(context, value);
+	else if (types_require_text(context, value))
+		secret = mem_strdup(value->text);
+	if (value->kind == TREE_TEXT)
+		warn_readable(context, value);
+	if (secret == NULL)
+		return;
+	secret_free(field);
+	*field = secret;
+}
+
+static bool print_secret(const struct option *option, const void *base, struct buf *out)
+{
+	char *const *field = field_of_const(option, base);
+
+	if (*field != NULL)
+		quote_append(out, SECRET_MASK);
+	return *field != NULL;
+}
+
+static void fini_secret(const struct option *option, void *base)
+{
+	secret_free(field_of(option, base));
 }
 
 static void free_pair(struct config_pair *pair)
@@ -604,6 +636,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_PORTS] = { "list of ports, or any", load_ports, print_ports, fini_ports },
 	[OPTION_ENV] = { "map of texts", load_env, print_env, fini_env },
 	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
+	[OPTION_SECRET] = { "text", load_secret, print_secret, fini_secret },
 	[OPTION_DATE] = { "date", load_date, print_date, NULL },
 	[OPTION_LISTS] = { "map of lists", lists_load, lists_print, lists_fini },
 	[OPTION_RECORDS] = { "list of maps", records_load, records_print, records_fini },

@@ -5,6 +5,8 @@
  */
 #include "endpoint/challenge.h"
 
+#include "auth/dpop.h"
+#include "auth/verifier.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -13,20 +15,39 @@ static void append_parameter(struct buf *out, const char *name, const char *valu
 	buf_printf(out, ", %s=\"%s\"", name, value);
 }
 
+static void append_scopes(struct buf *out, const struct guard *guard, const struct refusal *refusal)
+{
+	if (scope_set_is_empty(&refusal->scopes))
+		return;
+	buf_append_str(out, ", scope=\"");
+	scope_table_append(guard->conf.scopes, &refusal->scopes, out);
+	buf_append_char(out, '"');
+}
+
+/* RFC 9449 §7.1 */
+static void append_proofs(struct buf *out)
+{
+	buf_append_str(out, ", DPoP algs=\"");
+	for (size_t i = 0; dpop_algorithms[i] != NULL; i++)
+		buf_printf(out, "%s%s", i > 0 ? " " : "", dpop_algorithms[i]);
+	buf_append_char(out, '"');
+}
+
 static void append_challenge(struct buf *out, const struct guard *guard,
 			     const struct guard_place *place, const struct refusal *refusal)
 {
-	(void)place;
-	buf_append_str(out, "WWW-Authenticate: Bearer realm=\"mcpgated\"");
-	if (!scope_set_is_empty(&refusal->scopes)) {
-		buf_append_str(out, ", scope=\"");
-		scope_table_append(guard->conf.scopes, &refusal->scopes, out);
-		buf_append_char(out, '"');
-	}
+	if (guard->conf.mode == GUARD_OAUTH)
+		buf_printf(out, "WWW-Authenticate: Bearer resource_metadata=\"%.*s\"",
+			   SLICE_ARG(place->metadata));
+	else
+		buf_append_str(out, "WWW-Authenticate: Bearer realm=\"mcpgated\"");
+	append_scopes(out, guard, refusal);
 	if (refusal->error != NULL) {
 		append_parameter(out, "error", refusal->error);
 		append_parameter(out, "error_description", refusal->description);
 	}
+	if (guard->conf.dpop != GUARD_DPOP_OFF)
+		append_proofs(out);
 	buf_append_str(out, "\r\n");
 }
 
@@ -41,7 +62,10 @@ void challenge_send(const struct guard *guard, const struct guard_place *place,
 	LOG(REQUEST_REFUSED, LOG_INT("status", refusal->status), LOG_SLICE("server", place->server),
 	    LOG_STR("reason", refusal->description));
 	buf_append_str(&fields, "Cache-Control: no-store\r\n");
-	append_challenge(&fields, guard, place, refusal);
+	if (refusal->status == 503) /* the token may well be good: nothing to throw it away for */
+		buf_printf(&fields, "Retry-After: %d\r\n", VERIFIER_RETRY_AFTER_S);
+	else
+		append_challenge(&fields, guard, place, refusal);
 	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"}", error,
 		   refusal->description);
 	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));

@@ -8,8 +8,13 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include "auth/dpop.h"
+#include "auth/verifier.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "http/conn.h"
+#include "obs/log.h"
 
 _Static_assert(GUARD_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
 
@@ -22,30 +27,58 @@ void guard_init(struct guard *guard, struct principal_set *principals,
 
 /* ---- refusals ---- */
 
-static bool refuse(struct refusal *refusal_r, int status, const char *error,
-		   const char *description)
+static enum guard_step refuse(struct refusal *refusal_r, int status, const char *error,
+			      const char *description)
 {
 	*refusal_r = (struct refusal){ status, error, description, { { 0 } } };
-	return false;
+	return GUARD_REFUSED;
+}
+
+/* What a client is told to ask for when it begins. A client of static tokens asks nobody. AUTH-TOK-07 */
+static void name_first_scopes(const struct guard *guard, const struct guard_place *place,
+			      struct refusal *refusal)
+{
+	if (guard->conf.mode != GUARD_OAUTH)
+		return;
+	refusal->scopes = place->base;
+	scope_set_join(&refusal->scopes, &guard->conf.initial);
 }
 
 /* Nothing, or something that is none of ours, was presented. AUTH-CH-02, AUTH-IN-05 */
-static bool refuse_nobody(struct refusal *refusal_r)
+static enum guard_step refuse_nobody(const struct guard *guard, const struct guard_place *place,
+				     struct refusal *refusal_r)
 {
-	return refuse(refusal_r, 401, NULL, "A token is needed");
+	refuse(refusal_r, 401, NULL, "A token is needed");
+	name_first_scopes(guard, place, refusal_r);
+	return GUARD_REFUSED;
 }
 
-static bool refuse_token(const char *why, struct refusal *refusal_r)
+static enum guard_step refuse_token(const struct guard *guard, const struct guard_place *place,
+				    const char *why, struct refusal *refusal_r)
 {
-	return refuse(refusal_r, 401, "invalid_token", why);
+	refuse(refusal_r, 401, "invalid_token", why);
+	name_first_scopes(guard, place, refusal_r);
+	return GUARD_REFUSED;
 }
 
-static bool refuse_request(const char *why, struct refusal *refusal_r)
+static enum guard_step refuse_by_verdict(const struct guard *guard,
+					 const struct guard_request *request,
+					 const struct verdict *verdict, struct refusal *refusal_r)
 {
-	return refuse(refusal_r, 400, "invalid_request", why);
+	LOG(TOKEN_REFUSED, LOG_SLICE("server", request->place->server),
+	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
+	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
+		return refuse(refusal_r, 503, "temporarily_unavailable",
+			      "The token cannot be judged now");
+	return refuse_token(guard, request->place, verdict_description(verdict->kind), refusal_r);
 }
 
 /* ---- the credential ---- */
+
+struct credential {
+	struct slice token;
+	bool is_proven; /* DPoP instead of Bearer */
+};
 
 /* 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=": RFC 6750 §2.1. */
 static bool is_b64token(struct slice text)
@@ -75,25 +108,28 @@ static bool has_token_in_query(struct slice query)
 	return false;
 }
 
-/* Returns false if *refusal_r says it all. AUTH-IN-01 … -05 */
-static bool take_token(const struct http_request *http, struct slice *token_r,
-		       struct refusal *refusal_r)
+/* AUTH-IN-01 … -05 */
+static enum guard_step take_credential(const struct guard *guard,
+				       const struct guard_request *request,
+				       struct credential *credential_r, struct refusal *refusal_r)
 {
+	const struct http_request *http = request->http;
 	struct slice rest = http->fields[HTTP_AUTHORIZATION];
-	struct slice scheme;
+	struct slice scheme = slice_cut(&rest, ' ');
+	bool takes_proofs = guard->conf.dpop != GUARD_DPOP_OFF;
 
 	if (has_token_in_query(http->query))
-		return refuse_request("Tokens are not taken from the address", refusal_r);
-	if (!http_has(http, HTTP_AUTHORIZATION))
-		return refuse_nobody(refusal_r);
-	scheme = slice_cut(&rest, ' ');
-	if (!slice_is_equal_nocase(scheme, SLICE_LIT("Bearer")))
-		return refuse_nobody(refusal_r);
-	*token_r = slice_trim(rest);
-	if (!is_b64token(*token_r))
-		return refuse_request("The Authorization header does not hold one token",
-				      refusal_r);
-	return true;
+		return refuse(refusal_r, 400, "invalid_request",
+			      "Tokens are not taken from the address");
+	credential_r->is_proven = takes_proofs && slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
+	if (!http_has(http, HTTP_AUTHORIZATION) ||
+	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
+		return refuse_nobody(guard, request->place, refusal_r);
+	credential_r->token = slice_trim(rest);
+	if (!is_b64token(credential_r->token))
+		return refuse(refusal_r, 400, "invalid_request",
+			      "The Authorization header does not hold one token");
+	return GUARD_ADMITTED;
 }
 
 /* ---- static tokens ---- */
@@ -120,49 +156,187 @@ static bool is_for(const struct guard_token *token, const struct guard_place *pl
 }
 
 /* AUTH-TOK-03 */
-static bool admit_static(struct guard *guard, const struct guard_place *place,
-			 const struct guard_token *token, struct access *access_r,
-			 struct refusal *refusal_r)
+static enum guard_step admit_static(struct guard *guard, const struct guard_place *place,
+				    const struct guard_token *token, struct access *access_r,
+				    struct refusal *refusal_r)
 {
 	const struct identity identity = { SLICE("static"), token->name, SLICE("") };
 
 	if (clock_wall_ms() >= token->ends_at_ms)
-		return refuse_token("The access token has expired", refusal_r);
+		return refuse_token(guard, place, "The access token has expired", refusal_r);
 	if (!is_for(token, place))
-		return refuse_token("The access token is not for this resource", refusal_r);
+		return refuse_token(guard, place, "The access token is not for this resource",
+				    refusal_r);
 	*access_r = (struct access){
 		.principal = principal_get(guard->principals, &identity),
 		.held = token->scopes,
 		.ends_at_ms = token->ends_at_ms,
 	};
-	return true;
+	return GUARD_ADMITTED;
 }
 
-bool guard_admit(struct guard *guard, const struct guard_place *place,
-		 const struct http_request *http, struct access *access_r,
-		 struct refusal *refusal_r)
+/* ---- tokens of issuers ---- */
+
+/* RFC 8705 §3: the client of this connection has the certificate that the token is bound to. AUTH-POP-04 */
+static bool has_certificate(const struct guard_request *request, const struct grant *grant)
+{
+	unsigned char thumbprint[TLS_THUMBPRINT_BYTES];
+	char text[GRANT_THUMBPRINT_BYTES];
+
+	if (!http_conn_peer_thumbprint(request->conn, thumbprint))
+		return false;
+	return text_is_equal_secret(slice_of(text,
+					     text_base64url(thumbprint, sizeof(thumbprint), text)),
+				    slice_str(grant->x5t_s256));
+}
+
+static int check_proof(const struct guard *guard, const struct guard_request *request,
+		       const struct credential *credential, const struct grant *grant,
+		       struct verdict *verdict_r)
+{
+	struct buf url = { 0 };
+	struct dpop_request proof = {
+		.proof = request->http->fields[HTTP_DPOP],
+		.method = request->http->method_name,
+		.token = credential->token,
+		.now_s = clock_wall_ms() / 1000,
+	};
+	int result;
+
+	buf_append_slice(&url, guard->conf.origin);
+	buf_append_slice(&url, request->http->path);
+	proof.url = buf_slice(&url);
+	result = dpop_check(guard->conf.proofs, grant, &proof, verdict_r);
+	buf_fini(&url);
+	return result;
+}
+
+/* What the token is bound to is proven, and in the way that is asked for. AUTH-POP-01, -02, -04 */
+static int prove(const struct guard *guard, const struct guard_request *request,
+		 const struct credential *credential, const struct grant *grant,
+		 struct verdict *verdict_r)
+{
+	bool needs_proof = grant->jkt[0] != '\0' || guard->conf.dpop == GUARD_DPOP_REQUIRED;
+
+	if (needs_proof && !credential->is_proven)
+		return verdict_set(verdict_r, VERDICT_BOUND, "there is no DPoP proof");
+	if (grant->x5t_s256[0] != '\0' && !has_certificate(request, grant))
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the connection lacks the certificate it is bound to");
+	if (credential->is_proven)
+		return check_proof(guard, request, credential, grant, verdict_r);
+	return 0;
+}
+
+static struct slice slice_or_empty(const char *text)
+{
+	return text != NULL ? slice_str(text) : slice_of("", 0);
+}
+
+static struct access access_of(const struct guard *guard, const struct grant *grant)
+{
+	bool is_person = grant->subject != NULL;
+	const struct identity identity = {
+		.issuer = slice_str(grant->issuer),
+		.subject = slice_or_empty(grant->subject),
+		.client = slice_or_empty(guard->conf.binds_client || !is_person ? grant->client_id :
+										  NULL),
+	};
+	struct access access = {
+		.principal = principal_get(guard->principals, &identity),
+		.ends_at_ms = grant->ends_at_ms,
+	};
+
+	for (size_t i = 0; i < grant->scope_count; i++)
+		scope_table_find(guard->conf.scopes, slice_str(grant->scopes[i]), &access.held);
+	return access;
+}
+
+static enum guard_step admit_granted(struct guard *guard, const struct guard_request *request,
+				     const struct credential *credential,
+				     const struct verdict *verdict, struct grant *grant,
+				     struct access *access_r, struct refusal *refusal_r)
+{
+	struct verdict proof = { .kind = VERDICT_OK };
+
+	if (grant == NULL)
+		return refuse_by_verdict(guard, request, verdict, refusal_r);
+	if (prove(guard, request, credential, grant, &proof) < 0) {
+		grant_unref(&grant);
+		return refuse_by_verdict(guard, request, &proof, refusal_r);
+	}
+	*access_r = access_of(guard, grant);
+	grant_unref(&grant);
+	return GUARD_ADMITTED;
+}
+
+/* ---- requests ---- */
+
+/* The last step: the scopes that any request needs. AUTH-SCP-01 */
+static enum guard_step check_base(const struct guard *guard, const struct guard_place *place,
+				  struct access *access, struct refusal *refusal_r)
 {
 	const struct scope_set none = { { 0 } };
+
+	if (guard_permits(guard, place, access, &none, refusal_r))
+		return GUARD_ADMITTED;
+	access_fini(access);
+	return GUARD_REFUSED;
+}
+
+static enum guard_step ask_verifier(struct guard *guard, const struct guard_request *request,
+				    const struct credential *credential, struct verifier_wait *wait,
+				    struct access *access_r, struct refusal *refusal_r)
+{
+	const struct guard_place *place = request->place;
+	struct verdict verdict;
+	struct grant *grant = NULL;
+
+	if (!verifier_check(guard->conf.verifier, credential->token, place->accepted,
+			    place->accepted_count, wait, &verdict, &grant))
+		return GUARD_WAITING;
+	return admit_granted(guard, request, credential, &verdict, grant, access_r, refusal_r);
+}
+
+enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
+			    struct verifier_wait *wait, struct access *access_r,
+			    struct refusal *refusal_r)
+{
+	const struct guard_place *place = request->place;
 	const struct guard_token *token;
-	struct slice text = { NULL, 0 };
+	struct credential credential;
+	enum guard_step step;
 
 	if (guard->conf.mode == GUARD_OPEN) {
 		*access_r = (struct access){ principal_ref(&guard->principals->anonymous),
 					     { { 0 } },
 					     UINT64_MAX };
-		return true;
+		return GUARD_ADMITTED;
 	}
-	if (!take_token(http, &text, refusal_r))
-		return false;
-	token = find_token(guard, text);
-	if (token == NULL)
-		return refuse_token("The access token is not known", refusal_r);
-	if (!admit_static(guard, place, token, access_r, refusal_r))
-		return false;
-	if (guard_permits(guard, place, access_r, &none, refusal_r))
-		return true;
-	access_fini(access_r);
-	return false;
+	step = take_credential(guard, request, &credential, refusal_r);
+	if (step != GUARD_ADMITTED)
+		return step;
+	token = credential.is_proven ? NULL : find_token(guard, credential.token);
+	if (token != NULL)
+		step = admit_static(guard, place, token, access_r, refusal_r);
+	else if (guard->conf.mode == GUARD_OAUTH)
+		step = ask_verifier(guard, request, &credential, wait, access_r, refusal_r);
+	else
+		step = refuse_token(guard, place, "The access token is not known", refusal_r);
+	return step == GUARD_ADMITTED ? check_base(guard, place, access_r, refusal_r) : step;
+}
+
+enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
+			       const struct verdict *verdict, struct grant *grant,
+			       struct access *access_r, struct refusal *refusal_r)
+{
+	struct credential credential;
+	enum guard_step step = take_credential(guard, request, &credential, refusal_r);
+
+	CHECK(step == GUARD_ADMITTED); /* it was before */
+	step = admit_granted(guard, request, &credential, verdict, grant, access_r, refusal_r);
+	return step == GUARD_ADMITTED ? check_base(guard, request->place, access_r, refusal_r) :
+					step;
 }
 
 /* ---- operations ---- */

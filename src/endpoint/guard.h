@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is it, and may it: from the head of a request to a principal, from a message to what its caller may
- * do. Decides only; challenge.h says it to the client. oauth.md §1, §5, §8, §11; FRONT-SEC-04 … -07.
+ * do. Decides only; challenge.h says it to the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
  */
 #ifndef MCPGATED_ENDPOINT_GUARD_H
 #define MCPGATED_ENDPOINT_GUARD_H
@@ -18,11 +18,20 @@
 #define GUARD_HASH_BYTES 32
 
 struct envelope;
+struct grant;
+struct http_conn;
+struct verdict;
+struct verifier;
+struct verifier_wait;
+struct dpop_memory;
 
 enum guard_mode {
 	GUARD_OPEN,  /* nobody is asked */
 	GUARD_TOKEN, /* static tokens */
+	GUARD_OAUTH, /* tokens of issuers, and static ones */
 };
+
+enum guard_dpop { GUARD_DPOP_OFF, GUARD_DPOP_ON, GUARD_DPOP_REQUIRED };
 
 /* One static token. */
 struct guard_token {
@@ -46,6 +55,11 @@ struct guard_place {
 	struct scope_set base; /* for any request */
 	const struct guard_tool *tools;
 	size_t tool_count;
+	/* GUARD_OAUTH: */
+	struct slice resource;        /* its identifier: the public URL of the endpoint */
+	struct slice metadata;        /* the URL of its metadata document */
+	const struct slice *accepted; /* what a token's audience may name; the resource first */
+	size_t accepted_count;
 };
 
 /* Everything borrowed for the guard's life. */
@@ -54,7 +68,13 @@ struct guard_conf {
 	const struct scope_table *scopes;
 	const struct guard_token *tokens;
 	size_t token_count;
-	bool names_held; /* a challenge names the scopes that the token has, too. AUTH-SCP-03 */
+	struct scope_set initial;  /* asked for at first, besides the base scopes. AUTH-SCP-09 */
+	struct verifier *verifier; /* GUARD_OAUTH, like all below */
+	struct dpop_memory *proofs;
+	struct slice origin; /* public: what proofs name */
+	enum guard_dpop dpop;
+	bool binds_client; /* a session belongs to the client, too. AUTH-SES-01 */
+	bool names_held;   /* a challenge names the scopes that the token has, too. AUTH-SCP-03 */
 };
 
 struct guard {
@@ -80,13 +100,30 @@ struct refusal {
 void guard_init(struct guard *guard, struct principal_set *principals,
 		const struct guard_conf *conf);
 
+enum guard_step { GUARD_ADMITTED, GUARD_REFUSED, GUARD_WAITING };
+
+struct guard_request {
+	const struct guard_place *place;
+	const struct http_request *http;
+	const struct http_conn *conn;
+};
+
 /*
- * Judges the head of a request. Returns true and *access_r (end it with access_fini), or false and *refusal_r.
- * Equal requests with equal tokens are refused equally. AUTH-IN-01 … -05, AUTH-TOK-02
+ * Judges the head of a request.
+ *
+ * GUARD_ADMITTED   *access_r is filled; end it with access_fini
+ * GUARD_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10)
+ * GUARD_WAITING    something has to be fetched first: see verifier_check; then call guard_conclude with what
+ *                  wait->on_done got, and with a copy of the same request
+ * AUTH-IN-01 … -07, AUTH-TOK-02, AUTH-POP-01, -02, -04
  */
-bool guard_admit(struct guard *guard, const struct guard_place *place,
-		 const struct http_request *http, struct access *access_r,
-		 struct refusal *refusal_r) must_check;
+enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
+			    struct verifier_wait *wait, struct access *access_r,
+			    struct refusal *refusal_r) must_check;
+/* Takes the grant. Never GUARD_WAITING. */
+enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
+			       const struct verdict *verdict, struct grant *grant,
+			       struct access *access_r, struct refusal *refusal_r) must_check;
 
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void guard_add_needed(const struct guard_place *place, const struct envelope *env,
