@@ -235,6 +235,10 @@ static void test_confinement_of_a_server(void **state)
 		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
 		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
 		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, env: {USER_ID: 'u-${claim:sub}'}}}\n",
+		"F:1:42: servers.a.env.USER_ID: this version cannot put claims of the caller "
+		"(${claim:…}) into the environment of a server");
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 1}}}\n",
 			"F:1:44: servers.a.resources.cpu: must be a percentage like 50% or 200%, "
 			"not '1'");

@@ -437,6 +437,15 @@ static void warn_readable(const struct types_context *context, const struct tree
 			       "(chmod o-r) or put it into a file of its own: {file: PATH}");
 }
 
+/* Written in the hope that it means something: as a plain text it would be everybody's name. */
+static void refuse_claims(const struct types_context *context, const struct tree *value)
+{
+	if (strstr(value->text, "${claim:") != NULL)
+		problem_add_at(context->problems, value,
+			       "this version cannot put claims of the caller (${claim:…}) into the "
+			       "environment of a server");
+}
+
 static bool load_pair(const struct types_context *context, const struct tree *value,
 		      struct config_pair *pair_r)
 {
@@ -451,6 +460,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	if (value->kind == TREE_MAP) {
 		pair.value = load_reference(context, value);
 	} else if (types_require_text(context, value)) {
+		refuse_claims(context, value);
 		pair.value = mem_strdup(value->text);
 		pair.is_secret = secret_is_name(value->key);
 		if (pair.is_secret)

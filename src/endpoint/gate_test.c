@@ -58,7 +58,7 @@ static char session[SESSION_ID_LENGTH + 1]; /* of the last initialize */
 
 static const char *q(const char *text)
 {
-	static char texts[8][65536];
+	static char texts[8][80000];
 	static unsigned int next;
 	char *to = texts[next++ % 8];
 
@@ -718,6 +718,7 @@ static void bad_messages_are_refused(void **state)
 		{ "{'jsonrpc':'2.0','id':1,'id':2,'method':'x'}", 400, -32600 },
 	};
 	struct client *client = connect_client();
+	static char text[80000];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -725,6 +726,13 @@ static void bad_messages_are_refused(void **state)
 		is_refused(client, bad[i].status, bad[i].code);
 		assert_false(has_field(client, "Mcp-Session-Id"));
 	}
+	snprintf(text, sizeof(text), "%s",
+		 "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
+		 "'2025-06-18','capabilities':{},'clientInfo':{'name':'");
+	memset(text + strlen(text), 'x', 65536);
+	strcpy(text + 65536, "'}}}");
+	post_to(client, "/mcp", BOTH, text); /* DEF-11 */
+	is_refused(client, 200, -32602);
 	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
 	assert_int_equal(keeper.count, 0);
 }

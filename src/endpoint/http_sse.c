@@ -312,11 +312,13 @@ static struct call *call_new(struct sse_client *client, const struct envelope *e
 
 static void client_initialize(struct sse_client *client, const struct envelope *env)
 {
+	const char *why = intake_judge_initialize(env);
+
 	if (client->route != NULL || client->opening != NULL) {
 		client_tell_error(client, env->id.text, MCP_INVALID_REQUEST,
 				  "Invalid request: initialize was sent before");
-	} else if (!intake_is_complete(env)) {
-		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, intake_incomplete);
+	} else if (why != NULL) {
+		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, why);
 	} else {
 		client->opening = call_new(client, env);
 		route_open(client->gate->router, client->backend, client->access.principal,

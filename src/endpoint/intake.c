@@ -4,8 +4,8 @@
 
 #include "mcp/error.h"
 
-const char intake_incomplete[] =
-	"Invalid params: initialize needs protocolVersion, capabilities and clientInfo";
+/* It is kept for as long as the session lives, for the processes that come later. */
+#define INITIALIZE_BYTES_MAX (64 * 1024)
 
 int intake_code(const struct error *err)
 {
@@ -18,14 +18,18 @@ bool intake_is_initialize(const struct envelope *env)
 	       slice_is_equal(env->method, SLICE_LIT("initialize"));
 }
 
-bool intake_is_complete(const struct envelope *initialize)
+const char *intake_judge_initialize(const struct envelope *initialize)
 {
 	struct slice params = initialize->params.text;
 
-	return initialize->params.type == JSON_OBJECT &&
-	       scan_member(params, SLICE_LIT("protocolVersion")).type == JSON_STRING &&
-	       scan_member(params, SLICE_LIT("capabilities")).type == JSON_OBJECT &&
-	       scan_member(params, SLICE_LIT("clientInfo")).type == JSON_OBJECT;
+	if (initialize->text.n > INITIALIZE_BYTES_MAX)
+		return "Invalid params: initialize is longer than 64 KiB";
+	if (initialize->params.type != JSON_OBJECT ||
+	    scan_member(params, SLICE_LIT("protocolVersion")).type != JSON_STRING ||
+	    scan_member(params, SLICE_LIT("capabilities")).type != JSON_OBJECT ||
+	    scan_member(params, SLICE_LIT("clientInfo")).type != JSON_OBJECT)
+		return "Invalid params: initialize needs protocolVersion, capabilities and clientInfo";
+	return NULL;
 }
 
 static int batch_add(struct slice element, void *arg)

@@ -27,9 +27,8 @@ struct batch {
 /* The JSON-RPC code of an error of the scanner. */
 int intake_code(const struct error *err);
 bool intake_is_initialize(const struct envelope *env);
-/* Whether an initialize request has what it must. FRONT-INIT-01 */
-bool intake_is_complete(const struct envelope *initialize);
-extern const char intake_incomplete[];
+/* What is wrong with an initialize request, for its client; NULL: nothing. FRONT-INIT-01, DEF-11 */
+const char *intake_judge_initialize(const struct envelope *initialize);
 
 /*
  * Reads an array of messages. Returns 0; or -1: one is none, there are none or too many, one is

@@ -328,9 +328,11 @@ static void post_accept(struct post *post, const struct route *route)
 /* FRONT-INIT-01, -02, -04, -05 */
 static void post_initialize(struct post *post, const struct envelope *env)
 {
+	const char *why = intake_judge_initialize(env);
+
 	post->keys.session_length = 0;
-	if (!intake_is_complete(env)) {
-		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS, intake_incomplete);
+	if (why != NULL) {
+		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS, why);
 		return;
 	}
 	post->open_calls++;

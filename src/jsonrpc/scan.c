@@ -314,6 +314,15 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 	return 0;
 }
 
+/* It is kept for as long as the call runs. */
+static int scan_judge_token(const struct scan *scan, size_t id_max, struct error *err)
+{
+	if (scan->found[FOUND_PROGRESS_TOKEN].text.n > id_max)
+		return error_set(err, ERROR_LIMIT, "the progress token is longer than %zu bytes",
+				 id_max);
+	return 0;
+}
+
 static int scan_judge_version(const struct scan *scan, struct error *err)
 {
 	const struct json *version = &scan->found[FOUND_JSONRPC];
@@ -437,7 +446,7 @@ int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned 
 		*err = scan.fault;
 		return -1;
 	}
-	if (scan_judge_version(&scan, err) < 0)
+	if (scan_judge_version(&scan, err) < 0 || scan_judge_token(&scan, limits->id_max, err) < 0)
 		return -1;
 	scan_fill(&scan, text, env_r);
 	if (scan.found[FOUND_METHOD].type != JSON_ABSENT)

@@ -68,7 +68,7 @@ enum scan_flags {
 
 struct scan_limits {
 	size_t depth_max; /* nested arrays and objects, the outermost counted; at most SCAN_DEPTH_MAX */
-	size_t id_max; /* bytes of an id, quotes counted */
+	size_t id_max; /* bytes of an id or a progress token, quotes counted */
 };
 #define SCAN_DEPTH_MAX 1024
 

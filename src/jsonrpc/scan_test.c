@@ -185,6 +185,18 @@ static void what_is_no_message_is_refused(void **state)
 	}
 }
 
+/* DEF-11: it is kept for as long as the call runs, as the id is. */
+static void progress_tokens_are_short(void **state)
+{
+#define TOKEN_CALL(token) \
+	"{" V "\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"progressToken\":" token "}}}"
+
+	(void)state;
+	assert_int_equal(scan_good(TOKEN_CALL("\"" SIXTY "12\""), 0).progress_token.text.n, 64);
+	scan_bad(TOKEN_CALL("\"" SIXTY "123\""), 0, ERROR_LIMIT, "the progress token");
+	scan_bad(TOKEN_CALL("1" SIXTY "1234"), SCAN_LENIENT, ERROR_LIMIT, "the progress token");
+}
+
 /* Some servers write members that have nothing to say; clients have no excuse. BACK-FRAME-04 */
 static void nulls_of_servers_are_overlooked(void **state)
 {
@@ -668,6 +680,7 @@ int main(void)
 		cmocka_unit_test(only_strings_have_escapes),
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(what_is_no_message_is_refused),
+		cmocka_unit_test(progress_tokens_are_short),
 		cmocka_unit_test(nulls_of_servers_are_overlooked),
 		cmocka_unit_test(method_of_128_bytes_passes),
 		cmocka_unit_test(legal_ids),

@@ -224,7 +224,7 @@ static int refuse(const struct config *config, struct error *err)
 			option = controllers[i].option;
 	return error_set(
 		err, ERROR_SYSTEM,
-		"%s needs a cgroup (version 2) of the daemon's own: %s. Set Delegate=yes in "
+		"%s needs a cgroup (version 2) of the daemon's own, here: %s. Set Delegate=yes in "
 		"the unit, or take the limit away",
 		option, why.text);
 }
@@ -437,6 +437,46 @@ void cgroups_kill(const struct cgroups *cgroups, const struct config_server *ser
 	format_name(name, server, number);
 	snprintf(path, sizeof(path), "%s/cgroup.kill", name);
 	write_file(cgroups->fd, path, "1");
+}
+
+/* Whether a file of `KEY NUMBER` lines counts more than none of `key`. */
+static bool counts(const char *path, const char *key)
+{
+	char text[512];
+	struct slice rest;
+
+	read_text(path, text, sizeof(text));
+	rest = slice_str(text);
+	while (rest.p != NULL) {
+		struct slice line = slice_cut(&rest, '\n');
+		struct slice name = slice_cut(&line, ' ');
+
+		if (slice_is_equal(name, slice_str(key)))
+			return !slice_is_equal(line, slice_str("0"));
+	}
+	return false;
+}
+
+const char *cgroups_limit_reached(const struct cgroups *cgroups, const struct config_server *server,
+				  int64_t number)
+{
+	static const struct {
+		enum controller controller;
+		const char *file;
+		const char *key;
+	} events[] = { { MEMORY, "memory.events", "oom_kill" }, { PIDS, "pids.events", "max" } };
+	char name[NAME_BYTES];
+	char path[PATH_BYTES];
+
+	if (number <= 0)
+		return NULL;
+	format_name(name, server, number);
+	for (size_t i = 0; i < ARRAY_LEN(events); i++) {
+		snprintf(path, sizeof(path), "%s/%s/%s", cgroups->path, name, events[i].file);
+		if (is_wanted_by(server, events[i].controller) && counts(path, events[i].key))
+			return controllers[events[i].controller].option;
+	}
+	return NULL;
 }
 
 /* Gone, or not to be got rid of. */

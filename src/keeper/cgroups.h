@@ -55,6 +55,9 @@ int cgroups_join(int procs_fd) must_check;
 /* Kills all that is in the group. */
 void cgroups_kill(const struct cgroups *cgroups, const struct config_server *server,
 		  int64_t number);
+/* The option whose limit it came to, like "resources.memory"; NULL: none that the kernel counts. */
+const char *cgroups_limit_reached(const struct cgroups *cgroups, const struct config_server *server,
+				  int64_t number);
 /* Removes it, at once or, by cgroups_retry, when nothing is in it any more. */
 void cgroups_remove(struct cgroups *cgroups, const struct config_server *server, int64_t number);
 /* Returns whether there are still some to be removed: to be called again after CGROUPS_RETRY_MS. */

@@ -158,6 +158,33 @@ static void limits_are_written(void **state)
 	assert_file("cgroup.procs", "", "0");
 }
 
+static void the_limit_that_ended_it_is_named(void **state)
+{
+	struct config_server server = notes();
+	struct config config = { .servers = &server, .server_count = 1 };
+	struct cgroups cgroups;
+	struct error err = { ERROR_NONE, "" };
+	int fd;
+
+	(void)state;
+	server.memory_bytes = 1 << 20;
+	server.processes = 2;
+	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
+	put_group();
+	assert_int_equal(cgroups_make(&cgroups, &server, &fd), 1);
+	close(fd);
+	assert_null(cgroups_limit_reached(&cgroups, &server, 1));
+	assert_null(cgroups_limit_reached(&cgroups, &server, 0));
+	put(GROUP, "/memory.events", "low 0\nmax 7\noom 0\noom_kill 0\n");
+	put(GROUP, "/pids.events", "max 0\n");
+	assert_null(cgroups_limit_reached(&cgroups, &server, 1));
+	put(GROUP, "/pids.events", "max 12\n");
+	assert_string_equal(cgroups_limit_reached(&cgroups, &server, 1), "resources.processes");
+	put(GROUP, "/memory.events", "low 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 1\n");
+	assert_string_equal(cgroups_limit_reached(&cgroups, &server, 1), "resources.memory");
+	cgroups_close(&cgroups);
+}
+
 /* A limit that the kernel does not take means no process. */
 static void a_limit_that_cannot_be_set_is_an_error(void **state)
 {
@@ -337,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(limits_are_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_limit_that_ended_it_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_limit_that_cannot_be_set_is_an_error, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_there_is_refused_if_it_is_needed, setup,

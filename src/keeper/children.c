@@ -314,6 +314,16 @@ bool children_before_reap(struct children *children, pid_t pid)
 	return true;
 }
 
+static void log_limit(const struct children *children, const struct row *row)
+{
+	const char *option =
+		cgroups_limit_reached(children->cgroups, row_server(children, row), row->cgroup);
+
+	if (option != NULL)
+		LOG(CHILD_LIMIT, LOG_STR("server", row_server_name(children, row)),
+		    LOG_INT("pid", row->pid), LOG_STR("limit", option));
+}
+
 void children_on_reaped(struct children *children, pid_t pid, int status)
 {
 	struct row *row = map_remove(&children->by_pid, (uint64_t)pid);
@@ -326,6 +336,7 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 	    LOG_INT("child", row->id),
 	    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :
 				  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
+	log_limit(children, row);
 	cgroups_remove(children->cgroups, row_server(children, row), row->cgroup);
 	row->status = status;
 	row_set_state(children, row, ROW_ENDED);

@@ -258,6 +258,22 @@ void forward_own_error(struct route *route, struct call *call, int code, struct 
 	respond_ourselves(route, call, &text);
 }
 
+/* What cannot be remembered must not seem to be subscribed to. DEF-11 */
+static bool refuse_subscription(struct route *route, struct call *call, const struct envelope *env)
+{
+	if (call->method->id != METHOD_SUBSCRIBE)
+		return false;
+	if (env->uri.text.n > TEXT_SET_BYTES_MAX)
+		forward_own_error(route, call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: the uri is longer than 8 KiB"));
+	else if (route->subscriptions.count >= TEXT_SET_MAX)
+		forward_own_error(route, call, MCP_INTERNAL_ERROR,
+				  SLICE_LIT("The session has too many subscriptions"));
+	else
+		return false;
+	return true;
+}
+
 /* Requests that the gateway answers itself. Returns whether it did. */
 static bool answer_locally(struct route *route, struct call *call, const struct envelope *env)
 {
@@ -274,7 +290,8 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 		return true;
 	}
 	if (call->method->id != METHOD_SET_LEVEL)
-		return partition->is_pool && sharing_answer(route, call, env);
+		return refuse_subscription(route, call, env) ||
+		       (partition->is_pool && sharing_answer(route, call, env));
 	if (partition->is_known && !(partition->abilities.offers & OFFER_LOGGING)) {
 		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
 				  SLICE_LIT("Method not found: the server does not offer logging"));

@@ -357,16 +357,6 @@ void partition_wake(struct partition *partition)
 	task_schedule(partition->router->loop, &partition->pump);
 }
 
-/* What waits is bounded as what waits for one process' stdin. */
-static bool partition_may_wait(const struct partition *partition, size_t size)
-{
-	const struct backend_conf *conf = &partition->backend->conf;
-	const struct queue *queue = &partition->queue;
-
-	return queue->count < (partition->is_pool ? conf->queue_calls : OWN_QUEUE_CALLS) &&
-	       (queue->bytes == 0 || queue->bytes + size <= conf->queue_max);
-}
-
 /* Those who take turns: principals, or sessions of those who are not told apart. */
 static const void *party_of(const struct route *route)
 {
@@ -377,11 +367,35 @@ static const void *party_of(const struct route *route)
 	return principal;
 }
 
+/*
+ * What waits is bounded as what waits for one process' stdin. Who has least of it gets his place from who has
+ * most. Returns whether one of `size` bytes may wait.
+ */
+static bool partition_find_place(struct partition *partition, const void *party, size_t size)
+{
+	const struct backend_conf *conf = &partition->backend->conf;
+	const struct queue *queue = &partition->queue;
+	size_t calls_max = partition->is_pool ? conf->queue_calls : OWN_QUEUE_CALLS;
+
+	for (;;) {
+		bool is_full = queue->count >= calls_max;
+		struct call *excess;
+
+		if (!is_full && (queue->bytes == 0 || queue->bytes + size <= conf->queue_max))
+			return true;
+		excess = queue_find_excess(queue, party, is_full ? QUEUE_CALLS : QUEUE_BYTES,
+					   is_full ? 1 : size);
+		if (excess == NULL)
+			return false;
+		call_fail(excess, REASON_OVER_LIMIT);
+	}
+}
+
 static void partition_enqueue(struct partition *partition, struct call *call)
 {
 	enum reason reason = REASON_OVER_LIMIT;
 
-	if (partition_may_wait(partition, call->body->text.n)) {
+	if (partition_find_place(partition, party_of(call->route), call->body->text.n)) {
 		queue_push(&partition->queue, call, party_of(call->route));
 		call_wait(call, partition->is_pool ? partition->backend->conf.queue_timeout_ms : 0);
 		reason = partition_grow(partition);
@@ -396,7 +410,9 @@ void partition_on_wait_over(struct call *call)
 {
 	const struct partition *partition = call->route->partition;
 
-	if (partition->starting > 0)
+	if (call->topic != NULL && call->party == NULL)
+		call_fail(call, REASON_TIMEOUT); /* it waited for another one's answer */
+	else if (partition->starting > 0)
 		call_wait(call, partition->backend->conf.queue_timeout_ms);
 	else if (call == call->route->opening)
 		session_end(&call->route->session, REASON_OVER_LIMIT);

@@ -143,7 +143,7 @@ static const struct stream_reader_ops reader_ops = { on_wake, on_detached };
 
 static const char *q(const char *text)
 {
-	static char texts[8][8192];
+	static char texts[8][10000];
 	static unsigned int next;
 	char *to = texts[next++ % 8];
 
@@ -692,7 +692,7 @@ static void calls_are_spread(void **state)
 		calls[i] = request(a->route, CALL("14"));
 	calls[7] = request(b->route, CALL("20"));
 	assert_int_equal(keeper.count, 2);                           /* pool.max */
-	is_failed(request(b->route, CALL("21")), REASON_OVER_LIMIT); /* queue_calls */
+	is_failed(request(a->route, CALL("15")), REASON_OVER_LIMIT); /* queue_calls */
 	says(process(0), RESULT("2"));
 	is_answered(calls[0], RESULT("10"));
 	hears(process(0), CALL("4"));
@@ -707,6 +707,38 @@ static void calls_are_spread(void **state)
 	hears(process(0), CANCELLED("4"));
 	hears(process(0), CANCELLED("6"));
 	hears_nothing(process(0));
+}
+
+/* bridging.md §1.4: nobody keeps others from waiting; who has most gives way, in calls or in bytes. */
+static void queue_is_shared_fairly(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *many[6];
+	struct front *few[3];
+	char text[5000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'";
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	for (size_t i = 0; i < 6; i++)
+		many[i] = request(a->route, CALL("1"));
+	for (size_t i = 0; i < 3; i++)
+		few[i] = request(b->route, CALL("1"));
+	is_failed(many[5], REASON_OVER_LIMIT);
+	is_failed(many[4], REASON_OVER_LIMIT);
+	is_open(many[3]);
+	is_open(few[1]);
+	is_failed(few[2], REASON_OVER_LIMIT); /* as many as a has */
+	notify(a->route, CANCELLED("1"));
+	memset(text + strlen(text), 'x', 4000);
+	strcpy(text + 4000, "'}}");
+	backend.conf.queue_max = 7000;
+	many[0] = request(a->route, text);
+	is_open(many[0]);
+	is_failed(request(a->route, text), REASON_OVER_LIMIT);
+	backend.conf.queue_max = 4050;
+	is_open(request(b->route, CALL("2")));
+	is_failed(many[0], REASON_OVER_LIMIT);
 }
 
 /* Who comes later does not overtake those who wait; who waits too long is told so. */
@@ -998,6 +1030,57 @@ static void subscriptions_outlive_children(void **state)
 	assert_false(process(2)->is_eof);
 	says(process(2), UPDATED("r:a"));
 	heard(a, UPDATED("r:a") "|");
+}
+
+/* CXL-08: who waits for the answer to another one's subscription does not wait for all before him to time out. */
+static void subscriptions_are_not_waited_for_for_ever(void **state)
+{
+	struct member *m[3] = { begin(), begin(), begin() };
+	struct front *calls[3];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		calls[i] = request(m[i]->route, SUBSCRIBE("1"));
+		pass(1000);
+	}
+	hears(process(0), SUBSCRIBE("2"));
+	pass(57000);
+	is_failed(calls[0], REASON_TIMEOUT);
+	hears(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+			  "'requestId':2,'reason':'no answer in time'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'ping'}");
+	hears(process(0), SUBSCRIBE("4"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{}}");
+	pass(2000);
+	is_open(calls[1]);
+	is_failed(calls[2], REASON_TIMEOUT);
+	says(process(0), EMPTY("4"));
+	is_answered(calls[1], EMPTY("1"));
+}
+
+/* DEF-11: what a session subscribes to is bounded, and it is told so. */
+static void subscriptions_are_bounded(void **state)
+{
+	struct member *a = begin();
+	char text[9000] =
+		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'";
+	struct front *front;
+
+	(void)state;
+	memset(text + strlen(text), 'x', 8500);
+	strcpy(text + 8500, "'}}");
+	front = request(a->route, text);
+	assert_non_null(strstr(buf_terminate(&front->response), "longer than 8 KiB"));
+	for (unsigned int i = 0; i < TEXT_SET_MAX; i++) {
+		char digits[20];
+
+		text_set_add(&a->route->subscriptions,
+			     slice_of(digits, text_format_u64(i, digits)));
+	}
+	front = request(a->route, SUBSCRIBE("1"));
+	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
+	hears_nothing(process(0));
+	text_set_fini(&a->route->subscriptions);
 }
 
 /* ---- principals and leases ---- */
@@ -1688,6 +1771,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(lost_cursors_are_not_tried_elsewhere),
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
+	TEST(queue_is_shared_fairly),
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
@@ -1700,6 +1784,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
+	TEST(subscriptions_are_not_waited_for_for_ever),
+	TEST(subscriptions_are_bounded),
 	TEST_PRINCIPALS(principals_do_not_share),
 	TEST_PRINCIPALS(plain_classes_are_multiplexed),
 	TEST_PRINCIPALS(servers_may_be_known_not_to_ask),

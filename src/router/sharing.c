@@ -330,6 +330,7 @@ static void subscribe(struct route *route, struct call *call, struct slice uri,
 		call->topic = topic;
 		call->body = msg_new(env->text);
 		list_append(&topic->waiting, &call->place);
+		call_wait(call, route->backend->conf.request_timeout_ms);
 	} else {
 		topic_add(topic, route);
 		forward_own_result(route, call, SLICE_LIT("{}"));

@@ -39,7 +39,8 @@ bool text_set_add(struct text_set *set, struct slice text)
 {
 	struct text_set_item *item;
 
-	if (set->count >= TEXT_SET_MAX || text_set_find(set, text) != NULL)
+	if (set->count >= TEXT_SET_MAX || text.n > TEXT_SET_BYTES_MAX ||
+	    text_set_find(set, text) != NULL)
 		return false;
 	item = mem_alloc(sizeof(*item) + text.n);
 	item->length = text.n;

@@ -10,6 +10,7 @@
 #include "base/slice.h"
 
 #define TEXT_SET_MAX 4096
+#define TEXT_SET_BYTES_MAX (8 * 1024) /* of one text */
 
 struct text_set {
 	struct list items;
@@ -24,7 +25,7 @@ struct text_set_item {
 
 void text_set_init(struct text_set *set);
 void text_set_fini(struct text_set *set);
-/* Adds a copy; nothing, and false, if it is there already, or TEXT_SET_MAX are. */
+/* Adds a copy; nothing, and false, if it is there already, or TEXT_SET_MAX are, or it is too long. */
 bool text_set_add(struct text_set *set, struct slice text);
 /* Returns whether it was there. */
 bool text_set_remove(struct text_set *set, struct slice text);

@@ -329,4 +329,97 @@ def limits_are_kept_or_refused(t):
     s = t.session()
     eq(attempts(s, ["fork", 3], ["fork", 20]), ["ok", "EAGAIN"])
     eq(s.do(["hoard", 1000], ["text", "x"])["error"]["data"]["reason"], "child_exited")
+    t.daemon.wait_log("child_limit", "server=main", "limit=resources.memory")
     eq(s.echo("again"), "again")
+
+
+def holds(pid, needles):
+    """Which of these bytes are in the memory of a process."""
+    found = set()
+    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
+        for line in maps:
+            where, rights = line.split()[:2]
+            begin, end = (int(n, 16) for n in where.split("-"))
+            if "r" not in rights or end - begin > 1 << 30:
+                continue  # so large are the shadows of a sanitizer alone
+            try:
+                memory.seek(begin)
+                content = memory.read(end - begin)
+            except (OSError, ValueError):
+                continue
+            found |= {n for n in needles if n in content}
+    return found
+
+
+@case(daemon=False)
+def secrets_reach_the_child_alone(t):
+    """DEF-24 SEC-61 product §4: values of {file}, {env}, {credential}: not in the log, --print-config, or the gateway."""
+    directory = t.directory()
+    # Put together here, so that no command line and no environment but the wanted one has them.
+    values = {name: "".join(["secret", "-of-", name, "-%d" % os.getpid()]) for name in ("file", "env", "credential", "text")}
+    for name in ("file", "credential"):
+        with open(os.path.join(directory, name), "w") as f:
+            f.write(values[name] + "\n")
+    env = {"A": {"file": os.path.join(directory, "file")}, "B": {"env": "FOR_THE_CHILD"}, "C": {"credential": "credential"},
+           "D_TOKEN": values["text"]}
+    d = t.start({"main": {"script": {}, "env": env}},
+                env={"FOR_THE_CHILD": values["env"], "CREDENTIALS_DIRECTORY": directory})
+    s = t.session()
+    # Not by the server's answer: that would go through the gateway.
+    with open("/proc/%d/environ" % s.pid()) as f:
+        environ = sorted(f.read().split("\0"))
+    eq([e for e in environ if e[:2] in ("A=", "B=", "C=", "D_")],
+       ["A=" + values["file"], "B=" + values["env"], "C=" + values["credential"], "D_TOKEN=" + values["text"]])
+    ok("FOR_THE_CHILD" not in str(environ), "the daemon's variable", environ)
+    printed = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "--print-config", "-c", d.file], capture_output=True, text=True,
+                             env=dict(os.environ, FOR_THE_CHILD=values["env"], CREDENTIALS_DIRECTORY=directory))
+    eq(printed.returncode, 0, printed.stderr)
+    for value in values.values():
+        ok(value not in printed.stdout + printed.stderr, "in --print-config: " + value)
+        ok(not any(value in l for l in d.lines), "in the log: " + value)
+    if os.getuid() != 0:
+        for pid in (d.pid, d.gateway):
+            eq(os.access("/proc/%d/mem" % pid, os.R_OK), False, "memory of %d can be read" % pid)
+        return
+    needles = {v.encode() for v in values.values()}
+    eq(holds(d.pid, needles), needles, "what the keeper holds")
+    with open("/proc/%d/maps" % d.gateway) as f:
+        if "libasan" in f.read():
+            # It keeps what is freed, and the environment that it has read itself.
+            needles = {values[name].encode() for name in ("file", "credential")}
+    eq(holds(d.gateway, needles), set(), "what the gateway holds")
+
+
+# What a careless parent hands down: ignored and blocked signals, a descriptor, an ambient mask.
+CARELESS = """
+import os, signal, sys
+for number in (signal.SIGUSR1, signal.SIGQUIT, signal.SIGPIPE, signal.SIGRTMIN, signal.SIGRTMAX):
+    signal.signal(number, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2, signal.SIGALRM, signal.SIGINT, signal.SIGRTMAX])
+os.dup2(os.open("/dev/null", os.O_RDONLY), 77, inheritable=True)
+os.umask(0o027)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@case(daemon=False)
+def everything_is_reset(t):
+    """BACK-PROC-03 REL-32 SEC-60: descriptors, signals, session, group and limits of a server, whoever started the daemon."""
+    seen = os.path.join(t.directory(), "seen")
+    script = "cat /proc/self/status /proc/self/limits >%s; ls -l /proc/self/fd >>%s; exec %s/mcpgated-demo" % (seen, seen, harness.BIN)
+    t.start({"main": {"command": "/bin/sh", "args": ["-c", script]}}, prefix=[sys.executable, "-I", "-c", CARELESS])
+    t.session()
+    with open(seen) as f:
+        text = f.read()
+    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    for name in ("SigIgn", "SigBlk", "CapAmb"):
+        eq(int(fields[name], 16), 0, name)
+    eq((fields["NoNewPrivs"], fields["Umask"]), ("1", "0027"))
+    core = [line.split() for line in text.splitlines() if line.startswith("Max core file size")][0]
+    eq(core[4:6], ["0", "0"], "core dumps")
+    # Of ls: its standard streams, and the directory that it reads.
+    eq(sorted(line.split(" -> ")[0].split()[-1] for line in text.splitlines() if " -> " in line), ["0", "1", "2", "3"], "descriptors")
+    child = [p for p in harness.descendants(t.daemon.pid) if p not in (t.daemon.gateway,) and os.getsid(p) == p
+             and b"mcpgated-demo" in open("/proc/%d/cmdline" % p, "rb").read()]
+    eq(len(child), 1, "servers that lead a session")
+    eq((os.getpgid(child[0]), harness.processes()[child[0]][0]), (child[0], t.daemon.pid), "group and parent")
