@@ -530,6 +530,8 @@ static void test_names_and_paths(void **state)
 			"visible ASCII characters without ? # % \" and backslash");
 	ASSERT_PROBLEMS("servers: {a: {command: x, path: /healthz}}\n",
 			"F:1:33: servers.a.path: the path '/healthz' is the daemon's own");
+	ASSERT_PROBLEMS("servers: {a: {command: x, path: /register}}\n",
+			"F:1:33: servers.a.path: the path '/register' is the daemon's own");
 	ASSERT_PROBLEMS("servers: {a: {command: x, path: /.well-known/x}}\n",
 			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
 	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",

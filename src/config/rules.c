@@ -209,8 +209,14 @@ static void check_name(const struct config_server *server, const struct tree *ro
 /* What the daemon itself answers. */
 static bool is_path_reserved(const char *path)
 {
-	return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 ||
-	       strcmp(path, "/.well-known") == 0 || strncmp(path, "/.well-known/", 13) == 0;
+	/* The last three are what clients of OAuth try. AUTH-FAC-06 */
+	static const char *const reserved[] = { "/healthz",   "/readyz", "/.well-known",
+						"/authorize", "/token",  "/register" };
+
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
+		if (strcmp(path, reserved[i]) == 0)
+			return true;
+	return strncmp(path, "/.well-known/", 13) == 0;
 }
 
 static bool is_path_char(char c)

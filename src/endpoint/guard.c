@@ -378,11 +378,18 @@ void access_fini(struct access *access)
 	principal_unref(&access->principal);
 }
 
-uint64_t access_left_ms(const struct access *access)
+uint64_t access_step_ms(const struct access *access)
 {
+	/* Each duration is a queue of the loop for good: there must be few. */
+	static const uint64_t steps_ms[] = { 3600000, 600000, 60000, 10000, 1000, 100 };
 	uint64_t now_ms = clock_wall_ms();
+	size_t i = 0;
 
 	if (access->ends_at_ms == UINT64_MAX)
 		return UINT64_MAX;
-	return access->ends_at_ms > now_ms ? access->ends_at_ms - now_ms : 0;
+	if (access->ends_at_ms <= now_ms)
+		return 0;
+	while (i < ARRAY_LEN(steps_ms) - 1 && steps_ms[i] > access->ends_at_ms - now_ms)
+		i++;
+	return steps_ms[i];
 }

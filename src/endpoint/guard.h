@@ -136,7 +136,10 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);
-/* How long its streams may last; UINT64_MAX: for ever. AUTH-SES-06 */
-uint64_t access_left_ms(const struct access *access);
+/*
+ * When to ask again whether its streams must end: 0, now; UINT64_MAX, never. One of a few durations, each
+ * shorter than what is left of the token but for the last 100 ms. AUTH-SES-06
+ */
+uint64_t access_step_ms(const struct access *access);
 
 #endif

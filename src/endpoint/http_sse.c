@@ -142,7 +142,12 @@ static void client_on_impatience(struct timer *timer)
 static void client_on_expiry(struct timer *timer)
 {
 	struct sse_client *client = container_of(timer, struct sse_client, expiry);
+	uint64_t step_ms = access_step_ms(&client->access);
 
+	if (step_ms > 0) {
+		timer_start(client->gate->router->loop, timer, step_ms);
+		return;
+	}
 	http_stream_end(client->exchange.conn);
 	client_end(client);
 }
@@ -537,9 +542,9 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(exchange->conn, buf_slice(&event));
 	timer_start(client->gate->router->loop, &client->patience, INITIALIZE_MS);
-	if (access_left_ms(&client->access) != UINT64_MAX)
+	if (access_step_ms(&client->access) != UINT64_MAX)
 		timer_start(client->gate->router->loop, &client->expiry,
-			    access_left_ms(&client->access));
+			    access_step_ms(&client->access));
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);

@@ -44,7 +44,12 @@ static void listening_on_end(struct event_writer *writer, enum reason reason)
 static void listening_on_expiry(struct timer *timer)
 {
 	struct listening *get = container_of(timer, struct listening, expiry);
+	uint64_t step_ms = access_step_ms(&get->keys.access);
 
+	if (step_ms > 0) {
+		timer_start(get->keys.gate->router->loop, timer, step_ms);
+		return;
+	}
 	http_stream_end(get->exchange.conn);
 	listening_end(get);
 }
@@ -115,8 +120,8 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 						 stored_stream_request_id(get->stored) :
 						 none,
 					 buf_slice(&fields));
-	} else if (access_left_ms(&get->keys.access) != UINT64_MAX) {
-		timer_start(gate->router->loop, &get->expiry, access_left_ms(&get->keys.access));
+	} else if (access_step_ms(&get->keys.access) != UINT64_MAX) {
+		timer_start(gate->router->loop, &get->expiry, access_step_ms(&get->keys.access));
 	}
 	buf_fini(&fields);
 }
