@@ -90,6 +90,9 @@ static void gateway_stop_serving(struct gateway *g)
 	g->router.is_draining = true;
 	for (size_t i = 0; i < g->port_count; i++)
 		listener_fini(&g->ports[i].listener);
+	/* With the keeper's the last: who connects from now on is refused, and tries elsewhere. */
+	for (size_t i = 0; i < g->config->listen_count; i++)
+		close(g->listeners[i]);
 	entrance_fini(&g->entrance);
 	http_server_drain(g->http);
 	gate_drain(&g->gate);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -118,6 +119,8 @@ static int landlock(bool fetches, struct error *err)
 
 /* ---- seccomp ---- */
 
+#define SOCKET_TYPES 0xf /* socket's second argument without its flags */
+
 /* Names that this library or this processor does not know are passed over. */
 /* clang-format off */
 static const char *const forbidden[] = {
@@ -127,7 +130,7 @@ static const char *const forbidden[] = {
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
 	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo",
 	"rt_tgsigqueueinfo", "kcmp", "move_pages", "migrate_pages",
-	/* new ways in: what is listened on was opened before. connect: see below */
+	/* new ways in: what is listened on was opened before. For ways out see forbid_leaving */
 	"bind",
 	/* the file system as a whole */
 	"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
@@ -174,6 +177,23 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	return result;
 }
 
+/* Who asks issuers needs sockets, and libcurl and the resolver pairs of them. Returns as above. */
+static int forbid_leaving(scmp_filter_ctx filter)
+{
+	int result = forbid_by_name(filter, "connect");
+
+	if (result == 0)
+		result = forbid_by_name(filter, "socketpair");
+	/* Datagrams, and TCP with its first bytes, get out by sendto(2), without connect. */
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+					  SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+					  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPES, SOCK_DGRAM));
+	return result;
+}
+
 static int filter_system_calls(bool fetches, struct error *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
@@ -184,7 +204,7 @@ static int filter_system_calls(bool fetches, struct error *err)
 	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
 		result = forbid_by_name(filter, forbidden[i]);
 	if (result == 0 && !fetches)
-		result = forbid_by_name(filter, "connect");
+		result = forbid_leaving(filter);
 	if (result == 0)
 		result = forbid_by_argument(filter);
 	if (result == 0)

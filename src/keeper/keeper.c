@@ -349,6 +349,7 @@ static void keeper_on_stop(struct keeper *keeper)
 	if (keeper->state == KEEPER_RUNNING) {
 		notify_send(&keeper->notify, "STOPPING=1");
 		keeper->state = KEEPER_DRAINING;
+		listeners_stop(keeper->config, keeper->listeners);
 		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(keeper->config);
 	}
 	keeper->drains_owed++;

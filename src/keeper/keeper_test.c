@@ -885,6 +885,10 @@ static int gateway_prisoner(struct config *config, const int *listeners, size_t 
 	say("fork %d\n", result < 0 ? errno : 0);
 	say("exec %d\n", execve("/bin/true", argv, argv + 1) < 0 ? errno : 0);
 	say("connect %d\n", connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ? errno : 0);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	say("datagram %d\n", fd < 0 ? errno : 0);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	say("datagram %d\n", fd < 0 ? errno : 0);
 	say("kill %d\n", kill(getppid(), 0) < 0 ? errno : 0);
 	result = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	say("open %d\n", result < 0 ? errno : 0);
@@ -922,6 +926,8 @@ static void gateway_is_confined(void **state)
 	/* Landlock may refuse it first. */
 	assert_true(next_number("exec ") != 0);
 	assert_int_equal(next_number("connect "), EPERM);
+	assert_int_equal(next_number("datagram "), EPERM);
+	assert_int_equal(next_number("datagram "), EPERM);
 	assert_int_equal(next_number("kill "), EPERM);
 	opened = next_number("open ");
 	device = next_number("device ");

@@ -59,13 +59,22 @@ int *listeners_open(const struct config *config, struct error *err)
 	return listeners;
 }
 
+void listeners_stop(const struct config *config, int *listeners)
+{
+	for (size_t i = 0; i < config->listen_count; i++) {
+		if (listeners[i] >= 0)
+			close(listeners[i]);
+		listeners[i] = -1;
+	}
+}
+
 void listeners_close(const struct config *config, int **listeners)
 {
+	listeners_stop(config, *listeners);
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct address address;
 		struct error ignored;
 
-		close((*listeners)[i]);
 		if (address_parse(config->listen[i].address, &address, &ignored) == 0 &&
 		    address.kind != ADDRESS_SYSTEMD)
 			address_remove_stale((const struct sockaddr *)&address.socket,

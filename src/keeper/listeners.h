@@ -13,7 +13,10 @@
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
 
-/* Closes them, frees the array, and removes the files of unix sockets that we made. */
+/* Closes them here: with the gateway's own, nobody connects any more, instead of waiting for nobody. */
+void listeners_stop(const struct config *config, int *listeners);
+
+/* Closes those that are open, frees the array, and removes the files of unix sockets that we made. */
 void listeners_close(const struct config *config, int **listeners);
 
 /* One line on stderr for each enabled server and listener: product.md §2. Never waits. */
