@@ -80,6 +80,11 @@ static const char *backend_find_limit(const struct backend *backend)
 	return NULL;
 }
 
+bool backend_has_room(const struct backend *backend)
+{
+	return backend_find_limit(backend) == NULL;
+}
+
 /* Takes a turn at start.rate, with up to a second's worth at once; returns how long to wait for it. */
 static uint64_t backend_take_turn(struct backend *backend, uint64_t now_ms)
 {

@@ -91,6 +91,8 @@ void backend_note_crashed(struct backend *backend, uint64_t ready_at_ms);
 
 /* Whether all backends together have as many processes as they may. */
 bool backend_is_fleet_full(const struct backend *backend);
+/* Whether there may be another process now. */
+bool backend_has_room(const struct backend *backend);
 /* Keeps a place for a process that is to be started; and gives it back. */
 void backend_reserve(struct backend *backend);
 void backend_release(struct backend *backend);

@@ -444,7 +444,7 @@ const struct option options_table[] = {
 	  .choices = isolations,
 	  .def = "session",
 	  .help = "Whom one process serves. session: one session; right for every server. principal: "
-		  "all sessions of one caller, where callers are told apart; while a process may ask "
+		  "all sessions of one caller (without authorization everybody is the same one); while a process may ask "
 		  "its client something it has one call at a time. shared: everybody; for servers "
 		  "without state of a client's own, which then cannot ask clients anything. With the "
 		  "last two there are several processes with many sessions each; tasks are not "

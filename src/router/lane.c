@@ -170,6 +170,8 @@ static void lane_on_gone(struct child *child)
 
 	if (lane->state != LANE_CLOSED)
 		lane_lose(lane, REASON_CHILD_EXITED);
+	if (lane->makes_room)
+		lane->router->leaving--;
 	partition_on_gone(lane->router);
 	lane_free(lane);
 }

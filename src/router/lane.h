@@ -52,6 +52,7 @@ struct lane {
 	struct timer probe;
 	struct timer idle; /* it has no calls */
 	bool has_process;
+	bool makes_room;   /* it was stopped for another one */
 	bool has_answered; /* some call */
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */

@@ -317,7 +317,8 @@ class Daemon:
         return [(pid, data) for _, pid, data in sorted(found)]
 
     def messages(self, pid):
-        return [json.loads(line) for line in self.record(pid).splitlines()]
+        record = self.record(pid)  # its last line may still be on its way
+        return [json.loads(line) for line in record[:record.rfind(b"\n") + 1].splitlines()]
 
     def life(self, pid):
         """Words of the life events of a child: start, eof, term, exit."""
