@@ -15,6 +15,7 @@
 #include "backend/spawn.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "desk.h"
 #include "endpoint/gate.h"
 #include "http/conn.h"
 #include "http/entrance.h"
@@ -64,6 +65,7 @@ struct gateway {
 	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
+	struct desk *desk;
 	size_t port_count; /* 0: not listening yet */
 	enum gateway_state state;
 	uint64_t state_since_ms;
@@ -389,6 +391,16 @@ static void gateway_make_router(struct gateway *g)
 	session_set_init(&g->router.sessions, g->loop, &conf);
 }
 
+static void gateway_on_admin_drain(void)
+{
+	spawner_stop(gateway->spawner);
+}
+
+static void gateway_on_admin_reload(void)
+{
+	spawner_reload(gateway->spawner);
+}
+
 static void gateway_on_accept(struct listener *listener, int fd, const struct peer *peer)
 {
 	struct port *port = container_of(listener, struct port, listener);
@@ -423,6 +435,17 @@ static void gateway_make_http(struct gateway *g)
 	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
 	entrance_init(&g->entrance, g->loop, g->http);
 	identities_init(&g->identities, config);
+	g->desk = desk_new(&(struct desk_conf){ .loop = g->loop,
+						.router = &g->router,
+						.endpoints = g->endpoints,
+						.backends = g->backends,
+						.backend_count = g->backend_count,
+						.gate = &g->gate.conf,
+						.http = &conf,
+						.front = g->http,
+						.listeners = g->listeners + config->listen_count,
+						.on_drain = gateway_on_admin_drain,
+						.on_reload = gateway_on_admin_reload });
 }
 
 /* Everything is there: from now on requests are served. */
@@ -443,6 +466,7 @@ static void gateway_listen(struct gateway *g)
 
 static void gateway_free(struct gateway *g)
 {
+	desk_free(&g->desk);
 	entrance_fini(&g->entrance);
 	http_server_free(&g->http);
 	identities_fini(&g->identities);
@@ -451,6 +475,8 @@ static void gateway_free(struct gateway *g)
 	buf_fini(&g->router.scratch);
 	spawner_free(&g->spawner);
 	authorization_fini(&g->authorization);
+	for (size_t i = 0; i < g->backend_count; i++)
+		backend_fini(&g->backends[i]);
 	free(g->backends);
 	free(g->endpoints);
 	free(g->hosts);

@@ -55,9 +55,11 @@ struct child {
 	struct buf last_words; /* the end of what it wrote to stderr, lines parted by " | " */
 	struct outq queue;     /* what waits for its stdin */
 	struct task flush;
-	struct timer stall;     /* it does not read its stdin */
-	struct timer ladder;    /* the next step of stopping */
-	struct timer drain;     /* it has exited, but somebody holds its stdout */
+	struct timer stall;  /* it does not read its stdin */
+	struct timer ladder; /* the next step of stopping */
+	struct timer drain;  /* it has exited, but somebody holds its stdout */
+	uint64_t started_at_ms;
+	uint64_t answered;      /* calls */
 	uint64_t stderr_second; /* the second that stderr_lines counts in */
 	unsigned int stderr_lines;
 	unsigned int ladder_step;

@@ -174,6 +174,16 @@ void spawner_ready(struct spawner *spawner)
 	spawner_send(spawner, &(struct ipc_message){ .type = IPC_READY });
 }
 
+void spawner_stop(struct spawner *spawner)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_STOP });
+}
+
+void spawner_reload(struct spawner *spawner)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELOAD });
+}
+
 void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 {
 	spawner_send(spawner,

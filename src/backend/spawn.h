@@ -46,6 +46,11 @@ void spawner_ready(struct spawner *spawner);
 /* Tells the keeper whether the certificates that came are in use. */
 void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 
+/* Tells the keeper that the daemon is to end; on_drain follows. */
+void spawner_stop(struct spawner *spawner);
+/* Tells the keeper to do what SIGHUP makes it do. */
+void spawner_reload(struct spawner *spawner);
+
 /* Asks for a process of server number `server`. on_started or on_failed follows, never at once. */
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
 		   const struct spawned_ops *ops);

@@ -119,7 +119,9 @@ struct config_problems {
 struct config {
 	struct config_listen *listen;
 	size_t listen_count;
-	char *public_url; /* NULL if not given */
+	char *admin_address; /* "auto", "off" or unix:PATH */
+	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
+	char *public_url;    /* NULL if not given */
 	struct config_texts hosts;
 	struct config_texts origins;
 	struct config_auth auth;

@@ -504,6 +504,28 @@ static void test_reachable_listener_needs_two_lines(void **state)
 	}
 }
 
+/* SEC-17 */
+static void test_admin_is_for_this_machine(void **state)
+{
+	struct outcome outcome = load_good(SERVER);
+
+	(void)state;
+	assert_string_equal(outcome.config->admin_address, "auto");
+	assert_null(outcome.config->admin_metrics);
+	end(&outcome);
+	outcome = load_good(SERVER "admin: {address: 'unix:/a/b', metrics: '127.0.0.1:9464'}\n");
+	assert_string_equal(outcome.config->admin_address, "unix:/a/b");
+	assert_string_equal(outcome.config->admin_metrics, "127.0.0.1:9464");
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER "admin: {address: '127.0.0.1:1'}\n",
+			"F:2:18: admin.address: must be unix:PATH, auto or off, not '127.0.0.1:1'; "
+			"what Prometheus reads may have an address of its own: admin.metrics");
+	ASSERT_PROBLEMS(
+		SERVER "admin: {metrics: '0.0.0.0:1'}\n",
+		"F:2:18: admin.metrics: must be an address that only this machine can reach, "
+		"like 127.0.0.1:9464 or unix:PATH, not '0.0.0.0:1'");
+}
+
 static void test_names_and_paths(void **state)
 {
 	struct outcome outcome;
@@ -798,6 +820,7 @@ int main(void)
 		cmocka_unit_test(test_issuers_that_cannot_be),
 		cmocka_unit_test(test_issuers_must_be_safe_to_ask),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
+		cmocka_unit_test(test_admin_is_for_this_machine),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),
 		cmocka_unit_test(test_problem_of_defaults_is_reported_once),

@@ -142,6 +142,23 @@ const struct option options_table[] = {
 	  .help = "Every connection begins with a header of the PROXY protocol, version 1 or 2, and is "
 		  "from the client that it names. See to it that nobody but the proxy can connect." },
 
+	{ .path = "admin", .type = OPTION_SECTION, .help = "What the operator connects to." },
+	{ .path = "admin.address",
+	  .type = OPTION_TEXT,
+	  TOP(admin_address),
+	  .def = "auto",
+	  .help = "unix:PATH: the socket of mcpgatectl, for the daemon's user and root alone. auto: "
+		  "admin.sock in the directory that systemd made for the daemon (/run/mcpgated), else in "
+		  "mcpgated/ below XDG_RUNTIME_DIR; without either, or if another daemon has it, there is "
+		  "none. off: none." },
+	{ .path = "admin.metrics",
+	  .type = OPTION_TEXT,
+	  TOP(admin_metrics),
+	  .example = "127.0.0.1:9464",
+	  .otherwise = "none",
+	  .help = "A further address, loopback or unix:PATH, that answers GET /metrics for Prometheus and "
+		  "nothing else." },
+
 	{ .path = "public_url",
 	  .type = OPTION_TEXT,
 	  TOP(public_url),

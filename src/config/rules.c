@@ -118,6 +118,38 @@ static void check_listen(const struct config *config, const struct tree *root,
 	}
 }
 
+/* The admin socket has no password: who may open the file is the operator. threats.md SEC-17 */
+static void check_admin(const struct config *config, const struct tree *root,
+			struct config_problems *problems)
+{
+	const struct tree *at = place(root, "admin", "address", NULL);
+	const char *text = config->admin_address;
+	struct address address;
+	struct error err;
+
+	if (strcmp(text, "auto") != 0 && strcmp(text, "off") != 0) {
+		if (strncmp(text, "unix:", 5) != 0)
+			problem_add_at(
+				problems, at,
+				"must be unix:PATH, auto or off, not '%.100s'; what Prometheus reads "
+				"may have an address of its own: admin.metrics",
+				text);
+		else if (address_parse(text, &address, &err) != 0)
+			problem_add_at(problems, at, "%s", err.text);
+	}
+	if (config->admin_metrics == NULL)
+		return;
+	at = place(root, "admin", "metrics", NULL);
+	if (address_parse(config->admin_metrics, &address, &err) != 0)
+		problem_add_at(problems, at, "%s", err.text);
+	else if (!address.is_local)
+		problem_add_at(
+			problems, at,
+			"must be an address that only this machine can reach, like 127.0.0.1:9464 or "
+			"unix:PATH, not '%.100s'",
+			config->admin_metrics);
+}
+
 /* `http://HOST` or `https://HOST`, with a port or without, and nothing behind. */
 static bool is_origin(const char *text)
 {
@@ -347,6 +379,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		 struct config_problems *problems)
 {
 	check_listen(config, root, problems);
+	check_admin(config, root, problems);
 	check_public_names(config, root, problems);
 	rules_check_auth(config, root, problems);
 	check_proxies(config, root, problems);

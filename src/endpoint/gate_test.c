@@ -500,6 +500,8 @@ static int teardown(void **state)
 	assert_int_equal(gate.sse_clients.count, 0);
 	gate_fini(&gate);
 	assert_int_equal(backends[0].count + backends[1].count, 0);
+	backend_fini(&backends[0]);
+	backend_fini(&backends[1]);
 	assert_int_equal(router.calls, 0);
 	for (size_t i = 0; i < client_count; i++) {
 		if (clients[i].fd >= 0)

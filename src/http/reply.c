@@ -22,6 +22,7 @@ static const struct {
 	{ 405, "Method Not Allowed" },
 	{ 406, "Not Acceptable" },
 	{ 408, "Request Timeout" },
+	{ 409, "Conflict" },
 	{ 413, "Content Too Large" },
 	{ 414, "URI Too Long" },
 	{ 415, "Unsupported Media Type" },

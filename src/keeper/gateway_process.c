@@ -48,7 +48,7 @@ static void set_signals(void)
 
 static void close_foreign(const struct gateway_process_conf *conf, int keeper_fd)
 {
-	size_t count = conf->config->listen_count;
+	size_t count = conf->config->listen_count + LISTENERS_MORE;
 	int *keep = mem_alloc((count + 2) * sizeof(*keep));
 
 	memcpy(keep, conf->listeners, count * sizeof(*keep));

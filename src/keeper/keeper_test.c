@@ -91,6 +91,7 @@ static struct config *make_config(void)
 	config->log_level = LOG_LEVEL_DEBUG;
 	config->log_format = LOG_FORMAT_TEXT;
 	config->log_target = mem_strdup(daemon_.log_target);
+	config->admin_address = mem_strdup("off");
 	config->server_count = SERVER_COUNT;
 	config->servers = mem_zalloc(SERVER_COUNT * sizeof(*config->servers));
 	set_server(config, CAT, "cat", "cat");

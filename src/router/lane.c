@@ -333,6 +333,19 @@ void lane_probe(struct lane *lane)
 	timer_start(lane->child.backend->loop, &lane->probe, PROBE_MS);
 }
 
+const char *lane_state_name(const struct lane *lane)
+{
+	return states[lane->state].name;
+}
+
+void lane_restart(struct lane *lane)
+{
+	if (!lane_is_serving(lane))
+		return;
+	child_stop(&lane->child, REASON_RESTARTED);
+	lane_lose(lane, REASON_RESTARTED);
+}
+
 static int read_bid(struct json id, uint64_t *bid_r)
 {
 	return text_parse_u64(id.type == JSON_STRING ? scan_plain_string(id) : id.text, bid_r);

@@ -9,6 +9,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/lane.c src/router/lane.h \
 	src/router/partition.c src/router/partition.h \
 	src/router/queue.c src/router/queue.h \
+	src/router/report.c src/router/report.h \
 	src/router/route.c src/router/route.h \
 	src/router/sharing.c src/router/sharing.h \
 	src/router/spares.c src/router/spares.h \
