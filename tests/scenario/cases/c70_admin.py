@@ -207,6 +207,29 @@ def restart_replaces_processes(t):
     t.daemon.wait_log("admin_command", "command=restart", "server=main")
 
 
+@case(servers={"pool": {"script": {}, "isolation": "shared"}})
+def restart_of_shared_processes(t):
+    """bridging 1.2: a shared process belongs to no session; restart puts a fresh one under all of them."""
+    a, b = t.session("pool"), t.session("pool")
+    a.echo("x")
+    b.echo("x")
+    old = t.daemon.children("pool")
+    eq(len(old), 1)
+    eq(of(get(t, "/processes")["processes"], pid=old[0])["session"], None)
+    eq([r["pid"] for r in get(t, "/sessions")["sessions"]], [None, None])
+    call = a.start_do(["sleep", 30])
+    wait_for(lambda: get(t, "/status")["calls"] == 1, 3, "the call in flight")
+    eq(post(t, "/restart?server=pool"), {"restarted": 1})
+    eq(call.final()["error"]["data"]["reason"], "child_exited")
+    wait_for(lambda: not is_alive(old[0]), 5, "the end of the old process")
+    for _ in range(4):
+        a.echo("again")
+        b.echo("again")
+        post(t, "/restart?server=pool")
+    b.echo("still")
+    eq(get(t, "/status")["sessions"], 2)
+
+
 @case(own=True)
 def end_session(t):
     """product §2: end-session takes as much of an id as the listing shows; the client gets 404."""
