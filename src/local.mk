@@ -1,5 +1,6 @@
 bin_PROGRAMS += mcpgated
 mcpgated_SOURCES = \
+	src/authorization.c src/authorization.h \
 	src/desk.c src/desk.h \
 	src/gateway.c src/gateway.h \
 	src/identities.c src/identities.h \

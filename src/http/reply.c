@@ -12,6 +12,7 @@ static const struct {
 	const char *text;
 } statuses[] = {
 	{ 200, "OK" },
+	{ 201, "Created" },
 	{ 202, "Accepted" },
 	{ 204, "No Content" },
 	{ 400, "Bad Request" },
