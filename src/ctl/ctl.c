@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mcpgatectl: the operator's tool. One row for each command: what it takes, and the function. All but doctor ask
- * the daemon at its admin socket.
+ * mcpgatectl: the operator's tool. One row for each command: what it takes, and the function. All but doctor and
+ * token ask the daemon at its admin socket.
  */
 #include <getopt.h>
 #include <locale.h>
@@ -18,6 +18,7 @@
 #include "ctl/doctor.h"
 #include "ctl/operator.h"
 #include "ctl/show.h"
+#include "ctl/token.h"
 #include "ctl/tools.h"
 
 #ifndef SYSCONFDIR
@@ -32,6 +33,7 @@ struct line {
 	char socket[CLIENT_PATH_BYTES];
 	const char *file;
 	const char *format;
+	const char *name;
 	bool is_json;
 	bool follows;
 	char **words; /* the command's name and its arguments */
@@ -303,6 +305,18 @@ static int run_doctor(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
+static int run_token(const struct line *line)
+{
+	const char *name = line->name != NULL ? line->name : "client";
+
+	if (strcmp(line->words[1], "new") != 0)
+		return refuse_usage("usage: mcpgatectl token new [--name NAME]");
+	if (!is_plain(name))
+		return refuse_usage("a name has letters, digits, - and _ only");
+	token_print_new(name, line->is_json);
+	return 0;
+}
+
 /* ---- the table ---- */
 
 static const struct command {
@@ -328,6 +342,8 @@ static const struct command {
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
 	  run_tools },
 	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", run_call },
+	{ "token", "new [--name N]", 1, 1, "make a static token, and its entry for auth.tokens",
+	  run_token },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
 	  "start servers once, and say what is wrong; no daemon needed", run_doctor },
 };
@@ -374,7 +390,7 @@ static int run(const struct line *line)
 
 /* ---- the command line ---- */
 
-enum { OPTION_JSON = 256, OPTION_FORMAT, OPTION_VERSION, OPTION_HELP };
+enum { OPTION_JSON = 256, OPTION_FORMAT, OPTION_NAME, OPTION_VERSION, OPTION_HELP };
 
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, 's' },
@@ -382,6 +398,7 @@ static const struct option options[] = {
 	{ "follow", no_argument, NULL, 'f' },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "name", required_argument, NULL, OPTION_NAME },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -419,6 +436,9 @@ static int take_option(struct line *line, int option)
 		line->format = optarg;
 		return is_format(optarg) ? -1 :
 					   refuse_usage("--format takes mcp, openai or anthropic");
+	case OPTION_NAME:
+		line->name = optarg;
+		return -1;
 	case OPTION_VERSION:
 		return puts("mcpgatectl " PACKAGE_VERSION) < 0;
 	case OPTION_HELP:

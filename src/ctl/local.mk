@@ -9,6 +9,7 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/operator.c src/ctl/operator.h \
 	src/ctl/patient.c src/ctl/patient.h \
 	src/ctl/show.c src/ctl/show.h \
+	src/ctl/token.c src/ctl/token.h \
 	src/ctl/tools.c src/ctl/tools.h
 mcpgatectl_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 mcpgatectl_LDADD = src/mcp/libmcp.a $(KEEPER_LIBS)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """mcpgatectl, every command, from outside. product.md §2."""
+import hashlib
 import json
 import os
 import re
@@ -207,6 +208,19 @@ def wrong_usage(t):
     ok("usage: mcpgatectl" in ctl(t, "--help")[0], "help")
     ok(ctl(t, "--version")[0].startswith("mcpgatectl "), "version")
     ctl(t, "status", status=2, socket="/x" * 100)
+
+
+@case(daemon=False)
+def fresh_tokens(t):
+    """product §4: token new prints a token that is new each time, and the entry with its hash; no daemon needed."""
+    one, two = (json.loads(ctl(t, "token", "new", "--name", "ci", "--json", socket="/nonexistent")[0]) for _ in range(2))
+    ok(re.fullmatch(r"mcpg_[A-Za-z0-9_-]{43}", one["token"]) and one["token"] != two["token"], "tokens", one, two)
+    eq((one["name"], one["sha256"]), ("ci", hashlib.sha256(one["token"].encode()).hexdigest()))
+    out, _ = ctl(t, "token", "new", socket="/nonexistent")
+    token, entry = re.fullmatch(r"For the client.*\n  (\S+)\nFor auth.tokens.*\n  - (.+)\n", out).groups()
+    eq(entry, "{name: client, sha256: %s}" % hashlib.sha256(token.encode()).hexdigest())
+    for args in (["token"], ["token", "old"], ["token", "new", "--name", "a: b}"], ["token", "new", "x"]):
+        ctl(t, *args, status=2, socket="/nonexistent")
 
 
 @case(daemon=False)
