@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "authorization.h"
 #include "backend/backend.h"
 #include "backend/spawn.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "config/claim.h"
+#include "desk.h"
 #include "endpoint/gate.h"
 #include "http/conn.h"
 #include "http/entrance.h"
@@ -54,6 +57,9 @@ struct gateway {
 	struct slice *hosts;
 	size_t host_count;
 	struct slice *origins;
+	struct slice *claims;      /* of each server, in their order */
+	struct slice *claim_names; /* the same, each once */
+	struct authorization authorization;
 	struct router router;
 	struct gate gate;
 	struct http_server *http;
@@ -62,6 +68,7 @@ struct gateway {
 	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
+	struct desk *desk;
 	size_t port_count; /* 0: not listening yet */
 	enum gateway_state state;
 	uint64_t state_since_ms;
@@ -268,14 +275,44 @@ static void gateway_start_children(struct gateway *g)
 
 		if (backend->conf.isolation == ISOLATION_SHARED && backend->conf.pool_min > 0)
 			partition_prepare(&g->router, backend);
-		else if (backend->conf.isolation != ISOLATION_SHARED && backend->conf.warm > 0)
+		else if (backend->conf.isolation != ISOLATION_SHARED && backend->conf.warm > 0 &&
+			 backend->conf.claim_count == 0)
 			spares_start(&g->router, backend);
 	}
+}
+
+/* Adds it to what principals keep, unless it is there. */
+static void gateway_add_claim_name(struct gateway *g, struct slice name)
+{
+	struct principal_set *set = &g->router.sessions.principals;
+
+	for (size_t i = 0; i < set->claim_count; i++)
+		if (slice_is_equal(g->claim_names[i], name))
+			return;
+	g->claim_names[set->claim_count++] = name;
+}
+
+/* What servers are told of their principals: principals keep that and nothing else. */
+static void gateway_list_claims(struct gateway *g)
+{
+	const struct config *config = g->config;
+	size_t room = config->server_count * CLAIMS_MAX + 1;
+	size_t count = 0;
+
+	g->claims = mem_zalloc(room * sizeof(*g->claims));
+	g->claim_names = mem_zalloc(room * sizeof(*g->claim_names));
+	g->router.sessions.principals.claim_names = g->claim_names;
+	for (size_t i = 0; i < config->server_count; i++)
+		for (size_t j = 0; j < config->servers[i].claims.count; j++) {
+			g->claims[count] = slice_str(config->servers[i].claims.items[j]);
+			gateway_add_claim_name(g, g->claims[count++]);
+		}
 }
 
 static void gateway_make_backends(struct gateway *g)
 {
 	const struct config *config = g->config;
+	const struct slice *claims = g->claims;
 
 	g->fleet.max = config->max_processes;
 	g->backends = mem_zalloc(config->server_count * sizeof(*g->backends));
@@ -284,6 +321,9 @@ static void gateway_make_backends(struct gateway *g)
 		struct backend_conf conf = gateway_backend_conf(config, i);
 		struct backend *backend = &g->backends[g->backend_count];
 
+		conf.claims = claims;
+		conf.claim_count = config->servers[i].claims.count;
+		claims += conf.claim_count;
 		if (!config->servers[i].enabled)
 			continue;
 		conf.fleet = &g->fleet;
@@ -293,6 +333,7 @@ static void gateway_make_backends(struct gateway *g)
 			.sse_path = slice_str(config->servers[i].sse_path),
 			.message_path = slice_str(config->servers[i].message_path),
 			.backend = backend,
+			.place = authorization_make_place(&g->authorization, &config->servers[i]),
 		};
 	}
 }
@@ -343,6 +384,10 @@ static void gateway_make_gate(struct gateway *g)
 		.endpoints = g->endpoints,
 		.endpoint_count = g->backend_count,
 		.origin_count = config->origins.count,
+		.guard = g->authorization.guard,
+		.metadata = g->authorization.metadata.resource_count > 0 ?
+				    &g->authorization.metadata :
+				    NULL,
 		.response = responses[config->response],
 		.grace_ms = config->json_grace_ms,
 		.keepalive_ms = config->stream_keepalive_ms,
@@ -380,6 +425,17 @@ static void gateway_make_router(struct gateway *g)
 	list_init(&g->router.pools);
 	list_init(&g->router.spares);
 	session_set_init(&g->router.sessions, g->loop, &conf);
+	gateway_list_claims(g);
+}
+
+static void gateway_on_admin_drain(void)
+{
+	spawner_stop(gateway->spawner);
+}
+
+static void gateway_on_admin_reload(void)
+{
+	spawner_reload(gateway->spawner);
 }
 
 static void gateway_on_accept(struct listener *listener, int fd, const struct peer *peer)
@@ -416,6 +472,17 @@ static void gateway_make_http(struct gateway *g)
 	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
 	entrance_init(&g->entrance, g->loop, g->http);
 	identities_init(&g->identities, config);
+	g->desk = desk_new(&(struct desk_conf){ .loop = g->loop,
+						.router = &g->router,
+						.endpoints = g->endpoints,
+						.backends = g->backends,
+						.backend_count = g->backend_count,
+						.gate = &g->gate.conf,
+						.http = &conf,
+						.front = g->http,
+						.listeners = g->listeners + config->listen_count,
+						.on_drain = gateway_on_admin_drain,
+						.on_reload = gateway_on_admin_reload });
 }
 
 /* Everything is there: from now on requests are served. */
@@ -436,6 +503,7 @@ static void gateway_listen(struct gateway *g)
 
 static void gateway_free(struct gateway *g)
 {
+	desk_free(&g->desk);
 	entrance_fini(&g->entrance);
 	http_server_free(&g->http);
 	identities_fini(&g->identities);
@@ -443,9 +511,14 @@ static void gateway_free(struct gateway *g)
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
 	spawner_free(&g->spawner);
+	authorization_fini(&g->authorization);
+	for (size_t i = 0; i < g->backend_count; i++)
+		backend_fini(&g->backends[i]);
 	free(g->backends);
 	free(g->endpoints);
 	free(g->hosts);
+	free(g->claims);
+	free(g->claim_names);
 	free(g->origins);
 	free(g->proxies);
 	free(g->ports);
@@ -484,6 +557,10 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
 	gateway_make_router(&g);
+	if (authorization_init(&g.authorization, config, g.loop, &err) < 0) {
+		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
+		return 1;
+	}
 	gateway_make_backends(&g);
 	gateway_start_children(&g);
 	gateway_make_gate(&g);

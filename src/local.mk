@@ -1,5 +1,10 @@
 bin_PROGRAMS += mcpgated
-mcpgated_SOURCES = src/main.c src/gateway.c src/gateway.h src/identities.c src/identities.h
+mcpgated_SOURCES = \
+	src/authorization.c src/authorization.h \
+	src/desk.c src/desk.h \
+	src/gateway.c src/gateway.h \
+	src/identities.c src/identities.h \
+	src/main.c
 mcpgated_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
-mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ENDPOINT_LIBS) \
+mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_LIBS) \
 	$(JANSSON_LIBS) $(YAML_LIBS) $(SECCOMP_LIBS)

@@ -32,7 +32,7 @@ struct command_line {
 
 static const char help[] =
 	"usage: mcpgated [-c FILE]                       run with a configuration file\n"
-	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] -- COMMAND [ARG...]\n"
+	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] [--token-file F] -- COMMAND\n"
 	"                                                put one stdio MCP server behind HTTP\n"
 	"       mcpgated [--listen ADDR] --import FILE   every stdio server of a client's JSON file\n"
 	"       mcpgated -t [-c FILE]                    check the configuration and exit\n"
@@ -42,6 +42,7 @@ static const char help[] =
 	"  -c, --config FILE    configuration (default: " DEFAULT_FILE ")\n"
 	"      --listen ADDR    host:port, [v6]:port or unix:PATH (default: 127.0.0.1:8808)\n"
 	"      --name NAME      what the one server is called\n"
+	"      --token-file F   ask clients for one of the tokens in F, one a line\n"
 	"      --isolation MODE whom one process of it serves: session (default),\n"
 	"                       principal or shared\n"
 	"      --import FILE    JSON with an mcpServers object\n"
@@ -53,6 +54,7 @@ static const char help[] =
 enum {
 	OPTION_LISTEN = 256,
 	OPTION_NAME,
+	OPTION_TOKEN_FILE,
 	OPTION_ISOLATION,
 	OPTION_IMPORT,
 	OPTION_PRINT,
@@ -66,6 +68,7 @@ static const struct option options[] = {
 	{ "test", no_argument, NULL, 't' },
 	{ "listen", required_argument, NULL, OPTION_LISTEN },
 	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
 	{ "isolation", required_argument, NULL, OPTION_ISOLATION },
 	{ "import", required_argument, NULL, OPTION_IMPORT },
 	{ "print-config", no_argument, NULL, OPTION_PRINT },
@@ -92,6 +95,9 @@ static bool take_option(struct command_line *line, int option)
 		return true;
 	case OPTION_NAME:
 		request->name = optarg;
+		return true;
+	case OPTION_TOKEN_FILE:
+		request->token_file = optarg;
 		return true;
 	case OPTION_ISOLATION:
 		request->isolation = optarg;
@@ -148,6 +154,12 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	}
 	if ((request->name != NULL || request->isolation != NULL) && request->command == NULL) {
 		fprintf(stderr, "mcpgated: --name and --isolation go with a command\n");
+		return -1;
+	}
+	if (request->token_file != NULL && request->command == NULL &&
+	    request->import_file == NULL) {
+		fprintf(stderr, "mcpgated: --token-file goes with a command or --import; a "
+				"configuration has auth.tokens\n");
 		return -1;
 	}
 	if (sources == 0)

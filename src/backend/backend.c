@@ -6,6 +6,8 @@
  */
 #include "backend/backend.h"
 
+#include <stdio.h>
+
 #include "backend/child.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -24,6 +26,7 @@ void backend_init(struct backend *backend, struct loop *loop, struct spawner *sp
 {
 	*backend = (struct backend){ .conf = *conf, .loop = loop, .spawner = spawner };
 	list_init(&backend->children);
+	backlog_init(&backend->backlog);
 }
 
 static void fleet_add(const struct backend *backend, bool is_new)
@@ -78,6 +81,11 @@ static const char *backend_find_limit(const struct backend *backend)
 	if (backend_is_fleet_full(backend))
 		return "limits.processes is reached";
 	return NULL;
+}
+
+bool backend_has_room(const struct backend *backend)
+{
+	return backend_find_limit(backend) == NULL;
 }
 
 /* Takes a turn at start.rate, with up to a second's worth at once; returns how long to wait for it. */
@@ -152,6 +160,28 @@ void backend_note_failed(struct backend *backend)
 	backend->retry_at_ms = clock_now_ms() + wait_ms;
 	LOG(SERVER_FAILING, LOG_STR("server", backend->conf.name),
 	    LOG_INT("failures", backend->failures), LOG_INT("next_try_ms", wait_ms));
+}
+
+void backend_note_failure(struct backend *backend, const char *error, const char *exit)
+{
+	struct backend_stats *stats = &backend->stats;
+
+	stats->failures++;
+	stats->failed_at_ms = clock_wall_ms();
+	snprintf(stats->failure, sizeof(stats->failure), "%s%s%s", error, exit != NULL ? ": " : "",
+		 exit != NULL ? exit : "");
+}
+
+void backend_forget_failures(struct backend *backend)
+{
+	backend->failures = 0;
+	backend->crashes = 0;
+	backend->retry_at_ms = 0;
+}
+
+void backend_fini(struct backend *backend)
+{
+	backlog_fini(&backend->backlog);
 }
 
 void backend_note_crashed(struct backend *backend, uint64_t ready_at_ms)

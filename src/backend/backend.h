@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/backlog.h"
 #include "backend/spawn.h"
 #include "base/list.h"
 #include "base/slice.h"
 #include "io/loop.h"
+#include "obs/meter.h"
 #include "obs/reason.h"
 
 /* Whom one process serves. bridging.md §1.2 */
@@ -30,6 +32,8 @@ struct backend_conf {
 	const char *name;    /* borrowed for the backend's life, as is everything here */
 	uint32_t server;     /* its number for the keeper */
 	enum isolation isolation;
+	const struct slice *claims; /* of its principal, that a process is told */
+	size_t claim_count;
 	bool never_asks;     /* it sends clients no requests: they are told of no capabilities */
 	size_t pool_max;     /* processes at most */
 	size_t pool_min;     /* kept running, with ISOLATION_SHARED */
@@ -58,6 +62,16 @@ struct backend_conf {
 	const void *config; /* tool_timeout_ms finds its table here */
 };
 
+/* What has happened since the start. */
+struct backend_stats {
+	struct meter answered; /* calls, and how long they took */
+	uint64_t failed;       /* calls that got an error of ours instead */
+	uint64_t starts;       /* of processes */
+	uint64_t failures;     /* of processes */
+	uint64_t failed_at_ms; /* when one failed last, since 1970; 0: never */
+	char failure[256];     /* and why */
+};
+
 struct backend {
 	struct backend_conf conf;
 	struct loop *loop;
@@ -70,6 +84,8 @@ struct backend {
 	uint64_t crashed_at_ms;
 	uint64_t next_start_at_us; /* at the permitted rate; there may be several a millisecond */
 	uint64_t retry_at_ms;
+	struct backend_stats stats;
+	struct backlog backlog;       /* of its processes' stderr */
 	uint64_t full_quiet_until_ms; /* that the pool is full was said not long ago */
 };
 
@@ -91,12 +107,21 @@ void backend_note_crashed(struct backend *backend, uint64_t ready_at_ms);
 
 /* Whether all backends together have as many processes as they may. */
 bool backend_is_fleet_full(const struct backend *backend);
+/* Whether there may be another process now. */
+bool backend_has_room(const struct backend *backend);
 /* Keeps a place for a process that is to be started; and gives it back. */
 void backend_reserve(struct backend *backend);
 void backend_release(struct backend *backend);
 /* The same for processes themselves. Called by child. */
 void backend_count_child(struct backend *backend, bool is_new);
 
+/* Why a process has failed, for the operator. */
+void backend_note_failure(struct backend *backend, const char *error, const char *exit);
+/* The operator wants another try: what has failed before does not count. */
+void backend_forget_failures(struct backend *backend);
+
+/* Frees what it keeps; its children must be gone. */
+void backend_fini(struct backend *backend);
 /* SIGKILL to all that is left. */
 void backend_kill_all(struct backend *backend);
 

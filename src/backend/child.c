@@ -93,8 +93,10 @@ static void child_keep_stderr(struct child *child, struct slice line)
 static void child_log_stderr(struct child *child, struct slice line)
 {
 	line = line_strip(line);
-	if (line.n > 0)
+	if (line.n > 0) {
 		child_keep_stderr(child, line);
+		backlog_add(&child->backend->backlog, child->pid, line);
+	}
 	if (line.n > 0 && child_may_log(child))
 		LOG(CHILD_STDERR, LOG_STR("server", child->backend->conf.name),
 		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
@@ -155,6 +157,7 @@ void child_note_failure(struct child *child, const char *error, const char *exit
 	struct slice words;
 
 	child_drain_stderr(child);
+	backend_note_failure(child->backend, error, exit);
 	words = buf_slice(&child->last_words);
 	if (words.n > LAST_WORDS_LOGGED)
 		words = slice_of(words.p + words.n - LAST_WORDS_LOGGED, LAST_WORDS_LOGGED);
@@ -479,6 +482,7 @@ static void child_on_started(struct spawned *spawned, int pid, const int fds[3])
 	struct loop *loop = child->backend->loop;
 
 	child->pid = pid;
+	child->started_at_ms = clock_now_ms();
 	wire_init(&child->in, loop, fds[0], &stdin_ops);
 	wire_init(&child->out, loop, fds[1], &stdout_ops);
 	wire_init(&child->err, loop, fds[2], &stderr_ops);
@@ -534,7 +538,8 @@ static const struct spawned_ops child_spawned_ops = {
 	.on_exited = child_on_exited,
 };
 
-void child_start(struct child *child, struct backend *backend, const struct child_ops *ops)
+void child_start(struct child *child, struct backend *backend, int claims_fd,
+		 const struct child_ops *ops)
 {
 	*child = (struct child){ .ops = ops, .backend = backend, .state = CHILD_STARTING };
 	child->in.fd = child->out.fd = child->err.fd = -1;
@@ -545,6 +550,9 @@ void child_start(struct child *child, struct backend *backend, const struct chil
 	timer_init(&child->drain, child_on_drain);
 	list_append(&backend->children, &child->link);
 	backend_count_child(backend, true);
+	backend->stats.starts++;
+	child->started_at_ms = clock_now_ms();
 	counter_add(COUNTER_CHILDREN);
-	spawned_start(&child->spawned, backend->spawner, backend->conf.server, &child_spawned_ops);
+	spawned_start(&child->spawned, backend->spawner, backend->conf.server, claims_fd,
+		      &child_spawned_ops);
 }

@@ -55,9 +55,11 @@ struct child {
 	struct buf last_words; /* the end of what it wrote to stderr, lines parted by " | " */
 	struct outq queue;     /* what waits for its stdin */
 	struct task flush;
-	struct timer stall;     /* it does not read its stdin */
-	struct timer ladder;    /* the next step of stopping */
-	struct timer drain;     /* it has exited, but somebody holds its stdout */
+	struct timer stall;  /* it does not read its stdin */
+	struct timer ladder; /* the next step of stopping */
+	struct timer drain;  /* it has exited, but somebody holds its stdout */
+	uint64_t started_at_ms;
+	uint64_t answered;      /* calls */
 	uint64_t stderr_second; /* the second that stderr_lines counts in */
 	unsigned int stderr_lines;
 	unsigned int ladder_step;
@@ -65,8 +67,12 @@ struct child {
 	bool is_lost;
 };
 
-/* Asks the keeper for a process of `backend`, which must have agreed (backend_admit). */
-void child_start(struct child *child, struct backend *backend, const struct child_ops *ops);
+/*
+ * Asks the keeper for a process of `backend`, which must have agreed (backend_admit). Takes claims_fd: see
+ * spawned_start.
+ */
+void child_start(struct child *child, struct backend *backend, int claims_fd,
+		 const struct child_ops *ops);
 
 /*
  * Queues bytes for its stdin: whole lines, each ended by LF. They leave at the end of the turn, together

@@ -134,6 +134,7 @@ static int teardown(void **state)
 	pass(DRAIN_MS);
 	assert_null(child);
 	assert_int_equal(backend.count, 0);
+	backend_fini(&backend);
 	fake_keeper_fini(&keeper);
 	loop_free(&loop);
 	close(log_fd);
@@ -164,7 +165,7 @@ static unsigned int count_logged(const char *text)
 static struct fake_process *begin(void)
 {
 	child = malloc(sizeof(*child));
-	child_start(child, &backend, &ops);
+	child_start(child, &backend, -1, &ops);
 	fake_keeper_settle(&keeper);
 	return keeper.count > 0 ? &keeper.processes[keeper.count - 1] : NULL;
 }
@@ -586,6 +587,51 @@ static void last_words_are_read_at_the_end(void **state)
 }
 
 /* REL-31: a flood costs a bounded number of lines, long lines are cut. */
+struct listener {
+	struct backlog_reader reader;
+	int heard;
+};
+
+static void on_backlog_line(struct backlog_reader *reader)
+{
+	container_of(reader, struct listener, reader)->heard++;
+}
+
+static struct slice text_of(const struct backlog_line *line)
+{
+	assert_non_null(line);
+	return slice_of(line->text, line->length);
+}
+
+/* The oldest lines go, numbers go on, readers are told of each. */
+static void backlog_is_bounded(void **state)
+{
+	struct listener listener = { .reader = { .on_line = on_backlog_line } };
+	struct backlog backlog;
+	char text[1000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	backlog_init(&backlog);
+	assert_null(backlog_next(&backlog, 0));
+	backlog_attach(&backlog, &listener.reader);
+	backlog_add(&backlog, 7, SLICE_LIT("first"));
+	assert_true(slice_is_equal(text_of(backlog_next(&backlog, 0)), SLICE_LIT("first")));
+	assert_int_equal(backlog_next(&backlog, 0)->pid, 7);
+	assert_null(backlog_next(&backlog, 1));
+	for (int i = 0; i < 200; i++)
+		backlog_add(&backlog, 8, slice_of(text, sizeof(text)));
+	assert_int_equal(listener.heard, 201);
+	backlog_detach(&listener.reader);
+	backlog_add(&backlog, 9, SLICE_LIT("last"));
+	assert_int_equal(listener.heard, 201);
+	assert_in_range(backlog.bytes, BACKLOG_BYTES_MAX / 2, BACKLOG_BYTES_MAX);
+	assert_int_equal(backlog_next(&backlog, 0)->pid, 8);
+	assert_true(backlog_next(&backlog, 0)->number > 100);
+	assert_true(slice_is_equal(text_of(backlog_next(&backlog, 201)), SLICE_LIT("last")));
+	backlog_fini(&backlog);
+}
+
 static void stderr_is_bounded(void **state)
 {
 	struct fake_process *p = begin();
@@ -723,6 +769,7 @@ int main(void)
 		TEST(stderr_is_logged),
 		TEST(last_words_are_read_at_the_end),
 		TEST(stderr_is_bounded),
+		TEST(backlog_is_bounded),
 		TEST(garbage_is_logged_at_a_bounded_rate),
 		TEST(failures_back_off),
 		TEST(failures_at_once_count_once),

@@ -46,8 +46,16 @@ void spawner_ready(struct spawner *spawner);
 /* Tells the keeper whether the certificates that came are in use. */
 void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 
-/* Asks for a process of server number `server`. on_started or on_failed follows, never at once. */
-void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
+/* Tells the keeper that the daemon is to end; on_drain follows. */
+void spawner_stop(struct spawner *spawner);
+/* Tells the keeper to do what SIGHUP makes it do. */
+void spawner_reload(struct spawner *spawner);
+
+/*
+ * Asks for a process of server number `server`. Takes claims_fd, what it is told of its principal (IPC_START; -1:
+ * nothing). on_started or on_failed follows, never at once.
+ */
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
 		   const struct spawned_ops *ops);
 /* Sends SIGTERM or SIGKILL to its process group. */
 void spawned_signal(struct spawned *spawned, int number);

@@ -131,6 +131,30 @@ static void test_base64url(void **state)
 	}
 }
 
+/* RFC 4648 §3.3, §3.5: exactly one text for any bytes, and nothing else is read. */
+static void test_base64url_has_one_spelling(void **state)
+{
+	static const char *const bad[] = { "A",     "AB",   "Zh",   "Zm9=",  "Zm8=",    "Zm 8",
+					   "Zm9v=", "Zm9+", "Zm9/", "AAAAA", "\xc3\xa9" };
+	unsigned char out[64];
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(text_from_base64url(slice_str(bad[i]), out, &size), -1);
+	for (size_t n = 0; n < 40; n++) {
+		unsigned char bytes[40];
+		char text[64];
+		size_t length;
+
+		random_bytes(bytes, sizeof(bytes));
+		length = text_base64url(bytes, n, text);
+		assert_int_equal(text_from_base64url(slice_of(text, length), out, &size), 0);
+		assert_int_equal(size, n);
+		assert_memory_equal(out, bytes, n);
+	}
+}
+
 /* SEC-40 */
 static void test_utf8(void **state)
 {
@@ -214,6 +238,43 @@ static void test_clock_stands_when_frozen(void **state)
 	assert_int_equal(clock_now_ms(), 12345);
 }
 
+/* AUTH-SCP-02 */
+static void test_patterns(void **state)
+{
+	static const struct {
+		const char *text, *pattern;
+		bool fits;
+	} cases[] = {
+		{ "", "", true },
+		{ "", "*", true },
+		{ "a", "", false },
+		{ "a", "a", true },
+		{ "a", "A", false },
+		{ "ab", "a", false },
+		{ "a", "ab", false },
+		{ "delete_x", "delete_*", true },
+		{ "delete_", "delete_*", true },
+		{ "xdelete_", "delete_*", false },
+		{ "abcabc", "*abc", true },
+		{ "aXbYb", "a*b", true },
+		{ "aXbYc", "a*b", false },
+		{ "abc", "a**c*", true },
+		{ "a.c", "a?c", false },
+		{ "[a]", "[a]", true },
+	};
+	char many[20001];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(text_fits_pattern(slice_str(cases[i].text),
+						   slice_str(cases[i].pattern)),
+				 cases[i].fits);
+	memset(many, 'a', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	/* SEC-14: one star a letter, and no match: exponential where it is done wrong */
+	assert_false(text_fits_pattern(slice_str(many), SLICE_LIT("*a*a*a*a*a*a*a*a*a*a*a*a*a*b")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,9 +284,11 @@ int main(void)
 		cmocka_unit_test(test_list_order_and_splice),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_base64url),
+		cmocka_unit_test(test_base64url_has_one_spelling),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_secrets_compare),
+		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_error_is_cut_not_overrun),
 		cmocka_unit_test(test_random_is_in_range),
 		cmocka_unit_test(test_clock_stands_when_frozen),

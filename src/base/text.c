@@ -126,6 +126,24 @@ bool text_is_utf8(struct slice s)
 	return true;
 }
 
+/* C0, DEL and, in two bytes, C1. */
+static bool is_control(struct slice s)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+
+	return p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && s.n > 1 && p[1] < 0xa0);
+}
+
+bool text_is_claim(struct slice s)
+{
+	if (s.n == 0 || s.n > TEXT_CLAIM_MAX || !text_is_utf8(s))
+		return false;
+	for (size_t i = 0; i < s.n; i++)
+		if (is_control(slice_of(s.p + i, s.n - i)))
+			return false;
+	return true;
+}
+
 bool text_is_equal_secret(struct slice a, struct slice b)
 {
 	unsigned char different = 0;
@@ -160,4 +178,30 @@ size_t text_distance(struct slice a, struct slice b, size_t limit)
 		}
 	}
 	return row[b.n] <= limit ? row[b.n] : limit + 1;
+}
+
+/* After a mismatch only the last '*' is given one byte more: what earlier ones took need not change. */
+bool text_fits_pattern(struct slice text, struct slice pattern)
+{
+	size_t t = 0, p = 0;
+	size_t star = SIZE_MAX; /* the last '*' met, and where the text was then */
+	size_t star_text = 0;
+
+	while (t < text.n) {
+		if (p < pattern.n && pattern.p[p] == '*') {
+			star = p++;
+			star_text = t;
+		} else if (p < pattern.n && pattern.p[p] == text.p[t]) {
+			p++;
+			t++;
+		} else if (star != SIZE_MAX) {
+			p = star + 1;
+			t = ++star_text;
+		} else {
+			return false;
+		}
+	}
+	while (p < pattern.n && pattern.p[p] == '*')
+		p++;
+	return p == pattern.n;
 }

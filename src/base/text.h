@@ -16,7 +16,10 @@ int text_parse_u64(struct slice s, uint64_t *value_r) must_check;
 size_t text_format_u64(uint64_t value, char *out);
 /* base64url without padding; out has room for (size * 4 + 2) / 3 bytes; returns the length. */
 size_t text_base64url(const void *data, size_t size, char *out);
-/* The way back; out has room for text.n bytes. -1: a foreign character, or a length that none has. */
+/*
+ * The way back; out has room for text.n * 3 / 4 bytes. Only the one text that text_base64url writes for
+ * some bytes is read: padding, foreign characters, a length that none has, unused bits that are set: -1.
+ */
 int text_from_base64url(struct slice text, void *out, size_t *size_r) must_check;
 /*
  * Length of the valid UTF-8 character at s.p (1 to 4), or 0: overlong forms, surrogates, numbers
@@ -25,8 +28,14 @@ int text_from_base64url(struct slice text, void *out, size_t *size_r) must_check
 size_t text_utf8_length(struct slice s);
 /* Whether all of s is valid UTF-8. */
 bool text_is_utf8(struct slice s);
+/* The longest value of a claim that is given on to a server. AUTH-DWN-03 */
+#define TEXT_CLAIM_MAX 1024
+/* Whether s can be such a value: not empty, not too long, UTF-8 without control characters. */
+bool text_is_claim(struct slice s);
 /* Compares without telling by time where a difference is; lengths may show. */
 bool text_is_equal_secret(struct slice a, struct slice b);
+/* Whether the whole text fits the pattern, in which '*' stands for any bytes. Linear in text times pattern. */
+bool text_fits_pattern(struct slice text, struct slice pattern);
 /*
  * Number of single-letter edits between two names, at most `limit` + 1: for "did you mean". Names
  * over 64 bytes count as different.

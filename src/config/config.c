@@ -6,6 +6,7 @@
 #include "config/config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "config/certificates.h"
@@ -14,7 +15,9 @@
 #include "config/load.h"
 #include "config/name.h"
 #include "config/problem.h"
+#include "config/records.h"
 #include "config/table.h"
+#include "config/token_file.h"
 #include "config/yaml.h"
 
 /* Whoever writes this file chooses what is run as the daemon's user. */
@@ -125,6 +128,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 
 	if (root != NULL && request->listen != NULL)
 		replace_listen(root, request->listen);
+	if (root != NULL && request->token_file != NULL)
+		token_file_add(&context, request->token_file, root);
 	if (root != NULL)
 		config = load_tree(&context, root);
 	if (config != NULL)
@@ -155,9 +160,12 @@ void config_free(struct config **config)
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
 		free(c->servers[i].name);
+		types_free_texts(&c->servers[i].claims);
 		free(c->servers[i].sse_path);
 		free(c->servers[i].message_path);
 	}
+	for (size_t i = 0; i < c->auth.issuers.count; i++)
+		free(c->auth.issuers.items[i].ca);
 	table_free(OPTIONS_TOP, c);
 	config_problems_fini(&c->warnings);
 	free(c->listen);

@@ -12,16 +12,14 @@
 #include <stdio.h>
 
 #include "base/check.h"
-
-struct config_texts {
-	char **items; /* terminated strings */
-	size_t count;
-};
+#include "config/auth.h"
+#include "config/texts.h"
 
 struct config_pair {
 	char *name;
 	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
 	bool is_secret;
+	bool has_claims; /* the value is a template: claim.h */
 };
 
 enum config_tls_version { CONFIG_TLS_12, CONFIG_TLS_13 };
@@ -49,7 +47,6 @@ struct config_ports {
 	bool is_any;
 };
 
-enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_ANONYMOUS };
 enum config_isolation {
 	CONFIG_ISOLATION_SESSION,
 	CONFIG_ISOLATION_PRINCIPAL,
@@ -72,6 +69,8 @@ struct config_server {
 	struct config_texts args;
 	struct config_pair *env;
 	size_t env_count;
+	struct config_texts
+		claims; /* that values of env need: names; also where these are forgotten */
 	struct config_texts inherit_env;
 	char *cwd;   /* NULL: the daemon's */
 	char *user;  /* NULL: the daemon's */
@@ -95,6 +94,9 @@ struct config_server {
 	uint64_t give_up_after; /* failed starts in a row before callers are refused at once */
 	uint64_t request_timeout_ms;
 	uint64_t request_timeout_max_ms;
+	struct config_texts audience;    /* accepted besides its resource */
+	struct config_texts scopes;      /* that every request needs */
+	struct config_lists tool_scopes; /* by pattern: that calls of such tools need besides */
 	struct config_tool_timeout *tool_timeouts;
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
@@ -120,11 +122,13 @@ struct config_problems {
 struct config {
 	struct config_listen *listen;
 	size_t listen_count;
-	char *public_url; /* NULL if not given */
+	char *admin_address; /* "auto", "off" or unix:PATH */
+	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
+	char *public_url;    /* NULL if not given */
 	struct config_texts hosts;
 	struct config_texts origins;
+	struct config_auth auth;
 	struct config_texts trusted_proxies; /* what peer_net_parse understands */
-	enum config_auth_mode auth_mode;
 	uint64_t max_connections;
 	uint64_t max_sessions;
 	uint64_t max_processes;
@@ -164,6 +168,7 @@ struct config_request {
 	char *const *command;    /* after "--", NULL-terminated, or NULL */
 	const char *name;        /* --name, or NULL */
 	const char *listen;      /* --listen, or NULL */
+	const char *token_file;  /* --token-file, or NULL */
 	const char *isolation;   /* --isolation of the command, or NULL */
 };
 

@@ -240,6 +240,22 @@ static void assert_round_trip(const char *path, const char *yaml)
 
 static void test_printed_configuration_is_read_back(void **state)
 {
+	assert_round_trip(
+		*state,
+		"servers: {a: {command: x, scopes: ['a:b'], tools: {scopes: {'d*': [t, u], "
+		"e: []}}}}\nauth: {mode: token, scope_hierarchy: {t: [u]}, tokens: [{name: "
+		"'n: m', sha256: "
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, expires: "
+		"2027-01-31}, {name: o, sha256: "
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, servers: "
+		"[a]}]}\n");
+	assert_round_trip(
+		*state,
+		"servers: {a: {command: x, audience: [b]}}\npublic_url: 'https://a.example'\n"
+		"auth: {mode: oauth, dpop: on, initial_scopes: [i], issuers: [{issuer: "
+		"'https://id.example', audience: [x], jwks_uri: 'https://id.example/k'}, "
+		"{issuer: 'http://[::1]:1', allow_private: true, leeway: 5s}],\n"
+		"  registration_facade: {client_id: r}}\n");
 	assert_round_trip(*state, "servers: {a: {command: x}}\n");
 	assert_round_trip(
 		*state,
@@ -291,12 +307,17 @@ static void test_secrets_are_not_printed(void **state)
 	char *text;
 
 	assert_int_equal(setenv("MCPGATED_TEST_VALUE", "s3cret-b", 1), 0);
-	write_file(*state, "servers: {a: {command: x, env: {A_TOKEN: s3cret-a, B: {env: "
-			   "MCPGATED_TEST_VALUE}, MODE: fast}}}\n");
+	write_file(*state,
+		   "servers: {a: {command: x, env: {A_TOKEN: s3cret-a, B: {env: "
+		   "MCPGATED_TEST_VALUE}, MODE: fast}}}\npublic_url: 'https://a.example'\n"
+		   "auth: {mode: oauth, issuers: [{issuer: 'https://i.example', introspection: "
+		   "{client_id: c, client_secret: {env: MCPGATED_TEST_VALUE}}}]}\n");
 	config = load(&request);
 	assert_string_equal(config->servers[0].env[1].value, "s3cret-b");
 	text = printed(config);
 	assert_null(strstr(text, "s3cret"));
+	assert_string_equal(config->auth.issuers.items[0].introspection_client_secret, "s3cret-b");
+	assert_non_null(strstr(text, "client_secret: \"***\""));
 	assert_non_null(strstr(text, "env: {A_TOKEN: \"***\", B: \"***\", MODE: fast}"));
 	free(text);
 	config_free(&config);

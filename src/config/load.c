@@ -7,10 +7,15 @@
 
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "config/claim.h"
+#include "config/file.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
+
+#define CA_BYTES_MAX ((size_t)1 << 20)
 
 /* A list's number of items; an absent or commented-out one has one record, made of defaults. */
 static size_t count_listen(const struct types_context *context, const struct tree *list)
@@ -88,6 +93,7 @@ static void load_server(const struct types_context *context, const struct tree *
 		table_load(context, OPTIONS_SERVER, defaults, server);
 	table_load(context, OPTIONS_SERVER, value, server);
 	server->name = mem_strdup(value->key);
+	claim_collect(server);
 	if (server->path == NULL)
 		server->path = mem_printf("/%s/mcp", server->name);
 	server->sse_path = beside(server->path, "sse");
@@ -126,6 +132,26 @@ static void load_servers(const struct types_context *context, const struct tree 
 	}
 }
 
+/* The files that issuers name, while files can be read. */
+static void load_authorities(const struct types_context *context, const struct tree *root,
+			     struct config_issuers *issuers)
+{
+	for (size_t i = 0; i < issuers->count; i++) {
+		const char *path = issuers->items[i].ca_file;
+		struct buf text = { 0 };
+		struct error err;
+
+		if (path == NULL)
+			continue;
+		if (file_read(path, CA_BYTES_MAX, &text, NULL, &err) != 0)
+			problem_add_at(context->problems, tree_find(root, "auth"),
+				       "issuers[%zu].ca: %s: %s", i, path, err.text);
+		else
+			issuers->items[i].ca = mem_dup_slice(buf_slice(&text));
+		buf_fini(&text);
+	}
+}
+
 struct config *load_tree(const struct types_context *context, const struct tree *root)
 {
 	struct config *config = mem_zalloc(sizeof(*config));
@@ -134,6 +160,7 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	table_load(context, OPTIONS_TOP, root, config);
 	load_listen(context, root, config);
 	load_servers(context, root, config);
+	load_authorities(context, root, &config->auth.issuers);
 	rules_check(config, root, context->problems);
 	if (context->problems->count > 0)
 		config_free(&config);

@@ -98,7 +98,7 @@ static void test_defaults_of_the_daemon(void **state)
 	assert_null(c->public_url);
 	assert_int_equal(c->hosts.count, 0);
 	assert_int_equal(c->origins.count, 0);
-	assert_int_equal(c->auth_mode, CONFIG_AUTH_NONE);
+	assert_int_equal(c->auth.mode, CONFIG_AUTH_NONE);
 	assert_int_equal(c->max_connections, 10000);
 	assert_int_equal(c->max_sessions, 10000);
 	assert_int_equal(c->header_bytes, 16 << 10);
@@ -180,7 +180,7 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(c->listen_count, 2);
 	assert_true(c->listen[0].plaintext);
 	assert_string_equal(c->listen[1].address, "unix:/run/x");
-	assert_int_equal(c->auth_mode, CONFIG_AUTH_ANONYMOUS);
+	assert_int_equal(c->auth.mode, CONFIG_AUTH_ANONYMOUS);
 	assert_int_equal(c->max_connections, 5);
 	assert_int_equal(c->drain_timeout_ms, 0);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
@@ -235,10 +235,6 @@ static void test_confinement_of_a_server(void **state)
 		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
 		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
 		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
-	ASSERT_PROBLEMS(
-		"servers: {a: {command: x, env: {USER_ID: 'u-${claim:sub}'}}}\n",
-		"F:1:42: servers.a.env.USER_ID: this version cannot put claims of the caller "
-		"(${claim:…}) into the environment of a server");
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 1}}}\n",
 			"F:1:44: servers.a.resources.cpu: must be a percentage like 50% or 200%, "
 			"not '1'");
@@ -246,6 +242,46 @@ static void test_confinement_of_a_server(void **state)
 			"F:1:44: servers.a.resources.cpu: must be at least 1%, not '0%'");
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {open_files: 1}}}\n",
 			"F:1:51: servers.a.resources.open_files: must be at least 16, not '1'");
+}
+
+#define SERVER_A(rest) "servers: {a: {command: x, " rest "}}\n"
+#define NEED_TOKENS                                                                           \
+	"servers.a.env: claims of the caller (${claim:sub}) need callers that show a token: " \
+	"set auth.mode"
+
+/* AUTH-DWN-02, -03: the names are noted once; where nobody could be meant, claims are refused. */
+static void test_claims(void **state)
+{
+	static const char tokens[] =
+		"auth: {mode: token, tokens: [{name: n, sha256: "
+		"0123456789012345678901234567890123456789012345678901234567890123}]}\n"
+		"servers: {a: {command: x, env: {U: 'u-${claim:sub}-${claim:sub}', V: '$${x}'}}}\n";
+	struct outcome outcome = load_good(tokens);
+	const struct config_server *server = &outcome.config->servers[0];
+
+	(void)state;
+	assert_int_equal(server->claims.count, 1);
+	assert_string_equal(server->claims.items[0], "sub");
+	assert_true(server->env[0].has_claims);
+	assert_string_equal(server->env[0].value, "u-${claim:sub}-${claim:sub}");
+	assert_false(server->env[1].has_claims);
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER_A("env: {U: '${claim:sub}'}"), "F:1:32: " NEED_TOKENS);
+	ASSERT_PROBLEMS(SERVER_A("isolation: shared, env: {U: '${claim:sub}'}"),
+			"F:1:51: servers.a.env: claims of the caller (${claim:sub}) need isolation "
+			"session or principal: with shared one process serves everybody",
+			"F:1:51: " NEED_TOKENS);
+	ASSERT_PROBLEMS(
+		SERVER_A("env: {U: '${claim:sub'}"),
+		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, its name "
+		"with 1 to 64 visible ASCII characters");
+	ASSERT_PROBLEMS(
+		SERVER_A("env: {U: '${claim:}'}"),
+		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, its name "
+		"with 1 to 64 visible ASCII characters");
+	ASSERT_PROBLEMS(
+		SERVER_A("args: ['${claim:sub}']"),
+		"F:1:33: servers.a.args: claims of the caller (${claim:…}) can only be in env");
 }
 
 /* Own values win, lists are replaced, maps are joined; empty sections are no error. */
@@ -314,12 +350,13 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
 			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
 			"idle_timeout, max_age");
-	ASSERT_PROBLEMS(SERVER "defaults: {quux: shared}\n",
-			"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
-			"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
-			"isolation, assume_no_server_requests, pool, "
-			"start, request_timeout, request_timeout_max, tool_timeout, stop, "
-			"resources, sandbox");
+	ASSERT_PROBLEMS(
+		SERVER "defaults: {quux: shared}\n",
+		"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
+		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
+		"isolation, assume_no_server_requests, pool, "
+		"start, request_timeout, request_timeout_max, audience, scopes, tools, tool_timeout, stop, "
+		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
 }
@@ -347,8 +384,9 @@ static void test_wrong_types(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "listen: [{plaintext: 'true'}]\n",
 		"F:2:22: listen[0].plaintext: must be true or false without quotes, not 'true'");
-	ASSERT_PROBLEMS(SERVER "auth: {mode: oauth}\n",
-			"F:2:14: auth.mode: must be one of none, anonymous, not 'oauth'");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: basic}\n",
+		"F:2:14: auth.mode: must be one of none, token, oauth, anonymous, not 'basic'");
 	ASSERT_PROBLEMS(SERVER "hosts: example.com\n", "F:2:8: hosts: must be a list, like [a, b]");
 	ASSERT_PROBLEMS(SERVER "hosts: [{a: b}]\n", "F:2:9: hosts[0]: must be a text, not a map");
 	ASSERT_PROBLEMS(SERVER "public_url:\n", "F:2:12: public_url: has no value");
@@ -463,11 +501,11 @@ static void test_tls(void **state)
 	      ", and it has no TLS. Add to "                                                         \
 	      "this entry of listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy " \
 	      "in front has TLS, the line 'plaintext: true'"
-#define NO_TOKENS(place, address)                                                                    \
-	place ": listen[0].address: other machines may reach " address                               \
-	      ", and this version has no "                                                           \
-	      "tokens. Keep it on 127.0.0.1 behind a proxy that has them; or, if everybody who can " \
-	      "connect may use the servers, add the line 'auth: {mode: anonymous}' at the top level"
+#define NO_TOKENS(place, address)                                                                      \
+	place ": listen[0].address: other machines may reach " address                                 \
+	      ", and nobody is asked for a token. Add at the top level the line "                      \
+	      "'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; or, if everybody who can " \
+	      "connect may use the servers, the line 'auth: {mode: anonymous}'"
 
 /* DEF-01, DEF-02, DEF-04: the text says what to write, and only what is missing. */
 static void test_reachable_listener_needs_two_lines(void **state)
@@ -502,6 +540,28 @@ static void test_reachable_listener_needs_two_lines(void **state)
 	}
 }
 
+/* SEC-17 */
+static void test_admin_is_for_this_machine(void **state)
+{
+	struct outcome outcome = load_good(SERVER);
+
+	(void)state;
+	assert_string_equal(outcome.config->admin_address, "auto");
+	assert_null(outcome.config->admin_metrics);
+	end(&outcome);
+	outcome = load_good(SERVER "admin: {address: 'unix:/a/b', metrics: '127.0.0.1:9464'}\n");
+	assert_string_equal(outcome.config->admin_address, "unix:/a/b");
+	assert_string_equal(outcome.config->admin_metrics, "127.0.0.1:9464");
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER "admin: {address: '127.0.0.1:1'}\n",
+			"F:2:18: admin.address: must be unix:PATH, auto or off, not '127.0.0.1:1'; "
+			"what Prometheus reads may have an address of its own: admin.metrics");
+	ASSERT_PROBLEMS(
+		SERVER "admin: {metrics: '0.0.0.0:1'}\n",
+		"F:2:18: admin.metrics: must be an address that only this machine can reach, "
+		"like 127.0.0.1:9464 or unix:PATH, not '0.0.0.0:1'");
+}
+
 static void test_names_and_paths(void **state)
 {
 	struct outcome outcome;
@@ -528,6 +588,8 @@ static void test_names_and_paths(void **state)
 			"visible ASCII characters without ? # % \" and backslash");
 	ASSERT_PROBLEMS("servers: {a: {command: x, path: /healthz}}\n",
 			"F:1:33: servers.a.path: the path '/healthz' is the daemon's own");
+	ASSERT_PROBLEMS("servers: {a: {command: x, path: /register}}\n",
+			"F:1:33: servers.a.path: the path '/register' is the daemon's own");
 	ASSERT_PROBLEMS("servers: {a: {command: x, path: /.well-known/x}}\n",
 			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
 	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",
@@ -601,6 +663,179 @@ static void test_many_problems_end_somewhere(void **state)
 	buf_fini(&yaml);
 }
 
+#define HASH "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+/* AUTH-TOK-01, AUTH-TOK-03, AUTH-SCP-04 */
+static void test_tokens_and_scopes(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers: {a: {command: x, scopes: [s], tools: {scopes: {'d*': [t, u]}}}}\n"
+		"auth:\n  mode: token\n  challenge_held: false\n"
+		"  tokens:\n    - {name: n, sha256: " HASH ", scopes: [s, t], servers: [a],\n"
+		"       expires: 2027-01-31}\n    - {name: m, sha256: " HASH "}\n"
+		"  scope_hierarchy: {t: [u], u: [v]}\n");
+	const struct config *c = outcome.config;
+
+	(void)state;
+	assert_int_equal(c->auth.mode, CONFIG_AUTH_TOKEN);
+	assert_false(c->auth.challenge_held);
+	assert_int_equal(c->auth.tokens.count, 2);
+	assert_string_equal(c->auth.tokens.items[0].name, "n");
+	assert_string_equal(c->auth.tokens.items[0].sha256, HASH);
+	assert_int_equal(c->auth.tokens.items[0].scopes.count, 2);
+	assert_string_equal(c->auth.tokens.items[0].servers.items[0], "a");
+	assert_int_equal(c->auth.tokens.items[0].expires_ms, 1801353600000);
+	assert_int_equal(c->auth.tokens.items[1].expires_ms, 0);
+	assert_int_equal(c->auth.tokens.items[1].servers.count, 0);
+	assert_int_equal(c->auth.scope_hierarchy.count, 2);
+	assert_string_equal(c->auth.scope_hierarchy.items[1].name, "u");
+	assert_string_equal(c->servers[0].scopes.items[0], "s");
+	assert_string_equal(c->servers[0].tool_scopes.items[0].name, "d*");
+	assert_int_equal(c->servers[0].tool_scopes.items[0].texts.count, 2);
+	end(&outcome);
+}
+
+#define TOKEN_MODE "auth: {mode: token, tokens: [{name: n, sha256: " HASH "}]"
+
+/* AUTH-CFG-01 */
+static void test_tokens_and_scopes_that_cannot_be(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS(SERVER "auth: {mode: token}\n",
+			"F:2:7: auth: mode token needs at least one entry in tokens, like [{name: "
+			"NAME, sha256: HASH}]");
+	ASSERT_PROBLEMS(SERVER "auth: {mode: token, tokens: [{sha256: abc, servers: [b]}]}\n",
+			"F:2:30: auth.tokens[0]: the key 'name' is missing",
+			"F:2:39: auth.tokens[0].sha256: must be 64 hexadecimal digits, the output "
+			"of: printf %s TOKEN | sha256sum",
+			"F:2:54: auth.tokens[0].servers[0]: there is no server 'b'");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
+		"F:2:16: auth.tokens: tokens are asked for only with 'mode: token' or 'mode: oauth'");
+	ASSERT_PROBLEMS(SERVER TOKEN_MODE ", scope_hierarchy: {a: [b], b: [c], c: [b]}}\n",
+			"F:2:145: auth.scope_hierarchy.b: the scope 'b' would hold itself",
+			"F:2:153: auth.scope_hierarchy.c: the scope 'c' would hold itself");
+	ASSERT_PROBLEMS("servers: {a: {command: x, scopes: [openid, 'a b']}}\n" TOKEN_MODE "}\n",
+			"F:1:36: servers.a.scopes[0]: the scope 'openid' says nothing about what a "
+			"token may do here; take it away",
+			"F:1:44: servers.a.scopes[1]: the scope 'a b' must be visible ASCII "
+			"characters without \" and backslash");
+	ASSERT_PROBLEMS("servers: {a: {command: x, scopes: [a]}}\n",
+			"F:1:14: servers.a: scopes are needed here, but nobody is asked for a "
+			"token: set auth.mode");
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: token, tokens: {name: n}}\n",
+		"F:2:29: auth.tokens: must be a list of maps, like [{name: ci, sha256: HEX, "
+		"expires: 2027-01-31}]");
+}
+
+#define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
+
+/* AUTH-ISS-01, AUTH-OPQ-01, AUTH-DCR-01 */
+static void test_issuers(void **state)
+{
+	struct outcome outcome = load_good(SERVER OAUTH(
+		"issuers: [{issuer: 'https://id.example', audience: [x], jwks_interval: 1s, leeway: 0,\n"
+		"  introspection: {client_id: c, client_secret: s3cret, always: true}},\n"
+		"  {issuer: 'http://127.0.0.1:9000', algorithms: [RS512], jwks_uri: "
+		"'http://127.0.0.1:9000/k',\n   allow_private: true}],\n"
+		"  initial_scopes: [i], dpop: required, metadata_facade: off, bind_client: false,\n"
+		"  registration_facade: {client_id: r, redirect_uris: ['https://c.example/cb']}"));
+	const struct config_auth *auth = &outcome.config->auth;
+
+	(void)state;
+	assert_int_equal(auth->mode, CONFIG_AUTH_OAUTH);
+	assert_int_equal(auth->issuers.count, 2);
+	assert_string_equal(auth->issuers.items[0].issuer, "https://id.example");
+	assert_int_equal(auth->issuers.items[0].algorithms.count, 4);
+	assert_int_equal(auth->issuers.items[0].leeway_ms, 0);
+	assert_string_equal(auth->issuers.items[0].introspection_client_secret, "s3cret");
+	assert_true(auth->issuers.items[0].introspection_always);
+	assert_null(auth->issuers.items[0].introspection_endpoint);
+	assert_string_equal(auth->issuers.items[1].algorithms.items[0], "RS512");
+	assert_int_equal(auth->issuers.items[1].leeway_ms, 60000);
+	assert_int_equal(auth->issuers.items[1].jwks_interval_ms, 10000);
+	assert_true(auth->issuers.items[1].allow_private);
+	assert_int_equal(auth->dpop, CONFIG_DPOP_REQUIRED);
+	assert_int_equal(auth->metadata_facade, CONFIG_FACADE_OFF);
+	assert_false(auth->bind_client);
+	assert_string_equal(auth->registration_client_id, "r");
+	assert_int_equal(auth->registration_redirect_uris.count, 1);
+	end(&outcome);
+}
+
+/* AUTH-CFG-01 */
+static void test_issuers_that_cannot_be(void **state)
+{
+	(void)state;
+	ASSERT_PROBLEMS(
+		SERVER "auth: {mode: oauth}\n",
+		"F:2:7: auth: mode oauth needs public_url, the origin that clients use: the "
+		"names of the servers for issuers are made of it",
+		"F:2:7: auth: mode oauth needs at least one entry in issuers, like "
+		"[{issuer: https://id.example.com}]");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{algorithms: [none, HS256, RS256]}]"),
+		"F:3:31: auth.issuers[0]: the key 'issuer' is missing",
+		"F:3:45: auth.issuers[0].algorithms[0]: 'none' is no signature that can be "
+		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
+		"512",
+		"F:3:51: auth.issuers[0].algorithms[1]: 'HS256' is no signature that can be "
+		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
+		"512");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH(
+			"issuers: [{issuer: 'https://a.example', introspection: {always: "
+			"true}}, {issuer: 'https://a.example', introspection: {client_id: c}}]"),
+		"F:3:76: auth.issuers[0].introspection: the key 'client_id' is missing",
+		"F:3:138: auth.issuers[1].introspection: the key 'client_secret' is missing",
+		"F:3:102: auth.issuers[1].issuer: this issuer is here twice");
+	ASSERT_PROBLEMS(SERVER "auth: {issuers: [{issuer: 'https://a.example'}]}\n",
+			"F:2:17: auth.issuers: issuers are asked only with 'mode: oauth'");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{issuer: 'https://a.example', ca: "
+			     "/nonexistent/ca.crt}]"),
+		"F:3:7: auth: issuers[0].ca: /nonexistent/ca.crt: cannot be opened: No such "
+		"file or directory");
+	ASSERT_PROBLEMS(SERVER OAUTH("issuers: [{issuer: 'https://a.example'}], "
+				     "registration_facade: {redirect_uris: [x]}"),
+			"F:3:84: auth.registration_facade: the key 'client_id' is missing");
+}
+
+/* AUTH-CFG-01, AUTH-AS-03: plain http for this machine alone, no user, query or fragment. */
+static void test_issuers_must_be_safe_to_ask(void **state)
+{
+	static const char *const bad[] = { "http://id.example",    "https://u@id.example",
+					   "https://id.example?x", "https://id.example#x",
+					   "ftp://id.example",     "id.example" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		char *text = mem_printf(SERVER OAUTH("issuers: [{issuer: '%s'}]"), bad[i]);
+		struct outcome outcome = load_readable(text, false);
+
+		assert_null(outcome.config);
+		assert_int_equal(outcome.problems.count, 1);
+		assert_non_null(strstr(outcome.problems.items[0], "auth.issuers[0].issuer: "));
+		end(&outcome);
+		free(text);
+	}
+}
+
+/* What is left out of a decision would be allowed to everybody. */
+static void test_too_many_scopes(void **state)
+{
+	struct buf text = { 0 };
+
+	(void)state;
+	buf_append_str(&text, "servers: {a: {command: x, scopes: [");
+	for (int i = 0; i <= CONFIG_SCOPES_MAX; i++)
+		buf_printf(&text, "s%d, ", i);
+	buf_append_str(&text, "s0]}}\n" TOKEN_MODE "}\n");
+	ASSERT_PROBLEMS(buf_terminate(&text), "F:1:1: there are more than 256 different scopes");
+	buf_fini(&text);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -608,13 +843,21 @@ int main(void)
 		cmocka_unit_test(test_defaults_of_a_server),
 		cmocka_unit_test(test_values_of_every_type),
 		cmocka_unit_test(test_confinement_of_a_server),
+		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_defaults_section),
 		cmocka_unit_test(test_environment_and_references),
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_impossible_values),
 		cmocka_unit_test(test_tls),
+		cmocka_unit_test(test_tokens_and_scopes),
+		cmocka_unit_test(test_tokens_and_scopes_that_cannot_be),
+		cmocka_unit_test(test_too_many_scopes),
+		cmocka_unit_test(test_issuers),
+		cmocka_unit_test(test_issuers_that_cannot_be),
+		cmocka_unit_test(test_issuers_must_be_safe_to_ask),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
+		cmocka_unit_test(test_admin_is_for_this_machine),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),
 		cmocka_unit_test(test_problem_of_defaults_is_reported_once),

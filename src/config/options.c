@@ -9,11 +9,15 @@
 #define TOP(member) .offset = offsetof(struct config, member)
 #define LISTEN(member) .offset = offsetof(struct config_listen, member)
 #define TLS(member) .offset = offsetof(struct config_tls, member)
+#define TOKEN(member) .offset = offsetof(struct config_token, member)
+#define ISSUER(member) .offset = offsetof(struct config_issuer, member)
 #define SERVER(member) .offset = offsetof(struct config_server, member)
 
 _Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_isolation) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_dpop) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_facade) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_sandbox) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(offsetof(struct config_server, backoff_max_ms) ==
@@ -28,7 +32,23 @@ static const struct option_choice tls_versions[] = {
 
 static const struct option_choice auth_modes[] = {
 	{ "none", CONFIG_AUTH_NONE },
+	{ "token", CONFIG_AUTH_TOKEN },
+	{ "oauth", CONFIG_AUTH_OAUTH },
 	{ "anonymous", CONFIG_AUTH_ANONYMOUS },
+	{ NULL, 0 },
+};
+
+static const struct option_choice dpop_modes[] = {
+	{ "off", CONFIG_DPOP_OFF },
+	{ "on", CONFIG_DPOP_ON },
+	{ "required", CONFIG_DPOP_REQUIRED },
+	{ NULL, 0 },
+};
+
+static const struct option_choice facade_modes[] = {
+	{ "auto", CONFIG_FACADE_AUTO },
+	{ "on", CONFIG_FACADE_ON },
+	{ "off", CONFIG_FACADE_OFF },
 	{ NULL, 0 },
 };
 
@@ -122,6 +142,23 @@ const struct option options_table[] = {
 	  .help = "Every connection begins with a header of the PROXY protocol, version 1 or 2, and is "
 		  "from the client that it names. See to it that nobody but the proxy can connect." },
 
+	{ .path = "admin", .type = OPTION_SECTION, .help = "What the operator connects to." },
+	{ .path = "admin.address",
+	  .type = OPTION_TEXT,
+	  TOP(admin_address),
+	  .def = "auto",
+	  .help = "unix:PATH: the socket of mcpgatectl, for the daemon's user and root alone. auto: "
+		  "admin.sock in the directory that systemd made for the daemon (/run/mcpgated), else in "
+		  "mcpgated/ below XDG_RUNTIME_DIR; without either, or if another daemon has it, there is "
+		  "none. off: none." },
+	{ .path = "admin.metrics",
+	  .type = OPTION_TEXT,
+	  TOP(admin_metrics),
+	  .example = "127.0.0.1:9464",
+	  .otherwise = "none",
+	  .help = "A further address, loopback or unix:PATH, that answers GET /metrics for Prometheus and "
+		  "nothing else." },
+
 	{ .path = "public_url",
 	  .type = OPTION_TEXT,
 	  TOP(public_url),
@@ -149,15 +186,7 @@ const struct option options_table[] = {
 		  "networks like 10.0.0.0/8, or unix for whoever comes over a unix socket. From "
 		  "everybody else these fields mean nothing." },
 
-	{ .path = "auth", .type = OPTION_SECTION, .help = "Who may call." },
-	{ .path = "auth.mode",
-	  .type = OPTION_ENUM,
-	  TOP(auth_mode),
-	  .choices = auth_modes,
-	  .def = "none",
-	  .help = "none: everybody who can connect; enough for loopback and unix sockets. "
-		  "anonymous: the same, written out, for an address that other machines can "
-		  "reach." },
+#include "config/options_auth.def"
 
 	{ .path = "limits",
 	  .type = OPTION_SECTION,
@@ -390,7 +419,9 @@ const struct option options_table[] = {
 	  .example = "{API_TOKEN: {file: /etc/mcpgated/api.token}, MODE: fast}",
 	  .otherwise = "none",
 	  .help = "Variables of its environment. Instead of a text a value may be {file: PATH}, "
-		  "{env: NAME} or {credential: NAME} (of systemd), which are read at start." },
+		  "{env: NAME} or {credential: NAME} (of systemd), which are read at start. A text may hold "
+		  "${claim:NAME}: what the caller's token says, like ${claim:sub}; not with isolation "
+		  "shared. Who has no such claim is refused. A static token has sub alone, its name." },
 	{ .path = "servers.NAME.inherit_env",
 	  .type = OPTION_TEXTS,
 	  SERVER(inherit_env),
@@ -432,7 +463,7 @@ const struct option options_table[] = {
 	  .choices = isolations,
 	  .def = "session",
 	  .help = "Whom one process serves. session: one session; right for every server. principal: "
-		  "all sessions of one caller, where callers are told apart; while a process may ask "
+		  "all sessions of one caller (without authorization everybody is the same one); while a process may ask "
 		  "its client something it has one call at a time. shared: everybody; for servers "
 		  "without state of a client's own, which then cannot ask clients anything. With the "
 		  "last two there are several processes with many sessions each; tasks are not "
@@ -560,6 +591,24 @@ const struct option options_table[] = {
 	  .min = "1ms",
 	  .max = "7d",
 	  .help = "The longest a call may take, whatever its progress." },
+	{ .path = "servers.NAME.audience",
+	  .type = OPTION_TEXTS,
+	  SERVER(audience),
+	  .def = "[]",
+	  .help = "What the aud of a token may name for it besides public_url and path." },
+	{ .path = "servers.NAME.scopes",
+	  .type = OPTION_TEXTS,
+	  SERVER(scopes),
+	  .def = "[]",
+	  .help = "The scopes that a token needs for any request to it." },
+	{ .path = "servers.NAME.tools", .type = OPTION_SECTION, .help = "Its tools." },
+	{ .path = "servers.NAME.tools.scopes",
+	  .type = OPTION_LISTS,
+	  SERVER(tool_scopes),
+	  .example = "{\"delete_*\": [demo:write]}",
+	  .otherwise = "none",
+	  .help = "The scopes that a token needs besides for calls of tools, by name; a * stands for "
+		  "any characters. All that fit count." },
 	{ .path = "servers.NAME.tool_timeout",
 	  .type = OPTION_TIMEOUTS,
 	  .min = "1ms",

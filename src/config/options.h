@@ -24,6 +24,10 @@ enum option_type {
 	OPTION_PORTS,    /* struct config_ports */
 	OPTION_ENV,      /* env and env_count of struct config_server */
 	OPTION_TIMEOUTS, /* tool_timeouts and tool_timeout_count of struct config_server */
+	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */
+	OPTION_LISTS,    /* struct config_lists */
+	OPTION_RECORDS,  /* a pointer to records and a size_t, their number */
+	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} and its kin are read */
 	OPTION_TYPE_COUNT
 };
 
@@ -32,6 +36,8 @@ enum option_type {
 #define OPTIONS_LISTEN "listen[]."
 #define OPTIONS_TLS "listen[].tls[]."
 #define OPTIONS_SERVER "servers.NAME."
+#define OPTIONS_TOKEN "auth.tokens[]."
+#define OPTIONS_ISSUER "auth.issuers[]."
 
 struct option_choice {
 	const char *name; /* NULL ends the array */
@@ -49,6 +55,8 @@ struct option {
 	const char *example;                 /* where there is no default to show */
 	const char *otherwise;               /* what holds when it is not given and def is NULL */
 	const char *help;                    /* sentences */
+	const char *records;                 /* OPTION_RECORDS: the prefix of their options */
+	size_t record_size;
 	bool is_for_child; /* nobody but the server's process needs it: see config_forget_secrets */
 };
 

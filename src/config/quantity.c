@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/text.h"
 
@@ -85,4 +86,42 @@ void quantity_format_duration(uint64_t ms, char text_r[QUANTITY_TEXT_MAX])
 		snprintf(text_r, QUANTITY_TEXT_MAX, "0");
 	else
 		format(duration_units, ms, text_r);
+}
+
+#define DATE_FORM "%Y-%m-%dT%H:%M:%SZ"
+#define DAY_CHARACTERS 10
+static const char midnight[] = "T00:00:00Z";
+
+int quantity_parse_date(struct slice text, uint64_t *ms_r)
+{
+	char whole[QUANTITY_TEXT_MAX];
+	char again[QUANTITY_TEXT_MAX];
+	struct tm utc = { 0 };
+	const char *end;
+	time_t seconds;
+	int n = snprintf(whole, sizeof(whole), "%.*s%s", SLICE_ARG(text),
+			 text.n == DAY_CHARACTERS ? midnight : "");
+
+	if (n < 0 || (size_t)n >= sizeof(whole))
+		return -1;
+	end = strptime(whole, DATE_FORM, &utc);
+	if (end == NULL || *end != '\0')
+		return -1;
+	seconds = timegm(&utc); /* a day that the month does not have becomes another */
+	if (seconds <= 0 || strftime(again, sizeof(again), DATE_FORM, &utc) == 0 ||
+	    strcmp(whole, again) != 0) /* strptime is lenient */
+		return -1;
+	*ms_r = (uint64_t)seconds * 1000;
+	return 0;
+}
+
+void quantity_format_date(uint64_t ms, char text_r[QUANTITY_TEXT_MAX])
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm utc;
+
+	gmtime_r(&seconds, &utc);
+	strftime(text_r, QUANTITY_TEXT_MAX, DATE_FORM, &utc);
+	if (strcmp(text_r + DAY_CHARACTERS, midnight) == 0)
+		text_r[DAY_CHARACTERS] = '\0';
 }

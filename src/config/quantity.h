@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes and times as people write them: `16KiB`, `90s`. One whole number, one unit, no space. */
+/* Sizes, times and dates as people write them: `16KiB`, `90s`, `2027-01-31`. */
 #ifndef MCPGATED_CONFIG_QUANTITY_H
 #define MCPGATED_CONFIG_QUANTITY_H
 
@@ -19,5 +19,12 @@ int quantity_parse_percent(struct slice text, uint64_t *percent_r) must_check;
 /* The shortest exact text, terminated; what the parsers above read back. */
 void quantity_format_size(uint64_t bytes, char text_r[QUANTITY_TEXT_MAX]);
 void quantity_format_duration(uint64_t ms, char text_r[QUANTITY_TEXT_MAX]);
+
+/*
+ * Milliseconds since 1970 of a day (its beginning) or a moment, both in UTC: `2027-01-31`,
+ * `2027-01-31T18:00:00Z`. -1: not of that form, no such date, or before 1970. RFC 3339 §5.6.
+ */
+int quantity_parse_date(struct slice text, uint64_t *ms_r) must_check;
+void quantity_format_date(uint64_t ms, char text_r[QUANTITY_TEXT_MAX]);
 
 #endif

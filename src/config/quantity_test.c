@@ -107,6 +107,39 @@ static void test_written_shortest_and_exact(void **state)
 	assert_reads(quantity_parse_duration, times, ARRAY_LEN(times));
 }
 
+static void test_dates(void **state)
+{
+	static const struct row good[] = {
+		{ "1970-01-02", 86400000 },
+		{ "2027-01-31", 1801353600000 },
+		{ "2028-02-29", 1835395200000 },
+		{ "2027-01-31T18:00:01Z", 1801418401000 },
+	};
+	static const char *const bad[] = { "",
+					   "2027",
+					   "2027-1-31",
+					   "2027-02-29",
+					   "2027-13-01",
+					   "2027-01-31T18:00:01",
+					   "2027-01-31T25:00:00Z",
+					   "2027-01-31 ",
+					   " 2027-01-31",
+					   "27-01-31",
+					   "2027-01-31T18:00:01+01:00",
+					   "1969-12-31",
+					   "99999999999-01-01",
+					   NULL };
+	char text[QUANTITY_TEXT_MAX];
+
+	(void)state;
+	assert_reads(quantity_parse_date, good, ARRAY_LEN(good));
+	assert_refuses(quantity_parse_date, bad);
+	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+		quantity_format_date(good[i].value, text);
+		assert_string_equal(text, good[i].text);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -114,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_percentages),
 		cmocka_unit_test(test_written_shortest_and_exact),
+		cmocka_unit_test(test_dates),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/address.h"
+#include "config/claim.h"
 #include "config/problem.h"
 #include "io/peer.h"
 
@@ -44,8 +45,6 @@ static const struct tree *item_place(const struct tree *root, const char *key, s
 static void check_exposure(const struct config *config, const struct config_listen *listen,
 			   const struct tree *at, struct config_problems *problems)
 {
-	bool is_anonymous = config->auth_mode == CONFIG_AUTH_ANONYMOUS;
-
 	if (!listen->plaintext && listen->tls_count == 0)
 		problem_add_at(
 			problems, at,
@@ -53,12 +52,13 @@ static void check_exposure(const struct config *config, const struct config_list
 			"listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy "
 			"in front has TLS, the line 'plaintext: true'",
 			listen->address);
-	if (!is_anonymous)
+	if (config->auth.mode == CONFIG_AUTH_NONE)
 		problem_add_at(
 			problems, at,
-			"other machines may reach %s, and this version has no tokens. Keep it on "
-			"127.0.0.1 behind a proxy that has them; or, if everybody who can connect "
-			"may use the servers, add the line 'auth: {mode: anonymous}' at the top level",
+			"other machines may reach %s, and nobody is asked for a token. Add at the "
+			"top level the line 'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; "
+			"or, if everybody who can connect may use the servers, the line "
+			"'auth: {mode: anonymous}'",
 			listen->address);
 }
 
@@ -117,6 +117,38 @@ static void check_listen(const struct config *config, const struct tree *root,
 				problem_add_at(problems, at, "the address %s is here twice",
 					       listen->address);
 	}
+}
+
+/* The admin socket has no password: who may open the file is the operator. threats.md SEC-17 */
+static void check_admin(const struct config *config, const struct tree *root,
+			struct config_problems *problems)
+{
+	const struct tree *at = place(root, "admin", "address", NULL);
+	const char *text = config->admin_address;
+	struct address address;
+	struct error err;
+
+	if (strcmp(text, "auto") != 0 && strcmp(text, "off") != 0) {
+		if (strncmp(text, "unix:", 5) != 0)
+			problem_add_at(
+				problems, at,
+				"must be unix:PATH, auto or off, not '%.100s'; what Prometheus reads "
+				"may have an address of its own: admin.metrics",
+				text);
+		else if (address_parse(text, &address, &err) != 0)
+			problem_add_at(problems, at, "%s", err.text);
+	}
+	if (config->admin_metrics == NULL)
+		return;
+	at = place(root, "admin", "metrics", NULL);
+	if (address_parse(config->admin_metrics, &address, &err) != 0)
+		problem_add_at(problems, at, "%s", err.text);
+	else if (!address.is_local)
+		problem_add_at(
+			problems, at,
+			"must be an address that only this machine can reach, like 127.0.0.1:9464 or "
+			"unix:PATH, not '%.100s'",
+			config->admin_metrics);
 }
 
 /* `http://HOST` or `https://HOST`, with a port or without, and nothing behind. */
@@ -210,8 +242,14 @@ static void check_name(const struct config_server *server, const struct tree *ro
 /* What the daemon itself answers. */
 static bool is_path_reserved(const char *path)
 {
-	return strcmp(path, "/healthz") == 0 || strcmp(path, "/readyz") == 0 ||
-	       strcmp(path, "/.well-known") == 0 || strncmp(path, "/.well-known/", 13) == 0;
+	/* The last three are what clients of OAuth try. AUTH-FAC-06 */
+	static const char *const reserved[] = { "/healthz",   "/readyz", "/.well-known",
+						"/authorize", "/token",  "/register" };
+
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
+		if (strcmp(path, reserved[i]) == 0)
+			return true;
+	return strncmp(path, "/.well-known/", 13) == 0;
 }
 
 static bool is_path_char(char c)
@@ -323,6 +361,51 @@ static void check_pool(const struct config_server *server, const struct tree *ro
 		problem_add_at(problems, at, "pool.warm must not be more than pool.max");
 }
 
+/* Who would the value be, where many share a process, or nobody is asked who he is? AUTH-DWN-02 */
+static void check_claims(const struct config *config, const struct config_server *server,
+			 const struct tree *root, struct config_problems *problems)
+{
+	const struct tree *at = server_place(root, server, "env");
+	enum config_auth_mode mode = config->auth.mode;
+
+	if (server->claims.count == 0)
+		return;
+	if (server->claims.count > CLAIMS_MAX)
+		problem_add_at(problems, at, "there are more than %d different claims", CLAIMS_MAX);
+	if (server->isolation == CONFIG_ISOLATION_SHARED)
+		problem_add_at(problems, at,
+			       "claims of the caller (${claim:%.60s}) need isolation session or "
+			       "principal: with shared one process serves everybody",
+			       server->claims.items[0]);
+	if (mode != CONFIG_AUTH_OAUTH && mode != CONFIG_AUTH_TOKEN)
+		problem_add_at(problems, at,
+			       "claims of the caller (${claim:%.60s}) need callers that show a "
+			       "token: set auth.mode",
+			       server->claims.items[0]);
+	for (size_t i = 0; mode == CONFIG_AUTH_TOKEN && i < server->claims.count; i++)
+		if (strcmp(server->claims.items[i], "sub") != 0)
+			problem_add_at(problems, at,
+				       "a static token has only the claim sub, its name, and no "
+				       "'%.60s'",
+				       server->claims.items[i]);
+}
+
+static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
+{
+	if (text != NULL && claim_is_in(text))
+		problem_add_at(problems, at,
+			       "claims of the caller (${claim:…}) can only be in env");
+}
+
+static void refuse_claims_elsewhere(const struct config_server *server, const struct tree *root,
+				    struct config_problems *problems)
+{
+	for (size_t i = 0; i < server->args.count; i++)
+		refuse_claims(server->args.items[i], server_place(root, server, "args"), problems);
+	refuse_claims(server->command, server_place(root, server, "command"), problems);
+	refuse_claims(server->cwd, server_place(root, server, "cwd"), problems);
+}
+
 static void check_server(const struct config_server *server, const struct tree *root,
 			 struct config_problems *problems)
 {
@@ -333,6 +416,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_timeouts(server, root, problems);
 	check_pool(server, root, problems);
 	check_places(server, root, problems);
+	refuse_claims_elsewhere(server, root, problems);
 	/* One that is there but wrong has been reported. */
 	if (server->command == NULL && tree_find(at, "command") == NULL)
 		problem_add_at(problems, at, "the key 'command' is missing");
@@ -342,11 +426,14 @@ void rules_check(const struct config *config, const struct tree *root,
 		 struct config_problems *problems)
 {
 	check_listen(config, root, problems);
+	check_admin(config, root, problems);
 	check_public_names(config, root, problems);
+	rules_check_auth(config, root, problems);
 	check_proxies(config, root, problems);
 	check_log_target(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		check_server(&config->servers[i], root, problems);
+		check_claims(config, &config->servers[i], root, problems);
 		check_path_is_unique(config, i, root, problems);
 	}
 	if (config->server_count == 0)

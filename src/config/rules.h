@@ -13,4 +13,8 @@
 void rules_check(const struct config *config, const struct tree *root,
 		 struct config_problems *problems);
 
+/* Those of authorization, called by the above. */
+void rules_check_auth(const struct config *config, const struct tree *root,
+		      struct config_problems *problems);
+
 #endif

@@ -206,3 +206,35 @@ void table_print(const char *prefix, const void *base, int indent, FILE *out)
 		}
 	}
 }
+
+static void append_fields(const char *prefix, const void *base, bool *is_first, struct buf *out)
+{
+	const struct option *option = NULL;
+
+	while ((option = table_next(prefix, option)) != NULL) {
+		size_t begin = out->len;
+		bool is_there = true;
+
+		buf_printf(out, "%s%s: ", *is_first ? "" : ", ", table_key(option));
+		if (option->type == OPTION_SECTION) {
+			char *below = prefix_of(option);
+
+			table_append(below, base, out);
+			free(below);
+		} else {
+			is_there = types_get(option->type)->print(option, base, out);
+		}
+		if (!is_there)
+			out->len = begin;
+		*is_first = *is_first && !is_there;
+	}
+}
+
+void table_append(const char *prefix, const void *base, struct buf *out)
+{
+	bool is_first = true;
+
+	buf_append_char(out, '{');
+	append_fields(prefix, base, &is_first, out);
+	buf_append_char(out, '}');
+}

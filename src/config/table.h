@@ -31,5 +31,7 @@ void table_free(const char *prefix, void *base);
 void table_forget(const char *prefix, void *base);
 /* Prints the options below `prefix` as YAML lines with `indent` spaces, without groups. */
 void table_print(const char *prefix, const void *base, int indent, FILE *out);
+/* The same as a map in YAML's flow style: `{key: value, …}`. */
+void table_append(const char *prefix, const void *base, struct buf *out);
 
 #endif

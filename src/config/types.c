@@ -3,6 +3,7 @@
  * The types of options: for each the functions that read, print and free it, joined in one table at
  * the end. Rules that concern more than one option are in rules.c.
  */
+#include "config/claim.h"
 #include "config/types.h"
 
 #include <inttypes.h>
@@ -14,6 +15,7 @@
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/quote.h"
+#include "config/records.h"
 #include "config/yaml.h"
 
 typedef int parse_fn(struct slice text, uint64_t *number_r);
@@ -36,8 +38,7 @@ static const char *shown(const struct tree *value)
 	return value->kind == TREE_LIST ? "[…]" : "{…}";
 }
 
-/* A text that is there. */
-static bool require_text(const struct types_context *context, const struct tree *value)
+bool types_require_text(const struct types_context *context, const struct tree *value)
 {
 	if (value->kind != TREE_TEXT)
 		problem_add_at(context->problems, value, "must be a text, not a %s",
@@ -65,7 +66,7 @@ static void load_text(const struct types_context *context, const struct option *
 {
 	char **field = field_of(option, base);
 
-	if (!require_text(context, value))
+	if (!types_require_text(context, value))
 		return;
 	if (value->text[0] == '\0') {
 		problem_add_at(context->problems, value, "must not be empty");
@@ -274,6 +275,31 @@ static bool print_range(const struct option *option, const void *base, struct bu
 	return true;
 }
 
+/* ---- dates ---- */
+
+static void load_date(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	if (value->kind != TREE_TEXT ||
+	    quantity_parse_date(slice_str(value->text), field_of(option, base)) != 0)
+		problem_add_at(context->problems, value,
+			       "must be a day like 2027-01-31 or a moment like "
+			       "2027-01-31T18:00:00Z, not '%.60s'",
+			       shown(value));
+}
+
+static bool print_date(const struct option *option, const void *base, struct buf *out)
+{
+	const uint64_t *field = field_of_const(option, base);
+	char text[QUANTITY_TEXT_MAX];
+
+	if (*field == 0)
+		return false;
+	quantity_format_date(*field, text);
+	quote_append(out, text);
+	return true;
+}
+
 /* ---- one of several words ---- */
 
 static void refuse_choice(const struct types_context *context, const struct option *option,
@@ -315,43 +341,18 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 
 static void fini_texts(const struct option *option, void *base)
 {
-	struct config_texts *field = field_of(option, base);
-
-	/* Arguments may be secrets. */
-	for (size_t i = 0; i < field->count; i++)
-		secret_free(&field->items[i]);
-	free(field->items);
-	*field = (struct config_texts){ 0 };
+	types_free_texts(field_of(option, base));
 }
 
 static void load_texts(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
-	struct config_texts *field = field_of(option, base);
-
-	if (value->kind != TREE_LIST) {
-		problem_add_at(context->problems, value, "must be a list, like [a, b]");
-		return;
-	}
-	if (!require_few(context, value))
-		return;
-	fini_texts(option, base);
-	field->items = mem_zalloc((value->count + 1) * sizeof(*field->items));
-	for (size_t i = 0; i < value->count; i++)
-		if (require_text(context, value->items[i]))
-			field->items[field->count++] = mem_strdup(value->items[i]->text);
+	types_load_texts(context, value, field_of(option, base));
 }
 
 static bool print_texts(const struct option *option, const void *base, struct buf *out)
 {
-	const struct config_texts *field = field_of_const(option, base);
-
-	buf_append_char(out, '[');
-	for (size_t i = 0; i < field->count; i++) {
-		buf_append_str(out, i > 0 ? ", " : "");
-		quote_append(out, field->items[i]);
-	}
-	buf_append_char(out, ']');
+	types_print_texts(field_of_const(option, base), out);
 	return true;
 }
 
@@ -410,7 +411,7 @@ static bool print_ports(const struct option *option, const void *base, struct bu
 	return true;
 }
 
-/* ---- environment ---- */
+/* ---- environment, secrets ---- */
 
 /* {file: PATH} and its kin. NULL: reported. */
 static char *load_reference(const struct types_context *context, const struct tree *value)
@@ -437,13 +438,21 @@ static void warn_readable(const struct types_context *context, const struct tree
 			       "(chmod o-r) or put it into a file of its own: {file: PATH}");
 }
 
-/* Written in the hope that it means something: as a plain text it would be everybody's name. */
-static void refuse_claims(const struct types_context *context, const struct tree *value)
+static bool check_claims(const struct types_context *context, const struct tree *value)
 {
-	if (strstr(value->text, "${claim:") != NULL)
+	struct slice rest = slice_str(value->text);
+	struct slice before, name;
+	int result;
+
+	do
+		result = claim_cut(&rest, &before, &name);
+	while (result > 0);
+	if (result < 0)
 		problem_add_at(context->problems, value,
-			       "this version cannot put claims of the caller (${claim:…}) into the "
-			       "environment of a server");
+			       "a claim must be written like ${claim:sub}, its name with 1 to %d "
+			       "visible ASCII characters",
+			       CLAIM_NAME_MAX);
+	return result == 0;
 }
 
 static bool load_pair(const struct types_context *context, const struct tree *value,
@@ -459,10 +468,10 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	}
 	if (value->kind == TREE_MAP) {
 		pair.value = load_reference(context, value);
-	} else if (require_text(context, value)) {
-		refuse_claims(context, value);
+	} else if (types_require_text(context, value)) {
 		pair.value = mem_strdup(value->text);
-		pair.is_secret = secret_is_name(value->key);
+		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
+		pair.is_secret = secret_is_name(value->key) && !pair.has_claims;
 		if (pair.is_secret)
 			warn_readable(context, value);
 	}
@@ -471,6 +480,38 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	pair.name = mem_strdup(value->key);
 	*pair_r = pair;
 	return true;
+}
+
+static void load_secret(const struct types_context *context, const struct option *option,
+			const struct tree *value, void *base)
+{
+	char **field = field_of(option, base);
+	char *secret = NULL;
+
+	if (value->kind == TREE_MAP)
+		secret = load_reference(context, value);
+	else if (types_require_text(context, value))
+		secret = mem_strdup(value->text);
+	if (value->kind == TREE_TEXT)
+		warn_readable(context, value);
+	if (secret == NULL)
+		return;
+	secret_free(field);
+	*field = secret;
+}
+
+static bool print_secret(const struct option *option, const void *base, struct buf *out)
+{
+	char *const *field = field_of_const(option, base);
+
+	if (*field != NULL)
+		quote_append(out, SECRET_MASK);
+	return *field != NULL;
+}
+
+static void fini_secret(const struct option *option, void *base)
+{
+	secret_free(field_of(option, base));
 }
 
 static void free_pair(struct config_pair *pair)
@@ -614,6 +655,10 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_PORTS] = { "list of ports, or any", load_ports, print_ports, fini_ports },
 	[OPTION_ENV] = { "map of texts", load_env, print_env, fini_env },
 	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
+	[OPTION_SECRET] = { "text", load_secret, print_secret, fini_secret },
+	[OPTION_DATE] = { "date", load_date, print_date, NULL },
+	[OPTION_LISTS] = { "map of lists", lists_load, lists_print, lists_fini },
+	[OPTION_RECORDS] = { "list of maps", records_load, records_print, records_fini },
 };
 
 const struct types_ops *types_get(enum option_type type)

@@ -18,6 +18,7 @@ static const struct {
 	{ REASON_START_TIMEOUT, SLICE("The server did not start in time") },
 	{ REASON_START_FAILED, SLICE("The server could not be started") },
 	{ REASON_BACKEND_DOWN, SLICE("The server fails to start; it is tried again later") },
+	{ REASON_CLAIM_MISSING, SLICE("The access token lacks what this server needs to know") },
 	{ REASON_HANDSHAKE_REFUSED, SLICE("The server did not accept the handshake") },
 	{ REASON_CHILD_EXITED, SLICE("The server ended while it worked on the request") },
 	{ REASON_CHILD_HUNG, SLICE("The server stopped answering") },
@@ -45,8 +46,10 @@ void answer_append_fields(struct buf *out, const struct answer *answer)
 	if (answer->origin.n > 0) {
 		buf_append_str(out, "Access-Control-Allow-Origin: ");
 		buf_append_slice(out, answer->origin);
-		buf_append_str(out, "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: "
-				    "Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate\r\n");
+		buf_append_str(
+			out,
+			"\r\nVary: Origin\r\nAccess-Control-Expose-Headers: "
+			"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate, Retry-After\r\n");
 	}
 }
 
@@ -75,6 +78,17 @@ void answer_json(const struct answer *answer, int status, const struct slice *pa
 void answer_empty(const struct answer *answer, int status, struct slice fields)
 {
 	struct http_reply reply = { .status = status };
+
+	answer_send(answer, &reply, fields);
+}
+
+void answer_document(const struct answer *answer, int status, struct slice fields,
+		     struct slice body)
+{
+	struct http_reply reply = { .status = status,
+				    .content_type = "application/json",
+				    .parts = &body,
+				    .part_count = 1 };
 
 	answer_send(answer, &reply, fields);
 }

@@ -22,6 +22,9 @@ void answer_append_fields(struct buf *out, const struct answer *answer);
 void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count);
 /* Sends no body; `fields` are further field lines. */
 void answer_empty(const struct answer *answer, int status, struct slice fields);
+/* Sends JSON that is no JSON-RPC, with further field lines. */
+void answer_document(const struct answer *answer, int status, struct slice fields,
+		     struct slice body);
 /* Sends a JSON-RPC error; `id` as it was written or empty, `data` JSON text or empty. */
 void answer_error(const struct answer *answer, int status, struct slice id, int code,
 		  struct slice message, struct slice data);

@@ -5,10 +5,13 @@
  */
 #include "endpoint/gate.h"
 
+#include <stdlib.h>
+
 #include "base/text.h"
 #include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
 #include "endpoint/streamable.h"
+#include "endpoint/waiting.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
@@ -88,7 +91,8 @@ static struct http_exchange *gate_answer_preflight(const struct answer *answer, 
 			&fields,
 			"Access-Control-Allow-Methods: %s\r\n"
 			"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, "
-			"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID\r\n"
+			"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, "
+			"DPoP\r\n"
 			"Access-Control-Max-Age: 600\r\n",
 			methods);
 	answer_empty(answer, 204, buf_slice(&fields));
@@ -115,9 +119,6 @@ static struct http_exchange *gate_answer_health(const struct gate *gate,
 	return NULL;
 }
 
-/* What a path of an endpoint is for. */
-enum gate_place { GATE_MCP, GATE_SSE, GATE_MESSAGE };
-
 static const char *const gate_methods[] = {
 	[GATE_MCP] = "GET, POST, DELETE, OPTIONS",
 	[GATE_SSE] = "GET, OPTIONS",
@@ -143,32 +144,31 @@ static const struct gate_endpoint *gate_find_endpoint(const struct gate *gate, s
 static bool gate_has_repeated_field(const struct http_request *request)
 {
 	static const uint32_t single = 1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION |
-				       1u << HTTP_CONTENT_TYPE | 1u << HTTP_MCP_SESSION_ID |
-				       1u << HTTP_MCP_PROTOCOL_VERSION | 1u << HTTP_MCP_METHOD |
-				       1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID;
+				       1u << HTTP_DPOP | 1u << HTTP_CONTENT_TYPE |
+				       1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION |
+				       1u << HTTP_MCP_METHOD | 1u << HTTP_MCP_NAME |
+				       1u << HTTP_LAST_EVENT_ID;
 
 	return (request->repeated & single) != 0;
 }
 
-static struct http_exchange *gate_dispatch(struct gate *gate, const struct answer *answer,
-					   const struct http_request *request)
+struct http_exchange *gate_dispatch(struct gate *gate, const struct gate_visit *visit,
+				    const struct answer *answer, const struct http_request *request,
+				    const struct access *access)
 {
-	enum gate_place place;
-	const struct gate_endpoint *endpoint = gate_find_endpoint(gate, request->path, &place);
+	const struct gate_endpoint *endpoint = visit->endpoint;
+	enum gate_place place = visit->place;
 	enum http_method method = request->method;
-	struct streamable_request streamable = {
+	const struct streamable_request streamable = {
 		.gate = gate,
-		.principal = &gate->router->sessions.principals.anonymous,
+		.backend = endpoint->backend,
+		.place = &endpoint->place,
+		.access = access,
 		.conn = answer->conn,
 		.http = request,
-		.origin = answer->origin
+		.origin = answer->origin,
 	};
 
-	if (endpoint == NULL)
-		return gate_refuse(answer, 404, "Not found: no server has this path");
-	streamable.backend = endpoint->backend;
-	if (method == HTTP_OPTIONS)
-		return gate_answer_preflight(answer, gate_methods[place]);
 	if (place == GATE_MCP && method == HTTP_POST)
 		return streamable_post(&streamable);
 	if (place == GATE_MCP && method == HTTP_GET)
@@ -184,11 +184,26 @@ static struct http_exchange *gate_dispatch(struct gate *gate, const struct answe
 	return NULL;
 }
 
+/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
+static struct http_exchange *gate_admit(struct gate *gate, const struct answer *answer,
+					const struct http_request *request)
+{
+	struct gate_visit visit;
+
+	visit.endpoint = gate_find_endpoint(gate, request->path, &visit.place);
+	if (visit.endpoint == NULL)
+		return gate_refuse(answer, 404, "Not found: no server has this path");
+	if (request->method == HTTP_OPTIONS)
+		return gate_answer_preflight(answer, gate_methods[visit.place]);
+	return waiting_admit(gate, &visit, answer, request);
+}
+
 static struct http_exchange *gate_on_request(struct http_handler *handler, struct http_conn *conn,
 					     const struct http_request *request)
 {
 	struct gate *gate = container_of(handler, struct gate, handler);
 	struct answer answer = { .conn = conn };
+	struct http_exchange *exchange;
 
 	if (request->method == HTTP_OTHER)
 		return gate_refuse(&answer, 501, "Not implemented: unknown HTTP method");
@@ -203,6 +218,8 @@ static struct http_exchange *gate_on_request(struct http_handler *handler, struc
 		return gate_refuse(
 			&answer, 403,
 			"Forbidden: this Host is not served here (see the hosts option)");
+	if (metadata_take(&gate->metadata, conn, request, &exchange))
+		return exchange;
 	if (http_has(request, HTTP_ORIGIN)) {
 		if (!gate_allows_origin(gate, request->fields[HTTP_ORIGIN]))
 			return gate_refuse(
@@ -213,7 +230,7 @@ static struct http_exchange *gate_on_request(struct http_handler *handler, struc
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
 		return gate_answer_health(gate, &answer, request);
-	return gate_dispatch(gate, &answer, request);
+	return gate_admit(gate, &answer, request);
 }
 
 static void gate_write_error(struct http_handler *handler, int status, const char *reason,
@@ -231,6 +248,11 @@ void gate_init(struct gate *gate, struct router *router, const struct gate_conf 
 	gate->handler.write_error = gate_write_error;
 	gate->conf = *conf;
 	gate->router = router;
+	gate->spare = NULL;
+	gate->metadata = (struct metadata){ .documents = NULL };
+	if (conf->metadata != NULL)
+		metadata_init(&gate->metadata, conf->metadata);
+	guard_init(&gate->guard, &router->sessions.principals, &conf->guard);
 	gate->sse_clients = (struct map){ 0 };
 	list_init(&gate->sse_newcomers);
 }
@@ -238,6 +260,8 @@ void gate_init(struct gate *gate, struct router *router, const struct gate_conf 
 void gate_fini(struct gate *gate)
 {
 	map_fini(&gate->sse_clients);
+	metadata_fini(&gate->metadata);
+	free(gate->spare);
 }
 
 void gate_drain(struct gate *gate)

@@ -463,10 +463,14 @@ static int setup(void **state)
 	fake_keeper_init(&keeper, loop);
 	for (size_t i = 0; i < ARRAY_LEN(backends); i++)
 		backend_init(&backends[i], loop, keeper.spawner, &conf);
-	endpoints[0] = (struct gate_endpoint){ SLICE("/mcp"), SLICE("/sse"), SLICE("/message"),
-					       &backends[0] };
-	endpoints[1] = (struct gate_endpoint){ SLICE("/other"), SLICE("/other/sse"),
-					       SLICE("/other/message"), &backends[1] };
+	endpoints[0] = (struct gate_endpoint){ .path = SLICE("/mcp"),
+					       .sse_path = SLICE("/sse"),
+					       .message_path = SLICE("/message"),
+					       .backend = &backends[0] };
+	endpoints[1] = (struct gate_endpoint){ .path = SLICE("/other"),
+					       .sse_path = SLICE("/other/sse"),
+					       .message_path = SLICE("/other/message"),
+					       .backend = &backends[1] };
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
 	list_init(&router.pools);
 	list_init(&router.spares);
@@ -496,6 +500,8 @@ static int teardown(void **state)
 	assert_int_equal(gate.sse_clients.count, 0);
 	gate_fini(&gate);
 	assert_int_equal(backends[0].count + backends[1].count, 0);
+	backend_fini(&backends[0]);
+	backend_fini(&backends[1]);
 	assert_int_equal(router.calls, 0);
 	for (size_t i = 0; i < client_count; i++) {
 		if (clients[i].fd >= 0)

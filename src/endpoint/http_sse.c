@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "endpoint/answer.h"
+#include "endpoint/challenge.h"
 #include "endpoint/events.h"
 #include "endpoint/gate.h"
 #include "endpoint/intake.h"
@@ -29,14 +30,15 @@ struct sse_client {
 	struct http_exchange exchange; /* the GET */
 	struct gate *gate;
 	struct backend *backend;
-	struct principal *principal; /* who opened it */
-	char *origin;                /* NULL: none */
+	struct access access; /* of whoever opened it */
+	char *origin;         /* NULL: none */
 	char *message_path;
 	char id[SESSION_ID_LENGTH];
 	uint64_t key;
 	struct event_writer writer;
 	struct list link;                /* of the gate's newcomers, until it has a session */
 	struct timer patience;           /* likewise */
+	struct timer expiry;             /* of its token */
 	bool is_open;                    /* its stream has begun */
 	bool is_gone;                    /* its stream has ended; its session is about to */
 	struct call *opening;            /* the initialize request in flight */
@@ -54,8 +56,9 @@ struct sse_post {
 	struct http_exchange exchange;
 	struct gate *gate;
 	struct backend *backend;
-	struct principal *principal; /* who sends it */
-	char *origin;                /* NULL: none */
+	const struct guard_place *place;
+	struct access access; /* of whoever sends it */
+	char *origin;         /* NULL: none */
 	char id[SESSION_ID_LENGTH];
 };
 
@@ -74,7 +77,7 @@ static struct answer answer_on(struct http_conn *conn, const char *origin)
 
 static void client_free(struct sse_client *client)
 {
-	principal_unref(&client->principal);
+	access_fini(&client->access);
 	free(client->origin);
 	free(client->message_path);
 	loop_defer_free(client->gate->router->loop, client);
@@ -89,7 +92,8 @@ static void client_on_farewell(struct task *task)
 		session_end(&client->opening->route->session, REASON_PEER_CLOSED);
 	/* It may have ended by itself meanwhile, and be freed. */
 	session = session_find(&client->gate->router->sessions,
-			       slice_of(client->session, SESSION_ID_LENGTH), client->principal);
+			       slice_of(client->session, SESSION_ID_LENGTH),
+			       client->access.principal);
 	if (session != NULL)
 		session_end(session, REASON_PEER_CLOSED);
 	client_free(client);
@@ -109,6 +113,7 @@ static void client_end(struct sse_client *client)
 	list_remove(&client->link);
 	timer_stop(&client->patience);
 	event_writer_stop(&client->writer);
+	timer_stop(&client->expiry);
 	if (has_session)
 		task_schedule(client->gate->router->loop, &client->farewell);
 	else
@@ -133,6 +138,20 @@ static void client_on_impatience(struct timer *timer)
 	client_end(client);
 }
 
+/* The client comes back, and learns then that it needs a fresh token. AUTH-SES-06 */
+static void client_on_expiry(struct timer *timer)
+{
+	struct sse_client *client = container_of(timer, struct sse_client, expiry);
+	uint64_t step_ms = access_step_ms(&client->access);
+
+	if (step_ms > 0) {
+		timer_start(client->gate->router->loop, timer, step_ms);
+		return;
+	}
+	http_stream_end(client->exchange.conn);
+	client_end(client);
+}
+
 void http_sse_drain(struct gate *gate)
 {
 	LIST_FOREACH_SAFE(node, &gate->sse_newcomers) {
@@ -151,7 +170,7 @@ static struct sse_client *client_find(const struct gate *gate, const struct back
 {
 	struct sse_client *client = map_find(&gate->sse_clients, session_id_key(id));
 
-	if (client == NULL || client->backend != backend || client->principal != principal ||
+	if (client == NULL || client->backend != backend || client->access.principal != principal ||
 	    !text_is_equal_secret(slice_of(client->id, SESSION_ID_LENGTH),
 				  slice_of(id, SESSION_ID_LENGTH)))
 		return NULL;
@@ -307,7 +326,7 @@ static void client_initialize(struct sse_client *client, const struct envelope *
 		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, why);
 	} else {
 		client->opening = call_new(client, env);
-		route_open(client->gate->router, client->backend, client->principal,
+		route_open(client->gate->router, client->backend, client->access.principal,
 			   client->opening, env);
 	}
 }
@@ -354,7 +373,7 @@ static void client_take(struct sse_client *client, const struct envelope *env)
 
 static void post_end(struct sse_post *post)
 {
-	principal_unref(&post->principal);
+	access_fini(&post->access);
 	free(post->origin);
 	loop_defer_free(post->gate->router->loop, post);
 }
@@ -372,11 +391,22 @@ static void post_answer(struct sse_post *post, int status, int code, const char 
 	post_end(post);
 }
 
+static bool post_permits(struct sse_post *post, const struct scope_set *needed)
+{
+	struct answer answer = answer_on(post->exchange.conn, post->origin);
+
+	if (challenge_permits(&post->gate->guard, post->place, &post->access, needed, &answer))
+		return true;
+	post_end(post);
+	return false;
+}
+
 /* FRONT-OLD-05: arrays only where the revision has them. The client may end while one is taken. */
 static void post_batch(struct sse_post *post, struct sse_client *client, struct slice body)
 {
 	const struct scan_limits *limits = &post->gate->router->limits;
 	struct error err = { ERROR_NONE, "" };
+	struct scope_set needed = { { 0 } };
 	struct envelope env;
 	struct batch batch;
 
@@ -389,8 +419,11 @@ static void post_batch(struct sse_post *post, struct sse_client *client, struct 
 			    "Invalid request: this session's revision has no batches");
 		return;
 	}
+	intake_add_needed(&batch, post->place, &needed);
+	if (!post_permits(post, &needed))
+		return;
 	for (size_t i = 0; i < batch.count; i++) {
-		client = client_find(post->gate, post->backend, post->principal, post->id);
+		client = client_find(post->gate, post->backend, post->access.principal, post->id);
 		if (client != NULL && scan_envelope(batch.elements[i], limits, 0, &env, &err) == 0)
 			client_take(client, &env);
 	}
@@ -401,7 +434,8 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
 	struct sse_client *client =
-		client_find(post->gate, post->backend, post->principal, post->id);
+		client_find(post->gate, post->backend, post->access.principal, post->id);
+	struct scope_set needed = { { 0 } };
 	struct error err = { ERROR_NONE, "" };
 	struct envelope env;
 
@@ -412,6 +446,9 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	} else if (scan_envelope(body, &post->gate->router->limits, 0, &env, &err) < 0) {
 		post_answer(post, 400, intake_code(&err), err.text);
 	} else {
+		guard_add_needed(post->place, &env, &needed);
+		if (!post_permits(post, &needed))
+			return;
 		client_take(client, &env);
 		post_answer(post, 202, 0, NULL);
 	}
@@ -464,8 +501,8 @@ struct http_exchange *http_sse_post(const struct streamable_request *request)
 	if (id.n == 0)
 		return streamable_refuse(request, 400,
 					 "Bad request: the parameter sessionId is missing");
-	if (id.n != SESSION_ID_LENGTH ||
-	    client_find(request->gate, request->backend, request->principal, id.p) == NULL) {
+	if (id.n != SESSION_ID_LENGTH || client_find(request->gate, request->backend,
+						     request->access->principal, id.p) == NULL) {
 		answer_error(&answer, 404, nothing, MCP_SESSION_NOT_FOUND,
 			     SLICE_LIT("Session not found"), nothing);
 		return NULL;
@@ -474,7 +511,8 @@ struct http_exchange *http_sse_post(const struct streamable_request *request)
 	post->exchange.ops = &post_ops;
 	post->gate = request->gate;
 	post->backend = request->backend;
-	post->principal = principal_ref(request->principal);
+	post->place = request->place;
+	post->access = access_copy(request->access);
 	post->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	memcpy(post->id, id.p, SESSION_ID_LENGTH);
 	return &post->exchange;
@@ -504,6 +542,9 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(exchange->conn, buf_slice(&event));
 	timer_start(client->gate->router->loop, &client->patience, INITIALIZE_MS);
+	if (access_step_ms(&client->access) != UINT64_MAX)
+		timer_start(client->gate->router->loop, &client->expiry,
+			    access_step_ms(&client->access));
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);
@@ -539,7 +580,8 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 	client->exchange.ops = &client_ops;
 	client->gate = request->gate;
 	client->backend = request->backend;
-	client->principal = principal_ref(request->principal);
+	client->access = access_copy(request->access);
+	timer_init(&client->expiry, client_on_expiry);
 	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	client->message_path = mem_dup_slice(message_path);
 	event_writer_init(&client->writer);

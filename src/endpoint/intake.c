@@ -62,3 +62,14 @@ int intake_batch(struct slice body, const struct scan_limits *limits, struct bat
 		err, ERROR_INVALID,
 		"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
 }
+
+void intake_add_needed(const struct batch *batch, const struct guard_place *place,
+		       struct scope_set *needed)
+{
+	struct error err;
+	struct envelope env;
+
+	for (size_t i = 0; i < batch->count && place->tool_count > 0; i++)
+		if (scan_envelope(batch->elements[i], batch->limits, 0, &env, &err) == 0)
+			guard_add_needed(place, &env, needed);
+}

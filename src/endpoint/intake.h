@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "endpoint/guard.h"
 #include "jsonrpc/scan.h"
 
 #define BATCH_MAX 64
@@ -35,5 +36,9 @@ const char *intake_judge_initialize(const struct envelope *initialize);
  */
 int intake_batch(struct slice body, const struct scan_limits *limits, struct batch *batch_r,
 		 struct error *err) must_check;
+
+/* Adds what the messages of a batch need, all together. AUTH-SCP-06 */
+void intake_add_needed(const struct batch *batch, const struct guard_place *place,
+		       struct scope_set *needed);
 
 #endif

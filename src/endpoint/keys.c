@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "endpoint/challenge.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
@@ -17,7 +18,8 @@ void keys_init(struct keys *keys, const struct streamable_request *request)
 
 	keys->gate = request->gate;
 	keys->backend = request->backend;
-	keys->principal = principal_ref(request->principal);
+	keys->place = request->place;
+	keys->access = access_copy(request->access);
 	keys->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	keys->has_session = http_has(request->http, HTTP_MCP_SESSION_ID);
 	keys->has_version = http_has(request->http, HTTP_MCP_PROTOCOL_VERSION);
@@ -37,7 +39,7 @@ void keys_init(struct keys *keys, const struct streamable_request *request)
 void keys_fini(struct keys *keys)
 {
 	free(keys->origin);
-	principal_unref(&keys->principal);
+	access_fini(&keys->access);
 }
 
 struct slice keys_session(const struct keys *keys)
@@ -98,7 +100,8 @@ struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, s
 				     (struct slice){ NULL, 0 });
 		return NULL;
 	}
-	session = session_find(&keys->gate->router->sessions, keys_session(keys), keys->principal);
+	session = session_find(&keys->gate->router->sessions, keys_session(keys),
+			       keys->access.principal);
 	if (session == NULL || route_of(session)->backend != keys->backend) {
 		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND,
 			     SLICE_LIT("Session not found"), (struct slice){ NULL, 0 });
@@ -109,6 +112,13 @@ struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, s
 	session_hold(session); /* the time since the last request begins anew */
 	session_release(session);
 	return route_of(session);
+}
+
+bool keys_permit(const struct keys *keys, struct http_conn *conn, const struct scope_set *needed)
+{
+	struct answer answer = keys_answer(keys, conn, NULL);
+
+	return challenge_permits(&keys->gate->guard, keys->place, &keys->access, needed, &answer);
 }
 
 struct http_exchange *streamable_refuse(const struct streamable_request *request, int status,

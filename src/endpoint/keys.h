@@ -17,8 +17,9 @@
 struct keys {
 	struct gate *gate;
 	struct backend *backend;
-	struct principal *principal; /* who asks */
-	char *origin;                /* NULL: none */
+	const struct guard_place *place;
+	struct access access; /* of whoever asks */
+	char *origin;         /* NULL: none */
 	bool has_session;
 	bool has_version;
 	bool has_event;
@@ -43,6 +44,11 @@ struct answer keys_answer(const struct keys *keys, struct http_conn *conn,
  * an error for the request `id` (or empty). FRONT-SESS-03, -04, FRONT-VER-01 … -04.
  */
 struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, struct slice id);
+
+/*
+ * Whether the caller may send what needs these scopes. False: it has answered. AUTH-SCP-02
+ */
+bool keys_permit(const struct keys *keys, struct http_conn *conn, const struct scope_set *needed);
 
 /* Answers with an error; returns NULL. */
 struct http_exchange *streamable_refuse(const struct streamable_request *request, int status,

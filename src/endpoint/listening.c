@@ -20,11 +20,13 @@ struct listening {
 	struct session *session;      /* held while its own stream is open; else NULL */
 	struct stored_stream *stored; /* or the answer that is resumed */
 	struct event_writer writer;
+	struct timer expiry; /* of its token */
 };
 
 static void listening_end(struct listening *get)
 {
 	event_writer_stop(&get->writer);
+	timer_stop(&get->expiry);
 	if (get->session != NULL)
 		session_release(get->session);
 	stored_stream_unref(&get->stored);
@@ -36,6 +38,20 @@ static void listening_on_end(struct event_writer *writer, enum reason reason)
 {
 	(void)reason;
 	listening_end(container_of(writer, struct listening, writer));
+}
+
+/* A clean end: the client comes back, and learns then that it needs a fresh token. AUTH-SES-06 */
+static void listening_on_expiry(struct timer *timer)
+{
+	struct listening *get = container_of(timer, struct listening, expiry);
+	uint64_t step_ms = access_step_ms(&get->keys.access);
+
+	if (step_ms > 0) {
+		timer_start(get->keys.gate->router->loop, timer, step_ms);
+		return;
+	}
+	http_stream_end(get->exchange.conn);
+	listening_end(get);
 }
 
 static void listening_refuse(struct listening *get, const char *why)
@@ -104,6 +120,8 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 						 stored_stream_request_id(get->stored) :
 						 none,
 					 buf_slice(&fields));
+	} else if (access_step_ms(&get->keys.access) != UINT64_MAX) {
+		timer_start(gate->router->loop, &get->expiry, access_step_ms(&get->keys.access));
 	}
 	buf_fini(&fields);
 }
@@ -188,6 +206,7 @@ struct http_exchange *streamable_get(const struct streamable_request *request)
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &listening_ops;
 	event_writer_init(&get->writer);
+	timer_init(&get->expiry, listening_on_expiry);
 	keys_init(&get->keys, request);
 	return &get->exchange;
 }

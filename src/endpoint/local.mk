@@ -1,14 +1,21 @@
 noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/answer.c src/endpoint/answer.h \
+	src/endpoint/challenge.c src/endpoint/challenge.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/gate.c src/endpoint/gate.h \
+	src/endpoint/guard.c src/endpoint/guard.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/intake.c src/endpoint/intake.h \
 	src/endpoint/keys.c src/endpoint/keys.h \
 	src/endpoint/listening.c \
-	src/endpoint/streamable.c src/endpoint/streamable.h
-ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS)
+	src/endpoint/metadata.c src/endpoint/metadata.h \
+	src/endpoint/needs.c \
+	src/endpoint/registration.c \
+	src/endpoint/scopes.c src/endpoint/scopes.h \
+	src/endpoint/streamable.c src/endpoint/streamable.h \
+	src/endpoint/waiting.c src/endpoint/waiting.h
+ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/gate_test
 src_endpoint_gate_test_SOURCES = src/endpoint/gate_test.c $(FAKE_KEEPER)
 src_endpoint_gate_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

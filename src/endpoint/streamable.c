@@ -265,8 +265,8 @@ static void post_on_failed(struct call *call, enum reason reason)
 	struct post *post = post_of(call);
 	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
 	const char *server = post->keys.backend->conf.name;
-	/* 5xx says that nothing was executed: not once the server has been sent the request. */
-	bool is_unsent = call->lane == NULL && reason_get(reason)->http_status == 503;
+	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
+	bool is_unsent = call->lane == NULL && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
 	struct slice whole;
 
@@ -337,7 +337,7 @@ static void post_initialize(struct post *post, const struct envelope *env)
 	}
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
-	route_open(post->keys.gate->router, post->keys.backend, post->keys.principal,
+	route_open(post->keys.gate->router, post->keys.backend, post->keys.access.principal,
 		   &post->single.call, env);
 }
 
@@ -374,6 +374,7 @@ static void post_request(struct post *post, struct route *route, const struct en
 static void post_message(struct post *post, struct slice body)
 {
 	struct envelope env = { .id = { JSON_ABSENT, false, { NULL, 0 } } };
+	struct scope_set needed = { { 0 } };
 	struct error err;
 	struct route *route;
 
@@ -388,7 +389,8 @@ static void post_message(struct post *post, struct slice body)
 	route = keys_find_route(&post->keys, post->exchange.conn,
 				env.kind == ENVELOPE_REQUEST ? env.id.text :
 							       (struct slice){ NULL, 0 });
-	if (route == NULL) {
+	guard_add_needed(post->keys.place, &env, &needed);
+	if (route == NULL || !keys_permit(&post->keys, post->exchange.conn, &needed)) {
 		post->state = POST_ANSWERED;
 		return;
 	}
@@ -440,6 +442,7 @@ static void post_batch(struct post *post, struct slice body)
 	struct gate *gate = post->keys.gate;
 	const struct slice none = { NULL, 0 };
 	struct error err = { ERROR_NONE, "" };
+	struct scope_set needed = { { 0 } };
 	struct batch batch;
 	struct route *route;
 
@@ -448,7 +451,8 @@ static void post_batch(struct post *post, struct slice body)
 		return;
 	}
 	route = keys_find_route(&post->keys, post->exchange.conn, none);
-	if (route == NULL) {
+	intake_add_needed(&batch, post->keys.place, &needed);
+	if (route == NULL || !keys_permit(&post->keys, post->exchange.conn, &needed)) {
 		post->state = POST_ANSWERED;
 		return;
 	}

@@ -13,7 +13,8 @@
 struct streamable_request {
 	struct gate *gate;
 	struct backend *backend;
-	struct principal *principal; /* who asks; borrowed */
+	const struct guard_place *place;
+	const struct access *access; /* of whoever asks; borrowed */
 	struct http_conn *conn;
 	const struct http_request *http;
 	struct slice origin; /* allowed; or empty */

@@ -41,7 +41,8 @@
 
 enum conn_state {
 	CONN_IDLE,      /* between requests */
-	CONN_HEAD,      /* a part of a head is there, or a whole one is being judged */
+	CONN_HEAD,      /* a part of a head is there, or a whole one */
+	CONN_JUDGING,   /* the head waits for a verdict that takes a while */
 	CONN_BODY,      /* the body is on its way */
 	CONN_BUSY,      /* the exchange works on its answer */
 	CONN_STREAMING, /* the answer comes piece by piece */
@@ -56,7 +57,8 @@ static const struct {
 	unsigned int next;
 } states[] = {
 	[CONN_IDLE] = { "idle", TO(HEAD) | TO(CLOSED) },
-	[CONN_HEAD] = { "head", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_HEAD] = { "head", TO(JUDGING) | TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_JUDGING] = { "judging", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
 	[CONN_BODY] = { "body", TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
 	[CONN_BUSY] = { "busy", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
 	[CONN_STREAMING] = { "streaming", TO(REPLYING) | TO(CLOSED) },
@@ -87,6 +89,10 @@ struct http_conn {
 	bool is_chunked;
 	bool is_old; /* HTTP/1.0 */
 	bool has_unread_body;
+	bool is_held;
+	bool held_continue; /* while judging: 100 Continue is waited for */
+	enum http_body held_body;
+	uint64_t held_length;
 	bool peer_closed;
 	bool wants_room;
 	bool is_processing; /* conn_process is on the stack and goes on by itself */
@@ -408,16 +414,49 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 	conn->is_old = request->minor_version == 0;
 	conn->has_unread_body = has_body;
 	timer_stop(&conn->deadline);
+	conn->is_held = false;
 	conn_find_client(conn, request);
 	exchange = handler->on_request(handler, conn, request);
 	if (exchange == NULL)
 		return;
 	conn->exchange = exchange;
 	exchange->conn = conn;
-	if (has_body)
+	if (conn->is_held) {
+		conn->held_body = request->body;
+		conn->held_length = request->content_length;
+		conn->held_continue = request->expects_continue;
+		conn_set_state(conn, CONN_JUDGING);
+	} else if (has_body) {
 		conn_begin_body(conn, request, has_more);
+	} else {
+		conn_complete_body(conn, (struct slice){ NULL, 0 });
+	}
+}
+
+void http_conn_hold(struct http_conn *conn)
+{
+	conn->is_held = true;
+}
+
+void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange)
+{
+	const struct http_request request = {
+		.body = conn->held_body,
+		.content_length = conn->held_length,
+		.expects_continue = conn->held_continue,
+	};
+
+	CHECK(conn->state == CONN_JUDGING && conn->exchange != NULL);
+	conn_detach_exchange(conn);
+	conn->exchange = exchange;
+	exchange->conn = conn;
+	wire_watch_reading(&conn->wire, true); /* reading ahead may have paused */
+	if (conn->has_unread_body)
+		conn_begin_body(conn, &request, conn->in.len > 0);
 	else
 		conn_complete_body(conn, (struct slice){ NULL, 0 });
+	if (conn->state == CONN_BODY && conn->in.len > 0)
+		task_schedule(conn->server->loop, &conn->task);
 }
 
 /* A handshake record's first bytes; no HTTP method begins so. */
@@ -517,8 +556,8 @@ static struct slice conn_process(struct http_conn *conn, struct slice data)
 /* Bytes for a later request: a bounded number of them, and none beside an open stream. */
 static void conn_check_read_ahead(struct http_conn *conn)
 {
-	bool waits = conn->state == CONN_BUSY || conn->state == CONN_REPLYING ||
-		     conn->state == CONN_STREAMING;
+	bool waits = conn->state == CONN_JUDGING || conn->state == CONN_BUSY ||
+		     conn->state == CONN_REPLYING || conn->state == CONN_STREAMING;
 
 	if (!waits || conn->in.len <= conn->server->conf.header_bytes)
 		return;

@@ -91,6 +91,14 @@ bool http_server_has_room(const struct http_server *server, size_t arriving);
 void http_server_drain(struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
 
+/*
+ * In on_request only: the request's head is still being judged. Its body is not read, nor asked for, until
+ * http_conn_resume; the exchange that on_request returns may answer, or hears in on_gone that the peer has left.
+ */
+void http_conn_hold(struct http_conn *conn);
+/* Judged: the request goes to `exchange`, which on_request would have returned. Not in a callback of conn. */
+void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange);
+
 /* A whole answer. */
 struct http_reply {
 	int status;

@@ -142,6 +142,8 @@ static struct http_exchange *on_request(struct http_handler *handler, struct htt
 		reply_text(conn, 403, job->path);
 	else if (strcmp(job->path, "/end") == 0)
 		http_conn_end(conn, REASON_CANCELLED);
+	else if (strcmp(job->path, "/judge") == 0)
+		return http_conn_hold(conn), &job->exchange;
 	else
 		return &job->exchange;
 	return NULL;
@@ -547,6 +549,97 @@ static void continue_is_said_when_it_is_waited_for(void **state)
 	assert_int_equal(client_take(c), 413);
 	assert_true(client_is_ended(c));
 #undef EXPECT
+}
+
+/* The verdict is there: the request goes on with another exchange. */
+static struct job *resume(struct job *job, const char *path)
+{
+	struct http_conn *conn = job->exchange.conn;
+	struct job *next = &jobs[job_count++];
+
+	next->exchange.ops = &job_ops;
+	snprintf(next->path, sizeof(next->path), "%s", path);
+	http_conn_resume(conn, &next->exchange);
+	assert_null(job->exchange.conn);
+	return next;
+}
+
+/* AUTH-KEY-07, AUTH-CH-09: while a head is judged its body is neither read nor asked for. */
+static void judged_request_waits_with_its_body(void **state)
+{
+	struct client *c = client_new();
+	struct job *next;
+
+	(void)state;
+	client_send(c, "POST /judge HTTP/1.1\r\n" HOST
+		       "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+	advance(BODY_MS * 10);
+	assert_int_equal(c->in.len, 0);
+	assert_int_equal(jobs[0].bodies, 0);
+	next = resume(&jobs[0], "/sync");
+	assert_int_equal(client_take(c), 100);
+	client_send(c, "ab");
+	assert_int_equal(client_take(c), 200);
+	assert_int_equal(next->body.len, 2);
+	assert_int_equal(jobs[0].gone, 0);
+	client_send(c, "GET /judge HTTP/1.1\r\n" HOST "\r\n" GET("/sync"));
+	assert_int_equal(client_take(c), 0);
+	resume(&jobs[2], "/sync");
+	assert_int_equal(client_take(c), 200);
+	assert_int_equal(client_take(c), 200); /* the request behind it */
+}
+
+/* A body that was sent at once is there when the verdict comes, however long it is. */
+static void judged_request_finds_what_was_sent(void **state)
+{
+	static char body[300000];
+	struct client *c = client_new();
+	struct job *next;
+	size_t sent;
+
+	(void)state;
+	memset(body, 'b', sizeof(body));
+	client_send(c, POST("/judge", "300000"));
+	sent = client_send_bytes(c, slice_of(body, sizeof(body)));
+	next = resume(&jobs[0], "/take");
+	sent += client_send_bytes(c, slice_of(body, sizeof(body) - sent));
+	assert_int_equal(sent, sizeof(body));
+	assert_int_equal(client_take(c), 200);
+	assert_int_equal(next->body.len, sizeof(body));
+	client_send(c, CHUNKED("/judge") "2\r\nab\r\n0\r\n\r\n" GET("/sync"));
+	next = resume(&jobs[2], "/sync");
+	assert_int_equal(client_take(c), 200);
+	assert_int_equal(next->body.len, 2);
+	assert_int_equal(client_take(c), 200);
+	client_send(c, POST("/judge", "10000000000"));
+	resume(&jobs[job_count - 1], "/sync");
+	assert_int_equal(client_take(c), 413);
+	assert_true(client_is_ended(c));
+}
+
+/* Refused, or left: the connection ends, and only who still waits is told. */
+static void judged_request_may_be_refused_or_left(void **state)
+{
+	struct client *c = client_new();
+
+	(void)state;
+	client_send(c, POST("/judge", "2") "ab");
+	reply_text(jobs[0].exchange.conn, 401, "no");
+	assert_int_equal(client_take(c), 401);
+	assert_true(client_is_ended(c));
+	assert_int_equal(jobs[0].gone, 0);
+	client_close(c);
+	c = client_new();
+	client_send(c, POST("/judge", "2") "ab");
+	client_close(c);
+	turns(3);
+	assert_int_equal(jobs[1].gone, 1);
+	assert_int_equal(jobs[1].bodies, 0);
+	c = client_new();
+	client_send(c, GET("/judge"));
+	http_server_drain(server);
+	resume(&jobs[2], "/sync");
+	assert_int_equal(client_take(c), 200);
 }
 
 /* ---- what is refused ---- */
@@ -1468,6 +1561,9 @@ int main(void)
 		TEST(connection_may_be_ended_from_its_callbacks),
 		TEST(one_end_may_bring_others),
 		TEST(freed_server_ends_everything),
+		TEST(judged_request_waits_with_its_body),
+		TEST(judged_request_finds_what_was_sent),
+		TEST(judged_request_may_be_refused_or_left),
 		TEST(connections_are_limited),
 		TEST(turned_away_client_can_read_why),
 		TEST(drain_lets_answers_finish),

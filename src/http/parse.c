@@ -16,6 +16,7 @@
  */
 #include "http/parse.h"
 
+#include "base/mem.h"
 #include "base/text.h"
 
 const char *const http_field_names[HTTP_FIELD_COUNT] = {
@@ -29,6 +30,7 @@ const char *const http_field_names[HTTP_FIELD_COUNT] = {
 	[HTTP_ACCEPT] = "Accept",
 	[HTTP_ORIGIN] = "Origin",
 	[HTTP_AUTHORIZATION] = "Authorization",
+	[HTTP_DPOP] = "Dpop",
 	[HTTP_MCP_SESSION_ID] = "Mcp-Session-Id",
 	[HTTP_MCP_PROTOCOL_VERSION] = "Mcp-Protocol-Version",
 	[HTTP_MCP_METHOD] = "Mcp-Method",
@@ -60,6 +62,7 @@ static const uint8_t slots[SLOTS] = {
 	[SLOT(6, 'a')] = HTTP_ACCEPT + 1,
 	[SLOT(6, 'o')] = HTTP_ORIGIN + 1,
 	[SLOT(13, 'a')] = HTTP_AUTHORIZATION + 1,
+	[SLOT(4, 'd')] = HTTP_DPOP + 1,
 	[SLOT(14, 'm')] = HTTP_MCP_SESSION_ID + 1,
 	[SLOT(20, 'm')] = HTTP_MCP_PROTOCOL_VERSION + 1,
 	[SLOT(10, 'm')] = HTTP_MCP_METHOD + 1,
@@ -630,4 +633,36 @@ bool http_is_media_type(struct slice value, const char *type)
 			return false;
 	}
 	return true;
+}
+
+/* Moves the slice to *at; the text there is its copy from then on. */
+static void move_slice(struct slice *slice, char **at)
+{
+	if (slice->p == NULL)
+		return;
+	memcpy(*at, slice->p, slice->n);
+	slice->p = *at;
+	*at += slice->n;
+}
+
+char *http_request_copy(const struct http_request *request, struct http_request *copy_r,
+			size_t *size_r)
+{
+	size_t size =
+		request->method_name.n + request->target.n + request->path.n + request->query.n + 1;
+	char *text, *at;
+
+	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
+		size += http_has(request, (enum http_field)i) ? request->fields[i].n : 0;
+	text = at = mem_alloc(size);
+	*copy_r = *request;
+	move_slice(&copy_r->method_name, &at);
+	move_slice(&copy_r->target, &at);
+	move_slice(&copy_r->path, &at);
+	move_slice(&copy_r->query, &at);
+	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
+		if (http_has(request, (enum http_field)i))
+			move_slice(&copy_r->fields[i], &at);
+	*size_r = size;
+	return text;
 }

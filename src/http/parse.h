@@ -37,6 +37,7 @@ enum http_field {
 	HTTP_ACCEPT,
 	HTTP_ORIGIN,
 	HTTP_AUTHORIZATION,
+	HTTP_DPOP,
 	HTTP_MCP_SESSION_ID,
 	HTTP_MCP_PROTOCOL_VERSION,
 	HTTP_MCP_METHOD,
@@ -76,6 +77,13 @@ static inline bool http_has(const struct http_request *request, enum http_field 
 {
 	return request->seen & 1u << field;
 }
+
+/*
+ * A copy that outlives the head: *copy_r's slices lie in the returned memory, which is the caller's, of
+ * *size_r bytes. It may hold credentials: overwrite it before it is freed.
+ */
+char *http_request_copy(const struct http_request *request, struct http_request *copy_r,
+			size_t *size_r);
 
 struct http_parse_limits {
 	size_t line_max;   /* request line, CRLF not counted: over it 414 */

@@ -12,6 +12,7 @@ static const struct {
 	const char *text;
 } statuses[] = {
 	{ 200, "OK" },
+	{ 201, "Created" },
 	{ 202, "Accepted" },
 	{ 204, "No Content" },
 	{ 400, "Bad Request" },
@@ -21,6 +22,7 @@ static const struct {
 	{ 405, "Method Not Allowed" },
 	{ 406, "Not Acceptable" },
 	{ 408, "Request Timeout" },
+	{ 409, "Conflict" },
 	{ 413, "Content Too Large" },
 	{ 414, "URI Too Long" },
 	{ 415, "Unsupported Media Type" },

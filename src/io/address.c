@@ -48,9 +48,9 @@ static bool is_stale_socket(const struct sockaddr_un *address, socklen_t size)
 }
 
 /* The mode comes from the umask: a chmod afterwards would leave a moment in which others connect. */
-static int bind_unix(int fd, const struct sockaddr_un *address, socklen_t size)
+static int bind_unix(int fd, const struct sockaddr_un *address, socklen_t size, mode_t taken_away)
 {
-	mode_t mask = umask(0117);
+	mode_t mask = umask(taken_away);
 	int result = bind(fd, (const struct sockaddr *)address, size);
 
 	if (result < 0 && errno == EADDRINUSE) {
@@ -71,25 +71,27 @@ void address_remove_stale(const struct sockaddr *address, socklen_t size)
 		unlink(path->sun_path);
 }
 
-static int bind_any(int fd, const struct sockaddr *address, socklen_t size)
+static int bind_any(int fd, const struct sockaddr *address, socklen_t size, mode_t taken_away)
 {
 	int on = 1;
 
 	if (address->sa_family == AF_UNIX)
-		return bind_unix(fd, (const struct sockaddr_un *)(const void *)address, size);
+		return bind_unix(fd, (const struct sockaddr_un *)(const void *)address, size,
+				 taken_away);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
 		return -1;
 	return bind(fd, address, size);
 }
 
-int address_listen(const struct sockaddr *address, socklen_t size, struct error *err)
+static int open_listener(const struct sockaddr *address, socklen_t size, mode_t taken_away,
+			 struct error *err)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	const char *step = "bind";
 
 	if (fd < 0)
 		return error_set_errno(err, "socket");
-	if (bind_any(fd, address, size) == 0) {
+	if (bind_any(fd, address, size, taken_away) == 0) {
 		step = "listen";
 		if (listen(fd, BACKLOG) == 0)
 			return fd;
@@ -97,6 +99,16 @@ int address_listen(const struct sockaddr *address, socklen_t size, struct error 
 	error_set_errno(err, "%s", step);
 	close(fd);
 	return -1;
+}
+
+int address_listen(const struct sockaddr *address, socklen_t size, struct error *err)
+{
+	return open_listener(address, size, 0117, err);
+}
+
+int address_listen_private(const struct sockaddr *address, socklen_t size, struct error *err)
+{
+	return open_listener(address, size, 0177, err);
 }
 
 /* How many descriptors systemd passed to this very process. */

@@ -24,6 +24,10 @@
  */
 int address_listen(const struct sockaddr *address, socklen_t size, struct error *err) must_check;
 
+/* The same; a unix socket gets mode 0600. */
+int address_listen_private(const struct sockaddr *address, socklen_t size, struct error *err)
+	must_check;
+
 /*
  * Takes the number `nth` (from 0) of the sockets that systemd passed under FileDescriptorName=`name`,
  * makes it non-blocking and close-on-exec. Returns the descriptor (the caller's) or -1; then systemd

@@ -147,6 +147,19 @@ static void stale_unix_socket_is_replaced(void **state)
 	close(second);
 }
 
+/* SEC-17 */
+static void private_socket_is_for_the_owner(void **state)
+{
+	struct stat st;
+	int fd = address_listen_private((const struct sockaddr *)&at, sizeof(at), &err);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(stat(at.sun_path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	close(fd);
+}
+
 static void file_in_the_way_is_never_removed(void **state)
 {
 	struct stat st;
@@ -221,6 +234,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(unix_socket_in_use_is_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(stale_unix_socket_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(private_socket_is_for_the_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(file_in_the_way_is_never_removed, setup, teardown),
 		cmocka_unit_test_setup_teardown(systemd_sockets_are_found_by_name, setup, teardown),
 	};

@@ -16,9 +16,15 @@
 enum ipc_type {
 	/* gateway to keeper */
 	IPC_READY = 1, /* serving; the keeper tells the user and systemd */
-	IPC_START,  /* start server number `server` as child `child` (chosen by the gateway, new) */
+	/*
+	 * start server number `server` as child `child` (chosen by the gateway, new); descriptor, if the server
+	 * declares claims: a pipe with all of "NAME\0VALUE\0…", at most 16 KiB
+	 */
+	IPC_START,
 	IPC_SIGNAL, /* send `value` (SIGTERM or SIGKILL) to the process group of `child` */
 	IPC_FORGET, /* the gateway has let go of `child`: kill what is left of it, drop the row */
+	IPC_STOP,   /* the operator wants the daemon to end, as SIGTERM does */
+	IPC_RELOAD, /* and that it reads log and certificates again, as SIGHUP does */
 	IPC_CERTIFICATES_USED, /* the set that came last is in use; `value` 0: it is not, it is bad */
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */

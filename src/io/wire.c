@@ -10,7 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "io/tls.h"
+
+struct wire_watch {
+	struct watch watch;
+	struct wire *wire;
+	enum watch_kind kind;
+};
 
 /* Whether the direction goes on when the socket's other direction is ready. */
 static bool wire_is_crossed(const struct wire *wire, enum watch_kind kind)
@@ -29,12 +36,29 @@ static bool wire_waits_for(const struct wire *wire, enum watch_kind kind)
 	       (wire->is_wanted[other] && wire_is_crossed(wire, other));
 }
 
+static void wire_on_event(struct watch *watch);
+
+static void wire_set(struct wire *wire, enum watch_kind kind, bool on)
+{
+	struct wire_watch *watch = wire->watches[kind];
+
+	if (watch == NULL && !on)
+		return;
+	if (watch == NULL) {
+		watch = wire->watches[kind] = mem_alloc(sizeof(*watch));
+		watch->wire = wire;
+		watch->kind = kind;
+		watch_init(&watch->watch, wire->loop, wire->fd, kind, wire_on_event);
+	}
+	watch_set(&watch->watch, on);
+}
+
 static void wire_settle(struct wire *wire)
 {
 	if (wire->fd < 0)
 		return;
-	watch_set(&wire->reading, wire_waits_for(wire, WATCH_READ));
-	watch_set(&wire->writing, wire_waits_for(wire, WATCH_WRITE));
+	wire_set(wire, WATCH_READ, wire_waits_for(wire, WATCH_READ));
+	wire_set(wire, WATCH_WRITE, wire_waits_for(wire, WATCH_WRITE));
 	if (wire->tls != NULL && wire->is_wanted[WATCH_READ] && tls_has_pending(wire->tls))
 		task_schedule(wire->loop, &wire->again);
 }
@@ -63,14 +87,11 @@ static void wire_on_ready(struct wire *wire, enum watch_kind kind)
 	wire_settle(wire);
 }
 
-static void wire_on_readable(struct watch *watch)
+static void wire_on_event(struct watch *watch)
 {
-	wire_on_ready(container_of(watch, struct wire, reading), WATCH_READ);
-}
+	const struct wire_watch *ready = container_of(watch, struct wire_watch, watch);
 
-static void wire_on_writable(struct watch *watch)
-{
-	wire_on_ready(container_of(watch, struct wire, writing), WATCH_WRITE);
+	wire_on_ready(ready->wire, ready->kind);
 }
 
 static void wire_on_again(struct task *task)
@@ -85,8 +106,6 @@ static void wire_on_again(struct task *task)
 void wire_init(struct wire *wire, struct loop *loop, int fd, const struct wire_ops *ops)
 {
 	*wire = (struct wire){ .ops = ops, .loop = loop, .fd = fd };
-	watch_init(&wire->reading, loop, fd, WATCH_READ, wire_on_readable);
-	watch_init(&wire->writing, loop, fd, WATCH_WRITE, wire_on_writable);
 	task_init(&wire->again, wire_on_again);
 }
 
@@ -99,8 +118,11 @@ void wire_close(struct wire *wire)
 {
 	if (wire->fd < 0)
 		return;
-	watch_set(&wire->reading, false);
-	watch_set(&wire->writing, false);
+	for (int kind = WATCH_READ; kind <= WATCH_WRITE; kind++) {
+		wire_set(wire, (enum watch_kind)kind, false);
+		loop_defer_free(wire->loop, wire->watches[kind]); /* it may be on the stack */
+		wire->watches[kind] = NULL;
+	}
 	task_cancel(&wire->again);
 	tls_free(&wire->tls);
 	close(wire->fd);

@@ -21,15 +21,17 @@ struct wire_ops {
 	void (*on_writable)(struct wire *wire);
 };
 
+struct wire_watch;
+
 struct wire {
 	const struct wire_ops *ops;
 	struct loop *loop;
-	struct watch reading;
-	struct watch writing;
-	int fd;            /* -1: closed */
-	bool is_wanted[2]; /* by enum watch_kind: what the owner watches for */
-	struct tls *tls;   /* NULL: none */
-	struct task again; /* with TLS: more can be read although the socket is silent */
+	struct wire_watch
+		*watches[2]; /* by enum watch_kind; made when first needed: most wires use one */
+	int fd;              /* -1: closed */
+	bool is_wanted[2];   /* by enum watch_kind: what the owner watches for */
+	struct tls *tls;     /* NULL: none */
+	struct task again;   /* with TLS: more can be read although the socket is silent */
 };
 
 /* Takes fd, which must be non-blocking. Neither direction is watched yet. */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -128,6 +129,12 @@ struct json scan_path(struct slice object, const char *const *path, size_t lengt
 int scan_int(struct json value, long long *number_r) must_check;
 /* The bytes between the quotes if value is a string without escapes; else {NULL, 0}. */
 struct slice scan_plain_string(struct json value);
+
+/*
+ * Appends what the string means, its escapes decoded, as UTF-8. -1: not a string, or with half a
+ * surrogate pair, which has no meaning. RFC 8259 §7.
+ */
+int scan_decode_string(struct json value, struct buf *out) must_check;
 
 /*
  * Calls on_member for each member of an object already scanned as valid, in order; the name comes

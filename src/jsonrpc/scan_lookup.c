@@ -256,6 +256,87 @@ struct slice scan_plain_string(struct json value)
 	return slice_of(value.text.p + 1, value.text.n - 2);
 }
 
+static unsigned int decode_hex(const char *digits)
+{
+	unsigned int value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		unsigned char c = (unsigned char)digits[i];
+
+		value = value << 4 | (unsigned int)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+	}
+	return value;
+}
+
+static void append_utf8(struct buf *out, unsigned int c)
+{
+	if (c < 0x80) {
+		buf_append_char(out, (char)c);
+		return;
+	}
+	if (c < 0x800) {
+		buf_append_char(out, (char)(0xC0 | c >> 6));
+	} else {
+		if (c < 0x10000) {
+			buf_append_char(out, (char)(0xE0 | c >> 12));
+		} else {
+			buf_append_char(out, (char)(0xF0 | c >> 18));
+			buf_append_char(out, (char)(0x80 | (c >> 12 & 0x3F)));
+		}
+		buf_append_char(out, (char)(0x80 | (c >> 6 & 0x3F)));
+	}
+	buf_append_char(out, (char)(0x80 | (c & 0x3F)));
+}
+
+/* `at` stands behind \u; returns how many more characters belong to it, 0: half a pair. */
+static size_t decode_unicode(const char *at, const char *end, struct buf *out)
+{
+	unsigned int c = decode_hex(at);
+	unsigned int low;
+
+	if (c < 0xD800 || c > 0xDFFF) {
+		append_utf8(out, c);
+		return 4;
+	}
+	if (c > 0xDBFF || end - at < 10 || at[4] != '\\' || at[5] != 'u')
+		return 0;
+	low = decode_hex(at + 6);
+	if (low < 0xDC00 || low > 0xDFFF)
+		return 0;
+	append_utf8(out, 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00));
+	return 10;
+}
+
+int scan_decode_string(struct json value, struct buf *out)
+{
+	static const char letters[] = "bfnrt";
+	static const char meanings[] = "\b\f\n\r\t";
+	const char *end = value.text.p + value.text.n - 1;
+
+	if (value.type != JSON_STRING || value.text.n < 2)
+		return -1;
+	for (const char *p = value.text.p + 1; p < end; p++) {
+		const char *letter;
+
+		if (*p != '\\') {
+			buf_append_char(out, *p);
+			continue;
+		}
+		p++;
+		letter = strchr(letters, *p);
+		if (*p == 'u') {
+			size_t more = decode_unicode(p + 1, end, out);
+
+			if (more == 0)
+				return -1;
+			p += more;
+		} else {
+			buf_append_char(out, letter != NULL ? meanings[letter - letters] : *p);
+		}
+	}
+	return 0;
+}
+
 void scan_members(struct slice object, scan_member_fn *on_member, void *arg)
 {
 	struct lookup at = lookup_first_member(object);

@@ -319,6 +319,37 @@ static void deep_arrays_need_no_stack(void **state)
 	buf_fini(&text);
 }
 
+static const char *decoded(const char *json, struct buf *out)
+{
+	struct json value = { JSON_STRING, true, slice_str(json) };
+
+	buf_fini(out);
+	return scan_decode_string(value, out) == 0 ? buf_terminate(out) : NULL;
+}
+
+/* SEC-50, RFC 8259 §7: what the server will read. */
+static void strings_are_decoded(void **state)
+{
+	static const char *const bad[] = { "\"\\uD800\"", "\"\\uD800x\"", "\"\\uDC00\"",
+					   "\"\\uD800\\u0041\"", "\"\\uD83D\\n\"" };
+	struct buf out = { 0 };
+	struct json number = { JSON_NUMBER, false, SLICE("7") };
+
+	(void)state;
+	assert_string_equal(decoded("\"\"", &out), "");
+	assert_string_equal(decoded("\"a\\u0062c\"", &out), "abc");
+	assert_string_equal(decoded("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", &out), "\"\\/\b\f\n\r\t");
+	assert_string_equal(decoded("\"\\u00e9\\u20AC\\ud83d\\ude00\"", &out),
+			    "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");
+	assert_non_null(decoded("\"a\\u0000b\"", &out));
+	assert_int_equal(out.len, 3);
+	assert_memory_equal(out.data, "a\0b", 3);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_null(decoded(bad[i], &out));
+	assert_int_equal(scan_decode_string(number, &out), -1);
+	buf_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +360,7 @@ int main(void)
 		cmocka_unit_test(paths),
 		cmocka_unit_test(integers),
 		cmocka_unit_test(plain_strings),
+		cmocka_unit_test(strings_are_decoded),
 		cmocka_unit_test(members_come_in_order),
 		cmocka_unit_test(arrays_are_split),
 		cmocka_unit_test(broken_arrays_are_refused),

@@ -2,16 +2,18 @@
 /*
  * A table of measures, in the order in which each still may do its work: the user and the capabilities
  * first, the filter of system calls last. Nothing here knows what the gateway is for, except that it
- * works with descriptors that it has been given.
+ * works with descriptors that it has been given, and that it may have to fetch from the net.
  */
 #include "keeper/confine.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <libgen.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,10 +27,11 @@
 
 /* ---- user and rights ---- */
 
-static int drop_user(struct error *err)
+static int drop_user(bool fetches, struct error *err)
 {
 	const struct passwd *user;
 
+	(void)fetches;
 	if (geteuid() != 0)
 		return error_set(err, ERROR_INVALID, "the daemon was not started as root");
 	user = getpwnam("mcpgated");
@@ -42,33 +45,62 @@ static int drop_user(struct error *err)
 	return 0;
 }
 
-static int drop_capabilities(struct error *err)
+static int drop_capabilities(bool fetches, struct error *err)
 {
+	(void)fetches;
 	return capabilities_drop_all() == 0 ? 0 : error_set_errno(err, "capset");
 }
 
-static int forbid_new_privileges(struct error *err)
+static int forbid_new_privileges(bool fetches, struct error *err)
 {
+	(void)fetches;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_set_errno(err, "prctl");
 	return 0;
 }
 
 /* Also keeps processes of the same user from reading its memory through /proc. */
-static int forbid_dumps(struct error *err)
+static int forbid_dumps(bool fetches, struct error *err)
 {
 	struct rlimit none = { 0, 0 };
 
+	(void)fetches;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &none) < 0)
 		return error_set_errno(err, "prctl or setrlimit");
 	return 0;
 }
 
-/* All rights that the kernel can refuse, and no rule that grants one. */
-static int landlock(struct error *err)
+/* ---- Landlock ---- */
+
+/*
+ * What getaddrinfo reads, and the libraries that it loads for what nsswitch.conf names. resolv.conf is
+ * replaced by renaming, so its own file is not enough: the folder in which it really lies. A path that is
+ * missing here is missing to the resolver too.
+ */
+static void allow_resolving(int ruleset)
 {
-	const struct landlock_rights all = { LANDLOCK_FS_ALL, LANDLOCK_NET_ALL,
-					     LANDLOCK_SCOPE_ALL };
+	static const char *const paths[] = {
+		"/etc/hosts",    "/etc/host.conf",   "/etc/nsswitch.conf",
+		"/etc/gai.conf", "/etc/ld.so.cache", "/lib",
+		"/lib64",        "/usr/lib",         "/run/systemd/resolve",
+	};
+	char *real = realpath("/etc/resolv.conf", NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		landlock_allow_path(ruleset, paths[i], LANDLOCK_FS_READ_FILE);
+	if (real != NULL)
+		landlock_allow_path(ruleset, dirname(real), LANDLOCK_FS_READ_FILE);
+	free(real);
+}
+
+/* All rights that the kernel can refuse, and but for the resolver no rule that grants one. */
+static int landlock(bool fetches, struct error *err)
+{
+	const struct landlock_rights all = {
+		LANDLOCK_FS_ALL,
+		fetches ? LANDLOCK_NET_BIND_TCP : LANDLOCK_NET_ALL,
+		LANDLOCK_SCOPE_ALL,
+	};
 	int ruleset;
 	int result = 0;
 
@@ -77,6 +109,8 @@ static int landlock(struct error *err)
 	ruleset = landlock_open(&all);
 	if (ruleset < 0)
 		return error_set_errno(err, "landlock_create_ruleset");
+	if (fetches)
+		allow_resolving(ruleset);
 	if (landlock_enforce(ruleset) < 0)
 		result = error_set_errno(err, "landlock_restrict_self");
 	close(ruleset);
@@ -96,8 +130,8 @@ static const char *const forbidden[] = {
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
 	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo",
 	"rt_tgsigqueueinfo", "kcmp", "move_pages", "migrate_pages",
-	/* new ways out: what is listened on and talked to was opened before */
-	"bind", "connect", "socketpair",
+	/* new ways in: what is listened on was opened before. For ways out see forbid_leaving */
+	"bind",
 	/* the file system as a whole */
 	"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
 	"move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
@@ -133,13 +167,6 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	/* A filter cannot look into its argument; without it the C library takes clone. */
 	if (result == 0)
 		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	/* Datagrams, and TCP with its first bytes, get out by sendto(2), without connect. */
-	if (result == 0)
-		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-					  SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
-	if (result == 0)
-		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-					  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPES, SOCK_DGRAM));
 	/* abort() signals itself; nobody else is its business. */
 	if (result == 0)
 		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
@@ -150,7 +177,24 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	return result;
 }
 
-static int filter_system_calls(struct error *err)
+/* Who asks issuers needs sockets, and libcurl and the resolver pairs of them. Returns as above. */
+static int forbid_leaving(scmp_filter_ctx filter)
+{
+	int result = forbid_by_name(filter, "connect");
+
+	if (result == 0)
+		result = forbid_by_name(filter, "socketpair");
+	/* Datagrams, and TCP with its first bytes, get out by sendto(2), without connect. */
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+					  SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
+	if (result == 0)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+					  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPES, SOCK_DGRAM));
+	return result;
+}
+
+static int filter_system_calls(bool fetches, struct error *err)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int result = 0;
@@ -159,6 +203,8 @@ static int filter_system_calls(struct error *err)
 		return error_set(err, ERROR_SYSTEM, "libseccomp does not know this machine");
 	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
 		result = forbid_by_name(filter, forbidden[i]);
+	if (result == 0 && !fetches)
+		result = forbid_leaving(filter);
 	if (result == 0)
 		result = forbid_by_argument(filter);
 	if (result == 0)
@@ -172,7 +218,7 @@ static int filter_system_calls(struct error *err)
 
 static const struct {
 	const char *name;
-	int (*apply)(struct error *err);
+	int (*apply)(bool fetches, struct error *err);
 } measures[] = {
 	{ "user", drop_user },
 	{ "capabilities", drop_capabilities },
@@ -182,11 +228,11 @@ static const struct {
 	{ "seccomp", filter_system_calls },
 };
 
-void confine_apply(void)
+void confine_apply(bool fetches)
 {
 	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
 		struct error err = { ERROR_NONE, "" };
-		bool is_on = measures[i].apply(&err) == 0;
+		bool is_on = measures[i].apply(fetches, &err) == 0;
 
 		LOG(CONFINE, LOG_STR("measure", measures[i].name),
 		    LOG_STR("state", is_on ? "on" : err.text));

@@ -6,11 +6,16 @@
 #ifndef MCPGATED_KEEPER_CONFINE_H
 #define MCPGATED_KEEPER_CONFINE_H
 
+#include <stdbool.h>
+
 /*
  * Applies all measures that kernel and rights allow; a measure that fails is logged and the rest is
  * applied. Afterwards the process opens no file, connects nowhere, starts nothing and cannot take any
  * of it back. Clears the parent-death signal if the user changes.
+ *
+ * fetches   it has to ask issuers for keys: it may connect, start threads (they resolve names) and read
+ *           what resolving names needs, nothing else
  */
-void confine_apply(void);
+void confine_apply(bool fetches);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "auth/verifier.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/ipc.h"
@@ -47,7 +48,7 @@ static void set_signals(void)
 
 static void close_foreign(const struct gateway_process_conf *conf, int keeper_fd)
 {
-	size_t count = conf->config->listen_count;
+	size_t count = conf->config->listen_count + LISTENERS_MORE;
 	int *keep = mem_alloc((count + 2) * sizeof(*keep));
 
 	memcpy(keep, conf->listeners, count * sizeof(*keep));
@@ -75,9 +76,15 @@ static bool has_tls(const struct config *config)
 	return false;
 }
 
+static bool has_issuers(const struct config *config)
+{
+	return config->auth.issuers.count > 0;
+}
+
 static void run(const struct gateway_process_conf *conf, int keeper_fd)
 {
 	pid_t keeper_pid = conf->launch->keeper_pid;
+	struct error err;
 
 	die_with_keeper(keeper_pid);
 	prctl(PR_SET_NAME, "mcpgated-gw");
@@ -89,7 +96,11 @@ static void run(const struct gateway_process_conf *conf, int keeper_fd)
 	forget_environment();
 	if (has_tls(conf->config))
 		tls_init(); /* reads files, which is forbidden afterwards */
-	confine_apply();
+	if (has_issuers(conf->config) && verifier_prepare(&err) < 0) {
+		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
+		_exit(1);
+	}
+	confine_apply(has_issuers(conf->config));
 	die_with_keeper(keeper_pid); /* a change of the user has cleared it */
 	_exit(conf->main(conf->config, conf->listeners, conf->config->listen_count, keeper_fd));
 }

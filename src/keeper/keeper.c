@@ -193,6 +193,34 @@ static void keeper_on_ready(struct keeper *keeper)
 	keeper->is_announced = true;
 }
 
+/* The gateway's own times, the longest that a server may take to stop, and a reserve. */
+static uint64_t stop_time_ms(const struct config *config)
+{
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		uint64_t ms = config->servers[i].stop_grace_ms + config->servers[i].stop_term_ms;
+
+		longest = ms > longest ? ms : longest;
+	}
+	return config->drain_timeout_ms + longest + STOP_RESERVE_MS;
+}
+
+static void keeper_on_stop(struct keeper *keeper)
+{
+	if (keeper->gateway.pid == 0) {
+		keeper->state = KEEPER_DONE;
+		return;
+	}
+	if (keeper->state == KEEPER_RUNNING) {
+		notify_send(&keeper->notify, "STOPPING=1");
+		keeper->state = KEEPER_DRAINING;
+		listeners_stop(keeper->config, keeper->listeners);
+		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(keeper->config);
+	}
+	keeper->drains_owed++;
+}
+
 static void keeper_end_reload(struct keeper *keeper)
 {
 	if (!keeper->is_reloading)
@@ -227,18 +255,22 @@ static void keeper_on_certificates(struct keeper *keeper, bool is_used)
 		keeper_end_reload(keeper);
 }
 
-/* Descriptors have no business on this way; whatever came is closed. */
+/* Nothing but the claims of a child comes on this way as a descriptor; whatever came is closed. */
 static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
 			      const int *fds, size_t fd_count)
 {
-	for (size_t i = 0; i < fd_count; i++)
-		close(fds[i]);
 	if (message->type == IPC_READY)
 		keeper_on_ready(keeper);
+	else if (message->type == IPC_STOP)
+		keeper_on_stop(keeper);
+	else if (message->type == IPC_RELOAD && keeper->state == KEEPER_RUNNING)
+		keeper_reload(keeper);
 	else if (message->type == IPC_CERTIFICATES_USED)
 		keeper_on_certificates(keeper, message->value != 0);
 	else
-		children_request(&keeper->children, message);
+		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
+	for (size_t i = 0; i < fd_count; i++)
+		close(fds[i]);
 }
 
 static bool keeper_may_listen(const struct keeper *keeper)
@@ -326,34 +358,6 @@ static void keeper_reap_all(struct keeper *keeper)
 }
 
 /* ---- signals ---- */
-
-/* The gateway's own times, the longest that a server may take to stop, and a reserve. */
-static uint64_t stop_time_ms(const struct config *config)
-{
-	uint64_t longest = 0;
-
-	for (size_t i = 0; i < config->server_count; i++) {
-		uint64_t ms = config->servers[i].stop_grace_ms + config->servers[i].stop_term_ms;
-
-		longest = ms > longest ? ms : longest;
-	}
-	return config->drain_timeout_ms + longest + STOP_RESERVE_MS;
-}
-
-static void keeper_on_stop(struct keeper *keeper)
-{
-	if (keeper->gateway.pid == 0) {
-		keeper->state = KEEPER_DONE;
-		return;
-	}
-	if (keeper->state == KEEPER_RUNNING) {
-		notify_send(&keeper->notify, "STOPPING=1");
-		keeper->state = KEEPER_DRAINING;
-		listeners_stop(keeper->config, keeper->listeners);
-		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(keeper->config);
-	}
-	keeper->drains_owed++;
-}
 
 static void keeper_on_signal(struct keeper *keeper, int number)
 {

@@ -13,10 +13,13 @@
 
 /*
  * What runs in the gateway's process, after it has given up whatever it does not need. `listeners`
- * are in the order of config->listen, non-blocking. keeper_fd speaks io/ipc.h. The log is set up;
+ * are in the order of config->listen, non-blocking; behind these stand LISTENERS_MORE others, -1 where there
+ * is none. keeper_fd speaks io/ipc.h. The log is set up;
  * TERM, INT, HUP and PIPE are ignored: the keeper says when to stop (IPC_DRAIN). The return value is
  * the exit status of the process.
  */
+enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
+
 typedef int keeper_gateway_fn(struct config *config, const int *listeners, size_t listener_count,
 			      int keeper_fd);
 

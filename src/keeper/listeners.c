@@ -2,16 +2,19 @@
 /* From the texts of the configuration to sockets, once. Wildcard addresses are shown as they are. */
 #include "keeper/listeners.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/slice.h"
 #include "config/address.h"
 #include "io/address.h"
+#include "keeper/keeper.h"
 #include "obs/log.h"
 
 /* How many of the listeners before this one have the same text: systemd may pass several. */
@@ -35,28 +38,149 @@ static int listener_open(const struct config *config, size_t at, struct error *e
 	return address_listen((const struct sockaddr *)&address.socket, address.socket_size, err);
 }
 
-int *listeners_open(const struct config *config, struct error *err)
+static void log_listener(int fd)
 {
-	int *listeners = mem_alloc((config->listen_count + 1) * sizeof(*listeners));
+	char text[ADDRESS_TEXT_BYTES];
 
+	address_format(fd, text);
+	LOG(LISTEN, LOG_STR("address", text),
+	    LOG_STR("reach", address_is_loopback(fd) ? "local" : "network"));
+}
+
+static int fail_at(const char *address, const struct error *why, struct error *err)
+{
+	LOG(LISTEN_FAILED, LOG_STR("address", address), LOG_STR("error", why->text));
+	return error_set(err, why->kind, "cannot listen on %.80s: %.150s", address, why->text);
+}
+
+static int open_all(const struct config *config, int *listeners, struct error *err)
+{
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct error why = { ERROR_NONE, "" };
-		char text[ADDRESS_TEXT_BYTES];
 
 		listeners[i] = listener_open(config, i, &why);
-		if (listeners[i] < 0) {
-			LOG(LISTEN_FAILED, LOG_STR("address", config->listen[i].address),
-			    LOG_STR("error", why.text));
-			error_set(err, why.kind, "cannot listen on %.80s: %.150s",
-				  config->listen[i].address, why.text);
-			free(listeners);
-			return NULL;
-		}
-		address_format(listeners[i], text);
-		LOG(LISTEN, LOG_STR("address", text),
-		    LOG_STR("reach", address_is_loopback(listeners[i]) ? "local" : "network"));
+		if (listeners[i] < 0)
+			return fail_at(config->listen[i].address, &why, err);
+		log_listener(listeners[i]);
 	}
-	return listeners;
+	return 0;
+}
+
+/* ---- for the operator ---- */
+
+/*
+ * Where the admin socket is, if the configuration leaves it open: only in places that belong to this daemon
+ * or this user alone. Returns an address to free, or NULL.
+ */
+static char *admin_place(struct error *why)
+{
+	const char *service = getenv("RUNTIME_DIRECTORY");
+	const char *user = getenv("XDG_RUNTIME_DIR");
+	struct slice dirs = slice_str(service != NULL ? service : "");
+	struct slice dir = slice_cut(&dirs, ':');
+	char *made;
+	char *address;
+
+	if (dir.n > 0)
+		return mem_printf("unix:%.*s/admin.sock", SLICE_ARG(dir));
+	if (user == NULL || user[0] != '/') {
+		error_set(why, ERROR_INVALID,
+			  "neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set");
+		return NULL;
+	}
+	made = mem_printf("%s/mcpgated", user);
+	if (mkdir(made, 0700) < 0 && errno != EEXIST) {
+		error_set_errno(why, "mkdir %.150s", made);
+		free(made);
+		return NULL;
+	}
+	address = mem_printf("unix:%s/admin.sock", made);
+	free(made);
+	return address;
+}
+
+static int open_private(const char *text, struct error *err)
+{
+	struct address address;
+
+	if (address_parse(text, &address, err) < 0)
+		return -1;
+	return address_listen_private((const struct sockaddr *)&address.socket, address.socket_size,
+				      err);
+}
+
+/* Nobody has chosen the place: a second daemon of the same user goes without. */
+static int open_admin_somewhere(void)
+{
+	struct error why = { ERROR_NONE, "" };
+	char *address = admin_place(&why);
+	int fd = -1;
+
+	if (address != NULL)
+		fd = open_private(address, &why);
+	if (fd >= 0)
+		log_listener(fd);
+	else
+		LOG(ADMIN_OFF, LOG_STR("address", address != NULL ? address : "-"),
+		    LOG_STR("reason", why.text));
+	free(address);
+	return fd;
+}
+
+static int open_more(const struct config *config, int *more, struct error *err)
+{
+	const char *texts[LISTENERS_MORE] = {
+		[LISTENER_ADMIN] = config->admin_address, [LISTENER_METRICS] = config->admin_metrics
+	};
+
+	if (strcmp(config->admin_address, "off") == 0)
+		texts[LISTENER_ADMIN] = NULL;
+	if (strcmp(config->admin_address, "auto") == 0) {
+		more[LISTENER_ADMIN] = open_admin_somewhere();
+		texts[LISTENER_ADMIN] = NULL;
+	}
+	for (size_t i = 0; i < LISTENERS_MORE; i++) {
+		struct error why = { ERROR_NONE, "" };
+
+		if (texts[i] == NULL)
+			continue;
+		more[i] = open_private(texts[i], &why);
+		if (more[i] < 0)
+			return fail_at(texts[i], &why, err);
+		log_listener(more[i]);
+	}
+	return 0;
+}
+
+int *listeners_open(const struct config *config, struct error *err)
+{
+	size_t count = config->listen_count + LISTENERS_MORE;
+	int *listeners = mem_alloc(count * sizeof(*listeners));
+
+	for (size_t i = 0; i < count; i++)
+		listeners[i] = -1;
+	if (open_all(config, listeners, err) == 0 &&
+	    open_more(config, listeners + config->listen_count, err) == 0)
+		return listeners;
+	free(listeners);
+	return NULL;
+}
+
+/* ---- the end ---- */
+
+/* The file of a unix socket goes with it; where that is, the socket itself says. */
+static void close_private(int fd)
+{
+	char own[ADDRESS_TEXT_BYTES];
+	struct address address;
+	struct error ignored;
+
+	if (fd < 0)
+		return;
+	address_format(fd, own);
+	close(fd);
+	if (address_parse(own, &address, &ignored) == 0)
+		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
 }
 
 void listeners_stop(const struct config *config, int *listeners)
@@ -80,6 +204,8 @@ void listeners_close(const struct config *config, int **listeners)
 			address_remove_stale((const struct sockaddr *)&address.socket,
 					     address.socket_size);
 	}
+	for (size_t i = 0; i < LISTENERS_MORE; i++)
+		close_private((*listeners)[config->listen_count + i]);
 	free(*listeners);
 	*listeners = NULL;
 }

@@ -8,12 +8,13 @@
 #include "config/config.h"
 
 /*
- * Opens all of config->listen, in order, and logs each. Returns an array of config->listen_count
- * descriptors (the caller's, as is the array), or NULL: then err names the address.
+ * Opens all of config->listen, in order, and behind them those of enum listener_more (keeper.h), and logs each.
+ * Returns the array, which is the caller's, as are the descriptors; -1 where none is wanted. NULL: one cannot be
+ * opened, and err names the address. An admin socket whose place was not chosen by the user may be missing.
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
 
-/* Closes them here: with the gateway's own, nobody connects any more, instead of waiting for nobody. */
+/* Closes those of config->listen here: with the gateway's own, nobody connects any more, instead of waiting for nobody. */
 void listeners_stop(const struct config *config, int *listeners);
 
 /* Closes those that are open, frees the array, and removes the files of unix sockets that we made. */

@@ -4,6 +4,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/certificates.c src/keeper/certificates.h \
 	src/keeper/cgroups.c src/keeper/cgroups.h \
 	src/keeper/children.c src/keeper/children.h \
+	src/keeper/claims.c src/keeper/claims.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
@@ -15,13 +16,16 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/machine.c src/keeper/machine.h \
 	src/keeper/notify.c src/keeper/notify.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h
-KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a $(IO_LIBS) $(YAML_LIBS) \
-	$(JANSSON_LIBS) $(SECCOMP_LIBS)
+KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/auth/libauth.a $(IO_LIBS) $(YAML_LIBS) \
+	$(AUTH_LIBS) $(SECCOMP_LIBS)
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/cgroups_test src/keeper/sandbox_test
 src_keeper_sandbox_test_SOURCES = src/keeper/sandbox_test.c
 src_keeper_sandbox_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/confine_test
+src_keeper_confine_test_SOURCES = src/keeper/confine_test.c
+src_keeper_confine_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_cgroups_test_SOURCES = src/keeper/cgroups_test.c
 src_keeper_cgroups_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

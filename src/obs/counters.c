@@ -7,8 +7,11 @@
 
 static uint64_t counts[COUNTER_COUNT];
 
-static const char *const names[] = {
-#define X(id, name, help) [COUNTER_##id] = name,
+static const struct {
+	const char *name;
+	const char *help;
+} rows[] = {
+#define X(id, name, help) [COUNTER_##id] = { name, help },
 #include "obs/counters.def"
 #undef X
 };
@@ -24,6 +27,18 @@ uint64_t counter_get(enum counter counter)
 	return counts[counter];
 }
 
+const char *counter_name(enum counter counter)
+{
+	CHECK(counter < COUNTER_COUNT);
+	return rows[counter].name;
+}
+
+const char *counter_help(enum counter counter)
+{
+	CHECK(counter < COUNTER_COUNT);
+	return rows[counter].help;
+}
+
 void counters_log(void)
 {
 	struct log_field fields[COUNTER_COUNT + 1] = { { .key = NULL } };
@@ -31,7 +46,7 @@ void counters_log(void)
 
 	for (size_t i = 0; i < COUNTER_COUNT; i++) {
 		if (counts[i] > 0)
-			fields[n++] = (struct log_field)LOG_INT(names[i], counts[i]);
+			fields[n++] = (struct log_field)LOG_INT(rows[i].name, counts[i]);
 	}
 	fields[n].key = NULL;
 	if (log_is_on(LOG_EVENT_COUNTERS))

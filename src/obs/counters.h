@@ -14,6 +14,9 @@ enum counter {
 
 void counter_add(enum counter counter);
 uint64_t counter_get(enum counter counter);
+/* The words of its row: "calls", "requests forwarded to a child". */
+const char *counter_name(enum counter counter);
+const char *counter_help(enum counter counter);
 /* One line with all that are not zero. */
 void counters_log(void);
 

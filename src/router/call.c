@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "backend/backend.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -120,6 +121,7 @@ void call_sent(struct call *call, struct lane *lane, uint64_t bid)
 	call_set_state(call, CALL_SENT);
 	call->lane = lane;
 	call->bid = bid;
+	call->sent_at_ms = clock_now_ms();
 	lane_add_call(lane, call);
 	counter_add(COUNTER_CALLS);
 	if (call->timeout_ms == 0)
@@ -188,8 +190,19 @@ void call_refuse(struct call *call, struct loop *loop, enum reason reason)
 	call->ops->on_failed(call, reason);
 }
 
+static void call_note_answer(const struct call *call)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (call->state != CALL_SENT)
+		return;
+	call->lane->child.answered++;
+	meter_add(&call->route->backend->stats.answered, now_ms - call->sent_at_ms, now_ms);
+}
+
 void call_respond(struct call *call, const struct slice *parts, size_t count)
 {
+	call_note_answer(call);
 	call_end(call, true);
 	call_release(call, call->route->router->loop);
 	call->ops->on_response(call, parts, count);
@@ -197,6 +210,7 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 
 void call_fail(struct call *call, enum reason reason)
 {
+	call->route->backend->stats.failed++;
 	LOG(CALL_END, LOG_STR("server", call->route->backend->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
 	call_end(call, false);

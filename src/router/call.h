@@ -62,11 +62,12 @@ struct call {
 	struct topic *topic; /* a subscription that waits for this, or that this waits for */
 	enum call_state state;
 	const struct method *method;
-	uint64_t bid;        /* our id at the child */
-	struct slice id;     /* the client's, as it was written */
-	struct slice token;  /* its progress token likewise, or empty */
-	double progress;     /* the last that was forwarded */
-	unsigned int asked;  /* requests of the server that this call's client has not answered */
+	uint64_t bid;       /* our id at the child */
+	struct slice id;    /* the client's, as it was written */
+	struct slice token; /* its progress token likewise, or empty */
+	double progress;    /* the last that was forwarded */
+	unsigned int asked; /* requests of the server that this call's client has not answered */
+	uint64_t sent_at_ms;
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;
 	struct timer absolute;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/claims.h"
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/partition.h"
@@ -170,6 +171,8 @@ static void lane_on_gone(struct child *child)
 
 	if (lane->state != LANE_CLOSED)
 		lane_lose(lane, REASON_CHILD_EXITED);
+	if (lane->makes_room)
+		lane->router->leaving--;
 	partition_on_gone(lane->router);
 	lane_free(lane);
 }
@@ -184,10 +187,15 @@ static const struct child_ops lane_child_ops = {
 static void lane_start(struct lane *lane)
 {
 	struct backend *backend = lane->child.backend;
+	int claims_fd = -1;
 
+	/* A spare has no principal; servers with claims have none. */
+	if (lane->partition != NULL)
+		claims_fd =
+			claims_open(&backend->conf, partition_party(lane->partition, lane->route));
 	lane_set_state(lane, LANE_STARTING);
 	lane->has_process = true;
-	child_start(&lane->child, backend, &lane_child_ops);
+	child_start(&lane->child, backend, claims_fd, &lane_child_ops);
 	timer_start(backend->loop, &lane->start, backend->conf.start_timeout_ms);
 }
 
@@ -329,6 +337,19 @@ void lane_probe(struct lane *lane)
 	lane->probe_bid = lane_next_bid(lane);
 	forward_ping(lane, lane->probe_bid);
 	timer_start(lane->child.backend->loop, &lane->probe, PROBE_MS);
+}
+
+const char *lane_state_name(const struct lane *lane)
+{
+	return states[lane->state].name;
+}
+
+void lane_restart(struct lane *lane)
+{
+	if (!lane_is_serving(lane))
+		return;
+	child_stop(&lane->child, REASON_RESTARTED);
+	lane_lose(lane, REASON_RESTARTED);
 }
 
 static int read_bid(struct json id, uint64_t *bid_r)

@@ -52,7 +52,8 @@ struct lane {
 	struct timer probe;
 	struct timer idle; /* it has no calls */
 	bool has_process;
-	bool was_used; /* it was sent a call: if it crashes, that may be its client's doing */
+	bool makes_room; /* it was stopped for another one */
+	bool was_used;   /* it was sent a call: if it crashes, that may be its client's doing */
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 };
@@ -75,6 +76,10 @@ void lane_set_ready(struct lane *lane);
 void lane_refuse(struct lane *lane);
 /* After a time-out: it must answer a ping soon, or it is replaced. Also with NULL. REL-25. */
 void lane_probe(struct lane *lane);
+/* What its state is called. */
+const char *lane_state_name(const struct lane *lane);
+/* The operator wants a fresh process: one that serves is stopped as if it had failed. */
+void lane_restart(struct lane *lane);
 /* Whether calls may be in flight on it. */
 bool lane_is_serving(const struct lane *lane);
 /* It gets no more calls, and ends with the last one. */

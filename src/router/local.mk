@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
 	src/router/call.c src/router/call.h \
+	src/router/claims.c src/router/claims.h \
 	src/router/class.c src/router/class.h \
 	src/router/convert.c src/router/convert.h \
 	src/router/cursor.c src/router/cursor.h \
@@ -9,6 +10,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/lane.c src/router/lane.h \
 	src/router/partition.c src/router/partition.h \
 	src/router/queue.c src/router/queue.h \
+	src/router/report.c src/router/report.h \
 	src/router/route.c src/router/route.h \
 	src/router/sharing.c src/router/sharing.h \
 	src/router/spares.c src/router/spares.h \

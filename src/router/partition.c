@@ -16,6 +16,7 @@
 #include "mcp/method.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/claims.h"
 #include "router/class.h"
 #include "router/convert.h"
 #include "router/cursor.h"
@@ -182,21 +183,57 @@ static struct lane *oldest_spare(const struct partition *partition, struct lane 
 	return oldest;
 }
 
-/* Makes room by stopping the child of another pool that has been idle for longest. */
+static size_t calls_per_lane(const struct partition *partition)
+{
+	if (partition->is_leased)
+		return 1;
+	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
+}
+
+static bool has_openings(const struct partition *partition)
+{
+	return !partition->is_known && partition->member_count > 0;
+}
+
+/* How many have to be on their way. */
+static size_t lanes_needed(const struct partition *partition)
+{
+	size_t waiting = partition->queue.count;
+	size_t least = least_lanes(partition);
+	size_t ready = partition->lane_count - partition->starting;
+	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
+
+	if (needed == 0 && has_openings(partition))
+		needed = 1;
+	return needed + ready < least ? least - ready : needed;
+}
+
+/* Makes room by stopping the child of another pool that has been idle for longest; not more than are waited for. */
 static void partition_make_room(struct partition *partition)
 {
+	struct router *router = partition->router;
 	struct lane *oldest = NULL;
 
-	partition->router->is_short = true;
-	LIST_FOREACH(node, &partition->router->pools) {
+	router->is_short = true;
+	if (router->leaving >= lanes_needed(partition))
+		return;
+	LIST_FOREACH(node, &router->pools) {
 		const struct partition *other = container_of(node, struct partition, link);
 
 		if (other != partition && (other->backend == partition->backend ||
 					   backend_is_fleet_full(partition->backend)))
 			oldest = oldest_spare(other, oldest);
 	}
-	if (oldest != NULL)
-		lane_close(oldest, REASON_IDLE_TIMEOUT);
+	if (oldest == NULL)
+		return;
+	oldest->makes_room = true;
+	router->leaving++;
+	lane_close(oldest, REASON_IDLE_TIMEOUT);
+}
+
+const struct principal *partition_party(const struct partition *partition, const struct route *only)
+{
+	return only != NULL ? only->session.principal : partition->principal;
 }
 
 static enum reason partition_start_lane(struct partition *partition)
@@ -206,6 +243,8 @@ static enum reason partition_start_lane(struct partition *partition)
 	struct lane *spare = spares_take(partition->router, partition->backend);
 	enum reason reason = REASON_NONE;
 
+	if (!claims_are_there(&partition->backend->conf, partition_party(partition, only)))
+		return REASON_CLAIM_MISSING;
 	if (spare == NULL)
 		reason = backend_admit(partition->backend, &wait_ms);
 	if (reason == REASON_OVER_LIMIT && partition->is_pool)
@@ -220,13 +259,6 @@ static enum reason partition_start_lane(struct partition *partition)
 	else
 		lane_new(partition, only, wait_ms);
 	return REASON_NONE;
-}
-
-static size_t calls_per_lane(const struct partition *partition)
-{
-	if (partition->is_leased)
-		return 1;
-	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
 }
 
 static bool is_too_old(const struct lane *lane)
@@ -261,24 +293,6 @@ static struct lane *partition_choose(const struct partition *partition, size_t s
 }
 
 /* ---- waiting ---- */
-
-static bool has_openings(const struct partition *partition)
-{
-	return !partition->is_known && partition->member_count > 0;
-}
-
-/* How many have to be on their way. */
-static size_t lanes_needed(const struct partition *partition)
-{
-	size_t waiting = partition->queue.count;
-	size_t least = least_lanes(partition);
-	size_t ready = partition->lane_count - partition->starting;
-	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
-
-	if (needed == 0 && has_openings(partition))
-		needed = 1;
-	return needed + ready < least ? least - ready : needed;
-}
 
 /* As many as there is work for. Returns why there can be no more. */
 static enum reason partition_grow(struct partition *partition)
@@ -499,7 +513,7 @@ static void partition_spread(struct partition *partition)
 
 	if (!partition->is_leased && partition->lane_count > 0 && partition->starting == 0 &&
 	    partition->member_count > partition->lane_count * each &&
-	    partition->lane_count < partition->backend->conf.pool_max)
+	    backend_has_room(partition->backend))
 		(void)partition_start_lane(partition);
 }
 

@@ -1393,6 +1393,30 @@ static void idle_children_make_room(void **state)
 	is_failed(front, REASON_OVER_LIMIT);
 }
 
+/* Not more of them are stopped than are waited for. */
+static void only_one_makes_room(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *calls[2];
+
+	(void)state;
+	calls[0] = request(a->route, CALL("1"));
+	calls[1] = request(a->route, CALL("2"));
+	get_ready(1);
+	says(process(0), RESULT("2"));
+	says(process(1), RESULT("2"));
+	is_answered(calls[1], RESULT("2"));
+	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	assert_int_equal(router.leaving, 1);
+	while (fake_process_read(process(0)) != NULL)
+		;
+	fake_process_exit(&keeper, process(process(0)->is_eof ? 0 : 1), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(router.leaving, 0);
+	assert_int_equal(keeper.count, 3);
+}
+
 /* Nobody's partition is kept. */
 static void unused_pools_go(void **state)
 {
@@ -1802,6 +1826,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),
 	TEST_PRINCIPALS(leases_hold_against_cursors),
 	TEST_PRINCIPALS(idle_children_make_room),
+	TEST_PRINCIPALS(only_one_makes_room),
 	TEST_PRINCIPALS(unused_pools_go),
 	TEST(spares_are_taken),
 	TEST(lost_spares_are_replaced),

@@ -195,7 +195,7 @@ void route_on_lost(struct route *route, enum reason reason)
 	session_release(&route->session);
 	if (route->session.state == SESSION_ENDED)
 		return;
-	if (is_opening || !route_may_restart(route))
+	if (is_opening || (reason != REASON_RESTARTED && !route_may_restart(route)))
 		session_end(&route->session, reason);
 }
 

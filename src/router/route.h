@@ -28,7 +28,8 @@ struct router {
 	struct session_set sessions;
 	struct list pools; /* partitions */
 	struct list spares;
-	bool is_short; /* somebody waits for a process to go */
+	bool is_short;  /* somebody waits for a process to go */
+	size_t leaving; /* children that were stopped to make room, and have not gone yet */
 	struct scan_limits limits;
 	struct buf scratch; /* the line being put together now */
 	size_t calls;       /* in flight, of all routes */

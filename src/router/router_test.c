@@ -395,6 +395,7 @@ static int teardown(void **state)
 	}
 	fake_keeper_settle(&keeper);
 	assert_int_equal(backend.count + backend.reserved, 0);
+	backend_fini(&backend);
 	assert_int_equal(router.calls, 0);
 	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
 	for (size_t i = 0; i < front_count; i++) {

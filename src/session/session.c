@@ -126,6 +126,25 @@ struct slice session_id(const struct session *session)
 	return slice_of(session->id, SESSION_ID_LENGTH);
 }
 
+/* What is left of the timer says how much of it has passed. */
+static uint64_t passed_ms(const struct timer *timer, uint64_t whole_ms)
+{
+	uint64_t now_ms = clock_now_ms();
+	uint64_t left_ms = timer->due_ms > now_ms ? timer->due_ms - now_ms : 0;
+
+	return whole_ms > left_ms ? whole_ms - left_ms : 0;
+}
+
+uint64_t session_age_ms(const struct session *session)
+{
+	return passed_ms(&session->age, session->set->conf.max_age_ms);
+}
+
+uint64_t session_idle_ms(const struct session *session)
+{
+	return session->holds > 0 ? 0 : passed_ms(&session->idle, session->set->conf.idle_ms);
+}
+
 void session_hold(struct session *session)
 {
 	if (session->holds++ == 0)

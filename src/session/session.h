@@ -89,6 +89,9 @@ struct session *session_find(const struct session_set *set, struct slice id,
 			     const struct principal *principal);
 /* Borrowed for the session's life. */
 struct slice session_id(const struct session *session);
+/* How long ago it began, and for how long it has had neither a request nor an open stream. Live ones only. */
+uint64_t session_age_ms(const struct session *session);
+uint64_t session_idle_ms(const struct session *session);
 /* While held it does not idle out. */
 void session_hold(struct session *session);
 void session_release(struct session *session);

@@ -26,6 +26,8 @@ BIN = None  # directory of mcpgated and mcpgated-demo, set by run
 SLOW = 1.0  # factor for waits that a sanitizer or a busy machine makes longer
 PR_SET_CHILD_SUBREAPER = 36
 READY = re.compile(r"^mcpgated: ready: (\S+) at (\S+)$")
+# What the service manager tells a service, or a session its programs.
+ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR")
 FAULTS = re.compile(r"AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|CHECK|assert", re.I)
 
 
@@ -186,6 +188,7 @@ class Daemon:
         self.forgiven = False  # a case that kills the daemon does not ask for a clean end
         self.extra = config
         self.file = os.path.join(self.dir, "mcpgated.yaml")
+        self.admin = os.path.join(self.dir, "admin.sock")
         if args is None:
             with open(self.file, "w") as f:
                 f.write(text if text is not None else to_yaml(self.configuration()) + "\n")
@@ -203,7 +206,8 @@ class Daemon:
                 argv = child_argv(spec.pop("script"), name, self.records)
                 spec["command"], spec["args"] = argv[0], argv[1:]
             servers[name] = spec
-        base = {"listen": [{"address": "127.0.0.1:0"}], "log": {"level": "debug"},
+        base = {"listen": [{"address": "127.0.0.1:0"}], "admin": {"address": "unix:" + self.admin},
+                "log": {"level": "debug"},
                 "defaults": {"stop": {"grace": "1s", "term": "1s"}}, "servers": servers}
         return merged(base, self.extra)
 
@@ -214,7 +218,7 @@ class Daemon:
             if nofile:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
 
-        environ = {k: v for k, v in os.environ.items() if k not in ("NOTIFY_SOCKET", "LISTEN_FDS")}
+        environ = {k: v for k, v in os.environ.items() if k not in ENVIRON_NOT}
         # Freed memory that a sanitizer holds back would look like growth.
         environ.setdefault("ASAN_OPTIONS", "handle_segv=2:detect_leaks=1:quarantine_size_mb=1")
         environ.update(env or {})
@@ -317,7 +321,8 @@ class Daemon:
         return [(pid, data) for _, pid, data in sorted(found)]
 
     def messages(self, pid):
-        return [json.loads(line) for line in self.record(pid).splitlines()]
+        record = self.record(pid)  # its last line may still be on its way
+        return [json.loads(line) for line in record[:record.rfind(b"\n") + 1].splitlines()]
 
     def life(self, pid):
         """Words of the life events of a child: start, eof, term, exit."""

@@ -31,6 +31,11 @@ def notification(method, params=None):
     return message
 
 
+def bearer(token):
+    """The header field that shows a token; none without one."""
+    return [("Authorization", "Bearer " + token)] if token else []
+
+
 def initialize(version=C, caps=None, request_id=0, info=None):
     return request(request_id, "initialize", {
         "protocolVersion": version, "capabilities": caps or {},
@@ -154,7 +159,8 @@ class Exchange:
 class Stub:
     """What is needed to end a session."""
 
-    def __init__(self, address, path, session_id):
+    def __init__(self, address, path, session_id, token=None):
+        self.token = token
         self.address, self.path, self.id = address, path, session_id
 
     def end_quietly(self):
@@ -162,7 +168,7 @@ class Stub:
             return
         try:
             conn = wire.Conn(self.address, timeout=3)
-            conn.request("DELETE", self.path, [("Mcp-Session-Id", self.id)]).read()
+            conn.request("DELETE", self.path, [("Mcp-Session-Id", self.id)] + bearer(self.token)).read()
             conn.close()
         except (OSError, AssertionError):
             pass
@@ -170,8 +176,9 @@ class Stub:
 
 class Session:
     def __init__(self, scene, daemon, server, version=C, caps=None, initialized=True, info=None,
-                 path=None, check=True):
+                 path=None, check=True, token=None):
         self.scene, self.daemon, self.server = scene, daemon, server
+        self.token = token
         self.address = daemon.address
         self.path = path or "/%s/mcp" % server
         self.version = version
@@ -203,6 +210,8 @@ class Session:
     def headers(self, extra=(), accept=BOTH, version_header=True, content=True):
         names = [k.lower() for k, _ in extra]
         fields = list(extra)
+        if "authorization" not in names:
+            fields += bearer(self.token)
         if content and "content-type" not in names:
             fields.append(("Content-Type", "application/json"))
         if accept is not None and "accept" not in names:
@@ -314,7 +323,7 @@ class Session:
         return response
 
     def end_quietly(self):
-        Stub(self.address, self.path, self.id).end_quietly()
+        Stub(self.address, self.path, self.id, self.token).end_quietly()
 
 
 class SseClient:

@@ -24,7 +24,7 @@ class Problem(Exception):
 def compiled(scratch, source):
     """The program of a C file, built into scratch; None without a compiler."""
     out = os.path.join(scratch, os.path.basename(source)[:-2])
-    command = [os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", out, source]
+    command = [os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", out, source, "-lssl", "-lcrypto"]
     return out if os.path.exists(out) or subprocess.run(command).returncode == 0 else None
 
 
@@ -48,12 +48,13 @@ class Client:
         self.daemon = daemon
         self.conn = wire.Conn(daemon.address, timeout=60)
         self.id = None
+        self.path = "/main/mcp"
 
     def post(self, message):
         fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
         if self.id:
             fields += [("Mcp-Session-Id", self.id), ("MCP-Protocol-Version", mcp.C)]
-        response = self.conn.request("POST", "/main/mcp", fields, mcp.encode(message))
+        response = self.conn.request("POST", self.path, fields, mcp.encode(message))
         if response.is_sse:
             exchange = mcp.Exchange(self.conn)
             exchange._response = response
@@ -78,7 +79,7 @@ class Client:
             raise Problem("a wrong answer: sent %r, got %r" % (text[:100], str(answer)[:300]))
 
     def end(self):
-        response = self.conn.request("DELETE", "/main/mcp", [("Mcp-Session-Id", self.id)])
+        response = self.conn.request("DELETE", self.path, [("Mcp-Session-Id", self.id)])
         response.read()
         if response.status != 204:
             raise Problem("DELETE: %d" % response.status)

@@ -239,7 +239,8 @@ def sessions_stay_where_they_were_made(t):
     config = tls_config()
     config["listen"] += tls_config(client_ca=path("ca.crt"))["listen"]
     daemon = start(t, config)
-    ports = [int(re.search(r"address=127.0.0.1:(\d+)", line).group(1)) for line in daemon.log("listen")]
+    found = [re.search(r"address=127.0.0.1:(\d+)", line) for line in daemon.log("listen")]
+    ports = [int(m.group(1)) for m in found if m]
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         context = client_context(low=version, high=version)
         conn = health(wire.TlsAddress(("127.0.0.1", ports[0]), context))

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One table of paths. A report is answered as soon as its head has come; what a command does is done
+ * before it is answered, or has begun.
+ */
+#include "admin/admin.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "admin/emit.h"
+#include "admin/logs.h"
+#include "admin/reports.h"
+#include "backend/child.h"
+#include "base/clock.h"
+#include "obs/log.h"
+#include "router/report.h"
+
+#define ID_PREFIX_MIN 4
+
+static const char json_type[] = "application/json";
+static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
+
+struct inquiry {
+	struct admin *admin;
+	struct http_conn *conn;
+	const struct http_request *http;
+};
+
+/* ---- answers ---- */
+
+void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body)
+{
+	struct slice part = buf_slice(body);
+
+	http_reply(conn, &(struct http_reply){ .status = status,
+					       .content_type = type,
+					       .fields = SLICE("Cache-Control: no-store\r\n"),
+					       .parts = &part,
+					       .part_count = 1 });
+}
+
+void admin_refuse(struct http_conn *conn, int status, const char *why)
+{
+	struct buf body = { 0 };
+
+	emit_open(&body, NULL, '{');
+	emit_string(&body, "error", why);
+	emit_close(&body, '}');
+	buf_append_char(&body, '\n');
+	admin_reply(conn, status, json_type, &body);
+	buf_fini(&body);
+}
+
+static void answer_done(const struct inquiry *inquiry, const char *member, uint64_t value)
+{
+	struct buf body = { 0 };
+
+	emit_open(&body, NULL, '{');
+	emit_number(&body, member, value);
+	emit_close(&body, '}');
+	buf_append_char(&body, '\n');
+	admin_reply(inquiry->conn, 200, json_type, &body);
+	buf_fini(&body);
+}
+
+/* ---- who asks ---- */
+
+/* Each server process begins a session of its own (keeper/launch.c), in which its helpers stay. */
+bool admin_may_connect(const struct admin *admin, int fd)
+{
+	struct ucred peer = { .pid = 0 };
+	socklen_t size = sizeof(peer);
+	pid_t session;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return false;
+	if (peer.pid <= 0)
+		return true; /* of a namespace above ours: nothing that we could have started */
+	session = getsid(peer.pid);
+	if (session < 0)
+		return false;
+	for (size_t i = 0; i < admin->conf.backend_count; i++) {
+		LIST_FOREACH(node, &admin->conf.backends[i].children) {
+			if (container_of(node, struct child, link)->pid == session)
+				return false;
+		}
+	}
+	return true;
+}
+
+struct backend *admin_find_backend(const struct admin *admin, struct slice name)
+{
+	for (size_t i = 0; i < admin->conf.backend_count; i++) {
+		if (slice_is_equal(slice_str(admin->conf.backends[i].conf.name), name))
+			return &admin->conf.backends[i];
+	}
+	return NULL;
+}
+
+struct slice admin_parameter(struct slice query, const char *name)
+{
+	while (query.p != NULL && query.n > 0) {
+		struct slice value = slice_cut(&query, '&');
+		struct slice key = slice_cut(&value, '=');
+
+		if (slice_is_equal(key, slice_str(name)))
+			return value;
+	}
+	return (struct slice){ NULL, 0 };
+}
+
+/* NULL: it has been answered that there is none. */
+static struct backend *need_backend(const struct inquiry *inquiry)
+{
+	struct slice name = admin_parameter(inquiry->http->query, "server");
+	struct backend *backend = admin_find_backend(inquiry->admin, name);
+
+	if (backend == NULL)
+		admin_refuse(inquiry->conn, name.n > 0 ? 404 : 400,
+			     name.n > 0 ? "there is no server of this name" :
+					  "the parameter server=NAME is missing");
+	return backend;
+}
+
+/* ---- commands ---- */
+
+static struct http_exchange *command_logs(const struct inquiry *inquiry)
+{
+	struct backend *backend = need_backend(inquiry);
+	struct buf body = { 0 };
+
+	if (backend == NULL)
+		return NULL;
+	if (slice_is_equal(admin_parameter(inquiry->http->query, "follow"), SLICE_LIT("1")))
+		return logs_follow(backend);
+	logs_append(backend, &body);
+	buf_append_char(&body, '\n');
+	admin_reply(inquiry->conn, 200, json_type, &body);
+	buf_fini(&body);
+	return NULL;
+}
+
+static struct http_exchange *command_restart(const struct inquiry *inquiry)
+{
+	struct backend *backend = need_backend(inquiry);
+	size_t count;
+
+	if (backend == NULL)
+		return NULL;
+	count = report_restart(backend);
+	LOG(ADMIN_COMMAND, LOG_STR("command", "restart"), LOG_STR("server", backend->conf.name),
+	    LOG_INT("processes", count));
+	answer_done(inquiry, "restarted", count);
+	return NULL;
+}
+
+/* The only live session whose id begins so; NULL and a status otherwise. */
+static struct session *find_session(const struct admin *admin, struct slice prefix, int *status_r)
+{
+	struct session *found = NULL;
+
+	*status_r = 400;
+	if (prefix.n < ID_PREFIX_MIN)
+		return NULL;
+	*status_r = 404;
+	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
+		struct session *session = container_of(node, struct session, link);
+
+		if (session->state != SESSION_LIVE ||
+		    !slice_has_prefix(session_id(session), prefix))
+			continue;
+		if (found != NULL) {
+			*status_r = 409;
+			return NULL;
+		}
+		found = session;
+	}
+	return found;
+}
+
+static struct http_exchange *command_end_session(const struct inquiry *inquiry)
+{
+	int status;
+	struct session *session =
+		find_session(inquiry->admin, admin_parameter(inquiry->http->query, "id"), &status);
+
+	if (session == NULL) {
+		admin_refuse(inquiry->conn, status,
+			     status == 404 ? "no session has such an id" :
+			     status == 409 ? "more than one session has an id that begins so" :
+					     "the parameter id needs at least 4 characters");
+		return NULL;
+	}
+	LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
+	    LOG_SLICE("session", slice_of(session->id, REPORTS_ID_SHOWN)));
+	session_end(session, REASON_OPERATOR);
+	answer_done(inquiry, "ended", 1);
+	return NULL;
+}
+
+static struct http_exchange *command_drain(const struct inquiry *inquiry)
+{
+	LOG(ADMIN_COMMAND, LOG_STR("command", "drain"));
+	answer_done(inquiry, "calls", inquiry->admin->conf.router->calls);
+	inquiry->admin->conf.on_drain();
+	return NULL;
+}
+
+static struct http_exchange *command_reload(const struct inquiry *inquiry)
+{
+	LOG(ADMIN_COMMAND, LOG_STR("command", "reload"));
+	answer_done(inquiry, "reloading", 1);
+	inquiry->admin->conf.on_reload();
+	return NULL;
+}
+
+/* ---- the table ---- */
+
+static const struct {
+	struct slice path;
+	enum http_method method;
+	/* One of the two. */
+	void (*report)(const struct admin *admin, struct buf *out);
+	struct http_exchange *(*command)(const struct inquiry *inquiry);
+} rows[] = {
+	{ SLICE("/status"), HTTP_GET, reports_status, NULL },
+	{ SLICE("/servers"), HTTP_GET, reports_servers, NULL },
+	{ SLICE("/processes"), HTTP_GET, reports_processes, NULL },
+	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL },
+	{ SLICE("/streams"), HTTP_GET, reports_streams, NULL },
+	{ SLICE("/logs"), HTTP_GET, NULL, command_logs },
+	{ SLICE("/restart"), HTTP_POST, NULL, command_restart },
+	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session },
+	{ SLICE("/drain"), HTTP_POST, NULL, command_drain },
+	{ SLICE("/reload"), HTTP_POST, NULL, command_reload },
+};
+
+static void answer_report(const struct inquiry *inquiry,
+			  void (*report)(const struct admin *admin, struct buf *out))
+{
+	struct buf body = { 0 };
+
+	report(inquiry->admin, &body);
+	buf_append_char(&body, '\n');
+	admin_reply(inquiry->conn, 200, json_type, &body);
+	buf_fini(&body);
+}
+
+static void answer_metrics(const struct inquiry *inquiry)
+{
+	struct buf body = { 0 };
+
+	if (inquiry->http->method != HTTP_GET) {
+		admin_refuse(inquiry->conn, 405, "/metrics takes GET");
+		return;
+	}
+	reports_metrics(inquiry->admin, &body);
+	admin_reply(inquiry->conn, 200, metrics_type, &body);
+	buf_fini(&body);
+}
+
+static struct http_exchange *dispatch(const struct inquiry *inquiry)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!slice_is_equal(rows[i].path, inquiry->http->path))
+			continue;
+		if (rows[i].method != inquiry->http->method) {
+			admin_refuse(inquiry->conn, 405,
+				     rows[i].method == HTTP_GET ? "a report takes GET" :
+								  "a command takes POST");
+			return NULL;
+		}
+		if (rows[i].command != NULL)
+			return rows[i].command(inquiry);
+		answer_report(inquiry, rows[i].report);
+		return NULL;
+	}
+	admin_refuse(inquiry->conn, 404, "there is nothing at this path; see mcpgatectl(1)");
+	return NULL;
+}
+
+static struct http_exchange *admin_on_request(struct http_handler *handler, struct http_conn *conn,
+					      const struct http_request *request)
+{
+	struct admin *admin = container_of(handler, struct admin, handler);
+	struct http_handler *mcp = admin->conf.mcp;
+	const struct inquiry inquiry = { admin, conn, request };
+
+	if (slice_has_prefix(request->path, SLICE_LIT(ADMIN_MCP_PATH)))
+		return mcp->on_request(mcp, conn, request);
+	if (slice_is_equal(request->path, SLICE_LIT("/metrics"))) {
+		answer_metrics(&inquiry);
+		return NULL;
+	}
+	return dispatch(&inquiry);
+}
+
+/* A page in a browser of this machine could send requests here; it cannot choose these fields. SEC-01 */
+static bool is_from_page(const struct http_request *request)
+{
+	static const struct slice own[] = { SLICE("localhost"), SLICE("127.0.0.1"),
+					    SLICE("[::1]") };
+	struct slice host = gate_host_of(request->fields[HTTP_HOST]);
+
+	if (http_has(request, HTTP_ORIGIN))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+		if (slice_is_equal_nocase(own[i], host))
+			return false;
+	}
+	return http_has(request, HTTP_HOST);
+}
+
+static struct http_exchange *metrics_on_request(struct http_handler *handler,
+						struct http_conn *conn,
+						const struct http_request *request)
+{
+	const struct inquiry inquiry = { container_of(handler, struct admin, metrics_handler), conn,
+					 request };
+
+	if (is_from_page(request))
+		admin_refuse(conn, 403, "this address is for programs of this machine");
+	else if (slice_is_equal(request->path, SLICE_LIT("/metrics")))
+		answer_metrics(&inquiry);
+	else
+		admin_refuse(conn, 404, "this address has /metrics and nothing else");
+	return NULL;
+}
+
+static void admin_write_error(struct http_handler *handler, int status, const char *reason,
+			      struct buf *body)
+{
+	(void)handler;
+	(void)status;
+	emit_open(body, NULL, '{');
+	emit_string(body, "error", reason);
+	emit_close(body, '}');
+}
+
+void admin_init(struct admin *admin, const struct admin_conf *conf)
+{
+	admin->handler = (struct http_handler){ admin_on_request, admin_write_error };
+	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
+	admin->conf = *conf;
+	admin->started_at_ms = clock_now_ms();
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the operator asks and orders, over HTTP on a socket of its own: reports as JSON, numbers for
+ * Prometheus, the servers' stderr, a few commands, and the servers themselves at /mcp/NAME. Who may open
+ * the socket is the operator; the servers' own processes are turned away. product.md §3, SEC-17.
+ */
+#ifndef MCPGATED_ADMIN_ADMIN_H
+#define MCPGATED_ADMIN_ADMIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "endpoint/gate.h"
+#include "http/conn.h"
+#include "router/route.h"
+
+/* The path below which the admin socket has the servers' MCP endpoints: /mcp/NAME. */
+#define ADMIN_MCP_PATH "/mcp/"
+
+/* All borrowed for the admin's life. */
+struct admin_conf {
+	struct router *router;
+	struct backend *backends;
+	size_t backend_count;
+	const struct slice *paths;       /* where clients find each of them */
+	const struct http_server *front; /* whose connections are clients' */
+	struct http_handler *mcp;        /* serves ADMIN_MCP_PATH */
+	const char *version;
+	void (*on_drain)(void);  /* the daemon is to stop */
+	void (*on_reload)(void); /* log and certificates are to be read again */
+};
+
+struct admin {
+	struct http_handler handler;
+	struct http_handler metrics_handler; /* GET /metrics and nothing else */
+	struct admin_conf conf;
+	uint64_t started_at_ms;
+};
+
+void admin_init(struct admin *admin, const struct admin_conf *conf);
+/*
+ * Whether the process at the other end of the connected unix socket may be the operator: it is not one that
+ * we have started. A server that runs as the daemon's user could otherwise command its neighbours.
+ */
+bool admin_may_connect(const struct admin *admin, int fd);
+/* The server of this name, or NULL. */
+struct backend *admin_find_backend(const struct admin *admin, struct slice name);
+/* The value of a parameter of the query, or empty. Nothing is decoded: names and ids need none. */
+struct slice admin_parameter(struct slice query, const char *name);
+
+/* Whole answers. */
+void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body);
+void admin_refuse(struct http_conn *conn, int status, const char *why);
+
+#endif

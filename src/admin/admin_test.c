@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of servers in states that are hard to come by: the exact text, without sockets. */
+#include "admin/admin.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "admin/emit.h"
+#include "admin/reports.h"
+#include "base/clock.h"
+
+#define NOW_MS 1000000
+
+static struct backend backends[2];
+static struct router router;
+static struct admin admin;
+static struct loop *loop;
+static struct http_server *front;
+static struct http_handler handler;
+static struct buf out;
+
+static int setup(void **state)
+{
+	static const struct slice paths[] = { SLICE("/a/mcp"), SLICE("/b\"\x1b/mcp") };
+	static const char *const names[] = { "a", "b" };
+	const struct session_conf sessions = { .max_sessions = 7 };
+	const struct http_conf http = { .max_connections = 1 };
+	struct error err;
+
+	(void)state;
+	clock_freeze(NOW_MS);
+	loop = loop_new(&err);
+	if (loop == NULL)
+		return -1;
+	for (size_t i = 0; i < 2; i++)
+		backend_init(&backends[i], loop, NULL,
+			     &(struct backend_conf){ .name = names[i],
+						     .pool_max = 3,
+						     .backoff_min_ms = 4000,
+						     .backoff_max_ms = 4000 });
+	router = (struct router){ .loop = loop };
+	session_set_init(&router.sessions, loop, &sessions);
+	front = http_server_new(loop, &http, &handler);
+	admin_init(&admin, &(struct admin_conf){ .router = &router,
+						 .backends = backends,
+						 .backend_count = 2,
+						 .paths = paths,
+						 .front = front,
+						 .version = "9" });
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	http_server_free(&front);
+	session_set_fini(&router.sessions);
+	for (size_t i = 0; i < 2; i++)
+		backend_fini(&backends[i]);
+	loop_free(&loop);
+	buf_fini(&out);
+	return 0;
+}
+
+static void assert_has(const char *text)
+{
+	if (strstr(buf_terminate(&out), text) == NULL)
+		fail_msg("%s\nis not in\n%s", text, out.data);
+}
+
+static void json_is_put_together(void **state)
+{
+	(void)state;
+	emit_open(&out, NULL, '{');
+	emit_open(&out, "list", '[');
+	emit_number(&out, NULL, 1);
+	emit_null(&out, NULL);
+	emit_open(&out, NULL, '{');
+	emit_close(&out, '}');
+	emit_close(&out, ']');
+	emit_string(&out, "text {", "a\"\x1b[");
+	emit_bool(&out, "flag", true);
+	emit_close(&out, '}');
+	assert_string_equal(buf_terminate(&out),
+			    "{\"list\":[1,null,{}],\"text {\":\"a\\\"\\u001b[\",\"flag\":true}");
+}
+
+static void parameters_are_found(void **state)
+{
+	static const struct {
+		const char *query;
+		const char *value;
+	} rows[] = {
+		{ "server=a", "a" },     { "x=1&server=a", "a" }, { "server=a&server=b", "a" },
+		{ "server=", "" },       { "server", "" },        { "xserver=a", "" },
+		{ "server=a=b", "a=b" }, { "&&server=a&", "a" },  { "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct slice value = admin_parameter(slice_str(rows[i].query), "server");
+
+		assert_int_equal(value.n, strlen(rows[i].value));
+		assert_memory_equal(value.n > 0 ? value.p : "", rows[i].value, value.n);
+	}
+	assert_int_equal(admin_parameter((struct slice){ NULL, 0 }, "server").n, 0);
+	assert_ptr_equal(admin_find_backend(&admin, SLICE_LIT("b")), &backends[1]);
+	assert_null(admin_find_backend(&admin, SLICE_LIT("ab")));
+	assert_null(admin_find_backend(&admin, SLICE_LIT("")));
+}
+
+static void servers_are_reported(void **state)
+{
+	(void)state;
+	reports_status(&admin, &out);
+	assert_has("\"version\":\"9\",\"state\":\"serving\"");
+	assert_has("\"sessions\":0,\"sessions_max\":7");
+	assert_has("{\"name\":\"a\",\"state\":\"idle\",\"path\":\"/a/mcp\"");
+	assert_has("\"path\":\"/b\\\"\\u001b/mcp\"");
+	assert_has("\"p50_ms\":null");
+	assert_has("\"next_try_ms\":null,\"last_failure\":null");
+	out.len = 0;
+	meter_add(&backends[0].stats.answered, 3, NOW_MS);
+	meter_add(&backends[0].stats.answered, UINT64_C(1) << 50, NOW_MS);
+	backend_note_failure(&backends[1], "it \"ended\"", "status 3");
+	backend_note_failed(&backends[1]);
+	router.is_draining = true;
+	reports_status(&admin, &out);
+	assert_has("\"state\":\"draining\"");
+	assert_has("\"answered\":2,\"failed\":0");
+	assert_has("\"p50_ms\":4,\"p95_ms\":null,\"p99_ms\":null");
+	assert_has("{\"name\":\"b\",\"state\":\"failing\"");
+	assert_has("\"failures_in_a_row\":1,\"next_try_ms\":");
+	assert_has("\"error\":\"it \\\"ended\\\": status 3\"}");
+}
+
+static void metrics_are_exact(void **state)
+{
+	(void)state;
+	meter_add(&backends[0].stats.answered, 0, NOW_MS);
+	meter_add(&backends[0].stats.answered, 1500, NOW_MS);
+	backend_note_failed(&backends[1]);
+	reports_metrics(&admin, &out);
+	assert_has("# HELP mcpgated_sessions_open open sessions\n# TYPE mcpgated_sessions_open "
+		   "gauge\nmcpgated_sessions_open 0\n");
+	assert_has(
+		"\nmcpgated_server_failing{server=\"a\"} 0\nmcpgated_server_failing{server=\"b\"} 1\n");
+	assert_has("_bucket{server=\"a\",le=\"0.001\"} 1\n");
+	assert_has("_bucket{server=\"a\",le=\"1.024\"} 1\n");
+	assert_has("_bucket{server=\"a\",le=\"2.048\"} 2\n");
+	assert_has("_bucket{server=\"a\",le=\"+Inf\"} 2\n"
+		   "mcpgated_call_duration_seconds_sum{server=\"a\"} 1.500\n"
+		   "mcpgated_call_duration_seconds_count{server=\"a\"} 2\n");
+	assert_int_equal(out.data[out.len - 1], '\n');
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(json_is_put_together),
+		TEST(parameters_are_found),
+		TEST(servers_are_reported),
+		TEST(metrics_are_exact),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pulls: what is written to a slow reader waits in the backlog, and is lost there, not here. */
+#include "admin/logs.h"
+
+#include "admin/emit.h"
+#include "base/mem.h"
+#include "http/sse.h"
+
+struct follower {
+	struct http_exchange exchange;
+	struct backlog_reader reader;
+	struct backend *backend;
+	uint64_t last; /* the number of the last line sent */
+};
+
+static void emit_line(struct buf *out, const struct backlog_line *line)
+{
+	emit_open(out, NULL, '{');
+	emit_number(out, "at_ms", line->at_ms);
+	emit_number(out, "pid", (uint64_t)line->pid);
+	emit_text(out, "text", slice_of(line->text, line->length));
+	emit_close(out, '}');
+}
+
+void logs_append(const struct backend *backend, struct buf *out)
+{
+	const struct backlog_line *line = backlog_next(&backend->backlog, 0);
+
+	emit_open(out, NULL, '{');
+	emit_string(out, "server", backend->conf.name);
+	emit_open(out, "lines", '[');
+	for (; line != NULL; line = backlog_next(&backend->backlog, line->number))
+		emit_line(out, line);
+	emit_close(out, ']');
+	emit_close(out, '}');
+}
+
+static void follower_write(struct follower *follower)
+{
+	struct http_conn *conn = follower->exchange.conn;
+	const struct backlog_line *line;
+
+	while (http_conn_has_room(conn) &&
+	       (line = backlog_next(&follower->backend->backlog, follower->last)) != NULL) {
+		struct buf data = { 0 };
+		struct buf event = { 0 };
+
+		emit_line(&data, line);
+		sse_append_message(&event, (struct slice){ NULL, 0 }, buf_slice(&data));
+		http_stream_write(conn, buf_slice(&event));
+		follower->last = line->number;
+		buf_fini(&data);
+		buf_fini(&event);
+	}
+}
+
+static void follower_on_line(struct backlog_reader *reader)
+{
+	follower_write(container_of(reader, struct follower, reader));
+}
+
+static void follower_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct follower *follower = container_of(exchange, struct follower, exchange);
+
+	(void)body;
+	http_stream_begin(exchange->conn, sse_fields);
+	backlog_attach(&follower->backend->backlog, &follower->reader);
+	follower_write(follower);
+}
+
+static void follower_on_room(struct http_exchange *exchange)
+{
+	follower_write(container_of(exchange, struct follower, exchange));
+}
+
+static void follower_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	struct follower *follower = container_of(exchange, struct follower, exchange);
+
+	(void)reason;
+	backlog_detach(&follower->reader);
+	loop_defer_free(follower->backend->loop, follower);
+}
+
+static const struct http_exchange_ops follower_ops = {
+	.on_body = follower_on_body,
+	.on_room = follower_on_room,
+	.on_gone = follower_on_gone,
+};
+
+struct http_exchange *logs_follow(struct backend *backend)
+{
+	struct follower *follower = mem_zalloc(sizeof(*follower));
+
+	follower->exchange.ops = &follower_ops;
+	follower->reader.on_line = follower_on_line;
+	follower->backend = backend;
+	list_init(&follower->reader.link);
+	return &follower->exchange;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last lines of a server's stderr, at once or for as long as somebody listens. */
+#ifndef MCPGATED_ADMIN_LOGS_H
+#define MCPGATED_ADMIN_LOGS_H
+
+#include "backend/backend.h"
+#include "base/buf.h"
+#include "http/conn.h"
+
+/* All lines that are kept, as one JSON object. */
+void logs_append(const struct backend *backend, struct buf *out);
+/* The exchange that answers with an event for each line that is kept, and each that comes. */
+struct http_exchange *logs_follow(struct backend *backend);
+
+#endif

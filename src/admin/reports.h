@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reports: each appends one JSON object. The names of members are a contract with scripts. */
+#ifndef MCPGATED_ADMIN_REPORTS_H
+#define MCPGATED_ADMIN_REPORTS_H
+
+#include "admin/admin.h"
+#include "base/buf.h"
+
+/* So much of a session's id is shown; the rest stays a secret. */
+#define REPORTS_ID_SHOWN 8
+
+void reports_status(const struct admin *admin, struct buf *out);
+void reports_servers(const struct admin *admin, struct buf *out);
+void reports_processes(const struct admin *admin, struct buf *out);
+void reports_sessions(const struct admin *admin, struct buf *out);
+void reports_streams(const struct admin *admin, struct buf *out);
+/* Not JSON: the text format of Prometheus, version 0.0.4. */
+void reports_metrics(const struct admin *admin, struct buf *out);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Algorithms of signatures: a table, and the one place that checks a signature. Asymmetric ones only:
+ * what is not in the table does not exist, and that is why neither `none` nor HS* can ever be meant.
+ * RFC 7518 s3, RFC 8037 s3.1.  AUTH-JWT-02, AUTH-JWT-08
+ */
+#ifndef MCPGATED_AUTH_ALGORITHM_H
+#define MCPGATED_AUTH_ALGORITHM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <openssl/evp.h>
+
+#include "base/slice.h"
+
+/* A set of algorithms, for lists of a configuration: the `bit`s of its members. */
+typedef uint32_t algorithm_set;
+#define ALGORITHM_ALL UINT32_MAX
+
+struct algorithm {
+	const char *name;
+	const char *key_type; /* `kty` */
+	const char *curve;    /* `crv`, or NULL */
+	const char *digest;   /* OpenSSL's name, or NULL: the signature brings its own */
+	bool is_pss;
+	size_t width; /* ECDSA: bytes of one coordinate; else 0 */
+	algorithm_set bit;
+};
+
+/* Compared exactly; NULL if there is none of this name. */
+const struct algorithm *algorithm_find(struct slice name);
+/* The members of `from` that a key of this type and curve (NULL: none) can make. */
+algorithm_set algorithm_fitting(algorithm_set from, const char *key_type, const char *curve);
+
+/*
+ * Whether `signature`, in the form of JWS, is key's over `input`. The key must fit the algorithm. ECDSA
+ * signatures are the two numbers in their fixed width, nothing else.
+ */
+bool algorithm_verify(const struct algorithm *algorithm, EVP_PKEY *key, struct slice input,
+		      struct slice signature);
+
+#endif

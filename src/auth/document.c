@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counting before building; the grammar is jansson's business. */
+#include "auth/document.h"
+
+#include <string.h>
+
+struct count {
+	size_t depth;
+	size_t values; /* no fewer than the tree will have */
+};
+
+/* From behind the opening quote to behind the closing one, or to the end. */
+static const char *skip_string(const char *p, const char *end)
+{
+	while (p < end && *p != '"')
+		p += *p == '\\' && end - p > 1 ? 2 : 1;
+	return p < end ? p + 1 : end;
+}
+
+static void count_byte(struct count *count, char c)
+{
+	if (c == '{' || c == '[') {
+		count->values++;
+		count->depth++;
+	} else if (c == ',' || c == ':') {
+		count->values++;
+	} else if ((c == '}' || c == ']') && count->depth > 0) {
+		count->depth--;
+	}
+}
+
+/* Right for all that is JSON; jansson refuses the rest, and before it is built nothing grows. */
+static int check_bounds(struct slice text, struct error *err)
+{
+	struct count count = { 0, 0 };
+	const char *end = text.p + text.n;
+
+	if (text.n > 0 && memchr(text.p, '\0', text.n) != NULL)
+		return error_set(err, ERROR_SYNTAX, "a NUL byte is no JSON");
+	for (const char *p = text.p; p < end;) {
+		char c = *p++;
+
+		if (c == '"')
+			p = skip_string(p, end);
+		count_byte(&count, c);
+		if (count.depth > DOCUMENT_DEPTH_MAX || count.values > DOCUMENT_VALUES_MAX)
+			return error_set(err, ERROR_LIMIT, "too many or too deeply nested values");
+	}
+	return 0;
+}
+
+json_t *document_parse(struct slice text, struct error *err)
+{
+	json_error_t why;
+	json_t *value;
+
+	if (check_bounds(text, err) < 0)
+		return NULL;
+	value = json_loadb(text.n > 0 ? text.p : "", text.n, JSON_REJECT_DUPLICATES, &why);
+	if (value == NULL) {
+		error_set(err, ERROR_SYNTAX, "%s", why.text);
+		return NULL;
+	}
+	if (!json_is_object(value)) {
+		error_set(err, ERROR_INVALID, "it is no JSON object");
+		json_decref(value);
+		return NULL;
+	}
+	return value;
+}
+
+struct slice document_text(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	if (!json_is_string(value))
+		return (struct slice){ NULL, 0 };
+	return slice_of(json_string_value(value), json_string_length(value));
+}
+
+const char *document_string(const json_t *object, const char *name)
+{
+	return json_string_value(json_object_get(object, name));
+}
+
+bool document_lists(const json_t *array, struct slice text)
+{
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const json_t *item = json_array_get(array, i);
+
+		if (json_is_string(item) &&
+		    slice_is_equal(slice_of(json_string_value(item), json_string_length(item)),
+				   text))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON objects that others wrote and that we must understand whole: tokens, key sets, metadata. Bounds
+ * are checked before a tree is built, for a tree is many times as big as its text (design/stack.md §6).
+ */
+#ifndef MCPGATED_AUTH_DOCUMENT_H
+#define MCPGATED_AUTH_DOCUMENT_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+#define DOCUMENT_DEPTH_MAX 32
+#define DOCUMENT_VALUES_MAX (16 * 1024)
+
+/*
+ * Reads one JSON object. Refused: a name that occurs twice in an object, bytes that are not UTF-8, NUL (also
+ * escaped: nothing that follows sees a text cut short), integers beyond 63 bits, more depth or values than
+ * above. Returns the caller's reference, or NULL and err. AUTH-JWT-01, AUTH-JWT-14, AUTH-KEY-01
+ */
+json_t *document_parse(struct slice text, struct error *err) must_check;
+
+/* The member's text if it is a string; else {NULL, 0}. Borrowed from the object. */
+struct slice document_text(const json_t *object, const char *name);
+/* The same, terminated, or NULL. No text of a document holds a NUL. */
+const char *document_string(const json_t *object, const char *name);
+/* Whether the array holds this string. NULL is no array. */
+bool document_lists(const json_t *array, struct slice text);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of RFC 9449 s4.3, in its order, and the memory of `jti`. The memory holds digests in a ring: a
+ * proof is good for one window only, so what is older needs no place. When proofs come faster than the
+ * ring is long, the oldest could be shown again: a bound has to be somewhere, and within it nothing is.
+ */
+#include "auth/dpop.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include <openssl/sha.h>
+
+#include "auth/document.h"
+#include "auth/jwk.h"
+#include "auth/jwt.h"
+#include "auth/url.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
+
+#define PROOF_BYTES_MAX 8192
+#define ID_BYTES_MAX 512
+
+const char *const dpop_algorithms[] = { "ES256", "EdDSA", "PS256", "RS256", "ES384", "ES512",
+					"PS384", "PS512", "RS384", "RS512", NULL };
+
+/* ---- proofs seen ---- */
+
+struct proof {
+	uint64_t place; /* first bytes of the digest; 0: free */
+	uint64_t until_s;
+};
+
+struct dpop_memory {
+	unsigned char key[SHA256_DIGEST_LENGTH]; /* so that nobody can aim at a place */
+	struct map map;                          /* place -> struct proof */
+	struct proof *ring;
+	size_t size;
+	size_t next;
+};
+
+struct dpop_memory *dpop_memory_new(size_t proofs_max)
+{
+	struct dpop_memory *memory = mem_zalloc(sizeof(*memory));
+
+	CHECK(proofs_max > 0);
+	memory->size = proofs_max;
+	memory->ring = mem_zalloc(proofs_max * sizeof(*memory->ring));
+	random_bytes(memory->key, sizeof(memory->key));
+	return memory;
+}
+
+void dpop_memory_free(struct dpop_memory **memory)
+{
+	struct dpop_memory *m = *memory;
+
+	if (m == NULL)
+		return;
+	map_fini(&m->map);
+	free(m->ring);
+	free(m);
+	*memory = NULL;
+}
+
+/* `jti` is unique for its key (s11.1), so the key goes in. 64 bits, keyed by us, are enough to refuse. */
+static uint64_t place_of(const struct dpop_memory *memory, const char *jkt, struct slice id)
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+	struct buf text = { .data = NULL };
+	uint64_t place;
+
+	buf_append(&text, memory->key, sizeof(memory->key));
+	buf_append_str(&text, jkt);
+	buf_append_slice(&text, id);
+	SHA256((const unsigned char *)text.data, text.len, digest);
+	buf_fini(&text);
+	memcpy(&place, digest, sizeof(place));
+	return place | 1;
+}
+
+/* Whether it is new; from now on it is not. */
+static bool remember(struct dpop_memory *memory, uint64_t place, uint64_t now_s)
+{
+	struct proof *seen = map_find(&memory->map, place);
+	struct proof *slot = &memory->ring[memory->next];
+
+	if (seen != NULL && seen->until_s >= now_s)
+		return false;
+	if (seen != NULL) {
+		map_remove(&memory->map, place);
+		seen->place = 0;
+	}
+	if (slot->place != 0)
+		map_remove(&memory->map, slot->place);
+	*slot = (struct proof){ place, now_s + 2 * DPOP_WINDOW_S };
+	map_insert(&memory->map, place, slot);
+	memory->next = (memory->next + 1) % memory->size;
+	return true;
+}
+
+/* ---- one proof ---- */
+
+static void digest_text(struct slice data, char out[GRANT_THUMBPRINT_BYTES])
+{
+	unsigned char digest[SHA256_DIGEST_LENGTH];
+
+	SHA256((const unsigned char *)data.p, data.n, digest);
+	out[text_base64url(digest, sizeof(digest), out)] = '\0';
+}
+
+static int check_signature(struct jwt *proof, const struct grant *grant, struct verdict *verdict_r)
+{
+	static const char *const types[] = { "dpop+jwt", NULL };
+	char thumbprint[JWK_THUMBPRINT_BYTES];
+	struct error err = { ERROR_NONE, "" };
+	struct jwk key;
+	bool is_good;
+
+	if (jwt_check_header(proof, ALGORITHM_ALL, types, verdict_r) < 0)
+		return -1;
+	if (jwk_parse(json_object_get(proof->header, "jwk"), proof->algorithm->bit, &key, &err) < 0)
+		return verdict_set(verdict_r, VERDICT_BOUND, "key of the DPoP proof: %.100s",
+				   err.text);
+	is_good = jwt_is_signed_by(proof, key.key);
+	jwk_fini(&key);
+	if (!is_good)
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the signature of the DPoP proof is wrong");
+	jwk_thumbprint(json_object_get(proof->header, "jwk"), thumbprint);
+	if (strcmp(thumbprint, grant->jkt) != 0)
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the DPoP proof is by another key than the token's");
+	return 0;
+}
+
+static int check_claims(const struct jwt *proof, const struct dpop_request *request,
+			struct verdict *verdict_r)
+{
+	const json_t *issued = json_object_get(proof->claims, "iat");
+	char hash[GRANT_THUMBPRINT_BYTES];
+
+	digest_text(request->token, hash);
+	if (!slice_is_equal(document_text(proof->claims, "htm"), request->method))
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the DPoP proof is for another method (`htm`)");
+	if (!url_is_target(document_text(proof->claims, "htu"), request->url))
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the DPoP proof is for another URL (`htu`)");
+	if (!json_is_number(issued) ||
+	    !(fabs(json_number_value(issued) - (double)request->now_s) <= DPOP_WINDOW_S))
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the DPoP proof is not from now (`iat`)");
+	if (!slice_is_equal(document_text(proof->claims, "ath"), slice_str(hash)))
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the DPoP proof is for another token (`ath`)");
+	return 0;
+}
+
+static int check_proof(struct dpop_memory *memory, struct jwt *proof, const struct grant *grant,
+		       const struct dpop_request *request, struct verdict *verdict_r)
+{
+	struct slice id = document_text(proof->claims, "jti");
+
+	if (check_signature(proof, grant, verdict_r) < 0 ||
+	    check_claims(proof, request, verdict_r) < 0)
+		return -1;
+	if (id.n == 0 || id.n > ID_BYTES_MAX)
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the DPoP proof has no `jti`, or a very long one");
+	if (!remember(memory, place_of(memory, grant->jkt, id), request->now_s))
+		return verdict_set(verdict_r, VERDICT_BOUND, "the DPoP proof was used before");
+	return 0;
+}
+
+int dpop_check(struct dpop_memory *memory, const struct grant *grant,
+	       const struct dpop_request *request, struct verdict *verdict_r)
+{
+	struct jwt proof;
+	int result;
+
+	if (grant->jkt[0] == '\0')
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the token came with scheme DPoP but is not bound to a key");
+	if (request->proof.n > PROOF_BYTES_MAX)
+		return verdict_set(verdict_r, VERDICT_BOUND, "the DPoP proof is very long");
+	if (jwt_parse(request->proof, &proof, verdict_r) < 0)
+		return -1;
+	result = check_proof(memory, &proof, grant, request, verdict_r);
+	jwt_fini(&proof);
+	return result;
+}
+
+bool dpop_is_certificate_of(const struct grant *grant, struct slice certificate)
+{
+	char thumbprint[GRANT_THUMBPRINT_BYTES];
+
+	digest_text(certificate, thumbprint);
+	return grant->x5t_s256[0] != '\0' && strcmp(thumbprint, grant->x5t_s256) == 0;
+}

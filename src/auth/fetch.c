@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libcurl's multi interface on our loop: it tells us which descriptors and which time it waits for, we
+ * call it when they are due. Its own callbacks only take notes; answers are handed out after it returned,
+ * so nobody calls into a handle from within.
+ */
+#include "auth/fetch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <curl/curl.h>
+#include <openssl/ssl.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/mem.h"
+
+#define CONNECTIONS_KEPT 16L
+#define CA_READ_BYTES (64 * 1024)
+#define CA_BYTES_MAX (4 * 1024 * 1024)
+
+struct transfer {
+	struct list link;
+	struct fetcher *fetcher;
+	struct fetch *fetch; /* NULL: nobody waits any more */
+	CURL *easy;
+	struct curl_slist *fields;
+	struct buf form; /* holds a token: wiped at the end */
+	struct buf body;
+	struct reach reach;
+	bool is_refused; /* an address was out of reach */
+	bool is_too_big;
+	char error[CURL_ERROR_SIZE];
+};
+
+struct fetcher {
+	struct loop *loop;
+	CURLM *multi;
+	struct timer timer;
+	uint64_t due_ms;
+	struct list transfers;
+	struct task hand_out;
+};
+
+/* One descriptor that libcurl watches. */
+struct channel {
+	struct fetcher *fetcher;
+	struct watch read;
+	struct watch write;
+	int fd;
+};
+
+/* One per process: PEM text of the system's certificates. */
+static struct buf system_ca;
+
+/* libcurl was built for one place; without certificates there, issuers need a `ca` of their own. */
+static void read_system_ca(void)
+{
+	const char *path = curl_version_info(CURLVERSION_NOW)->cainfo;
+	FILE *file = path != NULL ? fopen(path, "re") : NULL;
+	size_t n;
+
+	if (file == NULL)
+		return;
+	do {
+		char *at = buf_reserve(&system_ca, CA_READ_BYTES);
+
+		n = fread(at, 1, CA_READ_BYTES, file);
+		system_ca.len += n;
+	} while (n > 0 && system_ca.len < CA_BYTES_MAX);
+	fclose(file);
+}
+
+struct slice fetch_system_ca(void)
+{
+	return buf_slice(&system_ca);
+}
+
+int fetch_prepare(struct error *err)
+{
+	/* Reads openssl.cnf and the texts of errors. */
+	if (OPENSSL_init_ssl(OPENSSL_INIT_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS, NULL) != 1)
+		return error_set(err, ERROR_SYSTEM, "OpenSSL does not start");
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return error_set(err, ERROR_SYSTEM, "libcurl does not start");
+	if (system_ca.len == 0)
+		read_system_ca();
+	return 0;
+}
+
+/* ---- answers ---- */
+
+static void transfer_free(struct transfer *transfer)
+{
+	list_remove(&transfer->link);
+	curl_multi_remove_handle(transfer->fetcher->multi, transfer->easy);
+	curl_easy_cleanup(transfer->easy);
+	curl_slist_free_all(transfer->fields);
+	if (transfer->form.len > 0)
+		explicit_bzero(transfer->form.data, transfer->form.len);
+	buf_fini(&transfer->form);
+	buf_fini(&transfer->body);
+	free(transfer);
+}
+
+static struct slice header_of(CURL *easy, const char *name)
+{
+	struct curl_header *header;
+
+	if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return (struct slice){ NULL, 0 };
+	return slice_str(header->value);
+}
+
+static const char *why(const struct transfer *transfer, CURLcode code)
+{
+	if (transfer->is_too_big)
+		return "the answer is too big";
+	if (transfer->is_refused)
+		return "the host's address may not be connected to (allow_private)";
+	return transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(code);
+}
+
+static void transfer_finish(struct transfer *transfer, CURLcode code)
+{
+	struct fetch *fetch = transfer->fetch;
+	struct fetch_answer answer = { .status = 0, .error = "" };
+	long status = 0;
+
+	if (code == CURLE_OK) {
+		curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+		answer.status = (int)status;
+		answer.body = buf_slice(&transfer->body);
+		answer.cache_control = header_of(transfer->easy, "Cache-Control");
+		answer.etag = header_of(transfer->easy, "ETag");
+	} else {
+		answer.error = why(transfer, code);
+	}
+	if (fetch != NULL) {
+		fetch->transfer = NULL;
+		fetch->on_done(fetch, &answer);
+	}
+	transfer_free(transfer);
+}
+
+static void fetcher_hand_out(struct task *task)
+{
+	struct fetcher *fetcher = container_of(task, struct fetcher, hand_out);
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(fetcher->multi, &left)) != NULL) {
+		struct transfer *transfer = NULL;
+		CURLcode code = message->data.result;
+
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+		if (message->msg == CURLMSG_DONE)
+			transfer_finish(transfer, code);
+	}
+}
+
+static void fetcher_act(struct fetcher *fetcher, curl_socket_t fd, int what)
+{
+	int running;
+
+	curl_multi_socket_action(fetcher->multi, fd, what, &running);
+	task_schedule(fetcher->loop, &fetcher->hand_out);
+}
+
+/* ---- libcurl's wishes: descriptors ---- */
+
+static void channel_on_read(struct watch *watch)
+{
+	struct channel *channel = container_of(watch, struct channel, read);
+
+	fetcher_act(channel->fetcher, channel->fd, CURL_CSELECT_IN);
+}
+
+static void channel_on_write(struct watch *watch)
+{
+	struct channel *channel = container_of(watch, struct channel, write);
+
+	fetcher_act(channel->fetcher, channel->fd, CURL_CSELECT_OUT);
+}
+
+static struct channel *channel_new(struct fetcher *fetcher, int fd)
+{
+	struct channel *channel = mem_zalloc(sizeof(*channel));
+
+	channel->fetcher = fetcher;
+	channel->fd = fd;
+	watch_init(&channel->read, fetcher->loop, fd, WATCH_READ, channel_on_read);
+	watch_init(&channel->write, fetcher->loop, fd, WATCH_WRITE, channel_on_write);
+	curl_multi_assign(fetcher->multi, fd, channel);
+	return channel;
+}
+
+/* May come while the channel's own callback is on the stack. */
+static void channel_end(struct channel *channel)
+{
+	watch_set(&channel->read, false);
+	watch_set(&channel->write, false);
+	loop_defer_free(channel->fetcher->loop, channel);
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
+{
+	struct fetcher *fetcher = arg;
+	struct channel *channel = of_socket;
+
+	(void)easy;
+	if (what == CURL_POLL_REMOVE) {
+		if (channel != NULL)
+			channel_end(channel);
+		curl_multi_assign(fetcher->multi, fd, NULL);
+		return 0;
+	}
+	if (channel == NULL)
+		channel = channel_new(fetcher, fd);
+	watch_set(&channel->read, what == CURL_POLL_IN || what == CURL_POLL_INOUT);
+	watch_set(&channel->write, what == CURL_POLL_OUT || what == CURL_POLL_INOUT);
+	return 0;
+}
+
+/* ---- libcurl's wishes: time ---- */
+
+/*
+ * The loop wants few distinct durations and libcurl asks for any, so we wait for the largest power of two
+ * that is not too long, then for the rest.
+ */
+static void fetcher_wait(struct fetcher *fetcher)
+{
+	uint64_t now_ms = clock_now_ms();
+	uint64_t left_ms = fetcher->due_ms > now_ms ? fetcher->due_ms - now_ms : 0;
+	uint64_t wait_ms = left_ms > 0 ? 1 : 0;
+
+	while (wait_ms > 0 && wait_ms * 2 <= left_ms)
+		wait_ms *= 2;
+	timer_start(fetcher->loop, &fetcher->timer, wait_ms);
+}
+
+static void fetcher_on_timer(struct timer *timer)
+{
+	struct fetcher *fetcher = container_of(timer, struct fetcher, timer);
+
+	if (clock_now_ms() < fetcher->due_ms)
+		fetcher_wait(fetcher);
+	else
+		fetcher_act(fetcher, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_time(CURLM *multi, long wait_ms, void *arg)
+{
+	struct fetcher *fetcher = arg;
+
+	(void)multi;
+	if (wait_ms < 0) {
+		timer_stop(&fetcher->timer);
+		return 0;
+	}
+	fetcher->due_ms = clock_now_ms() + (uint64_t)wait_ms;
+	fetcher_wait(fetcher);
+	return 0;
+}
+
+/* ---- libcurl's wishes: sockets and bytes ---- */
+
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct transfer *transfer = arg;
+
+	(void)purpose;
+	transfer->is_refused = !reach_is_allowed(&transfer->reach, &address->addr);
+	if (transfer->is_refused)
+		return CURL_SOCKET_BAD;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		      address->protocol);
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *arg)
+{
+	struct transfer *transfer = arg;
+	size_t bytes = size * count;
+
+	transfer->is_too_big = bytes > FETCH_BODY_BYTES_MAX - transfer->body.len;
+	if (transfer->is_too_big)
+		return 0;
+	buf_append(&transfer->body, data, bytes);
+	return bytes;
+}
+
+/* ---- starting and stopping ---- */
+
+static void transfer_set_limits(CURL *easy)
+{
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a slow resolver would block the loop */
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)FETCH_TOTAL_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "mcpgated");
+}
+
+/* Peer and host are verified by default; it is written out because all depends on it. */
+static void transfer_set_tls(CURL *easy, struct slice ca)
+{
+	struct curl_blob blob = { (void *)(uintptr_t)ca.p, ca.n, CURL_BLOB_NOCOPY };
+
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+	curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+	curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
+}
+
+static void transfer_add_field(struct transfer *transfer, const char *name, const char *value)
+{
+	char *field = mem_printf("%s: %s", name, value);
+	struct curl_slist *fields = curl_slist_append(transfer->fields, field);
+
+	CHECK(fields != NULL);
+	transfer->fields = fields;
+	explicit_bzero(field, strlen(field));
+	free(field);
+}
+
+static void transfer_set_question(struct transfer *transfer, const struct fetch_request *request)
+{
+	CURL *easy = transfer->easy;
+
+	transfer_add_field(transfer, "Accept", "application/json");
+	if (request->etag != NULL)
+		transfer_add_field(transfer, "If-None-Match", request->etag);
+	if (request->credentials != NULL)
+		transfer_add_field(transfer, "Authorization", request->credentials);
+	if (request->form.p != NULL) {
+		buf_reserve(&transfer->form, request->form.n + 1); /* never moved, so wiped */
+		buf_append_slice(&transfer->form, request->form);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->form.n);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_terminate(&transfer->form));
+		transfer_add_field(transfer, "Expect", "");
+	}
+	curl_easy_setopt(easy, CURLOPT_URL, request->url);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, request->allow_http ? "http,https" : "https");
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);
+}
+
+static void transfer_set_callbacks(struct transfer *transfer)
+{
+	CURL *easy = transfer->easy;
+
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+}
+
+void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetch_request *request)
+{
+	struct transfer *transfer = mem_zalloc(sizeof(*transfer));
+
+	CHECK(fetch->transfer == NULL);
+	transfer->fetcher = fetcher;
+	transfer->fetch = fetch;
+	transfer->reach = request->reach;
+	transfer->easy = curl_easy_init();
+	CHECK(transfer->easy != NULL);
+	transfer_set_limits(transfer->easy);
+	transfer_set_tls(transfer->easy, request->ca);
+	transfer_set_question(transfer, request);
+	transfer_set_callbacks(transfer);
+	fetch->transfer = transfer;
+	list_append(&fetcher->transfers, &transfer->link);
+	CHECK(curl_multi_add_handle(fetcher->multi, transfer->easy) == CURLM_OK);
+}
+
+void fetch_cancel(struct fetch *fetch)
+{
+	struct transfer *transfer = fetch->transfer;
+
+	if (transfer == NULL)
+		return;
+	fetch->transfer = NULL;
+	transfer_free(transfer);
+}
+
+bool fetch_is_running(const struct fetch *fetch)
+{
+	return fetch->transfer != NULL;
+}
+
+struct fetcher *fetcher_new(struct loop *loop)
+{
+	struct fetcher *fetcher = mem_zalloc(sizeof(*fetcher));
+
+	fetcher->loop = loop;
+	fetcher->multi = curl_multi_init();
+	CHECK(fetcher->multi != NULL);
+	timer_init(&fetcher->timer, fetcher_on_timer);
+	task_init(&fetcher->hand_out, fetcher_hand_out);
+	list_init(&fetcher->transfers);
+	curl_multi_setopt(fetcher->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(fetcher->multi, CURLMOPT_SOCKETDATA, fetcher);
+	curl_multi_setopt(fetcher->multi, CURLMOPT_TIMERFUNCTION, on_time);
+	curl_multi_setopt(fetcher->multi, CURLMOPT_TIMERDATA, fetcher);
+	curl_multi_setopt(fetcher->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
+	return fetcher;
+}
+
+void fetcher_free(struct fetcher **fetcher)
+{
+	struct fetcher *f = *fetcher;
+
+	if (f == NULL)
+		return;
+	while (!list_is_empty(&f->transfers)) {
+		struct transfer *transfer = container_of(f->transfers.next, struct transfer, link);
+
+		if (transfer->fetch != NULL)
+			transfer->fetch->transfer = NULL;
+		transfer_free(transfer);
+	}
+	curl_multi_cleanup(f->multi);
+	timer_stop(&f->timer);
+	task_cancel(&f->hand_out);
+	free(f);
+	*fetcher = NULL;
+}

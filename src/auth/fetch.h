@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking an issuer's web server: GET of a document, POST of a form. One question, one answer of bounded
+ * size within a bounded time; no redirects, no proxies, no cookies. The only file that knows libcurl,
+ * whose traps are in design/stack.md §8.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
+ */
+#ifndef MCPGATED_AUTH_FETCH_H
+#define MCPGATED_AUTH_FETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "auth/reach.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "io/loop.h"
+
+#define FETCH_BODY_BYTES_MAX (256 * 1024)
+#define FETCH_CONNECT_MS 5000
+#define FETCH_TOTAL_MS 10000
+
+struct fetcher;
+struct fetch;
+
+struct fetch_answer {
+	int status;        /* of HTTP, or 0: no whole answer came, `error` says why */
+	const char *error; /* for the log */
+	struct slice body; /* at most FETCH_BODY_BYTES_MAX; borrowed until the callback returns */
+	struct slice cache_control; /* header fields, empty if absent; borrowed as well */
+	struct slice etag;
+};
+
+typedef void fetch_done_fn(struct fetch *fetch, const struct fetch_answer *answer);
+
+/* Embedded by whoever asks, who sets on_done; zeroed otherwise. */
+struct fetch {
+	fetch_done_fn *on_done;
+	struct transfer *transfer; /* private; NULL when nothing is under way */
+};
+
+/* Everything is borrowed for the call of fetch_start only, but ca as long as the fetch is under way. */
+struct fetch_request {
+	const char *url;
+	struct slice form;       /* sent as application/x-www-form-urlencoded; {NULL, 0}: GET */
+	const char *etag;        /* If-None-Match, or NULL */
+	const char *credentials; /* value of Authorization, or NULL */
+	struct slice ca;         /* PEM; https is impossible without */
+	struct reach reach;
+	bool allow_http;
+};
+
+/* Once per process, before it is confined: what the libraries would open or read later. */
+int fetch_prepare(struct error *err) must_check;
+/* The system's CA certificates as fetch_prepare found them; empty if there are none. */
+struct slice fetch_system_ca(void);
+
+struct fetcher *fetcher_new(struct loop *loop);
+/* What is still under way ends without a callback. Accepts NULL. */
+void fetcher_free(struct fetcher **fetcher);
+
+/*
+ * Begins; on_done comes later, exactly once, from the loop, unless fetch_cancel comes first. It may start the
+ * next fetch and may free `fetch`.
+ */
+void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetch_request *request);
+/* Also right if nothing is under way. */
+void fetch_cancel(struct fetch *fetch);
+bool fetch_is_running(const struct fetch *fetch);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims, one rule a function, in the order in which a person would want to read what is wrong. The
+ * texts of a grant are copies, so that whoever keeps them need not know how jansson keeps its own.
+ */
+#include "auth/grant.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "auth/document.h"
+#include "auth/url.h"
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define NAME_BYTES_MAX 1024      /* sub */
+#define CLIENT_ID_BYTES_MAX 2048 /* may be a URL: AUTH-DCR-04 */
+#define SCOPES_MAX 256
+#define TIME_END 9007199254740992.0 /* 2^53: from here on a double counts in steps above one */
+
+/* ---- times ---- */
+
+/* Seconds as `exp` has them. 0 if absent, else 1; -1 if it is no time. */
+static int read_time(const json_t *claims, const char *name, double *seconds_r,
+		     struct verdict *verdict_r)
+{
+	const json_t *value = json_object_get(claims, name);
+
+	if (value == NULL)
+		return 0;
+	*seconds_r = json_number_value(value);
+	if (json_is_number(value) && isfinite(*seconds_r) && *seconds_r >= 0 &&
+	    *seconds_r < TIME_END)
+		return 1;
+	return verdict_set(verdict_r, VERDICT_MALFORMED, "`%s` is no time", name);
+}
+
+static int check_end(struct grant *grant, const struct grant_rules *rules, uint64_t now_ms,
+		     struct verdict *verdict_r)
+{
+	double seconds = 0;
+	int found = read_time(grant->claims, "exp", &seconds, verdict_r);
+
+	if (found < 0)
+		return -1;
+	if (found == 0 && rules->must_expire)
+		return verdict_set(verdict_r, VERDICT_MALFORMED, "`exp` is missing");
+	grant->ends_at_ms = UINT64_MAX;
+	if (found == 0)
+		return 0;
+	grant->expires_at_s = (uint64_t)seconds;
+	grant->ends_at_ms = (uint64_t)(seconds * 1000) + rules->leeway_ms;
+	if (!grant_is_current(grant, now_ms))
+		return verdict_set(verdict_r, VERDICT_EXPIRED, "`exp` was %llu seconds ago",
+				   (unsigned long long)(now_ms / 1000 - grant->expires_at_s));
+	return 0;
+}
+
+static int check_begin(const json_t *claims, const char *name, const struct grant_rules *rules,
+		       uint64_t now_ms, struct verdict *verdict_r)
+{
+	double seconds = 0;
+	int found = read_time(claims, name, &seconds, verdict_r);
+
+	if (found > 0 && seconds * 1000 > (double)(now_ms + rules->leeway_ms))
+		return verdict_set(verdict_r, VERDICT_NOT_YET_VALID, "`%s` lies in the future",
+				   name);
+	return found < 0 ? -1 : 0;
+}
+
+bool grant_is_current(const struct grant *grant, uint64_t now_ms)
+{
+	return now_ms < grant->ends_at_ms;
+}
+
+/* ---- who ---- */
+
+/* The claim as a copy, NULL if it is absent. -1 if it is empty, too long, no string, or no clean one. */
+static int copy_name(const json_t *claims, const char *name, size_t max, char **copy_r)
+{
+	const json_t *value = json_object_get(claims, name);
+	struct slice text = document_text(claims, name);
+
+	*copy_r = NULL;
+	if (value == NULL)
+		return 0;
+	if (text.n == 0 || text.n > max)
+		return -1;
+	for (size_t i = 0; i < text.n; i++) {
+		if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7F)
+			return -1;
+	}
+	*copy_r = mem_dup_slice(text);
+	return 0;
+}
+
+static int read_client(struct grant *grant, struct verdict *verdict_r)
+{
+	static const char *const names[] = { "client_id", "azp", "appid", "cid" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && grant->client_id == NULL; i++) {
+		if (copy_name(grant->claims, names[i], CLIENT_ID_BYTES_MAX, &grant->client_id) < 0)
+			return verdict_set(verdict_r, VERDICT_MALFORMED, "`%s` is no name",
+					   names[i]);
+	}
+	return 0;
+}
+
+static int read_principal(struct grant *grant, struct verdict *verdict_r)
+{
+	if (copy_name(grant->claims, "sub", NAME_BYTES_MAX, &grant->subject) < 0)
+		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL, "`sub` is no name");
+	if (read_client(grant, verdict_r) < 0)
+		return -1;
+	if (grant->subject == NULL && grant->client_id == NULL)
+		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL,
+				   "there is neither `sub` nor a client id");
+	return 0;
+}
+
+/* ---- what for ---- */
+
+/* RFC 6749 s3.3: visible ASCII but `"` and `\`. Others name nothing that could be asked for. */
+static bool is_scope_token(struct slice scope)
+{
+	for (size_t i = 0; i < scope.n; i++) {
+		char c = scope.p[i];
+
+		if (c <= ' ' || c > '~' || c == '"' || c == '\\')
+			return false;
+	}
+	return scope.n > 0;
+}
+
+static void add_scopes(struct grant *grant, struct slice list)
+{
+	while (list.n > 0 && grant->scope_count < SCOPES_MAX) {
+		struct slice scope = slice_cut(&list, ' ');
+
+		if (is_scope_token(scope) && !grant_has_scope(grant, scope))
+			grant->scopes[grant->scope_count++] = mem_dup_slice(scope);
+	}
+}
+
+static void read_scopes(struct grant *grant)
+{
+	static const char *const names[] = { "scope", "scp" };
+
+	grant->scopes = mem_zalloc(SCOPES_MAX * sizeof(*grant->scopes));
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const json_t *value = json_object_get(grant->claims, names[i]);
+
+		add_scopes(grant, document_text(grant->claims, names[i]));
+		for (size_t j = 0; j < json_array_size(value); j++) {
+			const json_t *item = json_array_get(value, j);
+
+			if (json_is_string(item))
+				add_scopes(grant, slice_of(json_string_value(item),
+							   json_string_length(item)));
+		}
+	}
+	grant->scopes = mem_resize(grant->scopes, (grant->scope_count + 1) * sizeof(char *));
+}
+
+bool grant_has_scope(const struct grant *grant, struct slice scope)
+{
+	for (size_t i = 0; i < grant->scope_count; i++) {
+		if (slice_is_equal(slice_str(grant->scopes[i]), scope))
+			return true;
+	}
+	return false;
+}
+
+static bool is_accepted(struct slice audience, const struct slice *accepted, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (audience.n > 0 && url_is_same_resource(audience, accepted[i]))
+			return true;
+	}
+	return false;
+}
+
+bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out)
+{
+	char *key = mem_dup_slice(name);
+	const json_t *value = json_object_get(grant->claims, key);
+	struct slice text = document_text(grant->claims, key);
+
+	free(key);
+	if (json_is_integer(value))
+		buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (json_is_boolean(value))
+		buf_append_str(out, json_is_true(value) ? "true" : "false");
+	else if (text.n > 0 && memchr(text.p, '\0', text.n) == NULL)
+		buf_append_slice(out, text);
+	else
+		return false;
+	return true;
+}
+
+bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count)
+{
+	const json_t *audience = json_object_get(grant->claims, "aud");
+	bool is_for = is_accepted(document_text(grant->claims, "aud"), accepted, count);
+
+	/* One element that is no string spoils the whole: such a list is no audience. */
+	for (size_t i = 0; i < json_array_size(audience); i++) {
+		const json_t *item = json_array_get(audience, i);
+
+		if (!json_is_string(item))
+			return false;
+		is_for |= is_accepted(slice_of(json_string_value(item), json_string_length(item)),
+				      accepted, count);
+	}
+	return is_for;
+}
+
+/* ---- bound to what ---- */
+
+/* Nothing in `cnf` may be left unproven: what we do not know how to prove refuses the token. */
+static int read_binding(struct grant *grant, struct verdict *verdict_r)
+{
+	json_t *binding = json_object_get(grant->claims, "cnf");
+	const char *name;
+	json_t *value;
+
+	if (binding == NULL)
+		return 0;
+	if (!json_is_object(binding) || json_object_size(binding) == 0)
+		return verdict_set(verdict_r, VERDICT_BOUND, "`cnf` is not understood");
+	json_object_foreach(binding, name, value)
+	{
+		char *to = strcmp(name, "jkt") == 0      ? grant->jkt :
+			   strcmp(name, "x5t#S256") == 0 ? grant->x5t_s256 :
+							   NULL;
+
+		if (to == NULL || json_string_length(value) != GRANT_THUMBPRINT_BYTES - 1)
+			return verdict_set(verdict_r, VERDICT_BOUND,
+					   "`cnf` holds a `%.40s` that cannot be proven", name);
+		memcpy(to, json_string_value(value), GRANT_THUMBPRINT_BYTES);
+	}
+	return 0;
+}
+
+/* ---- whole ---- */
+
+static int grant_fill(struct grant *grant, const struct grant_rules *rules, uint64_t now_ms,
+		      struct verdict *verdict_r)
+{
+	if (check_end(grant, rules, now_ms, verdict_r) < 0 ||
+	    check_begin(grant->claims, "nbf", rules, now_ms, verdict_r) < 0 ||
+	    check_begin(grant->claims, "iat", rules, now_ms, verdict_r) < 0 ||
+	    read_principal(grant, verdict_r) < 0 || read_binding(grant, verdict_r) < 0)
+		return -1;
+	read_scopes(grant);
+	return 0;
+}
+
+struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_t now_ms,
+			struct verdict *verdict_r)
+{
+	struct grant *grant = mem_zalloc(sizeof(*grant));
+
+	grant->references = 1;
+	grant->issuer = mem_strdup(rules->issuer);
+	grant->claims = json_incref(claims);
+	if (grant_fill(grant, rules, now_ms, verdict_r) < 0)
+		grant_unref(&grant);
+	return grant;
+}
+
+struct grant *grant_ref(struct grant *grant)
+{
+	grant->references++;
+	return grant;
+}
+
+void grant_unref(struct grant **grant)
+{
+	struct grant *g = *grant;
+
+	*grant = NULL;
+	if (g == NULL || --g->references > 0)
+		return;
+	for (size_t i = 0; i < g->scope_count; i++)
+		free(g->scopes[i]);
+	free(g->scopes);
+	free(g->issuer);
+	free(g->subject);
+	free(g->client_id);
+	free(g->key_id);
+	json_decref(g->claims);
+	free(g);
+}

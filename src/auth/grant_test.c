@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Claims, audiences, URLs, addresses, and what is remembered: all that needs neither key nor net. */
+#include "auth/grant.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "auth/document.h"
+#include "auth/issuer.h"
+#include "auth/reach.h"
+#include "auth/token_cache.h"
+#include "auth/url.h"
+#include "base/clock.h"
+
+#define NOW_MS 1700000000000
+#define EXP "\"exp\":1700000300"
+
+static const struct grant_rules rules = { "https://id.example", 60000, true };
+
+static struct grant *grant_of(const char *claims, enum verdict_kind *kind_r)
+{
+	struct verdict verdict = { .kind = VERDICT_OK };
+	struct error err = { ERROR_NONE, "" };
+	json_t *json = document_parse(slice_str(claims), &err);
+	struct grant *grant = NULL;
+
+	if (json != NULL)
+		grant = grant_new(json, &rules, NOW_MS, &verdict);
+	*kind_r = json != NULL ? verdict.kind : VERDICT_MALFORMED;
+	json_decref(json);
+	return grant;
+}
+
+/* AUTH-JWT-10, AUTH-JWT-12, AUTH-JWT-13, AUTH-JWT-14, AUTH-POP-01 */
+static void claims_and_their_verdicts(void **state)
+{
+	static const struct {
+		const char *claims;
+		enum verdict_kind kind;
+	} rows[] = {
+		{ "{\"sub\":\"a\"," EXP "}", VERDICT_OK },
+		{ "{\"client_id\":\"a\"," EXP "}", VERDICT_OK },
+		{ "{\"azp\":\"a\"," EXP "}", VERDICT_OK },
+		{ "{\"sub\":\"a\",\"exp\":1700000300.5}", VERDICT_OK },
+		{ "{\"sub\":\"a\",\"exp\":1699999941}", VERDICT_OK },
+		{ "{\"sub\":\"a\",\"exp\":1699999940}", VERDICT_EXPIRED },
+		{ "{\"sub\":\"a\",\"exp\":0}", VERDICT_EXPIRED },
+		{ "{\"sub\":\"a\"}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":\"1700000300\"}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":true}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":null}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":-1}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":9007199254740992}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":1e300}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":1e999}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"exp\":18446744073709551616}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\"," EXP ",\"nbf\":1700000060}", VERDICT_OK },
+		{ "{\"sub\":\"a\"," EXP ",\"nbf\":1700000061}", VERDICT_NOT_YET_VALID },
+		{ "{\"sub\":\"a\"," EXP ",\"nbf\":\"0\"}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\"," EXP ",\"iat\":1700000061}", VERDICT_NOT_YET_VALID },
+		{ "{" EXP "}", VERDICT_NO_PRINCIPAL },
+		{ "{\"sub\":\"\"," EXP "}", VERDICT_NO_PRINCIPAL },
+		{ "{\"sub\":42," EXP "}", VERDICT_NO_PRINCIPAL },
+		{ "{\"sub\":null,\"client_id\":\"a\"," EXP "}", VERDICT_NO_PRINCIPAL },
+		{ "{\"sub\":\"a\\n\"," EXP "}", VERDICT_NO_PRINCIPAL },
+		{ "{\"sub\":\"a\\u0000b\"," EXP "}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"client_id\":7," EXP "}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\",\"cnf\":{}," EXP "}", VERDICT_BOUND },
+		{ "{\"sub\":\"a\",\"cnf\":null," EXP "}", VERDICT_BOUND },
+		{ "{\"sub\":\"a\",\"cnf\":{\"kid\":\"x\"}," EXP "}", VERDICT_BOUND },
+		{ "{\"sub\":\"a\",\"cnf\":{\"jkt\":\"short\"}," EXP "}", VERDICT_BOUND },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		enum verdict_kind kind;
+		struct grant *grant = grant_of(rows[i].claims, &kind);
+
+		if (kind != rows[i].kind)
+			print_error("%s\n", rows[i].claims);
+		assert_string_equal(verdict_name(kind), verdict_name(rows[i].kind));
+		assert_int_equal(grant != NULL, kind == VERDICT_OK);
+		grant_unref(&grant);
+	}
+}
+
+static void what_a_grant_holds(void **state)
+{
+	static const char *const thumbprint = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
+	enum verdict_kind kind;
+	struct grant *grant = grant_of(
+		"{\"sub\":\"alice\",\"azp\":\"app\",\"appid\":\"no\",\"scope\":\"a  b a\",\"scp\":[\"c\","
+		"\"d e\",1,\"x\\u00e4\"],\"exp\":1700000300.75,\"cnf\":{\"jkt\":"
+		"\"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k\"}}",
+		&kind);
+	struct grant *again;
+
+	(void)state;
+	assert_non_null(grant);
+	assert_string_equal(grant->subject, "alice");
+	assert_string_equal(grant->client_id, "app");
+	assert_string_equal(grant->jkt, thumbprint);
+	assert_string_equal(grant->x5t_s256, "");
+	assert_int_equal(grant->expires_at_s, 1700000300);
+	assert_int_equal(grant->ends_at_ms, 1700000360750);
+	/* AUTH-SCP-05: both claims, each once, whole */
+	assert_int_equal(grant->scope_count, 5);
+	assert_true(grant_has_scope(grant, SLICE_LIT("e")));
+	assert_false(grant_has_scope(grant, SLICE_LIT("A")));
+	assert_false(grant_has_scope(grant, SLICE_LIT("d e")));
+	assert_false(grant_has_scope(grant, SLICE_LIT("")));
+	again = grant_ref(grant);
+	grant_unref(&grant);
+	assert_string_equal(again->subject, "alice");
+	grant_unref(&again);
+}
+
+/* AUTH-AUD-01, AUTH-AUD-03, AUTH-AUD-05, AUTH-AUD-06 */
+static void audiences(void **state)
+{
+	static const struct {
+		const char *aud;
+		const char *resource;
+		bool is_for;
+	} rows[] = {
+		{ "\"https://gw.example/mcp\"", "https://gw.example/mcp", true },
+		{ "\"https://gw.example/mcp/\"", "https://gw.example/mcp", true },
+		{ "\"https://gw.example/mcp\"", "https://gw.example/mcp/", true },
+		{ "\"https://gw.example\"", "https://gw.example/", true },
+		{ "\"HTTPS://GW.example:443/mcp\"", "https://gw.example/mcp", true },
+		{ "\"http://gw.example:80\"", "http://gw.example", true },
+		{ "[\"x\",\"https://gw.example/mcp\"]", "https://gw.example/mcp", true },
+		{ "\"api://gateway\"", "api://gateway", true },
+		{ "\"gateway\"", "gateway", true },
+		{ "\"Gateway\"", "gateway", false },
+		{ "\"https://gw.example/MCP\"", "https://gw.example/mcp", false },
+		{ "\"https://gw.example/mcp//\"", "https://gw.example/mcp", false },
+		{ "\"https://gw.example/mcp/x\"", "https://gw.example/mcp", false },
+		{ "\"https://gw.example/mcp?x=/\"", "https://gw.example/mcp", false },
+		{ "\"https://gw.example/mcp?x\"", "https://gw.example/mcp", false },
+		{ "\"https://gw.example\"", "https://gw.example/mcp", false },
+		{ "\"https://gw.example/mcp.evil.example\"", "https://gw.example/mcp", false },
+		{ "\"https://gw.example:444/mcp\"", "https://gw.example/mcp", false },
+		{ "\"http://gw.example/mcp\"", "https://gw.example/mcp", false },
+		{ "\"https://u@gw.example/mcp\"", "https://gw.example/mcp", false },
+		{ "[]", "https://gw.example/mcp", false },
+		{ "[\"https://gw.example/mcp\",1]", "https://gw.example/mcp", false },
+		{ "[[\"https://gw.example/mcp\"]]", "https://gw.example/mcp", false },
+		{ "{\"https://gw.example/mcp\":1}", "https://gw.example/mcp", false },
+		{ "1", "1", false },
+		{ "null", "null", false },
+		{ "\"\"", "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct slice accepted = slice_str(rows[i].resource);
+		char claims[256];
+		enum verdict_kind kind;
+		struct grant *grant;
+
+		snprintf(claims, sizeof(claims), "{\"sub\":\"a\"," EXP ",\"aud\":%s}", rows[i].aud);
+		grant = grant_of(claims, &kind);
+		assert_non_null(grant);
+		if (grant_is_for(grant, &accepted, 1) != rows[i].is_for)
+			print_error("%s for %s\n", rows[i].aud, rows[i].resource);
+		assert_int_equal(grant_is_for(grant, &accepted, 1), rows[i].is_for);
+		assert_false(grant_is_for(grant, &accepted, 0));
+		grant_unref(&grant);
+	}
+}
+
+/* AUTH-CH-03, AUTH-CH-05: what clients may read. */
+static void descriptions_are_harmless(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < VERDICT_COUNT; i++) {
+		const char *text = verdict_description((enum verdict_kind)i);
+		bool is_refusal = verdict_outcome((enum verdict_kind)i) == VERDICT_REFUSED;
+
+		assert_int_equal(text[0] != '\0', is_refusal);
+		assert_null(strpbrk(text, "\"\\="));
+		for (; *text != '\0'; text++)
+			assert_in_range(*text, 0x20, 0x7E);
+	}
+}
+
+/* AUTH-CFG-01, AUTH-AS-03 */
+static void urls_that_we_may_ask(void **state)
+{
+	static const struct {
+		const char *url;
+		bool is_good;
+	} rows[] = {
+		{ "https://id.example", true },
+		{ "https://id.example/", true },
+		{ "https://id.example:8443/tenant/v2", true },
+		{ "https://[2001:db8::1]:8443/x", true },
+		{ "http://127.0.0.1:9000", true },
+		{ "http://127.1.2.3", true },
+		{ "http://localhost:9000/x", true },
+		{ "http://[::1]:9000", true },
+		{ "http://id.example", false },
+		{ "http://127.0.0.1.evil.example", false },
+		{ "http://localhost.evil.example", false },
+		{ "http://127.0.0.1@evil.example", false },
+		{ "https://id.example?x", false },
+		{ "https://id.example/#", false },
+		{ "https://id.example/a b", false },
+		{ "https://id.example\\@x", false },
+		{ "https://:443", false },
+		{ "https://id.example:", false },
+		{ "https://id.example:x", false },
+		{ "https://[::1", false },
+		{ "https:///x", false },
+		{ "file:///etc/passwd", false },
+		{ "://x", false },
+		{ "", false },
+	};
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if ((url_check_ours(slice_str(rows[i].url), &err) == 0) != rows[i].is_good)
+			print_error("%s\n", rows[i].url);
+		assert_int_equal(url_check_ours(slice_str(rows[i].url), &err) == 0,
+				 rows[i].is_good);
+	}
+}
+
+static bool may_reach(const char *text, bool loopback, bool private)
+{
+	const struct reach reach = { loopback, private };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
+		return reach_is_allowed(&reach, (struct sockaddr *)&in);
+	assert_int_equal(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
+	return reach_is_allowed(&reach, (struct sockaddr *)&in6);
+}
+
+/* AUTH-KEY-09, SEC-10 */
+static void addresses_that_may_be_reached(void **state)
+{
+	static const char *const always[] = { "1.1.1.1",          "172.15.0.1",    "172.32.0.1",
+					      "100.63.255.255",   "192.0.1.1",     "2606:4700::1",
+					      "64:ff9b::101:101", "::ffff:1.1.1.1" };
+	static const char *const never[] = {
+		"0.0.0.0",           "169.254.169.254",
+		"224.0.0.1",         "255.255.255.255",
+		"240.0.0.1",         "100.100.100.200",
+		"192.0.0.192",       "::",
+		"fe80::1",           "ff02::1",
+		"fd00:ec2::254",     "::ffff:169.254.169.254",
+		"::169.254.1.1",     "64:ff9b::169.254.169.254",
+		"2002:a9fe:a9fe::1", "2001::1",
+	};
+	static const char *const private[] = {
+		"10.0.0.1",        "172.16.0.1",        "172.31.255.255", "192.168.1.1",
+		"100.64.0.1",      "198.18.0.1",        "fc00::1",        "fdff::1",
+		"::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "2002:a00:1::",   "fec0::1"
+	};
+	static const char *const loopback[] = { "127.0.0.1", "127.255.0.1", "::1",
+						"::ffff:127.0.0.1" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(always); i++)
+		assert_true(may_reach(always[i], false, false));
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		assert_false(may_reach(never[i], true, true));
+	for (size_t i = 0; i < ARRAY_LEN(private); i++) {
+		assert_false(may_reach(private[i], true, false));
+		assert_true(may_reach(private[i], false, true));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(loopback); i++) {
+		assert_false(may_reach(loopback[i], false, false));
+		assert_true(may_reach(loopback[i], true, false));
+	}
+}
+
+static void places_of_metadata(void **state)
+{
+	static const struct {
+		const char *issuer;
+		const char *urls[4];
+	} rows[] = {
+		{ "https://id.example",
+		  { "https://id.example/.well-known/oauth-authorization-server",
+		    "https://id.example/.well-known/openid-configuration", NULL } },
+		{ "https://id.example/",
+		  { "https://id.example/.well-known/oauth-authorization-server",
+		    "https://id.example/.well-known/openid-configuration", NULL } },
+		{ "https://id.example:8443/a/b/",
+		  { "https://id.example:8443/.well-known/oauth-authorization-server/a/b",
+		    "https://id.example:8443/.well-known/openid-configuration/a/b",
+		    "https://id.example:8443/a/b/.well-known/openid-configuration", NULL } },
+	};
+
+	(void)state;
+	/* AUTH-AS-01, RFC 8414 s3.1 */
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t at = 0;
+
+		for (; rows[i].urls[at] != NULL; at++) {
+			char *url = issuer_metadata_url(rows[i].issuer, at);
+
+			assert_non_null(url);
+			assert_string_equal(url, rows[i].urls[at]);
+			free(url);
+		}
+		assert_null(issuer_metadata_url(rows[i].issuer, at));
+	}
+}
+
+/* AUTH-AS-02, AUTH-AS-03 */
+static void metadata_that_may_be_used(void **state)
+{
+	static const struct {
+		const char *document;
+		bool is_good;
+	} rows[] = {
+		{ "{\"issuer\":\"https://id.example\",\"jwks_uri\":\"https://keys.example/k\"}",
+		  true },
+		{ "{\"issuer\":\"https://id.example\"}", true },
+		{ "{\"issuer\":\"https://id.example/\"}", false },
+		{ "{\"issuer\":\"https://ID.example\"}", false },
+		{ "{\"issuer\":[\"https://id.example\"]}", false },
+		{ "{}", false },
+		{ "{\"issuer\":\"https://id.example\",\"jwks_uri\":\"http://127.0.0.1/k\"}",
+		  false },
+		{ "{\"issuer\":\"https://id.example\",\"jwks_uri\":\"file:///k\"}", false },
+		{ "{\"issuer\":\"https://id.example\",\"jwks_uri\":7}", false },
+		{ "{\"issuer\":\"https://id.example\",\"introspection_endpoint\":\"gopher://x\"}",
+		  false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct error err = { ERROR_NONE, "" };
+		json_t *json = document_parse(slice_str(rows[i].document), &err);
+
+		assert_int_equal(issuer_check_metadata(json, "https://id.example", &err) == 0,
+				 rows[i].is_good);
+		json_decref(json);
+	}
+}
+
+/* AUTH-KEY-03 */
+static void lifetimes(void **state)
+{
+	static const struct {
+		const char *field;
+		uint64_t seconds;
+	} rows[] = {
+		{ "", 600 },
+		{ "public", 600 },
+		{ "max-age=300", 300 },
+		{ "public, Max-Age = 300 , x", 300 },
+		{ "max-age=1", 60 },
+		{ "max-age=99999999", 86400 },
+		{ "max-age=99999999999999999999", 600 },
+		{ "max-age=-1", 600 },
+		{ "no-store", 60 },
+		{ ",,=,", 600 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_int_equal(issuer_lifetime_ms(slice_str(rows[i].field)),
+				 rows[i].seconds * 1000);
+}
+
+/* ---- what is remembered: AUTH-IN-07, AUTH-KEY-06 ---- */
+
+static void remember(struct token_cache *cache, const char *token, size_t issuer)
+{
+	const struct verdict verdict = { .kind = VERDICT_INACTIVE };
+	struct token_digest digest = token_cache_digest(cache, slice_str(token));
+
+	token_cache_put(cache, &digest, issuer, &verdict, NULL, 1000);
+}
+
+static bool knows(struct token_cache *cache, const char *token)
+{
+	struct token_digest digest = token_cache_digest(cache, slice_str(token));
+
+	return token_cache_find(cache, &digest) != NULL;
+}
+
+static void memory_is_bounded_and_forgets(void **state)
+{
+	struct token_cache cache;
+
+	(void)state;
+	clock_freeze(1000);
+	token_cache_init(&cache, 3);
+	remember(&cache, "a", 0);
+	remember(&cache, "b", 1);
+	remember(&cache, "c", 0);
+	assert_true(knows(&cache, "a"));
+	remember(&cache, "d", 1); /* b was used longest ago */
+	assert_false(knows(&cache, "b"));
+	assert_true(knows(&cache, "a"));
+	assert_true(knows(&cache, "c"));
+	token_cache_forget_issuer(&cache, 0);
+	assert_false(knows(&cache, "a"));
+	assert_true(knows(&cache, "d"));
+	remember(&cache, "d", 1);
+	assert_int_equal(cache.count, 1);
+	clock_freeze(1999);
+	assert_true(knows(&cache, "d"));
+	clock_freeze(2000);
+	assert_false(knows(&cache, "d"));
+	assert_int_equal(cache.count, 0);
+	token_cache_fini(&cache);
+}
+
+/* Not past the token's own end, whatever the cache was told. */
+static void memory_ends_with_the_token(void **state)
+{
+	const struct verdict verdict = { .kind = VERDICT_OK };
+	struct token_digest digest;
+	struct token_cache cache;
+	enum verdict_kind kind;
+	struct grant *grant = grant_of("{\"sub\":\"a\"," EXP "}", &kind);
+
+	(void)state;
+	assert_non_null(grant);
+	token_cache_init(&cache, 3);
+	digest = token_cache_digest(&cache, SLICE_LIT("t"));
+	token_cache_put(&cache, &digest, 0, &verdict, grant, 1000);
+	assert_null(token_cache_find(&cache, &digest)); /* 2023 is over */
+	grant->ends_at_ms = UINT64_MAX;
+	token_cache_put(&cache, &digest, 0, &verdict, grant, 1000);
+	assert_non_null(token_cache_find(&cache, &digest));
+	token_cache_fini(&cache);
+	grant_unref(&grant);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(claims_and_their_verdicts),
+		cmocka_unit_test(what_a_grant_holds),
+		cmocka_unit_test(audiences),
+		cmocka_unit_test(descriptions_are_harmless),
+		cmocka_unit_test(urls_that_we_may_ask),
+		cmocka_unit_test(addresses_that_may_be_reached),
+		cmocka_unit_test(places_of_metadata),
+		cmocka_unit_test(metadata_that_may_be_used),
+		cmocka_unit_test(lifetimes),
+		cmocka_unit_test(memory_is_bounded_and_forgets),
+		cmocka_unit_test(memory_ends_with_the_token),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A form out, a document in. What cannot be told is never said to be bad: clients would drop good tokens. */
+#include "auth/introspect.h"
+
+#include <stdlib.h>
+
+#include <openssl/evp.h>
+
+#include "auth/document.h"
+#include "auth/url.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "obs/log.h"
+
+/* ---- the question ---- */
+
+/* application/x-www-form-urlencoded, every doubtful byte as %XX. */
+static void append_form(struct buf *out, struct slice text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._";
+
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+
+		if (c != '\0' && strchr(plain, c) != NULL)
+			buf_append_char(out, (char)c);
+		else
+			buf_printf(out, "%%%02X", c);
+	}
+}
+
+static void wipe(struct buf *buf)
+{
+	if (buf->cap > 0)
+		explicit_bzero(buf->data, buf->cap);
+	buf_fini(buf);
+}
+
+char *introspect_basic(const char *client_id, const char *client_secret)
+{
+	struct buf pair = { .data = NULL };
+	unsigned char *encoded;
+	char *text;
+	int size;
+
+	append_form(&pair, slice_str(client_id));
+	buf_append_char(&pair, ':');
+	append_form(&pair, slice_str(client_secret));
+	encoded = mem_alloc(pair.len / 3 * 4 + 8);
+	size = EVP_EncodeBlock(encoded, (const unsigned char *)pair.data, (int)pair.len);
+	text = mem_printf("Basic %.*s", size, (const char *)encoded);
+	explicit_bzero(encoded, (size_t)size);
+	free(encoded);
+	wipe(&pair);
+	return text;
+}
+
+/* ---- the answer ---- */
+
+json_t *introspect_read(struct slice body, const char *issuer, struct verdict *verdict_r)
+{
+	struct error err = { ERROR_NONE, "" };
+	json_t *document = document_parse(body, &err);
+
+	if (document == NULL) {
+		verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE, "the answer: %.100s",
+			    err.text);
+		return NULL;
+	}
+	if (!json_is_true(json_object_get(document, "active")))
+		verdict_set(verdict_r, VERDICT_INACTIVE, "the issuer says it is not active");
+	else if (json_object_get(document, "iss") != NULL &&
+		 !slice_is_equal(document_text(document, "iss"), slice_str(issuer)))
+		verdict_set(verdict_r, VERDICT_UNKNOWN_ISSUER,
+			    "by the issuer's answer it is of another issuer");
+	else
+		return document;
+	json_decref(document);
+	return NULL;
+}
+
+/* An outage is told once; that our own credentials are wrong as well, but louder. */
+static void introspector_tell(struct introspector *introspector, const struct fetch_answer *answer)
+{
+	bool was_failing = introspector->is_failing;
+
+	introspector->is_failing = true;
+	if (was_failing)
+		return;
+	if (answer->status == 401 || answer->status == 403)
+		LOG(INTROSPECTION_REFUSED, LOG_STR("issuer", introspector->issuer->name),
+		    LOG_INT("status", answer->status));
+	else
+		LOG(INTROSPECTION_FAILED, LOG_STR("issuer", introspector->issuer->name),
+		    LOG_INT("status", answer->status), LOG_STR("error", answer->error));
+}
+
+static json_t *introspector_read(struct introspector *introspector,
+				 const struct fetch_answer *answer, struct verdict *verdict_r)
+{
+	json_t *claims = NULL;
+
+	verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE, "status %d; %.100s",
+		    answer->status, answer->error);
+	if (answer->status == 200) {
+		verdict_r->kind = VERDICT_OK;
+		claims = introspect_read(answer->body, introspector->issuer->name, verdict_r);
+	}
+	if (verdict_r->kind == VERDICT_INTROSPECTION_UNAVAILABLE)
+		introspector_tell(introspector, answer);
+	else
+		introspector->is_failing = false;
+	return claims;
+}
+
+static void question_on_answer(struct fetch *fetch, const struct fetch_answer *answer)
+{
+	struct question *question = container_of(fetch, struct question, fetch);
+	struct verdict verdict;
+	json_t *claims;
+
+	question->introspector->running--;
+	claims = introspector_read(question->introspector, answer, &verdict);
+	question->on_done(question, claims, &verdict);
+	json_decref(claims);
+}
+
+/* ---- asking ---- */
+
+static const char *introspector_endpoint(const struct introspector *introspector)
+{
+	if (introspector->endpoint != NULL)
+		return introspector->endpoint;
+	return issuer_introspection_endpoint(introspector->issuer);
+}
+
+static void introspector_send(struct introspector *introspector, struct question *question,
+			      const char *endpoint, struct slice token)
+{
+	const struct issuer *issuer = introspector->issuer;
+	struct buf form = { .data = NULL };
+	struct fetch_request request = {
+		.url = endpoint,
+		.credentials = introspector->credentials,
+		.ca = issuer->ca,
+		.reach = issuer->reach,
+		.allow_http = issuer->allow_http,
+	};
+
+	buf_reserve(&form, token.n * 3 + 64); /* so that it is not moved, and can be wiped whole */
+	buf_append_str(&form, "token=");
+	append_form(&form, token);
+	buf_append_str(&form, "&token_type_hint=access_token");
+	request.form = buf_slice(&form);
+	introspector->running++;
+	question->introspector = introspector;
+	question->fetch.on_done = question_on_answer;
+	fetch_start(issuer->fetcher, &question->fetch, &request);
+	wipe(&form);
+}
+
+int introspector_ask(struct introspector *introspector, struct question *question,
+		     struct slice token, struct verdict *verdict_r)
+{
+	const char *endpoint = introspector_endpoint(introspector);
+
+	if (endpoint == NULL)
+		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
+				   "the issuer's metadata name no introspection_endpoint, or none "
+				   "were found yet");
+	if (introspector->running >= INTROSPECTIONS_MAX)
+		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
+				   "%d questions to the issuer are under way", INTROSPECTIONS_MAX);
+	introspector_send(introspector, question, endpoint, token);
+	return 0;
+}
+
+void question_cancel(struct question *question)
+{
+	if (!fetch_is_running(&question->fetch))
+		return;
+	question->introspector->running--;
+	fetch_cancel(&question->fetch);
+}
+
+void introspector_init(struct introspector *introspector, struct issuer *issuer,
+		       const struct verifier_issuer_conf *conf)
+{
+	*introspector = (struct introspector){ .issuer = issuer };
+	if (conf->client_id == NULL)
+		return;
+	if (conf->introspection_endpoint != NULL)
+		introspector->endpoint = mem_strdup(conf->introspection_endpoint);
+	introspector->credentials =
+		introspect_basic(conf->client_id,
+				 conf->client_secret != NULL ? conf->client_secret : "");
+}
+
+void introspector_fini(struct introspector *introspector)
+{
+	if (introspector->credentials != NULL)
+		explicit_bzero(introspector->credentials, strlen(introspector->credentials));
+	free(introspector->credentials);
+	free(introspector->endpoint);
+}
+
+bool introspector_is_on(const struct introspector *introspector)
+{
+	return introspector->credentials != NULL;
+}

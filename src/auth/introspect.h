@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking an issuer about a token: RFC 7662, with client_secret_basic. One question, one fetch; who shares
+ * a question and what is remembered is the verifier's business. AUTH-OPQ-01, 02, 04
+ */
+#ifndef MCPGATED_AUTH_INTROSPECT_H
+#define MCPGATED_AUTH_INTROSPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "auth/fetch.h"
+#include "auth/issuer.h"
+#include "auth/verdict.h"
+#include "base/slice.h"
+
+/* Questions to one issuer at a time. */
+#define INTROSPECTIONS_MAX 64
+
+struct introspector {
+	struct issuer *issuer;
+	char *endpoint;    /* configured; NULL: the metadata's */
+	char *credentials; /* value of Authorization; NULL: this issuer is not asked */
+	size_t running;
+	bool is_failing; /* told in the log; until an answer comes */
+};
+
+struct question;
+/*
+ * claims   the answer, if the verdict is OK: the token is active and not of another issuer; borrowed.
+ *          Otherwise NULL, and the verdict is INACTIVE, UNKNOWN_ISSUER or INTROSPECTION_UNAVAILABLE.
+ */
+typedef void question_done_fn(struct question *question, json_t *claims,
+			      const struct verdict *verdict);
+
+/* Embedded by whoever asks, who sets on_done; zeroed otherwise. */
+struct question {
+	question_done_fn *on_done;
+	struct introspector *introspector; /* private */
+	struct fetch fetch;                /* private */
+};
+
+/* The issuer is borrowed. endpoint, client_id, client_secret: see verifier_issuer_conf. */
+void introspector_init(struct introspector *introspector, struct issuer *issuer,
+		       const struct verifier_issuer_conf *conf);
+void introspector_fini(struct introspector *introspector);
+bool introspector_is_on(const struct introspector *introspector);
+
+/*
+ * Asks; on_done comes later, exactly once, unless question_cancel comes first; it may free the question.
+ * Returns 0, or -1 and the verdict (INTROSPECTION_UNAVAILABLE) if nobody can be asked now.
+ */
+int introspector_ask(struct introspector *introspector, struct question *question,
+		     struct slice token, struct verdict *verdict_r) must_check;
+void question_cancel(struct question *question);
+
+/* ---- pure, for tests and fuzzers ---- */
+
+/* The claims (the caller's) of an active token, or NULL and the verdict. */
+json_t *introspect_read(struct slice body, const char *issuer, struct verdict *verdict_r)
+	must_check;
+/* `Basic …` as RFC 6749 s2.3.1 wants it: both parts form-encoded first. The caller's. */
+char *introspect_basic(const char *client_id, const char *client_secret);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two errands, each with its own due time: discovery and renewal of keys. A failed one is repeated after
+ * 1, 2, 4 … 60 seconds; a failed renewal also sends discovery off, for keys may have moved. One slow tick
+ * starts what is due, so that a thousand different waits need no timer each.
+ */
+#include "auth/issuer.h"
+
+#include <stdlib.h>
+
+#include <openssl/sha.h>
+
+#include "auth/document.h"
+#include "auth/url.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "obs/log.h"
+
+#define TICK_MS 500
+#define RETRY_MIN_MS 1000
+#define RETRY_MAX_MS (60 * 1000)
+#define LIFETIME_MIN_S 60
+#define LIFETIME_DEFAULT_S 600
+#define LIFETIME_MAX_S (24 * 60 * 60)
+#define DISCOVERY_MS (24 * 60 * 60 * 1000)
+#define DISCOVERY_SPARE_MS (60 * 60 * 1000) /* where it is not needed for keys */
+#define STALE_MAX_MS (24 * 60 * 60 * 1000)
+#define ETAG_BYTES_MAX 256
+
+/* ---- addresses of metadata ---- */
+
+char *issuer_metadata_url(const char *issuer, size_t at)
+{
+	struct url url;
+	char *text = NULL;
+	char *path;
+	int origin;
+
+	if (url_parse(slice_str(issuer), &url) < 0)
+		return NULL;
+	origin = (int)(strlen(issuer) - url.tail.n);
+	path = mem_dup_slice(url.tail);
+	if (url.tail.n > 0 && path[url.tail.n - 1] == '/')
+		path[url.tail.n - 1] = '\0';
+	if (at == 0)
+		text = mem_printf("%.*s/.well-known/oauth-authorization-server%s", origin, issuer,
+				  path);
+	else if (at == 1)
+		text = mem_printf("%.*s/.well-known/openid-configuration%s", origin, issuer, path);
+	else if (at == 2 && path[0] != '\0')
+		text = mem_printf("%.*s%s/.well-known/openid-configuration", origin, issuer, path);
+	free(path);
+	return text;
+}
+
+/* ---- documents ---- */
+
+int issuer_check_metadata(const json_t *document, const char *issuer, struct error *err)
+{
+	static const char *const addresses[] = { "jwks_uri", "introspection_endpoint" };
+	struct slice name = document_text(document, "issuer");
+	struct error why = { ERROR_NONE, "" };
+	struct url own;
+
+	if (!slice_is_equal(name, slice_str(issuer)))
+		return error_set(err, ERROR_INVALID, "it is of another issuer, `%.*s`",
+				 name.n < 128 ? (int)name.n : 128, name.n > 0 ? name.p : "");
+	if (url_parse(slice_str(issuer), &own) < 0)
+		return error_set(err, ERROR_INVALID, "the issuer is no URL");
+	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
+		struct slice text = document_text(document, addresses[i]);
+		struct url url;
+
+		if (json_object_get(document, addresses[i]) == NULL)
+			continue;
+		if (url_parse(text, &url) < 0 || (url_is_https(&own) && !url_is_https(&url)) ||
+		    (!url_is_https(&url) && url_check_ours(text, &why) < 0))
+			return error_set(err, ERROR_INVALID, "its `%s` is no https URL",
+					 addresses[i]);
+	}
+	return 0;
+}
+
+uint64_t issuer_lifetime_ms(struct slice cache_control)
+{
+	uint64_t seconds = LIFETIME_DEFAULT_S;
+	struct slice rest = cache_control;
+
+	while (rest.n > 0) {
+		struct slice value = slice_trim(slice_cut(&rest, ','));
+		struct slice name = slice_trim(slice_cut(&value, '='));
+		uint64_t given;
+
+		if (slice_is_equal_nocase(name, SLICE_LIT("no-store")) ||
+		    slice_is_equal_nocase(name, SLICE_LIT("no-cache")))
+			seconds = LIFETIME_MIN_S;
+		if (slice_is_equal_nocase(name, SLICE_LIT("max-age")) &&
+		    text_parse_u64(slice_trim(value), &given) == 0)
+			seconds = given;
+	}
+	if (seconds < LIFETIME_MIN_S)
+		seconds = LIFETIME_MIN_S;
+	return (seconds < LIFETIME_MAX_S ? seconds : LIFETIME_MAX_S) * 1000;
+}
+
+/* ---- errands ---- */
+
+static void errand_is_done(struct issuer_errand *errand, uint64_t again_after_ms)
+{
+	errand->failures = 0;
+	errand->due_ms = clock_now_ms() + again_after_ms;
+}
+
+/* Half of the wait is by chance: many gateways that lost one server do not come back as one. */
+static void errand_has_failed(struct issuer_errand *errand)
+{
+	unsigned int step = errand->failures < 6 ? errand->failures : 6;
+	uint64_t wait_ms = (uint64_t)RETRY_MIN_MS << step;
+
+	if (wait_ms > RETRY_MAX_MS)
+		wait_ms = RETRY_MAX_MS;
+	errand->failures++;
+	errand->due_ms = clock_now_ms() + wait_ms / 2 + random_below(wait_ms / 2 + 1);
+}
+
+static void issuer_fetch(struct issuer *issuer, struct issuer_errand *errand, const char *url,
+			 const char *etag)
+{
+	const struct fetch_request request = {
+		.url = url,
+		.etag = etag,
+		.ca = issuer->ca,
+		.reach = issuer->reach,
+		.allow_http = issuer->allow_http,
+	};
+
+	fetch_start(issuer->fetcher, &errand->fetch, &request);
+}
+
+static const char *issuer_jwks_uri(const struct issuer *issuer)
+{
+	if (issuer->configured_jwks_uri != NULL)
+		return issuer->configured_jwks_uri;
+	return document_string(issuer->metadata, "jwks_uri");
+}
+
+/* ---- discovery ---- */
+
+static void issuer_start_discovery(struct issuer *issuer)
+{
+	char *url = issuer_metadata_url(issuer->name, issuer->candidate);
+
+	issuer_fetch(issuer, &issuer->discovery, url, NULL);
+	free(url);
+}
+
+static void issuer_start_renewal(struct issuer *issuer)
+{
+	issuer_fetch(issuer, &issuer->renewal, issuer_jwks_uri(issuer), issuer->etag);
+}
+
+/* A document that can be used, or NULL; the caller's. Failures are told once, until one is found. */
+static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_answer *answer)
+{
+	struct error err = { ERROR_NONE, "" };
+	json_t *document = NULL;
+
+	if (answer->status == 200)
+		document = document_parse(answer->body, &err);
+	if (document != NULL && issuer_check_metadata(document, issuer->name, &err) < 0) {
+		json_decref(document);
+		document = NULL;
+	}
+	if (document == NULL && issuer->discovery.failures == 0)
+		LOG(ISSUER_METADATA_FAILED, LOG_STR("issuer", issuer->name),
+		    LOG_INT("place", issuer->candidate + 1), LOG_INT("status", answer->status),
+		    LOG_STR("error", answer->status == 0 ? answer->error : err.text));
+	return document;
+}
+
+/* Keys that were waited for can be fetched now, or never could. */
+static void issuer_on_discovered(struct issuer *issuer, bool is_moved)
+{
+	bool wants_keys = issuer->keys.count == 0 || issuer->renewal.failures > 0 || is_moved;
+
+	if (wants_keys && issuer_jwks_uri(issuer) != NULL &&
+	    !fetch_is_running(&issuer->renewal.fetch))
+		issuer_start_renewal(issuer);
+}
+
+static void issuer_take_metadata(struct issuer *issuer, json_t *document)
+{
+	struct slice before = document_text(issuer->metadata, "jwks_uri");
+	bool is_moved = issuer->metadata != NULL &&
+			!slice_is_equal(before, document_text(document, "jwks_uri"));
+
+	json_decref(issuer->metadata);
+	issuer->metadata = document;
+	errand_is_done(&issuer->discovery, DISCOVERY_MS);
+	issuer_on_discovered(issuer, is_moved);
+}
+
+static void issuer_on_metadata(struct fetch *fetch, const struct fetch_answer *answer)
+{
+	struct issuer_errand *errand = container_of(fetch, struct issuer_errand, fetch);
+	struct issuer *issuer = container_of(errand, struct issuer, discovery);
+	json_t *document = issuer_read_metadata(issuer, answer);
+	char *next;
+
+	if (document != NULL) {
+		issuer_take_metadata(issuer, document);
+	} else {
+		next = issuer_metadata_url(issuer->name, ++issuer->candidate);
+		free(next);
+		if (next != NULL) {
+			issuer_start_discovery(issuer);
+			return;
+		}
+		errand_has_failed(errand);
+		if (issuer->configured_jwks_uri != NULL)
+			errand->due_ms = clock_now_ms() + DISCOVERY_SPARE_MS;
+	}
+	issuer->candidate = 0;
+	issuer->ops->on_settled(issuer);
+}
+
+/* ---- keys ---- */
+
+static void issuer_take_keys(struct issuer *issuer, struct jwk_set *set, struct slice text)
+{
+	unsigned char digest[sizeof(issuer->digest)];
+	bool is_changed;
+
+	SHA256((const unsigned char *)text.p, text.n, digest);
+	is_changed = memcmp(digest, issuer->digest, sizeof(digest)) != 0;
+	memcpy(issuer->digest, digest, sizeof(digest));
+	jwk_set_fini(&issuer->keys);
+	issuer->keys = *set;
+	if (!is_changed)
+		return;
+	LOG(ISSUER_KEYS, LOG_STR("issuer", issuer->name), LOG_INT("keys", set->count),
+	    LOG_INT("skipped", set->skipped));
+	issuer->ops->on_keys_changed(issuer);
+}
+
+static int issuer_read_keys(struct issuer *issuer, struct slice text, struct error *err)
+{
+	json_t *document = document_parse(text, err);
+	struct jwk_set set;
+	int result;
+
+	if (document == NULL)
+		return -1;
+	result = jwk_set_parse(document, issuer->algorithms, &set, err);
+	json_decref(document);
+	if (result == 0)
+		issuer_take_keys(issuer, &set, text);
+	return result;
+}
+
+static void issuer_keep_etag(struct issuer *issuer, struct slice etag)
+{
+	free(issuer->etag);
+	issuer->etag = etag.n > 0 && etag.n <= ETAG_BYTES_MAX ? mem_dup_slice(etag) : NULL;
+}
+
+static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answer)
+{
+	struct issuer_errand *errand = container_of(fetch, struct issuer_errand, fetch);
+	struct issuer *issuer = container_of(errand, struct issuer, renewal);
+	struct error err = { ERROR_NONE, "no answer with status 200" };
+	bool is_same = answer->status == 304 && issuer->etag != NULL;
+	uint64_t lifetime_ms = issuer_lifetime_ms(answer->cache_control);
+
+	if (is_same ||
+	    (answer->status == 200 && issuer_read_keys(issuer, answer->body, &err) == 0)) {
+		if (!is_same)
+			issuer_keep_etag(issuer, answer->etag);
+		issuer->fetched_ms = clock_now_ms();
+		errand_is_done(errand, lifetime_ms - lifetime_ms / 10);
+	} else {
+		LOG(ISSUER_KEYS_FAILED, LOG_STR("issuer", issuer->name),
+		    LOG_INT("status", answer->status),
+		    LOG_STR("error", answer->status == 0 ? answer->error : err.text));
+		errand_has_failed(errand);
+		issuer->discovery.due_ms = clock_now_ms();
+	}
+	issuer->ops->on_settled(issuer);
+}
+
+/* ---- what is due ---- */
+
+static void issuer_on_tick(struct timer *timer)
+{
+	struct issuer *issuer = container_of(timer, struct issuer, tick);
+	uint64_t now_ms = clock_now_ms();
+
+	if (issuer->discovery.due_ms <= now_ms && !fetch_is_running(&issuer->discovery.fetch))
+		issuer_start_discovery(issuer);
+	if (issuer->renewal.due_ms <= now_ms && !fetch_is_running(&issuer->renewal.fetch) &&
+	    issuer_jwks_uri(issuer) != NULL)
+		issuer_start_renewal(issuer);
+	timer_start(issuer->loop, &issuer->tick, TICK_MS);
+}
+
+bool issuer_has_keys(const struct issuer *issuer)
+{
+	return issuer->keys.count > 0 && clock_now_ms() - issuer->fetched_ms < STALE_MAX_MS;
+}
+
+bool issuer_is_in_doubt(const struct issuer *issuer)
+{
+	return issuer->renewal.failures > 0 || !issuer_has_keys(issuer);
+}
+
+bool issuer_is_seeking(const struct issuer *issuer)
+{
+	return fetch_is_running(&issuer->renewal.fetch) ||
+	       (fetch_is_running(&issuer->discovery.fetch) && issuer_jwks_uri(issuer) == NULL);
+}
+
+bool issuer_seek_keys(struct issuer *issuer)
+{
+	bool is_too_soon =
+		issuer->forced_ms > 0 && clock_now_ms() - issuer->forced_ms < issuer->interval_ms;
+
+	if (issuer_is_seeking(issuer))
+		return true;
+	if (is_too_soon)
+		return false;
+	issuer->forced_ms = clock_now_ms();
+	if (issuer_jwks_uri(issuer) != NULL)
+		issuer_start_renewal(issuer);
+	else
+		issuer_start_discovery(issuer);
+	return true;
+}
+
+const char *issuer_introspection_endpoint(const struct issuer *issuer)
+{
+	return document_string(issuer->metadata, "introspection_endpoint");
+}
+
+/* ---- whole ---- */
+
+static int issuer_set_algorithms(struct issuer *issuer, const struct verifier_issuer_conf *conf,
+				 struct error *err)
+{
+	static const char *const usual[] = VERIFIER_ALGORITHMS;
+	const char *const *names = conf->algorithm_count > 0 ? conf->algorithms : usual;
+	size_t count = conf->algorithm_count > 0 ? conf->algorithm_count : ARRAY_LEN(usual);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct algorithm *algorithm = algorithm_find(slice_str(names[i]));
+
+		if (algorithm == NULL)
+			return error_set(err, ERROR_INVALID,
+					 "%.100s: there is no algorithm `%.32s`", conf->issuer,
+					 names[i]);
+		issuer->algorithms |= algorithm->bit;
+	}
+	return 0;
+}
+
+static int issuer_set_addresses(struct issuer *issuer, const struct verifier_issuer_conf *conf,
+				struct error *err)
+{
+	struct error why = { ERROR_NONE, "" };
+	struct url url;
+
+	if (url_check_ours(slice_str(conf->issuer), &why) < 0)
+		return error_set(err, ERROR_INVALID, "issuer %.100s: %s", conf->issuer, why.text);
+	if (conf->jwks_uri != NULL && url_check_ours(slice_str(conf->jwks_uri), &why) < 0)
+		return error_set(err, ERROR_INVALID, "jwks_uri %.100s: %s", conf->jwks_uri,
+				 why.text);
+	if (url_parse(slice_str(conf->issuer), &url) < 0)
+		return error_set(err, ERROR_INVALID, "issuer %.100s is no URL", conf->issuer);
+	issuer->allow_http = !url_is_https(&url);
+	issuer->reach = (struct reach){ url_is_loopback(&url), conf->allow_private };
+	if (!issuer->allow_http && issuer->ca.n == 0)
+		return error_set(err, ERROR_SYSTEM,
+				 "the system has no CA certificates (package ca-certificates) and "
+				 "the issuer %.100s names none (ca)",
+				 conf->issuer);
+	return 0;
+}
+
+static void issuer_copy(struct issuer *issuer, const struct verifier_issuer_conf *conf)
+{
+	issuer->name = mem_strdup(conf->issuer);
+	issuer->audiences = mem_zalloc((conf->audience_count + 1) * sizeof(char *));
+	issuer->audience_count = conf->audience_count;
+	for (size_t i = 0; i < conf->audience_count; i++)
+		issuer->audiences[i] = mem_strdup(conf->audiences[i]);
+	if (conf->jwks_uri != NULL)
+		issuer->configured_jwks_uri = mem_strdup(conf->jwks_uri);
+	issuer->interval_ms = conf->jwks_interval_ms;
+	issuer->leeway_ms = conf->leeway_ms;
+	if (conf->ca.n > 0)
+		issuer->own_ca = mem_dup_slice(conf->ca);
+	issuer->ca = conf->ca.n > 0 ? slice_of(issuer->own_ca, conf->ca.n) : fetch_system_ca();
+}
+
+int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_issuer_conf *conf,
+		const struct issuer_ops *ops, struct error *err)
+{
+	*issuer = (struct issuer){ .ops = ops, .loop = loop };
+	timer_init(&issuer->tick, issuer_on_tick);
+	issuer->discovery.fetch.on_done = issuer_on_metadata;
+	issuer->renewal.fetch.on_done = issuer_on_keys;
+	issuer_copy(issuer, conf);
+	if (issuer_set_algorithms(issuer, conf, err) < 0 ||
+	    issuer_set_addresses(issuer, conf, err) < 0) {
+		issuer_fini(issuer);
+		return -1;
+	}
+	issuer->fetcher = fetcher_new(loop);
+	issuer_on_tick(&issuer->tick);
+	return 0;
+}
+
+void issuer_fini(struct issuer *issuer)
+{
+	timer_stop(&issuer->tick);
+	fetch_cancel(&issuer->discovery.fetch);
+	fetch_cancel(&issuer->renewal.fetch);
+	fetcher_free(&issuer->fetcher);
+	jwk_set_fini(&issuer->keys);
+	json_decref(issuer->metadata);
+	for (size_t i = 0; i < issuer->audience_count; i++)
+		free(issuer->audiences[i]);
+	free(issuer->audiences);
+	free(issuer->name);
+	free(issuer->configured_jwks_uri);
+	free(issuer->own_ca);
+	free(issuer->etag);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One authorization server: its metadata (RFC 8414, OpenID discovery) and its keys (RFC 7517), fetched,
+ * kept, and renewed in the background. Nothing waits here: whoever needs a key that is not there is told
+ * by on_settled when the fetch that may bring it is over. AUTH-AS-01 to 05, AUTH-KEY-01 to 09
+ *
+ * What is good stays until something better is there: an answer that is no usable set of keys never
+ * replaces one. A key that is missing from a usable set is gone at once.
+ */
+#ifndef MCPGATED_AUTH_ISSUER_H
+#define MCPGATED_AUTH_ISSUER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "auth/algorithm.h"
+#include "auth/fetch.h"
+#include "auth/jwk.h"
+#include "auth/verifier.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "io/loop.h"
+
+struct issuer;
+
+struct issuer_ops {
+	/* A fetch that somebody may wait for has ended, well or not. */
+	void (*on_settled)(struct issuer *issuer);
+	/* What was signed with the old keys may be no good any more. */
+	void (*on_keys_changed)(struct issuer *issuer);
+};
+
+/* A document that is fetched again and again. */
+struct issuer_errand {
+	struct fetch fetch;
+	uint64_t due_ms;       /* when to fetch next; clock_now_ms */
+	unsigned int failures; /* in a row */
+};
+
+struct issuer {
+	const struct issuer_ops *ops;
+	struct loop *loop;
+	struct fetcher *fetcher;
+	char *name; /* the issuer's URL, as configured */
+	char **audiences;
+	size_t audience_count;
+	algorithm_set algorithms;
+	char *configured_jwks_uri; /* NULL: discovered */
+	uint64_t interval_ms;
+	uint64_t leeway_ms;
+	struct slice ca;
+	char *own_ca; /* what ca points to, unless the system's */
+	struct reach reach;
+	bool allow_http;
+
+	struct issuer_errand discovery;
+	size_t candidate; /* which of the places of AUTH-AS-01 is being asked */
+	json_t *metadata; /* NULL: none was found yet */
+
+	struct issuer_errand renewal;
+	struct jwk_set keys;
+	char *etag;
+	unsigned char digest[32]; /* of the set's text */
+	uint64_t fetched_ms;      /* when the set was last said to be good */
+	uint64_t forced_ms;       /* when somebody last asked for another one; 0: never */
+	struct timer tick;
+};
+
+/* Copies what it keeps of conf, and begins to fetch. `issuer` is the caller's, as is the place of ops. */
+int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_issuer_conf *conf,
+		const struct issuer_ops *ops, struct error *err) must_check;
+void issuer_fini(struct issuer *issuer);
+
+/* Whether a set is there that may be used: none was ever fetched, or it is too old (AUTH-KEY-05). */
+bool issuer_has_keys(const struct issuer *issuer);
+/*
+ * Somebody needs a key that is not there. True: a fetch is under way, on_settled will come. False: not so
+ * soon again (jwks_interval). AUTH-KEY-04
+ */
+bool issuer_seek_keys(struct issuer *issuer) must_check;
+/* Whether such a fetch is under way. */
+bool issuer_is_seeking(const struct issuer *issuer);
+/* Whether the last attempt to fetch keys failed, so that a missing key may yet exist. */
+bool issuer_is_in_doubt(const struct issuer *issuer);
+
+/* Where to introspect as the metadata say, or NULL. Borrowed until the next turn. */
+const char *issuer_introspection_endpoint(const struct issuer *issuer);
+
+/* ---- pure, for tests and fuzzers ---- */
+
+/*
+ * Address number `at` (from 0) of the issuer's metadata, in the order of AUTH-AS-01; the caller's; NULL after the
+ * last. RFC 8414 s3.1: the well-known part goes between host and path.
+ */
+char *issuer_metadata_url(const char *issuer, size_t at);
+/* Whether the document is this issuer's and its addresses may be used. AUTH-AS-02, AUTH-AS-03 */
+int issuer_check_metadata(const json_t *document, const char *issuer, struct error *err) must_check;
+/* max-age of a Cache-Control field, within 60 s and 24 h; 10 min if there is none. AUTH-KEY-03 */
+uint64_t issuer_lifetime_ms(struct slice cache_control);
+
+#endif

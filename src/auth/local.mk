@@ -1,0 +1,29 @@
+noinst_LIBRARIES += src/auth/libauth.a
+src_auth_libauth_a_SOURCES = \
+	src/auth/algorithm.c src/auth/algorithm.h \
+	src/auth/document.c src/auth/document.h \
+	src/auth/dpop.c src/auth/dpop.h \
+	src/auth/fetch.c src/auth/fetch.h \
+	src/auth/grant.c src/auth/grant.h \
+	src/auth/introspect.c src/auth/introspect.h \
+	src/auth/issuer.c src/auth/issuer.h \
+	src/auth/jwk.c src/auth/jwk.h \
+	src/auth/jwt.c src/auth/jwt.h \
+	src/auth/reach.c src/auth/reach.h \
+	src/auth/token_cache.c src/auth/token_cache.h \
+	src/auth/url.c src/auth/url.h \
+	src/auth/verdict.c src/auth/verdict.h src/auth/verdict.def \
+	src/auth/verifier.c src/auth/verifier.h
+AUTH_LIBS = src/auth/libauth.a $(IO_LIBS) $(JANSSON_LIBS) $(CURL_LIBS) $(OPENSSL_LIBS) -lm
+check_PROGRAMS += src/auth/jwt_test
+src_auth_jwt_test_SOURCES = src/auth/jwt_test.c src/auth/fake_signer.c src/auth/fake_signer.h
+src_auth_jwt_test_LDADD = $(AUTH_LIBS) $(JWT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/auth/verifier_test
+src_auth_verifier_test_SOURCES = src/auth/verifier_test.c \
+	src/auth/fake_issuer.c src/auth/fake_issuer.h src/auth/fake_signer.c src/auth/fake_signer.h
+src_auth_verifier_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/auth/grant_test src/auth/dpop_test
+src_auth_grant_test_SOURCES = src/auth/grant_test.c
+src_auth_grant_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
+src_auth_dpop_test_SOURCES = src/auth/dpop_test.c src/auth/fake_signer.c src/auth/fake_signer.h
+src_auth_dpop_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was found out about tokens, for a while: verdicts by a keyed SHA-256 of the token, never the token
+ * itself. Bounded; the entry used longest ago goes first. AUTH-IN-07, AUTH-OPQ-03
+ */
+#ifndef MCPGATED_AUTH_TOKEN_CACHE_H
+#define MCPGATED_AUTH_TOKEN_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <openssl/evp.h>
+
+#include "auth/grant.h"
+#include "auth/verdict.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+
+#define TOKEN_DIGEST_BYTES 32
+
+/* The key keeps strangers from choosing tokens that fall on one place. */
+struct token_digest {
+	unsigned char bytes[TOKEN_DIGEST_BYTES];
+};
+
+struct token_cache {
+	unsigned char key[TOKEN_DIGEST_BYTES];
+	EVP_MD *sha256; /* looked up once: that costs more than the digest of a token */
+	EVP_MD_CTX *ctx;
+	struct map map;
+	struct list used; /* longest ago first */
+	size_t count;
+	size_t count_max;
+};
+
+struct token_entry {
+	struct list link;
+	struct token_digest digest;
+	size_t issuer; /* number of the issuer that it came from */
+	struct verdict verdict;
+	struct grant *grant; /* NULL unless the verdict is OK */
+	uint64_t until_ms;   /* clock_now_ms */
+};
+
+void token_cache_init(struct token_cache *cache, size_t count_max);
+void token_cache_fini(struct token_cache *cache);
+struct token_digest token_cache_digest(const struct token_cache *cache, struct slice token);
+
+/* Borrowed until the cache changes; NULL if nothing is known any more. Times as of clock.h. */
+const struct token_entry *token_cache_find(struct token_cache *cache,
+					   const struct token_digest *digest);
+/* Remembers for `for_ms`, and no longer than the grant (shared: it is referred to) is current. */
+void token_cache_put(struct token_cache *cache, const struct token_digest *digest, size_t issuer,
+		     const struct verdict *verdict, struct grant *grant, uint64_t for_ms);
+/* All that came from this issuer: its keys have changed. AUTH-KEY-06 */
+void token_cache_forget_issuer(struct token_cache *cache, size_t issuer);
+
+#endif

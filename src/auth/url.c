@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cutting and comparing; no percent-decoding, no dot segments: an issuer that plays with those is wrong. */
+#include "auth/url.h"
+
+#include "base/check.h"
+
+static bool is_visible_ascii(struct slice s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] <= ' ' || s.p[i] > '~' || s.p[i] == '\\')
+			return false;
+	}
+	return true;
+}
+
+static bool is_port(struct slice s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	}
+	return s.n > 0 && s.n <= 5;
+}
+
+/* Up to the first byte of `any`. */
+static struct slice cut_before(struct slice *rest, const char *any)
+{
+	struct slice part = *rest;
+
+	for (size_t i = 0; i < rest->n; i++) {
+		if (strchr(any, rest->p[i]) != NULL) {
+			part.n = i;
+			break;
+		}
+	}
+	*rest = slice_of(rest->p + part.n, rest->n - part.n);
+	return part;
+}
+
+/* `host`, `host:port`, `[v6]`, `[v6]:port`. */
+static int parse_authority(struct slice authority, struct url *url)
+{
+	struct slice rest = authority;
+	const char *close;
+
+	if (authority.n == 0 || memchr(authority.p, '@', authority.n) != NULL)
+		return -1;
+	if (authority.p[0] == '[') {
+		close = memchr(authority.p, ']', authority.n);
+		if (close == NULL)
+			return -1;
+		url->host = slice_between(authority.p, close + 1);
+		rest = slice_between(close + 1, authority.p + authority.n);
+	} else {
+		url->host = cut_before(&rest, ":");
+	}
+	url->port = rest.n > 0 ? slice_of(rest.p + 1, rest.n - 1) : rest;
+	if (url->host.n == 0 || (rest.n > 0 && (rest.p[0] != ':' || !is_port(url->port))))
+		return -1;
+	return 0;
+}
+
+int url_parse(struct slice text, struct url *url_r)
+{
+	const char *colon = text.n > 0 ? memmem(text.p, text.n, "://", 3) : NULL;
+	struct slice rest;
+
+	if (colon == NULL || colon == text.p || !is_visible_ascii(text))
+		return -1;
+	url_r->scheme = slice_between(text.p, colon);
+	rest = slice_between(colon + 3, text.p + text.n);
+	if (parse_authority(cut_before(&rest, "/?#"), url_r) < 0)
+		return -1;
+	url_r->tail = rest;
+	return 0;
+}
+
+bool url_is_https(const struct url *url)
+{
+	return slice_is_equal_nocase(url->scheme, SLICE_LIT("https"));
+}
+
+bool url_is_loopback(const struct url *url)
+{
+	struct slice host = url->host;
+
+	if (slice_is_equal_nocase(host, SLICE_LIT("localhost")) ||
+	    slice_is_equal(host, SLICE_LIT("[::1]")))
+		return true;
+	if (!slice_has_prefix(host, SLICE_LIT("127.")))
+		return false;
+	for (size_t i = 0; i < host.n; i++) {
+		if (host.p[i] != '.' && (host.p[i] < '0' || host.p[i] > '9'))
+			return false;
+	}
+	return true;
+}
+
+int url_check_ours(struct slice text, struct error *err)
+{
+	struct url url;
+
+	if (url_parse(text, &url) < 0)
+		return error_set(err, ERROR_INVALID, "it is no URL of the form https://host/path");
+	if (url.tail.n > 0 && (memchr(url.tail.p, '?', url.tail.n) != NULL ||
+			       memchr(url.tail.p, '#', url.tail.n) != NULL))
+		return error_set(err, ERROR_INVALID, "it must have no query and no fragment");
+	if (url_is_https(&url))
+		return 0;
+	if (!slice_is_equal_nocase(url.scheme, SLICE_LIT("http")))
+		return error_set(err, ERROR_INVALID, "it must begin with https://");
+	if (!url_is_loopback(&url))
+		return error_set(err, ERROR_INVALID,
+				 "http:// is for loopback addresses only; use https://");
+	return 0;
+}
+
+/* ---- comparing ---- */
+
+static struct slice port_of(const struct url *url)
+{
+	if (url->port.n > 0)
+		return url->port;
+	return url_is_https(url) ? SLICE_LIT("443") : SLICE_LIT("80");
+}
+
+static bool is_same_origin(const struct url *a, const struct url *b)
+{
+	return slice_is_equal_nocase(a->scheme, b->scheme) &&
+	       slice_is_equal_nocase(a->host, b->host) && slice_is_equal(port_of(a), port_of(b));
+}
+
+static struct slice without_final_slash(struct slice tail)
+{
+	if (tail.n > 0 && tail.p[tail.n - 1] == '/' && memchr(tail.p, '?', tail.n) == NULL)
+		tail.n--;
+	return tail;
+}
+
+bool url_is_same_resource(struct slice audience, struct slice resource)
+{
+	struct url a;
+	struct url b;
+
+	if (slice_is_equal(audience, resource))
+		return true;
+	return url_parse(audience, &a) == 0 && url_parse(resource, &b) == 0 &&
+	       is_same_origin(&a, &b) &&
+	       slice_is_equal(without_final_slash(a.tail), without_final_slash(b.tail));
+}
+
+static struct slice path_of(const struct url *url)
+{
+	struct slice rest = url->tail;
+	struct slice path = cut_before(&rest, "?#");
+
+	return path.n > 0 ? path : SLICE_LIT("/");
+}
+
+bool url_is_target(struct slice given, struct slice own)
+{
+	struct url a;
+	struct url b;
+
+	return url_parse(given, &a) == 0 && url_parse(own, &b) == 0 && is_same_origin(&a, &b) &&
+	       (a.tail.n == 0 || slice_is_equal(a.tail, path_of(&a))) &&
+	       slice_is_equal(path_of(&a), path_of(&b));
+}

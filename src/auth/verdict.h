@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What can be said about a token: the rows of verdict.def. Whoever finds a reason to refuse writes the
+ * verdict and its cause once; the front turns it into a status, the audit record into a word.
+ */
+#ifndef MCPGATED_AUTH_VERDICT_H
+#define MCPGATED_AUTH_VERDICT_H
+
+#include "base/check.h"
+
+enum verdict_kind {
+#define X(id, outcome, name, description) VERDICT_##id,
+#include "auth/verdict.def"
+#undef X
+	VERDICT_COUNT
+};
+
+enum verdict_outcome {
+	VERDICT_GRANTED,
+	VERDICT_REFUSED,     /* 401 invalid_token with the row's description */
+	VERDICT_UNAVAILABLE, /* 503 and Retry-After, no challenge: the token may well be good */
+};
+
+#define VERDICT_CAUSE_BYTES 160
+
+struct verdict {
+	enum verdict_kind kind;
+	/* For the log, never for the client: what exactly was wrong. May quote claims, never the token. */
+	char cause[VERDICT_CAUSE_BYTES];
+};
+
+enum verdict_outcome verdict_outcome(enum verdict_kind kind);
+/* The word for the audit record and for counters. */
+const char *verdict_name(enum verdict_kind kind);
+/* For error_description: fixed, ASCII, without `"`, `\` and `=`; "" unless the outcome is REFUSED. */
+const char *verdict_description(enum verdict_kind kind);
+
+/* Fills *verdict_r and returns -1, so that callers can write `return verdict_set(…)`. */
+int verdict_set(struct verdict *verdict_r, enum verdict_kind kind, const char *format, ...)
+	printf_like(3, 4);
+
+#endif

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A token is looked up, else judged, else somebody has to be asked: then it becomes a job, which all who
+ * come with the same token share. A job that nobody waits for any more runs on: its result is remembered.
+ *
+ * Who judges: a token that is a JWT belongs to the issuer that it names, and what is found out here is
+ * final; any other one is shown to the issuers that introspect, in their order. AUTH-OPQ-05, AUTH-ISS-01
+ */
+#include "auth/verifier.h"
+
+#include <stdlib.h>
+
+#include "auth/document.h"
+#include "auth/introspect.h"
+#include "auth/issuer.h"
+#include "auth/jwt.h"
+#include "auth/token_cache.h"
+#include "auth/url.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+
+#define GOOD_MAX 4096 /* tokens remembered */
+#define BAD_MAX 1024
+#define GOOD_MS (5 * 60 * 1000)
+#define ASKED_MS \
+	(30 * 1000) /* what introspection said; revocation shows after it. AUTH-OPQ-03, 08 */
+#define BAD_MS (10 * 1000)
+#define JOBS_MAX 1024
+
+struct authority {
+	struct issuer issuer;
+	struct introspector introspector;
+	struct verifier *verifier;
+	bool asks_always;
+};
+
+struct verifier {
+	struct loop *loop;
+	struct authority *authorities;
+	size_t count;
+	struct token_cache good;
+	struct token_cache bad;
+	struct list jobs;
+	size_t job_count;
+};
+
+/* What is known about a token, the audience aside. */
+struct finding {
+	size_t authority;
+	struct verdict verdict;
+	struct grant *grant;
+	bool was_asked; /* the issuer said so */
+};
+
+struct verifier_job {
+	struct list link;
+	struct verifier *verifier;
+	struct list waits;
+	struct token_digest digest;
+	struct buf token;
+	bool is_opaque;  /* shown to one authority after the other */
+	bool is_unclear; /* one of them could not say */
+	struct finding finding;
+	struct question question;
+	struct task ask;
+	struct timer deadline;
+};
+
+enum next { NEXT_TELL, NEXT_KEYS, NEXT_ASK };
+
+/* ---- judging a JWT ---- */
+
+static enum next refuse(struct finding *finding, enum verdict_kind kind, const char *cause)
+{
+	verdict_set(&finding->verdict, kind, "%s", cause);
+	return NEXT_TELL;
+}
+
+/* No key fits. Is it worth to ask for others? */
+static enum next miss_key(struct authority *authority, bool has_sought, struct finding *finding)
+{
+	bool may_come = has_sought ? issuer_is_seeking(&authority->issuer) :
+				     issuer_seek_keys(&authority->issuer);
+
+	if (may_come)
+		return NEXT_KEYS;
+	if (issuer_is_in_doubt(&authority->issuer))
+		return refuse(finding, VERDICT_KEYS_UNAVAILABLE,
+			      "the issuer's keys could not be fetched");
+	return refuse(finding, VERDICT_UNKNOWN_KEY, "the issuer has no key of this `kid`");
+}
+
+static enum next judge_claims(struct authority *authority, const struct jwt *jwt,
+			      struct finding *finding)
+{
+	const struct grant_rules rules = { authority->issuer.name, authority->issuer.leeway_ms,
+					   true };
+	struct slice id = jwt_key_id(jwt);
+
+	finding->grant = grant_new(jwt->claims, &rules, clock_wall_ms(), &finding->verdict);
+	if (finding->grant == NULL)
+		return NEXT_TELL;
+	finding->verdict = (struct verdict){ .kind = VERDICT_OK };
+	finding->grant->source = GRANT_JWT;
+	finding->grant->algorithm = jwt->algorithm->name;
+	finding->grant->key_id = id.n > 0 ? mem_dup_slice(id) : NULL;
+	return authority->asks_always ? NEXT_ASK : NEXT_TELL;
+}
+
+static enum next judge_jwt(struct authority *authority, struct jwt *jwt, bool has_sought,
+			   struct finding *finding)
+{
+	struct issuer *issuer = &authority->issuer;
+	const struct jwk *key = NULL;
+
+	if (jwt_check_header(jwt, issuer->algorithms, jwt_access_token_types, &finding->verdict) <
+	    0)
+		return NEXT_TELL;
+	if (issuer_has_keys(issuer))
+		key = jwk_set_find(&issuer->keys, jwt_key_id(jwt), jwt->algorithm);
+	if (key == NULL)
+		return miss_key(authority, has_sought, finding);
+	if (!jwt_is_signed_by(jwt, key->key))
+		return refuse(finding, VERDICT_BAD_SIGNATURE, "the signature is wrong");
+	return judge_claims(authority, jwt, finding);
+}
+
+/* The authority that the claims name; its number, or the count of all. */
+static size_t find_authority(const struct verifier *verifier, const struct jwt *jwt)
+{
+	struct slice name = document_text(jwt->claims, "iss");
+	size_t at = 0;
+
+	while (at < verifier->count &&
+	       !slice_is_equal(slice_str(verifier->authorities[at].issuer.name), name))
+		at++;
+	return at;
+}
+
+static bool has_introspection(const struct verifier *verifier)
+{
+	for (size_t i = 0; i < verifier->count; i++) {
+		if (introspector_is_on(&verifier->authorities[i].introspector))
+			return true;
+	}
+	return false;
+}
+
+/* `{"` and a dot: meant as a JWT, also if it is a broken one. */
+static bool looks_like_jwt(struct slice token)
+{
+	return slice_has_prefix(token, SLICE_LIT("eyJ")) && memchr(token.p, '.', token.n) != NULL;
+}
+
+static enum next judge(struct verifier *verifier, struct slice token, bool has_sought,
+		       struct finding *finding)
+{
+	enum next next = NEXT_TELL;
+	struct jwt jwt;
+
+	finding->authority = verifier->count;
+	if (jwt_parse(token, &jwt, &finding->verdict) < 0)
+		return !looks_like_jwt(token) && has_introspection(verifier) ? NEXT_ASK : NEXT_TELL;
+	finding->authority = find_authority(verifier, &jwt);
+	if (finding->authority < verifier->count)
+		next = judge_jwt(&verifier->authorities[finding->authority], &jwt, has_sought,
+				 finding);
+	else
+		refuse(finding, VERDICT_UNKNOWN_ISSUER, "`iss` is not a configured issuer");
+	jwt_fini(&jwt);
+	return next;
+}
+
+/* ---- telling ---- */
+
+static bool is_accepted(const struct verifier *verifier, const struct grant *grant,
+			size_t authority, const struct slice *accepted, size_t count)
+{
+	const struct issuer *issuer = &verifier->authorities[authority].issuer;
+
+	if (grant_is_for(grant, accepted, count))
+		return true;
+	for (size_t i = 0; i < issuer->audience_count; i++) {
+		struct slice more = slice_str(issuer->audiences[i]);
+
+		if (grant_is_for(grant, &more, 1))
+			return true;
+	}
+	return false;
+}
+
+/* The finding as this asker has to see it. A grant that comes out is the caller's. */
+static struct grant *answer(const struct verifier *verifier, const struct finding *finding,
+			    const struct slice *accepted, size_t count, struct verdict *verdict_r)
+{
+	*verdict_r = finding->verdict;
+	if (finding->grant == NULL)
+		return NULL;
+	if (is_accepted(verifier, finding->grant, finding->authority, accepted, count))
+		return grant_ref(finding->grant);
+	verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE,
+		    "`aud` does not hold an identifier of this resource");
+	return NULL;
+}
+
+/* A key may be published in a moment, a clock may catch up; and what was cheap need not be kept. */
+static bool is_lasting(const struct finding *finding)
+{
+	enum verdict_kind kind = finding->verdict.kind;
+
+	if (verdict_outcome(kind) != VERDICT_REFUSED)
+		return false;
+	return finding->was_asked || kind == VERDICT_BAD_SIGNATURE || kind == VERDICT_EXPIRED;
+}
+
+static void remember(struct verifier *verifier, const struct token_digest *digest,
+		     const struct finding *finding)
+{
+	if (finding->grant != NULL)
+		token_cache_put(&verifier->good, digest, finding->authority, &finding->verdict,
+				finding->grant, finding->was_asked ? ASKED_MS : GOOD_MS);
+	else if (is_lasting(finding))
+		token_cache_put(&verifier->bad, digest, finding->authority, &finding->verdict, NULL,
+				BAD_MS);
+}
+
+static bool recall(struct verifier *verifier, const struct token_digest *digest,
+		   struct finding *finding_r)
+{
+	const struct token_entry *entry = token_cache_find(&verifier->good, digest);
+
+	if (entry == NULL)
+		entry = token_cache_find(&verifier->bad, digest);
+	if (entry == NULL)
+		return false;
+	finding_r->authority = entry->issuer;
+	finding_r->verdict = entry->verdict;
+	finding_r->grant = entry->grant != NULL ? grant_ref(entry->grant) : NULL;
+	return true;
+}
+
+/* ---- jobs ---- */
+
+static void job_free(struct verifier_job *job)
+{
+	list_remove(&job->link);
+	job->verifier->job_count--;
+	timer_stop(&job->deadline);
+	task_cancel(&job->ask);
+	question_cancel(&job->question);
+	explicit_bzero(job->token.data, job->token.cap);
+	buf_fini(&job->token);
+	grant_unref(&job->finding.grant);
+	free(job);
+}
+
+static void job_finish(struct verifier_job *job)
+{
+	list_remove(&job->link); /* whoever comes now finds what is remembered */
+	remember(job->verifier, &job->digest, &job->finding);
+	while (!list_is_empty(&job->waits)) {
+		struct verifier_wait *wait =
+			container_of(job->waits.next, struct verifier_wait, link);
+		struct verdict verdict;
+		struct grant *grant = answer(job->verifier, &job->finding, wait->accepted,
+					     wait->accepted_count, &verdict);
+
+		list_remove(&wait->link);
+		wait->job = NULL;
+		wait->on_done(wait, &verdict, grant);
+	}
+	job_free(job);
+}
+
+/* Takes back what was granted but not confirmed. */
+static void job_refuse(struct verifier_job *job, const struct verdict *verdict)
+{
+	grant_unref(&job->finding.grant);
+	job->finding.verdict = *verdict;
+	job_finish(job);
+}
+
+static void job_on_deadline(struct timer *timer)
+{
+	struct verifier_job *job = container_of(timer, struct verifier_job, deadline);
+	bool is_asking = fetch_is_running(&job->question.fetch);
+	struct verdict verdict;
+
+	verdict_set(&verdict,
+		    is_asking ? VERDICT_INTROSPECTION_UNAVAILABLE : VERDICT_KEYS_UNAVAILABLE,
+		    "the issuer did not answer in time");
+	question_cancel(&job->question);
+	job_refuse(job, &verdict);
+}
+
+/* Shows an opaque token to the next authority that can be asked; there may be none left. */
+static void job_ask_next(struct verifier_job *job, size_t from)
+{
+	struct verifier *verifier = job->verifier;
+	struct verdict verdict;
+
+	for (size_t at = from; at < verifier->count; at++) {
+		struct introspector *introspector = &verifier->authorities[at].introspector;
+
+		if (!introspector_is_on(introspector))
+			continue;
+		job->finding.authority = at;
+		if (introspector_ask(introspector, &job->question, buf_slice(&job->token),
+				     &verdict) == 0)
+			return;
+		job->is_unclear = true;
+	}
+	if (job->is_unclear)
+		verdict_set(&verdict, VERDICT_INTROSPECTION_UNAVAILABLE,
+			    "an issuer that may know the token cannot be asked");
+	else
+		verdict_set(&verdict, VERDICT_INACTIVE, "no issuer knows the token as active");
+	job_refuse(job, &verdict);
+}
+
+static void job_confirm(struct verifier_job *job)
+{
+	struct authority *authority = &job->verifier->authorities[job->finding.authority];
+	struct verdict verdict;
+
+	if (introspector_ask(&authority->introspector, &job->question, buf_slice(&job->token),
+			     &verdict) < 0)
+		job_refuse(job, &verdict);
+}
+
+/* The answer is about a token that nobody could read: it has to say all. AUTH-OPQ-02 */
+static void job_take_claims(struct verifier_job *job, json_t *claims)
+{
+	const struct issuer *issuer = &job->verifier->authorities[job->finding.authority].issuer;
+	const struct grant_rules rules = { issuer->name, issuer->leeway_ms, false };
+	struct finding *finding = &job->finding;
+
+	finding->grant = grant_new(claims, &rules, clock_wall_ms(), &finding->verdict);
+	if (finding->grant != NULL) {
+		finding->grant->source = GRANT_INTROSPECTION;
+		finding->verdict = (struct verdict){ .kind = VERDICT_OK };
+	}
+	job_finish(job);
+}
+
+static void job_on_answer(struct question *question, json_t *claims, const struct verdict *verdict)
+{
+	struct verifier_job *job = container_of(question, struct verifier_job, question);
+	bool is_answer = verdict_outcome(verdict->kind) != VERDICT_UNAVAILABLE;
+
+	job->finding.was_asked |= is_answer;
+	if (!job->is_opaque) {
+		if (claims != NULL)
+			job_finish(job);
+		else
+			job_refuse(job, verdict);
+		return;
+	}
+	job->is_unclear |= !is_answer;
+	if (claims != NULL)
+		job_take_claims(job, claims);
+	else
+		job_ask_next(job, job->finding.authority + 1);
+}
+
+/* Not within verifier_check: nobody is told before that has returned. */
+static void job_on_ask(struct task *task)
+{
+	struct verifier_job *job = container_of(task, struct verifier_job, ask);
+
+	if (job->is_opaque)
+		job_ask_next(job, 0);
+	else
+		job_confirm(job);
+}
+
+static void job_go_on(struct verifier_job *job, enum next next)
+{
+	if (next == NEXT_TELL) {
+		job_finish(job);
+	} else if (next == NEXT_ASK) {
+		job->is_opaque = job->finding.grant == NULL;
+		task_schedule(job->verifier->loop, &job->ask);
+	}
+}
+
+static struct verifier_job *job_new(struct verifier *verifier, struct slice token,
+				    const struct token_digest *digest)
+{
+	struct verifier_job *job = mem_zalloc(sizeof(*job));
+
+	job->verifier = verifier;
+	list_init(&job->waits);
+	list_append(&verifier->jobs, &job->link);
+	verifier->job_count++;
+	job->digest = *digest;
+	buf_append_slice(&job->token, token);
+	job->question.on_done = job_on_answer;
+	task_init(&job->ask, job_on_ask);
+	timer_init(&job->deadline, job_on_deadline);
+	timer_start(verifier->loop, &job->deadline, VERIFIER_WAIT_MS);
+	return job;
+}
+
+static struct verifier_job *find_job(const struct verifier *verifier,
+				     const struct token_digest *digest)
+{
+	LIST_FOREACH(node, &verifier->jobs) {
+		struct verifier_job *job = container_of(node, struct verifier_job, link);
+
+		if (memcmp(&job->digest, digest, sizeof(*digest)) == 0)
+			return job;
+	}
+	return NULL;
+}
+
+static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait,
+			 const struct slice *accepted, size_t count)
+{
+	CHECK(wait->job == NULL);
+	wait->job = job;
+	wait->accepted = accepted;
+	wait->accepted_count = count;
+	list_append(&job->waits, &wait->link);
+}
+
+/* ---- what issuers tell ---- */
+
+static bool is_about_keys(const struct verifier_job *job, const struct authority *authority)
+{
+	return job->finding.grant == NULL && !job->is_opaque &&
+	       &job->verifier->authorities[job->finding.authority] == authority;
+}
+
+/* Telling runs foreign code, which may begin and end waits: so the jobs are taken off first. */
+static void on_settled(struct issuer *issuer)
+{
+	struct authority *authority = container_of(issuer, struct authority, issuer);
+	struct verifier *verifier = authority->verifier;
+	struct list now;
+
+	list_init(&now);
+	LIST_FOREACH_SAFE(node, &verifier->jobs) {
+		if (!is_about_keys(container_of(node, struct verifier_job, link), authority))
+			continue;
+		list_remove(node);
+		list_append(&now, node);
+	}
+	while (!list_is_empty(&now)) {
+		struct verifier_job *job = container_of(now.next, struct verifier_job, link);
+
+		list_remove(&job->link);
+		list_append(&verifier->jobs, &job->link);
+		job_go_on(job, judge(verifier, buf_slice(&job->token), true, &job->finding));
+	}
+}
+
+static void on_keys_changed(struct issuer *issuer)
+{
+	struct authority *authority = container_of(issuer, struct authority, issuer);
+	struct verifier *verifier = authority->verifier;
+	size_t number = (size_t)(authority - verifier->authorities);
+
+	token_cache_forget_issuer(&verifier->good, number);
+	token_cache_forget_issuer(&verifier->bad, number);
+}
+
+static const struct issuer_ops issuer_ops = {
+	.on_settled = on_settled,
+	.on_keys_changed = on_keys_changed,
+};
+
+/* ---- checking ---- */
+
+static bool tell(const struct verifier *verifier, struct finding *finding,
+		 const struct verifier_wait *asker, struct verdict *verdict_r,
+		 struct grant **grant_r)
+{
+	*grant_r = answer(verifier, finding, asker->accepted, asker->accepted_count, verdict_r);
+	grant_unref(&finding->grant);
+	return true;
+}
+
+static bool start_job(struct verifier *verifier, struct slice token,
+		      const struct token_digest *digest, enum next next, struct finding *finding,
+		      struct verifier_wait *wait)
+{
+	struct verifier_job *job = job_new(verifier, token, digest);
+
+	job->finding = *finding;
+	job_add_wait(job, wait, wait->accepted, wait->accepted_count);
+	job_go_on(job, next);
+	return false;
+}
+
+bool verifier_check(struct verifier *verifier, struct slice token, const struct slice *accepted,
+		    size_t accepted_count, struct verifier_wait *wait, struct verdict *verdict_r,
+		    struct grant **grant_r)
+{
+	struct finding finding = { .grant = NULL };
+	struct token_digest digest;
+	struct verifier_job *job;
+	enum next next = NEXT_TELL;
+
+	*grant_r = NULL;
+	wait->accepted = accepted;
+	wait->accepted_count = accepted_count;
+	if (token.n == 0 || token.n > VERIFIER_TOKEN_BYTES_MAX) {
+		verdict_set(verdict_r, token.n == 0 ? VERDICT_MALFORMED : VERDICT_TOO_LARGE,
+			    "%zu bytes", token.n);
+		return true;
+	}
+	digest = token_cache_digest(&verifier->good, token);
+	if (recall(verifier, &digest, &finding))
+		return tell(verifier, &finding, wait, verdict_r, grant_r);
+	job = find_job(verifier, &digest);
+	if (job != NULL) {
+		job_add_wait(job, wait, accepted, accepted_count);
+		return false;
+	}
+	next = judge(verifier, token, false, &finding);
+	if (next == NEXT_TELL) {
+		remember(verifier, &digest, &finding);
+		return tell(verifier, &finding, wait, verdict_r, grant_r);
+	}
+	if (verifier->job_count < JOBS_MAX)
+		return start_job(verifier, token, &digest, next, &finding, wait);
+	grant_unref(&finding.grant);
+	verdict_set(verdict_r,
+		    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
+					VERDICT_INTROSPECTION_UNAVAILABLE,
+		    "%d tokens are being asked about", JOBS_MAX);
+	return true;
+}
+
+void verifier_cancel(struct verifier_wait *wait)
+{
+	if (wait->job == NULL)
+		return;
+	wait->job = NULL;
+	list_remove(&wait->link);
+}
+
+/* ---- whole ---- */
+
+bool verifier_knows_algorithm(struct slice name)
+{
+	return algorithm_find(name) != NULL;
+}
+
+int verifier_check_url(struct slice url, struct error *err)
+{
+	return url_check_ours(url, err);
+}
+
+int verifier_prepare(struct error *err)
+{
+	uint64_t seed;
+
+	random_bytes(&seed, sizeof(seed));
+	json_object_seed((size_t)seed);
+	return fetch_prepare(err);
+}
+
+static int add_authority(struct verifier *verifier, const struct verifier_issuer_conf *conf,
+			 struct error *err)
+{
+	struct authority *authority = &verifier->authorities[verifier->count];
+	struct error why = { ERROR_NONE, "" };
+
+	if (conf->introspection_endpoint != NULL &&
+	    url_check_ours(slice_str(conf->introspection_endpoint), &why) < 0)
+		return error_set(err, ERROR_INVALID, "introspection endpoint %.100s: %s",
+				 conf->introspection_endpoint, why.text);
+	if (conf->introspect_always && conf->client_id == NULL)
+		return error_set(err, ERROR_INVALID,
+				 "issuer %.100s: introspection needs a client_id", conf->issuer);
+	if (issuer_init(&authority->issuer, verifier->loop, conf, &issuer_ops, err) < 0)
+		return -1;
+	introspector_init(&authority->introspector, &authority->issuer, conf);
+	authority->verifier = verifier;
+	authority->asks_always = conf->introspect_always;
+	verifier->count++;
+	return 0;
+}
+
+struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *conf,
+			      struct error *err)
+{
+	struct verifier *verifier = mem_zalloc(sizeof(*verifier));
+
+	verifier->loop = loop;
+	list_init(&verifier->jobs);
+	token_cache_init(&verifier->good, GOOD_MAX);
+	token_cache_init(&verifier->bad, BAD_MAX);
+	verifier->authorities =
+		mem_zalloc((conf->issuer_count + 1) * sizeof(*verifier->authorities));
+	for (size_t i = 0; i < conf->issuer_count; i++) {
+		if (add_authority(verifier, &conf->issuers[i], err) < 0) {
+			verifier_free(&verifier);
+			return NULL;
+		}
+	}
+	return verifier;
+}
+
+void verifier_free(struct verifier **verifier)
+{
+	struct verifier *v = *verifier;
+
+	if (v == NULL)
+		return;
+	while (!list_is_empty(&v->jobs)) {
+		struct verifier_job *job = container_of(v->jobs.next, struct verifier_job, link);
+
+		CHECK(list_is_empty(&job->waits));
+		job_free(job);
+	}
+	for (size_t i = 0; i < v->count; i++) {
+		introspector_fini(&v->authorities[i].introspector);
+		issuer_fini(&v->authorities[i].issuer);
+	}
+	token_cache_fini(&v->good);
+	token_cache_fini(&v->bad);
+	free(v->authorities);
+	free(v);
+	*verifier = NULL;
+}
+
+const json_t *verifier_metadata(const struct verifier *verifier, size_t index)
+{
+	return verifier->authorities[index].issuer.metadata;
+}

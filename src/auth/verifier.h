@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a bearer token to a verdict. Knows the configured issuers, fetches and keeps their keys, asks
+ * them about opaque tokens, remembers what it found out. Knows no HTTP serving, no sessions, no scopes
+ * that an operation needs, and no static tokens: those are judged before.
+ *
+ * One verification path: a JWT of a configured issuer is judged here by its signature and claims, any
+ * other token by introspection where an issuer offers it (RFC 7662). What depends on the asker (the
+ * audience) is judged at each check, also on a remembered token.
+ */
+#ifndef MCPGATED_AUTH_VERIFIER_H
+#define MCPGATED_AUTH_VERIFIER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "auth/grant.h"
+#include "auth/verdict.h"
+#include "base/error.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "io/loop.h"
+
+struct verifier;
+
+/* All strings and arrays are copied by verifier_new. */
+struct verifier_issuer_conf {
+	const char *issuer;           /* see verifier_check_url */
+	const char *const *audiences; /* accepted besides the resource of the asker */
+	size_t audience_count;
+	const char *const *algorithms; /* none: VERIFIER_ALGORITHMS */
+	size_t algorithm_count;
+	const char *jwks_uri;      /* NULL: from the issuer's metadata */
+	uint64_t jwks_interval_ms; /* at most one forced refresh for an unknown key in this time */
+	uint64_t leeway_ms;
+	const char *introspection_endpoint; /* NULL: from the issuer's metadata */
+	const char *client_id;              /* for introspection; NULL: none is done */
+	const char *client_secret;
+	bool introspect_always; /* JWTs too, for revocation */
+	struct slice ca;        /* PEM text of accepted CAs; empty: the system's */
+	/*
+	 * Fetches may connect to loopback and private addresses; to link-local ones never. An issuer whose
+	 * URL is a loopback address may be reached there without it.
+	 */
+	bool allow_private;
+};
+
+struct verifier_conf {
+	const struct verifier_issuer_conf *issuers;
+	size_t issuer_count;
+};
+
+/* RFC 7518 s3.1 and RFC 8037 names; `none` and HS* exist for nobody. AUTH-JWT-02 */
+#define VERIFIER_ALGORITHMS                        \
+	{                                          \
+		"RS256", "PS256", "ES256", "EdDSA" \
+	}
+/* Whether the name may stand in a list: those four and their 384 and 512. For checking configurations. */
+bool verifier_knows_algorithm(struct slice name);
+/*
+ * Whether the URL may be an issuer (or a jwks_uri, an introspection endpoint): https, or http to a loopback
+ * address or "localhost"; no user, query or fragment. On failure err says what is wrong. AUTH-CFG-01
+ */
+int verifier_check_url(struct slice url, struct error *err) must_check;
+
+/* Tokens above this are refused without a look. AUTH-IN-06 */
+#define VERIFIER_TOKEN_BYTES_MAX (16 * 1024)
+
+/*
+ * Once, before the process is confined: what OpenSSL, libcurl and jansson would otherwise open or read
+ * later, and the system's CA certificates. Only needed where there are issuers.
+ */
+int verifier_prepare(struct error *err) must_check;
+
+/*
+ * Makes a verifier and begins to fetch what it needs; waits for nothing (AUTH-AS-04). Returns it (the
+ * caller's), or NULL if the configuration holds something impossible. The loop is borrowed.
+ */
+struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *conf,
+			      struct error *err) must_check;
+/* Ends all fetches. No wait may be under way: cancel them first. Accepts NULL. */
+void verifier_free(struct verifier **verifier);
+
+/* ---- one check ---- */
+
+/* The grant is the callee's (grant_unref) and not NULL exactly if verdict->kind is VERDICT_OK. */
+struct verifier_wait;
+typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *verdict,
+			      struct grant *grant);
+
+/* Embedded by whoever waits, who sets on_done; zeroed otherwise. */
+struct verifier_wait {
+	verifier_done_fn *on_done;
+	struct verifier_job *job;     /* private; NULL when nothing is under way */
+	struct list link;             /* private */
+	const struct slice *accepted; /* private */
+	size_t accepted_count;        /* private */
+};
+
+/*
+ * Judges a token that passed the syntax of b64token.
+ *
+ * token      borrowed for this call only; it never appears in a verdict or a log
+ * accepted   identifiers of the asker's resource: borrowed until the wait is over
+ *
+ * Returns true if the verdict is known at once: *verdict_r and *grant_r are filled as for on_done, and
+ * on_done is not called. This is so for remembered tokens, for JWTs whose issuer's keys are at hand, and
+ * for all that can be refused by looking. Returns false if something has to be fetched: on_done is called
+ * later, exactly once, from the loop and at most VERIFIER_WAIT_MS from now, unless verifier_cancel comes
+ * first; it may free the wait.
+ */
+bool verifier_check(struct verifier *verifier, struct slice token, const struct slice *accepted,
+		    size_t accepted_count, struct verifier_wait *wait, struct verdict *verdict_r,
+		    struct grant **grant_r) must_check;
+/* The asker has gone. Also right for a wait that is over or never began. */
+void verifier_cancel(struct verifier_wait *wait);
+
+#define VERIFIER_WAIT_MS (10 * 1000)
+
+/* Seconds to offer in Retry-After with an UNAVAILABLE verdict. */
+#define VERIFIER_RETRY_AFTER_S 5
+
+/* ---- for those who publish ---- */
+
+/*
+ * The metadata document of issuer number `index` as last fetched and found right, for the facade of
+ * AUTH-FAC-01; borrowed until the next turn of the loop; NULL as long as there is none (AUTH-FAC-04).
+ * With a configured jwks_uri the document is fetched all the same, but nothing waits for it.
+ */
+const json_t *verifier_metadata(const struct verifier *verifier, size_t index);
+
+#endif

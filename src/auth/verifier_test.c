@@ -1,0 +1,881 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verifier with an authorization server beside it: discovery, rotation, outages, lies, introspection.
+ * Time is real; every wait is bounded.
+ */
+#include "auth/verifier.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "auth/fake_issuer.h"
+#include "auth/fake_signer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "obs/log.h"
+
+#define RESOURCE "https://gw.example/mcp"
+#define PATIENCE_MS 20000
+
+static struct fake_signer first;
+static struct fake_signer second;
+static struct fake_signer stranger;
+
+/* One server, one verifier, the answer to the last check. */
+static struct {
+	struct loop *loop;
+	struct verifier *verifier;
+	struct fake_issuer *issuer;
+	struct fake_page *keys;
+	struct verifier_issuer_conf conf;
+	struct verifier_wait wait;
+	bool is_told;
+	struct verdict verdict;
+	struct grant *grant;
+} world;
+
+static const struct slice resource[] = { SLICE(RESOURCE) };
+
+/* ---- the world ---- */
+
+static void publish(struct fake_page *page, const struct fake_signer *a,
+		    const struct fake_signer *b)
+{
+	const struct fake_signer *const both[] = { a, b };
+	char *text = fake_signer_set(both, b != NULL ? 2 : 1);
+
+	fake_page_set_body(page, text);
+	free(text);
+}
+
+static void set_metadata(const char *place, const char *issuer, const char *jwks_uri)
+{
+	char *text = mem_printf("{\"issuer\":\"%s\",\"jwks_uri\":\"%s\","
+				"\"introspection_endpoint\":\"%s/introspect\"}",
+				issuer, jwks_uri, world.issuer->origin);
+
+	fake_page_set_body(fake_issuer_page(world.issuer, place), text);
+	free(text);
+}
+
+static char *own_url(const char *path)
+{
+	return mem_printf("%s%s", world.issuer->origin, path);
+}
+
+/* An issuer that publishes `first`; its verifier is not there yet. */
+static void open_world(const char *host)
+{
+	struct error err = { ERROR_NONE, "" };
+	char *jwks_uri;
+
+	memset(&world, 0, sizeof(world));
+	clock_update();
+	world.loop = loop_new(&err);
+	world.issuer = fake_issuer_start(host);
+	world.keys = fake_issuer_page(world.issuer, "/jwks");
+	publish(world.keys, &first, NULL);
+	jwks_uri = own_url("/jwks");
+	set_metadata("/.well-known/oauth-authorization-server", world.issuer->origin, jwks_uri);
+	free(jwks_uri);
+	world.conf = (struct verifier_issuer_conf){ .issuer = world.issuer->origin,
+						    .jwks_interval_ms = 1000,
+						    .leeway_ms = 5000 };
+	if (host != NULL)
+		world.conf.ca = slice_str(world.issuer->certificate);
+}
+
+static void start_verifier(void)
+{
+	const struct verifier_conf conf = { &world.conf, 1 };
+	struct error err = { ERROR_NONE, "" };
+
+	world.verifier = verifier_new(world.loop, &conf, &err);
+	if (world.verifier == NULL)
+		print_error("%s\n", err.text);
+	assert_non_null(world.verifier);
+}
+
+static int close_world(void **state)
+{
+	(void)state;
+	verifier_cancel(&world.wait);
+	grant_unref(&world.grant);
+	verifier_free(&world.verifier);
+	fake_issuer_stop(&world.issuer);
+	loop_free(&world.loop);
+	return 0;
+}
+
+static void turn_for(uint64_t ms)
+{
+	uint64_t end = clock_now_ms() + ms;
+
+	while (clock_now_ms() < end)
+		loop_turn(world.loop, true);
+}
+
+/* ---- checking ---- */
+
+static void on_done(struct verifier_wait *wait, const struct verdict *verdict, struct grant *grant)
+{
+	(void)wait;
+	assert_false(world.is_told);
+	world.is_told = true;
+	world.verdict = *verdict;
+	world.grant = grant;
+}
+
+static bool begin(const char *token)
+{
+	grant_unref(&world.grant);
+	world.wait = (struct verifier_wait){ .on_done = on_done };
+	world.is_told = verifier_check(world.verifier, slice_str(token), resource, 1, &world.wait,
+				       &world.verdict, &world.grant);
+	return world.is_told;
+}
+
+static void finish(void)
+{
+	uint64_t end = clock_now_ms() + PATIENCE_MS;
+
+	while (!world.is_told && clock_now_ms() < end)
+		loop_turn(world.loop, true);
+	assert_true(world.is_told);
+	assert_int_equal(world.grant != NULL, world.verdict.kind == VERDICT_OK);
+}
+
+static enum verdict_kind check(const char *token)
+{
+	begin(token);
+	finish();
+	return world.verdict.kind;
+}
+
+static void expect(const char *token, enum verdict_kind kind)
+{
+	enum verdict_kind got = check(token);
+
+	if (got != kind)
+		print_error("%s: %s\n", verdict_name(got), world.verdict.cause);
+	assert_string_equal(verdict_name(got), verdict_name(kind));
+}
+
+/* Claims of a good token for the resource, with a word for the subject. */
+static char *claims(const char *issuer, const char *subject)
+{
+	return mem_printf("{\"iss\":\"%s\",\"sub\":\"%s\",\"client_id\":\"app\",\"aud\":\"" RESOURCE
+			  "\",\"scope\":\"a b\",\"exp\":%llu}",
+			  issuer, subject, (unsigned long long)(clock_wall_ms() / 1000 + 300));
+}
+
+static char *token_by(const struct fake_signer *signer, const char *subject)
+{
+	char *text = claims(world.issuer->origin, subject);
+	char *token = fake_signer_token(signer, text);
+
+	free(text);
+	return token;
+}
+
+static void expect_of(const struct fake_signer *signer, const char *subject, enum verdict_kind kind)
+{
+	char *token = token_by(signer, subject);
+
+	expect(token, kind);
+	free(token);
+}
+
+/* ---- keys ---- */
+
+/* AUTH-AS-01, AUTH-AS-04, AUTH-IN-07: found by discovery, waited for once, then remembered. */
+static void a_good_token(void **state)
+{
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	token = token_by(&first, "alice");
+	assert_false(begin(token));
+	finish();
+	assert_int_equal(world.verdict.kind, VERDICT_OK);
+	assert_string_equal(world.grant->issuer, world.issuer->origin);
+	assert_string_equal(world.grant->subject, "alice");
+	assert_string_equal(world.grant->client_id, "app");
+	assert_string_equal(world.grant->algorithm, "RS256");
+	assert_string_equal(world.grant->key_id, "first");
+	assert_true(grant_has_scope(world.grant, SLICE_LIT("b")));
+	assert_true(begin(token));
+	assert_int_equal(world.verdict.kind, VERDICT_OK);
+	assert_int_equal(world.keys->hits, 1);
+	free(token);
+}
+
+/* AUTH-AUD-01, AUTH-AUD-04: what is remembered is judged for each asker anew. */
+static void another_resource_is_refused(void **state)
+{
+	static const struct slice other[] = { SLICE("https://gw.example/other") };
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	token = token_by(&first, "alice");
+	expect(token, VERDICT_OK);
+	grant_unref(&world.grant);
+	assert_true(verifier_check(world.verifier, slice_str(token), other, 1, &world.wait,
+				   &world.verdict, &world.grant));
+	assert_int_equal(world.verdict.kind, VERDICT_WRONG_AUDIENCE);
+	assert_null(world.grant);
+	expect(token, VERDICT_OK);
+	free(token);
+}
+
+/* AUTH-AUD-02 */
+static void an_issuer_may_have_other_audiences(void **state)
+{
+	static const char *const more[] = { "api://gateway" };
+	static const struct slice other[] = { SLICE("https://gw.example/other") };
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	world.conf.audiences = more;
+	world.conf.audience_count = 1;
+	start_verifier();
+	token = token_by(&first, "alice");
+	expect(token, VERDICT_OK);
+	free(token);
+	token = mem_printf("{\"iss\":\"%s\",\"sub\":\"a\",\"aud\":\"api://gateway\",\"exp\":%llu}",
+			   world.issuer->origin,
+			   (unsigned long long)(clock_wall_ms() / 1000 + 300));
+	{
+		char *signed_one = fake_signer_token(&first, token);
+
+		grant_unref(&world.grant);
+		assert_true(verifier_check(world.verifier, slice_str(signed_one), other, 1,
+					   &world.wait, &world.verdict, &world.grant));
+		assert_int_equal(world.verdict.kind, VERDICT_OK);
+		free(signed_one);
+	}
+	free(token);
+}
+
+/* AUTH-JWT-04, AUTH-JWT-09, AUTH-ISS-01: nobody is asked about these. */
+static void bad_tokens_are_refused_at_once(void **state)
+{
+	char *expired;
+	char *text;
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	expect("a.b.c", VERDICT_MALFORMED);
+	expect("opaque", VERDICT_MALFORMED);
+	expect_of(&stranger, "mallory", VERDICT_BAD_SIGNATURE);
+	expect_of(&stranger, "mallory", VERDICT_BAD_SIGNATURE);
+	text = claims("http://127.0.0.1:1", "alice");
+	expired = fake_signer_token(&first, text);
+	expect(expired, VERDICT_UNKNOWN_ISSUER);
+	free(expired);
+	free(text);
+	text = mem_printf("{\"iss\":\"%s\",\"sub\":\"a\",\"exp\":1000}", world.issuer->origin);
+	expired = fake_signer_token(&first, text);
+	expect(expired, VERDICT_EXPIRED);
+	free(expired);
+	free(text);
+	assert_int_equal(world.keys->hits, 1);
+}
+
+/* AUTH-IN-06 */
+static void tokens_have_a_size(void **state)
+{
+	char *token = mem_alloc(VERIFIER_TOKEN_BYTES_MAX + 2);
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	memset(token, 'a', VERIFIER_TOKEN_BYTES_MAX + 1);
+	token[VERIFIER_TOKEN_BYTES_MAX + 1] = '\0';
+	expect(token, VERDICT_TOO_LARGE);
+	token[VERIFIER_TOKEN_BYTES_MAX] = '\0';
+	expect(token, VERDICT_MALFORMED);
+	expect("", VERDICT_MALFORMED);
+	free(token);
+}
+
+/* AUTH-KEY-04: a new key is found at its first use; the old one goes on. */
+static void rotation_is_followed(void **state)
+{
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	publish(world.keys, &first, &second);
+	expect_of(&second, "bob", VERDICT_OK);
+	expect_of(&first, "alice", VERDICT_OK);
+	assert_int_equal(world.keys->hits, 2);
+}
+
+/* AUTH-KEY-06: gone from the set, gone from memory. */
+static void a_withdrawn_key_is_gone(void **state)
+{
+	char *old;
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	old = token_by(&first, "alice");
+	expect(old, VERDICT_OK);
+	publish(world.keys, &second, NULL);
+	expect_of(&second, "bob", VERDICT_OK);
+	expect(old, VERDICT_UNKNOWN_KEY);
+	free(old);
+}
+
+/* AUTH-KEY-04: one fetch for all who come, and none so soon again. */
+static void unknown_keys_do_not_flood_the_issuer(void **state)
+{
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	for (int i = 0; i < 40; i++) {
+		char *subject = mem_printf("user%d", i);
+
+		expect_of(&second, subject, VERDICT_UNKNOWN_KEY);
+		free(subject);
+	}
+	assert_in_range(world.keys->hits, 2, 4);
+	turn_for(1100);
+	publish(world.keys, &first, &second);
+	expect_of(&second, "bob", VERDICT_OK);
+}
+
+/* AUTH-KEY-05: whatever a refresh brings, keys that are known stay, and what is unknown is not "bad". */
+static void a_bad_refresh_changes_nothing(void **state)
+{
+	static const struct {
+		enum fake_mode mode;
+		int status;
+		const char *body;
+	} rows[] = {
+		{ FAKE_OK, 500, "{\"keys\":[]}" },
+		{ FAKE_OK, 200, "<html>Wartung</html>" },
+		{ FAKE_OK, 200, "{\"keys\":[]}" },
+		{ FAKE_OK, 200, "{}" },
+		{ FAKE_OK, 200, "" },
+		{ FAKE_OK, 304, "" },
+		{ FAKE_CUT, 200, "{\"keys\":[{\"kty\":\"RSA\"}]}" },
+		{ FAKE_HUGE, 200, "" },
+		{ FAKE_RESET, 200, "" },
+	};
+
+	(void)state;
+	open_world(NULL);
+	world.conf.jwks_interval_ms = 1;
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *subject = mem_printf("user%zu", i);
+
+		world.keys->mode = rows[i].mode;
+		world.keys->status = rows[i].status;
+		fake_page_set_body(world.keys, rows[i].body);
+		turn_for(5);
+		expect_of(&second, subject, VERDICT_KEYS_UNAVAILABLE);
+		expect_of(&first, subject, VERDICT_OK);
+		free(subject);
+	}
+	world.keys->mode = FAKE_OK;
+	world.keys->status = 200;
+	publish(world.keys, &first, &second);
+	turn_for(5);
+	expect_of(&second, "bob", VERDICT_OK);
+}
+
+/* AUTH-KEY-01, SEC-10: a redirect is no answer, and its target hears nothing. */
+static void redirects_are_not_followed(void **state)
+{
+	struct fake_page *canary;
+
+	(void)state;
+	open_world(NULL);
+	canary = fake_issuer_page(world.issuer, "/elsewhere");
+	publish(canary, &first, NULL);
+	world.keys->status = 302;
+	snprintf(world.keys->fields, sizeof(world.keys->fields), "Location: %s/elsewhere\r\n",
+		 world.issuer->origin);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_KEYS_UNAVAILABLE);
+	assert_int_equal(canary->hits, 0);
+}
+
+/* AUTH-AS-04: down at the start is "cannot tell"; then it gets well by itself. */
+static void an_issuer_that_is_down_at_the_start(void **state)
+{
+	uint64_t end;
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	world.keys->status = 503;
+	start_verifier();
+	token = token_by(&first, "alice");
+	expect(token, VERDICT_KEYS_UNAVAILABLE);
+	world.keys->status = 200;
+	end = clock_now_ms() + PATIENCE_MS;
+	while (check(token) != VERDICT_OK && clock_now_ms() < end)
+		turn_for(100);
+	expect(token, VERDICT_OK);
+	free(token);
+}
+
+/* AUTH-KEY-07: whoever needs the fetch waits its time and no longer; others do not wait at all. */
+static void silence_holds_up_nobody_else(void **state)
+{
+	uint64_t began;
+	char *slow;
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	world.keys->mode = FAKE_HANG;
+	slow = token_by(&second, "bob");
+	began = clock_now_ms();
+	assert_false(begin(slow));
+	{
+		struct verifier_wait other = { .on_done = on_done };
+		char *quick = token_by(&first, "carol");
+		struct verdict verdict;
+		struct grant *grant;
+
+		assert_true(verifier_check(world.verifier, slice_str(quick), resource, 1, &other,
+					   &verdict, &grant));
+		assert_int_equal(verdict.kind, VERDICT_OK);
+		grant_unref(&grant);
+		free(quick);
+	}
+	finish();
+	assert_int_equal(world.verdict.kind, VERDICT_KEYS_UNAVAILABLE);
+	assert_in_range(clock_now_ms() - began, 9000, 11500);
+	free(slow);
+}
+
+/* AUTH-AS-02: a document that names another issuer is not used. */
+static void a_lying_document_is_not_used(void **state)
+{
+	char *jwks_uri;
+
+	(void)state;
+	open_world(NULL);
+	jwks_uri = own_url("/jwks");
+	set_metadata("/.well-known/oauth-authorization-server", "https://id.example", jwks_uri);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_KEYS_UNAVAILABLE);
+	assert_int_equal(world.keys->hits, 0);
+	assert_null(verifier_metadata(world.verifier, 0));
+	free(jwks_uri);
+}
+
+/* AUTH-AS-01: the places in their order, with a path in the issuer. */
+static void discovery_asks_in_order(void **state)
+{
+	char *name;
+	char *jwks_uri;
+	char *text;
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	name = own_url("/tenant");
+	jwks_uri = own_url("/jwks");
+	set_metadata("/tenant/.well-known/openid-configuration", name, jwks_uri);
+	world.conf.issuer = name;
+	start_verifier();
+	text = claims(name, "alice");
+	token = fake_signer_token(&first, text);
+	expect(token, VERDICT_OK);
+	assert_int_equal(world.issuer->other_hits, 2);
+	assert_non_null(verifier_metadata(world.verifier, 0));
+	free(token);
+	free(text);
+	free(jwks_uri);
+	free(name);
+}
+
+/* AUTH-AS-01: a configured address needs no metadata. */
+static void keys_from_a_configured_address(void **state)
+{
+	char *jwks_uri;
+
+	(void)state;
+	open_world(NULL);
+	jwks_uri = own_url("/jwks");
+	fake_issuer_page(world.issuer, "/.well-known/oauth-authorization-server")->status = 404;
+	world.conf.jwks_uri = jwks_uri;
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	free(jwks_uri);
+}
+
+/* AUTH-AS-05: the keys have moved; the old address fails, the metadata know the new one. */
+static void keys_that_have_moved(void **state)
+{
+	char *moved;
+
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	moved = own_url("/moved");
+	publish(fake_issuer_page(world.issuer, "/moved"), &second, NULL);
+	set_metadata("/.well-known/oauth-authorization-server", world.issuer->origin, moved);
+	world.keys->status = 404;
+	expect_of(&second, "bob", VERDICT_KEYS_UNAVAILABLE);
+	turn_for(1000);
+	expect_of(&second, "bob", VERDICT_OK);
+	expect_of(&first, "carol", VERDICT_UNKNOWN_KEY);
+	free(moved);
+}
+
+/* AUTH-KEY-03: a set that is the same is not sent again, and counts as fetched. */
+static void an_etag_is_used(void **state)
+{
+	(void)state;
+	open_world(NULL);
+	strcpy(world.keys->etag, "\"v1\"");
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	expect_of(&second, "bob", VERDICT_UNKNOWN_KEY);
+	assert_non_null(strstr(world.keys->request, "If-None-Match: \"v1\""));
+	assert_int_equal(world.keys->hits, 2);
+	expect_of(&first, "carol", VERDICT_OK);
+}
+
+/* ---- TLS ---- */
+
+/* AUTH-KEY-02 */
+static void tls_with_the_right_name(void **state)
+{
+	(void)state;
+	open_world("localhost");
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+}
+
+/* AUTH-KEY-02: the certificate is trusted but for somebody else. */
+static void tls_with_another_name(void **state)
+{
+	(void)state;
+	open_world("other.example");
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_KEYS_UNAVAILABLE);
+	assert_int_equal(world.keys->hits, 0);
+}
+
+/* AUTH-KEY-02: nobody vouches for the certificate. */
+static void tls_that_is_not_trusted(void **state)
+{
+	struct fake_issuer *other = fake_issuer_start("localhost");
+
+	(void)state;
+	open_world("localhost");
+	world.conf.ca = slice_str(other->certificate);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_KEYS_UNAVAILABLE);
+	assert_int_equal(world.keys->hits, 0);
+	fake_issuer_stop(&other);
+}
+
+/* ---- waiting ---- */
+
+/* Whoever leaves is not told; whoever comes with the same token shares the work. */
+static void waits_are_shared_and_cancelled(void **state)
+{
+	struct verifier_wait other = { .on_done = on_done };
+	struct verdict verdict;
+	struct grant *grant;
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	world.keys->mode = FAKE_SLOW;
+	start_verifier();
+	token = token_by(&first, "alice");
+	assert_false(verifier_check(world.verifier, slice_str(token), resource, 1, &other, &verdict,
+				    &grant));
+	assert_false(begin(token));
+	verifier_cancel(&other);
+	verifier_cancel(&other);
+	finish();
+	assert_int_equal(world.verdict.kind, VERDICT_OK);
+	assert_null(other.job);
+	free(token);
+}
+
+/* All waits are given up, and the verifier ends with the work under way. */
+static void ending_in_the_middle(void **state)
+{
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	world.keys->mode = FAKE_HANG;
+	start_verifier();
+	token = token_by(&first, "alice");
+	assert_false(begin(token));
+	turn_for(200);
+	verifier_cancel(&world.wait);
+	verifier_free(&world.verifier);
+	free(token);
+}
+
+/* ---- introspection ---- */
+
+static struct fake_page *open_introspection(const char *answer)
+{
+	struct fake_page *page;
+
+	open_world(NULL);
+	page = fake_issuer_page(world.issuer, "/introspect");
+	fake_page_set_body(page, answer);
+	world.conf.client_id = "gateway rs";
+	world.conf.client_secret = "s:e%cret";
+	start_verifier();
+	turn_for(600); /* the metadata say where to ask */
+	return page;
+}
+
+#define ACTIVE                                                                         \
+	"{\"active\":true,\"sub\":\"alice\",\"aud\":\"" RESOURCE "\",\"scope\":\"a\"," \
+	"\"exp\":99999999999"
+
+/* AUTH-OPQ-01, AUTH-OPQ-02, AUTH-OPQ-03 */
+static void an_opaque_token(void **state)
+{
+	struct fake_page *page;
+
+	(void)state;
+	page = open_introspection(ACTIVE "}");
+	expect("opaque+token/1==", VERDICT_OK);
+	assert_int_equal(world.grant->source, GRANT_INTROSPECTION);
+	assert_string_equal(world.grant->subject, "alice");
+	assert_non_null(strstr(page->request, "token=opaque%2Btoken%2F1%3D%3D&token_type_hint="));
+	/* gateway%20rs:s%3Ae%25cret */
+	assert_non_null(strstr(page->request,
+			       "Authorization: Basic Z2F0ZXdheSUyMHJzOnMlM0FlJTI1Y3JldA==\r\n"));
+	assert_non_null(strstr(page->request, "Accept: application/json\r\n"));
+	expect("opaque+token/1==", VERDICT_OK);
+	assert_int_equal(page->hits, 1);
+}
+
+/* AUTH-OPQ-02: each answer, and what it makes of the token. */
+static void answers_of_introspection(void **state)
+{
+	static const struct {
+		const char *body;
+		enum verdict_kind kind;
+	} rows[] = {
+		{ "{\"active\":false}", VERDICT_INACTIVE },
+		{ "{}", VERDICT_INACTIVE },
+		{ "{\"active\":\"true\"}", VERDICT_INACTIVE },
+		{ "{\"active\":1}", VERDICT_INACTIVE },
+		{ ACTIVE ",\"iss\":\"https://other.example\"}", VERDICT_INACTIVE },
+		{ ACTIVE ",\"nbf\":4000000000}", VERDICT_NOT_YET_VALID },
+		{ ACTIVE ",\"cnf\":{\"jkt\":\"x\"}}", VERDICT_BOUND },
+		{ "{\"active\":true,\"sub\":\"a\",\"aud\":\"" RESOURCE "\",\"exp\":1000}",
+		  VERDICT_EXPIRED },
+		{ "{\"active\":true,\"sub\":\"a\"}", VERDICT_WRONG_AUDIENCE },
+		{ "{\"active\":true,\"aud\":\"" RESOURCE "\"}", VERDICT_NO_PRINCIPAL },
+		{ "{\"active\":true,\"sub\":\"a\",\"aud\":\"" RESOURCE "\"}", VERDICT_OK },
+		{ "<html>", VERDICT_INTROSPECTION_UNAVAILABLE },
+		{ "", VERDICT_INTROSPECTION_UNAVAILABLE },
+	};
+	struct fake_page *page = open_introspection("{}");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *token = mem_printf("opaque%zu", i);
+		int before;
+
+		fake_page_set_body(page, rows[i].body);
+		expect(token, rows[i].kind);
+		before = page->hits;
+		if (verdict_outcome(rows[i].kind) != VERDICT_UNAVAILABLE) {
+			expect(token, rows[i].kind);
+			assert_int_equal(page->hits, before);
+		}
+		free(token);
+	}
+}
+
+/* AUTH-OPQ-04: an outage is never the token's fault, and is not remembered. */
+static void introspection_that_is_down(void **state)
+{
+	static const struct {
+		enum fake_mode mode;
+		int status;
+	} rows[] = { { FAKE_OK, 500 },    { FAKE_OK, 401 },  { FAKE_OK, 302 },
+		     { FAKE_RESET, 200 }, { FAKE_CUT, 200 }, { FAKE_HUGE, 200 } };
+	struct fake_page *page = open_introspection(ACTIVE "}");
+
+	(void)state;
+	expect("known", VERDICT_OK);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		page->mode = rows[i].mode;
+		page->status = rows[i].status;
+		expect("asked", VERDICT_INTROSPECTION_UNAVAILABLE);
+		expect("known", VERDICT_OK);
+	}
+	page->mode = FAKE_OK;
+	page->status = 200;
+	expect("asked", VERDICT_OK);
+}
+
+/* AUTH-OPQ-03: equal tokens in flight share one call. */
+static void questions_are_shared(void **state)
+{
+	struct fake_page *page = open_introspection(ACTIVE "}");
+	struct verifier_wait other = { .on_done = on_done };
+	struct verdict verdict;
+	struct grant *grant;
+
+	(void)state;
+	page->mode = FAKE_SLOW;
+	assert_false(verifier_check(world.verifier, SLICE_LIT("opaque"), resource, 1, &other,
+				    &verdict, &grant));
+	assert_false(begin("opaque"));
+	verifier_cancel(&other);
+	finish();
+	assert_int_equal(world.verdict.kind, VERDICT_OK);
+	assert_int_equal(page->hits, 1);
+}
+
+/* AUTH-OPQ-05: asked in addition; a JWT that is bad here is not even shown. */
+static void introspection_of_every_token(void **state)
+{
+	struct fake_page *page;
+
+	(void)state;
+	open_world(NULL);
+	page = fake_issuer_page(world.issuer, "/introspect");
+	fake_page_set_body(page, "{\"active\":true}");
+	world.conf.client_id = "rs";
+	world.conf.introspect_always = true;
+	start_verifier();
+	turn_for(600);
+	expect_of(&first, "alice", VERDICT_OK);
+	assert_int_equal(world.grant->source, GRANT_JWT);
+	assert_int_equal(page->hits, 1);
+	expect_of(&stranger, "mallory", VERDICT_BAD_SIGNATURE);
+	assert_int_equal(page->hits, 1);
+	fake_page_set_body(page, "{\"active\":false}");
+	expect_of(&first, "bob", VERDICT_INACTIVE);
+	page->status = 500;
+	expect_of(&first, "carol", VERDICT_INTROSPECTION_UNAVAILABLE);
+}
+
+/* ---- configurations ---- */
+
+/* AUTH-CFG-01, AUTH-JWT-02 */
+static void impossible_configurations(void **state)
+{
+	static const char *const urls[] = { "http://id.example",
+					    "https://id.example?x=1",
+					    "https://id.example#f",
+					    "https://u@id.example",
+					    "id.example",
+					    "ftp://id.example",
+					    "https://",
+					    "" };
+	static const char *const algorithms[] = { "none", "HS256", "rs256" };
+	struct verifier_issuer_conf issuer = { .issuer = "https://id.example",
+					       .ca = SLICE("no PEM") };
+	const struct verifier_conf conf = { &issuer, 1 };
+	struct error err = { ERROR_NONE, "" };
+
+	(void)state;
+	memset(&world, 0, sizeof(world));
+	world.loop = loop_new(&err);
+	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+		issuer.issuer = urls[i];
+		assert_null(verifier_new(world.loop, &conf, &err));
+	}
+	issuer.issuer = "https://id.example";
+	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
+		assert_false(verifier_knows_algorithm(slice_str(algorithms[i])));
+		issuer.algorithms = &algorithms[i];
+		issuer.algorithm_count = 1;
+		assert_null(verifier_new(world.loop, &conf, &err));
+	}
+	assert_true(verifier_knows_algorithm(SLICE_LIT("PS512")));
+	assert_int_equal(verifier_check_url(SLICE_LIT("http://[::1]:8080/x"), &err), 0);
+}
+
+static int make_signers(void **state)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	(void)state;
+	log_set(2, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	fake_signer_init(&first, "RS256", "first");
+	fake_signer_init(&second, "ES256", "second");
+	fake_signer_init(&stranger, "RS256", "first");
+	return verifier_prepare(&err);
+}
+
+static int free_signers(void **state)
+{
+	(void)state;
+	fake_signer_fini(&first);
+	fake_signer_fini(&second);
+	fake_signer_fini(&stranger);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_world)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_good_token),
+		TEST(another_resource_is_refused),
+		TEST(an_issuer_may_have_other_audiences),
+		TEST(bad_tokens_are_refused_at_once),
+		TEST(tokens_have_a_size),
+		TEST(rotation_is_followed),
+		TEST(a_withdrawn_key_is_gone),
+		TEST(unknown_keys_do_not_flood_the_issuer),
+		TEST(a_bad_refresh_changes_nothing),
+		TEST(redirects_are_not_followed),
+		TEST(an_issuer_that_is_down_at_the_start),
+		TEST(silence_holds_up_nobody_else),
+		TEST(a_lying_document_is_not_used),
+		TEST(discovery_asks_in_order),
+		TEST(keys_from_a_configured_address),
+		TEST(keys_that_have_moved),
+		TEST(an_etag_is_used),
+		TEST(tls_with_the_right_name),
+		TEST(tls_with_another_name),
+		TEST(tls_that_is_not_trusted),
+		TEST(waits_are_shared_and_cancelled),
+		TEST(ending_in_the_middle),
+		TEST(an_opaque_token),
+		TEST(answers_of_introspection),
+		TEST(introspection_that_is_down),
+		TEST(questions_are_shared),
+		TEST(introspection_of_every_token),
+		TEST(impossible_configurations),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, make_signers, free_signers);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the configuration of who may call to what the guard decides by and what is published. */
+#ifndef MCPGATED_AUTHORIZATION_H
+#define MCPGATED_AUTHORIZATION_H
+
+#include "config/config.h"
+#include "endpoint/guard.h"
+#include "endpoint/metadata.h"
+#include "io/loop.h"
+
+/* What was made for one server. */
+struct authorization_place {
+	struct guard_tool *tools;
+	char *resource;
+	char *metadata;
+	char *scopes;
+	struct slice *accepted;
+};
+
+struct authorization {
+	struct guard_conf guard;
+	struct metadata_conf metadata; /* published if there are resources */
+	struct scope_table scopes;
+	struct guard_token *tokens;
+	struct slice **servers; /* of each token */
+	struct slice *issuers;
+	struct slice *redirect_uris;
+	struct metadata_resource *resources;
+	struct authorization_place *places;
+	size_t place_count;
+	struct verifier *verifier;
+	const struct config *config;
+};
+
+/*
+ * Begins to fetch what issuers publish, without waiting. The configuration and the loop are borrowed for the
+ * authorization's life; it must not move. -1: err says what cannot be.
+ */
+int authorization_init(struct authorization *authorization, const struct config *config,
+		       struct loop *loop, struct error *err) must_check;
+/* No request may wait any more. */
+void authorization_fini(struct authorization *authorization);
+/* What this server asks for; valid as long as the authorization. Once for each. */
+struct guard_place authorization_make_place(struct authorization *authorization,
+					    const struct config_server *server);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the configuration that says who may call: `auth`. See config.h. */
+#ifndef MCPGATED_CONFIG_AUTH_H
+#define MCPGATED_CONFIG_AUTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config/texts.h"
+
+/* Different scopes that may be named. */
+#define CONFIG_SCOPES_MAX 256
+
+enum config_auth_mode {
+	CONFIG_AUTH_NONE,
+	CONFIG_AUTH_TOKEN,
+	CONFIG_AUTH_OAUTH,
+	CONFIG_AUTH_ANONYMOUS
+};
+enum config_dpop { CONFIG_DPOP_OFF, CONFIG_DPOP_ON, CONFIG_DPOP_REQUIRED };
+enum config_facade { CONFIG_FACADE_AUTO, CONFIG_FACADE_ON, CONFIG_FACADE_OFF };
+
+/* A static token: who shows the text with this hash is `name`. */
+struct config_token {
+	char *name;
+	char *sha256; /* 64 hexadecimal digits, of the token's text */
+	struct config_texts scopes;
+	struct config_texts servers; /* none: all */
+	uint64_t expires_ms;         /* since 1970; 0: never */
+};
+
+struct config_tokens {
+	struct config_token *items;
+	size_t count;
+};
+
+/* An authorization server whose tokens are accepted. */
+struct config_issuer {
+	char *issuer;
+	struct config_texts audience; /* accepted besides the server's own resource */
+	struct config_texts algorithms;
+	char *jwks_uri; /* NULL: from the issuer's metadata */
+	uint64_t jwks_interval_ms;
+	uint64_t leeway_ms;
+	char *introspection_endpoint; /* NULL: from the metadata, if there is a client_id */
+	char *introspection_client_id;
+	char *introspection_client_secret;
+	bool introspection_always;
+	char *ca_file;
+	char *ca; /* PEM: what is in the file */
+	bool allow_private;
+};
+
+struct config_issuers {
+	struct config_issuer *items;
+	size_t count;
+};
+
+struct config_auth {
+	enum config_auth_mode mode;
+	struct config_tokens tokens;
+	struct config_issuers issuers;      /* the preferred one first */
+	struct config_texts initial_scopes; /* asked for at first, beyond what is needed */
+	bool bind_client; /* a session belongs to the client, too, not only to the person */
+	enum config_dpop dpop;
+	enum config_facade metadata_facade;
+	char *registration_client_id; /* NULL: nobody is registered */
+	struct config_texts registration_redirect_uris;
+	struct config_lists scope_hierarchy; /* who holds the name holds the list */
+	bool challenge_held; /* name the scopes that a token has among those that it needs */
+};
+
+#endif

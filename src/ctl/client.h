@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP over the daemon's admin socket: one request a connection, waiting. HTTP/1.0, so that the answer is
+ * what comes until the end.
+ */
+#ifndef MCPGATED_CTL_CLIENT_H
+#define MCPGATED_CTL_CLIENT_H
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+#define CLIENT_PATH_BYTES 108 /* of a unix socket's address */
+
+struct client_request {
+	const char *socket; /* its path */
+	const char *method;
+	const char *target;
+	const char *fields; /* further lines, each ended by CRLF; or NULL */
+	struct slice body;  /* empty: none */
+};
+
+struct client_reply {
+	int status;
+	struct buf head; /* the fields, as they came */
+	struct buf body;
+};
+
+/* Where the daemon is, if nobody says: the user's own one if there is a socket, else the system's. */
+void client_find_socket(char path_r[CLIENT_PATH_BYTES]);
+
+/* Returns 0 and the reply whatever its status (client_reply_fini), or -1. */
+int client_ask(const struct client_request *request, struct client_reply *reply_r,
+	       struct error *err) must_check;
+/* The value of a field of the reply, by its name in small letters, or empty. */
+struct slice client_reply_field(const struct client_reply *reply, const char *name);
+void client_reply_fini(struct client_reply *reply);
+
+/* Calls on_event with the data of each event, until the stream ends (0) or fails (-1). */
+typedef void client_event_fn(struct slice data);
+int client_follow(const struct client_request *request, client_event_fn *on_event,
+		  struct error *err) must_check;
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcpgatectl: the operator's tool. One row for each command: what it takes, and the function. All but doctor ask
+ * the daemon at its admin socket.
+ */
+#include <getopt.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "config/config.h"
+#include "ctl/clean.h"
+#include "ctl/client.h"
+#include "ctl/doctor.h"
+#include "ctl/operator.h"
+#include "ctl/show.h"
+#include "ctl/tools.h"
+
+#ifndef SYSCONFDIR
+#define SYSCONFDIR "/etc"
+#endif
+
+#define DEFAULT_FILE SYSCONFDIR "/mcpgated/mcpgated.yaml"
+#define EXIT_FAILED 1
+#define EXIT_USAGE 2
+
+struct line {
+	char socket[CLIENT_PATH_BYTES];
+	const char *file;
+	const char *format;
+	bool is_json;
+	bool follows;
+	char **words; /* the command's name and its arguments */
+	int count;
+	char *const *command; /* behind "--", or NULL */
+};
+
+/* ---- saying what is wrong ---- */
+
+static int fail(const char *text)
+{
+	struct buf clean = { 0 };
+
+	clean_append(&clean, slice_str(text), "");
+	fprintf(stderr, "mcpgatectl: %s\n", buf_terminate(&clean));
+	buf_fini(&clean);
+	return EXIT_FAILED;
+}
+
+static int refuse_usage(const char *text)
+{
+	fail(text);
+	fputs("try: mcpgatectl --help\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* ---- asking the daemon ---- */
+
+/* Returns the object that it answers, or NULL: what is wrong has been said. With --json it is printed as it came. */
+static json_t *ask(const struct line *line, const char *method, const char *target)
+{
+	struct client_request request = { line->socket, method, target, NULL, { NULL, 0 } };
+	struct client_reply reply;
+	struct error err = { ERROR_NONE, "" };
+	json_t *answer;
+
+	if (client_ask(&request, &reply, &err) < 0) {
+		fail(err.text);
+		return NULL;
+	}
+	answer = json_loadb(reply.body.data, reply.body.len, 0, NULL);
+	if (reply.status != 200) {
+		const char *why = json_string_value(json_object_get(answer, "error"));
+
+		fail(why != NULL ? why : "the daemon refuses, and does not say why");
+		json_decref(answer);
+		answer = NULL;
+	} else if (answer == NULL) {
+		fail("the daemon's answer is no JSON");
+	} else if (line->is_json) {
+		fwrite(reply.body.data, 1, reply.body.len, stdout);
+	}
+	client_reply_fini(&reply);
+	return answer;
+}
+
+static int report(const struct line *line, void (*show)(const json_t *report))
+{
+	char *target = mem_printf("/%s", line->words[0]);
+	json_t *answer = ask(line, "GET", target);
+
+	if (answer != NULL && !line->is_json)
+		show(answer);
+	free(target);
+	json_decref(answer);
+	return answer != NULL ? 0 : EXIT_FAILED;
+}
+
+/* What the daemon's paths take without encoding; everything else names nothing that there is. */
+static bool is_plain(const char *word)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	return word[0] != '\0' && strspn(word, letters) == strlen(word);
+}
+
+/* POST /COMMAND?NAME=VALUE; `done` says what has happened, with the number that `member` has. */
+static int order(const struct line *line, const char *name, const char *member, const char *done)
+{
+	const char *value = name != NULL ? line->words[1] : "";
+	char *target = mem_printf("/%s%s%s%s%s", line->words[0], name != NULL ? "?" : "",
+				  name != NULL ? name : "", name != NULL ? "=" : "", value);
+	json_t *answer = ask(line, "POST", target);
+
+	if (answer != NULL && !line->is_json)
+		printf("%s%lld\n", done,
+		       (long long)json_integer_value(json_object_get(answer, member)));
+	free(target);
+	json_decref(answer);
+	return answer != NULL ? 0 : EXIT_FAILED;
+}
+
+/* ---- the commands ---- */
+
+static int run_status(const struct line *line)
+{
+	return report(line, show_status);
+}
+
+static int run_servers(const struct line *line)
+{
+	return report(line, show_servers);
+}
+
+static int run_processes(const struct line *line)
+{
+	return report(line, show_processes);
+}
+
+static int run_sessions(const struct line *line)
+{
+	return report(line, show_sessions);
+}
+
+static int run_streams(const struct line *line)
+{
+	return report(line, show_streams);
+}
+
+static int run_restart(const struct line *line)
+{
+	return order(line, "server", "restarted", "processes that are replaced: ");
+}
+
+static int run_end_session(const struct line *line)
+{
+	return order(line, "id", "ended", "sessions ended: ");
+}
+
+static int run_drain(const struct line *line)
+{
+	return order(line, NULL, "calls", "the daemon ends after the calls in flight: ");
+}
+
+static int run_reload(const struct line *line)
+{
+	return order(line, NULL, "reloading", "asked; the log has the outcome: ");
+}
+
+static void show_event(struct slice data)
+{
+	json_t *entry = json_loadb(data.p, data.n, 0, NULL);
+
+	show_log_line(entry);
+	json_decref(entry);
+}
+
+static void print_event(struct slice data)
+{
+	printf("%.*s\n", SLICE_ARG(data));
+	fflush(stdout);
+}
+
+static int follow_logs(const struct line *line)
+{
+	char *target = mem_printf("/logs?server=%s&follow=1", line->words[1]);
+	struct client_request request = { line->socket, "GET", target, NULL, { NULL, 0 } };
+	struct error err = { ERROR_NONE, "" };
+	int result = client_follow(&request, line->is_json ? print_event : show_event, &err);
+
+	free(target);
+	if (result < 0)
+		return fail(err.text);
+	fprintf(stderr, "mcpgatectl: the daemon has ended\n");
+	return 0;
+}
+
+static int run_logs(const struct line *line)
+{
+	char *target = mem_printf("/logs?server=%s", line->words[1]);
+	json_t *answer = NULL;
+	const json_t *lines;
+
+	if (line->follows) {
+		free(target);
+		return follow_logs(line);
+	}
+	answer = ask(line, "GET", target);
+	lines = json_object_get(answer, "lines");
+	for (size_t i = 0; i < json_array_size(lines) && !line->is_json; i++)
+		show_log_line(json_array_get(lines, i));
+	free(target);
+	json_decref(answer);
+	return answer != NULL ? 0 : EXIT_FAILED;
+}
+
+static int run_tools(const struct line *line)
+{
+	const char *format = line->format != NULL ? line->format : "mcp";
+	struct error err = { ERROR_NONE, "" };
+	struct operator operator;
+	json_t *converted = NULL;
+	json_t *tools = NULL;
+
+	if (operator_open(&operator, line->socket, line->words[1], &err) == 0)
+		tools = operator_list_tools(&operator, & err);
+	operator_close(&operator);
+	if (tools == NULL)
+		return fail(err.text);
+	if (line->format == NULL && !line->is_json) {
+		show_tools(tools);
+	} else {
+		converted = tools_convert(tools, format);
+		tools_print_json(converted);
+	}
+	json_decref(converted);
+	json_decref(tools);
+	return 0;
+}
+
+static int run_call(const struct line *line)
+{
+	json_t *arguments = line->count > 3 ?
+				    json_loads(line->words[3], JSON_REJECT_DUPLICATES, NULL) :
+				    json_object();
+	struct error err = { ERROR_NONE, "" };
+	struct operator operator;
+	json_t *result = NULL;
+	bool is_error;
+
+	if (!json_is_object(arguments)) {
+		json_decref(arguments);
+		return refuse_usage(
+			"the arguments must be a JSON object, like '{\"text\":\"hello\"}'");
+	}
+	if (operator_open(&operator, line->socket, line->words[1], &err) == 0)
+		result = operator_ask(&operator, "tools/call",
+				      json_pack("{s:s, s:O}", "name", line->words[2], "arguments",
+						arguments),
+				      &err);
+	operator_close(&operator);
+	json_decref(arguments);
+	if (result == NULL)
+		return fail(err.text);
+	is_error = json_is_true(json_object_get(result, "isError"));
+	if (line->is_json)
+		tools_print_json(result);
+	else
+		tools_print_result(result);
+	json_decref(result);
+	return is_error ? EXIT_FAILED : 0;
+}
+
+static void print_problems(const struct config_problems *problems)
+{
+	for (size_t i = 0; i < problems->count; i++)
+		fail(problems->items[i]);
+}
+
+static int run_doctor(const struct line *line)
+{
+	const struct config_request request = {
+		.file = line->command != NULL ? NULL : line->file,
+		.command = line->command,
+	};
+	struct config_problems problems = { NULL, 0 };
+	struct config *config = config_load(&request, &problems);
+	int ill;
+
+	print_problems(&problems);
+	config_problems_fini(&problems);
+	if (config == NULL)
+		return EXIT_USAGE;
+	ill = doctor_examine(config, line->count > 1 ? line->words[1] : NULL);
+	config_free(&config);
+	if (ill < 0)
+		return fail("there is no such server in the configuration");
+	return ill > 0 ? EXIT_FAILED : 0;
+}
+
+/* ---- the table ---- */
+
+static const struct command {
+	const char *name;
+	const char *arguments;
+	int arguments_min;
+	int arguments_max;
+	const char *help;
+	int (*run)(const struct line *line);
+} commands[] = {
+	{ "status", "", 0, 0, "the daemon as a whole, and its servers", run_status },
+	{ "servers", "", 0, 0, "states, calls, latencies", run_servers },
+	{ "processes", "", 0, 0, "what runs", run_processes },
+	{ "sessions", "", 0, 0, "who is there", run_sessions },
+	{ "streams", "", 0, 0, "what waits for clients, or is kept for them", run_streams },
+	{ "logs", "SERVER [-f]", 1, 1, "the last lines of its stderr; -f: and what comes",
+	  run_logs },
+	{ "restart", "SERVER", 1, 1, "replace its processes", run_restart },
+	{ "end-session", "ID", 1, 1, "end a session; as much of its id as 'sessions' shows",
+	  run_end_session },
+	{ "drain", "", 0, 0, "stop the daemon after the calls in flight", run_drain },
+	{ "reload", "", 0, 0, "open the log file and read the certificates again", run_reload },
+	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
+	  run_tools },
+	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", run_call },
+	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
+	  "start servers once, and say what is wrong; no daemon needed", run_doctor },
+};
+
+static void print_help(void)
+{
+	puts("usage: mcpgatectl [--socket PATH] [--json] COMMAND [ARGUMENT...]\n");
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		printf("  %-11s %-20s %s\n", commands[i].name, commands[i].arguments,
+		       commands[i].help);
+	puts("\n"
+	     "  -s, --socket PATH   the daemon's admin socket; else $XDG_RUNTIME_DIR/mcpgated/admin.sock\n"
+	     "                      if it is there, else /run/mcpgated/admin.sock\n"
+	     "      --json          what the daemon says, as it says it\n"
+	     "  -c, --config FILE   for doctor (default: " DEFAULT_FILE
+	     "); or: doctor -- COMMAND...\n"
+	     "      --version, --help");
+}
+
+static int run(const struct line *line)
+{
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		const struct command *command = &commands[i];
+		struct buf usage = { 0 };
+		int given = line->count - 1;
+		int status;
+
+		if (strcmp(command->name, line->words[0]) != 0)
+			continue;
+		if (given >= command->arguments_min && given <= command->arguments_max &&
+		    (command->arguments_min == 0 || is_plain(line->words[1])))
+			return command->run(line);
+		buf_printf(&usage, "%s: mcpgatectl %s %s",
+			   given > 0 && given <= command->arguments_max ?
+				   "a name has letters, digits, - and _ only" :
+				   "usage",
+			   command->name, command->arguments);
+		status = refuse_usage(buf_terminate(&usage));
+		buf_fini(&usage);
+		return status;
+	}
+	return refuse_usage("there is no such command");
+}
+
+/* ---- the command line ---- */
+
+enum { OPTION_JSON = 256, OPTION_FORMAT, OPTION_VERSION, OPTION_HELP };
+
+static const struct option options[] = {
+	{ "socket", required_argument, NULL, 's' },
+	{ "config", required_argument, NULL, 'c' },
+	{ "follow", no_argument, NULL, 'f' },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static bool is_format(const char *text)
+{
+	json_t *none = json_array();
+	json_t *converted = tools_convert(none, text);
+
+	json_decref(none);
+	json_decref(converted);
+	return converted != NULL;
+}
+
+/* Returns -1 to go on, or the exit status. */
+static int take_option(struct line *line, int option)
+{
+	switch (option) {
+	case 's':
+		if (strlen(optarg) >= CLIENT_PATH_BYTES)
+			return refuse_usage("the path of the socket is too long");
+		snprintf(line->socket, sizeof(line->socket), "%s", optarg);
+		return -1;
+	case 'c':
+		line->file = optarg;
+		return -1;
+	case 'f':
+		line->follows = true;
+		return -1;
+	case OPTION_JSON:
+		line->is_json = true;
+		return -1;
+	case OPTION_FORMAT:
+		line->format = optarg;
+		return is_format(optarg) ? -1 :
+					   refuse_usage("--format takes mcp, openai or anthropic");
+	case OPTION_VERSION:
+		return puts("mcpgatectl " PACKAGE_VERSION) < 0;
+	case OPTION_HELP:
+		print_help();
+		return 0;
+	default:
+		fputs("try: mcpgatectl --help\n", stderr);
+		return EXIT_USAGE;
+	}
+}
+
+/* What stands behind "--" is a command for doctor, and none of our options. */
+static int cut_command(struct line *line, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			line->command = argv + i + 1;
+			argv[i] = NULL;
+			return i;
+		}
+	}
+	return argc;
+}
+
+int main(int argc, char **argv)
+{
+	struct line line = { .file = DEFAULT_FILE };
+	int option;
+
+	/* For the width of characters alone: all texts are UTF-8, whatever the user's own locale is. */
+	setlocale(LC_CTYPE, "C.UTF-8");
+	client_find_socket(line.socket);
+	argc = cut_command(&line, argc, argv);
+	while ((option = getopt_long(argc, argv, "s:c:f", options, NULL)) != -1) {
+		int status = take_option(&line, option);
+
+		if (status >= 0)
+			return status;
+	}
+	line.words = argv + optind;
+	line.count = argc - optind;
+	if (line.count == 0)
+		return refuse_usage("a command is missing");
+	if (line.command != NULL &&
+	    (strcmp(line.words[0], "doctor") != 0 || line.count > 1 || line.command[0] == NULL))
+		return refuse_usage("only doctor takes a command after --, and then no server");
+	return run(&line);
+}

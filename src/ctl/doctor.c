@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The questions in the order in which a start goes wrong; each answer is one line. */
+#include "ctl/doctor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "ctl/clean.h"
+#include "ctl/patient.h"
+#include "mcp/revision.h"
+
+#define LIST_MS 30000
+#define EXIT_MS 1000 /* between the end of its output and its own */
+#define PAGES_MAX 1000
+#define STDERR_LINES 20
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0"
+#endif
+
+struct examination {
+	const struct config_server *server;
+	struct patient patient;
+	bool is_ill;
+};
+
+static void print_clean(const char *before, struct slice text)
+{
+	struct buf clean = { 0 };
+
+	clean_append(&clean, text, "");
+	printf("%s%s\n", before, buf_terminate(&clean));
+	buf_fini(&clean);
+}
+
+/* Takes the text. */
+static void say(const char *verdict, const char *what, struct buf *text)
+{
+	struct buf before = { 0 };
+
+	buf_printf(&before, "  %-5s %-9s ", verdict, what);
+	print_clean(buf_terminate(&before), buf_slice(text));
+	buf_fini(&before);
+	buf_fini(text);
+	fflush(stdout);
+}
+
+static void fail(struct examination *e, const char *what, struct buf *text)
+{
+	e->is_ill = true;
+	say("FAIL", what, text);
+}
+
+/* ---- the start ---- */
+
+static void explain_start(struct examination *e, const struct launch_spec *spec)
+{
+	const struct launch_verdict *verdict = &e->patient.verdict;
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%s", launch_step_text(verdict->step));
+	if (verdict->step == LAUNCH_CWD)
+		buf_printf(&text, " %s", e->server->cwd);
+	if (verdict->step == LAUNCH_EXEC)
+		buf_printf(&text, " '%s'", e->server->command);
+	buf_printf(&text, ": %s", strerror(verdict->error));
+	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT) {
+		buf_append_str(&text, "; looked for");
+		for (char **path = spec->candidates; *path != NULL; path++)
+			buf_printf(&text, " %s", *path);
+		if (access(spec->candidates[0], F_OK) == 0)
+			buf_append_str(&text,
+				       "; it is there, so what its first line (#!) names is not");
+	}
+	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
+		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");
+	fail(e, "start", &text);
+}
+
+static const char *path_of(const struct launch_spec *spec)
+{
+	char **path = spec->candidates;
+
+	while (path[1] != NULL && access(*path, X_OK) != 0)
+		path++;
+	return *path;
+}
+
+static void explain_exit(struct patient *patient, struct buf *text)
+{
+	if (!patient_has_ended_within(patient, EXIT_MS))
+		buf_append_str(text, "it has closed its standard output");
+	else if (WIFSIGNALED(patient->status))
+		buf_printf(text, "it was ended by the signal %s",
+			   sigabbrev_np(WTERMSIG(patient->status)));
+	else
+		buf_printf(text, "it ended by itself with the status %d",
+			   WEXITSTATUS(patient->status));
+}
+
+/* ---- the handshake ---- */
+
+static void append_member(struct buf *out, const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	buf_append_str(out, text != NULL ? text : "?");
+}
+
+static void explain_silence(struct examination *e, uint64_t timeout_ms)
+{
+	struct buf text = { 0 };
+
+	if (e->patient.is_closed) {
+		explain_exit(&e->patient, &text);
+		buf_append_str(&text, " before it answered initialize");
+	} else {
+		buf_printf(
+			&text,
+			"no answer to initialize within %.1f s (start.timeout); perhaps it waits for "
+			"a download, a login or a terminal",
+			(double)timeout_ms / 1000);
+	}
+	fail(e, "answer", &text);
+}
+
+static bool judge_answer(struct examination *e, const json_t *answer, uint64_t took_ms)
+{
+	const json_t *result = json_object_get(answer, "result");
+	const json_t *info = json_object_get(result, "serverInfo");
+	const char *version = json_string_value(json_object_get(result, "protocolVersion"));
+	struct buf text = { 0 };
+
+	if (!json_is_object(result)) {
+		buf_append_str(&text, "it refused initialize: ");
+		append_member(&text, json_object_get(answer, "error"), "message");
+		fail(e, "answer", &text);
+		return false;
+	}
+	if (version == NULL || revision_find(slice_str(version)) == NULL) {
+		buf_printf(&text, "it answered with the revision '%s', which nobody knows",
+			   version != NULL ? version : "");
+		fail(e, "answer", &text);
+		return false;
+	}
+	buf_printf(&text, "after %.2f s: ", (double)took_ms / 1000);
+	append_member(&text, info, "name");
+	buf_append_char(&text, ' ');
+	append_member(&text, info, "version");
+	buf_printf(&text, ", revision %s", version);
+	say("ok", "answer", &text);
+	return true;
+}
+
+static bool examine_handshake(struct examination *e, json_t **capabilities_r)
+{
+	struct slice newest = revision_newest()->name;
+	uint64_t begin_ms = clock_now_ms();
+	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", newest.p,
+				   newest.n, "capabilities", "clientInfo", "name", "mcpgatectl",
+				   "version", PACKAGE_VERSION);
+	json_t *answer =
+		patient_ask(&e->patient, "initialize", params, e->server->start_timeout_ms);
+	bool is_good = false;
+
+	if (answer == NULL)
+		explain_silence(e, e->server->start_timeout_ms);
+	else
+		is_good = judge_answer(e, answer, clock_now_ms() - begin_ms);
+	*capabilities_r =
+		json_incref(json_object_get(json_object_get(answer, "result"), "capabilities"));
+	json_decref(answer);
+	return is_good;
+}
+
+/* ---- the tools ---- */
+
+/* Adds the page's tools to *count; returns its cursor, or NULL after the last; *is_good_r: it came. */
+static json_t *count_page(struct examination *e, json_t *cursor, size_t *count, bool *is_good_r)
+{
+	json_t *params = json_object();
+	json_t *answer;
+	json_t *result;
+	json_t *next;
+
+	if (cursor != NULL)
+		json_object_set_new(params, "cursor", cursor);
+	answer = patient_ask(&e->patient, "tools/list", params, LIST_MS);
+	result = json_object_get(answer, "result");
+	*is_good_r = json_is_array(json_object_get(result, "tools"));
+	*count += json_array_size(json_object_get(result, "tools"));
+	next = json_object_get(result, "nextCursor");
+	next = json_is_string(next) ? json_incref(next) : NULL;
+	json_decref(answer);
+	return next;
+}
+
+static void examine_tools(struct examination *e, const json_t *capabilities)
+{
+	uint64_t begin_ms = clock_now_ms();
+	struct buf text = { 0 };
+	json_t *cursor = NULL;
+	size_t count = 0;
+	bool is_good = true;
+	int pages = 0;
+
+	if (json_object_get(capabilities, "tools") == NULL) {
+		buf_append_str(&text, "it offers none");
+		say("ok", "tools", &text);
+		return;
+	}
+	do
+		cursor = count_page(e, cursor, &count, &is_good);
+	while (is_good && cursor != NULL && ++pages < PAGES_MAX);
+	json_decref(cursor);
+	if (is_good && pages < PAGES_MAX) {
+		buf_printf(&text, "%zu, listed in %.2f s", count,
+			   (double)(clock_now_ms() - begin_ms) / 1000);
+		say("ok", "tools", &text);
+		return;
+	}
+	if (e->patient.is_closed)
+		explain_exit(&e->patient, &text);
+	else
+		buf_append_str(&text, "tools/list has no list, or no end");
+	fail(e, "tools", &text);
+}
+
+/* ---- the end ---- */
+
+static void report_stdout(struct examination *e)
+{
+	struct buf text = { 0 };
+
+	if (e->patient.garbage == 0)
+		return;
+	buf_printf(
+		&text,
+		"%zu lines are no messages and were skipped (logs belong to stderr); the first: %s",
+		e->patient.garbage, e->patient.first_garbage);
+	say("warn", "stdout", &text);
+}
+
+static void examine_end(struct examination *e, bool is_healthy)
+{
+	uint64_t begin_ms = clock_now_ms();
+	int needed = patient_stop(&e->patient, e->server->stop_grace_ms, e->server->stop_term_ms);
+	struct buf text = { 0 };
+
+	if (!is_healthy)
+		return; /* how it ended was said, or says nothing */
+	if (needed == 0)
+		buf_printf(&text, "%.2f s after its standard input was closed",
+			   (double)(clock_now_ms() - begin_ms) / 1000);
+	else
+		buf_printf(&text,
+			   "it does not end when its standard input is closed; SIG%s was needed",
+			   sigabbrev_np(needed));
+	say(needed == 0 ? "ok" : "warn", "end", &text);
+}
+
+/* The last lines; how many there were before is not known. */
+static void print_stderr(const struct patient *patient)
+{
+	struct slice rest = buf_slice(&patient->err);
+	size_t count = 0;
+
+	for (size_t i = 0; i < rest.n; i++)
+		count += rest.p[i] == '\n';
+	for (; count >= STDERR_LINES && rest.n > 0; count--)
+		slice_cut(&rest, '\n');
+	while (rest.n > 0)
+		print_clean("        stderr    | ", slice_cut(&rest, '\n'));
+}
+
+static void examine_running(struct examination *e)
+{
+	json_t *capabilities = NULL;
+	bool is_healthy = examine_handshake(e, &capabilities);
+
+	if (is_healthy) {
+		patient_notify(&e->patient, "notifications/initialized");
+		examine_tools(e, capabilities);
+	}
+	json_decref(capabilities);
+	report_stdout(e);
+	examine_end(e, !e->is_ill);
+	print_stderr(&e->patient);
+}
+
+static bool examine(const struct config *config, size_t index, const struct launch *launch,
+		    const struct guard *guard)
+{
+	struct examination e = { .server = &config->servers[index] };
+	const struct launch_spec *spec = &launch->specs[index];
+	struct buf text = { 0 };
+
+	printf("%s\n", e.server->name);
+	clock_update();
+	if (patient_start(&e.patient, launch, index, guard) < 0) {
+		explain_start(&e, spec);
+	} else {
+		buf_append_str(&text, path_of(spec));
+		say("ok", "start", &text);
+		examine_running(&e);
+	}
+	patient_fini(&e.patient);
+	if (e.patient.process.pid > 0)
+		guard_remove(guard, e.patient.process.pid);
+	return !e.is_ill;
+}
+
+/* Returns how many are ill; -1: none has this name. */
+static int examine_all(const struct config *config, const char *name, const struct launch *launch,
+		       const struct guard *guard)
+{
+	int count = 0;
+	int ill = 0;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		if (name != NULL ? strcmp(config->servers[i].name, name) != 0 :
+				   !config->servers[i].enabled)
+			continue;
+		count++;
+		ill += !examine(config, i, launch, guard);
+	}
+	return count > 0 ? ill : -1;
+}
+
+int doctor_examine(struct config *config, const char *name)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct launch launch;
+	struct guard guard;
+	int ill = 1;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (guard_start(&guard, &err) < 0) {
+		fprintf(stderr, "mcpgatectl: %s\n", err.text);
+		return 1;
+	}
+	if (launch_init(&launch, config, &err) < 0)
+		fprintf(stderr, "mcpgatectl: %s\n", err.text);
+	else
+		ill = examine_all(config, name, &launch, &guard);
+	launch_fini(&launch);
+	guard_stop(&guard);
+	waitpid(guard.pid, NULL, 0);
+	return ill;
+}

@@ -1,0 +1,18 @@
+bin_PROGRAMS += mcpgatectl
+MCPGATECTL_GRID = \
+	src/ctl/clean.c src/ctl/clean.h \
+	src/ctl/grid.c src/ctl/grid.h
+mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
+	src/ctl/client.c src/ctl/client.h \
+	src/ctl/ctl.c \
+	src/ctl/doctor.c src/ctl/doctor.h \
+	src/ctl/operator.c src/ctl/operator.h \
+	src/ctl/patient.c src/ctl/patient.h \
+	src/ctl/show.c src/ctl/show.h \
+	src/ctl/tools.c src/ctl/tools.h
+mcpgatectl_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
+mcpgatectl_LDADD = src/mcp/libmcp.a $(KEEPER_LIBS)
+dist_man_MANS += docs/man/mcpgatectl.1
+check_PROGRAMS += src/ctl/grid_test
+src_ctl_grid_test_SOURCES = src/ctl/grid_test.c $(MCPGATECTL_GRID)
+src_ctl_grid_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* poll(2) over what is open. What the server asks is refused, so that it does not wait. */
+#include "ctl/patient.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define READ_BYTES (64 * 1024)
+#define OUT_BYTES_MAX (64u * 1024 * 1024)
+#define GARBAGE_SHOWN 200
+#define STEP_MS 50 /* how often its end is looked for */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void take_stderr(struct patient *patient)
+{
+	ssize_t n =
+		read(patient->process.fds[2], buf_reserve(&patient->err, READ_BYTES), READ_BYTES);
+
+	if (n > 0)
+		patient->err.len += (size_t)n;
+	else if (n == 0)
+		close_fd(&patient->process.fds[2]);
+	if (patient->err.len > PATIENT_STDERR_BYTES)
+		buf_consume(&patient->err, patient->err.len - PATIENT_STDERR_BYTES);
+}
+
+static void take_stdout(struct patient *patient)
+{
+	ssize_t n =
+		read(patient->process.fds[1], buf_reserve(&patient->out, READ_BYTES), READ_BYTES);
+
+	if (n > 0)
+		patient->out.len += (size_t)n;
+	if (n == 0 || patient->out.len > OUT_BYTES_MAX) {
+		close_fd(&patient->process.fds[1]);
+		patient->is_closed = true;
+	}
+}
+
+/* Waits for something on the outputs, at most so long. */
+static void patient_wait(struct patient *patient, uint64_t wait_ms)
+{
+	struct pollfd polls[] = { { .fd = patient->process.fds[1], .events = POLLIN },
+				  { .fd = patient->process.fds[2], .events = POLLIN } };
+
+	if (poll(polls, 2, wait_ms < STEP_MS ? (int)wait_ms : STEP_MS) > 0) {
+		if (polls[0].revents != 0)
+			take_stdout(patient);
+		if (polls[1].revents != 0)
+			take_stderr(patient);
+	}
+	if (!patient->is_ended &&
+	    waitpid(patient->process.pid, &patient->status, WNOHANG) == patient->process.pid)
+		patient->is_ended = true;
+	clock_update();
+}
+
+/* Takes message. What does not fit into the pipe is lost; then no answer comes either. */
+static void patient_send(struct patient *patient, json_t *message)
+{
+	char *text = json_dumps(message, JSON_COMPACT);
+	size_t size = strlen(text);
+
+	text[size] = '\n';
+	if (patient->process.fds[0] >= 0 && write(patient->process.fds[0], text, size + 1) < 0)
+		close_fd(&patient->process.fds[0]);
+	free(text);
+	json_decref(message);
+}
+
+static void refuse_request(struct patient *patient, const json_t *request)
+{
+	json_t *id = json_object_get(request, "id");
+	bool is_ping = strcmp(json_string_value(json_object_get(request, "method")), "ping") == 0;
+
+	if (is_ping)
+		patient_send(patient,
+			     json_pack("{s:s, s:O, s:{}}", "jsonrpc", "2.0", "id", id, "result"));
+	else
+		patient_send(patient,
+			     json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id,
+				       "error", "code", -32601, "message", "Method not found"));
+}
+
+static void note_garbage(struct patient *patient, struct slice line)
+{
+	if (slice_trim(line).n == 0 || patient->garbage++ > 0)
+		return;
+	if (line.n > GARBAGE_SHOWN)
+		line.n = GARBAGE_SHOWN;
+	patient->first_garbage = mem_printf("%.*s", SLICE_ARG(line));
+}
+
+/* The response to our last request, if this line is it. */
+static json_t *take_line(struct patient *patient, struct slice line)
+{
+	json_t *message = json_loadb(line.p, line.n, 0, NULL);
+
+	if (!json_is_object(message)) {
+		note_garbage(patient, line);
+	} else if (json_is_string(json_object_get(message, "method"))) {
+		if (json_object_get(message, "id") != NULL)
+			refuse_request(patient, message);
+	} else if (json_integer_value(json_object_get(message, "id")) == patient->last_id) {
+		return message;
+	}
+	json_decref(message);
+	return NULL;
+}
+
+static json_t *take_lines(struct patient *patient)
+{
+	json_t *answer = NULL;
+	const char *end;
+
+	while (answer == NULL && patient->out.len > 0 &&
+	       (end = memchr(patient->out.data, '\n', patient->out.len)) != NULL) {
+		answer = take_line(patient, slice_between(patient->out.data, end));
+		buf_consume(&patient->out, (size_t)(end - patient->out.data) + 1);
+	}
+	return answer;
+}
+
+json_t *patient_ask(struct patient *patient, const char *method, json_t *params,
+		    uint64_t timeout_ms)
+{
+	uint64_t end_ms = clock_now_ms() + timeout_ms;
+	json_t *answer = NULL;
+
+	patient_send(patient, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
+					++patient->last_id, "method", method, "params", params));
+	while (answer == NULL && !patient->is_closed && clock_now_ms() < end_ms) {
+		patient_wait(patient, end_ms - clock_now_ms());
+		answer = take_lines(patient);
+	}
+	return answer;
+}
+
+void patient_notify(struct patient *patient, const char *method)
+{
+	patient_send(patient, json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method", method));
+}
+
+/* The verdict comes before anything else, and soon: exec has succeeded, or has not. */
+static void read_verdict(struct patient *patient)
+{
+	struct pollfd p = { .fd = patient->process.verdict_fd, .events = POLLIN };
+
+	poll(&p, 1, -1);
+	if (read(p.fd, &patient->verdict, sizeof(patient->verdict)) !=
+	    (ssize_t)sizeof(patient->verdict))
+		patient->verdict.error = 0;
+	close_fd(&patient->process.verdict_fd);
+}
+
+int patient_start(struct patient *patient, const struct launch *launch, size_t index,
+		  const struct guard *guard)
+{
+	*patient = (struct patient){ .process = { .fds = { -1, -1, -1 }, .verdict_fd = -1 } };
+	/* Nobody has called: claims in its environment stay as the configuration writes them. */
+	if (launch_start(launch, &launch->specs[index], guard, -1, &patient->process,
+			 &patient->verdict.error) < 0) {
+		patient->verdict.step = LAUNCH_SETUP;
+		patient->is_ended = true;
+		return -1;
+	}
+	read_verdict(patient);
+	return patient->verdict.error == 0 ? 0 : -1;
+}
+
+bool patient_has_ended_within(struct patient *patient, uint64_t time_ms)
+{
+	uint64_t end_ms = clock_now_ms() + time_ms;
+
+	while (!patient->is_ended && clock_now_ms() < end_ms)
+		patient_wait(patient, end_ms - clock_now_ms());
+	return patient->is_ended;
+}
+
+int patient_stop(struct patient *patient, uint64_t grace_ms, uint64_t term_ms)
+{
+	int needed = 0;
+
+	close_fd(&patient->process.fds[0]);
+	if (!patient_has_ended_within(patient, grace_ms)) {
+		needed = SIGTERM;
+		kill(-patient->process.pid, SIGTERM);
+	}
+	if (!patient_has_ended_within(patient, term_ms)) {
+		needed = SIGKILL;
+		kill(-patient->process.pid, SIGKILL);
+		patient_has_ended_within(patient, UINT32_MAX);
+	}
+	/* What it has said last, and what it has left behind. */
+	while (patient->process.fds[2] >= 0) {
+		size_t before = patient->err.len;
+
+		take_stderr(patient);
+		if (patient->err.len == before)
+			break;
+	}
+	if (patient->process.pid > 0)
+		kill(-patient->process.pid, SIGKILL);
+	return needed;
+}
+
+void patient_fini(struct patient *patient)
+{
+	for (int i = 0; i < 3; i++)
+		close_fd(&patient->process.fds[i]);
+	close_fd(&patient->process.verdict_fd);
+	if (!patient->is_ended) {
+		kill(-patient->process.pid, SIGKILL);
+		waitpid(patient->process.pid, NULL, 0);
+	}
+	buf_fini(&patient->out);
+	buf_fini(&patient->err);
+	free(patient->first_garbage);
+}

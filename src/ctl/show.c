@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of columns for each report: which member, and how its value is written. */
+#include "ctl/show.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/check.h"
+#include "ctl/clean.h"
+#include "ctl/grid.h"
+
+#define COLUMNS_MAX 12
+
+enum kind {
+	KIND_TEXT,
+	KIND_COUNT,
+	KIND_AGE,     /* milliseconds */
+	KIND_LATENCY, /* the upper bound of a bucket, milliseconds */
+	KIND_BYTES,
+	KIND_FLAG,
+};
+
+struct column {
+	struct grid_column head;
+	const char *member;
+	enum kind kind;
+};
+
+static void append_age(struct buf *out, uint64_t ms)
+{
+	uint64_t s = ms / 1000;
+
+	if (s < 60)
+		buf_printf(out, "%ds", (int)s);
+	else if (s < 3600)
+		buf_printf(out, "%dm%02ds", (int)(s / 60), (int)(s % 60));
+	else if (s < 86400)
+		buf_printf(out, "%dh%02dm", (int)(s / 3600), (int)(s / 60 % 60));
+	else
+		buf_printf(out, "%llud%02dh", (unsigned long long)(s / 86400),
+			   (int)(s / 3600 % 24));
+}
+
+static void append_bytes(struct buf *out, uint64_t bytes)
+{
+	if (bytes < 1024)
+		buf_printf(out, "%d", (int)bytes);
+	else if (bytes < 1024 * 1024)
+		buf_printf(out, "%.1fK", (double)bytes / 1024);
+	else
+		buf_printf(out, "%.1fM", (double)bytes / 1024 / 1024);
+}
+
+static void append_latency(struct buf *out, uint64_t ms)
+{
+	if (ms < 1000)
+		buf_printf(out, "<%dms", (int)ms);
+	else
+		buf_printf(out, "<%.1fs", (double)ms / 1000);
+}
+
+static uint64_t number_of(const json_t *object, const char *member)
+{
+	json_int_t value = json_integer_value(json_object_get(object, member));
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static void append_text(struct buf *out, const json_t *string)
+{
+	buf_append(out, json_string_value(string), json_string_length(string));
+}
+
+static void append_value(struct buf *out, const json_t *row, const struct column *column)
+{
+	const json_t *value = json_object_get(row, column->member);
+	uint64_t number = number_of(row, column->member);
+
+	if (value == NULL || json_is_null(value))
+		buf_append_char(out, '-');
+	else if (column->kind == KIND_TEXT && json_is_string(value))
+		append_text(out, value);
+	else if (column->kind == KIND_FLAG)
+		buf_append_str(out, json_is_true(value) ? "yes" : "no");
+	else if (column->kind == KIND_AGE)
+		append_age(out, number);
+	else if (column->kind == KIND_LATENCY)
+		append_latency(out, number);
+	else if (column->kind == KIND_BYTES)
+		append_bytes(out, number);
+	else
+		buf_append_u64(out, number);
+}
+
+static void print_rows(const json_t *rows, const struct column *columns, size_t count)
+{
+	struct grid_column heads[COLUMNS_MAX];
+	struct grid grid;
+
+	CHECK(count <= COLUMNS_MAX);
+	for (size_t c = 0; c < count; c++)
+		heads[c] = columns[c].head;
+	grid_init(&grid, heads, count);
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		for (size_t c = 0; c < count; c++) {
+			struct buf cell = { 0 };
+
+			append_value(&cell, json_array_get(rows, i), &columns[c]);
+			grid_add(&grid, buf_slice(&cell));
+			buf_fini(&cell);
+		}
+	}
+	grid_print(&grid, stdout);
+	grid_fini(&grid);
+}
+
+/* ---- servers ---- */
+
+static const struct column server_columns[] = {
+	{ { "SERVER", false }, "name", KIND_TEXT },
+	{ { "STATE", false }, "state", KIND_TEXT },
+	{ { "PROCESSES", true }, "processes", KIND_COUNT },
+	{ { "SESSIONS", true }, "sessions", KIND_COUNT },
+	{ { "CALLS", true }, "calls", KIND_COUNT },
+	{ { "WAITING", true }, "waiting", KIND_COUNT },
+	{ { "LAST MIN", true }, "answered_last_minute", KIND_COUNT },
+	{ { "ANSWERED", true }, "answered", KIND_COUNT },
+	{ { "FAILED", true }, "failed", KIND_COUNT },
+	{ { "P50", true }, "p50_ms", KIND_LATENCY },
+	{ { "P95", true }, "p95_ms", KIND_LATENCY },
+	{ { "P99", true }, "p99_ms", KIND_LATENCY },
+};
+
+/* Below the table: why, since when, and when it is tried again. */
+static void print_failure(const json_t *server)
+{
+	const json_t *failure = json_object_get(server, "last_failure");
+	const json_t *next = json_object_get(server, "next_try_ms");
+	uint64_t now_ms = (uint64_t)time(NULL) * 1000;
+	uint64_t at_ms = number_of(failure, "at_ms");
+	struct buf text = { 0 };
+	struct buf line = { 0 };
+
+	if (number_of(server, "failures_in_a_row") == 0)
+		return;
+	append_text(&text, json_object_get(server, "name"));
+	buf_append_str(&text, " is failing: ");
+	append_text(&text, json_object_get(failure, "error"));
+	buf_append_str(&text, " (");
+	append_age(&text, now_ms > at_ms ? now_ms - at_ms : 0);
+	buf_append_str(&text, " ago); next try ");
+	if (json_is_integer(next)) {
+		buf_append_str(&text, "not before ");
+		append_age(&text, number_of(server, "next_try_ms") + 999);
+	} else {
+		buf_append_str(&text, "with the next call");
+	}
+	clean_append(&line, buf_slice(&text), "");
+	puts(buf_terminate(&line));
+	buf_fini(&text);
+	buf_fini(&line);
+}
+
+void show_servers(const json_t *report)
+{
+	const json_t *servers = json_object_get(report, "servers");
+
+	print_rows(servers, server_columns, ARRAY_LEN(server_columns));
+	for (size_t i = 0; i < json_array_size(servers); i++)
+		print_failure(json_array_get(servers, i));
+}
+
+void show_status(const json_t *report)
+{
+	struct buf text = { 0 };
+	struct buf clean = { 0 };
+
+	buf_append_str(&text, "mcpgated ");
+	append_text(&text, json_object_get(report, "version"));
+	buf_append_str(&text, ": ");
+	append_text(&text, json_object_get(report, "state"));
+	buf_append_str(&text, " for ");
+	append_age(&text, number_of(report, "uptime_ms"));
+	buf_printf(
+		&text,
+		", %llu connections, %llu of %llu sessions, %llu processes, %llu calls in flight",
+		(unsigned long long)number_of(report, "connections"),
+		(unsigned long long)number_of(report, "sessions"),
+		(unsigned long long)number_of(report, "sessions_max"),
+		(unsigned long long)number_of(report, "processes"),
+		(unsigned long long)number_of(report, "calls"));
+	clean_append(&clean, buf_slice(&text), "");
+	printf("%s\n\n", buf_terminate(&clean));
+	buf_fini(&text);
+	buf_fini(&clean);
+	show_servers(report);
+}
+
+/* ---- the others ---- */
+
+void show_processes(const json_t *report)
+{
+	static const struct column columns[] = {
+		{ { "PID", true }, "pid", KIND_COUNT },
+		{ { "SERVER", false }, "server", KIND_TEXT },
+		{ { "STATE", false }, "state", KIND_TEXT },
+		{ { "AGE", true }, "age_ms", KIND_AGE },
+		{ { "CALLS", true }, "calls", KIND_COUNT },
+		{ { "ANSWERED", true }, "answered", KIND_COUNT },
+		{ { "UNREAD", true }, "stdin_bytes", KIND_BYTES },
+		{ { "SESSION", false }, "session", KIND_TEXT },
+	};
+
+	print_rows(json_object_get(report, "processes"), columns, ARRAY_LEN(columns));
+}
+
+void show_sessions(const json_t *report)
+{
+	static const struct column columns[] = {
+		{ { "SESSION", false }, "session", KIND_TEXT },
+		{ { "SERVER", false }, "server", KIND_TEXT },
+		{ { "REVISION", false }, "revision", KIND_TEXT },
+		{ { "AGE", true }, "age_ms", KIND_AGE },
+		{ { "IDLE", true }, "idle_ms", KIND_AGE },
+		{ { "CALLS", true }, "calls", KIND_COUNT },
+		{ { "WAITING", true }, "waiting", KIND_COUNT },
+		{ { "ASKED", true }, "asked", KIND_COUNT },
+		{ { "LISTENS", false }, "listens", KIND_FLAG },
+		{ { "PID", true }, "pid", KIND_COUNT },
+	};
+
+	print_rows(json_object_get(report, "sessions"), columns, ARRAY_LEN(columns));
+}
+
+void show_streams(const json_t *report)
+{
+	static const struct column columns[] = {
+		{ { "SESSION", false }, "session", KIND_TEXT },
+		{ { "SERVER", false }, "server", KIND_TEXT },
+		{ { "STREAM", true }, "stream", KIND_COUNT },
+		{ { "KIND", false }, "kind", KIND_TEXT },
+		{ { "READ", false }, "is_read", KIND_FLAG },
+		{ { "ENDED", false }, "has_ended", KIND_FLAG },
+		{ { "WAITING", true }, "waiting", KIND_COUNT },
+		{ { "BYTES", true }, "waiting_bytes", KIND_BYTES },
+		{ { "KEPT", true }, "kept", KIND_COUNT },
+		{ { "BYTES", true }, "kept_bytes", KIND_BYTES },
+	};
+
+	print_rows(json_object_get(report, "streams"), columns, ARRAY_LEN(columns));
+}
+
+void show_log_line(const json_t *line)
+{
+	const json_t *string = json_object_get(line, "text");
+	uint64_t at_ms = number_of(line, "at_ms");
+	time_t at = (time_t)(at_ms / 1000);
+	struct buf text = { 0 };
+	char stamp[32];
+	struct tm local;
+
+	localtime_r(&at, &local);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
+	clean_append(&text, slice_of(json_string_value(string), json_string_length(string)), "\t");
+	printf("%s.%03d [%llu] %s\n", stamp, (int)(at_ms % 1000),
+	       (unsigned long long)number_of(line, "pid"), buf_terminate(&text));
+	fflush(stdout);
+	buf_fini(&text);
+}
+
+/* The first line of the description is enough to choose by. */
+void show_tools(const json_t *tools)
+{
+	static const struct grid_column heads[] = { { "TOOL", false }, { "DESCRIPTION", false } };
+	struct grid grid;
+
+	grid_init(&grid, heads, ARRAY_LEN(heads));
+	for (size_t i = 0; i < json_array_size(tools); i++) {
+		const json_t *tool = json_array_get(tools, i);
+		const json_t *name = json_object_get(tool, "name");
+		const json_t *description = json_object_get(tool, "description");
+		struct slice text =
+			slice_of(json_string_value(description), json_string_length(description));
+
+		grid_add(&grid, slice_of(json_string_value(name), json_string_length(name)));
+		grid_add(&grid, slice_cut(&text, '\n'));
+	}
+	grid_print(&grid, stdout);
+	grid_fini(&grid);
+}

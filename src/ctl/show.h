@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's reports as tables for people. */
+#ifndef MCPGATED_CTL_SHOW_H
+#define MCPGATED_CTL_SHOW_H
+
+#include <jansson.h>
+
+/* Each prints one report: the daemon's answer at /status, /servers and so on. */
+void show_status(const json_t *report);
+void show_servers(const json_t *report);
+void show_processes(const json_t *report);
+void show_sessions(const json_t *report);
+void show_streams(const json_t *report);
+/* A line of a server's stderr. */
+void show_log_line(const json_t *line);
+/* Texts with an explanation each. */
+void show_tools(const json_t *tools);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A refusal as an answer: status, WWW-Authenticate, a small JSON body. oauth.md §4. */
+#ifndef MCPGATED_ENDPOINT_CHALLENGE_H
+#define MCPGATED_ENDPOINT_CHALLENGE_H
+
+#include "endpoint/answer.h"
+#include "endpoint/guard.h"
+
+/* Answers. Nothing of the request is in it but an allowed origin. AUTH-CH-01 … -07, -10 */
+void challenge_send(const struct guard *guard, const struct guard_place *place,
+		    const struct answer *answer, const struct refusal *refusal);
+
+/* Whether the caller may do what needs these scopes; false: it has answered. AUTH-SCP-02 */
+bool challenge_permits(const struct guard *guard, const struct guard_place *place,
+		       const struct access *access, const struct scope_set *needed,
+		       const struct answer *answer) must_check;
+
+#endif

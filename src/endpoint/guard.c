@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A credential is looked for in the Authorization field alone. Its text is never kept: what stays of a
+ * request is the principal, the scopes and the end.
+ */
+#include "endpoint/guard.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include "auth/dpop.h"
+#include "auth/verifier.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "http/conn.h"
+#include "obs/log.h"
+
+_Static_assert(GUARD_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
+
+void guard_init(struct guard *guard, struct principal_set *principals,
+		const struct guard_conf *conf)
+{
+	guard->conf = *conf;
+	guard->principals = principals;
+}
+
+/* ---- refusals ---- */
+
+static enum guard_step refuse(struct refusal *refusal_r, int status, const char *error,
+			      const char *description)
+{
+	*refusal_r = (struct refusal){ status, error, description, { { 0 } } };
+	return GUARD_REFUSED;
+}
+
+/* What a client is told to ask for when it begins. A client of static tokens asks nobody. AUTH-TOK-07 */
+static void name_first_scopes(const struct guard *guard, const struct guard_place *place,
+			      struct refusal *refusal)
+{
+	if (guard->conf.mode != GUARD_OAUTH)
+		return;
+	refusal->scopes = place->base;
+	scope_set_join(&refusal->scopes, &guard->conf.initial);
+}
+
+/* Nothing, or something that is none of ours, was presented. AUTH-CH-02, AUTH-IN-05 */
+static enum guard_step refuse_nobody(const struct guard *guard, const struct guard_place *place,
+				     struct refusal *refusal_r)
+{
+	refuse(refusal_r, 401, NULL, "A token is needed");
+	name_first_scopes(guard, place, refusal_r);
+	return GUARD_REFUSED;
+}
+
+static enum guard_step refuse_token(const struct guard *guard, const struct guard_place *place,
+				    const char *why, struct refusal *refusal_r)
+{
+	refuse(refusal_r, 401, "invalid_token", why);
+	name_first_scopes(guard, place, refusal_r);
+	return GUARD_REFUSED;
+}
+
+static enum guard_step refuse_by_verdict(const struct guard *guard,
+					 const struct guard_request *request,
+					 const struct verdict *verdict, struct refusal *refusal_r)
+{
+	LOG(TOKEN_REFUSED, LOG_SLICE("server", request->place->server),
+	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
+	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
+		return refuse(refusal_r, 503, "temporarily_unavailable",
+			      "The token cannot be judged now");
+	return refuse_token(guard, request->place, verdict_description(verdict->kind), refusal_r);
+}
+
+/* ---- the credential ---- */
+
+struct credential {
+	struct slice token;
+	bool is_proven; /* DPoP instead of Bearer */
+};
+
+/* 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=": RFC 6750 §2.1. */
+static bool is_b64token(struct slice text)
+{
+	size_t i = 0;
+
+	while (i < text.n &&
+	       ((text.p[i] >= 'a' && text.p[i] <= 'z') || (text.p[i] >= 'A' && text.p[i] <= 'Z') ||
+		(text.p[i] >= '0' && text.p[i] <= '9') ||
+		(text.p[i] != '\0' && strchr("-._~+/", text.p[i]) != NULL)))
+		i++;
+	if (i == 0)
+		return false;
+	while (i < text.n && text.p[i] == '=')
+		i++;
+	return i == text.n;
+}
+
+static bool has_token_in_query(struct slice query)
+{
+	while (query.n > 0) {
+		struct slice pair = slice_cut(&query, '&');
+
+		if (slice_is_equal(slice_cut(&pair, '='), SLICE_LIT("access_token")))
+			return true;
+	}
+	return false;
+}
+
+/* AUTH-IN-01 … -05 */
+static enum guard_step take_credential(const struct guard *guard,
+				       const struct guard_request *request,
+				       struct credential *credential_r, struct refusal *refusal_r)
+{
+	const struct http_request *http = request->http;
+	struct slice rest = http->fields[HTTP_AUTHORIZATION];
+	struct slice scheme = slice_cut(&rest, ' ');
+	bool takes_proofs = guard->conf.dpop != GUARD_DPOP_OFF;
+
+	if (has_token_in_query(http->query))
+		return refuse(refusal_r, 400, "invalid_request",
+			      "Tokens are not taken from the address");
+	credential_r->is_proven = takes_proofs && slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
+	if (!http_has(http, HTTP_AUTHORIZATION) ||
+	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
+		return refuse_nobody(guard, request->place, refusal_r);
+	credential_r->token = slice_trim(rest);
+	if (!is_b64token(credential_r->token))
+		return refuse(refusal_r, 400, "invalid_request",
+			      "The Authorization header does not hold one token");
+	return GUARD_ADMITTED;
+}
+
+/* ---- static tokens ---- */
+
+/* Looks at all of them, whatever is found. AUTH-TOK-02 */
+static const struct guard_token *find_token(const struct guard *guard, struct slice text)
+{
+	const struct guard_token *found = NULL;
+	unsigned char hash[GUARD_HASH_BYTES];
+
+	SHA256((const unsigned char *)text.p, text.n, hash);
+	for (size_t i = 0; i < guard->conf.token_count; i++)
+		if (CRYPTO_memcmp(hash, guard->conf.tokens[i].sha256, sizeof(hash)) == 0)
+			found = &guard->conf.tokens[i];
+	return found;
+}
+
+static bool is_for(const struct guard_token *token, const struct guard_place *place)
+{
+	for (size_t i = 0; i < token->server_count; i++)
+		if (slice_is_equal(token->servers[i], place->server))
+			return true;
+	return token->server_count == 0;
+}
+
+/* A static token says one thing: what it is called. AUTH-DWN-02 */
+static void keep_name(struct principal *principal, struct slice name)
+{
+	const struct principal_set *set = principal->set;
+
+	for (size_t i = 0; i < set->claim_count; i++)
+		if (slice_is_equal(set->claim_names[i], SLICE_LIT("sub")))
+			principal_set_claim(principal, i, name);
+}
+
+/* AUTH-TOK-03 */
+static enum guard_step admit_static(struct guard *guard, const struct guard_place *place,
+				    const struct guard_token *token, struct access *access_r,
+				    struct refusal *refusal_r)
+{
+	const struct identity identity = { SLICE("static"), token->name, SLICE("") };
+
+	if (clock_wall_ms() >= token->ends_at_ms)
+		return refuse_token(guard, place, "The access token has expired", refusal_r);
+	if (!is_for(token, place))
+		return refuse_token(guard, place, "The access token is not for this resource",
+				    refusal_r);
+	*access_r = (struct access){
+		.principal = principal_get(guard->principals, &identity),
+		.held = token->scopes,
+		.ends_at_ms = token->ends_at_ms,
+	};
+	keep_name(access_r->principal, token->name);
+	return GUARD_ADMITTED;
+}
+
+/* ---- tokens of issuers ---- */
+
+/* RFC 8705 §3: the client of this connection has the certificate that the token is bound to. AUTH-POP-04 */
+static bool has_certificate(const struct guard_request *request, const struct grant *grant)
+{
+	unsigned char thumbprint[TLS_THUMBPRINT_BYTES];
+	char text[GRANT_THUMBPRINT_BYTES];
+
+	if (!http_conn_peer_thumbprint(request->conn, thumbprint))
+		return false;
+	return text_is_equal_secret(slice_of(text,
+					     text_base64url(thumbprint, sizeof(thumbprint), text)),
+				    slice_str(grant->x5t_s256));
+}
+
+static int check_proof(const struct guard *guard, const struct guard_request *request,
+		       const struct credential *credential, const struct grant *grant,
+		       struct verdict *verdict_r)
+{
+	struct buf url = { 0 };
+	struct dpop_request proof = {
+		.proof = request->http->fields[HTTP_DPOP],
+		.method = request->http->method_name,
+		.token = credential->token,
+		.now_s = clock_wall_ms() / 1000,
+	};
+	int result;
+
+	buf_append_slice(&url, guard->conf.origin);
+	buf_append_slice(&url, request->http->path);
+	proof.url = buf_slice(&url);
+	result = dpop_check(guard->conf.proofs, grant, &proof, verdict_r);
+	buf_fini(&url);
+	return result;
+}
+
+/* What the token is bound to is proven, and in the way that is asked for. AUTH-POP-01, -02, -04 */
+static int prove(const struct guard *guard, const struct guard_request *request,
+		 const struct credential *credential, const struct grant *grant,
+		 struct verdict *verdict_r)
+{
+	bool needs_proof = grant->jkt[0] != '\0' || guard->conf.dpop == GUARD_DPOP_REQUIRED;
+
+	if (needs_proof && !credential->is_proven)
+		return verdict_set(verdict_r, VERDICT_BOUND, "there is no DPoP proof");
+	if (grant->x5t_s256[0] != '\0' && !has_certificate(request, grant))
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the connection lacks the certificate it is bound to");
+	if (credential->is_proven)
+		return check_proof(guard, request, credential, grant, verdict_r);
+	return 0;
+}
+
+static struct slice slice_or_empty(const char *text)
+{
+	return text != NULL ? slice_str(text) : slice_of("", 0);
+}
+
+/* What its servers are told of it. AUTH-DWN-02 */
+static void keep_claims(struct principal *principal, const struct grant *grant)
+{
+	const struct principal_set *set = principal->set;
+
+	for (size_t i = 0; i < set->claim_count; i++) {
+		struct buf text = { 0 };
+
+		grant_append_claim(grant, set->claim_names[i], &text);
+		principal_set_claim(principal, i, buf_slice(&text));
+		buf_fini(&text);
+	}
+}
+
+static struct access access_of(const struct guard *guard, const struct grant *grant)
+{
+	bool is_person = grant->subject != NULL;
+	const struct identity identity = {
+		.issuer = slice_str(grant->issuer),
+		.subject = slice_or_empty(grant->subject),
+		.client = slice_or_empty(guard->conf.binds_client || !is_person ? grant->client_id :
+										  NULL),
+	};
+	struct access access = {
+		.principal = principal_get(guard->principals, &identity),
+		.ends_at_ms = grant->ends_at_ms,
+	};
+
+	keep_claims(access.principal, grant);
+	for (size_t i = 0; i < grant->scope_count; i++)
+		scope_table_find(guard->conf.scopes, slice_str(grant->scopes[i]), &access.held);
+	return access;
+}
+
+static enum guard_step admit_granted(struct guard *guard, const struct guard_request *request,
+				     const struct credential *credential,
+				     const struct verdict *verdict, struct grant *grant,
+				     struct access *access_r, struct refusal *refusal_r)
+{
+	struct verdict proof = { .kind = VERDICT_OK };
+
+	if (grant == NULL)
+		return refuse_by_verdict(guard, request, verdict, refusal_r);
+	if (prove(guard, request, credential, grant, &proof) < 0) {
+		grant_unref(&grant);
+		return refuse_by_verdict(guard, request, &proof, refusal_r);
+	}
+	*access_r = access_of(guard, grant);
+	grant_unref(&grant);
+	return GUARD_ADMITTED;
+}
+
+/* ---- requests ---- */
+
+/* The last step: the scopes that any request needs. AUTH-SCP-01 */
+static enum guard_step check_base(const struct guard *guard, const struct guard_place *place,
+				  struct access *access, struct refusal *refusal_r)
+{
+	const struct scope_set none = { { 0 } };
+
+	if (guard_permits(guard, place, access, &none, refusal_r))
+		return GUARD_ADMITTED;
+	access_fini(access);
+	return GUARD_REFUSED;
+}
+
+static enum guard_step ask_verifier(struct guard *guard, const struct guard_request *request,
+				    const struct credential *credential, struct verifier_wait *wait,
+				    struct access *access_r, struct refusal *refusal_r)
+{
+	const struct guard_place *place = request->place;
+	struct verdict verdict;
+	struct grant *grant = NULL;
+
+	if (!verifier_check(guard->conf.verifier, credential->token, place->accepted,
+			    place->accepted_count, wait, &verdict, &grant))
+		return GUARD_WAITING;
+	return admit_granted(guard, request, credential, &verdict, grant, access_r, refusal_r);
+}
+
+enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
+			    struct verifier_wait *wait, struct access *access_r,
+			    struct refusal *refusal_r)
+{
+	const struct guard_place *place = request->place;
+	const struct guard_token *token;
+	struct credential credential;
+	enum guard_step step;
+
+	if (guard->conf.mode == GUARD_OPEN) {
+		*access_r = (struct access){ principal_ref(&guard->principals->anonymous),
+					     { { 0 } },
+					     UINT64_MAX };
+		return GUARD_ADMITTED;
+	}
+	step = take_credential(guard, request, &credential, refusal_r);
+	if (step != GUARD_ADMITTED)
+		return step;
+	token = credential.is_proven ? NULL : find_token(guard, credential.token);
+	if (token != NULL)
+		step = admit_static(guard, place, token, access_r, refusal_r);
+	else if (guard->conf.mode == GUARD_OAUTH)
+		step = ask_verifier(guard, request, &credential, wait, access_r, refusal_r);
+	else
+		step = refuse_token(guard, place, "The access token is not known", refusal_r);
+	return step == GUARD_ADMITTED ? check_base(guard, place, access_r, refusal_r) : step;
+}
+
+enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
+			       const struct verdict *verdict, struct grant *grant,
+			       struct access *access_r, struct refusal *refusal_r)
+{
+	struct credential credential;
+	enum guard_step step = take_credential(guard, request, &credential, refusal_r);
+
+	CHECK(step == GUARD_ADMITTED); /* it was before */
+	step = admit_granted(guard, request, &credential, verdict, grant, access_r, refusal_r);
+	return step == GUARD_ADMITTED ? check_base(guard, request->place, access_r, refusal_r) :
+					step;
+}
+
+/* ---- operations ---- */
+
+bool guard_permits(const struct guard *guard, const struct guard_place *place,
+		   const struct access *access, const struct scope_set *needed,
+		   struct refusal *refusal_r)
+{
+	struct scope_set all = place->base;
+	struct scope_set held;
+
+	if (guard->conf.mode == GUARD_OPEN)
+		return true;
+	scope_set_join(&all, needed);
+	if (scope_set_covers(&access->held, &all))
+		return true;
+	held = scope_table_close(guard->conf.scopes, &access->held);
+	if (scope_set_covers(&held, &all))
+		return true;
+	if (guard->conf.names_held)
+		scope_set_join(&all, &access->held);
+	*refusal_r = (struct refusal){ 403, "insufficient_scope",
+				       "The access token lacks a scope that this needs", all };
+	return false;
+}
+
+/* ---- access ---- */
+
+struct access access_copy(const struct access *access)
+{
+	struct access copy = *access;
+
+	principal_ref(copy.principal);
+	return copy;
+}
+
+void access_fini(struct access *access)
+{
+	principal_unref(&access->principal);
+}
+
+uint64_t access_step_ms(const struct access *access)
+{
+	/* Each duration is a queue of the loop for good: there must be few. */
+	static const uint64_t steps_ms[] = { 3600000, 600000, 60000, 10000, 1000, 100 };
+	uint64_t now_ms = clock_wall_ms();
+	size_t i = 0;
+
+	if (access->ends_at_ms == UINT64_MAX)
+		return UINT64_MAX;
+	if (access->ends_at_ms <= now_ms)
+		return 0;
+	while (i < ARRAY_LEN(steps_ms) - 1 && steps_ms[i] > access->ends_at_ms - now_ms)
+		i++;
+	return steps_ms[i];
+}

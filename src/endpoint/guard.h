@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is it, and may it: from the head of a request to a principal, from a message to what its caller may
+ * do. Decides only; challenge.h says it to the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
+ */
+#ifndef MCPGATED_ENDPOINT_GUARD_H
+#define MCPGATED_ENDPOINT_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "endpoint/scopes.h"
+#include "http/parse.h"
+#include "session/principal.h"
+
+#define GUARD_HASH_BYTES 32
+
+struct envelope;
+struct grant;
+struct http_conn;
+struct verdict;
+struct verifier;
+struct verifier_wait;
+struct dpop_memory;
+
+enum guard_mode {
+	GUARD_OPEN,  /* nobody is asked */
+	GUARD_TOKEN, /* static tokens */
+	GUARD_OAUTH, /* tokens of issuers, and static ones */
+};
+
+enum guard_dpop { GUARD_DPOP_OFF, GUARD_DPOP_ON, GUARD_DPOP_REQUIRED };
+
+/* One static token. */
+struct guard_token {
+	struct slice name;
+	unsigned char sha256[GUARD_HASH_BYTES];
+	struct scope_set scopes;
+	const struct slice *servers; /* that it is for; none: all */
+	size_t server_count;
+	uint64_t ends_at_ms; /* wall clock; UINT64_MAX: never */
+};
+
+/* Calls of tools whose name fits the pattern need these scopes. */
+struct guard_tool {
+	struct slice pattern;
+	struct scope_set needed;
+};
+
+/* What one endpoint asks for. */
+struct guard_place {
+	struct slice server;
+	struct scope_set base; /* for any request */
+	const struct guard_tool *tools;
+	size_t tool_count;
+	/* GUARD_OAUTH: */
+	struct slice resource;        /* its identifier: the public URL of the endpoint */
+	struct slice metadata;        /* the URL of its metadata document */
+	const struct slice *accepted; /* what a token's audience may name; the resource first */
+	size_t accepted_count;
+};
+
+/* Everything borrowed for the guard's life. */
+struct guard_conf {
+	enum guard_mode mode;
+	const struct scope_table *scopes;
+	const struct guard_token *tokens;
+	size_t token_count;
+	struct scope_set initial;  /* asked for at first, besides the base scopes. AUTH-SCP-09 */
+	struct verifier *verifier; /* GUARD_OAUTH, like all below */
+	struct dpop_memory *proofs;
+	struct slice origin; /* public: what proofs name */
+	enum guard_dpop dpop;
+	bool binds_client; /* a session belongs to the client, too. AUTH-SES-01 */
+	bool names_held;   /* a challenge names the scopes that the token has, too. AUTH-SCP-03 */
+};
+
+struct guard {
+	struct guard_conf conf;
+	struct principal_set *principals;
+};
+
+/* What a request that was let in may do. */
+struct access {
+	struct principal *principal; /* a reference */
+	struct scope_set held;       /* of its token */
+	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
+};
+
+/* Why a request was not. */
+struct refusal {
+	int status;
+	const char *error;       /* NULL: nothing was presented */
+	const char *description; /* one of a few fixed texts. AUTH-CH-03 */
+	struct scope_set scopes; /* to be asked for; empty: none are named */
+};
+
+void guard_init(struct guard *guard, struct principal_set *principals,
+		const struct guard_conf *conf);
+
+enum guard_step { GUARD_ADMITTED, GUARD_REFUSED, GUARD_WAITING };
+
+struct guard_request {
+	const struct guard_place *place;
+	const struct http_request *http;
+	const struct http_conn *conn;
+};
+
+/*
+ * Judges the head of a request.
+ *
+ * GUARD_ADMITTED   *access_r is filled; end it with access_fini
+ * GUARD_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10)
+ * GUARD_WAITING    something has to be fetched first: see verifier_check; then call guard_conclude with what
+ *                  wait->on_done got, and with a copy of the same request
+ * AUTH-IN-01 … -07, AUTH-TOK-02, AUTH-POP-01, -02, -04
+ */
+enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
+			    struct verifier_wait *wait, struct access *access_r,
+			    struct refusal *refusal_r) must_check;
+/* Takes the grant. Never GUARD_WAITING. */
+enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
+			       const struct verdict *verdict, struct grant *grant,
+			       struct access *access_r, struct refusal *refusal_r) must_check;
+
+/* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
+void guard_add_needed(const struct guard_place *place, const struct envelope *env,
+		      struct scope_set *needed);
+/* Whether the caller may do what needs these scopes. If not, *refusal_r names all of them at once. */
+bool guard_permits(const struct guard *guard, const struct guard_place *place,
+		   const struct access *access, const struct scope_set *needed,
+		   struct refusal *refusal_r) must_check;
+
+/* A second reference to the same. */
+struct access access_copy(const struct access *access);
+void access_fini(struct access *access);
+/*
+ * When to ask again whether its streams must end: 0, now; UINT64_MAX, never. One of a few durations, each
+ * shorter than what is left of the token but for the last 100 ms. AUTH-SES-06
+ */
+uint64_t access_step_ms(const struct access *access);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The documents about resources are made once, from the configuration alone: they are served while every issuer
+ * is down, and hold nothing that a request said. The facade's is a copy of what the issuer says now, less what
+ * would not be true here.
+ */
+#include "endpoint/metadata.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "auth/dpop.h"
+#include "auth/verifier.h"
+#include "base/mem.h"
+#include "obs/log.h"
+
+#define RESOURCE_PREFIX "/.well-known/oauth-protected-resource"
+#define CACHEABLE METADATA_CORS "Cache-Control: public, max-age=3600\r\n"
+
+struct metadata_document {
+	char *path;
+	char *text;
+};
+
+/* ---- documents about resources: RFC 9728 §2 ---- */
+
+static json_t *strings_of(const struct slice *slices, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, json_stringn(slices[i].p, slices[i].n));
+	return array;
+}
+
+static json_t *words_of(struct slice text)
+{
+	json_t *array = json_array();
+
+	while (text.n > 0) {
+		struct slice word = slice_cut(&text, ' ');
+
+		json_array_append_new(array, json_stringn(word.p, word.n));
+	}
+	return array;
+}
+
+static void add_proofs(json_t *document, const struct metadata_conf *conf)
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; dpop_algorithms[i] != NULL; i++)
+		json_array_append_new(names, json_string(dpop_algorithms[i]));
+	json_object_set_new(document, "dpop_signing_alg_values_supported", names);
+	if (conf->requires_proofs)
+		json_object_set_new(document, "dpop_bound_access_tokens_required", json_true());
+}
+
+/* No member is null or empty: clients that check the form would look elsewhere then. AUTH-PRM-03 … -06 */
+static char *make_document(const struct metadata_conf *conf,
+			   const struct metadata_resource *resource)
+{
+	json_t *document = json_object();
+	char *text;
+
+	json_object_set_new(document, "resource",
+			    json_stringn(resource->resource.p, resource->resource.n));
+	json_object_set_new(document, "authorization_servers",
+			    strings_of(conf->issuers, conf->issuer_count));
+	if (resource->scopes.n > 0)
+		json_object_set_new(document, "scopes_supported", words_of(resource->scopes));
+	json_object_set_new(document, "bearer_methods_supported", json_pack("[s]", "header"));
+	if (conf->takes_proofs)
+		add_proofs(document, conf);
+	text = json_dumps(document, JSON_COMPACT);
+	CHECK(text != NULL);
+	json_decref(document);
+	return text;
+}
+
+void metadata_init(struct metadata *metadata, const struct metadata_conf *conf)
+{
+	metadata->conf = *conf;
+	metadata->documents = mem_zalloc((conf->resource_count + 1) * sizeof(*metadata->documents));
+	for (size_t i = 0; i < conf->resource_count; i++) {
+		const struct metadata_resource *resource = &conf->resources[i];
+
+		metadata->documents[i] = (struct metadata_document){
+			.path = mem_printf(RESOURCE_PREFIX "%.*s", SLICE_ARG(resource->path)),
+			.text = make_document(conf, resource),
+		};
+	}
+}
+
+void metadata_fini(struct metadata *metadata)
+{
+	for (size_t i = 0; i < metadata->conf.resource_count; i++) {
+		free(metadata->documents[i].path);
+		free(metadata->documents[i].text);
+	}
+	free(metadata->documents);
+	*metadata = (struct metadata){ .documents = NULL };
+}
+
+/* At the root only where there is one resource: nobody could tell which one is meant. AUTH-PRM-02, -12 */
+static const struct metadata_document *find_document(const struct metadata *metadata,
+						     struct slice path)
+{
+	if (path.n > 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	if (metadata->conf.resource_count == 1 && slice_is_equal(path, SLICE_LIT(RESOURCE_PREFIX)))
+		return &metadata->documents[0];
+	for (size_t i = 0; i < metadata->conf.resource_count; i++)
+		if (slice_is_equal(path, slice_str(metadata->documents[i].path)))
+			return &metadata->documents[i];
+	return NULL;
+}
+
+/* ---- the facade for clients of 2025-03-26 ---- */
+
+/* Where to go and how; nothing that promises what the issuer does under its own name. AUTH-FAC-01 */
+static const char *const copied[] = {
+	"authorization_endpoint",
+	"token_endpoint",
+	"registration_endpoint",
+	"revocation_endpoint",
+	"scopes_supported",
+	"response_types_supported",
+	"response_modes_supported",
+	"grant_types_supported",
+	"token_endpoint_auth_methods_supported",
+	"client_id_metadata_document_supported",
+	"service_documentation",
+	"ui_locales_supported",
+};
+
+/* AUTH-FAC-02 */
+static const char *const copied_for_openid[] = {
+	"jwks_uri",
+	"subject_types_supported",
+	"id_token_signing_alg_values_supported",
+};
+
+static void copy_members(json_t *to, const json_t *from, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		json_t *value = json_object_get(from, names[i]);
+
+		if (value != NULL && !json_is_null(value))
+			json_object_set(to, names[i], value);
+	}
+}
+
+static json_t *make_facade(const struct metadata_conf *conf, const json_t *issuer, bool is_openid)
+{
+	json_t *document = json_object();
+	char *url;
+
+	json_object_set_new(document, "issuer", json_stringn(conf->origin.p, conf->origin.n));
+	copy_members(document, issuer, copied, ARRAY_LEN(copied));
+	if (is_openid)
+		copy_members(document, issuer, copied_for_openid, ARRAY_LEN(copied_for_openid));
+	if (json_object_get(document, "response_types_supported") == NULL)
+		json_object_set_new(document, "response_types_supported", json_pack("[s]", "code"));
+	json_object_set_new(document, "code_challenge_methods_supported", json_pack("[s]", "S256"));
+	if (conf->client_id.n > 0) {
+		url = mem_printf("%.*s/register", SLICE_ARG(conf->origin));
+		json_object_set_new(document, "registration_endpoint", json_string(url));
+		free(url);
+	}
+	return document;
+}
+
+static void answer_facade(const struct metadata *metadata, const struct answer *answer,
+			  bool is_openid)
+{
+	const json_t *issuer = verifier_metadata(metadata->conf.verifier, 0);
+	json_t *document;
+	char *text;
+
+	if (issuer == NULL) { /* 404 would send clients to /authorize here. AUTH-FAC-04 */
+		answer_document(answer, 503,
+				SLICE_LIT(METADATA_CORS "Cache-Control: no-store\r\n"
+							"Retry-After: 5\r\n"),
+				SLICE_LIT("{\"error\":\"temporarily_unavailable\"}"));
+		return;
+	}
+	document = make_facade(&metadata->conf, issuer, is_openid);
+	text = json_dumps(document, JSON_COMPACT);
+	CHECK(text != NULL);
+	answer_document(answer, 200,
+			SLICE_LIT(METADATA_CORS "Cache-Control: public, max-age=60\r\n"),
+			slice_str(text));
+	free(text);
+	json_decref(document);
+}
+
+/* ---- requests ---- */
+
+/* Clients read every answer as JSON, also those to what they only guess. AUTH-PRM-10, AUTH-FAC-06 */
+static void answer_missing(const struct answer *answer)
+{
+	answer_document(answer, 404, SLICE_LIT(METADATA_CORS),
+			SLICE_LIT("{\"error\":\"not_found\",\"error_description\":"
+				  "\"There is no such document here\"}"));
+}
+
+/* GET, HEAD and their preflight. False: it has answered. AUTH-PRM-07, -08 */
+static bool is_read(const struct answer *answer, const struct http_request *http)
+{
+	if (http->method == HTTP_GET || http->method == HTTP_HEAD)
+		return true;
+	if (http->method == HTTP_OPTIONS)
+		answer_empty(answer, 204,
+			     SLICE_LIT(
+				     METADATA_CORS
+				     "Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n"
+				     "Access-Control-Allow-Headers: MCP-Protocol-Version, Accept, "
+				     "Content-Type, Authorization\r\n"
+				     "Access-Control-Max-Age: 600\r\n"));
+	else
+		answer_document(answer, 405,
+				SLICE_LIT(METADATA_CORS "Allow: GET, HEAD, OPTIONS\r\n"),
+				SLICE_LIT("{\"error\":\"method_not_allowed\"}"));
+	return false;
+}
+
+static void answer_well_known(const struct metadata *metadata, const struct answer *answer,
+			      const struct http_request *http)
+{
+	const struct metadata_document *document = find_document(metadata, http->path);
+	bool is_openid = slice_is_equal(http->path, SLICE_LIT("/.well-known/openid-configuration"));
+	bool is_facade =
+		metadata->conf.has_facade &&
+		(is_openid ||
+		 slice_is_equal(http->path, SLICE_LIT("/.well-known/oauth-authorization-server")));
+
+	if (document == NULL && !is_facade)
+		answer_missing(answer);
+	else if (!is_read(answer, http))
+		return;
+	else if (document != NULL)
+		answer_document(answer, 200, SLICE_LIT(CACHEABLE), slice_str(document->text));
+	else
+		answer_facade(metadata, answer, is_openid);
+}
+
+static bool is_guessed(struct slice path)
+{
+	return slice_is_equal(path, SLICE_LIT("/authorize")) ||
+	       slice_is_equal(path, SLICE_LIT("/token")) ||
+	       slice_is_equal(path, SLICE_LIT("/register"));
+}
+
+bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
+		   const struct http_request *http, struct http_exchange **exchange_r)
+{
+	const struct answer answer = { .conn = conn };
+
+	*exchange_r = NULL;
+	if (metadata->documents == NULL)
+		return false;
+	if (slice_has_prefix(http->path, SLICE_LIT("/.well-known/")))
+		answer_well_known(metadata, &answer, http);
+	else if (metadata->conf.client_id.n > 0 &&
+		 slice_is_equal(http->path, SLICE_LIT("/register")))
+		*exchange_r = registration_new(&metadata->conf, conn, http);
+	else if (is_guessed(http->path))
+		answer_missing(&answer);
+	else
+		return false;
+	return true;
+}

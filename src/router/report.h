@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the operator may know of sessions and processes, and what he may do to a server's. */
+#ifndef MCPGATED_ROUTER_REPORT_H
+#define MCPGATED_ROUTER_REPORT_H
+
+#include <stddef.h>
+
+#include "backend/backend.h"
+#include "backend/child.h"
+#include "base/slice.h"
+#include "session/session.h"
+
+/* A session; names and slices are borrowed. */
+struct session_report {
+	const struct backend *backend;
+	struct slice revision;
+	size_t calls;   /* in flight, those that wait included */
+	size_t waiting; /* of them, for a process */
+	size_t asks;    /* requests of the server that the client has not answered */
+	int pid;        /* of the process that it has for itself; 0: none just now */
+};
+void report_session(struct session *session, struct session_report *report_r);
+
+/* A process. */
+struct child_report {
+	const char *state;
+	size_t calls;                  /* in flight */
+	const struct session *session; /* that it serves alone; NULL: none, or many */
+};
+void report_child(const struct child *child, struct child_report *report_r);
+
+/* All processes of a server are replaced; calls in flight fail, sessions go on. Returns how many. */
+size_t report_restart(struct backend *backend);
+
+#endif

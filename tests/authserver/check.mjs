@@ -1,0 +1,170 @@
+#!/usr/bin/env node
+// The matrix against a gateway: starts two authorization servers and the gateway with everything on, runs the
+// matrix, ends what it started; then the cases that TLS may change once more, with TLS between all of them.
+// Arguments behind the program go to the matrix.
+import { execFileSync, spawn } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { once } from 'node:events';
+
+const [program, ...more] = process.argv.slice(2);
+if (!program) { console.error('usage: node check.mjs MCPGATED [argument of matrix.mjs ...]'); process.exit(2); }
+
+const here = import.meta.dirname;
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'mcpgated-auth-'));
+let started = [];
+const BASE = 'mcp:connect';
+const ORIGIN = 'https://app.example.com';
+// The revision 2026-07-28 is not there yet; --no-modern leaves out its two cases.
+const ALWAYS = ['--no-modern'];
+const WITH_TLS = 'AUTH-(CH-01|PRM-0[134]|FAC|IN-0[167]|JWT-02|AUD-01|KEY-0[4578]|OPQ-0[24]|E2E|POP-02)';
+const LEEWAY = 6; // seconds; small ones keep the run short
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+// Starts a program and waits until it says so; what else it says goes to a file.
+async function start(name, command, args, ready) {
+  const log = fs.createWriteStream(path.join(folder, `${name}.log`));
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  started.push(child);
+  await new Promise((resolve, reject) => {
+    let seen = '';
+    const listen = (data) => {
+      log.write(data);
+      seen = (seen + data).slice(-4096);
+      if (ready.test(seen)) resolve();
+    };
+    child.stdout.on('data', listen);
+    child.stderr.on('data', listen);
+    child.on('exit', (status) => reject(new Error(`${name} ended with ${status}:\n${seen}`)));
+  });
+  return child;
+}
+
+async function stop(child) {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.removeAllListeners('exit');
+    child.kill('SIGTERM');
+    await Promise.race([once(child, 'exit'), new Promise((r) => { setTimeout(r, 20000); })]);
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+  }
+  return child.exitCode;
+}
+
+async function authserver(name, resources, tls) {
+  const port = await freePort();
+  const args = ['--port', String(port), ...resources.flatMap((r) => ['--resource', r]), ...(tls ? ['--tls', tls.certificate, tls.key] : [])];
+  await start(name, process.execPath, [path.join(here, 'authserver.mjs'), ...args], /authserver ready/);
+  return `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+}
+
+function makeCertificate() {
+  const tls = { certificate: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=localhost',
+    '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', tls.key, '-out', tls.certificate], { stdio: 'ignore' });
+  fs.chmodSync(tls.key, 0o600);
+  return tls;
+}
+
+function configuration(gateway, issuers, token, tls) {
+  const server = { command: process.execPath, args: [path.join(here, 'leaky-server.mjs')], scopes: [BASE] };
+  const common = { leeway: `${LEEWAY}s`, jwks_interval: '1s', allow_private: true, ...(tls ? { ca: tls.certificate } : {}) };
+  return {
+    listen: [{ address: new URL(gateway).host, ...(tls ? { tls } : {}) }],
+    public_url: gateway,
+    origins: [ORIGIN],
+    limits: { header_bytes: '64KiB' },
+    log: { level: 'debug' },
+    auth: {
+      mode: 'oauth',
+      issuers: [
+        { issuer: issuers[0], ...common, introspection: { client_id: 'gateway-rs', client_secret: 'gateway-rs-secret' } },
+        { issuer: issuers[1], ...common },
+      ],
+      tokens: [{ name: 'static', sha256: crypto.createHash('sha256').update(token).digest('hex'), scopes: [BASE] }],
+      scope_hierarchy: { 'mcp:all': ['mcp:read', 'mcp:write'] },
+      dpop: 'on',
+      metadata_facade: 'on',
+    },
+    servers: {
+      main: { ...server, path: '/mcp', tools: { scopes: { write: ['mcp:read', 'mcp:write'], admin: ['mcp:admin'] } } },
+      other: server,
+    },
+  };
+}
+
+async function matrix(gateway, issuers, token, extra) {
+  const args = [
+    path.join(here, 'matrix.mjs'), '--gateway', `${gateway}/mcp`, '--resource', `${gateway}/mcp`, '--scope', BASE,
+    '--as', issuers[0], '--as2', issuers[1], '--leeway', String(LEEWAY), '--jwks-interval', '1', '--origin', ORIGIN,
+    '--tool', 'plain', '--tool-scope', 'write=mcp:read,mcp:write', '--tool-scope', 'admin=mcp:admin',
+    '--implies', 'mcp:all=mcp:read,mcp:write', '--leak-tool', 'leak', '--facade', 'yes', '--introspection', '--opaque-ttl', '30',
+    '--static', token, '--other', `${gateway}/other/mcp=${gateway}/other/mcp`, '--dpop', ...ALWAYS, ...extra, ...more,
+  ];
+  const child = spawn(process.execPath, args, { stdio: 'inherit' });
+  started.push(child);
+  const [status] = await once(child, 'exit');
+  return status;
+}
+
+// Real clients, where they are installed.
+async function clients(gateway, issuer) {
+  const program = path.join(here, 'clients', 'clients.mjs');
+  if (!fs.existsSync(path.join(here, 'clients', 'node_modules'))) return 0;
+  const child = spawn(process.execPath, [program, '--gateway', `${gateway}/mcp`, '--as', issuer], { stdio: 'inherit' });
+  started.push(child);
+  const [status] = await once(child, 'exit');
+  return status;
+}
+
+// The gateway is to end cleanly, with no error and no token in its log.
+async function checkEnd(daemon, log, token) {
+  const end = await stop(daemon);
+  const text = fs.readFileSync(log, 'utf8');
+  const faults = text.split('\n').filter((l) => /AddressSanitizer|LeakSanitizer|runtime error|^\S+ error /.test(l) || l.includes(token));
+  if (end === 0 && faults.length === 0) return 0;
+  console.log(`FAIL the gateway ended with ${end}\n${faults.join('\n')}\n0 passed, 1 failed`);
+  return 1;
+}
+
+async function run(name, tls, extra) {
+  const gateway = `${tls ? 'https' : 'http'}://127.0.0.1:${await freePort()}`;
+  const token = crypto.randomBytes(32).toString('base64url');
+  const resources = [`${gateway}/mcp`, `${gateway}/other/mcp`];
+  const issuers = [await authserver(`${name}-issuer`, resources, tls), await authserver(`${name}-issuer2`, resources, tls)];
+  const file = path.join(folder, `${name}.yaml`);
+  fs.writeFileSync(file, JSON.stringify(configuration(gateway, issuers, token, tls)), { mode: 0o600 });
+  const daemon = await start(name, program, ['-c', file], /ready: other at/);
+  let status = await matrix(gateway, issuers, token, extra);
+  if (!tls) status = Math.max(status, await clients(gateway, issuers[0]));
+  return Math.max(status, await checkEnd(daemon, path.join(folder, `${name}.log`), token));
+}
+
+async function stopAll() {
+  for (const child of started.reverse()) await stop(child);
+  started = [];
+}
+
+let status = 1;
+try {
+  status = await run('plain', null, []);
+  await stopAll();
+  const tls = makeCertificate();
+  status = Math.max(status, await run('tls', tls, ['--ca', tls.certificate, '--only', WITH_TLS]));
+} catch (e) {
+  console.log(`FAIL ${e.message}\n0 passed, 1 failed`);
+}
+for (const child of started.reverse()) await stop(child);
+if (status === 0 || !process.env.KEEP) fs.rmSync(folder, { recursive: true });
+else console.log(`logs are in ${folder}`);
+process.exit(status);

@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of issuers: the documents, the challenges, who waits for whom. oauth.md §3, §4, §13, §14, §16."""
+import hashlib
+import json
+import os
+import select
+import ssl
+import time
+
+import harness
+import issuer
+import mcp
+import wire
+from harness import case, eq, ok, wait_for
+
+ORIGIN = "https://mcp.example.com"
+RESOURCE = ORIGIN + "/main/mcp"
+METADATA = ORIGIN + "/.well-known/oauth-protected-resource/main/mcp"
+PRM = "/.well-known/oauth-protected-resource"
+SERVERS = {"main": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write", "loud"]}}}}
+INIT = mcp.encode(mcp.initialize())
+STATIC = "static-token-0123456789abcdef"
+
+
+def begin(t, servers=None, is_open=True, issuers=1, **auth):
+    """A gateway that trusts an issuer of its own."""
+    made = [issuer.Issuer(is_open) for _ in range(issuers)]
+    entries = [{"issuer": i.url, "leeway": "1s", "jwks_interval": "1s"} for i in made]
+    config = {"public_url": ORIGIN, "auth": dict({"mode": "oauth", "issuers": entries}, **auth)}
+    t.start(servers or SERVERS, config)
+    return made[0] if issuers == 1 else made
+
+
+def send(t, headers=(), body=INIT, path="/main/mcp", method="POST", timeout=wire.TIMEOUT):
+    fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)] + list(headers)
+    response = t.conn(timeout=timeout).request(method, path, fields, body)
+    response.read()
+    return response
+
+
+def get(t, path, headers=(), method="GET"):
+    response = t.conn().request(method, path, list(headers))
+    response.read()
+    return response
+
+
+def challenge(response):
+    fields = [v for k, v in response.headers if k == "www-authenticate"]
+    eq(len(fields), 1, "WWW-Authenticate fields")
+    return fields[0]
+
+
+@case(daemon=False)
+def resource_is_described(t):
+    """AUTH-PRM-01 AUTH-PRM-02 AUTH-PRM-03 AUTH-PRM-04 AUTH-PRM-05 AUTH-PRM-06 AUTH-PRM-11: while the issuer is down."""
+    i = begin(t, initial_scopes=["more"])
+    i.close()
+    document = get(t, PRM + "/main/mcp")
+    eq(json.loads(document.body), {"resource": RESOURCE, "authorization_servers": [i.url], "scopes_supported": ["use", "more"],
+                                   "bearer_methods_supported": ["header"]})
+    for path in (PRM, PRM + "/", PRM + "/main/mcp/", PRM + "/main/mcp?x=1"):
+        eq(get(t, path).body, document.body, path)
+    spoofed = get(t, PRM + "/main/mcp", [("X-Forwarded-Host", "evil.example"), ("Forwarded", "host=evil.example")])
+    eq(spoofed.body, document.body)
+    eq(get(t, PRM + "/main/mcp", [("Authorization", "Bearer nonsense")]).status, 200, "AUTH-PRM-07")
+    eq(get(t, PRM + "/main/mcp", method="POST").status, 405, "AUTH-PRM-07")
+
+
+@case(daemon=False)
+def documents_are_public(t):
+    """AUTH-PRM-08 AUTH-PRM-09 AUTH-PRM-10 AUTH-FAC-06: any web page may read them; what is not there is JSON."""
+    begin(t)
+    page = [("Origin", "https://page.example")]
+    for method in ("GET", "HEAD"):
+        response = get(t, PRM + "/main/mcp", page, method)
+        eq((response.status, response.header("access-control-allow-origin")), (200, "*"))
+        ok("max-age=3600" in response.header("cache-control"), "it may be kept")
+        eq(response.header("access-control-allow-credentials"), None)
+    response = get(t, PRM, page + [("Access-Control-Request-Method", "GET")], "OPTIONS")
+    eq(response.status, 204)
+    ok("MCP-Protocol-Version" in response.header("access-control-allow-headers"), "header")
+    for path in (PRM + "/no/mcp", "/.well-known/nothing", "/authorize?x=y", "/token", "/register",
+                 "/.well-known/oauth-authorization-server/main/mcp", "/main/mcp/.well-known/openid-configuration"):
+        response = get(t, path)
+        eq((response.status, response.is_json), (404, True), path)
+        ok(json.loads(response.body), path)
+    eq(get(t, "/main/mcp", page).status, 403, "the endpoint itself is not for every page")
+
+
+@case(daemon=False)
+def several_servers_have_no_root_document(t):
+    """AUTH-PRM-02 AUTH-AUD-04: nobody could tell which one is meant; a token of one is nothing at the other."""
+    i = begin(t, {"main": {"script": {}}, "other": {"script": {}, "audience": ["api://both", RESOURCE]}, "third": {"script": {}}})
+    eq(get(t, PRM).status, 404)
+    eq(json.loads(get(t, PRM + "/other/mcp").body)["resource"], ORIGIN + "/other/mcp")
+    token = i.token(RESOURCE)
+    eq(t.session("main", token=token).ask("ping")["result"], {})
+    response = send(t, mcp.bearer(token), path="/third/mcp")
+    eq((response.status, "not for this resource" in challenge(response)), (401, True))
+    eq(t.session("other", token=token).ask("ping")["result"], {}, "AUTH-AUD-02: it is configured on purpose")
+    eq(t.session("other", token=i.token("api://both")).ask("ping")["result"], {})
+
+
+@case(daemon=False)
+def challenges_have_one_form(t):
+    """AUTH-CH-01 AUTH-CH-02 AUTH-CH-03 AUTH-CH-04 AUTH-CH-05 AUTH-CH-07 FRONT-SEC-05 AUTH-SCP-09: the whole field, byte for byte."""
+    i = begin(t, initial_scopes=["more"])
+    first = 'Bearer resource_metadata="%s", scope="use more"' % METADATA
+    eq(challenge(send(t)), first)
+    eq(challenge(send(t, [("X-Forwarded-Host", "evil.example")])), first)
+    old = send(t, mcp.bearer(i.token(RESOURCE, exp=int(time.time()) - 100)))
+    eq((old.status, challenge(old)), (401, first + ', error="invalid_token", error_description="The access token has expired"'))
+    low = [send(t, mcp.bearer(i.token(RESOURCE, scope="write other"))) for _ in range(2)]
+    eq({(r.status, challenge(r)) for r in low},
+       {(403, 'Bearer resource_metadata="%s", scope="use write", error="insufficient_scope", '
+              'error_description="The access token lacks a scope that this needs"' % METADATA)})
+    bad = send(t, [("Authorization", "Bearer a b")])
+    eq((bad.status, 'error="invalid_request"' in challenge(bad)), (400, True))
+
+
+@case(daemon=False)
+def step_up_asks_for_all_at_once(t):
+    """AUTH-SCP-02 AUTH-SCP-03 AUTH-SCP-05 AUTH-SCP-07: what the tool needs, what the server needs, what the token has."""
+    i = begin(t)
+    low = i.token(RESOURCE, scope=None, scp=["use", "loud", "unknown"])
+    s = t.session(token=low)
+    ok("echo" in [tool["name"] for tool in s.ask("tools/list")["result"]["tools"]], "AUTH-SCP-07: lists show what may be asked for")
+    response = send(t, mcp.bearer(low) + [("Mcp-Session-Id", s.id)], mcp.encode(mcp.request(3, "tools/call", {"name": "echo"})))
+    eq(response.status, 403)
+    ok('scope="use write loud"' in challenge(response), challenge(response))
+    s.token = i.token(RESOURCE, scope="use write loud")
+    eq(s.echo("x"), "x", "the session goes on with the token that has more")
+
+
+@case(daemon=False)
+def principal_is_issuer_subject_and_client(t):
+    """AUTH-SES-01 AUTH-SES-02 SEC-04: another subject or another client of the same person is a stranger."""
+    i = begin(t)
+    s = t.session(token=i.token(RESOURCE))
+    ping = mcp.encode(mcp.request(1, "ping"))
+    for other in ({"sub": "bob"}, {"client_id": "other"}, {"client_id": None}, {"sub": "alic"}):
+        token = i.token(RESOURCE, **other)
+        eq(send(t, mcp.bearer(token) + [("Mcp-Session-Id", s.id)], ping).status, 404, str(other))
+    s.token = i.token(RESOURCE, scope="use write")
+    eq(s.ask("ping")["result"], {}, "AUTH-SES-04")
+
+
+@case(daemon=False)
+def client_need_not_count(t):
+    """AUTH-SES-01: bind_client: false; for services without a subject the client still counts."""
+    i = begin(t, bind_client=False)
+    ping = mcp.encode(mcp.request(1, "ping"))
+    s = t.session(token=i.token(RESOURCE))
+    eq(send(t, mcp.bearer(i.token(RESOURCE, client_id="other")) + [("Mcp-Session-Id", s.id)], ping).status, 200)
+    s = t.session(token=i.token(RESOURCE, sub=None))
+    eq(send(t, mcp.bearer(i.token(RESOURCE, sub=None, client_id="other")) + [("Mcp-Session-Id", s.id)], ping).status, 404)
+
+
+@case(daemon=False)
+def same_subject_of_another_issuer_is_another(t):
+    """AUTH-ISS-01 AUTH-SES-02: the issuer is a part of who somebody is."""
+    a, b = begin(t, issuers=2)
+    s = t.session(token=a.token(RESOURCE))
+    ping = mcp.encode(mcp.request(1, "ping"))
+    eq(send(t, mcp.bearer(b.token(RESOURCE)) + [("Mcp-Session-Id", s.id)], ping).status, 404)
+    eq(t.session(token=b.token(RESOURCE)).ask("ping")["result"], {})
+
+
+@case(daemon=False)
+def static_tokens_are_taken_as_well(t):
+    """AUTH-TOK-08: beside those of issuers, with the same challenges."""
+    begin(t, tokens=[{"name": "ci", "sha256": hashlib.sha256(STATIC.encode()).hexdigest(), "scopes": ["use"]}])
+    eq(t.session(token=STATIC).ask("ping")["result"], {})
+    ok("resource_metadata" in challenge(send(t, mcp.bearer(STATIC + "x"))), "challenge")
+
+
+@case(daemon=False, deadline=40)
+def nobody_else_waits_for_the_issuer(t):
+    """AUTH-KEY-07 AUTH-AS-04 AUTH-CH-09: a token whose keys are being fetched waits, its body unread; others do not."""
+    i = begin(t, is_open=False, tokens=[{"name": "ci", "sha256": hashlib.sha256(STATIC.encode()).hexdigest(), "scopes": ["use"]}])
+    s = t.session(token=STATIC)
+    token = i.token(RESOURCE)
+    body = b" " * 300000 + INIT
+    conn = t.conn()
+    conn.send(conn.head("POST", "/main/mcp", mcp.bearer(token) + [("Content-Type", "application/json"), ("Accept", mcp.BOTH),
+                                                                ("Expect", "100-continue")], len(body)))
+    early = t.conn()  # does not wait for 100 Continue, and sends a second request behind the first
+    headers = mcp.bearer(token) + [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+    early.send(early.head("POST", "/main/mcp", headers, len(INIT)) + INIT + early.head("GET", "/healthz", [], 0))
+    for k in range(20):
+        eq(s.ask("ping")["result"], {}, "others go on")
+    eq(select.select([conn.sock, early.sock], [], [], 0.3)[0], [], "neither 100 Continue nor an answer while it waits")
+    leaver = t.conn()
+    leaver.send(leaver.head("POST", "/main/mcp", headers, len(body)) + body[:1000])
+    time.sleep(0.2)
+    leaver.close()
+    i.gate.set()
+    eq(conn.response().status, 100)
+    conn.send(body)
+    response = conn.response()
+    response.read()
+    eq(response.status, 200)
+    t.sessions.append(mcp.Stub(t.daemon.address, "/main/mcp", response.header("mcp-session-id"), token))
+    first = early.response()
+    first.read()
+    eq(first.status, 200)
+    t.sessions.append(mcp.Stub(t.daemon.address, "/main/mcp", first.header("mcp-session-id"), token))
+    second = early.response()
+    second.read()
+    eq(second.status, 200, "the request behind it")
+
+
+@case(daemon=False, deadline=60)
+def verdict_that_cannot_be_had_is_503(t):
+    """AUTH-OPQ-04 AUTH-AS-04: no challenge, which would make the client throw its token away; later it is good."""
+    i = begin(t, is_open=False)
+    token = i.token(RESOURCE)
+    response = send(t, mcp.bearer(token), timeout=20)
+    eq((response.status, [k for k, _ in response.headers if k == "www-authenticate"]), (503, []))
+    eq((response.header("retry-after"), json.loads(response.body)["error"]), ("5", "temporarily_unavailable"))
+    eq(get(t, "/.well-known/oauth-authorization-server").status, 503, "AUTH-FAC-04")
+    i.gate.set()
+
+    def is_open():
+        response = send(t, mcp.bearer(token))
+        t.sessions.append(mcp.Stub(t.daemon.address, "/main/mcp", response.header("mcp-session-id"), token))
+        return response.status == 200
+    wait_for(is_open, 20, "the keys come in the end")
+
+
+@case(daemon=False)
+def old_clients_find_the_issuer_here(t):
+    """AUTH-FAC-01 AUTH-FAC-02 AUTH-FAC-05: a copy of what is true here, under our name; PRM never names us."""
+    i = begin(t)
+    t.session(token=i.token(RESOURCE))
+    response = get(t, "/.well-known/oauth-authorization-server", [("Origin", "https://page.example")])
+    document = json.loads(response.body)
+    eq(document, {"issuer": ORIGIN, "authorization_endpoint": i.url + "/auth", "token_endpoint": i.url + "/token",
+                  "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"]})
+    eq(response.header("access-control-allow-origin"), "*")
+    document = json.loads(get(t, "/.well-known/openid-configuration").body)
+    eq((document["issuer"], document["jwks_uri"], document["subject_types_supported"]), (ORIGIN, i.url + "/jwks", ["public"]))
+    ok(ORIGIN not in json.loads(get(t, PRM).body)["authorization_servers"], "PRM")
+
+
+@case(daemon=False)
+def facade_can_be_off(t):
+    """AUTH-FAC-01 AUTH-TOK-07: off; not by itself with two issuers; and nothing at all without mode oauth."""
+    paths = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+    begin(t, metadata_facade="off")
+    for path in paths:
+        eq(get(t, path).status, 404, path)
+    t.daemon = None
+    begin(t, issuers=2)
+    for path in paths:
+        eq(get(t, path).status, 404, path)
+    t.daemon = None
+    t.start({"main": {}}, {"auth": {"mode": "token", "tokens": [{"name": "a", "sha256": "0" * 64}]}})
+    for path in paths + (PRM, PRM + "/main/mcp", "/register"):
+        response = get(t, path)
+        eq((response.status, response.is_json), (404, True), path)
+
+
+@case(daemon=False)
+def registration_hands_out_one_client(t):
+    """AUTH-DCR-01 AUTH-DCR-02: the configured client, without secret, and only for redirect URIs that are allowed."""
+    begin(t, registration_facade={"client_id": "mcp-public", "redirect_uris": ["https://claude.ai/api/mcp/auth_callback", "cursor://x/cb"]})
+
+    def register(*uris, body=None):
+        body = json.dumps({"redirect_uris": list(uris), "client_name": "x"}).encode() if body is None else body
+        return send(t, [], body, "/register")
+    good = ["http://127.0.0.1:7777/cb", "http://localhost/cb", "http://[::1]:80", "https://claude.ai/api/mcp/auth_callback", "cursor://x/cb"]
+    response = register(*good)
+    document = json.loads(response.body)
+    eq((response.status, document["client_id"], document["redirect_uris"]), (201, "mcp-public", good))
+    eq((document["token_endpoint_auth_method"], "client_secret" in document), ("none", False))
+    ok("no-store" in response.header("cache-control"), "not kept")
+    for bad in ("https://evil.example/cb", "http://127.0.0.1.evil.example/cb", "http://127.0.0.1:x/cb", "http://127.0.0.1@evil.example/",
+                "http://localhost:70000/", "http://127.0.0.1/#f", "https://claude.ai/api/mcp/auth_callback/x", "javascript:alert(1)",
+                "http://127.0.0.1\\@evil.example", "http://127.0.0.1:80@evil.example", ""):
+        response = register("http://127.0.0.1/cb", bad)
+        eq((response.status, json.loads(response.body)["error"]), (400, "invalid_redirect_uri"), bad)
+    eq(json.loads(register().body)["error"], "invalid_redirect_uri", "none at all")
+    for body in (b"{{", b"[]", b'"x"', b'{"redirect_uris":["http://127.0.0.1/"],"redirect_uris":[]}', b" " * 20000):
+        eq(register(body=body).status, 400, body[:20].decode())
+    eq(get(t, "/register").status, 405)
+    document = json.loads(get(t, PRM).body)
+    ok("registration_endpoint" not in document, "PRM")
+
+
+@case(daemon=False)
+def bound_tokens_need_their_proof(t):
+    """AUTH-POP-01 AUTH-POP-03: off, a bound token is 401 and another scheme is no credential; required, a plain one is 401."""
+    i = begin(t)
+    token = i.token(RESOURCE, cnf={"jkt": "0" * 43})
+    eq(send(t, mcp.bearer(token)).status, 401)
+    eq(challenge(send(t, [("Authorization", "DPoP " + token)])), 'Bearer resource_metadata="%s", scope="use"' % METADATA)
+    t.daemon = None
+    i = begin(t, dpop="required")
+    plain = i.token(RESOURCE)
+    for header in ([("Authorization", "DPoP " + plain)], [("Authorization", "DPoP " + plain), ("DPoP", "x.y.z")], mcp.bearer(plain)):
+        response = send(t, header)
+        eq(response.status, 401, str(header[0][1][:6]))
+        ok(", DPoP algs=" in challenge(response) and challenge(response).startswith("Bearer "), challenge(response))
+    document = json.loads(get(t, PRM).body)
+    eq(document["dpop_bound_access_tokens_required"], True)
+    ok("ES256" in document["dpop_signing_alg_values_supported"], "algorithms")
+    eq(send(t, [("Authorization", "DPoP " + plain), ("DPoP", "a"), ("DPoP", "b")]).status, 400, "two proofs")
+
+
+def make_pair(folder, name, extension):
+    crt, key = os.path.join(folder, name + ".crt"), os.path.join(folder, name + ".key")
+    issuer.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=" + name,
+                   "-addext", extension, "-keyout", key, "-out", crt)
+    os.chmod(key, 0o600)
+    return crt, key
+
+
+class TlsDaemon(harness.Daemon):
+    """Clients show the certificate `self.client`."""
+
+    def use_url(self, url):
+        super().use_url(url)
+        self.plain = self.address
+        self.address = self.at(self.client)
+
+    def at(self, client):
+        context = ssl.create_default_context(cafile=self.server[0])
+        context.load_cert_chain(*client)
+        return wire.TlsAddress(self.plain, context)
+
+
+@case(daemon=False)
+def token_bound_to_a_certificate(t):
+    """AUTH-POP-01 AUTH-POP-04: it is worth something on connections with that certificate alone."""
+    folder = t.directory()
+    TlsDaemon.server = make_pair(folder, "localhost", "subjectAltName=DNS:localhost")
+    TlsDaemon.client, other = (make_pair(folder, n, "extendedKeyUsage=clientAuth") for n in ("client", "other"))
+    with open(os.path.join(folder, "clients.crt"), "w") as out:
+        for pair in (TlsDaemon.client, other):
+            with open(pair[0]) as f:
+                out.write(f.read())
+    i = issuer.Issuer()
+    daemon = TlsDaemon(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url}]}, "listen": [
+        {"address": "127.0.0.1:0", "tls": {"certificate": TlsDaemon.server[0], "key": TlsDaemon.server[1],
+                                           "client_ca": os.path.join(folder, "clients.crt")}}]})
+    t.daemons.append(daemon)
+    t.daemon = daemon
+    with open(TlsDaemon.client[0]) as f:
+        thumbprint = issuer.b64(hashlib.sha256(ssl.PEM_cert_to_DER_cert(f.read())).digest())
+    bound = i.token(RESOURCE, cnf={"x5t#S256": thumbprint})
+    eq(t.session(token=bound).ask("ping")["result"], {})
+    eq(send(t, mcp.bearer(i.token(RESOURCE, cnf={"x5t#S256": thumbprint[::-1]}))).status, 401, "another thumbprint")
+    daemon.address = daemon.at(other)
+    eq(send(t, mcp.bearer(bound)).status, 401, "the certificate of somebody else")
+    daemon.address = daemon.at(TlsDaemon.client)
+
+
+@case(daemon=False)
+def token_is_nowhere_to_be_found(t):
+    """AUTH-DWN-01 AUTH-LOG-02 SEC-08: no part of a token in the log, whatever becomes of it."""
+    i = begin(t)
+    good, bad = i.token(RESOURCE), i.token(RESOURCE, exp=1)
+    s = t.session(token=good)
+    seen = json.dumps(s.probe()) + json.dumps(t.daemon.messages(s.pid()))
+    eq(send(t, mcp.bearer(bad)).status, 401)
+    eq(send(t, mcp.bearer(good[:-5])).status, 401)
+    eq(send(t, path="/main/mcp?access_token=" + good).status, 400)
+    wait_for(lambda: t.daemon.log("token_refused"), 5, "the log says why")
+    for part in good.split(".") + bad.split("."):
+        ok(part[:24] not in seen, "the child has seen it")
+        eq([l for l in t.daemon.lines if part[:24] in l], [], "lines of the log")
+
+
+def user_of(session):
+    return dict(e.split("=", 1) for e in session.probe()["environ"])["USER_ID"]
+
+
+@case(daemon=False)
+def servers_are_told_whose_they_are(t):
+    """AUTH-DWN-01 AUTH-DWN-02 AUTH-DWN-03: each process has the claims of its own caller, and nobody's token; who lacks one is refused."""
+    env = {"USER_ID": "${claim:sub}-${claim:team}"}
+    i = begin(t, {name: {"script": {}, "isolation": name, "env": env} for name in ("session", "principal")})
+    for name in ("session", "principal"):
+        aud = ORIGIN + "/" + name + "/mcp"
+        tokens = {sub: i.token(aud, sub=sub, team=team) for sub, team in (("alice", "red"), ("bob", 7), ("carol", True))}
+        sessions = {sub: t.session(name, token=token) for sub, token in tokens.items()}
+        eq({sub: user_of(s) for sub, s in sessions.items()}, {"alice": "alice-red", "bob": "bob-7", "carol": "carol-true"}, name)
+        for s in sessions.values():
+            probe = str(s.probe()) + t.daemon.record(s.pid()).decode()
+            eq([sub for sub, token in tokens.items() if token in probe], [], "tokens at a child")
+        for team in (None, ["red"], "a\nb", "", "x" * 1025):
+            response = send(t, mcp.bearer(i.token(aud, sub="dave", team=team)), path="/" + name + "/mcp")
+            error = json.loads(response.body)["error"]
+            eq((response.status, error["code"], error["data"]["reason"]), (403, -32603, "forbidden"), name)
+            eq((response.header("www-authenticate"), "team" in error["message"]), (None, False))
+    t.daemon.wait_log("claim_missing", "server=session", "claim=team")

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mcpgatectl, every command, from outside. product.md §2."""
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+
+import harness
+import mcp
+from harness import case, child_argv, eq, is_alive, merged, ok, to_yaml, wait_for
+
+HOSTILE = "red\x1b[31m\x07 \x9b2J \u202egnp.exe\u200b end"
+TOOLS = [{"name": "x\x1b]0;t\x07y", "description": "first " + HOSTILE + "\nsecond", "inputSchema": {"type": "object"}},
+         {"name": "plain.name", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}]
+LISTS = [["result", {"tools": TOOLS}]]
+SERVERS = {"main": {}, "demo": {"command": os.path.join(harness.BIN or "", "mcpgated-demo")},
+           "hostile": {"on": {"tools/list": LISTS,
+                              "tools/call": [["result", {"content": [{"type": "text", "text": "a\n" + HOSTILE},
+                                                                     {"type": "image", "mimeType": "i\x1bx", "data": "AAAA"}]}]]}},
+           "broken": {"command": "/nonexistent/command"}}
+# No control but the line end, no C1 control, nothing that is invisible or turns the direction.
+RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+
+
+def ctl(t, *args, status=0, socket=None, daemon=None, clean=True):
+    """Runs it; returns (stdout, stderr) as text."""
+    argv = [os.path.join(harness.BIN, "mcpgatectl"), "--socket", socket or (daemon or t.daemon).admin] + list(args)
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=20 * harness.SLOW)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    eq(done.returncode, status, "exit status of %r; it said %r %r" % (args, out[-300:], err[-300:]))
+    for text in (out, err) if clean else ():
+        found = RAW.search(text)
+        ok(not found, "raw %r in" % (found and found.group()), text[:400])
+    return out, err
+
+
+def rows(text):
+    """Lines of a table as lists of cells, by the places of its titles; right-aligned columns end there."""
+    return [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+
+
+@case(own=True)
+def tables(t):
+    """product §2: status, servers, processes, sessions and streams as aligned tables; --json unchanged."""
+    for command in ("servers", "processes", "sessions", "streams"):
+        out, err = ctl(t, command)
+        eq(err, "")
+        ok(out.count("\n") == (5 if command == "servers" else 1), "lines of " + command, out)
+    s = t.session()
+    s.echo("x")
+    s.get()
+    pid = str(t.daemon.children("main")[0])
+    out, _ = ctl(t, "status")
+    ok(re.match(r"mcpgated \S+: serving for \d+s, \d+ connections, 1 of \d+ sessions, 1 processes, 0 calls in flight\n\n", out), "first line", out)
+    row = [r for r in rows(out) if r[0] == "main"][0]
+    eq(row[:6], ["main", "ready", "1", "1", "0", "0"])
+    ok(re.fullmatch(r"<\d+ms", row[-1]), "p99", row)
+    out, _ = ctl(t, "processes")
+    row = rows(out)[1]
+    eq((row[0], row[1], row[2], row[4], row[7]), (pid, "main", "ready", "0", s.id[:8]))
+    out, _ = ctl(t, "sessions")
+    eq(len({len(l) for l in out.splitlines()}), 1, "all lines are of one length: the last column is a number")
+    row = rows(out)[1]
+    eq((row[0], row[1], row[2], row[8], row[9]), (s.id[:8], "main", s.version, "yes", pid))
+    ok(s.id not in out, "the id is not shown")
+    out, _ = ctl(t, "streams")
+    eq(rows(out)[1][:5], [s.id[:8], "main", "0", "session", "yes"])
+    for command in ("status", "servers", "processes", "sessions", "streams"):
+        out, err = ctl(t, command, "--json")
+        conn = t.conn(address=t.daemon.admin)
+        there = json.loads(conn.request("GET", "/" + command).read())
+        eq(sorted(json.loads(out)), sorted(there), "members of " + command)
+
+
+@case(own=True)
+def failing_server(t):
+    """product §5: status says why a server fails, and when it is tried again."""
+    ctl(t, "call", "broken", "x", status=1)
+    out, _ = ctl(t, "status")
+    ok(re.search(r"^broken +failing ", out, re.M), "the state", out)
+    ok(re.search(r"^broken is failing: No such file or directory \(\d+s ago\); next try ", out, re.M), "the reason", out)
+
+
+@case
+def calls(t):
+    """product §2: call goes the way of a client; texts are printed, what fails is said."""
+    eq(ctl(t, "call", "demo", "echo", '{"text":"hello \u00e4"}'), ("hello \u00e4\n", ""))
+    out, _ = ctl(t, "call", "demo", "add", '{"a":1,"b":2}', "--json")
+    ok(json.loads(out)["content"], "the result", out)
+    eq(ctl(t, "call", "main", "do", '{"steps":[["sleep",1.5],["text","slow"]]}')[0], "slow\n")
+    out, err = ctl(t, "call", "demo", "nothing", status=1)
+    ok("-32602" in err and out == "", "an unknown tool", out, err)
+    out, err = ctl(t, "call", "main", "do", '{"steps":[["error",-32001,"no \\u001b[1m"]]}', status=1)
+    eq((out, err), ("", "mcpgatectl: error -32001: no \\x1b[1m\n"))
+    out, err = ctl(t, "call", "main", "do", '{"steps":[["result",{"isError":true,"content":[{"type":"text","text":"bad"}]}]]}', status=1)
+    eq((out, err), ("bad\n", ""))
+    out, err = ctl(t, "call", "main", "do", '{"steps":[["exit",3]]}', status=1)
+    ok("child_exited" in err, "a process that dies", err)
+    out, err = ctl(t, "call", "broken", "x", status=1)
+    ok("backend_unavailable" in err, "a server that does not start", err)
+    out, err = ctl(t, "call", "nobody", "x", status=1)
+    ok("no server has this path" in err, "an unknown server", err)
+    wait_for(lambda: json.loads(ctl(t, "sessions", "--json")[0]) == {"sessions": []}, 5, "the end of their sessions")
+
+
+@case
+def tools_and_formats(t):
+    """product §2: tools as a list, as MCP has them, and for function-calling interfaces."""
+    out, _ = ctl(t, "tools", "demo")
+    ok(re.search(r"^TOOL +DESCRIPTION\necho +Returns the text\.$", out, re.M), "the list", out)
+    mcp_tools = json.loads(ctl(t, "tools", "demo", "--format", "mcp")[0])
+    openai = json.loads(ctl(t, "tools", "demo", "--format", "openai")[0])
+    anthropic = json.loads(ctl(t, "--format=anthropic", "tools", "demo")[0])
+    eq(json.loads(ctl(t, "tools", "demo", "--json")[0]), mcp_tools)
+    for m, o, a in zip(mcp_tools, openai, anthropic, strict=True):
+        eq(o, {"type": "function", "function": {"name": m["name"], "description": m["description"], "parameters": m["inputSchema"]}})
+        eq(a, {"name": m["name"], "description": m["description"], "input_schema": m["inputSchema"]})
+    pages = {"on": {"tools/list": [["result", {"tools": TOOLS[1:], "nextCursor": "c"}]]}}
+    d = t.start({"endless": pages})
+    out, err = ctl(t, "tools", "endless", status=1, daemon=d)
+    ok("no end" in err, "an endless list", err)
+
+
+@case
+def hostile_texts(t):
+    """What servers say cannot act on the operator's terminal, nor turn its lines around."""
+    out, _ = ctl(t, "tools", "hostile")
+    ok("x\\x1b]0;t\\x07y" in out and "\\u202egnp.exe\\u200b" in out, "as escapes", out)
+    eq(out.count("\n"), 3, "a line for each tool")
+    out, err = ctl(t, "tools", "hostile", "--format", "openai")
+    eq([x["function"]["name"] for x in json.loads(out)], [x["name"] for x in TOOLS])
+    ok("plain.name" in err, "names that the interface refuses", err)
+    out, _ = ctl(t, "call", "hostile", "x")
+    eq(out.splitlines()[0], "a")
+    eq(out.splitlines()[2], "[image i\\x1bx, about 3 bytes]")
+    s = t.session()
+    s.do(["stderr", HOSTILE + "\xff\n"], ["text", ""])
+    wait_for(lambda: "red" in ctl(t, "logs", "main")[0], 3, "the line")
+    out, _ = ctl(t, "logs", "main")
+    ok(re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \[\d+\] red\\x1b\[31m\\x07 ", out, re.M), "the line", out)
+
+
+@case(own=True)
+def logs_follow(t):
+    """product §2: logs -f prints what is kept and what comes, until the daemon ends."""
+    s = t.session()
+    s.do(["stderr", "one\n"], ["text", ""])
+    wait_for(lambda: "one" in ctl(t, "logs", "main")[0], 3, "the line")
+    argv = [os.path.join(harness.BIN, "mcpgatectl"), "-s", t.daemon.admin, "logs", "-f", "main"]
+    p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        ok(p.stdout.readline().endswith(b"] one\n"), "what is kept")
+        s.do(["stderr", "two\n"], ["text", ""])
+        ok(p.stdout.readline().endswith(b"] two\n"), "what comes")
+        s.delete()
+        t.daemon.term()
+        eq(p.wait(10 * harness.SLOW), 0, "exit status")
+        ok(b"the daemon has ended" in p.stderr.read(), "and says why")
+    finally:
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        p.stderr.close()
+    ctl(t, "logs", "nobody", status=1, socket="/nonexistent")
+
+
+@case(own=True)
+def orders(t):
+    """product §2: restart, end-session, reload and drain."""
+    a, b = t.session(), t.session()
+    old = t.daemon.children("main")
+    eq(ctl(t, "restart", "main")[0], "processes that are replaced: 2\n")
+    wait_for(lambda: not any(is_alive(p) for p in old), 5, "the end of the old processes")
+    a.echo("on")
+    shown = [r[0] for r in rows(ctl(t, "sessions")[0])[1:]]
+    eq(sorted(shown), sorted([a.id[:8], b.id[:8]]))
+    eq(ctl(t, "end-session", b.id[:8])[0], "sessions ended: 1\n")
+    eq(b.post(mcp.request(9, "ping")).status, 404)
+    ctl(t, "reload")
+    t.daemon.wait_log("admin_command", "command=reload")
+    a.echo("still on")
+    a.delete()
+    eq(ctl(t, "drain")[0], "the daemon ends after the calls in flight: 0\n")
+    eq(t.daemon.wait(), 0)
+    out, err = ctl(t, "status", status=1)
+    ok("no daemon answers at" in err, "afterwards", err)
+
+
+@case
+def wrong_usage(t):
+    """Wrong words get exit status 2 and a hint; what the daemon does not know, 1 and its reason."""
+    for args in ([], ["nonsense"], ["status", "x"], ["restart"], ["restart", "a", "b"], ["restart", "../status"],
+                 ["restart", "a?b"], ["restart", ""], ["logs", "a&follow=1"], ["end-session", "a b\r\nX: y"],
+                 ["call"], ["call", "main"], ["call", "demo", "echo", "[1]"], ["call", "demo", "echo", "{"],
+                 ["call", "demo", "echo", '{"a":1,"a":2}'], ["tools", "demo", "--format", "yaml"], ["--nonsense"],
+                 ["status", "--", "x"], ["doctor", "main", "--", "x"], ["doctor", "--"]):
+        out, err = ctl(t, *args, status=2)
+        ok(err and "try: mcpgatectl --help" in err, "a hint for %r" % args, err)
+        eq(out, "")
+    for args, why in ((["restart", "nobody"], "no server of this name"), (["logs", "nobody"], "no server of this name"),
+                      (["logs", "-f", "nobody"], "status 404"), (["end-session", "abc"], "at least 4"),
+                      (["end-session", "abcdefgh"], "no session has such an id")):
+        out, err = ctl(t, *args, status=1)
+        ok(why in err and out == "", "%r" % args, out, err)
+    ok("usage: mcpgatectl" in ctl(t, "--help")[0], "help")
+    ok(ctl(t, "--version")[0].startswith("mcpgatectl "), "version")
+    ctl(t, "status", status=2, socket="/x" * 100)
+
+
+@case(daemon=False)
+def finds_the_socket(t):
+    """product §3: without --socket the user's own daemon is asked."""
+    place = t.directory()
+    t.start({"main": {}}, {"admin": {"address": "auto"}}, env={"XDG_RUNTIME_DIR": place})
+    done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "servers"], capture_output=True,
+                          env=dict(os.environ, XDG_RUNTIME_DIR=place), timeout=20)
+    eq(done.returncode, 0)
+    ok(done.stdout.startswith(b"SERVER"), "a table", done.stdout)
+
+
+def doctor(t, servers, *args, status):
+    """The doctor's lines for servers as Daemon takes them."""
+    place = t.directory()
+    entries = {}
+    for name, spec in servers.items():
+        spec = dict(spec)
+        if "script" in spec:
+            argv = child_argv(spec.pop("script"), name)
+            spec["command"], spec["args"] = argv[0], argv[1:]
+        entries[name] = spec
+    path = os.path.join(place, "c.yaml")
+    with open(path, "w") as f:
+        f.write(to_yaml({"servers": entries}) + "\n")
+    os.chmod(path, 0o600)
+    return ctl(t, "doctor", "-c", path, *args, status=status, socket="/nonexistent")
+
+
+@case(daemon=False, deadline=30)
+def doctor_finds_what_is_wrong(t):
+    """product §2: doctor says what goes wrong in each step of a start, without a daemon."""
+    short = {"start": {"timeout": "1s"}, "stop": {"grace": "300ms", "term": "300ms"}}
+    ill = {
+        "gone": ({"command": "/nonexistent/x"}, r"FAIL  start +cannot execute the command '/nonexistent/x': No such file"),
+        "nowhere": ({"command": "surely-no-such-command"}, r"FAIL  start .*; looked for /\S+/surely-no-such-command"),
+        "rights": ({"command": "/etc/passwd"}, r"FAIL  start .*Permission denied"),
+        "cwd": ({"command": "true", "cwd": "/nonexistent"}, r"FAIL  start +cannot change to the directory \(cwd\) /nonexistent: No such file"),
+        "exits": ({"script": {"start": [["stderr", "no \x1b[1mkey\n"], ["exit", 3]]}},
+                  r"FAIL  answer +it ended by itself with the status 3 before it answered initialize\n +stderr +\| no \\x1b\[1mkey$"),
+        "silent": ({"script": {"init": [["sleep", 100]]}}, r"FAIL  answer +no answer to initialize within 1\.0 s"),
+        "refuses": ({"script": {"init": [["error", -32602, "not you"]]}}, r"FAIL  answer +it refused initialize: not you"),
+        "unknown": ({"script": {"version": "1999-01-01"}}, r"FAIL  answer +it answered with the revision '1999-01-01', which nobody knows"),
+        "dies": ({"script": {"on": {"tools/list": [["exit", 4]]}}}, r"FAIL  tools +it ended by itself with the status 4"),
+    }
+    out, err = doctor(t, {name: merged(short, spec) for name, (spec, _) in ill.items()}, status=1)
+    eq(err, "")
+    parts = dict(zip(re.findall(r"^(\S+)$", out, re.M), re.split(r"^\S+\n", out, flags=re.M)[1:], strict=True))
+    eq(list(parts), list(ill))
+    for name, (_, pattern) in ill.items():
+        ok(re.search(pattern, parts[name], re.M), "what is said of " + name, parts[name])
+
+
+@case(daemon=False, deadline=30)
+def doctor_praises_what_is_right(t):
+    """product §2: of a sound server doctor says what it is; garbage and a hard end are warnings."""
+    sound = {"demo": {"command": os.path.join(harness.BIN, "mcpgated-demo")}, "off": {"command": "/nonexistent", "enabled": False}}
+    out, _ = doctor(t, sound, status=0)
+    ok(re.fullmatch(r"demo\n  ok    start     \S+/mcpgated-demo\n  ok    answer    after [\d.]+ s: mcpgated-demo \S+, revision 2025-11-25\n"
+                    r"  ok    tools     \d+, listed in [\d.]+ s\n  ok    end       [\d.]+ s after its standard input was closed\n", out), "its lines", out)
+    eq(doctor(t, sound, "off", status=1)[0].split("\n")[0], "off", "a name is asked for, enabled or not")
+    out, err = doctor(t, sound, "nobody", status=1)
+    eq((out, err), ("", "mcpgatectl: there is no such server in the configuration\n"))
+    odd = {"odd": {"script": {"start": [["line", "hello \x1b[1m"]], "eof": "ignore", "caps": {},
+                              "init": [["ask", 7, "roots/list"], ["answer"]]},
+                   "stop": {"grace": "300ms", "term": "2s"}}}
+    out, _ = doctor(t, odd, status=0)
+    ok(re.search(r"ok    tools     it offers none", out), "no tools", out)
+    ok(re.search(r"warn  stdout    1 lines are no messages .*; the first: hello \\x1b\[1m", out), "garbage", out)
+    ok(re.search(r"warn  end       it does not end when its standard input is closed; SIGTERM was needed", out), "a hard end", out)
+    argv = [os.path.join(harness.BIN, "mcpgated-demo")]
+    ok(re.search("ok    answer", ctl(t, "doctor", "--", *argv, socket="/nonexistent")[0]), "a command line")
+    ctl(t, "doctor", "-c", "/nonexistent.yaml", status=2, socket="/nonexistent")
+
+
+@case(daemon=False)
+def doctor_leaves_nothing(t):
+    """REL-43: what the doctor starts is gone when it ends, helpers of the server included."""
+    place = t.directory()
+    script = "sleep 1000 & echo $! > %s/helper; echo $$ > %s/self; exec cat > /dev/null" % (place, place)
+    doctor(t, {"s": {"command": "sh", "args": ["-c", script], "start": {"timeout": "500ms"}, "stop": {"grace": "300ms"}}}, status=1)
+    for who in ("helper", "self"):
+        with open(os.path.join(place, who)) as f:
+            pid = int(f.read())
+        wait_for(lambda: not is_alive(pid), 3, "the end of its " + who)
