@@ -24,6 +24,7 @@
 #define STDERR_LINES_PER_SECOND 50
 #define LAST_WORDS_BYTES 2048
 #define LAST_WORDS_LOGGED 500
+#define OWN_BYTES_MAX (16 * 1024 * 1024) /* in its stdin queue, of what was not the clients' */
 #define DRAIN_MS 500 /* output that a grandchild keeps open after the exit is waited for so long */
 
 #define TO(state) (1u << CHILD_##state)
@@ -391,7 +392,7 @@ static void child_refuse_reading(struct child *child, const char *error)
  */
 static bool child_is_flooded(const struct child *child)
 {
-	return child->queue.bytes > 2 * child->backend->conf.queue_max;
+	return child->queue.bytes > 2 * child->backend->conf.queue_max + OWN_BYTES_MAX;
 }
 
 static void child_flush(struct child *child)

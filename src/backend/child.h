@@ -77,7 +77,7 @@ void child_start(struct child *child, struct backend *backend, int claims_fd,
 /*
  * Queues bytes for its stdin: whole lines, each ended by LF. They leave at the end of the turn, together
  * with everything else of the turn. Only between on_started and on_lost or child_stop. A process for which
- * twice as much waits as has room is hung, whoever wrote it.
+ * far more waits than has room is hung, whoever wrote it.
  */
 void child_write(struct child *child, struct slice bytes);
 /* The same, without a copy: takes buf's bytes. */

@@ -387,11 +387,11 @@ static void flood_of_answers_is_bounded(void **state)
 
 	(void)state;
 	memset(text, 'x', sizeof(text));
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 80; i++)
 		child_write(child, slice_of(text, sizeof(text)));
 	loop_turn(loop, false);
 	assert_int_equal(lost, 0);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 10; i++)
 		child_write(child, slice_of(text, sizeof(text)));
 	loop_turn(loop, false);
 	assert_int_equal(lost, 1);

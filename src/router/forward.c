@@ -266,7 +266,7 @@ static bool refuse_subscription(struct route *route, struct call *call, const st
 	if (env->uri.text.n > TEXT_SET_BYTES_MAX)
 		forward_own_error(route, call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: the uri is longer than 8 KiB"));
-	else if (route->subscriptions.count >= TEXT_SET_MAX)
+	else if (!text_set_has_room(&route->subscriptions, env->uri.text.n))
 		forward_own_error(route, call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("The session has too many subscriptions"));
 	else

@@ -112,7 +112,7 @@ static void lane_lose(struct lane *lane, enum reason reason)
 
 	if (is_start)
 		backend_note_failed(backend);
-	else if (!lane->has_answered)
+	else if (!lane->was_used)
 		backend_note_crashed(backend, lane->ready_at_ms);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
@@ -378,6 +378,7 @@ uint64_t lane_child_number(const struct lane *lane)
 void lane_add_call(struct lane *lane, struct call *call)
 {
 	map_insert(&lane->calls, call->bid, call);
+	lane->was_used = true;
 	timer_stop(&lane->idle);
 	if (lane->partition->is_leased) {
 		lane->lease = call;
@@ -415,7 +416,6 @@ void lane_remove_call(struct lane *lane, struct call *call, bool is_answered)
 {
 	bool is_lease = lane->lease == call;
 
-	lane->has_answered |= is_answered;
 	map_remove(&lane->calls, call->bid);
 	if (lane->partition == NULL)
 		return;

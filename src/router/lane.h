@@ -52,8 +52,8 @@ struct lane {
 	struct timer probe;
 	struct timer idle; /* it has no calls */
 	bool has_process;
-	bool makes_room;   /* it was stopped for another one */
-	bool has_answered; /* some call */
+	bool makes_room; /* it was stopped for another one */
+	bool was_used;   /* it was sent a call: if it crashes, that may be its client's doing */
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 };

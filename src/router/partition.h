@@ -61,7 +61,9 @@ struct partition {
 	struct timer retry; /* what has to run could not be started */
 	struct task pump;   /* at the end of the turn waiting calls are given to lanes with room */
 	struct list topics; /* what sessions of a pool have subscribed to (sharing.c) */
-	unsigned int news;  /* the lists that have changed and nobody was told yet (sharing.c) */
+	size_t topic_count;
+	size_t topic_bytes;
+	unsigned int news; /* the lists that have changed and nobody was told yet (sharing.c) */
 	struct timer telling;
 };
 

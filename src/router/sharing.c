@@ -21,6 +21,8 @@
 #include "router/lane.h"
 #include "router/route.h"
 
+#define TOPICS_MAX 16384
+#define TOPIC_BYTES_MAX (1024 * 1024)
 #define TELLING_MS 100 /* changes of a list that come together are told once. bridging.md §1.7 */
 
 struct topic {
@@ -229,12 +231,16 @@ static struct topic *topic_new(struct partition *partition, struct slice uri, st
 	memcpy(topic->uri, uri.p, uri.n);
 	list_init(&topic->waiting);
 	list_append(&partition->topics, &topic->link);
+	partition->topic_count++;
+	partition->topic_bytes += uri.n;
 	first->topic = topic;
 	return topic;
 }
 
-static void topic_free(struct topic *topic)
+static void topic_free(struct partition *partition, struct topic *topic)
 {
+	partition->topic_count--;
+	partition->topic_bytes -= topic->length;
 	list_remove(&topic->link);
 	free(topic);
 }
@@ -262,7 +268,7 @@ static void topic_release(struct partition *partition, struct topic *topic)
 	if (--topic->subscribers > 0)
 		return;
 	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
-	topic_free(topic);
+	topic_free(partition, topic);
 }
 
 void sharing_settle(struct call *call, const struct envelope *env)
@@ -293,7 +299,7 @@ void sharing_settle(struct call *call, const struct envelope *env)
 	if (has_agreed)
 		topic_release(partition, topic);
 	else
-		topic_free(topic);
+		topic_free(partition, topic);
 }
 
 void sharing_abandon(struct call *call)
@@ -306,7 +312,7 @@ void sharing_abandon(struct call *call)
 	if (topic->first != call)
 		return; /* it only waited */
 	if (list_is_empty(&topic->waiting)) {
-		topic_free(topic);
+		topic_free(partition, topic);
 		return;
 	}
 	next = container_of(topic->waiting.next, struct call, place);
@@ -317,11 +323,23 @@ void sharing_abandon(struct call *call)
 	partition_wake(partition);
 }
 
+/* Each new child is told all of them before its first call. DEF-11 */
+static bool has_room_for_topic(const struct partition *partition, size_t size)
+{
+	return partition->topic_count < TOPICS_MAX &&
+	       partition->topic_bytes + size <= TOPIC_BYTES_MAX;
+}
+
 static void subscribe(struct route *route, struct call *call, struct slice uri,
 		      const struct envelope *env)
 {
 	struct topic *topic = topic_find(route->partition, uri);
 
+	if (topic == NULL && !has_room_for_topic(route->partition, uri.n)) {
+		forward_own_error(route, call, MCP_INTERNAL_ERROR,
+				  SLICE_LIT("The server has too many subscriptions"));
+		return;
+	}
 	call_link(call, route);
 	if (topic == NULL) {
 		topic_new(route->partition, uri, call);
@@ -410,5 +428,5 @@ void sharing_fini(struct partition *partition)
 {
 	timer_stop(&partition->telling);
 	while (!list_is_empty(&partition->topics))
-		topic_free(container_of(partition->topics.next, struct topic, link));
+		topic_free(partition, container_of(partition->topics.next, struct topic, link));
 }

@@ -10,6 +10,7 @@ void text_set_init(struct text_set *set)
 {
 	list_init(&set->items);
 	set->count = 0;
+	set->bytes = 0;
 }
 
 static struct text_set_item *text_set_find(const struct text_set *set, struct slice text)
@@ -33,20 +34,27 @@ void text_set_fini(struct text_set *set)
 		free(item);
 	}
 	set->count = 0;
+	set->bytes = 0;
+}
+
+bool text_set_has_room(const struct text_set *set, size_t size)
+{
+	return set->count < TEXT_SET_MAX && size <= TEXT_SET_BYTES_MAX &&
+	       set->bytes + size <= TEXT_SET_TOTAL_MAX;
 }
 
 bool text_set_add(struct text_set *set, struct slice text)
 {
 	struct text_set_item *item;
 
-	if (set->count >= TEXT_SET_MAX || text.n > TEXT_SET_BYTES_MAX ||
-	    text_set_find(set, text) != NULL)
+	if (!text_set_has_room(set, text.n) || text_set_find(set, text) != NULL)
 		return false;
 	item = mem_alloc(sizeof(*item) + text.n);
 	item->length = text.n;
 	memcpy(item->text, text.p, text.n);
 	list_append(&set->items, &item->link);
 	set->count++;
+	set->bytes += text.n;
 	return true;
 }
 
@@ -59,5 +67,6 @@ bool text_set_remove(struct text_set *set, struct slice text)
 	list_remove(&item->link);
 	free(item);
 	set->count--;
+	set->bytes -= text.n;
 	return true;
 }

@@ -10,11 +10,13 @@
 #include "base/slice.h"
 
 #define TEXT_SET_MAX 4096
-#define TEXT_SET_BYTES_MAX (8 * 1024) /* of one text */
+#define TEXT_SET_BYTES_MAX (8 * 1024)   /* of one text */
+#define TEXT_SET_TOTAL_MAX (256 * 1024) /* of all */
 
 struct text_set {
 	struct list items;
 	size_t count;
+	size_t bytes;
 };
 
 struct text_set_item {
@@ -25,7 +27,9 @@ struct text_set_item {
 
 void text_set_init(struct text_set *set);
 void text_set_fini(struct text_set *set);
-/* Adds a copy; nothing, and false, if it is there already, or TEXT_SET_MAX are, or it is too long. */
+/* Whether there is room for another text of `size` bytes. */
+bool text_set_has_room(const struct text_set *set, size_t size);
+/* Adds a copy; nothing, and false, if it is there already, or there is no room. */
 bool text_set_add(struct text_set *set, struct slice text);
 /* Returns whether it was there. */
 bool text_set_remove(struct text_set *set, struct slice text);
