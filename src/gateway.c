@@ -15,6 +15,7 @@
 #include "backend/spawn.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "config/claim.h"
 #include "desk.h"
 #include "endpoint/gate.h"
 #include "http/conn.h"
@@ -56,6 +57,8 @@ struct gateway {
 	struct slice *hosts;
 	size_t host_count;
 	struct slice *origins;
+	struct slice *claims;      /* of each server, in their order */
+	struct slice *claim_names; /* the same, each once */
 	struct authorization authorization;
 	struct router router;
 	struct gate gate;
@@ -272,14 +275,44 @@ static void gateway_start_children(struct gateway *g)
 
 		if (backend->conf.isolation == ISOLATION_SHARED && backend->conf.pool_min > 0)
 			partition_prepare(&g->router, backend);
-		else if (backend->conf.isolation != ISOLATION_SHARED && backend->conf.warm > 0)
+		else if (backend->conf.isolation != ISOLATION_SHARED && backend->conf.warm > 0 &&
+			 backend->conf.claim_count == 0)
 			spares_start(&g->router, backend);
 	}
+}
+
+/* Adds it to what principals keep, unless it is there. */
+static void gateway_add_claim_name(struct gateway *g, struct slice name)
+{
+	struct principal_set *set = &g->router.sessions.principals;
+
+	for (size_t i = 0; i < set->claim_count; i++)
+		if (slice_is_equal(g->claim_names[i], name))
+			return;
+	g->claim_names[set->claim_count++] = name;
+}
+
+/* What servers are told of their principals: principals keep that and nothing else. */
+static void gateway_list_claims(struct gateway *g)
+{
+	const struct config *config = g->config;
+	size_t room = config->server_count * CLAIMS_MAX + 1;
+	size_t count = 0;
+
+	g->claims = mem_zalloc(room * sizeof(*g->claims));
+	g->claim_names = mem_zalloc(room * sizeof(*g->claim_names));
+	g->router.sessions.principals.claim_names = g->claim_names;
+	for (size_t i = 0; i < config->server_count; i++)
+		for (size_t j = 0; j < config->servers[i].claims.count; j++) {
+			g->claims[count] = slice_str(config->servers[i].claims.items[j]);
+			gateway_add_claim_name(g, g->claims[count++]);
+		}
 }
 
 static void gateway_make_backends(struct gateway *g)
 {
 	const struct config *config = g->config;
+	const struct slice *claims = g->claims;
 
 	g->fleet.max = config->max_processes;
 	g->backends = mem_zalloc(config->server_count * sizeof(*g->backends));
@@ -288,6 +321,9 @@ static void gateway_make_backends(struct gateway *g)
 		struct backend_conf conf = gateway_backend_conf(config, i);
 		struct backend *backend = &g->backends[g->backend_count];
 
+		conf.claims = claims;
+		conf.claim_count = config->servers[i].claims.count;
+		claims += conf.claim_count;
 		if (!config->servers[i].enabled)
 			continue;
 		conf.fleet = &g->fleet;
@@ -389,6 +425,7 @@ static void gateway_make_router(struct gateway *g)
 	list_init(&g->router.pools);
 	list_init(&g->router.spares);
 	session_set_init(&g->router.sessions, g->loop, &conf);
+	gateway_list_claims(g);
 }
 
 static void gateway_on_admin_drain(void)
@@ -480,6 +517,8 @@ static void gateway_free(struct gateway *g)
 	free(g->backends);
 	free(g->endpoints);
 	free(g->hosts);
+	free(g->claims);
+	free(g->claim_names);
 	free(g->origins);
 	free(g->proxies);
 	free(g->ports);

@@ -10,6 +10,7 @@
 
 #include "auth/document.h"
 #include "auth/url.h"
+#include "base/buf.h"
 #include "base/mem.h"
 
 #define NAME_BYTES_MAX 1024      /* sub */
@@ -177,6 +178,24 @@ static bool is_accepted(struct slice audience, const struct slice *accepted, siz
 			return true;
 	}
 	return false;
+}
+
+bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out)
+{
+	char *key = mem_dup_slice(name);
+	const json_t *value = json_object_get(grant->claims, key);
+	struct slice text = document_text(grant->claims, key);
+
+	free(key);
+	if (json_is_integer(value))
+		buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (json_is_boolean(value))
+		buf_append_str(out, json_is_true(value) ? "true" : "false");
+	else if (text.n > 0 && memchr(text.p, '\0', text.n) == NULL)
+		buf_append_slice(out, text);
+	else
+		return false;
+	return true;
 }
 
 bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count)

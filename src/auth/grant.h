@@ -14,6 +14,8 @@
 #include "auth/verdict.h"
 #include "base/slice.h"
 
+struct buf;
+
 /* Of <jansson.h>, which cannot stand in one file with jsonrpc/scan.h: both name JSON's types. */
 typedef struct json_t json_t;
 
@@ -47,6 +49,12 @@ void grant_unref(struct grant **grant);
 
 /* Whole, case-sensitive tokens; a hierarchy of scopes is the caller's. AUTH-SCP-05 */
 bool grant_has_scope(const struct grant *grant, struct slice scope);
+
+/*
+ * Appends the value of a claim as a text: strings as they are, numbers without fraction, true and false. Returns
+ * whether there is such a value; a string with a NUL is none.
+ */
+bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out);
 
 /*
  * Whether `aud` holds one of `accepted`: URLs compare scheme and host without case, default port and an

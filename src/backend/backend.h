@@ -32,6 +32,8 @@ struct backend_conf {
 	const char *name;    /* borrowed for the backend's life, as is everything here */
 	uint32_t server;     /* its number for the keeper */
 	enum isolation isolation;
+	const struct slice *claims; /* of its principal, that a process is told */
+	size_t claim_count;
 	bool never_asks;     /* it sends clients no requests: they are told of no capabilities */
 	size_t pool_max;     /* processes at most */
 	size_t pool_min;     /* kept running, with ISOLATION_SHARED */

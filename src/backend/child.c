@@ -537,7 +537,8 @@ static const struct spawned_ops child_spawned_ops = {
 	.on_exited = child_on_exited,
 };
 
-void child_start(struct child *child, struct backend *backend, const struct child_ops *ops)
+void child_start(struct child *child, struct backend *backend, int claims_fd,
+		 const struct child_ops *ops)
 {
 	*child = (struct child){ .ops = ops, .backend = backend, .state = CHILD_STARTING };
 	child->in.fd = child->out.fd = child->err.fd = -1;
@@ -551,5 +552,6 @@ void child_start(struct child *child, struct backend *backend, const struct chil
 	backend->stats.starts++;
 	child->started_at_ms = clock_now_ms();
 	counter_add(COUNTER_CHILDREN);
-	spawned_start(&child->spawned, backend->spawner, backend->conf.server, &child_spawned_ops);
+	spawned_start(&child->spawned, backend->spawner, backend->conf.server, claims_fd,
+		      &child_spawned_ops);
 }

@@ -67,8 +67,12 @@ struct child {
 	bool is_lost;
 };
 
-/* Asks the keeper for a process of `backend`, which must have agreed (backend_admit). */
-void child_start(struct child *child, struct backend *backend, const struct child_ops *ops);
+/*
+ * Asks the keeper for a process of `backend`, which must have agreed (backend_admit). Takes claims_fd: see
+ * spawned_start.
+ */
+void child_start(struct child *child, struct backend *backend, int claims_fd,
+		 const struct child_ops *ops);
 
 /*
  * Queues bytes for its stdin: whole lines, each ended by LF. They leave at the end of the turn, together

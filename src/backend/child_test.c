@@ -165,7 +165,7 @@ static unsigned int count_logged(const char *text)
 static struct fake_process *begin(void)
 {
 	child = malloc(sizeof(*child));
-	child_start(child, &backend, &ops);
+	child_start(child, &backend, -1, &ops);
 	fake_keeper_settle(&keeper);
 	return keeper.count > 0 ? &keeper.processes[keeper.count - 1] : NULL;
 }

@@ -19,6 +19,7 @@
 struct unsent {
 	struct list link;
 	struct ipc_message message;
+	int fd; /* that goes with it, or -1 */
 };
 
 struct spawner {
@@ -32,23 +33,45 @@ struct spawner {
 	struct list unsent;
 };
 
-static void spawner_send(struct spawner *spawner, const struct ipc_message *message)
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Takes fd, if it is not -1. */
+static void spawner_send_with(struct spawner *spawner, const struct ipc_message *message, int fd)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct unsent *unsent;
 
 	if (list_is_empty(&spawner->unsent)) {
-		if (ipc_send(spawner->fd, message, NULL, 0, &err) == 0)
-			return;
-		if (err.kind != ERROR_BUSY) {
+		int result = ipc_send(spawner->fd, message, &fd, fd >= 0, &err);
+
+		if (result < 0 && err.kind != ERROR_BUSY)
 			LOG(IPC_FAILED, LOG_STR("error", err.text));
+		if (result == 0 || err.kind != ERROR_BUSY) {
+			close_fd(fd);
 			return; /* the reading side learns of the end and acts on it */
 		}
 	}
 	unsent = mem_alloc(sizeof(*unsent));
 	unsent->message = *message;
+	unsent->fd = fd;
 	list_append(&spawner->unsent, &unsent->link);
 	watch_set(&spawner->writing, true);
+}
+
+static void spawner_send(struct spawner *spawner, const struct ipc_message *message)
+{
+	spawner_send_with(spawner, message, -1);
+}
+
+static void unsent_free(struct unsent *unsent)
+{
+	close_fd(unsent->fd);
+	list_remove(&unsent->link);
+	free(unsent);
 }
 
 static void spawner_on_writable(struct watch *watch)
@@ -59,11 +82,11 @@ static void spawner_on_writable(struct watch *watch)
 	while (!list_is_empty(&spawner->unsent)) {
 		struct unsent *unsent = container_of(spawner->unsent.next, struct unsent, link);
 
-		if (ipc_send(spawner->fd, &unsent->message, NULL, 0, &err) < 0 &&
+		if (ipc_send(spawner->fd, &unsent->message, &unsent->fd, unsent->fd >= 0, &err) <
+			    0 &&
 		    err.kind == ERROR_BUSY)
 			return;
-		list_remove(&unsent->link);
-		free(unsent);
+		unsent_free(unsent);
 	}
 	watch_set(&spawner->writing, false);
 }
@@ -158,12 +181,8 @@ void spawner_free(struct spawner **spawner)
 		return;
 	watch_set(&s->reading, false);
 	watch_set(&s->writing, false);
-	while (!list_is_empty(&s->unsent)) {
-		struct unsent *unsent = container_of(s->unsent.next, struct unsent, link);
-
-		list_remove(&unsent->link);
-		free(unsent);
-	}
+	while (!list_is_empty(&s->unsent))
+		unsent_free(container_of(s->unsent.next, struct unsent, link));
 	map_fini(&s->by_id);
 	free(s);
 	*spawner = NULL;
@@ -190,15 +209,17 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 		     &(struct ipc_message){ .type = IPC_CERTIFICATES_USED, .value = is_used });
 }
 
-void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
 		   const struct spawned_ops *ops)
 {
 	spawned->ops = ops;
 	spawned->spawner = spawner;
 	spawned->id = ++spawner->last_id;
 	map_insert(&spawner->by_id, spawned->id, spawned);
-	spawner_send(spawner, &(struct ipc_message){
-				      .type = IPC_START, .server = server, .child = spawned->id });
+	spawner_send_with(spawner,
+			  &(struct ipc_message){
+				  .type = IPC_START, .server = server, .child = spawned->id },
+			  claims_fd);
 }
 
 void spawned_signal(struct spawned *spawned, int number)

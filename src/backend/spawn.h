@@ -51,8 +51,11 @@ void spawner_stop(struct spawner *spawner);
 /* Tells the keeper to do what SIGHUP makes it do. */
 void spawner_reload(struct spawner *spawner);
 
-/* Asks for a process of server number `server`. on_started or on_failed follows, never at once. */
-void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server,
+/*
+ * Asks for a process of server number `server`. Takes claims_fd, what it is told of its principal (IPC_START; -1:
+ * nothing). on_started or on_failed follows, never at once.
+ */
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
 		   const struct spawned_ops *ops);
 /* Sends SIGTERM or SIGKILL to its process group. */
 void spawned_signal(struct spawned *spawned, int number);

@@ -126,6 +126,24 @@ bool text_is_utf8(struct slice s)
 	return true;
 }
 
+/* C0, DEL and, in two bytes, C1. */
+static bool is_control(struct slice s)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+
+	return p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && s.n > 1 && p[1] < 0xa0);
+}
+
+bool text_is_claim(struct slice s)
+{
+	if (s.n == 0 || s.n > TEXT_CLAIM_MAX || !text_is_utf8(s))
+		return false;
+	for (size_t i = 0; i < s.n; i++)
+		if (is_control(slice_of(s.p + i, s.n - i)))
+			return false;
+	return true;
+}
+
 bool text_is_equal_secret(struct slice a, struct slice b)
 {
 	unsigned char different = 0;

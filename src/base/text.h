@@ -28,6 +28,10 @@ int text_from_base64url(struct slice text, void *out, size_t *size_r) must_check
 size_t text_utf8_length(struct slice s);
 /* Whether all of s is valid UTF-8. */
 bool text_is_utf8(struct slice s);
+/* The longest value of a claim that is given on to a server. AUTH-DWN-03 */
+#define TEXT_CLAIM_MAX 1024
+/* Whether s can be such a value: not empty, not too long, UTF-8 without control characters. */
+bool text_is_claim(struct slice s);
 /* Compares without telling by time where a difference is; lengths may show. */
 bool text_is_equal_secret(struct slice a, struct slice b);
 /* Whether the whole text fits the pattern, in which '*' stands for any bytes. Linear in text times pattern. */

@@ -15,6 +15,7 @@
 #include "config/load.h"
 #include "config/name.h"
 #include "config/problem.h"
+#include "config/records.h"
 #include "config/table.h"
 #include "config/token_file.h"
 #include "config/yaml.h"
@@ -159,6 +160,7 @@ void config_free(struct config **config)
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
 		free(c->servers[i].name);
+		types_free_texts(&c->servers[i].claims);
 		free(c->servers[i].sse_path);
 		free(c->servers[i].message_path);
 	}

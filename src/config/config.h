@@ -19,6 +19,7 @@ struct config_pair {
 	char *name;
 	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
 	bool is_secret;
+	bool has_claims; /* the value is a template: claim.h */
 };
 
 enum config_tls_version { CONFIG_TLS_12, CONFIG_TLS_13 };
@@ -68,6 +69,8 @@ struct config_server {
 	struct config_texts args;
 	struct config_pair *env;
 	size_t env_count;
+	struct config_texts
+		claims; /* that values of env need: names; also where these are forgotten */
 	struct config_texts inherit_env;
 	char *cwd;   /* NULL: the daemon's */
 	char *user;  /* NULL: the daemon's */

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "config/claim.h"
 #include "config/file.h"
 #include "config/problem.h"
 #include "config/rules.h"
@@ -92,6 +93,7 @@ static void load_server(const struct types_context *context, const struct tree *
 		table_load(context, OPTIONS_SERVER, defaults, server);
 	table_load(context, OPTIONS_SERVER, value, server);
 	server->name = mem_strdup(value->key);
+	claim_collect(server);
 	if (server->path == NULL)
 		server->path = mem_printf("/%s/mcp", server->name);
 	server->sse_path = beside(server->path, "sse");

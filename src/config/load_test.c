@@ -235,10 +235,6 @@ static void test_confinement_of_a_server(void **state)
 		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
 		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
 		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
-	ASSERT_PROBLEMS(
-		"servers: {a: {command: x, env: {USER_ID: 'u-${claim:sub}'}}}\n",
-		"F:1:42: servers.a.env.USER_ID: this version cannot put claims of the caller "
-		"(${claim:…}) into the environment of a server");
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 1}}}\n",
 			"F:1:44: servers.a.resources.cpu: must be a percentage like 50% or 200%, "
 			"not '1'");
@@ -246,6 +242,46 @@ static void test_confinement_of_a_server(void **state)
 			"F:1:44: servers.a.resources.cpu: must be at least 1%, not '0%'");
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {open_files: 1}}}\n",
 			"F:1:51: servers.a.resources.open_files: must be at least 16, not '1'");
+}
+
+#define SERVER_A(rest) "servers: {a: {command: x, " rest "}}\n"
+#define NEED_TOKENS                                                                           \
+	"servers.a.env: claims of the caller (${claim:sub}) need callers that show a token: " \
+	"set auth.mode"
+
+/* AUTH-DWN-02, -03: the names are noted once; where nobody could be meant, claims are refused. */
+static void test_claims(void **state)
+{
+	static const char tokens[] =
+		"auth: {mode: token, tokens: [{name: n, sha256: "
+		"0123456789012345678901234567890123456789012345678901234567890123}]}\n"
+		"servers: {a: {command: x, env: {U: 'u-${claim:sub}-${claim:sub}', V: '$${x}'}}}\n";
+	struct outcome outcome = load_good(tokens);
+	const struct config_server *server = &outcome.config->servers[0];
+
+	(void)state;
+	assert_int_equal(server->claims.count, 1);
+	assert_string_equal(server->claims.items[0], "sub");
+	assert_true(server->env[0].has_claims);
+	assert_string_equal(server->env[0].value, "u-${claim:sub}-${claim:sub}");
+	assert_false(server->env[1].has_claims);
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER_A("env: {U: '${claim:sub}'}"), "F:1:32: " NEED_TOKENS);
+	ASSERT_PROBLEMS(SERVER_A("isolation: shared, env: {U: '${claim:sub}'}"),
+			"F:1:51: servers.a.env: claims of the caller (${claim:sub}) need isolation "
+			"session or principal: with shared one process serves everybody",
+			"F:1:51: " NEED_TOKENS);
+	ASSERT_PROBLEMS(
+		SERVER_A("env: {U: '${claim:sub'}"),
+		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, its name "
+		"with 1 to 64 visible ASCII characters");
+	ASSERT_PROBLEMS(
+		SERVER_A("env: {U: '${claim:}'}"),
+		"F:1:36: servers.a.env.U: a claim must be written like ${claim:sub}, its name "
+		"with 1 to 64 visible ASCII characters");
+	ASSERT_PROBLEMS(
+		SERVER_A("args: ['${claim:sub}']"),
+		"F:1:33: servers.a.args: claims of the caller (${claim:…}) can only be in env");
 }
 
 /* Own values win, lists are replaced, maps are joined; empty sections are no error. */
@@ -807,6 +843,7 @@ int main(void)
 		cmocka_unit_test(test_defaults_of_a_server),
 		cmocka_unit_test(test_values_of_every_type),
 		cmocka_unit_test(test_confinement_of_a_server),
+		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_defaults_section),
 		cmocka_unit_test(test_environment_and_references),
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),

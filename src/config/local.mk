@@ -3,6 +3,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
 	src/config/auth.h \
 	src/config/certificates.c src/config/certificates.h \
+	src/config/claim.c src/config/claim.h \
 	src/config/config.c src/config/config.h \
 	src/config/document.c \
 	src/config/file.c src/config/file.h \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/address.h"
+#include "config/claim.h"
 #include "config/problem.h"
 #include "io/peer.h"
 
@@ -360,6 +361,51 @@ static void check_pool(const struct config_server *server, const struct tree *ro
 		problem_add_at(problems, at, "pool.warm must not be more than pool.max");
 }
 
+/* Who would the value be, where many share a process, or nobody is asked who he is? AUTH-DWN-02 */
+static void check_claims(const struct config *config, const struct config_server *server,
+			 const struct tree *root, struct config_problems *problems)
+{
+	const struct tree *at = server_place(root, server, "env");
+	enum config_auth_mode mode = config->auth.mode;
+
+	if (server->claims.count == 0)
+		return;
+	if (server->claims.count > CLAIMS_MAX)
+		problem_add_at(problems, at, "there are more than %d different claims", CLAIMS_MAX);
+	if (server->isolation == CONFIG_ISOLATION_SHARED)
+		problem_add_at(problems, at,
+			       "claims of the caller (${claim:%.60s}) need isolation session or "
+			       "principal: with shared one process serves everybody",
+			       server->claims.items[0]);
+	if (mode != CONFIG_AUTH_OAUTH && mode != CONFIG_AUTH_TOKEN)
+		problem_add_at(problems, at,
+			       "claims of the caller (${claim:%.60s}) need callers that show a "
+			       "token: set auth.mode",
+			       server->claims.items[0]);
+	for (size_t i = 0; mode == CONFIG_AUTH_TOKEN && i < server->claims.count; i++)
+		if (strcmp(server->claims.items[i], "sub") != 0)
+			problem_add_at(problems, at,
+				       "a static token has only the claim sub, its name, and no "
+				       "'%.60s'",
+				       server->claims.items[i]);
+}
+
+static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
+{
+	if (text != NULL && claim_is_in(text))
+		problem_add_at(problems, at,
+			       "claims of the caller (${claim:…}) can only be in env");
+}
+
+static void refuse_claims_elsewhere(const struct config_server *server, const struct tree *root,
+				    struct config_problems *problems)
+{
+	for (size_t i = 0; i < server->args.count; i++)
+		refuse_claims(server->args.items[i], server_place(root, server, "args"), problems);
+	refuse_claims(server->command, server_place(root, server, "command"), problems);
+	refuse_claims(server->cwd, server_place(root, server, "cwd"), problems);
+}
+
 static void check_server(const struct config_server *server, const struct tree *root,
 			 struct config_problems *problems)
 {
@@ -370,6 +416,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_timeouts(server, root, problems);
 	check_pool(server, root, problems);
 	check_places(server, root, problems);
+	refuse_claims_elsewhere(server, root, problems);
 	/* One that is there but wrong has been reported. */
 	if (server->command == NULL && tree_find(at, "command") == NULL)
 		problem_add_at(problems, at, "the key 'command' is missing");
@@ -386,6 +433,7 @@ void rules_check(const struct config *config, const struct tree *root,
 	check_log_target(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
 		check_server(&config->servers[i], root, problems);
+		check_claims(config, &config->servers[i], root, problems);
 		check_path_is_unique(config, i, root, problems);
 	}
 	if (config->server_count == 0)

@@ -3,6 +3,7 @@
  * The types of options: for each the functions that read, print and free it, joined in one table at
  * the end. Rules that concern more than one option are in rules.c.
  */
+#include "config/claim.h"
 #include "config/types.h"
 
 #include <inttypes.h>
@@ -437,13 +438,21 @@ static void warn_readable(const struct types_context *context, const struct tree
 			       "(chmod o-r) or put it into a file of its own: {file: PATH}");
 }
 
-/* Written in the hope that it means something: as a plain text it would be everybody's name. */
-static void refuse_claims(const struct types_context *context, const struct tree *value)
+static bool check_claims(const struct types_context *context, const struct tree *value)
 {
-	if (strstr(value->text, "${claim:") != NULL)
+	struct slice rest = slice_str(value->text);
+	struct slice before, name;
+	int result;
+
+	do
+		result = claim_cut(&rest, &before, &name);
+	while (result > 0);
+	if (result < 0)
 		problem_add_at(context->problems, value,
-			       "this version cannot put claims of the caller (${claim:…}) into the "
-			       "environment of a server");
+			       "a claim must be written like ${claim:sub}, its name with 1 to %d "
+			       "visible ASCII characters",
+			       CLAIM_NAME_MAX);
+	return result == 0;
 }
 
 static bool load_pair(const struct types_context *context, const struct tree *value,
@@ -460,9 +469,9 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	if (value->kind == TREE_MAP) {
 		pair.value = load_reference(context, value);
 	} else if (types_require_text(context, value)) {
-		refuse_claims(context, value);
 		pair.value = mem_strdup(value->text);
-		pair.is_secret = secret_is_name(value->key);
+		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
+		pair.is_secret = secret_is_name(value->key) && !pair.has_claims;
 		if (pair.is_secret)
 			warn_readable(context, value);
 	}

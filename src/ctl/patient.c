@@ -170,8 +170,9 @@ int patient_start(struct patient *patient, const struct launch *launch, size_t i
 		  const struct guard *guard)
 {
 	*patient = (struct patient){ .process = { .fds = { -1, -1, -1 }, .verdict_fd = -1 } };
-	if (launch_start(launch, index, guard, -1, &patient->process, &patient->verdict.error) <
-	    0) {
+	/* Nobody has called: claims in its environment stay as the configuration writes them. */
+	if (launch_start(launch, &launch->specs[index], guard, -1, &patient->process,
+			 &patient->verdict.error) < 0) {
 		patient->verdict.step = LAUNCH_SETUP;
 		patient->is_ended = true;
 		return -1;

@@ -18,6 +18,7 @@ static const struct {
 	{ REASON_START_TIMEOUT, SLICE("The server did not start in time") },
 	{ REASON_START_FAILED, SLICE("The server could not be started") },
 	{ REASON_BACKEND_DOWN, SLICE("The server fails to start; it is tried again later") },
+	{ REASON_CLAIM_MISSING, SLICE("The access token lacks what this server needs to know") },
 	{ REASON_HANDSHAKE_REFUSED, SLICE("The server did not accept the handshake") },
 	{ REASON_CHILD_EXITED, SLICE("The server ended while it worked on the request") },
 	{ REASON_CHILD_HUNG, SLICE("The server stopped answering") },

@@ -265,8 +265,8 @@ static void post_on_failed(struct call *call, enum reason reason)
 	struct post *post = post_of(call);
 	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
 	const char *server = post->keys.backend->conf.name;
-	/* 5xx says that nothing was executed: not once the server has been sent the request. */
-	bool is_unsent = call->lane == NULL && reason_get(reason)->http_status == 503;
+	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
+	bool is_unsent = call->lane == NULL && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
 	struct slice whole;
 

@@ -16,7 +16,11 @@
 enum ipc_type {
 	/* gateway to keeper */
 	IPC_READY = 1, /* serving; the keeper tells the user and systemd */
-	IPC_START,  /* start server number `server` as child `child` (chosen by the gateway, new) */
+	/*
+	 * start server number `server` as child `child` (chosen by the gateway, new); descriptor, if the server
+	 * declares claims: a pipe with all of "NAME\0VALUE\0…", at most 16 KiB
+	 */
+	IPC_START,
 	IPC_SIGNAL, /* send `value` (SIGTERM or SIGKILL) to the process group of `child` */
 	IPC_FORGET, /* the gateway has let go of `child`: kill what is left of it, drop the row */
 	IPC_STOP,   /* the operator wants the daemon to end, as SIGTERM does */

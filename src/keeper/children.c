@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "keeper/claims.h"
 #include "obs/log.h"
 
 /* Processes of one server beyond its pool that may still be on their way out. */
@@ -183,17 +184,19 @@ static bool is_over_limit(const struct children *children, uint32_t server)
 }
 
 /* Returns 0, or -1 with *verdict_r saying why there is no process. */
-static int row_fork(struct children *children, struct row *row, struct launched *launched_r,
-		    struct launch_verdict *verdict_r)
+static int row_fork(struct children *children, struct row *row, char **envp,
+		    struct launched *launched_r, struct launch_verdict *verdict_r)
 {
+	struct launch_spec spec = children->launch->specs[row->server];
 	int cgroup_fd, result;
 
+	spec.envp = envp;
 	row->cgroup = cgroups_make(children->cgroups, row_server(children, row), &cgroup_fd);
 	if (row->cgroup < 0) {
 		*verdict_r = (struct launch_verdict){ LAUNCH_CGROUP, errno };
 		return -1;
 	}
-	result = launch_start(children->launch, row->server, children->guard, cgroup_fd, launched_r,
+	result = launch_start(children->launch, &spec, children->guard, cgroup_fd, launched_r,
 			      &verdict_r->error);
 	close_fd(&cgroup_fd);
 	if (result < 0)
@@ -201,13 +204,13 @@ static int row_fork(struct children *children, struct row *row, struct launched 
 	return result;
 }
 
-static void row_start(struct children *children, struct row *row)
+static void row_start(struct children *children, struct row *row, char **envp)
 {
 	struct launch_verdict verdict = { LAUNCH_SETUP, EAGAIN };
 	struct launched launched;
 
 	if (is_over_limit(children, row->server) ||
-	    row_fork(children, row, &launched, &verdict) < 0) {
+	    row_fork(children, row, envp, &launched, &verdict) < 0) {
 		row->error = verdict.error;
 		log_spawn_failed(children, row, &verdict);
 		row_set_state(children, row, ROW_ENDED);
@@ -219,14 +222,33 @@ static void row_start(struct children *children, struct row *row)
 	map_insert(&children->by_pid, (uint64_t)row->pid, row);
 }
 
-static void request_start(struct children *children, const struct ipc_message *message)
+/* What this server does not declare is not put in, and nothing that it does is left out. AUTH-DWN-02 */
+static void row_start_with_claims(struct children *children, struct row *row,
+				  const struct ipc_message *message, int claims_fd)
+{
+	char **envp = children->launch->specs[row->server].envp;
+	char **made;
+	const char *why = claims_make_env(row_server(children, row), envp, claims_fd, &made);
+
+	if (why != NULL) {
+		refuse(message, why);
+		row->error = EINVAL;
+		row_set_state(children, row, ROW_ENDED);
+		return;
+	}
+	row_start(children, row, made);
+	claims_free_env(envp, made);
+}
+
+static void request_start(struct children *children, const struct ipc_message *message,
+			  int claims_fd)
 {
 	const char *why = check_start(children, message);
 
 	if (why != NULL)
 		refuse(message, why);
 	else
-		row_start(children, row_new(children, message));
+		row_start_with_claims(children, row_new(children, message), message, claims_fd);
 }
 
 /* A child that has just ended is no mistake of the gateway's: it may not have heard of it. */
@@ -250,10 +272,10 @@ static void request_forget(struct children *children, const struct ipc_message *
 	row_set_told_end(children, row);
 }
 
-void children_request(struct children *children, const struct ipc_message *message)
+void children_request(struct children *children, const struct ipc_message *message, int claims_fd)
 {
 	if (message->type == IPC_START)
-		request_start(children, message);
+		request_start(children, message, claims_fd);
 	else if (message->type == IPC_SIGNAL)
 		request_signal(children, message);
 	else if (message->type == IPC_FORGET)

@@ -44,8 +44,9 @@ void children_init(struct children *children, const struct config *config,
 /* Frees the table; what still runs is left to itself. */
 void children_fini(struct children *children);
 
-/* IPC_START, IPC_SIGNAL or IPC_FORGET. What may not be asked for is logged and ignored. */
-void children_request(struct children *children, const struct ipc_message *message);
+/* IPC_START, IPC_SIGNAL or IPC_FORGET. What may not be asked for is logged and ignored, a
+   start with wrong claims (claims_fd; -1: none came) has failed. */
+void children_request(struct children *children, const struct ipc_message *message, int claims_fd);
 
 /* Adds what starting children have to say; returns the number of entries. */
 size_t children_poll_fill(const struct children *children, struct pollfd *polls_r);

@@ -255,12 +255,10 @@ static void keeper_on_certificates(struct keeper *keeper, bool is_used)
 		keeper_end_reload(keeper);
 }
 
-/* Descriptors have no business on this way; whatever came is closed. */
+/* Nothing but the claims of a child comes on this way as a descriptor; whatever came is closed. */
 static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
 			      const int *fds, size_t fd_count)
 {
-	for (size_t i = 0; i < fd_count; i++)
-		close(fds[i]);
 	if (message->type == IPC_READY)
 		keeper_on_ready(keeper);
 	else if (message->type == IPC_STOP)
@@ -270,7 +268,9 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 	else if (message->type == IPC_CERTIFICATES_USED)
 		keeper_on_certificates(keeper, message->value != 0);
 	else
-		children_request(&keeper->children, message);
+		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
+	for (size_t i = 0; i < fd_count; i++)
+		close(fds[i]);
 }
 
 static bool keeper_may_listen(const struct keeper *keeper)

@@ -29,13 +29,15 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
+#include "config/claim.h"
 #include "io/ipc.h"
 #include "obs/log.h"
 
 #define WAIT_MS 20000 /* for anything; a sanitised build on a busy machine is slow */
 
 /* The numbers of the servers of make_config. */
-enum { CAT, SH, MISSING, FORBIDDEN, NO_CWD, DISABLED, SERVER_COUNT };
+enum { CAT, SH, MISSING, FORBIDDEN, NO_CWD, DISABLED, CLAIMS, SERVER_COUNT };
 
 /* ---- the daemon under test ---- */
 
@@ -77,8 +79,27 @@ static void set_environment(struct config_server *server)
 		server->inherit_env.items[i] = mem_strdup(inherited[i]);
 	server->env_count = 1;
 	server->env = mem_zalloc(sizeof(*server->env));
-	server->env[0] =
-		(struct config_pair){ mem_strdup("TOKEN"), mem_strdup("configured-secret"), true };
+	server->env[0] = (struct config_pair){ mem_strdup("TOKEN"), mem_strdup("configured-secret"),
+					       true, false };
+}
+
+/* Two variables of two claims. */
+static void set_claims(struct config_server *server)
+{
+	server->args.count = 2;
+	server->args.items = mem_zalloc(2 * sizeof(char *));
+	server->args.items[0] = mem_strdup("-c");
+	server->args.items[1] = mem_strdup("echo \"$USER_ID|$BOTH|$TOKEN\"");
+	server->env_count = 3;
+	server->env = mem_zalloc(3 * sizeof(*server->env));
+	server->env[0] = (struct config_pair){ mem_strdup("USER_ID"), mem_strdup("u-${claim:sub}"),
+					       false, true };
+	server->env[1] =
+		(struct config_pair){ mem_strdup("BOTH"), mem_strdup("${claim:team}.${claim:sub}"),
+				      false, true };
+	server->env[2] = (struct config_pair){ mem_strdup("TOKEN"), mem_strdup("${claim:sub}"),
+					       true, false };
+	claim_collect(server);
 }
 
 static struct config *make_config(void)
@@ -102,6 +123,8 @@ static struct config *make_config(void)
 	set_server(config, DISABLED, "disabled", "cat");
 	config->servers[NO_CWD].cwd = mem_strdup("/no/such/directory");
 	config->servers[DISABLED].enabled = false;
+	set_server(config, CLAIMS, "claims", "sh");
+	set_claims(&config->servers[CLAIMS]);
 	config->servers[SH].args.count = 2;
 	config->servers[SH].args.items = mem_zalloc(2 * sizeof(char *));
 	config->servers[SH].args.items[0] = mem_strdup("-c");
@@ -440,6 +463,82 @@ static void exit_status_and_stderr_arrive(void **state)
 	assert_string_equal(next_line(), "-- end");
 	assert_string_equal(next_line(), "exit 7");
 	stop_and_expect(0);
+}
+
+static void start_with(int keeper_fd, uint32_t server, uint64_t child, const int *fds, size_t count)
+{
+	struct ipc_message message = { IPC_START, server, child, 0, 0 };
+	struct error err;
+
+	if (ipc_send(keeper_fd, &message, fds, count, &err) < 0)
+		_exit(9);
+}
+
+/* A pipe with these bytes whose write end stays open: what is not there never comes. */
+static int filled_pipe(const void *bytes, size_t size)
+{
+	int fds[2];
+
+	if (pipe(fds) < 0 || fcntl(fds[1], F_SETPIPE_SZ, 128 * 1024) < 0 ||
+	    write(fds[1], bytes, size) != (ssize_t)size)
+		_exit(9);
+	return fds[0];
+}
+
+static void expect_refused(int keeper_fd, uint32_t server, uint64_t child, int fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	start_with(keeper_fd, server, child, &fd, fd >= 0);
+	if (expect(keeper_fd, IPC_FAILED, child, fds) != EINVAL) {
+		say("child %lu was not refused\n", (unsigned long)child);
+		_exit(9);
+	}
+}
+
+#define FILLED(text) filled_pipe(text, sizeof(text) - 1)
+
+static int gateway_claims(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	static char big[100 * 1024];
+	char longest[TEXT_CLAIM_MAX + 32] = "team\0t\0sub\0";
+	int fds[IPC_FDS_MAX];
+	int good = FILLED("sub\0al ice\0team\0${claim:sub}\0");
+
+	(void)config, (void)listeners, (void)count;
+	expect_refused(keeper_fd, CLAIMS, 1, -1);
+	expect_refused(keeper_fd, CLAIMS, 2, FILLED(""));
+	expect_refused(keeper_fd, CLAIMS, 3, FILLED("sub\0alice\0"));
+	expect_refused(keeper_fd, CLAIMS, 4, FILLED("sub\0alice\0team\0t\0root\0x\0"));
+	expect_refused(keeper_fd, CLAIMS, 5, FILLED("sub\0alice\0root\0x\0"));
+	expect_refused(keeper_fd, CLAIMS, 6, FILLED("sub\0a\0sub\0b\0"));
+	expect_refused(keeper_fd, CLAIMS, 7, FILLED("sub\0\0team\0t\0"));
+	expect_refused(keeper_fd, CLAIMS, 8, FILLED("sub\0a\nb\0team\0t\0"));
+	expect_refused(keeper_fd, CLAIMS, 9, FILLED("sub\0a\xff\0team\0t\0"));
+	expect_refused(keeper_fd, CLAIMS, 10, FILLED("sub\0alice\0team\0t"));
+	expect_refused(keeper_fd, CLAIMS, 11, open("/dev/null", O_RDONLY));
+	memset(big, 'x', sizeof(big));
+	expect_refused(keeper_fd, CLAIMS, 12, filled_pipe(big, sizeof(big)));
+	memset(longest + 11, 'x', TEXT_CLAIM_MAX + 1);
+	expect_refused(keeper_fd, CLAIMS, 13, filled_pipe(longest, 11 + TEXT_CLAIM_MAX + 2));
+	expect_refused(keeper_fd, CAT, 14, FILLED("sub\0alice\0"));
+	start_with(keeper_fd, CLAIMS, 15, &good, 1);
+	expect(keeper_fd, IPC_STARTED, 15, fds);
+	say_all(fds[1]);
+	expect(keeper_fd, IPC_EXITED, 15, fds);
+	return serve_until_drain(keeper_fd);
+}
+
+/* AUTH-DWN-02, AUTH-DWN-03: exactly the claims that are declared, plain and short; a value is no template again. */
+static void only_declared_claims_are_put_in(void **state)
+{
+	(void)state;
+	start(gateway_claims, "");
+	assert_string_equal(next_line(), "u-al ice|${claim:sub}.al ice|${claim:sub}");
+	assert_string_equal(next_line(), "-- end");
+	stop_and_expect(0);
+	assert_int_equal(count_logged(" ipc_bad_request "), 14);
+	assert_null(strstr(logged(), "al ice"));
 }
 
 /* REL-28: a process that is killed by a signal. */
@@ -1128,6 +1227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(child_echoes_and_ends_with_its_stdin),
 		TEST(exit_status_and_stderr_arrive),
+		TEST(only_declared_claims_are_put_in),
 		TEST(death_by_signal_arrives),
 		TEST(group_ends_with_its_leader),
 		TEST(child_has_three_descriptors),

@@ -407,21 +407,21 @@ static int open_pipes(int pipes[PIPE_COUNT][2])
 	return 0;
 }
 
-int launch_start(const struct launch *launch, size_t server, const struct guard *guard,
-		 int cgroup_fd, struct launched *launched_r, int *error_r)
+int launch_start(const struct launch *launch, const struct launch_spec *spec,
+		 const struct guard *guard, int cgroup_fd, struct launched *launched_r,
+		 int *error_r)
 {
 	int pipes[PIPE_COUNT][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	pid_t pid = -1;
 
-	CHECK(server < launch->count);
 	if (open_pipes(pipes) == 0)
 		pid = fork();
 	if (pid == 0) {
 		int ends[3] = { pipes[PIPE_IN][0], pipes[PIPE_OUT][1], pipes[PIPE_ERR][1] };
 
 		child_side_die_with_keeper(launch);
-		child_side_join(&launch->specs[server], cgroup_fd, pipes[PIPE_VERDICT][1]);
-		child_side(launch, &launch->specs[server], guard, ends, pipes[PIPE_VERDICT][1]);
+		child_side_join(spec, cgroup_fd, pipes[PIPE_VERDICT][1]);
+		child_side(launch, spec, guard, ends, pipes[PIPE_VERDICT][1]);
 	}
 	if (pid < 0) {
 		*error_r = errno;

@@ -72,11 +72,12 @@ void launch_raise_limits(struct launch *launch);
 void launch_forget_secrets(struct launch *launch);
 
 /*
- * Forks a process for server number `server`, in the cgroup of cgroups_make (-1: none). Returns 0 (all descriptors are the caller's), or -1
+ * Forks a process of `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make (-1: none). Returns 0 (all descriptors are the caller's), or -1
  * with *error_r an errno. That the fork succeeded says nothing about the exec: the verdict does.
  */
-int launch_start(const struct launch *launch, size_t server, const struct guard *guard,
-		 int cgroup_fd, struct launched *launched_r, int *error_r) must_check;
+int launch_start(const struct launch *launch, const struct launch_spec *spec,
+		 const struct guard *guard, int cgroup_fd, struct launched *launched_r,
+		 int *error_r) must_check;
 
 /* The step in words, like "cannot execute the command". */
 const char *launch_step_text(int step);

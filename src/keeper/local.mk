@@ -4,6 +4,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/certificates.c src/keeper/certificates.h \
 	src/keeper/cgroups.c src/keeper/cgroups.h \
 	src/keeper/children.c src/keeper/children.h \
+	src/keeper/claims.c src/keeper/claims.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \

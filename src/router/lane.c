@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/claims.h"
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/partition.h"
@@ -186,10 +187,15 @@ static const struct child_ops lane_child_ops = {
 static void lane_start(struct lane *lane)
 {
 	struct backend *backend = lane->child.backend;
+	int claims_fd = -1;
 
+	/* A spare has no principal; servers with claims have none. */
+	if (lane->partition != NULL)
+		claims_fd =
+			claims_open(&backend->conf, partition_party(lane->partition, lane->route));
 	lane_set_state(lane, LANE_STARTING);
 	lane->has_process = true;
-	child_start(&lane->child, backend, &lane_child_ops);
+	child_start(&lane->child, backend, claims_fd, &lane_child_ops);
 	timer_start(backend->loop, &lane->start, backend->conf.start_timeout_ms);
 }
 

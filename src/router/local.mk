@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
 	src/router/call.c src/router/call.h \
+	src/router/claims.c src/router/claims.h \
 	src/router/class.c src/router/class.h \
 	src/router/convert.c src/router/convert.h \
 	src/router/cursor.c src/router/cursor.h \

@@ -16,6 +16,7 @@
 #include "mcp/method.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/claims.h"
 #include "router/class.h"
 #include "router/convert.h"
 #include "router/cursor.h"
@@ -230,6 +231,11 @@ static void partition_make_room(struct partition *partition)
 	lane_close(oldest, REASON_IDLE_TIMEOUT);
 }
 
+const struct principal *partition_party(const struct partition *partition, const struct route *only)
+{
+	return only != NULL ? only->session.principal : partition->principal;
+}
+
 static enum reason partition_start_lane(struct partition *partition)
 {
 	struct route *only = partition->is_pool ? NULL : member_of(partition->members.next);
@@ -237,6 +243,8 @@ static enum reason partition_start_lane(struct partition *partition)
 	struct lane *spare = spares_take(partition->router, partition->backend);
 	enum reason reason = REASON_NONE;
 
+	if (!claims_are_there(&partition->backend->conf, partition_party(partition, only)))
+		return REASON_CLAIM_MISSING;
 	if (spare == NULL)
 		reason = backend_admit(partition->backend, &wait_ms);
 	if (reason == REASON_OVER_LIMIT && partition->is_pool)

@@ -84,6 +84,10 @@ void partition_on_wait_over(struct call *call);
 /* The child that only this session has; NULL: none just now, or the session shares them. */
 struct lane *partition_own_lane(const struct partition *partition);
 
+/* Whose its children are; `only` is its route unless it is a pool. NULL: everybody's. */
+const struct principal *partition_party(const struct partition *partition,
+					const struct route *only);
+
 /* What lanes report. */
 void partition_on_ready(struct lane *lane, const struct envelope *response);
 void partition_on_refused(struct lane *lane, const struct envelope *response);

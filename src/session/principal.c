@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/text.h"
 
 static uint64_t hash_part(uint64_t hash, struct slice part)
 {
@@ -101,8 +102,36 @@ void principal_unref(struct principal **principal)
 	if (p == NULL || --p->refs > 0)
 		return;
 	CHECK(!principal_is_anonymous(p)); /* the set itself refers to it */
+	for (size_t i = 0; p->claims != NULL && i < p->set->claim_count; i++)
+		free(p->claims[i]);
+	free(p->claims);
 	principal_remove(p);
 	free(p);
+}
+
+void principal_set_claim(struct principal *principal, size_t index, struct slice value)
+{
+	const char *before = principal->claims != NULL ? principal->claims[index] : NULL;
+
+	CHECK(index < principal->set->claim_count && !principal_is_anonymous(principal));
+	if (!text_is_claim(value))
+		value.n = 0;
+	/* Nearly always the same as at the request before. */
+	if (before != NULL ? slice_is_equal(slice_str(before), value) : value.n == 0)
+		return;
+	if (principal->claims == NULL)
+		principal->claims =
+			mem_zalloc(principal->set->claim_count * sizeof(*principal->claims));
+	free(principal->claims[index]);
+	principal->claims[index] = value.n > 0 ? mem_dup_slice(value) : NULL;
+}
+
+const char *principal_claim(const struct principal *principal, struct slice name)
+{
+	for (size_t i = 0; principal->claims != NULL && i < principal->set->claim_count; i++)
+		if (slice_is_equal(principal->set->claim_names[i], name))
+			return principal->claims[i];
+	return NULL;
 }
 
 bool principal_is_anonymous(const struct principal *principal)

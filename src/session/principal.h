@@ -28,6 +28,7 @@ struct principal {
 	uint64_t key;
 	unsigned int refs;
 	size_t sessions; /* that it has open */
+	char **claims; /* of its last token, by the set's names; NULL: none, as any of them may be */
 	struct identity
 		identity; /* all empty: nobody in particular; else its texts lie behind it */
 };
@@ -36,6 +37,8 @@ struct principal {
 struct principal_set {
 	struct map by_key;
 	uint64_t seed;
+	const struct slice *claim_names; /* that principals keep; borrowed */
+	size_t claim_count;
 	struct principal anonymous; /* everybody who was not asked who he is */
 };
 
@@ -45,6 +48,10 @@ struct principal *principal_get(struct principal_set *set, const struct identity
 struct principal *principal_ref(struct principal *principal);
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void principal_unref(struct principal **principal);
+/* Keeps a value for the name of this index; what is no text for a server (text_is_claim) is kept as none. */
+void principal_set_claim(struct principal *principal, size_t index, struct slice value);
+/* The value for a name; NULL: there is none. Valid until the next request of the same principal. */
+const char *principal_claim(const struct principal *principal, struct slice name);
 bool principal_is_anonymous(const struct principal *principal);
 
 #endif

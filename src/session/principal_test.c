@@ -68,6 +68,33 @@ static void other_identities_are_others(void **state)
 		principal_unref(&all[i]);
 }
 
+/* AUTH-DWN-02, -03: of the last token, by name; what no server may be told is none. */
+static void claims_are_those_of_the_last_token(void **state)
+{
+	static const struct slice names[] = { SLICE("sub"), SLICE("team") };
+	struct principal *a, *b;
+
+	(void)state;
+	set.claim_names = names;
+	set.claim_count = 2;
+	a = get(SLICE_LIT("i"), SLICE_LIT("a"), SLICE_LIT(""));
+	b = get(SLICE_LIT("i"), SLICE_LIT("b"), SLICE_LIT(""));
+	assert_null(principal_claim(a, SLICE_LIT("sub")));
+	principal_set_claim(a, 0, SLICE_LIT("alice"));
+	principal_set_claim(a, 0, SLICE_LIT("alice"));
+	assert_string_equal(principal_claim(a, SLICE_LIT("sub")), "alice");
+	assert_null(principal_claim(a, SLICE_LIT("team")));
+	assert_null(principal_claim(b, SLICE_LIT("sub")));
+	principal_set_claim(a, 0, SLICE_LIT("a\n"));
+	assert_null(principal_claim(a, SLICE_LIT("sub")));
+	principal_set_claim(a, 1, SLICE_LIT("t"));
+	principal_set_claim(a, 1, (struct slice){ NULL, 0 });
+	assert_null(principal_claim(a, SLICE_LIT("team")));
+	principal_set_claim(a, 1, SLICE_LIT("kept to the end"));
+	principal_unref(&a);
+	principal_unref(&b);
+}
+
 static struct principal *numbered(int i)
 {
 	char name[16];
@@ -132,11 +159,9 @@ static void anonymous_stays(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-	TEST(equal_identities_are_one_pointer),
-	TEST(other_identities_are_others),
-	TEST(many_come_and_go),
-	TEST(equal_keys_are_told_apart),
-	TEST(anonymous_stays),
+	TEST(equal_identities_are_one_pointer),   TEST(other_identities_are_others),
+	TEST(claims_are_those_of_the_last_token), TEST(many_come_and_go),
+	TEST(equal_keys_are_told_apart),          TEST(anonymous_stays),
 };
 
 int main(void)

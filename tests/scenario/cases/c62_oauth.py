@@ -370,3 +370,28 @@ def token_is_nowhere_to_be_found(t):
     for part in good.split(".") + bad.split("."):
         ok(part[:24] not in seen, "the child has seen it")
         eq([l for l in t.daemon.lines if part[:24] in l], [], "lines of the log")
+
+
+def user_of(session):
+    return dict(e.split("=", 1) for e in session.probe()["environ"])["USER_ID"]
+
+
+@case(daemon=False)
+def servers_are_told_whose_they_are(t):
+    """AUTH-DWN-01 AUTH-DWN-02 AUTH-DWN-03: each process has the claims of its own caller, and nobody's token; who lacks one is refused."""
+    env = {"USER_ID": "${claim:sub}-${claim:team}"}
+    i = begin(t, {name: {"script": {}, "isolation": name, "env": env} for name in ("session", "principal")})
+    for name in ("session", "principal"):
+        aud = ORIGIN + "/" + name + "/mcp"
+        tokens = {sub: i.token(aud, sub=sub, team=team) for sub, team in (("alice", "red"), ("bob", 7), ("carol", True))}
+        sessions = {sub: t.session(name, token=token) for sub, token in tokens.items()}
+        eq({sub: user_of(s) for sub, s in sessions.items()}, {"alice": "alice-red", "bob": "bob-7", "carol": "carol-true"}, name)
+        for s in sessions.values():
+            probe = str(s.probe()) + t.daemon.record(s.pid()).decode()
+            eq([sub for sub, token in tokens.items() if token in probe], [], "tokens at a child")
+        for team in (None, ["red"], "a\nb", "", "x" * 1025):
+            response = send(t, mcp.bearer(i.token(aud, sub="dave", team=team)), path="/" + name + "/mcp")
+            error = json.loads(response.body)["error"]
+            eq((response.status, error["code"], error["data"]["reason"]), (403, -32603, "forbidden"), name)
+            eq((response.header("www-authenticate"), "team" in error["message"]), (None, False))
+    t.daemon.wait_log("claim_missing", "server=session", "claim=team")

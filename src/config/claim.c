@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds claims in texts; who puts values in for them is the keeper. */
+#include "config/claim.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+#define BEGIN "${claim:"
+
+static bool is_name(struct slice name)
+{
+	for (size_t i = 0; i < name.n; i++)
+		if (name.p[i] <= ' ' || name.p[i] >= 0x7f)
+			return false;
+	return name.n > 0 && name.n <= CLAIM_NAME_MAX;
+}
+
+int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r)
+{
+	const char *end = text->p + text->n;
+	const char *begin = memmem(text->p, text->n, BEGIN, strlen(BEGIN));
+	const char *close;
+
+	*before_r = *text;
+	if (begin == NULL)
+		return 0;
+	close = memchr(begin, '}', (size_t)(end - begin));
+	if (close == NULL)
+		return -1;
+	*before_r = slice_between(text->p, begin);
+	*name_r = slice_between(begin + strlen(BEGIN), close);
+	*text = slice_between(close + 1, end);
+	return is_name(*name_r) ? 1 : -1;
+}
+
+bool claim_is_in(const char *text)
+{
+	return strstr(text, BEGIN) != NULL;
+}
+
+static void note(struct config_texts *claims, struct slice name)
+{
+	for (size_t i = 0; i < claims->count; i++)
+		if (slice_is_equal(slice_str(claims->items[i]), name))
+			return;
+	claims->items = mem_resize(claims->items, (claims->count + 1) * sizeof(*claims->items));
+	claims->items[claims->count++] = mem_dup_slice(name);
+}
+
+void claim_collect(struct config_server *server)
+{
+	for (size_t i = 0; i < server->env_count; i++) {
+		struct slice rest = slice_str(server->env[i].value);
+		struct slice before, name;
+
+		while (server->env[i].has_claims && claim_cut(&rest, &before, &name) > 0)
+			note(&server->claims, name);
+	}
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pipe that the gateway holds may be empty, endless, or no pipe: tee takes what is in it now, and never waits,
+ * whatever the flags that the two processes share say. Names and values must be exactly those that are declared.
+ */
+#include "keeper/claims.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/slice.h"
+#include "base/text.h"
+#include "config/claim.h"
+
+#define TEXT_MAX (16 * 1024)
+
+struct text {
+	char bytes[TEXT_MAX + 1];
+	size_t size;
+};
+
+/* ---- reading ---- */
+
+static bool text_read(int fd, struct text *text)
+{
+	int own[2];
+	ssize_t n;
+
+	if (pipe2(own, O_CLOEXEC | O_NONBLOCK) < 0)
+		return false;
+	n = tee(fd, own[1], sizeof(text->bytes), SPLICE_F_NONBLOCK);
+	while (n > 0 && text->size < sizeof(text->bytes)) {
+		n = read(own[0], text->bytes + text->size, sizeof(text->bytes) - text->size);
+		text->size += n > 0 ? (size_t)n : 0;
+	}
+	close(own[0]);
+	close(own[1]);
+	return text->size > 0 && text->size <= TEXT_MAX && text->bytes[text->size - 1] == '\0';
+}
+
+/* The value of this name; p NULL: it is not there. */
+static struct slice text_find(const struct text *text, struct slice name)
+{
+	struct slice rest = slice_of(text->bytes, text->size);
+
+	while (rest.n > 0) {
+		struct slice at = slice_cut(&rest, '\0');
+		struct slice value = slice_cut(&rest, '\0');
+
+		if (slice_is_equal(at, name))
+			return value;
+	}
+	return (struct slice){ NULL, 0 };
+}
+
+static size_t text_count(const struct text *text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < text->size; i++)
+		count += text->bytes[i] == '\0';
+	return count;
+}
+
+/* As many as are declared and each of these: then there is no other. */
+static const char *text_check(const struct text *text, const struct config_texts *declared)
+{
+	if (text_count(text) != declared->count * 2)
+		return "the claims are not those that the server declares";
+	for (size_t i = 0; i < declared->count; i++) {
+		struct slice value = text_find(text, slice_str(declared->items[i]));
+
+		if (value.p == NULL)
+			return "a claim that the server declares is missing";
+		if (!text_is_claim(value))
+			return "the value of a claim is empty, too long or not plain text";
+	}
+	return NULL;
+}
+
+/* ---- the environment ---- */
+
+static char *make_entry(const struct config_pair *pair, const struct text *text)
+{
+	struct slice rest = slice_str(pair->value);
+	size_t claims_max = rest.n / (sizeof("${claim:x}") - 1);
+	size_t room = strlen(pair->name) + rest.n + claims_max * TEXT_CLAIM_MAX + 2;
+	struct slice before, name;
+	struct buf entry = { 0 };
+	int result;
+
+	/* In full at once: a buffer that grew would leave copies behind. */
+	buf_reserve(&entry, room);
+	buf_append_str(&entry, pair->name);
+	buf_append_char(&entry, '=');
+	do {
+		result = claim_cut(&rest, &before, &name);
+		buf_append_slice(&entry, before);
+		if (result > 0)
+			buf_append_slice(&entry, text_find(text, name));
+	} while (result > 0);
+	buf_terminate(&entry);
+	return entry.data;
+}
+
+static const struct config_pair *find_pair(const struct config_server *server, const char *entry)
+{
+	size_t length = strcspn(entry, "=");
+
+	for (size_t i = 0; i < server->env_count; i++)
+		if (server->env[i].has_claims && strlen(server->env[i].name) == length &&
+		    memcmp(server->env[i].name, entry, length) == 0)
+			return &server->env[i];
+	return NULL;
+}
+
+static char **make_env(const struct config_server *server, char **envp, const struct text *text)
+{
+	size_t count = 0;
+	char **made;
+
+	while (envp[count] != NULL)
+		count++;
+	made = mem_zalloc((count + 1) * sizeof(*made));
+	for (size_t i = 0; i < count; i++) {
+		const struct config_pair *pair = find_pair(server, envp[i]);
+
+		made[i] = pair != NULL ? make_entry(pair, text) : envp[i];
+	}
+	return made;
+}
+
+const char *claims_make_env(const struct config_server *server, char **envp, int fd, char ***envp_r)
+{
+	struct text text;
+	const char *why;
+
+	*envp_r = envp;
+	if (server->claims.count == 0)
+		return fd < 0 ? NULL : "the server declares no claims";
+	text.size = 0;
+	if (fd < 0 || !text_read(fd, &text))
+		why = "there are no claims, or they are not whole";
+	else
+		why = text_check(&text, &server->claims);
+	if (why == NULL)
+		*envp_r = make_env(server, envp, &text);
+	explicit_bzero(&text, sizeof(text));
+	return why;
+}
+
+void claims_free_env(char **envp, char **made)
+{
+	if (made == envp)
+		return;
+	for (size_t i = 0; made[i] != NULL; i++) {
+		if (made[i] == envp[i])
+			continue;
+		explicit_bzero(made[i], strlen(made[i]));
+		free(made[i]);
+	}
+	free(made);
+}
