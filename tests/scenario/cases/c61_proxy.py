@@ -121,7 +121,7 @@ def header_before_tls(t):
         tls.sendall(REQUEST % b"")
         eq(status(tls), 200)
         tls.close()
-    harness.wait_for(lambda: clients(daemon) == ["192.0.2.7"] * 2, what="two log lines with the client")
+    wait_for(lambda: clients(daemon) == ["192.0.2.7"] * 2, 3, "both requests in the log")
     sock = raw(daemon.address, b"")
     try:
         client_context().wrap_socket(sock, server_hostname="localhost")
