@@ -27,8 +27,10 @@ void session_id_make(char *id_r)
 {
 	unsigned char bytes[SESSION_ID_BYTES];
 
-	random_bytes(bytes, sizeof(bytes));
-	text_base64url(bytes, sizeof(bytes), id_r);
+	do {
+		random_bytes(bytes, sizeof(bytes));
+		text_base64url(bytes, sizeof(bytes), id_r);
+	} while (id_r[0] == '-');
 }
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf)

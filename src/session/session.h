@@ -23,7 +23,7 @@
 #define SESSION_ID_BYTES 24
 #define SESSION_ID_LENGTH 32
 
-/* A fresh one. */
+/* A fresh one. It does not begin with '-': on a command line it would look like an option. */
 void session_id_make(char *id_r);
 /* Of its first 60 bits, for tables: then all of it is to be compared. */
 uint64_t session_id_key(const char *id);

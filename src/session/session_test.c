@@ -107,6 +107,18 @@ static void ids_are_random_text(void **state)
 	session_end(&owners[1].session, REASON_DELETED);
 }
 
+/* An operator types them: none may look like an option. */
+static void ids_begin_with_no_dash(void **state)
+{
+	char id[SESSION_ID_LENGTH];
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		session_id_make(id);
+		assert_int_not_equal(id[0], '-');
+	}
+}
+
 /* FRONT-SESS-01, FRONT-SESS-04: findable from begin to end, by all of its id only. */
 static void is_found_while_it_lives(void **state)
 {
@@ -298,6 +310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ids_are_random_text, setup, teardown),
+		cmocka_unit_test(ids_begin_with_no_dash),
 		cmocka_unit_test_setup_teardown(is_found_while_it_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_of_one_are_limited, setup, teardown),
