@@ -16,6 +16,7 @@
 #include "ctl/clean.h"
 #include "ctl/client.h"
 #include "ctl/doctor.h"
+#include "ctl/oauth.h"
 #include "ctl/operator.h"
 #include "ctl/show.h"
 #include "ctl/token.h"
@@ -34,6 +35,8 @@ struct line {
 	const char *file;
 	const char *format;
 	const char *name;
+	const char *url;
+	const char *token_file;
 	bool is_json;
 	bool follows;
 	char **words; /* the command's name and its arguments */
@@ -284,7 +287,27 @@ static void print_problems(const struct config_problems *problems)
 		fail(problems->items[i]);
 }
 
-static int run_doctor(const struct line *line)
+static int examine_oauth(const struct line *line)
+{
+	struct error err = { ERROR_NONE, "" };
+	char *token = NULL;
+	int ill;
+
+	if (oauth_check_url(line->url, &err) < 0)
+		return refuse_usage(err.text);
+	if (line->token_file != NULL) {
+		token = oauth_read_token(line->token_file, &err);
+		if (token == NULL)
+			return refuse_usage(err.text);
+	}
+	ill = oauth_examine(line->url, token);
+	if (token != NULL)
+		explicit_bzero(token, strlen(token));
+	free(token);
+	return ill > 0 ? EXIT_FAILED : 0;
+}
+
+static int examine_servers(const struct line *line)
 {
 	const struct config_request request = {
 		.file = line->command != NULL ? NULL : line->file,
@@ -303,6 +326,11 @@ static int run_doctor(const struct line *line)
 	if (ill < 0)
 		return fail("there is no such server in the configuration");
 	return ill > 0 ? EXIT_FAILED : 0;
+}
+
+static int run_doctor(const struct line *line)
+{
+	return line->url != NULL ? examine_oauth(line) : examine_servers(line);
 }
 
 static int run_token(const struct line *line)
@@ -360,6 +388,9 @@ static void print_help(void)
 	     "      --json          what the daemon says, as it says it\n"
 	     "  -c, --config FILE   for doctor (default: " DEFAULT_FILE
 	     "); or: doctor -- COMMAND...\n"
+	     "      --oauth URL     for doctor: walk a client's authorization handshake with the MCP\n"
+	     "                      endpoint there, and explain each step\n"
+	     "      --token-file F  with --oauth: try the token in F as well\n"
 	     "      --version, --help");
 }
 
@@ -390,7 +421,15 @@ static int run(const struct line *line)
 
 /* ---- the command line ---- */
 
-enum { OPTION_JSON = 256, OPTION_FORMAT, OPTION_NAME, OPTION_VERSION, OPTION_HELP };
+enum {
+	OPTION_JSON = 256,
+	OPTION_FORMAT,
+	OPTION_NAME,
+	OPTION_OAUTH,
+	OPTION_TOKEN_FILE,
+	OPTION_VERSION,
+	OPTION_HELP
+};
 
 static const struct option options[] = {
 	{ "socket", required_argument, NULL, 's' },
@@ -399,6 +438,8 @@ static const struct option options[] = {
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "name", required_argument, NULL, OPTION_NAME },
+	{ "oauth", required_argument, NULL, OPTION_OAUTH },
+	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -438,6 +479,12 @@ static int take_option(struct line *line, int option)
 					   refuse_usage("--format takes mcp, openai or anthropic");
 	case OPTION_NAME:
 		line->name = optarg;
+		return -1;
+	case OPTION_OAUTH:
+		line->url = optarg;
+		return -1;
+	case OPTION_TOKEN_FILE:
+		line->token_file = optarg;
 		return -1;
 	case OPTION_VERSION:
 		return puts("mcpgatectl " PACKAGE_VERSION) < 0;
@@ -485,5 +532,10 @@ int main(int argc, char **argv)
 	if (line.command != NULL &&
 	    (strcmp(line.words[0], "doctor") != 0 || line.count > 1 || line.command[0] == NULL))
 		return refuse_usage("only doctor takes a command after --, and then no server");
+	if (line.url != NULL &&
+	    (strcmp(line.words[0], "doctor") != 0 || line.count > 1 || line.command != NULL))
+		return refuse_usage("only doctor takes --oauth, and then nothing else");
+	if (line.token_file != NULL && line.url == NULL)
+		return refuse_usage("--token-file belongs to doctor --oauth URL");
 	return run(&line);
 }

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "ctl/clean.h"
+#include "ctl/finding.h"
 #include "ctl/patient.h"
 #include "mcp/revision.h"
 
@@ -30,31 +30,10 @@ struct examination {
 	bool is_ill;
 };
 
-static void print_clean(const char *before, struct slice text)
-{
-	struct buf clean = { 0 };
-
-	clean_append(&clean, text, "");
-	printf("%s%s\n", before, buf_terminate(&clean));
-	buf_fini(&clean);
-}
-
-/* Takes the text. */
-static void say(const char *verdict, const char *what, struct buf *text)
-{
-	struct buf before = { 0 };
-
-	buf_printf(&before, "  %-5s %-9s ", verdict, what);
-	print_clean(buf_terminate(&before), buf_slice(text));
-	buf_fini(&before);
-	buf_fini(text);
-	fflush(stdout);
-}
-
 static void fail(struct examination *e, const char *what, struct buf *text)
 {
 	e->is_ill = true;
-	say("FAIL", what, text);
+	finding_print("FAIL", what, text);
 }
 
 /* ---- the start ---- */
@@ -154,7 +133,7 @@ static bool judge_answer(struct examination *e, const json_t *answer, uint64_t t
 	buf_append_char(&text, ' ');
 	append_member(&text, info, "version");
 	buf_printf(&text, ", revision %s", version);
-	say("ok", "answer", &text);
+	finding_print("ok", "answer", &text);
 	return true;
 }
 
@@ -212,7 +191,7 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 
 	if (json_object_get(capabilities, "tools") == NULL) {
 		buf_append_str(&text, "it offers none");
-		say("ok", "tools", &text);
+		finding_print("ok", "tools", &text);
 		return;
 	}
 	do
@@ -222,7 +201,7 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 	if (is_good && pages < PAGES_MAX) {
 		buf_printf(&text, "%zu, listed in %.2f s", count,
 			   (double)(clock_now_ms() - begin_ms) / 1000);
-		say("ok", "tools", &text);
+		finding_print("ok", "tools", &text);
 		return;
 	}
 	if (e->patient.is_closed)
@@ -244,7 +223,7 @@ static void report_stdout(struct examination *e)
 		&text,
 		"%zu lines are no messages and were skipped (logs belong to stderr); the first: %s",
 		e->patient.garbage, e->patient.first_garbage);
-	say("warn", "stdout", &text);
+	finding_print("warn", "stdout", &text);
 }
 
 static void examine_end(struct examination *e, bool is_healthy)
@@ -262,7 +241,7 @@ static void examine_end(struct examination *e, bool is_healthy)
 		buf_printf(&text,
 			   "it does not end when its standard input is closed; SIG%s was needed",
 			   sigabbrev_np(needed));
-	say(needed == 0 ? "ok" : "warn", "end", &text);
+	finding_print(needed == 0 ? "ok" : "warn", "end", &text);
 }
 
 /* The last lines; how many there were before is not known. */
@@ -276,7 +255,7 @@ static void print_stderr(const struct patient *patient)
 	for (; count >= STDERR_LINES && rest.n > 0; count--)
 		slice_cut(&rest, '\n');
 	while (rest.n > 0)
-		print_clean("        stderr    | ", slice_cut(&rest, '\n'));
+		finding_print_line("        stderr    | ", slice_cut(&rest, '\n'));
 }
 
 static void examine_running(struct examination *e)
@@ -307,7 +286,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 		explain_start(&e, spec);
 	} else {
 		buf_append_str(&text, path_of(spec));
-		say("ok", "start", &text);
+		finding_print("ok", "start", &text);
 		examine_running(&e);
 	}
 	patient_fini(&e.patient);

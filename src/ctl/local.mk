@@ -3,17 +3,28 @@ MCPGATECTL_GRID = \
 	src/ctl/clean.c src/ctl/clean.h \
 	src/ctl/grid.c src/ctl/grid.h
 mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
+	src/ctl/challenge.c src/ctl/challenge.h \
 	src/ctl/client.c src/ctl/client.h \
 	src/ctl/ctl.c \
 	src/ctl/doctor.c src/ctl/doctor.h \
+	src/ctl/finding.c src/ctl/finding.h \
+	src/ctl/oauth.c src/ctl/oauth.h \
 	src/ctl/operator.c src/ctl/operator.h \
 	src/ctl/patient.c src/ctl/patient.h \
 	src/ctl/show.c src/ctl/show.h \
 	src/ctl/token.c src/ctl/token.h \
-	src/ctl/tools.c src/ctl/tools.h
+	src/ctl/tools.c src/ctl/tools.h \
+	src/ctl/walk.c src/ctl/walk.h \
+	src/ctl/walk_issuer.c \
+	src/ctl/walk_token.c \
+	src/ctl/web.c src/ctl/web.h
 mcpgatectl_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 mcpgatectl_LDADD = src/mcp/libmcp.a $(KEEPER_LIBS)
 dist_man_MANS += docs/man/mcpgatectl.1
+check_PROGRAMS += src/ctl/challenge_test
+src_ctl_challenge_test_SOURCES = src/ctl/challenge_test.c \
+	src/ctl/challenge.c src/ctl/challenge.h
+src_ctl_challenge_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
 check_PROGRAMS += src/ctl/grid_test
 src_ctl_grid_test_SOURCES = src/ctl/grid_test.c $(MCPGATECTL_GRID)
 src_ctl_grid_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps up to the resource's metadata, and their order. RFC 9728, RFC 6750 */
+#include "ctl/oauth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "auth/document.h"
+#include "auth/url.h"
+#include "base/mem.h"
+#include "ctl/challenge.h"
+#include "ctl/finding.h"
+#include "ctl/walk.h"
+
+#define TOKEN_BYTES_MAX (64 * 1024)
+#define ISSUERS_MAX 8
+#define WELL_KNOWN "/.well-known/oauth-protected-resource"
+
+/* ---- what the user gives ---- */
+
+int oauth_check_url(const char *text, struct error *err)
+{
+	struct url url;
+
+	if (url_parse(slice_str(text), &url) < 0)
+		return error_set(err, ERROR_INVALID,
+				 "--oauth takes the URL of an MCP endpoint, like https://host/mcp");
+	if (strchr(text, '#') != NULL)
+		return error_set(err, ERROR_INVALID, "the URL must have no fragment (#)");
+	if (url_is_https(&url) ||
+	    (slice_is_equal_nocase(url.scheme, SLICE_LIT("http")) && url_is_loopback(&url)))
+		return 0;
+	return error_set(err, ERROR_INVALID,
+			 "the URL must begin with https://; http:// is for loopback only");
+}
+
+static bool is_token(struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] <= ' ' || text.p[i] >= 0x7F)
+			return false;
+	}
+	return text.n > 0;
+}
+
+char *oauth_read_token(const char *path, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	char *text = mem_zalloc(TOKEN_BYTES_MAX + 1);
+	size_t n = 0;
+
+	if (file == NULL) {
+		free(text);
+		error_set_errno(err, "cannot open the token file");
+		return NULL;
+	}
+	setvbuf(file, NULL, _IONBF, 0); /* no second copy */
+	n = fread(text, 1, TOKEN_BYTES_MAX, file);
+	fclose(file);
+	while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
+		text[--n] = '\0';
+	if (is_token(slice_of(text, n)))
+		return text;
+	explicit_bzero(text, n);
+	free(text);
+	error_set(err, ERROR_INVALID, "the token file must hold one token, and nothing else");
+	return NULL;
+}
+
+/* ---- without a token ---- */
+
+static void say_connection(const struct walk *walk, const struct web_answer *answer)
+{
+	struct url url;
+	struct buf text = { 0 };
+
+	if (url_parse(slice_str(walk->url), &url) == 0 && url_is_https(&url))
+		buf_printf(&text, "%s, by TLS; the certificate is good", answer->address);
+	else
+		buf_printf(&text, "%s, without TLS", answer->address);
+	finding_print("ok", "connect", &text);
+}
+
+static void say_open(struct walk *walk, const struct web_answer *answer)
+{
+	json_t *result = walk_result(answer);
+	struct buf text = { 0 };
+
+	if (result != NULL) {
+		buf_append_str(&text, "no authorization is asked for: ");
+		walk_describe(result, &text);
+		finding_print("ok", "challenge", &text);
+	} else {
+		buf_printf(&text,
+			   "this is no MCP server: status 200, %s, but no answer to initialize; is "
+			   "the path right?",
+			   answer->type[0] != '\0' ? answer->type : "no Content-Type");
+		walk_fail(walk, "challenge", &text);
+	}
+	json_decref(result);
+}
+
+static void explain_status(struct walk *walk, const struct web_answer *answer)
+{
+	struct buf text = { 0 };
+	int status = answer->status;
+
+	buf_printf(&text, "status %d instead of 401 or 200: ", status);
+	if (status >= 300 && status < 400)
+		buf_printf(&text, "clients follow no redirect; give them the address %s",
+			   answer->location);
+	else if (status == 403)
+		buf_append_str(&text, "who has no token must get 401 with a challenge, else no "
+				      "client asks for one; or the host or address is refused");
+	else if (status >= 500)
+		buf_append_str(&text, "the server, or a proxy in front of it, has a problem");
+	else
+		buf_append_str(&text, "this is no MCP server that takes POST; is the path right?");
+	walk_fail(walk, "challenge", &text);
+}
+
+static void say_challenge(const struct challenge *challenge)
+{
+	struct buf text = { 0 };
+	const char *verdict = "warn";
+
+	if (!challenge->is_bearer) {
+		buf_append_str(&text, "401, but WWW-Authenticate says nothing of Bearer; clients "
+				      "must guess where the metadata is");
+	} else if (challenge->resource_metadata == NULL) {
+		buf_append_str(&text, "401, but no resource_metadata in WWW-Authenticate; clients "
+				      "must guess where the metadata is");
+	} else {
+		buf_printf(&text, "401, and the metadata is at %s", challenge->resource_metadata);
+		verdict = "ok";
+	}
+	if (challenge->scope != NULL)
+		buf_printf(&text, "; scope: %s", challenge->scope);
+	if (challenge->error != NULL)
+		buf_printf(&text, "; without a token there should be no error (%s)",
+			   challenge->error);
+	finding_print(verdict, "challenge", &text);
+}
+
+/* Returns whether there is more of the way, and then the address of the metadata or NULL. */
+static bool examine_challenge(struct walk *walk, char **address_r)
+{
+	struct challenge challenge;
+	struct web_answer answer;
+	struct buf text = { 0 };
+	bool goes_on = false;
+
+	walk_initialize(walk, NULL, &answer);
+	if (answer.status == 0) {
+		buf_append_slice(&text, buf_slice(&answer.error));
+		walk_fail(walk, "connect", &text);
+	} else {
+		say_connection(walk, &answer);
+		goes_on = answer.status == 401;
+	}
+	if (answer.status == 200)
+		say_open(walk, &answer);
+	else if (answer.status != 0 && answer.status != 401)
+		explain_status(walk, &answer);
+	challenge_parse(buf_slice(&answer.challenge), &challenge);
+	if (goes_on) {
+		say_challenge(&challenge);
+		*address_r = challenge.resource_metadata;
+		walk->scope = challenge.scope;
+		challenge.resource_metadata = NULL;
+		challenge.scope = NULL;
+	}
+	challenge_fini(&challenge);
+	web_answer_fini(&answer);
+	return goes_on;
+}
+
+/* ---- the resource's metadata ---- */
+
+/* Where clients look without a challenge: number 0 with the path, 1 without; the caller's; NULL after the last. */
+static char *metadata_address(const char *text, size_t at)
+{
+	struct url url;
+	struct slice rest;
+	struct slice path;
+
+	if (url_parse(slice_str(text), &url) < 0 || at > 1)
+		return NULL;
+	rest = url.tail;
+	path = slice_cut(&rest, '?');
+	if (path.n > 0 && path.p[path.n - 1] == '/')
+		path.n--;
+	if (at == 1 && path.n == 0)
+		return NULL;
+	return mem_printf("%.*s%s%.*s", (int)(strlen(text) - url.tail.n), text, WELL_KNOWN,
+			  at == 0 ? (int)path.n : 0, path.n > 0 ? path.p : "");
+}
+
+static json_t *find_metadata(const struct walk *walk, const char *given, struct buf *why,
+			     char **address_r)
+{
+	json_t *document = NULL;
+	bool is_down = false;
+
+	for (size_t at = 0; document == NULL && !is_down; at++) {
+		char *address = given == NULL ? metadata_address(walk->url, at) :
+				at == 0       ? mem_strdup(given) :
+						NULL;
+
+		if (address == NULL)
+			break;
+		if (at > 0)
+			buf_append_str(why, "; ");
+		document = walk_get(walk, address, why, &is_down);
+		free(*address_r);
+		*address_r = address;
+	}
+	return document;
+}
+
+static struct slice origin_of(struct slice text)
+{
+	struct url url;
+
+	return url_parse(text, &url) < 0 ? slice_of(text.p, 0) :
+					   slice_of(text.p, text.n - url.tail.n);
+}
+
+/* NULL, or in which way the resource is not the URL or what it lies below. */
+static const char *difference(struct slice resource, struct slice url)
+{
+	struct slice a = origin_of(resource);
+	struct slice b = origin_of(url);
+	struct slice path = slice_of(resource.p + a.n, resource.n - a.n);
+	struct slice own = slice_of(url.p + b.n, url.n - b.n);
+
+	if (url_is_same_resource(resource, url))
+		return NULL;
+	if (a.n == 0)
+		return "it is no URL";
+	if (!url_is_same_resource(a, b))
+		return "scheme, host or port differ (public_url in the server's configuration?)";
+	if (path.n > 0 && path.p[path.n - 1] == '/')
+		path.n--;
+	if (slice_has_prefix(own, path) &&
+	    (own.n == path.n || own.p[path.n] == '/' || own.p[path.n] == '?'))
+		return NULL;
+	return "the paths differ";
+}
+
+static void judge_resource(struct walk *walk, const json_t *document, const char *address)
+{
+	const char *resource = document_string(document, "resource");
+	const char *differs;
+	struct buf text = { 0 };
+
+	if (resource == NULL) {
+		buf_printf(&text, "%s names no `resource`", address);
+		walk_fail(walk, "resource", &text);
+		return;
+	}
+	walk->resource = mem_strdup(resource);
+	differs = difference(slice_str(resource), slice_str(walk->url));
+	if (differs != NULL) {
+		buf_printf(&text, "%s is of the resource %s, not of %s: %s; clients refuse it",
+			   address, resource, walk->url, differs);
+		walk_fail(walk, "resource", &text);
+	} else {
+		buf_printf(&text, "%s, by %s", resource, address);
+		finding_print("ok", "resource", &text);
+	}
+}
+
+static void judge_servers(struct walk *walk, const json_t *document)
+{
+	json_t *servers = json_object_get(document, "authorization_servers");
+	struct buf text = { 0 };
+	size_t count = json_array_size(servers);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!json_is_string(json_array_get(servers, i)))
+			count = 0;
+	}
+	if (count == 0) {
+		buf_append_str(&text, "`authorization_servers` lists none, so nobody gives tokens");
+		walk_fail(walk, "servers", &text);
+		return;
+	}
+	walk->issuers = json_incref(servers);
+	buf_printf(&text, "%zu authorization server%s", count, count == 1 ? "" : "s");
+	if (count > ISSUERS_MAX)
+		buf_printf(&text, "; the first %d are looked at", ISSUERS_MAX);
+	finding_print(count > ISSUERS_MAX ? "warn" : "ok", "servers", &text);
+}
+
+/* Without a scope in the challenge clients ask for all that the metadata lists. */
+static void take_scopes(struct walk *walk, const json_t *document)
+{
+	const json_t *scopes = json_object_get(document, "scopes_supported");
+	struct buf text = { 0 };
+
+	if (walk->scope != NULL)
+		return;
+	for (size_t i = 0; i < json_array_size(scopes); i++) {
+		const char *scope = json_string_value(json_array_get(scopes, i));
+
+		if (scope != NULL)
+			buf_printf(&text, "%s%s", text.len > 0 ? " " : "", scope);
+	}
+	if (text.len > 0)
+		walk->scope = mem_strdup(buf_terminate(&text));
+	buf_fini(&text);
+}
+
+static void examine_resource(struct walk *walk, const char *given)
+{
+	struct buf why = { 0 };
+	char *address = NULL;
+	json_t *document = find_metadata(walk, given, &why, &address);
+
+	if (document == NULL) {
+		walk_fail(walk, "resource", &why);
+	} else {
+		judge_resource(walk, document, address);
+		judge_servers(walk, document);
+		take_scopes(walk, document);
+	}
+	buf_fini(&why);
+	json_decref(document);
+	free(address);
+}
+
+/* ---- the whole ---- */
+
+static void say_next(const struct walk *walk, bool asks)
+{
+	struct buf text = { 0 };
+
+	if (walk->ill != NULL) {
+		buf_printf(&text, "see to '%s' first", walk->ill);
+		if (strcmp(walk->ill, "answer") == 0 || strcmp(walk->ill, "token") == 0)
+			buf_printf(&text,
+				   ": get a token of one of its authorization servers%s%s%s%s",
+				   walk->resource != NULL ? " for " : "",
+				   walk->resource != NULL ? walk->resource : "",
+				   walk->scope != NULL ? " with the scope " : "",
+				   walk->scope != NULL ? walk->scope : "");
+	} else if (!asks) {
+		buf_append_str(&text, "nothing; clients get in without a token");
+	} else if (walk->token != NULL) {
+		buf_append_str(&text, "nothing; clients get in with a token like this");
+	} else {
+		if (walk->is_by_hand)
+			buf_append_str(&text, "register the client at the authorization server; ");
+		buf_printf(&text, "get a token for %s%s%s, and try it with --token-file",
+			   walk->resource, walk->scope != NULL ? " with the scope " : "",
+			   walk->scope != NULL ? walk->scope : "");
+	}
+	finding_print_line("next: ", buf_slice(&text));
+	buf_fini(&text);
+}
+
+int oauth_examine(const char *text, const char *token)
+{
+	struct walk walk = { .url = text, .token = token };
+	char *address = NULL;
+	struct url url;
+	bool asks;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return 1;
+	walk.is_loopback = url_parse(slice_str(text), &url) == 0 && url_is_loopback(&url);
+	finding_print_line("", slice_str(text));
+	asks = examine_challenge(&walk, &address);
+	if (asks) {
+		examine_resource(&walk, address);
+		for (size_t i = 0; i < json_array_size(walk.issuers) && i < ISSUERS_MAX; i++)
+			walk_issuer(&walk, json_string_value(json_array_get(walk.issuers, i)));
+		if (token != NULL)
+			walk_token(&walk);
+	}
+	say_next(&walk, asks);
+	free(address);
+	free(walk.resource);
+	free(walk.scope);
+	json_decref(walk.issuers);
+	curl_global_cleanup();
+	return walk.ill != NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the steps of a client's way to an MCP endpoint share: see oauth.h. */
+#ifndef MCPGATED_CTL_WALK_H
+#define MCPGATED_CTL_WALK_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "ctl/web.h"
+
+struct walk {
+	const char *url;
+	const char *token; /* or NULL */
+	bool is_loopback;  /* of the URL: then what it leads to may be as well */
+	const char *ill;   /* the first thing that is wrong, or NULL */
+	bool is_by_hand;   /* some authorization server registers nobody by itself */
+	char *resource;    /* what tokens must be for; NULL: not known */
+	char *scope;       /* what is asked for; NULL: nothing is said */
+	json_t *issuers;   /* array of strings, or NULL */
+};
+
+/* Each prints a finding and frees the text. */
+void walk_fail(struct walk *walk, const char *what, struct buf *text);
+
+/*
+ * GETs a JSON document. Returns the caller's reference; or NULL, and appends the cause to `why`; *is_down_r: nobody
+ * has answered, so other addresses there need not be tried.
+ */
+json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r);
+
+/* Asks initialize, with the token or without. The answer is the caller's. */
+void walk_initialize(const struct walk *walk, const char *token, struct web_answer *answer_r);
+/* The result of initialize in the answer's body, JSON or events; the caller's; NULL if there is none. */
+json_t *walk_result(const struct web_answer *answer);
+/* Says which server answered; what `result` holds. Appends to `text`. */
+void walk_describe(const json_t *result, struct buf *text);
+
+/* The steps of the other files. */
+void walk_issuer(struct walk *walk, const char *issuer);
+void walk_token(struct walk *walk);
+
+#endif

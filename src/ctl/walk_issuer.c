@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One authorization server: its metadata, what a client needs there, its keys. RFC 8414, RFC 7636, RFC 7591 */
+#include <stdlib.h>
+
+#include "auth/document.h"
+#include "auth/issuer.h"
+#include "auth/jwk.h"
+#include "auth/url.h"
+#include "base/check.h"
+#include "ctl/finding.h"
+#include "ctl/walk.h"
+
+#define KINDS_MAX 8
+
+/* ---- metadata ---- */
+
+static json_t *find_metadata(const struct walk *walk, const char *issuer, struct buf *why)
+{
+	json_t *document = NULL;
+	bool is_down = false;
+	char *address;
+
+	for (size_t at = 0; document == NULL && !is_down; at++) {
+		address = issuer_metadata_url(issuer, at);
+		if (address == NULL)
+			break;
+		if (at > 0)
+			buf_append_str(why, "; ");
+		document = walk_get(walk, address, why, &is_down);
+		free(address);
+	}
+	return document;
+}
+
+/* NULL: there is none, and that was said. */
+static json_t *examine_metadata(struct walk *walk, const char *issuer)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct buf why = { 0 };
+	struct buf text = { 0 };
+	json_t *document = NULL;
+
+	if (url_check_ours(slice_str(issuer), &err) < 0) {
+		buf_printf(&text, "%s: %s", issuer, err.text);
+	} else {
+		document = find_metadata(walk, issuer, &why);
+		if (document == NULL)
+			buf_append_slice(&text, buf_slice(&why));
+		else if (issuer_check_metadata(document, issuer, &err) < 0)
+			buf_printf(&text, "the metadata of %s cannot be used: %s", issuer,
+				   err.text);
+	}
+	buf_fini(&why);
+	if (text.len > 0) {
+		walk_fail(walk, "issuer", &text);
+		json_decref(document);
+		return NULL;
+	}
+	buf_append_str(&text, issuer);
+	finding_print("ok", "issuer", &text);
+	return document;
+}
+
+/* ---- what a client needs ---- */
+
+static void examine_endpoints(struct walk *walk, const json_t *document)
+{
+	static const char *const names[] = { "authorization_endpoint", "token_endpoint" };
+	struct buf bad = { 0 };
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *address = document_string(document, names[i]);
+		struct url url;
+
+		if (address == NULL)
+			buf_printf(&bad, "%sthere is no %s", bad.len > 0 ? "; " : "", names[i]);
+		else if (url_parse(slice_str(address), &url) < 0 ||
+			 (!url_is_https(&url) && !url_is_loopback(&url)))
+			buf_printf(&bad, "%sthe %s is no https URL: %s", bad.len > 0 ? "; " : "",
+				   names[i], address);
+		else
+			buf_printf(&text, "%s%s", text.len > 0 ? ", " : "", address);
+	}
+	if (bad.len > 0) {
+		walk_fail(walk, "endpoints", &bad);
+		buf_fini(&text);
+	} else {
+		finding_print("ok", "endpoints", &text);
+	}
+}
+
+static void examine_pkce(struct walk *walk, const json_t *document)
+{
+	const json_t *methods = json_object_get(document, "code_challenge_methods_supported");
+	struct buf text = { 0 };
+
+	if (document_lists(methods, SLICE_LIT("S256"))) {
+		buf_append_str(&text, "S256");
+		finding_print("ok", "pkce", &text);
+		return;
+	}
+	buf_printf(&text,
+		   "code_challenge_methods_supported %s; MCP clients go no further without it",
+		   methods != NULL ? "does not list S256" : "is missing");
+	walk_fail(walk, "pkce", &text);
+}
+
+static void examine_registration(struct walk *walk, const json_t *document)
+{
+	bool has_documents =
+		json_is_true(json_object_get(document, "client_id_metadata_document_supported"));
+	const char *endpoint = document_string(document, "registration_endpoint");
+	struct buf text = { 0 };
+
+	if (has_documents)
+		buf_append_str(&text, "by client id metadata documents");
+	if (endpoint != NULL)
+		buf_printf(&text, "%sdynamic, at %s", has_documents ? ", or " : "", endpoint);
+	if (text.len == 0) {
+		buf_append_str(&text, "neither dynamic nor by client id metadata documents: each "
+				      "client must be registered there by hand, and given its id");
+		walk->is_by_hand = true;
+		finding_print("warn", "register", &text);
+		return;
+	}
+	finding_print("ok", "register", &text);
+}
+
+/* ---- keys ---- */
+
+struct kind {
+	const char *name;
+	size_t count;
+};
+
+static void count_kind(struct kind kinds[KINDS_MAX], const json_t *key)
+{
+	const char *name = document_string(key, "crv");
+
+	if (name == NULL)
+		name = document_string(key, "kty");
+	if (name == NULL)
+		name = "without a kind";
+	for (size_t i = 0; i < KINDS_MAX; i++) {
+		if (kinds[i].name == NULL)
+			kinds[i].name = name;
+		if (slice_is_equal(slice_str(kinds[i].name), slice_str(name))) {
+			kinds[i].count++;
+			return;
+		}
+	}
+}
+
+static void judge_keys(struct walk *walk, const json_t *document)
+{
+	const json_t *keys = json_object_get(document, "keys");
+	struct kind kinds[KINDS_MAX] = { { NULL, 0 } };
+	struct error err = { ERROR_NONE, "" };
+	struct jwk_set set;
+	struct buf text = { 0 };
+
+	if (jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
+		buf_printf(&text, "no key can be used: %s", err.text);
+		walk_fail(walk, "keys", &text);
+		return;
+	}
+	buf_printf(&text, "%zu", json_array_size(keys));
+	for (size_t i = 0; i < json_array_size(keys); i++)
+		count_kind(kinds, json_array_get(keys, i));
+	for (size_t i = 0; i < KINDS_MAX && kinds[i].name != NULL; i++)
+		buf_printf(&text, "%s %zu %s", i > 0 ? "," : ":", kinds[i].count, kinds[i].name);
+	if (set.skipped > 0)
+		buf_printf(&text, "; %zu cannot verify tokens", set.skipped);
+	jwk_set_fini(&set);
+	finding_print("ok", "keys", &text);
+}
+
+static void examine_keys(struct walk *walk, const json_t *document)
+{
+	const char *address = document_string(document, "jwks_uri");
+	struct buf text = { 0 };
+	json_t *keys;
+	bool is_down;
+
+	if (address == NULL) {
+		buf_append_str(&text, "no jwks_uri: its tokens can be checked by asking it alone "
+				      "(introspection)");
+		finding_print("warn", "keys", &text);
+		return;
+	}
+	keys = walk_get(walk, address, &text, &is_down);
+	if (keys == NULL)
+		walk_fail(walk, "keys", &text);
+	else
+		judge_keys(walk, keys);
+	json_decref(keys);
+}
+
+void walk_issuer(struct walk *walk, const char *issuer)
+{
+	json_t *document = examine_metadata(walk, issuer);
+
+	if (document == NULL)
+		return;
+	examine_endpoints(walk, document);
+	examine_pkce(walk, document);
+	examine_registration(walk, document);
+	examine_keys(walk, document);
+	json_decref(document);
+}

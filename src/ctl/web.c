@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libcurl's easy interface; the traps are those of auth/fetch.c, and design/stack.md §8. */
+#include "ctl/web.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "auth/reach.h"
+#include "auth/url.h"
+#include "base/check.h"
+#include "base/mem.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0"
+#endif
+
+struct transfer {
+	const struct web_question *question;
+	struct web_answer *answer;
+	CURL *easy;
+	struct curl_slist *fields;
+	bool is_refused;
+	bool is_too_big;
+	bool is_enough;
+	char error[CURL_ERROR_SIZE];
+};
+
+/* ---- what libcurl calls ---- */
+
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct transfer *transfer = arg;
+	const struct reach reach = { .loopback = transfer->question->may_loopback,
+				     .private = true };
+
+	(void)purpose;
+	transfer->is_refused = !reach_is_allowed(&reach, &address->addr);
+	if (transfer->is_refused)
+		return CURL_SOCKET_BAD;
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static bool ends_event(struct slice body)
+{
+	return (body.n >= 2 && memcmp(body.p + body.n - 2, "\n\n", 2) == 0) ||
+	       (body.n >= 4 && memcmp(body.p + body.n - 4, "\r\n\r\n", 4) == 0);
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *arg)
+{
+	struct transfer *transfer = arg;
+	struct buf *body = &transfer->answer->body;
+	size_t bytes = size * count;
+
+	transfer->is_too_big = bytes > WEB_BODY_BYTES_MAX - body->len;
+	if (transfer->is_too_big)
+		return 0;
+	buf_append(body, data, bytes);
+	transfer->is_enough = transfer->question->is_enough != NULL &&
+			      ends_event(buf_slice(body)) &&
+			      transfer->question->is_enough(buf_slice(body));
+	return transfer->is_enough ? 0 : bytes;
+}
+
+/* ---- the question ---- */
+
+static void add_field(struct transfer *transfer, const char *name, const char *value)
+{
+	char *field = mem_printf("%s: %s", name, value);
+	struct curl_slist *fields = curl_slist_append(transfer->fields, field);
+
+	CHECK(fields != NULL);
+	transfer->fields = fields;
+	explicit_bzero(field, strlen(field));
+	free(field);
+}
+
+static void set_question(struct transfer *transfer)
+{
+	const struct web_question *question = transfer->question;
+	CURL *easy = transfer->easy;
+
+	add_field(transfer, "Accept",
+		  question->body.n > 0 ? "application/json, text/event-stream" :
+					 "application/json");
+	if (question->token != NULL) {
+		char *value = mem_printf("Bearer %s", question->token);
+
+		add_field(transfer, "Authorization", value);
+		explicit_bzero(value, strlen(value));
+		free(value);
+	}
+	if (question->session != NULL)
+		add_field(transfer, "Mcp-Session-Id", question->session);
+	if (question->body.n > 0) {
+		add_field(transfer, "Content-Type", "application/json");
+		add_field(transfer, "Expect", "");
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)question->body.n);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, question->body.p);
+	}
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, question->method);
+	curl_easy_setopt(easy, CURLOPT_URL, question->url);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);
+}
+
+/* Peer and host are verified by default; it is written out because all depends on it. */
+static void set_limits(CURL *easy)
+{
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)WEB_TOTAL_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)WEB_CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, "mcpgatectl/" PACKAGE_VERSION);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+}
+
+static void set_callbacks(struct transfer *transfer)
+{
+	CURL *easy = transfer->easy;
+
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+}
+
+/* ---- the answer ---- */
+
+static char *field_of(CURL *easy, const char *name)
+{
+	struct curl_header *header;
+
+	if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+		return mem_strdup("");
+	return mem_strdup(header->value);
+}
+
+static void join_challenges(CURL *easy, struct buf *out)
+{
+	struct curl_header *header;
+
+	for (size_t i = 0;
+	     curl_easy_header(easy, "WWW-Authenticate", i, CURLH_HEADER, -1, &header) == CURLHE_OK;
+	     i++)
+		buf_printf(out, "%s%s", i > 0 ? ", " : "", header->value);
+}
+
+static const char *hint_of(CURLcode code)
+{
+	static const struct {
+		CURLcode code;
+		const char *hint;
+	} hints[] = {
+		{ CURLE_COULDNT_RESOLVE_HOST, "; is the name right, and does DNS know it?" },
+		{ CURLE_COULDNT_CONNECT, "; does it run, and is the port right?" },
+		{ CURLE_SSL_CONNECT_ERROR, "; does this port speak TLS?" },
+		{ CURLE_PEER_FAILED_VERIFICATION,
+		  "; a certificate must name this host, be in its time, and be signed by an authority "
+		  "that clients trust, sent with its intermediate certificates" },
+		{ CURLE_GOT_NOTHING, "; does this port speak HTTP, or only TLS?" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(hints); i++) {
+		if (hints[i].code == code)
+			return hints[i].hint;
+	}
+	return "";
+}
+
+static void finish(struct transfer *transfer, CURLcode code)
+{
+	struct web_answer *answer = transfer->answer;
+	const char *address = NULL;
+	long status = 0;
+
+	curl_easy_getinfo(transfer->easy, CURLINFO_PRIMARY_IP, &address);
+	answer->address = mem_strdup(address != NULL ? address : "");
+	answer->type = field_of(transfer->easy, "Content-Type");
+	answer->location = field_of(transfer->easy, "Location");
+	answer->session = field_of(transfer->easy, "Mcp-Session-Id");
+	join_challenges(transfer->easy, &answer->challenge);
+	if (code == CURLE_OK || transfer->is_enough) {
+		curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+		answer->status = (int)status;
+	} else if (transfer->is_too_big) {
+		buf_append_str(&answer->error, "the answer is too big");
+	} else if (transfer->is_refused) {
+		buf_append_str(&answer->error,
+			       "a stranger's address leads to loopback or to another "
+			       "network that is not asked");
+	} else {
+		buf_printf(&answer->error, "%s%s",
+			   transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(code),
+			   hint_of(code));
+	}
+}
+
+static bool may_ask(const struct web_question *question)
+{
+	struct url url;
+
+	if (url_parse(slice_str(question->url), &url) < 0)
+		return false;
+	return url_is_https(&url) || (slice_is_equal_nocase(url.scheme, SLICE_LIT("http")) &&
+				      url_is_loopback(&url) && question->may_loopback);
+}
+
+void web_ask(const struct web_question *question, struct web_answer *answer_r)
+{
+	struct transfer transfer = { .question = question, .answer = answer_r };
+
+	*answer_r = (struct web_answer){ .status = 0 };
+	if (!may_ask(question)) {
+		buf_append_str(&answer_r->error, "it is no https URL");
+		return;
+	}
+	transfer.easy = curl_easy_init();
+	CHECK(transfer.easy != NULL);
+	set_limits(transfer.easy);
+	set_question(&transfer);
+	set_callbacks(&transfer);
+	finish(&transfer, curl_easy_perform(transfer.easy));
+	curl_easy_cleanup(transfer.easy);
+	for (struct curl_slist *field = transfer.fields; field != NULL; field = field->next)
+		explicit_bzero(field->data, strlen(field->data));
+	curl_slist_free_all(transfer.fields);
+}
+
+void web_answer_fini(struct web_answer *answer)
+{
+	buf_fini(&answer->error);
+	buf_fini(&answer->body);
+	buf_fini(&answer->challenge);
+	free(answer->type);
+	free(answer->location);
+	free(answer->session);
+	free(answer->address);
+	*answer = (struct web_answer){ .status = 0 };
+}
