@@ -17,7 +17,7 @@ from common import BENCH, Problem, compiled, stop
 
 ORIGIN = "http://localhost"
 RESOURCE = ORIGIN + "/main/mcp"
-ROUNDS, SECONDS, TOKENS = 5, 2, 300
+ROUNDS, SECONDS, TOKENS = 5, 1, 300
 
 
 class Key(issuer.Key):
