@@ -83,12 +83,14 @@ struct credential {
 /* 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=": RFC 6750 §2.1. */
 static bool is_b64token(struct slice text)
 {
+	static const bool allowed[256] = {
+		['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+		['-'] = true,         ['.'] = true,         ['_'] = true,
+		['~'] = true,         ['+'] = true,         ['/'] = true,
+	};
 	size_t i = 0;
 
-	while (i < text.n &&
-	       ((text.p[i] >= 'a' && text.p[i] <= 'z') || (text.p[i] >= 'A' && text.p[i] <= 'Z') ||
-		(text.p[i] >= '0' && text.p[i] <= '9') ||
-		(text.p[i] != '\0' && strchr("-._~+/", text.p[i]) != NULL)))
+	while (i < text.n && allowed[(unsigned char)text.p[i]])
 		i++;
 	if (i == 0)
 		return false;
@@ -140,6 +142,8 @@ static const struct guard_token *find_token(const struct guard *guard, struct sl
 	const struct guard_token *found = NULL;
 	unsigned char hash[GUARD_HASH_BYTES];
 
+	if (guard->conf.token_count == 0)
+		return NULL;
 	SHA256((const unsigned char *)text.p, text.n, hash);
 	for (size_t i = 0; i < guard->conf.token_count; i++)
 		if (CRYPTO_memcmp(hash, guard->conf.tokens[i].sha256, sizeof(hash)) == 0)
