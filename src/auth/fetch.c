@@ -241,16 +241,6 @@ static void fetcher_wait(struct fetcher *fetcher)
 	timer_start(fetcher->loop, &fetcher->timer, wait_ms);
 }
 
-static void fetcher_on_timer(struct timer *timer)
-{
-	struct fetcher *fetcher = container_of(timer, struct fetcher, timer);
-
-	if (clock_now_ms() < fetcher->due_ms)
-		fetcher_wait(fetcher);
-	else
-		fetcher_act(fetcher, CURL_SOCKET_TIMEOUT, 0);
-}
-
 static int on_time(CURLM *multi, long wait_ms, void *arg)
 {
 	struct fetcher *fetcher = arg;
@@ -263,6 +253,24 @@ static int on_time(CURLM *multi, long wait_ms, void *arg)
 	fetcher->due_ms = clock_now_ms() + (uint64_t)wait_ms;
 	fetcher_wait(fetcher);
 	return 0;
+}
+
+/*
+ * What libcurl finds to be not due yet, because our clock of the turn was behind its own when it asked, it
+ * does not announce again: it is asked what comes next.
+ */
+static void fetcher_on_timer(struct timer *timer)
+{
+	struct fetcher *fetcher = container_of(timer, struct fetcher, timer);
+	long left_ms;
+
+	if (clock_now_ms() < fetcher->due_ms) {
+		fetcher_wait(fetcher);
+		return;
+	}
+	fetcher_act(fetcher, CURL_SOCKET_TIMEOUT, 0);
+	if (curl_multi_timeout(fetcher->multi, &left_ms) == CURLM_OK && left_ms >= 0)
+		on_time(fetcher->multi, left_ms > 0 ? left_ms : 1, fetcher);
 }
 
 /* ---- libcurl's wishes: sockets and bytes ---- */
