@@ -46,6 +46,20 @@ def challenge(response):
     return fields[0]
 
 
+@case(daemon=False)
+def lists_are_not_shared_among_callers(t):
+    """AUTH-SES-10: what one caller is shown is neither kept nor fetched for another, on the same process."""
+    answer = '{"jsonrpc":"2.0","id":@ID@,"result":{"tools":[],"number":@ID@}}'
+    t.start({"main": {"script": {"on": {"tools/list": [["sleep", 0.2], ["line", answer]]}}, "isolation": "shared"}},
+            {"auth": {"mode": "token", "tokens": [e for e in TOKENS if "servers" not in e]}})
+    sessions = [t.session("main", token=token) for token in (ALICE, BOB, ALICE2, BOB)]
+    waiting = [s.start("tools/list") for s in sessions]
+    alice, bob, alice2, bob2 = [e.final()["result"]["number"] for e in waiting]
+    eq((alice, bob), (alice2, bob2))
+    ok(alice != bob, "one answer for two callers", alice)
+    eq([s.ask("tools/list")["result"]["number"] for s in sessions], [alice, bob, alice, bob])
+
+
 @case
 def nobody_is_asked_for_a_token(t):
     """AUTH-CH-02 AUTH-CH-06 AUTH-TOK-07 FRONT-SEC-07: without a token 401, and nothing about OAuth in the challenge."""
