@@ -423,6 +423,7 @@ static void gateway_make_router(struct gateway *g)
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
 	list_init(&g->router.pools);
+	listings_store_init(&g->router.lists);
 	list_init(&g->router.spares);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 	gateway_list_claims(g);
@@ -561,6 +562,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}
+	authorization_deny(config, &g.router.sessions.denials);
 	gateway_make_backends(&g);
 	gateway_start_children(&g);
 	gateway_make_gate(&g);

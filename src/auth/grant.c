@@ -180,6 +180,11 @@ static bool is_accepted(struct slice audience, const struct slice *accepted, siz
 	return false;
 }
 
+struct slice grant_claim_text(const struct grant *grant, const char *name)
+{
+	return document_text(grant->claims, name);
+}
+
 bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out)
 {
 	char *key = mem_dup_slice(name);

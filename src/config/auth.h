@@ -57,9 +57,26 @@ struct config_issuers {
 	size_t count;
 };
 
+/* Tokens that are refused although they are good: of an issuer, and one of the four names. */
+struct config_denial {
+	char *issuer; /* or "static" */
+	char *sub;
+	char *client_id;
+	char *jti;
+	char *sid;
+	uint64_t until_ms; /* since 1970; 0: for good */
+};
+
+struct config_denials {
+	struct config_denial *items;
+	size_t count;
+};
+
 struct config_auth {
 	enum config_auth_mode mode;
 	struct config_tokens tokens;
+	struct config_denials deny;
+	uint64_t failures_per_minute;       /* of one address; 0: any number */
 	struct config_issuers issuers;      /* the preferred one first */
 	struct config_texts initial_scopes; /* asked for at first, beyond what is needed */
 	bool bind_client; /* a session belongs to the client, too, not only to the person */

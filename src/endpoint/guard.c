@@ -14,15 +14,23 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "http/conn.h"
+#include "obs/counters.h"
 #include "obs/log.h"
+#include "session/session.h"
 
 _Static_assert(GUARD_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
 
-void guard_init(struct guard *guard, struct principal_set *principals,
-		const struct guard_conf *conf)
+void guard_init(struct guard *guard, struct session_set *sessions, const struct guard_conf *conf)
 {
 	guard->conf = *conf;
-	guard->principals = principals;
+	guard->principals = &sessions->principals;
+	guard->denials = &sessions->denials;
+	failures_init(&guard->failures, conf->failures_max);
+}
+
+void guard_fini(struct guard *guard)
+{
+	failures_fini(&guard->failures);
 }
 
 /* ---- refusals ---- */
@@ -30,7 +38,12 @@ void guard_init(struct guard *guard, struct principal_set *principals,
 static enum guard_step refuse(struct refusal *refusal_r, int status, const char *error,
 			      const char *description)
 {
-	*refusal_r = (struct refusal){ status, error, description, { { 0 } } };
+	*refusal_r = (struct refusal){
+		.status = status,
+		.error = error,
+		.description = description,
+		.is_failure = error != NULL && status < 500,
+	};
 	return GUARD_REFUSED;
 }
 
@@ -61,16 +74,18 @@ static enum guard_step refuse_token(const struct guard *guard, const struct guar
 	return GUARD_REFUSED;
 }
 
-static enum guard_step refuse_by_verdict(const struct guard *guard,
-					 const struct guard_request *request,
+static enum guard_step refuse_by_verdict(const struct guard *guard, const struct guard_place *place,
 					 const struct verdict *verdict, struct refusal *refusal_r)
 {
-	LOG(TOKEN_REFUSED, LOG_SLICE("server", request->place->server),
+	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
 	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
 	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
 		return refuse(refusal_r, 503, "temporarily_unavailable",
 			      "The token cannot be judged now");
-	return refuse_token(guard, request->place, verdict_description(verdict->kind), refusal_r);
+	refuse_token(guard, place, verdict_description(verdict->kind), refusal_r);
+	/* It was good once: that is how clients learn that it is no longer. */
+	refusal_r->is_failure = verdict->kind != VERDICT_EXPIRED;
+	return GUARD_REFUSED;
 }
 
 /* ---- the credential ---- */
@@ -175,9 +190,10 @@ static enum guard_step admit_static(struct guard *guard, const struct guard_plac
 				    struct refusal *refusal_r)
 {
 	const struct identity identity = { SLICE("static"), token->name, SLICE("") };
+	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
 
 	if (clock_wall_ms() >= token->ends_at_ms)
-		return refuse_token(guard, place, "The access token has expired", refusal_r);
+		return refuse_by_verdict(guard, place, &expired, refusal_r);
 	if (!is_for(token, place))
 		return refuse_token(guard, place, "The access token is not for this resource",
 				    refusal_r);
@@ -262,7 +278,7 @@ static void keep_claims(struct principal *principal, const struct grant *grant)
 	}
 }
 
-static struct access access_of(const struct guard *guard, const struct grant *grant)
+static struct access access_of(const struct guard *guard, struct grant *grant)
 {
 	bool is_person = grant->subject != NULL;
 	const struct identity identity = {
@@ -273,6 +289,7 @@ static struct access access_of(const struct guard *guard, const struct grant *gr
 	};
 	struct access access = {
 		.principal = principal_get(guard->principals, &identity),
+		.grant = grant_ref(grant),
 		.ends_at_ms = grant->ends_at_ms,
 	};
 
@@ -290,10 +307,10 @@ static enum guard_step admit_granted(struct guard *guard, const struct guard_req
 	struct verdict proof = { .kind = VERDICT_OK };
 
 	if (grant == NULL)
-		return refuse_by_verdict(guard, request, verdict, refusal_r);
+		return refuse_by_verdict(guard, request->place, verdict, refusal_r);
 	if (prove(guard, request, credential, grant, &proof) < 0) {
 		grant_unref(&grant);
-		return refuse_by_verdict(guard, request, &proof, refusal_r);
+		return refuse_by_verdict(guard, request->place, &proof, refusal_r);
 	}
 	*access_r = access_of(guard, grant);
 	grant_unref(&grant);
@@ -328,22 +345,34 @@ static enum guard_step ask_verifier(struct guard *guard, const struct guard_requ
 	return admit_granted(guard, request, credential, &verdict, grant, access_r, refusal_r);
 }
 
-enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
-			    struct verifier_wait *wait, struct access *access_r,
-			    struct refusal *refusal_r)
+/* A good token resets the count, also one that is good for something else. AUTH-CH-11 */
+static enum guard_step count_failures(struct guard *guard, const struct guard_request *request,
+				      enum guard_step step, struct refusal *refusal)
+{
+	const struct peer *peer = &http_conn_client(request->conn)->peer;
+	unsigned int wait_s = 0;
+
+	if (step == GUARD_ADMITTED || (step == GUARD_REFUSED && refusal->status == 403))
+		failures_forget(&guard->failures, peer);
+	else if (step == GUARD_REFUSED && refusal->is_failure)
+		wait_s = failures_note(&guard->failures, peer);
+	if (wait_s == 0)
+		return step;
+	counter_add(COUNTER_REQUESTS_SLOWED);
+	refuse(refusal, 429, "slow_down", "Too many wrong tokens come from this address");
+	refusal->retry_after_s = wait_s;
+	return GUARD_REFUSED;
+}
+
+static enum guard_step judge(struct guard *guard, const struct guard_request *request,
+			     struct verifier_wait *wait, struct access *access_r,
+			     struct refusal *refusal_r)
 {
 	const struct guard_place *place = request->place;
 	const struct guard_token *token;
 	struct credential credential;
-	enum guard_step step;
+	enum guard_step step = take_credential(guard, request, &credential, refusal_r);
 
-	if (guard->conf.mode == GUARD_OPEN) {
-		*access_r = (struct access){ principal_ref(&guard->principals->anonymous),
-					     { { 0 } },
-					     UINT64_MAX };
-		return GUARD_ADMITTED;
-	}
-	step = take_credential(guard, request, &credential, refusal_r);
 	if (step != GUARD_ADMITTED)
 		return step;
 	token = credential.is_proven ? NULL : find_token(guard, credential.token);
@@ -356,6 +385,20 @@ enum guard_step guard_admit(struct guard *guard, const struct guard_request *req
 	return step == GUARD_ADMITTED ? check_base(guard, place, access_r, refusal_r) : step;
 }
 
+enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
+			    struct verifier_wait *wait, struct access *access_r,
+			    struct refusal *refusal_r)
+{
+	if (guard->conf.mode == GUARD_OPEN) {
+		*access_r =
+			(struct access){ .principal = principal_ref(&guard->principals->anonymous),
+					 .ends_at_ms = UINT64_MAX };
+		return GUARD_ADMITTED;
+	}
+	return count_failures(guard, request, judge(guard, request, wait, access_r, refusal_r),
+			      refusal_r);
+}
+
 enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
 			       const struct verdict *verdict, struct grant *grant,
 			       struct access *access_r, struct refusal *refusal_r)
@@ -365,11 +408,33 @@ enum guard_step guard_conclude(struct guard *guard, const struct guard_request *
 
 	CHECK(step == GUARD_ADMITTED); /* it was before */
 	step = admit_granted(guard, request, &credential, verdict, grant, access_r, refusal_r);
-	return step == GUARD_ADMITTED ? check_base(guard, request->place, access_r, refusal_r) :
-					step;
+	if (step == GUARD_ADMITTED)
+		step = check_base(guard, request->place, access_r, refusal_r);
+	return count_failures(guard, request, step, refusal_r);
 }
 
 /* ---- operations ---- */
+
+/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
+static bool is_denied(const struct guard *guard, const struct guard_place *place,
+		      const struct access *access, struct refusal *refusal_r)
+{
+	const struct denial *denial;
+	struct denial_marks marks;
+	struct verdict verdict;
+
+	if (guard->denials->count == 0)
+		return false;
+	access_show(access, &marks);
+	denial = denials_find(guard->denials, &marks);
+	if (denial == NULL)
+		return false;
+	counter_add(COUNTER_TOKENS_DENIED);
+	verdict_set(&verdict, VERDICT_REVOKED, "entry %llu of the denied tokens names its %s",
+		    (unsigned long long)denial->number, denial_by_name(denial->by));
+	refuse_by_verdict(guard, place, &verdict, refusal_r);
+	return true;
+}
 
 bool guard_permits(const struct guard *guard, const struct guard_place *place,
 		   const struct access *access, const struct scope_set *needed,
@@ -380,6 +445,8 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 
 	if (guard->conf.mode == GUARD_OPEN)
 		return true;
+	if (is_denied(guard, place, access, refusal_r))
+		return false;
 	scope_set_join(&all, needed);
 	if (scope_set_covers(&access->held, &all))
 		return true;
@@ -388,8 +455,9 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 		return true;
 	if (guard->conf.names_held)
 		scope_set_join(&all, &access->held);
-	*refusal_r = (struct refusal){ 403, "insufficient_scope",
-				       "The access token lacks a scope that this needs", all };
+	refuse(refusal_r, 403, "insufficient_scope",
+	       "The access token lacks a scope that this needs");
+	refusal_r->scopes = all;
 	return false;
 }
 
@@ -400,12 +468,32 @@ struct access access_copy(const struct access *access)
 	struct access copy = *access;
 
 	principal_ref(copy.principal);
+	if (copy.grant != NULL)
+		grant_ref(copy.grant);
 	return copy;
 }
 
 void access_fini(struct access *access)
 {
 	principal_unref(&access->principal);
+	grant_unref(&access->grant);
+}
+
+/* Of a static token its name is known; of nobody in particular, nothing. */
+void access_show(const struct access *access, struct denial_marks *marks_r)
+{
+	const struct grant *grant = access->grant;
+	const struct identity *identity = &access->principal->identity;
+
+	*marks_r = (struct denial_marks){ .issuer = identity->issuer };
+	if (grant == NULL) {
+		marks_r->names[DENIAL_BY_SUB] = identity->subject;
+		return;
+	}
+	marks_r->names[DENIAL_BY_SUB] = slice_or_empty(grant->subject);
+	marks_r->names[DENIAL_BY_CLIENT_ID] = slice_or_empty(grant->client_id);
+	marks_r->names[DENIAL_BY_JTI] = grant_claim_text(grant, "jti");
+	marks_r->names[DENIAL_BY_SID] = grant_claim_text(grant, "sid");
 }
 
 uint64_t access_step_ms(const struct access *access)

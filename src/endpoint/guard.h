@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "endpoint/failures.h"
 #include "endpoint/scopes.h"
 #include "http/parse.h"
+#include "session/denials.h"
 #include "session/principal.h"
 
 #define GUARD_HASH_BYTES 32
@@ -20,6 +22,7 @@
 struct envelope;
 struct grant;
 struct http_conn;
+struct session_set;
 struct verdict;
 struct verifier;
 struct verifier_wait;
@@ -68,6 +71,7 @@ struct guard_conf {
 	const struct scope_table *scopes;
 	const struct guard_token *tokens;
 	size_t token_count;
+	uint64_t failures_max;     /* in a minute, of one address; 0: any number. DEF-23 */
 	struct scope_set initial;  /* asked for at first, besides the base scopes. AUTH-SCP-09 */
 	struct verifier *verifier; /* GUARD_OAUTH, like all below */
 	struct dpop_memory *proofs;
@@ -80,11 +84,14 @@ struct guard_conf {
 struct guard {
 	struct guard_conf conf;
 	struct principal_set *principals;
+	struct denials *denials;
+	struct failures failures;
 };
 
 /* What a request that was let in may do. */
 struct access {
 	struct principal *principal; /* a reference */
+	struct grant *grant;         /* likewise; NULL: no token of an issuer */
 	struct scope_set held;       /* of its token */
 	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
 };
@@ -95,10 +102,12 @@ struct refusal {
 	const char *error;       /* NULL: nothing was presented */
 	const char *description; /* one of a few fixed texts. AUTH-CH-03 */
 	struct scope_set scopes; /* to be asked for; empty: none are named */
+	bool is_failure; /* something was presented that no good client presents. AUTH-CH-11 */
+	unsigned int retry_after_s; /* with 429 */
 };
 
-void guard_init(struct guard *guard, struct principal_set *principals,
-		const struct guard_conf *conf);
+void guard_init(struct guard *guard, struct session_set *sessions, const struct guard_conf *conf);
+void guard_fini(struct guard *guard);
 
 enum guard_step { GUARD_ADMITTED, GUARD_REFUSED, GUARD_WAITING };
 
@@ -112,7 +121,8 @@ struct guard_request {
  * Judges the head of a request.
  *
  * GUARD_ADMITTED   *access_r is filled; end it with access_fini
- * GUARD_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10)
+ * GUARD_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10), but for
+ *                  those of an address that has failed too often: with 429 (AUTH-CH-11)
  * GUARD_WAITING    something has to be fetched first: see verifier_check; then call guard_conclude with what
  *                  wait->on_done got, and with a copy of the same request
  * AUTH-IN-01 … -07, AUTH-TOK-02, AUTH-POP-01, -02, -04
@@ -128,7 +138,10 @@ enum guard_step guard_conclude(struct guard *guard, const struct guard_request *
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void guard_add_needed(const struct guard_place *place, const struct envelope *env,
 		      struct scope_set *needed);
-/* Whether the caller may do what needs these scopes. If not, *refusal_r names all of them at once. */
+/*
+ * Whether the caller may do what needs these scopes, and his token was not denied since. If not, *refusal_r says why,
+ * and names all of the scopes at once. AUTH-SCP-02, AUTH-SES-07
+ */
 bool guard_permits(const struct guard *guard, const struct guard_place *place,
 		   const struct access *access, const struct scope_set *needed,
 		   struct refusal *refusal_r) must_check;
@@ -136,6 +149,8 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);
+/* What his token says that an entry of the denials can name; borrowed from it. */
+void access_show(const struct access *access, struct denial_marks *marks_r);
 /*
  * When to ask again whether its streams must end: 0, now; UINT64_MAX, never. One of a few durations, each
  * shorter than what is left of the token but for the last 100 ms. AUTH-SES-06
