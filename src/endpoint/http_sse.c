@@ -395,7 +395,8 @@ static bool post_permits(struct sse_post *post, const struct scope_set *needed)
 {
 	struct answer answer = answer_on(post->exchange.conn, post->origin);
 
-	if (challenge_permits(&post->gate->guard, post->place, &post->access, needed, &answer))
+	if (challenge_permits(&post->gate->guard, post->place, &post->access, needed, &answer,
+			      (struct slice){ NULL, 0 }))
 		return true;
 	post_end(post);
 	return false;

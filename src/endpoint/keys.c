@@ -114,11 +114,13 @@ struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, s
 	return route_of(session);
 }
 
-bool keys_permit(const struct keys *keys, struct http_conn *conn, const struct scope_set *needed)
+bool keys_permit(const struct keys *keys, struct http_conn *conn, const struct scope_set *needed,
+		 struct slice id)
 {
 	struct answer answer = keys_answer(keys, conn, NULL);
 
-	return challenge_permits(&keys->gate->guard, keys->place, &keys->access, needed, &answer);
+	return challenge_permits(&keys->gate->guard, keys->place, &keys->access, needed, &answer,
+				 id);
 }
 
 struct http_exchange *streamable_refuse(const struct streamable_request *request, int status,
