@@ -10,6 +10,7 @@
 #include "auth/dpop.h"
 #include "auth/verifier.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 /* Proofs that are remembered, so that none is taken twice. */
@@ -281,6 +282,29 @@ struct guard_place authorization_make_place(struct authorization *a,
 	if (a->guard.mode == GUARD_OAUTH)
 		name_place(a, server, made, &place);
 	return place;
+}
+
+static void deny_by(struct denials *denials, const struct config_denial *from, enum denial_by by,
+		    const char *name)
+{
+	uint64_t until_ms = from->until_ms > 0 ? from->until_ms : UINT64_MAX;
+
+	if (name == NULL || until_ms <= clock_wall_ms())
+		return;
+	/* The configuration may not have more than there is room for. */
+	CHECK(denials_add(denials, slice_str(from->issuer), by, slice_str(name), until_ms) != NULL);
+}
+
+void authorization_deny(const struct config *config, struct denials *denials)
+{
+	for (size_t i = 0; i < config->auth.deny.count; i++) {
+		const struct config_denial *from = &config->auth.deny.items[i];
+
+		deny_by(denials, from, DENIAL_BY_SUB, from->sub);
+		deny_by(denials, from, DENIAL_BY_CLIENT_ID, from->client_id);
+		deny_by(denials, from, DENIAL_BY_JTI, from->jti);
+		deny_by(denials, from, DENIAL_BY_SID, from->sid);
+	}
 }
 
 void authorization_fini(struct authorization *a)

@@ -41,6 +41,8 @@ struct authorization {
  */
 int authorization_init(struct authorization *authorization, const struct config *config,
 		       struct loop *loop, struct error *err) must_check;
+/* Sets the entries of the configuration that hold still. AUTH-SES-07 */
+void authorization_deny(const struct config *config, struct denials *denials);
 /* No request may wait any more. */
 void authorization_fini(struct authorization *authorization);
 /* What this server asks for; valid as long as the authorization. Once for each. */

@@ -88,6 +88,7 @@ static void desk_make_admin(struct desk *desk, const struct desk_conf *conf)
 						       .backend_count = conf->backend_count,
 						       .paths = desk->paths,
 						       .front = conf->front,
+						       .front_gate = conf->gate,
 						       .mcp = &desk->gate.handler,
 						       .version = PACKAGE_VERSION,
 						       .on_drain = conf->on_drain,

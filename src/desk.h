@@ -12,7 +12,7 @@
 
 struct desk;
 
-/* All borrowed for the desk's life, but the last four members only until the return. */
+/* All borrowed for the desk's life, but the endpoints, http and the listeners only until the return. */
 struct desk_conf {
 	struct loop *loop;
 	struct router *router;

@@ -561,6 +561,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}
+	authorization_deny(config, &g.router.sessions.denials);
 	gateway_make_backends(&g);
 	gateway_start_children(&g);
 	gateway_make_gate(&g);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "admin/deny.h"
 #include "admin/emit.h"
 #include "admin/logs.h"
 #include "admin/reports.h"
@@ -215,6 +216,17 @@ static struct http_exchange *command_reload(const struct inquiry *inquiry)
 	return NULL;
 }
 
+static struct http_exchange *command_deny_add(const struct inquiry *inquiry)
+{
+	return deny_add(inquiry->admin);
+}
+
+static struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
+{
+	deny_remove(inquiry->admin, inquiry->conn, admin_parameter(inquiry->http->query, "number"));
+	return NULL;
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -229,6 +241,9 @@ static const struct {
 	{ SLICE("/processes"), HTTP_GET, reports_processes, NULL },
 	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL },
 	{ SLICE("/streams"), HTTP_GET, reports_streams, NULL },
+	{ SLICE("/deny"), HTTP_GET, deny_report, NULL },
+	{ SLICE("/deny-add"), HTTP_POST, NULL, command_deny_add },
+	{ SLICE("/deny-remove"), HTTP_POST, NULL, command_deny_remove },
 	{ SLICE("/logs"), HTTP_GET, NULL, command_logs },
 	{ SLICE("/restart"), HTTP_POST, NULL, command_restart },
 	{ SLICE("/end-session"), HTTP_POST, NULL, command_end_session },

@@ -24,9 +24,10 @@ struct admin_conf {
 	struct router *router;
 	struct backend *backends;
 	size_t backend_count;
-	const struct slice *paths;       /* where clients find each of them */
-	const struct http_server *front; /* whose connections are clients' */
-	struct http_handler *mcp;        /* serves ADMIN_MCP_PATH */
+	const struct slice *paths;          /* where clients find each of them */
+	const struct http_server *front;    /* whose connections are clients' */
+	const struct gate_conf *front_gate; /* what they have to pass */
+	struct http_handler *mcp;           /* serves ADMIN_MCP_PATH */
 	const char *version;
 	void (*on_drain)(void);  /* the daemon is to stop */
 	void (*on_reload)(void); /* log and certificates are to be read again */

@@ -1,9 +1,11 @@
 noinst_LIBRARIES += src/admin/libadmin.a
 src_admin_libadmin_a_SOURCES = \
 	src/admin/admin.c src/admin/admin.h \
+	src/admin/deny.c src/admin/deny.h \
 	src/admin/emit.c src/admin/emit.h \
 	src/admin/logs.c src/admin/logs.h \
 	src/admin/metrics.c \
+	src/admin/order.c src/admin/order.h \
 	src/admin/reports.c src/admin/reports.h
 ADMIN_LIBS = src/admin/libadmin.a $(ENDPOINT_LIBS)
 check_PROGRAMS += src/admin/admin_test

@@ -199,6 +199,11 @@ static bool is_accepted(struct slice audience, const struct slice *accepted, siz
 	return false;
 }
 
+struct slice grant_claim_text(const struct grant *grant, const char *name)
+{
+	return document_text(grant->claims, name);
+}
+
 static bool append_value(const json_t *value, struct buf *out)
 {
 	struct slice text = slice_of(json_string_value(value), json_string_length(value));

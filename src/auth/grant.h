@@ -56,6 +56,9 @@ bool grant_has_scope(const struct grant *grant, struct slice scope);
  */
 bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out);
 
+/* The claim if it is a text; else empty. Borrowed as long as the grant lives. */
+struct slice grant_claim_text(const struct grant *grant, const char *name);
+
 /* A claim that has to be there, with one of these values. */
 struct grant_demand {
 	const char *name;

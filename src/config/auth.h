@@ -71,10 +71,26 @@ struct config_wants {
 	bool challenge_in_result;        /* a call without the scopes of its tool gets no 403 */
 };
 
+/* Tokens that are refused although they are good: of an issuer, and one of the four names. */
+struct config_denial {
+	char *issuer; /* or "static" */
+	char *sub;
+	char *client_id;
+	char *jti;
+	char *sid;
+	uint64_t until_ms; /* since 1970; 0: for good */
+};
+
+struct config_denials {
+	struct config_denial *items;
+	size_t count;
+};
+
 struct config_auth {
 	enum config_auth_mode mode;
 	struct config_tokens tokens;
-	bool x_api_key;                     /* they are taken from that field as well */
+	bool x_api_key; /* they are taken from that field as well */
+	struct config_denials deny;
 	struct config_issuers issuers;      /* the preferred one first */
 	struct config_texts initial_scopes; /* asked for at first, beyond what is needed */
 	bool bind_client; /* a session belongs to the client, too, not only to the person */

@@ -10,6 +10,7 @@
 #define LISTEN(member) .offset = offsetof(struct config_listen, member)
 #define TLS(member) .offset = offsetof(struct config_tls, member)
 #define TOKEN(member) .offset = offsetof(struct config_token, member)
+#define DENIAL(member) .offset = offsetof(struct config_denial, member)
 #define ISSUER(member) .offset = offsetof(struct config_issuer, member)
 #define SERVER(member) .offset = offsetof(struct config_server, member)
 

@@ -38,6 +38,7 @@ enum option_type {
 #define OPTIONS_SERVER "servers.NAME."
 #define OPTIONS_TOKEN "auth.tokens[]."
 #define OPTIONS_ISSUER "auth.issuers[]."
+#define OPTIONS_DENIAL "auth.deny[]."
 
 struct option_choice {
 	const char *name; /* NULL ends the array */

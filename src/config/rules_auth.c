@@ -216,6 +216,58 @@ static void check_algorithms(const struct config_texts *names, const struct tree
 				names->items[i]);
 }
 
+/* ---- denied tokens ---- */
+
+static bool has_issuer(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->auth.issuers.count; i++)
+		if (config->auth.issuers.items[i].issuer != NULL &&
+		    strcmp(config->auth.issuers.items[i].issuer, name) == 0)
+			return true;
+	return false;
+}
+
+static bool has_token(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->auth.tokens.count; i++)
+		if (config->auth.tokens.items[i].name != NULL &&
+		    strcmp(config->auth.tokens.items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* What names nothing that there is would look like safety and be none. */
+static void check_denial(const struct config *config, const struct config_denial *denial,
+			 const struct tree *at, struct config_problems *problems)
+{
+	int names = (denial->sub != NULL) + (denial->client_id != NULL) + (denial->jti != NULL) +
+		    (denial->sid != NULL);
+	bool is_static = denial->issuer != NULL && strcmp(denial->issuer, "static") == 0;
+
+	if (denial->issuer == NULL && tree_find(at, "issuer") == NULL)
+		problem_add_at(problems, at, "the key 'issuer' is missing");
+	if (names != 1)
+		problem_add_at(problems, at, "must have one of sub, client_id, jti and sid");
+	if (denial->issuer != NULL && !is_static && !has_issuer(config, denial->issuer))
+		problem_add_at(problems, member(at, "issuer"),
+			       "there is no such entry in auth.issuers, byte for byte");
+	if (is_static && names == 1 && (denial->sub == NULL || !has_token(config, denial->sub)))
+		problem_add_at(problems, at,
+			       "a static token is denied by sub, which is its name in auth.tokens");
+}
+
+static void check_denials(const struct config *config, const struct tree *auth,
+			  struct config_problems *problems)
+{
+	const struct tree *list = member(auth, "deny");
+
+	for (size_t i = 0; i < config->auth.deny.count; i++)
+		check_denial(config, &config->auth.deny.items[i], item(list, i), problems);
+	if (!asks_for_tokens(config) && config->auth.deny.count > 0)
+		problem_add_at(problems, list,
+			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
+}
+
 static void check_server(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
@@ -339,6 +391,7 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 	const struct tree *auth = member(root, "auth");
 
 	check_tokens(config, auth, problems);
+	check_denials(config, auth, problems);
 	check_hierarchy(config, auth, problems);
 	check_oauth(config, root, problems);
 	check_scope_count(config, root, problems);

@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "ctl/clean.h"
 #include "ctl/client.h"
+#include "ctl/deny.h"
 #include "ctl/doctor.h"
 #include "ctl/oauth.h"
 #include "ctl/operator.h"
@@ -37,6 +38,7 @@ struct line {
 	const char *name;
 	const char *url;
 	const char *token_file;
+	struct deny_words deny;
 	bool is_json;
 	bool follows;
 	char **words; /* the command's name and its arguments */
@@ -66,9 +68,10 @@ static int refuse_usage(const char *text)
 /* ---- asking the daemon ---- */
 
 /* Returns the object that it answers, or NULL: what is wrong has been said. With --json it is printed as it came. */
-static json_t *ask(const struct line *line, const char *method, const char *target)
+static json_t *ask_with(const struct line *line, const char *method, const char *target,
+			struct slice body)
 {
-	struct client_request request = { line->socket, method, target, NULL, { NULL, 0 } };
+	struct client_request request = { line->socket, method, target, NULL, body };
 	struct client_reply reply;
 	struct error err = { ERROR_NONE, "" };
 	json_t *answer;
@@ -91,6 +94,11 @@ static json_t *ask(const struct line *line, const char *method, const char *targ
 	}
 	client_reply_fini(&reply);
 	return answer;
+}
+
+static json_t *ask(const struct line *line, const char *method, const char *target)
+{
+	return ask_with(line, method, target, (struct slice){ NULL, 0 });
 }
 
 static int report(const struct line *line, void (*show)(const json_t *report))
@@ -345,6 +353,51 @@ static int run_token(const struct line *line)
 	return 0;
 }
 
+static int add_denial(const struct line *line)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct buf order = { 0 };
+	json_t *entry;
+
+	if (deny_append_order(&line->deny, &order, &err) < 0)
+		return refuse_usage(err.text);
+	entry = ask_with(line, "POST", "/deny-add", buf_slice(&order));
+	if (entry != NULL && !line->is_json)
+		deny_print_added(entry);
+	buf_fini(&order);
+	json_decref(entry);
+	return entry != NULL ? 0 : EXIT_FAILED;
+}
+
+static int remove_denial(const struct line *line)
+{
+	json_t *answer;
+	char *target;
+
+	if (!is_plain(line->words[2]))
+		return refuse_usage("an entry is named by its number");
+	target = mem_printf("/deny-remove?number=%s", line->words[2]);
+	answer = ask(line, "POST", target);
+	if (answer != NULL && !line->is_json)
+		printf("entry %s is no more\n", line->words[2]);
+	free(target);
+	json_decref(answer);
+	return answer != NULL ? 0 : EXIT_FAILED;
+}
+
+static int run_deny(const struct line *line)
+{
+	const char *what = line->words[1];
+
+	if (strcmp(what, "add") == 0 && line->count == 2)
+		return add_denial(line);
+	if (strcmp(what, "list") == 0 && line->count == 2)
+		return report(line, show_denials);
+	if (strcmp(what, "remove") == 0 && line->count == 3)
+		return remove_denial(line);
+	return refuse_usage("usage: mcpgatectl deny add|list|remove NUMBER");
+}
+
 /* ---- the table ---- */
 
 static const struct command {
@@ -365,6 +418,8 @@ static const struct command {
 	{ "restart", "SERVER", 1, 1, "replace its processes", run_restart },
 	{ "end-session", "ID", 1, 1, "end a session; as much of its id as 'sessions' shows",
 	  run_end_session },
+	{ "deny", "add|list|remove N", 1, 2, "tokens that are refused from now on; see below",
+	  run_deny },
 	{ "drain", "", 0, 0, "stop the daemon after the calls in flight", run_drain },
 	{ "reload", "", 0, 0, "open the log file and read the certificates again", run_reload },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
@@ -391,6 +446,9 @@ static void print_help(void)
 	     "      --oauth URL     for doctor: walk a client's authorization handshake with the MCP\n"
 	     "                      endpoint there, and explain each step\n"
 	     "      --token-file F  with --oauth: try the token in F as well\n"
+	     "      --issuer I          for deny add: the tokens of this issuer (static: of auth.tokens)\n"
+	     "      --sub, --client-id, --jti, --sid X    that bear this name; one of the four\n"
+	     "      --for TIME          so long, like 12h (default: 24h)\n"
 	     "      --version, --help");
 }
 
@@ -427,6 +485,12 @@ enum {
 	OPTION_NAME,
 	OPTION_OAUTH,
 	OPTION_TOKEN_FILE,
+	OPTION_ISSUER,
+	OPTION_SUB,
+	OPTION_CLIENT_ID,
+	OPTION_JTI,
+	OPTION_SID,
+	OPTION_FOR,
 	OPTION_VERSION,
 	OPTION_HELP
 };
@@ -440,6 +504,12 @@ static const struct option options[] = {
 	{ "name", required_argument, NULL, OPTION_NAME },
 	{ "oauth", required_argument, NULL, OPTION_OAUTH },
 	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
+	{ "issuer", required_argument, NULL, OPTION_ISSUER },
+	{ "sub", required_argument, NULL, OPTION_SUB },
+	{ "client-id", required_argument, NULL, OPTION_CLIENT_ID },
+	{ "jti", required_argument, NULL, OPTION_JTI },
+	{ "sid", required_argument, NULL, OPTION_SID },
+	{ "for", required_argument, NULL, OPTION_FOR },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -453,6 +523,27 @@ static bool is_format(const char *text)
 	json_decref(none);
 	json_decref(converted);
 	return converted != NULL;
+}
+
+/* The words of deny: where each is kept; NULL: the option is none of them. */
+static const char **place_of(struct deny_words *words, int option)
+{
+	switch (option) {
+	case OPTION_ISSUER:
+		return &words->issuer;
+	case OPTION_SUB:
+		return &words->sub;
+	case OPTION_CLIENT_ID:
+		return &words->client_id;
+	case OPTION_JTI:
+		return &words->jti;
+	case OPTION_SID:
+		return &words->sid;
+	case OPTION_FOR:
+		return &words->duration;
+	default:
+		return NULL;
+	}
 }
 
 /* Returns -1 to go on, or the exit status. */
@@ -492,6 +583,10 @@ static int take_option(struct line *line, int option)
 		print_help();
 		return 0;
 	default:
+		if (place_of(&line->deny, option) != NULL) {
+			*place_of(&line->deny, option) = optarg;
+			return -1;
+		}
 		fputs("try: mcpgatectl --help\n", stderr);
 		return EXIT_USAGE;
 	}

@@ -6,6 +6,7 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/challenge.c src/ctl/challenge.h \
 	src/ctl/client.c src/ctl/client.h \
 	src/ctl/ctl.c \
+	src/ctl/deny.c src/ctl/deny.h \
 	src/ctl/doctor.c src/ctl/doctor.h \
 	src/ctl/finding.c src/ctl/finding.h \
 	src/ctl/oauth.c src/ctl/oauth.h \

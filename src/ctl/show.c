@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
+#include "config/quantity.h"
 #include "ctl/clean.h"
 #include "ctl/grid.h"
 
@@ -21,6 +22,7 @@ enum kind {
 	KIND_LATENCY, /* the upper bound of a bucket, milliseconds */
 	KIND_BYTES,
 	KIND_FLAG,
+	KIND_DATE, /* milliseconds since 1970 */
 };
 
 struct column {
@@ -69,6 +71,14 @@ static uint64_t number_of(const json_t *object, const char *member)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
+static void append_date(struct buf *out, uint64_t ms)
+{
+	char text[QUANTITY_TEXT_MAX];
+
+	quantity_format_date(ms / 1000 * 1000, text);
+	buf_append_str(out, text);
+}
+
 static void append_text(struct buf *out, const json_t *string)
 {
 	buf_append(out, json_string_value(string), json_string_length(string));
@@ -85,6 +95,8 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 		append_text(out, value);
 	else if (column->kind == KIND_FLAG)
 		buf_append_str(out, json_is_true(value) ? "yes" : "no");
+	else if (column->kind == KIND_DATE)
+		append_date(out, number);
 	else if (column->kind == KIND_AGE)
 		append_age(out, number);
 	else if (column->kind == KIND_LATENCY)
@@ -251,6 +263,19 @@ void show_streams(const json_t *report)
 	};
 
 	print_rows(json_object_get(report, "streams"), columns, ARRAY_LEN(columns));
+}
+
+void show_denials(const json_t *report)
+{
+	static const struct column columns[] = {
+		{ { "NUMBER", true }, "number", KIND_COUNT },
+		{ { "ISSUER", false }, "issuer", KIND_TEXT },
+		{ { "BY", false }, "by", KIND_TEXT },
+		{ { "NAME", false }, "name", KIND_TEXT },
+		{ { "UNTIL", false }, "until_ms", KIND_DATE },
+	};
+
+	print_rows(json_object_get(report, "entries"), columns, ARRAY_LEN(columns));
 }
 
 void show_log_line(const json_t *line)

@@ -111,7 +111,15 @@ static void send_result(const struct guard *guard, const struct guard_place *pla
 
 bool challenge_permits(const struct guard *guard, const struct guard_place *place,
 		       const struct access *access, const struct scope_set *needed,
-		       const struct answer *answer, struct slice id)
+		       const struct answer *answer)
+{
+	return challenge_permits_call(guard, place, access, needed, answer,
+				      (struct slice){ NULL, 0 });
+}
+
+bool challenge_permits_call(const struct guard *guard, const struct guard_place *place,
+			    const struct access *access, const struct scope_set *needed,
+			    const struct answer *answer, struct slice id)
 {
 	struct refusal refusal;
 

@@ -10,12 +10,16 @@
 void challenge_send(const struct guard *guard, const struct guard_place *place,
 		    const struct answer *answer, const struct refusal *refusal);
 
-/*
- * Whether the caller may do what needs these scopes; false: it has answered. With the id of a call of a tool, and
- * where the server wants it so, the answer is a result that holds the challenge. AUTH-SCP-02, AUTH-SCP-11
- */
+/* Whether the caller may do what needs these scopes; false: it has answered. AUTH-SCP-02 */
 bool challenge_permits(const struct guard *guard, const struct guard_place *place,
 		       const struct access *access, const struct scope_set *needed,
-		       const struct answer *answer, struct slice id) must_check;
+		       const struct answer *answer) must_check;
+/*
+ * The same for the request `id`: where the server wants it so, the answer is a result that holds the challenge. An
+ * empty id: never. AUTH-SCP-11
+ */
+bool challenge_permits_call(const struct guard *guard, const struct guard_place *place,
+			    const struct access *access, const struct scope_set *needed,
+			    const struct answer *answer, struct slice id) must_check;
 
 #endif

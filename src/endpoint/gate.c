@@ -254,7 +254,7 @@ void gate_init(struct gate *gate, struct router *router, const struct gate_conf 
 	gate->metadata = (struct metadata){ .documents = NULL };
 	if (conf->metadata != NULL)
 		metadata_init(&gate->metadata, conf->metadata);
-	guard_init(&gate->guard, &router->sessions.principals, &conf->guard);
+	guard_init(&gate->guard, &router->sessions, &conf->guard);
 	gate->sse_clients = (struct map){ 0 };
 	list_init(&gate->sse_newcomers);
 }

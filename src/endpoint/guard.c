@@ -14,15 +14,17 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "http/conn.h"
+#include "obs/counters.h"
 #include "obs/log.h"
+#include "session/session.h"
 
 _Static_assert(GUARD_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
 
-void guard_init(struct guard *guard, struct principal_set *principals,
-		const struct guard_conf *conf)
+void guard_init(struct guard *guard, struct session_set *sessions, const struct guard_conf *conf)
 {
 	guard->conf = *conf;
-	guard->principals = principals;
+	guard->principals = &sessions->principals;
+	guard->denials = &sessions->denials;
 }
 
 /* ---- refusals ---- */
@@ -70,18 +72,17 @@ static enum guard_step refuse_for_good(const char *why, struct refusal *refusal_
 	return GUARD_REFUSED;
 }
 
-static enum guard_step refuse_by_verdict(const struct guard *guard,
-					 const struct guard_request *request,
+static enum guard_step refuse_by_verdict(const struct guard *guard, const struct guard_place *place,
 					 const struct verdict *verdict, struct refusal *refusal_r)
 {
-	LOG(TOKEN_REFUSED, LOG_SLICE("server", request->place->server),
+	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
 	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
 	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
 		return refuse(refusal_r, 503, "temporarily_unavailable",
 			      "The token cannot be judged now");
 	if (verdict_outcome(verdict->kind) == VERDICT_DENIED)
 		return refuse_for_good(verdict_description(verdict->kind), refusal_r);
-	return refuse_token(guard, request->place, verdict_description(verdict->kind), refusal_r);
+	return refuse_token(guard, place, verdict_description(verdict->kind), refusal_r);
 }
 
 /* ---- the credential ---- */
@@ -292,7 +293,7 @@ static void keep_claims(struct principal *principal, const struct grant *grant)
 	}
 }
 
-static struct access access_of(const struct guard *guard, const struct grant *grant)
+static struct access access_of(const struct guard *guard, struct grant *grant)
 {
 	bool is_person = grant->subject != NULL;
 	const struct identity identity = {
@@ -303,6 +304,7 @@ static struct access access_of(const struct guard *guard, const struct grant *gr
 	};
 	struct access access = {
 		.principal = principal_get(guard->principals, &identity),
+		.grant = grant_ref(grant),
 		.ends_at_ms = grant->ends_at_ms,
 	};
 
@@ -320,11 +322,11 @@ static enum guard_step admit_granted(struct guard *guard, const struct guard_req
 	struct verdict proof = { .kind = VERDICT_OK };
 
 	if (grant == NULL)
-		return refuse_by_verdict(guard, request, verdict, refusal_r);
+		return refuse_by_verdict(guard, request->place, verdict, refusal_r);
 	if (prove(guard, request, credential, grant, &proof) < 0 ||
 	    guard_judge(request->place, grant, &proof) < 0) {
 		grant_unref(&grant);
-		return refuse_by_verdict(guard, request, &proof, refusal_r);
+		return refuse_by_verdict(guard, request->place, &proof, refusal_r);
 	}
 	*access_r = access_of(guard, grant);
 	grant_unref(&grant);
@@ -369,9 +371,9 @@ enum guard_step guard_admit(struct guard *guard, const struct guard_request *req
 	enum guard_step step;
 
 	if (guard->conf.mode == GUARD_OPEN) {
-		*access_r = (struct access){ principal_ref(&guard->principals->anonymous),
-					     { { 0 } },
-					     UINT64_MAX };
+		*access_r =
+			(struct access){ .principal = principal_ref(&guard->principals->anonymous),
+					 .ends_at_ms = UINT64_MAX };
 		return GUARD_ADMITTED;
 	}
 	step = take_credential(guard, request, &credential, refusal_r);
@@ -402,6 +404,27 @@ enum guard_step guard_conclude(struct guard *guard, const struct guard_request *
 
 /* ---- operations ---- */
 
+/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
+static bool is_denied(const struct guard *guard, const struct guard_place *place,
+		      const struct access *access, struct refusal *refusal_r)
+{
+	const struct denial *denial;
+	struct denial_marks marks;
+	struct verdict verdict;
+
+	if (guard->denials->count == 0)
+		return false;
+	access_show(access, &marks);
+	denial = denials_find(guard->denials, &marks);
+	if (denial == NULL)
+		return false;
+	counter_add(COUNTER_TOKENS_DENIED);
+	verdict_set(&verdict, VERDICT_REVOKED, "entry %llu of the denied tokens names its %s",
+		    (unsigned long long)denial->number, denial_by_name(denial->by));
+	refuse_by_verdict(guard, place, &verdict, refusal_r);
+	return true;
+}
+
 bool guard_permits(const struct guard *guard, const struct guard_place *place,
 		   const struct access *access, const struct scope_set *needed,
 		   struct refusal *refusal_r)
@@ -411,6 +434,8 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 
 	if (guard->conf.mode == GUARD_OPEN)
 		return true;
+	if (is_denied(guard, place, access, refusal_r))
+		return false;
 	scope_set_join(&all, needed);
 	if (scope_set_covers(&access->held, &all))
 		return true;
@@ -432,12 +457,32 @@ struct access access_copy(const struct access *access)
 	struct access copy = *access;
 
 	principal_ref(copy.principal);
+	if (copy.grant != NULL)
+		grant_ref(copy.grant);
 	return copy;
 }
 
 void access_fini(struct access *access)
 {
 	principal_unref(&access->principal);
+	grant_unref(&access->grant);
+}
+
+/* Of a static token its name is known; of nobody in particular, nothing. */
+void access_show(const struct access *access, struct denial_marks *marks_r)
+{
+	const struct grant *grant = access->grant;
+	const struct identity *identity = &access->principal->identity;
+
+	*marks_r = (struct denial_marks){ .issuer = identity->issuer };
+	if (grant == NULL) {
+		marks_r->names[DENIAL_BY_SUB] = identity->subject;
+		return;
+	}
+	marks_r->names[DENIAL_BY_SUB] = slice_or_empty(grant->subject);
+	marks_r->names[DENIAL_BY_CLIENT_ID] = slice_or_empty(grant->client_id);
+	marks_r->names[DENIAL_BY_JTI] = grant_claim_text(grant, "jti");
+	marks_r->names[DENIAL_BY_SID] = grant_claim_text(grant, "sid");
 }
 
 uint64_t access_step_ms(const struct access *access)

@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "endpoint/scopes.h"
 #include "http/parse.h"
+#include "session/denials.h"
 #include "session/principal.h"
 
 #define GUARD_HASH_BYTES 32
@@ -20,6 +21,7 @@
 struct envelope;
 struct grant;
 struct http_conn;
+struct session_set;
 struct verdict;
 struct verifier;
 struct verifier_wait;
@@ -86,11 +88,13 @@ struct guard_conf {
 struct guard {
 	struct guard_conf conf;
 	struct principal_set *principals;
+	struct denials *denials;
 };
 
 /* What a request that was let in may do. */
 struct access {
 	struct principal *principal; /* a reference */
+	struct grant *grant;         /* likewise; NULL: no token of an issuer */
 	struct scope_set held;       /* of its token */
 	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
 };
@@ -104,8 +108,7 @@ struct refusal {
 	bool is_final;           /* no token would help: there is no challenge */
 };
 
-void guard_init(struct guard *guard, struct principal_set *principals,
-		const struct guard_conf *conf);
+void guard_init(struct guard *guard, struct session_set *sessions, const struct guard_conf *conf);
 
 enum guard_step { GUARD_ADMITTED, GUARD_REFUSED, GUARD_WAITING };
 
@@ -142,7 +145,10 @@ int guard_judge(const struct guard_place *place, const struct grant *grant,
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void guard_add_needed(const struct guard_place *place, const struct envelope *env,
 		      struct scope_set *needed);
-/* Whether the caller may do what needs these scopes. If not, *refusal_r names all of them at once. */
+/*
+ * Whether the caller may do what needs these scopes, and his token was not denied since. If not, *refusal_r says why,
+ * and names all of the scopes at once. AUTH-SCP-02, AUTH-SES-07
+ */
 bool guard_permits(const struct guard *guard, const struct guard_place *place,
 		   const struct access *access, const struct scope_set *needed,
 		   struct refusal *refusal_r) must_check;
@@ -150,6 +156,8 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);
+/* What his token says that an entry of the denials can name; borrowed from it. */
+void access_show(const struct access *access, struct denial_marks *marks_r);
 /*
  * When to ask again whether its streams must end: 0, now; UINT64_MAX, never. One of a few durations, each
  * shorter than what is left of the token but for the last 100 ms. AUTH-SES-06

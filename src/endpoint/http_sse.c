@@ -17,6 +17,7 @@
 #include "endpoint/gate.h"
 #include "endpoint/intake.h"
 #include "endpoint/keys.h"
+#include "endpoint/vigil.h"
 #include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -30,15 +31,16 @@ struct sse_client {
 	struct http_exchange exchange; /* the GET */
 	struct gate *gate;
 	struct backend *backend;
+	const struct guard_place *place;
 	struct access access; /* of whoever opened it */
 	char *origin;         /* NULL: none */
 	char *message_path;
 	char id[SESSION_ID_LENGTH];
 	uint64_t key;
 	struct event_writer writer;
-	struct list link;                /* of the gate's newcomers, until it has a session */
-	struct timer patience;           /* likewise */
-	struct timer expiry;             /* of its token */
+	struct list link;      /* of the gate's newcomers, until it has a session */
+	struct timer patience; /* likewise */
+	struct vigil vigil;
 	bool is_open;                    /* its stream has begun */
 	bool is_gone;                    /* its stream has ended; its session is about to */
 	struct call *opening;            /* the initialize request in flight */
@@ -113,7 +115,7 @@ static void client_end(struct sse_client *client)
 	list_remove(&client->link);
 	timer_stop(&client->patience);
 	event_writer_stop(&client->writer);
-	timer_stop(&client->expiry);
+	vigil_end(&client->vigil);
 	if (has_session)
 		task_schedule(client->gate->router->loop, &client->farewell);
 	else
@@ -138,16 +140,12 @@ static void client_on_impatience(struct timer *timer)
 	client_end(client);
 }
 
-/* The client comes back, and learns then that it needs a fresh token. AUTH-SES-06 */
-static void client_on_expiry(struct timer *timer)
+/* The client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
+static void client_on_over(struct vigil *vigil, enum reason reason)
 {
-	struct sse_client *client = container_of(timer, struct sse_client, expiry);
-	uint64_t step_ms = access_step_ms(&client->access);
+	struct sse_client *client = container_of(vigil, struct sse_client, vigil);
 
-	if (step_ms > 0) {
-		timer_start(client->gate->router->loop, timer, step_ms);
-		return;
-	}
+	(void)reason;
 	http_stream_end(client->exchange.conn);
 	client_end(client);
 }
@@ -395,8 +393,7 @@ static bool post_permits(struct sse_post *post, const struct scope_set *needed)
 {
 	struct answer answer = answer_on(post->exchange.conn, post->origin);
 
-	if (challenge_permits(&post->gate->guard, post->place, &post->access, needed, &answer,
-			      (struct slice){ NULL, 0 }))
+	if (challenge_permits(&post->gate->guard, post->place, &post->access, needed, &answer))
 		return true;
 	post_end(post);
 	return false;
@@ -525,6 +522,7 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_client *client = container_of(exchange, struct sse_client, exchange);
 	struct answer answer = answer_on(exchange->conn, client->origin);
+	const struct scope_set none = { { 0 } };
 	struct buf uri = { 0 };
 	struct buf event = { 0 };
 	struct buf fields = { 0 };
@@ -532,6 +530,11 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 	(void)body;
 	if (client->gate->router->is_draining) {
 		answer_reason(&answer, nothing, REASON_DRAINING, client->backend->conf.name);
+		client_end(client);
+		return;
+	}
+	if (!challenge_permits(&client->gate->guard, client->place, &client->access, &none,
+			       &answer)) {
 		client_end(client);
 		return;
 	}
@@ -543,9 +546,8 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(exchange->conn, buf_slice(&event));
 	timer_start(client->gate->router->loop, &client->patience, INITIALIZE_MS);
-	if (access_step_ms(&client->access) != UINT64_MAX)
-		timer_start(client->gate->router->loop, &client->expiry,
-			    access_step_ms(&client->access));
+	vigil_begin(&client->vigil, client->gate->router->loop, &client->gate->guard, client->place,
+		    &client->access);
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);
@@ -581,8 +583,9 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 	client->exchange.ops = &client_ops;
 	client->gate = request->gate;
 	client->backend = request->backend;
+	client->place = request->place;
 	client->access = access_copy(request->access);
-	timer_init(&client->expiry, client_on_expiry);
+	vigil_init(&client->vigil, client_on_over);
 	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	client->message_path = mem_dup_slice(message_path);
 	event_writer_init(&client->writer);

@@ -10,6 +10,7 @@
 #include "endpoint/events.h"
 #include "endpoint/keys.h"
 #include "endpoint/streamable.h"
+#include "endpoint/vigil.h"
 #include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -20,13 +21,13 @@ struct listening {
 	struct session *session;      /* held while its own stream is open; else NULL */
 	struct stored_stream *stored; /* or the answer that is resumed */
 	struct event_writer writer;
-	struct timer expiry; /* of its token */
+	struct vigil vigil;
 };
 
 static void listening_end(struct listening *get)
 {
 	event_writer_stop(&get->writer);
-	timer_stop(&get->expiry);
+	vigil_end(&get->vigil);
 	if (get->session != NULL)
 		session_release(get->session);
 	stored_stream_unref(&get->stored);
@@ -40,16 +41,12 @@ static void listening_on_end(struct event_writer *writer, enum reason reason)
 	listening_end(container_of(writer, struct listening, writer));
 }
 
-/* A clean end: the client comes back, and learns then that it needs a fresh token. AUTH-SES-06 */
-static void listening_on_expiry(struct timer *timer)
+/* A clean end: the client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
+static void listening_on_over(struct vigil *vigil, enum reason reason)
 {
-	struct listening *get = container_of(timer, struct listening, expiry);
-	uint64_t step_ms = access_step_ms(&get->keys.access);
+	struct listening *get = container_of(vigil, struct listening, vigil);
 
-	if (step_ms > 0) {
-		timer_start(get->keys.gate->router->loop, timer, step_ms);
-		return;
-	}
+	(void)reason;
 	http_stream_end(get->exchange.conn);
 	listening_end(get);
 }
@@ -120,8 +117,9 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 						 stored_stream_request_id(get->stored) :
 						 none,
 					 buf_slice(&fields));
-	} else if (access_step_ms(&get->keys.access) != UINT64_MAX) {
-		timer_start(gate->router->loop, &get->expiry, access_step_ms(&get->keys.access));
+	} else {
+		vigil_begin(&get->vigil, gate->router->loop, &gate->guard, get->keys.place,
+			    &get->keys.access);
 	}
 	buf_fini(&fields);
 }
@@ -157,11 +155,13 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct listening *get = container_of(exchange, struct listening, exchange);
 	struct event_source source = { .after = STREAM_FROM_HERE };
-	struct route *route =
-		keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
+	const struct scope_set none = { { 0 } };
+	struct route *route = NULL;
 	struct answer answer;
 
 	(void)body;
+	if (keys_permit(&get->keys, exchange->conn, &none))
+		route = keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
 	if (route != NULL && get->keys.gate->router->is_draining) {
 		answer = keys_answer(&get->keys, exchange->conn, &route->session);
 		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
@@ -206,7 +206,7 @@ struct http_exchange *streamable_get(const struct streamable_request *request)
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &listening_ops;
 	event_writer_init(&get->writer);
-	timer_init(&get->expiry, listening_on_expiry);
+	vigil_init(&get->vigil, listening_on_over);
 	keys_init(&get->keys, request);
 	return &get->exchange;
 }

@@ -15,6 +15,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
+	src/endpoint/vigil.c src/endpoint/vigil.h \
 	src/endpoint/waiting.c src/endpoint/waiting.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/gate_test

@@ -44,6 +44,7 @@ enum post_state {
 struct post {
 	struct http_exchange exchange;
 	struct keys keys;
+	struct denials_holder holder;
 	struct route *route; /* while calls are open */
 	enum post_state state;
 	enum reason end_reason;
@@ -67,6 +68,7 @@ static void post_check_done(struct post *post)
 	if (post->open_calls > 0 || post->exchange.conn != NULL)
 		return;
 	timer_stop(&post->grace);
+	denials_leave(&post->holder);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
 		if (!post->events->stored->stream.is_ended)
@@ -244,6 +246,16 @@ static bool post_is_reachable(const struct call *call)
 	       (post->events != NULL && stream_has_reader(&post->events->stored->stream));
 }
 
+/* The session ends when the token that opened it is denied. AUTH-SES-07 */
+static void post_mark_session(const struct post *post, struct session *session)
+{
+	struct denial_marks marks;
+
+	access_show(&post->keys.access, &marks);
+	if (marks.issuer.n > 0)
+		session_keep_marks(session, &marks);
+}
+
 static void post_on_response(struct call *call, const struct slice *parts, size_t count)
 {
 	struct post *post = post_of(call);
@@ -251,6 +263,7 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 
 	post->route = call->route;
 	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
+		post_mark_session(post, session);
 		post->keys.session_length = SESSION_ID_LENGTH;
 		memcpy(post->keys.session, session->id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)
@@ -303,6 +316,50 @@ static const struct call_ops post_call_ops = {
 	.on_response = post_on_response,
 	.on_failed = post_on_failed,
 	.on_cancelled = post_on_cancelled,
+};
+
+/* ---- its token is denied ---- */
+
+static void post_show(const struct denials_holder *holder, struct denial_marks *marks_r)
+{
+	access_show(&container_of(holder, struct post, holder)->keys.access, marks_r);
+}
+
+static void post_deny_call(struct call *call)
+{
+	if (call->state != CALL_WAITING && call->state != CALL_SENT)
+		return;
+	if (call->method->id == METHOD_INITIALIZE) {
+		session_end(&call->route->session, REASON_DENIED);
+		return;
+	}
+	forward_cancel(call, SLICE_LIT("the token has been revoked"));
+	call_fail(call, REASON_DENIED);
+}
+
+/* What it waits for is not for whoever waits any more: neither the answers, nor the rest of a stream. */
+static void post_on_denied(struct denials_holder *holder)
+{
+	struct post *post = container_of(holder, struct post, holder);
+	bool is_running = post->open_calls > 0;
+
+	post->open_calls += is_running; /* our own, as in post_on_body */
+	post_deny_call(&post->single.call);
+	for (size_t i = 0; i < post->batch_count; i++)
+		post_deny_call(&post->batch[i].call);
+	if (post->state == POST_EVENTS && post->exchange.conn != NULL) {
+		event_writer_stop(&post->events->writer);
+		http_stream_end(post->exchange.conn);
+	}
+	if (is_running)
+		post_end_call(post);
+	else
+		post_check_done(post);
+}
+
+static const struct denials_holder_ops post_holder_ops = {
+	.show = post_show,
+	.on_denied = post_on_denied,
 };
 
 /* ---- bodies ---- */
@@ -384,7 +441,10 @@ static void post_message(struct post *post, struct slice body)
 		return;
 	}
 	if (intake_is_initialize(&env)) {
-		post_initialize(post, &env);
+		if (keys_permit(&post->keys, post->exchange.conn, &needed))
+			post_initialize(post, &env);
+		else
+			post->state = POST_ANSWERED;
 		return;
 	}
 	if (env.kind == ENVELOPE_REQUEST)
@@ -393,7 +453,7 @@ static void post_message(struct post *post, struct slice body)
 	guard_add_needed(post->keys.place, &env, &needed);
 	if (!post->takes_json)
 		id.n = 0;
-	if (route == NULL || !keys_permit(&post->keys, post->exchange.conn, &needed, id)) {
+	if (route == NULL || !keys_permit_call(&post->keys, post->exchange.conn, &needed, id)) {
 		post->state = POST_ANSWERED;
 		return;
 	}
@@ -455,7 +515,7 @@ static void post_batch(struct post *post, struct slice body)
 	}
 	route = keys_find_route(&post->keys, post->exchange.conn, none);
 	intake_add_needed(&batch, post->keys.place, &needed);
-	if (route == NULL || !keys_permit(&post->keys, post->exchange.conn, &needed, none)) {
+	if (route == NULL || !keys_permit(&post->keys, post->exchange.conn, &needed)) {
 		post->state = POST_ANSWERED;
 		return;
 	}
@@ -476,6 +536,8 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	struct post *post = container_of(exchange, struct post, exchange);
 
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
+	if (!principal_is_anonymous(post->keys.access.principal))
+		denials_join(post->keys.gate->guard.denials, &post->holder);
 	if (scan_type(body) == JSON_ARRAY)
 		post_batch(post, body);
 	else
@@ -538,6 +600,7 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 	post->single.post = post;
 	keys_init(&post->keys, request);
 	timer_init(&post->grace, post_on_grace);
+	denials_holder_init(&post->holder, &post_holder_ops);
 	return &post->exchange;
 }
 

@@ -5,6 +5,8 @@
  */
 #include "session/session.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -38,6 +40,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
 	principal_set_init(&set->principals);
+	denials_init(&set->denials);
 	store_init(&set->store, loop, &set->conf.store);
 }
 
@@ -46,6 +49,7 @@ void session_set_fini(struct session_set *set)
 	while (!list_is_empty(&set->sessions))
 		session_end(container_of(set->sessions.next, struct session, link),
 			    REASON_DRAINING);
+	denials_fini(&set->denials);
 	map_fini(&set->by_key);
 	store_fini(&set->store);
 }
@@ -59,6 +63,21 @@ static void session_on_age(struct timer *timer)
 {
 	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
 }
+
+static void session_show(const struct denials_holder *holder, struct denial_marks *marks_r)
+{
+	*marks_r = *container_of(holder, struct session, holder)->marks;
+}
+
+static void session_on_denied(struct denials_holder *holder)
+{
+	session_end(container_of(holder, struct session, holder), REASON_DENIED);
+}
+
+static const struct denials_holder_ops session_holder_ops = {
+	.show = session_show,
+	.on_denied = session_on_denied,
+};
 
 /* Those who are not told apart have the limit of all sessions only: they may be many. FRONT-SESS-08 */
 static bool is_over_limit(const struct session_set *set, const struct principal *principal)
@@ -83,12 +102,21 @@ int session_init(struct session *session, struct session_set *set, struct princi
 	session->state = SESSION_NEW;
 	session->has_one_stream = false;
 	session->holds = 0;
+	session->marks = NULL;
+	denials_holder_init(&session->holder, &session_holder_ops);
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
 	shelf_init(&session->shelf, &set->store);
 	stream_init(&session->standalone, set->loop, &set->conf.store.stream,
 		    &session->shelf.budget);
 	return 0;
+}
+
+void session_keep_marks(struct session *session, const struct denial_marks *marks)
+{
+	CHECK(session->marks == NULL && session->state == SESSION_LIVE);
+	session->marks = denial_marks_copy(marks);
+	denials_join(&session->set->denials, &session->holder);
 }
 
 void session_begin(struct session *session)
@@ -176,6 +204,9 @@ void session_end(struct session *session, enum reason reason)
 	session->state = SESSION_ENDED;
 	timer_stop(&session->idle);
 	timer_stop(&session->age);
+	denials_leave(&session->holder);
+	free(session->marks);
+	session->marks = NULL;
 	session->ops->on_end(session, reason);
 	stream_end(&session->standalone, reason);
 	stream_flush(&session->standalone);

@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "io/loop.h"
 #include "obs/reason.h"
+#include "session/denials.h"
 #include "session/principal.h"
 #include "session/store.h"
 #include "session/stream.h"
@@ -47,6 +48,7 @@ struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
 	struct principal_set principals;
+	struct denials denials;
 	struct store store;
 	struct map by_key;
 	struct list sessions; /* new and live ones */
@@ -71,6 +73,8 @@ struct session {
 	struct stream standalone; /* what belongs to no request */
 	bool has_one_stream;      /* answers go there as well: it lasts as long as the session */
 	struct shelf shelf;       /* answers that may be resumed */
+	struct denials_holder holder;
+	struct denial_marks *marks; /* of the token that opened it; NULL: nobody was asked */
 };
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);
@@ -82,6 +86,8 @@ void session_set_fini(struct session_set *set);
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct session_ops *ops) must_check;
+/* By which token it was opened: if that is denied, the session ends. At most once; the marks are copied. */
+void session_keep_marks(struct session *session, const struct denial_marks *marks);
 /* It gets its id and can be found from now on. */
 void session_begin(struct session *session);
 /* The live session of this id, if it is this principal's; or NULL. FRONT-SESS-04, -05. */

@@ -306,6 +306,36 @@ static void set_knows_new_sessions(void **state)
 	assert_int_equal(owners[0].reason, REASON_DRAINING);
 }
 
+static const struct denial *deny(struct slice issuer, struct slice subject)
+{
+	return denials_add(&set.denials, issuer, DENIAL_BY_SUB, subject, UINT64_MAX);
+}
+
+/* AUTH-SES-07 */
+static void ends_when_its_token_is_denied(void **state)
+{
+	const struct denial_marks alice = { SLICE("i"), { SLICE("alice") } };
+	const struct denial_marks bob = { SLICE("i"), { SLICE("bob") } };
+	struct owner owners[3];
+
+	(void)state;
+	begin(&owners[0]);
+	begin(&owners[1]);
+	begin(&owners[2]); /* of nobody in particular */
+	session_keep_marks(&owners[0].session, &alice);
+	session_keep_marks(&owners[1].session, &bob);
+	assert_non_null(deny(SLICE_LIT("j"), SLICE_LIT("alice")));
+	assert_int_equal(owners[0].ends, 0);
+	assert_non_null(deny(SLICE_LIT("i"), SLICE_LIT("alice")));
+	assert_int_equal(owners[0].ends, 1);
+	assert_int_equal(owners[0].reason, REASON_DENIED);
+	assert_int_equal(owners[1].ends + owners[2].ends, 0);
+	session_end(&owners[1].session, REASON_DELETED);
+	assert_non_null(deny(SLICE_LIT("i"), SLICE_LIT("bob"))); /* it is no longer a holder */
+	assert_int_equal(owners[1].ends, 1);
+	session_end(&owners[2].session, REASON_DELETED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +349,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(age_ends_it_even_when_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_lets_go_of_the_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_knows_new_sessions, setup, teardown),
+		cmocka_unit_test_setup_teardown(ends_when_its_token_is_denied, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An issuer that nobody has configured is refused: such an entry would look like safety and be none. */
+#include "admin/deny.h"
+
+#include "admin/emit.h"
+#include "admin/order.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "obs/log.h"
+
+static const char json_type[] = "application/json";
+static const struct slice static_issuer = SLICE("static");
+
+struct deny {
+	struct http_exchange exchange;
+	struct admin *admin;
+};
+
+static struct denials *denials_of(const struct admin *admin)
+{
+	return &admin->conf.router->sessions.denials;
+}
+
+/* ---- reporting ---- */
+
+static void emit_members(const struct denial *denial, struct buf *out)
+{
+	emit_number(out, "number", denial->number);
+	emit_text(out, "issuer", denial->issuer);
+	emit_string(out, "by", denial_by_name(denial->by));
+	emit_text(out, "name", denial->name);
+	if (denial->until_ms == UINT64_MAX)
+		emit_null(out, "until_ms");
+	else
+		emit_number(out, "until_ms", denial->until_ms);
+}
+
+void deny_report(const struct admin *admin, struct buf *out)
+{
+	struct denials *denials = denials_of(admin);
+
+	denials_sweep(denials);
+	emit_open(out, NULL, '{');
+	emit_open(out, "entries", '[');
+	LIST_FOREACH(node, &denials->entries) {
+		emit_open(out, NULL, '{');
+		emit_members(container_of(node, struct denial, link), out);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+	emit_close(out, '}');
+}
+
+/* ---- judging an order ---- */
+
+static bool has_token(const struct guard_conf *guard, struct slice name)
+{
+	for (size_t i = 0; i < guard->token_count; i++)
+		if (slice_is_equal(guard->tokens[i].name, name))
+			return true;
+	return false;
+}
+
+static bool has_issuer(const struct metadata_conf *metadata, struct slice issuer)
+{
+	for (size_t i = 0; metadata != NULL && i < metadata->issuer_count; i++)
+		if (slice_is_equal(metadata->issuers[i], issuer))
+			return true;
+	return false;
+}
+
+/* Static tokens have nothing but their name. */
+static const char *judge_static(const struct guard_conf *guard, const struct order *order)
+{
+	if (order->by != DENIAL_BY_SUB)
+		return "a static token is denied by sub, which is its name in auth.tokens";
+	return has_token(guard, order->name) ? NULL : "auth.tokens has no token of this name";
+}
+
+/* NULL: it can be carried out; else why not. */
+static const char *judge(const struct admin *admin, struct order *order)
+{
+	const struct gate_conf *front = admin->conf.front_gate;
+
+	if (front->guard.mode == GUARD_OPEN)
+		return "nobody is asked for a token: see auth.mode";
+	if (order->issuer.n == 0 && front->metadata != NULL && front->metadata->issuer_count == 1)
+		order->issuer = front->metadata->issuers[0];
+	if (order->issuer.n == 0)
+		return "the issuer is missing: one of auth.issuers, or static for auth.tokens";
+	if (order->until_ms == 0)
+		order->until_ms = clock_wall_ms() + DENY_DEFAULT_MS;
+	if (order->until_ms <= clock_wall_ms())
+		return "the time is over already";
+	if (slice_is_equal(order->issuer, static_issuer))
+		return judge_static(&front->guard, order);
+	return has_issuer(front->metadata, order->issuer) ?
+		       NULL :
+		       "the issuer is none of auth.issuers, byte for byte";
+}
+
+/* ---- commands ---- */
+
+static void reply(struct http_conn *conn, const struct denial *denial, size_t ended)
+{
+	struct buf body = { 0 };
+
+	emit_open(&body, NULL, '{');
+	emit_members(denial, &body);
+	emit_number(&body, "sessions_ended", ended);
+	emit_close(&body, '}');
+	buf_append_char(&body, '\n');
+	admin_reply(conn, 200, json_type, &body);
+	buf_fini(&body);
+}
+
+static void carry_out(struct admin *admin, struct http_conn *conn, const struct order *order)
+{
+	struct session_set *sessions = &admin->conf.router->sessions;
+	size_t before = sessions->count;
+	const struct denial *denial;
+
+	denial = denials_add(&sessions->denials, order->issuer, order->by, order->name,
+			     order->until_ms);
+	if (denial == NULL) {
+		admin_refuse(conn, 409, "there are as many entries as there may be; remove some");
+		return;
+	}
+	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-add"), LOG_INT("number", denial->number),
+	    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
+	    LOG_SLICE("name", denial->name), LOG_INT("sessions", before - sessions->count));
+	reply(conn, denial, before - sessions->count);
+}
+
+static void deny_end(struct deny *deny)
+{
+	loop_defer_free(deny->admin->conf.router->loop, deny);
+}
+
+static void deny_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct deny *deny = container_of(exchange, struct deny, exchange);
+	struct error err = { ERROR_NONE, "" };
+	struct order order;
+	const char *why;
+
+	if (order_read(body, &order, &err) < 0) {
+		admin_refuse(exchange->conn, 400, err.text);
+		deny_end(deny);
+		return;
+	}
+	why = judge(deny->admin, &order);
+	if (why != NULL)
+		admin_refuse(exchange->conn, 409, why);
+	else
+		carry_out(deny->admin, exchange->conn, &order);
+	order_fini(&order);
+	deny_end(deny);
+}
+
+static void deny_on_room(struct http_exchange *exchange)
+{
+	(void)exchange; /* its answer is one piece */
+}
+
+static void deny_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	(void)reason;
+	deny_end(container_of(exchange, struct deny, exchange));
+}
+
+static const struct http_exchange_ops deny_ops = {
+	.on_body = deny_on_body,
+	.on_room = deny_on_room,
+	.on_gone = deny_on_gone,
+};
+
+struct http_exchange *deny_add(struct admin *admin)
+{
+	struct deny *deny = mem_zalloc(sizeof(*deny));
+
+	deny->exchange.ops = &deny_ops;
+	deny->admin = admin;
+	return &deny->exchange;
+}
+
+void deny_remove(struct admin *admin, struct http_conn *conn, struct slice number)
+{
+	struct buf body = { 0 };
+	uint64_t value;
+
+	if (text_parse_u64(number, &value) < 0 || !denials_remove(denials_of(admin), value)) {
+		admin_refuse(conn, 404, "there is no entry of this number");
+		return;
+	}
+	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-remove"), LOG_INT("number", value));
+	emit_open(&body, NULL, '{');
+	emit_number(&body, "removed", value);
+	emit_close(&body, '}');
+	buf_append_char(&body, '\n');
+	admin_reply(conn, 200, json_type, &body);
+	buf_fini(&body);
+}

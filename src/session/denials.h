@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tokens that are refused although they are good: entries that the operator has set, each of an issuer and
+ * one name that its tokens bear, until a time. Whoever holds something open for a token joins; an entry that
+ * names the token ends it at once. Nothing is kept here over a restart. AUTH-SES-07
+ */
+#ifndef MCPGATED_SESSION_DENIALS_H
+#define MCPGATED_SESSION_DENIALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/check.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+
+/* What an entry can name a token by: members of the token, and of what says so to us. */
+enum denial_by {
+	DENIAL_BY_SUB,
+	DENIAL_BY_CLIENT_ID,
+	DENIAL_BY_JTI,
+	DENIAL_BY_SID, /* the issuer's session of the person, which many tokens can be of */
+	DENIAL_BY_COUNT
+};
+
+/* The name of the member. */
+const char *denial_by_name(enum denial_by by);
+
+/* What a token says that an entry can name, compared byte for byte; what is missing is empty. */
+struct denial_marks {
+	struct slice issuer; /* empty: no token */
+	struct slice names[DENIAL_BY_COUNT];
+};
+
+/* A copy of them in one piece, for free(). */
+struct denial_marks *denial_marks_copy(const struct denial_marks *marks);
+
+#define DENIALS_MAX 10000
+
+struct denial {
+	struct list link;    /* of all, the oldest first */
+	struct denial *next; /* of the same key */
+	uint64_t key;
+	uint64_t number;   /* by which the operator takes it away */
+	uint64_t until_ms; /* wall clock; UINT64_MAX: for good */
+	enum denial_by by;
+	struct slice issuer; /* behind this struct, like the next */
+	struct slice name;
+};
+
+struct denials_holder;
+
+struct denials_holder_ops {
+	/* What its token says; borrowed as long as the holder has that token. */
+	void (*show)(const struct denials_holder *holder, struct denial_marks *marks_r);
+	/* It has left, and must end now. */
+	void (*on_denied)(struct denials_holder *holder);
+};
+
+/* Embedded by what is open for a token. */
+struct denials_holder {
+	const struct denials_holder_ops *ops;
+	struct list link;
+};
+
+struct denials {
+	struct map by_key;
+	struct list entries;
+	struct list holders;
+	size_t count;
+	uint64_t seed;
+	uint64_t last_number;
+};
+
+void denials_init(struct denials *denials);
+/* No holder may be left. */
+void denials_fini(struct denials *denials);
+
+/*
+ * Tokens of this issuer with this name (neither is empty) are refused until then. An entry that names the same
+ * gets the new time, and keeps its number. Then every holder of such a token is told. Returns the entry, borrowed until the next
+ * change; NULL: DENIALS_MAX are there.
+ */
+const struct denial *denials_add(struct denials *denials, struct slice issuer, enum denial_by by,
+				 struct slice name, uint64_t until_ms) must_check;
+/* False: there is none of this number. */
+bool denials_remove(struct denials *denials, uint64_t number);
+/* Frees the entries whose time is over. */
+void denials_sweep(struct denials *denials);
+/* An entry that names this token; NULL: none does, or none any more. */
+const struct denial *denials_find(const struct denials *denials, const struct denial_marks *marks);
+
+/* Joins with a token that denials_find has just let pass. */
+void denials_join(struct denials *denials, struct denials_holder *holder);
+/* Also for one that has left, or was never more than initialised. */
+void denials_leave(struct denials_holder *holder);
+void denials_holder_init(struct denials_holder *holder, const struct denials_holder_ops *ops);
+
+#endif

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens that the operator denies: what is refused, what ends, and how soon. oauth.md §13; product.md §2, §3."""
+import hashlib
+import json
+import os
+import subprocess
+import time
+
+import harness
+import issuer
+import mcp
+from c62_oauth import ORIGIN, RESOURCE, begin, challenge, send
+from harness import case, eq, ok, to_yaml, wait_for
+
+SERVERS = {"main": {"script": {}}, "slow": {"script": {"init": [["sleep", 60]]}}}
+PING = mcp.encode(mcp.request(1, "ping"))
+STATIC = "static-token-0123456789abcdef"
+CI = {"name": "ci", "sha256": hashlib.sha256(STATIC.encode()).hexdigest()}
+
+
+def ask(t, method, path, body=b"", status=200):
+    response = t.conn(address=t.daemon.admin).request(method, path, [("Content-Type", "application/json")], body)
+    answer = json.loads(response.read())
+    eq(response.status, status, "%s: %r" % (path, answer))
+    return answer
+
+
+def deny(t, status=200, **order):
+    if "until" in order:
+        order["until_ms"] = int(order.pop("until") * 1000)
+    return ask(t, "POST", "/deny-add", json.dumps(order).encode(), status)
+
+
+def is_refused(t, token, session=None):
+    """401 as any token that is no good, and the reason in the log alone."""
+    response = send(t, mcp.bearer(token) + ([("Mcp-Session-Id", session.id)] if session else []), PING if session else mcp.encode(mcp.initialize()))
+    eq(response.status, 401)
+    ok(challenge(response).endswith('error="invalid_token", error_description="The access token is not active"'), challenge(response))
+    ok(b"deni" not in response.body, response.body)
+
+
+def status_in(t, session, token):
+    return send(t, mcp.bearer(token) + [("Mcp-Session-Id", session.id)], PING).status
+
+
+def ends_within(seconds, what, *streams):
+    end = time.monotonic() + seconds * harness.SLOW
+    for stream in streams:
+        eq(stream(max(0.01, end - time.monotonic())), None, what)
+
+
+def sse_end(client):
+    return lambda timeout: client.reader.next(timeout)
+
+
+@case(daemon=False, deadline=40)
+def person_is_shut_out_at_once(t):
+    """AUTH-SES-07 AUTH-IN-07: sessions, both kinds of streams and calls of a denied subject end within 1 s; others see nothing of it."""
+    i = begin(t, SERVERS)
+    alice, again, bob = i.token(RESOURCE), i.token(RESOURCE, client_id="other"), i.token(RESOURCE, sub="bob")
+    first, second = t.session(token=alice), t.session(token=again)
+    others = t.session(token=bob)
+    streams = [first.get(), second.get()]
+    old = t.sse(extra=mcp.bearer(alice), begin=False)
+    other_stream = others.get()
+    pid = first.pid()
+    call, kept = first.start_do(["sleep", 30], ["text", "x"]), others.start_do(["sleep", 2 * harness.SLOW], ["text", "kept"])
+    wait_for(lambda: ask(t, "GET", "/status")["calls"] == 2, 3, "the calls")
+    added = deny(t, issuer=i.url, sub="alice")
+    ok(added["sessions_ended"] >= 2 and abs(added["until_ms"] / 1000 - time.time() - 86400) < 60, str(added))
+    ends_within(1, "streams", *([s.next for s in streams] + [sse_end(old)]))
+    eq(call.final(2)["error"]["data"]["reason"], "cancelled", "the call")
+    for token, s in ((alice, first), (again, second), (alice, None), (i.token(RESOURCE, jti="fresh"), None)):
+        is_refused(t, token, s)
+    wait_for(lambda: not harness.is_alive(pid), 5, "the end of its process")
+    ok(t.daemon.wait_log("token_refused", "reason=revoked"), "the reason")
+    t.daemon.wait_log("session_end", "reason=denied")
+    t.daemon.wait_log("stream_over", "reason=denied")
+    other_stream.nothing(0.2)
+    eq(kept.final(10)["result"]["content"][0]["text"], "kept")
+    eq(ask(t, "GET", "/deny")["entries"], [{k: v for k, v in added.items() if k != "sessions_ended"}])
+    ask(t, "POST", "/deny-remove?number=%d" % added["number"])
+    eq(status_in(t, first, alice), 404, "the token is good again, its session is gone")
+    eq(t.session(token=alice).ask("ping")["result"], {})
+    eq(ask(t, "POST", "/deny-remove?number=%d" % added["number"], status=404)["error"], "there is no entry of this number")
+
+
+@case(daemon=False, deadline=40)
+def one_token_is_shut_out(t):
+    """AUTH-SES-07 AUTH-SES-08: by jti: what it opened and what it waits for ends; the person goes on with another token."""
+    i = begin(t, SERVERS)
+    bad, good = i.token(RESOURCE, jti="bad"), i.token(RESOURCE, jti="good")
+    opened, used = t.session(token=bad), t.session(token=good)
+    eq(opened.echo("x"), "x")
+    listening = used.get()
+    used.token = bad
+    plain = used.start_do(["sleep", 30], ["text", "x"], accept="application/json")
+    stream = used.start_do(["progress", 1], ["sleep", 30], ["text", "x"], token="p")
+    eq(stream.next()["method"], "notifications/progress")
+    wait_for(lambda: ask(t, "GET", "/status")["calls"] == 2, 3, "the calls")
+    eq(deny(t, jti="bad")["sessions_ended"], 1, "the session that it opened")
+    ends_within(1, "the event stream of the call", lambda timeout: end_of(stream, timeout))
+    eq(plain.final(2)["error"]["data"]["reason"], "cancelled", "the call that waits for JSON")
+    is_refused(t, bad, used)
+    eq(status_in(t, opened, good), 404)
+    eq(status_in(t, used, good), 200, "the other session goes on")
+    listening.nothing(0.2)
+    wait_for(lambda: len([m for m in t.daemon.messages(t.daemon.children("main")[0]) if m.get("method") == "notifications/cancelled"]) == 2, 3,
+             "both calls are cancelled at the server")
+
+
+def end_of(exchange, timeout):
+    """None at the end of a stream; an error that says why may come before."""
+    message = exchange.next(timeout)
+    return exchange.next(timeout) if message is not None and "error" in message else message
+
+
+@case(daemon=False)
+def login_and_client_can_be_named(t):
+    """AUTH-SES-07 AUTH-SES-01: sid and client_id, also where sessions do not belong to clients; byte for byte, of this issuer alone."""
+    a, b = begin(t, SERVERS, issuers=2, bind_client=False)
+    tokens = {name: a.token(RESOURCE, sid=sid, client_id=client)
+              for name, sid, client in (("login", "s1", "one"), ("login2", "s1", "two"), ("client", "s2", "two"), ("free", "S1", "One"))}
+    other = t.session(token=b.token(RESOURCE, sid="s1", client_id="two"))
+    sessions = {name: t.session(token=token) for name, token in tokens.items()}
+    streams = {name: s.get() for name, s in sessions.items()}
+    eq(deny(t, issuer=a.url, sid="s1")["sessions_ended"], 2)
+    ends_within(1, "of the login", streams["login"].next, streams["login2"].next)
+    eq(status_in(t, sessions["client"], tokens["client"]), 200)
+    eq(deny(t, issuer=a.url, client_id="two")["sessions_ended"], 1)
+    ends_within(1, "of the client", streams["client"].next)
+    for name in ("login", "login2", "client"):
+        is_refused(t, tokens[name])
+    eq(status_in(t, sessions["free"], tokens["free"]), 200)
+    streams["free"].nothing(0.1)
+    eq(other.ask("ping")["result"], {})
+
+
+@case(daemon=False)
+def nothing_slips_through_while_it_is_denied(t):
+    """AUTH-SES-07: a request whose head was let in is refused when its body comes; a session that is being opened does not open."""
+    i = begin(t, SERVERS)
+    bad = i.token(RESOURCE, jti="bad")
+    s = t.session(token=i.token(RESOURCE, jti="good"))
+    slow = i.token(ORIGIN + "/slow/mcp", jti="bad")
+    opening = t.conn()
+    fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+    init = mcp.encode(mcp.initialize())
+    opening.send(opening.head("POST", "/slow/mcp", fields + mcp.bearer(slow), len(init)) + init)
+    halves = []
+    for body, more in ((init, []), (PING, [("Mcp-Session-Id", s.id)]), (b"[" + PING + b"]", [("Mcp-Session-Id", s.id)])):
+        conn = t.conn()
+        conn.send(conn.head("POST", "/main/mcp", fields + mcp.bearer(bad) + more, len(body)) + body[:5])
+        halves.append((conn, body[5:]))
+    get = t.conn()
+    get.send(get.head("GET", "/main/mcp", [("Accept", "text/event-stream"), ("Mcp-Session-Id", s.id)] + mcp.bearer(bad), 5) + b"xx")
+    old = t.conn()
+    old.send(old.head("GET", "/main/sse", [("Accept", "text/event-stream")] + mcp.bearer(bad), 5) + b"xx")
+    wait_for(lambda: len(t.daemon.log("request")) >= 7 and t.daemon.children("slow"), 5, "all heads")
+    eq(deny(t, jti="bad")["sessions_ended"], 0)
+    for conn, rest in halves + [(get, b"xxx"), (old, b"xxx")]:
+        conn.send(rest)
+        response = conn.response()
+        response.read()
+        eq((response.status, 'error="invalid_token"' in challenge(response)), (401, True))
+    response = opening.response()
+    eq(json.loads(response.read())["error"]["data"]["reason"], "cancelled")
+    eq(ask(t, "GET", "/status")["sessions"], 1)
+    wait_for(lambda: not t.daemon.children("slow"), 10, "the end of the process that was to serve it")
+
+
+@case(daemon=False)
+def orders_are_read_strictly(t):
+    """AUTH-SES-07: what would deny nothing, or something else than was meant, is refused."""
+    i = begin(t, SERVERS, tokens=[CI])
+    far = int(time.time() + 1000) * 1000
+    for status, order in ((400, b"{{"), (400, b"[]"), (400, b"{}"), (400, b'{"sub":"a","sub":"b"}'), (400, b'{"sub":"a","jti":"b"}'),
+                          (400, b'{"sub":""}'), (400, b'{"sub":7}'), (400, b'{"sub":"a\\u0000"}'), (400, b'{"sub":"a\\n"}'), (400, b'{"sub":"a","Issuer":"x"}'),
+                          (400, b'{"sub":"a","until_ms":"1"}'), (400, b'{"sub":"a","until_ms":-1}'), (400, b'{"sub":"a","until_ms":1e30}'),
+                          (400, json.dumps({"sub": "x" * 2049}).encode()), (409, b'{"sub":"a","until_ms":1000}'),
+                          (409, json.dumps({"issuer": i.url + "/", "sub": "a"}).encode()), (409, json.dumps({"issuer": i.url.upper(), "sub": "a"}).encode()),
+                          (409, b'{"issuer":"static","sub":"nobody"}'), (409, b'{"issuer":"static","jti":"ci"}')):
+        ok(ask(t, "POST", "/deny-add", order, status)["error"], order.decode())
+    eq(ask(t, "GET", "/deny-add", status=405)["error"], "a command takes POST")
+    eq(ask(t, "GET", "/deny")["entries"], [])
+    s = t.session(token=STATIC)
+    eq(deny(t, issuer="static", sub="ci", until_ms=far)["sessions_ended"], 1, "a static token is denied by its name")
+    is_refused(t, STATIC, s)
+    t.daemon = None
+    t.start({"main": {"script": {}}})
+    ok("auth.mode" in deny(t, 409, issuer="static", sub="ci")["error"], "nobody is asked for a token")
+
+
+@case(daemon=False, deadline=30)
+def entries_of_the_configuration(t):
+    """AUTH-SES-07: auth.deny holds from the start; an entry whose time is over does not; what names nothing is refused."""
+    i = issuer.Issuer()
+    entries = [{"issuer": i.url, "sub": "alice"}, {"issuer": i.url, "jti": "old", "until": "2020-01-31"}, {"issuer": "static", "sub": "ci"}]
+    auth = {"mode": "oauth", "issuers": [{"issuer": i.url}], "tokens": [CI], "deny": entries}
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": auth})
+    is_refused(t, i.token(RESOURCE))
+    is_refused(t, STATIC)
+    t.session(token=i.token(RESOURCE, sub="bob", jti="old"))
+    eq([(e["issuer"], e["by"], e["name"], e["until_ms"]) for e in ask(t, "GET", "/deny")["entries"]],
+       [(i.url, "sub", "alice", None), ("static", "sub", "ci", None)])
+    path = os.path.join(t.directory(), "a.yaml")
+    for entry, why in (({"sub": "a"}, "'issuer' is missing"), ({"issuer": i.url}, "one of sub, client_id, jti and sid"),
+                       ({"issuer": i.url, "sub": "a", "sid": "b"}, "one of sub, client_id, jti and sid"),
+                       ({"issuer": i.url + "/", "sub": "a"}, "no such entry in auth.issuers"), ({"issuer": "static", "sub": "x"}, "its name in auth.tokens"),
+                       ({"issuer": "static", "sid": "ci"}, "its name in auth.tokens")):
+        with open(path, "w") as f:
+            f.write(to_yaml({"public_url": ORIGIN, "auth": dict(auth, deny=[entry]), "servers": {"a": {"command": "x"}}}))
+        os.chmod(path, 0o600)
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "-c", path], capture_output=True, text=True, timeout=20 * harness.SLOW)
+        eq((done.returncode, why in done.stderr), (1, True), done.stderr)
+
+
+@case(daemon=False, deadline=30)
+def operator_denies(t):
+    """product §2: mcpgatectl deny add, list, remove; an entry ends by itself; the line for the configuration is told."""
+    i = begin(t, SERVERS)
+
+    def ctl(*args, status=0):
+        done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "--socket", t.daemon.admin] + list(args), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=20 * harness.SLOW)
+        eq(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+    alice = i.token(RESOURCE)
+    s = t.session(token=alice)
+    out = ctl("deny", "add", "--sub", "alice", "--for", "%ds" % (4 * harness.SLOW))
+    ok("entry 1 holds until 20" in out and "sessions ended: 1" in out, out)
+    line = "  - {issuer: %s, sub: alice, until: 20" % ('"%s"' % i.url if '"' + i.url in out else i.url)
+    ok(line in out, out)
+    is_refused(t, alice, s)
+    out = ctl("deny", "list")
+    row = out.splitlines()[1].split()
+    eq(row[:4], ["1", i.url, "sub", "alice"])
+    eq(json.loads(ctl("deny", "list", "--json"))["entries"][0]["number"], 1)
+    wait_for(lambda: json.loads(ctl("deny", "list", "--json"))["entries"] == [], 15, "its end")
+    t.session(token=alice)
+    ctl("deny", "add", "--issuer", i.url, "--jti", "x y/%ä", "--json")
+    eq(ctl("deny", "remove", "2"), "entry 2 is no more\n")
+    for args, status in ((["deny"], 2), (["deny", "nothing"], 2), (["deny", "add"], 1), (["deny", "add", "--sub", "a", "--sid", "b"], 1), (["deny", "remove"], 2),
+                         (["deny", "add", "--sub", "a", "--for", "soon"], 2), (["deny", "remove", "2"], 1), (["deny", "remove", "a b"], 2), (["deny", "list", "1"], 2)):
+        ctl(*args, status=status)
