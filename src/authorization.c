@@ -217,6 +217,7 @@ int authorization_init(struct authorization *a, const struct config *config, str
 		.token_count = config->auth.tokens.count,
 		.takes_api_keys = config->auth.x_api_key,
 		.names_held = config->auth.challenge_held,
+		.failures_max = config->auth.failures_per_minute,
 		.binds_client = config->auth.bind_client,
 		.dpop = dpops[config->auth.dpop],
 	};

@@ -423,6 +423,7 @@ static void gateway_make_router(struct gateway *g)
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
 	list_init(&g->router.pools);
+	listings_store_init(&g->router.lists);
 	list_init(&g->router.spares);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 	gateway_list_claims(g);

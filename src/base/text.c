@@ -144,6 +144,13 @@ bool text_is_claim(struct slice s)
 	return true;
 }
 
+uint64_t text_hash(uint64_t hash, struct slice s)
+{
+	for (size_t i = 0; i < s.n; i++)
+		hash = (hash ^ (unsigned char)s.p[i]) * 1099511628211u;
+	return hash;
+}
+
 bool text_is_equal_secret(struct slice a, struct slice b)
 {
 	unsigned char different = 0;

@@ -32,6 +32,8 @@ bool text_is_utf8(struct slice s);
 #define TEXT_CLAIM_MAX 1024
 /* Whether s can be such a value: not empty, not too long, UTF-8 without control characters. */
 bool text_is_claim(struct slice s);
+/* FNV-1a, going on from `hash`: a secret or random one where a peer chooses s. */
+uint64_t text_hash(uint64_t hash, struct slice s);
 /* Compares without telling by time where a difference is; lengths may show. */
 bool text_is_equal_secret(struct slice a, struct slice b);
 /* Whether the whole text fits the pattern, in which '*' stands for any bytes. Linear in text times pattern. */

@@ -91,6 +91,7 @@ struct config_auth {
 	struct config_tokens tokens;
 	bool x_api_key; /* they are taken from that field as well */
 	struct config_denials deny;
+	uint64_t failures_per_minute;       /* of one address; 0: any number */
 	struct config_issuers issuers;      /* the preferred one first */
 	struct config_texts initial_scopes; /* asked for at first, beyond what is needed */
 	bool bind_client; /* a session belongs to the client, too, not only to the person */

@@ -473,6 +473,7 @@ static int setup(void **state)
 					       .backend = &backends[1] };
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
 	list_init(&router.pools);
+	listings_store_init(&router.lists);
 	list_init(&router.spares);
 	session_set_init(&router.sessions, loop, &sessions);
 	make_gate();

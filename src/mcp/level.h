@@ -5,6 +5,8 @@
 
 #include "base/slice.h"
 
+#define LEVEL_LEAST 0 /* "debug": all messages */
+
 /* 0 for "debug" to 7 for "emergency", -1 for anything else. */
 int level_find(struct slice name);
 /* The name of a level that level_find returned. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64url of: a version byte, the child's number in eight bytes, the child's text as it wrote it. It is no
- * secret and not signed: whoever makes one up asks his own child for a cursor that it does not know. But what
- * comes out of it stands in a line for the child, so it must be the inside of a JSON string.
+ * base64url of: a byte for the form, a number in eight bytes, and
+ *	CHILD   the number is the child's; the child's text as it wrote it
+ *	PAGE    the number is the list's; the page's in eight bytes
+ * It is no secret and not signed: whoever makes one up asks his own child, or for his own list, what is not known
+ * there. But the child's text stands in a line for the child, so it must be the inside of a JSON string.
  */
 #include "router/cursor.h"
 
@@ -11,23 +13,55 @@
 
 #include <stdlib.h>
 
-#define CURSOR_VERSION 1
+enum form { FORM_CHILD = 1, FORM_PAGE = 2 };
+
 #define HEAD_BYTES 9
+#define PAGE_BYTES 8
+
+static void append_number(struct buf *out, uint64_t number)
+{
+	for (int shift = 56; shift >= 0; shift -= 8)
+		buf_append_char(out, (char)(number >> shift & 0xff));
+}
+
+static uint64_t read_number(const unsigned char *from)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < 8; i++)
+		number = number << 8 | from[i];
+	return number;
+}
+
+static void append_string(struct buf *out, const struct buf *plain)
+{
+	char *to;
+
+	buf_append_char(out, '"');
+	to = buf_reserve(out, plain->len * 4 / 3 + 3);
+	out->len += text_base64url(plain->data, plain->len, to);
+	buf_append_char(out, '"');
+}
 
 void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor)
 {
-	struct slice inside = slice_of(cursor.text.p + 1, cursor.text.n - 2);
 	struct buf plain = { 0 };
-	char *to;
 
-	buf_append_char(&plain, CURSOR_VERSION);
-	for (int shift = 56; shift >= 0; shift -= 8)
-		buf_append_char(&plain, (char)(child >> shift & 0xff));
-	buf_append_slice(&plain, inside);
-	buf_append_char(out, '"');
-	to = buf_reserve(out, plain.len * 4 / 3 + 3);
-	out->len += text_base64url(plain.data, plain.len, to);
-	buf_append_char(out, '"');
+	buf_append_char(&plain, FORM_CHILD);
+	append_number(&plain, child);
+	buf_append_slice(&plain, slice_of(cursor.text.p + 1, cursor.text.n - 2));
+	append_string(out, &plain);
+	buf_fini(&plain);
+}
+
+void cursor_append_page(struct buf *out, uint64_t list, uint64_t page)
+{
+	struct buf plain = { 0 };
+
+	buf_append_char(&plain, FORM_PAGE);
+	append_number(&plain, list);
+	append_number(&plain, page);
+	append_string(out, &plain);
 	buf_fini(&plain);
 }
 
@@ -57,15 +91,12 @@ int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out)
 	struct slice inside;
 	int result = -1;
 
-	if (text_from_base64url(text, plain, &n) < 0 || n < HEAD_BYTES ||
-	    plain[0] != CURSOR_VERSION)
+	if (text_from_base64url(text, plain, &n) < 0 || n < HEAD_BYTES || plain[0] != FORM_CHILD)
 		goto out;
 	inside = slice_of((const char *)plain + HEAD_BYTES, n - HEAD_BYTES);
 	if (!is_inside_of_string(inside))
 		goto out;
-	*child_r = 0;
-	for (size_t i = 1; i < HEAD_BYTES; i++)
-		*child_r = *child_r << 8 | plain[i];
+	*child_r = read_number(plain + 1);
 	buf_append_char(out, '"');
 	buf_append_slice(out, inside);
 	buf_append_char(out, '"');
@@ -73,4 +104,18 @@ int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out)
 out:
 	free(plain);
 	return result;
+}
+
+int cursor_open_page(struct json sealed, uint64_t *list_r, uint64_t *page_r)
+{
+	struct slice text = scan_plain_string(sealed);
+	unsigned char plain[HEAD_BYTES + PAGE_BYTES];
+	size_t n = 0;
+
+	if (text.n != (sizeof(plain) * 4 + 2) / 3 || text_from_base64url(text, plain, &n) < 0 ||
+	    plain[0] != FORM_PAGE)
+		return -1;
+	*list_r = read_number(plain + 1);
+	*page_r = read_number(plain + HEAD_BYTES);
+	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cursors of pooled children as clients see them: they name the child, because the rest of a list is known to
- * nobody else. bridging.md §1.1 (7).
+ * Cursors of pools as clients see them. Those of a child name it, because the rest of a list is known to nobody
+ * else; those of lists that the gateway keeps name the list and its page. bridging.md §1.1 (7).
  */
 #ifndef MCPGATED_ROUTER_CURSOR_H
 #define MCPGATED_ROUTER_CURSOR_H
@@ -20,5 +20,9 @@ void cursor_append_sealed(struct buf *out, uint64_t child, struct json cursor);
  * could have given out.
  */
 int cursor_open(struct json sealed, uint64_t *child_r, struct buf *out) must_check;
+
+/* The same for a page of a list that the gateway keeps. */
+void cursor_append_page(struct buf *out, uint64_t list, uint64_t page);
+int cursor_open_page(struct json sealed, uint64_t *list_r, uint64_t *page_r) must_check;
 
 #endif

@@ -20,6 +20,7 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/forward.h"
+#include "router/listings.h"
 #include "router/route.h"
 #include "router/sharing.h"
 
@@ -126,11 +127,20 @@ void deliver_response(struct call *call, const struct envelope *env)
 	convert_fini(&convert);
 }
 
+void deliver_stored(struct call *call, const struct revision *revision, const struct envelope *env)
+{
+	struct convert convert = { .text = { 0 } };
+	unsigned int lost = revision_lacks(call->route->revision, revision) & ~REVISION_TASKS;
+
+	respond(call, convert_response(&convert, lost, call->method, env));
+	convert_fini(&convert);
+}
+
 /* An error without an id belongs to the only call there is, if there is only one. BACK-FRAME-05 */
 static struct call *only_call(const struct lane *lane)
 {
 	/* A pool's child may just as well mean one that is long over. */
-	if (lane->calls.count != 1 || lane->route == NULL)
+	if (lane->calls.count != 1 || lane->fetch_count > 0 || lane->route == NULL)
 		return NULL;
 	return lane_any_call(lane);
 }
@@ -164,6 +174,8 @@ static void take_response(struct lane *lane, const struct envelope *env)
 		deliver_response(call, env);
 		return;
 	}
+	if (listings_take(lane, env))
+		return;
 	note_stray(lane, COUNTER_CHILD_STRAY_RESPONSES, env);
 	lane_note_stray(lane, env->id);
 }
@@ -330,6 +342,12 @@ static struct msg *make_ask_msg(const struct envelope *env, const struct ask *as
 	return make_msg(env, edits, 2);
 }
 
+static void refuse_more_asks(struct lane *lane, const struct envelope *env)
+{
+	forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
+		      SLICE_LIT("too many requests are unanswered"));
+}
+
 /* A request that the client can be asked, in words that it knows. */
 static void offer(struct lane *lane, const struct method *method, const struct envelope *env)
 {
@@ -338,17 +356,18 @@ static void offer(struct lane *lane, const struct method *method, const struct e
 	struct msg *msg;
 
 	if (ask == NULL) {
-		forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
-			      SLICE_LIT("too many requests are unanswered"));
+		refuse_more_asks(lane, env);
 		return;
 	}
 	if (method->id == METHOD_ELICITATION)
 		remember_elicitation(route, env);
 	msg = make_ask_msg(env, ask);
-	if (route->is_initialized)
+	if (route->is_initialized) {
 		deliver_ask(ask, msg);
-	else
-		ask->held = msg_ref(msg);
+	} else if (!route_keep_ask(ask, msg)) {
+		refuse_more_asks(lane, env);
+		route_close_ask(ask);
+	}
 	msg_unref(&msg);
 }
 
@@ -454,16 +473,10 @@ static void deliver_log(struct lane *lane, const struct envelope *env)
 uint64_t deliver_news_key(struct slice method, struct slice uri)
 {
 	static uint64_t start;
-	uint64_t key;
 
 	if (start == 0)
 		random_bytes(&start, sizeof(start));
-	key = start;
-	for (size_t i = 0; i < method.n; i++)
-		key = (key ^ (unsigned char)method.p[i]) * 1099511628211u; /* FNV-1a */
-	for (size_t i = 0; i < uri.n; i++)
-		key = (key ^ (unsigned char)uri.p[i]) * 1099511628211u;
-	return key | 1ull << 63;
+	return text_hash(text_hash(start, method), uri) | 1ull << 63;
 }
 
 /* A notification that we do not know: for the call that has the child for itself, or the session that has it. */
@@ -597,6 +610,8 @@ static void fail_malformed(struct lane *lane, struct json id)
 		lane_refuse(lane);
 	else if (call != NULL)
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+	else
+		(void)listings_refuse(lane, id);
 }
 
 static int deliver_text(struct lane *lane, struct slice text, struct error *err)

@@ -15,9 +15,15 @@ void deliver_line(struct lane *lane, struct slice line);
 struct ask;
 struct call;
 struct msg;
+struct revision;
 
 /* Gives the server's response to the client of `call`, which ends with it. */
 void deliver_response(struct call *call, const struct envelope *env);
+/*
+ * Gives a response that was kept to the client of `call`. It is from a server of this revision; nothing about tasks
+ * is in it any more.
+ */
+void deliver_stored(struct call *call, const struct revision *revision, const struct envelope *env);
 /* Tells the client that its answer to this request of the server is no longer wanted. */
 void deliver_ask_cancelled(struct ask *ask);
 /*

@@ -14,6 +14,7 @@
 #include "obs/log.h"
 #include "router/convert.h"
 #include "router/cursor.h"
+#include "router/listings.h"
 #include "router/sharing.h"
 
 #define EDITS_MAX 4
@@ -139,21 +140,29 @@ static bool keeps_body(const struct call *call)
 	       (call->method->flags & METHOD_SAFE && call->route->partition->is_pool);
 }
 
-static void send_own_request(struct lane *lane, struct slice method, struct slice params)
+/* Returns its id. */
+static uint64_t send_own_request(struct lane *lane, struct slice method, struct slice params)
 {
 	struct buf *line = &lane->partition->router->scratch;
+	uint64_t bid = lane_next_bid(lane);
 	char digits[20];
-	size_t n = text_format_u64(lane_next_bid(lane), digits);
 
 	line->len = 0;
-	write_call(line, slice_of(digits, n), method, params);
+	write_call(line, slice_of(digits, text_format_u64(bid, digits)), method, params);
 	send_line(lane, line);
+	return bid;
 }
 
+/*
+ * There is no way to take a level back. Who never asked for one gets what the server sends of its own accord: until
+ * it was told something else, whatever that is; then everything.
+ */
 static void tell_level(struct lane *lane, int level)
 {
 	struct buf params = { 0 };
 
+	if (level < 0 && lane->level >= 0)
+		level = LEVEL_LEAST;
 	if (level < 0 || level == lane->level)
 		return;
 	lane->level = level;
@@ -176,7 +185,8 @@ static bool edits_add_cursor(struct edits *edits, const struct envelope *env, st
 
 void forward_call(struct lane *lane, struct call *call, const struct envelope *env)
 {
-	const struct revision *front = call->route->revision;
+	unsigned int differing = route_lost(call->route, lane) |
+				 revision_lacks(lane->revision, call->route->revision);
 	struct edits edits = { .count = 0 };
 	struct convert convert = { .text = { 0 } };
 	struct buf rebuilt = { 0 };
@@ -190,10 +200,7 @@ void forward_call(struct lane *lane, struct call *call, const struct envelope *e
 		call_fail(call, REASON_OVER_LIMIT);
 		return;
 	}
-	env = convert_request(&convert,
-			      revision_lacks(front, lane->revision) |
-				      revision_lacks(lane->revision, front),
-			      call->method, env);
+	env = convert_request(&convert, differing, call->method, env);
 	if (lane->partition->is_leased)
 		tell_level(lane, call->route->level);
 	bid = lane_next_bid(lane);
@@ -274,6 +281,14 @@ static bool refuse_subscription(struct route *route, struct call *call, const st
 	return true;
 }
 
+/* Who has too many calls in flight cannot wait here either. */
+static bool answer_for_pool(struct route *route, struct call *call, const struct envelope *env)
+{
+	return sharing_answer(route, call, env) ||
+	       (call->state == CALL_NEW && route->call_count < CALLS_MAX &&
+		listings_answer(route, call, env));
+}
+
 /* Requests that the gateway answers itself. Returns whether it did. */
 static bool answer_locally(struct route *route, struct call *call, const struct envelope *env)
 {
@@ -291,7 +306,7 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 	}
 	if (call->method->id != METHOD_SET_LEVEL)
 		return refuse_subscription(route, call, env) ||
-		       (partition->is_pool && sharing_answer(route, call, env));
+		       (partition->is_pool && answer_for_pool(route, call, env));
 	if (partition->is_known && !(partition->abilities.offers & OFFER_LOGGING)) {
 		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
 				  SLICE_LIT("Method not found: the server does not offer logging"));
@@ -338,16 +353,20 @@ static void send_cancelled(struct lane *lane, uint64_t bid, struct slice reason)
 	send_line(lane, line);
 }
 
-void forward_cancel(struct call *call, struct slice why)
+void forward_give_up(struct lane *lane, uint64_t bid, struct slice why)
 {
 	struct buf reason = { 0 };
 
-	if (call->state != CALL_SENT || call->lane->partition == NULL ||
-	    call->method->id == METHOD_INITIALIZE)
-		return;
 	write_string(&reason, why);
-	send_cancelled(call->lane, call->bid, buf_slice(&reason));
+	send_cancelled(lane, bid, buf_slice(&reason));
 	buf_fini(&reason);
+}
+
+void forward_cancel(struct call *call, struct slice why)
+{
+	if (call->state == CALL_SENT && call->lane->partition != NULL &&
+	    call->method->id != METHOD_INITIALIZE)
+		forward_give_up(call->lane, call->bid, why);
 }
 
 /* All calls of the session with that id: its type counts as well. bridging.md §1.1 (6) */
@@ -510,6 +529,21 @@ void forward_subscription(struct lane *lane, struct slice method, struct slice u
 	buf_append_str(&params, "\"}");
 	send_own_request(lane, method, buf_slice(&params));
 	buf_fini(&params);
+}
+
+uint64_t forward_list(struct lane *lane, struct slice method, struct slice cursor)
+{
+	struct buf params = { 0 };
+	uint64_t bid;
+
+	if (cursor.n > 0) {
+		buf_append_str(&params, "{\"cursor\":");
+		splice_append(&params, cursor, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+		buf_append_char(&params, '}');
+	}
+	bid = send_own_request(lane, method, buf_slice(&params));
+	buf_fini(&params);
+	return bid;
 }
 
 void forward_replay(struct lane *lane)

@@ -27,6 +27,8 @@ void forward_own_result(struct route *route, struct call *call, struct slice res
 void forward_own_error(struct route *route, struct call *call, int code, struct slice message);
 /* Tells the child that nobody wants the call's answer any more. CXL-05. */
 void forward_cancel(struct call *call, struct slice why);
+/* The same for a request of our own. */
+void forward_give_up(struct lane *lane, uint64_t bid, struct slice why);
 /* The partition's initialize request, on this lane. BACK-INIT-01, -02. */
 void forward_handshake(struct lane *lane);
 void forward_initialized(struct lane *lane);
@@ -34,6 +36,8 @@ void forward_initialized(struct lane *lane);
 void forward_replay(struct lane *lane);
 /* A request of our own; its answer is of no interest. `uri` as it was written, without quotes. */
 void forward_subscription(struct lane *lane, struct slice method, struct slice uri);
+/* A request of our own for a page of a list; `cursor` is a JSON string, or empty. Returns its id. */
+uint64_t forward_list(struct lane *lane, struct slice method, struct slice cursor);
 /* A ping of our own. */
 void forward_ping(struct lane *lane, uint64_t bid);
 

@@ -252,6 +252,7 @@ static struct lane *lane_make(struct router *router, struct backend *backend)
 	lane->state = LANE_DELAYED;
 	lane->child.backend = backend;
 	list_init(&lane->link);
+	list_init(&lane->fetches);
 	timer_init(&lane->start, lane_on_start_timer);
 	timer_init(&lane->probe, lane_on_probe_timer);
 	timer_init(&lane->idle, lane_on_idle);
@@ -352,7 +353,7 @@ void lane_restart(struct lane *lane)
 	lane_lose(lane, REASON_RESTARTED);
 }
 
-static int read_bid(struct json id, uint64_t *bid_r)
+int lane_read_bid(struct json id, uint64_t *bid_r)
 {
 	return text_parse_u64(id.type == JSON_STRING ? scan_plain_string(id) : id.text, bid_r);
 }
@@ -366,7 +367,7 @@ bool lane_is_serving(const struct lane *lane)
 void lane_retire(struct lane *lane)
 {
 	lane_set_state(lane, LANE_RETIRING);
-	if (lane->calls.count == 0)
+	if (lane_load(lane) == 0)
 		lane_rest(lane);
 }
 
@@ -388,6 +389,34 @@ void lane_add_call(struct lane *lane, struct call *call)
 		lane_retire(lane);
 }
 
+size_t lane_load(const struct lane *lane)
+{
+	return lane->calls.count + lane->fetch_count;
+}
+
+void lane_add_fetch(struct lane *lane)
+{
+	lane->fetch_count++;
+	lane->was_used = true;
+	timer_stop(&lane->idle);
+}
+
+/* It has room again. */
+static void lane_relax(struct lane *lane)
+{
+	if (partition_is_waited_for(lane->partition))
+		partition_wake(lane->partition);
+	if (lane_load(lane) == 0)
+		lane_rest(lane);
+}
+
+void lane_remove_fetch(struct lane *lane)
+{
+	lane->fetch_count--;
+	if (lane->partition != NULL)
+		lane_relax(lane);
+}
+
 /* Its work may go on although nobody wants it: the next call has to wait for that. bridging.md §2.3.3 */
 static void lane_settle(struct lane *lane, uint64_t bid)
 {
@@ -402,14 +431,15 @@ void lane_note_stray(struct lane *lane, struct json id)
 {
 	uint64_t bid = 0;
 
-	if (lane->state != LANE_SETTLING || read_bid(id, &bid) < 0 ||
+	if (lane->state != LANE_SETTLING || lane_read_bid(id, &bid) < 0 ||
 	    (bid != lane->settling_bid && bid != lane->probe_bid))
 		return;
 	lane->probe_bid = 0;
 	timer_stop(&lane->probe);
 	lane_set_state(lane, LANE_READY);
 	partition_wake(lane->partition);
-	lane_rest(lane);
+	if (lane_load(lane) == 0)
+		lane_rest(lane);
 }
 
 void lane_remove_call(struct lane *lane, struct call *call, bool is_answered)
@@ -422,10 +452,7 @@ void lane_remove_call(struct lane *lane, struct call *call, bool is_answered)
 	lane_end_lease(lane);
 	if (is_lease && !is_answered)
 		lane_settle(lane, call->bid);
-	if (!queue_is_empty(&lane->partition->queue))
-		partition_wake(lane->partition);
-	if (lane->calls.count == 0)
-		lane_rest(lane);
+	lane_relax(lane);
 }
 
 struct call *lane_any_call(const struct lane *lane)
@@ -441,5 +468,5 @@ struct call *lane_find_call(const struct lane *lane, struct json id)
 {
 	uint64_t bid;
 
-	return read_bid(id, &bid) < 0 ? NULL : map_find(&lane->calls, bid);
+	return lane_read_bid(id, &bid) < 0 ? NULL : map_find(&lane->calls, bid);
 }

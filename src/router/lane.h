@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "backend/child.h"
+#include "base/check.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
 #include "io/loop.h"
@@ -44,7 +46,9 @@ struct lane {
 	uint64_t settling_bid; /* of the call that was given up */
 	int level;             /* the log level that it was told last, or -1 */
 	enum lane_state state;
-	struct map calls; /* by our id: struct call */
+	struct map calls;    /* by our id: struct call */
+	struct list fetches; /* lists that it was asked for (listings.c) */
+	size_t fetch_count;
 	uint64_t last_bid;
 	uint64_t handshake_bid;
 	uint64_t probe_bid; /* of the ping that tells whether it still lives; 0: none */
@@ -89,6 +93,13 @@ uint64_t lane_child_number(const struct lane *lane);
 /* A call enters under its bid, and leaves. */
 void lane_add_call(struct lane *lane, struct call *call);
 void lane_remove_call(struct lane *lane, struct call *call, bool is_answered);
+/* The same for a list that it is asked for on nobody's behalf. */
+void lane_add_fetch(struct lane *lane);
+void lane_remove_fetch(struct lane *lane);
+/* What it works on. */
+size_t lane_load(const struct lane *lane);
+/* Our id as a child writes it; ids written as strings count too. */
+int lane_read_bid(struct json id, uint64_t *bid_r) must_check;
 /* A response without a call: it may be what a settling lane is waited for. */
 void lane_note_stray(struct lane *lane, struct json id);
 /* Any of its calls; NULL: it has none. */

@@ -1,5 +1,6 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
+	src/router/abilities.c src/router/abilities.h \
 	src/router/call.c src/router/call.h \
 	src/router/claims.c src/router/claims.h \
 	src/router/class.c src/router/class.h \
@@ -8,6 +9,8 @@ src_router_librouter_a_SOURCES = \
 	src/router/deliver.c src/router/deliver.h \
 	src/router/forward.c src/router/forward.h \
 	src/router/lane.c src/router/lane.h \
+	src/router/listings.c src/router/listings.h \
+	src/router/pages.c src/router/pages.h \
 	src/router/partition.c src/router/partition.h \
 	src/router/queue.c src/router/queue.h \
 	src/router/report.c src/router/report.h \
@@ -25,3 +28,6 @@ src_router_router_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/pool_test
 src_router_pool_test_SOURCES = src/router/pool_test.c $(FAKE_KEEPER)
 src_router_pool_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/pages_test
+src_router_pages_test_SOURCES = src/router/pages_test.c
+src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

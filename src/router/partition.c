@@ -50,6 +50,7 @@ static struct partition *partition_new(struct router *router, struct backend *ba
 	list_init(&partition->members);
 	list_init(&partition->lanes);
 	queue_init(&partition->queue);
+	listings_init(&partition->lists);
 	task_init(&partition->pump, partition_on_pump);
 	timer_init(&partition->retry, partition_on_retry);
 	sharing_init(partition);
@@ -63,6 +64,7 @@ static void partition_free(struct partition *partition)
 	task_cancel(&partition->pump);
 	timer_stop(&partition->retry);
 	sharing_fini(partition);
+	listings_fini(&partition->lists);
 	msg_unref(&partition->handshake);
 	msg_unref(&partition->welcome);
 	principal_unref(&partition->principal);
@@ -168,7 +170,7 @@ static bool is_spare(const struct lane *lane)
 {
 	const struct partition *partition = lane->partition;
 
-	return lane->state == LANE_READY && lane->calls.count == 0 &&
+	return lane->state == LANE_READY && lane_load(lane) == 0 &&
 	       partition->lane_count > least_lanes(partition);
 }
 
@@ -190,6 +192,19 @@ static size_t calls_per_lane(const struct partition *partition)
 	return partition->is_pool ? partition->backend->conf.calls_per_process : SIZE_MAX;
 }
 
+/* How much it may work on at once. A list may be asked for beside a call that has the lane for itself: it is no work
+   during which servers ask. */
+static bool has_room(const struct lane *lane, bool is_list)
+{
+	const struct partition *partition = lane->partition;
+
+	if (!partition->is_pool)
+		return true;
+	if (partition->is_leased && !is_list && lane->calls.count > 0)
+		return false;
+	return lane_load(lane) < partition->backend->conf.calls_per_process;
+}
+
 static bool has_openings(const struct partition *partition)
 {
 	return !partition->is_known && partition->member_count > 0;
@@ -198,7 +213,8 @@ static bool has_openings(const struct partition *partition)
 /* How many have to be on their way. */
 static size_t lanes_needed(const struct partition *partition)
 {
-	size_t waiting = partition->queue.count;
+	size_t waiting = partition->queue.count > 0 ? partition->queue.count :
+						      !list_is_empty(&partition->lists.wanted);
 	size_t least = least_lanes(partition);
 	size_t ready = partition->lane_count - partition->starting;
 	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
@@ -269,16 +285,17 @@ static bool is_too_old(const struct lane *lane)
 	       clock_now_ms() - lane->ready_at_ms >= max_age_ms;
 }
 
-/* The lane with the fewest calls that has room for one of `size` bytes; NULL: none has. */
-static struct lane *partition_choose(const struct partition *partition, size_t size)
+/* The lane with the least to do that has room for a request of `size` bytes; NULL: none has. */
+static struct lane *partition_choose(const struct partition *partition, size_t size, bool is_list)
 {
-	size_t fewest = calls_per_lane(partition);
+	size_t least = SIZE_MAX;
 	struct lane *chosen = NULL;
 
 	LIST_FOREACH_SAFE(node, &partition->lanes) {
 		struct lane *lane = container_of(node, struct lane, link);
 
-		if (lane->state != LANE_READY || lane->calls.count >= fewest)
+		if (lane->state != LANE_READY || lane_load(lane) >= least ||
+		    !has_room(lane, is_list))
 			continue;
 		if (is_too_old(lane)) {
 			lane_retire(lane);
@@ -287,9 +304,25 @@ static struct lane *partition_choose(const struct partition *partition, size_t s
 		if (partition->is_pool && !child_has_room(&lane->child, size))
 			continue;
 		chosen = lane;
-		fewest = lane->calls.count;
+		least = lane_load(lane);
 	}
 	return chosen;
+}
+
+struct lane *partition_find_lane(struct partition *partition)
+{
+	return partition_choose(partition, 0, true);
+}
+
+bool partition_has_child(const struct partition *partition, uint64_t child)
+{
+	LIST_FOREACH(node, &partition->lanes) {
+		const struct lane *lane = container_of(node, struct lane, link);
+
+		if (lane_is_serving(lane) && lane_child_number(lane) == child)
+			return true;
+	}
+	return false;
 }
 
 /* ---- waiting ---- */
@@ -320,6 +353,7 @@ static void partition_fail_waiting(struct partition *partition, enum reason reas
 	}
 	while (!queue_is_empty(&partition->queue))
 		call_fail(queue_first(&partition->queue), reason);
+	listings_fail_waiting(partition, reason);
 }
 
 static void partition_on_retry(struct timer *timer)
@@ -333,6 +367,34 @@ static bool may_wait_for(const struct partition *partition, enum reason reason)
 	return reason == REASON_NONE || (reason == REASON_OVER_LIMIT && partition->is_pool);
 }
 
+static bool serve_call(struct partition *partition)
+{
+	struct call *call;
+	struct lane *lane;
+
+	if (queue_is_empty(&partition->queue))
+		return false;
+	call = queue_first(&partition->queue);
+	lane = partition_choose(partition, call->body->text.n, false);
+	if (lane == NULL)
+		return false;
+	queue_remove(&partition->queue, call);
+	forward_waiting(lane, call);
+	return true;
+}
+
+/* Calls and lists take turns: neither keeps the other from its lane. */
+static bool serve_one(struct partition *partition)
+{
+	bool is_lists_turn = partition->is_lists_turn;
+
+	if (is_lists_turn ? listings_serve_one(partition) : serve_call(partition)) {
+		partition->is_lists_turn = !is_lists_turn;
+		return true;
+	}
+	return is_lists_turn ? serve_call(partition) : listings_serve_one(partition);
+}
+
 static void partition_on_pump(struct task *task)
 {
 	struct partition *partition = container_of(task, struct partition, pump);
@@ -343,15 +405,8 @@ static void partition_on_pump(struct task *task)
 		partition_free(partition);
 		return;
 	}
-	while (!queue_is_empty(&partition->queue)) {
-		struct call *call = queue_first(&partition->queue);
-		struct lane *lane = partition_choose(partition, call->body->text.n);
-
-		if (lane == NULL)
-			break;
-		queue_remove(&partition->queue, call);
-		forward_waiting(lane, call);
-	}
+	while (serve_one(partition))
+		;
 	reason = partition_grow(partition);
 	if (partition->lane_count == 0 && !may_wait_for(partition, reason))
 		partition_fail_waiting(partition, reason);
@@ -405,6 +460,14 @@ static bool partition_find_place(struct partition *partition, const void *party,
 	}
 }
 
+/* Somebody has begun to wait. Returns why that would be in vain. */
+static enum reason partition_on_wanted(struct partition *partition)
+{
+	enum reason reason = partition_grow(partition);
+
+	return partition->lane_count > 0 || may_wait_for(partition, reason) ? REASON_NONE : reason;
+}
+
 static void partition_enqueue(struct partition *partition, struct call *call)
 {
 	enum reason reason = REASON_OVER_LIMIT;
@@ -412,11 +475,22 @@ static void partition_enqueue(struct partition *partition, struct call *call)
 	if (partition_find_place(partition, party_of(call->route), call->body->text.n)) {
 		queue_push(&partition->queue, call, party_of(call->route));
 		call_wait(call, partition->is_pool ? partition->backend->conf.queue_timeout_ms : 0);
-		reason = partition_grow(partition);
-		if (partition->lane_count > 0 || may_wait_for(partition, reason))
-			return;
+		reason = partition_on_wanted(partition);
 	}
-	call_fail(call, reason);
+	if (reason != REASON_NONE)
+		call_fail(call, reason);
+}
+
+bool partition_is_waited_for(const struct partition *partition)
+{
+	return !queue_is_empty(&partition->queue) || !list_is_empty(&partition->lists.wanted);
+}
+
+enum reason partition_await_lane(struct partition *partition)
+{
+	if (queue_is_empty(&partition->queue) && listings_serve_one(partition))
+		return REASON_NONE;
+	return partition_on_wanted(partition);
 }
 
 /* Who waits for a process that is being started waits as long as that takes. */
@@ -424,8 +498,9 @@ void partition_on_wait_over(struct call *call)
 {
 	const struct partition *partition = call->route->partition;
 
-	if (call->topic != NULL && call->party == NULL)
-		call_fail(call, REASON_TIMEOUT); /* it waited for another one's answer */
+	if (call->party == NULL && call != call->route->opening)
+		call_fail(call,
+			  REASON_TIMEOUT); /* it waited for an answer that others wait for, too */
 	else if (partition->starting > 0)
 		call_wait(call, partition->backend->conf.queue_timeout_ms);
 	else if (call == call->route->opening)
@@ -462,7 +537,7 @@ static void partition_dispatch_rest(struct partition *partition, struct call *ca
 	if (lane == NULL)
 		forward_own_error(call->route, call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown cursor"));
-	else if (partition->is_leased && (lane->state != LANE_READY || lane->calls.count > 0))
+	else if (!has_room(lane, false) || (partition->is_leased && lane->state != LANE_READY))
 		call_fail(call, REASON_OVER_LIMIT);
 	else
 		forward_call(lane, call, env);
@@ -480,8 +555,8 @@ void partition_dispatch(struct partition *partition, struct call *call, const st
 			return;
 		}
 	}
-	if (queue_is_empty(&partition->queue))
-		lane = partition_choose(partition, env->text.n);
+	if (!partition_is_waited_for(partition))
+		lane = partition_choose(partition, env->text.n, false);
 	if (lane != NULL) {
 		forward_call(lane, call, env);
 		return;
@@ -575,41 +650,6 @@ static bool read_revision(struct lane *lane, struct slice result)
 	return false;
 }
 
-static bool is_told(struct slice capabilities, const char *name, const char *member)
-{
-	const char *const path[] = { name, member };
-
-	return scan_path(capabilities, path, member != NULL ? 2 : 1).type ==
-	       (member != NULL ? JSON_TRUE : JSON_OBJECT);
-}
-
-static void read_abilities(struct abilities *abilities, struct slice result)
-{
-	static const struct {
-		const char *name;
-		const char *member;
-		enum offer offer;
-	} offers[] = {
-		{ "tools", NULL, OFFER_TOOLS },
-		{ "prompts", NULL, OFFER_PROMPTS },
-		{ "resources", NULL, OFFER_RESOURCES },
-		{ "resources", "subscribe", OFFER_SUBSCRIBE },
-		{ "completions", NULL, OFFER_COMPLETIONS },
-		{ "logging", NULL, OFFER_LOGGING },
-		{ "tasks", NULL, OFFER_TASKS },
-	};
-	struct slice capabilities = scan_member(result, SLICE_LIT("capabilities")).text;
-
-	abilities->offers = 0;
-	for (size_t i = 0; i < ARRAY_LEN(offers); i++) {
-		if (is_told(capabilities, offers[i].name, offers[i].member))
-			abilities->offers |= offers[i].offer;
-	}
-	abilities->tells_tools = is_told(capabilities, "tools", "listChanged");
-	abilities->tells_prompts = is_told(capabilities, "prompts", "listChanged");
-	abilities->tells_resources = is_told(capabilities, "resources", "listChanged");
-}
-
 /* Returns whether it is other than it was. */
 static bool partition_set_welcome(struct partition *partition, struct slice result)
 {
@@ -617,7 +657,7 @@ static bool partition_set_welcome(struct partition *partition, struct slice resu
 	bool is_other;
 
 	partition->welcome = sharing_make_welcome(result, partition->principal == NULL);
-	read_abilities(&partition->abilities,
+	abilities_read(&partition->abilities,
 		       scan_member(partition->welcome->text, SLICE_LIT("result")).text);
 	is_other = before != NULL && !slice_is_equal(before->text, partition->welcome->text);
 	msg_unref(&before);
@@ -641,7 +681,7 @@ void partition_on_ready(struct lane *lane, const struct envelope *response)
 	if (partition->is_pool)
 		is_other = partition_set_welcome(partition, result);
 	else
-		read_abilities(&partition->abilities, result);
+		abilities_read(&partition->abilities, result);
 	forward_initialized(lane);
 	if (partition->is_pool)
 		sharing_replay(lane);
@@ -719,6 +759,7 @@ void partition_on_lost(struct partition *partition, struct lane *lane, enum reas
 			call_fail(call, reason);
 		}
 	}
+	listings_on_lost(lane, reason);
 	/* It could not be started, and others are not there. */
 	if (partition->lane_count == 0 && reason_get(reason)->http_status == 503)
 		partition_fail_waiting(partition, reason);

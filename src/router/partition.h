@@ -21,6 +21,8 @@
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
+#include "router/abilities.h"
+#include "router/listings.h"
 #include "router/queue.h"
 
 struct call;
@@ -28,15 +30,6 @@ struct principal;
 struct lane;
 struct route;
 struct router;
-
-/* What the children offered. */
-struct abilities {
-	unsigned int
-		offers;   /* enum offer; with pools less what cannot be shared. bridging.md §1.3 */
-	bool tells_tools; /* tools.listChanged */
-	bool tells_prompts;
-	bool tells_resources;
-};
 
 struct partition {
 	struct list link; /* of the router's pools */
@@ -51,6 +44,7 @@ struct partition {
 	bool is_known;                   /* one of them was ready */
 	const struct revision *agreed;   /* what it answered */
 	struct msg *welcome;             /* pools: the response to initialize, once known */
+	/* what the children offered; with pools less what cannot be shared. bridging.md §1.3 */
 	struct abilities abilities;
 	struct list members; /* routes */
 	size_t member_count;
@@ -58,6 +52,8 @@ struct partition {
 	size_t lane_count;
 	size_t starting; /* of them, not ready yet */
 	struct queue queue;
+	struct listings lists;
+	bool is_lists_turn; /* when both calls and lists wait for a lane */
 	struct timer retry; /* what has to run could not be started */
 	struct task pump;   /* at the end of the turn waiting calls are given to lanes with room */
 	struct list topics; /* what sessions of a pool have subscribed to (sharing.c) */
@@ -81,6 +77,14 @@ void partition_leave(struct route *route, enum reason reason);
 
 /* Sends a linked call to a child, now or when one has room; or fails it. */
 void partition_dispatch(struct partition *partition, struct call *call, const struct envelope *env);
+/* A lane for a request of our own, now; NULL: none has room. */
+struct lane *partition_find_lane(struct partition *partition);
+/* One of our own waits for a lane. Returns REASON_NONE, or why there will be none. */
+enum reason partition_await_lane(struct partition *partition) must_check;
+/* Whether calls or lists wait for a lane. */
+bool partition_is_waited_for(const struct partition *partition);
+/* Whether the child of this number serves it still. */
+bool partition_has_child(const struct partition *partition, uint64_t child);
 /* A call waited too long. */
 void partition_on_wait_over(struct call *call);
 /* The child that only this session has; NULL: none just now, or the session shares them. */

@@ -23,6 +23,7 @@
 #define RESTARTS_MAX 3
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
 #define ASKS_MAX 256
+#define HELD_BYTES_MAX (1024 * 1024) /* of requests for a client that is not ready */
 #define HOLD_MS (60 * 1000)
 
 struct route *route_of(struct session *session)
@@ -32,7 +33,13 @@ struct route *route_of(struct session *session)
 
 unsigned int route_lost(const struct route *route, const struct lane *lane)
 {
-	return lane != NULL ? revision_lacks(route->revision, lane->revision) : 0;
+	unsigned int lost = 0;
+
+	if (lane == NULL || lane->revision == NULL)
+		return 0;
+	if (lane->partition != NULL && lane->partition->is_pool)
+		lost = lane->revision->features & REVISION_TASKS;
+	return lost | revision_lacks(route->revision, lane->revision);
 }
 
 /* ---- the end ---- */
@@ -277,8 +284,31 @@ struct ask *route_open_ask(struct route *route, struct lane *lane, const struct 
 	return ask;
 }
 
+bool route_keep_ask(struct ask *ask, struct msg *msg)
+{
+	struct route *route = ask->route;
+
+	if (route->held_bytes + msg->text.n > HELD_BYTES_MAX)
+		return false;
+	route->held_bytes += msg->text.n;
+	ask->held = msg_ref(msg);
+	return true;
+}
+
+/* The request that was kept, or NULL; the caller has the reference. */
+static struct msg *ask_take_held(struct ask *ask)
+{
+	struct msg *msg = ask->held;
+
+	ask->held = NULL;
+	if (msg != NULL)
+		ask->route->held_bytes -= msg->text.n;
+	return msg;
+}
+
 void route_close_ask(struct ask *ask)
 {
+	struct msg *held = ask_take_held(ask);
 	struct route *route = ask->route;
 
 	list_remove(&ask->link);
@@ -286,7 +316,7 @@ void route_close_ask(struct ask *ask)
 	timer_stop(&ask->hold);
 	if (ask->call != NULL)
 		call_note_answered(ask->call);
-	msg_unref(&ask->held);
+	msg_unref(&held);
 	loop_defer_free(route->router->loop, ask);
 }
 
@@ -308,9 +338,8 @@ void route_initialized(struct route *route)
 	route->is_initialized = true;
 	LIST_FOREACH_SAFE(node, &route->asks) {
 		struct ask *ask = container_of(node, struct ask, link);
-		struct msg *msg = ask->held;
+		struct msg *msg = ask_take_held(ask);
 
-		ask->held = NULL;
 		if (msg != NULL)
 			deliver_ask(ask, msg);
 		msg_unref(&msg);

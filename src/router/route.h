@@ -28,6 +28,7 @@ struct router {
 	struct session_set sessions;
 	struct list pools; /* partitions */
 	struct list spares;
+	struct listings_store lists;
 	bool is_short;  /* somebody waits for a process to go */
 	size_t leaving; /* children that were stopped to make room, and have not gone yet */
 	struct scan_limits limits;
@@ -64,6 +65,7 @@ struct route {
 	size_t call_count;
 	struct list asks;
 	struct map asks_by_fid;
+	size_t held_bytes; /* of asks that are held */
 	uint64_t last_fid;
 	struct call *opening; /* the client's initialize request, until answered */
 	struct text_set
@@ -84,7 +86,10 @@ void route_open(struct router *router, struct backend *backend, struct principal
 		struct call *call, const struct envelope *env);
 /* The route of a session. */
 struct route *route_of(struct session *session);
-/* What the lane's server may use and the client's revision lacks. 0 for NULL, and before the handshake. */
+/*
+ * What the lane's server may use and the client does not know: its revision lacks it, or the pool does not offer it.
+ * 0 for NULL, and before the handshake. bridging.md §1.3, §3
+ */
 unsigned int route_lost(const struct route *route, const struct lane *lane);
 
 /* What the partition tells: a child's InitializeResult, its refusal, the loss of the session's own child. */
@@ -101,6 +106,8 @@ void route_hold_asks(struct route *route, const struct call *call);
 /* Asks: opened by deliver, closed by forward or here. NULL if there are too many. */
 struct ask *route_open_ask(struct route *route, struct lane *lane, const struct envelope *env,
 			   const struct method *method);
+/* Keeps the request until the client is ready. False: there is too much already. */
+bool route_keep_ask(struct ask *ask, struct msg *msg);
 void route_close_ask(struct ask *ask);
 struct ask *route_find_ask_of_server(struct route *route, const struct lane *lane, struct slice id);
 

@@ -373,6 +373,7 @@ static int setup(void **state)
 	backend_init(&backend, loop, keeper.spawner, &conf);
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
 	list_init(&router.pools);
+	listings_store_init(&router.lists);
 	list_init(&router.spares);
 	session_set_init(&router.sessions, loop, &sessions);
 	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
@@ -1255,6 +1256,36 @@ static void asks_wait_for_the_client(void **state)
 	hears(p, "{'jsonrpc':'2.0','id':1,'result':{}}");
 }
 
+/* What is held is bounded in bytes, and what was let go makes room again. */
+static void asks_that_wait_are_bounded(void **state)
+{
+	struct route *route = begin_with(INITIALIZE(CAPS));
+	struct fake_process *p = process(0);
+	struct buf text = { 0 };
+	size_t asked = 0;
+	const char *line;
+
+	(void)state;
+	listen_to(route);
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\","
+			      "\"params\":{\"x\":\"");
+	memset(buf_reserve(&text, 60000), 'x', 60000);
+	text.len += 60000;
+	buf_append_str(&text, "\"}}\n");
+	while ((line = fake_process_read(p)) == NULL && asked < 100) {
+		fake_process_write(p, buf_terminate(&text));
+		fake_keeper_settle(&keeper);
+		asked++;
+	}
+	assert_int_equal(asked, 18); /* of 60 KB each, the last one was too much */
+	assert_non_null(line);
+	assert_non_null(strstr(line, "too many requests are unanswered"));
+	assert_int_equal(route->asks_by_fid.count, 17);
+	notify(route, INITIALIZED);
+	assert_int_equal(route->held_bytes, 0);
+	buf_fini(&text);
+}
+
 #define NOBODY(id)                  \
 	"{'jsonrpc':'2.0','id':" id \
 	",'error':{'code':-32603,'message':'no client is there to be asked'}}"
@@ -1786,6 +1817,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(url_mode_only),
 	TEST(progress_of_the_client),
 	TEST(asks_wait_for_the_client),
+	TEST(asks_that_wait_are_bounded),
 	TEST(unheard_asks_are_refused),
 	TEST(unanswered_asks_end),
 	TEST(asking_stops_the_clock),

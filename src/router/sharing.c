@@ -19,6 +19,7 @@
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/lane.h"
+#include "router/listings.h"
 #include "router/route.h"
 
 #define TOPICS_MAX 16384
@@ -36,11 +37,12 @@ struct topic {
 
 static const struct {
 	const char *name;
+	unsigned int offer;
 	struct slice method;
 } lists[] = {
-	{ "tools", SLICE("notifications/tools/list_changed") },
-	{ "prompts", SLICE("notifications/prompts/list_changed") },
-	{ "resources", SLICE("notifications/resources/list_changed") },
+	{ "tools", OFFER_TOOLS, SLICE("notifications/tools/list_changed") },
+	{ "prompts", OFFER_PROMPTS, SLICE("notifications/prompts/list_changed") },
+	{ "resources", OFFER_RESOURCES, SLICE("notifications/resources/list_changed") },
 };
 
 static struct route *member_of(struct list *node)
@@ -100,14 +102,6 @@ struct msg *sharing_make_welcome(struct slice result, bool is_for_all)
 
 /* ---- news ---- */
 
-static bool tells_changes(const struct abilities *abilities, size_t list)
-{
-	const bool tells[] = { abilities->tells_tools, abilities->tells_prompts,
-			       abilities->tells_resources };
-
-	return tells[list];
-}
-
 static void tell_members(struct partition *partition, uint64_t key, struct msg *msg)
 {
 	LIST_FOREACH(node, &partition->members) {
@@ -145,7 +139,8 @@ static void on_telling(struct timer *timer)
 void sharing_tell_changes(struct partition *partition)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (tells_changes(&partition->abilities, i))
+		listings_outdate(partition, lists[i].offer);
+		if (partition->abilities.tells & lists[i].offer)
 			tell_change(partition, i);
 	}
 }
@@ -155,7 +150,10 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 	struct partition *partition = lane->partition;
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		if (strcmp(lists[i].name, list) != 0 || !tells_changes(&partition->abilities, i))
+		if (strcmp(lists[i].name, list) != 0)
+			continue;
+		listings_outdate(partition, lists[i].offer);
+		if (!(partition->abilities.tells & lists[i].offer))
 			continue;
 		if (partition->is_pool) {
 			partition->news |= 1u << i;

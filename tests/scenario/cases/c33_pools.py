@@ -20,6 +20,7 @@ SERVERS = {
     "bare": {"script": {"caps": {"tools": {}}}},
     "crash": {"script": {"start": [["exit", 3]]}, "start": {"backoff": "200ms..400ms"}},
 }
+QUESTION = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}
 CAPS = {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}
 
 
@@ -132,13 +133,63 @@ def lists_go_on_at_their_process(t):
     """bridging §1.1 (7): a cursor works in any session, and only for the process that gave it."""
     t.start({"main": {"script": {"on": {"tools/list": [["result", {"tools": [], "nextCursor": "@PID@"}]]}}}}, CONFIG)
     a, b = t.session("main"), t.session("main")
-    cursor = a.ask("tools/list")["result"]["nextCursor"]
+    cursor = a.ask("tools/list", {"vendor": 1})["result"]["nextCursor"]  # a list of its own is not kept
     ok(cursor != "@PID@", "the child's own cursor", cursor)
     eq(b.ask("tools/list", {"cursor": cursor})["result"]["tools"], [])
     pid = t.daemon.children("main")[0]
     eq([m["params"]["cursor"] for m in t.daemon.messages(pid) if "cursor" in (m.get("params") or {})], ["@PID@"])
     for wrong in ("x", "!" + cursor, "AQAAAAAAAAAJeA", "", 5):
         eq(b.ask("tools/list", {"cursor": wrong})["error"]["code"], -32602, wrong)
+
+
+PAGES = {"on": {"tools/list": [["sleep", 0.2], ["answer"]], "prompts/list": [["error", -32001, "not now"]],
+                "resources/list": [["result", {"resources": [{"uri": "res://1", "name": "1"}], "nextCursor": "again"}]]}}
+
+
+@case(daemon=False)
+def lists_are_fetched_once(t):
+    """bridging §1.8: one fetch for all sessions that ask, and one more for each change."""
+    t.start({"main": {"script": PAGES}}, CONFIG)
+    sessions = [t.session("main") for _ in range(30)]
+    pid = t.daemon.children("main")[0]
+    for n in (1, 2):
+        waiting = [s.start("tools/list", {"_meta": {"progressToken": 1}}) for s in sessions]
+        first = waiting[0].final()["result"]
+        eq([e.final()["result"] for e in waiting[1:]], [first] * 29)
+        eq(sessions[3].ask("tools/list")["result"], first)
+        eq(methods(t, pid).count("tools/list"), n, "fetches")
+        listening = sessions[0].get()
+        sessions[1].do(["notify", "notifications/tools/list_changed"], ["text", "x"])
+        eq(listening.next()["method"], "notifications/tools/list_changed")
+        listening.close()
+
+
+@case(daemon=False)
+def what_is_not_kept(t):
+    """bridging §1.8: errors; lists without an end, whose pages then are the server's own."""
+    t.start({"main": {"script": PAGES}}, CONFIG)
+    s = t.session("main")
+    pid = t.daemon.children("main")[0]
+    for n in (1, 2):
+        eq(s.ask("prompts/list")["error"], {"code": -32001, "message": "not now"})
+        eq(methods(t, pid).count("prompts/list"), n)
+    page = s.ask("resources/list")["result"]
+    for _ in range(3):
+        eq(page["resources"][0]["name"], "1")
+        page = s.ask("resources/list", {"cursor": page["nextCursor"]})["result"]
+    eq([m["params"]["cursor"] for m in t.daemon.messages(pid) if "cursor" in (m.get("params") or {})], ["again"] * 4)
+
+
+@case(daemon=False)
+def lists_come_while_people_think(t):
+    """bridging §1.8: a process that waits for its caller's answer shows its lists to the others all the same."""
+    t.start({"main": {"script": {}, "isolation": "principal", "pool": {"max": 1}}}, CONFIG)
+    a, b = t.session("main", caps={"elicitation": {}}), t.session("main", caps={"elicitation": {}})
+    asking = a.start_do(["ask", 1, "elicitation/create", QUESTION], ["asked"])
+    question = asking.next()
+    ok(len(b.ask("tools/list")["result"]["tools"]) > 0, "tools")
+    a.respond(question["id"], {"action": "accept", "content": {"of": "a"}})
+    eq(json.loads(asking.final()["result"]["content"][0]["text"])[0]["result"]["content"], {"of": "a"})
 
 
 @case
@@ -264,8 +315,6 @@ def isolation_on_the_command_line(t):
 
 
 # ---- one process for each principal and class -------------------------------
-
-QUESTION = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}
 
 
 @case(daemon=False)

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages of lists, as servers write them; with ' for ". bridging.md §1.8 */
+#include "router/pages.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
+static struct pages pages;
+
+static int setup(void **state)
+{
+	(void)state;
+	pages = (struct pages){ .member = SLICE_LIT("tools") };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	pages_reset(&pages);
+	return 0;
+}
+
+/* The text with its quotes; has to be freed. */
+static char *quoted(const char *text)
+{
+	char *copy = mem_printf("%s", text);
+
+	for (char *p = copy; *p != '\0'; p++) {
+		if (*p == '\'')
+			*p = '"';
+	}
+	return copy;
+}
+
+static enum pages_outcome add(const char *result)
+{
+	char *text = quoted(result);
+	enum pages_outcome outcome = pages_add(&pages, slice_str(text));
+
+	free(text);
+	return outcome;
+}
+
+static void are(const char *expected)
+{
+	char *text = quoted(expected);
+	struct slice have = pages.joined[0].env.result.text;
+
+	assert_int_equal(pages.count, 1);
+	assert_int_equal(have.n, strlen(text));
+	assert_memory_equal(have.p, text, have.n);
+	free(text);
+}
+
+/* What stands around the items is that of the first page, in its order; nothing is there twice. */
+static void first_page_is_the_frame(void **state)
+{
+	(void)state;
+	assert_int_equal(add("{'tools':[1],'a':[2],'nextCursor':'x','tools':[9],'nextCursor':'z'}"),
+			 PAGES_MORE);
+	assert_int_equal(add("{'b':1,'nextCursor':null,'tools' : [ \r\n 3, {'tools':[4]} ]}"),
+			 PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	are("{'tools':[1,3, {'tools':[4]}],'a':[2]}");
+}
+
+static void empty_pages_leave_no_commas(void **state)
+{
+	(void)state;
+	assert_int_equal(add("{ 'a' : 1 ,\n 'tools' : [ ] , 'nextCursor' : 'x' }"), PAGES_MORE);
+	assert_int_equal(add("{'tools':[1],'nextCursor':'y'}"), PAGES_MORE);
+	assert_int_equal(add("{'tools':[],'nextCursor':''}"), PAGES_MORE); /* UTIL-PAGE-01 */
+	assert_int_equal(add("{'tools':[2]}"), PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	are("{'a' : 1,'tools' : [1,2]}");
+}
+
+/* No raw line break stands in a line or an event. */
+static void line_breaks_go(void **state)
+{
+	(void)state;
+	assert_int_equal(add("{'a':\r1,'tools':[1,\n2],'b':{\n}}"), PAGES_COMPLETE);
+	assert_int_equal(pages_join(&pages, &limits), 0);
+	are("{'a': 1,'tools':[1, 2],'b':{ }}");
+	assert_false(pages.joined[0].env.has_line_break);
+}
+
+static void what_is_no_list_is_unfit(void **state)
+{
+	static const char *const results[] = {
+		"{}", "{'tools':{}}", "{'tools':null}", "[]", "7", "{'tools':[],'nextCursor':7}"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(results); i++) {
+		assert_int_equal(add(results[i]), PAGES_UNFIT);
+		pages_reset(&pages);
+	}
+	assert_int_equal(add("{'tools':[],'nextCursor':'x'}"), PAGES_MORE);
+	assert_int_equal(add("{'tools':[],'nextCursor':'x'}"), PAGES_UNFIT); /* no end */
+}
+
+static void pages_are_counted(void **state)
+{
+	char text[100];
+
+	(void)state;
+	for (size_t i = 1; i < PAGES_TAKEN_MAX; i++) {
+		snprintf(text, sizeof(text), "{'tools':[%zu],'nextCursor':'%zu'}", i, i);
+		assert_int_equal(add(text), PAGES_MORE);
+	}
+	assert_int_equal(add("{'tools':[]}"), PAGES_COMPLETE);
+	pages_reset(&pages);
+	for (size_t i = 1; i < PAGES_TAKEN_MAX; i++) {
+		snprintf(text, sizeof(text), "{'tools':[%zu],'nextCursor':'%zu'}", i, i);
+		assert_int_equal(add(text), PAGES_MORE);
+	}
+	assert_int_equal(add("{'tools':[],'nextCursor':'and on'}"), PAGES_UNFIT);
+}
+
+static enum pages_outcome add_large(size_t frame, size_t item, const char *end)
+{
+	struct buf text = { 0 };
+	enum pages_outcome outcome;
+
+	buf_append_str(&text, "{\"a\":\"");
+	memset(buf_reserve(&text, frame), 'f', frame);
+	text.len += frame;
+	buf_append_str(&text, "\",\"tools\":[\"");
+	memset(buf_reserve(&text, item), 'x', item);
+	text.len += item;
+	buf_append_str(&text, "\"]");
+	buf_append_str(&text, end);
+	buf_append_char(&text, '}');
+	outcome = pages_add(&pages, buf_slice(&text));
+	buf_fini(&text);
+	return outcome;
+}
+
+/* However the sizes lie: there are few pages, each but a large one of the server's own is small, none is lost. */
+static void pages_are_large_and_few(void **state)
+{
+	static const size_t sizes[][2] = {
+		{ 1000000, 3300000 }, { 4200000, 1 }, { 4100000, 4100000 }, { 70000, 70000 }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		size_t total = 0;
+		char end[40];
+
+		for (size_t n = 0; n < 150 && total < 15000000; n++) {
+			size_t size = sizes[i][n % 2];
+
+			if (total + size + 4 > PAGES_BYTES_MAX)
+				break;
+			snprintf(end, sizeof(end), ",\"nextCursor\":\"%zu\"", n);
+			assert_int_equal(add_large(10, size, end), PAGES_MORE);
+			total += size;
+		}
+		assert_int_equal(add("{'tools':[1]}"), PAGES_COMPLETE);
+		assert_int_equal(pages_join(&pages, &limits), 0);
+		assert_in_range(pages.bytes, total, total + 10000);
+		assert_in_range(pages.count, 2, PAGES_JOINED_MAX);
+		for (size_t n = 0; n < pages.count; n++)
+			assert_true(pages.joined[n].msg->text.n < (4 << 20) + 20000);
+		pages_reset(&pages);
+	}
+}
+
+static void long_lists_are_unfit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const char *const ends[] = { ",\"nextCursor\":\"0\"", ",\"nextCursor\":\"1\"",
+					     ",\"nextCursor\":\"2\"" };
+
+		assert_int_equal(add_large(0, 5000000, ends[i]), PAGES_MORE);
+	}
+	assert_int_equal(add_large(0, 5000000, ""), PAGES_UNFIT);
+	pages_reset(&pages);
+	assert_int_equal(add_large(PAGES_BYTES_MAX, 1, ""), PAGES_UNFIT);
+	pages_reset(&pages);
+	/* What surrounds the items counts for each page. */
+	assert_int_equal(add_large(9000000, 3000000, ",\"nextCursor\":\"1\""), PAGES_MORE);
+	assert_int_equal(add_large(0, 3000000, ""), PAGES_UNFIT);
+}
+
+static void errors_are_a_page(void **state)
+{
+	static const char error[] = "{\"id\":4,\"error\":{\"code\":1,\"message\":\"m\"}}";
+
+	(void)state;
+	assert_int_equal(add("{'tools':[],'nextCursor':'x'}"), PAGES_MORE);
+	assert_int_equal(pages_set_error(&pages, slice_str(error), &limits), 0);
+	assert_int_equal(pages.count, 1);
+	assert_int_equal(pages.joined[0].env.kind, ENVELOPE_ERROR);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+	TEST(first_page_is_the_frame), TEST(empty_pages_leave_no_commas),
+	TEST(line_breaks_go),          TEST(what_is_no_list_is_unfit),
+	TEST(pages_are_counted),       TEST(pages_are_large_and_few),
+	TEST(long_lists_are_unfit),    TEST(errors_are_a_page),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
