@@ -139,7 +139,7 @@ static void on_telling(struct timer *timer)
 void sharing_tell_changes(struct partition *partition)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		listings_outdate(partition, lists[i].offer);
+		listings_note_change(partition, lists[i].offer);
 		if (partition->abilities.tells & lists[i].offer)
 			tell_change(partition, i);
 	}
@@ -152,7 +152,7 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (strcmp(lists[i].name, list) != 0)
 			continue;
-		listings_outdate(partition, lists[i].offer);
+		listings_note_change(partition, lists[i].offer);
 		if (!(partition->abilities.tells & lists[i].offer))
 			continue;
 		if (partition->is_pool) {
