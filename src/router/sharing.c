@@ -316,9 +316,7 @@ void sharing_abandon(struct call *call)
 	next = container_of(topic->waiting.next, struct call, place);
 	list_remove(&next->place);
 	topic->first = next;
-	queue_push(&partition->queue, next, next->route);
-	call_wait(next, partition->backend->conf.queue_timeout_ms);
-	partition_wake(partition);
+	partition_put_back(next);
 }
 
 /* Each new child is told all of them before its first call. DEF-11 */
