@@ -183,6 +183,7 @@ int authorization_init(struct authorization *a, const struct config *config, str
 		.tokens = a->tokens,
 		.token_count = config->auth.tokens.count,
 		.names_held = config->auth.challenge_held,
+		.failures_max = config->auth.failures_per_minute,
 		.binds_client = config->auth.bind_client,
 		.dpop = dpops[config->auth.dpop],
 	};

@@ -76,6 +76,7 @@ struct config_auth {
 	enum config_auth_mode mode;
 	struct config_tokens tokens;
 	struct config_denials deny;
+	uint64_t failures_per_minute;       /* of one address; 0: any number */
 	struct config_issuers issuers;      /* the preferred one first */
 	struct config_texts initial_scopes; /* asked for at first, beyond what is needed */
 	bool bind_client; /* a session belongs to the client, too, not only to the person */

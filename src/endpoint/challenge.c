@@ -64,6 +64,8 @@ void challenge_send(const struct guard *guard, const struct guard_place *place,
 	buf_append_str(&fields, "Cache-Control: no-store\r\n");
 	if (refusal->status == 503) /* the token may well be good: nothing to throw it away for */
 		buf_printf(&fields, "Retry-After: %d\r\n", VERIFIER_RETRY_AFTER_S);
+	else if (refusal->status == 429)
+		buf_printf(&fields, "Retry-After: %u\r\n", refusal->retry_after_s);
 	else
 		append_challenge(&fields, guard, place, refusal);
 	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"}", error,

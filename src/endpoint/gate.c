@@ -261,6 +261,7 @@ void gate_fini(struct gate *gate)
 {
 	map_fini(&gate->sse_clients);
 	metadata_fini(&gate->metadata);
+	guard_fini(&gate->guard);
 	free(gate->spare);
 }
 

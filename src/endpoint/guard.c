@@ -25,6 +25,12 @@ void guard_init(struct guard *guard, struct session_set *sessions, const struct 
 	guard->conf = *conf;
 	guard->principals = &sessions->principals;
 	guard->denials = &sessions->denials;
+	failures_init(&guard->failures, conf->failures_max);
+}
+
+void guard_fini(struct guard *guard)
+{
+	failures_fini(&guard->failures);
 }
 
 /* ---- refusals ---- */
@@ -32,7 +38,12 @@ void guard_init(struct guard *guard, struct session_set *sessions, const struct 
 static enum guard_step refuse(struct refusal *refusal_r, int status, const char *error,
 			      const char *description)
 {
-	*refusal_r = (struct refusal){ status, error, description, { { 0 } } };
+	*refusal_r = (struct refusal){
+		.status = status,
+		.error = error,
+		.description = description,
+		.is_failure = error != NULL && status < 500,
+	};
 	return GUARD_REFUSED;
 }
 
@@ -71,7 +82,10 @@ static enum guard_step refuse_by_verdict(const struct guard *guard, const struct
 	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
 		return refuse(refusal_r, 503, "temporarily_unavailable",
 			      "The token cannot be judged now");
-	return refuse_token(guard, place, verdict_description(verdict->kind), refusal_r);
+	refuse_token(guard, place, verdict_description(verdict->kind), refusal_r);
+	/* It was good once: that is how clients learn that it is no longer. */
+	refusal_r->is_failure = verdict->kind != VERDICT_EXPIRED;
+	return GUARD_REFUSED;
 }
 
 /* ---- the credential ---- */
@@ -176,9 +190,10 @@ static enum guard_step admit_static(struct guard *guard, const struct guard_plac
 				    struct refusal *refusal_r)
 {
 	const struct identity identity = { SLICE("static"), token->name, SLICE("") };
+	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
 
 	if (clock_wall_ms() >= token->ends_at_ms)
-		return refuse_token(guard, place, "The access token has expired", refusal_r);
+		return refuse_by_verdict(guard, place, &expired, refusal_r);
 	if (!is_for(token, place))
 		return refuse_token(guard, place, "The access token is not for this resource",
 				    refusal_r);
@@ -330,22 +345,34 @@ static enum guard_step ask_verifier(struct guard *guard, const struct guard_requ
 	return admit_granted(guard, request, credential, &verdict, grant, access_r, refusal_r);
 }
 
-enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
-			    struct verifier_wait *wait, struct access *access_r,
-			    struct refusal *refusal_r)
+/* A good token resets the count, also one that is good for something else. AUTH-CH-11 */
+static enum guard_step count_failures(struct guard *guard, const struct guard_request *request,
+				      enum guard_step step, struct refusal *refusal)
+{
+	const struct peer *peer = &http_conn_client(request->conn)->peer;
+	unsigned int wait_s = 0;
+
+	if (step == GUARD_ADMITTED || (step == GUARD_REFUSED && refusal->status == 403))
+		failures_forget(&guard->failures, peer);
+	else if (step == GUARD_REFUSED && refusal->is_failure)
+		wait_s = failures_note(&guard->failures, peer);
+	if (wait_s == 0)
+		return step;
+	counter_add(COUNTER_REQUESTS_SLOWED);
+	refuse(refusal, 429, "slow_down", "Too many wrong tokens come from this address");
+	refusal->retry_after_s = wait_s;
+	return GUARD_REFUSED;
+}
+
+static enum guard_step judge(struct guard *guard, const struct guard_request *request,
+			     struct verifier_wait *wait, struct access *access_r,
+			     struct refusal *refusal_r)
 {
 	const struct guard_place *place = request->place;
 	const struct guard_token *token;
 	struct credential credential;
-	enum guard_step step;
+	enum guard_step step = take_credential(guard, request, &credential, refusal_r);
 
-	if (guard->conf.mode == GUARD_OPEN) {
-		*access_r =
-			(struct access){ .principal = principal_ref(&guard->principals->anonymous),
-					 .ends_at_ms = UINT64_MAX };
-		return GUARD_ADMITTED;
-	}
-	step = take_credential(guard, request, &credential, refusal_r);
 	if (step != GUARD_ADMITTED)
 		return step;
 	token = credential.is_proven ? NULL : find_token(guard, credential.token);
@@ -358,6 +385,20 @@ enum guard_step guard_admit(struct guard *guard, const struct guard_request *req
 	return step == GUARD_ADMITTED ? check_base(guard, place, access_r, refusal_r) : step;
 }
 
+enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
+			    struct verifier_wait *wait, struct access *access_r,
+			    struct refusal *refusal_r)
+{
+	if (guard->conf.mode == GUARD_OPEN) {
+		*access_r =
+			(struct access){ .principal = principal_ref(&guard->principals->anonymous),
+					 .ends_at_ms = UINT64_MAX };
+		return GUARD_ADMITTED;
+	}
+	return count_failures(guard, request, judge(guard, request, wait, access_r, refusal_r),
+			      refusal_r);
+}
+
 enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
 			       const struct verdict *verdict, struct grant *grant,
 			       struct access *access_r, struct refusal *refusal_r)
@@ -367,8 +408,9 @@ enum guard_step guard_conclude(struct guard *guard, const struct guard_request *
 
 	CHECK(step == GUARD_ADMITTED); /* it was before */
 	step = admit_granted(guard, request, &credential, verdict, grant, access_r, refusal_r);
-	return step == GUARD_ADMITTED ? check_base(guard, request->place, access_r, refusal_r) :
-					step;
+	if (step == GUARD_ADMITTED)
+		step = check_base(guard, request->place, access_r, refusal_r);
+	return count_failures(guard, request, step, refusal_r);
 }
 
 /* ---- operations ---- */
@@ -413,8 +455,9 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 		return true;
 	if (guard->conf.names_held)
 		scope_set_join(&all, &access->held);
-	*refusal_r = (struct refusal){ 403, "insufficient_scope",
-				       "The access token lacks a scope that this needs", all };
+	refuse(refusal_r, 403, "insufficient_scope",
+	       "The access token lacks a scope that this needs");
+	refusal_r->scopes = all;
 	return false;
 }
 

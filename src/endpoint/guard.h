@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "endpoint/failures.h"
 #include "endpoint/scopes.h"
 #include "http/parse.h"
 #include "session/denials.h"
@@ -70,6 +71,7 @@ struct guard_conf {
 	const struct scope_table *scopes;
 	const struct guard_token *tokens;
 	size_t token_count;
+	uint64_t failures_max;     /* in a minute, of one address; 0: any number. DEF-23 */
 	struct scope_set initial;  /* asked for at first, besides the base scopes. AUTH-SCP-09 */
 	struct verifier *verifier; /* GUARD_OAUTH, like all below */
 	struct dpop_memory *proofs;
@@ -83,6 +85,7 @@ struct guard {
 	struct guard_conf conf;
 	struct principal_set *principals;
 	struct denials *denials;
+	struct failures failures;
 };
 
 /* What a request that was let in may do. */
@@ -99,9 +102,12 @@ struct refusal {
 	const char *error;       /* NULL: nothing was presented */
 	const char *description; /* one of a few fixed texts. AUTH-CH-03 */
 	struct scope_set scopes; /* to be asked for; empty: none are named */
+	bool is_failure; /* something was presented that no good client presents. AUTH-CH-11 */
+	unsigned int retry_after_s; /* with 429 */
 };
 
 void guard_init(struct guard *guard, struct session_set *sessions, const struct guard_conf *conf);
+void guard_fini(struct guard *guard);
 
 enum guard_step { GUARD_ADMITTED, GUARD_REFUSED, GUARD_WAITING };
 
@@ -115,7 +121,8 @@ struct guard_request {
  * Judges the head of a request.
  *
  * GUARD_ADMITTED   *access_r is filled; end it with access_fini
- * GUARD_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10)
+ * GUARD_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10), but for
+ *                  those of an address that has failed too often: with 429 (AUTH-CH-11)
  * GUARD_WAITING    something has to be fetched first: see verifier_check; then call guard_conclude with what
  *                  wait->on_done got, and with a copy of the same request
  * AUTH-IN-01 … -07, AUTH-TOK-02, AUTH-POP-01, -02, -04

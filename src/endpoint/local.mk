@@ -3,6 +3,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/challenge.c src/endpoint/challenge.h \
 	src/endpoint/events.c src/endpoint/events.h \
+	src/endpoint/failures.c src/endpoint/failures.h \
 	src/endpoint/gate.c src/endpoint/gate.h \
 	src/endpoint/guard.c src/endpoint/guard.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
@@ -17,6 +18,8 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/vigil.c src/endpoint/vigil.h \
 	src/endpoint/waiting.c src/endpoint/waiting.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
-check_PROGRAMS += src/endpoint/gate_test
+check_PROGRAMS += src/endpoint/failures_test src/endpoint/gate_test
+src_endpoint_failures_test_SOURCES = src/endpoint/failures_test.c
+src_endpoint_failures_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_gate_test_SOURCES = src/endpoint/gate_test.c $(FAKE_KEEPER)
 src_endpoint_gate_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

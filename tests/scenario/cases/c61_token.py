@@ -267,6 +267,51 @@ def sessions_of_one_principal_are_limited(t):
     t.session(token=ALICE)
 
 
+def show(t, token, client=None, extra=()):
+    """A request from that address, as the trusted proxy on this machine tells it."""
+    headers = [("Authorization", "Bearer " + token)] if token else []
+    return post(t, headers + ([("X-Forwarded-For", client)] if client else []) + list(extra))
+
+
+@case(daemon=False, deadline=30)
+def wrong_tokens_are_slowed(t):
+    """AUTH-CH-11 AUTH-TOK-06 DEF-23: the 21st of one address in a minute is 429; a good token is served and resets the count."""
+    t.start(SERVERS, dict(CONFIG, trusted_proxies=["127.0.0.1"]))
+    a, b, net, near = "203.0.113.5", "203.0.113.6", "2001:db8:1:2::1", "[2001:db8:1:2:ffff::9]:77"
+    for k in range(20):
+        response = show(t, "wrong%d" % k, a)
+        eq((response.status, challenge(response)), (401, REALM + ', error="invalid_token", error_description="The access token is not known"'))
+    response = show(t, "wrong", a)
+    eq((response.status, response.header("www-authenticate"), response.header("cache-control")), (429, None, "no-store"))
+    ok(0 < int(response.header("retry-after")) <= 60, response.header("retry-after"))
+    eq(json.loads(response.body)["error"], "slow_down")
+    eq(show(t, "", a, [("Authorization", "Bearer a b")]).status, 429, "what is no token counts as well")
+    response = show(t, None, a)
+    eq((response.status, challenge(response)), (401, REALM), "who shows none learns as ever what is needed")
+    eq(show(t, OLD, a).status, 401, "who shows one that has expired learns that")
+    eq([show(t, "wrong", c).status for c in (b, None, "%s, %s" % (a, b))], [401] * 3, "other addresses; what a client itself says of its own")
+    eq(show(t, ALICE, a).status, 200, "a good token is served")
+    eq([show(t, "again", a).status for _ in range(21)], [401] * 20 + [429], "and resets the count")
+    eq(show(t, LIMITED, a).status, 429, "nor is one for another server")
+    eq(show(t, BOB, a).status, 200)
+    eq([show(t, "again", near if k % 2 else net).status for k in range(21)], [401] * 20 + [429], "IPv6 by network")
+    eq(show(t, "again", "2001:db8:1:3::1").status, 401, "the next network")
+    eq([show(t, "again").status for _ in range(30)], [401] * 30, "this machine is not counted")
+    eq(len(t.daemon.wait_log("client_slowed", "client=203.0.113.5")), 2)
+
+
+@case(daemon=False)
+def slowing_can_be_changed(t):
+    """AUTH-CH-11: auth.failures_per_minute; 0 is any number. A token that only lacks a scope is a good one."""
+    poor = "poor-token-0123456789abcdef"
+    for limit in (2, 0):
+        t.daemon = None
+        t.start(SERVERS, dict(CONFIG, trusted_proxies=["127.0.0.1"],
+                              auth=dict(AUTH, failures_per_minute=limit, tokens=TOKENS + [entry("poor", poor)])))
+        eq([show(t, "wrong", "203.0.113.5").status for _ in range(40)], [401] * limit + [429] * (40 - limit) if limit else [401] * 40)
+        eq([show(t, token, "203.0.113.7").status for token in ("x", "x", poor, "x", "x", poor, "x")], [401, 401, 403, 401, 401, 403, 401])
+
+
 @case(daemon=False)
 def one_command_with_a_token_file(t):
     """AUTH-TOK-01: --token-file holds tokens that only its owner may read; what is wrong with it is said."""
