@@ -106,6 +106,7 @@ static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issue
 		.client_id = issuer->introspection_client_id,
 		.client_secret = issuer->introspection_client_secret,
 		.introspect_always = issuer->introspection_always,
+		.introspection_ttl_ms = issuer->introspection_ttl_ms,
 		.ca = issuer->ca != NULL ? slice_str(issuer->ca) : (struct slice){ NULL, 0 },
 		.allow_private = issuer->allow_private,
 	};

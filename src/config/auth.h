@@ -47,6 +47,7 @@ struct config_issuer {
 	char *introspection_client_id;
 	char *introspection_client_secret;
 	bool introspection_always;
+	uint64_t introspection_ttl_ms;
 	char *ca_file;
 	char *ca; /* PEM: what is in the file */
 	bool allow_private;
