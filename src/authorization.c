@@ -30,9 +30,9 @@ static void number_scopes(struct scope_table *table, const struct config *config
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
 
-		add_scopes(table, &server->scopes, &all);
-		for (size_t j = 0; j < server->tool_scopes.count; j++)
-			add_scopes(table, &server->tool_scopes.items[j].texts, &all);
+		add_scopes(table, &server->wants.scopes, &all);
+		for (size_t j = 0; j < server->wants.tool_scopes.count; j++)
+			add_scopes(table, &server->wants.tool_scopes.items[j].texts, &all);
 	}
 	add_scopes(table, &config->auth.initial_scopes, &all);
 	for (size_t i = 0; i < config->auth.scope_hierarchy.count; i++) {
@@ -91,7 +91,30 @@ static void make_tokens(struct authorization *a, const struct config *config)
 
 /* ---- issuers ---- */
 
-static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issuer)
+static size_t count_demands(const struct config_issuers *issuers)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < issuers->count; i++)
+		count += issuers->items[i].required_claims.count;
+	return count;
+}
+
+static void make_demands(const struct config_lists *claims, struct grant_demand *demands)
+{
+	for (size_t i = 0; i < claims->count; i++) {
+		const struct config_list *claim = &claims->items[i];
+
+		demands[i] = (struct grant_demand){
+			.name = claim->name,
+			.values = (const char *const *)claim->texts.items,
+			.value_count = claim->texts.count,
+		};
+	}
+}
+
+static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issuer,
+					       const struct grant_demand *demands)
 {
 	return (struct verifier_issuer_conf){
 		.issuer = issuer->issuer,
@@ -102,9 +125,14 @@ static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issue
 		.jwks_uri = issuer->jwks_uri,
 		.jwks_interval_ms = issuer->jwks_interval_ms,
 		.leeway_ms = issuer->leeway_ms,
+		.max_lifetime_ms = issuer->max_lifetime_ms,
+		.demands = demands,
+		.demand_count = issuer->required_claims.count,
 		.introspection_endpoint = issuer->introspection_endpoint,
 		.client_id = issuer->introspection_client_id,
 		.client_secret = issuer->introspection_client_secret,
+		.sends_secret_in_form =
+			issuer->introspection_auth_method == CONFIG_CLIENT_SECRET_POST,
 		.introspect_always = issuer->introspection_always,
 		.introspection_ttl_ms = issuer->introspection_ttl_ms,
 		.ca = issuer->ca != NULL ? slice_str(issuer->ca) : (struct slice){ NULL, 0 },
@@ -117,10 +145,15 @@ static int make_verifier(struct authorization *a, struct loop *loop, struct erro
 	const struct config_issuers *issuers = &a->config->auth.issuers;
 	struct verifier_issuer_conf *confs = mem_zalloc((issuers->count + 1) * sizeof(*confs));
 	const struct verifier_conf conf = { confs, issuers->count };
+	struct grant_demand *demands;
 
 	a->issuers = mem_zalloc((issuers->count + 1) * sizeof(*a->issuers));
+	a->demands = mem_zalloc((count_demands(issuers) + 1) * sizeof(*a->demands));
+	demands = a->demands;
 	for (size_t i = 0; i < issuers->count; i++) {
-		confs[i] = issuer_conf(&issuers->items[i]);
+		make_demands(&issuers->items[i].required_claims, demands);
+		confs[i] = issuer_conf(&issuers->items[i], demands);
+		demands += confs[i].demand_count;
 		a->issuers[i] = slice_str(issuers->items[i].issuer);
 	}
 	a->verifier = verifier_new(loop, &conf, err);
@@ -183,6 +216,7 @@ int authorization_init(struct authorization *a, const struct config *config, str
 		.scopes = &a->scopes,
 		.tokens = a->tokens,
 		.token_count = config->auth.tokens.count,
+		.takes_api_keys = config->auth.x_api_key,
 		.names_held = config->auth.challenge_held,
 		.failures_max = config->auth.failures_per_minute,
 		.binds_client = config->auth.bind_client,
@@ -209,14 +243,20 @@ static void name_place(struct authorization *a, const struct config_server *serv
 	names->resource = mem_printf("%s%s", origin, server->path);
 	names->metadata =
 		mem_printf("%s/.well-known/oauth-protected-resource%s", origin, server->path);
-	names->accepted = mem_zalloc((server->audience.count + 1) * sizeof(*names->accepted));
+	names->accepted = mem_zalloc((server->wants.audience.count + 1) * sizeof(*names->accepted));
 	names->accepted[0] = slice_str(names->resource);
-	for (size_t i = 0; i < server->audience.count; i++)
-		names->accepted[i + 1] = slice_str(server->audience.items[i]);
+	for (size_t i = 0; i < server->wants.audience.count; i++)
+		names->accepted[i + 1] = slice_str(server->wants.audience.items[i]);
 	place->resource = slice_str(names->resource);
 	place->metadata = slice_str(names->metadata);
 	place->accepted = names->accepted;
-	place->accepted_count = server->audience.count + 1;
+	place->accepted_count = server->wants.audience.count + 1;
+	names->clients = slices_of(&server->wants.clients);
+	names->algorithms = slices_of(&server->wants.algorithms);
+	place->clients = names->clients;
+	place->client_count = server->wants.clients.count;
+	place->algorithms = names->algorithms;
+	place->algorithm_count = server->wants.algorithms.count;
 	a->resources[a->metadata.resource_count++] = (struct metadata_resource){
 		.path = slice_str(server->path),
 		.resource = place->resource,
@@ -228,15 +268,18 @@ struct guard_place authorization_make_place(struct authorization *a,
 					    const struct config_server *server)
 {
 	struct authorization_place *made = &a->places[a->place_count++];
-	size_t count = server->tool_scopes.count;
-	struct guard_place place = { .server = slice_str(server->name), .tool_count = count };
+	size_t count = server->wants.tool_scopes.count;
+	struct guard_place place = { .server = slice_str(server->name),
+				     .tool_count = count,
+				     .tells_in_result = server->wants.challenge_in_result };
 
 	made->tools = mem_zalloc((count + 1) * sizeof(*made->tools));
 	place.tools = made->tools;
-	add_scopes(&a->scopes, &server->scopes, &place.base);
+	add_scopes(&a->scopes, &server->wants.scopes, &place.base);
 	for (size_t i = 0; i < count; i++) {
-		made->tools[i].pattern = slice_str(server->tool_scopes.items[i].name);
-		add_scopes(&a->scopes, &server->tool_scopes.items[i].texts, &made->tools[i].needed);
+		made->tools[i].pattern = slice_str(server->wants.tool_scopes.items[i].name);
+		add_scopes(&a->scopes, &server->wants.tool_scopes.items[i].texts,
+			   &made->tools[i].needed);
 	}
 	if (a->guard.mode == GUARD_OAUTH)
 		name_place(a, server, made, &place);
@@ -276,6 +319,8 @@ void authorization_fini(struct authorization *a)
 		free(a->places[i].metadata);
 		free(a->places[i].scopes);
 		free(a->places[i].accepted);
+		free(a->places[i].clients);
+		free(a->places[i].algorithms);
 	}
 	verifier_free(&a->verifier);
 	dpop_memory_free(&a->guard.proofs);
@@ -284,5 +329,6 @@ void authorization_fini(struct authorization *a)
 	free(a->resources);
 	free(a->redirect_uris);
 	free(a->issuers);
+	free(a->demands);
 	free(a->tokens);
 }

@@ -15,6 +15,8 @@ struct authorization_place {
 	char *metadata;
 	char *scopes;
 	struct slice *accepted;
+	struct slice *clients;
+	struct slice *algorithms;
 };
 
 struct authorization {
@@ -24,6 +26,7 @@ struct authorization {
 	struct guard_token *tokens;
 	struct slice **servers; /* of each token */
 	struct slice *issuers;
+	struct grant_demand *demands; /* of all issuers, in their order */
 	struct slice *redirect_uris;
 	struct metadata_resource *resources;
 	struct authorization_place *places;

@@ -90,6 +90,7 @@ static void emit_server(const struct admin *admin, size_t index, const struct lo
 	emit_string(out, "name", backend->conf.name);
 	emit_string(out, "state", state_of(backend));
 	emit_text(out, "path", admin->conf.paths[index]);
+	emit_string(out, "isolation", isolation_name(backend->conf.isolation));
 	emit_number(out, "processes", backend->count);
 	emit_number(out, "processes_max", backend->conf.pool_max);
 	emit_number(out, "sessions", load->sessions);
@@ -156,6 +157,26 @@ static void emit_session_id(struct buf *out, const struct session *session)
 		emit_null(out, "session");
 }
 
+static void emit_part(struct buf *out, const char *name, struct slice part)
+{
+	if (part.n > 0)
+		emit_text(out, name, part);
+	else
+		emit_null(out, name);
+}
+
+/* In the words of an entry that denies him; nothing about those who were not asked who they are. */
+static void emit_principal(struct buf *out, const struct principal *principal)
+{
+	struct identity identity = { .issuer = { NULL, 0 } };
+
+	if (principal != NULL)
+		identity = principal->identity;
+	emit_part(out, "issuer", identity.issuer);
+	emit_part(out, "subject", identity.subject);
+	emit_part(out, "client", identity.client);
+}
+
 static void emit_process(const struct child *child, struct buf *out)
 {
 	struct child_report report;
@@ -170,6 +191,8 @@ static void emit_process(const struct child *child, struct buf *out)
 	emit_number(out, "answered", child->answered);
 	emit_number(out, "stdin_bytes", child->queue.bytes);
 	emit_session_id(out, report.session);
+	emit_bool(out, "leased", report.is_leased);
+	emit_principal(out, report.principal);
 	emit_close(out, '}');
 }
 
@@ -206,6 +229,7 @@ static void emit_session(struct session *session, struct buf *out)
 		emit_number(out, "pid", (uint64_t)report.pid);
 	else
 		emit_null(out, "pid");
+	emit_principal(out, session->principal);
 	emit_close(out, '}');
 }
 

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <curl/curl.h>
 #include <openssl/ssl.h>
 
+#include "auth/easy.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -97,21 +97,12 @@ static void transfer_free(struct transfer *transfer)
 	list_remove(&transfer->link);
 	curl_multi_remove_handle(transfer->fetcher->multi, transfer->easy);
 	curl_easy_cleanup(transfer->easy);
-	curl_slist_free_all(transfer->fields);
+	easy_free_fields(&transfer->fields);
 	if (transfer->form.len > 0)
 		explicit_bzero(transfer->form.data, transfer->form.len);
 	buf_fini(&transfer->form);
 	buf_fini(&transfer->body);
 	free(transfer);
-}
-
-static struct slice header_of(CURL *easy, const char *name)
-{
-	struct curl_header *header;
-
-	if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
-		return (struct slice){ NULL, 0 };
-	return slice_str(header->value);
 }
 
 static const char *why(const struct transfer *transfer, CURLcode code)
@@ -133,8 +124,8 @@ static void transfer_finish(struct transfer *transfer, CURLcode code)
 		curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 		answer.status = (int)status;
 		answer.body = buf_slice(&transfer->body);
-		answer.cache_control = header_of(transfer->easy, "Cache-Control");
-		answer.etag = header_of(transfer->easy, "ETag");
+		answer.cache_control = easy_answer_field(transfer->easy, "Cache-Control");
+		answer.etag = easy_answer_field(transfer->easy, "ETag");
 	} else {
 		answer.error = why(transfer, code);
 	}
@@ -280,82 +271,36 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 	struct transfer *transfer = arg;
 
 	(void)purpose;
-	transfer->is_refused = !reach_is_allowed(&transfer->reach, &address->addr);
-	if (transfer->is_refused)
-		return CURL_SOCKET_BAD;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
-		      address->protocol);
+	return easy_open_socket(&transfer->reach, address, &transfer->is_refused);
 }
 
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
-	size_t bytes = size * count;
 
-	transfer->is_too_big = bytes > FETCH_BODY_BYTES_MAX - transfer->body.len;
-	if (transfer->is_too_big)
-		return 0;
-	buf_append(&transfer->body, data, bytes);
-	return bytes;
+	return easy_take_body(&transfer->body, data, size * count, FETCH_BODY_BYTES_MAX,
+			      &transfer->is_too_big);
 }
 
 /* ---- starting and stopping ---- */
-
-static void transfer_set_limits(CURL *easy)
-{
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a slow resolver would block the loop */
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)FETCH_TOTAL_MS);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
-	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, "mcpgated");
-}
-
-/* Peer and host are verified by default; it is written out because all depends on it. */
-static void transfer_set_tls(CURL *easy, struct slice ca)
-{
-	struct curl_blob blob = { (void *)(uintptr_t)ca.p, ca.n, CURL_BLOB_NOCOPY };
-
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-	curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
-}
-
-static void transfer_add_field(struct transfer *transfer, const char *name, const char *value)
-{
-	char *field = mem_printf("%s: %s", name, value);
-	struct curl_slist *fields = curl_slist_append(transfer->fields, field);
-
-	CHECK(fields != NULL);
-	transfer->fields = fields;
-	explicit_bzero(field, strlen(field));
-	free(field);
-}
 
 static void transfer_set_question(struct transfer *transfer, const struct fetch_request *request)
 {
 	CURL *easy = transfer->easy;
 
-	transfer_add_field(transfer, "Accept", "application/json");
+	easy_add_field(&transfer->fields, "Accept", "application/json");
 	if (request->etag != NULL)
-		transfer_add_field(transfer, "If-None-Match", request->etag);
+		easy_add_field(&transfer->fields, "If-None-Match", request->etag);
 	if (request->credentials != NULL)
-		transfer_add_field(transfer, "Authorization", request->credentials);
+		easy_add_field(&transfer->fields, "Authorization", request->credentials);
 	if (request->form.p != NULL) {
 		buf_reserve(&transfer->form, request->form.n + 1); /* never moved, so wiped */
 		buf_append_slice(&transfer->form, request->form);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->form.n);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_terminate(&transfer->form));
-		transfer_add_field(transfer, "Expect", "");
+		easy_add_field(&transfer->fields, "Expect", "");
 	}
 	curl_easy_setopt(easy, CURLOPT_URL, request->url);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, request->allow_http ? "http,https" : "https");
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);
 }
 
@@ -373,16 +318,21 @@ static void transfer_set_callbacks(struct transfer *transfer)
 
 void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetch_request *request)
 {
+	const struct easy_conf conf = {
+		.agent = "mcpgated",
+		.connect_ms = FETCH_CONNECT_MS,
+		.total_ms = FETCH_TOTAL_MS,
+		.allow_http = request->allow_http,
+		/* Without any CA nobody is trusted: libcurl would look for its own. */
+		.ca = request->ca.n > 0 ? request->ca : SLICE_LIT(""),
+	};
 	struct transfer *transfer = mem_zalloc(sizeof(*transfer));
 
 	CHECK(fetch->transfer == NULL);
 	transfer->fetcher = fetcher;
 	transfer->fetch = fetch;
 	transfer->reach = request->reach;
-	transfer->easy = curl_easy_init();
-	CHECK(transfer->easy != NULL);
-	transfer_set_limits(transfer->easy);
-	transfer_set_tls(transfer->easy, request->ca);
+	transfer->easy = easy_new(&conf);
 	transfer_set_question(transfer, request);
 	transfer_set_callbacks(transfer);
 	fetch->transfer = transfer;

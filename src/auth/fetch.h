@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asking an issuer's web server: GET of a document, POST of a form. One question, one answer of bounded
- * size within a bounded time; no redirects, no proxies, no cookies. The only file of the
- * daemon that knows libcurl, whose traps are in design/stack.md §8.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
+ * size within a bounded time. With easy.h the only file of the daemon that knows libcurl.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
 #ifndef MCPGATED_AUTH_FETCH_H
 #define MCPGATED_AUTH_FETCH_H

@@ -56,6 +56,25 @@ static int check_end(struct grant *grant, const struct grant_rules *rules, uint6
 	return 0;
 }
 
+/* Both were found to be times. AUTH-JWT-11 */
+static int check_lifetime(const json_t *claims, const struct grant_rules *rules,
+			  struct verdict *verdict_r)
+{
+	double end = json_number_value(json_object_get(claims, "exp"));
+	double begin = json_number_value(json_object_get(claims, "iat"));
+
+	if (rules->max_lifetime_ms == 0)
+		return 0;
+	if (json_object_get(claims, "exp") == NULL || json_object_get(claims, "iat") == NULL)
+		return verdict_set(verdict_r, VERDICT_LIFETIME,
+				   "without `iat` and `exp` nobody knows for how long it is good");
+	if ((end - begin) * 1000 > (double)rules->max_lifetime_ms)
+		return verdict_set(verdict_r, VERDICT_LIFETIME,
+				   "it is good for %.0f seconds, more than max_lifetime",
+				   end - begin);
+	return 0;
+}
+
 static int check_begin(const json_t *claims, const char *name, const struct grant_rules *rules,
 		       uint64_t now_ms, struct verdict *verdict_r)
 {
@@ -185,13 +204,10 @@ struct slice grant_claim_text(const struct grant *grant, const char *name)
 	return document_text(grant->claims, name);
 }
 
-bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out)
+static bool append_value(const json_t *value, struct buf *out)
 {
-	char *key = mem_dup_slice(name);
-	const json_t *value = json_object_get(grant->claims, key);
-	struct slice text = document_text(grant->claims, key);
+	struct slice text = slice_of(json_string_value(value), json_string_length(value));
 
-	free(key);
 	if (json_is_integer(value))
 		buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else if (json_is_boolean(value))
@@ -201,6 +217,38 @@ bool grant_append_claim(const struct grant *grant, struct slice name, struct buf
 	else
 		return false;
 	return true;
+}
+
+bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out)
+{
+	char *key = mem_dup_slice(name);
+	const json_t *value = json_object_get(grant->claims, key);
+
+	free(key);
+	return append_value(value, out);
+}
+
+static bool is_demanded(const json_t *value, const struct grant_demand *demand)
+{
+	struct buf text = { 0 };
+	bool is_one = false;
+
+	if (append_value(value, &text)) {
+		for (size_t i = 0; i < demand->value_count; i++)
+			is_one |= slice_is_equal(buf_slice(&text), slice_str(demand->values[i]));
+	}
+	buf_fini(&text);
+	return is_one;
+}
+
+bool grant_meets(const struct grant *grant, const struct grant_demand *demand)
+{
+	const json_t *claim = json_object_get(grant->claims, demand->name);
+	bool is_met = is_demanded(claim, demand);
+
+	for (size_t i = 0; i < json_array_size(claim); i++)
+		is_met |= is_demanded(json_array_get(claim, i), demand);
+	return is_met;
 }
 
 bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count)
@@ -255,6 +303,7 @@ static int grant_fill(struct grant *grant, const struct grant_rules *rules, uint
 	if (check_end(grant, rules, now_ms, verdict_r) < 0 ||
 	    check_begin(grant->claims, "nbf", rules, now_ms, verdict_r) < 0 ||
 	    check_begin(grant->claims, "iat", rules, now_ms, verdict_r) < 0 ||
+	    check_lifetime(grant->claims, rules, verdict_r) < 0 ||
 	    read_principal(grant, verdict_r) < 0 || read_binding(grant, verdict_r) < 0)
 		return -1;
 	read_scopes(grant);

@@ -62,6 +62,19 @@ bool grant_append_claim(const struct grant *grant, struct slice name, struct buf
 /* The claim if it is a text; else empty. Borrowed as long as the grant lives. */
 struct slice grant_claim_text(const struct grant *grant, const char *name);
 
+/* A claim that has to be there, with one of these values. */
+struct grant_demand {
+	const char *name;
+	const char *const *values;
+	size_t value_count;
+};
+
+/*
+ * Whether the claim, or an element of it if it is a list, is one of the values: compared as grant_append_claim
+ * writes it, byte for byte. AUTH-JWT-15
+ */
+bool grant_meets(const struct grant *grant, const struct grant_demand *demand);
+
 /*
  * Whether `aud` holds one of `accepted`: URLs compare scheme and host without case, default port and an
  * absent path as usual, one slash at the end of the path tolerated, everything else byte for byte.
@@ -74,7 +87,8 @@ bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_
 struct grant_rules {
 	const char *issuer;
 	uint64_t leeway_ms;
-	bool must_expire; /* a missing `exp` refuses: JWTs */
+	bool must_expire;         /* a missing `exp` refuses: JWTs */
+	uint64_t max_lifetime_ms; /* from `iat` to `exp`; 0: any. AUTH-JWT-11 */
 };
 
 /*

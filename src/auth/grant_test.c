@@ -18,11 +18,12 @@
 #include "auth/token_cache.h"
 #include "auth/url.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
 #define NOW_MS 1700000000000
 #define EXP "\"exp\":1700000300"
 
-static const struct grant_rules rules = { "https://id.example", 60000, true };
+static struct grant_rules rules = { "https://id.example", 60000, true, 0 };
 
 static struct grant *grant_of(const char *claims, enum verdict_kind *kind_r)
 {
@@ -88,6 +89,70 @@ static void claims_and_their_verdicts(void **state)
 		assert_string_equal(verdict_name(kind), verdict_name(rows[i].kind));
 		assert_int_equal(grant != NULL, kind == VERDICT_OK);
 		grant_unref(&grant);
+	}
+}
+
+/* AUTH-JWT-11 */
+static void long_lives_are_refused(void **state)
+{
+	static const struct {
+		const char *claims;
+		enum verdict_kind kind;
+	} rows[] = {
+		{ "{\"sub\":\"a\",\"iat\":1700000000," EXP "}", VERDICT_OK },
+		{ "{\"sub\":\"a\",\"iat\":1699999999," EXP "}", VERDICT_LIFETIME },
+		{ "{\"sub\":\"a\",\"iat\":0," EXP "}", VERDICT_LIFETIME },
+		{ "{\"sub\":\"a\"," EXP "}", VERDICT_LIFETIME },
+	};
+
+	(void)state;
+	rules.max_lifetime_ms = 300000;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		enum verdict_kind kind;
+		struct grant *grant = grant_of(rows[i].claims, &kind);
+
+		assert_string_equal(verdict_name(kind), verdict_name(rows[i].kind));
+		grant_unref(&grant);
+	}
+	rules.max_lifetime_ms = 0;
+}
+
+/* AUTH-JWT-15 */
+static void demands_are_met_exactly(void **state)
+{
+	static const char *const values[] = { "red", "7", "true" };
+	static const struct grant_demand demand = { "team", values, ARRAY_LEN(values) };
+	static const struct {
+		const char *team;
+		bool is_met;
+	} rows[] = {
+		{ "\"red\"", true },
+		{ "[\"blue\",\"red\"]", true },
+		{ "7", true },
+		{ "[7]", true },
+		{ "true", true },
+		{ "\"Red\"", false },
+		{ "\"red \"", false },
+		{ "\"red\\u0000\"", false },
+		{ "\"\"", false },
+		{ "7.0", false },
+		{ "[[\"red\"]]", false },
+		{ "{\"red\":\"red\"}", false },
+		{ "[]", false },
+		{ "null", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *claims = mem_printf("{\"sub\":\"a\",\"team\":%s," EXP "}", rows[i].team);
+		enum verdict_kind kind;
+		struct grant *grant = grant_of(claims, &kind);
+
+		if (grant != NULL && grant_meets(grant, &demand) != rows[i].is_met)
+			fail_msg("%s", rows[i].team);
+		assert_true(grant != NULL || !rows[i].is_met);
+		grant_unref(&grant);
+		free(claims);
 	}
 }
 
@@ -183,7 +248,8 @@ static void descriptions_are_harmless(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < VERDICT_COUNT; i++) {
 		const char *text = verdict_description((enum verdict_kind)i);
-		bool is_refusal = verdict_outcome((enum verdict_kind)i) == VERDICT_REFUSED;
+		enum verdict_outcome outcome = verdict_outcome((enum verdict_kind)i);
+		bool is_refusal = outcome == VERDICT_REFUSED || outcome == VERDICT_DENIED;
 
 		assert_int_equal(text[0] != '\0', is_refusal);
 		assert_null(strpbrk(text, "\"\\="));
@@ -449,6 +515,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(claims_and_their_verdicts),
+		cmocka_unit_test(long_lives_are_refused),
+		cmocka_unit_test(demands_are_met_exactly),
 		cmocka_unit_test(what_a_grant_holds),
 		cmocka_unit_test(audiences),
 		cmocka_unit_test(descriptions_are_harmless),

@@ -37,6 +37,12 @@ static void wipe(struct buf *buf)
 	buf_fini(buf);
 }
 
+/* What is moved while it grows leaves copies behind that nobody wipes. */
+static void reserve_form(struct buf *buf, const char *client_id, const char *client_secret)
+{
+	buf_reserve(buf, (strlen(client_id) + strlen(client_secret)) * 3 + 64);
+}
+
 char *introspect_basic(const char *client_id, const char *client_secret)
 {
 	struct buf pair = { .data = NULL };
@@ -44,6 +50,7 @@ char *introspect_basic(const char *client_id, const char *client_secret)
 	char *text;
 	int size;
 
+	reserve_form(&pair, client_id, client_secret);
 	append_form(&pair, slice_str(client_id));
 	buf_append_char(&pair, ':');
 	append_form(&pair, slice_str(client_secret));
@@ -53,6 +60,22 @@ char *introspect_basic(const char *client_id, const char *client_secret)
 	explicit_bzero(encoded, (size_t)size);
 	free(encoded);
 	wipe(&pair);
+	return text;
+}
+
+char *introspect_form(const char *client_id, const char *client_secret)
+{
+	struct buf form = { .data = NULL };
+	char *text;
+
+	reserve_form(&form, client_id, client_secret);
+	buf_append_str(&form, "client_id=");
+	append_form(&form, slice_str(client_id));
+	buf_append_str(&form, "&client_secret=");
+	append_form(&form, slice_str(client_secret));
+	buf_append_char(&form, '&');
+	text = mem_dup_slice(buf_slice(&form));
+	wipe(&form);
 	return text;
 }
 
@@ -139,6 +162,7 @@ static void introspector_send(struct introspector *introspector, struct question
 			      const char *endpoint, struct slice token)
 {
 	const struct issuer *issuer = introspector->issuer;
+	const char *own = introspector->form != NULL ? introspector->form : "";
 	struct buf form = { .data = NULL };
 	struct fetch_request request = {
 		.url = endpoint,
@@ -148,7 +172,9 @@ static void introspector_send(struct introspector *introspector, struct question
 		.allow_http = issuer->allow_http,
 	};
 
-	buf_reserve(&form, token.n * 3 + 64); /* so that it is not moved, and can be wiped whole */
+	/* So that it is not moved, and can be wiped whole. */
+	buf_reserve(&form, strlen(own) + token.n * 3 + 64);
+	buf_append_str(&form, own);
 	buf_append_str(&form, "token=");
 	append_form(&form, token);
 	buf_append_str(&form, "&token_type_hint=access_token");
@@ -187,25 +213,34 @@ void question_cancel(struct question *question)
 void introspector_init(struct introspector *introspector, struct issuer *issuer,
 		       const struct verifier_issuer_conf *conf)
 {
+	const char *secret = conf->client_secret != NULL ? conf->client_secret : "";
+
 	*introspector = (struct introspector){ .issuer = issuer };
 	if (conf->client_id == NULL)
 		return;
 	if (conf->introspection_endpoint != NULL)
 		introspector->endpoint = mem_strdup(conf->introspection_endpoint);
-	introspector->credentials =
-		introspect_basic(conf->client_id,
-				 conf->client_secret != NULL ? conf->client_secret : "");
+	if (conf->sends_secret_in_form)
+		introspector->form = introspect_form(conf->client_id, secret);
+	else
+		introspector->credentials = introspect_basic(conf->client_id, secret);
+}
+
+static void free_secret(char *text)
+{
+	if (text != NULL)
+		explicit_bzero(text, strlen(text));
+	free(text);
 }
 
 void introspector_fini(struct introspector *introspector)
 {
-	if (introspector->credentials != NULL)
-		explicit_bzero(introspector->credentials, strlen(introspector->credentials));
-	free(introspector->credentials);
+	free_secret(introspector->credentials);
+	free_secret(introspector->form);
 	free(introspector->endpoint);
 }
 
 bool introspector_is_on(const struct introspector *introspector)
 {
-	return introspector->credentials != NULL;
+	return introspector->credentials != NULL || introspector->form != NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking an issuer about a token: RFC 7662, with client_secret_basic. One question, one fetch; who shares
+ * Asking an issuer about a token: RFC 7662, with client_secret_basic or client_secret_post. One question, one fetch; who shares
  * a question and what is remembered is the verifier's business. AUTH-OPQ-01, 02, 04
  */
 #ifndef MCPGATED_AUTH_INTROSPECT_H
@@ -22,7 +22,8 @@
 struct introspector {
 	struct issuer *issuer;
 	char *endpoint;    /* configured; NULL: the metadata's */
-	char *credentials; /* value of Authorization; NULL: this issuer is not asked */
+	char *credentials; /* value of Authorization, or NULL */
+	char *form; /* what the form begins with instead, or NULL; both NULL: it is not asked */
 	size_t running;
 	bool is_failing; /* told in the log; until an answer comes */
 };
@@ -63,5 +64,7 @@ json_t *introspect_read(struct slice body, const char *issuer, struct verdict *v
 	must_check;
 /* `Basic …` as RFC 6749 s2.3.1 wants it: both parts form-encoded first. The caller's. */
 char *introspect_basic(const char *client_id, const char *client_secret);
+/* `client_id=…&client_secret=…&`, form-encoded. The caller's. */
+char *introspect_form(const char *client_id, const char *client_secret);
 
 #endif

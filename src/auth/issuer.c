@@ -338,6 +338,22 @@ bool issuer_seek_keys(struct issuer *issuer)
 	return true;
 }
 
+bool issuer_doubts_keys(struct issuer *issuer)
+{
+	return clock_now_ms() - issuer->fetched_ms >= issuer->interval_ms &&
+	       issuer_seek_keys(issuer);
+}
+
+struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire)
+{
+	return (struct grant_rules){
+		.issuer = issuer->name,
+		.leeway_ms = issuer->leeway_ms,
+		.must_expire = must_expire,
+		.max_lifetime_ms = issuer->max_lifetime_ms,
+	};
+}
+
 const char *issuer_introspection_endpoint(const struct issuer *issuer)
 {
 	return document_string(issuer->metadata, "introspection_endpoint");
@@ -398,6 +414,9 @@ static void issuer_copy(struct issuer *issuer, const struct verifier_issuer_conf
 		issuer->configured_jwks_uri = mem_strdup(conf->jwks_uri);
 	issuer->interval_ms = conf->jwks_interval_ms;
 	issuer->leeway_ms = conf->leeway_ms;
+	issuer->max_lifetime_ms = conf->max_lifetime_ms;
+	issuer->demands = conf->demands;
+	issuer->demand_count = conf->demand_count;
 	if (conf->ca.n > 0)
 		issuer->own_ca = mem_dup_slice(conf->ca);
 	issuer->ca = conf->ca.n > 0 ? slice_of(issuer->own_ca, conf->ca.n) : fetch_system_ca();

@@ -51,6 +51,9 @@ struct issuer {
 	char *configured_jwks_uri; /* NULL: discovered */
 	uint64_t interval_ms;
 	uint64_t leeway_ms;
+	uint64_t max_lifetime_ms;
+	const struct grant_demand *demands; /* borrowed */
+	size_t demand_count;
 	struct slice ca;
 	char *own_ca; /* what ca points to, unless the system's */
 	struct reach reach;
@@ -81,11 +84,18 @@ bool issuer_has_keys(const struct issuer *issuer);
  * soon again (jwks_interval). AUTH-KEY-04
  */
 bool issuer_seek_keys(struct issuer *issuer) must_check;
+/*
+ * A key that is there did not fit: an issuer may have used its name again. True: a fetch is under way; false: the
+ * set is new enough, or it is not so soon again. AUTH-KEY-10
+ */
+bool issuer_doubts_keys(struct issuer *issuer) must_check;
 /* Whether such a fetch is under way. */
 bool issuer_is_seeking(const struct issuer *issuer);
 /* Whether the last attempt to fetch keys failed, so that a missing key may yet exist. */
 bool issuer_is_in_doubt(const struct issuer *issuer);
 
+/* The rules for the claims of its tokens. */
+struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire);
 /* Where to introspect as the metadata say, or NULL. Borrowed until the next turn. */
 const char *issuer_introspection_endpoint(const struct issuer *issuer);
 

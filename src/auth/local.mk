@@ -3,6 +3,7 @@ src_auth_libauth_a_SOURCES = \
 	src/auth/algorithm.c src/auth/algorithm.h \
 	src/auth/document.c src/auth/document.h \
 	src/auth/dpop.c src/auth/dpop.h \
+	src/auth/easy.c src/auth/easy.h \
 	src/auth/fetch.c src/auth/fetch.h \
 	src/auth/grant.c src/auth/grant.h \
 	src/auth/introspect.c src/auth/introspect.h \
@@ -22,6 +23,9 @@ check_PROGRAMS += src/auth/verifier_test
 src_auth_verifier_test_SOURCES = src/auth/verifier_test.c \
 	src/auth/fake_issuer.c src/auth/fake_issuer.h src/auth/fake_signer.c src/auth/fake_signer.h
 src_auth_verifier_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/auth/fetch_test
+src_auth_fetch_test_SOURCES = src/auth/fetch_test.c
+src_auth_fetch_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/auth/grant_test src/auth/dpop_test
 src_auth_grant_test_SOURCES = src/auth/grant_test.c
 src_auth_grant_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)

@@ -18,6 +18,7 @@ enum verdict_kind {
 enum verdict_outcome {
 	VERDICT_GRANTED,
 	VERDICT_REFUSED,     /* 401 invalid_token with the row's description */
+	VERDICT_DENIED,      /* 403 and no challenge: the token is good, and no other would help */
 	VERDICT_UNAVAILABLE, /* 503 and Retry-After, no challenge: the token may well be good */
 };
 
@@ -32,7 +33,7 @@ struct verdict {
 enum verdict_outcome verdict_outcome(enum verdict_kind kind);
 /* The word for the audit record and for counters. */
 const char *verdict_name(enum verdict_kind kind);
-/* For error_description: fixed, ASCII, without `"`, `\` and `=`; "" unless the outcome is REFUSED. */
+/* For error_description: fixed, ASCII, without `"`, `\` and `=`; "" if there is nothing to say against the token. */
 const char *verdict_description(enum verdict_kind kind);
 
 /* Fills *verdict_r and returns -1, so that callers can write `return verdict_set(…)`. */

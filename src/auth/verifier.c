@@ -97,8 +97,7 @@ static enum next miss_key(struct authority *authority, bool has_sought, struct f
 static enum next judge_claims(struct authority *authority, const struct jwt *jwt,
 			      struct finding *finding)
 {
-	const struct grant_rules rules = { authority->issuer.name, authority->issuer.leeway_ms,
-					   true };
+	const struct grant_rules rules = issuer_rules(&authority->issuer, true);
 	struct slice id = jwt_key_id(jwt);
 
 	finding->grant = grant_new(jwt->claims, &rules, clock_wall_ms(), &finding->verdict);
@@ -124,9 +123,11 @@ static enum next judge_jwt(struct authority *authority, struct jwt *jwt, bool ha
 		key = jwk_set_find(&issuer->keys, jwt_key_id(jwt), jwt->algorithm);
 	if (key == NULL)
 		return miss_key(authority, has_sought, finding);
-	if (!jwt_is_signed_by(jwt, key->key))
-		return refuse(finding, VERDICT_BAD_SIGNATURE, "the signature is wrong");
-	return judge_claims(authority, jwt, finding);
+	if (jwt_is_signed_by(jwt, key->key))
+		return judge_claims(authority, jwt, finding);
+	if (!has_sought && issuer_doubts_keys(issuer))
+		return NEXT_KEYS;
+	return refuse(finding, VERDICT_BAD_SIGNATURE, "the signature is wrong");
 }
 
 /* The authority that the claims name; its number, or the count of all. */
@@ -193,6 +194,19 @@ static bool is_accepted(const struct verifier *verifier, const struct grant *gra
 	return false;
 }
 
+/* AUTH-JWT-15 */
+static int check_demands(const struct issuer *issuer, const struct grant *grant,
+			 struct verdict *verdict_r)
+{
+	for (size_t i = 0; i < issuer->demand_count; i++) {
+		if (!grant_meets(grant, &issuer->demands[i]))
+			return verdict_set(verdict_r, VERDICT_POLICY,
+					   "`%.60s` is missing, or none of required_claims",
+					   issuer->demands[i].name);
+	}
+	return 0;
+}
+
 /* The finding as this asker has to see it. A grant that comes out is the caller's. */
 static struct grant *answer(const struct verifier *verifier, const struct finding *finding,
 			    const struct slice *accepted, size_t count, struct verdict *verdict_r)
@@ -200,10 +214,12 @@ static struct grant *answer(const struct verifier *verifier, const struct findin
 	*verdict_r = finding->verdict;
 	if (finding->grant == NULL)
 		return NULL;
-	if (is_accepted(verifier, finding->grant, finding->authority, accepted, count))
+	if (!is_accepted(verifier, finding->grant, finding->authority, accepted, count))
+		verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE,
+			    "`aud` does not hold an identifier of this resource");
+	else if (check_demands(&verifier->authorities[finding->authority].issuer, finding->grant,
+			       verdict_r) == 0)
 		return grant_ref(finding->grant);
-	verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE,
-		    "`aud` does not hold an identifier of this resource");
 	return NULL;
 }
 
@@ -350,7 +366,7 @@ static void job_confirm(struct verifier_job *job)
 static void job_take_claims(struct verifier_job *job, json_t *claims)
 {
 	const struct issuer *issuer = &job->verifier->authorities[job->finding.authority].issuer;
-	const struct grant_rules rules = { issuer->name, issuer->leeway_ms, false };
+	const struct grant_rules rules = issuer_rules(issuer, false);
 	struct finding *finding = &job->finding;
 
 	finding->grant = grant_new(claims, &rules, clock_wall_ms(), &finding->verdict);

@@ -34,9 +34,14 @@ struct verifier_issuer_conf {
 	const char *jwks_uri;      /* NULL: from the issuer's metadata */
 	uint64_t jwks_interval_ms; /* at most one forced refresh for an unknown key in this time */
 	uint64_t leeway_ms;
+	uint64_t max_lifetime_ms; /* of a token; 0: any */
+	/* What its tokens have to say, all of them; these alone are borrowed for the verifier's life. */
+	const struct grant_demand *demands;
+	size_t demand_count;
 	const char *introspection_endpoint; /* NULL: from the issuer's metadata */
 	const char *client_id;              /* for introspection; NULL: none is done */
 	const char *client_secret;
+	bool sends_secret_in_form;     /* client_secret_post instead of client_secret_basic */
 	bool introspect_always;        /* JWTs too, for revocation */
 	uint64_t introspection_ttl_ms; /* an answer that a token is good holds so long; 0: 30 s */
 	struct slice ca;               /* PEM text of accepted CAs; empty: the system's */

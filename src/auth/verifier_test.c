@@ -266,6 +266,45 @@ static void an_issuer_may_have_other_audiences(void **state)
 	free(token);
 }
 
+/* AUTH-JWT-15: for each asker after the audience, remembered or not; nobody else's business. */
+static void an_issuer_may_demand_claims(void **state)
+{
+	static const char *const apps[] = { "other", "app" };
+	static const char *const teams[] = { "red" };
+	static const struct grant_demand demands[] = { { "client_id", apps, 2 },
+						       { "team", teams, 1 } };
+	static const struct slice other[] = { SLICE("https://gw.example/other") };
+	char *token;
+
+	(void)state;
+	open_world(NULL);
+	world.conf.demands = demands;
+	world.conf.demand_count = 1;
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	verifier_free(&world.verifier);
+	grant_unref(&world.grant);
+	world.conf.demand_count = 2;
+	start_verifier();
+	token = token_by(&first, "alice");
+	expect(token, VERDICT_POLICY);
+	expect(token, VERDICT_POLICY);
+	assert_true(verifier_check(world.verifier, slice_str(token), other, 1, &world.wait,
+				   &world.verdict, &world.grant));
+	assert_int_equal(world.verdict.kind, VERDICT_WRONG_AUDIENCE);
+	free(token);
+}
+
+/* AUTH-JWT-11 */
+static void an_issuer_may_have_a_longest_life(void **state)
+{
+	(void)state;
+	open_world(NULL);
+	world.conf.max_lifetime_ms = 60000;
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_LIFETIME);
+}
+
 /* AUTH-JWT-04, AUTH-JWT-09, AUTH-ISS-01: nobody is asked about these. */
 static void bad_tokens_are_refused_at_once(void **state)
 {
@@ -274,6 +313,7 @@ static void bad_tokens_are_refused_at_once(void **state)
 
 	(void)state;
 	open_world(NULL);
+	world.conf.jwks_interval_ms = 60000; /* the keys are new enough to be sure of them */
 	start_verifier();
 	expect_of(&first, "alice", VERDICT_OK);
 	expect("a.b.c", VERDICT_MALFORMED);
@@ -320,6 +360,22 @@ static void rotation_is_followed(void **state)
 	publish(world.keys, &first, &second);
 	expect_of(&second, "bob", VERDICT_OK);
 	expect_of(&first, "alice", VERDICT_OK);
+	assert_int_equal(world.keys->hits, 2);
+}
+
+/* AUTH-KEY-10: a name that is used again for another key; what is wrong with all keys asks no more. */
+static void a_name_of_a_key_is_used_again(void **state)
+{
+	(void)state;
+	open_world(NULL);
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	publish(world.keys, &stranger, NULL); /* a `first` as well */
+	turn_for(1100);
+	expect_of(&stranger, "bob", VERDICT_OK);
+	assert_int_equal(world.keys->hits, 2);
+	expect_of(&first, "alice", VERDICT_BAD_SIGNATURE);
+	expect_of(&first, "carol", VERDICT_BAD_SIGNATURE);
 	assert_int_equal(world.keys->hits, 2);
 }
 
@@ -640,11 +696,12 @@ static void ending_in_the_middle(void **state)
 
 /* ---- introspection ---- */
 
-static struct fake_page *open_introspection(const char *answer)
+static struct fake_page *open_introspection_with(const char *answer, bool sends_secret_in_form)
 {
 	struct fake_page *page;
 
 	open_world(NULL);
+	world.conf.sends_secret_in_form = sends_secret_in_form;
 	page = fake_issuer_page(world.issuer, "/introspect");
 	fake_page_set_body(page, answer);
 	world.conf.client_id = "gateway rs";
@@ -652,6 +709,11 @@ static struct fake_page *open_introspection(const char *answer)
 	start_verifier();
 	turn_for(600); /* the metadata say where to ask */
 	return page;
+}
+
+static struct fake_page *open_introspection(const char *answer)
+{
+	return open_introspection_with(answer, false);
 }
 
 #define ACTIVE                                                                         \
@@ -675,6 +737,19 @@ static void an_opaque_token(void **state)
 	assert_non_null(strstr(page->request, "Accept: application/json\r\n"));
 	expect("opaque+token/1==", VERDICT_OK);
 	assert_int_equal(page->hits, 1);
+}
+
+/* AUTH-OPQ-01: client_secret_post, RFC 6749 s2.3.1 */
+static void a_secret_in_the_form(void **state)
+{
+	struct fake_page *page;
+
+	(void)state;
+	page = open_introspection_with(ACTIVE "}", true);
+	expect("opaque", VERDICT_OK);
+	assert_non_null(strstr(page->request, "\r\n\r\nclient_id=gateway%20rs&client_secret="
+					      "s%3Ae%25cret&token=opaque&token_type_hint="));
+	assert_null(strstr(page->request, "Authorization"));
 }
 
 /* AUTH-OPQ-02: each answer, and what it makes of the token. */
@@ -875,9 +950,12 @@ int main(void)
 		TEST(a_good_token),
 		TEST(another_resource_is_refused),
 		TEST(an_issuer_may_have_other_audiences),
+		TEST(an_issuer_may_demand_claims),
+		TEST(an_issuer_may_have_a_longest_life),
 		TEST(bad_tokens_are_refused_at_once),
 		TEST(tokens_have_a_size),
 		TEST(rotation_is_followed),
+		TEST(a_name_of_a_key_is_used_again),
 		TEST(a_withdrawn_key_is_gone),
 		TEST(unknown_keys_do_not_flood_the_issuer),
 		TEST(a_bad_refresh_changes_nothing),
@@ -895,6 +973,7 @@ int main(void)
 		TEST(waits_are_shared_and_cancelled),
 		TEST(ending_in_the_middle),
 		TEST(an_opaque_token),
+		TEST(a_secret_in_the_form),
 		TEST(answers_of_introspection),
 		TEST(introspection_that_is_down),
 		TEST(questions_are_shared),

@@ -21,6 +21,17 @@
 #define CRASHES_FREE 3 /* they may have had their reasons */
 #define FULL_QUIET_MS (60 * 1000)
 
+const char *isolation_name(enum isolation isolation)
+{
+	static const char *const names[] = {
+		[ISOLATION_SESSION] = "session",
+		[ISOLATION_PRINCIPAL] = "principal",
+		[ISOLATION_SHARED] = "shared",
+	};
+
+	return names[isolation];
+}
+
 void backend_init(struct backend *backend, struct loop *loop, struct spawner *spawner,
 		  const struct backend_conf *conf)
 {

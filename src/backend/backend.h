@@ -21,6 +21,9 @@
 /* Whom one process serves. bridging.md §1.2 */
 enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
 
+/* As the configuration calls it. */
+const char *isolation_name(enum isolation isolation);
+
 /* What all backends share. */
 struct fleet {
 	size_t count; /* of processes, and of places reserved */

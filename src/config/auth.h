@@ -19,6 +19,7 @@ enum config_auth_mode {
 	CONFIG_AUTH_ANONYMOUS
 };
 enum config_dpop { CONFIG_DPOP_OFF, CONFIG_DPOP_ON, CONFIG_DPOP_REQUIRED };
+enum config_client_auth { CONFIG_CLIENT_SECRET_BASIC, CONFIG_CLIENT_SECRET_POST };
 enum config_facade { CONFIG_FACADE_AUTO, CONFIG_FACADE_ON, CONFIG_FACADE_OFF };
 
 /* A static token: who shows the text with this hash is `name`. */
@@ -43,9 +44,12 @@ struct config_issuer {
 	char *jwks_uri; /* NULL: from the issuer's metadata */
 	uint64_t jwks_interval_ms;
 	uint64_t leeway_ms;
-	char *introspection_endpoint; /* NULL: from the metadata, if there is a client_id */
+	uint64_t max_lifetime_ms;            /* 0: any */
+	struct config_lists required_claims; /* names, and the values of which one must be there */
+	char *introspection_endpoint;        /* NULL: from the metadata, if there is a client_id */
 	char *introspection_client_id;
 	char *introspection_client_secret;
+	enum config_client_auth introspection_auth_method;
 	bool introspection_always;
 	uint64_t introspection_ttl_ms;
 	char *ca_file;
@@ -56,6 +60,16 @@ struct config_issuer {
 struct config_issuers {
 	struct config_issuer *items;
 	size_t count;
+};
+
+/* What a server wants of its callers. */
+struct config_wants {
+	struct config_texts audience;   /* accepted besides its resource */
+	struct config_texts clients;    /* whose tokens are taken; none: everybody's */
+	struct config_texts algorithms; /* of their signatures; none: all that the issuer may use */
+	struct config_texts scopes;     /* that every request needs */
+	struct config_lists tool_scopes; /* by pattern: that calls of such tools need besides */
+	bool challenge_in_result;        /* a call without the scopes of its tool gets no 403 */
 };
 
 /* Tokens that are refused although they are good: of an issuer, and one of the four names. */
@@ -76,6 +90,7 @@ struct config_denials {
 struct config_auth {
 	enum config_auth_mode mode;
 	struct config_tokens tokens;
+	bool x_api_key; /* they are taken from that field as well */
 	struct config_denials deny;
 	uint64_t failures_per_minute;       /* of one address; 0: any number */
 	struct config_issuers issuers;      /* the preferred one first */

@@ -94,9 +94,7 @@ struct config_server {
 	uint64_t give_up_after; /* failed starts in a row before callers are refused at once */
 	uint64_t request_timeout_ms;
 	uint64_t request_timeout_max_ms;
-	struct config_texts audience;    /* accepted besides its resource */
-	struct config_texts scopes;      /* that every request needs */
-	struct config_lists tool_scopes; /* by pattern: that calls of such tools need besides */
+	struct config_wants wants; /* of its callers */
 	struct config_tool_timeout *tool_timeouts;
 	size_t tool_timeout_count;
 	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */

@@ -251,9 +251,12 @@ static void test_printed_configuration_is_read_back(void **state)
 		"[a]}]}\n");
 	assert_round_trip(
 		*state,
-		"servers: {a: {command: x, audience: [b]}}\npublic_url: 'https://a.example'\n"
+		"servers: {a: {command: x, audience: [b], clients: [c, 'd e'], "
+		"algorithms: [ES256]}}\npublic_url: 'https://a.example'\n"
 		"auth: {mode: oauth, dpop: on, initial_scopes: [i], issuers: [{issuer: "
-		"'https://id.example', audience: [x], jwks_uri: 'https://id.example/k'}, "
+		"'https://id.example', audience: [x], jwks_uri: 'https://id.example/k', "
+		"max_lifetime: 2h, required_claims: {tid: [a, 'b: c'], 'x y': ['1']}, "
+		"introspection: {client_id: i, client_secret: s, auth_method: client_secret_post}}, "
 		"{issuer: 'http://[::1]:1', allow_private: true, leeway: 5s}],\n"
 		"  registration_facade: {client_id: r}}\n");
 	assert_round_trip(*state, "servers: {a: {command: x}}\n");

@@ -355,7 +355,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, assume_no_server_requests, pool, "
-		"start, request_timeout, request_timeout_max, audience, scopes, tools, tool_timeout, stop, "
+		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
@@ -689,9 +689,9 @@ static void test_tokens_and_scopes(void **state)
 	assert_int_equal(c->auth.tokens.items[1].servers.count, 0);
 	assert_int_equal(c->auth.scope_hierarchy.count, 2);
 	assert_string_equal(c->auth.scope_hierarchy.items[1].name, "u");
-	assert_string_equal(c->servers[0].scopes.items[0], "s");
-	assert_string_equal(c->servers[0].tool_scopes.items[0].name, "d*");
-	assert_int_equal(c->servers[0].tool_scopes.items[0].texts.count, 2);
+	assert_string_equal(c->servers[0].wants.scopes.items[0], "s");
+	assert_string_equal(c->servers[0].wants.tool_scopes.items[0].name, "d*");
+	assert_int_equal(c->servers[0].wants.tool_scopes.items[0].texts.count, 2);
 	end(&outcome);
 }
 
@@ -736,7 +736,9 @@ static void test_issuers(void **state)
 {
 	struct outcome outcome = load_good(SERVER OAUTH(
 		"issuers: [{issuer: 'https://id.example', audience: [x], jwks_interval: 1s, leeway: 0,\n"
-		"  introspection: {client_id: c, client_secret: s3cret, always: true}},\n"
+		"  introspection: {client_id: c, client_secret: s3cret, always: true,\n"
+		"    auth_method: client_secret_post}, max_lifetime: 1d,\n"
+		"    required_claims: {tid: [a, 5], v: ['true']}},\n"
 		"  {issuer: 'http://127.0.0.1:9000', algorithms: [RS512], jwks_uri: "
 		"'http://127.0.0.1:9000/k',\n   allow_private: true}],\n"
 		"  initial_scopes: [i], dpop: required, metadata_facade: off, bind_client: false,\n"
@@ -752,6 +754,13 @@ static void test_issuers(void **state)
 	assert_string_equal(auth->issuers.items[0].introspection_client_secret, "s3cret");
 	assert_true(auth->issuers.items[0].introspection_always);
 	assert_null(auth->issuers.items[0].introspection_endpoint);
+	assert_int_equal(auth->issuers.items[0].introspection_auth_method,
+			 CONFIG_CLIENT_SECRET_POST);
+	assert_int_equal(auth->issuers.items[0].max_lifetime_ms, 86400000);
+	assert_int_equal(auth->issuers.items[0].required_claims.count, 2);
+	assert_string_equal(auth->issuers.items[0].required_claims.items[0].texts.items[1], "5");
+	assert_int_equal(auth->issuers.items[1].required_claims.count, 0);
+	assert_int_equal(auth->issuers.items[1].max_lifetime_ms, 0);
 	assert_string_equal(auth->issuers.items[1].algorithms.items[0], "RS512");
 	assert_int_equal(auth->issuers.items[1].leeway_ms, 60000);
 	assert_int_equal(auth->issuers.items[1].jwks_interval_ms, 10000);
@@ -790,6 +799,21 @@ static void test_issuers_that_cannot_be(void **state)
 		"F:3:76: auth.issuers[0].introspection: the key 'client_id' is missing",
 		"F:3:138: auth.issuers[1].introspection: the key 'client_secret' is missing",
 		"F:3:102: auth.issuers[1].issuer: this issuer is here twice");
+	ASSERT_PROBLEMS(
+		SERVER OAUTH(
+			"issuers: [{issuer: 'https://a.example', required_claims: {tid: []}}]"),
+		"F:3:78: auth.issuers[0].required_claims: the claim 'tid' has no value that it may "
+		"have");
+	ASSERT_PROBLEMS(SERVER OAUTH("issuers: [{issuer: 'https://a.example'}], x_api_key: true"),
+			"F:3:74: auth.x_api_key: X-API-Key is for entries of tokens, and there are "
+			"none");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, clients: [c], algorithms: [none]}}\n",
+		"F:1:54: servers.a.algorithms[0]: 'none' is no signature that can be "
+		"accepted; there are RS256, PS256, ES256, EdDSA, and RS, PS, ES with 384 and "
+		"512",
+		"F:1:14: servers.a: clients and algorithms are of tokens of issuers: they need "
+		"'mode: oauth' in auth");
 	ASSERT_PROBLEMS(SERVER "auth: {issuers: [{issuer: 'https://a.example'}]}\n",
 			"F:2:17: auth.issuers: issuers are asked only with 'mode: oauth'");
 	ASSERT_PROBLEMS(

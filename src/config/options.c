@@ -18,6 +18,7 @@ _Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes
 _Static_assert(sizeof(enum config_isolation) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_dpop) == sizeof(int), "OPTION_ENUM writes an int");
+_Static_assert(sizeof(enum config_client_auth) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_facade) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
 _Static_assert(sizeof(enum config_sandbox) == sizeof(int), "OPTION_ENUM writes an int");
@@ -43,6 +44,12 @@ static const struct option_choice dpop_modes[] = {
 	{ "off", CONFIG_DPOP_OFF },
 	{ "on", CONFIG_DPOP_ON },
 	{ "required", CONFIG_DPOP_REQUIRED },
+	{ NULL, 0 },
+};
+
+static const struct option_choice client_auths[] = {
+	{ "client_secret_basic", CONFIG_CLIENT_SECRET_BASIC },
+	{ "client_secret_post", CONFIG_CLIENT_SECRET_POST },
 	{ NULL, 0 },
 };
 
@@ -594,22 +601,40 @@ const struct option options_table[] = {
 	  .help = "The longest a call may take, whatever its progress." },
 	{ .path = "servers.NAME.audience",
 	  .type = OPTION_TEXTS,
-	  SERVER(audience),
+	  SERVER(wants.audience),
 	  .def = "[]",
 	  .help = "What the aud of a token may name for it besides public_url and path." },
+	{ .path = "servers.NAME.clients",
+	  .type = OPTION_TEXTS,
+	  SERVER(wants.clients),
+	  .def = "[]",
+	  .help = "The clients whose tokens it takes, by the client id that the issuer gave them (client_id, azp, "
+		  "appid or cid). Empty: all. Static tokens have servers instead." },
+	{ .path = "servers.NAME.algorithms",
+	  .type = OPTION_TEXTS,
+	  SERVER(wants.algorithms),
+	  .def = "[]",
+	  .help = "The signatures that it takes, of those that the issuer may use. Empty: all of them." },
 	{ .path = "servers.NAME.scopes",
 	  .type = OPTION_TEXTS,
-	  SERVER(scopes),
+	  SERVER(wants.scopes),
 	  .def = "[]",
 	  .help = "The scopes that a token needs for any request to it." },
 	{ .path = "servers.NAME.tools", .type = OPTION_SECTION, .help = "Its tools." },
 	{ .path = "servers.NAME.tools.scopes",
 	  .type = OPTION_LISTS,
-	  SERVER(tool_scopes),
+	  SERVER(wants.tool_scopes),
 	  .example = "{\"delete_*\": [demo:write]}",
 	  .otherwise = "none",
 	  .help = "The scopes that a token needs besides for calls of tools, by name; a * stands for "
 		  "any characters. All that fit count." },
+	{ .path = "servers.NAME.tools.challenge_in_result",
+	  .type = OPTION_BOOL,
+	  SERVER(wants.challenge_in_result),
+	  .def = "false",
+	  .help = "A call without the scopes of its tool is answered with a result that is an error and holds the "
+		  "challenge in _meta[\"mcp/www_authenticate\"], instead of 403: some clients look there alone. "
+		  "Not for batches and HTTP+SSE." },
 	{ .path = "servers.NAME.tool_timeout",
 	  .type = OPTION_TIMEOUTS,
 	  .min = "1ms",

@@ -136,8 +136,8 @@ static void check_scope_count(const struct config *config, const struct tree *ro
 	struct scope_names all = { .count = 0 };
 
 	for (size_t i = 0; i < config->server_count; i++) {
-		count_names(&all, &config->servers[i].scopes);
-		count_lists(&all, &config->servers[i].tool_scopes);
+		count_names(&all, &config->servers[i].wants.scopes);
+		count_lists(&all, &config->servers[i].wants.tool_scopes);
 	}
 	count_names(&all, &config->auth.initial_scopes);
 	for (size_t i = 0; i < config->auth.scope_hierarchy.count; i++)
@@ -196,9 +196,24 @@ static void check_tokens(const struct config *config, const struct tree *auth,
 		problem_add_at(problems, auth,
 			       "mode token needs at least one entry in tokens, like "
 			       "[{name: NAME, sha256: HASH}]");
+	if (config->auth.x_api_key && config->auth.tokens.count == 0)
+		problem_add_at(problems, member(auth, "x_api_key"),
+			       "X-API-Key is for entries of tokens, and there are none");
 	if (!takes_tokens && config->auth.tokens.count > 0)
 		problem_add_at(problems, list,
 			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
+}
+
+static void check_algorithms(const struct config_texts *names, const struct tree *at,
+			     struct config_problems *problems)
+{
+	for (size_t i = 0; i < names->count; i++)
+		if (!verifier_knows_algorithm(slice_str(names->items[i])))
+			problem_add_at(
+				problems, item(at, i),
+				"'%.20s' is no signature that can be accepted; there are RS256, "
+				"PS256, ES256, EdDSA, and RS, PS, ES with 384 and 512",
+				names->items[i]);
 }
 
 /* ---- denied tokens ---- */
@@ -259,11 +274,19 @@ static void check_server(const struct config *config, const struct config_server
 	const struct tree *at = member(member(root, "servers"), server->name);
 	const struct tree *tools = member(member(at, "tools"), "scopes");
 
-	check_scopes(&server->scopes, member(at, "scopes"), problems);
-	for (size_t i = 0; i < server->tool_scopes.count; i++)
-		check_scopes(&server->tool_scopes.items[i].texts,
-			     member(tools, server->tool_scopes.items[i].name), problems);
-	if (!asks_for_tokens(config) && server->scopes.count + server->tool_scopes.count > 0)
+	check_algorithms(&server->wants.algorithms, member(at, "algorithms"), problems);
+	if (config->auth.mode != CONFIG_AUTH_OAUTH &&
+	    server->wants.clients.count + server->wants.algorithms.count > 0)
+		problem_add_at(
+			problems, at,
+			"clients and algorithms are of tokens of issuers: they need 'mode: oauth' "
+			"in auth");
+	check_scopes(&server->wants.scopes, member(at, "scopes"), problems);
+	for (size_t i = 0; i < server->wants.tool_scopes.count; i++)
+		check_scopes(&server->wants.tool_scopes.items[i].texts,
+			     member(tools, server->wants.tool_scopes.items[i].name), problems);
+	if (!asks_for_tokens(config) &&
+	    server->wants.scopes.count + server->wants.tool_scopes.count > 0)
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "
 			       "auth.mode");
@@ -306,13 +329,12 @@ static void check_issuer(const struct config *config, size_t index, const struct
 	check_url(issuer->issuer, member(at, "issuer"), problems);
 	check_url(issuer->jwks_uri, member(at, "jwks_uri"), problems);
 	check_introspection(issuer, member(at, "introspection"), problems);
-	for (size_t i = 0; i < issuer->algorithms.count; i++)
-		if (!verifier_knows_algorithm(slice_str(issuer->algorithms.items[i])))
-			problem_add_at(
-				problems, item(member(at, "algorithms"), i),
-				"'%.20s' is no signature that can be accepted; there are RS256, "
-				"PS256, ES256, EdDSA, and RS, PS, ES with 384 and 512",
-				issuer->algorithms.items[i]);
+	check_algorithms(&issuer->algorithms, member(at, "algorithms"), problems);
+	for (size_t i = 0; i < issuer->required_claims.count; i++)
+		if (issuer->required_claims.items[i].texts.count == 0)
+			problem_add_at(problems, member(at, "required_claims"),
+				       "the claim '%.60s' has no value that it may have",
+				       issuer->required_claims.items[i].name);
 	for (size_t i = 0; i < index && issuer->issuer != NULL; i++)
 		if (issuers->items[i].issuer != NULL &&
 		    strcmp(issuers->items[i].issuer, issuer->issuer) == 0)

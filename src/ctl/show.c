@@ -13,7 +13,7 @@
 #include "ctl/clean.h"
 #include "ctl/grid.h"
 
-#define COLUMNS_MAX 12
+#define COLUMNS_MAX 13
 
 enum kind {
 	KIND_TEXT,
@@ -134,6 +134,7 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 static const struct column server_columns[] = {
 	{ { "SERVER", false }, "name", KIND_TEXT },
 	{ { "STATE", false }, "state", KIND_TEXT },
+	{ { "ISOLATION", false }, "isolation", KIND_TEXT },
 	{ { "PROCESSES", true }, "processes", KIND_COUNT },
 	{ { "SESSIONS", true }, "sessions", KIND_COUNT },
 	{ { "CALLS", true }, "calls", KIND_COUNT },
@@ -213,6 +214,14 @@ void show_status(const json_t *report)
 
 /* ---- the others ---- */
 
+/* Who it is, in the words of `deny`. */
+#define PRINCIPAL_COLUMNS                                       \
+	{ { "ISSUER", false }, "issuer", KIND_TEXT },           \
+		{ { "SUBJECT", false }, "subject", KIND_TEXT }, \
+	{                                                       \
+		{ "CLIENT", false }, "client", KIND_TEXT        \
+	}
+
 void show_processes(const json_t *report)
 {
 	static const struct column columns[] = {
@@ -224,6 +233,8 @@ void show_processes(const json_t *report)
 		{ { "ANSWERED", true }, "answered", KIND_COUNT },
 		{ { "UNREAD", true }, "stdin_bytes", KIND_BYTES },
 		{ { "SESSION", false }, "session", KIND_TEXT },
+		{ { "LEASED", false }, "leased", KIND_FLAG },
+		PRINCIPAL_COLUMNS,
 	};
 
 	print_rows(json_object_get(report, "processes"), columns, ARRAY_LEN(columns));
@@ -242,6 +253,7 @@ void show_sessions(const json_t *report)
 		{ { "ASKED", true }, "asked", KIND_COUNT },
 		{ { "LISTENS", false }, "listens", KIND_FLAG },
 		{ { "PID", true }, "pid", KIND_COUNT },
+		PRINCIPAL_COLUMNS,
 	};
 
 	print_rows(json_object_get(report, "sessions"), columns, ARRAY_LEN(columns));

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl's easy interface; the traps are those of auth/fetch.c, and design/stack.md §8. */
+/* libcurl's easy interface, with the handle of auth/easy. */
 #include "ctl/web.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include <curl/curl.h>
-
-#include "auth/reach.h"
+#include "auth/easy.h"
 #include "auth/url.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -36,10 +34,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 				     .private = true };
 
 	(void)purpose;
-	transfer->is_refused = !reach_is_allowed(&reach, &address->addr);
-	if (transfer->is_refused)
-		return CURL_SOCKET_BAD;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	return easy_open_socket(&reach, address, &transfer->is_refused);
 }
 
 static bool ends_event(struct slice body)
@@ -52,12 +47,9 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
 	struct buf *body = &transfer->answer->body;
-	size_t bytes = size * count;
+	size_t bytes =
+		easy_take_body(body, data, size * count, WEB_BODY_BYTES_MAX, &transfer->is_too_big);
 
-	transfer->is_too_big = bytes > WEB_BODY_BYTES_MAX - body->len;
-	if (transfer->is_too_big)
-		return 0;
-	buf_append(body, data, bytes);
 	transfer->is_enough = transfer->question->is_enough != NULL &&
 			      ends_event(buf_slice(body)) &&
 			      transfer->question->is_enough(buf_slice(body));
@@ -66,60 +58,32 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 
 /* ---- the question ---- */
 
-static void add_field(struct transfer *transfer, const char *name, const char *value)
-{
-	char *field = mem_printf("%s: %s", name, value);
-	struct curl_slist *fields = curl_slist_append(transfer->fields, field);
-
-	CHECK(fields != NULL);
-	transfer->fields = fields;
-	explicit_bzero(field, strlen(field));
-	free(field);
-}
-
 static void set_question(struct transfer *transfer)
 {
 	const struct web_question *question = transfer->question;
 	CURL *easy = transfer->easy;
 
-	add_field(transfer, "Accept",
-		  question->body.n > 0 ? "application/json, text/event-stream" :
-					 "application/json");
+	easy_add_field(&transfer->fields, "Accept",
+		       question->body.n > 0 ? "application/json, text/event-stream" :
+					      "application/json");
 	if (question->token != NULL) {
 		char *value = mem_printf("Bearer %s", question->token);
 
-		add_field(transfer, "Authorization", value);
+		easy_add_field(&transfer->fields, "Authorization", value);
 		explicit_bzero(value, strlen(value));
 		free(value);
 	}
 	if (question->session != NULL)
-		add_field(transfer, "Mcp-Session-Id", question->session);
+		easy_add_field(&transfer->fields, "Mcp-Session-Id", question->session);
 	if (question->body.n > 0) {
-		add_field(transfer, "Content-Type", "application/json");
-		add_field(transfer, "Expect", "");
+		easy_add_field(&transfer->fields, "Content-Type", "application/json");
+		easy_add_field(&transfer->fields, "Expect", "");
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)question->body.n);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, question->body.p);
 	}
 	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, question->method);
 	curl_easy_setopt(easy, CURLOPT_URL, question->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);
-}
-
-/* Peer and host are verified by default; it is written out because all depends on it. */
-static void set_limits(CURL *easy)
-{
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)WEB_TOTAL_MS);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)WEB_CONNECT_MS);
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, "mcpgatectl/" PACKAGE_VERSION);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 }
 
 static void set_callbacks(struct transfer *transfer)
@@ -137,11 +101,9 @@ static void set_callbacks(struct transfer *transfer)
 
 static char *field_of(CURL *easy, const char *name)
 {
-	struct curl_header *header;
+	struct slice value = easy_answer_field(easy, name);
 
-	if (curl_easy_header(easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
-		return mem_strdup("");
-	return mem_strdup(header->value);
+	return value.p != NULL ? mem_dup_slice(value) : mem_strdup("");
 }
 
 static void join_challenges(CURL *easy, struct buf *out)
@@ -216,6 +178,13 @@ static bool may_ask(const struct web_question *question)
 
 void web_ask(const struct web_question *question, struct web_answer *answer_r)
 {
+	const struct easy_conf conf = {
+		.agent = "mcpgatectl/" PACKAGE_VERSION,
+		.connect_ms = WEB_CONNECT_MS,
+		.total_ms = WEB_TOTAL_MS,
+		.allow_http = true,
+		.ca = question->ca,
+	};
 	struct transfer transfer = { .question = question, .answer = answer_r };
 
 	*answer_r = (struct web_answer){ .status = 0 };
@@ -223,16 +192,12 @@ void web_ask(const struct web_question *question, struct web_answer *answer_r)
 		buf_append_str(&answer_r->error, "it is no https URL");
 		return;
 	}
-	transfer.easy = curl_easy_init();
-	CHECK(transfer.easy != NULL);
-	set_limits(transfer.easy);
+	transfer.easy = easy_new(&conf);
 	set_question(&transfer);
 	set_callbacks(&transfer);
 	finish(&transfer, curl_easy_perform(transfer.easy));
 	curl_easy_cleanup(transfer.easy);
-	for (struct curl_slist *field = transfer.fields; field != NULL; field = field->next)
-		explicit_bzero(field->data, strlen(field->data));
-	curl_slist_free_all(transfer.fields);
+	easy_free_fields(&transfer.fields);
 }
 
 void web_answer_fini(struct web_answer *answer)

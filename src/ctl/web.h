@@ -21,6 +21,7 @@ struct web_question {
 	struct slice body;
 	const char *token;   /* sent as Bearer, or NULL */
 	const char *session; /* Mcp-Session-Id, or NULL */
+	struct slice ca;     /* PEM text of the accepted CAs; {NULL, 0}: the system's */
 	/* A loopback address may be asked: for the user's own URL there, and what it leads to. */
 	bool may_loopback;
 	/* Asked after each event of an event stream: whether the rest need not be waited for. Or NULL. */

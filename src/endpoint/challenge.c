@@ -7,6 +7,7 @@
 
 #include "auth/dpop.h"
 #include "auth/verifier.h"
+#include "jsonrpc/write.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -37,10 +38,9 @@ static void append_challenge(struct buf *out, const struct guard *guard,
 			     const struct guard_place *place, const struct refusal *refusal)
 {
 	if (guard->conf.mode == GUARD_OAUTH)
-		buf_printf(out, "WWW-Authenticate: Bearer resource_metadata=\"%.*s\"",
-			   SLICE_ARG(place->metadata));
+		buf_printf(out, "Bearer resource_metadata=\"%.*s\"", SLICE_ARG(place->metadata));
 	else
-		buf_append_str(out, "WWW-Authenticate: Bearer realm=\"mcpgated\"");
+		buf_append_str(out, "Bearer realm=\"mcpgated\"");
 	append_scopes(out, guard, refusal);
 	if (refusal->error != NULL) {
 		append_parameter(out, "error", refusal->error);
@@ -48,6 +48,20 @@ static void append_challenge(struct buf *out, const struct guard *guard,
 	}
 	if (guard->conf.dpop != GUARD_DPOP_OFF)
 		append_proofs(out);
+}
+
+static void tell_refused(const struct guard_place *place, const struct refusal *refusal)
+{
+	counter_add(COUNTER_REQUESTS_UNAUTHORIZED);
+	LOG(REQUEST_REFUSED, LOG_INT("status", refusal->status), LOG_SLICE("server", place->server),
+	    LOG_STR("reason", refusal->description));
+}
+
+static void append_challenge_field(struct buf *out, const struct guard *guard,
+				   const struct guard_place *place, const struct refusal *refusal)
+{
+	buf_append_str(out, "WWW-Authenticate: ");
+	append_challenge(out, guard, place, refusal);
 	buf_append_str(out, "\r\n");
 }
 
@@ -58,16 +72,14 @@ void challenge_send(const struct guard *guard, const struct guard_place *place,
 	struct buf fields = { 0 };
 	struct buf body = { 0 };
 
-	counter_add(COUNTER_REQUESTS_UNAUTHORIZED);
-	LOG(REQUEST_REFUSED, LOG_INT("status", refusal->status), LOG_SLICE("server", place->server),
-	    LOG_STR("reason", refusal->description));
+	tell_refused(place, refusal);
 	buf_append_str(&fields, "Cache-Control: no-store\r\n");
 	if (refusal->status == 503) /* the token may well be good: nothing to throw it away for */
 		buf_printf(&fields, "Retry-After: %d\r\n", VERIFIER_RETRY_AFTER_S);
 	else if (refusal->status == 429)
 		buf_printf(&fields, "Retry-After: %u\r\n", refusal->retry_after_s);
-	else
-		append_challenge(&fields, guard, place, refusal);
+	else if (!refusal->is_final)
+		append_challenge_field(&fields, guard, place, refusal);
 	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"}", error,
 		   refusal->description);
 	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));
@@ -75,14 +87,49 @@ void challenge_send(const struct guard *guard, const struct guard_place *place,
 	buf_fini(&body);
 }
 
+/* For clients that look for it there alone. AUTH-SCP-11 */
+static void send_result(const struct guard *guard, const struct guard_place *place,
+			const struct answer *answer, struct slice id, const struct refusal *refusal)
+{
+	struct buf challenge = { 0 };
+	struct buf result = { 0 };
+	struct buf text = { 0 };
+	struct slice whole;
+
+	tell_refused(place, refusal);
+	append_challenge(&challenge, guard, place, refusal);
+	buf_append_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
+	write_string(&result, slice_str(refusal->description));
+	buf_append_str(&result, "}],\"isError\":true,\"_meta\":{\"mcp/www_authenticate\":[");
+	write_string(&result, buf_slice(&challenge));
+	buf_append_str(&result, "]}}");
+	write_result(&text, id, buf_slice(&result));
+	whole = buf_slice(&text);
+	answer_json(answer, 200, &whole, 1);
+	buf_fini(&challenge);
+	buf_fini(&result);
+	buf_fini(&text);
+}
+
 bool challenge_permits(const struct guard *guard, const struct guard_place *place,
 		       const struct access *access, const struct scope_set *needed,
 		       const struct answer *answer)
+{
+	return challenge_permits_call(guard, place, access, needed, answer,
+				      (struct slice){ NULL, 0 });
+}
+
+bool challenge_permits_call(const struct guard *guard, const struct guard_place *place,
+			    const struct access *access, const struct scope_set *needed,
+			    const struct answer *answer, struct slice id)
 {
 	struct refusal refusal;
 
 	if (guard_permits(guard, place, access, needed, &refusal))
 		return true;
-	challenge_send(guard, place, answer, &refusal);
+	if (place->tells_in_result && id.n > 0 && refusal.status == 403)
+		send_result(guard, place, answer, id, &refusal);
+	else
+		challenge_send(guard, place, answer, &refusal);
 	return false;
 }

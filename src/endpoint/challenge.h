@@ -14,5 +14,12 @@ void challenge_send(const struct guard *guard, const struct guard_place *place,
 bool challenge_permits(const struct guard *guard, const struct guard_place *place,
 		       const struct access *access, const struct scope_set *needed,
 		       const struct answer *answer) must_check;
+/*
+ * The same for the request `id`: where the server wants it so, the answer is a result that holds the challenge. An
+ * empty id: never. AUTH-SCP-11
+ */
+bool challenge_permits_call(const struct guard *guard, const struct guard_place *place,
+			    const struct access *access, const struct scope_set *needed,
+			    const struct answer *answer, struct slice id) must_check;
 
 #endif

@@ -81,8 +81,10 @@ static struct http_exchange *gate_refuse(const struct answer *answer, int status
 }
 
 /* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
-static struct http_exchange *gate_answer_preflight(const struct answer *answer, const char *methods)
+static struct http_exchange *gate_answer_preflight(const struct gate *gate,
+						   const struct answer *answer, const char *methods)
 {
+	const char *key = gate->guard.conf.takes_api_keys ? ", X-API-Key" : "";
 	struct buf fields = { 0 };
 
 	buf_printf(&fields, "Allow: %s\r\n", methods);
@@ -92,9 +94,9 @@ static struct http_exchange *gate_answer_preflight(const struct answer *answer, 
 			"Access-Control-Allow-Methods: %s\r\n"
 			"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, "
 			"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, "
-			"DPoP\r\n"
+			"DPoP%s\r\n"
 			"Access-Control-Max-Age: 600\r\n",
-			methods);
+			methods, key);
 	answer_empty(answer, 204, buf_slice(&fields));
 	buf_fini(&fields);
 	return NULL;
@@ -194,7 +196,7 @@ static struct http_exchange *gate_admit(struct gate *gate, const struct answer *
 	if (visit.endpoint == NULL)
 		return gate_refuse(answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
-		return gate_answer_preflight(answer, gate_methods[visit.place]);
+		return gate_answer_preflight(gate, answer, gate_methods[visit.place]);
 	return waiting_admit(gate, &visit, answer, request);
 }
 

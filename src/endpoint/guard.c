@@ -74,6 +74,14 @@ static enum guard_step refuse_token(const struct guard *guard, const struct guar
 	return GUARD_REFUSED;
 }
 
+/* A new token would be refused as well, so none is asked for. oauth.md §1 */
+static enum guard_step refuse_for_good(const char *why, struct refusal *refusal_r)
+{
+	refuse(refusal_r, 403, "forbidden", why);
+	refusal_r->is_final = true;
+	return GUARD_REFUSED;
+}
+
 static enum guard_step refuse_by_verdict(const struct guard *guard, const struct guard_place *place,
 					 const struct verdict *verdict, struct refusal *refusal_r)
 {
@@ -82,6 +90,8 @@ static enum guard_step refuse_by_verdict(const struct guard *guard, const struct
 	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
 		return refuse(refusal_r, 503, "temporarily_unavailable",
 			      "The token cannot be judged now");
+	if (verdict_outcome(verdict->kind) == VERDICT_DENIED)
+		return refuse_for_good(verdict_description(verdict->kind), refusal_r);
 	refuse_token(guard, place, verdict_description(verdict->kind), refusal_r);
 	/* It was good once: that is how clients learn that it is no longer. */
 	refusal_r->is_failure = verdict->kind != VERDICT_EXPIRED;
@@ -93,6 +103,7 @@ static enum guard_step refuse_by_verdict(const struct guard *guard, const struct
 struct credential {
 	struct slice token;
 	bool is_proven; /* DPoP instead of Bearer */
+	bool is_key;    /* X-API-Key: a static token, or nothing */
 };
 
 /* 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=": RFC 6750 §2.1. */
@@ -133,6 +144,21 @@ struct slice guard_token(const struct http_request *http)
 	return slice_trim(rest);
 }
 
+/* AUTH-TOK-05 */
+static enum guard_step take_key(const struct http_request *http, struct credential *credential_r,
+				struct refusal *refusal_r)
+{
+	*credential_r =
+		(struct credential){ .token = http->fields[HTTP_X_API_KEY], .is_key = true };
+	if (http_has(http, HTTP_AUTHORIZATION) || http->repeated & 1u << HTTP_X_API_KEY)
+		return refuse(refusal_r, 400, "invalid_request",
+			      "There must be one token, not two");
+	if (!is_b64token(credential_r->token))
+		return refuse(refusal_r, 400, "invalid_request",
+			      "The X-API-Key header does not hold one token");
+	return GUARD_ADMITTED;
+}
+
 /* AUTH-IN-01 … -05 */
 static enum guard_step take_credential(const struct guard *guard,
 				       const struct guard_request *request,
@@ -143,9 +169,12 @@ static enum guard_step take_credential(const struct guard *guard,
 	struct slice scheme = slice_cut(&rest, ' ');
 	bool takes_proofs = guard->conf.dpop != GUARD_DPOP_OFF;
 
+	*credential_r = (struct credential){ .is_proven = false };
 	if (has_token_in_query(http->query))
 		return refuse(refusal_r, 400, "invalid_request",
 			      "Tokens are not taken from the address");
+	if (guard->conf.takes_api_keys && http_has(http, HTTP_X_API_KEY))
+		return take_key(http, credential_r, refusal_r);
 	credential_r->is_proven = takes_proofs && slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
 	if (!http_has(http, HTTP_AUTHORIZATION) ||
 	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
@@ -316,7 +345,8 @@ static enum guard_step admit_granted(struct guard *guard, const struct guard_req
 
 	if (grant == NULL)
 		return refuse_by_verdict(guard, request->place, verdict, refusal_r);
-	if (prove(guard, request, credential, grant, &proof) < 0) {
+	if (prove(guard, request, credential, grant, &proof) < 0 ||
+	    guard_judge(request->place, grant, &proof) < 0) {
 		grant_unref(&grant);
 		return refuse_by_verdict(guard, request->place, &proof, refusal_r);
 	}
@@ -386,7 +416,7 @@ static enum guard_step judge(struct guard *guard, const struct guard_request *re
 	token = credential.is_proven ? NULL : find_token(guard, credential.token);
 	if (token != NULL)
 		step = admit_static(guard, place, token, access_r, refusal_r);
-	else if (guard->conf.mode == GUARD_OAUTH)
+	else if (guard->conf.mode == GUARD_OAUTH && !credential.is_key)
 		step = ask_verifier(guard, request, &credential, wait, access_r, refusal_r);
 	else
 		step = refuse_token(guard, place, "The access token is not known", refusal_r);

@@ -58,11 +58,16 @@ struct guard_place {
 	struct scope_set base; /* for any request */
 	const struct guard_tool *tools;
 	size_t tool_count;
+	bool tells_in_result; /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
 	/* GUARD_OAUTH: */
 	struct slice resource;        /* its identifier: the public URL of the endpoint */
 	struct slice metadata;        /* the URL of its metadata document */
 	const struct slice *accepted; /* what a token's audience may name; the resource first */
 	size_t accepted_count;
+	const struct slice *clients; /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
+	size_t client_count;
+	const struct slice *algorithms; /* of their signatures; none: all that the issuer may use */
+	size_t algorithm_count;
 };
 
 /* Everything borrowed for the guard's life. */
@@ -71,6 +76,7 @@ struct guard_conf {
 	const struct scope_table *scopes;
 	const struct guard_token *tokens;
 	size_t token_count;
+	bool takes_api_keys;       /* static tokens are taken from X-API-Key as well. AUTH-TOK-05 */
 	uint64_t failures_max;     /* in a minute, of one address; 0: any number. DEF-23 */
 	struct scope_set initial;  /* asked for at first, besides the base scopes. AUTH-SCP-09 */
 	struct verifier *verifier; /* GUARD_OAUTH, like all below */
@@ -102,6 +108,7 @@ struct refusal {
 	const char *error;       /* NULL: nothing was presented */
 	const char *description; /* one of a few fixed texts. AUTH-CH-03 */
 	struct scope_set scopes; /* to be asked for; empty: none are named */
+	bool is_final;           /* no token would help: there is no challenge */
 	bool is_failure; /* something was presented that no good client presents. AUTH-CH-11 */
 	unsigned int retry_after_s; /* with 429 */
 };
@@ -125,7 +132,7 @@ struct guard_request {
  *                  those of an address that has failed too often: with 429 (AUTH-CH-11)
  * GUARD_WAITING    something has to be fetched first: see verifier_check; then call guard_conclude with what
  *                  wait->on_done got, and with a copy of the same request
- * AUTH-IN-01 … -07, AUTH-TOK-02, AUTH-POP-01, -02, -04
+ * AUTH-IN-01 … -07, AUTH-TOK-02, -05, AUTH-POP-01, -02, -04
  */
 enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
 			    struct verifier_wait *wait, struct access *access_r,
@@ -136,6 +143,13 @@ struct slice guard_token(const struct http_request *http);
 enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
 			       const struct verdict *verdict, struct grant *grant,
 			       struct access *access_r, struct refusal *refusal_r) must_check;
+
+/*
+ * Whether a server takes tokens like this good one of an issuer: by what its own configuration says besides audience
+ * and scopes. 0, or -1 and the verdict. AUTH-ISS-03
+ */
+int guard_judge(const struct guard_place *place, const struct grant *grant,
+		struct verdict *verdict_r) must_check;
 
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void guard_add_needed(const struct guard_place *place, const struct envelope *env,

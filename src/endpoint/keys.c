@@ -116,9 +116,16 @@ struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, s
 
 bool keys_permit(const struct keys *keys, struct http_conn *conn, const struct scope_set *needed)
 {
+	return keys_permit_call(keys, conn, needed, (struct slice){ NULL, 0 });
+}
+
+bool keys_permit_call(const struct keys *keys, struct http_conn *conn,
+		      const struct scope_set *needed, struct slice id)
+{
 	struct answer answer = keys_answer(keys, conn, NULL);
 
-	return challenge_permits(&keys->gate->guard, keys->place, &keys->access, needed, &answer);
+	return challenge_permits_call(&keys->gate->guard, keys->place, &keys->access, needed,
+				      &answer, id);
 }
 
 struct http_exchange *streamable_refuse(const struct streamable_request *request, int status,

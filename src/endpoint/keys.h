@@ -45,10 +45,10 @@ struct answer keys_answer(const struct keys *keys, struct http_conn *conn,
  */
 struct route *keys_find_route(const struct keys *keys, struct http_conn *conn, struct slice id);
 
-/*
- * Whether the caller may send what needs these scopes. False: it has answered. AUTH-SCP-02
- */
+/* Whether the caller may send what needs these scopes. False: it has answered; see challenge_permits. */
 bool keys_permit(const struct keys *keys, struct http_conn *conn, const struct scope_set *needed);
+bool keys_permit_call(const struct keys *keys, struct http_conn *conn,
+		      const struct scope_set *needed, struct slice id);
 
 /* Answers with an error; returns NULL. */
 struct http_exchange *streamable_refuse(const struct streamable_request *request, int status,

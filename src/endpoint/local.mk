@@ -8,6 +8,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/guard.c src/endpoint/guard.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/intake.c src/endpoint/intake.h \
+	src/endpoint/judge.c \
 	src/endpoint/keys.c src/endpoint/keys.h \
 	src/endpoint/listening.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \

@@ -432,6 +432,7 @@ static void post_message(struct post *post, struct slice body)
 {
 	struct envelope env = { .id = { JSON_ABSENT, false, { NULL, 0 } } };
 	struct scope_set needed = { { 0 } };
+	struct slice id = { NULL, 0 };
 	struct error err;
 	struct route *route;
 
@@ -446,11 +447,13 @@ static void post_message(struct post *post, struct slice body)
 			post->state = POST_ANSWERED;
 		return;
 	}
-	route = keys_find_route(&post->keys, post->exchange.conn,
-				env.kind == ENVELOPE_REQUEST ? env.id.text :
-							       (struct slice){ NULL, 0 });
+	if (env.kind == ENVELOPE_REQUEST)
+		id = env.id.text;
+	route = keys_find_route(&post->keys, post->exchange.conn, id);
 	guard_add_needed(post->keys.place, &env, &needed);
-	if (route == NULL || !keys_permit(&post->keys, post->exchange.conn, &needed)) {
+	if (!post->takes_json)
+		id.n = 0;
+	if (route == NULL || !keys_permit_call(&post->keys, post->exchange.conn, &needed, id)) {
 		post->state = POST_ANSWERED;
 		return;
 	}

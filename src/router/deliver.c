@@ -459,7 +459,7 @@ static void deliver_log(struct lane *lane, const struct envelope *env)
 	struct route *route = lane->route;
 	int level =
 		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
-	struct call *call = only_call(lane);
+	struct call *call = lane->lease != NULL ? lane->lease : only_call(lane);
 	struct msg *msg;
 
 	if (level < route->level)

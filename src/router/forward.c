@@ -281,12 +281,13 @@ static bool refuse_subscription(struct route *route, struct call *call, const st
 	return true;
 }
 
-/* Who has too many calls in flight cannot wait here either. */
+/* Who has too many calls in flight cannot wait here either: he is refused like others. */
 static bool answer_for_pool(struct route *route, struct call *call, const struct envelope *env)
 {
+	if (call->state == CALL_NEW && route->call_count >= CALLS_MAX)
+		return false;
 	return sharing_answer(route, call, env) ||
-	       (call->state == CALL_NEW && route->call_count < CALLS_MAX &&
-		listings_answer(route, call, env));
+	       (call->state == CALL_NEW && listings_answer(route, call, env));
 }
 
 /* Requests that the gateway answers itself. Returns whether it did. */

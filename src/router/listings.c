@@ -32,13 +32,14 @@
 struct kind {
 	struct slice method;
 	struct slice member; /* of its results */
+	unsigned int offer;
 };
 
-static const struct kind kinds[] = {
-	{ SLICE("tools/list"), SLICE("tools") },
-	{ SLICE("prompts/list"), SLICE("prompts") },
-	{ SLICE("resources/list"), SLICE("resources") },
-	{ SLICE("resources/templates/list"), SLICE("resourceTemplates") },
+static const struct kind kinds[LISTINGS_KINDS] = {
+	{ SLICE("tools/list"), SLICE("tools"), OFFER_TOOLS },
+	{ SLICE("prompts/list"), SLICE("prompts"), OFFER_PROMPTS },
+	{ SLICE("resources/list"), SLICE("resources"), OFFER_RESOURCES },
+	{ SLICE("resources/templates/list"), SLICE("resourceTemplates"), OFFER_RESOURCES },
 };
 
 enum listing_state {
@@ -62,6 +63,7 @@ struct listing {
 	struct lane *lane; /* that was asked */
 	uint64_t bid;
 	uint64_t child;                  /* that it is from */
+	uint64_t changes;                /* before it was asked for */
 	const struct revision *revision; /* of that one */
 	uint64_t until_ms;               /* fresh, or passed */
 	struct pages pages;
@@ -147,17 +149,6 @@ static void listing_outdate(struct listing *listing)
 	listing->is_current = false;
 	if (listing->state == LISTING_KEPT || listing->state == LISTING_PASSED)
 		listing_free(listing);
-}
-
-void listings_outdate(struct partition *partition, unsigned int offers)
-{
-	LIST_FOREACH_SAFE(node, &partition->lists.all) {
-		struct listing *listing = container_of(node, struct listing, link);
-
-		if (listing->method->needs & offers && listing->state != LISTING_WANTED &&
-		    listing->state != LISTING_PASSED)
-			listing_outdate(listing);
-	}
 }
 
 /* Makes room by forgetting what was not asked for for longest. Returns false if that is not enough. */
@@ -278,6 +269,7 @@ static void listing_begin(struct listing *listing, struct lane *lane)
 	listing->lane = lane;
 	listing->child = lane_child_number(lane);
 	listing->revision = lane->revision;
+	listing->changes = listings_of(listing)->changes[listing->kind];
 	lane_add_fetch(lane);
 	listing_set_state(listing, LISTING_ASKED);
 	listing_ask(listing);
@@ -541,15 +533,17 @@ static bool is_fresh(const struct listing *listing)
 {
 	const struct partition *partition = listing->partition;
 
-	if (listing->state == LISTING_WANTED || listing->state == LISTING_ASKED)
+	if (listing->state == LISTING_WANTED)
 		return true;
-	if (listing->state != LISTING_PASSED) {
-		if (!partition_has_child(partition, listing->child))
-			return false;
-		if (listing->method->needs & partition->abilities.tells)
-			return true;
-	}
-	return clock_now_ms() < listing->until_ms;
+	if (listing->state == LISTING_PASSED)
+		return clock_now_ms() < listing->until_ms;
+	if (listing->changes != partition->lists.changes[listing->kind])
+		return false;
+	if (listing->state == LISTING_ASKED)
+		return true;
+	return partition_has_child(partition, listing->child) &&
+	       (kinds[listing->kind].offer & partition->abilities.tells ||
+		clock_now_ms() < listing->until_ms);
 }
 
 static void listing_answer(struct listing *listing, struct route *route, struct call *call,
@@ -643,6 +637,12 @@ bool listings_answer(struct route *route, struct call *call, const struct envelo
 	return is_plain(env) && answer_first(route, call, env, kind);
 }
 
+void listings_note_change(struct partition *partition, unsigned int offer)
+{
+	for (size_t i = 0; i < LISTINGS_KINDS; i++)
+		partition->lists.changes[i] += kinds[i].offer == offer;
+}
+
 /* ---- beginning and end ---- */
 
 void listings_init(struct listings *lists)
@@ -650,6 +650,7 @@ void listings_init(struct listings *lists)
 	list_init(&lists->all);
 	list_init(&lists->wanted);
 	lists->current = (struct map){ NULL, 0, 0 };
+	memset(lists->changes, 0, sizeof(lists->changes));
 }
 
 void listings_fini(struct listings *lists)

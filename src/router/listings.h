@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/list.h"
 #include "base/map.h"
@@ -21,11 +22,14 @@ struct lane;
 struct partition;
 struct route;
 
+#define LISTINGS_KINDS 4
+
 /* What a partition has of them. */
 struct listings {
 	struct list all;
-	struct list wanted; /* those that wait for a lane, the first comes first */
-	struct map current; /* by principal and kind: what who asks now gets */
+	struct list wanted;               /* those that wait for a lane, the first comes first */
+	struct map current;               /* by principal and kind: what who asks now gets */
+	uint64_t changes[LISTINGS_KINDS]; /* that the server has told of */
 };
 
 /* What all partitions have together: it is bounded together, too. */
@@ -44,8 +48,8 @@ void listings_store_init(struct listings_store *store);
  * be forwarded: a list that cannot be kept, the child's own cursor, or a request that says more than what is asked for.
  */
 bool listings_answer(struct route *route, struct call *call, const struct envelope *env);
-/* The server's list is another one now; `offers`: of which kind. */
-void listings_outdate(struct partition *partition, unsigned int offers);
+/* The server's list is another one now; `offer`: of which kind. */
+void listings_note_change(struct partition *partition, unsigned int offer);
 
 /* Gives a lane to the first that waits for one. Returns false if none waits, or there is none. */
 bool listings_serve_one(struct partition *partition);

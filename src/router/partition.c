@@ -256,11 +256,12 @@ static enum reason partition_start_lane(struct partition *partition)
 {
 	struct route *only = partition->is_pool ? NULL : member_of(partition->members.next);
 	uint64_t wait_ms = 0;
-	struct lane *spare = spares_take(partition->router, partition->backend);
+	struct lane *spare;
 	enum reason reason = REASON_NONE;
 
 	if (!claims_are_there(&partition->backend->conf, partition_party(partition, only)))
 		return REASON_CLAIM_MISSING;
+	spare = spares_take(partition->router, partition->backend);
 	if (spare == NULL)
 		reason = backend_admit(partition->backend, &wait_ms);
 	if (reason == REASON_OVER_LIMIT && partition->is_pool)
@@ -479,6 +480,15 @@ static void partition_enqueue(struct partition *partition, struct call *call)
 	}
 	if (reason != REASON_NONE)
 		call_fail(call, reason);
+}
+
+void partition_put_back(struct call *call)
+{
+	struct partition *partition = call->route->partition;
+
+	queue_push(&partition->queue, call, party_of(call->route));
+	call_wait(call, partition->backend->conf.queue_timeout_ms);
+	partition_wake(partition);
 }
 
 bool partition_is_waited_for(const struct partition *partition)

@@ -77,6 +77,8 @@ void partition_leave(struct route *route, enum reason reason);
 
 /* Sends a linked call to a child, now or when one has room; or fails it. */
 void partition_dispatch(struct partition *partition, struct call *call, const struct envelope *env);
+/* A call that waited for something else takes its turn for a lane, whatever the queue has. It has its body. */
+void partition_put_back(struct call *call);
 /* A lane for a request of our own, now; NULL: none has room. */
 struct lane *partition_find_lane(struct partition *partition);
 /* One of our own waits for a lane. Returns REASON_NONE, or why there will be none. */

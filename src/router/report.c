@@ -26,9 +26,12 @@ void report_child(const struct child *child, struct child_report *report_r)
 	const struct lane *lane = container_of(child, struct lane, child);
 
 	*report_r = (struct child_report){ .state = lane_state_name(lane),
-					   .calls = lane->calls.count,
+					   .calls = lane_load(lane),
 					   .session = lane->route != NULL ? &lane->route->session :
-									    NULL };
+									    NULL,
+					   .is_leased = lane->lease != NULL };
+	if (lane->partition != NULL)
+		report_r->principal = partition_party(lane->partition, lane->route);
 	if (child->state == CHILD_STOPPING)
 		report_r->state = "stopping";
 }

@@ -3,6 +3,7 @@
 #ifndef MCPGATED_ROUTER_REPORT_H
 #define MCPGATED_ROUTER_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "backend/backend.h"
@@ -24,8 +25,10 @@ void report_session(struct session *session, struct session_report *report_r);
 /* A process. */
 struct child_report {
 	const char *state;
-	size_t calls;                  /* in flight */
-	const struct session *session; /* that it serves alone; NULL: none, or many */
+	size_t calls;                      /* in flight, and lists that it was asked for */
+	const struct session *session;     /* that it serves alone now; NULL: none, or many */
+	bool is_leased;                    /* to that one, for one call */
+	const struct principal *principal; /* whom it serves; NULL: everybody, or nobody */
 };
 void report_child(const struct child *child, struct child_report *report_r);
 

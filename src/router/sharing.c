@@ -139,7 +139,7 @@ static void on_telling(struct timer *timer)
 void sharing_tell_changes(struct partition *partition)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		listings_outdate(partition, lists[i].offer);
+		listings_note_change(partition, lists[i].offer);
 		if (partition->abilities.tells & lists[i].offer)
 			tell_change(partition, i);
 	}
@@ -152,7 +152,7 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (strcmp(lists[i].name, list) != 0)
 			continue;
-		listings_outdate(partition, lists[i].offer);
+		listings_note_change(partition, lists[i].offer);
 		if (!(partition->abilities.tells & lists[i].offer))
 			continue;
 		if (partition->is_pool) {
@@ -316,9 +316,7 @@ void sharing_abandon(struct call *call)
 	next = container_of(topic->waiting.next, struct call, place);
 	list_remove(&next->place);
 	topic->first = next;
-	queue_push(&partition->queue, next, next->route);
-	call_wait(next, partition->backend->conf.queue_timeout_ms);
-	partition_wake(partition);
+	partition_put_back(next);
 }
 
 /* Each new child is told all of them before its first call. DEF-11 */

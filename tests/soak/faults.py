@@ -37,6 +37,11 @@ FAULTS = (
     ("REL-30 grandchild", [["grandchild", 60], ["exit", 1]], "child_exited"),
     ("REL-31 stderr", [["stderr", "\x1b[31mred\n", 2000000], ["text", "x"]], None),
 )
+# Those that need no time-out. A process that is shared has one call at a time here: what hits it hits that call alone.
+# Another one is started meanwhile: without a pause there would be none for the neighbour.
+PAUSE = 0.4
+BRIEF = ("REL-20 garbage", "REL-23 strangers", "REL-24 progress", "REL-24 list_changed", "REL-28 exit", "REL-28 killed")
+SHARED = {"isolation": "shared", "pool": {"min": 3, "max": 8, "requests_per_process": 1}}
 DEADLINE = 10  # request_timeout, a ping without answer, the end of the process
 
 
@@ -70,7 +75,7 @@ def neighbour(new_client, daemon, seconds):
     return times[len(times) * 99 // 100]
 
 
-def one_fault(daemon, new_client, steps, expected):
+def one_fault(daemon, new_client, steps, expected, pause):
     """The faulty calls of a turn. How long the longest took."""
     longest, end = 0, time.monotonic() + SECONDS
     while True:
@@ -84,34 +89,49 @@ def one_fault(daemon, new_client, steps, expected):
         if reason != expected or (expected is None and "result" not in answer):
             raise Fault("%r instead of %r" % (str(answer)[:300], expected))
         client.conn.close()
+        time.sleep(pause)
         if time.monotonic() > end:
             return longest
 
 
-def turn(pool, daemon, new_client, steps, expected):
+def turn(pool, daemon, new_client, steps, expected, pause=0):
     """(p99 of the neighbour, longest faulty call)"""
     future = pool.submit(neighbour, new_client, daemon, SECONDS)
-    longest = one_fault(daemon, new_client, steps, expected)
+    longest = one_fault(daemon, new_client, steps, expected, pause)
     return future.result(60), longest
 
 
-def run(new_client):
-    daemon = harness.Daemon({"main": {"script": {}, "request_timeout": "2s", "pool": {"max": 200}}},
+def measure(pool, daemon, new_client, fault, without):
+    """One fault beside a neighbour whose p99 is `without` when there is none; None: to be measured. Returns a problem or None."""
+    name, steps, expected = fault
+    pause = 0 if without is None else PAUSE
+    try:
+        if without is None:
+            without, _ = turn(pool, daemon, new_client, HARMLESS, None)
+        during, longest = turn(pool, daemon, new_client, steps, expected, pause)
+    except (Fault, AssertionError, OSError) as e:
+        return "%s: %s" % (name, e)
+    print("faults: %-20s its call %.2f s; neighbour p99 %.1f ms without, %.1f ms with" % (
+        name, longest, without * 1000, during * 1000), flush=True)
+    if during > without * FACTOR + ALLOWANCE:
+        return "%s: the neighbour's p99 went from %.1f to %.1f ms" % (name, without * 1000, during * 1000)
+    if longest > DEADLINE:
+        return "%s: its call took %.1f s" % (name, longest)
+    return None
+
+
+def one_server(new_client, server, faults, is_brief):
+    daemon = harness.Daemon({"main": dict({"script": {}, "request_timeout": "2s"}, **server)},
                             {"log": {"level": "error"}, "sessions": {"idle_timeout": "3s"}})
-    problems = []
+    # Each server has a neighbour's process of its own.
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         address = Address(daemon.address)
-        for name, steps, expected in FAULTS:
-            try:
-                without, _ = turn(pool, address, new_client, HARMLESS, None)
-                during, longest = turn(pool, address, new_client, steps, expected)
-            except (Fault, AssertionError, OSError) as e:
-                problems.append("%s: %s" % (name, e))
-                continue
-            print("faults: %-20s its call %.2f s; neighbour p99 %.1f ms without, %.1f ms with" % (
-                name, longest, without * 1000, during * 1000), flush=True)
-            if during > without * FACTOR + ALLOWANCE:
-                problems.append("%s: the neighbour's p99 went from %.1f to %.1f ms" % (name, without * 1000, during * 1000))
-            if longest > DEADLINE:
-                problems.append("%s: its call took %.1f s" % (name, longest))
-    return problems + daemon.stop()
+        without = turn(pool, address, new_client, HARMLESS, None)[0] if is_brief else None
+        problems = [measure(pool, address, new_client, fault, without) for fault in faults]
+    return [p for p in problems if p is not None] + daemon.stop()
+
+
+def run(new_client):
+    problems = one_server(new_client, {"pool": {"max": 200}}, FAULTS, False)
+    print("faults: of processes that are shared:", flush=True)
+    return problems + one_server(new_client, SHARED, [f for f in FAULTS if f[0] in BRIEF], True)

@@ -34,7 +34,7 @@ def post(t, headers=(), body=INIT, path="/main/mcp", method="POST"):
     fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)] + list(headers)
     response = t.conn().request(method, path, fields, body)
     response.read()
-    if response.header("mcp-session-id"):
+    if response.header("mcp-session-id") and any(k == "Authorization" for k, _ in headers):
         token = [v.split()[1] for k, v in headers if k == "Authorization"][0]
         t.sessions.append(mcp.Stub(t.daemon.address, path, response.header("mcp-session-id"), token))
     return response
@@ -113,6 +113,26 @@ def malformed_credentials_are_400(t):
         eq(post(t, [("Authorization", "Bearer " + ALICE)], path=path).status, 400, "both")
     for scheme in ("bearer", "BEARER", "Bearer  "):
         eq(post(t, [("Authorization", scheme + " " + ALICE)]).status, 200, "AUTH-IN-01 " + scheme)
+
+
+@case(daemon=False)
+def key_in_a_header_of_its_own(t):
+    """AUTH-TOK-05: only when configured; one credential, not two; it is a static token or nothing."""
+    t.start(SERVERS, dict(CONFIG, auth=dict(AUTH, x_api_key=True)))
+    key = lambda token: [("X-API-Key", token)]
+    response = post(t, key(BOB))
+    eq(response.status, 200)
+    eq(post(t, key(BOB) + [("Mcp-Session-Id", response.header("mcp-session-id"))], mcp.encode(mcp.request(1, "ping"))).status, 200)
+    post(t, key(BOB) + [("Mcp-Session-Id", response.header("mcp-session-id"))], b"", method="DELETE")
+    eq(t.session(token=BOB).ask("ping")["result"], {}, "Bearer goes on")
+    response = post(t, key(BOB + "x"))
+    eq((response.status, challenge(response)), (401, REALM + ', error="invalid_token", error_description="The access token is not known"'))
+    for headers in (key(BOB) + [("Authorization", "Bearer " + BOB)], key(BOB) + [("Authorization", "Basic x")], key(BOB) * 2, key(""),
+                    key("a b"), key("Bearer " + BOB)):
+        response = post(t, headers)
+        eq((response.status, 'error="invalid_request"' in challenge(response)), (400, True), str(headers))
+    preflight = post(t, [("Origin", "https://app.example.com"), ("Access-Control-Request-Method", "POST")], b"", method="OPTIONS")
+    ok("X-API-Key" in preflight.header("access-control-allow-headers"), "a page may send it")
 
 
 @case

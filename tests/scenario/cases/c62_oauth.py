@@ -22,10 +22,10 @@ INIT = mcp.encode(mcp.initialize())
 STATIC = "static-token-0123456789abcdef"
 
 
-def begin(t, servers=None, is_open=True, issuers=1, **auth):
+def begin(t, servers=None, is_open=True, issuers=1, required_claims=None, **auth):
     """A gateway that trusts an issuer of its own."""
     made = [issuer.Issuer(is_open) for _ in range(issuers)]
-    entries = [{"issuer": i.url, "leeway": "1s", "jwks_interval": "1s"} for i in made]
+    entries = [{"issuer": i.url, "leeway": "1s", "jwks_interval": "1s", "required_claims": required_claims or {}} for i in made]
     config = {"public_url": ORIGIN, "auth": dict({"mode": "oauth", "issuers": entries}, **auth)}
     t.start(servers or SERVERS, config)
     return made[0] if issuers == 1 else made
@@ -133,6 +133,29 @@ def step_up_asks_for_all_at_once(t):
 
 
 @case(daemon=False)
+def challenge_can_stand_in_a_result(t):
+    """AUTH-SCP-11: where it is configured, for a call of a tool; 403 for all else."""
+    i = begin(t, {"main": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "challenge_in_result": True}}})
+    low = i.token(RESOURCE)
+    s = t.session(token=low, version="2025-03-26")
+    head = mcp.bearer(low) + [("Mcp-Session-Id", s.id)]
+    call = mcp.request("a", "tools/call", {"name": "echo", "arguments": {"text": "x"}})
+    response = send(t, head, mcp.encode(call))
+    whole = 'Bearer resource_metadata="%s", scope="use write", error="insufficient_scope", ' % METADATA
+    text = "The access token lacks a scope that this needs"
+    eq((response.status, json.loads(response.body)),
+       (200, {"jsonrpc": "2.0", "id": "a", "result": {"content": [{"type": "text", "text": text}], "isError": True,
+                                                      "_meta": {"mcp/www_authenticate": [whole + 'error_description="%s"' % text]}}}))
+    eq(send(t, head, mcp.encode([call])).status, 403, "a batch")
+    events = t.conn().request("POST", "/main/mcp", head + [("Content-Type", "application/json"), ("Accept", "text/event-stream")], mcp.encode(call))
+    events.read()
+    eq(events.status, 403, "who takes no JSON")
+    eq(send(t, mcp.bearer(i.token(RESOURCE, scope="write")) + [("Mcp-Session-Id", s.id)], mcp.encode(call)).status, 403, "the scope of the server")
+    s.token = i.token(RESOURCE, scope="use write")
+    eq(s.echo("x"), "x")
+
+
+@case(daemon=False)
 def principal_is_issuer_subject_and_client(t):
     """AUTH-SES-01 AUTH-SES-02 SEC-04: another subject or another client of the same person is a stranger."""
     i = begin(t)
@@ -154,6 +177,32 @@ def client_need_not_count(t):
     eq(send(t, mcp.bearer(i.token(RESOURCE, client_id="other")) + [("Mcp-Session-Id", s.id)], ping).status, 200)
     s = t.session(token=i.token(RESOURCE, sub=None))
     eq(send(t, mcp.bearer(i.token(RESOURCE, sub=None, client_id="other")) + [("Mcp-Session-Id", s.id)], ping).status, 404)
+
+
+@case(daemon=False)
+def good_tokens_may_still_be_unwanted(t):
+    """AUTH-JWT-15 AUTH-JWT-13 AUTH-ISS-03: 403 without a challenge, which no token would change; the signature is 401."""
+    servers = {"main": {"script": {}, "scopes": ["use"]}, "picky": {"script": {}, "clients": ["app", "ide"]},
+               "modern": {"script": {}, "algorithms": ["ES256", "EdDSA"]}}
+    i = begin(t, servers, tokens=[{"name": "ci", "sha256": hashlib.sha256(STATIC.encode()).hexdigest(), "scopes": ["use"]}],
+              required_claims={"tid": ["t1", "t2"], "groups": ["mcp"]})
+
+    def token(name, **claims):
+        return i.token(ORIGIN + "/" + name + "/mcp", **dict({"tid": "t2", "groups": ["all", "mcp"]}, **claims))
+    eq(t.session("main", token=token("main")).ask("ping")["result"], {})
+    eq(t.session("picky", token=token("picky")).ask("ping")["result"], {})
+    for name, claims in (("main", {"tid": "t3"}), ("main", {"tid": None}), ("main", {"groups": ["mcp2"]}), ("main", {"groups": None, "scope": "x"}),
+                         ("picky", {"client_id": "other"}), ("picky", {"client_id": None})):
+        response = send(t, mcp.bearer(token(name, **claims)), path="/" + name + "/mcp")
+        eq((response.status, response.header("www-authenticate"), json.loads(response.body)),
+           (403, None, {"error": "forbidden", "error_description": "This caller may not come in"}), str(claims))
+        eq((response.header("cache-control"), response.header("retry-after")), ("no-store", None))
+    response = send(t, mcp.bearer(token("modern")), path="/modern/mcp")
+    eq((response.status, "not signed in an accepted way" in challenge(response)), (401, True))
+    eq(t.session("picky", token=STATIC).ask("ping")["result"], {}, "static tokens have no client")
+    response = send(t, mcp.bearer(token("main", exp=1, tid="t3")))
+    eq((response.status, "expired" in challenge(response)), (401, True), "what is no good is asked for anew")
+    t.daemon.wait_log("token_refused", "server=main", "reason=policy")
 
 
 @case(daemon=False)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's side: the admin socket. product.md §2, §3, §5; threats.md SEC-17."""
+import hashlib
 import json
 import os
 import re
@@ -100,6 +101,40 @@ def reports_follow_the_work(t):
     wait_for(lambda: get(t, "/status")["processes"] == 0, 5, "the end of the process")
     eq(get(t, "/sessions"), {"sessions": []})
     eq(get(t, "/streams"), {"streams": []})
+
+
+@case(daemon=False)
+def whose_processes_are(t):
+    """product §2: how a server is shared, whose a process and a session is, and for whom it works alone now."""
+    tokens = [{"name": name, "sha256": hashlib.sha256(("%s-token-0123456789abcdef" % name).encode()).hexdigest()}
+              for name in ("alice", "bob")]
+    script = {"script": {}}
+    t.start({"own": script, "mine": dict(script, isolation="principal"), "all": dict(script, isolation="shared")},
+            {"auth": {"mode": "token", "tokens": tokens}})
+    eq([s["isolation"] for s in get(t, "/servers")["servers"]], ["session", "principal", "shared"])
+    caps = {"elicitation": {}}
+    own = t.session("own", token="alice-token-0123456789abcdef")
+    mine = t.session("mine", token="bob-token-0123456789abcdef", caps=caps)
+    t.session("all", token="bob-token-0123456789abcdef")
+    alice = ("static", "alice", None)
+    bob = ("static", "bob", None)
+
+    def who(row):
+        return row["issuer"], row["subject"], row["client"]
+
+    def process(server):
+        return of(get(t, "/processes")["processes"], server=server)
+    eq([who(of(get(t, "/sessions")["sessions"], server=s)) for s in ("own", "mine", "all")], [alice, bob, bob])
+    eq([who(process(s)) for s in ("own", "mine", "all")], [alice, bob, (None, None, None)])
+    eq([(process(s)["session"], process(s)["leased"]) for s in ("own", "mine", "all")],
+       [(own.id[:8], False), (None, False), (None, False)])
+    call = mine.start_do(["wait_cancel"], ["text", "x"])
+    wait_for(lambda: process("mine")["leased"], 3, "the lease")
+    eq(process("mine")["session"], mine.id[:8])
+    mine.cancel(call.id)
+    wait_for(lambda: not process("mine")["leased"], 3, "the end of the lease")
+    eq(process("mine")["session"], None)
+    ok("token-0123" not in json.dumps([get(t, p) for p in ("/sessions", "/processes", "/servers")]), "a token in a report")
 
 
 @case

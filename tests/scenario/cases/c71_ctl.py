@@ -56,15 +56,18 @@ def tables(t):
     out, _ = ctl(t, "status")
     ok(re.match(r"mcpgated \S+: serving for \d+s, \d+ connections, 1 of \d+ sessions, 1 processes, 0 calls in flight\n\n", out), "first line", out)
     row = [r for r in rows(out) if r[0] == "main"][0]
-    eq(row[:6], ["main", "ready", "1", "1", "0", "0"])
+    eq(row[:7], ["main", "ready", "session", "1", "1", "0", "0"])
     ok(re.fullmatch(r"<\d+ms", row[-1]), "p99", row)
     out, _ = ctl(t, "processes")
     row = rows(out)[1]
-    eq((row[0], row[1], row[2], row[4], row[7]), (pid, "main", "ready", "0", s.id[:8]))
+    eq((row[0], row[1], row[2], row[4]), (pid, "main", "ready", "0"))
+    eq(row[7:], [s.id[:8], "no", "-", "-", "-"], "its session, and nobody in particular")
+    out, _ = ctl(t, "servers")
+    eq(len({len(l) for l in out.splitlines() if "failing:" not in l}), 1, "all lines are of one length: the last column is a number")
     out, _ = ctl(t, "sessions")
-    eq(len({len(l) for l in out.splitlines()}), 1, "all lines are of one length: the last column is a number")
     row = rows(out)[1]
     eq((row[0], row[1], row[2], row[8], row[9]), (s.id[:8], "main", s.version, "yes", pid))
+    eq(row[10:], ["-", "-", "-"], "nobody in particular")
     ok(s.id not in out, "the id is not shown")
     out, _ = ctl(t, "streams")
     eq(rows(out)[1][:5], [s.id[:8], "main", "0", "session", "yes"])
