@@ -143,6 +143,8 @@ void reports_metrics(const struct admin *admin, struct buf *out)
 		     http_server_connection_count(admin->conf.front));
 	metric_gauge(out, "sessions_open", "open sessions", router->sessions.count);
 	metric_gauge(out, "calls_in_flight", "calls without an answer so far", router->calls);
+	metric_gauge(out, "lists_kept_bytes", "lists of pools that are kept for those who ask",
+		     router->lists.bytes);
 	metric_gauge(out, "draining", "1 from the moment the daemon stops", router->is_draining);
 	append_server_metrics(admin, out);
 	append_in_flight(admin, out);

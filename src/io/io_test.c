@@ -767,6 +767,32 @@ static void listener_accepts_in_bursts(void **state)
 	assert_true(fcntl(listen_fd, F_GETFD) >= 0);
 }
 
+/* SEC-26: the kernel would take megabytes of what nobody reads. */
+static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
+{
+	static char block[65536];
+	const struct iovec part = { block, sizeof(block) };
+	struct listener listener;
+	struct wire wire;
+	size_t taken = 0;
+	ssize_t n;
+
+	(void)state;
+	connect_clients(1);
+	listener_init(&listener, loop, listen_fd, on_accept);
+	loop_turn(loop, false);
+	wire_init(&wire, loop, dup(accepted[0]), &closing_ops);
+	wire_limit_unsent(&wire);
+	while ((n = wire_write(&wire, &part, 1)) > 0) {
+		taken += (size_t)n;
+		usleep(1000); /* a window that is there would be used */
+	}
+	assert_int_equal(n, 0);
+	assert_in_range(taken, sizeof(block), 1 << 20);
+	wire_close(&wire);
+	listener_fini(&listener);
+}
+
 static void listener_may_end_while_it_accepts(void **state)
 {
 	struct listener listener;
@@ -872,6 +898,7 @@ int main(void)
 		FROZEN_TEST(outq_keeps_every_byte_in_order),
 		FROZEN_TEST(outq_flush_is_bounded),
 		LISTENER_TEST(listener_accepts_in_bursts),
+		LISTENER_TEST(what_is_not_read_does_not_pile_up_in_the_kernel),
 		LISTENER_TEST(listener_may_end_while_it_accepts),
 		LISTENER_TEST(listener_without_descriptors_pauses_and_goes_on),
 	};

@@ -7,11 +7,15 @@
 #include "io/wire.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "io/tls.h"
+
+#define UNSENT_BYTES_MAX (128 << 10)
 
 struct wire_watch {
 	struct watch watch;
@@ -177,6 +181,16 @@ ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count)
 	if (n >= 0)
 		return n;
 	return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : WIRE_BROKEN;
+}
+
+void wire_limit_unsent(struct wire *wire)
+{
+	const int bytes = UNSENT_BYTES_MAX;
+
+	if (wire->fd < 0 || wire->is_unsent_limited)
+		return;
+	wire->is_unsent_limited = true;
+	setsockopt(wire->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
 }
 
 void wire_shutdown(struct wire *wire)

@@ -30,8 +30,9 @@ struct wire {
 		*watches[2]; /* by enum watch_kind; made when first needed: most wires use one */
 	int fd;              /* -1: closed */
 	bool is_wanted[2];   /* by enum watch_kind: what the owner watches for */
-	struct tls *tls;     /* NULL: none */
-	struct task again;   /* with TLS: more can be read although the socket is silent */
+	bool is_unsent_limited;
+	struct tls *tls;   /* NULL: none */
+	struct task again; /* with TLS: more can be read although the socket is silent */
 };
 
 /* Takes fd, which must be non-blocking. Neither direction is watched yet. */
@@ -57,6 +58,11 @@ ssize_t wire_read(struct wire *wire, void *out, size_t size) must_check;
  * to be given again, with more behind it or not: TLS may have begun with it.
  */
 ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count) must_check;
+/*
+ * From now on the kernel takes little more than the peer's window has room for (TCP; nothing elsewhere): what
+ * a peer does not read waits where it is counted and can be dropped, not in megabytes of socket buffer. SEC-26.
+ */
+void wire_limit_unsent(struct wire *wire);
 /* Sends the end of our bytes (sockets). */
 void wire_shutdown(struct wire *wire);
 

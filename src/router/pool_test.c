@@ -2424,6 +2424,145 @@ static void nothing_crosses(void **state)
 		heard(all[i], "");
 }
 
+/* A server's side of lists: what each process was asked for, and the number of changes that there were. */
+struct random_lists {
+	unsigned long ids[16];
+	size_t count;
+};
+
+static struct random_lists lists[FAKE_PROCESSES_MAX];
+static unsigned long version;
+
+static void lists_listen(size_t i)
+{
+	const char *line;
+
+	while ((line = fake_process_read(process(i))) != NULL) {
+		unsigned long id;
+
+		if (strstr(line, "\"initialize\"") != NULL)
+			says(process(i), WELCOME);
+		if (strstr(line, "\"tools/list\"") == NULL)
+			continue;
+		assert_int_equal(sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &id), 1);
+		assert_true(lists[i].count < ARRAY_LEN(lists[i].ids));
+		lists[i].ids[lists[i].count++] = id;
+	}
+}
+
+/* It answers what it was asked for in any order: the list as it is now, a part of it, an error. */
+static void lists_answer(size_t i)
+{
+	unsigned long id;
+	char text[200];
+	size_t at;
+
+	if (lists[i].count == 0)
+		return;
+	at = any(lists[i].count);
+	id = lists[i].ids[at];
+	lists[i].ids[at] = lists[i].ids[--lists[i].count];
+	if (any(12) == 0)
+		snprintf(text, sizeof(text),
+			 "{'jsonrpc':'2.0','id':%lu,'error':{'code':1,'message':'m'}}", id);
+	else if (any(3) == 0)
+		snprintf(text, sizeof(text),
+			 "{'jsonrpc':'2.0','id':%lu,'result':{'tools':[%lu],'nextCursor':'%d'}}",
+			 id, version, (int)any(1000));
+	else
+		snprintf(text, sizeof(text), TOOLS("%lu", "%lu"), id, version);
+	says(process(i), text);
+}
+
+static void ask_for_list(struct member *member)
+{
+	char text[200];
+
+	if (any(6) == 0) {
+		snprintf(text, sizeof(text), CANCELLED("%d"), (int)any(4));
+		notify(member->route, text);
+		return;
+	}
+	snprintf(text, sizeof(text), LIST("%d"), (int)any(4));
+	request(member->route, text)->mark = version + 1;
+}
+
+/* Nobody was shown a list that was older than the last change when he asked. */
+static void check_versions(void)
+{
+	size_t answered = 0;
+
+	for (size_t i = 0; i < front_count; i++) {
+		const char *tools;
+
+		if (fronts[i].mark == 0 || fronts[i].ending != ENDING_RESPONSE)
+			continue;
+		tools = strstr(buf_terminate(&fronts[i].response), "\"tools\":[");
+		if (tools == NULL)
+			continue;
+		answered++;
+		assert_true(strtoul(tools + 9, NULL, 10) + 1 >= fronts[i].mark);
+	}
+	print_message("# %zu requests, %zu lists, %lu changes, %d processes\n", front_count,
+		      answered, version, (int)keeper.count);
+	assert_true(answered > 1000 && version > 50);
+}
+
+static void random_step(struct member **all, size_t count)
+{
+	size_t i = any(keeper.count);
+
+	ask_for_list(all[any(count)]);
+	if (any(200) == 0)
+		pass(1000 + any(40000));
+	if (!process(i)->is_started || process(i)->is_exited)
+		return;
+	if (process(i)->is_eof || process(i)->last_signal != 0 ||
+	    (any(250) == 0 && keeper.count < FAKE_PROCESSES_MAX - 4)) {
+		fake_process_exit(&keeper, process(i), 0);
+		fake_keeper_settle(&keeper);
+		return;
+	}
+	lists_listen(i);
+	for (uint64_t n = any(4); n > 0; n--)
+		lists_answer(i);
+	if (any(10) == 0) {
+		version++;
+		says(process(i), CHANGED("tools"));
+	}
+}
+
+/* bridging.md §1.8: whatever comes between: changes, errors, parts, crashes, time-outs, clients that go. */
+static void lists_are_never_old(void **state)
+{
+	struct member *all[40];
+	size_t count = ARRAY_LEN(all);
+
+	(void)state;
+	random_state = 20260728;
+	memset(lists, 0, sizeof(lists));
+	version = 0;
+	backend.conf.isolation = ISOLATION_SHARED;
+	backend.conf.pool_max = 3;
+	backend.conf.calls_per_process = 3;
+	backend.conf.queue_calls = 64;
+	backend.conf.backoff_min_ms = 1;
+	all[0] = begin_plain(alice);
+	for (size_t i = 1; i < ARRAY_LEN(all); i++)
+		all[i] = i % 3 == 0 ? begin() :
+				      join(open_session_as(i % 3 == 1 ? alice : bob, INITIALIZE));
+	for (size_t step = 0; step < 6000; step++) {
+		random_step(all, count);
+		if (step % 700 == 699) {
+			size_t leaves = any(count);
+
+			session_end(&all[leaves]->route->session, REASON_DELETED);
+			all[leaves] = all[--count];
+		}
+	}
+	check_versions();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define TEST_PRINCIPALS(name) \
 	cmocka_unit_test_setup_teardown(name, setup_principals, teardown_principals)
@@ -2496,6 +2635,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(starts_have_a_rate),
 	TEST(crash_loops_are_broken),
 	TEST(nothing_crosses),
+	TEST_PRINCIPALS(lists_are_never_old),
 };
 
 int main(void)

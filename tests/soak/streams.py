@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the soak test about event streams: connections that are lost, thousands that are idle, readers that never read."""
+import contextlib
 import json
 import os
 import random
@@ -8,6 +9,7 @@ import selectors
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 from common import BENCH, HERE, Client, Problem, compiled, in_parallel, stop
@@ -19,6 +21,7 @@ import c24_resume
 LANES = 8  # sessions that are cut at the same time
 IDLE_SECONDS = 10
 READERS = 100
+BURST, PACED, PACE_MS = 600, 35, 200  # events of 2 KiB to each of them
 SLOWEST_RATIO = 3.0  # of a p99; the machine may be busy with other things
 
 
@@ -151,30 +154,52 @@ def hold_streams(daemon, count):
 
 # ---- readers that never read ------------------------------------------------
 
-class Deaf:
-    """A session whose call floods it with events that nobody reads."""
+class Listener:
+    """A session whose call sends it events: many at once, which fills what there is of buffers, and then some each second."""
 
     def __init__(self, daemon):
         self.client = Client(daemon)
         self.client.open()
-        self.socks = []
+        self.sock = None
 
-    def begin(self, count, interval_ms):
-        text = "s" * 2048
-        params = {"name": "progress", "arguments": {"count": count, "interval_ms": interval_ms, "text": text},
-                  "_meta": {"progressToken": len(self.socks)}}
+    def begin(self):
+        arguments = {"count": BURST + PACED, "burst": BURST, "interval_ms": PACE_MS, "message": "s" * 2048}
+        params = {"name": "progress", "arguments": arguments, "_meta": {"progressToken": 1}}
         body = mcp.encode(mcp.request(7, "tools/call", params))
-        sock = socket.socket()
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        sock.connect(self.client.daemon.address)
-        sock.sendall(("POST /main/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: %s\r\n"
-                      "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: %s\r\nContent-Length: %d\r\n\r\n"
-                      % (mcp.BOTH, self.client.id, mcp.C, len(body))).encode() + body)
-        self.socks.append(sock)
+        self.sock = socket.socket()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.sock.connect(self.client.daemon.address)
+        self.sock.sendall(("POST /main/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: %s\r\n"
+                           "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: %s\r\nContent-Length: %d\r\n\r\n"
+                           % (mcp.BOTH, self.client.id, mcp.C, len(body))).encode() + body)
 
     def end(self):
-        while self.socks:
-            self.socks.pop().close()
+        self.sock.close()
+
+
+class Reading:
+    """Reads all sockets of the listeners in a thread, until it is left."""
+
+    def __init__(self, listeners):
+        self.selector = selectors.DefaultSelector()
+        for l in listeners:
+            self.selector.register(l.sock, selectors.EVENT_READ)
+        self.over = False
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        while not self.over:
+            for key, _ in self.selector.select(0.2):
+                if not key.fileobj.recv(1 << 16):
+                    self.selector.unregister(key.fileobj)
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.over = True
+        self.thread.join()
+        self.selector.close()
 
 
 def p99_of_others(daemon, load):
@@ -190,35 +215,57 @@ def p99_of_others(daemon, load):
     return figures["latency_us"]["p99"] / 1000
 
 
+def beside_listeners(daemon, load, listeners, read):
+    """The p99 of others while each listener's call sends it events, evenly spread."""
+    for l in listeners:
+        l.begin()
+        time.sleep(PACE_MS / 1000 / len(listeners))
+    with Reading(listeners) if read else contextlib.nullcontext():
+        time.sleep(2)
+        return p99_of_others(daemon, load)
+
+
+def compare_listeners(daemon, load, rounds):
+    """Rows of p99: nobody beside, listeners that never read, listeners that do; in turn. And what the first of these cost in KiB."""
+    listeners, rows, grown = [Listener(daemon) for _ in range(READERS)], [], None
+    for _ in range(rounds):
+        row = [p99_of_others(daemon, load)]
+        before = harness.rss_kib(daemon.gateway)
+        for read in False, True:
+            row.append(beside_listeners(daemon, load, listeners, read))
+            if grown is None:
+                grown = harness.rss_kib(daemon.gateway) - before
+            for l in listeners:
+                l.end()
+            time.sleep(2)  # until the last of these calls is through
+        rows.append(row)
+    return rows, grown
+
+
+def median(values):
+    values = sorted(values)
+    return values[len(values) // 2]
+
+
 def part_slow(options, child):
-    """Readers that never read, and others on the same server: whether these notice. Rounds with and without alternate."""
+    """Readers that never read, and others on the same server: whether these notice."""
     load = compiled(options.scratch, os.path.join(BENCH, "load.c"))
     if load is None or "echo-server" not in child[0]:
         raise Problem("no compiler for load.c")
     allow_descriptors()
-    server = {"command": child[0], "args": child[1:], "pool": {"max": 1000}}
-    daemon = harness.Daemon({"main": server}, {"log": {"level": "error"}, "limits": {"processes": 1000}})
-    pairs, rss = [], harness.rss_kib(daemon.gateway)
-    try:
-        deaf = [Deaf(daemon) for _ in range(READERS)]
-        for _ in range(options.rounds):
-            without = p99_of_others(daemon, load)
-            for d in deaf:
-                d.begin(600, 0)   # fills what there is of buffers
-                d.begin(30, 200)  # and goes on
-            time.sleep(2)
-            beside = p99_of_others(daemon, load)
-            rss = max(rss, harness.rss_kib(daemon.gateway))
-            for d in deaf:
-                d.end()
-            time.sleep(1.5)  # until the last of these calls is through
-            pairs.append((without, beside))
-    finally:
-        stop(daemon)
-    ratios = sorted(b / a for a, b in pairs)
-    median = ratios[len(ratios) // 2]
-    print("slow: p99 of %d others without and beside %d readers that never read, ms: %s; ratio, median of %d: %.2f (aim: 1.20); "
-          "gateway RSS at most %d KiB" % (READERS, READERS, ", ".join("%.2f %.2f" % p for p in pairs), len(pairs), median, rss),
-          flush=True)
-    if median > SLOWEST_RATIO:
-        raise Problem("readers that never read slow others down")
+    for isolation in "session", "shared":
+        server = {"command": child[0], "args": child[1:], "isolation": isolation, "pool": {"max": 1000}}
+        if isolation == "shared":
+            server["pool"] = {"max": 1, "sessions_per_process": 1000, "requests_per_process": 1000}
+        daemon = harness.Daemon({"main": server}, {"log": {"level": "error"}, "limits": {"processes": 1000}})
+        try:
+            rows, grown = compare_listeners(daemon, load, options.rounds)
+        finally:
+            stop(daemon)
+        to_none, to_reading = median(d / n for n, d, r in rows), median(d / r for n, d, r in rows)
+        print("slow: %s: p99 of %d others beside nobody, %d readers that never read, %d that read, ms: %s; the second against the "
+              "first, median of %d: %.2f, against the third: %.2f (aim: 1.20); %d KiB of the gateway for each that never reads"
+              % (isolation, READERS, READERS, READERS, ", ".join("%.2f %.2f %.2f" % tuple(r) for r in rows), len(rows), to_none,
+                 to_reading, grown // READERS), flush=True)
+        if to_none > SLOWEST_RATIO:
+            raise Problem("readers that never read slow others down")
