@@ -602,6 +602,45 @@ static void keys_that_have_moved(void **state)
 	free(moved);
 }
 
+/* AUTH-AS-04: what fails is tried after longer and longer pauses, however well the rest works. */
+static void failed_fetches_keep_their_distance(void **state)
+{
+	struct fake_page *metadata;
+
+	(void)state;
+	open_world(NULL);
+	metadata = fake_issuer_page(world.issuer, "/.well-known/oauth-authorization-server");
+	world.keys->status = 500;
+	start_verifier();
+	turn_for(3000);
+	assert_in_range(world.keys->hits, 2, 4);
+	assert_in_range(metadata->hits, 2, 5);
+}
+
+/* AUTH-KEY-03, AUTH-AS-05: a tag is one of the address that it came from. */
+static void a_tag_does_not_move(void **state)
+{
+	struct fake_page *page;
+	char *moved;
+
+	(void)state;
+	open_world(NULL);
+	strcpy(world.keys->etag, "\"v1\"");
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	moved = own_url("/moved");
+	page = fake_issuer_page(world.issuer, "/moved");
+	strcpy(page->etag, "\"v1\"");
+	publish(page, &second, NULL);
+	set_metadata("/.well-known/oauth-authorization-server", world.issuer->origin, moved);
+	world.keys->etag[0] = '\0';
+	world.keys->status = 404;
+	expect_of(&second, "bob", VERDICT_KEYS_UNAVAILABLE);
+	turn_for(1100);
+	expect_of(&second, "bob", VERDICT_OK);
+	free(moved);
+}
+
 /* AUTH-KEY-03: a set that is the same is not sent again, and counts as fetched. */
 static void an_etag_is_used(void **state)
 {
@@ -834,6 +873,32 @@ static void questions_are_shared(void **state)
 	assert_int_equal(page->hits, 1);
 }
 
+/* AUTH-OPQ-08: who keeps something open learns when to ask again; a JWT that was not asked about, never. */
+static void answers_hold_for_a_while(void **state)
+{
+	struct fake_page *page;
+
+	(void)state;
+	page = open_introspection(ACTIVE "}");
+	expect_of(&first, "alice", VERDICT_OK);
+	assert_int_equal(world.grant->ask_again_at_ms, UINT64_MAX);
+	assert_int_equal(world.grant->trust_until_ms, UINT64_MAX);
+	verifier_free(&world.verifier);
+	world.conf.introspection_ttl_ms = 1000;
+	world.conf.introspection_endpoint = own_url("/introspect");
+	start_verifier();
+	free((char *)(uintptr_t)world.conf.introspection_endpoint);
+	expect("opaque", VERDICT_OK);
+	assert_in_range(world.grant->ask_again_at_ms, clock_now_ms() + 500, clock_now_ms() + 1000);
+	assert_int_equal(world.grant->trust_until_ms, world.grant->ask_again_at_ms + 9000);
+	expect("opaque", VERDICT_OK);
+	assert_int_equal(page->hits, 1);
+	turn_for(1100);
+	expect("opaque", VERDICT_OK);
+	assert_int_equal(page->hits, 2);
+	assert_true(world.grant->ask_again_at_ms > clock_now_ms());
+}
+
 /* AUTH-OPQ-05: asked in addition; a JWT that is bad here is not even shown. */
 static void introspection_of_every_token(void **state)
 {
@@ -940,6 +1005,8 @@ int main(void)
 		TEST(discovery_asks_in_order),
 		TEST(keys_from_a_configured_address),
 		TEST(keys_that_have_moved),
+		TEST(failed_fetches_keep_their_distance),
+		TEST(a_tag_does_not_move),
 		TEST(an_etag_is_used),
 		TEST(tls_with_the_right_name),
 		TEST(tls_with_another_name),
@@ -951,6 +1018,7 @@ int main(void)
 		TEST(answers_of_introspection),
 		TEST(introspection_that_is_down),
 		TEST(questions_are_shared),
+		TEST(answers_hold_for_a_while),
 		TEST(introspection_of_every_token),
 		TEST(impossible_configurations),
 	};
