@@ -2426,7 +2426,10 @@ static void nothing_crosses(void **state)
 
 /* A server's side of lists: what each process was asked for, and the number of changes that there were. */
 struct random_lists {
-	unsigned long ids[16];
+	struct {
+		unsigned long id;
+		bool is_list;
+	} asked[64];
 	size_t count;
 };
 
@@ -2438,53 +2441,75 @@ static void lists_listen(size_t i)
 	const char *line;
 
 	while ((line = fake_process_read(process(i))) != NULL) {
+		bool is_list = strstr(line, "\"tools/list\"") != NULL;
 		unsigned long id;
 
 		if (strstr(line, "\"initialize\"") != NULL)
 			says(process(i), WELCOME);
-		if (strstr(line, "\"tools/list\"") == NULL)
+		else if (strstr(line, "\"ping\"") != NULL &&
+			 sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &id) == 1) {
+			char text[100];
+
+			snprintf(text, sizeof(text), EMPTY("%lu"), id);
+			says(process(i), text);
+		}
+		if (!is_list && strstr(line, "\"tools/call\"") == NULL)
 			continue;
 		assert_int_equal(sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &id), 1);
-		assert_true(lists[i].count < ARRAY_LEN(lists[i].ids));
-		lists[i].ids[lists[i].count++] = id;
+		assert_true(lists[i].count < ARRAY_LEN(lists[i].asked));
+		lists[i].asked[lists[i].count].id = id;
+		lists[i].asked[lists[i].count++].is_list = is_list;
 	}
 }
 
-/* It answers what it was asked for in any order: the list as it is now, a part of it, an error. */
+static void lists_write_answer(char *text, size_t size, unsigned long id)
+{
+	if (any(12) == 0)
+		snprintf(text, size, "{'jsonrpc':'2.0','id':%lu,'error':{'code':1,'message':'m'}}",
+			 id);
+	else if (any(3) == 0)
+		snprintf(text, size,
+			 "{'jsonrpc':'2.0','id':%lu,'result':{'tools':[%lu],'nextCursor':'%d'}}",
+			 id, version, (int)any(1000));
+	else
+		snprintf(text, size, TOOLS("%lu", "%lu"), id, version);
+}
+
+/* It answers what it was asked for in any order: the list as it is now, a part of it, an error; or asks itself. */
 static void lists_answer(size_t i)
 {
-	unsigned long id;
 	char text[200];
 	size_t at;
 
 	if (lists[i].count == 0)
 		return;
 	at = any(lists[i].count);
-	id = lists[i].ids[at];
-	lists[i].ids[at] = lists[i].ids[--lists[i].count];
-	if (any(12) == 0)
-		snprintf(text, sizeof(text),
-			 "{'jsonrpc':'2.0','id':%lu,'error':{'code':1,'message':'m'}}", id);
-	else if (any(3) == 0)
-		snprintf(text, sizeof(text),
-			 "{'jsonrpc':'2.0','id':%lu,'result':{'tools':[%lu],'nextCursor':'%d'}}",
-			 id, version, (int)any(1000));
+	if (!lists[i].asked[at].is_list && any(3) == 0) {
+		says(process(i), ASK("9"));
+		return;
+	}
+	if (lists[i].asked[at].is_list)
+		lists_write_answer(text, sizeof(text), lists[i].asked[at].id);
 	else
-		snprintf(text, sizeof(text), TOOLS("%lu", "%lu"), id, version);
+		snprintf(text, sizeof(text), RESULT("%lu"), lists[i].asked[at].id);
+	lists[i].asked[at] = lists[i].asked[--lists[i].count];
 	says(process(i), text);
 }
 
-static void ask_for_list(struct member *member)
+static void ask_for_something(struct member *member)
 {
 	char text[200];
 
 	if (any(6) == 0) {
 		snprintf(text, sizeof(text), CANCELLED("%d"), (int)any(4));
 		notify(member->route, text);
-		return;
+	} else if (any(5) == 0) {
+		snprintf(text, sizeof(text), CALL("%d"), (int)any(4));
+		request(member->route, text);
+	} else {
+		snprintf(text, sizeof(text), LIST("%d"), (int)any(4));
+		request(member->route, text)->mark = version + 1;
 	}
-	snprintf(text, sizeof(text), LIST("%d"), (int)any(4));
-	request(member->route, text)->mark = version + 1;
 }
 
 /* Nobody was shown a list that was older than the last change when he asked. */
@@ -2508,11 +2533,21 @@ static void check_versions(void)
 	assert_true(answered > 1000 && version > 50);
 }
 
+/* At all processes: they know nothing of each other. */
+static void change_lists(void)
+{
+	version++;
+	for (size_t i = 0; i < keeper.count; i++) {
+		if (process(i)->is_started && !process(i)->is_exited)
+			says(process(i), CHANGED("tools"));
+	}
+}
+
 static void random_step(struct member **all, size_t count)
 {
 	size_t i = any(keeper.count);
 
-	ask_for_list(all[any(count)]);
+	ask_for_something(all[any(count)]);
 	if (any(200) == 0)
 		pass(1000 + any(40000));
 	if (!process(i)->is_started || process(i)->is_exited)
@@ -2526,31 +2561,24 @@ static void random_step(struct member **all, size_t count)
 	lists_listen(i);
 	for (uint64_t n = any(4); n > 0; n--)
 		lists_answer(i);
-	if (any(10) == 0) {
-		version++;
-		says(process(i), CHANGED("tools"));
-	}
+	if (any(10) == 0)
+		change_lists();
 }
 
-/* bridging.md §1.8: whatever comes between: changes, errors, parts, crashes, time-outs, clients that go. */
-static void lists_are_never_old(void **state)
+static void begin_randomly(enum isolation isolation)
 {
-	struct member *all[40];
-	size_t count = ARRAY_LEN(all);
-
-	(void)state;
 	random_state = 20260728;
 	memset(lists, 0, sizeof(lists));
 	version = 0;
-	backend.conf.isolation = ISOLATION_SHARED;
-	backend.conf.pool_max = 3;
+	backend.conf.isolation = isolation;
+	backend.conf.pool_max = 4;
 	backend.conf.calls_per_process = 3;
 	backend.conf.queue_calls = 64;
 	backend.conf.backoff_min_ms = 1;
-	all[0] = begin_plain(alice);
-	for (size_t i = 1; i < ARRAY_LEN(all); i++)
-		all[i] = i % 3 == 0 ? begin() :
-				      join(open_session_as(i % 3 == 1 ? alice : bob, INITIALIZE));
+}
+
+static void act_randomly(struct member **all, size_t count)
+{
 	for (size_t step = 0; step < 6000; step++) {
 		random_step(all, count);
 		if (step % 700 == 699) {
@@ -2561,6 +2589,32 @@ static void lists_are_never_old(void **state)
 		}
 	}
 	check_versions();
+}
+
+/* bridging.md §1.8: whatever comes between: changes, errors, parts, crashes, time-outs, clients that go. */
+static void lists_are_never_old(void **state)
+{
+	struct member *all[40];
+
+	(void)state;
+	begin_randomly(ISOLATION_SHARED);
+	all[0] = begin_plain(alice);
+	for (size_t i = 1; i < ARRAY_LEN(all); i++)
+		all[i] = i % 3 == 0 ? begin() :
+				      join(open_session_as(i % 3 == 1 ? alice : bob, INITIALIZE));
+	act_randomly(all, ARRAY_LEN(all));
+}
+
+/* The same beside calls that have their process for themselves, and are asked something. */
+static void leased_lists_are_never_old(void **state)
+{
+	struct member *all[20];
+
+	(void)state;
+	begin_randomly(ISOLATION_PRINCIPAL);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		all[i] = begin_asking(i % 2 == 0 ? alice : bob, i);
+	act_randomly(all, ARRAY_LEN(all));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -2636,6 +2690,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(crash_loops_are_broken),
 	TEST(nothing_crosses),
 	TEST_PRINCIPALS(lists_are_never_old),
+	TEST_PRINCIPALS(leased_lists_are_never_old),
 };
 
 int main(void)
