@@ -19,6 +19,7 @@
 #include "backend/fake_keeper.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "obs/counters.h"
 #include "obs/log.h"
 #include "router/forward.h"
 #include "router/lane.h"
@@ -995,12 +996,14 @@ static void subscriptions_are_merged(void **state)
 	is_answered(request(all[3]->route, SUBSCRIBE("9")), EMPTY("9")); /* it is already */
 	says(process(0), UPDATED("r:a"));
 	says(process(0), UPDATED("r:b"));
+	pass(100);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		heard(all[i], UPDATED("r:a") "|");
 	for (size_t i = 0; i + 1 < ARRAY_LEN(all); i++)
 		is_answered(request(all[i]->route, UNSUBSCRIBE("1")), EMPTY("1"));
 	hears_nothing(process(0));
 	says(process(0), UPDATED("r:a"));
+	pass(100);
 	heard(all[0], "");
 	heard(all[49], UPDATED("r:a") "|");
 	session_end(&all[49]->route->session, REASON_DELETED);
@@ -1083,7 +1086,49 @@ static void subscriptions_outlive_children(void **state)
 	pass(2 * IDLE_MS);
 	assert_false(process(2)->is_eof);
 	says(process(2), UPDATED("r:a"));
+	pass(100);
 	heard(a, UPDATED("r:a") "|");
+}
+
+/* REL-24: each update is told to many, so those that say the same are told once; of resources that nobody wants, none. */
+static void updates_are_joined(void **state)
+{
+	struct member *a = begin();
+	uint64_t dropped = counter_get(COUNTER_CHILD_DROPPED);
+	char text[200];
+	size_t told = 0;
+
+	(void)state;
+	request(a->route, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	for (int i = 0; i < 100; i++) {
+		says(process(0), UPDATED("r:a"));
+		says(process(0), UPDATED("r:other"));
+	}
+	says(process(0), UPDATED("r:a/b"));
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/resources/updated'}");
+	assert_int_equal(counter_get(COUNTER_CHILD_DROPPED) - dropped, 101);
+	heard(a, "");
+	pass(100);
+	heard(a, UPDATED("r:a") "|" UPDATED("r:a/b") "|");
+	pass(100);
+	heard(a, "");
+	for (int i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), UPDATED("r:a/%d"), i);
+		says(process(0), text);
+	}
+	for (const char *at = buf_terminate(&a->got); (at = strchr(at, '|')) != NULL; at++)
+		told++;
+	assert_int_equal(told, 2000 - 1024); /* the others still may be joined */
+	pass(100);
+	for (const char *at = buf_terminate(&a->got); (at = strchr(at, '|')) != NULL; at++)
+		told++;
+	assert_int_equal(told, 2000 - 1024 + 2000); /* all, counted from the first again */
+	a->got.len = 0;
+	says(process(0), UPDATED("r:a"));
+	session_end(&a->route->session, REASON_DELETED);
+	pass(100); /* for nobody */
 }
 
 /* CXL-08: who waits for the answer to another one's subscription does not wait for all before him to time out. */
@@ -1918,6 +1963,28 @@ static void says_much(size_t i, const char *begin, const char *end)
 	says(process(i), end);
 }
 
+/* What waits to be told is bounded in bytes, too. */
+static void large_updates_do_not_wait(void **state)
+{
+	struct member *a = begin();
+
+	(void)state;
+	request(a->route, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	for (size_t i = 0; i < 2; i++) {
+		heard(a, "");
+		says_much(0,
+			  "{'jsonrpc':'2.0','method':'notifications/resources/updated','params':"
+			  "{'x':'",
+			  i == 0 ? "','uri':'r:a'}}" : "','uri':'r:a/b'}}");
+	}
+	assert_in_range(a->got.len, 1000000, 1001000);
+	pass(100);
+	assert_in_range(a->got.len, 2000000, 2002000);
+	assert_int_equal(a->route->partition->update_bytes, 0);
+}
+
 static void ask_for_much(struct member *member, size_t first_bid, size_t pages)
 {
 	char begin[200];
@@ -2648,6 +2715,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
+	TEST(updates_are_joined),
+	TEST(large_updates_do_not_wait),
 	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
 	TEST(waiting_together_is_bounded),
