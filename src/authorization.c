@@ -134,6 +134,7 @@ static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issue
 		.sends_secret_in_form =
 			issuer->introspection_auth_method == CONFIG_CLIENT_SECRET_POST,
 		.introspect_always = issuer->introspection_always,
+		.introspection_ttl_ms = issuer->introspection_ttl_ms,
 		.ca = issuer->ca != NULL ? slice_str(issuer->ca) : (struct slice){ NULL, 0 },
 		.allow_private = issuer->allow_private,
 	};

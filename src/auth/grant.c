@@ -316,6 +316,7 @@ struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_
 	struct grant *grant = mem_zalloc(sizeof(*grant));
 
 	grant->references = 1;
+	grant->ask_again_at_ms = grant->trust_until_ms = UINT64_MAX;
 	grant->issuer = mem_strdup(rules->issuer);
 	grant->claims = json_incref(claims);
 	if (grant_fill(grant, rules, now_ms, verdict_r) < 0)

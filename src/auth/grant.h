@@ -35,6 +35,9 @@ struct grant {
 	uint64_t
 		expires_at_s; /* `exp` without its fraction, since 1970; 0: introspection named none */
 	uint64_t ends_at_ms; /* `exp` and the leeway, as clock_wall_ms; UINT64_MAX without `exp` */
+	/* Of tokens that the issuer was asked about, as clock_now_ms; UINT64_MAX for others. AUTH-OPQ-08 */
+	uint64_t ask_again_at_ms; /* it may say something else then */
+	uint64_t trust_until_ms;  /* so long it may be silent before an open stream ends */
 	/* Sender constraints; "" if there is none. Whoever takes the token must have them proven. */
 	char jkt[GRANT_THUMBPRINT_BYTES];      /* RFC 9449 s6: thumbprint of the DPoP key */
 	char x5t_s256[GRANT_THUMBPRINT_BYTES]; /* RFC 8705 s3.1: of the client certificate */

@@ -25,7 +25,8 @@
 #define BAD_MAX 1024
 #define GOOD_MS (5 * 60 * 1000)
 #define ASKED_MS \
-	(30 * 1000) /* what introspection said; revocation shows after it. AUTH-OPQ-03, 08 */
+	(30 * 1000)     /* what introspection said; revocation shows after it. AUTH-OPQ-03, 08 */
+#define TRUST_FACTOR 10 /* times that: how long an open stream outlasts the issuer's silence */
 #define BAD_MS (10 * 1000)
 #define JOBS_MAX 1024
 
@@ -34,6 +35,7 @@ struct authority {
 	struct introspector introspector;
 	struct verifier *verifier;
 	bool asks_always;
+	uint64_t asked_ms; /* how long its word holds */
 };
 
 struct verifier {
@@ -236,7 +238,10 @@ static void remember(struct verifier *verifier, const struct token_digest *diges
 {
 	if (finding->grant != NULL)
 		token_cache_put(&verifier->good, digest, finding->authority, &finding->verdict,
-				finding->grant, finding->was_asked ? ASKED_MS : GOOD_MS);
+				finding->grant,
+				finding->was_asked ?
+					verifier->authorities[finding->authority].asked_ms :
+					GOOD_MS);
 	else if (is_lasting(finding))
 		token_cache_put(&verifier->bad, digest, finding->authority, &finding->verdict, NULL,
 				BAD_MS);
@@ -272,8 +277,19 @@ static void job_free(struct verifier_job *job)
 	free(job);
 }
 
+/* AUTH-OPQ-08 */
+static void set_times(const struct verifier *verifier, struct finding *finding)
+{
+	uint64_t asked_ms = verifier->authorities[finding->authority].asked_ms;
+
+	finding->grant->ask_again_at_ms = clock_now_ms() + asked_ms;
+	finding->grant->trust_until_ms = clock_now_ms() + asked_ms * TRUST_FACTOR;
+}
+
 static void job_finish(struct verifier_job *job)
 {
+	if (job->finding.was_asked && job->finding.grant != NULL)
+		set_times(job->verifier, &job->finding);
 	list_remove(&job->link); /* whoever comes now finds what is remembered */
 	remember(job->verifier, &job->digest, &job->finding);
 	while (!list_is_empty(&job->waits)) {
@@ -598,6 +614,8 @@ static int add_authority(struct verifier *verifier, const struct verifier_issuer
 	introspector_init(&authority->introspector, &authority->issuer, conf);
 	authority->verifier = verifier;
 	authority->asks_always = conf->introspect_always;
+	authority->asked_ms =
+		conf->introspection_ttl_ms > 0 ? conf->introspection_ttl_ms : ASKED_MS;
 	verifier->count++;
 	return 0;
 }

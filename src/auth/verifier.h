@@ -41,9 +41,10 @@ struct verifier_issuer_conf {
 	const char *introspection_endpoint; /* NULL: from the issuer's metadata */
 	const char *client_id;              /* for introspection; NULL: none is done */
 	const char *client_secret;
-	bool sends_secret_in_form; /* client_secret_post instead of client_secret_basic */
-	bool introspect_always;    /* JWTs too, for revocation */
-	struct slice ca;           /* PEM text of accepted CAs; empty: the system's */
+	bool sends_secret_in_form;     /* client_secret_post instead of client_secret_basic */
+	bool introspect_always;        /* JWTs too, for revocation */
+	uint64_t introspection_ttl_ms; /* an answer that a token is good holds so long; 0: 30 s */
+	struct slice ca;               /* PEM text of accepted CAs; empty: the system's */
 	/*
 	 * Fetches may connect to loopback and private addresses; to link-local ones never. An issuer whose
 	 * URL is a loopback address may be reached there without it.

@@ -834,6 +834,32 @@ static void questions_are_shared(void **state)
 	assert_int_equal(page->hits, 1);
 }
 
+/* AUTH-OPQ-08: who keeps something open learns when to ask again; a JWT that was not asked about, never. */
+static void answers_hold_for_a_while(void **state)
+{
+	struct fake_page *page;
+
+	(void)state;
+	page = open_introspection(ACTIVE "}");
+	expect_of(&first, "alice", VERDICT_OK);
+	assert_int_equal(world.grant->ask_again_at_ms, UINT64_MAX);
+	assert_int_equal(world.grant->trust_until_ms, UINT64_MAX);
+	verifier_free(&world.verifier);
+	world.conf.introspection_ttl_ms = 1000;
+	world.conf.introspection_endpoint = own_url("/introspect");
+	start_verifier();
+	free((char *)(uintptr_t)world.conf.introspection_endpoint);
+	expect("opaque", VERDICT_OK);
+	assert_in_range(world.grant->ask_again_at_ms, clock_now_ms() + 500, clock_now_ms() + 1000);
+	assert_int_equal(world.grant->trust_until_ms, world.grant->ask_again_at_ms + 9000);
+	expect("opaque", VERDICT_OK);
+	assert_int_equal(page->hits, 1);
+	turn_for(1100);
+	expect("opaque", VERDICT_OK);
+	assert_int_equal(page->hits, 2);
+	assert_true(world.grant->ask_again_at_ms > clock_now_ms());
+}
+
 /* AUTH-OPQ-05: asked in addition; a JWT that is bad here is not even shown. */
 static void introspection_of_every_token(void **state)
 {
@@ -951,6 +977,7 @@ int main(void)
 		TEST(answers_of_introspection),
 		TEST(introspection_that_is_down),
 		TEST(questions_are_shared),
+		TEST(answers_hold_for_a_while),
 		TEST(introspection_of_every_token),
 		TEST(impossible_configurations),
 	};

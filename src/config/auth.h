@@ -51,6 +51,7 @@ struct config_issuer {
 	char *introspection_client_secret;
 	enum config_client_auth introspection_auth_method;
 	bool introspection_always;
+	uint64_t introspection_ttl_ms;
 	char *ca_file;
 	char *ca; /* PEM: what is in the file */
 	bool allow_private;

@@ -136,6 +136,14 @@ static bool has_token_in_query(struct slice query)
 	return false;
 }
 
+struct slice guard_token(const struct http_request *http)
+{
+	struct slice rest = http->fields[HTTP_AUTHORIZATION];
+
+	slice_cut(&rest, ' ');
+	return slice_trim(rest);
+}
+
 /* AUTH-TOK-05 */
 static enum guard_step take_key(const struct http_request *http, struct credential *credential_r,
 				struct refusal *refusal_r)
@@ -171,7 +179,7 @@ static enum guard_step take_credential(const struct guard *guard,
 	if (!http_has(http, HTTP_AUTHORIZATION) ||
 	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
 		return refuse_nobody(guard, request->place, refusal_r);
-	credential_r->token = slice_trim(rest);
+	credential_r->token = guard_token(http);
 	if (!is_b64token(credential_r->token))
 		return refuse(refusal_r, 400, "invalid_request",
 			      "The Authorization header does not hold one token");
@@ -493,6 +501,25 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 
 /* ---- access ---- */
 
+bool guard_renew(const struct guard *guard, const struct guard_place *place, struct access *access,
+		 struct grant *grant)
+{
+	const struct scope_set none = { { 0 } };
+	struct access fresh = access_of(guard, grant);
+	struct refusal refusal;
+	bool is_good = fresh.principal == access->principal &&
+		       guard_permits(guard, place, &fresh, &none, &refusal);
+
+	grant_unref(&grant);
+	if (is_good) {
+		access_fini(access);
+		*access = fresh;
+	} else {
+		access_fini(&fresh);
+	}
+	return is_good;
+}
+
 struct access access_copy(const struct access *access)
 {
 	struct access copy = *access;
@@ -524,20 +551,4 @@ void access_show(const struct access *access, struct denial_marks *marks_r)
 	marks_r->names[DENIAL_BY_CLIENT_ID] = slice_or_empty(grant->client_id);
 	marks_r->names[DENIAL_BY_JTI] = grant_claim_text(grant, "jti");
 	marks_r->names[DENIAL_BY_SID] = grant_claim_text(grant, "sid");
-}
-
-uint64_t access_step_ms(const struct access *access)
-{
-	/* Each duration is a queue of the loop for good: there must be few. */
-	static const uint64_t steps_ms[] = { 3600000, 600000, 60000, 10000, 1000, 100 };
-	uint64_t now_ms = clock_wall_ms();
-	size_t i = 0;
-
-	if (access->ends_at_ms == UINT64_MAX)
-		return UINT64_MAX;
-	if (access->ends_at_ms <= now_ms)
-		return 0;
-	while (i < ARRAY_LEN(steps_ms) - 1 && steps_ms[i] > access->ends_at_ms - now_ms)
-		i++;
-	return steps_ms[i];
 }

@@ -137,6 +137,8 @@ struct guard_request {
 enum guard_step guard_admit(struct guard *guard, const struct guard_request *request,
 			    struct verifier_wait *wait, struct access *access_r,
 			    struct refusal *refusal_r) must_check;
+/* The token of a request that was admitted by one of an issuer; borrowed from it. */
+struct slice guard_token(const struct http_request *http);
 /* Takes the grant. Never GUARD_WAITING. */
 enum guard_step guard_conclude(struct guard *guard, const struct guard_request *request,
 			       const struct verdict *verdict, struct grant *grant,
@@ -160,15 +162,17 @@ bool guard_permits(const struct guard *guard, const struct guard_place *place,
 		   const struct access *access, const struct scope_set *needed,
 		   struct refusal *refusal_r) must_check;
 
+/*
+ * Takes the grant that the same token has got anew. False: it is no longer what `access` was given for (another
+ * identity, a base scope less, denied), and *access is as before.
+ */
+bool guard_renew(const struct guard *guard, const struct guard_place *place, struct access *access,
+		 struct grant *grant) must_check;
+
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);
 /* What his token says that an entry of the denials can name; borrowed from it. */
 void access_show(const struct access *access, struct denial_marks *marks_r);
-/*
- * When to ask again whether its streams must end: 0, now; UINT64_MAX, never. One of a few durations, each
- * shorter than what is left of the token but for the last 100 ms. AUTH-SES-06
- */
-uint64_t access_step_ms(const struct access *access);
 
 #endif

@@ -546,8 +546,7 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(exchange->conn, buf_slice(&event));
 	timer_start(client->gate->router->loop, &client->patience, INITIALIZE_MS);
-	vigil_begin(&client->vigil, client->gate->router->loop, &client->gate->guard, client->place,
-		    &client->access);
+	vigil_begin(&client->vigil, &client->access);
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);
@@ -585,7 +584,7 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 	client->backend = request->backend;
 	client->place = request->place;
 	client->access = access_copy(request->access);
-	vigil_init(&client->vigil, client_on_over);
+	vigil_init(&client->vigil, request, client_on_over);
 	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	client->message_path = mem_dup_slice(message_path);
 	event_writer_init(&client->writer);

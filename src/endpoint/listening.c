@@ -118,8 +118,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 						 none,
 					 buf_slice(&fields));
 	} else {
-		vigil_begin(&get->vigil, gate->router->loop, &gate->guard, get->keys.place,
-			    &get->keys.access);
+		vigil_begin(&get->vigil, &get->keys.access);
 	}
 	buf_fini(&fields);
 }
@@ -206,7 +205,7 @@ struct http_exchange *streamable_get(const struct streamable_request *request)
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &listening_ops;
 	event_writer_init(&get->writer);
-	vigil_init(&get->vigil, listening_on_over);
+	vigil_init(&get->vigil, request, listening_on_over);
 	keys_init(&get->keys, request);
 	return &get->exchange;
 }

@@ -1,33 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches over the token of an open stream, whose client sends nothing that could be judged: the stream is
- * over when the token expires, and when an entry of the denials names it. AUTH-SES-06, -07.
+ * Watches over the token of an open stream, whose client sends nothing that could be judged. The stream is over
+ * when the token expires, when an entry of the denials names it, and, where its issuer is asked about tokens, when
+ * the issuer says that it is no longer good, or has said nothing for too long. AUTH-SES-06, -07, AUTH-OPQ-08.
  */
 #ifndef MCPGATED_ENDPOINT_VIGIL_H
 #define MCPGATED_ENDPOINT_VIGIL_H
 
+#include "auth/verifier.h"
 #include "endpoint/guard.h"
+#include "endpoint/streamable.h"
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "session/denials.h"
+
+struct vigil;
+
+/* The stream must end now: cleanly, so that its client comes back and learns what is wrong. */
+typedef void vigil_over_fn(struct vigil *vigil, enum reason reason);
 
 /* Embedded by the exchange that has the stream. */
 struct vigil {
 	struct denials_holder holder;
 	struct loop *loop;
+	struct guard *guard;
 	const struct guard_place *place;
 	struct access *access; /* of whoever opened the stream; borrowed */
 	struct timer timer;
-	/* The stream must end now: cleanly, so that its client comes back and learns what is wrong. */
-	void (*on_over)(struct vigil *vigil, enum reason reason);
+	struct verifier_wait wait;
+	char *token; /* NULL: nobody is asked about it */
+	size_t token_size;
+	uint64_t ask_at_ms; /* clock_now_ms */
+	uint64_t
+		trust_until_ms; /* likewise: without an answer that it is good the stream is over then */
+	vigil_over_fn *on_over;
 };
 
-/* So that vigil_end may be called before vigil_begin. */
-void vigil_init(struct vigil *vigil, void (*on_over)(struct vigil *vigil, enum reason reason));
+/* For the request that opens the stream; what must be kept of it is copied. Ended by vigil_end. */
+void vigil_init(struct vigil *vigil, const struct streamable_request *request,
+		vigil_over_fn *on_over);
 /* The stream has begun, for a token that guard_permits has just let pass. Nothing is called before the next turn. */
-void vigil_begin(struct vigil *vigil, struct loop *loop, const struct guard *guard,
-		 const struct guard_place *place, struct access *access);
-/* The stream has ended. */
+void vigil_begin(struct vigil *vigil, struct access *access);
+/* The stream has ended, or will not begin. */
 void vigil_end(struct vigil *vigil);
 
 #endif

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
 
 
 def b64(data):
@@ -49,6 +50,9 @@ class Issuer:
         KEY = KEY or Key()
         self.gate = threading.Event()
         self.asked = []
+        self.questions = []  # tokens, in the order in which they were asked about (RFC 7662)
+        self.known = {}  # what is said of each
+        self.status = 200  # of those answers
         if is_open:
             self.gate.set()
         issuer = self
@@ -58,9 +62,17 @@ class Issuer:
                 issuer.asked.append(self.path)
                 issuer.gate.wait(30)
                 document = issuer.documents().get(self.path)
+                self.answer(200 if document else 404, document)
+
+            def do_POST(self):
+                form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                issuer.questions.append(form["token"][0])
+                self.answer(issuer.status, issuer.known.get(form["token"][0], {"active": False}))
+
+            def answer(self, status, document):
                 body = json.dumps(document).encode()
                 try:
-                    self.send_response(200 if document else 404)
+                    self.send_response(status)
                     self.send_header("Content-Type", "application/json")
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens that the operator denies: what is refused, what ends, and how soon. oauth.md §13; product.md §2, §3."""
+"""Tokens that the operator denies, or their issuer revokes: what is refused, what ends, and how soon. oauth.md §10, §13; product.md §2, §3."""
 import hashlib
 import json
 import os
@@ -243,3 +243,82 @@ def operator_denies(t):
     for args, status in ((["deny"], 2), (["deny", "nothing"], 2), (["deny", "add"], 1), (["deny", "add", "--sub", "a", "--sid", "b"], 1), (["deny", "remove"], 2),
                          (["deny", "add", "--sub", "a", "--for", "soon"], 2), (["deny", "remove", "2"], 1), (["deny", "remove", "a b"], 2), (["deny", "list", "1"], 2)):
         ctl(*args, status=status)
+
+
+# ---- issuers that are asked -------------------------------------------------------------------------------------------
+
+
+def begin_asking(t, **more):
+    """A gateway that asks its issuer about tokens; an answer holds for a second."""
+    i = issuer.Issuer()
+    introspection = dict({"endpoint": i.url + "/introspect", "client_id": "rs", "client_secret": "secret", "ttl": "1s"}, **more)
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": introspection}]}})
+    return i
+
+
+def is_active(sub):
+    return {"active": True, "sub": sub, "client_id": "app", "aud": RESOURCE, "exp": int(time.time()) + 600}
+
+
+@case(daemon=False, deadline=60)
+def open_streams_are_asked_about_again(t):
+    """AUTH-SES-07 AUTH-OPQ-08 AUTH-OPQ-03: once for all of a token in each ttl; revoked, its streams end, and what a POST waits for may finish."""
+    i = begin_asking(t)
+    alice, bob = "opaque-alice", "opaque-bob"
+    i.known = {alice: is_active("alice"), bob: is_active("bob")}
+    s, other = t.session(token=alice), t.session(token=bob)
+    streams = [s.get(), t.session(token=alice).get(), other.get()]
+    old = t.sse(extra=mcp.bearer(alice), begin=False)
+    begun, before = time.monotonic(), i.questions.count(alice)
+    wait_for(lambda: i.questions.count(alice) >= before + 3, 15, "three questions")
+    took = time.monotonic() - begun
+    ok(1.8 < took, "three questions in %.1f s" % took)
+    call = s.start_do(["sleep", 5], ["text", "late"])
+    del i.known[alice]
+    ends_within(3, "streams", streams[0].next, streams[1].next, sse_end(old))
+    is_refused(t, alice, s)
+    eq(call.final(10)["result"]["content"][0]["text"], "late")
+    eq(len(t.daemon.wait_log("stream_over", "reason=revoked")), 3)
+    streams[2].nothing(2)
+    i.known[bob] = is_active("mallory")
+    ends_within(3, "the stream of a token that is somebody else's now", streams[2].next)
+
+
+@case(daemon=False, deadline=90)
+def issuer_that_is_silent(t):
+    """AUTH-SES-07 AUTH-OPQ-04: while it does not answer, requests are 503 and open streams stay; for ten times the ttl, then they end."""
+    i = begin_asking(t)
+    i.known = {"opaque-alice": is_active("alice")}
+    s = t.session(token="opaque-alice")
+    stream = s.get()
+    i.status = 500
+    stream.nothing(3)
+    eq(status_in(t, s, "opaque-alice"), 503)
+    i.status = 200
+    count = len(i.questions)
+    wait_for(lambda: len(i.questions) > count + 2, 15, "that it is asked again")
+    stream.nothing(1)
+    eq(status_in(t, s, "opaque-alice"), 200)
+    begun, i.status = time.monotonic(), 500
+    eq(stream.next(20), None, "the end")
+    ok(7 < time.monotonic() - begun < 13 * harness.SLOW, "after %.1f s" % (time.monotonic() - begun))
+    t.daemon.wait_log("stream_over", "reason=unconfirmed")
+    i.status = 200
+    eq(status_in(t, s, "opaque-alice"), 200, "the session has waited")
+
+
+@case(daemon=False, deadline=40)
+def signed_tokens_are_asked_about_again(t):
+    """AUTH-SES-07 AUTH-OPQ-05: with introspection.always their streams end as well; without, nobody is asked."""
+    i = begin_asking(t, always=True)
+    token = i.token(RESOURCE)
+    i.known = {token: {"active": True}}
+    stream = t.session(token=token).get()
+    stream.nothing(2)
+    i.known = {}
+    ends_within(3, "the stream", stream.next)
+    t.daemon = None
+    i = begin_asking(t)
+    stream = t.session(token=i.token(RESOURCE)).get()
+    stream.nothing(2)
+    eq(i.questions, [])
