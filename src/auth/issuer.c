@@ -180,14 +180,24 @@ static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_an
 	return document;
 }
 
-/* Keys that were waited for can be fetched now, or never could. */
+/*
+ * Keys that were waited for can be fetched now, or are elsewhere. Where they just failed to come from, they are not
+ * fetched before it is their time: each failure leads here again.
+ */
 static void issuer_on_discovered(struct issuer *issuer, bool is_moved)
 {
-	bool wants_keys = issuer->keys.count == 0 || issuer->renewal.failures > 0 || is_moved;
+	bool is_due = issuer->renewal.due_ms <= clock_now_ms();
 
-	if (wants_keys && issuer_jwks_uri(issuer) != NULL &&
+	if ((is_due || is_moved) && issuer_jwks_uri(issuer) != NULL &&
 	    !fetch_is_running(&issuer->renewal.fetch))
 		issuer_start_renewal(issuer);
+}
+
+/* Elsewhere the same tag may stand for another set. */
+static void issuer_forget_etag(struct issuer *issuer)
+{
+	free(issuer->etag);
+	issuer->etag = NULL;
 }
 
 static void issuer_take_metadata(struct issuer *issuer, json_t *document)
@@ -199,6 +209,8 @@ static void issuer_take_metadata(struct issuer *issuer, json_t *document)
 	json_decref(issuer->metadata);
 	issuer->metadata = document;
 	errand_is_done(&issuer->discovery, DISCOVERY_MS);
+	if (is_moved)
+		issuer_forget_etag(issuer);
 	issuer_on_discovered(issuer, is_moved);
 }
 

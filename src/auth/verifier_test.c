@@ -602,6 +602,45 @@ static void keys_that_have_moved(void **state)
 	free(moved);
 }
 
+/* AUTH-AS-04: what fails is tried after longer and longer pauses, however well the rest works. */
+static void failed_fetches_keep_their_distance(void **state)
+{
+	struct fake_page *metadata;
+
+	(void)state;
+	open_world(NULL);
+	metadata = fake_issuer_page(world.issuer, "/.well-known/oauth-authorization-server");
+	world.keys->status = 500;
+	start_verifier();
+	turn_for(3000);
+	assert_in_range(world.keys->hits, 2, 4);
+	assert_in_range(metadata->hits, 2, 5);
+}
+
+/* AUTH-KEY-03, AUTH-AS-05: a tag is one of the address that it came from. */
+static void a_tag_does_not_move(void **state)
+{
+	struct fake_page *page;
+	char *moved;
+
+	(void)state;
+	open_world(NULL);
+	strcpy(world.keys->etag, "\"v1\"");
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	moved = own_url("/moved");
+	page = fake_issuer_page(world.issuer, "/moved");
+	strcpy(page->etag, "\"v1\"");
+	publish(page, &second, NULL);
+	set_metadata("/.well-known/oauth-authorization-server", world.issuer->origin, moved);
+	world.keys->etag[0] = '\0';
+	world.keys->status = 404;
+	expect_of(&second, "bob", VERDICT_KEYS_UNAVAILABLE);
+	turn_for(1100);
+	expect_of(&second, "bob", VERDICT_OK);
+	free(moved);
+}
+
 /* AUTH-KEY-03: a set that is the same is not sent again, and counts as fetched. */
 static void an_etag_is_used(void **state)
 {
@@ -966,6 +1005,8 @@ int main(void)
 		TEST(discovery_asks_in_order),
 		TEST(keys_from_a_configured_address),
 		TEST(keys_that_have_moved),
+		TEST(failed_fetches_keep_their_distance),
+		TEST(a_tag_does_not_move),
 		TEST(an_etag_is_used),
 		TEST(tls_with_the_right_name),
 		TEST(tls_with_another_name),

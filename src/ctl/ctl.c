@@ -38,6 +38,8 @@ struct line {
 	const char *name;
 	const char *url;
 	const char *token_file;
+	const char *ca_file;
+	struct doctor_claims claims;
 	struct deny_words deny;
 	bool is_json;
 	bool follows;
@@ -299,19 +301,21 @@ static int examine_oauth(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
 	char *token = NULL;
-	int ill;
+	char *ca = NULL;
+	int ill = -1;
 
-	if (oauth_check_url(line->url, &err) < 0)
-		return refuse_usage(err.text);
-	if (line->token_file != NULL) {
+	if (line->token_file != NULL)
 		token = oauth_read_token(line->token_file, &err);
-		if (token == NULL)
-			return refuse_usage(err.text);
-	}
-	ill = oauth_examine(line->url, token);
+	if (line->ca_file != NULL && err.kind == ERROR_NONE)
+		ca = oauth_read_ca(line->ca_file, &err);
+	if (err.kind == ERROR_NONE && oauth_check_url(line->url, &err) == 0)
+		ill = oauth_examine(&(struct oauth_walk){ line->url, token, ca });
 	if (token != NULL)
 		explicit_bzero(token, strlen(token));
 	free(token);
+	free(ca);
+	if (ill < 0)
+		return refuse_usage(err.text);
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
@@ -329,7 +333,7 @@ static int examine_servers(const struct line *line)
 	config_problems_fini(&problems);
 	if (config == NULL)
 		return EXIT_USAGE;
-	ill = doctor_examine(config, line->count > 1 ? line->words[1] : NULL);
+	ill = doctor_examine(config, line->count > 1 ? line->words[1] : NULL, &line->claims);
 	config_free(&config);
 	if (ill < 0)
 		return fail("there is no such server in the configuration");
@@ -446,6 +450,8 @@ static void print_help(void)
 	     "      --oauth URL     for doctor: walk a client's authorization handshake with the MCP\n"
 	     "                      endpoint there, and explain each step\n"
 	     "      --token-file F  with --oauth: try the token in F as well\n"
+	     "      --ca FILE       with --oauth: trust the authorities in FILE (PEM) as well\n"
+	     "      --claim N=V     for doctor: the value of ${claim:N} in a server's env; can be repeated\n"
 	     "      --issuer I          for deny add: the tokens of this issuer (static: of auth.tokens)\n"
 	     "      --sub, --client-id, --jti, --sid X    that bear this name; one of the four\n"
 	     "      --for TIME          so long, like 12h (default: 24h)\n"
@@ -485,6 +491,8 @@ enum {
 	OPTION_NAME,
 	OPTION_OAUTH,
 	OPTION_TOKEN_FILE,
+	OPTION_CA,
+	OPTION_CLAIM,
 	OPTION_ISSUER,
 	OPTION_SUB,
 	OPTION_CLIENT_ID,
@@ -504,6 +512,8 @@ static const struct option options[] = {
 	{ "name", required_argument, NULL, OPTION_NAME },
 	{ "oauth", required_argument, NULL, OPTION_OAUTH },
 	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
+	{ "ca", required_argument, NULL, OPTION_CA },
+	{ "claim", required_argument, NULL, OPTION_CLAIM },
 	{ "issuer", required_argument, NULL, OPTION_ISSUER },
 	{ "sub", required_argument, NULL, OPTION_SUB },
 	{ "client-id", required_argument, NULL, OPTION_CLIENT_ID },
@@ -525,22 +535,32 @@ static bool is_format(const char *text)
 	return converted != NULL;
 }
 
-/* The words of deny: where each is kept; NULL: the option is none of them. */
-static const char **place_of(struct deny_words *words, int option)
+/* Where the text of an option is kept; NULL: it is more than that. */
+static const char **place_of(struct line *line, int option)
 {
 	switch (option) {
+	case 'c':
+		return &line->file;
+	case OPTION_NAME:
+		return &line->name;
+	case OPTION_OAUTH:
+		return &line->url;
+	case OPTION_TOKEN_FILE:
+		return &line->token_file;
+	case OPTION_CA:
+		return &line->ca_file;
 	case OPTION_ISSUER:
-		return &words->issuer;
+		return &line->deny.issuer;
 	case OPTION_SUB:
-		return &words->sub;
+		return &line->deny.sub;
 	case OPTION_CLIENT_ID:
-		return &words->client_id;
+		return &line->deny.client_id;
 	case OPTION_JTI:
-		return &words->jti;
+		return &line->deny.jti;
 	case OPTION_SID:
-		return &words->sid;
+		return &line->deny.sid;
 	case OPTION_FOR:
-		return &words->duration;
+		return &line->deny.duration;
 	default:
 		return NULL;
 	}
@@ -549,14 +569,17 @@ static const char **place_of(struct deny_words *words, int option)
 /* Returns -1 to go on, or the exit status. */
 static int take_option(struct line *line, int option)
 {
+	struct error err;
+
+	if (place_of(line, option) != NULL) {
+		*place_of(line, option) = optarg;
+		return -1;
+	}
 	switch (option) {
 	case 's':
 		if (strlen(optarg) >= CLIENT_PATH_BYTES)
 			return refuse_usage("the path of the socket is too long");
 		snprintf(line->socket, sizeof(line->socket), "%s", optarg);
-		return -1;
-	case 'c':
-		line->file = optarg;
 		return -1;
 	case 'f':
 		line->follows = true;
@@ -568,25 +591,15 @@ static int take_option(struct line *line, int option)
 		line->format = optarg;
 		return is_format(optarg) ? -1 :
 					   refuse_usage("--format takes mcp, openai or anthropic");
-	case OPTION_NAME:
-		line->name = optarg;
-		return -1;
-	case OPTION_OAUTH:
-		line->url = optarg;
-		return -1;
-	case OPTION_TOKEN_FILE:
-		line->token_file = optarg;
-		return -1;
+	case OPTION_CLAIM:
+		return doctor_add_claim(&line->claims, optarg, &err) == 0 ? -1 :
+									    refuse_usage(err.text);
 	case OPTION_VERSION:
 		return puts("mcpgatectl " PACKAGE_VERSION) < 0;
 	case OPTION_HELP:
 		print_help();
 		return 0;
 	default:
-		if (place_of(&line->deny, option) != NULL) {
-			*place_of(&line->deny, option) = optarg;
-			return -1;
-		}
 		fputs("try: mcpgatectl --help\n", stderr);
 		return EXIT_USAGE;
 	}
@@ -630,7 +643,9 @@ int main(int argc, char **argv)
 	if (line.url != NULL &&
 	    (strcmp(line.words[0], "doctor") != 0 || line.count > 1 || line.command != NULL))
 		return refuse_usage("only doctor takes --oauth, and then nothing else");
-	if (line.token_file != NULL && line.url == NULL)
-		return refuse_usage("--token-file belongs to doctor --oauth URL");
+	if ((line.token_file != NULL || line.ca_file != NULL) && line.url == NULL)
+		return refuse_usage("--token-file and --ca belong to doctor --oauth URL");
+	if (line.claims.count > 0 && (strcmp(line.words[0], "doctor") != 0 || line.url != NULL))
+		return refuse_usage("--claim belongs to doctor, when it starts servers");
 	return run(&line);
 }

@@ -3,6 +3,7 @@
 #include "ctl/doctor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +12,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "ctl/finding.h"
 #include "ctl/patient.h"
+#include "keeper/claims.h"
 #include "mcp/revision.h"
 
 #define LIST_MS 30000
@@ -28,12 +31,118 @@ struct examination {
 	const struct config_server *server;
 	struct patient patient;
 	bool is_ill;
+	const struct doctor_claims *given;
 };
 
 static void fail(struct examination *e, const char *what, struct buf *text)
 {
 	e->is_ill = true;
 	finding_print("FAIL", what, text);
+}
+
+/* ---- claims ---- */
+
+int doctor_add_claim(struct doctor_claims *claims, const char *text, struct error *err)
+{
+	const char *value = strchr(text, '=');
+
+	if (value == NULL || value == text || !text_is_claim(slice_str(value + 1)))
+		return error_set(
+			err, ERROR_INVALID,
+			"--claim takes NAME=VALUE; the value is plain text of 1 to %d bytes",
+			TEXT_CLAIM_MAX);
+	if (claims->count == DOCTOR_CLAIMS_MAX)
+		return error_set(err, ERROR_INVALID, "there are more than %d claims",
+				 DOCTOR_CLAIMS_MAX);
+	claims->items[claims->count++] = text;
+	return 0;
+}
+
+/* NULL: it is not given. */
+static const char *value_of(const struct doctor_claims *given, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < given->count; i++)
+		if (strncmp(given->items[i], name, length) == 0 && given->items[i][length] == '=')
+			return given->items[i] + length + 1;
+	return NULL;
+}
+
+/* What the gateway would give to the keeper: a pipe with all in it, which is little. -1 with errno. */
+static int open_claims(struct slice text)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -1;
+	if (write(fds[1], text.p, text.n) != (ssize_t)text.n) {
+		close(fds[0]);
+		fds[0] = -1;
+	}
+	close(fds[1]);
+	return fds[0];
+}
+
+/* Puts them into its environment, as the daemon would for a caller. */
+static bool put_claims(struct examination *e, struct launch_spec *spec, struct slice claims)
+{
+	int fd = open_claims(claims);
+	const char *why = claims_make_env(e->server, spec->envp, fd, &spec->envp);
+	struct buf text = { 0 };
+
+	if (fd >= 0)
+		close(fd);
+	if (why == NULL)
+		return true;
+	buf_append_str(&text, why);
+	fail(e, "claims", &text);
+	return false;
+}
+
+static void append_claim(struct buf *out, const char *name, const char *value)
+{
+	buf_append(out, name, strlen(name) + 1);
+	buf_append(out, value, strlen(value) + 1);
+}
+
+static void say_missing(const char *options)
+{
+	struct buf text = { 0 };
+
+	buf_printf(
+		&text,
+		"its env names claims of a caller, and nobody has called: it is started with the "
+		"text ${claim:...} itself; give %s",
+		options);
+	finding_print("warn", "claims", &text);
+}
+
+/* Nobody has called: without a value for each, they stay as the configuration writes them. */
+static bool examine_claims(struct examination *e, struct launch_spec *spec)
+{
+	const struct config_texts *wanted = &e->server->claims;
+	struct buf missing = { 0 };
+	struct buf claims = { 0 };
+	bool is_good = true;
+
+	for (size_t i = 0; i < wanted->count; i++) {
+		const char *name = wanted->items[i];
+		const char *value = value_of(e->given, name);
+
+		if (value == NULL)
+			buf_printf(&missing, "%s--claim %s=VALUE", missing.len > 0 ? " " : "",
+				   name);
+		else
+			append_claim(&claims, name, value);
+	}
+	if (missing.len > 0)
+		say_missing(buf_terminate(&missing));
+	else if (wanted->count > 0)
+		is_good = put_claims(e, spec, buf_slice(&claims));
+	buf_fini(&missing);
+	buf_fini(&claims);
+	return is_good;
 }
 
 /* ---- the start ---- */
@@ -273,31 +382,40 @@ static void examine_running(struct examination *e)
 	print_stderr(&e->patient);
 }
 
-static bool examine(const struct config *config, size_t index, const struct launch *launch,
-		    const struct guard *guard)
+static void examine_start(struct examination *e, const struct launch *launch,
+			  const struct launch_spec *spec, const struct guard *guard)
 {
-	struct examination e = { .server = &config->servers[index] };
-	const struct launch_spec *spec = &launch->specs[index];
 	struct buf text = { 0 };
 
-	printf("%s\n", e.server->name);
 	clock_update();
-	if (patient_start(&e.patient, launch, index, guard) < 0) {
-		explain_start(&e, spec);
+	if (patient_start(&e->patient, launch, spec, guard) < 0) {
+		explain_start(e, spec);
 	} else {
 		buf_append_str(&text, path_of(spec));
 		finding_print("ok", "start", &text);
-		examine_running(&e);
+		examine_running(e);
 	}
-	patient_fini(&e.patient);
-	if (e.patient.process.pid > 0)
-		guard_remove(guard, e.patient.process.pid);
+	patient_fini(&e->patient);
+	if (e->patient.process.pid > 0)
+		guard_remove(guard, e->patient.process.pid);
+}
+
+static bool examine(const struct config *config, size_t index, const struct launch *launch,
+		    const struct guard *guard, const struct doctor_claims *given)
+{
+	struct examination e = { .server = &config->servers[index], .given = given };
+	struct launch_spec spec = launch->specs[index];
+
+	printf("%s\n", e.server->name);
+	if (examine_claims(&e, &spec))
+		examine_start(&e, launch, &spec, guard);
+	claims_free_env(launch->specs[index].envp, spec.envp);
 	return !e.is_ill;
 }
 
 /* Returns how many are ill; -1: none has this name. */
 static int examine_all(const struct config *config, const char *name, const struct launch *launch,
-		       const struct guard *guard)
+		       const struct guard *guard, const struct doctor_claims *given)
 {
 	int count = 0;
 	int ill = 0;
@@ -307,12 +425,12 @@ static int examine_all(const struct config *config, const char *name, const stru
 				   !config->servers[i].enabled)
 			continue;
 		count++;
-		ill += !examine(config, i, launch, guard);
+		ill += !examine(config, i, launch, guard, given);
 	}
 	return count > 0 ? ill : -1;
 }
 
-int doctor_examine(struct config *config, const char *name)
+int doctor_examine(struct config *config, const char *name, const struct doctor_claims *claims)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct launch launch;
@@ -327,7 +445,7 @@ int doctor_examine(struct config *config, const char *name)
 	if (launch_init(&launch, config, &err) < 0)
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 	else
-		ill = examine_all(config, name, &launch, &guard);
+		ill = examine_all(config, name, &launch, &guard, claims);
 	launch_fini(&launch);
 	guard_stop(&guard);
 	waitpid(guard.pid, NULL, 0);

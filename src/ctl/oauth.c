@@ -9,6 +9,7 @@
 #include <curl/curl.h>
 
 #include "auth/document.h"
+#include "auth/fetch.h"
 #include "auth/url.h"
 #include "base/mem.h"
 #include "ctl/challenge.h"
@@ -16,6 +17,7 @@
 #include "ctl/walk.h"
 
 #define TOKEN_BYTES_MAX (64 * 1024)
+#define CA_BYTES_MAX (1024 * 1024)
 #define ISSUERS_MAX 8
 #define WELL_KNOWN "/.well-known/oauth-protected-resource"
 
@@ -68,6 +70,29 @@ char *oauth_read_token(const char *path, struct error *err)
 	free(text);
 	error_set(err, ERROR_INVALID, "the token file must hold one token, and nothing else");
 	return NULL;
+}
+
+char *oauth_read_ca(const char *path, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	char *text = mem_zalloc(CA_BYTES_MAX + 1);
+	char *both = NULL;
+	struct slice trusted;
+
+	if (file != NULL) {
+		text[fread(text, 1, CA_BYTES_MAX, file)] = '\0';
+		fclose(file);
+	}
+	if (file == NULL)
+		error_set_errno(err, "cannot open the file of certificates");
+	else if (strstr(text, "-----BEGIN CERTIFICATE-----") == NULL)
+		error_set(err, ERROR_INVALID, "there is no certificate in %.100s (PEM)", path);
+	else if (fetch_prepare(err) == 0) {
+		trusted = fetch_system_ca();
+		both = mem_printf("%s\n%.*s", text, SLICE_ARG(trusted));
+	}
+	free(text);
+	return both;
 }
 
 /* ---- without a token ---- */
@@ -363,15 +388,19 @@ static void say_next(const struct walk *walk, bool asks)
 	buf_fini(&text);
 }
 
-int oauth_examine(const char *text, const char *token)
+int oauth_examine(const struct oauth_walk *oauth)
 {
-	struct walk walk = { .url = text, .token = token };
+	const char *text = oauth->url;
+	struct walk walk = { .url = text, .token = oauth->token };
 	char *address = NULL;
 	struct url url;
 	bool asks;
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return 1;
+	if (oauth->ca != NULL)
+		walk.ca = slice_str(oauth->ca);
+	walk.keys = json_object();
 	walk.is_loopback = url_parse(slice_str(text), &url) == 0 && url_is_loopback(&url);
 	finding_print_line("", slice_str(text));
 	asks = examine_challenge(&walk, &address);
@@ -379,7 +408,7 @@ int oauth_examine(const char *text, const char *token)
 		examine_resource(&walk, address);
 		for (size_t i = 0; i < json_array_size(walk.issuers) && i < ISSUERS_MAX; i++)
 			walk_issuer(&walk, json_string_value(json_array_get(walk.issuers, i)));
-		if (token != NULL)
+		if (walk.token != NULL)
 			walk_token(&walk);
 	}
 	say_next(&walk, asks);
@@ -387,6 +416,7 @@ int oauth_examine(const char *text, const char *token)
 	free(walk.resource);
 	free(walk.scope);
 	json_decref(walk.issuers);
+	json_decref(walk.keys);
 	curl_global_cleanup();
 	return walk.ill != NULL;
 }

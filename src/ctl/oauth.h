@@ -13,7 +13,18 @@
 int oauth_check_url(const char *url, struct error *err) must_check;
 /* The one line of the file; the caller's, to be wiped; NULL and err. */
 char *oauth_read_token(const char *path, struct error *err) must_check;
-/* `token` may be NULL. Returns how many steps were in the way: 0 if a client gets, or can get, through; else 1. */
-int oauth_examine(const char *url, const char *token);
+/* The certificates in the file, as PEM, and those that the system trusts; the caller's; NULL and err. */
+char *oauth_read_ca(const char *path, struct error *err) must_check;
+
+/* What is borrowed for a walk. */
+struct oauth_walk {
+	const char *url;
+	const char *token; /* or NULL */
+	const char *
+		ca; /* PEM: the authorities of all servers on the way; NULL: those that the system trusts */
+};
+
+/* Returns how many steps were in the way: 0 if a client gets, or can get, through; else 1. */
+int oauth_examine(const struct oauth_walk *oauth);
 
 #endif

@@ -166,13 +166,11 @@ static void read_verdict(struct patient *patient)
 	close_fd(&patient->process.verdict_fd);
 }
 
-int patient_start(struct patient *patient, const struct launch *launch, size_t index,
-		  const struct guard *guard)
+int patient_start(struct patient *patient, const struct launch *launch,
+		  const struct launch_spec *spec, const struct guard *guard)
 {
 	*patient = (struct patient){ .process = { .fds = { -1, -1, -1 }, .verdict_fd = -1 } };
-	/* Nobody has called: claims in its environment stay as the configuration writes them. */
-	if (launch_start(launch, &launch->specs[index], guard, -1, &patient->process,
-			 &patient->verdict.error) < 0) {
+	if (launch_start(launch, spec, guard, -1, &patient->process, &patient->verdict.error) < 0) {
 		patient->verdict.step = LAUNCH_SETUP;
 		patient->is_ended = true;
 		return -1;

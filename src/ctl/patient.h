@@ -28,9 +28,9 @@ struct patient {
 	int last_id;
 };
 
-/* Starts server number `index`. Returns 0, or -1: it could not be started; patient_fini in both cases. */
-int patient_start(struct patient *patient, const struct launch *launch, size_t index,
-		  const struct guard *guard) must_check;
+/* Starts a server: a spec of launch's, or a copy of one. Returns 0, or -1: it could not be started; patient_fini in both cases. */
+int patient_start(struct patient *patient, const struct launch *launch,
+		  const struct launch_spec *spec, const struct guard *guard) must_check;
 /* Takes params. The whole response (the caller's), or NULL: none in time, or it has ended. */
 json_t *patient_ask(struct patient *patient, const char *method, json_t *params,
 		    uint64_t timeout_ms);

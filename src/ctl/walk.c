@@ -19,9 +19,9 @@ void walk_fail(struct walk *walk, const char *what, struct buf *text)
 
 json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r)
 {
-	const struct web_question question = { .url = url,
-					       .method = "GET",
-					       .may_loopback = walk->is_loopback };
+	const struct web_question question = {
+		.url = url, .method = "GET", .ca = walk->ca, .may_loopback = walk->is_loopback
+	};
 	struct error err = { ERROR_NONE, "" };
 	struct web_answer answer;
 	json_t *document = NULL;
@@ -92,6 +92,7 @@ void walk_initialize(const struct walk *walk, const char *token, struct web_answ
 					       .method = "POST",
 					       .body = slice_str(text),
 					       .token = token,
+					       .ca = walk->ca,
 					       .may_loopback = walk->is_loopback,
 					       .is_enough = has_response };
 	struct web_question end = question;

@@ -13,12 +13,14 @@
 struct walk {
 	const char *url;
 	const char *token; /* or NULL */
+	struct slice ca;   /* as web_question has it */
 	bool is_loopback;  /* of the URL: then what it leads to may be as well */
 	const char *ill;   /* the first thing that is wrong, or NULL */
 	bool is_by_hand;   /* some authorization server registers nobody by itself */
 	char *resource;    /* what tokens must be for; NULL: not known */
 	char *scope;       /* what is asked for; NULL: nothing is said */
 	json_t *issuers;   /* array of strings, or NULL */
+	json_t *keys;      /* by issuer: the documents that could be read */
 };
 
 /* Each prints a finding and frees the text. */

@@ -152,7 +152,7 @@ static void count_kind(struct kind kinds[KINDS_MAX], const json_t *key)
 	}
 }
 
-static void judge_keys(struct walk *walk, const json_t *document)
+static void judge_keys(struct walk *walk, const char *issuer, json_t *document)
 {
 	const json_t *keys = json_object_get(document, "keys");
 	struct kind kinds[KINDS_MAX] = { { NULL, 0 } };
@@ -173,10 +173,11 @@ static void judge_keys(struct walk *walk, const json_t *document)
 	if (set.skipped > 0)
 		buf_printf(&text, "; %zu cannot verify tokens", set.skipped);
 	jwk_set_fini(&set);
+	json_object_set(walk->keys, issuer, document);
 	finding_print("ok", "keys", &text);
 }
 
-static void examine_keys(struct walk *walk, const json_t *document)
+static void examine_keys(struct walk *walk, const char *issuer, const json_t *document)
 {
 	const char *address = document_string(document, "jwks_uri");
 	struct buf text = { 0 };
@@ -193,7 +194,7 @@ static void examine_keys(struct walk *walk, const json_t *document)
 	if (keys == NULL)
 		walk_fail(walk, "keys", &text);
 	else
-		judge_keys(walk, keys);
+		judge_keys(walk, issuer, keys);
 	json_decref(keys);
 }
 
@@ -206,6 +207,6 @@ void walk_issuer(struct walk *walk, const char *issuer)
 	examine_endpoints(walk, document);
 	examine_pkce(walk, document);
 	examine_registration(walk, document);
-	examine_keys(walk, document);
+	examine_keys(walk, issuer, document);
 	json_decref(document);
 }

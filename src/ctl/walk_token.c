@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A token: what it says of itself, and what the server says of it. Its claims are warnings, for the server's
- * configuration may take other audiences; that it is over is none. Signatures are the server's business.
+ * A token: what it says of itself, who has signed it, and what the server says of it. Its claims are warnings, for
+ * the server's configuration may take other audiences; that it is over, or signed by nobody we know, is none.
  */
 #include <stdlib.h>
 #include <time.h>
 
 #include "auth/document.h"
+#include "auth/jwk.h"
 #include "auth/jwt.h"
 #include "auth/url.h"
 #include "ctl/challenge.h"
@@ -14,6 +15,7 @@
 #include "ctl/walk.h"
 
 #define SOON_S 60
+#define IDS_BYTES 400 /* of the ids that are listed, about */
 
 static void say(bool is_good, struct buf *text)
 {
@@ -136,6 +138,92 @@ static void judge_scope(const struct walk *walk, const json_t *claims)
 	buf_fini(&given);
 }
 
+/* ---- the signature ---- */
+
+/* The ids that the issuer's keys have. */
+static void append_ids(struct buf *out, const json_t *document)
+{
+	const json_t *keys = json_object_get(document, "keys");
+	size_t before = out->len;
+
+	for (size_t i = 0; i < json_array_size(keys) && out->len < before + IDS_BYTES; i++) {
+		const char *id = document_string(json_array_get(keys, i), "kid");
+
+		if (id != NULL)
+			buf_printf(out, "%s%s", out->len > before ? ", " : "", id);
+	}
+	if (out->len == before)
+		buf_append_str(out, "none has an id");
+}
+
+static bool has_id(const json_t *document, struct slice id)
+{
+	const json_t *keys = json_object_get(document, "keys");
+
+	for (size_t i = 0; i < json_array_size(keys); i++)
+		if (id.n > 0 && slice_is_equal(document_text(json_array_get(keys, i), "kid"), id))
+			return true;
+	return false;
+}
+
+static void explain_no_key(const struct jwt *jwt, const json_t *document, struct buf *text)
+{
+	struct slice id = jwt_key_id(jwt);
+
+	if (has_id(document, id)) {
+		buf_printf(text, "signature: the issuer's key %.*s is not for %s", SLICE_ARG(id),
+			   jwt->algorithm->name);
+		return;
+	}
+	if (id.n > 0)
+		buf_printf(text, "signature: its kid is %.*s, and the issuer has no such key: ",
+			   SLICE_ARG(id));
+	else
+		buf_printf(text, "signature: it has no kid, and not just one key is for %s: ",
+			   jwt->algorithm->name);
+	append_ids(text, document);
+}
+
+static bool is_signed(const struct jwt *jwt, const struct jwk_set *set, const json_t *document,
+		      struct buf *text)
+{
+	struct slice id = jwt_key_id(jwt);
+	const struct jwk *key = jwk_set_find(set, id, jwt->algorithm);
+
+	if (key == NULL) {
+		explain_no_key(jwt, document, text);
+		return false;
+	}
+	buf_printf(text, "signature: %s by the issuer's key %.*s", jwt->algorithm->name,
+		   id.n > 0 ? (int)id.n : 10, id.n > 0 ? id.p : "without id");
+	if (jwt_is_signed_by(jwt, key->key))
+		return true;
+	buf_append_str(text, ", and it is wrong: the token was changed, or the key was replaced "
+			     "under the same id");
+	return false;
+}
+
+/* Only an issuer of the resource was asked for its keys. */
+static void judge_signature(struct walk *walk, const struct jwt *jwt)
+{
+	const char *issuer = document_string(jwt->claims, "iss");
+	const json_t *document = issuer != NULL ? json_object_get(walk->keys, issuer) : NULL;
+	struct error err = { ERROR_NONE, "" };
+	struct jwk_set set;
+	struct buf text = { 0 };
+
+	if (document == NULL || jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
+		buf_append_str(&text, "signature: not looked at, for lack of keys of its issuer");
+		say(false, &text);
+		return;
+	}
+	if (is_signed(jwt, &set, document, &text))
+		say(true, &text);
+	else
+		walk_fail(walk, "token", &text);
+	jwk_set_fini(&set);
+}
+
 /* Causes are not printed where they could quote the token. */
 static void examine_claims(struct walk *walk)
 {
@@ -148,11 +236,13 @@ static void examine_claims(struct walk *walk)
 		say(true, &text);
 		return;
 	}
+	judge_issuer(walk, jwt.claims);
 	if (jwt_check_header(&jwt, ALGORITHM_ALL, jwt_access_token_types, &verdict) < 0) {
 		buf_printf(&text, "%s; is it an access token?", verdict.cause);
-		say(false, &text);
+		walk_fail(walk, "token", &text);
+	} else {
+		judge_signature(walk, &jwt);
 	}
-	judge_issuer(walk, jwt.claims);
 	judge_audience(walk, jwt.claims);
 	judge_time(walk, jwt.claims);
 	judge_scope(walk, jwt.claims);

@@ -237,7 +237,7 @@ def finds_the_socket(t):
     ok(done.stdout.startswith(b"SERVER"), "a table", done.stdout)
 
 
-def doctor(t, servers, *args, status):
+def doctor(t, servers, *args, status, **config):
     """The doctor's lines for servers as Daemon takes them."""
     place = t.directory()
     entries = {}
@@ -249,7 +249,7 @@ def doctor(t, servers, *args, status):
         entries[name] = spec
     path = os.path.join(place, "c.yaml")
     with open(path, "w") as f:
-        f.write(to_yaml({"servers": entries}) + "\n")
+        f.write(to_yaml(dict(config, servers=entries)) + "\n")
     os.chmod(path, 0o600)
     return ctl(t, "doctor", "-c", path, *args, status=status, socket="/nonexistent")
 
@@ -276,6 +276,24 @@ def doctor_finds_what_is_wrong(t):
     eq(list(parts), list(ill))
     for name, (_, pattern) in ill.items():
         ok(re.search(pattern, parts[name], re.M), "what is said of " + name, parts[name])
+
+
+@case(daemon=False, deadline=30)
+def doctor_stands_in_for_a_caller(t):
+    """product §2 AUTH-DWN-02: claims in env are what --claim says; without, their text is used, and that is said."""
+    demo = os.path.join(harness.BIN, "mcpgated-demo")
+    servers = {"s": {"command": "sh", "args": ["-c", 'echo "it is $WHO" >&2; exec ' + demo], "env": {"WHO": "${claim:sub}/${claim:team}"}}}
+    config = {"public_url": "https://a.example", "auth": {"mode": "oauth", "issuers": [{"issuer": "http://127.0.0.1:1"}]}}
+    given = ["--claim", "sub=alice=x", "--claim", "team=red y"]
+    out, _ = doctor(t, servers, "s", *given, status=0, **config)
+    ok(re.search(r"stderr +\| it is alice=x/red y$", out, re.M) and "claims" not in out, "the values", out)
+    out, _ = doctor(t, servers, *given[:2], status=0, **config)
+    ok(re.search(r"^  warn  claims    .* nobody has called: it is started with the text .*; give --claim team=VALUE$", out, re.M), "what is missing", out)
+    ok(re.search(r"stderr +\| it is \${claim:sub}/\${claim:team}$", out, re.M), "as it stands", out)
+    for bad in ("sub", "=x", "sub=", "sub=a\nb", "sub=" + "x" * 1025):
+        _, err = doctor(t, servers, "--claim", bad, status=2)
+        ok("--claim takes NAME=VALUE" in err, bad, err)
+    ctl(t, "status", "--claim", "a=b", status=2, socket="/nonexistent")
 
 
 @case(daemon=False, deadline=30)

@@ -121,7 +121,7 @@ def the_gateway_itself(t):
         r"^  ok    pkce      S256\n  warn  register  neither .*\n  ok    keys      1: 1 RSA$",
         r"^next: register the client .*; get a token for %s with the scope use, and try it with --token-file\n\Z" % url)
     out = doctor(t, url, token=i.token(url))
-    has(out, r"^  ok    token     iss: %s$" % i.url, r'^  ok    token     aud: "%s"$' % url, r"^  ok    token     exp: good for another \d+ s$",
+    has(out, r"^  ok    token     iss: %s\n  ok    token     signature: RS256 by the issuer's key k1$" % i.url, r'^  ok    token     aud: "%s"$' % url, r"^  ok    token     exp: good for another \d+ s$",
         r"^  ok    token     scope: use\n  ok    answer    with this token: \S+ \S+, revision 2025-11-25\nnext: nothing; clients get in")
     harness.wait_for(lambda: not t.daemon.children("main"), 5, "the end of its session")
     out = doctor(t, url, token=i.token(url, exp=int(time.time()) - 100), status=1)
@@ -236,10 +236,56 @@ def token_goes_to_the_endpoint_alone(t):
     token = i.token(["a", web.url], iss=HOSTILE, scope="use")
     out = doctor(t, web.url, token=token, status=1)
     has(out, r"warn  token     iss: red\\x1b\[31m \\u202egnp.exe, which is none of", r'ok    token     aud: \["a", "%s"\]' % web.url,
-        "warn  token     scope: use; asked for and not there: more", r'FAIL  answer    401: .*\(invalid_token: .*no "entry"\)')
+        "warn  token     signature: not looked at, for lack of keys of its issuer", "warn  token     scope: use; asked for and not there: more", r'FAIL  answer    401: .*\(invalid_token: .*no "entry"\)')
     eq([a[:2] for a in web.asked + fake.asked if a[2]], [("POST", "/mcp")])
     for x in (web, fake, i):
         x.close()
+
+
+@case(daemon=False)
+def signatures(t):
+    """AUTH-JWT-02 AUTH-JWT-05 AUTH-JWT-08: by a key of the issuer's, and the right one; else what is wrong, in words."""
+    i = issuer.Issuer()
+    web = resource(i)
+    good = i.token(web.url)
+    header, claims, signature = good.split(".")
+    now = int(time.time())
+    whole = {"iss": i.url, "aud": web.url, "sub": "alice", "exp": now + 600}
+
+    def made(**header):
+        return issuer.KEY.sign({k: v for k, v in dict({"alg": "RS256", "kid": "k1"}, **header).items() if v}, whole)
+    changed = issuer.b64(json.dumps(dict(whole, sub="root")).encode())
+    for token, pattern in (
+            (made(kid="k2" + HOSTILE), r"signature: its kid is k2red\\x1b\[31m .*, and the issuer has no such key: k1$"),
+            (made(alg="ES256"), "signature: the issuer's key k1 is not for ES256$"),
+            (made(alg="PS256", kid=None), "signature: it has no kid, and not just one key is for PS256: k1$"),
+            (made(alg="HS256"), r"the algorithm `HS256` is not accepted; is it an access token\?$"),
+            (made(alg="none"), "the algorithm `none` is not accepted"),
+            (made(typ="dpop+jwt"), r"by its `typ` it is no token of this kind; is it an access token\?$"),
+            (header + "." + changed + "." + signature, "signature: RS256 by the issuer's key k1, and it is wrong: the token was changed")):
+        out = doctor(t, web.url, token=token, status=1)
+        has(out, r"^  FAIL  token     " + pattern, r"^next: see to 'token' first")
+    has(doctor(t, web.url, token=made(kid=None)), "^  ok    token     signature: RS256 by the issuer's key without id$")
+    web.close()
+    i.close()
+
+
+@case(daemon=False)
+def authorities_of_ones_own(t):
+    """product §2: --ca names more that certificates may be of; without it they are bad."""
+    crt = os.path.join(t.directory(), "crt")
+    issuer.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=x",
+                   "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", crt + ".key", "-out", crt)
+    i = issuer.Issuer()
+    web = Web(pair=(crt, crt + ".key"))
+    field = 'Bearer resource_metadata="%s"' % (web.origin + PRM + "/mcp")
+    web.pages = {PRM + "/mcp": (200, {}, {"resource": web.url, "authorization_servers": [i.url]}), "/mcp": (401, {"WWW-Authenticate": field}, {})}
+    has(doctor(t, web.url, status=1), r"^  FAIL  connect .*; a certificate must name this host")
+    has(doctor(t, web.url, "--ca", crt), r"^  ok    connect   127\.0\.0\.1, by TLS; the certificate is good$", r"^  ok    resource  %s, by" % web.url)
+    has(doctor(t, web.url, "--ca", crt + ".key", status=2), r"there is no certificate in /\S+ \(PEM\)")
+    has(doctor(t, web.url, "--ca", "/nonexistent", status=2), "cannot open the file of certificates: No such file")
+    web.close()
+    i.close()
 
 
 @case(daemon=False)
