@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "io/loop.h"
 
-#define FAKE_PROCESSES_MAX 32
+#define FAKE_PROCESSES_MAX 128
 
 struct fake_process {
 	uint64_t id;

@@ -59,7 +59,10 @@ struct partition {
 	struct list topics; /* what sessions of a pool have subscribed to (sharing.c) */
 	size_t topic_count;
 	size_t topic_bytes;
-	unsigned int news; /* the lists that have changed and nobody was told yet (sharing.c) */
+	unsigned int news;   /* the lists that have changed and nobody was told yet (sharing.c) */
+	struct list updates; /* and resources that have */
+	struct map updates_by_key;
+	size_t update_bytes;
 	struct timer telling;
 };
 

@@ -19,6 +19,7 @@
 #include "backend/fake_keeper.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "obs/counters.h"
 #include "obs/log.h"
 #include "router/forward.h"
 #include "router/lane.h"
@@ -995,12 +996,14 @@ static void subscriptions_are_merged(void **state)
 	is_answered(request(all[3]->route, SUBSCRIBE("9")), EMPTY("9")); /* it is already */
 	says(process(0), UPDATED("r:a"));
 	says(process(0), UPDATED("r:b"));
+	pass(100);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		heard(all[i], UPDATED("r:a") "|");
 	for (size_t i = 0; i + 1 < ARRAY_LEN(all); i++)
 		is_answered(request(all[i]->route, UNSUBSCRIBE("1")), EMPTY("1"));
 	hears_nothing(process(0));
 	says(process(0), UPDATED("r:a"));
+	pass(100);
 	heard(all[0], "");
 	heard(all[49], UPDATED("r:a") "|");
 	session_end(&all[49]->route->session, REASON_DELETED);
@@ -1083,7 +1086,49 @@ static void subscriptions_outlive_children(void **state)
 	pass(2 * IDLE_MS);
 	assert_false(process(2)->is_eof);
 	says(process(2), UPDATED("r:a"));
+	pass(100);
 	heard(a, UPDATED("r:a") "|");
+}
+
+/* REL-24: each update is told to many, so those that say the same are told once; of resources that nobody wants, none. */
+static void updates_are_joined(void **state)
+{
+	struct member *a = begin();
+	uint64_t dropped = counter_get(COUNTER_CHILD_DROPPED);
+	char text[200];
+	size_t told = 0;
+
+	(void)state;
+	request(a->route, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	for (int i = 0; i < 100; i++) {
+		says(process(0), UPDATED("r:a"));
+		says(process(0), UPDATED("r:other"));
+	}
+	says(process(0), UPDATED("r:a/b"));
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/resources/updated'}");
+	assert_int_equal(counter_get(COUNTER_CHILD_DROPPED) - dropped, 101);
+	heard(a, "");
+	pass(100);
+	heard(a, UPDATED("r:a") "|" UPDATED("r:a/b") "|");
+	pass(100);
+	heard(a, "");
+	for (int i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), UPDATED("r:a/%d"), i);
+		says(process(0), text);
+	}
+	for (const char *at = buf_terminate(&a->got); (at = strchr(at, '|')) != NULL; at++)
+		told++;
+	assert_int_equal(told, 2000 - 1024); /* the others still may be joined */
+	pass(100);
+	for (const char *at = buf_terminate(&a->got); (at = strchr(at, '|')) != NULL; at++)
+		told++;
+	assert_int_equal(told, 2000 - 1024 + 2000); /* all, counted from the first again */
+	a->got.len = 0;
+	says(process(0), UPDATED("r:a"));
+	session_end(&a->route->session, REASON_DELETED);
+	pass(100); /* for nobody */
 }
 
 /* CXL-08: who waits for the answer to another one's subscription does not wait for all before him to time out. */
@@ -1918,6 +1963,28 @@ static void says_much(size_t i, const char *begin, const char *end)
 	says(process(i), end);
 }
 
+/* What waits to be told is bounded in bytes, too. */
+static void large_updates_do_not_wait(void **state)
+{
+	struct member *a = begin();
+
+	(void)state;
+	request(a->route, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	for (size_t i = 0; i < 2; i++) {
+		heard(a, "");
+		says_much(0,
+			  "{'jsonrpc':'2.0','method':'notifications/resources/updated','params':"
+			  "{'x':'",
+			  i == 0 ? "','uri':'r:a'}}" : "','uri':'r:a/b'}}");
+	}
+	assert_in_range(a->got.len, 1000000, 1001000);
+	pass(100);
+	assert_in_range(a->got.len, 2000000, 2002000);
+	assert_int_equal(a->route->partition->update_bytes, 0);
+}
+
 static void ask_for_much(struct member *member, size_t first_bid, size_t pages)
 {
 	char begin[200];
@@ -2426,7 +2493,10 @@ static void nothing_crosses(void **state)
 
 /* A server's side of lists: what each process was asked for, and the number of changes that there were. */
 struct random_lists {
-	unsigned long ids[16];
+	struct {
+		unsigned long id;
+		bool is_list;
+	} asked[64];
 	size_t count;
 };
 
@@ -2438,53 +2508,75 @@ static void lists_listen(size_t i)
 	const char *line;
 
 	while ((line = fake_process_read(process(i))) != NULL) {
+		bool is_list = strstr(line, "\"tools/list\"") != NULL;
 		unsigned long id;
 
 		if (strstr(line, "\"initialize\"") != NULL)
 			says(process(i), WELCOME);
-		if (strstr(line, "\"tools/list\"") == NULL)
+		else if (strstr(line, "\"ping\"") != NULL &&
+			 sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &id) == 1) {
+			char text[100];
+
+			snprintf(text, sizeof(text), EMPTY("%lu"), id);
+			says(process(i), text);
+		}
+		if (!is_list && strstr(line, "\"tools/call\"") == NULL)
 			continue;
 		assert_int_equal(sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &id), 1);
-		assert_true(lists[i].count < ARRAY_LEN(lists[i].ids));
-		lists[i].ids[lists[i].count++] = id;
+		assert_true(lists[i].count < ARRAY_LEN(lists[i].asked));
+		lists[i].asked[lists[i].count].id = id;
+		lists[i].asked[lists[i].count++].is_list = is_list;
 	}
 }
 
-/* It answers what it was asked for in any order: the list as it is now, a part of it, an error. */
+static void lists_write_answer(char *text, size_t size, unsigned long id)
+{
+	if (any(12) == 0)
+		snprintf(text, size, "{'jsonrpc':'2.0','id':%lu,'error':{'code':1,'message':'m'}}",
+			 id);
+	else if (any(3) == 0)
+		snprintf(text, size,
+			 "{'jsonrpc':'2.0','id':%lu,'result':{'tools':[%lu],'nextCursor':'%d'}}",
+			 id, version, (int)any(1000));
+	else
+		snprintf(text, size, TOOLS("%lu", "%lu"), id, version);
+}
+
+/* It answers what it was asked for in any order: the list as it is now, a part of it, an error; or asks itself. */
 static void lists_answer(size_t i)
 {
-	unsigned long id;
 	char text[200];
 	size_t at;
 
 	if (lists[i].count == 0)
 		return;
 	at = any(lists[i].count);
-	id = lists[i].ids[at];
-	lists[i].ids[at] = lists[i].ids[--lists[i].count];
-	if (any(12) == 0)
-		snprintf(text, sizeof(text),
-			 "{'jsonrpc':'2.0','id':%lu,'error':{'code':1,'message':'m'}}", id);
-	else if (any(3) == 0)
-		snprintf(text, sizeof(text),
-			 "{'jsonrpc':'2.0','id':%lu,'result':{'tools':[%lu],'nextCursor':'%d'}}",
-			 id, version, (int)any(1000));
+	if (!lists[i].asked[at].is_list && any(3) == 0) {
+		says(process(i), ASK("9"));
+		return;
+	}
+	if (lists[i].asked[at].is_list)
+		lists_write_answer(text, sizeof(text), lists[i].asked[at].id);
 	else
-		snprintf(text, sizeof(text), TOOLS("%lu", "%lu"), id, version);
+		snprintf(text, sizeof(text), RESULT("%lu"), lists[i].asked[at].id);
+	lists[i].asked[at] = lists[i].asked[--lists[i].count];
 	says(process(i), text);
 }
 
-static void ask_for_list(struct member *member)
+static void ask_for_something(struct member *member)
 {
 	char text[200];
 
 	if (any(6) == 0) {
 		snprintf(text, sizeof(text), CANCELLED("%d"), (int)any(4));
 		notify(member->route, text);
-		return;
+	} else if (any(5) == 0) {
+		snprintf(text, sizeof(text), CALL("%d"), (int)any(4));
+		request(member->route, text);
+	} else {
+		snprintf(text, sizeof(text), LIST("%d"), (int)any(4));
+		request(member->route, text)->mark = version + 1;
 	}
-	snprintf(text, sizeof(text), LIST("%d"), (int)any(4));
-	request(member->route, text)->mark = version + 1;
 }
 
 /* Nobody was shown a list that was older than the last change when he asked. */
@@ -2508,11 +2600,21 @@ static void check_versions(void)
 	assert_true(answered > 1000 && version > 50);
 }
 
+/* At all processes: they know nothing of each other. */
+static void change_lists(void)
+{
+	version++;
+	for (size_t i = 0; i < keeper.count; i++) {
+		if (process(i)->is_started && !process(i)->is_exited)
+			says(process(i), CHANGED("tools"));
+	}
+}
+
 static void random_step(struct member **all, size_t count)
 {
 	size_t i = any(keeper.count);
 
-	ask_for_list(all[any(count)]);
+	ask_for_something(all[any(count)]);
 	if (any(200) == 0)
 		pass(1000 + any(40000));
 	if (!process(i)->is_started || process(i)->is_exited)
@@ -2526,31 +2628,24 @@ static void random_step(struct member **all, size_t count)
 	lists_listen(i);
 	for (uint64_t n = any(4); n > 0; n--)
 		lists_answer(i);
-	if (any(10) == 0) {
-		version++;
-		says(process(i), CHANGED("tools"));
-	}
+	if (any(10) == 0)
+		change_lists();
 }
 
-/* bridging.md §1.8: whatever comes between: changes, errors, parts, crashes, time-outs, clients that go. */
-static void lists_are_never_old(void **state)
+static void begin_randomly(enum isolation isolation)
 {
-	struct member *all[40];
-	size_t count = ARRAY_LEN(all);
-
-	(void)state;
 	random_state = 20260728;
 	memset(lists, 0, sizeof(lists));
 	version = 0;
-	backend.conf.isolation = ISOLATION_SHARED;
-	backend.conf.pool_max = 3;
+	backend.conf.isolation = isolation;
+	backend.conf.pool_max = 4;
 	backend.conf.calls_per_process = 3;
 	backend.conf.queue_calls = 64;
 	backend.conf.backoff_min_ms = 1;
-	all[0] = begin_plain(alice);
-	for (size_t i = 1; i < ARRAY_LEN(all); i++)
-		all[i] = i % 3 == 0 ? begin() :
-				      join(open_session_as(i % 3 == 1 ? alice : bob, INITIALIZE));
+}
+
+static void act_randomly(struct member **all, size_t count)
+{
 	for (size_t step = 0; step < 6000; step++) {
 		random_step(all, count);
 		if (step % 700 == 699) {
@@ -2561,6 +2656,32 @@ static void lists_are_never_old(void **state)
 		}
 	}
 	check_versions();
+}
+
+/* bridging.md §1.8: whatever comes between: changes, errors, parts, crashes, time-outs, clients that go. */
+static void lists_are_never_old(void **state)
+{
+	struct member *all[40];
+
+	(void)state;
+	begin_randomly(ISOLATION_SHARED);
+	all[0] = begin_plain(alice);
+	for (size_t i = 1; i < ARRAY_LEN(all); i++)
+		all[i] = i % 3 == 0 ? begin() :
+				      join(open_session_as(i % 3 == 1 ? alice : bob, INITIALIZE));
+	act_randomly(all, ARRAY_LEN(all));
+}
+
+/* The same beside calls that have their process for themselves, and are asked something. */
+static void leased_lists_are_never_old(void **state)
+{
+	struct member *all[20];
+
+	(void)state;
+	begin_randomly(ISOLATION_PRINCIPAL);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		all[i] = begin_asking(i % 2 == 0 ? alice : bob, i);
+	act_randomly(all, ARRAY_LEN(all));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -2594,6 +2715,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
+	TEST(updates_are_joined),
+	TEST(large_updates_do_not_wait),
 	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
 	TEST(waiting_together_is_bounded),
@@ -2636,6 +2759,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(crash_loops_are_broken),
 	TEST(nothing_crosses),
 	TEST_PRINCIPALS(lists_are_never_old),
+	TEST_PRINCIPALS(leased_lists_are_never_old),
 };
 
 int main(void)

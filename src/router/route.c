@@ -361,13 +361,17 @@ static bool has_escape(struct slice uri)
 	return uri.n > 0 && memchr(uri.p, '\\', uri.n) != NULL;
 }
 
+bool route_concerns(struct slice subscribed, struct slice uri)
+{
+	return is_above(subscribed, uri) || has_escape(uri) || has_escape(subscribed);
+}
+
 bool route_is_subscribed(const struct route *route, struct slice uri)
 {
 	LIST_FOREACH(node, &route->subscriptions.items) {
 		struct text_set_item *item = container_of(node, struct text_set_item, link);
-		struct slice subscribed = slice_of(item->text, item->length);
 
-		if (is_above(subscribed, uri) || has_escape(uri) || has_escape(subscribed))
+		if (route_concerns(slice_of(item->text, item->length), uri))
 			return true;
 	}
 	return false;

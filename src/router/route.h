@@ -111,6 +111,8 @@ bool route_keep_ask(struct ask *ask, struct msg *msg);
 void route_close_ask(struct ask *ask);
 struct ask *route_find_ask_of_server(struct route *route, const struct lane *lane, struct slice id);
 
+/* Whether a subscription to the one URI is about the other; both as they were written, without quotes. */
+bool route_concerns(struct slice subscribed, struct slice uri);
 /* Whether the client subscribed to `uri` or to a path above it. UTIL-SUBS-01. */
 bool route_is_subscribed(const struct route *route, struct slice uri);
 

@@ -24,7 +24,9 @@
 
 #define TOPICS_MAX 16384
 #define TOPIC_BYTES_MAX (1024 * 1024)
-#define TELLING_MS 100 /* changes of a list that come together are told once. bridging.md §1.7 */
+#define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
+#define UPDATES_MAX 1024
+#define UPDATE_BYTES_MAX (1024 * 1024)
 
 struct topic {
 	struct list link;
@@ -33,6 +35,15 @@ struct topic {
 	size_t subscribers;
 	size_t length;
 	char uri[]; /* as it was written first */
+};
+
+/* A resource that has changed, and nobody was told yet. */
+struct update {
+	struct list link;
+	uint64_t key;
+	struct msg *msg; /* the last one */
+	size_t length;
+	char uri[];
 };
 
 static const struct {
@@ -48,6 +59,11 @@ static const struct {
 static struct route *member_of(struct list *node)
 {
 	return container_of(node, struct route, member);
+}
+
+static struct slice topic_uri(const struct topic *topic)
+{
+	return slice_of(topic->uri, topic->length);
 }
 
 /* ---- the welcome ---- */
@@ -124,6 +140,41 @@ static void tell_change(struct partition *partition, size_t list)
 	msg_unref(&msg);
 }
 
+static void update_free(struct partition *partition, struct update *update)
+{
+	partition->update_bytes -= update->msg->text.n;
+	map_remove(&partition->updates_by_key, update->key);
+	list_remove(&update->link);
+	msg_unref(&update->msg);
+	free(update);
+}
+
+/* Returns whether anybody is subscribed. */
+static bool tell_subscribers(struct partition *partition, struct slice uri, uint64_t key,
+			     struct msg *msg)
+{
+	bool is_told = false;
+
+	LIST_FOREACH(node, &partition->members) {
+		struct route *route = member_of(node);
+
+		if (!route_is_subscribed(route, uri))
+			continue;
+		stream_push(&route->session.standalone, STREAM_NEWS, key, msg);
+		is_told = true;
+	}
+	return is_told;
+}
+
+static void tell_first_update(struct partition *partition)
+{
+	struct update *update = container_of(partition->updates.next, struct update, link);
+
+	tell_subscribers(partition, slice_of(update->uri, update->length), update->key,
+			 update->msg);
+	update_free(partition, update);
+}
+
 static void on_telling(struct timer *timer)
 {
 	struct partition *partition = container_of(timer, struct partition, telling);
@@ -134,6 +185,14 @@ static void on_telling(struct timer *timer)
 		if (news & 1u << i)
 			tell_change(partition, i);
 	}
+	while (!list_is_empty(&partition->updates))
+		tell_first_update(partition);
+}
+
+static void tell_soon(struct partition *partition)
+{
+	if (!timer_is_running(&partition->telling))
+		timer_start(partition->router->loop, &partition->telling, TELLING_MS);
 }
 
 void sharing_tell_changes(struct partition *partition)
@@ -157,9 +216,7 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 			continue;
 		if (partition->is_pool) {
 			partition->news |= 1u << i;
-			if (!timer_is_running(&partition->telling))
-				timer_start(partition->router->loop, &partition->telling,
-					    TELLING_MS);
+			tell_soon(partition);
 		} else {
 			struct msg *msg = deliver_make_msg(env);
 
@@ -170,27 +227,64 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 	}
 }
 
+static bool is_topic(const struct partition *partition, struct slice uri)
+{
+	if (uri.n == 0)
+		return false;
+	LIST_FOREACH(node, &partition->topics) {
+		const struct topic *topic = container_of(node, struct topic, link);
+
+		if (route_concerns(topic_uri(topic), uri))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Each is told to many: a server that says the same again and again must not keep the gateway busy with that. What
+ * nobody has subscribed to is dropped without asking every session.
+ */
+static void note_update(struct partition *partition, struct slice uri, uint64_t key,
+			struct msg *msg)
+{
+	struct update *update = map_find(&partition->updates_by_key, key);
+
+	if (update != NULL)
+		update_free(partition, update); /* this one says the same, later */
+	update = mem_alloc(sizeof(*update) + uri.n);
+	update->key = key;
+	update->msg = msg_ref(msg);
+	update->length = uri.n;
+	memcpy(update->uri, uri.p, uri.n);
+	list_init(&update->link);
+	list_append(&partition->updates, &update->link);
+	map_insert(&partition->updates_by_key, key, update);
+	partition->update_bytes += msg->text.n;
+	while (partition->updates_by_key.count > UPDATES_MAX ||
+	       partition->update_bytes > UPDATE_BYTES_MAX)
+		tell_first_update(partition);
+	tell_soon(partition);
+}
+
 static void notify_resource(struct lane *lane, const struct envelope *env)
 {
+	struct partition *partition = lane->partition;
 	struct slice uri = env->uri.type == JSON_STRING ?
 				   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
 				   (struct slice){ NULL, 0 };
-	struct msg *msg = NULL;
+	uint64_t key = deliver_news_key(env->method, uri);
+	struct msg *msg;
 
-	LIST_FOREACH(node, &lane->partition->members) {
-		struct route *route = member_of(node);
-
-		if (!route_is_subscribed(route, uri))
-			continue;
-		if (msg == NULL)
-			msg = deliver_make_msg(env);
-		stream_push(&route->session.standalone, STREAM_NEWS,
-			    deliver_news_key(env->method, uri), msg);
-	}
-	if (msg == NULL)
+	if (partition->is_pool && !is_topic(partition, uri)) {
 		deliver_note_dropped(lane, env);
-	else
-		msg_unref(&msg);
+		return;
+	}
+	msg = deliver_make_msg(env);
+	if (partition->is_pool)
+		note_update(partition, uri, key, msg);
+	else if (!tell_subscribers(partition, uri, key, msg))
+		deliver_note_dropped(lane, env);
+	msg_unref(&msg);
 }
 
 void sharing_notify(struct lane *lane, const struct envelope *env, const struct method *method)
@@ -202,11 +296,6 @@ void sharing_notify(struct lane *lane, const struct envelope *env, const struct 
 }
 
 /* ---- subscriptions ---- */
-
-static struct slice topic_uri(const struct topic *topic)
-{
-	return slice_of(topic->uri, topic->length);
-}
 
 static struct topic *topic_find(const struct partition *partition, struct slice uri)
 {
@@ -417,12 +506,16 @@ bool sharing_answer(struct route *route, struct call *call, const struct envelop
 void sharing_init(struct partition *partition)
 {
 	list_init(&partition->topics);
+	list_init(&partition->updates);
 	timer_init(&partition->telling, on_telling);
 }
 
 void sharing_fini(struct partition *partition)
 {
 	timer_stop(&partition->telling);
+	while (!list_is_empty(&partition->updates))
+		update_free(partition, container_of(partition->updates.next, struct update, link));
+	map_fini(&partition->updates_by_key);
 	while (!list_is_empty(&partition->topics))
 		topic_free(partition, container_of(partition->topics.next, struct topic, link));
 }
