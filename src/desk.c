@@ -92,7 +92,8 @@ static void desk_make_admin(struct desk *desk, const struct desk_conf *conf)
 						       .mcp = &desk->gate.handler,
 						       .version = PACKAGE_VERSION,
 						       .on_drain = conf->on_drain,
-						       .on_reload = conf->on_reload });
+						       .on_reload = conf->on_reload,
+						       .on_denials = conf->on_denials });
 }
 
 struct desk *desk_new(const struct desk_conf *conf)

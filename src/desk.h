@@ -21,6 +21,7 @@ struct desk_conf {
 	const struct http_server *front;       /* that clients use */
 	void (*on_drain)(void);                /* the operator wants the daemon to end */
 	void (*on_reload)(void);               /* … to read log and certificates again */
+	void (*on_denials)(void);              /* the entries against tokens have changed */
 	const struct gate_endpoint *endpoints; /* that clients use, one for each backend */
 	const struct gate_conf *gate;
 	const struct http_conf *http;

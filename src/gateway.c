@@ -27,6 +27,7 @@
 #include "obs/log.h"
 #include "router/route.h"
 #include "router/spares.h"
+#include "session/heirloom.h"
 
 #define STALL_MS (30 * 1000)
 #define DRAIN_STEP_MS 20
@@ -78,6 +79,8 @@ struct gateway {
 
 /* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
 static struct gateway *gateway;
+/* Of all gateways that one keeper starts. */
+static struct heirloom *heirloom;
 
 /* ---- stopping ---- */
 
@@ -405,6 +408,16 @@ static void gateway_make_gate(struct gateway *g)
 	gate_init(&g->gate, &g->router, &conf);
 }
 
+/* Those of the process before, if it has failed; they began as the configuration's. AUTH-SES-07 */
+static void gateway_make_denials(struct gateway *g)
+{
+	struct denials *denials = &g->router.sessions.denials;
+
+	if (!heirloom_load(heirloom, denials))
+		authorization_deny(g->config, denials);
+	heirloom_save(heirloom, denials);
+}
+
 static void gateway_make_router(struct gateway *g)
 {
 	const struct config *config = g->config;
@@ -432,6 +445,11 @@ static void gateway_make_router(struct gateway *g)
 static void gateway_on_admin_drain(void)
 {
 	spawner_stop(gateway->spawner);
+}
+
+static void gateway_on_denials(void)
+{
+	heirloom_save(heirloom, &gateway->router.sessions.denials);
 }
 
 static void gateway_on_admin_reload(void)
@@ -483,7 +501,8 @@ static void gateway_make_http(struct gateway *g)
 						.front = g->http,
 						.listeners = g->listeners + config->listen_count,
 						.on_drain = gateway_on_admin_drain,
-						.on_reload = gateway_on_admin_reload });
+						.on_reload = gateway_on_admin_reload,
+						.on_denials = gateway_on_denials });
 }
 
 /* Everything is there: from now on requests are served. */
@@ -537,6 +556,11 @@ static void gateway_tune_heap(void)
 	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
 }
 
+void gateway_prepare(void)
+{
+	heirloom = heirloom_new();
+}
+
 int gateway_main(struct config *config, const int *listeners, size_t listener_count, int keeper_fd)
 {
 	struct gateway g = { .config = config, .listeners = listeners, .log_fd = -1 };
@@ -562,7 +586,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}
-	authorization_deny(config, &g.router.sessions.denials);
+	gateway_make_denials(&g);
 	gateway_make_backends(&g);
 	gateway_start_children(&g);
 	gateway_make_gate(&g);

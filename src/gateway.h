@@ -7,6 +7,8 @@
 
 #include "config/config.h"
 
+/* Once, before the keeper forks the first of these processes: what one of them leaves to the next. */
+void gateway_prepare(void);
 /*
  * Serves until the keeper says to stop. `config` is borrowed, its secrets may be gone; the listeners are
  * bound sockets; keeper_fd is one end of ipc_pair. Returns the exit status of the process.

@@ -185,6 +185,12 @@ static void print_problems(const struct config_problems *problems)
 		fprintf(stderr, "mcpgated: %s\n", problems->items[i]);
 }
 
+static int serve(struct config *config)
+{
+	gateway_prepare();
+	return keeper_run(config, gateway_main);
+}
+
 static int with_configuration(const struct command_line *line)
 {
 	struct config_problems problems = { NULL, 0 };
@@ -205,7 +211,7 @@ static int with_configuration(const struct command_line *line)
 	else if (line->action == ACTION_PRINT)
 		config_print(config, stdout);
 	else
-		status = keeper_run(config, gateway_main);
+		status = serve(config);
 	config_free(&config);
 	return status;
 }

@@ -29,8 +29,9 @@ struct admin_conf {
 	const struct gate_conf *front_gate; /* what they have to pass */
 	struct http_handler *mcp;           /* serves ADMIN_MCP_PATH */
 	const char *version;
-	void (*on_drain)(void);  /* the daemon is to stop */
-	void (*on_reload)(void); /* log and certificates are to be read again */
+	void (*on_drain)(void);   /* the daemon is to stop */
+	void (*on_reload)(void);  /* log and certificates are to be read again */
+	void (*on_denials)(void); /* their entries have changed */
 };
 
 struct admin {

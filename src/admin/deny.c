@@ -130,6 +130,7 @@ static void carry_out(struct admin *admin, struct http_conn *conn, const struct 
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-add"), LOG_INT("number", denial->number),
 	    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
 	    LOG_SLICE("name", denial->name), LOG_INT("sessions", before - sessions->count));
+	admin->conf.on_denials();
 	reply(conn, denial, before - sessions->count);
 }
 
@@ -195,6 +196,7 @@ void deny_remove(struct admin *admin, struct http_conn *conn, struct slice numbe
 		return;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-remove"), LOG_INT("number", value));
+	admin->conf.on_denials();
 	emit_open(&body, NULL, '{');
 	emit_number(&body, "removed", value);
 	emit_close(&body, '}');

@@ -166,6 +166,17 @@ const struct denial *denials_add(struct denials *denials, struct slice issuer, e
 	return denial;
 }
 
+void denials_restore(struct denials *denials, const struct denial *denial)
+{
+	struct denial *copy = make_entry(denials, denial->issuer, denial->by, denial->name);
+
+	denials->last_number--; /* it was not a new one */
+	copy->number = denial->number;
+	copy->until_ms = denial->until_ms;
+	if (denials->last_number < denial->number)
+		denials->last_number = denial->number;
+}
+
 bool denials_remove(struct denials *denials, uint64_t number)
 {
 	LIST_FOREACH(node, &denials->entries) {

@@ -2,7 +2,7 @@
 /*
  * Tokens that are refused although they are good: entries that the operator has set, each of an issuer and
  * one name that its tokens bear, until a time. Whoever holds something open for a token joins; an entry that
- * names the token ends it at once. Nothing is kept here over a restart. AUTH-SES-07
+ * names the token ends it at once. heirloom.h keeps entries when the process fails. AUTH-SES-07
  */
 #ifndef MCPGATED_SESSION_DENIALS_H
 #define MCPGATED_SESSION_DENIALS_H
@@ -85,6 +85,8 @@ void denials_fini(struct denials *denials);
  */
 const struct denial *denials_add(struct denials *denials, struct slice issuer, enum denial_by by,
 				 struct slice name, uint64_t until_ms) must_check;
+/* Adds a copy of an entry of another process, with its number, while there are no holders yet. */
+void denials_restore(struct denials *denials, const struct denial *denial);
 /* False: there is none of this number. */
 bool denials_remove(struct denials *denials, uint64_t number);
 /* Frees the entries whose time is over. */

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -213,6 +214,31 @@ def entries_of_the_configuration(t):
         os.chmod(path, 0o600)
         done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "-c", path], capture_output=True, text=True, timeout=20 * harness.SLOW)
         eq((done.returncode, why in done.stderr), (1, True), done.stderr)
+
+
+@case(daemon=False, deadline=30)
+def entries_outlive_a_failed_process(t):
+    """AUTH-SES-07 REL-43: who can make the network process fail does not get denied tokens back; what was taken away stays so."""
+    i = begin(t, SERVERS, tokens=[CI], deny=[{"issuer": "static", "sub": "ci"}])
+    alice = i.token(RESOURCE)
+    deny(t, issuer=i.url, sub="alice")
+    eq(deny(t, issuer=i.url, jti="x")["number"], 3)
+    ask(t, "POST", "/deny-remove?number=1")
+    before = ask(t, "GET", "/deny")
+    for _ in range(2):
+        old, t.daemon.gateway = t.daemon.gateway, None
+        os.kill(old, signal.SIGKILL)
+
+        def serves():
+            try:
+                return t.conn().request("GET", "/readyz").status == 200
+            except (OSError, AssertionError):
+                return False
+        wait_for(lambda: t.daemon.find_gateway() not in (None, old) and serves(), 10, "a new process")
+        t.daemon.gateway = t.daemon.find_gateway()
+        eq(ask(t, "GET", "/deny"), before)
+        is_refused(t, alice)
+        t.session(token=STATIC)
 
 
 @case(daemon=False, deadline=30)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records one behind the other, and in front of them how many bytes they have, which is written last: who dies
+ * within the writing leaves nothing. Everything is checked before anything is added.
+ */
+#include "session/heirloom.h"
+
+#include <sys/mman.h>
+
+#include "base/check.h"
+
+/* Only what is written costs memory. */
+#define HEIRLOOM_BYTES ((size_t)48 * 1024 * 1024)
+#define NUMBER_MAX ((uint64_t)1 << 53)
+
+struct heirloom {
+	uint64_t bytes; /* of records; 0: none have been written */
+	char records[HEIRLOOM_BYTES];
+};
+
+struct record {
+	uint64_t number;
+	uint64_t until_ms;
+	uint64_t by;
+	uint64_t issuer_bytes; /* behind this, then the name */
+	uint64_t name_bytes;
+};
+
+/* So that a list without entries is told from none. */
+static const struct record end_record = { .number = 0 };
+
+struct heirloom *heirloom_new(void)
+{
+	struct heirloom *heirloom = mmap(NULL, sizeof(*heirloom), PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return heirloom != MAP_FAILED ? heirloom : NULL;
+}
+
+/* ---- writing ---- */
+
+static char *put(char *at, const void *data, size_t size)
+{
+	memcpy(at, data, size);
+	return at + size;
+}
+
+static char *put_entry(char *at, const struct denial *denial)
+{
+	const struct record record = {
+		.number = denial->number,
+		.until_ms = denial->until_ms,
+		.by = denial->by,
+		.issuer_bytes = denial->issuer.n,
+		.name_bytes = denial->name.n,
+	};
+
+	at = put(at, &record, sizeof(record));
+	at = put(at, denial->issuer.p, denial->issuer.n);
+	return put(at, denial->name.p, denial->name.n);
+}
+
+void heirloom_save(struct heirloom *heirloom, const struct denials *denials)
+{
+	size_t reserve = sizeof(struct record) + sizeof(end_record);
+	char *at;
+
+	if (heirloom == NULL)
+		return;
+	at = heirloom->records;
+	__atomic_store_n(&heirloom->bytes, 0, __ATOMIC_SEQ_CST);
+	LIST_FOREACH(node, &denials->entries) {
+		const struct denial *denial = container_of(node, struct denial, link);
+		size_t left = HEIRLOOM_BYTES - (size_t)(at - heirloom->records);
+
+		/* Names are short: there is room for as many as there may be. */
+		if (denial->issuer.n + denial->name.n + reserve <= left)
+			at = put_entry(at, denial);
+	}
+	at = put(at, &end_record, sizeof(end_record));
+	__atomic_store_n(&heirloom->bytes, (uint64_t)(at - heirloom->records), __ATOMIC_SEQ_CST);
+}
+
+/* ---- reading ---- */
+
+/* Takes the next record off the front. Returns 1; 0 at the end; -1: it is none. */
+static int take(struct slice *rest, struct record *record_r, struct slice *issuer_r,
+		struct slice *name_r)
+{
+	if (rest->n < sizeof(*record_r))
+		return -1;
+	memcpy(record_r, rest->p, sizeof(*record_r));
+	*rest = slice_of(rest->p + sizeof(*record_r), rest->n - sizeof(*record_r));
+	if (record_r->number == 0)
+		return rest->n == 0 ? 0 : -1;
+	if (record_r->number > NUMBER_MAX || record_r->by >= DENIAL_BY_COUNT ||
+	    record_r->issuer_bytes == 0 || record_r->issuer_bytes > rest->n ||
+	    record_r->name_bytes == 0 || record_r->name_bytes > rest->n - record_r->issuer_bytes)
+		return -1;
+	*issuer_r = slice_of(rest->p, record_r->issuer_bytes);
+	*name_r = slice_of(issuer_r->p + issuer_r->n, record_r->name_bytes);
+	*rest = slice_between(name_r->p + name_r->n, rest->p + rest->n);
+	return 1;
+}
+
+static bool is_sound(struct slice rest)
+{
+	struct slice issuer, name;
+	struct record record;
+	size_t count = 0;
+	int step;
+
+	while ((step = take(&rest, &record, &issuer, &name)) > 0)
+		count++;
+	return step == 0 && count <= DENIALS_MAX;
+}
+
+bool heirloom_load(const struct heirloom *heirloom, struct denials *denials)
+{
+	uint64_t bytes = heirloom != NULL ? heirloom->bytes : 0;
+	struct slice issuer, name, rest;
+	struct record record;
+
+	if (bytes == 0 || bytes > HEIRLOOM_BYTES)
+		return false;
+	rest = slice_of(heirloom->records, bytes);
+	if (!is_sound(rest))
+		return false;
+	while (take(&rest, &record, &issuer, &name) > 0)
+		denials_restore(denials, &(struct denial){ .number = record.number,
+							   .until_ms = record.until_ms,
+							   .by = (enum denial_by)record.by,
+							   .issuer = issuer,
+							   .name = name });
+	return true;
+}

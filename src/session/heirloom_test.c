@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one process leaves to the next: read back whole, or not at all. */
+#include "session/heirloom.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ISSUER SLICE_LIT("https://id.example")
+
+static struct heirloom *heirloom;
+static struct denials before, after;
+
+static int setup(void **state)
+{
+	(void)state;
+	heirloom = heirloom_new();
+	denials_init(&before);
+	denials_init(&after);
+	return heirloom == NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	denials_fini(&before);
+	denials_fini(&after);
+	return 0;
+}
+
+static void add(enum denial_by by, struct slice name, uint64_t until_ms)
+{
+	assert_non_null(denials_add(&before, ISSUER, by, name, until_ms));
+}
+
+static bool finds(enum denial_by by, struct slice name)
+{
+	struct denial_marks marks = { .issuer = ISSUER };
+
+	marks.names[by] = name;
+	return denials_find(&after, &marks) != NULL;
+}
+
+/* AUTH-SES-07 REL-43 */
+static void entries_go_to_the_next_process(void **state)
+{
+	int status = -1;
+	pid_t pid;
+
+	(void)state;
+	assert_false(heirloom_load(heirloom, &after));
+	add(DENIAL_BY_SUB, SLICE_LIT("gone"), UINT64_MAX);
+	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
+	add(DENIAL_BY_JTI, SLICE_LIT("over"), 1);
+	add(DENIAL_BY_SID, SLICE_LIT("l\xc3\xa4"), UINT64_MAX);
+	assert_true(denials_remove(&before, 1));
+	pid = fork();
+	if (pid == 0) {
+		heirloom_save(heirloom, &before);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(heirloom_load(heirloom, &after));
+	assert_true(finds(DENIAL_BY_SUB, SLICE_LIT("alice")));
+	assert_true(finds(DENIAL_BY_SID, SLICE_LIT("l\xc3\xa4")));
+	assert_false(finds(DENIAL_BY_SUB, SLICE_LIT("gone")));
+	assert_false(finds(DENIAL_BY_JTI, SLICE_LIT("over")));
+	assert_true(denials_remove(&after, 2));
+	assert_false(finds(DENIAL_BY_SUB, SLICE_LIT("alice")));
+	assert_int_equal(denials_add(&after, ISSUER, DENIAL_BY_SUB, SLICE_LIT("new"), UINT64_MAX)
+				 ->number,
+			 before.last_number + 1);
+}
+
+static void no_entries_are_a_list_too(void **state)
+{
+	(void)state;
+	heirloom_save(heirloom, &before);
+	assert_true(heirloom_load(heirloom, &after));
+	assert_int_equal(after.count, 0);
+	heirloom_save(NULL, &before);
+	assert_false(heirloom_load(NULL, &after));
+}
+
+/* Whoever wrote it may have been an attacker: whatever a byte is, nothing is read beyond, and all or nothing is taken. */
+static void rubbish_is_refused(void **state)
+{
+	unsigned char *bytes = (unsigned char *)heirloom;
+
+	(void)state;
+	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
+	add(DENIAL_BY_CLIENT_ID, SLICE_LIT("app"), UINT64_MAX);
+	for (size_t i = 0; i < 200; i++) {
+		static const unsigned char values[] = { 0, 1, 0x7f, 0x80, 0xff };
+
+		for (size_t k = 0; k < ARRAY_LEN(values); k++) {
+			heirloom_save(heirloom, &before);
+			bytes[i] = values[k];
+			if (!heirloom_load(heirloom, &after))
+				assert_int_equal(after.count, 0);
+			denials_fini(&after);
+			denials_init(&after);
+		}
+	}
+	heirloom_save(heirloom, &before);
+	memset(bytes, 0xff, sizeof(uint64_t));
+	assert_false(heirloom_load(heirloom, &after));
+	heirloom_save(heirloom, &before);
+	memset(bytes, 0, sizeof(uint64_t)); /* it died while it wrote */
+	assert_false(heirloom_load(heirloom, &after));
+}
+
+static void all_that_may_be_fit(void **state)
+{
+	static char name[2048];
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	for (unsigned int i = 0; i < DENIALS_MAX; i++) {
+		memcpy(name, &i, sizeof(i));
+		add(DENIAL_BY_JTI, slice_of(name, sizeof(name)), UINT64_MAX);
+	}
+	heirloom_save(heirloom, &before);
+	assert_true(heirloom_load(heirloom, &after));
+	assert_int_equal(after.count, DENIALS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(entries_go_to_the_next_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_entries_are_a_list_too, setup, teardown),
+		cmocka_unit_test_setup_teardown(rubbish_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_that_may_be_fit, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
