@@ -17,7 +17,8 @@ src_router_librouter_a_SOURCES = \
 	src/router/route.c src/router/route.h \
 	src/router/sharing.c src/router/sharing.h \
 	src/router/spares.c src/router/spares.h \
-	src/router/text_set.c src/router/text_set.h
+	src/router/text_set.c src/router/text_set.h \
+	src/router/topics.c src/router/topics.h
 ROUTER_LIBS = src/router/librouter.a src/backend/libbackend.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test
@@ -28,6 +29,8 @@ src_router_router_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/pool_test
 src_router_pool_test_SOURCES = src/router/pool_test.c $(FAKE_KEEPER)
 src_router_pool_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/pages_test
+check_PROGRAMS += src/router/pages_test src/router/topics_test
+src_router_topics_test_SOURCES = src/router/topics_test.c
+src_router_topics_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

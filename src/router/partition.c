@@ -162,7 +162,7 @@ static size_t least_lanes(const struct partition *partition)
 {
 	size_t least = partition->principal == NULL ? partition->backend->conf.pool_min : 0;
 
-	return least == 0 && !list_is_empty(&partition->topics) ? 1 : least;
+	return least == 0 && partition->topics.count > 0 ? 1 : least;
 }
 
 /* Whether nobody would miss it. */

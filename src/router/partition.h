@@ -24,6 +24,7 @@
 #include "router/abilities.h"
 #include "router/listings.h"
 #include "router/queue.h"
+#include "router/topics.h"
 
 struct call;
 struct principal;
@@ -56,11 +57,9 @@ struct partition {
 	bool is_lists_turn; /* when both calls and lists wait for a lane */
 	struct timer retry; /* what has to run could not be started */
 	struct task pump;   /* at the end of the turn waiting calls are given to lanes with room */
-	struct list topics; /* what sessions of a pool have subscribed to (sharing.c) */
-	size_t topic_count;
-	size_t topic_bytes;
-	unsigned int news;   /* the lists that have changed and nobody was told yet (sharing.c) */
-	struct list updates; /* and resources that have */
+	struct topics topics; /* what sessions of a pool have subscribed to (sharing.c) */
+	unsigned int news;    /* the lists that have changed and nobody was told yet (sharing.c) */
+	struct list updates;  /* and resources that have */
 	struct map updates_by_key;
 	size_t update_bytes;
 	struct timer telling;

@@ -21,21 +21,11 @@
 #include "router/lane.h"
 #include "router/listings.h"
 #include "router/route.h"
+#include "router/topics.h"
 
-#define TOPICS_MAX 16384
-#define TOPIC_BYTES_MAX (1024 * 1024)
 #define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
 #define UPDATES_MAX 1024
 #define UPDATE_BYTES_MAX (1024 * 1024)
-
-struct topic {
-	struct list link;
-	struct call *first;  /* the request that a child was sent; NULL: it has agreed */
-	struct list waiting; /* calls, for that one's answer */
-	size_t subscribers;
-	size_t length;
-	char uri[]; /* as it was written first */
-};
 
 /* A resource that has changed, and nobody was told yet. */
 struct update {
@@ -59,11 +49,6 @@ static const struct {
 static struct route *member_of(struct list *node)
 {
 	return container_of(node, struct route, member);
-}
-
-static struct slice topic_uri(const struct topic *topic)
-{
-	return slice_of(topic->uri, topic->length);
 }
 
 /* ---- the welcome ---- */
@@ -227,19 +212,6 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 	}
 }
 
-static bool is_topic(const struct partition *partition, struct slice uri)
-{
-	if (uri.n == 0)
-		return false;
-	LIST_FOREACH(node, &partition->topics) {
-		const struct topic *topic = container_of(node, struct topic, link);
-
-		if (route_concerns(topic_uri(topic), uri))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Each is told to many: a server that says the same again and again must not keep the gateway busy with that. What
  * nobody has subscribed to is dropped without asking every session.
@@ -275,7 +247,7 @@ static void notify_resource(struct lane *lane, const struct envelope *env)
 	uint64_t key = deliver_news_key(env->method, uri);
 	struct msg *msg;
 
-	if (partition->is_pool && !is_topic(partition, uri)) {
+	if (partition->is_pool && !topics_concern(&partition->topics, uri)) {
 		deliver_note_dropped(lane, env);
 		return;
 	}
@@ -296,41 +268,6 @@ void sharing_notify(struct lane *lane, const struct envelope *env, const struct 
 }
 
 /* ---- subscriptions ---- */
-
-static struct topic *topic_find(const struct partition *partition, struct slice uri)
-{
-	LIST_FOREACH(node, &partition->topics) {
-		struct topic *topic = container_of(node, struct topic, link);
-
-		if (slice_is_equal(topic_uri(topic), uri))
-			return topic;
-	}
-	return NULL;
-}
-
-static struct topic *topic_new(struct partition *partition, struct slice uri, struct call *first)
-{
-	struct topic *topic = mem_alloc(sizeof(*topic) + uri.n);
-
-	topic->first = first;
-	topic->subscribers = 0;
-	topic->length = uri.n;
-	memcpy(topic->uri, uri.p, uri.n);
-	list_init(&topic->waiting);
-	list_append(&partition->topics, &topic->link);
-	partition->topic_count++;
-	partition->topic_bytes += uri.n;
-	first->topic = topic;
-	return topic;
-}
-
-static void topic_free(struct partition *partition, struct topic *topic)
-{
-	partition->topic_count--;
-	partition->topic_bytes -= topic->length;
-	list_remove(&topic->link);
-	free(topic);
-}
 
 static void topic_add(struct topic *topic, struct route *route)
 {
@@ -355,7 +292,7 @@ static void topic_release(struct partition *partition, struct topic *topic)
 	if (--topic->subscribers > 0)
 		return;
 	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
-	topic_free(partition, topic);
+	topics_remove(&partition->topics, topic);
 }
 
 void sharing_settle(struct call *call, const struct envelope *env)
@@ -386,7 +323,7 @@ void sharing_settle(struct call *call, const struct envelope *env)
 	if (has_agreed)
 		topic_release(partition, topic);
 	else
-		topic_free(partition, topic);
+		topics_remove(&partition->topics, topic);
 }
 
 void sharing_abandon(struct call *call)
@@ -399,7 +336,7 @@ void sharing_abandon(struct call *call)
 	if (topic->first != call)
 		return; /* it only waited */
 	if (list_is_empty(&topic->waiting)) {
-		topic_free(partition, topic);
+		topics_remove(&partition->topics, topic);
 		return;
 	}
 	next = container_of(topic->waiting.next, struct call, place);
@@ -408,26 +345,19 @@ void sharing_abandon(struct call *call)
 	partition_put_back(next);
 }
 
-/* Each new child is told all of them before its first call. DEF-11 */
-static bool has_room_for_topic(const struct partition *partition, size_t size)
-{
-	return partition->topic_count < TOPICS_MAX &&
-	       partition->topic_bytes + size <= TOPIC_BYTES_MAX;
-}
-
 static void subscribe(struct route *route, struct call *call, struct slice uri,
 		      const struct envelope *env)
 {
-	struct topic *topic = topic_find(route->partition, uri);
+	struct topic *topic = topics_find(&route->partition->topics, uri);
 
-	if (topic == NULL && !has_room_for_topic(route->partition, uri.n)) {
+	if (topic == NULL && !topics_have_room(&route->partition->topics, uri.n)) {
 		forward_own_error(route, call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("The server has too many subscriptions"));
 		return;
 	}
 	call_link(call, route);
 	if (topic == NULL) {
-		topic_new(route->partition, uri, call);
+		call->topic = topics_add(&route->partition->topics, uri, call);
 		forward_request(route, call, env);
 	} else if (topic->first != NULL) {
 		call->topic = topic;
@@ -442,7 +372,7 @@ static void subscribe(struct route *route, struct call *call, struct slice uri,
 
 static void unsubscribe(struct partition *partition, struct route *route, struct slice uri)
 {
-	struct topic *topic = topic_find(partition, uri);
+	struct topic *topic = topics_find(&partition->topics, uri);
 
 	if (text_set_remove(&route->subscriptions, uri) && topic != NULL)
 		topic_release(partition, topic);
@@ -463,7 +393,7 @@ void sharing_forget(struct route *route)
 
 void sharing_replay(struct lane *lane)
 {
-	LIST_FOREACH(node, &lane->partition->topics) {
+	LIST_FOREACH(node, &lane->partition->topics.all) {
 		const struct topic *topic = container_of(node, struct topic, link);
 
 		if (topic->first == NULL)
@@ -505,7 +435,7 @@ bool sharing_answer(struct route *route, struct call *call, const struct envelop
 
 void sharing_init(struct partition *partition)
 {
-	list_init(&partition->topics);
+	topics_init(&partition->topics);
 	list_init(&partition->updates);
 	timer_init(&partition->telling, on_telling);
 }
@@ -516,6 +446,5 @@ void sharing_fini(struct partition *partition)
 	while (!list_is_empty(&partition->updates))
 		update_free(partition, container_of(partition->updates.next, struct update, link));
 	map_fini(&partition->updates_by_key);
-	while (!list_is_empty(&partition->topics))
-		topic_free(partition, container_of(partition->topics.next, struct topic, link));
+	topics_fini(&partition->topics);
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What sessions of a pool have subscribed to: a bounded set of URIs, each as it was written first, without its
+ * quotes. Who subscribes, and what the server says to that, is sharing's matter. bridging.md §1.5; UTIL-SUBS-01.
+ */
+#ifndef MCPGATED_ROUTER_TOPICS_H
+#define MCPGATED_ROUTER_TOPICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+
+#define TOPICS_MAX 16384
+#define TOPICS_BYTES_MAX (1024 * 1024)
+
+struct call;
+
+struct topic {
+	struct list link;
+	struct topic *next; /* of the same key */
+	uint64_t key;
+	struct call *first;  /* the request that a child was sent; NULL: it has agreed */
+	struct list waiting; /* calls, for that one's answer */
+	size_t subscribers;
+	size_t length;
+	char uri[];
+};
+
+struct topics {
+	struct list all;
+	struct map by_key;
+	uint64_t seed; /* 0: there were none yet */
+	size_t count;
+	size_t bytes;
+	size_t escaped; /* of them, that may be written in other ways */
+};
+
+void topics_init(struct topics *topics);
+void topics_fini(struct topics *topics);
+struct slice topic_uri(const struct topic *topic);
+/* NULL: there is none. */
+struct topic *topics_find(const struct topics *topics, struct slice uri);
+/* Each new child is told all of them before its first call: there is only room for so many. DEF-11 */
+bool topics_have_room(const struct topics *topics, size_t size);
+/* A new one, whose URI must not be there yet. */
+struct topic *topics_add(struct topics *topics, struct slice uri, struct call *first);
+/* Frees it. */
+void topics_remove(struct topics *topics, struct topic *topic);
+/* Whether one of them is `uri` or above it (route_concerns); takes as long as that is, however many there are. */
+bool topics_concern(const struct topics *topics, struct slice uri);
+
+#endif
