@@ -1,298 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The router between a front that writes into buffers and a server that is played line by line. Time
- * stands still between steps. Messages are written here with ' for ", so that they can be read.
- */
+/* A session and its own process: handshake, ids, tokens, questions of the server, and how they end. */
 #include "router/route.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include "backend/fake_keeper.h"
-#include "base/clock.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "router/forward.h"
-#include "router/lane.h"
+#include "router/stage.h"
 
 #define TIMEOUT_MS 60000
 #define TIMEOUT_MAX_MS 600000
 #define START_TIMEOUT_MS 20000
 #define HOLD_MS 60000
-#define FRONTS_MAX 4200
 #define QUEUE_MAX 100000
 
-enum ending { ENDING_NONE, ENDING_RESPONSE, ENDING_FAILED, ENDING_CANCELLED };
-
-struct front {
-	struct call call;
-	struct buf messages; /* each followed by a bar */
-	struct buf response;
-	enum ending ending;
-	enum reason reason;
-	unsigned int endings;
-	bool refuses;      /* its client cannot be given messages */
-	bool ends_session; /* when it is told */
-};
-
-struct listener {
-	struct stream_reader reader;
-	struct buf got; /* each followed by a bar */
-	unsigned int detached;
-};
-
-static struct loop *loop;
-static struct fake_keeper keeper;
-static struct backend backend;
-static struct router router;
-static struct front *fronts;
-static size_t front_count;
-static struct listener listener;
-static uint64_t now_ms;
-static int log_fd;
-
-/* ---- the fake front ---- */
-
-static void front_end(struct front *front, enum ending ending)
-{
-	front->ending = ending;
-	front->endings++;
-	assert_int_equal(front->endings, 1); /* bridging I3 */
-	if (front->ends_session)
-		session_end(&front->call.route->session, REASON_PEER_CLOSED);
-}
-
-static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
-{
-	struct front *front = container_of(call, struct front, call);
-
-	(void)kind;
-	(void)key;
-	assert_int_equal(front->endings, 0);
-	if (front->refuses || call->method->id == METHOD_INITIALIZE)
-		return false;
-	buf_append_slice(&front->messages, msg->text);
-	buf_append_char(&front->messages, '|');
-	return true;
-}
-
-static void on_response(struct call *call, const struct slice *parts, size_t count)
-{
-	struct front *front = container_of(call, struct front, call);
-
-	for (size_t i = 0; i < count; i++)
-		buf_append_slice(&front->response, parts[i]);
-	front_end(front, ENDING_RESPONSE);
-}
-
-static void on_failed(struct call *call, enum reason reason)
-{
-	struct front *front = container_of(call, struct front, call);
-
-	front->reason = reason;
-	front_end(front, ENDING_FAILED);
-}
-
-static void on_cancelled(struct call *call)
-{
-	front_end(container_of(call, struct front, call), ENDING_CANCELLED);
-}
-
-static bool is_reachable(const struct call *call)
-{
-	return !container_of(call, struct front, call)->refuses;
-}
-
-static const struct call_ops front_ops = {
-	.on_message = on_message,
-	.is_reachable = is_reachable,
-	.on_response = on_response,
-	.on_failed = on_failed,
-	.on_cancelled = on_cancelled,
-};
-
-static void on_wake(struct stream_reader *reader)
-{
-	struct listener *l = container_of(reader, struct listener, reader);
-	uint64_t number;
-	struct msg *msg;
-
-	while ((msg = stream_take(reader, &number)) != NULL) {
-		buf_append_slice(&l->got, msg->text);
-		buf_append_char(&l->got, '|');
-		msg_unref(&msg);
-	}
-}
-
-static void on_detached(struct stream_reader *reader, enum reason reason)
-{
-	(void)reason;
-	container_of(reader, struct listener, reader)->detached++;
-}
-
-static const struct stream_reader_ops listener_ops = { on_wake, on_detached };
-
-/* ---- words for the stories ---- */
-
-/* The text with " for '. Good for the next few calls. */
-static const char *q(const char *text)
-{
-	static char texts[8][65536];
-	static unsigned int next;
-	char *to = texts[next++ % 8];
-
-	assert_true(strlen(text) < sizeof(texts[0]));
-	strcpy(to, text);
-	for (char *at = to; (at = strchr(at, '\'')) != NULL;)
-		*at = '"';
-	return to;
-}
-
-static void pass(uint64_t ms)
-{
-	now_ms += ms;
-	clock_freeze(now_ms);
-	fake_keeper_settle(&keeper);
-}
-
-static struct envelope scan(const char *text)
-{
-	struct envelope env;
-	struct error err;
-
-	if (scan_envelope(slice_str(text), &router.limits, 0, &env, &err) < 0)
-		fail_msg("%s: %s", text, err.text);
-	return env;
-}
-
-static struct front *front_new(const struct envelope *env)
-{
-	struct front *front = &fronts[front_count++];
-
-	assert_true(front_count < FRONTS_MAX);
-	call_init(&front->call, &front_ops, env);
-	return front;
-}
-
-/* An initialize request of a client; what comes of it is to be seen. */
-static struct front *open_session(const char *text)
-{
-	struct envelope env = scan(q(text));
-	struct front *front = front_new(&env);
-
-	route_open(&router, &backend, &router.sessions.principals.anonymous, &front->call, &env);
-	fake_keeper_settle(&keeper);
-	return front;
-}
-
-static struct front *request(struct route *route, const char *text)
-{
-	struct envelope env = scan(q(text));
-	struct front *front = front_new(&env);
-
-	forward_request(route, &front->call, &env);
-	fake_keeper_settle(&keeper);
-	return front;
-}
-
-static void notify(struct route *route, const char *text)
-{
-	struct envelope env = scan(q(text));
-
-	forward_notification(route, &env);
-	fake_keeper_settle(&keeper);
-}
-
-static void answer(struct route *route, const char *text)
-{
-	struct envelope env = scan(q(text));
-
-	forward_answer(route, &env);
-	fake_keeper_settle(&keeper);
-}
-
-/* The server writes a line. */
-static void says(struct fake_process *p, const char *text)
-{
-	fake_process_write(p, q(text));
-	fake_process_write(p, "\n");
-	fake_keeper_settle(&keeper);
-}
-
-/* The server reads exactly this line next. */
-static void hears(struct fake_process *p, const char *text)
-{
-	const char *line = fake_process_read(p);
-
-	if (line == NULL)
-		fail_msg("nothing came instead of %s", text);
-	assert_string_equal(line, q(text));
-}
-
-static void hears_nothing(struct fake_process *p)
-{
-	const char *line = fake_process_read(p);
-
-	if (line != NULL)
-		fail_msg("nothing was to come, but %s", line);
-}
-
-static void is_answered(struct front *front, const char *text)
-{
-	assert_int_equal(front->ending, ENDING_RESPONSE);
-	assert_string_equal(buf_terminate(&front->response), q(text));
-}
-
-static void is_failed(const struct front *front, enum reason reason)
-{
-	assert_int_equal(front->ending, ENDING_FAILED);
-	assert_string_equal(reason_get(front->reason)->text, reason_get(reason)->text);
-}
-
-static void is_open(const struct front *front)
-{
-	assert_int_equal(front->ending, ENDING_NONE);
-}
-
-/* What the client of this call has been told since the last look. */
-static void was_told(struct front *front, const char *text)
-{
-	assert_string_equal(buf_terminate(&front->messages), q(text));
-	front->messages.len = 0;
-}
-
-/* The same on the session's own stream. */
-static void was_heard(const char *text)
-{
-	assert_string_equal(buf_terminate(&listener.got), q(text));
-	listener.got.len = 0;
-}
-
-static void listen_to(struct route *route)
-{
-	assert_true(stream_attach(&route->session.standalone, &listener.reader, &listener_ops,
-				  STREAM_FROM_HERE));
-	fake_keeper_settle(&keeper);
-}
-
-static struct fake_process *process(size_t i)
-{
-	assert_true(i < keeper.count);
-	return &keeper.processes[i];
-}
-
 #define CAPS "'roots':{'listChanged':true},'sampling':{},'elicitation':{}"
-#define INITIALIZE(caps)                                                                          \
-	"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-11-25'," \
-	"'capabilities':{" caps "},'clientInfo':{'name':'c','version':'1'}}}"
 #define HANDSHAKE(caps)                                                                           \
 	"{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':'2025-11-25'," \
 	"'capabilities':{" caps "},'clientInfo':{'name':'c','version':'1'}}}"
@@ -300,7 +28,6 @@ static struct fake_process *process(size_t i)
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
 	"'logging':{},'tools':{'listChanged':true},'resources':{'subscribe':true}},"        \
 	"'serverInfo':{'name':'s','version':'1'}}}"
-#define INITIALIZED "{'jsonrpc':'2.0','method':'notifications/initialized'}"
 
 /* A session of a client with these capabilities; its process has heard what is usual. */
 static struct route *begin_with(const char *initialize)
@@ -317,21 +44,24 @@ static struct route *begin_with(const char *initialize)
 
 static struct route *begin(void)
 {
-	struct route *route = begin_with(INITIALIZE(CAPS));
+	struct route *route = begin_with(INITIALIZE_WITH(CAPS));
 
 	notify(route, INITIALIZED);
 	return route;
 }
 
-#define CALL(id) "{'jsonrpc':'2.0','id':" id ",'method':'tools/call','params':{'name':'t'}}"
-#define RESULT(id) "{'jsonrpc':'2.0','id':" id ",'result':{'ok':1}}"
-
-/* ---- before and after ---- */
-
 static uint64_t tool_timeout(const struct backend_conf *conf, struct slice tool)
 {
 	(void)conf;
 	return slice_is_equal(tool, SLICE_LIT("slow")) ? 2 * TIMEOUT_MS : 0;
+}
+
+/* The reader of the one session's own stream. */
+static struct member *listener;
+
+static void was_heard(const char *text)
+{
+	heard(listener, text);
 }
 
 static int setup(void **state)
@@ -360,56 +90,16 @@ static int setup(void **state)
 		.request_timeout_max_ms = TIMEOUT_MAX_MS,
 		.tool_timeout_ms = tool_timeout,
 	};
-	struct error err;
 
 	(void)state;
-	signal(SIGPIPE, SIG_IGN);
-	now_ms = 1000000;
-	clock_freeze(now_ms);
-	log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
-	loop = loop_new(&err);
-	fake_keeper_init(&keeper, loop);
-	backend_init(&backend, loop, keeper.spawner, &conf);
-	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
-	list_init(&router.pools);
-	listings_store_init(&router.lists);
-	list_init(&router.spares);
-	session_set_init(&router.sessions, loop, &sessions);
-	fronts = calloc(FRONTS_MAX, sizeof(*fronts));
-	front_count = 0;
-	listener = (struct listener){ .detached = 0 };
+	stage_open(&sessions, &conf);
 	return 0;
 }
 
-/* Whatever a test did: every call ends once, every process goes, and nothing is left. */
 static int teardown(void **state)
 {
 	(void)state;
-	session_set_fini(&router.sessions);
-	fake_keeper_settle(&keeper);
-	for (size_t i = 0; i < keeper.count; i++) {
-		if (!keeper.processes[i].is_started)
-			fake_keeper_start(&keeper, &keeper.processes[i]);
-		if (!keeper.processes[i].is_exited)
-			fake_process_exit(&keeper, &keeper.processes[i], 0);
-	}
-	fake_keeper_settle(&keeper);
-	assert_int_equal(backend.count + backend.reserved, 0);
-	backend_fini(&backend);
-	assert_int_equal(router.calls, 0);
-	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
-	for (size_t i = 0; i < front_count; i++) {
-		assert_int_equal(fronts[i].endings, 1);
-		buf_fini(&fronts[i].messages);
-		buf_fini(&fronts[i].response);
-	}
-	free(fronts);
-	buf_fini(&listener.got);
-	buf_fini(&router.scratch);
-	fake_keeper_fini(&keeper);
-	loop_free(&loop);
-	close(log_fd);
+	stage_close();
 	return 0;
 }
 
@@ -418,7 +108,7 @@ static int teardown(void **state)
 /* BACK-INIT-01, BACK-INIT-02, BACK-INIT-03, FRONT-SESS-01: verbatim but for the id; `initialized` after it. */
 static void handshake_is_forwarded(void **state)
 {
-	struct front *front = open_session(INITIALIZE(CAPS));
+	struct front *front = open_session(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 
 	(void)state;
@@ -460,7 +150,7 @@ static void handshake_is_lenient_to_servers(void **state)
 /* bridging §2.1 (1): the server's error is the client's; no session, the process goes. */
 static void server_may_refuse(void **state)
 {
-	struct front *front = open_session(INITIALIZE(""));
+	struct front *front = open_session(INITIALIZE_WITH(""));
 	struct fake_process *p = process(0);
 
 	(void)state;
@@ -475,7 +165,7 @@ static void server_may_refuse(void **state)
 /* BACK-FRAME-05: an error without id is about the only request there is. */
 static void server_may_refuse_without_id(void **state)
 {
-	struct front *front = open_session(INITIALIZE(""));
+	struct front *front = open_session(INITIALIZE_WITH(""));
 
 	(void)state;
 	says(process(0), "{'error':{'code':-32700,'message':'what?'},'id':null}");
@@ -494,7 +184,7 @@ static void bad_answers_fail_the_handshake(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
-		struct front *front = open_session(INITIALIZE(""));
+		struct front *front = open_session(INITIALIZE_WITH(""));
 		struct fake_process *p = process(keeper.count - 1);
 
 		is_open(front);
@@ -509,7 +199,7 @@ static void bad_answers_fail_the_handshake(void **state)
 /* BACK-INIT-04, BACK-PROC-06: silence, an exit, a start that fails. */
 static void start_can_fail(void **state)
 {
-	struct front *silent = open_session(INITIALIZE(""));
+	struct front *silent = open_session(INITIALIZE_WITH(""));
 	struct front *exits;
 	struct front *refused;
 
@@ -521,14 +211,14 @@ static void start_can_fail(void **state)
 	assert_int_equal(process(0)->last_signal, SIGKILL);
 
 	backend_note_started(&backend);
-	exits = open_session(INITIALIZE(""));
+	exits = open_session(INITIALIZE_WITH(""));
 	fake_process_exit(&keeper, process(1), 256);
 	pass(0);
 	is_failed(exits, REASON_START_FAILED);
 
 	backend_note_started(&backend);
 	keeper.refuses = ENOENT;
-	refused = open_session(INITIALIZE(""));
+	refused = open_session(INITIALIZE_WITH(""));
 	is_failed(refused, REASON_START_FAILED);
 }
 
@@ -539,18 +229,18 @@ static void failing_server_backs_off(void **state)
 
 	(void)state;
 	keeper.refuses = ENOENT;
-	is_failed(open_session(INITIALIZE("")), REASON_START_FAILED);
-	waits = open_session(INITIALIZE(""));
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_START_FAILED);
+	waits = open_session(INITIALIZE_WITH(""));
 	is_open(waits);
 	pass(1000);
 	is_failed(waits, REASON_START_FAILED);
-	waits = open_session(INITIALIZE(""));
+	waits = open_session(INITIALIZE_WITH(""));
 	pass(2000);
 	is_failed(waits, REASON_START_FAILED);
-	is_failed(open_session(INITIALIZE("")), REASON_BACKEND_DOWN);
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_BACKEND_DOWN);
 	pass(4000);
 	keeper.refuses = 0;
-	waits = open_session(INITIALIZE(""));
+	waits = open_session(INITIALIZE_WITH(""));
 	says(process(0), WELCOME);
 	assert_int_equal(waits->ending, ENDING_RESPONSE);
 }
@@ -561,13 +251,13 @@ static void pool_is_limited(void **state)
 	(void)state;
 	backend_note_failed(&backend);
 	for (int i = 0; i < 3; i++)
-		is_open(open_session(INITIALIZE("")));
-	is_failed(open_session(INITIALIZE("")), REASON_OVER_LIMIT);
+		is_open(open_session(INITIALIZE_WITH("")));
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
 	assert_int_equal(keeper.count, 0);
 	pass(1000);
 	assert_int_equal(keeper.count, 3);
 	assert_int_equal(backend.reserved, 0);
-	is_failed(open_session(INITIALIZE("")), REASON_OVER_LIMIT);
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
 }
 
 /* FRONT-SESS-08: limits.sessions; the long id tells the leak checker where it was kept. */
@@ -586,11 +276,11 @@ static void sessions_are_limited(void **state)
 /* REL-41: no new sessions; those in their handshake end with the rest. */
 static void draining_refuses_sessions(void **state)
 {
-	struct front *half = open_session(INITIALIZE(""));
+	struct front *half = open_session(INITIALIZE_WITH(""));
 
 	(void)state;
 	router.is_draining = true;
-	is_failed(open_session(INITIALIZE("")), REASON_DRAINING);
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_DRAINING);
 	assert_int_equal(keeper.count, 1);
 	session_end(&half->call.route->session, REASON_DRAINING);
 	is_failed(half, REASON_DRAINING);
@@ -603,7 +293,7 @@ static void draining_refuses_sessions(void **state)
 /* The client has left meanwhile: its front ends the session while it is told. */
 static void client_leaves_during_the_handshake(void **state)
 {
-	struct front *front = open_session(INITIALIZE(""));
+	struct front *front = open_session(INITIALIZE_WITH(""));
 
 	(void)state;
 	front->ends_session = true;
@@ -620,7 +310,7 @@ static void client_leaves_during_the_handshake(void **state)
 /* bridging I3: what a server asks too early is answered; ping at any time (BACK-MSG-07). */
 static void early_requests_of_the_server(void **state)
 {
-	struct front *front = open_session(INITIALIZE(CAPS));
+	struct front *front = open_session(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 
 	(void)state;
@@ -633,7 +323,7 @@ static void early_requests_of_the_server(void **state)
 	says(p, "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':'info'}}");
 	says(p, WELCOME);
 	assert_int_equal(front->ending, ENDING_RESPONSE);
-	listen_to(front->call.route);
+	listener = listen_to(front->call.route);
 	was_heard("");
 }
 
@@ -781,7 +471,7 @@ static void sessions_do_not_cross(void **state)
 	struct front *b = request(second, CALL("1"));
 
 	(void)state;
-	listen_to(first);
+	listener = listen_to(first);
 	says(process(1), "{'jsonrpc':'2.0','id':2,'result':'for b'}");
 	is_open(a);
 	is_answered(b, "{'jsonrpc':'2.0','id':1,'result':'for b'}");
@@ -919,10 +609,6 @@ static void ids_begin_anew(void **state)
 
 /* ---- progress, cancellation, deadlines ---- */
 
-#define PROGRESS(token, value)                                                                \
-	"{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':" token \
-	",'progress':" value "}}"
-
 /* UTIL-PROG-01: the client's token, only while its call is in flight, only if it increases. */
 static void progress_is_mapped(void **state)
 {
@@ -953,7 +639,7 @@ static void progress_is_mapped(void **state)
 	was_told(a, "");
 	was_told(b, "");
 	was_told(c, "");
-	listen_to(route);
+	listener = listen_to(route);
 	was_heard("");
 }
 
@@ -1146,7 +832,7 @@ static void asks_find_a_carrier(void **state)
 	was_told(list, ASK("1000003", "roots/list") "|");
 	list->refuses = true;
 	says(p, ASK("4", "roots/list"));
-	listen_to(route); /* FRONT-GET-02, FRONT-GET-04 */
+	listener = listen_to(route); /* FRONT-GET-02, FRONT-GET-04 */
 	was_heard(ASK("1000004", "roots/list") "|");
 }
 
@@ -1169,11 +855,11 @@ static void undeclared_capabilities(void **state)
 		  mode },
 	};
 	struct route *route =
-		begin_with(INITIALIZE("'roots':null,'sampling':{},'elicitation':{'form':{}}"));
+		begin_with(INITIALIZE_WITH("'roots':null,'sampling':{},'elicitation':{'form':{}}"));
 
 	(void)state;
 	notify(route, INITIALIZED);
-	listen_to(route);
+	listener = listen_to(route);
 	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
 		says(process(0), asks[i][0]);
 		hears(process(0), asks[i][1]);
@@ -1187,11 +873,11 @@ static void undeclared_capabilities(void **state)
 
 static void url_mode_only(void **state)
 {
-	struct route *route = begin_with(INITIALIZE("'elicitation':{'url':{}}"));
+	struct route *route = begin_with(INITIALIZE_WITH("'elicitation':{'url':{}}"));
 
 	(void)state;
 	notify(route, INITIALIZED);
-	listen_to(route);
+	listener = listen_to(route);
 	says(process(0),
 	     "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{'message':'m'}}");
 	assert_non_null(strstr(fake_process_read(process(0)), "-32602"));
@@ -1237,11 +923,11 @@ static void progress_of_the_client(void **state)
 /* FRONT-INIT-07, FRONT-INIT-08: held until the client is ready, which any request of it says as well. */
 static void asks_wait_for_the_client(void **state)
 {
-	struct route *route = begin_with(INITIALIZE(CAPS));
+	struct route *route = begin_with(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 
 	(void)state;
-	listen_to(route);
+	listener = listen_to(route);
 	says(p, ASK("1", "roots/list"));
 	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it cannot know yet */
 	is_answered(request(route, "{'jsonrpc':'2.0','id':1,'method':'ping'}"),
@@ -1259,14 +945,14 @@ static void asks_wait_for_the_client(void **state)
 /* What is held is bounded in bytes, and what was let go makes room again. */
 static void asks_that_wait_are_bounded(void **state)
 {
-	struct route *route = begin_with(INITIALIZE(CAPS));
+	struct route *route = begin_with(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 	struct buf text = { 0 };
 	size_t asked = 0;
 	const char *line;
 
 	(void)state;
-	listen_to(route);
+	listener = listen_to(route);
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\","
 			      "\"params\":{\"x\":\"");
 	memset(buf_reserve(&text, 60000), 'x', 60000);
@@ -1294,7 +980,7 @@ static void asks_that_wait_are_bounded(void **state)
 static void unheard_asks_are_refused(void **state)
 {
 	struct route *route = begin();
-	struct route *silent = begin_with(INITIALIZE(CAPS));
+	struct route *silent = begin_with(INITIALIZE_WITH(CAPS));
 
 	(void)state;
 	says(process(0), ASK("'a'", "roots/list"));
@@ -1305,7 +991,7 @@ static void unheard_asks_are_refused(void **state)
 	pass(1);
 	hears(process(0), NOBODY("'a'"));
 	hears(process(1), NOBODY("'b'"));
-	listen_to(route);
+	listener = listen_to(route);
 	was_heard("");
 	notify(silent, INITIALIZED);
 	assert_int_equal(silent->session.standalone.count, 0);
@@ -1318,7 +1004,7 @@ static void unanswered_asks_end(void **state)
 	struct route *route = begin();
 
 	(void)state;
-	listen_to(route);
+	listener = listen_to(route);
 	says(process(0), ASK("1", "roots/list"));
 	says(process(0), ASK("2", "elicitation/create"));
 	was_heard(ASK("1000001", "roots/list") "|" ASK("1000002", "elicitation/create") "|");
@@ -1409,7 +1095,7 @@ static void server_cancels_its_ask(void **state)
 	says(p, RESULT("2"));
 	says(p, ASK("'b'", "roots/list"));
 	says(p, CANCEL("'b'"));
-	listen_to(route);
+	listener = listen_to(route);
 	was_heard("");
 	pass(TIMEOUT_MS); /* the clock of the ended call was not started again */
 }
@@ -1445,7 +1131,7 @@ static void logs_are_filtered(void **state)
 	struct front *front;
 
 	(void)state;
-	listen_to(route);
+	listener = listen_to(route);
 	says(p, LOG_LINE("'debug'"));
 	was_heard(LOG_LINE("'debug'") "|");
 	is_answered(
@@ -1477,7 +1163,7 @@ static void logs_are_filtered(void **state)
 /* UTIL-LOG-01: without the server's capability there is nothing to set; a refusal changes nothing. */
 static void levels_need_the_capability(void **state)
 {
-	struct front *front = open_session(INITIALIZE(""));
+	struct front *front = open_session(INITIALIZE_WITH(""));
 
 	(void)state;
 	says(process(0),
@@ -1490,10 +1176,6 @@ static void levels_need_the_capability(void **state)
 		"{'jsonrpc':'2.0','id':1,'error':{'code':-32601,'message':'Method not found: the server does not offer logging'}}");
 	assert_int_equal(front->call.route->level, -1);
 }
-
-#define CHANGED(what) "{'jsonrpc':'2.0','method':'notifications/" what "/list_changed'}"
-#define UPDATED(uri) \
-	"{'jsonrpc':'2.0','method':'notifications/resources/updated','params':{'uri':'" uri "'}}"
 
 /* UTIL-LIST-01, UTIL-SUBS-01, FRONT-GET-04: what was advertised and subscribed, each once while it waits. */
 static void news_are_filtered_and_joined(void **state)
@@ -1518,7 +1200,7 @@ static void news_are_filtered_and_joined(void **state)
 	says(p, CHANGED("prompts")); /* not advertised */
 	says(p, CHANGED("tools"));
 	says(p, UPDATED("res://a"));
-	listen_to(route);
+	listener = listen_to(route);
 	was_heard(UPDATED("res://a/below") "|" CHANGED("tools") "|" UPDATED("res://a") "|");
 	says(p, UPDATED("res:\\/\\/a")); /* the same, as some write it */
 	was_heard(UPDATED("res:\\/\\/a") "|");
@@ -1538,7 +1220,7 @@ static void news_are_filtered_and_joined(void **state)
 static void notifications_of_the_client(void **state)
 {
 	struct route *with = begin();
-	struct route *without = begin_with(INITIALIZE("'roots':{'listChanged':false}"));
+	struct route *without = begin_with(INITIALIZE_WITH("'roots':{'listChanged':false}"));
 
 	(void)state;
 	notify(with, CHANGED("roots"));
@@ -1581,7 +1263,7 @@ static void session_outlives_its_process(void **state)
 	p = process(1);
 	hears(p, HANDSHAKE(CAPS));
 	hears_nothing(p);
-	listen_to(route);
+	listener = listen_to(route);
 	says(p, WELCOME);
 	hears(p, INITIALIZED);
 	hears(p, "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel','params':{'level':'error'}}");
@@ -1720,11 +1402,11 @@ static void session_ends_with_calls_and_asks(void **state)
 	hears(p, "{'jsonrpc':'2.0','id':3,'method':'tools/list'}");
 	says(p, ASK("'e'", "elicitation/create"));
 	says(p, ASK("'r'", "roots/list"));
-	listen_to(route);
+	listener = listen_to(route);
 	session_end(&route->session, REASON_DELETED);
 	is_failed(a, REASON_DELETED);
 	is_failed(b, REASON_DELETED);
-	assert_int_equal(listener.detached, 1);
+	assert_int_equal(listener->detached, 1);
 	pass(0);
 	hears(p, "{'jsonrpc':'2.0','id':'e','result':{'action':'cancel'}}");
 	hears(p,
@@ -1750,7 +1432,7 @@ static void session_ends_during_a_restart(void **state)
 	assert_true(process(1)->is_eof);
 
 	backend_note_failed(&backend);
-	front = open_session(INITIALIZE(""));
+	front = open_session(INITIALIZE_WITH(""));
 	assert_int_equal(backend.reserved, 1);
 	session_end(&front->call.route->session, REASON_DRAINING);
 	is_failed(front, REASON_DRAINING);

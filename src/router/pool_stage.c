@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See pool_stage.h. */
+#include "router/pool_stage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+struct principal *alice, *bob;
+
+int pool_setup(void **state)
+{
+	static const struct session_conf sessions = {
+		.max_sessions = STAGE_MEMBERS_MAX,
+		.max_per_principal = STAGE_MEMBERS_MAX,
+		.idle_ms = 3600000,
+		.max_age_ms = 86400000,
+		.store = { .stream = { .max_bytes = 1 << 20, .replay_age_ms = 600000 },
+			   .session_bytes = 64 << 20,
+			   .total_bytes = 256 << 20 },
+	};
+	static const struct backend_conf conf = {
+		.name = "test",
+		.isolation = ISOLATION_SHARED,
+		.pool_max = 2,
+		.calls_per_process = 2,
+		.sessions_per_process = STAGE_MEMBERS_MAX,
+		.queue_calls = 4,
+		.queue_timeout_ms = POOL_QUEUE_TIMEOUT_MS,
+		.idle_ms = POOL_IDLE_MS,
+		.line_max = 1 << 20,
+		.queue_max = 1 << 20,
+		.start_timeout_ms = 20000,
+		.backoff_min_ms = 1000,
+		.backoff_max_ms = 8000,
+		.give_up_after = 3,
+		.stop_grace_ms = 5000,
+		.stop_term_ms = 3000,
+		.stall_ms = 30000,
+		.request_timeout_ms = 60000,
+		.request_timeout_max_ms = 600000,
+	};
+
+	(void)state;
+	stage_open(&sessions, &conf);
+	return 0;
+}
+
+int pool_teardown(void **state)
+{
+	(void)state;
+	stage_close();
+	return 0;
+}
+
+int pool_setup_principals(void **state)
+{
+	static const struct identity a = { SLICE("i"), SLICE("alice"), SLICE("c") };
+	static const struct identity b = { SLICE("i"), SLICE("bob"), SLICE("c") };
+
+	pool_setup(state);
+	backend.conf.isolation = ISOLATION_PRINCIPAL;
+	alice = principal_get(&router.sessions.principals, &a);
+	bob = principal_get(&router.sessions.principals, &b);
+	return 0;
+}
+
+int pool_teardown_principals(void **state)
+{
+	int result = pool_teardown(state);
+
+	principal_unref(&alice);
+	principal_unref(&bob);
+	return result;
+}
+
+struct member *join(struct front *front)
+{
+	struct member *member;
+
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	member = listen_to(front->call.route);
+	notify(member->route, INITIALIZED);
+	return member;
+}
+
+void get_ready(size_t i)
+{
+	assert_non_null(fake_process_read(process(i)));
+	says(process(i), WELCOME);
+	hears(process(i), INITIALIZED);
+}
+
+struct member *begin(void)
+{
+	struct front *front = open_session(INITIALIZE);
+
+	if (front->ending == ENDING_NONE)
+		get_ready(0);
+	return join(front);
+}
+
+struct member *begin_asking(struct principal *principal, size_t i)
+{
+	struct front *front = open_session_as(principal, INITIALIZE_WITH("'elicitation':{}"));
+
+	if (front->ending == ENDING_NONE) {
+		hears(process(i), HANDSHAKE("'elicitation':{'form':{}}"));
+		says(process(i), WELCOME);
+		hears(process(i), INITIALIZED);
+	}
+	return join(front);
+}
+
+struct member *begin_plain(struct principal *principal)
+{
+	struct front *front = open_session_as(principal, INITIALIZE_WITH(""));
+
+	get_ready(0);
+	return join(front);
+}
+
+bool is_error(struct front *front, const char *code)
+{
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	return strstr(buf_terminate(&front->response), code) != NULL;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One stage for the whole test program; see stage.h. */
+#include "router/stage.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "obs/log.h"
+#include "router/partition.h"
+#include "router/spares.h"
+
+struct loop *loop;
+struct fake_keeper keeper;
+struct backend backend;
+struct router router;
+struct front *fronts;
+size_t front_count;
+struct member members[STAGE_MEMBERS_MAX];
+size_t member_count;
+uint64_t now_ms;
+
+static int log_fd;
+
+/* ---- fronts and readers ---- */
+
+static void front_end(struct front *front, enum ending ending)
+{
+	front->ending = ending;
+	front->endings++;
+	assert_int_equal(front->endings, 1); /* bridging I3 */
+	if (front->ends_session)
+		session_end(&front->call.route->session, REASON_PEER_CLOSED);
+}
+
+static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
+{
+	struct front *front = container_of(call, struct front, call);
+
+	(void)kind;
+	(void)key;
+	assert_int_equal(front->endings, 0);
+	if (front->refuses || call->method->id == METHOD_INITIALIZE)
+		return false;
+	buf_append_slice(&front->messages, msg->text);
+	buf_append_char(&front->messages, '|');
+	return true;
+}
+
+static void on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	struct front *front = container_of(call, struct front, call);
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&front->response, parts[i]);
+	front_end(front, ENDING_RESPONSE);
+}
+
+static void on_failed(struct call *call, enum reason reason)
+{
+	struct front *front = container_of(call, struct front, call);
+
+	front->reason = reason;
+	front_end(front, ENDING_FAILED);
+}
+
+static void on_cancelled(struct call *call)
+{
+	front_end(container_of(call, struct front, call), ENDING_CANCELLED);
+}
+
+static bool is_reachable(const struct call *call)
+{
+	return !container_of(call, struct front, call)->refuses;
+}
+
+static const struct call_ops front_ops = {
+	.on_message = on_message,
+	.is_reachable = is_reachable,
+	.on_response = on_response,
+	.on_failed = on_failed,
+	.on_cancelled = on_cancelled,
+};
+
+static void on_wake(struct stream_reader *reader)
+{
+	struct member *member = container_of(reader, struct member, reader);
+	uint64_t number;
+	struct msg *msg;
+
+	while ((msg = stream_take(reader, &number)) != NULL) {
+		buf_append_slice(&member->got, msg->text);
+		buf_append_char(&member->got, '|');
+		msg_unref(&msg);
+	}
+}
+
+static void on_detached(struct stream_reader *reader, enum reason reason)
+{
+	(void)reason;
+	container_of(reader, struct member, reader)->detached++;
+}
+
+static const struct stream_reader_ops reader_ops = { on_wake, on_detached };
+
+struct member *listen_to(struct route *route)
+{
+	struct member *member = &members[member_count++];
+
+	assert_true(member_count < STAGE_MEMBERS_MAX);
+	member->route = route;
+	assert_true(stream_attach(&route->session.standalone, &member->reader, &reader_ops,
+				  STREAM_FROM_HERE));
+	fake_keeper_settle(&keeper);
+	return member;
+}
+
+/* ---- before and after ---- */
+
+void stage_open(const struct session_conf *sessions, const struct backend_conf *conf)
+{
+	struct error err;
+
+	signal(SIGPIPE, SIG_IGN);
+	now_ms = 1000000;
+	clock_freeze(now_ms);
+	log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	loop = loop_new(&err);
+	fake_keeper_init(&keeper, loop);
+	backend_init(&backend, loop, keeper.spawner, conf);
+	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
+	list_init(&router.pools);
+	listings_store_init(&router.lists);
+	list_init(&router.spares);
+	session_set_init(&router.sessions, loop, sessions);
+	fronts = calloc(STAGE_FRONTS_MAX, sizeof(*fronts));
+	front_count = member_count = 0;
+	memset(members, 0, sizeof(members));
+}
+
+static void end_processes(void)
+{
+	fake_keeper_settle(&keeper);
+	for (size_t i = 0; i < keeper.count; i++) {
+		if (!keeper.processes[i].is_started)
+			fake_keeper_start(&keeper, &keeper.processes[i]);
+		if (!keeper.processes[i].is_exited)
+			fake_process_exit(&keeper, &keeper.processes[i], 0);
+	}
+	fake_keeper_settle(&keeper);
+}
+
+void stage_close(void)
+{
+	session_set_fini(&router.sessions);
+	spares_end_all(&router, REASON_DRAINING);
+	partition_end_all(&router, REASON_DRAINING);
+	end_processes();
+	assert_int_equal(backend.count + backend.reserved, 0);
+	backend_fini(&backend);
+	assert_int_equal(router.calls, 0);
+	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
+	for (size_t i = 0; i < front_count; i++) {
+		assert_int_equal(fronts[i].endings, 1);
+		buf_fini(&fronts[i].messages);
+		buf_fini(&fronts[i].response);
+	}
+	for (size_t i = 0; i < member_count; i++)
+		buf_fini(&members[i].got);
+	free(fronts);
+	buf_fini(&router.scratch);
+	fake_keeper_fini(&keeper);
+	loop_free(&loop);
+	close(log_fd);
+}
+
+/* ---- words for the stories ---- */
+
+const char *q(const char *text)
+{
+	static char texts[8][65536];
+	static unsigned int next;
+	char *to = texts[next++ % 8];
+
+	assert_true(strlen(text) < sizeof(texts[0]));
+	strcpy(to, text);
+	for (char *at = to; (at = strchr(at, '\'')) != NULL;)
+		*at = '"';
+	return to;
+}
+
+void pass(uint64_t ms)
+{
+	now_ms += ms;
+	clock_freeze(now_ms);
+	fake_keeper_settle(&keeper);
+}
+
+struct envelope scan(const char *text)
+{
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(slice_str(text), &router.limits, 0, &env, &err) < 0)
+		fail_msg("%s: %s", text, err.text);
+	return env;
+}
+
+struct front *front_new(const struct envelope *env)
+{
+	struct front *front = &fronts[front_count++];
+
+	assert_true(front_count < STAGE_FRONTS_MAX);
+	call_init(&front->call, &front_ops, env);
+	return front;
+}
+
+struct fake_process *process(size_t i)
+{
+	assert_true(i < keeper.count);
+	return &keeper.processes[i];
+}
+
+struct front *open_session_as(struct principal *principal, const char *text)
+{
+	struct envelope env = scan(q(text));
+	struct front *front = front_new(&env);
+
+	route_open(&router, &backend, principal, &front->call, &env);
+	fake_keeper_settle(&keeper);
+	return front;
+}
+
+struct front *open_session(const char *text)
+{
+	return open_session_as(&router.sessions.principals.anonymous, text);
+}
+
+struct front *request(struct route *route, const char *text)
+{
+	struct envelope env = scan(q(text));
+	struct front *front = front_new(&env);
+
+	forward_request(route, &front->call, &env);
+	fake_keeper_settle(&keeper);
+	return front;
+}
+
+void notify(struct route *route, const char *text)
+{
+	struct envelope env = scan(q(text));
+
+	forward_notification(route, &env);
+	fake_keeper_settle(&keeper);
+}
+
+void answer(struct route *route, const char *text)
+{
+	struct envelope env = scan(q(text));
+
+	forward_answer(route, &env);
+	fake_keeper_settle(&keeper);
+}
+
+void says(struct fake_process *p, const char *text)
+{
+	fake_process_write(p, q(text));
+	fake_process_write(p, "\n");
+	fake_keeper_settle(&keeper);
+}
+
+void hears(struct fake_process *p, const char *text)
+{
+	const char *line = fake_process_read(p);
+
+	if (line == NULL)
+		fail_msg("nothing came instead of %s", text);
+	assert_string_equal(line, q(text));
+}
+
+void hears_nothing(struct fake_process *p)
+{
+	const char *line = fake_process_read(p);
+
+	if (line != NULL)
+		fail_msg("nothing was to come, but %s", line);
+}
+
+void is_answered(struct front *front, const char *text)
+{
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	assert_string_equal(buf_terminate(&front->response), q(text));
+}
+
+void is_failed(const struct front *front, enum reason reason)
+{
+	assert_int_equal(front->ending, ENDING_FAILED);
+	assert_string_equal(reason_get(front->reason)->text, reason_get(reason)->text);
+}
+
+void is_open(const struct front *front)
+{
+	assert_int_equal(front->ending, ENDING_NONE);
+}
+
+void was_told(struct front *front, const char *text)
+{
+	assert_string_equal(buf_terminate(&front->messages), q(text));
+	front->messages.len = 0;
+}
+
+void heard(struct member *member, const char *text)
+{
+	assert_string_equal(buf_terminate(&member->got), q(text));
+	member->got.len = 0;
+}
