@@ -23,7 +23,9 @@
 #define NOW_MS 1700000000000
 #define EXP "\"exp\":1700000300"
 
-static struct grant_rules rules = { "https://id.example", 60000, true, 0, false };
+static struct grant_rules rules = { .issuer = "https://id.example",
+				    .leeway_ms = 60000,
+				    .must_expire = true };
 
 static struct grant *grant_of(const char *claims, enum verdict_kind *kind_r)
 {

@@ -57,7 +57,9 @@ static void check_text(const char *text)
 static void check_claims(json_t *claims)
 {
 	static const struct slice accepted[] = { SLICE("https://gw.example/mcp"), SLICE("") };
-	const struct grant_rules rules = { "https://id.example", 60000, true, 0 };
+	const struct grant_rules rules = { .issuer = "https://id.example",
+					   .leeway_ms = 60000,
+					   .must_expire = true };
 	const uint64_t now_ms = 1700000000000;
 	struct verdict verdict = { .kind = VERDICT_OK };
 	struct grant *grant = grant_new(claims, &rules, now_ms, &verdict);
