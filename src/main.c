@@ -32,11 +32,12 @@ struct command_line {
 };
 
 static const char help[] =
-	"usage: mcpgated [-c FILE]                       run with a configuration file\n"
+	"usage: mcpgated [--listen ADDR] [-c FILE]       run with a configuration file\n"
 	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] [--token-file F]\n"
 	"                -- COMMAND [ARGUMENT...]\n"
 	"                                                put one stdio MCP server behind HTTP\n"
-	"       mcpgated [--listen ADDR] --import FILE   every stdio server of a client's JSON file\n"
+	"       mcpgated [--listen ADDR] [--token-file F] --import FILE\n"
+	"                                                every stdio server of a client's JSON file\n"
 	"       mcpgated -t [-c FILE | --import FILE | -- COMMAND...]\n"
 	"                                                check the configuration and exit\n"
 	"       mcpgated --print-config [-c FILE | --import FILE | -- COMMAND...]\n"
