@@ -120,6 +120,7 @@ static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issue
 		.issuer = issuer->issuer,
 		.audiences = (const char *const *)issuer->audience.items,
 		.audience_count = issuer->audience.count,
+		.client_is_audience = issuer->audience_claim == CONFIG_AUDIENCE_CLIENT_ID,
 		.algorithms = (const char *const *)issuer->algorithms.items,
 		.algorithm_count = issuer->algorithms.count,
 		.jwks_uri = issuer->jwks_uri,

@@ -256,6 +256,8 @@ bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_
 	const json_t *audience = json_object_get(grant->claims, "aud");
 	bool is_for = is_accepted(document_text(grant->claims, "aud"), accepted, count);
 
+	if (audience == NULL && grant->client_is_audience && grant->client_id != NULL)
+		return is_accepted(slice_str(grant->client_id), accepted, count);
 	/* One element that is no string spoils the whole: such a list is no audience. */
 	for (size_t i = 0; i < json_array_size(audience); i++) {
 		const json_t *item = json_array_get(audience, i);
@@ -307,6 +309,7 @@ static int grant_fill(struct grant *grant, const struct grant_rules *rules, uint
 	    read_principal(grant, verdict_r) < 0 || read_binding(grant, verdict_r) < 0)
 		return -1;
 	read_scopes(grant);
+	grant->client_is_audience = rules->client_is_audience;
 	return 0;
 }
 

@@ -30,7 +30,8 @@ struct grant {
 	char *issuer;    /* as configured */
 	char *subject;   /* NULL if the token has none; then client_id is there */
 	char *client_id; /* client_id, else azp, appid, cid; NULL if none */
-	char **scopes;   /* in the token's order, without repetitions */
+	bool client_is_audience;
+	char **scopes; /* in the token's order, without repetitions */
 	size_t scope_count;
 	uint64_t
 		expires_at_s; /* `exp` without its fraction, since 1970; 0: introspection named none */
@@ -76,7 +77,7 @@ struct grant_demand {
 bool grant_meets(const struct grant *grant, const struct grant_demand *demand);
 
 /*
- * Whether `aud` holds one of `accepted`: URLs compare scheme and host without case, default port and an
+ * Whether `aud` (or the client's id, if the rules say so and there is no `aud`) holds one of `accepted`: URLs compare scheme and host without case, default port and an
  * absent path as usual, one slash at the end of the path tolerated, everything else byte for byte.
  * AUTH-AUD-01, 03, 05, 06
  */
@@ -89,6 +90,7 @@ struct grant_rules {
 	uint64_t leeway_ms;
 	bool must_expire;         /* a missing `exp` refuses: JWTs */
 	uint64_t max_lifetime_ms; /* from `iat` to `exp`; 0: any. AUTH-JWT-11 */
+	bool client_is_audience;  /* of a token without `aud`. AUTH-AUD-02 */
 };
 
 /*

@@ -23,7 +23,7 @@
 #define NOW_MS 1700000000000
 #define EXP "\"exp\":1700000300"
 
-static struct grant_rules rules = { "https://id.example", 60000, true, 0 };
+static struct grant_rules rules = { "https://id.example", 60000, true, 0, false };
 
 static struct grant *grant_of(const char *claims, enum verdict_kind *kind_r)
 {
@@ -238,6 +238,39 @@ static void audiences(void **state)
 			print_error("%s for %s\n", rows[i].aud, rows[i].resource);
 		assert_int_equal(grant_is_for(grant, &accepted, 1), rows[i].is_for);
 		assert_false(grant_is_for(grant, &accepted, 0));
+		grant_unref(&grant);
+	}
+}
+
+/* AUTH-AUD-02: only where there is no `aud`, and only by the rules. */
+static void client_may_be_the_audience(void **state)
+{
+	static const struct slice accepted[] = { SLICE("app"), SLICE("other") };
+	static const struct {
+		const char *claims;
+		bool is_for;
+	} rows[] = {
+		{ "{\"sub\":\"a\",\"client_id\":\"app\"," EXP "}", true },
+		{ "{\"sub\":\"a\",\"azp\":\"app\"," EXP "}", true },
+		{ "{\"sub\":\"a\",\"client_id\":\"apple\"," EXP "}", false },
+		{ "{\"sub\":\"a\",\"client_id\":\"app\",\"aud\":\"x\"," EXP "}", false },
+		{ "{\"sub\":\"a\",\"client_id\":\"app\",\"aud\":[]," EXP "}", false },
+		{ "{\"sub\":\"a\",\"client_id\":\"app\",\"aud\":null," EXP "}", false },
+		{ "{\"sub\":\"app\"," EXP "}", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		bool is_allowed = i < ARRAY_LEN(rows);
+		enum verdict_kind kind;
+		struct grant *grant;
+
+		rules.client_is_audience = is_allowed;
+		grant = grant_of(rows[i % ARRAY_LEN(rows)].claims, &kind);
+		rules.client_is_audience = false;
+		assert_non_null(grant);
+		assert_int_equal(grant_is_for(grant, accepted, 2),
+				 is_allowed && rows[i % ARRAY_LEN(rows)].is_for);
 		grant_unref(&grant);
 	}
 }
@@ -519,6 +552,7 @@ int main(void)
 		cmocka_unit_test(demands_are_met_exactly),
 		cmocka_unit_test(what_a_grant_holds),
 		cmocka_unit_test(audiences),
+		cmocka_unit_test(client_may_be_the_audience),
 		cmocka_unit_test(descriptions_are_harmless),
 		cmocka_unit_test(urls_that_we_may_ask),
 		cmocka_unit_test(addresses_that_may_be_reached),

@@ -363,6 +363,7 @@ struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire)
 		.leeway_ms = issuer->leeway_ms,
 		.must_expire = must_expire,
 		.max_lifetime_ms = issuer->max_lifetime_ms,
+		.client_is_audience = issuer->client_is_audience,
 	};
 }
 
@@ -420,6 +421,7 @@ static void issuer_copy(struct issuer *issuer, const struct verifier_issuer_conf
 	issuer->name = mem_strdup(conf->issuer);
 	issuer->audiences = mem_zalloc((conf->audience_count + 1) * sizeof(char *));
 	issuer->audience_count = conf->audience_count;
+	issuer->client_is_audience = conf->client_is_audience;
 	for (size_t i = 0; i < conf->audience_count; i++)
 		issuer->audiences[i] = mem_strdup(conf->audiences[i]);
 	if (conf->jwks_uri != NULL)

@@ -47,6 +47,7 @@ struct issuer {
 	char *name; /* the issuer's URL, as configured */
 	char **audiences;
 	size_t audience_count;
+	bool client_is_audience;
 	algorithm_set algorithms;
 	char *configured_jwks_uri; /* NULL: discovered */
 	uint64_t interval_ms;

@@ -29,6 +29,7 @@ struct verifier_issuer_conf {
 	const char *issuer;           /* see verifier_check_url */
 	const char *const *audiences; /* accepted besides the resource of the asker */
 	size_t audience_count;
+	bool client_is_audience;       /* of tokens without `aud`: AUTH-AUD-02 */
 	const char *const *algorithms; /* none: VERIFIER_ALGORITHMS */
 	size_t algorithm_count;
 	const char *jwks_uri;      /* NULL: from the issuer's metadata */

@@ -19,6 +19,7 @@ enum config_auth_mode {
 	CONFIG_AUTH_ANONYMOUS
 };
 enum config_dpop { CONFIG_DPOP_OFF, CONFIG_DPOP_ON, CONFIG_DPOP_REQUIRED };
+enum config_audience_claim { CONFIG_AUDIENCE_AUD, CONFIG_AUDIENCE_CLIENT_ID };
 enum config_client_auth { CONFIG_CLIENT_SECRET_BASIC, CONFIG_CLIENT_SECRET_POST };
 enum config_facade { CONFIG_FACADE_AUTO, CONFIG_FACADE_ON, CONFIG_FACADE_OFF };
 
@@ -40,6 +41,7 @@ struct config_tokens {
 struct config_issuer {
 	char *issuer;
 	struct config_texts audience; /* accepted besides the server's own resource */
+	enum config_audience_claim audience_claim;
 	struct config_texts algorithms;
 	char *jwks_uri; /* NULL: from the issuer's metadata */
 	uint64_t jwks_interval_ms;

@@ -47,6 +47,12 @@ static const struct option_choice dpop_modes[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice audience_claims[] = {
+	{ "aud", CONFIG_AUDIENCE_AUD },
+	{ "client_id", CONFIG_AUDIENCE_CLIENT_ID },
+	{ NULL, 0 },
+};
+
 static const struct option_choice client_auths[] = {
 	{ "client_secret_basic", CONFIG_CLIENT_SECRET_BASIC },
 	{ "client_secret_post", CONFIG_CLIENT_SECRET_POST },

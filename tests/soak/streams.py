@@ -22,7 +22,7 @@ LANES = 8  # sessions that are cut at the same time
 IDLE_SECONDS = 10
 READERS = 100
 BURST, PACED, PACE_MS = 600, 35, 200  # events of 2 KiB to each of them
-SLOWEST_RATIO = 3.0  # of a p99; the machine may be busy with other things
+SLOWEST_RATIO = 3.0  # of a p99, in every round: the machine may be busy with other things in some
 
 
 def part_cuts(options, child):
@@ -205,7 +205,7 @@ class Reading:
 def p99_of_others(daemon, load):
     """Milliseconds, of calls at a fixed rate on sessions of their own, counted from their planned time."""
     run = subprocess.run([load, "--url", "http://127.0.0.1:%d/main/mcp" % daemon.address[1], "--connections", str(READERS),
-                          "--rate", "1000", "--duration", "3", "--warmup", "0.5"], capture_output=True, text=True, timeout=120)
+                          "--rate", "1000", "--duration", "2", "--warmup", "0.5"], capture_output=True, text=True, timeout=120)
     text = run.stdout[run.stdout.find("{\n"):]
     if not text:
         raise Problem("load: status %d %s %s" % (run.returncode, run.stdout[-500:], run.stderr[-500:]))
@@ -267,5 +267,5 @@ def part_slow(options, child):
               "first, median of %d: %.2f, against the third: %.2f (aim: 1.20); %d KiB of the gateway for each that never reads"
               % (isolation, READERS, READERS, READERS, ", ".join("%.2f %.2f %.2f" % tuple(r) for r in rows), len(rows), to_none,
                  to_reading, grown // READERS), flush=True)
-        if to_none > SLOWEST_RATIO:
+        if min(d / n for n, d, r in rows) > SLOWEST_RATIO:
             raise Problem("readers that never read slow others down")

@@ -22,10 +22,10 @@ INIT = mcp.encode(mcp.initialize())
 STATIC = "static-token-0123456789abcdef"
 
 
-def begin(t, servers=None, is_open=True, issuers=1, required_claims=None, **auth):
+def begin(t, servers=None, is_open=True, issuers=1, of_issuer=None, **auth):
     """A gateway that trusts an issuer of its own."""
     made = [issuer.Issuer(is_open) for _ in range(issuers)]
-    entries = [{"issuer": i.url, "leeway": "1s", "jwks_interval": "1s", "required_claims": required_claims or {}} for i in made]
+    entries = [dict({"issuer": i.url, "leeway": "1s", "jwks_interval": "1s"}, **(of_issuer or {})) for i in made]
     config = {"public_url": ORIGIN, "auth": dict({"mode": "oauth", "issuers": entries}, **auth)}
     t.start(servers or SERVERS, config)
     return made[0] if issuers == 1 else made
@@ -99,6 +99,15 @@ def several_servers_have_no_root_document(t):
     eq((response.status, "not for this resource" in challenge(response)), (401, True))
     eq(t.session("other", token=token).ask("ping")["result"], {}, "AUTH-AUD-02: it is configured on purpose")
     eq(t.session("other", token=i.token("api://both")).ask("ping")["result"], {})
+
+
+@case(daemon=False)
+def client_may_be_the_audience(t):
+    """AUTH-AUD-02: of issuers that write no aud; never instead of one that is there."""
+    i = begin(t, of_issuer={"audience": ["app"], "audience_claim": "client_id"})
+    eq(t.session("main", token=i.token(None)).ask("ping")["result"], {})
+    for token in i.token(None, client_id="other"), i.token("other"), i.token(None, client_id=None):
+        eq(send(t, mcp.bearer(token)).status, 401)
 
 
 @case(daemon=False)
@@ -185,7 +194,7 @@ def good_tokens_may_still_be_unwanted(t):
     servers = {"main": {"script": {}, "scopes": ["use"]}, "picky": {"script": {}, "clients": ["app", "ide"]},
                "modern": {"script": {}, "algorithms": ["ES256", "EdDSA"]}}
     i = begin(t, servers, tokens=[{"name": "ci", "sha256": hashlib.sha256(STATIC.encode()).hexdigest(), "scopes": ["use"]}],
-              required_claims={"tid": ["t1", "t2"], "groups": ["mcp"]})
+              of_issuer={"required_claims": {"tid": ["t1", "t2"], "groups": ["mcp"]}})
 
     def token(name, **claims):
         return i.token(ORIGIN + "/" + name + "/mcp", **dict({"tid": "t2", "groups": ["all", "mcp"]}, **claims))
