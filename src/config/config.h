@@ -18,6 +18,7 @@
 struct config_pair {
 	char *name;
 	char *value; /* resolved: {file:}, {env:} and {credential:} have been read */
+	char *file;  /* the file that it is from, which may be read again; NULL: none */
 	bool is_secret;
 	bool has_claims; /* the value is a template: claim.h */
 };

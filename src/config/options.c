@@ -434,7 +434,7 @@ const struct option options_table[] = {
 	  .example = "{API_TOKEN: {file: /etc/mcpgated/api.token}, MODE: fast}",
 	  .otherwise = "none",
 	  .help = "Variables of its environment. Instead of a text a value may be {file: PATH}, "
-		  "{env: NAME} or {credential: NAME} (of systemd), which are read at start. A text may hold "
+		  "{env: NAME} or {credential: NAME} (of systemd); files are read again for each process. A text may hold "
 		  "${claim:NAME}: what the caller's token says, like ${claim:sub}; not with isolation "
 		  "shared. Who has no such claim is refused. A static token has sub alone, its name." },
 	{ .path = "servers.NAME.inherit_env",

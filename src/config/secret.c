@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets are read once, while the configuration is loaded, and never named in a message. */
+/* Secrets are read while the configuration is loaded, and never named in a message. */
 #include "config/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "config/file.h"
@@ -46,21 +47,28 @@ static int read_env(const char *name, char **value_r, struct error *err)
 	return 0;
 }
 
-static int read_credential(const char *name, char **value_r, struct error *err)
+/* NULL: systemd has given us none. */
+static char *credential_path(const char *name)
 {
 	const char *directory = getenv("CREDENTIALS_DIRECTORY");
+
+	return directory != NULL ? mem_printf("%s/%s", directory, name) : NULL;
+}
+
+static int read_credential(const char *name, char **value_r, struct error *err)
+{
 	char *path;
 	int result;
 
 	if (strchr(name, '/') != NULL || name[0] == '.')
 		return error_set(err, ERROR_INVALID,
 				 "the name of a credential has no '/' and does not begin with '.'");
-	if (directory == NULL)
+	path = credential_path(name);
+	if (path == NULL)
 		return error_set(err, ERROR_INVALID,
 				 "there are no credentials: the daemon was not started by systemd "
 				 "with LoadCredential=%.100s:…",
 				 name);
-	path = mem_printf("%s/%s", directory, name);
 	result = read_file(path, value_r, err);
 	free(path);
 	return result;
@@ -91,6 +99,20 @@ int secret_resolve(const char *kind, const char *name, char **value_r, struct er
 
 	CHECK(found != NULL);
 	return found->read(name, value_r, err);
+}
+
+char *secret_find_file(const char *kind, const char *name)
+{
+	char *path = strcmp(kind, "file") == 0       ? mem_strdup(name) :
+		     strcmp(kind, "credential") == 0 ? credential_path(name) :
+						       NULL;
+	struct stat status;
+
+	if (path != NULL && (stat(path, &status) < 0 || !S_ISREG(status.st_mode))) {
+		free(path);
+		path = NULL;
+	}
+	return path;
 }
 
 bool secret_is_name(const char *variable)

@@ -28,6 +28,11 @@ typedef int secret_resolve_fn(const char *kind, const char *name, char **value_r
  */
 int secret_resolve(const char *kind, const char *name, char **value_r, struct error *err)
 	must_check;
+/*
+ * The file that such a reference means, for `file` a later secret_resolve; the caller frees it. NULL: none, or one that
+ * cannot be read twice.
+ */
+char *secret_find_file(const char *kind, const char *name);
 /* Whether `kind` is one of the three above. */
 bool secret_is_kind(const char *kind);
 /* Whether a variable of this name usually is secret: it ends in TOKEN, KEY, SECRET, PASSWORD. */

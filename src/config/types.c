@@ -468,6 +468,8 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	}
 	if (value->kind == TREE_MAP) {
 		pair.value = load_reference(context, value);
+		if (pair.value != NULL)
+			pair.file = secret_find_file(value->items[0]->key, value->items[0]->text);
 	} else if (types_require_text(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
@@ -517,6 +519,7 @@ static void fini_secret(const struct option *option, void *base)
 static void free_pair(struct config_pair *pair)
 {
 	secret_free(&pair->value);
+	free(pair->file);
 	free(pair->name);
 }
 

@@ -44,8 +44,8 @@ struct row {
 	int status;     /* once reaped */
 };
 
-void children_init(struct children *children, const struct config *config,
-		   const struct launch *launch, struct guard *guard, struct cgroups *cgroups)
+void children_init(struct children *children, const struct config *config, struct launch *launch,
+		   struct guard *guard, struct cgroups *cgroups)
 {
 	*children = (struct children){
 		.config = config,
@@ -250,10 +250,12 @@ static void request_start(struct children *children, const struct ipc_message *m
 {
 	const char *why = check_start(children, message);
 
-	if (why != NULL)
+	if (why != NULL) {
 		refuse(message, why);
-	else
-		row_start_with_claims(children, row_new(children, message), message, claims_fd);
+		return;
+	}
+	launch_renew_secrets(children->launch, message->server);
+	row_start_with_claims(children, row_new(children, message), message, claims_fd);
 }
 
 /* A child that has just ended is no mistake of the gateway's: it may not have heard of it. */

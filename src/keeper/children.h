@@ -25,7 +25,7 @@
 
 struct children {
 	const struct config *config;
-	const struct launch *launch;
+	struct launch *launch;
 	struct guard *guard;
 	struct cgroups *cgroups;
 	int gateway_fd;    /* -1: there is no gateway to tell */
@@ -39,8 +39,8 @@ struct children {
 };
 
 /* All are borrowed. */
-void children_init(struct children *children, const struct config *config,
-		   const struct launch *launch, struct guard *guard, struct cgroups *cgroups);
+void children_init(struct children *children, const struct config *config, struct launch *launch,
+		   struct guard *guard, struct cgroups *cgroups);
 /* Frees the table; what still runs is left to itself. */
 void children_fini(struct children *children);
 

@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "config/secret.h"
 #include "keeper/cgroups.h"
 #include "keeper/descriptors.h"
 #include "keeper/sandbox.h"
+#include "obs/log.h"
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
 #define PIPE_BYTES (256 * 1024)
@@ -217,6 +219,53 @@ void launch_raise_limits(struct launch *launch)
 
 	/* Where it is refused the daemon serves fewer clients; the listener lives with that. */
 	setrlimit(RLIMIT_NOFILE, &all);
+}
+
+/* The entry's name is the pair's: make_env took the first of each name, and there is one. */
+static char **find_entry(char **envp, const char *name)
+{
+	size_t length = strlen(name);
+
+	while (*envp != NULL && (strncmp(*envp, name, length) != 0 || (*envp)[length] != '='))
+		envp++;
+	return envp;
+}
+
+/* An empty file is one that somebody is about to write. What is no plain file any more could keep us waiting. */
+static int read_again(const char *path, char **value_r, struct error *err)
+{
+	struct stat status;
+
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		return error_set(err, ERROR_INVALID, "the file %.100s is no plain file", path);
+	if (secret_resolve("file", path, value_r, err) < 0)
+		return -1;
+	return (*value_r)[0] != '\0' ?
+		       0 :
+		       error_set(err, ERROR_INVALID, "the file %.100s is empty", path);
+}
+
+void launch_renew_secrets(struct launch *launch, size_t server)
+{
+	const struct launch_spec *spec = &launch->specs[server];
+
+	for (size_t i = 0; i < spec->server->env_count; i++) {
+		const struct config_pair *pair = &spec->server->env[i];
+		char **entry = find_entry(spec->envp, pair->name);
+		char *value = NULL;
+		struct error err;
+
+		if (pair->file == NULL || *entry == NULL)
+			continue;
+		if (read_again(pair->file, &value, &err) == 0) {
+			secret_free(entry);
+			*entry = mem_printf("%s=%s", pair->name, value);
+		} else {
+			LOG(SECRET_STAYS, LOG_STR("server", spec->server->name),
+			    LOG_STR("variable", pair->name), LOG_STR("error", err.text));
+		}
+		secret_free(&value);
+	}
 }
 
 void launch_forget_secrets(struct launch *launch)

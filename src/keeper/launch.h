@@ -68,6 +68,11 @@ int launch_init(struct launch *launch, const struct config *config, struct error
 void launch_fini(struct launch *launch);
 /* Raises the daemon's own limit of open files; the children get the old one. */
 void launch_raise_limits(struct launch *launch);
+/*
+ * Reads the secrets of a server's environment again that stand in files: the next process gets what is there then.
+ * One that cannot be read stays as it was. AUTH-DWN-05
+ */
+void launch_renew_secrets(struct launch *launch, size_t server);
 /* Overwrites the environments: for the gateway's process, which must not know them. */
 void launch_forget_secrets(struct launch *launch);
 

@@ -356,6 +356,37 @@ def environment_is_minimal(t):
     eq(probe["cwd"], "/")
 
 
+@case(daemon=False)
+def rotated_secrets_reach_the_next_process(t):
+    """AUTH-DWN-05: what is in the file when a process starts; what cannot be read again stays as it was, and is told."""
+    path = os.path.join(t.directory(), "secret")
+
+    def write(text):
+        with open(path + ".new", "w") as f:
+            f.write(text)
+        os.rename(path + ".new", path)
+
+    def secret():
+        return dict(e.split("=", 1) for e in t.session().probe()["environ"])["API_TOKEN"]
+    write("first\n")
+    t.start({"main": {"script": {}, "env": {"API_TOKEN": {"file": path}, "MODE": "fast"}}})
+    kept = t.session()
+    eq(secret(), "first")
+    write("second, and longer")
+    eq((secret(), secret()), ("second, and longer", "second, and longer"))
+    eq(dict(e.split("=", 1) for e in kept.probe()["environ"])["API_TOKEN"], "first", "a process that was there before")
+    write("")
+    eq(secret(), "second, and longer")
+    t.daemon.wait_log("secret_stays", "server=main", "variable=API_TOKEN", "is empty")
+    os.unlink(path)
+    eq(secret(), "second, and longer")
+    os.mkfifo(path)
+    eq(secret(), "second, and longer", "nobody writes into it")
+    os.unlink(path)
+    write("third")
+    eq(secret(), "third")
+
+
 @case
 def token_never_reaches_a_child(t):
     """FRONT-SEC-06 SEC-08: Authorization, cookies and session id are in no line and no environment of a child."""
