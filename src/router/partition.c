@@ -160,7 +160,8 @@ struct lane *partition_own_lane(const struct partition *partition)
 /* One child is kept for those who wait for news of it. bridging.md §1.5 */
 static size_t least_lanes(const struct partition *partition)
 {
-	size_t least = partition->principal == NULL ? partition->backend->conf.pool_min : 0;
+	bool is_everybodys = partition->is_pool && partition->principal == NULL;
+	size_t least = is_everybodys ? partition->backend->conf.pool_min : 0;
 
 	return least == 0 && partition->topics.count > 0 ? 1 : least;
 }
@@ -710,7 +711,9 @@ void partition_on_ready(struct lane *lane, const struct envelope *response)
 		else
 			route_welcome(route, lane->revision, response);
 	}
-	partition_on_pump(&partition->pump);
+	/* Who had it for himself may have left when he was told, and have taken it along. */
+	if (partition->is_pool || partition->member_count > 0)
+		partition_on_pump(&partition->pump);
 }
 
 /* Once the client has its answer, nobody but the log can say what the server did not like. */
