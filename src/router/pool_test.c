@@ -1186,6 +1186,68 @@ static void subscriptions_are_bounded(void **state)
 	hears_nothing(process(0));
 }
 
+static void subscribe_to(struct member *member, const char *uri)
+{
+	struct front *front;
+	const char *line;
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'%s'}}",
+		 uri);
+	front = request(member->route, text);
+	line = fake_process_read(process(0));
+	if (line != NULL) {
+		snprintf(text, sizeof(text), EMPTY("%ld"), atol(strstr(line, "id") + 4));
+		says(process(0), text);
+	}
+	is_answered(front, EMPTY("1"));
+}
+
+static void update(const char *text)
+{
+	says(process(0), text);
+	pass(100);
+}
+
+/* UTIL-SUBS-01: whoever subscribed to the resource, to one above it, or to one that may be any, and nobody else. */
+static void updates_reach_those_whom_they_concern(void **state)
+{
+	struct member *above = begin();
+	struct member *below = begin();
+	struct member *deep = begin();
+	struct member *escaped = begin();
+	char uri[64] = "r:a/b";
+
+	(void)state;
+	subscribe_to(above, "r:a");
+	subscribe_to(below, "r:a/b");
+	for (int i = 0; i < 20; i++)
+		subscribe_to(deep, strcat(uri, "/"));
+	subscribe_to(escaped, "r:\\/x");
+	update(UPDATED("r:a/b////////////////////c"));
+	heard(above, UPDATED("r:a/b////////////////////c") "|");
+	heard(below, UPDATED("r:a/b////////////////////c") "|");
+	heard(deep, UPDATED("r:a/b////////////////////c") "|");
+	heard(escaped, UPDATED("r:a/b////////////////////c") "|");
+	update(UPDATED("r:a/b//c"));
+	heard(above, UPDATED("r:a/b//c") "|");
+	heard(below, UPDATED("r:a/b//c") "|");
+	heard(deep, UPDATED("r:a/b//c") "|");
+	heard(escaped, UPDATED("r:a/b//c") "|");
+	update(UPDATED("r:a/bc"));
+	heard(above, UPDATED("r:a/bc") "|");
+	heard(below, "");
+	heard(deep, "");
+	heard(escaped, UPDATED("r:a/bc") "|");
+	update(UPDATED("r:\\/a"));
+	heard(above, UPDATED("r:\\/a") "|");
+	heard(below, UPDATED("r:\\/a") "|");
+	escaped->got.len = 0;
+	update("{'jsonrpc':'2.0','method':'notifications/resources/updated'}");
+	heard(above, "");
+}
+
 /* Waiting for an answer that others wait for is waiting, too: a session may only have so many calls. */
 static void waiting_together_is_bounded(void **state)
 {
@@ -2719,6 +2781,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(large_updates_do_not_wait),
 	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
+	TEST(updates_reach_those_whom_they_concern),
 	TEST(waiting_together_is_bounded),
 	TEST_PRINCIPALS(heirs_take_turns),
 	TEST_PRINCIPALS(principals_do_not_share),

@@ -26,6 +26,7 @@
 #define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
 #define UPDATES_MAX 1024
 #define UPDATE_BYTES_MAX (1024 * 1024)
+#define CONCERN_MAX 16 /* one above the other, of one URI; beyond that it takes longer */
 
 /* A resource that has changed, and nobody was told yet. */
 struct update {
@@ -134,16 +135,55 @@ static void update_free(struct partition *partition, struct update *update)
 	free(update);
 }
 
+/* The topics that an update concerns, as every member's set is asked for them. */
+struct concern {
+	struct slice uri;
+	size_t count;
+	size_t lengths[CONCERN_MAX]; /* of beginnings of uri */
+	uint64_t keys[CONCERN_MAX];
+};
+
+static struct concern find_concern(const struct partition *partition, struct slice uri)
+{
+	struct concern concern = { .uri = uri };
+
+	if (partition->is_pool)
+		concern.count =
+			topics_find_above(&partition->topics, uri, concern.lengths, CONCERN_MAX);
+	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
+		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
+	return concern;
+}
+
+/* As route_is_subscribed, but for its time: there may be many members, and each may have subscribed to much. */
+static bool is_concerned(const struct route *route, const struct concern *concern)
+{
+	const struct text_set *set = &route->subscriptions;
+
+	if (set->count == 0)
+		return false;
+	if (!route->partition->is_pool || set->escaped > 0 || concern->count > CONCERN_MAX ||
+	    memchr(concern->uri.p, '\\', concern->uri.n) != NULL)
+		return route_is_subscribed(route, concern->uri);
+	for (size_t i = 0; i < concern->count; i++) {
+		if (text_set_has(set, concern->keys[i],
+				 slice_of(concern->uri.p, concern->lengths[i])))
+			return true;
+	}
+	return false;
+}
+
 /* Returns whether anybody is subscribed. */
 static bool tell_subscribers(struct partition *partition, struct slice uri, uint64_t key,
 			     struct msg *msg)
 {
+	const struct concern concern = find_concern(partition, uri);
 	bool is_told = false;
 
 	LIST_FOREACH(node, &partition->members) {
 		struct route *route = member_of(node);
 
-		if (!route_is_subscribed(route, uri))
+		if (!is_concerned(route, &concern))
 			continue;
 		stream_push(&route->session.standalone, STREAM_NEWS, key, msg);
 		is_told = true;
@@ -243,7 +283,7 @@ static void notify_resource(struct lane *lane, const struct envelope *env)
 	struct partition *partition = lane->partition;
 	struct slice uri = env->uri.type == JSON_STRING ?
 				   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
-				   (struct slice){ NULL, 0 };
+				   SLICE_LIT("");
 	uint64_t key = deliver_news_key(env->method, uri);
 	struct msg *msg;
 
