@@ -1248,6 +1248,47 @@ static void updates_reach_those_whom_they_concern(void **state)
 	heard(above, "");
 }
 
+/* DEF-11: also when there was room while it was asked for. */
+static void subscriptions_at_once_are_bounded(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *first, *second, *others;
+
+	(void)state;
+	for (unsigned int i = 0; i + 1 < TEXT_SET_MAX; i++) {
+		char digits[20];
+
+		text_set_add(&a->route->subscriptions,
+			     slice_of(digits, text_format_u64(i, digits)));
+	}
+	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
+				  "'params':{'uri':'r:x'}}");
+	others = request(b->route, SUBSCRIBE("1"));
+	second = request(a->route, SUBSCRIBE("2"));
+	hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'resources/subscribe',"
+			  "'params':{'uri':'r:x'}}");
+	hears(process(0), SUBSCRIBE("3"));
+	says(process(0), EMPTY("2"));
+	is_answered(first, EMPTY("1"));
+	says(process(0), EMPTY("3"));
+	is_answered(others, EMPTY("1"));
+	assert_non_null(strstr(buf_terminate(&second->response), "too many subscriptions"));
+	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/unsubscribe',"
+				  "'params':{'uri':'r:x'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'resources/unsubscribe',"
+			  "'params':{'uri':'r:x'}}");
+	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
+				  "'params':{'uri':'r:y'}}");
+	text_set_add(&a->route->subscriptions, SLICE_LIT("meanwhile"));
+	hears(process(0), "{'jsonrpc':'2.0','id':5,'method':'resources/subscribe',"
+			  "'params':{'uri':'r:y'}}");
+	says(process(0), EMPTY("5"));
+	assert_non_null(strstr(buf_terminate(&first->response), "too many subscriptions"));
+	hears(process(0), "{'jsonrpc':'2.0','id':6,'method':'resources/unsubscribe',"
+			  "'params':{'uri':'r:y'}}");
+}
+
 /* Waiting for an answer that others wait for is waiting, too: a session may only have so many calls. */
 static void waiting_together_is_bounded(void **state)
 {
@@ -2782,6 +2823,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
 	TEST(updates_reach_those_whom_they_concern),
+	TEST(subscriptions_at_once_are_bounded),
 	TEST(waiting_together_is_bounded),
 	TEST_PRINCIPALS(heirs_take_turns),
 	TEST_PRINCIPALS(principals_do_not_share),

@@ -309,10 +309,14 @@ void sharing_notify(struct lane *lane, const struct envelope *env, const struct 
 
 /* ---- subscriptions ---- */
 
-static void topic_add(struct topic *topic, struct route *route)
+/* Returns false if there is no room for it any more. */
+static bool topic_add(struct topic *topic, struct route *route)
 {
-	if (text_set_add(&route->subscriptions, topic_uri(topic)))
+	struct slice uri = topic_uri(topic);
+
+	if (text_set_add(&route->subscriptions, uri))
 		topic->subscribers++;
+	return text_set_has(&route->subscriptions, text_set_key(uri), uri);
 }
 
 /* All children but one, which knows. */
@@ -335,19 +339,27 @@ static void topic_release(struct partition *partition, struct topic *topic)
 	topics_remove(&partition->topics, topic);
 }
 
-void sharing_settle(struct call *call, const struct envelope *env)
+/* Many may have been asked for at once. DEF-11 */
+static void refuse_for_want_of_room(struct call *call)
+{
+	forward_own_error(call->route, call, MCP_INTERNAL_ERROR,
+			  SLICE_LIT("The session has too many subscriptions"));
+}
+
+bool sharing_settle(struct call *call, const struct envelope *env)
 {
 	struct partition *partition = call->route->partition;
 	struct topic *topic = call->topic;
 	bool has_agreed = env->kind == ENVELOPE_RESULT;
+	bool is_kept = true;
 
 	call->topic = NULL;
 	if (topic->first != call)
-		return;
+		return true;
 	topic->first = NULL;
 	topic->subscribers++; /* ourselves: who is told may end his session */
 	if (has_agreed) {
-		topic_add(topic, call->route);
+		is_kept = topic_add(topic, call->route);
 		tell_lanes(partition, call->lane, SLICE_LIT("resources/subscribe"),
 			   topic_uri(topic));
 	}
@@ -356,14 +368,18 @@ void sharing_settle(struct call *call, const struct envelope *env)
 
 		list_remove(&next->place);
 		next->topic = NULL;
-		if (has_agreed)
-			topic_add(topic, next->route);
-		deliver_response(next, env);
+		if (has_agreed && !topic_add(topic, next->route))
+			refuse_for_want_of_room(next);
+		else
+			deliver_response(next, env);
 	}
 	if (has_agreed)
 		topic_release(partition, topic);
 	else
 		topics_remove(&partition->topics, topic);
+	if (!is_kept)
+		refuse_for_want_of_room(call);
+	return is_kept;
 }
 
 void sharing_abandon(struct call *call)
