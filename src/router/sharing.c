@@ -337,6 +337,8 @@ static void topic_release(struct partition *partition, struct topic *topic)
 		return;
 	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
 	topics_remove(&partition->topics, topic);
+	if (partition->topics.count == 0)
+		partition_on_room(partition->router); /* none has to stay for news any more */
 }
 
 /* Many may have been asked for at once. DEF-11 */
