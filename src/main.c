@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "config/config.h"
@@ -31,11 +32,14 @@ struct command_line {
 };
 
 static const char help[] =
-	"usage: mcpgated [-c FILE]                       run with a configuration file\n"
-	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] [--token-file F] -- COMMAND\n"
+	"usage: mcpgated [--listen ADDR] [-c FILE]       run with a configuration file\n"
+	"       mcpgated [--listen ADDR] [--name N] [--isolation MODE] [--token-file F]\n"
+	"                -- COMMAND [ARGUMENT...]\n"
 	"                                                put one stdio MCP server behind HTTP\n"
-	"       mcpgated [--listen ADDR] --import FILE   every stdio server of a client's JSON file\n"
-	"       mcpgated -t [-c FILE]                    check the configuration and exit\n"
+	"       mcpgated [--listen ADDR] [--token-file F] --import FILE\n"
+	"                                                every stdio server of a client's JSON file\n"
+	"       mcpgated -t [-c FILE | --import FILE | -- COMMAND...]\n"
+	"                                                check the configuration and exit\n"
 	"       mcpgated --print-config [-c FILE | --import FILE | -- COMMAND...]\n"
 	"                                                print the effective configuration\n"
 	"\n"
@@ -191,6 +195,17 @@ static int serve(struct config *config)
 	return keeper_run(config, gateway_main);
 }
 
+/* Who has just built it has no configuration yet. */
+static void hint_at_a_command(const struct command_line *line)
+{
+	const char *file = line->request.file;
+
+	if (file != NULL && strcmp(file, DEFAULT_FILE) == 0 && access(file, F_OK) != 0)
+		fputs("mcpgated: -c names another file; one server needs none: "
+		      "mcpgated -- COMMAND [ARGUMENT...]\n",
+		      stderr);
+}
+
 static int with_configuration(const struct command_line *line)
 {
 	struct config_problems problems = { NULL, 0 };
@@ -203,8 +218,10 @@ static int with_configuration(const struct command_line *line)
 		config_free(&config);
 	print_problems(&problems);
 	config_problems_fini(&problems);
-	if (config == NULL)
+	if (config == NULL) {
+		hint_at_a_command(line);
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
+	}
 	print_problems(&config->warnings);
 	if (line->action == ACTION_TEST)
 		fprintf(stderr, "mcpgated: the configuration is fine\n");

@@ -499,8 +499,12 @@ static void child_on_started(struct spawned *spawned, int pid, const int fds[3])
 static void child_on_failed(struct spawned *spawned, int error)
 {
 	struct child *child = container_of(spawned, struct child, spawned);
+	char text[128];
 
-	child_note_failure(child, strerror(error), NULL);
+	/* What could not be found or done is the keeper's to say, in the log: only there the command is known. */
+	snprintf(text, sizeof(text),
+		 "it could not be started: %s; see child_spawn_failed in the log", strerror(error));
+	child_note_failure(child, text, NULL);
 	child->is_exited = true;
 	child_lose(child, REASON_START_FAILED);
 	child_check_gone(child);

@@ -498,12 +498,13 @@ static void test_tls(void **state)
 
 #define NO_TLS(place, address)                                                                       \
 	place ": listen[0].address: other machines may reach " address                               \
-	      ", and it has no TLS. Add to "                                                         \
+	      ", and it has no TLS. In the configuration file, add to "                              \
 	      "this entry of listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy " \
 	      "in front has TLS, the line 'plaintext: true'"
 #define NO_TOKENS(place, address)                                                                      \
 	place ": listen[0].address: other machines may reach " address                                 \
-	      ", and nobody is asked for a token. Add at the top level the line "                      \
+	      ", and nobody is asked for a token. In the configuration file, add at the top level "    \
+	      "the line "                                                                              \
 	      "'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; or, if everybody who can " \
 	      "connect may use the servers, the line 'auth: {mode: anonymous}'"
 

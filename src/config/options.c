@@ -106,8 +106,8 @@ const struct option options_table[] = {
 	  .type = OPTION_TEXT,
 	  LISTEN(address),
 	  .def = "127.0.0.1:8808",
-	  .help = "IPV4:PORT, [IPV6]:PORT, unix:PATH, or systemd:NAME for a socket that systemd "
-		  "opened. Port 0 takes a free one." },
+	  .help = "IPV4:PORT, [IPV6]:PORT, localhost:PORT, unix:PATH, or systemd:NAME for a socket "
+		  "that systemd opened. Port 0 takes a free one." },
 	{ .path = "listen[].tls",
 	  .type = OPTION_GROUP,
 	  .example = "{certificate: /etc/mcpgated/tls.crt, key: /etc/mcpgated/tls.key}",
@@ -355,7 +355,8 @@ const struct option options_table[] = {
 	  .min = "1KiB",
 	  .max = "64GiB",
 	  .help = "The most bytes that all streams of one session hold. Over it the least important "
-		  "messages go first: progress, logs, news, requests of the server, answers." },
+		  "messages go first: progress, logs, other notifications, requests of the "
+		  "server, answers." },
 	{ .path = "streams.total_bytes",
 	  .type = OPTION_SIZE,
 	  TOP(replay_total_bytes),
@@ -519,7 +520,7 @@ const struct option options_table[] = {
 	  .def = "64",
 	  .min = "1",
 	  .max = "1000000",
-	  .help = "For so many sessions each that share processes another process is started." },
+	  .help = "How many sessions share a process before another one is started." },
 	{ .path = "servers.NAME.pool.requests_per_process",
 	  .type = OPTION_COUNT,
 	  SERVER(pool_requests_per_process),
@@ -633,7 +634,7 @@ const struct option options_table[] = {
 	  .example = "{\"delete_*\": [demo:write]}",
 	  .otherwise = "none",
 	  .help = "The scopes that a token needs besides for calls of tools, by name; a * stands for "
-		  "any characters. All that fit count." },
+		  "any characters. All patterns that fit count." },
 	{ .path = "servers.NAME.tools.challenge_in_result",
 	  .type = OPTION_BOOL,
 	  SERVER(wants.challenge_in_result),

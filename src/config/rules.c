@@ -48,17 +48,17 @@ static void check_exposure(const struct config *config, const struct config_list
 	if (!listen->plaintext && listen->tls_count == 0)
 		problem_add_at(
 			problems, at,
-			"other machines may reach %s, and it has no TLS. Add to this entry of "
-			"listen the line 'tls: {certificate: FILE, key: FILE}'; or, if a proxy "
-			"in front has TLS, the line 'plaintext: true'",
+			"other machines may reach %s, and it has no TLS. In the configuration "
+			"file, add to this entry of listen the line 'tls: {certificate: FILE, "
+			"key: FILE}'; or, if a proxy in front has TLS, the line 'plaintext: true'",
 			listen->address);
 	if (config->auth.mode == CONFIG_AUTH_NONE)
 		problem_add_at(
 			problems, at,
-			"other machines may reach %s, and nobody is asked for a token. Add at the "
-			"top level the line 'auth: {mode: token, tokens: [{name: NAME, sha256: HASH}]}'; "
-			"or, if everybody who can connect may use the servers, the line "
-			"'auth: {mode: anonymous}'",
+			"other machines may reach %s, and nobody is asked for a token. In the "
+			"configuration file, add at the top level the line 'auth: {mode: token, "
+			"tokens: [{name: NAME, sha256: HASH}]}'; or, if everybody who can connect "
+			"may use the servers, the line 'auth: {mode: anonymous}'",
 			listen->address);
 }
 

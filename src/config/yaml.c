@@ -51,6 +51,27 @@ static int refuse_bytes(struct reader *reader)
 			 reader->parser.problem);
 }
 
+/* A mark counts characters. That is bytes here, since nothing but spaces stands before a tab that is refused. */
+static bool is_tab(struct slice text, const yaml_mark_t *mark)
+{
+	size_t at = 0;
+
+	for (size_t line = 0; line < mark->line && at < text.n; at++)
+		line += text.p[at] == '\n';
+	return mark->column < text.n - at && text.p[at + mark->column] == '\t';
+}
+
+/* What it most often is; libyaml's own words do not tell. */
+static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
+{
+	if (is_tab(reader->text, mark))
+		return " (a tab: lines are indented with spaces)";
+	if (strcmp(reader->parser.problem, "mapping values are not allowed in this context") == 0)
+		return " (is the line indented like those it belongs to? A text with ': ' in it "
+		       "stands in quotes)";
+	return "";
+}
+
 static int refuse_syntax(struct reader *reader)
 {
 	const yaml_parser_t *parser = &reader->parser;
@@ -60,10 +81,10 @@ static int refuse_syntax(struct reader *reader)
 		return error_set(reader->err, ERROR_SYSTEM, "1:1: not enough memory to read it");
 	if (parser->error == YAML_READER_ERROR)
 		return refuse_bytes(reader);
-	return error_set(reader->err, ERROR_SYNTAX, "%zu:%zu: not valid YAML: %s%s%s",
+	return error_set(reader->err, ERROR_SYNTAX, "%zu:%zu: not valid YAML: %s%s%s%s",
 			 mark->line + 1, mark->column + 1, parser->problem,
 			 parser->context != NULL ? ", " : "",
-			 parser->context != NULL ? parser->context : "");
+			 parser->context != NULL ? parser->context : "", guess(reader, mark));
 }
 
 static int next_event(struct reader *reader, yaml_event_t *event_r)

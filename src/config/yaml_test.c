@@ -155,7 +155,12 @@ static void test_what_is_no_yaml_is_refused(void **state)
 	assert_refused("a: [1\n", "2:1: not valid YAML: did not find expected ',' or ']', while "
 				  "parsing a flow sequence");
 	assert_refused("a:\n\tb: 1\n", "2:1: not valid YAML: found character that cannot start any "
-				       "token, while scanning for the next token");
+				       "token, while scanning for the next token (a tab: lines are "
+				       "indented with spaces)");
+	assert_refused("a: 1\n  b: 2\n",
+		       "2:4: not valid YAML: mapping values are not allowed in this "
+		       "context (is the line indented like those it belongs to? "
+		       "A text with ': ' in it stands in quotes)");
 	assert_refused("a: 1\nb: \xff\n", "2:4: not valid YAML: invalid leading UTF-8 octet");
 	assert_refused("a: \"\\0\"\n", "1:4: a text holds a NUL character");
 	assert_refused("\"a\\0\": 1\n", "1:1: a key holds a NUL character");

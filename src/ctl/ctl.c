@@ -452,10 +452,21 @@ static void print_help(void)
 	     "      --token-file F  with --oauth: try the token in F as well\n"
 	     "      --ca FILE       with --oauth: trust the authorities in FILE (PEM) as well\n"
 	     "      --claim N=V     for doctor: the value of ${claim:N} in a server's env; can be repeated\n"
-	     "      --issuer I          for deny add: the tokens of this issuer (static: of auth.tokens)\n"
-	     "      --sub, --client-id, --jti, --sid X    that bear this name; one of the four\n"
-	     "      --for TIME          so long, like 12h (default: 24h)\n"
+	     "      --sub S, --client-id C, --jti J, --sid L\n"
+	     "                      for deny add: refuse the tokens of this person, of this client, with\n"
+	     "                      this number, of this login; one of the four\n"
+	     "      --issuer I      with them: whose tokens; 'static' for those of auth.tokens\n"
+	     "      --for TIME      with them: for how long, like 12h (default: 24h)\n"
 	     "      --version, --help");
+}
+
+static int refuse_word(const char *word)
+{
+	char *text = mem_printf("there is no command '%s'", word);
+	int status = refuse_usage(text);
+
+	free(text);
+	return status;
 }
 
 static int run(const struct line *line)
@@ -480,7 +491,7 @@ static int run(const struct line *line)
 		buf_fini(&usage);
 		return status;
 	}
-	return refuse_usage("there is no such command");
+	return refuse_word(line->words[0]);
 }
 
 /* ---- the command line ---- */

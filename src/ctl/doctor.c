@@ -165,6 +165,7 @@ static void explain_start(struct examination *e, const struct launch_spec *spec)
 		if (access(spec->candidates[0], F_OK) == 0)
 			buf_append_str(&text,
 				       "; it is there, so what its first line (#!) names is not");
+		buf_append_str(&text, launch_hint(verdict, e->server->command));
 	}
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
 		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");

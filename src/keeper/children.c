@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -150,9 +151,13 @@ static void row_signal(const struct row *row, int number)
 static void log_spawn_failed(const struct children *children, const struct row *row,
 			     const struct launch_verdict *verdict)
 {
+	const char *command = children->config->servers[row->server].command;
+	char reason[160];
+
+	snprintf(reason, sizeof(reason), "%s%s", launch_step_text(verdict->step),
+		 launch_hint(verdict, command));
 	LOG(CHILD_SPAWN_FAILED, LOG_STR("server", row_server_name(children, row)),
-	    LOG_STR("reason", launch_step_text(verdict->step)),
-	    LOG_STR("command", children->config->servers[row->server].command),
+	    LOG_STR("reason", reason), LOG_STR("command", command),
 	    LOG_STR("error", strerror(verdict->error)));
 }
 

@@ -451,3 +451,11 @@ const char *launch_step_text(int step)
 
 	return step >= 0 && (size_t)step < ARRAY_LEN(texts) ? texts[step] : "cannot start";
 }
+
+const char *launch_hint(const struct launch_verdict *verdict, const char *command)
+{
+	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT &&
+	    strchr(command, ' ') != NULL)
+		return "; it is one program, and its arguments belong under args";
+	return "";
+}

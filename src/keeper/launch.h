@@ -82,4 +82,7 @@ int launch_start(const struct launch *launch, const struct launch_spec *spec,
 /* The step in words, like "cannot execute the command". */
 const char *launch_step_text(int step);
 
+/* What may lie behind the failure, to be put behind its text: "; ...", or "". */
+const char *launch_hint(const struct launch_verdict *verdict, const char *command);
+
 #endif
