@@ -118,8 +118,8 @@ void deliver_response(struct call *call, const struct envelope *env)
 
 	if (env->kind == ENVELOPE_RESULT)
 		remember_change(call);
-	if (call->topic != NULL)
-		sharing_settle(call, env);
+	if (call->topic != NULL && !sharing_settle(call, env))
+		return;
 	env = convert_response(&convert, route_lost(call->route, call->lane), call->method, env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
 	    !call->route->partition->is_pool || !seal_cursor(call, env))

@@ -20,6 +20,7 @@
 #include "router/spares.h"
 
 #define PROBE_MS 5000
+#define REFUSAL_LOGGED 300
 #define BID_MAX INT32_MAX /* many servers read ids into 32 bits */
 
 #define TO(state) (1u << LANE_##state)
@@ -173,7 +174,7 @@ static void lane_on_gone(struct child *child)
 		lane_lose(lane, REASON_CHILD_EXITED);
 	if (lane->makes_room)
 		lane->router->leaving--;
-	partition_on_gone(lane->router);
+	partition_on_room(lane->router);
 	lane_free(lane);
 }
 
@@ -309,11 +310,13 @@ uint64_t lane_next_bid(struct lane *lane)
 /* Without calls: it may be one too many. */
 static void lane_rest(struct lane *lane)
 {
-	if (lane->state == LANE_RETIRING)
+	if (lane->state == LANE_RETIRING) {
 		lane_close(lane, REASON_IDLE_TIMEOUT);
-	else if (lane->partition->is_pool)
+	} else if (lane->partition->is_pool) {
 		timer_start(lane->child.backend->loop, &lane->idle,
 			    lane->child.backend->conf.idle_ms);
+		partition_on_room(lane->router);
+	}
 }
 
 void lane_set_ready(struct lane *lane)
@@ -324,6 +327,17 @@ void lane_set_ready(struct lane *lane)
 	timer_stop(&lane->start);
 	backend_note_started(lane->child.backend);
 	lane_rest(lane);
+}
+
+void lane_note_refusal(struct lane *lane, struct slice error)
+{
+	struct buf text = { 0 };
+
+	if (error.n > REFUSAL_LOGGED)
+		error.n = REFUSAL_LOGGED;
+	buf_printf(&text, "the server answered initialize with an error: %.*s", SLICE_ARG(error));
+	child_note_failure(&lane->child, buf_terminate(&text), NULL);
+	buf_fini(&text);
 }
 
 void lane_refuse(struct lane *lane)

@@ -76,6 +76,8 @@ void lane_close(struct lane *lane, enum reason reason);
 uint64_t lane_next_bid(struct lane *lane);
 /* The handshake has succeeded. */
 void lane_set_ready(struct lane *lane);
+/* Says what the server answered instead: once the client has that, nobody but the log can. */
+void lane_note_refusal(struct lane *lane, struct slice error);
 /* It has not: the process is ended and the partition told. */
 void lane_refuse(struct lane *lane);
 /* After a time-out: it must answer a ping soon, or it is replaced. Also with NULL. REL-25. */

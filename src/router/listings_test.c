@@ -549,6 +549,31 @@ static void idle_children_make_room(void **state)
 	is_failed(front, REASON_OVER_LIMIT);
 }
 
+/* Who waits for a place need not ask again: the one that comes to rest makes it. */
+static void children_that_come_to_rest_make_room(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *call = request(a->route, CALL("1"));
+	struct front *front;
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	front = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	is_open(front);
+	assert_false(process(0)->is_eof);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	while (fake_process_read(process(0)) != NULL)
+		;
+	assert_true(process(0)->is_eof);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 2);
+	get_ready(1);
+	join(front);
+	assert_int_equal(router.leaving, 0);
+}
+
 /* Not more of them are stopped than are waited for. */
 static void only_one_makes_room(void **state)
 {
@@ -604,6 +629,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(long_lists_have_pages),
 	TEST(kept_lists_are_bounded),
 	TEST_PRINCIPALS(idle_children_make_room),
+	TEST_PRINCIPALS(children_that_come_to_rest_make_room),
 	TEST_PRINCIPALS(only_one_makes_room),
 	TEST_PRINCIPALS(unused_pools_go),
 };

@@ -31,7 +31,6 @@
 #define PACKAGE_VERSION "0"
 #endif
 
-#define REFUSAL_LOGGED 300
 #define RETRY_MS 1000
 #define OWN_QUEUE_CALLS 4096 /* of one session while its child is started */
 
@@ -160,7 +159,8 @@ struct lane *partition_own_lane(const struct partition *partition)
 /* One child is kept for those who wait for news of it. bridging.md §1.5 */
 static size_t least_lanes(const struct partition *partition)
 {
-	size_t least = partition->principal == NULL ? partition->backend->conf.pool_min : 0;
+	bool is_everybodys = partition->is_pool && partition->principal == NULL;
+	size_t least = is_everybodys ? partition->backend->conf.pool_min : 0;
 
 	return least == 0 && partition->topics.count > 0 ? 1 : least;
 }
@@ -231,6 +231,7 @@ static void partition_make_room(struct partition *partition)
 	struct lane *oldest = NULL;
 
 	router->is_short = true;
+	partition->is_short = true;
 	if (router->leaving >= lanes_needed(partition))
 		return;
 	LIST_FOREACH(node, &router->pools) {
@@ -413,13 +414,18 @@ static void partition_on_pump(struct task *task)
 		partition_fail_waiting(partition, reason);
 }
 
-void partition_on_gone(struct router *router)
+void partition_on_room(struct router *router)
 {
 	if (!router->is_short)
 		return;
 	router->is_short = false;
-	LIST_FOREACH(node, &router->pools)
-		partition_wake(container_of(node, struct partition, link));
+	LIST_FOREACH(node, &router->pools) {
+		struct partition *partition = container_of(node, struct partition, link);
+
+		if (partition->is_short)
+			partition_wake(partition);
+		partition->is_short = false;
+	}
 }
 
 void partition_wake(struct partition *partition)
@@ -710,19 +716,9 @@ void partition_on_ready(struct lane *lane, const struct envelope *response)
 		else
 			route_welcome(route, lane->revision, response);
 	}
-	partition_on_pump(&partition->pump);
-}
-
-/* Once the client has its answer, nobody but the log can say what the server did not like. */
-static void note_refusal(struct lane *lane, struct slice error)
-{
-	struct buf text = { 0 };
-
-	if (error.n > REFUSAL_LOGGED)
-		error.n = REFUSAL_LOGGED;
-	buf_printf(&text, "the server answered initialize with an error: %.*s", SLICE_ARG(error));
-	child_note_failure(&lane->child, buf_terminate(&text), NULL);
-	buf_fini(&text);
+	/* Who had it for himself may have left when he was told, and have taken it along. */
+	if (partition->is_pool || partition->member_count > 0)
+		partition_on_pump(&partition->pump);
 }
 
 void partition_on_refused(struct lane *lane, const struct envelope *response)
@@ -730,7 +726,7 @@ void partition_on_refused(struct lane *lane, const struct envelope *response)
 	struct partition *partition = lane->partition;
 	bool was_asked = false;
 
-	note_refusal(lane, response->error.text);
+	lane_note_refusal(lane, response->error.text);
 	LIST_FOREACH_SAFE(node, &partition->members) {
 		struct route *route = member_of(node);
 

@@ -55,6 +55,7 @@ struct partition {
 	struct queue queue;
 	struct listings lists;
 	bool is_lists_turn; /* when both calls and lists wait for a lane */
+	bool is_short;      /* it waits for a process of others to go */
 	struct timer retry; /* what has to run could not be started */
 	struct task pump;   /* at the end of the turn waiting calls are given to lanes with room */
 	struct topics topics; /* what sessions of a pool have subscribed to (sharing.c) */
@@ -104,8 +105,8 @@ void partition_on_refused(struct lane *lane, const struct envelope *response);
 /* The lane is closed already; the calls that it was sent are still there. */
 void partition_on_lost(struct partition *partition, struct lane *lane, enum reason reason);
 void partition_on_idle(struct lane *lane);
-/* The process of a lane has gone: there may be room for another one. */
-void partition_on_gone(struct router *router);
+/* A process has gone, or one of a pool is not needed now: who waits for a place may find one. */
+void partition_on_room(struct router *router);
 /* A lane has room again, or has gone. */
 void partition_wake(struct partition *partition);
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include <errno.h>
@@ -769,6 +770,109 @@ static void subscriptions_are_bounded(void **state)
 	hears_nothing(process(0));
 }
 
+static void subscribe_to(struct member *member, const char *uri)
+{
+	struct front *front;
+	const char *line;
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'%s'}}",
+		 uri);
+	front = request(member->route, text);
+	line = fake_process_read(process(0));
+	if (line != NULL) {
+		snprintf(text, sizeof(text), EMPTY("%ld"), atol(strstr(line, "id") + 4));
+		says(process(0), text);
+	}
+	is_answered(front, EMPTY("1"));
+}
+
+static void update(const char *text)
+{
+	says(process(0), text);
+	pass(100);
+}
+
+/* UTIL-SUBS-01: whoever subscribed to the resource, to one above it, or to one that may be any, and nobody else. */
+static void updates_reach_those_whom_they_concern(void **state)
+{
+	struct member *above = begin();
+	struct member *below = begin();
+	struct member *deep = begin();
+	struct member *escaped = begin();
+	char uri[64] = "r:a/b";
+
+	(void)state;
+	subscribe_to(above, "r:a");
+	subscribe_to(below, "r:a/b");
+	for (int i = 0; i < 20; i++)
+		subscribe_to(deep, strcat(uri, "/"));
+	subscribe_to(escaped, "r:\\/x");
+	update(UPDATED("r:a/b////////////////////c"));
+	heard(above, UPDATED("r:a/b////////////////////c") "|");
+	heard(below, UPDATED("r:a/b////////////////////c") "|");
+	heard(deep, UPDATED("r:a/b////////////////////c") "|");
+	heard(escaped, UPDATED("r:a/b////////////////////c") "|");
+	update(UPDATED("r:a/b//c"));
+	heard(above, UPDATED("r:a/b//c") "|");
+	heard(below, UPDATED("r:a/b//c") "|");
+	heard(deep, UPDATED("r:a/b//c") "|");
+	heard(escaped, UPDATED("r:a/b//c") "|");
+	update(UPDATED("r:a/bc"));
+	heard(above, UPDATED("r:a/bc") "|");
+	heard(below, "");
+	heard(deep, "");
+	heard(escaped, UPDATED("r:a/bc") "|");
+	update(UPDATED("r:\\/a"));
+	heard(above, UPDATED("r:\\/a") "|");
+	heard(below, UPDATED("r:\\/a") "|");
+	escaped->got.len = 0;
+	update("{'jsonrpc':'2.0','method':'notifications/resources/updated'}");
+	heard(above, "");
+}
+
+/* DEF-11: also when there was room while it was asked for. */
+static void subscriptions_at_once_are_bounded(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *first, *second, *others;
+
+	(void)state;
+	for (unsigned int i = 0; i + 1 < TEXT_SET_MAX; i++) {
+		char digits[20];
+
+		text_set_add(&a->route->subscriptions,
+			     slice_of(digits, text_format_u64(i, digits)));
+	}
+	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
+				  "'params':{'uri':'r:x'}}");
+	others = request(b->route, SUBSCRIBE("1"));
+	second = request(a->route, SUBSCRIBE("2"));
+	hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'resources/subscribe',"
+			  "'params':{'uri':'r:x'}}");
+	hears(process(0), SUBSCRIBE("3"));
+	says(process(0), EMPTY("2"));
+	is_answered(first, EMPTY("1"));
+	says(process(0), EMPTY("3"));
+	is_answered(others, EMPTY("1"));
+	assert_non_null(strstr(buf_terminate(&second->response), "too many subscriptions"));
+	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/unsubscribe',"
+				  "'params':{'uri':'r:x'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'resources/unsubscribe',"
+			  "'params':{'uri':'r:x'}}");
+	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
+				  "'params':{'uri':'r:y'}}");
+	text_set_add(&a->route->subscriptions, SLICE_LIT("meanwhile"));
+	hears(process(0), "{'jsonrpc':'2.0','id':5,'method':'resources/subscribe',"
+			  "'params':{'uri':'r:y'}}");
+	says(process(0), EMPTY("5"));
+	assert_non_null(strstr(buf_terminate(&first->response), "too many subscriptions"));
+	hears(process(0), "{'jsonrpc':'2.0','id':6,'method':'resources/unsubscribe',"
+			  "'params':{'uri':'r:y'}}");
+}
+
 /* Waiting for an answer that others wait for is waiting, too: a session may only have so many calls. */
 static void waiting_together_is_bounded(void **state)
 {
@@ -1302,6 +1406,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(updates_are_joined),
 	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
+	TEST(updates_reach_those_whom_they_concern),
+	TEST(subscriptions_at_once_are_bounded),
 	TEST(waiting_together_is_bounded),
 	TEST_PRINCIPALS(heirs_take_turns),
 	TEST_PRINCIPALS(principals_do_not_share),

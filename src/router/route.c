@@ -368,6 +368,8 @@ bool route_concerns(struct slice subscribed, struct slice uri)
 
 bool route_is_subscribed(const struct route *route, struct slice uri)
 {
+	if (route->subscriptions.escaped > 0)
+		return true;
 	LIST_FOREACH(node, &route->subscriptions.items) {
 		struct text_set_item *item = container_of(node, struct text_set_item, link);
 

@@ -29,7 +29,7 @@ struct router {
 	struct list pools; /* partitions */
 	struct list spares;
 	struct listings_store lists;
-	bool is_short;  /* somebody waits for a process to go */
+	bool is_short;  /* one of its pools waits for a process of others to go */
 	size_t leaving; /* children that were stopped to make room, and have not gone yet */
 	struct scan_limits limits;
 	struct buf scratch; /* the line being put together now */

@@ -307,6 +307,21 @@ static void client_leaves_during_the_handshake(void **state)
 	assert_true(process(0)->is_eof);
 }
 
+/* pool.min is for pools: nobody is left here whom another process could serve. */
+static void nothing_is_kept_for_who_left_during_the_handshake(void **state)
+{
+	struct front *front;
+
+	(void)state;
+	backend.conf.pool_min = 1;
+	front = open_session(INITIALIZE_WITH(""));
+	front->ends_session = true;
+	says(process(0), WELCOME);
+	pass(5000);
+	assert_int_equal(router.sessions.count, 0);
+	assert_int_equal(keeper.count, 1);
+}
+
 /* bridging I3: what a server asks too early is answered; ping at any time (BACK-MSG-07). */
 static void early_requests_of_the_server(void **state)
 {
@@ -1473,6 +1488,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(sessions_are_limited),
 	TEST(draining_refuses_sessions),
 	TEST(client_leaves_during_the_handshake),
+	TEST(nothing_is_kept_for_who_left_during_the_handshake),
 	TEST(early_requests_of_the_server),
 	TEST(ids_are_replaced),
 	TEST(meta_is_rebuilt),

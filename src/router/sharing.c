@@ -26,6 +26,7 @@
 #define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
 #define UPDATES_MAX 1024
 #define UPDATE_BYTES_MAX (1024 * 1024)
+#define CONCERN_MAX 16 /* one above the other, of one URI; beyond that it takes longer */
 
 /* A resource that has changed, and nobody was told yet. */
 struct update {
@@ -134,16 +135,55 @@ static void update_free(struct partition *partition, struct update *update)
 	free(update);
 }
 
+/* The topics that an update concerns, as every member's set is asked for them. */
+struct concern {
+	struct slice uri;
+	size_t count;
+	size_t lengths[CONCERN_MAX]; /* of beginnings of uri */
+	uint64_t keys[CONCERN_MAX];
+};
+
+static struct concern find_concern(const struct partition *partition, struct slice uri)
+{
+	struct concern concern = { .uri = uri };
+
+	if (partition->is_pool)
+		concern.count =
+			topics_find_above(&partition->topics, uri, concern.lengths, CONCERN_MAX);
+	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
+		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
+	return concern;
+}
+
+/* As route_is_subscribed, but for its time: there may be many members, and each may have subscribed to much. */
+static bool is_concerned(const struct route *route, const struct concern *concern)
+{
+	const struct text_set *set = &route->subscriptions;
+
+	if (set->count == 0)
+		return false;
+	if (!route->partition->is_pool || set->escaped > 0 || concern->count > CONCERN_MAX ||
+	    memchr(concern->uri.p, '\\', concern->uri.n) != NULL)
+		return route_is_subscribed(route, concern->uri);
+	for (size_t i = 0; i < concern->count; i++) {
+		if (text_set_has(set, concern->keys[i],
+				 slice_of(concern->uri.p, concern->lengths[i])))
+			return true;
+	}
+	return false;
+}
+
 /* Returns whether anybody is subscribed. */
 static bool tell_subscribers(struct partition *partition, struct slice uri, uint64_t key,
 			     struct msg *msg)
 {
+	const struct concern concern = find_concern(partition, uri);
 	bool is_told = false;
 
 	LIST_FOREACH(node, &partition->members) {
 		struct route *route = member_of(node);
 
-		if (!route_is_subscribed(route, uri))
+		if (!is_concerned(route, &concern))
 			continue;
 		stream_push(&route->session.standalone, STREAM_NEWS, key, msg);
 		is_told = true;
@@ -243,7 +283,7 @@ static void notify_resource(struct lane *lane, const struct envelope *env)
 	struct partition *partition = lane->partition;
 	struct slice uri = env->uri.type == JSON_STRING ?
 				   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
-				   (struct slice){ NULL, 0 };
+				   SLICE_LIT("");
 	uint64_t key = deliver_news_key(env->method, uri);
 	struct msg *msg;
 
@@ -269,10 +309,14 @@ void sharing_notify(struct lane *lane, const struct envelope *env, const struct 
 
 /* ---- subscriptions ---- */
 
-static void topic_add(struct topic *topic, struct route *route)
+/* Returns false if there is no room for it any more. */
+static bool topic_add(struct topic *topic, struct route *route)
 {
-	if (text_set_add(&route->subscriptions, topic_uri(topic)))
+	struct slice uri = topic_uri(topic);
+
+	if (text_set_add(&route->subscriptions, uri))
 		topic->subscribers++;
+	return text_set_has(&route->subscriptions, text_set_key(uri), uri);
 }
 
 /* All children but one, which knows. */
@@ -293,21 +337,31 @@ static void topic_release(struct partition *partition, struct topic *topic)
 		return;
 	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
 	topics_remove(&partition->topics, topic);
+	if (partition->topics.count == 0)
+		partition_on_room(partition->router); /* none has to stay for news any more */
 }
 
-void sharing_settle(struct call *call, const struct envelope *env)
+/* Many may have been asked for at once. DEF-11 */
+static void refuse_for_want_of_room(struct call *call)
+{
+	forward_own_error(call->route, call, MCP_INTERNAL_ERROR,
+			  SLICE_LIT("The session has too many subscriptions"));
+}
+
+bool sharing_settle(struct call *call, const struct envelope *env)
 {
 	struct partition *partition = call->route->partition;
 	struct topic *topic = call->topic;
 	bool has_agreed = env->kind == ENVELOPE_RESULT;
+	bool is_kept = true;
 
 	call->topic = NULL;
 	if (topic->first != call)
-		return;
+		return true;
 	topic->first = NULL;
 	topic->subscribers++; /* ourselves: who is told may end his session */
 	if (has_agreed) {
-		topic_add(topic, call->route);
+		is_kept = topic_add(topic, call->route);
 		tell_lanes(partition, call->lane, SLICE_LIT("resources/subscribe"),
 			   topic_uri(topic));
 	}
@@ -316,14 +370,18 @@ void sharing_settle(struct call *call, const struct envelope *env)
 
 		list_remove(&next->place);
 		next->topic = NULL;
-		if (has_agreed)
-			topic_add(topic, next->route);
-		deliver_response(next, env);
+		if (has_agreed && !topic_add(topic, next->route))
+			refuse_for_want_of_room(next);
+		else
+			deliver_response(next, env);
 	}
 	if (has_agreed)
 		topic_release(partition, topic);
 	else
 		topics_remove(&partition->topics, topic);
+	if (!is_kept)
+		refuse_for_want_of_room(call);
+	return is_kept;
 }
 
 void sharing_abandon(struct call *call)

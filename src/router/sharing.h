@@ -23,8 +23,11 @@ struct msg *sharing_make_welcome(struct slice result, bool is_for_all);
 
 /* Requests that the gateway answers for a pool. Returns whether it did; linked or not, the call is over then, or waits. */
 bool sharing_answer(struct route *route, struct call *call, const struct envelope *env);
-/* The answer to a subscription has come: it counts for all who wait for it. Before the call itself is answered. */
-void sharing_settle(struct call *call, const struct envelope *env);
+/*
+ * The answer to a subscription has come: it counts for all who wait for it. Before the call itself is answered;
+ * returns false if it has been, because its session cannot remember any more.
+ */
+bool sharing_settle(struct call *call, const struct envelope *env);
 /* The call is over without: the next one asks. */
 void sharing_abandon(struct call *call);
 /* The session has ended. */

@@ -1,40 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list: the sets are small, and looked at seldom. */
+/* A list, and a table by a hash seeded once for all sets, with chains: peers choose the texts. */
 #include "router/text_set.h"
 
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
 
 void text_set_init(struct text_set *set)
 {
+	*set = (struct text_set){ .count = 0 };
 	list_init(&set->items);
-	set->count = 0;
-	set->bytes = 0;
 }
 
-static struct text_set_item *text_set_find(const struct text_set *set, struct slice text)
+uint64_t text_set_key(struct slice text)
 {
-	LIST_FOREACH(node, &set->items) {
-		struct text_set_item *item = container_of(node, struct text_set_item, link);
+	static uint64_t seed;
 
-		if (slice_is_equal(slice_of(item->text, item->length), text))
-			return item;
-	}
-	return NULL;
+	if (seed == 0)
+		random_bytes(&seed, sizeof(seed));
+	return text_hash(seed, text);
+}
+
+static struct text_set_item *text_set_find(const struct text_set *set, uint64_t key,
+					   struct slice text)
+{
+	struct text_set_item *item = map_find(&set->by_key, key);
+
+	while (item != NULL && !slice_is_equal(slice_of(item->text, item->length), text))
+		item = item->next;
+	return item;
+}
+
+bool text_set_has(const struct text_set *set, uint64_t key, struct slice text)
+{
+	return text_set_find(set, key, text) != NULL;
+}
+
+static bool is_escaped(struct slice text)
+{
+	return text.n > 0 && memchr(text.p, '\\', text.n) != NULL;
+}
+
+/* Takes it out of the chain of its key. */
+static void text_set_unchain(struct text_set *set, struct text_set_item *item)
+{
+	struct text_set_item *first = map_remove(&set->by_key, item->key);
+	struct text_set_item **at = &first;
+
+	while (*at != item)
+		at = &(*at)->next;
+	*at = item->next;
+	if (first != NULL)
+		map_insert(&set->by_key, item->key, first);
+}
+
+static void text_set_free(struct text_set *set, struct text_set_item *item)
+{
+	text_set_unchain(set, item);
+	list_remove(&item->link);
+	set->count--;
+	set->bytes -= item->length;
+	set->escaped -= is_escaped(slice_of(item->text, item->length));
+	free(item);
 }
 
 void text_set_fini(struct text_set *set)
 {
-	while (!list_is_empty(&set->items)) {
-		struct text_set_item *item =
-			container_of(set->items.next, struct text_set_item, link);
-
-		list_remove(&item->link);
-		free(item);
-	}
-	set->count = 0;
-	set->bytes = 0;
+	while (!list_is_empty(&set->items))
+		text_set_free(set, container_of(set->items.next, struct text_set_item, link));
+	map_fini(&set->by_key);
 }
 
 bool text_set_has_room(const struct text_set *set, size_t size)
@@ -45,28 +81,30 @@ bool text_set_has_room(const struct text_set *set, size_t size)
 
 bool text_set_add(struct text_set *set, struct slice text)
 {
+	uint64_t key = text_set_key(text);
 	struct text_set_item *item;
 
-	if (!text_set_has_room(set, text.n) || text_set_find(set, text) != NULL)
+	if (!text_set_has_room(set, text.n) || text_set_find(set, key, text) != NULL)
 		return false;
 	item = mem_alloc(sizeof(*item) + text.n);
+	item->key = key;
 	item->length = text.n;
 	memcpy(item->text, text.p, text.n);
 	list_append(&set->items, &item->link);
+	item->next = map_remove(&set->by_key, key);
+	map_insert(&set->by_key, key, item);
 	set->count++;
 	set->bytes += text.n;
+	set->escaped += is_escaped(text);
 	return true;
 }
 
 bool text_set_remove(struct text_set *set, struct slice text)
 {
-	struct text_set_item *item = text_set_find(set, text);
+	struct text_set_item *item = text_set_find(set, text_set_key(text), text);
 
 	if (item == NULL)
 		return false;
-	list_remove(&item->link);
-	free(item);
-	set->count--;
-	set->bytes -= text.n;
+	text_set_free(set, item);
 	return true;
 }

@@ -97,23 +97,30 @@ void topics_remove(struct topics *topics, struct topic *topic)
 	free(topic);
 }
 
-bool topics_concern(const struct topics *topics, struct slice uri)
+size_t topics_find_above(const struct topics *topics, struct slice uri, size_t *lengths_r,
+			 size_t max)
 {
 	uint64_t key = topics->seed;
+	size_t count = 0;
 
+	for (size_t n = 1; n <= uri.n; n++) {
+		key = text_hash(key, slice_of(uri.p + n - 1, 1));
+		if (n < uri.n && uri.p[n - 1] != '/' && uri.p[n] != '/')
+			continue;
+		if (find_by_key(topics, key, slice_of(uri.p, n)) == NULL)
+			continue;
+		if (count < max)
+			lengths_r[count] = n;
+		count++;
+	}
+	return count;
+}
+
+bool topics_concern(const struct topics *topics, struct slice uri)
+{
 	if (topics->count == 0)
 		return false;
 	if (topics->escaped > 0 || is_escaped(uri))
 		return true;
-	for (size_t i = 0; i < uri.n; i++) {
-		bool is_slash = uri.p[i] == '/';
-
-		if (is_slash && i > 0 && find_by_key(topics, key, slice_of(uri.p, i)) != NULL)
-			return true;
-		key = text_hash(key, slice_of(uri.p + i, 1));
-		if ((is_slash || i + 1 == uri.n) &&
-		    find_by_key(topics, key, slice_of(uri.p, i + 1)) != NULL)
-			return true;
-	}
-	return false;
+	return topics_find_above(topics, uri, NULL, 0) > 0;
 }

@@ -50,6 +50,12 @@ bool topics_have_room(const struct topics *topics, size_t size);
 struct topic *topics_add(struct topics *topics, struct slice uri, struct call *first);
 /* Frees it. */
 void topics_remove(struct topics *topics, struct topic *topic);
+/*
+ * Those that are `uri` or above it are beginnings of it: writes the lengths of the first `max` of them, and returns
+ * how many there are. Escapes are not looked at.
+ */
+size_t topics_find_above(const struct topics *topics, struct slice uri, size_t *lengths_r,
+			 size_t max);
 /* Whether one of them is `uri` or above it (route_concerns); takes as long as that is, however many there are. */
 bool topics_concern(const struct topics *topics, struct slice uri);
 

@@ -111,18 +111,22 @@ static bool is_above(struct slice parent, struct slice uri)
 static void check(struct slice uri)
 {
 	bool is_there = false;
-	bool is_concerned = false;
+	size_t lengths[2] = { 0, 0 };
+	size_t above = 0;
 	size_t bytes = 0;
 
 	LIST_FOREACH(node, &topics.all) {
 		struct slice topic = topic_uri(container_of(node, struct topic, link));
 
 		is_there |= slice_is_equal(topic, uri);
-		is_concerned |= is_above(topic, uri);
+		above += is_above(topic, uri);
 		bytes += topic.n;
 	}
 	assert_int_equal(topics_find(&topics, uri) != NULL, is_there);
-	assert_int_equal(topics_concern(&topics, uri), is_concerned);
+	assert_int_equal(topics_concern(&topics, uri), above > 0);
+	assert_int_equal(topics_find_above(&topics, uri, lengths, 2), above);
+	for (size_t i = 0; i < above && i < 2; i++)
+		assert_non_null(topics_find(&topics, slice_of(uri.p, lengths[i])));
 	assert_int_equal(topics.bytes, bytes);
 }
 
