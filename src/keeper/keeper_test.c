@@ -92,13 +92,15 @@ static void set_claims(struct config_server *server)
 	server->args.items[1] = mem_strdup("echo \"$USER_ID|$BOTH|$TOKEN\"");
 	server->env_count = 3;
 	server->env = mem_zalloc(3 * sizeof(*server->env));
-	server->env[0] = (struct config_pair){ mem_strdup("USER_ID"), mem_strdup("u-${claim:sub}"),
-					       false, true };
-	server->env[1] =
-		(struct config_pair){ mem_strdup("BOTH"), mem_strdup("${claim:team}.${claim:sub}"),
-				      false, true };
-	server->env[2] = (struct config_pair){ mem_strdup("TOKEN"), mem_strdup("${claim:sub}"),
-					       true, false };
+	server->env[0] = (struct config_pair){ .name = mem_strdup("USER_ID"),
+					       .value = mem_strdup("u-${claim:sub}"),
+					       .has_claims = true };
+	server->env[1] = (struct config_pair){ .name = mem_strdup("BOTH"),
+					       .value = mem_strdup("${claim:team}.${claim:sub}"),
+					       .has_claims = true };
+	server->env[2] = (struct config_pair){ .name = mem_strdup("TOKEN"),
+					       .value = mem_strdup("${claim:sub}"),
+					       .is_secret = true };
 	claim_collect(server);
 }
 

@@ -45,6 +45,7 @@ void deliver_note_dropped(struct lane *lane, const struct envelope *env)
 static void remember_change(struct call *call)
 {
 	struct route *route = call->route;
+	struct buf room = { 0 };
 	struct envelope env;
 	struct error err;
 
@@ -55,11 +56,10 @@ static void remember_change(struct call *call)
 		route->level = level_find(
 			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
 	else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING)
-		text_set_add(&route->subscriptions,
-			     slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+		text_set_add(&route->subscriptions, route_spell_uri(env.uri, &room));
 	else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING)
-		text_set_remove(&route->subscriptions,
-				slice_of(env.uri.text.p + 1, env.uri.text.n - 2));
+		text_set_remove(&route->subscriptions, route_spell_uri(env.uri, &room));
+	buf_fini(&room);
 }
 
 /* A list goes on at the same child: its cursor says so. Returns false if the list is at its end. */

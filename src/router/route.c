@@ -355,25 +355,28 @@ static bool is_above(struct slice parent, struct slice uri)
 	return uri.n == parent.n || parent.p[parent.n - 1] == '/' || uri.p[parent.n] == '/';
 }
 
-/* A text with escapes can be written in several ways; what the server wrote is taken as meant then. */
-static bool has_escape(struct slice uri)
+struct slice route_spell_uri(struct json uri, struct buf *room)
 {
-	return uri.n > 0 && memchr(uri.p, '\\', uri.n) != NULL;
-}
+	struct buf plain = { 0 };
+	struct slice text = SLICE_LIT("");
 
-bool route_concerns(struct slice subscribed, struct slice uri)
-{
-	return is_above(subscribed, uri) || has_escape(uri) || has_escape(subscribed);
+	if (uri.type == JSON_STRING)
+		text = slice_of(uri.text.p + 1, uri.text.n - 2);
+	if (text.n > 0 && memchr(text.p, '\\', text.n) != NULL &&
+	    scan_decode_string(uri, &plain) == 0) {
+		write_string(room, buf_slice(&plain));
+		text = slice_of(room->data + 1, room->len - 2);
+	}
+	buf_fini(&plain);
+	return text;
 }
 
 bool route_is_subscribed(const struct route *route, struct slice uri)
 {
-	if (route->subscriptions.escaped > 0)
-		return true;
 	LIST_FOREACH(node, &route->subscriptions.items) {
 		struct text_set_item *item = container_of(node, struct text_set_item, link);
 
-		if (route_concerns(slice_of(item->text, item->length), uri))
+		if (is_above(slice_of(item->text, item->length), uri))
 			return true;
 	}
 	return false;

@@ -111,9 +111,12 @@ bool route_keep_ask(struct ask *ask, struct msg *msg);
 void route_close_ask(struct ask *ask);
 struct ask *route_find_ask_of_server(struct route *route, const struct lane *lane, struct slice id);
 
-/* Whether a subscription to the one URI is about the other; both as they were written, without quotes. */
-bool route_concerns(struct slice subscribed, struct slice uri);
-/* Whether the client subscribed to `uri` or to a path above it. UTIL-SUBS-01. */
+/*
+ * The inside of a JSON string with as few escapes as there can be: the same text for all ways to write a URI. Empty if
+ * `uri` is no string. It is borrowed from `uri` or stands in `room`, which is empty before and ended by the caller.
+ */
+struct slice route_spell_uri(struct json uri, struct buf *room);
+/* Whether the client subscribed to `uri`, spelled like that, or to a path above it. UTIL-SUBS-01. */
 bool route_is_subscribed(const struct route *route, struct slice uri);
 
 /* The client is ready to be asked: what was held goes out. FRONT-INIT-07. */

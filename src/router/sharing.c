@@ -162,8 +162,7 @@ static bool is_concerned(const struct route *route, const struct concern *concer
 
 	if (set->count == 0)
 		return false;
-	if (!route->partition->is_pool || set->escaped > 0 || concern->count > CONCERN_MAX ||
-	    memchr(concern->uri.p, '\\', concern->uri.n) != NULL)
+	if (!route->partition->is_pool || concern->count > CONCERN_MAX)
 		return route_is_subscribed(route, concern->uri);
 	for (size_t i = 0; i < concern->count; i++) {
 		if (text_set_has(set, concern->keys[i],
@@ -278,12 +277,9 @@ static void note_update(struct partition *partition, struct slice uri, uint64_t 
 	tell_soon(partition);
 }
 
-static void notify_resource(struct lane *lane, const struct envelope *env)
+static void notify_of(struct lane *lane, const struct envelope *env, struct slice uri)
 {
 	struct partition *partition = lane->partition;
-	struct slice uri = env->uri.type == JSON_STRING ?
-				   slice_of(env->uri.text.p + 1, env->uri.text.n - 2) :
-				   SLICE_LIT("");
 	uint64_t key = deliver_news_key(env->method, uri);
 	struct msg *msg;
 
@@ -297,6 +293,14 @@ static void notify_resource(struct lane *lane, const struct envelope *env)
 	else if (!tell_subscribers(partition, uri, key, msg))
 		deliver_note_dropped(lane, env);
 	msg_unref(&msg);
+}
+
+static void notify_resource(struct lane *lane, const struct envelope *env)
+{
+	struct buf room = { 0 };
+
+	notify_of(lane, env, route_spell_uri(env->uri, &room));
+	buf_fini(&room);
 }
 
 void sharing_notify(struct lane *lane, const struct envelope *env, const struct method *method)
@@ -464,10 +468,10 @@ void sharing_replay(struct lane *lane)
 
 bool sharing_answer(struct route *route, struct call *call, const struct envelope *env)
 {
-	struct partition *partition = route->partition;
+	struct buf room = { 0 };
 	struct slice uri;
 
-	if (call->method->needs & ~partition->abilities.offers) {
+	if (call->method->needs & ~route->partition->abilities.offers) {
 		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
 				  SLICE_LIT("Method not found: the server does not offer this"));
 		return true;
@@ -481,13 +485,14 @@ bool sharing_answer(struct route *route, struct call *call, const struct envelop
 	if (call->state != CALL_NEW || env->uri.type != JSON_STRING ||
 	    (call->method->id != METHOD_SUBSCRIBE && call->method->id != METHOD_UNSUBSCRIBE))
 		return false;
-	uri = slice_of(env->uri.text.p + 1, env->uri.text.n - 2);
+	uri = route_spell_uri(env->uri, &room);
 	if (call->method->id == METHOD_SUBSCRIBE) {
 		subscribe(route, call, uri, env);
 	} else {
-		unsubscribe(partition, route, uri);
+		unsubscribe(route->partition, route, uri);
 		forward_own_result(route, call, SLICE_LIT("{}"));
 	}
+	buf_fini(&room);
 	return true;
 }
 

@@ -38,11 +38,6 @@ bool text_set_has(const struct text_set *set, uint64_t key, struct slice text)
 	return text_set_find(set, key, text) != NULL;
 }
 
-static bool is_escaped(struct slice text)
-{
-	return text.n > 0 && memchr(text.p, '\\', text.n) != NULL;
-}
-
 /* Takes it out of the chain of its key. */
 static void text_set_unchain(struct text_set *set, struct text_set_item *item)
 {
@@ -62,7 +57,6 @@ static void text_set_free(struct text_set *set, struct text_set_item *item)
 	list_remove(&item->link);
 	set->count--;
 	set->bytes -= item->length;
-	set->escaped -= is_escaped(slice_of(item->text, item->length));
 	free(item);
 }
 
@@ -95,7 +89,6 @@ bool text_set_add(struct text_set *set, struct slice text)
 	map_insert(&set->by_key, key, item);
 	set->count++;
 	set->bytes += text.n;
-	set->escaped += is_escaped(text);
 	return true;
 }
 

@@ -20,7 +20,6 @@ struct text_set {
 	struct map by_key;
 	size_t count;
 	size_t bytes;
-	size_t escaped; /* of them, that hold a backslash */
 };
 
 struct text_set_item {

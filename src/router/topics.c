@@ -48,11 +48,6 @@ bool topics_have_room(const struct topics *topics, size_t size)
 	return topics->count < TOPICS_MAX && topics->bytes + size <= TOPICS_BYTES_MAX;
 }
 
-static bool is_escaped(struct slice uri)
-{
-	return uri.n > 0 && memchr(uri.p, '\\', uri.n) != NULL;
-}
-
 struct topic *topics_add(struct topics *topics, struct slice uri, struct call *first)
 {
 	struct topic *topic = mem_alloc(sizeof(*topic) + uri.n);
@@ -70,7 +65,6 @@ struct topic *topics_add(struct topics *topics, struct slice uri, struct call *f
 	map_insert(&topics->by_key, topic->key, topic);
 	topics->count++;
 	topics->bytes += uri.n;
-	topics->escaped += is_escaped(uri);
 	return topic;
 }
 
@@ -93,7 +87,6 @@ void topics_remove(struct topics *topics, struct topic *topic)
 	list_remove(&topic->link);
 	topics->count--;
 	topics->bytes -= topic->length;
-	topics->escaped -= is_escaped(topic_uri(topic));
 	free(topic);
 }
 
@@ -118,9 +111,5 @@ size_t topics_find_above(const struct topics *topics, struct slice uri, size_t *
 
 bool topics_concern(const struct topics *topics, struct slice uri)
 {
-	if (topics->count == 0)
-		return false;
-	if (topics->escaped > 0 || is_escaped(uri))
-		return true;
-	return topics_find_above(topics, uri, NULL, 0) > 0;
+	return topics->count > 0 && topics_find_above(topics, uri, NULL, 0) > 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions of a pool have subscribed to: a bounded set of URIs, each as it was written first, without its
- * quotes. Who subscribes, and what the server says to that, is sharing's matter. bridging.md §1.5; UTIL-SUBS-01.
+ * What sessions of a pool have subscribed to: a bounded set of URIs, spelled as route_spell_uri
+ * does. Who subscribes, and what the server says to that, is sharing's matter. bridging.md §1.5; UTIL-SUBS-01.
  */
 #ifndef MCPGATED_ROUTER_TOPICS_H
 #define MCPGATED_ROUTER_TOPICS_H
@@ -36,7 +36,6 @@ struct topics {
 	uint64_t seed; /* 0: there were none yet */
 	size_t count;
 	size_t bytes;
-	size_t escaped; /* of them, that may be written in other ways */
 };
 
 void topics_init(struct topics *topics);
@@ -52,11 +51,11 @@ struct topic *topics_add(struct topics *topics, struct slice uri, struct call *f
 void topics_remove(struct topics *topics, struct topic *topic);
 /*
  * Those that are `uri` or above it are beginnings of it: writes the lengths of the first `max` of them, and returns
- * how many there are. Escapes are not looked at.
+ * how many there are.
  */
 size_t topics_find_above(const struct topics *topics, struct slice uri, size_t *lengths_r,
 			 size_t max);
-/* Whether one of them is `uri` or above it (route_concerns); takes as long as that is, however many there are. */
+/* Whether one of them is `uri` or above it; takes as long as that is, however many there are. */
 bool topics_concern(const struct topics *topics, struct slice uri);
 
 #endif

@@ -71,20 +71,6 @@ static void what_is_above_concerns(void **state)
 	assert_true(concern("dir/x"));
 }
 
-/* Who can say what it is, when it is written otherwise? */
-static void escapes_concern_all(void **state)
-{
-	(void)state;
-	add("a");
-	assert_false(concern("b"));
-	assert_true(concern("b\\/c"));
-	add("res:\\/\\/x");
-	assert_true(concern("b"));
-	topics_remove(&topics, topics_find(&topics, SLICE_LIT("res:\\/\\/x")));
-	assert_false(concern("b"));
-	assert_int_equal(topics.bytes, 1);
-}
-
 static unsigned int random_state = 7;
 
 static unsigned int any(unsigned int below)
@@ -164,7 +150,6 @@ static void there_is_only_so_much_room(void **state)
 
 static const struct CMUnitTest tests[] = {
 	TEST(what_is_above_concerns),
-	TEST(escapes_concern_all),
 	TEST(it_is_as_a_list),
 	TEST(there_is_only_so_much_room),
 };
