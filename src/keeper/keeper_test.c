@@ -79,8 +79,9 @@ static void set_environment(struct config_server *server)
 		server->inherit_env.items[i] = mem_strdup(inherited[i]);
 	server->env_count = 1;
 	server->env = mem_zalloc(sizeof(*server->env));
-	server->env[0] = (struct config_pair){ mem_strdup("TOKEN"), mem_strdup("configured-secret"),
-					       true, false };
+	server->env[0] = (struct config_pair){ .name = mem_strdup("TOKEN"),
+					       .value = mem_strdup("configured-secret"),
+					       .is_secret = true };
 }
 
 /* Two variables of two claims. */
