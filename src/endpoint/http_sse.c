@@ -40,7 +40,7 @@ struct sse_client {
 	struct event_writer writer;
 	struct list link;      /* of the gate's newcomers, until it has a session */
 	struct timer patience; /* likewise */
-	struct vigil vigil;
+	struct vigil *vigil;
 	bool is_open;                    /* its stream has begun */
 	bool is_gone;                    /* its stream has ended; its session is about to */
 	struct call *opening;            /* the initialize request in flight */
@@ -141,9 +141,9 @@ static void client_on_impatience(struct timer *timer)
 }
 
 /* The client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
-static void client_on_over(struct vigil *vigil, enum reason reason)
+static void client_on_over(void *owner, enum reason reason)
 {
-	struct sse_client *client = container_of(vigil, struct sse_client, vigil);
+	struct sse_client *client = owner;
 
 	(void)reason;
 	http_stream_end(client->exchange.conn);
@@ -546,7 +546,7 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(exchange->conn, buf_slice(&event));
 	timer_start(client->gate->router->loop, &client->patience, INITIALIZE_MS);
-	vigil_begin(&client->vigil, &client->access);
+	vigil_begin(client->vigil, &client->access);
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);
@@ -584,7 +584,7 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 	client->backend = request->backend;
 	client->place = request->place;
 	client->access = access_copy(request->access);
-	vigil_init(&client->vigil, request, client_on_over);
+	client->vigil = vigil_new(request, client_on_over, client);
 	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	client->message_path = mem_dup_slice(message_path);
 	event_writer_init(&client->writer);

@@ -21,7 +21,7 @@ struct listening {
 	struct session *session;      /* held while its own stream is open; else NULL */
 	struct stored_stream *stored; /* or the answer that is resumed */
 	struct event_writer writer;
-	struct vigil vigil;
+	struct vigil *vigil;
 };
 
 static void listening_end(struct listening *get)
@@ -42,9 +42,9 @@ static void listening_on_end(struct event_writer *writer, enum reason reason)
 }
 
 /* A clean end: the client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
-static void listening_on_over(struct vigil *vigil, enum reason reason)
+static void listening_on_over(void *owner, enum reason reason)
 {
-	struct listening *get = container_of(vigil, struct listening, vigil);
+	struct listening *get = owner;
 
 	(void)reason;
 	http_stream_end(get->exchange.conn);
@@ -118,7 +118,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 						 none,
 					 buf_slice(&fields));
 	} else {
-		vigil_begin(&get->vigil, &get->keys.access);
+		vigil_begin(get->vigil, &get->keys.access);
 	}
 	buf_fini(&fields);
 }
@@ -205,7 +205,7 @@ struct http_exchange *streamable_get(const struct streamable_request *request)
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &listening_ops;
 	event_writer_init(&get->writer);
-	vigil_init(&get->vigil, request, listening_on_over);
+	get->vigil = vigil_new(request, listening_on_over, get);
 	keys_init(&get->keys, request);
 	return &get->exchange;
 }

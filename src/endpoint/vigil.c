@@ -17,12 +17,24 @@
 /* Until an issuer that did not answer is asked again. */
 #define AGAIN_MS (VERIFIER_RETRY_AFTER_S * 1000)
 
+/* Nothing is called any more. */
+static void vigil_stop(struct vigil *vigil)
+{
+	timer_stop(&vigil->timer);
+	denials_leave(&vigil->holder);
+	verifier_cancel(&vigil->wait);
+	if (vigil->token != NULL)
+		explicit_bzero(vigil->token, vigil->token_size);
+	free(vigil->token);
+	vigil->token = NULL;
+}
+
 static void vigil_over(struct vigil *vigil, enum reason reason)
 {
 	LOG(STREAM_OVER, LOG_SLICE("server", vigil->place->server),
 	    LOG_STR("reason", reason_get(reason)->text));
-	vigil_end(vigil);
-	vigil->on_over(vigil, reason);
+	vigil_stop(vigil);
+	vigil->on_over(vigil->owner, reason);
 }
 
 /* ---- time ---- */
@@ -144,17 +156,22 @@ static const struct denials_holder_ops vigil_holder_ops = {
 
 /* ---- the life of a vigil ---- */
 
-void vigil_init(struct vigil *vigil, const struct streamable_request *request,
-		vigil_over_fn *on_over)
+struct vigil *vigil_new(const struct streamable_request *request, vigil_over_fn *on_over,
+			void *owner)
 {
 	const struct grant *grant = request->access->grant;
 	struct slice token = guard_token(request->http);
+	struct vigil *vigil;
 
+	if (principal_is_anonymous(request->access->principal))
+		return NULL;
+	vigil = mem_alloc(sizeof(*vigil));
 	*vigil = (struct vigil){
 		.loop = request->gate->router->loop,
 		.guard = &request->gate->guard,
 		.place = request->place,
 		.wait = { .on_done = vigil_on_verdict },
+		.owner = owner,
 		.on_over = on_over,
 	};
 	if (grant != NULL && grant->ask_again_at_ms != UINT64_MAX) {
@@ -163,25 +180,24 @@ void vigil_init(struct vigil *vigil, const struct streamable_request *request,
 	}
 	timer_init(&vigil->timer, vigil_on_timer);
 	denials_holder_init(&vigil->holder, &vigil_holder_ops);
+	return vigil;
 }
 
 void vigil_begin(struct vigil *vigil, struct access *access)
 {
-	vigil->access = access;
-	if (principal_is_anonymous(access->principal))
+	if (vigil == NULL)
 		return;
+	vigil->access = access;
 	denials_join(vigil->guard->denials, &vigil->holder);
 	vigil_set_times(vigil);
 	vigil_wait(vigil);
 }
 
-void vigil_end(struct vigil *vigil)
+void vigil_end(struct vigil **vigil)
 {
-	timer_stop(&vigil->timer);
-	denials_leave(&vigil->holder);
-	verifier_cancel(&vigil->wait);
-	if (vigil->token != NULL)
-		explicit_bzero(vigil->token, vigil->token_size);
-	free(vigil->token);
-	vigil->token = NULL;
+	if (*vigil == NULL)
+		return;
+	vigil_stop(*vigil);
+	loop_defer_free((*vigil)->loop, *vigil); /* it may be on the stack */
+	*vigil = NULL;
 }

@@ -16,10 +16,9 @@
 
 struct vigil;
 
-/* The stream must end now: cleanly, so that its client comes back and learns what is wrong. */
-typedef void vigil_over_fn(struct vigil *vigil, enum reason reason);
+/* The stream must end now: cleanly, so that its client comes back and learns what is wrong. `owner` as in vigil_new. */
+typedef void vigil_over_fn(void *owner, enum reason reason);
 
-/* Embedded by the exchange that has the stream. */
 struct vigil {
 	struct denials_holder holder;
 	struct loop *loop;
@@ -33,15 +32,19 @@ struct vigil {
 	uint64_t ask_at_ms; /* clock_now_ms */
 	uint64_t
 		trust_until_ms; /* likewise: without an answer that it is good the stream is over then */
+	void *owner;
 	vigil_over_fn *on_over;
 };
 
-/* For the request that opens the stream; what must be kept of it is copied. Ended by vigil_end. */
-void vigil_init(struct vigil *vigil, const struct streamable_request *request,
-		vigil_over_fn *on_over);
+/*
+ * For the request that opens the stream; what must be kept of it is copied. NULL, which the others take, if there
+ * is nothing to watch: the client is nobody. Ended by vigil_end.
+ */
+struct vigil *vigil_new(const struct streamable_request *request, vigil_over_fn *on_over,
+			void *owner);
 /* The stream has begun, for a token that guard_permits has just let pass. Nothing is called before the next turn. */
 void vigil_begin(struct vigil *vigil, struct access *access);
-/* The stream has ended, or will not begin. */
-void vigil_end(struct vigil *vigil);
+/* The stream has ended, or will not begin. Sets the owner's pointer to NULL. */
+void vigil_end(struct vigil **vigil);
 
 #endif

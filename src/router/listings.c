@@ -85,7 +85,7 @@ static const unsigned int next_states[] = {
 
 static struct listings *listings_of(const struct listing *listing)
 {
-	return &listing->partition->lists;
+	return &listing->partition->commons->lists;
 }
 
 static struct listings_store *store_of(const struct listing *listing)
@@ -411,11 +411,16 @@ void listings_on_lost(struct lane *lane, enum reason reason)
 	}
 }
 
+bool listings_wait(const struct partition *partition)
+{
+	return partition->is_pool && !list_is_empty(&partition->commons->lists.wanted);
+}
+
 bool listings_serve_one(struct partition *partition)
 {
-	while (!list_is_empty(&partition->lists.wanted)) {
+	while (listings_wait(partition)) {
 		struct listing *listing =
-			container_of(partition->lists.wanted.next, struct listing, place);
+			container_of(partition->commons->lists.wanted.next, struct listing, place);
 		struct lane *lane;
 
 		if (list_is_empty(&listing->waiting)) {
@@ -432,8 +437,9 @@ bool listings_serve_one(struct partition *partition)
 
 void listings_fail_waiting(struct partition *partition, enum reason reason)
 {
-	while (!list_is_empty(&partition->lists.wanted))
-		listing_fail(container_of(partition->lists.wanted.next, struct listing, place),
+	while (listings_wait(partition))
+		listing_fail(container_of(partition->commons->lists.wanted.next, struct listing,
+					  place),
 			     reason);
 }
 
@@ -475,8 +481,8 @@ static struct listing *listing_new(struct partition *partition, struct principal
 	listing->pages.member = kinds[kind].member;
 	listing->state = LISTING_WANTED;
 	listing->is_current = true;
-	map_insert(&partition->lists.current, listing_key(principal, kind), listing);
-	list_append(&partition->lists.all, &listing->link);
+	map_insert(&partition->commons->lists.current, listing_key(principal, kind), listing);
+	list_append(&partition->commons->lists.all, &listing->link);
 	list_init(&listing->place);
 	list_init(&listing->waiting);
 	timer_init(&listing->deadline, listing_on_deadline);
@@ -537,7 +543,7 @@ static bool is_fresh(const struct listing *listing)
 		return true;
 	if (listing->state == LISTING_PASSED)
 		return clock_now_ms() < listing->until_ms;
-	if (listing->changes != partition->lists.changes[listing->kind])
+	if (listing->changes != partition->commons->lists.changes[listing->kind])
 		return false;
 	if (listing->state == LISTING_ASKED)
 		return true;
@@ -571,7 +577,8 @@ static bool answer_first(struct route *route, struct call *call, const struct en
 {
 	struct partition *partition = route->partition;
 	struct principal *principal = route->session.principal;
-	struct listing *listing = map_find(&partition->lists.current, listing_key(principal, kind));
+	struct listing *listing =
+		map_find(&partition->commons->lists.current, listing_key(principal, kind));
 	enum reason reason;
 
 	if (listing != NULL && !is_fresh(listing)) {
@@ -600,7 +607,7 @@ static bool answer_first(struct route *route, struct call *call, const struct en
 static void answer_page(struct route *route, struct call *call, size_t kind, uint64_t number,
 			uint64_t page)
 {
-	struct listing *listing = map_find(&route->partition->lists.current,
+	struct listing *listing = map_find(&route->partition->commons->lists.current,
 					   listing_key(route->session.principal, kind));
 
 	if (listing != NULL && listing->state >= LISTING_GIVING && listing->pages.count > page &&
@@ -639,8 +646,8 @@ bool listings_answer(struct route *route, struct call *call, const struct envelo
 
 void listings_note_change(struct partition *partition, unsigned int offer)
 {
-	for (size_t i = 0; i < LISTINGS_KINDS; i++)
-		partition->lists.changes[i] += kinds[i].offer == offer;
+	for (size_t i = 0; partition->is_pool && i < LISTINGS_KINDS; i++)
+		partition->commons->lists.changes[i] += kinds[i].offer == offer;
 }
 
 /* ---- beginning and end ---- */

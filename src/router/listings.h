@@ -51,6 +51,8 @@ bool listings_answer(struct route *route, struct call *call, const struct envelo
 /* The server's list is another one now; `offer`: of which kind. */
 void listings_note_change(struct partition *partition, unsigned int offer);
 
+/* Whether one waits for a lane. */
+bool listings_wait(const struct partition *partition);
 /* Gives a lane to the first that waits for one. Returns false if none waits, or there is none. */
 bool listings_serve_one(struct partition *partition);
 /* There will be none. */

@@ -49,7 +49,6 @@ static struct partition *partition_new(struct router *router, struct backend *ba
 	list_init(&partition->members);
 	list_init(&partition->lanes);
 	queue_init(&partition->queue);
-	listings_init(&partition->lists);
 	task_init(&partition->pump, partition_on_pump);
 	timer_init(&partition->retry, partition_on_retry);
 	sharing_init(partition);
@@ -63,7 +62,6 @@ static void partition_free(struct partition *partition)
 	task_cancel(&partition->pump);
 	timer_stop(&partition->retry);
 	sharing_fini(partition);
-	listings_fini(&partition->lists);
 	msg_unref(&partition->handshake);
 	msg_unref(&partition->welcome);
 	principal_unref(&partition->principal);
@@ -162,7 +160,9 @@ static size_t least_lanes(const struct partition *partition)
 	bool is_everybodys = partition->is_pool && partition->principal == NULL;
 	size_t least = is_everybodys ? partition->backend->conf.pool_min : 0;
 
-	return least == 0 && partition->topics.count > 0 ? 1 : least;
+	if (least == 0 && partition->is_pool && partition->commons->topics.count > 0)
+		return 1;
+	return least;
 }
 
 /* Whether nobody would miss it. */
@@ -213,8 +213,8 @@ static bool has_openings(const struct partition *partition)
 /* How many have to be on their way. */
 static size_t lanes_needed(const struct partition *partition)
 {
-	size_t waiting = partition->queue.count > 0 ? partition->queue.count :
-						      !list_is_empty(&partition->lists.wanted);
+	size_t waiting =
+		partition->queue.count > 0 ? partition->queue.count : listings_wait(partition);
 	size_t least = least_lanes(partition);
 	size_t ready = partition->lane_count - partition->starting;
 	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
@@ -499,7 +499,7 @@ void partition_put_back(struct call *call)
 
 bool partition_is_waited_for(const struct partition *partition)
 {
-	return !queue_is_empty(&partition->queue) || !list_is_empty(&partition->lists.wanted);
+	return !queue_is_empty(&partition->queue) || listings_wait(partition);
 }
 
 enum reason partition_await_lane(struct partition *partition)

@@ -32,6 +32,18 @@ struct lane;
 struct route;
 struct router;
 
+/* What pools have, and what makes them larger than the partition of one session. */
+struct commons {
+	struct partition *partition;
+	struct listings lists;
+	struct topics topics; /* what sessions have subscribed to (sharing.c) */
+	unsigned int news;    /* the lists that have changed and nobody was told yet (sharing.c) */
+	struct list updates;  /* and resources that have */
+	struct map updates_by_key;
+	size_t update_bytes;
+	struct timer telling;
+};
+
 struct partition {
 	struct list link; /* of the router's pools */
 	struct router *router;
@@ -53,17 +65,11 @@ struct partition {
 	size_t lane_count;
 	size_t starting; /* of them, not ready yet */
 	struct queue queue;
-	struct listings lists;
 	bool is_lists_turn; /* when both calls and lists wait for a lane */
 	bool is_short;      /* it waits for a process of others to go */
 	struct timer retry; /* what has to run could not be started */
 	struct task pump;   /* at the end of the turn waiting calls are given to lanes with room */
-	struct topics topics; /* what sessions of a pool have subscribed to (sharing.c) */
-	unsigned int news;    /* the lists that have changed and nobody was told yet (sharing.c) */
-	struct list updates;  /* and resources that have */
-	struct map updates_by_key;
-	size_t update_bytes;
-	struct timer telling;
+	struct commons *commons; /* NULL unless it is a pool */
 };
 
 /* Keeps backend->conf.pool_min children of a server that everybody shares, from now on. */

@@ -763,10 +763,10 @@ static void subscriptions_are_bounded(void **state)
 	front = request(a->route, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
 	text_set_fini(&a->route->subscriptions);
-	a->route->partition->topics.bytes += 1 << 20;
+	a->route->partition->commons->topics.bytes += 1 << 20;
 	front = request(a->route, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
-	a->route->partition->topics.bytes -= 1 << 20;
+	a->route->partition->commons->topics.bytes -= 1 << 20;
 	hears_nothing(process(0));
 }
 

@@ -128,8 +128,8 @@ static void tell_change(struct partition *partition, size_t list)
 
 static void update_free(struct partition *partition, struct update *update)
 {
-	partition->update_bytes -= update->msg->text.n;
-	map_remove(&partition->updates_by_key, update->key);
+	partition->commons->update_bytes -= update->msg->text.n;
+	map_remove(&partition->commons->updates_by_key, update->key);
 	list_remove(&update->link);
 	msg_unref(&update->msg);
 	free(update);
@@ -148,8 +148,8 @@ static struct concern find_concern(const struct partition *partition, struct sli
 	struct concern concern = { .uri = uri };
 
 	if (partition->is_pool)
-		concern.count =
-			topics_find_above(&partition->topics, uri, concern.lengths, CONCERN_MAX);
+		concern.count = topics_find_above(&partition->commons->topics, uri, concern.lengths,
+						  CONCERN_MAX);
 	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
 		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
 	return concern;
@@ -192,7 +192,7 @@ static bool tell_subscribers(struct partition *partition, struct slice uri, uint
 
 static void tell_first_update(struct partition *partition)
 {
-	struct update *update = container_of(partition->updates.next, struct update, link);
+	struct update *update = container_of(partition->commons->updates.next, struct update, link);
 
 	tell_subscribers(partition, slice_of(update->uri, update->length), update->key,
 			 update->msg);
@@ -201,22 +201,22 @@ static void tell_first_update(struct partition *partition)
 
 static void on_telling(struct timer *timer)
 {
-	struct partition *partition = container_of(timer, struct partition, telling);
-	unsigned int news = partition->news;
+	struct partition *partition = container_of(timer, struct commons, telling)->partition;
+	unsigned int news = partition->commons->news;
 
-	partition->news = 0;
+	partition->commons->news = 0;
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (news & 1u << i)
 			tell_change(partition, i);
 	}
-	while (!list_is_empty(&partition->updates))
+	while (!list_is_empty(&partition->commons->updates))
 		tell_first_update(partition);
 }
 
 static void tell_soon(struct partition *partition)
 {
-	if (!timer_is_running(&partition->telling))
-		timer_start(partition->router->loop, &partition->telling, TELLING_MS);
+	if (!timer_is_running(&partition->commons->telling))
+		timer_start(partition->router->loop, &partition->commons->telling, TELLING_MS);
 }
 
 void sharing_tell_changes(struct partition *partition)
@@ -239,7 +239,7 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 		if (!(partition->abilities.tells & lists[i].offer))
 			continue;
 		if (partition->is_pool) {
-			partition->news |= 1u << i;
+			partition->commons->news |= 1u << i;
 			tell_soon(partition);
 		} else {
 			struct msg *msg = deliver_make_msg(env);
@@ -258,7 +258,7 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
 static void note_update(struct partition *partition, struct slice uri, uint64_t key,
 			struct msg *msg)
 {
-	struct update *update = map_find(&partition->updates_by_key, key);
+	struct update *update = map_find(&partition->commons->updates_by_key, key);
 
 	if (update != NULL)
 		update_free(partition, update); /* this one says the same, later */
@@ -268,11 +268,11 @@ static void note_update(struct partition *partition, struct slice uri, uint64_t 
 	update->length = uri.n;
 	memcpy(update->uri, uri.p, uri.n);
 	list_init(&update->link);
-	list_append(&partition->updates, &update->link);
-	map_insert(&partition->updates_by_key, key, update);
-	partition->update_bytes += msg->text.n;
-	while (partition->updates_by_key.count > UPDATES_MAX ||
-	       partition->update_bytes > UPDATE_BYTES_MAX)
+	list_append(&partition->commons->updates, &update->link);
+	map_insert(&partition->commons->updates_by_key, key, update);
+	partition->commons->update_bytes += msg->text.n;
+	while (partition->commons->updates_by_key.count > UPDATES_MAX ||
+	       partition->commons->update_bytes > UPDATE_BYTES_MAX)
 		tell_first_update(partition);
 	tell_soon(partition);
 }
@@ -283,7 +283,7 @@ static void notify_of(struct lane *lane, const struct envelope *env, struct slic
 	uint64_t key = deliver_news_key(env->method, uri);
 	struct msg *msg;
 
-	if (partition->is_pool && !topics_concern(&partition->topics, uri)) {
+	if (partition->is_pool && !topics_concern(&partition->commons->topics, uri)) {
 		deliver_note_dropped(lane, env);
 		return;
 	}
@@ -340,8 +340,8 @@ static void topic_release(struct partition *partition, struct topic *topic)
 	if (--topic->subscribers > 0)
 		return;
 	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
-	topics_remove(&partition->topics, topic);
-	if (partition->topics.count == 0)
+	topics_remove(&partition->commons->topics, topic);
+	if (partition->commons->topics.count == 0)
 		partition_on_room(partition->router); /* none has to stay for news any more */
 }
 
@@ -382,7 +382,7 @@ bool sharing_settle(struct call *call, const struct envelope *env)
 	if (has_agreed)
 		topic_release(partition, topic);
 	else
-		topics_remove(&partition->topics, topic);
+		topics_remove(&partition->commons->topics, topic);
 	if (!is_kept)
 		refuse_for_want_of_room(call);
 	return is_kept;
@@ -398,7 +398,7 @@ void sharing_abandon(struct call *call)
 	if (topic->first != call)
 		return; /* it only waited */
 	if (list_is_empty(&topic->waiting)) {
-		topics_remove(&partition->topics, topic);
+		topics_remove(&partition->commons->topics, topic);
 		return;
 	}
 	next = container_of(topic->waiting.next, struct call, place);
@@ -410,16 +410,16 @@ void sharing_abandon(struct call *call)
 static void subscribe(struct route *route, struct call *call, struct slice uri,
 		      const struct envelope *env)
 {
-	struct topic *topic = topics_find(&route->partition->topics, uri);
+	struct topic *topic = topics_find(&route->partition->commons->topics, uri);
 
-	if (topic == NULL && !topics_have_room(&route->partition->topics, uri.n)) {
+	if (topic == NULL && !topics_have_room(&route->partition->commons->topics, uri.n)) {
 		forward_own_error(route, call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("The server has too many subscriptions"));
 		return;
 	}
 	call_link(call, route);
 	if (topic == NULL) {
-		call->topic = topics_add(&route->partition->topics, uri, call);
+		call->topic = topics_add(&route->partition->commons->topics, uri, call);
 		forward_request(route, call, env);
 	} else if (topic->first != NULL) {
 		call->topic = topic;
@@ -434,7 +434,7 @@ static void subscribe(struct route *route, struct call *call, struct slice uri,
 
 static void unsubscribe(struct partition *partition, struct route *route, struct slice uri)
 {
-	struct topic *topic = topics_find(&partition->topics, uri);
+	struct topic *topic = topics_find(&partition->commons->topics, uri);
 
 	if (text_set_remove(&route->subscriptions, uri) && topic != NULL)
 		topic_release(partition, topic);
@@ -455,7 +455,7 @@ void sharing_forget(struct route *route)
 
 void sharing_replay(struct lane *lane)
 {
-	LIST_FOREACH(node, &lane->partition->topics.all) {
+	LIST_FOREACH(node, &lane->partition->commons->topics.all) {
 		const struct topic *topic = container_of(node, struct topic, link);
 
 		if (topic->first == NULL)
@@ -498,16 +498,30 @@ bool sharing_answer(struct route *route, struct call *call, const struct envelop
 
 void sharing_init(struct partition *partition)
 {
-	topics_init(&partition->topics);
-	list_init(&partition->updates);
-	timer_init(&partition->telling, on_telling);
+	struct commons *commons;
+
+	if (!partition->is_pool)
+		return;
+	commons = mem_zalloc(sizeof(*commons));
+	commons->partition = partition;
+	listings_init(&commons->lists);
+	topics_init(&commons->topics);
+	list_init(&commons->updates);
+	timer_init(&commons->telling, on_telling);
+	partition->commons = commons;
 }
 
 void sharing_fini(struct partition *partition)
 {
-	timer_stop(&partition->telling);
-	while (!list_is_empty(&partition->updates))
-		update_free(partition, container_of(partition->updates.next, struct update, link));
-	map_fini(&partition->updates_by_key);
-	topics_fini(&partition->topics);
+	struct commons *commons = partition->commons;
+
+	if (commons == NULL)
+		return;
+	timer_stop(&commons->telling);
+	while (!list_is_empty(&commons->updates))
+		update_free(partition, container_of(commons->updates.next, struct update, link));
+	map_fini(&commons->updates_by_key);
+	topics_fini(&commons->topics);
+	listings_fini(&commons->lists);
+	loop_defer_free(partition->router->loop, commons);
 }
