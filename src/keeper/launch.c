@@ -45,15 +45,22 @@ static bool is_inheritable(const char *name)
 	return true;
 }
 
-static const char *env_find(char *const *envp, const char *name)
+/* Where the entry of this name is; if there is none, where the list ends. */
+static size_t env_place(char *const *envp, const char *name)
 {
 	size_t length = strlen(name);
+	size_t i = 0;
 
-	for (; *envp != NULL; envp++) {
-		if (strncmp(*envp, name, length) == 0 && (*envp)[length] == '=')
-			return *envp + length + 1;
-	}
-	return NULL;
+	while (envp[i] != NULL && (strncmp(envp[i], name, length) != 0 || envp[i][length] != '='))
+		i++;
+	return i;
+}
+
+static const char *env_find(char *const *envp, const char *name)
+{
+	const char *entry = envp[env_place(envp, name)];
+
+	return entry != NULL ? entry + strlen(name) + 1 : NULL;
 }
 
 /* Appends to a list that has room; the first mention of a name holds. */
@@ -221,16 +228,6 @@ void launch_raise_limits(struct launch *launch)
 	setrlimit(RLIMIT_NOFILE, &all);
 }
 
-/* The entry's name is the pair's: make_env took the first of each name, and there is one. */
-static char **find_entry(char **envp, const char *name)
-{
-	size_t length = strlen(name);
-
-	while (*envp != NULL && (strncmp(*envp, name, length) != 0 || (*envp)[length] != '='))
-		envp++;
-	return envp;
-}
-
 /* An empty file is one that somebody is about to write. What is no plain file any more could keep us waiting. */
 static int read_again(const char *path, char **value_r, struct error *err)
 {
@@ -251,7 +248,7 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 
 	for (size_t i = 0; i < spec->server->env_count; i++) {
 		const struct config_pair *pair = &spec->server->env[i];
-		char **entry = find_entry(spec->envp, pair->name);
+		char **entry = &spec->envp[env_place(spec->envp, pair->name)];
 		char *value = NULL;
 		struct error err;
 
