@@ -511,7 +511,7 @@ static void memory_is_bounded_and_forgets(void **state)
 	assert_false(knows(&cache, "b"));
 	assert_true(knows(&cache, "a"));
 	assert_true(knows(&cache, "c"));
-	token_cache_forget_issuer(&cache, 0);
+	token_cache_forget_keys(&cache, 0);
 	assert_false(knows(&cache, "a"));
 	assert_true(knows(&cache, "d"));
 	remember(&cache, "d", 1);

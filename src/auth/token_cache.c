@@ -98,12 +98,17 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 	cache->count++;
 }
 
-void token_cache_forget_issuer(struct token_cache *cache, size_t issuer)
+static bool hangs_on_keys(const struct token_entry *entry)
+{
+	return entry->grant == NULL || entry->grant->source == GRANT_JWT;
+}
+
+void token_cache_forget_keys(struct token_cache *cache, size_t issuer)
 {
 	LIST_FOREACH_SAFE(node, &cache->used) {
 		struct token_entry *entry = container_of(node, struct token_entry, link);
 
-		if (entry->issuer == issuer)
+		if (entry->issuer == issuer && hangs_on_keys(entry))
 			token_cache_remove(cache, entry);
 	}
 }

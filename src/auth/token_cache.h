@@ -53,7 +53,7 @@ const struct token_entry *token_cache_find(struct token_cache *cache,
 /* Remembers for `for_ms`, and no longer than the grant (shared: it is referred to) is current. */
 void token_cache_put(struct token_cache *cache, const struct token_digest *digest, size_t issuer,
 		     const struct verdict *verdict, struct grant *grant, uint64_t for_ms);
-/* All that came from this issuer: its keys have changed. AUTH-KEY-06 */
-void token_cache_forget_issuer(struct token_cache *cache, size_t issuer);
+/* This issuer's keys have changed: all that hung on them, not what introspection granted. AUTH-KEY-06 */
+void token_cache_forget_keys(struct token_cache *cache, size_t issuer);
 
 #endif

@@ -495,8 +495,8 @@ static void on_keys_changed(struct issuer *issuer)
 	struct verifier *verifier = authority->verifier;
 	size_t number = (size_t)(authority - verifier->authorities);
 
-	token_cache_forget_issuer(&verifier->good, number);
-	token_cache_forget_issuer(&verifier->bad, number);
+	token_cache_forget_keys(&verifier->good, number);
+	token_cache_forget_keys(&verifier->bad, number);
 }
 
 static const struct issuer_ops issuer_ops = {
