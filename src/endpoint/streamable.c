@@ -268,6 +268,8 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 		memcpy(post->keys.session, session->id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)
 			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
+		else if (http_conn_may_be_left(post->exchange.conn))
+			session_doubt(session);
 	}
 	post_add_response(call, parts, count);
 	post_end_call(post);
