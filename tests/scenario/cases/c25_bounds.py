@@ -336,6 +336,34 @@ def ceiling_counts_what_waits(t):
     wait_for(lambda: t.daemon.log("stream_overflow"), 2, "log line about what was dropped")
 
 
+# ---- much at once -----------------------------------------------------------
+
+def both_in_one_write(other):
+    """The answer of a call, larger than a stream may hold, and that of the call with the child's id `other`, at once."""
+    large = '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"%s"}]}}\n' % ("x" * 2000000)
+    return ["write", large + '{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}\n' % other]
+
+
+def silent_call(daemon, pid, marker):
+    """The child's id of the call that has come last."""
+    return wait_for(lambda: [m["id"] for m in daemon.messages(pid) if marker in json.dumps(m)], what="the call at the child")[0]
+
+
+@case
+def large_and_small_answer_at_once(t):
+    """FRONT-SSE-13 FRONT-POST-06 FRONT-OLD-02: no reader is slow because one turn brings more than may wait for it."""
+    c = t.sse()
+    small = c.start_do(["repeat", 0, ["unanswered"]])
+    large = c.start_do(both_in_one_write(silent_call(t.daemon, c.pid(), "unanswered")))
+    eq(len(c.wait_answer(large)["result"]["content"][0]["text"]), 2000000)
+    eq(c.wait_answer(small)["result"]["content"], [])
+    s = t.session("main", mcp.B)
+    last = max(m["id"] for m in t.daemon.messages(s.pid()) if "id" in m)
+    batch = [mcp.request("small", "tools/call", s.do_params([])),
+             mcp.request("large", "tools/call", s.do_params([both_in_one_write(last + 1)]))]
+    eq(sorted(m["id"] for m in s.begin(batch, accept="text/event-stream").rest()), ["large", "small"])
+
+
 # ---- readers that never read ------------------------------------------------
 
 LOG_LINE = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}\n'

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as a service: stopping, dying, logging, running out of things. threats.md §8."""
+import json
 import os
 import re
 import signal
@@ -57,6 +58,50 @@ def drain_finishes_calls(t):
         pass
     eq(call.final()["result"]["content"][0]["text"], "done")
     eq(stream.final()["result"]["content"][0]["text"], "done too")
+    ended(t.daemon)
+
+
+def asks(conn, body):
+    fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+    conn.send(conn.head("POST", "/main/mcp", fields, len(body)) + body)
+
+
+@case(own=True)
+def drain_answers_who_waits(t):
+    """REL-41: who has connected and was not accepted yet, or has sent what was not read yet, is answered, mostly with 503."""
+    body = mcp.encode(mcp.initialize())
+    used, silent = t.conn(), t.conn()
+    used.request("GET", "/healthz").read()
+    os.kill(t.daemon.gateway, signal.SIGSTOP)
+    try:
+        asks(used, body)
+        early = t.conn()
+        asks(early, body)
+        t.daemon.term()
+        t.daemon.wait_log("signal")
+    finally:
+        os.kill(t.daemon.gateway, signal.SIGCONT)
+    for conn in (used, early):
+        response = conn.response()
+        answer = json.loads(response.read())
+        # What was read in the last moment before may even have come through.
+        ok(response.status == 200 or answer["error"]["data"]["reason"] == "draining", "answer", response.status, answer)
+    ok(silent.is_closed(8), "a connection that says nothing")
+    ended(t.daemon)
+
+
+@case(own=True, deadline=25)
+def drain_lets_slow_clients_read(t):
+    """REL-41: the answer of a call that is through is sent whole, though its client is slow in taking it."""
+    s = t.session()
+    steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", "x" * 1000, 14000], ["line", '"}]}}']]
+    conn = t.conn(receive_buffer=4096)
+    slow = s.begin(mcp.request(1, "tools/call", s.do_params(steps)), conn=conn)
+    eq(slow.status, 200)
+    t.daemon.term()
+    t.daemon.wait_log("session_end")
+    time.sleep(3)
+    eq(len(slow.final()["result"]["content"][0]["text"]), 14000000)
     ended(t.daemon)
 
 
