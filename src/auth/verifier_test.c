@@ -582,6 +582,29 @@ static void keys_from_a_configured_address(void **state)
 	free(jwks_uri);
 }
 
+/* AUTH-AS-04: keys or not, where to ask about opaque tokens is said by the metadata alone. */
+static void metadata_that_come_late_beside_configured_keys(void **state)
+{
+	struct fake_page *metadata;
+	char *jwks_uri;
+
+	(void)state;
+	open_world(NULL);
+	jwks_uri = own_url("/jwks");
+	metadata = fake_issuer_page(world.issuer, "/.well-known/oauth-authorization-server");
+	metadata->status = 503;
+	world.conf.jwks_uri = jwks_uri;
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	assert_null(verifier_metadata(world.verifier, 0));
+	metadata->status = 200;
+	for (uint64_t end = clock_now_ms() + PATIENCE_MS;
+	     verifier_metadata(world.verifier, 0) == NULL && clock_now_ms() < end;)
+		turn_for(100);
+	assert_non_null(verifier_metadata(world.verifier, 0));
+	free(jwks_uri);
+}
+
 /* AUTH-AS-05: the keys have moved; the old address fails, the metadata know the new one. */
 static void keys_that_have_moved(void **state)
 {
@@ -1011,6 +1034,7 @@ int main(void)
 		TEST(a_lying_document_is_not_used),
 		TEST(discovery_asks_in_order),
 		TEST(keys_from_a_configured_address),
+		TEST(metadata_that_come_late_beside_configured_keys),
 		TEST(keys_that_have_moved),
 		TEST(failed_fetches_keep_their_distance),
 		TEST(a_tag_does_not_move),
