@@ -14,6 +14,7 @@
 
 #include "auth/fake_issuer.h"
 #include "auth/fake_signer.h"
+#include "auth/introspect.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/log.h"
@@ -896,6 +897,42 @@ static void questions_are_shared(void **state)
 	assert_int_equal(page->hits, 1);
 }
 
+static void on_refused(struct verifier_wait *wait, const struct verdict *verdict,
+		       struct grant *grant)
+{
+	(void)wait;
+	assert_int_equal(verdict->kind, VERDICT_INTROSPECTION_UNAVAILABLE);
+	assert_null(grant);
+}
+
+/* AUTH-OPQ-03, AUTH-CH-11: whoever guesses without end leaves places for others. */
+static void suspects_do_not_take_all_places(void **state)
+{
+	struct fake_page *page = open_introspection(ACTIVE "}");
+	static struct verifier_wait waits[INTROSPECTIONS_MAX];
+	struct verdict verdict;
+	struct grant *grant;
+
+	(void)state;
+	page->mode = FAKE_HANG;
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+		char *token = mem_printf("guess%zu", i);
+
+		waits[i] = (struct verifier_wait){ .on_done = on_refused, .is_suspect = true };
+		assert_false(verifier_check(world.verifier, slice_str(token), resource, 1,
+					    &waits[i], &verdict, &grant));
+		free(token);
+	}
+	loop_turn(world.loop, false);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		assert_int_equal(waits[i].job != NULL, i < INTROSPECTIONS_SUSPECT_MAX);
+	assert_false(begin("opaque"));
+	loop_turn(world.loop, false);
+	assert_non_null(world.wait.job);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		verifier_cancel(&waits[i]);
+}
+
 /* AUTH-OPQ-08: who keeps something open learns when to ask again; a JWT that was not asked about, never. */
 static void answers_hold_for_a_while(void **state)
 {
@@ -1049,6 +1086,7 @@ int main(void)
 		TEST(answers_of_introspection),
 		TEST(introspection_that_is_down),
 		TEST(questions_are_shared),
+		TEST(suspects_do_not_take_all_places),
 		TEST(answers_hold_for_a_while),
 		TEST(introspection_of_every_token),
 		TEST(impossible_configurations),
