@@ -595,6 +595,11 @@ static void test_names_and_paths(void **state)
 			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
 	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",
 			"F:3:6: servers.b: the path '/b/mcp' is also that of the server 'a'");
+	/* AUTH-AUD-03, AUTH-CFG-01: a token for one would be taken for the other. */
+	ASSERT_PROBLEMS(
+		"servers:\n  a: {command: x}\n  b: {command: x, path: /a/mcp/}\n",
+		"F:3:25: servers.b.path: the path '/a/mcp/' is that of the server 'a' but for "
+		"a slash, and tokens do not tell them apart");
 	outcome = load_good("servers:\n  a: {command: x, path: /m, enabled: false}\n"
 			    "  b: {command: x, path: /m}\n");
 	end(&outcome);
