@@ -81,6 +81,41 @@ static void test_map_agrees_with_an_array(void **state)
 	map_fini(&map);
 }
 
+/* Entries of a few keys, in a map beside plain numbers of how many each key has. */
+static void test_map_keeps_entries_of_one_key(void **state)
+{
+	enum { ENTRIES = 64, KEYS = 5 };
+	static struct map_link entries[ENTRIES];
+	bool is_there[ENTRIES] = { false };
+	struct map map = { 0 };
+
+	(void)state;
+	for (int step = 0; step < 20000; step++) {
+		uint64_t i = random_below(ENTRIES);
+		size_t seen = 0;
+		size_t expected = 0;
+
+		if (is_there[i])
+			map_remove_link(&map, &entries[i]);
+		else
+			map_insert_link(&map, i % KEYS, &entries[i]);
+		is_there[i] = !is_there[i];
+		for (size_t k = i % KEYS; k < ENTRIES; k += KEYS)
+			expected += is_there[k];
+		for (const struct map_link *at = map_find_link(&map, i % KEYS); at != NULL;
+		     at = at->next) {
+			assert_int_equal(at->key, i % KEYS);
+			assert_true(is_there[at - entries]);
+			seen++;
+		}
+		assert_int_equal(seen, expected);
+	}
+	for (size_t i = 0; i < ENTRIES; i++)
+		if (is_there[i])
+			map_remove_link(&map, &entries[i]);
+	assert_null(map.slots);
+}
+
 static void test_list_order_and_splice(void **state)
 {
 	struct list a, b, n[4];
@@ -281,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_buf_keeps_what_it_is_given),
 		cmocka_unit_test(test_slice_cut_and_trim),
 		cmocka_unit_test(test_map_agrees_with_an_array),
+		cmocka_unit_test(test_map_keeps_entries_of_one_key),
 		cmocka_unit_test(test_list_order_and_splice),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_base64url),

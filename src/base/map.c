@@ -94,6 +94,36 @@ void *map_remove(struct map *map, uint64_t key)
 	return value;
 }
 
+struct map_link *map_find_link(const struct map *map, uint64_t key)
+{
+	return map_find(map, key);
+}
+
+void map_insert_link(struct map *map, uint64_t key, struct map_link *link)
+{
+	*link = (struct map_link){ map_find(map, key), key };
+	if (link->next == NULL)
+		map_insert(map, key, link);
+	else
+		map->slots[map_seek(map, key)].value = link;
+}
+
+void map_remove_link(struct map *map, struct map_link *link)
+{
+	struct map_link *at = map_find(map, link->key);
+
+	CHECK(at != NULL);
+	if (at == link && link->next == NULL) {
+		map_remove(map, link->key);
+	} else if (at == link) {
+		map->slots[map_seek(map, link->key)].value = link->next;
+	} else {
+		for (; at->next != link; at = at->next)
+			CHECK(at->next != NULL);
+		at->next = link->next;
+	}
+}
+
 void map_fini(struct map *map)
 {
 	free(map->slots);

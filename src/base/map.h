@@ -29,4 +29,20 @@ void *map_remove(struct map *map, uint64_t key);
 /* Frees the table, not the values. */
 void map_fini(struct map *map);
 
+/*
+ * Several entries of one key, for keys that are hashes: embedded in each entry. The values of a map are either such
+ * links, by these functions alone, or none of them.
+ */
+struct map_link {
+	struct map_link *next; /* of the same key */
+	uint64_t key;
+};
+
+/* The first of this key; NULL: there is none. The caller compares what the keys are hashes of. */
+struct map_link *map_find_link(const struct map *map, uint64_t key);
+/* Becomes the first of its key. */
+void map_insert_link(struct map *map, uint64_t key, struct map_link *link);
+/* It must be there. */
+void map_remove_link(struct map *map, struct map_link *link);
+
 #endif

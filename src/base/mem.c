@@ -46,6 +46,16 @@ char *mem_dup_slice(struct slice s)
 	return copy;
 }
 
+struct slice mem_put_slice(char **at, struct slice s)
+{
+	struct slice copy = slice_of(*at, s.n);
+
+	if (s.n > 0)
+		memcpy(*at, s.p, s.n);
+	*at += s.n;
+	return copy;
+}
+
 char *mem_printf(const char *format, ...)
 {
 	va_list args;

@@ -17,6 +17,8 @@ void *mem_resize(void *p, size_t size) __attribute__((returns_nonnull));
 /* A terminated copy. */
 char *mem_strdup(const char *text) __attribute__((malloc, returns_nonnull));
 char *mem_dup_slice(struct slice s) __attribute__((malloc, returns_nonnull));
+/* Copies s to *at, moves *at behind it, and returns the copy: for texts that lie behind a struct. */
+struct slice mem_put_slice(char **at, struct slice s);
 /* A terminated, formatted text. */
 char *mem_printf(const char *format, ...) printf_like(1, 2)
 	__attribute__((malloc, returns_nonnull));

@@ -144,11 +144,18 @@ bool text_is_claim(struct slice s)
 	return true;
 }
 
+#define FNV_PRIME 1099511628211u
+
 uint64_t text_hash(uint64_t hash, struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		hash = (hash ^ (unsigned char)s.p[i]) * 1099511628211u;
+		hash = (hash ^ (unsigned char)s.p[i]) * FNV_PRIME;
 	return hash;
+}
+
+uint64_t text_hash_part(uint64_t hash, struct slice s)
+{
+	return (text_hash(hash, s) ^ s.n) * FNV_PRIME;
 }
 
 bool text_is_equal_secret(struct slice a, struct slice b)

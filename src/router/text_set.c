@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list, and a table by a hash seeded once for all sets, with chains: peers choose the texts. */
+/* A list, and a table by a hash seeded once for all sets: peers choose the texts. */
 #include "router/text_set.h"
 
 #include <stdlib.h>
@@ -26,11 +26,13 @@ uint64_t text_set_key(struct slice text)
 static struct text_set_item *text_set_find(const struct text_set *set, uint64_t key,
 					   struct slice text)
 {
-	struct text_set_item *item = map_find(&set->by_key, key);
+	for (struct map_link *at = map_find_link(&set->by_key, key); at != NULL; at = at->next) {
+		struct text_set_item *item = container_of(at, struct text_set_item, by_key);
 
-	while (item != NULL && !slice_is_equal(slice_of(item->text, item->length), text))
-		item = item->next;
-	return item;
+		if (slice_is_equal(slice_of(item->text, item->length), text))
+			return item;
+	}
+	return NULL;
 }
 
 bool text_set_has(const struct text_set *set, uint64_t key, struct slice text)
@@ -38,22 +40,9 @@ bool text_set_has(const struct text_set *set, uint64_t key, struct slice text)
 	return text_set_find(set, key, text) != NULL;
 }
 
-/* Takes it out of the chain of its key. */
-static void text_set_unchain(struct text_set *set, struct text_set_item *item)
-{
-	struct text_set_item *first = map_remove(&set->by_key, item->key);
-	struct text_set_item **at = &first;
-
-	while (*at != item)
-		at = &(*at)->next;
-	*at = item->next;
-	if (first != NULL)
-		map_insert(&set->by_key, item->key, first);
-}
-
 static void text_set_free(struct text_set *set, struct text_set_item *item)
 {
-	text_set_unchain(set, item);
+	map_remove_link(&set->by_key, &item->by_key);
 	list_remove(&item->link);
 	set->count--;
 	set->bytes -= item->length;
@@ -81,12 +70,10 @@ bool text_set_add(struct text_set *set, struct slice text)
 	if (!text_set_has_room(set, text.n) || text_set_find(set, key, text) != NULL)
 		return false;
 	item = mem_alloc(sizeof(*item) + text.n);
-	item->key = key;
 	item->length = text.n;
 	memcpy(item->text, text.p, text.n);
 	list_append(&set->items, &item->link);
-	item->next = map_remove(&set->by_key, key);
-	map_insert(&set->by_key, key, item);
+	map_insert_link(&set->by_key, key, &item->by_key);
 	set->count++;
 	set->bytes += text.n;
 	return true;

@@ -24,8 +24,7 @@ struct text_set {
 
 struct text_set_item {
 	struct list link;
-	struct text_set_item *next; /* of the same key */
-	uint64_t key;
+	struct map_link by_key;
 	size_t length;
 	char text[];
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by a seeded hash, with chains: clients choose the URIs, there may be many, and servers may name one after the
- * other. Those above a URI are looked up one by one: its beginnings that end before or with a slash.
+ * A table by a seeded hash: clients choose the URIs, there may be many, and servers may name one after the other. Those above a URI are looked up one by one: its beginnings that end before or with a slash.
  */
 #include "router/topics.h"
 
@@ -31,11 +30,13 @@ struct slice topic_uri(const struct topic *topic)
 
 static struct topic *find_by_key(const struct topics *topics, uint64_t key, struct slice uri)
 {
-	struct topic *topic = map_find(&topics->by_key, key);
+	for (struct map_link *at = map_find_link(&topics->by_key, key); at != NULL; at = at->next) {
+		struct topic *topic = container_of(at, struct topic, by_key);
 
-	while (topic != NULL && !slice_is_equal(topic_uri(topic), uri))
-		topic = topic->next;
-	return topic;
+		if (slice_is_equal(topic_uri(topic), uri))
+			return topic;
+	}
+	return NULL;
 }
 
 struct topic *topics_find(const struct topics *topics, struct slice uri)
@@ -54,36 +55,21 @@ struct topic *topics_add(struct topics *topics, struct slice uri, struct call *f
 
 	if (topics->seed == 0)
 		random_bytes(&topics->seed, sizeof(topics->seed));
-	topic->key = text_hash(topics->seed, uri);
 	topic->first = first;
 	topic->subscribers = 0;
 	topic->length = uri.n;
 	memcpy(topic->uri, uri.p, uri.n);
 	list_init(&topic->waiting);
 	list_append(&topics->all, &topic->link);
-	topic->next = map_remove(&topics->by_key, topic->key);
-	map_insert(&topics->by_key, topic->key, topic);
+	map_insert_link(&topics->by_key, text_hash(topics->seed, uri), &topic->by_key);
 	topics->count++;
 	topics->bytes += uri.n;
 	return topic;
 }
 
-/* Takes it out of the chain of its key. */
-static void unchain(struct topics *topics, struct topic *topic)
-{
-	struct topic *first = map_remove(&topics->by_key, topic->key);
-	struct topic **at = &first;
-
-	while (*at != topic)
-		at = &(*at)->next;
-	*at = topic->next;
-	if (first != NULL)
-		map_insert(&topics->by_key, topic->key, first);
-}
-
 void topics_remove(struct topics *topics, struct topic *topic)
 {
-	unchain(topics, topic);
+	map_remove_link(&topics->by_key, &topic->by_key);
 	list_remove(&topic->link);
 	topics->count--;
 	topics->bytes -= topic->length;

@@ -21,8 +21,7 @@ struct call;
 
 struct topic {
 	struct list link;
-	struct topic *next; /* of the same key */
-	uint64_t key;
+	struct map_link by_key;
 	struct call *first;  /* the request that a child was sent; NULL: it has agreed */
 	struct list waiting; /* calls, for that one's answer */
 	size_t subscribers;

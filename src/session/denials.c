@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by a seeded hash of issuer, kind and name, with a chain for those whose hash is equal: a request costs
- * as many look-ups as its token has names, and nothing while there are no entries.
+ * A table by a seeded hash of issuer, kind and name: a request costs as many look-ups as its token has names, and
+ * nothing while there are no entries.
  */
 #include "session/denials.h"
 
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/text.h"
 
 const char *denial_by_name(enum denial_by by)
 {
@@ -25,16 +26,6 @@ const char *denial_by_name(enum denial_by by)
 
 /* ---- texts ---- */
 
-static struct slice copy_part(char **at, struct slice part)
-{
-	struct slice copy = slice_of(*at, part.n);
-
-	if (part.n > 0)
-		memcpy(*at, part.p, part.n);
-	*at += part.n;
-	return copy;
-}
-
 struct denial_marks *denial_marks_copy(const struct denial_marks *marks)
 {
 	size_t size = marks->issuer.n;
@@ -45,23 +36,16 @@ struct denial_marks *denial_marks_copy(const struct denial_marks *marks)
 		size += marks->names[i].n;
 	copy = mem_alloc(sizeof(*copy) + size);
 	at = (char *)(copy + 1);
-	copy->issuer = copy_part(&at, marks->issuer);
+	copy->issuer = mem_put_slice(&at, marks->issuer);
 	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)
-		copy->names[i] = copy_part(&at, marks->names[i]);
+		copy->names[i] = mem_put_slice(&at, marks->names[i]);
 	return copy;
-}
-
-static uint64_t hash_part(uint64_t hash, struct slice part)
-{
-	for (size_t i = 0; i < part.n; i++)
-		hash = (hash ^ (unsigned char)part.p[i]) * 1099511628211u; /* FNV-1a */
-	return (hash ^ part.n) * 1099511628211u;
 }
 
 static uint64_t key_of(const struct denials *denials, struct slice issuer, enum denial_by by,
 		       struct slice name)
 {
-	return hash_part(hash_part(denials->seed + by, issuer), name);
+	return text_hash_part(text_hash_part(denials->seed + by, issuer), name);
 }
 
 /* ---- entries ---- */
@@ -69,32 +53,21 @@ static uint64_t key_of(const struct denials *denials, struct slice issuer, enum 
 static struct denial *find_entry(const struct denials *denials, struct slice issuer,
 				 enum denial_by by, struct slice name)
 {
-	struct denial *denial = map_find(&denials->by_key, key_of(denials, issuer, by, name));
+	struct map_link *at = map_find_link(&denials->by_key, key_of(denials, issuer, by, name));
 
-	while (denial != NULL && (denial->by != by || !slice_is_equal(denial->issuer, issuer) ||
-				  !slice_is_equal(denial->name, name)))
-		denial = denial->next;
-	return denial;
-}
+	for (; at != NULL; at = at->next) {
+		struct denial *denial = container_of(at, struct denial, by_key);
 
-static void insert_entry(struct denials *denials, struct denial *denial)
-{
-	denial->next = map_remove(&denials->by_key, denial->key);
-	map_insert(&denials->by_key, denial->key, denial);
-	list_append(&denials->entries, &denial->link);
-	denials->count++;
+		if (denial->by == by && slice_is_equal(denial->issuer, issuer) &&
+		    slice_is_equal(denial->name, name))
+			return denial;
+	}
+	return NULL;
 }
 
 static void remove_entry(struct denials *denials, struct denial *denial)
 {
-	struct denial *first = map_remove(&denials->by_key, denial->key);
-	struct denial **at = &first;
-
-	while (*at != denial)
-		at = &(*at)->next;
-	*at = denial->next;
-	if (first != NULL)
-		map_insert(&denials->by_key, denial->key, first);
+	map_remove_link(&denials->by_key, &denial->by_key);
 	list_remove(&denial->link);
 	denials->count--;
 	free(denial);
@@ -106,14 +79,12 @@ static struct denial *make_entry(struct denials *denials, struct slice issuer, e
 	struct denial *denial = mem_alloc(sizeof(*denial) + issuer.n + name.n);
 	char *at = (char *)(denial + 1);
 
-	*denial = (struct denial){
-		.key = key_of(denials, issuer, by, name),
-		.number = ++denials->last_number,
-		.by = by,
-	};
-	denial->issuer = copy_part(&at, issuer);
-	denial->name = copy_part(&at, name);
-	insert_entry(denials, denial);
+	*denial = (struct denial){ .number = ++denials->last_number, .by = by };
+	denial->issuer = mem_put_slice(&at, issuer);
+	denial->name = mem_put_slice(&at, name);
+	map_insert_link(&denials->by_key, key_of(denials, issuer, by, name), &denial->by_key);
+	list_append(&denials->entries, &denial->link);
+	denials->count++;
 	return denial;
 }
 

@@ -40,9 +40,8 @@ struct denial_marks *denial_marks_copy(const struct denial_marks *marks);
 #define DENIALS_MAX 10000
 
 struct denial {
-	struct list link;    /* of all, the oldest first */
-	struct denial *next; /* of the same key */
-	uint64_t key;
+	struct list link; /* of all, the oldest first */
+	struct map_link by_key;
 	uint64_t number;   /* by which the operator takes it away */
 	uint64_t until_ms; /* wall clock; UINT64_MAX: for good */
 	enum denial_by by;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by a seeded hash, with a chain for those whose hash is equal: what is compared in the end are
- * all bytes of all parts, so no two identities are ever taken for one.
+ * A table by a seeded hash: what is compared in the end are all bytes of all parts, so no two identities are ever
+ * taken for one.
  */
 #include "session/principal.h"
 
@@ -12,17 +12,12 @@
 #include "base/random.h"
 #include "base/text.h"
 
-static uint64_t hash_part(uint64_t hash, struct slice part)
-{
-	for (size_t i = 0; i < part.n; i++)
-		hash = (hash ^ (unsigned char)part.p[i]) * 1099511628211u; /* FNV-1a */
-	return (hash ^ part.n) * 1099511628211u;
-}
-
 static uint64_t identity_key(uint64_t seed, const struct identity *identity)
 {
-	return hash_part(hash_part(hash_part(seed, identity->issuer), identity->subject),
-			 identity->client);
+	uint64_t hash = text_hash_part(seed, identity->issuer);
+
+	hash = text_hash_part(hash, identity->subject);
+	return text_hash_part(hash, identity->client);
 }
 
 static bool identity_is_equal(const struct identity *a, const struct identity *b)
@@ -37,16 +32,6 @@ void principal_set_init(struct principal_set *set)
 	random_bytes(&set->seed, sizeof(set->seed));
 }
 
-static struct slice copy_part(char **at, struct slice part)
-{
-	struct slice copy = slice_of(*at, part.n);
-
-	if (part.n > 0)
-		memcpy(*at, part.p, part.n);
-	*at += part.n;
-	return copy;
-}
-
 static struct principal *principal_new(struct principal_set *set, const struct identity *identity,
 				       uint64_t key)
 {
@@ -54,24 +39,26 @@ static struct principal *principal_new(struct principal_set *set, const struct i
 	struct principal *principal = mem_alloc(sizeof(*principal) + size);
 	char *at = (char *)(principal + 1);
 
-	*principal = (struct principal){ .set = set, .key = key, .refs = 1 };
-	principal->identity.issuer = copy_part(&at, identity->issuer);
-	principal->identity.subject = copy_part(&at, identity->subject);
-	principal->identity.client = copy_part(&at, identity->client);
-	principal->next = map_remove(&set->by_key, key);
-	map_insert(&set->by_key, key, principal);
+	*principal = (struct principal){ .set = set, .refs = 1 };
+	principal->identity.issuer = mem_put_slice(&at, identity->issuer);
+	principal->identity.subject = mem_put_slice(&at, identity->subject);
+	principal->identity.client = mem_put_slice(&at, identity->client);
+	map_insert_link(&set->by_key, key, &principal->by_key);
 	return principal;
 }
 
 struct principal *principal_get(struct principal_set *set, const struct identity *identity)
 {
 	uint64_t key = identity_key(set->seed, identity);
-	struct principal *principal = map_find(&set->by_key, key);
+	struct map_link *at = map_find_link(&set->by_key, key);
 
 	CHECK(identity->issuer.n + identity->subject.n + identity->client.n > 0);
-	for (; principal != NULL; principal = principal->next)
+	for (; at != NULL; at = at->next) {
+		struct principal *principal = container_of(at, struct principal, by_key);
+
 		if (identity_is_equal(&principal->identity, identity))
 			return principal_ref(principal);
+	}
 	return principal_new(set, identity, key);
 }
 
@@ -79,19 +66,6 @@ struct principal *principal_ref(struct principal *principal)
 {
 	principal->refs++;
 	return principal;
-}
-
-static void principal_remove(struct principal *principal)
-{
-	struct map *map = &principal->set->by_key;
-	struct principal *first = map_remove(map, principal->key);
-	struct principal **at = &first;
-
-	while (*at != principal)
-		at = &(*at)->next;
-	*at = principal->next;
-	if (first != NULL)
-		map_insert(map, principal->key, first);
 }
 
 void principal_unref(struct principal **principal)
@@ -105,7 +79,7 @@ void principal_unref(struct principal **principal)
 	for (size_t i = 0; p->claims != NULL && i < p->set->claim_count; i++)
 		free(p->claims[i]);
 	free(p->claims);
-	principal_remove(p);
+	map_remove_link(&p->set->by_key, &p->by_key);
 	free(p);
 }
 

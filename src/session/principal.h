@@ -24,8 +24,7 @@ struct principal_set;
 
 struct principal {
 	struct principal_set *set;
-	struct principal *next; /* of the same key */
-	uint64_t key;
+	struct map_link by_key;
 	unsigned int refs;
 	size_t sessions; /* that it has open */
 	char **claims; /* of its last token, by the set's names; NULL: none, as any of them may be */

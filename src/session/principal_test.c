@@ -130,14 +130,12 @@ static void equal_keys_are_told_apart(void **state)
 	struct principal *again;
 
 	(void)state;
-	map_remove(&set.by_key, b->key);
-	map_remove(&set.by_key, c->key);
-	b->key = a->key;
-	c->key = a->key;
-	a->next = b;
-	b->next = c;
+	map_remove_link(&set.by_key, &b->by_key);
+	map_remove_link(&set.by_key, &c->by_key);
+	map_insert_link(&set.by_key, a->by_key.key, &b->by_key);
+	map_insert_link(&set.by_key, a->by_key.key, &c->by_key);
 	principal_unref(&b);
-	assert_ptr_equal(a->next, c);
+	assert_ptr_equal(c->by_key.next, &a->by_key);
 	again = get(SLICE_LIT("i"), SLICE_LIT("a"), SLICE_LIT(""));
 	assert_ptr_equal(again, a);
 	principal_unref(&again);
