@@ -805,6 +805,11 @@ static void test_issuers_that_cannot_be(void **state)
 		"F:3:76: auth.issuers[0].introspection: the key 'client_id' is missing",
 		"F:3:138: auth.issuers[1].introspection: the key 'client_secret' is missing",
 		"F:3:102: auth.issuers[1].issuer: this issuer is here twice");
+	/* AUTH-AS-03 */
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{issuer: 'https://a.example', jwks_uri: "
+			     "'http://127.0.0.1:1/k'}]"),
+		"F:3:71: auth.issuers[0].jwks_uri: must begin with https://, like the issuer");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH(
 			"issuers: [{issuer: 'https://a.example', required_claims: {tid: []}}]"),

@@ -226,7 +226,7 @@ static enum guard_step admit_static(struct guard *guard, const struct guard_plac
 				    const struct guard_token *token, struct access *access_r,
 				    struct refusal *refusal_r)
 {
-	const struct identity identity = { SLICE("static"), token->name, SLICE("") };
+	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
 	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
 
 	if (clock_wall_ms() >= token->ends_at_ms)
