@@ -12,7 +12,6 @@
 #include "http/conn.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -484,7 +483,6 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 {
 	const struct http_conf *conf = &conn->server->conf;
 	const struct http_parse_limits limits = { LINE_BYTES, conf->header_bytes, FIELDS_MAX };
-	char *head = (char *)(uintptr_t)data->p; /* in `in`, or in the loop's buffer */
 	struct http_request request;
 	const char *reason = "";
 	int status = 0;
@@ -514,7 +512,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	}
 	*data = slice_of(data->p + n, data->n - (size_t)n);
 	conn_begin_request(conn, &request, data->n > 0);
-	explicit_bzero(head, (size_t)n); /* no token stays behind. AUTH-DWN-01 */
+	explicit_bzero((char *)(uintptr_t)(data->p - n), (size_t)n); /* tokens. AUTH-DWN-01 */
 	return true;
 }
 
@@ -584,21 +582,6 @@ static void conn_process_held(struct http_conn *conn)
 	conn_check_read_ahead(conn);
 }
 
-/* Bytes that wait; there may be a token in them, so no second copy is left. */
-static void conn_keep(struct http_conn *conn, struct slice data)
-{
-	struct buf whole = { 0 };
-
-	buf_reserve(&whole, conn->in.len + data.n);
-	buf_append_slice(&whole, buf_slice(&conn->in));
-	buf_append_slice(&whole, data);
-	if (conn->in.len > 0)
-		explicit_bzero(conn->in.data, conn->in.len);
-	buf_fini(&conn->in);
-	conn->in = whole;
-	explicit_bzero((char *)(uintptr_t)data.p, data.n);
-}
-
 static void conn_feed(struct http_conn *conn, struct slice data)
 {
 	if (conn->state == CONN_LINGERING) {
@@ -608,14 +591,14 @@ static void conn_feed(struct http_conn *conn, struct slice data)
 		return;
 	}
 	if (conn->in.len > 0) {
-		conn_keep(conn, data);
+		buf_move(&conn->in, (char *)(uintptr_t)data.p, data.n);
 		conn_process_held(conn);
 		return;
 	}
 	data = conn_process(conn, data);
 	if (conn->state == CONN_CLOSED || data.n == 0)
 		return;
-	conn_keep(conn, data);
+	buf_move(&conn->in, (char *)(uintptr_t)data.p, data.n);
 	conn_check_read_ahead(conn);
 }
 
