@@ -31,7 +31,7 @@ static void on_over(void *owner, enum reason reason)
 
 static int setup(void **state)
 {
-	const struct identity identity = { SLICE("static"), SLICE("ci"), SLICE("") };
+	const struct identity identity = { .issuer = SLICE("static"), .subject = SLICE("ci") };
 	static const struct guard_place place = { .server = SLICE("main") };
 	const struct http_request http = { .seen = 0 };
 	const struct streamable_request request = {
