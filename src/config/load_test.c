@@ -670,6 +670,7 @@ static void test_many_problems_end_somewhere(void **state)
 }
 
 #define HASH "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#define OTHER_HASH "ff86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 /* AUTH-TOK-01, AUTH-TOK-03, AUTH-SCP-04 */
 static void test_tokens_and_scopes(void **state)
@@ -678,7 +679,7 @@ static void test_tokens_and_scopes(void **state)
 		"servers: {a: {command: x, scopes: [s], tools: {scopes: {'d*': [t, u]}}}}\n"
 		"auth:\n  mode: token\n  challenge_held: false\n"
 		"  tokens:\n    - {name: n, sha256: " HASH ", scopes: [s, t], servers: [a],\n"
-		"       expires: 2027-01-31}\n    - {name: m, sha256: " HASH "}\n"
+		"       expires: 2027-01-31}\n    - {name: m, sha256: " OTHER_HASH "}\n"
 		"  scope_hierarchy: {t: [u], u: [v]}\n");
 	const struct config *c = outcome.config;
 
@@ -718,6 +719,9 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
 		"F:2:16: auth.tokens: tokens are asked for only with 'mode: token' or 'mode: oauth'");
+	ASSERT_PROBLEMS(SERVER "auth: {mode: token, tokens: [{name: n, sha256: " HASH
+			       "}, {name: m, sha256: " HASH "}]}\n",
+			"F:2:133: auth.tokens[1].sha256: this token is here twice");
 	ASSERT_PROBLEMS(SERVER TOKEN_MODE ", scope_hierarchy: {a: [b], b: [c], c: [b]}}\n",
 			"F:2:145: auth.scope_hierarchy.b: the scope 'b' would hold itself",
 			"F:2:153: auth.scope_hierarchy.c: the scope 'c' would hold itself");

@@ -185,14 +185,28 @@ static void check_token(const struct config *config, const struct config_token *
 				       "there is no server '%.60s'", token->servers.items[i]);
 }
 
+/* Whose would it be? */
+static void check_token_is_unique(const struct config_tokens *tokens, size_t index,
+				  const struct tree *at, struct config_problems *problems)
+{
+	const char *hash = tokens->items[index].sha256;
+
+	for (size_t i = 0; i < index && hash != NULL; i++)
+		if (tokens->items[i].sha256 != NULL &&
+		    strcasecmp(tokens->items[i].sha256, hash) == 0)
+			problem_add_at(problems, member(at, "sha256"), "this token is here twice");
+}
+
 static void check_tokens(const struct config *config, const struct tree *auth,
 			 struct config_problems *problems)
 {
 	const struct tree *list = member(auth, "tokens");
 	bool takes_tokens = asks_for_tokens(config);
 
-	for (size_t i = 0; i < config->auth.tokens.count; i++)
+	for (size_t i = 0; i < config->auth.tokens.count; i++) {
 		check_token(config, &config->auth.tokens.items[i], item(list, i), problems);
+		check_token_is_unique(&config->auth.tokens, i, item(list, i), problems);
+	}
 	if (config->auth.mode == CONFIG_AUTH_TOKEN && config->auth.tokens.count == 0 &&
 	    list == auth)
 		problem_add_at(problems, auth,
