@@ -986,6 +986,9 @@ static void introspection_of_every_token(void **state)
 	assert_int_equal(page->hits, 1);
 	fake_page_set_body(page, "{\"active\":false}");
 	expect_of(&first, "bob", VERDICT_INACTIVE);
+	/* AUTH-POP-01: no downgrade to a bearer token. */
+	fake_page_set_body(page, "{\"active\":true,\"cnf\":{\"jkt\":\"x\"}}");
+	expect_of(&first, "dora", VERDICT_BOUND);
 	page->status = 500;
 	expect_of(&first, "carol", VERDICT_INTROSPECTION_UNAVAILABLE);
 }
