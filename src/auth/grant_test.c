@@ -68,6 +68,10 @@ static void claims_and_their_verdicts(void **state)
 		{ "{\"sub\":\"a\"," EXP ",\"nbf\":1700000061}", VERDICT_NOT_YET_VALID },
 		{ "{\"sub\":\"a\"," EXP ",\"nbf\":\"0\"}", VERDICT_MALFORMED },
 		{ "{\"sub\":\"a\"," EXP ",\"iat\":1700000061}", VERDICT_NOT_YET_VALID },
+		/* AUTH-JWT-07 */
+		{ "{\"sub\":\"a\"," EXP ",\"at_hash\":\"x\"}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\"," EXP ",\"c_hash\":null}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\"," EXP ",\"nonce\":\"x\"}", VERDICT_OK },
 		{ "{" EXP "}", VERDICT_NO_PRINCIPAL },
 		{ "{\"sub\":\"\"," EXP "}", VERDICT_NO_PRINCIPAL },
 		{ "{\"sub\":42," EXP "}", VERDICT_NO_PRINCIPAL },
