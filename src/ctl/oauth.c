@@ -173,6 +173,29 @@ static void say_challenge(const struct challenge *challenge)
 	finding_print(verdict, "challenge", &text);
 }
 
+/* Some clients ask so whether there is authorization at all. */
+static void examine_probe(const struct walk *walk)
+{
+	const struct web_question question = { .url = walk->url,
+					       .method = "GET",
+					       .accept = "text/event-stream",
+					       .ca = walk->ca,
+					       .may_loopback = walk->is_loopback };
+	struct web_answer answer;
+	struct buf text = { 0 };
+
+	web_ask(&question, &answer);
+	if (answer.status != 401) {
+		buf_printf(
+			&text,
+			"GET without a token gets %d, not 401: clients that look so (mcp-remote) "
+			"take it that no token is needed",
+			answer.status);
+		finding_print("warn", "challenge", &text);
+	}
+	web_answer_fini(&answer);
+}
+
 /* Returns whether there is more of the way, and then the address of the metadata or NULL. */
 static bool examine_challenge(struct walk *walk, char **address_r)
 {
@@ -196,6 +219,7 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 	challenge_parse(buf_slice(&answer.challenge), &challenge);
 	if (goes_on) {
 		say_challenge(&challenge);
+		examine_probe(walk);
 		*address_r = challenge.resource_metadata;
 		walk->scope = challenge.scope;
 		challenge.resource_metadata = NULL;

@@ -23,7 +23,7 @@ RESULT = {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25",
 
 
 class Web:
-    """Answers what `pages` says: path -> (status, headers, document) or a function of the token that came (or None)."""
+    """Answers what `pages` says: path, or method and path -> (status, headers, document) or a function of the token that came (or None)."""
 
     def __init__(self, pages=None, pair=None):
         self.pages = pages or {}
@@ -35,7 +35,7 @@ class Web:
                 self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 token = (self.headers.get("Authorization") or "").removeprefix("Bearer ") or None
                 web.asked.append((self.command, self.path, token))
-                page = web.pages.get(self.path, (404, {}, {}))
+                page = web.pages.get(self.command + self.path, web.pages.get(self.path, (404, {}, {})))
                 status, headers, document = page(token) if callable(page) else page
                 body = document if isinstance(document, bytes) else json.dumps(document).encode()
                 self.send_response(status)
@@ -193,7 +193,9 @@ def metadata_of_the_resource(t):
     web.pages.update({PRM: page, "/mcp": (401, {}, {})})
     web.asked.clear()
     has(doctor(t, web.url), "^  warn  challenge 401, but WWW-Authenticate says nothing of Bearer", "^  ok    resource  .*, by %s%s$" % (web.origin, PRM))
-    eq([a[1] for a in web.asked], ["/mcp", PRM + "/mcp", PRM])
+    eq([a[:2] for a in web.asked], [("POST", "/mcp"), ("GET", "/mcp"), ("GET", PRM + "/mcp"), ("GET", PRM)])
+    web.pages["GET/mcp"] = (405, {}, {})
+    has(doctor(t, web.url), "^  warn  challenge GET without a token gets 405, not 401: ")
     web.pages["/mcp"] = (401, {"WWW-Authenticate": 'Bearer resource_metadata="file:///etc/passwd"'}, {})
     has(doctor(t, web.url, status=1), "FAIL  resource  file:///etc/passwd: it is no https URL")
     web.close()
