@@ -102,7 +102,7 @@ static int receive(int fd, struct buf *into, struct error *err)
 static int receive_head(int fd, struct client_reply *reply, struct error *err)
 {
 	const char *end;
-	size_t used;
+	size_t used = 0;
 	int more;
 
 	do {
@@ -111,13 +111,15 @@ static int receive_head(int fd, struct client_reply *reply, struct error *err)
 			return -1;
 		end = memmem(reply->body.data, reply->body.len, "\r\n\r\n", 4);
 	} while (end == NULL && more > 0);
-	if (end == NULL ||
+	if (end != NULL)
+		used = (size_t)(end - reply->body.data) + 4;
+	/* The terminator may move the bytes: `end` is not good for anything from here on. */
+	if (used == 0 ||
 	    sscanf(buf_terminate(&reply->body), "HTTP/1.%*1[01] %3d", &reply->status) != 1)
 		return error_set(err, ERROR_SYNTAX,
 				 reply->body.len == 0 ?
 					 "the daemon has closed the connection without an answer" :
 					 "what answers at the socket is no mcpgated");
-	used = (size_t)(end - reply->body.data) + 4;
 	buf_append(&reply->head, reply->body.data, used);
 	buf_consume(&reply->body, used);
 	return 0;
@@ -174,6 +176,16 @@ struct slice client_reply_field(const struct client_reply *reply, const char *na
 			return slice_trim(line);
 	}
 	return (struct slice){ NULL, 0 };
+}
+
+json_t *client_reply_read(const struct client_reply *reply, struct error *err)
+{
+	json_error_t why;
+	json_t *answer = json_loadb(reply->body.data, reply->body.len, JSON_ALLOW_NUL, &why);
+
+	if (answer == NULL)
+		error_set(err, ERROR_SYNTAX, "the daemon's answer cannot be read: %s", why.text);
+	return answer;
 }
 
 void client_reply_fini(struct client_reply *reply)

@@ -82,7 +82,7 @@ static json_t *ask_with(const struct line *line, const char *method, const char 
 		fail(err.text);
 		return NULL;
 	}
-	answer = json_loadb(reply.body.data, reply.body.len, 0, NULL);
+	answer = client_reply_read(&reply, &err);
 	if (reply.status != 200) {
 		const char *why = json_string_value(json_object_get(answer, "error"));
 
@@ -90,7 +90,7 @@ static json_t *ask_with(const struct line *line, const char *method, const char 
 		json_decref(answer);
 		answer = NULL;
 	} else if (answer == NULL) {
-		fail("the daemon's answer is no JSON");
+		fail(err.text);
 	} else if (line->is_json) {
 		fwrite(reply.body.data, 1, reply.body.len, stdout);
 	}
@@ -189,7 +189,7 @@ static int run_reload(const struct line *line)
 
 static void show_event(struct slice data)
 {
-	json_t *entry = json_loadb(data.p, data.n, 0, NULL);
+	json_t *entry = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
 
 	show_log_line(entry);
 	json_decref(entry);
@@ -258,28 +258,41 @@ static int run_tools(const struct line *line)
 	return 0;
 }
 
+/* The params of the call that the words ask for. */
+static json_t *read_call(const struct line *line, struct error *err)
+{
+	const char *text = line->count > 3 ? line->words[3] : "{}";
+	json_error_t why = { .text = "" };
+	json_t *arguments = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+	json_t *name = json_string(line->words[2]);
+
+	if (json_is_object(arguments) && name != NULL)
+		return json_pack("{s:o, s:o}", "name", name, "arguments", arguments);
+	if (name == NULL)
+		error_set(err, ERROR_INVALID, "the name of the tool is no UTF-8");
+	else
+		error_set(err, ERROR_INVALID,
+			  "the arguments must be a JSON object, like '{\"text\":\"hello\"}'%s%s",
+			  why.text[0] != '\0' ? ": " : "", why.text);
+	json_decref(arguments);
+	json_decref(name);
+	return NULL;
+}
+
 static int run_call(const struct line *line)
 {
-	json_t *arguments = line->count > 3 ?
-				    json_loads(line->words[3], JSON_REJECT_DUPLICATES, NULL) :
-				    json_object();
 	struct error err = { ERROR_NONE, "" };
+	json_t *params = read_call(line, &err);
 	struct operator operator;
 	json_t *result = NULL;
 	bool is_error;
 
-	if (!json_is_object(arguments)) {
-		json_decref(arguments);
-		return refuse_usage(
-			"the arguments must be a JSON object, like '{\"text\":\"hello\"}'");
-	}
+	if (params == NULL)
+		return refuse_usage(err.text);
 	if (operator_open(&operator, line->socket, line->words[1], &err) == 0)
-		result = operator_ask(&operator, "tools/call",
-				      json_pack("{s:s, s:O}", "name", line->words[2], "arguments",
-						arguments),
-				      &err);
+		result = operator_ask(&operator, "tools/call", json_incref(params), &err);
 	operator_close(&operator);
-	json_decref(arguments);
+	json_decref(params);
 	if (result == NULL)
 		return fail(err.text);
 	is_error = json_is_true(json_object_get(result, "isError"));

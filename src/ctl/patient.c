@@ -107,7 +107,7 @@ static void note_garbage(struct patient *patient, struct slice line)
 /* The response to our last request, if this line is it. */
 static json_t *take_line(struct patient *patient, struct slice line)
 {
-	json_t *message = json_loadb(line.p, line.n, 0, NULL);
+	json_t *message = json_loadb(line.p, line.n, JSON_ALLOW_NUL, NULL);
 
 	if (!json_is_object(message)) {
 		note_garbage(patient, line);

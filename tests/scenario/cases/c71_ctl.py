@@ -148,6 +148,24 @@ def hostile_texts(t):
 
 
 @case(own=True)
+def nul_characters(t):
+    """SEC-42: a NUL in what a server writes hides nothing from the operator."""
+    eq(ctl(t, "call", "demo", "echo", '{"text":"a\\u0000b"}'), ("a\\x00b\n", ""))
+    s = t.session()
+    s.do(["stderr", "be\0fore\nafter\n"], ["text", ""])
+    wait_for(lambda: "after" in ctl(t, "logs", "main")[0], 3, "the line")
+    ok("be\\x00fore" in ctl(t, "logs", "main")[0], "the line with NUL")
+
+
+@case
+def long_answers(t):
+    """product §2: an answer longer than what is read at a time comes whole."""
+    for size in (60 << 10, 64 << 10, 300 << 10):
+        steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", "y", size], ["write", '"}]}}\n']]
+        eq(len(ctl(t, "call", "main", "do", json.dumps({"steps": steps}))[0]), size + 1)
+
+
+@case(own=True)
 def logs_follow(t):
     """product §2: logs -f prints what is kept and what comes, until the daemon ends."""
     s = t.session()
@@ -199,6 +217,8 @@ def wrong_usage(t):
     for args in ([], ["nonsense"], ["status", "x"], ["restart"], ["restart", "a", "b"], ["restart", "../status"],
                  ["restart", "a?b"], ["restart", ""], ["logs", "a&follow=1"], ["end-session", "a b\r\nX: y"],
                  ["call"], ["call", "main"], ["call", "demo", "echo", "[1]"], ["call", "demo", "echo", "{"],
+                 ["call", "demo", b"\xff"], ["call", "demo", "echo", '{"a":99999999999999999999}'],
+                 ["deny", "add", "--sub", "x", "--for", "213503982334d"], ["deny", "add", "--sub", "x", "--for", "0"],
                  ["call", "demo", "echo", '{"a":1,"a":2}'], ["tools", "demo", "--format", "yaml"], ["--nonsense"],
                  ["status", "--", "x"], ["doctor", "main", "--", "x"], ["doctor", "--"]):
         out, err = ctl(t, *args, status=2)
