@@ -601,11 +601,25 @@ static void deliver_anew(struct lane *lane, const struct envelope *env)
 	buf_fini(&text);
 }
 
+/*
+ * The id of a message that is refused. Behind what is too deep nothing was read, but many servers write the id
+ * last; there it is only looked up, for nobody knows whether that is JSON.
+ */
+static struct json id_of_refused(const struct envelope *env, struct slice text,
+				 const struct error *err)
+{
+	if (env->id.type == JSON_ABSENT && err->kind == ERROR_LIMIT)
+		return scan_member(text, SLICE_LIT("id"));
+	return env->id;
+}
+
 /* About a request that waits, but no response: it will not get a better one. REL-23 */
 static void fail_malformed(struct lane *lane, struct json id)
 {
 	struct call *call = lane_find_call(lane, id);
 
+	if (id.type == JSON_ABSENT)
+		return;
 	if (is_of_handshake(lane, id))
 		lane_refuse(lane);
 	else if (call != NULL)
@@ -625,9 +639,8 @@ static int deliver_text(struct lane *lane, struct slice text, struct error *err)
 			deliver_message(lane, &env);
 		return 0;
 	}
-	if (err->kind != ERROR_SYNTAX && env.id.type != JSON_ABSENT &&
-	    scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
-		fail_malformed(lane, env.id);
+	if (err->kind != ERROR_SYNTAX && scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
+		fail_malformed(lane, id_of_refused(&env, text, err));
 	return -1;
 }
 
