@@ -324,6 +324,7 @@ static void client_initialize(struct sse_client *client, const struct envelope *
 		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, why);
 	} else {
 		client->opening = call_new(client, env);
+		access_keep_claims(&client->access);
 		route_open(client->gate->router, client->backend, client->access.principal,
 			   client->opening, env);
 	}
