@@ -872,6 +872,8 @@ static void asks_find_a_carrier(void **state)
 	was_heard(ASK("1000004", "roots/list") "|");
 }
 
+#define MODE(params) "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{" params "}}"
+
 /* UTIL-ROOT-01, UTIL-ROOT-02: who has not declared it is not asked; the server hears so. */
 static void undeclared_capabilities(void **state)
 {
@@ -885,9 +887,16 @@ static void undeclared_capabilities(void **state)
 		{ ASK("1", "tasks/list"), none },
 		{ ASK("1", "tools/list"), none },
 		{ ASK("1", "notifications/tools/list_changed"), none },
-		{ "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{'mode':'url'}}",
-		  mode },
+		{ MODE("'mode':'url'"), mode },
 		{ "{'jsonrpc':'2.0','id':1,'method':'sampling/createMessage','params':{'tools':[]}}",
+		  mode },
+		/* What the client might read otherwise than we. SEC-11 */
+		{ MODE("'mode':'u\\u0072l'"), mode },
+		{ MODE("'mod\\u0065':'url'"), mode },
+		{ MODE("'mode':'form','mode':'url'"), mode },
+		{ MODE("'Mode':'url'"), mode },
+		{ MODE("'mode':'telepathy'"), mode },
+		{ "{'jsonrpc':'2.0','id':1,'method':'sampling/createMessage','params':{'t\\u006fols':[]}}",
 		  mode },
 	};
 	struct route *route =
