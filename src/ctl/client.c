@@ -215,6 +215,24 @@ static void take_events(struct buf *bytes, client_event_fn *on_event)
 	buf_consume(bytes, bytes->len - rest.n);
 }
 
+/* Its own words, if there are any. */
+static int take_refusal(int fd, struct client_reply *reply, struct error *err)
+{
+	const char *why;
+	json_t *answer;
+
+	while (receive(fd, &reply->body, err) > 0)
+		;
+	answer = client_reply_read(reply, err);
+	why = json_string_value(json_object_get(answer, "error"));
+	if (why != NULL)
+		error_set(err, ERROR_INVALID, "%s", why);
+	else
+		error_set(err, ERROR_INVALID, "the daemon refuses with status %d", reply->status);
+	json_decref(answer);
+	return -1;
+}
+
 int client_follow(const struct client_request *request, client_event_fn *on_event,
 		  struct error *err)
 {
@@ -225,8 +243,7 @@ int client_follow(const struct client_request *request, client_event_fn *on_even
 	if (fd < 0)
 		return -1;
 	if (reply.status != 200)
-		more = error_set(err, ERROR_INVALID, "the daemon refuses with status %d",
-				 reply.status);
+		more = take_refusal(fd, &reply, err);
 	while (more > 0) {
 		take_events(&reply.body, on_event);
 		more = receive(fd, &reply.body, err);

@@ -602,6 +602,17 @@ static const char **place_of(struct line *line, int option)
 	}
 }
 
+/* What was said may not have arrived: on a full disk, say. */
+static int check_output(int status)
+{
+	struct error err;
+
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	error_set_errno(&err, "the output cannot be written");
+	return fail(err.text);
+}
+
 /* Returns -1 to go on, or the exit status. */
 static int take_option(struct line *line, int option)
 {
@@ -631,10 +642,11 @@ static int take_option(struct line *line, int option)
 		return doctor_add_claim(&line->claims, optarg, &err) == 0 ? -1 :
 									    refuse_usage(err.text);
 	case OPTION_VERSION:
-		return puts("mcpgatectl " PACKAGE_VERSION) < 0;
+		puts("mcpgatectl " PACKAGE_VERSION);
+		return check_output(0);
 	case OPTION_HELP:
 		print_help();
-		return 0;
+		return check_output(0);
 	default:
 		fputs("try: mcpgatectl --help\n", stderr);
 		return EXIT_USAGE;
@@ -683,5 +695,5 @@ int main(int argc, char **argv)
 		return refuse_usage("--token-file and --ca belong to doctor --oauth URL");
 	if (line.claims.count > 0 && (strcmp(line.words[0], "doctor") != 0 || line.url != NULL))
 		return refuse_usage("--claim belongs to doctor, when it starts servers");
-	return run(&line);
+	return check_output(run(&line));
 }

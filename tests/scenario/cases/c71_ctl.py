@@ -158,6 +158,17 @@ def nul_characters(t):
 
 
 @case
+def output_that_cannot_be_written(t):
+    """product §2: who does not get what he asked for sees it in the exit status."""
+    for argv in (["mcpgatectl", "--socket", t.daemon.admin, "status"], ["mcpgatectl", "--help"], ["mcpgatectl", "token", "new"],
+                 ["mcpgated", "--dump", "sample"], ["mcpgated", "--print-config", "--", "true"], ["mcpgated", "--help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([os.path.join(harness.BIN, argv[0])] + argv[1:], stdin=subprocess.DEVNULL, stdout=full,
+                                  stderr=subprocess.PIPE, timeout=20 * harness.SLOW)
+        eq((done.returncode, b"No space left" in done.stderr), (1, True), "%r" % argv)
+
+
+@case
 def long_answers(t):
     """product §2: an answer longer than what is read at a time comes whole."""
     for size in (60 << 10, 64 << 10, 300 << 10):
@@ -225,7 +236,7 @@ def wrong_usage(t):
         ok(err and "try: mcpgatectl --help" in err, "a hint for %r" % args, err)
         eq(out, "")
     for args, why in ((["restart", "nobody"], "no server of this name"), (["logs", "nobody"], "no server of this name"),
-                      (["logs", "-f", "nobody"], "status 404"), (["end-session", "abc"], "at least 4"),
+                      (["logs", "-f", "nobody"], "no server of this name"), (["end-session", "abc"], "at least 4"),
                       (["end-session", "abcdefgh"], "no session has such an id")):
         out, err = ctl(t, *args, status=1)
         ok(why in err and out == "", "%r" % args, out, err)
