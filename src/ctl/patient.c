@@ -104,21 +104,56 @@ static void note_garbage(struct patient *patient, struct slice line)
 	patient->first_garbage = mem_printf("%.*s", SLICE_ARG(line));
 }
 
-/* The response to our last request, if this line is it. */
+/* A number that came back as a text is one to the daemon as well. BACK-FRAME-05 */
+static bool is_last_id(const struct patient *patient, const json_t *id)
+{
+	const char *text = json_string_value(id);
+
+	return (text != NULL ? atoll(text) : json_integer_value(id)) == patient->last_id;
+}
+
+/* Whether it is the response to our last request. */
+static bool take_message(struct patient *patient, const json_t *message)
+{
+	const json_t *id = json_object_get(message, "id");
+
+	if (!json_is_string(json_object_get(message, "method")))
+		return is_last_id(patient, id);
+	if (id != NULL)
+		refuse_request(patient, message);
+	return false;
+}
+
+/* As the daemon reads it: a banner without a line end may stand before a message. BACK-FRAME-04 */
+static json_t *read_line(struct patient *patient, struct slice line)
+{
+	json_t *value = json_loadb(line.p, line.n, JSON_ALLOW_NUL, NULL);
+	const char *at = line.n > 0 ? memmem(line.p, line.n, "{\"jsonrpc\"", 10) : NULL;
+
+	if (!json_is_object(value) && !json_is_array(value))
+		note_garbage(patient, line);
+	if (value == NULL && at != NULL)
+		value = json_loadb(at, line.n - (size_t)(at - line.p), JSON_ALLOW_NUL, NULL);
+	return value;
+}
+
+/* The response to our last request, if it is in this line. */
 static json_t *take_line(struct patient *patient, struct slice line)
 {
-	json_t *message = json_loadb(line.p, line.n, JSON_ALLOW_NUL, NULL);
+	json_t *value = read_line(patient, line);
+	json_t *answer = NULL;
+	json_t *message;
+	size_t i;
 
-	if (!json_is_object(message)) {
-		note_garbage(patient, line);
-	} else if (json_is_string(json_object_get(message, "method"))) {
-		if (json_object_get(message, "id") != NULL)
-			refuse_request(patient, message);
-	} else if (json_integer_value(json_object_get(message, "id")) == patient->last_id) {
-		return message;
+	if (json_is_object(value) && take_message(patient, value))
+		answer = json_incref(value);
+	json_array_foreach(value, i, message)
+	{
+		if (answer == NULL && json_is_object(message) && take_message(patient, message))
+			answer = json_incref(message);
 	}
-	json_decref(message);
-	return NULL;
+	json_decref(value);
+	return answer;
 }
 
 static json_t *take_lines(struct patient *patient)

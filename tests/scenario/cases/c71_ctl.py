@@ -350,6 +350,17 @@ def doctor_praises_what_is_right(t):
     ctl(t, "doctor", "-c", "/nonexistent.yaml", status=2, socket="/nonexistent")
 
 
+@case(daemon=False, deadline=30)
+def doctor_reads_as_the_daemon_does(t):
+    """BACK-FRAME-04 BACK-FRAME-05: whom the daemon understands, the doctor does not call ill."""
+    answer = '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"a\\u0000","version":"1"}}}'
+    short = {"start": {"timeout": "2s"}, "stop": {"grace": "300ms", "term": "2s"}}
+    for line, garbage in ((answer % '"@ID@"', 0), ("[%s]" % answer % "@ID@", 0), ("Ready. " + answer % "@ID@", 1), ("\ufeff" + answer % "@ID@", 1)):
+        out, _ = doctor(t, {"s": merged(short, {"script": {"init": [["line", line]]}})}, status=0)
+        ok(re.search(r"ok    answer    after [\d.]+ s: a 1, revision 2025-06-18$", out, re.M), "its answer", line, out)
+        eq(out.count("are no messages"), garbage, line)
+
+
 @case(daemon=False)
 def doctor_leaves_nothing(t):
     """REL-43: what the doctor starts is gone when it ends, helpers of the server included."""
