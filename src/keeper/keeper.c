@@ -275,7 +275,7 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 
 static bool keeper_may_listen(const struct keeper *keeper)
 {
-	return keeper->gateway.fd >= 0 && keeper->children.starting_count < CHILDREN_STARTING_MAX;
+	return keeper->gateway.fd >= 0 && children_may_be_asked(&keeper->children);
 }
 
 static void keeper_read_requests(struct keeper *keeper)

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -159,6 +160,8 @@ static void start(keeper_gateway_fn *gateway, const char *script)
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	daemon_.log = memfd_create("log", MFD_CLOEXEC);
 	assert_true(daemon_.log >= 0);
+	/* Two processes write to it, and the kernel does not lock the position of such a file. */
+	assert_int_equal(fcntl(daemon_.log, F_SETFL, O_APPEND), 0);
 	daemon_.pid = fork();
 	assert_true(daemon_.pid >= 0);
 	if (daemon_.pid == 0)
@@ -862,6 +865,8 @@ static void gateway_is_restarted_without_its_children(void **state)
 	assert_non_null(strstr(logged(), " gateway_exit process=keeper pid="));
 }
 
+#define DEAF_ASKS 20000
+
 static int gateway_fails(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
 	(void)config, (void)listeners, (void)count, (void)keeper_fd;
@@ -883,6 +888,42 @@ static void gateway_that_always_dies_ends_the_daemon(void **state)
 	assert_nothing_left();
 	assert_int_equal(count_logged(" gateway_start "), 6);
 	assert_int_equal(count_logged(" gateway_give_up "), 1);
+}
+
+/* It asks and asks, and hears nothing until nobody takes its requests any more. */
+static int gateway_deaf(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	struct ipc_message message = { IPC_START, CLAIMS, 0, 0, 0 }; /* without claims: refused */
+	int fds[IPC_FDS_MAX];
+	int idle = 0;
+	struct error err;
+
+	(void)config, (void)listeners, (void)count;
+	while (idle < 50 && message.child < DEAF_ASKS) {
+		message.child++;
+		if (ipc_send(keeper_fd, &message, NULL, 0, &err) == 0) {
+			idle = 0;
+			continue;
+		}
+		message.child--;
+		idle++;
+		poll(NULL, 0, 10);
+	}
+	say("asked %lu\n", (unsigned long)message.child);
+	for (uint64_t i = 1; i <= message.child; i++)
+		expect(keeper_fd, IPC_FAILED, i, fds);
+	say("heard all\n");
+	return serve_until_drain(keeper_fd);
+}
+
+/* BACK-SEC-01: what the keeper owes to a gateway that is out of its mind is bounded; and nothing of it is lost. */
+static void gateway_that_does_not_listen_is_not_heard(void **state)
+{
+	(void)state;
+	start(gateway_deaf, "");
+	assert_in_range(next_number("asked "), 1, DEAF_ASKS - 1);
+	assert_string_equal(next_line(), "heard all");
+	stop_and_expect(0);
 }
 
 static bool is_guard(int pid)
@@ -993,6 +1034,8 @@ static int gateway_prisoner(struct config *config, const int *listeners, size_t 
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	say("datagram %d\n", fd < 0 ? errno : 0);
 	say("kill %d\n", kill(getppid(), 0) < 0 ? errno : 0);
+	say("splice %d\n", splice(-1, NULL, -1, NULL, 1, 0) < 0 ? errno : 0);
+	say("sendfile %d\n", sendfile(-1, -1, NULL, 1) < 0 ? errno : 0);
 	result = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	say("open %d\n", result < 0 ? errno : 0);
 	result = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -1032,6 +1075,8 @@ static void gateway_is_confined(void **state)
 	assert_int_equal(next_number("datagram "), EPERM);
 	assert_int_equal(next_number("datagram "), EPERM);
 	assert_int_equal(next_number("kill "), EPERM);
+	assert_int_equal(next_number("splice "), EPERM);
+	assert_int_equal(next_number("sendfile "), EPERM);
 	opened = next_number("open ");
 	device = next_number("device ");
 	if (is_measure_on("landlock")) {
@@ -1245,6 +1290,7 @@ int main(void)
 		TEST(nothing_survives_a_stop),
 		TEST(gateway_is_restarted_without_its_children),
 		TEST(gateway_that_always_dies_ends_the_daemon),
+		TEST(gateway_that_does_not_listen_is_not_heard),
 		TEST(guard_is_replaced),
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),
