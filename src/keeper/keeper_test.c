@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -926,6 +927,79 @@ static void gateway_that_does_not_listen_is_not_heard(void **state)
 	stop_and_expect(0);
 }
 
+/* A packet that is no message, with many descriptors. */
+static void send_raw(int keeper_fd, const int *fds, size_t count)
+{
+	char byte = 'x';
+	char control[CMSG_SPACE(100 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	struct iovec part = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	if (sendmsg(keeper_fd, &header, 0) != 1)
+		_exit(9);
+}
+
+/* It hands over a connection that cannot be closed before its client has read everything. */
+static int gateway_lingering(struct config *config, const int *listeners, size_t count,
+			     int keeper_fd)
+{
+	static char block[1 << 16];
+	const struct linger endless = { 1, 3600 };
+	struct sockaddr_in at = { .sin_port = 0 };
+	struct pollfd p = { .fd = listeners[0], .events = POLLIN };
+	socklen_t size = sizeof(at);
+	int fds[IPC_FDS_MAX];
+	int copies[100];
+	int fd;
+
+	(void)config, (void)count;
+	if (getsockname(listeners[0], (struct sockaddr *)&at, &size) < 0)
+		return 9;
+	say("port %d\n", ntohs(at.sin_port));
+	if (poll(&p, 1, WAIT_MS) != 1 || (fd = accept(listeners[0], NULL, NULL)) < 0)
+		return 9;
+	while (send(fd, block, sizeof(block), MSG_DONTWAIT) > 0)
+		;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &endless, sizeof(endless)) < 0)
+		return 9;
+	start_with(keeper_fd, CLAIMS, 1, &fd, 1);
+	for (size_t i = 0; i < ARRAY_LEN(copies); i++)
+		copies[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	close(fd);
+	expect(keeper_fd, IPC_FAILED, 1, fds);
+	say("refused\n");
+	send_raw(keeper_fd, copies, ARRAY_LEN(copies));
+	send_raw(keeper_fd, copies, ARRAY_LEN(copies)); /* nobody takes it */
+	return 1;
+}
+
+/* What a gateway that is out of its mind hands over does not keep the keeper waiting. */
+static void closing_does_not_wait(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	start(gateway_lingering, "");
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	at.sin_port = htons((uint16_t)next_number("port "));
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_string_equal(next_line(), "refused");
+	next_number("port "); /* of the next gateway */
+	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
+	wait_for_end();
+	assert_nothing_left();
+	close(fd);
+}
+
 static bool is_guard(int pid)
 {
 	char path[64];
@@ -1291,6 +1365,7 @@ int main(void)
 		TEST(gateway_is_restarted_without_its_children),
 		TEST(gateway_that_always_dies_ends_the_daemon),
 		TEST(gateway_that_does_not_listen_is_not_heard),
+		TEST(closing_does_not_wait),
 		TEST(guard_is_replaced),
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),
