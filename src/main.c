@@ -212,8 +212,12 @@ static int with_configuration(const struct command_line *line)
 	struct config *config = config_load(&line->request, &problems);
 	int status = 0;
 
-	if (config != NULL && line->action != ACTION_PRINT)
+	if (config != NULL && line->action != ACTION_PRINT) {
 		machine_check(config, &problems);
+		/* Where there is nothing else to serve, nothing is served without it. */
+		machine_check_commands(config, line->request.command != NULL ? &problems :
+									       &config->warnings);
+	}
 	if (problems.count > 0)
 		config_free(&config);
 	print_problems(&problems);

@@ -284,6 +284,10 @@ static void longer_line_kills(void **state)
 	fake_keeper_settle(&keeper);
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 1);
+	fake_process_exit(&keeper, p, SIGKILL);
+	fake_keeper_settle(&keeper);
+	assert_non_null(strstr(backend.stats.failure, "limits.response")); /* not how we ended it */
+	assert_int_equal(backend.stats.failures, 1);
 }
 
 /* The same where the whole line comes in one piece. */

@@ -61,4 +61,13 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
 int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
 	     struct error *err) must_check;
 
+/*
+ * Closes a descriptor that came, without waiting: a socket that lingers would wait for what it has still to send, even
+ * one that does not block.
+ */
+void ipc_drop(int fd);
+
+/* Closes our end. What the other side has sent, and nobody will receive, is dropped so before. */
+void ipc_close(int fd);
+
 #endif

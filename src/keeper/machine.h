@@ -10,5 +10,10 @@
 
 /* Adds `servers.NAME.KEY: what cannot be had, and what to do` for each. Changes nothing. SEC-62. */
 void machine_check(const struct config *config, struct config_problems *problems);
+/*
+ * The same for each command that is not there or may not be executed. It may be there later, and the other servers work
+ * without it.
+ */
+void machine_check_commands(const struct config *config, struct config_problems *problems);
 
 #endif

@@ -337,7 +337,7 @@ static void partition_on_retry(struct timer *timer)
 {
 	struct partition *partition = container_of(timer, struct partition, retry);
 
-	if (places_is_poor(partition))
+	if (partition_grow(partition) == REASON_OVER_LIMIT && places_is_poor(partition))
 		places_claim(partition);
 	partition_wake(partition);
 }

@@ -1422,6 +1422,32 @@ static void idle_ones_make_room_where_it_helps(void **state)
 	end_neighbour();
 }
 
+/* What is busy elsewhere stays where it is, if no room is what is wanted. */
+static void failing_servers_claim_nothing(void **state)
+{
+	struct fleet fleet = { .max = 1 };
+	struct front *call;
+
+	(void)state;
+	backend.conf.fleet = &fleet;
+	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	call = open_neighbour();
+	get_ready(0);
+	call = request(call->call.route, CALL("1"));
+	hears(process(0), CALL("2"));
+	backend.conf.pool_min = 1;
+	backend.failures = 3;
+	backend.retry_at_ms = now_ms + 60000;
+	partition_prepare(&router, &backend);
+	for (size_t i = 0; i < 20; i++)
+		pass(1000);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	hears_nothing(process(0));
+	assert_false(process(0)->is_eof);
+	end_neighbour();
+}
+
 /* bridging.md §1.4: who always has more calls does not keep the others from the server. */
 static void who_has_none_gets_one(void **state)
 {
@@ -1643,6 +1669,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(many_sessions_get_more),
 	TEST(all_servers_have_a_limit),
 	TEST(idle_ones_make_room_where_it_helps),
+	TEST(failing_servers_claim_nothing),
 	TEST_PRINCIPALS(who_has_none_gets_one),
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
 	TEST(late_ids_end_a_process),
