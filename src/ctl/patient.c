@@ -55,8 +55,8 @@ static void look_for_end(struct patient *patient)
 {
 	siginfo_t info = { .si_pid = 0 };
 
-	if (patient->is_ended || waitid(P_PID, (id_t)patient->process.pid, &info,
-					WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	if (patient->is_ended ||
+	    waitid(P_PID, (id_t)patient->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
 	    info.si_pid == 0)
 		return;
 	kill(-patient->process.pid, SIGKILL);

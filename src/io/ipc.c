@@ -16,7 +16,8 @@ union ipc_control {
 	char bytes[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)];
 };
 
-#define FDS_SENT_MAX 253 /* the kernel's SCM_MAX_FD: what has no room here it would close, and perhaps wait */
+#define FDS_SENT_MAX \
+	253 /* the kernel's SCM_MAX_FD: what has no room here it would close, and perhaps wait */
 
 #define QUEUED_MAX 4096 /* more packets than a socket holds */
 
@@ -71,7 +72,8 @@ void ipc_drop(int fd)
 {
 	const struct linger none = { 0, 0 };
 
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* fails where it is no socket */
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
+		   sizeof(none)); /* fails where it is no socket */
 	close(fd);
 }
 
@@ -117,8 +119,7 @@ static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_
 	if (n < 0)
 		return -1;
 	*count_r = collect_fds(&header, fds_r);
-	*is_whole_r = *count_r <= IPC_FDS_MAX &&
-		      (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+	*is_whole_r = *count_r <= IPC_FDS_MAX && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
 	if (*count_r > IPC_FDS_MAX)
 		*count_r = IPC_FDS_MAX;
 	return n;
