@@ -101,7 +101,7 @@ static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
 	return count;
 }
 
-/* One packet. Returns its size, 0 also at the end, or -1 and errno; *is_whole_r: it is all that was sent. */
+/* One packet. Returns its size, 0 also at the end, or -1 and errno; *is_whole_r: it is none that is too long. */
 static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX],
 		       size_t *count_r, bool *is_whole_r)
 {
@@ -119,7 +119,8 @@ static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_
 	if (n < 0)
 		return -1;
 	*count_r = collect_fds(&header, fds_r);
-	*is_whole_r = *count_r <= IPC_FDS_MAX && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+	/* With MSG_CTRUNC this process may have no more descriptors: that is its own trouble, and passes. */
+	*is_whole_r = *count_r <= IPC_FDS_MAX && (header.msg_flags & MSG_TRUNC) == 0;
 	if (*count_r > IPC_FDS_MAX)
 		*count_r = IPC_FDS_MAX;
 	return n;

@@ -1560,6 +1560,27 @@ static void starts_have_a_rate(void **state)
 	assert_int_equal(keeper.count, 15);
 }
 
+/* And nobody waits longer for his turn than for the start itself. */
+static void waits_for_a_turn_are_bounded(void **state)
+{
+	struct front *opened[30];
+	size_t refused = 0;
+
+	(void)state;
+	backend.conf.isolation = ISOLATION_SESSION;
+	backend.conf.pool_max = 100;
+	backend.conf.start_rate = 1;
+	for (size_t i = 0; i < ARRAY_LEN(opened); i++) {
+		opened[i] = open_session(INITIALIZE);
+		refused += opened[i]->ending == ENDING_FAILED;
+	}
+	assert_in_range(refused, 7, 9); /* 20 s, and a second's worth at once */
+	is_failed(opened[29], REASON_OVER_LIMIT);
+	pass(20000);
+	assert_int_equal(keeper.count, ARRAY_LEN(opened) - refused);
+	is_open(open_session(INITIALIZE));
+}
+
 /* REL-29, DEF-19: crashes right after a good handshake are a crash loop, too. */
 static void crash_loops_are_broken(void **state)
 {
@@ -1674,6 +1695,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
 	TEST(late_ids_end_a_process),
 	TEST(starts_have_a_rate),
+	TEST(waits_for_a_turn_are_bounded),
 	TEST(crash_loops_are_broken),
 };
 
