@@ -137,48 +137,45 @@ static bool find_command(const struct launch_spec *spec, int *why_r)
 static void append_directories(struct buf *out, char *const *candidates)
 {
 	for (; *candidates != NULL; candidates++) {
-		const char *name = strrchr(*candidates, '/');
-
 		if (out->len > 0)
 			buf_append_char(out, ':');
-		buf_append_slice(out, slice_between(*candidates, name));
+		buf_append_slice(out, slice_between(*candidates, strrchr(*candidates, '/')));
 	}
 }
 
 static void check_command(const struct launch_spec *spec, struct config_problems *problems)
 {
+	static const struct launch_verdict missing = { LAUNCH_EXEC, ENOENT };
 	const struct config_server *server = spec->server;
-	struct launch_verdict verdict = { .step = LAUNCH_EXEC };
+	const char *hint = launch_hint(&missing, server->command);
 	struct buf path = { 0 };
+	int why;
 
-	if (find_command(spec, &verdict.error))
+	if (find_command(spec, &why))
 		return;
-	if (strchr(server->command, '/') != NULL) {
-		problem_add(problems, "servers.%s.command: %.200s: %s%s", server->name,
-			    server->command,
-			    verdict.error == EACCES ? "it is no program that may be executed" :
-						      strerror(verdict.error),
-			    launch_hint(&verdict, server->command));
-		return;
-	}
-	verdict.error = ENOENT;
 	append_directories(&path, spec->candidates);
-	problem_add(problems, "servers.%s.command: there is no '%.60s' in PATH (%.300s)%s",
-		    server->name, server->command, buf_terminate(&path),
-		    launch_hint(&verdict, server->command));
+	if (strchr(server->command, '/') == NULL)
+		problem_add(problems,
+			    "servers.%s.command: '%.200s' is in no directory of PATH (%.300s)%s",
+			    server->name, server->command, buf_terminate(&path), hint);
+	else
+		problem_add(problems, "servers.%s.command: '%.200s' %s%s", server->name,
+			    server->command,
+			    why == EACCES ? "is no program that may be executed" : "is not there",
+			    why == EACCES ? "" : hint);
 	buf_fini(&path);
 }
 
 void machine_check_commands(const struct config *config, struct config_problems *problems)
 {
 	struct launch launch;
-	struct error err;
+	struct error ignored;
 
-	/* A user that there is not is machine_check's matter. */
-	(void)(launch_init(&launch, config, &err) < 0);
-	for (size_t i = 0; i < launch.count; i++) {
-		if (launch.specs[i].server->enabled)
-			check_command(&launch.specs[i], problems);
+	if (launch_init(&launch, config, &ignored) == 0) {
+		for (size_t i = 0; i < launch.count; i++) {
+			if (config->servers[i].enabled)
+				check_command(&launch.specs[i], problems);
+		}
 	}
 	launch_fini(&launch);
 }

@@ -248,31 +248,6 @@ def places_are_checked(t):
 
 
 @case(daemon=False)
-def commands_are_looked_for(t):
-    """product §2: -t says which commands are not there, as their servers would look for them; alone on the command line they are refused."""
-    directory = t.directory()
-    empty = {"env": {"PATH": directory}}
-    bad = {"path": ({"command": "/nonexistent/x"}, "/nonexistent/x: No such file"),
-           "below": ({"command": "./cat", "cwd": directory}, "./cat: No such file"),
-           "text": ({"command": "/etc/passwd"}, "/etc/passwd: it is no program"),
-           "folder": ({"command": "/etc"}, "/etc: it is no program"),
-           "search": (dict(empty, command="cat"), "there is no 'cat' in PATH (%s)" % directory),
-           "words": ({"command": "/bin/cat -u"}, "under args")}
-    good = {"found": {"command": "cat"}, "inside": {"command": "bin/cat", "cwd": "/"}, "off": {"command": "/nonexistent/y", "enabled": False}}
-    done = check(dict({name: entry for name, (entry, _) in bad.items()}, **good), directory)
-    eq(done.returncode, 0)
-    said = [l for l in done.stderr.splitlines() if ".command: " in l]
-    for name, (_, text) in bad.items():
-        ok(any("servers.%s.command: " % name in l and text in l for l in said), name, done.stderr)
-    eq(len(said), len(bad), done.stderr)
-    for args, status in ((["-t", "--", "surely-no-such-command"], 1), (["--listen", "127.0.0.1:0", "--", "/nonexistent/x"], 2)):
-        done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), *args], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=8 * harness.SLOW)
-        eq(done.returncode, status, args)
-        ok(".command: " in done.stderr, "what is missing", done.stderr)
-
-
-@case(daemon=False)
 def open_files(t):
     """DEF-20 product §4: resources.open_files is what the server may have open; others keep the daemon's."""
     t.start({"main": {"script": {}, "resources": {"open_files": 64}}, "other": {}})
