@@ -234,6 +234,10 @@ def users_are_checked(t):
     refused(done, "servers.main.user", "only root")
     if os.getuid() == 0:
         refused(check(servers, directory), "servers.main.user", "there is no user 'no-such-user'")
+    if os.getuid() == 0 and shutil.which("setpriv"):
+        without = ["setpriv", "--bounding-set", "-setuid"]
+        refused(check(servers, directory, prefix=without), "servers.main.user", "CAP_SETUID", "mcpgated.yaml(5)")
+        t.start({"main": {}}, prefix=without).wait_log("gateway_is_root")
 
 
 @case(daemon=False)
