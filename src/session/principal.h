@@ -13,6 +13,9 @@
 #include "base/map.h"
 #include "base/slice.h"
 
+/* Who issues the tokens of the configuration. Other issuers are URLs. */
+#define PRINCIPAL_STATIC_ISSUER "static"
+
 /* What makes two callers the same one. Each part is length-counted; one that is missing is empty. */
 struct identity {
 	struct slice issuer;

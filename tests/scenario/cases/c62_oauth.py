@@ -68,6 +68,17 @@ def resource_is_described(t):
 
 
 @case(daemon=False)
+def resources_may_end_with_a_slash(t):
+    """AUTH-PRM-01 AUTH-CH-01: the document is where the challenge says, whatever the path; a resource that is the whole origin has the root's."""
+    begin(t, {"whole": {"script": {}, "path": "/"}, "part": {"script": {}, "path": "/part/"}})
+    for path, where in (("/", PRM + "/"), ("/part/", PRM + "/part/")):
+        eq(challenge(send(t, path=path)), 'Bearer resource_metadata="%s%s"' % (ORIGIN, where))
+        for place in where, where[:-1]:
+            document = get(t, place)
+            eq((document.status, json.loads(document.body)["resource"]), (200, ORIGIN + path), place)
+
+
+@case(daemon=False)
 def documents_are_public(t):
     """AUTH-PRM-08 AUTH-PRM-09 AUTH-PRM-10 AUTH-FAC-06: any web page may read them; what is not there is JSON."""
     begin(t)
