@@ -239,4 +239,6 @@ void confine_apply(bool fetches)
 		LOG(CONFINE, LOG_STR("measure", measures[i].name),
 		    LOG_STR("state", is_on ? "on" : err.text));
 	}
+	if (geteuid() == 0)
+		LOG(GATEWAY_IS_ROOT, LOG_INT("pid", getpid()));
 }

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "config/problem.h"
+#include "keeper/capabilities.h"
 #include "keeper/cgroups.h"
 #include "keeper/landlock.h"
 #include "keeper/launch.h"
@@ -28,6 +29,13 @@ static void check_user(const struct config_server *server, struct config_problem
 			    "servers.%s.user: only root may start a process as another user; run "
 			    "mcpgated as root, or take the key away",
 			    server->name);
+	else if (!capabilities_reach_users())
+		problem_add(
+			problems,
+			"servers.%s.user: the daemon is root without CAP_SETUID, CAP_SETGID and "
+			"CAP_KILL; what its unit needs stands in mcpgated.yaml(5), \"What a server "
+			"may do\"",
+			server->name);
 	else if (getpwnam(server->user) == NULL)
 		problem_add(problems, "servers.%s.user: there is no user '%.60s'", server->name,
 			    server->user);

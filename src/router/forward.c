@@ -375,6 +375,18 @@ void forward_cancel(struct call *call, struct slice why)
 		forward_give_up(call->lane, call->bid, why);
 }
 
+void forward_deny(struct call *call)
+{
+	if (call->state != CALL_WAITING && call->state != CALL_SENT)
+		return;
+	if (call->method->id == METHOD_INITIALIZE) {
+		session_end(&call->route->session, REASON_DENIED);
+		return;
+	}
+	forward_cancel(call, SLICE_LIT("the token has been revoked"));
+	call_fail(call, REASON_DENIED);
+}
+
 /* All calls of the session with that id: its type counts as well. bridging.md §1.1 (6) */
 static void cancel_calls(struct route *route, const struct envelope *env)
 {

@@ -31,6 +31,11 @@ void forward_no_room(struct route *route, struct call *call);
 void forward_cancel(struct call *call, struct slice why);
 /* The same for a request of our own. */
 void forward_give_up(struct lane *lane, uint64_t bid, struct slice why);
+/*
+ * The token that a call was sent with is denied: it ends, and at the child as well; with it the session that it
+ * would begin. Also for one that was not begun or has ended. AUTH-SES-07
+ */
+void forward_deny(struct call *call);
 /* The partition's initialize request, on this lane. BACK-INIT-01, -02. */
 void forward_handshake(struct lane *lane);
 void forward_initialized(struct lane *lane);

@@ -1370,7 +1370,8 @@ static struct front *open_neighbour(void)
 	struct envelope env = scan(q(INITIALIZE));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &neighbour, &router.sessions.principals.anonymous, &front->call, &env);
+	route_open(&router, &neighbour, &router.sessions.principals.anonymous,
+		   &(struct peer){ .family = 0 }, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }
