@@ -231,8 +231,12 @@ static int with_configuration(const struct command_line *line)
 	struct config *config = config_load(&line->request, &problems);
 	int status = 0;
 
-	if (config != NULL && line->action != ACTION_PRINT)
+	if (config != NULL && line->action != ACTION_PRINT) {
 		machine_check(config, &problems);
+		/* Where there is nothing else to serve, nothing is served without it. */
+		machine_check_commands(config, line->request.command != NULL ? &problems :
+									       &config->warnings);
+	}
 	if (problems.count > 0)
 		config_free(&config);
 	print_problems(&problems);
@@ -241,8 +245,6 @@ static int with_configuration(const struct command_line *line)
 		hint_at_a_command(line);
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
 	}
-	if (line->action != ACTION_PRINT)
-		machine_warn(config, &config->warnings);
 	print_problems(&config->warnings);
 	if (line->action == ACTION_TEST)
 		fprintf(stderr, "mcpgated: the configuration is fine\n");

@@ -50,6 +50,20 @@ static void take_stdout(struct patient *patient)
 	}
 }
 
+/* What it has left behind goes with it: until it is reaped the number of its group cannot mean anything else. */
+static void look_for_end(struct patient *patient)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (patient->is_ended ||
+	    waitid(P_PID, (id_t)patient->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    info.si_pid == 0)
+		return;
+	kill(-patient->process.pid, SIGKILL);
+	waitpid(patient->process.pid, &patient->status, 0);
+	patient->is_ended = true;
+}
+
 /* Waits for something on the outputs, at most so long. */
 static void patient_wait(struct patient *patient, uint64_t wait_ms)
 {
@@ -62,9 +76,7 @@ static void patient_wait(struct patient *patient, uint64_t wait_ms)
 		if (polls[1].revents != 0)
 			take_stderr(patient);
 	}
-	if (!patient->is_ended &&
-	    waitpid(patient->process.pid, &patient->status, WNOHANG) == patient->process.pid)
-		patient->is_ended = true;
+	look_for_end(patient);
 	clock_update();
 }
 
@@ -237,7 +249,7 @@ int patient_stop(struct patient *patient, uint64_t grace_ms, uint64_t term_ms)
 		kill(-patient->process.pid, SIGKILL);
 		patient_has_ended_within(patient, UINT32_MAX);
 	}
-	/* What it has said last, and what it has left behind. */
+	/* What it has said last. */
 	while (patient->process.fds[2] >= 0) {
 		size_t before = patient->err.len;
 
@@ -245,8 +257,6 @@ int patient_stop(struct patient *patient, uint64_t grace_ms, uint64_t term_ms)
 		if (patient->err.len == before)
 			break;
 	}
-	if (patient->process.pid > 0)
-		kill(-patient->process.pid, SIGKILL);
 	return needed;
 }
 
