@@ -299,10 +299,28 @@ static int read_binding(struct grant *grant, struct verdict *verdict_r)
 
 /* ---- whole ---- */
 
+/*
+ * Where the audience is a client's id, ID tokens of that client have it as well: they are told by what no access token
+ * has (`nonce` is in some). OpenID Connect Core s3.1.3.6, s3.3.2.11; AUTH-JWT-07
+ */
+static int check_purpose(const json_t *claims, struct verdict *verdict_r)
+{
+	static const char *const names[] = { "at_hash", "c_hash", "s_hash" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (json_object_get(claims, names[i]) != NULL)
+			return verdict_set(verdict_r, VERDICT_MALFORMED,
+					   "by its `%s` it is an ID token, no access token",
+					   names[i]);
+	}
+	return 0;
+}
+
 static int grant_fill(struct grant *grant, const struct grant_rules *rules, uint64_t now_ms,
 		      struct verdict *verdict_r)
 {
-	if (check_end(grant, rules, now_ms, verdict_r) < 0 ||
+	if (check_purpose(grant->claims, verdict_r) < 0 ||
+	    check_end(grant, rules, now_ms, verdict_r) < 0 ||
 	    check_begin(grant->claims, "nbf", rules, now_ms, verdict_r) < 0 ||
 	    check_begin(grant->claims, "iat", rules, now_ms, verdict_r) < 0 ||
 	    check_lifetime(grant->claims, rules, verdict_r) < 0 ||

@@ -68,6 +68,10 @@ static void claims_and_their_verdicts(void **state)
 		{ "{\"sub\":\"a\"," EXP ",\"nbf\":1700000061}", VERDICT_NOT_YET_VALID },
 		{ "{\"sub\":\"a\"," EXP ",\"nbf\":\"0\"}", VERDICT_MALFORMED },
 		{ "{\"sub\":\"a\"," EXP ",\"iat\":1700000061}", VERDICT_NOT_YET_VALID },
+		/* AUTH-JWT-07 */
+		{ "{\"sub\":\"a\"," EXP ",\"at_hash\":\"x\"}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\"," EXP ",\"c_hash\":null}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\"," EXP ",\"nonce\":\"x\"}", VERDICT_OK },
 		{ "{" EXP "}", VERDICT_NO_PRINCIPAL },
 		{ "{\"sub\":\"\"," EXP "}", VERDICT_NO_PRINCIPAL },
 		{ "{\"sub\":42," EXP "}", VERDICT_NO_PRINCIPAL },
@@ -361,6 +365,8 @@ static void addresses_that_may_be_reached(void **state)
 		"192.0.0.192",       "::",
 		"fe80::1",           "ff02::1",
 		"fd00:ec2::254",     "::ffff:169.254.169.254",
+		"168.63.129.16",     "::ffff:168.63.129.16",
+		"fd00:ec2::23",      "64:ff9b:1::a9fe:a9fe",
 		"::169.254.1.1",     "64:ff9b::169.254.169.254",
 		"2002:a9fe:a9fe::1", "2001::1",
 	};

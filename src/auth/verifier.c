@@ -377,6 +377,30 @@ static void job_take_claims(struct verifier_job *job, json_t *claims)
 	job_finish(job);
 }
 
+/* What the issuer adds to the token's own words binds as well, and cannot be proven. AUTH-POP-01 */
+static bool is_bound_otherwise(const struct grant *grant, const json_t *claims)
+{
+	const json_t *binding = json_object_get(claims, "cnf");
+
+	return binding != NULL && !json_equal(binding, json_object_get(grant->claims, "cnf"));
+}
+
+static void job_take_confirmation(struct verifier_job *job, const json_t *claims,
+				  const struct verdict *verdict)
+{
+	struct verdict bound;
+
+	if (claims == NULL) {
+		job_refuse(job, verdict);
+	} else if (is_bound_otherwise(job->finding.grant, claims)) {
+		verdict_set(&bound, VERDICT_BOUND,
+			    "the issuer says `cnf` of it, which the token does not");
+		job_refuse(job, &bound);
+	} else {
+		job_finish(job);
+	}
+}
+
 static void job_on_answer(struct question *question, json_t *claims, const struct verdict *verdict)
 {
 	struct verifier_job *job = container_of(question, struct verifier_job, question);
@@ -384,10 +408,7 @@ static void job_on_answer(struct question *question, json_t *claims, const struc
 
 	job->finding.was_asked |= is_answer;
 	if (!job->is_opaque) {
-		if (claims != NULL)
-			job_finish(job);
-		else
-			job_refuse(job, verdict);
+		job_take_confirmation(job, claims, verdict);
 		return;
 	}
 	job->is_unclear |= !is_answer;
@@ -522,6 +543,7 @@ static bool start_job(struct verifier *verifier, struct slice token,
 	struct verifier_job *job = job_new(verifier, token, digest);
 
 	job->finding = *finding;
+	job->question.is_suspect = wait->is_suspect;
 	job_add_wait(job, wait, wait->accepted, wait->accepted_count);
 	job_go_on(job, next);
 	return false;

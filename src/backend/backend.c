@@ -84,10 +84,15 @@ bool backend_is_fleet_full(const struct backend *backend)
 	return fleet != NULL && fleet->count >= fleet->max;
 }
 
+bool backend_is_full(const struct backend *backend)
+{
+	return backend->count + backend->reserved >= backend->conf.pool_max;
+}
+
 /* The limit that another process would break; NULL: none. */
 static const char *backend_find_limit(const struct backend *backend)
 {
-	if (backend->count + backend->reserved >= backend->conf.pool_max)
+	if (backend_is_full(backend))
 		return "pool.max is reached";
 	if (backend_is_fleet_full(backend))
 		return "limits.processes is reached";
@@ -99,17 +104,23 @@ bool backend_has_room(const struct backend *backend)
 	return backend_find_limit(backend) == NULL;
 }
 
-/* Takes a turn at start.rate, with up to a second's worth at once; returns how long to wait for it. */
+/*
+ * Takes a turn at start.rate, with up to a second's worth at once; returns how long to wait for it. If that is longer
+ * than a start may take, there is none.
+ */
 static uint64_t backend_take_turn(struct backend *backend, uint64_t now_ms)
 {
 	uint64_t at_us = backend->next_start_at_us;
+	uint64_t wait_ms;
 
 	if (backend->conf.start_rate == 0)
 		return 0;
 	if (at_us + 1000000 < now_ms * 1000)
 		at_us = now_ms * 1000 - 1000000;
-	backend->next_start_at_us = at_us + 1000000 / backend->conf.start_rate;
-	return at_us > now_ms * 1000 ? (at_us - now_ms * 1000) / 1000 : 0;
+	wait_ms = at_us > now_ms * 1000 ? (at_us - now_ms * 1000) / 1000 : 0;
+	if (wait_ms <= backend->conf.start_timeout_ms)
+		backend->next_start_at_us = at_us + 1000000 / backend->conf.start_rate;
+	return wait_ms;
 }
 
 static uint64_t round_up(uint64_t wait_ms, uint64_t step_ms)
@@ -128,15 +139,26 @@ enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r)
 	if (wait_ms > 0 && backend->failures >= backend->conf.give_up_after)
 		return REASON_BACKEND_DOWN;
 	limit = backend_find_limit(backend);
+	turn_ms = limit == NULL ? backend_take_turn(backend, now_ms) : 0;
+	if (turn_ms > backend->conf.start_timeout_ms)
+		limit = "too many wait for start.rate";
 	if (limit != NULL) {
 		backend_note_full(backend, limit);
 		*wait_ms_r = 1000;
 		return REASON_OVER_LIMIT;
 	}
-	turn_ms = round_up(backend_take_turn(backend, now_ms), TURN_STEP_MS);
+	turn_ms = round_up(turn_ms, TURN_STEP_MS);
 	if (turn_ms > *wait_ms_r)
 		*wait_ms_r = turn_ms;
 	return REASON_NONE;
+}
+
+static void backend_recover(struct backend *backend)
+{
+	if (backend->failures > 0)
+		LOG(SERVER_RECOVERED, LOG_STR("server", backend->conf.name));
+	backend->failures = 0;
+	backend->retry_at_ms = 0;
 }
 
 void backend_note_started(struct backend *backend)
@@ -144,12 +166,17 @@ void backend_note_started(struct backend *backend)
 	/* A handshake is no recovery from what comes after it. */
 	if (clock_now_ms() - backend->crashed_at_ms >= YOUNG_MS)
 		backend->crashes = 0;
-	if (backend->crashes > CRASHES_FREE)
+	if (backend->crashes <= CRASHES_FREE)
+		backend_recover(backend);
+}
+
+/* But this is, of one that was started since. */
+void backend_note_answered(struct backend *backend, uint64_t ready_at_ms)
+{
+	if (backend->crashes <= CRASHES_FREE || ready_at_ms <= backend->crashed_at_ms)
 		return;
-	if (backend->failures > 0)
-		LOG(SERVER_RECOVERED, LOG_STR("server", backend->conf.name));
-	backend->failures = 0;
-	backend->retry_at_ms = 0;
+	backend->crashes = 0;
+	backend_recover(backend);
 }
 
 void backend_note_failed(struct backend *backend)

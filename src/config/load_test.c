@@ -595,6 +595,11 @@ static void test_names_and_paths(void **state)
 			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
 	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",
 			"F:3:6: servers.b: the path '/b/mcp' is also that of the server 'a'");
+	/* AUTH-AUD-03, AUTH-CFG-01: a token for one would be taken for the other. */
+	ASSERT_PROBLEMS(
+		"servers:\n  a: {command: x}\n  b: {command: x, path: /a/mcp/}\n",
+		"F:3:25: servers.b.path: the path '/a/mcp/' is that of the server 'a' but for "
+		"a slash, and tokens do not tell them apart");
 	outcome = load_good("servers:\n  a: {command: x, path: /m, enabled: false}\n"
 			    "  b: {command: x, path: /m}\n");
 	end(&outcome);
@@ -665,6 +670,7 @@ static void test_many_problems_end_somewhere(void **state)
 }
 
 #define HASH "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+#define OTHER_HASH "ff86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 /* AUTH-TOK-01, AUTH-TOK-03, AUTH-SCP-04 */
 static void test_tokens_and_scopes(void **state)
@@ -673,7 +679,7 @@ static void test_tokens_and_scopes(void **state)
 		"servers: {a: {command: x, scopes: [s], tools: {scopes: {'d*': [t, u]}}}}\n"
 		"auth:\n  mode: token\n  challenge_held: false\n"
 		"  tokens:\n    - {name: n, sha256: " HASH ", scopes: [s, t], servers: [a],\n"
-		"       expires: 2027-01-31}\n    - {name: m, sha256: " HASH "}\n"
+		"       expires: 2027-01-31}\n    - {name: m, sha256: " OTHER_HASH "}\n"
 		"  scope_hierarchy: {t: [u], u: [v]}\n");
 	const struct config *c = outcome.config;
 
@@ -713,6 +719,9 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "auth: {tokens: [{name: n, sha256: " HASH "}]}\n",
 		"F:2:16: auth.tokens: tokens are asked for only with 'mode: token' or 'mode: oauth'");
+	ASSERT_PROBLEMS(SERVER "auth: {mode: token, tokens: [{name: n, sha256: " HASH
+			       "}, {name: m, sha256: " HASH "}]}\n",
+			"F:2:133: auth.tokens[1].sha256: this token is here twice");
 	ASSERT_PROBLEMS(SERVER TOKEN_MODE ", scope_hierarchy: {a: [b], b: [c], c: [b]}}\n",
 			"F:2:145: auth.scope_hierarchy.b: the scope 'b' would hold itself",
 			"F:2:153: auth.scope_hierarchy.c: the scope 'c' would hold itself");
@@ -800,6 +809,11 @@ static void test_issuers_that_cannot_be(void **state)
 		"F:3:76: auth.issuers[0].introspection: the key 'client_id' is missing",
 		"F:3:138: auth.issuers[1].introspection: the key 'client_secret' is missing",
 		"F:3:102: auth.issuers[1].issuer: this issuer is here twice");
+	/* AUTH-AS-03 */
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{issuer: 'https://a.example', jwks_uri: "
+			     "'http://127.0.0.1:1/k'}]"),
+		"F:3:71: auth.issuers[0].jwks_uri: must begin with https://, like the issuer");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH(
 			"issuers: [{issuer: 'https://a.example', required_claims: {tid: []}}]"),

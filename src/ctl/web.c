@@ -64,8 +64,9 @@ static void set_question(struct transfer *transfer)
 	CURL *easy = transfer->easy;
 
 	easy_add_field(&transfer->fields, "Accept",
-		       question->body.n > 0 ? "application/json, text/event-stream" :
-					      "application/json");
+		       question->accept != NULL ? question->accept :
+		       question->body.n > 0     ? "application/json, text/event-stream" :
+						  "application/json");
 	if (question->token != NULL) {
 		char *value = mem_printf("Bearer %s", question->token);
 

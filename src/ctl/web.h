@@ -18,6 +18,7 @@
 struct web_question {
 	const char *url;
 	const char *method; /* GET, POST, DELETE */
+	const char *accept; /* NULL: JSON, and for a body events as well */
 	struct slice body;
 	const char *token;   /* sent as Bearer, or NULL */
 	const char *session; /* Mcp-Session-Id, or NULL */

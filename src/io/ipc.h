@@ -26,6 +26,7 @@ enum ipc_type {
 	IPC_STOP,   /* the operator wants the daemon to end, as SIGTERM does */
 	IPC_RELOAD, /* and that it reads log and certificates again, as SIGHUP does */
 	IPC_CERTIFICATES_USED, /* the set that came last is in use; `value` 0: it is not, it is bad */
+	IPC_ALIVE,             /* the answer to IPC_PING */
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */
@@ -35,6 +36,7 @@ enum ipc_type {
 	/* entry `value` of listener `server`; descriptors: certificate, key, maybe client_ca (files) */
 	IPC_CERTIFICATE,
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
+	IPC_PING,             /* does your loop turn? Answer IPC_ALIVE */
 };
 
 #define IPC_FDS_MAX 3
@@ -56,9 +58,19 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
 
 /*
  * Receives one message. Returns 1, 0 if there is none now, -1 if the other side has gone or sent
- * something else. The caller owns the descriptors in fds_r (close-on-exec); *count_r says how many.
+ * something else. The caller owns the descriptors in fds_r (close-on-exec); *count_r says how many: fewer than were
+ * sent if this process may have no more.
  */
 int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
 	     struct error *err) must_check;
+
+/*
+ * Closes a descriptor that came, without waiting: a socket that lingers would wait for what it has still to send, even
+ * one that does not block.
+ */
+void ipc_drop(int fd);
+
+/* Closes our end. What the other side has sent, and nobody will receive, is dropped so before. */
+void ipc_close(int fd);
 
 #endif

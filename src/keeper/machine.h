@@ -11,4 +11,10 @@
 /* Adds `servers.NAME.KEY: what cannot be had, and what to do` for each. Changes nothing. SEC-62. */
 void machine_check(const struct config *config, struct config_problems *problems);
 
+/*
+ * Adds `servers.NAME.command: …` for each command that is not there or may not be executed. In a file that is a warning
+ * and no problem: it may come later, or be visible to the server's own user alone, and the other servers work.
+ */
+void machine_check_commands(const struct config *config, struct config_problems *problems);
+
 #endif

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import time
 
@@ -108,6 +110,33 @@ def one_token_is_shut_out(t):
     listening.nothing(0.2)
     wait_for(lambda: len([m for m in t.daemon.messages(t.daemon.children("main")[0]) if m.get("method") == "notifications/cancelled"]) == 2, 3,
              "both calls are cancelled at the server")
+
+
+@case(daemon=False, deadline=40)
+def one_token_of_many_on_one_stream(t):
+    """AUTH-SES-07 AUTH-SES-04: on HTTP+SSE as well, what was sent with the denied token ends, and the rest goes on."""
+    i = begin(t, SERVERS)
+    bad, good = i.token(RESOURCE, jti="bad"), i.token(RESOURCE, jti="good")
+    c = t.sse(extra=mcp.bearer(good), begin=False)
+
+    def post(token, message, status=202):
+        eq(c.post(message, [("Content-Type", "application/json")] + mcp.bearer(token)).status, status, message)
+
+    post(good, mcp.initialize(mcp.C))
+    eq(c.next()["id"], 0)
+    slow = {"name": "do", "arguments": {"steps": [["wait_cancel"], ["text", "x"]]}}
+    post(bad, mcp.request(1, "tools/call", slow))
+    post(good, mcp.request(2, "tools/call", {"name": "do", "arguments": {"steps": [["sleep", 1], ["text", "kept"]]}}))
+    server = t.daemon.children("main")[0]
+    wait_for(lambda: "wait_cancel" in str(t.daemon.messages(server)), 3, "the call at the server")
+    deny(t, jti="bad")
+    answers = {m["id"]: m for m in (c.next(), c.next())}
+    eq(answers[1]["error"]["data"]["reason"], "cancelled")
+    eq(answers[2]["result"]["content"][0]["text"], "kept")
+    wait_for(lambda: "notifications/cancelled" in str(t.daemon.messages(server)), 3, "it is cancelled at the server")
+    post(bad, mcp.request(3, "ping"), 401)
+    post(good, mcp.request(4, "ping"))
+    eq(c.next(), {"jsonrpc": "2.0", "id": 4, "result": {}})
 
 
 def end_of(exchange, timeout):
@@ -274,11 +303,12 @@ def operator_denies(t):
 # ---- issuers that are asked -------------------------------------------------------------------------------------------
 
 
-def begin_asking(t, **more):
+def begin_asking(t, trusted_proxies=(), **more):
     """A gateway that asks its issuer about tokens; an answer holds for a second."""
     i = issuer.Issuer()
     introspection = dict({"endpoint": i.url + "/introspect", "client_id": "rs", "client_secret": "secret", "ttl": "1s"}, **more)
-    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": introspection}]}})
+    t.start(SERVERS, {"public_url": ORIGIN, "trusted_proxies": list(trusted_proxies),
+                      "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": introspection}]}})
     return i
 
 
@@ -308,6 +338,34 @@ def open_streams_are_asked_about_again(t):
     streams[2].nothing(2)
     i.known[bob] = is_active("mallory")
     ends_within(3, "the stream of a token that is somebody else's now", streams[2].next)
+
+
+def guess(t, n, client):
+    """A guessed token from that address; returns the connection, on which nobody has listened yet."""
+    c = t.conn()
+    c.send(c.head("POST", "/main/mcp", [("Authorization", "Bearer guess-%d" % n), ("X-Forwarded-For", client)], 0))
+    return c
+
+
+@case(daemon=False, deadline=40)
+def guesses_take_half_of_the_questions(t):
+    """AUTH-CH-11 AUTH-OPQ-03: who guesses and does not wait for the answer is counted as well, and leaves places for others."""
+    i = begin_asking(t, trusted_proxies=["127.0.0.1"])
+    good = "opaque-alice"
+    i.known = {good: is_active("alice")}
+    i.voice.clear()
+    for n in range(20):
+        c = guess(t, n, "203.0.113.5")
+        wait_for(lambda: "guess-%d" % n in i.questions, 10, "the question")
+        c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.sock.close()
+    waits = [guess(t, n, "203.0.113.5") for n in range(20, 90)]
+    c = t.conn()
+    c.send(c.head("POST", "/main/mcp", [("Authorization", "Bearer " + good)], 0))
+    wait_for(lambda: good in i.questions, 10, "the question of somebody else")
+    i.voice.set()
+    eq(c.response().status, 415)
+    eq({c.response().status for c in waits}, {429, 503}, "answered, or there was no place")
 
 
 @case(daemon=False, deadline=90)
