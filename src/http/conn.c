@@ -303,7 +303,7 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	conn->wants_room = false;
 	/* Where reading ahead has paused: only reading shows that a stream's reader has gone. */
 	wire_watch_reading(&conn->wire, !conn->peer_closed);
-	wire_limit_unsent(&conn->wire);
+	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
 	conn->is_chunked = !conn->is_old;
 	if (conn->is_old)
 		conn->keep_alive = false;
