@@ -144,6 +144,9 @@ enum guard_step guard_conclude(struct guard *guard, const struct guard_request *
 			       const struct verdict *verdict, struct grant *grant,
 			       struct access *access_r, struct refusal *refusal_r) must_check;
 
+/* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
+void guard_leave(struct guard *guard, const struct peer *client);
+
 /*
  * Whether a server takes tokens like this good one of an issuer: by what its own configuration says besides audience
  * and scopes. 0, or -1 and the verdict. AUTH-ISS-03
@@ -172,6 +175,8 @@ bool guard_renew(const struct guard *guard, const struct guard_place *place, str
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);
+/* His principal has the claims of this token from now on, for the session that is about to begin. AUTH-DWN-02 */
+void access_keep_claims(const struct access *access);
 /* What his token says that an entry of the denials can name; borrowed from it. */
 void access_show(const struct access *access, struct denial_marks *marks_r);
 

@@ -351,6 +351,7 @@ static void client_initialize(struct sse_client *client, const struct access *ac
 		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, why);
 	} else {
 		client->opening = call_new(client, access, env);
+		access_keep_claims(&client->access);
 		route_open(client->gate->router, client->backend, client->access.principal,
 			   &http_conn_client(client->exchange.conn)->peer, client->opening, env);
 	}

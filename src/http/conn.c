@@ -12,7 +12,6 @@
 #include "http/conn.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -510,6 +509,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	}
 	*data = slice_of(data->p + n, data->n - (size_t)n);
 	conn_begin_request(conn, &request, data->n > 0);
+	explicit_bzero((char *)(uintptr_t)(data->p - n), (size_t)n); /* tokens. AUTH-DWN-01 */
 	return true;
 }
 
@@ -586,14 +586,14 @@ static void conn_feed(struct http_conn *conn, struct slice data)
 		return;
 	}
 	if (conn->in.len > 0) {
-		buf_append_slice(&conn->in, data);
+		buf_move(&conn->in, (char *)(uintptr_t)data.p, data.n);
 		conn_process_held(conn);
 		return;
 	}
 	data = conn_process(conn, data);
-	if (conn->state == CONN_CLOSED)
+	if (conn->state == CONN_CLOSED || data.n == 0)
 		return;
-	buf_append_slice(&conn->in, data);
+	buf_move(&conn->in, (char *)(uintptr_t)data.p, data.n);
 	conn_check_read_ahead(conn);
 }
 

@@ -25,6 +25,8 @@ void forward_waiting(struct lane *lane, struct call *call);
 /* Answers a call ourselves; it may be linked already. */
 void forward_own_result(struct route *route, struct call *call, struct slice result);
 void forward_own_error(struct route *route, struct call *call, int code, struct slice message);
+/* The error of a subscription that the session has no room for. */
+void forward_no_room(struct route *route, struct call *call);
 /* Tells the child that nobody wants the call's answer any more. CXL-05. */
 void forward_cancel(struct call *call, struct slice why);
 /* The same for a request of our own. */

@@ -167,7 +167,7 @@ static void places_are_limited(void **state)
 
 static struct principal *somebody(struct slice subject)
 {
-	const struct identity identity = { SLICE("issuer"), subject, SLICE("") };
+	const struct identity identity = { .issuer = SLICE("issuer"), .subject = subject };
 
 	return principal_get(&set.principals, &identity);
 }
