@@ -105,6 +105,34 @@ def drain_lets_slow_clients_read(t):
     ended(t.daemon)
 
 
+def start_activated(t, listener):
+    """A daemon with a socket that the service manager has opened, and keeps."""
+    move = 'exec 3<&%d; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=mcp; exec "$@"' % listener.fileno()
+    return t.start({"main": {}}, {"listen": [{"address": "systemd:mcp", "plaintext": True}], "hosts": ["127.0.0.1"], "auth": {"mode": "anonymous"}},
+                   prefix=["sh", "-c", move, "sh"], keeps=[listener.fileno()])
+
+
+@case(daemon=False, deadline=20)
+def sockets_of_the_manager_wait_for_the_next(t):
+    """REL-41 REL-42: who connects to a socket of the service manager while the daemon stops is served by the next, and costs nothing."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        d = start_activated(t, listener)
+        call = t.session().start_do(["sleep", 2.5], ["text", "x"])
+        wait_for(lambda: "sleep" in str(d.messages(d.children()[0])), what="the call at the server")
+        d.term()
+        d.wait_log("drain")
+        waiting = t.conn()
+        waiting.send(waiting.head("GET", "/healthz"))
+        before = cpu_seconds(d.gateway)
+        eq(call.final()["result"]["content"][0]["text"], "x")
+        ok(cpu_seconds(d.gateway) - before < 0.5, "seconds of the processor's time", cpu_seconds(d.gateway) - before)
+        ended(d)
+        start_activated(t, listener)
+        eq(waiting.response().status, 200)
+
+
 @case(servers={"main": {}}, config={"drain_timeout": "1s"})
 def drain_has_a_limit(t):
     """REL-41 bridging 4: after the limit calls end with -32603 draining; exit 0."""
