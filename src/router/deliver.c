@@ -258,6 +258,8 @@ void deliver_ask(struct ask *ask, struct msg *msg)
 		return;
 	}
 	ask->is_standalone = true;
+	if (stream_has_reader(&route->session.standalone))
+		route_offer_ask(ask);
 	stream_push(&route->session.standalone, STREAM_REQUEST, ask->fid, msg);
 }
 
