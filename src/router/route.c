@@ -237,9 +237,9 @@ void route_hold_asks(struct route *route, const struct call *call)
 
 static bool ask_has_reader(const struct ask *ask)
 {
-	if (ask->call != NULL)
-		return ask->call->ops->is_reachable(ask->call);
-	return ask->is_standalone && stream_has_reader(&ask->route->session.standalone);
+	if (ask->is_standalone)
+		return stream_has_reader(&ask->route->session.standalone);
+	return ask->call != NULL && ask->call->ops->is_reachable(ask->call);
 }
 
 void route_offer_ask(struct ask *ask)

@@ -1107,6 +1107,30 @@ static void asks_outlive_their_call(void **state)
 	call_note_unreachable(&gone->call);
 }
 
+/* CXL-08: the same where the exchange cannot carry the question, and the session's own stream does. */
+static void asking_elsewhere_stops_the_clock(void **state)
+{
+	struct route *route = begin();
+	struct front *front;
+
+	(void)state;
+	listener = listen_to(route);
+	front = request(route, CALL("1"));
+	front->refuses = true;
+	hears(process(0), CALL("2"));
+	says(process(0), ASK("1", "roots/list"));
+	was_heard(ASK("1000001", "roots/list") "|");
+	for (int i = 0; i < 5; i++)
+		pass(TIMEOUT_MS);
+	is_open(front);
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':1,'result':{}}");
+	pass(TIMEOUT_MS - 1);
+	is_open(front);
+	pass(1);
+	is_failed(front, REASON_TIMEOUT);
+}
+
 /* SEP-1699: a client that polls is away again and again; what it is asked waits for it as for one that stays. */
 static void asks_wait_for_who_comes_and_goes(void **state)
 {
@@ -1623,6 +1647,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(unanswered_asks_end),
 	TEST(asking_stops_the_clock),
 	TEST(asks_outlive_their_call),
+	TEST(asking_elsewhere_stops_the_clock),
 	TEST(asks_wait_for_who_comes_and_goes),
 	TEST(standalone_asks_wait_for_who_polls),
 	TEST(server_cancels_its_ask),
