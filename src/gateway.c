@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "authorization.h"
@@ -30,6 +31,8 @@
 #include "session/heirloom.h"
 
 #define STALL_MS (30 * 1000)
+#define PIPES_EACH 3
+#define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, fetches */
 #define DRAIN_STEP_MS 20
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
@@ -495,6 +498,23 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 				.tls_server = g->identities.servers[port->index] });
 }
 
+/* Clients alone must not use up the descriptors of this process: those of servers need some, too. REL-44 */
+static size_t find_connections_max(const struct config *config)
+{
+	uint64_t own = config->max_processes * PIPES_EACH + OWN_DESCRIPTORS;
+	struct rlimit files;
+	uint64_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return config->max_connections;
+	room = files.rlim_cur / 2 > own ? files.rlim_cur - own : files.rlim_cur / 2;
+	if (config->max_connections <= room)
+		return config->max_connections;
+	LOG(CONNECTIONS_BOUNDED, LOG_INT("limit", config->max_connections), LOG_INT("here", room),
+	    LOG_INT("open_files", files.rlim_cur));
+	return room;
+}
+
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
@@ -505,7 +525,7 @@ static void gateway_make_http(struct gateway *g)
 		.body_timeout_ms = config->body_timeout_ms,
 		.idle_timeout_ms = config->idle_timeout_ms,
 		.stall_timeout_ms = STALL_MS,
-		.max_connections = config->max_connections,
+		.max_connections = find_connections_max(config),
 	};
 
 	g->proxies = mem_zalloc((config->trusted_proxies.count + 1) * sizeof(*g->proxies));

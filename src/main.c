@@ -175,6 +175,15 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	return 0;
 }
 
+/* What was printed may not have arrived: on a full disk, say. */
+static int check_output(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	perror("mcpgated: the output cannot be written");
+	return 1;
+}
+
 static int dump(const char *what)
 {
 	if (strcmp(what, "sample") == 0)
@@ -184,7 +193,7 @@ static int dump(const char *what)
 	else
 		return fprintf(stderr, "mcpgated: --dump takes \"sample\" or \"manual\"\n"),
 		       EXIT_USAGE;
-	return 0;
+	return check_output();
 }
 
 static void print_problems(const struct config_problems *problems)
@@ -197,6 +206,12 @@ static int serve(struct config *config)
 {
 	gateway_prepare();
 	return keeper_run(config, gateway_main);
+}
+
+static int print(const struct config *config)
+{
+	config_print(config, stdout);
+	return check_output();
 }
 
 /* Who has just built it has no configuration yet. */
@@ -216,8 +231,12 @@ static int with_configuration(const struct command_line *line)
 	struct config *config = config_load(&line->request, &problems);
 	int status = 0;
 
-	if (config != NULL && line->action != ACTION_PRINT)
+	if (config != NULL && line->action != ACTION_PRINT) {
 		machine_check(config, &problems);
+		/* Where there is nothing else to serve, nothing is served without it. */
+		machine_check_commands(config, line->request.command != NULL ? &problems :
+									       &config->warnings);
+	}
 	if (problems.count > 0)
 		config_free(&config);
 	print_problems(&problems);
@@ -226,13 +245,11 @@ static int with_configuration(const struct command_line *line)
 		hint_at_a_command(line);
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
 	}
-	if (line->action != ACTION_PRINT)
-		machine_warn(config, &config->warnings);
 	print_problems(&config->warnings);
 	if (line->action == ACTION_TEST)
 		fprintf(stderr, "mcpgated: the configuration is fine\n");
 	else if (line->action == ACTION_PRINT)
-		config_print(config, stdout);
+		status = print(config);
 	else
 		status = serve(config);
 	config_free(&config);
@@ -247,10 +264,10 @@ int main(int argc, char **argv)
 		fputs("try: mcpgated --help\n", stderr);
 		return EXIT_USAGE;
 	}
-	if (line.action == ACTION_HELP)
-		return fputs(help, stdout) < 0;
-	if (line.action == ACTION_VERSION)
-		return puts("mcpgated " PACKAGE_VERSION) < 0;
+	if (line.action == ACTION_HELP || line.action == ACTION_VERSION) {
+		fputs(line.action == ACTION_HELP ? help : "mcpgated " PACKAGE_VERSION "\n", stdout);
+		return check_output();
+	}
 	if (line.action == ACTION_DUMP)
 		return dump(line.dump);
 	return with_configuration(&line);

@@ -104,17 +104,23 @@ bool backend_has_room(const struct backend *backend)
 	return backend_find_limit(backend) == NULL;
 }
 
-/* Takes a turn at start.rate, with up to a second's worth at once; returns how long to wait for it. */
+/*
+ * Takes a turn at start.rate, with up to a second's worth at once; returns how long to wait for it. If that is longer
+ * than a start may take, there is none.
+ */
 static uint64_t backend_take_turn(struct backend *backend, uint64_t now_ms)
 {
 	uint64_t at_us = backend->next_start_at_us;
+	uint64_t wait_ms;
 
 	if (backend->conf.start_rate == 0)
 		return 0;
 	if (at_us + 1000000 < now_ms * 1000)
 		at_us = now_ms * 1000 - 1000000;
-	backend->next_start_at_us = at_us + 1000000 / backend->conf.start_rate;
-	return at_us > now_ms * 1000 ? (at_us - now_ms * 1000) / 1000 : 0;
+	wait_ms = at_us > now_ms * 1000 ? (at_us - now_ms * 1000) / 1000 : 0;
+	if (wait_ms <= backend->conf.start_timeout_ms)
+		backend->next_start_at_us = at_us + 1000000 / backend->conf.start_rate;
+	return wait_ms;
 }
 
 static uint64_t round_up(uint64_t wait_ms, uint64_t step_ms)
@@ -133,12 +139,15 @@ enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r)
 	if (wait_ms > 0 && backend->failures >= backend->conf.give_up_after)
 		return REASON_BACKEND_DOWN;
 	limit = backend_find_limit(backend);
+	turn_ms = limit == NULL ? backend_take_turn(backend, now_ms) : 0;
+	if (turn_ms > backend->conf.start_timeout_ms)
+		limit = "too many wait for start.rate";
 	if (limit != NULL) {
 		backend_note_full(backend, limit);
 		*wait_ms_r = 1000;
 		return REASON_OVER_LIMIT;
 	}
-	turn_ms = round_up(backend_take_turn(backend, now_ms), TURN_STEP_MS);
+	turn_ms = round_up(turn_ms, TURN_STEP_MS);
 	if (turn_ms > *wait_ms_r)
 		*wait_ms_r = turn_ms;
 	return REASON_NONE;

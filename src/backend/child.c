@@ -225,9 +225,9 @@ static void child_begin_stop(struct child *child, enum reason reason)
 /* The owner hears of the failure once; then the process is on its way out like any other. */
 static void child_lose(struct child *child, enum reason reason)
 {
-	if (child->state == CHILD_STOPPING || child->state == CHILD_GONE || child->is_lost)
+	if (child->state == CHILD_STOPPING || child->state == CHILD_GONE)
 		return;
-	child->is_lost = true;
+	child->is_unexplained = reason == REASON_CHILD_EXITED;
 	child_begin_stop(child, reason);
 	child->ops->on_lost(child, reason);
 }
@@ -531,7 +531,7 @@ static void child_on_exited(struct spawned *spawned, int status)
 
 	child->is_exited = true;
 	timer_stop(&child->ladder);
-	if (child->state == CHILD_RUNNING || child->is_lost)
+	if (child->state == CHILD_RUNNING || child->is_unexplained)
 		child_log_exit(child, status);
 	if (wire_is_open(&child->out))
 		child_on_stdout(&child->out); /* what it wrote before counts */

@@ -64,7 +64,7 @@ struct child {
 	unsigned int stderr_lines;
 	unsigned int ladder_step;
 	bool is_exited;
-	bool is_lost;
+	bool is_unexplained; /* its output has ended: how it exits says why */
 };
 
 /*

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "backend/fake_keeper.h"
@@ -266,6 +267,35 @@ static void longest_line_passes(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* REL-44: its pipes cannot be taken: that start has failed, nothing else. */
+static void descriptors_may_run_out(void **state)
+{
+	int taken[256];
+	size_t count = 0;
+	struct rlimit before, low = { ARRAY_LEN(taken), 0 };
+
+	(void)state;
+	keeper.holds = true;
+	begin();
+	fake_keeper_start(&keeper, &keeper.processes[0]);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	while (count < ARRAY_LEN(taken) && (taken[count] = dup(log_fd)) >= 0)
+		count++;
+	close(taken[--count]); /* one is left, and three would be needed */
+	fake_keeper_settle(&keeper);
+	while (count > 0)
+		close(taken[--count]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(lost_reason, REASON_START_FAILED);
+	assert_int_equal(gone, 1);
+	assert_true(is_logged("Too many open files"));
+	keeper.holds = false;
+	begin();
+	assert_int_equal(started, 1);
+}
+
 /* BACK-FRAME-06, REL-22: one byte more ends it at once, with a named reason, by SIGKILL. */
 static void longer_line_kills(void **state)
 {
@@ -284,6 +314,10 @@ static void longer_line_kills(void **state)
 	fake_keeper_settle(&keeper);
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 1);
+	fake_process_exit(&keeper, p, SIGKILL);
+	fake_keeper_settle(&keeper);
+	assert_non_null(strstr(backend.stats.failure, "limits.response")); /* not how we ended it */
+	assert_int_equal(backend.stats.failures, 1);
 }
 
 /* The same where the whole line comes in one piece. */
@@ -756,6 +790,7 @@ int main(void)
 		TEST(last_line_needs_no_end),
 		TEST(stopped_inside_a_line),
 		TEST(writes_leave_at_the_end_of_the_turn),
+		TEST(descriptors_may_run_out),
 		TEST(hung_process_is_given_up),
 		TEST(flood_of_answers_is_bounded),
 		TEST(closed_stdin_is_the_end),

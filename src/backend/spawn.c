@@ -5,6 +5,7 @@
  */
 #include "backend/spawn.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -102,15 +103,18 @@ static void spawner_on_child_message(struct spawner *spawner, const struct ipc_m
 {
 	struct spawned *spawned = map_find(&spawner->by_id, message->child);
 
-	if (spawned == NULL || (message->type == IPC_STARTED && count != 3)) {
-		close_all(fds, count); /* forgotten meanwhile */
-		return;
-	}
-	if (message->type == IPC_STARTED) {
+	if (spawned != NULL && message->type == IPC_STARTED && count == 3) {
 		spawned->ops->on_started(spawned, message->pid, fds);
 		return;
 	}
 	close_all(fds, count);
+	if (spawned == NULL)
+		return; /* forgotten meanwhile */
+	if (message->type == IPC_STARTED) {
+		spawned_forget(spawned); /* nobody could speak to it. REL-44 */
+		spawned->ops->on_failed(spawned, EMFILE);
+		return;
+	}
 	map_remove(&spawner->by_id, spawned->id);
 	if (message->type == IPC_FAILED)
 		spawned->ops->on_failed(spawned, message->value);

@@ -36,6 +36,13 @@ int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t 
 	int result = -1;
 
 	CHECK(content_r->len == 0);
+	/* Whose rights count is not plain: the user of a service is seldom the one who wrote the file. */
+	if (fd < 0 && errno == EACCES)
+		return error_set(
+			err, ERROR_SYSTEM,
+			"cannot be opened: Permission denied; user %u, as whom this runs, may "
+			"not read it",
+			geteuid());
 	if (fd < 0)
 		return error_set_errno(err, "cannot be opened");
 	if (fstat(fd, &status) != 0)

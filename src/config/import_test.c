@@ -100,6 +100,14 @@ static void test_left_out_and_renamed_entries_are_told(void **state)
 }
 
 /* A reference of ours in a client's file would let it read files of the daemon's user. */
+/* A stranger's file cannot act on the terminal. */
+static void test_controls_in_names_are_not_shown(void **state)
+{
+	(void)state;
+	assert_refused("{\"mcpServers\":{\"a\\u001b[31m\\u009b1m\\u00e4\\n\":7}}",
+		       "f.json: mcpServers.a?[31m??1m\u00e4?: must be an object");
+}
+
 static void test_values_are_texts_only(void **state)
 {
 	(void)state;
@@ -147,6 +155,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_entries_become_servers),
 		cmocka_unit_test(test_left_out_and_renamed_entries_are_told),
+		cmocka_unit_test(test_controls_in_names_are_not_shown),
 		cmocka_unit_test(test_values_are_texts_only),
 		cmocka_unit_test(test_what_is_no_such_file),
 	};

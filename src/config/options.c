@@ -212,7 +212,8 @@ const struct option options_table[] = {
 	  .def = "10000",
 	  .min = "1",
 	  .max = "1000000",
-	  .help = "Open connections." },
+	  .help = "Open connections. Fewer where the daemon may not open so many files: three for each of "
+		  "limits.processes, but at most half, are for the servers." },
 	{ .path = "limits.sessions",
 	  .type = OPTION_COUNT,
 	  TOP(max_sessions),
@@ -586,7 +587,8 @@ const struct option options_table[] = {
 	  .def = "1000",
 	  .min = "1",
 	  .max = "100000",
-	  .help = "Processes that are started in a second; more wait their turn." },
+	  .help = "Processes that are started in a second; more wait their turn, unless that would take longer "
+		  "than start.timeout." },
 	{ .path = "servers.NAME.start.give_up_after",
 	  .type = OPTION_COUNT,
 	  SERVER(give_up_after),

@@ -18,13 +18,24 @@ static void push(struct config_problems *problems, const char *text)
 	problems->items[problems->count++] = mem_strdup(text);
 }
 
+/* Also those of two bytes in UTF-8, U+0080 to U+009F: terminals obey them. */
+static void replace_controls(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
+		bool is_long = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+
+		if (*c < 0x20 || *c == 0x7f || is_long)
+			*c = '?';
+		if (is_long)
+			*++c = '?';
+	}
+}
+
 /* Takes the bytes of `line`. */
 static void add_line(struct config_problems *problems, struct buf *line)
 {
 	buf_terminate(line);
-	for (size_t i = 0; i < line->len; i++)
-		if ((unsigned char)line->data[i] < 0x20 || line->data[i] == 0x7f)
-			line->data[i] = '?';
+	replace_controls(line->data);
 	for (size_t i = 0; i < problems->count; i++) {
 		if (strcmp(problems->items[i], line->data) == 0) {
 			buf_fini(line);

@@ -107,7 +107,7 @@ static int receive(int fd, struct buf *into, struct error *err)
 static int receive_head(int fd, struct client_reply *reply, struct error *err)
 {
 	const char *end;
-	size_t used;
+	size_t used = 0;
 	int more;
 
 	do {
@@ -116,13 +116,15 @@ static int receive_head(int fd, struct client_reply *reply, struct error *err)
 			return -1;
 		end = memmem(reply->body.data, reply->body.len, "\r\n\r\n", 4);
 	} while (end == NULL && more > 0);
-	if (end == NULL ||
+	if (end != NULL)
+		used = (size_t)(end - reply->body.data) + 4;
+	/* The terminator may move the bytes: `end` is not good for anything from here on. */
+	if (used == 0 ||
 	    sscanf(buf_terminate(&reply->body), "HTTP/1.%*1[01] %3d", &reply->status) != 1)
 		return error_set(err, ERROR_SYNTAX,
 				 reply->body.len == 0 ?
 					 "the daemon has closed the connection without an answer" :
 					 "what answers at the socket is no mcpgated");
-	used = (size_t)(end - reply->body.data) + 4;
 	buf_append(&reply->head, reply->body.data, used);
 	buf_consume(&reply->body, used);
 	return 0;
@@ -181,6 +183,16 @@ struct slice client_reply_field(const struct client_reply *reply, const char *na
 	return (struct slice){ NULL, 0 };
 }
 
+json_t *client_reply_read(const struct client_reply *reply, struct error *err)
+{
+	json_error_t why;
+	json_t *answer = json_loadb(reply->body.data, reply->body.len, JSON_ALLOW_NUL, &why);
+
+	if (answer == NULL)
+		error_set(err, ERROR_SYNTAX, "the daemon's answer cannot be read: %s", why.text);
+	return answer;
+}
+
 void client_reply_fini(struct client_reply *reply)
 {
 	buf_fini(&reply->head);
@@ -203,6 +215,24 @@ static void take_events(struct buf *bytes, client_event_fn *on_event)
 	buf_consume(bytes, bytes->len - rest.n);
 }
 
+/* Its own words, if there are any. */
+static int take_refusal(int fd, struct client_reply *reply, struct error *err)
+{
+	const char *why;
+	json_t *answer;
+
+	while (receive(fd, &reply->body, err) > 0)
+		;
+	answer = client_reply_read(reply, err);
+	why = json_string_value(json_object_get(answer, "error"));
+	if (why != NULL)
+		error_set(err, ERROR_INVALID, "%s", why);
+	else
+		error_set(err, ERROR_INVALID, "the daemon refuses with status %d", reply->status);
+	json_decref(answer);
+	return -1;
+}
+
 int client_follow(const struct client_request *request, client_event_fn *on_event,
 		  struct error *err)
 {
@@ -213,8 +243,7 @@ int client_follow(const struct client_request *request, client_event_fn *on_even
 	if (fd < 0)
 		return -1;
 	if (reply.status != 200)
-		more = error_set(err, ERROR_INVALID, "the daemon refuses with status %d",
-				 reply.status);
+		more = take_refusal(fd, &reply, err);
 	while (more > 0) {
 		take_events(&reply.body, on_event);
 		more = receive(fd, &reply.body, err);

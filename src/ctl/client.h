@@ -6,6 +6,8 @@
 #ifndef MCPGATED_CTL_CLIENT_H
 #define MCPGATED_CTL_CLIENT_H
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -35,6 +37,8 @@ int client_ask(const struct client_request *request, struct client_reply *reply_
 	       struct error *err) must_check;
 /* The value of a field of the reply, by its name in small letters, or empty. */
 struct slice client_reply_field(const struct client_reply *reply, const char *name);
+/* Its body as JSON (the caller's), also with NUL characters in texts; NULL: err says why not. */
+json_t *client_reply_read(const struct client_reply *reply, struct error *err);
 void client_reply_fini(struct client_reply *reply);
 
 /* Calls on_event with the data of each event, until the stream ends (0) or fails (-1). */

@@ -83,7 +83,7 @@ static json_t *ask_with(const struct line *line, const char *method, const char 
 		fail(err.text);
 		return NULL;
 	}
-	answer = json_loadb(reply.body.data, reply.body.len, 0, NULL);
+	answer = client_reply_read(&reply, &err);
 	if (reply.status != 200) {
 		const char *why = json_string_value(json_object_get(answer, "error"));
 
@@ -91,7 +91,7 @@ static json_t *ask_with(const struct line *line, const char *method, const char 
 		json_decref(answer);
 		answer = NULL;
 	} else if (answer == NULL) {
-		fail("the daemon's answer is no JSON");
+		fail(err.text);
 	} else if (line->is_json) {
 		fwrite(reply.body.data, 1, reply.body.len, stdout);
 	}
@@ -190,7 +190,7 @@ static int run_reload(const struct line *line)
 
 static void show_event(struct slice data)
 {
-	json_t *entry = json_loadb(data.p, data.n, 0, NULL);
+	json_t *entry = json_loadb(data.p, data.n, JSON_ALLOW_NUL, NULL);
 
 	show_log_line(entry);
 	json_decref(entry);
@@ -259,28 +259,41 @@ static int run_tools(const struct line *line)
 	return 0;
 }
 
+/* The params of the call that the words ask for. */
+static json_t *read_call(const struct line *line, struct error *err)
+{
+	const char *text = line->count > 3 ? line->words[3] : "{}";
+	json_error_t why = { .text = "" };
+	json_t *arguments = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+	json_t *name = json_string(line->words[2]);
+
+	if (json_is_object(arguments) && name != NULL)
+		return json_pack("{s:o, s:o}", "name", name, "arguments", arguments);
+	if (name == NULL)
+		error_set(err, ERROR_INVALID, "the name of the tool is no UTF-8");
+	else
+		error_set(err, ERROR_INVALID,
+			  "the arguments must be a JSON object, like '{\"text\":\"hello\"}'%s%s",
+			  why.text[0] != '\0' ? ": " : "", why.text);
+	json_decref(arguments);
+	json_decref(name);
+	return NULL;
+}
+
 static int run_call(const struct line *line)
 {
-	json_t *arguments = line->count > 3 ?
-				    json_loads(line->words[3], JSON_REJECT_DUPLICATES, NULL) :
-				    json_object();
 	struct error err = { ERROR_NONE, "" };
+	json_t *params = read_call(line, &err);
 	struct operator operator;
 	json_t *result = NULL;
 	bool is_error;
 
-	if (!json_is_object(arguments)) {
-		json_decref(arguments);
-		return refuse_usage(
-			"the arguments must be a JSON object, like '{\"text\":\"hello\"}'");
-	}
+	if (params == NULL)
+		return refuse_usage(err.text);
 	if (operator_open(&operator, line->socket, line->words[1], &err) == 0)
-		result = operator_ask(&operator, "tools/call",
-				      json_pack("{s:s, s:O}", "name", line->words[2], "arguments",
-						arguments),
-				      &err);
+		result = operator_ask(&operator, "tools/call", json_incref(params), &err);
 	operator_close(&operator);
-	json_decref(arguments);
+	json_decref(params);
 	if (result == NULL)
 		return fail(err.text);
 	is_error = json_is_true(json_object_get(result, "isError"));
@@ -589,6 +602,17 @@ static const char **place_of(struct line *line, int option)
 	}
 }
 
+/* What was said may not have arrived: on a full disk, say. */
+static int check_output(int status)
+{
+	struct error err;
+
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	error_set_errno(&err, "the output cannot be written");
+	return fail(err.text);
+}
+
 /* Returns -1 to go on, or the exit status. */
 static int take_option(struct line *line, int option)
 {
@@ -618,10 +642,11 @@ static int take_option(struct line *line, int option)
 		return doctor_add_claim(&line->claims, optarg, &err) == 0 ? -1 :
 									    refuse_usage(err.text);
 	case OPTION_VERSION:
-		return puts("mcpgatectl " PACKAGE_VERSION) < 0;
+		puts("mcpgatectl " PACKAGE_VERSION);
+		return check_output(0);
 	case OPTION_HELP:
 		print_help();
-		return 0;
+		return check_output(0);
 	default:
 		fputs("try: mcpgatectl --help\n", stderr);
 		return EXIT_USAGE;
@@ -670,5 +695,5 @@ int main(int argc, char **argv)
 		return refuse_usage("--token-file and --ca belong to doctor --oauth URL");
 	if (line.claims.count > 0 && (strcmp(line.words[0], "doctor") != 0 || line.url != NULL))
 		return refuse_usage("--claim belongs to doctor, when it starts servers");
-	return run(&line);
+	return check_output(run(&line));
 }

@@ -11,6 +11,9 @@
 #include "config/quote.h"
 #include "ctl/clean.h"
 
+/* What is added to the clock must not come out as a time that is over. */
+#define FOR_MS_MAX (UINT64_C(36500) * 24 * 3600 * 1000)
+
 static void set_text(json_t *order, const char *member, const char *text)
 {
 	if (text != NULL)
@@ -29,10 +32,11 @@ int deny_append_order(const struct deny_words *words, struct buf *out, struct er
 	set_text(order, "jti", words->jti);
 	set_text(order, "sid", words->sid);
 	if (words->duration != NULL) {
-		if (quantity_parse_duration(slice_str(words->duration), &for_ms) < 0) {
+		if (quantity_parse_duration(slice_str(words->duration), &for_ms) < 0 ||
+		    for_ms == 0 || for_ms > FOR_MS_MAX) {
 			json_decref(order);
 			return error_set(err, ERROR_INVALID,
-					 "--for takes a time like 90m, 12h or 30d");
+					 "--for takes a time like 90m, 12h or 30d, up to 36500d");
 		}
 		json_object_set_new(order, "until_ms",
 				    json_integer((json_int_t)(clock_wall_ms() + for_ms)));

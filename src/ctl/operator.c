@@ -33,10 +33,8 @@ static json_t *operator_send(struct operator* operator, const char * method, jso
 
 		if (operator->session == NULL && session.n> 0)
 			operator->session = mem_printf("%.*s", SLICE_ARG(session));
-		answer = json_loadb(reply.body.data, reply.body.len, 0, NULL);
-		if (answer == NULL && reply.body.len > 0)
-			error_set(err, ERROR_SYNTAX, "the daemon's answer is no JSON (status %d)",
-				  reply.status);
+		if (reply.body.len > 0)
+			answer = client_reply_read(&reply, err);
 		client_reply_fini(&reply);
 	}
 	free(body);

@@ -50,6 +50,20 @@ static void take_stdout(struct patient *patient)
 	}
 }
 
+/* What it has left behind goes with it: until it is reaped the number of its group cannot mean anything else. */
+static void look_for_end(struct patient *patient)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (patient->is_ended ||
+	    waitid(P_PID, (id_t)patient->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    info.si_pid == 0)
+		return;
+	kill(-patient->process.pid, SIGKILL);
+	waitpid(patient->process.pid, &patient->status, 0);
+	patient->is_ended = true;
+}
+
 /* Waits for something on the outputs, at most so long. */
 static void patient_wait(struct patient *patient, uint64_t wait_ms)
 {
@@ -62,9 +76,7 @@ static void patient_wait(struct patient *patient, uint64_t wait_ms)
 		if (polls[1].revents != 0)
 			take_stderr(patient);
 	}
-	if (!patient->is_ended &&
-	    waitpid(patient->process.pid, &patient->status, WNOHANG) == patient->process.pid)
-		patient->is_ended = true;
+	look_for_end(patient);
 	clock_update();
 }
 
@@ -104,21 +116,56 @@ static void note_garbage(struct patient *patient, struct slice line)
 	patient->first_garbage = mem_printf("%.*s", SLICE_ARG(line));
 }
 
-/* The response to our last request, if this line is it. */
+/* A number that came back as a text is one to the daemon as well. BACK-FRAME-05 */
+static bool is_last_id(const struct patient *patient, const json_t *id)
+{
+	const char *text = json_string_value(id);
+
+	return (text != NULL ? atoll(text) : json_integer_value(id)) == patient->last_id;
+}
+
+/* Whether it is the response to our last request. */
+static bool take_message(struct patient *patient, const json_t *message)
+{
+	const json_t *id = json_object_get(message, "id");
+
+	if (!json_is_string(json_object_get(message, "method")))
+		return is_last_id(patient, id);
+	if (id != NULL)
+		refuse_request(patient, message);
+	return false;
+}
+
+/* As the daemon reads it: a banner without a line end may stand before a message. BACK-FRAME-04 */
+static json_t *read_line(struct patient *patient, struct slice line)
+{
+	json_t *value = json_loadb(line.p, line.n, JSON_ALLOW_NUL, NULL);
+	const char *at = line.n > 0 ? memmem(line.p, line.n, "{\"jsonrpc\"", 10) : NULL;
+
+	if (!json_is_object(value) && !json_is_array(value))
+		note_garbage(patient, line);
+	if (value == NULL && at != NULL)
+		value = json_loadb(at, line.n - (size_t)(at - line.p), JSON_ALLOW_NUL, NULL);
+	return value;
+}
+
+/* The response to our last request, if it is in this line. */
 static json_t *take_line(struct patient *patient, struct slice line)
 {
-	json_t *message = json_loadb(line.p, line.n, 0, NULL);
+	json_t *value = read_line(patient, line);
+	json_t *answer = NULL;
+	json_t *message;
+	size_t i;
 
-	if (!json_is_object(message)) {
-		note_garbage(patient, line);
-	} else if (json_is_string(json_object_get(message, "method"))) {
-		if (json_object_get(message, "id") != NULL)
-			refuse_request(patient, message);
-	} else if (json_integer_value(json_object_get(message, "id")) == patient->last_id) {
-		return message;
+	if (json_is_object(value) && take_message(patient, value))
+		answer = json_incref(value);
+	json_array_foreach(value, i, message)
+	{
+		if (answer == NULL && json_is_object(message) && take_message(patient, message))
+			answer = json_incref(message);
 	}
-	json_decref(message);
-	return NULL;
+	json_decref(value);
+	return answer;
 }
 
 static json_t *take_lines(struct patient *patient)
@@ -202,7 +249,7 @@ int patient_stop(struct patient *patient, uint64_t grace_ms, uint64_t term_ms)
 		kill(-patient->process.pid, SIGKILL);
 		patient_has_ended_within(patient, UINT32_MAX);
 	}
-	/* What it has said last, and what it has left behind. */
+	/* What it has said last. */
 	while (patient->process.fds[2] >= 0) {
 		size_t before = patient->err.len;
 
@@ -210,8 +257,6 @@ int patient_stop(struct patient *patient, uint64_t grace_ms, uint64_t term_ms)
 		if (patient->err.len == before)
 			break;
 	}
-	if (patient->process.pid > 0)
-		kill(-patient->process.pid, SIGKILL);
 	return needed;
 }
 

@@ -16,6 +16,16 @@ union ipc_control {
 	char bytes[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)];
 };
 
+#define FDS_SENT_MAX \
+	253 /* the kernel's SCM_MAX_FD: what has no room here it would close, and perhaps wait */
+
+#define QUEUED_MAX 4096 /* more packets than a socket holds */
+
+union ipc_received {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * FDS_SENT_MAX)];
+};
+
 int ipc_pair(int fds_r[2], struct error *err)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds_r) < 0)
@@ -58,7 +68,16 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
 	return 0; /* packets go whole or not at all */
 }
 
-/* Moves the descriptors of all control parts to fds_r; what is over the limit is closed. */
+void ipc_drop(int fd)
+{
+	const struct linger none = { 0, 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
+		   sizeof(none)); /* fails where it is no socket */
+	close(fd);
+}
+
+/* Moves the descriptors of all control parts to fds_r; what is over the limit is dropped. Returns how many came. */
 static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
 {
 	size_t count = 0;
@@ -73,18 +92,20 @@ static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
 
 			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
 			if (count < IPC_FDS_MAX)
-				fds_r[count++] = fd;
+				fds_r[count] = fd;
 			else
-				close(fd);
+				ipc_drop(fd);
+			count++;
 		}
 	}
 	return count;
 }
 
-int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
-	     struct error *err)
+/* One packet. Returns its size, 0 also at the end, or -1 and errno; *is_whole_r: it is none that is too long. */
+static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX],
+		       size_t *count_r, bool *is_whole_r)
 {
-	union ipc_control control;
+	union ipc_received control;
 	struct iovec part = { .iov_base = message_r, .iov_len = sizeof(*message_r) };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t n;
@@ -95,17 +116,50 @@ int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size
 	do {
 		n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -1;
+	*count_r = collect_fds(&header, fds_r);
+	/* With MSG_CTRUNC this process may have no more descriptors: that is its own trouble, and passes. */
+	*is_whole_r = *count_r <= IPC_FDS_MAX && (header.msg_flags & MSG_TRUNC) == 0;
+	if (*count_r > IPC_FDS_MAX)
+		*count_r = IPC_FDS_MAX;
+	return n;
+}
+
+static void drop_all(const int *fds, size_t *count)
+{
+	while (*count > 0)
+		ipc_drop(fds[--*count]);
+}
+
+int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
+	     struct error *err)
+{
+	bool is_whole;
+	ssize_t n = receive(fd, message_r, fds_r, count_r, &is_whole);
+
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return 0;
 	if (n < 0)
 		return error_set_errno(err, "recvmsg from the other process");
-	*count_r = collect_fds(&header, fds_r);
-	if (n == (ssize_t)sizeof(*message_r) && (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0)
+	if (n == (ssize_t)sizeof(*message_r) && is_whole)
 		return 1;
-	while (*count_r > 0)
-		close(fds_r[--*count_r]);
+	drop_all(fds_r, count_r);
 	if (n == 0)
 		return error_set(err, ERROR_SYSTEM, "the other process has closed the connection");
 	return error_set(err, ERROR_INVALID, "a message of %zd bytes where %zu were expected", n,
 			 sizeof(*message_r));
+}
+
+void ipc_close(int fd)
+{
+	struct ipc_message message;
+	int fds[IPC_FDS_MAX];
+	size_t count;
+	bool is_whole;
+
+	/* An empty packet looks like the end. */
+	for (int i = 0; i < QUEUED_MAX && receive(fd, &message, fds, &count, &is_whole) >= 0; i++)
+		drop_all(fds, &count);
+	close(fd);
 }

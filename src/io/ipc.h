@@ -58,9 +58,19 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
 
 /*
  * Receives one message. Returns 1, 0 if there is none now, -1 if the other side has gone or sent
- * something else. The caller owns the descriptors in fds_r (close-on-exec); *count_r says how many.
+ * something else. The caller owns the descriptors in fds_r (close-on-exec); *count_r says how many: fewer than were
+ * sent if this process may have no more.
  */
 int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size_t *count_r,
 	     struct error *err) must_check;
+
+/*
+ * Closes a descriptor that came, without waiting: a socket that lingers would wait for what it has still to send, even
+ * one that does not block.
+ */
+void ipc_drop(int fd);
+
+/* Closes our end. What the other side has sent, and nobody will receive, is dropped so before. */
+void ipc_close(int fd);
 
 #endif

@@ -401,7 +401,9 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	env_r->params = scan->found[FOUND_PARAMS];
 	env_r->result = scan->found[FOUND_RESULT];
 	env_r->error = scan->found[FOUND_ERROR];
-	env_r->is_unusual = scan->found[FOUND_JSONRPC].type == JSON_ABSENT;
+	env_r->is_unusual =
+		scan->found[FOUND_JSONRPC].type == JSON_ABSENT ||
+		(env_r->id.type == JSON_ABSENT && scan->found[FOUND_ID].type != JSON_ABSENT);
 	if (scan->is_lenient)
 		scan_overlook_nulls(env_r);
 	env_r->name = scan->found[FOUND_NAME];

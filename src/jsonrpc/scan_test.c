@@ -305,6 +305,7 @@ static void illegal_ids(void **state)
 			e = scan_good(message, SCAN_LENIENT);
 			assert_int_equal(e.kind, ENVELOPE_NOTIFICATION);
 			assert_int_equal(e.id.type, JSON_ABSENT);
+			assert_true(e.is_unusual);
 		}
 		buf_fini(&text);
 	}

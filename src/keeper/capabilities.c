@@ -3,6 +3,7 @@
 #include "keeper/capabilities.h"
 
 #include <linux/capability.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,4 +19,13 @@ int capabilities_drop_all(void)
 	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
 		;
 	return (int)syscall(SYS_capset, &header, none);
+}
+
+bool capabilities_reach_users(void)
+{
+	static const uint32_t needed = 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_KILL;
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	return syscall(SYS_capget, &header, own) == 0 && (own[0].effective & needed) == needed;
 }

@@ -2,6 +2,8 @@
 #ifndef MCPGATED_KEEPER_CAPABILITIES_H
 #define MCPGATED_KEEPER_CAPABILITIES_H
 
+#include <stdbool.h>
+
 #include "base/check.h"
 
 /*
@@ -9,5 +11,8 @@
  * with errno. Async-signal-safe.
  */
 int capabilities_drop_all(void) must_check;
+
+/* Whether this process can start others as another user, and end them. Being root is not enough. */
+bool capabilities_reach_users(void);
 
 #endif

@@ -84,6 +84,17 @@ static void row_close_pipes(struct row *row)
 		close_fd(&row->fds[i]);
 }
 
+/* The gateway has something to hear of it, after all that it had to hear before; or nothing more. */
+static void row_set_untold(struct children *children, struct row *row, bool is_untold)
+{
+	children->untold_count -= !list_is_empty(&row->untold);
+	list_remove(&row->untold);
+	if (!is_untold)
+		return;
+	list_append(&children->untold, &row->untold);
+	children->untold_count++;
+}
+
 static struct row *row_new(struct children *children, const struct ipc_message *message)
 {
 	struct row *row = mem_zalloc(sizeof(*row));
@@ -106,7 +117,7 @@ static void row_free(struct children *children, struct row *row)
 	CHECK(row->state == ROW_ENDED && row->told == TOLD_END);
 	row_close_pipes(row);
 	list_remove(&row->link);
-	list_remove(&row->untold);
+	row_set_untold(children, row, false);
 	children->counts[row->server]--;
 	free(row);
 }
@@ -122,17 +133,15 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 		list_append(&children->others, &row->link);
 	}
 	row->state = state;
-	if (row->told == TOLD_END)
-		return;
-	list_remove(&row->untold);
-	list_append(&children->untold, &row->untold);
+	if (row->told != TOLD_END)
+		row_set_untold(children, row, true);
 }
 
 /* The gateway knows the end, or does not want to: its number is free again. */
 static void row_set_told_end(struct children *children, struct row *row)
 {
 	row->told = TOLD_END;
-	list_remove(&row->untold);
+	row_set_untold(children, row, false);
 	row_close_pipes(row);
 	map_remove(&children->by_id, row->id);
 	if (row->state == ROW_ENDED)
@@ -400,7 +409,7 @@ static bool row_tell(struct children *children, struct row *row)
 	row_close_pipes(row);
 	row->told = TOLD_STARTED;
 	if (row->state != ROW_ENDED)
-		list_remove(&row->untold);
+		row_set_untold(children, row, false);
 	return true;
 }
 
@@ -410,6 +419,12 @@ void children_tell(struct children *children)
 		if (!row_tell(children, container_of(children->untold.next, struct row, untold)))
 			return;
 	}
+}
+
+bool children_may_be_asked(const struct children *children)
+{
+	return children->starting_count < CHILDREN_STARTING_MAX &&
+	       children->untold_count < CHILDREN_UNTOLD_MAX;
 }
 
 bool children_has_untold(const struct children *children)

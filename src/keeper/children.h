@@ -22,6 +22,8 @@
 
 /* So many may be between fork and exec; then the gateway's requests wait in its socket. REL-51. */
 #define CHILDREN_STARTING_MAX 64
+/* Of so many the gateway may have something to hear; who does not listen is not listened to. */
+#define CHILDREN_UNTOLD_MAX 1024
 
 struct children {
 	const struct config *config;
@@ -34,6 +36,7 @@ struct children {
 	struct list starting;
 	struct list others;
 	struct list untold; /* the gateway has something to hear of these */
+	size_t untold_count;
 	size_t starting_count;
 	size_t *counts; /* rows of each server */
 };
@@ -56,6 +59,8 @@ void children_read_verdicts(struct children *children);
 bool children_before_reap(struct children *children, pid_t pid);
 void children_on_reaped(struct children *children, pid_t pid, int status);
 
+/* Whether requests of the gateway can be taken now; else later. */
+bool children_may_be_asked(const struct children *children);
 /* Tells the gateway what it has to hear, as far as the socket takes it. */
 void children_tell(struct children *children);
 /* Whether something is left to tell. */

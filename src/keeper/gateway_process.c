@@ -142,7 +142,7 @@ bool gateway_process_on_exit(struct gateway_process *process)
 {
 	size_t before = count_recent_deaths(process);
 
-	close(process->fd);
+	ipc_close(process->fd);
 	process->fd = -1;
 	process->pid = 0;
 	process->deaths_ms[process->death_count++ % GATEWAY_DEATHS_MAX] = clock_now_ms();

@@ -301,12 +301,12 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 	else
 		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
 	for (size_t i = 0; i < fd_count; i++)
-		close(fds[i]);
+		ipc_drop(fds[i]);
 }
 
 static bool keeper_may_listen(const struct keeper *keeper)
 {
-	return keeper->gateway.fd >= 0 && keeper->children.starting_count < CHILDREN_STARTING_MAX;
+	return keeper->gateway.fd >= 0 && children_may_be_asked(&keeper->children);
 }
 
 static void keeper_read_requests(struct keeper *keeper)

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -159,6 +161,8 @@ static void start(keeper_gateway_fn *gateway, const char *script)
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	daemon_.log = memfd_create("log", MFD_CLOEXEC);
 	assert_true(daemon_.log >= 0);
+	/* Two processes write to it, and the kernel does not lock the position of such a file. */
+	assert_int_equal(fcntl(daemon_.log, F_SETFL, O_APPEND), 0);
 	daemon_.pid = fork();
 	assert_true(daemon_.pid >= 0);
 	if (daemon_.pid == 0)
@@ -862,6 +866,8 @@ static void gateway_is_restarted_without_its_children(void **state)
 	assert_non_null(strstr(logged(), " gateway_exit process=keeper pid="));
 }
 
+#define DEAF_ASKS 20000
+
 static int gateway_fails(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
 	(void)config, (void)listeners, (void)count, (void)keeper_fd;
@@ -883,6 +889,115 @@ static void gateway_that_always_dies_ends_the_daemon(void **state)
 	assert_nothing_left();
 	assert_int_equal(count_logged(" gateway_start "), 6);
 	assert_int_equal(count_logged(" gateway_give_up "), 1);
+}
+
+/* It asks and asks, and hears nothing until nobody takes its requests any more. */
+static int gateway_deaf(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	struct ipc_message message = { IPC_START, CLAIMS, 0, 0, 0 }; /* without claims: refused */
+	int fds[IPC_FDS_MAX];
+	int idle = 0;
+	struct error err;
+
+	(void)config, (void)listeners, (void)count;
+	while (idle < 50 && message.child < DEAF_ASKS) {
+		message.child++;
+		if (ipc_send(keeper_fd, &message, NULL, 0, &err) == 0) {
+			idle = 0;
+			continue;
+		}
+		message.child--;
+		idle++;
+		poll(NULL, 0, 10);
+	}
+	say("asked %lu\n", (unsigned long)message.child);
+	for (uint64_t i = 1; i <= message.child; i++)
+		expect(keeper_fd, IPC_FAILED, i, fds);
+	say("heard all\n");
+	return serve_until_drain(keeper_fd);
+}
+
+/* BACK-SEC-01: what the keeper owes to a gateway that is out of its mind is bounded; and nothing of it is lost. */
+static void gateway_that_does_not_listen_is_not_heard(void **state)
+{
+	(void)state;
+	start(gateway_deaf, "");
+	assert_in_range(next_number("asked "), 1, DEAF_ASKS - 1);
+	assert_string_equal(next_line(), "heard all");
+	stop_and_expect(0);
+}
+
+/* A packet that is no message, with many descriptors. */
+static void send_raw(int keeper_fd, const int *fds, size_t count)
+{
+	char byte = 'x';
+	char control[CMSG_SPACE(100 * sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	struct iovec part = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	if (sendmsg(keeper_fd, &header, 0) != 1)
+		_exit(9);
+}
+
+/* It hands over a connection that cannot be closed before its client has read everything. */
+static int gateway_lingering(struct config *config, const int *listeners, size_t count,
+			     int keeper_fd)
+{
+	static char block[1 << 16];
+	const struct linger endless = { 1, 3600 };
+	struct sockaddr_in at = { .sin_port = 0 };
+	struct pollfd p = { .fd = listeners[0], .events = POLLIN };
+	socklen_t size = sizeof(at);
+	int fds[IPC_FDS_MAX];
+	int copies[100];
+	int fd;
+
+	(void)config, (void)count;
+	if (getsockname(listeners[0], (struct sockaddr *)&at, &size) < 0)
+		return 9;
+	say("port %d\n", ntohs(at.sin_port));
+	if (poll(&p, 1, WAIT_MS) != 1 || (fd = accept(listeners[0], NULL, NULL)) < 0)
+		return 9;
+	while (send(fd, block, sizeof(block), MSG_DONTWAIT) > 0)
+		;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &endless, sizeof(endless)) < 0)
+		return 9;
+	start_with(keeper_fd, CLAIMS, 1, &fd, 1);
+	for (size_t i = 0; i < ARRAY_LEN(copies); i++)
+		copies[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	close(fd);
+	expect(keeper_fd, IPC_FAILED, 1, fds);
+	say("refused\n");
+	send_raw(keeper_fd, copies, ARRAY_LEN(copies));
+	send_raw(keeper_fd, copies, ARRAY_LEN(copies)); /* nobody takes it */
+	return 1;
+}
+
+/* What a gateway that is out of its mind hands over does not keep the keeper waiting. */
+static void closing_does_not_wait(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	start(gateway_lingering, "");
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	at.sin_port = htons((uint16_t)next_number("port "));
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_string_equal(next_line(), "refused");
+	next_number("port "); /* of the next gateway */
+	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
+	wait_for_end();
+	assert_nothing_left();
+	close(fd);
 }
 
 static bool is_guard(int pid)
@@ -993,6 +1108,8 @@ static int gateway_prisoner(struct config *config, const int *listeners, size_t 
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	say("datagram %d\n", fd < 0 ? errno : 0);
 	say("kill %d\n", kill(getppid(), 0) < 0 ? errno : 0);
+	say("splice %d\n", splice(-1, NULL, -1, NULL, 1, 0) < 0 ? errno : 0);
+	say("sendfile %d\n", sendfile(-1, -1, NULL, 1) < 0 ? errno : 0);
 	result = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	say("open %d\n", result < 0 ? errno : 0);
 	result = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -1032,6 +1149,8 @@ static void gateway_is_confined(void **state)
 	assert_int_equal(next_number("datagram "), EPERM);
 	assert_int_equal(next_number("datagram "), EPERM);
 	assert_int_equal(next_number("kill "), EPERM);
+	assert_int_equal(next_number("splice "), EPERM);
+	assert_int_equal(next_number("sendfile "), EPERM);
 	opened = next_number("open ");
 	device = next_number("device ");
 	if (is_measure_on("landlock")) {
@@ -1290,6 +1409,8 @@ int main(void)
 		TEST(nothing_survives_a_stop),
 		TEST(gateway_is_restarted_without_its_children),
 		TEST(gateway_that_always_dies_ends_the_daemon),
+		TEST(gateway_that_does_not_listen_is_not_heard),
+		TEST(closing_does_not_wait),
 		TEST(guard_is_replaced),
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),

@@ -3,6 +3,7 @@
 #include "keeper/machine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <string.h>
@@ -10,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "config/problem.h"
+#include "keeper/capabilities.h"
 #include "keeper/cgroups.h"
 #include "keeper/landlock.h"
 #include "keeper/launch.h"
@@ -26,6 +29,13 @@ static void check_user(const struct config_server *server, struct config_problem
 			    "servers.%s.user: only root may start a process as another user; run "
 			    "mcpgated as root, or take the key away",
 			    server->name);
+	else if (!capabilities_reach_users())
+		problem_add(
+			problems,
+			"servers.%s.user: the daemon is root without CAP_SETUID, CAP_SETGID and "
+			"CAP_KILL; what its unit needs stands in mcpgated.yaml(5), \"What a server "
+			"may do\"",
+			server->name);
 	else if (getpwnam(server->user) == NULL)
 		problem_add(problems, "servers.%s.user: there is no user '%.60s'", server->name,
 			    server->user);
@@ -102,26 +112,69 @@ static void check_cgroups(const struct config *config, struct config_problems *p
 		problem_add(problems, "%s", err.text);
 }
 
-/* Looked for as the start of a process looks for it. With a cwd, a relative path begins where nobody is now. */
-static void check_command(const struct launch_spec *spec, struct config_problems *warnings)
+/* Whether it is a program, or cannot be looked at from here; else *why_r is an errno. */
+static bool may_be_program(int dir_fd, const char *path, int *why_r)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, path, &st, 0) < 0) {
+		*why_r = errno;
+		return errno == EACCES || errno == EBADF;
+	}
+	if (S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0)
+		return true;
+	*why_r = EACCES;
+	return false;
+}
+
+/* As the server's process would look for it: below its cwd, and in the PATH of its environment. */
+static bool find_command(const struct launch_spec *spec, int *why_r)
+{
+	const char *cwd = spec->server->cwd;
+	int dir_fd = cwd != NULL ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
+	bool is_found = false;
+
+	*why_r = ENOENT;
+	for (char **path = spec->candidates; *path != NULL && !is_found; path++)
+		is_found = may_be_program(dir_fd, *path, why_r);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return is_found;
+}
+
+static void append_directories(struct buf *out, char *const *candidates)
+{
+	for (; *candidates != NULL; candidates++) {
+		if (out->len > 0)
+			buf_append_char(out, ':');
+		buf_append_slice(out, slice_between(*candidates, strrchr(*candidates, '/')));
+	}
+}
+
+static void check_command(const struct launch_spec *spec, struct config_problems *problems)
 {
 	static const struct launch_verdict missing = { LAUNCH_EXEC, ENOENT };
 	const struct config_server *server = spec->server;
-	bool is_path = strchr(server->command, '/') != NULL;
-	mode_t mode;
+	const char *hint = launch_hint(&missing, server->command);
+	struct buf path = { 0 };
+	int why;
 
-	if (is_path && server->command[0] != '/' && server->cwd != NULL)
+	if (find_command(spec, &why))
 		return;
-	for (char **path = spec->candidates; *path != NULL; path++) {
-		if (!is_missing(*path, &mode))
-			return;
-	}
-	problem_add(warnings, "servers.%s.command: '%.200s' %s%s", server->name, server->command,
-		    is_path ? "is not there" : "is in no directory of PATH",
-		    launch_hint(&missing, server->command));
+	append_directories(&path, spec->candidates);
+	if (strchr(server->command, '/') == NULL)
+		problem_add(problems,
+			    "servers.%s.command: '%.200s' is in no directory of PATH (%.300s)%s",
+			    server->name, server->command, buf_terminate(&path), hint);
+	else
+		problem_add(problems, "servers.%s.command: '%.200s' %s%s", server->name,
+			    server->command,
+			    why == EACCES ? "is no program that may be executed" : "is not there",
+			    why == EACCES ? "" : hint);
+	buf_fini(&path);
 }
 
-void machine_warn(const struct config *config, struct config_problems *warnings)
+void machine_check_commands(const struct config *config, struct config_problems *problems)
 {
 	struct launch launch;
 	struct error ignored;
@@ -129,7 +182,7 @@ void machine_warn(const struct config *config, struct config_problems *warnings)
 	if (launch_init(&launch, config, &ignored) == 0) {
 		for (size_t i = 0; i < launch.count; i++) {
 			if (config->servers[i].enabled)
-				check_command(&launch.specs[i], warnings);
+				check_command(&launch.specs[i], problems);
 		}
 	}
 	launch_fini(&launch);

@@ -12,9 +12,9 @@
 void machine_check(const struct config *config, struct config_problems *problems);
 
 /*
- * Adds `servers.NAME.command: …` for each command that is not there. A warning and no problem: it may come later,
- * or be visible to the server's own user alone.
+ * Adds `servers.NAME.command: …` for each command that is not there or may not be executed. In a file that is a warning
+ * and no problem: it may come later, or be visible to the server's own user alone, and the other servers work.
  */
-void machine_warn(const struct config *config, struct config_problems *warnings);
+void machine_check_commands(const struct config *config, struct config_problems *problems);
 
 #endif

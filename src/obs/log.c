@@ -111,21 +111,22 @@ static size_t format_foreign(struct slice s, char shown_r[8])
 	return n > 0 ? n : 1;
 }
 
-/* Foreign text: printable characters as they are, all else escaped, cut at VALUE_MAX_BYTES. */
+/* Foreign text: printable characters as they are, all else escaped, cut before VALUE_MAX_BYTES are exceeded. */
 static void line_put_foreign(struct line *line, struct slice s)
 {
-	struct slice rest = slice_of(s.p, s.n < VALUE_MAX_BYTES ? s.n : VALUE_MAX_BYTES);
+	struct slice rest = s;
 
 	while (rest.n > 0) {
 		char shown[8];
 		size_t n = format_foreign(rest, shown);
 
-		if (!line_has_room(line, strlen(shown) + FIELD_END_BYTES))
+		if (s.n - rest.n + n > VALUE_MAX_BYTES ||
+		    !line_has_room(line, strlen(shown) + FIELD_END_BYTES))
 			break;
 		line_puts(line, shown);
 		rest = slice_of(rest.p + n, rest.n - n);
 	}
-	if (rest.n > 0 || s.n > VALUE_MAX_BYTES)
+	if (rest.n > 0)
 		line_puts(line, "...");
 }
 

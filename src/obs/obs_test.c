@@ -207,6 +207,11 @@ static void long_lines_are_cut_and_stay_whole(void **state)
 	memset(text, 'x', sizeof(text) - 1);
 	LOG(CHILD_STDERR, LOG_STR("a", text), LOG_STR("b", "behind"));
 	assert_non_null(strstr(written(ends[0]), "...\",\"b\":\"behind\"}"));
+	/* At the end of a character. */
+	for (size_t i = 1; i + 2 < sizeof(text); i += 2)
+		memcpy(text + i, "\xc3\xa4", 2);
+	LOG(CHILD_STDERR, LOG_SLICE("a", slice_of(text, 1400)));
+	assert_non_null(strstr(written(ends[0]), "\xc3\xa4...\""));
 }
 
 /* Fills the pipe until the log would block; returns the lines that were lost. */

@@ -313,24 +313,60 @@ static bool is_told(const struct partition *partition, const char *capability, c
 	return type != JSON_ABSENT && type != JSON_NULL && type != JSON_FALSE;
 }
 
-/* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
-static int check_mode(const struct partition *partition, const struct method *method,
-		      const struct envelope *env)
-{
-	struct json mode = scan_member(env->params.text, SLICE_LIT("mode"));
-	bool is_url = slice_is_equal(scan_plain_string(mode), SLICE_LIT("url"));
+/* The members of a server's request that decide whether it may be asked. */
+struct deciding {
+	bool has_mode;
+	bool has_tools;
+	bool is_doubtful; /* one of them may be read otherwise by the client */
+};
 
-	if (method->id == METHOD_SAMPLING && !is_told(partition, "sampling", "tools"))
-		return scan_member(env->params.text, SLICE_LIT("tools")).type == JSON_ABSENT ?
-			       0 :
-			       MCP_INVALID_PARAMS;
-	if (method->id != METHOD_ELICITATION)
-		return 0;
-	if (is_url)
-		return is_told(partition, "elicitation", "url") ? 0 : MCP_INVALID_PARAMS;
-	if (is_told(partition, "elicitation", "url") && !is_told(partition, "elicitation", "form"))
-		return MCP_INVALID_PARAMS;
+static int note_deciding(struct slice name, struct json value, void *arg)
+{
+	struct deciding *deciding = arg;
+	bool is_mode = slice_is_equal(name, SLICE_LIT("mode"));
+	bool is_tools = slice_is_equal(name, SLICE_LIT("tools"));
+	bool is_like = slice_is_equal_nocase(name, SLICE_LIT("mode")) ||
+		       slice_is_equal_nocase(name, SLICE_LIT("tools"));
+
+	(void)value;
+	deciding->is_doubtful |=
+		(is_mode && deciding->has_mode) || (is_tools && deciding->has_tools) ||
+		(is_like && !is_mode && !is_tools) || memchr(name.p, '\\', name.n) != NULL;
+	deciding->has_mode |= is_mode;
+	deciding->has_tools |= is_tools;
 	return 0;
+}
+
+/* Without a mode, and with one that has no value, it is a form. */
+static bool is_form_or_url(struct json mode, bool *is_url_r)
+{
+	struct slice name = scan_plain_string(mode);
+
+	*is_url_r = slice_is_equal(name, SLICE_LIT("url"));
+	return *is_url_r || mode.type == JSON_ABSENT || mode.type == JSON_NULL ||
+	       slice_is_equal(name, SLICE_LIT("form"));
+}
+
+/* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
+static bool has_told_mode(const struct partition *partition, const struct method *method,
+			  const struct envelope *env)
+{
+	struct deciding deciding = { .is_doubtful = false };
+	bool is_url;
+
+	if (method->id != METHOD_SAMPLING && method->id != METHOD_ELICITATION)
+		return true;
+	scan_members(env->params.text, note_deciding, &deciding);
+	if (deciding.is_doubtful)
+		return false;
+	if (method->id == METHOD_SAMPLING)
+		return !deciding.has_tools || is_told(partition, "sampling", "tools");
+	if (!is_form_or_url(scan_member(env->params.text, SLICE_LIT("mode")), &is_url))
+		return false;
+	if (is_url)
+		return is_told(partition, "elicitation", "url");
+	return is_told(partition, "elicitation", "form") ||
+	       !is_told(partition, "elicitation", "url");
 }
 
 /* Returns the code of the error that the server gets, or 0: its client shall be asked. */
@@ -341,7 +377,7 @@ static int check_ask(const struct partition *partition, const struct method *met
 		return MCP_METHOD_NOT_FOUND;
 	if (!is_told(partition, method->capability, NULL))
 		return MCP_METHOD_NOT_FOUND;
-	return check_mode(partition, method, env);
+	return has_told_mode(partition, method, env) ? 0 : MCP_INVALID_PARAMS;
 }
 
 /* The end of one in URL mode is told by a notification that names it. */
@@ -629,11 +665,25 @@ static void deliver_anew(struct lane *lane, const struct envelope *env)
 	buf_fini(&text);
 }
 
+/*
+ * The id of a message that is refused. Behind what is too deep nothing was read, but many servers write the id
+ * last; there it is only looked up, for nobody knows whether that is JSON.
+ */
+static struct json id_of_refused(const struct envelope *env, struct slice text,
+				 const struct error *err)
+{
+	if (env->id.type == JSON_ABSENT && err->kind == ERROR_LIMIT)
+		return scan_member(text, SLICE_LIT("id"));
+	return env->id;
+}
+
 /* About a request that waits, but no response: it will not get a better one. REL-23 */
 static void fail_malformed(struct lane *lane, struct json id)
 {
 	struct call *call = lane_find_call(lane, id);
 
+	if (id.type == JSON_ABSENT)
+		return;
 	if (is_of_handshake(lane, id))
 		lane_refuse(lane);
 	else if (call != NULL)
@@ -653,9 +703,8 @@ static int deliver_text(struct lane *lane, struct slice text, struct error *err)
 			deliver_message(lane, &env);
 		return 0;
 	}
-	if (err->kind != ERROR_SYNTAX && env.id.type != JSON_ABSENT &&
-	    scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
-		fail_malformed(lane, env.id);
+	if (err->kind != ERROR_SYNTAX && scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
+		fail_malformed(lane, id_of_refused(&env, text, err));
 	return -1;
 }
 

@@ -162,15 +162,22 @@ struct lane *partition_own_lane(const struct partition *partition)
 	return container_of(partition->lanes.next, struct lane, link);
 }
 
+/* Whether the one session that it serves waits for news, and may never ask again. bridging.md §4 */
+static bool is_subscribed(const struct partition *partition)
+{
+	return partition->is_known && partition->member_count > 0 &&
+	       member_of(partition->members.next)->subscriptions.count > 0 &&
+	       !partition->router->is_draining;
+}
+
 /* One child is kept for those who wait for news of it. bridging.md §1.5 */
 size_t partition_least_lanes(const struct partition *partition)
 {
-	bool is_everybodys = partition->is_pool && partition->principal == NULL;
-	size_t least = is_everybodys ? partition->backend->conf.pool_min : 0;
+	size_t least = partition->principal == NULL ? partition->backend->conf.pool_min : 0;
 
-	if (least == 0 && partition->is_pool && partition->commons->topics.count > 0)
-		return 1;
-	return least;
+	if (!partition->is_pool)
+		return is_subscribed(partition);
+	return least == 0 && partition->commons->topics.count > 0 ? 1 : least;
 }
 
 bool partition_is_spare(const struct lane *lane)
@@ -337,7 +344,7 @@ static void partition_on_retry(struct timer *timer)
 {
 	struct partition *partition = container_of(timer, struct partition, retry);
 
-	if (places_is_poor(partition))
+	if (partition_grow(partition) == REASON_OVER_LIMIT && places_is_poor(partition))
 		places_claim(partition);
 	partition_wake(partition);
 }
@@ -737,6 +744,8 @@ void partition_on_lost(struct partition *partition, struct lane *lane, enum reas
 
 	if (!partition->is_pool) {
 		route_on_lost(member_of(partition->members.next), reason);
+		if (partition->member_count > 0)
+			partition_wake(partition);
 		return;
 	}
 	while ((call = lane_any_call(lane)) != NULL) {

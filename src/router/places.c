@@ -16,7 +16,7 @@
 /* Whether the place of a process of `other` would be one for `partition`. */
 static bool is_of_use(const struct partition *other, const struct partition *partition)
 {
-	if (other == partition)
+	if (other == partition || backend_has_room(partition->backend))
 		return false;
 	return other->backend == partition->backend ||
 	       (!backend_is_full(partition->backend) && backend_is_fleet_full(partition->backend));

@@ -1423,6 +1423,32 @@ static void idle_ones_make_room_where_it_helps(void **state)
 	end_neighbour();
 }
 
+/* What is busy elsewhere stays where it is, if no room is what is wanted. */
+static void failing_servers_claim_nothing(void **state)
+{
+	struct fleet fleet = { .max = 1 };
+	struct front *call;
+
+	(void)state;
+	backend.conf.fleet = &fleet;
+	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	call = open_neighbour();
+	get_ready(0);
+	call = request(call->call.route, CALL("1"));
+	hears(process(0), CALL("2"));
+	backend.conf.pool_min = 1;
+	backend.failures = 3;
+	backend.retry_at_ms = now_ms + 60000;
+	partition_prepare(&router, &backend);
+	for (size_t i = 0; i < 20; i++)
+		pass(1000);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	hears_nothing(process(0));
+	assert_false(process(0)->is_eof);
+	end_neighbour();
+}
+
 /* bridging.md §1.4: who always has more calls does not keep the others from the server. */
 static void who_has_none_gets_one(void **state)
 {
@@ -1535,6 +1561,27 @@ static void starts_have_a_rate(void **state)
 	assert_int_equal(keeper.count, 15);
 }
 
+/* And nobody waits longer for his turn than for the start itself. */
+static void waits_for_a_turn_are_bounded(void **state)
+{
+	struct front *opened[30];
+	size_t refused = 0;
+
+	(void)state;
+	backend.conf.isolation = ISOLATION_SESSION;
+	backend.conf.pool_max = 100;
+	backend.conf.start_rate = 1;
+	for (size_t i = 0; i < ARRAY_LEN(opened); i++) {
+		opened[i] = open_session(INITIALIZE);
+		refused += opened[i]->ending == ENDING_FAILED;
+	}
+	assert_in_range(refused, 7, 9); /* 20 s, and a second's worth at once */
+	is_failed(opened[29], REASON_OVER_LIMIT);
+	pass(20000);
+	assert_int_equal(keeper.count, ARRAY_LEN(opened) - refused);
+	is_open(open_session(INITIALIZE));
+}
+
 /* REL-29, DEF-19: crashes right after a good handshake are a crash loop, too. */
 static void crash_loops_are_broken(void **state)
 {
@@ -1644,10 +1691,12 @@ static const struct CMUnitTest tests[] = {
 	TEST(many_sessions_get_more),
 	TEST(all_servers_have_a_limit),
 	TEST(idle_ones_make_room_where_it_helps),
+	TEST(failing_servers_claim_nothing),
 	TEST_PRINCIPALS(who_has_none_gets_one),
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
 	TEST(late_ids_end_a_process),
 	TEST(starts_have_a_rate),
+	TEST(waits_for_a_turn_are_bounded),
 	TEST(crash_loops_are_broken),
 };
 

@@ -872,6 +872,8 @@ static void asks_find_a_carrier(void **state)
 	was_heard(ASK("1000004", "roots/list") "|");
 }
 
+#define MODE(params) "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{" params "}}"
+
 /* UTIL-ROOT-01, UTIL-ROOT-02: who has not declared it is not asked; the server hears so. */
 static void undeclared_capabilities(void **state)
 {
@@ -885,9 +887,16 @@ static void undeclared_capabilities(void **state)
 		{ ASK("1", "tasks/list"), none },
 		{ ASK("1", "tools/list"), none },
 		{ ASK("1", "notifications/tools/list_changed"), none },
-		{ "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{'mode':'url'}}",
-		  mode },
+		{ MODE("'mode':'url'"), mode },
 		{ "{'jsonrpc':'2.0','id':1,'method':'sampling/createMessage','params':{'tools':[]}}",
+		  mode },
+		/* What the client might read otherwise than we. SEC-11 */
+		{ MODE("'mode':'u\\u0072l'"), mode },
+		{ MODE("'mod\\u0065':'url'"), mode },
+		{ MODE("'mode':'form','mode':'url'"), mode },
+		{ MODE("'Mode':'url'"), mode },
+		{ MODE("'mode':'telepathy'"), mode },
+		{ "{'jsonrpc':'2.0','id':1,'method':'sampling/createMessage','params':{'t\\u006fols':[]}}",
 		  mode },
 	};
 	struct route *route =
@@ -1397,7 +1406,7 @@ static void session_outlives_its_process(void **state)
 	was_told(a, ASK("1000001", "roots/list") "|" CANCEL("1000001") "|");
 	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	notify(route, CHANGED("roots"));
-	assert_int_equal(keeper.count, 1);
+	assert_int_equal(keeper.count, 2);
 
 	a = request(route, CALL("'again'"));
 	b = request(route, CALL("2"));
@@ -1419,6 +1428,38 @@ static void session_outlives_its_process(void **state)
 	says(p, RESULT("4"));
 	is_answered(a, RESULT("'again'"));
 	is_answered(b, RESULT("2"));
+}
+
+/* bridging.md §4: who has subscribed waits for news, and may never ask again: another process comes at once. */
+static void subscribers_need_not_ask(void **state)
+{
+	struct route *route = begin();
+
+	(void)state;
+	request(route, SUBSCRIBE("1", "r:a"));
+	says(process(0), EMPTY("2"));
+	listener = listen_to(route);
+	fake_process_exit(&keeper, process(0), 256);
+	fake_keeper_settle(&keeper);
+	hears(process(1), HANDSHAKE(CAPS));
+	says(process(1), WELCOME);
+	hears(process(1), INITIALIZED);
+	hears(process(1), SUBSCRIBE("2", "r:a"));
+	says(process(1), UPDATED("r:a"));
+	was_heard(CHANGED("tools") "|" UPDATED("r:a") "|");
+	backend.retry_at_ms = now_ms + 2500;
+	backend.failures = 3;
+	fake_process_exit(&keeper, process(1), 256);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 2);
+	for (int i = 0; i < 3; i++)
+		pass(1000); /* as soon as it may be */
+	hears(process(2), HANDSHAKE(CAPS));
+	router.is_draining = true;
+	fake_process_exit(&keeper, process(2), 256);
+	fake_keeper_settle(&keeper);
+	pass(20000);
+	assert_int_equal(keeper.count, 3);
 }
 
 /* REL-28: what it wrote before its end counts. */
@@ -1658,6 +1699,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscriptions_at_once_are_bounded),
 	TEST(notifications_of_the_client),
 	TEST(session_outlives_its_process),
+	TEST(subscribers_need_not_ask),
 	TEST(last_answer_counts),
 	TEST(restarts_are_limited),
 	TEST(restart_can_fail),

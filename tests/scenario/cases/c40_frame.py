@@ -201,6 +201,18 @@ def malformed_answers_fail_their_call(t):
 
 
 @case
+def notifications_with_an_id_that_is_none(t):
+    """BACK-FRAME-04 UTIL-ROOT-01: what has no id to be answered with reaches the client as a notification."""
+    s = t.session()
+    for lexeme in ("null", "1.5", "7e0"):
+        e = s.start_do(["line", '{"jsonrpc":"2.0","id":%s,"method":"notifications/message","params":{"level":"info","data":1}}' % lexeme],
+                       ["line", '{"jsonrpc":"2.0","id":%s,"method":"sampling/createMessage","params":{"messages":[]}}' % lexeme],
+                       ["text", "x"])
+        for message in e.rest()[:-1]:
+            ok("id" not in message, "a notification", message)
+
+
+@case
 def late_answers(t):
     """REL-23 CXL-06: an answer after the time-out is dropped and does not match a later call."""
     s = t.session("short")
@@ -291,7 +303,8 @@ def deep_nesting_of_a_child(t):
     """BACK-SEC-01: a deeply nested result is bounded: delivered or an error, never silence."""
     s = t.session()
     for depth in (100, 2000, 100000):
-        answer = s.do(["line", '{"jsonrpc":"2.0","id":@ID@,"result":{"x":%s1%s}}' % ("[" * depth, "]" * depth)])
-        ok("result" in answer or answer["error"]["code"] == -32603, "answer", str(answer)[:200])
-        ok(depth > 100 or "result" in answer, "100 levels are refused")
+        for line in ('{"jsonrpc":"2.0","id":@ID@,"result":{"x":%s1%s}}', '{"result":{"x":%s1%s},"jsonrpc":"2.0","id":@ID@}'):
+            answer = s.do(["line", line % ("[" * depth, "]" * depth)])
+            ok("result" in answer or answer["error"]["code"] == -32603, "answer", str(answer)[:200])
+            ok(depth > 100 or "result" in answer, "100 levels are refused")
     eq(json.loads(json.dumps(s.echo("x"))), "x")

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import pwd
 import shutil
 import socket
 import stat
@@ -234,6 +235,16 @@ def users_are_checked(t):
     refused(done, "servers.main.user", "only root")
     if os.getuid() == 0:
         refused(check(servers, directory), "servers.main.user", "there is no user 'no-such-user'")
+        with open(os.path.join(directory, "private"), "w") as f:
+            os.fchmod(f.fileno(), 0o600)
+        servers["main"] = {"command": "/bin/cat", "env": {"TOKEN": {"file": f.name}}}
+        refused(check(servers, directory, bin=directory, **as_nobody), f.name,
+                "Permission denied; user %d, as whom this runs, may not read it" % pwd.getpwnam("nobody").pw_uid)
+        servers["main"] = {"command": "/bin/cat", "user": "nobody"}
+    if os.getuid() == 0 and shutil.which("setpriv"):
+        without = ["setpriv", "--bounding-set", "-setuid"]
+        refused(check(servers, directory, prefix=without), "servers.main.user", "CAP_SETUID", "mcpgated.yaml(5)")
+        t.start({"main": {}}, prefix=without).wait_log("gateway_is_root")
 
 
 @case(daemon=False)

@@ -90,19 +90,25 @@ def check_of_a_good_file(t):
 
 @case(daemon=False)
 def missing_commands_are_told(t):
-    """product §2: a command that is not there is a warning: it may come later."""
+    """product §2: a command that is not there, looked for as its server would, is a warning: it may come later; alone on the command line it is refused."""
     rows = {"one": "command: nonexistent-command", "line": "command: /bin/cat -u", "gone": "command: /nonexistent/x",
-            "later": "command: ./x, cwd: /tmp", "off": "command: nonexistent-too, enabled: false",
-            "own": "command: mine, env: {PATH: /nonexistent}", "good": "command: cat"}
+            "below": "command: ./x, cwd: /tmp", "off": "command: nonexistent-too, enabled: false", "text": "command: /etc/passwd",
+            "own": "command: mine, env: {PATH: '/nonexistent:/etc'}", "good": "command: cat", "inside": "command: bin/cat, cwd: /"}
     files = Files("servers:\n" + "".join("  %s: {%s}\n" % row for row in rows.items()))
-    done = program("-t", "-c", files.path)
+    done = program("-t", "-c", files.path, env={"PATH": "/usr/bin:/bin"})
     eq(done.returncode, 0, done.stderr)
     eq(done.stderr.splitlines(), [
-        "mcpgated: servers.one.command: 'nonexistent-command' is in no directory of PATH",
+        "mcpgated: servers.one.command: 'nonexistent-command' is in no directory of PATH (/usr/bin:/bin)",
         "mcpgated: servers.line.command: '/bin/cat -u' is not there; it is one program, and its arguments belong under args",
         "mcpgated: servers.gone.command: '/nonexistent/x' is not there",
-        "mcpgated: servers.own.command: 'mine' is in no directory of PATH",
+        "mcpgated: servers.below.command: './x' is not there",
+        "mcpgated: servers.text.command: '/etc/passwd' is no program that may be executed",
+        "mcpgated: servers.own.command: 'mine' is in no directory of PATH (/nonexistent:/etc)",
         "mcpgated: the configuration is fine"], "what is said")
+    for args, status in ((["-t", "--", "surely-no-such-command"], 1), (["--listen", "127.0.0.1:0", "--", "/nonexistent/x"], 2)):
+        done = program(*args)
+        eq(done.returncode, status, args)
+        ok(".command: " in done.stderr, "what is missing", done.stderr)
 
 
 @case(daemon=False)

@@ -362,9 +362,13 @@ def descriptors_run_out(t):
     ok(cpu_seconds(d.gateway) - cpu < 0.5, "CPU seconds in 2 s", cpu_seconds(d.gateway) - cpu)
     ok(len(d.lines) - lines < 100, "log lines in 2 s", len(d.lines) - lines)
     eq(s.post(mcp.request(2, "ping"), conn=worker).status, 200, "established connection")
+    d.wait_log("connections_bounded", "open_files=128")
+    response = worker.request("POST", "/main/mcp", s.headers(), mcp.encode(mcp.initialize()))
+    eq((response.status, "result" in json.loads(response.read())), (200, True), "a process for another session")
     for sock in conns:
         sock.close()
     wait_for(lambda: t.session().echo("x") == "x", 5, "a new session after the storm")
+    eq(len(d.log("gateway_start")), 1, "one gateway all the time")
 
 
 @case(deadline=20, config={"limits": {"connections": 10}})

@@ -383,3 +383,19 @@ def reachable_address_needs_a_mode(t):
     eq(check({"mode": "anonymous"}).returncode, 0)
     done = check({"mode": "token"})
     ok("needs at least one entry in tokens" in done.stderr, done.stderr)
+
+
+@case(daemon=False, deadline=40)
+def nobody_keeps_all_processes(t):
+    """bridging §1.4 SEC-16: a caller who keeps all processes of a server busy, and has more to do, does not keep another one out."""
+    t.start({"main": {"script": {}, "isolation": "principal", "pool": {"max": 2, "queue_timeout": "30s"}}},
+            {"auth": {"mode": "token", "tokens": [e for e in TOKENS if "servers" not in e]}})
+    alice = t.session("main", token=ALICE, caps={"elicitation": {}})
+    calls = [alice.start_do(["sleep", 0.3], ["text", "done"]) for _ in range(40)]
+    wait_for(lambda: len(t.daemon.children("main")) == 2, 5, "both processes are hers")
+    pids = t.daemon.children("main")
+    bob = t.session("main", token=BOB, caps={"elicitation": {}})
+    eq(bob.echo("me too"), "me too")
+    asked = sum(m.get("method") == "tools/call" for pid in pids for m in t.daemon.messages(pid))
+    ok(asked < len(calls), "she was served first", asked)
+    eq([e.final(30)["result"]["content"][0]["text"] for e in calls], ["done"] * len(calls))

@@ -148,6 +148,35 @@ def hostile_texts(t):
 
 
 @case(own=True)
+def nul_characters(t):
+    """SEC-42: a NUL in what a server writes hides nothing from the operator."""
+    eq(ctl(t, "call", "demo", "echo", '{"text":"a\\u0000b"}'), ("a\\x00b\n", ""))
+    s = t.session()
+    s.do(["stderr", "be\0fore\nafter\n"], ["text", ""])
+    wait_for(lambda: "after" in ctl(t, "logs", "main")[0], 3, "the line")
+    ok("be\\x00fore" in ctl(t, "logs", "main")[0], "the line with NUL")
+
+
+@case
+def output_that_cannot_be_written(t):
+    """product §2: who does not get what he asked for sees it in the exit status."""
+    for argv in (["mcpgatectl", "--socket", t.daemon.admin, "status"], ["mcpgatectl", "--help"], ["mcpgatectl", "token", "new"],
+                 ["mcpgated", "--dump", "sample"], ["mcpgated", "--print-config", "--", "true"], ["mcpgated", "--help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([os.path.join(harness.BIN, argv[0])] + argv[1:], stdin=subprocess.DEVNULL, stdout=full,
+                                  stderr=subprocess.PIPE, timeout=20 * harness.SLOW)
+        eq((done.returncode, b"No space left" in done.stderr), (1, True), "%r" % argv)
+
+
+@case
+def long_answers(t):
+    """product §2: an answer longer than what is read at a time comes whole."""
+    for size in (60 << 10, 64 << 10, 300 << 10):
+        steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", "y", size], ["write", '"}]}}\n']]
+        eq(len(ctl(t, "call", "main", "do", json.dumps({"steps": steps}))[0]), size + 1)
+
+
+@case(own=True)
 def logs_follow(t):
     """product §2: logs -f prints what is kept and what comes, until the daemon ends."""
     s = t.session()
@@ -199,13 +228,15 @@ def wrong_usage(t):
     for args in ([], ["nonsense"], ["status", "x"], ["restart"], ["restart", "a", "b"], ["restart", "../status"],
                  ["restart", "a?b"], ["restart", ""], ["logs", "a&follow=1"], ["end-session", "a b\r\nX: y"],
                  ["call"], ["call", "main"], ["call", "demo", "echo", "[1]"], ["call", "demo", "echo", "{"],
+                 ["call", "demo", b"\xff"], ["call", "demo", "echo", '{"a":99999999999999999999}'],
+                 ["deny", "add", "--sub", "x", "--for", "213503982334d"], ["deny", "add", "--sub", "x", "--for", "0"],
                  ["call", "demo", "echo", '{"a":1,"a":2}'], ["tools", "demo", "--format", "yaml"], ["--nonsense"],
                  ["status", "--", "x"], ["doctor", "main", "--", "x"], ["doctor", "--"]):
         out, err = ctl(t, *args, status=2)
         ok(err and "try: mcpgatectl --help" in err, "a hint for %r" % args, err)
         eq(out, "")
     for args, why in ((["restart", "nobody"], "no server of this name"), (["logs", "nobody"], "no server of this name"),
-                      (["logs", "-f", "nobody"], "status 404"), (["end-session", "abc"], "at least 4"),
+                      (["logs", "-f", "nobody"], "no server of this name"), (["end-session", "abc"], "at least 4"),
                       (["end-session", "abcdefgh"], "no session has such an id")):
         out, err = ctl(t, *args, status=1)
         ok(why in err and out == "", "%r" % args, out, err)
@@ -317,6 +348,17 @@ def doctor_praises_what_is_right(t):
     argv = [os.path.join(harness.BIN, "mcpgated-demo")]
     ok(re.search("ok    answer", ctl(t, "doctor", "--", *argv, socket="/nonexistent")[0]), "a command line")
     ctl(t, "doctor", "-c", "/nonexistent.yaml", status=2, socket="/nonexistent")
+
+
+@case(daemon=False, deadline=30)
+def doctor_reads_as_the_daemon_does(t):
+    """BACK-FRAME-04 BACK-FRAME-05: whom the daemon understands, the doctor does not call ill."""
+    answer = '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"a\\u0000","version":"1"}}}'
+    short = {"start": {"timeout": "2s"}, "stop": {"grace": "300ms", "term": "2s"}}
+    for line, garbage in ((answer % '"@ID@"', 0), ("[%s]" % answer % "@ID@", 0), ("Ready. " + answer % "@ID@", 1), ("\ufeff" + answer % "@ID@", 1)):
+        out, _ = doctor(t, {"s": merged(short, {"script": {"init": [["line", line]]}})}, status=0)
+        ok(re.search(r"ok    answer    after [\d.]+ s: a 1, revision 2025-06-18$", out, re.M), "its answer", line, out)
+        eq(out.count("are no messages"), garbage, line)
 
 
 @case(daemon=False)
