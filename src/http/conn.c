@@ -684,7 +684,7 @@ static void conn_on_writable(struct wire *wire)
 /* Who has sent a request is answered, though it was not read yet; and who has just come can still send one. */
 static void conn_drain_idle(struct http_conn *conn)
 {
-	conn_on_readable(&conn->wire);
+	wire_try_reading(&conn->wire);
 	if (conn->state != CONN_IDLE)
 		return;
 	if (conn->was_used)
