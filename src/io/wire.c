@@ -145,6 +145,12 @@ void wire_watch_reading(struct wire *wire, bool on)
 	wire_settle(wire);
 }
 
+void wire_try_reading(struct wire *wire)
+{
+	if (wire->is_wanted[WATCH_READ])
+		wire_on_ready(wire, WATCH_READ);
+}
+
 bool wire_is_read(const struct wire *wire)
 {
 	return wire->is_wanted[WATCH_READ];

@@ -46,6 +46,8 @@ bool wire_is_open(const struct wire *wire);
 
 void wire_watch_reading(struct wire *wire, bool on);
 void wire_watch_writing(struct wire *wire, bool on);
+/* Calls on_readable now, if the owner watches for it: something may have come since the last look. */
+void wire_try_reading(struct wire *wire);
 /* Whether its owner watches for reading. */
 bool wire_is_read(const struct wire *wire);
 
