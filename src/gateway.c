@@ -94,14 +94,22 @@ static void gateway_set_state(struct gateway *g, enum gateway_state state)
 	g->state_since_ms = clock_now_ms();
 }
 
-/* At a socket that the service manager keeps they wait for the next daemon. */
-static void gateway_close_port(struct port *port)
+/*
+ * With the keeper's the last: who connects from now on is refused, and tries elsewhere. A socket that the service
+ * manager keeps is not closed: the kernel would go on to tell of those who wait there for the next daemon.
+ */
+static void gateway_close_listener(struct gateway *g, size_t i)
 {
-	struct slice address = slice_str(port->gateway->config->listen[port->index].address);
+	bool is_kept =
+		slice_has_prefix(slice_str(g->config->listen[i].address), SLICE_LIT("systemd:"));
 
-	if (!slice_has_prefix(address, SLICE_LIT("systemd:")))
-		listener_accept_waiting(&port->listener);
-	listener_fini(&port->listener);
+	if (i < g->port_count) {
+		if (!is_kept)
+			listener_accept_waiting(&g->ports[i].listener);
+		listener_fini(&g->ports[i].listener);
+	}
+	if (!is_kept)
+		close(g->listeners[i]);
 }
 
 static void gateway_stop_serving(struct gateway *g)
@@ -111,11 +119,8 @@ static void gateway_stop_serving(struct gateway *g)
 	gateway_set_state(g, GATEWAY_FINISHING);
 	g->drain_until_ms = clock_now_ms() + g->config->drain_timeout_ms;
 	g->router.is_draining = true;
-	for (size_t i = 0; i < g->port_count; i++)
-		gateway_close_port(&g->ports[i]);
-	/* With the keeper's the last: who connects from now on is refused, and tries elsewhere. */
 	for (size_t i = 0; i < g->config->listen_count; i++)
-		close(g->listeners[i]);
+		gateway_close_listener(g, i);
 	http_server_drain(g->http);
 	gate_drain(&g->gate);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {

@@ -64,10 +64,11 @@ static void listening_refuse(struct listening *get, const char *why)
  * What came behind that event is gone for good: the request `id` gets the error that it waits for. `event`: of the
  * error; the client comes back with it. FRONT-RES-07
  */
-static void listening_answer_expired(struct listening *get, struct slice id, struct slice event,
-				     struct slice fields)
+static void listening_answer_expired(struct listening *get, const struct session *session,
+				     struct slice id, struct slice event)
 {
 	struct http_conn *conn = get->exchange.conn;
+	struct answer answer = keys_answer(&get->keys, conn, session);
 	struct buf error = { 0 };
 	struct buf text = { 0 };
 
@@ -75,7 +76,7 @@ static void listening_answer_expired(struct listening *get, struct slice id, str
 		    SLICE_LIT("The events after this one are no longer kept"),
 		    SLICE_LIT("{\"reason\":\"stream_expired\"}"));
 	buf_append_slice(&text, sse_fields);
-	buf_append_slice(&text, fields);
+	answer_append_fields(&text, &answer);
 	http_stream_begin(conn, buf_slice(&text));
 	text.len = 0;
 	sse_append_message(&text, event, buf_slice(&error));
@@ -94,19 +95,18 @@ static bool is_complete(const struct stored_stream *stored, uint64_t after)
 }
 
 /* Of the session's own stream there is always more to come: who keeps to the old id would never get it. */
-static void listening_tell_expired(struct listening *get, const struct event_source *source,
-				   struct slice fields)
+static void listening_tell_expired(struct listening *get, const struct session *session,
+				   const struct event_source *source)
 {
 	struct slice none = { NULL, 0 };
 	char id[EVENT_ID_BYTES];
 
 	if (get->stored != NULL)
-		listening_answer_expired(get, stored_stream_request_id(get->stored), none, fields);
+		listening_answer_expired(get, session, stored_stream_request_id(get->stored), none);
 	else
-		listening_answer_expired(get, none,
+		listening_answer_expired(get, session, none,
 					 event_id_format(source->epoch, source->number,
-							 source->stream->taken, id),
-					 fields);
+							 source->stream->taken, id));
 }
 
 static void listening_begin(struct listening *get, struct route *route, struct event_source *source)
@@ -130,7 +130,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
 		listening_end(get);
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
-		listening_tell_expired(get, source, buf_slice(&fields));
+		listening_tell_expired(get, &route->session, source);
 	} else {
 		vigil_begin(get->vigil, &get->keys.access);
 	}
@@ -161,7 +161,8 @@ static void listening_resume(struct listening *get, struct route *route)
 	if (get->stored != NULL)
 		listening_begin(get, route, &source);
 	else
-		listening_answer_expired(get, shelf_find_expired(shelf, source.number), none, none);
+		listening_answer_expired(get, &route->session,
+					 shelf_find_expired(shelf, source.number), none);
 }
 
 static void listening_on_body(struct http_exchange *exchange, struct slice body)

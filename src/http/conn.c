@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/body.h"
 #include "http/reply.h"
@@ -32,6 +33,8 @@
 #define DIRECT_READ_BYTES (256 * 1024)
 #define DIRECT_RESERVE_BYTES (2 * 1024 * 1024)
 #define LINGER_MS 2000
+#define DRAIN_STALL_MS \
+	5000 /* while draining: who has taken nothing for so long is not waited for */
 /* What a refused peer may still send. Closing before its end is a reset: it loses the answer. */
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
@@ -280,16 +283,14 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 static void conn_refuse(struct http_conn *conn, int status, const char *reason)
 {
 	struct buf body = { 0 };
-	struct slice part;
 
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
 	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
 	conn->has_unread_body = true;
 	conn->server->handler->write_error(conn->server->handler, status, reason, &body);
-	part = buf_slice(&body);
 	http_reply(conn, &(struct http_reply){ .status = status,
 					       .content_type = "application/json",
-					       .parts = &part,
+					       .parts = (struct slice[]){ buf_slice(&body) },
 					       .part_count = 1 });
 	buf_fini(&body);
 }
@@ -302,7 +303,7 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	conn->wants_room = false;
 	/* Where reading ahead has paused: only reading shows that a stream's reader has gone. */
 	wire_watch_reading(&conn->wire, !conn->peer_closed);
-	wire_limit_unsent(&conn->wire);
+	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
 	conn->is_chunked = !conn->is_old;
 	if (conn->is_old)
 		conn->keep_alive = false;
@@ -677,15 +678,13 @@ static void conn_on_readable(struct wire *wire)
 
 static void conn_on_writable(struct wire *wire)
 {
-	struct http_conn *conn = container_of(wire, struct http_conn, wire);
-
-	conn_flush(conn);
+	conn_flush(container_of(wire, struct http_conn, wire));
 }
 
 /* Who has sent a request is answered, though it was not read yet; and who has just come can still send one. */
 static void conn_drain_idle(struct http_conn *conn)
 {
-	conn_on_readable(&conn->wire);
+	wire_try_reading(&conn->wire);
 	if (conn->state != CONN_IDLE)
 		return;
 	if (conn->was_used)
@@ -761,7 +760,8 @@ void conn_drain(struct http_conn *conn)
 
 bool conn_is_writing(const struct http_conn *conn)
 {
-	return conn->out.bytes > 0;
+	return conn->out.bytes > 0 && conn->deadline.due_ms + DRAIN_STALL_MS >
+					      clock_now_ms() + conn->server->conf.stall_timeout_ms;
 }
 
 bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)

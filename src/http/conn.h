@@ -92,7 +92,7 @@ bool http_server_has_room(const struct http_server *server, size_t arriving);
  * a short time to.
  */
 void http_server_drain(struct http_server *server);
-/* Whether an answer is on its way that its client has still to take. */
+/* Whether an answer is on its way that its client has still to take, and has lately taken something of. */
 bool http_server_is_writing(const struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
 

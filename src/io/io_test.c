@@ -796,13 +796,40 @@ static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 	listener_init(&listener, loop, listen_fd, on_accept);
 	loop_turn(loop, false);
 	wire_init(&wire, loop, dup(accepted[0]), &closing_ops);
-	wire_limit_unsent(&wire);
+	wire_limit_unsent(&wire, 60000);
 	while ((n = wire_write(&wire, &part, 1)) > 0) {
 		taken += (size_t)n;
 		usleep(1000); /* a window that is there would be used */
 	}
 	assert_int_equal(n, 0);
 	assert_in_range(taken, sizeof(block), 1 << 20);
+	wire_close(&wire);
+	listener_fini(&listener);
+}
+
+/* REL-06: not only when the kernel gives up by itself. */
+static void who_takes_nothing_is_gone(void **state)
+{
+	static char block[65536];
+	const struct iovec part = { block, sizeof(block) };
+	struct listener listener;
+	struct wire wire;
+	ssize_t n;
+
+	(void)state;
+	connect_clients(1);
+	listener_init(&listener, loop, listen_fd, on_accept);
+	loop_turn(loop, false);
+	wire_init(&wire, loop, dup(accepted[0]), &closing_ops);
+	wire_limit_unsent(&wire, 500);
+	do {
+		n = wire_write(&wire, &part, 1);
+	} while (n > 0);
+	for (int i = 0; i < 300 && n != WIRE_BROKEN; i++) {
+		usleep(100000);
+		n = wire_read(&wire, block, sizeof(block));
+	}
+	assert_int_equal(n, WIRE_BROKEN);
 	wire_close(&wire);
 	listener_fini(&listener);
 }
@@ -913,6 +940,7 @@ int main(void)
 		FROZEN_TEST(outq_flush_is_bounded),
 		LISTENER_TEST(listener_accepts_in_bursts),
 		LISTENER_TEST(what_is_not_read_does_not_pile_up_in_the_kernel),
+		LISTENER_TEST(who_takes_nothing_is_gone),
 		LISTENER_TEST(listener_accepts_the_last),
 		LISTENER_TEST(listener_may_end_while_it_accepts),
 		LISTENER_TEST(listener_without_descriptors_pauses_and_goes_on),

@@ -7,6 +7,7 @@
 #include "io/wire.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -144,6 +145,12 @@ void wire_watch_reading(struct wire *wire, bool on)
 	wire_settle(wire);
 }
 
+void wire_try_reading(struct wire *wire)
+{
+	if (wire->is_wanted[WATCH_READ])
+		wire_on_ready(wire, WATCH_READ);
+}
+
 bool wire_is_read(const struct wire *wire)
 {
 	return wire->is_wanted[WATCH_READ];
@@ -183,14 +190,16 @@ ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count)
 	return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : WIRE_BROKEN;
 }
 
-void wire_limit_unsent(struct wire *wire)
+void wire_limit_unsent(struct wire *wire, uint64_t patience_ms)
 {
 	const int bytes = UNSENT_BYTES_MAX;
+	const unsigned int ms = patience_ms < INT_MAX ? (unsigned int)patience_ms : INT_MAX;
 
 	if (wire->fd < 0 || wire->is_unsent_limited)
 		return;
 	wire->is_unsent_limited = true;
 	setsockopt(wire->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof(bytes));
+	setsockopt(wire->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 }
 
 void wire_shutdown(struct wire *wire)

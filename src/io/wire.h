@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -45,6 +46,8 @@ bool wire_is_open(const struct wire *wire);
 
 void wire_watch_reading(struct wire *wire, bool on);
 void wire_watch_writing(struct wire *wire, bool on);
+/* Calls on_readable now, if the owner watches for it: something may have come since the last look. */
+void wire_try_reading(struct wire *wire);
 /* Whether its owner watches for reading. */
 bool wire_is_read(const struct wire *wire);
 
@@ -60,9 +63,11 @@ ssize_t wire_read(struct wire *wire, void *out, size_t size) must_check;
 ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count) must_check;
 /*
  * From now on the kernel takes little more than the peer's window has room for (TCP; nothing elsewhere): what
- * a peer does not read waits where it is counted and can be dropped, not in megabytes of socket buffer. SEC-26.
+ * a peer does not read waits where it is counted and can be dropped, not in megabytes of socket buffer. A peer that
+ * takes nothing of what the kernel has for so long is gone: an error, and not only when it gives up by itself,
+ * which can be a quarter of an hour later. SEC-26, REL-06.
  */
-void wire_limit_unsent(struct wire *wire);
+void wire_limit_unsent(struct wire *wire, uint64_t patience_ms);
 /* Sends the end of our bytes (sockets). */
 void wire_shutdown(struct wire *wire);
 

@@ -215,9 +215,19 @@ struct msg *deliver_make_msg(const struct envelope *env)
 	return make_msg(env, NULL, 0);
 }
 
-/* The call that a message without reference most likely belongs to. bridging.md §1.6 (6) */
-static bool give_to_some_call(struct lane *lane, enum stream_kind kind, uint64_t key,
-			      struct msg *msg, struct call **call_r)
+/* Whether a message without reference, of those that this lane sends, may be about it. */
+static bool is_candidate(const struct call *call, const struct lane *lane, unsigned int wanted)
+{
+	return call->state == CALL_SENT && call->lane == lane &&
+	       (call->method->flags & METHOD_ASKING) == wanted;
+}
+
+/*
+ * The call that such a message most likely belongs to: the latest, asking ones before others, that takes it. With
+ * msg == NULL it need not. NULL: there is none. bridging.md §1.6 (6)
+ */
+static struct call *find_likely_call(struct lane *lane, enum stream_kind kind, uint64_t key,
+				     struct msg *msg)
 {
 	struct route *route = lane->route;
 
@@ -226,16 +236,12 @@ static bool give_to_some_call(struct lane *lane, enum stream_kind kind, uint64_t
 		     node = node->prev) {
 			struct call *call = container_of(node, struct call, link);
 
-			if (call->state != CALL_SENT || call->lane != lane ||
-			    (call->method->flags & METHOD_ASKING) != wanted)
-				continue;
-			if (call->ops->on_message(call, kind, key, msg)) {
-				*call_r = call;
-				return true;
-			}
+			if (is_candidate(call, lane, wanted) &&
+			    (msg == NULL || call->ops->on_message(call, kind, key, msg)))
+				return call;
 		}
 		if (wanted == 0)
-			return false;
+			return NULL;
 	}
 }
 
@@ -245,7 +251,8 @@ void deliver_ask(struct ask *ask, struct msg *msg)
 {
 	struct route *route = ask->route;
 
-	if (give_to_some_call(ask->lane, STREAM_REQUEST, ask->fid, msg, &ask->call)) {
+	ask->call = find_likely_call(ask->lane, STREAM_REQUEST, ask->fid, msg);
+	if (ask->call != NULL) {
 		if (ask->call->ops->is_reachable(ask->call))
 			timer_stop(&ask->hold);
 		call_note_asked(ask->call);
@@ -258,6 +265,11 @@ void deliver_ask(struct ask *ask, struct msg *msg)
 		return;
 	}
 	ask->is_standalone = true;
+	ask->call = find_likely_call(ask->lane, STREAM_REQUEST, 0, NULL);
+	if (ask->call != NULL)
+		call_note_asked(ask->call); /* its client is asked all the same. CXL-08 */
+	if (stream_has_reader(&route->session.standalone))
+		route_offer_ask(ask);
 	stream_push(&route->session.standalone, STREAM_REQUEST, ask->fid, msg);
 }
 
@@ -268,7 +280,8 @@ static void deliver_cancel_of_ask(struct ask *ask, struct msg *msg)
 
 	if (ask->is_standalone && stream_drop(standalone, ask->fid))
 		return;
-	if (ask->call == NULL || !ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg))
+	if (ask->is_standalone || ask->call == NULL ||
+	    !ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg))
 		stream_push(standalone, STREAM_REQUEST, 0, msg);
 }
 

@@ -237,9 +237,27 @@ void route_hold_asks(struct route *route, const struct call *call)
 
 static bool ask_has_reader(const struct ask *ask)
 {
-	if (ask->call != NULL)
-		return ask->call->ops->is_reachable(ask->call);
-	return ask->is_standalone && stream_has_reader(&ask->route->session.standalone);
+	if (ask->is_standalone)
+		return stream_has_reader(&ask->route->session.standalone);
+	return ask->call != NULL && ask->call->ops->is_reachable(ask->call);
+}
+
+void route_offer_ask(struct ask *ask)
+{
+	ask->is_offered = true;
+	ask->until_ms = clock_now_ms() + ask->route->backend->conf.request_timeout_max_ms;
+}
+
+/* People take their time; and a client that polls may be away at the moment of one look, not of two. */
+static bool ask_goes_on(struct ask *ask)
+{
+	bool has_reader = ask_has_reader(ask);
+	bool is_gone = !has_reader && (!ask->is_offered || ask->is_missed);
+
+	if (has_reader && !ask->is_offered)
+		route_offer_ask(ask);
+	ask->is_missed = !has_reader;
+	return !is_gone && clock_now_ms() < ask->until_ms;
 }
 
 static void ask_on_hold(struct timer *timer)
@@ -247,10 +265,8 @@ static void ask_on_hold(struct timer *timer)
 	struct ask *ask = container_of(timer, struct ask, hold);
 	struct route *route = ask->route;
 
-	if (!ask->is_offered && ask_has_reader(ask)) {
-		ask->is_offered = true; /* people take their time */
-		timer_start(route->router->loop, &ask->hold,
-			    route->backend->conf.request_timeout_max_ms);
+	if (ask_goes_on(ask)) {
+		timer_start(route->router->loop, &ask->hold, HOLD_MS);
 		return;
 	}
 	deliver_ask_cancelled(ask);

@@ -50,6 +50,8 @@ struct ask {
 	struct msg *held;   /* the request, while the client is not initialized */
 	bool is_standalone; /* it went to the session's own stream */
 	bool is_offered;    /* and a reader was there to take it */
+	bool is_missed;     /* and at the last look there was none */
+	uint64_t until_ms;  /* since it was offered: so long it is waited for an answer */
 	struct slice id;    /* the server's id and progress token, behind this struct */
 	struct slice token;
 	char text[];
@@ -110,6 +112,8 @@ struct ask *route_open_ask(struct route *route, struct lane *lane, const struct 
 			   const struct method *method);
 /* Keeps the request until the client is ready. False: there is too much already. */
 bool route_keep_ask(struct ask *ask, struct msg *msg);
+/* A reader is there to take it: from now on its answer is waited for. */
+void route_offer_ask(struct ask *ask);
 void route_close_ask(struct ask *ask);
 struct ask *route_find_ask_of_server(struct route *route, const struct lane *lane, struct slice id);
 

@@ -1053,10 +1053,10 @@ static void unanswered_asks_end(void **state)
 	says(process(0), ASK("1", "roots/list"));
 	says(process(0), ASK("2", "elicitation/create"));
 	was_heard(ASK("1000001", "roots/list") "|" ASK("1000002", "elicitation/create") "|");
-	pass(HOLD_MS);
-	pass(TIMEOUT_MAX_MS - 1);
+	for (uint64_t ms = HOLD_MS; ms < TIMEOUT_MAX_MS; ms += HOLD_MS)
+		pass(HOLD_MS);
 	hears_nothing(process(0));
-	pass(1);
+	pass(HOLD_MS);
 	hears(process(0),
 	      "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'the client did not answer in time'}}");
 	hears(process(0), "{'jsonrpc':'2.0','id':2,'result':{'action':'cancel'}}");
@@ -1114,6 +1114,84 @@ static void asks_outlive_their_call(void **state)
 	pass(TIMEOUT_MS); /* the server's silence counts again */
 	is_failed(gone, REASON_TIMEOUT);
 	call_note_unreachable(&gone->call);
+}
+
+/* CXL-08: the same where the exchange cannot carry the question, and the session's own stream does. */
+static void asking_elsewhere_stops_the_clock(void **state)
+{
+	struct route *route = begin();
+	struct front *front;
+
+	(void)state;
+	listener = listen_to(route);
+	front = request(route, CALL("1"));
+	front->refuses = true;
+	hears(process(0), CALL("2"));
+	says(process(0), ASK("1", "roots/list"));
+	was_heard(ASK("1000001", "roots/list") "|");
+	for (int i = 0; i < 5; i++)
+		pass(TIMEOUT_MS);
+	is_open(front);
+	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':1,'result':{}}");
+	pass(TIMEOUT_MS - 1);
+	is_open(front);
+	pass(1);
+	is_failed(front, REASON_TIMEOUT);
+}
+
+/* SEP-1699: a client that polls is away again and again; what it is asked waits for it as for one that stays. */
+static void asks_wait_for_who_comes_and_goes(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+	struct front *front;
+
+	(void)state;
+	backend.conf.request_timeout_max_ms = 100 * HOLD_MS;
+	front = request(route, CALL("1"));
+	hears(p, CALL("2"));
+	says(p, ASK("1", "elicitation/create"));
+	for (int i = 0; i < 10; i++) {
+		front->refuses = true;
+		call_note_unreachable(&front->call);
+		pass(1000);
+		front->refuses = false;
+		pass(HOLD_MS + 1000 * (uint64_t)i);
+	}
+	hears_nothing(p);
+	is_open(front);
+	front->refuses = true;
+	call_note_unreachable(&front->call);
+	pass(HOLD_MS);
+	pass(HOLD_MS); /* it is away for longer than polls are apart */
+	hears(p, "{'jsonrpc':'2.0','id':1,'result':{'action':'cancel'}}");
+	front->refuses = false;
+	says(p, RESULT("2"));
+}
+
+/* The same on the session's own stream, where nobody tells when the reader has left. */
+static void standalone_asks_wait_for_who_polls(void **state)
+{
+	struct route *route = begin();
+	struct fake_process *p = process(0);
+
+	(void)state;
+	backend.conf.request_timeout_max_ms = 100 * HOLD_MS;
+	listener = listen_to(route);
+	says(p, ASK("1", "roots/list"));
+	for (int i = 0; i < 10; i++) {
+		stream_detach(&listener->reader);
+		pass(i % 2 == 0 ? HOLD_MS : 1000); /* at the moment of the look it may be away */
+		listener = listen_to(route);
+		pass(HOLD_MS);
+	}
+	hears_nothing(p);
+	stream_detach(&listener->reader);
+	pass(HOLD_MS);
+	pass(HOLD_MS);
+	hears(p,
+	      "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'the client did not answer in time'}}");
 }
 
 /* CXL-09: the server takes its request back: told on the same way, or the request is not told at all. */
@@ -1610,6 +1688,9 @@ static const struct CMUnitTest tests[] = {
 	TEST(unanswered_asks_end),
 	TEST(asking_stops_the_clock),
 	TEST(asks_outlive_their_call),
+	TEST(asking_elsewhere_stops_the_clock),
+	TEST(asks_wait_for_who_comes_and_goes),
+	TEST(standalone_asks_wait_for_who_polls),
 	TEST(server_cancels_its_ask),
 	TEST(asks_are_limited),
 	TEST(logs_are_filtered),

@@ -294,20 +294,36 @@ static void stream_forget_waiting(struct stream *stream)
 	counter_add(COUNTER_STREAM_EVICTED);
 }
 
+/* Its reader may not have had its turn yet. Whether it has gone on, or has gone, perhaps with the stream. */
+static bool stream_let_read(struct stream *stream)
+{
+	uint64_t before;
+
+	if (stream->reader == NULL)
+		return false;
+	before = stream->reader->position;
+	stream_flush(stream);
+	return stream->reader == NULL || stream->reader->position != before;
+}
+
 static void stream_forget_kept(struct stream *stream)
 {
 	uint64_t oldest = stream->taken - stream->kept_count + 1;
 
 	if (stream->reader != NULL && stream->reader->position < oldest) {
-		stream_detach_reader(stream, REASON_SLOW_READER); /* it cannot go on without */
-		return; /* and may have taken the stream along */
+		if (!stream_let_read(stream))
+			stream_detach_reader(stream, REASON_SLOW_READER); /* it needs what goes */
+		return; /* it may have taken the stream along */
 	}
 	stream_forget_oldest(stream);
 	stream_update_rank(stream);
 	counter_add(COUNTER_STREAM_EVICTED);
 }
 
-/* Gives up one message of its rank; or its reader, who then no longer needs one. */
+/*
+ * Gives up one message of its rank; or its reader, who then no longer needs one. What waits is dropped only if
+ * nobody is there who would take it: what was sent can go instead.
+ */
 static void stream_give_up(struct stream *stream)
 {
 	struct list *oldest = stream->kept.next;
@@ -319,6 +335,8 @@ static void stream_give_up(struct stream *stream)
 	}
 	if (stream->rank > STREAM_NEWS) {
 		stream_forget_waiting(stream);
+	} else if (stream_let_read(stream)) {
+		return;
 	} else {
 		stream_remove(stream, stream_first(stream, stream->rank));
 		counter_add(COUNTER_STREAM_DROPPED);

@@ -11,7 +11,7 @@
  * a sequence with a hole in it: who comes back to before that is told so.
  *
  * Streams share budgets: one for a session, one for all. When one is used up, the stream that can give
- * up the least important message does so. FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
+ * up the least important message does so; what waits for a reader that has room is taken before it would be. FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
  */
 #ifndef MCPGATED_SESSION_STREAM_H
 #define MCPGATED_SESSION_STREAM_H

@@ -597,6 +597,47 @@ static void budget_ends_slow_readers(void **state)
 	assert_true(can_come_back(&stream, 2));
 }
 
+/* FRONT-SSE-13, FRONT-RES-08: kept answers fill the budget; who reads gets all that comes nevertheless. */
+static void budget_drops_nothing_that_is_read(void **state)
+{
+	struct stream old;
+
+	(void)state;
+	budget.max_bytes = 8 * KILO;
+	stream_init(&old, loop, &conf, &budget);
+	for (int i = 0; i < 6; i++)
+		keep(&old, STREAM_RESPONSE, KILO);
+	second.room = 3;
+	assert_true(stream_attach(&stream, &second.reader, &ops, STREAM_FROM_HERE));
+	push_big(STREAM_PROGRESS, 0, "a", KILO);
+	assert_int_equal(second.wakes, 0); /* there is room for it */
+	keep(&old, STREAM_RESPONSE, KILO);
+	assert_int_equal(second.room, 2);
+	push_big(STREAM_PROGRESS, 0, "b", 2 * KILO);
+	push_big(STREAM_NEWS, 0, "c", 2 * KILO);
+	assert_int_equal(second.room, 0);
+	push_big(STREAM_NEWS, 0, "d", 3 * KILO);
+	assert_int_equal(stream.count, 0); /* but who does not read loses it */
+	assert_int_equal(second.detached, 0);
+	assert_true(budget.bytes <= budget.max_bytes);
+	stream_fini(&old);
+}
+
+/* FRONT-RES-08: the same for who comes back, and has not had his turn yet. */
+static void budget_lets_resumed_readers_read(void **state)
+{
+	(void)state;
+	budget.max_bytes = 4 * KILO;
+	keep(&stream, STREAM_NEWS, KILO);
+	keep(&stream, STREAM_NEWS, KILO);
+	second.room = 3;
+	assert_true(stream_attach(&stream, &second.reader, &ops, 0));
+	push_big(STREAM_REQUEST, 0, "q", 3 * KILO);
+	assert_int_equal(second.detached, 0);
+	assert_int_equal(number, 3);
+	assert_true(budget.bytes <= budget.max_bytes);
+}
+
 /* FRONT-RES-08: a session's budget is a part of that of all. */
 static void budgets_have_a_parent(void **state)
 {
@@ -668,6 +709,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(budget_counts_what_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(budget_takes_unread_answers_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(budget_ends_slow_readers, setup, teardown),
+		cmocka_unit_test_setup_teardown(budget_drops_nothing_that_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(budget_lets_resumed_readers_read, setup, teardown),
 		cmocka_unit_test_setup_teardown(budgets_have_a_parent, setup, teardown),
 		cmocka_unit_test_setup_teardown(age_counts_without_new_messages, setup, teardown),
 	};

@@ -212,7 +212,7 @@ class Daemon:
     """One running mcpgated. servers: {name: script of child.py, or {"script":…, other keys}}."""
 
     def __init__(self, servers=None, config=None, args=None, env=None, nofile=None, stderr=None,
-                 wait=True, text=None, prefix=None):
+                 wait=True, text=None, prefix=None, keeps=()):
         self.dir = tempfile.mkdtemp(prefix="mcpgated-")
         self.records = os.path.join(self.dir, "records")
         os.mkdir(self.records)
@@ -231,6 +231,7 @@ class Daemon:
             os.chmod(self.file, 0o600)
             args = ["-c", self.file]
         self.argv = (prefix or []) + [os.path.join(BIN, "mcpgated")] + args
+        self.keeps = keeps  # descriptors
         self.start(env, nofile, stderr, wait)
 
     def configuration(self):
@@ -260,7 +261,7 @@ class Daemon:
         environ.update(env or {})
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=stderr or subprocess.PIPE, env=environ,
-                                        preexec_fn=limit, cwd=self.dir)
+                                        preexec_fn=limit, cwd=self.dir, pass_fds=self.keeps)
         self.pid = self.process.pid
         KNOWN.add(self.pid)
         RUNNING.append(self)

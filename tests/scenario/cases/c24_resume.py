@@ -119,6 +119,7 @@ def expect_expired(exchange, request_id):
     """FRONT-RES-07: what to say where events are gone for good."""
     eq(exchange.status, 200)
     ok(exchange.response.is_sse, "content type", exchange.response.headers)
+    eq(exchange.response.header("mcp-session-id"), exchange.session.id, "FRONT-HTTP-14")
     messages = exchange.rest()
     eq(len(messages), 1, "messages")
     eq((messages[0]["error"]["code"], messages[0]["error"]["data"]["reason"]), (-32603, "stream_expired"))

@@ -304,6 +304,22 @@ def news_go_after_logs_and_before_questions(t):
     eq(s.resume(asked.ids[0]).final()["id"], asked.id)
 
 
+@case(config={"streams": {"response": "sse", "session_bytes": "64KiB"}})
+def ceiling_takes_nothing_from_who_reads(t):
+    """FRONT-SSE-13 FRONT-RES-08: kept answers fill the ceiling; what comes for a reader that is there goes out all the same."""
+    s = t.session("main", mcp.D)
+    g = s.get()
+    for _ in range(6):
+        answer_only(s, 15 * KILO)
+    for n in range(3):
+        s.do(["notify", NEWS, {"n": n, "pad": "z" * 12 * KILO}], ["text", "x"])
+        eq(g.next()["params"]["n"], n)
+    for _ in range(6):
+        answer_only(s, 15 * KILO)
+    steps = [step for n in range(1, 4) for step in padded(n, 1, 12 * KILO) + [["sleep", 0.05]]]
+    eq(values(call(s, *steps, ["text", "x"]).messages), [1, 2, 3])
+
+
 @case(config={"streams": {"response": "sse", "total_bytes": "64KiB"}})
 def process_ceiling(t):
     """FRONT-RES-08 FRONT-RES-07: total_bytes: the same over all sessions; none is ended by it."""

@@ -90,19 +90,50 @@ def drain_answers_who_waits(t):
     ended(t.daemon)
 
 
-@case(own=True, deadline=25)
+@case(servers={"main": {}}, config={"drain_timeout": "5m"}, deadline=40)
 def drain_lets_slow_clients_read(t):
     """REL-41: the answer of a call that is through is sent whole, though its client is slow in taking it."""
     s = t.session()
-    steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", "x" * 1000, 14000], ["line", '"}]}}']]
-    conn = t.conn(receive_buffer=4096)
+    steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", "x" * 1000, 10000], ["line", '"}]}}']]
+    conn = t.conn(receive_buffer=1 << 17)
     slow = s.begin(mcp.request(1, "tools/call", s.do_params(steps)), conn=conn)
     eq(slow.status, 200)
     t.daemon.term()
     t.daemon.wait_log("session_end")
-    time.sleep(3)
-    eq(len(slow.final()["result"]["content"][0]["text"]), 14000000)
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        conn.pending += conn.sock.recv(20000)
+        time.sleep(0.05)
+    eq(len(slow.final()["result"]["content"][0]["text"]), 10000000)
     ended(t.daemon)
+
+
+def start_activated(t, listener):
+    """A daemon with a socket that the service manager has opened, and keeps."""
+    move = 'exec 3<&%d; export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=mcp; exec "$@"' % listener.fileno()
+    return t.start({"main": {}}, {"listen": [{"address": "systemd:mcp", "plaintext": True}], "hosts": ["127.0.0.1"], "auth": {"mode": "anonymous"}},
+                   prefix=["sh", "-c", move, "sh"], keeps=[listener.fileno()])
+
+
+@case(daemon=False, deadline=20)
+def sockets_of_the_manager_wait_for_the_next(t):
+    """REL-41 REL-42: who connects to a socket of the service manager while the daemon stops is served by the next, and costs nothing."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        d = start_activated(t, listener)
+        call = t.session().start_do(["sleep", 2.5], ["text", "x"])
+        wait_for(lambda: "sleep" in str(d.messages(d.children()[0])), what="the call at the server")
+        d.term()
+        d.wait_log("drain")
+        waiting = t.conn()
+        waiting.send(waiting.head("GET", "/healthz"))
+        before = cpu_seconds(d.gateway)
+        eq(call.final()["result"]["content"][0]["text"], "x")
+        ok(cpu_seconds(d.gateway) - before < 0.5, "seconds of the processor's time", cpu_seconds(d.gateway) - before)
+        ended(d)
+        start_activated(t, listener)
+        eq(waiting.response().status, 200)
 
 
 @case(servers={"main": {}}, config={"drain_timeout": "1s"})

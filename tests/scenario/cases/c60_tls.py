@@ -339,6 +339,31 @@ def gateway_restart(t):
 # ---- what is sent ----
 
 @case(daemon=False, deadline=30)
+def drain_hears_who_has_come(t):
+    """REL-41: at the stop a handshake that has begun goes on, and a request that was not read yet is answered."""
+    daemon = start(t)
+    kept = health(daemon.address)
+    begun = socket.create_connection(daemon.plain_address)
+    call = t.session(daemon=daemon).start_do(["sleep", 3], ["text", "x"])
+    wait_for(lambda: "sleep" in str(daemon.messages(daemon.children()[0])), what="the call at the server")
+    os.kill(daemon.gateway, signal.SIGSTOP)
+    try:
+        kept.send(kept.head("GET", "/readyz"))
+        daemon.term()
+        daemon.wait_log("signal")
+    finally:
+        os.kill(daemon.gateway, signal.SIGCONT)
+    ok(kept.response().status in (200, 503), "an answer")
+    daemon.wait_log("drain")
+    tls = client_context().wrap_socket(begun, server_hostname="localhost")
+    tls.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    ok(tls.recv(100).startswith(b"HTTP/1.1 503 "), "the end of the handshake, and an answer")
+    tls.close()
+    eq(call.final()["result"]["content"][0]["text"], "x")
+    eq(daemon.wait(), 0)
+
+
+@case(daemon=False, deadline=30)
 def messages_of_all_sizes(t):
     """stack §4: messages of all sizes pass unchanged both ways, in both versions; small ones at once."""
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
