@@ -145,6 +145,7 @@ static void cancelled_calls_stay_silent(void **state)
 static void child_cannot_ask(void **state)
 {
 	struct member *a = begin();
+	struct member *b = join(open_session(INITIALIZE_WITH("'elicitation':{'url':{}}")));
 	struct front *call = request(a->route, CALL("1"));
 
 	(void)state;
@@ -160,8 +161,12 @@ static void child_cannot_ask(void **state)
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/vendor','params':{}}");
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 			 "'requestId':7}}");
+	text_set_add(&b->route->elicitations, SLICE_LIT("\"e\"")); /* of no matter what */
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/elicitation/complete',"
+			 "'params':{'elicitationId':'e'}}");
 	was_told(call, "");
 	heard(a, "");
+	heard(b, "");
 	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/roots/list_changed'}");
 	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/vendor'}");
 	hears_nothing(process(0));
