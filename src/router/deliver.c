@@ -555,6 +555,12 @@ static void deliver_other(struct lane *lane, const struct envelope *env)
 	msg_unref(&msg);
 }
 
+/* Where nobody can be asked, and sessions may be thousands, none of them is looked at. REL-24 */
+static bool may_have_asked(const struct lane *lane)
+{
+	return lane->partition->is_leased || !lane->partition->is_pool;
+}
+
 /* To the client that was given it, once. UTIL-ELIC-01 */
 static void deliver_elicitation_end(struct lane *lane, const struct envelope *env)
 {
@@ -616,7 +622,7 @@ static void deliver_notification(struct lane *lane, const struct envelope *env)
 		deliver_progress(lane, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
 		sharing_notify(lane, env, method);
-	else if (method->id == METHOD_ELICITATION_COMPLETE)
+	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked(lane))
 		deliver_elicitation_end(lane, env);
 	else if (lane->route != NULL)
 		deliver_to_owner(lane, env, method);

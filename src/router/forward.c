@@ -20,6 +20,7 @@
 #define EDITS_MAX 4
 #define CALLS_MAX 4096 /* of one session in flight: clients that leave keep theirs running */
 #define MOVE_BYTES (16 * 1024)
+#define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
 
 struct edits {
 	struct splice_edit items[EDITS_MAX];
@@ -128,16 +129,22 @@ static void edits_add_meta(struct edits *edits, const struct envelope *env, stru
 
 /* ---- requests ---- */
 
+/* What the session or the pool has to know of, once the server has agreed. */
+static bool is_remembered(const struct method *method)
+{
+	return method->id == METHOD_SET_LEVEL || method->id == METHOD_SUBSCRIBE ||
+	       method->id == METHOD_UNSUBSCRIBE;
+}
+
 /*
  * The request is needed again once the server has agreed, for what the route has to remember; and in a pool to
  * ask another child.
  */
-static bool keeps_body(const struct call *call)
+static bool keeps_body(const struct call *call, size_t size)
 {
-	enum method_id id = call->method->id;
-
-	return id == METHOD_SET_LEVEL || id == METHOD_SUBSCRIBE || id == METHOD_UNSUBSCRIBE ||
-	       (call->method->flags & METHOD_SAFE && call->route->partition->is_pool);
+	return is_remembered(call->method) ||
+	       (size <= KEPT_BYTES_MAX && call->method->flags & METHOD_SAFE &&
+		call->route->partition->is_pool);
 }
 
 /* Returns its id. */
@@ -213,7 +220,7 @@ void forward_call(struct lane *lane, struct call *call, const struct envelope *e
 	buf_fini(&rebuilt);
 	buf_fini(&cursor);
 	/* No other child knows the cursor. */
-	if (call->body == NULL && keeps_body(call) && !has_cursor)
+	if (call->body == NULL && keeps_body(call, env->text.n) && !has_cursor)
 		call->body = msg_new(env->text);
 	if (call->method->id == METHOD_TOOLS_CALL &&
 	    lane->child.backend->conf.tool_timeout_ms != NULL)
@@ -230,7 +237,7 @@ void forward_waiting(struct lane *lane, struct call *call)
 	struct error err;
 	struct msg *body = msg_ref(call->body);
 
-	if (!keeps_body(call))
+	if (!keeps_body(call, body->text.n))
 		msg_unref(&call->body);
 	if (scan_envelope(body->text, &lane->partition->router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
@@ -302,6 +309,11 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 
 	if (call->method->id == METHOD_PING) {
 		forward_own_result(route, call, SLICE_LIT("{}"));
+		return true;
+	}
+	if (is_remembered(call->method) && env->text.n > KEPT_BYTES_MAX) {
+		forward_own_error(route, call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: the request is longer than 16 KiB"));
 		return true;
 	}
 	if (call->method->id == METHOD_TASKS && (route->revision->features & REVISION_TASKS) == 0) {

@@ -327,7 +327,9 @@ static void lane_rest(struct lane *lane)
 	} else if (lane->partition->is_pool) {
 		timer_start(lane->child.backend->loop, &lane->idle,
 			    lane->child.backend->conf.idle_ms);
-		places_note_idle(lane->router);
+		/* Or it will have another one in a moment: all others would look for it in vain. */
+		if (!partition_is_waited_for(lane->partition))
+			places_note_idle(lane->router);
 	}
 }
 

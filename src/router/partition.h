@@ -43,6 +43,7 @@ struct commons {
 	struct list updates;  /* and resources that have */
 	struct map updates_by_key;
 	size_t update_bytes;
+	size_t waiting_bytes; /* of requests that wait for the answer to another one (sharing.c) */
 	struct timer telling;
 };
 

@@ -145,6 +145,7 @@ static void cancelled_calls_stay_silent(void **state)
 static void child_cannot_ask(void **state)
 {
 	struct member *a = begin();
+	struct member *b = join(open_session(INITIALIZE_WITH("'elicitation':{'url':{}}")));
 	struct front *call = request(a->route, CALL("1"));
 
 	(void)state;
@@ -160,8 +161,12 @@ static void child_cannot_ask(void **state)
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/vendor','params':{}}");
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 			 "'requestId':7}}");
+	text_set_add(&b->route->elicitations, SLICE_LIT("\"e\"")); /* of no matter what */
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/elicitation/complete',"
+			 "'params':{'elicitationId':'e'}}");
 	was_told(call, "");
 	heard(a, "");
+	heard(b, "");
 	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/roots/list_changed'}");
 	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/vendor'}");
 	hears_nothing(process(0));
@@ -902,6 +907,58 @@ static void waiting_together_is_bounded(void **state)
 	says(process(0), TOOLS("3", ""));
 	says(process(0), EMPTY("2"));
 	assert_int_equal(a->route->call_count, 0);
+}
+
+#define LONG(method, size) \
+	"{'jsonrpc':'2.0','id':1,'method':'" method "','params':{'uri':'r:a','x':'%" size "s'}}"
+
+/* DEF-11: requests that are kept while others are waited for are short, and not too much together. */
+static void kept_requests_are_bounded(void **state)
+{
+	static char text[20000];
+	struct member *a = begin();
+	struct front *front;
+	size_t waiting = 0;
+
+	(void)state;
+	snprintf(text, sizeof(text), LONG("resources/subscribe", "17000"), "");
+	assert_true(is_error(request(a->route, text), "longer than 16 KiB"));
+	snprintf(text, sizeof(text), LONG("resources/subscribe", "15000"), "");
+	request(a->route, SUBSCRIBE("1"));
+	do {
+		front = request(a->route, text);
+	} while (front->ending == ENDING_NONE && ++waiting < 1000);
+	assert_in_range(waiting, 500, 600); /* of 8 MiB */
+	assert_true(is_error(front, "too many subscriptions"));
+	says(process(0), EMPTY("2"));
+	assert_int_equal(a->route->call_count, 0);
+	assert_int_equal(a->route->partition->commons->waiting_bytes, 0);
+	request(a->route, UNSUBSCRIBE("1"));
+	request(a->route, SUBSCRIBE("1"));
+	is_open(request(a->route, text));
+	is_open(request(a->route, text));
+	notify(a->route, CANCELLED("1"));
+	assert_int_equal(a->route->partition->commons->waiting_bytes, 0);
+}
+
+/* bridging.md §4: what is safe is asked again, unless it is too long to be kept for that. */
+static void long_requests_are_not_repeated(void **state)
+{
+	static char text[20000];
+	struct member *a = begin();
+	struct front *calls[2];
+
+	(void)state;
+	a->route->partition->abilities.offers |= OFFER_COMPLETIONS;
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text), LONG("completion/complete", "*"), i == 0 ? 10 : 17000,
+			 "");
+		calls[i] = request(a->route, text);
+	}
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_open(calls[0]);
+	is_failed(calls[1], REASON_CHILD_EXITED);
 }
 
 /* ---- principals and leases ---- */
@@ -1670,6 +1727,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(updates_reach_those_whom_they_concern),
 	TEST(subscriptions_at_once_are_bounded),
 	TEST(waiting_together_is_bounded),
+	TEST(kept_requests_are_bounded),
+	TEST(long_requests_are_not_repeated),
 	TEST_PRINCIPALS(heirs_take_turns),
 	TEST_PRINCIPALS(principals_do_not_share),
 	TEST_PRINCIPALS(plain_classes_are_multiplexed),

@@ -27,6 +27,7 @@
 #define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
 #define UPDATES_MAX 1024
 #define UPDATE_BYTES_MAX (1024 * 1024)
+#define WAITING_BYTES_MAX (8 * 1024 * 1024)
 #define CONCERN_MAX 16 /* one above the other, of one URI; beyond that it takes longer */
 
 /* A resource that has changed, and nobody was told yet. */
@@ -346,6 +347,26 @@ static void topic_release(struct partition *partition, struct topic *topic)
 		places_note_idle(partition->router); /* none has to stay for news any more */
 }
 
+static void topic_await(struct topic *topic, struct call *call, const struct envelope *env)
+{
+	call->topic = topic;
+	call->body = msg_new(env->text);
+	list_append(&topic->waiting, &call->place);
+	call->route->partition->commons->waiting_bytes += env->text.n;
+	call_wait(call, call->route->backend->conf.request_timeout_ms);
+}
+
+static void topic_stop_waiting(struct call *call)
+{
+	call->route->partition->commons->waiting_bytes -= call->body->text.n;
+	list_remove(&call->place);
+}
+
+static struct call *topic_first_waiting(const struct topic *topic)
+{
+	return container_of(topic->waiting.next, struct call, place);
+}
+
 bool sharing_settle(struct call *call, const struct envelope *env)
 {
 	struct partition *partition = call->route->partition;
@@ -364,9 +385,9 @@ bool sharing_settle(struct call *call, const struct envelope *env)
 			   topic_uri(topic));
 	}
 	while (!list_is_empty(&topic->waiting)) {
-		struct call *next = container_of(topic->waiting.next, struct call, place);
+		struct call *next = topic_first_waiting(topic);
 
-		list_remove(&next->place);
+		topic_stop_waiting(next);
 		next->topic = NULL;
 		/* Many may have been asked for at once. DEF-11 */
 		if (has_agreed && !topic_add(topic, next->route))
@@ -390,37 +411,46 @@ void sharing_abandon(struct call *call)
 	struct call *next;
 
 	call->topic = NULL;
-	if (topic->first != call)
-		return; /* it only waited */
+	if (topic->first != call) {
+		topic_stop_waiting(call);
+		return;
+	}
 	if (list_is_empty(&topic->waiting)) {
 		topics_remove(&partition->commons->topics, topic);
 		return;
 	}
-	next = container_of(topic->waiting.next, struct call, place);
-	list_remove(&next->place);
+	next = topic_first_waiting(topic);
+	topic_stop_waiting(next);
 	topic->first = next;
 	partition_put_back(next);
+}
+
+/* Also for who only waits for the answer to another one: there may be many, and each keeps its request. DEF-11 */
+static bool may_subscribe(const struct commons *commons, const struct topic *topic,
+			  struct slice uri, const struct envelope *env)
+{
+	if (topic == NULL)
+		return topics_have_room(&commons->topics, uri.n);
+	return topic->first == NULL || commons->waiting_bytes + env->text.n <= WAITING_BYTES_MAX;
 }
 
 static void subscribe(struct route *route, struct call *call, struct slice uri,
 		      const struct envelope *env)
 {
-	struct topic *topic = topics_find(&route->partition->commons->topics, uri);
+	struct commons *commons = route->partition->commons;
+	struct topic *topic = topics_find(&commons->topics, uri);
 
-	if (topic == NULL && !topics_have_room(&route->partition->commons->topics, uri.n)) {
+	if (!may_subscribe(commons, topic, uri, env)) {
 		forward_own_error(route, call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("The server has too many subscriptions"));
 		return;
 	}
 	call_link(call, route);
 	if (topic == NULL) {
-		call->topic = topics_add(&route->partition->commons->topics, uri, call);
+		call->topic = topics_add(&commons->topics, uri, call);
 		forward_request(route, call, env);
 	} else if (topic->first != NULL) {
-		call->topic = topic;
-		call->body = msg_new(env->text);
-		list_append(&topic->waiting, &call->place);
-		call_wait(call, route->backend->conf.request_timeout_ms);
+		topic_await(topic, call, env);
 	} else {
 		topic_add(topic, route);
 		forward_own_result(route, call, SLICE_LIT("{}"));
