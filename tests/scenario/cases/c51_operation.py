@@ -101,6 +101,7 @@ def drain_lets_slow_clients_read(t):
     t.daemon.term()
     t.daemon.wait_log("session_end")
     time.sleep(3)
+    conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)  # slow for long enough
     eq(len(slow.final()["result"]["content"][0]["text"]), 14000000)
     ended(t.daemon)
 
