@@ -39,6 +39,17 @@ bool claim_is_in(const char *text)
 	return strstr(text, BEGIN) != NULL;
 }
 
+bool claim_is_alone(const char *text)
+{
+	struct slice rest = slice_str(text);
+	struct slice before, name;
+
+	while (claim_cut(&rest, &before, &name) > 0)
+		if (before.n > 0)
+			return false;
+	return rest.n == 0;
+}
+
 static void note(struct config_texts *claims, struct slice name)
 {
 	for (size_t i = 0; i < claims->count; i++)

@@ -19,6 +19,8 @@
 int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r) must_check;
 /* Whether the text has something that begins as a claim. */
 bool claim_is_in(const char *text);
+/* Whether nothing but claims is in it. */
+bool claim_is_alone(const char *text);
 /* Notes in server->claims, each once, the names that values of its env need. */
 void claim_collect(struct config_server *server);
 

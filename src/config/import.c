@@ -208,13 +208,24 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
-/* jansson quotes the text it stumbled over, which may be a secret. */
-static void hide_quotation(char *message)
+/* Its own words for people, without the text it stumbled over, which may be a secret. */
+static const char *reason_of(json_error_t *error)
 {
-	char *quotation = strstr(message, " near ");
+	char *quotation = strstr(error->text, " near ");
 
+	if (json_error_code(error) == json_error_null_character)
+		return "a text holds a NUL character";
 	if (quotation != NULL)
 		*quotation = '\0';
+	return error->text;
+}
+
+/* Editors of Windows put it there. YAML's reader does the same. */
+static struct slice without_byte_order_mark(struct slice text)
+{
+	return slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")) ?
+		       slice_of(text.p + 3, text.n - 3) :
+		       text;
 }
 
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
@@ -227,11 +238,11 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 	json_t *json;
 
 	CHECK(text.n <= IMPORT_BYTES_MAX);
+	text = without_byte_order_mark(text);
 	json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &error);
 	if (json == NULL) {
-		hide_quotation(error.text);
 		problem_add(problems, "%s:%d:%d: not valid JSON: %s", file, error.line,
-			    error.column, error.text);
+			    error.column, reason_of(&error));
 		return NULL;
 	}
 	root = convert(&import, json);

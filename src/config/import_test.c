@@ -148,6 +148,19 @@ static void test_what_is_no_such_file(void **state)
 	assert_refused("", "f.json:1:0: not valid JSON: '[' or '{' expected");
 	/* The text it stumbles over is not shown. */
 	assert_refused("{\"K\": \"s3cret\" 1}", "f.json:1:16: not valid JSON: '}' expected");
+	assert_refused("{\"K\": \"s3cret\\u0000\"}",
+		       "f.json:1:20: not valid JSON: a text holds a NUL character");
+}
+
+static void test_a_byte_order_mark_is_skipped(void **state)
+{
+	struct outcome outcome =
+		import_text("\xEF\xBB\xBF{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\r\n");
+
+	(void)state;
+	assert_int_equal(outcome.problems.count, 0);
+	assert_non_null(outcome.root);
+	end(&outcome);
 }
 
 int main(void)
@@ -158,6 +171,7 @@ int main(void)
 		cmocka_unit_test(test_controls_in_names_are_not_shown),
 		cmocka_unit_test(test_values_are_texts_only),
 		cmocka_unit_test(test_what_is_no_such_file),
+		cmocka_unit_test(test_a_byte_order_mark_is_skipped),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

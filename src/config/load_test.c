@@ -255,7 +255,8 @@ static void test_claims(void **state)
 	static const char tokens[] =
 		"auth: {mode: token, tokens: [{name: n, sha256: "
 		"0123456789012345678901234567890123456789012345678901234567890123}]}\n"
-		"servers: {a: {command: x, env: {U: 'u-${claim:sub}-${claim:sub}', V: '$${x}'}}}\n";
+		"servers: {a: {command: x, env: {U: 'u-${claim:sub}-${claim:sub}', V: '$${x}', "
+		"A_TOKEN: '${claim:sub}', B_TOKEN: 's3cret-${claim:sub}', C_TOKEN: '${claim:sub}s3cret'}}}\n";
 	struct outcome outcome = load_good(tokens);
 	const struct config_server *server = &outcome.config->servers[0];
 
@@ -265,6 +266,10 @@ static void test_claims(void **state)
 	assert_true(server->env[0].has_claims);
 	assert_string_equal(server->env[0].value, "u-${claim:sub}-${claim:sub}");
 	assert_false(server->env[1].has_claims);
+	/* What stands beside a claim may be a secret. */
+	assert_false(server->env[2].is_secret);
+	assert_true(server->env[3].is_secret);
+	assert_true(server->env[4].is_secret);
 	end(&outcome);
 	ASSERT_PROBLEMS(SERVER_A("env: {U: '${claim:sub}'}"), "F:1:32: " NEED_TOKENS);
 	ASSERT_PROBLEMS(SERVER_A("isolation: shared, env: {U: '${claim:sub}'}"),

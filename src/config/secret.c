@@ -15,6 +15,14 @@ struct kind {
 	int (*read)(const char *name, char **value_r, struct error *err);
 };
 
+/* Its length: 0, 1, or 2 where the file was written on Windows. */
+static size_t line_break_at_end(struct slice text)
+{
+	if (text.n == 0 || text.p[text.n - 1] != '\n')
+		return 0;
+	return text.n > 1 && text.p[text.n - 2] == '\r' ? 2 : 1;
+}
+
 static int read_file(const char *path, char **value_r, struct error *err)
 {
 	struct buf content = { 0 };
@@ -23,8 +31,7 @@ static int read_file(const char *path, char **value_r, struct error *err)
 
 	if (file_read(path, SECRET_BYTES_MAX, &content, NULL, &why) != 0)
 		return error_set(err, why.kind, "the file %.100s %.120s", path, why.text);
-	if (content.len > 0 && content.data[content.len - 1] == '\n')
-		content.len--;
+	content.len -= line_break_at_end(buf_slice(&content));
 	if (content.len > 0 && memchr(content.data, '\0', content.len) != NULL) {
 		error_set(err, ERROR_INVALID, "the file %.100s holds a NUL byte", path);
 	} else {

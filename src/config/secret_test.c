@@ -72,6 +72,10 @@ static void test_file_loses_one_line_break(void **state)
 	assert_value("file", *state, "s3cret");
 	write_file(*state, "a\nb\n\n", 5);
 	assert_value("file", *state, "a\nb\n");
+	write_file(*state, "s3cret\r\n", 8);
+	assert_value("file", *state, "s3cret");
+	write_file(*state, "\n", 1);
+	assert_value("file", *state, "");
 	write_file(*state, "", 0);
 	assert_value("file", *state, "");
 }

@@ -121,7 +121,7 @@ static bool is_last_id(const struct patient *patient, const json_t *id)
 {
 	const char *text = json_string_value(id);
 
-	return (text != NULL ? atoll(text) : json_integer_value(id)) == patient->last_id;
+	return (text != NULL ? atof(text) : json_number_value(id)) == patient->last_id;
 }
 
 /* Whether it is the response to our last request. */
@@ -136,16 +136,26 @@ static bool take_message(struct patient *patient, const json_t *message)
 	return false;
 }
 
+/* Integers of more than 64 bits are good JSON, and nothing is done with them here. */
+static json_t *load(struct slice text)
+{
+	json_t *value = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
+
+	if (value != NULL)
+		return value;
+	return json_loadb(text.p, text.n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
 /* As the daemon reads it: a banner without a line end may stand before a message. BACK-FRAME-04 */
 static json_t *read_line(struct patient *patient, struct slice line)
 {
-	json_t *value = json_loadb(line.p, line.n, JSON_ALLOW_NUL, NULL);
+	json_t *value = load(line);
 	const char *at = line.n > 0 ? memmem(line.p, line.n, "{\"jsonrpc\"", 10) : NULL;
 
 	if (!json_is_object(value) && !json_is_array(value))
 		note_garbage(patient, line);
 	if (value == NULL && at != NULL)
-		value = json_loadb(at, line.n - (size_t)(at - line.p), JSON_ALLOW_NUL, NULL);
+		value = load(slice_between(at, line.p + line.n));
 	return value;
 }
 

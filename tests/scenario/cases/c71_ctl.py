@@ -355,7 +355,8 @@ def doctor_reads_as_the_daemon_does(t):
     """BACK-FRAME-04 BACK-FRAME-05: whom the daemon understands, the doctor does not call ill."""
     answer = '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"a\\u0000","version":"1"}}}'
     short = {"start": {"timeout": "2s"}, "stop": {"grace": "300ms", "term": "2s"}}
-    for line, garbage in ((answer % '"@ID@"', 0), ("[%s]" % answer % "@ID@", 0), ("Ready. " + answer % "@ID@", 1), ("\ufeff" + answer % "@ID@", 1)):
+    for line, garbage in ((answer % '"@ID@"', 0), ("[%s]" % answer % "@ID@", 0), ("Ready. " + answer % "@ID@", 1), ("\ufeff" + answer % "@ID@", 1),
+                          ((answer % "@ID@").replace('"capabilities":{}', '"capabilities":{"x":123456789012345678901234567890}'), 0)):
         out, _ = doctor(t, {"s": merged(short, {"script": {"init": [["line", line]]}})}, status=0)
         ok(re.search(r"ok    answer    after [\d.]+ s: a 1, revision 2025-06-18$", out, re.M), "its answer", line, out)
         eq(out.count("are no messages"), garbage, line)
