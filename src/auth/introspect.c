@@ -190,14 +190,16 @@ int introspector_ask(struct introspector *introspector, struct question *questio
 		     struct slice token, struct verdict *verdict_r)
 {
 	const char *endpoint = introspector_endpoint(introspector);
+	size_t max = question->is_suspect ? INTROSPECTIONS_SUSPECT_MAX : INTROSPECTIONS_MAX;
 
 	if (endpoint == NULL)
 		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
 				   "the issuer's metadata name no introspection_endpoint, or none "
 				   "were found yet");
-	if (introspector->running >= INTROSPECTIONS_MAX)
+	if (introspector->running >= max)
 		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
-				   "%d questions to the issuer are under way", INTROSPECTIONS_MAX);
+				   "%zu questions to the issuer are under way",
+				   introspector->running);
 	introspector_send(introspector, question, endpoint, token);
 	return 0;
 }

@@ -16,8 +16,9 @@
 #include "auth/verdict.h"
 #include "base/slice.h"
 
-/* Questions to one issuer at a time. */
+/* Questions to one issuer at a time; no more than so many of them on behalf of suspects. */
 #define INTROSPECTIONS_MAX 64
+#define INTROSPECTIONS_SUSPECT_MAX 32
 
 struct introspector {
 	struct issuer *issuer;
@@ -36,9 +37,10 @@ struct question;
 typedef void question_done_fn(struct question *question, json_t *claims,
 			      const struct verdict *verdict);
 
-/* Embedded by whoever asks, who sets on_done; zeroed otherwise. */
+/* Embedded by whoever asks, who sets on_done and is_suspect; zeroed otherwise. */
 struct question {
 	question_done_fn *on_done;
+	bool is_suspect;
 	struct introspector *introspector; /* private */
 	struct fetch fetch;                /* private */
 };

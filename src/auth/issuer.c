@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two errands, each with its own due time: discovery and renewal of keys. A failed one is repeated after
- * 1, 2, 4 … 60 seconds; a failed renewal also sends discovery off, for keys may have moved. One slow tick
+ * 1, 2, 4 … 60 seconds (discovery beside a configured jwks_uri: up to an hour, for some issuers have no
+ * metadata); a failed renewal also sends discovery off, for keys may have moved. One slow tick
  * starts what is due, so that a thousand different waits need no timer each.
  */
 #include "auth/issuer.h"
@@ -21,11 +22,12 @@
 #define TICK_MS 500
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS (60 * 1000)
+#define RETRY_STEPS_MAX 12
 #define LIFETIME_MIN_S 60
 #define LIFETIME_DEFAULT_S 600
 #define LIFETIME_MAX_S (24 * 60 * 60)
 #define DISCOVERY_MS (24 * 60 * 60 * 1000)
-#define DISCOVERY_SPARE_MS (60 * 60 * 1000) /* where it is not needed for keys */
+#define SPARE_RETRY_MAX_MS (60 * 60 * 1000) /* where metadata are not needed for keys */
 #define STALE_MAX_MS (24 * 60 * 60 * 1000)
 #define ETAG_BYTES_MAX 256
 
@@ -114,13 +116,13 @@ static void errand_is_done(struct issuer_errand *errand, uint64_t again_after_ms
 }
 
 /* Half of the wait is by chance: many gateways that lost one server do not come back as one. */
-static void errand_has_failed(struct issuer_errand *errand)
+static void errand_has_failed(struct issuer_errand *errand, uint64_t wait_max_ms)
 {
-	unsigned int step = errand->failures < 6 ? errand->failures : 6;
+	unsigned int step = errand->failures < RETRY_STEPS_MAX ? errand->failures : RETRY_STEPS_MAX;
 	uint64_t wait_ms = (uint64_t)RETRY_MIN_MS << step;
 
-	if (wait_ms > RETRY_MAX_MS)
-		wait_ms = RETRY_MAX_MS;
+	if (wait_ms > wait_max_ms)
+		wait_ms = wait_max_ms;
 	errand->failures++;
 	errand->due_ms = clock_now_ms() + wait_ms / 2 + random_below(wait_ms / 2 + 1);
 }
@@ -230,9 +232,8 @@ static void issuer_on_metadata(struct fetch *fetch, const struct fetch_answer *a
 			issuer_start_discovery(issuer);
 			return;
 		}
-		errand_has_failed(errand);
-		if (issuer->configured_jwks_uri != NULL)
-			errand->due_ms = clock_now_ms() + DISCOVERY_SPARE_MS;
+		errand_has_failed(errand, issuer->configured_jwks_uri != NULL ? SPARE_RETRY_MAX_MS :
+										RETRY_MAX_MS);
 	}
 	issuer->candidate = 0;
 	issuer->ops->on_settled(issuer);
@@ -291,12 +292,14 @@ static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answe
 		if (!is_same)
 			issuer_keep_etag(issuer, answer->etag);
 		issuer->fetched_ms = clock_now_ms();
+		if (errand->failures > 0 && issuer->discovery.failures > 0)
+			issuer->discovery.due_ms = clock_now_ms(); /* it is back */
 		errand_is_done(errand, lifetime_ms - lifetime_ms / 10);
 	} else {
 		LOG(ISSUER_KEYS_FAILED, LOG_STR("issuer", issuer->name),
 		    LOG_INT("status", answer->status),
 		    LOG_STR("error", answer->status == 0 ? answer->error : err.text));
-		errand_has_failed(errand);
+		errand_has_failed(errand, RETRY_MAX_MS);
 		issuer->discovery.due_ms = clock_now_ms();
 	}
 	issuer->ops->on_settled(issuer);

@@ -21,6 +21,7 @@ static const struct {
 	{ 0x646464C8, 32, NEVER },    /* 100.100.100.200, a cloud's metadata */
 	{ 0x64400000, 10, PRIVATE },  /* 100.64.0.0/10 */
 	{ 0x7F000000,  8, LOOPBACK }, /* 127.0.0.0/8 */
+	{ 0xA83F8110, 32, NEVER },    /* 168.63.129.16, a cloud's own server, with a public address */
 	{ 0xA9FE0000, 16, NEVER },    /* 169.254.0.0/16, link-local and most clouds' metadata */
 	{ 0xAC100000, 12, PRIVATE },  /* 172.16.0.0/12 */
 	{ 0xC00000C0, 32, NEVER },    /* 192.0.0.192, a cloud's metadata */
@@ -37,12 +38,13 @@ static const struct {
 } networks6[] = {
 	{ { [15] = 1 }, 128, LOOPBACK },                                 /* ::1 */
 	{ { 0 }, 96, NEVER },                                            /* :: and ::a.b.c.d */
-	{ { 0xFD, 0x00, 0x0E, 0xC2, [14] = 0x02, 0x54 }, 128, NEVER },   /* a cloud's metadata */
+	{ { 0xFD, 0x00, 0x0E, 0xC2 }, 32, NEVER },                       /* a cloud's metadata and credentials */
 	{ { 0xFC }, 7, PRIVATE },                                        /* fc00::/7 */
 	{ { 0xFE, 0x80 }, 10, NEVER },                                   /* link-local */
 	{ { 0xFE, 0xC0 }, 10, PRIVATE },                                 /* site-local, deprecated */
 	{ { 0xFF }, 8, NEVER },                                          /* multicast */
 	{ { 0x20, 0x01, 0x00, 0x00 }, 32, NEVER },                       /* Teredo: hides an IPv4 address */
+	{ { 0x00, 0x64, 0xFF, 0x9B, 0x00, 0x01 }, 48, NEVER },           /* so does a NAT64 of one's own, RFC 8215 */
 };
 
 /* IPv6 networks that carry an IPv4 address, and where. */

@@ -522,6 +522,7 @@ static bool start_job(struct verifier *verifier, struct slice token,
 	struct verifier_job *job = job_new(verifier, token, digest);
 
 	job->finding = *finding;
+	job->question.is_suspect = wait->is_suspect;
 	job_add_wait(job, wait, wait->accepted, wait->accepted_count);
 	job_go_on(job, next);
 	return false;

@@ -96,9 +96,10 @@ struct verifier_wait;
 typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *verdict,
 			      struct grant *grant);
 
-/* Embedded by whoever waits, who sets on_done; zeroed otherwise. */
+/* Embedded by whoever waits, who sets on_done and is_suspect; zeroed otherwise. */
 struct verifier_wait {
 	verifier_done_fn *on_done;
+	bool is_suspect; /* many wrong tokens came from there: half of the questions are for others. AUTH-OPQ-03 */
 	struct verifier_job *job;     /* private; NULL when nothing is under way */
 	struct list link;             /* private */
 	const struct slice *accepted; /* private */

@@ -14,6 +14,7 @@
 
 #include "auth/fake_issuer.h"
 #include "auth/fake_signer.h"
+#include "auth/introspect.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/log.h"
@@ -582,6 +583,29 @@ static void keys_from_a_configured_address(void **state)
 	free(jwks_uri);
 }
 
+/* AUTH-AS-04: keys or not, where to ask about opaque tokens is said by the metadata alone. */
+static void metadata_that_come_late_beside_configured_keys(void **state)
+{
+	struct fake_page *metadata;
+	char *jwks_uri;
+
+	(void)state;
+	open_world(NULL);
+	jwks_uri = own_url("/jwks");
+	metadata = fake_issuer_page(world.issuer, "/.well-known/oauth-authorization-server");
+	metadata->status = 503;
+	world.conf.jwks_uri = jwks_uri;
+	start_verifier();
+	expect_of(&first, "alice", VERDICT_OK);
+	assert_null(verifier_metadata(world.verifier, 0));
+	metadata->status = 200;
+	for (uint64_t end = clock_now_ms() + PATIENCE_MS;
+	     verifier_metadata(world.verifier, 0) == NULL && clock_now_ms() < end;)
+		turn_for(100);
+	assert_non_null(verifier_metadata(world.verifier, 0));
+	free(jwks_uri);
+}
+
 /* AUTH-AS-05: the keys have moved; the old address fails, the metadata know the new one. */
 static void keys_that_have_moved(void **state)
 {
@@ -873,6 +897,42 @@ static void questions_are_shared(void **state)
 	assert_int_equal(page->hits, 1);
 }
 
+static void on_refused(struct verifier_wait *wait, const struct verdict *verdict,
+		       struct grant *grant)
+{
+	(void)wait;
+	assert_int_equal(verdict->kind, VERDICT_INTROSPECTION_UNAVAILABLE);
+	assert_null(grant);
+}
+
+/* AUTH-OPQ-03, AUTH-CH-11: whoever guesses without end leaves places for others. */
+static void suspects_do_not_take_all_places(void **state)
+{
+	struct fake_page *page = open_introspection(ACTIVE "}");
+	static struct verifier_wait waits[INTROSPECTIONS_MAX];
+	struct verdict verdict;
+	struct grant *grant;
+
+	(void)state;
+	page->mode = FAKE_HANG;
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+		char *token = mem_printf("guess%zu", i);
+
+		waits[i] = (struct verifier_wait){ .on_done = on_refused, .is_suspect = true };
+		assert_false(verifier_check(world.verifier, slice_str(token), resource, 1,
+					    &waits[i], &verdict, &grant));
+		free(token);
+	}
+	loop_turn(world.loop, false);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		assert_int_equal(waits[i].job != NULL, i < INTROSPECTIONS_SUSPECT_MAX);
+	assert_false(begin("opaque"));
+	loop_turn(world.loop, false);
+	assert_non_null(world.wait.job);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+		verifier_cancel(&waits[i]);
+}
+
 /* AUTH-OPQ-08: who keeps something open learns when to ask again; a JWT that was not asked about, never. */
 static void answers_hold_for_a_while(void **state)
 {
@@ -1011,6 +1071,7 @@ int main(void)
 		TEST(a_lying_document_is_not_used),
 		TEST(discovery_asks_in_order),
 		TEST(keys_from_a_configured_address),
+		TEST(metadata_that_come_late_beside_configured_keys),
 		TEST(keys_that_have_moved),
 		TEST(failed_fetches_keep_their_distance),
 		TEST(a_tag_does_not_move),
@@ -1025,6 +1086,7 @@ int main(void)
 		TEST(answers_of_introspection),
 		TEST(introspection_that_is_down),
 		TEST(questions_are_shared),
+		TEST(suspects_do_not_take_all_places),
 		TEST(answers_hold_for_a_while),
 		TEST(introspection_of_every_token),
 		TEST(impossible_configurations),

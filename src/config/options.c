@@ -196,8 +196,9 @@ const struct option options_table[] = {
 	  .type = OPTION_TEXTS,
 	  TOP(trusted_proxies),
 	  .def = "[]",
-	  .help = "Proxies whose Forwarded, X-Forwarded-For, -Proto and -Host are believed: addresses, "
-		  "networks like 10.0.0.0/8, or unix for whoever comes over a unix socket. From "
+	  .help = "Proxies whose X-Forwarded-For, or without one Forwarded, tells who the client is: "
+		  "addresses, networks like 10.0.0.0/8, or unix for whoever comes over a unix "
+		  "socket. A proxy that writes Forwarded alone has to remove the other. From "
 		  "everybody else these fields mean nothing." },
 
 #include "config/options_auth.def"

@@ -5,7 +5,6 @@
  */
 #include "endpoint/failures.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -119,6 +118,17 @@ unsigned int failures_note(struct failures *failures, const struct peer *peer)
 		LOG(CLIENT_SLOWED, LOG_STR("client", client));
 	}
 	return (unsigned int)((failing->since_ms + FAILURES_WINDOW_MS - now_ms + 999) / 1000);
+}
+
+bool failures_is_slowed(const struct failures *failures, const struct peer *peer)
+{
+	const struct failing *failing;
+
+	if (failures->count == 0 || !is_counted(failures, peer))
+		return false;
+	failing = map_find(&failures->by_key, key_of(failures, peer));
+	return failing != NULL && failing->count >= failures->max &&
+	       clock_now_ms() - failing->since_ms < FAILURES_WINDOW_MS;
 }
 
 void failures_forget(struct failures *failures, const struct peer *peer)

@@ -7,6 +7,7 @@
 #ifndef MCPGATED_ENDPOINT_FAILURES_H
 #define MCPGATED_ENDPOINT_FAILURES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,8 @@ void failures_fini(struct failures *failures);
 
 /* One more. Returns after how many seconds the address may fail again; 0: it may now. */
 unsigned int failures_note(struct failures *failures, const struct peer *peer);
+/* Whether it may not fail now. */
+bool failures_is_slowed(const struct failures *failures, const struct peer *peer);
 /* A good token came from there: its count begins anew. */
 void failures_forget(struct failures *failures, const struct peer *peer);
 

@@ -76,6 +76,24 @@ static void too_many_in_a_minute_must_wait(void **state)
 	fail_until_slowed("192.0.2.1");
 }
 
+/* AUTH-CH-11: it can be asked without counting. */
+static void slowed_is_who_may_not_fail_now(void **state)
+{
+	struct peer peer = { 0 };
+
+	(void)state;
+	assert_true(peer_parse(SLICE_LIT("192.0.2.1"), &peer));
+	assert_false(failures_is_slowed(&failures, &peer));
+	for (unsigned int i = 0; i < MAX; i++) {
+		assert_false(failures_is_slowed(&failures, &peer));
+		note("192.0.2.1");
+	}
+	assert_true(failures_is_slowed(&failures, &peer));
+	assert_true(failures_is_slowed(&failures, &peer));
+	pass(FAILURES_WINDOW_MS);
+	assert_false(failures_is_slowed(&failures, &peer));
+}
+
 /* AUTH-CH-11 */
 static void good_token_resets(void **state)
 {
@@ -149,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(too_many_in_a_minute_must_wait, setup, teardown),
+		cmocka_unit_test_setup_teardown(slowed_is_who_may_not_fail_now, setup, teardown),
 		cmocka_unit_test_setup_teardown(good_token_resets, setup, teardown),
 		cmocka_unit_test_setup_teardown(addresses_are_told_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(own_machine_is_not_counted, setup, teardown),

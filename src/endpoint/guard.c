@@ -377,6 +377,8 @@ static enum guard_step ask_verifier(struct guard *guard, const struct guard_requ
 	struct verdict verdict;
 	struct grant *grant = NULL;
 
+	wait->is_suspect =
+		failures_is_slowed(&guard->failures, &http_conn_client(request->conn)->peer);
 	if (!verifier_check(guard->conf.verifier, credential->token, place->accepted,
 			    place->accepted_count, wait, &verdict, &grant))
 		return GUARD_WAITING;
@@ -449,6 +451,11 @@ enum guard_step guard_conclude(struct guard *guard, const struct guard_request *
 	if (step == GUARD_ADMITTED)
 		step = check_base(guard, request->place, access_r, refusal_r);
 	return count_failures(guard, request, step, refusal_r);
+}
+
+void guard_leave(struct guard *guard, const struct peer *client)
+{
+	failures_note(&guard->failures, client);
 }
 
 /* ---- operations ---- */

@@ -144,6 +144,9 @@ enum guard_step guard_conclude(struct guard *guard, const struct guard_request *
 			       const struct verdict *verdict, struct grant *grant,
 			       struct access *access_r, struct refusal *refusal_r) must_check;
 
+/* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
+void guard_leave(struct guard *guard, const struct peer *client);
+
 /*
  * Whether a server takes tokens like this good one of an issuer: by what its own configuration says besides audience
  * and scopes. 0, or -1 and the verdict. AUTH-ISS-03

@@ -19,8 +19,10 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/vigil.c src/endpoint/vigil.h \
 	src/endpoint/waiting.c src/endpoint/waiting.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
-check_PROGRAMS += src/endpoint/failures_test src/endpoint/gate_test
+check_PROGRAMS += src/endpoint/failures_test src/endpoint/gate_test src/endpoint/vigil_test
 src_endpoint_failures_test_SOURCES = src/endpoint/failures_test.c
 src_endpoint_failures_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_gate_test_SOURCES = src/endpoint/gate_test.c $(FAKE_KEEPER)
 src_endpoint_gate_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+src_endpoint_vigil_test_SOURCES = src/endpoint/vigil_test.c
+src_endpoint_vigil_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

@@ -51,10 +51,13 @@ static bool is_asking(const struct vigil *vigil)
 	return vigil->wait.job != NULL;
 }
 
-/* Each duration is a queue of the loop for good: there must be few. UINT64_MAX: nothing will happen. */
+/*
+ * Each duration is a queue of the loop for good: there must be few; and none may be long, for the wall clock is set,
+ * and goes on while the machine sleeps. UINT64_MAX: nothing will happen.
+ */
 static uint64_t step_ms(const struct vigil *vigil)
 {
-	static const uint64_t steps_ms[] = { 3600000, 600000, 60000, 10000, 1000, 100 };
+	static const uint64_t steps_ms[] = { 60000, 10000, 1000, 100 };
 	uint64_t left_ms = left_of(vigil->access->ends_at_ms, clock_wall_ms());
 	uint64_t next_ms = is_asking(vigil) ? vigil->trust_until_ms : vigil->ask_at_ms;
 	size_t i = 0;

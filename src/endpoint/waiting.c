@@ -20,6 +20,7 @@ struct waiting {
 	char *text; /* what the slices of http lie in */
 	size_t text_size;
 	struct slice origin; /* likewise; allowed, or empty */
+	struct peer client;
 };
 
 static void waiting_free(struct waiting *waiting)
@@ -68,6 +69,7 @@ static void waiting_on_gone(struct http_exchange *exchange, enum reason reason)
 
 	(void)reason;
 	verifier_cancel(&waiting->wait);
+	guard_leave(&waiting->gate->guard, &waiting->client);
 	waiting_free(waiting);
 }
 
@@ -98,6 +100,7 @@ static struct http_exchange *keep(struct gate *gate, const struct gate_visit *vi
 	waiting->exchange.ops = &waiting_ops;
 	waiting->gate = gate;
 	waiting->visit = *visit;
+	waiting->client = http_conn_client(answer->conn)->peer;
 	waiting->text = http_request_copy(http, &waiting->http, &waiting->text_size);
 	if (answer->origin.n > 0)
 		waiting->origin = waiting->http.fields[HTTP_ORIGIN];

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Proxies append: the last element was written by the peer itself, the one before by whom that element
- * names, and so on. So elements are taken from the end as long as their writer is trusted. A field
- * that is not well-formed, or has too many elements, says nothing at all.
+ * names, and so on. So elements are taken from the end as long as their writer is trusted; what stands
+ * before them, however much and however malformed, is the client's own and is never looked at. An
+ * element that is not well-formed says nothing, and nothing is behind it.
  */
 #include "http/forwarded.h"
-
-#define ELEMENTS_MAX 32
 
 struct element {
 	struct slice address;
@@ -82,54 +81,38 @@ static bool take_pair(struct slice text, size_t *at_r, struct element *element)
 	return true;
 }
 
-/* Returns the number of elements; 0: malformed, or too many. */
-static size_t read_forwarded(struct slice text, struct element *elements)
+static bool read_pairs(struct slice text, struct element *element)
 {
-	size_t count = 1;
 	size_t at = 0;
 
-	elements[0] = (struct element){ .address = { NULL, 0 } };
-	while (take_pair(text, &at, &elements[count - 1])) {
+	while (take_pair(text, &at, element)) {
 		if (at == text.n)
-			return count;
-		if (text.p[at] == ',' && count < ELEMENTS_MAX)
-			elements[count++] = (struct element){ .address = { NULL, 0 } };
-		else if (text.p[at] != ';')
-			return 0;
-		at++;
+			return true;
+		if (text.p[at++] != ';')
+			return false;
 	}
-	return 0;
+	return false;
 }
 
-/* ---- X-Forwarded-*: a list of addresses; scheme and host of the nearest proxy's client ---- */
+/* ---- lists ---- */
+
+/* Cuts the last element off; none is left when p is NULL. No proxy writes a comma within one. */
+static struct slice take_last(struct slice *list)
+{
+	const char *comma = list->n > 0 ? memrchr(list->p, ',', list->n) : NULL;
+	struct slice last = *list;
+
+	*list = (struct slice){ NULL, 0 };
+	if (comma != NULL) {
+		*list = slice_between(last.p, comma);
+		last = slice_between(comma + 1, last.p + last.n);
+	}
+	return slice_trim(last);
+}
 
 static struct slice last_of(struct slice list)
 {
-	struct slice last = { NULL, 0 };
-
-	while (list.n > 0)
-		last = slice_trim(slice_cut(&list, ','));
-	return last;
-}
-
-static size_t read_x_forwarded(const struct http_request *request, struct element *elements)
-{
-	struct slice list = request->fields[HTTP_X_FORWARDED_FOR];
-	size_t count = 0;
-
-	while (list.n > 0 && count < ELEMENTS_MAX)
-		elements[count++] =
-			(struct element){ .address = slice_trim(slice_cut(&list, ',')) };
-	if (list.n > 0)
-		return 0;
-	if (count == 0)
-		elements[count++] = (struct element){ .address = { NULL, 0 } };
-	/* They are not lists of the same length: every proxy passes on or replaces what it got. */
-	for (size_t i = 0; i < count; i++) {
-		elements[i].scheme = last_of(request->fields[HTTP_X_FORWARDED_PROTO]);
-		elements[i].host = last_of(request->fields[HTTP_X_FORWARDED_HOST]);
-	}
-	return count;
+	return take_last(&list);
 }
 
 /* ---- both ---- */
@@ -145,19 +128,40 @@ static bool apply_element(const struct element *element, struct http_client *cli
 	return element->address.n > 0 && peer_parse(element->address, &client->peer);
 }
 
+static void apply_forwarded(const struct http_trust *trust, struct slice list,
+			    struct http_client *client)
+{
+	do {
+		struct element element = { .address = { NULL, 0 } };
+
+		if (!read_pairs(take_last(&list), &element) || !apply_element(&element, client))
+			return;
+	} while (list.p != NULL && is_trusted(trust, &client->peer));
+}
+
+/* Scheme and host are no lists of the same length: every proxy passes on or replaces what it got. */
+static void apply_x_forwarded(const struct http_trust *trust, const struct http_request *request,
+			      struct http_client *client)
+{
+	struct slice list = request->fields[HTTP_X_FORWARDED_FOR];
+	struct element element = { .scheme = last_of(request->fields[HTTP_X_FORWARDED_PROTO]),
+				   .host = last_of(request->fields[HTTP_X_FORWARDED_HOST]) };
+
+	do {
+		element.address = take_last(&list);
+		if (!apply_element(&element, client))
+			return;
+	} while (list.p != NULL && is_trusted(trust, &client->peer));
+}
+
+/* Nearly every proxy writes X-Forwarded-For, and most pass on a Forwarded that the client has made up. */
 void http_forwarded_apply(const struct http_trust *trust, const struct http_request *request,
 			  struct http_client *client)
 {
-	struct element elements[ELEMENTS_MAX];
-	size_t count;
-
 	if (!is_trusted(trust, &client->peer))
 		return;
-	count = http_has(request, HTTP_FORWARDED) ?
-			read_forwarded(request->fields[HTTP_FORWARDED], elements) :
-			read_x_forwarded(request, elements);
-	while (count > 0 && is_trusted(trust, &client->peer)) {
-		if (!apply_element(&elements[--count], client))
-			return;
-	}
+	if (http_has(request, HTTP_FORWARDED) && !http_has(request, HTTP_X_FORWARDED_FOR))
+		apply_forwarded(trust, request->fields[HTTP_FORWARDED], client);
+	else
+		apply_x_forwarded(trust, request, client);
 }

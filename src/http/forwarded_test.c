@@ -74,9 +74,38 @@ static void test_forwarded(void **state)
 	expect("10.0.0.1", "Forwarded: for=unknown;proto=https\r\n", "10.0.0.1", true, "");
 	expect("10.0.0.1", "Forwarded: for=6.6.6.6, for=_hidden, for=10.0.0.2\r\n", "10.0.0.2",
 	       false, "");
-	/* Beside it the other fields are not looked at. */
-	expect("10.0.0.1", "Forwarded: for=192.0.2.9\r\nX-Forwarded-For: 6.6.6.6\r\n", "192.0.2.9",
+	expect("10.0.0.1", "Forwarded: for=192.0.2.9\r\nX-Forwarded-Proto: https\r\n", "192.0.2.9",
 	       false, "");
+}
+
+/* A proxy that writes the one passes the other on, as the client has made it up. */
+static void test_x_forwarded_for_counts_where_both_come(void **state)
+{
+	(void)state;
+	expect("10.0.0.1", "Forwarded: for=6.6.6.6\r\nX-Forwarded-For: 192.0.2.9\r\n", "192.0.2.9",
+	       false, "");
+	expect("10.0.0.1", "X-Forwarded-For: 192.0.2.9\r\nForwarded: for=10.0.0.7\r\n", "192.0.2.9",
+	       false, "");
+}
+
+/* What the client puts in front of the proxy's element hides nobody. */
+static void test_what_stands_in_front_does_not_matter(void **state)
+{
+	static const char *const rows[] = { "\"", "for=\"", ",,,;", "for", "\\\"" };
+	char line[4000] = "X-Forwarded-For: 1.2.3.4";
+	char text[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text), "Forwarded: %s, for=192.0.2.9\r\n", rows[i]);
+		expect("10.0.0.1", text, "192.0.2.9", false, "");
+		snprintf(text, sizeof(text), "X-Forwarded-For: %s, 192.0.2.9\r\n", rows[i]);
+		expect("10.0.0.1", text, "192.0.2.9", false, "");
+	}
+	for (int i = 0; i < 200; i++)
+		strcat(line, ", 10.0.0.9");
+	strcat(line, ", 192.0.2.9, 10.0.0.3\r\n");
+	expect("10.0.0.1", line, "192.0.2.9", false, "");
 }
 
 static void test_malformed_says_nothing(void **state)
@@ -84,7 +113,6 @@ static void test_malformed_says_nothing(void **state)
 	static const char *const rows[] = { "for=\"1.2.3.4",     "for=1.2.3.4,",     "for",
 					    "=1.2.3.4",          "for=1.2.3.4 x",    ";for=1.2.3.4",
 					    "for=\"1.2\\.3.4\"", "for=1.2.3.4;;a=b", "," };
-	char line[2000] = "Forwarded: for=1.2.3.4";
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -93,10 +121,7 @@ static void test_malformed_says_nothing(void **state)
 		snprintf(text, sizeof(text), "Forwarded: %s\r\n", rows[i]);
 		expect("10.0.0.1", text, "10.0.0.1", false, "");
 	}
-	for (int i = 0; i < 32; i++)
-		strcat(line, ", for=10.0.0.1");
-	strcat(line, "\r\n");
-	expect("10.0.0.1", line, "10.0.0.1", false, "");
+	expect("10.0.0.1", "Forwarded: for=1.2.3.4, for=\"10.0.0.2\r\n", "10.0.0.1", false, "");
 }
 
 static void test_x_forwarded(void **state)
@@ -120,6 +145,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody_else_is_believed),
 		cmocka_unit_test(test_forwarded),
+		cmocka_unit_test(test_x_forwarded_for_counts_where_both_come),
+		cmocka_unit_test(test_what_stands_in_front_does_not_matter),
 		cmocka_unit_test(test_malformed_says_nothing),
 		cmocka_unit_test(test_x_forwarded),
 	};

@@ -21,6 +21,23 @@ static long refuse(struct error *err, const char *why)
 	return error_set(err, ERROR_SYNTAX, "no correct PROXY header: %s", why);
 }
 
+/* IPv4 is IPv4, also where it came within an IPv6 address. */
+static struct peer peer_of_bytes(int family, const unsigned char *bytes, uint16_t port)
+{
+	struct sockaddr_storage address = { .ss_family = 0 };
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+
+	if (family == AF_INET) {
+		memcpy(&v4.sin_addr, bytes, 4);
+		memcpy(&address, &v4, sizeof(v4));
+	} else {
+		memcpy(&v6.sin6_addr, bytes, 16);
+		memcpy(&address, &v6, sizeof(v6));
+	}
+	return peer_of_sockaddr(&address);
+}
+
 /* ---- version 1 ---- */
 
 /* A decimal number without leading zeros; -1 otherwise. */
@@ -34,15 +51,14 @@ static long parse_port(struct slice text)
 	return (long)port;
 }
 
-static bool parse_address(int family, struct slice text, struct peer *peer_r)
+static bool parse_address(int family, struct slice text, unsigned char bytes_r[16])
 {
 	char terminated[INET6_ADDRSTRLEN];
 
 	if (text.n >= sizeof(terminated))
 		return false;
 	snprintf(terminated, sizeof(terminated), "%.*s", SLICE_ARG(text));
-	*peer_r = (struct peer){ .family = (uint16_t)family };
-	return strlen(terminated) == text.n && inet_pton(family, terminated, peer_r->address) == 1;
+	return strlen(terminated) == text.n && inet_pton(family, terminated, bytes_r) == 1;
 }
 
 /* `TCP4 SOURCE DESTINATION PORT PORT`, one space between two. */
@@ -53,15 +69,14 @@ static int parse_words(struct slice line, struct peer *client_r)
 	struct slice source = slice_cut(&line, ' ');
 	struct slice destination = slice_cut(&line, ' ');
 	long source_port = parse_port(slice_cut(&line, ' '));
-	struct peer ignored;
+	unsigned char bytes[16];
 
 	if (family == AF_INET6 && !slice_is_equal(protocol, SLICE_LIT("TCP6")))
 		return -1;
-	if (source_port < 0 || parse_port(line) < 0 ||
-	    !parse_address(family, destination, &ignored) ||
-	    !parse_address(family, source, client_r))
+	if (source_port < 0 || parse_port(line) < 0 || !parse_address(family, destination, bytes) ||
+	    !parse_address(family, source, bytes))
 		return -1;
-	client_r->port = (uint16_t)source_port;
+	*client_r = peer_of_bytes(family, bytes, (uint16_t)source_port);
 	return 0;
 }
 
@@ -120,24 +135,6 @@ static size_t address_bytes(unsigned char family)
 	return family == 0 ? 0 : SIZE_MAX;
 }
 
-static void set_client(const unsigned char *block, size_t size, struct peer *client_r)
-{
-	struct sockaddr_storage address = { .ss_family = 0 };
-	struct sockaddr_in v4 = { .sin_family = AF_INET };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
-
-	if (size == 4) {
-		memcpy(&v4.sin_addr, block, 4);
-		memcpy(&v4.sin_port, block + 8, 2);
-		memcpy(&address, &v4, sizeof(v4));
-	} else if (size == 16) {
-		memcpy(&v6.sin6_addr, block, 16);
-		memcpy(&v6.sin6_port, block + 32, 2);
-		memcpy(&address, &v6, sizeof(v6));
-	}
-	*client_r = peer_of_sockaddr(&address);
-}
-
 static long parse_block(struct slice in, struct peer *client_r, struct error *err)
 {
 	const unsigned char *at = (const unsigned char *)in.p;
@@ -161,7 +158,8 @@ static long parse_block(struct slice in, struct peer *client_r, struct error *er
 	if (size < used || !are_additions_whole(at + FIXED_BYTES + used, size - used))
 		return refuse(err, "lengths");
 	if (addresses == 4 || addresses == 16)
-		set_client(at + FIXED_BYTES, addresses, client_r);
+		*client_r = peer_of_bytes(addresses == 4 ? AF_INET : AF_INET6, at + FIXED_BYTES,
+					  (uint16_t)get_u16(at + FIXED_BYTES + 2 * addresses));
 	return (long)(FIXED_BYTES + size);
 }
 

@@ -17,6 +17,10 @@
 	"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01" \
 	"0123456789abcdef"                           \
 	"\0\x01\xff\xff"
+#define V6_OF_V4                                       \
+	"\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\x00\x02\x01" \
+	"0123456789abcdef"                             \
+	"\0\x01\xff\xff"
 
 static const struct row {
 	struct slice text;
@@ -27,6 +31,8 @@ static const struct row {
 	{ SLICE("PROXY TCP4 255.255.255.255 255.255.255.255 65535 0\r\n"), "255.255.255.255",
 	  65535 },
 	{ SLICE("PROXY TCP6 2001:db8::1 ::1 1 65535\r\n"), "2001:db8::1", 1 },
+	/* Proxies that listen for both write so of IPv4; it is the same client as with TCP4. */
+	{ SLICE("PROXY TCP6 ::ffff:192.0.2.1 ::ffff:198.51.100.2 5 443\r\n"), "192.0.2.1", 5 },
 	{ SLICE("PROXY UNKNOWN\r\n"), NULL, 0 },
 	{ SLICE("PROXY UNKNOWN ffff:: whatever\r\n"), NULL, 0 },
 	{ SLICE(SIGNATURE "\x20\0\0\0"), NULL, 0 },
@@ -37,6 +43,7 @@ static const struct row {
 			  "abc"),
 	  "192.0.2.1", 40000 },
 	{ SLICE(SIGNATURE "\x21\x21\0\x24" V6), "2001:db8::1", 1 },
+	{ SLICE(SIGNATURE "\x21\x21\0\x24" V6_OF_V4), "192.0.2.1", 1 },
 };
 
 static const struct slice bad[] = {

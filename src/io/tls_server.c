@@ -179,6 +179,25 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 	return tickets_seal_or_open(server->tickets, name, iv, cipher, mac, is_sealing);
 }
 
+/*
+ * A client may resume again and again, each time with a fresh ticket: what it proved at first holds no longer than
+ * the certificate that it did that with.
+ */
+static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
+				       size_t name_size, SSL_TICKET_STATUS status, void *arg)
+{
+	X509 *certificate = session != NULL ? SSL_SESSION_get0_peer(session) : NULL;
+
+	(void)ssl;
+	(void)name;
+	(void)name_size;
+	(void)arg;
+	if ((status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) ||
+	    (certificate != NULL && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0))
+		return SSL_TICKET_RETURN_IGNORE_RENEW; /* a whole handshake */
+	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
 /* Who offers protocols must offer ours; who offers none gets it. RFC 7301 §3.2. */
 static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
 		   const unsigned char *offered, unsigned int size, void *arg)
@@ -246,6 +265,7 @@ static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
 	SSL_CTX_set_timeout(context, TICKET_SECONDS);
 	SSL_CTX_set_num_tickets(context, 1);
 	SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket);
+	SSL_CTX_set_session_ticket_cb(context, NULL, on_resumption, NULL);
 }
 
 static SSL_CTX *make_context(struct tls_server *server, const struct tls_conf *conf)

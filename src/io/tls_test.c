@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/tls_server.h"
 #include "io/wire.h"
 
 #define START_MS UINT64_C(1000000)
@@ -50,7 +51,7 @@ static char *take_pem(BIO *bio)
 	return text;
 }
 
-static struct made make(const char *name)
+static struct made make(const char *name, long days)
 {
 	struct made made = { .pkey = EVP_EC_gen("P-256"), .x509 = X509_new() };
 	char *names = mem_printf("DNS:%s", name);
@@ -59,8 +60,8 @@ static struct made make(const char *name)
 	BIO *key = BIO_new(BIO_s_mem());
 
 	X509_set_version(made.x509, 2);
-	X509_gmtime_adj(X509_getm_notBefore(made.x509), -60);
-	X509_gmtime_adj(X509_getm_notAfter(made.x509), 86400 * 3 + 60);
+	X509_gmtime_adj(X509_getm_notBefore(made.x509), -86400 * 5);
+	X509_gmtime_adj(X509_getm_notAfter(made.x509), 86400 * days + 60);
 	X509_set_pubkey(made.x509, made.pkey);
 	X509_NAME_add_entry_by_txt(X509_get_subject_name(made.x509), "CN", MBSTRING_ASC,
 				   (const unsigned char *)name, -1, -1, 0);
@@ -305,6 +306,88 @@ static void test_sessions_are_bound_to_authorities(void **state)
 	tls_server_unref(&closed);
 }
 
+/* A session that was made when the client's certificate was still good; the caller's. */
+static SSL_SESSION *get_old_session(struct tls_server *server, const struct made *client,
+				    int version)
+{
+	SSL *ssl = tls_server_make_ssl(server);
+	SSL_SESSION *session;
+	struct pair pair;
+	char byte;
+	int done = 0;
+
+	pair_open(&pair, server, NULL);
+	SSL_use_certificate(pair.client, client->x509);
+	SSL_use_PrivateKey(pair.client, client->pkey);
+	SSL_set_max_proto_version(pair.client, version);
+	SSL_set_fd(ssl, pair.server_fd);
+	SSL_set_accept_state(ssl);
+	X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl), time(NULL) - 86400 * 3);
+	for (int i = 0; i < 10 && done != 1; i++) {
+		SSL_do_handshake(pair.client);
+		done = SSL_do_handshake(ssl);
+	}
+	assert_int_equal(done, 1);
+	assert_int_equal(SSL_do_handshake(pair.client), 1);
+	assert_int_equal(SSL_read(pair.client, &byte, 1), -1);
+	session = SSL_SESSION_dup(pair.session);
+	SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+	SSL_free(ssl);
+	pair_close(&pair);
+	return session;
+}
+
+/* Nobody stays in by resuming, over and over, what he could not begin any more. AUTH-POP-04 */
+static void test_sessions_end_with_the_clients_certificate(void **state)
+{
+	static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
+	struct made past = make("past.test", -1);
+	struct tls_server *server = make_server(&good, past.certificate);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		SSL_SESSION *session = get_old_session(server, &past, versions[i]);
+		struct pair pair;
+
+		pair_open(&pair, server, session);
+		SSL_use_certificate(pair.client, past.x509);
+		SSL_use_PrivateKey(pair.client, past.pkey);
+		assert_int_equal(pair_shake(&pair), TLS_FAILED);
+		pair_close(&pair);
+		SSL_SESSION_free(session);
+	}
+	tls_server_unref(&server);
+	unmake(&past);
+}
+
+/* As before: those whose certificate is good do resume. */
+static void test_sessions_with_a_certificate_are_resumed(void **state)
+{
+	struct tls_server *server = make_server(&good, other.certificate);
+	unsigned char expected[TLS_THUMBPRINT_BYTES], seen[TLS_THUMBPRINT_BYTES];
+	struct pair pair;
+	SSL_SESSION *session;
+	char byte;
+
+	(void)state;
+	pair_open(&pair, server, NULL);
+	SSL_use_certificate(pair.client, other.x509);
+	SSL_use_PrivateKey(pair.client, other.pkey);
+	assert_int_equal(pair_shake(&pair), TLS_DONE);
+	assert_int_equal(SSL_read(pair.client, &byte, 1), -1);
+	session = SSL_SESSION_dup(pair.session);
+	pair_close(&pair);
+	pair_open(&pair, server, session);
+	assert_int_equal(pair_shake(&pair), TLS_DONE);
+	assert_true(SSL_session_reused(pair.client));
+	assert_true(tls_peer_thumbprint(pair.tls, seen));
+	X509_digest(other.x509, EVP_sha256(), expected, NULL);
+	assert_memory_equal(seen, expected, sizeof(seen));
+	pair_close(&pair);
+	SSL_SESSION_free(session);
+	tls_server_unref(&server);
+}
+
 static void test_thumbprint_is_that_of_the_clients_certificate(void **state)
 {
 	struct tls_server *server = make_server(&good, other.certificate);
@@ -522,6 +605,10 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sessions_are_bound_to_authorities, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_sessions_end_with_the_clients_certificate,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sessions_with_a_certificate_are_resumed, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_thumbprint_is_that_of_the_clients_certificate,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_byte_stays_in_the_library, setup, teardown),
@@ -533,8 +620,8 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	tls_init();
-	good = make("good.test");
-	other = make("other.test");
+	good = make("good.test", 3);
+	other = make("other.test", 3);
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	unmake(&good);

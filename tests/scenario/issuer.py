@@ -43,12 +43,14 @@ KEY = None  # made once: it takes a while
 
 
 class Issuer:
-    """Serves from its start; `gate` is what each request for keys or metadata waits for."""
+    """Serves from its start; `gate` is what each request for keys or metadata waits for, `voice` each about a token."""
 
     def __init__(self, is_open=True):
         global KEY
         KEY = KEY or Key()
         self.gate = threading.Event()
+        self.voice = threading.Event()
+        self.voice.set()
         self.asked = []
         self.questions = []  # tokens, in the order in which they were asked about (RFC 7662)
         self.known = {}  # what is said of each
@@ -67,6 +69,7 @@ class Issuer:
             def do_POST(self):
                 form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
                 issuer.questions.append(form["token"][0])
+                issuer.voice.wait(30)
                 self.answer(issuer.status, issuer.known.get(form["token"][0], {"active": False}))
 
             def answer(self, status, document):
@@ -105,5 +108,6 @@ class Issuer:
 
     def close(self):
         self.gate.set()
+        self.voice.set()
         self.server.shutdown()
         self.server.server_close()

@@ -136,6 +136,8 @@ def forwarded_is_believed_from_trusted_proxies(t):
     fields = ((b"Forwarded: for=192.0.2.9;proto=https\r\n", "192.0.2.9"),
               (b"Forwarded: for=\"[2001:db8::9]:1\"\r\n", "2001:db8::9"),
               (b"X-Forwarded-For: 6.6.6.6, 192.0.2.9\r\n", "192.0.2.9"),
+              (b"Forwarded: for=6.6.6.6\r\nX-Forwarded-For: 192.0.2.9\r\n", "192.0.2.9"),
+              (b"X-Forwarded-For: " + b"127.0.0.9, " * 100 + b"192.0.2.9, 127.0.0.3\r\n", "192.0.2.9"),
               (b"Forwarded: for=unknown\r\n", "127.0.0.1"), (b"Forwarded: for=\"\r\n", "127.0.0.1"))
     for trusted in ([], ["192.0.2.0/24"], ["127.0.0.0/8"]):
         daemon = t.start({"main": {}}, {"trusted_proxies": trusted})

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import time
 
@@ -274,11 +276,12 @@ def operator_denies(t):
 # ---- issuers that are asked -------------------------------------------------------------------------------------------
 
 
-def begin_asking(t, **more):
+def begin_asking(t, trusted_proxies=(), **more):
     """A gateway that asks its issuer about tokens; an answer holds for a second."""
     i = issuer.Issuer()
     introspection = dict({"endpoint": i.url + "/introspect", "client_id": "rs", "client_secret": "secret", "ttl": "1s"}, **more)
-    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": introspection}]}})
+    t.start(SERVERS, {"public_url": ORIGIN, "trusted_proxies": list(trusted_proxies),
+                      "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": introspection}]}})
     return i
 
 
@@ -308,6 +311,34 @@ def open_streams_are_asked_about_again(t):
     streams[2].nothing(2)
     i.known[bob] = is_active("mallory")
     ends_within(3, "the stream of a token that is somebody else's now", streams[2].next)
+
+
+def guess(t, n, client):
+    """A guessed token from that address; returns the connection, on which nobody has listened yet."""
+    c = t.conn()
+    c.send(c.head("POST", "/main/mcp", [("Authorization", "Bearer guess-%d" % n), ("X-Forwarded-For", client)], 0))
+    return c
+
+
+@case(daemon=False, deadline=40)
+def guesses_take_half_of_the_questions(t):
+    """AUTH-CH-11 AUTH-OPQ-03: who guesses and does not wait for the answer is counted as well, and leaves places for others."""
+    i = begin_asking(t, trusted_proxies=["127.0.0.1"])
+    good = "opaque-alice"
+    i.known = {good: is_active("alice")}
+    i.voice.clear()
+    for n in range(20):
+        c = guess(t, n, "203.0.113.5")
+        wait_for(lambda: "guess-%d" % n in i.questions, 10, "the question")
+        c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        c.sock.close()
+    waits = [guess(t, n, "203.0.113.5") for n in range(20, 90)]
+    c = t.conn()
+    c.send(c.head("POST", "/main/mcp", [("Authorization", "Bearer " + good)], 0))
+    wait_for(lambda: good in i.questions, 10, "the question of somebody else")
+    i.voice.set()
+    eq(c.response().status, 415)
+    eq({c.response().status for c in waits}, {429, 503}, "answered, or there was no place")
 
 
 @case(daemon=False, deadline=90)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose stream is over, and when. The clock of the waiting stands unless moved. */
+#include "endpoint/vigil.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "endpoint/gate.h"
+#include "router/route.h"
+
+#define START_MS 1000000
+#define DAY_MS (24 * 3600 * UINT64_C(1000))
+
+static struct loop *loop;
+static struct router router;
+static struct gate gate;
+static struct principal_set principals;
+static struct denials denials;
+static struct access access;
+static struct vigil *vigil;
+static enum reason ended;
+
+static void on_over(void *owner, enum reason reason)
+{
+	(void)owner;
+	ended = reason;
+}
+
+static int setup(void **state)
+{
+	const struct identity identity = { SLICE("static"), SLICE("ci"), SLICE("") };
+	const struct guard_place place = { .server = SLICE("main") };
+	const struct http_request http = { .seen = 0 };
+	const struct streamable_request request = {
+		.gate = &gate, .place = &place, .access = &access, .http = &http
+	};
+	struct error err;
+
+	(void)state;
+	clock_freeze(START_MS);
+	loop = loop_new(&err);
+	router.loop = loop;
+	principal_set_init(&principals);
+	denials_init(&denials);
+	gate.router = &router;
+	gate.guard = (struct guard){ .conf = { .mode = GUARD_TOKEN },
+				     .principals = &principals,
+				     .denials = &denials };
+	access = (struct access){ .principal = principal_get(&principals, &identity),
+				  .ends_at_ms = clock_wall_ms() + DAY_MS };
+	ended = REASON_DONE;
+	vigil = vigil_new(&request, on_over, NULL);
+	vigil_begin(vigil, &access);
+	return loop != NULL && vigil != NULL ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vigil_end(&vigil);
+	access_fini(&access);
+	denials_fini(&denials);
+	loop_free(&loop);
+	return 0;
+}
+
+static void pass(uint64_t ms)
+{
+	clock_freeze(clock_now_ms() + ms);
+	loop_turn(loop, false);
+}
+
+static void stream_stays_as_long_as_its_token(void **state)
+{
+	(void)state;
+	pass(DAY_MS);
+	assert_int_equal(ended, REASON_DONE); /* the wall clock says otherwise */
+}
+
+/* AUTH-SES-06, REL-49: the token's end is a date; the machine may sleep, or its clock be put right. */
+static void a_clock_that_jumps_is_noticed(void **state)
+{
+	(void)state;
+	pass(1000);
+	access.ends_at_ms = clock_wall_ms(); /* as if it had become a day later */
+	pass(60000);
+	assert_int_equal(ended, REASON_EXPIRED);
+}
+
+/* AUTH-SES-07 */
+static void a_denied_token_ends_its_stream(void **state)
+{
+	(void)state;
+	assert_non_null(denials_add(&denials, SLICE_LIT("static"), DENIAL_BY_SUB, SLICE_LIT("bob"),
+				    UINT64_MAX));
+	assert_int_equal(ended, REASON_DONE);
+	assert_non_null(denials_add(&denials, SLICE_LIT("static"), DENIAL_BY_SUB, SLICE_LIT("ci"),
+				    UINT64_MAX));
+	assert_int_equal(ended, REASON_DENIED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(stream_stays_as_long_as_its_token, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_clock_that_jumps_is_noticed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_denied_token_ends_its_stream, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
