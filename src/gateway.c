@@ -73,6 +73,7 @@ struct gateway {
 	size_t port_count; /* 0: not listening yet */
 	enum gateway_state state;
 	uint64_t state_since_ms;
+	uint64_t drain_until_ms;
 	struct timer drain;
 	int log_fd;
 };
@@ -90,18 +91,28 @@ static void gateway_set_state(struct gateway *g, enum gateway_state state)
 	g->state_since_ms = clock_now_ms();
 }
 
+/* At a socket that the service manager keeps they wait for the next daemon. */
+static void gateway_close_port(struct port *port)
+{
+	struct slice address = slice_str(port->gateway->config->listen[port->index].address);
+
+	if (!slice_has_prefix(address, SLICE_LIT("systemd:")))
+		listener_accept_waiting(&port->listener);
+	listener_fini(&port->listener);
+}
+
 static void gateway_stop_serving(struct gateway *g)
 {
 	LOG(DRAIN, LOG_INT("calls", g->router.calls), LOG_INT("sessions", g->router.sessions.count),
 	    LOG_INT("connections", http_server_connection_count(g->http)));
 	gateway_set_state(g, GATEWAY_FINISHING);
+	g->drain_until_ms = clock_now_ms() + g->config->drain_timeout_ms;
 	g->router.is_draining = true;
 	for (size_t i = 0; i < g->port_count; i++)
-		listener_fini(&g->ports[i].listener);
+		gateway_close_port(&g->ports[i]);
 	/* With the keeper's the last: who connects from now on is refused, and tries elsewhere. */
 	for (size_t i = 0; i < g->config->listen_count; i++)
 		close(g->listeners[i]);
-	entrance_fini(&g->entrance);
 	http_server_drain(g->http);
 	gate_drain(&g->gate);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
@@ -137,6 +148,17 @@ static void gateway_kill_children(struct gateway *g)
 		backend_kill_all(&g->backends[i]);
 }
 
+/* Answers are what the calls were waited for: who is slow in taking one has as long as they had. */
+static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
+{
+	if (gateway_count_children(g) > 0)
+		return false;
+	if (http_server_connection_count(g->http) + g->entrance.count == 0)
+		return true;
+	return passed_ms >= LINGER_MS &&
+	       (clock_now_ms() >= g->drain_until_ms || !http_server_is_writing(g->http));
+}
+
 static void gateway_on_drain_step(struct timer *timer)
 {
 	struct gateway *g = container_of(timer, struct gateway, drain);
@@ -145,8 +167,7 @@ static void gateway_on_drain_step(struct timer *timer)
 	if (g->state == GATEWAY_FINISHING &&
 	    (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
 		gateway_end_sessions(g);
-	if (g->state == GATEWAY_STOPPING && gateway_count_children(g) == 0 &&
-	    (http_server_connection_count(g->http) == 0 || passed_ms >= LINGER_MS)) {
+	if (g->state == GATEWAY_STOPPING && gateway_is_through(g, passed_ms)) {
 		loop_stop(g->loop);
 		return;
 	}
@@ -164,6 +185,7 @@ static void gateway_on_drain(struct spawner *spawner)
 	/* Asked a second time: somebody is in a hurry. */
 	if (gateway->state == GATEWAY_FINISHING)
 		gateway_end_sessions(gateway);
+	gateway->drain_until_ms = clock_now_ms();
 	gateway_kill_children(gateway);
 }
 

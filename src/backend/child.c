@@ -21,6 +21,7 @@
 
 #define READS_PER_TURN 4
 #define STDERR_LINE_BYTES (8 * 1024)
+#define STDERR_READ_BYTES (16 * 1024) /* four of them are what a pipe holds */
 #define STDERR_LINES_PER_SECOND 50
 #define LAST_WORDS_BYTES 2048
 #define LAST_WORDS_LOGGED 500
@@ -118,11 +119,14 @@ static void child_on_stderr_bytes(struct child *child, struct slice data)
 	}
 }
 
-/* Returns whether there may be more to read. */
+/*
+ * Returns whether there may be more to read. Not into the loop's buffer: last words are read while a line of
+ * stdout, or a request, lies there and is worked on.
+ */
 static bool child_read_stderr(struct child *child)
 {
-	char *buffer = loop_buffer(child->backend->loop);
-	ssize_t n = wire_read(&child->err, buffer, LOOP_BUFFER_BYTES);
+	char buffer[STDERR_READ_BYTES];
+	ssize_t n = wire_read(&child->err, buffer, sizeof(buffer));
 
 	if (n == WIRE_AGAIN)
 		return false;

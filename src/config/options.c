@@ -388,7 +388,8 @@ const struct option options_table[] = {
 	  .def = "30s",
 	  .min = "0",
 	  .max = "1d",
-	  .help = "How long calls in flight may go on when the daemon stops." },
+	  .help = "How long calls in flight may go on, and slow clients may take their answers, when the "
+		  "daemon stops." },
 
 	{ .path = "log", .type = OPTION_SECTION, .help = "The daemon's own log." },
 	{ .path = "log.level",

@@ -18,16 +18,19 @@ static void writer_renew_keepalive(struct event_writer *writer)
 }
 
 /* epoch-stream-number, as hexadecimal digits. */
-static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)
+struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, char *out)
 {
-	int n;
-
-	if (writer->has_no_ids)
-		return (struct slice){ NULL, 0 };
-	n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", writer->epoch,
-		     (unsigned long long)writer->number, (unsigned long long)number);
+	int n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", epoch, (unsigned long long)stream,
+			 (unsigned long long)number);
 
 	return slice_of(out, (size_t)n);
+}
+
+static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)
+{
+	if (writer->has_no_ids)
+		return (struct slice){ NULL, 0 };
+	return event_id_format(writer->epoch, writer->number, number, out);
 }
 
 static int parse_hex(struct slice digits, size_t max, uint64_t *value_r)

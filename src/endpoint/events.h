@@ -75,6 +75,8 @@ void event_writer_on_room(struct event_writer *writer);
 /* The connection has gone: lets go of the stream. on_end is not called. */
 void event_writer_stop(struct event_writer *writer);
 
+/* The id of a message of a session's stream, in `out` of EVENT_ID_BYTES. FRONT-RES-01 */
+struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, char *out);
 /* Reads an id of ours into epoch, number and after of *source_r; -1: it is none. FRONT-RES-01 */
 int event_id_parse(struct slice id, struct event_source *source_r) must_check;
 

@@ -70,8 +70,12 @@ static void listening_refuse(struct listening *get, const char *why)
 	listening_end(get);
 }
 
-/* What came behind that event is gone for good: the request gets the error that it waits for. FRONT-RES-07 */
-static void listening_answer_expired(struct listening *get, struct slice id, struct slice fields)
+/*
+ * What came behind that event is gone for good: the request `id` gets the error that it waits for. `event`: of the
+ * error; the client comes back with it. FRONT-RES-07
+ */
+static void listening_answer_expired(struct listening *get, struct slice id, struct slice event,
+				     struct slice fields)
 {
 	struct http_conn *conn = get->exchange.conn;
 	struct buf error = { 0 };
@@ -84,7 +88,7 @@ static void listening_answer_expired(struct listening *get, struct slice id, str
 	buf_append_slice(&text, fields);
 	http_stream_begin(conn, buf_slice(&text));
 	text.len = 0;
-	sse_append_message(&text, (struct slice){ NULL, 0 }, buf_slice(&error));
+	sse_append_message(&text, event, buf_slice(&error));
 	http_stream_write(conn, buf_slice(&text));
 	http_stream_end(conn);
 	buf_fini(&error);
@@ -97,6 +101,22 @@ static bool is_complete(const struct stored_stream *stored, uint64_t after)
 {
 	return stream_is_drained(&stored->stream, after) ||
 	       (stored->stream.is_ended && stored->stream.end_reason == REASON_CANCELLED);
+}
+
+/* Of the session's own stream there is always more to come: who keeps to the old id would never get it. */
+static void listening_tell_expired(struct listening *get, const struct event_source *source,
+				   struct slice fields)
+{
+	struct slice none = { NULL, 0 };
+	char id[EVENT_ID_BYTES];
+
+	if (get->stored != NULL)
+		listening_answer_expired(get, stored_stream_request_id(get->stored), none, fields);
+	else
+		listening_answer_expired(get, none,
+					 event_id_format(source->epoch, source->number,
+							 source->stream->taken, id),
+					 fields);
 }
 
 static void listening_begin(struct listening *get, struct route *route, struct event_source *source)
@@ -120,13 +140,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
 		listening_end(get);
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
-		struct slice none = { NULL, 0 };
-
-		listening_answer_expired(get,
-					 get->stored != NULL ?
-						 stored_stream_request_id(get->stored) :
-						 none,
-					 buf_slice(&fields));
+		listening_tell_expired(get, source, buf_slice(&fields));
 	} else {
 		vigil_begin(get->vigil, &get->keys->access);
 		drop_keys(get);
@@ -136,6 +150,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 
 static void listening_resume(struct listening *get, struct route *route)
 {
+	const struct slice none = { NULL, 0 };
 	struct event_source source = { .after = 0 };
 	struct shelf *shelf = &route->session.shelf;
 	struct slice text =
@@ -157,8 +172,7 @@ static void listening_resume(struct listening *get, struct route *route)
 	if (get->stored != NULL)
 		listening_begin(get, route, &source);
 	else
-		listening_answer_expired(get, shelf_find_expired(shelf, source.number),
-					 (struct slice){ NULL, 0 });
+		listening_answer_expired(get, shelf_find_expired(shelf, source.number), none, none);
 }
 
 static void listening_on_body(struct http_exchange *exchange, struct slice body)

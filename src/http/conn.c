@@ -87,7 +87,8 @@ struct http_conn {
 	bool keep_alive;
 	bool is_head_request;
 	bool is_chunked;
-	bool is_old; /* HTTP/1.0 */
+	bool is_old;   /* HTTP/1.0 */
+	bool was_used; /* it has brought a request */
 	bool has_unread_body;
 	bool is_held;
 	bool held_continue; /* while judging: 100 Continue is waited for */
@@ -410,6 +411,7 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 	struct http_exchange *exchange;
 
 	counter_add(COUNTER_REQUESTS);
+	conn->was_used = true;
 	conn->keep_alive = request->keep_alive;
 	conn->is_head_request = request->method == HTTP_HEAD;
 	conn->is_old = request->minor_version == 0;
@@ -673,10 +675,8 @@ static void conn_on_readable(struct wire *wire)
 			conn_on_peer_closed(conn);
 			return;
 		}
-		if (!is_direct && n < LOOP_BUFFER_BYTES)
-			return; /* that was all */
-		if (!wire_is_read(&conn->wire))
-			return;
+		if ((!is_direct && n < LOOP_BUFFER_BYTES) || !wire_is_read(&conn->wire))
+			return; /* that was all, or enough */
 	}
 }
 
@@ -687,6 +687,18 @@ static void conn_on_writable(struct wire *wire)
 	conn_flush(conn);
 }
 
+/* Who has sent a request is answered, though it was not read yet; and who has just come can still send one. */
+static void conn_drain_idle(struct http_conn *conn)
+{
+	conn_on_readable(&conn->wire);
+	if (conn->state != CONN_IDLE)
+		return;
+	if (conn->was_used)
+		http_conn_end(conn, REASON_DRAINING);
+	else
+		conn_set_deadline(conn, LINGER_MS);
+}
+
 static void conn_on_task(struct task *task)
 {
 	struct http_conn *conn = container_of(task, struct http_conn, task);
@@ -695,6 +707,8 @@ static void conn_on_task(struct task *task)
 		conn_flush(conn);
 	else if (conn->in.len > 0)
 		conn_process_held(conn);
+	else if (conn->state == CONN_IDLE && conn->server->is_draining)
+		conn_drain_idle(conn);
 }
 
 static void conn_on_deadline(struct timer *timer)
@@ -735,7 +749,7 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 	outq_init(&conn->out);
 	list_append(&server->conns, &conn->link);
 	server->count++;
-	conn_set_deadline(conn, server->conf.idle_timeout_ms);
+	conn_set_deadline(conn, server->is_draining ? LINGER_MS : server->conf.idle_timeout_ms);
 	wire_watch_reading(&conn->wire, true);
 }
 
@@ -744,9 +758,15 @@ struct http_conn *conn_of_link(struct list *link)
 	return container_of(link, struct http_conn, link);
 }
 
-bool conn_is_idle(const struct http_conn *conn)
+void conn_drain(struct http_conn *conn)
 {
-	return conn->state == CONN_IDLE;
+	if (conn->state == CONN_IDLE)
+		task_schedule(conn->server->loop, &conn->task);
+}
+
+bool conn_is_writing(const struct http_conn *conn)
+{
+	return conn->out.bytes > 0;
 }
 
 bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)

@@ -87,8 +87,13 @@ struct http_arrival {
 void http_server_accept(struct http_server *server, const struct http_arrival *arrival);
 /* Whether it takes another connection, beside so many that are on their way. */
 bool http_server_has_room(const struct http_server *server, size_t arriving);
-/* No new requests: idle connections are closed, others after their answer. */
+/*
+ * Connections are closed after their answer, and at once between two requests; one that has not sent any yet gets
+ * a short time to.
+ */
 void http_server_drain(struct http_server *server);
+/* Whether an answer is on its way that its client has still to take. */
+bool http_server_is_writing(const struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
 
 /*

@@ -33,7 +33,7 @@ struct entrance {
 };
 
 void entrance_init(struct entrance *entrance, struct loop *loop, struct http_server *http);
-/* Ends all that are on their way in; also before no more are wanted. */
+/* Ends all that are on their way in. */
 void entrance_fini(struct entrance *entrance);
 
 /* What connections of a port begin with. */

@@ -44,9 +44,7 @@ static void server_turn_away(struct http_server *server, const struct http_arriv
 
 	counter_add(COUNTER_CONNECTIONS_REFUSED);
 	if (!server->is_refusing)
-		LOG(CONN_REFUSED,
-		    LOG_STR("reason", server->is_draining ? "the daemon is about to stop" :
-							    "limits.connections are open"));
+		LOG(CONN_REFUSED, LOG_STR("reason", "limits.connections are open"));
 	server->is_refusing = true;
 	/* Unread bytes would turn the end into a reset, which may overtake the answer. */
 	if (tls == NULL && read(arrival->fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
@@ -58,7 +56,7 @@ static void server_turn_away(struct http_server *server, const struct http_arriv
 
 bool http_server_has_room(const struct http_server *server, size_t arriving)
 {
-	return server->count + arriving < server->conf.max_connections && !server->is_draining;
+	return server->count + arriving < server->conf.max_connections;
 }
 
 void http_server_accept(struct http_server *server, const struct http_arrival *arrival)
@@ -75,10 +73,17 @@ void http_server_accept(struct http_server *server, const struct http_arrival *a
 void http_server_drain(struct http_server *server)
 {
 	server->is_draining = true;
-	LIST_FOREACH_SAFE(node, &server->conns) {
-		if (conn_is_idle(conn_of_link(node)))
-			http_conn_end(conn_of_link(node), REASON_DRAINING);
+	LIST_FOREACH(node, &server->conns)
+		conn_drain(conn_of_link(node));
+}
+
+bool http_server_is_writing(const struct http_server *server)
+{
+	LIST_FOREACH(node, &server->conns) {
+		if (conn_is_writing(conn_of_link(node)))
+			return true;
 	}
+	return false;
 }
 
 size_t http_server_connection_count(const struct http_server *server)

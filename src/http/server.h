@@ -19,7 +19,9 @@ struct http_server {
 /* Takes the arrival and adds its connection to the list. */
 void conn_start(struct http_server *server, const struct http_arrival *arrival);
 struct http_conn *conn_of_link(struct list *link);
-/* Between requests. */
-bool conn_is_idle(const struct http_conn *conn);
+/* Ends it at the end of the turn, if it is between requests and its peer has sent none. */
+void conn_drain(struct http_conn *conn);
+/* Whether a part of an answer waits for its peer. */
+bool conn_is_writing(const struct http_conn *conn);
 
 #endif

@@ -767,6 +767,20 @@ static void listener_accepts_in_bursts(void **state)
 	assert_true(fcntl(listen_fd, F_GETFD) >= 0);
 }
 
+/* REL-41: before the end, all who wait at once. */
+static void listener_accepts_the_last(void **state)
+{
+	struct listener listener;
+
+	(void)state;
+	connect_clients(CLIENTS);
+	listener_init(&listener, loop, listen_fd, on_accept);
+	listener_accept_waiting(&listener);
+	assert_int_equal(accepted_count, CLIENTS);
+	listener_accept_waiting(&listener);
+	listener_fini(&listener);
+}
+
 /* SEC-26: the kernel would take megabytes of what nobody reads. */
 static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 {
@@ -899,6 +913,7 @@ int main(void)
 		FROZEN_TEST(outq_flush_is_bounded),
 		LISTENER_TEST(listener_accepts_in_bursts),
 		LISTENER_TEST(what_is_not_read_does_not_pile_up_in_the_kernel),
+		LISTENER_TEST(listener_accepts_the_last),
 		LISTENER_TEST(listener_may_end_while_it_accepts),
 		LISTENER_TEST(listener_without_descriptors_pauses_and_goes_on),
 	};

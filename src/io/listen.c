@@ -12,6 +12,7 @@
 #include "obs/log.h"
 
 #define ACCEPTS_PER_TURN 64
+#define LAST_TURNS 64 /* no backlog holds more */
 #define RETRY_MS 250
 
 /* A socket needs no path, so a confined process can make one. */
@@ -56,10 +57,9 @@ static bool listener_is_out_of_resources(int error)
 	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-static void listener_on_ready(struct watch *watch)
+/* Returns whether more may wait. */
+static bool listener_accept_some(struct listener *listener)
 {
-	struct listener *listener = container_of(watch, struct listener, watch);
-
 	/* on_accept may end the listener. */
 	for (int i = 0; i < ACCEPTS_PER_TURN && listener->watch.is_on; i++) {
 		struct sockaddr_storage address = { .ss_family = 0 };
@@ -72,12 +72,18 @@ static void listener_on_ready(struct watch *watch)
 		if (fd < 0) {
 			if (listener_is_out_of_resources(errno))
 				listener_pause(listener, errno);
-			return; /* none waits, or it has gone before we came: the next event tells */
+			return false; /* none waits, or it has gone before we came: the next event tells */
 		}
 		/* Fails on a unix socket, which needs it as little as it has it. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		listener->on_accept(listener, fd, &peer);
 	}
+	return listener->watch.is_on;
+}
+
+static void listener_on_ready(struct watch *watch)
+{
+	listener_accept_some(container_of(watch, struct listener, watch));
 }
 
 void listener_init(struct listener *listener, struct loop *loop, int fd, listener_fn *on_accept)
@@ -89,6 +95,12 @@ void listener_init(struct listener *listener, struct loop *loop, int fd, listene
 	timer_init(&listener->retry, listener_on_retry);
 	watch_init(&listener->watch, loop, fd, WATCH_READ, listener_on_ready);
 	watch_set(&listener->watch, true);
+}
+
+void listener_accept_waiting(struct listener *listener)
+{
+	for (int i = 0; i < LAST_TURNS && listener_accept_some(listener); i++)
+		;
 }
 
 void listener_fini(struct listener *listener)

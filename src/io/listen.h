@@ -26,6 +26,8 @@ struct listener {
 
 /* Borrows fd until listener_fini; starts accepting. */
 void listener_init(struct listener *listener, struct loop *loop, int fd, listener_fn *on_accept);
+/* Accepts all who wait already: when the socket is closed, they are reset. */
+void listener_accept_waiting(struct listener *listener);
 /* Stops accepting; fd stays open. */
 void listener_fini(struct listener *listener);
 

@@ -162,6 +162,22 @@ static void server_may_refuse(void **state)
 	assert_true(p->is_eof);
 }
 
+/* SEC-51: what it says on stderr in the same moment is for the log, and stays out of the answer. */
+static void refusal_comes_with_last_words(void **state)
+{
+	struct front *front = open_session(INITIALIZE_WITH(""));
+	char words[4096];
+
+	(void)state;
+	memset(words, 'W', sizeof(words) - 1);
+	words[sizeof(words) - 1] = '\0';
+	fake_process_write(process(0), q("{'jsonrpc':'2.0','id':1,'error':{'code':-32602,"
+					 "'message':'no'}}\n"));
+	fake_process_write_err(process(0), words);
+	fake_keeper_settle(&keeper);
+	is_answered(front, "{'jsonrpc':'2.0','id':0,'error':{'code':-32602,'message':'no'}}");
+}
+
 /* BACK-FRAME-05: an error without id is about the only request there is. */
 static void server_may_refuse_without_id(void **state)
 {
@@ -1480,6 +1496,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(handshake_is_forwarded),
 	TEST(handshake_is_lenient_to_servers),
 	TEST(server_may_refuse),
+	TEST(refusal_comes_with_last_words),
 	TEST(server_may_refuse_without_id),
 	TEST(bad_answers_fail_the_handshake),
 	TEST(start_can_fail),

@@ -190,10 +190,15 @@ static bool stream_keeps_too_much(const struct stream *stream)
 	       clock_now_ms() - oldest->taken_at_ms > conf->replay_age_ms;
 }
 
-/* The last one stays: it is the response, if one was taken. What a reader has still to get stays, too. */
+/*
+ * The last one stays, if anybody can come back for it: it is the response, if one was taken. What a reader has
+ * still to get stays, too.
+ */
 static void stream_trim(struct stream *stream)
 {
-	while (stream->kept_count > 1 && stream_keeps_too_much(stream)) {
+	size_t least = stream->keeps_nothing ? 0 : 1;
+
+	while (stream->kept_count > least && stream_keeps_too_much(stream)) {
 		uint64_t oldest = stream->taken - stream->kept_count + 1;
 
 		if (stream->reader != NULL && stream->reader->position < oldest)
@@ -247,6 +252,12 @@ static void stream_tell_dropped(struct stream *stream)
 	stream->told_at_ms = now_ms;
 }
 
+/* One message alone may be larger than the bound: it is taken, or nothing could pass. */
+static bool stream_holds_too_much(const struct stream *stream)
+{
+	return stream->bytes > stream->conf->max_bytes && stream->count > 1;
+}
+
 /* Drops the oldest messages of the least important kinds until the rest fits. */
 static void stream_shed(struct stream *stream)
 {
@@ -262,8 +273,17 @@ static void stream_shed(struct stream *stream)
 	}
 	stream_update_rank(stream);
 	stream_tell_dropped(stream);
-	if (stream->bytes > stream->conf->max_bytes && stream->count > 1 && stream->reader != NULL)
+	if (stream_holds_too_much(stream) && stream->reader != NULL)
 		stream_detach_reader(stream, REASON_SLOW_READER);
+}
+
+/* Much may come in one turn. Only what its reader had no room for was too much. */
+static void stream_bound(struct stream *stream)
+{
+	if (stream_holds_too_much(stream))
+		stream_flush(stream);
+	if (stream_holds_too_much(stream))
+		stream_shed(stream);
 }
 
 /* As if it had been taken: who comes back for it is told that it is gone. */
@@ -348,9 +368,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
-	/* One message alone may be larger than the bound: it is taken, or nothing could pass. */
-	if (stream->bytes > stream->conf->max_bytes && stream->count > 1)
-		stream_shed(stream);
+	stream_bound(stream);
 	for (; budget != NULL; budget = budget->parent)
 		stream_budget_shed(budget);
 }

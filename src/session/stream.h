@@ -59,7 +59,7 @@ struct stream_share {
 struct stream_reader;
 
 struct stream_reader_ops {
-	/* There is something to take, at the end of the turn in which it came. */
+	/* There is something to take, at the end of the turn in which it came; at once if more came than may wait. */
 	void (*on_wake)(struct stream_reader *reader);
 	/* The stream has let go of this reader before its end: taken over, too slow, or gone with its session. */
 	void (*on_detached)(struct stream_reader *reader, enum reason reason);
@@ -105,7 +105,8 @@ void stream_fini(struct stream *stream);
 
 /*
  * Appends a message (shared; the stream takes a reference of its own). `key` identifies it for
- * stream_drop and for joining: a waiting message of the same key is replaced. 0: none.
+ * stream_drop and for joining: a waiting message of the same key is replaced. 0: none. If too much waits then, the
+ * reader takes first; what it leaves is dropped by kind, or ends it.
  */
 void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg);
 /* Takes a waiting message back; returns whether it was still there. */

@@ -18,6 +18,7 @@ struct reader {
 	unsigned int wakes;
 	unsigned int detached;
 	enum reason reason;
+	size_t room; /* so many messages are taken when it is woken */
 };
 
 static struct loop *loop;
@@ -26,9 +27,16 @@ static struct stream_budget budget;
 static struct stream_conf conf;
 static struct reader first, second;
 
+static uint64_t number; /* of the message taken last */
+
 static void on_wake(struct stream_reader *reader)
 {
-	container_of(reader, struct reader, reader)->wakes++;
+	struct reader *r = container_of(reader, struct reader, reader);
+	struct msg *msg;
+
+	r->wakes++;
+	for (; r->room > 0 && (msg = stream_take(reader, &number)) != NULL; r->room--)
+		msg_unref(&msg);
 }
 
 static void on_detached(struct stream_reader *reader, enum reason reason)
@@ -40,8 +48,6 @@ static void on_detached(struct stream_reader *reader, enum reason reason)
 }
 
 static const struct stream_reader_ops ops = { .on_wake = on_wake, .on_detached = on_detached };
-
-static uint64_t number; /* of the message taken last */
 
 static int setup(void **state)
 {
@@ -249,6 +255,46 @@ static void one_large_message_is_taken(void **state)
 	assert_string_equal(take_all(&first), "response");
 	push_big(STREAM_LOG, 0, "log", 5000);
 	assert_string_equal(take_all(&first), "log");
+}
+
+/*
+ * FRONT-SSE-13: a reader that has room is not slow because one turn brings more than may wait; nor is anything
+ * dropped that it has room for.
+ */
+static void much_in_one_turn_is_taken(void **state)
+{
+	(void)state;
+	conf.max_bytes = 5000;
+	first.room = 5;
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
+	push_big(STREAM_RESPONSE, 0, "large", 100000);
+	assert_int_equal(first.wakes, 0);
+	push_big(STREAM_RESPONSE, 0, "small", 10);
+	assert_int_equal(first.detached, 0);
+	assert_int_equal(number, 2);
+	for (int i = 0; i < 4; i++)
+		push_big(STREAM_PROGRESS, 0, "progress", 2000);
+	assert_int_equal(number, 5);
+	assert_string_equal(take_all(&first), "progress");
+	push_big(STREAM_RESPONSE, 0, "large", 100000);
+	push_big(STREAM_RESPONSE, 0, "small", 10);
+	assert_int_equal(first.reason, REASON_SLOW_READER);
+}
+
+/* FRONT-OLD-04: nobody comes back, so that not even the last message is kept. */
+static void nothing_is_kept_for_nobody(void **state)
+{
+	(void)state;
+	stream_keep_nothing(&stream);
+	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
+	push(STREAM_RESPONSE, 0, "a");
+	push(STREAM_RESPONSE, 0, "b");
+	assert_string_equal(take_all(&first), "a b");
+	assert_int_equal(budget.bytes, 0);
+	push(STREAM_RESPONSE, 0, "c");
+	assert_string_equal(take_all(&first), "c");
+	assert_int_equal(number, 3);
+	assert_int_equal(budget.bytes, 0);
 }
 
 /* REL-24: a flood of small messages is bounded by what they cost, and costs little time. */
@@ -603,6 +649,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(full_stream_drops_by_importance, setup, teardown),
 		cmocka_unit_test_setup_teardown(overflow_ends_the_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_large_message_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(much_in_one_turn_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_kept_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(flood_is_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_comes_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(empty_end_wakes_the_reader, setup, teardown),

@@ -70,6 +70,42 @@ def wait_for(condition, timeout=5.0, what="condition"):
         time.sleep(0.01)
 
 
+# ---- time -------------------------------------------------------------------
+
+class Stalls:
+    """When this process could not run although it wanted to: a busy machine is not the daemon's fault."""
+    TICK = 0.01
+
+    def __init__(self):
+        self.seen = []  # (end, seconds)
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self):
+        while True:
+            began = time.monotonic()
+            time.sleep(self.TICK)
+            now = time.monotonic()
+            if now - began > 2 * self.TICK:
+                self.seen.append((now, now - began - self.TICK))
+
+    def since(self, began):
+        return sum(min(seconds, end - began) for end, seconds in list(self.seen) if end > began)
+
+
+STALLS = Stalls()
+
+
+def seconds_since(began):
+    """Of time.monotonic(), without the time in which the machine let nobody run."""
+    return time.monotonic() - began - STALLS.since(began)
+
+
+def within(began, limit, what="seconds"):
+    """It took less than `limit` seconds since `began`."""
+    took = seconds_since(began)
+    ok(took < limit, what, took)
+
+
 # ---- processes --------------------------------------------------------------
 
 def become_subreaper():

@@ -4,7 +4,7 @@ import json
 import time
 
 import mcp
-from harness import case, eq, ok
+from harness import case, eq, ok, within
 
 SERVERS = {"main": {}}
 
@@ -124,7 +124,7 @@ def many_keys_are_cheap(t):
     started = time.monotonic()
     status, message = raw_call(t, s, '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":%s}' % body)
     eq(status, 200)
-    ok(time.monotonic() - started < 3, "seconds", time.monotonic() - started)
+    within(started, 3)
 
 
 @case

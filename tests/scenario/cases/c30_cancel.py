@@ -3,7 +3,7 @@
 import time
 
 import mcp
-from harness import case, eq, is_alive, ok, wait_for
+from harness import case, eq, is_alive, ok, wait_for, within
 
 SERVERS = {
     "main": {},
@@ -159,7 +159,8 @@ def timeout_answers_and_cancels(t):
     answer = e.final()
     eq((e.status, answer["id"], answer["error"]["code"]), (200, e.id, -32603))
     eq(answer["error"]["data"]["reason"], "timeout")
-    ok(0.8 < time.monotonic() - started < 2.5, "seconds", time.monotonic() - started)
+    ok(time.monotonic() - started > 0.8, "too early")
+    within(started, 2.5)
     wait_for(lambda: cancels(t, pid) == [bid(t, pid, "wait_cancel")], 3, "cancel at the child")
     eq(s.pid(), pid, "a child that reacts is kept")
 
@@ -185,7 +186,8 @@ def progress_renews_the_timeout(t):
     started = time.monotonic()
     e = s.start_do(*[step for pair in steps for step in pair], ["text", "x"], token=1)
     eq(e.final()["error"]["data"]["reason"], "timeout", "absolute")
-    ok(2.5 < time.monotonic() - started < 4.5, "seconds", time.monotonic() - started)
+    ok(time.monotonic() - started > 2.5, "too early")
+    within(started, 4.5)
 
 
 @case
