@@ -43,6 +43,7 @@ PAUSE = 0.4
 BRIEF = ("REL-20 garbage", "REL-23 strangers", "REL-24 progress", "REL-24 list_changed", "REL-28 exit", "REL-28 killed")
 SHARED = {"isolation": "shared", "pool": {"min": 3, "max": 8, "requests_per_process": 1}}
 DEADLINE = 10  # request_timeout, a ping without answer, the end of the process
+ROUNDS = 3
 
 
 class Fault(Exception):
@@ -102,7 +103,19 @@ def turn(pool, daemon, new_client, steps, expected, pause=0):
 
 
 def measure(pool, daemon, new_client, fault, without):
-    """One fault beside a neighbour whose p99 is `without` when there is none; None: to be measured. Returns a problem or None."""
+    """One fault, up to ROUNDS times: the machine may be busy with other things in some of them."""
+    for _ in range(ROUNDS):
+        problem, is_of_time = measure_once(pool, daemon, new_client, fault, without)
+        if not is_of_time:
+            break
+    return problem
+
+
+def measure_once(pool, daemon, new_client, fault, without):
+    """
+    One fault beside a neighbour whose p99 is `without` when there is none; None: to be measured. Returns a problem or
+    None, and whether it is only that somebody had to wait.
+    """
     name, steps, expected = fault
     pause = 0 if without is None else PAUSE
     try:
@@ -110,14 +123,14 @@ def measure(pool, daemon, new_client, fault, without):
             without, _ = turn(pool, daemon, new_client, HARMLESS, None)
         during, longest = turn(pool, daemon, new_client, steps, expected, pause)
     except (Fault, AssertionError, OSError) as e:
-        return "%s: %s" % (name, e)
+        return "%s: %s" % (name, e), False
     print("faults: %-20s its call %.2f s; neighbour p99 %.1f ms without, %.1f ms with" % (
         name, longest, without * 1000, during * 1000), flush=True)
     if during > without * FACTOR + ALLOWANCE:
-        return "%s: the neighbour's p99 went from %.1f to %.1f ms" % (name, without * 1000, during * 1000)
+        return "%s: the neighbour's p99 went from %.1f to %.1f ms" % (name, without * 1000, during * 1000), True
     if longest > DEADLINE:
-        return "%s: its call took %.1f s" % (name, longest)
-    return None
+        return "%s: its call took %.1f s" % (name, longest), True
+    return None, False
 
 
 def one_server(new_client, server, faults, is_brief):
