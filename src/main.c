@@ -82,7 +82,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Returns false if the option is unknown; getopt has said so. */
+/* Returns false if the option cannot be taken; why has been said. */
 static bool take_option(struct command_line *line, int option)
 {
 	struct config_request *request = &line->request;
@@ -95,8 +95,12 @@ static bool take_option(struct command_line *line, int option)
 		line->action = ACTION_TEST;
 		return true;
 	case OPTION_LISTEN:
-		request->listen = optarg;
-		return true;
+		if (request->listen != NULL)
+			fputs("mcpgated: --listen can stand here once; a configuration has a list\n",
+			      stderr);
+		else
+			request->listen = optarg;
+		return request->listen == optarg;
 	case OPTION_NAME:
 		request->name = optarg;
 		return true;
@@ -222,6 +226,8 @@ static int with_configuration(const struct command_line *line)
 		hint_at_a_command(line);
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
 	}
+	if (line->action != ACTION_PRINT)
+		machine_warn(config, &config->warnings);
 	print_problems(&config->warnings);
 	if (line->action == ACTION_TEST)
 		fprintf(stderr, "mcpgated: the configuration is fine\n");

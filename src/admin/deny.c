@@ -10,7 +10,7 @@
 #include "obs/log.h"
 
 static const char json_type[] = "application/json";
-static const struct slice static_issuer = SLICE("static");
+static const struct slice static_issuer = SLICE(PRINCIPAL_STATIC_ISSUER);
 
 struct deny {
 	struct http_exchange exchange;

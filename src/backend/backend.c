@@ -84,10 +84,15 @@ bool backend_is_fleet_full(const struct backend *backend)
 	return fleet != NULL && fleet->count >= fleet->max;
 }
 
+bool backend_is_full(const struct backend *backend)
+{
+	return backend->count + backend->reserved >= backend->conf.pool_max;
+}
+
 /* The limit that another process would break; NULL: none. */
 static const char *backend_find_limit(const struct backend *backend)
 {
-	if (backend->count + backend->reserved >= backend->conf.pool_max)
+	if (backend_is_full(backend))
 		return "pool.max is reached";
 	if (backend_is_fleet_full(backend))
 		return "limits.processes is reached";
@@ -139,17 +144,30 @@ enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r)
 	return REASON_NONE;
 }
 
+static void backend_recover(struct backend *backend)
+{
+	if (backend->failures > 0)
+		LOG(SERVER_RECOVERED, LOG_STR("server", backend->conf.name));
+	backend->failures = 0;
+	backend->retry_at_ms = 0;
+}
+
 void backend_note_started(struct backend *backend)
 {
 	/* A handshake is no recovery from what comes after it. */
 	if (clock_now_ms() - backend->crashed_at_ms >= YOUNG_MS)
 		backend->crashes = 0;
-	if (backend->crashes > CRASHES_FREE)
+	if (backend->crashes <= CRASHES_FREE)
+		backend_recover(backend);
+}
+
+/* But this is, of one that was started since. */
+void backend_note_answered(struct backend *backend, uint64_t ready_at_ms)
+{
+	if (backend->crashes <= CRASHES_FREE || ready_at_ms <= backend->crashed_at_ms)
 		return;
-	if (backend->failures > 0)
-		LOG(SERVER_RECOVERED, LOG_STR("server", backend->conf.name));
-	backend->failures = 0;
-	backend->retry_at_ms = 0;
+	backend->crashes = 0;
+	backend_recover(backend);
 }
 
 void backend_note_failed(struct backend *backend)

@@ -105,11 +105,16 @@ enum reason backend_admit(struct backend *backend, uint64_t *wait_ms_r);
 void backend_note_started(struct backend *backend);
 void backend_note_failed(struct backend *backend);
 
+/* A process that was ready at that time has answered a call. */
+void backend_note_answered(struct backend *backend, uint64_t ready_at_ms);
+
 /* It failed after that, at once: without having answered a call. REL-29 */
 void backend_note_crashed(struct backend *backend, uint64_t ready_at_ms);
 
 /* Whether all backends together have as many processes as they may. */
 bool backend_is_fleet_full(const struct backend *backend);
+/* Whether it has as many as it may itself. */
+bool backend_is_full(const struct backend *backend);
 /* Whether there may be another process now. */
 bool backend_has_room(const struct backend *backend);
 /* Keeps a place for a process that is to be started; and gives it back. */

@@ -35,6 +35,25 @@ static void test_buf_keeps_what_it_is_given(void **state)
 	assert_null(buf.data);
 }
 
+/* AUTH-DWN-01: what is behind is gone. */
+static void test_buf_moves_without_a_second_copy(void **state)
+{
+	struct buf buf = { 0 };
+	char piece[100];
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		memset(piece, 'a' + i, sizeof(piece));
+		buf_move(&buf, piece, sizeof(piece));
+		for (size_t j = 0; j < sizeof(piece); j++)
+			assert_int_equal(piece[j], 0);
+	}
+	assert_int_equal(buf.len, 1000);
+	for (size_t i = 0; i < buf.len; i++)
+		assert_int_equal(buf.data[i], 'a' + i / sizeof(piece));
+	buf_fini(&buf);
+}
+
 static void test_slice_cut_and_trim(void **state)
 {
 	struct slice rest = SLICE("a,,bc");
@@ -314,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_buf_keeps_what_it_is_given),
+		cmocka_unit_test(test_buf_moves_without_a_second_copy),
 		cmocka_unit_test(test_slice_cut_and_trim),
 		cmocka_unit_test(test_map_agrees_with_an_array),
 		cmocka_unit_test(test_map_keeps_entries_of_one_key),

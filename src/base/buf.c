@@ -41,6 +41,21 @@ void buf_append_slice(struct buf *buf, struct slice s)
 	buf_append(buf, s.p, s.n);
 }
 
+void buf_move(struct buf *buf, char *from, size_t size)
+{
+	struct buf grown = { 0 };
+
+	if (buf->len > 0 && buf->cap - buf->len < size) {
+		buf_reserve(&grown, buf->len + size);
+		buf_append(&grown, buf->data, buf->len);
+		explicit_bzero(buf->data, buf->len);
+		buf_fini(buf);
+		*buf = grown;
+	}
+	buf_append(buf, from, size);
+	explicit_bzero(from, size);
+}
+
 void buf_append_str(struct buf *buf, const char *text)
 {
 	buf_append(buf, text, strlen(text));

@@ -22,6 +22,8 @@ struct buf {
 char *buf_reserve(struct buf *buf, size_t size);
 void buf_append(struct buf *buf, const void *data, size_t size);
 void buf_append_slice(struct buf *buf, struct slice s);
+/* Appends, and overwrites what is left behind: there, and in memory that was too small. For what may hold secrets. */
+void buf_move(struct buf *buf, char *from, size_t size);
 void buf_append_str(struct buf *buf, const char *text);
 void buf_append_char(struct buf *buf, char c);
 /* Decimal digits. */

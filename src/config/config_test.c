@@ -150,6 +150,30 @@ static void test_secret_that_others_may_read_is_a_warning(void **state)
 	config_free(&config);
 }
 
+/* DEF-25, AUTH-CFG-01: wherever the secret stands. */
+static void test_open_file_of_a_secret_is_a_warning(void **state)
+{
+	struct config_request request = { .file = *state };
+	char *secret = mem_printf("%s.secret", (const char *)*state);
+	char *text = mem_printf("servers: {a: {command: x, env: {T: {file: %s}}}}\n", secret);
+	struct config *config;
+
+	write_file(*state, text);
+	write_file(secret, "s3cret\n");
+	assert_int_equal(chmod(secret, 0644), 0);
+	config = load(&request);
+	assert_int_equal(config->warnings.count, 1);
+	assert_non_null(strstr(config->warnings.items[0], "everybody can read this secret"));
+	config_free(&config);
+	assert_int_equal(chmod(secret, 0640), 0);
+	config = load(&request);
+	assert_int_equal(config->warnings.count, 0);
+	config_free(&config);
+	unlink(secret);
+	free(secret);
+	free(text);
+}
+
 static void test_import(void **state)
 {
 	struct config_request request = { .import_file = *state, .listen = "127.0.0.1:0" };
@@ -398,6 +422,8 @@ int main(void)
 						make_file, remove_file),
 		cmocka_unit_test_setup_teardown(test_secret_that_others_may_read_is_a_warning,
 						make_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_open_file_of_a_secret_is_a_warning, make_file,
+						remove_file),
 		cmocka_unit_test_setup_teardown(test_import, make_file, remove_file),
 		cmocka_unit_test(test_one_command),
 		cmocka_unit_test_setup_teardown(test_listen_replaces_that_of_the_file, make_file,

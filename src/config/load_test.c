@@ -595,6 +595,11 @@ static void test_names_and_paths(void **state)
 			"F:1:33: servers.a.path: the path '/.well-known/x' is the daemon's own");
 	ASSERT_PROBLEMS("servers:\n  a: {command: x, path: /b/mcp}\n  b: {command: x}\n",
 			"F:3:6: servers.b: the path '/b/mcp' is also that of the server 'a'");
+	/* AUTH-AUD-03, AUTH-CFG-01: a token for one would be taken for the other. */
+	ASSERT_PROBLEMS(
+		"servers:\n  a: {command: x}\n  b: {command: x, path: /a/mcp/}\n",
+		"F:3:25: servers.b.path: the path '/a/mcp/' is that of the server 'a' but for "
+		"a slash, and tokens do not tell them apart");
 	outcome = load_good("servers:\n  a: {command: x, path: /m, enabled: false}\n"
 			    "  b: {command: x, path: /m}\n");
 	end(&outcome);
@@ -800,6 +805,11 @@ static void test_issuers_that_cannot_be(void **state)
 		"F:3:76: auth.issuers[0].introspection: the key 'client_id' is missing",
 		"F:3:138: auth.issuers[1].introspection: the key 'client_secret' is missing",
 		"F:3:102: auth.issuers[1].issuer: this issuer is here twice");
+	/* AUTH-AS-03 */
+	ASSERT_PROBLEMS(
+		SERVER OAUTH("issuers: [{issuer: 'https://a.example', jwks_uri: "
+			     "'http://127.0.0.1:1/k'}]"),
+		"F:3:71: auth.issuers[0].jwks_uri: must begin with https://, like the issuer");
 	ASSERT_PROBLEMS(
 		SERVER OAUTH(
 			"issuers: [{issuer: 'https://a.example', required_claims: {tid: []}}]"),

@@ -438,7 +438,8 @@ const struct option options_table[] = {
 	  .help = "Variables of its environment. Instead of a text a value may be {file: PATH}, "
 		  "{env: NAME} or {credential: NAME} (of systemd); files are read again for each process. A text may hold "
 		  "${claim:NAME}: what the caller's token says, like ${claim:sub}; not with isolation "
-		  "shared. Who has no such claim is refused. A static token has sub alone, its name." },
+		  "shared. Who has no such claim is refused. A session keeps what the token that opened it "
+		  "said. A static token has sub alone, its name." },
 	{ .path = "servers.NAME.inherit_env",
 	  .type = OPTION_TEXTS,
 	  SERVER(inherit_env),

@@ -281,6 +281,16 @@ static bool uses_path(const struct config_server *server, const char *path)
 	       strcmp(server->message_path, path) == 0;
 }
 
+/* AUTH-AUD-03, AUTH-CFG-01 */
+static bool is_one_resource(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+
+	n -= n > 0 && a[n - 1] == '/';
+	m -= m > 0 && b[m - 1] == '/';
+	return n == m && memcmp(a, b, n) == 0 && strcmp(a, b) != 0;
+}
+
 static void check_path_is_unique(const struct config *config, size_t index, const struct tree *root,
 				 struct config_problems *problems)
 {
@@ -296,6 +306,12 @@ static void check_path_is_unique(const struct config *config, size_t index, cons
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is also that of the server '%s'",
 				       paths[p], config->servers[i].name);
+		else if (config->servers[i].enabled &&
+			 is_one_resource(config->servers[i].path, server->path))
+			problem_add_at(problems, server_place(root, server, "path"),
+				       "the path '%.100s' is that of the server '%s' but for a "
+				       "slash, and tokens do not tell them apart",
+				       server->path, config->servers[i].name);
 	}
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of who may call: tokens, scopes, and what belongs to which mode. AUTH-CFG-01. */
 #include <string.h>
+#include <strings.h>
 
 #include "auth/verifier.h"
 #include "config/problem.h"
 #include "config/rules.h"
+#include "session/principal.h"
 
 #define HASH_DIGITS 64
 
@@ -242,7 +244,8 @@ static void check_denial(const struct config *config, const struct config_denial
 {
 	int names = (denial->sub != NULL) + (denial->client_id != NULL) + (denial->jti != NULL) +
 		    (denial->sid != NULL);
-	bool is_static = denial->issuer != NULL && strcmp(denial->issuer, "static") == 0;
+	bool is_static =
+		denial->issuer != NULL && strcmp(denial->issuer, PRINCIPAL_STATIC_ISSUER) == 0;
 
 	if (denial->issuer == NULL && tree_find(at, "issuer") == NULL)
 		problem_add_at(problems, at, "the key 'issuer' is missing");
@@ -303,6 +306,15 @@ static void check_url(const char *url, const struct tree *at, struct config_prob
 		problem_add_at(problems, at, "%s", err.text);
 }
 
+/* What has TLS is not asked without. */
+static void check_scheme(const struct config_issuer *issuer, const char *url, const struct tree *at,
+			 struct config_problems *problems)
+{
+	if (url != NULL && issuer->issuer != NULL &&
+	    strncasecmp(issuer->issuer, "https:", 6) == 0 && strncasecmp(url, "http:", 5) == 0)
+		problem_add_at(problems, at, "must begin with https://, like the issuer");
+}
+
 static void check_introspection(const struct config_issuer *issuer, const struct tree *at,
 				struct config_problems *problems)
 {
@@ -328,6 +340,9 @@ static void check_issuer(const struct config *config, size_t index, const struct
 		problem_add_at(problems, at, "the key 'issuer' is missing");
 	check_url(issuer->issuer, member(at, "issuer"), problems);
 	check_url(issuer->jwks_uri, member(at, "jwks_uri"), problems);
+	check_scheme(issuer, issuer->jwks_uri, member(at, "jwks_uri"), problems);
+	check_scheme(issuer, issuer->introspection_endpoint,
+		     member(member(at, "introspection"), "endpoint"), problems);
 	check_introspection(issuer, member(at, "introspection"), problems);
 	check_algorithms(&issuer->algorithms, member(at, "algorithms"), problems);
 	for (size_t i = 0; i < issuer->required_claims.count; i++)

@@ -115,6 +115,14 @@ char *secret_find_file(const char *kind, const char *name)
 	return path;
 }
 
+bool secret_is_open(const char *kind, const char *name)
+{
+	struct stat status;
+
+	return strcmp(kind, "file") == 0 && stat(name, &status) == 0 && S_ISREG(status.st_mode) &&
+	       (status.st_mode & S_IROTH) != 0;
+}
+
 bool secret_is_name(const char *variable)
 {
 	static const char *const endings[] = { "TOKEN", "KEY", "SECRET", "PASSWORD" };

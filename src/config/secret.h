@@ -33,6 +33,8 @@ int secret_resolve(const char *kind, const char *name, char **value_r, struct er
  * cannot be read twice.
  */
 char *secret_find_file(const char *kind, const char *name);
+/* Whether it is a file that everybody on this machine can read. */
+bool secret_is_open(const char *kind, const char *name);
 /* Whether `kind` is one of the three above. */
 bool secret_is_kind(const char *kind);
 /* Whether a variable of this name usually is secret: it ends in TOKEN, KEY, SECRET, PASSWORD. */

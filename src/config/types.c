@@ -427,6 +427,11 @@ static char *load_reference(const struct types_context *context, const struct tr
 		problem_add_at(context->problems, name, "must not be empty");
 	else if (context->resolve(name->key, name->text, &secret, &err) != 0)
 		problem_add_at(context->problems, name, "%s", err.text);
+	else if (secret_is_open(name->key, name->text))
+		problem_add_at(context->warnings, name,
+			       "everybody can read this secret; take the right away: chmod o-r "
+			       "%.200s",
+			       name->text);
 	return secret;
 }
 

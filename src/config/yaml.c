@@ -64,11 +64,33 @@ static bool is_tab(struct slice text, const yaml_mark_t *mark)
 /* What it most often is; libyaml's own words do not tell. */
 static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
 {
+	static const struct {
+		const char *problem;
+		const char *text;
+	} guesses[] = {
+		{ "mapping values are not allowed in this context",
+		  " (is the line indented like those it belongs to? A text with ': ' in it stands in "
+		  "quotes)" },
+		{ "did not find expected key",
+		  " (is the line indented like those it belongs to?)" },
+		{ "could not find expected ':'",
+		  " (is there a ':' and a space behind the key, and the line indented like those it "
+		  "belongs to?)" },
+		{ "found character that cannot start any token",
+		  " (a text that begins like this stands in quotes)" },
+		{ "did not find expected alphabetic or numeric character",
+		  " (a text that begins with * or & stands in quotes)" },
+		{ "found unexpected end of stream", " (is there a quote that is not closed?)" },
+		{ "did not find expected ',' or ']'", " (is there a '[' that is not closed?)" },
+		{ "did not find expected ',' or '}'", " (is there a '{' that is not closed?)" },
+	};
+
 	if (is_tab(reader->text, mark))
 		return " (a tab: lines are indented with spaces)";
-	if (strcmp(reader->parser.problem, "mapping values are not allowed in this context") == 0)
-		return " (is the line indented like those it belongs to? A text with ': ' in it "
-		       "stands in quotes)";
+	for (size_t i = 0; i < ARRAY_LEN(guesses); i++) {
+		if (strcmp(reader->parser.problem, guesses[i].problem) == 0)
+			return guesses[i].text;
+	}
 	return "";
 }
 

@@ -153,7 +153,21 @@ static void test_what_is_no_yaml_is_refused(void **state)
 {
 	(void)state;
 	assert_refused("a: [1\n", "2:1: not valid YAML: did not find expected ',' or ']', while "
-				  "parsing a flow sequence");
+				  "parsing a flow sequence (is there a '[' that is not closed?)");
+	assert_refused("a:\n  b: 1\n c: 2\n",
+		       "3:2: not valid YAML: did not find expected key, while parsing a block "
+		       "mapping (is the line indented like those it belongs to?)");
+	assert_refused("a: @b\n",
+		       "1:4: not valid YAML: found character that cannot start any token, "
+		       "while scanning for the next token (a text that begins like this "
+		       "stands in quotes)");
+	assert_refused("a: *.c\n",
+		       "1:5: not valid YAML: did not find expected alphabetic or numeric "
+		       "character, while scanning an alias (a text that begins with * or & "
+		       "stands in quotes)");
+	assert_refused("a: \"b\n",
+		       "2:1: not valid YAML: found unexpected end of stream, while "
+		       "scanning a quoted scalar (is there a quote that is not closed?)");
 	assert_refused("a:\n\tb: 1\n", "2:1: not valid YAML: found character that cannot start any "
 				       "token, while scanning for the next token (a tab: lines are "
 				       "indented with spaces)");

@@ -81,6 +81,7 @@ void challenge_parse(struct slice field, struct challenge *challenge_r)
 {
 	struct slice rest = field;
 	bool is_ours = false;
+	size_t count = 0;
 
 	*challenge_r = (struct challenge){ .is_bearer = false };
 	while (rest.n > 0) {
@@ -101,6 +102,8 @@ void challenge_parse(struct slice field, struct challenge *challenge_r)
 		} else if (word.n > 0) {
 			is_ours = slice_is_equal_nocase(word, SLICE_LIT("Bearer"));
 			challenge_r->is_bearer |= is_ours;
+			challenge_r->is_first |= is_ours && count == 0;
+			count++;
 		}
 	}
 }

@@ -10,6 +10,7 @@
 /* NULL: it is not there. */
 struct challenge {
 	bool is_bearer; /* there is one for Bearer; the rest is its parameters */
+	bool is_first;  /* and none before it */
 	char *resource_metadata;
 	char *scope;
 	char *error;

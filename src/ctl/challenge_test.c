@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -41,6 +42,8 @@ static void reads_what_servers_write(void **state)
 
 		challenge_parse(slice_str(rows[i].field), &c);
 		assert_int_equal(c.is_bearer, rows[i].is_bearer);
+		assert_int_equal(c.is_first,
+				 strncasecmp(rows[i].field, "Bearer", strlen("Bearer")) == 0);
 		assert_string_equal(c.resource_metadata != NULL ? c.resource_metadata : "",
 				    rows[i].metadata);
 		assert_string_equal(c.scope != NULL ? c.scope : "", rows[i].scope);

@@ -42,9 +42,14 @@ static int client_connect(const char *path, struct error *err)
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	if (errno == ENOENT || errno == ECONNREFUSED)
+		error_set(
+			err, ERROR_SYSTEM,
+			"no daemon answers at %.108s; is it running? If its admin.address is another "
+			"one, name it with --socket",
+			path);
+	else if (errno == EACCES)
 		error_set(err, ERROR_SYSTEM,
-			  "no daemon answers at %.120s; is it running? (--socket names another)",
-			  path);
+			  "%.120s is for the daemon's user and root alone; try it with sudo", path);
 	else
 		error_set_errno(err, "cannot connect to %.120s", path);
 	close(fd);

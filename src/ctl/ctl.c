@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -319,6 +320,15 @@ static int examine_oauth(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
+/* Who has just built it has no configuration yet. */
+static void hint_at_a_command(const struct line *line)
+{
+	if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
+	    access(line->file, F_OK) != 0)
+		fail("-c names another file; one server needs none: mcpgatectl doctor -- COMMAND "
+		     "[ARGUMENT...]");
+}
+
 static int examine_servers(const struct line *line)
 {
 	const struct config_request request = {
@@ -331,8 +341,10 @@ static int examine_servers(const struct line *line)
 
 	print_problems(&problems);
 	config_problems_fini(&problems);
-	if (config == NULL)
+	if (config == NULL) {
+		hint_at_a_command(line);
 		return EXIT_USAGE;
+	}
 	ill = doctor_examine(config, line->count > 1 ? line->words[1] : NULL, &line->claims);
 	config_free(&config);
 	if (ill < 0)
@@ -483,7 +495,7 @@ static int run(const struct line *line)
 		    (command->arguments_min == 0 || is_plain(line->words[1])))
 			return command->run(line);
 		buf_printf(&usage, "%s: mcpgatectl %s %s",
-			   given > 0 && given <= command->arguments_max ?
+			   given >= command->arguments_min && given <= command->arguments_max ?
 				   "a name has letters, digits, - and _ only" :
 				   "usage",
 			   command->name, command->arguments);

@@ -160,7 +160,10 @@ static void say_challenge(const struct challenge *challenge)
 				      "must guess where the metadata is");
 	} else {
 		buf_printf(&text, "401, and the metadata is at %s", challenge->resource_metadata);
-		verdict = "ok";
+		verdict = challenge->is_first ? "ok" : "warn";
+		if (!challenge->is_first)
+			buf_append_str(&text, "; but some clients read the first challenge alone, "
+					      "and that is not Bearer");
 	}
 	if (challenge->scope != NULL)
 		buf_printf(&text, "; scope: %s", challenge->scope);
@@ -254,7 +257,10 @@ static struct slice origin_of(struct slice text)
 					   slice_of(text.p, text.n - url.tail.n);
 }
 
-/* NULL, or in which way the resource is not the URL or what it lies below. */
+/*
+ * NULL, or in which way the resource is neither the URL nor what it lies below: as clients compare, to whom a slash
+ * at the end of the resource alone is a path that is not the URL's.
+ */
 static const char *difference(struct slice resource, struct slice url)
 {
 	struct slice a = origin_of(resource);
@@ -262,41 +268,74 @@ static const char *difference(struct slice resource, struct slice url)
 	struct slice path = slice_of(resource.p + a.n, resource.n - a.n);
 	struct slice own = slice_of(url.p + b.n, url.n - b.n);
 
-	if (url_is_same_resource(resource, url))
-		return NULL;
 	if (a.n == 0)
 		return "it is no URL";
 	if (!url_is_same_resource(a, b))
 		return "scheme, host or port differ (public_url in the server's configuration?)";
-	if (path.n > 0 && path.p[path.n - 1] == '/')
+	if (slice_is_equal(path, SLICE_LIT("/")) || slice_is_equal(path, own))
+		return NULL;
+	if (path.n > 0 && path.p[path.n - 1] == '/') {
 		path.n--;
+		if (slice_is_equal(path, own))
+			return "a slash at its end is one too many";
+	}
 	if (slice_has_prefix(own, path) &&
 	    (own.n == path.n || own.p[path.n] == '/' || own.p[path.n] == '?'))
 		return NULL;
 	return "the paths differ";
 }
 
+/* Clients check the form of the document, and look elsewhere if it is wrong, without a word. */
+static const char *find_null(const json_t *document)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)document, name, value)
+	{
+		if (json_is_null(value))
+			return name;
+	}
+	return NULL;
+}
+
+static void say_resource(const struct walk *walk, const char *address)
+{
+	bool is_same = url_is_same_resource(slice_str(walk->resource), slice_str(walk->url));
+	struct buf text = { 0 };
+
+	buf_printf(&text, "%s, by %s", walk->resource, address);
+	if (!is_same)
+		buf_append_str(&text, "; but some clients take no resource but the very URL that "
+				      "they were given");
+	finding_print(is_same ? "ok" : "warn", "resource", &text);
+}
+
 static void judge_resource(struct walk *walk, const json_t *document, const char *address)
 {
 	const char *resource = document_string(document, "resource");
+	const char *empty = find_null(document);
 	const char *differs;
 	struct buf text = { 0 };
 
-	if (resource == NULL) {
-		buf_printf(&text, "%s names no `resource`", address);
+	if (resource == NULL || empty != NULL) {
+		if (resource == NULL)
+			buf_printf(&text, "%s names no `resource`", address);
+		else
+			buf_printf(&text, "%s has a `%s` that is null; clients refuse all of it",
+				   address, empty);
 		walk_fail(walk, "resource", &text);
 		return;
 	}
 	walk->resource = mem_strdup(resource);
 	differs = difference(slice_str(resource), slice_str(walk->url));
-	if (differs != NULL) {
-		buf_printf(&text, "%s is of the resource %s, not of %s: %s; clients refuse it",
-			   address, resource, walk->url, differs);
-		walk_fail(walk, "resource", &text);
-	} else {
-		buf_printf(&text, "%s, by %s", resource, address);
-		finding_print("ok", "resource", &text);
+	if (differs == NULL) {
+		say_resource(walk, address);
+		return;
 	}
+	buf_printf(&text, "%s is of the resource %s, not of %s: %s; clients refuse it", address,
+		   resource, walk->url, differs);
+	walk_fail(walk, "resource", &text);
 }
 
 static void judge_servers(struct walk *walk, const json_t *document)

@@ -82,6 +82,10 @@ static void examine_endpoints(struct walk *walk, const json_t *document)
 		else
 			buf_printf(&text, "%s%s", text.len > 0 ? ", " : "", address);
 	}
+	if (!document_lists(json_object_get(document, "response_types_supported"),
+			    SLICE_LIT("code")))
+		buf_printf(&bad, "%sresponse_types_supported does not list code",
+			   bad.len > 0 ? "; " : "");
 	if (bad.len > 0) {
 		walk_fail(walk, "endpoints", &bad);
 		buf_fini(&text);

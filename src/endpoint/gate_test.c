@@ -1126,6 +1126,27 @@ static void client_leaves_before_its_session_begins(void **state)
 	assert_int_equal(http_server_connection_count(server), 0);
 }
 
+/* FRONT-SESS-08: who has closed his direction may be gone, or not: his session is given a minute to be used. */
+static void client_that_may_have_left_gets_a_minute(void **state)
+{
+	struct client *gone = connect_client();
+	struct client *there = connect_client();
+
+	(void)state;
+	post_to(gone, "/mcp", BOTH, INITIALIZE("2025-11-25"));
+	post_to(there, "/mcp", BOTH, INITIALIZE("2025-11-25"));
+	assert_int_equal(shutdown(gone->fd, SHUT_WR), 0);
+	settle();
+	says(process(0), WELCOME);
+	says(process(1), WELCOME);
+	assert_int_equal(take_head(gone), 200);
+	assert_int_equal(router.sessions.count, 2);
+	pass(59000);
+	assert_int_equal(router.sessions.count, 2);
+	pass(1000);
+	assert_int_equal(router.sessions.count, 1);
+}
+
 /* FRONT-SSE-13: who does not read loses progress and logs, never the answer; others are not held up. */
 static void slow_reader_keeps_its_answer(void **state)
 {
@@ -1538,6 +1559,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(client_leaves),
 	TEST(client_leaves_while_it_is_asked),
 	TEST(client_leaves_before_its_session_begins),
+	TEST(client_that_may_have_left_gets_a_minute),
 	TEST(slow_reader_keeps_its_answer),
 	TEST(slow_reader_of_requests_is_ended),
 	TEST(get_hears_the_session),

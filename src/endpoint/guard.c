@@ -211,22 +211,12 @@ static bool is_for(const struct guard_token *token, const struct guard_place *pl
 	return token->server_count == 0;
 }
 
-/* A static token says one thing: what it is called. AUTH-DWN-02 */
-static void keep_name(struct principal *principal, struct slice name)
-{
-	const struct principal_set *set = principal->set;
-
-	for (size_t i = 0; i < set->claim_count; i++)
-		if (slice_is_equal(set->claim_names[i], SLICE_LIT("sub")))
-			principal_set_claim(principal, i, name);
-}
-
 /* AUTH-TOK-03 */
 static enum guard_step admit_static(struct guard *guard, const struct guard_place *place,
 				    const struct guard_token *token, struct access *access_r,
 				    struct refusal *refusal_r)
 {
-	const struct identity identity = { SLICE("static"), token->name, SLICE("") };
+	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
 	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
 
 	if (clock_wall_ms() >= token->ends_at_ms)
@@ -239,7 +229,6 @@ static enum guard_step admit_static(struct guard *guard, const struct guard_plac
 		.held = token->scopes,
 		.ends_at_ms = token->ends_at_ms,
 	};
-	keep_name(access_r->principal, token->name);
 	return GUARD_ADMITTED;
 }
 
@@ -301,20 +290,6 @@ static struct slice slice_or_empty(const char *text)
 	return text != NULL ? slice_str(text) : slice_of("", 0);
 }
 
-/* What its servers are told of it. AUTH-DWN-02 */
-static void keep_claims(struct principal *principal, const struct grant *grant)
-{
-	const struct principal_set *set = principal->set;
-
-	for (size_t i = 0; i < set->claim_count; i++) {
-		struct buf text = { 0 };
-
-		grant_append_claim(grant, set->claim_names[i], &text);
-		principal_set_claim(principal, i, buf_slice(&text));
-		buf_fini(&text);
-	}
-}
-
 static struct access access_of(const struct guard *guard, struct grant *grant)
 {
 	bool is_person = grant->subject != NULL;
@@ -330,7 +305,6 @@ static struct access access_of(const struct guard *guard, struct grant *grant)
 		.ends_at_ms = grant->ends_at_ms,
 	};
 
-	keep_claims(access.principal, grant);
 	for (size_t i = 0; i < grant->scope_count; i++)
 		scope_table_find(guard->conf.scopes, slice_str(grant->scopes[i]), &access.held);
 	return access;
@@ -541,6 +515,30 @@ void access_fini(struct access *access)
 {
 	principal_unref(&access->principal);
 	grant_unref(&access->grant);
+}
+
+/* A static token says one thing: what it is called. */
+static void append_claim(const struct access *access, struct slice name, struct buf *out)
+{
+	if (access->grant != NULL)
+		grant_append_claim(access->grant, name, out);
+	else if (slice_is_equal(name, SLICE_LIT("sub")))
+		buf_append_slice(out, access->principal->identity.subject);
+}
+
+void access_keep_claims(const struct access *access)
+{
+	const struct principal_set *set = access->principal->set;
+
+	if (principal_is_anonymous(access->principal))
+		return;
+	for (size_t i = 0; i < set->claim_count; i++) {
+		struct buf text = { 0 };
+
+		append_claim(access, set->claim_names[i], &text);
+		principal_set_claim(access->principal, i, buf_slice(&text));
+		buf_fini(&text);
+	}
 }
 
 /* Of a static token its name is known; of nobody in particular, nothing. */

@@ -175,6 +175,8 @@ bool guard_renew(const struct guard *guard, const struct guard_place *place, str
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);
 void access_fini(struct access *access);
+/* His principal has the claims of this token from now on, for the session that is about to begin. AUTH-DWN-02 */
+void access_keep_claims(const struct access *access);
 /* What his token says that an entry of the denials can name; borrowed from it. */
 void access_show(const struct access *access, struct denial_marks *marks_r);
 

@@ -52,6 +52,9 @@ struct sse_client {
 struct sse_call {
 	struct call call;
 	struct sse_client *client;
+	struct access
+		access; /* of whoever sent it: the same principal, perhaps with another token */
+	struct denials_holder holder;
 };
 
 struct sse_post {
@@ -249,6 +252,8 @@ static struct sse_client *sse_call_end(struct call *call)
 
 	if (client->opening == call)
 		client->opening = NULL;
+	denials_leave(&sse_call->holder);
+	access_fini(&sse_call->access);
 	loop_defer_free(client->gate->router->loop, sse_call);
 	return client;
 }
@@ -304,16 +309,38 @@ static const struct call_ops sse_call_ops = {
 
 /* ---- messages of the client ---- */
 
-static struct call *call_new(struct sse_client *client, const struct envelope *env)
+static void sse_call_show(const struct denials_holder *holder, struct denial_marks *marks_r)
+{
+	access_show(&container_of(holder, struct sse_call, holder)->access, marks_r);
+}
+
+/* The stream, and what was sent with other tokens, go on. AUTH-SES-07 */
+static void sse_call_on_denied(struct denials_holder *holder)
+{
+	forward_deny(&container_of(holder, struct sse_call, holder)->call);
+}
+
+static const struct denials_holder_ops sse_call_holder_ops = {
+	.show = sse_call_show,
+	.on_denied = sse_call_on_denied,
+};
+
+static struct call *call_new(struct sse_client *client, const struct access *access,
+			     const struct envelope *env)
 {
 	struct sse_call *sse_call = mem_zalloc(sizeof(*sse_call));
 
 	sse_call->client = client;
+	sse_call->access = access_copy(access);
+	denials_holder_init(&sse_call->holder, &sse_call_holder_ops);
+	if (!principal_is_anonymous(access->principal))
+		denials_join(client->gate->guard.denials, &sse_call->holder);
 	call_init(&sse_call->call, &sse_call_ops, env);
 	return &sse_call->call;
 }
 
-static void client_initialize(struct sse_client *client, const struct envelope *env)
+static void client_initialize(struct sse_client *client, const struct access *access,
+			      const struct envelope *env)
 {
 	const char *why = intake_judge_initialize(env);
 
@@ -323,9 +350,10 @@ static void client_initialize(struct sse_client *client, const struct envelope *
 	} else if (why != NULL) {
 		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, why);
 	} else {
-		client->opening = call_new(client, env);
+		client->opening = call_new(client, access, env);
+		access_keep_claims(&client->access);
 		route_open(client->gate->router, client->backend, client->access.principal,
-			   client->opening, env);
+			   &http_conn_client(client->exchange.conn)->peer, client->opening, env);
 	}
 }
 
@@ -336,14 +364,15 @@ static bool is_modern(const struct envelope *env)
 		       .type != JSON_ABSENT;
 }
 
-static void client_request(struct sse_client *client, const struct envelope *env)
+static void client_request(struct sse_client *client, const struct access *access,
+			   const struct envelope *env)
 {
 	struct slice id = env->id.text;
 
 	if (is_modern(env))
 		client_tell_error(client, id, MCP_METHOD_NOT_FOUND, "Method not found");
 	else if (intake_is_initialize(env))
-		client_initialize(client, env);
+		client_initialize(client, access, env);
 	else if (client->route == NULL)
 		client_tell_error(client, id, MCP_INVALID_REQUEST,
 				  "Invalid request: initialize must come first");
@@ -352,13 +381,14 @@ static void client_request(struct sse_client *client, const struct envelope *env
 	else if (client->route->call_count >= CALLS_MAX)
 		client_tell_reason(client, id, REASON_OVER_LIMIT);
 	else
-		forward_request(client->route, call_new(client, env), env);
+		forward_request(client->route, call_new(client, access, env), env);
 }
 
-static void client_take(struct sse_client *client, const struct envelope *env)
+static void client_take(struct sse_client *client, const struct access *access,
+			const struct envelope *env)
 {
 	if (env->kind == ENVELOPE_REQUEST)
-		client_request(client, env);
+		client_request(client, access, env);
 	else if (client->route == NULL)
 		return; /* there is nobody yet to hear it */
 	else if (env->kind == ENVELOPE_NOTIFICATION)
@@ -423,7 +453,7 @@ static void post_batch(struct sse_post *post, struct sse_client *client, struct 
 	for (size_t i = 0; i < batch.count; i++) {
 		client = client_find(post->gate, post->backend, post->access.principal, post->id);
 		if (client != NULL && scan_envelope(batch.elements[i], limits, 0, &env, &err) == 0)
-			client_take(client, &env);
+			client_take(client, &post->access, &env);
 	}
 	post_answer(post, 202, 0, NULL);
 }
@@ -447,7 +477,7 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		guard_add_needed(post->place, &env, &needed);
 		if (!post_permits(post, &needed))
 			return;
-		client_take(client, &env);
+		client_take(client, &post->access, &env);
 		post_answer(post, 202, 0, NULL);
 	}
 }

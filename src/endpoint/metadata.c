@@ -78,6 +78,12 @@ static char *make_document(const struct metadata_conf *conf,
 	return text;
 }
 
+static struct slice without_slash(struct slice path)
+{
+	path.n -= path.n > 0 && path.p[path.n - 1] == '/';
+	return path;
+}
+
 void metadata_init(struct metadata *metadata, const struct metadata_conf *conf)
 {
 	metadata->conf = *conf;
@@ -86,7 +92,8 @@ void metadata_init(struct metadata *metadata, const struct metadata_conf *conf)
 		const struct metadata_resource *resource = &conf->resources[i];
 
 		metadata->documents[i] = (struct metadata_document){
-			.path = mem_printf(RESOURCE_PREFIX "%.*s", SLICE_ARG(resource->path)),
+			.path = mem_printf(RESOURCE_PREFIX "%.*s",
+					   SLICE_ARG(without_slash(resource->path))),
 			.text = make_document(conf, resource),
 		};
 	}
@@ -102,12 +109,11 @@ void metadata_fini(struct metadata *metadata)
 	*metadata = (struct metadata){ .documents = NULL };
 }
 
-/* At the root only where there is one resource: nobody could tell which one is meant. AUTH-PRM-02, -12 */
+/* At the root only where there is one resource, or one that is there: nobody could tell which one is meant. AUTH-PRM-02, -12 */
 static const struct metadata_document *find_document(const struct metadata *metadata,
 						     struct slice path)
 {
-	if (path.n > 1 && path.p[path.n - 1] == '/')
-		path.n--;
+	path = without_slash(path);
 	if (metadata->conf.resource_count == 1 && slice_is_equal(path, SLICE_LIT(RESOURCE_PREFIX)))
 		return &metadata->documents[0];
 	for (size_t i = 0; i < metadata->conf.resource_count; i++)

@@ -268,6 +268,8 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 		memcpy(post->keys.session, session->id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)
 			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
+		else if (http_conn_may_be_left(post->exchange.conn))
+			session_doubt(session);
 	}
 	post_add_response(call, parts, count);
 	post_end_call(post);
@@ -325,18 +327,6 @@ static void post_show(const struct denials_holder *holder, struct denial_marks *
 	access_show(&container_of(holder, struct post, holder)->keys.access, marks_r);
 }
 
-static void post_deny_call(struct call *call)
-{
-	if (call->state != CALL_WAITING && call->state != CALL_SENT)
-		return;
-	if (call->method->id == METHOD_INITIALIZE) {
-		session_end(&call->route->session, REASON_DENIED);
-		return;
-	}
-	forward_cancel(call, SLICE_LIT("the token has been revoked"));
-	call_fail(call, REASON_DENIED);
-}
-
 /* What it waits for is not for whoever waits any more: neither the answers, nor the rest of a stream. */
 static void post_on_denied(struct denials_holder *holder)
 {
@@ -344,9 +334,9 @@ static void post_on_denied(struct denials_holder *holder)
 	bool is_running = post->open_calls > 0;
 
 	post->open_calls += is_running; /* our own, as in post_on_body */
-	post_deny_call(&post->single.call);
+	forward_deny(&post->single.call);
 	for (size_t i = 0; i < post->batch_count; i++)
-		post_deny_call(&post->batch[i].call);
+		forward_deny(&post->batch[i].call);
 	if (post->state == POST_EVENTS && post->exchange.conn != NULL) {
 		event_writer_stop(&post->events->writer);
 		http_stream_end(post->exchange.conn);
@@ -394,8 +384,9 @@ static void post_initialize(struct post *post, const struct envelope *env)
 	}
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
+	access_keep_claims(&post->keys.access);
 	route_open(post->keys.gate->router, post->keys.backend, post->keys.access.principal,
-		   &post->single.call, env);
+		   &http_conn_client(post->exchange.conn)->peer, &post->single.call, env);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */

@@ -31,8 +31,8 @@ static void on_over(void *owner, enum reason reason)
 
 static int setup(void **state)
 {
-	const struct identity identity = { SLICE("static"), SLICE("ci"), SLICE("") };
-	const struct guard_place place = { .server = SLICE("main") };
+	const struct identity identity = { .issuer = SLICE("static"), .subject = SLICE("ci") };
+	static const struct guard_place place = { .server = SLICE("main") };
 	const struct http_request http = { .seen = 0 };
 	const struct streamable_request request = {
 		.gate = &gate, .place = &place, .access = &access, .http = &http

@@ -12,7 +12,6 @@
 #include "http/conn.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -110,16 +109,23 @@ static void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)
 	timer_start(conn->server->loop, &conn->deadline, after_ms);
 }
 
-/* Tells the exchange that nothing more can be sent. */
-static void conn_drop_exchange(struct http_conn *conn, enum reason reason)
+static struct http_exchange *conn_detach_exchange(struct http_conn *conn)
 {
 	struct http_exchange *exchange = conn->exchange;
 
 	conn->exchange = NULL;
-	if (exchange == NULL)
-		return;
-	exchange->conn = NULL;
-	exchange->ops->on_gone(exchange, reason);
+	if (exchange != NULL)
+		exchange->conn = NULL;
+	return exchange;
+}
+
+/* Tells the exchange that nothing more can be sent. */
+static void conn_drop_exchange(struct http_conn *conn, enum reason reason)
+{
+	struct http_exchange *exchange = conn_detach_exchange(conn);
+
+	if (exchange != NULL)
+		exchange->ops->on_gone(exchange, reason);
 }
 
 static void conn_log_end(const struct http_conn *conn, enum reason reason)
@@ -205,16 +211,6 @@ static void conn_flush(struct http_conn *conn)
 		conn->wants_room = false;
 		conn->exchange->ops->on_room(conn->exchange);
 	}
-}
-
-static struct http_exchange *conn_detach_exchange(struct http_conn *conn)
-{
-	struct http_exchange *exchange = conn->exchange;
-
-	conn->exchange = NULL;
-	if (exchange != NULL)
-		exchange->conn = NULL;
-	return exchange;
 }
 
 /* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
@@ -513,6 +509,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	}
 	*data = slice_of(data->p + n, data->n - (size_t)n);
 	conn_begin_request(conn, &request, data->n > 0);
+	explicit_bzero((char *)(uintptr_t)(data->p - n), (size_t)n); /* tokens. AUTH-DWN-01 */
 	return true;
 }
 
@@ -545,10 +542,8 @@ static struct slice conn_process(struct http_conn *conn, struct slice data)
 	while (data.n > 0 && goes_on) {
 		if (conn->state == CONN_IDLE || conn->state == CONN_HEAD)
 			goes_on = conn_take_head(conn, &data);
-		else if (conn->state == CONN_BODY)
-			goes_on = conn_take_body_bytes(conn, &data);
 		else
-			goes_on = false;
+			goes_on = conn->state == CONN_BODY && conn_take_body_bytes(conn, &data);
 	}
 	conn->is_processing = false;
 	if (conn->state == CONN_LINGERING || conn->state == CONN_CLOSED)
@@ -591,14 +586,14 @@ static void conn_feed(struct http_conn *conn, struct slice data)
 		return;
 	}
 	if (conn->in.len > 0) {
-		buf_append_slice(&conn->in, data);
+		buf_move(&conn->in, (char *)(uintptr_t)data.p, data.n);
 		conn_process_held(conn);
 		return;
 	}
 	data = conn_process(conn, data);
-	if (conn->state == CONN_CLOSED)
+	if (conn->state == CONN_CLOSED || data.n == 0)
 		return;
-	buf_append_slice(&conn->in, data);
+	buf_move(&conn->in, (char *)(uintptr_t)data.p, data.n);
 	conn_check_read_ahead(conn);
 }
 
@@ -787,6 +782,11 @@ bool http_conn_peer_thumbprint(const struct http_conn *conn,
 			       unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES])
 {
 	return conn->wire.tls != NULL && tls_peer_thumbprint(conn->wire.tls, thumbprint_r);
+}
+
+bool http_conn_may_be_left(const struct http_conn *conn)
+{
+	return conn->peer_closed;
 }
 
 struct loop *http_conn_loop(const struct http_conn *conn)

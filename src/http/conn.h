@@ -148,6 +148,8 @@ const struct http_client *http_conn_client(const struct http_conn *conn);
  */
 bool http_conn_peer_thumbprint(const struct http_conn *conn,
 			       unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES]);
+/* The peer has closed its direction: it may still read the answer, or be gone altogether. */
+bool http_conn_may_be_left(const struct http_conn *conn);
 struct loop *http_conn_loop(const struct http_conn *conn);
 bool http_conn_is_draining(const struct http_conn *conn);
 

@@ -705,6 +705,28 @@ static void tls_on_a_plain_connection_ends_it(void **state)
 	assert_int_equal(http_server_connection_count(server), 0);
 }
 
+static bool is_in_loop_buffer(const char *text)
+{
+	return memmem(loop_buffer(loop), LOOP_BUFFER_BYTES, text, strlen(text)) != NULL;
+}
+
+/* AUTH-DWN-01: what a request has shown is gone once it was judged, in one piece or in several. */
+static void no_token_stays_behind(void **state)
+{
+	struct client *c = client_new();
+
+	(void)state;
+	client_send(c, "GET /sync HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret-one\r\n\r\n");
+	assert_int_equal(client_take(c), 200);
+	assert_false(is_in_loop_buffer("secret-one"));
+	client_send(c, "POST /judge HTTP/1.1\r\nHost: a\r\nX-API-Key: secret-two\r\n");
+	assert_false(is_in_loop_buffer("secret-two"));
+	client_send(c, "A: b\r\nContent-Length: 2\r\n\r\nhi");
+	assert_false(is_in_loop_buffer("secret-two"));
+	assert_string_equal(jobs[1].path, "/judge");
+	client_close(c);
+}
+
 /* SEC-28, FRONT-HTTP-09: counted while it is read. */
 static void heads_are_limited(void **state)
 {
@@ -1581,6 +1603,7 @@ int main(void)
 		TEST(continue_is_said_when_it_is_waited_for),
 		TEST(bad_requests_end_the_connection),
 		TEST(tls_on_a_plain_connection_ends_it),
+		TEST(no_token_stays_behind),
 		TEST(heads_are_limited),
 		TEST(bodies_are_limited),
 		TEST(refused_request_takes_its_body_along),

@@ -83,22 +83,44 @@ static int bind_any(int fd, const struct sockaddr *address, socklen_t size, mode
 	return bind(fd, address, size);
 }
 
+/* What an operator can do about it; the name of an errno does not tell. */
+static const char *bind_hint(int error, sa_family_t family)
+{
+	bool is_unix = family == AF_UNIX;
+
+	switch (error) {
+	case EADDRINUSE:
+		return is_unix ?
+			       "; another program listens there, or it is no socket" :
+			       "; another program listens on this port: end it, or choose another one";
+	case EACCES:
+		return is_unix ?
+			       "; the daemon's user may not make a file in that directory" :
+			       "; ports below 1024 take root or a capability, see \"Other machines\" in "
+			       "mcpgated.yaml(5)";
+	case EADDRNOTAVAIL:
+		return "; this machine has no such address, or not yet";
+	case ENOENT:
+		return "; that directory has to be there before";
+	default:
+		return "";
+	}
+}
+
 static int open_listener(const struct sockaddr *address, socklen_t size, mode_t taken_away,
 			 struct error *err)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	const char *step = "bind";
+	int error;
 
 	if (fd < 0)
 		return error_set_errno(err, "socket");
-	if (bind_any(fd, address, size, taken_away) == 0) {
-		step = "listen";
-		if (listen(fd, BACKLOG) == 0)
-			return fd;
-	}
-	error_set_errno(err, "%s", step);
+	if (bind_any(fd, address, size, taken_away) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	error = errno;
 	close(fd);
-	return -1;
+	return error_set(err, ERROR_SYSTEM, "%s%s", strerror(error),
+			 bind_hint(error, address->sa_family));
 }
 
 int address_listen(const struct sockaddr *address, socklen_t size, struct error *err)

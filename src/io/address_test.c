@@ -72,8 +72,19 @@ static void port_zero_becomes_a_real_one(void **state)
 	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
 	assert_int_equal(listen_v4("127.0.0.1", (uint16_t)port), -1);
-	assert_string_equal(err.text, "bind: Address already in use");
+	assert_string_equal(err.text,
+			    "Address already in use; another program listens on this port: "
+			    "end it, or choose another one");
 	close(fd);
+}
+
+/* 192.0.2.0/24 is nobody's (RFC 5737). */
+static void what_cannot_be_had_is_explained(void **state)
+{
+	(void)state;
+	assert_int_equal(listen_v4("192.0.2.1", 0), -1);
+	assert_string_equal(err.text, "Cannot assign requested address; this machine has no such "
+				      "address, or not yet");
 }
 
 static void v6_is_in_brackets(void **state)
@@ -128,7 +139,9 @@ static void unix_socket_in_use_is_left_alone(void **state)
 	(void)state;
 	assert_true(first >= 0);
 	assert_int_equal(listen_unix(), -1);
-	assert_string_equal(err.text, "bind: Address already in use");
+	assert_string_equal(err.text,
+			    "Address already in use; another program listens there, or it is "
+			    "no socket");
 	assert_int_equal(connect(client, (const struct sockaddr *)&at, sizeof(at)), 0);
 	close(client);
 	close(first);
@@ -228,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(port_zero_becomes_a_real_one),
+		cmocka_unit_test(what_cannot_be_had_is_explained),
 		cmocka_unit_test(v6_is_in_brackets),
 		cmocka_unit_test(wildcard_is_not_loopback),
 		cmocka_unit_test_setup_teardown(unix_socket_is_for_owner_and_group, setup,

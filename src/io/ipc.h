@@ -26,6 +26,7 @@ enum ipc_type {
 	IPC_STOP,   /* the operator wants the daemon to end, as SIGTERM does */
 	IPC_RELOAD, /* and that it reads log and certificates again, as SIGHUP does */
 	IPC_CERTIFICATES_USED, /* the set that came last is in use; `value` 0: it is not, it is bad */
+	IPC_ALIVE,             /* the answer to IPC_PING */
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */
@@ -35,6 +36,7 @@ enum ipc_type {
 	/* entry `value` of listener `server`; descriptors: certificate, key, maybe client_ca (files) */
 	IPC_CERTIFICATE,
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
+	IPC_PING,             /* does your loop turn? Answer IPC_ALIVE */
 };
 
 #define IPC_FDS_MAX 3

@@ -246,7 +246,8 @@ static void set_strength(SSL_CTX *context, const struct tls_conf *conf)
 	CHECK(SSL_CTX_set1_groups_list(context, GROUPS) == 1);
 	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
 					     SSL_OP_CIPHER_SERVER_PREFERENCE |
-					     SSL_OP_PRIORITIZE_CHACHA);
+					     SSL_OP_PRIORITIZE_CHACHA |
+					     SSL_OP_CLEANSE_PLAINTEXT); /* tokens. AUTH-DWN-01 */
 }
 
 /*

@@ -62,6 +62,8 @@ struct keeper {
 	bool is_reloading;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	bool is_log_owed;         /* likewise IPC_LOG */
+	bool is_ping_owed;        /* likewise IPC_PING */
+	bool is_ping_open;        /* and not answered */
 	bool is_announced;
 	bool is_reap_due; /* more than one turn's worth had ended */
 	uint64_t kill_at_ms;
@@ -170,6 +172,8 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	children_set_gateway(&keeper->children, -1);
 	keeper->drains_owed = 0;
 	keeper->is_log_owed = false;
+	keeper->is_ping_owed = false;
+	keeper->watchdog_at_ms = 0; /* what was asked last is not answered any more */
 	may_restart = gateway_process_on_exit(&keeper->gateway);
 	if (!is_expected && may_restart)
 		return; /* keeper_do_due starts it when its time has come */
@@ -221,6 +225,30 @@ static void keeper_on_stop(struct keeper *keeper)
 	keeper->drains_owed++;
 }
 
+/* ---- the watchdog of systemd ---- */
+
+static void keeper_feed_watchdog(struct keeper *keeper)
+{
+	keeper->is_ping_open = false;
+	notify_send(&keeper->notify, "WATCHDOG=1");
+}
+
+/* It is the gateway's answer that feeds it: a gateway that hangs is no better than a keeper that does. REL-52 */
+static void keeper_watch(struct keeper *keeper, uint64_t now)
+{
+	keeper->watchdog_at_ms = now + keeper->notify.watchdog_ms;
+	if (keeper->gateway.fd < 0) {
+		keeper_feed_watchdog(keeper);
+		return;
+	}
+	if (keeper->is_ping_open)
+		LOG(GATEWAY_SILENT, LOG_INT("pid", keeper->gateway.pid));
+	keeper->is_ping_owed = true;
+	keeper->is_ping_open = true;
+}
+
+/* ---- the configuration, as long as it runs ---- */
+
 static void keeper_end_reload(struct keeper *keeper)
 {
 	if (!keeper->is_reloading)
@@ -238,6 +266,7 @@ static void keeper_reload(struct keeper *keeper)
 		 (unsigned long long)clock_now_ms() * 1000);
 	notify_send(&keeper->notify, text);
 	keeper->is_reloading = true;
+	LOG(RELOAD, LOG_STR("configuration", "is read by a restart only"));
 	log_reopen(keeper);
 	if (keeper->gateway.fd < 0) {
 		certificates_reload_later(&keeper->certificates);
@@ -267,6 +296,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_reload(keeper);
 	else if (message->type == IPC_CERTIFICATES_USED)
 		keeper_on_certificates(keeper, message->value != 0);
+	else if (message->type == IPC_ALIVE)
+		keeper_feed_watchdog(keeper);
 	else
 		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
 	for (size_t i = 0; i < fd_count; i++)
@@ -303,6 +334,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 {
 	struct ipc_message drain = { .type = IPC_DRAIN };
 	struct ipc_message log = { .type = IPC_LOG };
+	struct ipc_message ping = { .type = IPC_PING };
 	struct error err = { ERROR_NONE, "" };
 
 	if (keeper->gateway.fd < 0)
@@ -312,13 +344,15 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	if (keeper->is_log_owed &&
 	    ipc_send(keeper->gateway.fd, &log, &keeper->log_fd, 1, &err) == 0)
 		keeper->is_log_owed = false;
+	if (keeper->is_ping_owed && ipc_send(keeper->gateway.fd, &ping, NULL, 0, &err) == 0)
+		keeper->is_ping_owed = false;
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	children_tell(&keeper->children);
 }
 
 static bool keeper_has_untold(const struct keeper *keeper)
 {
-	return keeper->drains_owed > 0 || keeper->is_log_owed ||
+	return keeper->drains_owed > 0 || keeper->is_log_owed || keeper->is_ping_owed ||
 	       certificates_has_untold(&keeper->certificates) ||
 	       children_has_untold(&keeper->children);
 }
@@ -421,10 +455,8 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		next = now + CGROUPS_RETRY_MS;
 	if (keeper->notify.watchdog_ms == 0)
 		return next;
-	if (now >= keeper->watchdog_at_ms) {
-		notify_send(&keeper->notify, "WATCHDOG=1");
-		keeper->watchdog_at_ms = now + keeper->notify.watchdog_ms;
-	}
+	if (now >= keeper->watchdog_at_ms)
+		keeper_watch(keeper, now);
 	return keeper->watchdog_at_ms < next ? keeper->watchdog_at_ms : next;
 }
 

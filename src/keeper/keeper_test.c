@@ -1134,6 +1134,28 @@ static int gateway_ready(struct config *config, const int *listeners, size_t cou
 	return serve_until_drain(keeper_fd);
 }
 
+static int gateway_alive(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	ask(keeper_fd, IPC_READY, 0, 0, 0);
+	while (hear(keeper_fd, fds).type == IPC_PING)
+		ask(keeper_fd, IPC_ALIVE, 0, 0, 0);
+	return 0;
+}
+
+static int gateway_hangs(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	ask(keeper_fd, IPC_READY, 0, 0, 0);
+	while (hear(keeper_fd, fds).type == IPC_PING) {
+	}
+	return 0;
+}
+
 static void expect_datagram(int fd, const char *text)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -1149,14 +1171,13 @@ static void expect_datagram(int fd, const char *text)
 	assert_memory_equal(bytes, text, strlen(text));
 }
 
-/* REL-52: an abstract socket, as systemd may use it in containers. */
-static void systemd_hears_of_ready_watchdog_and_stop(void **state)
+/* An abstract socket, as systemd may use it in containers. */
+static int start_supervised(keeper_gateway_fn *gateway)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	char name[64];
 	int length, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	length = snprintf(name, sizeof(name), "@mcpgated-keeper-test-%d", getpid());
 	memcpy(at.sun_path + 1, name + 1, (size_t)length - 1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&at,
@@ -1164,13 +1185,36 @@ static void systemd_hears_of_ready_watchdog_and_stop(void **state)
 			 0);
 	setenv("NOTIFY_SOCKET", name, 1);
 	setenv("WATCHDOG_USEC", "40000", 1);
-	start(gateway_ready, "");
+	start(gateway, "");
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
-	assert_string_equal(next_line(), "listening 1");
+	return fd;
+}
+
+/* REL-52 */
+static void systemd_hears_of_ready_watchdog_and_stop(void **state)
+{
+	int fd = start_supervised(gateway_alive);
+
+	(void)state;
 	expect_datagram(fd, "READY=1");
 	for (int i = 0; i < 3; i++)
 		expect_datagram(fd, "WATCHDOG=1");
+	stop_and_expect(0);
+	expect_datagram(fd, "STOPPING=1");
+	close(fd);
+}
+
+/* REL-52: a question stayed open for as long as the watchdog may wait half, and systemd was not told that all is well. */
+static void hanging_gateway_does_not_feed_the_watchdog(void **state)
+{
+	int fd = start_supervised(gateway_hangs);
+	char bytes[128];
+
+	(void)state;
+	expect_datagram(fd, "READY=1");
+	wait_for_log(" gateway_silent process=keeper pid=");
+	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT), -1);
 	stop_and_expect(0);
 	expect_datagram(fd, "STOPPING=1");
 	close(fd);
@@ -1217,9 +1261,10 @@ static void address_that_cannot_be_used_ends_the_start(void **state)
 	start(gateway_ready, "");
 	status = wait_for_end();
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-	assert_non_null(strstr(logged(),
-			       "mcpgated: cannot listen on unix:/no/such/directory/socket: bind: "
-			       "No such file or directory\n"));
+	assert_non_null(
+		strstr(logged(),
+		       "mcpgated: cannot listen on unix:/no/such/directory/socket: "
+		       "No such file or directory; that directory has to be there before\n"));
 	assert_nothing_left();
 }
 
@@ -1250,6 +1295,7 @@ int main(void)
 		TEST(second_signal_is_a_second_drain),
 		TEST(hangup_opens_the_log_anew),
 		TEST(systemd_hears_of_ready_watchdog_and_stop),
+		TEST(hanging_gateway_does_not_feed_the_watchdog),
 		TEST(ready_lines_name_the_real_port),
 		TEST(ready_lines_name_a_unix_socket),
 		TEST(address_that_cannot_be_used_ends_the_start),

@@ -14,6 +14,7 @@
 #include "config/problem.h"
 #include "keeper/cgroups.h"
 #include "keeper/landlock.h"
+#include "keeper/launch.h"
 #include "keeper/sandbox.h"
 
 static void check_user(const struct config_server *server, struct config_problems *problems)
@@ -99,6 +100,39 @@ static void check_cgroups(const struct config *config, struct config_problems *p
 
 	if (cgroups_check(config, &err) < 0)
 		problem_add(problems, "%s", err.text);
+}
+
+/* Looked for as the start of a process looks for it. With a cwd, a relative path begins where nobody is now. */
+static void check_command(const struct launch_spec *spec, struct config_problems *warnings)
+{
+	static const struct launch_verdict missing = { LAUNCH_EXEC, ENOENT };
+	const struct config_server *server = spec->server;
+	bool is_path = strchr(server->command, '/') != NULL;
+	mode_t mode;
+
+	if (is_path && server->command[0] != '/' && server->cwd != NULL)
+		return;
+	for (char **path = spec->candidates; *path != NULL; path++) {
+		if (!is_missing(*path, &mode))
+			return;
+	}
+	problem_add(warnings, "servers.%s.command: '%.200s' %s%s", server->name, server->command,
+		    is_path ? "is not there" : "is in no directory of PATH",
+		    launch_hint(&missing, server->command));
+}
+
+void machine_warn(const struct config *config, struct config_problems *warnings)
+{
+	struct launch launch;
+	struct error ignored;
+
+	if (launch_init(&launch, config, &ignored) == 0) {
+		for (size_t i = 0; i < launch.count; i++) {
+			if (config->servers[i].enabled)
+				check_command(&launch.specs[i], warnings);
+		}
+	}
+	launch_fini(&launch);
 }
 
 void machine_check(const struct config *config, struct config_problems *problems)

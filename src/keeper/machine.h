@@ -11,4 +11,10 @@
 /* Adds `servers.NAME.KEY: what cannot be had, and what to do` for each. Changes nothing. SEC-62. */
 void machine_check(const struct config *config, struct config_problems *problems);
 
+/*
+ * Adds `servers.NAME.command: …` for each command that is not there. A warning and no problem: it may come later,
+ * or be visible to the server's own user alone.
+ */
+void machine_warn(const struct config *config, struct config_problems *warnings);
+
 #endif

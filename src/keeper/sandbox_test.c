@@ -121,7 +121,7 @@ static void remove_directories(char names[3][64])
 	char path[96];
 
 	for (int i = 0; i < 3; i++) {
-		snprintf(path, sizeof(path), "%s/file", names[i]);
+		snprintf(path, sizeof(path), "%.63s/file", names[i]);
 		unlink(path);
 		assert_int_equal(rmdir(names[i]), 0);
 	}

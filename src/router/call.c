@@ -197,6 +197,7 @@ static void call_note_answer(const struct call *call)
 	if (call->state != CALL_SENT)
 		return;
 	call->lane->child.answered++;
+	backend_note_answered(call->route->backend, call->lane->ready_at_ms);
 	meter_add(&call->route->backend->stats.answered, now_ms - call->sent_at_ms, now_ms);
 }
 

@@ -10,20 +10,25 @@
 #include <unistd.h>
 
 #include "backend/backend.h"
-#include "base/buf.h"
 #include "obs/log.h"
 #include "session/principal.h"
 
-bool claims_are_there(const struct backend_conf *conf, const struct principal *principal)
+int claims_append(struct buf *out, const struct backend_conf *conf,
+		  const struct principal *principal)
 {
 	for (size_t i = 0; i < conf->claim_count; i++) {
-		if (principal_claim(principal, conf->claims[i]) != NULL)
-			continue;
-		LOG(CLAIM_MISSING, LOG_STR("server", conf->name),
-		    LOG_SLICE("claim", conf->claims[i]));
-		return false;
+		const char *value = principal_claim(principal, conf->claims[i]);
+
+		if (value == NULL) {
+			LOG(CLAIM_MISSING, LOG_STR("server", conf->name),
+			    LOG_SLICE("claim", conf->claims[i]));
+			return -1;
+		}
+		buf_append_slice(out, conf->claims[i]);
+		buf_append_char(out, '\0');
+		buf_append(out, value, strlen(value) + 1);
 	}
-	return true;
+	return 0;
 }
 
 static int write_whole(struct slice text)
@@ -41,23 +46,7 @@ static int write_whole(struct slice text)
 	return -1;
 }
 
-int claims_open(const struct backend_conf *conf, const struct principal *principal)
+int claims_open(struct slice claims)
 {
-	struct buf text = { 0 };
-	int fd;
-
-	if (conf->claim_count == 0)
-		return -1;
-	for (size_t i = 0; i < conf->claim_count; i++) {
-		const char *value = principal_claim(principal, conf->claims[i]);
-
-		if (value == NULL)
-			continue;
-		buf_append_slice(&text, conf->claims[i]);
-		buf_append_char(&text, '\0');
-		buf_append(&text, value, strlen(value) + 1);
-	}
-	fd = write_whole(buf_slice(&text));
-	buf_fini(&text);
-	return fd;
+	return claims.n > 0 ? write_whole(claims) : -1;
 }

@@ -3,16 +3,20 @@
 #ifndef MCPGATED_ROUTER_CLAIMS_H
 #define MCPGATED_ROUTER_CLAIMS_H
 
-#include <stdbool.h>
-
+#include "base/buf.h"
 #include "base/check.h"
+#include "base/slice.h"
 
 struct backend_conf;
 struct principal;
 
-/* Whether the principal has all that the server declares. If not, it is logged. */
-bool claims_are_there(const struct backend_conf *conf, const struct principal *principal);
-/* A pipe with them for the keeper (the caller's); -1: none are declared, or there can be no such pipe. */
-int claims_open(const struct backend_conf *conf, const struct principal *principal) must_check;
+/*
+ * Appends what the server declares, as the principal's last token has it, in the form of IPC_START; nothing if it
+ * declares nothing. -1: one of them is missing, which is logged.
+ */
+int claims_append(struct buf *out, const struct backend_conf *conf,
+		  const struct principal *principal) must_check;
+/* A pipe with such a text for the keeper (the caller's); -1: the text is empty, or there can be no such pipe. */
+int claims_open(struct slice claims) must_check;
 
 #endif

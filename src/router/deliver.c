@@ -41,25 +41,38 @@ void deliver_note_dropped(struct lane *lane, const struct envelope *env)
 	note_stray(lane, COUNTER_CHILD_DROPPED, env);
 }
 
-/* What the server agreed to, the route remembers. */
-static void remember_change(struct call *call)
+/* Many may have been asked for at once: the server is told that this one is off. DEF-11 */
+static bool remember_subscription(struct call *call, struct slice uri)
+{
+	struct text_set *set = &call->route->subscriptions;
+
+	if (text_set_add(set, uri) || text_set_has(set, text_set_key(uri), uri))
+		return true;
+	forward_subscription(call->lane, SLICE_LIT("resources/unsubscribe"), uri);
+	return false;
+}
+
+/* What the server agreed to, the route remembers. Returns false if there is no room for it. */
+static bool remember_change(struct call *call)
 {
 	struct route *route = call->route;
 	struct buf room = { 0 };
+	bool is_kept = true;
 	struct envelope env;
 	struct error err;
 
 	if (call->body == NULL || route->partition->is_pool ||
 	    scan_envelope(call->body->text, &route->router->limits, 0, &env, &err) < 0)
-		return;
+		return true;
 	if (call->method->id == METHOD_SET_LEVEL)
 		route->level = level_find(
 			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
 	else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING)
-		text_set_add(&route->subscriptions, route_spell_uri(env.uri, &room));
+		is_kept = remember_subscription(call, route_spell_uri(env.uri, &room));
 	else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING)
 		text_set_remove(&route->subscriptions, route_spell_uri(env.uri, &room));
 	buf_fini(&room);
+	return is_kept;
 }
 
 /* A list goes on at the same child: its cursor says so. Returns false if the list is at its end. */
@@ -116,8 +129,10 @@ void deliver_response(struct call *call, const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } };
 
-	if (env->kind == ENVELOPE_RESULT)
-		remember_change(call);
+	if (env->kind == ENVELOPE_RESULT && !remember_change(call)) {
+		forward_no_room(call->route, call);
+		return;
+	}
 	if (call->topic != NULL && !sharing_settle(call, env))
 		return;
 	env = convert_response(&convert, route_lost(call->route, call->lane), call->method, env);

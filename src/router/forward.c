@@ -265,6 +265,12 @@ void forward_own_error(struct route *route, struct call *call, int code, struct 
 	respond_ourselves(route, call, &text);
 }
 
+void forward_no_room(struct route *route, struct call *call)
+{
+	forward_own_error(route, call, MCP_INTERNAL_ERROR,
+			  SLICE_LIT("The session has too many subscriptions"));
+}
+
 /* What cannot be remembered must not seem to be subscribed to. DEF-11 */
 static bool refuse_subscription(struct route *route, struct call *call, const struct envelope *env)
 {
@@ -274,8 +280,7 @@ static bool refuse_subscription(struct route *route, struct call *call, const st
 		forward_own_error(route, call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: the uri is longer than 8 KiB"));
 	else if (!text_set_has_room(&route->subscriptions, env->uri.text.n))
-		forward_own_error(route, call, MCP_INTERNAL_ERROR,
-				  SLICE_LIT("The session has too many subscriptions"));
+		forward_no_room(route, call);
 	else
 		return false;
 	return true;
@@ -368,6 +373,18 @@ void forward_cancel(struct call *call, struct slice why)
 	if (call->state == CALL_SENT && call->lane->partition != NULL &&
 	    call->method->id != METHOD_INITIALIZE)
 		forward_give_up(call->lane, call->bid, why);
+}
+
+void forward_deny(struct call *call)
+{
+	if (call->state != CALL_WAITING && call->state != CALL_SENT)
+		return;
+	if (call->method->id == METHOD_INITIALIZE) {
+		session_end(&call->route->session, REASON_DENIED);
+		return;
+	}
+	forward_cancel(call, SLICE_LIT("the token has been revoked"));
+	call_fail(call, REASON_DENIED);
 }
 
 /* All calls of the session with that id: its type counts as well. bridging.md §1.1 (6) */

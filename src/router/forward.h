@@ -25,10 +25,17 @@ void forward_waiting(struct lane *lane, struct call *call);
 /* Answers a call ourselves; it may be linked already. */
 void forward_own_result(struct route *route, struct call *call, struct slice result);
 void forward_own_error(struct route *route, struct call *call, int code, struct slice message);
+/* The error of a subscription that the session has no room for. */
+void forward_no_room(struct route *route, struct call *call);
 /* Tells the child that nobody wants the call's answer any more. CXL-05. */
 void forward_cancel(struct call *call, struct slice why);
 /* The same for a request of our own. */
 void forward_give_up(struct lane *lane, uint64_t bid, struct slice why);
+/*
+ * The token that a call was sent with is denied: it ends, and at the child as well; with it the session that it
+ * would begin. Also for one that was not begun or has ended. AUTH-SES-07
+ */
+void forward_deny(struct call *call);
 /* The partition's initialize request, on this lane. BACK-INIT-01, -02. */
 void forward_handshake(struct lane *lane);
 void forward_initialized(struct lane *lane);

@@ -16,12 +16,15 @@
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/partition.h"
+#include "router/places.h"
 #include "router/route.h"
 #include "router/spares.h"
 
 #define PROBE_MS 5000
 #define REFUSAL_LOGGED 300
-#define BID_MAX INT32_MAX /* many servers read ids into 32 bits */
+#define SPARE_PROVEN_MS 60000
+#define BID_MAX INT32_MAX            /* many servers read ids into 32 bits */
+#define BID_LATE (BID_MAX - 1000000) /* what is our own has ids, too */
 
 #define TO(state) (1u << LANE_##state)
 static const struct {
@@ -80,8 +83,10 @@ static void lane_unjoin(struct lane *lane)
 	lane_end_lease(lane);
 	list_remove(&lane->link);
 	partition->lane_count--;
-	if (partition->is_pool)
-		partition_wake(partition);
+	if (!partition->is_pool)
+		return;
+	places_put_last(partition);
+	partition_wake(partition);
 }
 
 /* Unlinks lane and partition; that says what happens to its calls. NULL: it had none. */
@@ -104,16 +109,24 @@ static struct partition *lane_detach(struct lane *lane)
 	return partition;
 }
 
+/* A spare has started well, if it ever was one for long: nobody asked it for more. */
+static bool is_starting(const struct lane *lane)
+{
+	return !lane_is_serving(lane) &&
+	       (lane->state != LANE_SPARE ||
+		clock_now_ms() - lane->child.started_at_ms < SPARE_PROVEN_MS);
+}
+
 /* The child has failed, or was given up as if it had. */
 static void lane_lose(struct lane *lane, enum reason reason)
 {
-	bool is_start = !lane_is_serving(lane);
+	bool is_start = is_starting(lane);
 	struct backend *backend = lane->child.backend;
 	struct partition *partition = lane_detach(lane);
 
 	if (is_start)
 		backend_note_failed(backend);
-	else if (!lane->was_used)
+	else if (!lane->was_used && reason != REASON_RESTARTED)
 		backend_note_crashed(backend, lane->ready_at_ms);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
@@ -174,7 +187,7 @@ static void lane_on_gone(struct child *child)
 		lane_lose(lane, REASON_CHILD_EXITED);
 	if (lane->makes_room)
 		lane->router->leaving--;
-	partition_on_room(lane->router);
+	places_note_gone(lane->router);
 	lane_free(lane);
 }
 
@@ -190,10 +203,9 @@ static void lane_start(struct lane *lane)
 	struct backend *backend = lane->child.backend;
 	int claims_fd = -1;
 
-	/* A spare has no principal; servers with claims have none. */
+	/* A spare is nobody's yet; servers with claims have none. */
 	if (lane->partition != NULL)
-		claims_fd =
-			claims_open(&backend->conf, partition_party(lane->partition, lane->route));
+		claims_fd = claims_open(buf_slice(&lane->partition->claims));
 	lane_set_state(lane, LANE_STARTING);
 	lane->has_process = true;
 	child_start(&lane->child, backend, claims_fd, &lane_child_ops);
@@ -315,7 +327,7 @@ static void lane_rest(struct lane *lane)
 	} else if (lane->partition->is_pool) {
 		timer_start(lane->child.backend->loop, &lane->idle,
 			    lane->child.backend->conf.idle_ms);
-		partition_on_room(lane->router);
+		places_note_idle(lane->router);
 	}
 }
 
@@ -359,12 +371,16 @@ const char *lane_state_name(const struct lane *lane)
 	return states[lane->state].name;
 }
 
-void lane_restart(struct lane *lane)
+bool lane_restart(struct lane *lane)
 {
-	if (!lane_is_serving(lane))
-		return;
+	if (!lane_is_serving(lane) && lane->state != LANE_SPARE)
+		return false;
 	child_stop(&lane->child, REASON_RESTARTED);
-	lane_lose(lane, REASON_RESTARTED);
+	if (lane->state == LANE_SPARE)
+		lane_detach(lane);
+	else
+		lane_lose(lane, REASON_RESTARTED);
+	return true;
 }
 
 int lane_read_bid(struct json id, uint64_t *bid_r)
@@ -399,7 +415,7 @@ void lane_add_call(struct lane *lane, struct call *call)
 		lane->lease = call;
 		lane->route = call->route;
 	}
-	if (call->bid == BID_MAX && lane->partition->is_pool && lane->state == LANE_READY)
+	if (call->bid >= BID_LATE && lane->partition->is_pool && lane->state == LANE_READY)
 		lane_retire(lane);
 }
 

@@ -84,8 +84,11 @@ void lane_refuse(struct lane *lane);
 void lane_probe(struct lane *lane);
 /* What its state is called. */
 const char *lane_state_name(const struct lane *lane);
-/* The operator wants a fresh process: one that serves is stopped as if it had failed. */
-void lane_restart(struct lane *lane);
+/*
+ * The operator wants a fresh process: one that serves is stopped as if it had failed, one that waits to be needed is
+ * replaced. False: it is on its way, in either direction.
+ */
+bool lane_restart(struct lane *lane);
 /* Whether calls may be in flight on it. */
 bool lane_is_serving(const struct lane *lane);
 /* It gets no more calls, and ends with the last one. */

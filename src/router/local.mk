@@ -12,6 +12,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/listings.c src/router/listings.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/partition.c src/router/partition.h \
+	src/router/places.c src/router/places.h \
 	src/router/queue.c src/router/queue.h \
 	src/router/report.c src/router/report.h \
 	src/router/route.c src/router/route.h \

@@ -23,6 +23,7 @@
 #include "router/deliver.h"
 #include "router/forward.h"
 #include "router/lane.h"
+#include "router/places.h"
 #include "router/route.h"
 #include "router/sharing.h"
 #include "router/spares.h"
@@ -65,6 +66,7 @@ static void partition_free(struct partition *partition)
 	msg_unref(&partition->handshake);
 	msg_unref(&partition->welcome);
 	principal_unref(&partition->principal);
+	buf_fini(&partition->claims);
 	free(partition->class);
 	loop_defer_free(partition->router->loop, partition);
 }
@@ -86,27 +88,32 @@ static struct msg *make_handshake(const struct revision *revision, struct slice 
 	return msg_new_take(&text);
 }
 
-static struct partition *partition_for_one(struct route *route, const struct envelope *env)
+static struct partition *partition_for_one(struct route *route, const struct envelope *env,
+					   struct slice claims)
 {
 	struct partition *partition = partition_new(route->router, route->backend);
 
+	buf_append_slice(&partition->claims, claims);
 	partition->revision = route->revision;
 	partition->handshake = msg_new(env->text);
 	return partition;
 }
 
 static struct partition *partition_for_class(struct router *router, struct backend *backend,
-					     struct principal *principal, struct slice class)
+					     struct principal *principal, struct slice claims,
+					     struct slice class)
 {
 	struct partition *partition;
 
 	LIST_FOREACH(node, &router->pools) {
 		partition = container_of(node, struct partition, link);
 		if (partition->backend == backend && partition->principal == principal &&
+		    slice_is_equal(buf_slice(&partition->claims), claims) &&
 		    slice_is_equal(slice_str(partition->class), class))
 			return partition;
 	}
 	partition = partition_new(router, backend);
+	buf_append_slice(&partition->claims, claims);
 	partition->revision = revision_newest();
 	partition->handshake = make_handshake(partition->revision, class);
 	partition->class = mem_dup_slice(class);
@@ -116,7 +123,8 @@ static struct partition *partition_for_class(struct router *router, struct backe
 	return partition;
 }
 
-static struct partition *partition_for(struct route *route, const struct envelope *env)
+static struct partition *partition_for(struct route *route, const struct envelope *env,
+				       struct slice claims)
 {
 	const struct backend_conf *conf = &route->backend->conf;
 	struct principal *principal =
@@ -126,14 +134,14 @@ static struct partition *partition_for(struct route *route, const struct envelop
 	struct partition *partition;
 
 	if (conf->isolation == ISOLATION_SHARED || (principal != NULL && conf->never_asks))
-		return partition_for_class(route->router, route->backend, principal,
+		return partition_for_class(route->router, route->backend, principal, claims,
 					   SLICE_LIT("{}"));
 	env = convert_initialize(&convert, revision_lacks(route->revision, revision_newest()), env);
 	class_append(&class, scan_member(env->params.text, SLICE_LIT("capabilities")).text);
 	if (principal == NULL)
-		partition = partition_for_one(route, env);
+		partition = partition_for_one(route, env, claims);
 	else
-		partition = partition_for_class(route->router, route->backend, principal,
+		partition = partition_for_class(route->router, route->backend, principal, claims,
 						buf_slice(&class));
 	convert_fini(&convert);
 	buf_fini(&class);
@@ -155,7 +163,7 @@ struct lane *partition_own_lane(const struct partition *partition)
 }
 
 /* One child is kept for those who wait for news of it. bridging.md §1.5 */
-static size_t least_lanes(const struct partition *partition)
+size_t partition_least_lanes(const struct partition *partition)
 {
 	bool is_everybodys = partition->is_pool && partition->principal == NULL;
 	size_t least = is_everybodys ? partition->backend->conf.pool_min : 0;
@@ -165,24 +173,12 @@ static size_t least_lanes(const struct partition *partition)
 	return least;
 }
 
-/* Whether nobody would miss it. */
-static bool is_spare(const struct lane *lane)
+bool partition_is_spare(const struct lane *lane)
 {
 	const struct partition *partition = lane->partition;
 
 	return lane->state == LANE_READY && lane_load(lane) == 0 &&
-	       partition->lane_count > least_lanes(partition);
-}
-
-static struct lane *oldest_spare(const struct partition *partition, struct lane *oldest)
-{
-	LIST_FOREACH(node, &partition->lanes) {
-		struct lane *lane = container_of(node, struct lane, link);
-
-		if (is_spare(lane) && (oldest == NULL || lane->idle.due_ms < oldest->idle.due_ms))
-			oldest = lane;
-	}
-	return oldest;
+	       partition->lane_count > partition_least_lanes(partition);
 }
 
 static size_t calls_per_lane(const struct partition *partition)
@@ -210,42 +206,17 @@ static bool has_openings(const struct partition *partition)
 	return !partition->is_known && partition->member_count > 0;
 }
 
-/* How many have to be on their way. */
-static size_t lanes_needed(const struct partition *partition)
+size_t partition_lanes_needed(const struct partition *partition)
 {
 	size_t waiting =
 		partition->queue.count > 0 ? partition->queue.count : listings_wait(partition);
-	size_t least = least_lanes(partition);
+	size_t least = partition_least_lanes(partition);
 	size_t ready = partition->lane_count - partition->starting;
 	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_lane(partition) + 1;
 
 	if (needed == 0 && has_openings(partition))
 		needed = 1;
 	return needed + ready < least ? least - ready : needed;
-}
-
-/* Makes room by stopping the child of another pool that has been idle for longest; not more than are waited for. */
-static void partition_make_room(struct partition *partition)
-{
-	struct router *router = partition->router;
-	struct lane *oldest = NULL;
-
-	router->is_short = true;
-	partition->is_short = true;
-	if (router->leaving >= lanes_needed(partition))
-		return;
-	LIST_FOREACH(node, &router->pools) {
-		const struct partition *other = container_of(node, struct partition, link);
-
-		if (other != partition && (other->backend == partition->backend ||
-					   backend_is_fleet_full(partition->backend)))
-			oldest = oldest_spare(other, oldest);
-	}
-	if (oldest == NULL)
-		return;
-	oldest->makes_room = true;
-	router->leaving++;
-	lane_close(oldest, REASON_IDLE_TIMEOUT);
 }
 
 const struct principal *partition_party(const struct partition *partition, const struct route *only)
@@ -260,13 +231,11 @@ static enum reason partition_start_lane(struct partition *partition)
 	struct lane *spare;
 	enum reason reason = REASON_NONE;
 
-	if (!claims_are_there(&partition->backend->conf, partition_party(partition, only)))
-		return REASON_CLAIM_MISSING;
 	spare = spares_take(partition->router, partition->backend);
 	if (spare == NULL)
 		reason = backend_admit(partition->backend, &wait_ms);
-	if (reason == REASON_OVER_LIMIT && partition->is_pool)
-		partition_make_room(partition);
+	if (reason == REASON_OVER_LIMIT)
+		places_seek(partition);
 	if (reason != REASON_NONE)
 		return reason;
 	if (only != NULL && only->opening == NULL)
@@ -329,18 +298,24 @@ bool partition_has_child(const struct partition *partition, uint64_t child)
 
 /* ---- waiting ---- */
 
-/* As many as there is work for. Returns why there can be no more. */
-static enum reason partition_grow(struct partition *partition)
+static void partition_try_again(struct partition *partition)
 {
-	size_t needed = lanes_needed(partition);
+	if (!timer_is_running(&partition->retry))
+		timer_start(partition->router->loop, &partition->retry, RETRY_MS);
+}
+
+enum reason partition_grow(struct partition *partition)
+{
+	size_t needed = partition_lanes_needed(partition);
 	enum reason reason = REASON_NONE;
 
 	if (!partition->is_pool && partition->lane_count > 0)
 		return REASON_NONE;
 	while (reason == REASON_NONE && partition->starting < needed)
 		reason = partition_start_lane(partition);
-	if (reason != REASON_NONE && partition->lane_count < least_lanes(partition))
-		timer_start(partition->router->loop, &partition->retry, RETRY_MS);
+	if (reason != REASON_NONE &&
+	    (partition->lane_count < partition_least_lanes(partition) || places_is_poor(partition)))
+		partition_try_again(partition);
 	return reason;
 }
 
@@ -360,7 +335,11 @@ static void partition_fail_waiting(struct partition *partition, enum reason reas
 
 static void partition_on_retry(struct timer *timer)
 {
-	partition_wake(container_of(timer, struct partition, retry));
+	struct partition *partition = container_of(timer, struct partition, retry);
+
+	if (places_is_poor(partition))
+		places_claim(partition);
+	partition_wake(partition);
 }
 
 /* The processes of a pool come and go: for a place it can be waited, for a while. */
@@ -412,20 +391,6 @@ static void partition_on_pump(struct task *task)
 	reason = partition_grow(partition);
 	if (partition->lane_count == 0 && !may_wait_for(partition, reason))
 		partition_fail_waiting(partition, reason);
-}
-
-void partition_on_room(struct router *router)
-{
-	if (!router->is_short)
-		return;
-	router->is_short = false;
-	LIST_FOREACH(node, &router->pools) {
-		struct partition *partition = container_of(node, struct partition, link);
-
-		if (partition->is_short)
-			partition_wake(partition);
-		partition->is_short = false;
-	}
 }
 
 void partition_wake(struct partition *partition)
@@ -610,24 +575,41 @@ static void partition_spread(struct partition *partition)
 
 void partition_prepare(struct router *router, struct backend *backend)
 {
-	partition_wake(partition_for_class(router, backend, NULL, SLICE_LIT("{}")));
+	const struct slice none = { NULL, 0 };
+
+	partition_wake(partition_for_class(router, backend, NULL, none, SLICE_LIT("{}")));
+}
+
+/* What its caller's token says now is what its processes are told as long as it lives. NULL: that lacks something. */
+static struct partition *partition_join(struct route *route, const struct envelope *env)
+{
+	struct partition *partition = NULL;
+	struct buf claims = { 0 };
+
+	if (claims_append(&claims, &route->backend->conf, route->session.principal) == 0) {
+		partition = partition_for(route, env, buf_slice(&claims));
+		route->partition = partition;
+		list_append(&partition->members, &route->member);
+		partition->member_count++;
+	}
+	buf_fini(&claims);
+	return partition;
 }
 
 enum reason partition_enter(struct route *route, const struct envelope *env)
 {
-	struct partition *partition = partition_for(route, env);
 	enum reason reason = REASON_NONE;
+	struct partition *partition = partition_join(route, env);
 
-	route->partition = partition;
-	list_append(&partition->members, &route->member);
-	partition->member_count++;
+	if (partition == NULL)
+		return REASON_CLAIM_MISSING;
 	if (partition->welcome != NULL) {
 		partition_spread(partition);
 		partition_welcome(partition, route);
 		return REASON_NONE;
 	}
 	if (partition->lane_count == 0)
-		reason = partition_start_lane(partition);
+		reason = partition_grow(partition);
 	if (partition->is_pool)
 		call_wait(route->opening, partition->backend->conf.queue_timeout_ms);
 	return may_wait_for(partition, reason) ? REASON_NONE : reason;
@@ -774,7 +756,7 @@ void partition_on_lost(struct partition *partition, struct lane *lane, enum reas
 
 void partition_on_idle(struct lane *lane)
 {
-	if (is_spare(lane))
+	if (partition_is_spare(lane))
 		lane_close(lane, REASON_IDLE_TIMEOUT);
 	else
 		timer_start(lane->router->loop, &lane->idle, lane->child.backend->conf.idle_ms);

@@ -2,7 +2,8 @@
 /*
  * The children that are interchangeable for a request, and the sessions that they serve. With isolation
  * `session` that is one session and its one child at a time; else a pool: many sessions, several children. Those
- * of a pool are of one server and, with isolation `principal`, of one principal and one capability class.
+ * of a pool are of one server and, with isolation `principal`, of one principal with the same claims, and one
+ * capability class.
  *
  * Who owns what: a route joins one session with its partition. A partition has the lanes, what they are told in
  * the handshake, what they offered, the calls that wait for one of them, and the state of sessions that must be
@@ -15,6 +16,7 @@
 #include <stddef.h>
 
 #include "backend/backend.h"
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/list.h"
 #include "io/loop.h"
@@ -52,6 +54,7 @@ struct partition {
 	bool is_leased; /* a pool whose children may ask: one call at a time each */
 	char *class;    /* the capabilities that its children are told */
 	struct principal *principal;     /* whose pool it is; NULL: everybody's */
+	struct buf claims;               /* that its processes are told (claims.h) */
 	const struct revision *revision; /* that is asked for in the handshake */
 	struct msg *handshake;           /* the initialize request that its children are told */
 	bool is_known;                   /* one of them was ready */
@@ -111,8 +114,13 @@ void partition_on_refused(struct lane *lane, const struct envelope *response);
 /* The lane is closed already; the calls that it was sent are still there. */
 void partition_on_lost(struct partition *partition, struct lane *lane, enum reason reason);
 void partition_on_idle(struct lane *lane);
-/* A process has gone, or one of a pool is not needed now: who waits for a place may find one. */
-void partition_on_room(struct router *router);
+/* How many children have to be on their way, and how many are kept whatever there is to do. */
+size_t partition_lanes_needed(const struct partition *partition);
+size_t partition_least_lanes(const struct partition *partition);
+/* Whether nobody would miss it. */
+bool partition_is_spare(const struct lane *lane);
+/* Starts as many as there is work for. Returns why there can be no more. */
+enum reason partition_grow(struct partition *partition);
 /* A lane has room again, or has gone. */
 void partition_wake(struct partition *partition);
 

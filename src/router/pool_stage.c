@@ -57,8 +57,8 @@ int pool_teardown(void **state)
 
 int pool_setup_principals(void **state)
 {
-	static const struct identity a = { SLICE("i"), SLICE("alice"), SLICE("c") };
-	static const struct identity b = { SLICE("i"), SLICE("bob"), SLICE("c") };
+	static const struct identity a = { .issuer = SLICE("i"), .subject = SLICE("alice") };
+	static const struct identity b = { .issuer = SLICE("i"), .subject = SLICE("bob") };
 
 	pool_setup(state);
 	backend.conf.isolation = ISOLATION_PRINCIPAL;

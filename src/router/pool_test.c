@@ -13,7 +13,9 @@
 
 #include "base/text.h"
 #include "obs/counters.h"
+#include "router/lane.h"
 #include "router/pool_stage.h"
+#include "router/report.h"
 #include "router/spares.h"
 
 /* ---- sessions ---- */
@@ -1238,6 +1240,49 @@ static void lost_spares_are_replaced(void **state)
 	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
 }
 
+/* mcpgatectl restart: who comes next gets a process of the new program; and it is no crash. */
+static void restart_is_for_spares_too(void **state)
+{
+	(void)state;
+	start_warm(1);
+	assert_int_equal(report_restart(&backend), 1);
+	fake_keeper_settle(&keeper);
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+	assert_int_equal(keeper.count, 2);
+	open_session(INITIALIZE);
+	assert_non_null(fake_process_read(process(1)));
+}
+
+static void restarts_are_no_crashes(void **state)
+{
+	(void)state;
+	backend.conf.pool_max = 30;
+	backend.conf.pool_min = 5;
+	partition_prepare(&router, &backend);
+	fake_keeper_settle(&keeper);
+	for (size_t i = 0; i < 5; i++)
+		get_ready(i);
+	assert_int_equal(report_restart(&backend), 5);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(backend.failures, 0);
+	assert_int_equal(keeper.count, 10);
+}
+
+/* One that was not needed for long, and ends, is no start that failed: nobody has to wait for that. */
+static void old_spares_may_end(void **state)
+{
+	(void)state;
+	start_warm(1);
+	for (size_t i = 0; i < 5; i++) {
+		pass(60000);
+		fake_process_exit(&keeper, process(i), 0);
+		fake_keeper_settle(&keeper);
+		assert_int_equal(keeper.count, i + 2);
+		assert_int_equal(backend.failures, 0);
+	}
+}
+
 /* product.md §4 pool.min */
 static void some_are_kept(void **state)
 {
@@ -1317,6 +1362,163 @@ static void all_servers_have_a_limit(void **state)
 	backend.conf.fleet = NULL;
 }
 
+/* A server with processes of its own, beside the one on the stage. */
+static struct backend neighbour;
+
+static struct front *open_neighbour(void)
+{
+	struct envelope env = scan(q(INITIALIZE));
+	struct front *front = front_new(&env);
+
+	route_open(&router, &neighbour, &router.sessions.principals.anonymous,
+		   &(struct peer){ .family = 0 }, &front->call, &env);
+	fake_keeper_settle(&keeper);
+	return front;
+}
+
+static void end_neighbour(void)
+{
+	session_set_fini(&router.sessions);
+	partition_end_all(&router, REASON_DRAINING);
+	fake_keeper_settle(&keeper);
+	for (size_t i = 0; i < keeper.count; i++) {
+		if (!keeper.processes[i].is_exited)
+			fake_process_exit(&keeper, process(i), 0);
+	}
+	fake_keeper_settle(&keeper);
+	assert_int_equal(neighbour.count + neighbour.reserved, 0);
+	backend_fini(&neighbour);
+	backend.conf.fleet = NULL;
+}
+
+/* product.md §4: what is idle elsewhere goes if that makes room, and only then; for sessions of their own as well. */
+static void idle_ones_make_room_where_it_helps(void **state)
+{
+	struct fleet fleet = { .max = 2 };
+
+	(void)state;
+	backend.conf.fleet = &fleet;
+	backend.conf.pool_max = 1;
+	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	begin();
+	assert_int_equal(open_neighbour()->ending, ENDING_NONE);
+	get_ready(1);
+	request(members[0].route, CALL("1"));
+	request(members[0].route, CALL("2"));
+	request(members[0].route, CALL("3")); /* waits for a process that pool.max forbids */
+	pass(3000);
+	hears_nothing(process(1));
+	assert_false(process(1)->is_eof);
+	neighbour.conf.isolation = ISOLATION_SESSION;
+	neighbour.conf.pool_max = 3;
+	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
+	says(process(0), RESULT("4"));
+	is_failed(open_neighbour(), REASON_OVER_LIMIT);
+	hears_nothing(process(1));
+	assert_true(process(0)->is_eof != process(1)->is_eof);
+	fake_process_exit(&keeper, process(process(1)->is_eof), 0);
+	fake_keeper_settle(&keeper);
+	is_open(open_neighbour());
+	end_neighbour();
+}
+
+/* bridging.md §1.4: who always has more calls does not keep the others from the server. */
+static void who_has_none_gets_one(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *calls[6];
+	struct front *other;
+
+	(void)state;
+	calls[0] = request(a->route, CALL("1"));
+	calls[1] = request(a->route, CALL("2"));
+	hears(process(1), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(1), WELCOME);
+	hears(process(1), INITIALIZED);
+	for (size_t i = 2; i < 6; i++)
+		calls[i] = request(a->route, CALL("3"));
+	other = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	is_open(other);
+	hears(process(0), CALL("2"));
+	hears(process(1), CALL("2"));
+	pass(1000);
+	says(process(1), RESULT("2"));
+	hears(process(1), CALL("3")); /* the one that alice keeps */
+	says(process(0), RESULT("2"));
+	is_answered(calls[0], RESULT("1"));
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+	says(process(1), RESULT("3")); /* alice is about to look for room, too */
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	hears(process(2), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(2), WELCOME);
+	assert_int_equal(other->ending, ENDING_RESPONSE);
+	pass(2000);
+	hears(process(1), CALL("4"));
+	says(process(1), RESULT("4"));
+	hears(process(1), CALL("5")); /* she has no more than bob has */
+}
+
+/* The same where nobody has more than one: who has had it for longest gives way. */
+static void who_has_had_one_gives_way(void **state)
+{
+	struct member *a;
+	struct front *calls[3];
+	struct front *other;
+
+	(void)state;
+	backend.conf.pool_max = 1;
+	a = begin_asking(alice, 0);
+	for (size_t i = 0; i < 2; i++)
+		calls[i] = request(a->route, CALL("1"));
+	other = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	pass(5000);
+	says(process(0), RESULT("2"));
+	is_answered(calls[0], RESULT("1"));
+	is_open(calls[1]);
+	hears(process(0), CALL("2"));
+	hears(process(0), CALL("3"));
+	calls[2] = request(a->route, CALL("2"));
+	pass(4000);
+	pass(1000); /* as long as bob waits at most */
+	is_failed(other, REASON_OVER_LIMIT);
+	other = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	pass(1000);
+	says(process(0), RESULT("3"));
+	is_answered(calls[1], RESULT("1"));
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	hears(process(1), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(1), WELCOME);
+	assert_int_equal(other->ending, ENDING_RESPONSE);
+	is_open(calls[2]);
+}
+
+/* BACK-FRAME-08: a process of many is replaced before its ids begin anew, whatever took the last ones. */
+static void late_ids_end_a_process(void **state)
+{
+	struct member *a = begin();
+	struct lane *lane = container_of(a->route->partition->lanes.next, struct lane, link);
+	struct front *call;
+
+	(void)state;
+	lane->last_bid = INT32_MAX - 1;
+	request(a->route, LIST("1"));
+	hears(process(0), LIST("2147483647"));
+	says(process(0), TOOLS("2147483647", ""));
+	lane->last_bid = INT32_MAX - 1000;
+	call = request(a->route, CALL("1"));
+	hears(process(0), CALL("2147482648"));
+	says(process(0), RESULT("2147482648"));
+	is_answered(call, RESULT("1"));
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+}
+
 /* SEC-16; bridging.md §1.4: a burst of sessions is no burst of starts. */
 static void starts_have_a_rate(void **state)
 {
@@ -1359,21 +1561,31 @@ static void crash_loops_are_broken(void **state)
 	fake_process_exit(&keeper, process(5), 1 << 8);
 	fake_keeper_settle(&keeper);
 	is_failed(open_session(INITIALIZE), REASON_BACKEND_DOWN);
-	pass(60000);
+	pass(8000);
 	front = open_session(INITIALIZE);
 	get_ready(6);
+	assert_int_equal(backend.failures, 3);
+	request(front->call.route, CALL("1"));
+	says(process(6), RESULT("2"));
+	assert_int_equal(backend.failures, 0); /* one that answers has recovered */
+	session_end(&front->call.route->session, REASON_DELETED);
+	fake_keeper_settle(&keeper);
+	fake_process_exit(&keeper, process(6), 0);
+	pass(60000);
+	front = open_session(INITIALIZE);
+	get_ready(7);
 	assert_int_equal(backend.failures, 0);
 	/* Nobody must be able to keep the server from others by calls that it does not survive. */
 	for (size_t i = 0; i < 6; i++) {
 		struct front *call = request(front->call.route, CALL("1"));
 
 		if (i < 3)
-			says(process(6 + i), RESULT("2"));
+			says(process(7 + i), RESULT("2"));
 		assert_int_equal(call->ending, i < 3 ? ENDING_RESPONSE : ENDING_NONE);
-		fake_process_exit(&keeper, process(6 + i), 1 << 8);
+		fake_process_exit(&keeper, process(7 + i), 1 << 8);
 		fake_keeper_settle(&keeper);
 		front = open_session(INITIALIZE);
-		get_ready(7 + i);
+		get_ready(8 + i);
 	}
 	assert_int_equal(backend.failures, 0);
 }
@@ -1424,10 +1636,17 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(leases_hold_against_cursors),
 	TEST(spares_are_taken),
 	TEST(lost_spares_are_replaced),
+	TEST(restart_is_for_spares_too),
+	TEST(restarts_are_no_crashes),
+	TEST(old_spares_may_end),
 	TEST(some_are_kept),
 	TEST(old_ones_are_replaced),
 	TEST(many_sessions_get_more),
 	TEST(all_servers_have_a_limit),
+	TEST(idle_ones_make_room_where_it_helps),
+	TEST_PRINCIPALS(who_has_none_gets_one),
+	TEST_PRINCIPALS(who_has_had_one_gives_way),
+	TEST(late_ids_end_a_process),
 	TEST(starts_have_a_rate),
 	TEST(crash_loops_are_broken),
 };

@@ -44,10 +44,8 @@ size_t report_restart(struct backend *backend)
 	LIST_FOREACH_SAFE(node, &backend->children) {
 		struct child *child = container_of(node, struct child, link);
 
-		if (child->state != CHILD_RUNNING)
-			continue;
-		lane_restart(container_of(child, struct lane, child));
-		count++;
+		if (child->state == CHILD_RUNNING)
+			count += lane_restart(container_of(child, struct lane, child));
 	}
 	return count;
 }

@@ -114,7 +114,7 @@ static struct route *route_new(struct router *router, struct backend *backend,
 }
 
 void route_open(struct router *router, struct backend *backend, struct principal *principal,
-		struct call *call, const struct envelope *env)
+		const struct peer *peer, struct call *call, const struct envelope *env)
 {
 	struct route *route = route_new(router, backend, env);
 	enum reason reason = REASON_NONE;
@@ -125,6 +125,7 @@ void route_open(struct router *router, struct backend *backend, struct principal
 		return;
 	}
 	call_link(call, route);
+	route->peer = *peer;
 	route->opening = call;
 	if (router->is_draining)
 		reason = REASON_DRAINING;
@@ -145,6 +146,7 @@ void route_welcome(struct route *route, const struct revision *agreed,
 	struct convert convert = { .text = { 0 } };
 	struct splice_edit edit;
 	struct slice whole;
+	char client[PEER_TEXT_BYTES];
 
 	response = convert_response(&convert, revision_lacks(route->revision, agreed), call->method,
 				    response);
@@ -155,7 +157,8 @@ void route_welcome(struct route *route, const struct revision *agreed,
 	write_result(&text, call->id, buf_slice(&edited));
 	whole = buf_slice(&text);
 	session_begin(&route->session);
-	LOG(SESSION_START, LOG_STR("server", route->backend->conf.name),
+	peer_format(&route->peer, client);
+	LOG(SESSION_START, LOG_STR("server", route->backend->conf.name), LOG_STR("client", client),
 	    LOG_SLICE("revision", route->revision->name),
 	    LOG_INT("pid", own != NULL ? own->child.pid : 0),
 	    LOG_INT("sessions", route->router->sessions.count));

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "io/peer.h"
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
@@ -56,6 +57,7 @@ struct ask {
 
 struct route {
 	struct session session;
+	struct peer peer; /* who began it */
 	struct router *router;
 	struct backend *backend;
 	const struct revision *revision; /* what the client and we agreed on */
@@ -79,11 +81,11 @@ struct route {
 };
 
 /*
- * Serves an initialize request of this principal: a new session. `call` was prepared with call_init; its front
- * hears of the outcome, and finds the session, if it began, in call->route.
+ * Serves an initialize request of this principal, sent from `peer`: a new session. `call` was prepared with
+ * call_init; its front hears of the outcome, and finds the session, if it began, in call->route.
  */
 void route_open(struct router *router, struct backend *backend, struct principal *principal,
-		struct call *call, const struct envelope *env);
+		const struct peer *peer, struct call *call, const struct envelope *env);
 /* The route of a session. */
 struct route *route_of(struct session *session);
 /*

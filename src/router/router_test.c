@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/stage.h"
@@ -28,6 +29,10 @@
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
 	"'logging':{},'tools':{'listChanged':true},'resources':{'subscribe':true}},"        \
 	"'serverInfo':{'name':'s','version':'1'}}}"
+
+#define SUBSCRIBE(id, uri) \
+	"{'jsonrpc':'2.0','id':" id ",'method':'resources/subscribe','params':{'uri':'" uri "'}}"
+#define EMPTY(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
 
 /* A session of a client with these capabilities; its process has heard what is usual. */
 static struct route *begin_with(const char *initialize)
@@ -1247,6 +1252,33 @@ static void news_are_filtered_and_joined(void **state)
 		  "{'jsonrpc':'2.0','method':'notifications/vendor'}|");
 }
 
+/* DEF-11: what was asked for at once may be too much, although there was room for each. */
+static void subscriptions_at_once_are_bounded(void **state)
+{
+	struct route *route = begin();
+	struct front *front;
+
+	(void)state;
+	for (unsigned int i = 0; i + 1 < TEXT_SET_MAX; i++) {
+		char digits[20];
+
+		text_set_add(&route->subscriptions, slice_of(digits, text_format_u64(i, digits)));
+	}
+	front = request(route, SUBSCRIBE("1", "r:a"));
+	hears(process(0), SUBSCRIBE("2", "r:a"));
+	text_set_add(&route->subscriptions, SLICE_LIT("meanwhile"));
+	says(process(0), EMPTY("2"));
+	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
+	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'resources/unsubscribe','params':{"
+			  "'uri':'r:a'}}");
+	text_set_remove(&route->subscriptions, SLICE_LIT("meanwhile"));
+	front = request(route, SUBSCRIBE("2", "r:b"));
+	hears(process(0), SUBSCRIBE("4", "r:b"));
+	says(process(0), EMPTY("4"));
+	is_answered(front, EMPTY("2"));
+	hears_nothing(process(0));
+}
+
 /* UTIL-ROOT-03; bridging §2.1: what there is no rule for passes as it is. */
 static void notifications_of_the_client(void **state)
 {
@@ -1542,6 +1574,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(logs_are_filtered),
 	TEST(levels_need_the_capability),
 	TEST(news_are_filtered_and_joined),
+	TEST(subscriptions_at_once_are_bounded),
 	TEST(notifications_of_the_client),
 	TEST(session_outlives_its_process),
 	TEST(last_answer_counts),

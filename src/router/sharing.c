@@ -20,6 +20,7 @@
 #include "router/forward.h"
 #include "router/lane.h"
 #include "router/listings.h"
+#include "router/places.h"
 #include "router/route.h"
 #include "router/topics.h"
 
@@ -342,14 +343,7 @@ static void topic_release(struct partition *partition, struct topic *topic)
 	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
 	topics_remove(&partition->commons->topics, topic);
 	if (partition->commons->topics.count == 0)
-		partition_on_room(partition->router); /* none has to stay for news any more */
-}
-
-/* Many may have been asked for at once. DEF-11 */
-static void refuse_for_want_of_room(struct call *call)
-{
-	forward_own_error(call->route, call, MCP_INTERNAL_ERROR,
-			  SLICE_LIT("The session has too many subscriptions"));
+		places_note_idle(partition->router); /* none has to stay for news any more */
 }
 
 bool sharing_settle(struct call *call, const struct envelope *env)
@@ -374,8 +368,9 @@ bool sharing_settle(struct call *call, const struct envelope *env)
 
 		list_remove(&next->place);
 		next->topic = NULL;
+		/* Many may have been asked for at once. DEF-11 */
 		if (has_agreed && !topic_add(topic, next->route))
-			refuse_for_want_of_room(next);
+			forward_no_room(next->route, next);
 		else
 			deliver_response(next, env);
 	}
@@ -384,7 +379,7 @@ bool sharing_settle(struct call *call, const struct envelope *env)
 	else
 		topics_remove(&partition->commons->topics, topic);
 	if (!is_kept)
-		refuse_for_want_of_room(call);
+		forward_no_room(call->route, call);
 	return is_kept;
 }
 

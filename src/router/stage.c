@@ -234,7 +234,7 @@ struct front *open_session_as(struct principal *principal, const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &backend, principal, &front->call, &env);
+	route_open(&router, &backend, principal, &(struct peer){ .family = 0 }, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records one behind the other, and in front of them how many bytes they have, which is written last: who dies
- * within the writing leaves nothing. Everything is checked before anything is added.
+ * Records one behind the other, and in front of them how many bytes they have, which is written last: what who
+ * dies within the writing leaves is no list. Everything is checked before anything is added.
  */
 #include "session/heirloom.h"
 
 #include <sys/mman.h>
 
 #include "base/check.h"
+#include "obs/log.h"
 
 /* Only what is written costs memory. */
 #define HEIRLOOM_BYTES ((size_t)48 * 1024 * 1024)
 #define NUMBER_MAX ((uint64_t)1 << 53)
+#define BEING_WRITTEN UINT64_MAX
 
 struct heirloom {
-	uint64_t bytes; /* of records; 0: none have been written */
+	uint64_t bytes; /* of records; 0: none have been written; or BEING_WRITTEN */
 	char records[HEIRLOOM_BYTES];
 };
 
@@ -68,7 +70,7 @@ void heirloom_save(struct heirloom *heirloom, const struct denials *denials)
 	if (heirloom == NULL)
 		return;
 	at = heirloom->records;
-	__atomic_store_n(&heirloom->bytes, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&heirloom->bytes, BEING_WRITTEN, __ATOMIC_SEQ_CST);
 	LIST_FOREACH(node, &denials->entries) {
 		const struct denial *denial = container_of(node, struct denial, link);
 		size_t left = HEIRLOOM_BYTES - (size_t)(at - heirloom->records);
@@ -121,11 +123,13 @@ bool heirloom_load(const struct heirloom *heirloom, struct denials *denials)
 	struct slice issuer, name, rest;
 	struct record record;
 
-	if (bytes == 0 || bytes > HEIRLOOM_BYTES)
+	if (bytes == 0)
 		return false;
-	rest = slice_of(heirloom->records, bytes);
-	if (!is_sound(rest))
+	rest = slice_of(heirloom->records, bytes <= HEIRLOOM_BYTES ? bytes : 0);
+	if (!is_sound(rest)) {
+		LOG(DENIALS_LOST, LOG_INT("bytes", bytes));
 		return false;
+	}
 	while (take(&rest, &record, &issuer, &name) > 0)
 		denials_restore(denials, &(struct denial){ .number = record.number,
 							   .until_ms = record.until_ms,

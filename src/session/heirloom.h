@@ -19,7 +19,7 @@ struct heirloom *heirloom_new(void);
 void heirloom_save(struct heirloom *heirloom, const struct denials *denials);
 /*
  * Adds what the process before has written down, with the same numbers. False: there was none, or it left
- * something that is no such list; then nothing has been added. Accepts NULL.
+ * something that is no such list, which is logged; then nothing has been added. Accepts NULL.
  */
 bool heirloom_load(const struct heirloom *heirloom, struct denials *denials) must_check;
 

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "obs/log.h"
 
 #define ISSUER SLICE_LIT("https://id.example")
 
@@ -20,6 +23,7 @@ static int setup(void **state)
 {
 	(void)state;
 	heirloom = heirloom_new();
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	denials_init(&before);
 	denials_init(&after);
 	return heirloom == NULL;
@@ -108,12 +112,28 @@ static void rubbish_is_refused(void **state)
 			denials_init(&after);
 		}
 	}
-	heirloom_save(heirloom, &before);
-	memset(bytes, 0xff, sizeof(uint64_t));
+}
+
+/* The operator has to hear of it: tokens that he denied are good again. Of the first process he hears nothing. */
+static void loss_is_told(void **state)
+{
+	char text[512] = "";
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
 	assert_false(heirloom_load(heirloom, &after));
 	heirloom_save(heirloom, &before);
-	memset(bytes, 0, sizeof(uint64_t)); /* it died while it wrote */
+	assert_true(heirloom_load(heirloom, &after));
+	assert_int_equal(read(ends[0], text, sizeof(text) - 1), -1);
+	memset(heirloom, 0xff, sizeof(uint64_t)); /* it died while it wrote */
 	assert_false(heirloom_load(heirloom, &after));
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, " error denials_lost "));
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void all_that_may_be_fit(void **state)
@@ -137,6 +157,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(entries_go_to_the_next_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_entries_are_a_list_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(rubbish_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(loss_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_that_may_be_fit, setup, teardown),
 	};
 

@@ -13,6 +13,9 @@
 #include "base/map.h"
 #include "base/slice.h"
 
+/* Who issues the tokens of the configuration. Other issuers are URLs. */
+#define PRINCIPAL_STATIC_ISSUER "static"
+
 /* What makes two callers the same one. Each part is length-counted; one that is missing is empty. */
 struct identity {
 	struct slice issuer;
@@ -27,7 +30,7 @@ struct principal {
 	struct map_link by_key;
 	unsigned int refs;
 	size_t sessions; /* that it has open */
-	char **claims; /* of its last token, by the set's names; NULL: none, as any of them may be */
+	char **claims; /* of the token that opened its last session; NULL: none, as any of them may be */
 	struct identity
 		identity; /* all empty: nobody in particular; else its texts lie behind it */
 };

@@ -13,6 +13,8 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
+/* Who knows of his session says so at once: notifications/initialized. */
+#define DOUBT_MS (60 * 1000)
 /* The first 10 characters of the text hold 60 bits: enough of a key. */
 #define KEY_CHARACTERS 10
 
@@ -102,6 +104,7 @@ int session_init(struct session *session, struct session_set *set, struct princi
 	session->state = SESSION_NEW;
 	session->has_one_stream = false;
 	session->holds = 0;
+	session->is_doubtful = false;
 	session->marks = NULL;
 	denials_holder_init(&session->holder, &session_holder_ops);
 	timer_init(&session->idle, session_on_idle);
@@ -119,6 +122,26 @@ void session_keep_marks(struct session *session, const struct denial_marks *mark
 	denials_join(&session->set->denials, &session->holder);
 }
 
+static uint64_t session_patience_ms(const struct session *session)
+{
+	uint64_t idle_ms = session->set->conf.idle_ms;
+
+	return session->is_doubtful && idle_ms > DOUBT_MS ? DOUBT_MS : idle_ms;
+}
+
+/* Its time begins anew, unless it is held. */
+static void session_rest(struct session *session)
+{
+	if (session->holds == 0 && session->state == SESSION_LIVE)
+		timer_start(session->set->loop, &session->idle, session_patience_ms(session));
+}
+
+void session_doubt(struct session *session)
+{
+	session->is_doubtful = true;
+	session_rest(session);
+}
+
 void session_begin(struct session *session)
 {
 	struct session_set *set = session->set;
@@ -134,8 +157,7 @@ void session_begin(struct session *session)
 	set->count++;
 	counter_add(COUNTER_SESSIONS);
 	timer_start(set->loop, &session->age, set->conf.max_age_ms);
-	if (session->holds == 0)
-		timer_start(set->loop, &session->idle, set->conf.idle_ms);
+	session_rest(session);
 }
 
 struct session *session_find(const struct session_set *set, struct slice id,
@@ -172,11 +194,12 @@ uint64_t session_age_ms(const struct session *session)
 
 uint64_t session_idle_ms(const struct session *session)
 {
-	return session->holds > 0 ? 0 : passed_ms(&session->idle, session->set->conf.idle_ms);
+	return session->holds > 0 ? 0 : passed_ms(&session->idle, session_patience_ms(session));
 }
 
 void session_hold(struct session *session)
 {
+	session->is_doubtful = false;
 	if (session->holds++ == 0)
 		timer_stop(&session->idle);
 }
@@ -184,8 +207,8 @@ void session_hold(struct session *session)
 void session_release(struct session *session)
 {
 	CHECK(session->holds > 0);
-	if (--session->holds == 0 && session->state == SESSION_LIVE)
-		timer_start(session->set->loop, &session->idle, session->set->conf.idle_ms);
+	session->holds--;
+	session_rest(session);
 }
 
 void session_end(struct session *session, enum reason reason)

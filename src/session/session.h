@@ -68,6 +68,7 @@ struct session {
 	char id[SESSION_ID_LENGTH];
 	uint64_t key; /* of the id's first bits: where it is found; then all of it is compared */
 	unsigned int holds;
+	bool is_doubtful; /* see session_doubt; until it is used */
 	struct timer idle;
 	struct timer age;
 	struct stream standalone; /* what belongs to no request */
@@ -98,6 +99,8 @@ struct slice session_id(const struct session *session);
 /* How long ago it began, and for how long it has had neither a request nor an open stream. Live ones only. */
 uint64_t session_age_ms(const struct session *session);
 uint64_t session_idle_ms(const struct session *session);
+/* Perhaps nobody has heard of its id: if it is not used soon, it ends. Live ones only. */
+void session_doubt(struct session *session);
 /* While held it does not idle out. */
 void session_hold(struct session *session);
 void session_release(struct session *session);

@@ -167,7 +167,7 @@ static void places_are_limited(void **state)
 
 static struct principal *somebody(struct slice subject)
 {
-	const struct identity identity = { SLICE("issuer"), subject, SLICE("") };
+	const struct identity identity = { .issuer = SLICE("issuer"), .subject = subject };
 
 	return principal_get(&set.principals, &identity);
 }
@@ -237,6 +237,36 @@ static void idles_out_only_when_free(void **state)
 	pass(1);
 	assert_int_equal(owner.ends, 1);
 	assert_int_equal(owner.reason, REASON_EXPIRED);
+}
+
+/* Whose id nobody may have heard of goes after a minute; who is heard of stays as long as others. */
+static void doubtful_one_goes_soon(void **state)
+{
+	struct owner lost, used;
+
+	(void)state;
+	set.conf.idle_ms = 600000;
+	set.conf.max_age_ms = 86400000;
+	begin(&lost);
+	begin(&used);
+	session_doubt(&lost.session);
+	session_doubt(&used.session);
+	pass(59000);
+	assert_int_equal(session_idle_ms(&used.session), 59000);
+	session_hold(&used.session);
+	session_release(&used.session);
+	pass(1000);
+	assert_int_equal(lost.reason, REASON_EXPIRED);
+	pass(598999);
+	assert_int_equal(session_idle_ms(&used.session), 599999);
+	assert_int_equal(used.ends, 0);
+	pass(1);
+	assert_int_equal(used.ends, 1);
+	set.conf.idle_ms = IDLE_MS;
+	begin(&lost);
+	session_doubt(&lost.session);
+	pass(IDLE_MS);
+	assert_int_equal(lost.ends, 1);
 }
 
 /* sessions.max_age: nothing keeps it longer. */
@@ -346,6 +376,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(places_of_one_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_found_by_its_principal_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(idles_out_only_when_free, setup, teardown),
+		cmocka_unit_test_setup_teardown(doubtful_one_goes_soon, setup, teardown),
 		cmocka_unit_test_setup_teardown(age_ends_it_even_when_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_lets_go_of_the_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_knows_new_sessions, setup, teardown),

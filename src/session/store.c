@@ -152,17 +152,23 @@ struct stored_stream *shelf_find(const struct shelf *shelf, uint64_t number)
 	return NULL;
 }
 
-/* Makes room among the ended streams of a session. */
-static void shelf_shed(struct shelf *shelf)
+/* Of the ended streams the one that ended first, of which nothing waits to be seen; if there is none, the first. */
+static struct stored_stream *shelf_find_least(const struct shelf *shelf)
 {
-	LIST_FOREACH_SAFE(node, &shelf->streams) {
+	struct stored_stream *first = NULL;
+
+	LIST_FOREACH(node, &shelf->streams) {
 		struct stored_stream *stored = container_of(node, struct stored_stream, link);
 
-		if (shelf->finished_count <= SHELF_STREAMS_MAX)
-			break;
-		if (stored->stream.is_ended)
-			stored_stream_expire(stored);
+		if (!stored->stream.is_ended)
+			continue;
+		if (stored->stream.count == 0)
+			return stored;
+		if (first == NULL)
+			first = stored;
 	}
+	CHECK(first != NULL);
+	return first;
 }
 
 bool stored_stream_is_known(const struct stored_stream *stored)
@@ -179,12 +185,15 @@ void stored_stream_finish(struct stored_stream *stored, enum reason reason)
 	if (shelf == NULL)
 		return;
 	shelf->finished_count++;
+	list_remove(&stored->link);
+	list_append(&shelf->streams, &stored->link);
 	if (!stored_stream_is_known(stored) && stream->reader == NULL)
 		stored_stream_remove(stored);
 	else
 		timer_start(shelf->store->loop, &stored->expiry,
 			    shelf->store->conf->stream.replay_age_ms);
-	shelf_shed(shelf);
+	if (shelf->finished_count > SHELF_STREAMS_MAX)
+		stored_stream_expire(shelf_find_least(shelf));
 }
 
 void stored_stream_unref(struct stored_stream **stored)

@@ -39,7 +39,7 @@ struct store {
 struct shelf {
 	struct store *store;
 	struct stream_budget budget; /* also for the session's own stream */
-	struct list streams;         /* in the order of their numbers */
+	struct list streams;         /* ended ones in the order of their ends */
 	size_t finished_count;
 	struct list
 		expired; /* which requests the streams that are gone belonged to, oldest first */

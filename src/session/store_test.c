@@ -159,6 +159,49 @@ static void shelf_is_bounded(void **state)
 	stored_stream_unref(&running);
 }
 
+static void finish(struct stored_stream *stored)
+{
+	stored_stream_finish(stored, REASON_DONE);
+	stored_stream_unref(&stored);
+}
+
+/* FRONT-RES-08: what nobody has seen goes last; and the age of a stream counts from its end. */
+static void unseen_answers_stay_longest(void **state)
+{
+	struct stored_stream *long_one = open_seen("long"), *unseen = open_seen("unseen");
+	struct msg *msg = msg_new(SLICE_LIT("{}"));
+
+	(void)state;
+	stream_push(&unseen->stream, STREAM_RESPONSE, 0, msg);
+	msg_unref(&msg);
+	finish(unseen);
+	for (int i = 0; i < SHELF_STREAMS_MAX + 5; i++)
+		finish(open_seen("1"));
+	finish(long_one);
+	assert_int_equal(shelf.finished_count, SHELF_STREAMS_MAX);
+	assert_true(is_found(1));
+	assert_true(is_found(2));
+	assert_false(is_found(9));
+	assert_true(is_found(10));
+}
+
+/* FRONT-RES-08: if nothing else is left, the unseen ones are bounded, too. */
+static void unseen_answers_are_bounded(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SHELF_STREAMS_MAX + 2; i++) {
+		struct stored_stream *unseen = open_seen("1");
+		struct msg *msg = msg_new(SLICE_LIT("{}"));
+
+		stream_push(&unseen->stream, STREAM_RESPONSE, 0, msg);
+		msg_unref(&msg);
+		finish(unseen);
+	}
+	assert_int_equal(shelf.finished_count, SHELF_STREAMS_MAX);
+	assert_false(is_found(2));
+	assert_true(is_found(3));
+}
+
 /* FRONT-RES-03: with its session a stream is out of reach, but who still writes it may go on. */
 static void session_takes_its_streams_along(void **state)
 {
@@ -205,6 +248,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ended_streams_expire, setup, teardown),
 		cmocka_unit_test_setup_teardown(unseen_streams_go_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(shelf_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(unseen_answers_stay_longest, setup, teardown),
+		cmocka_unit_test_setup_teardown(unseen_answers_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
 		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
 	};

@@ -868,6 +868,21 @@ def many_streams_are_kept_or_expired(t):
         eq(last["id"], e.id, "id of the response")
 
 
+@case(deadline=30)
+def answer_of_the_longest_call_is_kept(t):
+    """FRONT-RES-08 CXL-01: what came last, and nobody has seen, is not what goes first, however early its call began."""
+    s = t.session("main", mcp.D)
+    pid = s.pid()
+    e = s.start_do(["progress", 1], token=1)
+    e.next()
+    e.conn.reset()
+    child_id = max(m["id"] for m in t.daemon.messages(pid) if m.get("method") == "tools/call")
+    for _ in range(80):
+        s.start_do(["progress", 1], ["text", "x"], token=1).rest()
+    s.do(["line", '{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"late"}]}}' % child_id], ["text", "x"])
+    eq(s.resume(e.last_id).final()["result"]["content"][0]["text"], "late")
+
+
 @case(config={"streams": {"replay_events": 4}})
 def evicted_news_are_an_error(t):
     """FRONT-RES-07: events of the GET stream that are gone: stream_expired, no 404; its id, or a new GET, leads on."""

@@ -74,6 +74,9 @@ def usage_errors_are_2(t):
         ok(done.stderr.strip(), "nothing on stderr", args)
         eq(done.stdout, "", args)
     ok("command after -- is missing" in program("--").stderr, "what is wrong with an empty command")
+    twice = program("--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "-t", "--", "cat")
+    eq(twice.returncode, 2, "--listen twice")
+    ok("--listen can stand here once" in twice.stderr, "why", twice.stderr)
 
 
 @case(daemon=False)
@@ -83,6 +86,23 @@ def check_of_a_good_file(t):
     done = program("-t", "-c", files.path)
     eq(done.returncode, 0, done.stderr)
     ok(not os.path.exists(tempfile.gettempdir() + "/ran"), "the command has run")
+
+
+@case(daemon=False)
+def missing_commands_are_told(t):
+    """product §2: a command that is not there is a warning: it may come later."""
+    rows = {"one": "command: nonexistent-command", "line": "command: /bin/cat -u", "gone": "command: /nonexistent/x",
+            "later": "command: ./x, cwd: /tmp", "off": "command: nonexistent-too, enabled: false",
+            "own": "command: mine, env: {PATH: /nonexistent}", "good": "command: cat"}
+    files = Files("servers:\n" + "".join("  %s: {%s}\n" % row for row in rows.items()))
+    done = program("-t", "-c", files.path)
+    eq(done.returncode, 0, done.stderr)
+    eq(done.stderr.splitlines(), [
+        "mcpgated: servers.one.command: 'nonexistent-command' is in no directory of PATH",
+        "mcpgated: servers.line.command: '/bin/cat -u' is not there; it is one program, and its arguments belong under args",
+        "mcpgated: servers.gone.command: '/nonexistent/x' is not there",
+        "mcpgated: servers.own.command: 'mine' is in no directory of PATH",
+        "mcpgated: the configuration is fine"], "what is said")
 
 
 @case(daemon=False)

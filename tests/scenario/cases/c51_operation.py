@@ -243,6 +243,45 @@ def systemd_abstract_socket(t):
 
 
 @case(daemon=False)
+def systemd_watches_the_gateway(t):
+    """REL-52: the watchdog is fed as long as the gateway's loop turns, and not a moment longer."""
+    path = os.path.join(t.directory(), "notify")
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind(path)
+    sock.settimeout(5)
+    d = t.start({"main": {}}, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"})
+    d.expected_errors.add("gateway_silent")
+
+    def fed():
+        while sock.recv(4096) != b"WATCHDOG=1":
+            pass
+
+    def silent_twice():
+        count = len(d.log("gateway_silent")) + 2
+        wait_for(lambda: len(d.log("gateway_silent")) >= count, 5, "gateway_silent")
+
+    fed()
+    os.kill(d.gateway, signal.SIGSTOP)
+    silent_twice()
+    sock.setblocking(False)
+    while True:
+        try:
+            sock.recv(4096)
+        except BlockingIOError:
+            break
+    silent_twice()
+    try:
+        eq(sock.recv(4096), b"", "of a daemon whose gateway hangs")
+    except BlockingIOError:
+        pass
+    os.kill(d.gateway, signal.SIGCONT)
+    sock.settimeout(5)
+    fed()
+    eq(t.session().echo("x"), "x")
+    sock.close()
+
+
+@case(daemon=False)
 def hup_reopens_the_log_file(t):
     """REL-40 product §4: after the log file was moved away SIGHUP goes on in a new one."""
     directory = t.directory()
@@ -272,6 +311,7 @@ def hup_without_a_log_file(t):
     for _ in range(20):
         t.daemon.process.send_signal(signal.SIGHUP)
         eq(s.pid(), pid)
+    t.daemon.wait_log("reload", "configuration=", "restart")
     ok(is_alive(t.daemon.gateway), "gateway")
 
 

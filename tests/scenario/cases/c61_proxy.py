@@ -7,6 +7,7 @@ import struct
 import time
 
 import harness
+import mcp
 import wire
 from c60_tls import client_context, tls_config
 from harness import case, eq, ok, wait_for, within
@@ -145,6 +146,22 @@ def forwarded_is_believed_from_trusted_proxies(t):
         for count, (field, client) in enumerate(fields):
             eq(status(raw(daemon.address, REQUEST % field)), 200)
             eq(last_client(daemon, count + 1), client if trusted == ["127.0.0.0/8"] else "127.0.0.1", field)
+
+
+@case(daemon=False)
+def sessions_tell_who_began_them(t):
+    """DEF-07: the log says from where a session was begun, on both transports."""
+    daemon = t.start({"main": {}}, {"trusted_proxies": ["127.0.0.0/8"]})
+    body = mcp.encode(mcp.initialize())
+    fields = [("Forwarded", "for=192.0.2.9"), ("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+    e = mcp.Exchange(t.conn())
+    e.conn.send(e.conn.head("POST", "/main/mcp", fields, len(body)) + body)
+    eq(e.status, 200)
+    t.will_end(e, "/main/mcp")
+    daemon.wait_log("session_start", " client=192.0.2.9 ")
+    c = t.sse(extra=[("Forwarded", "for=\"[2001:db8::9]:1\"")])
+    daemon.wait_log("session_start", " client=2001:db8::9 ")
+    c.close()
 
 
 @case(daemon=False)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import select
+import signal
 import ssl
 import time
 
@@ -64,6 +65,17 @@ def resource_is_described(t):
     eq(spoofed.body, document.body)
     eq(get(t, PRM + "/main/mcp", [("Authorization", "Bearer nonsense")]).status, 200, "AUTH-PRM-07")
     eq(get(t, PRM + "/main/mcp", method="POST").status, 405, "AUTH-PRM-07")
+
+
+@case(daemon=False)
+def resources_may_end_with_a_slash(t):
+    """AUTH-PRM-01 AUTH-CH-01: the document is where the challenge says, whatever the path; a resource that is the whole origin has the root's."""
+    begin(t, {"whole": {"script": {}, "path": "/"}, "part": {"script": {}, "path": "/part/"}})
+    for path, where in (("/", PRM + "/"), ("/part/", PRM + "/part/")):
+        eq(challenge(send(t, path=path)), 'Bearer resource_metadata="%s%s"' % (ORIGIN, where))
+        for place in where, where[:-1]:
+            document = get(t, place)
+            eq((document.status, json.loads(document.body)["resource"]), (200, ORIGIN + path), place)
 
 
 @case(daemon=False)
@@ -453,3 +465,22 @@ def servers_are_told_whose_they_are(t):
             eq((response.status, error["code"], error["data"]["reason"]), (403, -32603, "forbidden"), name)
             eq((response.header("www-authenticate"), "team" in error["message"]), (None, False))
     t.daemon.wait_log("claim_missing", "server=session", "claim=team")
+
+
+@case(daemon=False)
+def claims_are_those_of_the_session(t):
+    """AUTH-DWN-02 SEC-07: one caller with tokens that say different things: each session's processes have what its own token said, also the next ones."""
+    env = {"USER_ID": "${claim:sub}-${claim:team}"}
+    i = begin(t, {name: {"script": {}, "isolation": name, "env": env} for name in ("session", "principal")})
+    for name in ("session", "principal"):
+        aud = ORIGIN + "/" + name + "/mcp"
+        sessions = {team: t.session(name, token=i.token(aud, sub="alice", team=team)) for team in ("red", "blue")}
+        for _ in range(2):
+            for team in ("red", "blue", "red"):
+                eq(user_of(sessions[team]), "alice-" + team, name)
+            other = t.session(name, token=i.token(aud, sub="alice", team="blue"))
+            eq(user_of(other), "alice-blue", name)
+            other.delete()
+            pid = sessions["red"].pid()
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: not os.path.exists("/proc/%d" % pid), 5, "the end of the process")

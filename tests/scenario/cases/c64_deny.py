@@ -112,6 +112,33 @@ def one_token_is_shut_out(t):
              "both calls are cancelled at the server")
 
 
+@case(daemon=False, deadline=40)
+def one_token_of_many_on_one_stream(t):
+    """AUTH-SES-07 AUTH-SES-04: on HTTP+SSE as well, what was sent with the denied token ends, and the rest goes on."""
+    i = begin(t, SERVERS)
+    bad, good = i.token(RESOURCE, jti="bad"), i.token(RESOURCE, jti="good")
+    c = t.sse(extra=mcp.bearer(good), begin=False)
+
+    def post(token, message, status=202):
+        eq(c.post(message, [("Content-Type", "application/json")] + mcp.bearer(token)).status, status, message)
+
+    post(good, mcp.initialize(mcp.C))
+    eq(c.next()["id"], 0)
+    slow = {"name": "do", "arguments": {"steps": [["wait_cancel"], ["text", "x"]]}}
+    post(bad, mcp.request(1, "tools/call", slow))
+    post(good, mcp.request(2, "tools/call", {"name": "do", "arguments": {"steps": [["sleep", 1], ["text", "kept"]]}}))
+    server = t.daemon.children("main")[0]
+    wait_for(lambda: "wait_cancel" in str(t.daemon.messages(server)), 3, "the call at the server")
+    deny(t, jti="bad")
+    answers = {m["id"]: m for m in (c.next(), c.next())}
+    eq(answers[1]["error"]["data"]["reason"], "cancelled")
+    eq(answers[2]["result"]["content"][0]["text"], "kept")
+    wait_for(lambda: "notifications/cancelled" in str(t.daemon.messages(server)), 3, "it is cancelled at the server")
+    post(bad, mcp.request(3, "ping"), 401)
+    post(good, mcp.request(4, "ping"))
+    eq(c.next(), {"jsonrpc": "2.0", "id": 4, "result": {}})
+
+
 def end_of(exchange, timeout):
     """None at the end of a stream; an error that says why may come before."""
     message = exchange.next(timeout)

@@ -180,8 +180,14 @@ def metadata_of_the_resource(t):
     web = resource(i)
     web.pages[PRM + "/mcp"][2]["resource"] = web.url + "/deeper"
     has(doctor(t, web.url, status=1), "FAIL  resource .*: the paths differ")
+    web.pages[PRM + "/mcp"][2]["resource"] = web.url + "/"
+    has(doctor(t, web.url, status=1), "FAIL  resource .*: a slash at its end is one too many; clients refuse it$")
     web.pages[PRM + "/mcp"][2]["resource"] = web.origin + "/"
-    has(doctor(t, web.url), "^  ok    resource  %s/, by " % web.origin)
+    has(doctor(t, web.url), "^  warn  resource  %s/, by .*; but some clients take no resource but the very URL" % web.origin)
+    web.pages[PRM + "/mcp"][2].update(resource=web.url, resource_name=None)
+    has(doctor(t, web.url, status=1), "FAIL  resource .* has a `resource_name` that is null; clients refuse")
+    del web.pages[PRM + "/mcp"][2]["resource_name"]
+    has(doctor(t, web.url), "^  warn  challenge 401, and the metadata is at .* first challenge alone, and that is not Bearer; scope", "^  ok    resource  %s, by " % web.url)
     page = web.pages.pop(PRM + "/mcp")
     has(doctor(t, web.url, status=1), "FAIL  resource  %s%s/mcp: status 404$" % (web.origin, PRM))
     web.pages.update({PRM: page, "/mcp": (401, {}, {})})
@@ -201,7 +207,7 @@ def authorization_servers(t):
     web = resource(fake, authorization_servers=[fake.origin + "/a"])
     places = [p % "/a" for p in ("/.well-known/oauth-authorization-server%s", "/.well-known/openid-configuration%s", "%s/.well-known/openid-configuration")]
     whole = {"issuer": fake.origin + "/a", "authorization_endpoint": fake.origin + "/auth", "token_endpoint": fake.origin + "/token",
-             "code_challenge_methods_supported": ["S256"], "jwks_uri": fake.origin + "/jwks"}
+             "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"], "jwks_uri": fake.origin + "/jwks"}
     has(doctor(t, web.url, status=1), "FAIL  issuer    " + "; ".join(re.escape(fake.origin + p) + ": status 404" for p in places) + "$")
     eq([a[1] for a in fake.asked], places)
     issuer.Issuer().close()  # makes the key
@@ -216,6 +222,8 @@ def authorization_servers(t):
             ({"code_challenge_methods_supported": None}, 1, "FAIL  pkce      .* is missing"),
             ({"token_endpoint": None}, 1, "FAIL  endpoints there is no token_endpoint"),
             ({"authorization_endpoint": "http://x.example/"}, 1, "FAIL  endpoints the authorization_endpoint is no https URL"),
+            ({"response_types_supported": None}, 1, "FAIL  endpoints response_types_supported does not list code$"),
+            ({"response_types_supported": ["token"], "token_endpoint": None}, 1, "FAIL  endpoints there is no token_endpoint; response_types_supported does not"),
             ({"jwks_uri": fake.origin + "/none"}, 1, "FAIL  keys      .*/none: status 404"),
             ({"jwks_uri": None}, 0, "^  warn  keys      no jwks_uri")):
         document = {k: v for k, v in dict(whole, **changes).items() if v is not None}

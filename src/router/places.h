@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes for pools where there may be no more of them: pool.max and limits.processes. bridging.md §1.4.
+ */
+#ifndef MCPGATED_ROUTER_PLACES_H
+#define MCPGATED_ROUTER_PLACES_H
+
+#include <stdbool.h>
+
+struct partition;
+struct router;
+
+/* It needs a process and there may be no other: makes room if somewhere one is idle. It hears of room. */
+void places_seek(struct partition *partition);
+/* Whether somebody waits for a pool that has no process at all, or only such as get no more calls. */
+bool places_is_poor(const struct partition *partition);
+/* It has been poor for a while: one of those who have most gives a process away when its calls are over. */
+void places_claim(struct partition *partition);
+/* It has had a process, or has got one: with the next one it comes after the other pools. */
+void places_put_last(struct partition *partition);
+/* A process is not needed now: pools that are short of one may find room. */
+void places_note_idle(struct router *router);
+/* A process has gone: its place is for poor pools before all others. */
+void places_note_gone(struct router *router);
+
+#endif
