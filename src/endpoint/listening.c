@@ -17,12 +17,22 @@
 
 struct listening {
 	struct http_exchange exchange;
-	struct keys keys;
+	struct gate *gate;
+	struct keys *keys;            /* NULL: the stream has begun */
 	struct session *session;      /* held while its own stream is open; else NULL */
 	struct stored_stream *stored; /* or the answer that is resumed */
 	struct event_writer writer;
 	struct vigil *vigil;
 };
+
+/* There may be many streams, most of them idle for hours. */
+static void drop_keys(struct listening *get)
+{
+	if (get->keys != NULL)
+		keys_fini(get->keys);
+	free(get->keys);
+	get->keys = NULL;
+}
 
 static void listening_end(struct listening *get)
 {
@@ -31,8 +41,8 @@ static void listening_end(struct listening *get)
 	if (get->session != NULL)
 		session_release(get->session);
 	stored_stream_unref(&get->stored);
-	keys_fini(&get->keys);
-	loop_defer_free(get->keys.gate->router->loop, get);
+	drop_keys(get);
+	loop_defer_free(get->gate->router->loop, get);
 }
 
 static void listening_on_end(struct event_writer *writer, enum reason reason)
@@ -53,7 +63,7 @@ static void listening_on_over(void *owner, enum reason reason)
 
 static void listening_refuse(struct listening *get, const char *why)
 {
-	struct answer answer = keys_answer(&get->keys, get->exchange.conn, NULL);
+	struct answer answer = keys_answer(get->keys, get->exchange.conn, NULL);
 
 	answer_error(&answer, 400, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
 		     (struct slice){ NULL, 0 });
@@ -111,8 +121,8 @@ static void listening_tell_expired(struct listening *get, const struct session *
 
 static void listening_begin(struct listening *get, struct route *route, struct event_source *source)
 {
-	struct answer answer = keys_answer(&get->keys, get->exchange.conn, &route->session);
-	struct gate *gate = get->keys.gate;
+	struct answer answer = keys_answer(get->keys, get->exchange.conn, &route->session);
+	struct gate *gate = get->gate;
 	struct buf fields = { 0 };
 
 	answer_append_fields(&fields, &answer);
@@ -132,7 +142,8 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
 		listening_tell_expired(get, &route->session, source);
 	} else {
-		vigil_begin(get->vigil, &get->keys.access);
+		vigil_begin(get->vigil, &get->keys->access);
+		drop_keys(get);
 	}
 	buf_fini(&fields);
 }
@@ -143,8 +154,8 @@ static void listening_resume(struct listening *get, struct route *route)
 	struct event_source source = { .after = 0 };
 	struct shelf *shelf = &route->session.shelf;
 	struct slice text =
-		slice_of(get->keys.event,
-			 get->keys.event_length <= EVENT_ID_BYTES ? get->keys.event_length : 0);
+		slice_of(get->keys->event,
+			 get->keys->event_length <= EVENT_ID_BYTES ? get->keys->event_length : 0);
 
 	if (event_id_parse(text, &source) < 0 || source.epoch != shelf->epoch ||
 	    source.number > shelf->last_number) {
@@ -174,17 +185,17 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 	struct answer answer;
 
 	(void)body;
-	if (keys_permit(&get->keys, exchange->conn, &none))
-		route = keys_find_route(&get->keys, exchange->conn, (struct slice){ NULL, 0 });
-	if (route != NULL && get->keys.gate->router->is_draining) {
-		answer = keys_answer(&get->keys, exchange->conn, &route->session);
+	if (keys_permit(get->keys, exchange->conn, &none))
+		route = keys_find_route(get->keys, exchange->conn, (struct slice){ NULL, 0 });
+	if (route != NULL && get->gate->router->is_draining) {
+		answer = keys_answer(get->keys, exchange->conn, &route->session);
 		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
-			      get->keys.backend->conf.name);
+			      get->keys->backend->conf.name);
 		route = NULL;
 	}
 	if (route == NULL) {
 		listening_end(get);
-	} else if (get->keys.has_event) {
+	} else if (get->keys->has_event) {
 		listening_resume(get, route);
 	} else {
 		get->session = &route->session;
@@ -221,6 +232,8 @@ struct http_exchange *streamable_get(const struct streamable_request *request)
 	get->exchange.ops = &listening_ops;
 	event_writer_init(&get->writer);
 	get->vigil = vigil_new(request, listening_on_over, get);
-	keys_init(&get->keys, request);
+	get->gate = request->gate;
+	get->keys = mem_zalloc(sizeof(*get->keys));
+	keys_init(get->keys, request);
 	return &get->exchange;
 }

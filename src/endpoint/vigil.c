@@ -58,7 +58,7 @@ static bool is_asking(const struct vigil *vigil)
 static uint64_t step_ms(const struct vigil *vigil)
 {
 	static const uint64_t steps_ms[] = { 60000, 10000, 1000, 100 };
-	uint64_t left_ms = left_of(vigil->access->ends_at_ms, clock_wall_ms());
+	uint64_t left_ms = left_of(vigil->access.ends_at_ms, clock_wall_ms());
 	uint64_t next_ms = is_asking(vigil) ? vigil->trust_until_ms : vigil->ask_at_ms;
 	size_t i = 0;
 
@@ -84,7 +84,7 @@ static void vigil_wait(struct vigil *vigil)
 
 static void vigil_set_times(struct vigil *vigil)
 {
-	const struct grant *grant = vigil->access->grant;
+	const struct grant *grant = vigil->access.grant;
 
 	vigil->ask_at_ms = vigil->token != NULL ? grant->ask_again_at_ms : UINT64_MAX;
 	vigil->trust_until_ms = vigil->token != NULL ? grant->trust_until_ms : UINT64_MAX;
@@ -93,7 +93,7 @@ static void vigil_set_times(struct vigil *vigil)
 static void vigil_learn(struct vigil *vigil, const struct verdict *verdict, struct grant *grant)
 {
 	if (grant != NULL) {
-		if (!guard_renew(vigil->guard, vigil->place, vigil->access, grant)) {
+		if (!guard_renew(vigil->guard, vigil->place, &vigil->access, grant)) {
 			vigil_over(vigil, REASON_REVOKED);
 			return;
 		}
@@ -130,7 +130,7 @@ static void vigil_on_timer(struct timer *timer)
 {
 	struct vigil *vigil = container_of(timer, struct vigil, timer);
 
-	if (left_of(vigil->access->ends_at_ms, clock_wall_ms()) == 0)
+	if (left_of(vigil->access.ends_at_ms, clock_wall_ms()) == 0)
 		vigil_over(vigil, REASON_EXPIRED);
 	else if (left_of(vigil->trust_until_ms, clock_now_ms()) == 0)
 		vigil_over(vigil, REASON_UNCONFIRMED);
@@ -144,7 +144,7 @@ static void vigil_on_timer(struct timer *timer)
 
 static void vigil_show(const struct denials_holder *holder, struct denial_marks *marks_r)
 {
-	access_show(container_of(holder, struct vigil, holder)->access, marks_r);
+	access_show(&container_of(holder, struct vigil, holder)->access, marks_r);
 }
 
 static void vigil_on_denied(struct denials_holder *holder)
@@ -186,11 +186,11 @@ struct vigil *vigil_new(const struct streamable_request *request, vigil_over_fn 
 	return vigil;
 }
 
-void vigil_begin(struct vigil *vigil, struct access *access)
+void vigil_begin(struct vigil *vigil, const struct access *access)
 {
 	if (vigil == NULL)
 		return;
-	vigil->access = access;
+	vigil->access = access_copy(access);
 	denials_join(vigil->guard->denials, &vigil->holder);
 	vigil_set_times(vigil);
 	vigil_wait(vigil);
@@ -201,6 +201,7 @@ void vigil_end(struct vigil **vigil)
 	if (*vigil == NULL)
 		return;
 	vigil_stop(*vigil);
+	access_fini(&(*vigil)->access);
 	loop_defer_free((*vigil)->loop, *vigil); /* it may be on the stack */
 	*vigil = NULL;
 }

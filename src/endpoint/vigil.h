@@ -24,7 +24,7 @@ struct vigil {
 	struct loop *loop;
 	struct guard *guard;
 	const struct guard_place *place;
-	struct access *access; /* of whoever opened the stream; borrowed */
+	struct access access; /* of whoever opened the stream, from vigil_begin on */
 	struct timer timer;
 	struct verifier_wait wait;
 	char *token; /* NULL: nobody is asked about it */
@@ -43,7 +43,7 @@ struct vigil {
 struct vigil *vigil_new(const struct streamable_request *request, vigil_over_fn *on_over,
 			void *owner);
 /* The stream has begun, for a token that guard_permits has just let pass. Nothing is called before the next turn. */
-void vigil_begin(struct vigil *vigil, struct access *access);
+void vigil_begin(struct vigil *vigil, const struct access *access);
 /* The stream has ended, or will not begin. Sets the owner's pointer to NULL. */
 void vigil_end(struct vigil **vigil);
 

@@ -85,7 +85,7 @@ static void a_clock_that_jumps_is_noticed(void **state)
 {
 	(void)state;
 	pass(1000);
-	access.ends_at_ms = clock_wall_ms(); /* as if it had become a day later */
+	vigil->access.ends_at_ms = clock_wall_ms(); /* as if it had become a day later */
 	pass(60000);
 	assert_int_equal(ended, REASON_EXPIRED);
 }
