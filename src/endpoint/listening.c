@@ -78,7 +78,7 @@ static void listening_answer_expired(struct listening *get, const struct session
 				     struct slice id, struct slice event)
 {
 	struct http_conn *conn = get->exchange.conn;
-	struct answer answer = keys_answer(&get->keys, conn, session);
+	struct answer answer = keys_answer(get->keys, conn, session);
 	struct buf error = { 0 };
 	struct buf text = { 0 };
 
