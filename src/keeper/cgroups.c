@@ -225,7 +225,7 @@ static int refuse(const struct config *config, struct error *err)
 	return error_set(
 		err, ERROR_SYSTEM,
 		"%s needs a cgroup (version 2) of the daemon's own, here: %s. Set Delegate=yes in "
-		"the unit, or take the limit away",
+		"the unit; where it is set the kernel offers no more: take the limit away",
 		option, why.text);
 }
 
