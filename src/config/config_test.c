@@ -271,7 +271,7 @@ static void test_printed_configuration_is_read_back(void **state)
 		"'n: m', sha256: "
 		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, expires: "
 		"2027-01-31}, {name: o, sha256: "
-		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, servers: "
+		"0f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, servers: "
 		"[a]}]}\n");
 	assert_round_trip(
 		*state,
