@@ -351,8 +351,7 @@ static enum guard_step ask_verifier(struct guard *guard, const struct guard_requ
 	struct verdict verdict;
 	struct grant *grant = NULL;
 
-	wait->is_suspect =
-		failures_is_slowed(&guard->failures, &http_conn_client(request->conn)->peer);
+	wait->is_suspect = failures_is_slowed(&guard->failures, http_conn_client(request->conn));
 	if (!verifier_check(guard->conf.verifier, credential->token, place->accepted,
 			    place->accepted_count, wait, &verdict, &grant))
 		return GUARD_WAITING;
@@ -363,7 +362,7 @@ static enum guard_step ask_verifier(struct guard *guard, const struct guard_requ
 static enum guard_step count_failures(struct guard *guard, const struct guard_request *request,
 				      enum guard_step step, struct refusal *refusal)
 {
-	const struct peer *peer = &http_conn_client(request->conn)->peer;
+	const struct peer *peer = http_conn_client(request->conn);
 	unsigned int wait_s = 0;
 
 	if (step == GUARD_ADMITTED || (step == GUARD_REFUSED && refusal->status == 403))

@@ -353,7 +353,7 @@ static void client_initialize(struct sse_client *client, const struct access *ac
 		client->opening = call_new(client, access, env);
 		access_keep_claims(&client->access);
 		route_open(client->gate->router, client->backend, client->access.principal,
-			   &http_conn_client(client->exchange.conn)->peer, client->opening, env);
+			   http_conn_client(client->exchange.conn), client->opening, env);
 	}
 }
 

@@ -386,7 +386,7 @@ static void post_initialize(struct post *post, const struct envelope *env)
 	call_init(&post->single.call, &post_call_ops, env);
 	access_keep_claims(&post->keys.access);
 	route_open(post->keys.gate->router, post->keys.backend, post->keys.access.principal,
-		   &http_conn_client(post->exchange.conn)->peer, &post->single.call, env);
+		   http_conn_client(post->exchange.conn), &post->single.call, env);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */

@@ -100,7 +100,7 @@ static struct http_exchange *keep(struct gate *gate, const struct gate_visit *vi
 	waiting->exchange.ops = &waiting_ops;
 	waiting->gate = gate;
 	waiting->visit = *visit;
-	waiting->client = http_conn_client(answer->conn)->peer;
+	waiting->client = *http_conn_client(answer->conn);
 	waiting->text = http_request_copy(http, &waiting->http, &waiting->text_size);
 	if (answer->origin.n > 0)
 		waiting->origin = waiting->http.fields[HTTP_ORIGIN];

@@ -74,7 +74,7 @@ struct http_conn {
 	struct list link;
 	struct http_server *server;
 	struct peer peer;
-	struct http_client client; /* of the last request */
+	struct peer client; /* of the last request */
 	struct wire wire;
 	struct timer deadline;
 	struct task task; /* flush, or go on with bytes that wait */
@@ -137,7 +137,7 @@ static void conn_log_end(const struct http_conn *conn, enum reason reason)
 
 	if (!log_is_on(LOG_EVENT_CONN_END))
 		return;
-	peer_format(&conn->client.peer, client);
+	peer_format(&conn->client, client);
 	LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
 	    LOG_STR("reason", reason_get(reason)->text));
 }
@@ -390,11 +390,11 @@ static void conn_find_client(struct http_conn *conn, const struct http_request *
 {
 	char client[PEER_TEXT_BYTES];
 
-	conn->client = (struct http_client){ conn->peer, conn->wire.tls != NULL, { NULL, 0 } };
+	conn->client = conn->peer;
 	http_forwarded_apply(&conn->server->conf.trust, request, &conn->client);
 	if (!log_is_on(LOG_EVENT_REQUEST))
 		return;
-	peer_format(&conn->client.peer, client);
+	peer_format(&conn->client, client);
 	LOG(REQUEST, LOG_STR("client", client), LOG_SLICE("method", request->method_name),
 	    LOG_SLICE("path", request->path));
 }
@@ -735,7 +735,7 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 	conn->server = server;
 	conn->state = CONN_IDLE;
 	conn->peer = arrival->peer;
-	conn->client.peer = arrival->peer;
+	conn->client = arrival->peer;
 	wire_init(&conn->wire, server->loop, arrival->fd, &conn_wire_ops);
 	wire_set_tls(&conn->wire, arrival->tls);
 	timer_init(&conn->deadline, conn_on_deadline);
@@ -773,7 +773,7 @@ bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)
 	return true;
 }
 
-const struct http_client *http_conn_client(const struct http_conn *conn)
+const struct peer *http_conn_client(const struct http_conn *conn)
 {
 	return &conn->client;
 }

@@ -137,11 +137,8 @@ bool http_conn_take_body(struct http_conn *conn, struct buf *body_r);
 /* Ends the connection without an answer. */
 void http_conn_end(struct http_conn *conn, enum reason reason);
 
-/*
- * Who has sent the current request, behind the proxies that are trusted; its host is a part of the
- * request's head and ends with on_request.
- */
-const struct http_client *http_conn_client(const struct http_conn *conn);
+/* Who has sent the current request, behind the proxies that are trusted. */
+const struct peer *http_conn_client(const struct http_conn *conn);
 /*
  * SHA-256 of the certificate that the client has proved to have: for tokens that are bound to one
  * (RFC 8705 §3.1). False: it has shown none.

@@ -7,12 +7,6 @@
  */
 #include "http/forwarded.h"
 
-struct element {
-	struct slice address;
-	struct slice scheme;
-	struct slice host;
-};
-
 static bool is_trusted(const struct http_trust *trust, const struct peer *peer)
 {
 	for (size_t i = 0; i < trust->count; i++) {
@@ -57,8 +51,8 @@ static struct slice take_value(struct slice text, size_t *at_r)
 	return slice_between(text.p + begin, end);
 }
 
-/* `name=value` at *at_r; false: malformed. */
-static bool take_pair(struct slice text, size_t *at_r, struct element *element)
+/* `name=value` at *at_r, of which only `for` matters; false: malformed. */
+static bool take_pair(struct slice text, size_t *at_r, struct slice *address_r)
 {
 	size_t begin = skip_spaces(text, *at_r);
 	size_t end = skip_word(text, begin);
@@ -72,26 +66,24 @@ static bool take_pair(struct slice text, size_t *at_r, struct element *element)
 	if (value.p == NULL)
 		return false;
 	if (slice_is_equal_nocase(name, SLICE_LIT("for")))
-		element->address = value;
-	else if (slice_is_equal_nocase(name, SLICE_LIT("proto")))
-		element->scheme = value;
-	else if (slice_is_equal_nocase(name, SLICE_LIT("host")))
-		element->host = value;
+		*address_r = value;
 	*at_r = skip_spaces(text, *at_r);
 	return true;
 }
 
-static bool read_pairs(struct slice text, struct element *element)
+/* The address of an element; p == NULL: malformed, or none. */
+static struct slice read_element(struct slice text)
 {
+	struct slice address = { NULL, 0 };
 	size_t at = 0;
 
-	while (take_pair(text, &at, element)) {
+	while (take_pair(text, &at, &address)) {
 		if (at == text.n)
-			return true;
+			return address;
 		if (text.p[at++] != ';')
-			return false;
+			break;
 	}
-	return false;
+	return (struct slice){ NULL, 0 };
 }
 
 /* ---- lists ---- */
@@ -110,58 +102,18 @@ static struct slice take_last(struct slice *list)
 	return slice_trim(last);
 }
 
-static struct slice last_of(struct slice list)
-{
-	return take_last(&list);
-}
-
-/* ---- both ---- */
-
-/* Returns false where the way back ends: nobody is named, or not by an address. */
-static bool apply_element(const struct element *element, struct http_client *client)
-{
-	if (slice_is_equal_nocase(element->scheme, SLICE_LIT("https")))
-		client->is_secure = true;
-	else if (slice_is_equal_nocase(element->scheme, SLICE_LIT("http")))
-		client->is_secure = false;
-	client->host = element->host;
-	return element->address.n > 0 && peer_parse(element->address, &client->peer);
-}
-
-static void apply_forwarded(const struct http_trust *trust, struct slice list,
-			    struct http_client *client)
-{
-	do {
-		struct element element = { .address = { NULL, 0 } };
-
-		if (!read_pairs(take_last(&list), &element) || !apply_element(&element, client))
-			return;
-	} while (list.p != NULL && is_trusted(trust, &client->peer));
-}
-
-/* Scheme and host are no lists of the same length: every proxy passes on or replaces what it got. */
-static void apply_x_forwarded(const struct http_trust *trust, const struct http_request *request,
-			      struct http_client *client)
-{
-	struct slice list = request->fields[HTTP_X_FORWARDED_FOR];
-	struct element element = { .scheme = last_of(request->fields[HTTP_X_FORWARDED_PROTO]),
-				   .host = last_of(request->fields[HTTP_X_FORWARDED_HOST]) };
-
-	do {
-		element.address = take_last(&list);
-		if (!apply_element(&element, client))
-			return;
-	} while (list.p != NULL && is_trusted(trust, &client->peer));
-}
-
 /* Nearly every proxy writes X-Forwarded-For, and most pass on a Forwarded that the client has made up. */
 void http_forwarded_apply(const struct http_trust *trust, const struct http_request *request,
-			  struct http_client *client)
+			  struct peer *client)
 {
-	if (!is_trusted(trust, &client->peer))
-		return;
-	if (http_has(request, HTTP_FORWARDED) && !http_has(request, HTTP_X_FORWARDED_FOR))
-		apply_forwarded(trust, request->fields[HTTP_FORWARDED], client);
-	else
-		apply_x_forwarded(trust, request, client);
+	bool has_pairs =
+		http_has(request, HTTP_FORWARDED) && !http_has(request, HTTP_X_FORWARDED_FOR);
+	struct slice list = request->fields[has_pairs ? HTTP_FORWARDED : HTTP_X_FORWARDED_FOR];
+
+	while (list.n > 0 && is_trusted(trust, client)) {
+		struct slice last = take_last(&list);
+
+		if (!peer_parse(has_pairs ? read_element(last) : last, client))
+			return; /* nobody is named, or not by an address */
+	}
 }

@@ -41,8 +41,6 @@ const char *const http_field_names[HTTP_FIELD_COUNT] = {
 	[HTTP_ACCESS_CONTROL_REQUEST_HEADERS] = "Access-Control-Request-Headers",
 	[HTTP_FORWARDED] = "Forwarded",
 	[HTTP_X_FORWARDED_FOR] = "X-Forwarded-For",
-	[HTTP_X_FORWARDED_PROTO] = "X-Forwarded-Proto",
-	[HTTP_X_FORWARDED_HOST] = "X-Forwarded-Host",
 };
 
 /*
@@ -74,8 +72,6 @@ static const uint8_t slots[SLOTS] = {
 	[SLOT(30, 'a')] = HTTP_ACCESS_CONTROL_REQUEST_HEADERS + 1,
 	[SLOT(9, 'f')] = HTTP_FORWARDED + 1,
 	[SLOT(15, 'x')] = HTTP_X_FORWARDED_FOR + 1,
-	[SLOT(17, 'x')] = HTTP_X_FORWARDED_PROTO + 1,
-	[SLOT(16, 'x')] = HTTP_X_FORWARDED_HOST + 1,
 };
 
 static const struct {

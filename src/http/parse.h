@@ -48,8 +48,6 @@ enum http_field {
 	HTTP_ACCESS_CONTROL_REQUEST_HEADERS,
 	HTTP_FORWARDED, /* this and the rest: of several the last, which the nearest proxy wrote */
 	HTTP_X_FORWARDED_FOR,
-	HTTP_X_FORWARDED_PROTO,
-	HTTP_X_FORWARDED_HOST,
 	HTTP_FIELD_COUNT
 };
 extern const char *const http_field_names[HTTP_FIELD_COUNT];

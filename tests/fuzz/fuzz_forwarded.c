@@ -2,7 +2,7 @@
 /*
  * Fuzzer of Forwarded and X-Forwarded-For. Input: a letter that chooses the field, a line break, the
  * value. What must hold: a client that is no trusted proxy stays who it is; the last hop that is
- * believed has an address; the host is a part of the value; nothing behind the value is read.
+ * believed has an address; nothing behind the value is read.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,12 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_stranger(const struct http_trust *trust, const struct http_request *request)
 {
-	struct http_client client = { .is_secure = false };
+	struct peer client;
 
-	CHECK(peer_parse(SLICE_LIT("192.0.2.77"), &client.peer));
+	CHECK(peer_parse(SLICE_LIT("192.0.2.77"), &client));
 	http_forwarded_apply(trust, request, &client);
-	CHECK(client.peer.family != 0 && client.peer.address[3] == 77);
-	CHECK(!client.is_secure && client.host.n == 0);
+	CHECK(client.family != 0 && client.address[3] == 77);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct peer_net net;
 	const struct http_trust trust = { &net, 1 };
 	struct http_request request = { .seen = 0 };
-	struct http_client client = { .is_secure = false };
+	struct peer client;
 	enum http_field field;
 	struct slice value;
 	char *copy;
@@ -42,12 +41,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	request.seen = 1u << field;
 	CHECK(peer_net_parse(SLICE_LIT("10.0.0.0/8"), &net));
 	check_stranger(&trust, &request);
-	CHECK(peer_parse(SLICE_LIT("10.0.0.1"), &client.peer));
+	CHECK(peer_parse(SLICE_LIT("10.0.0.1"), &client));
 	http_forwarded_apply(&trust, &request, &client);
-	CHECK(client.peer.family != 0);
-	CHECK(client.host.n == 0 ||
-	      (client.host.p >= value.p && client.host.p + client.host.n <= value.p + value.n));
-	CHECK(field == HTTP_FORWARDED || !client.is_secure);
+	CHECK(client.family != 0);
 	free(copy);
 	return 0;
 }
