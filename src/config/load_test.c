@@ -344,20 +344,19 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	ASSERT_PROBLEMS(
 		SERVER "limits:\n  conections: 5\n  xyz: 1\n",
 		"F:3:3: unknown key 'conections'; did you mean 'connections'?",
-		"F:4:3: unknown key 'xyz'; did you mean 'message'? The keys here are: "
+		"F:4:3: unknown key 'xyz'; the keys here are: "
 		"connections, sessions, sessions_per_principal, processes, header_bytes, message, response, json_depth, "
 		"header_timeout, body_timeout, idle_timeout");
-	ASSERT_PROBLEMS(
-		SERVER "listen: [{adress: x, backlog: 5}]\n",
-		"F:2:11: unknown key 'adress'; did you mean 'address'?",
-		"F:2:22: unknown key 'backlog'; did you mean 'tls'? The keys here are: address, "
-		"tls, plaintext, proxy_protocol");
+	ASSERT_PROBLEMS(SERVER "listen: [{adress: x, backlog: 5}]\n",
+			"F:2:11: unknown key 'adress'; did you mean 'address'?",
+			"F:2:22: unknown key 'backlog'; the keys here are: address, "
+			"tls, plaintext, proxy_protocol");
 	ASSERT_PROBLEMS(SERVER "sessions:\n  isolaton: x\n",
-			"F:3:3: unknown key 'isolaton'; did you mean 'max_age'? The keys here are: "
+			"F:3:3: unknown key 'isolaton'; the keys here are: "
 			"idle_timeout, max_age");
 	ASSERT_PROBLEMS(
 		SERVER "defaults: {quux: shared}\n",
-		"F:2:12: unknown key 'quux'; did you mean 'args'? The keys here are: "
+		"F:2:12: unknown key 'quux'; the keys here are: "
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, assume_no_server_requests, pool, "
 		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, tool_timeout, stop, "
@@ -489,8 +488,7 @@ static void test_tls(void **state)
 			"F:2:16: listen[0].tls: must be a map like {certificate: FILE, key: FILE}, "
 			"or a list of such maps");
 	ASSERT_PROBLEMS(SERVER "listen: [{tls: {certificate: c, key: k, cert: x}}]\n",
-			"F:2:41: unknown key 'cert'; did you mean 'key'? The keys here are: "
-			"certificate, key, client_ca, min_version");
+			"F:2:41: unknown key 'cert'; did you mean 'certificate'?");
 	ASSERT_PROBLEMS(SERVER "listen: [{tls: [{certificate: c, key: k},\n"
 			       "  {certificate: c, key: k, client_ca: x}]}]\n",
 			"F:3:3: listen[0].tls[1]: client_ca and min_version hold for the whole "

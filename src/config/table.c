@@ -55,41 +55,48 @@ static size_t similar_limit(const char *key)
 	return 1 + strlen(key) / 3;
 }
 
-/* The key of this level that looks most like `key`. */
-static const char *find_nearest(const char *prefix, const char *key, size_t *distance_r)
+/* The beginning of a name is as near to it as one wrong letter. */
+static size_t distance_of(struct slice key, struct slice candidate)
+{
+	if (key.n > 2 && slice_has_prefix(candidate, key))
+		return 1;
+	return text_distance(key, candidate, YAML_KEY_MAX);
+}
+
+/* The key of this level that looks most like `key`; NULL: none looks like it. */
+static const char *find_similar(const char *prefix, const char *key)
 {
 	const struct option *option = NULL;
-	const char *nearest = "";
+	size_t nearest = similar_limit(key) + 1;
+	const char *similar = NULL;
 
-	*distance_r = SIZE_MAX;
 	while ((option = table_next(prefix, option)) != NULL) {
 		const char *candidate = table_key(option);
-		size_t distance = text_distance(slice_str(key), slice_str(candidate), YAML_KEY_MAX);
+		size_t distance = distance_of(slice_str(key), slice_str(candidate));
 
-		if (distance < *distance_r) {
-			*distance_r = distance;
-			nearest = candidate;
+		if (distance < nearest) {
+			nearest = distance;
+			similar = candidate;
 		}
 	}
-	return nearest;
+	return similar;
 }
 
 static void refuse_key(const struct types_context *context, const char *prefix,
 		       const struct tree *member)
 {
-	size_t distance;
-	const char *nearest = find_nearest(prefix, member->key, &distance);
+	const char *similar = find_similar(prefix, member->key);
 	const struct option *option = NULL;
-	struct buf keys = { 0 };
+	struct buf hint = { 0 };
 
-	/* Where no key is similar, seeing all of them helps more than the nearest alone. */
-	while (distance > similar_limit(member->key) &&
-	       (option = table_next(prefix, option)) != NULL)
-		buf_printf(&keys, "%s%s",
-			   keys.len > 0 ? ", " : " The keys here are: ", table_key(option));
-	problem_add_at_key(context->problems, member, "unknown key '%.60s'; did you mean '%s'?%s",
-			   member->key, nearest, buf_terminate(&keys));
-	buf_fini(&keys);
+	if (similar != NULL)
+		buf_printf(&hint, "did you mean '%s'?", similar);
+	while (similar == NULL && (option = table_next(prefix, option)) != NULL)
+		buf_printf(&hint, "%s%s",
+			   hint.len > 0 ? ", " : "the keys here are: ", table_key(option));
+	problem_add_at_key(context->problems, member, "unknown key '%.60s'; %s", member->key,
+			   buf_terminate(&hint));
+	buf_fini(&hint);
 }
 
 static void load_member(const struct types_context *context, const char *prefix,
