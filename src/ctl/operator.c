@@ -33,7 +33,11 @@ static json_t *operator_send(struct operator* operator, const char * method, jso
 
 		if (operator->session == NULL && session.n> 0)
 			operator->session = mem_printf("%.*s", SLICE_ARG(session));
-		if (reply.body.len > 0)
+		if (reply.status == 404 && operator->session == NULL)
+			error_set(err, ERROR_INVALID,
+				  "there is no server '%s'; mcpgatectl servers lists them",
+				  operator->server);
+		else if (reply.body.len > 0)
 			answer = client_reply_read(&reply, err);
 		client_reply_fini(&reply);
 	}
