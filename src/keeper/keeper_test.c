@@ -1303,7 +1303,8 @@ static int start_supervised(keeper_gateway_fn *gateway)
 			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length)),
 			 0);
 	setenv("NOTIFY_SOCKET", name, 1);
-	setenv("WATCHDOG_USEC", "40000", 1);
+	/* The socket holds ten datagrams: so long a busy machine may keep this process from reading them. */
+	setenv("WATCHDOG_USEC", "200000", 1);
 	start(gateway, "");
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");

@@ -323,6 +323,8 @@ uint64_t lane_next_bid(struct lane *lane)
 static void lane_rest(struct lane *lane)
 {
 	if (lane->state == LANE_RETIRING) {
+		if (lane->given_at_ms > 0)
+			places_note_leaving(lane);
 		lane_close(lane, REASON_IDLE_TIMEOUT);
 	} else if (lane->partition->is_pool) {
 		timer_start(lane->child.backend->loop, &lane->idle,

@@ -59,6 +59,7 @@ struct lane {
 	bool makes_room; /* it was stopped for another one */
 	bool was_used;   /* it was sent a call: if it crashes, that may be its client's doing */
 	uint64_t ready_at_ms;
+	uint64_t given_at_ms; /* when its place was promised to others (places.c), or 0 */
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 };
 

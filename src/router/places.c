@@ -3,6 +3,8 @@
  * Idle processes go first, the one that has been idle for longest before others. Where all are busy, and busy they
  * are as long as somebody has calls enough, a pool that has none would wait for ever: then who has most gives one
  * away, or of those who have one the one who has had it for longest. Calls in flight are never cut short.
+ * One is enough for one who waits, and who gave away what it had does not take another's for it: calls may be long,
+ * and soon all processes would only finish theirs.
  *
  * Left alone are the processes that pool.min keeps, and those that sessions with subscriptions need.
  */
@@ -52,9 +54,14 @@ void places_seek(struct partition *partition)
 	}
 	if (oldest == NULL)
 		return;
-	oldest->makes_room = true;
-	router->leaving++;
+	places_note_leaving(oldest);
 	lane_close(oldest, REASON_IDLE_TIMEOUT);
+}
+
+void places_note_leaving(struct lane *lane)
+{
+	lane->makes_room = true;
+	lane->router->leaving++;
 }
 
 bool places_is_poor(const struct partition *partition)
@@ -71,7 +78,8 @@ bool places_is_poor(const struct partition *partition)
 /* What a pool could give away: the lane that has least to do, and of equals has served for longest. */
 struct gift {
 	struct lane *lane;
-	size_t among; /* as many that serve */
+	size_t among;   /* as many that serve */
+	size_t staying; /* as many that are not given away yet */
 };
 
 static struct gift find_gift(const struct partition *partition)
@@ -82,6 +90,7 @@ static struct gift find_gift(const struct partition *partition)
 		struct lane *lane = container_of(node, struct lane, link);
 		struct lane *best = gift.lane;
 
+		gift.staying += lane->state != LANE_RETIRING;
 		if (lane->state != LANE_READY)
 			continue;
 		gift.among++;
@@ -110,23 +119,64 @@ static bool is_better(const struct gift *gift, const struct gift *best)
 	return gift->lane->ready_at_ms < best->lane->ready_at_ms;
 }
 
+/* What is on its way out, or was given away not long ago and whose place would be one for `partition`. */
+static size_t count_promised(const struct partition *partition)
+{
+	uint64_t wait_ms = partition->backend->conf.queue_timeout_ms;
+	size_t count = partition->router->leaving;
+
+	LIST_FOREACH(node, &partition->router->pools) {
+		const struct partition *other = container_of(node, struct partition, link);
+
+		if (!is_of_use(other, partition))
+			continue;
+		LIST_FOREACH(at, &other->lanes) {
+			const struct lane *lane = container_of(at, struct lane, link);
+
+			count += lane->given_at_ms > 0 &&
+				 clock_now_ms() - lane->given_at_ms < wait_ms;
+		}
+	}
+	return count;
+}
+
+/* The pools without a process that could take such a place, with itself. */
+static size_t count_wanting(const struct partition *partition)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &partition->router->pools) {
+		const struct partition *other = container_of(node, struct partition, link);
+
+		count += other->lane_count == 0 && places_is_poor(other) &&
+			 (other->backend == partition->backend ||
+			  (!backend_is_full(other->backend) &&
+			   !backend_is_full(partition->backend)));
+	}
+	return count;
+}
+
 void places_claim(struct partition *partition)
 {
 	struct gift best = { .lane = NULL };
 
+	if (partition->lane_count > 0 || count_promised(partition) >= count_wanting(partition))
+		return;
 	LIST_FOREACH(node, &partition->router->pools) {
 		const struct partition *other = container_of(node, struct partition, link);
 		struct gift gift;
 
-		if (!is_of_use(other, partition) ||
-		    other->lane_count <= partition_least_lanes(other))
+		if (!is_of_use(other, partition))
 			continue;
 		gift = find_gift(other);
-		if (is_due(&gift) && is_better(&gift, &best))
+		if (gift.staying > partition_least_lanes(other) && is_due(&gift) &&
+		    is_better(&gift, &best))
 			best = gift;
 	}
-	if (best.lane != NULL)
-		lane_retire(best.lane);
+	if (best.lane == NULL)
+		return;
+	best.lane->given_at_ms = clock_now_ms();
+	lane_retire(best.lane);
 }
 
 void places_put_last(struct partition *partition)

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+struct lane;
 struct partition;
 struct router;
 
@@ -14,8 +15,13 @@ struct router;
 void places_seek(struct partition *partition);
 /* Whether somebody waits for a pool that has no process at all, or only such as get no more calls. */
 bool places_is_poor(const struct partition *partition);
-/* It has been poor for a while: one of those who have most gives a process away when its calls are over. */
+/*
+ * It has been poor for a while: if it has no process at all, one of those who have most gives one away when its calls are
+ * over; one for each who waits, and another one if that takes longer than callers wait.
+ */
 void places_claim(struct partition *partition);
+/* A process that is about to be stopped leaves its place to others; they hear of it when it has gone. */
+void places_note_leaving(struct lane *lane);
 /* It has had a process, or has got one: with the next one it comes after the other pools. */
 void places_put_last(struct partition *partition);
 /* A process is not needed now: pools that are short of one may find room. */

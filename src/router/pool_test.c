@@ -1581,6 +1581,111 @@ static void who_has_had_one_gives_way(void **state)
 	is_open(calls[2]);
 }
 
+static size_t count_leaving(const struct partition *partition)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &partition->lanes)
+		count += container_of(node, struct lane, link)->state == LANE_RETIRING;
+	return count;
+}
+
+/* Long calls are no reason to give away one after the other: nobody would be served meanwhile. */
+static void who_has_none_gets_but_one(void **state)
+{
+	struct member *a;
+
+	(void)state;
+	backend.conf.pool_max = 3;
+	a = begin_asking(alice, 0);
+	for (size_t i = 0; i < 3; i++)
+		request(a->route, CALL("1"));
+	for (size_t i = 1; i < 3; i++) {
+		hears(process(i), HANDSHAKE("'elicitation':{'form':{}}"));
+		says(process(i), WELCOME);
+		hears(process(i), INITIALIZED);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+		for (size_t seconds = 0; seconds < 15; seconds++)
+			pass(1000);
+		assert_int_equal(count_leaving(a->route->partition), i + 1);
+	}
+	hears(process(0), CALL("2"));
+	says(process(0), RESULT("2"));
+	hears_nothing(process(0)); /* and takes its time to end */
+	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	for (size_t seconds = 0; seconds < 5; seconds++)
+		pass(1000);
+	assert_int_equal(count_leaving(a->route->partition), 1);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	hears(process(3), HANDSHAKE("'elicitation':{'form':{}}"));
+}
+
+/* Nor does it go on from one to the next: who has given away the only one waits for that. */
+static void who_gave_takes_nothing_from_others(void **state)
+{
+	struct fleet fleet = { .max = 2 };
+	struct member *a, *b;
+	struct front *calls[2];
+
+	(void)state;
+	backend.conf.fleet = &fleet;
+	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	a = begin_asking(alice, 0);
+	b = begin_asking(bob, 1);
+	calls[0] = request(a->route, CALL("1"));
+	request(b->route, CALL("1"));
+	open_neighbour();
+	pass(POOL_QUEUE_TIMEOUT_MS - 1000);
+	pass(1000);
+	open_neighbour();
+	pass(1000);
+	assert_int_equal(count_leaving(a->route->partition), 1);
+	calls[1] = request(a->route, CALL("2"));
+	for (size_t seconds = 0; seconds < 5; seconds++)
+		pass(1000);
+	assert_int_equal(count_leaving(b->route->partition), 0);
+	hears(process(0), CALL("2"));
+	says(process(0), RESULT("2"));
+	is_answered(calls[0], RESULT("1"));
+	hears_nothing(process(0));
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	get_ready(2);
+	is_open(calls[1]);
+	end_neighbour();
+}
+
+/* What leaves already does not count for pool.min. */
+static void what_is_kept_is_not_given_away(void **state)
+{
+	struct fleet fleet = { .max = 3 };
+	struct partition *pool;
+	struct member *a;
+
+	(void)state;
+	backend.conf.fleet = &fleet;
+	backend.conf.pool_max = 3;
+	backend.conf.calls_per_process = 1;
+	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	backend.conf.pool_min = 2;
+	a = begin();
+	pool = a->route->partition;
+	for (size_t i = 0; i < 3; i++)
+		request(a->route, CALL("1"));
+	get_ready(1);
+	get_ready(2);
+	for (size_t i = 0; i < 3; i++) {
+		open_neighbour();
+		for (size_t seconds = 0; seconds < 15; seconds++)
+			pass(1000);
+		assert_int_equal(count_leaving(pool), 1);
+	}
+	end_neighbour();
+}
+
 /* BACK-FRAME-08: a process of many is replaced before its ids begin anew, whatever took the last ones. */
 static void late_ids_end_a_process(void **state)
 {
@@ -1753,6 +1858,9 @@ static const struct CMUnitTest tests[] = {
 	TEST(failing_servers_claim_nothing),
 	TEST_PRINCIPALS(who_has_none_gets_one),
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
+	TEST_PRINCIPALS(who_has_none_gets_but_one),
+	TEST_PRINCIPALS(who_gave_takes_nothing_from_others),
+	TEST(what_is_kept_is_not_given_away),
 	TEST(late_ids_end_a_process),
 	TEST(starts_have_a_rate),
 	TEST(waits_for_a_turn_are_bounded),
