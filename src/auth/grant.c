@@ -300,14 +300,17 @@ static int read_binding(struct grant *grant, struct verdict *verdict_r)
 /* ---- whole ---- */
 
 /*
- * Where the audience is a client's id, ID tokens of that client have it as well: they are told by what no access token
- * has (`nonce` is in some). OpenID Connect Core s3.1.3.6, s3.3.2.11; AUTH-JWT-07
+ * Where the audience is a client's id, ID tokens of that client have it as well: they are told by what access tokens
+ * do not have (`nonce` is in some; `at_hash` in those of Dex, which have an `aud`, so that it tells only where access
+ * tokens have none). OpenID Connect Core s3.1.3.6, s3.3.2.11; AUTH-JWT-07
  */
-static int check_purpose(const json_t *claims, struct verdict *verdict_r)
+static int check_purpose(const json_t *claims, const struct grant_rules *rules,
+			 struct verdict *verdict_r)
 {
-	static const char *const names[] = { "at_hash", "c_hash", "s_hash" };
+	static const char *const names[] = { "c_hash", "s_hash", "at_hash" };
+	size_t count = ARRAY_LEN(names) - !rules->client_is_audience;
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (json_object_get(claims, names[i]) != NULL)
 			return verdict_set(verdict_r, VERDICT_MALFORMED,
 					   "by its `%s` it is an ID token, no access token",
@@ -319,7 +322,7 @@ static int check_purpose(const json_t *claims, struct verdict *verdict_r)
 static int grant_fill(struct grant *grant, const struct grant_rules *rules, uint64_t now_ms,
 		      struct verdict *verdict_r)
 {
-	if (check_purpose(grant->claims, verdict_r) < 0 ||
+	if (check_purpose(grant->claims, rules, verdict_r) < 0 ||
 	    check_end(grant, rules, now_ms, verdict_r) < 0 ||
 	    check_begin(grant->claims, "nbf", rules, now_ms, verdict_r) < 0 ||
 	    check_begin(grant->claims, "iat", rules, now_ms, verdict_r) < 0 ||

@@ -69,7 +69,8 @@ static void claims_and_their_verdicts(void **state)
 		{ "{\"sub\":\"a\"," EXP ",\"nbf\":\"0\"}", VERDICT_MALFORMED },
 		{ "{\"sub\":\"a\"," EXP ",\"iat\":1700000061}", VERDICT_NOT_YET_VALID },
 		/* AUTH-JWT-07 */
-		{ "{\"sub\":\"a\"," EXP ",\"at_hash\":\"x\"}", VERDICT_MALFORMED },
+		{ "{\"sub\":\"a\"," EXP ",\"at_hash\":\"x\"}", VERDICT_OK },
+		{ "{\"sub\":\"a\"," EXP ",\"s_hash\":\"x\"}", VERDICT_MALFORMED },
 		{ "{\"sub\":\"a\"," EXP ",\"c_hash\":null}", VERDICT_MALFORMED },
 		{ "{\"sub\":\"a\"," EXP ",\"nonce\":\"x\"}", VERDICT_OK },
 		{ "{" EXP "}", VERDICT_NO_PRINCIPAL },
@@ -279,6 +280,18 @@ static void client_may_be_the_audience(void **state)
 				 is_allowed && rows[i % ARRAY_LEN(rows)].is_for);
 		grant_unref(&grant);
 	}
+}
+
+/* AUTH-JWT-07: of those whose access tokens have no `aud`, what has an `at_hash` is an ID token. */
+static void hash_of_a_token_tells_where_there_is_no_audience(void **state)
+{
+	enum verdict_kind kind;
+
+	(void)state;
+	rules.client_is_audience = true;
+	assert_null(grant_of("{\"sub\":\"a\"," EXP ",\"aud\":\"app\",\"at_hash\":\"x\"}", &kind));
+	rules.client_is_audience = false;
+	assert_int_equal(kind, VERDICT_MALFORMED);
 }
 
 /* AUTH-CH-03, AUTH-CH-05: what clients may read. */
@@ -556,6 +569,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(claims_and_their_verdicts),
+		cmocka_unit_test(hash_of_a_token_tells_where_there_is_no_audience),
 		cmocka_unit_test(long_lives_are_refused),
 		cmocka_unit_test(demands_are_met_exactly),
 		cmocka_unit_test(what_a_grant_holds),

@@ -30,13 +30,6 @@ static void append_form(struct buf *out, struct slice text)
 	}
 }
 
-static void wipe(struct buf *buf)
-{
-	if (buf->cap > 0)
-		explicit_bzero(buf->data, buf->cap);
-	buf_fini(buf);
-}
-
 /* What is moved while it grows leaves copies behind that nobody wipes. */
 static void reserve_form(struct buf *buf, const char *client_id, const char *client_secret)
 {
@@ -59,7 +52,7 @@ char *introspect_basic(const char *client_id, const char *client_secret)
 	text = mem_printf("Basic %.*s", size, (const char *)encoded);
 	explicit_bzero(encoded, (size_t)size);
 	free(encoded);
-	wipe(&pair);
+	buf_wipe(&pair);
 	return text;
 }
 
@@ -75,7 +68,7 @@ char *introspect_form(const char *client_id, const char *client_secret)
 	append_form(&form, slice_str(client_secret));
 	buf_append_char(&form, '&');
 	text = mem_dup_slice(buf_slice(&form));
-	wipe(&form);
+	buf_wipe(&form);
 	return text;
 }
 
@@ -183,7 +176,7 @@ static void introspector_send(struct introspector *introspector, struct question
 	question->introspector = introspector;
 	question->fetch.on_done = question_on_answer;
 	fetch_start(issuer->fetcher, &question->fetch, &request);
-	wipe(&form);
+	buf_wipe(&form);
 }
 
 int introspector_ask(struct introspector *introspector, struct question *question,

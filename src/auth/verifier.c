@@ -271,8 +271,7 @@ static void job_free(struct verifier_job *job)
 	timer_stop(&job->deadline);
 	task_cancel(&job->ask);
 	question_cancel(&job->question);
-	explicit_bzero(job->token.data, job->token.cap);
-	buf_fini(&job->token);
+	buf_wipe(&job->token);
 	grant_unref(&job->finding.grant);
 	free(job);
 }

@@ -118,3 +118,10 @@ void buf_fini(struct buf *buf)
 	free(buf->data);
 	*buf = (struct buf){ NULL, 0, 0 };
 }
+
+void buf_wipe(struct buf *buf)
+{
+	if (buf->cap > 0)
+		explicit_bzero(buf->data, buf->cap);
+	buf_fini(buf);
+}

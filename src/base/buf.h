@@ -36,5 +36,7 @@ const char *buf_terminate(struct buf *buf);
 /* Borrowed until buf changes. */
 struct slice buf_slice(const struct buf *buf);
 void buf_fini(struct buf *buf);
+/* The same for what may hold secrets: all of its memory is overwritten before. */
+void buf_wipe(struct buf *buf);
 
 #endif

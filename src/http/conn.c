@@ -33,8 +33,7 @@
 #define DIRECT_READ_BYTES (256 * 1024)
 #define DIRECT_RESERVE_BYTES (2 * 1024 * 1024)
 #define LINGER_MS 2000
-#define DRAIN_STALL_MS \
-	5000 /* while draining: who has taken nothing for so long is not waited for */
+#define DRAIN_STALL_MS 5000 /* while draining nobody is waited for who takes nothing for so long */
 /* What a refused peer may still send. Closing before its end is a reset: it loses the answer. */
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
@@ -157,6 +156,8 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	server->count--;
 	conn_drop_exchange(conn, reason);
 	outq_fini(&conn->out);
+	if (!conn->is_processing)
+		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
 	/* Slices of these may still be on the stack. */
 	loop_defer_free(server->loop, conn->in.data);
 	loop_defer_free(server->loop, conn->body.data);
@@ -322,12 +323,11 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 void http_stream_write(struct http_conn *conn, struct slice bytes)
 {
 	char line[24];
-	int n;
+	int n = snprintf(line, sizeof(line), "%zx\r\n", bytes.n);
 
 	CHECK(conn->state == CONN_STREAMING);
 	if (bytes.n == 0)
 		return;
-	n = snprintf(line, sizeof(line), "%zx\r\n", bytes.n);
 	if (conn->is_chunked)
 		outq_append(&conn->out, slice_of(line, (size_t)n));
 	outq_append(&conn->out, bytes);
@@ -506,6 +506,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 		counter_add(COUNTER_REQUESTS_BAD);
 		conn->keep_alive = false;
 		conn_refuse(conn, status, reason);
+		explicit_bzero((char *)(uintptr_t)data->p, data->n);
 		return false;
 	}
 	*data = slice_of(data->p + n, data->n - (size_t)n);
@@ -574,7 +575,7 @@ static void conn_process_held(struct http_conn *conn)
 		return;
 	buf_consume(&conn->in, conn->in.len - rest.n);
 	if (conn->in.len == 0)
-		buf_fini(&conn->in);
+		buf_wipe(&conn->in);
 	conn_check_read_ahead(conn);
 }
 
@@ -734,8 +735,7 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 
 	conn->server = server;
 	conn->state = CONN_IDLE;
-	conn->peer = arrival->peer;
-	conn->client = arrival->peer;
+	conn->client = conn->peer = arrival->peer;
 	wire_init(&conn->wire, server->loop, arrival->fd, &conn_wire_ops);
 	wire_set_tls(&conn->wire, arrival->tls);
 	timer_init(&conn->deadline, conn_on_deadline);

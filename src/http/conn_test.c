@@ -725,6 +725,11 @@ static void no_token_stays_behind(void **state)
 	assert_false(is_in_loop_buffer("secret-two"));
 	assert_string_equal(jobs[1].path, "/judge");
 	client_close(c);
+	c = client_new();
+	client_send(c, "GET /sync HTTP/1.1\r\nAuthorization: Bearer secret-three\r\nbad\r\n\r\n");
+	assert_int_equal(client_take(c), 400);
+	assert_false(is_in_loop_buffer("secret-three"));
+	client_close(c);
 }
 
 /* SEC-28, FRONT-HTTP-09: counted while it is read. */
