@@ -782,6 +782,16 @@ static void listener_accepts_the_last(void **state)
 	listener_fini(&listener);
 }
 
+/* Our end of a TCP connection, as an event stream has it. */
+static void open_stream(struct listener *listener, struct wire *wire, uint64_t patience_ms)
+{
+	connect_clients(1);
+	listener_init(listener, loop, listen_fd, on_accept);
+	loop_turn(loop, false);
+	wire_init(wire, loop, dup(accepted[0]), &closing_ops);
+	wire_limit_unsent(wire, patience_ms);
+}
+
 /* SEC-26: the kernel would take megabytes of what nobody reads. */
 static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 {
@@ -793,11 +803,7 @@ static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 	ssize_t n;
 
 	(void)state;
-	connect_clients(1);
-	listener_init(&listener, loop, listen_fd, on_accept);
-	loop_turn(loop, false);
-	wire_init(&wire, loop, dup(accepted[0]), &closing_ops);
-	wire_limit_unsent(&wire, 60000);
+	open_stream(&listener, &wire, 60000);
 	while ((n = wire_write(&wire, &part, 1)) > 0) {
 		taken += (size_t)n;
 		usleep(1000); /* a window that is there would be used */
@@ -818,11 +824,7 @@ static void who_takes_nothing_is_gone(void **state)
 	ssize_t n;
 
 	(void)state;
-	connect_clients(1);
-	listener_init(&listener, loop, listen_fd, on_accept);
-	loop_turn(loop, false);
-	wire_init(&wire, loop, dup(accepted[0]), &closing_ops);
-	wire_limit_unsent(&wire, 500);
+	open_stream(&listener, &wire, 500);
 	do {
 		n = wire_write(&wire, &part, 1);
 	} while (n > 0);

@@ -242,13 +242,19 @@ def child_killed_from_outside(t):
     ok(is_alive(gateway), "gateway")
 
 
+def notify_socket(address):
+    """What the service manager would be told, a datagram each."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind(address)
+    sock.settimeout(5)
+    return sock
+
+
 @case(daemon=False)
 def systemd_is_notified(t):
     """REL-52 REL-41: READY=1 once it serves, STOPPING=1 when it stops; children get no NOTIFY_SOCKET."""
     path = os.path.join(t.directory(), "notify")
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    sock.bind(path)
-    sock.settimeout(5)
+    sock = notify_socket(path)
     t.start({"main": {}}, env={"NOTIFY_SOCKET": path})
     ok("READY=1" in sock.recv(4096).decode().splitlines(), "READY=1")
     probe = t.session().probe()
@@ -265,9 +271,7 @@ def systemd_is_notified(t):
 def systemd_abstract_socket(t):
     """REL-52: a NOTIFY_SOCKET in the abstract name space works too."""
     name = "mcpgated-test-%d" % os.getpid()
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    sock.bind("\0" + name)
-    sock.settimeout(5)
+    sock = notify_socket("\0" + name)
     t.start({"main": {}}, env={"NOTIFY_SOCKET": "@" + name})
     ok("READY=1" in sock.recv(4096).decode().splitlines(), "READY=1")
     sock.close()
@@ -277,9 +281,7 @@ def systemd_abstract_socket(t):
 def systemd_watches_the_gateway(t):
     """REL-52: the watchdog is fed as long as the gateway's loop turns, and not a moment longer."""
     path = os.path.join(t.directory(), "notify")
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    sock.bind(path)
-    sock.settimeout(5)
+    sock = notify_socket(path)
     d = t.start({"main": {}}, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"})
     d.expected_errors.add("gateway_silent")
 
