@@ -11,24 +11,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "authorization.h"
-#include "backend/backend.h"
-#include "backend/spawn.h"
+#include "authorization_setup.h"
+#include "process/server.h"
+#include "process/spawn.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "config/claim.h"
-#include "desk.h"
-#include "endpoint/gate.h"
+#include "admin_server.h"
+#include "endpoint/frontend.h"
 #include "http/conn.h"
-#include "http/entrance.h"
-#include "identities.h"
+#include "http/acceptor.h"
+#include "server_certificates.h"
 #include "io/listen.h"
 #include "io/loop.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/route.h"
-#include "router/spares.h"
-#include "session/heirloom.h"
+#include "router/warm.h"
+#include "session/deny_snapshot.h"
 
 #define STALL_MS (30 * 1000)
 #define PIPES_EACH 3
@@ -54,25 +54,25 @@ struct gateway {
 	struct loop *loop;
 	const struct config *config;
 	struct spawner *spawner;
-	struct backend *backends;
+	struct server *servers;
 	struct fleet fleet;
-	struct gate_endpoint *endpoints;
-	size_t backend_count;
+	struct endpoint *endpoints;
+	size_t server_count;
 	struct slice *hosts;
 	size_t host_count;
 	struct slice *origins;
 	struct slice *claims;      /* of each server, in their order */
 	struct slice *claim_names; /* the same, each once */
-	struct authorization authorization;
+	struct authorization_setup authorization_setup;
 	struct router router;
-	struct gate gate;
+	struct frontend frontend;
 	struct http_server *http;
-	struct entrance entrance;
-	struct identities identities;
+	struct acceptor acceptor;
+	struct server_certificates server_certificates;
 	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
-	struct desk *desk;
+	struct admin_server *admin_server;
 	size_t port_count; /* 0: not listening yet */
 	enum gateway_state state;
 	uint64_t state_since_ms;
@@ -84,7 +84,7 @@ struct gateway {
 /* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
 static struct gateway *gateway;
 /* Of all gateways that one keeper starts. */
-static struct heirloom *heirloom;
+static struct deny_snapshot *deny_snapshot;
 
 /* ---- stopping ---- */
 
@@ -122,7 +122,7 @@ static void gateway_stop_serving(struct gateway *g)
 	for (size_t i = 0; i < g->config->listen_count; i++)
 		gateway_close_listener(g, i);
 	http_server_drain(g->http);
-	gate_drain(&g->gate);
+	frontend_drain(&g->frontend);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
 		struct session *session = container_of(node, struct session, link);
 
@@ -137,23 +137,23 @@ static void gateway_end_sessions(struct gateway *g)
 	while (!list_is_empty(&g->router.sessions.sessions))
 		session_end(container_of(g->router.sessions.sessions.next, struct session, link),
 			    REASON_DRAINING);
-	spares_end_all(&g->router, REASON_DRAINING);
-	partition_end_all(&g->router, REASON_DRAINING);
+	warm_set_end_all(&g->router, REASON_DRAINING);
+	pool_end_all(&g->router, REASON_DRAINING);
 }
 
 static size_t gateway_count_children(const struct gateway *g)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < g->backend_count; i++)
-		count += g->backends[i].count;
+	for (size_t i = 0; i < g->server_count; i++)
+		count += g->servers[i].count;
 	return count;
 }
 
 static void gateway_kill_children(struct gateway *g)
 {
-	for (size_t i = 0; i < g->backend_count; i++)
-		backend_kill_all(&g->backends[i]);
+	for (size_t i = 0; i < g->server_count; i++)
+		server_kill_all(&g->servers[i]);
 }
 
 /* Answers are what the calls were waited for: who is slow in taking one has as long as they had. */
@@ -161,7 +161,7 @@ static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 {
 	if (gateway_count_children(g) > 0)
 		return false;
-	if (http_server_connection_count(g->http) + g->entrance.count == 0)
+	if (http_server_connection_count(g->http) + g->acceptor.count == 0)
 		return true;
 	return passed_ms >= LINGER_MS &&
 	       (clock_now_ms() >= g->drain_until_ms || !http_server_is_writing(g->http));
@@ -221,13 +221,13 @@ static void gateway_on_certificate(struct spawner *spawner, size_t listener, siz
 				   const int *fds, size_t count)
 {
 	(void)spawner;
-	identities_take(&gateway->identities, listener, entry, fds, count);
+	server_certificates_take(&gateway->server_certificates, listener, entry, fds, count);
 }
 
 /* The first set opens the ports; without a good one there is nothing to serve with. */
 static void gateway_on_certificates_end(struct spawner *spawner)
 {
-	bool is_used = identities_use(&gateway->identities);
+	bool is_used = server_certificates_use(&gateway->server_certificates);
 
 	if (gateway->port_count > 0) {
 		spawner_judge_certificates(spawner, is_used);
@@ -249,7 +249,7 @@ static const struct spawner_ops gateway_spawner_ops = {
 
 /* ---- starting ---- */
 
-static uint64_t gateway_tool_timeout(const struct backend_conf *conf, struct slice tool)
+static uint64_t gateway_tool_timeout(const struct server_conf *conf, struct slice tool)
 {
 	const struct config_server *server = conf->config;
 
@@ -260,7 +260,7 @@ static uint64_t gateway_tool_timeout(const struct backend_conf *conf, struct sli
 	return 0;
 }
 
-static struct backend_conf gateway_backend_conf(const struct config *config, size_t index)
+static struct server_conf gateway_server_conf(const struct config *config, size_t index)
 {
 	static const enum isolation isolations[] = {
 		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
@@ -269,7 +269,7 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 	};
 	const struct config_server *server = &config->servers[index];
 
-	return (struct backend_conf){
+	return (struct server_conf){
 		.name = server->name,
 		.server = (uint32_t)index,
 		.isolation = isolations[server->isolation],
@@ -303,14 +303,14 @@ static struct backend_conf gateway_backend_conf(const struct config *config, siz
 /* What runs before somebody comes. */
 static void gateway_start_children(struct gateway *g)
 {
-	for (size_t i = 0; i < g->backend_count; i++) {
-		struct backend *backend = &g->backends[i];
+	for (size_t i = 0; i < g->server_count; i++) {
+		struct server *server = &g->servers[i];
 
-		if (backend->conf.isolation == ISOLATION_SHARED && backend->conf.pool_min > 0)
-			partition_prepare(&g->router, backend);
-		else if (backend->conf.isolation != ISOLATION_SHARED && backend->conf.warm > 0 &&
-			 backend->conf.claim_count == 0)
-			spares_start(&g->router, backend);
+		if (server->conf.isolation == ISOLATION_SHARED && server->conf.pool_min > 0)
+			pool_prepare(&g->router, server);
+		else if (server->conf.isolation != ISOLATION_SHARED && server->conf.warm > 0 &&
+			 server->conf.claim_count == 0)
+			warm_set_start(&g->router, server);
 	}
 }
 
@@ -342,17 +342,17 @@ static void gateway_list_claims(struct gateway *g)
 		}
 }
 
-static void gateway_make_backends(struct gateway *g)
+static void gateway_make_servers(struct gateway *g)
 {
 	const struct config *config = g->config;
 	const struct slice *claims = g->claims;
 
 	g->fleet.max = config->max_processes;
-	g->backends = mem_zalloc(config->server_count * sizeof(*g->backends));
+	g->servers = mem_zalloc(config->server_count * sizeof(*g->servers));
 	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
 	for (size_t i = 0; i < config->server_count; i++) {
-		struct backend_conf conf = gateway_backend_conf(config, i);
-		struct backend *backend = &g->backends[g->backend_count];
+		struct server_conf conf = gateway_server_conf(config, i);
+		struct server *server = &g->servers[g->server_count];
 
 		conf.claims = claims;
 		conf.claim_count = config->servers[i].claims.count;
@@ -360,13 +360,14 @@ static void gateway_make_backends(struct gateway *g)
 		if (!config->servers[i].enabled)
 			continue;
 		conf.fleet = &g->fleet;
-		backend_init(backend, g->loop, g->spawner, &conf);
-		g->endpoints[g->backend_count++] = (struct gate_endpoint){
+		server_init(server, g->loop, g->spawner, &conf);
+		g->endpoints[g->server_count++] = (struct endpoint){
 			.path = slice_str(config->servers[i].path),
 			.sse_path = slice_str(config->servers[i].sse_path),
 			.message_path = slice_str(config->servers[i].message_path),
-			.backend = backend,
-			.place = authorization_make_place(&g->authorization, &config->servers[i]),
+			.server = server,
+			.place = authorization_setup_make_place(&g->authorization_setup,
+								&config->servers[i]),
 		};
 	}
 }
@@ -390,36 +391,36 @@ static void gateway_make_hosts(struct gateway *g)
 	gateway_add_host(g, SLICE_LIT("127.0.0.1"));
 	gateway_add_host(g, SLICE_LIT("[::1]"));
 	for (size_t i = 0; i < config->hosts.count; i++)
-		gateway_add_host(g, gate_host_of(slice_str(config->hosts.items[i])));
+		gateway_add_host(g, frontend_host_of(slice_str(config->hosts.items[i])));
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct slice address = slice_str(config->listen[i].address);
 
 		if (!slice_has_prefix(address, SLICE_LIT("unix:")) &&
 		    !slice_has_prefix(address, SLICE_LIT("systemd:")))
-			gateway_add_host(g, gate_host_of(address));
+			gateway_add_host(g, frontend_host_of(address));
 	}
 	if (authority != NULL) {
 		struct slice rest = slice_between(authority + 3, url.p + url.n);
 
-		gateway_add_host(g, gate_host_of(slice_cut(&rest, '/')));
+		gateway_add_host(g, frontend_host_of(slice_cut(&rest, '/')));
 	}
 }
 
-static void gateway_make_gate(struct gateway *g)
+static void gateway_make_frontend(struct gateway *g)
 {
-	static const enum gate_response responses[] = {
-		[CONFIG_RESPONSE_AUTO] = GATE_RESPONSE_AUTO,
-		[CONFIG_RESPONSE_JSON] = GATE_RESPONSE_JSON,
-		[CONFIG_RESPONSE_SSE] = GATE_RESPONSE_SSE,
+	static const enum frontend_response responses[] = {
+		[CONFIG_RESPONSE_AUTO] = FRONTEND_RESPONSE_AUTO,
+		[CONFIG_RESPONSE_JSON] = FRONTEND_RESPONSE_JSON,
+		[CONFIG_RESPONSE_SSE] = FRONTEND_RESPONSE_SSE,
 	};
 	const struct config *config = g->config;
-	struct gate_conf conf = {
+	struct frontend_conf conf = {
 		.endpoints = g->endpoints,
-		.endpoint_count = g->backend_count,
+		.endpoint_count = g->server_count,
 		.origin_count = config->origins.count,
-		.guard = g->authorization.guard,
-		.metadata = g->authorization.metadata.resource_count > 0 ?
-				    &g->authorization.metadata :
+		.authorization = g->authorization_setup.authorization,
+		.metadata = g->authorization_setup.metadata.resource_count > 0 ?
+				    &g->authorization_setup.metadata :
 				    NULL,
 		.response = responses[config->response],
 		.grace_ms = config->json_grace_ms,
@@ -435,17 +436,17 @@ static void gateway_make_gate(struct gateway *g)
 	conf.hosts = g->hosts;
 	conf.host_count = g->host_count;
 	conf.origins = g->origins;
-	gate_init(&g->gate, &g->router, &conf);
+	frontend_init(&g->frontend, &g->router, &conf);
 }
 
 /* Those of the process before, if it has failed; they began as the configuration's. AUTH-SES-07 */
-static void gateway_make_denials(struct gateway *g)
+static void gateway_make_deny_list(struct gateway *g)
 {
-	struct denials *denials = &g->router.sessions.denials;
+	struct deny_list *deny_list = &g->router.sessions.deny_list;
 
-	if (!heirloom_load(heirloom, denials))
-		authorization_deny(g->config, denials);
-	heirloom_save(heirloom, denials);
+	if (!deny_snapshot_load(deny_snapshot, deny_list))
+		authorization_setup_deny(g->config, deny_list);
+	deny_snapshot_save(deny_snapshot, deny_list);
 }
 
 static void gateway_make_router(struct gateway *g)
@@ -466,8 +467,8 @@ static void gateway_make_router(struct gateway *g)
 	g->router.loop = g->loop;
 	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
 	list_init(&g->router.pools);
-	listings_store_init(&g->router.lists);
-	list_init(&g->router.spares);
+	list_cache_lru_init(&g->router.lists);
+	list_init(&g->router.warm_sets);
 	session_set_init(&g->router.sessions, g->loop, &conf);
 	gateway_list_claims(g);
 }
@@ -477,9 +478,9 @@ static void gateway_on_admin_drain(void)
 	spawner_stop(gateway->spawner);
 }
 
-static void gateway_on_denials(void)
+static void gateway_on_deny_list(void)
 {
-	heirloom_save(heirloom, &gateway->router.sessions.denials);
+	deny_snapshot_save(deny_snapshot, &gateway->router.sessions.deny_list);
 }
 
 static void gateway_on_admin_reload(void)
@@ -492,10 +493,10 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 	struct port *port = container_of(listener, struct port, listener);
 	struct gateway *g = port->gateway;
 
-	entrance_accept(&g->entrance, fd, peer,
-			&(struct entrance_port){
+	acceptor_accept(&g->acceptor, fd, peer,
+			&(struct acceptor_port){
 				.has_proxy_header = g->config->listen[port->index].proxy_protocol,
-				.tls_server = g->identities.servers[port->index] });
+				.tls_server = g->server_certificates.servers[port->index] });
 }
 
 /* Clients alone must not use up the descriptors of this process: those of servers need some, too. REL-44 */
@@ -535,21 +536,22 @@ static void gateway_make_http(struct gateway *g)
 			conf.trust.count++;
 	}
 	conf.trust.nets = g->proxies;
-	g->http = http_server_new(g->loop, &conf, &g->gate.handler);
-	entrance_init(&g->entrance, g->loop, g->http);
-	identities_init(&g->identities, config);
-	g->desk = desk_new(&(struct desk_conf){ .loop = g->loop,
-						.router = &g->router,
-						.endpoints = g->endpoints,
-						.backends = g->backends,
-						.backend_count = g->backend_count,
-						.gate = &g->gate.conf,
-						.http = &conf,
-						.front = g->http,
-						.listeners = g->listeners + config->listen_count,
-						.on_drain = gateway_on_admin_drain,
-						.on_reload = gateway_on_admin_reload,
-						.on_denials = gateway_on_denials });
+	g->http = http_server_new(g->loop, &conf, &g->frontend.handler);
+	acceptor_init(&g->acceptor, g->loop, g->http);
+	server_certificates_init(&g->server_certificates, config);
+	g->admin_server = admin_server_new(
+		&(struct admin_server_conf){ .loop = g->loop,
+					     .router = &g->router,
+					     .endpoints = g->endpoints,
+					     .servers = g->servers,
+					     .server_count = g->server_count,
+					     .frontend = &g->frontend.conf,
+					     .http = &conf,
+					     .front = g->http,
+					     .listeners = g->listeners + config->listen_count,
+					     .on_drain = gateway_on_admin_drain,
+					     .on_reload = gateway_on_admin_reload,
+					     .on_deny_list = gateway_on_deny_list });
 }
 
 /* Everything is there: from now on requests are served. */
@@ -564,24 +566,24 @@ static void gateway_listen(struct gateway *g)
 		g->ports[i].index = i;
 		listener_init(&g->ports[i].listener, g->loop, g->listeners[i], gateway_on_accept);
 	}
-	LOG(GATEWAY_READY, LOG_INT("servers", g->backend_count));
+	LOG(GATEWAY_READY, LOG_INT("servers", g->server_count));
 	spawner_ready(g->spawner);
 }
 
 static void gateway_free(struct gateway *g)
 {
-	desk_free(&g->desk);
-	entrance_fini(&g->entrance);
+	admin_server_free(&g->admin_server);
+	acceptor_fini(&g->acceptor);
 	http_server_free(&g->http);
-	identities_fini(&g->identities);
-	gate_fini(&g->gate);
+	server_certificates_fini(&g->server_certificates);
+	frontend_fini(&g->frontend);
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
 	spawner_free(&g->spawner);
-	authorization_fini(&g->authorization);
-	for (size_t i = 0; i < g->backend_count; i++)
-		backend_fini(&g->backends[i]);
-	free(g->backends);
+	authorization_setup_fini(&g->authorization_setup);
+	for (size_t i = 0; i < g->server_count; i++)
+		server_fini(&g->servers[i]);
+	free(g->servers);
 	free(g->endpoints);
 	free(g->hosts);
 	free(g->claims);
@@ -605,7 +607,7 @@ static void gateway_tune_heap(void)
 
 void gateway_prepare(void)
 {
-	heirloom = heirloom_new();
+	deny_snapshot = deny_snapshot_new();
 }
 
 int gateway_main(struct config *config, const int *listeners, size_t listener_count, int keeper_fd)
@@ -629,17 +631,17 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
 	gateway_make_router(&g);
-	if (authorization_init(&g.authorization, config, g.loop, &err) < 0) {
+	if (authorization_setup_init(&g.authorization_setup, config, g.loop, &err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}
-	gateway_make_denials(&g);
-	gateway_make_backends(&g);
+	gateway_make_deny_list(&g);
+	gateway_make_servers(&g);
 	gateway_start_children(&g);
-	gateway_make_gate(&g);
+	gateway_make_frontend(&g);
 	gateway_make_http(&g);
 	CHECK(listener_count == config->listen_count);
-	if (!identities_are_needed(&g.identities))
+	if (!server_certificates_are_needed(&g.server_certificates))
 		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
 	loop_run(g.loop);
 	LOG(GATEWAY_STOP, LOG_INT("children", gateway_count_children(&g)));

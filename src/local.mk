@@ -1,9 +1,9 @@
 bin_PROGRAMS += mcpgated
 mcpgated_SOURCES = \
-	src/authorization.c src/authorization.h \
-	src/desk.c src/desk.h \
+	src/authorization_setup.c src/authorization_setup.h \
+	src/admin_server.c src/admin_server.h \
 	src/gateway.c src/gateway.h \
-	src/identities.c src/identities.h \
+	src/server_certificates.c src/server_certificates.h \
 	src/main.c
 mcpgated_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_LIBS) \

@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "gateway.h"
 #include "keeper/keeper.h"
-#include "keeper/machine.h"
+#include "keeper/kernel_features.h"
 
 #ifndef SYSCONFDIR
 #define SYSCONFDIR "/etc"
@@ -232,10 +232,11 @@ static int with_configuration(const struct command_line *line)
 	int status = 0;
 
 	if (config != NULL && line->action != ACTION_PRINT) {
-		machine_check(config, &problems);
+		kernel_features_check(config, &problems);
 		/* Where there is nothing else to serve, nothing is served without it. */
-		machine_check_commands(config, line->request.command != NULL ? &problems :
-									       &config->warnings);
+		kernel_features_check_commands(config, line->request.command != NULL ?
+							       &problems :
+							       &config->warnings);
 	}
 	if (problems.count > 0)
 		config_free(&config);

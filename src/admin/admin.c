@@ -12,7 +12,7 @@
 #include "admin/emit.h"
 #include "admin/logs.h"
 #include "admin/reports.h"
-#include "backend/child.h"
+#include "process/child.h"
 #include "base/clock.h"
 #include "obs/log.h"
 #include "router/report.h"
@@ -81,8 +81,8 @@ bool admin_may_connect(const struct admin *admin, int fd)
 	session = getsid(peer.pid);
 	if (session < 0)
 		return false;
-	for (size_t i = 0; i < admin->conf.backend_count; i++) {
-		LIST_FOREACH(node, &admin->conf.backends[i].children) {
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		LIST_FOREACH(node, &admin->conf.servers[i].children) {
 			if (container_of(node, struct child, link)->pid == session)
 				return false;
 		}
@@ -90,11 +90,11 @@ bool admin_may_connect(const struct admin *admin, int fd)
 	return true;
 }
 
-struct backend *admin_find_backend(const struct admin *admin, struct slice name)
+struct server *admin_find_server(const struct admin *admin, struct slice name)
 {
-	for (size_t i = 0; i < admin->conf.backend_count; i++) {
-		if (slice_is_equal(slice_str(admin->conf.backends[i].conf.name), name))
-			return &admin->conf.backends[i];
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		if (slice_is_equal(slice_str(admin->conf.servers[i].conf.name), name))
+			return &admin->conf.servers[i];
 	}
 	return NULL;
 }
@@ -112,30 +112,30 @@ struct slice admin_parameter(struct slice query, const char *name)
 }
 
 /* NULL: it has been answered that there is none. */
-static struct backend *need_backend(const struct inquiry *inquiry)
+static struct server *need_server(const struct inquiry *inquiry)
 {
 	struct slice name = admin_parameter(inquiry->http->query, "server");
-	struct backend *backend = admin_find_backend(inquiry->admin, name);
+	struct server *server = admin_find_server(inquiry->admin, name);
 
-	if (backend == NULL)
+	if (server == NULL)
 		admin_refuse(inquiry->conn, name.n > 0 ? 404 : 400,
 			     name.n > 0 ? "there is no server of this name" :
 					  "the parameter server=NAME is missing");
-	return backend;
+	return server;
 }
 
 /* ---- commands ---- */
 
 static struct http_exchange *command_logs(const struct inquiry *inquiry)
 {
-	struct backend *backend = need_backend(inquiry);
+	struct server *server = need_server(inquiry);
 	struct buf body = { 0 };
 
-	if (backend == NULL)
+	if (server == NULL)
 		return NULL;
 	if (slice_is_equal(admin_parameter(inquiry->http->query, "follow"), SLICE_LIT("1")))
-		return logs_follow(backend);
-	logs_append(backend, &body);
+		return logs_follow(server);
+	logs_append(server, &body);
 	buf_append_char(&body, '\n');
 	admin_reply(inquiry->conn, 200, json_type, &body);
 	buf_fini(&body);
@@ -144,13 +144,13 @@ static struct http_exchange *command_logs(const struct inquiry *inquiry)
 
 static struct http_exchange *command_restart(const struct inquiry *inquiry)
 {
-	struct backend *backend = need_backend(inquiry);
+	struct server *server = need_server(inquiry);
 	size_t count;
 
-	if (backend == NULL)
+	if (server == NULL)
 		return NULL;
-	count = report_restart(backend);
-	LOG(ADMIN_COMMAND, LOG_STR("command", "restart"), LOG_STR("server", backend->conf.name),
+	count = report_restart(server);
+	LOG(ADMIN_COMMAND, LOG_STR("command", "restart"), LOG_STR("server", server->conf.name),
 	    LOG_INT("processes", count));
 	answer_done(inquiry, "restarted", count);
 	return NULL;
@@ -316,7 +316,7 @@ static bool is_from_page(const struct http_request *request)
 {
 	static const struct slice own[] = { SLICE("localhost"), SLICE("127.0.0.1"),
 					    SLICE("[::1]") };
-	struct slice host = gate_host_of(request->fields[HTTP_HOST]);
+	struct slice host = frontend_host_of(request->fields[HTTP_HOST]);
 
 	if (http_has(request, HTTP_ORIGIN))
 		return true;

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/backend.h"
-#include "endpoint/gate.h"
+#include "process/server.h"
+#include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "router/route.h"
 
@@ -22,16 +22,16 @@
 /* All borrowed for the admin's life. */
 struct admin_conf {
 	struct router *router;
-	struct backend *backends;
-	size_t backend_count;
-	const struct slice *paths;          /* where clients find each of them */
-	const struct http_server *front;    /* whose connections are clients' */
-	const struct gate_conf *front_gate; /* what they have to pass */
-	struct http_handler *mcp;           /* serves ADMIN_MCP_PATH */
+	struct server *servers;
+	size_t server_count;
+	const struct slice *paths;                   /* where clients find each of them */
+	const struct http_server *front;             /* whose connections are clients' */
+	const struct frontend_conf *client_frontend; /* what they have to pass */
+	struct http_handler *mcp;                    /* serves ADMIN_MCP_PATH */
 	const char *version;
-	void (*on_drain)(void);   /* the daemon is to stop */
-	void (*on_reload)(void);  /* log and certificates are to be read again */
-	void (*on_denials)(void); /* their entries have changed */
+	void (*on_drain)(void);     /* the daemon is to stop */
+	void (*on_reload)(void);    /* log and certificates are to be read again */
+	void (*on_deny_list)(void); /* their entries have changed */
 };
 
 struct admin {
@@ -48,7 +48,7 @@ void admin_init(struct admin *admin, const struct admin_conf *conf);
  */
 bool admin_may_connect(const struct admin *admin, int fd);
 /* The server of this name, or NULL. */
-struct backend *admin_find_backend(const struct admin *admin, struct slice name);
+struct server *admin_find_server(const struct admin *admin, struct slice name);
 /* The value of a parameter of the query, or empty. Nothing is decoded: names and ids need none. */
 struct slice admin_parameter(struct slice query, const char *name);
 

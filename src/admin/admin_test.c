@@ -14,7 +14,7 @@
 
 #define NOW_MS 1000000
 
-static struct backend backends[2];
+static struct server servers[2];
 static struct router router;
 static struct admin admin;
 static struct loop *loop;
@@ -36,17 +36,17 @@ static int setup(void **state)
 	if (loop == NULL)
 		return -1;
 	for (size_t i = 0; i < 2; i++)
-		backend_init(&backends[i], loop, NULL,
-			     &(struct backend_conf){ .name = names[i],
-						     .pool_max = 3,
-						     .backoff_min_ms = 4000,
-						     .backoff_max_ms = 4000 });
+		server_init(&servers[i], loop, NULL,
+			    &(struct server_conf){ .name = names[i],
+						   .pool_max = 3,
+						   .backoff_min_ms = 4000,
+						   .backoff_max_ms = 4000 });
 	router = (struct router){ .loop = loop };
 	session_set_init(&router.sessions, loop, &sessions);
 	front = http_server_new(loop, &http, &handler);
 	admin_init(&admin, &(struct admin_conf){ .router = &router,
-						 .backends = backends,
-						 .backend_count = 2,
+						 .servers = servers,
+						 .server_count = 2,
 						 .paths = paths,
 						 .front = front,
 						 .version = "9" });
@@ -59,7 +59,7 @@ static int teardown(void **state)
 	http_server_free(&front);
 	session_set_fini(&router.sessions);
 	for (size_t i = 0; i < 2; i++)
-		backend_fini(&backends[i]);
+		server_fini(&servers[i]);
 	loop_free(&loop);
 	buf_fini(&out);
 	return 0;
@@ -107,9 +107,9 @@ static void parameters_are_found(void **state)
 		assert_memory_equal(value.n > 0 ? value.p : "", rows[i].value, value.n);
 	}
 	assert_int_equal(admin_parameter((struct slice){ NULL, 0 }, "server").n, 0);
-	assert_ptr_equal(admin_find_backend(&admin, SLICE_LIT("b")), &backends[1]);
-	assert_null(admin_find_backend(&admin, SLICE_LIT("ab")));
-	assert_null(admin_find_backend(&admin, SLICE_LIT("")));
+	assert_ptr_equal(admin_find_server(&admin, SLICE_LIT("b")), &servers[1]);
+	assert_null(admin_find_server(&admin, SLICE_LIT("ab")));
+	assert_null(admin_find_server(&admin, SLICE_LIT("")));
 }
 
 static void servers_are_reported(void **state)
@@ -123,10 +123,10 @@ static void servers_are_reported(void **state)
 	assert_has("\"p50_ms\":null");
 	assert_has("\"next_try_ms\":null,\"last_failure\":null");
 	out.len = 0;
-	meter_add(&backends[0].stats.answered, 3, NOW_MS);
-	meter_add(&backends[0].stats.answered, UINT64_C(1) << 50, NOW_MS);
-	backend_note_failure(&backends[1], "it \"ended\"", "status 3");
-	backend_note_failed(&backends[1]);
+	latency_histogram_add(&servers[0].stats.answered, 3, NOW_MS);
+	latency_histogram_add(&servers[0].stats.answered, UINT64_C(1) << 50, NOW_MS);
+	server_note_failure(&servers[1], "it \"ended\"", "status 3");
+	server_note_failed(&servers[1]);
 	router.is_draining = true;
 	reports_status(&admin, &out);
 	assert_has("\"state\":\"draining\"");
@@ -140,9 +140,9 @@ static void servers_are_reported(void **state)
 static void metrics_are_exact(void **state)
 {
 	(void)state;
-	meter_add(&backends[0].stats.answered, 0, NOW_MS);
-	meter_add(&backends[0].stats.answered, 1500, NOW_MS);
-	backend_note_failed(&backends[1]);
+	latency_histogram_add(&servers[0].stats.answered, 0, NOW_MS);
+	latency_histogram_add(&servers[0].stats.answered, 1500, NOW_MS);
+	server_note_failed(&servers[1]);
 	reports_metrics(&admin, &out);
 	assert_has("# HELP mcpgated_sessions_open open sessions\n# TYPE mcpgated_sessions_open "
 		   "gauge\nmcpgated_sessions_open 0\n");

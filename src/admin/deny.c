@@ -3,7 +3,7 @@
 #include "admin/deny.h"
 
 #include "admin/emit.h"
-#include "admin/order.h"
+#include "admin/deny_request.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -17,9 +17,9 @@ struct deny {
 	struct admin *admin;
 };
 
-static struct denials *denials_of(const struct admin *admin)
+static struct deny_list *deny_list_of(const struct admin *admin)
 {
-	return &admin->conf.router->sessions.denials;
+	return &admin->conf.router->sessions.deny_list;
 }
 
 /* ---- reporting ---- */
@@ -38,12 +38,12 @@ static void emit_members(const struct denial *denial, struct buf *out)
 
 void deny_report(const struct admin *admin, struct buf *out)
 {
-	struct denials *denials = denials_of(admin);
+	struct deny_list *deny_list = deny_list_of(admin);
 
-	denials_sweep(denials);
+	deny_list_sweep(deny_list);
 	emit_open(out, NULL, '{');
 	emit_open(out, "entries", '[');
-	LIST_FOREACH(node, &denials->entries) {
+	LIST_FOREACH(node, &deny_list->entries) {
 		emit_open(out, NULL, '{');
 		emit_members(container_of(node, struct denial, link), out);
 		emit_close(out, '}');
@@ -54,10 +54,10 @@ void deny_report(const struct admin *admin, struct buf *out)
 
 /* ---- judging an order ---- */
 
-static bool has_token(const struct guard_conf *guard, struct slice name)
+static bool has_token(const struct authorization_conf *authorization, struct slice name)
 {
-	for (size_t i = 0; i < guard->token_count; i++)
-		if (slice_is_equal(guard->tokens[i].name, name))
+	for (size_t i = 0; i < authorization->token_count; i++)
+		if (slice_is_equal(authorization->tokens[i].name, name))
 			return true;
 	return false;
 }
@@ -71,31 +71,35 @@ static bool has_issuer(const struct metadata_conf *metadata, struct slice issuer
 }
 
 /* Static tokens have nothing but their name. */
-static const char *judge_static(const struct guard_conf *guard, const struct order *order)
+static const char *judge_static(const struct authorization_conf *authorization,
+				const struct deny_request *deny_request)
 {
-	if (order->by != DENIAL_BY_SUB)
+	if (deny_request->by != DENIAL_BY_SUB)
 		return "a static token is denied by sub, which is its name in auth.tokens";
-	return has_token(guard, order->name) ? NULL : "auth.tokens has no token of this name";
+	return has_token(authorization, deny_request->name) ?
+		       NULL :
+		       "auth.tokens has no token of this name";
 }
 
 /* NULL: it can be carried out; else why not. */
-static const char *judge(const struct admin *admin, struct order *order)
+static const char *judge(const struct admin *admin, struct deny_request *deny_request)
 {
-	const struct gate_conf *front = admin->conf.front_gate;
+	const struct frontend_conf *front = admin->conf.client_frontend;
 
-	if (front->guard.mode == GUARD_OPEN)
+	if (front->authorization.mode == AUTHORIZATION_OPEN)
 		return "nobody is asked for a token: see auth.mode";
-	if (order->issuer.n == 0 && front->metadata != NULL && front->metadata->issuer_count == 1)
-		order->issuer = front->metadata->issuers[0];
-	if (order->issuer.n == 0)
+	if (deny_request->issuer.n == 0 && front->metadata != NULL &&
+	    front->metadata->issuer_count == 1)
+		deny_request->issuer = front->metadata->issuers[0];
+	if (deny_request->issuer.n == 0)
 		return "the issuer is missing: one of auth.issuers, or static for auth.tokens";
-	if (order->until_ms == 0)
-		order->until_ms = clock_wall_ms() + DENY_DEFAULT_MS;
-	if (order->until_ms <= clock_wall_ms())
+	if (deny_request->until_ms == 0)
+		deny_request->until_ms = clock_wall_ms() + DENY_DEFAULT_MS;
+	if (deny_request->until_ms <= clock_wall_ms())
 		return "the time is over already";
-	if (slice_is_equal(order->issuer, static_issuer))
-		return judge_static(&front->guard, order);
-	return has_issuer(front->metadata, order->issuer) ?
+	if (slice_is_equal(deny_request->issuer, static_issuer))
+		return judge_static(&front->authorization, deny_request);
+	return has_issuer(front->metadata, deny_request->issuer) ?
 		       NULL :
 		       "the issuer is none of auth.issuers, byte for byte";
 }
@@ -115,14 +119,15 @@ static void reply(struct http_conn *conn, const struct denial *denial, size_t en
 	buf_fini(&body);
 }
 
-static void carry_out(struct admin *admin, struct http_conn *conn, const struct order *order)
+static void carry_out(struct admin *admin, struct http_conn *conn,
+		      const struct deny_request *deny_request)
 {
 	struct session_set *sessions = &admin->conf.router->sessions;
 	size_t before = sessions->count;
 	const struct denial *denial;
 
-	denial = denials_add(&sessions->denials, order->issuer, order->by, order->name,
-			     order->until_ms);
+	denial = deny_list_add(&sessions->deny_list, deny_request->issuer, deny_request->by,
+			       deny_request->name, deny_request->until_ms);
 	if (denial == NULL) {
 		admin_refuse(conn, 409, "there are as many entries as there may be; remove some");
 		return;
@@ -130,7 +135,7 @@ static void carry_out(struct admin *admin, struct http_conn *conn, const struct 
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-add"), LOG_INT("number", denial->number),
 	    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
 	    LOG_SLICE("name", denial->name), LOG_INT("sessions", before - sessions->count));
-	admin->conf.on_denials();
+	admin->conf.on_deny_list();
 	reply(conn, denial, before - sessions->count);
 }
 
@@ -143,20 +148,20 @@ static void deny_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct deny *deny = container_of(exchange, struct deny, exchange);
 	struct error err = { ERROR_NONE, "" };
-	struct order order;
+	struct deny_request deny_request;
 	const char *why;
 
-	if (order_read(body, &order, &err) < 0) {
+	if (deny_request_read(body, &deny_request, &err) < 0) {
 		admin_refuse(exchange->conn, 400, err.text);
 		deny_end(deny);
 		return;
 	}
-	why = judge(deny->admin, &order);
+	why = judge(deny->admin, &deny_request);
 	if (why != NULL)
 		admin_refuse(exchange->conn, 409, why);
 	else
-		carry_out(deny->admin, exchange->conn, &order);
-	order_fini(&order);
+		carry_out(deny->admin, exchange->conn, &deny_request);
+	deny_request_fini(&deny_request);
 	deny_end(deny);
 }
 
@@ -191,12 +196,12 @@ void deny_remove(struct admin *admin, struct http_conn *conn, struct slice numbe
 	struct buf body = { 0 };
 	uint64_t value;
 
-	if (text_parse_u64(number, &value) < 0 || !denials_remove(denials_of(admin), value)) {
+	if (text_parse_u64(number, &value) < 0 || !deny_list_remove(deny_list_of(admin), value)) {
 		admin_refuse(conn, 404, "there is no entry of this number");
 		return;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-remove"), LOG_INT("number", value));
-	admin->conf.on_denials();
+	admin->conf.on_deny_list();
 	emit_open(&body, NULL, '{');
 	emit_number(&body, "removed", value);
 	emit_close(&body, '}');

@@ -5,7 +5,7 @@ src_admin_libadmin_a_SOURCES = \
 	src/admin/emit.c src/admin/emit.h \
 	src/admin/logs.c src/admin/logs.h \
 	src/admin/metrics.c \
-	src/admin/order.c src/admin/order.h \
+	src/admin/deny_request.c src/admin/deny_request.h \
 	src/admin/reports.c src/admin/reports.h
 ADMIN_LIBS = src/admin/libadmin.a $(ENDPOINT_LIBS)
 check_PROGRAMS += src/admin/admin_test

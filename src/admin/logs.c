@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pulls: what is written to a slow reader waits in the backlog, and is lost there, not here. */
+/* Pulls: what is written to a slow reader waits in the stderr ring, and is lost there, not here. */
 #include "admin/logs.h"
 
 #include "admin/emit.h"
@@ -8,12 +8,12 @@
 
 struct follower {
 	struct http_exchange exchange;
-	struct backlog_reader reader;
-	struct backend *backend;
+	struct stderr_ring_reader reader;
+	struct server *server;
 	uint64_t last; /* the number of the last line sent */
 };
 
-static void emit_line(struct buf *out, const struct backlog_line *line)
+static void emit_line(struct buf *out, const struct stderr_line *line)
 {
 	emit_open(out, NULL, '{');
 	emit_number(out, "at_ms", line->at_ms);
@@ -22,14 +22,14 @@ static void emit_line(struct buf *out, const struct backlog_line *line)
 	emit_close(out, '}');
 }
 
-void logs_append(const struct backend *backend, struct buf *out)
+void logs_append(const struct server *server, struct buf *out)
 {
-	const struct backlog_line *line = backlog_next(&backend->backlog, 0);
+	const struct stderr_line *line = stderr_ring_next(&server->stderr_ring, 0);
 
 	emit_open(out, NULL, '{');
-	emit_string(out, "server", backend->conf.name);
+	emit_string(out, "server", server->conf.name);
 	emit_open(out, "lines", '[');
-	for (; line != NULL; line = backlog_next(&backend->backlog, line->number))
+	for (; line != NULL; line = stderr_ring_next(&server->stderr_ring, line->number))
 		emit_line(out, line);
 	emit_close(out, ']');
 	emit_close(out, '}');
@@ -38,10 +38,10 @@ void logs_append(const struct backend *backend, struct buf *out)
 static void follower_write(struct follower *follower)
 {
 	struct http_conn *conn = follower->exchange.conn;
-	const struct backlog_line *line;
+	const struct stderr_line *line;
 
 	while (http_conn_has_room(conn) &&
-	       (line = backlog_next(&follower->backend->backlog, follower->last)) != NULL) {
+	       (line = stderr_ring_next(&follower->server->stderr_ring, follower->last)) != NULL) {
 		struct buf data = { 0 };
 		struct buf event = { 0 };
 
@@ -54,7 +54,7 @@ static void follower_write(struct follower *follower)
 	}
 }
 
-static void follower_on_line(struct backlog_reader *reader)
+static void follower_on_line(struct stderr_ring_reader *reader)
 {
 	follower_write(container_of(reader, struct follower, reader));
 }
@@ -65,7 +65,7 @@ static void follower_on_body(struct http_exchange *exchange, struct slice body)
 
 	(void)body;
 	http_stream_begin(exchange->conn, sse_fields);
-	backlog_attach(&follower->backend->backlog, &follower->reader);
+	stderr_ring_attach(&follower->server->stderr_ring, &follower->reader);
 	follower_write(follower);
 }
 
@@ -79,8 +79,8 @@ static void follower_on_gone(struct http_exchange *exchange, enum reason reason)
 	struct follower *follower = container_of(exchange, struct follower, exchange);
 
 	(void)reason;
-	backlog_detach(&follower->reader);
-	loop_defer_free(follower->backend->loop, follower);
+	stderr_ring_detach(&follower->reader);
+	loop_defer_free(follower->server->loop, follower);
 }
 
 static const struct http_exchange_ops follower_ops = {
@@ -89,13 +89,13 @@ static const struct http_exchange_ops follower_ops = {
 	.on_gone = follower_on_gone,
 };
 
-struct http_exchange *logs_follow(struct backend *backend)
+struct http_exchange *logs_follow(struct server *server)
 {
 	struct follower *follower = mem_zalloc(sizeof(*follower));
 
 	follower->exchange.ops = &follower_ops;
 	follower->reader.on_line = follower_on_line;
-	follower->backend = backend;
+	follower->server = server;
 	list_init(&follower->reader.link);
 	return &follower->exchange;
 }

@@ -3,13 +3,13 @@
 #ifndef MCPGATED_ADMIN_LOGS_H
 #define MCPGATED_ADMIN_LOGS_H
 
-#include "backend/backend.h"
+#include "process/server.h"
 #include "base/buf.h"
 #include "http/conn.h"
 
 /* All lines that are kept, as one JSON object. */
-void logs_append(const struct backend *backend, struct buf *out);
+void logs_append(const struct server *server, struct buf *out);
 /* The exchange that answers with an event for each line that is kept, and each that comes. */
-struct http_exchange *logs_follow(struct backend *backend);
+struct http_exchange *logs_follow(struct server *server);
 
 #endif

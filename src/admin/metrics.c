@@ -35,36 +35,36 @@ static void append_counters(struct buf *out)
 
 /* ---- of each server ---- */
 
-static uint64_t server_processes(const struct backend *backend)
+static uint64_t server_processes(const struct server *server)
 {
-	return backend->count;
+	return server->count;
 }
 
-static uint64_t server_is_failing(const struct backend *backend)
+static uint64_t server_is_failing(const struct server *server)
 {
-	return backend->failures > 0;
+	return server->failures > 0;
 }
 
-static uint64_t server_failed(const struct backend *backend)
+static uint64_t server_failed(const struct server *server)
 {
-	return backend->stats.failed;
+	return server->stats.failed;
 }
 
-static uint64_t server_starts(const struct backend *backend)
+static uint64_t server_starts(const struct server *server)
 {
-	return backend->stats.starts;
+	return server->stats.starts;
 }
 
-static uint64_t server_failures(const struct backend *backend)
+static uint64_t server_failures(const struct server *server)
 {
-	return backend->stats.failures;
+	return server->stats.failures;
 }
 
 static const struct {
 	const char *name;
 	const char *type;
 	const char *help;
-	uint64_t (*get)(const struct backend *backend);
+	uint64_t (*get)(const struct server *server);
 } server_metrics[] = {
 	{ "server_processes", "gauge", "processes that run", server_processes },
 	{ "server_failing", "gauge", "1 while the server fails to start", server_is_failing },
@@ -79,12 +79,12 @@ static void append_server_metrics(const struct admin *admin, struct buf *out)
 	for (size_t m = 0; m < ARRAY_LEN(server_metrics); m++) {
 		metric_begin(out, server_metrics[m].name, server_metrics[m].type,
 			     server_metrics[m].help);
-		for (size_t i = 0; i < admin->conf.backend_count; i++) {
-			const struct backend *backend = &admin->conf.backends[i];
+		for (size_t i = 0; i < admin->conf.server_count; i++) {
+			const struct server *server = &admin->conf.servers[i];
 
 			buf_printf(out, "mcpgated_%s{server=\"%s\"} %llu\n", server_metrics[m].name,
-				   backend->conf.name,
-				   (unsigned long long)server_metrics[m].get(backend));
+				   server->conf.name,
+				   (unsigned long long)server_metrics[m].get(server));
 		}
 	}
 }
@@ -94,41 +94,41 @@ static void append_seconds(struct buf *out, uint64_t ms)
 	buf_printf(out, "%llu.%03u", (unsigned long long)(ms / 1000), (unsigned int)(ms % 1000));
 }
 
-static void append_histogram(const struct backend *backend, struct buf *out)
+static void append_histogram(const struct server *server, struct buf *out)
 {
-	const struct meter *meter = &backend->stats.answered;
+	const struct latency_histogram *latency_histogram = &server->stats.answered;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < METER_BUCKETS; i++) {
-		sum += meter->buckets[i];
+	for (size_t i = 0; i < LATENCY_HISTOGRAM_BUCKETS; i++) {
+		sum += latency_histogram->buckets[i];
 		buf_printf(out, "mcpgated_call_duration_seconds_bucket{server=\"%s\",le=\"",
-			   backend->conf.name);
-		if (meter_bound_ms(i) == UINT64_MAX)
+			   server->conf.name);
+		if (latency_histogram_bound_ms(i) == UINT64_MAX)
 			buf_append_str(out, "+Inf");
 		else
-			append_seconds(out, meter_bound_ms(i));
+			append_seconds(out, latency_histogram_bound_ms(i));
 		buf_printf(out, "\"} %llu\n", (unsigned long long)sum);
 	}
-	buf_printf(out, "mcpgated_call_duration_seconds_sum{server=\"%s\"} ", backend->conf.name);
-	append_seconds(out, meter->sum_ms);
+	buf_printf(out, "mcpgated_call_duration_seconds_sum{server=\"%s\"} ", server->conf.name);
+	append_seconds(out, latency_histogram->sum_ms);
 	buf_printf(out, "\nmcpgated_call_duration_seconds_count{server=\"%s\"} %llu\n",
-		   backend->conf.name, (unsigned long long)meter->count);
+		   server->conf.name, (unsigned long long)latency_histogram->count);
 }
 
 static void append_in_flight(const struct admin *admin, struct buf *out)
 {
-	size_t *calls = mem_zalloc((admin->conf.backend_count + 1) * sizeof(*calls));
+	size_t *calls = mem_zalloc((admin->conf.server_count + 1) * sizeof(*calls));
 
 	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
 		struct session_report report;
 
 		report_session(container_of(node, struct session, link), &report);
-		calls[report.backend - admin->conf.backends] += report.calls;
+		calls[report.server - admin->conf.servers] += report.calls;
 	}
 	metric_begin(out, "server_calls_in_flight", "gauge", "calls without an answer so far");
-	for (size_t i = 0; i < admin->conf.backend_count; i++)
+	for (size_t i = 0; i < admin->conf.server_count; i++)
 		buf_printf(out, "mcpgated_server_calls_in_flight{server=\"%s\"} %zu\n",
-			   admin->conf.backends[i].conf.name, calls[i]);
+			   admin->conf.servers[i].conf.name, calls[i]);
 	free(calls);
 }
 
@@ -150,6 +150,6 @@ void reports_metrics(const struct admin *admin, struct buf *out)
 	append_in_flight(admin, out);
 	metric_begin(out, "call_duration_seconds", "histogram",
 		     "from sending a call to a server to its answer");
-	for (size_t i = 0; i < admin->conf.backend_count; i++)
-		append_histogram(&admin->conf.backends[i], out);
+	for (size_t i = 0; i < admin->conf.server_count; i++)
+		append_histogram(&admin->conf.servers[i], out);
 }

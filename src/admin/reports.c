@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "admin/emit.h"
-#include "backend/child.h"
+#include "process/child.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "router/report.h"
@@ -28,14 +28,14 @@ static struct session *session_at(struct list *node)
 /* One for each server, in their order; the caller frees it. */
 static struct load *count_load(const struct admin *admin)
 {
-	struct load *loads = mem_zalloc((admin->conf.backend_count + 1) * sizeof(*loads));
+	struct load *loads = mem_zalloc((admin->conf.server_count + 1) * sizeof(*loads));
 
 	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
 		struct session_report report;
 		struct load *load;
 
 		report_session(session_at(node), &report);
-		load = &loads[report.backend - admin->conf.backends];
+		load = &loads[report.server - admin->conf.servers];
 		load->sessions += session_at(node)->state == SESSION_LIVE;
 		load->calls += report.calls;
 		load->waiting += report.waiting;
@@ -43,69 +43,69 @@ static struct load *count_load(const struct admin *admin)
 	return loads;
 }
 
-static const char *state_of(const struct backend *backend)
+static const char *state_of(const struct server *server)
 {
-	if (backend->failures > 0)
+	if (server->failures > 0)
 		return "failing";
-	return backend->count > 0 ? "ready" : "idle";
+	return server->count > 0 ? "ready" : "idle";
 }
 
-static void emit_quantile(struct buf *out, const char *name, const struct meter *meter,
-			  unsigned int permille)
+static void emit_quantile(struct buf *out, const char *name,
+			  const struct latency_histogram *latency_histogram, unsigned int permille)
 {
-	uint64_t ms = meter_quantile_ms(meter, permille);
+	uint64_t ms = latency_histogram_quantile_ms(latency_histogram, permille);
 
-	if (meter->count == 0 || ms == UINT64_MAX)
+	if (latency_histogram->count == 0 || ms == UINT64_MAX)
 		emit_null(out, name);
 	else
 		emit_number(out, name, ms);
 }
 
-static void emit_failure(struct buf *out, const struct backend *backend)
+static void emit_failure(struct buf *out, const struct server *server)
 {
 	uint64_t now_ms = clock_now_ms();
 
-	emit_number(out, "failures_in_a_row", backend->failures);
-	if (backend->retry_at_ms > now_ms)
-		emit_number(out, "next_try_ms", backend->retry_at_ms - now_ms);
+	emit_number(out, "failures_in_a_row", server->failures);
+	if (server->retry_at_ms > now_ms)
+		emit_number(out, "next_try_ms", server->retry_at_ms - now_ms);
 	else
 		emit_null(out, "next_try_ms");
-	if (backend->stats.failed_at_ms == 0) {
+	if (server->stats.failed_at_ms == 0) {
 		emit_null(out, "last_failure");
 		return;
 	}
 	emit_open(out, "last_failure", '{');
-	emit_number(out, "at_ms", backend->stats.failed_at_ms);
-	emit_string(out, "error", backend->stats.failure);
+	emit_number(out, "at_ms", server->stats.failed_at_ms);
+	emit_string(out, "error", server->stats.failure);
 	emit_close(out, '}');
 }
 
 static void emit_server(const struct admin *admin, size_t index, const struct load *load,
 			struct buf *out)
 {
-	const struct backend *backend = &admin->conf.backends[index];
-	const struct backend_stats *stats = &backend->stats;
+	const struct server *server = &admin->conf.servers[index];
+	const struct server_stats *stats = &server->stats;
 
 	emit_open(out, NULL, '{');
-	emit_string(out, "name", backend->conf.name);
-	emit_string(out, "state", state_of(backend));
+	emit_string(out, "name", server->conf.name);
+	emit_string(out, "state", state_of(server));
 	emit_text(out, "path", admin->conf.paths[index]);
-	emit_string(out, "isolation", isolation_name(backend->conf.isolation));
-	emit_number(out, "processes", backend->count);
-	emit_number(out, "processes_max", backend->conf.pool_max);
+	emit_string(out, "isolation", isolation_name(server->conf.isolation));
+	emit_number(out, "processes", server->count);
+	emit_number(out, "processes_max", server->conf.pool_max);
 	emit_number(out, "sessions", load->sessions);
 	emit_number(out, "calls", load->calls);
 	emit_number(out, "waiting", load->waiting);
 	emit_number(out, "answered", stats->answered.count);
 	emit_number(out, "failed", stats->failed);
 	emit_number(out, "answered_last_minute",
-		    meter_last_minute(&stats->answered, clock_now_ms()));
+		    latency_histogram_last_minute(&stats->answered, clock_now_ms()));
 	emit_quantile(out, "p50_ms", &stats->answered, 500);
 	emit_quantile(out, "p95_ms", &stats->answered, 950);
 	emit_quantile(out, "p99_ms", &stats->answered, 990);
 	emit_number(out, "starts", stats->starts);
 	emit_number(out, "failures", stats->failures);
-	emit_failure(out, backend);
+	emit_failure(out, server);
 	emit_close(out, '}');
 }
 
@@ -114,7 +114,7 @@ static void emit_servers(const struct admin *admin, struct buf *out)
 	struct load *loads = count_load(admin);
 
 	emit_open(out, "servers", '[');
-	for (size_t i = 0; i < admin->conf.backend_count; i++)
+	for (size_t i = 0; i < admin->conf.server_count; i++)
 		emit_server(admin, i, &loads[i], out);
 	emit_close(out, ']');
 	free(loads);
@@ -132,8 +132,8 @@ void reports_status(const struct admin *admin, struct buf *out)
 	const struct router *router = admin->conf.router;
 	size_t processes = 0;
 
-	for (size_t i = 0; i < admin->conf.backend_count; i++)
-		processes += admin->conf.backends[i].count;
+	for (size_t i = 0; i < admin->conf.server_count; i++)
+		processes += admin->conf.servers[i].count;
 	emit_open(out, NULL, '{');
 	emit_string(out, "version", admin->conf.version);
 	emit_string(out, "state", router->is_draining ? "draining" : "serving");
@@ -183,7 +183,7 @@ static void emit_process(const struct child *child, struct buf *out)
 
 	report_child(child, &report);
 	emit_open(out, NULL, '{');
-	emit_string(out, "server", child->backend->conf.name);
+	emit_string(out, "server", child->server->conf.name);
 	emit_number(out, "pid", (uint64_t)child->pid);
 	emit_string(out, "state", report.state);
 	emit_number(out, "age_ms", clock_now_ms() - child->started_at_ms);
@@ -200,8 +200,8 @@ void reports_processes(const struct admin *admin, struct buf *out)
 {
 	emit_open(out, NULL, '{');
 	emit_open(out, "processes", '[');
-	for (size_t i = 0; i < admin->conf.backend_count; i++) {
-		LIST_FOREACH(node, &admin->conf.backends[i].children)
+	for (size_t i = 0; i < admin->conf.server_count; i++) {
+		LIST_FOREACH(node, &admin->conf.servers[i].children)
 			emit_process(container_of(node, struct child, link), out);
 	}
 	emit_close(out, ']');
@@ -217,13 +217,13 @@ static void emit_session(struct session *session, struct buf *out)
 	report_session(session, &report);
 	emit_open(out, NULL, '{');
 	emit_session_id(out, session);
-	emit_string(out, "server", report.backend->conf.name);
+	emit_string(out, "server", report.server->conf.name);
 	emit_text(out, "revision", report.revision);
 	emit_number(out, "age_ms", session_age_ms(session));
 	emit_number(out, "idle_ms", session_idle_ms(session));
 	emit_number(out, "calls", report.calls);
 	emit_number(out, "waiting", report.waiting);
-	emit_number(out, "asked", report.asks);
+	emit_number(out, "asked", report.server_requests);
 	emit_bool(out, "listens", stream_has_reader(&session->standalone));
 	if (report.pid > 0)
 		emit_number(out, "pid", (uint64_t)report.pid);
@@ -270,10 +270,10 @@ static void emit_streams(struct session *session, struct buf *out)
 	const char *server;
 
 	report_session(session, &report);
-	server = report.backend->conf.name;
+	server = report.server->conf.name;
 	if (stream_has_reader(own) || own->count > 0 || own->kept_count > 0)
 		emit_stream(session, server, 0, own, out);
-	LIST_FOREACH(node, &session->shelf.streams) {
+	LIST_FOREACH(node, &session->replay_store.streams) {
 		const struct stored_stream *stored = container_of(node, struct stored_stream, link);
 
 		emit_stream(session, server, stored->number, &stored->stream, out);

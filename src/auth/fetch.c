@@ -11,7 +11,7 @@
 
 #include <openssl/ssl.h>
 
-#include "auth/easy.h"
+#include "auth/curl_handle.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -29,7 +29,7 @@ struct transfer {
 	struct curl_slist *fields;
 	struct buf form; /* holds a token: wiped at the end */
 	struct buf body;
-	struct reach reach;
+	struct address_filter address_filter;
 	bool is_refused; /* an address was out of reach */
 	bool is_too_big;
 	char error[CURL_ERROR_SIZE];
@@ -97,7 +97,7 @@ static void transfer_free(struct transfer *transfer)
 	list_remove(&transfer->link);
 	curl_multi_remove_handle(transfer->fetcher->multi, transfer->easy);
 	curl_easy_cleanup(transfer->easy);
-	easy_free_fields(&transfer->fields);
+	curl_handle_free_fields(&transfer->fields);
 	if (transfer->form.len > 0)
 		explicit_bzero(transfer->form.data, transfer->form.len);
 	buf_fini(&transfer->form);
@@ -124,8 +124,8 @@ static void transfer_finish(struct transfer *transfer, CURLcode code)
 		curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 		answer.status = (int)status;
 		answer.body = buf_slice(&transfer->body);
-		answer.cache_control = easy_answer_field(transfer->easy, "Cache-Control");
-		answer.etag = easy_answer_field(transfer->easy, "ETag");
+		answer.cache_control = curl_handle_answer_field(transfer->easy, "Cache-Control");
+		answer.etag = curl_handle_answer_field(transfer->easy, "ETag");
 	} else {
 		answer.error = why(transfer, code);
 	}
@@ -271,15 +271,15 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 	struct transfer *transfer = arg;
 
 	(void)purpose;
-	return easy_open_socket(&transfer->reach, address, &transfer->is_refused);
+	return curl_handle_open_socket(&transfer->address_filter, address, &transfer->is_refused);
 }
 
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
 
-	return easy_take_body(&transfer->body, data, size * count, FETCH_BODY_BYTES_MAX,
-			      &transfer->is_too_big);
+	return curl_handle_take_body(&transfer->body, data, size * count, FETCH_BODY_BYTES_MAX,
+				     &transfer->is_too_big);
 }
 
 /* ---- starting and stopping ---- */
@@ -288,17 +288,17 @@ static void transfer_set_question(struct transfer *transfer, const struct fetch_
 {
 	CURL *easy = transfer->easy;
 
-	easy_add_field(&transfer->fields, "Accept", "application/json");
+	curl_handle_add_field(&transfer->fields, "Accept", "application/json");
 	if (request->etag != NULL)
-		easy_add_field(&transfer->fields, "If-None-Match", request->etag);
+		curl_handle_add_field(&transfer->fields, "If-None-Match", request->etag);
 	if (request->credentials != NULL)
-		easy_add_field(&transfer->fields, "Authorization", request->credentials);
+		curl_handle_add_field(&transfer->fields, "Authorization", request->credentials);
 	if (request->form.p != NULL) {
 		buf_reserve(&transfer->form, request->form.n + 1); /* never moved, so wiped */
 		buf_append_slice(&transfer->form, request->form);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->form.n);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_terminate(&transfer->form));
-		easy_add_field(&transfer->fields, "Expect", "");
+		curl_handle_add_field(&transfer->fields, "Expect", "");
 	}
 	curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);
@@ -318,7 +318,7 @@ static void transfer_set_callbacks(struct transfer *transfer)
 
 void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetch_request *request)
 {
-	const struct easy_conf conf = {
+	const struct curl_handle_conf conf = {
 		.agent = "mcpgated",
 		.connect_ms = FETCH_CONNECT_MS,
 		.total_ms = FETCH_TOTAL_MS,
@@ -331,8 +331,8 @@ void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetc
 	CHECK(fetch->transfer == NULL);
 	transfer->fetcher = fetcher;
 	transfer->fetch = fetch;
-	transfer->reach = request->reach;
-	transfer->easy = easy_new(&conf);
+	transfer->address_filter = request->address_filter;
+	transfer->easy = curl_handle_new(&conf);
 	transfer_set_question(transfer, request);
 	transfer_set_callbacks(transfer);
 	fetch->transfer = transfer;

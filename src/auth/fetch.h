@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asking an issuer's web server: GET of a document, POST of a form. One question, one answer of bounded
- * size within a bounded time. With easy.h the only file of the daemon that knows libcurl.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
+ * size within a bounded time. With curl_handle.h the only file of the daemon that knows libcurl.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
 #ifndef MCPGATED_AUTH_FETCH_H
 #define MCPGATED_AUTH_FETCH_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "auth/reach.h"
+#include "auth/address_filter.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "io/loop.h"
@@ -44,7 +44,7 @@ struct fetch_request {
 	const char *etag;        /* If-None-Match, or NULL */
 	const char *credentials; /* value of Authorization, or NULL */
 	struct slice ca;         /* PEM; https is impossible without */
-	struct reach reach;
+	struct address_filter address_filter;
 	bool allow_http;
 };
 

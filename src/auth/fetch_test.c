@@ -134,7 +134,7 @@ static void start(void)
 {
 	const struct fetch_request request = {
 		.url = world.url,
-		.reach = { .loopback = true },
+		.address_filter = { .loopback = true },
 		.allow_http = true,
 	};
 

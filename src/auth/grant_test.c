@@ -14,7 +14,7 @@
 
 #include "auth/document.h"
 #include "auth/issuer.h"
-#include "auth/reach.h"
+#include "auth/address_filter.h"
 #include "auth/token_cache.h"
 #include "auth/url.h"
 #include "base/clock.h"
@@ -353,16 +353,16 @@ static void urls_that_we_may_ask(void **state)
 	}
 }
 
-static bool may_reach(const char *text, bool loopback, bool private)
+static bool may_connect(const char *text, bool loopback, bool private)
 {
-	const struct reach reach = { loopback, private };
+	const struct address_filter address_filter = { loopback, private };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
 	struct sockaddr_in in = { .sin_family = AF_INET };
 
 	if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
-		return reach_is_allowed(&reach, (struct sockaddr *)&in);
+		return address_filter_allows(&address_filter, (struct sockaddr *)&in);
 	assert_int_equal(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
-	return reach_is_allowed(&reach, (struct sockaddr *)&in6);
+	return address_filter_allows(&address_filter, (struct sockaddr *)&in6);
 }
 
 /* AUTH-KEY-09, SEC-10 */
@@ -393,16 +393,16 @@ static void addresses_that_may_be_reached(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
-		assert_true(may_reach(always[i], false, false));
+		assert_true(may_connect(always[i], false, false));
 	for (size_t i = 0; i < ARRAY_LEN(never); i++)
-		assert_false(may_reach(never[i], true, true));
+		assert_false(may_connect(never[i], true, true));
 	for (size_t i = 0; i < ARRAY_LEN(private); i++) {
-		assert_false(may_reach(private[i], true, false));
-		assert_true(may_reach(private[i], false, true));
+		assert_false(may_connect(private[i], true, false));
+		assert_true(may_connect(private[i], false, true));
 	}
 	for (size_t i = 0; i < ARRAY_LEN(loopback); i++) {
-		assert_false(may_reach(loopback[i], false, false));
-		assert_true(may_reach(loopback[i], true, false));
+		assert_false(may_connect(loopback[i], false, false));
+		assert_true(may_connect(loopback[i], true, false));
 	}
 }
 

@@ -161,7 +161,7 @@ static void introspector_send(struct introspector *introspector, struct question
 		.url = endpoint,
 		.credentials = introspector->credentials,
 		.ca = issuer->ca,
-		.reach = issuer->reach,
+		.address_filter = issuer->address_filter,
 		.allow_http = issuer->allow_http,
 	};
 

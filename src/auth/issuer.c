@@ -134,7 +134,7 @@ static void issuer_fetch(struct issuer *issuer, struct issuer_errand *errand, co
 		.url = url,
 		.etag = etag,
 		.ca = issuer->ca,
-		.reach = issuer->reach,
+		.address_filter = issuer->address_filter,
 		.allow_http = issuer->allow_http,
 	};
 
@@ -410,7 +410,8 @@ static int issuer_set_addresses(struct issuer *issuer, const struct verifier_iss
 	if (url_parse(slice_str(conf->issuer), &url) < 0)
 		return error_set(err, ERROR_INVALID, "issuer %.100s is no URL", conf->issuer);
 	issuer->allow_http = !url_is_https(&url);
-	issuer->reach = (struct reach){ url_is_loopback(&url), conf->allow_private };
+	issuer->address_filter =
+		(struct address_filter){ url_is_loopback(&url), conf->allow_private };
 	if (!issuer->allow_http && issuer->ca.n == 0)
 		return error_set(err, ERROR_SYSTEM,
 				 "the system has no CA certificates (package ca-certificates) and "

@@ -57,7 +57,7 @@ struct issuer {
 	size_t demand_count;
 	struct slice ca;
 	char *own_ca; /* what ca points to, unless the system's */
-	struct reach reach;
+	struct address_filter address_filter;
 	bool allow_http;
 
 	struct issuer_errand discovery;

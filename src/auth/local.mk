@@ -3,14 +3,14 @@ src_auth_libauth_a_SOURCES = \
 	src/auth/algorithm.c src/auth/algorithm.h \
 	src/auth/document.c src/auth/document.h \
 	src/auth/dpop.c src/auth/dpop.h \
-	src/auth/easy.c src/auth/easy.h \
+	src/auth/curl_handle.c src/auth/curl_handle.h \
 	src/auth/fetch.c src/auth/fetch.h \
 	src/auth/grant.c src/auth/grant.h \
 	src/auth/introspect.c src/auth/introspect.h \
 	src/auth/issuer.c src/auth/issuer.h \
 	src/auth/jwk.c src/auth/jwk.h \
 	src/auth/jwt.c src/auth/jwt.h \
-	src/auth/reach.c src/auth/reach.h \
+	src/auth/address_filter.c src/auth/address_filter.h \
 	src/auth/token_cache.c src/auth/token_cache.h \
 	src/auth/url.c src/auth/url.h \
 	src/auth/verdict.c src/auth/verdict.h src/auth/verdict.def \

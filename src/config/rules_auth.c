@@ -273,8 +273,8 @@ static void check_denial(const struct config *config, const struct config_denial
 			       "a static token is denied by sub, which is its name in auth.tokens");
 }
 
-static void check_denials(const struct config *config, const struct tree *auth,
-			  struct config_problems *problems)
+static void check_deny_list(const struct config *config, const struct tree *auth,
+			    struct config_problems *problems)
 {
 	const struct tree *list = member(auth, "deny");
 
@@ -420,7 +420,7 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 	const struct tree *auth = member(root, "auth");
 
 	check_tokens(config, auth, problems);
-	check_denials(config, auth, problems);
+	check_deny_list(config, auth, problems);
 	check_hierarchy(config, auth, problems);
 	check_oauth(config, root, problems);
 	check_scope_count(config, root, problems);

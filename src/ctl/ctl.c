@@ -14,12 +14,12 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "config/config.h"
-#include "ctl/clean.h"
+#include "ctl/escape.h"
 #include "ctl/client.h"
 #include "ctl/deny.h"
 #include "ctl/doctor.h"
 #include "ctl/oauth.h"
-#include "ctl/operator.h"
+#include "ctl/mcp_client.h"
 #include "ctl/show.h"
 #include "ctl/token.h"
 #include "ctl/tools.h"
@@ -55,7 +55,7 @@ static int fail(const char *text)
 {
 	struct buf clean = { 0 };
 
-	clean_append(&clean, slice_str(text), "");
+	escape_append(&clean, slice_str(text), "");
 	fprintf(stderr, "mcpgatectl: %s\n", buf_terminate(&clean));
 	buf_fini(&clean);
 	return EXIT_FAILED;
@@ -239,13 +239,13 @@ static int run_tools(const struct line *line)
 {
 	const char *format = line->format != NULL ? line->format : "mcp";
 	struct error err = { ERROR_NONE, "" };
-	struct operator operator;
+	struct mcp_client mcp_client;
 	json_t *converted = NULL;
 	json_t *tools = NULL;
 
-	if (operator_open(&operator, line->socket, line->words[1], &err) == 0)
-		tools = operator_list_tools(&operator, & err);
-	operator_close(&operator);
+	if (mcp_client_open(&mcp_client, line->socket, line->words[1], &err) == 0)
+		tools = mcp_client_list_tools(&mcp_client, &err);
+	mcp_client_close(&mcp_client);
 	if (tools == NULL)
 		return fail(err.text);
 	if (line->format == NULL && !line->is_json) {
@@ -284,15 +284,15 @@ static int run_call(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
 	json_t *params = read_call(line, &err);
-	struct operator operator;
+	struct mcp_client mcp_client;
 	json_t *result = NULL;
 	bool is_error;
 
 	if (params == NULL)
 		return refuse_usage(err.text);
-	if (operator_open(&operator, line->socket, line->words[1], &err) == 0)
-		result = operator_ask(&operator, "tools/call", json_incref(params), &err);
-	operator_close(&operator);
+	if (mcp_client_open(&mcp_client, line->socket, line->words[1], &err) == 0)
+		result = mcp_client_ask(&mcp_client, "tools/call", json_incref(params), &err);
+	mcp_client_close(&mcp_client);
 	json_decref(params);
 	if (result == NULL)
 		return fail(err.text);
@@ -421,7 +421,7 @@ static int run_deny(const struct line *line)
 	if (strcmp(what, "add") == 0 && line->count == 2)
 		return add_denial(line);
 	if (strcmp(what, "list") == 0 && line->count == 2)
-		return report(line, show_denials);
+		return report(line, show_deny_list);
 	if (strcmp(what, "remove") == 0 && line->count == 3)
 		return remove_denial(line);
 	return refuse_usage("usage: mcpgatectl deny add|list|remove NUMBER");

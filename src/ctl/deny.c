@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "config/quantity.h"
 #include "config/quote.h"
-#include "ctl/clean.h"
+#include "ctl/escape.h"
 
 /* What is added to the clock must not come out as a time that is over. */
 #define FOR_MS_MAX (UINT64_C(36500) * 24 * 3600 * 1000)
@@ -66,7 +66,7 @@ static void print_clean(struct buf *text)
 {
 	struct buf clean = { 0 };
 
-	clean_append(&clean, buf_slice(text), "");
+	escape_append(&clean, buf_slice(text), "");
 	puts(buf_terminate(&clean));
 	buf_fini(&clean);
 	buf_fini(text);

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "ctl/finding.h"
-#include "ctl/patient.h"
+#include "ctl/probe.h"
 #include "keeper/claims.h"
 #include "mcp/revision.h"
 
@@ -29,7 +29,7 @@
 
 struct examination {
 	const struct config_server *server;
-	struct patient patient;
+	struct probe probe;
 	bool is_ill;
 	const struct doctor_claims *given;
 };
@@ -149,7 +149,7 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 
 static void explain_start(struct examination *e, const struct launch_spec *spec)
 {
-	const struct launch_verdict *verdict = &e->patient.verdict;
+	const struct launch_verdict *verdict = &e->probe.verdict;
 	struct buf text = { 0 };
 
 	buf_printf(&text, "%s", launch_step_text(verdict->step));
@@ -181,16 +181,16 @@ static const char *path_of(const struct launch_spec *spec)
 	return *path;
 }
 
-static void explain_exit(struct patient *patient, struct buf *text)
+static void explain_exit(struct probe *probe, struct buf *text)
 {
-	if (!patient_has_ended_within(patient, EXIT_MS))
+	if (!probe_has_ended_within(probe, EXIT_MS))
 		buf_append_str(text, "it has closed its standard output");
-	else if (WIFSIGNALED(patient->status))
+	else if (WIFSIGNALED(probe->status))
 		buf_printf(text, "it was ended by the signal %s",
-			   sigabbrev_np(WTERMSIG(patient->status)));
+			   sigabbrev_np(WTERMSIG(probe->status)));
 	else
 		buf_printf(text, "it ended by itself with the status %d",
-			   WEXITSTATUS(patient->status));
+			   WEXITSTATUS(probe->status));
 }
 
 /* ---- the handshake ---- */
@@ -206,8 +206,8 @@ static void explain_silence(struct examination *e, uint64_t timeout_ms)
 {
 	struct buf text = { 0 };
 
-	if (e->patient.is_closed) {
-		explain_exit(&e->patient, &text);
+	if (e->probe.is_closed) {
+		explain_exit(&e->probe, &text);
 		buf_append_str(&text, " before it answered initialize");
 	} else {
 		buf_printf(
@@ -254,8 +254,7 @@ static bool examine_handshake(struct examination *e, json_t **capabilities_r)
 	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", newest.p,
 				   newest.n, "capabilities", "clientInfo", "name", "mcpgatectl",
 				   "version", PACKAGE_VERSION);
-	json_t *answer =
-		patient_ask(&e->patient, "initialize", params, e->server->start_timeout_ms);
+	json_t *answer = probe_ask(&e->probe, "initialize", params, e->server->start_timeout_ms);
 	bool is_good = false;
 
 	if (answer == NULL)
@@ -280,7 +279,7 @@ static json_t *count_page(struct examination *e, json_t *cursor, size_t *count, 
 
 	if (cursor != NULL)
 		json_object_set_new(params, "cursor", cursor);
-	answer = patient_ask(&e->patient, "tools/list", params, LIST_MS);
+	answer = probe_ask(&e->probe, "tools/list", params, LIST_MS);
 	result = json_object_get(answer, "result");
 	*is_good_r = json_is_array(json_object_get(result, "tools"));
 	*count += json_array_size(json_object_get(result, "tools"));
@@ -314,8 +313,8 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 		finding_print("ok", "tools", &text);
 		return;
 	}
-	if (e->patient.is_closed)
-		explain_exit(&e->patient, &text);
+	if (e->probe.is_closed)
+		explain_exit(&e->probe, &text);
 	else
 		buf_append_str(&text, "tools/list has no list, or no end");
 	fail(e, "tools", &text);
@@ -327,19 +326,19 @@ static void report_stdout(struct examination *e)
 {
 	struct buf text = { 0 };
 
-	if (e->patient.garbage == 0)
+	if (e->probe.garbage == 0)
 		return;
 	buf_printf(
 		&text,
 		"%zu lines are no messages and were skipped (logs belong to stderr); the first: %s",
-		e->patient.garbage, e->patient.first_garbage);
+		e->probe.garbage, e->probe.first_garbage);
 	finding_print("warn", "stdout", &text);
 }
 
 static void examine_end(struct examination *e, bool is_healthy)
 {
 	uint64_t begin_ms = clock_now_ms();
-	int needed = patient_stop(&e->patient, e->server->stop_grace_ms, e->server->stop_term_ms);
+	int needed = probe_stop(&e->probe, e->server->stop_grace_ms, e->server->stop_term_ms);
 	struct buf text = { 0 };
 
 	if (!is_healthy)
@@ -355,9 +354,9 @@ static void examine_end(struct examination *e, bool is_healthy)
 }
 
 /* The last lines; how many there were before is not known. */
-static void print_stderr(const struct patient *patient)
+static void print_stderr(const struct probe *probe)
 {
-	struct slice rest = buf_slice(&patient->err);
+	struct slice rest = buf_slice(&probe->err);
 	size_t count = 0;
 
 	for (size_t i = 0; i < rest.n; i++)
@@ -374,49 +373,49 @@ static void examine_running(struct examination *e)
 	bool is_healthy = examine_handshake(e, &capabilities);
 
 	if (is_healthy) {
-		patient_notify(&e->patient, "notifications/initialized");
+		probe_notify(&e->probe, "notifications/initialized");
 		examine_tools(e, capabilities);
 	}
 	json_decref(capabilities);
 	report_stdout(e);
 	examine_end(e, !e->is_ill);
-	print_stderr(&e->patient);
+	print_stderr(&e->probe);
 }
 
 static void examine_start(struct examination *e, const struct launch *launch,
-			  const struct launch_spec *spec, const struct guard *guard)
+			  const struct launch_spec *spec, const struct reaper *reaper)
 {
 	struct buf text = { 0 };
 
 	clock_update();
-	if (patient_start(&e->patient, launch, spec, guard) < 0) {
+	if (probe_start(&e->probe, launch, spec, reaper) < 0) {
 		explain_start(e, spec);
 	} else {
 		buf_append_str(&text, path_of(spec));
 		finding_print("ok", "start", &text);
 		examine_running(e);
 	}
-	patient_fini(&e->patient);
-	if (e->patient.process.pid > 0)
-		guard_remove(guard, e->patient.process.pid);
+	probe_fini(&e->probe);
+	if (e->probe.process.pid > 0)
+		reaper_remove(reaper, e->probe.process.pid);
 }
 
 static bool examine(const struct config *config, size_t index, const struct launch *launch,
-		    const struct guard *guard, const struct doctor_claims *given)
+		    const struct reaper *reaper, const struct doctor_claims *given)
 {
 	struct examination e = { .server = &config->servers[index], .given = given };
 	struct launch_spec spec = launch->specs[index];
 
 	printf("%s\n", e.server->name);
 	if (examine_claims(&e, &spec))
-		examine_start(&e, launch, &spec, guard);
+		examine_start(&e, launch, &spec, reaper);
 	claims_free_env(launch->specs[index].envp, spec.envp);
 	return !e.is_ill;
 }
 
 /* Returns how many are ill; -1: none has this name. */
 static int examine_all(const struct config *config, const char *name, const struct launch *launch,
-		       const struct guard *guard, const struct doctor_claims *given)
+		       const struct reaper *reaper, const struct doctor_claims *given)
 {
 	int count = 0;
 	int ill = 0;
@@ -426,7 +425,7 @@ static int examine_all(const struct config *config, const char *name, const stru
 				   !config->servers[i].enabled)
 			continue;
 		count++;
-		ill += !examine(config, i, launch, guard, given);
+		ill += !examine(config, i, launch, reaper, given);
 	}
 	return count > 0 ? ill : -1;
 }
@@ -435,20 +434,20 @@ int doctor_examine(struct config *config, const char *name, const struct doctor_
 {
 	struct error err = { ERROR_NONE, "" };
 	struct launch launch;
-	struct guard guard;
+	struct reaper reaper;
 	int ill = 1;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (guard_start(&guard, &err) < 0) {
+	if (reaper_start(&reaper, &err) < 0) {
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 		return 1;
 	}
 	if (launch_init(&launch, config, &err) < 0)
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 	else
-		ill = examine_all(config, name, &launch, &guard, claims);
+		ill = examine_all(config, name, &launch, &reaper, claims);
 	launch_fini(&launch);
-	guard_stop(&guard);
-	waitpid(guard.pid, NULL, 0);
+	reaper_stop(&reaper);
+	waitpid(reaper.pid, NULL, 0);
 	return ill;
 }

@@ -4,13 +4,13 @@
 
 #include <stdio.h>
 
-#include "ctl/clean.h"
+#include "ctl/escape.h"
 
 void finding_print_line(const char *before, struct slice text)
 {
 	struct buf clean = { 0 };
 
-	clean_append(&clean, text, "");
+	escape_append(&clean, text, "");
 	printf("%s%s\n", before, buf_terminate(&clean));
 	buf_fini(&clean);
 }

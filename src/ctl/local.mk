@@ -1,7 +1,7 @@
 bin_PROGRAMS += mcpgatectl
 MCPGATECTL_GRID = \
-	src/ctl/clean.c src/ctl/clean.h \
-	src/ctl/grid.c src/ctl/grid.h
+	src/ctl/escape.c src/ctl/escape.h \
+	src/ctl/text_table.c src/ctl/text_table.h
 mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/challenge.c src/ctl/challenge.h \
 	src/ctl/client.c src/ctl/client.h \
@@ -10,8 +10,8 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/doctor.c src/ctl/doctor.h \
 	src/ctl/finding.c src/ctl/finding.h \
 	src/ctl/oauth.c src/ctl/oauth.h \
-	src/ctl/operator.c src/ctl/operator.h \
-	src/ctl/patient.c src/ctl/patient.h \
+	src/ctl/mcp_client.c src/ctl/mcp_client.h \
+	src/ctl/probe.c src/ctl/probe.h \
 	src/ctl/show.c src/ctl/show.h \
 	src/ctl/token.c src/ctl/token.h \
 	src/ctl/tools.c src/ctl/tools.h \
@@ -26,6 +26,6 @@ check_PROGRAMS += src/ctl/challenge_test
 src_ctl_challenge_test_SOURCES = src/ctl/challenge_test.c \
 	src/ctl/challenge.c src/ctl/challenge.h
 src_ctl_challenge_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
-check_PROGRAMS += src/ctl/grid_test
-src_ctl_grid_test_SOURCES = src/ctl/grid_test.c $(MCPGATECTL_GRID)
-src_ctl_grid_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
+check_PROGRAMS += src/ctl/text_table_test
+src_ctl_text_table_test_SOURCES = src/ctl/text_table_test.c $(MCPGATECTL_GRID)
+src_ctl_text_table_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)

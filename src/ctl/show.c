@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "config/quantity.h"
-#include "ctl/clean.h"
-#include "ctl/grid.h"
+#include "ctl/escape.h"
+#include "ctl/text_table.h"
 
 #define COLUMNS_MAX 13
 
@@ -26,7 +26,7 @@ enum kind {
 };
 
 struct column {
-	struct grid_column head;
+	struct text_table_column head;
 	const char *member;
 	enum kind kind;
 };
@@ -109,24 +109,24 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 
 static void print_rows(const json_t *rows, const struct column *columns, size_t count)
 {
-	struct grid_column heads[COLUMNS_MAX];
-	struct grid grid;
+	struct text_table_column heads[COLUMNS_MAX];
+	struct text_table text_table;
 
 	CHECK(count <= COLUMNS_MAX);
 	for (size_t c = 0; c < count; c++)
 		heads[c] = columns[c].head;
-	grid_init(&grid, heads, count);
+	text_table_init(&text_table, heads, count);
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		for (size_t c = 0; c < count; c++) {
 			struct buf cell = { 0 };
 
 			append_value(&cell, json_array_get(rows, i), &columns[c]);
-			grid_add(&grid, buf_slice(&cell));
+			text_table_add(&text_table, buf_slice(&cell));
 			buf_fini(&cell);
 		}
 	}
-	grid_print(&grid, stdout);
-	grid_fini(&grid);
+	text_table_print(&text_table, stdout);
+	text_table_fini(&text_table);
 }
 
 /* ---- servers ---- */
@@ -171,7 +171,7 @@ static void print_failure(const json_t *server)
 	} else {
 		buf_append_str(&text, "with the next call");
 	}
-	clean_append(&line, buf_slice(&text), "");
+	escape_append(&line, buf_slice(&text), "");
 	puts(buf_terminate(&line));
 	buf_fini(&text);
 	buf_fini(&line);
@@ -205,7 +205,7 @@ void show_status(const json_t *report)
 		(unsigned long long)number_of(report, "sessions_max"),
 		(unsigned long long)number_of(report, "processes"),
 		(unsigned long long)number_of(report, "calls"));
-	clean_append(&clean, buf_slice(&text), "");
+	escape_append(&clean, buf_slice(&text), "");
 	printf("%s\n\n", buf_terminate(&clean));
 	buf_fini(&text);
 	buf_fini(&clean);
@@ -277,7 +277,7 @@ void show_streams(const json_t *report)
 	print_rows(json_object_get(report, "streams"), columns, ARRAY_LEN(columns));
 }
 
-void show_denials(const json_t *report)
+void show_deny_list(const json_t *report)
 {
 	static const struct column columns[] = {
 		{ { "NUMBER", true }, "number", KIND_COUNT },
@@ -301,7 +301,7 @@ void show_log_line(const json_t *line)
 
 	localtime_r(&at, &local);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
-	clean_append(&text, slice_of(json_string_value(string), json_string_length(string)), "\t");
+	escape_append(&text, slice_of(json_string_value(string), json_string_length(string)), "\t");
 	printf("%s.%03d [%llu] %s\n", stamp, (int)(at_ms % 1000),
 	       (unsigned long long)number_of(line, "pid"), buf_terminate(&text));
 	fflush(stdout);
@@ -311,10 +311,11 @@ void show_log_line(const json_t *line)
 /* The first line of the description is enough to choose by. */
 void show_tools(const json_t *tools)
 {
-	static const struct grid_column heads[] = { { "TOOL", false }, { "DESCRIPTION", false } };
-	struct grid grid;
+	static const struct text_table_column heads[] = { { "TOOL", false },
+							  { "DESCRIPTION", false } };
+	struct text_table text_table;
 
-	grid_init(&grid, heads, ARRAY_LEN(heads));
+	text_table_init(&text_table, heads, ARRAY_LEN(heads));
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
 		const json_t *name = json_object_get(tool, "name");
@@ -322,9 +323,10 @@ void show_tools(const json_t *tools)
 		struct slice text =
 			slice_of(json_string_value(description), json_string_length(description));
 
-		grid_add(&grid, slice_of(json_string_value(name), json_string_length(name)));
-		grid_add(&grid, slice_cut(&text, '\n'));
+		text_table_add(&text_table,
+			       slice_of(json_string_value(name), json_string_length(name)));
+		text_table_add(&text_table, slice_cut(&text, '\n'));
 	}
-	grid_print(&grid, stdout);
-	grid_fini(&grid);
+	text_table_print(&text_table, stdout);
+	text_table_fini(&text_table);
 }

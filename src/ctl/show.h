@@ -11,7 +11,7 @@ void show_servers(const json_t *report);
 void show_processes(const json_t *report);
 void show_sessions(const json_t *report);
 void show_streams(const json_t *report);
-void show_denials(const json_t *report);
+void show_deny_list(const json_t *report);
 /* A line of a server's stderr. */
 void show_log_line(const json_t *line);
 /* Texts with an explanation each. */

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/check.h"
-#include "ctl/clean.h"
+#include "ctl/escape.h"
 
 #define API_NAME_MAX 64
 
@@ -21,7 +21,7 @@ static void warn_about_name(const char *name)
 
 	if (name != NULL && strlen(name) <= API_NAME_MAX && strspn(name, letters) == strlen(name))
 		return;
-	clean_append(&clean, slice_str(name != NULL ? name : ""), "");
+	escape_append(&clean, slice_str(name != NULL ? name : ""), "");
 	fprintf(stderr, "mcpgatectl: the API takes no such name: '%s'\n", buf_terminate(&clean));
 	buf_fini(&clean);
 }
@@ -77,7 +77,7 @@ static void print_text(const json_t *text)
 {
 	struct buf clean = { 0 };
 
-	clean_append(&clean, slice_of(json_string_value(text), json_string_length(text)), "\t\n");
+	escape_append(&clean, slice_of(json_string_value(text), json_string_length(text)), "\t\n");
 	puts(buf_terminate(&clean));
 	buf_fini(&clean);
 }
@@ -99,7 +99,7 @@ static void print_other(const json_t *item)
 	}
 	if (size > 0)
 		buf_printf(&text, ", about %zu bytes", size / 4 * 3);
-	clean_append(&clean, buf_slice(&text), "");
+	escape_append(&clean, buf_slice(&text), "");
 	printf("[%s]\n", buf_terminate(&clean));
 	buf_fini(&text);
 	buf_fini(&clean);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl's easy interface, with the handle of auth/easy. */
+/* libcurl's easy interface, with the handle of auth/curl_handle. */
 #include "ctl/web.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "auth/easy.h"
+#include "auth/curl_handle.h"
 #include "auth/url.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -30,11 +30,11 @@ struct transfer {
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct transfer *transfer = arg;
-	const struct reach reach = { .loopback = transfer->question->may_loopback,
-				     .private = true };
+	const struct address_filter address_filter = { .loopback = transfer->question->may_loopback,
+						       .private = true };
 
 	(void)purpose;
-	return easy_open_socket(&reach, address, &transfer->is_refused);
+	return curl_handle_open_socket(&address_filter, address, &transfer->is_refused);
 }
 
 static bool ends_event(struct slice body)
@@ -47,8 +47,8 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
 	struct buf *body = &transfer->answer->body;
-	size_t bytes =
-		easy_take_body(body, data, size * count, WEB_BODY_BYTES_MAX, &transfer->is_too_big);
+	size_t bytes = curl_handle_take_body(body, data, size * count, WEB_BODY_BYTES_MAX,
+					     &transfer->is_too_big);
 
 	transfer->is_enough = transfer->question->is_enough != NULL &&
 			      ends_event(buf_slice(body)) &&
@@ -63,22 +63,22 @@ static void set_question(struct transfer *transfer)
 	const struct web_question *question = transfer->question;
 	CURL *easy = transfer->easy;
 
-	easy_add_field(&transfer->fields, "Accept",
-		       question->accept != NULL ? question->accept :
-		       question->body.n > 0     ? "application/json, text/event-stream" :
-						  "application/json");
+	curl_handle_add_field(&transfer->fields, "Accept",
+			      question->accept != NULL ? question->accept :
+			      question->body.n > 0     ? "application/json, text/event-stream" :
+							 "application/json");
 	if (question->token != NULL) {
 		char *value = mem_printf("Bearer %s", question->token);
 
-		easy_add_field(&transfer->fields, "Authorization", value);
+		curl_handle_add_field(&transfer->fields, "Authorization", value);
 		explicit_bzero(value, strlen(value));
 		free(value);
 	}
 	if (question->session != NULL)
-		easy_add_field(&transfer->fields, "Mcp-Session-Id", question->session);
+		curl_handle_add_field(&transfer->fields, "Mcp-Session-Id", question->session);
 	if (question->body.n > 0) {
-		easy_add_field(&transfer->fields, "Content-Type", "application/json");
-		easy_add_field(&transfer->fields, "Expect", "");
+		curl_handle_add_field(&transfer->fields, "Content-Type", "application/json");
+		curl_handle_add_field(&transfer->fields, "Expect", "");
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)question->body.n);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, question->body.p);
 	}
@@ -102,7 +102,7 @@ static void set_callbacks(struct transfer *transfer)
 
 static char *field_of(CURL *easy, const char *name)
 {
-	struct slice value = easy_answer_field(easy, name);
+	struct slice value = curl_handle_answer_field(easy, name);
 
 	return value.p != NULL ? mem_dup_slice(value) : mem_strdup("");
 }
@@ -179,7 +179,7 @@ static bool may_ask(const struct web_question *question)
 
 void web_ask(const struct web_question *question, struct web_answer *answer_r)
 {
-	const struct easy_conf conf = {
+	const struct curl_handle_conf conf = {
 		.agent = "mcpgatectl/" PACKAGE_VERSION,
 		.connect_ms = WEB_CONNECT_MS,
 		.total_ms = WEB_TOTAL_MS,
@@ -193,12 +193,12 @@ void web_ask(const struct web_question *question, struct web_answer *answer_r)
 		buf_append_str(&answer_r->error, "it is no https URL");
 		return;
 	}
-	transfer.easy = easy_new(&conf);
+	transfer.easy = curl_handle_new(&conf);
 	set_question(&transfer);
 	set_callbacks(&transfer);
 	finish(&transfer, curl_easy_perform(transfer.easy));
 	curl_easy_cleanup(transfer.easy);
-	easy_free_fields(&transfer.fields);
+	curl_handle_free_fields(&transfer.fields);
 }
 
 void web_answer_fini(struct web_answer *answer)

@@ -16,12 +16,13 @@ static void append_parameter(struct buf *out, const char *name, const char *valu
 	buf_printf(out, ", %s=\"%s\"", name, value);
 }
 
-static void append_scopes(struct buf *out, const struct guard *guard, const struct refusal *refusal)
+static void append_scopes(struct buf *out, const struct authorization *authorization,
+			  const struct refusal *refusal)
 {
 	if (scope_set_is_empty(&refusal->scopes))
 		return;
 	buf_append_str(out, ", scope=\"");
-	scope_table_append(guard->conf.scopes, &refusal->scopes, out);
+	scope_table_append(authorization->conf.scopes, &refusal->scopes, out);
 	buf_append_char(out, '"');
 }
 
@@ -34,39 +35,41 @@ static void append_proofs(struct buf *out)
 	buf_append_char(out, '"');
 }
 
-static void append_challenge(struct buf *out, const struct guard *guard,
-			     const struct guard_place *place, const struct refusal *refusal)
+static void append_challenge(struct buf *out, const struct authorization *authorization,
+			     const struct protected_resource *place, const struct refusal *refusal)
 {
-	if (guard->conf.mode == GUARD_OAUTH)
+	if (authorization->conf.mode == AUTHORIZATION_OAUTH)
 		buf_printf(out, "Bearer resource_metadata=\"%.*s\"", SLICE_ARG(place->metadata));
 	else
 		buf_append_str(out, "Bearer realm=\"mcpgated\"");
-	append_scopes(out, guard, refusal);
+	append_scopes(out, authorization, refusal);
 	if (refusal->error != NULL) {
 		append_parameter(out, "error", refusal->error);
 		append_parameter(out, "error_description", refusal->description);
 	}
-	if (guard->conf.dpop != GUARD_DPOP_OFF)
+	if (authorization->conf.dpop != AUTHORIZATION_DPOP_OFF)
 		append_proofs(out);
 }
 
-static void tell_refused(const struct guard_place *place, const struct refusal *refusal)
+static void tell_refused(const struct protected_resource *place, const struct refusal *refusal)
 {
 	counter_add(COUNTER_REQUESTS_UNAUTHORIZED);
 	LOG(REQUEST_REFUSED, LOG_INT("status", refusal->status), LOG_SLICE("server", place->server),
 	    LOG_STR("reason", refusal->description));
 }
 
-static void append_challenge_field(struct buf *out, const struct guard *guard,
-				   const struct guard_place *place, const struct refusal *refusal)
+static void append_challenge_field(struct buf *out, const struct authorization *authorization,
+				   const struct protected_resource *place,
+				   const struct refusal *refusal)
 {
 	buf_append_str(out, "WWW-Authenticate: ");
-	append_challenge(out, guard, place, refusal);
+	append_challenge(out, authorization, place, refusal);
 	buf_append_str(out, "\r\n");
 }
 
-void challenge_send(const struct guard *guard, const struct guard_place *place,
-		    const struct answer *answer, const struct refusal *refusal)
+void challenge_send(const struct authorization *authorization,
+		    const struct protected_resource *place, const struct answer *answer,
+		    const struct refusal *refusal)
 {
 	const char *error = refusal->error != NULL ? refusal->error : "unauthorized";
 	struct buf fields = { 0 };
@@ -79,7 +82,7 @@ void challenge_send(const struct guard *guard, const struct guard_place *place,
 	else if (refusal->status == 429)
 		buf_printf(&fields, "Retry-After: %u\r\n", refusal->retry_after_s);
 	else if (!refusal->is_final)
-		append_challenge_field(&fields, guard, place, refusal);
+		append_challenge_field(&fields, authorization, place, refusal);
 	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"}", error,
 		   refusal->description);
 	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));
@@ -88,8 +91,9 @@ void challenge_send(const struct guard *guard, const struct guard_place *place,
 }
 
 /* For clients that look for it there alone. AUTH-SCP-11 */
-static void send_result(const struct guard *guard, const struct guard_place *place,
-			const struct answer *answer, struct slice id, const struct refusal *refusal)
+static void send_result(const struct authorization *authorization,
+			const struct protected_resource *place, const struct answer *answer,
+			struct slice id, const struct refusal *refusal)
 {
 	struct buf challenge = { 0 };
 	struct buf result = { 0 };
@@ -97,7 +101,7 @@ static void send_result(const struct guard *guard, const struct guard_place *pla
 	struct slice whole;
 
 	tell_refused(place, refusal);
-	append_challenge(&challenge, guard, place, refusal);
+	append_challenge(&challenge, authorization, place, refusal);
 	buf_append_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
 	write_string(&result, slice_str(refusal->description));
 	buf_append_str(&result, "}],\"isError\":true,\"_meta\":{\"mcp/www_authenticate\":[");
@@ -111,25 +115,26 @@ static void send_result(const struct guard *guard, const struct guard_place *pla
 	buf_fini(&text);
 }
 
-bool challenge_permits(const struct guard *guard, const struct guard_place *place,
-		       const struct access *access, const struct scope_set *needed,
-		       const struct answer *answer)
+bool challenge_permits(const struct authorization *authorization,
+		       const struct protected_resource *place, const struct access *access,
+		       const struct scope_set *needed, const struct answer *answer)
 {
-	return challenge_permits_call(guard, place, access, needed, answer,
+	return challenge_permits_call(authorization, place, access, needed, answer,
 				      (struct slice){ NULL, 0 });
 }
 
-bool challenge_permits_call(const struct guard *guard, const struct guard_place *place,
-			    const struct access *access, const struct scope_set *needed,
-			    const struct answer *answer, struct slice id)
+bool challenge_permits_call(const struct authorization *authorization,
+			    const struct protected_resource *place, const struct access *access,
+			    const struct scope_set *needed, const struct answer *answer,
+			    struct slice id)
 {
 	struct refusal refusal;
 
-	if (guard_permits(guard, place, access, needed, &refusal))
+	if (authorization_permits(authorization, place, access, needed, &refusal))
 		return true;
 	if (place->tells_in_result && id.n > 0 && refusal.status == 403)
-		send_result(guard, place, answer, id, &refusal);
+		send_result(authorization, place, answer, id, &refusal);
 	else
-		challenge_send(guard, place, answer, &refusal);
+		challenge_send(authorization, place, answer, &refusal);
 	return false;
 }

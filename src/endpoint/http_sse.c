@@ -14,10 +14,10 @@
 #include "endpoint/answer.h"
 #include "endpoint/challenge.h"
 #include "endpoint/events.h"
-#include "endpoint/gate.h"
-#include "endpoint/intake.h"
-#include "endpoint/keys.h"
-#include "endpoint/vigil.h"
+#include "endpoint/frontend.h"
+#include "endpoint/validation.h"
+#include "endpoint/request_context.h"
+#include "endpoint/token_watch.h"
 #include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -29,18 +29,18 @@
 
 struct sse_client {
 	struct http_exchange exchange; /* the GET */
-	struct gate *gate;
-	struct backend *backend;
-	const struct guard_place *place;
+	struct frontend *frontend;
+	struct server *server;
+	const struct protected_resource *place;
 	struct access access; /* of whoever opened it */
 	char *origin;         /* NULL: none */
 	char *message_path;
 	char id[SESSION_ID_LENGTH];
 	uint64_t key;
 	struct event_writer writer;
-	struct list link;      /* of the gate's newcomers, until it has a session */
+	struct list link;      /* of the frontend's newcomers, until it has a session */
 	struct timer patience; /* likewise */
-	struct vigil *vigil;
+	struct token_watch *token_watch;
 	bool is_open;                    /* its stream has begun */
 	bool is_gone;                    /* its stream has ended; its session is about to */
 	struct call *opening;            /* the initialize request in flight */
@@ -54,14 +54,14 @@ struct sse_call {
 	struct sse_client *client;
 	struct access
 		access; /* of whoever sent it: the same principal, perhaps with another token */
-	struct denials_holder holder;
+	struct deny_watcher holder;
 };
 
 struct sse_post {
 	struct http_exchange exchange;
-	struct gate *gate;
-	struct backend *backend;
-	const struct guard_place *place;
+	struct frontend *frontend;
+	struct server *server;
+	const struct protected_resource *place;
 	struct access access; /* of whoever sends it */
 	char *origin;         /* NULL: none */
 	char id[SESSION_ID_LENGTH];
@@ -85,7 +85,7 @@ static void client_free(struct sse_client *client)
 	access_fini(&client->access);
 	free(client->origin);
 	free(client->message_path);
-	loop_defer_free(client->gate->router->loop, client);
+	loop_defer_free(client->frontend->router->loop, client);
 }
 
 static void client_on_farewell(struct task *task)
@@ -96,7 +96,7 @@ static void client_on_farewell(struct task *task)
 	if (client->opening != NULL)
 		session_end(&client->opening->route->session, REASON_PEER_CLOSED);
 	/* It may have ended by itself meanwhile, and be freed. */
-	session = session_find(&client->gate->router->sessions,
+	session = session_find(&client->frontend->router->sessions,
 			       slice_of(client->session, SESSION_ID_LENGTH),
 			       client->access.principal);
 	if (session != NULL)
@@ -114,13 +114,13 @@ static void client_end(struct sse_client *client)
 			   (client->route != NULL && client->route->session.state == SESSION_LIVE);
 
 	client->is_gone = true;
-	map_remove(&client->gate->sse_clients, client->key);
+	map_remove(&client->frontend->sse_clients, client->key);
 	list_remove(&client->link);
 	timer_stop(&client->patience);
 	event_writer_stop(&client->writer);
-	vigil_end(&client->vigil);
+	token_watch_end(&client->token_watch);
 	if (has_session)
-		task_schedule(client->gate->router->loop, &client->farewell);
+		task_schedule(client->frontend->router->loop, &client->farewell);
 	else
 		client_free(client);
 }
@@ -136,7 +136,7 @@ static void client_on_impatience(struct timer *timer)
 	struct sse_client *client = container_of(timer, struct sse_client, patience);
 
 	if (client->opening != NULL) {
-		timer_start(client->gate->router->loop, timer, INITIALIZE_MS);
+		timer_start(client->frontend->router->loop, timer, INITIALIZE_MS);
 		return;
 	}
 	http_stream_end(client->exchange.conn);
@@ -153,9 +153,9 @@ static void client_on_over(void *owner, enum reason reason)
 	client_end(client);
 }
 
-void http_sse_drain(struct gate *gate)
+void http_sse_drain(struct frontend *frontend)
 {
-	LIST_FOREACH_SAFE(node, &gate->sse_newcomers) {
+	LIST_FOREACH_SAFE(node, &frontend->sse_newcomers) {
 		struct sse_client *client = container_of(node, struct sse_client, link);
 
 		if (client->opening == NULL && client->is_open) {
@@ -166,12 +166,12 @@ void http_sse_drain(struct gate *gate)
 }
 
 /* Another principal's is not there. FRONT-SESS-05 */
-static struct sse_client *client_find(const struct gate *gate, const struct backend *backend,
+static struct sse_client *client_find(const struct frontend *frontend, const struct server *server,
 				      const struct principal *principal, const char *id)
 {
-	struct sse_client *client = map_find(&gate->sse_clients, session_id_key(id));
+	struct sse_client *client = map_find(&frontend->sse_clients, session_id_key(id));
 
-	if (client == NULL || client->backend != backend || client->access.principal != principal ||
+	if (client == NULL || client->server != server || client->access.principal != principal ||
 	    !text_is_equal_secret(slice_of(client->id, SESSION_ID_LENGTH),
 				  slice_of(id, SESSION_ID_LENGTH)))
 		return NULL;
@@ -219,7 +219,7 @@ static void client_tell_reason(struct sse_client *client, struct slice id, enum 
 	struct buf text = { 0 };
 	struct slice whole;
 
-	answer_append_reason(&text, id, reason, client->backend->conf.name);
+	answer_append_reason(&text, id, reason, client->server->conf.name);
 	whole = buf_slice(&text);
 	client_tell(client, &whole, 1);
 	buf_fini(&text);
@@ -252,9 +252,9 @@ static struct sse_client *sse_call_end(struct call *call)
 
 	if (client->opening == call)
 		client->opening = NULL;
-	denials_leave(&sse_call->holder);
+	deny_list_unwatch(&sse_call->holder);
 	access_fini(&sse_call->access);
-	loop_defer_free(client->gate->router->loop, sse_call);
+	loop_defer_free(client->frontend->router->loop, sse_call);
 	return client;
 }
 
@@ -309,18 +309,18 @@ static const struct call_ops sse_call_ops = {
 
 /* ---- messages of the client ---- */
 
-static void sse_call_show(const struct denials_holder *holder, struct denial_marks *marks_r)
+static void sse_call_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
 {
 	access_show(&container_of(holder, struct sse_call, holder)->access, marks_r);
 }
 
 /* The stream, and what was sent with other tokens, go on. AUTH-SES-07 */
-static void sse_call_on_denied(struct denials_holder *holder)
+static void sse_call_on_denied(struct deny_watcher *holder)
 {
 	forward_deny(&container_of(holder, struct sse_call, holder)->call);
 }
 
-static const struct denials_holder_ops sse_call_holder_ops = {
+static const struct deny_watcher_ops sse_call_watcher_ops = {
 	.show = sse_call_show,
 	.on_denied = sse_call_on_denied,
 };
@@ -332,9 +332,9 @@ static struct call *call_new(struct sse_client *client, const struct access *acc
 
 	sse_call->client = client;
 	sse_call->access = access_copy(access);
-	denials_holder_init(&sse_call->holder, &sse_call_holder_ops);
+	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
 	if (!principal_is_anonymous(access->principal))
-		denials_join(client->gate->guard.denials, &sse_call->holder);
+		deny_list_watch(client->frontend->authorization.deny_list, &sse_call->holder);
 	call_init(&sse_call->call, &sse_call_ops, env);
 	return &sse_call->call;
 }
@@ -342,7 +342,7 @@ static struct call *call_new(struct sse_client *client, const struct access *acc
 static void client_initialize(struct sse_client *client, const struct access *access,
 			      const struct envelope *env)
 {
-	const char *why = intake_judge_initialize(env);
+	const char *why = validation_check_initialize(env);
 
 	if (client->route != NULL || client->opening != NULL) {
 		client_tell_error(client, env->id.text, MCP_INVALID_REQUEST,
@@ -352,7 +352,7 @@ static void client_initialize(struct sse_client *client, const struct access *ac
 	} else {
 		client->opening = call_new(client, access, env);
 		access_keep_claims(&client->access);
-		route_open(client->gate->router, client->backend, client->access.principal,
+		route_open(client->frontend->router, client->server, client->access.principal,
 			   http_conn_client(client->exchange.conn), client->opening, env);
 	}
 }
@@ -371,12 +371,12 @@ static void client_request(struct sse_client *client, const struct access *acces
 
 	if (is_modern(env))
 		client_tell_error(client, id, MCP_METHOD_NOT_FOUND, "Method not found");
-	else if (intake_is_initialize(env))
+	else if (validation_is_initialize(env))
 		client_initialize(client, access, env);
 	else if (client->route == NULL)
 		client_tell_error(client, id, MCP_INVALID_REQUEST,
 				  "Invalid request: initialize must come first");
-	else if (client->gate->router->is_draining)
+	else if (client->frontend->router->is_draining)
 		client_tell_reason(client, id, REASON_DRAINING);
 	else if (client->route->call_count >= CALLS_MAX)
 		client_tell_reason(client, id, REASON_OVER_LIMIT);
@@ -403,7 +403,7 @@ static void post_end(struct sse_post *post)
 {
 	access_fini(&post->access);
 	free(post->origin);
-	loop_defer_free(post->gate->router->loop, post);
+	loop_defer_free(post->frontend->router->loop, post);
 }
 
 static void post_answer(struct sse_post *post, int status, int code, const char *why)
@@ -423,7 +423,8 @@ static bool post_permits(struct sse_post *post, const struct scope_set *needed)
 {
 	struct answer answer = answer_on(post->exchange.conn, post->origin);
 
-	if (challenge_permits(&post->gate->guard, post->place, &post->access, needed, &answer))
+	if (challenge_permits(&post->frontend->authorization, post->place, &post->access, needed,
+			      &answer))
 		return true;
 	post_end(post);
 	return false;
@@ -432,14 +433,14 @@ static bool post_permits(struct sse_post *post, const struct scope_set *needed)
 /* FRONT-OLD-05: arrays only where the revision has them. The client may end while one is taken. */
 static void post_batch(struct sse_post *post, struct sse_client *client, struct slice body)
 {
-	const struct scan_limits *limits = &post->gate->router->limits;
+	const struct scan_limits *limits = &post->frontend->router->limits;
 	struct error err = { ERROR_NONE, "" };
 	struct scope_set needed = { { 0 } };
 	struct envelope env;
 	struct batch batch;
 
-	if (intake_batch(body, limits, &batch, &err) < 0) {
-		post_answer(post, 400, intake_code(&err), err.text);
+	if (validation_batch(body, limits, &batch, &err) < 0) {
+		post_answer(post, 400, validation_code(&err), err.text);
 		return;
 	}
 	if (client->route == NULL || !client->route->revision->has_batches) {
@@ -447,11 +448,12 @@ static void post_batch(struct sse_post *post, struct sse_client *client, struct 
 			    "Invalid request: this session's revision has no batches");
 		return;
 	}
-	intake_add_needed(&batch, post->place, &needed);
+	validation_add_needed(&batch, post->place, &needed);
 	if (!post_permits(post, &needed))
 		return;
 	for (size_t i = 0; i < batch.count; i++) {
-		client = client_find(post->gate, post->backend, post->access.principal, post->id);
+		client =
+			client_find(post->frontend, post->server, post->access.principal, post->id);
 		if (client != NULL && scan_envelope(batch.elements[i], limits, 0, &env, &err) == 0)
 			client_take(client, &post->access, &env);
 	}
@@ -462,7 +464,7 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
 	struct sse_client *client =
-		client_find(post->gate, post->backend, post->access.principal, post->id);
+		client_find(post->frontend, post->server, post->access.principal, post->id);
 	struct scope_set needed = { { 0 } };
 	struct error err = { ERROR_NONE, "" };
 	struct envelope env;
@@ -471,10 +473,10 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		post_answer(post, 404, MCP_SESSION_NOT_FOUND, "Session not found");
 	} else if (scan_type(body) == JSON_ARRAY) {
 		post_batch(post, client, body);
-	} else if (scan_envelope(body, &post->gate->router->limits, 0, &env, &err) < 0) {
-		post_answer(post, 400, intake_code(&err), err.text);
+	} else if (scan_envelope(body, &post->frontend->router->limits, 0, &env, &err) < 0) {
+		post_answer(post, 400, validation_code(&err), err.text);
 	} else {
-		guard_add_needed(post->place, &env, &needed);
+		authorization_add_required(post->place, &env, &needed);
 		if (!post_permits(post, &needed))
 			return;
 		client_take(client, &post->access, &env);
@@ -529,7 +531,7 @@ struct http_exchange *http_sse_post(const struct streamable_request *request)
 	if (id.n == 0)
 		return streamable_refuse(request, 400,
 					 "Bad request: the parameter sessionId is missing");
-	if (id.n != SESSION_ID_LENGTH || client_find(request->gate, request->backend,
+	if (id.n != SESSION_ID_LENGTH || client_find(request->frontend, request->server,
 						     request->access->principal, id.p) == NULL) {
 		answer_error(&answer, 404, nothing, MCP_SESSION_NOT_FOUND,
 			     SLICE_LIT("Session not found"), nothing);
@@ -537,8 +539,8 @@ struct http_exchange *http_sse_post(const struct streamable_request *request)
 	}
 	post = mem_zalloc(sizeof(*post));
 	post->exchange.ops = &post_ops;
-	post->gate = request->gate;
-	post->backend = request->backend;
+	post->frontend = request->frontend;
+	post->server = request->server;
 	post->place = request->place;
 	post->access = access_copy(request->access);
 	post->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
@@ -558,25 +560,25 @@ static void client_on_body(struct http_exchange *exchange, struct slice body)
 	struct buf fields = { 0 };
 
 	(void)body;
-	if (client->gate->router->is_draining) {
-		answer_reason(&answer, nothing, REASON_DRAINING, client->backend->conf.name);
+	if (client->frontend->router->is_draining) {
+		answer_reason(&answer, nothing, REASON_DRAINING, client->server->conf.name);
 		client_end(client);
 		return;
 	}
-	if (!challenge_permits(&client->gate->guard, client->place, &client->access, &none,
-			       &answer)) {
+	if (!challenge_permits(&client->frontend->authorization, client->place, &client->access,
+			       &none, &answer)) {
 		client_end(client);
 		return;
 	}
 	answer_append_fields(&fields, &answer);
 	client->is_open = true;
-	event_writer_begin(&client->writer, exchange, client->gate->conf.keepalive_ms,
+	event_writer_begin(&client->writer, exchange, client->frontend->conf.keepalive_ms,
 			   buf_slice(&fields));
 	buf_printf(&uri, "%s?sessionId=%.*s", client->message_path, SESSION_ID_LENGTH, client->id);
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(exchange->conn, buf_slice(&event));
-	timer_start(client->gate->router->loop, &client->patience, INITIALIZE_MS);
-	vigil_begin(client->vigil, &client->access);
+	timer_start(client->frontend->router->loop, &client->patience, INITIALIZE_MS);
+	token_watch_begin(client->token_watch, &client->access);
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);
@@ -610,11 +612,11 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 					 "Not acceptable: GET answers with text/event-stream");
 	client = mem_zalloc(sizeof(*client));
 	client->exchange.ops = &client_ops;
-	client->gate = request->gate;
-	client->backend = request->backend;
+	client->frontend = request->frontend;
+	client->server = request->server;
 	client->place = request->place;
 	client->access = access_copy(request->access);
-	client->vigil = vigil_new(request, client_on_over, client);
+	client->token_watch = token_watch_new(request, client_on_over, client);
 	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
 	client->message_path = mem_dup_slice(message_path);
 	event_writer_init(&client->writer);
@@ -624,8 +626,8 @@ struct http_exchange *http_sse_get(const struct streamable_request *request,
 	do {
 		session_id_make(client->id);
 		client->key = session_id_key(client->id);
-	} while (map_find(&request->gate->sse_clients, client->key) != NULL);
-	map_insert(&request->gate->sse_clients, client->key, client);
-	list_append(&request->gate->sse_newcomers, &client->link);
+	} while (map_find(&request->frontend->sse_clients, client->key) != NULL);
+	map_insert(&request->frontend->sse_clients, client->key, client);
+	list_append(&request->frontend->sse_newcomers, &client->link);
 	return &client->exchange;
 }

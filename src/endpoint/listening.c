@@ -8,41 +8,41 @@
 #include "base/mem.h"
 #include "endpoint/answer.h"
 #include "endpoint/events.h"
-#include "endpoint/keys.h"
+#include "endpoint/request_context.h"
 #include "endpoint/streamable.h"
-#include "endpoint/vigil.h"
+#include "endpoint/token_watch.h"
 #include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 
 struct listening {
 	struct http_exchange exchange;
-	struct gate *gate;
-	struct keys *keys;            /* NULL: the stream has begun */
-	struct session *session;      /* held while its own stream is open; else NULL */
-	struct stored_stream *stored; /* or the answer that is resumed */
+	struct frontend *frontend;
+	struct request_context *context; /* NULL: the stream has begun */
+	struct session *session;         /* held while its own stream is open; else NULL */
+	struct stored_stream *stored;    /* or the answer that is resumed */
 	struct event_writer writer;
-	struct vigil *vigil;
+	struct token_watch *token_watch;
 };
 
 /* There may be many streams, most of them idle for hours. */
 static void drop_keys(struct listening *get)
 {
-	if (get->keys != NULL)
-		keys_fini(get->keys);
-	free(get->keys);
-	get->keys = NULL;
+	if (get->context != NULL)
+		request_context_fini(get->context);
+	free(get->context);
+	get->context = NULL;
 }
 
 static void listening_end(struct listening *get)
 {
 	event_writer_stop(&get->writer);
-	vigil_end(&get->vigil);
+	token_watch_end(&get->token_watch);
 	if (get->session != NULL)
 		session_release(get->session);
 	stored_stream_unref(&get->stored);
 	drop_keys(get);
-	loop_defer_free(get->gate->router->loop, get);
+	loop_defer_free(get->frontend->router->loop, get);
 }
 
 static void listening_on_end(struct event_writer *writer, enum reason reason)
@@ -63,7 +63,7 @@ static void listening_on_over(void *owner, enum reason reason)
 
 static void listening_refuse(struct listening *get, const char *why)
 {
-	struct answer answer = keys_answer(get->keys, get->exchange.conn, NULL);
+	struct answer answer = request_context_answer(get->context, get->exchange.conn, NULL);
 
 	answer_error(&answer, 400, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
 		     (struct slice){ NULL, 0 });
@@ -78,7 +78,7 @@ static void listening_answer_expired(struct listening *get, const struct session
 				     struct slice id, struct slice event)
 {
 	struct http_conn *conn = get->exchange.conn;
-	struct answer answer = keys_answer(get->keys, conn, session);
+	struct answer answer = request_context_answer(get->context, conn, session);
 	struct buf error = { 0 };
 	struct buf text = { 0 };
 
@@ -121,17 +121,18 @@ static void listening_tell_expired(struct listening *get, const struct session *
 
 static void listening_begin(struct listening *get, struct route *route, struct event_source *source)
 {
-	struct answer answer = keys_answer(get->keys, get->exchange.conn, &route->session);
-	struct gate *gate = get->gate;
+	struct answer answer =
+		request_context_answer(get->context, get->exchange.conn, &route->session);
+	struct frontend *frontend = get->frontend;
 	struct buf fields = { 0 };
 
 	answer_append_fields(&fields, &answer);
 	source->stream = get->stored != NULL ? &get->stored->stream : &route->session.standalone;
-	source->epoch = route->session.shelf.epoch;
+	source->epoch = route->session.replay_store.epoch;
 	source->is_primed = route->revision->has_priming;
-	source->retry_ms = gate->conf.retry_ms;
-	source->keepalive_ms = gate->conf.keepalive_ms;
-	source->max_age_ms = gate->conf.max_connection_age_ms;
+	source->retry_ms = frontend->conf.retry_ms;
+	source->keepalive_ms = frontend->conf.keepalive_ms;
+	source->max_age_ms = frontend->conf.max_connection_age_ms;
 	source->is_known = source->after != STREAM_FROM_HERE;
 	get->writer.on_end = listening_on_end;
 	if (source->after != STREAM_FROM_HERE && source->after > source->stream->taken) {
@@ -142,7 +143,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
 		listening_tell_expired(get, &route->session, source);
 	} else {
-		vigil_begin(get->vigil, &get->keys->access);
+		token_watch_begin(get->token_watch, &get->context->access);
 		drop_keys(get);
 	}
 	buf_fini(&fields);
@@ -152,13 +153,14 @@ static void listening_resume(struct listening *get, struct route *route)
 {
 	const struct slice none = { NULL, 0 };
 	struct event_source source = { .after = 0 };
-	struct shelf *shelf = &route->session.shelf;
+	struct replay_store *replay_store = &route->session.replay_store;
 	struct slice text =
-		slice_of(get->keys->event,
-			 get->keys->event_length <= EVENT_ID_BYTES ? get->keys->event_length : 0);
+		slice_of(get->context->event, get->context->event_length <= EVENT_ID_BYTES ?
+						      get->context->event_length :
+						      0);
 
-	if (event_id_parse(text, &source) < 0 || source.epoch != shelf->epoch ||
-	    source.number > shelf->last_number) {
+	if (event_id_parse(text, &source) < 0 || source.epoch != replay_store->epoch ||
+	    source.number > replay_store->last_number) {
 		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
 		return;
 	}
@@ -168,12 +170,13 @@ static void listening_resume(struct listening *get, struct route *route)
 		listening_begin(get, route, &source);
 		return;
 	}
-	get->stored = shelf_find(shelf, source.number);
+	get->stored = replay_store_find(replay_store, source.number);
 	if (get->stored != NULL)
 		listening_begin(get, route, &source);
 	else
 		listening_answer_expired(get, &route->session,
-					 shelf_find_expired(shelf, source.number), none);
+					 replay_store_find_expired(replay_store, source.number),
+					 none);
 }
 
 static void listening_on_body(struct http_exchange *exchange, struct slice body)
@@ -185,17 +188,18 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 	struct answer answer;
 
 	(void)body;
-	if (keys_permit(get->keys, exchange->conn, &none))
-		route = keys_find_route(get->keys, exchange->conn, (struct slice){ NULL, 0 });
-	if (route != NULL && get->gate->router->is_draining) {
-		answer = keys_answer(get->keys, exchange->conn, &route->session);
+	if (request_context_permit(get->context, exchange->conn, &none))
+		route = request_context_find_route(get->context, exchange->conn,
+						   (struct slice){ NULL, 0 });
+	if (route != NULL && get->frontend->router->is_draining) {
+		answer = request_context_answer(get->context, exchange->conn, &route->session);
 		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
-			      get->keys->backend->conf.name);
+			      get->context->server->conf.name);
 		route = NULL;
 	}
 	if (route == NULL) {
 		listening_end(get);
-	} else if (get->keys->has_event) {
+	} else if (get->context->has_event) {
 		listening_resume(get, route);
 	} else {
 		get->session = &route->session;
@@ -231,9 +235,9 @@ struct http_exchange *streamable_get(const struct streamable_request *request)
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &listening_ops;
 	event_writer_init(&get->writer);
-	get->vigil = vigil_new(request, listening_on_over, get);
-	get->gate = request->gate;
-	get->keys = mem_zalloc(sizeof(*get->keys));
-	keys_init(get->keys, request);
+	get->token_watch = token_watch_new(request, listening_on_over, get);
+	get->frontend = request->frontend;
+	get->context = mem_zalloc(sizeof(*get->context));
+	request_context_init(get->context, request);
 	return &get->exchange;
 }

@@ -16,8 +16,8 @@
 #include "base/mem.h"
 #include "endpoint/answer.h"
 #include "endpoint/events.h"
-#include "endpoint/intake.h"
-#include "endpoint/keys.h"
+#include "endpoint/validation.h"
+#include "endpoint/request_context.h"
 #include "mcp/error.h"
 #include "obs/log.h"
 #include "router/forward.h"
@@ -43,8 +43,8 @@ enum post_state {
 
 struct post {
 	struct http_exchange exchange;
-	struct keys keys;
-	struct denials_holder holder;
+	struct request_context context;
+	struct deny_watcher holder;
 	struct route *route; /* while calls are open */
 	enum post_state state;
 	enum reason end_reason;
@@ -63,12 +63,12 @@ struct post {
 
 static void post_check_done(struct post *post)
 {
-	struct loop *loop = post->keys.gate->router->loop;
+	struct loop *loop = post->context.frontend->router->loop;
 
 	if (post->open_calls > 0 || post->exchange.conn != NULL)
 		return;
 	timer_stop(&post->grace);
-	denials_leave(&post->holder);
+	deny_list_unwatch(&post->holder);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
 		if (!post->events->stored->stream.is_ended)
@@ -76,7 +76,7 @@ static void post_check_done(struct post *post)
 		stored_stream_unref(&post->events->stored);
 		loop_defer_free(loop, post->events);
 	}
-	keys_fini(&post->keys);
+	request_context_fini(&post->context);
 	for (size_t i = 0; i < post->batch_count; i++)
 		msg_unref(&post->batch[i].response);
 	loop_defer_free(loop, post->batch);
@@ -105,10 +105,10 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 /* From here on the answer is an event stream. */
 static void post_commit(struct post *post)
 {
-	struct gate *gate = post->keys.gate;
-	struct shelf *shelf = &post->route->session.shelf;
+	struct frontend *frontend = post->context.frontend;
+	struct replay_store *replay_store = &post->route->session.replay_store;
 	struct post_events *events = mem_zalloc(sizeof(*events));
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 	struct event_source source;
 	struct buf fields = { 0 };
 
@@ -117,22 +117,24 @@ static void post_commit(struct post *post)
 	post->events = events;
 	events->post = post;
 	events->writer.on_end = post_on_events_end;
-	events->stored = shelf_open(shelf, post->is_batch ? (struct slice){ NULL, 0 } :
-							    post->single.call.id);
+	events->stored =
+		replay_store_open(replay_store, post->is_batch ? (struct slice){ NULL, 0 } :
+								 post->single.call.id);
 	source = (struct event_source){
 		.stream = &events->stored->stream,
-		.epoch = shelf->epoch,
+		.epoch = replay_store->epoch,
 		.number = events->stored->number,
 		.after = STREAM_FROM_HERE,
 		.is_primed = post->route->revision->has_priming,
-		.retry_ms = gate->conf.retry_ms,
-		.keepalive_ms = gate->conf.keepalive_ms,
+		.retry_ms = frontend->conf.retry_ms,
+		.keepalive_ms = frontend->conf.keepalive_ms,
 		/* FRONT-SSE-06: others are not closed before the response. */
-		.max_age_ms =
-			post->route->revision->has_priming ? gate->conf.max_connection_age_ms : 0,
+		.max_age_ms = post->route->revision->has_priming ?
+				      frontend->conf.max_connection_age_ms :
+				      0,
 	};
 	events->stored->is_known = source.is_primed;
-	answer.session = keys_session(&post->keys);
+	answer.session = request_context_session(&post->context);
 	answer_append_fields(&fields, &answer);
 	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
 	buf_fini(&fields);
@@ -152,12 +154,12 @@ static void post_on_grace(struct timer *timer)
 /* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. */
 static void post_answer_batch(struct post *post)
 {
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 	struct buf text = { 0 };
 	struct slice whole;
 
 	post->state = POST_ANSWERED;
-	answer.session = keys_session(&post->keys);
+	answer.session = request_context_session(&post->context);
 	for (size_t i = 0; i < post->batch_count; i++) {
 		if (post->batch[i].response == NULL)
 			continue;
@@ -202,7 +204,7 @@ static struct post *post_of(struct call *call)
 static void post_add_response(struct call *call, const struct slice *parts, size_t count)
 {
 	struct post *post = post_of(call);
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 
 	if (post->state == POST_OPEN && !post->takes_json)
 		post_commit(post);
@@ -216,7 +218,7 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 	} else if (post->state == POST_OPEN) {
 		post->state = POST_ANSWERED;
 		timer_stop(&post->grace);
-		answer.session = keys_session(&post->keys);
+		answer.session = request_context_session(&post->context);
 		answer_json(&answer, 200, parts, count);
 	}
 }
@@ -251,7 +253,7 @@ static void post_mark_session(const struct post *post, struct session *session)
 {
 	struct denial_marks marks;
 
-	access_show(&post->keys.access, &marks);
+	access_show(&post->context.access, &marks);
 	if (marks.issuer.n > 0)
 		session_keep_marks(session, &marks);
 }
@@ -264,8 +266,8 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 	post->route = call->route;
 	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
 		post_mark_session(post, session);
-		post->keys.session_length = SESSION_ID_LENGTH;
-		memcpy(post->keys.session, session->id, SESSION_ID_LENGTH);
+		post->context.session_length = SESSION_ID_LENGTH;
+		memcpy(post->context.session, session->id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)
 			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
 		else if (http_conn_may_be_left(post->exchange.conn))
@@ -278,10 +280,10 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 static void post_on_failed(struct call *call, enum reason reason)
 {
 	struct post *post = post_of(call);
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
-	const char *server = post->keys.backend->conf.name;
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
+	const char *server = post->context.server->conf.name;
 	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
-	bool is_unsent = call->lane == NULL && reason_get(reason)->http_status >= 400;
+	bool is_unsent = call->upstream == NULL && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
 	struct slice whole;
 
@@ -322,13 +324,13 @@ static const struct call_ops post_call_ops = {
 
 /* ---- its token is denied ---- */
 
-static void post_show(const struct denials_holder *holder, struct denial_marks *marks_r)
+static void post_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
 {
-	access_show(&container_of(holder, struct post, holder)->keys.access, marks_r);
+	access_show(&container_of(holder, struct post, holder)->context.access, marks_r);
 }
 
 /* What it waits for is not for whoever waits any more: neither the answers, nor the rest of a stream. */
-static void post_on_denied(struct denials_holder *holder)
+static void post_on_denied(struct deny_watcher *holder)
 {
 	struct post *post = container_of(holder, struct post, holder);
 	bool is_running = post->open_calls > 0;
@@ -347,7 +349,7 @@ static void post_on_denied(struct denials_holder *holder)
 		post_check_done(post);
 }
 
-static const struct denials_holder_ops post_holder_ops = {
+static const struct deny_watcher_ops post_watcher_ops = {
 	.show = post_show,
 	.on_denied = post_on_denied,
 };
@@ -356,7 +358,7 @@ static const struct denials_holder_ops post_holder_ops = {
 
 static void post_refuse(struct post *post, int status, struct slice id, int code, const char *why)
 {
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, NULL);
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
 	post->state = POST_ANSWERED;
@@ -366,7 +368,8 @@ static void post_refuse(struct post *post, int status, struct slice id, int code
 /* FRONT-POST-01 */
 static void post_accept(struct post *post, const struct route *route)
 {
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, &route->session);
+	struct answer answer =
+		request_context_answer(&post->context, post->exchange.conn, &route->session);
 
 	post->state = POST_ANSWERED;
 	answer_empty(&answer, 202, (struct slice){ NULL, 0 });
@@ -375,41 +378,43 @@ static void post_accept(struct post *post, const struct route *route)
 /* FRONT-INIT-01, -02, -04, -05 */
 static void post_initialize(struct post *post, const struct envelope *env)
 {
-	const char *why = intake_judge_initialize(env);
+	const char *why = validation_check_initialize(env);
 
-	post->keys.session_length = 0;
+	post->context.session_length = 0;
 	if (why != NULL) {
 		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS, why);
 		return;
 	}
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
-	access_keep_claims(&post->keys.access);
-	route_open(post->keys.gate->router, post->keys.backend, post->keys.access.principal,
-		   http_conn_client(post->exchange.conn), &post->single.call, env);
+	access_keep_claims(&post->context.access);
+	route_open(post->context.frontend->router, post->context.server,
+		   post->context.access.principal, http_conn_client(post->exchange.conn),
+		   &post->single.call, env);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */
 static void post_start_waiting(struct post *post)
 {
-	struct gate *gate = post->keys.gate;
+	struct frontend *frontend = post->context.frontend;
 
 	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
 		return;
-	if (gate->conf.response == GATE_RESPONSE_SSE || !post->takes_json)
+	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
 		post_commit(post);
 	else
-		timer_start(gate->router->loop, &post->grace, gate->conf.grace_ms);
+		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
 static void post_request(struct post *post, struct route *route, const struct envelope *env)
 {
-	struct answer answer = keys_answer(&post->keys, post->exchange.conn, &route->session);
+	struct answer answer =
+		request_context_answer(&post->context, post->exchange.conn, &route->session);
 
-	if (post->keys.gate->router->is_draining) {
+	if (post->context.frontend->router->is_draining) {
 		post->state = POST_ANSWERED;
 		answer_reason(&answer, env->id.text, REASON_DRAINING,
-			      post->keys.backend->conf.name);
+			      post->context.server->conf.name);
 		return;
 	}
 	post->route = route;
@@ -427,12 +432,12 @@ static void post_message(struct post *post, struct slice body)
 	struct error err;
 	struct route *route;
 
-	if (scan_envelope(body, &post->keys.gate->router->limits, 0, &env, &err) < 0) {
-		post_refuse(post, 400, env.id.text, intake_code(&err), err.text);
+	if (scan_envelope(body, &post->context.frontend->router->limits, 0, &env, &err) < 0) {
+		post_refuse(post, 400, env.id.text, validation_code(&err), err.text);
 		return;
 	}
-	if (intake_is_initialize(&env)) {
-		if (keys_permit(&post->keys, post->exchange.conn, &needed))
+	if (validation_is_initialize(&env)) {
+		if (request_context_permit(&post->context, post->exchange.conn, &needed))
 			post_initialize(post, &env);
 		else
 			post->state = POST_ANSWERED;
@@ -440,11 +445,12 @@ static void post_message(struct post *post, struct slice body)
 	}
 	if (env.kind == ENVELOPE_REQUEST)
 		id = env.id.text;
-	route = keys_find_route(&post->keys, post->exchange.conn, id);
-	guard_add_needed(post->keys.place, &env, &needed);
+	route = request_context_find_route(&post->context, post->exchange.conn, id);
+	authorization_add_required(post->context.place, &env, &needed);
 	if (!post->takes_json)
 		id.n = 0;
-	if (route == NULL || !keys_permit_call(&post->keys, post->exchange.conn, &needed, id)) {
+	if (route == NULL ||
+	    !request_context_permit_call(&post->context, post->exchange.conn, &needed, id)) {
 		post->state = POST_ANSWERED;
 		return;
 	}
@@ -493,20 +499,21 @@ static void post_dispatch_batch(struct post *post, struct route *route, const st
 
 static void post_batch(struct post *post, struct slice body)
 {
-	struct gate *gate = post->keys.gate;
+	struct frontend *frontend = post->context.frontend;
 	const struct slice none = { NULL, 0 };
 	struct error err = { ERROR_NONE, "" };
 	struct scope_set needed = { { 0 } };
 	struct batch batch;
 	struct route *route;
 
-	if (intake_batch(body, &gate->router->limits, &batch, &err) < 0) {
-		post_refuse(post, 400, none, intake_code(&err), err.text);
+	if (validation_batch(body, &frontend->router->limits, &batch, &err) < 0) {
+		post_refuse(post, 400, none, validation_code(&err), err.text);
 		return;
 	}
-	route = keys_find_route(&post->keys, post->exchange.conn, none);
-	intake_add_needed(&batch, post->keys.place, &needed);
-	if (route == NULL || !keys_permit(&post->keys, post->exchange.conn, &needed)) {
+	route = request_context_find_route(&post->context, post->exchange.conn, none);
+	validation_add_needed(&batch, post->context.place, &needed);
+	if (route == NULL ||
+	    !request_context_permit(&post->context, post->exchange.conn, &needed)) {
 		post->state = POST_ANSWERED;
 		return;
 	}
@@ -515,7 +522,7 @@ static void post_batch(struct post *post, struct slice body)
 			    "Invalid request: this session's revision has no batches");
 		return;
 	}
-	if (batch.requests == 0 || !gate->router->is_draining)
+	if (batch.requests == 0 || !frontend->router->is_draining)
 		post_dispatch_batch(post, route, &batch);
 	else
 		post_refuse(post, 503, none, MCP_INTERNAL_ERROR,
@@ -527,8 +534,8 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	struct post *post = container_of(exchange, struct post, exchange);
 
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
-	if (!principal_is_anonymous(post->keys.access.principal))
-		denials_join(post->keys.gate->guard.denials, &post->holder);
+	if (!principal_is_anonymous(post->context.access.principal))
+		deny_list_watch(post->context.frontend->authorization.deny_list, &post->holder);
 	if (scan_type(body) == JSON_ARRAY)
 		post_batch(post, body);
 	else
@@ -582,16 +589,16 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 		return streamable_refuse(
 			request, 406,
 			"Not acceptable: take application/json and text/event-stream");
-	if (request->gate->conf.response == GATE_RESPONSE_JSON && takes_json)
+	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json)
 		takes_events = false;
 	post = mem_zalloc(sizeof(*post));
 	post->exchange.ops = &post_ops;
 	post->takes_json = takes_json;
 	post->takes_events = takes_events;
 	post->single.post = post;
-	keys_init(&post->keys, request);
+	request_context_init(&post->context, request);
 	timer_init(&post->grace, post_on_grace);
-	denials_holder_init(&post->holder, &post_holder_ops);
+	deny_watcher_init(&post->holder, &post_watcher_ops);
 	return &post->exchange;
 }
 
@@ -600,17 +607,17 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 /* FRONT-SESS-06, -07 */
 struct http_exchange *streamable_delete(const struct streamable_request *request)
 {
-	struct keys keys = { .gate = request->gate };
+	struct request_context context = { .frontend = request->frontend };
 	struct answer answer;
 	struct route *route;
 
-	keys_init(&keys, request);
-	route = keys_find_route(&keys, request->conn, (struct slice){ NULL, 0 });
+	request_context_init(&context, request);
+	route = request_context_find_route(&context, request->conn, (struct slice){ NULL, 0 });
 	if (route != NULL) {
-		answer = keys_answer(&keys, request->conn, NULL);
+		answer = request_context_answer(&context, request->conn, NULL);
 		session_end(&route->session, REASON_DELETED);
 		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
 	}
-	keys_fini(&keys);
+	request_context_fini(&context);
 	return NULL;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streamable HTTP with sessions: revisions 2025-03-26, 2025-06-18, 2025-11-25. Each function takes a
- * request that passed the gate, and returns the exchange that answers it, or NULL if it was answered.
+ * request that passed the frontend, and returns the exchange that answers it, or NULL if it was answered.
  */
 #ifndef MCPGATED_ENDPOINT_STREAMABLE_H
 #define MCPGATED_ENDPOINT_STREAMABLE_H
 
 #include "base/slice.h"
-#include "endpoint/gate.h"
+#include "endpoint/frontend.h"
 #include "http/conn.h"
 
 struct streamable_request {
-	struct gate *gate;
-	struct backend *backend;
-	const struct guard_place *place;
+	struct frontend *frontend;
+	struct server *server;
+	const struct protected_resource *place;
 	const struct access *access; /* of whoever asks; borrowed */
 	struct http_conn *conn;
 	const struct http_request *http;

@@ -2,7 +2,7 @@ noinst_LIBRARIES += src/http/libhttp.a
 src_http_libhttp_a_SOURCES = \
 	src/http/body.c src/http/body.h \
 	src/http/conn.c src/http/conn.h \
-	src/http/entrance.c src/http/entrance.h \
+	src/http/acceptor.c src/http/acceptor.h \
 	src/http/forwarded.c src/http/forwarded.h \
 	src/http/parse.c src/http/parse.h \
 	src/http/reply.c src/http/reply.h \

@@ -365,7 +365,7 @@ static void test_every_known_field_is_found(void **state)
 	}
 }
 
-/* FRONT-HTTP-08, SEC-30: the gate decides; the parser must tell. */
+/* FRONT-HTTP-08, SEC-30: the frontend decides; the parser must tell. */
 static void test_repeated_fields_are_told(void **state)
 {
 	static const enum http_field told[] = {

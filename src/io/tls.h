@@ -35,8 +35,8 @@ struct tls_pem {
 };
 
 struct tls_conf {
-	const struct tls_pem *identities; /* the first is for clients that name no other */
-	size_t count;                     /* at least 1 */
+	const struct tls_pem *server_certificates; /* the first is for clients that name no other */
+	size_t count;                              /* at least 1 */
 	struct slice
 		client_ca; /* PEM; not empty: only clients with a certificate of one of these */
 	bool is_only_13;   /* not TLS 1.2 */

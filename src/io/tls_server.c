@@ -296,9 +296,9 @@ static int prefix_error(struct error *err, const char *what)
 
 static int fill_context(SSL_CTX *context, const struct tls_conf *conf, size_t at, struct error *err)
 {
-	if (use_certificate(context, conf->identities[at].certificate, err) < 0)
+	if (use_certificate(context, conf->server_certificates[at].certificate, err) < 0)
 		return prefix_error(err, "certificate:");
-	if (use_key(context, conf->identities[at].key, err) < 0)
+	if (use_key(context, conf->server_certificates[at].key, err) < 0)
 		return prefix_error(err, "key:");
 	if (conf->client_ca.n > 0 && use_authorities(context, conf->client_ca, err) < 0)
 		return prefix_error(err, "client_ca:");

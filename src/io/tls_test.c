@@ -90,7 +90,7 @@ static struct tls_server *make_server(const struct made *made, const char *clien
 	const struct tls_pem pem = { slice_str(made->certificate), slice_str(made->key) };
 	struct error err = { ERROR_NONE, "" };
 	struct tls_server *server =
-		tls_server_new(&(struct tls_conf){ .identities = &pem,
+		tls_server_new(&(struct tls_conf){ .server_certificates = &pem,
 						   .count = 1,
 						   .client_ca = slice_str(client_ca),
 						   .name = "test",
@@ -224,7 +224,9 @@ static void test_bad_server_says_which_part(void **state)
 		{ slice_str(good.certificate), slice_str(good.key) },
 		{ slice_str(other.certificate), slice_str(good.key) },
 	};
-	struct tls_conf conf = { .identities = pems, .count = 2, .name = "x", .tickets = tickets };
+	struct tls_conf conf = {
+		.server_certificates = pems, .count = 2, .name = "x", .tickets = tickets
+	};
 	struct error err = { ERROR_NONE, "" };
 
 	(void)state;

@@ -45,12 +45,12 @@ struct row {
 };
 
 void children_init(struct children *children, const struct config *config, struct launch *launch,
-		   struct guard *guard, struct cgroups *cgroups)
+		   struct reaper *reaper, struct cgroups *cgroups)
 {
 	*children = (struct children){
 		.config = config,
 		.launch = launch,
-		.guard = guard,
+		.reaper = reaper,
 		.cgroups = cgroups,
 		.gateway_fd = -1,
 	};
@@ -210,7 +210,7 @@ static int row_fork(struct children *children, struct row *row, char **envp,
 		*verdict_r = (struct launch_verdict){ LAUNCH_CGROUP, errno };
 		return -1;
 	}
-	result = launch_start(children->launch, &spec, children->guard, cgroup_fd, launched_r,
+	result = launch_start(children->launch, &spec, children->reaper, cgroup_fd, launched_r,
 			      &verdict_r->error);
 	close_fd(&cgroup_fd);
 	if (result < 0)
@@ -347,8 +347,8 @@ bool children_before_reap(struct children *children, pid_t pid)
 	/* Until it is reaped its number, and so its group's, cannot mean anything else. */
 	kill(-pid, SIGKILL);
 	cgroups_kill(children->cgroups, row_server(children, row), row->cgroup);
-	if (!guard_remove(children->guard, pid) && children->guard->fd >= 0)
-		LOG(GUARD_FAILED, LOG_STR("reason", "it cannot be told of an end"));
+	if (!reaper_remove(children->reaper, pid) && children->reaper->fd >= 0)
+		LOG(REAPER_FAILED, LOG_STR("reason", "it cannot be told of an end"));
 	return true;
 }
 
@@ -455,20 +455,20 @@ void children_set_gateway(struct children *children, int gateway_fd)
 	children->gateway_fd = gateway_fd;
 }
 
-static void guard_list(const struct children *children, const struct list *rows)
+static void reaper_list(const struct children *children, const struct list *rows)
 {
 	LIST_FOREACH(node, rows) {
 		struct row *row = container_of(node, struct row, link);
 
-		if (row->state != ROW_ENDED && !guard_add(children->guard, row->pid))
+		if (row->state != ROW_ENDED && !reaper_add(children->reaper, row->pid))
 			return;
 	}
 }
 
-void children_set_guard(struct children *children)
+void children_set_reaper(struct children *children)
 {
-	guard_list(children, &children->starting);
-	guard_list(children, &children->others);
+	reaper_list(children, &children->starting);
+	reaper_list(children, &children->others);
 }
 
 static void free_list(struct list *rows)

@@ -17,7 +17,7 @@
 #include "config/config.h"
 #include "io/ipc.h"
 #include "keeper/cgroups.h"
-#include "keeper/guard.h"
+#include "keeper/reaper.h"
 #include "keeper/launch.h"
 
 /* So many may be between fork and exec; then the gateway's requests wait in its socket. REL-51. */
@@ -28,7 +28,7 @@
 struct children {
 	const struct config *config;
 	struct launch *launch;
-	struct guard *guard;
+	struct reaper *reaper;
 	struct cgroups *cgroups;
 	int gateway_fd;    /* -1: there is no gateway to tell */
 	struct map by_id;  /* those the gateway may name */
@@ -43,7 +43,7 @@ struct children {
 
 /* All are borrowed. */
 void children_init(struct children *children, const struct config *config, struct launch *launch,
-		   struct guard *guard, struct cgroups *cgroups);
+		   struct reaper *reaper, struct cgroups *cgroups);
 /* Frees the table; what still runs is left to itself. */
 void children_fini(struct children *children);
 
@@ -69,7 +69,7 @@ bool children_has_untold(const struct children *children);
 /* There is another gateway, or none (-1): kills and forgets all children of the one before. */
 void children_set_gateway(struct children *children, int gateway_fd);
 /* There is another guard: names it all groups. */
-void children_set_guard(struct children *children);
+void children_set_reaper(struct children *children);
 /* Kills all that is left. */
 void children_kill_all(struct children *children);
 

@@ -28,7 +28,7 @@
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
 #include "keeper/gateway_process.h"
-#include "keeper/guard.h"
+#include "keeper/reaper.h"
 #include "keeper/launch.h"
 #include "keeper/listeners.h"
 #include "keeper/notify.h"
@@ -36,7 +36,7 @@
 
 #define MESSAGES_PER_TURN 64
 #define REAPS_PER_TURN 256
-#define GUARD_STARTS_MAX 10
+#define REAPER_STARTS_MAX 10
 #define STOP_RESERVE_MS 10000 /* what the gateway gets beyond the times of the configuration */
 #define SWEEP_MS 5000         /* what killed processes get to disappear */
 #define NEVER UINT64_MAX
@@ -54,8 +54,8 @@ struct keeper {
 	struct notify notify;
 	struct launch launch;
 	struct cgroups cgroups;
-	struct guard guard;
-	unsigned int guard_starts;
+	struct reaper reaper;
+	unsigned int reaper_starts;
 	struct children children;
 	struct gateway_process gateway;
 	struct certificates certificates;
@@ -112,25 +112,25 @@ static void log_reopen(struct keeper *keeper)
 
 /* ---- the guard ---- */
 
-static void keeper_start_guard(struct keeper *keeper)
+static void keeper_start_reaper(struct keeper *keeper)
 {
 	struct error err = { ERROR_NONE, "" };
 
-	if (keeper->guard_starts++ >= GUARD_STARTS_MAX)
+	if (keeper->reaper_starts++ >= REAPER_STARTS_MAX)
 		error_set(&err, ERROR_SYSTEM, "it ends again and again");
-	else if (guard_start(&keeper->guard, &err) == 0)
+	else if (reaper_start(&keeper->reaper, &err) == 0)
 		return;
-	LOG(GUARD_FAILED, LOG_STR("reason", err.text));
+	LOG(REAPER_FAILED, LOG_STR("reason", err.text));
 }
 
-static void keeper_on_guard_exit(struct keeper *keeper)
+static void keeper_on_reaper_exit(struct keeper *keeper)
 {
-	keeper->guard.pid = 0;
+	keeper->reaper.pid = 0;
 	if (keeper->state == KEEPER_DONE)
 		return;
-	guard_stop(&keeper->guard);
-	keeper_start_guard(keeper);
-	children_set_guard(&keeper->children);
+	reaper_stop(&keeper->reaper);
+	keeper_start_reaper(keeper);
+	children_set_reaper(&keeper->children);
 }
 
 /* ---- the gateway ---- */
@@ -370,8 +370,8 @@ static void keeper_reap(struct keeper *keeper, pid_t pid)
 		children_on_reaped(&keeper->children, pid, status);
 	else if (pid == keeper->gateway.pid)
 		keeper_on_gateway_exit(keeper, status);
-	else if (pid == keeper->guard.pid)
-		keeper_on_guard_exit(keeper);
+	else if (pid == keeper->reaper.pid)
+		keeper_on_reaper_exit(keeper);
 	else
 		LOG(ORPHAN_REAPED, LOG_INT("pid", pid));
 }
@@ -519,7 +519,7 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 		*err = why;
 		return -1;
 	}
-	keeper->guard.cgroups = keeper->cgroups.path;
+	keeper->reaper.cgroups = keeper->cgroups.path;
 	LOG(CONFINE, LOG_STR("measure", "cgroups"),
 	    LOG_STR("state", keeper->cgroups.path != NULL ? "on" : why.text));
 	return 0;
@@ -554,11 +554,12 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	launch_raise_limits(&keeper->launch);
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
-	keeper_start_guard(keeper);
-	children_init(&keeper->children, config, &keeper->launch, &keeper->guard, &keeper->cgroups);
+	keeper_start_reaper(keeper);
+	children_init(&keeper->children, config, &keeper->launch, &keeper->reaper,
+		      &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
 	clock_update();
-	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("guard", keeper->guard.pid));
+	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("guard", keeper->reaper.pid));
 	return 0;
 }
 
@@ -574,7 +575,7 @@ static void kill_direct_children(const struct keeper *keeper)
 	if (file == NULL)
 		return; /* no /proc: the groups have been killed, which is nearly all */
 	while (fscanf(file, "%d", &pid) == 1) {
-		if (pid != keeper->guard.pid)
+		if (pid != keeper->reaper.pid)
 			kill(pid, SIGKILL);
 	}
 	fclose(file);
@@ -591,7 +592,7 @@ static void keeper_finish(struct keeper *keeper)
 	bool is_empty = false;
 
 	children_set_gateway(&keeper->children, -1);
-	guard_stop(&keeper->guard);
+	reaper_stop(&keeper->reaper);
 	while (!is_empty && clock_now_ms() < end_ms) {
 		siginfo_t info = { .si_pid = 0 };
 

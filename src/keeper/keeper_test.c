@@ -1000,7 +1000,7 @@ static void closing_does_not_wait(void **state)
 	close(fd);
 }
 
-static bool is_guard(int pid)
+static bool is_reaper(int pid)
 {
 	char path[64];
 	char name[32] = "";
@@ -1017,7 +1017,7 @@ static bool is_guard(int pid)
 }
 
 /* The present guard among the daemon's children, or 0. */
-static pid_t find_guard(void)
+static pid_t find_reaper(void)
 {
 	char path[64];
 	FILE *file;
@@ -1029,13 +1029,13 @@ static pid_t find_guard(void)
 	if (file == NULL)
 		return 0;
 	while (fscanf(file, "%d", &pid) == 1)
-		found = is_guard(pid) ? pid : found;
+		found = is_reaper(pid) ? pid : found;
 	fclose(file);
 	return found;
 }
 
 /* Whether a guard has read what the keeper told it at its start. */
-static bool guard_knows(int pid)
+static bool reaper_knows(int pid)
 {
 	unsigned long long bytes = 0;
 	char path[64];
@@ -1052,7 +1052,7 @@ static bool guard_knows(int pid)
 }
 
 /* REL-43: the guard is replaced, and the new one knows what the old one knew. */
-static void guard_is_replaced(void **state)
+static void reaper_is_replaced(void **state)
 {
 	pid_t first, second = 0;
 	int64_t end = now_ms() + WAIT_MS;
@@ -1062,17 +1062,17 @@ static void guard_is_replaced(void **state)
 	next_number("gateway ");
 	next_number("child ");
 	assert_string_equal(next_line(), "complete");
-	first = find_guard();
+	first = find_reaper();
 	if (first == 0)
 		skip(); /* this kernel does not list children */
 	assert_int_equal(kill(first, SIGTERM), 0);
 	pause_ms(50);
-	assert_int_equal(find_guard(), first); /* only its pipe, or KILL, ends it */
+	assert_int_equal(find_reaper(), first); /* only its pipe, or KILL, ends it */
 	assert_int_equal(kill(first, SIGKILL), 0);
-	while (second == 0 || second == first || !guard_knows(second)) {
+	while (second == 0 || second == first || !reaper_knows(second)) {
 		assert_true(now_ms() < end);
 		pause_ms(2);
-		second = find_guard();
+		second = find_reaper();
 	}
 	assert_int_equal(kill(daemon_.pid, SIGKILL), 0);
 	wait_for_end();
@@ -1412,7 +1412,7 @@ int main(void)
 		TEST(gateway_that_always_dies_ends_the_daemon),
 		TEST(gateway_that_does_not_listen_is_not_heard),
 		TEST(closing_does_not_wait),
-		TEST(guard_is_replaced),
+		TEST(reaper_is_replaced),
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),
 		TEST(hangup_opens_the_log_anew),

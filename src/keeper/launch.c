@@ -405,10 +405,10 @@ static void child_side_join(const struct launch_spec *spec, int cgroup_fd, int v
 }
 
 static void child_side(const struct launch *launch, const struct launch_spec *spec,
-		       const struct guard *guard, const int ends[3], int verdict_fd)
+		       const struct reaper *reaper, const int ends[3], int verdict_fd)
 {
 	setsid();
-	guard_add(guard, getpid());
+	reaper_add(reaper, getpid());
 	child_side_set_descriptors(ends, verdict_fd);
 	child_side_reset_signals();
 	child_side_set_limits(spec);
@@ -454,7 +454,7 @@ static int open_pipes(int pipes[PIPE_COUNT][2])
 }
 
 int launch_start(const struct launch *launch, const struct launch_spec *spec,
-		 const struct guard *guard, int cgroup_fd, struct launched *launched_r,
+		 const struct reaper *reaper, int cgroup_fd, struct launched *launched_r,
 		 int *error_r)
 {
 	int pipes[PIPE_COUNT][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
@@ -467,7 +467,7 @@ int launch_start(const struct launch *launch, const struct launch_spec *spec,
 
 		child_side_die_with_keeper(launch);
 		child_side_join(spec, cgroup_fd, pipes[PIPE_VERDICT][1]);
-		child_side(launch, spec, guard, ends, pipes[PIPE_VERDICT][1]);
+		child_side(launch, spec, reaper, ends, pipes[PIPE_VERDICT][1]);
 	}
 	if (pid < 0) {
 		*error_r = errno;

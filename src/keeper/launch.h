@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "config/config.h"
-#include "keeper/guard.h"
+#include "keeper/reaper.h"
 
 struct launch_spec {
 	char **candidates; /* paths to execute, in this order, until one is there */
@@ -81,7 +81,7 @@ void launch_forget_secrets(struct launch *launch);
  * with *error_r an errno. That the fork succeeded says nothing about the exec: the verdict does.
  */
 int launch_start(const struct launch *launch, const struct launch_spec *spec,
-		 const struct guard *guard, int cgroup_fd, struct launched *launched_r,
+		 const struct reaper *reaper, int cgroup_fd, struct launched *launched_r,
 		 int *error_r) must_check;
 
 /* The step in words, like "cannot execute the command". */

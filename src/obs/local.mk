@@ -2,7 +2,7 @@ noinst_LIBRARIES += src/obs/libobs.a
 src_obs_libobs_a_SOURCES = \
 	src/obs/counters.c src/obs/counters.h src/obs/counters.def \
 	src/obs/log.c src/obs/log.h src/obs/log_events.def \
-	src/obs/meter.c src/obs/meter.h \
+	src/obs/latency_histogram.c src/obs/latency_histogram.h \
 	src/obs/reason.c src/obs/reason.h src/obs/reason.def
 check_PROGRAMS += src/obs/obs_test
 src_obs_obs_test_SOURCES = src/obs/obs_test.c

@@ -18,7 +18,7 @@
 
 #include "base/text.h"
 #include "obs/counters.h"
-#include "obs/meter.h"
+#include "obs/latency_histogram.h"
 #include "obs/reason.h"
 
 #define LINE_MAX_BYTES 4096
@@ -346,35 +346,35 @@ static void reasons_have_the_promised_rows(void **state)
 	assert_int_equal(reason_get(REASON_PEER_CLOSED)->http_status, 0);
 }
 
-/* Buckets, quantiles and the last minute of a meter. */
-static void meter_measures(void **state)
+/* Buckets, quantiles and the last minute of a latency histogram. */
+static void latency_histogram_measures(void **state)
 {
 	static const uint64_t first_ms = 1000000;
-	struct meter meter = { .count = 0 };
+	struct latency_histogram latency_histogram = { .count = 0 };
 
 	(void)state;
-	assert_int_equal(meter_quantile_ms(&meter, 500), 0);
-	assert_int_equal(meter_last_minute(&meter, first_ms), 0);
+	assert_int_equal(latency_histogram_quantile_ms(&latency_histogram, 500), 0);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms), 0);
 	for (int i = 0; i < 98; i++)
-		meter_add(&meter, 0, first_ms);
-	meter_add(&meter, 5, first_ms);
-	meter_add(&meter, UINT64_C(1) << 40, first_ms);
-	assert_int_equal(meter.count, 100);
-	assert_int_equal(meter.buckets[0], 98);
-	assert_int_equal(meter.buckets[3], 1); /* less than 8 ms */
-	assert_int_equal(meter_quantile_ms(&meter, 500), 1);
-	assert_int_equal(meter_quantile_ms(&meter, 990), 8);
-	assert_true(meter_quantile_ms(&meter, 1000) == UINT64_MAX);
+		latency_histogram_add(&latency_histogram, 0, first_ms);
+	latency_histogram_add(&latency_histogram, 5, first_ms);
+	latency_histogram_add(&latency_histogram, UINT64_C(1) << 40, first_ms);
+	assert_int_equal(latency_histogram.count, 100);
+	assert_int_equal(latency_histogram.buckets[0], 98);
+	assert_int_equal(latency_histogram.buckets[3], 1); /* less than 8 ms */
+	assert_int_equal(latency_histogram_quantile_ms(&latency_histogram, 500), 1);
+	assert_int_equal(latency_histogram_quantile_ms(&latency_histogram, 990), 8);
+	assert_true(latency_histogram_quantile_ms(&latency_histogram, 1000) == UINT64_MAX);
 	/* What runs now is not a whole slot yet. */
-	assert_int_equal(meter_last_minute(&meter, first_ms), 0);
-	assert_int_equal(meter_last_minute(&meter, first_ms + 10000), 100);
-	assert_int_equal(meter_last_minute(&meter, first_ms + 60000), 100);
-	assert_int_equal(meter_last_minute(&meter, first_ms + 70000), 0);
-	meter_add(&meter, 1, first_ms + 30000);
-	assert_int_equal(meter_last_minute(&meter, first_ms + 40000), 101);
-	assert_int_equal(meter_last_minute(&meter, first_ms + 90000), 1);
-	meter_add(&meter, 1, first_ms + 900000);
-	assert_int_equal(meter_last_minute(&meter, first_ms + 910000), 1);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms), 0);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 10000), 100);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 60000), 100);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 70000), 0);
+	latency_histogram_add(&latency_histogram, 1, first_ms + 30000);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 40000), 101);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 90000), 1);
+	latency_histogram_add(&latency_histogram, 1, first_ms + 900000);
+	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 910000), 1);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -391,7 +391,7 @@ int main(void)
 		TEST(gone_reader_loses_no_count),
 		TEST(torn_line_is_ended_before_the_next),
 		TEST(counters_count_and_are_logged),
-		TEST(meter_measures),
+		TEST(latency_histogram_measures),
 		TEST(reasons_are_told_apart),
 		TEST(reasons_have_the_promised_rows),
 	};

@@ -7,14 +7,14 @@
 
 #include <stdlib.h>
 
-#include "backend/backend.h"
+#include "process/server.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/forward.h"
-#include "router/lane.h"
-#include "router/partition.h"
+#include "router/upstream.h"
+#include "router/pool.h"
 #include "router/route.h"
 #include "router/sharing.h"
 
@@ -38,14 +38,14 @@ static void call_set_state(struct call *call, enum call_state state)
 
 static void call_on_timeout(struct call *call)
 {
-	struct lane *lane = call->lane;
+	struct upstream *upstream = call->upstream;
 
 	counter_add(COUNTER_CALLS_TIMED_OUT);
-	LOG(CALL_TIMEOUT, LOG_STR("server", call->route->backend->conf.name),
-	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->bid));
+	LOG(CALL_TIMEOUT, LOG_STR("server", call->route->server->conf.name),
+	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->upstream_id));
 	forward_cancel(call, SLICE_LIT("no answer in time"));
 	call_fail(call, REASON_TIMEOUT);
-	lane_probe(lane);
+	upstream_probe(upstream);
 }
 
 static void call_on_silence(struct timer *timer)
@@ -53,7 +53,7 @@ static void call_on_silence(struct timer *timer)
 	struct call *call = container_of(timer, struct call, silence);
 
 	if (call->state == CALL_WAITING)
-		partition_on_wait_over(call);
+		pool_on_wait_over(call);
 	else
 		call_on_timeout(call);
 }
@@ -109,20 +109,20 @@ void call_recall(struct call *call)
 	call_set_state(call, CALL_WAITING);
 	timer_stop(&call->silence);
 	timer_stop(&call->absolute);
-	lane_remove_call(call->lane, call, true);
-	call->lane = NULL;
+	upstream_remove_call(call->upstream, call, true);
+	call->upstream = NULL;
 	call->is_repeated = true;
 }
 
-void call_sent(struct call *call, struct lane *lane, uint64_t bid)
+void call_sent(struct call *call, struct upstream *upstream, uint64_t upstream_id)
 {
-	const struct backend_conf *conf = &call->route->backend->conf;
+	const struct server_conf *conf = &call->route->server->conf;
 
 	call_set_state(call, CALL_SENT);
-	call->lane = lane;
-	call->bid = bid;
+	call->upstream = upstream;
+	call->upstream_id = upstream_id;
 	call->sent_at_ms = clock_now_ms();
-	lane_add_call(lane, call);
+	upstream_add_call(upstream, call);
 	counter_add(COUNTER_CALLS);
 	if (call->timeout_ms == 0)
 		call->timeout_ms = conf->request_timeout_ms;
@@ -152,7 +152,7 @@ void call_note_answered(struct call *call)
 void call_note_unreachable(struct call *call)
 {
 	if (call->state == CALL_SENT && call->asked > 0)
-		route_hold_asks(call->route, call);
+		route_hold_server_requests(call->route, call);
 }
 
 /* Everything but telling the front. */
@@ -164,12 +164,12 @@ static void call_end(struct call *call, bool is_answered)
 	list_remove(&call->link);
 	call->route->call_count--;
 	call->route->router->calls--;
-	if (call->party != NULL)
-		queue_remove(&call->route->partition->queue, call);
+	if (call->fairness_key != NULL)
+		queue_remove(&call->route->pool->queue, call);
 	list_remove(&call->place);
-	if (call->lane != NULL)
-		lane_remove_call(call->lane, call, is_answered);
-	if (call->topic != NULL)
+	if (call->upstream != NULL)
+		upstream_remove_call(call->upstream, call, is_answered);
+	if (call->subscription != NULL)
 		sharing_abandon(call);
 	route_forget_call(call->route, call);
 	session_release(&call->route->session);
@@ -196,9 +196,10 @@ static void call_note_answer(const struct call *call)
 
 	if (call->state != CALL_SENT)
 		return;
-	call->lane->child.answered++;
-	backend_note_answered(call->route->backend, call->lane->ready_at_ms);
-	meter_add(&call->route->backend->stats.answered, now_ms - call->sent_at_ms, now_ms);
+	call->upstream->child.answered++;
+	server_note_answered(call->route->server, call->upstream->ready_at_ms);
+	latency_histogram_add(&call->route->server->stats.answered, now_ms - call->sent_at_ms,
+			      now_ms);
 }
 
 void call_respond(struct call *call, const struct slice *parts, size_t count)
@@ -211,8 +212,8 @@ void call_respond(struct call *call, const struct slice *parts, size_t count)
 
 void call_fail(struct call *call, enum reason reason)
 {
-	call->route->backend->stats.failed++;
-	LOG(CALL_END, LOG_STR("server", call->route->backend->conf.name),
+	call->route->server->stats.failed++;
+	LOG(CALL_END, LOG_STR("server", call->route->server->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
 	call_end(call, false);
 	call_release(call, call->route->router->loop);

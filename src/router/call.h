@@ -20,10 +20,10 @@
 #include "session/stream.h"
 
 struct call;
-struct lane;
-struct party;
+struct upstream;
+struct fairness_key;
 struct route;
-struct topic;
+struct subscription;
 
 /* What a front does for its calls. Exactly one of the last three ends each call. */
 struct call_ops {
@@ -55,18 +55,19 @@ enum call_state {
 struct call {
 	const struct call_ops *ops;
 	struct route *route;
-	struct lane *lane;   /* once sent */
-	struct list link;    /* of the route's calls, oldest first */
-	struct list place;   /* in a queue, or among those that wait for another's answer */
-	struct party *party; /* whose turn is waited for; NULL: in no queue */
-	struct topic *topic; /* a subscription that waits for this, or that this waits for */
+	struct upstream *upstream; /* once sent */
+	struct list link;          /* of the route's calls, oldest first */
+	struct list place;         /* in a queue, or among those that wait for another's answer */
+	struct fairness_key *fairness_key; /* whose turn is waited for; NULL: in no queue */
+	struct subscription
+		*subscription; /* a subscription that waits for this, or that this waits for */
 	enum call_state state;
 	const struct method *method;
-	uint64_t bid;       /* our id at the child */
-	struct slice id;    /* the client's, as it was written */
-	struct slice token; /* its progress token likewise, or empty */
-	double progress;    /* the last that was forwarded */
-	unsigned int asked; /* requests of the server that this call's client has not answered */
+	uint64_t upstream_id; /* our id at the child */
+	struct slice id;      /* the client's, as it was written */
+	struct slice token;   /* its progress token likewise, or empty */
+	double progress;      /* the last that was forwarded */
+	unsigned int asked;   /* requests of the server that this call's client has not answered */
 	uint64_t sent_at_ms;
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;
@@ -82,10 +83,10 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 
 /* Puts it among the route's calls. */
 void call_link(struct call *call, struct route *route);
-/* It has to wait; after `timeout_ms`, unless 0, the partition is told. */
+/* It has to wait; after `timeout_ms`, unless 0, the pool is told. */
 void call_wait(struct call *call, uint64_t timeout_ms);
 /* It has been sent to its child: deadlines run. */
-void call_sent(struct call *call, struct lane *lane, uint64_t bid);
+void call_sent(struct call *call, struct upstream *upstream, uint64_t upstream_id);
 /* A sign of life: the silence begins anew, unless its client is being asked something. CXL-08. */
 void call_renew(struct call *call);
 /* Its client is asked something, or has answered: its silence does not count meanwhile. */

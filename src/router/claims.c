@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
+#include "process/server.h"
 #include "obs/log.h"
 #include "session/principal.h"
 
-int claims_append(struct buf *out, const struct backend_conf *conf,
+int claims_append(struct buf *out, const struct server_conf *conf,
 		  const struct principal *principal)
 {
 	for (size_t i = 0; i < conf->claim_count; i++) {

@@ -7,14 +7,14 @@
 #include "base/check.h"
 #include "base/slice.h"
 
-struct backend_conf;
+struct server_conf;
 struct principal;
 
 /*
  * Appends what the server declares, as the principal's last token has it, in the form of IPC_START; nothing if it
  * declares nothing. -1: one of them is missing, which is logged.
  */
-int claims_append(struct buf *out, const struct backend_conf *conf,
+int claims_append(struct buf *out, const struct server_conf *conf,
 		  const struct principal *principal) must_check;
 /* A pipe with such a text for the keeper (the caller's); -1: the text is empty, or there can be no such pipe. */
 int claims_open(struct slice claims) must_check;

@@ -453,8 +453,9 @@ static void rewrite_sampling(struct rewrite *rewrite, struct slice params)
 			     rewrite);
 }
 
-const struct envelope *convert_ask(struct convert *convert, unsigned int lost,
-				   const struct method *method, const struct envelope *env)
+const struct envelope *convert_server_request(struct convert *convert, unsigned int lost,
+					      const struct method *method,
+					      const struct envelope *env)
 {
 	static const char *const fields[] = { "requestedSchema", "properties" };
 	struct rewrite rewrite = rewrite_begin(convert, lost, env);

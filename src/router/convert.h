@@ -27,8 +27,9 @@ struct convert {
 const struct envelope *convert_response(struct convert *convert, unsigned int lost,
 					const struct method *method, const struct envelope *env);
 /* A server's request. NULL: the client's revision has no words for it, the server is to be refused. */
-const struct envelope *convert_ask(struct convert *convert, unsigned int lost,
-				   const struct method *method, const struct envelope *env);
+const struct envelope *convert_server_request(struct convert *convert, unsigned int lost,
+					      const struct method *method,
+					      const struct envelope *env);
 /* A client's request. `differing`: features that only one side knows, whichever. */
 const struct envelope *convert_request(struct convert *convert, unsigned int differing,
 				       const struct method *method, const struct envelope *env);

@@ -258,48 +258,51 @@ static void forms_are_told_in_older_words(void **state)
 		     "'enumNames':['X','Y','z'],'default':'x'}");
 
 	(void)state;
-	becomes(convert_ask, lost(C, D), "elicitation/create", choice, old);
-	becomes(convert_ask, lost(D, D), "elicitation/create", choice, NULL);
-	becomes(convert_ask, lost(C, D), "elicitation/create", old, NULL);
-	becomes(convert_ask, lost(C, D), "elicitation/create",
+	becomes(convert_server_request, lost(C, D), "elicitation/create", choice, old);
+	becomes(convert_server_request, lost(D, D), "elicitation/create", choice, NULL);
+	becomes(convert_server_request, lost(C, D), "elicitation/create", old, NULL);
+	becomes(convert_server_request, lost(C, D), "elicitation/create",
 		FORM("'a':{'type':'array','items':{'enum':['x']}}"), "");
-	becomes(convert_ask, lost(C, D), "elicitation/create",
+	becomes(convert_server_request, lost(C, D), "elicitation/create",
 		FORM("'a':{'type':'array','items':{'anyOf':[{'const':'x','title':'X'}]}}"), "");
-	becomes(convert_ask, lost(C, D), "elicitation/create", FORM("'a':{'oneOf':[{'const':1}]}"),
+	becomes(convert_server_request, lost(C, D), "elicitation/create",
+		FORM("'a':{'oneOf':[{'const':1}]}"), "");
+	becomes(convert_server_request, lost(C, D), "elicitation/create", FORM("'a':{'oneOf':[]}"),
 		"");
-	becomes(convert_ask, lost(C, D), "elicitation/create", FORM("'a':{'oneOf':[]}"), "");
-	becomes(convert_ask, lost(C, D), "elicitation/create", FORM("'a':1,'b':[],'c':{}"), NULL);
-	becomes(convert_ask, lost(C, D), "elicitation/create", "{'requestedSchema':[]}", NULL);
+	becomes(convert_server_request, lost(C, D), "elicitation/create",
+		FORM("'a':1,'b':[],'c':{}"), NULL);
+	becomes(convert_server_request, lost(C, D), "elicitation/create", "{'requestedSchema':[]}",
+		NULL);
 }
 
 #define TOOL_USE "{'type':'tool_use','id':'1','name':'n','input':{}}"
 static void sampling_is_told_in_older_words(void **state)
 {
 	(void)state;
-	becomes(convert_ask, lost(C, D), "sampling/createMessage", "{'messages':[],'tools':[]}",
-		"");
-	becomes(convert_ask, lost(B, C), "sampling/createMessage", "{'messages':[],'tools':[]}",
-		NULL);
-	becomes(convert_ask, lost(C, D), "sampling/createMessage",
+	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
+		"{'messages':[],'tools':[]}", "");
+	becomes(convert_server_request, lost(B, C), "sampling/createMessage",
+		"{'messages':[],'tools':[]}", NULL);
+	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
 		"{'messages':[{'role':'user','content':" TOOL_USE "}]}", "");
-	becomes(convert_ask, lost(C, D), "sampling/createMessage",
+	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
 		"{'messages':[{'role':'user','content':[" TEXT "," TOOL_USE "]}]}", "");
-	becomes(convert_ask, lost(C, D), "sampling/createMessage",
+	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
 		"{'messages':[{'role':'user','content':[ " TEXT " ],'_meta':{}}]}",
 		"{'messages':[{'role':'user','content':" TEXT ",'_meta':{}}]}");
-	becomes(convert_ask, lost(A, D), "sampling/createMessage",
+	becomes(convert_server_request, lost(A, D), "sampling/createMessage",
 		"{'messages':[{'role':'user','content':[" AUDIO "," TEXT "]},"
 		"{'role':'assistant','content':" AUDIO "}]}",
 		"{'messages':[{'role':'user','content':" AUDIO_TEXT
 		"},{'role':'user','content':" TEXT "},{'role':'assistant','content':" AUDIO_TEXT
 		"}]}");
-	becomes(convert_ask, lost(C, D), "sampling/createMessage",
+	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
 		"{'messages':[{'role':'system','content':[" TEXT "]},{'role':'user','content':[]},"
 		"{'role':'user','content':[{},{},{}]},{'role':'user','content':[" TOOL_USE
 		",1]},1]}",
 		NULL);
-	becomes(convert_ask, lost(A, D), "roots/list", "{'messages':[{'content':" AUDIO "}]}",
-		NULL);
+	becomes(convert_server_request, lost(A, D), "roots/list",
+		"{'messages':[{'content':" AUDIO "}]}", NULL);
 }
 
 static void answers_are_told_in_older_words(void **state)

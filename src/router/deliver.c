@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From the child. Everything it writes is untrusted: ids and tokens are looked up among those of its own
- * lane, and a message reaches that lane's session or nobody. BACK-SEC-01, bridging.md I1, I2.
+ * upstream, and a message reaches that upstream's session or nobody. BACK-SEC-01, bridging.md I1, I2.
  */
 #include "router/deliver.h"
 
@@ -20,7 +20,7 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/forward.h"
-#include "router/listings.h"
+#include "router/list_cache.h"
 #include "router/route.h"
 #include "router/sharing.h"
 
@@ -28,17 +28,17 @@
 
 /* ---- responses ---- */
 
-static void note_stray(struct lane *lane, enum counter counter, const struct envelope *env)
+static void note_stray(struct upstream *upstream, enum counter counter, const struct envelope *env)
 {
 	counter_add(counter);
-	LOG(CHILD_STRAY, LOG_STR("server", lane->child.backend->conf.name),
-	    LOG_INT("pid", lane->child.pid), LOG_SLICE("method", env->method),
+	LOG(CHILD_STRAY, LOG_STR("server", upstream->child.server->conf.name),
+	    LOG_INT("pid", upstream->child.pid), LOG_SLICE("method", env->method),
 	    LOG_SLICE("id", env->id.text));
 }
 
-void deliver_note_dropped(struct lane *lane, const struct envelope *env)
+void deliver_note_dropped(struct upstream *upstream, const struct envelope *env)
 {
-	note_stray(lane, COUNTER_CHILD_DROPPED, env);
+	note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 }
 
 /* Many may have been asked for at once: the server is told that this one is off. DEF-11 */
@@ -48,7 +48,7 @@ static bool remember_subscription(struct call *call, struct slice uri)
 
 	if (text_set_add(set, uri) || text_set_has(set, text_set_key(uri), uri))
 		return true;
-	forward_subscription(call->lane, SLICE_LIT("resources/unsubscribe"), uri);
+	forward_subscription(call->upstream, SLICE_LIT("resources/unsubscribe"), uri);
 	return false;
 }
 
@@ -61,7 +61,7 @@ static bool remember_change(struct call *call)
 	struct envelope env;
 	struct error err;
 
-	if (call->body == NULL || route->partition->is_pool ||
+	if (call->body == NULL || route->pool->is_pool ||
 	    scan_envelope(call->body->text, &route->router->limits, 0, &env, &err) < 0)
 		return true;
 	if (call->method->id == METHOD_SET_LEVEL)
@@ -87,7 +87,7 @@ static bool seal_cursor(struct call *call, const struct envelope *env)
 
 	if (cursor.type != JSON_STRING)
 		return false;
-	cursor_append_sealed(&sealed, lane_child_number(call->lane), cursor);
+	cursor_append_sealed(&sealed, upstream_child_number(call->upstream), cursor);
 	edit.with = buf_slice(&sealed);
 	splice_append(&result, env->result.text, &edit, 1, SPLICE_ONE_LINE);
 	write_result(&text, call->id, buf_slice(&result));
@@ -133,11 +133,12 @@ void deliver_response(struct call *call, const struct envelope *env)
 		forward_no_room(call->route, call);
 		return;
 	}
-	if (call->topic != NULL && !sharing_settle(call, env))
+	if (call->subscription != NULL && !sharing_settle(call, env))
 		return;
-	env = convert_response(&convert, route_lost(call->route, call->lane), call->method, env);
+	env = convert_response(&convert, route_lost(call->route, call->upstream), call->method,
+			       env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
-	    !call->route->partition->is_pool || !seal_cursor(call, env))
+	    !call->route->pool->is_pool || !seal_cursor(call, env))
 		respond(call, env);
 	convert_fini(&convert);
 }
@@ -152,47 +153,47 @@ void deliver_stored(struct call *call, const struct revision *revision, const st
 }
 
 /* An error without an id belongs to the only call there is, if there is only one. BACK-FRAME-05 */
-static struct call *only_call(const struct lane *lane)
+static struct call *only_call(const struct upstream *upstream)
 {
 	/* A pool's child may just as well mean one that is long over. */
-	if (lane->calls.count != 1 || lane->fetch_count > 0 || lane->route == NULL)
+	if (upstream->calls.count != 1 || upstream->fetch_count > 0 || upstream->route == NULL)
 		return NULL;
-	return lane_any_call(lane);
+	return upstream_any_call(upstream);
 }
 
 /* Whether it is about our initialize, the only request at that time. */
-static bool is_of_handshake(const struct lane *lane, struct json id)
+static bool is_of_handshake(const struct upstream *upstream, struct json id)
 {
 	struct slice digits = id.type == JSON_STRING ? scan_plain_string(id) : id.text;
-	uint64_t bid = 0;
+	uint64_t upstream_id = 0;
 
-	if (lane->state != LANE_HANDSHAKE)
+	if (upstream->state != UPSTREAM_HANDSHAKE)
 		return false;
 	return id.type == JSON_ABSENT ||
-	       (text_parse_u64(digits, &bid) == 0 && bid == lane->handshake_bid);
+	       (text_parse_u64(digits, &upstream_id) == 0 && upstream_id == upstream->handshake_id);
 }
 
-static void take_response(struct lane *lane, const struct envelope *env)
+static void take_response(struct upstream *upstream, const struct envelope *env)
 {
-	struct call *call = lane_find_call(lane, env->id);
+	struct call *call = upstream_find_call(upstream, env->id);
 
-	if (is_of_handshake(lane, env->id)) {
+	if (is_of_handshake(upstream, env->id)) {
 		if (env->kind == ENVELOPE_RESULT)
-			partition_on_ready(lane, env);
+			pool_on_ready(upstream, env);
 		else
-			partition_on_refused(lane, env);
+			pool_on_refused(upstream, env);
 		return;
 	}
 	if (call == NULL && env->id.type == JSON_ABSENT)
-		call = only_call(lane);
+		call = only_call(upstream);
 	if (call != NULL) {
 		deliver_response(call, env);
 		return;
 	}
-	if (listings_take(lane, env))
+	if (list_cache_take(upstream, env))
 		return;
-	note_stray(lane, COUNTER_CHILD_STRAY_RESPONSES, env);
-	lane_note_stray(lane, env->id);
+	note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
+	upstream_note_stray(upstream, env->id);
 }
 
 /* ---- messages for the client ---- */
@@ -215,10 +216,11 @@ struct msg *deliver_make_msg(const struct envelope *env)
 	return make_msg(env, NULL, 0);
 }
 
-/* Whether a message without reference, of those that this lane sends, may be about it. */
-static bool is_candidate(const struct call *call, const struct lane *lane, unsigned int wanted)
+/* Whether a message without reference, of those that this upstream sends, may be about it. */
+static bool is_candidate(const struct call *call, const struct upstream *upstream,
+			 unsigned int wanted)
 {
-	return call->state == CALL_SENT && call->lane == lane &&
+	return call->state == CALL_SENT && call->upstream == upstream &&
 	       (call->method->flags & METHOD_ASKING) == wanted;
 }
 
@@ -226,17 +228,17 @@ static bool is_candidate(const struct call *call, const struct lane *lane, unsig
  * The call that such a message most likely belongs to: the latest, asking ones before others, that takes it. With
  * msg == NULL it need not. NULL: there is none. bridging.md §1.6 (6)
  */
-static struct call *find_likely_call(struct lane *lane, enum stream_kind kind, uint64_t key,
+static struct call *find_likely_call(struct upstream *upstream, enum stream_kind kind, uint64_t key,
 				     struct msg *msg)
 {
-	struct route *route = lane->route;
+	struct route *route = upstream->route;
 
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
 		for (struct list *node = route->calls.prev; node != &route->calls;
 		     node = node->prev) {
 			struct call *call = container_of(node, struct call, link);
 
-			if (is_candidate(call, lane, wanted) &&
+			if (is_candidate(call, upstream, wanted) &&
 			    (msg == NULL || call->ops->on_message(call, kind, key, msg)))
 				return call;
 		}
@@ -247,68 +249,69 @@ static struct call *find_likely_call(struct lane *lane, enum stream_kind kind, u
 
 /* ---- requests of the server ---- */
 
-void deliver_ask(struct ask *ask, struct msg *msg)
+void deliver_server_request(struct server_request *server_request, struct msg *msg)
 {
-	struct route *route = ask->route;
+	struct route *route = server_request->route;
 
-	ask->call = find_likely_call(ask->lane, STREAM_REQUEST, ask->fid, msg);
-	if (ask->call != NULL) {
-		if (ask->call->ops->is_reachable(ask->call))
-			timer_stop(&ask->hold);
-		call_note_asked(ask->call);
+	server_request->call = find_likely_call(server_request->upstream, STREAM_REQUEST,
+						server_request->downstream_id, msg);
+	if (server_request->call != NULL) {
+		if (server_request->call->ops->is_reachable(server_request->call))
+			timer_stop(&server_request->hold);
+		call_note_asked(server_request->call);
 		return;
 	}
 	if (stream_is_full(&route->session.standalone)) {
-		forward_error(ask->lane, ask->id, MCP_INTERNAL_ERROR,
+		forward_error(server_request->upstream, server_request->id, MCP_INTERNAL_ERROR,
 			      SLICE_LIT("no client takes the requests that wait already"));
-		route_close_ask(ask);
+		route_close_server_request(server_request);
 		return;
 	}
-	ask->is_standalone = true;
-	ask->call = find_likely_call(ask->lane, STREAM_REQUEST, 0, NULL);
-	if (ask->call != NULL)
-		call_note_asked(ask->call); /* its client is asked all the same. CXL-08 */
+	server_request->is_standalone = true;
+	server_request->call = find_likely_call(server_request->upstream, STREAM_REQUEST, 0, NULL);
+	if (server_request->call != NULL)
+		call_note_asked(
+			server_request->call); /* its client is asked all the same. CXL-08 */
 	if (stream_has_reader(&route->session.standalone))
-		route_offer_ask(ask);
-	stream_push(&route->session.standalone, STREAM_REQUEST, ask->fid, msg);
+		route_offer_server_request(server_request);
+	stream_push(&route->session.standalone, STREAM_REQUEST, server_request->downstream_id, msg);
 }
 
 /* On the way that the request took; if it is still there, it is taken back instead. CXL-09 */
-static void deliver_cancel_of_ask(struct ask *ask, struct msg *msg)
+static void deliver_cancel_of_server_request(struct server_request *server_request, struct msg *msg)
 {
-	struct stream *standalone = &ask->route->session.standalone;
+	struct stream *standalone = &server_request->route->session.standalone;
 
-	if (ask->is_standalone && stream_drop(standalone, ask->fid))
+	if (server_request->is_standalone && stream_drop(standalone, server_request->downstream_id))
 		return;
-	if (ask->is_standalone || ask->call == NULL ||
-	    !ask->call->ops->on_message(ask->call, STREAM_REQUEST, 0, msg))
+	if (server_request->is_standalone || server_request->call == NULL ||
+	    !server_request->call->ops->on_message(server_request->call, STREAM_REQUEST, 0, msg))
 		stream_push(standalone, STREAM_REQUEST, 0, msg);
 }
 
-void deliver_ask_cancelled(struct ask *ask)
+void deliver_server_request_cancelled(struct server_request *server_request)
 {
 	struct buf text = { 0 };
 	struct msg *msg;
 
-	if (ask->held != NULL)
+	if (server_request->held != NULL)
 		return;
 	buf_printf(
 		&text,
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%llu}}",
-		(unsigned long long)ask->fid);
+		(unsigned long long)server_request->downstream_id);
 	msg = msg_new(buf_slice(&text));
-	deliver_cancel_of_ask(ask, msg);
+	deliver_cancel_of_server_request(server_request, msg);
 	msg_unref(&msg);
 	buf_fini(&text);
 }
 
-static bool is_told(const struct partition *partition, const char *capability, const char *member)
+static bool is_told(const struct pool *pool, const char *capability, const char *member)
 {
 	static const char *const start[] = { "params", "capabilities" };
 	const char *path[] = { start[0], start[1], capability, member };
 
-	enum json_type type =
-		scan_path(partition->handshake->text, path, member != NULL ? 4 : 3).type;
+	enum json_type type = scan_path(pool->handshake->text, path, member != NULL ? 4 : 3).type;
 
 	return type != JSON_ABSENT && type != JSON_NULL && type != JSON_FALSE;
 }
@@ -348,7 +351,7 @@ static bool is_form_or_url(struct json mode, bool *is_url_r)
 }
 
 /* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
-static bool has_told_mode(const struct partition *partition, const struct method *method,
+static bool has_told_mode(const struct pool *pool, const struct method *method,
 			  const struct envelope *env)
 {
 	struct deciding deciding = { .is_doubtful = false };
@@ -360,24 +363,23 @@ static bool has_told_mode(const struct partition *partition, const struct method
 	if (deciding.is_doubtful)
 		return false;
 	if (method->id == METHOD_SAMPLING)
-		return !deciding.has_tools || is_told(partition, "sampling", "tools");
+		return !deciding.has_tools || is_told(pool, "sampling", "tools");
 	if (!is_form_or_url(scan_member(env->params.text, SLICE_LIT("mode")), &is_url))
 		return false;
 	if (is_url)
-		return is_told(partition, "elicitation", "url");
-	return is_told(partition, "elicitation", "form") ||
-	       !is_told(partition, "elicitation", "url");
+		return is_told(pool, "elicitation", "url");
+	return is_told(pool, "elicitation", "form") || !is_told(pool, "elicitation", "url");
 }
 
 /* Returns the code of the error that the server gets, or 0: its client shall be asked. */
-static int check_ask(const struct partition *partition, const struct method *method,
-		     const struct envelope *env)
+static int check_server_request(const struct pool *pool, const struct method *method,
+				const struct envelope *env)
 {
 	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED)
 		return MCP_METHOD_NOT_FOUND;
-	if (!is_told(partition, method->capability, NULL))
+	if (!is_told(pool, method->capability, NULL))
 		return MCP_METHOD_NOT_FOUND;
-	return has_told_mode(partition, method, env) ? 0 : MCP_INVALID_PARAMS;
+	return has_told_mode(pool, method, env) ? 0 : MCP_INVALID_PARAMS;
 }
 
 /* The end of one in URL mode is told by a notification that names it. */
@@ -389,13 +391,16 @@ static void remember_elicitation(struct route *route, const struct envelope *env
 		text_set_add(&route->elicitations, id.text);
 }
 
-static struct msg *make_ask_msg(const struct envelope *env, const struct ask *ask)
+static struct msg *make_server_request_msg(const struct envelope *env,
+					   const struct server_request *server_request)
 {
 	char digits[20];
-	struct slice fid = slice_of(digits, text_format_u64(ask->fid, digits));
-	struct splice_edit edits[2] = { { env->id.text, fid }, { env->progress_token.text, fid } };
+	struct slice downstream_id =
+		slice_of(digits, text_format_u64(server_request->downstream_id, digits));
+	struct splice_edit edits[2] = { { env->id.text, downstream_id },
+					{ env->progress_token.text, downstream_id } };
 
-	if (ask->token.n == 0)
+	if (server_request->token.n == 0)
 		return make_msg(env, edits, 1);
 	if (edits[0].span.p > edits[1].span.p) {
 		struct splice_edit first = edits[0];
@@ -406,56 +411,58 @@ static struct msg *make_ask_msg(const struct envelope *env, const struct ask *as
 	return make_msg(env, edits, 2);
 }
 
-static void refuse_more_asks(struct lane *lane, const struct envelope *env)
+static void refuse_more_server_requests(struct upstream *upstream, const struct envelope *env)
 {
-	forward_error(lane, env->id.text, MCP_INTERNAL_ERROR,
+	forward_error(upstream, env->id.text, MCP_INTERNAL_ERROR,
 		      SLICE_LIT("too many requests are unanswered"));
 }
 
 /* A request that the client can be asked, in words that it knows. */
-static void offer(struct lane *lane, const struct method *method, const struct envelope *env)
+static void offer(struct upstream *upstream, const struct method *method,
+		  const struct envelope *env)
 {
-	struct route *route = lane->route;
-	struct ask *ask = route_open_ask(route, lane, env, method);
+	struct route *route = upstream->route;
+	struct server_request *server_request =
+		route_open_server_request(route, upstream, env, method);
 	struct msg *msg;
 
-	if (ask == NULL) {
-		refuse_more_asks(lane, env);
+	if (server_request == NULL) {
+		refuse_more_server_requests(upstream, env);
 		return;
 	}
 	if (method->id == METHOD_ELICITATION)
 		remember_elicitation(route, env);
-	msg = make_ask_msg(env, ask);
+	msg = make_server_request_msg(env, server_request);
 	if (route->is_initialized) {
-		deliver_ask(ask, msg);
-	} else if (!route_keep_ask(ask, msg)) {
-		refuse_more_asks(lane, env);
-		route_close_ask(ask);
+		deliver_server_request(server_request, msg);
+	} else if (!route_keep_server_request(server_request, msg)) {
+		refuse_more_server_requests(upstream, env);
+		route_close_server_request(server_request);
 	}
 	msg_unref(&msg);
 }
 
-static void deliver_request(struct lane *lane, const struct envelope *env)
+static void deliver_request(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
-	struct route *route = lane->route;
+	struct route *route = upstream->route;
 	struct convert convert = { .text = { 0 } };
 	const struct envelope *converted;
 	int code;
 
 	if (method->id == METHOD_PING) {
-		forward_result(lane, env->id.text, SLICE_LIT("{}"));
+		forward_result(upstream, env->id.text, SLICE_LIT("{}"));
 		return;
 	}
-	if (!lane_is_serving(lane)) {
-		forward_error(lane, env->id.text, MCP_INVALID_REQUEST,
+	if (!upstream_is_serving(upstream)) {
+		forward_error(upstream, env->id.text, MCP_INVALID_REQUEST,
 			      SLICE_LIT("Invalid request: the handshake is not through"));
 		return;
 	}
-	code = check_ask(lane->partition, method, env);
+	code = check_server_request(upstream->pool, method, env);
 	if (code != 0) {
 		forward_error(
-			lane, env->id.text, code,
+			upstream, env->id.text, code,
 			code == MCP_METHOD_NOT_FOUND ?
 				SLICE_LIT(
 					"Method not found: the client did not declare this capability") :
@@ -464,16 +471,16 @@ static void deliver_request(struct lane *lane, const struct envelope *env)
 	}
 	if (route == NULL) {
 		forward_error(
-			lane, env->id.text, MCP_INVALID_PARAMS,
+			upstream, env->id.text, MCP_INVALID_PARAMS,
 			SLICE_LIT("Invalid params: it is not related to a request of a client"));
 		return;
 	}
-	converted = convert_ask(&convert, route_lost(route, lane), method, env);
+	converted = convert_server_request(&convert, route_lost(route, upstream), method, env);
 	if (converted != NULL)
-		offer(lane, method, converted);
+		offer(upstream, method, converted);
 	else
 		forward_error(
-			lane, env->id.text, MCP_INVALID_PARAMS,
+			upstream, env->id.text, MCP_INVALID_PARAMS,
 			SLICE_LIT(
 				"Invalid params: the client's revision of MCP cannot express this"));
 	convert_fini(&convert);
@@ -499,15 +506,15 @@ static bool progress_increases(struct call *call, struct slice params)
 }
 
 /* UTIL-PROG-01 */
-static void deliver_progress(struct lane *lane, const struct envelope *env)
+static void deliver_progress(struct upstream *upstream, const struct envelope *env)
 {
 	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
-	struct call *call = lane_find_call(lane, token);
+	struct call *call = upstream_find_call(upstream, token);
 	struct splice_edit edit = { token.text, { NULL, 0 } };
 	struct msg *msg;
 
 	if (call == NULL || call->token.n == 0 || !progress_increases(call, env->params.text)) {
-		note_stray(lane, COUNTER_CHILD_STRAY_PROGRESS, env);
+		note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 		return;
 	}
 	call_renew(call);
@@ -518,12 +525,12 @@ static void deliver_progress(struct lane *lane, const struct envelope *env)
 }
 
 /* UTIL-LOG-01; bridging.md §1.7: to the only call in flight, else to the session. */
-static void deliver_log(struct lane *lane, const struct envelope *env)
+static void deliver_log(struct upstream *upstream, const struct envelope *env)
 {
-	struct route *route = lane->route;
+	struct route *route = upstream->route;
 	int level =
 		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
-	struct call *call = lane->lease != NULL ? lane->lease : only_call(lane);
+	struct call *call = upstream->lease != NULL ? upstream->lease : only_call(upstream);
 	struct msg *msg;
 
 	if (level < route->level)
@@ -544,30 +551,30 @@ uint64_t deliver_news_key(struct slice method, struct slice uri)
 }
 
 /* A notification that we do not know: for the call that has the child for itself, or the session that has it. */
-static void deliver_other(struct lane *lane, const struct envelope *env)
+static void deliver_other(struct upstream *upstream, const struct envelope *env)
 {
 	struct msg *msg = make_msg(env, NULL, 0);
 
-	if (lane->lease == NULL)
-		stream_push(&lane->route->session.standalone, STREAM_NEWS, 0, msg);
-	else if (!lane->lease->ops->on_message(lane->lease, STREAM_NEWS, 0, msg))
-		deliver_note_dropped(lane, env);
+	if (upstream->lease == NULL)
+		stream_push(&upstream->route->session.standalone, STREAM_NEWS, 0, msg);
+	else if (!upstream->lease->ops->on_message(upstream->lease, STREAM_NEWS, 0, msg))
+		deliver_note_dropped(upstream, env);
 	msg_unref(&msg);
 }
 
 /* Where nobody can be asked, and sessions may be thousands, none of them is looked at. REL-24 */
-static bool may_have_asked(const struct lane *lane)
+static bool may_have_asked(const struct upstream *upstream)
 {
-	return lane->partition->is_leased || !lane->partition->is_pool;
+	return upstream->pool->is_leased || !upstream->pool->is_pool;
 }
 
 /* To the client that was given it, once. UTIL-ELIC-01 */
-static void deliver_elicitation_end(struct lane *lane, const struct envelope *env)
+static void deliver_elicitation_end(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
 	struct msg *msg;
 
-	LIST_FOREACH(node, &lane->partition->members) {
+	LIST_FOREACH(node, &upstream->pool->members) {
 		struct route *route = container_of(node, struct route, member);
 
 		if (!(route->revision->features & REVISION_MODES) ||
@@ -578,74 +585,76 @@ static void deliver_elicitation_end(struct lane *lane, const struct envelope *en
 		msg_unref(&msg);
 		return;
 	}
-	deliver_note_dropped(lane, env);
+	deliver_note_dropped(upstream, env);
 }
 
-static void deliver_cancelled(struct lane *lane, const struct envelope *env)
+static void deliver_cancelled(struct upstream *upstream, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
-	struct ask *ask = route_find_ask_of_server(lane->route, lane, id.text);
+	struct server_request *server_request =
+		route_find_server_request(upstream->route, upstream, id.text);
 	char digits[20];
 	struct splice_edit edit = { id.text, { digits, 0 } };
 	struct msg *msg;
 
-	if (ask == NULL)
+	if (server_request == NULL)
 		return;
-	edit.with.n = text_format_u64(ask->fid, digits);
-	if (ask->held == NULL) {
+	edit.with.n = text_format_u64(server_request->downstream_id, digits);
+	if (server_request->held == NULL) {
 		msg = make_msg(env, &edit, 1);
-		deliver_cancel_of_ask(ask, msg);
+		deliver_cancel_of_server_request(server_request, msg);
 		msg_unref(&msg);
 	}
-	route_close_ask(ask);
+	route_close_server_request(server_request);
 }
 
 /* For the only session that the child serves now. */
-static void deliver_to_owner(struct lane *lane, const struct envelope *env,
+static void deliver_to_owner(struct upstream *upstream, const struct envelope *env,
 			     const struct method *method)
 {
 	if (method->id == METHOD_MESSAGE)
-		deliver_log(lane, env);
+		deliver_log(upstream, env);
 	else if (method->id == METHOD_CANCELLED)
-		deliver_cancelled(lane, env);
-	else if (method->id == METHOD_TASK_STATUS && route_lost(lane->route, lane) & REVISION_TASKS)
-		deliver_note_dropped(lane, env);
+		deliver_cancelled(upstream, env);
+	else if (method->id == METHOD_TASK_STATUS &&
+		 route_lost(upstream->route, upstream) & REVISION_TASKS)
+		deliver_note_dropped(upstream, env);
 	else
-		deliver_other(lane, env);
+		deliver_other(upstream, env);
 }
 
-static void deliver_notification(struct lane *lane, const struct envelope *env)
+static void deliver_notification(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
 
 	if (method->id == METHOD_PROGRESS)
-		deliver_progress(lane, env);
+		deliver_progress(upstream, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
-		sharing_notify(lane, env, method);
-	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked(lane))
-		deliver_elicitation_end(lane, env);
-	else if (lane->route != NULL)
-		deliver_to_owner(lane, env, method);
+		sharing_notify(upstream, env, method);
+	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked(upstream))
+		deliver_elicitation_end(upstream, env);
+	else if (upstream->route != NULL)
+		deliver_to_owner(upstream, env, method);
 	else
-		deliver_note_dropped(lane, env);
+		deliver_note_dropped(upstream, env);
 }
 
 /* ---- lines ---- */
 
-static void deliver_message(struct lane *lane, const struct envelope *env)
+static void deliver_message(struct upstream *upstream, const struct envelope *env)
 {
 	if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
-		take_response(lane, env);
+		take_response(upstream, env);
 	else if (env->kind == ENVELOPE_REQUEST)
-		deliver_request(lane, env);
-	else if (lane_is_serving(lane))
-		deliver_notification(lane, env);
+		deliver_request(upstream, env);
+	else if (upstream_is_serving(upstream))
+		deliver_notification(upstream, env);
 	else
-		deliver_note_dropped(lane, env); /* too early */
+		deliver_note_dropped(upstream, env); /* too early */
 }
 
 /* A request or notification that was accepted although it is not quite right: as it should be. */
-static void deliver_anew(struct lane *lane, const struct envelope *env)
+static void deliver_anew(struct upstream *upstream, const struct envelope *env)
 {
 	struct buf text = { 0 };
 	struct envelope anew;
@@ -665,9 +674,9 @@ static void deliver_anew(struct lane *lane, const struct envelope *env)
 		buf_append_slice(&text, env->params.text);
 	}
 	buf_append_char(&text, '}');
-	if (scan_envelope(buf_slice(&text), &lane->partition->router->limits, SCAN_LENIENT, &anew,
+	if (scan_envelope(buf_slice(&text), &upstream->pool->router->limits, SCAN_LENIENT, &anew,
 			  &err) == 0)
-		deliver_message(lane, &anew);
+		deliver_message(upstream, &anew);
 	buf_fini(&text);
 }
 
@@ -684,70 +693,70 @@ static struct json id_of_refused(const struct envelope *env, struct slice text,
 }
 
 /* About a request that waits, but no response: it will not get a better one. REL-23 */
-static void fail_malformed(struct lane *lane, struct json id)
+static void fail_malformed(struct upstream *upstream, struct json id)
 {
-	struct call *call = lane_find_call(lane, id);
+	struct call *call = upstream_find_call(upstream, id);
 
 	if (id.type == JSON_ABSENT)
 		return;
-	if (is_of_handshake(lane, id))
-		lane_refuse(lane);
+	if (is_of_handshake(upstream, id))
+		upstream_refuse(upstream);
 	else if (call != NULL)
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
 	else
-		(void)listings_refuse(lane, id);
+		(void)list_cache_refuse(upstream, id);
 }
 
-static int deliver_text(struct lane *lane, struct slice text, struct error *err)
+static int deliver_text(struct upstream *upstream, struct slice text, struct error *err)
 {
 	struct envelope env;
 
-	if (scan_envelope(text, &lane->partition->router->limits, SCAN_LENIENT, &env, err) == 0) {
+	if (scan_envelope(text, &upstream->pool->router->limits, SCAN_LENIENT, &env, err) == 0) {
 		if (env.is_unusual && env.method.n > 0)
-			deliver_anew(lane, &env);
+			deliver_anew(upstream, &env);
 		else
-			deliver_message(lane, &env);
+			deliver_message(upstream, &env);
 		return 0;
 	}
 	if (err->kind != ERROR_SYNTAX && scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
-		fail_malformed(lane, id_of_refused(&env, text, err));
+		fail_malformed(upstream, id_of_refused(&env, text, err));
 	return -1;
 }
 
 static int deliver_element(struct slice element, void *arg)
 {
-	struct lane *lane = arg;
+	struct upstream *upstream = arg;
 	struct error err;
 
-	if (lane->state == LANE_CLOSED)
+	if (upstream->state == UPSTREAM_CLOSED)
 		return -1;
-	if (deliver_text(lane, element, &err) < 0)
-		child_note_garbage(&lane->child, element, err.text);
+	if (deliver_text(upstream, element, &err) < 0)
+		child_note_garbage(&upstream->child, element, err.text);
 	return 0;
 }
 
 /* A banner without a line end may stand before a message. BACK-FRAME-04 */
-static bool salvage(struct lane *lane, struct slice line)
+static bool salvage(struct upstream *upstream, struct slice line)
 {
 	static const struct slice start = SLICE("{\"jsonrpc\"");
 	struct error err;
 	const char *at = line.n > 1 ? memmem(line.p + 1, line.n - 1, start.p, start.n) : NULL;
 
-	return at != NULL && deliver_text(lane, slice_between(at, line.p + line.n), &err) == 0;
+	return at != NULL && deliver_text(upstream, slice_between(at, line.p + line.n), &err) == 0;
 }
 
-void deliver_line(struct lane *lane, struct slice line)
+void deliver_line(struct upstream *upstream, struct slice line)
 {
 	struct error err = { ERROR_NONE, "" };
 
 	if (line.p[0] == '[') {
-		/* Stopped without an error: an element has ended the lane. */
-		if (scan_array(line, BATCH_MAX, deliver_element, lane, &err) >= 0 ||
+		/* Stopped without an error: an element has ended the upstream. */
+		if (scan_array(line, BATCH_MAX, deliver_element, upstream, &err) >= 0 ||
 		    err.kind == ERROR_NONE)
 			return;
-	} else if (deliver_text(lane, line, &err) == 0) {
+	} else if (deliver_text(upstream, line, &err) == 0) {
 		return;
 	}
-	if (err.kind != ERROR_SYNTAX || !salvage(lane, line))
-		child_note_garbage(&lane->child, line, err.text);
+	if (err.kind != ERROR_SYNTAX || !salvage(upstream, line))
+		child_note_garbage(&upstream->child, line, err.text);
 }

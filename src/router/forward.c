@@ -14,7 +14,7 @@
 #include "obs/log.h"
 #include "router/convert.h"
 #include "router/cursor.h"
-#include "router/listings.h"
+#include "router/list_cache.h"
 #include "router/sharing.h"
 
 #define EDITS_MAX 4
@@ -45,23 +45,24 @@ static unsigned int line_flags(const struct envelope *env)
 }
 
 /* Sends what is in `line`, and the line end. */
-static void send_line(struct lane *lane, struct buf *line)
+static void send_line(struct upstream *upstream, struct buf *line)
 {
 	buf_append_char(line, '\n');
 	if (line->len < MOVE_BYTES)
-		child_write(&lane->child, buf_slice(line));
+		child_write(&upstream->child, buf_slice(line));
 	else
-		child_write_take(&lane->child, line);
+		child_write_take(&upstream->child, line);
 	line->len = 0;
 }
 
-static void send_edited(struct lane *lane, const struct envelope *env, const struct edits *edits)
+static void send_edited(struct upstream *upstream, const struct envelope *env,
+			const struct edits *edits)
 {
-	struct buf *line = &lane->partition->router->scratch;
+	struct buf *line = &upstream->pool->router->scratch;
 
 	line->len = 0;
 	splice_append(line, env->text, edits->items, edits->count, line_flags(env));
-	send_line(lane, line);
+	send_line(upstream, line);
 }
 
 /* ---- _meta ---- */
@@ -144,37 +145,38 @@ static bool keeps_body(const struct call *call, size_t size)
 {
 	return is_remembered(call->method) ||
 	       (size <= KEPT_BYTES_MAX && call->method->flags & METHOD_SAFE &&
-		call->route->partition->is_pool);
+		call->route->pool->is_pool);
 }
 
 /* Returns its id. */
-static uint64_t send_own_request(struct lane *lane, struct slice method, struct slice params)
+static uint64_t send_own_request(struct upstream *upstream, struct slice method,
+				 struct slice params)
 {
-	struct buf *line = &lane->partition->router->scratch;
-	uint64_t bid = lane_next_bid(lane);
+	struct buf *line = &upstream->pool->router->scratch;
+	uint64_t upstream_id = upstream_next_id(upstream);
 	char digits[20];
 
 	line->len = 0;
-	write_call(line, slice_of(digits, text_format_u64(bid, digits)), method, params);
-	send_line(lane, line);
-	return bid;
+	write_call(line, slice_of(digits, text_format_u64(upstream_id, digits)), method, params);
+	send_line(upstream, line);
+	return upstream_id;
 }
 
 /*
  * There is no way to take a level back. Who never asked for one gets what the server sends of its own accord: until
  * it was told something else, whatever that is; then everything.
  */
-static void tell_level(struct lane *lane, int level)
+static void tell_level(struct upstream *upstream, int level)
 {
 	struct buf params = { 0 };
 
-	if (level < 0 && lane->level >= 0)
+	if (level < 0 && upstream->level >= 0)
 		level = LEVEL_LEAST;
-	if (level < 0 || level == lane->level)
+	if (level < 0 || level == upstream->level)
 		return;
-	lane->level = level;
+	upstream->level = level;
 	buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(level)));
-	send_own_request(lane, SLICE_LIT("logging/setLevel"), buf_slice(&params));
+	send_own_request(upstream, SLICE_LIT("logging/setLevel"), buf_slice(&params));
 	buf_fini(&params);
 }
 
@@ -190,48 +192,48 @@ static bool edits_add_cursor(struct edits *edits, const struct envelope *env, st
 	return true;
 }
 
-void forward_call(struct lane *lane, struct call *call, const struct envelope *env)
+void forward_call(struct upstream *upstream, struct call *call, const struct envelope *env)
 {
-	unsigned int differing = route_lost(call->route, lane) |
-				 revision_lacks(lane->revision, call->route->revision);
+	unsigned int differing = route_lost(call->route, upstream) |
+				 revision_lacks(upstream->revision, call->route->revision);
 	struct edits edits = { .count = 0 };
 	struct convert convert = { .text = { 0 } };
 	struct buf rebuilt = { 0 };
 	struct buf cursor = { 0 };
 	bool has_cursor = false;
 	char digits[20];
-	uint64_t bid;
+	uint64_t upstream_id;
 	struct slice id;
 
-	if (!child_has_room(&lane->child, env->text.n)) {
+	if (!child_has_room(&upstream->child, env->text.n)) {
 		call_fail(call, REASON_OVER_LIMIT);
 		return;
 	}
 	env = convert_request(&convert, differing, call->method, env);
-	if (lane->partition->is_leased)
-		tell_level(lane, call->route->level);
-	bid = lane_next_bid(lane);
-	id = slice_of(digits, text_format_u64(bid, digits));
+	if (upstream->pool->is_leased)
+		tell_level(upstream, call->route->level);
+	upstream_id = upstream_next_id(upstream);
+	id = slice_of(digits, text_format_u64(upstream_id, digits));
 	edits_add(&edits, env->id.text, id);
 	edits_add_meta(&edits, env, call->token.n > 0 ? id : (struct slice){ NULL, 0 }, &rebuilt);
-	if (lane->partition->is_pool && call->method->flags & METHOD_PAGED)
+	if (upstream->pool->is_pool && call->method->flags & METHOD_PAGED)
 		has_cursor = edits_add_cursor(&edits, env, &cursor);
-	send_edited(lane, env, &edits);
+	send_edited(upstream, env, &edits);
 	buf_fini(&rebuilt);
 	buf_fini(&cursor);
 	/* No other child knows the cursor. */
 	if (call->body == NULL && keeps_body(call, env->text.n) && !has_cursor)
 		call->body = msg_new(env->text);
 	if (call->method->id == METHOD_TOOLS_CALL &&
-	    lane->child.backend->conf.tool_timeout_ms != NULL)
+	    upstream->child.server->conf.tool_timeout_ms != NULL)
 		call->timeout_ms =
-			lane->child.backend->conf.tool_timeout_ms(&lane->child.backend->conf,
-								  scan_plain_string(env->name));
+			upstream->child.server->conf.tool_timeout_ms(&upstream->child.server->conf,
+								     scan_plain_string(env->name));
 	convert_fini(&convert);
-	call_sent(call, lane, bid);
+	call_sent(call, upstream, upstream_id);
 }
 
-void forward_waiting(struct lane *lane, struct call *call)
+void forward_waiting(struct upstream *upstream, struct call *call)
 {
 	struct envelope env;
 	struct error err;
@@ -239,10 +241,10 @@ void forward_waiting(struct lane *lane, struct call *call)
 
 	if (!keeps_body(call, body->text.n))
 		msg_unref(&call->body);
-	if (scan_envelope(body->text, &lane->partition->router->limits, 0, &env, &err) < 0)
+	if (scan_envelope(body->text, &upstream->pool->router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 	else
-		forward_call(lane, call, &env);
+		forward_call(upstream, call, &env);
 	msg_unref(&body);
 }
 
@@ -299,13 +301,13 @@ static bool answer_for_pool(struct route *route, struct call *call, const struct
 	if (call->state == CALL_NEW && route->call_count >= CALLS_MAX)
 		return false;
 	return sharing_answer(route, call, env) ||
-	       (call->state == CALL_NEW && listings_answer(route, call, env));
+	       (call->state == CALL_NEW && list_cache_answer(route, call, env));
 }
 
 /* Requests that the gateway answers itself. Returns whether it did. */
 static bool answer_locally(struct route *route, struct call *call, const struct envelope *env)
 {
-	const struct partition *partition = route->partition;
+	const struct pool *pool = route->pool;
 
 	if (call->method->id == METHOD_PING) {
 		forward_own_result(route, call, SLICE_LIT("{}"));
@@ -324,8 +326,8 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 	}
 	if (call->method->id != METHOD_SET_LEVEL)
 		return refuse_subscription(route, call, env) ||
-		       (partition->is_pool && answer_for_pool(route, call, env));
-	if (partition->is_known && !(partition->abilities.offers & OFFER_LOGGING)) {
+		       (pool->is_pool && answer_for_pool(route, call, env));
+	if (pool->is_known && !(pool->server_capabilities.offers & OFFER_LOGGING)) {
 		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
 				  SLICE_LIT("Method not found: the server does not offer logging"));
 		return true;
@@ -335,7 +337,7 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 				  SLICE_LIT("Invalid params: unknown log level"));
 		return true;
 	}
-	return partition->is_pool && sharing_answer(route, call, env);
+	return pool->is_pool && sharing_answer(route, call, env);
 }
 
 void forward_request(struct route *route, struct call *call, const struct envelope *env)
@@ -347,44 +349,44 @@ void forward_request(struct route *route, struct call *call, const struct envelo
 	if (call->state == CALL_NEW)
 		call_link(call, route);
 	if (route->call_count <= CALLS_MAX)
-		partition_dispatch(route->partition, call, env);
+		pool_dispatch(route->pool, call, env);
 	else
 		call_fail(call, REASON_OVER_LIMIT);
 }
 
 /* ---- notifications ---- */
 
-static void send_cancelled(struct lane *lane, uint64_t bid, struct slice reason)
+static void send_cancelled(struct upstream *upstream, uint64_t upstream_id, struct slice reason)
 {
-	struct buf *line = &lane->partition->router->scratch;
+	struct buf *line = &upstream->pool->router->scratch;
 
 	line->len = 0;
 	buf_append_str(
 		line,
 		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":");
-	buf_append_u64(line, bid);
+	buf_append_u64(line, upstream_id);
 	if (reason.n > 0) {
 		buf_append_str(line, ",\"reason\":");
 		buf_append_slice(line, reason);
 	}
 	buf_append_str(line, "}}");
-	send_line(lane, line);
+	send_line(upstream, line);
 }
 
-void forward_give_up(struct lane *lane, uint64_t bid, struct slice why)
+void forward_give_up(struct upstream *upstream, uint64_t upstream_id, struct slice why)
 {
 	struct buf reason = { 0 };
 
 	write_string(&reason, why);
-	send_cancelled(lane, bid, buf_slice(&reason));
+	send_cancelled(upstream, upstream_id, buf_slice(&reason));
 	buf_fini(&reason);
 }
 
 void forward_cancel(struct call *call, struct slice why)
 {
-	if (call->state == CALL_SENT && call->lane->partition != NULL &&
+	if (call->state == CALL_SENT && call->upstream->pool != NULL &&
 	    call->method->id != METHOD_INITIALIZE)
-		forward_give_up(call->lane, call->bid, why);
+		forward_give_up(call->upstream, call->upstream_id, why);
 }
 
 void forward_deny(struct call *call)
@@ -416,7 +418,7 @@ static void cancel_calls(struct route *route, const struct envelope *env)
 			continue;
 		is_found = true;
 		if (call->state == CALL_SENT)
-			send_cancelled(call->lane, call->bid, buf_slice(&text));
+			send_cancelled(call->upstream, call->upstream_id, buf_slice(&text));
 		call_cancel(call);
 	}
 	if (!is_found)
@@ -429,21 +431,22 @@ static void forward_progress(struct route *route, const struct envelope *env)
 {
 	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
 	struct edits edits = { .count = 0 };
-	struct ask *ask = NULL;
-	uint64_t fid;
+	struct server_request *server_request = NULL;
+	uint64_t downstream_id;
 
-	if (token.type == JSON_NUMBER && text_parse_u64(token.text, &fid) == 0)
-		ask = map_find(&route->asks_by_fid, fid);
-	if (ask == NULL || ask->token.n == 0 || !child_has_room(&ask->lane->child, env->text.n))
+	if (token.type == JSON_NUMBER && text_parse_u64(token.text, &downstream_id) == 0)
+		server_request = map_find(&route->server_requests_by_id, downstream_id);
+	if (server_request == NULL || server_request->token.n == 0 ||
+	    !child_has_room(&server_request->upstream->child, env->text.n))
 		return;
-	edits_add(&edits, token.text, ask->token);
-	send_edited(ask->lane, env, &edits);
+	edits_add(&edits, token.text, server_request->token);
+	send_edited(server_request->upstream, env, &edits);
 }
 
 void forward_notification(struct route *route, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
-	struct lane *own = partition_own_lane(route->partition);
+	struct upstream *own = partition_own_upstream(route->pool);
 	struct edits edits = { .count = 0 };
 	struct buf rebuilt = { 0 };
 
@@ -461,7 +464,7 @@ void forward_notification(struct route *route, const struct envelope *env)
 	}
 	/* What only one of many says is nothing for all. A child that is being started learns nothing from
 	   news about the past. */
-	if (own == NULL || !lane_is_serving(own))
+	if (own == NULL || !upstream_is_serving(own))
 		return;
 	if (method->id == METHOD_ROOTS_CHANGED && !route->tells_roots)
 		return;
@@ -478,54 +481,57 @@ void forward_answer(struct route *route, const struct envelope *env)
 {
 	struct edits edits = { .count = 0 };
 	struct convert convert = { .text = { 0 } };
-	struct ask *ask = NULL;
-	uint64_t fid;
+	struct server_request *server_request = NULL;
+	uint64_t downstream_id;
 
-	if (env->id.type == JSON_NUMBER && text_parse_u64(env->id.text, &fid) == 0)
-		ask = map_find(&route->asks_by_fid, fid);
-	if (ask == NULL || ask->held != NULL) {
+	if (env->id.type == JSON_NUMBER && text_parse_u64(env->id.text, &downstream_id) == 0)
+		server_request = map_find(&route->server_requests_by_id, downstream_id);
+	if (server_request == NULL || server_request->held != NULL) {
 		counter_add(COUNTER_CLIENT_STRAY_RESPONSES);
 		return;
 	}
-	env = convert_answer(&convert, revision_lacks(ask->lane->revision, route->revision),
-			     ask->method, env);
-	edits_add(&edits, env->id.text, ask->id);
-	send_edited(ask->lane, env, &edits);
+	env = convert_answer(&convert,
+			     revision_lacks(server_request->upstream->revision, route->revision),
+			     server_request->method, env);
+	edits_add(&edits, env->id.text, server_request->id);
+	send_edited(server_request->upstream, env, &edits);
 	convert_fini(&convert);
-	route_close_ask(ask);
+	route_close_server_request(server_request);
 }
 
-void forward_result(struct lane *lane, struct slice id, struct slice result)
+void forward_result(struct upstream *upstream, struct slice id, struct slice result)
 {
-	struct buf *line = &lane->partition->router->scratch;
+	struct buf *line = &upstream->pool->router->scratch;
 
 	line->len = 0;
 	write_result(line, id, result);
-	send_line(lane, line);
+	send_line(upstream, line);
 }
 
-void forward_error(struct lane *lane, struct slice id, int code, struct slice message)
+void forward_error(struct upstream *upstream, struct slice id, int code, struct slice message)
 {
-	struct buf *line = &lane->partition->router->scratch;
+	struct buf *line = &upstream->pool->router->scratch;
 
 	line->len = 0;
 	write_error(line, id, code, message, (struct slice){ NULL, 0 });
-	send_line(lane, line);
+	send_line(upstream, line);
 }
 
-void forward_refusal(const struct ask *ask, struct slice why)
+void forward_refusal(const struct server_request *server_request, struct slice why)
 {
-	if (ask->method->id == METHOD_ELICITATION)
-		forward_result(ask->lane, ask->id, SLICE_LIT("{\"action\":\"cancel\"}"));
+	if (server_request->method->id == METHOD_ELICITATION)
+		forward_result(server_request->upstream, server_request->id,
+			       SLICE_LIT("{\"action\":\"cancel\"}"));
 	else
-		forward_error(ask->lane, ask->id, MCP_INTERNAL_ERROR, why);
+		forward_error(server_request->upstream, server_request->id, MCP_INTERNAL_ERROR,
+			      why);
 }
 
 /* ---- the handshake ---- */
 
-void forward_handshake(struct lane *lane)
+void forward_handshake(struct upstream *upstream)
 {
-	const struct partition *partition = lane->partition;
+	const struct pool *pool = upstream->pool;
 	struct edits edits = { .count = 0 };
 	struct buf rebuilt = { 0 };
 	struct buf version = { 0 };
@@ -533,79 +539,78 @@ void forward_handshake(struct lane *lane)
 	struct error err;
 	char digits[20];
 
-	if (scan_envelope(partition->handshake->text, &partition->router->limits, 0, &env, &err) <
-	    0) {
-		lane_refuse(lane); /* it was accepted before: cannot be */
+	if (scan_envelope(pool->handshake->text, &pool->router->limits, 0, &env, &err) < 0) {
+		upstream_refuse(upstream); /* it was accepted before: cannot be */
 		return;
 	}
-	lane->handshake_bid = lane_next_bid(lane);
-	buf_printf(&version, "\"%.*s\"", SLICE_ARG(partition->revision->name));
+	upstream->handshake_id = upstream_next_id(upstream);
+	buf_printf(&version, "\"%.*s\"", SLICE_ARG(pool->revision->name));
 	edits_add(&edits, env.id.text,
-		  slice_of(digits, text_format_u64(lane->handshake_bid, digits)));
+		  slice_of(digits, text_format_u64(upstream->handshake_id, digits)));
 	edits_add(&edits, scan_member(env.params.text, SLICE_LIT("protocolVersion")).text,
 		  buf_slice(&version));
 	edits_add_meta(&edits, &env, (struct slice){ NULL, 0 }, &rebuilt);
-	send_edited(lane, &env, &edits);
+	send_edited(upstream, &env, &edits);
 	buf_fini(&version);
 	buf_fini(&rebuilt);
 }
 
-void forward_subscription(struct lane *lane, struct slice method, struct slice uri)
+void forward_subscription(struct upstream *upstream, struct slice method, struct slice uri)
 {
 	struct buf params = { 0 };
 
 	buf_append_str(&params, "{\"uri\":\"");
 	splice_append(&params, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
 	buf_append_str(&params, "\"}");
-	send_own_request(lane, method, buf_slice(&params));
+	send_own_request(upstream, method, buf_slice(&params));
 	buf_fini(&params);
 }
 
-uint64_t forward_list(struct lane *lane, struct slice method, struct slice cursor)
+uint64_t forward_list(struct upstream *upstream, struct slice method, struct slice cursor)
 {
 	struct buf params = { 0 };
-	uint64_t bid;
+	uint64_t upstream_id;
 
 	if (cursor.n > 0) {
 		buf_append_str(&params, "{\"cursor\":");
 		splice_append(&params, cursor, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
 		buf_append_char(&params, '}');
 	}
-	bid = send_own_request(lane, method, buf_slice(&params));
+	upstream_id = send_own_request(upstream, method, buf_slice(&params));
 	buf_fini(&params);
-	return bid;
+	return upstream_id;
 }
 
-void forward_replay(struct lane *lane)
+void forward_replay(struct upstream *upstream)
 {
-	const struct route *route = lane->route;
+	const struct route *route = upstream->route;
 
-	tell_level(lane, route->level);
+	tell_level(upstream, route->level);
 	LIST_FOREACH(node, &route->subscriptions.items) {
 		struct text_set_item *item = container_of(node, struct text_set_item, link);
 
-		forward_subscription(lane, SLICE_LIT("resources/subscribe"),
+		forward_subscription(upstream, SLICE_LIT("resources/subscribe"),
 				     slice_of(item->text, item->length));
 	}
 }
 
-void forward_initialized(struct lane *lane)
+void forward_initialized(struct upstream *upstream)
 {
-	struct buf *line = &lane->partition->router->scratch;
+	struct buf *line = &upstream->pool->router->scratch;
 
 	line->len = 0;
 	write_call(line, (struct slice){ NULL, 0 }, SLICE_LIT("notifications/initialized"),
 		   (struct slice){ NULL, 0 });
-	send_line(lane, line);
+	send_line(upstream, line);
 }
 
-void forward_ping(struct lane *lane, uint64_t bid)
+void forward_ping(struct upstream *upstream, uint64_t upstream_id)
 {
-	struct buf *line = &lane->partition->router->scratch;
+	struct buf *line = &upstream->pool->router->scratch;
 	char digits[20];
 
 	line->len = 0;
-	write_call(line, slice_of(digits, text_format_u64(bid, digits)), SLICE_LIT("ping"),
+	write_call(line, slice_of(digits, text_format_u64(upstream_id, digits)), SLICE_LIT("ping"),
 		   (struct slice){ NULL, 0 });
-	send_line(lane, line);
+	send_line(upstream, line);
 }

@@ -1,26 +1,26 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
-	src/router/abilities.c src/router/abilities.h \
+	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/call.c src/router/call.h \
 	src/router/claims.c src/router/claims.h \
-	src/router/class.c src/router/class.h \
+	src/router/capability_class.c src/router/capability_class.h \
 	src/router/convert.c src/router/convert.h \
 	src/router/cursor.c src/router/cursor.h \
 	src/router/deliver.c src/router/deliver.h \
 	src/router/forward.c src/router/forward.h \
-	src/router/lane.c src/router/lane.h \
-	src/router/listings.c src/router/listings.h \
+	src/router/upstream.c src/router/upstream.h \
+	src/router/list_cache.c src/router/list_cache.h \
 	src/router/pages.c src/router/pages.h \
-	src/router/partition.c src/router/partition.h \
-	src/router/places.c src/router/places.h \
+	src/router/pool.c src/router/pool.h \
+	src/router/process_slots.c src/router/process_slots.h \
 	src/router/queue.c src/router/queue.h \
 	src/router/report.c src/router/report.h \
 	src/router/route.c src/router/route.h \
 	src/router/sharing.c src/router/sharing.h \
-	src/router/spares.c src/router/spares.h \
+	src/router/warm.c src/router/warm.h \
 	src/router/text_set.c src/router/text_set.h \
-	src/router/topics.c src/router/topics.h
-ROUTER_LIBS = src/router/librouter.a src/backend/libbackend.a src/session/libsession.a \
+	src/router/subscriptions.c src/router/subscriptions.h
+ROUTER_LIBS = src/router/librouter.a src/process/libprocess.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test
 src_router_convert_test_SOURCES = src/router/convert_test.c
@@ -29,15 +29,15 @@ STAGE = src/router/stage.c src/router/stage.h $(FAKE_KEEPER)
 src_router_router_test_SOURCES = src/router/router_test.c $(STAGE)
 src_router_router_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 POOL_STAGE = src/router/pool_stage.c src/router/pool_stage.h $(STAGE)
-check_PROGRAMS += src/router/pool_test src/router/pool_random_test src/router/listings_test
+check_PROGRAMS += src/router/pool_test src/router/pool_random_test src/router/list_cache_test
 src_router_pool_test_SOURCES = src/router/pool_test.c $(POOL_STAGE)
 src_router_pool_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pool_random_test_SOURCES = src/router/pool_random_test.c $(POOL_STAGE)
 src_router_pool_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-src_router_listings_test_SOURCES = src/router/listings_test.c $(POOL_STAGE)
-src_router_listings_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/router/pages_test src/router/topics_test
-src_router_topics_test_SOURCES = src/router/topics_test.c
-src_router_topics_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_list_cache_test_SOURCES = src/router/list_cache_test.c $(POOL_STAGE)
+src_router_list_cache_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/pages_test src/router/subscriptions_test
+src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
+src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

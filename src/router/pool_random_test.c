@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients and servers of pools that do anything in any order. */
-#include "router/partition.h"
+#include "router/pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ static struct random_server servers[FAKE_PROCESSES_MAX];
 
 static void server_listen(size_t i)
 {
-	struct random_server *server = &servers[i];
+	struct random_server *model = &servers[i];
 	const char *line;
 
 	while ((line = fake_process_read(process(i))) != NULL) {
@@ -41,29 +41,29 @@ static void server_listen(size_t i)
 			fake_process_write(process(i), q(WELCOME));
 			fake_process_write(process(i), "\n");
 		}
-		struct heard *heard = &server->calls[server->count % ARRAY_LEN(server->calls)];
+		struct heard *heard = &model->calls[model->count % ARRAY_LEN(model->calls)];
 		const char *mark = strstr(line, "\"mark\":");
 
 		if (mark == NULL)
 			continue;
 		assert_int_equal(sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &heard->id), 1);
 		heard->mark = strtoul(mark + 7, NULL, 10);
-		server->count++;
+		model->count++;
 	}
 }
 
 /* It answers one of its calls: the right one, one again, one that was cancelled, or none at all. */
 static void server_answer(size_t i)
 {
-	struct random_server *server = &servers[i];
+	struct random_server *model = &servers[i];
 	size_t kept =
-		server->count < ARRAY_LEN(server->calls) ? server->count : ARRAY_LEN(server->calls);
+		model->count < ARRAY_LEN(model->calls) ? model->count : ARRAY_LEN(model->calls);
 	const struct heard *heard;
 	char text[300];
 
 	if (kept == 0)
 		return;
-	heard = &server->calls[any(kept)];
+	heard = &model->calls[any(kept)];
 	if (any(8) == 0)
 		snprintf(text, sizeof(text), PROGRESS("%lu", "%lu"), heard->id, heard->mark);
 	else if (any(16) == 0)
@@ -136,9 +136,9 @@ static void nothing_crosses(void **state)
 	(void)state;
 	random_state = 20251125;
 	memset(servers, 0, sizeof(servers));
-	backend.conf.pool_max = 4;
-	backend.conf.calls_per_process = 8;
-	backend.conf.queue_calls = 64;
+	server.conf.pool_max = 4;
+	server.conf.calls_per_process = 8;
+	server.conf.queue_calls = 64;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		all[i] = begin();
 	for (size_t step = 0; step < 12000; step++) {
@@ -311,11 +311,11 @@ static void begin_randomly(enum isolation isolation)
 	random_state = 20260728;
 	memset(lists, 0, sizeof(lists));
 	version = 0;
-	backend.conf.isolation = isolation;
-	backend.conf.pool_max = 4;
-	backend.conf.calls_per_process = 3;
-	backend.conf.queue_calls = 64;
-	backend.conf.backoff_min_ms = 1;
+	server.conf.isolation = isolation;
+	server.conf.pool_max = 4;
+	server.conf.calls_per_process = 3;
+	server.conf.queue_calls = 64;
+	server.conf.backoff_min_ms = 1;
 }
 
 static void act_randomly(struct member **all, size_t count)

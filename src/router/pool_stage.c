@@ -21,7 +21,7 @@ int pool_setup(void **state)
 			   .session_bytes = 64 << 20,
 			   .total_bytes = 256 << 20 },
 	};
-	static const struct backend_conf conf = {
+	static const struct server_conf conf = {
 		.name = "test",
 		.isolation = ISOLATION_SHARED,
 		.pool_max = 2,
@@ -61,7 +61,7 @@ int pool_setup_principals(void **state)
 	static const struct identity b = { .issuer = SLICE("i"), .subject = SLICE("bob") };
 
 	pool_setup(state);
-	backend.conf.isolation = ISOLATION_PRINCIPAL;
+	server.conf.isolation = ISOLATION_PRINCIPAL;
 	alice = principal_get(&router.sessions.principals, &a);
 	bob = principal_get(&router.sessions.principals, &b);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many sessions on few children. */
-#include "router/partition.h"
+#include "router/pool.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,10 +13,10 @@
 
 #include "base/text.h"
 #include "obs/counters.h"
-#include "router/lane.h"
+#include "router/upstream.h"
 #include "router/pool_stage.h"
 #include "router/report.h"
-#include "router/spares.h"
+#include "router/warm.h"
 
 /* ---- sessions ---- */
 
@@ -319,7 +319,7 @@ static void made_up_cursors_stay_strings(void **state)
 
 /* ---- dispatch ---- */
 
-/* bridging.md §1.4: the least loaded; another process when all are full; then waiting, one party after the other. */
+/* bridging.md §1.4: the least loaded; another process when all are full; then waiting, one fairness key after the other. */
 static void calls_are_spread(void **state)
 {
 	struct member *a = begin();
@@ -369,7 +369,7 @@ static void queue_is_shared_fairly(void **state)
 	char text[5000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'";
 
 	(void)state;
-	backend.conf.pool_max = 1;
+	server.conf.pool_max = 1;
 	for (size_t i = 0; i < 6; i++)
 		many[i] = request(a->route, CALL("1"));
 	for (size_t i = 0; i < 3; i++)
@@ -382,11 +382,11 @@ static void queue_is_shared_fairly(void **state)
 	notify(a->route, CANCELLED("1"));
 	memset(text + strlen(text), 'x', 4000);
 	strcpy(text + 4000, "'}}");
-	backend.conf.queue_max = 7000;
+	server.conf.queue_max = 7000;
 	many[0] = request(a->route, text);
 	is_open(many[0]);
 	is_failed(request(a->route, text), REASON_OVER_LIMIT);
-	backend.conf.queue_max = 4050;
+	server.conf.queue_max = 4050;
 	is_open(request(b->route, CALL("2")));
 	is_failed(many[0], REASON_OVER_LIMIT);
 }
@@ -398,7 +398,7 @@ static void waiting_is_limited(void **state)
 	struct front *calls[6];
 
 	(void)state;
-	backend.conf.pool_max = 1;
+	server.conf.pool_max = 1;
 	for (size_t i = 0; i < 4; i++)
 		calls[i] = request(a->route, CALL("1"));
 	pass(POOL_QUEUE_TIMEOUT_MS - 1);
@@ -770,10 +770,10 @@ static void subscriptions_are_bounded(void **state)
 	front = request(a->route, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
 	text_set_fini(&a->route->subscriptions);
-	a->route->partition->commons->topics.bytes += 1 << 20;
+	a->route->pool->pool_state->subscriptions.bytes += 1 << 20;
 	front = request(a->route, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
-	a->route->partition->commons->topics.bytes -= 1 << 20;
+	a->route->pool->pool_state->subscriptions.bytes -= 1 << 20;
 	hears_nothing(process(0));
 }
 
@@ -932,13 +932,13 @@ static void kept_requests_are_bounded(void **state)
 	assert_true(is_error(front, "too many subscriptions"));
 	says(process(0), EMPTY("2"));
 	assert_int_equal(a->route->call_count, 0);
-	assert_int_equal(a->route->partition->commons->waiting_bytes, 0);
+	assert_int_equal(a->route->pool->pool_state->waiting_bytes, 0);
 	request(a->route, UNSUBSCRIBE("1"));
 	request(a->route, SUBSCRIBE("1"));
 	is_open(request(a->route, text));
 	is_open(request(a->route, text));
 	notify(a->route, CANCELLED("1"));
-	assert_int_equal(a->route->partition->commons->waiting_bytes, 0);
+	assert_int_equal(a->route->pool->pool_state->waiting_bytes, 0);
 }
 
 /* bridging.md §4: what is safe is asked again, unless it is too long to be kept for that. */
@@ -949,7 +949,7 @@ static void long_requests_are_not_repeated(void **state)
 	struct front *calls[2];
 
 	(void)state;
-	a->route->partition->abilities.offers |= OFFER_COMPLETIONS;
+	a->route->pool->server_capabilities.offers |= OFFER_COMPLETIONS;
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(text, sizeof(text), LONG("completion/complete", "*"), i == 0 ? 10 : 17000,
 			 "");
@@ -1010,7 +1010,7 @@ static void plain_classes_are_multiplexed(void **state)
 static void servers_may_be_known_not_to_ask(void **state)
 {
 	(void)state;
-	backend.conf.never_asks = true;
+	server.conf.never_asks = true;
 	open_session_as(alice, INITIALIZE_WITH("'elicitation':{}"));
 	hears(process(0), HANDSHAKE(""));
 }
@@ -1021,8 +1021,8 @@ static void heirs_take_turns(void **state)
 	struct member *a, *a2, *b;
 
 	(void)state;
-	backend.conf.isolation = ISOLATION_SHARED;
-	backend.conf.pool_max = 1;
+	server.conf.isolation = ISOLATION_SHARED;
+	server.conf.pool_max = 1;
 	a = begin_plain(alice);
 	a2 = join(open_session_as(alice, INITIALIZE));
 	b = join(open_session_as(bob, INITIALIZE));
@@ -1112,7 +1112,7 @@ static void given_up_children_settle(void **state)
 	struct front *call;
 
 	(void)state;
-	backend.conf.pool_max = 1;
+	server.conf.pool_max = 1;
 	request(a->route, CALL("1"));
 	hears(process(0), CALL("2"));
 	notify(a->route, CANCELLED("1"));
@@ -1243,19 +1243,19 @@ static void leases_hold_against_cursors(void **state)
 
 static void start_warm(size_t count)
 {
-	backend.conf.isolation = ISOLATION_SESSION;
-	backend.conf.warm = count;
-	spares_start(&router, &backend);
+	server.conf.isolation = ISOLATION_SESSION;
+	server.conf.warm = count;
+	warm_set_start(&router, &server);
 	fake_keeper_settle(&keeper);
 }
 
 /* product.md §4 pool.warm: the process is there before its session, and has heard nothing. */
-static void spares_are_taken(void **state)
+static void warm_set_are_taken(void **state)
 {
 	struct front *front;
 
 	(void)state;
-	backend.conf.pool_max = 5;
+	server.conf.pool_max = 5;
 	start_warm(1);
 	assert_int_equal(keeper.count, 1);
 	hears_nothing(process(0));
@@ -1265,7 +1265,7 @@ static void spares_are_taken(void **state)
 	assert_int_equal(keeper.count, 2);
 	says(process(0), WELCOME);
 	assert_int_equal(front->ending, ENDING_RESPONSE);
-	pass(60000); /* a spare has no handshake to be late with */
+	pass(60000); /* a warm one has no handshake to be late with */
 	assert_false(process(1)->is_eof);
 	keeper.holds = true;
 	open_session(INITIALIZE);
@@ -1285,15 +1285,15 @@ static void lost_spares_are_replaced(void **state)
 	fake_process_exit(&keeper, process(0), 1 << 8);
 	fake_keeper_settle(&keeper);
 	assert_int_equal(keeper.count, 2);
-	assert_int_equal(backend.reserved, 1);
+	assert_int_equal(server.reserved, 1);
 	pass(1000); /* the back-off */
 	assert_int_equal(keeper.count, 3);
-	backend.conf.pool_max = 3;
+	server.conf.pool_max = 3;
 	open_session(INITIALIZE);
 	assert_int_equal(keeper.count, 4);
 	open_session(INITIALIZE);
 	open_session(INITIALIZE);
-	assert_int_equal(keeper.count, 4); /* pool.max: sessions come before spares */
+	assert_int_equal(keeper.count, 4); /* pool.max: sessions come before warm ones */
 	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
 }
 
@@ -1302,7 +1302,7 @@ static void restart_is_for_spares_too(void **state)
 {
 	(void)state;
 	start_warm(1);
-	assert_int_equal(report_restart(&backend), 1);
+	assert_int_equal(report_restart(&server), 1);
 	fake_keeper_settle(&keeper);
 	hears_nothing(process(0));
 	assert_true(process(0)->is_eof);
@@ -1314,15 +1314,15 @@ static void restart_is_for_spares_too(void **state)
 static void restarts_are_no_crashes(void **state)
 {
 	(void)state;
-	backend.conf.pool_max = 30;
-	backend.conf.pool_min = 5;
-	partition_prepare(&router, &backend);
+	server.conf.pool_max = 30;
+	server.conf.pool_min = 5;
+	pool_prepare(&router, &server);
 	fake_keeper_settle(&keeper);
 	for (size_t i = 0; i < 5; i++)
 		get_ready(i);
-	assert_int_equal(report_restart(&backend), 5);
+	assert_int_equal(report_restart(&server), 5);
 	fake_keeper_settle(&keeper);
-	assert_int_equal(backend.failures, 0);
+	assert_int_equal(server.failures, 0);
 	assert_int_equal(keeper.count, 10);
 }
 
@@ -1336,7 +1336,7 @@ static void old_spares_may_end(void **state)
 		fake_process_exit(&keeper, process(i), 0);
 		fake_keeper_settle(&keeper);
 		assert_int_equal(keeper.count, i + 2);
-		assert_int_equal(backend.failures, 0);
+		assert_int_equal(server.failures, 0);
 	}
 }
 
@@ -1344,8 +1344,8 @@ static void old_spares_may_end(void **state)
 static void some_are_kept(void **state)
 {
 	(void)state;
-	backend.conf.pool_min = 1;
-	partition_prepare(&router, &backend);
+	server.conf.pool_min = 1;
+	pool_prepare(&router, &server);
 	fake_keeper_settle(&keeper);
 	get_ready(0);
 	pass(2 * POOL_IDLE_MS);
@@ -1367,7 +1367,7 @@ static void old_ones_are_replaced(void **state)
 	struct front *call;
 
 	(void)state;
-	backend.conf.max_age_ms = 1000;
+	server.conf.max_age_ms = 1000;
 	call = request(a->route, CALL("1"));
 	pass(1000);
 	request(a->route, CALL("2"));
@@ -1385,7 +1385,7 @@ static void old_ones_are_replaced(void **state)
 static void many_sessions_get_more(void **state)
 {
 	(void)state;
-	backend.conf.sessions_per_process = 2;
+	server.conf.sessions_per_process = 2;
 	begin();
 	begin();
 	assert_int_equal(keeper.count, 1);
@@ -1402,8 +1402,8 @@ static void all_servers_have_a_limit(void **state)
 	struct fleet fleet = { .max = 1 };
 
 	(void)state;
-	backend.conf.fleet = &fleet;
-	backend.conf.isolation = ISOLATION_SESSION;
+	server.conf.fleet = &fleet;
+	server.conf.isolation = ISOLATION_SESSION;
 	open_session(INITIALIZE);
 	assert_int_equal(fleet.count, 1);
 	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
@@ -1416,11 +1416,11 @@ static void all_servers_have_a_limit(void **state)
 	session_set_fini(&router.sessions);
 	fake_keeper_settle(&keeper);
 	assert_int_equal(fleet.count, 0);
-	backend.conf.fleet = NULL;
+	server.conf.fleet = NULL;
 }
 
 /* A server with processes of its own, beside the one on the stage. */
-static struct backend neighbour;
+static struct server neighbour;
 
 static struct front *open_neighbour(void)
 {
@@ -1436,7 +1436,7 @@ static struct front *open_neighbour(void)
 static void end_neighbour(void)
 {
 	session_set_fini(&router.sessions);
-	partition_end_all(&router, REASON_DRAINING);
+	pool_end_all(&router, REASON_DRAINING);
 	fake_keeper_settle(&keeper);
 	for (size_t i = 0; i < keeper.count; i++) {
 		if (!keeper.processes[i].is_exited)
@@ -1444,8 +1444,8 @@ static void end_neighbour(void)
 	}
 	fake_keeper_settle(&keeper);
 	assert_int_equal(neighbour.count + neighbour.reserved, 0);
-	backend_fini(&neighbour);
-	backend.conf.fleet = NULL;
+	server_fini(&neighbour);
+	server.conf.fleet = NULL;
 }
 
 /* product.md §4: what is idle elsewhere goes if that makes room, and only then; for sessions of their own as well. */
@@ -1454,9 +1454,9 @@ static void idle_ones_make_room_where_it_helps(void **state)
 	struct fleet fleet = { .max = 2 };
 
 	(void)state;
-	backend.conf.fleet = &fleet;
-	backend.conf.pool_max = 1;
-	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	server.conf.fleet = &fleet;
+	server.conf.pool_max = 1;
+	server_init(&neighbour, loop, keeper.spawner, &server.conf);
 	begin();
 	assert_int_equal(open_neighbour()->ending, ENDING_NONE);
 	get_ready(1);
@@ -1487,16 +1487,16 @@ static void failing_servers_claim_nothing(void **state)
 	struct front *call;
 
 	(void)state;
-	backend.conf.fleet = &fleet;
-	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	server.conf.fleet = &fleet;
+	server_init(&neighbour, loop, keeper.spawner, &server.conf);
 	call = open_neighbour();
 	get_ready(0);
 	call = request(call->call.route, CALL("1"));
 	hears(process(0), CALL("2"));
-	backend.conf.pool_min = 1;
-	backend.failures = 3;
-	backend.retry_at_ms = now_ms + 60000;
-	partition_prepare(&router, &backend);
+	server.conf.pool_min = 1;
+	server.failures = 3;
+	server.retry_at_ms = now_ms + 60000;
+	pool_prepare(&router, &server);
 	for (size_t i = 0; i < 20; i++)
 		pass(1000);
 	says(process(0), RESULT("2"));
@@ -1552,7 +1552,7 @@ static void who_has_had_one_gives_way(void **state)
 	struct front *other;
 
 	(void)state;
-	backend.conf.pool_max = 1;
+	server.conf.pool_max = 1;
 	a = begin_asking(alice, 0);
 	for (size_t i = 0; i < 2; i++)
 		calls[i] = request(a->route, CALL("1"));
@@ -1581,12 +1581,12 @@ static void who_has_had_one_gives_way(void **state)
 	is_open(calls[2]);
 }
 
-static size_t count_leaving(const struct partition *partition)
+static size_t count_leaving(const struct pool *pool)
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &partition->lanes)
-		count += container_of(node, struct lane, link)->state == LANE_RETIRING;
+	LIST_FOREACH(node, &pool->upstreams)
+		count += container_of(node, struct upstream, link)->state == UPSTREAM_RETIRING;
 	return count;
 }
 
@@ -1596,7 +1596,7 @@ static void who_has_none_gets_but_one(void **state)
 	struct member *a;
 
 	(void)state;
-	backend.conf.pool_max = 3;
+	server.conf.pool_max = 3;
 	a = begin_asking(alice, 0);
 	for (size_t i = 0; i < 3; i++)
 		request(a->route, CALL("1"));
@@ -1609,7 +1609,7 @@ static void who_has_none_gets_but_one(void **state)
 		open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 		for (size_t seconds = 0; seconds < 15; seconds++)
 			pass(1000);
-		assert_int_equal(count_leaving(a->route->partition), i + 1);
+		assert_int_equal(count_leaving(a->route->pool), i + 1);
 	}
 	hears(process(0), CALL("2"));
 	says(process(0), RESULT("2"));
@@ -1617,7 +1617,7 @@ static void who_has_none_gets_but_one(void **state)
 	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 	for (size_t seconds = 0; seconds < 5; seconds++)
 		pass(1000);
-	assert_int_equal(count_leaving(a->route->partition), 1);
+	assert_int_equal(count_leaving(a->route->pool), 1);
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
 	hears(process(3), HANDSHAKE("'elicitation':{'form':{}}"));
@@ -1631,8 +1631,8 @@ static void who_gave_takes_nothing_from_others(void **state)
 	struct front *calls[2];
 
 	(void)state;
-	backend.conf.fleet = &fleet;
-	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
+	server.conf.fleet = &fleet;
+	server_init(&neighbour, loop, keeper.spawner, &server.conf);
 	a = begin_asking(alice, 0);
 	b = begin_asking(bob, 1);
 	calls[0] = request(a->route, CALL("1"));
@@ -1642,11 +1642,11 @@ static void who_gave_takes_nothing_from_others(void **state)
 	pass(1000);
 	open_neighbour();
 	pass(1000);
-	assert_int_equal(count_leaving(a->route->partition), 1);
+	assert_int_equal(count_leaving(a->route->pool), 1);
 	calls[1] = request(a->route, CALL("2"));
 	for (size_t seconds = 0; seconds < 5; seconds++)
 		pass(1000);
-	assert_int_equal(count_leaving(b->route->partition), 0);
+	assert_int_equal(count_leaving(b->route->pool), 0);
 	hears(process(0), CALL("2"));
 	says(process(0), RESULT("2"));
 	is_answered(calls[0], RESULT("1"));
@@ -1662,17 +1662,17 @@ static void who_gave_takes_nothing_from_others(void **state)
 static void what_is_kept_is_not_given_away(void **state)
 {
 	struct fleet fleet = { .max = 3 };
-	struct partition *pool;
+	struct pool *pool;
 	struct member *a;
 
 	(void)state;
-	backend.conf.fleet = &fleet;
-	backend.conf.pool_max = 3;
-	backend.conf.calls_per_process = 1;
-	backend_init(&neighbour, loop, keeper.spawner, &backend.conf);
-	backend.conf.pool_min = 2;
+	server.conf.fleet = &fleet;
+	server.conf.pool_max = 3;
+	server.conf.calls_per_process = 1;
+	server_init(&neighbour, loop, keeper.spawner, &server.conf);
+	server.conf.pool_min = 2;
 	a = begin();
-	pool = a->route->partition;
+	pool = a->route->pool;
 	for (size_t i = 0; i < 3; i++)
 		request(a->route, CALL("1"));
 	get_ready(1);
@@ -1690,15 +1690,16 @@ static void what_is_kept_is_not_given_away(void **state)
 static void late_ids_end_a_process(void **state)
 {
 	struct member *a = begin();
-	struct lane *lane = container_of(a->route->partition->lanes.next, struct lane, link);
+	struct upstream *upstream =
+		container_of(a->route->pool->upstreams.next, struct upstream, link);
 	struct front *call;
 
 	(void)state;
-	lane->last_bid = INT32_MAX - 1;
+	upstream->last_id = INT32_MAX - 1;
 	request(a->route, LIST("1"));
 	hears(process(0), LIST("2147483647"));
 	says(process(0), TOOLS("2147483647", ""));
-	lane->last_bid = INT32_MAX - 1000;
+	upstream->last_id = INT32_MAX - 1000;
 	call = request(a->route, CALL("1"));
 	hears(process(0), CALL("2147482648"));
 	says(process(0), RESULT("2147482648"));
@@ -1711,9 +1712,9 @@ static void late_ids_end_a_process(void **state)
 static void starts_have_a_rate(void **state)
 {
 	(void)state;
-	backend.conf.isolation = ISOLATION_SESSION;
-	backend.conf.pool_max = 30;
-	backend.conf.start_rate = 10;
+	server.conf.isolation = ISOLATION_SESSION;
+	server.conf.pool_max = 30;
+	server.conf.start_rate = 10;
 	for (int i = 0; i < 15; i++)
 		open_session(INITIALIZE);
 	assert_in_range(keeper.count, 10, 11);
@@ -1730,9 +1731,9 @@ static void waits_for_a_turn_are_bounded(void **state)
 	size_t refused = 0;
 
 	(void)state;
-	backend.conf.isolation = ISOLATION_SESSION;
-	backend.conf.pool_max = 100;
-	backend.conf.start_rate = 1;
+	server.conf.isolation = ISOLATION_SESSION;
+	server.conf.pool_max = 100;
+	server.conf.start_rate = 1;
 	for (size_t i = 0; i < ARRAY_LEN(opened); i++) {
 		opened[i] = open_session(INITIALIZE);
 		refused += opened[i]->ending == ENDING_FAILED;
@@ -1750,7 +1751,7 @@ static void crash_loops_are_broken(void **state)
 	struct front *front = NULL;
 
 	(void)state;
-	backend.conf.isolation = ISOLATION_SESSION;
+	server.conf.isolation = ISOLATION_SESSION;
 	for (size_t i = 0; i < 4; i++) {
 		front = open_session(INITIALIZE);
 		get_ready(i);
@@ -1773,17 +1774,17 @@ static void crash_loops_are_broken(void **state)
 	pass(8000);
 	front = open_session(INITIALIZE);
 	get_ready(6);
-	assert_int_equal(backend.failures, 3);
+	assert_int_equal(server.failures, 3);
 	request(front->call.route, CALL("1"));
 	says(process(6), RESULT("2"));
-	assert_int_equal(backend.failures, 0); /* one that answers has recovered */
+	assert_int_equal(server.failures, 0); /* one that answers has recovered */
 	session_end(&front->call.route->session, REASON_DELETED);
 	fake_keeper_settle(&keeper);
 	fake_process_exit(&keeper, process(6), 0);
 	pass(60000);
 	front = open_session(INITIALIZE);
 	get_ready(7);
-	assert_int_equal(backend.failures, 0);
+	assert_int_equal(server.failures, 0);
 	/* Nobody must be able to keep the server from others by calls that it does not survive. */
 	for (size_t i = 0; i < 6; i++) {
 		struct front *call = request(front->call.route, CALL("1"));
@@ -1796,7 +1797,7 @@ static void crash_loops_are_broken(void **state)
 		front = open_session(INITIALIZE);
 		get_ready(8 + i);
 	}
-	assert_int_equal(backend.failures, 0);
+	assert_int_equal(server.failures, 0);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -1845,7 +1846,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(levels_end_with_the_lease),
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),
 	TEST_PRINCIPALS(leases_hold_against_cursors),
-	TEST(spares_are_taken),
+	TEST(warm_set_are_taken),
 	TEST(lost_spares_are_replaced),
 	TEST(restart_is_for_spares_too),
 	TEST(restarts_are_no_crashes),

@@ -14,7 +14,7 @@
 struct call;
 
 struct queue {
-	struct list parties; /* those with calls; the first is the next to have its turn */
+	struct list fairness_keys; /* those with calls; the first is the next to have its turn */
 	size_t count;
 	size_t bytes; /* of the requests */
 };
@@ -29,14 +29,14 @@ static inline bool queue_is_empty(const struct queue *queue)
 /* Appends a call with its body; `who` tells those apart who take turns. */
 void queue_push(struct queue *queue, struct call *call, const void *who);
 /*
- * The newest call of the party that has most, if that is more than `who` has with `more` in addition; else
+ * The newest call of the fairness key that has most, if that is more than `who` has with `more` in addition; else
  * NULL. Where the queue is full, it goes instead of his: nobody keeps the others out.
  */
 struct call *queue_find_excess(const struct queue *queue, const void *who,
 			       enum queue_measure measure, size_t more);
 /* The call whose turn it is. The queue is not empty. */
 struct call *queue_first(const struct queue *queue);
-/* Takes out a call; its party's turn is over. Nothing if it is in no queue. */
+/* Takes out a call; its fairness key's turn is over. Nothing if it is in no queue. */
 void queue_remove(struct queue *queue, struct call *call);
 
 #endif

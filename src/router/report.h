@@ -6,19 +6,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "backend/backend.h"
-#include "backend/child.h"
+#include "process/server.h"
+#include "process/child.h"
 #include "base/slice.h"
 #include "session/session.h"
 
 /* A session; names and slices are borrowed. */
 struct session_report {
-	const struct backend *backend;
+	const struct server *server;
 	struct slice revision;
-	size_t calls;   /* in flight, those that wait included */
-	size_t waiting; /* of them, for a process */
-	size_t asks;    /* requests of the server that the client has not answered */
-	int pid;        /* of the process that it has for itself; 0: none just now */
+	size_t calls;           /* in flight, those that wait included */
+	size_t waiting;         /* of them, for a process */
+	size_t server_requests; /* requests of the server that the client has not answered */
+	int pid;                /* of the process that it has for itself; 0: none just now */
 };
 void report_session(struct session *session, struct session_report *report_r);
 
@@ -33,6 +33,6 @@ struct child_report {
 void report_child(const struct child *child, struct child_report *report_r);
 
 /* All processes of a server are replaced; calls in flight fail, sessions go on. Returns how many. */
-size_t report_restart(struct backend *backend);
+size_t report_restart(struct server *server);
 
 #endif

@@ -18,11 +18,11 @@
 #include "router/convert.h"
 #include "router/deliver.h"
 #include "router/forward.h"
-#include "router/lane.h"
+#include "router/upstream.h"
 
 #define RESTARTS_MAX 3
 #define RESTARTS_WINDOW_MS (5 * 60 * 1000)
-#define ASKS_MAX 256
+#define SERVER_REQUESTS_MAX 256
 #define HELD_BYTES_MAX (1024 * 1024) /* of requests for a client that is not ready */
 #define HOLD_MS (60 * 1000)
 
@@ -31,15 +31,15 @@ struct route *route_of(struct session *session)
 	return container_of(session, struct route, session);
 }
 
-unsigned int route_lost(const struct route *route, const struct lane *lane)
+unsigned int route_lost(const struct route *route, const struct upstream *upstream)
 {
 	unsigned int lost = 0;
 
-	if (lane == NULL || lane->revision == NULL)
+	if (upstream == NULL || upstream->revision == NULL)
 		return 0;
-	if (lane->partition != NULL && lane->partition->is_pool)
-		lost = lane->revision->features & REVISION_TASKS;
-	return lost | revision_lacks(route->revision, lane->revision);
+	if (upstream->pool != NULL && upstream->pool->is_pool)
+		lost = upstream->revision->features & REVISION_TASKS;
+	return lost | revision_lacks(route->revision, upstream->revision);
 }
 
 /* ---- the end ---- */
@@ -48,7 +48,7 @@ static void route_free(struct route *route)
 {
 	text_set_fini(&route->subscriptions);
 	text_set_fini(&route->elicitations);
-	map_fini(&route->asks_by_fid);
+	map_fini(&route->server_requests_by_id);
 	loop_defer_free(route->router->loop, route);
 }
 
@@ -62,20 +62,21 @@ static void route_on_session_end(struct session *session, enum reason reason)
 {
 	struct route *route = route_of(session);
 
-	LOG(SESSION_END, LOG_STR("server", route->backend->conf.name),
+	LOG(SESSION_END, LOG_STR("server", route->server->conf.name),
 	    LOG_STR("reason", reason_get(reason)->text));
-	while (!list_is_empty(&route->asks)) {
-		struct ask *ask = container_of(route->asks.next, struct ask, link);
+	while (!list_is_empty(&route->server_requests)) {
+		struct server_request *server_request =
+			container_of(route->server_requests.next, struct server_request, link);
 
-		forward_refusal(ask, SLICE_LIT("the session has ended"));
-		route_close_ask(ask);
+		forward_refusal(server_request, SLICE_LIT("the session has ended"));
+		route_close_server_request(server_request);
 	}
 	LIST_FOREACH(node, &route->calls)
 		forward_cancel(container_of(node, struct call, link),
 			       SLICE_LIT("the session has ended"));
 	route_fail_calls(route, reason);
-	if (route->partition != NULL)
-		partition_leave(route, REASON_SESSION_END);
+	if (route->pool != NULL)
+		pool_leave(route, REASON_SESSION_END);
 	route_free(route);
 }
 
@@ -90,7 +91,7 @@ static bool is_declared(struct slice params, const char *capability, const char 
 	return scan_path(params, path, ARRAY_LEN(path)).type == JSON_TRUE;
 }
 
-static struct route *route_new(struct router *router, struct backend *backend,
+static struct route *route_new(struct router *router, struct server *server,
 			       const struct envelope *env)
 {
 	struct route *route = mem_zalloc(sizeof(*route));
@@ -99,24 +100,24 @@ static struct route *route_new(struct router *router, struct backend *backend,
 	const struct revision *revision = revision_find(scan_plain_string(version));
 
 	route->router = router;
-	route->backend = backend;
+	route->server = server;
 	route->revision = revision != NULL ? revision : revision_newest();
 	route->level = -1;
 	route->tells_roots = is_declared(params, "roots", "listChanged");
-	route->last_fid =
+	route->last_downstream_id =
 		1000000; /* clients that confuse the two id spaces do not collide. bridging.md §1.1 */
 	list_init(&route->member);
 	list_init(&route->calls);
-	list_init(&route->asks);
+	list_init(&route->server_requests);
 	text_set_init(&route->subscriptions);
 	text_set_init(&route->elicitations);
 	return route;
 }
 
-void route_open(struct router *router, struct backend *backend, struct principal *principal,
+void route_open(struct router *router, struct server *server, struct principal *principal,
 		const struct peer *peer, struct call *call, const struct envelope *env)
 {
-	struct route *route = route_new(router, backend, env);
+	struct route *route = route_new(router, server, env);
 	enum reason reason = REASON_NONE;
 
 	if (session_init(&route->session, &router->sessions, principal, &route_session_ops) < 0) {
@@ -130,16 +131,16 @@ void route_open(struct router *router, struct backend *backend, struct principal
 	if (router->is_draining)
 		reason = REASON_DRAINING;
 	else
-		reason = partition_enter(route, env);
+		reason = pool_enter(route, env);
 	if (reason != REASON_NONE)
 		session_end(&route->session, reason);
 }
 
-void route_welcome(struct route *route, const struct revision *agreed,
-		   const struct envelope *response)
+void route_send_initialize_result(struct route *route, const struct revision *agreed,
+				  const struct envelope *response)
 {
 	struct call *call = route->opening;
-	const struct lane *own = partition_own_lane(route->partition);
+	const struct upstream *own = partition_own_upstream(route->pool);
 	struct buf quoted = { 0 };
 	struct buf edited = { 0 };
 	struct buf text = { 0 };
@@ -158,7 +159,7 @@ void route_welcome(struct route *route, const struct revision *agreed,
 	whole = buf_slice(&text);
 	session_begin(&route->session);
 	peer_format(&route->peer, client);
-	LOG(SESSION_START, LOG_STR("server", route->backend->conf.name), LOG_STR("client", client),
+	LOG(SESSION_START, LOG_STR("server", route->server->conf.name), LOG_STR("client", client),
 	    LOG_SLICE("revision", route->revision->name),
 	    LOG_INT("pid", own != NULL ? own->child.pid : 0),
 	    LOG_INT("sessions", route->router->sessions.count));
@@ -194,11 +195,12 @@ void route_on_lost(struct route *route, enum reason reason)
 {
 	bool is_opening = route->opening != NULL;
 
-	while (!list_is_empty(&route->asks)) {
-		struct ask *ask = container_of(route->asks.next, struct ask, link);
+	while (!list_is_empty(&route->server_requests)) {
+		struct server_request *server_request =
+			container_of(route->server_requests.next, struct server_request, link);
 
-		deliver_ask_cancelled(ask);
-		route_close_ask(ask);
+		deliver_server_request_cancelled(server_request);
+		route_close_server_request(server_request);
 	}
 	session_hold(&route->session); /* the fronts that are told may end it */
 	route_fail_calls(route, reason);
@@ -211,141 +213,149 @@ void route_on_lost(struct route *route, enum reason reason)
 
 void route_forget_call(struct route *route, struct call *call)
 {
-	LIST_FOREACH(node, &route->asks) {
-		struct ask *ask = container_of(node, struct ask, link);
+	LIST_FOREACH(node, &route->server_requests) {
+		struct server_request *server_request =
+			container_of(node, struct server_request, link);
 
-		if (ask->call != call)
+		if (server_request->call != call)
 			continue;
-		ask->call = NULL; /* its client may have seen it, and may still answer */
-		timer_start(route->router->loop, &ask->hold, HOLD_MS);
+		server_request->call = NULL; /* its client may have seen it, and may still answer */
+		timer_start(route->router->loop, &server_request->hold, HOLD_MS);
 	}
 	if (route->opening == call)
 		route->opening = NULL;
 }
 
-void route_hold_asks(struct route *route, const struct call *call)
+void route_hold_server_requests(struct route *route, const struct call *call)
 {
-	LIST_FOREACH(node, &route->asks) {
-		struct ask *ask = container_of(node, struct ask, link);
+	LIST_FOREACH(node, &route->server_requests) {
+		struct server_request *server_request =
+			container_of(node, struct server_request, link);
 
-		if (ask->call == call)
-			timer_start(route->router->loop, &ask->hold, HOLD_MS);
+		if (server_request->call == call)
+			timer_start(route->router->loop, &server_request->hold, HOLD_MS);
 	}
 }
 
 /* ---- requests of the server ---- */
 
-static bool ask_has_reader(const struct ask *ask)
+static bool server_request_has_reader(const struct server_request *server_request)
 {
-	if (ask->is_standalone)
-		return stream_has_reader(&ask->route->session.standalone);
-	return ask->call != NULL && ask->call->ops->is_reachable(ask->call);
+	if (server_request->is_standalone)
+		return stream_has_reader(&server_request->route->session.standalone);
+	return server_request->call != NULL &&
+	       server_request->call->ops->is_reachable(server_request->call);
 }
 
-void route_offer_ask(struct ask *ask)
+void route_offer_server_request(struct server_request *server_request)
 {
-	ask->is_offered = true;
-	ask->until_ms = clock_now_ms() + ask->route->backend->conf.request_timeout_max_ms;
+	server_request->is_offered = true;
+	server_request->until_ms =
+		clock_now_ms() + server_request->route->server->conf.request_timeout_max_ms;
 }
 
 /* People take their time; and a client that polls may be away at the moment of one look, not of two. */
-static bool ask_goes_on(struct ask *ask)
+static bool server_request_goes_on(struct server_request *server_request)
 {
-	bool has_reader = ask_has_reader(ask);
-	bool is_gone = !has_reader && (!ask->is_offered || ask->is_missed);
+	bool has_reader = server_request_has_reader(server_request);
+	bool is_gone = !has_reader && (!server_request->is_offered || server_request->is_missed);
 
-	if (has_reader && !ask->is_offered)
-		route_offer_ask(ask);
-	ask->is_missed = !has_reader;
-	return !is_gone && clock_now_ms() < ask->until_ms;
+	if (has_reader && !server_request->is_offered)
+		route_offer_server_request(server_request);
+	server_request->is_missed = !has_reader;
+	return !is_gone && clock_now_ms() < server_request->until_ms;
 }
 
-static void ask_on_hold(struct timer *timer)
+static void server_request_on_hold(struct timer *timer)
 {
-	struct ask *ask = container_of(timer, struct ask, hold);
-	struct route *route = ask->route;
+	struct server_request *server_request = container_of(timer, struct server_request, hold);
+	struct route *route = server_request->route;
 
-	if (ask_goes_on(ask)) {
-		timer_start(route->router->loop, &ask->hold, HOLD_MS);
+	if (server_request_goes_on(server_request)) {
+		timer_start(route->router->loop, &server_request->hold, HOLD_MS);
 		return;
 	}
-	deliver_ask_cancelled(ask);
-	if (ask->is_offered)
-		forward_refusal(ask, SLICE_LIT("the client did not answer in time"));
+	deliver_server_request_cancelled(server_request);
+	if (server_request->is_offered)
+		forward_refusal(server_request, SLICE_LIT("the client did not answer in time"));
 	else
-		forward_error(ask->lane, ask->id, MCP_INTERNAL_ERROR,
+		forward_error(server_request->upstream, server_request->id, MCP_INTERNAL_ERROR,
 			      SLICE_LIT("no client is there to be asked"));
-	route_close_ask(ask);
+	route_close_server_request(server_request);
 }
 
-struct ask *route_open_ask(struct route *route, struct lane *lane, const struct envelope *env,
-			   const struct method *method)
+struct server_request *route_open_server_request(struct route *route, struct upstream *upstream,
+						 const struct envelope *env,
+						 const struct method *method)
 {
 	struct slice id = env->id.text;
 	struct slice token = env->progress_token.text;
-	struct ask *ask;
+	struct server_request *server_request;
 
-	if (route->asks_by_fid.count >= ASKS_MAX)
+	if (route->server_requests_by_id.count >= SERVER_REQUESTS_MAX)
 		return NULL;
-	ask = mem_alloc(sizeof(*ask) + id.n + token.n);
-	*ask = (struct ask){
-		.route = route, .lane = lane, .fid = ++route->last_fid, .method = method
-	};
-	timer_init(&ask->hold, ask_on_hold);
-	memcpy(ask->text, id.p, id.n);
+	server_request = mem_alloc(sizeof(*server_request) + id.n + token.n);
+	*server_request = (struct server_request){ .route = route,
+						   .upstream = upstream,
+						   .downstream_id = ++route->last_downstream_id,
+						   .method = method };
+	timer_init(&server_request->hold, server_request_on_hold);
+	memcpy(server_request->text, id.p, id.n);
 	if (token.n > 0)
-		memcpy(ask->text + id.n, token.p, token.n);
-	ask->id = slice_of(ask->text, id.n);
-	ask->token = slice_of(ask->text + id.n, token.n);
-	list_append(&route->asks, &ask->link);
-	map_insert(&route->asks_by_fid, ask->fid, ask);
-	timer_start(route->router->loop, &ask->hold, HOLD_MS);
-	return ask;
+		memcpy(server_request->text + id.n, token.p, token.n);
+	server_request->id = slice_of(server_request->text, id.n);
+	server_request->token = slice_of(server_request->text + id.n, token.n);
+	list_append(&route->server_requests, &server_request->link);
+	map_insert(&route->server_requests_by_id, server_request->downstream_id, server_request);
+	timer_start(route->router->loop, &server_request->hold, HOLD_MS);
+	return server_request;
 }
 
-bool route_keep_ask(struct ask *ask, struct msg *msg)
+bool route_keep_server_request(struct server_request *server_request, struct msg *msg)
 {
-	struct route *route = ask->route;
+	struct route *route = server_request->route;
 
 	if (route->held_bytes + msg->text.n > HELD_BYTES_MAX)
 		return false;
 	route->held_bytes += msg->text.n;
-	ask->held = msg_ref(msg);
+	server_request->held = msg_ref(msg);
 	return true;
 }
 
 /* The request that was kept, or NULL; the caller has the reference. */
-static struct msg *ask_take_held(struct ask *ask)
+static struct msg *server_request_take_held(struct server_request *server_request)
 {
-	struct msg *msg = ask->held;
+	struct msg *msg = server_request->held;
 
-	ask->held = NULL;
+	server_request->held = NULL;
 	if (msg != NULL)
-		ask->route->held_bytes -= msg->text.n;
+		server_request->route->held_bytes -= msg->text.n;
 	return msg;
 }
 
-void route_close_ask(struct ask *ask)
+void route_close_server_request(struct server_request *server_request)
 {
-	struct msg *held = ask_take_held(ask);
-	struct route *route = ask->route;
+	struct msg *held = server_request_take_held(server_request);
+	struct route *route = server_request->route;
 
-	list_remove(&ask->link);
-	map_remove(&route->asks_by_fid, ask->fid);
-	timer_stop(&ask->hold);
-	if (ask->call != NULL)
-		call_note_answered(ask->call);
+	list_remove(&server_request->link);
+	map_remove(&route->server_requests_by_id, server_request->downstream_id);
+	timer_stop(&server_request->hold);
+	if (server_request->call != NULL)
+		call_note_answered(server_request->call);
 	msg_unref(&held);
-	loop_defer_free(route->router->loop, ask);
+	loop_defer_free(route->router->loop, server_request);
 }
 
-struct ask *route_find_ask_of_server(struct route *route, const struct lane *lane, struct slice id)
+struct server_request *route_find_server_request(struct route *route,
+						 const struct upstream *upstream, struct slice id)
 {
-	LIST_FOREACH(node, &route->asks) {
-		struct ask *ask = container_of(node, struct ask, link);
+	LIST_FOREACH(node, &route->server_requests) {
+		struct server_request *server_request =
+			container_of(node, struct server_request, link);
 
-		if (ask->lane == lane && slice_is_equal(ask->id, id))
-			return ask;
+		if (server_request->upstream == upstream && slice_is_equal(server_request->id, id))
+			return server_request;
 	}
 	return NULL;
 }
@@ -355,12 +365,13 @@ void route_initialized(struct route *route)
 	if (route->is_initialized)
 		return;
 	route->is_initialized = true;
-	LIST_FOREACH_SAFE(node, &route->asks) {
-		struct ask *ask = container_of(node, struct ask, link);
-		struct msg *msg = ask_take_held(ask);
+	LIST_FOREACH_SAFE(node, &route->server_requests) {
+		struct server_request *server_request =
+			container_of(node, struct server_request, link);
+		struct msg *msg = server_request_take_held(server_request);
 
 		if (msg != NULL)
-			deliver_ask(ask, msg);
+			deliver_server_request(server_request, msg);
 		msg_unref(&msg);
 	}
 }

@@ -55,7 +55,7 @@ static struct route *begin(void)
 	return route;
 }
 
-static uint64_t tool_timeout(const struct backend_conf *conf, struct slice tool)
+static uint64_t tool_timeout(const struct server_conf *conf, struct slice tool)
 {
 	(void)conf;
 	return slice_is_equal(tool, SLICE_LIT("slow")) ? 2 * TIMEOUT_MS : 0;
@@ -79,7 +79,7 @@ static int setup(void **state)
 			   .session_bytes = 64 << 20,
 			   .total_bytes = 256 << 20 },
 	};
-	static const struct backend_conf conf = {
+	static const struct server_conf conf = {
 		.name = "test",
 		.pool_max = 3,
 		.line_max = 1 << 20,
@@ -213,7 +213,7 @@ static void bad_answers_fail_the_handshake(void **state)
 		is_failed(front, REASON_HANDSHAKE_REFUSED);
 		assert_int_equal(p->last_signal, SIGKILL);
 		fake_process_exit(&keeper, p, SIGKILL);
-		backend_note_started(&backend); /* no back-off in this test */
+		server_note_started(&server); /* no back-off in this test */
 	}
 }
 
@@ -231,13 +231,13 @@ static void start_can_fail(void **state)
 	is_failed(silent, REASON_START_TIMEOUT);
 	assert_int_equal(process(0)->last_signal, SIGKILL);
 
-	backend_note_started(&backend);
+	server_note_started(&server);
 	exits = open_session(INITIALIZE_WITH(""));
 	fake_process_exit(&keeper, process(1), 256);
 	pass(0);
 	is_failed(exits, REASON_START_FAILED);
 
-	backend_note_started(&backend);
+	server_note_started(&server);
 	keeper.refuses = ENOENT;
 	refused = open_session(INITIALIZE_WITH(""));
 	is_failed(refused, REASON_START_FAILED);
@@ -270,14 +270,14 @@ static void failing_server_backs_off(void **state)
 static void pool_is_limited(void **state)
 {
 	(void)state;
-	backend_note_failed(&backend);
+	server_note_failed(&server);
 	for (int i = 0; i < 3; i++)
 		is_open(open_session(INITIALIZE_WITH("")));
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
 	assert_int_equal(keeper.count, 0);
 	pass(1000);
 	assert_int_equal(keeper.count, 3);
-	assert_int_equal(backend.reserved, 0);
+	assert_int_equal(server.reserved, 0);
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
 }
 
@@ -334,7 +334,7 @@ static void nothing_is_kept_for_who_left_during_the_handshake(void **state)
 	struct front *front;
 
 	(void)state;
-	backend.conf.pool_min = 1;
+	server.conf.pool_min = 1;
 	front = open_session(INITIALIZE_WITH(""));
 	front->ends_session = true;
 	says(process(0), WELCOME);
@@ -615,7 +615,7 @@ static void calls_are_limited(void **state)
 	struct front *front = NULL;
 
 	(void)state;
-	backend.conf.queue_max = SIZE_MAX / 2;
+	server.conf.queue_max = SIZE_MAX / 2;
 	for (int i = 0; i < 4097; i++) {
 		front = front_new(&env);
 		forward_request(route, &front->call, &env);
@@ -631,7 +631,7 @@ static void ids_begin_anew(void **state)
 	struct front *first = request(route, CALL("1"));
 
 	(void)state;
-	partition_own_lane(route->partition)->last_bid = INT32_MAX - 1;
+	partition_own_upstream(route->pool)->last_id = INT32_MAX - 1;
 	hears(process(0), CALL("2"));
 	request(route, CALL("1"));
 	hears(process(0), CALL("2147483647"));
@@ -882,7 +882,7 @@ static void undeclared_capabilities(void **state)
 		"'Method not found: the client did not declare this capability'}}";
 	static const char *const mode = "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':"
 					"'Invalid params: the client did not declare this mode'}}";
-	static const char *const asks[][2] = {
+	static const char *const server_requests[][2] = {
 		{ ASK("1", "roots/list"), none },
 		{ ASK("1", "tasks/list"), none },
 		{ ASK("1", "tools/list"), none },
@@ -905,9 +905,9 @@ static void undeclared_capabilities(void **state)
 	(void)state;
 	notify(route, INITIALIZED);
 	listener = listen_to(route);
-	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
-		says(process(0), asks[i][0]);
-		hears(process(0), asks[i][1]);
+	for (size_t i = 0; i < ARRAY_LEN(server_requests); i++) {
+		says(process(0), server_requests[i][0]);
+		hears(process(0), server_requests[i][1]);
 	}
 	was_heard("");
 	says(process(0),
@@ -940,7 +940,7 @@ static void url_mode_only(void **state)
 		"{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}|");
 }
 
-/* bridging §1.1 (5): the progress token inside an ask is its fid for the client. */
+/* bridging §1.1 (5): the progress token inside a server request is its downstream id for the client. */
 static void progress_of_the_client(void **state)
 {
 	struct route *route = begin();
@@ -1011,7 +1011,7 @@ static void asks_that_wait_are_bounded(void **state)
 	assert_int_equal(asked, 18); /* of 60 KB each, the last one was too much */
 	assert_non_null(line);
 	assert_non_null(strstr(line, "too many requests are unanswered"));
-	assert_int_equal(route->asks_by_fid.count, 17);
+	assert_int_equal(route->server_requests_by_id.count, 17);
 	notify(route, INITIALIZED);
 	assert_int_equal(route->held_bytes, 0);
 	buf_fini(&text);
@@ -1040,7 +1040,7 @@ static void unheard_asks_are_refused(void **state)
 	was_heard("");
 	notify(silent, INITIALIZED);
 	assert_int_equal(silent->session.standalone.count, 0);
-	assert_int_equal(route->asks_by_fid.count, 0);
+	assert_int_equal(route->server_requests_by_id.count, 0);
 }
 
 /* Somebody is there but does not answer: in the end the server hears that, the client that it is over. */
@@ -1148,7 +1148,7 @@ static void asks_wait_for_who_comes_and_goes(void **state)
 	struct front *front;
 
 	(void)state;
-	backend.conf.request_timeout_max_ms = 100 * HOLD_MS;
+	server.conf.request_timeout_max_ms = 100 * HOLD_MS;
 	front = request(route, CALL("1"));
 	hears(p, CALL("2"));
 	says(p, ASK("1", "elicitation/create"));
@@ -1177,7 +1177,7 @@ static void standalone_asks_wait_for_who_polls(void **state)
 	struct fake_process *p = process(0);
 
 	(void)state;
-	backend.conf.request_timeout_max_ms = 100 * HOLD_MS;
+	server.conf.request_timeout_max_ms = 100 * HOLD_MS;
 	listener = listen_to(route);
 	says(p, ASK("1", "roots/list"));
 	for (int i = 0; i < 10; i++) {
@@ -1447,8 +1447,8 @@ static void subscribers_need_not_ask(void **state)
 	hears(process(1), SUBSCRIBE("2", "r:a"));
 	says(process(1), UPDATED("r:a"));
 	was_heard(CHANGED("tools") "|" UPDATED("r:a") "|");
-	backend.retry_at_ms = now_ms + 2500;
-	backend.failures = 3;
+	server.retry_at_ms = now_ms + 2500;
+	server.failures = 3;
 	fake_process_exit(&keeper, process(1), 256);
 	fake_keeper_settle(&keeper);
 	assert_int_equal(keeper.count, 2);
@@ -1613,12 +1613,12 @@ static void session_ends_during_a_restart(void **state)
 	hears_nothing(process(1));
 	assert_true(process(1)->is_eof);
 
-	backend_note_failed(&backend);
+	server_note_failed(&server);
 	front = open_session(INITIALIZE_WITH(""));
-	assert_int_equal(backend.reserved, 1);
+	assert_int_equal(server.reserved, 1);
 	session_end(&front->call.route->session, REASON_DRAINING);
 	is_failed(front, REASON_DRAINING);
-	assert_int_equal(backend.reserved, 0);
+	assert_int_equal(server.reserved, 0);
 	pass(1000);
 	assert_int_equal(keeper.count, 2);
 }
@@ -1629,7 +1629,7 @@ static void idle_session_ends(void **state)
 	struct route *route = begin();
 
 	(void)state;
-	backend.conf.request_timeout_ms = backend.conf.request_timeout_max_ms = 5000000;
+	server.conf.request_timeout_ms = server.conf.request_timeout_max_ms = 5000000;
 	request(route, CALL("1"));
 	pass(3600000);
 	assert_int_equal(router.sessions.count, 1);

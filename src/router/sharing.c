@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Merging what several sessions want of one child, and spreading what it tells. A topic is a resource that
+ * Merging what several sessions want of one child, and spreading what it tells. A subscription is a resource that
  * somebody of a pool has subscribed to: the first subscriber's request is the one that a child sees; who comes
  * meanwhile waits for its outcome, who comes later is answered here. All children of the pool are told, because
  * what changes may live in any of them.
@@ -18,11 +18,11 @@
 #include "router/call.h"
 #include "router/deliver.h"
 #include "router/forward.h"
-#include "router/lane.h"
-#include "router/listings.h"
-#include "router/places.h"
+#include "router/upstream.h"
+#include "router/list_cache.h"
+#include "router/process_slots.h"
 #include "router/route.h"
-#include "router/topics.h"
+#include "router/subscriptions.h"
 
 #define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
 #define UPDATES_MAX 1024
@@ -92,7 +92,7 @@ static int copy_member(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-struct msg *sharing_make_welcome(struct slice result, bool is_for_all)
+struct msg *sharing_make_initialize_result(struct slice result, bool is_for_all)
 {
 	struct rebuild rebuild = { .is_for_all = is_for_all };
 	struct buf text = { 0 };
@@ -106,9 +106,9 @@ struct msg *sharing_make_welcome(struct slice result, bool is_for_all)
 
 /* ---- news ---- */
 
-static void tell_members(struct partition *partition, uint64_t key, struct msg *msg)
+static void tell_members(struct pool *pool, uint64_t key, struct msg *msg)
 {
-	LIST_FOREACH(node, &partition->members) {
+	LIST_FOREACH(node, &pool->members) {
 		struct route *route = member_of(node);
 
 		if (route->opening == NULL)
@@ -116,28 +116,27 @@ static void tell_members(struct partition *partition, uint64_t key, struct msg *
 	}
 }
 
-static void tell_change(struct partition *partition, size_t list)
+static void tell_change(struct pool *pool, size_t list)
 {
 	struct buf text = { 0 };
 	struct msg *msg;
 
 	write_call(&text, (struct slice){ NULL, 0 }, lists[list].method, (struct slice){ NULL, 0 });
 	msg = msg_new_take(&text);
-	tell_members(partition, deliver_news_key(lists[list].method, (struct slice){ NULL, 0 }),
-		     msg);
+	tell_members(pool, deliver_news_key(lists[list].method, (struct slice){ NULL, 0 }), msg);
 	msg_unref(&msg);
 }
 
-static void update_free(struct partition *partition, struct update *update)
+static void update_free(struct pool *pool, struct update *update)
 {
-	partition->commons->update_bytes -= update->msg->text.n;
-	map_remove(&partition->commons->updates_by_key, update->key);
+	pool->pool_state->update_bytes -= update->msg->text.n;
+	map_remove(&pool->pool_state->updates_by_key, update->key);
 	list_remove(&update->link);
 	msg_unref(&update->msg);
 	free(update);
 }
 
-/* The topics that an update concerns, as every member's set is asked for them. */
+/* The subscriptions that an update concerns, as every member's set is asked for them. */
 struct concern {
 	struct slice uri;
 	size_t count;
@@ -145,13 +144,13 @@ struct concern {
 	uint64_t keys[CONCERN_MAX];
 };
 
-static struct concern find_concern(const struct partition *partition, struct slice uri)
+static struct concern find_concern(const struct pool *pool, struct slice uri)
 {
 	struct concern concern = { .uri = uri };
 
-	if (partition->is_pool)
-		concern.count = topics_find_above(&partition->commons->topics, uri, concern.lengths,
-						  CONCERN_MAX);
+	if (pool->is_pool)
+		concern.count = subscriptions_find_above(&pool->pool_state->subscriptions, uri,
+							 concern.lengths, CONCERN_MAX);
 	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
 		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
 	return concern;
@@ -164,7 +163,7 @@ static bool is_concerned(const struct route *route, const struct concern *concer
 
 	if (set->count == 0)
 		return false;
-	if (!route->partition->is_pool || concern->count > CONCERN_MAX)
+	if (!route->pool->is_pool || concern->count > CONCERN_MAX)
 		return route_is_subscribed(route, concern->uri);
 	for (size_t i = 0; i < concern->count; i++) {
 		if (text_set_has(set, concern->keys[i],
@@ -175,13 +174,12 @@ static bool is_concerned(const struct route *route, const struct concern *concer
 }
 
 /* Returns whether anybody is subscribed. */
-static bool tell_subscribers(struct partition *partition, struct slice uri, uint64_t key,
-			     struct msg *msg)
+static bool tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
-	const struct concern concern = find_concern(partition, uri);
+	const struct concern concern = find_concern(pool, uri);
 	bool is_told = false;
 
-	LIST_FOREACH(node, &partition->members) {
+	LIST_FOREACH(node, &pool->members) {
 		struct route *route = member_of(node);
 
 		if (!is_concerned(route, &concern))
@@ -192,62 +190,61 @@ static bool tell_subscribers(struct partition *partition, struct slice uri, uint
 	return is_told;
 }
 
-static void tell_first_update(struct partition *partition)
+static void tell_first_update(struct pool *pool)
 {
-	struct update *update = container_of(partition->commons->updates.next, struct update, link);
+	struct update *update = container_of(pool->pool_state->updates.next, struct update, link);
 
-	tell_subscribers(partition, slice_of(update->uri, update->length), update->key,
-			 update->msg);
-	update_free(partition, update);
+	tell_subscribers(pool, slice_of(update->uri, update->length), update->key, update->msg);
+	update_free(pool, update);
 }
 
 static void on_telling(struct timer *timer)
 {
-	struct partition *partition = container_of(timer, struct commons, telling)->partition;
-	unsigned int news = partition->commons->news;
+	struct pool *pool = container_of(timer, struct pool_state, telling)->pool;
+	unsigned int news = pool->pool_state->news;
 
-	partition->commons->news = 0;
+	pool->pool_state->news = 0;
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (news & 1u << i)
-			tell_change(partition, i);
+			tell_change(pool, i);
 	}
-	while (!list_is_empty(&partition->commons->updates))
-		tell_first_update(partition);
+	while (!list_is_empty(&pool->pool_state->updates))
+		tell_first_update(pool);
 }
 
-static void tell_soon(struct partition *partition)
+static void tell_soon(struct pool *pool)
 {
-	if (!timer_is_running(&partition->commons->telling))
-		timer_start(partition->router->loop, &partition->commons->telling, TELLING_MS);
+	if (!timer_is_running(&pool->pool_state->telling))
+		timer_start(pool->router->loop, &pool->pool_state->telling, TELLING_MS);
 }
 
-void sharing_tell_changes(struct partition *partition)
+void sharing_tell_changes(struct pool *pool)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		listings_note_change(partition, lists[i].offer);
-		if (partition->abilities.tells & lists[i].offer)
-			tell_change(partition, i);
+		list_cache_note_change(pool, lists[i].offer);
+		if (pool->server_capabilities.tells & lists[i].offer)
+			tell_change(pool, i);
 	}
 }
 
-static void notify_list(struct lane *lane, const struct envelope *env, const char *list)
+static void notify_list(struct upstream *upstream, const struct envelope *env, const char *list)
 {
-	struct partition *partition = lane->partition;
+	struct pool *pool = upstream->pool;
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		if (strcmp(lists[i].name, list) != 0)
 			continue;
-		listings_note_change(partition, lists[i].offer);
-		if (!(partition->abilities.tells & lists[i].offer))
+		list_cache_note_change(pool, lists[i].offer);
+		if (!(pool->server_capabilities.tells & lists[i].offer))
 			continue;
-		if (partition->is_pool) {
-			partition->commons->news |= 1u << i;
-			tell_soon(partition);
+		if (pool->is_pool) {
+			pool->pool_state->news |= 1u << i;
+			tell_soon(pool);
 		} else {
 			struct msg *msg = deliver_make_msg(env);
 
-			tell_members(partition,
-				     deliver_news_key(env->method, (struct slice){ NULL, 0 }), msg);
+			tell_members(pool, deliver_news_key(env->method, (struct slice){ NULL, 0 }),
+				     msg);
 			msg_unref(&msg);
 		}
 	}
@@ -257,148 +254,150 @@ static void notify_list(struct lane *lane, const struct envelope *env, const cha
  * Each is told to many: a server that says the same again and again must not keep the gateway busy with that. What
  * nobody has subscribed to is dropped without asking every session.
  */
-static void note_update(struct partition *partition, struct slice uri, uint64_t key,
-			struct msg *msg)
+static void note_update(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
-	struct update *update = map_find(&partition->commons->updates_by_key, key);
+	struct update *update = map_find(&pool->pool_state->updates_by_key, key);
 
 	if (update != NULL)
-		update_free(partition, update); /* this one says the same, later */
+		update_free(pool, update); /* this one says the same, later */
 	update = mem_alloc(sizeof(*update) + uri.n);
 	update->key = key;
 	update->msg = msg_ref(msg);
 	update->length = uri.n;
 	memcpy(update->uri, uri.p, uri.n);
 	list_init(&update->link);
-	list_append(&partition->commons->updates, &update->link);
-	map_insert(&partition->commons->updates_by_key, key, update);
-	partition->commons->update_bytes += msg->text.n;
-	while (partition->commons->updates_by_key.count > UPDATES_MAX ||
-	       partition->commons->update_bytes > UPDATE_BYTES_MAX)
-		tell_first_update(partition);
-	tell_soon(partition);
+	list_append(&pool->pool_state->updates, &update->link);
+	map_insert(&pool->pool_state->updates_by_key, key, update);
+	pool->pool_state->update_bytes += msg->text.n;
+	while (pool->pool_state->updates_by_key.count > UPDATES_MAX ||
+	       pool->pool_state->update_bytes > UPDATE_BYTES_MAX)
+		tell_first_update(pool);
+	tell_soon(pool);
 }
 
-static void notify_of(struct lane *lane, const struct envelope *env, struct slice uri)
+static void notify_of(struct upstream *upstream, const struct envelope *env, struct slice uri)
 {
-	struct partition *partition = lane->partition;
+	struct pool *pool = upstream->pool;
 	uint64_t key = deliver_news_key(env->method, uri);
 	struct msg *msg;
 
-	if (partition->is_pool && !topics_concern(&partition->commons->topics, uri)) {
-		deliver_note_dropped(lane, env);
+	if (pool->is_pool && !subscriptions_concern(&pool->pool_state->subscriptions, uri)) {
+		deliver_note_dropped(upstream, env);
 		return;
 	}
 	msg = deliver_make_msg(env);
-	if (partition->is_pool)
-		note_update(partition, uri, key, msg);
-	else if (!tell_subscribers(partition, uri, key, msg))
-		deliver_note_dropped(lane, env);
+	if (pool->is_pool)
+		note_update(pool, uri, key, msg);
+	else if (!tell_subscribers(pool, uri, key, msg))
+		deliver_note_dropped(upstream, env);
 	msg_unref(&msg);
 }
 
-static void notify_resource(struct lane *lane, const struct envelope *env)
+static void notify_resource(struct upstream *upstream, const struct envelope *env)
 {
 	struct buf room = { 0 };
 
-	notify_of(lane, env, route_spell_uri(env->uri, &room));
+	notify_of(upstream, env, route_spell_uri(env->uri, &room));
 	buf_fini(&room);
 }
 
-void sharing_notify(struct lane *lane, const struct envelope *env, const struct method *method)
+void sharing_notify(struct upstream *upstream, const struct envelope *env,
+		    const struct method *method)
 {
 	if (method->id == METHOD_LIST_CHANGED)
-		notify_list(lane, env, method->capability);
+		notify_list(upstream, env, method->capability);
 	else
-		notify_resource(lane, env);
+		notify_resource(upstream, env);
 }
 
 /* ---- subscriptions ---- */
 
 /* Returns false if there is no room for it any more. */
-static bool topic_add(struct topic *topic, struct route *route)
+static bool subscription_add(struct subscription *subscription, struct route *route)
 {
-	struct slice uri = topic_uri(topic);
+	struct slice uri = subscription_uri(subscription);
 
 	if (text_set_add(&route->subscriptions, uri))
-		topic->subscribers++;
+		subscription->subscribers++;
 	return text_set_has(&route->subscriptions, text_set_key(uri), uri);
 }
 
 /* All children but one, which knows. */
-static void tell_lanes(struct partition *partition, const struct lane *but, struct slice method,
-		       struct slice uri)
+static void tell_upstreams(struct pool *pool, const struct upstream *but, struct slice method,
+			   struct slice uri)
 {
-	LIST_FOREACH(node, &partition->lanes) {
-		struct lane *lane = container_of(node, struct lane, link);
+	LIST_FOREACH(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
 
-		if (lane != but && lane_is_serving(lane))
-			forward_subscription(lane, method, uri);
+		if (upstream != but && upstream_is_serving(upstream))
+			forward_subscription(upstream, method, uri);
 	}
 }
 
-static void topic_release(struct partition *partition, struct topic *topic)
+static void subscription_release(struct pool *pool, struct subscription *subscription)
 {
-	if (--topic->subscribers > 0)
+	if (--subscription->subscribers > 0)
 		return;
-	tell_lanes(partition, NULL, SLICE_LIT("resources/unsubscribe"), topic_uri(topic));
-	topics_remove(&partition->commons->topics, topic);
-	if (partition->commons->topics.count == 0)
-		places_note_idle(partition->router); /* none has to stay for news any more */
+	tell_upstreams(pool, NULL, SLICE_LIT("resources/unsubscribe"),
+		       subscription_uri(subscription));
+	subscriptions_remove(&pool->pool_state->subscriptions, subscription);
+	if (pool->pool_state->subscriptions.count == 0)
+		process_slots_note_idle(pool->router); /* none has to stay for news any more */
 }
 
-static void topic_await(struct topic *topic, struct call *call, const struct envelope *env)
+static void subscription_await(struct subscription *subscription, struct call *call,
+			       const struct envelope *env)
 {
-	call->topic = topic;
+	call->subscription = subscription;
 	call->body = msg_new(env->text);
-	list_append(&topic->waiting, &call->place);
-	call->route->partition->commons->waiting_bytes += env->text.n;
-	call_wait(call, call->route->backend->conf.request_timeout_ms);
+	list_append(&subscription->waiting, &call->place);
+	call->route->pool->pool_state->waiting_bytes += env->text.n;
+	call_wait(call, call->route->server->conf.request_timeout_ms);
 }
 
-static void topic_stop_waiting(struct call *call)
+static void subscription_stop_waiting(struct call *call)
 {
-	call->route->partition->commons->waiting_bytes -= call->body->text.n;
+	call->route->pool->pool_state->waiting_bytes -= call->body->text.n;
 	list_remove(&call->place);
 }
 
-static struct call *topic_first_waiting(const struct topic *topic)
+static struct call *subscription_first_waiting(const struct subscription *subscription)
 {
-	return container_of(topic->waiting.next, struct call, place);
+	return container_of(subscription->waiting.next, struct call, place);
 }
 
 bool sharing_settle(struct call *call, const struct envelope *env)
 {
-	struct partition *partition = call->route->partition;
-	struct topic *topic = call->topic;
+	struct pool *pool = call->route->pool;
+	struct subscription *subscription = call->subscription;
 	bool has_agreed = env->kind == ENVELOPE_RESULT;
 	bool is_kept = true;
 
-	call->topic = NULL;
-	if (topic->first != call)
+	call->subscription = NULL;
+	if (subscription->first != call)
 		return true;
-	topic->first = NULL;
-	topic->subscribers++; /* ourselves: who is told may end his session */
+	subscription->first = NULL;
+	subscription->subscribers++; /* ourselves: who is told may end his session */
 	if (has_agreed) {
-		is_kept = topic_add(topic, call->route);
-		tell_lanes(partition, call->lane, SLICE_LIT("resources/subscribe"),
-			   topic_uri(topic));
+		is_kept = subscription_add(subscription, call->route);
+		tell_upstreams(pool, call->upstream, SLICE_LIT("resources/subscribe"),
+			       subscription_uri(subscription));
 	}
-	while (!list_is_empty(&topic->waiting)) {
-		struct call *next = topic_first_waiting(topic);
+	while (!list_is_empty(&subscription->waiting)) {
+		struct call *next = subscription_first_waiting(subscription);
 
-		topic_stop_waiting(next);
-		next->topic = NULL;
+		subscription_stop_waiting(next);
+		next->subscription = NULL;
 		/* Many may have been asked for at once. DEF-11 */
-		if (has_agreed && !topic_add(topic, next->route))
+		if (has_agreed && !subscription_add(subscription, next->route))
 			forward_no_room(next->route, next);
 		else
 			deliver_response(next, env);
 	}
 	if (has_agreed)
-		topic_release(partition, topic);
+		subscription_release(pool, subscription);
 	else
-		topics_remove(&partition->commons->topics, topic);
+		subscriptions_remove(&pool->pool_state->subscriptions, subscription);
 	if (!is_kept)
 		forward_no_room(call->route, call);
 	return is_kept;
@@ -406,86 +405,90 @@ bool sharing_settle(struct call *call, const struct envelope *env)
 
 void sharing_abandon(struct call *call)
 {
-	struct partition *partition = call->route->partition;
-	struct topic *topic = call->topic;
+	struct pool *pool = call->route->pool;
+	struct subscription *subscription = call->subscription;
 	struct call *next;
 
-	call->topic = NULL;
-	if (topic->first != call) {
-		topic_stop_waiting(call);
+	call->subscription = NULL;
+	if (subscription->first != call) {
+		subscription_stop_waiting(call);
 		return;
 	}
-	if (list_is_empty(&topic->waiting)) {
-		topics_remove(&partition->commons->topics, topic);
+	if (list_is_empty(&subscription->waiting)) {
+		subscriptions_remove(&pool->pool_state->subscriptions, subscription);
 		return;
 	}
-	next = topic_first_waiting(topic);
-	topic_stop_waiting(next);
-	topic->first = next;
-	partition_put_back(next);
+	next = subscription_first_waiting(subscription);
+	subscription_stop_waiting(next);
+	subscription->first = next;
+	pool_put_back(next);
 }
 
 /* Also for who only waits for the answer to another one: there may be many, and each keeps its request. DEF-11 */
-static bool may_subscribe(const struct commons *commons, const struct topic *topic,
-			  struct slice uri, const struct envelope *env)
+static bool may_subscribe(const struct pool_state *pool_state,
+			  const struct subscription *subscription, struct slice uri,
+			  const struct envelope *env)
 {
-	if (topic == NULL)
-		return topics_have_room(&commons->topics, uri.n);
-	return topic->first == NULL || commons->waiting_bytes + env->text.n <= WAITING_BYTES_MAX;
+	if (subscription == NULL)
+		return subscriptions_have_room(&pool_state->subscriptions, uri.n);
+	return subscription->first == NULL ||
+	       pool_state->waiting_bytes + env->text.n <= WAITING_BYTES_MAX;
 }
 
 static void subscribe(struct route *route, struct call *call, struct slice uri,
 		      const struct envelope *env)
 {
-	struct commons *commons = route->partition->commons;
-	struct topic *topic = topics_find(&commons->topics, uri);
+	struct pool_state *pool_state = route->pool->pool_state;
+	struct subscription *subscription = subscriptions_find(&pool_state->subscriptions, uri);
 
-	if (!may_subscribe(commons, topic, uri, env)) {
+	if (!may_subscribe(pool_state, subscription, uri, env)) {
 		forward_own_error(route, call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("The server has too many subscriptions"));
 		return;
 	}
 	call_link(call, route);
-	if (topic == NULL) {
-		call->topic = topics_add(&commons->topics, uri, call);
+	if (subscription == NULL) {
+		call->subscription = subscriptions_add(&pool_state->subscriptions, uri, call);
 		forward_request(route, call, env);
-	} else if (topic->first != NULL) {
-		topic_await(topic, call, env);
+	} else if (subscription->first != NULL) {
+		subscription_await(subscription, call, env);
 	} else {
-		topic_add(topic, route);
+		subscription_add(subscription, route);
 		forward_own_result(route, call, SLICE_LIT("{}"));
 	}
 }
 
-static void unsubscribe(struct partition *partition, struct route *route, struct slice uri)
+static void unsubscribe(struct pool *pool, struct route *route, struct slice uri)
 {
-	struct topic *topic = topics_find(&partition->commons->topics, uri);
+	struct subscription *subscription =
+		subscriptions_find(&pool->pool_state->subscriptions, uri);
 
-	if (text_set_remove(&route->subscriptions, uri) && topic != NULL)
-		topic_release(partition, topic);
+	if (text_set_remove(&route->subscriptions, uri) && subscription != NULL)
+		subscription_release(pool, subscription);
 }
 
 void sharing_forget(struct route *route)
 {
-	while (route->partition->is_pool && route->subscriptions.count > 0) {
+	while (route->pool->is_pool && route->subscriptions.count > 0) {
 		struct text_set_item *item =
 			container_of(route->subscriptions.items.next, struct text_set_item, link);
 		struct slice uri = slice_of(item->text, item->length);
 		char *copy = mem_dup_slice(uri);
 
-		unsubscribe(route->partition, route, slice_of(copy, uri.n));
+		unsubscribe(route->pool, route, slice_of(copy, uri.n));
 		free(copy);
 	}
 }
 
-void sharing_replay(struct lane *lane)
+void sharing_replay(struct upstream *upstream)
 {
-	LIST_FOREACH(node, &lane->partition->commons->topics.all) {
-		const struct topic *topic = container_of(node, struct topic, link);
+	LIST_FOREACH(node, &upstream->pool->pool_state->subscriptions.all) {
+		const struct subscription *subscription =
+			container_of(node, struct subscription, link);
 
-		if (topic->first == NULL)
-			forward_subscription(lane, SLICE_LIT("resources/subscribe"),
-					     topic_uri(topic));
+		if (subscription->first == NULL)
+			forward_subscription(upstream, SLICE_LIT("resources/subscribe"),
+					     subscription_uri(subscription));
 	}
 }
 
@@ -496,7 +499,7 @@ bool sharing_answer(struct route *route, struct call *call, const struct envelop
 	struct buf room = { 0 };
 	struct slice uri;
 
-	if (call->method->needs & ~route->partition->abilities.offers) {
+	if (call->method->needs & ~route->pool->server_capabilities.offers) {
 		forward_own_error(route, call, MCP_METHOD_NOT_FOUND,
 				  SLICE_LIT("Method not found: the server does not offer this"));
 		return true;
@@ -514,39 +517,39 @@ bool sharing_answer(struct route *route, struct call *call, const struct envelop
 	if (call->method->id == METHOD_SUBSCRIBE) {
 		subscribe(route, call, uri, env);
 	} else {
-		unsubscribe(route->partition, route, uri);
+		unsubscribe(route->pool, route, uri);
 		forward_own_result(route, call, SLICE_LIT("{}"));
 	}
 	buf_fini(&room);
 	return true;
 }
 
-void sharing_init(struct partition *partition)
+void sharing_init(struct pool *pool)
 {
-	struct commons *commons;
+	struct pool_state *pool_state;
 
-	if (!partition->is_pool)
+	if (!pool->is_pool)
 		return;
-	commons = mem_zalloc(sizeof(*commons));
-	commons->partition = partition;
-	listings_init(&commons->lists);
-	topics_init(&commons->topics);
-	list_init(&commons->updates);
-	timer_init(&commons->telling, on_telling);
-	partition->commons = commons;
+	pool_state = mem_zalloc(sizeof(*pool_state));
+	pool_state->pool = pool;
+	list_cache_init(&pool_state->lists);
+	subscriptions_init(&pool_state->subscriptions);
+	list_init(&pool_state->updates);
+	timer_init(&pool_state->telling, on_telling);
+	pool->pool_state = pool_state;
 }
 
-void sharing_fini(struct partition *partition)
+void sharing_fini(struct pool *pool)
 {
-	struct commons *commons = partition->commons;
+	struct pool_state *pool_state = pool->pool_state;
 
-	if (commons == NULL)
+	if (pool_state == NULL)
 		return;
-	timer_stop(&commons->telling);
-	while (!list_is_empty(&commons->updates))
-		update_free(partition, container_of(commons->updates.next, struct update, link));
-	map_fini(&commons->updates_by_key);
-	topics_fini(&commons->topics);
-	listings_fini(&commons->lists);
-	loop_defer_free(partition->router->loop, commons);
+	timer_stop(&pool_state->telling);
+	while (!list_is_empty(&pool_state->updates))
+		update_free(pool, container_of(pool_state->updates.next, struct update, link));
+	map_fini(&pool_state->updates_by_key);
+	subscriptions_fini(&pool_state->subscriptions);
+	list_cache_fini(&pool_state->lists);
+	loop_defer_free(pool->router->loop, pool_state);
 }

@@ -10,16 +10,16 @@
 
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
-#include "router/partition.h"
+#include "router/pool.h"
 
-struct topic;
+struct subscription;
 
-void sharing_init(struct partition *partition);
-void sharing_fini(struct partition *partition);
+void sharing_init(struct pool *pool);
+void sharing_fini(struct pool *pool);
 
 /* The response that the pool's sessions get to initialize: `result` of a child without what cannot be shared;
    `is_for_all`: by different principals. */
-struct msg *sharing_make_welcome(struct slice result, bool is_for_all);
+struct msg *sharing_make_initialize_result(struct slice result, bool is_for_all);
 
 /* Requests that the gateway answers for a pool. Returns whether it did; linked or not, the call is over then, or waits. */
 bool sharing_answer(struct route *route, struct call *call, const struct envelope *env);
@@ -33,11 +33,12 @@ void sharing_abandon(struct call *call);
 /* The session has ended. */
 void sharing_forget(struct route *route);
 /* A new child learns what is subscribed. */
-void sharing_replay(struct lane *lane);
+void sharing_replay(struct upstream *upstream);
 
 /* A notification on lists or resources, for all whom it concerns. */
-void sharing_notify(struct lane *lane, const struct envelope *env, const struct method *method);
+void sharing_notify(struct upstream *upstream, const struct envelope *env,
+		    const struct method *method);
 /* Its lists may be others than before. */
-void sharing_tell_changes(struct partition *partition);
+void sharing_tell_changes(struct pool *pool);
 
 #endif

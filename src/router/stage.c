@@ -14,12 +14,12 @@
 
 #include "base/clock.h"
 #include "obs/log.h"
-#include "router/partition.h"
-#include "router/spares.h"
+#include "router/pool.h"
+#include "router/warm.h"
 
 struct loop *loop;
 struct fake_keeper keeper;
-struct backend backend;
+struct server server;
 struct router router;
 struct front *fronts;
 size_t front_count;
@@ -124,7 +124,7 @@ struct member *listen_to(struct route *route)
 
 /* ---- before and after ---- */
 
-void stage_open(const struct session_conf *sessions, const struct backend_conf *conf)
+void stage_open(const struct session_conf *sessions, const struct server_conf *conf)
 {
 	struct error err;
 
@@ -135,11 +135,11 @@ void stage_open(const struct session_conf *sessions, const struct backend_conf *
 	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 	loop = loop_new(&err);
 	fake_keeper_init(&keeper, loop);
-	backend_init(&backend, loop, keeper.spawner, conf);
+	server_init(&server, loop, keeper.spawner, conf);
 	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
 	list_init(&router.pools);
-	listings_store_init(&router.lists);
-	list_init(&router.spares);
+	list_cache_lru_init(&router.lists);
+	list_init(&router.warm_sets);
 	session_set_init(&router.sessions, loop, sessions);
 	fronts = calloc(STAGE_FRONTS_MAX, sizeof(*fronts));
 	front_count = member_count = 0;
@@ -161,11 +161,11 @@ static void end_processes(void)
 void stage_close(void)
 {
 	session_set_fini(&router.sessions);
-	spares_end_all(&router, REASON_DRAINING);
-	partition_end_all(&router, REASON_DRAINING);
+	warm_set_end_all(&router, REASON_DRAINING);
+	pool_end_all(&router, REASON_DRAINING);
 	end_processes();
-	assert_int_equal(backend.count + backend.reserved, 0);
-	backend_fini(&backend);
+	assert_int_equal(server.count + server.reserved, 0);
+	server_fini(&server);
 	assert_int_equal(router.calls, 0);
 	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
 	for (size_t i = 0; i < front_count; i++) {
@@ -234,7 +234,7 @@ struct front *open_session_as(struct principal *principal, const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &backend, principal, &(struct peer){ .family = 0 }, &front->call, &env);
+	route_open(&router, &server, principal, &(struct peer){ .family = 0 }, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }

@@ -6,7 +6,7 @@
 #ifndef MCPGATED_ROUTER_STAGE_H
 #define MCPGATED_ROUTER_STAGE_H
 
-#include "backend/fake_keeper.h"
+#include "process/fake_keeper.h"
 #include "router/forward.h"
 #include "router/route.h"
 
@@ -37,7 +37,7 @@ struct member {
 
 extern struct loop *loop;
 extern struct fake_keeper keeper;
-extern struct backend backend;
+extern struct server server;
 extern struct router router;
 extern struct front *fronts;
 extern size_t front_count;
@@ -46,7 +46,7 @@ extern size_t member_count;
 extern uint64_t now_ms;
 
 /* The stage with nobody on it. */
-void stage_open(const struct session_conf *sessions, const struct backend_conf *conf);
+void stage_open(const struct session_conf *sessions, const struct server_conf *conf);
 /* Whatever a test did: every call has ended once, every process goes, and nothing is left. */
 void stage_close(void);
 

@@ -42,7 +42,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
 	principal_set_init(&set->principals);
-	denials_init(&set->denials);
+	deny_list_init(&set->deny_list);
 	store_init(&set->store, loop, &set->conf.store);
 }
 
@@ -51,7 +51,7 @@ void session_set_fini(struct session_set *set)
 	while (!list_is_empty(&set->sessions))
 		session_end(container_of(set->sessions.next, struct session, link),
 			    REASON_DRAINING);
-	denials_fini(&set->denials);
+	deny_list_fini(&set->deny_list);
 	map_fini(&set->by_key);
 	store_fini(&set->store);
 }
@@ -66,17 +66,17 @@ static void session_on_age(struct timer *timer)
 	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
 }
 
-static void session_show(const struct denials_holder *holder, struct denial_marks *marks_r)
+static void session_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
 {
 	*marks_r = *container_of(holder, struct session, holder)->marks;
 }
 
-static void session_on_denied(struct denials_holder *holder)
+static void session_on_denied(struct deny_watcher *holder)
 {
 	session_end(container_of(holder, struct session, holder), REASON_DENIED);
 }
 
-static const struct denials_holder_ops session_holder_ops = {
+static const struct deny_watcher_ops session_watcher_ops = {
 	.show = session_show,
 	.on_denied = session_on_denied,
 };
@@ -106,12 +106,12 @@ int session_init(struct session *session, struct session_set *set, struct princi
 	session->holds = 0;
 	session->is_doubtful = false;
 	session->marks = NULL;
-	denials_holder_init(&session->holder, &session_holder_ops);
+	deny_watcher_init(&session->holder, &session_watcher_ops);
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
-	shelf_init(&session->shelf, &set->store);
+	replay_store_init(&session->replay_store, &set->store);
 	stream_init(&session->standalone, set->loop, &set->conf.store.stream,
-		    &session->shelf.budget);
+		    &session->replay_store.budget);
 	return 0;
 }
 
@@ -119,7 +119,7 @@ void session_keep_marks(struct session *session, const struct denial_marks *mark
 {
 	CHECK(session->marks == NULL && session->state == SESSION_LIVE);
 	session->marks = denial_marks_copy(marks);
-	denials_join(&session->set->denials, &session->holder);
+	deny_list_watch(&session->set->deny_list, &session->holder);
 }
 
 static uint64_t session_patience_ms(const struct session *session)
@@ -227,14 +227,14 @@ void session_end(struct session *session, enum reason reason)
 	session->state = SESSION_ENDED;
 	timer_stop(&session->idle);
 	timer_stop(&session->age);
-	denials_leave(&session->holder);
+	deny_list_unwatch(&session->holder);
 	free(session->marks);
 	session->marks = NULL;
 	session->ops->on_end(session, reason);
 	stream_end(&session->standalone, reason);
 	stream_flush(&session->standalone);
 	stream_fini(&session->standalone);
-	shelf_fini(&session->shelf);
+	replay_store_fini(&session->replay_store);
 	session->principal->sessions--;
 	principal_unref(&session->principal);
 }

@@ -15,9 +15,9 @@
 #include "base/slice.h"
 #include "io/loop.h"
 #include "obs/reason.h"
-#include "session/denials.h"
+#include "session/deny_list.h"
 #include "session/principal.h"
-#include "session/store.h"
+#include "session/replay_store.h"
 #include "session/stream.h"
 
 /* 192 random bits as base64url. FRONT-SESS-02. */
@@ -48,7 +48,7 @@ struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
 	struct principal_set principals;
-	struct denials denials;
+	struct deny_list deny_list;
 	struct store store;
 	struct map by_key;
 	struct list sessions; /* new and live ones */
@@ -73,8 +73,8 @@ struct session {
 	struct timer age;
 	struct stream standalone; /* what belongs to no request */
 	bool has_one_stream;      /* answers go there as well: it lasts as long as the session */
-	struct shelf shelf;       /* answers that may be resumed */
-	struct denials_holder holder;
+	struct replay_store replay_store; /* answers that may be resumed */
+	struct deny_watcher holder;
 	struct denial_marks *marks; /* of the token that opened it; NULL: nobody was asked */
 };
 

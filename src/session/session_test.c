@@ -338,7 +338,7 @@ static void set_knows_new_sessions(void **state)
 
 static const struct denial *deny(struct slice issuer, struct slice subject)
 {
-	return denials_add(&set.denials, issuer, DENIAL_BY_SUB, subject, UINT64_MAX);
+	return deny_list_add(&set.deny_list, issuer, DENIAL_BY_SUB, subject, UINT64_MAX);
 }
 
 /* AUTH-SES-07 */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the operator is served: the admin socket and the address for /metrics, as parts of the gateway. */
+#ifndef MCPGATED_ADMIN_SERVER_H
+#define MCPGATED_ADMIN_SERVER_H
+
+#include <stddef.h>
+
+#include "process/server.h"
+#include "endpoint/frontend.h"
+#include "http/conn.h"
+#include "router/route.h"
+
+struct admin_server;
+
+/* All borrowed for the admin server's life, but the endpoints, http and the listeners only until the return. */
+struct admin_server_conf {
+	struct loop *loop;
+	struct router *router;
+	struct server *servers;
+	size_t server_count;
+	const struct http_server *front;  /* that clients use */
+	void (*on_drain)(void);           /* the operator wants the daemon to end */
+	void (*on_reload)(void);          /* … to read log and certificates again */
+	void (*on_deny_list)(void);       /* the entries against tokens have changed */
+	const struct endpoint *endpoints; /* that clients use, one for each server */
+	const struct frontend_conf *frontend;
+	const struct http_conf *http;
+	const int *listeners; /* as in enum listener_more; -1: none */
+};
+
+struct admin_server *admin_server_new(const struct admin_server_conf *conf);
+/* Also NULL. */
+void admin_server_free(struct admin_server **admin_server);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Offers no capability, so that no server asks anything back, and takes whole answers only. */
+#include "ctl/mcp_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "ctl/client.h"
+#include "mcp/revision.h"
+
+#define PAGES_MAX 1000
+#define ERROR_SHOWN 200
+
+/* Takes message. Returns the reply's JSON, or NULL with err, which stays empty where no body is due. */
+static json_t *mcp_client_send(struct mcp_client *mcp_client, const char *method, json_t *message,
+			       struct error *err)
+{
+	char *body = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
+	char *target = mem_printf("/mcp/%s", mcp_client->server);
+	char *fields = mem_printf("Accept: application/json, text/event-stream\r\n%s%s%s",
+				  mcp_client->session != NULL ? "Mcp-Session-Id: " : "",
+				  mcp_client->session != NULL ? mcp_client->session : "",
+				  mcp_client->session != NULL ? "\r\n" : "");
+	struct client_request request = { mcp_client->socket, method, target, fields,
+					  slice_str(body != NULL ? body : "") };
+	struct client_reply reply;
+	json_t *answer = NULL;
+
+	*err = (struct error){ ERROR_NONE, "" };
+	if (client_ask(&request, &reply, err) == 0) {
+		struct slice session = client_reply_field(&reply, "mcp-session-id");
+
+		if (mcp_client->session == NULL && session.n > 0)
+			mcp_client->session = mem_printf("%.*s", SLICE_ARG(session));
+		if (reply.status == 404 && mcp_client->session == NULL)
+			error_set(err, ERROR_INVALID,
+				  "there is no server '%s'; mcpgatectl servers lists them",
+				  mcp_client->server);
+		else if (reply.body.len > 0)
+			answer = client_reply_read(&reply, err);
+		client_reply_fini(&reply);
+	}
+	free(body);
+	free(target);
+	free(fields);
+	json_decref(message);
+	return answer;
+}
+
+static void take_error(const json_t *error, struct error *err)
+{
+	const char *message = json_string_value(json_object_get(error, "message"));
+	const char *plain = json_string_value(error); /* the admin socket's own */
+	const json_t *reason = json_object_get(json_object_get(error, "data"), "reason");
+
+	if (plain != NULL)
+		error_set(err, ERROR_INVALID, "%.*s", ERROR_SHOWN, plain);
+	else
+		error_set(err, ERROR_INVALID, "error %d: %.*s%s%s",
+			  (int)json_integer_value(json_object_get(error, "code")), ERROR_SHOWN,
+			  message != NULL ? message : "without a message",
+			  json_is_string(reason) ? "; reason: " : "",
+			  json_is_string(reason) ? json_string_value(reason) : "");
+}
+
+json_t *mcp_client_ask(struct mcp_client *mcp_client, const char *method, json_t *params,
+		       struct error *err)
+{
+	json_t *answer = mcp_client_send(mcp_client, "POST",
+					 json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
+						   ++mcp_client->last_id, "method", method,
+						   "params", params),
+					 err);
+	json_t *result = json_incref(json_object_get(answer, "result"));
+
+	if (answer != NULL && result == NULL)
+		take_error(json_object_get(answer, "error"), err);
+	else if (answer == NULL && err->kind == ERROR_NONE)
+		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
+	json_decref(answer);
+	return result;
+}
+
+int mcp_client_open(struct mcp_client *mcp_client, const char *socket, const char *server,
+		    struct error *err)
+{
+	struct slice revision = revision_newest()->name;
+	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", revision.p,
+				   revision.n, "capabilities", "clientInfo", "name", "mcpgatectl",
+				   "version", PACKAGE_VERSION);
+	struct error ignored;
+
+	*mcp_client = (struct mcp_client){ .socket = socket, .server = server };
+	mcp_client->about = mcp_client_ask(mcp_client, "initialize", params, err);
+	if (mcp_client->about == NULL)
+		return -1;
+	json_decref(mcp_client_send(mcp_client, "POST",
+				    json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
+					      "notifications/initialized"),
+				    &ignored));
+	return 0;
+}
+
+json_t *mcp_client_list_tools(struct mcp_client *mcp_client, struct error *err)
+{
+	json_t *tools = json_array();
+	json_t *cursor = NULL;
+	int pages = 0;
+
+	do {
+		json_t *params = json_object();
+		json_t *page;
+
+		if (cursor != NULL)
+			json_object_set_new(params, "cursor", cursor);
+		page = mcp_client_ask(mcp_client, "tools/list", params, err);
+		if (page == NULL || ++pages > PAGES_MAX) {
+			if (page != NULL)
+				error_set(err, ERROR_LIMIT, "the list of tools has no end");
+			json_decref(page);
+			json_decref(tools);
+			return NULL;
+		}
+		json_array_extend(tools, json_object_get(page, "tools"));
+		cursor = json_incref(json_object_get(page, "nextCursor"));
+		json_decref(page);
+	} while (json_is_string(cursor));
+	json_decref(cursor);
+	return tools;
+}
+
+void mcp_client_close(struct mcp_client *mcp_client)
+{
+	struct error ignored;
+
+	if (mcp_client->session != NULL)
+		json_decref(mcp_client_send(mcp_client, "DELETE", NULL, &ignored));
+	free(mcp_client->session);
+	json_decref(mcp_client->about);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* poll(2) over what is open. What the server asks is refused, so that it does not wait. */
+#include "ctl/probe.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define READ_BYTES (64 * 1024)
+#define OUT_BYTES_MAX (64u * 1024 * 1024)
+#define GARBAGE_SHOWN 200
+#define STEP_MS 50 /* how often its end is looked for */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void take_stderr(struct probe *probe)
+{
+	ssize_t n = read(probe->process.fds[2], buf_reserve(&probe->err, READ_BYTES), READ_BYTES);
+
+	if (n > 0)
+		probe->err.len += (size_t)n;
+	else if (n == 0)
+		close_fd(&probe->process.fds[2]);
+	if (probe->err.len > PROBE_STDERR_BYTES)
+		buf_consume(&probe->err, probe->err.len - PROBE_STDERR_BYTES);
+}
+
+static void take_stdout(struct probe *probe)
+{
+	ssize_t n = read(probe->process.fds[1], buf_reserve(&probe->out, READ_BYTES), READ_BYTES);
+
+	if (n > 0)
+		probe->out.len += (size_t)n;
+	if (n == 0 || probe->out.len > OUT_BYTES_MAX) {
+		close_fd(&probe->process.fds[1]);
+		probe->is_closed = true;
+	}
+}
+
+/* What it has left behind goes with it: until it is reaped the number of its group cannot mean anything else. */
+static void look_for_end(struct probe *probe)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	if (probe->is_ended ||
+	    waitid(P_PID, (id_t)probe->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    info.si_pid == 0)
+		return;
+	kill(-probe->process.pid, SIGKILL);
+	waitpid(probe->process.pid, &probe->status, 0);
+	probe->is_ended = true;
+}
+
+/* Waits for something on the outputs, at most so long. */
+static void probe_wait(struct probe *probe, uint64_t wait_ms)
+{
+	struct pollfd polls[] = { { .fd = probe->process.fds[1], .events = POLLIN },
+				  { .fd = probe->process.fds[2], .events = POLLIN } };
+
+	if (poll(polls, 2, wait_ms < STEP_MS ? (int)wait_ms : STEP_MS) > 0) {
+		if (polls[0].revents != 0)
+			take_stdout(probe);
+		if (polls[1].revents != 0)
+			take_stderr(probe);
+	}
+	look_for_end(probe);
+	clock_update();
+}
+
+/* Takes message. What does not fit into the pipe is lost; then no answer comes either. */
+static void probe_send(struct probe *probe, json_t *message)
+{
+	char *text = json_dumps(message, JSON_COMPACT);
+	size_t size = strlen(text);
+
+	text[size] = '\n';
+	if (probe->process.fds[0] >= 0 && write(probe->process.fds[0], text, size + 1) < 0)
+		close_fd(&probe->process.fds[0]);
+	free(text);
+	json_decref(message);
+}
+
+static void refuse_request(struct probe *probe, const json_t *request)
+{
+	json_t *id = json_object_get(request, "id");
+	bool is_ping = strcmp(json_string_value(json_object_get(request, "method")), "ping") == 0;
+
+	if (is_ping)
+		probe_send(probe,
+			   json_pack("{s:s, s:O, s:{}}", "jsonrpc", "2.0", "id", id, "result"));
+	else
+		probe_send(probe,
+			   json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id,
+				     "error", "code", -32601, "message", "Method not found"));
+}
+
+static void note_garbage(struct probe *probe, struct slice line)
+{
+	if (slice_trim(line).n == 0 || probe->garbage++ > 0)
+		return;
+	if (line.n > GARBAGE_SHOWN)
+		line.n = GARBAGE_SHOWN;
+	probe->first_garbage = mem_printf("%.*s", SLICE_ARG(line));
+}
+
+/* A number that came back as a text is one to the daemon as well. BACK-FRAME-05 */
+static bool is_last_id(const struct probe *probe, const json_t *id)
+{
+	const char *text = json_string_value(id);
+
+	return (text != NULL ? atof(text) : json_number_value(id)) == probe->last_id;
+}
+
+/* Whether it is the response to our last request. */
+static bool take_message(struct probe *probe, const json_t *message)
+{
+	const json_t *id = json_object_get(message, "id");
+
+	if (!json_is_string(json_object_get(message, "method")))
+		return is_last_id(probe, id);
+	if (id != NULL)
+		refuse_request(probe, message);
+	return false;
+}
+
+/* Integers of more than 64 bits are good JSON, and nothing is done with them here. */
+static json_t *load(struct slice text)
+{
+	json_t *value = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
+
+	if (value != NULL)
+		return value;
+	return json_loadb(text.p, text.n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+}
+
+/* As the daemon reads it: a banner without a line end may stand before a message. BACK-FRAME-04 */
+static json_t *read_line(struct probe *probe, struct slice line)
+{
+	json_t *value = load(line);
+	const char *at = line.n > 0 ? memmem(line.p, line.n, "{\"jsonrpc\"", 10) : NULL;
+
+	if (!json_is_object(value) && !json_is_array(value))
+		note_garbage(probe, line);
+	if (value == NULL && at != NULL)
+		value = load(slice_between(at, line.p + line.n));
+	return value;
+}
+
+/* The response to our last request, if it is in this line. */
+static json_t *take_line(struct probe *probe, struct slice line)
+{
+	json_t *value = read_line(probe, line);
+	json_t *answer = NULL;
+	json_t *message;
+	size_t i;
+
+	if (json_is_object(value) && take_message(probe, value))
+		answer = json_incref(value);
+	json_array_foreach(value, i, message)
+	{
+		if (answer == NULL && json_is_object(message) && take_message(probe, message))
+			answer = json_incref(message);
+	}
+	json_decref(value);
+	return answer;
+}
+
+static json_t *take_lines(struct probe *probe)
+{
+	json_t *answer = NULL;
+	const char *end;
+
+	while (answer == NULL && probe->out.len > 0 &&
+	       (end = memchr(probe->out.data, '\n', probe->out.len)) != NULL) {
+		answer = take_line(probe, slice_between(probe->out.data, end));
+		buf_consume(&probe->out, (size_t)(end - probe->out.data) + 1);
+	}
+	return answer;
+}
+
+json_t *probe_ask(struct probe *probe, const char *method, json_t *params, uint64_t timeout_ms)
+{
+	uint64_t end_ms = clock_now_ms() + timeout_ms;
+	json_t *answer = NULL;
+
+	probe_send(probe, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
+				    ++probe->last_id, "method", method, "params", params));
+	while (answer == NULL && !probe->is_closed && clock_now_ms() < end_ms) {
+		probe_wait(probe, end_ms - clock_now_ms());
+		answer = take_lines(probe);
+	}
+	return answer;
+}
+
+void probe_notify(struct probe *probe, const char *method)
+{
+	probe_send(probe, json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method", method));
+}
+
+/* The verdict comes before anything else, and soon: exec has succeeded, or has not. */
+static void read_verdict(struct probe *probe)
+{
+	struct pollfd p = { .fd = probe->process.verdict_fd, .events = POLLIN };
+
+	poll(&p, 1, -1);
+	if (read(p.fd, &probe->verdict, sizeof(probe->verdict)) != (ssize_t)sizeof(probe->verdict))
+		probe->verdict.error = 0;
+	close_fd(&probe->process.verdict_fd);
+}
+
+int probe_start(struct probe *probe, const struct launch *launch, const struct launch_spec *spec,
+		const struct reaper *reaper)
+{
+	*probe = (struct probe){ .process = { .fds = { -1, -1, -1 }, .verdict_fd = -1 } };
+	if (launch_start(launch, spec, reaper, -1, &probe->process, &probe->verdict.error) < 0) {
+		probe->verdict.step = LAUNCH_SETUP;
+		probe->is_ended = true;
+		return -1;
+	}
+	read_verdict(probe);
+	return probe->verdict.error == 0 ? 0 : -1;
+}
+
+bool probe_has_ended_within(struct probe *probe, uint64_t time_ms)
+{
+	uint64_t end_ms = clock_now_ms() + time_ms;
+
+	while (!probe->is_ended && clock_now_ms() < end_ms)
+		probe_wait(probe, end_ms - clock_now_ms());
+	return probe->is_ended;
+}
+
+int probe_stop(struct probe *probe, uint64_t grace_ms, uint64_t term_ms)
+{
+	int needed = 0;
+
+	close_fd(&probe->process.fds[0]);
+	if (!probe_has_ended_within(probe, grace_ms)) {
+		needed = SIGTERM;
+		kill(-probe->process.pid, SIGTERM);
+	}
+	if (!probe_has_ended_within(probe, term_ms)) {
+		needed = SIGKILL;
+		kill(-probe->process.pid, SIGKILL);
+		probe_has_ended_within(probe, UINT32_MAX);
+	}
+	/* What it has said last. */
+	while (probe->process.fds[2] >= 0) {
+		size_t before = probe->err.len;
+
+		take_stderr(probe);
+		if (probe->err.len == before)
+			break;
+	}
+	return needed;
+}
+
+void probe_fini(struct probe *probe)
+{
+	for (int i = 0; i < 3; i++)
+		close_fd(&probe->process.fds[i]);
+	close_fd(&probe->process.verdict_fd);
+	if (!probe->is_ended) {
+		kill(-probe->process.pid, SIGKILL);
+		waitpid(probe->process.pid, NULL, 0);
+	}
+	buf_fini(&probe->out);
+	buf_fini(&probe->err);
+	free(probe->first_garbage);
+}

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A credential is looked for in the Authorization field alone. Its text is never kept: what stays of a
+ * request is the principal, the scopes and the end.
+ */
+#include "endpoint/authorization.h"
+
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include "auth/dpop.h"
+#include "auth/verifier.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "http/conn.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+#include "session/session.h"
+
+_Static_assert(AUTHORIZATION_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
+
+void authorization_init(struct authorization *authorization, struct session_set *sessions,
+			const struct authorization_conf *conf)
+{
+	authorization->conf = *conf;
+	authorization->principals = &sessions->principals;
+	authorization->deny_list = &sessions->deny_list;
+	failures_init(&authorization->failures, conf->failures_max);
+}
+
+void authorization_fini(struct authorization *authorization)
+{
+	failures_fini(&authorization->failures);
+}
+
+/* ---- refusals ---- */
+
+static enum authorization_step refuse(struct refusal *refusal_r, int status, const char *error,
+				      const char *description)
+{
+	*refusal_r = (struct refusal){
+		.status = status,
+		.error = error,
+		.description = description,
+		.is_failure = error != NULL && status < 500,
+	};
+	return AUTHORIZATION_REFUSED;
+}
+
+/* What a client is told to ask for when it begins. A client of static tokens asks nobody. AUTH-TOK-07 */
+static void name_first_scopes(const struct authorization *authorization,
+			      const struct protected_resource *place, struct refusal *refusal)
+{
+	if (authorization->conf.mode != AUTHORIZATION_OAUTH)
+		return;
+	refusal->scopes = place->base;
+	scope_set_join(&refusal->scopes, &authorization->conf.initial);
+}
+
+/* Nothing, or something that is none of ours, was presented. AUTH-CH-02, AUTH-IN-05 */
+static enum authorization_step refuse_nobody(const struct authorization *authorization,
+					     const struct protected_resource *place,
+					     struct refusal *refusal_r)
+{
+	refuse(refusal_r, 401, NULL, "A token is needed");
+	name_first_scopes(authorization, place, refusal_r);
+	return AUTHORIZATION_REFUSED;
+}
+
+static enum authorization_step refuse_token(const struct authorization *authorization,
+					    const struct protected_resource *place, const char *why,
+					    struct refusal *refusal_r)
+{
+	refuse(refusal_r, 401, "invalid_token", why);
+	name_first_scopes(authorization, place, refusal_r);
+	return AUTHORIZATION_REFUSED;
+}
+
+/* A new token would be refused as well, so none is asked for. oauth.md §1 */
+static enum authorization_step refuse_for_good(const char *why, struct refusal *refusal_r)
+{
+	refuse(refusal_r, 403, "forbidden", why);
+	refusal_r->is_final = true;
+	return AUTHORIZATION_REFUSED;
+}
+
+static enum authorization_step refuse_by_verdict(const struct authorization *authorization,
+						 const struct protected_resource *place,
+						 const struct verdict *verdict,
+						 struct refusal *refusal_r)
+{
+	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
+	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
+	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
+		return refuse(refusal_r, 503, "temporarily_unavailable",
+			      "The token cannot be judged now");
+	if (verdict_outcome(verdict->kind) == VERDICT_DENIED)
+		return refuse_for_good(verdict_description(verdict->kind), refusal_r);
+	refuse_token(authorization, place, verdict_description(verdict->kind), refusal_r);
+	/* It was good once: that is how clients learn that it is no longer. */
+	refusal_r->is_failure = verdict->kind != VERDICT_EXPIRED;
+	return AUTHORIZATION_REFUSED;
+}
+
+/* ---- the credential ---- */
+
+struct credential {
+	struct slice token;
+	bool is_proven; /* DPoP instead of Bearer */
+	bool is_key;    /* X-API-Key: a static token, or nothing */
+};
+
+/* 1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"=": RFC 6750 §2.1. */
+static bool is_b64token(struct slice text)
+{
+	static const bool allowed[256] = {
+		['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+		['-'] = true,         ['.'] = true,         ['_'] = true,
+		['~'] = true,         ['+'] = true,         ['/'] = true,
+	};
+	size_t i = 0;
+
+	while (i < text.n && allowed[(unsigned char)text.p[i]])
+		i++;
+	if (i == 0)
+		return false;
+	while (i < text.n && text.p[i] == '=')
+		i++;
+	return i == text.n;
+}
+
+static bool has_token_in_query(struct slice query)
+{
+	while (query.n > 0) {
+		struct slice pair = slice_cut(&query, '&');
+
+		if (slice_is_equal(slice_cut(&pair, '='), SLICE_LIT("access_token")))
+			return true;
+	}
+	return false;
+}
+
+struct slice static_token(const struct http_request *http)
+{
+	struct slice rest = http->fields[HTTP_AUTHORIZATION];
+
+	slice_cut(&rest, ' ');
+	return slice_trim(rest);
+}
+
+/* AUTH-TOK-05 */
+static enum authorization_step take_key(const struct http_request *http,
+					struct credential *credential_r, struct refusal *refusal_r)
+{
+	*credential_r =
+		(struct credential){ .token = http->fields[HTTP_X_API_KEY], .is_key = true };
+	if (http_has(http, HTTP_AUTHORIZATION) || http->repeated & 1u << HTTP_X_API_KEY)
+		return refuse(refusal_r, 400, "invalid_request",
+			      "There must be one token, not two");
+	if (!is_b64token(credential_r->token))
+		return refuse(refusal_r, 400, "invalid_request",
+			      "The X-API-Key header does not hold one token");
+	return AUTHORIZATION_ADMITTED;
+}
+
+/* AUTH-IN-01 … -05 */
+static enum authorization_step take_credential(const struct authorization *authorization,
+					       const struct authorization_check *request,
+					       struct credential *credential_r,
+					       struct refusal *refusal_r)
+{
+	const struct http_request *http = request->http;
+	struct slice rest = http->fields[HTTP_AUTHORIZATION];
+	struct slice scheme = slice_cut(&rest, ' ');
+	bool takes_proofs = authorization->conf.dpop != AUTHORIZATION_DPOP_OFF;
+
+	*credential_r = (struct credential){ .is_proven = false };
+	if (has_token_in_query(http->query))
+		return refuse(refusal_r, 400, "invalid_request",
+			      "Tokens are not taken from the address");
+	if (authorization->conf.takes_api_keys && http_has(http, HTTP_X_API_KEY))
+		return take_key(http, credential_r, refusal_r);
+	credential_r->is_proven = takes_proofs && slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
+	if (!http_has(http, HTTP_AUTHORIZATION) ||
+	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
+		return refuse_nobody(authorization, request->place, refusal_r);
+	credential_r->token = static_token(http);
+	if (!is_b64token(credential_r->token))
+		return refuse(refusal_r, 400, "invalid_request",
+			      "The Authorization header does not hold one token");
+	return AUTHORIZATION_ADMITTED;
+}
+
+/* ---- static tokens ---- */
+
+/* Looks at all of them, whatever is found. AUTH-TOK-02 */
+static const struct static_token *find_token(const struct authorization *authorization,
+					     struct slice text)
+{
+	const struct static_token *found = NULL;
+	unsigned char hash[AUTHORIZATION_HASH_BYTES];
+
+	if (authorization->conf.token_count == 0)
+		return NULL;
+	SHA256((const unsigned char *)text.p, text.n, hash);
+	for (size_t i = 0; i < authorization->conf.token_count; i++)
+		if (CRYPTO_memcmp(hash, authorization->conf.tokens[i].sha256, sizeof(hash)) == 0)
+			found = &authorization->conf.tokens[i];
+	return found;
+}
+
+static bool is_for(const struct static_token *token, const struct protected_resource *place)
+{
+	for (size_t i = 0; i < token->server_count; i++)
+		if (slice_is_equal(token->servers[i], place->server))
+			return true;
+	return token->server_count == 0;
+}
+
+/* AUTH-TOK-03 */
+static enum authorization_step admit_static(struct authorization *authorization,
+					    const struct protected_resource *place,
+					    const struct static_token *token,
+					    struct access *access_r, struct refusal *refusal_r)
+{
+	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
+	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
+
+	if (clock_wall_ms() >= token->ends_at_ms)
+		return refuse_by_verdict(authorization, place, &expired, refusal_r);
+	if (!is_for(token, place))
+		return refuse_token(authorization, place,
+				    "The access token is not for this resource", refusal_r);
+	*access_r = (struct access){
+		.principal = principal_get(authorization->principals, &identity),
+		.held = token->scopes,
+		.ends_at_ms = token->ends_at_ms,
+	};
+	return AUTHORIZATION_ADMITTED;
+}
+
+/* ---- tokens of issuers ---- */
+
+/* RFC 8705 §3: the client of this connection has the certificate that the token is bound to. AUTH-POP-04 */
+static bool has_certificate(const struct authorization_check *request, const struct grant *grant)
+{
+	unsigned char thumbprint[TLS_THUMBPRINT_BYTES];
+	char text[GRANT_THUMBPRINT_BYTES];
+
+	if (!http_conn_peer_thumbprint(request->conn, thumbprint))
+		return false;
+	return text_is_equal_secret(slice_of(text,
+					     text_base64url(thumbprint, sizeof(thumbprint), text)),
+				    slice_str(grant->x5t_s256));
+}
+
+static int check_proof(const struct authorization *authorization,
+		       const struct authorization_check *request,
+		       const struct credential *credential, const struct grant *grant,
+		       struct verdict *verdict_r)
+{
+	struct buf url = { 0 };
+	struct dpop_request proof = {
+		.proof = request->http->fields[HTTP_DPOP],
+		.method = request->http->method_name,
+		.token = credential->token,
+		.now_s = clock_wall_ms() / 1000,
+	};
+	int result;
+
+	buf_append_slice(&url, authorization->conf.origin);
+	buf_append_slice(&url, request->http->path);
+	proof.url = buf_slice(&url);
+	result = dpop_check(authorization->conf.proofs, grant, &proof, verdict_r);
+	buf_fini(&url);
+	return result;
+}
+
+/* What the token is bound to is proven, and in the way that is asked for. AUTH-POP-01, -02, -04 */
+static int prove(const struct authorization *authorization,
+		 const struct authorization_check *request, const struct credential *credential,
+		 const struct grant *grant, struct verdict *verdict_r)
+{
+	bool needs_proof =
+		grant->jkt[0] != '\0' || authorization->conf.dpop == AUTHORIZATION_DPOP_REQUIRED;
+
+	if (needs_proof && !credential->is_proven)
+		return verdict_set(verdict_r, VERDICT_BOUND, "there is no DPoP proof");
+	if (grant->x5t_s256[0] != '\0' && !has_certificate(request, grant))
+		return verdict_set(verdict_r, VERDICT_BOUND,
+				   "the connection lacks the certificate it is bound to");
+	if (credential->is_proven)
+		return check_proof(authorization, request, credential, grant, verdict_r);
+	return 0;
+}
+
+static struct slice slice_or_empty(const char *text)
+{
+	return text != NULL ? slice_str(text) : slice_of("", 0);
+}
+
+static struct access access_of(const struct authorization *authorization, struct grant *grant)
+{
+	bool is_person = grant->subject != NULL;
+	const struct identity identity = {
+		.issuer = slice_str(grant->issuer),
+		.subject = slice_or_empty(grant->subject),
+		.client = slice_or_empty(
+			authorization->conf.binds_client || !is_person ? grant->client_id : NULL),
+	};
+	struct access access = {
+		.principal = principal_get(authorization->principals, &identity),
+		.grant = grant_ref(grant),
+		.ends_at_ms = grant->ends_at_ms,
+	};
+
+	for (size_t i = 0; i < grant->scope_count; i++)
+		scope_table_find(authorization->conf.scopes, slice_str(grant->scopes[i]),
+				 &access.held);
+	return access;
+}
+
+static enum authorization_step admit_granted(struct authorization *authorization,
+					     const struct authorization_check *request,
+					     const struct credential *credential,
+					     const struct verdict *verdict, struct grant *grant,
+					     struct access *access_r, struct refusal *refusal_r)
+{
+	struct verdict proof = { .kind = VERDICT_OK };
+
+	if (grant == NULL)
+		return refuse_by_verdict(authorization, request->place, verdict, refusal_r);
+	if (prove(authorization, request, credential, grant, &proof) < 0 ||
+	    authorization_judge(request->place, grant, &proof) < 0) {
+		grant_unref(&grant);
+		return refuse_by_verdict(authorization, request->place, &proof, refusal_r);
+	}
+	*access_r = access_of(authorization, grant);
+	grant_unref(&grant);
+	return AUTHORIZATION_ADMITTED;
+}
+
+/* ---- requests ---- */
+
+/* The last step: the scopes that any request needs. AUTH-SCP-01 */
+static enum authorization_step check_base(const struct authorization *authorization,
+					  const struct protected_resource *place,
+					  struct access *access, struct refusal *refusal_r)
+{
+	const struct scope_set none = { { 0 } };
+
+	if (authorization_permits(authorization, place, access, &none, refusal_r))
+		return AUTHORIZATION_ADMITTED;
+	access_fini(access);
+	return AUTHORIZATION_REFUSED;
+}
+
+static enum authorization_step ask_verifier(struct authorization *authorization,
+					    const struct authorization_check *request,
+					    const struct credential *credential,
+					    struct verifier_wait *wait, struct access *access_r,
+					    struct refusal *refusal_r)
+{
+	const struct protected_resource *place = request->place;
+	struct verdict verdict;
+	struct grant *grant = NULL;
+
+	wait->is_suspect =
+		failures_is_slowed(&authorization->failures, http_conn_client(request->conn));
+	if (!verifier_check(authorization->conf.verifier, credential->token, place->accepted,
+			    place->accepted_count, wait, &verdict, &grant))
+		return AUTHORIZATION_WAITING;
+	return admit_granted(authorization, request, credential, &verdict, grant, access_r,
+			     refusal_r);
+}
+
+/* A good token resets the count, also one that is good for something else. AUTH-CH-11 */
+static enum authorization_step count_failures(struct authorization *authorization,
+					      const struct authorization_check *request,
+					      enum authorization_step step, struct refusal *refusal)
+{
+	const struct peer *peer = http_conn_client(request->conn);
+	unsigned int wait_s = 0;
+
+	if (step == AUTHORIZATION_ADMITTED ||
+	    (step == AUTHORIZATION_REFUSED && refusal->status == 403))
+		failures_forget(&authorization->failures, peer);
+	else if (step == AUTHORIZATION_REFUSED && refusal->is_failure)
+		wait_s = failures_note(&authorization->failures, peer);
+	if (wait_s == 0)
+		return step;
+	counter_add(COUNTER_REQUESTS_SLOWED);
+	refuse(refusal, 429, "slow_down", "Too many wrong tokens come from this address");
+	refusal->retry_after_s = wait_s;
+	return AUTHORIZATION_REFUSED;
+}
+
+static enum authorization_step judge(struct authorization *authorization,
+				     const struct authorization_check *request,
+				     struct verifier_wait *wait, struct access *access_r,
+				     struct refusal *refusal_r)
+{
+	const struct protected_resource *place = request->place;
+	const struct static_token *token;
+	struct credential credential;
+	enum authorization_step step =
+		take_credential(authorization, request, &credential, refusal_r);
+
+	if (step != AUTHORIZATION_ADMITTED)
+		return step;
+	token = credential.is_proven ? NULL : find_token(authorization, credential.token);
+	if (token != NULL)
+		step = admit_static(authorization, place, token, access_r, refusal_r);
+	else if (authorization->conf.mode == AUTHORIZATION_OAUTH && !credential.is_key)
+		step = ask_verifier(authorization, request, &credential, wait, access_r, refusal_r);
+	else
+		step = refuse_token(authorization, place, "The access token is not known",
+				    refusal_r);
+	return step == AUTHORIZATION_ADMITTED ?
+		       check_base(authorization, place, access_r, refusal_r) :
+		       step;
+}
+
+enum authorization_step authorization_admit(struct authorization *authorization,
+					    const struct authorization_check *request,
+					    struct verifier_wait *wait, struct access *access_r,
+					    struct refusal *refusal_r)
+{
+	if (authorization->conf.mode == AUTHORIZATION_OPEN) {
+		*access_r = (struct access){ .principal = principal_ref(
+						     &authorization->principals->anonymous),
+					     .ends_at_ms = UINT64_MAX };
+		return AUTHORIZATION_ADMITTED;
+	}
+	return count_failures(authorization, request,
+			      judge(authorization, request, wait, access_r, refusal_r), refusal_r);
+}
+
+enum authorization_step authorization_conclude(struct authorization *authorization,
+					       const struct authorization_check *request,
+					       const struct verdict *verdict, struct grant *grant,
+					       struct access *access_r, struct refusal *refusal_r)
+{
+	struct credential credential;
+	enum authorization_step step =
+		take_credential(authorization, request, &credential, refusal_r);
+
+	CHECK(step == AUTHORIZATION_ADMITTED); /* it was before */
+	step = admit_granted(authorization, request, &credential, verdict, grant, access_r,
+			     refusal_r);
+	if (step == AUTHORIZATION_ADMITTED)
+		step = check_base(authorization, request->place, access_r, refusal_r);
+	return count_failures(authorization, request, step, refusal_r);
+}
+
+void authorization_leave(struct authorization *authorization, const struct peer *client)
+{
+	failures_note(&authorization->failures, client);
+}
+
+/* ---- operations ---- */
+
+/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
+static bool is_denied(const struct authorization *authorization,
+		      const struct protected_resource *place, const struct access *access,
+		      struct refusal *refusal_r)
+{
+	const struct denial *denial;
+	struct denial_marks marks;
+	struct verdict verdict;
+
+	if (authorization->deny_list->count == 0)
+		return false;
+	access_show(access, &marks);
+	denial = deny_list_find(authorization->deny_list, &marks);
+	if (denial == NULL)
+		return false;
+	counter_add(COUNTER_TOKENS_DENIED);
+	verdict_set(&verdict, VERDICT_REVOKED, "entry %llu of the denied tokens names its %s",
+		    (unsigned long long)denial->number, denial_by_name(denial->by));
+	refuse_by_verdict(authorization, place, &verdict, refusal_r);
+	return true;
+}
+
+bool authorization_permits(const struct authorization *authorization,
+			   const struct protected_resource *place, const struct access *access,
+			   const struct scope_set *needed, struct refusal *refusal_r)
+{
+	struct scope_set all = place->base;
+	struct scope_set held;
+
+	if (authorization->conf.mode == AUTHORIZATION_OPEN)
+		return true;
+	if (is_denied(authorization, place, access, refusal_r))
+		return false;
+	scope_set_join(&all, needed);
+	if (scope_set_covers(&access->held, &all))
+		return true;
+	held = scope_table_close(authorization->conf.scopes, &access->held);
+	if (scope_set_covers(&held, &all))
+		return true;
+	if (authorization->conf.names_held)
+		scope_set_join(&all, &access->held);
+	refuse(refusal_r, 403, "insufficient_scope",
+	       "The access token lacks a scope that this needs");
+	refusal_r->scopes = all;
+	return false;
+}
+
+/* ---- access ---- */
+
+bool authorization_renew(const struct authorization *authorization,
+			 const struct protected_resource *place, struct access *access,
+			 struct grant *grant)
+{
+	const struct scope_set none = { { 0 } };
+	struct access fresh = access_of(authorization, grant);
+	struct refusal refusal;
+	bool is_good = fresh.principal == access->principal &&
+		       authorization_permits(authorization, place, &fresh, &none, &refusal);
+
+	grant_unref(&grant);
+	if (is_good) {
+		access_fini(access);
+		*access = fresh;
+	} else {
+		access_fini(&fresh);
+	}
+	return is_good;
+}
+
+struct access access_copy(const struct access *access)
+{
+	struct access copy = *access;
+
+	principal_ref(copy.principal);
+	if (copy.grant != NULL)
+		grant_ref(copy.grant);
+	return copy;
+}
+
+void access_fini(struct access *access)
+{
+	principal_unref(&access->principal);
+	grant_unref(&access->grant);
+}
+
+/* A static token says one thing: what it is called. */
+static void append_claim(const struct access *access, struct slice name, struct buf *out)
+{
+	if (access->grant != NULL)
+		grant_append_claim(access->grant, name, out);
+	else if (slice_is_equal(name, SLICE_LIT("sub")))
+		buf_append_slice(out, access->principal->identity.subject);
+}
+
+void access_keep_claims(const struct access *access)
+{
+	const struct principal_set *set = access->principal->set;
+
+	if (principal_is_anonymous(access->principal))
+		return;
+	for (size_t i = 0; i < set->claim_count; i++) {
+		struct buf text = { 0 };
+
+		append_claim(access, set->claim_names[i], &text);
+		principal_set_claim(access->principal, i, buf_slice(&text));
+		buf_fini(&text);
+	}
+}
+
+/* Of a static token its name is known; of nobody in particular, nothing. */
+void access_show(const struct access *access, struct denial_marks *marks_r)
+{
+	const struct grant *grant = access->grant;
+	const struct identity *identity = &access->principal->identity;
+
+	*marks_r = (struct denial_marks){ .issuer = identity->issuer };
+	if (grant == NULL) {
+		marks_r->names[DENIAL_BY_SUB] = identity->subject;
+		return;
+	}
+	marks_r->names[DENIAL_BY_SUB] = slice_or_empty(grant->subject);
+	marks_r->names[DENIAL_BY_CLIENT_ID] = slice_or_empty(grant->client_id);
+	marks_r->names[DENIAL_BY_JTI] = grant_claim_text(grant, "jti");
+	marks_r->names[DENIAL_BY_SID] = grant_claim_text(grant, "sid");
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is it, and may it: from the head of a request to a principal, from a message to what its caller may
+ * do. Decides only; challenge.h says it to the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
+ */
+#ifndef MCPGATED_ENDPOINT_AUTHORIZATION_H
+#define MCPGATED_ENDPOINT_AUTHORIZATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "endpoint/failures.h"
+#include "endpoint/scopes.h"
+#include "http/parse.h"
+#include "session/deny_list.h"
+#include "session/principal.h"
+
+#define AUTHORIZATION_HASH_BYTES 32
+
+struct envelope;
+struct grant;
+struct http_conn;
+struct session_set;
+struct verdict;
+struct verifier;
+struct verifier_wait;
+struct dpop_memory;
+
+enum authorization_mode {
+	AUTHORIZATION_OPEN,  /* nobody is asked */
+	AUTHORIZATION_TOKEN, /* static tokens */
+	AUTHORIZATION_OAUTH, /* tokens of issuers, and static ones */
+};
+
+enum authorization_dpop {
+	AUTHORIZATION_DPOP_OFF,
+	AUTHORIZATION_DPOP_ON,
+	AUTHORIZATION_DPOP_REQUIRED
+};
+
+/* One static token. */
+struct static_token {
+	struct slice name;
+	unsigned char sha256[AUTHORIZATION_HASH_BYTES];
+	struct scope_set scopes;
+	const struct slice *servers; /* that it is for; none: all */
+	size_t server_count;
+	uint64_t ends_at_ms; /* wall clock; UINT64_MAX: never */
+};
+
+/* Calls of tools whose name fits the pattern need these scopes. */
+struct tool_scopes {
+	struct slice pattern;
+	struct scope_set needed;
+};
+
+/* What one endpoint asks for. */
+struct protected_resource {
+	struct slice server;
+	struct scope_set base; /* for any request */
+	const struct tool_scopes *tools;
+	size_t tool_count;
+	bool tells_in_result; /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
+	/* AUTHORIZATION_OAUTH: */
+	struct slice resource;        /* its identifier: the public URL of the endpoint */
+	struct slice metadata;        /* the URL of its metadata document */
+	const struct slice *accepted; /* what a token's audience may name; the resource first */
+	size_t accepted_count;
+	const struct slice *clients; /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
+	size_t client_count;
+	const struct slice *algorithms; /* of their signatures; none: all that the issuer may use */
+	size_t algorithm_count;
+};
+
+/* Everything borrowed for the guard's life. */
+struct authorization_conf {
+	enum authorization_mode mode;
+	const struct scope_table *scopes;
+	const struct static_token *tokens;
+	size_t token_count;
+	bool takes_api_keys;       /* static tokens are taken from X-API-Key as well. AUTH-TOK-05 */
+	uint64_t failures_max;     /* in a minute, of one address; 0: any number. DEF-23 */
+	struct scope_set initial;  /* asked for at first, besides the base scopes. AUTH-SCP-09 */
+	struct verifier *verifier; /* AUTHORIZATION_OAUTH, like all below */
+	struct dpop_memory *proofs;
+	struct slice origin; /* public: what proofs name */
+	enum authorization_dpop dpop;
+	bool binds_client; /* a session belongs to the client, too. AUTH-SES-01 */
+	bool names_held;   /* a challenge names the scopes that the token has, too. AUTH-SCP-03 */
+};
+
+struct authorization {
+	struct authorization_conf conf;
+	struct principal_set *principals;
+	struct deny_list *deny_list;
+	struct failures failures;
+};
+
+/* What a request that was let in may do. */
+struct access {
+	struct principal *principal; /* a reference */
+	struct grant *grant;         /* likewise; NULL: no token of an issuer */
+	struct scope_set held;       /* of its token */
+	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
+};
+
+/* Why a request was not. */
+struct refusal {
+	int status;
+	const char *error;       /* NULL: nothing was presented */
+	const char *description; /* one of a few fixed texts. AUTH-CH-03 */
+	struct scope_set scopes; /* to be asked for; empty: none are named */
+	bool is_final;           /* no token would help: there is no challenge */
+	bool is_failure; /* something was presented that no good client presents. AUTH-CH-11 */
+	unsigned int retry_after_s; /* with 429 */
+};
+
+void authorization_init(struct authorization *authorization, struct session_set *sessions,
+			const struct authorization_conf *conf);
+void authorization_fini(struct authorization *authorization);
+
+enum authorization_step { AUTHORIZATION_ADMITTED, AUTHORIZATION_REFUSED, AUTHORIZATION_WAITING };
+
+struct authorization_check {
+	const struct protected_resource *place;
+	const struct http_request *http;
+	const struct http_conn *conn;
+};
+
+/*
+ * Judges the head of a request.
+ *
+ * AUTHORIZATION_ADMITTED   *access_r is filled; end it with access_fini
+ * AUTHORIZATION_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10), but for
+ *                  those of an address that has failed too often: with 429 (AUTH-CH-11)
+ * AUTHORIZATION_WAITING    something has to be fetched first: see verifier_check; then call authorization_conclude with what
+ *                  wait->on_done got, and with a copy of the same request
+ * AUTH-IN-01 … -07, AUTH-TOK-02, -05, AUTH-POP-01, -02, -04
+ */
+enum authorization_step authorization_admit(struct authorization *authorization,
+					    const struct authorization_check *request,
+					    struct verifier_wait *wait, struct access *access_r,
+					    struct refusal *refusal_r) must_check;
+/* The token of a request that was admitted by one of an issuer; borrowed from it. */
+struct slice static_token(const struct http_request *http);
+/* Takes the grant. Never AUTHORIZATION_WAITING. */
+enum authorization_step authorization_conclude(struct authorization *authorization,
+					       const struct authorization_check *request,
+					       const struct verdict *verdict, struct grant *grant,
+					       struct access *access_r, struct refusal *refusal_r)
+	must_check;
+
+/* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
+void authorization_leave(struct authorization *authorization, const struct peer *client);
+
+/*
+ * Whether a server takes tokens like this good one of an issuer: by what its own configuration says besides audience
+ * and scopes. 0, or -1 and the verdict. AUTH-ISS-03
+ */
+int authorization_judge(const struct protected_resource *place, const struct grant *grant,
+			struct verdict *verdict_r) must_check;
+
+/* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
+void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
+				struct scope_set *needed);
+/*
+ * Whether the caller may do what needs these scopes, and his token was not denied since. If not, *refusal_r says why,
+ * and names all of the scopes at once. AUTH-SCP-02, AUTH-SES-07
+ */
+bool authorization_permits(const struct authorization *authorization,
+			   const struct protected_resource *place, const struct access *access,
+			   const struct scope_set *needed, struct refusal *refusal_r) must_check;
+
+/*
+ * Takes the grant that the same token has got anew. False: it is no longer what `access` was given for (another
+ * identity, a base scope less, denied), and *access is as before.
+ */
+bool authorization_renew(const struct authorization *authorization,
+			 const struct protected_resource *place, struct access *access,
+			 struct grant *grant) must_check;
+
+/* A second reference to the same. */
+struct access access_copy(const struct access *access);
+void access_fini(struct access *access);
+/* His principal has the claims of this token from now on, for the session that is about to begin. AUTH-DWN-02 */
+void access_keep_claims(const struct access *access);
+/* What his token says that an entry of the denials can name; borrowed from it. */
+void access_show(const struct access *access, struct denial_marks *marks_r);
+
+#endif

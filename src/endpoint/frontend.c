@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of paths, hosts and origins; comparing is all that happens here. Names are compared, never
+ * resolved: a page that rebinds its own name to this address still sends its own name.
+ */
+#include "endpoint/frontend.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "endpoint/answer.h"
+#include "endpoint/http_sse.h"
+#include "endpoint/streamable.h"
+#include "endpoint/pending_auth.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "obs/log.h"
+
+struct slice frontend_host_of(struct slice authority)
+{
+	const char *end;
+
+	if (authority.n > 0 && authority.p[0] == '[') {
+		end = memchr(authority.p, ']', authority.n);
+		return end != NULL ? slice_between(authority.p, end + 1) :
+				     (struct slice){ NULL, 0 };
+	}
+	return slice_cut(&authority, ':');
+}
+
+/* name[:port], with a port that exists. SEC-23 */
+static bool frontend_is_authority(struct slice authority)
+{
+	struct slice host = frontend_host_of(authority);
+	struct slice rest = slice_of(authority.p + host.n, authority.n - host.n);
+	uint64_t port;
+
+	if (host.n == 0)
+		return false;
+	if (rest.n == 0)
+		return true;
+	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 &&
+	       port <= 65535;
+}
+
+static bool frontend_knows_host(const struct frontend *frontend, struct slice host)
+{
+	for (size_t i = 0; i < frontend->conf.host_count; i++) {
+		if (slice_is_equal_nocase(frontend->conf.hosts[i], host))
+			return true;
+	}
+	return false;
+}
+
+/* One of the configured origins, or a page of a host that we are ourselves. */
+static bool frontend_allows_origin(const struct frontend *frontend, struct slice origin)
+{
+	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
+
+	for (size_t i = 0; i < frontend->conf.origin_count; i++) {
+		if (slice_is_equal_nocase(frontend->conf.origins[i], origin))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		struct slice rest;
+
+		if (!slice_has_prefix(origin, schemes[i]))
+			continue;
+		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
+		return frontend_is_authority(rest) &&
+		       frontend_knows_host(frontend, frontend_host_of(rest));
+	}
+	return false;
+}
+
+static struct http_exchange *frontend_refuse(const struct answer *answer, int status,
+					     const char *why)
+{
+	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
+	answer_error(answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
+		     (struct slice){ NULL, 0 });
+	return NULL;
+}
+
+/* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
+static struct http_exchange *frontend_answer_preflight(const struct frontend *frontend,
+						       const struct answer *answer,
+						       const char *methods)
+{
+	const char *key = frontend->authorization.conf.takes_api_keys ? ", X-API-Key" : "";
+	struct buf fields = { 0 };
+
+	buf_printf(&fields, "Allow: %s\r\n", methods);
+	if (answer->origin.n > 0)
+		buf_printf(
+			&fields,
+			"Access-Control-Allow-Methods: %s\r\n"
+			"Access-Control-Allow-Headers: Authorization, Content-Type, Accept, "
+			"Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, "
+			"DPoP%s\r\n"
+			"Access-Control-Max-Age: 600\r\n",
+			methods, key);
+	answer_empty(answer, 204, buf_slice(&fields));
+	buf_fini(&fields);
+	return NULL;
+}
+
+static struct http_exchange *frontend_answer_health(const struct frontend *frontend,
+						    const struct answer *answer,
+						    const struct http_request *request)
+{
+	static const struct slice ok = SLICE("{\"status\":\"ok\"}\n");
+	static const struct slice draining = SLICE("{\"status\":\"draining\"}\n");
+	bool is_ready_path = slice_is_equal(request->path, SLICE_LIT("/readyz"));
+
+	if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
+		answer_empty(answer, 405, SLICE_LIT("Allow: GET, HEAD\r\n"));
+		return NULL;
+	}
+	if (is_ready_path && frontend->router->is_draining)
+		answer_json(answer, 503, &draining, 1);
+	else
+		answer_json(answer, 200, &ok, 1);
+	return NULL;
+}
+
+static const char *const frontend_methods[] = {
+	[ENDPOINT_MCP] = "GET, POST, DELETE, OPTIONS",
+	[ENDPOINT_SSE] = "GET, OPTIONS",
+	[ENDPOINT_MESSAGE] = "POST, OPTIONS",
+};
+
+static const struct endpoint *frontend_find_endpoint(const struct frontend *frontend,
+						     struct slice path, enum endpoint_role *place_r)
+{
+	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
+		const struct endpoint *endpoint = &frontend->conf.endpoints[i];
+
+		*place_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
+			   slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
+									  ENDPOINT_MCP;
+		if (*place_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
+			return endpoint;
+	}
+	return NULL;
+}
+
+/* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
+static bool frontend_has_repeated_field(const struct http_request *request)
+{
+	static const uint32_t single = 1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION |
+				       1u << HTTP_DPOP | 1u << HTTP_CONTENT_TYPE |
+				       1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION |
+				       1u << HTTP_MCP_METHOD | 1u << HTTP_MCP_NAME |
+				       1u << HTTP_LAST_EVENT_ID;
+
+	return (request->repeated & single) != 0;
+}
+
+struct http_exchange *frontend_dispatch(struct frontend *frontend,
+					const struct endpoint_target *visit,
+					const struct answer *answer,
+					const struct http_request *request,
+					const struct access *access)
+{
+	const struct endpoint *endpoint = visit->endpoint;
+	enum endpoint_role place = visit->place;
+	enum http_method method = request->method;
+	const struct streamable_request streamable = {
+		.frontend = frontend,
+		.server = endpoint->server,
+		.place = &endpoint->place,
+		.access = access,
+		.conn = answer->conn,
+		.http = request,
+		.origin = answer->origin,
+	};
+
+	if (place == ENDPOINT_MCP && method == HTTP_POST)
+		return streamable_post(&streamable);
+	if (place == ENDPOINT_MCP && method == HTTP_GET)
+		return streamable_get(&streamable);
+	if (place == ENDPOINT_MCP && method == HTTP_DELETE)
+		return streamable_delete(&streamable);
+	if (place == ENDPOINT_SSE && method == HTTP_GET)
+		return http_sse_get(&streamable, endpoint->message_path);
+	if (place == ENDPOINT_MESSAGE && method == HTTP_POST)
+		return http_sse_post(&streamable);
+	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", request->method_name));
+	answer_not_allowed(answer, frontend_methods[place]);
+	return NULL;
+}
+
+/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
+static struct http_exchange *frontend_admit(struct frontend *frontend, const struct answer *answer,
+					    const struct http_request *request)
+{
+	struct endpoint_target visit;
+
+	visit.endpoint = frontend_find_endpoint(frontend, request->path, &visit.place);
+	if (visit.endpoint == NULL)
+		return frontend_refuse(answer, 404, "Not found: no server has this path");
+	if (request->method == HTTP_OPTIONS)
+		return frontend_answer_preflight(frontend, answer, frontend_methods[visit.place]);
+	return pending_auth_admit(frontend, &visit, answer, request);
+}
+
+static struct http_exchange *frontend_on_request(struct http_handler *handler,
+						 struct http_conn *conn,
+						 const struct http_request *request)
+{
+	struct frontend *frontend = container_of(handler, struct frontend, handler);
+	struct answer answer = { .conn = conn };
+	struct http_exchange *exchange;
+
+	if (request->method == HTTP_OTHER)
+		return frontend_refuse(&answer, 501, "Not implemented: unknown HTTP method");
+	if (frontend_has_repeated_field(request))
+		return frontend_refuse(&answer, 400,
+				       "Bad request: a header that may stand once stands twice");
+	if (http_has(request, HTTP_HOST) && !frontend_is_authority(request->fields[HTTP_HOST]))
+		return frontend_refuse(&answer, 400,
+				       "Bad request: the Host header is no host and port");
+	if (http_has(request, HTTP_HOST) &&
+	    !frontend_knows_host(frontend, frontend_host_of(request->fields[HTTP_HOST])))
+		return frontend_refuse(
+			&answer, 403,
+			"Forbidden: this Host is not served here (see the hosts option)");
+	if (metadata_take(&frontend->metadata, conn, request, &exchange))
+		return exchange;
+	if (http_has(request, HTTP_ORIGIN)) {
+		if (!frontend_allows_origin(frontend, request->fields[HTTP_ORIGIN]))
+			return frontend_refuse(
+				&answer, 403,
+				"Forbidden: this Origin is not allowed (see the origins option)");
+		answer.origin = request->fields[HTTP_ORIGIN];
+	}
+	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
+	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
+		return frontend_answer_health(frontend, &answer, request);
+	return frontend_admit(frontend, &answer, request);
+}
+
+static void frontend_write_error(struct http_handler *handler, int status, const char *reason,
+				 struct buf *body)
+{
+	(void)handler;
+	(void)status;
+	write_error(body, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(reason),
+		    (struct slice){ NULL, 0 });
+}
+
+void frontend_init(struct frontend *frontend, struct router *router,
+		   const struct frontend_conf *conf)
+{
+	frontend->handler.on_request = frontend_on_request;
+	frontend->handler.write_error = frontend_write_error;
+	frontend->conf = *conf;
+	frontend->router = router;
+	frontend->spare = NULL;
+	frontend->metadata = (struct metadata){ .documents = NULL };
+	if (conf->metadata != NULL)
+		metadata_init(&frontend->metadata, conf->metadata);
+	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
+	frontend->sse_clients = (struct map){ 0 };
+	list_init(&frontend->sse_newcomers);
+}
+
+void frontend_fini(struct frontend *frontend)
+{
+	map_fini(&frontend->sse_clients);
+	metadata_fini(&frontend->metadata);
+	authorization_fini(&frontend->authorization);
+	free(frontend->spare);
+}
+
+void frontend_drain(struct frontend *frontend)
+{
+	http_sse_drain(frontend);
+}

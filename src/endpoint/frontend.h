@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All that comes before MCP: path, Host, Origin, preflight, method. Refusals cost nothing but the
+ * answer: no session, no child, no body is read. FRONT-SEC-01, -02, SEC-01.
+ */
+#ifndef MCPGATED_ENDPOINT_FRONTEND_H
+#define MCPGATED_ENDPOINT_FRONTEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+#include "endpoint/answer.h"
+#include "endpoint/authorization.h"
+#include "endpoint/metadata.h"
+#include "http/conn.h"
+#include "router/route.h"
+
+/* Whether a POST is answered with JSON or events, where the client leaves the choice. */
+enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };
+
+struct endpoint {
+	struct slice path;
+	struct slice sse_path; /* HTTP+SSE: its stream, and where its messages go */
+	struct slice message_path;
+	struct server *server;
+	struct protected_resource place;
+};
+
+struct frontend_conf {
+	const struct endpoint *endpoints; /* all borrowed for the frontend's life */
+	size_t endpoint_count;
+	const struct slice *hosts; /* names without port, lower case, IPv6 in brackets */
+	size_t host_count;
+	const struct slice *origins; /* scheme://host[:port] */
+	size_t origin_count;
+	struct authorization_conf authorization;
+	const struct metadata_conf *metadata; /* NULL: nothing is published */
+	enum frontend_response response;
+	uint64_t grace_ms;              /* a call that takes longer gets an event stream */
+	uint64_t keepalive_ms;          /* of event streams */
+	uint64_t retry_ms;              /* when clients shall come back to one */
+	uint64_t max_connection_age_ms; /* of a connection with one; 0: any */
+};
+
+/* What a path of an endpoint is for. */
+enum endpoint_role { ENDPOINT_MCP, ENDPOINT_SSE, ENDPOINT_MESSAGE };
+
+/* Where a request goes. */
+struct endpoint_target {
+	const struct endpoint *endpoint;
+	enum endpoint_role place;
+};
+
+struct pending_auth;
+
+struct frontend {
+	struct http_handler handler;
+	struct frontend_conf conf;
+	struct router *router;
+	struct authorization authorization;
+	struct metadata metadata;
+	struct pending_auth *spare; /* for the next request that may have to wait */
+	struct map sse_clients;     /* of HTTP+SSE, by the key of their ids */
+	struct list sse_newcomers;  /* those that have no session yet */
+};
+
+void frontend_init(struct frontend *frontend, struct router *router,
+		   const struct frontend_conf *conf);
+/* No connection may be left. */
+void frontend_fini(struct frontend *frontend);
+/* The gateway is about to stop: what has not begun is ended. */
+void frontend_drain(struct frontend *frontend);
+
+/* The caller is known: hands the request on. Returns as on_request does. */
+struct http_exchange *frontend_dispatch(struct frontend *frontend,
+					const struct endpoint_target *visit,
+					const struct answer *answer,
+					const struct http_request *request,
+					const struct access *access);
+
+/* The host part of an authority: without port. Empty if it is none. */
+struct slice frontend_host_of(struct slice authority);
+
+#endif

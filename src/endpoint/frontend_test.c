@@ -1,0 +1,1583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The endpoint between connections that the test holds at their other end and servers that it plays line
+ * by line. Time stands still between steps. Messages are written here with ' for ".
+ */
+#include "endpoint/frontend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "process/server.h"
+#include "process/fake_keeper.h"
+#include "base/clock.h"
+#include "endpoint/events.h"
+#include "obs/log.h"
+
+#define GRACE_MS 1000
+#define KEEPALIVE_MS 15000
+#define HOLD_MS 60000
+#define QUEUE_BYTES (256 * 1024)
+#define CLIENTS_MAX 16
+
+/* A connection as its client sees it. */
+struct client {
+	int fd;
+	struct buf in;     /* came and was not looked at */
+	struct buf head;   /* of the last answer */
+	struct buf body;   /* of the last answer; of a stream: what was not looked at */
+	bool sent_head;    /* it asked with HEAD */
+	bool is_streaming; /* its head has come */
+	bool is_over;      /* the stream has ended properly */
+	bool is_closed;    /* the gateway has closed */
+};
+
+static struct loop *loop;
+static struct fake_keeper keeper;
+static struct server servers[2];
+static struct endpoint endpoints[2];
+static struct router router;
+static struct frontend frontend;
+static struct http_server *server;
+static struct client clients[CLIENTS_MAX];
+static size_t client_count;
+static uint64_t now_ms;
+static int log_fd;
+static char session[SESSION_ID_LENGTH + 1]; /* of the last initialize */
+
+/* ---- words for the stories ---- */
+
+static const char *q(const char *text)
+{
+	static char texts[8][80000];
+	static unsigned int next;
+	char *to = texts[next++ % 8];
+
+	assert_true(strlen(text) < sizeof(texts[0]));
+	strcpy(to, text);
+	for (char *at = to; (at = strchr(at, '\'')) != NULL;)
+		*at = '"';
+	return to;
+}
+
+static void settle(void)
+{
+	fake_keeper_settle(&keeper);
+}
+
+static void pass(uint64_t ms)
+{
+	now_ms += ms;
+	clock_freeze(now_ms);
+	settle();
+}
+
+static struct client *connect_client(void)
+{
+	struct client *client = &clients[client_count++];
+	int fds[2];
+
+	assert_true(client_count < CLIENTS_MAX);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
+			 0);
+	memset(client, 0, sizeof(*client));
+	client->fd = fds[0];
+	http_server_accept(server, &(struct http_arrival){ .fd = fds[1] });
+	return client;
+}
+
+static void leave(struct client *client)
+{
+	close(client->fd);
+	client->fd = -1;
+	settle();
+}
+
+static void send_bytes(struct client *client, const char *text, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(client->fd, text, size);
+
+		assert_true(n > 0 || errno == EAGAIN);
+		if (n > 0) {
+			text += n;
+			size -= (size_t)n;
+		}
+		loop_turn(loop, false);
+	}
+	settle();
+}
+
+static void send_text(struct client *client, const char *text)
+{
+	send_bytes(client, text, strlen(text));
+}
+
+#define BOTH "Accept: application/json, text/event-stream\r\n"
+#define JSON_ONLY "Accept: application/json\r\n"
+#define EVENTS_ONLY "Accept: text/event-stream\r\n"
+
+static void post_to(struct client *client, const char *path, const char *fields, const char *body)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text,
+		   "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n%s"
+		   "Content-Length: %zu\r\n\r\n%s",
+		   path, fields, strlen(body), q(body));
+	send_bytes(client, text.data, text.len);
+	buf_fini(&text);
+}
+
+/* A POST within the session. */
+static void post(struct client *client, const char *accept, const char *body)
+{
+	char fields[256];
+
+	snprintf(fields, sizeof(fields), "%sMcp-Session-Id: %s\r\n", accept, session);
+	post_to(client, "/mcp", fields, body);
+}
+
+static void get_or_delete(struct client *client, const char *method)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "%s /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY "Mcp-Session-Id: %s\r\n\r\n",
+		 method, session);
+	send_text(client, text);
+}
+
+/* GET behind event `after` of the session's stream `number`. */
+static void resume(struct client *client, unsigned int number, unsigned int after)
+{
+	struct session *found = session_find(&router.sessions, slice_str(session),
+					     &router.sessions.principals.anonymous);
+	char text[320];
+
+	snprintf(text, sizeof(text),
+		 "GET /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY
+		 "Mcp-Session-Id: %s\r\nLast-Event-ID: %08x-%x-%x\r\n\r\n",
+		 session, found->replay_store.epoch, number, after);
+	send_text(client, text);
+}
+
+static void receive(struct client *client)
+{
+	ssize_t n;
+
+	settle();
+	do {
+		char *into = buf_reserve(&client->in, 65536);
+
+		n = read(client->fd, into, 65536);
+		client->in.len += n > 0 ? (size_t)n : 0;
+		settle();
+	} while (n > 0);
+	client->is_closed = n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+/* Moves the head of the next answer from `in` to `head`; its status, 0: none has come. */
+static int take_head(struct client *client)
+{
+	char *end;
+
+	receive(client);
+	end = client->in.len > 0 ? memmem(client->in.data, client->in.len, "\r\n\r\n", 4) : NULL;
+	if (end == NULL)
+		return 0;
+	client->head.len = 0;
+	buf_append(&client->head, client->in.data, (size_t)(end - client->in.data) + 4);
+	buf_consume(&client->in, client->head.len);
+	return atoi(buf_terminate(&client->head) + strlen("HTTP/1.1 "));
+}
+
+static bool has_field(struct client *client, const char *line)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "\r\n%s\r\n", line);
+	return strstr(buf_terminate(&client->head), text) != NULL;
+}
+
+/* The whole answer: its status is this and its body that. */
+static void is_answered(struct client *client, int status, const char *body)
+{
+	const char *length;
+	size_t n = 0;
+
+	assert_int_equal(take_head(client), status);
+	length = strcasestr(client->head.data, "\r\nContent-Length: ");
+	if (length != NULL && !client->sent_head)
+		n = strtoul(length + strlen("\r\nContent-Length: "), NULL, 10);
+	assert_true(client->in.len >= n);
+	client->body.len = 0;
+	buf_append(&client->body, client->in.data, n);
+	buf_consume(&client->in, n);
+	if (body != NULL)
+		assert_string_equal(buf_terminate(&client->body), q(body));
+}
+
+/* An answer of this status with a JSON-RPC error of this code. */
+static void is_refused(struct client *client, int status, int code)
+{
+	char text[64];
+
+	is_answered(client, status, NULL);
+	snprintf(text, sizeof(text), "\"error\":{\"code\":%d,", code);
+	if (strstr(buf_terminate(&client->body), text) == NULL)
+		fail_msg("no error %d in %s", code, client->body.data);
+}
+
+static void is_unanswered(struct client *client)
+{
+	receive(client);
+	assert_int_equal(client->in.len, 0);
+	assert_false(client->is_closed);
+}
+
+/* Decodes what has come of a stream. */
+static void take_chunks(struct client *client)
+{
+	if (!client->is_streaming) {
+		assert_int_equal(take_head(client), 200);
+		assert_true(has_field(client, "Content-Type: text/event-stream"));
+		client->is_streaming = true;
+		client->body.len = 0;
+	}
+	receive(client);
+	while (client->in.len > 0 && !client->is_over) {
+		char *line_end = memmem(client->in.data, client->in.len, "\r\n", 2);
+		size_t n = strtoul(buf_terminate(&client->in), NULL, 16);
+		size_t head =
+			line_end != NULL ? (size_t)(line_end - client->in.data) + 2 : SIZE_MAX;
+
+		if (line_end == NULL || client->in.len < head + n + 2)
+			return;
+		client->is_over = n == 0;
+		buf_append(&client->body, client->in.data + head, n);
+		buf_consume(&client->in, head + n + 2);
+	}
+}
+
+/* What came on the stream since the last look, each message followed by a bar. */
+static const char *events(struct client *client)
+{
+	static char copy[2 << 20];
+	struct buf text = { 0 };
+	struct slice rest;
+
+	take_chunks(client);
+	rest = buf_slice(&client->body);
+	while (rest.n > 0) {
+		struct slice line = slice_cut(&rest, '\n');
+
+		if (slice_has_prefix(line, SLICE_LIT("data: ")) && line.n > 6) {
+			buf_append(&text, line.p + 6, line.n - 6);
+			buf_append_char(&text, '|');
+		} else if (line.n > 0 && line.p[0] == ':') {
+			buf_append_char(&text, ':');
+		}
+	}
+	client->body.len = 0;
+	assert_true(text.len < sizeof(copy));
+	memcpy(copy, buf_terminate(&text), text.len + 1);
+	buf_fini(&text);
+	return copy;
+}
+
+static void has_events(struct client *client, const char *expected)
+{
+	assert_string_equal(events(client), q(expected));
+}
+
+static void stream_is_over(struct client *client)
+{
+	take_chunks(client);
+	assert_int_equal(client->body.len, 0);
+	assert_true(client->is_over);
+	client->is_streaming = client->is_over = false;
+}
+
+/* ---- the servers ---- */
+
+static struct fake_process *process(size_t i)
+{
+	assert_true(i < keeper.count);
+	return &keeper.processes[i];
+}
+
+static void says(struct fake_process *p, const char *text)
+{
+	fake_process_write(p, q(text));
+	fake_process_write(p, "\n");
+	settle();
+}
+
+static void hears(struct fake_process *p, const char *text)
+{
+	const char *line;
+
+	settle();
+	line = fake_process_read(p);
+	if (line == NULL)
+		fail_msg("nothing came instead of %s", text);
+	assert_string_equal(line, q(text));
+}
+
+#define INITIALIZE(version)                                                                   \
+	"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'" version \
+	"','capabilities':{'roots':{}},'clientInfo':{}}}"
+#define WELCOME                                                                             \
+	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
+	"'logging':{},'tools':{'listChanged':true}}}}"
+#define WELCOMED(version)                                               \
+	"{'jsonrpc':'2.0','id':0,'result':{'protocolVersion':'" version \
+	"','capabilities':{'logging':{},'tools':{'listChanged':true}}}}"
+#define INITIALIZED "{'jsonrpc':'2.0','method':'notifications/initialized'}"
+#define CALL(id)                    \
+	"{'jsonrpc':'2.0','id':" id \
+	",'method':'tools/call','params':{'name':'t','_meta':{'progressToken':'t'}}}"
+#define CALLED(id)                  \
+	"{'jsonrpc':'2.0','id':" id \
+	",'method':'tools/call','params':{'name':'t','_meta':{'progressToken':" id "}}}"
+#define LIST(id) "{'jsonrpc':'2.0','id':" id ",'method':'tools/list'}"
+#define RESULT(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
+#define PROGRESS(token, value)                                                                \
+	"{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':" token \
+	",'progress':" value "}}"
+#define CANCEL(id) \
+	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id "}}"
+#define ASK(id) "{'jsonrpc':'2.0','id':" id ",'method':'roots/list'}"
+#define CHANGED "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}"
+
+/* Sends initialize and lets the server accept it; the session is the one of the next posts. */
+static struct fake_process *begin_with(struct client *client, const char *initialize,
+				       const char *welcomed)
+{
+	struct fake_process *p;
+	const char *id;
+
+	post_to(client, "/mcp", BOTH, initialize);
+	p = process(keeper.count - 1);
+	says(p, WELCOME);
+	is_answered(client, 200, welcomed);
+	assert_true(has_field(client, "Content-Type: application/json"));
+	id = strstr(client->head.data, "Mcp-Session-Id: ");
+	assert_non_null(id);
+	memcpy(session, id + strlen("Mcp-Session-Id: "), SESSION_ID_LENGTH);
+	post(client, BOTH, INITIALIZED);
+	is_answered(client, 202, "");
+	assert_non_null(fake_process_read(p));
+	hears(p, INITIALIZED);
+	return p;
+}
+
+static struct fake_process *begin(struct client *client)
+{
+	return begin_with(client, INITIALIZE("2025-11-25"), WELCOMED("2025-11-25"));
+}
+
+static struct fake_process *begin_with_batches(struct client *client)
+{
+	return begin_with(client, INITIALIZE("2025-03-26"), WELCOMED("2025-03-26"));
+}
+
+/* ---- before and after ---- */
+
+static const struct slice hosts[] = { SLICE("localhost"), SLICE("[::1]"), SLICE("mcp.example") };
+static const struct slice origins[] = { SLICE("https://app.example") };
+
+static void make_frontend(void)
+{
+	const struct frontend_conf conf = {
+		.endpoints = endpoints,
+		.endpoint_count = ARRAY_LEN(endpoints),
+		.hosts = hosts,
+		.host_count = ARRAY_LEN(hosts),
+		.origins = origins,
+		.origin_count = ARRAY_LEN(origins),
+		.response = FRONTEND_RESPONSE_AUTO,
+		.grace_ms = GRACE_MS,
+		.keepalive_ms = KEEPALIVE_MS,
+	};
+	const struct http_conf http = {
+		.header_bytes = 16384,
+		.body_bytes = 4 << 20,
+		.header_timeout_ms = 10000,
+		.body_timeout_ms = 30000,
+		.idle_timeout_ms = 86400000,
+		.stall_timeout_ms = 30000,
+		.max_connections = 100,
+	};
+
+	frontend_init(&frontend, &router, &conf);
+	server = http_server_new(loop, &http, &frontend.handler);
+}
+
+static int setup(void **state)
+{
+	static const struct session_conf sessions = {
+		.max_sessions = 4,
+		.idle_ms = 3600000,
+		.max_age_ms = 86400000,
+		.store = { .stream = { .max_bytes = QUEUE_BYTES,
+				       .replay_events = 1024,
+				       .replay_age_ms = 600000 },
+			   .session_bytes = 64 << 20,
+			   .total_bytes = 256 << 20 },
+	};
+	static const struct server_conf conf = {
+		.name = "test",
+		.pool_max = 4,
+		.line_max = 4 << 20,
+		.queue_max = 8 << 20,
+		.start_timeout_ms = 20000,
+		.backoff_min_ms = 1000,
+		.backoff_max_ms = 8000,
+		.give_up_after = 3,
+		.stop_grace_ms = 5000,
+		.stop_term_ms = 3000,
+		.stall_ms = 30000,
+		.request_timeout_ms = 120000,
+		.request_timeout_max_ms = 600000,
+	};
+	struct error err;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	now_ms = 1000000;
+	clock_freeze(now_ms);
+	log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	loop = loop_new(&err);
+	fake_keeper_init(&keeper, loop);
+	for (size_t i = 0; i < ARRAY_LEN(servers); i++)
+		server_init(&servers[i], loop, keeper.spawner, &conf);
+	endpoints[0] = (struct endpoint){ .path = SLICE("/mcp"),
+					  .sse_path = SLICE("/sse"),
+					  .message_path = SLICE("/message"),
+					  .server = &servers[0] };
+	endpoints[1] = (struct endpoint){ .path = SLICE("/other"),
+					  .sse_path = SLICE("/other/sse"),
+					  .message_path = SLICE("/other/message"),
+					  .server = &servers[1] };
+	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
+	list_init(&router.pools);
+	list_cache_lru_init(&router.lists);
+	list_init(&router.warm_sets);
+	session_set_init(&router.sessions, loop, &sessions);
+	make_frontend();
+	client_count = 0;
+	memset(session, 0, sizeof(session));
+	return 0;
+}
+
+/* Ends everything, the connections first or last; LeakSanitizer tells what is left. */
+static int teardown(void **state)
+{
+	bool connections_first = client_count % 2 == 0;
+
+	(void)state;
+	if (connections_first)
+		http_server_free(&server);
+	session_set_fini(&router.sessions);
+	settle();
+	for (size_t i = 0; i < keeper.count; i++) {
+		if (!keeper.processes[i].is_exited)
+			fake_process_exit(&keeper, &keeper.processes[i], 0);
+	}
+	settle();
+	http_server_free(&server);
+	assert_int_equal(frontend.sse_clients.count, 0);
+	frontend_fini(&frontend);
+	assert_int_equal(servers[0].count + servers[1].count, 0);
+	server_fini(&servers[0]);
+	server_fini(&servers[1]);
+	assert_int_equal(router.calls, 0);
+	for (size_t i = 0; i < client_count; i++) {
+		if (clients[i].fd >= 0)
+			close(clients[i].fd);
+		buf_fini(&clients[i].in);
+		buf_fini(&clients[i].head);
+		buf_fini(&clients[i].body);
+	}
+	buf_fini(&router.scratch);
+	fake_keeper_fini(&keeper);
+	loop_free(&loop);
+	close(log_fd);
+	return 0;
+}
+
+/* ---- the frontend ---- */
+
+static void head_is_answered(const char *head, int status, const char *field)
+{
+	struct client *client = connect_client();
+
+	client->sent_head = strncmp(head, "HEAD ", 5) == 0;
+	send_text(client, head);
+	is_answered(client, status, NULL);
+	assert_int_equal(client->in.len, 0);
+	if (field != NULL && !has_field(client, field))
+		fail_msg("no %s in %s", field, client->head.data);
+	leave(client);
+	client_count--;
+	buf_fini(&client->in);
+	buf_fini(&client->head);
+	buf_fini(&client->body);
+	assert_int_equal(keeper.count, 0); /* a refusal starts nothing */
+}
+
+/* FRONT-SEC-01, FRONT-SEC-02, SEC-01, SEC-23: Host and Origin are ours, or nothing happens. */
+static void strangers_stay_outside(void **state)
+{
+	static const char *const bad_hosts[] = { "evil.example", "localhost.evil.example",
+						 "[::1].evil",   "127.0.0.1",
+						 "[::2]",        "localhost.",
+						 "xlocalhost" };
+	static const char *const bad_origins[] = { "null",
+						   "http://evil.example",
+						   "http://localhost.evil.example",
+						   "http://[::1].evil.example",
+						   "http://localhost:1:2",
+						   "http://localhost@evil.example",
+						   "file://",
+						   "localhost",
+						   "ftp://localhost",
+						   "http://app.example",
+						   "http://localhost/x" };
+	static const char *const good_origins[] = { "https://app.example", "http://localhost:6274",
+						    "https://MCP.example", "http://[::1]:80" };
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad_hosts); i++) {
+		snprintf(text, sizeof(text), "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n",
+			 bad_hosts[i]);
+		head_is_answered(text, strcmp(bad_hosts[i], "[::1].evil") == 0 ? 400 : 403, NULL);
+	}
+	head_is_answered("GET /healthz HTTP/1.1\r\nHost: LOCALHOST:8080\r\n\r\n", 200, NULL);
+	head_is_answered("GET /healthz HTTP/1.1\r\nHost: localhost:80800\r\n\r\n", 400, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(bad_origins); i++) {
+		snprintf(text, sizeof(text),
+			 "GET /healthz HTTP/1.1\r\nHost: localhost\r\nOrigin: %s\r\n\r\n",
+			 bad_origins[i]);
+		head_is_answered(text, 403, NULL);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(good_origins); i++) {
+		snprintf(text, sizeof(text),
+			 "GET /x HTTP/1.1\r\nHost: localhost\r\nOrigin: %s\r\n\r\n",
+			 good_origins[i]);
+		head_is_answered(text, 404, "Vary: Origin");
+	}
+}
+
+/* FRONT-HTTP-01, FRONT-HTTP-08, FRONT-HTTP-14 */
+static void paths_methods_and_fields(void **state)
+{
+	(void)state;
+	head_is_answered("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, NULL);
+	head_is_answered("PUT /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 405,
+			 "Allow: GET, POST, DELETE, OPTIONS");
+	head_is_answered("HEAD /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 405, NULL);
+	head_is_answered("BREW /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 501, NULL);
+	head_is_answered(
+		"GET /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: a\r\nMcp-Session-Id: a\r\n\r\n",
+		400, NULL);
+	head_is_answered(
+		"OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: https://app.example\r\n\r\n",
+		204, "Access-Control-Allow-Origin: https://app.example");
+	head_is_answered("OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 204,
+			 "Allow: GET, POST, DELETE, OPTIONS");
+	head_is_answered("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n",
+			 406, NULL);
+	head_is_answered(
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 0\r\n\r\n",
+		415, NULL);
+	head_is_answered(
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
+		415, NULL);
+	head_is_answered(
+		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		"Accept: text/html\r\nContent-Length: 0\r\n\r\n",
+		406, NULL);
+}
+
+static void health_is_told(void **state)
+{
+	(void)state;
+	head_is_answered("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, NULL);
+	head_is_answered("HEAD /readyz HTTP/1.0\r\n\r\n", 200, NULL);
+	head_is_answered("POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+			 405, "Allow: GET, HEAD");
+	router.is_draining = true;
+	head_is_answered("GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n", 503, NULL);
+	head_is_answered("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, NULL);
+}
+
+/* ---- sessions ---- */
+
+/* FRONT-SESS-01, FRONT-INIT-04, FRONT-INIT-05, FRONT-SESS-06, FRONT-SESS-07: from initialize to DELETE. */
+static void session_begins_and_ends(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	/* Its id beside another initialize does not matter. */
+	post(client, BOTH, INITIALIZE("2025-06-18"));
+	says(process(1), WELCOME);
+	is_answered(client, 200, WELCOMED("2025-06-18"));
+	assert_null(strstr(client->head.data, session));
+
+	get_or_delete(client, "DELETE");
+	is_answered(client, 204, "");
+	assert_null(fake_process_read(p));
+	assert_true(p->is_eof);
+	post(client, BOTH, LIST("1"));
+	is_refused(client, 404, -32001);
+	assert_non_null(strstr(client->body.data, "\"id\":1"));
+	get_or_delete(client, "GET");
+	is_refused(client, 404, -32001);
+	get_or_delete(client, "DELETE");
+	is_refused(client, 404, -32001);
+}
+
+/* FRONT-SESS-03, FRONT-SESS-04, FRONT-POST-02: missing is 400, unknown is 404, also another server's. */
+static void sessions_are_looked_up(void **state)
+{
+	static const char *const unknown[] = { "x", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+					       "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" };
+	struct client *client = connect_client();
+	char fields[256];
+
+	(void)state;
+	begin(client);
+	post_to(client, "/mcp", BOTH, LIST("1"));
+	is_refused(client, 400, -32600);
+	send_text(client, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY "\r\n");
+	is_refused(client, 400, -32600);
+	send_text(client, "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	is_refused(client, 400, -32600);
+	for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+		snprintf(fields, sizeof(fields), BOTH "Mcp-Session-Id: %s\r\n", unknown[i]);
+		post_to(client, "/mcp", fields, INITIALIZED);
+		is_refused(client, 404, -32001);
+	}
+	snprintf(fields, sizeof(fields), BOTH "Mcp-Session-Id: %s\r\n", session);
+	post_to(client, "/other", fields, LIST("1"));
+	is_refused(client, 404, -32001);
+}
+
+/* FRONT-VER-01, FRONT-VER-02, FRONT-VER-03, FRONT-VER-04 */
+static void versions_are_checked(void **state)
+{
+	struct client *client = connect_client();
+	char fields[256];
+
+	(void)state;
+	begin(client);
+	snprintf(fields, sizeof(fields),
+		 BOTH "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-06-18\r\n", session);
+	post_to(client, "/mcp", fields, INITIALIZED);
+	is_answered(client, 202, "");
+	snprintf(fields, sizeof(fields),
+		 BOTH "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 1999-01-01\r\n", session);
+	post_to(client, "/mcp", fields, LIST("1"));
+	is_refused(client, 400, -32022);
+	assert_non_null(strstr(client->body.data, "\"requested\":\"1999-01-01\""));
+}
+
+/* FRONT-INIT-02, FRONT-INIT-03, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-02, FRONT-POST-11 */
+static void bad_messages_are_refused(void **state)
+{
+	static const struct {
+		const char *body;
+		int status;
+		int code;
+	} bad[] = {
+		{ "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{}}", 200, -32602 },
+		{ "{'jsonrpc':'2.0','id':1,'method':'initialize'}", 200, -32602 },
+		{ "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':1,"
+		  "'capabilities':{},'clientInfo':{}}}",
+		  200, -32602 },
+		{ "[" INITIALIZE("2025-03-26") "]", 400, -32600 },
+		{ "{'jsonrpc'", 400, -32700 },
+		{ "", 400, -32700 },
+		{ "{}", 400, -32600 },
+		{ "{'jsonrpc':'2.0','id':null,'method':'x'}", 400, -32600 },
+		{ "{'jsonrpc':'2.0','id':1.5,'method':'x'}", 400, -32600 },
+		{ "{'jsonrpc':'2.0','id':1,'id':2,'method':'x'}", 400, -32600 },
+	};
+	struct client *client = connect_client();
+	static char text[80000];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		post_to(client, "/mcp", BOTH, bad[i].body);
+		is_refused(client, bad[i].status, bad[i].code);
+		assert_false(has_field(client, "Mcp-Session-Id"));
+	}
+	snprintf(text, sizeof(text), "%s",
+		 "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
+		 "'2025-06-18','capabilities':{},'clientInfo':{'name':'");
+	memset(text + strlen(text), 'x', 65536);
+	strcpy(text + 65536, "'}}}");
+	post_to(client, "/mcp", BOTH, text); /* DEF-11 */
+	is_refused(client, 200, -32602);
+	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
+	assert_int_equal(keeper.count, 0);
+}
+
+/* requirements §19: not executed is 503 with Retry-After; failed after dispatch is in band. */
+static void failures_have_their_form(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p;
+
+	(void)state;
+	keeper.refuses = ENOENT;
+	post_to(client, "/mcp", BOTH, INITIALIZE("2025-11-25"));
+	is_refused(client, 503, -32603);
+	assert_true(has_field(client, "Retry-After: 2"));
+	assert_non_null(strstr(client->body.data, "\"reason\":\"backend_unavailable\""));
+	keeper.refuses = 0;
+	pass(1000);
+	p = begin(client);
+	post(client, BOTH, LIST("1"));
+	fake_process_exit(&keeper, p, 256);
+	is_refused(client, 200, -32603);
+	assert_non_null(strstr(client->body.data, "\"reason\":\"child_exited\""));
+}
+
+/* ---- one request, one answer ---- */
+
+/* FRONT-POST-01, FRONT-POST-05, FRONT-SSE-01: quick answers are JSON. */
+static void quick_answer_is_json(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	post(client, BOTH, CALL("'a'"));
+	is_unanswered(client);
+	hears(p, CALLED("2"));
+	says(p, RESULT("2"));
+	is_answered(client, 200, RESULT("'a'"));
+	assert_true(has_field(client, "Content-Type: application/json"));
+	post(client, BOTH, "{'jsonrpc':'2.0','id':2,'method':'ping'}");
+	is_answered(client, 200, RESULT("2"));
+	pass(GRACE_MS * 2);
+	is_unanswered(client);
+}
+
+/* FRONT-SSE-01, FRONT-SSE-02, FRONT-SSE-09: after the grace it becomes a stream, which ends with the answer. */
+static void slow_answer_is_a_stream(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	post(client, BOTH, CALL("1"));
+	pass(GRACE_MS - 1);
+	is_unanswered(client);
+	pass(1);
+	has_events(client, "");
+	pass(KEEPALIVE_MS); /* FRONT-HTTP-13 */
+	has_events(client, ":");
+	says(p, RESULT("2"));
+	has_events(client, RESULT("1") "|");
+	stream_is_over(client);
+	post(client, BOTH, LIST("2")); /* the connection goes on */
+	says(p, RESULT("3"));
+	is_answered(client, 200, RESULT("2"));
+}
+
+/* FRONT-SSE-01, FRONT-SSE-07, UTIL-PROG-01: so does the first message before it. */
+static void first_message_makes_a_stream(void **state)
+{
+	struct client *client = connect_client();
+	struct client *other = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	post(client, BOTH, CALL("1"));
+	says(p, PROGRESS("2", "1"));
+	has_events(client, PROGRESS("'t'", "1") "|");
+	says(p, ASK("'q'"));
+	has_events(client, ASK("1000001") "|");
+	hears(p, CALLED("2"));
+	post(other, BOTH, "{'jsonrpc':'2.0','id':1000001,'result':{'roots':[]}}");
+	is_answered(other, 202, "");
+	hears(p, "{'jsonrpc':'2.0','id':'q','result':{'roots':[]}}");
+	says(p, PROGRESS("2", "2"));
+	says(p, RESULT("2"));
+	says(p, PROGRESS("2", "3"));
+	has_events(client, PROGRESS("'t'", "2") "|" RESULT("1") "|");
+	stream_is_over(client);
+}
+
+/* What one of the two forms cannot carry goes without it. */
+static void clients_of_one_form(void **state)
+{
+	struct client *json = connect_client();
+	struct client *sse = connect_client();
+	struct fake_process *p = begin(json);
+
+	(void)state;
+	post(json, JSON_ONLY, CALL("1"));
+	says(p, PROGRESS("2", "1"));
+	pass(GRACE_MS);
+	is_unanswered(json);
+	says(p, RESULT("2"));
+	is_answered(json, 200, RESULT("1"));
+	post(sse, EVENTS_ONLY, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
+	has_events(sse, RESULT("1") "|");
+	stream_is_over(sse);
+	post(sse, EVENTS_ONLY, LIST("2"));
+	has_events(sse, "");
+	says(p, RESULT("3"));
+	has_events(sse, RESULT("2") "|");
+	stream_is_over(sse);
+}
+
+/* streams.response */
+static void form_can_be_configured(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p;
+
+	(void)state;
+	frontend.conf.response = FRONTEND_RESPONSE_SSE;
+	p = begin(client); /* FRONT-INIT-04: JSON all the same */
+	post(client, BOTH, LIST("1"));
+	has_events(client, "");
+	says(p, RESULT("2"));
+	has_events(client, RESULT("1") "|");
+	stream_is_over(client);
+	frontend.conf.response = FRONTEND_RESPONSE_JSON;
+	post(client, BOTH, CALL("1"));
+	says(p, PROGRESS("3", "1"));
+	pass(GRACE_MS);
+	says(p, RESULT("3"));
+	is_answered(client, 200, RESULT("1"));
+}
+
+/* CXL-02, CXL-03: what the client of a cancelled call gets, in each form of its answer. */
+static void cancelled_calls_end(void **state)
+{
+	struct client *client = connect_client();
+	struct client *other = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	post(client, BOTH, CALL("1"));
+	post(other, BOTH, CANCEL("2"));
+	is_answered(other, 202, "");
+	post(other, BOTH, CANCEL("1"));
+	is_answered(other, 202, "");
+	has_events(client, "");
+	stream_is_over(client);
+	hears(p, CALLED("2"));
+	hears(p, CANCEL("2"));
+
+	post(client, BOTH, CALL("1"));
+	says(p, PROGRESS("3", "1"));
+	has_events(client, PROGRESS("'t'", "1") "|");
+	post(other, BOTH, CANCEL("1"));
+	is_answered(other, 202, "");
+	has_events(client, "");
+	stream_is_over(client);
+
+	post(client, JSON_ONLY, CALL("1"));
+	post(other, BOTH, CANCEL("1"));
+	is_answered(other, 202, "");
+	is_refused(client, 200, -32603);
+	assert_non_null(strstr(client->body.data, "\"reason\":\"cancelled\""));
+	says(p, RESULT("2"));
+	says(p, RESULT("3"));
+	says(p, RESULT("4"));
+	is_unanswered(client);
+}
+
+/* FRONT-POST-12, FRONT-SSE-12, FRONT-SSE-11: one id on two connections; each its own. */
+static void concurrent_calls_stay_apart(void **state)
+{
+	struct client *a = connect_client();
+	struct client *b = connect_client();
+	struct fake_process *p = begin(a);
+
+	(void)state;
+	post(a, BOTH, CALL("1"));
+	post(b, BOTH, CALL("1"));
+	says(p, PROGRESS("3", "1"));
+	says(p, PROGRESS("2", "2"));
+	says(p, "{'jsonrpc':'2.0','id':3,'result':'b'}");
+	has_events(a, PROGRESS("'t'", "2") "|");
+	has_events(b, PROGRESS("'t'", "1") "|{'jsonrpc':'2.0','id':1,'result':'b'}|");
+	stream_is_over(b);
+	says(p, "{'jsonrpc':'2.0','id':2,'result':'a'}");
+	has_events(a, "{'jsonrpc':'2.0','id':1,'result':'a'}|");
+	stream_is_over(a);
+}
+
+/* ---- batches ---- */
+
+/* FRONT-POST-06: one array with all answers, ours among them; only notifications or answers: 202. */
+static void batch_is_answered_by_an_array(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p = begin_with_batches(client);
+
+	(void)state;
+	post(client, BOTH,
+	     "[" LIST("1") "," CANCEL("9") ",{'jsonrpc':'2.0','id':2,'method':'ping'}," LIST(
+		     "3") "]");
+	is_unanswered(client);
+	hears(p, LIST("2")); /* BACK-FRAME-02: split */
+	hears(p, LIST("3"));
+	says(p, RESULT("3"));
+	is_unanswered(client);
+	says(p, RESULT("2"));
+	is_answered(client, 200, "[" RESULT("1") "," RESULT("2") "," RESULT("3") "]");
+	post(client, BOTH, "[{'jsonrpc':'2.0','id':2,'method':'ping'}]");
+	is_answered(client, 200, "[" RESULT("2") "]");
+	post(client, BOTH, "[" INITIALIZED "," CANCEL("1") "]");
+	is_answered(client, 202, "");
+	says(p, ASK("'q'"));
+	post(client, BOTH,
+	     "[{'jsonrpc':'2.0','id':1000001,'result':{}},{'jsonrpc':'2.0','id':5,'result':{}}]");
+	is_answered(client, 202, "");
+	hears(p, RESULT("'q'"));
+}
+
+/* FRONT-POST-06, bridging I3: what was answered before it becomes a stream is not lost. */
+static void batch_becomes_a_stream(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p = begin_with_batches(client);
+
+	(void)state;
+	post(client, BOTH,
+	     "[" CALL("1") "," CALL("2") ",{'jsonrpc':'2.0','id':3,'method':'ping'}]");
+	says(p, RESULT("3"));
+	is_unanswered(client);
+	says(p, PROGRESS("2", "1"));
+	has_events(client, RESULT("2") "|" RESULT("3") "|" PROGRESS("'t'", "1") "|");
+	says(p, RESULT("2"));
+	has_events(client, RESULT("1") "|");
+	stream_is_over(client);
+
+	post(client, BOTH, "[" CALL("1") "," CALL("2") "]");
+	says(p, RESULT("4"));
+	pass(GRACE_MS);
+	has_events(client, RESULT("1") "|");
+	says(p, RESULT("5"));
+	has_events(client, RESULT("2") "|");
+	stream_is_over(client);
+
+	post(client, EVENTS_ONLY,
+	     "[{'jsonrpc':'2.0','id':1,'method':'ping'},{'jsonrpc':'2.0','id':2,'method':'ping'}]");
+	has_events(client, RESULT("1") "|" RESULT("2") "|");
+	stream_is_over(client);
+}
+
+/* CXL-02 within a batch: the others are answered; all cancelled: nothing is. A failure is an element. */
+static void batch_with_cancelled_and_failed_calls(void **state)
+{
+	struct client *client = connect_client();
+	struct client *other = connect_client();
+	struct fake_process *p = begin_with_batches(client);
+
+	(void)state;
+	post(client, BOTH, "[" CALL("1") "," CALL("2") "]");
+	post(other, BOTH, CANCEL("1"));
+	is_answered(other, 202, "");
+	says(p, RESULT("3"));
+	is_answered(client, 200, "[" RESULT("2") "]");
+	post(client, BOTH, "[" CALL("1") "," CANCEL("1") "]");
+	is_answered(client, 202, "");
+	post(client, JSON_ONLY, "[" CALL("1") "]");
+	post(other, BOTH, CANCEL("1"));
+	is_answered(other, 202, "");
+	is_answered(client, 200, NULL);
+	assert_non_null(strstr(buf_terminate(&client->body), "\"reason\":\"cancelled\""));
+	post(client, BOTH, "[" CALL("1") "," CALL("2") "]");
+	says(p, RESULT("6"));
+	fake_process_exit(&keeper, p, 0);
+	is_answered(client, 200, NULL);
+	assert_non_null(strstr(buf_terminate(&client->body),
+			       q("[" RESULT("1") ",{'jsonrpc':'2.0','id':2,'error'")));
+	keeper.refuses = ENOENT;
+	post(client, BOTH, "[" LIST("1") ",{'jsonrpc':'2.0','id':2,'method':'ping'}]");
+	is_answered(client, 200, NULL); /* a batch is answered as a whole, not with 503 */
+	assert_non_null(strstr(buf_terminate(&client->body), "backend_unavailable"));
+	assert_non_null(strstr(client->body.data, q(RESULT("2"))));
+}
+
+/* FRONT-POST-07, FRONT-POST-08, FRONT-INIT-03 */
+static void bad_batches_are_refused(void **state)
+{
+	struct client *client = connect_client();
+	char many[4096] = "[";
+
+	(void)state;
+	begin_with_batches(client);
+	for (int i = 0; i < 65; i++)
+		strcat(many, i < 64 ? INITIALIZED "," : INITIALIZED "]");
+	post(client, BOTH, many);
+	is_refused(client, 400, -32600);
+	post(client, BOTH, "[]");
+	is_refused(client, 400, -32600);
+	post(client, BOTH, "[" LIST("1") "," RESULT("1000001") "]");
+	is_refused(client, 400, -32600);
+	post(client, BOTH, "[[" LIST("1") "]]");
+	is_refused(client, 400, -32600);
+	post(client, BOTH, "[" LIST("1") ",");
+	is_refused(client, 400, -32700);
+	post(client, BOTH, "[" LIST("1") "," INITIALIZE("2025-03-26") "]");
+	is_refused(client, 400, -32600);
+	assert_null(fake_process_read(process(0)));
+	begin(client);
+	post(client, BOTH, "[" LIST("1") "]");
+	is_refused(client, 400, -32600);
+}
+
+/* ---- who leaves ---- */
+
+/* CXL-01, REL-04: the call runs on, nobody gets its result, nothing crosses to who comes next. */
+static void client_leaves(void **state)
+{
+	struct client *waits = connect_client();
+	struct client *streams = connect_client();
+	struct client *batch = connect_client();
+	struct client *stays = connect_client();
+	struct fake_process *p = begin_with_batches(stays);
+
+	(void)state;
+	post(waits, BOTH, CALL("1"));
+	post(streams, BOTH, CALL("2"));
+	post(batch, BOTH, "[" CALL("3") "," CALL("4") "]");
+	says(p, PROGRESS("3", "1"));
+	says(p, RESULT("4"));
+	leave(waits);
+	leave(streams);
+	leave(batch);
+	pass(GRACE_MS);
+	for (int i = 2; i <= 5; i++)
+		assert_non_null(fake_process_read(p));
+	assert_null(fake_process_read(p)); /* no cancel */
+	assert_int_equal(router.calls, 3);
+	says(p, PROGRESS("3", "2"));
+	says(p, ASK("'q'"));
+	says(p, RESULT("2"));
+	says(p, RESULT("3"));
+	says(p, RESULT("5"));
+	assert_int_equal(router.calls, 0);
+	is_unanswered(stays);
+	/* It was asked during the call whose client has seen an event: there it waits. CXL-01 */
+	resume(stays, 1, 1);
+	has_events(stays, PROGRESS("'t'", "2") "|" ASK("1000001") "|" RESULT("2") "|");
+	stream_is_over(stays);
+}
+
+/* bridging §1.6: what it was asked is not waited for till the end of days. */
+static void client_leaves_while_it_is_asked(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	post(client, BOTH, CALL("1"));
+	hears(p, CALLED("2"));
+	says(p, ASK("'q'"));
+	leave(client);
+	pass(HOLD_MS);
+	hears(p,
+	      "{'jsonrpc':'2.0','id':'q','error':{'code':-32603,'message':'no client is there to be asked'}}");
+	assert_int_equal(router.calls, 1);
+	says(p, RESULT("2"));
+	assert_int_equal(router.calls, 0);
+}
+
+/* Nobody will know the id: the session ends as soon as it would begin. */
+static void client_leaves_before_its_session_begins(void **state)
+{
+	struct client *client = connect_client();
+
+	(void)state;
+	send_text(client, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	post_to(client, "/mcp", BOTH, INITIALIZE("2025-11-25"));
+	leave(client); /* with an answer unread: that is a reset */
+	assert_int_equal(router.sessions.reserved, 1);
+	says(process(0), WELCOME);
+	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
+	assert_int_equal(http_server_connection_count(server), 0);
+}
+
+/* FRONT-SESS-08: who has closed his direction may be gone, or not: his session is given a minute to be used. */
+static void client_that_may_have_left_gets_a_minute(void **state)
+{
+	struct client *gone = connect_client();
+	struct client *there = connect_client();
+
+	(void)state;
+	post_to(gone, "/mcp", BOTH, INITIALIZE("2025-11-25"));
+	post_to(there, "/mcp", BOTH, INITIALIZE("2025-11-25"));
+	assert_int_equal(shutdown(gone->fd, SHUT_WR), 0);
+	settle();
+	says(process(0), WELCOME);
+	says(process(1), WELCOME);
+	assert_int_equal(take_head(gone), 200);
+	assert_int_equal(router.sessions.count, 2);
+	pass(59000);
+	assert_int_equal(router.sessions.count, 2);
+	pass(1000);
+	assert_int_equal(router.sessions.count, 1);
+}
+
+/* FRONT-SSE-13: who does not read loses progress and logs, never the answer; others are not held up. */
+static void slow_reader_keeps_its_answer(void **state)
+{
+	struct client *slow = connect_client();
+	struct client *other = connect_client();
+	struct fake_process *p = begin(other);
+	char text[20000];
+	const char *got;
+
+	(void)state;
+	post(slow, BOTH, CALL("1"));
+	hears(p, CALLED("2"));
+	snprintf(
+		text, sizeof(text), "%s",
+		"{'jsonrpc':'2.0','method':'notifications/message','params':{'level':'info','data':'");
+	memset(text + strlen(text), 'x', 15000);
+	strcpy(text + 15000, "'}}");
+	for (int i = 0; i < 200; i++)
+		says(p, text);
+	post(other, BOTH, LIST("2"));
+	hears(p, LIST("3"));
+	says(p, RESULT("3"));
+	is_answered(other, 200, RESULT("2"));
+	says(p, RESULT("2"));
+	got = events(slow);
+	assert_true(strlen(got) < 100 * 15000);
+	assert_string_equal(got + strlen(got) - strlen(RESULT("1") "|"), q(RESULT("1") "|"));
+	stream_is_over(slow);
+}
+
+/* FRONT-SSE-13: what may not be lost and does not fit ends the connection; the call itself goes on. */
+static void slow_reader_of_requests_is_ended(void **state)
+{
+	struct client *slow = connect_client();
+	struct client *other = connect_client();
+	struct fake_process *p = begin(other);
+	char text[60000];
+
+	(void)state;
+	post(slow, BOTH, CALL("1"));
+	snprintf(text, sizeof(text), "%s",
+		 "{'jsonrpc':'2.0','id':1,'method':'roots/list','params':{'x':'");
+	memset(text + strlen(text), 'x', 50000);
+	strcpy(text + 50000, "'}}");
+	for (int i = 0; i < 40 && http_server_connection_count(server) == 2; i++)
+		says(p, text);
+	assert_int_equal(http_server_connection_count(server), 1);
+	assert_int_equal(router.calls, 1);
+	says(p, text);
+	says(p, RESULT("2"));
+	assert_int_equal(router.calls, 0);
+	receive(slow);
+	assert_true(slow->is_closed);
+	get_or_delete(other, "GET"); /* the one that did not fit found another way */
+	assert_in_range(strlen(events(other)), 50000, 60000);
+}
+
+/* ---- GET ---- */
+
+/* FRONT-GET-01, FRONT-GET-02, FRONT-GET-03, FRONT-GET-04, FRONT-SSE-11 */
+static void get_hears_the_session(void **state)
+{
+	struct client *client = connect_client();
+	struct client *first = connect_client();
+	struct client *second = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	says(p, CHANGED);
+	says(p, CHANGED);
+	get_or_delete(first, "GET");
+	has_events(first, CHANGED "|");
+	says(p, ASK("'q'"));
+	has_events(first, ASK("1000001") "|");
+	pass(KEEPALIVE_MS);
+	has_events(first, ":");
+	get_or_delete(second, "GET");
+	stream_is_over(first);
+	says(p, CHANGED);
+	has_events(second, CHANGED "|");
+	leave(second);
+	says(p, CHANGED);
+	get_or_delete(first, "GET"); /* its connection was kept */
+	has_events(first, CHANGED "|");
+	post(client, BOTH, LIST("1"));
+	says(p, RESULT("2"));
+	is_answered(client, 200, RESULT("1"));
+	has_events(first, "");
+}
+
+/* FRONT-SESS-06, FRONT-SESS-09, REL-05: DELETE ends calls with an error each, and streams. */
+static void delete_ends_everything(void **state)
+{
+	struct client *waits = connect_client();
+	struct client *streams = connect_client();
+	struct client *listens = connect_client();
+	struct client *client = connect_client();
+	struct fake_process *p = begin(client);
+
+	(void)state;
+	get_or_delete(listens, "GET");
+	post(waits, BOTH, CALL("1"));
+	post(streams, BOTH, CALL("2"));
+	says(p, PROGRESS("3", "1"));
+	get_or_delete(client, "DELETE");
+	is_answered(client, 204, "");
+	is_refused(waits, 200, -32603);
+	has_events(listens, "");
+	stream_is_over(listens);
+	assert_non_null(strstr(events(streams), "\"reason\":\"cancelled\""));
+	stream_is_over(streams);
+	assert_int_equal(router.calls, 0);
+	hears(p, CALLED("2"));
+	hears(p, CALLED("3"));
+	hears(p,
+	      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2,'reason':'the session has ended'}}");
+	assert_non_null(fake_process_read(p));
+	assert_null(fake_process_read(p));
+	assert_true(p->is_eof);
+}
+
+/* FRONT-SESS-08: an open stream keeps the session; without it it idles out. */
+static void open_stream_keeps_the_session(void **state)
+{
+	struct client *client = connect_client();
+	struct client *listens = connect_client();
+
+	(void)state;
+	begin(client);
+	get_or_delete(listens, "GET");
+	pass(3600000);
+	post(client, BOTH, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
+	is_answered(client, 200, RESULT("1"));
+	leave(listens);
+	pass(3599999);
+	post(client, BOTH, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
+	is_answered(client, 200, RESULT("1"));
+	pass(3599999);
+	assert_int_equal(router.sessions.count, 1);
+	pass(1);
+	post(client, BOTH, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
+	is_refused(client, 404, -32001);
+}
+
+/* FRONT-RES-01, -07: only what we wrote is read. */
+static void event_ids_are_read_strictly(void **state)
+{
+	static const char *const bad[] = { "",
+					   "0000002a",
+					   "0000002a-1",
+					   "0000002a-1-",
+					   "0000002a--1",
+					   "2a-1-2",
+					   "0000002A-1-2",
+					   "0000002a-g-2",
+					   "0000002a-1-2-3",
+					   "0000002a-1-1234567890123456",
+					   " 0000002a-1-2" };
+	struct event_source source;
+
+	(void)state;
+	assert_int_equal(event_id_parse(SLICE_LIT("0000002a-1f-10"), &source), 0);
+	assert_int_equal(source.epoch, 42);
+	assert_int_equal(source.number, 31);
+	assert_int_equal(source.after, 16);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(event_id_parse(slice_str(bad[i]), &source), -1);
+}
+/* REL-41: calls in flight finish; nothing new begins; streams end. */
+static void drain_lets_calls_finish(void **state)
+{
+	struct client *waits = connect_client();
+	struct client *listens = connect_client();
+	struct client *client = connect_client();
+	struct client *batch = connect_client();
+	struct fake_process *p = begin_with_batches(client);
+	struct session *ends = session_find(&router.sessions, slice_str(session),
+					    &router.sessions.principals.anonymous);
+
+	(void)state;
+	get_or_delete(listens, "GET");
+	post(waits, BOTH, CALL("1"));
+	router.is_draining = true;
+	stream_end(&ends->standalone, REASON_DRAINING);
+	has_events(listens, "");
+	stream_is_over(listens);
+	post(client, BOTH, LIST("2"));
+	is_refused(client, 503, -32603);
+	post(client, BOTH, INITIALIZE("2025-03-26"));
+	is_refused(client, 503, -32603);
+	post(batch, BOTH, "[" LIST("2") "]");
+	is_refused(batch, 503, -32603);
+	get_or_delete(client, "GET");
+	is_refused(client, 503, -32603);
+	post(client, BOTH, CANCEL("77"));
+	is_answered(client, 202, "");
+	says(p, CHANGED);
+	says(p, RESULT("2"));
+	is_answered(waits, 200, RESULT("1"));
+}
+
+/* ---- HTTP+SSE ---- */
+
+/* Opens a stream; where its messages go. */
+static const char *open_sse(struct client *client)
+{
+	static char uri[64];
+	const char *text;
+
+	send_text(client, "GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	text = events(client);
+	assert_int_equal(strlen(text), strlen("/message?sessionId=|") + SESSION_ID_LENGTH);
+	snprintf(uri, sizeof(uri), "%.*s", (int)strlen(text) - 1, text);
+	return uri;
+}
+
+static struct fake_process *begin_sse(struct client *stream, struct client *sender, const char *uri)
+{
+	struct fake_process *p;
+
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	p = process(keeper.count - 1);
+	says(p, WELCOME);
+	has_events(stream, WELCOMED("2024-11-05") "|");
+	assert_non_null(fake_process_read(p));
+	hears(p, INITIALIZED);
+	return p;
+}
+
+/* FRONT-OLD-02, FRONT-OLD-04: what ends a session is told on its stream before that ends. */
+static void sse_session_ends_with_its_answers(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+	struct fake_process *p = begin_sse(stream, sender, uri);
+
+	(void)state;
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	hears(p, CALLED("2"));
+	says(p, PROGRESS("2", "1"));
+	has_events(stream, PROGRESS("'t'", "1") "|");
+	session_end(container_of(router.sessions.sessions.next, struct session, link),
+		    REASON_DRAINING);
+	settle();
+	assert_non_null(strstr(events(stream), "draining"));
+	stream_is_over(stream);
+	post_to(sender, uri, "", CALL("8"));
+	is_refused(sender, 404, -32001);
+}
+
+/* FRONT-OLD-04, SEC-08: who never initializes does not stay. */
+static void sse_client_must_initialize(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+
+	(void)state;
+	pass(59000);
+	post_to(sender, uri, "", LIST("1"));
+	is_answered(sender, 202, "");
+	assert_non_null(strstr(events(stream), "-32600"));
+	pass(2000);
+	stream_is_over(stream);
+	assert_int_equal(frontend.sse_clients.count, 0);
+}
+
+/* FRONT-OLD-04: while its server starts it is waited for; a client that leaves then leaves nothing. */
+static void sse_client_leaves_while_its_server_starts(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+
+	(void)state;
+	pass(59000);
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	pass(2000);
+	assert_int_equal(frontend.sse_clients.count, 1);
+	leave(stream);
+	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(router.calls, 0);
+	post_to(sender, uri, "", LIST("1"));
+	is_refused(sender, 404, -32001);
+}
+
+/* FRONT-OLD-04: nothing is queued without a bound for a client that sends and does not read. */
+static void sse_client_must_read(void **state)
+{
+	struct client *sender = connect_client();
+	struct client *stream = connect_client();
+	const char *uri = open_sse(stream);
+
+	(void)state;
+	for (int i = 0; i < 20000 && frontend.sse_clients.count > 0; i++) {
+		post_to(sender, uri, "", LIST("1"));
+		is_answered(sender, 202, "");
+	}
+	assert_int_equal(frontend.sse_clients.count, 0);
+	receive(stream);
+	assert_true(stream->is_closed);
+}
+
+/* `head`, so many bytes that a few of them fill a stream, and `tail`. */
+static const char *large(const char *head, const char *tail)
+{
+	static char text[60000];
+
+	snprintf(text, sizeof(text), "%s", head);
+	memset(text + strlen(text), 'x', 50000);
+	strcpy(text + 50000, tail);
+	return text;
+}
+
+/* Whether the stream of the only session has room for one more that is large. */
+static bool has_room_for_large(void)
+{
+	const struct session *only =
+		container_of(router.sessions.sessions.next, struct session, link);
+
+	return only->standalone.bytes + 51000 < QUEUE_BYTES;
+}
+
+#define LARGE_ASK "{'jsonrpc':'2.0','id':1,'method':'roots/list','params':{'x':'"
+
+/* FRONT-OLD-04, SEC-08: what is told last, the server taking back a request, is too much for its reader. */
+static void sse_client_is_lost_over_a_cancelled_request(void **state)
+{
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+	struct fake_process *p = begin_sse(stream, sender, uri);
+
+	(void)state;
+	post_to(sender, uri, "", CALL("7"));
+	is_answered(sender, 202, "");
+	for (int i = 0; i < 40 && has_room_for_large(); i++)
+		says(p, large(LARGE_ASK, "'}}"));
+	says(p, large("{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1,"
+		      "'reason':'",
+		      "'}}"));
+	assert_int_equal(router.sessions.count, 0);
+	assert_int_equal(frontend.sse_clients.count, 0);
+}
+
+/* bridging.md §1.5: so is the answer to one subscription, which another one of the session waits for as well. */
+static void sse_client_is_lost_over_an_answer_for_two(void **state)
+{
+	static const char welcome[] = "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':"
+				      "'2025-11-25','capabilities':{'tools':{},'resources':{"
+				      "'subscribe':true}}}}";
+	struct client *stream = connect_client();
+	struct client *sender = connect_client();
+	const char *uri = open_sse(stream);
+	struct fake_process *p;
+	unsigned int upstream_id = 2;
+	char head[100];
+
+	(void)state;
+	servers[0].conf.isolation = ISOLATION_SHARED;
+	servers[0].conf.calls_per_process = 100;
+	servers[0].conf.idle_ms = 300000;
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	p = process(0);
+	says(p, welcome);
+	for (; upstream_id < 40 && has_room_for_large(); upstream_id++) {
+		post_to(sender, uri, "", CALL("7"));
+		is_answered(sender, 202, "");
+		snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'",
+			 upstream_id);
+		says(p, large(head, "'}}"));
+	}
+	for (int i = 0; i < 3; i++) {
+		post_to(sender, uri, "",
+			"{'jsonrpc':'2.0','id':8,'method':'resources/subscribe','params':{'uri':'r:a'}}");
+		is_answered(sender, 202, "");
+	}
+	snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'", upstream_id);
+	says(p, large(head, "'}}"));
+	assert_int_equal(router.sessions.count, 0);
+	pool_end_all(&router, REASON_DRAINING);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+	TEST(strangers_stay_outside),
+	TEST(paths_methods_and_fields),
+	TEST(health_is_told),
+	TEST(session_begins_and_ends),
+	TEST(sessions_are_looked_up),
+	TEST(versions_are_checked),
+	TEST(bad_messages_are_refused),
+	TEST(failures_have_their_form),
+	TEST(quick_answer_is_json),
+	TEST(slow_answer_is_a_stream),
+	TEST(first_message_makes_a_stream),
+	TEST(clients_of_one_form),
+	TEST(form_can_be_configured),
+	TEST(cancelled_calls_end),
+	TEST(concurrent_calls_stay_apart),
+	TEST(batch_is_answered_by_an_array),
+	TEST(batch_becomes_a_stream),
+	TEST(batch_with_cancelled_and_failed_calls),
+	TEST(bad_batches_are_refused),
+	TEST(client_leaves),
+	TEST(client_leaves_while_it_is_asked),
+	TEST(client_leaves_before_its_session_begins),
+	TEST(client_that_may_have_left_gets_a_minute),
+	TEST(slow_reader_keeps_its_answer),
+	TEST(slow_reader_of_requests_is_ended),
+	TEST(get_hears_the_session),
+	TEST(delete_ends_everything),
+	TEST(open_stream_keeps_the_session),
+	TEST(event_ids_are_read_strictly),
+	TEST(drain_lets_calls_finish),
+	TEST(sse_session_ends_with_its_answers),
+	TEST(sse_client_must_initialize),
+	TEST(sse_client_leaves_while_its_server_starts),
+	TEST(sse_client_must_read),
+	TEST(sse_client_is_lost_over_an_answer_for_two),
+	TEST(sse_client_is_lost_over_a_cancelled_request),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

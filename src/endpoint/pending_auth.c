@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The object for a request that may have to wait is made before anybody knows whether it must; if not, it serves
+ * the next request. The copied head holds the token: it is overwritten as soon as the verdict is there.
+ */
+#include "endpoint/pending_auth.h"
+
+#include <stdlib.h>
+
+#include "auth/verifier.h"
+#include "base/mem.h"
+#include "endpoint/challenge.h"
+
+struct pending_auth {
+	struct http_exchange exchange;
+	struct verifier_wait wait;
+	struct frontend *frontend;
+	struct endpoint_target visit;
+	struct http_request http;
+	char *text; /* what the slices of http lie in */
+	size_t text_size;
+	struct slice origin; /* likewise; allowed, or empty */
+	struct peer client;
+};
+
+static void pending_auth_free(struct pending_auth *pending_auth)
+{
+	explicit_bzero(pending_auth->text, pending_auth->text_size);
+	free(pending_auth->text);
+	loop_defer_free(pending_auth->frontend->router->loop, pending_auth);
+}
+
+static struct http_exchange *enter(struct frontend *frontend, const struct endpoint_target *visit,
+				   const struct answer *answer, const struct http_request *http,
+				   struct access *access)
+{
+	struct http_exchange *exchange = frontend_dispatch(frontend, visit, answer, http, access);
+
+	access_fini(access);
+	return exchange;
+}
+
+static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
+				    struct grant *grant)
+{
+	struct pending_auth *pending_auth = container_of(wait, struct pending_auth, wait);
+	struct http_conn *conn = pending_auth->exchange.conn;
+	struct authorization *authorization = &pending_auth->frontend->authorization;
+	const struct protected_resource *place = &pending_auth->visit.endpoint->place;
+	const struct authorization_check request = { place, &pending_auth->http, conn };
+	const struct answer answer = { .conn = conn, .origin = pending_auth->origin };
+	struct http_exchange *exchange;
+	struct refusal refusal;
+	struct access access;
+
+	if (authorization_conclude(authorization, &request, verdict, grant, &access, &refusal) ==
+	    AUTHORIZATION_ADMITTED) {
+		exchange = enter(pending_auth->frontend, &pending_auth->visit, &answer,
+				 &pending_auth->http, &access);
+		if (exchange != NULL)
+			http_conn_resume(conn, exchange);
+	} else {
+		challenge_send(authorization, place, &answer, &refusal);
+	}
+	pending_auth_free(pending_auth);
+}
+
+static void pending_auth_on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	struct pending_auth *pending_auth = container_of(exchange, struct pending_auth, exchange);
+
+	(void)reason;
+	verifier_cancel(&pending_auth->wait);
+	authorization_leave(&pending_auth->frontend->authorization, &pending_auth->client);
+	pending_auth_free(pending_auth);
+}
+
+/* Neither happens while the connection is held. */
+static void pending_auth_on_body(struct http_exchange *exchange, struct slice body)
+{
+	(void)exchange;
+	CHECK(body.n > SIZE_MAX);
+}
+
+static void pending_auth_on_room(struct http_exchange *exchange)
+{
+	(void)exchange;
+}
+
+static const struct http_exchange_ops pending_auth_ops = {
+	.on_body = pending_auth_on_body,
+	.on_room = pending_auth_on_room,
+	.on_gone = pending_auth_on_gone,
+};
+
+static struct http_exchange *keep(struct frontend *frontend, const struct endpoint_target *visit,
+				  const struct answer *answer, const struct http_request *http)
+{
+	struct pending_auth *pending_auth = frontend->spare;
+
+	frontend->spare = NULL;
+	pending_auth->exchange.ops = &pending_auth_ops;
+	pending_auth->frontend = frontend;
+	pending_auth->visit = *visit;
+	pending_auth->client = *http_conn_client(answer->conn);
+	pending_auth->text = http_request_copy(http, &pending_auth->http, &pending_auth->text_size);
+	if (answer->origin.n > 0)
+		pending_auth->origin = pending_auth->http.fields[HTTP_ORIGIN];
+	http_conn_hold(answer->conn);
+	return &pending_auth->exchange;
+}
+
+struct http_exchange *pending_auth_admit(struct frontend *frontend,
+					 const struct endpoint_target *visit,
+					 const struct answer *answer,
+					 const struct http_request *http)
+{
+	const struct protected_resource *place = &visit->endpoint->place;
+	const struct authorization_check request = { place, http, answer->conn };
+	struct refusal refusal;
+	struct access access;
+	enum authorization_step step;
+
+	if (frontend->spare == NULL)
+		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
+	frontend->spare->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
+	step = authorization_admit(&frontend->authorization, &request, &frontend->spare->wait,
+				   &access, &refusal);
+	if (step == AUTHORIZATION_ADMITTED)
+		return enter(frontend, visit, answer, http, &access);
+	if (step == AUTHORIZATION_WAITING)
+		return keep(frontend, visit, answer, http);
+	challenge_send(&frontend->authorization, place, answer, &refusal);
+	return NULL;
+}

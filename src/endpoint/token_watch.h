@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Watches over the token of an open stream, whose client sends nothing that could be judged. The stream is over
+ * when the token expires, when an entry of the denials names it, and, where its issuer is asked about tokens, when
+ * the issuer says that it is no longer good, or has said nothing for too long. AUTH-SES-06, -07, AUTH-OPQ-08.
+ */
+#ifndef MCPGATED_ENDPOINT_TOKEN_WATCH_H
+#define MCPGATED_ENDPOINT_TOKEN_WATCH_H
+
+#include "auth/verifier.h"
+#include "endpoint/authorization.h"
+#include "endpoint/streamable.h"
+#include "io/loop.h"
+#include "obs/reason.h"
+#include "session/deny_list.h"
+
+struct token_watch;
+
+/* The stream must end now: cleanly, so that its client comes back and learns what is wrong. `owner` as in token_watch_new. */
+typedef void token_watch_over_fn(void *owner, enum reason reason);
+
+struct token_watch {
+	struct deny_watcher holder;
+	struct loop *loop;
+	struct authorization *authorization;
+	const struct protected_resource *place;
+	struct access access; /* of whoever opened the stream, from token_watch_begin on */
+	struct timer timer;
+	struct verifier_wait wait;
+	char *token; /* NULL: nobody is asked about it */
+	size_t token_size;
+	uint64_t ask_at_ms; /* clock_now_ms */
+	uint64_t
+		trust_until_ms; /* likewise: without an answer that it is good the stream is over then */
+	void *owner;
+	token_watch_over_fn *on_over;
+};
+
+/*
+ * For the request that opens the stream; what must be kept of it is copied. NULL, which the others take, if there
+ * is nothing to watch: the client is nobody. Ended by token_watch_end.
+ */
+struct token_watch *token_watch_new(const struct streamable_request *request,
+				    token_watch_over_fn *on_over, void *owner);
+/* The stream has begun, for a token that authorization_permits has just let pass. Nothing is called before the next turn. */
+void token_watch_begin(struct token_watch *token_watch, const struct access *access);
+/* The stream has ended, or will not begin. Sets the owner's pointer to NULL. */
+void token_watch_end(struct token_watch **token_watch);
+
+#endif

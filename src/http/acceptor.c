@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A list of connections that are not HTTP yet. Nobody above knows of them; they end by being handed on
+ * or with a line in the log, of which there are few however many fail.
+ */
+#include "http/acceptor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "io/proxy_header.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+
+#define LOG_WINDOW_MS 10000
+#define LOGS_PER_WINDOW 10
+
+struct entry {
+	struct list link;
+	struct acceptor *acceptor;
+	int fd;
+	struct peer peer;
+	struct tls_server *tls_server; /* shared (ref); NULL: no TLS */
+	bool awaits_header;
+	struct buf header; /* what has come of it */
+	struct tls *tls;
+	struct watch reading;
+	struct watch writing;
+	struct timer deadline;
+};
+
+void acceptor_init(struct acceptor *acceptor, struct loop *loop, struct http_server *http)
+{
+	*acceptor = (struct acceptor){ .loop = loop, .http = http };
+	list_init(&acceptor->entries);
+}
+
+static void acceptor_log(struct acceptor *acceptor, const struct peer *peer, const char *reason)
+{
+	char client[PEER_TEXT_BYTES];
+
+	counter_add(COUNTER_ARRIVALS_REFUSED);
+	if (clock_now_ms() - acceptor->log_since_ms >= LOG_WINDOW_MS) {
+		acceptor->log_since_ms = clock_now_ms();
+		acceptor->log_count = 0;
+	}
+	if (acceptor->log_count++ >= LOGS_PER_WINDOW)
+		return;
+	peer_format(peer, client);
+	LOG(ARRIVAL_REFUSED, LOG_STR("client", client), LOG_STR("reason", reason));
+}
+
+/* Takes the entry out; its descriptor and TLS are the caller's to end or to hand on. */
+static void entry_remove(struct entry *entry)
+{
+	watch_set(&entry->reading, false);
+	watch_set(&entry->writing, false);
+	timer_stop(&entry->deadline);
+	list_remove(&entry->link);
+	entry->acceptor->count--;
+	buf_fini(&entry->header);
+	tls_server_unref(&entry->tls_server);
+	loop_defer_free(entry->acceptor->loop, entry);
+}
+
+static void entry_end(struct entry *entry, const char *reason)
+{
+	acceptor_log(entry->acceptor, &entry->peer, reason);
+	entry_remove(entry);
+	tls_free(&entry->tls);
+	close(entry->fd);
+}
+
+static void entry_hand_on(struct entry *entry)
+{
+	if (entry->tls != NULL)
+		counter_add(COUNTER_HANDSHAKES);
+	entry_remove(entry);
+	http_server_accept(entry->acceptor->http,
+			   &(struct http_arrival){ entry->fd, entry->tls, entry->peer });
+}
+
+/* In the language that the client speaks. Unread bytes would turn the end into a reset. */
+static void entry_answer_http(struct entry *entry)
+{
+	static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
+				   "Content-Length: 49\r\nConnection: close\r\n\r\n"
+				   "This port speaks TLS only: the URL begins https:\n";
+
+	if (read(entry->fd, loop_buffer(entry->acceptor->loop), LOOP_BUFFER_BYTES) != 0 &&
+	    write(entry->fd, text, sizeof(text) - 1) >= 0)
+		shutdown(entry->fd, SHUT_WR);
+	entry_end(entry, "the client speaks HTTP without TLS");
+}
+
+static void entry_shake_hands(struct entry *entry)
+{
+	struct error err = { ERROR_NONE, "" };
+	enum tls_step step = tls_handshake(entry->tls, &err);
+
+	if (step == TLS_DONE) {
+		entry_hand_on(entry);
+	} else if (step == TLS_SPEAKS_HTTP) {
+		entry_answer_http(entry);
+	} else if (step == TLS_FAILED) {
+		entry_end(entry, err.text);
+	} else {
+		watch_set(&entry->reading, step == TLS_WANTS_READ);
+		watch_set(&entry->writing, step == TLS_WANTS_WRITE);
+	}
+}
+
+/* The header is there, or there is none: what comes next. */
+static void entry_begin(struct entry *entry)
+{
+	entry->awaits_header = false;
+	if (entry->tls_server == NULL) {
+		entry_hand_on(entry);
+		return;
+	}
+	entry->tls = tls_new(entry->tls_server, entry->fd);
+	watch_set(&entry->reading, true);
+}
+
+/* Takes what is the header's out of the socket, and not a byte more: what follows is TLS's or HTTP's. */
+static void entry_read_header(struct entry *entry)
+{
+	char *room = loop_buffer(entry->acceptor->loop);
+	size_t before = entry->header.len;
+	struct error err = { ERROR_NONE, "" };
+	ssize_t n = recv(entry->fd, room, PROXY_HEADER_BYTES_MAX, MSG_PEEK);
+	long length;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		entry_end(entry, "the client has gone before its PROXY header");
+		return;
+	}
+	buf_append_slice(&entry->header, slice_of(room, (size_t)n));
+	length = proxy_header_parse(buf_slice(&entry->header), &entry->peer, &err);
+	if (length >= 0)
+		n = recv(entry->fd, room, length > 0 ? (size_t)length - before : (size_t)n, 0);
+	if (length < 0)
+		entry_end(entry, err.text);
+	else if (length > 0)
+		entry_begin(entry);
+}
+
+static void entry_go_on(struct entry *entry)
+{
+	if (entry->awaits_header)
+		entry_read_header(entry);
+	else
+		entry_shake_hands(entry);
+}
+
+static void entry_on_readable(struct watch *watch)
+{
+	entry_go_on(container_of(watch, struct entry, reading));
+}
+
+static void entry_on_writable(struct watch *watch)
+{
+	entry_go_on(container_of(watch, struct entry, writing));
+}
+
+static void entry_on_deadline(struct timer *timer)
+{
+	entry_end(container_of(timer, struct entry, deadline),
+		  "its PROXY header or handshake took too long");
+}
+
+static void acceptor_end_oldest(struct acceptor *acceptor)
+{
+	entry_end(container_of(acceptor->entries.next, struct entry, link),
+		  "too many handshakes at a time, and this one is the oldest");
+}
+
+static void acceptor_begin(struct acceptor *acceptor, int fd, const struct peer *peer,
+			   const struct acceptor_port *port)
+{
+	struct entry *entry = mem_zalloc(sizeof(*entry));
+
+	entry->acceptor = acceptor;
+	entry->fd = fd;
+	entry->peer = *peer;
+	if (port->tls_server != NULL)
+		entry->tls_server = tls_server_ref(port->tls_server);
+	watch_init(&entry->reading, acceptor->loop, fd, WATCH_READ, entry_on_readable);
+	watch_init(&entry->writing, acceptor->loop, fd, WATCH_WRITE, entry_on_writable);
+	timer_init(&entry->deadline, entry_on_deadline);
+	timer_start(acceptor->loop, &entry->deadline, ACCEPTOR_MS);
+	list_append(&acceptor->entries, &entry->link);
+	acceptor->count++;
+	entry->awaits_header = port->has_proxy_header;
+	if (entry->awaits_header)
+		watch_set(&entry->reading, true);
+	else
+		entry_begin(entry);
+}
+
+void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
+		     const struct acceptor_port *port)
+{
+	if (port->tls_server == NULL && !port->has_proxy_header) {
+		http_server_accept(acceptor->http,
+				   &(struct http_arrival){ .fd = fd, .peer = *peer });
+		return;
+	}
+	if (!http_server_has_room(acceptor->http, acceptor->count)) {
+		/* Nothing can be said before the handshake. */
+		counter_add(COUNTER_CONNECTIONS_REFUSED);
+		acceptor_log(acceptor, peer, "limits.connections are open");
+		close(fd);
+		return;
+	}
+	if (acceptor->count >= ACCEPTOR_MAX)
+		acceptor_end_oldest(acceptor);
+	acceptor_begin(acceptor, fd, peer, port);
+}
+
+void acceptor_fini(struct acceptor *acceptor)
+{
+	while (!list_is_empty(&acceptor->entries))
+		entry_end(container_of(acceptor->entries.next, struct entry, link),
+			  "the daemon is about to stop");
+}

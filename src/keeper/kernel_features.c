@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One function per question. Servers that are not enabled ask for nothing. */
+#include "keeper/kernel_features.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "config/problem.h"
+#include "keeper/capabilities.h"
+#include "keeper/cgroups.h"
+#include "keeper/landlock.h"
+#include "keeper/launch.h"
+#include "keeper/sandbox.h"
+
+static void check_user(const struct config_server *server, struct config_problems *problems)
+{
+	if (server->user == NULL)
+		return;
+	if (geteuid() != 0)
+		problem_add(problems,
+			    "servers.%s.user: only root may start a process as another user; run "
+			    "mcpgated as root, or take the key away",
+			    server->name);
+	else if (!capabilities_reach_users())
+		problem_add(
+			problems,
+			"servers.%s.user: the daemon is root without CAP_SETUID, CAP_SETGID and "
+			"CAP_KILL; what its unit needs stands in mcpgated.yaml(5), \"What a server "
+			"may do\"",
+			server->name);
+	else if (getpwnam(server->user) == NULL)
+		problem_add(problems, "servers.%s.user: there is no user '%.60s'", server->name,
+			    server->user);
+}
+
+/* What may not be looked at may be there for the server's own user. */
+static bool is_missing(const char *path, mode_t *mode_r)
+{
+	struct stat st;
+
+	*mode_r = S_IFDIR;
+	if (stat(path, &st) < 0)
+		return errno != EACCES;
+	*mode_r = st.st_mode;
+	return false;
+}
+
+static void check_cwd(const struct config_server *server, struct config_problems *problems)
+{
+	mode_t mode;
+
+	if (server->cwd == NULL)
+		return;
+	if (is_missing(server->cwd, &mode))
+		problem_add(problems, "servers.%s.cwd: %.200s: %s", server->name, server->cwd,
+			    strerror(errno));
+	else if (!S_ISDIR(mode))
+		problem_add(problems, "servers.%s.cwd: %.200s is no directory", server->name,
+			    server->cwd);
+}
+
+static void check_open_files(const struct config_server *server, struct config_problems *problems)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || server->open_files <= limit.rlim_max ||
+	    geteuid() == 0)
+		return;
+	problem_add(problems,
+		    "servers.%s.resources.open_files: the daemon itself may open only %" PRIu64
+		    " files; raise its limit (LimitNOFILE= of the unit, ulimit -Hn)",
+		    server->name, (uint64_t)limit.rlim_max);
+}
+
+static void check_paths(const struct config_server *server, const char *key,
+			const struct config_texts *paths, struct config_problems *problems)
+{
+	mode_t mode;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		if (is_missing(paths->items[i], &mode))
+			problem_add(problems, "servers.%s.sandbox.%s: %.200s: %s", server->name,
+				    key, paths->items[i], strerror(errno));
+	}
+}
+
+static void check_sandbox(const struct config_server *server, struct config_problems *problems)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (server->sandbox == CONFIG_SANDBOX_OFF)
+		return;
+	if (sandbox_check(server, landlock_version(), &err) < 0)
+		problem_add(problems, "servers.%s.sandbox: %s", server->name, err.text);
+	check_paths(server, "read", &server->sandbox_read, problems);
+	check_paths(server, "write", &server->sandbox_write, problems);
+}
+
+static void check_cgroups(const struct config *config, struct config_problems *problems)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (cgroups_check(config, &err) < 0)
+		problem_add(problems, "%s", err.text);
+}
+
+/* Whether it is a program, or cannot be looked at from here; else *why_r is an errno. */
+static bool may_be_program(int dir_fd, const char *path, int *why_r)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, path, &st, 0) < 0) {
+		*why_r = errno;
+		return errno == EACCES || errno == EBADF;
+	}
+	if (S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0)
+		return true;
+	*why_r = EACCES;
+	return false;
+}
+
+/* As the server's process would look for it: below its cwd, and in the PATH of its environment. */
+static bool find_command(const struct launch_spec *spec, int *why_r)
+{
+	const char *cwd = spec->server->cwd;
+	int dir_fd = cwd != NULL ? open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
+	bool is_found = false;
+
+	*why_r = ENOENT;
+	for (char **path = spec->candidates; *path != NULL && !is_found; path++)
+		is_found = may_be_program(dir_fd, *path, why_r);
+	if (dir_fd >= 0)
+		close(dir_fd);
+	return is_found;
+}
+
+static void append_directories(struct buf *out, char *const *candidates)
+{
+	for (; *candidates != NULL; candidates++) {
+		if (out->len > 0)
+			buf_append_char(out, ':');
+		buf_append_slice(out, slice_between(*candidates, strrchr(*candidates, '/')));
+	}
+}
+
+static void check_command(const struct launch_spec *spec, struct config_problems *problems)
+{
+	static const struct launch_verdict missing = { LAUNCH_EXEC, ENOENT };
+	const struct config_server *server = spec->server;
+	const char *hint = launch_hint(&missing, server->command);
+	struct buf path = { 0 };
+	int why;
+
+	if (find_command(spec, &why))
+		return;
+	append_directories(&path, spec->candidates);
+	if (strchr(server->command, '/') == NULL)
+		problem_add(problems,
+			    "servers.%s.command: '%.200s' is in no directory of PATH (%.300s)%s",
+			    server->name, server->command, buf_terminate(&path), hint);
+	else
+		problem_add(problems, "servers.%s.command: '%.200s' %s%s", server->name,
+			    server->command,
+			    why == EACCES ? "is no program that may be executed" : "is not there",
+			    why == EACCES ? "" : hint);
+	buf_fini(&path);
+}
+
+void kernel_features_check_commands(const struct config *config, struct config_problems *problems)
+{
+	struct launch launch;
+	struct error ignored;
+
+	if (launch_init(&launch, config, &ignored) == 0) {
+		for (size_t i = 0; i < launch.count; i++) {
+			if (config->servers[i].enabled)
+				check_command(&launch.specs[i], problems);
+		}
+	}
+	launch_fini(&launch);
+}
+
+void kernel_features_check(const struct config *config, struct config_problems *problems)
+{
+	check_cgroups(config, problems);
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		if (!server->enabled)
+			continue;
+		check_user(server, problems);
+		check_cwd(server, problems);
+		check_open_files(server, problems);
+		check_sandbox(server, problems);
+	}
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pipes and process of one child. Its stdout is always read, whatever clients do; its stdin is
+ * written once a turn; its stderr is logged line by line at a bounded rate and never judged.
+ *
+ * The end of its output and the end of the process come in either order. The first one makes the
+ * child lost; gone it is when the process has been collected and its output was read to the end.
+ */
+#include "process/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+
+#define READS_PER_TURN 4
+#define STDERR_LINE_BYTES (8 * 1024)
+#define STDERR_READ_BYTES (16 * 1024) /* four of them are what a pipe holds */
+#define STDERR_LINES_PER_SECOND 50
+#define LAST_WORDS_BYTES 2048
+#define LAST_WORDS_LOGGED 500
+#define OWN_BYTES_MAX (16 * 1024 * 1024) /* in its stdin queue, of what was not the clients' */
+#define DRAIN_MS 500 /* output that a grandchild keeps open after the exit is waited for so long */
+
+#define TO(state) (1u << CHILD_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[CHILD_STARTING] = { "starting", TO(RUNNING) | TO(STOPPING) | TO(GONE) },
+	[CHILD_RUNNING] = { "running", TO(STOPPING) | TO(GONE) },
+	[CHILD_STOPPING] = { "stopping", TO(GONE) },
+	[CHILD_GONE] = { "gone", 0 },
+};
+#undef TO
+
+static void child_set_state(struct child *child, enum child_state state)
+{
+	CHECK(states[child->state].next & 1u << state);
+	LOG(CHILD_STATE, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+	    LOG_STR("from", states[child->state].name), LOG_STR("to", states[state].name));
+	child->state = state;
+}
+
+/* ---- stderr ---- */
+
+static struct slice line_strip(struct slice line)
+{
+	while (line.n > 0 && (line.p[line.n - 1] == '\r' || line.p[line.n - 1] == ' ' ||
+			      line.p[line.n - 1] == '\t'))
+		line.n--;
+	if (slice_has_prefix(line, SLICE_LIT("\xEF\xBB\xBF")))
+		line = slice_of(line.p + 3, line.n - 3);
+	while (line.n > 0 && (line.p[0] == '\r' || line.p[0] == ' ' || line.p[0] == '\t'))
+		line = slice_of(line.p + 1, line.n - 1);
+	return line;
+}
+
+static bool child_may_log(struct child *child)
+{
+	uint64_t second = clock_now_ms() / 1000;
+
+	if (child->stderr_second != second) {
+		if (child->stderr_lines > STDERR_LINES_PER_SECOND)
+			LOG(CHILD_STDERR_SKIPPED, LOG_STR("server", child->server->conf.name),
+			    LOG_INT("pid", child->pid),
+			    LOG_INT("lines", child->stderr_lines - STDERR_LINES_PER_SECOND));
+		child->stderr_second = second;
+		child->stderr_lines = 0;
+	}
+	return ++child->stderr_lines <= STDERR_LINES_PER_SECOND;
+}
+
+/* The end is what matters: the front goes when there is too much. BACK-PROC-01 */
+static void child_keep_stderr(struct child *child, struct slice line)
+{
+	struct buf *kept = &child->last_words;
+
+	if (line.n > LAST_WORDS_LOGGED)
+		line.n = LAST_WORDS_LOGGED;
+	if (kept->len + line.n > LAST_WORDS_BYTES)
+		buf_consume(kept, kept->len - LAST_WORDS_LOGGED);
+	if (kept->len > 0)
+		buf_append_str(kept, " | ");
+	buf_append_slice(kept, line);
+}
+
+static void child_log_stderr(struct child *child, struct slice line)
+{
+	line = line_strip(line);
+	if (line.n > 0) {
+		child_keep_stderr(child, line);
+		stderr_ring_add(&child->server->stderr_ring, child->pid, line);
+	}
+	if (line.n > 0 && child_may_log(child))
+		LOG(CHILD_STDERR, LOG_STR("server", child->server->conf.name),
+		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
+}
+
+static void child_on_stderr_bytes(struct child *child, struct slice data)
+{
+	while (data.n > 0) {
+		const char *stop = memchr(data.p, '\n', data.n);
+		size_t n = stop != NULL ? (size_t)(stop - data.p) : data.n;
+		size_t room = STDERR_LINE_BYTES - child->error_line.len;
+
+		buf_append(&child->error_line, data.p, n < room ? n : room);
+		if (stop == NULL)
+			return;
+		child_log_stderr(child, buf_slice(&child->error_line));
+		child->error_line.len = 0;
+		data = slice_of(stop + 1, data.n - n - 1);
+	}
+}
+
+/*
+ * Returns whether there may be more to read. Not into the loop's buffer: last words are read while a line of
+ * stdout, or a request, lies there and is worked on.
+ */
+static bool child_read_stderr(struct child *child)
+{
+	char buffer[STDERR_READ_BYTES];
+	ssize_t n = wire_read(&child->err, buffer, sizeof(buffer));
+
+	if (n == WIRE_AGAIN)
+		return false;
+	if (n > 0) {
+		child_on_stderr_bytes(child, slice_of(buffer, (size_t)n));
+		return true;
+	}
+	child_log_stderr(child, buf_slice(&child->error_line));
+	buf_fini(&child->error_line);
+	wire_close(&child->err);
+	return false;
+}
+
+static void child_on_stderr(struct wire *wire)
+{
+	(void)child_read_stderr(container_of(wire, struct child, err));
+}
+
+/* Its last words: why it has ended often stands there. BACK-PROC-06 */
+static void child_drain_stderr(struct child *child)
+{
+	for (int i = 0; i < READS_PER_TURN && wire_is_open(&child->err); i++) {
+		if (!child_read_stderr(child))
+			break;
+	}
+	child_log_stderr(child, buf_slice(&child->error_line));
+	child->error_line.len = 0;
+}
+
+void child_note_failure(struct child *child, const char *error, const char *exit)
+{
+	struct slice words;
+
+	child_drain_stderr(child);
+	server_note_failure(child->server, error, exit);
+	words = buf_slice(&child->last_words);
+	if (words.n > LAST_WORDS_LOGGED)
+		words = slice_of(words.p + words.n - LAST_WORDS_LOGGED, LAST_WORDS_LOGGED);
+	LOG(CHILD_FAILED, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+	    LOG_STR("error", error), LOG_STR("exit", exit != NULL ? exit : "-"),
+	    LOG_SLICE("stderr", words));
+}
+
+/* ---- the end ---- */
+
+static void child_finish(struct child *child)
+{
+	child_set_state(child, CHILD_GONE);
+	child_drain_stderr(child);
+	wire_close(&child->in);
+	wire_close(&child->out);
+	wire_close(&child->err);
+	timer_stop(&child->stall);
+	timer_stop(&child->stop_sequence);
+	timer_stop(&child->drain);
+	task_cancel(&child->flush);
+	outq_fini(&child->queue);
+	loop_defer_free(child->server->loop, child->line.data); /* a line may be on the stack */
+	child->line = (struct buf){ NULL, 0, 0 };
+	buf_fini(&child->error_line);
+	buf_fini(&child->last_words);
+	list_remove(&child->link);
+	server_count_child(child->server, false);
+	child->ops->on_gone(child);
+}
+
+static void child_check_gone(struct child *child)
+{
+	if (child->is_exited && !wire_is_open(&child->out) && child->state != CHILD_GONE)
+		child_finish(child);
+}
+
+/* Closes our end of its stdin: the polite request to end. What waits unwritten is dropped. */
+static void child_close_stdin(struct child *child)
+{
+	if (wire_is_open(&child->in) && outq_flush(&child->queue, &child->in) == WIRE_BROKEN)
+		outq_fini(&child->queue);
+	outq_fini(&child->queue);
+	outq_init(&child->queue);
+	timer_stop(&child->stall);
+	task_cancel(&child->flush);
+	wire_close(&child->in);
+}
+
+static void child_begin_stop(struct child *child, enum reason reason)
+{
+	LOG(CHILD_END, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+	    LOG_STR("reason", reason_get(reason)->text));
+	child_set_state(child, CHILD_STOPPING);
+	child_close_stdin(child);
+	if (!child->is_exited)
+		timer_start(child->server->loop, &child->stop_sequence,
+			    child->server->conf.stop_grace_ms);
+}
+
+/* The owner hears of the failure once; then the process is on its way out like any other. */
+static void child_lose(struct child *child, enum reason reason)
+{
+	if (child->state == CHILD_STOPPING || child->state == CHILD_GONE)
+		return;
+	child->is_unexplained = reason == REASON_CHILD_EXITED;
+	child_begin_stop(child, reason);
+	child->ops->on_lost(child, reason);
+}
+
+void child_stop(struct child *child, enum reason reason)
+{
+	if (child->state == CHILD_STOPPING || child->state == CHILD_GONE)
+		return;
+	child_begin_stop(child, reason);
+}
+
+void child_kill(struct child *child, enum reason reason)
+{
+	child_stop(child, reason);
+	if (child->state != CHILD_STOPPING || child->is_exited)
+		return;
+	timer_stop(&child->stop_sequence);
+	spawned_signal(&child->spawned, SIGKILL);
+}
+
+static void child_on_stop_sequence(struct timer *timer)
+{
+	struct child *child = container_of(timer, struct child, stop_sequence);
+	static const int steps[] = { SIGTERM, SIGKILL };
+	bool is_first = child->stop_sequence_step == 0;
+
+	spawned_signal(&child->spawned, steps[is_first ? 0 : 1]);
+	child->stop_sequence_step = 1;
+	if (is_first)
+		timer_start(child->server->loop, timer, child->server->conf.stop_term_ms);
+}
+
+static void child_on_drain(struct timer *timer)
+{
+	struct child *child = container_of(timer, struct child, drain);
+
+	wire_close(&child->out);
+	child_lose(child, REASON_CHILD_EXITED);
+	child_check_gone(child);
+}
+
+/* ---- stdout ---- */
+
+/* Where the next line would begin is not known any more. */
+static void child_refuse_line(struct child *child)
+{
+	child_note_failure(child, "a line on stdout is longer than limits.response allows", NULL);
+	child_lose(child, REASON_CHILD_LINE_TOO_LONG);
+	spawned_signal(&child->spawned, SIGKILL);
+}
+
+static void child_take_line(struct child *child, struct slice line)
+{
+	if (child->state != CHILD_RUNNING)
+		return;
+	if (line.n > child->server->conf.line_max) {
+		child_refuse_line(child);
+		return;
+	}
+	line = line_strip(line);
+	if (line.n > 0)
+		child->ops->on_line(child, line);
+}
+
+/* Hands out the whole lines of data; there is no line end before `sought`. Returns the bytes used. */
+static size_t child_take_lines(struct child *child, struct slice data, size_t sought)
+{
+	const char *begin = data.p;
+	const char *end = data.p + data.n;
+	const char *from = data.p + sought;
+
+	for (;;) {
+		const char *stop = memchr(from, '\n', (size_t)(end - from));
+
+		if (stop == NULL)
+			return (size_t)(begin - data.p);
+		child_take_line(child, slice_between(begin, stop));
+		begin = from = stop + 1;
+	}
+}
+
+static void child_check_line_length(struct child *child)
+{
+	if (child->line.len <= child->server->conf.line_max)
+		return;
+	child_refuse_line(child);
+	buf_fini(&child->line);
+}
+
+/* Nothing is kept: lines come straight from the shared buffer, only a last part is copied. */
+static ssize_t child_read_fresh(struct child *child)
+{
+	char *buffer = loop_buffer(child->server->loop);
+	ssize_t n = wire_read(&child->out, buffer, LOOP_BUFFER_BYTES);
+	size_t used;
+
+	if (n <= 0)
+		return n;
+	used = child_take_lines(child, slice_of(buffer, (size_t)n), 0);
+	if (child->state == CHILD_RUNNING)
+		buf_append(&child->line, buffer + used, (size_t)n - used);
+	return n;
+}
+
+/* The beginning of a line is kept: the rest is read behind it, no more than shows that it is too long. */
+static ssize_t child_read_on(struct child *child)
+{
+	size_t sought = child->line.len;
+	size_t allowed = child->server->conf.line_max + 1 - sought;
+	char *into = buf_reserve(&child->line, LOOP_BUFFER_BYTES);
+	size_t room = child->line.cap - sought;
+	ssize_t n = wire_read(&child->out, into, room < allowed ? room : allowed);
+	size_t used;
+
+	if (n <= 0)
+		return n;
+	child->line.len += (size_t)n;
+	used = child_take_lines(child, buf_slice(&child->line), sought);
+	buf_consume(&child->line, child->state == CHILD_RUNNING ? used : child->line.len);
+	if (child->line.len == 0)
+		buf_fini(&child->line);
+	return n;
+}
+
+static void child_on_output_end(struct child *child)
+{
+	struct slice last = buf_slice(&child->line);
+
+	wire_close(&child->out);
+	child_take_line(child, last); /* without a line end: BACK-FRAME-06 */
+	child_lose(child, REASON_CHILD_EXITED);
+	child_check_gone(child);
+}
+
+static void child_on_stdout(struct wire *wire)
+{
+	struct child *child = container_of(wire, struct child, out);
+
+	for (int i = 0; i < READS_PER_TURN && wire_is_open(&child->out); i++) {
+		ssize_t n = child->line.len > 0 ? child_read_on(child) : child_read_fresh(child);
+
+		if (n == WIRE_AGAIN)
+			return;
+		if (n <= 0) {
+			child_on_output_end(child);
+			return;
+		}
+		child_check_line_length(child);
+		if (n < LOOP_BUFFER_BYTES / 2)
+			return;
+	}
+}
+
+/* ---- stdin ---- */
+
+static void child_refuse_reading(struct child *child, const char *error)
+{
+	child_note_failure(child, error, NULL);
+	child_lose(child, REASON_CHILD_HUNG);
+	spawned_signal(&child->spawned, SIGKILL);
+}
+
+/*
+ * Requests of clients have asked for room; answers to what the process itself asks have not, and it may ask
+ * for ever without reading them.
+ */
+static bool child_is_flooded(const struct child *child)
+{
+	return child->queue.bytes > 2 * child->server->conf.queue_max + OWN_BYTES_MAX;
+}
+
+static void child_flush(struct child *child)
+{
+	ssize_t n;
+
+	if (!wire_is_open(&child->in))
+		return;
+	n = outq_flush(&child->queue, &child->in);
+	if (n == WIRE_BROKEN) {
+		/* It closed its stdin. Answers that it already wrote are read before it is given up. */
+		child_close_stdin(child);
+		timer_start(child->server->loop, &child->drain, DRAIN_MS);
+		return;
+	}
+	if (child_is_flooded(child)) {
+		child_refuse_reading(child, "the process asks and does not read the answers");
+		return;
+	}
+	wire_watch_writing(&child->in, child->queue.bytes > 0);
+	if (child->queue.bytes == 0)
+		timer_stop(&child->stall);
+	else if (n > 0 || !timer_is_running(&child->stall))
+		timer_start(child->server->loop, &child->stall, child->server->conf.stall_ms);
+}
+
+static void child_on_stdin(struct wire *wire)
+{
+	child_flush(container_of(wire, struct child, in));
+}
+
+static void child_on_flush(struct task *task)
+{
+	child_flush(container_of(task, struct child, flush));
+}
+
+static void child_on_stall(struct timer *timer)
+{
+	struct child *child = container_of(timer, struct child, stall);
+
+	child_refuse_reading(child, "the process does not read its stdin");
+}
+
+void child_write(struct child *child, struct slice bytes)
+{
+	if (child->state != CHILD_RUNNING || !wire_is_open(&child->in))
+		return;
+	outq_append(&child->queue, bytes);
+	task_schedule(child->server->loop, &child->flush);
+}
+
+void child_write_take(struct child *child, struct buf *buf)
+{
+	if (child->state == CHILD_RUNNING && wire_is_open(&child->in)) {
+		outq_take(&child->queue, buf, 0);
+		task_schedule(child->server->loop, &child->flush);
+	}
+	buf_fini(buf);
+}
+
+bool child_has_room(const struct child *child, size_t size)
+{
+	return child->queue.bytes == 0 ||
+	       child->queue.bytes + size <= child->server->conf.queue_max;
+}
+
+void child_note_garbage(struct child *child, struct slice line, const char *why)
+{
+	counter_add(COUNTER_CHILD_GARBAGE);
+	if (!child_may_log(child))
+		return;
+	if (line.n > 200)
+		line.n = 200;
+	LOG(CHILD_GARBAGE, LOG_STR("server", child->server->conf.name), LOG_INT("pid", child->pid),
+	    LOG_STR("error", why), LOG_SLICE("line", line));
+}
+
+/* ---- the process ---- */
+
+static const struct wire_ops stdin_ops = { .on_writable = child_on_stdin };
+static const struct wire_ops stdout_ops = { .on_readable = child_on_stdout };
+static const struct wire_ops stderr_ops = { .on_readable = child_on_stderr };
+
+static void child_on_started(struct spawned *spawned, int pid, const int fds[3])
+{
+	struct child *child = container_of(spawned, struct child, spawned);
+	struct loop *loop = child->server->loop;
+
+	child->pid = pid;
+	child->started_at_ms = clock_now_ms();
+	wire_init(&child->in, loop, fds[0], &stdin_ops);
+	wire_init(&child->out, loop, fds[1], &stdout_ops);
+	wire_init(&child->err, loop, fds[2], &stderr_ops);
+	wire_watch_reading(&child->out, true);
+	wire_watch_reading(&child->err, true);
+	if (child->state != CHILD_STARTING) {
+		wire_close(&child->in); /* stopped before it began */
+		return;
+	}
+	child_set_state(child, CHILD_RUNNING);
+	child->ops->on_started(child);
+}
+
+static void child_on_failed(struct spawned *spawned, int error)
+{
+	struct child *child = container_of(spawned, struct child, spawned);
+	char text[128];
+
+	/* What could not be found or done is the keeper's to say, in the log: only there the command is known. */
+	snprintf(text, sizeof(text),
+		 "it could not be started: %s; see child_spawn_failed in the log", strerror(error));
+	child_note_failure(child, text, NULL);
+	child->is_exited = true;
+	child_lose(child, REASON_START_FAILED);
+	child_check_gone(child);
+}
+
+static void child_log_exit(struct child *child, int status)
+{
+	char text[48];
+
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));
+	else
+		snprintf(text, sizeof(text), "status %d", WEXITSTATUS(status));
+	child_note_failure(child, "the process ended by itself", text);
+}
+
+static void child_on_exited(struct spawned *spawned, int status)
+{
+	struct child *child = container_of(spawned, struct child, spawned);
+
+	child->is_exited = true;
+	timer_stop(&child->stop_sequence);
+	if (child->state == CHILD_RUNNING || child->is_unexplained)
+		child_log_exit(child, status);
+	if (wire_is_open(&child->out))
+		child_on_stdout(&child->out); /* what it wrote before counts */
+	if (wire_is_open(&child->out))
+		timer_start(child->server->loop, &child->drain, DRAIN_MS);
+	child_check_gone(child);
+}
+
+static const struct spawned_ops child_spawned_ops = {
+	.on_started = child_on_started,
+	.on_failed = child_on_failed,
+	.on_exited = child_on_exited,
+};
+
+void child_start(struct child *child, struct server *server, int claims_fd,
+		 const struct child_ops *ops)
+{
+	*child = (struct child){ .ops = ops, .server = server, .state = CHILD_STARTING };
+	child->in.fd = child->out.fd = child->err.fd = -1;
+	outq_init(&child->queue);
+	task_init(&child->flush, child_on_flush);
+	timer_init(&child->stall, child_on_stall);
+	timer_init(&child->stop_sequence, child_on_stop_sequence);
+	timer_init(&child->drain, child_on_drain);
+	list_append(&server->children, &child->link);
+	server_count_child(server, true);
+	server->stats.starts++;
+	child->started_at_ms = clock_now_ms();
+	counter_add(COUNTER_CHILDREN);
+	spawned_start(&child->spawned, server->spawner, server->conf.server, claims_fd,
+		      &child_spawned_ops);
+}

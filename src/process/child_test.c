@@ -1,0 +1,818 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One process, played byte by byte by the test, and the rules of its server. Time stands still
+ * between steps; the log goes to a file that the tests read.
+ */
+#include "process/child.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "process/fake_keeper.h"
+#include "base/clock.h"
+#include "obs/log.h"
+
+#define LINE_MAX_BYTES 100000
+#define QUEUE_MAX_BYTES 200000
+#define GRACE_MS 5000
+#define TERM_MS 3000
+#define STALL_MS 30000
+#define DRAIN_MS 500
+
+static struct loop *loop;
+static struct fake_keeper keeper;
+static struct server server;
+static uint64_t now_ms;
+static int log_fd;
+
+/* What the child told its owner. */
+static struct child *child;
+static char lines[4096]; /* each followed by a bar; long ones as their length */
+static unsigned int started;
+static unsigned int lost;
+static unsigned int gone;
+static enum reason lost_reason;
+static bool stops_in_line;
+
+static void on_started(struct child *c)
+{
+	assert_ptr_equal(c, child);
+	started++;
+}
+
+static void on_line(struct child *c, struct slice line)
+{
+	size_t n = strlen(lines);
+
+	assert_int_equal(lost + gone, 0);
+	if (line.n > 200)
+		snprintf(lines + n, sizeof(lines) - n, "%zu|", line.n);
+	else
+		snprintf(lines + n, sizeof(lines) - n, "%.*s|", SLICE_ARG(line));
+	if (stops_in_line)
+		child_stop(c, REASON_SESSION_END);
+}
+
+static void on_lost(struct child *c, enum reason reason)
+{
+	(void)c;
+	lost++;
+	lost_reason = reason;
+}
+
+static void on_gone(struct child *c)
+{
+	gone++;
+	loop_defer_free(loop, c);
+	child = NULL;
+}
+
+static const struct child_ops ops = {
+	.on_started = on_started,
+	.on_line = on_line,
+	.on_lost = on_lost,
+	.on_gone = on_gone,
+};
+
+static void pass(uint64_t ms)
+{
+	now_ms += ms;
+	clock_freeze(now_ms);
+	fake_keeper_settle(&keeper);
+}
+
+static int setup(void **state)
+{
+	static const struct server_conf conf = {
+		.name = "test",
+		.server = 3,
+		.pool_max = 2,
+		.line_max = LINE_MAX_BYTES,
+		.queue_max = QUEUE_MAX_BYTES,
+		.start_timeout_ms = 60000,
+		.backoff_min_ms = 1000,
+		.backoff_max_ms = 8000,
+		.give_up_after = 3,
+		.stop_grace_ms = GRACE_MS,
+		.stop_term_ms = TERM_MS,
+		.stall_ms = STALL_MS,
+	};
+	struct error err;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	now_ms = 1000000;
+	clock_freeze(now_ms);
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	log_set(log_fd, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	loop = loop_new(&err);
+	fake_keeper_init(&keeper, loop);
+	server_init(&server, loop, keeper.spawner, &conf);
+	lines[0] = '\0';
+	started = lost = gone = 0;
+	lost_reason = REASON_NONE;
+	stops_in_line = false;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < keeper.count; i++) {
+		if (!keeper.processes[i].is_exited)
+			fake_process_exit(&keeper, &keeper.processes[i], 0);
+	}
+	pass(DRAIN_MS);
+	assert_null(child);
+	assert_int_equal(server.count, 0);
+	server_fini(&server);
+	fake_keeper_fini(&keeper);
+	loop_free(&loop);
+	close(log_fd);
+	return 0;
+}
+
+static bool is_logged(const char *text)
+{
+	static char log[1 << 16];
+	ssize_t n = pread(log_fd, log, sizeof(log) - 1, 0);
+
+	log[n > 0 ? n : 0] = '\0';
+	return strstr(log, text) != NULL;
+}
+
+static unsigned int count_logged(const char *text)
+{
+	static char log[1 << 20];
+	ssize_t n = pread(log_fd, log, sizeof(log) - 1, 0);
+	unsigned int count = 0;
+
+	log[n > 0 ? n : 0] = '\0';
+	for (const char *at = log; (at = strstr(at, text)) != NULL; at++)
+		count++;
+	return count;
+}
+
+static struct fake_process *begin(void)
+{
+	child = malloc(sizeof(*child));
+	child_start(child, &server, -1, &ops);
+	fake_keeper_settle(&keeper);
+	return keeper.count > 0 ? &keeper.processes[keeper.count - 1] : NULL;
+}
+
+static void write_fill(struct fake_process *p, size_t size, char c)
+{
+	static char block[32768];
+
+	memset(block, c, sizeof(block));
+	while (size > 0) {
+		ssize_t n = write(p->out, block, size < sizeof(block) ? size : sizeof(block));
+
+		if (n > 0)
+			size -= (size_t)n;
+		loop_turn(loop, false);
+	}
+}
+
+/* ---- starting ---- */
+
+static void runs_when_the_keeper_says(void **state)
+{
+	struct fake_process *p;
+
+	(void)state;
+	keeper.holds = true;
+	p = begin();
+	assert_int_equal(started, 0);
+	assert_int_equal(p->server, 3);
+	assert_int_equal(server.count, 1);
+	fake_keeper_start(&keeper, p);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(started, 1);
+}
+
+/* BACK-PROC-06: the reason is told at once. */
+static void failed_start_is_told(void **state)
+{
+	(void)state;
+	keeper.refuses = ENOENT;
+	begin();
+	assert_int_equal(started, 0);
+	assert_int_equal(lost, 1);
+	assert_int_equal(lost_reason, REASON_START_FAILED);
+	assert_int_equal(gone, 1);
+	assert_true(is_logged("No such file or directory"));
+}
+
+static void stopped_before_it_runs(void **state)
+{
+	struct fake_process *p;
+
+	(void)state;
+	keeper.holds = true;
+	p = begin();
+	child_stop(child, REASON_SESSION_END);
+	fake_keeper_start(&keeper, p);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(started, 0);
+	assert_null(fake_process_read(p));
+	assert_true(p->is_eof);
+	fake_process_write(p, "late\n");
+	fake_process_exit(&keeper, p, 0);
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "");
+	assert_int_equal(lost, 0);
+	assert_int_equal(gone, 1);
+}
+
+/* ---- lines ---- */
+
+/* BACK-FRAME-03: split at LF; CR, BOM, blanks and blank lines go. */
+static void lines_are_cut_and_stripped(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_write(p, "{\"a\":1}\n\n  \t\r\n\xEF\xBB\xBF{\"b\":2}\r\n \t{\"c\"");
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "{\"a\":1}|{\"b\":2}|");
+	fake_process_write(p, ":3} ");
+	fake_keeper_settle(&keeper);
+	fake_process_write(p, "\n{");
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "{\"a\":1}|{\"b\":2}|{\"c\":3}|");
+}
+
+/* BACK-FRAME-06: a line as long as allowed, byte by byte or not, passes. */
+static void longest_line_passes(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	write_fill(p, LINE_MAX_BYTES, 'x');
+	fake_process_write(p, "\nnext\n");
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "100000|next|");
+	assert_int_equal(lost, 0);
+}
+
+/* REL-44: its pipes cannot be taken: that start has failed, nothing else. */
+static void descriptors_may_run_out(void **state)
+{
+	int taken[256];
+	size_t count = 0;
+	struct rlimit before, low = { ARRAY_LEN(taken), 0 };
+
+	(void)state;
+	keeper.holds = true;
+	begin();
+	fake_keeper_start(&keeper, &keeper.processes[0]);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	while (count < ARRAY_LEN(taken) && (taken[count] = dup(log_fd)) >= 0)
+		count++;
+	close(taken[--count]); /* one is left, and three would be needed */
+	fake_keeper_settle(&keeper);
+	while (count > 0)
+		close(taken[--count]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(lost_reason, REASON_START_FAILED);
+	assert_int_equal(gone, 1);
+	assert_true(is_logged("Too many open files"));
+	keeper.holds = false;
+	begin();
+	assert_int_equal(started, 1);
+}
+
+/* BACK-FRAME-06, REL-22: one byte more ends it at once, with a named reason, by SIGKILL. */
+static void longer_line_kills(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	write_fill(p, LINE_MAX_BYTES + 1, 'x');
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "");
+	assert_int_equal(lost, 1);
+	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
+	assert_int_equal(p->last_signal, SIGKILL);
+	assert_true(is_logged("limits.response"));
+	write_fill(p, LINE_MAX_BYTES * 2, 'y'); /* it is still read, and forgotten */
+	fake_process_write(p, "\nlate\n");
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "");
+	assert_int_equal(lost, 1);
+	fake_process_exit(&keeper, p, SIGKILL);
+	fake_keeper_settle(&keeper);
+	assert_non_null(strstr(server.stats.failure, "limits.response")); /* not how we ended it */
+	assert_int_equal(server.stats.failures, 1);
+}
+
+/* The same where the whole line comes in one piece. */
+static void longer_line_in_one_piece_kills(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	server.conf.line_max = 10;
+	fake_process_write(p, "0123456789\n0123456789a\nnext\n");
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "0123456789|");
+	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
+}
+
+/* BACK-FRAME-06: the last line counts without its end. */
+static void last_line_needs_no_end(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_write(p, "one\ntwo");
+	fake_process_exit(&keeper, p, 0);
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "one|two|");
+	assert_int_equal(lost, 1);
+	assert_int_equal(lost_reason, REASON_CHILD_EXITED);
+	assert_int_equal(gone, 1);
+}
+
+/* Its owner may let go of it inside a line: the rest of what was read is not handed out. */
+static void stopped_inside_a_line(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	stops_in_line = true;
+	fake_process_write(p, "one\ntwo\nthr");
+	fake_keeper_settle(&keeper);
+	fake_process_write(p, "ee\nfour\n");
+	fake_process_exit(&keeper, p, 0);
+	fake_keeper_settle(&keeper);
+	assert_string_equal(lines, "one|");
+	assert_int_equal(lost, 0);
+	assert_int_equal(gone, 1);
+}
+
+/* ---- stdin ---- */
+
+/* Everything of a turn leaves together, in order. */
+static void writes_leave_at_the_end_of_the_turn(void **state)
+{
+	struct fake_process *p = begin();
+	struct buf large = { 0 };
+
+	(void)state;
+	child_write(child, SLICE_LIT("one\n"));
+	for (int i = 0; i < 20000; i++)
+		buf_append_char(&large, 'l');
+	buf_append_char(&large, '\n');
+	child_write_take(child, &large);
+	assert_null(large.data);
+	child_write(child, SLICE_LIT("three\n"));
+	assert_null(fake_process_read(p));
+	loop_turn(loop, false);
+	assert_string_equal(fake_process_read(p), "one");
+	assert_int_equal(strlen(fake_process_read(p)), 20000);
+	assert_string_equal(fake_process_read(p), "three");
+}
+
+/* BACK-FRAME-07, REL-26: the queue is bounded; who reads nothing for so long is hung. */
+static void hung_process_is_given_up(void **state)
+{
+	struct fake_process *p = begin();
+	static char text[QUEUE_MAX_BYTES];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	assert_true(child_has_room(child, 10 * QUEUE_MAX_BYTES)); /* one alone may be larger */
+	child_write(child, slice_of(text, sizeof(text)));
+	assert_false(child_has_room(child, 1));
+	pass(0);
+	assert_true(child_has_room(child, 60000)); /* the pipe took some */
+	pass(STALL_MS - 1);
+	assert_int_equal(lost, 0);
+	assert_null(fake_process_read(p)); /* it takes some: the time begins anew */
+	pass(0);
+	pass(STALL_MS - 1);
+	assert_int_equal(lost, 0);
+	pass(1);
+	assert_int_equal(lost, 1);
+	assert_int_equal(lost_reason, REASON_CHILD_HUNG);
+	assert_int_equal(p->last_signal, SIGKILL);
+}
+
+/* BACK-FRAME-07: nor is there more without a bound for one that asks and does not read the answers. */
+static void flood_of_answers_is_bounded(void **state)
+{
+	struct fake_process *p = begin();
+	static char text[QUEUE_MAX_BYTES];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 80; i++)
+		child_write(child, slice_of(text, sizeof(text)));
+	loop_turn(loop, false);
+	assert_int_equal(lost, 0);
+	for (int i = 0; i < 10; i++)
+		child_write(child, slice_of(text, sizeof(text)));
+	loop_turn(loop, false);
+	assert_int_equal(lost, 1);
+	assert_int_equal(lost_reason, REASON_CHILD_HUNG);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(p->last_signal, SIGKILL);
+	assert_true(is_logged("does not read the answers"));
+}
+
+/* REL-27: it closes its stdin, or its stdout, but lives. What it wrote before counts. */
+static void closed_stdin_is_the_end(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_close(&p->in);
+	child_write(child, SLICE_LIT("anybody?\n"));
+	pass(0);
+	assert_int_equal(lost, 0);
+	child_write(child, SLICE_LIT("hello?\n")); /* into the void */
+	fake_process_write(p, "last words\n");
+	pass(DRAIN_MS);
+	assert_string_equal(lines, "last words|");
+	assert_int_equal(lost, 1);
+	assert_int_equal(lost_reason, REASON_CHILD_EXITED);
+	pass(GRACE_MS);
+	assert_int_equal(p->last_signal, SIGTERM);
+}
+
+static void closed_stdout_is_the_end(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_write(p, "last words");
+	fake_process_close(&p->out);
+	pass(0);
+	assert_string_equal(lines, "last words|");
+	assert_int_equal(lost_reason, REASON_CHILD_EXITED);
+	assert_int_equal(gone, 0);
+	assert_null(fake_process_read(p));
+	assert_true(p->is_eof);
+	pass(GRACE_MS);
+	assert_int_equal(p->last_signal, SIGTERM);
+	fake_process_exit(&keeper, p, 0);
+	pass(0);
+	assert_int_equal(gone, 1);
+	assert_int_equal(lost, 1);
+}
+
+/* ---- the end ---- */
+
+/* BACK-PROC-02: stdin closes after what was queued; SIGTERM after the grace, then SIGKILL. */
+static void stop_goes_step_by_step(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	child_write(child, SLICE_LIT("goodbye\n"));
+	child_stop(child, REASON_SESSION_END);
+	child_stop(child, REASON_SESSION_END); /* nothing more */
+	assert_string_equal(fake_process_read(p), "goodbye");
+	assert_null(fake_process_read(p));
+	assert_true(p->is_eof);
+	pass(GRACE_MS - 1);
+	assert_int_equal(p->signals, 0);
+	pass(1);
+	assert_int_equal(p->last_signal, SIGTERM);
+	pass(TERM_MS - 1);
+	assert_int_equal(p->signals, 1);
+	pass(1);
+	assert_int_equal(p->last_signal, SIGKILL);
+	fake_process_exit(&keeper, p, SIGKILL);
+	pass(0);
+	assert_int_equal(gone, 1);
+	assert_int_equal(lost, 0);
+	assert_int_equal(p->signals, 2);
+}
+
+/* BACK-PROC-02: its output is drained meanwhile, however much it is and wherever a line was cut. */
+static void output_is_drained_while_stopping(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_write(p, "half a li");
+	pass(0);
+	child_stop(child, REASON_SESSION_END);
+	write_fill(p, LINE_MAX_BYTES * 3, 'z');
+	pass(0);
+	assert_int_equal(p->signals, 0);
+	assert_int_equal(child->line.len, 0);
+	fake_process_exit(&keeper, p, 0);
+	pass(0);
+	assert_int_equal(gone, 1);
+	assert_string_equal(lines, "");
+}
+
+static void kill_is_one_step(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	child_kill(child, REASON_CHILD_HUNG);
+	pass(GRACE_MS + TERM_MS);
+	assert_int_equal(p->signals, 1);
+	assert_int_equal(p->last_signal, SIGKILL);
+	assert_int_equal(lost, 0);
+}
+
+/* REL-28: the keeper's word comes first; what was written before is read before. */
+static void exit_before_the_end_of_output(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_write(p, "answer\n");
+	fake_process_tell_exit(&keeper, p, 256);
+	fake_process_close(&p->out);
+	pass(0);
+	assert_string_equal(lines, "answer|");
+	assert_int_equal(lost_reason, REASON_CHILD_EXITED);
+	assert_int_equal(gone, 1);
+	assert_true(is_logged("status 1"));
+}
+
+/* REL-28: a grandchild that holds the pipe does not hold the calls. */
+static void grandchild_may_keep_the_pipe(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_write(p, "answer\nhalf");
+	fake_process_tell_exit(&keeper, p, SIGSEGV);
+	pass(0);
+	pass(DRAIN_MS - 1);
+	assert_string_equal(lines, "answer|");
+	assert_int_equal(lost, 0);
+	pass(1);
+	assert_int_equal(lost, 1);
+	assert_int_equal(gone, 1);
+	assert_true(is_logged("signal 11"));
+}
+
+static void stopped_and_then_exited(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	child_stop(child, REASON_SESSION_END);
+	fake_process_tell_exit(&keeper, p, 0); /* its stdout is still open */
+	pass(0);
+	assert_int_equal(gone, 0);
+	pass(DRAIN_MS);
+	assert_int_equal(gone, 1);
+	assert_int_equal(p->signals, 0);
+}
+
+/* ---- stderr ---- */
+
+/* BACK-PROC-01, BACK-PROC-06: logged by lines, never judged; the last words without an end, too. */
+static void stderr_is_logged(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	fake_process_write_err(p, "first\r\n\nsec");
+	pass(0);
+	assert_true(is_logged("first"));
+	assert_false(is_logged("sec"));
+	fake_process_write_err(p, "ond\nlast words");
+	fake_process_exit(&keeper, p, 0);
+	pass(0);
+	assert_true(is_logged("second"));
+	assert_true(is_logged("last words"));
+	assert_int_equal(lost, 1); /* by the exit */
+}
+
+/* BACK-PROC-06: also if the end is heard of before its last words are. */
+static void last_words_are_read_at_the_end(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	wire_watch_reading(&child->err, false); /* as if its turn had not come yet */
+	fake_process_write_err(p, "cannot open the database\nbecause");
+	fake_process_close(&p->out);
+	fake_process_tell_exit(&keeper, p, 256);
+	pass(0);
+	assert_int_equal(gone, 1);
+	assert_true(is_logged("cannot open the database"));
+	assert_true(is_logged("because"));
+}
+
+/* REL-31: a flood costs a bounded number of lines, long lines are cut. */
+struct listener {
+	struct stderr_ring_reader reader;
+	int heard;
+};
+
+static void on_stderr_line(struct stderr_ring_reader *reader)
+{
+	container_of(reader, struct listener, reader)->heard++;
+}
+
+static struct slice text_of(const struct stderr_line *line)
+{
+	assert_non_null(line);
+	return slice_of(line->text, line->length);
+}
+
+/* The oldest lines go, numbers go on, readers are told of each. */
+static void stderr_ring_is_bounded(void **state)
+{
+	struct listener listener = { .reader = { .on_line = on_stderr_line } };
+	struct stderr_ring stderr_ring;
+	char text[1000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	stderr_ring_init(&stderr_ring);
+	assert_null(stderr_ring_next(&stderr_ring, 0));
+	stderr_ring_attach(&stderr_ring, &listener.reader);
+	stderr_ring_add(&stderr_ring, 7, SLICE_LIT("first"));
+	assert_true(slice_is_equal(text_of(stderr_ring_next(&stderr_ring, 0)), SLICE_LIT("first")));
+	assert_int_equal(stderr_ring_next(&stderr_ring, 0)->pid, 7);
+	assert_null(stderr_ring_next(&stderr_ring, 1));
+	for (int i = 0; i < 200; i++)
+		stderr_ring_add(&stderr_ring, 8, slice_of(text, sizeof(text)));
+	assert_int_equal(listener.heard, 201);
+	stderr_ring_detach(&listener.reader);
+	stderr_ring_add(&stderr_ring, 9, SLICE_LIT("last"));
+	assert_int_equal(listener.heard, 201);
+	assert_in_range(stderr_ring.bytes, STDERR_RING_BYTES_MAX / 2, STDERR_RING_BYTES_MAX);
+	assert_int_equal(stderr_ring_next(&stderr_ring, 0)->pid, 8);
+	assert_true(stderr_ring_next(&stderr_ring, 0)->number > 100);
+	assert_true(
+		slice_is_equal(text_of(stderr_ring_next(&stderr_ring, 201)), SLICE_LIT("last")));
+	stderr_ring_fini(&stderr_ring);
+}
+
+static void stderr_is_bounded(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		fake_process_write_err(p, "noise\n");
+	pass(0);
+	assert_int_equal(count_logged("noise"), 50);
+	pass(1000);
+	for (int i = 0; i < 60; i++) {
+		char block[1024];
+
+		memset(block, 'E', sizeof(block));
+		assert_int_equal(write(p->err, block, sizeof(block)), sizeof(block));
+		pass(0);
+	}
+	assert_true(child->error_line.len <= 8192);
+	fake_process_write_err(p, "\nafter\n");
+	pass(0);
+	assert_true(is_logged("lines=450"));
+	assert_true(is_logged("after"));
+	assert_int_equal(lost, 0);
+}
+
+static void garbage_is_logged_at_a_bounded_rate(void **state)
+{
+	(void)state;
+	begin();
+	for (int i = 0; i < 200; i++)
+		child_note_garbage(child, SLICE_LIT("banner"), "not JSON");
+	assert_int_equal(count_logged("banner"), 50);
+}
+
+/* ---- the server ---- */
+
+/* BACK-PROC-04, REL-29: each failure doubles the wait; after some the next callers hear it at once. */
+static void failures_back_off(void **state)
+{
+	uint64_t wait_ms = 1;
+
+	(void)state;
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	assert_int_equal(wait_ms, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		server_note_failed(&server);
+		assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+		assert_in_range(wait_ms, (1000u << i) * 3 / 4, 1000u << i);
+		assert_int_equal(wait_ms % 250, 0);
+		pass(wait_ms);
+	}
+	server_note_failed(&server);
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_BACKEND_DOWN);
+	assert_in_range(wait_ms, 3000, 4000);
+	pass(wait_ms);
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE); /* one may try again */
+	assert_int_equal(wait_ms, 0);
+	for (int i = 0; i < 20; i++) {
+		server_note_failed(&server);
+		pass(60000);
+	}
+	assert_in_range(server.retry_at_ms, now_ms - 60000 + 6000, now_ms - 60000 + 8000);
+	server_note_started(&server);
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	assert_int_equal(wait_ms, 0);
+	assert_true(is_logged("server_recovered"));
+}
+
+/* REL-29: several that fail together are one failure. */
+static void failures_at_once_count_once(void **state)
+{
+	uint64_t wait_ms;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		server_note_failed(&server);
+	assert_int_equal(server.failures, 1);
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	assert_in_range(wait_ms, 750, 1000);
+}
+
+/* pool.max counts those that run and those that will. */
+static void pool_is_limited(void **state)
+{
+	uint64_t wait_ms;
+
+	(void)state;
+	begin();
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	server.reserved++;
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_OVER_LIMIT);
+	assert_true(wait_ms > 0);
+	server.reserved--;
+	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+}
+
+static void kill_all_reaches_every_child(void **state)
+{
+	struct fake_process *p = begin();
+
+	(void)state;
+	server_kill_all(&server);
+	pass(0);
+	assert_int_equal(p->last_signal, SIGKILL);
+	fake_process_exit(&keeper, p, SIGKILL);
+	pass(0);
+	assert_int_equal(gone, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(runs_when_the_keeper_says),
+		TEST(failed_start_is_told),
+		TEST(stopped_before_it_runs),
+		TEST(lines_are_cut_and_stripped),
+		TEST(longest_line_passes),
+		TEST(longer_line_kills),
+		TEST(longer_line_in_one_piece_kills),
+		TEST(last_line_needs_no_end),
+		TEST(stopped_inside_a_line),
+		TEST(writes_leave_at_the_end_of_the_turn),
+		TEST(descriptors_may_run_out),
+		TEST(hung_process_is_given_up),
+		TEST(flood_of_answers_is_bounded),
+		TEST(closed_stdin_is_the_end),
+		TEST(closed_stdout_is_the_end),
+		TEST(stop_goes_step_by_step),
+		TEST(output_is_drained_while_stopping),
+		TEST(kill_is_one_step),
+		TEST(exit_before_the_end_of_output),
+		TEST(grandchild_may_keep_the_pipe),
+		TEST(stopped_and_then_exited),
+		TEST(stderr_is_logged),
+		TEST(last_words_are_read_at_the_end),
+		TEST(stderr_is_bounded),
+		TEST(stderr_ring_is_bounded),
+		TEST(garbage_is_logged_at_a_bounded_rate),
+		TEST(failures_back_off),
+		TEST(failures_at_once_count_once),
+		TEST(pool_is_limited),
+		TEST(kill_all_reaches_every_child),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

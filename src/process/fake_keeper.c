@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A keeper in the same thread as what it serves: nothing here blocks, all its ends are non-blocking. */
+#include "process/fake_keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "io/ipc.h"
+
+#define SETTLE_TURNS 12
+
+static void on_nothing(struct spawner *spawner)
+{
+	(void)spawner;
+}
+
+static void on_log(struct spawner *spawner, int fd)
+{
+	(void)spawner;
+	close(fd);
+}
+
+static const struct spawner_ops ops = { .on_drain = on_nothing,
+					.on_log = on_log,
+					.on_lost = on_nothing };
+
+void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop)
+{
+	struct error err;
+	int fds[2];
+
+	memset(keeper, 0, sizeof(*keeper));
+	CHECK(ipc_pair(fds, &err) == 0);
+	keeper->loop = loop;
+	keeper->fd = fds[0];
+	keeper->gateway_fd = fds[1];
+	keeper->spawner = spawner_new(loop, fds[1], &ops);
+}
+
+void fake_process_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void fake_keeper_fini(struct fake_keeper *keeper)
+{
+	for (size_t i = 0; i < keeper->count; i++) {
+		struct fake_process *process = &keeper->processes[i];
+
+		fake_process_close(&process->in);
+		fake_process_close(&process->out);
+		fake_process_close(&process->err);
+		buf_fini(&process->got);
+		buf_fini(&process->line);
+	}
+	spawner_free(&keeper->spawner);
+	close(keeper->fd);
+	close(keeper->gateway_fd);
+}
+
+static void tell(struct fake_keeper *keeper, const struct ipc_message *message, const int *fds,
+		 size_t count)
+{
+	struct error err;
+
+	CHECK(ipc_send(keeper->fd, message, fds, count, &err) == 0);
+}
+
+void fake_keeper_start(struct fake_keeper *keeper, struct fake_process *process)
+{
+	int in[2];
+	int out[2];
+	int err[2];
+
+	CHECK(pipe2(in, O_NONBLOCK | O_CLOEXEC) == 0);
+	CHECK(pipe2(out, O_NONBLOCK | O_CLOEXEC) == 0);
+	CHECK(pipe2(err, O_NONBLOCK | O_CLOEXEC) == 0);
+	process->in = in[0];
+	process->out = out[1];
+	process->err = err[1];
+	process->is_started = true;
+	tell(keeper,
+	     &(struct ipc_message){
+		     .type = IPC_STARTED, .child = process->id, .pid = (int)(1000 + process->id) },
+	     (int[]){ in[1], out[0], err[0] }, 3);
+	close(in[1]);
+	close(out[0]);
+	close(err[0]);
+}
+
+static void asked_to_start(struct fake_keeper *keeper, const struct ipc_message *message)
+{
+	struct fake_process *process = &keeper->processes[keeper->count];
+
+	CHECK(keeper->count < FAKE_PROCESSES_MAX);
+	if (keeper->refuses != 0) {
+		tell(keeper,
+		     &(struct ipc_message){ .type = IPC_FAILED,
+					    .child = message->child,
+					    .value = keeper->refuses },
+		     NULL, 0);
+		return;
+	}
+	keeper->count++;
+	*process = (struct fake_process){
+		.id = message->child, .server = message->server, .in = -1, .out = -1, .err = -1
+	};
+	if (!keeper->holds)
+		fake_keeper_start(keeper, process);
+}
+
+void fake_keeper_serve(struct fake_keeper *keeper)
+{
+	struct ipc_message message;
+	struct error err;
+	int fds[IPC_FDS_MAX];
+	size_t count;
+
+	while (ipc_recv(keeper->fd, &message, fds, &count, &err) == 1) {
+		CHECK(count == 0);
+		if (message.type == IPC_START)
+			asked_to_start(keeper, &message);
+		for (size_t i = 0; i < keeper->count && message.type == IPC_SIGNAL; i++) {
+			struct fake_process *process = &keeper->processes[i];
+
+			if (process->id != message.child)
+				continue;
+			process->last_signal = message.value;
+			process->signals++;
+		}
+	}
+}
+
+void fake_keeper_settle(struct fake_keeper *keeper)
+{
+	for (int i = 0; i < SETTLE_TURNS; i++) {
+		loop_turn(keeper->loop, false);
+		fake_keeper_serve(keeper);
+	}
+}
+
+void fake_process_tell_exit(struct fake_keeper *keeper, struct fake_process *process, int status)
+{
+	process->is_exited = true;
+	tell(keeper,
+	     &(struct ipc_message){ .type = IPC_EXITED, .child = process->id, .value = status },
+	     NULL, 0);
+}
+
+void fake_process_exit(struct fake_keeper *keeper, struct fake_process *process, int status)
+{
+	fake_process_close(&process->out);
+	fake_process_close(&process->err);
+	fake_process_close(&process->in);
+	fake_process_tell_exit(keeper, process, status);
+}
+
+static void write_all(int fd, const char *text)
+{
+	size_t size = strlen(text);
+
+	CHECK(write(fd, text, size) == (ssize_t)size);
+}
+
+void fake_process_write(struct fake_process *process, const char *text)
+{
+	write_all(process->out, text);
+}
+
+void fake_process_write_err(struct fake_process *process, const char *text)
+{
+	write_all(process->err, text);
+}
+
+static void fill(struct fake_process *process)
+{
+	while (process->in >= 0 && !process->is_eof) {
+		char *into = buf_reserve(&process->got, 65536);
+		ssize_t n = read(process->in, into, 65536);
+
+		if (n == 0)
+			process->is_eof = true;
+		if (n <= 0)
+			return;
+		process->got.len += (size_t)n;
+	}
+}
+
+const char *fake_process_read(struct fake_process *process)
+{
+	const char *begin;
+	const char *stop;
+
+	fill(process);
+	if (process->got.len == process->used)
+		return NULL;
+	begin = process->got.data + process->used;
+	stop = memchr(begin, '\n', process->got.len - process->used);
+	if (stop == NULL)
+		return NULL;
+	process->line.len = 0;
+	buf_append_slice(&process->line, slice_between(begin, stop));
+	process->used += process->line.len + 1;
+	return buf_terminate(&process->line);
+}

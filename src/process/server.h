@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One configured server: how many processes it may have, and whether it may be tried again now.
+ * BACK-PROC-04, REL-29.
+ */
+#ifndef MCPGATED_PROCESS_SERVER_H
+#define MCPGATED_PROCESS_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "process/stderr_ring.h"
+#include "process/spawn.h"
+#include "base/list.h"
+#include "base/slice.h"
+#include "io/loop.h"
+#include "obs/latency_histogram.h"
+#include "obs/reason.h"
+
+/* Whom one process serves. bridging.md §1.2 */
+enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
+
+/* As the configuration calls it. */
+const char *isolation_name(enum isolation isolation);
+
+/* What all servers share. */
+struct fleet {
+	size_t count; /* of processes, and of places reserved */
+	size_t max;
+};
+
+struct server_conf {
+	struct fleet *fleet; /* NULL: none */
+	const char *name;    /* borrowed for the server's life, as is everything here */
+	uint32_t server;     /* its number for the keeper */
+	enum isolation isolation;
+	const struct slice *claims; /* of its principal, that a process is told */
+	size_t claim_count;
+	bool never_asks;     /* it sends clients no requests: they are told of no capabilities */
+	size_t pool_max;     /* processes at most */
+	size_t pool_min;     /* kept running, with ISOLATION_SHARED */
+	size_t warm;         /* started ahead, with the others */
+	uint64_t start_rate; /* starts a second; 0: any number */
+	/* of processes that sessions share: */
+	size_t calls_per_process;
+	size_t queue_calls;        /* that wait because all processes are busy */
+	uint64_t queue_timeout_ms; /* and for how long */
+	uint64_t idle_ms;          /* a process without a call for so long is stopped */
+	uint64_t max_age_ms;       /* gets no more calls then; 0: never */
+	size_t sessions_per_process;
+	size_t line_max;  /* bytes of one line of stdout */
+	size_t queue_max; /* bytes that may wait for one process's stdin */
+	uint64_t start_timeout_ms;
+	uint64_t backoff_min_ms;
+	uint64_t backoff_max_ms;
+	unsigned int give_up_after;
+	uint64_t stop_grace_ms;
+	uint64_t stop_term_ms;
+	uint64_t stall_ms; /* a process that takes nothing for so long is hung */
+	uint64_t request_timeout_ms;
+	uint64_t request_timeout_max_ms;
+	/* The time-out of one tool, or 0 for the usual one. */
+	uint64_t (*tool_timeout_ms)(const struct server_conf *conf, struct slice tool);
+	const void *config; /* tool_timeout_ms finds its table here */
+};
+
+/* What has happened since the start. */
+struct server_stats {
+	struct latency_histogram answered; /* calls, and how long they took */
+	uint64_t failed;                   /* calls that got an error of ours instead */
+	uint64_t starts;                   /* of processes */
+	uint64_t failures;                 /* of processes */
+	uint64_t failed_at_ms;             /* when one failed last, since 1970; 0: never */
+	char failure[256];                 /* and why */
+};
+
+struct server {
+	struct server_conf conf;
+	struct loop *loop;
+	struct spawner *spawner;
+	struct list children;
+	size_t count;          /* of children that are not gone */
+	size_t reserved;       /* places of those that wait for the back-off to pass */
+	unsigned int failures; /* starts that failed, in a row */
+	unsigned int crashes;  /* of young processes that had not answered a single call */
+	uint64_t crashed_at_ms;
+	uint64_t next_start_at_us; /* at the permitted rate; there may be several a millisecond */
+	uint64_t retry_at_ms;
+	struct server_stats stats;
+	struct stderr_ring stderr_ring; /* of its processes' stderr */
+	uint64_t full_quiet_until_ms;   /* that the pool is full was said not long ago */
+};
+
+void server_init(struct server *server, struct loop *loop, struct spawner *spawner,
+		 const struct server_conf *conf);
+
+/*
+ * Whether a process may be started. Returns REASON_NONE, and in *wait_ms_r how long to wait first;
+ * or why not, and how long a caller had better wait before it asks again.
+ */
+enum reason server_admit(struct server *server, uint64_t *wait_ms_r);
+
+/* A process answered its handshake; or it failed before. */
+void server_note_started(struct server *server);
+void server_note_failed(struct server *server);
+
+/* A process that was ready at that time has answered a call. */
+void server_note_answered(struct server *server, uint64_t ready_at_ms);
+
+/* It failed after that, at once: without having answered a call. REL-29 */
+void server_note_crashed(struct server *server, uint64_t ready_at_ms);
+
+/* Whether all servers together have as many processes as they may. */
+bool server_is_fleet_full(const struct server *server);
+/* Whether it has as many as it may itself. */
+bool server_is_full(const struct server *server);
+/* Whether there may be another process now. */
+bool server_has_room(const struct server *server);
+/* Keeps a place for a process that is to be started; and gives it back. */
+void server_reserve(struct server *server);
+void server_release(struct server *server);
+/* The same for processes themselves. Called by child. */
+void server_count_child(struct server *server, bool is_new);
+
+/* Why a process has failed, for the operator. */
+void server_note_failure(struct server *server, const char *error, const char *exit);
+/* The operator wants another try: what has failed before does not count. */
+void server_forget_failures(struct server *server);
+
+/* Frees what it keeps; its children must be gone. */
+void server_fini(struct server *server);
+/* SIGKILL to all that is left. */
+void server_kill_all(struct server *server);
+
+#endif

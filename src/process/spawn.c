@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gateway's end of the descriptor to the keeper. Messages that do not fit now wait in a list; its
+ * length is bounded by the number of children, since each is in at most a few of them.
+ */
+#include "process/spawn.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "io/ipc.h"
+#include "obs/log.h"
+
+#define MESSAGES_PER_TURN 64
+
+struct unsent {
+	struct list link;
+	struct ipc_message message;
+	int fd; /* that goes with it, or -1 */
+};
+
+struct spawner {
+	const struct spawner_ops *ops;
+	struct loop *loop;
+	int fd;
+	uint64_t last_id;
+	struct map by_id; /* struct spawned */
+	struct watch reading;
+	struct watch writing;
+	struct list unsent;
+};
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Takes fd, if it is not -1. */
+static void spawner_send_with(struct spawner *spawner, const struct ipc_message *message, int fd)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct unsent *unsent;
+
+	if (list_is_empty(&spawner->unsent)) {
+		int result = ipc_send(spawner->fd, message, &fd, fd >= 0, &err);
+
+		if (result < 0 && err.kind != ERROR_BUSY)
+			LOG(IPC_FAILED, LOG_STR("error", err.text));
+		if (result == 0 || err.kind != ERROR_BUSY) {
+			close_fd(fd);
+			return; /* the reading side learns of the end and acts on it */
+		}
+	}
+	unsent = mem_alloc(sizeof(*unsent));
+	unsent->message = *message;
+	unsent->fd = fd;
+	list_append(&spawner->unsent, &unsent->link);
+	watch_set(&spawner->writing, true);
+}
+
+static void spawner_send(struct spawner *spawner, const struct ipc_message *message)
+{
+	spawner_send_with(spawner, message, -1);
+}
+
+static void unsent_free(struct unsent *unsent)
+{
+	close_fd(unsent->fd);
+	list_remove(&unsent->link);
+	free(unsent);
+}
+
+static void spawner_on_writable(struct watch *watch)
+{
+	struct spawner *spawner = container_of(watch, struct spawner, writing);
+	struct error err = { ERROR_NONE, "" };
+
+	while (!list_is_empty(&spawner->unsent)) {
+		struct unsent *unsent = container_of(spawner->unsent.next, struct unsent, link);
+
+		if (ipc_send(spawner->fd, &unsent->message, &unsent->fd, unsent->fd >= 0, &err) <
+			    0 &&
+		    err.kind == ERROR_BUSY)
+			return;
+		unsent_free(unsent);
+	}
+	watch_set(&spawner->writing, false);
+}
+
+static void close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+static void spawner_on_child_message(struct spawner *spawner, const struct ipc_message *message,
+				     const int *fds, size_t count)
+{
+	struct spawned *spawned = map_find(&spawner->by_id, message->child);
+
+	if (spawned != NULL && message->type == IPC_STARTED && count == 3) {
+		spawned->ops->on_started(spawned, message->pid, fds);
+		return;
+	}
+	close_all(fds, count);
+	if (spawned == NULL)
+		return; /* forgotten meanwhile */
+	if (message->type == IPC_STARTED) {
+		spawned_forget(spawned); /* nobody could speak to it. REL-44 */
+		spawned->ops->on_failed(spawned, EMFILE);
+		return;
+	}
+	map_remove(&spawner->by_id, spawned->id);
+	if (message->type == IPC_FAILED)
+		spawned->ops->on_failed(spawned, message->value);
+	else
+		spawned->ops->on_exited(spawned, message->value);
+}
+
+static void spawner_on_message(struct spawner *spawner, const struct ipc_message *message,
+			       const int *fds, size_t count)
+{
+	if (message->type == IPC_DRAIN) {
+		close_all(fds, count);
+		spawner->ops->on_drain(spawner);
+	} else if (message->type == IPC_LOG && count == 1) {
+		spawner->ops->on_log(spawner, fds[0]);
+	} else if (message->type == IPC_CERTIFICATE && count >= 2) {
+		spawner->ops->on_certificate(spawner, message->server, (size_t)message->value, fds,
+					     count);
+	} else if (message->type == IPC_PING) {
+		close_all(fds, count);
+		spawner_send(spawner, &(struct ipc_message){ .type = IPC_ALIVE });
+	} else if (message->type == IPC_CERTIFICATES_END) {
+		close_all(fds, count);
+		spawner->ops->on_certificates_end(spawner);
+	} else {
+		spawner_on_child_message(spawner, message, fds, count);
+	}
+}
+
+static void spawner_on_readable(struct watch *watch)
+{
+	struct spawner *spawner = container_of(watch, struct spawner, reading);
+	struct error err = { ERROR_NONE, "" };
+
+	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+		struct ipc_message message;
+		int fds[IPC_FDS_MAX];
+		size_t count = 0;
+		int n = ipc_recv(spawner->fd, &message, fds, &count, &err);
+
+		if (n == 0)
+			return;
+		if (n < 0) {
+			watch_set(&spawner->reading, false);
+			spawner->ops->on_lost(spawner);
+			return;
+		}
+		spawner_on_message(spawner, &message, fds, count);
+	}
+}
+
+struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops)
+{
+	struct spawner *spawner = mem_zalloc(sizeof(*spawner));
+
+	spawner->ops = ops;
+	spawner->loop = loop;
+	spawner->fd = keeper_fd;
+	list_init(&spawner->unsent);
+	watch_init(&spawner->reading, loop, keeper_fd, WATCH_READ, spawner_on_readable);
+	watch_init(&spawner->writing, loop, keeper_fd, WATCH_WRITE, spawner_on_writable);
+	watch_set(&spawner->reading, true);
+	return spawner;
+}
+
+void spawner_free(struct spawner **spawner)
+{
+	struct spawner *s = *spawner;
+
+	if (s == NULL)
+		return;
+	watch_set(&s->reading, false);
+	watch_set(&s->writing, false);
+	while (!list_is_empty(&s->unsent))
+		unsent_free(container_of(s->unsent.next, struct unsent, link));
+	map_fini(&s->by_id);
+	free(s);
+	*spawner = NULL;
+}
+
+void spawner_ready(struct spawner *spawner)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_READY });
+}
+
+void spawner_stop(struct spawner *spawner)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_STOP });
+}
+
+void spawner_reload(struct spawner *spawner)
+{
+	spawner_send(spawner, &(struct ipc_message){ .type = IPC_RELOAD });
+}
+
+void spawner_judge_certificates(struct spawner *spawner, bool is_used)
+{
+	spawner_send(spawner,
+		     &(struct ipc_message){ .type = IPC_CERTIFICATES_USED, .value = is_used });
+}
+
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
+		   const struct spawned_ops *ops)
+{
+	spawned->ops = ops;
+	spawned->spawner = spawner;
+	spawned->id = ++spawner->last_id;
+	map_insert(&spawner->by_id, spawned->id, spawned);
+	spawner_send_with(spawner,
+			  &(struct ipc_message){
+				  .type = IPC_START, .server = server, .child = spawned->id },
+			  claims_fd);
+}
+
+void spawned_signal(struct spawned *spawned, int number)
+{
+	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_SIGNAL,
+							      .child = spawned->id,
+							      .value = number });
+}
+
+void spawned_forget(struct spawned *spawned)
+{
+	map_remove(&spawned->spawner->by_id, spawned->id);
+	spawner_send(spawned->spawner,
+		     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking the keeper for child processes, and hearing of their ends. */
+#ifndef MCPGATED_PROCESS_SPAWN_H
+#define MCPGATED_PROCESS_SPAWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/loop.h"
+
+struct spawner;
+
+/* One process that was asked for. Embedded by who asked. */
+struct spawned {
+	const struct spawned_ops *ops;
+	struct spawner *spawner;
+	uint64_t id; /* never used again */
+};
+
+struct spawned_ops {
+	/* It runs. Takes the three descriptors: our ends of stdin, stdout, stderr. */
+	void (*on_started)(struct spawned *spawned, int pid, const int fds[3]);
+	/* It could not be started; `error` is an errno. Nothing follows. */
+	void (*on_failed)(struct spawned *spawned, int error);
+	/* The process has ended with this wait status. Nothing follows. */
+	void (*on_exited)(struct spawned *spawned, int status);
+};
+
+/* What the keeper says beyond processes. */
+struct spawner_ops {
+	void (*on_drain)(struct spawner *spawner);       /* maybe more than once */
+	void (*on_log)(struct spawner *spawner, int fd); /* takes fd */
+	void (*on_lost)(struct spawner *spawner);        /* the keeper has gone */
+	/* The files of one certificate of a listener; takes the two or three descriptors. */
+	void (*on_certificate)(struct spawner *spawner, size_t listener, size_t entry,
+			       const int *fds, size_t count);
+	/* That were all; spawner_judge_certificates is expected. */
+	void (*on_certificates_end)(struct spawner *spawner);
+};
+
+struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);
+void spawner_free(struct spawner **spawner);
+/* Tells the keeper that requests are served. */
+void spawner_ready(struct spawner *spawner);
+/* Tells the keeper whether the certificates that came are in use. */
+void spawner_judge_certificates(struct spawner *spawner, bool is_used);
+
+/* Tells the keeper that the daemon is to end; on_drain follows. */
+void spawner_stop(struct spawner *spawner);
+/* Tells the keeper to do what SIGHUP makes it do. */
+void spawner_reload(struct spawner *spawner);
+
+/*
+ * Asks for a process of server number `server`. Takes claims_fd, what it is told of its principal (IPC_START; -1:
+ * nothing). on_started or on_failed follows, never at once.
+ */
+void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
+		   const struct spawned_ops *ops);
+/* Sends SIGTERM or SIGKILL to its process group. */
+void spawned_signal(struct spawned *spawned, int number);
+/* No interest any more: what is left of the process is killed and no callback follows. */
+void spawned_forget(struct spawned *spawned);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Left out: roots.listChanged and tasks, which only a session's own child is told, and members that nobody
+ * knows. Extensions and experimental capabilities count as they were written.
+ */
+#include "router/capability_class.h"
+
+#include "jsonrpc/scan.h"
+#include "jsonrpc/splice.h"
+
+static bool is_declared(struct json value)
+{
+	return value.type != JSON_ABSENT && value.type != JSON_NULL && value.type != JSON_FALSE;
+}
+
+static void append_name(struct buf *out, size_t begin, const char *name)
+{
+	buf_append_char(out, out->len > begin ? ',' : '{');
+	buf_printf(out, "\"%s\":", name);
+}
+
+static void append_end(struct buf *out, size_t begin)
+{
+	buf_append_str(out, out->len > begin ? "}" : "{}");
+}
+
+/* {"a":{},"b":{}} of those that `value` has; if it has neither and `otherwise` is given, that. */
+static void append_parts(struct buf *out, struct json value, const char *const parts[2],
+			 const char *otherwise)
+{
+	size_t begin = out->len;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!is_declared(scan_member(value.text, slice_str(parts[i]))))
+			continue;
+		append_name(out, begin, parts[i]);
+		buf_append_str(out, "{}");
+	}
+	if (out->len == begin && otherwise != NULL) {
+		append_name(out, begin, otherwise);
+		buf_append_str(out, "{}");
+	}
+	append_end(out, begin);
+}
+
+static void append_verbatim(struct buf *out, size_t begin, struct slice capabilities,
+			    const char *name)
+{
+	struct json value = scan_member(capabilities, slice_str(name));
+
+	if (value.type != JSON_OBJECT)
+		return;
+	append_name(out, begin, name);
+	splice_append(out, value.text, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
+}
+
+void capability_class_append(struct buf *out, struct slice capabilities)
+{
+	static const char *const sampling_parts[] = { "tools", "context" };
+	static const char *const elicitation_parts[] = { "form", "url" };
+	struct json sampling = scan_member(capabilities, SLICE_LIT("sampling"));
+	struct json elicitation = scan_member(capabilities, SLICE_LIT("elicitation"));
+	size_t begin = out->len;
+
+	if (is_declared(scan_member(capabilities, SLICE_LIT("roots")))) {
+		append_name(out, begin, "roots");
+		buf_append_str(out, "{}");
+	}
+	if (is_declared(sampling)) {
+		append_name(out, begin, "sampling");
+		append_parts(out, sampling, sampling_parts, NULL);
+	}
+	if (is_declared(elicitation)) {
+		append_name(out, begin, "elicitation");
+		append_parts(out, elicitation, elicitation_parts, "form");
+	}
+	append_verbatim(out, begin, capabilities, "extensions");
+	append_verbatim(out, begin, capabilities, "experimental");
+	append_end(out, begin);
+}

@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists that are kept.  bridging.md §1.8 */
+#include "router/list_cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "router/pool_stage.h"
+
+#define PROMPTS_LIST(id) "{'jsonrpc':'2.0','id':" id ",'method':'prompts/list'}"
+
+/* bridging.md §1.8: one fetch for all who ask; another one after a change. */
+static void lists_are_fetched_once(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, LIST("1"));
+	struct front *two = request(b->route, LIST("'x'"));
+	struct front *late;
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	says(process(0), TOOLS("2", "{'name':'t','execution':{'taskSupport':'optional'}}"));
+	is_answered(one, TOOLS("1", "{'name':'t'}"));
+	is_answered(two, TOOLS("'x'", "{'name':'t'}"));
+	late = request(a->route, "{'jsonrpc':'2.0','id':3,'method':'tools/list','params':{'_meta':{"
+				 "'progressToken':1,'traceparent':'00-1','io.modelcontextprotocol/"
+				 "clientInfo':{}}}}");
+	is_answered(late, TOOLS("3", "{'name':'t'}"));
+	hears_nothing(process(0));
+	pass(POOL_IDLE_MS - 1);
+	is_answered(request(b->route, LIST("4")), TOOLS("4", "{'name':'t'}"));
+	says(process(0), CHANGED("resources")); /* another one */
+	is_answered(request(b->route, LIST("5")), TOOLS("5", "{'name':'t'}"));
+	hears_nothing(process(0));
+	says(process(0), CHANGED("tools"));
+	one = request(a->route, LIST("6"));
+	two = request(b->route, LIST("7"));
+	hears(process(0), LIST("3"));
+	hears_nothing(process(0));
+	says(process(0), TOOLS("3", ""));
+	is_answered(one, TOOLS("6", ""));
+	is_answered(two, TOOLS("7", ""));
+}
+
+/* A change while the list is on its way: who asked before gets what comes, who asks later gets the new one. */
+static void changes_outdate_what_is_on_its_way(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *before = request(a->route, LIST("1"));
+	struct front *after;
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	says(process(0), CHANGED("tools"));
+	after = request(b->route, LIST("1"));
+	hears(process(0), LIST("3"));
+	says(process(0), TOOLS("2", "'old'"));
+	is_answered(before, TOOLS("1", "'old'"));
+	is_open(after);
+	says(process(0), TOOLS("3", "'new'"));
+	is_answered(after, TOOLS("1", "'new'"));
+	is_answered(request(a->route, LIST("2")), TOOLS("2", "'new'"));
+	hears_nothing(process(0));
+}
+
+/* UTIL-PAGE-01: all pages, as one; what stands around the items is that of the first. */
+static void pages_become_one(void **state)
+{
+	struct member *a = begin();
+	struct front *list = request(a->route, LIST("1"));
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'x':1,'tools':[ 1 , 2 ],'nextCursor':"
+			 "'a\\u0022','y':2}}");
+	hears(process(0), PAGE("3", "'a\\u0022'"));
+	is_open(list);
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'tools':[],'nextCursor':''}}");
+	hears(process(0), PAGE("4", "''"));
+	says(process(0), "{'jsonrpc':'2.0','id':4,'result':{'z':1,'tools':[3]}}");
+	is_answered(list, "{'jsonrpc':'2.0','id':1,'result':{'x':1,'tools':[1 , 2,3],'y':2}}");
+	is_answered(request(a->route, LIST("2")),
+		    "{'jsonrpc':'2.0','id':2,'result':{'x':1,'tools':[1 , 2,3],'y':2}}");
+	hears_nothing(process(0));
+}
+
+/* AUTH-SES-10: what one principal is shown is neither kept nor fetched for another one. */
+static void lists_are_of_one_principal(void **state)
+{
+	struct member *a, *a2, *b;
+	struct front *of_alice, *of_alice_too, *of_bob;
+
+	(void)state;
+	server.conf.isolation = ISOLATION_SHARED;
+	a = begin_plain(alice);
+	a2 = join(open_session_as(alice, INITIALIZE));
+	b = join(open_session_as(bob, INITIALIZE));
+	of_alice = request(a->route, LIST("1"));
+	of_bob = request(b->route, LIST("1"));
+	of_alice_too = request(a2->route, LIST("1"));
+	hears(process(0), LIST("2"));
+	hears(process(0), LIST("3"));
+	hears_nothing(process(0));
+	says(process(0), TOOLS("2", "'for alice'"));
+	is_open(of_bob);
+	is_answered(of_alice, TOOLS("1", "'for alice'"));
+	is_answered(of_alice_too, TOOLS("1", "'for alice'"));
+	says(process(0), TOOLS("3", "'for bob'"));
+	is_answered(of_bob, TOOLS("1", "'for bob'"));
+	is_answered(request(b->route, LIST("2")), TOOLS("2", "'for bob'"));
+	is_answered(request(a2->route, LIST("2")), TOOLS("2", "'for alice'"));
+	is_open(request(begin()->route, LIST("1"))); /* of nobody in particular */
+	hears(process(0), LIST("4"));
+}
+
+/* An error is for all who wait, and for nobody later. */
+static void errors_are_not_kept(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, LIST("1"));
+	struct front *two = request(b->route, LIST("2"));
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32042,'message':'m'}}");
+	is_answered(one, "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'m'}}");
+	is_answered(two, "{'jsonrpc':'2.0','id':2,'error':{'code':-32603,'message':'m'}}");
+	one = request(a->route, LIST("3"));
+	hears(process(0), LIST("3"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'tools':[],'nextCursor':'n'}}");
+	hears(process(0), PAGE("4", "'n'"));
+	says(process(0), "{'jsonrpc':'2.0','id':4,'error':{'code':-32602,'message':'m'}}");
+	hears(process(0), LIST("5")); /* the error was not about what the client has asked */
+	says(process(0), "{'jsonrpc':'2.0','id':5,'result':{'tools':[1],'nextCursor':'n'}}");
+	assert_true(is_error(one, "\"tools\":[1],\"nextCursor\""));
+	one = request(a->route, LIST("4"));
+	hears(process(0), LIST("6"));
+	says(process(0), "{'jsonrpc':'2.0','id':6,'result':7,'error':8}");
+	is_failed(one, REASON_CHILD_PROTOCOL_ERROR);
+}
+
+/* What has no end, or is no list that we know, is forwarded; after a while it is tried again. */
+static void endless_lists_are_passed_on(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, LIST("1"));
+	struct front *two = request(b->route, LIST("1"));
+
+	(void)state;
+	server.conf.idle_ms = 24 * POOL_IDLE_MS;
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	hears(process(0), PAGE("3", "'n'"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'tools':[],'nextCursor':'n'}}");
+	hears(process(0), LIST("4"));
+	hears(process(0), LIST("5"));
+	says(process(0), "{'jsonrpc':'2.0','id':5,'result':{'tools':[5],'nextCursor':'n'}}");
+	says(process(0), TOOLS("4", "4"));
+	is_answered(one, TOOLS("1", "4"));
+	assert_true(is_error(two, "\"tools\":[5],\"nextCursor\""));
+	says(process(0), CHANGED("tools"));
+	one = request(a->route, LIST("2"));
+	hears(process(0), LIST("6"));
+	says(process(0), "{'jsonrpc':'2.0','id':6,'result':{'tools':[],'nextCursor':'n'}}");
+	assert_int_equal(one->ending, ENDING_RESPONSE);
+	pass(5 * 60 * 1000);
+	one = request(a->route, LIST("3"));
+	hears(process(0), LIST("7"));
+	says(process(0), "{'jsonrpc':'2.0','id':7,'result':{'tools':{}}}");
+	hears(process(0), LIST("8"));
+	says(process(0), "{'jsonrpc':'2.0','id':8,'result':{'tools':{}}}");
+	is_answered(one, "{'jsonrpc':'2.0','id':3,'result':{'tools':{}}}");
+}
+
+/* Without listChanged it is fresh for five seconds; and no longer than its process lives. */
+static void kept_lists_grow_old(void **state)
+{
+	struct member *a = begin();
+	struct front *list = request(a->route, PROMPTS_LIST("1"));
+
+	(void)state;
+	hears(process(0), PROMPTS_LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'prompts':[1]}}");
+	pass(4999);
+	list = request(a->route, PROMPTS_LIST("2"));
+	is_answered(list, "{'jsonrpc':'2.0','id':2,'result':{'prompts':[1]}}");
+	pass(1);
+	list = request(a->route, PROMPTS_LIST("3"));
+	hears(process(0), PROMPTS_LIST("3"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'prompts':[2]}}");
+	is_answered(list, "{'jsonrpc':'2.0','id':3,'result':{'prompts':[2]}}");
+	says(process(0), CHANGED("prompts")); /* although it did not say that it would */
+	list = request(a->route, PROMPTS_LIST("4"));
+	hears(process(0), PROMPTS_LIST("4"));
+	says(process(0), "{'jsonrpc':'2.0','id':4,'result':{'prompts':[3]}}");
+	list = request(a->route, LIST("5"));
+	hears(process(0), LIST("5"));
+	says(process(0), TOOLS("5", "1"));
+	is_answered(list, TOOLS("5", "1"));
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	list = request(a->route, LIST("6"));
+	get_ready(1);
+	hears(process(1), LIST("2"));
+	says(process(1), TOOLS("2", "2"));
+	is_answered(list, TOOLS("6", "2"));
+}
+
+/* Who says more than what he wants to see is forwarded with it. */
+static void own_words_reach_the_server(void **state)
+{
+	static const char *const params[] = {
+		"{'of':1}",
+		"{'_meta':{'vendor/x':1}}",
+		"{'_meta':{'traceparent':'1','x':2}}",
+		"[]",
+	};
+	struct member *a = begin();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(params); i++) {
+		char text[200];
+		char line[200];
+		struct front *list;
+
+		snprintf(text, sizeof(text),
+			 "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':%s}", params[i]);
+		list = request(a->route, text);
+		snprintf(line, sizeof(line),
+			 "{'jsonrpc':'2.0','id':%zu,'method':'tools/list','params':%s}", i + 2,
+			 params[i]);
+		hears(process(0), line);
+		snprintf(line, sizeof(line), TOOLS("%zu", "%zu"), i + 2, i);
+		says(process(0), line);
+		snprintf(line, sizeof(line), TOOLS("1", "%zu"), i);
+		is_answered(list, line);
+	}
+	request(a->route, LIST("1"));
+	hears(process(0), LIST("6"));
+}
+
+/* bridging.md §4: asked again once; who waits fails when that is in vain, too. */
+static void lost_fetches_are_repeated(void **state)
+{
+	struct member *a = begin();
+	struct front *list = request(a->route, LIST("1"));
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[1],'nextCursor':'n'}}");
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	is_open(list);
+	get_ready(1);
+	hears(process(1), LIST("2"));
+	fake_process_exit(&keeper, process(1), 0);
+	fake_keeper_settle(&keeper);
+	is_failed(list, REASON_CHILD_EXITED);
+	server.conf.pool_max = 0; /* there may be no other */
+	list = request(a->route, LIST("2"));
+	is_open(list);
+	pass(POOL_QUEUE_TIMEOUT_MS);
+	is_failed(list, REASON_OVER_LIMIT);
+	server.conf.pool_max = 1;
+	keeper.refuses = ENOENT;
+	list = request(a->route, LIST("3"));
+	pass(1000);
+	is_failed(list, REASON_START_FAILED);
+}
+
+/* Who has gone is not answered; when all have, nothing more is asked. */
+static void nobody_is_waited_for(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+	struct front *one = request(a->route, LIST("1"));
+	struct front *two = request(b->route, LIST("1"));
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	notify(a->route, CANCELLED("1"));
+	assert_int_equal(one->ending, ENDING_CANCELLED);
+	hears_nothing(process(0));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[1],'nextCursor':'n'}}");
+	hears(process(0), PAGE("3", "'n'"));
+	session_end(&b->route->session, REASON_DELETED);
+	is_failed(two, REASON_DELETED);
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'tools':[2],'nextCursor':'o'}}");
+	hears_nothing(process(0));
+	one = request(a->route, LIST("2"));
+	hears(process(0), LIST("4"));
+	says(process(0), TOOLS("4", "5"));
+	is_answered(one, TOOLS("2", "5"));
+	pass(POOL_IDLE_MS);
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof); /* it counts as idle again */
+}
+
+/* REL-25: a page that does not come. Each that comes is a sign of life, but no request lasts for ever. */
+static void fetches_have_deadlines(void **state)
+{
+	struct member *a = begin();
+	struct front *list = request(a->route, LIST("1"));
+	char text[200];
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	pass(60000);
+	is_failed(list, REASON_TIMEOUT);
+	hears(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
+			  "'requestId':2,'reason':'no answer in time'}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'ping'}");
+	says(process(0), TOOLS("2", "1")); /* too late */
+	says(process(0), EMPTY("3"));
+	list = request(a->route, LIST("2"));
+	hears(process(0), LIST("4"));
+	for (size_t i = 0; i < 10; i++) {
+		pass(59000);
+		is_open(list);
+		snprintf(text, sizeof(text),
+			 "{'jsonrpc':'2.0','id':%zu,'result':{'tools':[],'nextCursor':'%zu'}}",
+			 i + 4, i);
+		says(process(0), text);
+		assert_non_null(fake_process_read(process(0)));
+	}
+	pass(59000);
+	is_failed(list, REASON_TIMEOUT);
+}
+
+/* bridging.md §1.8: a child that works on a call alone is asked for a list all the same; not if it may do one thing only. */
+static void lists_need_no_lease(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *call = request(a->route, CALL("1"));
+	struct front *list = request(b->route, LIST("1"));
+
+	(void)state;
+	hears(process(0), CALL("2"));
+	hears(process(0), LIST("3"));
+	says(process(0), ASK("7"));
+	was_told(call, ASK("1000001") "|");
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
+			 "'error','data':'x'}}");
+	was_told(call, "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
+		       "'error','data':'x'}}|");
+	says(process(0), TOOLS("3", ""));
+	is_answered(list, TOOLS("1", ""));
+	assert_int_equal(keeper.count, 1);
+	server.conf.calls_per_process = 1;
+	server.conf.pool_max = 1;
+	says(process(0), CHANGED("tools"));
+	list = request(b->route, LIST("2"));
+	hears_nothing(process(0));
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'action':'cancel'}}");
+	hears(process(0), LIST("4"));
+	call = request(a->route, CALL("2"));
+	hears_nothing(process(0));
+	says(process(0), TOOLS("4", ""));
+	is_answered(list, TOOLS("2", ""));
+	hears(process(0), CALL("5"));
+	says(process(0), RESULT("5"));
+	is_answered(call, RESULT("2"));
+}
+
+/* Neither calls nor lists keep the others from an upstream. */
+static void lists_and_calls_take_turns(void **state)
+{
+	struct member *a = begin();
+	struct front *first;
+
+	(void)state;
+	server.conf.pool_max = 1;
+	server.conf.calls_per_process = 1;
+	first = request(a->route, CALL("1"));
+	request(a->route, CALL("2"));
+	request(a->route, CALL("3"));
+	request(a->route, LIST("4"));
+	request(a->route, PROMPTS_LIST("5"));
+	hears(process(0), CALL("2"));
+	says(process(0), RESULT("2"));
+	is_answered(first, RESULT("1"));
+	hears(process(0), CALL("3"));
+	says(process(0), RESULT("3"));
+	hears(process(0), LIST("4"));
+	says(process(0), TOOLS("4", ""));
+	hears(process(0), CALL("5"));
+	says(process(0), RESULT("5"));
+	hears(process(0), PROMPTS_LIST("6"));
+	hears_nothing(process(0));
+}
+
+/* A result of a little less than a mebibyte. */
+static void says_much(size_t i, const char *begin, const char *end)
+{
+	char text[10001];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	fake_process_write(process(i), q(begin));
+	for (size_t n = 0; n < 100; n++) {
+		fake_process_write(process(i), text);
+		fake_keeper_settle(&keeper);
+	}
+	says(process(i), end);
+}
+
+/* What waits to be told is bounded in bytes, too. */
+static void large_updates_do_not_wait(void **state)
+{
+	struct member *a = begin();
+
+	(void)state;
+	request(a->route, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	for (size_t i = 0; i < 2; i++) {
+		heard(a, "");
+		says_much(0,
+			  "{'jsonrpc':'2.0','method':'notifications/resources/updated','params':"
+			  "{'x':'",
+			  i == 0 ? "','uri':'r:a'}}" : "','uri':'r:a/b'}}");
+	}
+	assert_in_range(a->got.len, 1000000, 1001000);
+	pass(100);
+	assert_in_range(a->got.len, 2000000, 2002000);
+	assert_int_equal(a->route->pool->pool_state->update_bytes, 0);
+}
+
+static void ask_for_much(struct member *member, size_t first_id, size_t pages)
+{
+	char begin[200];
+	char end[200];
+
+	request(member->route, LIST("1"));
+	for (size_t i = 0; i < pages; i++) {
+		snprintf(begin, sizeof(begin), "{'jsonrpc':'2.0','id':%zu,'result':{'tools':['",
+			 first_id + i);
+		snprintf(end, sizeof(end), "']%s%zu'}}",
+			 i + 1 < pages ? ",'nextCursor':'" : ",'end':'", i);
+		says_much(0, begin, end);
+	}
+}
+
+/* Above 4 MiB there are pages of ours; above 16 MiB nothing is kept. */
+static void long_lists_have_pages(void **state)
+{
+	struct member *a = begin();
+	struct front *list;
+	struct front *rest;
+	struct json cursor;
+	char page[300];
+
+	(void)state;
+	ask_for_much(a, 2, 6);
+	list = &fronts[front_count - 1];
+	assert_int_equal(list->ending, ENDING_RESPONSE);
+	assert_in_range(list->response.len, 4000000, 4 << 20);
+	cursor = scan_path(buf_slice(&list->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	assert_int_equal(cursor.type, JSON_STRING);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	rest = request(a->route, page);
+	assert_in_range(rest->response.len, 2000000, 2100000);
+	assert_int_equal(scan_path(buf_slice(&rest->response),
+				   (const char *const[]){ "result", "nextCursor" }, 2)
+				 .type,
+			 JSON_ABSENT);
+	page[strlen(page) - 5] ^= 1; /* of another list */
+	assert_true(is_error(request(a->route, page), "\"code\":-32602"));
+	page[strlen(page) - 5] ^= 1;
+	assert_true(is_error(request(begin()->route, page), "\"result\""));
+	for (size_t i = 0; i < 6; i++)
+		assert_non_null(fake_process_read(process(0)));
+	hears_nothing(process(0));
+	assert_in_range(router.lists.bytes, 6000000, 6200000);
+	says(process(0), CHANGED("tools"));
+	assert_true(is_error(request(a->route, page), "\"result\"")); /* it holds together */
+	ask_for_much(a, 8, 17);
+	is_open(&fronts[front_count - 1]); /* it was forwarded */
+	assert_true(is_error(request(a->route, page), "\"code\":-32602"));
+	assert_in_range(router.lists.bytes, 1, 10000);
+}
+
+/* All that is kept is bounded: what was asked for last stays. */
+static void kept_lists_are_bounded(void **state)
+{
+	struct member *a = begin();
+	size_t all = 64 << 20;
+	size_t small;
+
+	(void)state;
+	request(a->route, LIST("1"));
+	hears(process(0), LIST("2"));
+	says(process(0), TOOLS("2", "1"));
+	small = router.lists.bytes;
+	request(a->route, PROMPTS_LIST("2"));
+	hears(process(0), PROMPTS_LIST("3"));
+	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'prompts':[]}}");
+	request(a->route, LIST("3"));
+	assert_in_range(small, 1, 4000);
+	router.lists.bytes += all - 2 * small - 100; /* as if others were there */
+	request(a->route, "{'jsonrpc':'2.0','id':4,'method':'resources/list'}");
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'resources/list'}");
+	says(process(0), "{'jsonrpc':'2.0','id':4,'result':{'resources':[]}}");
+	is_answered(request(a->route, LIST("5")), TOOLS("5", "1"));
+	hears_nothing(process(0));
+	request(a->route, PROMPTS_LIST("6")); /* it had to give way */
+	hears(process(0), PROMPTS_LIST("5"));
+	router.lists.bytes += all; /* no room at all */
+	says(process(0), "{'jsonrpc':'2.0','id':5,'result':{'prompts':[]}}");
+	hears(process(0), PROMPTS_LIST("6"));
+	says(process(0), "{'jsonrpc':'2.0','id':6,'result':{'prompts':[]}}");
+	router.lists.bytes -= 2 * all - 2 * small - 100;
+}
+
+/* pool.max holds for all principals together: who needs a place gets that of one who does not. */
+static void idle_children_make_room(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *front;
+	struct front *call;
+
+	(void)state;
+	server.conf.pool_max = 1;
+	front = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	is_open(front);
+	hears_nothing(process(0));
+	assert_true(process(0)->is_eof);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 2);
+	get_ready(1);
+	join(front);
+	request(front->call.route, CALL("1"));
+	call = request(a->route, CALL("1")); /* bob's is busy */
+	is_open(call);
+	front = open_session_as(alice, INITIALIZE_WITH("'sampling':{}"));
+	pass(POOL_QUEUE_TIMEOUT_MS);
+	is_failed(call, REASON_OVER_LIMIT);
+	is_failed(front, REASON_OVER_LIMIT);
+}
+
+/* Who waits for a place need not ask again: the one that comes to rest makes it. */
+static void children_that_come_to_rest_make_room(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *call = request(a->route, CALL("1"));
+	struct front *front;
+
+	(void)state;
+	server.conf.pool_max = 1;
+	front = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	is_open(front);
+	assert_false(process(0)->is_eof);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	while (fake_process_read(process(0)) != NULL)
+		;
+	assert_true(process(0)->is_eof);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(keeper.count, 2);
+	get_ready(1);
+	join(front);
+	assert_int_equal(router.leaving, 0);
+}
+
+/* Not more of them are stopped than are waited for. */
+static void only_one_makes_room(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *calls[2];
+
+	(void)state;
+	calls[0] = request(a->route, CALL("1"));
+	calls[1] = request(a->route, CALL("2"));
+	get_ready(1);
+	says(process(0), RESULT("2"));
+	says(process(1), RESULT("2"));
+	is_answered(calls[1], RESULT("2"));
+	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	assert_int_equal(router.leaving, 1);
+	while (fake_process_read(process(0)) != NULL)
+		;
+	fake_process_exit(&keeper, process(process(0)->is_eof ? 0 : 1), 0);
+	fake_keeper_settle(&keeper);
+	assert_int_equal(router.leaving, 0);
+	assert_int_equal(keeper.count, 3);
+}
+
+/* Nobody's pool is kept. */
+static void unused_pools_go(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+
+	(void)state;
+	session_end(&a->route->session, REASON_DELETED);
+	fake_keeper_settle(&keeper);
+	assert_false(list_is_empty(&router.pools));
+	pass(POOL_IDLE_MS);
+	assert_true(list_is_empty(&router.pools));
+}
+
+static const struct CMUnitTest tests[] = {
+	TEST(large_updates_do_not_wait),
+	TEST(lists_are_fetched_once),
+	TEST(changes_outdate_what_is_on_its_way),
+	TEST(pages_become_one),
+	TEST_PRINCIPALS(lists_are_of_one_principal),
+	TEST(errors_are_not_kept),
+	TEST(endless_lists_are_passed_on),
+	TEST(kept_lists_grow_old),
+	TEST(own_words_reach_the_server),
+	TEST(lost_fetches_are_repeated),
+	TEST(nobody_is_waited_for),
+	TEST(fetches_have_deadlines),
+	TEST_PRINCIPALS(lists_need_no_lease),
+	TEST(lists_and_calls_take_turns),
+	TEST(long_lists_have_pages),
+	TEST(kept_lists_are_bounded),
+	TEST_PRINCIPALS(idle_children_make_room),
+	TEST_PRINCIPALS(children_that_come_to_rest_make_room),
+	TEST_PRINCIPALS(only_one_makes_room),
+	TEST_PRINCIPALS(unused_pools_go),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What sessions of a pool have subscribed to: a bounded set of URIs, spelled as route_spell_uri
+ * does. Who subscribes, and what the server says to that, is sharing's matter. bridging.md §1.5; UTIL-SUBS-01.
+ */
+#ifndef MCPGATED_ROUTER_SUBSCRIPTIONS_H
+#define MCPGATED_ROUTER_SUBSCRIPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/slice.h"
+
+#define SUBSCRIPTIONS_MAX 16384
+#define SUBSCRIPTIONS_BYTES_MAX (1024 * 1024)
+
+struct call;
+
+struct subscription {
+	struct list link;
+	struct map_link by_key;
+	struct call *first;  /* the request that a child was sent; NULL: it has agreed */
+	struct list waiting; /* calls, for that one's answer */
+	size_t subscribers;
+	size_t length;
+	char uri[];
+};
+
+struct subscriptions {
+	struct list all;
+	struct map by_key;
+	uint64_t seed; /* 0: there were none yet */
+	size_t count;
+	size_t bytes;
+};
+
+void subscriptions_init(struct subscriptions *subscriptions);
+void subscriptions_fini(struct subscriptions *subscriptions);
+struct slice subscription_uri(const struct subscription *subscription);
+/* NULL: there is none. */
+struct subscription *subscriptions_find(const struct subscriptions *subscriptions,
+					struct slice uri);
+/* Each new child is told all of them before its first call: there is only room for so many. DEF-11 */
+bool subscriptions_have_room(const struct subscriptions *subscriptions, size_t size);
+/* A new one, whose URI must not be there yet. */
+struct subscription *subscriptions_add(struct subscriptions *subscriptions, struct slice uri,
+				       struct call *first);
+/* Frees it. */
+void subscriptions_remove(struct subscriptions *subscriptions, struct subscription *subscription);
+/*
+ * Those that are `uri` or above it are beginnings of it: writes the lengths of the first `max` of them, and returns
+ * how many there are.
+ */
+size_t subscriptions_find_above(const struct subscriptions *subscriptions, struct slice uri,
+				size_t *lengths_r, size_t max);
+/* Whether one of them is `uri` or above it; takes as long as that is, however many there are. */
+bool subscriptions_concern(const struct subscriptions *subscriptions, struct slice uri);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads descriptors from their beginning, without moving the offset that the keeper shares. Texts of
+ * keys are overwritten as soon as the set has been judged.
+ */
+#include "server_certificates.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "config/certificates.h"
+#include "config/file.h"
+#include "obs/log.h"
+
+#define FILES 3 /* certificate, key, client_ca */
+
+void server_certificates_init(struct server_certificates *server_certificates,
+			      const struct config *config)
+{
+	size_t count = config->listen_count + 1;
+
+	*server_certificates = (struct server_certificates){ .config = config };
+	server_certificates->servers = mem_zalloc(count * sizeof(*server_certificates->servers));
+	server_certificates->texts = mem_zalloc(count * sizeof(*server_certificates->texts));
+	for (size_t i = 0; i < config->listen_count; i++)
+		server_certificates->texts[i] =
+			mem_zalloc((config->listen[i].tls_count * FILES + 1) * sizeof(struct buf));
+	if (server_certificates_are_needed(server_certificates))
+		server_certificates->tickets = tickets_new();
+}
+
+static void server_certificates_forget(struct server_certificates *server_certificates)
+{
+	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
+		for (size_t j = 0; j < server_certificates->config->listen[i].tls_count * FILES;
+		     j++)
+			file_wipe(&server_certificates->texts[i][j]);
+	}
+}
+
+void server_certificates_fini(struct server_certificates *server_certificates)
+{
+	server_certificates_forget(server_certificates);
+	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
+		tls_server_unref(&server_certificates->servers[i]);
+		free(server_certificates->texts[i]);
+	}
+	free(server_certificates->servers);
+	free(server_certificates->texts);
+	tickets_free(&server_certificates->tickets);
+}
+
+bool server_certificates_are_needed(const struct server_certificates *server_certificates)
+{
+	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
+		if (server_certificates->config->listen[i].tls_count > 0)
+			return true;
+	}
+	return false;
+}
+
+/* A file that cannot be read, or is too large, is empty; then it holds nothing that can be used. */
+static void read_text(int fd, struct buf *text)
+{
+	char *room;
+	ssize_t n;
+
+	file_wipe(text);
+	/* In full at once: a buffer that grew would leave copies of the key behind. */
+	room = buf_reserve(text, CERTIFICATES_BYTES_MAX + 1);
+	do {
+		n = pread(fd, room + text->len, CERTIFICATES_BYTES_MAX + 1 - text->len,
+			  (off_t)text->len);
+		text->len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && text->len <= CERTIFICATES_BYTES_MAX);
+	if (n < 0 || text->len > CERTIFICATES_BYTES_MAX)
+		file_wipe(text);
+}
+
+void server_certificates_take(struct server_certificates *server_certificates, size_t listener,
+			      size_t entry, const int *fds, size_t count)
+{
+	const struct config *config = server_certificates->config;
+	bool is_known =
+		listener < config->listen_count && entry < config->listen[listener].tls_count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (is_known && i < FILES)
+			read_text(fds[i], &server_certificates->texts[listener][entry * FILES + i]);
+		close(fds[i]);
+	}
+}
+
+static struct tls_server *make_server(const struct server_certificates *server_certificates,
+				      size_t at, struct error *err)
+{
+	const struct config_listen *listen = &server_certificates->config->listen[at];
+	const struct buf *texts = server_certificates->texts[at];
+	struct tls_pem *pems = mem_alloc(listen->tls_count * sizeof(*pems));
+	struct tls_conf conf = { .server_certificates = pems,
+				 .count = listen->tls_count,
+				 .client_ca = buf_slice(&texts[2]),
+				 .is_only_13 = listen->tls[0].min_version == CONFIG_TLS_13,
+				 .name = listen->address,
+				 .tickets = server_certificates->tickets };
+	struct tls_server *server = NULL;
+
+	for (size_t i = 0; i < listen->tls_count; i++)
+		pems[i] = (struct tls_pem){ buf_slice(&texts[i * FILES]),
+					    buf_slice(&texts[i * FILES + 1]) };
+	/* An empty file must not open the door. */
+	if (listen->tls[0].client_ca != NULL && conf.client_ca.n == 0)
+		error_set(err, ERROR_INVALID, "client_ca: holds no certificate");
+	else
+		server = tls_server_new(&conf, err);
+	free(pems);
+	return server;
+}
+
+/* All listeners are looked at, so that all that is wrong is said. */
+static bool make_servers(const struct server_certificates *server_certificates,
+			 struct tls_server **servers_r)
+{
+	bool is_good = true;
+
+	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
+		struct error err = { ERROR_NONE, "" };
+
+		if (server_certificates->config->listen[i].tls_count == 0)
+			continue;
+		servers_r[i] = make_server(server_certificates, i, &err);
+		if (servers_r[i] != NULL)
+			continue;
+		is_good = false;
+		LOG(CERTIFICATES_REFUSED,
+		    LOG_STR("address", server_certificates->config->listen[i].address),
+		    LOG_STR("error", err.text));
+	}
+	return is_good;
+}
+
+bool server_certificates_use(struct server_certificates *server_certificates)
+{
+	size_t count = server_certificates->config->listen_count;
+	struct tls_server **servers = mem_zalloc((count + 1) * sizeof(*servers));
+	bool is_good = make_servers(server_certificates, servers);
+
+	server_certificates_forget(server_certificates);
+	for (size_t i = 0; i < count; i++) {
+		if (is_good) {
+			struct tls_server *old = server_certificates->servers[i];
+
+			server_certificates->servers[i] = servers[i];
+			servers[i] = old;
+		}
+		tls_server_unref(&servers[i]);
+	}
+	free(servers);
+	if (is_good)
+		LOG(CERTIFICATES_USED, LOG_INT("listeners", count));
+	return is_good;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table by a seeded hash of issuer, kind and name: a request costs as many look-ups as its token has names, and
+ * nothing while there are no entries.
+ */
+#include "session/deny_list.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
+
+const char *denial_by_name(enum denial_by by)
+{
+	static const char *const names[] = {
+		[DENIAL_BY_SUB] = "sub",
+		[DENIAL_BY_CLIENT_ID] = "client_id",
+		[DENIAL_BY_JTI] = "jti",
+		[DENIAL_BY_SID] = "sid",
+	};
+
+	return names[by];
+}
+
+/* ---- texts ---- */
+
+struct denial_marks *denial_marks_copy(const struct denial_marks *marks)
+{
+	size_t size = marks->issuer.n;
+	struct denial_marks *copy;
+	char *at;
+
+	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)
+		size += marks->names[i].n;
+	copy = mem_alloc(sizeof(*copy) + size);
+	at = (char *)(copy + 1);
+	copy->issuer = mem_put_slice(&at, marks->issuer);
+	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)
+		copy->names[i] = mem_put_slice(&at, marks->names[i]);
+	return copy;
+}
+
+static uint64_t key_of(const struct deny_list *deny_list, struct slice issuer, enum denial_by by,
+		       struct slice name)
+{
+	return text_hash_part(text_hash_part(deny_list->seed + by, issuer), name);
+}
+
+/* ---- entries ---- */
+
+static struct denial *find_entry(const struct deny_list *deny_list, struct slice issuer,
+				 enum denial_by by, struct slice name)
+{
+	struct map_link *at =
+		map_find_link(&deny_list->by_key, key_of(deny_list, issuer, by, name));
+
+	for (; at != NULL; at = at->next) {
+		struct denial *denial = container_of(at, struct denial, by_key);
+
+		if (denial->by == by && slice_is_equal(denial->issuer, issuer) &&
+		    slice_is_equal(denial->name, name))
+			return denial;
+	}
+	return NULL;
+}
+
+static void remove_entry(struct deny_list *deny_list, struct denial *denial)
+{
+	map_remove_link(&deny_list->by_key, &denial->by_key);
+	list_remove(&denial->link);
+	deny_list->count--;
+	free(denial);
+}
+
+static struct denial *make_entry(struct deny_list *deny_list, struct slice issuer,
+				 enum denial_by by, struct slice name)
+{
+	struct denial *denial = mem_alloc(sizeof(*denial) + issuer.n + name.n);
+	char *at = (char *)(denial + 1);
+
+	*denial = (struct denial){ .number = ++deny_list->last_number, .by = by };
+	denial->issuer = mem_put_slice(&at, issuer);
+	denial->name = mem_put_slice(&at, name);
+	map_insert_link(&deny_list->by_key, key_of(deny_list, issuer, by, name), &denial->by_key);
+	list_append(&deny_list->entries, &denial->link);
+	deny_list->count++;
+	return denial;
+}
+
+static bool names_token(const struct denial *denial, const struct denial_marks *marks)
+{
+	return slice_is_equal(denial->issuer, marks->issuer) &&
+	       slice_is_equal(denial->name, marks->names[denial->by]);
+}
+
+/* Whoever is told may end others that are in either list. */
+static void tell_holders(struct deny_list *deny_list, const struct denial *denial)
+{
+	struct list named;
+
+	list_init(&named);
+	LIST_FOREACH_SAFE(node, &deny_list->holders) {
+		const struct deny_watcher *holder = container_of(node, struct deny_watcher, link);
+		struct denial_marks marks;
+
+		holder->ops->show(holder, &marks);
+		if (!names_token(denial, &marks))
+			continue;
+		list_remove(node);
+		list_append(&named, node);
+	}
+	while (!list_is_empty(&named)) {
+		struct deny_watcher *holder = container_of(named.next, struct deny_watcher, link);
+
+		deny_list_unwatch(holder);
+		holder->ops->on_denied(holder);
+	}
+}
+
+const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
+				   enum denial_by by, struct slice name, uint64_t until_ms)
+{
+	struct denial *denial;
+
+	CHECK(issuer.n > 0 && name.n > 0);
+	deny_list_sweep(deny_list);
+	denial = find_entry(deny_list, issuer, by, name);
+	if (denial == NULL && deny_list->count >= DENY_LIST_MAX)
+		return NULL;
+	if (denial == NULL)
+		denial = make_entry(deny_list, issuer, by, name);
+	denial->until_ms = until_ms;
+	tell_holders(deny_list, denial);
+	return denial;
+}
+
+void deny_list_restore(struct deny_list *deny_list, const struct denial *denial)
+{
+	struct denial *copy = make_entry(deny_list, denial->issuer, denial->by, denial->name);
+
+	deny_list->last_number--; /* it was not a new one */
+	copy->number = denial->number;
+	copy->until_ms = denial->until_ms;
+	if (deny_list->last_number < denial->number)
+		deny_list->last_number = denial->number;
+}
+
+bool deny_list_remove(struct deny_list *deny_list, uint64_t number)
+{
+	LIST_FOREACH(node, &deny_list->entries) {
+		struct denial *denial = container_of(node, struct denial, link);
+
+		if (denial->number != number)
+			continue;
+		remove_entry(deny_list, denial);
+		return true;
+	}
+	return false;
+}
+
+void deny_list_sweep(struct deny_list *deny_list)
+{
+	uint64_t now_ms = clock_wall_ms();
+
+	LIST_FOREACH_SAFE(node, &deny_list->entries) {
+		struct denial *denial = container_of(node, struct denial, link);
+
+		if (denial->until_ms <= now_ms)
+			remove_entry(deny_list, denial);
+	}
+}
+
+const struct denial *deny_list_find(const struct deny_list *deny_list,
+				    const struct denial_marks *marks)
+{
+	if (deny_list->count == 0 || marks->issuer.n == 0)
+		return NULL;
+	for (size_t i = 0; i < DENIAL_BY_COUNT; i++) {
+		const struct denial *denial = NULL;
+
+		if (marks->names[i].n > 0)
+			denial = find_entry(deny_list, marks->issuer, (enum denial_by)i,
+					    marks->names[i]);
+		if (denial != NULL && clock_wall_ms() < denial->until_ms)
+			return denial;
+	}
+	return NULL;
+}
+
+/* ---- holders ---- */
+
+void deny_watcher_init(struct deny_watcher *holder, const struct deny_watcher_ops *ops)
+{
+	holder->ops = ops;
+	list_init(&holder->link);
+}
+
+void deny_list_watch(struct deny_list *deny_list, struct deny_watcher *holder)
+{
+	list_remove(&holder->link);
+	list_append(&deny_list->holders, &holder->link);
+}
+
+void deny_list_unwatch(struct deny_watcher *holder)
+{
+	list_remove(&holder->link);
+}
+
+/* ---- whole ---- */
+
+void deny_list_init(struct deny_list *deny_list)
+{
+	*deny_list = (struct deny_list){ .count = 0 };
+	list_init(&deny_list->entries);
+	list_init(&deny_list->holders);
+	random_bytes(&deny_list->seed, sizeof(deny_list->seed));
+}
+
+void deny_list_fini(struct deny_list *deny_list)
+{
+	CHECK(list_is_empty(&deny_list->holders));
+	while (!list_is_empty(&deny_list->entries))
+		remove_entry(deny_list, container_of(deny_list->entries.next, struct denial, link));
+	map_fini(&deny_list->by_key);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries and those who hold something for a token: who is found, who is told, when it is over. */
+#include "session/deny_list.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+#define ISSUER SLICE_LIT("https://id.example")
+#define FOR_GOOD UINT64_MAX
+
+static struct deny_list deny_list;
+
+static int setup(void **state)
+{
+	(void)state;
+	deny_list_init(&deny_list);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	deny_list_fini(&deny_list);
+	return deny_list.count != 0 || deny_list.by_key.slots != NULL;
+}
+
+static const struct denial_marks alice = {
+	SLICE("https://id.example"),
+	{ SLICE("alice"), SLICE("app"), SLICE("token-1"), SLICE("login-1") },
+};
+
+static const struct denial *find(const struct denial_marks *marks)
+{
+	return deny_list_find(&deny_list, marks);
+}
+
+static uint64_t add(enum denial_by by, const char *name, uint64_t until_ms)
+{
+	const struct denial *denial =
+		deny_list_add(&deny_list, ISSUER, by, slice_str(name), until_ms);
+
+	assert_non_null(denial);
+	return denial->number;
+}
+
+/* AUTH-SES-07 */
+static void each_name_is_found(void **state)
+{
+	static const char *const names[] = { "alice", "app", "token-1", "login-1" };
+
+	(void)state;
+	assert_null(find(&alice));
+	for (size_t i = 0; i < DENIAL_BY_COUNT; i++) {
+		uint64_t number = add((enum denial_by)i, names[i], FOR_GOOD);
+
+		assert_non_null(find(&alice));
+		assert_int_equal(find(&alice)->number, number);
+		assert_true(deny_list_remove(&deny_list, number));
+		assert_null(find(&alice));
+		assert_false(deny_list_remove(&deny_list, number));
+	}
+}
+
+/* AUTH-SES-07: nothing but the same bytes, of the same issuer, in the same place. AUTH-JWT-14 */
+static void nothing_else_is_found(void **state)
+{
+	static const struct denial_marks others[] = {
+		{ SLICE("https://ID.example"), { SLICE("alice") } },
+		{ SLICE("https://id.example/"), { SLICE("alice") } },
+		{ SLICE("https://id.example"), { SLICE("Alice") } },
+		{ SLICE("https://id.example"), { SLICE("alice ") } },
+		{ SLICE("https://id.example"), { SLICE("alic") } },
+		{ SLICE("https://id.example"), { SLICE("alice\0") } },
+		{ SLICE("https://id.example"), { SLICE(""), SLICE("alice") } },
+		{ SLICE("https://id.examplea"), { SLICE("lice") } },
+		{ SLICE(""), { SLICE("alice") } },
+	};
+
+	(void)state;
+	add(DENIAL_BY_SUB, "alice", FOR_GOOD);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		assert_null(find(&others[i]));
+	assert_non_null(find(&alice));
+}
+
+static void entries_end(void **state)
+{
+	uint64_t now_ms = clock_wall_ms();
+	uint64_t number = add(DENIAL_BY_JTI, "token-1", now_ms + 3600000);
+
+	(void)state;
+	assert_non_null(find(&alice));
+	assert_int_equal(add(DENIAL_BY_JTI, "token-1", now_ms), number);
+	assert_null(find(&alice));
+	assert_int_equal(deny_list.count, 1);
+	deny_list_sweep(&deny_list);
+	assert_int_equal(deny_list.count, 0);
+	assert_int_not_equal(add(DENIAL_BY_JTI, "token-1", FOR_GOOD), number);
+}
+
+static void number_is_bounded(void **state)
+{
+	char name[32];
+
+	(void)state;
+	for (unsigned int i = 0; i < DENY_LIST_MAX; i++) {
+		snprintf(name, sizeof(name), "token-%u", i);
+		/* The first one is over at once, and makes room. */
+		add(DENIAL_BY_JTI, name, i == 0 ? 1 : FOR_GOOD);
+	}
+	add(DENIAL_BY_JTI, "one more", FOR_GOOD);
+	assert_null(
+		deny_list_add(&deny_list, ISSUER, DENIAL_BY_JTI, SLICE_LIT("too many"), FOR_GOOD));
+	add(DENIAL_BY_JTI, "token-77", 1);
+	add(DENIAL_BY_JTI, "a place", FOR_GOOD);
+	assert_int_equal(deny_list.count, DENY_LIST_MAX);
+}
+
+/* ---- holders ---- */
+
+struct holder {
+	struct deny_watcher holder;
+	struct denial_marks marks;
+	struct holder *takes_along;
+	unsigned int told;
+};
+
+static void show(const struct deny_watcher *holder, struct denial_marks *marks_r)
+{
+	*marks_r = container_of(holder, struct holder, holder)->marks;
+}
+
+static void on_denied(struct deny_watcher *base)
+{
+	struct holder *holder = container_of(base, struct holder, holder);
+
+	holder->told++;
+	if (holder->takes_along != NULL)
+		deny_list_unwatch(&holder->takes_along->holder);
+}
+
+static const struct deny_watcher_ops ops = { .show = show, .on_denied = on_denied };
+
+static void join(struct holder *holder, const char *subject)
+{
+	*holder = (struct holder){ .marks = { ISSUER, { slice_str(subject) } } };
+	deny_watcher_init(&holder->holder, &ops);
+	deny_list_watch(&deny_list, &holder->holder);
+}
+
+/* AUTH-SES-07 */
+static void holders_are_told(void **state)
+{
+	struct holder a, b, c, bob;
+
+	(void)state;
+	join(&a, "alice");
+	join(&bob, "bob");
+	join(&b, "alice");
+	join(&c, "alice");
+	a.takes_along = &b;
+	add(DENIAL_BY_SUB, "alice", FOR_GOOD);
+	assert_int_equal(a.told, 1);
+	assert_int_equal(b.told, 0);
+	assert_int_equal(c.told, 1);
+	assert_int_equal(bob.told, 0);
+	add(DENIAL_BY_SUB, "alice", FOR_GOOD);
+	assert_int_equal(a.told, 1);
+	add(DENIAL_BY_SUB, "bob", FOR_GOOD);
+	assert_int_equal(bob.told, 1);
+	deny_list_unwatch(&bob.holder);
+}
+
+static void marks_are_copied(void **state)
+{
+	struct denial_marks *copy = denial_marks_copy(&alice);
+
+	(void)state;
+	assert_ptr_not_equal(copy->issuer.p, alice.issuer.p);
+	assert_true(slice_is_equal(copy->issuer, alice.issuer));
+	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)
+		assert_true(slice_is_equal(copy->names[i], alice.names[i]));
+	free(copy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_name_is_found, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_else_is_found, setup, teardown),
+		cmocka_unit_test_setup_teardown(entries_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(number_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(holders_are_told, setup, teardown),
+		cmocka_unit_test(marks_are_copied),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

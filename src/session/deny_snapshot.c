@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records one behind the other, and in front of them how many bytes they have, which is written last: what who
+ * dies within the writing leaves is no list. Everything is checked before anything is added.
+ */
+#include "session/deny_snapshot.h"
+
+#include <sys/mman.h>
+
+#include "base/check.h"
+#include "obs/log.h"
+
+/* Only what is written costs memory. */
+#define DENY_SNAPSHOT_BYTES ((size_t)48 * 1024 * 1024)
+#define NUMBER_MAX ((uint64_t)1 << 53)
+#define BEING_WRITTEN UINT64_MAX
+
+struct deny_snapshot {
+	uint64_t bytes; /* of records; 0: none have been written; or BEING_WRITTEN */
+	char records[DENY_SNAPSHOT_BYTES];
+};
+
+struct record {
+	uint64_t number;
+	uint64_t until_ms;
+	uint64_t by;
+	uint64_t issuer_bytes; /* behind this, then the name */
+	uint64_t name_bytes;
+};
+
+/* So that a list without entries is told from none. */
+static const struct record end_record = { .number = 0 };
+
+struct deny_snapshot *deny_snapshot_new(void)
+{
+	struct deny_snapshot *deny_snapshot =
+		mmap(NULL, sizeof(*deny_snapshot), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return deny_snapshot != MAP_FAILED ? deny_snapshot : NULL;
+}
+
+/* ---- writing ---- */
+
+static char *put(char *at, const void *data, size_t size)
+{
+	memcpy(at, data, size);
+	return at + size;
+}
+
+static char *put_entry(char *at, const struct denial *denial)
+{
+	const struct record record = {
+		.number = denial->number,
+		.until_ms = denial->until_ms,
+		.by = denial->by,
+		.issuer_bytes = denial->issuer.n,
+		.name_bytes = denial->name.n,
+	};
+
+	at = put(at, &record, sizeof(record));
+	at = put(at, denial->issuer.p, denial->issuer.n);
+	return put(at, denial->name.p, denial->name.n);
+}
+
+void deny_snapshot_save(struct deny_snapshot *deny_snapshot, const struct deny_list *deny_list)
+{
+	size_t reserve = sizeof(struct record) + sizeof(end_record);
+	char *at;
+
+	if (deny_snapshot == NULL)
+		return;
+	at = deny_snapshot->records;
+	__atomic_store_n(&deny_snapshot->bytes, BEING_WRITTEN, __ATOMIC_SEQ_CST);
+	LIST_FOREACH(node, &deny_list->entries) {
+		const struct denial *denial = container_of(node, struct denial, link);
+		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - deny_snapshot->records);
+
+		/* Names are short: there is room for as many as there may be. */
+		if (denial->issuer.n + denial->name.n + reserve <= left)
+			at = put_entry(at, denial);
+	}
+	at = put(at, &end_record, sizeof(end_record));
+	__atomic_store_n(&deny_snapshot->bytes, (uint64_t)(at - deny_snapshot->records),
+			 __ATOMIC_SEQ_CST);
+}
+
+/* ---- reading ---- */
+
+/* Takes the next record off the front. Returns 1; 0 at the end; -1: it is none. */
+static int take(struct slice *rest, struct record *record_r, struct slice *issuer_r,
+		struct slice *name_r)
+{
+	if (rest->n < sizeof(*record_r))
+		return -1;
+	memcpy(record_r, rest->p, sizeof(*record_r));
+	*rest = slice_of(rest->p + sizeof(*record_r), rest->n - sizeof(*record_r));
+	if (record_r->number == 0)
+		return rest->n == 0 ? 0 : -1;
+	if (record_r->number > NUMBER_MAX || record_r->by >= DENIAL_BY_COUNT ||
+	    record_r->issuer_bytes == 0 || record_r->issuer_bytes > rest->n ||
+	    record_r->name_bytes == 0 || record_r->name_bytes > rest->n - record_r->issuer_bytes)
+		return -1;
+	*issuer_r = slice_of(rest->p, record_r->issuer_bytes);
+	*name_r = slice_of(issuer_r->p + issuer_r->n, record_r->name_bytes);
+	*rest = slice_between(name_r->p + name_r->n, rest->p + rest->n);
+	return 1;
+}
+
+static bool is_sound(struct slice rest)
+{
+	struct slice issuer, name;
+	struct record record;
+	size_t count = 0;
+	int step;
+
+	while ((step = take(&rest, &record, &issuer, &name)) > 0)
+		count++;
+	return step == 0 && count <= DENY_LIST_MAX;
+}
+
+bool deny_snapshot_load(const struct deny_snapshot *deny_snapshot, struct deny_list *deny_list)
+{
+	uint64_t bytes = deny_snapshot != NULL ? deny_snapshot->bytes : 0;
+	struct slice issuer, name, rest;
+	struct record record;
+
+	if (bytes == 0)
+		return false;
+	rest = slice_of(deny_snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
+	if (!is_sound(rest)) {
+		LOG(DENIALS_LOST, LOG_INT("bytes", bytes));
+		return false;
+	}
+	while (take(&rest, &record, &issuer, &name) > 0)
+		deny_list_restore(deny_list, &(struct denial){ .number = record.number,
+							       .until_ms = record.until_ms,
+							       .by = (enum denial_by)record.by,
+							       .issuer = issuer,
+							       .name = name });
+	return true;
+}

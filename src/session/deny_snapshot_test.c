@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one process leaves to the next: read back whole, or not at all. */
+#include "session/deny_snapshot.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "obs/log.h"
+
+#define ISSUER SLICE_LIT("https://id.example")
+
+static struct deny_snapshot *deny_snapshot;
+static struct deny_list before, after;
+
+static int setup(void **state)
+{
+	(void)state;
+	deny_snapshot = deny_snapshot_new();
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	deny_list_init(&before);
+	deny_list_init(&after);
+	return deny_snapshot == NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	deny_list_fini(&before);
+	deny_list_fini(&after);
+	return 0;
+}
+
+static void add(enum denial_by by, struct slice name, uint64_t until_ms)
+{
+	assert_non_null(deny_list_add(&before, ISSUER, by, name, until_ms));
+}
+
+static bool finds(enum denial_by by, struct slice name)
+{
+	struct denial_marks marks = { .issuer = ISSUER };
+
+	marks.names[by] = name;
+	return deny_list_find(&after, &marks) != NULL;
+}
+
+/* AUTH-SES-07 REL-43 */
+static void entries_go_to_the_next_process(void **state)
+{
+	int status = -1;
+	pid_t pid;
+
+	(void)state;
+	assert_false(deny_snapshot_load(deny_snapshot, &after));
+	add(DENIAL_BY_SUB, SLICE_LIT("gone"), UINT64_MAX);
+	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
+	add(DENIAL_BY_JTI, SLICE_LIT("over"), 1);
+	add(DENIAL_BY_SID, SLICE_LIT("l\xc3\xa4"), UINT64_MAX);
+	assert_true(deny_list_remove(&before, 1));
+	pid = fork();
+	if (pid == 0) {
+		deny_snapshot_save(deny_snapshot, &before);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(deny_snapshot_load(deny_snapshot, &after));
+	assert_true(finds(DENIAL_BY_SUB, SLICE_LIT("alice")));
+	assert_true(finds(DENIAL_BY_SID, SLICE_LIT("l\xc3\xa4")));
+	assert_false(finds(DENIAL_BY_SUB, SLICE_LIT("gone")));
+	assert_false(finds(DENIAL_BY_JTI, SLICE_LIT("over")));
+	assert_true(deny_list_remove(&after, 2));
+	assert_false(finds(DENIAL_BY_SUB, SLICE_LIT("alice")));
+	assert_int_equal(deny_list_add(&after, ISSUER, DENIAL_BY_SUB, SLICE_LIT("new"), UINT64_MAX)
+				 ->number,
+			 before.last_number + 1);
+}
+
+static void no_entries_are_a_list_too(void **state)
+{
+	(void)state;
+	deny_snapshot_save(deny_snapshot, &before);
+	assert_true(deny_snapshot_load(deny_snapshot, &after));
+	assert_int_equal(after.count, 0);
+	deny_snapshot_save(NULL, &before);
+	assert_false(deny_snapshot_load(NULL, &after));
+}
+
+/* Whoever wrote it may have been an attacker: whatever a byte is, nothing is read beyond, and all or nothing is taken. */
+static void rubbish_is_refused(void **state)
+{
+	unsigned char *bytes = (unsigned char *)deny_snapshot;
+
+	(void)state;
+	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
+	add(DENIAL_BY_CLIENT_ID, SLICE_LIT("app"), UINT64_MAX);
+	for (size_t i = 0; i < 200; i++) {
+		static const unsigned char values[] = { 0, 1, 0x7f, 0x80, 0xff };
+
+		for (size_t k = 0; k < ARRAY_LEN(values); k++) {
+			deny_snapshot_save(deny_snapshot, &before);
+			bytes[i] = values[k];
+			if (!deny_snapshot_load(deny_snapshot, &after))
+				assert_int_equal(after.count, 0);
+			deny_list_fini(&after);
+			deny_list_init(&after);
+		}
+	}
+}
+
+/* The operator has to hear of it: tokens that he denied are good again. Of the first process he hears nothing. */
+static void loss_is_told(void **state)
+{
+	char text[512] = "";
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	assert_false(deny_snapshot_load(deny_snapshot, &after));
+	deny_snapshot_save(deny_snapshot, &before);
+	assert_true(deny_snapshot_load(deny_snapshot, &after));
+	assert_int_equal(read(ends[0], text, sizeof(text) - 1), -1);
+	memset(deny_snapshot, 0xff, sizeof(uint64_t)); /* it died while it wrote */
+	assert_false(deny_snapshot_load(deny_snapshot, &after));
+	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+	assert_non_null(strstr(text, " error denials_lost "));
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void all_that_may_be_fit(void **state)
+{
+	static char name[2048];
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	for (unsigned int i = 0; i < DENY_LIST_MAX; i++) {
+		memcpy(name, &i, sizeof(i));
+		add(DENIAL_BY_JTI, slice_of(name, sizeof(name)), UINT64_MAX);
+	}
+	deny_snapshot_save(deny_snapshot, &before);
+	assert_true(deny_snapshot_load(deny_snapshot, &after));
+	assert_int_equal(after.count, DENY_LIST_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(entries_go_to_the_next_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_entries_are_a_list_too, setup, teardown),
+		cmocka_unit_test_setup_teardown(rubbish_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(loss_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_that_may_be_fit, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which streams a client can come back to, and for how long. */
+#include "session/replay_store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "obs/log.h"
+
+static struct loop *loop;
+static struct store_conf conf;
+static struct store store;
+static struct replay_store replay_store;
+
+static void on_wake(struct stream_reader *reader)
+{
+	(void)reader;
+}
+
+static void on_detached(struct stream_reader *reader, enum reason reason)
+{
+	(void)reader;
+	(void)reason;
+}
+
+static const struct stream_reader_ops ops = { on_wake, on_detached };
+
+static int setup(void **state)
+{
+	struct error err;
+
+	(void)state;
+	clock_freeze(1000000);
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	loop = loop_new(&err);
+	conf = (struct store_conf){
+		.stream = { .max_bytes = 65536, .replay_events = 100, .replay_age_ms = 60000 },
+		.session_bytes = 65536,
+		.total_bytes = 2 * 65536,
+	};
+	store_init(&store, loop, &conf);
+	replay_store_init(&replay_store, &store);
+	return loop == NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	replay_store_fini(&replay_store);
+	assert_int_equal(store.budget.bytes, 0);
+	store_fini(&store);
+	loop_free(&loop);
+	return 0;
+}
+
+/* A stream of which one message was seen. */
+static struct stored_stream *open_seen(const char *id)
+{
+	struct stored_stream *stored = replay_store_open(&replay_store, slice_str(id));
+	struct msg *msg = msg_new(SLICE_LIT("{}"));
+	struct stream_reader reader;
+	uint64_t number;
+
+	stream_push(&stored->stream, STREAM_RESPONSE, 0, msg);
+	msg_unref(&msg);
+	assert_true(stream_attach(&stored->stream, &reader, &ops, STREAM_FROM_HERE));
+	msg = stream_take(&reader, &number);
+	msg_unref(&msg);
+	stream_detach(&reader);
+	return stored;
+}
+
+static bool is_found(uint64_t number)
+{
+	struct stored_stream *stored = replay_store_find(&replay_store, number);
+	bool is_there = stored != NULL;
+
+	stored_stream_unref(&stored);
+	return is_there;
+}
+
+/* FRONT-RES-01, -02: each stream has a number of its own in its session. */
+static void streams_are_found_by_number(void **state)
+{
+	struct stored_stream *a = open_seen("1");
+	struct stored_stream *b = open_seen("\"x\"");
+	struct stored_stream *found;
+
+	(void)state;
+	assert_int_equal(a->number, 1);
+	assert_int_equal(b->number, 2);
+	found = replay_store_find(&replay_store, 2);
+	assert_ptr_equal(found, b);
+	assert_true(slice_is_equal(stored_stream_request_id(found), SLICE_LIT("\"x\"")));
+	assert_false(is_found(3));
+	assert_false(is_found(0));
+	stored_stream_unref(&found);
+	stored_stream_unref(&a);
+	stored_stream_unref(&b);
+	assert_null(a);
+	assert_true(is_found(1)); /* still running: the replay store has it */
+}
+
+/* FRONT-RES-08: an ended stream stays for a while. */
+static void ended_streams_expire(void **state)
+{
+	struct stored_stream *stored = open_seen("1");
+
+	(void)state;
+	stored_stream_finish(stored, REASON_DONE);
+	stored_stream_unref(&stored);
+	assert_true(store.budget.bytes > 0);
+	clock_freeze(clock_now_ms() + conf.stream.replay_age_ms - 1);
+	loop_turn(loop, false);
+	assert_true(is_found(1));
+	clock_freeze(clock_now_ms() + 1);
+	loop_turn(loop, false);
+	assert_false(is_found(1));
+	assert_true(slice_is_equal(replay_store_find_expired(&replay_store, 1),
+				   SLICE_LIT("1"))); /* FRONT-RES-07 */
+	assert_int_equal(replay_store_find_expired(&replay_store, 2).n, 0);
+}
+
+/* CXL-01: nobody can come back to a stream of which he has seen nothing. */
+static void unseen_streams_go_at_once(void **state)
+{
+	struct stored_stream *unseen = replay_store_open(&replay_store, SLICE_LIT("1"));
+	struct stored_stream *primed = replay_store_open(&replay_store, SLICE_LIT("2"));
+
+	(void)state;
+	primed->is_known = true;
+	stored_stream_finish(unseen, REASON_DONE);
+	stored_stream_finish(primed, REASON_DONE);
+	assert_false(is_found(1));
+	assert_true(is_found(2));
+	stored_stream_unref(&unseen);
+	stored_stream_unref(&primed);
+}
+
+/* Bounds: the stream that ended first goes first, one that runs stays. */
+static void replay_store_is_bounded(void **state)
+{
+	struct stored_stream *running = open_seen("run");
+
+	(void)state;
+	for (int i = 0; i < REPLAY_STORE_STREAMS_MAX + 5; i++) {
+		struct stored_stream *stored = open_seen("1");
+
+		stored_stream_finish(stored, REASON_DONE);
+		stored_stream_unref(&stored);
+	}
+	assert_int_equal(replay_store.finished_count, REPLAY_STORE_STREAMS_MAX);
+	assert_true(is_found(1));
+	assert_false(is_found(6));
+	assert_true(is_found(7));
+	stored_stream_unref(&running);
+}
+
+static void finish(struct stored_stream *stored)
+{
+	stored_stream_finish(stored, REASON_DONE);
+	stored_stream_unref(&stored);
+}
+
+/* FRONT-RES-08: what nobody has seen goes last; and the age of a stream counts from its end. */
+static void unseen_answers_stay_longest(void **state)
+{
+	struct stored_stream *long_one = open_seen("long"), *unseen = open_seen("unseen");
+	struct msg *msg = msg_new(SLICE_LIT("{}"));
+
+	(void)state;
+	stream_push(&unseen->stream, STREAM_RESPONSE, 0, msg);
+	msg_unref(&msg);
+	finish(unseen);
+	for (int i = 0; i < REPLAY_STORE_STREAMS_MAX + 5; i++)
+		finish(open_seen("1"));
+	finish(long_one);
+	assert_int_equal(replay_store.finished_count, REPLAY_STORE_STREAMS_MAX);
+	assert_true(is_found(1));
+	assert_true(is_found(2));
+	assert_false(is_found(9));
+	assert_true(is_found(10));
+}
+
+/* FRONT-RES-08: if nothing else is left, the unseen ones are bounded, too. */
+static void unseen_answers_are_bounded(void **state)
+{
+	(void)state;
+	for (int i = 0; i < REPLAY_STORE_STREAMS_MAX + 2; i++) {
+		struct stored_stream *unseen = open_seen("1");
+		struct msg *msg = msg_new(SLICE_LIT("{}"));
+
+		stream_push(&unseen->stream, STREAM_RESPONSE, 0, msg);
+		msg_unref(&msg);
+		finish(unseen);
+	}
+	assert_int_equal(replay_store.finished_count, REPLAY_STORE_STREAMS_MAX);
+	assert_false(is_found(2));
+	assert_true(is_found(3));
+}
+
+/* FRONT-RES-03: with its session a stream is out of reach, but who still writes it may go on. */
+static void session_takes_its_streams_along(void **state)
+{
+	struct stored_stream *stored = open_seen("1");
+
+	(void)state;
+	replay_store_fini(&replay_store);
+	assert_false(is_found(1));
+	stored_stream_finish(stored, REASON_DONE);
+	assert_true(stored->stream.is_ended);
+	stored_stream_unref(&stored);
+}
+
+/* FRONT-RES-08: live streams count as well as ended ones, and what is old is found by itself. */
+static void store_sweeps_what_is_old(void **state)
+{
+	struct stored_stream *running = open_seen("1");
+	struct msg *msg = msg_new(SLICE_LIT("{}"));
+	struct stream_reader reader;
+	uint64_t number;
+	size_t before;
+
+	(void)state;
+	stream_push(&running->stream, STREAM_NEWS, 0, msg);
+	msg_unref(&msg);
+	assert_true(stream_attach(&running->stream, &reader, &ops, 1));
+	msg = stream_take(&reader, &number);
+	msg_unref(&msg);
+	stream_detach(&reader);
+	before = store.budget.bytes;
+	assert_int_equal(running->stream.kept_count, 2);
+	assert_int_equal(replay_store.budget.bytes, before);
+	clock_freeze(clock_now_ms() + conf.stream.replay_age_ms * 2);
+	loop_turn(loop, false);
+	assert_int_equal(running->stream.kept_count, 1);
+	assert_true(store.budget.bytes < before);
+	stored_stream_unref(&running);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(streams_are_found_by_number, setup, teardown),
+		cmocka_unit_test_setup_teardown(ended_streams_expire, setup, teardown),
+		cmocka_unit_test_setup_teardown(unseen_streams_go_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(replay_store_is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(unseen_answers_stay_longest, setup, teardown),
+		cmocka_unit_test_setup_teardown(unseen_answers_are_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(session_takes_its_streams_along, setup, teardown),
+		cmocka_unit_test_setup_teardown(store_sweeps_what_is_old, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
