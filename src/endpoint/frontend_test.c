@@ -699,6 +699,83 @@ static void versions_are_checked(void **state)
 	assert_non_null(strstr(client->body.data, "\"requested\":\"1999-01-01\""));
 }
 
+#define MODERN "2026-07-28"
+#define MODERN_FIELD "MCP-Protocol-Version: " MODERN "\r\n"
+#define CLAIM(version) \
+	"'params':{'_meta':{'io.modelcontextprotocol/protocolVersion':'" version "'}}}"
+#define DISCOVER "{'jsonrpc':'2.0','id':1,'method':'server/discover'," CLAIM(MODERN)
+#define UNSERVED(id)                                                                     \
+	"{'jsonrpc':'2.0'," id "'error':{'code':-32000,'message':'Unsupported protocol " \
+	"version: this server speaks revisions up to 2025-11-25; begin with initialize'}}"
+
+/* FRONT-VER-06: known from the field or from the body, with a session and without. */
+static void modern_requests_are_refused(void **state)
+{
+	static const struct {
+		const char *fields;
+		const char *body;
+		const char *answer;
+	} posts[] = {
+		{ BOTH MODERN_FIELD, DISCOVER, UNSERVED("'id':1,") },
+		{ BOTH MODERN_FIELD, LIST("'a'"), UNSERVED("'id':'a',") },
+		{ BOTH, DISCOVER, UNSERVED("'id':1,") },
+		{ BOTH "MCP-Protocol-Version: 1999-01-01\r\n", DISCOVER, UNSERVED("'id':1,") },
+		{ BOTH MODERN_FIELD "Mcp-Session-Id: unknown\r\n", LIST("2"), UNSERVED("'id':2,") },
+		{ JSON_ONLY MODERN_FIELD, RESULT("3"), UNSERVED("") },
+		{ BOTH MODERN_FIELD, "[" LIST("1") "]", UNSERVED("") },
+		{ BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM(MODERN), UNSERVED("") },
+	};
+	struct client *client = connect_client();
+	struct fake_process *p;
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(posts); i++) {
+		post_to(client, "/mcp", posts[i].fields, posts[i].body);
+		is_answered(client, 400, posts[i].answer);
+		assert_false(has_field(client, "Mcp-Session-Id"));
+	}
+	assert_int_equal(keeper.count, 0);
+	p = begin(client);
+	post(client, BOTH MODERN_FIELD, LIST("1"));
+	is_answered(client, 400, UNSERVED("'id':1,"));
+	post(client, BOTH "MCP-Protocol-Version: 2025-11-25\r\n", DISCOVER);
+	is_answered(client, 400, UNSERVED("'id':1,"));
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(text, sizeof(text),
+			 "%s /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY MODERN_FIELD
+			 "Mcp-Session-Id: %s\r\n\r\n",
+			 i == 0 ? "GET" : "DELETE", session);
+		send_text(client, text);
+		is_answered(client, 400, UNSERVED(""));
+	}
+	assert_null(fake_process_read(p));
+	assert_false(p->is_eof);
+}
+
+/* FRONT-VER-02, FRONT-VER-06, FRONT-ERA-10: what only resembles a modern request. */
+static void other_requests_are_not_modern(void **state)
+{
+	struct client *client = connect_client();
+	struct fake_process *p;
+
+	(void)state;
+	p = begin_with(client, INITIALIZE(MODERN), WELCOMED("2025-11-25"));
+	post(client, BOTH "MCP-Protocol-Version: 2026-07-29\r\n", LIST("1"));
+	is_refused(client, 400, -32022);
+	post(client, BOTH "MCP-Protocol-Version: " MODERN "x\r\n", DISCOVER);
+	is_answered(client, 400, UNSERVED("'id':1,"));
+	post(client, BOTH "MCP-Protocol-Version: " MODERN "x\r\n", LIST("1"));
+	is_refused(client, 400, -32022);
+	assert_null(fake_process_read(p));
+	post(client, BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM("2025-11-25"));
+	is_answered(client, 202, "");
+	assert_non_null(fake_process_read(p));
+	post_to(client, "/mcp", BOTH MODERN_FIELD, INITIALIZE("2025-11-25"));
+	says(process(1), WELCOME);
+	is_answered(client, 200, WELCOMED("2025-11-25"));
+}
+
 /* FRONT-INIT-02, FRONT-INIT-03, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-02, FRONT-POST-11 */
 static void bad_messages_are_refused(void **state)
 {
@@ -1544,6 +1621,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(session_begins_and_ends),
 	TEST(sessions_are_looked_up),
 	TEST(versions_are_checked),
+	TEST(modern_requests_are_refused),
+	TEST(other_requests_are_not_modern),
 	TEST(bad_messages_are_refused),
 	TEST(failures_have_their_form),
 	TEST(quick_answer_is_json),

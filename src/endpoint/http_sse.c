@@ -360,8 +360,7 @@ static void client_initialize(struct sse_client *client, const struct access *ac
 /* A client that tries the newest revision first learns so that it must initialize. FRONT-OLD-06 */
 static bool is_modern(const struct envelope *env)
 {
-	return scan_member(env->meta.text, SLICE_LIT("io.modelcontextprotocol/protocolVersion"))
-		       .type != JSON_ABSENT;
+	return validation_version(env).type != JSON_ABSENT;
 }
 
 static void client_request(struct sse_client *client, const struct access *access,

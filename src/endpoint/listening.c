@@ -189,8 +189,7 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 
 	(void)body;
 	if (request_context_permit(get->context, exchange->conn, &none))
-		route = request_context_find_route(get->context, exchange->conn,
-						   (struct slice){ NULL, 0 });
+		route = request_context_find_route(get->context, exchange->conn, NULL);
 	if (route != NULL && get->frontend->router->is_draining) {
 		answer = request_context_answer(get->context, exchange->conn, &route->session);
 		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "endpoint/challenge.h"
+#include "endpoint/validation.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
@@ -60,6 +61,24 @@ struct answer request_context_answer(const struct request_context *context, stru
 	return answer;
 }
 
+/*
+ * Not MCP_UNSUPPORTED_VERSION: an error code of the modern era is taken for the word of a modern server, and there
+ * are clients that do not try initialize after it. FRONT-VER-06.
+ */
+static void request_context_refuse_unserved(const struct request_context *context,
+					    struct http_conn *conn, struct slice id)
+{
+	struct answer answer = request_context_answer(context, conn, NULL);
+	struct buf why = { 0 };
+
+	buf_append_str(&why, "Unsupported protocol version: this server speaks revisions up to ");
+	buf_append_slice(&why, revision_newest()->name);
+	buf_append_str(&why, "; begin with initialize");
+	answer_error(&answer, 400, id, MCP_SERVER_ERROR, buf_slice(&why),
+		     (struct slice){ NULL, 0 });
+	buf_fini(&why);
+}
+
 /* FRONT-VER-01 … -04. Returns false if it has answered. */
 static bool request_context_check_version(const struct request_context *context,
 					  struct http_conn *conn, const struct route *route,
@@ -90,11 +109,19 @@ static bool request_context_check_version(const struct request_context *context,
 
 /* The route of the session that the request names, or NULL if it has answered. FRONT-SESS-03, -04 */
 struct route *request_context_find_route(const struct request_context *context,
-					 struct http_conn *conn, struct slice id)
+					 struct http_conn *conn, const struct envelope *env)
 {
 	struct answer answer = request_context_answer(context, conn, NULL);
+	struct slice id = { NULL, 0 };
 	struct session *session;
 
+	if (env != NULL && env->kind == ENVELOPE_REQUEST)
+		id = env->id.text;
+	if (revision_is_unserved(slice_of(context->version, context->version_length)) ||
+	    (env != NULL && revision_is_unserved(scan_plain_string(validation_version(env))))) {
+		request_context_refuse_unserved(context, conn, id);
+		return NULL;
+	}
 	if (!context->has_session) {
 		if (request_context_check_version(context, conn, NULL, id))
 			answer_error(&answer, 400, id, MCP_INVALID_REQUEST,

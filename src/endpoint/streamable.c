@@ -443,12 +443,10 @@ static void post_message(struct post *post, struct slice body)
 			post->state = POST_ANSWERED;
 		return;
 	}
-	if (env.kind == ENVELOPE_REQUEST)
-		id = env.id.text;
-	route = request_context_find_route(&post->context, post->exchange.conn, id);
+	route = request_context_find_route(&post->context, post->exchange.conn, &env);
 	authorization_add_required(post->context.place, &env, &needed);
-	if (!post->takes_json)
-		id.n = 0;
+	if (env.kind == ENVELOPE_REQUEST && post->takes_json)
+		id = env.id.text;
 	if (route == NULL ||
 	    !request_context_permit_call(&post->context, post->exchange.conn, &needed, id)) {
 		post->state = POST_ANSWERED;
@@ -510,7 +508,7 @@ static void post_batch(struct post *post, struct slice body)
 		post_refuse(post, 400, none, validation_code(&err), err.text);
 		return;
 	}
-	route = request_context_find_route(&post->context, post->exchange.conn, none);
+	route = request_context_find_route(&post->context, post->exchange.conn, NULL);
 	validation_add_needed(&batch, post->context.place, &needed);
 	if (route == NULL ||
 	    !request_context_permit(&post->context, post->exchange.conn, &needed)) {
@@ -612,7 +610,7 @@ struct http_exchange *streamable_delete(const struct streamable_request *request
 	struct route *route;
 
 	request_context_init(&context, request);
-	route = request_context_find_route(&context, request->conn, (struct slice){ NULL, 0 });
+	route = request_context_find_route(&context, request->conn, NULL);
 	if (route != NULL) {
 		answer = request_context_answer(&context, request->conn, NULL);
 		session_end(&route->session, REASON_DELETED);

@@ -18,6 +18,11 @@ bool validation_is_initialize(const struct envelope *env)
 	       slice_is_equal(env->method, SLICE_LIT("initialize"));
 }
 
+struct json validation_version(const struct envelope *env)
+{
+	return scan_member(env->meta.text, SLICE_LIT("io.modelcontextprotocol/protocolVersion"));
+}
+
 const char *validation_check_initialize(const struct envelope *initialize)
 {
 	struct slice params = initialize->params.text;

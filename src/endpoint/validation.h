@@ -27,6 +27,8 @@ struct batch {
 /* The JSON-RPC code of an error of the scanner. */
 int validation_code(const struct error *err);
 bool validation_is_initialize(const struct envelope *env);
+/* What a message's _meta says about the revision that it is of; absent in the legacy era. */
+struct json validation_version(const struct envelope *env);
 /* What is wrong with an initialize request, for its client; NULL: nothing. FRONT-INIT-01, DEF-11 */
 const char *validation_check_initialize(const struct envelope *initialize);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows, newest first. */
+/* The rows, newest first; and the names of the revisions that have none yet. */
 #include "mcp/revision.h"
 
 #define FEATURES_2025_03 REVISION_AUDIO
@@ -14,6 +14,8 @@ static const struct revision revisions[] = {
 	{ .name = SLICE("2024-11-05") },
 };
 
+static const struct slice unserved[] = { SLICE("2026-07-28") };
+
 const struct revision *revision_find(struct slice name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
@@ -21,6 +23,15 @@ const struct revision *revision_find(struct slice name)
 			return &revisions[i];
 	}
 	return NULL;
+}
+
+bool revision_is_unserved(struct slice name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(unserved); i++) {
+		if (slice_is_equal(unserved[i], name))
+			return true;
+	}
+	return false;
 }
 
 unsigned int revision_lacks(const struct revision *to, const struct revision *from)

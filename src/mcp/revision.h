@@ -30,6 +30,8 @@ struct revision {
 
 /* NULL if `name` is no revision with a handshake that we know. */
 const struct revision *revision_find(struct slice name);
+/* Whether `name` is a revision that we know and do not serve: a modern one. FRONT-VER-06. */
+bool revision_is_unserved(struct slice name);
 /*
  * The features that a speaker of `from` may use and one of `to` does not know; 0 if there are none, or if
  * `from` is NULL: nothing was agreed on yet.

@@ -4,7 +4,8 @@
 //   node interop/interop.mjs --url URL [--sse-url URL] [--clients LIST] [--without CHECKS] [--header 'N: V'] [--json FILE]
 //
 // Clients (all by default): v1-http and v1-sse (SDK v1), v2-legacy and v2-modern (SDK v2 in either
-// era), inspector (its CLI). v1-sse needs --sse-url, inspector needs `npm ci` in this folder;
+// era), v2-default and v2-auto (SDK v2 that chooses the era itself), ai-sdk (that of the AI SDK, which does so
+// too), inspector (its CLI). v1-sse needs --sse-url, inspector needs `npm ci` in this folder;
 // without, they are skipped. --without names checks to skip, comma-separated.
 
 import { execFile } from 'node:child_process';
@@ -19,13 +20,14 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
 import * as v2 from '@modelcontextprotocol/client';
+import { createMCPClient } from '@ai-sdk/mcp';
 
 const { values: options } = parseArgs({
   options: {
     url: { type: 'string' }, 'sse-url': { type: 'string' }, json: { type: 'string' },
     header: { type: 'string', multiple: true, default: [] },
     without: { type: 'string', default: '' },
-    clients: { type: 'string', default: 'v1-http,v1-sse,v2-legacy,v2-modern,inspector' }
+    clients: { type: 'string', default: 'v1-http,v1-sse,v2-legacy,v2-modern,v2-default,v2-auto,ai-sdk,inspector' }
   }
 });
 if (!options.url) {
@@ -59,7 +61,7 @@ async function check(client, name, run) {
   ]);
   clearTimeout(timer);
   results.push({ client, name, outcome: outcome[0].toLowerCase(), ...(outcome[1] && { message: outcome[1] }) });
-  console.log(`${outcome[0]}  ${client.padEnd(9)}  ${name}${outcome[1] ? `: ${outcome[1].split('\n')[0].slice(0, 300)}` : ''}`);
+  console.log(`${outcome[0]}  ${client.padEnd(10)}  ${name}${outcome[1] ? `: ${outcome[1].split('\n')[0].slice(0, 300)}` : ''}`);
   return outcome[0] === 'pass';
 }
 
@@ -114,7 +116,7 @@ function v1Client(transport) {
 }
 
 function v2Client(transport, mode) {
-  const client = new v2.Client(info, { capabilities, versionNegotiation: { mode } });
+  const client = new v2.Client(info, { capabilities, ...(mode && { versionNegotiation: { mode } }) });
   const asked = [];
   const updates = [];
   for (const [method, reply] of Object.entries(answers)) {
@@ -145,20 +147,26 @@ function mustProgress(seen, steps) {
 
 const textOf = (result) => result.content.map((part) => part.text ?? '').join('');
 
-// What every client must be able to do.
-async function common(name, peer) {
-  const { client } = peer;
-  let tools = new Map();
-  const offered = (tool) => tools.has(tool) || skip(`${tool} is not offered`);
-
+// The least that a connected client must be able to do. Returns the names of the tools.
+async function basics(name, peer) {
+  const tools = new Set();
   await check(name, 'list-tools', async () => {
-    tools = new Map((await client.listTools()).tools.map((tool) => [tool.name, tool]));
-    must(tools.has('echo'), `no echo among ${[...tools.keys()].join(', ')}`);
+    for (const tool of (await peer.client.listTools()).tools) tools.add(tool.name);
+    must(tools.has('echo'), `no echo among ${[...tools].join(', ')}`);
   });
   await check(name, 'echo', async () => {
     const message = 'line\nbreak, "quotes", \u2028, \u0000, ünïcödé, 漢字, 🎉';
     must(textOf(await peer.call('echo', { message })) === `Echo: ${message}`, 'the text came back changed');
   });
+  return tools;
+}
+
+// What every client must be able to do in the era that it was told.
+async function common(name, peer) {
+  const { client } = peer;
+  const tools = await basics(name, peer);
+  const offered = (tool) => tools.has(tool) || skip(`${tool} is not offered`);
+
   await check(name, 'echo-large', async () => {
     const message = 'x'.repeat(1_000_000);
     must(textOf(await peer.call('echo', { message })) === `Echo: ${message}`, 'the text came back changed');
@@ -296,6 +304,13 @@ const reconnectionOptions = {
 };
 const sent = { requestInit: { headers } };
 
+// A client that chooses the era itself: it must get through. What works in an era, the others show.
+async function choosing(name, peer) {
+  if (!await check(name, 'connect', peer.connect)) return;
+  await basics(name, peer);
+  await peer.client.close();
+}
+
 const clients = {
   async 'v1-http'(name) {
     const wire = severable();
@@ -333,6 +348,15 @@ const clients = {
     if (!await check(name, 'connect', peer.connect)) return;
     await common(name, peer);
     await peer.client.close();
+  },
+  'v2-default': (name) => choosing(name, v2Client(new v2.StreamableHTTPClientTransport(url, sent))),
+  'v2-auto': (name) => choosing(name, v2Client(new v2.StreamableHTTPClientTransport(url, sent), 'auto')),
+  async 'ai-sdk'(name) {
+    const peer = {
+      connect: async () => { peer.client = await createMCPClient({ transport: { type: 'http', url: url.href, headers } }); },
+      call: (tool, args) => peer.client.callTool({ name: tool, arguments: args, options: { timeout: LIMIT } })
+    };
+    await choosing(name, peer);
   },
   async inspector(name) {
     const launcher = fileURLToPath(new URL('node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url));

@@ -309,6 +309,49 @@ def unknown_header_is_32022(t):
     eq(s.ask("ping")["result"], {})
 
 
+MODERN = "2026-07-28"
+CLAIM = {"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}}
+
+
+def is_unserved(response, request_id, what):
+    """FRONT-VER-06"""
+    body = json.loads(response.read())
+    eq((response.status, body["error"]["code"], body.get("id")), (400, -32000, request_id), what)
+    ok("up to 2025-11-25" in body["error"]["message"], "the text names the newest revision", body)
+    eq(response.header("mcp-session-id"), None, what)
+
+
+@case
+def modern_clients_fall_back(t):
+    """FRONT-VER-06: server/discover is 400/-32000 and starts nothing; initialize on the same connection is served."""
+    before = t.daemon.started("main")
+    conn = t.conn()
+    fields = [JSON, ("Accept", mcp.BOTH)]
+    modern = fields + [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "server/discover")]
+    discover = mcp.request("probe", "server/discover", CLAIM)
+    is_unserved(conn.request("POST", "/main/mcp", modern, mcp.encode(discover)), "probe", "header and claim")
+    is_unserved(conn.request("POST", "/main/mcp", fields, mcp.encode(discover)), "probe", "claim")
+    is_unserved(conn.request("POST", "/main/mcp", modern, mcp.encode(mcp.request(1, "ping"))), 1, "header")
+    is_unserved(conn.request("POST", "/main/mcp", fields, mcp.encode(mcp.notification("x", CLAIM))), None, "notification")
+    eq(t.daemon.started("main"), before, "processes")
+    response = conn.request("POST", "/main/mcp", fields, mcp.encode(mcp.initialize(mcp.D)))
+    eq(json.loads(response.read())["result"]["protocolVersion"], mcp.D)
+    ended = [("Mcp-Session-Id", response.header("mcp-session-id"))]
+    eq(conn.request("DELETE", "/main/mcp", ended).status, 204)
+
+
+@case
+def modern_requests_in_a_session(t):
+    """FRONT-VER-06: with a session it is the same, and the session goes on."""
+    s = t.session("main")
+    for method in ("POST", "GET", "DELETE"):
+        is_unserved(ping(t, s, MODERN, method), 3 if method == "POST" else None, method)
+    is_unserved(t.conn().request("POST", s.path, s.headers(), mcp.encode(mcp.request(4, "ping", CLAIM))), 4, "claim")
+    eq(s.ask("ping")["result"], {})
+    e = initialize(t, "main", params(), [("MCP-Protocol-Version", MODERN)])
+    eq(e.status, 200, "initialize")
+
+
 @case
 def absent_header_means_the_negotiated_version(t):
     """FRONT-VER-03: no header: the session's version; without a session 2025-03-26."""
