@@ -8,7 +8,8 @@
 #include "process/server.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
-#include "router/route.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 struct admin_server;
 

@@ -26,8 +26,9 @@
 #include "io/loop.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "router/route.h"
-#include "router/warm.h"
+#include "router/client_session.h"
+#include "router/router.h"
+#include "upstream/warm.h"
 #include "session/deny_snapshot.h"
 
 #define STALL_MS (30 * 1000)
@@ -118,7 +119,7 @@ static void gateway_stop_serving(struct gateway *g)
 	    LOG_INT("connections", http_server_connection_count(g->http)));
 	gateway_set_state(g, GATEWAY_FINISHING);
 	g->drain_until_ms = clock_now_ms() + g->config->drain_timeout_ms;
-	g->router.is_draining = true;
+	router_drain(&g->router);
 	for (size_t i = 0; i < g->config->listen_count; i++)
 		gateway_close_listener(g, i);
 	http_server_drain(g->http);
@@ -134,11 +135,8 @@ static void gateway_stop_serving(struct gateway *g)
 static void gateway_end_sessions(struct gateway *g)
 {
 	gateway_set_state(g, GATEWAY_STOPPING);
-	while (!list_is_empty(&g->router.sessions.sessions))
-		session_end(container_of(g->router.sessions.sessions.next, struct session, link),
-			    REASON_DRAINING);
-	warm_set_end_all(&g->router, REASON_DRAINING);
-	pool_end_all(&g->router, REASON_DRAINING);
+	router_end_sessions(&g->router, REASON_DRAINING);
+	router_end_processes(&g->router, REASON_DRAINING);
 }
 
 static size_t gateway_count_children(const struct gateway *g)
@@ -303,15 +301,8 @@ static struct server_conf gateway_server_conf(const struct config *config, size_
 /* What runs before somebody comes. */
 static void gateway_start_children(struct gateway *g)
 {
-	for (size_t i = 0; i < g->server_count; i++) {
-		struct server *server = &g->servers[i];
-
-		if (server->conf.isolation == ISOLATION_SHARED && server->conf.pool_min > 0)
-			pool_prepare(&g->router, server);
-		else if (server->conf.isolation != ISOLATION_SHARED && server->conf.warm > 0 &&
-			 server->conf.claim_count == 0)
-			warm_set_start(&g->router, server);
-	}
+	for (size_t i = 0; i < g->server_count; i++)
+		router_start_server(&g->router, &g->servers[i]);
 }
 
 /* Adds it to what principals keep, unless it is there. */
@@ -464,12 +455,8 @@ static void gateway_make_router(struct gateway *g)
 			   .total_bytes = config->replay_total_bytes },
 	};
 
-	g->router.loop = g->loop;
-	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
-	list_init(&g->router.pools);
-	list_cache_lru_init(&g->router.lists);
-	list_init(&g->router.warm_sets);
-	session_set_init(&g->router.sessions, g->loop, &conf);
+	router_init(&g->router, g->loop, &(struct scan_limits){ config->json_depth, ID_BYTES_MAX },
+		    &conf);
 	gateway_list_claims(g);
 }
 
@@ -577,8 +564,7 @@ static void gateway_free(struct gateway *g)
 	http_server_free(&g->http);
 	server_certificates_fini(&g->server_certificates);
 	frontend_fini(&g->frontend);
-	session_set_fini(&g->router.sessions);
-	buf_fini(&g->router.scratch);
+	router_fini(&g->router);
 	spawner_free(&g->spawner);
 	authorization_setup_fini(&g->authorization_setup);
 	for (size_t i = 0; i < g->server_count; i++)

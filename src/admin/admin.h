@@ -14,7 +14,8 @@
 #include "process/server.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
-#include "router/route.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 /* The path below which the admin socket has the servers' MCP endpoints: /mcp/NAME. */
 #define ADMIN_MCP_PATH "/mcp/"

@@ -17,7 +17,8 @@
 #include "endpoint/authorization.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
-#include "router/route.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 /* Whether a POST is answered with JSON or events, where the client leaves the choice. */
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };

@@ -30,7 +30,7 @@
 #define CLIENTS_MAX 16
 
 /* A connection as its client sees it. */
-struct client {
+struct http_client {
 	int fd;
 	struct buf in;     /* came and was not looked at */
 	struct buf head;   /* of the last answer */
@@ -48,7 +48,7 @@ static struct endpoint endpoints[2];
 static struct router router;
 static struct frontend frontend;
 static struct http_server *server;
-static struct client clients[CLIENTS_MAX];
+static struct http_client clients[CLIENTS_MAX];
 static size_t client_count;
 static uint64_t now_ms;
 static int log_fd;
@@ -81,9 +81,9 @@ static void pass(uint64_t ms)
 	settle();
 }
 
-static struct client *connect_client(void)
+static struct http_client *connect_client(void)
 {
-	struct client *client = &clients[client_count++];
+	struct http_client *client = &clients[client_count++];
 	int fds[2];
 
 	assert_true(client_count < CLIENTS_MAX);
@@ -95,14 +95,14 @@ static struct client *connect_client(void)
 	return client;
 }
 
-static void leave(struct client *client)
+static void leave(struct http_client *client)
 {
 	close(client->fd);
 	client->fd = -1;
 	settle();
 }
 
-static void send_bytes(struct client *client, const char *text, size_t size)
+static void send_bytes(struct http_client *client, const char *text, size_t size)
 {
 	while (size > 0) {
 		ssize_t n = write(client->fd, text, size);
@@ -117,7 +117,7 @@ static void send_bytes(struct client *client, const char *text, size_t size)
 	settle();
 }
 
-static void send_text(struct client *client, const char *text)
+static void send_text(struct http_client *client, const char *text)
 {
 	send_bytes(client, text, strlen(text));
 }
@@ -126,7 +126,8 @@ static void send_text(struct client *client, const char *text)
 #define JSON_ONLY "Accept: application/json\r\n"
 #define EVENTS_ONLY "Accept: text/event-stream\r\n"
 
-static void post_to(struct client *client, const char *path, const char *fields, const char *body)
+static void post_to(struct http_client *client, const char *path, const char *fields,
+		    const char *body)
 {
 	struct buf text = { 0 };
 
@@ -139,7 +140,7 @@ static void post_to(struct client *client, const char *path, const char *fields,
 }
 
 /* A POST within the session. */
-static void post(struct client *client, const char *accept, const char *body)
+static void post(struct http_client *client, const char *accept, const char *body)
 {
 	char fields[256];
 
@@ -147,7 +148,7 @@ static void post(struct client *client, const char *accept, const char *body)
 	post_to(client, "/mcp", fields, body);
 }
 
-static void get_or_delete(struct client *client, const char *method)
+static void get_or_delete(struct http_client *client, const char *method)
 {
 	char text[256];
 
@@ -158,7 +159,7 @@ static void get_or_delete(struct client *client, const char *method)
 }
 
 /* GET behind event `after` of the session's stream `number`. */
-static void resume(struct client *client, unsigned int number, unsigned int after)
+static void resume(struct http_client *client, unsigned int number, unsigned int after)
 {
 	struct session *found = session_find(&router.sessions, slice_str(session),
 					     &router.sessions.principals.anonymous);
@@ -171,7 +172,7 @@ static void resume(struct client *client, unsigned int number, unsigned int afte
 	send_text(client, text);
 }
 
-static void receive(struct client *client)
+static void receive(struct http_client *client)
 {
 	ssize_t n;
 
@@ -187,7 +188,7 @@ static void receive(struct client *client)
 }
 
 /* Moves the head of the next answer from `in` to `head`; its status, 0: none has come. */
-static int take_head(struct client *client)
+static int take_head(struct http_client *client)
 {
 	char *end;
 
@@ -201,7 +202,7 @@ static int take_head(struct client *client)
 	return atoi(buf_terminate(&client->head) + strlen("HTTP/1.1 "));
 }
 
-static bool has_field(struct client *client, const char *line)
+static bool has_field(struct http_client *client, const char *line)
 {
 	char text[256];
 
@@ -210,7 +211,7 @@ static bool has_field(struct client *client, const char *line)
 }
 
 /* The whole answer: its status is this and its body that. */
-static void is_answered(struct client *client, int status, const char *body)
+static void is_answered(struct http_client *client, int status, const char *body)
 {
 	const char *length;
 	size_t n = 0;
@@ -228,7 +229,7 @@ static void is_answered(struct client *client, int status, const char *body)
 }
 
 /* An answer of this status with a JSON-RPC error of this code. */
-static void is_refused(struct client *client, int status, int code)
+static void is_refused(struct http_client *client, int status, int code)
 {
 	char text[64];
 
@@ -238,7 +239,7 @@ static void is_refused(struct client *client, int status, int code)
 		fail_msg("no error %d in %s", code, client->body.data);
 }
 
-static void is_unanswered(struct client *client)
+static void is_unanswered(struct http_client *client)
 {
 	receive(client);
 	assert_int_equal(client->in.len, 0);
@@ -246,7 +247,7 @@ static void is_unanswered(struct client *client)
 }
 
 /* Decodes what has come of a stream. */
-static void take_chunks(struct client *client)
+static void take_chunks(struct http_client *client)
 {
 	if (!client->is_streaming) {
 		assert_int_equal(take_head(client), 200);
@@ -270,7 +271,7 @@ static void take_chunks(struct client *client)
 }
 
 /* What came on the stream since the last look, each message followed by a bar. */
-static const char *events(struct client *client)
+static const char *events(struct http_client *client)
 {
 	static char copy[2 << 20];
 	struct buf text = { 0 };
@@ -295,12 +296,12 @@ static const char *events(struct client *client)
 	return copy;
 }
 
-static void has_events(struct client *client, const char *expected)
+static void has_events(struct http_client *client, const char *expected)
 {
 	assert_string_equal(events(client), q(expected));
 }
 
-static void stream_is_over(struct client *client)
+static void stream_is_over(struct http_client *client)
 {
 	take_chunks(client);
 	assert_int_equal(client->body.len, 0);
@@ -361,7 +362,7 @@ static void hears(struct fake_process *p, const char *text)
 #define CHANGED "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}"
 
 /* Sends initialize and lets the server accept it; the session is the one of the next posts. */
-static struct fake_process *begin_with(struct client *client, const char *initialize,
+static struct fake_process *begin_with(struct http_client *client, const char *initialize,
 				       const char *welcomed)
 {
 	struct fake_process *p;
@@ -382,12 +383,12 @@ static struct fake_process *begin_with(struct client *client, const char *initia
 	return p;
 }
 
-static struct fake_process *begin(struct client *client)
+static struct fake_process *begin(struct http_client *client)
 {
 	return begin_with(client, INITIALIZE("2025-11-25"), WELCOMED("2025-11-25"));
 }
 
-static struct fake_process *begin_with_batches(struct client *client)
+static struct fake_process *begin_with_batches(struct http_client *client)
 {
 	return begin_with(client, INITIALIZE("2025-03-26"), WELCOMED("2025-03-26"));
 }
@@ -471,11 +472,7 @@ static int setup(void **state)
 					  .sse_path = SLICE("/other/sse"),
 					  .message_path = SLICE("/other/message"),
 					  .server = &servers[1] };
-	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
-	list_init(&router.pools);
-	list_cache_lru_init(&router.lists);
-	list_init(&router.warm_sets);
-	session_set_init(&router.sessions, loop, &sessions);
+	router_init(&router, loop, &(struct scan_limits){ 64, 200 }, &sessions);
 	make_frontend();
 	client_count = 0;
 	memset(session, 0, sizeof(session));
@@ -490,7 +487,7 @@ static int teardown(void **state)
 	(void)state;
 	if (connections_first)
 		http_server_free(&server);
-	session_set_fini(&router.sessions);
+	router_end_sessions(&router, REASON_DRAINING);
 	settle();
 	for (size_t i = 0; i < keeper.count; i++) {
 		if (!keeper.processes[i].is_exited)
@@ -511,7 +508,7 @@ static int teardown(void **state)
 		buf_fini(&clients[i].head);
 		buf_fini(&clients[i].body);
 	}
-	buf_fini(&router.scratch);
+	router_fini(&router);
 	fake_keeper_fini(&keeper);
 	loop_free(&loop);
 	close(log_fd);
@@ -522,7 +519,7 @@ static int teardown(void **state)
 
 static void head_is_answered(const char *head, int status, const char *field)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 
 	client->sent_head = strncmp(head, "HEAD ", 5) == 0;
 	send_text(client, head);
@@ -631,7 +628,7 @@ static void health_is_told(void **state)
 /* FRONT-SESS-01, FRONT-INIT-04, FRONT-INIT-05, FRONT-SESS-06, FRONT-SESS-07: from initialize to DELETE. */
 static void session_begins_and_ends(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -659,7 +656,7 @@ static void sessions_are_looked_up(void **state)
 {
 	static const char *const unknown[] = { "x", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 					       "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" };
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	char fields[256];
 
 	(void)state;
@@ -683,7 +680,7 @@ static void sessions_are_looked_up(void **state)
 /* FRONT-VER-01, FRONT-VER-02, FRONT-VER-03, FRONT-VER-04 */
 static void versions_are_checked(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	char fields[256];
 
 	(void)state;
@@ -725,7 +722,7 @@ static void modern_requests_are_refused(void **state)
 		{ BOTH MODERN_FIELD, "[" LIST("1") "]", UNSERVED("") },
 		{ BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM(MODERN), UNSERVED("") },
 	};
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p;
 	char text[256];
 
@@ -756,7 +753,7 @@ static void modern_requests_are_refused(void **state)
 /* FRONT-VER-02, FRONT-VER-06, FRONT-ERA-10: what only resembles a modern request. */
 static void other_requests_are_not_modern(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p;
 
 	(void)state;
@@ -797,7 +794,7 @@ static void bad_messages_are_refused(void **state)
 		{ "{'jsonrpc':'2.0','id':1.5,'method':'x'}", 400, -32600 },
 		{ "{'jsonrpc':'2.0','id':1,'id':2,'method':'x'}", 400, -32600 },
 	};
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	static char text[80000];
 
 	(void)state;
@@ -820,7 +817,7 @@ static void bad_messages_are_refused(void **state)
 /* requirements §19: not executed is 503 with Retry-After; failed after dispatch is in band. */
 static void failures_have_their_form(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p;
 
 	(void)state;
@@ -843,7 +840,7 @@ static void failures_have_their_form(void **state)
 /* FRONT-POST-01, FRONT-POST-05, FRONT-SSE-01: quick answers are JSON. */
 static void quick_answer_is_json(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -862,7 +859,7 @@ static void quick_answer_is_json(void **state)
 /* FRONT-SSE-01, FRONT-SSE-02, FRONT-SSE-09: after the grace it becomes a stream, which ends with the answer. */
 static void slow_answer_is_a_stream(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -884,8 +881,8 @@ static void slow_answer_is_a_stream(void **state)
 /* FRONT-SSE-01, FRONT-SSE-07, UTIL-PROG-01: so does the first message before it. */
 static void first_message_makes_a_stream(void **state)
 {
-	struct client *client = connect_client();
-	struct client *other = connect_client();
+	struct http_client *client = connect_client();
+	struct http_client *other = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -908,8 +905,8 @@ static void first_message_makes_a_stream(void **state)
 /* What one of the two forms cannot carry goes without it. */
 static void clients_of_one_form(void **state)
 {
-	struct client *json = connect_client();
-	struct client *sse = connect_client();
+	struct http_client *json = connect_client();
+	struct http_client *sse = connect_client();
 	struct fake_process *p = begin(json);
 
 	(void)state;
@@ -932,7 +929,7 @@ static void clients_of_one_form(void **state)
 /* streams.response */
 static void form_can_be_configured(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p;
 
 	(void)state;
@@ -954,8 +951,8 @@ static void form_can_be_configured(void **state)
 /* CXL-02, CXL-03: what the client of a cancelled call gets, in each form of its answer. */
 static void cancelled_calls_end(void **state)
 {
-	struct client *client = connect_client();
-	struct client *other = connect_client();
+	struct http_client *client = connect_client();
+	struct http_client *other = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -991,8 +988,8 @@ static void cancelled_calls_end(void **state)
 /* FRONT-POST-12, FRONT-SSE-12, FRONT-SSE-11: one id on two connections; each its own. */
 static void concurrent_calls_stay_apart(void **state)
 {
-	struct client *a = connect_client();
-	struct client *b = connect_client();
+	struct http_client *a = connect_client();
+	struct http_client *b = connect_client();
 	struct fake_process *p = begin(a);
 
 	(void)state;
@@ -1014,7 +1011,7 @@ static void concurrent_calls_stay_apart(void **state)
 /* FRONT-POST-06: one array with all answers, ours among them; only notifications or answers: 202. */
 static void batch_is_answered_by_an_array(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p = begin_with_batches(client);
 
 	(void)state;
@@ -1042,7 +1039,7 @@ static void batch_is_answered_by_an_array(void **state)
 /* FRONT-POST-06, bridging I3: what was answered before it becomes a stream is not lost. */
 static void batch_becomes_a_stream(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p = begin_with_batches(client);
 
 	(void)state;
@@ -1073,8 +1070,8 @@ static void batch_becomes_a_stream(void **state)
 /* CXL-02 within a batch: the others are answered; all cancelled: nothing is. A failure is an element. */
 static void batch_with_cancelled_and_failed_calls(void **state)
 {
-	struct client *client = connect_client();
-	struct client *other = connect_client();
+	struct http_client *client = connect_client();
+	struct http_client *other = connect_client();
 	struct fake_process *p = begin_with_batches(client);
 
 	(void)state;
@@ -1106,7 +1103,7 @@ static void batch_with_cancelled_and_failed_calls(void **state)
 /* FRONT-POST-07, FRONT-POST-08, FRONT-INIT-03 */
 static void bad_batches_are_refused(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	char many[4096] = "[";
 
 	(void)state;
@@ -1136,10 +1133,10 @@ static void bad_batches_are_refused(void **state)
 /* CXL-01, REL-04: the call runs on, nobody gets its result, nothing crosses to who comes next. */
 static void client_leaves(void **state)
 {
-	struct client *waits = connect_client();
-	struct client *streams = connect_client();
-	struct client *batch = connect_client();
-	struct client *stays = connect_client();
+	struct http_client *waits = connect_client();
+	struct http_client *streams = connect_client();
+	struct http_client *batch = connect_client();
+	struct http_client *stays = connect_client();
 	struct fake_process *p = begin_with_batches(stays);
 
 	(void)state;
@@ -1172,7 +1169,7 @@ static void client_leaves(void **state)
 /* bridging §1.6: what it was asked is not waited for till the end of days. */
 static void client_leaves_while_it_is_asked(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -1191,7 +1188,7 @@ static void client_leaves_while_it_is_asked(void **state)
 /* Nobody will know the id: the session ends as soon as it would begin. */
 static void client_leaves_before_its_session_begins(void **state)
 {
-	struct client *client = connect_client();
+	struct http_client *client = connect_client();
 
 	(void)state;
 	send_text(client, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -1206,8 +1203,8 @@ static void client_leaves_before_its_session_begins(void **state)
 /* FRONT-SESS-08: who has closed his direction may be gone, or not: his session is given a minute to be used. */
 static void client_that_may_have_left_gets_a_minute(void **state)
 {
-	struct client *gone = connect_client();
-	struct client *there = connect_client();
+	struct http_client *gone = connect_client();
+	struct http_client *there = connect_client();
 
 	(void)state;
 	post_to(gone, "/mcp", BOTH, INITIALIZE("2025-11-25"));
@@ -1227,8 +1224,8 @@ static void client_that_may_have_left_gets_a_minute(void **state)
 /* FRONT-SSE-13: who does not read loses progress and logs, never the answer; others are not held up. */
 static void slow_reader_keeps_its_answer(void **state)
 {
-	struct client *slow = connect_client();
-	struct client *other = connect_client();
+	struct http_client *slow = connect_client();
+	struct http_client *other = connect_client();
 	struct fake_process *p = begin(other);
 	char text[20000];
 	const char *got;
@@ -1257,8 +1254,8 @@ static void slow_reader_keeps_its_answer(void **state)
 /* FRONT-SSE-13: what may not be lost and does not fit ends the connection; the call itself goes on. */
 static void slow_reader_of_requests_is_ended(void **state)
 {
-	struct client *slow = connect_client();
-	struct client *other = connect_client();
+	struct http_client *slow = connect_client();
+	struct http_client *other = connect_client();
 	struct fake_process *p = begin(other);
 	char text[60000];
 
@@ -1286,9 +1283,9 @@ static void slow_reader_of_requests_is_ended(void **state)
 /* FRONT-GET-01, FRONT-GET-02, FRONT-GET-03, FRONT-GET-04, FRONT-SSE-11 */
 static void get_hears_the_session(void **state)
 {
-	struct client *client = connect_client();
-	struct client *first = connect_client();
-	struct client *second = connect_client();
+	struct http_client *client = connect_client();
+	struct http_client *first = connect_client();
+	struct http_client *second = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -1317,10 +1314,10 @@ static void get_hears_the_session(void **state)
 /* FRONT-SESS-06, FRONT-SESS-09, REL-05: DELETE ends calls with an error each, and streams. */
 static void delete_ends_everything(void **state)
 {
-	struct client *waits = connect_client();
-	struct client *streams = connect_client();
-	struct client *listens = connect_client();
-	struct client *client = connect_client();
+	struct http_client *waits = connect_client();
+	struct http_client *streams = connect_client();
+	struct http_client *listens = connect_client();
+	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
 	(void)state;
@@ -1348,8 +1345,8 @@ static void delete_ends_everything(void **state)
 /* FRONT-SESS-08: an open stream keeps the session; without it it idles out. */
 static void open_stream_keeps_the_session(void **state)
 {
-	struct client *client = connect_client();
-	struct client *listens = connect_client();
+	struct http_client *client = connect_client();
+	struct http_client *listens = connect_client();
 
 	(void)state;
 	begin(client);
@@ -1395,10 +1392,10 @@ static void event_ids_are_read_strictly(void **state)
 /* REL-41: calls in flight finish; nothing new begins; streams end. */
 static void drain_lets_calls_finish(void **state)
 {
-	struct client *waits = connect_client();
-	struct client *listens = connect_client();
-	struct client *client = connect_client();
-	struct client *batch = connect_client();
+	struct http_client *waits = connect_client();
+	struct http_client *listens = connect_client();
+	struct http_client *client = connect_client();
+	struct http_client *batch = connect_client();
 	struct fake_process *p = begin_with_batches(client);
 	struct session *ends = session_find(&router.sessions, slice_str(session),
 					    &router.sessions.principals.anonymous);
@@ -1428,7 +1425,7 @@ static void drain_lets_calls_finish(void **state)
 /* ---- HTTP+SSE ---- */
 
 /* Opens a stream; where its messages go. */
-static const char *open_sse(struct client *client)
+static const char *open_sse(struct http_client *client)
 {
 	static char uri[64];
 	const char *text;
@@ -1440,7 +1437,8 @@ static const char *open_sse(struct client *client)
 	return uri;
 }
 
-static struct fake_process *begin_sse(struct client *stream, struct client *sender, const char *uri)
+static struct fake_process *begin_sse(struct http_client *stream, struct http_client *sender,
+				      const char *uri)
 {
 	struct fake_process *p;
 
@@ -1457,8 +1455,8 @@ static struct fake_process *begin_sse(struct client *stream, struct client *send
 /* FRONT-OLD-02, FRONT-OLD-04: what ends a session is told on its stream before that ends. */
 static void sse_session_ends_with_its_answers(void **state)
 {
-	struct client *stream = connect_client();
-	struct client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	struct http_client *sender = connect_client();
 	const char *uri = open_sse(stream);
 	struct fake_process *p = begin_sse(stream, sender, uri);
 
@@ -1480,8 +1478,8 @@ static void sse_session_ends_with_its_answers(void **state)
 /* FRONT-OLD-04, SEC-08: who never initializes does not stay. */
 static void sse_client_must_initialize(void **state)
 {
-	struct client *stream = connect_client();
-	struct client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	struct http_client *sender = connect_client();
 	const char *uri = open_sse(stream);
 
 	(void)state;
@@ -1497,8 +1495,8 @@ static void sse_client_must_initialize(void **state)
 /* FRONT-OLD-04: while its server starts it is waited for; a client that leaves then leaves nothing. */
 static void sse_client_leaves_while_its_server_starts(void **state)
 {
-	struct client *stream = connect_client();
-	struct client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	struct http_client *sender = connect_client();
 	const char *uri = open_sse(stream);
 
 	(void)state;
@@ -1517,8 +1515,8 @@ static void sse_client_leaves_while_its_server_starts(void **state)
 /* FRONT-OLD-04: nothing is queued without a bound for a client that sends and does not read. */
 static void sse_client_must_read(void **state)
 {
-	struct client *sender = connect_client();
-	struct client *stream = connect_client();
+	struct http_client *sender = connect_client();
+	struct http_client *stream = connect_client();
 	const char *uri = open_sse(stream);
 
 	(void)state;
@@ -1556,8 +1554,8 @@ static bool has_room_for_large(void)
 /* FRONT-OLD-04, SEC-08: what is told last, the server taking back a request, is too much for its reader. */
 static void sse_client_is_lost_over_a_cancelled_request(void **state)
 {
-	struct client *stream = connect_client();
-	struct client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	struct http_client *sender = connect_client();
 	const char *uri = open_sse(stream);
 	struct fake_process *p = begin_sse(stream, sender, uri);
 
@@ -1579,8 +1577,8 @@ static void sse_client_is_lost_over_an_answer_for_two(void **state)
 	static const char welcome[] = "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':"
 				      "'2025-11-25','capabilities':{'tools':{},'resources':{"
 				      "'subscribe':true}}}}";
-	struct client *stream = connect_client();
-	struct client *sender = connect_client();
+	struct http_client *stream = connect_client();
+	struct http_client *sender = connect_client();
 	const char *uri = open_sse(stream);
 	struct fake_process *p;
 	unsigned int upstream_id = 2;

@@ -25,7 +25,6 @@
 #include "router/forward.h"
 
 #define INITIALIZE_MS (60 * 1000)
-#define CALLS_MAX 1024 /* in flight: each was answered with 202, no connection bounds them */
 
 struct sse_client {
 	struct http_exchange exchange; /* the GET */
@@ -44,7 +43,7 @@ struct sse_client {
 	bool is_open;                    /* its stream has begun */
 	bool is_gone;                    /* its stream has ended; its session is about to */
 	struct call *opening;            /* the initialize request in flight */
-	struct route *route;             /* from its answer on; held */
+	struct client *caller;           /* from its answer on; held */
 	char session[SESSION_ID_LENGTH]; /* likewise */
 	struct task farewell;
 };
@@ -94,7 +93,7 @@ static void client_on_farewell(struct task *task)
 	struct session *session;
 
 	if (client->opening != NULL)
-		session_end(&client->opening->route->session, REASON_PEER_CLOSED);
+		session_end(client->opening->client->session, REASON_PEER_CLOSED);
 	/* It may have ended by itself meanwhile, and be freed. */
 	session = session_find(&client->frontend->router->sessions,
 			       slice_of(client->session, SESSION_ID_LENGTH),
@@ -110,8 +109,9 @@ static void client_on_farewell(struct task *task)
  */
 static void client_end(struct sse_client *client)
 {
-	bool has_session = client->opening != NULL ||
-			   (client->route != NULL && client->route->session.state == SESSION_LIVE);
+	bool has_session =
+		client->opening != NULL ||
+		(client->caller != NULL && client->caller->session->state == SESSION_LIVE);
 
 	client->is_gone = true;
 	map_remove(&client->frontend->sse_clients, client->key);
@@ -188,9 +188,9 @@ static void client_tell(struct sse_client *client, const struct slice *parts, si
 
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&message, parts[i]);
-	if (client->route != NULL) {
+	if (client->caller != NULL) {
 		msg = msg_new_take(&message);
-		stream_push(&client->route->session.standalone, STREAM_RESPONSE, 0, msg);
+		stream_push(&client->caller->session->standalone, STREAM_RESPONSE, 0, msg);
 		msg_unref(&msg);
 		return;
 	}
@@ -230,7 +230,7 @@ static void client_tell_reason(struct sse_client *client, struct slice id, enum 
 static bool sse_call_on_message(struct call *call, enum stream_kind kind, uint64_t key,
 				struct msg *msg)
 {
-	struct stream *stream = &call->route->session.standalone;
+	struct stream *stream = &call->client->session->standalone;
 
 	if (call->method->id == METHOD_INITIALIZE ||
 	    (kind == STREAM_REQUEST && stream_is_full(stream)))
@@ -241,7 +241,7 @@ static bool sse_call_on_message(struct call *call, enum stream_kind kind, uint64
 
 static bool sse_call_is_reachable(const struct call *call)
 {
-	return stream_has_reader(&call->route->session.standalone);
+	return stream_has_reader(&call->client->session->standalone);
 }
 
 /* It is over: its memory goes at the end of the turn. */
@@ -259,16 +259,16 @@ static struct sse_client *sse_call_end(struct call *call)
 }
 
 /* The session has begun. */
-static void client_adopt(struct sse_client *client, struct route *route)
+static void client_adopt(struct sse_client *client, struct client *caller)
 {
-	struct session *session = &route->session;
+	struct session *session = caller->session;
 	const struct event_source source = {
 		.stream = &session->standalone,
 		.after = STREAM_FROM_HERE,
 		.has_no_ids = true,
 	};
 
-	client->route = route;
+	client->caller = caller;
 	memcpy(client->session, session->id, SESSION_ID_LENGTH);
 	session_hold(session);
 	if (client->is_gone)
@@ -284,8 +284,8 @@ static void sse_call_on_response(struct call *call, const struct slice *parts, s
 {
 	struct sse_client *client = sse_call_end(call);
 
-	if (call->method->id == METHOD_INITIALIZE && call->route->session.state == SESSION_LIVE)
-		client_adopt(client, call->route);
+	if (call->method->id == METHOD_INITIALIZE && call->client->session->state == SESSION_LIVE)
+		client_adopt(client, call->client);
 	client_tell(client, parts, count);
 }
 
@@ -344,7 +344,7 @@ static void client_initialize(struct sse_client *client, const struct access *ac
 {
 	const char *why = validation_check_initialize(env);
 
-	if (client->route != NULL || client->opening != NULL) {
+	if (client->caller != NULL || client->opening != NULL) {
 		client_tell_error(client, env->id.text, MCP_INVALID_REQUEST,
 				  "Invalid request: initialize was sent before");
 	} else if (why != NULL) {
@@ -352,8 +352,9 @@ static void client_initialize(struct sse_client *client, const struct access *ac
 	} else {
 		client->opening = call_new(client, access, env);
 		access_keep_claims(&client->access);
-		route_open(client->frontend->router, client->server, client->access.principal,
-			   http_conn_client(client->exchange.conn), client->opening, env);
+		client_session_open(client->frontend->router, client->server,
+				    client->access.principal,
+				    http_conn_client(client->exchange.conn), client->opening, env);
 	}
 }
 
@@ -372,15 +373,15 @@ static void client_request(struct sse_client *client, const struct access *acces
 		client_tell_error(client, id, MCP_METHOD_NOT_FOUND, "Method not found");
 	else if (validation_is_initialize(env))
 		client_initialize(client, access, env);
-	else if (client->route == NULL)
+	else if (client->caller == NULL)
 		client_tell_error(client, id, MCP_INVALID_REQUEST,
 				  "Invalid request: initialize must come first");
 	else if (client->frontend->router->is_draining)
 		client_tell_reason(client, id, REASON_DRAINING);
-	else if (client->route->call_count >= CALLS_MAX)
+	else if (client->caller->call_count >= CLIENT_CALLS_MAX)
 		client_tell_reason(client, id, REASON_OVER_LIMIT);
 	else
-		forward_request(client->route, call_new(client, access, env), env);
+		forward_request(client->caller, call_new(client, access, env), env);
 }
 
 static void client_take(struct sse_client *client, const struct access *access,
@@ -388,12 +389,12 @@ static void client_take(struct sse_client *client, const struct access *access,
 {
 	if (env->kind == ENVELOPE_REQUEST)
 		client_request(client, access, env);
-	else if (client->route == NULL)
+	else if (client->caller == NULL)
 		return; /* there is nobody yet to hear it */
 	else if (env->kind == ENVELOPE_NOTIFICATION)
-		forward_notification(client->route, env);
+		forward_notification(client->caller, env);
 	else
-		forward_answer(client->route, env);
+		forward_answer(client->caller, env);
 }
 
 /* ---- POST ---- */
@@ -442,7 +443,7 @@ static void post_batch(struct sse_post *post, struct sse_client *client, struct 
 		post_answer(post, 400, validation_code(&err), err.text);
 		return;
 	}
-	if (client->route == NULL || !client->route->revision->has_batches) {
+	if (client->caller == NULL || !client->caller->revision->has_batches) {
 		post_answer(post, 400, MCP_INVALID_REQUEST,
 			    "Invalid request: this session's revision has no batches");
 		return;

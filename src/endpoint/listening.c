@@ -119,17 +119,18 @@ static void listening_tell_expired(struct listening *get, const struct session *
 							 source->stream->taken, id));
 }
 
-static void listening_begin(struct listening *get, struct route *route, struct event_source *source)
+static void listening_begin(struct listening *get, struct client *client,
+			    struct event_source *source)
 {
 	struct answer answer =
-		request_context_answer(get->context, get->exchange.conn, &route->session);
+		request_context_answer(get->context, get->exchange.conn, client->session);
 	struct frontend *frontend = get->frontend;
 	struct buf fields = { 0 };
 
 	answer_append_fields(&fields, &answer);
-	source->stream = get->stored != NULL ? &get->stored->stream : &route->session.standalone;
-	source->epoch = route->session.replay_store.epoch;
-	source->is_primed = route->revision->has_priming;
+	source->stream = get->stored != NULL ? &get->stored->stream : &client->session->standalone;
+	source->epoch = client->session->replay_store.epoch;
+	source->is_primed = client->revision->has_priming;
 	source->retry_ms = frontend->conf.retry_ms;
 	source->keepalive_ms = frontend->conf.keepalive_ms;
 	source->max_age_ms = frontend->conf.max_connection_age_ms;
@@ -141,7 +142,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
 		listening_end(get);
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
-		listening_tell_expired(get, &route->session, source);
+		listening_tell_expired(get, client->session, source);
 	} else {
 		token_watch_begin(get->token_watch, &get->context->access);
 		drop_keys(get);
@@ -149,11 +150,11 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 	buf_fini(&fields);
 }
 
-static void listening_resume(struct listening *get, struct route *route)
+static void listening_resume(struct listening *get, struct client *client)
 {
 	const struct slice none = { NULL, 0 };
 	struct event_source source = { .after = 0 };
-	struct replay_store *replay_store = &route->session.replay_store;
+	struct replay_store *replay_store = &client->session->replay_store;
 	struct slice text =
 		slice_of(get->context->event, get->context->event_length <= EVENT_ID_BYTES ?
 						      get->context->event_length :
@@ -165,16 +166,16 @@ static void listening_resume(struct listening *get, struct route *route)
 		return;
 	}
 	if (source.number == 0) {
-		get->session = &route->session;
+		get->session = client->session;
 		session_hold(get->session);
-		listening_begin(get, route, &source);
+		listening_begin(get, client, &source);
 		return;
 	}
 	get->stored = replay_store_find(replay_store, source.number);
 	if (get->stored != NULL)
-		listening_begin(get, route, &source);
+		listening_begin(get, client, &source);
 	else
-		listening_answer_expired(get, &route->session,
+		listening_answer_expired(get, client->session,
 					 replay_store_find_expired(replay_store, source.number),
 					 none);
 }
@@ -184,26 +185,26 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 	struct listening *get = container_of(exchange, struct listening, exchange);
 	struct event_source source = { .after = STREAM_FROM_HERE };
 	const struct scope_set none = { { 0 } };
-	struct route *route = NULL;
+	struct client *client = NULL;
 	struct answer answer;
 
 	(void)body;
 	if (request_context_permit(get->context, exchange->conn, &none))
-		route = request_context_find_route(get->context, exchange->conn, NULL);
-	if (route != NULL && get->frontend->router->is_draining) {
-		answer = request_context_answer(get->context, exchange->conn, &route->session);
+		client = request_context_find_client(get->context, exchange->conn, NULL);
+	if (client != NULL && get->frontend->router->is_draining) {
+		answer = request_context_answer(get->context, exchange->conn, client->session);
 		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
 			      get->context->server->conf.name);
-		route = NULL;
+		client = NULL;
 	}
-	if (route == NULL) {
+	if (client == NULL) {
 		listening_end(get);
 	} else if (get->context->has_event) {
-		listening_resume(get, route);
+		listening_resume(get, client);
 	} else {
-		get->session = &route->session;
+		get->session = client->session;
 		session_hold(get->session);
-		listening_begin(get, route, &source);
+		listening_begin(get, client, &source);
 	}
 }
 

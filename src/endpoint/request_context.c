@@ -81,7 +81,7 @@ static void request_context_refuse_unserved(const struct request_context *contex
 
 /* FRONT-VER-01 … -04. Returns false if it has answered. */
 static bool request_context_check_version(const struct request_context *context,
-					  struct http_conn *conn, const struct route *route,
+					  struct http_conn *conn, const struct client *client,
 					  struct slice id)
 {
 	struct answer answer = request_context_answer(context, conn, NULL);
@@ -93,9 +93,9 @@ static bool request_context_check_version(const struct request_context *context,
 	if (!context->has_version)
 		return true;
 	if (revision != NULL) {
-		if (route != NULL && revision != route->revision)
+		if (client != NULL && revision != client->revision)
 			LOG(SESSION_VERSION, LOG_SLICE("header", revision->name),
-			    LOG_SLICE("session", route->revision->name));
+			    LOG_SLICE("session", client->revision->name));
 		return true;
 	}
 	write_string(&quoted, slice_of(context->version, context->version_length));
@@ -107,9 +107,9 @@ static bool request_context_check_version(const struct request_context *context,
 	return false;
 }
 
-/* The route of the session that the request names, or NULL if it has answered. FRONT-SESS-03, -04 */
-struct route *request_context_find_route(const struct request_context *context,
-					 struct http_conn *conn, const struct envelope *env)
+/* The client of the session that the request names, or NULL if it has answered. FRONT-SESS-03, -04 */
+struct client *request_context_find_client(const struct request_context *context,
+					   struct http_conn *conn, const struct envelope *env)
 {
 	struct answer answer = request_context_answer(context, conn, NULL);
 	struct slice id = { NULL, 0 };
@@ -131,16 +131,16 @@ struct route *request_context_find_route(const struct request_context *context,
 	}
 	session = session_find(&context->frontend->router->sessions,
 			       request_context_session(context), context->access.principal);
-	if (session == NULL || route_of(session)->server != context->server) {
+	if (session == NULL || client_session_client(session)->server != context->server) {
 		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND,
 			     SLICE_LIT("Session not found"), (struct slice){ NULL, 0 });
 		return NULL;
 	}
-	if (!request_context_check_version(context, conn, route_of(session), id))
+	if (!request_context_check_version(context, conn, client_session_client(session), id))
 		return NULL;
 	session_hold(session); /* the time since the last request begins anew */
 	session_release(session);
-	return route_of(session);
+	return client_session_client(session);
 }
 
 bool request_context_permit(const struct request_context *context, struct http_conn *conn,

@@ -10,7 +10,8 @@
 #include "endpoint/events.h"
 #include "endpoint/streamable.h"
 #include "jsonrpc/scan.h"
-#include "router/route.h"
+#include "router/client_session.h"
+#include "router/router.h"
 #include "session/session.h"
 
 #define VERSION_BYTES 32
@@ -42,11 +43,11 @@ struct answer request_context_answer(const struct request_context *context, stru
 				     const struct session *session);
 
 /*
- * The route of the session that the request names, with a revision that is served. `env` is its message; NULL if
+ * The client of the session that the request names, with a revision that is served. `env` is its message; NULL if
  * there is none, or a batch. NULL: it has answered with an error. FRONT-SESS-03, -04, FRONT-VER-01 … -04, -06.
  */
-struct route *request_context_find_route(const struct request_context *context,
-					 struct http_conn *conn, const struct envelope *env);
+struct client *request_context_find_client(const struct request_context *context,
+					   struct http_conn *conn, const struct envelope *env);
 
 /* Whether the caller may send what needs these scopes. False: it has answered; see challenge_permits. */
 bool request_context_permit(const struct request_context *context, struct http_conn *conn,

@@ -45,7 +45,7 @@ struct post {
 	struct http_exchange exchange;
 	struct request_context context;
 	struct deny_watcher holder;
-	struct route *route; /* while calls are open */
+	struct client *client; /* while calls are open */
 	enum post_state state;
 	enum reason end_reason;
 	bool takes_json;
@@ -106,7 +106,7 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 static void post_commit(struct post *post)
 {
 	struct frontend *frontend = post->context.frontend;
-	struct replay_store *replay_store = &post->route->session.replay_store;
+	struct replay_store *replay_store = &post->client->session->replay_store;
 	struct post_events *events = mem_zalloc(sizeof(*events));
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 	struct event_source source;
@@ -125,11 +125,11 @@ static void post_commit(struct post *post)
 		.epoch = replay_store->epoch,
 		.number = events->stored->number,
 		.after = STREAM_FROM_HERE,
-		.is_primed = post->route->revision->has_priming,
+		.is_primed = post->client->revision->has_priming,
 		.retry_ms = frontend->conf.retry_ms,
 		.keepalive_ms = frontend->conf.keepalive_ms,
 		/* FRONT-SSE-06: others are not closed before the response. */
-		.max_age_ms = post->route->revision->has_priming ?
+		.max_age_ms = post->client->revision->has_priming ?
 				      frontend->conf.max_connection_age_ms :
 				      0,
 	};
@@ -261,9 +261,9 @@ static void post_mark_session(const struct post *post, struct session *session)
 static void post_on_response(struct call *call, const struct slice *parts, size_t count)
 {
 	struct post *post = post_of(call);
-	struct session *session = &call->route->session;
+	struct session *session = call->client->session;
 
-	post->route = call->route;
+	post->client = call->client;
 	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
 		post_mark_session(post, session);
 		post->context.session_length = SESSION_ID_LENGTH;
@@ -283,11 +283,11 @@ static void post_on_failed(struct call *call, enum reason reason)
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 	const char *server = post->context.server->conf.name;
 	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
-	bool is_unsent = call->upstream == NULL && reason_get(reason)->http_status >= 400;
+	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
 	struct slice whole;
 
-	post->route = call->route;
+	post->client = call->client;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
 		post->state = POST_ANSWERED;
 		answer_reason(&answer, call->id, reason, server);
@@ -366,10 +366,10 @@ static void post_refuse(struct post *post, int status, struct slice id, int code
 }
 
 /* FRONT-POST-01 */
-static void post_accept(struct post *post, const struct route *route)
+static void post_accept(struct post *post, const struct client *client)
 {
 	struct answer answer =
-		request_context_answer(&post->context, post->exchange.conn, &route->session);
+		request_context_answer(&post->context, post->exchange.conn, client->session);
 
 	post->state = POST_ANSWERED;
 	answer_empty(&answer, 202, (struct slice){ NULL, 0 });
@@ -388,9 +388,9 @@ static void post_initialize(struct post *post, const struct envelope *env)
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
 	access_keep_claims(&post->context.access);
-	route_open(post->context.frontend->router, post->context.server,
-		   post->context.access.principal, http_conn_client(post->exchange.conn),
-		   &post->single.call, env);
+	client_session_open(post->context.frontend->router, post->context.server,
+			    post->context.access.principal, http_conn_client(post->exchange.conn),
+			    &post->single.call, env);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */
@@ -406,10 +406,10 @@ static void post_start_waiting(struct post *post)
 		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
-static void post_request(struct post *post, struct route *route, const struct envelope *env)
+static void post_request(struct post *post, struct client *client, const struct envelope *env)
 {
 	struct answer answer =
-		request_context_answer(&post->context, post->exchange.conn, &route->session);
+		request_context_answer(&post->context, post->exchange.conn, client->session);
 
 	if (post->context.frontend->router->is_draining) {
 		post->state = POST_ANSWERED;
@@ -417,10 +417,10 @@ static void post_request(struct post *post, struct route *route, const struct en
 			      post->context.server->conf.name);
 		return;
 	}
-	post->route = route;
+	post->client = client;
 	post->open_calls++;
 	call_init(&post->single.call, &post_call_ops, env);
-	forward_request(route, &post->single.call, env);
+	forward_request(client, &post->single.call, env);
 	post_start_waiting(post);
 }
 
@@ -430,7 +430,7 @@ static void post_message(struct post *post, struct slice body)
 	struct scope_set needed = { { 0 } };
 	struct slice id = { NULL, 0 };
 	struct error err;
-	struct route *route;
+	struct client *client;
 
 	if (scan_envelope(body, &post->context.frontend->router->limits, 0, &env, &err) < 0) {
 		post_refuse(post, 400, env.id.text, validation_code(&err), err.text);
@@ -443,34 +443,34 @@ static void post_message(struct post *post, struct slice body)
 			post->state = POST_ANSWERED;
 		return;
 	}
-	route = request_context_find_route(&post->context, post->exchange.conn, &env);
+	client = request_context_find_client(&post->context, post->exchange.conn, &env);
 	authorization_add_required(post->context.place, &env, &needed);
 	if (env.kind == ENVELOPE_REQUEST && post->takes_json)
 		id = env.id.text;
-	if (route == NULL ||
+	if (client == NULL ||
 	    !request_context_permit_call(&post->context, post->exchange.conn, &needed, id)) {
 		post->state = POST_ANSWERED;
 		return;
 	}
 	if (env.kind == ENVELOPE_REQUEST) {
-		post_request(post, route, &env);
+		post_request(post, client, &env);
 		return;
 	}
 	if (env.kind == ENVELOPE_NOTIFICATION)
-		forward_notification(route, &env);
+		forward_notification(client, &env);
 	else
-		forward_answer(route, &env);
-	post_accept(post, route);
+		forward_answer(client, &env);
+	post_accept(post, client);
 }
 
 /* ---- batches ---- */
 
 /* Each element is an exchange of its own; they share the response. FRONT-POST-06, bridging.md §2.1 (5) */
-static void post_dispatch_batch(struct post *post, struct route *route, const struct batch *batch)
+static void post_dispatch_batch(struct post *post, struct client *client, const struct batch *batch)
 {
 	size_t next = 0;
 
-	post->route = route;
+	post->client = client;
 	post->is_batch = true;
 	post->batch = mem_zalloc((batch->requests + 1) * sizeof(*post->batch));
 	post->batch_count = batch->requests;
@@ -485,11 +485,11 @@ static void post_dispatch_batch(struct post *post, struct route *route, const st
 
 			call->post = post;
 			call_init(&call->call, &post_call_ops, &env);
-			forward_request(route, &call->call, &env);
+			forward_request(client, &call->call, &env);
 		} else if (env.kind == ENVELOPE_NOTIFICATION) {
-			forward_notification(route, &env);
+			forward_notification(client, &env);
 		} else {
-			forward_answer(route, &env);
+			forward_answer(client, &env);
 		}
 	}
 	post_start_waiting(post);
@@ -502,26 +502,26 @@ static void post_batch(struct post *post, struct slice body)
 	struct error err = { ERROR_NONE, "" };
 	struct scope_set needed = { { 0 } };
 	struct batch batch;
-	struct route *route;
+	struct client *client;
 
 	if (validation_batch(body, &frontend->router->limits, &batch, &err) < 0) {
 		post_refuse(post, 400, none, validation_code(&err), err.text);
 		return;
 	}
-	route = request_context_find_route(&post->context, post->exchange.conn, NULL);
+	client = request_context_find_client(&post->context, post->exchange.conn, NULL);
 	validation_add_needed(&batch, post->context.place, &needed);
-	if (route == NULL ||
+	if (client == NULL ||
 	    !request_context_permit(&post->context, post->exchange.conn, &needed)) {
 		post->state = POST_ANSWERED;
 		return;
 	}
-	if (!route->revision->has_batches) {
+	if (!client->revision->has_batches) {
 		post_refuse(post, 400, none, MCP_INVALID_REQUEST,
 			    "Invalid request: this session's revision has no batches");
 		return;
 	}
 	if (batch.requests == 0 || !frontend->router->is_draining)
-		post_dispatch_batch(post, route, &batch);
+		post_dispatch_batch(post, client, &batch);
 	else
 		post_refuse(post, 503, none, MCP_INTERNAL_ERROR,
 			    "The gateway is about to stop; try again later");
@@ -607,13 +607,13 @@ struct http_exchange *streamable_delete(const struct streamable_request *request
 {
 	struct request_context context = { .frontend = request->frontend };
 	struct answer answer;
-	struct route *route;
+	struct client *client;
 
 	request_context_init(&context, request);
-	route = request_context_find_route(&context, request->conn, NULL);
-	if (route != NULL) {
+	client = request_context_find_client(&context, request->conn, NULL);
+	if (client != NULL) {
 		answer = request_context_answer(&context, request->conn, NULL);
-		session_end(&route->session, REASON_DELETED);
+		session_end(client->session, REASON_DELETED);
 		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
 	}
 	request_context_fini(&context);

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 #include "endpoint/frontend.h"
-#include "router/route.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 #define START_MS 1000000
 #define DAY_MS (24 * 3600 * UINT64_C(1000))

@@ -50,6 +50,7 @@ enum method_flags {
 	METHOD_ASKING = 1, /* a request during which servers ask the client. bridging.md §1.6 */
 	METHOD_SAFE = 2,   /* a request that may be made again. bridging.md §4 */
 	METHOD_PAGED = 4,  /* its answers may be parts, and name the next one */
+	METHOD_REMEMBERED = 8, /* what the server agreed to, its later processes are told, too */
 };
 
 struct method {

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of a call. Nothing is keyed by what the client chose: its id is only given back. A call ends
- * once; whatever the child still sends for it finds no entry and is dropped.
+ * once; whatever the server still sends for it finds no entry and is dropped.
  */
 #include "router/call.h"
 
 #include <stdlib.h>
 
-#include "process/server.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "router/forward.h"
-#include "router/upstream.h"
-#include "router/pool.h"
-#include "router/route.h"
-#include "router/sharing.h"
+#include "process/child.h"
+#include "router/client.h"
+#include "router/router.h"
+#include "upstream/send.h"
 
 #define TO(state) (1u << CALL_##state)
 static const struct {
@@ -33,17 +31,27 @@ static const struct {
 static void call_set_state(struct call *call, enum call_state state)
 {
 	CHECK(states[call->state].next & 1u << state);
+	LOG(CALL_STATE, LOG_SLICE("method", call->method->name),
+	    LOG_STR("from", states[call->state].name), LOG_STR("to", states[state].name));
 	call->state = state;
 }
 
+static struct loop *loop_of(const struct call *call)
+{
+	return call->client->router->loop;
+}
+
+/* ---- deadlines ---- */
+
 static void call_on_timeout(struct call *call)
 {
-	struct upstream *upstream = call->upstream;
+	struct upstream *upstream = call->request.upstream;
 
+	CHECK(call->state == CALL_SENT);
 	counter_add(COUNTER_CALLS_TIMED_OUT);
-	LOG(CALL_TIMEOUT, LOG_STR("server", call->route->server->conf.name),
-	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->upstream_id));
-	forward_cancel(call, SLICE_LIT("no answer in time"));
+	LOG(CALL_TIMEOUT, LOG_STR("server", call->client->server->conf.name),
+	    LOG_SLICE("method", call->method->name), LOG_INT("child_id", call->request.id));
+	call_give_up(call, "no answer in time");
 	call_fail(call, REASON_TIMEOUT);
 	upstream_probe(upstream);
 }
@@ -53,7 +61,7 @@ static void call_on_silence(struct timer *timer)
 	struct call *call = container_of(timer, struct call, silence);
 
 	if (call->state == CALL_WAITING)
-		pool_on_wait_over(call);
+		waiter_time_out(&call->waiter);
 	else
 		call_on_timeout(call);
 }
@@ -63,6 +71,8 @@ static void call_on_absolute(struct timer *timer)
 	call_on_timeout(container_of(timer, struct call, absolute));
 }
 
+/* ---- the life ---- */
+
 void call_init(struct call *call, const struct call_ops *ops, const struct envelope *env)
 {
 	struct slice id = env->id.text;
@@ -71,9 +81,10 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 		env->progress_token.type == JSON_STRING || env->progress_token.type == JSON_NUMBER;
 	char *to = call->inlined;
 
+	CHECK(env->kind == ENVELOPE_REQUEST);
 	*call = (struct call){ .ops = ops, .state = CALL_NEW, .method = method_find(env->method) };
 	list_init(&call->link);
-	list_init(&call->place);
+	list_init(&call->watchers);
 	timer_init(&call->silence, call_on_silence);
 	timer_init(&call->absolute, call_on_absolute);
 	if (!has_token)
@@ -88,56 +99,60 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 	call->progress = -__builtin_inf();
 }
 
-void call_link(struct call *call, struct route *route)
+void call_link(struct call *call, struct client *client)
 {
 	call_set_state(call, CALL_WAITING);
-	call->route = route;
-	list_append(&route->calls, &call->link);
-	route->call_count++;
-	route->router->calls++;
-	session_hold(&route->session);
+	call->client = client;
+	client_add_call(client, call);
 }
 
 void call_wait(struct call *call, uint64_t timeout_ms)
 {
+	CHECK(call->state == CALL_WAITING && call->waiter.queue != NULL);
 	if (timeout_ms > 0)
-		timer_start(call->route->router->loop, &call->silence, timeout_ms);
+		timer_start(loop_of(call), &call->silence, timeout_ms);
 }
 
 void call_recall(struct call *call)
 {
+	CHECK(!call->is_repeated && call->body != NULL);
 	call_set_state(call, CALL_WAITING);
 	timer_stop(&call->silence);
 	timer_stop(&call->absolute);
-	upstream_remove_call(call->upstream, call, true);
-	call->upstream = NULL;
+	upstream_end_request(&call->request, true);
+	call->request.upstream = NULL;
 	call->is_repeated = true;
 }
 
-void call_sent(struct call *call, struct upstream *upstream, uint64_t upstream_id)
+void call_sent(struct call *call, struct upstream *upstream, uint64_t id)
 {
-	const struct server_conf *conf = &call->route->server->conf;
+	const struct server_conf *conf = &call->client->server->conf;
 
+	CHECK(call->waiter.queue == NULL);
 	call_set_state(call, CALL_SENT);
-	call->upstream = upstream;
-	call->upstream_id = upstream_id;
 	call->sent_at_ms = clock_now_ms();
-	upstream_add_call(upstream, call);
+	upstream_add_request(upstream, &call->request, id);
 	counter_add(COUNTER_CALLS);
 	if (call->timeout_ms == 0)
 		call->timeout_ms = conf->request_timeout_ms;
-	timer_start(call->route->router->loop, &call->silence, call->timeout_ms);
-	timer_start(call->route->router->loop, &call->absolute, conf->request_timeout_max_ms);
+	timer_start(loop_of(call), &call->silence, call->timeout_ms);
+	timer_start(loop_of(call), &call->absolute, conf->request_timeout_max_ms);
+}
+
+bool call_was_sent(const struct call *call)
+{
+	return call->request.upstream != NULL;
 }
 
 void call_renew(struct call *call)
 {
 	if (call->state == CALL_SENT && call->asked == 0)
-		timer_start(call->route->router->loop, &call->silence, call->timeout_ms);
+		timer_start(loop_of(call), &call->silence, call->timeout_ms);
 }
 
 void call_note_asked(struct call *call)
 {
+	CHECK(call->state == CALL_SENT);
 	call->asked++;
 	timer_stop(&call->silence);
 }
@@ -149,30 +164,73 @@ void call_note_answered(struct call *call)
 	call_renew(call);
 }
 
+/* ---- watchers ---- */
+
+void call_watch(struct call *call, struct call_watcher *watcher)
+{
+	CHECK(call->state != CALL_ENDED);
+	list_append(&call->watchers, &watcher->link);
+}
+
+void call_unwatch(struct call_watcher *watcher)
+{
+	list_remove(&watcher->link);
+}
+
+bool call_tell_response(struct call *call, const struct envelope *env)
+{
+	LIST_FOREACH_SAFE(node, &call->watchers) {
+		struct call_watcher *watcher = container_of(node, struct call_watcher, link);
+
+		if (watcher->ops->on_response != NULL &&
+		    !watcher->ops->on_response(watcher, call, env))
+			return false;
+	}
+	return true;
+}
+
 void call_note_unreachable(struct call *call)
 {
-	if (call->state == CALL_SENT && call->asked > 0)
-		route_hold_server_requests(call->route, call);
+	if (call->state != CALL_SENT)
+		return;
+	LIST_FOREACH_SAFE(node, &call->watchers) {
+		struct call_watcher *watcher = container_of(node, struct call_watcher, link);
+
+		if (watcher->ops->on_unreachable != NULL)
+			watcher->ops->on_unreachable(watcher);
+	}
+}
+
+/* ---- the end ---- */
+
+void call_give_up(struct call *call, const char *why)
+{
+	const struct upstream *upstream = call->request.upstream;
+
+	if (call->state == CALL_SENT && upstream->state != UPSTREAM_CLOSED &&
+	    call->method->id != METHOD_INITIALIZE)
+		send_given_up(call->request.upstream, call->request.id, why);
 }
 
 /* Everything but telling the front. */
 static void call_end(struct call *call, bool is_answered)
 {
+	bool was_sent = call->state == CALL_SENT;
+
 	call_set_state(call, CALL_ENDED);
 	timer_stop(&call->silence);
 	timer_stop(&call->absolute);
-	list_remove(&call->link);
-	call->route->call_count--;
-	call->route->router->calls--;
-	if (call->fairness_key != NULL)
-		queue_remove(&call->route->pool->queue, call);
-	list_remove(&call->place);
-	if (call->upstream != NULL)
-		upstream_remove_call(call->upstream, call, is_answered);
-	if (call->subscription != NULL)
-		sharing_abandon(call);
-	route_forget_call(call->route, call);
-	session_release(&call->route->session);
+	waiter_leave(&call->waiter);
+	if (was_sent)
+		upstream_end_request(&call->request, is_answered);
+	while (!list_is_empty(&call->watchers)) {
+		struct call_watcher *watcher =
+			container_of(call->watchers.next, struct call_watcher, link);
+
+		call_unwatch(watcher);
+		watcher->ops->on_end(watcher, call);
+	}
+	client_remove_call(call->client, call);
 	msg_unref(&call->body);
 }
 
@@ -190,33 +248,34 @@ void call_refuse(struct call *call, struct loop *loop, enum reason reason)
 	call->ops->on_failed(call, reason);
 }
 
-static void call_note_answer(const struct call *call)
+static void call_count_answer(const struct call *call)
 {
+	struct upstream *upstream = call->request.upstream;
 	uint64_t now_ms = clock_now_ms();
 
 	if (call->state != CALL_SENT)
 		return;
-	call->upstream->child.answered++;
-	server_note_answered(call->route->server, call->upstream->ready_at_ms);
-	latency_histogram_add(&call->route->server->stats.answered, now_ms - call->sent_at_ms,
-			      now_ms);
+	if (upstream->child != NULL)
+		upstream->child->answered++;
+	server_note_answered(upstream->server, upstream->ready_at_ms);
+	latency_histogram_add(&upstream->server->stats.answered, now_ms - call->sent_at_ms, now_ms);
 }
 
 void call_respond(struct call *call, const struct slice *parts, size_t count)
 {
-	call_note_answer(call);
+	call_count_answer(call);
 	call_end(call, true);
-	call_release(call, call->route->router->loop);
+	call_release(call, loop_of(call));
 	call->ops->on_response(call, parts, count);
 }
 
 void call_fail(struct call *call, enum reason reason)
 {
-	call->route->server->stats.failed++;
-	LOG(CALL_END, LOG_STR("server", call->route->server->conf.name),
+	call->client->server->stats.failed++;
+	LOG(CALL_END, LOG_STR("server", call->client->server->conf.name),
 	    LOG_SLICE("method", call->method->name), LOG_STR("reason", reason_get(reason)->text));
 	call_end(call, false);
-	call_release(call, call->route->router->loop);
+	call_release(call, loop_of(call));
 	call->ops->on_failed(call, reason);
 }
 
@@ -224,6 +283,6 @@ void call_cancel(struct call *call)
 {
 	counter_add(COUNTER_CALLS_CANCELLED);
 	call_end(call, false);
-	call_release(call, call->route->router->loop);
+	call_release(call, loop_of(call));
 	call->ops->on_cancelled(call);
 }

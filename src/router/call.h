@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One request of a client in flight: the seam between fronts, which know how a client is answered, and
- * the child's side, which knows how it is asked. Both see only this. bridging.md §0, §1.1.
+ * the server's side, which knows how it is asked. Both see only this. bridging.md §0, §1.1.
+ *
+ *	new -> waiting <-> sent        any -> ended
  */
 #ifndef MCPGATED_ROUTER_CALL_H
 #define MCPGATED_ROUTER_CALL_H
@@ -17,13 +19,13 @@
 #include "jsonrpc/scan.h"
 #include "mcp/method.h"
 #include "obs/reason.h"
+#include "router/wait_queue.h"
 #include "session/stream.h"
+#include "upstream/upstream.h"
 
 struct call;
-struct upstream;
-struct fairness_key;
-struct route;
-struct subscription;
+struct call_watcher;
+struct client;
 
 /* What a front does for its calls. Exactly one of the last three ends each call. */
 struct call_ops {
@@ -42,9 +44,29 @@ struct call_ops {
 	void (*on_cancelled)(struct call *call);
 };
 
+/* Who else has to know what becomes of a call. */
+struct call_watcher_ops {
+	/*
+	 * The server's response, before the client gets it; NULL: of no interest. Returns false if the call has been
+	 * answered otherwise.
+	 */
+	bool (*on_response)(struct call_watcher *watcher, struct call *call,
+			    const struct envelope *env);
+	/* The connection of its client has gone; NULL likewise. */
+	void (*on_unreachable)(struct call_watcher *watcher);
+	/* It ends, in whatever way; the watcher is off its list already. */
+	void (*on_end)(struct call_watcher *watcher, struct call *call);
+};
+
+/* Embedded by who watches one call. */
+struct call_watcher {
+	const struct call_watcher_ops *ops;
+	struct list link; /* of the call's */
+};
+
 enum call_state {
 	CALL_NEW,
-	CALL_WAITING, /* for its child to be ready */
+	CALL_WAITING, /* in its wait queue, if it has one */
 	CALL_SENT,
 	CALL_ENDED,
 };
@@ -54,26 +76,23 @@ enum call_state {
 /* Embedded by fronts; their memory, to be kept until one of the last three ops was called. */
 struct call {
 	const struct call_ops *ops;
-	struct route *route;
-	struct upstream *upstream; /* once sent */
-	struct list link;          /* of the route's calls, oldest first */
-	struct list place;         /* in a queue, or among those that wait for another's answer */
-	struct fairness_key *fairness_key; /* whose turn is waited for; NULL: in no queue */
-	struct subscription
-		*subscription; /* a subscription that waits for this, or that this waits for */
+	struct client *client;
+	struct upstream_request request; /* to the server that it was sent to */
+	struct list link;                /* of the client's calls */
+	struct list watchers;
+	struct waiter waiter;
 	enum call_state state;
 	const struct method *method;
-	uint64_t upstream_id; /* our id at the child */
-	struct slice id;      /* the client's, as it was written */
-	struct slice token;   /* its progress token likewise, or empty */
-	double progress;      /* the last that was forwarded */
-	unsigned int asked;   /* requests of the server that this call's client has not answered */
+	struct slice id;    /* the client's, as it was written */
+	struct slice token; /* its progress token likewise, or empty */
+	double progress;    /* the last that was forwarded */
+	unsigned int asked; /* requests of the server that this call's client has not answered */
 	uint64_t sent_at_ms;
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;
 	struct timer absolute;
-	struct msg *body; /* while waiting; longer if it may be needed again */
-	bool is_repeated; /* a child was lost over it, and another one was asked */
+	struct msg *body; /* while it waits; longer if it may be needed again */
+	bool is_repeated; /* a process was lost over it, and another one was asked */
 	char *copied;     /* id and token, if they are longer than the next */
 	char inlined[CALL_INLINE_BYTES];
 };
@@ -81,29 +100,37 @@ struct call {
 /* Prepares a call with the identifiers of `env`, which are copied. */
 void call_init(struct call *call, const struct call_ops *ops, const struct envelope *env);
 
-/* Puts it among the route's calls. */
-void call_link(struct call *call, struct route *route);
-/* It has to wait; after `timeout_ms`, unless 0, the pool is told. */
+/* Puts it among the client's calls: it waits. */
+void call_link(struct call *call, struct client *client);
+/* After `timeout_ms`, unless 0, its wait queue is told. */
 void call_wait(struct call *call, uint64_t timeout_ms);
-/* It has been sent to its child: deadlines run. */
-void call_sent(struct call *call, struct upstream *upstream, uint64_t upstream_id);
+/* It has been sent, under this id: deadlines run. */
+void call_sent(struct call *call, struct upstream *upstream, uint64_t id);
+/* Whether a server has been sent it. */
+bool call_was_sent(const struct call *call);
 /* A sign of life: the silence begins anew, unless its client is being asked something. CXL-08. */
 void call_renew(struct call *call);
 /* Its client is asked something, or has answered: its silence does not count meanwhile. */
 void call_note_asked(struct call *call);
 void call_note_answered(struct call *call);
+/* Its process is lost, but another one may be asked: as if it had never been sent. */
+void call_recall(struct call *call);
 
-/* Ends a call that could not even be linked: its front is told. */
-void call_refuse(struct call *call, struct loop *loop, enum reason reason);
+void call_watch(struct call *call, struct call_watcher *watcher);
+/* Also of a watcher that is off the list already. */
+void call_unwatch(struct call_watcher *watcher);
+/* Tells the watchers of a response. False: one of them has answered the call. */
+bool call_tell_response(struct call *call, const struct envelope *env);
 /*
  * Its client's connection has gone: answers to what the client is asked are not waited for much longer.
  * Also on a call that was not begun or has ended.
  */
 void call_note_unreachable(struct call *call);
 
-/* Its child is lost, but another one may be asked: as if it had never been sent. */
-void call_recall(struct call *call);
-
+/* Tells the server that nobody wants the answer any more, if it was sent; `why` for the server's log. CXL-05. */
+void call_give_up(struct call *call, const char *why);
+/* Ends a call that could not even be linked: its front is told. */
+void call_refuse(struct call *call, struct loop *loop, enum reason reason);
 /* The three endings. Each unlinks the call, releases what it holds and tells the front. */
 void call_respond(struct call *call, const struct slice *parts, size_t count);
 void call_fail(struct call *call, enum reason reason);

@@ -1,57 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the client to the child. bridging.md §1.1, §2.1. */
+/* From clients to servers: the ways in to the router for what a client that has begun sends. bridging.md §1.1, §2.1. */
 #ifndef MCPGATED_ROUTER_FORWARD_H
 #define MCPGATED_ROUTER_FORWARD_H
 
 #include "jsonrpc/scan.h"
 #include "router/call.h"
-#include "router/upstream.h"
-#include "router/route.h"
+#include "router/client.h"
 
 /*
- * Forwards a request, or answers it here where that is the rule (ping, a bad log level). `call` was
- * prepared with call_init; `env` and its text are borrowed. Its front may be told before the return.
+ * Forwards a request, or answers it here where that is the rule (ping, a bad log level, what a shared pool has). `call`
+ * was prepared with call_init; `env` and its text are borrowed. Its front may be told before the return.
  */
-void forward_request(struct route *route, struct call *call, const struct envelope *env);
+void forward_request(struct client *client, struct call *call, const struct envelope *env);
 /* Forwards, translates or consumes a notification. */
-void forward_notification(struct route *route, const struct envelope *env);
+void forward_notification(struct client *client, const struct envelope *env);
 /* The client's answer to a request of the server; dropped if nobody waits for it. FRONT-POST-03, -04. */
-void forward_answer(struct route *route, const struct envelope *env);
-
-/* Sends a linked call to the child, now. */
-void forward_call(struct upstream *upstream, struct call *call, const struct envelope *env);
-/* The same for one that waited, and has its body. */
-void forward_waiting(struct upstream *upstream, struct call *call);
-/* Answers a call ourselves; it may be linked already. */
-void forward_own_result(struct route *route, struct call *call, struct slice result);
-void forward_own_error(struct route *route, struct call *call, int code, struct slice message);
-/* The error of a subscription that the session has no room for. */
-void forward_no_room(struct route *route, struct call *call);
-/* Tells the child that nobody wants the call's answer any more. CXL-05. */
-void forward_cancel(struct call *call, struct slice why);
-/* The same for a request of our own. */
-void forward_give_up(struct upstream *upstream, uint64_t upstream_id, struct slice why);
+void forward_answer(struct client *client, const struct envelope *env);
 /*
- * The token that a call was sent with is denied: it ends, and at the child as well; with it the session that it
+ * The token that a call was sent with is denied: it ends, and at the server as well; with it the session that it
  * would begin. Also for one that was not begun or has ended. AUTH-SES-07
  */
 void forward_deny(struct call *call);
-/* The pool's initialize request, on this upstream. BACK-INIT-01, -02. */
-void forward_handshake(struct upstream *upstream);
-void forward_initialized(struct upstream *upstream);
-/* What the session's process before was told, and this one does not know. bridging.md §4 */
-void forward_replay(struct upstream *upstream);
-/* A request of our own; its answer is of no interest. `uri` as it was written, without quotes. */
-void forward_subscription(struct upstream *upstream, struct slice method, struct slice uri);
-/* A request of our own for a page of a list; `cursor` is a JSON string, or empty. Returns its id. */
-uint64_t forward_list(struct upstream *upstream, struct slice method, struct slice cursor);
-/* A ping of our own. */
-void forward_ping(struct upstream *upstream, uint64_t upstream_id);
-
-/* Answers to the child's own requests, by its id. */
-void forward_result(struct upstream *upstream, struct slice id, struct slice result);
-void forward_error(struct upstream *upstream, struct slice id, int code, struct slice message);
-/* Nobody will answer it: elicitations are cancelled, others fail with `why`. bridging.md §2.1 (6). */
-void forward_refusal(const struct server_request *server_request, struct slice why);
 
 #endif

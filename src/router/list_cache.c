@@ -15,13 +15,15 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/call.h"
+#include "router/client.h"
 #include "router/convert.h"
 #include "router/cursor.h"
-#include "router/deliver.h"
-#include "router/forward.h"
-#include "router/upstream.h"
+#include "router/dispatch.h"
 #include "router/pages.h"
-#include "router/route.h"
+#include "router/pool.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "upstream/send.h"
 
 #define FRESH_MS 5000
 #define PASSED_MS (5 * 60 * 1000) /* what cannot be kept is not tried again for so long */
@@ -51,24 +53,24 @@ enum cached_list_state {
 };
 
 struct cached_list {
-	struct list link;  /* of the pool's */
-	struct list place; /* of those in its state: wanted, of an upstream, kept */
+	struct list link;                /* of the pool's */
+	struct list lru;                 /* of those that are kept, or passed */
+	struct pool_job job;             /* while it is wanted */
+	struct upstream_request request; /* for a page */
 	struct pool *pool;
 	struct principal *principal; /* whose it is: what he sees may be for him alone */
 	const struct method *method;
 	size_t kind;
 	enum cached_list_state state;
 	bool is_current;
-	bool is_repeated;          /* a process was lost over it, and another one was asked */
-	struct upstream *upstream; /* that was asked */
-	uint64_t upstream_id;
+	bool is_repeated;                /* a process was lost over it, and another one was asked */
 	uint64_t child;                  /* that it is from */
 	uint64_t changes;                /* before it was asked for */
 	const struct revision *revision; /* of that one */
 	uint64_t until_ms;               /* fresh, or passed */
 	struct pages pages;
-	size_t bytes;        /* counted in the store */
-	struct list waiting; /* calls */
+	size_t bytes;              /* counted in the store */
+	struct wait_queue waiting; /* calls */
 	struct timer deadline;
 	struct task giving;
 };
@@ -87,7 +89,7 @@ static const unsigned int next_states[] = {
 
 static struct list_cache *list_cache_of(const struct cached_list *cached_list)
 {
-	return &cached_list->pool->pool_state->lists;
+	return &cached_list->pool->sharing->lists;
 }
 
 static struct list_cache_lru *store_of(const struct cached_list *cached_list)
@@ -101,23 +103,19 @@ static uint64_t cached_list_key(const struct principal *principal, size_t kind)
 	return (uint64_t)(uintptr_t)principal + kind;
 }
 
-/* Puts it among those in its state. */
-static void cached_list_place(struct cached_list *cached_list)
+/* What is kept, or passed, is the last to be forgotten. */
+static void cached_list_touch(struct cached_list *cached_list)
 {
-	list_remove(&cached_list->place);
-	if (cached_list->state == CACHED_LIST_WANTED)
-		list_append(&list_cache_of(cached_list)->wanted, &cached_list->place);
-	else if (cached_list->state == CACHED_LIST_ASKED)
-		list_append(&cached_list->upstream->fetches, &cached_list->place);
-	else if (cached_list->state != CACHED_LIST_GIVING)
-		list_append(&store_of(cached_list)->kept, &cached_list->place);
+	list_remove(&cached_list->lru);
+	if (cached_list->state == CACHED_LIST_KEPT || cached_list->state == CACHED_LIST_PASSED)
+		list_append(&store_of(cached_list)->kept, &cached_list->lru);
 }
 
 static void cached_list_set_state(struct cached_list *cached_list, enum cached_list_state state)
 {
 	CHECK(next_states[cached_list->state] & 1u << state);
 	cached_list->state = state;
-	cached_list_place(cached_list);
+	cached_list_touch(cached_list);
 }
 
 static void cached_list_count_bytes(struct cached_list *cached_list, size_t bytes)
@@ -128,12 +126,13 @@ static void cached_list_count_bytes(struct cached_list *cached_list, size_t byte
 
 static void cached_list_free(struct cached_list *cached_list)
 {
-	CHECK(list_is_empty(&cached_list->waiting));
+	CHECK(wait_queue_is_empty(&cached_list->waiting));
 	if (cached_list->is_current)
 		map_remove(&list_cache_of(cached_list)->current,
 			   cached_list_key(cached_list->principal, cached_list->kind));
 	list_remove(&cached_list->link);
-	list_remove(&cached_list->place);
+	list_remove(&cached_list->lru);
+	pool_remove_job(&cached_list->job);
 	timer_stop(&cached_list->deadline);
 	task_cancel(&cached_list->giving);
 	cached_list_count_bytes(cached_list, 0);
@@ -161,57 +160,71 @@ static bool cached_list_find_room(struct cached_list *cached_list)
 
 	cached_list_count_bytes(cached_list, sizeof(*cached_list) + cached_list->pages.bytes);
 	while (store->bytes > KEPT_BYTES_MAX && !list_is_empty(&store->kept))
-		cached_list_outdate(container_of(store->kept.next, struct cached_list, place));
+		cached_list_outdate(container_of(store->kept.next, struct cached_list, lru));
 	return store->bytes <= KEPT_BYTES_MAX;
 }
 
 /* ---- those who wait ---- */
 
-static struct call *first_of(struct list *waiting)
+static struct call *call_of(struct waiter *waiter)
 {
-	return container_of(waiting->next, struct call, place);
+	return container_of(waiter, struct call, waiter);
 }
 
-/* It ends without a list. The calls that waited are for the caller: they may lead anywhere. */
-static void cached_list_end(struct cached_list *cached_list, struct list *waiting_r)
+/* They have asked for something that is over: nobody hears of those who leave, or time out, on the way to the end. */
+static void on_leftover_timeout(struct wait_queue *queue, struct waiter *waiter)
 {
-	list_init(waiting_r);
-	list_splice(waiting_r, &cached_list->waiting);
+	(void)queue;
+	call_fail(call_of(waiter), REASON_TIMEOUT);
+}
+
+static const struct wait_queue_ops leftover_ops = { .on_timeout = on_leftover_timeout };
+
+/* It ends without a list. The calls that waited are for the caller: they may lead anywhere. */
+static void cached_list_end(struct cached_list *cached_list, struct wait_queue *waiting_r)
+{
+	wait_queue_init(waiting_r, &leftover_ops);
+	wait_queue_move(waiting_r, &cached_list->waiting);
 	cached_list_outdate(cached_list);
 	cached_list_free(cached_list);
 }
 
+static void fail_all(struct wait_queue *waiting, enum reason reason)
+{
+	while (!wait_queue_is_empty(waiting))
+		call_fail(call_of(wait_queue_first(waiting)), reason);
+}
+
 static void cached_list_fail(struct cached_list *cached_list, enum reason reason)
 {
-	struct list waiting;
+	struct wait_queue waiting;
 
 	cached_list_end(cached_list, &waiting);
-	while (!list_is_empty(&waiting))
-		call_fail(first_of(&waiting), reason);
+	fail_all(&waiting, reason);
 }
 
 /* As if there were no cache. */
-static void pass_on(struct list *waiting)
+static void pass_on(struct wait_queue *waiting)
 {
-	while (!list_is_empty(waiting)) {
-		struct call *call = first_of(waiting);
+	while (!wait_queue_is_empty(waiting)) {
+		struct call *call = call_of(wait_queue_first(waiting));
 		struct msg *body = msg_ref(call->body);
 		struct envelope env;
 		struct error err;
 
-		list_remove(&call->place);
-		if (scan_envelope(body->text, &call->route->router->limits, 0, &env, &err) < 0)
+		wait_queue_remove(&call->waiter);
+		if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
 			call_fail(call,
 				  REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 		else
-			pool_dispatch(call->route->pool, call, &env);
+			dispatch_call(call, &env);
 		msg_unref(&body);
 	}
 }
 
 static void cached_list_pass(struct cached_list *cached_list)
 {
-	struct list waiting;
+	struct wait_queue waiting;
 
 	if (!cached_list->is_current) {
 		cached_list_end(cached_list, &waiting);
@@ -219,8 +232,8 @@ static void cached_list_pass(struct cached_list *cached_list)
 		LOG(LIST_PASSED, LOG_STR("server", cached_list->pool->server->conf.name),
 		    LOG_SLICE("method", cached_list->method->name),
 		    LOG_INT("pages", cached_list->pages.taken));
-		list_init(&waiting);
-		list_splice(&waiting, &cached_list->waiting);
+		wait_queue_init(&waiting, &leftover_ops);
+		wait_queue_move(&waiting, &cached_list->waiting);
 		pages_reset(&cached_list->pages);
 		cached_list_count_bytes(cached_list, sizeof(*cached_list));
 		cached_list->until_ms = clock_now_ms() + PASSED_MS;
@@ -234,14 +247,14 @@ static void cached_list_on_giving(struct task *task)
 	struct cached_list *cached_list = container_of(task, struct cached_list, giving);
 	size_t given = 0;
 
-	while (!list_is_empty(&cached_list->waiting) && given < HAND_OUT_BYTES) {
-		struct call *call = first_of(&cached_list->waiting);
+	while (!wait_queue_is_empty(&cached_list->waiting) && given < HAND_OUT_BYTES) {
+		struct call *call = call_of(wait_queue_first(&cached_list->waiting));
 
-		list_remove(&call->place);
+		wait_queue_remove(&call->waiter);
 		given += cached_list->pages.joined[0].msg->text.n;
-		deliver_stored(call, cached_list->revision, &cached_list->pages.joined[0].env);
+		result_send_kept(call, cached_list->revision, &cached_list->pages.joined[0].env);
 	}
-	if (!list_is_empty(&cached_list->waiting))
+	if (!wait_queue_is_empty(&cached_list->waiting))
 		task_schedule(cached_list->pool->router->loop, task);
 	else if (cached_list->is_current)
 		cached_list_set_state(cached_list, CACHED_LIST_KEPT);
@@ -257,49 +270,58 @@ static void cached_list_give(struct cached_list *cached_list)
 
 /* ---- fetching ---- */
 
-static void cached_list_ask(struct cached_list *cached_list)
+static void cached_list_ask(struct cached_list *cached_list, struct upstream *upstream)
 {
-	struct upstream *upstream = cached_list->upstream;
+	struct slice cursor = buf_slice(&cached_list->pages.cursor);
+	uint64_t id = upstream_next_id(upstream);
+	struct buf params = { 0 };
 
-	cached_list->upstream_id = forward_list(upstream, cached_list->method->name,
-						buf_slice(&cached_list->pages.cursor));
-	timer_start(upstream->router->loop, &cached_list->deadline,
-		    upstream->child.server->conf.request_timeout_ms);
+	if (cursor.n > 0) {
+		buf_append_str(&params, "{\"cursor\":");
+		splice_append(&params, cursor, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+		buf_append_char(&params, '}');
+	}
+	send_request(upstream, id, cached_list->method->name, buf_slice(&params));
+	buf_fini(&params);
+	if (cached_list->pages.taken == 0)
+		upstream_add_request(upstream, &cached_list->request, id);
+	else
+		upstream_renumber_request(&cached_list->request, id);
+	timer_start(upstream->shared->loop, &cached_list->deadline,
+		    upstream->server->conf.request_timeout_ms);
 }
 
-static void cached_list_begin(struct cached_list *cached_list, struct upstream *upstream)
+static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 {
+	struct cached_list *cached_list = container_of(job, struct cached_list, job);
+
 	counter_add(COUNTER_LISTS_FETCHED);
-	cached_list->upstream = upstream;
 	cached_list->child = upstream_child_number(upstream);
 	cached_list->revision = upstream->revision;
 	cached_list->changes = list_cache_of(cached_list)->changes[cached_list->kind];
-	upstream_add_fetch(upstream);
 	cached_list_set_state(cached_list, CACHED_LIST_ASKED);
-	cached_list_ask(cached_list);
+	cached_list_ask(cached_list, upstream);
 }
 
 /* Nothing more is asked of the upstream. */
 static void cached_list_leave_upstream(struct cached_list *cached_list)
 {
-	struct upstream *upstream = cached_list->upstream;
-
 	timer_stop(&cached_list->deadline);
-	list_remove(&cached_list->place);
-	cached_list->upstream = NULL;
-	upstream_remove_fetch(upstream);
+	upstream_end_request(&cached_list->request, true);
 }
 
 static void cached_list_ask_more(struct cached_list *cached_list)
 {
-	if (list_is_empty(&cached_list->waiting)) {
+	struct upstream *upstream = cached_list->request.upstream;
+
+	if (wait_queue_is_empty(&cached_list->waiting)) {
 		cached_list_leave_upstream(cached_list);
 		cached_list_free(cached_list); /* nobody wants it any more */
-	} else if (!child_has_room(&cached_list->upstream->child, cached_list->pages.cursor.len)) {
+	} else if (!upstream_has_room(upstream, cached_list->pages.cursor.len)) {
 		cached_list_leave_upstream(cached_list);
 		cached_list_fail(cached_list, REASON_OVER_LIMIT);
 	} else {
-		cached_list_ask(cached_list);
+		cached_list_ask(cached_list, upstream);
 	}
 }
 
@@ -339,7 +361,7 @@ static void cached_list_on_page(struct cached_list *cached_list, const struct en
 /* Those who wait have asked for the first page: the error of another one is not for them. */
 static void cached_list_on_error(struct cached_list *cached_list, const struct envelope *env)
 {
-	struct list waiting;
+	struct wait_queue waiting;
 
 	cached_list_leave_upstream(cached_list);
 	if (cached_list->pages.taken > 0) {
@@ -354,111 +376,80 @@ static void cached_list_on_error(struct cached_list *cached_list, const struct e
 	}
 }
 
-static struct cached_list *find_asked(const struct upstream *upstream, struct json id)
+static struct cached_list *cached_list_of(struct upstream_request *request)
 {
-	uint64_t upstream_id;
-
-	if (upstream_read_id(id, &upstream_id) < 0)
-		return NULL;
-	LIST_FOREACH(node, &upstream->fetches) {
-		struct cached_list *cached_list = container_of(node, struct cached_list, place);
-
-		if (cached_list->upstream_id == upstream_id)
-			return cached_list;
-	}
-	return NULL;
+	return container_of(request, struct cached_list, request);
 }
 
-bool list_cache_take(struct upstream *upstream, const struct envelope *env)
+static void cached_list_on_response(struct upstream_request *request, const struct envelope *env)
 {
-	struct cached_list *cached_list = find_asked(upstream, env->id);
-
-	if (cached_list == NULL)
-		return false;
 	if (env->kind == ENVELOPE_RESULT)
-		cached_list_on_page(cached_list, env);
+		cached_list_on_page(cached_list_of(request), env);
 	else
-		cached_list_on_error(cached_list, env);
-	return true;
+		cached_list_on_error(cached_list_of(request), env);
 }
 
-bool list_cache_refuse(struct upstream *upstream, struct json id)
+static void cached_list_on_malformed(struct upstream_request *request)
 {
-	struct cached_list *cached_list = find_asked(upstream, id);
-
-	if (cached_list == NULL)
-		return false;
-	cached_list_leave_upstream(cached_list);
-	cached_list_fail(cached_list, REASON_CHILD_PROTOCOL_ERROR);
-	return true;
+	cached_list_leave_upstream(cached_list_of(request));
+	cached_list_fail(cached_list_of(request), REASON_CHILD_PROTOCOL_ERROR);
 }
 
-static void cached_list_wait_for_upstream(struct cached_list *cached_list)
+static void cached_list_start_deadline(struct cached_list *cached_list)
 {
 	timer_start(cached_list->pool->router->loop, &cached_list->deadline,
 		    cached_list->pool->server->conf.queue_timeout_ms);
 }
 
-void list_cache_on_lost(struct upstream *upstream, enum reason reason)
+/* It waits for an upstream. Returns why that is in vain, or REASON_NONE. */
+static enum reason cached_list_want(struct cached_list *cached_list)
 {
-	while (!list_is_empty(&upstream->fetches)) {
-		struct cached_list *cached_list =
-			container_of(upstream->fetches.next, struct cached_list, place);
+	CHECK(cached_list->state == CACHED_LIST_WANTED);
+	cached_list_start_deadline(cached_list);
+	return pool_add_job(cached_list->pool, &cached_list->job);
+}
 
-		cached_list_leave_upstream(cached_list);
-		if (cached_list->is_repeated) {
-			cached_list_fail(cached_list, reason);
-			continue;
-		}
-		cached_list->is_repeated = true;
-		pages_reset(&cached_list->pages);
-		cached_list_count_bytes(cached_list, sizeof(*cached_list));
-		cached_list_set_state(cached_list, CACHED_LIST_WANTED);
-		cached_list_wait_for_upstream(cached_list);
+static void cached_list_on_lost(struct upstream_request *request, enum reason reason)
+{
+	struct cached_list *cached_list = cached_list_of(request);
+
+	cached_list_leave_upstream(cached_list);
+	if (cached_list->is_repeated) {
+		cached_list_fail(cached_list, reason);
+		return;
 	}
+	cached_list->is_repeated = true;
+	pages_reset(&cached_list->pages);
+	cached_list_count_bytes(cached_list, sizeof(*cached_list));
+	cached_list_set_state(cached_list, CACHED_LIST_WANTED);
+	(void)cached_list_want(cached_list); /* the pool looks itself whether there is hope */
 }
 
-bool list_cache_wait(const struct pool *pool)
+static const struct upstream_request_ops request_ops = {
+	.on_response = cached_list_on_response,
+	.on_malformed = cached_list_on_malformed,
+	.on_lost = cached_list_on_lost,
+};
+
+static void cached_list_on_job_failed(struct pool_job *job, enum reason reason)
 {
-	return pool->is_pool && !list_is_empty(&pool->pool_state->lists.wanted);
+	cached_list_fail(container_of(job, struct cached_list, job), reason);
 }
 
-bool list_cache_serve_one(struct pool *pool)
-{
-	while (list_cache_wait(pool)) {
-		struct cached_list *cached_list = container_of(pool->pool_state->lists.wanted.next,
-							       struct cached_list, place);
-		struct upstream *upstream;
-
-		if (list_is_empty(&cached_list->waiting)) {
-			cached_list_free(cached_list);
-			continue;
-		}
-		upstream = partition_find_upstream(pool);
-		if (upstream != NULL)
-			cached_list_begin(cached_list, upstream);
-		return upstream != NULL;
-	}
-	return false;
-}
-
-void list_cache_fail_waiting(struct pool *pool, enum reason reason)
-{
-	while (list_cache_wait(pool))
-		cached_list_fail(container_of(pool->pool_state->lists.wanted.next,
-					      struct cached_list, place),
-				 reason);
-}
+static const struct pool_job_ops job_ops = {
+	.on_turn = cached_list_on_turn,
+	.on_failed = cached_list_on_job_failed,
+};
 
 static void cached_list_on_silence(struct cached_list *cached_list)
 {
-	struct upstream *upstream = cached_list->upstream;
+	struct upstream *upstream = cached_list->request.upstream;
+	uint64_t id = cached_list->request.id;
 
 	counter_add(COUNTER_CALLS_TIMED_OUT);
-	LOG(CALL_TIMEOUT, LOG_STR("server", upstream->child.server->conf.name),
-	    LOG_SLICE("method", cached_list->method->name),
-	    LOG_INT("child_id", cached_list->upstream_id));
-	forward_give_up(upstream, cached_list->upstream_id, SLICE_LIT("no answer in time"));
+	LOG(CALL_TIMEOUT, LOG_STR("server", upstream->server->conf.name),
+	    LOG_SLICE("method", cached_list->method->name), LOG_INT("child_id", id));
+	send_given_up(upstream, id, "no answer in time");
 	cached_list_leave_upstream(cached_list);
 	cached_list_fail(cached_list, REASON_TIMEOUT);
 	upstream_probe(upstream);
@@ -471,11 +462,32 @@ static void cached_list_on_deadline(struct timer *timer)
 
 	if (cached_list->state == CACHED_LIST_ASKED)
 		cached_list_on_silence(cached_list);
-	else if (cached_list->pool->starting > 0 && !list_is_empty(&cached_list->waiting))
-		cached_list_wait_for_upstream(cached_list);
+	else if (cached_list->pool->starting > 0)
+		cached_list_start_deadline(cached_list);
 	else
 		cached_list_fail(cached_list, REASON_OVER_LIMIT);
 }
+
+static void on_waiter_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	(void)queue;
+	call_fail(call_of(waiter), REASON_TIMEOUT);
+}
+
+/* What nobody waits for any more is not asked for. */
+static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
+{
+	struct cached_list *cached_list = container_of(queue, struct cached_list, waiting);
+
+	(void)waiter;
+	if (cached_list->state == CACHED_LIST_WANTED && wait_queue_is_empty(queue))
+		cached_list_free(cached_list);
+}
+
+static const struct wait_queue_ops waiting_ops = {
+	.on_timeout = on_waiter_timeout,
+	.on_left = on_waiter_left,
+};
 
 static struct cached_list *cached_list_new(struct pool *pool, struct principal *principal,
 					   const struct method *method, size_t kind)
@@ -489,15 +501,16 @@ static struct cached_list *cached_list_new(struct pool *pool, struct principal *
 	cached_list->pages.member = kinds[kind].member;
 	cached_list->state = CACHED_LIST_WANTED;
 	cached_list->is_current = true;
-	map_insert(&pool->pool_state->lists.current, cached_list_key(principal, kind), cached_list);
-	list_append(&pool->pool_state->lists.all, &cached_list->link);
-	list_init(&cached_list->place);
-	list_init(&cached_list->waiting);
+	map_insert(&pool->sharing->lists.current, cached_list_key(principal, kind), cached_list);
+	list_append(&pool->sharing->lists.all, &cached_list->link);
+	list_init(&cached_list->lru);
+	list_init(&cached_list->job.link);
+	cached_list->job.ops = &job_ops;
+	cached_list->request.ops = &request_ops;
+	wait_queue_init(&cached_list->waiting, &waiting_ops);
 	timer_init(&cached_list->deadline, cached_list_on_deadline);
 	task_init(&cached_list->giving, cached_list_on_giving);
 	cached_list_count_bytes(cached_list, sizeof(*cached_list));
-	cached_list_place(cached_list);
-	cached_list_wait_for_upstream(cached_list);
 	return cached_list;
 }
 
@@ -551,42 +564,38 @@ static bool is_fresh(const struct cached_list *cached_list)
 		return true;
 	if (cached_list->state == CACHED_LIST_PASSED)
 		return clock_now_ms() < cached_list->until_ms;
-	if (cached_list->changes != pool->pool_state->lists.changes[cached_list->kind])
+	if (cached_list->changes != pool->sharing->lists.changes[cached_list->kind])
 		return false;
 	if (cached_list->state == CACHED_LIST_ASKED)
 		return true;
-	return pool_has_child(pool, cached_list->child) &&
-	       (kinds[cached_list->kind].offer & pool->server_capabilities.tells ||
+	return pool_find_upstream(pool, cached_list->child) != NULL &&
+	       (kinds[cached_list->kind].offer & pool->capabilities.tells ||
 		clock_now_ms() < cached_list->until_ms);
 }
 
-static void cached_list_answer(struct cached_list *cached_list, struct route *route,
-			       struct call *call, size_t page)
+static void cached_list_answer(struct cached_list *cached_list, struct call *call, size_t page)
 {
 	counter_add(COUNTER_LISTS_ANSWERED);
-	call_link(call, route);
 	if (cached_list->state == CACHED_LIST_KEPT)
-		cached_list_place(cached_list); /* the last that goes */
-	deliver_stored(call, cached_list->revision, &cached_list->pages.joined[page].env);
+		cached_list_touch(cached_list);
+	result_send_kept(call, cached_list->revision, &cached_list->pages.joined[page].env);
 }
 
-static void cached_list_await(struct cached_list *cached_list, struct route *route,
-			      struct call *call, const struct envelope *env)
+static void cached_list_await(struct cached_list *cached_list, struct call *call,
+			      const struct envelope *env)
 {
 	call->body = msg_new(env->text);
-	call_link(call, route);
-	list_append(&cached_list->waiting, &call->place);
-	call_wait(call, route->server->conf.request_timeout_max_ms);
+	wait_queue_append(&cached_list->waiting, &call->waiter, env->text.n);
+	call_wait(call, call->client->server->conf.request_timeout_max_ms);
 }
 
 /* The list's first page, or the place where it will be. */
-static bool answer_first(struct route *route, struct call *call, const struct envelope *env,
-			 size_t kind)
+static bool answer_first(struct call *call, const struct envelope *env, size_t kind)
 {
-	struct pool *pool = route->pool;
-	struct principal *principal = route->session.principal;
+	struct pool *pool = call->client->pool;
+	struct principal *principal = call->client->principal;
 	struct cached_list *cached_list =
-		map_find(&pool->pool_state->lists.current, cached_list_key(principal, kind));
+		map_find(&pool->sharing->lists.current, cached_list_key(principal, kind));
 	enum reason reason;
 
 	if (cached_list != NULL && !is_fresh(cached_list)) {
@@ -596,33 +605,33 @@ static bool answer_first(struct route *route, struct call *call, const struct en
 	if (cached_list != NULL && cached_list->state == CACHED_LIST_PASSED)
 		return false;
 	if (cached_list != NULL && cached_list->state >= CACHED_LIST_GIVING) {
-		cached_list_answer(cached_list, route, call, 0);
+		cached_list_answer(cached_list, call, 0);
 		return true;
 	}
 	if (cached_list != NULL) {
-		cached_list_await(cached_list, route, call, env);
+		cached_list_await(cached_list, call, env);
 		return true;
 	}
 	cached_list = cached_list_new(pool, principal, call->method, kind);
-	cached_list_await(cached_list, route, call, env);
-	reason = partition_await_upstream(pool);
+	cached_list_await(cached_list, call, env);
+	reason = cached_list_want(cached_list);
 	if (reason != REASON_NONE)
 		cached_list_fail(cached_list, reason);
 	return true;
 }
 
 /* Another page of a list that is kept here. */
-static void answer_page(struct route *route, struct call *call, size_t kind, uint64_t number,
-			uint64_t page)
+static void answer_page(struct call *call, size_t kind, uint64_t number, uint64_t page)
 {
-	struct cached_list *cached_list = map_find(&route->pool->pool_state->lists.current,
-						   cached_list_key(route->session.principal, kind));
+	const struct client *client = call->client;
+	struct cached_list *cached_list = map_find(&client->pool->sharing->lists.current,
+						   cached_list_key(client->principal, kind));
 
 	if (cached_list != NULL && cached_list->state >= CACHED_LIST_GIVING &&
 	    cached_list->pages.count > page && cached_list->pages.number == number)
-		cached_list_answer(cached_list, route, call, page);
+		cached_list_answer(cached_list, call, page);
 	else
-		forward_own_error(route, call, MCP_INVALID_PARAMS,
+		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown cursor"));
 }
 
@@ -636,7 +645,7 @@ static bool kind_find(const struct method *method, size_t *kind_r)
 	return false;
 }
 
-bool list_cache_answer(struct route *route, struct call *call, const struct envelope *env)
+bool list_cache_take(struct call *call, const struct envelope *env)
 {
 	uint64_t number;
 	uint64_t page;
@@ -646,16 +655,16 @@ bool list_cache_answer(struct route *route, struct call *call, const struct enve
 		return false;
 	if (cursor_open_page(scan_member(env->params.text, SLICE_LIT("cursor")), &number, &page) ==
 	    0) {
-		answer_page(route, call, kind, number, page);
+		answer_page(call, kind, number, page);
 		return true;
 	}
-	return is_plain(env) && answer_first(route, call, env, kind);
+	return is_plain(env) && answer_first(call, env, kind);
 }
 
 void list_cache_note_change(struct pool *pool, unsigned int offer)
 {
-	for (size_t i = 0; pool->is_pool && i < LIST_CACHE_KINDS; i++)
-		pool->pool_state->lists.changes[i] += kinds[i].offer == offer;
+	for (size_t i = 0; pool_is_shared(pool) && i < LIST_CACHE_KINDS; i++)
+		pool->sharing->lists.changes[i] += kinds[i].offer == offer;
 }
 
 /* ---- beginning and end ---- */
@@ -663,7 +672,6 @@ void list_cache_note_change(struct pool *pool, unsigned int offer)
 void list_cache_init(struct list_cache *lists)
 {
 	list_init(&lists->all);
-	list_init(&lists->wanted);
 	lists->current = (struct map){ NULL, 0, 0 };
 	memset(lists->changes, 0, sizeof(lists->changes));
 }

@@ -18,17 +18,14 @@
 #include "obs/reason.h"
 
 struct call;
-struct upstream;
 struct pool;
-struct route;
 
 #define LIST_CACHE_KINDS 4
 
 /* What a pool has of them. */
 struct list_cache {
 	struct list all;
-	struct list wanted; /* those that wait for an upstream, the first comes first */
-	struct map current; /* by principal and kind: what who asks now gets */
+	struct map current;                 /* by principal and kind: what who asks now gets */
 	uint64_t changes[LIST_CACHE_KINDS]; /* that the server has told of */
 };
 
@@ -44,25 +41,11 @@ void list_cache_fini(struct list_cache *lists);
 void list_cache_lru_init(struct list_cache_lru *store);
 
 /*
- * Answers a pool's call that is new and asks for a list, or lets it wait for the answer. Returns false if it is to
- * be forwarded: a list that cannot be kept, the child's own cursor, or a request that says more than what is asked for.
+ * Takes a linked call of a shared pool that may ask for a list: answers it, or lets it wait for the answer. Returns false if it is to
+ * be sent to a server: a list that cannot be kept, the server's own cursor, or a request that says more than what is asked for.
  */
-bool list_cache_answer(struct route *route, struct call *call, const struct envelope *env);
+bool list_cache_take(struct call *call, const struct envelope *env);
 /* The server's list is another one now; `offer`: of which kind. */
 void list_cache_note_change(struct pool *pool, unsigned int offer);
-
-/* Whether one waits for an upstream. */
-bool list_cache_wait(const struct pool *pool);
-/* Gives an upstream to the first that waits for one. Returns false if none waits, or there is none. */
-bool list_cache_serve_one(struct pool *pool);
-/* There will be none. */
-void list_cache_fail_waiting(struct pool *pool, enum reason reason);
-
-/* A response that belongs to no call: returns whether it was asked for here. */
-bool list_cache_take(struct upstream *upstream, const struct envelope *env);
-/* The same for a message that is no response, but bears an id of ours. */
-bool list_cache_refuse(struct upstream *upstream, struct json id);
-/* The upstream is closed already. */
-void list_cache_on_lost(struct upstream *upstream, enum reason reason);
 
 #endif

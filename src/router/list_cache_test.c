@@ -16,8 +16,8 @@ static void lists_are_fetched_once(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, LIST("1"));
-	struct front *two = request(b->route, LIST("'x'"));
+	struct front *one = request(a->client, LIST("1"));
+	struct front *two = request(b->client, LIST("'x'"));
 	struct front *late;
 
 	(void)state;
@@ -25,19 +25,20 @@ static void lists_are_fetched_once(void **state)
 	says(process(0), TOOLS("2", "{'name':'t','execution':{'taskSupport':'optional'}}"));
 	is_answered(one, TOOLS("1", "{'name':'t'}"));
 	is_answered(two, TOOLS("'x'", "{'name':'t'}"));
-	late = request(a->route, "{'jsonrpc':'2.0','id':3,'method':'tools/list','params':{'_meta':{"
-				 "'progressToken':1,'traceparent':'00-1','io.modelcontextprotocol/"
-				 "clientInfo':{}}}}");
+	late = request(a->client,
+		       "{'jsonrpc':'2.0','id':3,'method':'tools/list','params':{'_meta':{"
+		       "'progressToken':1,'traceparent':'00-1','io.modelcontextprotocol/"
+		       "clientInfo':{}}}}");
 	is_answered(late, TOOLS("3", "{'name':'t'}"));
 	hears_nothing(process(0));
 	pass(POOL_IDLE_MS - 1);
-	is_answered(request(b->route, LIST("4")), TOOLS("4", "{'name':'t'}"));
+	is_answered(request(b->client, LIST("4")), TOOLS("4", "{'name':'t'}"));
 	says(process(0), CHANGED("resources")); /* another one */
-	is_answered(request(b->route, LIST("5")), TOOLS("5", "{'name':'t'}"));
+	is_answered(request(b->client, LIST("5")), TOOLS("5", "{'name':'t'}"));
 	hears_nothing(process(0));
 	says(process(0), CHANGED("tools"));
-	one = request(a->route, LIST("6"));
-	two = request(b->route, LIST("7"));
+	one = request(a->client, LIST("6"));
+	two = request(b->client, LIST("7"));
 	hears(process(0), LIST("3"));
 	hears_nothing(process(0));
 	says(process(0), TOOLS("3", ""));
@@ -50,20 +51,20 @@ static void changes_outdate_what_is_on_its_way(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *before = request(a->route, LIST("1"));
+	struct front *before = request(a->client, LIST("1"));
 	struct front *after;
 
 	(void)state;
 	hears(process(0), LIST("2"));
 	says(process(0), CHANGED("tools"));
-	after = request(b->route, LIST("1"));
+	after = request(b->client, LIST("1"));
 	hears(process(0), LIST("3"));
 	says(process(0), TOOLS("2", "'old'"));
 	is_answered(before, TOOLS("1", "'old'"));
 	is_open(after);
 	says(process(0), TOOLS("3", "'new'"));
 	is_answered(after, TOOLS("1", "'new'"));
-	is_answered(request(a->route, LIST("2")), TOOLS("2", "'new'"));
+	is_answered(request(a->client, LIST("2")), TOOLS("2", "'new'"));
 	hears_nothing(process(0));
 }
 
@@ -71,7 +72,7 @@ static void changes_outdate_what_is_on_its_way(void **state)
 static void pages_become_one(void **state)
 {
 	struct member *a = begin();
-	struct front *list = request(a->route, LIST("1"));
+	struct front *list = request(a->client, LIST("1"));
 
 	(void)state;
 	hears(process(0), LIST("2"));
@@ -83,7 +84,7 @@ static void pages_become_one(void **state)
 	hears(process(0), PAGE("4", "''"));
 	says(process(0), "{'jsonrpc':'2.0','id':4,'result':{'z':1,'tools':[3]}}");
 	is_answered(list, "{'jsonrpc':'2.0','id':1,'result':{'x':1,'tools':[1 , 2,3],'y':2}}");
-	is_answered(request(a->route, LIST("2")),
+	is_answered(request(a->client, LIST("2")),
 		    "{'jsonrpc':'2.0','id':2,'result':{'x':1,'tools':[1 , 2,3],'y':2}}");
 	hears_nothing(process(0));
 }
@@ -99,9 +100,9 @@ static void lists_are_of_one_principal(void **state)
 	a = begin_plain(alice);
 	a2 = join(open_session_as(alice, INITIALIZE));
 	b = join(open_session_as(bob, INITIALIZE));
-	of_alice = request(a->route, LIST("1"));
-	of_bob = request(b->route, LIST("1"));
-	of_alice_too = request(a2->route, LIST("1"));
+	of_alice = request(a->client, LIST("1"));
+	of_bob = request(b->client, LIST("1"));
+	of_alice_too = request(a2->client, LIST("1"));
 	hears(process(0), LIST("2"));
 	hears(process(0), LIST("3"));
 	hears_nothing(process(0));
@@ -111,9 +112,9 @@ static void lists_are_of_one_principal(void **state)
 	is_answered(of_alice_too, TOOLS("1", "'for alice'"));
 	says(process(0), TOOLS("3", "'for bob'"));
 	is_answered(of_bob, TOOLS("1", "'for bob'"));
-	is_answered(request(b->route, LIST("2")), TOOLS("2", "'for bob'"));
-	is_answered(request(a2->route, LIST("2")), TOOLS("2", "'for alice'"));
-	is_open(request(begin()->route, LIST("1"))); /* of nobody in particular */
+	is_answered(request(b->client, LIST("2")), TOOLS("2", "'for bob'"));
+	is_answered(request(a2->client, LIST("2")), TOOLS("2", "'for alice'"));
+	is_open(request(begin()->client, LIST("1"))); /* of nobody in particular */
 	hears(process(0), LIST("4"));
 }
 
@@ -122,15 +123,15 @@ static void errors_are_not_kept(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, LIST("1"));
-	struct front *two = request(b->route, LIST("2"));
+	struct front *one = request(a->client, LIST("1"));
+	struct front *two = request(b->client, LIST("2"));
 
 	(void)state;
 	hears(process(0), LIST("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32042,'message':'m'}}");
 	is_answered(one, "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'m'}}");
 	is_answered(two, "{'jsonrpc':'2.0','id':2,'error':{'code':-32603,'message':'m'}}");
-	one = request(a->route, LIST("3"));
+	one = request(a->client, LIST("3"));
 	hears(process(0), LIST("3"));
 	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'tools':[],'nextCursor':'n'}}");
 	hears(process(0), PAGE("4", "'n'"));
@@ -138,7 +139,7 @@ static void errors_are_not_kept(void **state)
 	hears(process(0), LIST("5")); /* the error was not about what the client has asked */
 	says(process(0), "{'jsonrpc':'2.0','id':5,'result':{'tools':[1],'nextCursor':'n'}}");
 	assert_true(is_error(one, "\"tools\":[1],\"nextCursor\""));
-	one = request(a->route, LIST("4"));
+	one = request(a->client, LIST("4"));
 	hears(process(0), LIST("6"));
 	says(process(0), "{'jsonrpc':'2.0','id':6,'result':7,'error':8}");
 	is_failed(one, REASON_CHILD_PROTOCOL_ERROR);
@@ -149,8 +150,8 @@ static void endless_lists_are_passed_on(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, LIST("1"));
-	struct front *two = request(b->route, LIST("1"));
+	struct front *one = request(a->client, LIST("1"));
+	struct front *two = request(b->client, LIST("1"));
 
 	(void)state;
 	server.conf.idle_ms = 24 * POOL_IDLE_MS;
@@ -165,12 +166,12 @@ static void endless_lists_are_passed_on(void **state)
 	is_answered(one, TOOLS("1", "4"));
 	assert_true(is_error(two, "\"tools\":[5],\"nextCursor\""));
 	says(process(0), CHANGED("tools"));
-	one = request(a->route, LIST("2"));
+	one = request(a->client, LIST("2"));
 	hears(process(0), LIST("6"));
 	says(process(0), "{'jsonrpc':'2.0','id':6,'result':{'tools':[],'nextCursor':'n'}}");
 	assert_int_equal(one->ending, ENDING_RESPONSE);
 	pass(5 * 60 * 1000);
-	one = request(a->route, LIST("3"));
+	one = request(a->client, LIST("3"));
 	hears(process(0), LIST("7"));
 	says(process(0), "{'jsonrpc':'2.0','id':7,'result':{'tools':{}}}");
 	hears(process(0), LIST("8"));
@@ -182,30 +183,30 @@ static void endless_lists_are_passed_on(void **state)
 static void kept_lists_grow_old(void **state)
 {
 	struct member *a = begin();
-	struct front *list = request(a->route, PROMPTS_LIST("1"));
+	struct front *list = request(a->client, PROMPTS_LIST("1"));
 
 	(void)state;
 	hears(process(0), PROMPTS_LIST("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'prompts':[1]}}");
 	pass(4999);
-	list = request(a->route, PROMPTS_LIST("2"));
+	list = request(a->client, PROMPTS_LIST("2"));
 	is_answered(list, "{'jsonrpc':'2.0','id':2,'result':{'prompts':[1]}}");
 	pass(1);
-	list = request(a->route, PROMPTS_LIST("3"));
+	list = request(a->client, PROMPTS_LIST("3"));
 	hears(process(0), PROMPTS_LIST("3"));
 	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'prompts':[2]}}");
 	is_answered(list, "{'jsonrpc':'2.0','id':3,'result':{'prompts':[2]}}");
 	says(process(0), CHANGED("prompts")); /* although it did not say that it would */
-	list = request(a->route, PROMPTS_LIST("4"));
+	list = request(a->client, PROMPTS_LIST("4"));
 	hears(process(0), PROMPTS_LIST("4"));
 	says(process(0), "{'jsonrpc':'2.0','id':4,'result':{'prompts':[3]}}");
-	list = request(a->route, LIST("5"));
+	list = request(a->client, LIST("5"));
 	hears(process(0), LIST("5"));
 	says(process(0), TOOLS("5", "1"));
 	is_answered(list, TOOLS("5", "1"));
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
-	list = request(a->route, LIST("6"));
+	list = request(a->client, LIST("6"));
 	get_ready(1);
 	hears(process(1), LIST("2"));
 	says(process(1), TOOLS("2", "2"));
@@ -231,7 +232,7 @@ static void own_words_reach_the_server(void **state)
 
 		snprintf(text, sizeof(text),
 			 "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':%s}", params[i]);
-		list = request(a->route, text);
+		list = request(a->client, text);
 		snprintf(line, sizeof(line),
 			 "{'jsonrpc':'2.0','id':%zu,'method':'tools/list','params':%s}", i + 2,
 			 params[i]);
@@ -241,7 +242,7 @@ static void own_words_reach_the_server(void **state)
 		snprintf(line, sizeof(line), TOOLS("1", "%zu"), i);
 		is_answered(list, line);
 	}
-	request(a->route, LIST("1"));
+	request(a->client, LIST("1"));
 	hears(process(0), LIST("6"));
 }
 
@@ -249,7 +250,7 @@ static void own_words_reach_the_server(void **state)
 static void lost_fetches_are_repeated(void **state)
 {
 	struct member *a = begin();
-	struct front *list = request(a->route, LIST("1"));
+	struct front *list = request(a->client, LIST("1"));
 
 	(void)state;
 	hears(process(0), LIST("2"));
@@ -263,13 +264,13 @@ static void lost_fetches_are_repeated(void **state)
 	fake_keeper_settle(&keeper);
 	is_failed(list, REASON_CHILD_EXITED);
 	server.conf.pool_max = 0; /* there may be no other */
-	list = request(a->route, LIST("2"));
+	list = request(a->client, LIST("2"));
 	is_open(list);
 	pass(POOL_QUEUE_TIMEOUT_MS);
 	is_failed(list, REASON_OVER_LIMIT);
 	server.conf.pool_max = 1;
 	keeper.refuses = ENOENT;
-	list = request(a->route, LIST("3"));
+	list = request(a->client, LIST("3"));
 	pass(1000);
 	is_failed(list, REASON_START_FAILED);
 }
@@ -279,21 +280,21 @@ static void nobody_is_waited_for(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, LIST("1"));
-	struct front *two = request(b->route, LIST("1"));
+	struct front *one = request(a->client, LIST("1"));
+	struct front *two = request(b->client, LIST("1"));
 
 	(void)state;
 	hears(process(0), LIST("2"));
-	notify(a->route, CANCELLED("1"));
+	notify(a->client, CANCELLED("1"));
 	assert_int_equal(one->ending, ENDING_CANCELLED);
 	hears_nothing(process(0));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[1],'nextCursor':'n'}}");
 	hears(process(0), PAGE("3", "'n'"));
-	session_end(&b->route->session, REASON_DELETED);
+	session_end(b->client->session, REASON_DELETED);
 	is_failed(two, REASON_DELETED);
 	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'tools':[2],'nextCursor':'o'}}");
 	hears_nothing(process(0));
-	one = request(a->route, LIST("2"));
+	one = request(a->client, LIST("2"));
 	hears(process(0), LIST("4"));
 	says(process(0), TOOLS("4", "5"));
 	is_answered(one, TOOLS("2", "5"));
@@ -306,7 +307,7 @@ static void nobody_is_waited_for(void **state)
 static void fetches_have_deadlines(void **state)
 {
 	struct member *a = begin();
-	struct front *list = request(a->route, LIST("1"));
+	struct front *list = request(a->client, LIST("1"));
 	char text[200];
 
 	(void)state;
@@ -318,7 +319,7 @@ static void fetches_have_deadlines(void **state)
 	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'ping'}");
 	says(process(0), TOOLS("2", "1")); /* too late */
 	says(process(0), EMPTY("3"));
-	list = request(a->route, LIST("2"));
+	list = request(a->client, LIST("2"));
 	hears(process(0), LIST("4"));
 	for (size_t i = 0; i < 10; i++) {
 		pass(59000);
@@ -338,8 +339,8 @@ static void lists_need_no_lease(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
 	struct member *b = begin_asking(alice, 0);
-	struct front *call = request(a->route, CALL("1"));
-	struct front *list = request(b->route, LIST("1"));
+	struct front *call = request(a->client, CALL("1"));
+	struct front *list = request(b->client, LIST("1"));
 
 	(void)state;
 	hears(process(0), CALL("2"));
@@ -356,13 +357,13 @@ static void lists_need_no_lease(void **state)
 	server.conf.calls_per_process = 1;
 	server.conf.pool_max = 1;
 	says(process(0), CHANGED("tools"));
-	list = request(b->route, LIST("2"));
+	list = request(b->client, LIST("2"));
 	hears_nothing(process(0));
 	says(process(0), RESULT("2"));
 	is_answered(call, RESULT("1"));
 	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'action':'cancel'}}");
 	hears(process(0), LIST("4"));
-	call = request(a->route, CALL("2"));
+	call = request(a->client, CALL("2"));
 	hears_nothing(process(0));
 	says(process(0), TOOLS("4", ""));
 	is_answered(list, TOOLS("2", ""));
@@ -380,11 +381,11 @@ static void lists_and_calls_take_turns(void **state)
 	(void)state;
 	server.conf.pool_max = 1;
 	server.conf.calls_per_process = 1;
-	first = request(a->route, CALL("1"));
-	request(a->route, CALL("2"));
-	request(a->route, CALL("3"));
-	request(a->route, LIST("4"));
-	request(a->route, PROMPTS_LIST("5"));
+	first = request(a->client, CALL("1"));
+	request(a->client, CALL("2"));
+	request(a->client, CALL("3"));
+	request(a->client, LIST("4"));
+	request(a->client, PROMPTS_LIST("5"));
 	hears(process(0), CALL("2"));
 	says(process(0), RESULT("2"));
 	is_answered(first, RESULT("1"));
@@ -419,7 +420,7 @@ static void large_updates_do_not_wait(void **state)
 	struct member *a = begin();
 
 	(void)state;
-	request(a->route, SUBSCRIBE("1"));
+	request(a->client, SUBSCRIBE("1"));
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));
 	for (size_t i = 0; i < 2; i++) {
@@ -432,7 +433,7 @@ static void large_updates_do_not_wait(void **state)
 	assert_in_range(a->got.len, 1000000, 1001000);
 	pass(100);
 	assert_in_range(a->got.len, 2000000, 2002000);
-	assert_int_equal(a->route->pool->pool_state->update_bytes, 0);
+	assert_int_equal(a->client->pool->sharing->update_bytes, 0);
 }
 
 static void ask_for_much(struct member *member, size_t first_id, size_t pages)
@@ -440,7 +441,7 @@ static void ask_for_much(struct member *member, size_t first_id, size_t pages)
 	char begin[200];
 	char end[200];
 
-	request(member->route, LIST("1"));
+	request(member->client, LIST("1"));
 	for (size_t i = 0; i < pages; i++) {
 		snprintf(begin, sizeof(begin), "{'jsonrpc':'2.0','id':%zu,'result':{'tools':['",
 			 first_id + i);
@@ -468,25 +469,25 @@ static void long_lists_have_pages(void **state)
 			   (const char *const[]){ "result", "nextCursor" }, 2);
 	assert_int_equal(cursor.type, JSON_STRING);
 	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
-	rest = request(a->route, page);
+	rest = request(a->client, page);
 	assert_in_range(rest->response.len, 2000000, 2100000);
 	assert_int_equal(scan_path(buf_slice(&rest->response),
 				   (const char *const[]){ "result", "nextCursor" }, 2)
 				 .type,
 			 JSON_ABSENT);
 	page[strlen(page) - 5] ^= 1; /* of another list */
-	assert_true(is_error(request(a->route, page), "\"code\":-32602"));
+	assert_true(is_error(request(a->client, page), "\"code\":-32602"));
 	page[strlen(page) - 5] ^= 1;
-	assert_true(is_error(request(begin()->route, page), "\"result\""));
+	assert_true(is_error(request(begin()->client, page), "\"result\""));
 	for (size_t i = 0; i < 6; i++)
 		assert_non_null(fake_process_read(process(0)));
 	hears_nothing(process(0));
 	assert_in_range(router.lists.bytes, 6000000, 6200000);
 	says(process(0), CHANGED("tools"));
-	assert_true(is_error(request(a->route, page), "\"result\"")); /* it holds together */
+	assert_true(is_error(request(a->client, page), "\"result\"")); /* it holds together */
 	ask_for_much(a, 8, 17);
 	is_open(&fronts[front_count - 1]); /* it was forwarded */
-	assert_true(is_error(request(a->route, page), "\"code\":-32602"));
+	assert_true(is_error(request(a->client, page), "\"code\":-32602"));
 	assert_in_range(router.lists.bytes, 1, 10000);
 }
 
@@ -498,22 +499,22 @@ static void kept_lists_are_bounded(void **state)
 	size_t small;
 
 	(void)state;
-	request(a->route, LIST("1"));
+	request(a->client, LIST("1"));
 	hears(process(0), LIST("2"));
 	says(process(0), TOOLS("2", "1"));
 	small = router.lists.bytes;
-	request(a->route, PROMPTS_LIST("2"));
+	request(a->client, PROMPTS_LIST("2"));
 	hears(process(0), PROMPTS_LIST("3"));
 	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{'prompts':[]}}");
-	request(a->route, LIST("3"));
+	request(a->client, LIST("3"));
 	assert_in_range(small, 1, 4000);
 	router.lists.bytes += all - 2 * small - 100; /* as if others were there */
-	request(a->route, "{'jsonrpc':'2.0','id':4,'method':'resources/list'}");
+	request(a->client, "{'jsonrpc':'2.0','id':4,'method':'resources/list'}");
 	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'resources/list'}");
 	says(process(0), "{'jsonrpc':'2.0','id':4,'result':{'resources':[]}}");
-	is_answered(request(a->route, LIST("5")), TOOLS("5", "1"));
+	is_answered(request(a->client, LIST("5")), TOOLS("5", "1"));
 	hears_nothing(process(0));
-	request(a->route, PROMPTS_LIST("6")); /* it had to give way */
+	request(a->client, PROMPTS_LIST("6")); /* it had to give way */
 	hears(process(0), PROMPTS_LIST("5"));
 	router.lists.bytes += all; /* no room at all */
 	says(process(0), "{'jsonrpc':'2.0','id':5,'result':{'prompts':[]}}");
@@ -540,8 +541,8 @@ static void idle_children_make_room(void **state)
 	assert_int_equal(keeper.count, 2);
 	get_ready(1);
 	join(front);
-	request(front->call.route, CALL("1"));
-	call = request(a->route, CALL("1")); /* bob's is busy */
+	request(front->call.client, CALL("1"));
+	call = request(a->client, CALL("1")); /* bob's is busy */
 	is_open(call);
 	front = open_session_as(alice, INITIALIZE_WITH("'sampling':{}"));
 	pass(POOL_QUEUE_TIMEOUT_MS);
@@ -553,7 +554,7 @@ static void idle_children_make_room(void **state)
 static void children_that_come_to_rest_make_room(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
-	struct front *call = request(a->route, CALL("1"));
+	struct front *call = request(a->client, CALL("1"));
 	struct front *front;
 
 	(void)state;
@@ -571,7 +572,7 @@ static void children_that_come_to_rest_make_room(void **state)
 	assert_int_equal(keeper.count, 2);
 	get_ready(1);
 	join(front);
-	assert_int_equal(router.leaving, 0);
+	assert_int_equal(router.slots.leaving, 0);
 }
 
 /* Not more of them are stopped than are waited for. */
@@ -581,20 +582,20 @@ static void only_one_makes_room(void **state)
 	struct front *calls[2];
 
 	(void)state;
-	calls[0] = request(a->route, CALL("1"));
-	calls[1] = request(a->route, CALL("2"));
+	calls[0] = request(a->client, CALL("1"));
+	calls[1] = request(a->client, CALL("2"));
 	get_ready(1);
 	says(process(0), RESULT("2"));
 	says(process(1), RESULT("2"));
 	is_answered(calls[1], RESULT("2"));
 	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
-	assert_int_equal(router.leaving, 1);
+	assert_int_equal(router.slots.leaving, 1);
 	while (fake_process_read(process(0)) != NULL)
 		;
 	fake_process_exit(&keeper, process(process(0)->is_eof ? 0 : 1), 0);
 	fake_keeper_settle(&keeper);
-	assert_int_equal(router.leaving, 0);
+	assert_int_equal(router.slots.leaving, 0);
 	assert_int_equal(keeper.count, 3);
 }
 
@@ -604,11 +605,11 @@ static void unused_pools_go(void **state)
 	struct member *a = begin_asking(alice, 0);
 
 	(void)state;
-	session_end(&a->route->session, REASON_DELETED);
+	session_end(a->client->session, REASON_DELETED);
 	fake_keeper_settle(&keeper);
-	assert_false(list_is_empty(&router.pools));
+	assert_false(list_is_empty(&router.slots.pools));
 	pass(POOL_IDLE_MS);
-	assert_true(list_is_empty(&router.pools));
+	assert_true(list_is_empty(&router.slots.pools));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,26 +1,34 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
-	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/call.c src/router/call.h \
-	src/router/claims.c src/router/claims.h \
 	src/router/capability_class.c src/router/capability_class.h \
+	src/router/client.c src/router/client.h \
+	src/router/client_session.c src/router/client_session.h \
 	src/router/convert.c src/router/convert.h \
 	src/router/cursor.c src/router/cursor.h \
-	src/router/deliver.c src/router/deliver.h \
+	src/router/dispatch.c src/router/dispatch.h \
+	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
-	src/router/upstream.c src/router/upstream.h \
+	src/router/initialize_result.c src/router/initialize_result.h \
 	src/router/list_cache.c src/router/list_cache.h \
+	src/router/message_copy.c src/router/message_copy.h \
+	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/pool.c src/router/pool.h \
+	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/process_slots.c src/router/process_slots.h \
-	src/router/queue.c src/router/queue.h \
 	src/router/report.c src/router/report.h \
-	src/router/route.c src/router/route.h \
-	src/router/sharing.c src/router/sharing.h \
-	src/router/warm.c src/router/warm.h \
+	src/router/result.c src/router/result.h \
+	src/router/router.c src/router/router.h \
+	src/router/server_capabilities.c src/router/server_capabilities.h \
+	src/router/server_messages.c src/router/server_messages.h \
+	src/router/server_request.c src/router/server_request.h \
+	src/router/subscribe.c src/router/subscribe.h \
+	src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/text_set.c src/router/text_set.h \
-	src/router/subscriptions.c src/router/subscriptions.h
-ROUTER_LIBS = src/router/librouter.a src/process/libprocess.a src/session/libsession.a \
+	src/router/uri.c src/router/uri.h \
+	src/router/wait_queue.c src/router/wait_queue.h
+ROUTER_LIBS = src/router/librouter.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test
 src_router_convert_test_SOURCES = src/router/convert_test.c

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who gets which child, and when there are more or fewer of them. A call goes to the child that has the fewest;
- * when all have as many as they may, another one is started; when there may not be another, calls wait.
+ * Pools, their upstreams and members. A call goes to the upstream that has the fewest; when all have as many as they
+ * may, another one is started; when there may not be another, calls wait.
  *
- * Invariant: while calls or new sessions wait, a child is on its way to them, or works, or the wait is limited.
+ * Invariant: while calls or new members wait, an upstream is on its way to them, or works, or the wait is limited.
  */
 #include "router/pool.h"
 
@@ -12,374 +12,422 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/write.h"
-#include "mcp/error.h"
-#include "mcp/method.h"
 #include "obs/log.h"
 #include "router/call.h"
-#include "router/claims.h"
 #include "router/capability_class.h"
+#include "router/client.h"
 #include "router/convert.h"
-#include "router/cursor.h"
-#include "router/deliver.h"
-#include "router/forward.h"
-#include "router/upstream.h"
+#include "router/initialize_result.h"
+#include "router/pool_demand.h"
 #include "router/process_slots.h"
-#include "router/route.h"
-#include "router/sharing.h"
-#include "router/warm.h"
+#include "router/router.h"
+#include "router/server_request.h"
+#include "upstream/claims.h"
+#include "upstream/handshake.h"
+#include "upstream/stdio.h"
+#include "upstream/warm.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0"
 #endif
 
 #define RETRY_MS 1000
-#define OWN_QUEUE_CALLS 4096 /* of one session while its child is started */
 
-/* ---- the life of a pool ---- */
+/* The processes of a shared pool come and go: for a slot it can be waited, for a while. */
+static bool may_wait_for(const struct pool *pool, enum reason reason)
+{
+	return reason == REASON_NONE || (reason == REASON_OVER_LIMIT && pool_is_shared(pool));
+}
+
+static struct pool_member *member_at(struct list *node)
+{
+	return container_of(node, struct pool_member, link);
+}
+
+static struct call *call_of(struct waiter *waiter)
+{
+	return container_of(waiter, struct call, waiter);
+}
+
+/* ---- upstreams: what they are asked for ---- */
+
+/* Who had it for itself gets its server's questions no more. */
+static void pool_end_lease(struct upstream *upstream)
+{
+	struct client *client = upstream->client;
+
+	CHECK(upstream->lease != NULL && client != NULL);
+	server_request_withdraw_all(client, upstream,
+				    "the request that this was asked for is over");
+	upstream->lease = NULL;
+	upstream->client = NULL;
+}
+
+void pool_lease(struct upstream *upstream, struct call *call)
+{
+	CHECK(pool_is_leased(upstream->pool) && upstream->lease == NULL);
+	upstream->lease = call;
+	upstream->client = call->client;
+}
+
+/* It may be one too many. */
+static void pool_on_rest(struct upstream *upstream)
+{
+	struct pool *pool = upstream->pool;
+
+	if (upstream->state == UPSTREAM_RETIRING) {
+		if (upstream->given_at_ms > 0)
+			process_slots_note_leaving(upstream);
+		upstream_close(upstream, REASON_IDLE_TIMEOUT);
+	} else if (pool_is_shared(pool)) {
+		upstream_start_idle(upstream);
+		/* Else it will have another one in a moment: the other pools would look for it in vain. */
+		if (!pool_is_waited_for(pool))
+			process_slots_note_idle(&pool->router->slots);
+	}
+}
+
+static void pool_on_request_end(struct upstream *upstream, struct upstream_request *request,
+				bool is_answered)
+{
+	bool is_lease = upstream->lease != NULL && &upstream->lease->request == request;
+
+	if (is_lease)
+		pool_end_lease(upstream);
+	/* The server may work on although nobody wants it: the next call has to wait for that. bridging.md §2.3.3 */
+	if (is_lease && !is_answered)
+		upstream_settle(upstream, request->id);
+	if (pool_is_waited_for(upstream->pool))
+		pool_wake(upstream->pool);
+}
+
+static void pool_on_settled(struct upstream *upstream)
+{
+	pool_wake(upstream->pool);
+}
+
+static void pool_on_idle(struct upstream *upstream)
+{
+	if (pool_can_spare(upstream))
+		upstream_close(upstream, REASON_IDLE_TIMEOUT);
+	else
+		upstream_start_idle(upstream);
+}
+
+static void pool_on_request(struct upstream *upstream, const struct envelope *env)
+{
+	upstream->pool->router->pool_ops->on_request(upstream, env);
+}
+
+static void pool_on_notification(struct upstream *upstream, const struct envelope *env)
+{
+	upstream->pool->router->pool_ops->on_notification(upstream, env);
+}
+
+/* ---- upstreams: their beginning and end ---- */
+
+/* Returns whether it is other than it was. */
+static bool pool_set_initialize_result(struct pool *pool, struct slice result)
+{
+	struct msg *before = pool->initialize_result;
+	bool is_other;
+
+	pool->initialize_result = initialize_result_share(result, pool->principal == NULL);
+	server_capabilities_read(&pool->capabilities,
+				 scan_member(pool->initialize_result->text, SLICE_LIT("result"))
+					 .text);
+	is_other = before != NULL && !slice_is_equal(before->text, pool->initialize_result->text);
+	msg_unref(&before);
+	return is_other;
+}
+
+static void pool_admit_member(struct pool_member *member, const struct envelope *response)
+{
+	struct pool *pool = member->client->pool;
+
+	list_remove(&member->link);
+	list_append(&pool->members, &member->link);
+	member->ops->on_ready(member, response);
+}
+
+/* All get the same, whichever upstream is ready. */
+static void pool_admit_to_shared(struct pool *pool)
+{
+	const struct scan_limits *limits = &pool->router->limits;
+	struct msg *msg = msg_ref(pool->initialize_result);
+	struct envelope env;
+	struct error err;
+
+	while (!list_is_empty(&pool->joining)) {
+		struct pool_member *member = member_at(pool->joining.next);
+
+		if (scan_envelope(msg->text, limits, SCAN_LENIENT, &env, &err) == 0)
+			pool_admit_member(member, &env);
+		else /* we wrote it: cannot be */
+			member->ops->on_failed(member, REASON_CHILD_PROTOCOL_ERROR);
+	}
+	msg_unref(&msg);
+}
 
 static void pool_on_pump(struct task *task);
-static void pool_on_retry(struct timer *timer);
 
-static struct pool *pool_new(struct router *router, struct server *server)
+static void pool_on_ready(struct upstream *upstream, const struct envelope *response)
 {
-	struct pool *pool = mem_zalloc(sizeof(*pool));
+	struct pool *pool = upstream->pool;
+	struct slice result = response->result.text;
+	bool is_first = pool->agreed == NULL;
+	bool is_other = true;
 
-	pool->router = router;
-	pool->server = server;
-	pool->is_pool = server->conf.isolation != ISOLATION_SESSION;
-	list_init(&pool->members);
-	list_init(&pool->upstreams);
-	queue_init(&pool->queue);
-	task_init(&pool->pump, pool_on_pump);
-	timer_init(&pool->retry, pool_on_retry);
-	sharing_init(pool);
-	list_init(&pool->link);
-	return pool;
+	CHECK(pool->starting > 0);
+	pool->starting--;
+	pool_on_rest(upstream);
+	pool->agreed = upstream->revision;
+	if (pool_is_shared(pool))
+		is_other = pool_set_initialize_result(pool, result);
+	else
+		server_capabilities_read(&pool->capabilities, result);
+	handshake_complete(upstream);
+	pool->router->pool_ops->on_ready(upstream, is_first, is_other);
+	if (pool_is_shared(pool))
+		pool_admit_to_shared(pool);
+	else if (!list_is_empty(&pool->joining))
+		pool_admit_member(member_at(pool->joining.next), response);
+	/* The callback may have ended the session and, with it, this pool if that was its own. */
+	if (pool_is_shared(pool) || pool->member_count > 0)
+		pool_on_pump(&pool->pump);
 }
 
-static void pool_free(struct pool *pool)
+static void pool_on_refused(struct upstream *upstream, const struct envelope *response)
 {
-	list_remove(&pool->link);
-	task_cancel(&pool->pump);
-	timer_stop(&pool->retry);
-	sharing_fini(pool);
-	msg_unref(&pool->handshake);
-	msg_unref(&pool->initialize_result);
-	principal_unref(&pool->principal);
-	buf_fini(&pool->claims);
-	free(pool->class);
-	loop_defer_free(pool->router->loop, pool);
-}
+	struct pool *pool = upstream->pool;
+	bool was_asked = !list_is_empty(&pool->joining);
 
-/* What a pool's children are told: nothing of any one client but its class. bridging.md §1.2, §1.5 */
-static struct msg *make_handshake(const struct revision *revision, struct slice class)
-{
-	struct buf params = { 0 };
-	struct buf text = { 0 };
+	while (!list_is_empty(&pool->joining)) {
+		struct pool_member *member = member_at(pool->joining.next);
 
-	buf_printf(&params,
-		   "{\"protocolVersion\":\"%.*s\",\"capabilities\":", SLICE_ARG(revision->name));
-	buf_append_slice(&params, class);
-	buf_append_str(&params,
-		       ",\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
-		       "\"}}");
-	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), buf_slice(&params));
-	buf_fini(&params);
-	return msg_new_take(&text);
-}
-
-static struct pool *pool_for_one(struct route *route, const struct envelope *env,
-				 struct slice claims)
-{
-	struct pool *pool = pool_new(route->router, route->server);
-
-	buf_append_slice(&pool->claims, claims);
-	pool->revision = route->revision;
-	pool->handshake = msg_new(env->text);
-	return pool;
-}
-
-static struct pool *pool_for_class(struct router *router, struct server *server,
-				   struct principal *principal, struct slice claims,
-				   struct slice class)
-{
-	struct pool *pool;
-
-	LIST_FOREACH(node, &router->pools) {
-		pool = container_of(node, struct pool, link);
-		if (pool->server == server && pool->principal == principal &&
-		    slice_is_equal(buf_slice(&pool->claims), claims) &&
-		    slice_is_equal(slice_str(pool->class), class))
-			return pool;
+		member->ops->on_refused(member, response);
 	}
-	pool = pool_new(router, server);
-	buf_append_slice(&pool->claims, claims);
-	pool->revision = revision_newest();
-	pool->handshake = make_handshake(pool->revision, class);
-	pool->class = mem_dup_slice(class);
-	pool->is_leased = class.n > 2;
-	pool->principal = principal != NULL ? principal_ref(principal) : NULL;
-	list_append(&router->pools, &pool->link);
-	return pool;
-}
-
-static struct pool *pool_for(struct route *route, const struct envelope *env, struct slice claims)
-{
-	const struct server_conf *conf = &route->server->conf;
-	struct principal *principal =
-		conf->isolation == ISOLATION_PRINCIPAL ? route->session.principal : NULL;
-	struct convert convert = { .text = { 0 } };
-	struct buf class = { 0 };
-	struct pool *pool;
-
-	if (conf->isolation == ISOLATION_SHARED || (principal != NULL && conf->never_asks))
-		return pool_for_class(route->router, route->server, principal, claims,
-				      SLICE_LIT("{}"));
-	env = convert_initialize(&convert, revision_lacks(route->revision, revision_newest()), env);
-	capability_class_append(&class,
-				scan_member(env->params.text, SLICE_LIT("capabilities")).text);
-	if (principal == NULL)
-		pool = pool_for_one(route, env, claims);
+	if (upstream->state == UPSTREAM_CLOSED)
+		return;
+	if (was_asked)
+		upstream_close(upstream, REASON_HANDSHAKE_REFUSED);
 	else
-		pool = pool_for_class(route->router, route->server, principal, claims,
-				      buf_slice(&class));
-	convert_fini(&convert);
-	buf_fini(&class);
-	return pool;
+		upstream_refuse(upstream); /* the same request was fine before */
 }
 
-static struct route *member_of(struct list *node)
+static void pool_on_closed(struct upstream *upstream)
 {
-	return container_of(node, struct route, member);
+	struct pool *pool = upstream->pool;
+
+	CHECK(pool->upstream_count > 0);
+	if (!upstream_is_serving(upstream))
+		pool->starting--;
+	if (upstream->lease != NULL)
+		pool_end_lease(upstream);
+	upstream->client = NULL;
+	list_remove(&upstream->link);
+	pool->upstream_count--;
+	if (!pool_is_shared(pool))
+		return;
+	process_slots_put_last(pool);
+	pool_wake(pool);
 }
 
-/* ---- upstreams ---- */
-
-struct upstream *partition_own_upstream(const struct pool *pool)
+/* Nobody will come to those who wait. */
+static void pool_fail_waiting(struct pool *pool, enum reason reason)
 {
-	if (pool->is_pool || list_is_empty(&pool->upstreams))
-		return NULL;
-	return container_of(pool->upstreams.next, struct upstream, link);
+	while (!list_is_empty(&pool->joining)) {
+		struct pool_member *member = member_at(pool->joining.next);
+
+		member->ops->on_failed(member, reason);
+	}
+	while (!fair_queue_is_empty(&pool->queue))
+		call_fail(call_of(fair_queue_first(&pool->queue)), reason);
+	while (!list_is_empty(&pool->jobs)) {
+		struct pool_job *job = container_of(pool->jobs.next, struct pool_job, link);
+
+		pool_remove_job(job);
+		job->ops->on_failed(job, reason);
+	}
 }
 
-/* Whether the one session that it serves waits for news, and may never ask again. bridging.md §4 */
-static bool is_subscribed(const struct pool *pool)
+static void pool_on_lost(struct upstream *upstream, enum reason reason)
 {
-	return pool->is_known && pool->member_count > 0 &&
-	       member_of(pool->members.next)->subscriptions.count > 0 && !pool->router->is_draining;
+	struct pool *pool = upstream->pool;
+
+	if (!pool_is_shared(pool)) {
+		struct pool_member *member = pool_only_member(pool);
+
+		member->ops->on_lost(member, reason);
+		/* That may have ended the session, and this pool. */
+		if (pool->member_count > 0)
+			pool_wake(pool);
+		return;
+	}
+	upstream_lose_requests(upstream, reason);
+	/* It could not be started, and others are not there. */
+	if (pool->upstream_count == 0 && reason_get(reason)->http_status == 503)
+		pool_fail_waiting(pool, reason);
+	pool_wake(pool);
 }
 
-/* One child is kept for those who wait for news of it. bridging.md §1.5 */
-size_t partition_least_upstreams(const struct pool *pool)
+static const struct upstream_owner_ops owner_ops = {
+	.on_ready = pool_on_ready,
+	.on_refused = pool_on_refused,
+	.on_request = pool_on_request,
+	.on_notification = pool_on_notification,
+	.on_request_end = pool_on_request_end,
+	.on_settled = pool_on_settled,
+	.on_rest = pool_on_rest,
+	.on_idle = pool_on_idle,
+	.on_closed = pool_on_closed,
+	.on_lost = pool_on_lost,
+};
+
+static enum reason pool_start_upstream(struct pool *pool)
 {
-	size_t least = pool->principal == NULL ? pool->server->conf.pool_min : 0;
-
-	if (!pool->is_pool)
-		return is_subscribed(pool);
-	return least == 0 && pool->pool_state->subscriptions.count > 0 ? 1 : least;
-}
-
-bool pool_can_spare(const struct upstream *upstream)
-{
-	const struct pool *pool = upstream->pool;
-
-	return upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0 &&
-	       pool->upstream_count > partition_least_upstreams(pool);
-}
-
-static size_t calls_per_upstream(const struct pool *pool)
-{
-	if (pool->is_leased)
-		return 1;
-	return pool->is_pool ? pool->server->conf.calls_per_process : SIZE_MAX;
-}
-
-/* How much it may work on at once. A list may be asked for beside a call that has the upstream for itself: it is no work
-   during which servers ask. */
-static bool has_room(const struct upstream *upstream, bool is_list)
-{
-	const struct pool *pool = upstream->pool;
-
-	if (!pool->is_pool)
-		return true;
-	if (pool->is_leased && !is_list && upstream->calls.count > 0)
-		return false;
-	return upstream_load(upstream) < pool->server->conf.calls_per_process;
-}
-
-static bool has_openings(const struct pool *pool)
-{
-	return !pool->is_known && pool->member_count > 0;
-}
-
-size_t partition_upstreams_needed(const struct pool *pool)
-{
-	size_t waiting = pool->queue.count > 0 ? pool->queue.count : list_cache_wait(pool);
-	size_t least = partition_least_upstreams(pool);
-	size_t ready = pool->upstream_count - pool->starting;
-	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_upstream(pool) + 1;
-
-	if (needed == 0 && has_openings(pool))
-		needed = 1;
-	return needed + ready < least ? least - ready : needed;
-}
-
-const struct principal *pool_fairness_key(const struct pool *pool, const struct route *only)
-{
-	return only != NULL ? only->session.principal : pool->principal;
-}
-
-static enum reason partition_start_upstream(struct pool *pool)
-{
-	struct route *only = pool->is_pool ? NULL : member_of(pool->members.next);
+	struct router *router = pool->router;
+	struct pool_member *only = pool_is_shared(pool) ? NULL : pool_only_member(pool);
+	struct upstream *warm = warm_sets_take(&router->warm_sets, pool->server);
+	struct upstream *upstream = warm;
 	uint64_t wait_ms = 0;
-	struct upstream *spare;
-	enum reason reason = REASON_NONE;
 
-	spare = warm_set_take(pool->router, pool->server);
-	if (spare == NULL)
-		reason = server_admit(pool->server, &wait_ms);
-	if (reason == REASON_OVER_LIMIT)
-		process_slots_seek(pool);
-	if (reason != REASON_NONE)
-		return reason;
-	if (only != NULL && only->opening == NULL)
-		LOG(SESSION_RESPAWN, LOG_STR("server", pool->server->conf.name),
-		    LOG_INT("restarts", only->restarts));
-	if (spare != NULL)
-		upstream_adopt(spare, pool, only);
+	if (warm == NULL) {
+		enum reason reason = server_admit(pool->server, &wait_ms);
+
+		if (reason == REASON_OVER_LIMIT)
+			process_slots_seek(pool);
+		if (reason != REASON_NONE)
+			return reason;
+		upstream = stdio_new(&router->upstreams, pool->server);
+	}
+	if (only != NULL && list_is_empty(&pool->joining))
+		only->ops->on_respawn(only);
+	upstream->pool = pool;
+	upstream->client = only != NULL ? only->client : NULL;
+	list_append(&pool->upstreams, &upstream->link);
+	pool->upstream_count++;
+	pool->starting++;
+	if (warm != NULL)
+		upstream_adopt(upstream, &owner_ops, &pool->setup);
 	else
-		upstream_new(pool, only, wait_ms);
+		upstream_begin(upstream, &owner_ops, &pool->setup, wait_ms);
 	return REASON_NONE;
 }
 
-static bool is_too_old(const struct upstream *upstream)
-{
-	uint64_t max_age_ms = upstream->child.server->conf.max_age_ms;
-
-	return max_age_ms > 0 && upstream->pool->is_pool &&
-	       clock_now_ms() - upstream->ready_at_ms >= max_age_ms;
-}
-
-/* The upstream with the least to do that has room for a request of `size` bytes; NULL: none has. */
-static struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
-{
-	size_t least = SIZE_MAX;
-	struct upstream *chosen = NULL;
-
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
-		if (upstream->state != UPSTREAM_READY || upstream_load(upstream) >= least ||
-		    !has_room(upstream, is_list))
-			continue;
-		if (is_too_old(upstream)) {
-			upstream_retire(upstream);
-			continue;
-		}
-		if (pool->is_pool && !child_has_room(&upstream->child, size))
-			continue;
-		chosen = upstream;
-		least = upstream_load(upstream);
-	}
-	return chosen;
-}
-
-struct upstream *partition_find_upstream(struct pool *pool)
-{
-	return pool_choose(pool, 0, true);
-}
-
-bool pool_has_child(const struct pool *pool, uint64_t child)
+struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number)
 {
 	LIST_FOREACH(node, &pool->upstreams) {
-		const struct upstream *upstream = container_of(node, struct upstream, link);
+		struct upstream *upstream = container_of(node, struct upstream, link);
 
-		if (upstream_is_serving(upstream) && upstream_child_number(upstream) == child)
-			return true;
+		if (upstream_is_serving(upstream) &&
+		    upstream_child_number(upstream) == child_number)
+			return upstream;
 	}
-	return false;
+	return NULL;
+}
+
+const struct principal *pool_principal_of(const struct upstream *upstream)
+{
+	if (upstream->client != NULL)
+		return upstream->client->principal;
+	return upstream->pool != NULL ? upstream->pool->principal : NULL;
 }
 
 /* ---- waiting ---- */
 
-static void pool_try_again(struct pool *pool)
-{
-	if (!timer_is_running(&pool->retry))
-		timer_start(pool->router->loop, &pool->retry, RETRY_MS);
-}
-
 enum reason pool_grow(struct pool *pool)
 {
-	size_t needed = partition_upstreams_needed(pool);
+	size_t needed = pool_upstreams_needed(pool);
 	enum reason reason = REASON_NONE;
 
-	if (!pool->is_pool && pool->upstream_count > 0)
+	if (!pool_is_shared(pool) && pool->upstream_count > 0)
 		return REASON_NONE;
 	while (reason == REASON_NONE && pool->starting < needed)
-		reason = partition_start_upstream(pool);
-	if (reason != REASON_NONE &&
-	    (pool->upstream_count < partition_least_upstreams(pool) || process_slots_is_poor(pool)))
-		pool_try_again(pool);
+		reason = pool_start_upstream(pool);
+	if (reason != REASON_NONE && !timer_is_running(&pool->retry) &&
+	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_poor(pool)))
+		timer_start(pool->router->loop, &pool->retry, RETRY_MS);
 	return reason;
-}
-
-/* Nobody will come to them. */
-static void pool_fail_waiting(struct pool *pool, enum reason reason)
-{
-	LIST_FOREACH_SAFE(node, &pool->members) {
-		struct route *route = member_of(node);
-
-		if (route->opening != NULL)
-			session_end(&route->session, reason);
-	}
-	while (!queue_is_empty(&pool->queue))
-		call_fail(queue_first(&pool->queue), reason);
-	list_cache_fail_waiting(pool, reason);
 }
 
 static void pool_on_retry(struct timer *timer)
 {
 	struct pool *pool = container_of(timer, struct pool, retry);
 
-	if (pool_grow(pool) == REASON_OVER_LIMIT && process_slots_is_poor(pool))
+	if (pool_grow(pool) == REASON_OVER_LIMIT && pool_is_poor(pool))
 		process_slots_claim(pool);
 	pool_wake(pool);
 }
 
-/* The processes of a pool come and go: for a place it can be waited, for a while. */
-static bool may_wait_for(const struct pool *pool, enum reason reason)
+/* Upstreams that are too old get no more calls. */
+static void pool_retire_old(struct pool *pool)
 {
-	return reason == REASON_NONE || (reason == REASON_OVER_LIMIT && pool->is_pool);
+	uint64_t max_age_ms = pool->server->conf.max_age_ms;
+
+	if (max_age_ms == 0 || !pool_is_shared(pool))
+		return;
+	LIST_FOREACH_SAFE(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream->state == UPSTREAM_READY &&
+		    clock_now_ms() - upstream->ready_at_ms >= max_age_ms)
+			upstream_retire(upstream);
+	}
+}
+
+struct upstream *pool_find_room(struct pool *pool, size_t size)
+{
+	pool_retire_old(pool);
+	return pool_choose(pool, size, false);
 }
 
 static bool serve_call(struct pool *pool)
 {
-	struct call *call;
 	struct upstream *upstream;
+	struct waiter *first;
 
-	if (queue_is_empty(&pool->queue))
+	if (fair_queue_is_empty(&pool->queue))
 		return false;
-	call = queue_first(&pool->queue);
-	upstream = pool_choose(pool, call->body->text.n, false);
+	first = fair_queue_first(&pool->queue);
+	upstream = pool_find_room(pool, first->bytes);
 	if (upstream == NULL)
 		return false;
-	queue_remove(&pool->queue, call);
-	forward_waiting(upstream, call);
+	waiter_leave(first);
+	pool->router->pool_ops->on_turn(upstream, call_of(first));
 	return true;
 }
 
-/* Calls and lists take turns: neither keeps the other from its upstream. */
+static bool serve_job(struct pool *pool)
+{
+	struct upstream *upstream;
+	struct pool_job *job;
+
+	if (list_is_empty(&pool->jobs))
+		return false;
+	pool_retire_old(pool);
+	upstream = pool_choose(pool, 0, true);
+	if (upstream == NULL)
+		return false;
+	job = container_of(pool->jobs.next, struct pool_job, link);
+	pool_remove_job(job);
+	job->ops->on_turn(job, upstream);
+	return true;
+}
+
+/* Calls and jobs take turns: neither keeps the other from its upstream. */
 static bool serve_one(struct pool *pool)
 {
-	bool is_lists_turn = pool->is_lists_turn;
+	bool is_jobs_turn = pool->is_jobs_turn;
 
-	if (is_lists_turn ? list_cache_serve_one(pool) : serve_call(pool)) {
-		pool->is_lists_turn = !is_lists_turn;
+	if (is_jobs_turn ? serve_job(pool) : serve_call(pool)) {
+		pool->is_jobs_turn = !is_jobs_turn;
 		return true;
 	}
-	return is_lists_turn ? serve_call(pool) : list_cache_serve_one(pool);
+	return is_jobs_turn ? serve_call(pool) : serve_job(pool);
 }
+
+static void pool_free(struct pool *pool);
 
 static void pool_on_pump(struct task *task)
 {
@@ -397,185 +445,158 @@ static void pool_on_pump(struct task *task)
 		pool_fail_waiting(pool, reason);
 }
 
-void pool_wake(struct pool *pool)
-{
-	task_schedule(pool->router->loop, &pool->pump);
-}
-
-/* Those who take turns: principals, or sessions of those who are not told apart. */
-static const void *fairness_key_of(const struct route *route)
-{
-	const struct principal *principal = route->session.principal;
-
-	if (route->pool->principal != NULL || principal_is_anonymous(principal))
-		return route;
-	return principal;
-}
-
-/*
- * What waits is bounded as what waits for one process' stdin. Who has least of it gets his place from who has
- * most. Returns whether one of `size` bytes may wait.
- */
-static bool pool_find_place(struct pool *pool, const void *fairness_key, size_t size)
-{
-	const struct server_conf *conf = &pool->server->conf;
-	const struct queue *queue = &pool->queue;
-	size_t calls_max = pool->is_pool ? conf->queue_calls : OWN_QUEUE_CALLS;
-
-	for (;;) {
-		bool is_full = queue->count >= calls_max;
-		struct call *excess;
-
-		if (!is_full && (queue->bytes == 0 || queue->bytes + size <= conf->queue_max))
-			return true;
-		excess = queue_find_excess(queue, fairness_key, is_full ? QUEUE_CALLS : QUEUE_BYTES,
-					   is_full ? 1 : size);
-		if (excess == NULL)
-			return false;
-		call_fail(excess, REASON_OVER_LIMIT);
-	}
-}
-
-/* Somebody has begun to wait. Returns why that would be in vain. */
-static enum reason pool_on_wanted(struct pool *pool)
+enum reason pool_note_wanted(struct pool *pool)
 {
 	enum reason reason = pool_grow(pool);
 
 	return pool->upstream_count > 0 || may_wait_for(pool, reason) ? REASON_NONE : reason;
 }
 
-static void pool_enqueue(struct pool *pool, struct call *call)
+enum reason pool_add_job(struct pool *pool, struct pool_job *job)
 {
-	enum reason reason = REASON_OVER_LIMIT;
-
-	if (pool_find_place(pool, fairness_key_of(call->route), call->body->text.n)) {
-		queue_push(&pool->queue, call, fairness_key_of(call->route));
-		call_wait(call, pool->is_pool ? pool->server->conf.queue_timeout_ms : 0);
-		reason = pool_on_wanted(pool);
-	}
-	if (reason != REASON_NONE)
-		call_fail(call, reason);
-}
-
-void pool_put_back(struct call *call)
-{
-	struct pool *pool = call->route->pool;
-
-	queue_push(&pool->queue, call, fairness_key_of(call->route));
-	call_wait(call, pool->server->conf.queue_timeout_ms);
-	pool_wake(pool);
-}
-
-bool pool_is_waited_for(const struct pool *pool)
-{
-	return !queue_is_empty(&pool->queue) || list_cache_wait(pool);
-}
-
-enum reason partition_await_upstream(struct pool *pool)
-{
-	if (queue_is_empty(&pool->queue) && list_cache_serve_one(pool))
+	list_append(&pool->jobs, &job->link);
+	if (fair_queue_is_empty(&pool->queue) && serve_job(pool))
 		return REASON_NONE;
-	return pool_on_wanted(pool);
+	return pool_note_wanted(pool);
+}
+
+void pool_remove_job(struct pool_job *job)
+{
+	list_remove(&job->link);
 }
 
 /* Who waits for a process that is being started waits as long as that takes. */
-void pool_on_wait_over(struct call *call)
+static void pool_on_queue_timeout(struct fair_queue *queue, struct waiter *waiter)
 {
-	const struct pool *pool = call->route->pool;
+	struct pool *pool = container_of(queue, struct pool, queue);
 
-	if (call->fairness_key == NULL && call != call->route->opening)
-		call_fail(call,
-			  REASON_TIMEOUT); /* it waited for an answer that others wait for, too */
-	else if (pool->starting > 0)
-		call_wait(call, pool->server->conf.queue_timeout_ms);
-	else if (call == call->route->opening)
-		session_end(&call->route->session, REASON_OVER_LIMIT);
+	if (pool->starting > 0)
+		call_wait(call_of(waiter), pool->server->conf.queue_timeout_ms);
 	else
-		call_fail(call, REASON_OVER_LIMIT);
+		call_fail(call_of(waiter), REASON_OVER_LIMIT);
 }
 
-/* The rest of a list is with the child that gave the first part of it. */
-static struct upstream *pool_find_by_cursor(struct pool *pool, struct json cursor)
+static const struct fair_queue_ops queue_ops = { .on_timeout = pool_on_queue_timeout };
+
+/* ---- the life of a pool ---- */
+
+/* Takes the setup. */
+static struct pool *pool_new(struct router *router, struct server *server,
+			     const struct upstream_setup *setup)
 {
-	struct buf inside = { 0 };
-	struct upstream *found = NULL;
-	uint64_t child;
+	struct pool *pool = mem_zalloc(sizeof(*pool));
 
-	if (cursor_open(cursor, &child, &inside) == 0) {
-		LIST_FOREACH(node, &pool->upstreams) {
-			struct upstream *upstream = container_of(node, struct upstream, link);
+	pool->router = router;
+	pool->server = server;
+	pool->setup = *setup;
+	list_init(&pool->link);
+	list_init(&pool->joining);
+	list_init(&pool->members);
+	list_init(&pool->upstreams);
+	list_init(&pool->jobs);
+	fair_queue_init(&pool->queue, &queue_ops);
+	task_init(&pool->pump, pool_on_pump);
+	timer_init(&pool->retry, pool_on_retry);
+	return pool;
+}
 
-			if (upstream_is_serving(upstream) &&
-			    upstream_child_number(upstream) == child)
-				found = upstream;
-		}
+static void pool_free(struct pool *pool)
+{
+	CHECK(pool->member_count == 0 && pool->upstream_count == 0 && pool->starting == 0);
+	CHECK(fair_queue_is_empty(&pool->queue));
+	list_remove(&pool->link);
+	task_cancel(&pool->pump);
+	timer_stop(&pool->retry);
+	if (pool_is_shared(pool)) {
+		pool->router->pool_ops->on_end(pool);
+		loop_defer_free(pool->router->loop, pool->sharing);
 	}
-	buf_fini(&inside);
-	return found;
+	msg_unref(&pool->setup.initialize);
+	buf_fini(&pool->setup.claims);
+	msg_unref(&pool->initialize_result);
+	principal_unref(&pool->principal);
+	free(pool->class);
+	loop_defer_free(pool->router->loop, pool);
 }
 
-/* A child that works on a call which has it for itself is not asked anything else meanwhile. */
-static void pool_dispatch_rest(struct pool *pool, struct call *call, const struct envelope *env,
-			       struct json cursor)
+/* What the servers of a shared pool are told: nothing of any one client but its class. bridging.md §1.2, §1.5 */
+static struct msg *make_initialize(const struct revision *revision, struct slice class)
 {
-	struct upstream *upstream = pool_find_by_cursor(pool, cursor);
+	struct buf params = { 0 };
+	struct buf text = { 0 };
 
-	if (upstream == NULL)
-		forward_own_error(call->route, call, MCP_INVALID_PARAMS,
-				  SLICE_LIT("Invalid params: unknown cursor"));
-	else if (!has_room(upstream, false) ||
-		 (pool->is_leased && upstream->state != UPSTREAM_READY))
-		call_fail(call, REASON_OVER_LIMIT);
+	buf_printf(&params,
+		   "{\"protocolVersion\":\"%.*s\",\"capabilities\":", SLICE_ARG(revision->name));
+	buf_append_slice(&params, class);
+	buf_append_str(&params,
+		       ",\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
+		       "\"}}");
+	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), buf_slice(&params));
+	buf_fini(&params);
+	return msg_new_take(&text);
+}
+
+static struct pool *pool_for_one(const struct client *client, const struct envelope *env,
+				 struct slice claims)
+{
+	struct upstream_setup setup = { .initialize = msg_new(env->text),
+					.revision = client->revision };
+
+	buf_append_slice(&setup.claims, claims);
+	return pool_new(client->router, client->server, &setup);
+}
+
+static struct pool *pool_for_class(struct router *router, struct server *server,
+				   struct principal *principal, struct slice claims,
+				   struct slice class)
+{
+	struct upstream_setup setup = { .revision = revision_newest() };
+	struct pool *pool;
+
+	LIST_FOREACH(node, &router->slots.pools) {
+		pool = container_of(node, struct pool, link);
+		if (pool->server == server && pool->principal == principal &&
+		    slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
+		    slice_is_equal(slice_str(pool->class), class))
+			return pool;
+	}
+	setup.initialize = make_initialize(setup.revision, class);
+	buf_append_slice(&setup.claims, claims);
+	pool = pool_new(router, server, &setup);
+	pool->class = mem_dup_slice(class);
+	pool->principal = principal != NULL ? principal_ref(principal) : NULL;
+	pool->sharing = mem_zalloc(sizeof(*pool->sharing));
+	pool->sharing->pool = pool;
+	router->pool_ops->on_new(pool);
+	list_append(&router->slots.pools, &pool->link);
+	return pool;
+}
+
+static struct pool *pool_for(const struct client *client, const struct envelope *env,
+			     struct slice claims)
+{
+	const struct server_conf *conf = &client->server->conf;
+	struct principal *principal =
+		conf->isolation == ISOLATION_PRINCIPAL ? client->principal : NULL;
+	struct convert convert = { .text = { 0 } };
+	struct buf class = { 0 };
+	struct pool *pool;
+
+	if (conf->isolation == ISOLATION_SHARED || (principal != NULL && conf->never_asks))
+		return pool_for_class(client->router, client->server, principal, claims,
+				      SLICE_LIT("{}"));
+	env = convert_initialize(&convert, revision_lacks(client->revision, revision_newest()),
+				 env);
+	capability_class_append(&class,
+				scan_member(env->params.text, SLICE_LIT("capabilities")).text);
+	if (principal == NULL)
+		pool = pool_for_one(client, env, claims);
 	else
-		forward_call(upstream, call, env);
-}
-
-void pool_dispatch(struct pool *pool, struct call *call, const struct envelope *env)
-{
-	struct upstream *upstream = NULL;
-
-	if (pool->is_pool && call->method->flags & METHOD_PAGED) {
-		struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
-
-		if (cursor.type != JSON_ABSENT) {
-			pool_dispatch_rest(pool, call, env, cursor);
-			return;
-		}
-	}
-	if (!pool_is_waited_for(pool))
-		upstream = pool_choose(pool, env->text.n, false);
-	if (upstream != NULL) {
-		forward_call(upstream, call, env);
-		return;
-	}
-	if (call->body == NULL)
-		call->body = msg_new(env->text);
-	pool_enqueue(pool, call);
-}
-
-/* ---- sessions ---- */
-
-/* As all children of the pool would. */
-static void pool_send_initialize_result(struct pool *pool, struct route *route)
-{
-	struct envelope env;
-	struct error err;
-
-	if (scan_envelope(pool->initialize_result->text, &pool->router->limits, SCAN_LENIENT, &env,
-			  &err) == 0)
-		route_send_initialize_result(route, pool->agreed, &env);
-	else
-		session_end(&route->session, REASON_CHILD_PROTOCOL_ERROR); /* cannot be */
-}
-
-/* Another process for so many more sessions, ahead of their calls. */
-static void pool_spread(struct pool *pool)
-{
-	size_t each = pool->server->conf.sessions_per_process;
-
-	if (!pool->is_leased && pool->upstream_count > 0 && pool->starting == 0 &&
-	    pool->member_count > pool->upstream_count * each && server_has_room(pool->server))
-		(void)partition_start_upstream(pool);
+		pool = pool_for_class(client->router, client->server, principal, claims,
+				      buf_slice(&class));
+	convert_fini(&convert);
+	buf_fini(&class);
+	return pool;
 }
 
 void pool_prepare(struct router *router, struct server *server)
@@ -585,195 +606,9 @@ void pool_prepare(struct router *router, struct server *server)
 	pool_wake(pool_for_class(router, server, NULL, none, SLICE_LIT("{}")));
 }
 
-/* What its caller's token says now is what its processes are told as long as it lives. NULL: that lacks something. */
-static struct pool *pool_join(struct route *route, const struct envelope *env)
-{
-	struct pool *pool = NULL;
-	struct buf claims = { 0 };
-
-	if (claims_append(&claims, &route->server->conf, route->session.principal) == 0) {
-		pool = pool_for(route, env, buf_slice(&claims));
-		route->pool = pool;
-		list_append(&pool->members, &route->member);
-		pool->member_count++;
-	}
-	buf_fini(&claims);
-	return pool;
-}
-
-enum reason pool_enter(struct route *route, const struct envelope *env)
-{
-	enum reason reason = REASON_NONE;
-	struct pool *pool = pool_join(route, env);
-
-	if (pool == NULL)
-		return REASON_CLAIM_MISSING;
-	if (pool->initialize_result != NULL) {
-		pool_spread(pool);
-		pool_send_initialize_result(pool, route);
-		return REASON_NONE;
-	}
-	if (pool->upstream_count == 0)
-		reason = pool_grow(pool);
-	if (pool->is_pool)
-		call_wait(route->opening, pool->server->conf.queue_timeout_ms);
-	return may_wait_for(pool, reason) ? REASON_NONE : reason;
-}
-
-void pool_leave(struct route *route, enum reason reason)
-{
-	struct pool *pool = route->pool;
-
-	sharing_forget(route);
-	list_remove(&route->member);
-	pool->member_count--;
-	route->pool = NULL;
-	if (pool->is_pool) {
-		pool_wake(pool);
-		return;
-	}
-	if (!list_is_empty(&pool->upstreams))
-		upstream_close(partition_own_upstream(pool), reason);
-	pool_free(pool);
-}
-
-/* ---- what upstreams report ---- */
-
-static bool read_revision(struct upstream *upstream, struct slice result)
-{
-	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
-
-	upstream->revision = revision_find(scan_plain_string(version));
-	if (upstream->revision != NULL)
-		return true;
-	LOG(CHILD_FAILED, LOG_STR("server", upstream->child.server->conf.name),
-	    LOG_INT("pid", upstream->child.pid),
-	    LOG_STR("error", "the server answered initialize with a revision that nobody knows"),
-	    LOG_SLICE("revision", version.text));
-	return false;
-}
-
-/* Returns whether it is other than it was. */
-static bool pool_set_initialize_result(struct pool *pool, struct slice result)
-{
-	struct msg *before = pool->initialize_result;
-	bool is_other;
-
-	pool->initialize_result = sharing_make_initialize_result(result, pool->principal == NULL);
-	server_capabilities_read(&pool->server_capabilities,
-				 scan_member(pool->initialize_result->text, SLICE_LIT("result"))
-					 .text);
-	is_other = before != NULL && !slice_is_equal(before->text, pool->initialize_result->text);
-	msg_unref(&before);
-	return is_other;
-}
-
-void pool_on_ready(struct upstream *upstream, const struct envelope *response)
-{
-	struct pool *pool = upstream->pool;
-	struct slice result = response->result.text;
-	bool is_first = !pool->is_known;
-	bool is_other = !pool->is_pool;
-
-	if (!read_revision(upstream, result)) {
-		upstream_refuse(upstream);
-		return;
-	}
-	upstream_set_ready(upstream);
-	pool->is_known = true;
-	pool->agreed = upstream->revision;
-	if (pool->is_pool)
-		is_other = pool_set_initialize_result(pool, result);
-	else
-		server_capabilities_read(&pool->server_capabilities, result);
-	forward_initialized(upstream);
-	if (pool->is_pool)
-		sharing_replay(upstream);
-	else if (!is_first)
-		forward_replay(upstream);
-	/* The process before may have had other lists than this one has. bridging.md §4 */
-	if (!is_first && is_other)
-		sharing_tell_changes(pool);
-	LIST_FOREACH_SAFE(node, &pool->members) {
-		struct route *route = member_of(node);
-
-		if (route->opening == NULL)
-			continue;
-		if (pool->is_pool)
-			pool_send_initialize_result(pool, route);
-		else
-			route_send_initialize_result(route, upstream->revision, response);
-	}
-	/* Who had it for himself may have left when he was told, and have taken it along. */
-	if (pool->is_pool || pool->member_count > 0)
-		pool_on_pump(&pool->pump);
-}
-
-void pool_on_refused(struct upstream *upstream, const struct envelope *response)
-{
-	struct pool *pool = upstream->pool;
-	bool was_asked = false;
-
-	upstream_note_refusal(upstream, response->error.text);
-	LIST_FOREACH_SAFE(node, &pool->members) {
-		struct route *route = member_of(node);
-
-		if (route->opening == NULL)
-			continue;
-		was_asked = true;
-		route_refuse(route, response);
-	}
-	if (upstream->state == UPSTREAM_CLOSED)
-		return;
-	if (was_asked)
-		upstream_close(upstream, REASON_HANDSHAKE_REFUSED);
-	else
-		upstream_refuse(upstream); /* the same request was fine before */
-}
-
-/* Nothing has come of it, or the same will come of it another time. bridging.md §4, I5 */
-static bool may_be_repeated(const struct call *call)
-{
-	return call->method->flags & METHOD_SAFE && !call->is_repeated && call->body != NULL;
-}
-
-void pool_on_lost(struct pool *pool, struct upstream *upstream, enum reason reason)
-{
-	struct call *call;
-
-	if (!pool->is_pool) {
-		route_on_lost(member_of(pool->members.next), reason);
-		if (pool->member_count > 0)
-			pool_wake(pool);
-		return;
-	}
-	while ((call = upstream_any_call(upstream)) != NULL) {
-		if (may_be_repeated(call)) {
-			call_recall(call);
-			pool_enqueue(pool, call);
-		} else {
-			call_fail(call, reason);
-		}
-	}
-	list_cache_on_lost(upstream, reason);
-	/* It could not be started, and others are not there. */
-	if (pool->upstream_count == 0 && reason_get(reason)->http_status == 503)
-		pool_fail_waiting(pool, reason);
-	pool_wake(pool);
-}
-
-void pool_on_idle(struct upstream *upstream)
-{
-	if (pool_can_spare(upstream))
-		upstream_close(upstream, REASON_IDLE_TIMEOUT);
-	else
-		timer_start(upstream->router->loop, &upstream->idle,
-			    upstream->child.server->conf.idle_ms);
-}
-
 void pool_end_all(struct router *router, enum reason reason)
 {
-	LIST_FOREACH_SAFE(node, &router->pools) {
+	LIST_FOREACH_SAFE(node, &router->slots.pools) {
 		struct pool *pool = container_of(node, struct pool, link);
 
 		while (!list_is_empty(&pool->upstreams))
@@ -781,4 +616,65 @@ void pool_end_all(struct router *router, enum reason reason)
 				       reason);
 		pool_free(pool);
 	}
+}
+
+/* ---- members ---- */
+
+/* Another process for so many more sessions, ahead of their calls. */
+static void pool_spread(struct pool *pool)
+{
+	size_t each = pool->server->conf.sessions_per_process;
+
+	if (!pool_is_leased(pool) && pool->upstream_count > 0 && pool->starting == 0 &&
+	    pool->member_count > pool->upstream_count * each && server_has_room(pool->server))
+		(void)pool_start_upstream(pool);
+}
+
+/* What its caller's token says now is what its servers are told as long as it lives. NULL: that lacks something. */
+static struct pool *pool_add_member(struct pool_member *member, const struct envelope *env)
+{
+	struct client *client = member->client;
+	struct buf claims = { 0 };
+
+	if (claims_append(&claims, &client->server->conf, client->principal) == 0) {
+		client->pool = pool_for(client, env, buf_slice(&claims));
+		list_append(&client->pool->joining, &member->link);
+		client->pool->member_count++;
+	}
+	buf_fini(&claims);
+	return client->pool;
+}
+
+enum reason pool_join(struct pool_member *member, const struct envelope *env)
+{
+	struct pool *pool = pool_add_member(member, env);
+	enum reason reason = REASON_NONE;
+
+	if (pool == NULL)
+		return REASON_CLAIM_MISSING;
+	if (pool->initialize_result != NULL) {
+		pool_spread(pool);
+		pool_admit_to_shared(pool);
+		return REASON_NONE;
+	}
+	if (pool->upstream_count == 0)
+		reason = pool_grow(pool);
+	return may_wait_for(pool, reason) ? REASON_NONE : reason;
+}
+
+void pool_leave(struct pool_member *member, enum reason reason)
+{
+	struct pool *pool = member->client->pool;
+
+	CHECK(pool->member_count > 0);
+	list_remove(&member->link);
+	pool->member_count--;
+	member->client->pool = NULL;
+	if (pool_is_shared(pool)) {
+		pool_wake(pool);
+		return;
+	}
+	if (!list_is_empty(&pool->upstreams))
+		upstream_close(pool_own_upstream(pool), reason);
+	pool_free(pool);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The children that are interchangeable for a request, and the sessions that they serve. With isolation
- * `session` that is one session and its one child at a time; else a pool: many sessions, several children. Those
- * of a pool are of one server and, with isolation `principal`, of one principal with the same claims, and one
- * capability class.
+ * The upstreams that are interchangeable for a request, and the clients that they serve. With isolation `session`
+ * that is one session and its one process at a time; else the pool is shared: many sessions, several processes. Those
+ * are of one server and, with isolation `principal`, of one principal with the same claims, and one capability class.
  *
- * Who owns what: a route joins one session with its pool. A pool has the upstreams, what they are told in
- * the handshake, what they offered, the calls that wait for one of them, and the state of sessions that must be
- * merged. An upstream has one child and the ids in use there. bridging.md §1.2 to §1.5.
+ * Who owns what: a pool has the upstreams, what they are told in the handshake, what they offered, the calls that wait for one of
+ * them. What must be merged for the members of a shared pool is in pool->sharing, and done above: by list_cache,
+ * subscribe, notification_fanout. bridging.md §1.2 to §1.5.
  */
 #ifndef MCPGATED_ROUTER_POOL_H
 #define MCPGATED_ROUTER_POOL_H
@@ -15,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "process/server.h"
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/list.h"
@@ -23,109 +21,152 @@
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
-#include "router/server_capabilities.h"
+#include "process/server.h"
+#include "router/fair_queue.h"
 #include "router/list_cache.h"
-#include "router/queue.h"
+#include "router/server_capabilities.h"
 #include "router/subscriptions.h"
+#include "upstream/upstream.h"
 
-struct call;
+struct client;
+struct pool;
+struct pool_job;
+struct pool_member;
 struct principal;
-struct upstream;
-struct route;
 struct router;
 
-/* What pools have, and what makes them larger than the pool of one session. */
-struct pool_state {
+/* What a member hears. Each of these may end it. */
+struct pool_member_ops {
+	/* An upstream is ready: the server's response to initialize, as the members of this pool get it. */
+	void (*on_ready)(struct pool_member *member, const struct envelope *response);
+	/* The server answered initialize with an error. */
+	void (*on_refused)(struct pool_member *member, const struct envelope *response);
+	/* None will be ready. */
+	void (*on_failed)(struct pool_member *member, enum reason reason);
+	/* Not of a shared pool: its process is lost; a fresh one is being started for it. */
+	void (*on_lost)(struct pool_member *member, enum reason reason);
+	void (*on_respawn)(struct pool_member *member);
+	/* The server tells something that concerns it. `key` as in stream_push. */
+	void (*on_notification)(struct pool_member *member, uint64_t key, struct msg *msg);
+};
+
+/* Whoever uses the pool for longer than a call. Embedded, for example in a session. */
+struct pool_member {
+	const struct pool_member_ops *ops;
+	struct client *client;
+	struct list link; /* of the pool's joining ones, until on_ready; then of its members */
+};
+
+/* What is above pools, and hears of them. */
+struct pool_ops {
+	/* A shared one is made: pool->sharing is zeroed. It ends: nobody refers to it. */
+	void (*on_new)(struct pool *pool);
+	void (*on_end)(struct pool *pool);
+	/* An upstream is ready. `is_first` of the pool; `is_other`: it may offer something else than those before. */
+	void (*on_ready)(struct upstream *upstream, bool is_first, bool is_other);
+	/* It is the turn of a call that waited in the pool's queue; it is out of it. */
+	void (*on_turn)(struct upstream *upstream, struct call *call);
+	/* As of upstream_owner_ops. */
+	void (*on_request)(struct upstream *upstream, const struct envelope *env);
+	void (*on_notification)(struct upstream *upstream, const struct envelope *env);
+};
+
+/* Work of our own that waits for an upstream. */
+struct pool_job_ops {
+	/* It is its turn; it is off the list. */
+	void (*on_turn)(struct pool_job *job, struct upstream *upstream);
+	void (*on_failed)(struct pool_job *job, enum reason reason);
+};
+
+struct pool_job {
+	const struct pool_job_ops *ops;
+	struct list link;
+};
+
+/* What the members of a shared pool have in common. */
+struct pool_sharing {
 	struct pool *pool;
 	struct list_cache lists;
-	struct subscriptions subscriptions; /* what sessions have subscribed to (sharing.c) */
-	unsigned int news;   /* the lists that have changed and nobody was told yet (sharing.c) */
+	struct subscriptions subscriptions;
+	size_t waiting_bytes; /* of requests that wait for the answer to another one (subscribe.c) */
+	unsigned int
+		changed; /* the lists that have changed and nobody was told yet (notification_fanout.c) */
 	struct list updates; /* and resources that have */
 	struct map updates_by_key;
 	size_t update_bytes;
-	size_t waiting_bytes; /* of requests that wait for the answer to another one (sharing.c) */
 	struct timer telling;
 };
 
 struct pool {
-	struct list link; /* of the router's pools */
+	struct list link; /* of the process slots' */
 	struct router *router;
 	struct server *server;
-	bool is_pool;   /* several sessions: nothing of a child's own accord is one's alone */
-	bool is_leased; /* a pool whose children may ask: one call at a time each */
-	char *class;    /* the capabilities that its children are told */
-	struct principal *principal;     /* whose pool it is; NULL: everybody's */
-	struct buf claims;               /* that its processes are told (claims.h) */
-	const struct revision *revision; /* that is asked for in the handshake */
-	struct msg *handshake;           /* the initialize request that its children are told */
-	bool is_known;                   /* one of them was ready */
-	const struct revision *agreed;   /* what it answered */
-	struct msg *initialize_result;   /* pools: the response to initialize, once known */
-	/* what the children offered; with pools less what cannot be shared. bridging.md §1.3 */
-	struct server_capabilities server_capabilities;
-	struct list members; /* routes */
-	size_t member_count;
+	struct pool_sharing *sharing; /* NULL: it is not shared */
+	struct principal *principal;  /* whose pool it is; NULL: everybody's, or one session's */
+	char *class; /* of a shared one: the capabilities that its servers are told */
+	struct upstream_setup setup;
+	const struct revision
+		*agreed; /* what the last that was ready agreed to; NULL: none was yet */
+	struct msg *initialize_result; /* shared: the response to initialize, once known */
+	/* what the servers offered; shared: less what cannot be shared. bridging.md §1.3 */
+	struct server_capabilities capabilities;
+	struct list joining; /* members that wait for the first upstream */
+	struct list members;
+	size_t member_count;   /* of both */
 	struct list upstreams; /* all that are not closed */
 	size_t upstream_count;
-	size_t starting; /* of them, not ready yet */
-	struct queue queue;
-	bool is_lists_turn; /* when both calls and lists wait for an upstream */
+	size_t starting;         /* of them, not ready yet */
+	struct fair_queue queue; /* calls that wait for an upstream */
+	struct list jobs;
+	bool is_jobs_turn;  /* when both calls and jobs wait for an upstream */
 	bool is_short;      /* it waits for a process of others to go */
 	struct timer retry; /* what has to run could not be started */
 	struct task
 		pump; /* at the end of the turn waiting calls are given to upstreams with room */
-	struct pool_state *pool_state; /* NULL unless it is a pool */
 };
 
-/* Keeps server->conf.pool_min children of a server that everybody shares, from now on. */
+static inline bool pool_is_shared(const struct pool *pool)
+{
+	return pool->sharing != NULL;
+}
+/* Its servers may ask their clients: they work on one call at a time each. */
+static inline bool pool_is_leased(const struct pool *pool)
+{
+	return pool->class != NULL && pool->class[1] != '}';
+}
+/* What waits is looked at again at the end of the turn. */
+static inline void pool_wake(struct pool *pool)
+{
+	task_schedule(pool->server->loop, &pool->pump);
+}
+
+/* Keeps server->conf.pool_min processes of a server that everybody shares, from now on. */
 void pool_prepare(struct router *router, struct server *server);
-
 /*
- * Makes `route`, whose session is new and whose `opening` is the call of its initialize request, a member of the
- * pool that serves such sessions. The session begins at once if a child was ready before; else with the
- * first that is. Returns REASON_NONE, or why there will be none.
+ * Makes `member`, whose client begins with the initialize request `env`, one of the pool that serves such clients. on_ready is
+ * called at once if an upstream was ready before; else with the first that is. Returns REASON_NONE, or why there will be none.
  */
-enum reason pool_enter(struct route *route, const struct envelope *env) must_check;
-/* The session has ended; its calls have been, too. Children nobody needs any more are stopped. */
-void pool_leave(struct route *route, enum reason reason);
+enum reason pool_join(struct pool_member *member, const struct envelope *env) must_check;
+/* It has ended; its calls have been, too. Processes nobody needs any more are stopped. */
+void pool_leave(struct pool_member *member, enum reason reason);
 
-/* Sends a linked call to a child, now or when one has room; or fails it. */
-void pool_dispatch(struct pool *pool, struct call *call, const struct envelope *env);
-/* A call that waited for something else takes its turn for an upstream, whatever the queue has. It has its body. */
-void pool_put_back(struct call *call);
-/* An upstream for a request of our own, now; NULL: none has room. */
-struct upstream *partition_find_upstream(struct pool *pool);
-/* One of our own waits for an upstream. Returns REASON_NONE, or why there will be none. */
-enum reason partition_await_upstream(struct pool *pool) must_check;
-/* Whether calls or lists wait for an upstream. */
-bool pool_is_waited_for(const struct pool *pool);
-/* Whether the child of this number serves it still. */
-bool pool_has_child(const struct pool *pool, uint64_t child);
-/* A call waited too long. */
-void pool_on_wait_over(struct call *call);
-/* The child that only this session has; NULL: none just now, or the session shares them. */
-struct upstream *partition_own_upstream(const struct pool *pool);
-
-/* Whose its children are; `only` is its route unless it is a pool. NULL: everybody's. */
-const struct principal *pool_fairness_key(const struct pool *pool, const struct route *only);
-
-/* What upstreams report. */
-void pool_on_ready(struct upstream *upstream, const struct envelope *response);
-void pool_on_refused(struct upstream *upstream, const struct envelope *response);
-/* The upstream is closed already; the calls that it was sent are still there. */
-void pool_on_lost(struct pool *pool, struct upstream *upstream, enum reason reason);
-void pool_on_idle(struct upstream *upstream);
-/* How many children have to be on their way, and how many are kept whatever there is to do. */
-size_t partition_upstreams_needed(const struct pool *pool);
-size_t partition_least_upstreams(const struct pool *pool);
-/* Whether nobody would miss it. */
-bool pool_can_spare(const struct upstream *upstream);
-/* Starts as many as there is work for. Returns why there can be no more. */
+/* Somebody has begun to wait for an upstream. Returns why that would be in vain, or REASON_NONE. */
+enum reason pool_note_wanted(struct pool *pool);
+/* Work of our own takes its turn for an upstream, perhaps now. Returns as pool_note_wanted. */
+enum reason pool_add_job(struct pool *pool, struct pool_job *job) must_check;
+void pool_remove_job(struct pool_job *job);
+/* Starts as many processes as there is work for. Returns why there can be no more. */
 enum reason pool_grow(struct pool *pool);
-/* An upstream has room again, or has gone. */
-void pool_wake(struct pool *pool);
+/* The upstream with the least to do that has room for a request of `size` bytes; NULL: none has. Retires old ones. */
+struct upstream *pool_find_room(struct pool *pool, size_t size);
+/* From now on the upstream works on this call alone, until that ends. */
+void pool_lease(struct upstream *upstream, struct call *call);
+/* The upstream of this process, if it serves; NULL: none of the pool. */
+struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number);
+/* Whose the processes of an upstream are; NULL: everybody's, or nobody's. */
+const struct principal *pool_principal_of(const struct upstream *upstream);
 
-/* Stops all children and forgets all pools; sessions have ended. */
+/* Stops all processes of shared pools and forgets these; sessions have ended. */
 void pool_end_all(struct router *router, enum reason reason);
 
 #endif

@@ -88,7 +88,7 @@ static void client_act(struct member *member)
 	if (any(8) == 0) {
 		snprintf(text, sizeof(text), CANCELLED("%lu"), (unsigned long)any(4));
 		env = scan(q(text));
-		forward_notification(member->route, &env);
+		forward_notification(member->client, &env);
 		return;
 	}
 	mark++;
@@ -99,7 +99,7 @@ static void client_act(struct member *member)
 	env = scan(q(text));
 	front = front_new(&env);
 	front->mark = mark;
-	forward_request(member->route, &front->call, &env);
+	forward_request(member->client, &front->call, &env);
 }
 
 /* Each call has had what belongs to it, or nothing. */
@@ -243,13 +243,13 @@ static void ask_for_something(struct member *member)
 
 	if (any(6) == 0) {
 		snprintf(text, sizeof(text), CANCELLED("%d"), (int)any(4));
-		notify(member->route, text);
+		notify(member->client, text);
 	} else if (any(5) == 0) {
 		snprintf(text, sizeof(text), CALL("%d"), (int)any(4));
-		request(member->route, text);
+		request(member->client, text);
 	} else {
 		snprintf(text, sizeof(text), LIST("%d"), (int)any(4));
-		request(member->route, text)->mark = version + 1;
+		request(member->client, text)->mark = version + 1;
 	}
 }
 
@@ -325,7 +325,7 @@ static void act_randomly(struct member **all, size_t count)
 		if (step % 700 == 699) {
 			size_t leaves = any(count);
 
-			session_end(&all[leaves]->route->session, REASON_DELETED);
+			session_end(all[leaves]->client->session, REASON_DELETED);
 			all[leaves] = all[--count];
 		}
 	}

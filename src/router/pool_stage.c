@@ -81,8 +81,8 @@ struct member *join(struct front *front)
 	struct member *member;
 
 	assert_int_equal(front->ending, ENDING_RESPONSE);
-	member = listen_to(front->call.route);
-	notify(member->route, INITIALIZED);
+	member = listen_to(front->call.client);
+	notify(member->client, INITIALIZED);
 	return member;
 }
 

@@ -13,10 +13,10 @@
 
 #include "base/text.h"
 #include "obs/counters.h"
-#include "router/upstream.h"
+#include "upstream/upstream.h"
 #include "router/pool_stage.h"
 #include "router/report.h"
-#include "router/warm.h"
+#include "upstream/warm.h"
 
 /* ---- sessions ---- */
 
@@ -40,7 +40,7 @@ static void sessions_share_a_child(void **state)
 	hears(process(0), INITIALIZED);
 	third = open_session(INITIALIZE);
 	is_answered(third, WELCOMED);
-	session_end(&first->call.route->session, REASON_DELETED);
+	session_end(first->call.client->session, REASON_DELETED);
 	fake_keeper_settle(&keeper);
 	hears_nothing(process(0));
 	assert_false(process(0)->is_eof);
@@ -94,8 +94,8 @@ static void ids_and_tokens_do_not_cross(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, TOKEN_CALL("1", "1"));
-	struct front *two = request(b->route, TOKEN_CALL("1", "1"));
+	struct front *one = request(a->client, TOKEN_CALL("1", "1"));
+	struct front *two = request(b->client, TOKEN_CALL("1", "1"));
 
 	(void)state;
 	hears(process(0), TOKEN_CALL("2", "2"));
@@ -124,13 +124,13 @@ static void cancelled_calls_stay_silent(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, CALL("1"));
-	struct front *two = request(b->route, CALL("1"));
+	struct front *one = request(a->client, CALL("1"));
+	struct front *two = request(b->client, CALL("1"));
 
 	(void)state;
 	hears(process(0), CALL("2"));
 	hears(process(0), CALL("3"));
-	notify(a->route, CANCELLED("1"));
+	notify(a->client, CANCELLED("1"));
 	assert_int_equal(one->ending, ENDING_CANCELLED);
 	is_open(two);
 	hears(process(0), CANCELLED("2"));
@@ -146,7 +146,7 @@ static void child_cannot_ask(void **state)
 {
 	struct member *a = begin();
 	struct member *b = join(open_session(INITIALIZE_WITH("'elicitation':{'url':{}}")));
-	struct front *call = request(a->route, CALL("1"));
+	struct front *call = request(a->client, CALL("1"));
 
 	(void)state;
 	hears(process(0), CALL("2"));
@@ -161,14 +161,14 @@ static void child_cannot_ask(void **state)
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/vendor','params':{}}");
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
 			 "'requestId':7}}");
-	text_set_add(&b->route->elicitations, SLICE_LIT("\"e\"")); /* of no matter what */
+	text_set_add(&b->client->elicitations, SLICE_LIT("\"e\"")); /* of no matter what */
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/elicitation/complete',"
 			 "'params':{'elicitationId':'e'}}");
 	was_told(call, "");
 	heard(a, "");
 	heard(b, "");
-	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/roots/list_changed'}");
-	notify(a->route, "{'jsonrpc':'2.0','method':'notifications/vendor'}");
+	notify(a->client, "{'jsonrpc':'2.0','method':'notifications/roots/list_changed'}");
+	notify(a->client, "{'jsonrpc':'2.0','method':'notifications/vendor'}");
 	hears_nothing(process(0));
 }
 
@@ -186,11 +186,11 @@ static void what_is_not_offered_is_unknown(void **state)
 		snprintf(text, sizeof(text),
 			 "{'jsonrpc':'2.0','id':1,'method':'%s','params':{'level':'info'}}",
 			 methods[i]);
-		assert_non_null(strstr(buf_terminate(&request(a->route, text)->response),
+		assert_non_null(strstr(buf_terminate(&request(a->client, text)->response),
 				       "\"code\":-32601"));
 	}
 	hears_nothing(process(0));
-	request(a->route, "{'jsonrpc':'2.0','id':1,'method':'vendor/thing'}");
+	request(a->client, "{'jsonrpc':'2.0','id':1,'method':'vendor/thing'}");
 	hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'vendor/thing'}");
 }
 
@@ -206,9 +206,9 @@ static void cursors_name_their_child(void **state)
 	char page[300];
 
 	(void)state;
-	request(a->route, CALL("1"));
-	request(a->route, CALL("2"));
-	first = request(a->route, LIST_OF("3")); /* by another process: 0 has enough */
+	request(a->client, CALL("1"));
+	request(a->client, CALL("2"));
+	first = request(a->client, LIST_OF("3")); /* by another process: 0 has enough */
 	get_ready(1);
 	hears(process(1), LIST_OF("2"));
 	says(process(1), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'a\\u0022b'}}");
@@ -217,17 +217,17 @@ static void cursors_name_their_child(void **state)
 	assert_null(memmem(cursor.text.p, cursor.text.n, "u0022", 5));
 	says(process(0), RESULT("2"));
 	snprintf(page, sizeof(page), PAGE("4", "%.*s"), SLICE_ARG(cursor.text));
-	first = request(a->route, page);
+	first = request(a->client, page);
 	hears(process(1), PAGE("3", "'a\\u0022b'"));
 	says(process(1), "{'jsonrpc':'2.0','id':3,'result':{'tools':[]}}");
 	is_answered(first, "{'jsonrpc':'2.0','id':4,'result':{'tools':[]}}");
-	first = request(a->route, PAGE("5", "'bmV4dA'"));
+	first = request(a->client, PAGE("5", "'bmV4dA'"));
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
-	first = request(a->route, PAGE("5", "7"));
+	first = request(a->client, PAGE("5", "7"));
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 	fake_process_exit(&keeper, process(1), 0);
 	fake_keeper_settle(&keeper);
-	first = request(a->route, page);
+	first = request(a->client, page);
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 }
 
@@ -235,7 +235,7 @@ static void cursors_name_their_child(void **state)
 static void cursors_respect_the_limit(void **state)
 {
 	struct member *a = begin();
-	struct front *front = request(a->route, LIST_OF("1"));
+	struct front *front = request(a->client, LIST_OF("1"));
 	struct json cursor;
 	char page[300];
 
@@ -245,14 +245,14 @@ static void cursors_respect_the_limit(void **state)
 	cursor = scan_path(buf_slice(&front->response),
 			   (const char *const[]){ "result", "nextCursor" }, 2);
 	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
-	request(a->route, CALL("1"));
-	request(a->route, page);
+	request(a->client, CALL("1"));
+	request(a->client, page);
 	hears(process(0), CALL("3"));
 	hears(process(0), PAGE("4", "'n'"));
-	is_failed(request(a->route, page), REASON_OVER_LIMIT);
+	is_failed(request(a->client, page), REASON_OVER_LIMIT);
 	hears_nothing(process(0));
 	says(process(0), RESULT("3"));
-	request(a->route, page);
+	request(a->client, page);
 	hears(process(0), PAGE("5", "'n'"));
 }
 
@@ -265,11 +265,11 @@ static void tasks_are_hidden(void **state)
 	(void)state;
 	get_ready(0);
 	a = join(front);
-	request(a->route, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'t',"
-			  "'task':{'ttl':1},'x':2}}");
+	request(a->client, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'t',"
+			   "'task':{'ttl':1},'x':2}}");
 	hears(process(0),
 	      "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'t','x':2}}");
-	front = request(a->route, LIST_OF("2"));
+	front = request(a->client, LIST_OF("2"));
 	hears(process(0), LIST_OF("3"));
 	says(process(0),
 	     TOOLS("3", "{'name':'a','execution':{'taskSupport':'required'}},{'name':'b',"
@@ -286,13 +286,13 @@ static void lost_cursors_are_not_tried_elsewhere(void **state)
 	char page[300];
 
 	(void)state;
-	front = request(a->route, LIST_OF("1"));
+	front = request(a->client, LIST_OF("1"));
 	hears(process(0), LIST_OF("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
 	cursor = scan_path(buf_slice(&front->response),
 			   (const char *const[]){ "result", "nextCursor" }, 2);
 	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
-	front = request(a->route, page);
+	front = request(a->client, page);
 	hears(process(0), PAGE("3", "'n'"));
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
@@ -312,7 +312,7 @@ static void made_up_cursors_stay_strings(void **state)
 	(void)state;
 	text_base64url(plain, sizeof(plain) - 1, text);
 	snprintf(page, sizeof(page), PAGE("1", "'%s'"), text);
-	front = request(a->route, page);
+	front = request(a->client, page);
 	assert_non_null(strstr(buf_terminate(&front->response), "\"code\":-32602"));
 	hears_nothing(process(0));
 }
@@ -327,22 +327,22 @@ static void calls_are_spread(void **state)
 	struct front *calls[8];
 
 	(void)state;
-	calls[0] = request(a->route, CALL("10"));
-	calls[1] = request(a->route, CALL("11"));
+	calls[0] = request(a->client, CALL("10"));
+	calls[1] = request(a->client, CALL("11"));
 	assert_int_equal(keeper.count, 1);
-	calls[2] = request(a->route, CALL("12"));
+	calls[2] = request(a->client, CALL("12"));
 	assert_int_equal(keeper.count, 2);
 	get_ready(1);
 	hears(process(0), CALL("2"));
 	hears(process(0), CALL("3"));
 	hears(process(1), CALL("2"));
-	calls[3] = request(a->route, CALL("13"));
+	calls[3] = request(a->client, CALL("13"));
 	hears(process(1), CALL("3"));
 	for (size_t i = 4; i < 7; i++)
-		calls[i] = request(a->route, CALL("14"));
-	calls[7] = request(b->route, CALL("20"));
-	assert_int_equal(keeper.count, 2);                           /* pool.max */
-	is_failed(request(a->route, CALL("15")), REASON_OVER_LIMIT); /* queue_calls */
+		calls[i] = request(a->client, CALL("14"));
+	calls[7] = request(b->client, CALL("20"));
+	assert_int_equal(keeper.count, 2);                            /* pool.max */
+	is_failed(request(a->client, CALL("15")), REASON_OVER_LIMIT); /* queue_calls */
 	says(process(0), RESULT("2"));
 	is_answered(calls[0], RESULT("10"));
 	hears(process(0), CALL("4"));
@@ -353,7 +353,7 @@ static void calls_are_spread(void **state)
 	is_open(calls[5]);
 	is_open(calls[6]);
 	hears(process(0), CALL("6"));
-	notify(a->route, CANCELLED("14"));
+	notify(a->client, CANCELLED("14"));
 	hears(process(0), CANCELLED("4"));
 	hears(process(0), CANCELLED("6"));
 	hears_nothing(process(0));
@@ -371,23 +371,23 @@ static void queue_is_shared_fairly(void **state)
 	(void)state;
 	server.conf.pool_max = 1;
 	for (size_t i = 0; i < 6; i++)
-		many[i] = request(a->route, CALL("1"));
+		many[i] = request(a->client, CALL("1"));
 	for (size_t i = 0; i < 3; i++)
-		few[i] = request(b->route, CALL("1"));
+		few[i] = request(b->client, CALL("1"));
 	is_failed(many[5], REASON_OVER_LIMIT);
 	is_failed(many[4], REASON_OVER_LIMIT);
 	is_open(many[3]);
 	is_open(few[1]);
 	is_failed(few[2], REASON_OVER_LIMIT); /* as many as a has */
-	notify(a->route, CANCELLED("1"));
+	notify(a->client, CANCELLED("1"));
 	memset(text + strlen(text), 'x', 4000);
 	strcpy(text + 4000, "'}}");
 	server.conf.queue_max = 7000;
-	many[0] = request(a->route, text);
+	many[0] = request(a->client, text);
 	is_open(many[0]);
-	is_failed(request(a->route, text), REASON_OVER_LIMIT);
+	is_failed(request(a->client, text), REASON_OVER_LIMIT);
 	server.conf.queue_max = 4050;
-	is_open(request(b->route, CALL("2")));
+	is_open(request(b->client, CALL("2")));
 	is_failed(many[0], REASON_OVER_LIMIT);
 }
 
@@ -400,14 +400,14 @@ static void waiting_is_limited(void **state)
 	(void)state;
 	server.conf.pool_max = 1;
 	for (size_t i = 0; i < 4; i++)
-		calls[i] = request(a->route, CALL("1"));
+		calls[i] = request(a->client, CALL("1"));
 	pass(POOL_QUEUE_TIMEOUT_MS - 1);
 	is_open(calls[2]);
 	pass(1);
 	is_failed(calls[2], REASON_OVER_LIMIT);
 	is_failed(calls[3], REASON_OVER_LIMIT);
 	is_open(calls[0]);
-	calls[4] = request(a->route, CALL("4"));
+	calls[4] = request(a->client, CALL("4"));
 	says(process(0), RESULT("2"));
 	is_open(calls[4]);
 	says(process(0), RESULT("4"));
@@ -424,7 +424,7 @@ static void one_start_serves_all_who_wait(void **state)
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
 	for (size_t i = 0; i < 2; i++)
-		calls[i] = request(a->route, CALL("1"));
+		calls[i] = request(a->client, CALL("1"));
 	assert_int_equal(keeper.count, 2);
 	pass(POOL_QUEUE_TIMEOUT_MS); /* the start may take longer than that */
 	is_open(calls[0]);
@@ -438,12 +438,12 @@ static void lost_child_takes_only_its_calls(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *call = request(a->route, CALL("1"));
-	struct front *list = request(b->route, LIST("1"));
+	struct front *call = request(a->client, CALL("1"));
+	struct front *list = request(b->client, LIST("1"));
 	struct front *other;
 
 	(void)state;
-	other = request(b->route, CALL("2"));
+	other = request(b->client, CALL("2"));
 	get_ready(1);
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
@@ -459,7 +459,7 @@ static void lost_child_takes_only_its_calls(void **state)
 	is_failed(other, REASON_CHILD_EXITED);
 	assert_int_equal(router.sessions.count, 2);
 	heard(a, "");
-	call = request(a->route, CALL("5"));
+	call = request(a->client, CALL("5"));
 	get_ready(2);
 	hears(process(2), CALL("2"));
 }
@@ -472,7 +472,7 @@ static void other_offers_are_told(void **state)
 	(void)state;
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
-	request(a->route, CALL("1"));
+	request(a->client, CALL("1"));
 	assert_non_null(fake_process_read(process(1)));
 	says(process(1), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
 			 "'capabilities':{'tools':{'listChanged':true}},'serverInfo':{}}}");
@@ -483,13 +483,13 @@ static void other_offers_are_told(void **state)
 static void timeout_asks_whether_it_lives(void **state)
 {
 	struct member *a = begin();
-	struct front *first = request(a->route, CALL("1"));
+	struct front *first = request(a->client, CALL("1"));
 	struct front *second;
 
 	(void)state;
 	hears(process(0), CALL("2"));
 	pass(30000);
-	second = request(a->route, CALL("2"));
+	second = request(a->client, CALL("2"));
 	pass(30000);
 	is_failed(first, REASON_TIMEOUT);
 	is_open(second);
@@ -509,7 +509,7 @@ static void idle_children_go(void **state)
 
 	(void)state;
 	pass(POOL_IDLE_MS - 1);
-	call = request(a->route, CALL("1"));
+	call = request(a->client, CALL("1"));
 	pass(1);
 	assert_false(process(0)->is_eof);
 	says(process(0), RESULT("2"));
@@ -521,7 +521,7 @@ static void idle_children_go(void **state)
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
 	assert_int_equal(router.sessions.count, 1);
-	request(a->route, CALL("1"));
+	request(a->client, CALL("1"));
 	get_ready(1);
 	hears(process(1), CALL("2"));
 }
@@ -530,13 +530,13 @@ static void session_end_cancels_its_calls(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, CALL("1"));
-	struct front *two = request(b->route, CALL("1"));
+	struct front *one = request(a->client, CALL("1"));
+	struct front *two = request(b->client, CALL("1"));
 
 	(void)state;
 	hears(process(0), CALL("2"));
 	hears(process(0), CALL("3"));
-	session_end(&a->route->session, REASON_DELETED);
+	session_end(a->client->session, REASON_DELETED);
 	fake_keeper_settle(&keeper);
 	is_failed(one, REASON_DELETED);
 	is_open(two);
@@ -577,27 +577,27 @@ static void subscriptions_are_merged(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		all[i] = begin();
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		subscribed[i] = request(all[i]->route, SUBSCRIBE("1"));
+		subscribed[i] = request(all[i]->client, SUBSCRIBE("1"));
 	hears(process(0), SUBSCRIBE("2"));
 	hears_nothing(process(0));
 	is_open(subscribed[49]);
 	says(process(0), EMPTY("2"));
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		is_answered(subscribed[i], EMPTY("1"));
-	is_answered(request(all[3]->route, SUBSCRIBE("9")), EMPTY("9")); /* it is already */
+	is_answered(request(all[3]->client, SUBSCRIBE("9")), EMPTY("9")); /* it is already */
 	says(process(0), UPDATED("r:a"));
 	says(process(0), UPDATED("r:b"));
 	pass(100);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		heard(all[i], UPDATED("r:a") "|");
 	for (size_t i = 0; i + 1 < ARRAY_LEN(all); i++)
-		is_answered(request(all[i]->route, UNSUBSCRIBE("1")), EMPTY("1"));
+		is_answered(request(all[i]->client, UNSUBSCRIBE("1")), EMPTY("1"));
 	hears_nothing(process(0));
 	says(process(0), UPDATED("r:a"));
 	pass(100);
 	heard(all[0], "");
 	heard(all[49], UPDATED("r:a") "|");
-	session_end(&all[49]->route->session, REASON_DELETED);
+	session_end(all[49]->client->session, REASON_DELETED);
 	fake_keeper_settle(&keeper);
 	hears(process(0), UNSUBSCRIBE("3"));
 }
@@ -607,15 +607,15 @@ static void refused_subscriptions_leave_nothing(void **state)
 {
 	struct member *a = begin();
 	struct member *b = begin();
-	struct front *one = request(a->route, SUBSCRIBE("1"));
-	struct front *two = request(b->route, SUBSCRIBE("'x'"));
+	struct front *one = request(a->client, SUBSCRIBE("1"));
+	struct front *two = request(b->client, SUBSCRIBE("'x'"));
 
 	(void)state;
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32002,'message':'none'}}");
 	is_answered(one, "{'jsonrpc':'2.0','id':1,'error':{'code':-32002,'message':'none'}}");
 	is_answered(two, "{'jsonrpc':'2.0','id':'x','error':{'code':-32002,'message':'none'}}");
-	request(b->route, SUBSCRIBE("3"));
+	request(b->client, SUBSCRIBE("3"));
 	hears(process(0), SUBSCRIBE("3"));
 }
 
@@ -625,23 +625,23 @@ static void subscribing_is_handed_on(void **state)
 	struct member *a = begin();
 	struct member *b = begin();
 	struct member *c = begin();
-	struct front *one = request(a->route, SUBSCRIBE("1"));
-	struct front *two = request(b->route, SUBSCRIBE("2"));
-	struct front *three = request(c->route, SUBSCRIBE("3"));
+	struct front *one = request(a->client, SUBSCRIBE("1"));
+	struct front *two = request(b->client, SUBSCRIBE("2"));
+	struct front *three = request(c->client, SUBSCRIBE("3"));
 
 	(void)state;
 	hears(process(0), SUBSCRIBE("2"));
-	notify(c->route, CANCELLED("3"));
+	notify(c->client, CANCELLED("3"));
 	assert_int_equal(three->ending, ENDING_CANCELLED);
 	hears_nothing(process(0));
-	notify(a->route, CANCELLED("1"));
+	notify(a->client, CANCELLED("1"));
 	assert_int_equal(one->ending, ENDING_CANCELLED);
 	hears(process(0), CANCELLED("2"));
 	hears(process(0), SUBSCRIBE("3"));
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
 	is_failed(two, REASON_CHILD_EXITED);
-	two = request(b->route, SUBSCRIBE("4"));
+	two = request(b->client, SUBSCRIBE("4"));
 	get_ready(1);
 	hears(process(1), SUBSCRIBE("2"));
 	says(process(1), EMPTY("2"));
@@ -654,17 +654,17 @@ static void subscriptions_outlive_children(void **state)
 	struct member *a = begin();
 
 	(void)state;
-	request(a->route, SUBSCRIBE("1"));
+	request(a->client, SUBSCRIBE("1"));
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));
 	for (size_t i = 0; i < 3; i++)
-		request(a->route, CALL("1"));
+		request(a->client, CALL("1"));
 	get_ready(1);
 	hears(process(1), SUBSCRIBE("2"));
 	hears(process(1), CALL("3"));
-	request(a->route, UNSUBSCRIBE("1"));
+	request(a->client, UNSUBSCRIBE("1"));
 	hears(process(1), UNSUBSCRIBE("4"));
-	request(a->route, SUBSCRIBE("1"));
+	request(a->client, SUBSCRIBE("1"));
 	hears(process(1), SUBSCRIBE("5"));
 	says(process(1), EMPTY("5"));
 	fake_process_exit(&keeper, process(0), 0);
@@ -690,7 +690,7 @@ static void updates_are_joined(void **state)
 	size_t told = 0;
 
 	(void)state;
-	request(a->route, SUBSCRIBE("1"));
+	request(a->client, SUBSCRIBE("1"));
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));
 	for (int i = 0; i < 100; i++) {
@@ -718,7 +718,7 @@ static void updates_are_joined(void **state)
 	assert_int_equal(told, 2000 - 1024 + 2000); /* all, counted from the first again */
 	a->got.len = 0;
 	says(process(0), UPDATED("r:a"));
-	session_end(&a->route->session, REASON_DELETED);
+	session_end(a->client->session, REASON_DELETED);
 	pass(100); /* for nobody */
 }
 
@@ -730,7 +730,7 @@ static void subscriptions_are_not_waited_for_for_ever(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		calls[i] = request(m[i]->route, SUBSCRIBE("1"));
+		calls[i] = request(m[i]->client, SUBSCRIBE("1"));
 		pass(1000);
 	}
 	hears(process(0), SUBSCRIBE("2"));
@@ -759,21 +759,21 @@ static void subscriptions_are_bounded(void **state)
 	(void)state;
 	memset(text + strlen(text), 'x', 8500);
 	strcpy(text + 8500, "'}}");
-	front = request(a->route, text);
+	front = request(a->client, text);
 	assert_non_null(strstr(buf_terminate(&front->response), "longer than 8 KiB"));
 	for (unsigned int i = 0; i < TEXT_SET_MAX; i++) {
 		char digits[20];
 
-		text_set_add(&a->route->subscriptions,
+		text_set_add(&a->client->subscriptions,
 			     slice_of(digits, text_format_u64(i, digits)));
 	}
-	front = request(a->route, SUBSCRIBE("1"));
+	front = request(a->client, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
-	text_set_fini(&a->route->subscriptions);
-	a->route->pool->pool_state->subscriptions.bytes += 1 << 20;
-	front = request(a->route, SUBSCRIBE("1"));
+	text_set_fini(&a->client->subscriptions);
+	a->client->pool->sharing->subscriptions.bytes += 1 << 20;
+	front = request(a->client, SUBSCRIBE("1"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
-	a->route->pool->pool_state->subscriptions.bytes -= 1 << 20;
+	a->client->pool->sharing->subscriptions.bytes -= 1 << 20;
 	hears_nothing(process(0));
 }
 
@@ -786,7 +786,7 @@ static void subscribe_to(struct member *member, const char *uri)
 	snprintf(text, sizeof(text),
 		 "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'%s'}}",
 		 uri);
-	front = request(member->route, text);
+	front = request(member->client, text);
 	line = fake_process_read(process(0));
 	if (line != NULL) {
 		snprintf(text, sizeof(text), EMPTY("%ld"), atol(strstr(line, "id") + 4));
@@ -852,13 +852,13 @@ static void subscriptions_at_once_are_bounded(void **state)
 	for (unsigned int i = 0; i + 1 < TEXT_SET_MAX; i++) {
 		char digits[20];
 
-		text_set_add(&a->route->subscriptions,
+		text_set_add(&a->client->subscriptions,
 			     slice_of(digits, text_format_u64(i, digits)));
 	}
-	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
-				  "'params':{'uri':'r:x'}}");
-	others = request(b->route, SUBSCRIBE("1"));
-	second = request(a->route, SUBSCRIBE("2"));
+	first = request(a->client, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
+				   "'params':{'uri':'r:x'}}");
+	others = request(b->client, SUBSCRIBE("1"));
+	second = request(a->client, SUBSCRIBE("2"));
 	hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'resources/subscribe',"
 			  "'params':{'uri':'r:x'}}");
 	hears(process(0), SUBSCRIBE("3"));
@@ -867,13 +867,13 @@ static void subscriptions_at_once_are_bounded(void **state)
 	says(process(0), EMPTY("3"));
 	is_answered(others, EMPTY("1"));
 	assert_non_null(strstr(buf_terminate(&second->response), "too many subscriptions"));
-	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/unsubscribe',"
-				  "'params':{'uri':'r:x'}}");
+	first = request(a->client, "{'jsonrpc':'2.0','id':1,'method':'resources/unsubscribe',"
+				   "'params':{'uri':'r:x'}}");
 	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'resources/unsubscribe',"
 			  "'params':{'uri':'r:x'}}");
-	first = request(a->route, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
-				  "'params':{'uri':'r:y'}}");
-	text_set_add(&a->route->subscriptions, SLICE_LIT("meanwhile"));
+	first = request(a->client, "{'jsonrpc':'2.0','id':1,'method':'resources/subscribe',"
+				   "'params':{'uri':'r:y'}}");
+	text_set_add(&a->client->subscriptions, SLICE_LIT("meanwhile"));
 	hears(process(0), "{'jsonrpc':'2.0','id':5,'method':'resources/subscribe',"
 			  "'params':{'uri':'r:y'}}");
 	says(process(0), EMPTY("5"));
@@ -889,24 +889,24 @@ static void waiting_together_is_bounded(void **state)
 	struct member *b = begin();
 
 	(void)state;
-	request(a->route, SUBSCRIBE("1"));
-	request(a->route, LIST("2"));
-	while (a->route->call_count < 4096) {
+	request(a->client, SUBSCRIBE("1"));
+	request(a->client, LIST("2"));
+	while (a->client->call_count < 4096) {
 		struct envelope env =
-			scan(q(a->route->call_count % 2 ? SUBSCRIBE("1") : LIST("2")));
+			scan(q(a->client->call_count % 2 ? SUBSCRIBE("1") : LIST("2")));
 		struct front *front = front_new(&env);
 
-		forward_request(a->route, &front->call, &env);
+		forward_request(a->client, &front->call, &env);
 	}
-	is_failed(request(a->route, SUBSCRIBE("3")), REASON_OVER_LIMIT);
-	is_failed(request(a->route, LIST("4")), REASON_OVER_LIMIT);
-	is_open(request(b->route, SUBSCRIBE("3")));
-	is_open(request(b->route, LIST("4")));
+	is_failed(request(a->client, SUBSCRIBE("3")), REASON_OVER_LIMIT);
+	is_failed(request(a->client, LIST("4")), REASON_OVER_LIMIT);
+	is_open(request(b->client, SUBSCRIBE("3")));
+	is_open(request(b->client, LIST("4")));
 	hears(process(0), SUBSCRIBE("2"));
 	hears(process(0), LIST("3"));
 	says(process(0), TOOLS("3", ""));
 	says(process(0), EMPTY("2"));
-	assert_int_equal(a->route->call_count, 0);
+	assert_int_equal(a->client->call_count, 0);
 }
 
 #define LONG(method, size) \
@@ -922,23 +922,23 @@ static void kept_requests_are_bounded(void **state)
 
 	(void)state;
 	snprintf(text, sizeof(text), LONG("resources/subscribe", "17000"), "");
-	assert_true(is_error(request(a->route, text), "longer than 16 KiB"));
+	assert_true(is_error(request(a->client, text), "longer than 16 KiB"));
 	snprintf(text, sizeof(text), LONG("resources/subscribe", "15000"), "");
-	request(a->route, SUBSCRIBE("1"));
+	request(a->client, SUBSCRIBE("1"));
 	do {
-		front = request(a->route, text);
+		front = request(a->client, text);
 	} while (front->ending == ENDING_NONE && ++waiting < 1000);
 	assert_in_range(waiting, 500, 600); /* of 8 MiB */
 	assert_true(is_error(front, "too many subscriptions"));
 	says(process(0), EMPTY("2"));
-	assert_int_equal(a->route->call_count, 0);
-	assert_int_equal(a->route->pool->pool_state->waiting_bytes, 0);
-	request(a->route, UNSUBSCRIBE("1"));
-	request(a->route, SUBSCRIBE("1"));
-	is_open(request(a->route, text));
-	is_open(request(a->route, text));
-	notify(a->route, CANCELLED("1"));
-	assert_int_equal(a->route->pool->pool_state->waiting_bytes, 0);
+	assert_int_equal(a->client->call_count, 0);
+	assert_int_equal(a->client->pool->sharing->waiting_bytes, 0);
+	request(a->client, UNSUBSCRIBE("1"));
+	request(a->client, SUBSCRIBE("1"));
+	is_open(request(a->client, text));
+	is_open(request(a->client, text));
+	notify(a->client, CANCELLED("1"));
+	assert_int_equal(a->client->pool->sharing->waiting_bytes, 0);
 }
 
 /* bridging.md §4: what is safe is asked again, unless it is too long to be kept for that. */
@@ -949,11 +949,11 @@ static void long_requests_are_not_repeated(void **state)
 	struct front *calls[2];
 
 	(void)state;
-	a->route->pool->server_capabilities.offers |= OFFER_COMPLETIONS;
+	a->client->pool->capabilities.offers |= OFFER_COMPLETIONS;
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(text, sizeof(text), LONG("completion/complete", "*"), i == 0 ? 10 : 17000,
 			 "");
-		calls[i] = request(a->route, text);
+		calls[i] = request(a->client, text);
 	}
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
@@ -993,8 +993,8 @@ static void principals_do_not_share(void **state)
 static void plain_classes_are_multiplexed(void **state)
 {
 	struct member *a = begin_plain(alice);
-	struct front *one = request(a->route, CALL("1"));
-	struct front *two = request(a->route, CALL("2"));
+	struct front *one = request(a->client, CALL("1"));
+	struct front *two = request(a->client, CALL("2"));
 
 	(void)state;
 	assert_int_equal(keeper.count, 1);
@@ -1026,16 +1026,16 @@ static void heirs_take_turns(void **state)
 	a = begin_plain(alice);
 	a2 = join(open_session_as(alice, INITIALIZE));
 	b = join(open_session_as(bob, INITIALIZE));
-	request(a->route, SUBSCRIBE("1"));
-	request(a2->route, SUBSCRIBE("2"));
-	request(a->route, CALL("3"));
-	request(a->route, CALL("4")); /* the first of alice's that waits */
-	request(a->route, CALL("5"));
-	request(b->route, CALL("6"));
+	request(a->client, SUBSCRIBE("1"));
+	request(a2->client, SUBSCRIBE("2"));
+	request(a->client, CALL("3"));
+	request(a->client, CALL("4")); /* the first of alice's that waits */
+	request(a->client, CALL("5"));
+	request(b->client, CALL("6"));
 	hears(process(0), SUBSCRIBE("2"));
 	hears(process(0), CALL("3"));
 	hears_nothing(process(0));
-	notify(a->route, CANCELLED("1"));
+	notify(a->client, CANCELLED("1"));
 	hears(process(0), CANCELLED("2"));
 	hears(process(0), CALL("4"));
 	says(process(0), RESULT("3"));
@@ -1051,8 +1051,8 @@ static void leased_child_asks_its_caller(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
 	struct member *b = begin_asking(alice, 0);
-	struct front *one = request(a->route, CALL("1"));
-	struct front *two = request(b->route, CALL("1"));
+	struct front *one = request(a->client, CALL("1"));
+	struct front *two = request(b->client, CALL("1"));
 
 	(void)state;
 	hears(process(0), CALL("2"));
@@ -1067,11 +1067,11 @@ static void leased_child_asks_its_caller(void **state)
 			 "'error','data':'x'}}");
 	was_told(one, "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
 		      "'error','data':'x'}}|");
-	answer(b->route, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'b'}}");
+	answer(b->client, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'b'}}");
 	hears(process(1), "{'jsonrpc':'2.0','id':7,'result':{'of':'b'}}");
 	hears_nothing(process(0));
-	answer(b->route, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'b'}}");
-	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'a'}}");
+	answer(b->client, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'b'}}");
+	answer(a->client, "{'jsonrpc':'2.0','id':1000001,'result':{'of':'a'}}");
 	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'of':'a'}}");
 	says(process(0), RESULT("2"));
 	is_answered(one, RESULT("1"));
@@ -1090,7 +1090,7 @@ static void unleased_child_asks_nobody(void **state)
 	hears(process(0),
 	      "{'jsonrpc':'2.0','id':5,'error':{'code':-32602,'message':'Invalid params: "
 	      "it is not related to a request of a client'}}");
-	call = request(a->route, CALL("1"));
+	call = request(a->client, CALL("1"));
 	hears(process(0), CALL("2"));
 	says(process(0), ASK("6"));
 	says(process(0), RESULT("2"));
@@ -1098,7 +1098,7 @@ static void unleased_child_asks_nobody(void **state)
 	was_told(call, ASK("1000001") "|{'jsonrpc':'2.0','method':'notifications/cancelled',"
 				      "'params':{'requestId':1000001}}|");
 	is_answered(call, RESULT("1"));
-	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{'late':1}}");
+	answer(a->client, "{'jsonrpc':'2.0','id':1000001,'result':{'late':1}}");
 	hears_nothing(process(0));
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
 			 "'error','data':'x'}}");
@@ -1113,25 +1113,25 @@ static void given_up_children_settle(void **state)
 
 	(void)state;
 	server.conf.pool_max = 1;
-	request(a->route, CALL("1"));
+	request(a->client, CALL("1"));
 	hears(process(0), CALL("2"));
-	notify(a->route, CANCELLED("1"));
+	notify(a->client, CANCELLED("1"));
 	hears(process(0), CANCELLED("2"));
 	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'ping'}");
 	says(process(0), ASK("5"));
 	assert_non_null(strstr(fake_process_read(process(0)), "-32602"));
-	call = request(a->route, CALL("2"));
+	call = request(a->client, CALL("2"));
 	hears_nothing(process(0));
 	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{}}");
 	hears(process(0), CALL("4"));
-	notify(a->route, CANCELLED("2"));
+	notify(a->client, CANCELLED("2"));
 	assert_int_equal(call->ending, ENDING_CANCELLED);
 	hears(process(0), CANCELLED("4"));
-	call = request(a->route, CALL("3"));
+	call = request(a->client, CALL("3"));
 	says(process(0), RESULT("4")); /* its late answer is as good a sign */
 	hears(process(0), "{'jsonrpc':'2.0','id':5,'method':'ping'}");
 	hears(process(0), CALL("6"));
-	notify(a->route, CANCELLED("3"));
+	notify(a->client, CANCELLED("3"));
 	pass(5000);
 	assert_int_equal(process(0)->last_signal, SIGKILL);
 	assert_int_equal(call->ending, ENDING_CANCELLED);
@@ -1142,13 +1142,13 @@ static void levels_go_with_the_lease(void **state)
 	struct member *a = begin_asking(alice, 0);
 
 	(void)state;
-	is_answered(request(a->route,
+	is_answered(request(a->client,
 			    "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':"
 			    "{'level':'warning'}}"),
 		    EMPTY("1"));
 	hears_nothing(process(0));
 	for (int i = 0; i < 2; i++) {
-		struct front *call = request(a->route, CALL("1"));
+		struct front *call = request(a->client, CALL("1"));
 
 		if (i == 0)
 			hears(process(0), "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel',"
@@ -1167,19 +1167,19 @@ static void levels_end_with_the_lease(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
 	struct member *b = begin_asking(alice, 0);
-	struct front *call = request(b->route, CALL("1"));
+	struct front *call = request(b->client, CALL("1"));
 
 	(void)state;
 	hears(process(0), CALL("2")); /* nobody has said anything */
 	says(process(0), RESULT("2"));
-	request(a->route, "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':"
-			  "'error'}}");
-	request(a->route, CALL("2"));
+	request(a->client, "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':"
+			   "'error'}}");
+	request(a->client, CALL("2"));
 	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'logging/setLevel','params':{'level':"
 			  "'error'}}");
 	hears(process(0), CALL("4"));
 	says(process(0), RESULT("4"));
-	call = request(b->route, CALL("2"));
+	call = request(b->client, CALL("2"));
 	hears(process(0), "{'jsonrpc':'2.0','id':5,'method':'logging/setLevel','params':{'level':"
 			  "'debug'}}");
 	hears(process(0), CALL("6"));
@@ -1188,7 +1188,7 @@ static void levels_end_with_the_lease(void **state)
 	was_told(call, "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':"
 		       "'debug','data':'x'}}|");
 	says(process(0), RESULT("6"));
-	request(b->route, CALL("3"));
+	request(b->client, CALL("3"));
 	hears(process(0), CALL("7")); /* it knows */
 }
 
@@ -1196,7 +1196,7 @@ static void levels_end_with_the_lease(void **state)
 static void lost_lease_ends_its_asks(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
-	struct front *call = request(a->route, CALL("1"));
+	struct front *call = request(a->client, CALL("1"));
 
 	(void)state;
 	says(process(0), ASK("6"));
@@ -1206,7 +1206,7 @@ static void lost_lease_ends_its_asks(void **state)
 	is_failed(call, REASON_CHILD_EXITED);
 	was_told(call, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':"
 		       "1000001}}|");
-	answer(a->route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(a->client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 }
 
 /* bridging.md §1.2: not even the rest of a list is asked of a child that works on a call. */
@@ -1220,22 +1220,22 @@ static void leases_hold_against_cursors(void **state)
 	char page[300];
 
 	(void)state;
-	call = request(b->route, LIST_OF("1"));
+	call = request(b->client, LIST_OF("1"));
 	hears(process(0), LIST_OF("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
 	cursor = scan_path(buf_slice(&call->response),
 			   (const char *const[]){ "result", "nextCursor" }, 2);
 	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
-	call = request(a->route, CALL("1"));
+	call = request(a->client, CALL("1"));
 	hears(process(0), CALL("3"));
 	says(process(0), ASK("6"));
 	was_told(call, ASK("1000001") "|");
-	rest = request(b->route, page);
+	rest = request(b->client, page);
 	is_failed(rest, REASON_OVER_LIMIT);
 	says(process(0), RESULT("3"));
 	is_answered(call, RESULT("1"));
 	hears(process(0), "{'jsonrpc':'2.0','id':6,'result':{'action':'cancel'}}");
-	request(b->route, page);
+	request(b->client, page);
 	hears(process(0), PAGE("4", "'n'"));
 }
 
@@ -1245,7 +1245,7 @@ static void start_warm(size_t count)
 {
 	server.conf.isolation = ISOLATION_SESSION;
 	server.conf.warm = count;
-	warm_set_start(&router, &server);
+	warm_sets_add(&router.warm_sets, &server);
 	fake_keeper_settle(&keeper);
 }
 
@@ -1368,9 +1368,9 @@ static void old_ones_are_replaced(void **state)
 
 	(void)state;
 	server.conf.max_age_ms = 1000;
-	call = request(a->route, CALL("1"));
+	call = request(a->client, CALL("1"));
 	pass(1000);
-	request(a->route, CALL("2"));
+	request(a->client, CALL("2"));
 	get_ready(1);
 	hears(process(1), CALL("2"));
 	hears(process(0), CALL("2"));
@@ -1427,8 +1427,8 @@ static struct front *open_neighbour(void)
 	struct envelope env = scan(q(INITIALIZE));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &neighbour, &router.sessions.principals.anonymous,
-		   &(struct peer){ .family = 0 }, &front->call, &env);
+	client_session_open(&router, &neighbour, &router.sessions.principals.anonymous,
+			    &(struct peer){ .family = 0 }, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -1460,9 +1460,9 @@ static void idle_ones_make_room_where_it_helps(void **state)
 	begin();
 	assert_int_equal(open_neighbour()->ending, ENDING_NONE);
 	get_ready(1);
-	request(members[0].route, CALL("1"));
-	request(members[0].route, CALL("2"));
-	request(members[0].route, CALL("3")); /* waits for a process that pool.max forbids */
+	request(members[0].client, CALL("1"));
+	request(members[0].client, CALL("2"));
+	request(members[0].client, CALL("3")); /* waits for a process that pool.max forbids */
 	pass(3000);
 	hears_nothing(process(1));
 	assert_false(process(1)->is_eof);
@@ -1491,7 +1491,7 @@ static void failing_servers_claim_nothing(void **state)
 	server_init(&neighbour, loop, keeper.spawner, &server.conf);
 	call = open_neighbour();
 	get_ready(0);
-	call = request(call->call.route, CALL("1"));
+	call = request(call->call.client, CALL("1"));
 	hears(process(0), CALL("2"));
 	server.conf.pool_min = 1;
 	server.failures = 3;
@@ -1514,13 +1514,13 @@ static void who_has_none_gets_one(void **state)
 	struct front *other;
 
 	(void)state;
-	calls[0] = request(a->route, CALL("1"));
-	calls[1] = request(a->route, CALL("2"));
+	calls[0] = request(a->client, CALL("1"));
+	calls[1] = request(a->client, CALL("2"));
 	hears(process(1), HANDSHAKE("'elicitation':{'form':{}}"));
 	says(process(1), WELCOME);
 	hears(process(1), INITIALIZED);
 	for (size_t i = 2; i < 6; i++)
-		calls[i] = request(a->route, CALL("3"));
+		calls[i] = request(a->client, CALL("3"));
 	other = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 	is_open(other);
 	hears(process(0), CALL("2"));
@@ -1555,7 +1555,7 @@ static void who_has_had_one_gives_way(void **state)
 	server.conf.pool_max = 1;
 	a = begin_asking(alice, 0);
 	for (size_t i = 0; i < 2; i++)
-		calls[i] = request(a->route, CALL("1"));
+		calls[i] = request(a->client, CALL("1"));
 	other = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 	pass(5000);
 	says(process(0), RESULT("2"));
@@ -1563,7 +1563,7 @@ static void who_has_had_one_gives_way(void **state)
 	is_open(calls[1]);
 	hears(process(0), CALL("2"));
 	hears(process(0), CALL("3"));
-	calls[2] = request(a->route, CALL("2"));
+	calls[2] = request(a->client, CALL("2"));
 	pass(4000);
 	pass(1000); /* as long as bob waits at most */
 	is_failed(other, REASON_OVER_LIMIT);
@@ -1599,7 +1599,7 @@ static void who_has_none_gets_but_one(void **state)
 	server.conf.pool_max = 3;
 	a = begin_asking(alice, 0);
 	for (size_t i = 0; i < 3; i++)
-		request(a->route, CALL("1"));
+		request(a->client, CALL("1"));
 	for (size_t i = 1; i < 3; i++) {
 		hears(process(i), HANDSHAKE("'elicitation':{'form':{}}"));
 		says(process(i), WELCOME);
@@ -1609,7 +1609,7 @@ static void who_has_none_gets_but_one(void **state)
 		open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 		for (size_t seconds = 0; seconds < 15; seconds++)
 			pass(1000);
-		assert_int_equal(count_leaving(a->route->pool), i + 1);
+		assert_int_equal(count_leaving(a->client->pool), i + 1);
 	}
 	hears(process(0), CALL("2"));
 	says(process(0), RESULT("2"));
@@ -1617,7 +1617,7 @@ static void who_has_none_gets_but_one(void **state)
 	open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 	for (size_t seconds = 0; seconds < 5; seconds++)
 		pass(1000);
-	assert_int_equal(count_leaving(a->route->pool), 1);
+	assert_int_equal(count_leaving(a->client->pool), 1);
 	fake_process_exit(&keeper, process(0), 0);
 	fake_keeper_settle(&keeper);
 	hears(process(3), HANDSHAKE("'elicitation':{'form':{}}"));
@@ -1635,18 +1635,18 @@ static void who_gave_takes_nothing_from_others(void **state)
 	server_init(&neighbour, loop, keeper.spawner, &server.conf);
 	a = begin_asking(alice, 0);
 	b = begin_asking(bob, 1);
-	calls[0] = request(a->route, CALL("1"));
-	request(b->route, CALL("1"));
+	calls[0] = request(a->client, CALL("1"));
+	request(b->client, CALL("1"));
 	open_neighbour();
 	pass(POOL_QUEUE_TIMEOUT_MS - 1000);
 	pass(1000);
 	open_neighbour();
 	pass(1000);
-	assert_int_equal(count_leaving(a->route->pool), 1);
-	calls[1] = request(a->route, CALL("2"));
+	assert_int_equal(count_leaving(a->client->pool), 1);
+	calls[1] = request(a->client, CALL("2"));
 	for (size_t seconds = 0; seconds < 5; seconds++)
 		pass(1000);
-	assert_int_equal(count_leaving(b->route->pool), 0);
+	assert_int_equal(count_leaving(b->client->pool), 0);
 	hears(process(0), CALL("2"));
 	says(process(0), RESULT("2"));
 	is_answered(calls[0], RESULT("1"));
@@ -1672,9 +1672,9 @@ static void what_is_kept_is_not_given_away(void **state)
 	server_init(&neighbour, loop, keeper.spawner, &server.conf);
 	server.conf.pool_min = 2;
 	a = begin();
-	pool = a->route->pool;
+	pool = a->client->pool;
 	for (size_t i = 0; i < 3; i++)
-		request(a->route, CALL("1"));
+		request(a->client, CALL("1"));
 	get_ready(1);
 	get_ready(2);
 	for (size_t i = 0; i < 3; i++) {
@@ -1691,16 +1691,16 @@ static void late_ids_end_a_process(void **state)
 {
 	struct member *a = begin();
 	struct upstream *upstream =
-		container_of(a->route->pool->upstreams.next, struct upstream, link);
+		container_of(a->client->pool->upstreams.next, struct upstream, link);
 	struct front *call;
 
 	(void)state;
 	upstream->last_id = INT32_MAX - 1;
-	request(a->route, LIST("1"));
+	request(a->client, LIST("1"));
 	hears(process(0), LIST("2147483647"));
 	says(process(0), TOOLS("2147483647", ""));
 	upstream->last_id = INT32_MAX - 1000;
-	call = request(a->route, CALL("1"));
+	call = request(a->client, CALL("1"));
 	hears(process(0), CALL("2147482648"));
 	says(process(0), RESULT("2147482648"));
 	is_answered(call, RESULT("1"));
@@ -1775,10 +1775,10 @@ static void crash_loops_are_broken(void **state)
 	front = open_session(INITIALIZE);
 	get_ready(6);
 	assert_int_equal(server.failures, 3);
-	request(front->call.route, CALL("1"));
+	request(front->call.client, CALL("1"));
 	says(process(6), RESULT("2"));
 	assert_int_equal(server.failures, 0); /* one that answers has recovered */
-	session_end(&front->call.route->session, REASON_DELETED);
+	session_end(front->call.client->session, REASON_DELETED);
 	fake_keeper_settle(&keeper);
 	fake_process_exit(&keeper, process(6), 0);
 	pass(60000);
@@ -1787,7 +1787,7 @@ static void crash_loops_are_broken(void **state)
 	assert_int_equal(server.failures, 0);
 	/* Nobody must be able to keep the server from others by calls that it does not survive. */
 	for (size_t i = 0; i < 6; i++) {
-		struct front *call = request(front->call.route, CALL("1"));
+		struct front *call = request(front->call.client, CALL("1"));
 
 		if (i < 3)
 			says(process(7 + i), RESULT("2"));

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Idle processes go first, the one that has been idle for longest before others. Where all are busy, and busy they
- * are as long as somebody has calls enough, a pool that has none would wait for ever: then who has most gives one
- * away, or of those who have one the one who has had it for longest. Calls in flight are never cut short.
- * One is enough for one who waits, and who gave away what it had does not take another's for it: calls may be long,
- * and soon all processes would only finish theirs.
+ * Idle processes go first, the one that has been idle for longest before others. Where all are busy, a pool that has
+ * none would wait as long as the others have calls. Then the pool with most processes gives one up; of pools with one
+ * each, the one that has had it for longest. Calls in flight are never cut short. One process is enough for each pool that
+ * waits, and a pool that gave up what it had does not take another's for it: calls may be long, and soon all processes
+ * would only finish theirs.
  *
  * Left alone are the processes that pool.min keeps, and those that sessions with subscriptions need.
  */
 #include "router/process_slots.h"
 
 #include "base/clock.h"
-#include "router/upstream.h"
 #include "router/pool.h"
-#include "router/route.h"
+#include "router/pool_demand.h"
+#include "router/router.h"
+#include "upstream/upstream.h"
+
+static struct process_slots *slots_of(const struct pool *pool)
+{
+	return &pool->router->slots;
+}
 
 /* Whether the place of a process of `other` would be one for `pool`. */
 static bool is_of_use(const struct pool *other, const struct pool *pool)
@@ -36,17 +42,23 @@ static struct upstream *oldest_spare(const struct pool *pool, struct upstream *o
 	return oldest;
 }
 
+void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct pool *pool))
+{
+	*slots = (struct process_slots){ .grow = grow };
+	list_init(&slots->pools);
+}
+
 /* Not more than are waited for. */
 void process_slots_seek(struct pool *pool)
 {
-	struct router *router = pool->router;
+	struct process_slots *slots = slots_of(pool);
 	struct upstream *oldest = NULL;
 
-	router->is_short = true;
+	slots->is_short = true;
 	pool->is_short = true;
-	if (router->leaving >= partition_upstreams_needed(pool))
+	if (slots->leaving >= pool_upstreams_needed(pool))
 		return;
-	LIST_FOREACH(node, &router->pools) {
+	LIST_FOREACH(node, &slots->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
 		if (is_of_use(other, pool))
@@ -61,18 +73,7 @@ void process_slots_seek(struct pool *pool)
 void process_slots_note_leaving(struct upstream *upstream)
 {
 	upstream->makes_room = true;
-	upstream->router->leaving++;
-}
-
-bool process_slots_is_poor(const struct pool *pool)
-{
-	if (!pool->is_pool || partition_upstreams_needed(pool) == 0)
-		return false;
-	LIST_FOREACH(node, &pool->upstreams) {
-		if (container_of(node, struct upstream, link)->state != UPSTREAM_RETIRING)
-			return false;
-	}
-	return true;
+	slots_of(upstream->pool)->leaving++;
 }
 
 /* What a pool could give away: the upstream that has least to do, and of equals has served for longest. */
@@ -109,7 +110,7 @@ static bool is_due(const struct gift *gift)
 
 	if (gift->upstream == NULL || gift->among > 1)
 		return gift->upstream != NULL;
-	least_ms = gift->upstream->child.server->conf.queue_timeout_ms;
+	least_ms = gift->upstream->server->conf.queue_timeout_ms;
 	return clock_now_ms() - gift->upstream->ready_at_ms >= least_ms;
 }
 
@@ -124,9 +125,9 @@ static bool is_better(const struct gift *gift, const struct gift *best)
 static size_t count_promised(const struct pool *pool)
 {
 	uint64_t wait_ms = pool->server->conf.queue_timeout_ms;
-	size_t count = pool->router->leaving;
+	size_t count = slots_of(pool)->leaving;
 
-	LIST_FOREACH(node, &pool->router->pools) {
+	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
 		if (!is_of_use(other, pool))
@@ -146,10 +147,10 @@ static size_t count_wanting(const struct pool *pool)
 {
 	size_t count = 0;
 
-	LIST_FOREACH(node, &pool->router->pools) {
+	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
-		count += other->upstream_count == 0 && process_slots_is_poor(other) &&
+		count += other->upstream_count == 0 && pool_is_poor(other) &&
 			 (other->server == pool->server ||
 			  (!server_is_full(other->server) && !server_is_full(pool->server)));
 	}
@@ -162,14 +163,14 @@ void process_slots_claim(struct pool *pool)
 
 	if (pool->upstream_count > 0 || count_promised(pool) >= count_wanting(pool))
 		return;
-	LIST_FOREACH(node, &pool->router->pools) {
+	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 		struct gift gift;
 
 		if (!is_of_use(other, pool))
 			continue;
 		gift = find_gift(other);
-		if (gift.staying > partition_least_upstreams(other) && is_due(&gift) &&
+		if (gift.staying > pool_least_upstreams(other) && is_due(&gift) &&
 		    is_better(&gift, &best))
 			best = gift;
 	}
@@ -182,15 +183,15 @@ void process_slots_claim(struct pool *pool)
 void process_slots_put_last(struct pool *pool)
 {
 	list_remove(&pool->link);
-	list_append(&pool->router->pools, &pool->link);
+	list_append(&slots_of(pool)->pools, &pool->link);
 }
 
-void process_slots_note_idle(struct router *router)
+void process_slots_note_idle(struct process_slots *slots)
 {
-	if (!router->is_short)
+	if (!slots->is_short)
 		return;
-	router->is_short = false;
-	LIST_FOREACH(node, &router->pools) {
+	slots->is_short = false;
+	LIST_FOREACH(node, &slots->pools) {
 		struct pool *pool = container_of(node, struct pool, link);
 
 		if (pool->is_short)
@@ -200,17 +201,18 @@ void process_slots_note_idle(struct router *router)
 }
 
 /* At once: the others may be about to look, too. */
-void process_slots_note_gone(struct router *router)
+void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream)
 {
-	if (!router->is_short)
+	CHECK(!upstream->makes_room || slots->leaving > 0);
+	slots->leaving -= upstream->makes_room;
+	if (!slots->is_short)
 		return;
-	LIST_FOREACH_SAFE(node, &router->pools) {
+	LIST_FOREACH_SAFE(node, &slots->pools) {
 		struct pool *pool = container_of(node, struct pool, link);
 
-		if (!pool->is_short || !process_slots_is_poor(pool) ||
-		    pool_grow(pool) != REASON_NONE)
+		if (!pool->is_short || !pool_is_poor(pool) || slots->grow(pool) != REASON_NONE)
 			continue;
 		process_slots_put_last(pool);
 	}
-	process_slots_note_idle(router);
+	process_slots_note_idle(slots);
 }

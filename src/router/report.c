@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what upstreams and routes know. Every child of a server is that of an upstream. */
+/* Reads what upstreams and clients know. Every process of a server is that of an upstream. */
 #include "router/report.h"
 
-#include "router/upstream.h"
-#include "router/route.h"
+#include "process/child.h"
+#include "router/call.h"
+#include "router/client_session.h"
+#include "router/pool.h"
+#include "router/pool_demand.h"
+#include "upstream/stdio.h"
 
 void report_session(struct session *session, struct session_report *report_r)
 {
-	const struct route *route = route_of(session);
-	const struct upstream *upstream =
-		route->pool != NULL ? partition_own_upstream(route->pool) : NULL;
+	const struct client *client = client_session_client(session);
+	const struct upstream *own = client->pool != NULL ? pool_own_upstream(client->pool) : NULL;
 
-	*report_r = (struct session_report){ .server = route->server,
-					     .revision = route->revision->name,
-					     .calls = route->call_count,
-					     .pid = upstream != NULL ? upstream->child.pid : 0 };
-	LIST_FOREACH(node, &route->calls)
+	*report_r = (struct session_report){ .server = client->server,
+					     .revision = client->revision->name,
+					     .calls = client->call_count,
+					     .pid = own != NULL ? upstream_pid(own) : 0 };
+	LIST_FOREACH(node, &client->calls)
 		report_r->waiting += container_of(node, struct call, link)->state == CALL_WAITING;
-	LIST_FOREACH(node, &route->server_requests)
-		report_r->server_requests++;
+	report_r->server_requests = client->server_requests.by_id.count;
 }
 
 void report_child(const struct child *child, struct child_report *report_r)
 {
-	const struct upstream *upstream = container_of(child, struct upstream, child);
+	const struct upstream *upstream = stdio_of_child(child);
+	const struct client *client = upstream->client;
 
 	*report_r = (struct child_report){ .state = upstream_state_name(upstream),
 					   .calls = upstream_load(upstream),
-					   .session = upstream->route != NULL ?
-							      &upstream->route->session :
-							      NULL,
-					   .is_leased = upstream->lease != NULL };
-	if (upstream->pool != NULL)
-		report_r->principal = pool_fairness_key(upstream->pool, upstream->route);
+					   .session = client != NULL ? client->session : NULL,
+					   .is_leased = upstream->lease != NULL,
+					   .principal = pool_principal_of(upstream) };
 	if (child->state == CHILD_STOPPING)
 		report_r->state = "stopping";
 }
@@ -46,7 +46,7 @@ size_t report_restart(struct server *server)
 		struct child *child = container_of(node, struct child, link);
 
 		if (child->state == CHILD_RUNNING)
-			count += upstream_restart(container_of(child, struct upstream, child));
+			count += stdio_restart_child(child);
 	}
 	return count;
 }

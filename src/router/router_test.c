@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session and its own process: handshake, ids, tokens, questions of the server, and how they end. */
-#include "router/route.h"
+#include "router/pool_demand.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +37,7 @@
 #define EMPTY(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
 
 /* A session of a client with these capabilities; its process has heard what is usual. */
-static struct route *begin_with(const char *initialize)
+static struct client *begin_with(const char *initialize)
 {
 	struct front *front = open_session(initialize);
 	struct fake_process *p = process(keeper.count - 1);
@@ -44,15 +46,15 @@ static struct route *begin_with(const char *initialize)
 	says(p, WELCOME);
 	assert_int_equal(front->ending, ENDING_RESPONSE);
 	hears(p, INITIALIZED);
-	return front->call.route;
+	return front->call.client;
 }
 
-static struct route *begin(void)
+static struct client *begin(void)
 {
-	struct route *route = begin_with(INITIALIZE_WITH(CAPS));
+	struct client *client = begin_with(INITIALIZE_WITH(CAPS));
 
-	notify(route, INITIALIZED);
-	return route;
+	notify(client, INITIALIZED);
+	return client;
 }
 
 static uint64_t tool_timeout(const struct server_conf *conf, struct slice tool)
@@ -125,9 +127,9 @@ static void handshake_is_forwarded(void **state)
 			   "'capabilities':{'logging':{},'tools':{'listChanged':true},"
 			   "'resources':{'subscribe':true}},"
 			   "'serverInfo':{'name':'s','version':'1'}}}");
-	assert_int_equal(front->call.route->session.state, SESSION_LIVE);
+	assert_int_equal(front->call.client->session->state, SESSION_LIVE);
 	hears(p, INITIALIZED);
-	notify(front->call.route, INITIALIZED); /* the client's own is consumed */
+	notify(front->call.client, INITIALIZED); /* the client's own is consumed */
 	hears_nothing(p);
 }
 
@@ -303,7 +305,7 @@ static void draining_refuses_sessions(void **state)
 	router.is_draining = true;
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_DRAINING);
 	assert_int_equal(keeper.count, 1);
-	session_end(&half->call.route->session, REASON_DRAINING);
+	session_end(half->call.client->session, REASON_DRAINING);
 	is_failed(half, REASON_DRAINING);
 	pass(0);
 	hears(process(0), HANDSHAKE(""));
@@ -359,7 +361,7 @@ static void early_requests_of_the_server(void **state)
 	says(p, "{'jsonrpc':'2.0','method':'notifications/message','params':{'level':'info'}}");
 	says(p, WELCOME);
 	assert_int_equal(front->ending, ENDING_RESPONSE);
-	listener = listen_to(front->call.route);
+	listener = listen_to(front->call.client);
 	was_heard("");
 }
 
@@ -368,22 +370,22 @@ static void early_requests_of_the_server(void **state)
 /* RPC-04, BACK-FRAME-01, BACK-FRAME-08, FRONT-POST-11: id and token, wherever they stand; nothing else. */
 static void ids_are_replaced(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 	struct front *a, *b, *c;
 
 	(void)state;
-	a = request(route,
+	a = request(client,
 		    "{'jsonrpc':'2.0','id':'x\\u0041','method':'tools/call','params':"
 		    "{'name':'t','n':1.0E+2,'_meta':{'progressToken':'tok','v/k':[1 , 2]}}}");
 	hears(p, "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':"
 		 "{'name':'t','n':1.0E+2,'_meta':{'progressToken':2,'v/k':[1 , 2]}}}");
 	b = request(
-		route,
+		client,
 		"{'params':{'_meta':{'progressToken':7}},'method':'x/y','jsonrpc':'2.0','id':-5}");
 	hears(p, "{'params':{'_meta':{'progressToken':3}},'method':'x/y','jsonrpc':'2.0','id':3}");
 	c = request(
-		route,
+		client,
 		"{'jsonrpc':'2.0',\n'id':12345678901234567,\r\n\t'method':'x','params':['\xE2\x80\xA8']}");
 	hears(p, "{'jsonrpc':'2.0', 'id':4,  \t'method':'x','params':['\\u2028']}");
 	says(p, "{'jsonrpc':'2.0','id':3,'result':{ 'a' : 2.50}}");
@@ -399,22 +401,22 @@ static void ids_are_replaced(void **state)
 /* BACK-MSG-06: what only the modern era says goes; the rest of _meta stays, also beside a token. */
 static void meta_is_rebuilt(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 
 	(void)state;
-	request(route, "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{'_meta':{"
-		       "'io.modelcontextprotocol/protocolVersion':'x','traceparent':'00-1',"
-		       "'progressToken':'k','io.modelcontextprotocol/related-task':{'taskId':'1'},"
-		       "'io.modelcontextprotocol/clientCapabilities':{'a':[1]}},'cursor':''}}");
+	request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{'_meta':{"
+			"'io.modelcontextprotocol/protocolVersion':'x','traceparent':'00-1',"
+			"'progressToken':'k','io.modelcontextprotocol/related-task':{'taskId':'1'},"
+			"'io.modelcontextprotocol/clientCapabilities':{'a':[1]}},'cursor':''}}");
 	hears(p, "{'jsonrpc':'2.0','id':2,'method':'tools/list','params':{'_meta':{"
 		 "'traceparent':'00-1','progressToken':2,"
 		 "'io.modelcontextprotocol/related-task':{'taskId':'1'}},'cursor':''}}");
-	request(route, "{'jsonrpc':'2.0','method':'tools/list','params':{'_meta':{"
-		       "'io.modelcontextprotocol/logLevel':'info'}},'id':'after'}");
+	request(client, "{'jsonrpc':'2.0','method':'tools/list','params':{'_meta':{"
+			"'io.modelcontextprotocol/logLevel':'info'}},'id':'after'}");
 	hears(p, "{'jsonrpc':'2.0','method':'tools/list','params':{'_meta':{}},'id':3}");
-	notify(route, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
-		      "'io.modelcontextprotocol/logLevel':'info','y':1}}}");
+	notify(client, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
+		       "'io.modelcontextprotocol/logLevel':'info','y':1}}}");
 	hears(p, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{'y':1}}}");
 }
 
@@ -435,11 +437,11 @@ static void responses_are_taken_leniently(void **state)
 		  "{'jsonrpc':'2.0','id':9,'result':3}" },
 		{ "[{'jsonrpc':'2.0','id':8,'result':4}]", "{'jsonrpc':'2.0','id':9,'result':4}" },
 	};
-	struct route *route = begin();
+	struct client *client = begin();
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
-		struct front *front = request(route, CALL("9"));
+		struct front *front = request(client, CALL("9"));
 
 		says(process(0), answers[i][0]);
 		is_answered(front, answers[i][1]);
@@ -449,9 +451,9 @@ static void responses_are_taken_leniently(void **state)
 /* BACK-FRAME-04: an array of the server is several messages, in order, good and bad ones. */
 static void arrays_are_unpacked(void **state)
 {
-	struct route *route = begin();
-	struct front *a = request(route, CALL("1"));
-	struct front *b = request(route, CALL("2"));
+	struct client *client = begin();
+	struct front *a = request(client, CALL("1"));
+	struct front *b = request(client, CALL("2"));
 
 	(void)state;
 	says(process(0), "[" RESULT("3") ",{},5," RESULT("2") ",[" RESULT("3") "]]");
@@ -464,9 +466,9 @@ static void arrays_are_unpacked(void **state)
 /* FRONT-POST-12, bridging I4: same id twice; each gets its own answer, whatever the order. */
 static void same_id_twice_is_served_twice(void **state)
 {
-	struct route *route = begin();
-	struct front *a = request(route, CALL("5"));
-	struct front *b = request(route, CALL("5"));
+	struct client *client = begin();
+	struct front *a = request(client, CALL("5"));
+	struct front *b = request(client, CALL("5"));
 
 	(void)state;
 	says(process(0), "{'jsonrpc':'2.0','id':3,'result':'b'}");
@@ -479,9 +481,9 @@ static void same_id_twice_is_served_twice(void **state)
 /* SEC-06, REL-23, CXL-06, bridging I3: double, late, forged answers reach nobody and are counted. */
 static void stray_responses_are_dropped(void **state)
 {
-	struct route *route = begin();
-	struct front *a = request(route, CALL("1"));
-	struct front *b = request(route, CALL("2"));
+	struct client *client = begin();
+	struct front *a = request(client, CALL("1"));
+	struct front *b = request(client, CALL("2"));
 	uint64_t strays = counter_get(COUNTER_CHILD_STRAY_RESPONSES);
 
 	(void)state;
@@ -500,8 +502,8 @@ static void stray_responses_are_dropped(void **state)
 /* BACK-SEC-01, SEC-06, bridging I1: a server reaches its own session only, whatever ids it names. */
 static void sessions_do_not_cross(void **state)
 {
-	struct route *first = begin();
-	struct route *second = begin();
+	struct client *first = begin();
+	struct client *second = begin();
 	struct front *a = request(first, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':"
 					 "{'_meta':{'progressToken':'mine'}}}");
 	struct front *b = request(second, CALL("1"));
@@ -534,9 +536,9 @@ static void sessions_do_not_cross(void **state)
 /* BACK-FRAME-05: an error without id fails the only call; with two in flight, none. */
 static void error_without_id(void **state)
 {
-	struct route *route = begin();
-	struct front *a = request(route, CALL("1"));
-	struct front *b = request(route, CALL("2"));
+	struct client *client = begin();
+	struct front *a = request(client, CALL("1"));
+	struct front *b = request(client, CALL("2"));
 
 	(void)state;
 	says(process(0), "{'jsonrpc':'2.0','id':null,'error':{'code':-32700,'message':'x'}}");
@@ -550,9 +552,9 @@ static void error_without_id(void **state)
 /* REL-23: JSON about a call, but no response, fails that call; REL-20, REL-21: what is not JSON does nothing. */
 static void malformed_answers(void **state)
 {
-	struct route *route = begin();
-	struct front *a = request(route, CALL("1"));
-	struct front *b = request(route, CALL("2"));
+	struct client *client = begin();
+	struct front *a = request(client, CALL("1"));
+	struct front *b = request(client, CALL("2"));
 	uint64_t garbage = counter_get(COUNTER_CHILD_GARBAGE);
 
 	(void)state;
@@ -570,17 +572,17 @@ static void malformed_answers(void **state)
 /* UTIL-PING-01: answered here, for either side; also while no process runs. */
 static void ping_is_answered_here(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 
 	(void)state;
-	is_answered(request(route, "{'jsonrpc':'2.0','id':'p','method':'ping'}"),
+	is_answered(request(client, "{'jsonrpc':'2.0','id':'p','method':'ping'}"),
 		    "{'jsonrpc':'2.0','id':'p','result':{}}");
 	says(p, "{'jsonrpc':'2.0','id':3,'method':'ping','params':{}}");
 	hears(p, "{'jsonrpc':'2.0','id':3,'result':{}}");
 	fake_process_exit(&keeper, p, 0);
 	pass(0);
-	is_answered(request(route, "{'jsonrpc':'2.0','id':4,'method':'ping'}"),
+	is_answered(request(client, "{'jsonrpc':'2.0','id':4,'method':'ping'}"),
 		    "{'jsonrpc':'2.0','id':4,'result':{}}");
 	assert_int_equal(keeper.count, 1);
 }
@@ -588,7 +590,7 @@ static void ping_is_answered_here(void **state)
 /* REL-26, REL-46: when its stdin queue is full, a call fails at once. */
 static void full_queue_refuses(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	static char text[QUEUE_MAX + 1000];
 	struct envelope env;
 	struct front *front;
@@ -600,7 +602,7 @@ static void full_queue_refuses(void **state)
 	env = scan(text);
 	for (int i = 0; i < 2; i++) { /* the first finds the queue empty */
 		front = front_new(&env);
-		forward_request(route, &front->call, &env);
+		forward_request(client, &front->call, &env);
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
@@ -610,7 +612,7 @@ static void full_queue_refuses(void **state)
 /* The number of calls is bounded, too: who leaves does not cancel (CXL-01). */
 static void calls_are_limited(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct envelope env = scan(q(CALL("1")));
 	struct front *front = NULL;
 
@@ -618,7 +620,7 @@ static void calls_are_limited(void **state)
 	server.conf.queue_max = SIZE_MAX / 2;
 	for (int i = 0; i < 4097; i++) {
 		front = front_new(&env);
-		forward_request(route, &front->call, &env);
+		forward_request(client, &front->call, &env);
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
@@ -627,17 +629,17 @@ static void calls_are_limited(void **state)
 /* BACK-FRAME-08: below 2^31, and none that is in use. */
 static void ids_begin_anew(void **state)
 {
-	struct route *route = begin();
-	struct front *first = request(route, CALL("1"));
+	struct client *client = begin();
+	struct front *first = request(client, CALL("1"));
 
 	(void)state;
-	partition_own_upstream(route->pool)->last_id = INT32_MAX - 1;
+	pool_own_upstream(client->pool)->last_id = INT32_MAX - 1;
 	hears(process(0), CALL("2"));
-	request(route, CALL("1"));
+	request(client, CALL("1"));
 	hears(process(0), CALL("2147483647"));
-	request(route, CALL("1"));
+	request(client, CALL("1"));
 	hears(process(0), CALL("1"));
-	request(route, CALL("1"));
+	request(client, CALL("1"));
 	hears(process(0), CALL("3"));
 	says(process(0), RESULT("2"));
 	assert_int_equal(first->ending, ENDING_RESPONSE);
@@ -648,15 +650,15 @@ static void ids_begin_anew(void **state)
 /* UTIL-PROG-01: the client's token, only while its call is in flight, only if it increases. */
 static void progress_is_mapped(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 	struct front *a = request(
-		route,
+		client,
 		"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'_meta':{'progressToken':'2'}}}");
 	struct front *b = request(
-		route,
+		client,
 		"{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'_meta':{'progressToken':3}}}");
-	struct front *c = request(route, CALL("3"));
+	struct front *c = request(client, CALL("3"));
 
 	(void)state;
 	says(p, PROGRESS("2", "0"));
@@ -675,7 +677,7 @@ static void progress_is_mapped(void **state)
 	was_told(a, "");
 	was_told(b, "");
 	was_told(c, "");
-	listener = listen_to(route);
+	listener = listen_to(client);
 	was_heard("");
 }
 
@@ -685,23 +687,23 @@ static void progress_is_mapped(void **state)
 /* CXL-02, CXL-03, CXL-06, SEC-49: all calls of that id and type; with our id; nothing else. */
 static void cancel_is_mapped(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *a = request(route, CALL("7"));
-	struct front *b = request(route, CALL("'7'"));
-	struct front *c = request(route, CALL("7"));
+	struct front *a = request(client, CALL("7"));
+	struct front *b = request(client, CALL("'7'"));
+	struct front *c = request(client, CALL("7"));
 
 	(void)state;
 	hears(p, CALL("2"));
 	hears(p, CALL("3"));
 	hears(p, CALL("4"));
-	notify(route, "{'jsonrpc':'2.0','method':'notifications/cancelled'}");
-	notify(route, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':[7]}");
-	notify(route, CANCEL("2"));
-	notify(route, CANCEL("[7]"));
-	notify(route, CANCEL("null"));
+	notify(client, "{'jsonrpc':'2.0','method':'notifications/cancelled'}");
+	notify(client, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':[7]}");
+	notify(client, CANCEL("2"));
+	notify(client, CANCEL("[7]"));
+	notify(client, CANCEL("null"));
 	hears_nothing(p);
-	notify(route,
+	notify(client,
 	       "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'reason':'stop it\xE2\x80\xA8','requestId':7}}");
 	hears(p,
 	      "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':2,'reason':'stop it\\u2028'}}");
@@ -711,9 +713,9 @@ static void cancel_is_mapped(void **state)
 	assert_int_equal(c->ending, ENDING_CANCELLED);
 	is_open(b);
 	says(p, RESULT("2"));
-	notify(route, CANCEL("7"));
+	notify(client, CANCEL("7"));
 	hears_nothing(p);
-	notify(route, CANCEL("'7'"));
+	notify(client, CANCEL("'7'"));
 	hears(p, CANCEL("3"));
 	assert_int_equal(b->ending, ENDING_CANCELLED);
 }
@@ -721,15 +723,15 @@ static void cancel_is_mapped(void **state)
 /* FRONT-INIT-09: initialize is not cancelled; there is no session yet whose cancel could name it. */
 static void cancel_of_a_call_that_waits(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct front *front;
 
 	(void)state;
 	fake_process_exit(&keeper, process(0), 0);
 	pass(0);
-	front = request(route, CALL("1"));
+	front = request(client, CALL("1"));
 	is_open(front);
-	notify(route, CANCEL("1"));
+	notify(client, CANCEL("1"));
 	assert_int_equal(front->ending, ENDING_CANCELLED);
 	hears(process(1), HANDSHAKE(CAPS));
 	says(process(1), WELCOME);
@@ -740,9 +742,9 @@ static void cancel_of_a_call_that_waits(void **state)
 /* CXL-08, REL-25: an error for the client, a cancel and a ping for the server; a pong saves it. */
 static void silence_times_out(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *front = request(route, CALL("1"));
+	struct front *front = request(client, CALL("1"));
 
 	(void)state;
 	hears(p, CALL("2"));
@@ -756,20 +758,20 @@ static void silence_times_out(void **state)
 	says(p, "{'jsonrpc':'2.0','id':3,'result':{}}");
 	pass(10000);
 	assert_int_equal(p->signals, 0);
-	is_open(request(route, CALL("2")));
+	is_open(request(client, CALL("2")));
 	assert_int_equal(keeper.count, 1);
 }
 
 /* REL-25: no pong: it is killed, other calls fail, the next request gets another process. */
 static void hung_process_is_replaced(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct front *other;
 
 	(void)state;
-	request(route, CALL("1"));
+	request(client, CALL("1"));
 	pass(30000);
-	other = request(route, CALL("2"));
+	other = request(client, CALL("2"));
 	pass(30000);
 	is_open(other);
 	pass(4999);
@@ -777,7 +779,7 @@ static void hung_process_is_replaced(void **state)
 	pass(1);
 	is_failed(other, REASON_CHILD_HUNG);
 	assert_int_equal(process(0)->last_signal, SIGKILL);
-	is_open(request(route, CALL("3")));
+	is_open(request(client, CALL("3")));
 	assert_int_equal(keeper.count, 2);
 	says(process(0), RESULT("4")); /* the old one is not listened to */
 	assert_int_equal(router.calls, 1);
@@ -786,12 +788,12 @@ static void hung_process_is_replaced(void **state)
 /* CXL-08: progress renews the silence, never the absolute limit; a tool may have its own. */
 static void progress_renews_the_deadline(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct front *front = request(
-		route,
+		client,
 		"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'_meta':{'progressToken':1}}}");
 	struct front *slow =
-		request(route,
+		request(client,
 			"{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'slow'}}");
 	char text[200];
 
@@ -815,11 +817,11 @@ static void progress_renews_the_deadline(void **state)
 /* BACK-MSG-07, FRONT-SSE-07, FRONT-POST-03, SEC-48: to the call in progress; its answer back, once. */
 static void asks_are_mapped(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *list = request(route, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
-	struct front *call = request(route, CALL("2"));
-	struct front *last = request(route, "{'jsonrpc':'2.0','id':3,'method':'x/y'}");
+	struct front *list = request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
+	struct front *call = request(client, CALL("2"));
+	struct front *last = request(client, "{'jsonrpc':'2.0','id':3,'method':'x/y'}");
 	uint64_t strays = counter_get(COUNTER_CLIENT_STRAY_RESPONSES);
 
 	(void)state;
@@ -834,16 +836,16 @@ static void asks_are_mapped(void **state)
 	was_told(call, ASK("1000002", "roots/list") "|");
 	was_told(list, "");
 	was_told(last, "");
-	answer(route, "{'jsonrpc':'2.0','id':'1000002','result':{}}");
-	answer(route, "{'jsonrpc':'2.0','id':1000003,'result':{}}");
-	answer(route, "{'jsonrpc':'2.0','id':'s-1','result':{}}");
-	answer(route, "{'jsonrpc':'2.0','error':{'code':1,'message':'no id'}}");
+	answer(client, "{'jsonrpc':'2.0','id':'1000002','result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000003,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':'s-1','result':{}}");
+	answer(client, "{'jsonrpc':'2.0','error':{'code':1,'message':'no id'}}");
 	hears_nothing(p);
-	answer(route, "{'jsonrpc':'2.0','result':{'roots':[ ]},\n'id':1000002}");
+	answer(client, "{'jsonrpc':'2.0','result':{'roots':[ ]},\n'id':1000002}");
 	hears(p, "{'jsonrpc':'2.0','result':{'roots':[ ]}, 'id':2}");
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'error':{'code':-1,'message':'declined'}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'error':{'code':-1,'message':'declined'}}");
 	hears(p, "{'jsonrpc':'2.0','id':'s-1','error':{'code':-1,'message':'declined'}}");
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	hears_nothing(p);
 	assert_int_equal(counter_get(COUNTER_CLIENT_STRAY_RESPONSES) - strays, 5);
 }
@@ -851,11 +853,11 @@ static void asks_are_mapped(void **state)
 /* bridging §1.6 (6): the latest asking call; else any; one that cannot be given it is passed over. */
 static void asks_find_a_carrier(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *list = request(route, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
-	struct front *old = request(route, CALL("2"));
-	struct front *new = request(route, CALL("3"));
+	struct front *list = request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/list'}");
+	struct front *old = request(client, CALL("2"));
+	struct front *new = request(client, CALL("3"));
 
 	(void)state;
 	says(p, ASK("1", "roots/list"));
@@ -868,7 +870,7 @@ static void asks_find_a_carrier(void **state)
 	was_told(list, ASK("1000003", "roots/list") "|");
 	list->refuses = true;
 	says(p, ASK("4", "roots/list"));
-	listener = listen_to(route); /* FRONT-GET-02, FRONT-GET-04 */
+	listener = listen_to(client); /* FRONT-GET-02, FRONT-GET-04 */
 	was_heard(ASK("1000004", "roots/list") "|");
 }
 
@@ -899,12 +901,12 @@ static void undeclared_capabilities(void **state)
 		{ "{'jsonrpc':'2.0','id':1,'method':'sampling/createMessage','params':{'t\\u006fols':[]}}",
 		  mode },
 	};
-	struct route *route =
+	struct client *client =
 		begin_with(INITIALIZE_WITH("'roots':null,'sampling':{},'elicitation':{'form':{}}"));
 
 	(void)state;
-	notify(route, INITIALIZED);
-	listener = listen_to(route);
+	notify(client, INITIALIZED);
+	listener = listen_to(client);
 	for (size_t i = 0; i < ARRAY_LEN(server_requests); i++) {
 		says(process(0), server_requests[i][0]);
 		hears(process(0), server_requests[i][1]);
@@ -918,11 +920,11 @@ static void undeclared_capabilities(void **state)
 
 static void url_mode_only(void **state)
 {
-	struct route *route = begin_with(INITIALIZE_WITH("'elicitation':{'url':{}}"));
+	struct client *client = begin_with(INITIALIZE_WITH("'elicitation':{'url':{}}"));
 
 	(void)state;
-	notify(route, INITIALIZED);
-	listener = listen_to(route);
+	notify(client, INITIALIZED);
+	listener = listen_to(client);
 	says(process(0),
 	     "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{'message':'m'}}");
 	assert_non_null(strstr(fake_process_read(process(0)), "-32602"));
@@ -943,9 +945,9 @@ static void url_mode_only(void **state)
 /* bridging §1.1 (5): the progress token inside a server request is its downstream id for the client. */
 static void progress_of_the_client(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *front = request(route, CALL("1"));
+	struct front *front = request(client, CALL("1"));
 
 	(void)state;
 	hears(p, CALL("2"));
@@ -954,50 +956,50 @@ static void progress_of_the_client(void **state)
 	was_told(
 		front,
 		"{'jsonrpc':'2.0','method':'sampling/createMessage','params':{'_meta':{'progressToken':1000001}},'id':1000001}|");
-	notify(route, PROGRESS("1000001", "1"));
+	notify(client, PROGRESS("1000001", "1"));
 	hears(p, PROGRESS("'their'", "1"));
-	notify(route, PROGRESS("'their'", "2"));
-	notify(route, PROGRESS("1000002", "2"));
+	notify(client, PROGRESS("'their'", "2"));
+	notify(client, PROGRESS("1000002", "2"));
 	hears_nothing(p);
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	hears(p, "{'jsonrpc':'2.0','id':8,'result':{}}");
-	notify(route, PROGRESS("1000001", "3"));
+	notify(client, PROGRESS("1000001", "3"));
 	hears_nothing(p);
 }
 
 /* FRONT-INIT-07, FRONT-INIT-08: held until the client is ready, which any request of it says as well. */
 static void asks_wait_for_the_client(void **state)
 {
-	struct route *route = begin_with(INITIALIZE_WITH(CAPS));
+	struct client *client = begin_with(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 
 	(void)state;
-	listener = listen_to(route);
+	listener = listen_to(client);
 	says(p, ASK("1", "roots/list"));
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it cannot know yet */
-	is_answered(request(route, "{'jsonrpc':'2.0','id':1,'method':'ping'}"),
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it cannot know yet */
+	is_answered(request(client, "{'jsonrpc':'2.0','id':1,'method':'ping'}"),
 		    "{'jsonrpc':'2.0','id':1,'result':{}}");
 	was_heard("");
 	hears_nothing(p);
-	request(route, CALL("2"));
+	request(client, CALL("2"));
 	fake_keeper_settle(&keeper);
 	was_heard(ASK("1000001", "roots/list") "|");
 	hears(p, CALL("2"));
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	hears(p, "{'jsonrpc':'2.0','id':1,'result':{}}");
 }
 
 /* What is held is bounded in bytes, and what was let go makes room again. */
 static void asks_that_wait_are_bounded(void **state)
 {
-	struct route *route = begin_with(INITIALIZE_WITH(CAPS));
+	struct client *client = begin_with(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 	struct buf text = { 0 };
 	size_t asked = 0;
 	const char *line;
 
 	(void)state;
-	listener = listen_to(route);
+	listener = listen_to(client);
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\","
 			      "\"params\":{\"x\":\"");
 	memset(buf_reserve(&text, 60000), 'x', 60000);
@@ -1011,9 +1013,9 @@ static void asks_that_wait_are_bounded(void **state)
 	assert_int_equal(asked, 18); /* of 60 KB each, the last one was too much */
 	assert_non_null(line);
 	assert_non_null(strstr(line, "too many requests are unanswered"));
-	assert_int_equal(route->server_requests_by_id.count, 17);
-	notify(route, INITIALIZED);
-	assert_int_equal(route->held_bytes, 0);
+	assert_int_equal(client->server_requests.by_id.count, 17);
+	notify(client, INITIALIZED);
+	assert_int_equal(client->server_requests.held_bytes, 0);
 	buf_fini(&text);
 }
 
@@ -1024,8 +1026,8 @@ static void asks_that_wait_are_bounded(void **state)
 /* bridging §1.6: nobody to ask: the server hears it after the hold, and no client gets it later. */
 static void unheard_asks_are_refused(void **state)
 {
-	struct route *route = begin();
-	struct route *silent = begin_with(INITIALIZE_WITH(CAPS));
+	struct client *client = begin();
+	struct client *silent = begin_with(INITIALIZE_WITH(CAPS));
 
 	(void)state;
 	says(process(0), ASK("'a'", "roots/list"));
@@ -1036,20 +1038,20 @@ static void unheard_asks_are_refused(void **state)
 	pass(1);
 	hears(process(0), NOBODY("'a'"));
 	hears(process(1), NOBODY("'b'"));
-	listener = listen_to(route);
+	listener = listen_to(client);
 	was_heard("");
 	notify(silent, INITIALIZED);
-	assert_int_equal(silent->session.standalone.count, 0);
-	assert_int_equal(route->server_requests_by_id.count, 0);
+	assert_int_equal(silent->session->standalone.count, 0);
+	assert_int_equal(client->server_requests.by_id.count, 0);
 }
 
 /* Somebody is there but does not answer: in the end the server hears that, the client that it is over. */
 static void unanswered_asks_end(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 
 	(void)state;
-	listener = listen_to(route);
+	listener = listen_to(client);
 	says(process(0), ASK("1", "roots/list"));
 	says(process(0), ASK("2", "elicitation/create"));
 	was_heard(ASK("1000001", "roots/list") "|" ASK("1000002", "elicitation/create") "|");
@@ -1061,23 +1063,23 @@ static void unanswered_asks_end(void **state)
 	      "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'the client did not answer in time'}}");
 	hears(process(0), "{'jsonrpc':'2.0','id':2,'result':{'action':'cancel'}}");
 	was_heard(CANCEL("1000001") "|" CANCEL("1000002") "|");
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	hears_nothing(process(0));
 }
 
 /* CXL-08: the time of people does not count as the server's silence. */
 static void asking_stops_the_clock(void **state)
 {
-	struct route *route = begin();
-	struct front *front = request(route, "{'jsonrpc':'2.0','id':1,'method':'tools/call',"
-					     "'params':{'_meta':{'progressToken':1}}}");
+	struct client *client = begin();
+	struct front *front = request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/call',"
+					      "'params':{'_meta':{'progressToken':1}}}");
 
 	(void)state;
 	says(process(0), ASK("1", "roots/list"));
 	says(process(0), PROGRESS("2", "1"));
 	pass(TIMEOUT_MS * 5);
 	is_open(front);
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	pass(TIMEOUT_MS - 1);
 	is_open(front);
 	pass(1);
@@ -1087,9 +1089,9 @@ static void asking_stops_the_clock(void **state)
 /* What was asked during a call that is over, or whose client has gone, is not waited for much longer. */
 static void asks_outlive_their_call(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *front = request(route, CALL("1"));
+	struct front *front = request(client, CALL("1"));
 	struct front *gone = NULL;
 
 	(void)state;
@@ -1098,12 +1100,12 @@ static void asks_outlive_their_call(void **state)
 	says(p, ASK("2", "roots/list"));
 	says(p, RESULT("2"));
 	assert_int_equal(front->ending, ENDING_RESPONSE);
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it was seen in time */
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it was seen in time */
 	hears(p, "{'jsonrpc':'2.0','id':1,'result':{}}");
 	pass(HOLD_MS);
 	hears(p, NOBODY("2"));
 
-	gone = request(route, CALL("2"));
+	gone = request(client, CALL("2"));
 	hears(p, CALL("3"));
 	says(p, ASK("3", "roots/list"));
 	gone->refuses = true;
@@ -1119,12 +1121,12 @@ static void asks_outlive_their_call(void **state)
 /* CXL-08: the same where the exchange cannot carry the question, and the session's own stream does. */
 static void asking_elsewhere_stops_the_clock(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct front *front;
 
 	(void)state;
-	listener = listen_to(route);
-	front = request(route, CALL("1"));
+	listener = listen_to(client);
+	front = request(client, CALL("1"));
 	front->refuses = true;
 	hears(process(0), CALL("2"));
 	says(process(0), ASK("1", "roots/list"));
@@ -1132,7 +1134,7 @@ static void asking_elsewhere_stops_the_clock(void **state)
 	for (int i = 0; i < 5; i++)
 		pass(TIMEOUT_MS);
 	is_open(front);
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	hears(process(0), "{'jsonrpc':'2.0','id':1,'result':{}}");
 	pass(TIMEOUT_MS - 1);
 	is_open(front);
@@ -1143,13 +1145,13 @@ static void asking_elsewhere_stops_the_clock(void **state)
 /* SEP-1699: a client that polls is away again and again; what it is asked waits for it as for one that stays. */
 static void asks_wait_for_who_comes_and_goes(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 	struct front *front;
 
 	(void)state;
 	server.conf.request_timeout_max_ms = 100 * HOLD_MS;
-	front = request(route, CALL("1"));
+	front = request(client, CALL("1"));
 	hears(p, CALL("2"));
 	says(p, ASK("1", "elicitation/create"));
 	for (int i = 0; i < 10; i++) {
@@ -1173,17 +1175,17 @@ static void asks_wait_for_who_comes_and_goes(void **state)
 /* The same on the session's own stream, where nobody tells when the reader has left. */
 static void standalone_asks_wait_for_who_polls(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 
 	(void)state;
 	server.conf.request_timeout_max_ms = 100 * HOLD_MS;
-	listener = listen_to(route);
+	listener = listen_to(client);
 	says(p, ASK("1", "roots/list"));
 	for (int i = 0; i < 10; i++) {
 		stream_detach(&listener->reader);
 		pass(i % 2 == 0 ? HOLD_MS : 1000); /* at the moment of the look it may be away */
-		listener = listen_to(route);
+		listener = listen_to(client);
 		pass(HOLD_MS);
 	}
 	hears_nothing(p);
@@ -1197,9 +1199,9 @@ static void standalone_asks_wait_for_who_polls(void **state)
 /* CXL-09: the server takes its request back: told on the same way, or the request is not told at all. */
 static void server_cancels_its_ask(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *front = request(route, CALL("1"));
+	struct front *front = request(client, CALL("1"));
 
 	(void)state;
 	hears(p, CALL("2"));
@@ -1209,7 +1211,7 @@ static void server_cancels_its_ask(void **state)
 	was_told(front, ASK("1000001",
 			    "roots/list") "|{'jsonrpc':'2.0','method':'notifications/cancelled',"
 					  "'params':{'requestId':1000001,'reason':'r'}}|");
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	hears_nothing(p);
 	says(p, CANCEL("'a'"));
 	says(p, CANCEL("2")); /* an id of ours is none of its own */
@@ -1218,7 +1220,7 @@ static void server_cancels_its_ask(void **state)
 	says(p, RESULT("2"));
 	says(p, ASK("'b'", "roots/list"));
 	says(p, CANCEL("'b'"));
-	listener = listen_to(route);
+	listener = listen_to(client);
 	was_heard("");
 	pass(TIMEOUT_MS); /* the clock of the ended call was not started again */
 }
@@ -1226,7 +1228,7 @@ static void server_cancels_its_ask(void **state)
 /* BACK-SEC-01: no more than so many unanswered requests; the next is refused, and later ones pass again. */
 static void asks_are_limited(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 
 	(void)state;
@@ -1235,7 +1237,7 @@ static void asks_are_limited(void **state)
 	hears_nothing(p);
 	says(p, ASK("'y'", "roots/list"));
 	assert_non_null(strstr(fake_process_read(p), "too many requests are unanswered"));
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
 	hears(p, "{'jsonrpc':'2.0','id':'x','result':{}}");
 	says(p, ASK("'z'", "roots/list"));
 	hears_nothing(p);
@@ -1249,27 +1251,27 @@ static void asks_are_limited(void **state)
 /* UTIL-LOG-01: levels; bridging §1.7: to the only call in flight, else to the session. */
 static void logs_are_filtered(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 	struct front *front;
 
 	(void)state;
-	listener = listen_to(route);
+	listener = listen_to(client);
 	says(p, LOG_LINE("'debug'"));
 	was_heard(LOG_LINE("'debug'") "|");
 	is_answered(
-		request(route,
+		request(client,
 			"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'loud'}}"),
 		"{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'Invalid params: unknown log level'}}");
 	front = request(
-		route,
+		client,
 		"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'warning'}}");
 	hears(p,
 	      "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel','params':{'level':'warning'}}");
 	says(p, LOG_LINE("'info'")); /* not yet */
 	was_told(front, LOG_LINE("'info'") "|");
 	says(p, RESULT("2"));
-	front = request(route, CALL("2"));
+	front = request(client, CALL("2"));
 	says(p, LOG_LINE("'notice'"));
 	says(p, LOG_LINE("'error'"));
 	was_told(front, LOG_LINE("'error'") "|");
@@ -1277,7 +1279,7 @@ static void logs_are_filtered(void **state)
 	says(p, LOG_LINE("'alert'"));
 	was_heard(LOG_LINE("'alert'") "|");
 	front->refuses = false;
-	request(route, CALL("3"));
+	request(client, CALL("3"));
 	says(p, LOG_LINE("'emergency'"));
 	was_told(front, "");
 	was_heard(LOG_LINE("'emergency'") "|");
@@ -1292,27 +1294,27 @@ static void levels_need_the_capability(void **state)
 	says(process(0),
 	     "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{}}}");
 	front = request(
-		front->call.route,
+		front->call.client,
 		"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'info'}}");
 	is_answered(
 		front,
 		"{'jsonrpc':'2.0','id':1,'error':{'code':-32601,'message':'Method not found: the server does not offer logging'}}");
-	assert_int_equal(front->call.route->level, -1);
+	assert_int_equal(front->call.client->level, -1);
 }
 
 /* UTIL-LIST-01, UTIL-SUBS-01, FRONT-GET-04: what was advertised and subscribed, each once while it waits. */
 static void news_are_filtered_and_joined(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 
 	(void)state;
 	says(p, UPDATED("res://a"));
-	request(route,
+	request(client,
 		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://a'}}");
 	says(p, UPDATED("res://a"));
 	says(p, RESULT("2"));
-	request(route,
+	request(client,
 		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://no'}}");
 	says(p, "{'jsonrpc':'2.0','id':3,'error':{'code':-32002,'message':'none'}}");
 	says(p, UPDATED("res://no"));
@@ -1323,11 +1325,11 @@ static void news_are_filtered_and_joined(void **state)
 	says(p, CHANGED("prompts")); /* not advertised */
 	says(p, CHANGED("tools"));
 	says(p, UPDATED("res://a"));
-	listener = listen_to(route);
+	listener = listen_to(client);
 	was_heard(UPDATED("res://a/below") "|" CHANGED("tools") "|" UPDATED("res://a") "|");
 	says(p, UPDATED("res:\\/\\/a")); /* the same, as some write it */
 	was_heard(UPDATED("res:\\/\\/a") "|");
-	request(route,
+	request(client,
 		"{'jsonrpc':'2.0','id':1,'method':'resources/unsubscribe','params':{'uri':'res://a'}}");
 	says(p, RESULT("4"));
 	says(p, UPDATED("res://a"));
@@ -1342,24 +1344,24 @@ static void news_are_filtered_and_joined(void **state)
 /* DEF-11: what was asked for at once may be too much, although there was room for each. */
 static void subscriptions_at_once_are_bounded(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct front *front;
 
 	(void)state;
 	for (unsigned int i = 0; i + 1 < TEXT_SET_MAX; i++) {
 		char digits[20];
 
-		text_set_add(&route->subscriptions, slice_of(digits, text_format_u64(i, digits)));
+		text_set_add(&client->subscriptions, slice_of(digits, text_format_u64(i, digits)));
 	}
-	front = request(route, SUBSCRIBE("1", "r:a"));
+	front = request(client, SUBSCRIBE("1", "r:a"));
 	hears(process(0), SUBSCRIBE("2", "r:a"));
-	text_set_add(&route->subscriptions, SLICE_LIT("meanwhile"));
+	text_set_add(&client->subscriptions, SLICE_LIT("meanwhile"));
 	says(process(0), EMPTY("2"));
 	assert_non_null(strstr(buf_terminate(&front->response), "too many subscriptions"));
 	hears(process(0), "{'jsonrpc':'2.0','id':3,'method':'resources/unsubscribe','params':{"
 			  "'uri':'r:a'}}");
-	text_set_remove(&route->subscriptions, SLICE_LIT("meanwhile"));
-	front = request(route, SUBSCRIBE("2", "r:b"));
+	text_set_remove(&client->subscriptions, SLICE_LIT("meanwhile"));
+	front = request(client, SUBSCRIBE("2", "r:b"));
 	hears(process(0), SUBSCRIBE("4", "r:b"));
 	says(process(0), EMPTY("4"));
 	is_answered(front, EMPTY("2"));
@@ -1369,8 +1371,8 @@ static void subscriptions_at_once_are_bounded(void **state)
 /* UTIL-ROOT-03; bridging §2.1: what there is no rule for passes as it is. */
 static void notifications_of_the_client(void **state)
 {
-	struct route *with = begin();
-	struct route *without = begin_with(INITIALIZE_WITH("'roots':{'listChanged':false}"));
+	struct client *with = begin();
+	struct client *without = begin_with(INITIALIZE_WITH("'roots':{'listChanged':false}"));
 
 	(void)state;
 	notify(with, CHANGED("roots"));
@@ -1386,34 +1388,34 @@ static void notifications_of_the_client(void **state)
 /* bridging §4: calls fail, asks are taken back; the next request gets a fresh process that knows it all. */
 static void session_outlives_its_process(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
 	struct front *a, *b;
 
 	(void)state;
-	request(route,
+	request(client,
 		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://\xE2\x80\xA8'}}");
 	says(p, RESULT("2"));
-	request(route,
+	request(client,
 		"{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':'error'}}");
 	says(p, RESULT("3"));
-	a = request(route, CALL("1"));
+	a = request(client, CALL("1"));
 	says(p, ASK("7", "roots/list"));
 	fake_process_write(p, q(RESULT("9") "\n" PROGRESS("4", "1") "\n"));
 	fake_process_exit(&keeper, p, 256);
 	pass(0);
 	is_failed(a, REASON_CHILD_EXITED);
 	was_told(a, ASK("1000001", "roots/list") "|" CANCEL("1000001") "|");
-	answer(route, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
-	notify(route, CHANGED("roots"));
+	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	notify(client, CHANGED("roots"));
 	assert_int_equal(keeper.count, 2);
 
-	a = request(route, CALL("'again'"));
-	b = request(route, CALL("2"));
+	a = request(client, CALL("'again'"));
+	b = request(client, CALL("2"));
 	p = process(1);
 	hears(p, HANDSHAKE(CAPS));
 	hears_nothing(p);
-	listener = listen_to(route);
+	listener = listen_to(client);
 	says(p, WELCOME);
 	hears(p, INITIALIZED);
 	hears(p, "{'jsonrpc':'2.0','id':2,'method':'logging/setLevel','params':{'level':'error'}}");
@@ -1433,12 +1435,12 @@ static void session_outlives_its_process(void **state)
 /* bridging.md §4: who has subscribed waits for news, and may never ask again: another process comes at once. */
 static void subscribers_need_not_ask(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 
 	(void)state;
-	request(route, SUBSCRIBE("1", "r:a"));
+	request(client, SUBSCRIBE("1", "r:a"));
 	says(process(0), EMPTY("2"));
-	listener = listen_to(route);
+	listener = listen_to(client);
 	fake_process_exit(&keeper, process(0), 256);
 	fake_keeper_settle(&keeper);
 	hears(process(1), HANDSHAKE(CAPS));
@@ -1465,9 +1467,9 @@ static void subscribers_need_not_ask(void **state)
 /* REL-28: what it wrote before its end counts. */
 static void last_answer_counts(void **state)
 {
-	struct route *route = begin();
-	struct front *a = request(route, CALL("1"));
-	struct front *b = request(route, CALL("2"));
+	struct client *client = begin();
+	struct front *a = request(client, CALL("1"));
+	struct front *b = request(client, CALL("2"));
 
 	(void)state;
 	fake_process_write(process(0), q(RESULT("2")));
@@ -1480,7 +1482,7 @@ static void last_answer_counts(void **state)
 /* bridging §4: more than three restarts within five minutes end the session; spread out they do not. */
 static void restarts_are_limited(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 
 	(void)state;
 	for (size_t i = 0; i < 8; i++) { /* one in 100 s: three in a window */
@@ -1490,7 +1492,7 @@ static void restarts_are_limited(void **state)
 			assert_int_equal(i, 6);
 			break;
 		}
-		request(route, CALL("1"));
+		request(client, CALL("1"));
 		says(process(i + 1), WELCOME);
 	}
 	assert_int_equal(router.sessions.count, 0);
@@ -1500,19 +1502,19 @@ static void restarts_are_limited(void **state)
 /* A restart that fails: the calls that waited for it hear so, the session lives on. */
 static void restart_can_fail(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct front *front;
 
 	(void)state;
 	fake_process_exit(&keeper, process(0), 0);
 	pass(0);
-	front = request(route, CALL("1"));
+	front = request(client, CALL("1"));
 	says(process(1), "{'jsonrpc':'2.0','id':1,'error':{'code':1,'message':'not again'}}");
 	is_failed(front, REASON_HANDSHAKE_REFUSED);
 	fake_process_exit(&keeper, process(1), 0);
 	pass(0);
 	assert_int_equal(router.sessions.count, 1);
-	front = request(route, CALL("1"));
+	front = request(client, CALL("1"));
 	is_open(front); /* it waits for the back-off */
 	assert_int_equal(keeper.count, 2);
 	pass(1000);
@@ -1525,7 +1527,7 @@ static void restart_can_fail(void **state)
 /* What waits for a restart is bounded in bytes. */
 static void waiting_calls_are_bounded(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	static char text[40000];
 	struct envelope env;
 	struct front *front;
@@ -1539,7 +1541,7 @@ static void waiting_calls_are_bounded(void **state)
 	env = scan(text);
 	for (int i = 0; i < 3; i++) {
 		front = front_new(&env);
-		forward_request(route, &front->call, &env);
+		forward_request(client, &front->call, &env);
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
@@ -1557,9 +1559,9 @@ static void waiting_calls_are_bounded(void **state)
 /* A front may end the session while it hears of the loss. */
 static void front_ends_the_session_during_a_loss(void **state)
 {
-	struct route *route = begin();
-	struct front *a = request(route, CALL("1"));
-	struct front *b = request(route, CALL("2"));
+	struct client *client = begin();
+	struct front *a = request(client, CALL("1"));
+	struct front *b = request(client, CALL("2"));
 
 	(void)state;
 	says(process(0), ASK("1", "roots/list"));
@@ -1574,18 +1576,18 @@ static void front_ends_the_session_during_a_loss(void **state)
 /* FRONT-SESS-06, FRONT-SESS-09, REL-05, bridging §2.1 (6): everything is answered, the process goes. */
 static void session_ends_with_calls_and_asks(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct fake_process *p = process(0);
-	struct front *a = request(route, CALL("1"));
-	struct front *b = request(route, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
+	struct front *a = request(client, CALL("1"));
+	struct front *b = request(client, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 
 	(void)state;
 	hears(p, CALL("2"));
 	hears(p, "{'jsonrpc':'2.0','id':3,'method':'tools/list'}");
 	says(p, ASK("'e'", "elicitation/create"));
 	says(p, ASK("'r'", "roots/list"));
-	listener = listen_to(route);
-	session_end(&route->session, REASON_DELETED);
+	listener = listen_to(client);
+	session_end(client->session, REASON_DELETED);
 	is_failed(a, REASON_DELETED);
 	is_failed(b, REASON_DELETED);
 	assert_int_equal(listener->detached, 1);
@@ -1598,15 +1600,15 @@ static void session_ends_with_calls_and_asks(void **state)
 /* The same while the process is being started, or its start waits. */
 static void session_ends_during_a_restart(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 	struct front *front;
 
 	(void)state;
 	keeper.holds = true;
 	fake_process_exit(&keeper, process(0), 0);
 	pass(0);
-	front = request(route, CALL("1"));
-	session_end(&route->session, REASON_DELETED);
+	front = request(client, CALL("1"));
+	session_end(client->session, REASON_DELETED);
 	is_failed(front, REASON_DELETED);
 	fake_keeper_start(&keeper, process(1));
 	pass(0);
@@ -1616,7 +1618,7 @@ static void session_ends_during_a_restart(void **state)
 	server_note_failed(&server);
 	front = open_session(INITIALIZE_WITH(""));
 	assert_int_equal(server.reserved, 1);
-	session_end(&front->call.route->session, REASON_DRAINING);
+	session_end(front->call.client->session, REASON_DRAINING);
 	is_failed(front, REASON_DRAINING);
 	assert_int_equal(server.reserved, 0);
 	pass(1000);
@@ -1626,11 +1628,11 @@ static void session_ends_during_a_restart(void **state)
 /* FRONT-SESS-08: calls keep it; without them it goes, and its process with it. */
 static void idle_session_ends(void **state)
 {
-	struct route *route = begin();
+	struct client *client = begin();
 
 	(void)state;
 	server.conf.request_timeout_ms = server.conf.request_timeout_max_ms = 5000000;
-	request(route, CALL("1"));
+	request(client, CALL("1"));
 	pass(3600000);
 	assert_int_equal(router.sessions.count, 1);
 	says(process(0), RESULT("2"));

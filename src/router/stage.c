@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "obs/log.h"
 #include "router/pool.h"
-#include "router/warm.h"
+#include "upstream/warm.h"
 
 struct loop *loop;
 struct fake_keeper keeper;
@@ -37,7 +37,7 @@ static void front_end(struct front *front, enum ending ending)
 	front->endings++;
 	assert_int_equal(front->endings, 1); /* bridging I3 */
 	if (front->ends_session)
-		session_end(&front->call.route->session, REASON_PEER_CLOSED);
+		session_end(front->call.client->session, REASON_PEER_CLOSED);
 }
 
 static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
@@ -110,13 +110,13 @@ static void on_detached(struct stream_reader *reader, enum reason reason)
 
 static const struct stream_reader_ops reader_ops = { on_wake, on_detached };
 
-struct member *listen_to(struct route *route)
+struct member *listen_to(struct client *client)
 {
 	struct member *member = &members[member_count++];
 
 	assert_true(member_count < STAGE_MEMBERS_MAX);
-	member->route = route;
-	assert_true(stream_attach(&route->session.standalone, &member->reader, &reader_ops,
+	member->client = client;
+	assert_true(stream_attach(&client->session->standalone, &member->reader, &reader_ops,
 				  STREAM_FROM_HERE));
 	fake_keeper_settle(&keeper);
 	return member;
@@ -136,11 +136,7 @@ void stage_open(const struct session_conf *sessions, const struct server_conf *c
 	loop = loop_new(&err);
 	fake_keeper_init(&keeper, loop);
 	server_init(&server, loop, keeper.spawner, conf);
-	router = (struct router){ .loop = loop, .limits = { 64, 200 } };
-	list_init(&router.pools);
-	list_cache_lru_init(&router.lists);
-	list_init(&router.warm_sets);
-	session_set_init(&router.sessions, loop, sessions);
+	router_init(&router, loop, &(struct scan_limits){ 64, 200 }, sessions);
 	fronts = calloc(STAGE_FRONTS_MAX, sizeof(*fronts));
 	front_count = member_count = 0;
 	memset(members, 0, sizeof(members));
@@ -160,9 +156,8 @@ static void end_processes(void)
 
 void stage_close(void)
 {
-	session_set_fini(&router.sessions);
-	warm_set_end_all(&router, REASON_DRAINING);
-	pool_end_all(&router, REASON_DRAINING);
+	router_end_sessions(&router, REASON_DRAINING);
+	router_end_processes(&router, REASON_DRAINING);
 	end_processes();
 	assert_int_equal(server.count + server.reserved, 0);
 	server_fini(&server);
@@ -176,7 +171,7 @@ void stage_close(void)
 	for (size_t i = 0; i < member_count; i++)
 		buf_fini(&members[i].got);
 	free(fronts);
-	buf_fini(&router.scratch);
+	router_fini(&router);
 	fake_keeper_fini(&keeper);
 	loop_free(&loop);
 	close(log_fd);
@@ -234,7 +229,8 @@ struct front *open_session_as(struct principal *principal, const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &server, principal, &(struct peer){ .family = 0 }, &front->call, &env);
+	client_session_open(&router, &server, principal, &(struct peer){ .family = 0 },
+			    &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -244,29 +240,29 @@ struct front *open_session(const char *text)
 	return open_session_as(&router.sessions.principals.anonymous, text);
 }
 
-struct front *request(struct route *route, const char *text)
+struct front *request(struct client *client, const char *text)
 {
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	forward_request(route, &front->call, &env);
+	forward_request(client, &front->call, &env);
 	fake_keeper_settle(&keeper);
 	return front;
 }
 
-void notify(struct route *route, const char *text)
+void notify(struct client *client, const char *text)
 {
 	struct envelope env = scan(q(text));
 
-	forward_notification(route, &env);
+	forward_notification(client, &env);
 	fake_keeper_settle(&keeper);
 }
 
-void answer(struct route *route, const char *text)
+void answer(struct client *client, const char *text)
 {
 	struct envelope env = scan(q(text));
 
-	forward_answer(route, &env);
+	forward_answer(client, &env);
 	fake_keeper_settle(&keeper);
 }
 

@@ -8,7 +8,8 @@
 
 #include "process/fake_keeper.h"
 #include "router/forward.h"
-#include "router/route.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 #define STAGE_FRONTS_MAX 8192
 #define STAGE_MEMBERS_MAX 64
@@ -29,7 +30,7 @@ struct front {
 
 /* A session and who reads its own stream. */
 struct member {
-	struct route *route;
+	struct client *client;
 	struct stream_reader reader;
 	struct buf got; /* each followed by a bar */
 	unsigned int detached;
@@ -61,11 +62,11 @@ struct fake_process *process(size_t i);
 /* An initialize request of a client; what comes of it is to be seen. */
 struct front *open_session_as(struct principal *principal, const char *text);
 struct front *open_session(const char *text);
-struct front *request(struct route *route, const char *text);
-void notify(struct route *route, const char *text);
-void answer(struct route *route, const char *text);
+struct front *request(struct client *client, const char *text);
+void notify(struct client *client, const char *text);
+void answer(struct client *client, const char *text);
 /* Someone reads the session's own stream from now on. */
-struct member *listen_to(struct route *route);
+struct member *listen_to(struct client *client);
 
 /* The server writes a line. */
 void says(struct fake_process *p, const char *text);

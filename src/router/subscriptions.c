@@ -65,7 +65,9 @@ struct subscription *subscriptions_add(struct subscriptions *subscriptions, stru
 	subscription->subscribers = 0;
 	subscription->length = uri.n;
 	memcpy(subscription->uri, uri.p, uri.n);
-	list_init(&subscription->waiting);
+	subscription->leader = (struct call_watcher){ .ops = NULL };
+	list_init(&subscription->leader.link);
+	wait_queue_init(&subscription->waiting, NULL);
 	list_append(&subscriptions->all, &subscription->link);
 	map_insert_link(&subscriptions->by_key, text_hash(subscriptions->seed, uri),
 			&subscription->by_key);
@@ -76,6 +78,7 @@ struct subscription *subscriptions_add(struct subscriptions *subscriptions, stru
 
 void subscriptions_remove(struct subscriptions *subscriptions, struct subscription *subscription)
 {
+	CHECK(wait_queue_is_empty(&subscription->waiting) && subscriptions->count > 0);
 	map_remove_link(&subscriptions->by_key, &subscription->by_key);
 	list_remove(&subscription->link);
 	subscriptions->count--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sessions of a pool have subscribed to: a bounded set of URIs, spelled as route_spell_uri
- * does. Who subscribes, and what the server says to that, is sharing's matter. bridging.md §1.5; UTIL-SUBS-01.
+ * What the members of a shared pool have subscribed to: a bounded set of URIs, spelled as uri_spell
+ * does. Who subscribes, and what the server says to that, is known to subscribe.c. bridging.md §1.5; UTIL-SUBS-01.
  */
 #ifndef MCPGATED_ROUTER_SUBSCRIPTIONS_H
 #define MCPGATED_ROUTER_SUBSCRIPTIONS_H
@@ -13,17 +13,17 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
+#include "router/call.h"
 
 #define SUBSCRIPTIONS_MAX 16384
 #define SUBSCRIPTIONS_BYTES_MAX (1024 * 1024)
 
-struct call;
-
 struct subscription {
 	struct list link;
 	struct map_link by_key;
-	struct call *first;  /* the request that a child was sent; NULL: it has agreed */
-	struct list waiting; /* calls, for that one's answer */
+	struct call *first;         /* whose request a server is sent; NULL: it has agreed */
+	struct call_watcher leader; /* of that one */
+	struct wait_queue waiting;  /* calls, for that one's answer */
 	size_t subscribers;
 	size_t length;
 	char uri[];
@@ -45,7 +45,7 @@ struct subscription *subscriptions_find(const struct subscriptions *subscription
 					struct slice uri);
 /* Each new child is told all of them before its first call: there is only room for so many. DEF-11 */
 bool subscriptions_have_room(const struct subscriptions *subscriptions, size_t size);
-/* A new one, whose URI must not be there yet. */
+/* A new one, whose URI must not be there yet; `leader` and `waiting` are the caller's to fill in. */
 struct subscription *subscriptions_add(struct subscriptions *subscriptions, struct slice uri,
 				       struct call *first);
 /* Frees it. */

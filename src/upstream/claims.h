@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the process of a server is told of its principal: `${claim:NAME}` in its env. AUTH-DWN-02 */
-#ifndef MCPGATED_ROUTER_CLAIMS_H
-#define MCPGATED_ROUTER_CLAIMS_H
+#ifndef MCPGATED_UPSTREAM_CLAIMS_H
+#define MCPGATED_UPSTREAM_CLAIMS_H
 
 #include "base/buf.h"
 #include "base/check.h"

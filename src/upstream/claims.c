@@ -3,7 +3,7 @@
  * The pipe is written whole before anybody reads it, so nobody waits. One that lacks something is the keeper's to
  * refuse: it looks for itself.
  */
-#include "router/claims.h"
+#include "upstream/claims.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router/client.h"
+
+#include "mcp/revision.h"
+#include "router/call.h"
+#include "router/pool.h"
+#include "router/router.h"
+#include "session/session.h"
+#include "upstream/upstream.h"
+
+#define FIRST_SERVER_REQUEST 1000000
+
+void client_init(struct client *client, struct router *router, struct server *server,
+		 const struct peer *peer, const struct revision *revision)
+{
+	*client = (struct client){
+		.router = router, .server = server, .peer = *peer, .revision = revision, .level = -1
+	};
+	list_init(&client->calls);
+	list_init(&client->server_requests.all);
+	text_set_init(&client->subscriptions);
+	text_set_init(&client->elicitations);
+	/* Clients that confuse the two id spaces do not collide. bridging.md §1.1 */
+	client->server_requests.last_id = FIRST_SERVER_REQUEST;
+}
+
+void client_fini(struct client *client)
+{
+	CHECK(client->call_count == 0 && list_is_empty(&client->server_requests.all));
+	CHECK(client->server_requests.held_bytes == 0);
+	map_fini(&client->server_requests.by_id);
+	text_set_fini(&client->subscriptions);
+	text_set_fini(&client->elicitations);
+}
+
+void client_add_call(struct client *client, struct call *call)
+{
+	list_append(&client->calls, &call->link);
+	client->call_count++;
+	client->router->calls++;
+	if (client->session != NULL)
+		session_hold(client->session);
+}
+
+void client_remove_call(struct client *client, struct call *call)
+{
+	CHECK(client->call_count > 0 && client->router->calls > 0);
+	list_remove(&call->link);
+	client->call_count--;
+	client->router->calls--;
+	if (client->session != NULL)
+		session_release(client->session);
+}
+
+struct stream *client_stream(const struct client *client)
+{
+	return client->session != NULL ? &client->session->standalone : NULL;
+}
+
+const void *client_fairness_key(const struct client *client)
+{
+	if (client->pool->principal != NULL || principal_is_anonymous(client->principal))
+		return client;
+	return client->principal;
+}
+
+unsigned int client_lacks(const struct client *client, const struct upstream *upstream)
+{
+	unsigned int lacks = 0;
+
+	if (upstream == NULL || upstream->revision == NULL)
+		return 0;
+	if (upstream->pool != NULL && pool_is_shared(upstream->pool))
+		lacks = upstream->revision->features & REVISION_TASKS;
+	return lacks | revision_lacks(client->revision, upstream->revision);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whom requests come from: all that a request needs to know of its caller. A session holds one for its life
+ * (client_session.h); a request without a session makes one for itself. bridging.md §0.
+ */
+#ifndef MCPGATED_ROUTER_CLIENT_H
+#define MCPGATED_ROUTER_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "io/peer.h"
+#include "router/text_set.h"
+
+#define CLIENT_CALLS_MAX 4096 /* in flight: clients that leave keep theirs running */
+
+struct call;
+struct pool;
+struct principal;
+struct revision;
+struct router;
+struct server;
+struct session;
+struct stream;
+struct upstream;
+
+/* Requests of the server that the client has to answer (server_request.h). */
+struct server_requests {
+	struct list all;
+	struct map by_id;  /* our id at the client */
+	size_t held_bytes; /* of those that wait for the client to be ready */
+	uint64_t last_id;
+};
+
+struct client {
+	struct router *router;
+	struct server *server;       /* that it speaks to */
+	struct principal *principal; /* borrowed: the session, or the request, has a reference */
+	struct session *session;     /* NULL: it has none */
+	struct peer peer;            /* where it began */
+	const struct revision *revision; /* what it and we agreed on */
+	struct pool *pool;               /* that serves it; NULL: none yet, or no more */
+	struct list calls;               /* in flight, oldest first */
+	size_t call_count;
+	struct server_requests server_requests;
+	struct text_set
+		subscriptions;        /* the URIs that it subscribed to, as uri_spell writes them */
+	struct text_set elicitations; /* the ids of URL elicitations that it was given */
+	int level;                    /* the log level that it asked for, or -1 */
+	bool tells_roots;             /* it declared roots.listChanged */
+	bool is_ready_to_be_asked; /* a session's has said that it is initialized, or has sent a request */
+};
+
+void client_init(struct client *client, struct router *router, struct server *server,
+		 const struct peer *peer, const struct revision *revision);
+/* Its calls have ended, its server requests are closed. */
+void client_fini(struct client *client);
+/* A call begins, and ends: its session does not idle out meanwhile. */
+void client_add_call(struct client *client, struct call *call);
+void client_remove_call(struct client *client, struct call *call);
+/* The stream for what belongs to no call; NULL: it has none. */
+struct stream *client_stream(const struct client *client);
+/* Who takes turns where calls wait: principals, or clients of those who are not told apart. */
+const void *client_fairness_key(const struct client *client);
+/*
+ * What the server may use and the client does not know: its revision lacks it, or the pool does not offer it.
+ * 0 for NULL, and before the handshake. bridging.md §1.3, §3
+ */
+unsigned int client_lacks(const struct client *client, const struct upstream *upstream);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that fails takes the calls in flight with it, but not the session: many clients never initialize again.
+ * After RESTARTS_MAX restarts within RESTARTS_WINDOW_MS the session ends all the same.
+ */
+#include "router/client_session.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "mcp/revision.h"
+#include "obs/log.h"
+#include "router/call.h"
+#include "router/pool_demand.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "router/server_request.h"
+#include "router/subscribe.h"
+
+#define RESTARTS_MAX 3
+#define RESTARTS_WINDOW_MS (5 * 60 * 1000)
+
+static struct client_session *of_session(struct session *session)
+{
+	return container_of(session, struct client_session, session);
+}
+
+static struct client_session *of_member(struct pool_member *member)
+{
+	return container_of(member, struct client_session, member);
+}
+
+struct client *client_session_client(struct session *session)
+{
+	return &of_session(session)->client;
+}
+
+/* ---- the end ---- */
+
+static void client_session_free(struct client_session *cs)
+{
+	client_fini(&cs->client);
+	loop_defer_free(cs->client.router->loop, cs);
+}
+
+static void fail_calls(struct client_session *cs, enum reason reason)
+{
+	while (!list_is_empty(&cs->client.calls))
+		call_fail(container_of(cs->client.calls.next, struct call, link), reason);
+}
+
+static void on_session_end(struct session *session, enum reason reason)
+{
+	struct client_session *cs = of_session(session);
+	const char *why = "the session has ended";
+
+	LOG(SESSION_END, LOG_STR("server", cs->client.server->conf.name),
+	    LOG_STR("reason", reason_get(reason)->text));
+	server_request_end_all(&cs->client, why);
+	LIST_FOREACH(node, &cs->client.calls)
+		call_give_up(container_of(node, struct call, link), why);
+	fail_calls(cs, reason);
+	subscribe_forget(&cs->client);
+	if (cs->client.pool != NULL)
+		pool_leave(&cs->member, REASON_SESSION_END);
+	client_session_free(cs);
+}
+
+static const struct session_ops session_ops = { .on_end = on_session_end };
+
+/* ---- what the pool tells ---- */
+
+/* The initialize request; NULL: it is answered. */
+static struct call *opening_call(const struct client_session *cs)
+{
+	if (wait_queue_is_empty(&cs->opening))
+		return NULL;
+	return container_of(wait_queue_first(&cs->opening), struct call, waiter);
+}
+
+static void on_ready(struct pool_member *member, const struct envelope *response)
+{
+	struct client_session *cs = of_member(member);
+	const struct upstream *own = pool_own_upstream(cs->client.pool);
+	struct call *call = opening_call(cs);
+	char client[PEER_TEXT_BYTES];
+
+	CHECK(call != NULL);
+	session_begin(&cs->session);
+	peer_format(&cs->client.peer, client);
+	LOG(SESSION_START, LOG_STR("server", cs->client.server->conf.name),
+	    LOG_STR("client", client), LOG_SLICE("revision", cs->client.revision->name),
+	    LOG_INT("pid", own != NULL ? upstream_pid(own) : 0),
+	    LOG_INT("sessions", cs->client.router->sessions.count));
+	result_send_initialize(call, cs->client.pool->agreed, response);
+}
+
+static void on_refused(struct pool_member *member, const struct envelope *response)
+{
+	struct client_session *cs = of_member(member);
+
+	result_send(opening_call(cs), response);
+	session_end(&cs->session, REASON_HANDSHAKE_REFUSED);
+}
+
+static void on_failed(struct pool_member *member, enum reason reason)
+{
+	session_end(&of_member(member)->session, reason);
+}
+
+static bool may_restart(struct client_session *cs)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (cs->restarts == 0 || now_ms - cs->restarts_since_ms > RESTARTS_WINDOW_MS) {
+		cs->restarts = 0;
+		cs->restarts_since_ms = now_ms;
+	}
+	return ++cs->restarts <= RESTARTS_MAX;
+}
+
+static void on_lost(struct pool_member *member, enum reason reason)
+{
+	struct client_session *cs = of_member(member);
+	bool is_opening = opening_call(cs) != NULL;
+
+	server_request_end_all(&cs->client, NULL);
+	session_hold(&cs->session); /* the fronts that are told may end it */
+	fail_calls(cs, reason);
+	session_release(&cs->session);
+	if (cs->session.state == SESSION_ENDED)
+		return;
+	if (is_opening || (reason != REASON_RESTARTED && !may_restart(cs)))
+		session_end(&cs->session, reason);
+}
+
+static void on_respawn(struct pool_member *member)
+{
+	const struct client_session *cs = of_member(member);
+
+	LOG(SESSION_RESPAWN, LOG_STR("server", cs->client.server->conf.name),
+	    LOG_INT("restarts", cs->restarts));
+}
+
+static void on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
+{
+	stream_push(&of_member(member)->session.standalone, STREAM_NEWS, key, msg);
+}
+
+static const struct pool_member_ops member_ops = {
+	.on_ready = on_ready,
+	.on_refused = on_refused,
+	.on_failed = on_failed,
+	.on_lost = on_lost,
+	.on_respawn = on_respawn,
+	.on_notification = on_notification,
+};
+
+/* ---- the beginning ---- */
+
+/* Who waits for a process that is being started waits as long as that takes. */
+static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	struct client_session *cs = container_of(queue, struct client_session, opening);
+
+	if (cs->client.pool->starting > 0)
+		call_wait(container_of(waiter, struct call, waiter),
+			  cs->client.server->conf.queue_timeout_ms);
+	else
+		session_end(&cs->session, REASON_OVER_LIMIT);
+}
+
+static const struct wait_queue_ops opening_ops = { .on_timeout = on_opening_timeout };
+
+static bool is_declared(struct slice params, const char *capability, const char *member)
+{
+	const char *path[] = { "capabilities", capability, member };
+
+	return scan_path(params, path, ARRAY_LEN(path)).type == JSON_TRUE;
+}
+
+static struct client_session *client_session_new(struct router *router, struct server *server,
+						 const struct peer *peer,
+						 const struct envelope *env)
+{
+	struct client_session *cs = mem_zalloc(sizeof(*cs));
+	struct slice params = env->params.text;
+	struct json version = scan_member(params, SLICE_LIT("protocolVersion"));
+	const struct revision *revision = revision_find(scan_plain_string(version));
+
+	client_init(&cs->client, router, server, peer,
+		    revision != NULL ? revision : revision_newest());
+	cs->client.tells_roots = is_declared(params, "roots", "listChanged");
+	cs->member.ops = &member_ops;
+	cs->member.client = &cs->client;
+	list_init(&cs->member.link);
+	wait_queue_init(&cs->opening, &opening_ops);
+	return cs;
+}
+
+static enum reason join(struct client_session *cs, struct call *call, const struct envelope *env)
+{
+	enum reason reason;
+
+	if (cs->client.router->is_draining)
+		return REASON_DRAINING;
+	reason = pool_join(&cs->member, env);
+	if (reason == REASON_NONE && opening_call(cs) != NULL && pool_is_shared(cs->client.pool))
+		call_wait(call, cs->client.server->conf.queue_timeout_ms);
+	return reason;
+}
+
+void client_session_open(struct router *router, struct server *server, struct principal *principal,
+			 const struct peer *peer, struct call *call, const struct envelope *env)
+{
+	struct client_session *cs = client_session_new(router, server, peer, env);
+	enum reason reason;
+
+	if (session_init(&cs->session, &router->sessions, principal, &session_ops) < 0) {
+		call_refuse(call, router->loop, REASON_OVER_LIMIT);
+		client_session_free(cs);
+		return;
+	}
+	cs->client.principal = cs->session.principal;
+	cs->client.session = &cs->session;
+	call_link(call, &cs->client);
+	wait_queue_append(&cs->opening, &call->waiter, 0);
+	reason = join(cs, call, env);
+	if (reason != REASON_NONE)
+		session_end(&cs->session, reason);
+}

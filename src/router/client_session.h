@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session of the legacy era: a client that began with initialize, the session that fronts find it by, its membership of
+ * the pool that serves it. It outlives processes: when one fails, the next request gets another one with the same
+ * handshake. bridging.md §1, §2.1, §4.
+ */
+#ifndef MCPGATED_ROUTER_CLIENT_SESSION_H
+#define MCPGATED_ROUTER_CLIENT_SESSION_H
+
+#include <stdint.h>
+
+#include "jsonrpc/scan.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/wait_queue.h"
+#include "session/session.h"
+
+struct call;
+struct peer;
+struct router;
+
+struct client_session {
+	struct client client;
+	struct session session;
+	struct pool_member member;
+	struct wait_queue opening; /* the client's initialize request, until it is answered */
+	uint64_t restarts_since_ms;
+	unsigned int restarts; /* since then */
+};
+
+/*
+ * Serves an initialize request of this principal, sent from `peer`: a new session. `call` was prepared with
+ * call_init; its front hears of the outcome, and finds the session, if it began, in call->client->session.
+ */
+void client_session_open(struct router *router, struct server *server, struct principal *principal,
+			 const struct peer *peer, struct call *call, const struct envelope *env);
+/* The client of a session. */
+struct client *client_session_client(struct session *session);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request goes on byte for byte, but for its id, its progress token, its cursor and what its _meta may not say. */
+#include "router/dispatch.h"
+
+#include "base/text.h"
+#include "mcp/error.h"
+#include "mcp/level.h"
+#include "mcp/revision.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/convert.h"
+#include "router/cursor.h"
+#include "router/pool.h"
+#include "router/pool_demand.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "upstream/send.h"
+
+#define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
+#define OWN_QUEUE_CALLS 4096       /* of one session while its process is started */
+
+/* ---- the request ---- */
+
+/*
+ * The request is needed again once the server has agreed, for what the client has to remember; and in a shared pool to ask
+ * another upstream.
+ */
+static bool keeps_body(const struct call *call, size_t size)
+{
+	return (call->method->flags & METHOD_REMEMBERED) != 0 ||
+	       (size <= KEPT_BYTES_MAX && call->method->flags & METHOD_SAFE &&
+		pool_is_shared(call->client->pool));
+}
+
+void dispatch_tell_level(struct upstream *upstream, int level)
+{
+	struct buf params = { 0 };
+
+	if (level < 0 && upstream->level >= 0)
+		level = LEVEL_LEAST;
+	if (level < 0 || level == upstream->level)
+		return;
+	upstream->level = level;
+	buf_printf(&params, "{\"level\":\"%.*s\"}", SLICE_ARG(level_name(level)));
+	send_request(upstream, upstream_next_id(upstream), SLICE_LIT("logging/setLevel"),
+		     buf_slice(&params));
+	buf_fini(&params);
+}
+
+/* A cursor becomes again what the server gave out. Returns whether there is one. bridging.md §1.1 (7) */
+static bool edits_add_cursor(struct send_edits *edits, const struct envelope *env,
+			     struct buf *inside)
+{
+	struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
+	uint64_t child;
+
+	if (cursor.type == JSON_ABSENT || cursor_open(cursor, &child, inside) < 0)
+		return false;
+	send_edits_add(edits, cursor.text, buf_slice(inside));
+	return true;
+}
+
+static void send_edited(struct upstream *upstream, struct call *call, const struct envelope *env,
+			uint64_t id)
+{
+	struct send_edits edits = { .count = 0 };
+	struct buf cursor = { 0 };
+	bool has_cursor = false;
+	char digits[20];
+	struct slice id_text = slice_of(digits, text_format_u64(id, digits));
+
+	send_edits_add(&edits, env->id.text, id_text);
+	send_edits_add_meta(&edits, env, call->token.n > 0 ? id_text : (struct slice){ NULL, 0 });
+	if (pool_is_shared(upstream->pool) && call->method->flags & METHOD_PAGED)
+		has_cursor = edits_add_cursor(&edits, env, &cursor);
+	send_message(upstream, env, &edits);
+	send_edits_fini(&edits);
+	buf_fini(&cursor);
+	/* No other process knows the cursor. */
+	if (call->body == NULL && keeps_body(call, env->text.n) && !has_cursor)
+		call->body = msg_new(env->text);
+}
+
+/* ---- waiting ---- */
+
+/*
+ * What waits is bounded as what waits for one process' stdin. Whoever has least of it gets the place of one of those who have
+ * most. Returns whether one of `size` bytes may wait.
+ */
+static bool find_place(struct pool *pool, const void *fairness_key, size_t size)
+{
+	const struct server_conf *conf = &pool->server->conf;
+	const struct fair_queue *queue = &pool->queue;
+	size_t calls_max = pool_is_shared(pool) ? conf->queue_calls : OWN_QUEUE_CALLS;
+
+	for (;;) {
+		bool is_full = queue->count >= calls_max;
+		struct waiter *excess;
+
+		if (!is_full && (queue->bytes == 0 || queue->bytes + size <= conf->queue_max))
+			return true;
+		excess = fair_queue_find_excess(queue, fairness_key,
+						is_full ? FAIR_QUEUE_COUNT : FAIR_QUEUE_BYTES,
+						is_full ? 1 : size);
+		if (excess == NULL)
+			return false;
+		call_fail(container_of(excess, struct call, waiter), REASON_OVER_LIMIT);
+	}
+}
+
+static void push(struct pool *pool, struct call *call)
+{
+	fair_queue_push(&pool->queue, &call->waiter, client_fairness_key(call->client),
+			call->body->text.n);
+	call_wait(call, pool_is_shared(pool) ? pool->server->conf.queue_timeout_ms : 0);
+}
+
+static void enqueue(struct pool *pool, struct call *call)
+{
+	enum reason reason = REASON_OVER_LIMIT;
+
+	if (find_place(pool, client_fairness_key(call->client), call->body->text.n)) {
+		push(pool, call);
+		reason = pool_note_wanted(pool);
+	}
+	if (reason != REASON_NONE)
+		call_fail(call, reason);
+}
+
+void dispatch_again(struct call *call)
+{
+	struct pool *pool = call->client->pool;
+
+	push(pool, call);
+	pool_wake(pool);
+}
+
+/* ---- what becomes of it ---- */
+
+static struct call *call_of(struct upstream_request *request)
+{
+	return container_of(request, struct call, request);
+}
+
+static void on_response(struct upstream_request *request, const struct envelope *env)
+{
+	result_send(call_of(request), env);
+}
+
+static void on_malformed(struct upstream_request *request)
+{
+	call_fail(call_of(request), REASON_CHILD_PROTOCOL_ERROR);
+}
+
+/* Nothing has come of it, or the same will come of it another time. bridging.md §4, I5 */
+static bool may_be_repeated(const struct call *call)
+{
+	return call->method->flags & METHOD_SAFE && !call->is_repeated && call->body != NULL;
+}
+
+static void on_lost(struct upstream_request *request, enum reason reason)
+{
+	struct call *call = call_of(request);
+
+	CHECK(pool_is_shared(call->client->pool));
+	if (may_be_repeated(call)) {
+		call_recall(call);
+		enqueue(call->client->pool, call);
+	} else {
+		call_fail(call, reason);
+	}
+}
+
+static const struct upstream_request_ops request_ops = {
+	.on_response = on_response,
+	.on_malformed = on_malformed,
+	.on_lost = on_lost,
+};
+
+bool dispatch_is_of_call(const struct upstream_request *request)
+{
+	return request->ops == &request_ops;
+}
+
+/* ---- sending ---- */
+
+static void send_to(struct upstream *upstream, struct call *call, const struct envelope *env)
+{
+	const struct server_conf *conf = &upstream->server->conf;
+	unsigned int differing = client_lacks(call->client, upstream) |
+				 revision_lacks(upstream->revision, call->client->revision);
+	struct convert convert = { .text = { 0 } };
+	uint64_t id;
+
+	if (!upstream_has_room(upstream, env->text.n)) {
+		call_fail(call, REASON_OVER_LIMIT);
+		return;
+	}
+	env = convert_request(&convert, differing, call->method, env);
+	if (pool_is_leased(upstream->pool))
+		dispatch_tell_level(upstream, call->client->level);
+	id = upstream_next_id(upstream);
+	send_edited(upstream, call, env, id);
+	if (call->method->id == METHOD_TOOLS_CALL && conf->tool_timeout_ms != NULL)
+		call->timeout_ms = conf->tool_timeout_ms(conf, scan_plain_string(env->name));
+	convert_fini(&convert);
+	call->request.ops = &request_ops;
+	call_sent(call, upstream, id);
+	if (pool_is_leased(upstream->pool))
+		pool_lease(upstream, call);
+	if (upstream_is_worn(upstream) && pool_is_shared(upstream->pool) &&
+	    upstream->state == UPSTREAM_READY)
+		upstream_retire(upstream);
+}
+
+void dispatch_on_turn(struct upstream *upstream, struct call *call)
+{
+	struct msg *body = msg_ref(call->body);
+	struct envelope env;
+	struct error err;
+
+	if (!keeps_body(call, body->text.n))
+		msg_unref(&call->body);
+	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
+		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+	else
+		send_to(upstream, call, &env);
+	msg_unref(&body);
+}
+
+/* ---- the choice ---- */
+
+/* The rest of a list is with the process that gave the first part of it. */
+static struct upstream *find_by_cursor(struct pool *pool, struct json cursor)
+{
+	struct buf inside = { 0 };
+	struct upstream *found = NULL;
+	uint64_t child;
+
+	if (cursor_open(cursor, &child, &inside) == 0)
+		found = pool_find_upstream(pool, child);
+	buf_fini(&inside);
+	return found;
+}
+
+/* A process that works on a call which has it for itself is not asked anything else meanwhile. */
+static void dispatch_rest(struct pool *pool, struct call *call, const struct envelope *env,
+			  struct json cursor)
+{
+	struct upstream *upstream = find_by_cursor(pool, cursor);
+
+	if (upstream == NULL)
+		result_send_error(call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: unknown cursor"));
+	else if (!pool_may_load(upstream, false) ||
+		 (pool_is_leased(pool) && upstream->state != UPSTREAM_READY))
+		call_fail(call, REASON_OVER_LIMIT);
+	else
+		send_to(upstream, call, env);
+}
+
+void dispatch_call(struct call *call, const struct envelope *env)
+{
+	struct pool *pool = call->client->pool;
+	struct upstream *upstream = NULL;
+
+	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
+	if (pool_is_shared(pool) && call->method->flags & METHOD_PAGED) {
+		struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
+
+		if (cursor.type != JSON_ABSENT) {
+			dispatch_rest(pool, call, env, cursor);
+			return;
+		}
+	}
+	if (!pool_is_waited_for(pool))
+		upstream = pool_find_room(pool, env->text.n);
+	if (upstream != NULL) {
+		send_to(upstream, call, env);
+		return;
+	}
+	if (call->body == NULL)
+		call->body = msg_new(env->text);
+	enqueue(pool, call);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each notification may be for many: a server that says the same again and again must not keep the gateway busy with
+ * that. So what the members of a shared pool hear is collected for a while, and joined.
+ *
+ * UTIL-LIST-01, UTIL-SUBS-01.
+ */
+#include "router/notification_fanout.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "jsonrpc/write.h"
+#include "router/client.h"
+#include "router/list_cache.h"
+#include "router/message_copy.h"
+#include "router/pool.h"
+#include "router/router.h"
+#include "router/uri.h"
+#include "upstream/upstream.h"
+
+#define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
+#define UPDATES_MAX 1024
+#define UPDATE_BYTES_MAX (1024 * 1024)
+#define CONCERN_MAX 16 /* one above the other, of one URI; beyond that it takes longer */
+
+/* A resource that has changed, and nobody was told yet. */
+struct update {
+	struct list link;
+	uint64_t key;
+	struct msg *msg; /* the last one */
+	size_t length;
+	char uri[];
+};
+
+static const struct {
+	const char *name;
+	unsigned int offer;
+	struct slice method;
+} lists[] = {
+	{ "tools", OFFER_TOOLS, SLICE("notifications/tools/list_changed") },
+	{ "prompts", OFFER_PROMPTS, SLICE("notifications/prompts/list_changed") },
+	{ "resources", OFFER_RESOURCES, SLICE("notifications/resources/list_changed") },
+};
+
+static struct pool_member *member_at(struct list *node)
+{
+	return container_of(node, struct pool_member, link);
+}
+
+static void tell(struct pool_member *member, uint64_t key, struct msg *msg)
+{
+	member->ops->on_notification(member, key, msg);
+}
+
+/*
+ * A number for joining notifications that say the same. Never 0, and no id of a server request: those are small. It
+ * starts at random, so that a server cannot choose URIs whose numbers collide.
+ */
+static uint64_t notification_key(struct slice method, struct slice uri)
+{
+	static uint64_t start;
+
+	if (start == 0)
+		random_bytes(&start, sizeof(start));
+	return text_hash(text_hash(start, method), uri) | 1ull << 63;
+}
+
+static void tell_members(struct pool *pool, uint64_t key, struct msg *msg)
+{
+	LIST_FOREACH_SAFE(node, &pool->members)
+		tell(member_at(node), key, msg);
+}
+
+static void tell_change(struct pool *pool, size_t list)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	write_call(&text, (struct slice){ NULL, 0 }, lists[list].method, (struct slice){ NULL, 0 });
+	msg = msg_new_take(&text);
+	tell_members(pool, notification_key(lists[list].method, (struct slice){ NULL, 0 }), msg);
+	msg_unref(&msg);
+}
+
+static void update_free(struct pool *pool, struct update *update)
+{
+	pool->sharing->update_bytes -= update->msg->text.n;
+	map_remove(&pool->sharing->updates_by_key, update->key);
+	list_remove(&update->link);
+	msg_unref(&update->msg);
+	free(update);
+}
+
+/* The subscriptions that an update concerns, as every member's set is asked for them. */
+struct concern {
+	struct slice uri;
+	size_t count;
+	size_t lengths[CONCERN_MAX]; /* of beginnings of uri */
+	uint64_t keys[CONCERN_MAX];
+};
+
+static struct concern find_concern(const struct pool *pool, struct slice uri)
+{
+	struct concern concern = { .uri = uri };
+
+	if (pool_is_shared(pool))
+		concern.count = subscriptions_find_above(&pool->sharing->subscriptions, uri,
+							 concern.lengths, CONCERN_MAX);
+	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
+		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
+	return concern;
+}
+
+static bool is_subscribed(const struct text_set *set, struct slice uri)
+{
+	LIST_FOREACH(node, &set->items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+
+		if (uri_is_within(uri, slice_of(item->text, item->length)))
+			return true;
+	}
+	return false;
+}
+
+/* As is_subscribed, but for its time: there may be many members, and each may have subscribed to much. */
+static bool is_concerned(const struct client *client, const struct concern *concern)
+{
+	const struct text_set *set = &client->subscriptions;
+
+	if (set->count == 0)
+		return false;
+	if (!pool_is_shared(client->pool) || concern->count > CONCERN_MAX)
+		return is_subscribed(set, concern->uri);
+	for (size_t i = 0; i < concern->count; i++) {
+		if (text_set_has(set, concern->keys[i],
+				 slice_of(concern->uri.p, concern->lengths[i])))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether anybody is subscribed. */
+static bool tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
+{
+	const struct concern concern = find_concern(pool, uri);
+	bool is_told = false;
+
+	LIST_FOREACH_SAFE(node, &pool->members) {
+		struct pool_member *member = member_at(node);
+
+		if (!is_concerned(member->client, &concern))
+			continue;
+		tell(member, key, msg);
+		is_told = true;
+	}
+	return is_told;
+}
+
+static void tell_first_update(struct pool *pool)
+{
+	struct update *update = container_of(pool->sharing->updates.next, struct update, link);
+
+	tell_subscribers(pool, slice_of(update->uri, update->length), update->key, update->msg);
+	update_free(pool, update);
+}
+
+static void on_telling(struct timer *timer)
+{
+	struct pool *pool = container_of(timer, struct pool_sharing, telling)->pool;
+	unsigned int changed = pool->sharing->changed;
+
+	pool->sharing->changed = 0;
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (changed & 1u << i)
+			tell_change(pool, i);
+	}
+	while (!list_is_empty(&pool->sharing->updates))
+		tell_first_update(pool);
+}
+
+static void tell_soon(struct pool *pool)
+{
+	if (!timer_is_running(&pool->sharing->telling))
+		timer_start(pool->router->loop, &pool->sharing->telling, TELLING_MS);
+}
+
+void notification_fanout_tell_changes(struct pool *pool)
+{
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		list_cache_note_change(pool, lists[i].offer);
+		if (pool->capabilities.tells & lists[i].offer)
+			tell_change(pool, i);
+	}
+}
+
+static void notify_list(struct upstream *upstream, const struct envelope *env, const char *list)
+{
+	struct pool *pool = upstream->pool;
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (strcmp(lists[i].name, list) != 0)
+			continue;
+		list_cache_note_change(pool, lists[i].offer);
+		if (!(pool->capabilities.tells & lists[i].offer))
+			continue;
+		if (pool_is_shared(pool)) {
+			pool->sharing->changed |= 1u << i;
+			tell_soon(pool);
+		} else {
+			struct msg *msg = message_copy(env, NULL, 0);
+
+			tell_members(pool, notification_key(env->method, (struct slice){ NULL, 0 }),
+				     msg);
+			msg_unref(&msg);
+		}
+	}
+}
+
+/*
+ * Each is told to many: a server that says the same again and again must not keep the gateway busy with that. What
+ * nobody has subscribed to is dropped without asking every session.
+ */
+static void note_update(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
+{
+	struct update *update = map_find(&pool->sharing->updates_by_key, key);
+
+	if (update != NULL)
+		update_free(pool, update); /* this one says the same, later */
+	update = mem_alloc(sizeof(*update) + uri.n);
+	update->key = key;
+	update->msg = msg_ref(msg);
+	update->length = uri.n;
+	memcpy(update->uri, uri.p, uri.n);
+	list_init(&update->link);
+	list_append(&pool->sharing->updates, &update->link);
+	map_insert(&pool->sharing->updates_by_key, key, update);
+	pool->sharing->update_bytes += msg->text.n;
+	while (pool->sharing->updates_by_key.count > UPDATES_MAX ||
+	       pool->sharing->update_bytes > UPDATE_BYTES_MAX)
+		tell_first_update(pool);
+	tell_soon(pool);
+}
+
+static void notify_of(struct upstream *upstream, const struct envelope *env, struct slice uri)
+{
+	struct pool *pool = upstream->pool;
+	uint64_t key = notification_key(env->method, uri);
+	struct msg *msg;
+
+	if (pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) {
+		upstream_note_dropped(upstream, env);
+		return;
+	}
+	msg = message_copy(env, NULL, 0);
+	if (pool_is_shared(pool))
+		note_update(pool, uri, key, msg);
+	else if (!tell_subscribers(pool, uri, key, msg))
+		upstream_note_dropped(upstream, env);
+	msg_unref(&msg);
+}
+
+static void notify_resource(struct upstream *upstream, const struct envelope *env)
+{
+	struct buf room = { 0 };
+
+	notify_of(upstream, env, uri_spell(env->uri, &room));
+	buf_fini(&room);
+}
+
+void notification_fanout_take(struct upstream *upstream, const struct envelope *env,
+			      const struct method *method)
+{
+	if (method->id == METHOD_LIST_CHANGED)
+		notify_list(upstream, env, method->capability);
+	else
+		notify_resource(upstream, env);
+}
+
+/* ---- beginning and end ---- */
+
+void notification_fanout_init(struct pool_sharing *sharing)
+{
+	list_init(&sharing->updates);
+	timer_init(&sharing->telling, on_telling);
+}
+
+void notification_fanout_fini(struct pool_sharing *sharing)
+{
+	timer_stop(&sharing->telling);
+	while (!list_is_empty(&sharing->updates))
+		update_free(sharing->pool,
+			    container_of(sharing->updates.next, struct update, link));
+	CHECK(sharing->update_bytes == 0);
+	map_fini(&sharing->updates_by_key);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router/pool_demand.h"
+
+#include <stdint.h>
+
+#include "base/check.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/router.h"
+
+struct pool_member *pool_only_member(const struct pool *pool)
+{
+	const struct list *list = list_is_empty(&pool->joining) ? &pool->members : &pool->joining;
+
+	CHECK(!pool_is_shared(pool) && pool->member_count == 1);
+	return container_of(list->next, struct pool_member, link);
+}
+
+struct upstream *pool_own_upstream(const struct pool *pool)
+{
+	if (pool_is_shared(pool) || list_is_empty(&pool->upstreams))
+		return NULL;
+	return container_of(pool->upstreams.next, struct upstream, link);
+}
+
+bool pool_is_waited_for(const struct pool *pool)
+{
+	return !fair_queue_is_empty(&pool->queue) || !list_is_empty(&pool->jobs);
+}
+
+/* Whether the one session that it serves waits for notifications, and may never ask again. bridging.md §4 */
+static bool is_subscribed(const struct pool *pool)
+{
+	return !list_is_empty(&pool->members) &&
+	       pool_only_member(pool)->client->subscriptions.count > 0 &&
+	       !pool->router->is_draining;
+}
+
+size_t pool_least_upstreams(const struct pool *pool)
+{
+	size_t least = pool->principal == NULL ? pool->server->conf.pool_min : 0;
+
+	if (!pool_is_shared(pool))
+		return is_subscribed(pool);
+	/* One process is kept for those who wait for its notifications. bridging.md §1.5 */
+	return least == 0 && pool->sharing->subscriptions.count > 0 ? 1 : least;
+}
+
+bool pool_can_spare(const struct upstream *upstream)
+{
+	const struct pool *pool = upstream->pool;
+
+	return upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0 &&
+	       pool->upstream_count > pool_least_upstreams(pool);
+}
+
+static size_t calls_per_upstream(const struct pool *pool)
+{
+	if (pool_is_leased(pool))
+		return 1;
+	return pool_is_shared(pool) ? pool->server->conf.calls_per_process : SIZE_MAX;
+}
+
+size_t pool_upstreams_needed(const struct pool *pool)
+{
+	size_t waiting = pool->queue.count > 0 ? pool->queue.count : !list_is_empty(&pool->jobs);
+	size_t least = pool_least_upstreams(pool);
+	size_t ready = pool->upstream_count - pool->starting;
+	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_upstream(pool) + 1;
+
+	CHECK(pool->starting <= pool->upstream_count);
+	if (needed == 0 && !list_is_empty(&pool->joining))
+		needed = 1;
+	return needed + ready < least ? least - ready : needed;
+}
+
+bool pool_is_poor(const struct pool *pool)
+{
+	if (!pool_is_shared(pool) || pool_upstreams_needed(pool) == 0)
+		return false;
+	LIST_FOREACH(node, &pool->upstreams) {
+		if (container_of(node, struct upstream, link)->state != UPSTREAM_RETIRING)
+			return false;
+	}
+	return true;
+}
+
+/* A list may be asked for beside a call that has the upstream for itself: it is no work during which servers ask. */
+bool pool_may_load(const struct upstream *upstream, bool is_list)
+{
+	const struct pool *pool = upstream->pool;
+
+	if (!pool_is_shared(pool))
+		return true;
+	if (pool_is_leased(pool) && !is_list && upstream->lease != NULL)
+		return false;
+	return upstream_load(upstream) < pool->server->conf.calls_per_process;
+}
+
+struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
+{
+	size_t least = SIZE_MAX;
+	struct upstream *chosen = NULL;
+
+	LIST_FOREACH(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream->state != UPSTREAM_READY || upstream_load(upstream) >= least ||
+		    !pool_may_load(upstream, is_list))
+			continue;
+		if (pool_is_shared(pool) && !upstream_has_room(upstream, size))
+			continue;
+		chosen = upstream;
+		least = upstream_load(upstream);
+	}
+	return chosen;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The door out: every result, list and error response goes through here on its way to a client, whoever made it. What is to be
+ * checked, changed or counted in what comes back has its place here. bridging.md §1.6.
+ */
+#ifndef MCPGATED_ROUTER_RESULT_H
+#define MCPGATED_ROUTER_RESULT_H
+
+#include "base/slice.h"
+#include "jsonrpc/scan.h"
+
+struct call;
+struct client;
+struct revision;
+
+/* The server's response; the call ends with it. */
+void result_send(struct call *call, const struct envelope *env);
+/*
+ * A response that was kept, from a server of this revision. It has nothing about tasks in it any more.
+ */
+void result_send_kept(struct call *call, const struct revision *revision,
+		      const struct envelope *env);
+/* The response to initialize, from a server that agreed to this revision. */
+void result_send_initialize(struct call *call, const struct revision *agreed,
+			    const struct envelope *env);
+/* Ours; the call is linked. `result` is JSON text. */
+void result_send_own(struct call *call, struct slice result);
+void result_send_error(struct call *call, int code, struct slice message);
+/* The error of a subscription that the session has no room for. */
+void result_send_no_room(struct call *call);
+
+#endif

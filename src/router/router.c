@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ties together what pools use of the units above them. */
+#include "router/router.h"
+
+#include "router/client.h"
+#include "router/dispatch.h"
+#include "router/list_cache.h"
+#include "router/notification_fanout.h"
+#include "router/pool.h"
+#include "router/server_messages.h"
+#include "router/subscribe.h"
+
+static void on_new_pool(struct pool *pool)
+{
+	list_cache_init(&pool->sharing->lists);
+	subscriptions_init(&pool->sharing->subscriptions);
+	notification_fanout_init(pool->sharing);
+}
+
+static void on_pool_end(struct pool *pool)
+{
+	notification_fanout_fini(pool->sharing);
+	subscriptions_fini(&pool->sharing->subscriptions);
+	list_cache_fini(&pool->sharing->lists);
+}
+
+/* It is told what those before were told; the one before may have had other lists than it has. bridging.md §4 */
+static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_other)
+{
+	if (!is_first && upstream->client != NULL)
+		dispatch_tell_level(upstream, upstream->client->level);
+	subscribe_replay(upstream);
+	if (!is_first && is_other)
+		notification_fanout_tell_changes(upstream->pool);
+}
+
+static const struct pool_ops pool_ops = {
+	.on_new = on_new_pool,
+	.on_end = on_pool_end,
+	.on_ready = on_upstream_ready,
+	.on_turn = dispatch_on_turn,
+	.on_request = server_messages_take_request,
+	.on_notification = server_messages_take_notification,
+};
+
+static void on_upstream_gone(struct upstream *upstream)
+{
+	struct router *router = container_of(upstream->shared, struct router, upstreams);
+
+	process_slots_note_gone(&router->slots, upstream);
+}
+
+void router_init(struct router *router, struct loop *loop, const struct scan_limits *limits,
+		 const struct session_conf *sessions)
+{
+	*router = (struct router){
+		.loop = loop,
+		.limits = *limits,
+		.upstreams = { .loop = loop, .limits = *limits, .on_gone = on_upstream_gone },
+		.pool_ops = &pool_ops
+	};
+	warm_sets_init(&router->warm_sets, &router->upstreams);
+	process_slots_init(&router->slots, pool_grow);
+	list_cache_lru_init(&router->lists);
+	session_set_init(&router->sessions, loop, sessions);
+}
+
+void router_fini(struct router *router)
+{
+	session_set_fini(&router->sessions);
+	CHECK(router->calls == 0);
+	buf_fini(&router->upstreams.scratch);
+}
+
+void router_start_server(struct router *router, struct server *server)
+{
+	const struct server_conf *conf = &server->conf;
+
+	if (conf->isolation == ISOLATION_SHARED && conf->pool_min > 0)
+		pool_prepare(router, server);
+	else if (conf->isolation != ISOLATION_SHARED && conf->warm > 0 && conf->claim_count == 0)
+		warm_sets_add(&router->warm_sets, server);
+}
+
+void router_drain(struct router *router)
+{
+	router->is_draining = true;
+	warm_sets_hold(&router->warm_sets);
+}
+
+void router_end_sessions(struct router *router, enum reason reason)
+{
+	struct list *sessions = &router->sessions.sessions;
+
+	while (!list_is_empty(sessions))
+		session_end(container_of(sessions->next, struct session, link), reason);
+}
+
+void router_end_processes(struct router *router, enum reason reason)
+{
+	warm_sets_end(&router->warm_sets, reason);
+	pool_end_all(router, reason);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What joins clients with servers: the state that all sessions, calls and pools share. The units of this directory
+ * call each other in one direction, down from forward.h and client_session.h; what goes up, goes through tables of
+ * operations, of which router.c ties those together that pools use.
+ */
+#ifndef MCPGATED_ROUTER_ROUTER_H
+#define MCPGATED_ROUTER_ROUTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "jsonrpc/scan.h"
+#include "obs/reason.h"
+#include "router/list_cache.h"
+#include "router/process_slots.h"
+#include "session/session.h"
+#include "upstream/upstream.h"
+#include "upstream/warm.h"
+
+struct pool_ops;
+
+struct router {
+	struct loop *loop;
+	struct session_set sessions;
+	struct scan_limits limits;
+	struct upstream_shared upstreams;
+	struct warm_sets warm_sets;
+	const struct pool_ops *pool_ops;
+	struct process_slots slots;
+	struct list_cache_lru lists;
+	size_t calls; /* in flight, of all clients */
+	bool is_draining;
+};
+
+void router_init(struct router *router, struct loop *loop, const struct scan_limits *limits,
+		 const struct session_conf *sessions);
+/* Ends sessions that are left. No process may refer to it any more. */
+void router_fini(struct router *router);
+/* Keeps pool.min processes of a server that everybody shares, or pool.warm of another, from now on. */
+void router_start_server(struct router *router, struct server *server);
+/* No new calls and sessions are begun; processes that nobody needs yet are not started any more. */
+void router_drain(struct router *router);
+/* Ends all sessions, then all processes. */
+void router_end_sessions(struct router *router, enum reason reason);
+void router_end_processes(struct router *router, enum reason reason);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything that a server writes is untrusted: ids and tokens are looked up among those of its own upstream, and a
+ * message reaches a client of that upstream or nobody. BACK-SEC-01, bridging.md I1, I2.
+ */
+#include "router/server_messages.h"
+
+#include <stdlib.h>
+
+#include "mcp/error.h"
+#include "mcp/level.h"
+#include "mcp/method.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/convert.h"
+#include "router/dispatch.h"
+#include "router/message_copy.h"
+#include "router/notification_fanout.h"
+#include "router/pool.h"
+#include "router/server_request.h"
+#include "upstream/send.h"
+
+/* ---- requests ---- */
+
+static bool is_told(const struct pool *pool, const char *capability, const char *member)
+{
+	static const char *const start[] = { "params", "capabilities" };
+	const char *path[] = { start[0], start[1], capability, member };
+
+	enum json_type type =
+		scan_path(pool->setup.initialize->text, path, member != NULL ? 4 : 3).type;
+
+	return type != JSON_ABSENT && type != JSON_NULL && type != JSON_FALSE;
+}
+
+/* The members of a server's request that decide whether it may be asked. */
+struct deciding {
+	bool has_mode;
+	bool has_tools;
+	bool is_doubtful; /* one of them may be read otherwise by the client */
+};
+
+static int note_deciding(struct slice name, struct json value, void *arg)
+{
+	struct deciding *deciding = arg;
+	bool is_mode = slice_is_equal(name, SLICE_LIT("mode"));
+	bool is_tools = slice_is_equal(name, SLICE_LIT("tools"));
+	bool is_like = slice_is_equal_nocase(name, SLICE_LIT("mode")) ||
+		       slice_is_equal_nocase(name, SLICE_LIT("tools"));
+
+	(void)value;
+	deciding->is_doubtful |=
+		(is_mode && deciding->has_mode) || (is_tools && deciding->has_tools) ||
+		(is_like && !is_mode && !is_tools) || memchr(name.p, '\\', name.n) != NULL;
+	deciding->has_mode |= is_mode;
+	deciding->has_tools |= is_tools;
+	return 0;
+}
+
+/* Without a mode, and with one that has no value, it is a form. */
+static bool is_form_or_url(struct json mode, bool *is_url_r)
+{
+	struct slice name = scan_plain_string(mode);
+
+	*is_url_r = slice_is_equal(name, SLICE_LIT("url"));
+	return *is_url_r || mode.type == JSON_ABSENT || mode.type == JSON_NULL ||
+	       slice_is_equal(name, SLICE_LIT("form"));
+}
+
+/* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
+static bool has_told_mode(const struct pool *pool, const struct method *method,
+			  const struct envelope *env)
+{
+	struct deciding deciding = { .is_doubtful = false };
+	bool is_url;
+
+	if (method->id != METHOD_SAMPLING && method->id != METHOD_ELICITATION)
+		return true;
+	scan_members(env->params.text, note_deciding, &deciding);
+	if (deciding.is_doubtful)
+		return false;
+	if (method->id == METHOD_SAMPLING)
+		return !deciding.has_tools || is_told(pool, "sampling", "tools");
+	if (!is_form_or_url(scan_member(env->params.text, SLICE_LIT("mode")), &is_url))
+		return false;
+	if (is_url)
+		return is_told(pool, "elicitation", "url");
+	return is_told(pool, "elicitation", "form") || !is_told(pool, "elicitation", "url");
+}
+
+/* Returns the code of the error that the server gets, or 0: its client shall be asked. */
+static int check_request(const struct pool *pool, const struct method *method,
+			 const struct envelope *env)
+{
+	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED)
+		return MCP_METHOD_NOT_FOUND;
+	if (!is_told(pool, method->capability, NULL))
+		return MCP_METHOD_NOT_FOUND;
+	return has_told_mode(pool, method, env) ? 0 : MCP_INVALID_PARAMS;
+}
+
+/* The end of one in URL mode is told by a notification that names it. */
+static void remember_elicitation(struct client *client, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
+
+	if (id.type == JSON_STRING)
+		text_set_add(&client->elicitations, id.text);
+}
+
+static void refuse_request(struct upstream *upstream, const struct envelope *env, int code)
+{
+	send_error(upstream, env->id.text, code,
+		   code == MCP_METHOD_NOT_FOUND ?
+			   SLICE_LIT(
+				   "Method not found: the client did not declare this capability") :
+			   SLICE_LIT("Invalid params: the client did not declare this mode"));
+}
+
+static void ask_client(struct client *client, struct upstream *upstream, const struct envelope *env,
+		       const struct method *method)
+{
+	struct convert convert = { .text = { 0 } };
+	const struct envelope *converted =
+		convert_server_request(&convert, client_lacks(client, upstream), method, env);
+
+	if (converted == NULL) {
+		send_error(
+			upstream, env->id.text, MCP_INVALID_PARAMS,
+			SLICE_LIT(
+				"Invalid params: the client's revision of MCP cannot express this"));
+	} else {
+		if (method->id == METHOD_ELICITATION)
+			remember_elicitation(client, converted);
+		server_request_open(client, upstream, converted, method);
+	}
+	convert_fini(&convert);
+}
+
+void server_messages_take_request(struct upstream *upstream, const struct envelope *env)
+{
+	const struct method *method = method_find(env->method);
+	int code;
+
+	if (method->id == METHOD_PING) {
+		send_result(upstream, env->id.text, SLICE_LIT("{}"));
+		return;
+	}
+	if (!upstream_is_serving(upstream)) {
+		send_error(upstream, env->id.text, MCP_INVALID_REQUEST,
+			   SLICE_LIT("Invalid request: the handshake is not through"));
+		return;
+	}
+	code = check_request(upstream->pool, method, env);
+	if (code != 0)
+		refuse_request(upstream, env, code);
+	else if (upstream->client == NULL)
+		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
+			   SLICE_LIT("Invalid params: it is not related to a request of a client"));
+	else
+		ask_client(upstream->client, upstream, env, method);
+}
+
+/* ---- notifications ---- */
+
+static bool progress_increases(struct call *call, struct slice params)
+{
+	struct json value = scan_member(params, SLICE_LIT("progress"));
+	char digits[64];
+	double progress;
+
+	if (value.type != JSON_NUMBER || value.text.n >= sizeof(digits))
+		return false;
+	memcpy(digits, value.text.p, value.text.n);
+	digits[value.text.n] = '\0';
+	progress = strtod(digits, NULL);
+	if (!(progress > call->progress))
+		return false;
+	call->progress = progress;
+	return true;
+}
+
+static struct call *call_of(struct upstream_request *request)
+{
+	return request != NULL ? container_of(request, struct call, request) : NULL;
+}
+
+/* UTIL-PROG-01 */
+static void take_progress(struct upstream *upstream, const struct envelope *env)
+{
+	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
+	struct upstream_request *request = upstream_find_request(upstream, token);
+	struct call *call = NULL;
+	struct splice_edit edit = { token.text, { NULL, 0 } };
+	struct msg *msg;
+
+	/* A list that is fetched for many has no token. */
+	if (request != NULL && dispatch_is_of_call(request))
+		call = call_of(request);
+	if (call == NULL || call->token.n == 0 || !progress_increases(call, env->params.text)) {
+		upstream_note_stray_progress(upstream, env);
+		return;
+	}
+	call_renew(call);
+	edit.with = call->token;
+	msg = message_copy(env, &edit, 1);
+	call->ops->on_message(call, STREAM_PROGRESS, 0, msg);
+	msg_unref(&msg);
+}
+
+/* The call that has the upstream for itself, or the only one in flight; NULL: neither. */
+static struct call *only_call(const struct upstream *upstream)
+{
+	return upstream->lease != NULL ? upstream->lease : call_of(upstream_only_request(upstream));
+}
+
+/* UTIL-LOG-01; bridging.md §1.7: to the only call in flight, else to the client's own stream. */
+static void take_log(struct upstream *upstream, const struct envelope *env)
+{
+	struct client *client = upstream->client;
+	struct stream *own = client_stream(client);
+	int level =
+		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
+	struct call *call = only_call(upstream);
+	struct msg *msg;
+
+	if (level < client->level)
+		return;
+	msg = message_copy(env, NULL, 0);
+	if ((call == NULL || !call->ops->on_message(call, STREAM_LOG, 0, msg)) && own != NULL)
+		stream_push(own, STREAM_LOG, 0, msg);
+	msg_unref(&msg);
+}
+
+/* A notification that we do not know: for the call that has the server for itself, or the session that has it. */
+static void take_other(struct upstream *upstream, const struct envelope *env)
+{
+	struct stream *own = client_stream(upstream->client);
+	struct msg *msg = message_copy(env, NULL, 0);
+
+	if (upstream->lease == NULL && own != NULL)
+		stream_push(own, STREAM_NEWS, 0, msg);
+	else if (upstream->lease == NULL ||
+		 !upstream->lease->ops->on_message(upstream->lease, STREAM_NEWS, 0, msg))
+		upstream_note_dropped(upstream, env);
+	msg_unref(&msg);
+}
+
+/* Where nobody can be asked, and sessions may be thousands, none of them is looked at. REL-24 */
+static bool may_have_asked(const struct pool *pool)
+{
+	return pool_is_leased(pool) || !pool_is_shared(pool);
+}
+
+/* To the client that was given it, once. UTIL-ELIC-01 */
+static void take_elicitation_end(struct upstream *upstream, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
+
+	LIST_FOREACH_SAFE(node, &upstream->pool->members) {
+		struct pool_member *member = container_of(node, struct pool_member, link);
+		struct client *client = member->client;
+		struct msg *msg;
+
+		if (!(client->revision->features & REVISION_MODES) ||
+		    !text_set_remove(&client->elicitations, id.text))
+			continue;
+		msg = message_copy(env, NULL, 0);
+		member->ops->on_notification(member, 0, msg);
+		msg_unref(&msg);
+		return;
+	}
+	upstream_note_dropped(upstream, env);
+}
+
+static void take_cancelled(struct upstream *upstream, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
+	struct server_request *request =
+		server_request_find_of_server(upstream->client, upstream, id.text);
+
+	if (request != NULL)
+		server_request_cancel(request, env, id.text);
+}
+
+/* For the only client that the server works for now. */
+static void take_for_client(struct upstream *upstream, const struct envelope *env,
+			    const struct method *method)
+{
+	if (method->id == METHOD_MESSAGE)
+		take_log(upstream, env);
+	else if (method->id == METHOD_CANCELLED)
+		take_cancelled(upstream, env);
+	else if (method->id == METHOD_TASK_STATUS &&
+		 client_lacks(upstream->client, upstream) & REVISION_TASKS)
+		upstream_note_dropped(upstream, env);
+	else
+		take_other(upstream, env);
+}
+
+void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
+{
+	const struct method *method = method_find(env->method);
+
+	if (method->id == METHOD_PROGRESS)
+		take_progress(upstream, env);
+	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
+		notification_fanout_take(upstream, env, method);
+	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked(upstream->pool))
+		take_elicitation_end(upstream, env);
+	else if (upstream->client != NULL)
+		take_for_client(upstream, env, method);
+	else
+		upstream_note_dropped(upstream, env);
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every request that a server has sent is answered: by the client, by us, or by the end of the server. */
+#include "router/server_request.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "mcp/error.h"
+#include "router/client.h"
+#include "router/message_copy.h"
+#include "router/router.h"
+#include "session/stream.h"
+#include "upstream/send.h"
+
+#define SERVER_REQUESTS_MAX 256
+#define HELD_BYTES_MAX (1024 * 1024) /* of requests for a client that is not ready */
+#define HOLD_MS (60 * 1000)
+
+static struct server_request *at(struct list *node)
+{
+	return container_of(node, struct server_request, link);
+}
+
+/* ---- the life ---- */
+
+static void start_hold(struct server_request *request)
+{
+	timer_start(request->client->router->loop, &request->hold, HOLD_MS);
+}
+
+/* Its connection has gone: somebody may come back for it, but not for long. */
+static void on_call_unreachable(struct call_watcher *watcher)
+{
+	start_hold(container_of(watcher, struct server_request, watcher));
+}
+
+/* Its client may have seen it, and may still answer. */
+static void on_call_end(struct call_watcher *watcher, struct call *call)
+{
+	struct server_request *request = container_of(watcher, struct server_request, watcher);
+
+	CHECK(request->call == call);
+	request->call = NULL;
+	start_hold(request);
+}
+
+static const struct call_watcher_ops watcher_ops = {
+	.on_unreachable = on_call_unreachable,
+	.on_end = on_call_end,
+};
+
+static void set_call(struct server_request *request, struct call *call)
+{
+	CHECK(request->call == NULL);
+	request->call = call;
+	call_watch(call, &request->watcher);
+	call_note_asked(call);
+}
+
+static struct msg *take_held(struct server_request *request)
+{
+	struct msg *msg = request->held;
+
+	request->held = NULL;
+	if (msg != NULL)
+		request->client->server_requests.held_bytes -= msg->text.n;
+	return msg;
+}
+
+void server_request_close(struct server_request *request)
+{
+	struct server_requests *all = &request->client->server_requests;
+	struct msg *held = take_held(request);
+
+	list_remove(&request->link);
+	map_remove(&all->by_id, request->downstream_id);
+	timer_stop(&request->hold);
+	call_unwatch(&request->watcher);
+	if (request->call != NULL)
+		call_note_answered(request->call);
+	msg_unref(&held);
+	loop_defer_free(request->client->router->loop, request);
+}
+
+void server_request_refuse(struct server_request *request, const char *why)
+{
+	if (request->method->id == METHOD_ELICITATION)
+		send_result(request->upstream, request->id, SLICE_LIT("{\"action\":\"cancel\"}"));
+	else
+		send_error(request->upstream, request->id, MCP_INTERNAL_ERROR, slice_str(why));
+	server_request_close(request);
+}
+
+/* On the way that the request took; if it is still there, it is taken back instead. CXL-09 */
+static void tell_cancelled(struct server_request *request, struct msg *msg)
+{
+	struct stream *standalone = client_stream(request->client);
+
+	if (request->is_standalone && stream_drop(standalone, request->downstream_id))
+		return;
+	if (!request->is_standalone && request->call != NULL &&
+	    request->call->ops->on_message(request->call, STREAM_REQUEST, 0, msg))
+		return;
+	if (standalone != NULL)
+		stream_push(standalone, STREAM_REQUEST, 0, msg);
+}
+
+static void tell_withdrawn(struct server_request *request)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	if (request->held != NULL)
+		return;
+	buf_printf(
+		&text,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%llu}}",
+		(unsigned long long)request->downstream_id);
+	msg = msg_new_take(&text);
+	tell_cancelled(request, msg);
+	msg_unref(&msg);
+}
+
+void server_request_withdraw(struct server_request *request, const char *why)
+{
+	tell_withdrawn(request);
+	server_request_refuse(request, why);
+}
+
+void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
+				 const char *why)
+{
+	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
+		if (at(node)->upstream == upstream)
+			server_request_withdraw(at(node), why);
+	}
+}
+
+void server_request_cancel(struct server_request *request, const struct envelope *env,
+			   struct slice id)
+{
+	char digits[20];
+	struct splice_edit edit = { id, { digits, 0 } };
+
+	edit.with.n = text_format_u64(request->downstream_id, digits);
+	if (request->held == NULL) {
+		struct msg *msg = message_copy(env, &edit, 1);
+
+		tell_cancelled(request, msg);
+		msg_unref(&msg);
+	}
+	server_request_close(request);
+}
+
+void server_request_end_all(struct client *client, const char *why)
+{
+	while (!list_is_empty(&client->server_requests.all)) {
+		struct server_request *request = at(client->server_requests.all.next);
+
+		if (why != NULL) {
+			server_request_refuse(request, why);
+		} else {
+			tell_withdrawn(request);
+			server_request_close(request);
+		}
+	}
+}
+
+/* ---- waiting for the answer ---- */
+
+static bool has_reader(const struct server_request *request)
+{
+	if (request->is_standalone)
+		return stream_has_reader(client_stream(request->client));
+	return request->call != NULL && request->call->ops->is_reachable(request->call);
+}
+
+/* A reader is there to take it: from now on its answer is waited for. */
+static void offer(struct server_request *request)
+{
+	request->is_offered = true;
+	request->until_ms = clock_now_ms() + request->client->server->conf.request_timeout_max_ms;
+}
+
+/* People take their time; and a client that polls may be away at the moment of one look, not of two. */
+static bool goes_on(struct server_request *request)
+{
+	bool is_read = has_reader(request);
+	bool is_gone = !is_read && (!request->is_offered || request->is_missed);
+
+	if (is_read && !request->is_offered)
+		offer(request);
+	request->is_missed = !is_read;
+	return !is_gone && clock_now_ms() < request->until_ms;
+}
+
+static void on_hold(struct timer *timer)
+{
+	struct server_request *request = container_of(timer, struct server_request, hold);
+
+	if (goes_on(request)) {
+		start_hold(request);
+	} else if (request->is_offered) {
+		server_request_withdraw(request, "the client did not answer in time");
+	} else {
+		tell_withdrawn(request);
+		send_error(request->upstream, request->id, MCP_INTERNAL_ERROR,
+			   SLICE_LIT("no client is there to be asked"));
+		server_request_close(request);
+	}
+}
+
+/* ---- the way to the client ---- */
+
+/* Whether a message without reference, of those that this upstream sends, may be about this call. */
+static bool is_candidate(const struct call *call, const struct upstream *upstream,
+			 unsigned int wanted)
+{
+	return call->state == CALL_SENT && call->request.upstream == upstream &&
+	       (call->method->flags & METHOD_ASKING) == wanted;
+}
+
+/*
+ * The call that the request most likely belongs to: the latest, asking ones before others, that takes it. With
+ * msg == NULL it need not. NULL: there is none. bridging.md §1.6 (6)
+ */
+static struct call *find_call(const struct server_request *request, struct msg *msg)
+{
+	const struct client *client = request->client;
+
+	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
+		for (struct list *node = client->calls.prev; node != &client->calls;
+		     node = node->prev) {
+			struct call *call = container_of(node, struct call, link);
+
+			if (is_candidate(call, request->upstream, wanted) &&
+			    (msg == NULL || call->ops->on_message(call, STREAM_REQUEST,
+								  request->downstream_id, msg)))
+				return call;
+		}
+		if (wanted == 0)
+			return NULL;
+	}
+}
+
+static void ask_on_own_stream(struct server_request *request, struct msg *msg)
+{
+	struct stream *standalone = client_stream(request->client);
+	struct call *call;
+
+	if (standalone == NULL || stream_is_full(standalone)) {
+		send_error(request->upstream, request->id, MCP_INTERNAL_ERROR,
+			   SLICE_LIT("no client takes the requests that wait already"));
+		server_request_close(request);
+		return;
+	}
+	request->is_standalone = true;
+	call = find_call(request, NULL);
+	if (call != NULL)
+		set_call(request, call); /* its client is asked all the same. CXL-08 */
+	if (stream_has_reader(standalone))
+		offer(request);
+	stream_push(standalone, STREAM_REQUEST, request->downstream_id, msg);
+}
+
+/* Gives it to whoever can carry it; if nobody can, the server is told. */
+static void ask(struct server_request *request, struct msg *msg)
+{
+	struct call *call = find_call(request, msg);
+
+	if (call == NULL) {
+		ask_on_own_stream(request, msg);
+		return;
+	}
+	if (call->ops->is_reachable(call))
+		timer_stop(&request->hold);
+	set_call(request, call);
+}
+
+void server_request_release_held(struct client *client)
+{
+	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
+		struct msg *msg = take_held(at(node));
+
+		if (msg != NULL)
+			ask(at(node), msg);
+		msg_unref(&msg);
+	}
+}
+
+/* ---- the beginning ---- */
+
+static struct server_request *request_new(struct client *client, struct upstream *upstream,
+					  const struct envelope *env, const struct method *method)
+{
+	struct server_requests *all = &client->server_requests;
+	struct slice id = env->id.text;
+	struct slice token = env->progress_token.text;
+	struct server_request *request = mem_alloc(sizeof(*request) + id.n + token.n);
+
+	*request = (struct server_request){ .client = client,
+					    .upstream = upstream,
+					    .downstream_id = ++all->last_id,
+					    .method = method,
+					    .watcher = { .ops = &watcher_ops } };
+	list_init(&request->watcher.link);
+	timer_init(&request->hold, on_hold);
+	memcpy(request->text, id.p, id.n);
+	if (token.n > 0)
+		memcpy(request->text + id.n, token.p, token.n);
+	request->id = slice_of(request->text, id.n);
+	request->token = slice_of(request->text + id.n, token.n);
+	list_append(&all->all, &request->link);
+	map_insert(&all->by_id, request->downstream_id, request);
+	start_hold(request);
+	return request;
+}
+
+static struct msg *make_msg(const struct envelope *env, const struct server_request *request)
+{
+	char digits[20];
+	struct slice id = slice_of(digits, text_format_u64(request->downstream_id, digits));
+	struct splice_edit edits[2] = { { env->id.text, id }, { env->progress_token.text, id } };
+
+	if (request->token.n == 0)
+		return message_copy(env, edits, 1);
+	if (edits[0].span.p > edits[1].span.p) {
+		struct splice_edit first = edits[0];
+
+		edits[0] = edits[1];
+		edits[1] = first;
+	}
+	return message_copy(env, edits, 2);
+}
+
+static void refuse_more(struct upstream *upstream, const struct envelope *env)
+{
+	send_error(upstream, env->id.text, MCP_INTERNAL_ERROR,
+		   SLICE_LIT("too many requests are unanswered"));
+}
+
+/* Until the client is ready. False: there is too much already. */
+static bool hold(struct server_request *request, struct msg *msg)
+{
+	struct server_requests *all = &request->client->server_requests;
+
+	if (all->held_bytes + msg->text.n > HELD_BYTES_MAX)
+		return false;
+	all->held_bytes += msg->text.n;
+	request->held = msg_ref(msg);
+	return true;
+}
+
+void server_request_open(struct client *client, struct upstream *upstream,
+			 const struct envelope *env, const struct method *method)
+{
+	struct server_request *request;
+	struct msg *msg;
+
+	if (client->server_requests.by_id.count >= SERVER_REQUESTS_MAX) {
+		refuse_more(upstream, env);
+		return;
+	}
+	request = request_new(client, upstream, env, method);
+	msg = make_msg(env, request);
+	if (client->is_ready_to_be_asked) {
+		ask(request, msg);
+	} else if (!hold(request, msg)) {
+		refuse_more(upstream, env);
+		server_request_close(request);
+	}
+	msg_unref(&msg);
+}
+
+/* ---- looking up ---- */
+
+struct server_request *server_request_find(const struct client *client, struct json downstream_id)
+{
+	uint64_t id;
+
+	if (downstream_id.type != JSON_NUMBER || text_parse_u64(downstream_id.text, &id) < 0)
+		return NULL;
+	return map_find(&client->server_requests.by_id, id);
+}
+
+struct server_request *server_request_find_of_server(const struct client *client,
+						     const struct upstream *upstream,
+						     struct slice id)
+{
+	LIST_FOREACH(node, &client->server_requests.all) {
+		if (at(node)->upstream == upstream && slice_is_equal(at(node)->id, id))
+			return at(node);
+	}
+	return NULL;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything in a line is untrusted. Servers are forgiven much here, so that nothing above has to. */
+#include "upstream/lines.h"
+
+#include "base/error.h"
+#include "process/child.h"
+#include "upstream/upstream.h"
+
+#define BATCH_MAX 1024
+
+/* A request or notification that was accepted although it is not quite right: as it should be. */
+static void take_anew(struct upstream *upstream, const struct envelope *env)
+{
+	struct buf text = { 0 };
+	struct envelope anew;
+	struct error err;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",");
+	if (env->kind == ENVELOPE_REQUEST) {
+		buf_append_str(&text, "\"id\":");
+		buf_append_slice(&text, env->id.text);
+		buf_append_char(&text, ',');
+	}
+	buf_append_str(&text, "\"method\":\"");
+	buf_append_slice(&text, env->method);
+	buf_append_char(&text, '"');
+	if (env->params.type != JSON_ABSENT) {
+		buf_append_str(&text, ",\"params\":");
+		buf_append_slice(&text, env->params.text);
+	}
+	buf_append_char(&text, '}');
+	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &anew, &err) ==
+	    0)
+		upstream_on_message(upstream, &anew);
+	buf_fini(&text);
+}
+
+/*
+ * The id of a message that is refused. Behind what is too deep nothing was read, but many servers write the id
+ * last; there it is only looked up, for nobody knows whether that is JSON.
+ */
+static struct json id_of_refused(const struct envelope *env, struct slice text,
+				 const struct error *err)
+{
+	if (env->id.type == JSON_ABSENT && err->kind == ERROR_LIMIT)
+		return scan_member(text, SLICE_LIT("id"));
+	return env->id;
+}
+
+static int take_text(struct upstream *upstream, struct slice text, struct error *err)
+{
+	struct envelope env;
+
+	if (scan_envelope(text, &upstream->shared->limits, SCAN_LENIENT, &env, err) == 0) {
+		if (env.is_unusual && env.method.n > 0)
+			take_anew(upstream, &env);
+		else
+			upstream_on_message(upstream, &env);
+		return 0;
+	}
+	if (err->kind != ERROR_SYNTAX && scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
+		upstream_on_malformed(upstream, id_of_refused(&env, text, err));
+	return -1;
+}
+
+static int take_element(struct slice element, void *arg)
+{
+	struct upstream *upstream = arg;
+	struct error err;
+
+	if (upstream->state == UPSTREAM_CLOSED)
+		return -1;
+	if (take_text(upstream, element, &err) < 0)
+		child_note_garbage(upstream->child, element, err.text);
+	return 0;
+}
+
+/* A banner without a line end may stand before a message. BACK-FRAME-04 */
+static bool salvage(struct upstream *upstream, struct slice line)
+{
+	static const struct slice start = SLICE("{\"jsonrpc\"");
+	struct error err;
+	const char *at = line.n > 1 ? memmem(line.p + 1, line.n - 1, start.p, start.n) : NULL;
+
+	return at != NULL && take_text(upstream, slice_between(at, line.p + line.n), &err) == 0;
+}
+
+void lines_take(struct upstream *upstream, struct slice line)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	CHECK(line.n > 0 && upstream->state != UPSTREAM_CLOSED);
+	if (line.p[0] == '[') {
+		/* Stopped without an error: an element has closed the upstream. */
+		if (scan_array(line, BATCH_MAX, take_element, upstream, &err) >= 0 ||
+		    err.kind == ERROR_NONE)
+			return;
+	} else if (take_text(upstream, line, &err) == 0) {
+		return;
+	}
+	if (err.kind != ERROR_SYNTAX || !salvage(upstream, line))
+		child_note_garbage(upstream->child, line, err.text);
+}

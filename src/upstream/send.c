@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/send.h"
+
+#include "base/check.h"
+#include "base/text.h"
+#include "jsonrpc/write.h"
+#include "upstream/upstream.h"
+
+static const struct slice none = { NULL, 0 };
+
+/* ---- edits ---- */
+
+/* Keeps them in the order of their places. */
+void send_edits_add(struct send_edits *edits, struct slice span, struct slice with)
+{
+	size_t at = edits->count++;
+
+	CHECK(at < SEND_EDITS_MAX);
+	for (; at > 0 && edits->items[at - 1].span.p > span.p; at--)
+		edits->items[at] = edits->items[at - 1];
+	edits->items[at] = (struct splice_edit){ span, with };
+}
+
+struct meta_rebuild {
+	struct buf *out;
+	struct slice token; /* what progressToken becomes; empty: as it is */
+};
+
+/*
+ * What only the modern era may say. Older servers have been seen to fall silent when they find it; the
+ * members of trace context and of vendors stay. BACK-MSG-06.
+ */
+static bool meta_is_modern(struct slice name)
+{
+	static const struct slice names[] = {
+		SLICE("io.modelcontextprotocol/protocolVersion"),
+		SLICE("io.modelcontextprotocol/clientCapabilities"),
+		SLICE("io.modelcontextprotocol/clientInfo"),
+		SLICE("io.modelcontextprotocol/logLevel"),
+		SLICE("io.modelcontextprotocol/subscriptionId"),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (slice_is_equal(names[i], name))
+			return true;
+	}
+	return false;
+}
+
+static int meta_add_member(struct slice name, struct json value, void *arg)
+{
+	const struct meta_rebuild *rebuild = arg;
+	bool is_token = rebuild->token.n > 0 && slice_is_equal(name, SLICE_LIT("progressToken"));
+
+	if (meta_is_modern(name))
+		return 0;
+	buf_append_char(rebuild->out, rebuild->out->len > 0 ? ',' : '{');
+	buf_append_char(rebuild->out, '"');
+	buf_append_slice(rebuild->out, name);
+	buf_append_str(rebuild->out, "\":");
+	buf_append_slice(rebuild->out, is_token ? rebuild->token : value.text);
+	return 0;
+}
+
+void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, struct slice token)
+{
+	static const struct slice prefix = SLICE("io.modelcontextprotocol/");
+	struct meta_rebuild rebuild = { .out = &edits->meta, .token = token };
+
+	if (env->meta.type != JSON_OBJECT)
+		return;
+	if (memmem(env->meta.text.p, env->meta.text.n, prefix.p, prefix.n) == NULL) {
+		if (token.n > 0)
+			send_edits_add(edits, env->progress_token.text, token);
+		return;
+	}
+	scan_members(env->meta.text, meta_add_member, &rebuild);
+	buf_append_str(&edits->meta, edits->meta.len > 0 ? "}" : "{}");
+	send_edits_add(edits, env->meta.text, buf_slice(&edits->meta));
+}
+
+void send_edits_fini(struct send_edits *edits)
+{
+	buf_fini(&edits->meta);
+}
+
+/* ---- messages ---- */
+
+static struct buf *begin_message(struct upstream *upstream)
+{
+	struct buf *message = &upstream->shared->scratch;
+
+	CHECK(upstream->state != UPSTREAM_CLOSED);
+	message->len = 0;
+	return message;
+}
+
+static void end_message(struct upstream *upstream)
+{
+	upstream->ops->write(upstream, &upstream->shared->scratch);
+}
+
+void send_message(struct upstream *upstream, const struct envelope *env,
+		  const struct send_edits *edits)
+{
+	unsigned int flags = (env->has_line_break ? SPLICE_ONE_LINE : 0u) |
+			     (env->has_separator ? SPLICE_ESCAPE_SEPARATORS : 0u);
+
+	splice_append(begin_message(upstream), env->text, edits->items, edits->count, flags);
+	end_message(upstream);
+}
+
+void send_request(struct upstream *upstream, uint64_t id, struct slice method, struct slice params)
+{
+	char digits[20];
+
+	write_call(begin_message(upstream), slice_of(digits, text_format_u64(id, digits)), method,
+		   params);
+	end_message(upstream);
+}
+
+void send_subscription(struct upstream *upstream, uint64_t id, struct slice method,
+		       struct slice uri)
+{
+	struct buf params = { 0 };
+
+	buf_append_str(&params, "{\"uri\":\"");
+	splice_append(&params, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+	buf_append_str(&params, "\"}");
+	send_request(upstream, id, method, buf_slice(&params));
+	buf_fini(&params);
+}
+
+void send_notification(struct upstream *upstream, struct slice method)
+{
+	write_call(begin_message(upstream), none, method, none);
+	end_message(upstream);
+}
+
+void send_cancelled(struct upstream *upstream, uint64_t id, struct slice reason)
+{
+	struct buf *message = begin_message(upstream);
+
+	buf_append_str(
+		message,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":");
+	buf_append_u64(message, id);
+	if (reason.n > 0) {
+		buf_append_str(message, ",\"reason\":");
+		buf_append_slice(message, reason);
+	}
+	buf_append_str(message, "}}");
+	end_message(upstream);
+}
+
+void send_given_up(struct upstream *upstream, uint64_t id, const char *why)
+{
+	struct buf reason = { 0 };
+
+	write_string(&reason, slice_str(why));
+	send_cancelled(upstream, id, buf_slice(&reason));
+	buf_fini(&reason);
+}
+
+void send_result(struct upstream *upstream, struct slice id, struct slice result)
+{
+	write_result(begin_message(upstream), id, result);
+	end_message(upstream);
+}
+
+void send_error(struct upstream *upstream, struct slice id, int code, struct slice message)
+{
+	write_error(begin_message(upstream), id, code, message, none);
+	end_message(upstream);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines are copied into the queue of the child, large ones are moved there. */
+#include "upstream/stdio.h"
+
+#include "base/mem.h"
+#include "process/child.h"
+#include "upstream/lines.h"
+#include "upstream/upstream.h"
+
+#define MOVE_BYTES (16 * 1024)
+
+struct stdio {
+	struct upstream upstream;
+	struct child child;
+};
+
+static struct stdio *stdio_of(struct upstream *upstream)
+{
+	return container_of(upstream, struct stdio, upstream);
+}
+
+static struct upstream *upstream_of(struct child *child)
+{
+	return &container_of(child, struct stdio, child)->upstream;
+}
+
+/* ---- what the process does ---- */
+
+static void stdio_on_started(struct child *child)
+{
+	upstream_on_started(upstream_of(child));
+}
+
+static void stdio_on_line(struct child *child, struct slice line)
+{
+	struct upstream *upstream = upstream_of(child);
+
+	if (upstream->state == UPSTREAM_CLOSED)
+		return;
+	if (upstream->setup == NULL) {
+		child_note_garbage(child, line, "nothing was asked yet");
+		return;
+	}
+	upstream_on_sign_of_life(upstream);
+	lines_take(upstream, line);
+}
+
+static void stdio_on_lost(struct child *child, enum reason reason)
+{
+	upstream_on_lost(upstream_of(child), reason);
+}
+
+static void stdio_on_gone(struct child *child)
+{
+	struct upstream *upstream = upstream_of(child);
+
+	upstream_on_gone(upstream);
+	loop_defer_free(upstream->shared->loop, stdio_of(upstream));
+}
+
+static const struct child_ops stdio_child_ops = {
+	.on_started = stdio_on_started,
+	.on_line = stdio_on_line,
+	.on_lost = stdio_on_lost,
+	.on_gone = stdio_on_gone,
+};
+
+/* ---- operations ---- */
+
+static void stdio_start(struct upstream *upstream, int claims_fd)
+{
+	struct stdio *stdio = stdio_of(upstream);
+
+	upstream->child = &stdio->child;
+	child_start(&stdio->child, upstream->server, claims_fd, &stdio_child_ops);
+}
+
+static bool stdio_has_room(const struct upstream *upstream, size_t size)
+{
+	return child_has_room(upstream->child, size);
+}
+
+static void stdio_write(struct upstream *upstream, struct buf *message)
+{
+	buf_append_char(message, '\n');
+	if (message->len < MOVE_BYTES)
+		child_write(upstream->child, buf_slice(message));
+	else
+		child_write_take(upstream->child, message);
+}
+
+static void stdio_note_failure(struct upstream *upstream, const char *error)
+{
+	child_note_failure(upstream->child, error, NULL);
+}
+
+static void stdio_stop(struct upstream *upstream, enum reason reason, bool is_at_once)
+{
+	if (upstream->child == NULL)
+		loop_defer_free(upstream->shared->loop, stdio_of(upstream)); /* never started */
+	else if (is_at_once)
+		child_kill(upstream->child, reason);
+	else
+		child_stop(upstream->child, reason);
+}
+
+static const struct upstream_ops stdio_ops = {
+	.start = stdio_start,
+	.has_room = stdio_has_room,
+	.write = stdio_write,
+	.note_failure = stdio_note_failure,
+	.stop = stdio_stop,
+};
+
+struct upstream *stdio_new(struct upstream_shared *shared, struct server *server)
+{
+	struct stdio *stdio = mem_zalloc(sizeof(*stdio));
+
+	upstream_init(&stdio->upstream, &stdio_ops, shared, server);
+	return &stdio->upstream;
+}
+
+const struct upstream *stdio_of_child(const struct child *child)
+{
+	return upstream_of((struct child *)(uintptr_t)child);
+}
+
+bool stdio_restart_child(struct child *child)
+{
+	return upstream_restart(upstream_of(child));
+}

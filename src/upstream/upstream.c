@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start, handshake, requests in flight, end. An upstream has an owner until it is closed; after that it only waits
+ * for its process to go.
+ */
+#include "upstream/upstream.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+#include "process/child.h"
+#include "upstream/claims.h"
+#include "upstream/handshake.h"
+#include "upstream/send.h"
+
+#define PROBE_MS 5000
+#define REFUSAL_LOGGED 300
+#define WARM_PROVEN_MS 60000
+#define ID_MAX INT32_MAX           /* many servers read ids into 32 bits */
+#define ID_LATE (ID_MAX - 1000000) /* requests of our own have ids, too */
+
+#define TO(state) (1u << UPSTREAM_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[UPSTREAM_DELAYED] = { "delayed", TO(STARTING) | TO(CLOSED) },
+	[UPSTREAM_STARTING] = { "starting", TO(WARM) | TO(HANDSHAKE) | TO(CLOSED) },
+	[UPSTREAM_WARM] = { "warm", TO(HANDSHAKE) | TO(CLOSED) },
+	[UPSTREAM_HANDSHAKE] = { "handshake", TO(READY) | TO(CLOSED) },
+	[UPSTREAM_READY] = { "ready", TO(SETTLING) | TO(RETIRING) | TO(CLOSED) },
+	[UPSTREAM_SETTLING] = { "settling", TO(READY) | TO(CLOSED) },
+	[UPSTREAM_RETIRING] = { "retiring", TO(CLOSED) },
+	[UPSTREAM_CLOSED] = { "closed", 0 },
+};
+#undef TO
+
+static void upstream_set_state(struct upstream *upstream, enum upstream_state state)
+{
+	CHECK(states[upstream->state].next & 1u << state);
+	LOG(UPSTREAM_STATE, LOG_STR("server", upstream->server->conf.name),
+	    LOG_INT("pid", upstream_pid(upstream)), LOG_STR("from", states[upstream->state].name),
+	    LOG_STR("to", states[state].name));
+	upstream->state = state;
+}
+
+const char *upstream_state_name(const struct upstream *upstream)
+{
+	return states[upstream->state].name;
+}
+
+bool upstream_is_serving(const struct upstream *upstream)
+{
+	return upstream->state == UPSTREAM_READY || upstream->state == UPSTREAM_SETTLING ||
+	       upstream->state == UPSTREAM_RETIRING;
+}
+
+uint64_t upstream_child_number(const struct upstream *upstream)
+{
+	return upstream->child != NULL ? upstream->child->spawned.id : 0;
+}
+
+int upstream_pid(const struct upstream *upstream)
+{
+	return upstream->child != NULL ? upstream->child->pid : 0;
+}
+
+bool upstream_has_room(const struct upstream *upstream, size_t size)
+{
+	return upstream->ops->has_room(upstream, size);
+}
+
+/* ---- the end ---- */
+
+/* Its owner unlinks it. */
+static void upstream_detach(struct upstream *upstream)
+{
+	if (upstream->state == UPSTREAM_DELAYED)
+		server_release(upstream->server);
+	upstream->owner->on_closed(upstream);
+	upstream_set_state(upstream, UPSTREAM_CLOSED);
+	timer_stop(&upstream->start);
+	timer_stop(&upstream->probe);
+	timer_stop(&upstream->idle);
+	upstream->setup = NULL;
+}
+
+/* The owner has forgotten it. */
+static void upstream_disown(struct upstream *upstream)
+{
+	upstream->owner = NULL;
+	upstream->pool = NULL;
+	upstream->warm_set = NULL;
+	upstream->client = NULL;
+	upstream->lease = NULL;
+}
+
+/* A warm one has started well, once it was warm for long: nobody asked it for more. */
+static bool is_starting(const struct upstream *upstream)
+{
+	return !upstream_is_serving(upstream) &&
+	       (upstream->state != UPSTREAM_WARM ||
+		clock_now_ms() - upstream->child->started_at_ms < WARM_PROVEN_MS);
+}
+
+/* It has failed, or was given up as if it had. */
+static void upstream_lose(struct upstream *upstream, enum reason reason)
+{
+	const struct upstream_owner_ops *owner = upstream->owner;
+	bool is_start = is_starting(upstream);
+
+	CHECK(upstream->state != UPSTREAM_CLOSED);
+	upstream_detach(upstream);
+	if (is_start)
+		server_note_failed(upstream->server);
+	else if (!upstream->was_used && reason != REASON_RESTARTED)
+		server_note_crashed(upstream->server, upstream->ready_at_ms);
+	if (is_start && reason == REASON_CHILD_EXITED)
+		reason = REASON_START_FAILED;
+	owner->on_lost(upstream, reason);
+	upstream_disown(upstream);
+}
+
+static void upstream_give_up(struct upstream *upstream, enum reason reason, const char *error)
+{
+	upstream->ops->note_failure(upstream, error);
+	upstream->ops->stop(upstream, reason, true);
+	upstream_lose(upstream, reason);
+}
+
+void upstream_close(struct upstream *upstream, enum reason reason)
+{
+	upstream_detach(upstream);
+	upstream_disown(upstream);
+	upstream->ops->stop(upstream, reason, false);
+}
+
+void upstream_refuse(struct upstream *upstream)
+{
+	upstream_give_up(upstream, REASON_HANDSHAKE_REFUSED,
+			 "the server did not accept initialize");
+}
+
+bool upstream_restart(struct upstream *upstream)
+{
+	if (!upstream_is_serving(upstream) && upstream->state != UPSTREAM_WARM)
+		return false;
+	if (upstream->state == UPSTREAM_WARM) {
+		upstream_close(upstream, REASON_RESTARTED);
+	} else {
+		upstream->ops->stop(upstream, REASON_RESTARTED, false);
+		upstream_lose(upstream, REASON_RESTARTED);
+	}
+	return true;
+}
+
+void upstream_on_lost(struct upstream *upstream, enum reason reason)
+{
+	if (upstream->state != UPSTREAM_CLOSED)
+		upstream_lose(upstream, reason);
+}
+
+void upstream_on_gone(struct upstream *upstream)
+{
+	upstream_on_lost(upstream, REASON_CHILD_EXITED);
+	upstream->shared->on_gone(upstream);
+	map_fini(&upstream->requests);
+}
+
+/* ---- the beginning ---- */
+
+static void upstream_start(struct upstream *upstream)
+{
+	int claims_fd = -1;
+
+	/* A warm one is nobody's yet; servers with claims have none. */
+	if (upstream->setup != NULL)
+		claims_fd = claims_open(buf_slice(&upstream->setup->claims));
+	upstream_set_state(upstream, UPSTREAM_STARTING);
+	upstream->ops->start(upstream, claims_fd);
+	timer_start(upstream->shared->loop, &upstream->start,
+		    upstream->server->conf.start_timeout_ms);
+}
+
+static void upstream_begin_handshake(struct upstream *upstream)
+{
+	upstream_set_state(upstream, UPSTREAM_HANDSHAKE);
+	upstream->handshake_id = upstream_next_id(upstream);
+	if (handshake_send(upstream, upstream->handshake_id) < 0)
+		upstream_refuse(upstream); /* the request was accepted before: cannot be */
+}
+
+void upstream_on_started(struct upstream *upstream)
+{
+	if (upstream->setup != NULL) {
+		upstream_begin_handshake(upstream);
+	} else {
+		upstream_set_state(upstream, UPSTREAM_WARM);
+		timer_stop(&upstream->start);
+	}
+}
+
+void upstream_begin(struct upstream *upstream, const struct upstream_owner_ops *owner,
+		    const struct upstream_setup *setup, uint64_t wait_ms)
+{
+	CHECK(upstream->owner == NULL && upstream->state == UPSTREAM_DELAYED);
+	upstream->owner = owner;
+	upstream->setup = setup;
+	if (wait_ms == 0) {
+		upstream_start(upstream);
+		return;
+	}
+	server_reserve(upstream->server);
+	timer_start(upstream->shared->loop, &upstream->start, wait_ms);
+}
+
+void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *owner,
+		    const struct upstream_setup *setup)
+{
+	CHECK(upstream->setup == NULL && upstream->state <= UPSTREAM_WARM);
+	upstream->owner = owner;
+	upstream->setup = setup;
+	if (upstream->state != UPSTREAM_WARM)
+		return; /* its handshake begins when it has started */
+	timer_start(upstream->shared->loop, &upstream->start,
+		    upstream->server->conf.start_timeout_ms);
+	upstream_begin_handshake(upstream);
+}
+
+static void upstream_set_ready(struct upstream *upstream, const struct envelope *response)
+{
+	upstream_set_state(upstream, UPSTREAM_READY);
+	upstream->ready_at_ms = clock_now_ms();
+	timer_stop(&upstream->start);
+	server_note_started(upstream->server);
+	upstream->owner->on_ready(upstream, response);
+}
+
+static void upstream_on_initialize_result(struct upstream *upstream, const struct envelope *env)
+{
+	upstream->revision = handshake_read_revision(upstream, env->result.text);
+	if (upstream->revision == NULL)
+		upstream_refuse(upstream);
+	else
+		upstream_set_ready(upstream, env);
+}
+
+/* Once its client has the error, nobody but the log can tell it. */
+static void upstream_on_initialize_error(struct upstream *upstream, const struct envelope *env)
+{
+	struct slice error = env->error.text;
+	struct buf text = { 0 };
+
+	if (error.n > REFUSAL_LOGGED)
+		error.n = REFUSAL_LOGGED;
+	buf_printf(&text, "the server answered initialize with an error: %.*s", SLICE_ARG(error));
+	upstream->ops->note_failure(upstream, buf_terminate(&text));
+	buf_fini(&text);
+	upstream->owner->on_refused(upstream, env);
+}
+
+/* ---- timers ---- */
+
+static void upstream_on_start_timer(struct timer *timer)
+{
+	struct upstream *upstream = container_of(timer, struct upstream, start);
+
+	if (upstream->state == UPSTREAM_DELAYED) {
+		server_release(upstream->server);
+		upstream_start(upstream);
+	} else {
+		upstream_give_up(upstream, REASON_START_TIMEOUT,
+				 "no answer to initialize within start.timeout");
+	}
+}
+
+static void upstream_on_probe_timer(struct timer *timer)
+{
+	struct upstream *upstream = container_of(timer, struct upstream, probe);
+
+	CHECK(upstream_is_serving(upstream));
+	upstream_give_up(upstream, REASON_CHILD_HUNG,
+			 "neither a call nor a ping was answered in time");
+}
+
+static void upstream_on_idle_timer(struct timer *timer)
+{
+	struct upstream *upstream = container_of(timer, struct upstream, idle);
+
+	CHECK(upstream_load(upstream) == 0);
+	upstream->owner->on_idle(upstream);
+}
+
+void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
+		   struct upstream_shared *shared, struct server *server)
+{
+	upstream->ops = ops;
+	upstream->shared = shared;
+	upstream->server = server;
+	upstream->level = -1;
+	list_init(&upstream->link);
+	timer_init(&upstream->start, upstream_on_start_timer);
+	timer_init(&upstream->probe, upstream_on_probe_timer);
+	timer_init(&upstream->idle, upstream_on_idle_timer);
+}
+
+void upstream_start_idle(struct upstream *upstream)
+{
+	CHECK(upstream_is_serving(upstream) && upstream_load(upstream) == 0);
+	timer_start(upstream->shared->loop, &upstream->idle, upstream->server->conf.idle_ms);
+}
+
+/* ---- whether it lives ---- */
+
+void upstream_probe(struct upstream *upstream)
+{
+	if (!upstream_is_serving(upstream) || upstream->probe_id != 0)
+		return;
+	upstream->probe_id = upstream_next_id(upstream);
+	send_request(upstream, upstream->probe_id, SLICE_LIT("ping"), (struct slice){ NULL, 0 });
+	timer_start(upstream->shared->loop, &upstream->probe, PROBE_MS);
+}
+
+static void upstream_end_probe(struct upstream *upstream)
+{
+	upstream->probe_id = 0;
+	timer_stop(&upstream->probe);
+}
+
+void upstream_on_sign_of_life(struct upstream *upstream)
+{
+	if (upstream->state != UPSTREAM_SETTLING)
+		upstream_end_probe(upstream);
+}
+
+void upstream_settle(struct upstream *upstream, uint64_t id)
+{
+	if (upstream->state != UPSTREAM_READY)
+		return;
+	upstream_probe(upstream);
+	upstream->settling_id = id;
+	upstream_set_state(upstream, UPSTREAM_SETTLING);
+}
+
+/* The owner may close it. */
+static void upstream_note_rest(struct upstream *upstream)
+{
+	if (upstream->state != UPSTREAM_CLOSED && upstream_load(upstream) == 0)
+		upstream->owner->on_rest(upstream);
+}
+
+void upstream_retire(struct upstream *upstream)
+{
+	upstream_set_state(upstream, UPSTREAM_RETIRING);
+	upstream_note_rest(upstream);
+}
+
+/* ---- requests in flight ---- */
+
+/* After two thousand million requests it begins anew: the state of a process is worth more than fresh ids. */
+uint64_t upstream_next_id(struct upstream *upstream)
+{
+	do {
+		upstream->last_id = upstream->last_id % ID_MAX + 1;
+	} while (map_find(&upstream->requests, upstream->last_id) != NULL);
+	return upstream->last_id;
+}
+
+bool upstream_is_worn(const struct upstream *upstream)
+{
+	return upstream->last_id >= ID_LATE;
+}
+
+void upstream_add_request(struct upstream *upstream, struct upstream_request *request, uint64_t id)
+{
+	CHECK(upstream_is_serving(upstream) && id != 0 && request->ops != NULL);
+	request->upstream = upstream;
+	request->id = id;
+	map_insert(&upstream->requests, id, request);
+	upstream->was_used = true;
+	timer_stop(&upstream->idle);
+}
+
+void upstream_renumber_request(struct upstream_request *request, uint64_t id)
+{
+	struct map *requests = &request->upstream->requests;
+	void *removed = map_remove(requests, request->id);
+
+	CHECK(removed == request && id != 0);
+	request->id = id;
+	map_insert(requests, id, request);
+}
+
+void upstream_end_request(struct upstream_request *request, bool is_answered)
+{
+	struct upstream *upstream = request->upstream;
+
+	void *removed = map_remove(&upstream->requests, request->id);
+
+	CHECK(removed == request);
+	if (upstream->state == UPSTREAM_CLOSED)
+		return;
+	upstream->owner->on_request_end(upstream, request, is_answered);
+	upstream_note_rest(upstream);
+}
+
+static struct upstream_request *any_request(const struct upstream *upstream)
+{
+	for (size_t i = 0; i < upstream->requests.size; i++) {
+		if (upstream->requests.slots[i].value != NULL)
+			return upstream->requests.slots[i].value;
+	}
+	return NULL;
+}
+
+void upstream_lose_requests(struct upstream *upstream, enum reason reason)
+{
+	struct upstream_request *request;
+
+	CHECK(upstream->state == UPSTREAM_CLOSED);
+	while ((request = any_request(upstream)) != NULL)
+		request->ops->on_lost(request, reason);
+}
+
+struct upstream_request *upstream_only_request(const struct upstream *upstream)
+{
+	if (upstream->client == NULL || upstream_load(upstream) != 1)
+		return NULL;
+	return any_request(upstream);
+}
+
+static int read_id(struct json id, uint64_t *id_r)
+{
+	return text_parse_u64(id.type == JSON_STRING ? scan_plain_string(id) : id.text, id_r);
+}
+
+struct upstream_request *upstream_find_request(const struct upstream *upstream, struct json id)
+{
+	uint64_t number;
+
+	return read_id(id, &number) < 0 ? NULL : map_find(&upstream->requests, number);
+}
+
+size_t upstream_load(const struct upstream *upstream)
+{
+	return upstream->requests.count;
+}
+
+/* ---- what comes from the server ---- */
+
+static void note_stray(struct upstream *upstream, enum counter counter, const struct envelope *env)
+{
+	counter_add(counter);
+	LOG(CHILD_STRAY, LOG_STR("server", upstream->server->conf.name),
+	    LOG_INT("pid", upstream_pid(upstream)), LOG_SLICE("method", env->method),
+	    LOG_SLICE("id", env->id.text));
+}
+
+void upstream_note_dropped(struct upstream *upstream, const struct envelope *env)
+{
+	note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+}
+
+void upstream_note_stray_progress(struct upstream *upstream, const struct envelope *env)
+{
+	note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
+}
+
+/* Whether it is about our initialize, the only request at that time. */
+static bool is_of_handshake(const struct upstream *upstream, struct json id)
+{
+	uint64_t number;
+
+	if (upstream->state != UPSTREAM_HANDSHAKE)
+		return false;
+	return id.type == JSON_ABSENT ||
+	       (read_id(id, &number) == 0 && number == upstream->handshake_id);
+}
+
+/* A response to no request in flight: it may be what a settling upstream is waited for. */
+static void upstream_on_stray_response(struct upstream *upstream, const struct envelope *env)
+{
+	uint64_t id = 0;
+
+	note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
+	if (upstream->state != UPSTREAM_SETTLING || read_id(env->id, &id) < 0 ||
+	    (id != upstream->settling_id && id != upstream->probe_id))
+		return;
+	upstream_end_probe(upstream);
+	upstream_set_state(upstream, UPSTREAM_READY);
+	upstream->owner->on_settled(upstream);
+	upstream_note_rest(upstream);
+}
+
+static void upstream_on_response(struct upstream *upstream, const struct envelope *env)
+{
+	struct upstream_request *request = upstream_find_request(upstream, env->id);
+
+	if (is_of_handshake(upstream, env->id)) {
+		if (env->kind == ENVELOPE_RESULT)
+			upstream_on_initialize_result(upstream, env);
+		else
+			upstream_on_initialize_error(upstream, env);
+		return;
+	}
+	/* An error without an id belongs to the only request, if it can mean no other. BACK-FRAME-05 */
+	if (request == NULL && env->id.type == JSON_ABSENT)
+		request = upstream_only_request(upstream);
+	if (request != NULL)
+		request->ops->on_response(request, env);
+	else
+		upstream_on_stray_response(upstream, env);
+}
+
+void upstream_on_message(struct upstream *upstream, const struct envelope *env)
+{
+	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
+	if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
+		upstream_on_response(upstream, env);
+	else if (env->kind == ENVELOPE_REQUEST)
+		upstream->owner->on_request(upstream, env);
+	else if (upstream_is_serving(upstream))
+		upstream->owner->on_notification(upstream, env);
+	else
+		upstream_note_dropped(upstream, env); /* too early */
+}
+
+void upstream_on_malformed(struct upstream *upstream, struct json id)
+{
+	struct upstream_request *request;
+
+	if (id.type == JSON_ABSENT)
+		return;
+	request = upstream_find_request(upstream, id);
+	if (is_of_handshake(upstream, id))
+		upstream_refuse(upstream);
+	else if (request != NULL)
+		request->ops->on_malformed(request);
+}

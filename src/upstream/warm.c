@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * They count among the processes of their server. One that fails is replaced as a start that failed is repeated: after
+ * the back-off.
+ */
+#include "upstream/warm.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "io/loop.h"
+#include "process/server.h"
+#include "upstream/stdio.h"
+#include "upstream/upstream.h"
+
+#define RETRY_MS 1000
+
+/* Those of one server. */
+struct warm_set {
+	struct list link;
+	const struct warm_sets *sets;
+	struct upstream_shared *shared;
+	struct server *server;
+	struct list upstreams;
+	size_t count;
+	struct task refill;
+	struct timer retry;
+};
+
+static void warm_set_remove(struct warm_set *set, struct upstream *upstream)
+{
+	CHECK(upstream->warm_set == set && set->count > 0);
+	list_remove(&upstream->link);
+	upstream->warm_set = NULL;
+	set->count--;
+	task_schedule(set->shared->loop, &set->refill);
+}
+
+static void warm_on_closed(struct upstream *upstream)
+{
+	warm_set_remove(upstream->warm_set, upstream);
+}
+
+static void warm_on_lost(struct upstream *upstream, enum reason reason)
+{
+	(void)upstream;
+	(void)reason; /* it is being replaced */
+}
+
+/* Nobody has asked it anything: of what else an owner hears nothing can come. */
+static const struct upstream_owner_ops warm_owner_ops = {
+	.on_closed = warm_on_closed,
+	.on_lost = warm_on_lost,
+};
+
+static void warm_set_on_refill(struct task *task)
+{
+	struct warm_set *set = container_of(task, struct warm_set, refill);
+	uint64_t wait_ms = 0;
+
+	while (!set->sets->is_held && set->count < set->server->conf.warm) {
+		struct upstream *upstream;
+
+		if (server_admit(set->server, &wait_ms) != REASON_NONE) {
+			timer_start(set->shared->loop, &set->retry, RETRY_MS);
+			return;
+		}
+		upstream = stdio_new(set->shared, set->server);
+		upstream->warm_set = set;
+		list_append(&set->upstreams, &upstream->link);
+		set->count++;
+		upstream_begin(upstream, &warm_owner_ops, NULL, wait_ms);
+	}
+}
+
+static void warm_set_on_retry(struct timer *timer)
+{
+	struct warm_set *set = container_of(timer, struct warm_set, retry);
+
+	task_schedule(set->shared->loop, &set->refill);
+}
+
+void warm_sets_init(struct warm_sets *sets, struct upstream_shared *shared)
+{
+	sets->shared = shared;
+	sets->is_held = false;
+	list_init(&sets->all);
+}
+
+void warm_sets_add(struct warm_sets *sets, struct server *server)
+{
+	struct warm_set *set = mem_zalloc(sizeof(*set));
+
+	set->sets = sets;
+	set->shared = sets->shared;
+	set->server = server;
+	list_init(&set->upstreams);
+	task_init(&set->refill, warm_set_on_refill);
+	timer_init(&set->retry, warm_set_on_retry);
+	list_append(&sets->all, &set->link);
+	task_schedule(set->shared->loop, &set->refill);
+}
+
+struct upstream *warm_sets_take(struct warm_sets *sets, const struct server *server)
+{
+	LIST_FOREACH(node, &sets->all) {
+		struct warm_set *set = container_of(node, struct warm_set, link);
+		struct upstream *upstream;
+
+		if (set->server != server || list_is_empty(&set->upstreams))
+			continue;
+		upstream = container_of(set->upstreams.next, struct upstream, link);
+		warm_set_remove(set, upstream);
+		return upstream;
+	}
+	return NULL;
+}
+
+void warm_sets_hold(struct warm_sets *sets)
+{
+	sets->is_held = true;
+}
+
+void warm_sets_end(struct warm_sets *sets, enum reason reason)
+{
+	while (!list_is_empty(&sets->all)) {
+		struct warm_set *set = container_of(sets->all.next, struct warm_set, link);
+
+		while (!list_is_empty(&set->upstreams))
+			upstream_close(container_of(set->upstreams.next, struct upstream, link),
+				       reason);
+		task_cancel(&set->refill);
+		timer_stop(&set->retry);
+		list_remove(&set->link);
+		loop_defer_free(set->shared->loop, set);
+	}
+}
