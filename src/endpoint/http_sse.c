@@ -24,6 +24,7 @@
 #include "obs/log.h"
 #include "router/forward.h"
 
+#define CALLS_MAX 1024 /* in flight: each was answered with 202, no connection bounds them */
 #define INITIALIZE_MS (60 * 1000)
 
 struct sse_client {
@@ -378,7 +379,7 @@ static void client_request(struct sse_client *client, const struct access *acces
 				  "Invalid request: initialize must come first");
 	else if (client->frontend->router->is_draining)
 		client_tell_reason(client, id, REASON_DRAINING);
-	else if (client->caller->call_count >= CLIENT_CALLS_MAX)
+	else if (client->caller->call_count >= CALLS_MAX)
 		client_tell_reason(client, id, REASON_OVER_LIMIT);
 	else
 		forward_request(client->caller, call_new(client, access, env), env);

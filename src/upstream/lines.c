@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "process/child.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_ops.h"
 
 #define BATCH_MAX 1024
 

@@ -5,5 +5,5 @@ src_upstream_libupstream_a_SOURCES = \
 	src/upstream/lines.c src/upstream/lines.h \
 	src/upstream/send.c src/upstream/send.h \
 	src/upstream/stdio.c src/upstream/stdio.h \
-	src/upstream/upstream.c src/upstream/upstream.h \
+	src/upstream/upstream.c src/upstream/upstream.h src/upstream/upstream_ops.h \
 	src/upstream/warm.c src/upstream/warm.h

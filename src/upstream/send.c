@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "jsonrpc/write.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_ops.h"
 
 static const struct slice none = { NULL, 0 };
 

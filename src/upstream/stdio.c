@@ -6,6 +6,7 @@
 #include "process/child.h"
 #include "upstream/lines.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_ops.h"
 
 #define MOVE_BYTES (16 * 1024)
 

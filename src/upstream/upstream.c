@@ -13,6 +13,7 @@
 #include "upstream/claims.h"
 #include "upstream/handshake.h"
 #include "upstream/send.h"
+#include "upstream/upstream_ops.h"
 
 #define PROBE_MS 5000
 #define REFUSAL_LOGGED 300

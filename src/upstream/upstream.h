@@ -2,7 +2,7 @@
 /*
  * A server that requests are sent to, whatever its era and however it is reached: the states of its life, the
  * ids of ours that are in use there, whether it still answers. How messages get there and back is the
- * implementation's (struct upstream_ops; stdio.h). What they mean is known above: to the owner, of whom there is one at
+ * implementation's (upstream_ops.h; stdio.h). What they mean is known above: to the owner, of whom there is one at
  * a time (struct upstream_owner_ops), and to whoever has a request in flight (struct upstream_request).
  *
  *	delayed -> starting -> (warm ->) handshake -> ready <-> settling
@@ -33,6 +33,7 @@ struct client;
 struct pool;
 struct revision;
 struct upstream;
+struct upstream_ops;
 struct upstream_request;
 struct warm_set;
 
@@ -43,20 +44,6 @@ struct upstream_shared {
 	struct buf scratch; /* the message that is being put together now */
 	/* A closed upstream is over: there is room for another process. */
 	void (*on_gone)(struct upstream *upstream);
-};
-
-/* How it is reached. */
-struct upstream_ops {
-	/* Takes claims_fd: what the server is told of the caller (claims.h), or -1. upstream_on_started follows. */
-	void (*start)(struct upstream *upstream, int claims_fd);
-	/* Whether it may be sent a message of `size` bytes now. */
-	bool (*has_room)(const struct upstream *upstream, size_t size);
-	/* Sends one message; its bytes may be taken. */
-	void (*write)(struct upstream *upstream, struct buf *message);
-	/* Why it failed, for the operator. */
-	void (*note_failure)(struct upstream *upstream, const char *error);
-	/* Stops it, gracefully or at once; upstream_on_gone follows. */
-	void (*stop)(struct upstream *upstream, enum reason reason, bool is_at_once);
 };
 
 /* What the owner hears. */
@@ -150,9 +137,6 @@ struct upstream_request {
 	uint64_t id;               /* ours */
 };
 
-/* For implementations: fills in a zeroed one, which starts as DELAYED without an owner. */
-void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
-		   struct upstream_shared *shared, struct server *server);
 /* Its first owner: starts it after wait_ms. `setup` NULL: it stays warm until adopted. */
 void upstream_begin(struct upstream *upstream, const struct upstream_owner_ops *owner,
 		    const struct upstream_setup *setup, uint64_t wait_ms);
@@ -205,17 +189,5 @@ int upstream_pid(const struct upstream *upstream);
 /* Counts, and logs at debug, a message that belongs to nothing that is known. */
 void upstream_note_dropped(struct upstream *upstream, const struct envelope *env);
 void upstream_note_stray_progress(struct upstream *upstream, const struct envelope *env);
-
-/* What implementations report. */
-void upstream_on_started(struct upstream *upstream);
-/* A valid message. May close the upstream. */
-void upstream_on_message(struct upstream *upstream, const struct envelope *env);
-/* Something that is no valid message, but bears this id (or JSON_ABSENT). */
-void upstream_on_malformed(struct upstream *upstream, struct json id);
-/* Anything came: it lives. */
-void upstream_on_sign_of_life(struct upstream *upstream);
-void upstream_on_lost(struct upstream *upstream, enum reason reason);
-/* It is over. The implementation frees it after the return. */
-void upstream_on_gone(struct upstream *upstream);
 
 #endif
