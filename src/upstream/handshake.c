@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "mcp/revision.h"
-#include "obs/log.h"
 #include "upstream/send.h"
 #include "upstream/upstream.h"
 
@@ -30,18 +29,9 @@ int handshake_send(struct upstream *upstream, uint64_t id)
 	return 0;
 }
 
-const struct revision *handshake_read_revision(const struct upstream *upstream, struct slice result)
+const struct revision *handshake_read_revision(struct slice result)
 {
-	struct json version = scan_member(result, SLICE_LIT("protocolVersion"));
-	const struct revision *revision = revision_find(scan_plain_string(version));
-
-	if (revision == NULL)
-		LOG(CHILD_FAILED, LOG_STR("server", upstream->server->conf.name),
-		    LOG_INT("pid", upstream_pid(upstream)),
-		    LOG_STR("error",
-			    "the server answered initialize with a revision that nobody knows"),
-		    LOG_SLICE("revision", version.text));
-	return revision;
+	return revision_find(scan_plain_string(scan_member(result, SLICE_LIT("protocolVersion"))));
 }
 
 void handshake_complete(struct upstream *upstream)

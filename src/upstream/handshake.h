@@ -13,9 +13,8 @@ struct upstream;
 
 /* Sends the initialize request of its setup, with this id. -1: that is no valid request. */
 int handshake_send(struct upstream *upstream, uint64_t id) must_check;
-/* The revision of an InitializeResult, JSON text; NULL, and logged: nobody knows it. */
-const struct revision *handshake_read_revision(const struct upstream *upstream,
-					       struct slice result);
+/* The revision of an InitializeResult, JSON text; NULL: nobody knows it. */
+const struct revision *handshake_read_revision(struct slice result);
 /* Tells the server that the session may begin. BACK-INIT-01 */
 void handshake_complete(struct upstream *upstream);
 

@@ -240,11 +240,18 @@ static void upstream_set_ready(struct upstream *upstream, const struct envelope 
 
 static void upstream_on_initialize_result(struct upstream *upstream, const struct envelope *env)
 {
-	upstream->revision = handshake_read_revision(upstream, env->result.text);
-	if (upstream->revision == NULL)
-		upstream_refuse(upstream);
-	else
+	struct slice result = env->result.text;
+
+	upstream->revision = handshake_read_revision(result);
+	if (upstream->revision != NULL) {
 		upstream_set_ready(upstream, env);
+		return;
+	}
+	LOG(CHILD_FAILED, LOG_STR("server", upstream->server->conf.name),
+	    LOG_INT("pid", upstream_pid(upstream)),
+	    LOG_STR("error", "the server answered initialize with a revision that nobody knows"),
+	    LOG_SLICE("revision", scan_member(result, SLICE_LIT("protocolVersion")).text));
+	upstream_refuse(upstream);
 }
 
 /* Once its client has the error, nobody but the log can tell it. */
