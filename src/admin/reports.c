@@ -45,7 +45,7 @@ static struct load *count_load(const struct admin *admin)
 
 static const char *state_of(const struct server *server)
 {
-	if (server->failures > 0)
+	if (server->backoff.failures > 0)
 		return "failing";
 	return server->count > 0 ? "ready" : "idle";
 }
@@ -65,9 +65,9 @@ static void emit_failure(struct buf *out, const struct server *server)
 {
 	uint64_t now_ms = clock_now_ms();
 
-	emit_number(out, "failures_in_a_row", server->failures);
-	if (server->retry_at_ms > now_ms)
-		emit_number(out, "next_try_ms", server->retry_at_ms - now_ms);
+	emit_number(out, "failures_in_a_row", server->backoff.failures);
+	if (server->backoff.retry_at_ms > now_ms)
+		emit_number(out, "next_try_ms", server->backoff.retry_at_ms - now_ms);
 	else
 		emit_null(out, "next_try_ms");
 	if (server->stats.failed_at_ms == 0) {
