@@ -2,6 +2,7 @@
 /* An issuer that nobody has configured is refused: such an entry would look like safety and be none. */
 #include "admin/deny.h"
 
+#include "admin/admin_reply.h"
 #include "admin/emit.h"
 #include "admin/deny_request.h"
 #include "base/clock.h"
@@ -9,7 +10,6 @@
 #include "base/text.h"
 #include "obs/log.h"
 
-static const char json_type[] = "application/json";
 static const struct slice static_issuer = SLICE(PRINCIPAL_STATIC_ISSUER);
 
 struct deny {
@@ -114,8 +114,7 @@ static void reply(struct http_conn *conn, const struct denial *denial, size_t en
 	emit_members(denial, &body);
 	emit_number(&body, "sessions_ended", ended);
 	emit_close(&body, '}');
-	buf_append_char(&body, '\n');
-	admin_reply(conn, 200, json_type, &body);
+	admin_reply_json(conn, &body);
 	buf_fini(&body);
 }
 
@@ -129,7 +128,8 @@ static void carry_out(struct admin *admin, struct http_conn *conn,
 	denial = deny_list_add(&sessions->deny_list, deny_request->issuer, deny_request->by,
 			       deny_request->name, deny_request->until_ms);
 	if (denial == NULL) {
-		admin_refuse(conn, 409, "there are as many entries as there may be; remove some");
+		admin_reply_error(conn, 409,
+				  "there are as many entries as there may be; remove some");
 		return;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-add"), LOG_INT("number", denial->number),
@@ -152,13 +152,13 @@ static void deny_on_body(struct http_exchange *exchange, struct slice body)
 	const char *why;
 
 	if (deny_request_read(body, &deny_request, &err) < 0) {
-		admin_refuse(exchange->conn, 400, err.text);
+		admin_reply_error(exchange->conn, 400, err.text);
 		deny_end(deny);
 		return;
 	}
 	why = judge(deny->admin, &deny_request);
 	if (why != NULL)
-		admin_refuse(exchange->conn, 409, why);
+		admin_reply_error(exchange->conn, 409, why);
 	else
 		carry_out(deny->admin, exchange->conn, &deny_request);
 	deny_request_fini(&deny_request);
@@ -193,19 +193,13 @@ struct http_exchange *deny_add(struct admin *admin)
 
 void deny_remove(struct admin *admin, struct http_conn *conn, struct slice number)
 {
-	struct buf body = { 0 };
 	uint64_t value;
 
 	if (text_parse_u64(number, &value) < 0 || !deny_list_remove(deny_list_of(admin), value)) {
-		admin_refuse(conn, 404, "there is no entry of this number");
+		admin_reply_error(conn, 404, "there is no entry of this number");
 		return;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-remove"), LOG_INT("number", value));
 	admin->conf.on_deny_list();
-	emit_open(&body, NULL, '{');
-	emit_number(&body, "removed", value);
-	emit_close(&body, '}');
-	buf_append_char(&body, '\n');
-	admin_reply(conn, 200, json_type, &body);
-	buf_fini(&body);
+	admin_reply_number(conn, "removed", value);
 }

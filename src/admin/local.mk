@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/admin/libadmin.a
 src_admin_libadmin_a_SOURCES = \
 	src/admin/admin.c src/admin/admin.h \
+	src/admin/admin_reply.c src/admin/admin_reply.h \
 	src/admin/deny.c src/admin/deny.h \
 	src/admin/emit.c src/admin/emit.h \
 	src/admin/logs.c src/admin/logs.h \
