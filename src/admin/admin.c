@@ -10,9 +10,9 @@
 
 #include "admin/admin_reply.h"
 #include "admin/deny.h"
-#include "admin/emit.h"
 #include "admin/logs.h"
 #include "admin/reports.h"
+#include "admin/value.h"
 #include "process/child.h"
 #include "base/clock.h"
 #include "obs/log.h"
@@ -92,15 +92,12 @@ static struct server *need_server(const struct inquiry *inquiry)
 static struct http_exchange *command_logs(const struct inquiry *inquiry)
 {
 	struct server *server = need_server(inquiry);
-	struct buf body = { 0 };
 
 	if (server == NULL)
 		return NULL;
 	if (slice_is_equal(admin_parameter(inquiry->http->query, "follow"), SLICE_LIT("1")))
 		return logs_follow(server);
-	logs_append(server, &body);
-	admin_reply_json(inquiry->conn, &body);
-	buf_fini(&body);
+	admin_reply_value(inquiry->conn, 200, logs_describe(server));
 	return NULL;
 }
 
@@ -219,7 +216,7 @@ static void answer_report(const struct inquiry *inquiry,
 	struct buf body = { 0 };
 
 	report(inquiry->admin, &body);
-	admin_reply_json(inquiry->conn, &body);
+	admin_reply_json(inquiry->conn, 200, &body);
 	buf_fini(&body);
 }
 
@@ -232,7 +229,7 @@ static void answer_metrics(const struct inquiry *inquiry)
 		return;
 	}
 	reports_metrics(inquiry->admin, &body);
-	admin_reply_text(inquiry->conn, metrics_type, &body);
+	admin_reply(inquiry->conn, 200, metrics_type, &body);
 	buf_fini(&body);
 }
 
@@ -309,9 +306,7 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 {
 	(void)handler;
 	(void)status;
-	emit_open(body, NULL, '{');
-	emit_string(body, "error", reason);
-	emit_close(body, '}');
+	value_write(admin_reply_make_error(reason), body);
 }
 
 void admin_init(struct admin *admin, const struct admin_conf *conf)

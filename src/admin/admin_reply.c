@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing that the operator is told may be kept on the way to him. It decides nothing: admin.c and deny.c do. */
+/* Nobody on the way may keep what the operator is told. What he is told is decided by admin.c and deny.c. */
 #include "admin/admin_reply.h"
 
-#include "admin/emit.h"
-
-static const char json_type[] = "application/json";
-
-static void reply(struct http_conn *conn, int status, const char *type, const struct buf *body)
+void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body)
 {
 	struct slice part = buf_slice(body);
 
@@ -17,36 +13,38 @@ static void reply(struct http_conn *conn, int status, const char *type, const st
 					       .part_count = 1 });
 }
 
-void admin_reply_text(struct http_conn *conn, const char *type, const struct buf *body)
-{
-	reply(conn, 200, type, body);
-}
-
-void admin_reply_json(struct http_conn *conn, struct buf *body)
+void admin_reply_json(struct http_conn *conn, int status, struct buf *body)
 {
 	buf_append_char(body, '\n');
-	reply(conn, 200, json_type, body);
+	admin_reply(conn, status, "application/json", body);
 }
 
-void admin_reply_number(struct http_conn *conn, const char *member, uint64_t value)
+void admin_reply_value(struct http_conn *conn, int status, struct json_t *value)
 {
 	struct buf body = { 0 };
 
-	emit_open(&body, NULL, '{');
-	emit_number(&body, member, value);
-	emit_close(&body, '}');
-	admin_reply_json(conn, &body);
+	value_write(value, &body);
+	admin_reply_json(conn, status, &body);
 	buf_fini(&body);
+}
+
+void admin_reply_number(struct http_conn *conn, const char *member, uint64_t number)
+{
+	struct json_t *value = value_object();
+
+	value_set_number(value, member, number);
+	admin_reply_value(conn, 200, value);
+}
+
+struct json_t *admin_reply_make_error(const char *why)
+{
+	struct json_t *value = value_object();
+
+	value_set_text(value, "error", slice_str(why));
+	return value;
 }
 
 void admin_reply_error(struct http_conn *conn, int status, const char *why)
 {
-	struct buf body = { 0 };
-
-	emit_open(&body, NULL, '{');
-	emit_string(&body, "error", why);
-	emit_close(&body, '}');
-	buf_append_char(&body, '\n');
-	reply(conn, status, json_type, &body);
-	buf_fini(&body);
+	admin_reply_value(conn, status, admin_reply_make_error(why));
 }

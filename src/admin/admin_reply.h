@@ -5,16 +5,19 @@
 
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "admin/value.h"
 #include "http/conn.h"
 
-/* 200 with a text of this type. */
-void admin_reply_text(struct http_conn *conn, const char *type, const struct buf *body);
-/* 200 with a JSON text, to which a line end is appended. */
-void admin_reply_json(struct http_conn *conn, struct buf *body);
-/* The same with {member: value}: how many a command has done it to. */
-void admin_reply_number(struct http_conn *conn, const char *member, uint64_t value);
+void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body);
+/* A JSON text, to which a line end is appended. */
+void admin_reply_json(struct http_conn *conn, int status, struct buf *body);
+/* A value, which is taken. */
+void admin_reply_value(struct http_conn *conn, int status, struct json_t *value);
+/* 200 with {member: number}: how many things a command has acted on. */
+void admin_reply_number(struct http_conn *conn, const char *member, uint64_t number);
 /* {"error": why} */
 void admin_reply_error(struct http_conn *conn, int status, const char *why);
+/* That object alone; the caller's. */
+struct json_t *admin_reply_make_error(const char *why);
 
 #endif

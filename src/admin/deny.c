@@ -3,8 +3,8 @@
 #include "admin/deny.h"
 
 #include "admin/admin_reply.h"
-#include "admin/emit.h"
 #include "admin/deny_request.h"
+#include "admin/value.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -24,16 +24,16 @@ static struct deny_list *deny_list_of(const struct admin *admin)
 
 /* ---- reporting ---- */
 
-static void emit_members(const struct denial *denial, struct buf *out)
+static struct json_t *describe(const struct denial *denial)
 {
-	emit_number(out, "number", denial->number);
-	emit_text(out, "issuer", denial->issuer);
-	emit_string(out, "by", denial_by_name(denial->by));
-	emit_text(out, "name", denial->name);
-	if (denial->until_ms == UINT64_MAX)
-		emit_null(out, "until_ms");
-	else
-		emit_number(out, "until_ms", denial->until_ms);
+	struct json_t *value = value_object();
+
+	value_set_number(value, "number", denial->number);
+	value_set_text(value, "issuer", denial->issuer);
+	value_set_text(value, "by", slice_str(denial_by_name(denial->by)));
+	value_set_text(value, "name", denial->name);
+	value_set_number(value, "until_ms", denial->until_ms); /* UINT64_MAX is VALUE_NONE */
+	return value;
 }
 
 void deny_report(const struct admin *admin, struct buf *out)
@@ -41,15 +41,10 @@ void deny_report(const struct admin *admin, struct buf *out)
 	struct deny_list *deny_list = deny_list_of(admin);
 
 	deny_list_sweep(deny_list);
-	emit_open(out, NULL, '{');
-	emit_open(out, "entries", '[');
-	LIST_FOREACH(node, &deny_list->entries) {
-		emit_open(out, NULL, '{');
-		emit_members(container_of(node, struct denial, link), out);
-		emit_close(out, '}');
-	}
-	emit_close(out, ']');
-	emit_close(out, '}');
+	value_list_begin(out, "entries");
+	LIST_FOREACH(node, &deny_list->entries)
+		value_list_add(out, describe(container_of(node, struct denial, link)));
+	value_list_end(out);
 }
 
 /* ---- judging an order ---- */
@@ -106,24 +101,13 @@ static const char *judge(const struct admin *admin, struct deny_request *deny_re
 
 /* ---- commands ---- */
 
-static void reply(struct http_conn *conn, const struct denial *denial, size_t ended)
-{
-	struct buf body = { 0 };
-
-	emit_open(&body, NULL, '{');
-	emit_members(denial, &body);
-	emit_number(&body, "sessions_ended", ended);
-	emit_close(&body, '}');
-	admin_reply_json(conn, &body);
-	buf_fini(&body);
-}
-
 static void carry_out(struct admin *admin, struct http_conn *conn,
 		      const struct deny_request *deny_request)
 {
 	struct session_set *sessions = &admin->conf.router->sessions;
 	size_t before = sessions->count;
 	const struct denial *denial;
+	struct json_t *value;
 
 	denial = deny_list_add(&sessions->deny_list, deny_request->issuer, deny_request->by,
 			       deny_request->name, deny_request->until_ms);
@@ -136,7 +120,9 @@ static void carry_out(struct admin *admin, struct http_conn *conn,
 	    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
 	    LOG_SLICE("name", denial->name), LOG_INT("sessions", before - sessions->count));
 	admin->conf.on_deny_list();
-	reply(conn, denial, before - sessions->count);
+	value = describe(denial);
+	value_set_number(value, "sessions_ended", before - sessions->count);
+	admin_reply_value(conn, 200, value);
 }
 
 static void deny_end(struct deny *deny)
