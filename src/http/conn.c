@@ -27,18 +27,16 @@
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
 
-static void conn_begin_body(struct http_conn *conn, const struct http_request *request,
-			    bool has_more)
+static void conn_begin_body(struct http_conn *conn, bool has_more)
 {
-	int status = http_body_init(&conn->body_reader, request, conn->server->conf.body_bytes);
-
-	if (status != 0) {
-		conn_refuse(conn, status, "the body is larger than limits.message allows");
+	if (conn->body_status != 0) {
+		conn_refuse(conn, conn->body_status,
+			    "the body is larger than limits.message allows");
 		return;
 	}
 	conn_set_state(conn, CONN_BODY);
 	conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
-	if (!request->expects_continue || has_more || conn->is_old)
+	if (!conn->expects_continue || has_more || conn->is_old)
 		return;
 	outq_append(&conn->out, SLICE_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
 	if (outq_flush(&conn->out, &conn->wire) == WIRE_BROKEN)
@@ -49,7 +47,6 @@ static void conn_begin_body(struct http_conn *conn, const struct http_request *r
 
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
-	conn->has_unread_body = false;
 	timer_stop(&conn->deadline);
 	conn_set_state(conn, CONN_BUSY);
 	conn->exchange->ops->on_body(conn->exchange, body);
@@ -70,62 +67,61 @@ static void conn_find_client(struct http_conn *conn, const struct http_request *
 	    LOG_SLICE("path", request->path));
 }
 
+/* The exchange that on_request or http_conn_resume gave takes the request. */
+static void conn_attach_exchange(struct http_conn *conn, struct http_exchange *exchange)
+{
+	CHECK(conn->exchange == NULL && exchange->conn == NULL);
+	conn->exchange = exchange;
+	exchange->conn = conn;
+}
+
+static void conn_await_body(struct http_conn *conn, bool has_more)
+{
+	if (http_body_is_complete(&conn->body_reader))
+		conn_complete_body(conn, (struct slice){ NULL, 0 });
+	else
+		conn_begin_body(conn, has_more);
+}
+
 static void conn_begin_request(struct http_conn *conn, const struct http_request *request,
 			       bool has_more)
 {
 	struct http_handler *handler = conn->server->handler;
-	bool has_body = request->body == HTTP_BODY_CHUNKED ||
-			(request->body == HTTP_BODY_LENGTH && request->content_length > 0);
 	struct http_exchange *exchange;
 
+	CHECK(conn->state == CONN_HEAD && conn->persistence == CONN_PERSISTS);
 	counter_add(COUNTER_REQUESTS);
-	conn->was_used = true;
-	conn->keep_alive = request->keep_alive;
-	conn->is_head_request = request->method == HTTP_HEAD;
+	if (conn->peer_state == CONN_PEER_NEW)
+		conn_set_peer_state(conn, CONN_PEER_USED);
+	if (!request->keep_alive)
+		conn_set_last(conn);
+	conn->method = request->method;
 	conn->is_old = request->minor_version == 0;
-	conn->has_unread_body = has_body;
+	conn->expects_continue = request->expects_continue;
+	conn->body_status =
+		http_body_init(&conn->body_reader, request, conn->server->conf.body_bytes);
 	timer_stop(&conn->deadline);
-	conn->is_held = false;
 	conn_find_client(conn, request);
 	exchange = handler->on_request(handler, conn, request);
 	if (exchange == NULL)
 		return;
-	conn->exchange = exchange;
-	exchange->conn = conn;
-	if (conn->is_held) {
-		conn->held_body = request->body;
-		conn->held_length = request->content_length;
-		conn->held_continue = request->expects_continue;
-		conn_set_state(conn, CONN_JUDGING);
-	} else if (has_body) {
-		conn_begin_body(conn, request, has_more);
-	} else {
-		conn_complete_body(conn, (struct slice){ NULL, 0 });
-	}
+	conn_attach_exchange(conn, exchange);
+	if (conn->state != CONN_JUDGING)
+		conn_await_body(conn, has_more);
 }
 
 void http_conn_hold(struct http_conn *conn)
 {
-	conn->is_held = true;
+	conn_set_state(conn, CONN_JUDGING);
 }
 
 void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange)
 {
-	const struct http_request request = {
-		.body = conn->held_body,
-		.content_length = conn->held_length,
-		.expects_continue = conn->held_continue,
-	};
-
-	CHECK(conn->state == CONN_JUDGING && conn->exchange != NULL);
+	CHECK(conn->state == CONN_JUDGING && conn->exchange != NULL && !conn->is_processing);
 	conn_detach_exchange(conn);
-	conn->exchange = exchange;
-	exchange->conn = conn;
+	conn_attach_exchange(conn, exchange);
 	wire_watch_reading(&conn->wire, true); /* reading ahead may have paused */
-	if (conn->has_unread_body)
-		conn_begin_body(conn, &request, conn->in.len > 0);
-	else
-		conn_complete_body(conn, (struct slice){ NULL, 0 });
+	conn_await_body(conn, conn->in.len > 0);
 	if (conn->state == CONN_BODY && conn->in.len > 0)
 		task_schedule(conn->server->loop, &conn->task);
 }
@@ -164,7 +160,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 		}
 		conn_set_state(conn, CONN_HEAD);
 		timer_stop(&conn->deadline);
-		conn->is_head_request = false; /* the last one may have been; this may be refused */
+		conn->method = HTTP_OTHER; /* of the request before: this one may be refused */
 	}
 	n = http_parse_head(*data, &limits, &conn->head_seen, &request, &status, &reason);
 	if (n == 0) {
@@ -175,7 +171,6 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	conn->head_seen = 0;
 	if (n < 0) {
 		counter_add(COUNTER_REQUESTS_BAD);
-		conn->keep_alive = false;
 		conn_refuse(conn, status, reason);
 		explicit_bzero((char *)(uintptr_t)data->p, data->n);
 		return false;
@@ -228,11 +223,11 @@ static struct slice conn_process(struct http_conn *conn, struct slice data)
 static void conn_check_read_ahead(struct http_conn *conn)
 {
 	bool waits = conn->state == CONN_JUDGING || conn->state == CONN_BUSY ||
-		     conn->state == CONN_REPLYING || conn->state == CONN_STREAMING;
+		     conn->state == CONN_REPLYING || conn_is_streaming(conn);
 
 	if (!waits || conn->in.len <= conn->server->conf.header_bytes)
 		return;
-	if (conn->state == CONN_STREAMING)
+	if (conn_is_streaming(conn))
 		http_conn_end(conn, REASON_READ_AHEAD);
 	else
 		wire_watch_reading(&conn->wire, false); /* conn_finish switches it on again */
@@ -281,7 +276,9 @@ static void conn_on_peer_closed(struct http_conn *conn)
 		return;
 	}
 	/* Half-closed, maybe: the answer is still written. Leaving is no cancellation (CXL-01). */
-	conn->peer_closed = true;
+	if (conn->peer_state !=
+	    CONN_PEER_CLOSED) /* the end is read again for each pipelined request */
+		conn_set_peer_state(conn, CONN_PEER_CLOSED);
 	wire_watch_reading(&conn->wire, false);
 }
 
@@ -359,7 +356,7 @@ static void conn_drain_idle(struct http_conn *conn)
 	wire_try_reading(&conn->wire);
 	if (conn->state != CONN_IDLE)
 		return;
-	if (conn->was_used)
+	if (conn->peer_state == CONN_PEER_USED)
 		http_conn_end(conn, REASON_DRAINING);
 	else
 		conn_set_deadline(conn, CONN_LINGER_MS);
@@ -369,7 +366,7 @@ static void conn_on_task(struct task *task)
 {
 	struct http_conn *conn = container_of(task, struct http_conn, task);
 
-	if (conn->state == CONN_STREAMING || conn->state == CONN_REPLYING)
+	if (conn_is_streaming(conn) || conn->state == CONN_REPLYING)
 		conn_flush(conn);
 	else if (conn->in.len > 0)
 		conn_process_held(conn);
@@ -458,7 +455,7 @@ bool http_conn_peer_thumbprint(const struct http_conn *conn,
 
 bool http_conn_may_be_left(const struct http_conn *conn)
 {
-	return conn->peer_closed;
+	return conn->peer_state == CONN_PEER_CLOSED;
 }
 
 struct loop *http_conn_loop(const struct http_conn *conn)

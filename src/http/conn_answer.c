@@ -18,11 +18,11 @@
 /* The answer is out: the next request, also one that came before a half-close, or the end. */
 static void conn_finish(struct http_conn *conn)
 {
-	if (conn->peer_closed && conn->in.len == 0) {
+	if (conn->peer_state == CONN_PEER_CLOSED && conn->in.len == 0) {
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
-	if (!conn->keep_alive || conn->has_unread_body || conn->server->is_draining) {
+	if (conn->persistence == CONN_ENDS || conn->server->is_draining) {
 		conn_set_state(conn, CONN_LINGERING);
 		wire_shutdown(&conn->wire);
 		wire_watch_reading(&conn->wire, true);
@@ -59,9 +59,8 @@ void conn_flush(struct http_conn *conn)
 	conn_renew_stall(conn, n > 0);
 	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
 		conn_finish(conn);
-	} else if (conn->state == CONN_STREAMING && conn->wants_room &&
-		   conn->out.bytes < ROOM_LOW_BYTES) {
-		conn->wants_room = false;
+	} else if (conn->state == CONN_FULL && conn->out.bytes < ROOM_LOW_BYTES) {
+		conn_set_state(conn, CONN_STREAMING);
 		conn->exchange->ops->on_room(conn->exchange);
 	}
 }
@@ -97,22 +96,22 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 	uint64_t length = 0;
 	int count = 1;
 
-	CHECK(reply->part_count <= PARTS_MAX && conn->state != CONN_STREAMING);
+	CHECK(reply->part_count <= PARTS_MAX && !conn_is_streaming(conn));
 	for (size_t i = 0; i < reply->part_count; i++) {
 		length += reply->parts[i].n;
-		if (!conn->is_head_request && reply->parts[i].n > 0)
+		if (conn->method != HTTP_HEAD && reply->parts[i].n > 0)
 			parts[count++] = (struct iovec){ (void *)(uintptr_t)reply->parts[i].p,
 							 reply->parts[i].n };
 	}
-	if (conn->has_unread_body || conn->server->is_draining)
-		conn->keep_alive = false;
+	if (!http_body_is_complete(&conn->body_reader) || conn->server->is_draining)
+		conn_set_last(conn);
 	head->len = 0;
 	reply_append_head(head, &(struct reply_head){
 					.status = reply->status,
 					.content_type = reply->content_type,
 					.fields = reply->fields,
 					.has_length = reply->status != 204,
-					.is_last = !conn->keep_alive,
+					.is_last = conn->persistence == CONN_ENDS,
 					.length = length,
 				});
 	parts[0] = (struct iovec){ head->data, head->len };
@@ -135,7 +134,7 @@ void conn_refuse(struct http_conn *conn, int status, const char *reason)
 
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
 	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
-	conn->has_unread_body = true;
+	conn_set_last(conn);
 	conn->server->handler->write_error(conn->server->handler, status, reason, &body);
 	http_reply(conn, &(struct http_reply){ .status = status,
 					       .content_type = "application/json",
@@ -149,20 +148,19 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	struct buf *head = &conn->server->scratch;
 
 	conn_set_state(conn, CONN_STREAMING);
-	conn->wants_room = false;
 	/* Where reading ahead has paused: only reading shows that a stream's reader has gone. */
-	wire_watch_reading(&conn->wire, !conn->peer_closed);
+	wire_watch_reading(&conn->wire, conn->peer_state != CONN_PEER_CLOSED);
 	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
-	conn->is_chunked = !conn->is_old;
 	if (conn->is_old)
-		conn->keep_alive = false;
+		conn_set_last(
+			conn); /* without chunks only the end of the connection ends the answer */
 	head->len = 0;
 	reply_append_head(head, &(struct reply_head){
 					.status = 200,
 					.content_type = "text/event-stream",
 					.fields = fields,
-					.is_chunked = conn->is_chunked,
-					.is_last = !conn->keep_alive,
+					.is_chunked = !conn->is_old,
+					.is_last = conn->persistence == CONN_ENDS,
 				});
 	outq_append(&conn->out, buf_slice(head));
 	task_schedule(conn->server->loop, &conn->task);
@@ -173,21 +171,21 @@ void http_stream_write(struct http_conn *conn, struct slice bytes)
 	char line[24];
 	int n = snprintf(line, sizeof(line), "%zx\r\n", bytes.n);
 
-	CHECK(conn->state == CONN_STREAMING);
+	CHECK(conn_is_streaming(conn));
 	if (bytes.n == 0)
 		return;
-	if (conn->is_chunked)
+	if (!conn->is_old)
 		outq_append(&conn->out, slice_of(line, (size_t)n));
 	outq_append(&conn->out, bytes);
-	if (conn->is_chunked)
+	if (!conn->is_old)
 		outq_append(&conn->out, SLICE_LIT("\r\n"));
 	task_schedule(conn->server->loop, &conn->task);
 }
 
 void http_stream_end(struct http_conn *conn)
 {
-	CHECK(conn->state == CONN_STREAMING);
-	if (conn->is_chunked)
+	CHECK(conn_is_streaming(conn));
+	if (!conn->is_old)
 		outq_append(&conn->out, SLICE_LIT("0\r\n\r\n"));
 	conn_detach_exchange(conn);
 	conn_set_state(conn, CONN_REPLYING);
@@ -198,6 +196,7 @@ bool http_conn_has_room(struct http_conn *conn)
 {
 	if (conn->out.bytes < ROOM_HIGH_BYTES)
 		return true;
-	conn->wants_room = true;
+	if (conn->state == CONN_STREAMING)
+		conn_set_state(conn, CONN_FULL);
 	return false;
 }

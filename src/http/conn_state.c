@@ -14,17 +14,56 @@ static const struct {
 	[CONN_JUDGING] = { "judging", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
 	[CONN_BODY] = { "body", TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
 	[CONN_BUSY] = { "busy", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_STREAMING] = { "streaming", TO(REPLYING) | TO(CLOSED) },
+	[CONN_STREAMING] = { "streaming", TO(FULL) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_FULL] = { "full", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
 	[CONN_REPLYING] = { "replying", TO(IDLE) | TO(LINGERING) | TO(CLOSED) },
 	[CONN_LINGERING] = { "lingering", TO(CLOSED) },
 	[CONN_CLOSED] = { "closed", 0 },
 };
 #undef TO
 
+static const char *const peer_states[] = {
+	[CONN_PEER_NEW] = "peer_new",
+	[CONN_PEER_USED] = "peer_used",
+	[CONN_PEER_CLOSED] = "peer_closed",
+};
+
+static void conn_log_step(const struct http_conn *conn, const char *from, const char *to)
+{
+	char client[PEER_TEXT_BYTES];
+
+	if (!log_is_on(LOG_EVENT_CONN_STATE))
+		return;
+	peer_format(&conn->client, client);
+	LOG(CONN_STATE, LOG_STR("client", client), LOG_INT("fd", conn->wire.fd),
+	    LOG_STR("from", from), LOG_STR("to", to));
+}
+
 void conn_set_state(struct http_conn *conn, enum conn_state state)
 {
 	CHECK(states[conn->state].next & 1u << state);
+	conn_log_step(conn, states[conn->state].name, states[state].name);
 	conn->state = state;
+}
+
+void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
+{
+	CHECK(peer_state > conn->peer_state);
+	conn_log_step(conn, peer_states[conn->peer_state], peer_states[peer_state]);
+	conn->peer_state = peer_state;
+}
+
+void conn_set_last(struct http_conn *conn)
+{
+	if (conn->persistence == CONN_ENDS)
+		return;
+	conn_log_step(conn, "persists", "ends");
+	conn->persistence = CONN_ENDS;
+}
+
+bool conn_is_streaming(const struct http_conn *conn)
+{
+	return conn->state == CONN_STREAMING || conn->state == CONN_FULL;
 }
 
 void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)

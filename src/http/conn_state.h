@@ -17,9 +17,23 @@ enum conn_state {
 	CONN_BODY,      /* the body is on its way */
 	CONN_BUSY,      /* the exchange works on its answer */
 	CONN_STREAMING, /* the answer comes piece by piece */
+	CONN_FULL,      /* the same, and the exchange waits for room in the queue */
 	CONN_REPLYING,  /* the answer is complete and being written */
-	CONN_LINGERING, /* all said; what the peer still sends is dropped until it closes */
+	CONN_LINGERING, /* all is sent; what the peer still sends is dropped until it closes */
 	CONN_CLOSED,
+};
+
+/* What the peer has done so far; each step implies the ones before it, or makes them irrelevant. */
+enum conn_peer_state {
+	CONN_PEER_NEW,    /* no request came */
+	CONN_PEER_USED,   /* at least one did */
+	CONN_PEER_CLOSED, /* it sends no more: it reads the answer, or has left */
+};
+
+/* What follows the answer. */
+enum conn_persistence {
+	CONN_PERSISTS, /* the next request */
+	CONN_ENDS,     /* the end of the connection */
 };
 
 struct http_conn {
@@ -31,30 +45,29 @@ struct http_conn {
 	struct timer deadline;
 	struct task task; /* flush, or go on with bytes that wait */
 	enum conn_state state;
+	enum conn_peer_state peer_state;
+	enum conn_persistence persistence;
 	struct http_exchange *exchange;
 	struct buf in;
 	size_t head_seen;
 	struct outq out;
+	/* Of the request at hand. */
+	enum http_method method;
+	bool is_old; /* HTTP/1.0 */
+	bool expects_continue;
 	struct http_body_reader body_reader;
+	int body_status; /* what http_body_init said */
 	struct buf body;
 	size_t lingered;
-	bool keep_alive;
-	bool is_head_request;
-	bool is_chunked;
-	bool is_old;   /* HTTP/1.0 */
-	bool was_used; /* it has brought a request */
-	bool has_unread_body;
-	bool is_held;
-	bool held_continue; /* while judging: 100 Continue is waited for */
-	enum http_body held_body;
-	uint64_t held_length;
-	bool peer_closed;
-	bool wants_room;
-	bool is_processing; /* conn_process is on the stack and goes on by itself */
+	bool is_processing; /* conn_process is on the stack, and takes the next request by itself */
 };
 
-/* The one place where the state changes. */
+/* The only functions that write these three. */
 void conn_set_state(struct http_conn *conn, enum conn_state state);
+void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state);
+void conn_set_last(struct http_conn *conn); /* CONN_ENDS; also if it is that already */
+/* Whether an answer that http_stream_begin began is on its way. */
+bool conn_is_streaming(const struct http_conn *conn);
 /* In so many milliseconds conn.c ends what takes too long. */
 void conn_set_deadline(struct http_conn *conn, uint64_t after_ms);
 /* Takes the exchange off the connection; NULL: there was none. */
