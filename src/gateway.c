@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "authorization_setup.h"
+#include "process/child.h"
 #include "process/server.h"
 #include "process/spawn.h"
 #include "base/clock.h"
@@ -151,7 +152,7 @@ static size_t gateway_count_children(const struct gateway *g)
 static void gateway_kill_children(struct gateway *g)
 {
 	for (size_t i = 0; i < g->server_count; i++)
-		server_kill_all(&g->servers[i]);
+		child_kill_all(&g->servers[i], REASON_DRAINING);
 }
 
 /* Answers are what the calls were waited for: who is slow in taking one has as long as they had. */

@@ -8,10 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "admin/admin_reply.h"
 #include "admin/deny.h"
-#include "admin/emit.h"
 #include "admin/logs.h"
 #include "admin/reports.h"
+#include "admin/value.h"
 #include "process/child.h"
 #include "base/clock.h"
 #include "obs/log.h"
@@ -19,7 +20,6 @@
 
 #define ID_PREFIX_MIN 4
 
-static const char json_type[] = "application/json";
 static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
 struct inquiry {
@@ -27,43 +27,6 @@ struct inquiry {
 	struct http_conn *conn;
 	const struct http_request *http;
 };
-
-/* ---- answers ---- */
-
-void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body)
-{
-	struct slice part = buf_slice(body);
-
-	http_reply(conn, &(struct http_reply){ .status = status,
-					       .content_type = type,
-					       .fields = SLICE("Cache-Control: no-store\r\n"),
-					       .parts = &part,
-					       .part_count = 1 });
-}
-
-void admin_refuse(struct http_conn *conn, int status, const char *why)
-{
-	struct buf body = { 0 };
-
-	emit_open(&body, NULL, '{');
-	emit_string(&body, "error", why);
-	emit_close(&body, '}');
-	buf_append_char(&body, '\n');
-	admin_reply(conn, status, json_type, &body);
-	buf_fini(&body);
-}
-
-static void answer_done(const struct inquiry *inquiry, const char *member, uint64_t value)
-{
-	struct buf body = { 0 };
-
-	emit_open(&body, NULL, '{');
-	emit_number(&body, member, value);
-	emit_close(&body, '}');
-	buf_append_char(&body, '\n');
-	admin_reply(inquiry->conn, 200, json_type, &body);
-	buf_fini(&body);
-}
 
 /* ---- who asks ---- */
 
@@ -118,9 +81,9 @@ static struct server *need_server(const struct inquiry *inquiry)
 	struct server *server = admin_find_server(inquiry->admin, name);
 
 	if (server == NULL)
-		admin_refuse(inquiry->conn, name.n > 0 ? 404 : 400,
-			     name.n > 0 ? "there is no server of this name" :
-					  "the parameter server=NAME is missing");
+		admin_reply_error(inquiry->conn, name.n > 0 ? 404 : 400,
+				  name.n > 0 ? "there is no server of this name" :
+					       "the parameter server=NAME is missing");
 	return server;
 }
 
@@ -129,16 +92,12 @@ static struct server *need_server(const struct inquiry *inquiry)
 static struct http_exchange *command_logs(const struct inquiry *inquiry)
 {
 	struct server *server = need_server(inquiry);
-	struct buf body = { 0 };
 
 	if (server == NULL)
 		return NULL;
 	if (slice_is_equal(admin_parameter(inquiry->http->query, "follow"), SLICE_LIT("1")))
 		return logs_follow(server);
-	logs_append(server, &body);
-	buf_append_char(&body, '\n');
-	admin_reply(inquiry->conn, 200, json_type, &body);
-	buf_fini(&body);
+	admin_reply_value(inquiry->conn, 200, logs_describe(server));
 	return NULL;
 }
 
@@ -152,7 +111,7 @@ static struct http_exchange *command_restart(const struct inquiry *inquiry)
 	count = report_restart(server);
 	LOG(ADMIN_COMMAND, LOG_STR("command", "restart"), LOG_STR("server", server->conf.name),
 	    LOG_INT("processes", count));
-	answer_done(inquiry, "restarted", count);
+	admin_reply_number(inquiry->conn, "restarted", count);
 	return NULL;
 }
 
@@ -187,23 +146,23 @@ static struct http_exchange *command_end_session(const struct inquiry *inquiry)
 		find_session(inquiry->admin, admin_parameter(inquiry->http->query, "id"), &status);
 
 	if (session == NULL) {
-		admin_refuse(inquiry->conn, status,
-			     status == 404 ? "no session has such an id" :
-			     status == 409 ? "more than one session has an id that begins so" :
-					     "the parameter id needs at least 4 characters");
+		admin_reply_error(inquiry->conn, status,
+				  status == 404 ? "no session has such an id" :
+				  status == 409 ? "more than one session has an id that begins so" :
+						  "the parameter id needs at least 4 characters");
 		return NULL;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
 	    LOG_SLICE("session", slice_of(session->id, REPORTS_ID_SHOWN)));
 	session_end(session, REASON_OPERATOR);
-	answer_done(inquiry, "ended", 1);
+	admin_reply_number(inquiry->conn, "ended", 1);
 	return NULL;
 }
 
 static struct http_exchange *command_drain(const struct inquiry *inquiry)
 {
 	LOG(ADMIN_COMMAND, LOG_STR("command", "drain"));
-	answer_done(inquiry, "calls", inquiry->admin->conf.router->calls);
+	admin_reply_number(inquiry->conn, "calls", inquiry->admin->conf.router->calls);
 	inquiry->admin->conf.on_drain();
 	return NULL;
 }
@@ -211,7 +170,7 @@ static struct http_exchange *command_drain(const struct inquiry *inquiry)
 static struct http_exchange *command_reload(const struct inquiry *inquiry)
 {
 	LOG(ADMIN_COMMAND, LOG_STR("command", "reload"));
-	answer_done(inquiry, "reloading", 1);
+	admin_reply_number(inquiry->conn, "reloading", 1);
 	inquiry->admin->conf.on_reload();
 	return NULL;
 }
@@ -257,8 +216,7 @@ static void answer_report(const struct inquiry *inquiry,
 	struct buf body = { 0 };
 
 	report(inquiry->admin, &body);
-	buf_append_char(&body, '\n');
-	admin_reply(inquiry->conn, 200, json_type, &body);
+	admin_reply_json(inquiry->conn, 200, &body);
 	buf_fini(&body);
 }
 
@@ -267,7 +225,7 @@ static void answer_metrics(const struct inquiry *inquiry)
 	struct buf body = { 0 };
 
 	if (inquiry->http->method != HTTP_GET) {
-		admin_refuse(inquiry->conn, 405, "/metrics takes GET");
+		admin_reply_error(inquiry->conn, 405, "/metrics takes GET");
 		return;
 	}
 	reports_metrics(inquiry->admin, &body);
@@ -281,9 +239,9 @@ static struct http_exchange *dispatch(const struct inquiry *inquiry)
 		if (!slice_is_equal(rows[i].path, inquiry->http->path))
 			continue;
 		if (rows[i].method != inquiry->http->method) {
-			admin_refuse(inquiry->conn, 405,
-				     rows[i].method == HTTP_GET ? "a report takes GET" :
-								  "a command takes POST");
+			admin_reply_error(inquiry->conn, 405,
+					  rows[i].method == HTTP_GET ? "a report takes GET" :
+								       "a command takes POST");
 			return NULL;
 		}
 		if (rows[i].command != NULL)
@@ -291,7 +249,7 @@ static struct http_exchange *dispatch(const struct inquiry *inquiry)
 		answer_report(inquiry, rows[i].report);
 		return NULL;
 	}
-	admin_refuse(inquiry->conn, 404, "there is nothing at this path; see mcpgatectl(1)");
+	admin_reply_error(inquiry->conn, 404, "there is nothing at this path; see mcpgatectl(1)");
 	return NULL;
 }
 
@@ -335,11 +293,11 @@ static struct http_exchange *metrics_on_request(struct http_handler *handler,
 					 request };
 
 	if (is_from_page(request))
-		admin_refuse(conn, 403, "this address is for programs of this machine");
+		admin_reply_error(conn, 403, "this address is for programs of this machine");
 	else if (slice_is_equal(request->path, SLICE_LIT("/metrics")))
 		answer_metrics(&inquiry);
 	else
-		admin_refuse(conn, 404, "this address has /metrics and nothing else");
+		admin_reply_error(conn, 404, "this address has /metrics and nothing else");
 	return NULL;
 }
 
@@ -348,9 +306,7 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 {
 	(void)handler;
 	(void)status;
-	emit_open(body, NULL, '{');
-	emit_string(body, "error", reason);
-	emit_close(body, '}');
+	value_write(admin_reply_make_error(reason), body);
 }
 
 void admin_init(struct admin *admin, const struct admin_conf *conf)

@@ -53,8 +53,4 @@ struct server *admin_find_server(const struct admin *admin, struct slice name);
 /* The value of a parameter of the query, or empty. Nothing is decoded: names and ids need none. */
 struct slice admin_parameter(struct slice query, const char *name);
 
-/* Whole answers. */
-void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body);
-void admin_refuse(struct http_conn *conn, int status, const char *why);
-
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "admin/emit.h"
 #include "admin/reports.h"
+#include "admin/value.h"
 #include "base/clock.h"
 
 #define NOW_MS 1000000
@@ -71,21 +71,22 @@ static void assert_has(const char *text)
 		fail_msg("%s\nis not in\n%s", text, out.data);
 }
 
-static void json_is_put_together(void **state)
+static void values_are_written(void **state)
 {
+	struct json_t *value = value_object(), *array = value_array();
+
 	(void)state;
-	emit_open(&out, NULL, '{');
-	emit_open(&out, "list", '[');
-	emit_number(&out, NULL, 1);
-	emit_null(&out, NULL);
-	emit_open(&out, NULL, '{');
-	emit_close(&out, '}');
-	emit_close(&out, ']');
-	emit_string(&out, "text {", "a\"\x1b[");
-	emit_bool(&out, "flag", true);
-	emit_close(&out, '}');
+	value_list_begin(&out, "list");
+	value_append(array, value_object());
+	value_list_add(&out, array);
+	value_set_text(value, "text {", SLICE_LIT("a\"\x1b[\xC2\x9B\xFF"));
+	value_set_text(value, "none", SLICE_LIT(""));
+	value_set_flag(value, "flag", true);
+	value_list_add(&out, value);
+	value_list_end(&out);
 	assert_string_equal(buf_terminate(&out),
-			    "{\"list\":[1,null,{}],\"text {\":\"a\\\"\\u001b[\",\"flag\":true}");
+			    "{\"list\":[[{}],{\"text {\":\"a\\\"\\u001B[\\u009B\\uFFFD\","
+			    "\"none\":null,\"flag\":true}]}");
 }
 
 static void parameters_are_found(void **state)
@@ -119,7 +120,7 @@ static void servers_are_reported(void **state)
 	assert_has("\"version\":\"9\",\"state\":\"serving\"");
 	assert_has("\"sessions\":0,\"sessions_max\":7");
 	assert_has("{\"name\":\"a\",\"state\":\"idle\",\"path\":\"/a/mcp\"");
-	assert_has("\"path\":\"/b\\\"\\u001b/mcp\"");
+	assert_has("\"path\":\"/b\\\"\\u001B/mcp\"");
 	assert_has("\"p50_ms\":null");
 	assert_has("\"next_try_ms\":null,\"last_failure\":null");
 	out.len = 0;
@@ -162,7 +163,7 @@ static void metrics_are_exact(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(json_is_put_together),
+		TEST(values_are_written),
 		TEST(parameters_are_found),
 		TEST(servers_are_reported),
 		TEST(metrics_are_exact),

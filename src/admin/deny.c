@@ -2,14 +2,14 @@
 /* An issuer that nobody has configured is refused: such an entry would look like safety and be none. */
 #include "admin/deny.h"
 
-#include "admin/emit.h"
+#include "admin/admin_reply.h"
 #include "admin/deny_request.h"
+#include "admin/value.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "obs/log.h"
 
-static const char json_type[] = "application/json";
 static const struct slice static_issuer = SLICE(PRINCIPAL_STATIC_ISSUER);
 
 struct deny {
@@ -24,16 +24,16 @@ static struct deny_list *deny_list_of(const struct admin *admin)
 
 /* ---- reporting ---- */
 
-static void emit_members(const struct denial *denial, struct buf *out)
+static struct json_t *describe(const struct denial *denial)
 {
-	emit_number(out, "number", denial->number);
-	emit_text(out, "issuer", denial->issuer);
-	emit_string(out, "by", denial_by_name(denial->by));
-	emit_text(out, "name", denial->name);
-	if (denial->until_ms == UINT64_MAX)
-		emit_null(out, "until_ms");
-	else
-		emit_number(out, "until_ms", denial->until_ms);
+	struct json_t *value = value_object();
+
+	value_set_number(value, "number", denial->number);
+	value_set_text(value, "issuer", denial->issuer);
+	value_set_text(value, "by", slice_str(denial_by_name(denial->by)));
+	value_set_text(value, "name", denial->name);
+	value_set_number(value, "until_ms", denial->until_ms); /* UINT64_MAX is VALUE_NONE */
+	return value;
 }
 
 void deny_report(const struct admin *admin, struct buf *out)
@@ -41,15 +41,10 @@ void deny_report(const struct admin *admin, struct buf *out)
 	struct deny_list *deny_list = deny_list_of(admin);
 
 	deny_list_sweep(deny_list);
-	emit_open(out, NULL, '{');
-	emit_open(out, "entries", '[');
-	LIST_FOREACH(node, &deny_list->entries) {
-		emit_open(out, NULL, '{');
-		emit_members(container_of(node, struct denial, link), out);
-		emit_close(out, '}');
-	}
-	emit_close(out, ']');
-	emit_close(out, '}');
+	value_list_begin(out, "entries");
+	LIST_FOREACH(node, &deny_list->entries)
+		value_list_add(out, describe(container_of(node, struct denial, link)));
+	value_list_end(out);
 }
 
 /* ---- judging an order ---- */
@@ -106,37 +101,28 @@ static const char *judge(const struct admin *admin, struct deny_request *deny_re
 
 /* ---- commands ---- */
 
-static void reply(struct http_conn *conn, const struct denial *denial, size_t ended)
-{
-	struct buf body = { 0 };
-
-	emit_open(&body, NULL, '{');
-	emit_members(denial, &body);
-	emit_number(&body, "sessions_ended", ended);
-	emit_close(&body, '}');
-	buf_append_char(&body, '\n');
-	admin_reply(conn, 200, json_type, &body);
-	buf_fini(&body);
-}
-
 static void carry_out(struct admin *admin, struct http_conn *conn,
 		      const struct deny_request *deny_request)
 {
 	struct session_set *sessions = &admin->conf.router->sessions;
 	size_t before = sessions->count;
 	const struct denial *denial;
+	struct json_t *value;
 
 	denial = deny_list_add(&sessions->deny_list, deny_request->issuer, deny_request->by,
 			       deny_request->name, deny_request->until_ms);
 	if (denial == NULL) {
-		admin_refuse(conn, 409, "there are as many entries as there may be; remove some");
+		admin_reply_error(conn, 409,
+				  "there are as many entries as there may be; remove some");
 		return;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-add"), LOG_INT("number", denial->number),
 	    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
 	    LOG_SLICE("name", denial->name), LOG_INT("sessions", before - sessions->count));
 	admin->conf.on_deny_list();
-	reply(conn, denial, before - sessions->count);
+	value = describe(denial);
+	value_set_number(value, "sessions_ended", before - sessions->count);
+	admin_reply_value(conn, 200, value);
 }
 
 static void deny_end(struct deny *deny)
@@ -152,13 +138,13 @@ static void deny_on_body(struct http_exchange *exchange, struct slice body)
 	const char *why;
 
 	if (deny_request_read(body, &deny_request, &err) < 0) {
-		admin_refuse(exchange->conn, 400, err.text);
+		admin_reply_error(exchange->conn, 400, err.text);
 		deny_end(deny);
 		return;
 	}
 	why = judge(deny->admin, &deny_request);
 	if (why != NULL)
-		admin_refuse(exchange->conn, 409, why);
+		admin_reply_error(exchange->conn, 409, why);
 	else
 		carry_out(deny->admin, exchange->conn, &deny_request);
 	deny_request_fini(&deny_request);
@@ -193,19 +179,13 @@ struct http_exchange *deny_add(struct admin *admin)
 
 void deny_remove(struct admin *admin, struct http_conn *conn, struct slice number)
 {
-	struct buf body = { 0 };
 	uint64_t value;
 
 	if (text_parse_u64(number, &value) < 0 || !deny_list_remove(deny_list_of(admin), value)) {
-		admin_refuse(conn, 404, "there is no entry of this number");
+		admin_reply_error(conn, 404, "there is no entry of this number");
 		return;
 	}
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-remove"), LOG_INT("number", value));
 	admin->conf.on_deny_list();
-	emit_open(&body, NULL, '{');
-	emit_number(&body, "removed", value);
-	emit_close(&body, '}');
-	buf_append_char(&body, '\n');
-	admin_reply(conn, 200, json_type, &body);
-	buf_fini(&body);
+	admin_reply_number(conn, "removed", value);
 }

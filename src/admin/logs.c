@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pulls: what is written to a slow reader waits in the stderr ring, and is lost there, not here. */
+/* Pulls: lines that a slow reader has no room for wait in the stderr ring, which drops the oldest. */
 #include "admin/logs.h"
 
-#include "admin/emit.h"
+#include "admin/value.h"
 #include "base/mem.h"
 #include "http/sse.h"
 
@@ -13,26 +13,26 @@ struct follower {
 	uint64_t last; /* the number of the last line sent */
 };
 
-static void emit_line(struct buf *out, const struct stderr_line *line)
+static struct json_t *describe_line(const struct stderr_line *line)
 {
-	emit_open(out, NULL, '{');
-	emit_number(out, "at_ms", line->at_ms);
-	emit_number(out, "pid", (uint64_t)line->pid);
-	emit_text(out, "text", slice_of(line->text, line->length));
-	emit_close(out, '}');
+	struct json_t *value = value_object();
+
+	value_set_number(value, "at_ms", line->at_ms);
+	value_set_number(value, "pid", (uint64_t)line->pid);
+	value_set_text(value, "text", slice_of(line->text, line->length));
+	return value;
 }
 
-void logs_append(const struct server *server, struct buf *out)
+struct json_t *logs_describe(const struct server *server)
 {
 	const struct stderr_line *line = stderr_ring_next(&server->stderr_ring, 0);
+	struct json_t *value = value_object(), *lines = value_array();
 
-	emit_open(out, NULL, '{');
-	emit_string(out, "server", server->conf.name);
-	emit_open(out, "lines", '[');
+	value_set_text(value, "server", slice_str(server->conf.name));
 	for (; line != NULL; line = stderr_ring_next(&server->stderr_ring, line->number))
-		emit_line(out, line);
-	emit_close(out, ']');
-	emit_close(out, '}');
+		value_append(lines, describe_line(line));
+	value_set(value, "lines", lines);
+	return value;
 }
 
 static void follower_write(struct follower *follower)
@@ -45,7 +45,7 @@ static void follower_write(struct follower *follower)
 		struct buf data = { 0 };
 		struct buf event = { 0 };
 
-		emit_line(&data, line);
+		value_write(describe_line(line), &data);
 		sse_append_message(&event, (struct slice){ NULL, 0 }, buf_slice(&data));
 		http_stream_write(conn, buf_slice(&event));
 		follower->last = line->number;

@@ -3,12 +3,12 @@
 #ifndef MCPGATED_ADMIN_LOGS_H
 #define MCPGATED_ADMIN_LOGS_H
 
+#include "admin/value.h"
 #include "process/server.h"
-#include "base/buf.h"
 #include "http/conn.h"
 
-/* All lines that are kept, as one JSON object. */
-void logs_append(const struct server *server, struct buf *out);
+/* All lines that are kept, as one object; the caller's. */
+struct json_t *logs_describe(const struct server *server);
 /* The exchange that answers with an event for each line that is kept, and each that comes. */
 struct http_exchange *logs_follow(struct server *server);
 

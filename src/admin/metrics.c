@@ -42,7 +42,7 @@ static uint64_t server_processes(const struct server *server)
 
 static uint64_t server_is_failing(const struct server *server)
 {
-	return server->failures > 0;
+	return server->backoff.failures > 0;
 }
 
 static uint64_t server_failed(const struct server *server)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks over servers, processes and sessions, and writes what it sees. What a server has in flight is
- * counted from its sessions, once for a report.
+ * counted from its sessions, once for a report. Lists that may be long are written entry by entry.
  */
 #include "admin/reports.h"
 
 #include <stdlib.h>
 
-#include "admin/emit.h"
+#include "admin/value.h"
 #include "process/child.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -45,249 +45,232 @@ static struct load *count_load(const struct admin *admin)
 
 static const char *state_of(const struct server *server)
 {
-	if (server->failures > 0)
+	if (server->backoff.failures > 0)
 		return "failing";
 	return server->count > 0 ? "ready" : "idle";
 }
 
-static void emit_quantile(struct buf *out, const char *name,
-			  const struct latency_histogram *latency_histogram, unsigned int permille)
+static uint64_t quantile_of(const struct server_stats *stats, unsigned int permille)
 {
-	uint64_t ms = latency_histogram_quantile_ms(latency_histogram, permille);
-
-	if (latency_histogram->count == 0 || ms == UINT64_MAX)
-		emit_null(out, name);
-	else
-		emit_number(out, name, ms);
+	return stats->answered.count > 0 ?
+		       latency_histogram_quantile_ms(&stats->answered, permille) :
+		       VALUE_NONE;
 }
 
-static void emit_failure(struct buf *out, const struct server *server)
+static uint64_t next_try_of(const struct server *server)
 {
-	uint64_t now_ms = clock_now_ms();
+	uint64_t now_ms = clock_now_ms(), retry_at_ms = server->backoff.retry_at_ms;
 
-	emit_number(out, "failures_in_a_row", server->failures);
-	if (server->retry_at_ms > now_ms)
-		emit_number(out, "next_try_ms", server->retry_at_ms - now_ms);
-	else
-		emit_null(out, "next_try_ms");
-	if (server->stats.failed_at_ms == 0) {
-		emit_null(out, "last_failure");
-		return;
-	}
-	emit_open(out, "last_failure", '{');
-	emit_number(out, "at_ms", server->stats.failed_at_ms);
-	emit_string(out, "error", server->stats.failure);
-	emit_close(out, '}');
+	return retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE;
 }
 
-static void emit_server(const struct admin *admin, size_t index, const struct load *load,
-			struct buf *out)
+/* NULL: there was none. */
+static struct json_t *describe_failure(const struct server_stats *stats)
 {
-	const struct server *server = &admin->conf.servers[index];
+	struct json_t *value;
+
+	if (stats->failed_at_ms == 0)
+		return NULL;
+	value = value_object();
+	value_set_number(value, "at_ms", stats->failed_at_ms);
+	value_set_text(value, "error", slice_str(stats->failure));
+	return value;
+}
+
+static struct json_t *describe_server(const struct server *server, struct slice path,
+				      const struct load *load)
+{
 	const struct server_stats *stats = &server->stats;
+	struct json_t *value = value_object();
 
-	emit_open(out, NULL, '{');
-	emit_string(out, "name", server->conf.name);
-	emit_string(out, "state", state_of(server));
-	emit_text(out, "path", admin->conf.paths[index]);
-	emit_string(out, "isolation", isolation_name(server->conf.isolation));
-	emit_number(out, "processes", server->count);
-	emit_number(out, "processes_max", server->conf.pool_max);
-	emit_number(out, "sessions", load->sessions);
-	emit_number(out, "calls", load->calls);
-	emit_number(out, "waiting", load->waiting);
-	emit_number(out, "answered", stats->answered.count);
-	emit_number(out, "failed", stats->failed);
-	emit_number(out, "answered_last_minute",
-		    latency_histogram_last_minute(&stats->answered, clock_now_ms()));
-	emit_quantile(out, "p50_ms", &stats->answered, 500);
-	emit_quantile(out, "p95_ms", &stats->answered, 950);
-	emit_quantile(out, "p99_ms", &stats->answered, 990);
-	emit_number(out, "starts", stats->starts);
-	emit_number(out, "failures", stats->failures);
-	emit_failure(out, server);
-	emit_close(out, '}');
+	value_set_text(value, "name", slice_str(server->conf.name));
+	value_set_text(value, "state", slice_str(state_of(server)));
+	value_set_text(value, "path", path);
+	value_set_text(value, "isolation", slice_str(isolation_name(server->conf.isolation)));
+	value_set_number(value, "processes", server->count);
+	value_set_number(value, "processes_max", server->conf.pool_max);
+	value_set_number(value, "sessions", load->sessions);
+	value_set_number(value, "calls", load->calls);
+	value_set_number(value, "waiting", load->waiting);
+	value_set_number(value, "answered", stats->answered.count);
+	value_set_number(value, "failed", stats->failed);
+	value_set_number(value, "answered_last_minute",
+			 latency_histogram_last_minute(&stats->answered, clock_now_ms()));
+	value_set_number(value, "p50_ms", quantile_of(stats, 500));
+	value_set_number(value, "p95_ms", quantile_of(stats, 950));
+	value_set_number(value, "p99_ms", quantile_of(stats, 990));
+	value_set_number(value, "starts", stats->starts);
+	value_set_number(value, "failures", stats->failures);
+	value_set_number(value, "failures_in_a_row", server->backoff.failures);
+	value_set_number(value, "next_try_ms", next_try_of(server));
+	value_set(value, "last_failure", describe_failure(stats));
+	return value;
 }
 
-static void emit_servers(const struct admin *admin, struct buf *out)
+static struct json_t *describe_servers(const struct admin *admin)
 {
 	struct load *loads = count_load(admin);
+	struct json_t *list = value_array();
 
-	emit_open(out, "servers", '[');
 	for (size_t i = 0; i < admin->conf.server_count; i++)
-		emit_server(admin, i, &loads[i], out);
-	emit_close(out, ']');
+		value_append(list, describe_server(&admin->conf.servers[i], admin->conf.paths[i],
+						   &loads[i]));
 	free(loads);
+	return list;
 }
 
 void reports_servers(const struct admin *admin, struct buf *out)
 {
-	emit_open(out, NULL, '{');
-	emit_servers(admin, out);
-	emit_close(out, '}');
+	struct json_t *value = value_object();
+
+	value_set(value, "servers", describe_servers(admin));
+	value_write(value, out);
 }
 
 void reports_status(const struct admin *admin, struct buf *out)
 {
 	const struct router *router = admin->conf.router;
+	struct json_t *value = value_object();
 	size_t processes = 0;
 
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		processes += admin->conf.servers[i].count;
-	emit_open(out, NULL, '{');
-	emit_string(out, "version", admin->conf.version);
-	emit_string(out, "state", router->is_draining ? "draining" : "serving");
-	emit_number(out, "uptime_ms", clock_now_ms() - admin->started_at_ms);
-	emit_number(out, "connections", http_server_connection_count(admin->conf.front));
-	emit_number(out, "sessions", router->sessions.count);
-	emit_number(out, "sessions_max", router->sessions.conf.max_sessions);
-	emit_number(out, "processes", processes);
-	emit_number(out, "calls", router->calls);
-	emit_servers(admin, out);
-	emit_close(out, '}');
+	value_set_text(value, "version", slice_str(admin->conf.version));
+	value_set_text(value, "state",
+		       router->is_draining ? SLICE_LIT("draining") : SLICE_LIT("serving"));
+	value_set_number(value, "uptime_ms", clock_now_ms() - admin->started_at_ms);
+	value_set_number(value, "connections", http_server_connection_count(admin->conf.front));
+	value_set_number(value, "sessions", router->sessions.count);
+	value_set_number(value, "sessions_max", router->sessions.conf.max_sessions);
+	value_set_number(value, "processes", processes);
+	value_set_number(value, "calls", router->calls);
+	value_set(value, "servers", describe_servers(admin));
+	value_write(value, out);
 }
 
 /* ---- processes ---- */
 
-static void emit_session_id(struct buf *out, const struct session *session)
+static void set_session_id(struct json_t *value, const struct session *session)
 {
-	if (session != NULL && session->state == SESSION_LIVE)
-		emit_text(out, "session", slice_of(session->id, REPORTS_ID_SHOWN));
-	else
-		emit_null(out, "session");
+	bool is_live = session != NULL && session->state == SESSION_LIVE;
+
+	value_set_text(value, "session",
+		       is_live ? slice_of(session->id, REPORTS_ID_SHOWN) : slice_of(NULL, 0));
 }
 
-static void emit_part(struct buf *out, const char *name, struct slice part)
+/* In the words of an entry that denies him; null where nobody was asked who he is. */
+static void set_principal(struct json_t *value, const struct principal *principal)
 {
-	if (part.n > 0)
-		emit_text(out, name, part);
-	else
-		emit_null(out, name);
+	const struct identity nobody = { .issuer = { NULL, 0 } };
+	const struct identity *identity = principal != NULL ? &principal->identity : &nobody;
+
+	value_set_text(value, "issuer", identity->issuer);
+	value_set_text(value, "subject", identity->subject);
+	value_set_text(value, "client", identity->client);
 }
 
-/* In the words of an entry that denies him; nothing about those who were not asked who they are. */
-static void emit_principal(struct buf *out, const struct principal *principal)
+static struct json_t *describe_process(const struct child *child)
 {
-	struct identity identity = { .issuer = { NULL, 0 } };
-
-	if (principal != NULL)
-		identity = principal->identity;
-	emit_part(out, "issuer", identity.issuer);
-	emit_part(out, "subject", identity.subject);
-	emit_part(out, "client", identity.client);
-}
-
-static void emit_process(const struct child *child, struct buf *out)
-{
+	struct json_t *value = value_object();
 	struct child_report report;
 
 	report_child(child, &report);
-	emit_open(out, NULL, '{');
-	emit_string(out, "server", child->server->conf.name);
-	emit_number(out, "pid", (uint64_t)child->pid);
-	emit_string(out, "state", report.state);
-	emit_number(out, "age_ms", clock_now_ms() - child->started_at_ms);
-	emit_number(out, "calls", report.calls);
-	emit_number(out, "answered", child->answered);
-	emit_number(out, "stdin_bytes", child->queue.bytes);
-	emit_session_id(out, report.session);
-	emit_bool(out, "leased", report.is_leased);
-	emit_principal(out, report.principal);
-	emit_close(out, '}');
+	value_set_text(value, "server", slice_str(child->server->conf.name));
+	value_set_number(value, "pid", (uint64_t)child->pid);
+	value_set_text(value, "state", slice_str(report.state));
+	value_set_number(value, "age_ms", clock_now_ms() - child->started_at_ms);
+	value_set_number(value, "calls", report.calls);
+	value_set_number(value, "answered", child->answered);
+	value_set_number(value, "stdin_bytes", child->queue.bytes);
+	set_session_id(value, report.session);
+	value_set_flag(value, "leased", report.is_leased);
+	set_principal(value, report.principal);
+	return value;
 }
 
 void reports_processes(const struct admin *admin, struct buf *out)
 {
-	emit_open(out, NULL, '{');
-	emit_open(out, "processes", '[');
+	value_list_begin(out, "processes");
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
 		LIST_FOREACH(node, &admin->conf.servers[i].children)
-			emit_process(container_of(node, struct child, link), out);
+			value_list_add(out,
+				       describe_process(container_of(node, struct child, link)));
 	}
-	emit_close(out, ']');
-	emit_close(out, '}');
+	value_list_end(out);
 }
 
 /* ---- sessions and streams ---- */
 
-static void emit_session(struct session *session, struct buf *out)
+static struct json_t *describe_session(struct session *session)
 {
+	struct json_t *value = value_object();
 	struct session_report report;
 
 	report_session(session, &report);
-	emit_open(out, NULL, '{');
-	emit_session_id(out, session);
-	emit_string(out, "server", report.server->conf.name);
-	emit_text(out, "revision", report.revision);
-	emit_number(out, "age_ms", session_age_ms(session));
-	emit_number(out, "idle_ms", session_idle_ms(session));
-	emit_number(out, "calls", report.calls);
-	emit_number(out, "waiting", report.waiting);
-	emit_number(out, "asked", report.server_requests);
-	emit_bool(out, "listens", stream_has_reader(&session->standalone));
-	if (report.pid > 0)
-		emit_number(out, "pid", (uint64_t)report.pid);
-	else
-		emit_null(out, "pid");
-	emit_principal(out, session->principal);
-	emit_close(out, '}');
+	set_session_id(value, session);
+	value_set_text(value, "server", slice_str(report.server->conf.name));
+	value_set_text(value, "revision", report.revision);
+	value_set_number(value, "age_ms", session_age_ms(session));
+	value_set_number(value, "idle_ms", session_idle_ms(session));
+	value_set_number(value, "calls", report.calls);
+	value_set_number(value, "waiting", report.waiting);
+	value_set_number(value, "asked", report.server_requests);
+	value_set_flag(value, "listens", stream_has_reader(&session->standalone));
+	value_set_number(value, "pid", report.pid > 0 ? (uint64_t)report.pid : VALUE_NONE);
+	set_principal(value, session->principal);
+	return value;
 }
 
 void reports_sessions(const struct admin *admin, struct buf *out)
 {
-	emit_open(out, NULL, '{');
-	emit_open(out, "sessions", '[');
+	value_list_begin(out, "sessions");
 	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
 		if (session_at(node)->state == SESSION_LIVE)
-			emit_session(session_at(node), out);
+			value_list_add(out, describe_session(session_at(node)));
 	}
-	emit_close(out, ']');
-	emit_close(out, '}');
+	value_list_end(out);
 }
 
-static void emit_stream(const struct session *session, const char *server, uint64_t number,
-			const struct stream *stream, struct buf *out)
+static struct json_t *describe_stream(struct session *session, uint64_t number,
+				      const struct stream *stream)
 {
-	emit_open(out, NULL, '{');
-	emit_session_id(out, session);
-	emit_string(out, "server", server);
-	emit_number(out, "stream", number);
-	emit_string(out, "kind", number == 0 ? "session" : "answer");
-	emit_bool(out, "is_read", stream_has_reader(stream));
-	emit_bool(out, "has_ended", stream->is_ended);
-	emit_number(out, "waiting", stream->count);
-	emit_number(out, "waiting_bytes", stream->bytes);
-	emit_number(out, "kept", stream->kept_count);
-	emit_number(out, "kept_bytes", stream->kept_bytes);
-	emit_close(out, '}');
-}
-
-/* A session's own stream is shown only where something is in it or somebody at it. */
-static void emit_streams(struct session *session, struct buf *out)
-{
-	const struct stream *own = &session->standalone;
+	struct json_t *value = value_object();
 	struct session_report report;
-	const char *server;
 
 	report_session(session, &report);
-	server = report.server->conf.name;
+	set_session_id(value, session);
+	value_set_text(value, "server", slice_str(report.server->conf.name));
+	value_set_number(value, "stream", number);
+	value_set_text(value, "kind", number == 0 ? SLICE_LIT("session") : SLICE_LIT("answer"));
+	value_set_flag(value, "is_read", stream_has_reader(stream));
+	value_set_flag(value, "has_ended", stream->is_ended);
+	value_set_number(value, "waiting", stream->count);
+	value_set_number(value, "waiting_bytes", stream->bytes);
+	value_set_number(value, "kept", stream->kept_count);
+	value_set_number(value, "kept_bytes", stream->kept_bytes);
+	return value;
+}
+
+/* A session's own stream is shown only where something is in it or somebody reads it. */
+static void add_streams(struct session *session, struct buf *out)
+{
+	const struct stream *own = &session->standalone;
+
 	if (stream_has_reader(own) || own->count > 0 || own->kept_count > 0)
-		emit_stream(session, server, 0, own, out);
+		value_list_add(out, describe_stream(session, 0, own));
 	LIST_FOREACH(node, &session->replay_store.streams) {
 		const struct stored_stream *stored = container_of(node, struct stored_stream, link);
 
-		emit_stream(session, server, stored->number, &stored->stream, out);
+		value_list_add(out, describe_stream(session, stored->number, &stored->stream));
 	}
 }
 
 void reports_streams(const struct admin *admin, struct buf *out)
 {
-	emit_open(out, NULL, '{');
-	emit_open(out, "streams", '[');
+	value_list_begin(out, "streams");
 	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
 		if (session_at(node)->state == SESSION_LIVE)
-			emit_streams(session_at(node), out);
+			add_streams(session_at(node), out);
 	}
-	emit_close(out, ']');
-	emit_close(out, '}');
+	value_list_end(out);
 }

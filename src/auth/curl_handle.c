@@ -58,6 +58,15 @@ void curl_handle_add_field(struct curl_slist **fields, const char *name, const c
 	free(field);
 }
 
+void curl_handle_set_body(CURL *easy, struct curl_slist **fields, const char *type,
+			  struct slice body)
+{
+	curl_handle_add_field(fields, "Content-Type", type);
+	curl_handle_add_field(fields, "Expect", ""); /* no 100 Continue is waited for */
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body.n);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body.p);
+}
+
 void curl_handle_free_fields(struct curl_slist **fields)
 {
 	for (struct curl_slist *field = *fields; field != NULL; field = field->next)

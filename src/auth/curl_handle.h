@@ -30,6 +30,9 @@ CURL *curl_handle_new(const struct curl_handle_conf *conf);
 
 /* Appends `name: value`. */
 void curl_handle_add_field(struct curl_slist **fields, const char *name, const char *value);
+/* A body of this media type makes it a POST; borrowed until the handle's end. */
+void curl_handle_set_body(CURL *easy, struct curl_slist **fields, const char *type,
+			  struct slice body);
 /* Overwrites them first: there may be credentials among them. Sets the caller's pointer to NULL. */
 void curl_handle_free_fields(struct curl_slist **fields);
 

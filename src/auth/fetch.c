@@ -294,11 +294,10 @@ static void transfer_set_question(struct transfer *transfer, const struct fetch_
 	if (request->credentials != NULL)
 		curl_handle_add_field(&transfer->fields, "Authorization", request->credentials);
 	if (request->form.p != NULL) {
-		buf_reserve(&transfer->form, request->form.n + 1); /* never moved, so wiped */
+		buf_reserve(&transfer->form, request->form.n); /* never moved, so wiped */
 		buf_append_slice(&transfer->form, request->form);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)request->form.n);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_terminate(&transfer->form));
-		curl_handle_add_field(&transfer->fields, "Expect", "");
+		curl_handle_set_body(easy, &transfer->fields, "application/x-www-form-urlencoded",
+				     buf_slice(&transfer->form));
 	}
 	curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);

@@ -35,6 +35,22 @@ static void test_buf_keeps_what_it_is_given(void **state)
 	assert_null(buf.data);
 }
 
+static void test_buf_mends_utf8(void **state)
+{
+	struct buf buf = { 0 };
+
+	(void)state;
+	buf_append_utf8(&buf, SLICE_LIT(""));
+	assert_int_equal(buf.len, 0);
+	buf_append_utf8(&buf, SLICE_LIT("a\0\xC3\xA4\xF0\x9F\x98\x80"));
+	assert_int_equal(buf.len, 8);
+	assert_memory_equal(buf.data, "a\0\xC3\xA4\xF0\x9F\x98\x80", 8);
+	buf.len = 0;
+	buf_append_utf8(&buf, SLICE_LIT("\xFFz\xC0\x80\xE2\x82"));
+	assert_string_equal(buf_terminate(&buf), "\uFFFDz\uFFFD\uFFFD\uFFFD\uFFFD");
+	buf_fini(&buf);
+}
+
 /* AUTH-DWN-01: what is behind is gone. */
 static void test_buf_moves_without_a_second_copy(void **state)
 {
@@ -333,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_buf_keeps_what_it_is_given),
+		cmocka_unit_test(test_buf_mends_utf8),
 		cmocka_unit_test(test_buf_moves_without_a_second_copy),
 		cmocka_unit_test(test_slice_cut_and_trim),
 		cmocka_unit_test(test_map_agrees_with_an_array),

@@ -61,6 +61,21 @@ void buf_append_str(struct buf *buf, const char *text)
 	buf_append(buf, text, strlen(text));
 }
 
+void buf_append_utf8(struct buf *buf, struct slice text)
+{
+	while (text.n > 0) {
+		size_t length = text_utf8_length(text);
+
+		if (length > 0)
+			buf_append(buf, text.p, length);
+		else
+			buf_append_str(buf, "\xEF\xBF\xBD");
+		if (length == 0)
+			length = 1;
+		text = slice_of(text.p + length, text.n - length);
+	}
+}
+
 void buf_append_char(struct buf *buf, char c)
 {
 	*buf_reserve(buf, 1) = c;

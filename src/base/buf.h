@@ -25,6 +25,8 @@ void buf_append_slice(struct buf *buf, struct slice s);
 /* Appends, and overwrites what is left behind: there, and in memory that was too small. For what may hold secrets. */
 void buf_move(struct buf *buf, char *from, size_t size);
 void buf_append_str(struct buf *buf, const char *text);
+/* Appends valid UTF-8: each byte of text that belongs to no character becomes U+FFFD. */
+void buf_append_utf8(struct buf *buf, struct slice text);
 void buf_append_char(struct buf *buf, char c);
 /* Decimal digits. */
 void buf_append_u64(struct buf *buf, uint64_t value);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for as long as it takes: whoever is tired of it has Ctrl-C. */
+/*
+ * libcurl over a unix socket. HTTP/1.0: the daemon then closes at the end of its answer, and a stream that
+ * is cut off is one that has ended. Waits for as long as it takes: whoever is tired of it has Ctrl-C.
+ */
 #include "ctl/client.h"
 
 #include <errno.h>
@@ -7,13 +10,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "auth/curl_handle.h"
+#include "base/mem.h"
+
 #define SYSTEM_SOCKET "/run/mcpgated/admin.sock"
-#define READ_BYTES (64 * 1024)
 #define REPLY_BYTES_MAX (256u * 1024 * 1024)
+
+struct transfer {
+	const struct client_request *request;
+	struct client_reply *reply;
+	client_event_fn *on_event; /* NULL: the body is kept as a whole */
+	CURL *easy;
+	bool is_too_big;
+};
 
 void client_find_socket(char path_r[CLIENT_PATH_BYTES])
 {
@@ -27,186 +38,13 @@ void client_find_socket(char path_r[CLIENT_PATH_BYTES])
 	snprintf(path_r, CLIENT_PATH_BYTES, "%s", SYSTEM_SOCKET);
 }
 
-static int client_connect(const char *path, struct error *err)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return error_set(err, ERROR_INVALID, "the path of the socket is too long: %.80s…",
-				 path);
-	memcpy(address.sun_path, path, strlen(path));
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return error_set_errno(err, "socket");
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-		return fd;
-	if (errno == ENOENT || errno == ECONNREFUSED)
-		error_set(
-			err, ERROR_SYSTEM,
-			"no daemon answers at %.108s; is it running? If its admin.address is another "
-			"one, name it with --socket",
-			path);
-	else if (errno == EACCES)
-		error_set(err, ERROR_SYSTEM,
-			  "%.120s is for the daemon's user and root alone; try it with sudo", path);
-	else
-		error_set_errno(err, "cannot connect to %.120s", path);
-	close(fd);
-	return -1;
-}
-
-static int send_all(int fd, struct slice data, struct error *err)
-{
-	while (data.n > 0) {
-		ssize_t n = send(fd, data.p, data.n, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_set_errno(err, "cannot send to the daemon");
-		data = slice_of(data.p + n, data.n - (size_t)n);
-	}
-	return 0;
-}
-
-static int client_send(int fd, const struct client_request *request, struct error *err)
-{
-	struct buf text = { 0 };
-	int result;
-
-	buf_printf(&text, "%s %s HTTP/1.0\r\nHost: localhost\r\n%s", request->method,
-		   request->target, request->fields != NULL ? request->fields : "");
-	if (request->body.n > 0)
-		buf_printf(&text, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
-			   request->body.n);
-	buf_append_str(&text, "\r\n");
-	buf_append_slice(&text, request->body);
-	result = send_all(fd, buf_slice(&text), err);
-	buf_fini(&text);
-	return result;
-}
-
-/* Returns 1, 0 at the end, -1. */
-static int receive(int fd, struct buf *into, struct error *err)
-{
-	ssize_t n;
-
-	do
-		n = recv(fd, buf_reserve(into, READ_BYTES), READ_BYTES, 0);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return error_set_errno(err, "cannot read from the daemon");
-	into->len += (size_t)n;
-	if (into->len > REPLY_BYTES_MAX)
-		return error_set(err, ERROR_LIMIT, "the daemon's answer does not end");
-	return n > 0;
-}
-
-/* Parts the head from what came of the body. */
-static int receive_head(int fd, struct client_reply *reply, struct error *err)
-{
-	const char *end;
-	size_t used = 0;
-	int more;
-
-	do {
-		more = receive(fd, &reply->body, err);
-		if (more < 0)
-			return -1;
-		end = memmem(reply->body.data, reply->body.len, "\r\n\r\n", 4);
-	} while (end == NULL && more > 0);
-	if (end != NULL)
-		used = (size_t)(end - reply->body.data) + 4;
-	/* The terminator may move the bytes: `end` is not good for anything from here on. */
-	if (used == 0 ||
-	    sscanf(buf_terminate(&reply->body), "HTTP/1.%*1[01] %3d", &reply->status) != 1)
-		return error_set(err, ERROR_SYNTAX,
-				 reply->body.len == 0 ?
-					 "the daemon has closed the connection without an answer" :
-					 "what answers at the socket is no mcpgated");
-	buf_append(&reply->head, reply->body.data, used);
-	buf_consume(&reply->body, used);
-	return 0;
-}
-
-static int client_begin(const struct client_request *request, struct client_reply *reply,
-			struct error *err)
-{
-	int fd = client_connect(request->socket, err);
-
-	*reply = (struct client_reply){ .status = 0 };
-	if (fd < 0)
-		return -1;
-	if (client_send(fd, request, err) == 0 && receive_head(fd, reply, err) == 0)
-		return fd;
-	client_reply_fini(reply);
-	close(fd);
-	return -1;
-}
-
-static int receive_rest(int fd, struct client_reply *reply, struct error *err)
-{
-	int more;
-
-	do
-		more = receive(fd, &reply->body, err);
-	while (more > 0);
-	close(fd);
-	if (more < 0)
-		client_reply_fini(reply);
-	return more;
-}
-
-int client_ask(const struct client_request *request, struct client_reply *reply_r,
-	       struct error *err)
-{
-	int fd = client_begin(request, reply_r, err);
-
-	return fd < 0 ? -1 : receive_rest(fd, reply_r, err);
-}
-
-struct slice client_reply_field(const struct client_reply *reply, const char *name)
-{
-	struct slice rest = buf_slice(&reply->head);
-
-	while (rest.n > 0) {
-		struct slice line = slice_cut(&rest, '\n');
-		struct slice key;
-
-		if (line.n > 0 && line.p[line.n - 1] == '\r')
-			line.n--;
-		key = slice_cut(&line, ':');
-		if (slice_is_equal_nocase(key, slice_str(name)))
-			return slice_trim(line);
-	}
-	return (struct slice){ NULL, 0 };
-}
-
-json_t *client_reply_read(const struct client_reply *reply, struct error *err)
-{
-	json_error_t why;
-	json_t *answer = json_loadb(reply->body.data, reply->body.len, JSON_ALLOW_NUL, &why);
-
-	if (answer == NULL)
-		error_set(err, ERROR_SYNTAX, "the daemon's answer cannot be read: %s", why.text);
-	return answer;
-}
-
-void client_reply_fini(struct client_reply *reply)
-{
-	buf_fini(&reply->head);
-	buf_fini(&reply->body);
-}
-
 /* Hands out the data lines that are whole: the daemon writes one for each event. */
 static void take_events(struct buf *bytes, client_event_fn *on_event)
 {
 	static const struct slice prefix = SLICE("data: ");
 	struct slice rest = buf_slice(bytes);
-	const char *end;
 
-	while (rest.n > 0 && (end = memchr(rest.p, '\n', rest.n)) != NULL) {
+	while (rest.n > 0 && memchr(rest.p, '\n', rest.n) != NULL) {
 		struct slice line = slice_cut(&rest, '\n');
 
 		if (slice_has_prefix(line, prefix))
@@ -215,40 +53,162 @@ static void take_events(struct buf *bytes, client_event_fn *on_event)
 	buf_consume(bytes, bytes->len - rest.n);
 }
 
-/* Its own words, if there are any. */
-static int take_refusal(int fd, struct client_reply *reply, struct error *err)
+static int status_of(const struct transfer *transfer)
 {
-	const char *why;
-	json_t *answer;
+	long status = 0;
 
-	while (receive(fd, &reply->body, err) > 0)
-		;
-	answer = client_reply_read(reply, err);
-	why = json_string_value(json_object_get(answer, "error"));
+	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+	return (int)status;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *arg)
+{
+	struct transfer *transfer = arg;
+	struct buf *body = &transfer->reply->body;
+	size_t bytes = curl_handle_take_body(body, data, size * count, REPLY_BYTES_MAX,
+					     &transfer->is_too_big);
+
+	if (transfer->on_event != NULL && status_of(transfer) == 200)
+		take_events(body, transfer->on_event);
+	return bytes;
+}
+
+static int fail_to_connect(const struct transfer *transfer, struct error *err)
+{
+	const char *path = transfer->request->socket;
+	long number = 0;
+
+	curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
+	if (number == ENOENT || number == ECONNREFUSED)
+		return error_set(
+			err, ERROR_SYSTEM,
+			"no daemon answers at %.108s; is it running? If its admin.address is another "
+			"one, name it with --socket",
+			path);
+	if (number == EACCES)
+		return error_set(err, ERROR_SYSTEM,
+				 "%.120s is for the daemon's user and root alone; try it with sudo",
+				 path);
+	errno = (int)number;
+	return error_set_errno(err, "cannot connect to %.120s", path);
+}
+
+/* -1, and why there is no answer. */
+static int fail(const struct transfer *transfer, CURLcode code, struct error *err)
+{
+	if (code == CURLE_COULDNT_CONNECT)
+		return fail_to_connect(transfer, err);
+	if (transfer->is_too_big)
+		return error_set(err, ERROR_LIMIT, "the daemon's answer does not end");
+	if (code == CURLE_GOT_NOTHING)
+		return error_set(err, ERROR_SYNTAX,
+				 "the daemon has closed the connection without an answer");
+	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
+		return error_set(err, ERROR_SYNTAX, "what answers at the socket is no mcpgated");
+	return error_set(err, ERROR_SYSTEM, "cannot read from the daemon: %s",
+			 curl_easy_strerror(code));
+}
+
+static struct curl_slist *set_request(struct transfer *transfer, const char *url)
+{
+	const struct client_request *request = transfer->request;
+	struct curl_slist *fields = NULL;
+	CURL *easy = transfer->easy;
+
+	curl_handle_add_field(&fields, "Accept", "application/json, text/event-stream");
+	if (request->session != NULL)
+		curl_handle_add_field(&fields, "Mcp-Session-Id", request->session);
+	if (request->body.n > 0)
+		curl_handle_set_body(easy, &fields, "application/json", request->body);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_0);
+	curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->socket);
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+	curl_easy_setopt(easy, CURLOPT_URL, url);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+	return fields;
+}
+
+static int client_run(const struct client_request *request, client_event_fn *on_event,
+		      struct client_reply *reply_r, struct error *err)
+{
+	const struct curl_handle_conf conf = { .agent = "mcpgatectl/" PACKAGE_VERSION,
+					       .allow_http = true };
+	struct transfer transfer = { .request = request, .reply = reply_r, .on_event = on_event };
+	char *url = mem_printf("http://localhost%s", request->target);
+	struct curl_slist *fields;
+	struct slice session;
+	CURLcode code;
+
+	CHECK(strlen(request->socket) < CLIENT_PATH_BYTES && request->target[0] == '/');
+	*reply_r = (struct client_reply){ .status = 0 };
+	transfer.easy = curl_handle_new(&conf);
+	fields = set_request(&transfer, url);
+	code = curl_easy_perform(transfer.easy);
+	reply_r->status = status_of(&transfer);
+	session = curl_handle_answer_field(transfer.easy, "Mcp-Session-Id");
+	if (session.n > 0)
+		reply_r->session = mem_dup_slice(session);
+	if (code != CURLE_OK) {
+		fail(&transfer, code, err);
+		client_reply_fini(reply_r);
+	}
+	curl_easy_cleanup(transfer.easy);
+	curl_handle_free_fields(&fields);
+	free(url);
+	return code == CURLE_OK ? 0 : -1;
+}
+
+int client_ask(const struct client_request *request, struct client_reply *reply_r,
+	       struct error *err)
+{
+	return client_run(request, NULL, reply_r, err);
+}
+
+json_t *client_reply_read(const struct client_reply *reply, struct error *err)
+{
+	json_error_t why;
+	json_t *answer = json_loadb(reply->body.len > 0 ? reply->body.data : "", reply->body.len,
+				    JSON_ALLOW_NUL, &why);
+
+	if (answer == NULL)
+		error_set(err, ERROR_SYNTAX, "the daemon's answer cannot be read: %s", why.text);
+	return answer;
+}
+
+void client_reply_fini(struct client_reply *reply)
+{
+	buf_fini(&reply->body);
+	free(reply->session);
+	reply->session = NULL;
+}
+
+/* Its own words, if there are any. */
+static void take_refusal(const struct client_reply *reply, struct error *err)
+{
+	json_t *answer = client_reply_read(reply, err);
+	const char *why = json_string_value(json_object_get(answer, "error"));
+
 	if (why != NULL)
 		error_set(err, ERROR_INVALID, "%s", why);
 	else
 		error_set(err, ERROR_INVALID, "the daemon refuses with status %d", reply->status);
 	json_decref(answer);
-	return -1;
 }
 
 int client_follow(const struct client_request *request, client_event_fn *on_event,
 		  struct error *err)
 {
 	struct client_reply reply;
-	int fd = client_begin(request, &reply, err);
-	int more = 1;
+	bool is_followed;
 
-	if (fd < 0)
+	CHECK(on_event != NULL);
+	if (client_run(request, on_event, &reply, err) < 0)
 		return -1;
-	if (reply.status != 200)
-		more = take_refusal(fd, &reply, err);
-	while (more > 0) {
-		take_events(&reply.body, on_event);
-		more = receive(fd, &reply.body, err);
-	}
-	close(fd);
+	is_followed = reply.status == 200;
+	if (!is_followed)
+		take_refusal(&reply, err);
 	client_reply_fini(&reply);
-	return more;
+	return is_followed ? 0 : -1;
 }

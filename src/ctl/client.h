@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * HTTP over the daemon's admin socket: one request a connection, waiting. HTTP/1.0, so that the answer is
- * what comes until the end.
- */
+/* HTTP over the daemon's admin socket: one request a connection, waiting. */
 #ifndef MCPGATED_CTL_CLIENT_H
 #define MCPGATED_CTL_CLIENT_H
 
@@ -19,14 +16,14 @@ struct client_request {
 	const char *socket; /* its path */
 	const char *method;
 	const char *target;
-	const char *fields; /* further lines, each ended by CRLF; or NULL */
-	struct slice body;  /* empty: none */
+	struct slice body;   /* JSON; empty: none */
+	const char *session; /* Mcp-Session-Id, or NULL */
 };
 
 struct client_reply {
 	int status;
-	struct buf head; /* the fields, as they came */
 	struct buf body;
+	char *session; /* Mcp-Session-Id, or NULL */
 };
 
 /* Where the daemon is, if nobody says: the user's own one if there is a socket, else the system's. */
@@ -35,8 +32,6 @@ void client_find_socket(char path_r[CLIENT_PATH_BYTES]);
 /* Returns 0 and the reply whatever its status (client_reply_fini), or -1. */
 int client_ask(const struct client_request *request, struct client_reply *reply_r,
 	       struct error *err) must_check;
-/* The value of a field of the reply, by its name in small letters, or empty. */
-struct slice client_reply_field(const struct client_reply *reply, const char *name);
 /* Its body as JSON (the caller's), also with NUL characters in texts; NULL: err says why not. */
 json_t *client_reply_read(const struct client_reply *reply, struct error *err);
 void client_reply_fini(struct client_reply *reply);

@@ -74,7 +74,7 @@ static int refuse_usage(const char *text)
 static json_t *ask_with(const struct line *line, const char *method, const char *target,
 			struct slice body)
 {
-	struct client_request request = { line->socket, method, target, NULL, body };
+	struct client_request request = { line->socket, method, target, body, NULL };
 	struct client_reply reply;
 	struct error err = { ERROR_NONE, "" };
 	json_t *answer;
@@ -205,7 +205,9 @@ static void print_event(struct slice data)
 static int follow_logs(const struct line *line)
 {
 	char *target = mem_printf("/logs?server=%s&follow=1", line->words[1]);
-	struct client_request request = { line->socket, "GET", target, NULL, { NULL, 0 } };
+	struct client_request request = { .socket = line->socket,
+					  .method = "GET",
+					  .target = target };
 	struct error err = { ERROR_NONE, "" };
 	int result = client_follow(&request, line->is_json ? print_event : show_event, &err);
 

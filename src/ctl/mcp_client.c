@@ -18,21 +18,16 @@ static json_t *mcp_client_send(struct mcp_client *mcp_client, const char *method
 {
 	char *body = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
 	char *target = mem_printf("/mcp/%s", mcp_client->server);
-	char *fields = mem_printf("Accept: application/json, text/event-stream\r\n%s%s%s",
-				  mcp_client->session != NULL ? "Mcp-Session-Id: " : "",
-				  mcp_client->session != NULL ? mcp_client->session : "",
-				  mcp_client->session != NULL ? "\r\n" : "");
-	struct client_request request = { mcp_client->socket, method, target, fields,
-					  slice_str(body != NULL ? body : "") };
+	struct client_request request = { mcp_client->socket, method, target,
+					  slice_str(body != NULL ? body : ""),
+					  mcp_client->session };
 	struct client_reply reply;
 	json_t *answer = NULL;
 
 	*err = (struct error){ ERROR_NONE, "" };
 	if (client_ask(&request, &reply, err) == 0) {
-		struct slice session = client_reply_field(&reply, "mcp-session-id");
-
-		if (mcp_client->session == NULL && session.n > 0)
-			mcp_client->session = mem_printf("%.*s", SLICE_ARG(session));
+		if (mcp_client->session == NULL && reply.session != NULL)
+			mcp_client->session = mem_strdup(reply.session);
 		if (reply.status == 404 && mcp_client->session == NULL)
 			error_set(err, ERROR_INVALID,
 				  "there is no server '%s'; mcpgatectl servers lists them",
@@ -43,7 +38,6 @@ static json_t *mcp_client_send(struct mcp_client *mcp_client, const char *method
 	}
 	free(body);
 	free(target);
-	free(fields);
 	json_decref(message);
 	return answer;
 }

@@ -10,10 +10,6 @@
 #include "base/check.h"
 #include "base/mem.h"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
-#endif
-
 struct transfer {
 	const struct web_question *question;
 	struct web_answer *answer;
@@ -76,12 +72,8 @@ static void set_question(struct transfer *transfer)
 	}
 	if (question->session != NULL)
 		curl_handle_add_field(&transfer->fields, "Mcp-Session-Id", question->session);
-	if (question->body.n > 0) {
-		curl_handle_add_field(&transfer->fields, "Content-Type", "application/json");
-		curl_handle_add_field(&transfer->fields, "Expect", "");
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)question->body.n);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, question->body.p);
-	}
+	if (question->body.n > 0)
+		curl_handle_set_body(easy, &transfer->fields, "application/json", question->body);
 	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, question->method);
 	curl_easy_setopt(easy, CURLOPT_URL, question->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);

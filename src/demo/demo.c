@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "demo/dispatch.h"
 #include "demo/job.h"
 #include "demo/server.h"
 
@@ -37,7 +38,7 @@ static void take_lines(struct server *server, struct buf *in, size_t old)
 	char *feed;
 
 	while ((feed = memchr(in->data + old, '\n', in->len - old)) != NULL) {
-		server_take_line(server, slice_between(in->data + begin, feed));
+		dispatch_line(server, slice_between(in->data + begin, feed));
 		begin = old = (size_t)(feed - in->data) + 1;
 	}
 	buf_consume(in, begin);
@@ -56,7 +57,7 @@ static int read_input(struct server *server, struct buf *in)
 		return -1;
 	}
 	if (got == 0) {
-		server_take_line(server, buf_slice(in)); /* a last line may lack its line feed */
+		dispatch_line(server, buf_slice(in)); /* a last line may lack its line feed */
 		return 0;
 	}
 	in->len += (size_t)got;

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "demo/call.h"
 #include "demo/server.h"
 
 /*

@@ -3,6 +3,7 @@
 #ifndef MCPGATED_DEMO_PROMPTS_H
 #define MCPGATED_DEMO_PROMPTS_H
 
+#include "demo/call.h"
 #include "demo/server.h"
 
 json_t *prompts_list(struct server *server, struct call *call);

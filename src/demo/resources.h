@@ -3,6 +3,7 @@
 #ifndef MCPGATED_DEMO_RESOURCES_H
 #define MCPGATED_DEMO_RESOURCES_H
 
+#include "demo/call.h"
 #include "demo/server.h"
 
 json_t *resources_list(struct server *server, struct call *call);

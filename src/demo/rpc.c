@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/text.h"
+#include "base/buf.h"
 
 static void write_all(const char *data, size_t size)
 {
@@ -53,24 +52,15 @@ void rpc_send_result(const json_t *id, json_t *result)
 	send_message(json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", result));
 }
 
-/* A text may quote the client cut short, and so end in half a character: JSON has no room for that. */
+/* A text may quote the client cut short, and so end in half a character, which is no JSON. */
 static json_t *readable(const char *text)
 {
-	char *copy = mem_strdup(text);
-	struct slice rest = slice_str(copy);
+	struct buf mended = { 0 };
 	json_t *string;
 
-	while (rest.n > 0) {
-		size_t size = text_utf8_length(rest);
-
-		if (size == 0) {
-			copy[rest.p - copy] = '?';
-			size = 1;
-		}
-		rest = slice_of(rest.p + size, rest.n - size);
-	}
-	string = json_string(copy);
-	free(copy);
+	buf_append_utf8(&mended, slice_str(text));
+	string = json_string_nocheck(buf_terminate(&mended));
+	buf_fini(&mended);
 	return string;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tools that need nobody but the server itself. A wrong argument is an error of the protocol
- * (-32602) in every revision, so that tests can tell it from a tool that failed.
+ * The table of tools, and those that ask the client nothing (ask_tools.c has the others). A wrong
+ * argument is an error of the protocol (-32602) in every revision, so that tests can tell it from a
+ * tool that failed.
  */
 #include "demo/tools.h"
 
@@ -11,35 +12,17 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "demo/ask_tools.h"
+#include "demo/call.h"
 #include "demo/job.h"
 #include "demo/resources.h"
 #include "demo/rpc.h"
+#include "demo/tool_result.h"
+#include "mcp/level.h"
 
 #define SLEEP_MAX_MS 3600000
 #define STEPS_MAX 100000
 #define BIG_MAX_BYTES (256 * 1024 * 1024)
-
-json_t *tool_text(json_t *text)
-{
-	return json_pack("{s:[{s:s, s:o}]}", "content", "type", "text", "text", text);
-}
-
-json_t *tool_error(json_t *text)
-{
-	return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", text,
-			 "isError", 1);
-}
-
-const json_t *tool_string(struct call *call, const json_t *args, const char *name)
-{
-	const json_t *text = json_object_get(args, name);
-
-	if (!json_is_string(text)) {
-		call_fail(call, RPC_INVALID_PARAMS, "%s must be a string", name);
-		return NULL;
-	}
-	return text;
-}
 
 static int take_integer(struct call *call, const json_t *args, const char *name, json_int_t max,
 			json_int_t *value_r)
@@ -56,10 +39,10 @@ static int take_integer(struct call *call, const json_t *args, const char *name,
 
 static json_t *tool_echo(struct server *server, struct call *call, const json_t *args)
 {
-	const json_t *text = tool_string(call, args, "text");
+	const json_t *text = call_string(call, args, "text");
 
 	(void)server;
-	return text != NULL ? tool_text(json_copy((json_t *)text)) : NULL;
+	return text != NULL ? tool_result_text(json_copy((json_t *)text)) : NULL;
 }
 
 /* Exact for integers while their sum is one; NULL if it is not even a finite number. */
@@ -83,9 +66,9 @@ static json_t *tool_add(struct server *server, struct call *call, const json_t *
 		return call_fail(call, RPC_INVALID_PARAMS, "a and b must be numbers");
 	sum = sum_of(a, b);
 	if (sum == NULL)
-		return tool_error(json_string("The sum is too large"));
+		return tool_result_error(json_string("The sum is too large"));
 	text = json_dumps(sum, JSON_ENCODE_ANY);
-	result = tool_text(json_string(text));
+	result = tool_result_text(json_string(text));
 	free(text);
 	if (server->revision->structured)
 		json_object_set_new(result, "structuredContent", json_pack("{s:O}", "sum", sum));
@@ -98,12 +81,12 @@ static json_t *tool_time(struct server *server, struct call *call, const json_t 
 	(void)server;
 	(void)call;
 	(void)args;
-	return tool_text(resources_time());
+	return tool_result_text(resources_time());
 }
 
 static void sleep_on_due(struct server *server, struct job *job)
 {
-	job_finish(server, job, tool_text(json_string("slept")));
+	job_finish(server, job, tool_result_text(json_string("slept")));
 }
 
 static json_t *tool_sleep(struct server *server, struct call *call, const json_t *args)
@@ -125,8 +108,8 @@ static void progress_on_due(struct server *server, struct job *job)
 
 	if (job->step == job->count) {
 		job_finish(server, job,
-			   tool_text(json_sprintf("%" JSON_INTEGER_FORMAT " steps done",
-						  job->count)));
+			   tool_result_text(json_sprintf("%" JSON_INTEGER_FORMAT " steps done",
+							 job->count)));
 		return;
 	}
 	job->step++;
@@ -175,25 +158,25 @@ static json_t *tool_big(struct server *server, struct call *call, const json_t *
 		all[i] = (char)('a' + i % 26);
 	text = json_stringn_nocheck(all, (size_t)bytes);
 	free(all);
-	return tool_text(text);
+	return tool_result_text(text);
 }
 
 static json_t *tool_log(struct server *server, struct call *call, const json_t *args)
 {
-	const json_t *name = tool_string(call, args, "level");
-	const json_t *text = name != NULL ? tool_string(call, args, "text") : NULL;
+	const json_t *name = call_string(call, args, "level");
+	const json_t *text = name != NULL ? call_string(call, args, "text") : NULL;
 	int level;
 
 	if (text == NULL)
 		return NULL;
-	level = server_find_level(json_string_value(name));
+	level = level_find(slice_str(json_string_value(name)));
 	if (level < 0)
 		return call_fail(call, RPC_INVALID_PARAMS, "level is no log level");
-	if ((size_t)level < server->log_level)
-		return tool_text(json_string("not sent: below the level that was set"));
+	if (level < server->log_level)
+		return tool_result_text(json_string("not sent: below the level that was set"));
 	rpc_send_notification("notifications/message", json_pack("{s:O, s:s, s:O}", "level", name,
 								 "logger", "demo", "data", text));
-	return tool_text(json_string("sent"));
+	return tool_result_text(json_string("sent"));
 }
 
 static json_t *tool_bump(struct server *server, struct call *call, const json_t *args)
@@ -201,7 +184,7 @@ static json_t *tool_bump(struct server *server, struct call *call, const json_t 
 	(void)call;
 	(void)args;
 	resources_bump(server);
-	return tool_text(json_sprintf("%" JSON_INTEGER_FORMAT, server->counter));
+	return tool_result_text(json_sprintf("%" JSON_INTEGER_FORMAT, server->counter));
 }
 
 static json_t *tool_crash(struct server *server, struct call *call, const json_t *args)
@@ -216,13 +199,13 @@ static json_t *tool_crash(struct server *server, struct call *call, const json_t
 
 static json_t *tool_stderr(struct server *server, struct call *call, const json_t *args)
 {
-	const json_t *text = tool_string(call, args, "text");
+	const json_t *text = call_string(call, args, "text");
 
 	(void)server;
 	if (text == NULL)
 		return NULL;
 	fprintf(stderr, "%s\n", json_string_value(text));
-	return tool_text(json_string("written"));
+	return tool_result_text(json_string("written"));
 }
 
 #define PROPERTY(name, type, text) \
@@ -260,12 +243,12 @@ static const struct tool {
 	{ "elicit", "Asks the user for a name and tells what the user answered.",
 	  "{\"type\":\"object\",\"properties\":{" PROPERTY("message", "string",
 							   "The question") "}}",
-	  NULL, tool_elicit },
+	  NULL, ask_tools_elicit },
 	{ "sample", "Asks the client's language model and tells what it said.",
 	  OBJECT(PROPERTY("prompt", "string", "What to say to the model"), "\"prompt\""), NULL,
-	  tool_sample },
+	  ask_tools_sample },
 	{ "roots", "Asks the client for its roots and lists them.", NO_ARGUMENTS, NULL,
-	  tool_roots },
+	  ask_tools_roots },
 	{ "big", "Returns a text of so many bytes.",
 	  OBJECT(PROPERTY("bytes", "integer", "Length of the text, up to 256 MiB"), "\"bytes\""),
 	  NULL, tool_big },

@@ -48,6 +48,11 @@ int http_body_init(struct http_body_reader *reader, const struct http_request *r
 	return 0;
 }
 
+bool http_body_is_complete(const struct http_body_reader *reader)
+{
+	return reader->state == BODY_COMPLETE;
+}
+
 static int hex_value(char c)
 {
 	if (c >= '0' && c <= '9')

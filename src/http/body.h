@@ -27,6 +27,9 @@ struct http_body_reader {
 int http_body_init(struct http_body_reader *reader, const struct http_request *request,
 		   uint64_t max);
 
+/* Whether the whole body has been read; also where none was announced. */
+bool http_body_is_complete(const struct http_body_reader *reader);
+
 enum http_body_status { HTTP_BODY_MORE, HTTP_BODY_DONE, HTTP_BODY_BAD };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connection: reads into the loop's shared buffer, keeps what it cannot use yet, writes first and
- * queues only what the socket did not take. It never looks into a body and knows no path.
+ * Requests: reads into the loop's shared buffer, keeps what it cannot use yet, and hands each request on. It
+ * never looks into a body and knows no path. Answers are written by conn_answer.c.
  *
  * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` is
  * empty unless bytes wait for more of their kind (head) or for their turn (pipelining); a timer runs
@@ -11,363 +11,32 @@
  */
 #include "http/conn.h"
 
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
-#include "http/body.h"
-#include "http/reply.h"
-#include "http/server.h"
-#include "http/sse.h"
-#include "io/outq.h"
-#include "io/wire.h"
+#include "http/conn_answer.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
-#define ROOM_HIGH_BYTES (256 * 1024)
-#define ROOM_LOW_BYTES (128 * 1024)
 #define READS_PER_TURN 4
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
 #define DIRECT_RESERVE_BYTES (2 * 1024 * 1024)
-#define LINGER_MS 2000
 #define DRAIN_STALL_MS 5000 /* while draining nobody is waited for who takes nothing for so long */
 /* What a refused peer may still send. Closing before its end is a reset: it loses the answer. */
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
-#define PARTS_MAX 8
 
-enum conn_state {
-	CONN_IDLE,      /* between requests */
-	CONN_HEAD,      /* a part of a head is there, or a whole one */
-	CONN_JUDGING,   /* the head waits for a verdict that takes a while */
-	CONN_BODY,      /* the body is on its way */
-	CONN_BUSY,      /* the exchange works on its answer */
-	CONN_STREAMING, /* the answer comes piece by piece */
-	CONN_REPLYING,  /* the answer is complete and being written */
-	CONN_LINGERING, /* all said; what the peer still sends is dropped until it closes */
-	CONN_CLOSED,
-};
-
-#define TO(state) (1u << CONN_##state)
-static const struct {
-	const char *name;
-	unsigned int next;
-} states[] = {
-	[CONN_IDLE] = { "idle", TO(HEAD) | TO(CLOSED) },
-	[CONN_HEAD] = { "head", TO(JUDGING) | TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_JUDGING] = { "judging", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_BODY] = { "body", TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_BUSY] = { "busy", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
-	[CONN_STREAMING] = { "streaming", TO(REPLYING) | TO(CLOSED) },
-	[CONN_REPLYING] = { "replying", TO(IDLE) | TO(LINGERING) | TO(CLOSED) },
-	[CONN_LINGERING] = { "lingering", TO(CLOSED) },
-	[CONN_CLOSED] = { "closed", 0 },
-};
-#undef TO
-
-struct http_conn {
-	struct list link;
-	struct http_server *server;
-	struct peer peer;
-	struct peer client; /* of the last request */
-	struct wire wire;
-	struct timer deadline;
-	struct task task; /* flush, or go on with bytes that wait */
-	enum conn_state state;
-	struct http_exchange *exchange;
-	struct buf in;
-	size_t head_seen;
-	struct outq out;
-	struct http_body_reader body_reader;
-	struct buf body;
-	size_t lingered;
-	bool keep_alive;
-	bool is_head_request;
-	bool is_chunked;
-	bool is_old;   /* HTTP/1.0 */
-	bool was_used; /* it has brought a request */
-	bool has_unread_body;
-	bool is_held;
-	bool held_continue; /* while judging: 100 Continue is waited for */
-	enum http_body held_body;
-	uint64_t held_length;
-	bool peer_closed;
-	bool wants_room;
-	bool is_processing; /* conn_process is on the stack and goes on by itself */
-};
-
-static void conn_set_state(struct http_conn *conn, enum conn_state state)
+static void conn_begin_body(struct http_conn *conn, bool has_more)
 {
-	CHECK(states[conn->state].next & 1u << state);
-	conn->state = state;
-}
-
-static void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)
-{
-	timer_start(conn->server->loop, &conn->deadline, after_ms);
-}
-
-static struct http_exchange *conn_detach_exchange(struct http_conn *conn)
-{
-	struct http_exchange *exchange = conn->exchange;
-
-	conn->exchange = NULL;
-	if (exchange != NULL)
-		exchange->conn = NULL;
-	return exchange;
-}
-
-/* Tells the exchange that nothing more can be sent. */
-static void conn_drop_exchange(struct http_conn *conn, enum reason reason)
-{
-	struct http_exchange *exchange = conn_detach_exchange(conn);
-
-	if (exchange != NULL)
-		exchange->ops->on_gone(exchange, reason);
-}
-
-static void conn_log_end(const struct http_conn *conn, enum reason reason)
-{
-	char client[PEER_TEXT_BYTES];
-
-	if (!log_is_on(LOG_EVENT_CONN_END))
-		return;
-	peer_format(&conn->client, client);
-	LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
-	    LOG_STR("reason", reason_get(reason)->text));
-}
-
-void http_conn_end(struct http_conn *conn, enum reason reason)
-{
-	struct http_server *server = conn->server;
-
-	if (conn->state == CONN_CLOSED)
-		return;
-	conn_log_end(conn, reason);
-	conn_set_state(conn, CONN_CLOSED);
-	wire_close(&conn->wire);
-	timer_stop(&conn->deadline);
-	task_cancel(&conn->task);
-	list_remove(&conn->link);
-	server->count--;
-	conn_drop_exchange(conn, reason);
-	outq_fini(&conn->out);
-	if (!conn->is_processing)
-		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
-	/* Slices of these may still be on the stack. */
-	loop_defer_free(server->loop, conn->in.data);
-	loop_defer_free(server->loop, conn->body.data);
-	loop_defer_free(server->loop, conn);
-}
-
-/* ---- writing ---- */
-
-/* The answer is out: the next request, also one that came before a half-close, or the end. */
-static void conn_finish(struct http_conn *conn)
-{
-	if (conn->peer_closed && conn->in.len == 0) {
-		http_conn_end(conn, REASON_PEER_CLOSED);
-		return;
-	}
-	if (!conn->keep_alive || conn->has_unread_body || conn->server->is_draining) {
-		conn_set_state(conn, CONN_LINGERING);
-		wire_shutdown(&conn->wire);
-		wire_watch_reading(&conn->wire, true);
-		conn_set_deadline(conn, LINGER_MS);
-		return;
-	}
-	conn_set_state(conn, CONN_IDLE);
-	wire_watch_reading(&conn->wire, true);
-	conn_set_deadline(conn, conn->server->conf.idle_timeout_ms);
-	if (conn->in.len > 0 && !conn->is_processing)
-		task_schedule(conn->server->loop, &conn->task);
-}
-
-/* Until a request is whole its own deadline runs, also beside a `100 Continue` that waits. */
-static void conn_renew_stall(struct http_conn *conn, bool has_progress)
-{
-	if (conn->state == CONN_BODY)
-		return;
-	if (conn->out.bytes == 0)
-		timer_stop(&conn->deadline);
-	else if (has_progress || !timer_is_running(&conn->deadline))
-		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
-}
-
-static void conn_flush(struct http_conn *conn)
-{
-	ssize_t n = outq_flush(&conn->out, &conn->wire);
-
-	if (n == WIRE_BROKEN) {
-		http_conn_end(conn, REASON_PEER_ERROR);
-		return;
-	}
-	wire_watch_writing(&conn->wire, conn->out.bytes > 0);
-	conn_renew_stall(conn, n > 0);
-	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
-		conn_finish(conn);
-	} else if (conn->state == CONN_STREAMING && conn->wants_room &&
-		   conn->out.bytes < ROOM_LOW_BYTES) {
-		conn->wants_room = false;
-		conn->exchange->ops->on_room(conn->exchange);
-	}
-}
-
-/* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
-static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int count)
-{
-	size_t written = 0;
-
-	if (conn->out.bytes == 0) {
-		ssize_t n = wire_write(&conn->wire, parts, count);
-
-		if (n == WIRE_BROKEN) {
-			http_conn_end(conn, REASON_PEER_ERROR);
-			return false;
-		}
-		written = (size_t)n;
-	}
-	for (int i = 0; i < count; i++) {
-		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
-
-		written -= skip;
-		outq_append(&conn->out,
-			    slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
-	}
-	return true;
-}
-
-void http_reply(struct http_conn *conn, const struct http_reply *reply)
-{
-	struct buf *head = &conn->server->scratch;
-	struct iovec parts[PARTS_MAX + 1];
-	uint64_t length = 0;
-	int count = 1;
-
-	CHECK(reply->part_count <= PARTS_MAX && conn->state != CONN_STREAMING);
-	for (size_t i = 0; i < reply->part_count; i++) {
-		length += reply->parts[i].n;
-		if (!conn->is_head_request && reply->parts[i].n > 0)
-			parts[count++] = (struct iovec){ (void *)(uintptr_t)reply->parts[i].p,
-							 reply->parts[i].n };
-	}
-	if (conn->has_unread_body || conn->server->is_draining)
-		conn->keep_alive = false;
-	head->len = 0;
-	reply_append_head(head, &(struct reply_head){
-					.status = reply->status,
-					.content_type = reply->content_type,
-					.fields = reply->fields,
-					.has_length = reply->status != 204,
-					.is_last = !conn->keep_alive,
-					.length = length,
-				});
-	parts[0] = (struct iovec){ head->data, head->len };
-	conn_detach_exchange(conn);
-	conn_set_state(conn, CONN_REPLYING);
-	timer_stop(&conn->deadline);
-	if (!conn_write_parts(conn, parts, count))
-		return;
-	if (conn->out.bytes == 0) {
-		conn_finish(conn);
-		return;
-	}
-	wire_watch_writing(&conn->wire, true);
-	conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
-}
-
-/* An answer of this layer; the connection ends with it. */
-static void conn_refuse(struct http_conn *conn, int status, const char *reason)
-{
-	struct buf body = { 0 };
-
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
-	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
-	conn->has_unread_body = true;
-	conn->server->handler->write_error(conn->server->handler, status, reason, &body);
-	http_reply(conn, &(struct http_reply){ .status = status,
-					       .content_type = "application/json",
-					       .parts = (struct slice[]){ buf_slice(&body) },
-					       .part_count = 1 });
-	buf_fini(&body);
-}
-
-void http_stream_begin(struct http_conn *conn, struct slice fields)
-{
-	struct buf *head = &conn->server->scratch;
-
-	conn_set_state(conn, CONN_STREAMING);
-	conn->wants_room = false;
-	/* Where reading ahead has paused: only reading shows that a stream's reader has gone. */
-	wire_watch_reading(&conn->wire, !conn->peer_closed);
-	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
-	conn->is_chunked = !conn->is_old;
-	if (conn->is_old)
-		conn->keep_alive = false;
-	head->len = 0;
-	reply_append_head(head, &(struct reply_head){
-					.status = 200,
-					.content_type = "text/event-stream",
-					.fields = fields,
-					.is_chunked = conn->is_chunked,
-					.is_last = !conn->keep_alive,
-				});
-	outq_append(&conn->out, buf_slice(head));
-	task_schedule(conn->server->loop, &conn->task);
-}
-
-void http_stream_write(struct http_conn *conn, struct slice bytes)
-{
-	char line[24];
-	int n = snprintf(line, sizeof(line), "%zx\r\n", bytes.n);
-
-	CHECK(conn->state == CONN_STREAMING);
-	if (bytes.n == 0)
-		return;
-	if (conn->is_chunked)
-		outq_append(&conn->out, slice_of(line, (size_t)n));
-	outq_append(&conn->out, bytes);
-	if (conn->is_chunked)
-		outq_append(&conn->out, SLICE_LIT("\r\n"));
-	task_schedule(conn->server->loop, &conn->task);
-}
-
-void http_stream_end(struct http_conn *conn)
-{
-	CHECK(conn->state == CONN_STREAMING);
-	if (conn->is_chunked)
-		outq_append(&conn->out, SLICE_LIT("0\r\n\r\n"));
-	conn_detach_exchange(conn);
-	conn_set_state(conn, CONN_REPLYING);
-	task_schedule(conn->server->loop, &conn->task);
-}
-
-bool http_conn_has_room(struct http_conn *conn)
-{
-	if (conn->out.bytes < ROOM_HIGH_BYTES)
-		return true;
-	conn->wants_room = true;
-	return false;
-}
-
-/* ---- requests ---- */
-
-static void conn_begin_body(struct http_conn *conn, const struct http_request *request,
-			    bool has_more)
-{
-	int status = http_body_init(&conn->body_reader, request, conn->server->conf.body_bytes);
-
-	if (status != 0) {
-		conn_refuse(conn, status, "the body is larger than limits.message allows");
+	if (conn->body_status != 0) {
+		conn_refuse(conn, conn->body_status,
+			    "the body is larger than limits.message allows");
 		return;
 	}
 	conn_set_state(conn, CONN_BODY);
 	conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
-	if (!request->expects_continue || has_more || conn->is_old)
+	if (!conn->expects_continue || has_more || conn->is_old)
 		return;
 	outq_append(&conn->out, SLICE_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
 	if (outq_flush(&conn->out, &conn->wire) == WIRE_BROKEN)
@@ -378,7 +47,6 @@ static void conn_begin_body(struct http_conn *conn, const struct http_request *r
 
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
-	conn->has_unread_body = false;
 	timer_stop(&conn->deadline);
 	conn_set_state(conn, CONN_BUSY);
 	conn->exchange->ops->on_body(conn->exchange, body);
@@ -399,62 +67,61 @@ static void conn_find_client(struct http_conn *conn, const struct http_request *
 	    LOG_SLICE("path", request->path));
 }
 
+/* The exchange that on_request or http_conn_resume gave takes the request. */
+static void conn_attach_exchange(struct http_conn *conn, struct http_exchange *exchange)
+{
+	CHECK(conn->exchange == NULL && exchange->conn == NULL);
+	conn->exchange = exchange;
+	exchange->conn = conn;
+}
+
+static void conn_await_body(struct http_conn *conn, bool has_more)
+{
+	if (http_body_is_complete(&conn->body_reader))
+		conn_complete_body(conn, (struct slice){ NULL, 0 });
+	else
+		conn_begin_body(conn, has_more);
+}
+
 static void conn_begin_request(struct http_conn *conn, const struct http_request *request,
 			       bool has_more)
 {
 	struct http_handler *handler = conn->server->handler;
-	bool has_body = request->body == HTTP_BODY_CHUNKED ||
-			(request->body == HTTP_BODY_LENGTH && request->content_length > 0);
 	struct http_exchange *exchange;
 
+	CHECK(conn->state == CONN_HEAD && conn->persistence == CONN_PERSISTS);
 	counter_add(COUNTER_REQUESTS);
-	conn->was_used = true;
-	conn->keep_alive = request->keep_alive;
-	conn->is_head_request = request->method == HTTP_HEAD;
+	if (conn->peer_state == CONN_PEER_NEW)
+		conn_set_peer_state(conn, CONN_PEER_USED);
+	if (!request->keep_alive)
+		conn_set_last(conn);
+	conn->method = request->method;
 	conn->is_old = request->minor_version == 0;
-	conn->has_unread_body = has_body;
+	conn->expects_continue = request->expects_continue;
+	conn->body_status =
+		http_body_init(&conn->body_reader, request, conn->server->conf.body_bytes);
 	timer_stop(&conn->deadline);
-	conn->is_held = false;
 	conn_find_client(conn, request);
 	exchange = handler->on_request(handler, conn, request);
 	if (exchange == NULL)
 		return;
-	conn->exchange = exchange;
-	exchange->conn = conn;
-	if (conn->is_held) {
-		conn->held_body = request->body;
-		conn->held_length = request->content_length;
-		conn->held_continue = request->expects_continue;
-		conn_set_state(conn, CONN_JUDGING);
-	} else if (has_body) {
-		conn_begin_body(conn, request, has_more);
-	} else {
-		conn_complete_body(conn, (struct slice){ NULL, 0 });
-	}
+	conn_attach_exchange(conn, exchange);
+	if (conn->state != CONN_JUDGING)
+		conn_await_body(conn, has_more);
 }
 
 void http_conn_hold(struct http_conn *conn)
 {
-	conn->is_held = true;
+	conn_set_state(conn, CONN_JUDGING);
 }
 
 void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange)
 {
-	const struct http_request request = {
-		.body = conn->held_body,
-		.content_length = conn->held_length,
-		.expects_continue = conn->held_continue,
-	};
-
-	CHECK(conn->state == CONN_JUDGING && conn->exchange != NULL);
+	CHECK(conn->state == CONN_JUDGING && conn->exchange != NULL && !conn->is_processing);
 	conn_detach_exchange(conn);
-	conn->exchange = exchange;
-	exchange->conn = conn;
+	conn_attach_exchange(conn, exchange);
 	wire_watch_reading(&conn->wire, true); /* reading ahead may have paused */
-	if (conn->has_unread_body)
-		conn_begin_body(conn, &request, conn->in.len > 0);
-	else
-		conn_complete_body(conn, (struct slice){ NULL, 0 });
+	conn_await_body(conn, conn->in.len > 0);
 	if (conn->state == CONN_BODY && conn->in.len > 0)
 		task_schedule(conn->server->loop, &conn->task);
 }
@@ -493,7 +160,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 		}
 		conn_set_state(conn, CONN_HEAD);
 		timer_stop(&conn->deadline);
-		conn->is_head_request = false; /* the last one may have been; this may be refused */
+		conn->method = HTTP_OTHER; /* of the request before: this one may be refused */
 	}
 	n = http_parse_head(*data, &limits, &conn->head_seen, &request, &status, &reason);
 	if (n == 0) {
@@ -504,7 +171,6 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	conn->head_seen = 0;
 	if (n < 0) {
 		counter_add(COUNTER_REQUESTS_BAD);
-		conn->keep_alive = false;
 		conn_refuse(conn, status, reason);
 		explicit_bzero((char *)(uintptr_t)data->p, data->n);
 		return false;
@@ -557,11 +223,11 @@ static struct slice conn_process(struct http_conn *conn, struct slice data)
 static void conn_check_read_ahead(struct http_conn *conn)
 {
 	bool waits = conn->state == CONN_JUDGING || conn->state == CONN_BUSY ||
-		     conn->state == CONN_REPLYING || conn->state == CONN_STREAMING;
+		     conn->state == CONN_REPLYING || conn_is_streaming(conn);
 
 	if (!waits || conn->in.len <= conn->server->conf.header_bytes)
 		return;
-	if (conn->state == CONN_STREAMING)
+	if (conn_is_streaming(conn))
 		http_conn_end(conn, REASON_READ_AHEAD);
 	else
 		wire_watch_reading(&conn->wire, false); /* conn_finish switches it on again */
@@ -610,7 +276,9 @@ static void conn_on_peer_closed(struct http_conn *conn)
 		return;
 	}
 	/* Half-closed, maybe: the answer is still written. Leaving is no cancellation (CXL-01). */
-	conn->peer_closed = true;
+	if (conn->peer_state !=
+	    CONN_PEER_CLOSED) /* the end is read again for each pipelined request */
+		conn_set_peer_state(conn, CONN_PEER_CLOSED);
 	wire_watch_reading(&conn->wire, false);
 }
 
@@ -688,17 +356,17 @@ static void conn_drain_idle(struct http_conn *conn)
 	wire_try_reading(&conn->wire);
 	if (conn->state != CONN_IDLE)
 		return;
-	if (conn->was_used)
+	if (conn->peer_state == CONN_PEER_USED)
 		http_conn_end(conn, REASON_DRAINING);
 	else
-		conn_set_deadline(conn, LINGER_MS);
+		conn_set_deadline(conn, CONN_LINGER_MS);
 }
 
 static void conn_on_task(struct task *task)
 {
 	struct http_conn *conn = container_of(task, struct http_conn, task);
 
-	if (conn->state == CONN_STREAMING || conn->state == CONN_REPLYING)
+	if (conn_is_streaming(conn) || conn->state == CONN_REPLYING)
 		conn_flush(conn);
 	else if (conn->in.len > 0)
 		conn_process_held(conn);
@@ -743,7 +411,8 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 	outq_init(&conn->out);
 	list_append(&server->conns, &conn->link);
 	server->count++;
-	conn_set_deadline(conn, server->is_draining ? LINGER_MS : server->conf.idle_timeout_ms);
+	conn_set_deadline(conn,
+			  server->is_draining ? CONN_LINGER_MS : server->conf.idle_timeout_ms);
 	wire_watch_reading(&conn->wire, true);
 }
 
@@ -786,7 +455,7 @@ bool http_conn_peer_thumbprint(const struct http_conn *conn,
 
 bool http_conn_may_be_left(const struct http_conn *conn)
 {
-	return conn->peer_closed;
+	return conn->peer_state == CONN_PEER_CLOSED;
 }
 
 struct loop *http_conn_loop(const struct http_conn *conn)

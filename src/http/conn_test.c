@@ -1423,6 +1423,36 @@ static void freed_server_ends_everything(void **state)
 	turns(2);
 }
 
+/* Each step of a connection is a line of debug. */
+static void steps_are_logged(void **state)
+{
+	static const char *const steps[] = {
+		"from=idle to=head",          "from=peer_new to=peer_used", "from=persists to=ends",
+		"from=head to=judging",       "from=judging to=busy",       "from=busy to=replying",
+		"from=replying to=lingering", "from=lingering to=closed"
+	};
+	struct client *c = client_new();
+	char text[4096] = "";
+	const char *at = text;
+	int log_ends[2];
+
+	(void)state;
+	assert_int_equal(pipe2(log_ends, O_NONBLOCK | O_CLOEXEC), 0);
+	log_set(log_ends[1], LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	client_send(c, "GET /judge HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+	job_reply(resume(&jobs[0], "/later"));
+	client_close(c);
+	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	assert_true(read(log_ends[0], text, sizeof(text) - 1) > 0);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		at = strstr(at, steps[i]);
+		if (at == NULL)
+			fail_msg("%s is missing, or out of order, in\n%s", steps[i], text);
+	}
+	close(log_ends[0]);
+	close(log_ends[1]);
+}
+
 /* ---- the server ---- */
 
 static void connections_are_limited(void **state)
@@ -1645,6 +1675,7 @@ int main(void)
 		TEST(judged_request_waits_with_its_body),
 		TEST(judged_request_finds_what_was_sent),
 		TEST(judged_request_may_be_refused_or_left),
+		TEST(steps_are_logged),
 		TEST(connections_are_limited),
 		TEST(turned_away_client_can_read_why),
 		TEST(drain_lets_answers_finish),

@@ -2,6 +2,8 @@ noinst_LIBRARIES += src/http/libhttp.a
 src_http_libhttp_a_SOURCES = \
 	src/http/body.c src/http/body.h \
 	src/http/conn.c src/http/conn.h \
+	src/http/conn_answer.c src/http/conn_answer.h \
+	src/http/conn_state.c src/http/conn_state.h \
 	src/http/acceptor.c src/http/acceptor.h \
 	src/http/forwarded.c src/http/forwarded.h \
 	src/http/parse.c src/http/parse.h \

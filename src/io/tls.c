@@ -16,17 +16,31 @@
 
 #define RECORD_BYTES (16 * 1024)
 
-enum tls_end { TLS_OPEN, TLS_CLOSED, TLS_BROKEN };
+enum tls_input {
+	TLS_INPUT_READY,   /* a whole record may be there */
+	TLS_INPUT_DRAINED, /* the last read found none any more */
+	TLS_INPUT_WAITS,   /* likewise, and nothing can be read before something was written */
+	TLS_INPUT_CLOSED,  /* the peer has said goodbye */
+	TLS_INPUT_BROKEN,  /* nothing can be read or written any more */
+};
+
+enum tls_output {
+	TLS_OUTPUT_READY,
+	TLS_OUTPUT_WAITS, /* nothing can be written before something was read */
+	TLS_OUTPUT_SHUT,  /* our goodbye was said */
+};
 
 struct tls {
 	SSL *ssl;
 	struct tls_server *server;
-	enum tls_end end;  /* of what can be read; broken: of both directions */
-	bool is_drained;   /* the last read found no whole record any more */
-	bool is_shut_down; /* our goodbye was said */
-	bool read_wants_write;
-	bool write_wants_read;
+	enum tls_input input;
+	enum tls_output output;
 };
+
+static bool tls_is_open(const struct tls *tls)
+{
+	return tls->input < TLS_INPUT_CLOSED;
+}
 
 struct tls *tls_new(struct tls_server *server, int fd)
 {
@@ -41,9 +55,10 @@ struct tls *tls_new(struct tls_server *server, int fd)
 
 void tls_shutdown(struct tls *tls)
 {
-	if (tls->is_shut_down || tls->end == TLS_BROKEN || !SSL_is_init_finished(tls->ssl))
+	if (tls->output == TLS_OUTPUT_SHUT || tls->input == TLS_INPUT_BROKEN ||
+	    !SSL_is_init_finished(tls->ssl))
 		return;
-	tls->is_shut_down = true;
+	tls->output = TLS_OUTPUT_SHUT;
 	ERR_clear_error();
 	SSL_shutdown(tls->ssl);
 	ERR_clear_error();
@@ -67,7 +82,7 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 	long verdict = SSL_get_verify_result(tls->ssl);
 	unsigned long code = ERR_peek_last_error();
 
-	tls->end = TLS_BROKEN;
+	tls->input = TLS_INPUT_BROKEN;
 	if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST)
 		return TLS_SPEAKS_HTTP;
 	if (verdict != X509_V_OK)
@@ -108,17 +123,16 @@ static void tls_note_read(struct tls *tls)
 {
 	switch (SSL_get_error(tls->ssl, 0)) {
 	case SSL_ERROR_WANT_READ:
-		tls->is_drained = true;
+		tls->input = TLS_INPUT_DRAINED;
 		break;
 	case SSL_ERROR_WANT_WRITE:
-		tls->is_drained = true;
-		tls->read_wants_write = true;
+		tls->input = TLS_INPUT_WAITS;
 		break;
 	case SSL_ERROR_ZERO_RETURN:
-		tls->end = TLS_CLOSED;
+		tls->input = TLS_INPUT_CLOSED;
 		break;
 	default:
-		tls->end = TLS_BROKEN;
+		tls->input = TLS_INPUT_BROKEN;
 		break;
 	}
 	ERR_clear_error();
@@ -129,9 +143,9 @@ ssize_t tls_read(struct tls *tls, void *out, size_t size)
 	size_t total = 0;
 	bool has_more = true;
 
-	tls->is_drained = false;
-	tls->read_wants_write = false;
-	while (has_more && total < size && tls->end == TLS_OPEN && !tls->is_drained) {
+	if (tls_is_open(tls))
+		tls->input = TLS_INPUT_READY;
+	while (has_more && total < size && tls->input == TLS_INPUT_READY) {
 		size_t n = 0;
 
 		ERR_clear_error();
@@ -143,9 +157,9 @@ ssize_t tls_read(struct tls *tls, void *out, size_t size)
 	}
 	if (total > 0)
 		return (ssize_t)total;
-	if (tls->end == TLS_OPEN)
+	if (tls_is_open(tls))
 		return WIRE_AGAIN;
-	return tls->end == TLS_CLOSED ? 0 : WIRE_BROKEN;
+	return tls->input == TLS_INPUT_CLOSED ? 0 : WIRE_BROKEN;
 }
 
 /* ---- writing ---- */
@@ -193,9 +207,10 @@ static void tls_note_write(struct tls *tls)
 {
 	int error = SSL_get_error(tls->ssl, 0);
 
-	tls->write_wants_read = error == SSL_ERROR_WANT_READ;
-	if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
-		tls->end = TLS_BROKEN;
+	if (error == SSL_ERROR_WANT_READ)
+		tls->output = TLS_OUTPUT_WAITS;
+	else if (error != SSL_ERROR_WANT_WRITE)
+		tls->input = TLS_INPUT_BROKEN;
 	ERR_clear_error();
 }
 
@@ -205,8 +220,9 @@ ssize_t tls_write(struct tls *tls, const struct iovec *parts, int count)
 	size_t total = 0;
 	struct slice record;
 
-	tls->write_wants_read = false;
-	while (tls->end != TLS_BROKEN && (record = cursor_peek(&at)).n > 0) {
+	CHECK(tls->output != TLS_OUTPUT_SHUT);
+	tls->output = TLS_OUTPUT_READY;
+	while (tls->input != TLS_INPUT_BROKEN && (record = cursor_peek(&at)).n > 0) {
 		size_t n = 0;
 
 		ERR_clear_error();
@@ -217,22 +233,22 @@ ssize_t tls_write(struct tls *tls, const struct iovec *parts, int count)
 		cursor_skip(&at, n);
 		total += n;
 	}
-	return tls->end == TLS_BROKEN ? WIRE_BROKEN : (ssize_t)total;
+	return tls->input == TLS_INPUT_BROKEN ? WIRE_BROKEN : (ssize_t)total;
 }
 
 bool tls_has_pending(const struct tls *tls)
 {
-	return tls->end != TLS_OPEN || (!tls->is_drained && SSL_has_pending(tls->ssl));
+	return !tls_is_open(tls) || (tls->input == TLS_INPUT_READY && SSL_has_pending(tls->ssl));
 }
 
 bool tls_read_wants_write(const struct tls *tls)
 {
-	return tls->read_wants_write;
+	return tls->input == TLS_INPUT_WAITS;
 }
 
 bool tls_write_wants_read(const struct tls *tls)
 {
-	return tls->write_wants_read;
+	return tls->output == TLS_OUTPUT_WAITS;
 }
 
 bool tls_peer_thumbprint(const struct tls *tls, unsigned char thumbprint_r[TLS_THUMBPRINT_BYTES])

@@ -26,7 +26,9 @@ enum row_state {
 	ROW_RUNNING,
 	ROW_ENDED, /* reaped, or never forked */
 };
+static const char *const row_states[] = { "starting", "running", "ended" };
 
+/* What the gateway has been told. */
 enum row_told { TOLD_NOTHING, TOLD_STARTED, TOLD_END };
 
 struct row {
@@ -122,10 +124,13 @@ static void row_free(struct children *children, struct row *row)
 	free(row);
 }
 
-/* The one way from state to state. */
+/* The one writer of the state. */
 static void row_set_state(struct children *children, struct row *row, enum row_state state)
 {
 	CHECK(state > row->state);
+	LOG(CHILD_STATE, LOG_STR("server", row_server_name(children, row)),
+	    LOG_INT("child", row->id), LOG_STR("from", row_states[row->state]),
+	    LOG_STR("to", row_states[state]));
 	if (row->state == ROW_STARTING) {
 		close_fd(&row->verdict_fd);
 		children->starting_count--;
@@ -137,14 +142,21 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 		row_set_untold(children, row, true);
 }
 
-/* The gateway knows the end, or does not want to: its number is free again. */
-static void row_set_told_end(struct children *children, struct row *row)
+/*
+ * The one writer of what was told. The pipes are closed, because whoever holds them sees the child's end, and
+ * that must be the gateway alone. TOLD_END, which is also for an end that the gateway does not want to hear of,
+ * makes the child's number free again.
+ */
+static void row_set_told(struct children *children, struct row *row, enum row_told told)
 {
-	row->told = TOLD_END;
-	row_set_untold(children, row, false);
+	CHECK(told > row->told);
+	row->told = told;
 	row_close_pipes(row);
-	map_remove(&children->by_id, row->id);
-	if (row->state == ROW_ENDED)
+	if (told == TOLD_END)
+		map_remove(&children->by_id, row->id);
+	if (told == TOLD_END || row->state != ROW_ENDED)
+		row_set_untold(children, row, false);
+	if (told == TOLD_END && row->state == ROW_ENDED)
 		row_free(children, row);
 }
 
@@ -285,7 +297,7 @@ static void request_forget(struct children *children, const struct ipc_message *
 	if (row == NULL)
 		return;
 	row_signal(row, SIGKILL);
-	row_set_told_end(children, row);
+	row_set_told(children, row, TOLD_END);
 }
 
 void children_request(struct children *children, const struct ipc_message *message, int claims_fd)
@@ -401,15 +413,7 @@ static bool row_tell(struct children *children, struct row *row)
 	}
 	if (ipc_send(children->gateway_fd, &message, row->fds, fd_count, &err) < 0)
 		return false; /* full; or gone, then its own end comes next and changes everything */
-	if (message.type != IPC_STARTED) {
-		row_set_told_end(children, row);
-		return true;
-	}
-	/* Whoever holds them sees the child's end; the gateway must be the only one who does. */
-	row_close_pipes(row);
-	row->told = TOLD_STARTED;
-	if (row->state != ROW_ENDED)
-		row_set_untold(children, row, false);
+	row_set_told(children, row, message.type == IPC_STARTED ? TOLD_STARTED : TOLD_END);
 	return true;
 }
 
@@ -439,7 +443,7 @@ static void kill_list(struct children *children, struct list *rows)
 
 		row_signal(row, SIGKILL);
 		if (row->told != TOLD_END)
-			row_set_told_end(children, row);
+			row_set_told(children, row, TOLD_END);
 	}
 }
 

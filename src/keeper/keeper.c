@@ -5,7 +5,7 @@
  * waitid, which as subreaper also brings what servers leave behind. BACK-PROC-03, REL-28, REL-30,
  * REL-32, REL-43, REL-52.
  *
- *	running -> draining -> done
+ *	starting -> running -> draining -> done
  */
 #include "keeper/keeper.h"
 
@@ -41,7 +41,31 @@
 #define SWEEP_MS 5000         /* what killed processes get to disappear */
 #define NEVER UINT64_MAX
 
-enum keeper_state { KEEPER_RUNNING, KEEPER_DRAINING, KEEPER_DONE };
+enum keeper_state {
+	KEEPER_STARTING, /* no gateway has been ready yet */
+	KEEPER_RUNNING,
+	KEEPER_DRAINING,
+	KEEPER_DONE,
+};
+
+#define TO(state) (1u << KEEPER_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[KEEPER_STARTING] = { "starting", TO(RUNNING) | TO(DRAINING) | TO(DONE) },
+	[KEEPER_RUNNING] = { "running", TO(DRAINING) | TO(DONE) },
+	[KEEPER_DRAINING] = { "draining", TO(DONE) },
+	[KEEPER_DONE] = { "done", 0 },
+};
+#undef TO
+
+/* The question whether the gateway is alive, for the watchdog of systemd. */
+enum keeper_ping {
+	PING_NONE,
+	PING_OWED, /* IPC_PING did not fit yet */
+	PING_OPEN, /* sent, and not answered */
+};
 
 struct keeper {
 	struct config *config;
@@ -62,13 +86,28 @@ struct keeper {
 	bool is_reloading;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	bool is_log_owed;         /* likewise IPC_LOG */
-	bool is_ping_owed;        /* likewise IPC_PING */
-	bool is_ping_open;        /* and not answered */
-	bool is_announced;
+	enum keeper_ping ping;
 	bool is_reap_due; /* more than one turn's worth had ended */
 	uint64_t kill_at_ms;
 	uint64_t watchdog_at_ms;
 };
+
+/* The one writer of the state. Done may be said twice: signals and ends of processes come together. */
+static void keeper_set_state(struct keeper *keeper, enum keeper_state state)
+{
+	if (keeper->state == KEEPER_DONE && state == KEEPER_DONE)
+		return;
+	CHECK(states[keeper->state].next & 1u << state);
+	LOG(KEEPER_STATE, LOG_STR("from", states[keeper->state].name),
+	    LOG_STR("to", states[state].name));
+	keeper->state = state;
+}
+
+/* Not asked to stop so far. */
+static bool keeper_is_on(const struct keeper *keeper)
+{
+	return keeper->state <= KEEPER_RUNNING;
+}
 
 /* ---- the log ---- */
 
@@ -147,7 +186,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 	if (gateway_process_start(&keeper->gateway, &conf, &err) < 0) {
 		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
 		keeper->exit_code = 1;
-		keeper->state = KEEPER_DONE;
+		keeper_set_state(keeper, KEEPER_DONE);
 		return;
 	}
 	children_set_gateway(&keeper->children, keeper->gateway.fd);
@@ -164,7 +203,7 @@ static void log_gateway_exit(const struct keeper *keeper, int status)
 
 static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 {
-	bool is_expected = keeper->state != KEEPER_RUNNING;
+	bool is_expected = !keeper_is_on(keeper);
 	bool may_restart;
 
 	if (!is_expected || status != 0)
@@ -172,12 +211,12 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	children_set_gateway(&keeper->children, -1);
 	keeper->drains_owed = 0;
 	keeper->is_log_owed = false;
-	keeper->is_ping_owed = false;
-	keeper->watchdog_at_ms = 0; /* what was asked last is not answered any more */
+	keeper->ping = PING_NONE;
+	keeper->watchdog_at_ms = 0; /* the next gateway is asked at once */
 	may_restart = gateway_process_on_exit(&keeper->gateway);
 	if (!is_expected && may_restart)
 		return; /* keeper_do_due starts it when its time has come */
-	keeper->state = KEEPER_DONE;
+	keeper_set_state(keeper, KEEPER_DONE);
 	if (!is_expected) {
 		LOG(GATEWAY_GIVE_UP, LOG_INT("deaths", GATEWAY_DEATHS_MAX + 1),
 		    LOG_INT("within_ms", GATEWAY_DEATHS_WINDOW_MS));
@@ -187,14 +226,15 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 
 static void keeper_on_ready(struct keeper *keeper)
 {
-	if (keeper->state != KEEPER_RUNNING)
+	if (!keeper_is_on(keeper))
 		return;
 	keeper->is_reloading = false;
 	certificates_on_ready(&keeper->certificates);
 	notify_send(&keeper->notify, "READY=1");
-	if (!keeper->is_announced)
-		listeners_announce(keeper->config, keeper->listeners);
-	keeper->is_announced = true;
+	if (keeper->state == KEEPER_RUNNING)
+		return;
+	keeper_set_state(keeper, KEEPER_RUNNING);
+	listeners_announce(keeper->config, keeper->listeners);
 }
 
 /* The gateway's own times, the longest that a server may take to stop, and a reserve. */
@@ -213,12 +253,12 @@ static uint64_t stop_time_ms(const struct config *config)
 static void keeper_on_stop(struct keeper *keeper)
 {
 	if (keeper->gateway.pid == 0) {
-		keeper->state = KEEPER_DONE;
+		keeper_set_state(keeper, KEEPER_DONE);
 		return;
 	}
-	if (keeper->state == KEEPER_RUNNING) {
+	if (keeper_is_on(keeper)) {
 		notify_send(&keeper->notify, "STOPPING=1");
-		keeper->state = KEEPER_DRAINING;
+		keeper_set_state(keeper, KEEPER_DRAINING);
 		listeners_stop(keeper->config, keeper->listeners);
 		keeper->kill_at_ms = clock_now_ms() + stop_time_ms(keeper->config);
 	}
@@ -229,7 +269,7 @@ static void keeper_on_stop(struct keeper *keeper)
 
 static void keeper_feed_watchdog(struct keeper *keeper)
 {
-	keeper->is_ping_open = false;
+	keeper->ping = PING_NONE;
 	notify_send(&keeper->notify, "WATCHDOG=1");
 }
 
@@ -241,10 +281,9 @@ static void keeper_watch(struct keeper *keeper, uint64_t now)
 		keeper_feed_watchdog(keeper);
 		return;
 	}
-	if (keeper->is_ping_open)
+	if (keeper->ping != PING_NONE)
 		LOG(GATEWAY_SILENT, LOG_INT("pid", keeper->gateway.pid));
-	keeper->is_ping_owed = true;
-	keeper->is_ping_open = true;
+	keeper->ping = PING_OWED;
 }
 
 /* ---- the configuration, as long as it runs ---- */
@@ -292,7 +331,7 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_on_ready(keeper);
 	else if (message->type == IPC_STOP)
 		keeper_on_stop(keeper);
-	else if (message->type == IPC_RELOAD && keeper->state == KEEPER_RUNNING)
+	else if (message->type == IPC_RELOAD && keeper_is_on(keeper))
 		keeper_reload(keeper);
 	else if (message->type == IPC_CERTIFICATES_USED)
 		keeper_on_certificates(keeper, message->value != 0);
@@ -323,7 +362,7 @@ static void keeper_read_requests(struct keeper *keeper)
 			keeper_on_message(keeper, &message, fds, count);
 			continue;
 		}
-		/* It is on its way out, or out of its mind; its end comes with SIGCHLD. */
+		/* It is ending, or does not keep to the protocol; its end comes with SIGCHLD. */
 		if (n < 0)
 			kill(keeper->gateway.pid, SIGKILL);
 		return;
@@ -344,15 +383,15 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	if (keeper->is_log_owed &&
 	    ipc_send(keeper->gateway.fd, &log, &keeper->log_fd, 1, &err) == 0)
 		keeper->is_log_owed = false;
-	if (keeper->is_ping_owed && ipc_send(keeper->gateway.fd, &ping, NULL, 0, &err) == 0)
-		keeper->is_ping_owed = false;
+	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, NULL, 0, &err) == 0)
+		keeper->ping = PING_OPEN;
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
 	children_tell(&keeper->children);
 }
 
 static bool keeper_has_untold(const struct keeper *keeper)
 {
-	return keeper->drains_owed > 0 || keeper->is_log_owed || keeper->is_ping_owed ||
+	return keeper->drains_owed > 0 || keeper->is_log_owed || keeper->ping == PING_OWED ||
 	       certificates_has_untold(&keeper->certificates) ||
 	       children_has_untold(&keeper->children);
 }
@@ -399,7 +438,7 @@ static void keeper_on_signal(struct keeper *keeper, int number)
 		LOG(SIGNAL_RECEIVED, LOG_STR("signal", sigabbrev_np(number)));
 	if (number == SIGTERM || number == SIGINT)
 		keeper_on_stop(keeper);
-	else if (number == SIGHUP && keeper->state == KEEPER_RUNNING)
+	else if (number == SIGHUP && keeper_is_on(keeper))
 		keeper_reload(keeper);
 	else if (number == SIGHUP)
 		log_reopen(keeper);
@@ -439,7 +478,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 	uint64_t now = clock_now_ms();
 	uint64_t next = NEVER;
 
-	if (keeper->state == KEEPER_RUNNING && keeper->gateway.pid == 0) {
+	if (keeper_is_on(keeper) && keeper->gateway.pid == 0) {
 		if (now >= keeper->gateway.restart_at_ms)
 			keeper_start_gateway(keeper);
 		else

@@ -248,6 +248,12 @@ void child_kill(struct child *child, enum reason reason)
 	spawned_signal(&child->spawned, SIGKILL);
 }
 
+void child_kill_all(struct server *server, enum reason reason)
+{
+	LIST_FOREACH_SAFE(node, &server->children)
+		child_kill(container_of(node, struct child, link), reason);
+}
+
 static void child_on_stop_sequence(struct timer *timer)
 {
 	struct child *child = container_of(timer, struct child, stop_sequence);

@@ -89,6 +89,8 @@ bool child_has_room(const struct child *child, size_t size);
 void child_stop(struct child *child, enum reason reason);
 /* Stops it with SIGKILL at once. */
 void child_kill(struct child *child, enum reason reason);
+/* The same to all children that the server has left. */
+void child_kill_all(struct server *server, enum reason reason);
 
 /* Logs that it failed, with the end of its stderr; `exit` may be NULL. BACK-PROC-06 */
 void child_note_failure(struct child *child, const char *error, const char *exit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process, played byte by byte by the test, and the rules of its server. Time stands still
- * between steps; the log goes to a file that the tests read.
+ * One process, played byte by byte by the test. Time stands still between steps; the log goes to a file
+ * that the tests read.
  */
 #include "process/child.h"
 
@@ -701,74 +701,12 @@ static void garbage_is_logged_at_a_bounded_rate(void **state)
 	assert_int_equal(count_logged("banner"), 50);
 }
 
-/* ---- the server ---- */
-
-/* BACK-PROC-04, REL-29: each failure doubles the wait; after some the next callers hear it at once. */
-static void failures_back_off(void **state)
-{
-	uint64_t wait_ms = 1;
-
-	(void)state;
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
-	assert_int_equal(wait_ms, 0);
-	for (unsigned int i = 0; i < 2; i++) {
-		server_note_failed(&server);
-		assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
-		assert_in_range(wait_ms, (1000u << i) * 3 / 4, 1000u << i);
-		assert_int_equal(wait_ms % 250, 0);
-		pass(wait_ms);
-	}
-	server_note_failed(&server);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_BACKEND_DOWN);
-	assert_in_range(wait_ms, 3000, 4000);
-	pass(wait_ms);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE); /* one may try again */
-	assert_int_equal(wait_ms, 0);
-	for (int i = 0; i < 20; i++) {
-		server_note_failed(&server);
-		pass(60000);
-	}
-	assert_in_range(server.retry_at_ms, now_ms - 60000 + 6000, now_ms - 60000 + 8000);
-	server_note_started(&server);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
-	assert_int_equal(wait_ms, 0);
-	assert_true(is_logged("server_recovered"));
-}
-
-/* REL-29: several that fail together are one failure. */
-static void failures_at_once_count_once(void **state)
-{
-	uint64_t wait_ms;
-
-	(void)state;
-	for (int i = 0; i < 10; i++)
-		server_note_failed(&server);
-	assert_int_equal(server.failures, 1);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
-	assert_in_range(wait_ms, 750, 1000);
-}
-
-/* pool.max counts those that run and those that will. */
-static void pool_is_limited(void **state)
-{
-	uint64_t wait_ms;
-
-	(void)state;
-	begin();
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
-	server.reserved++;
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_OVER_LIMIT);
-	assert_true(wait_ms > 0);
-	server.reserved--;
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
-}
-
 static void kill_all_reaches_every_child(void **state)
 {
 	struct fake_process *p = begin();
 
 	(void)state;
-	server_kill_all(&server);
+	child_kill_all(&server, REASON_DRAINING);
 	pass(0);
 	assert_int_equal(p->last_signal, SIGKILL);
 	fake_process_exit(&keeper, p, SIGKILL);
@@ -807,9 +745,6 @@ int main(void)
 		TEST(stderr_is_bounded),
 		TEST(stderr_ring_is_bounded),
 		TEST(garbage_is_logged_at_a_bounded_rate),
-		TEST(failures_back_off),
-		TEST(failures_at_once_count_once),
-		TEST(pool_is_limited),
 		TEST(kill_all_reaches_every_child),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One configured server: how many processes it may have, and whether it may be tried again now.
- * BACK-PROC-04, REL-29.
+ * One configured server: how many processes it may have, and whether another may be started now. When it
+ * may be tried again after a failure is process/backoff.
  */
 #ifndef MCPGATED_PROCESS_SERVER_H
 #define MCPGATED_PROCESS_SERVER_H
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process/backoff.h"
 #include "process/stderr_ring.h"
 #include "process/spawn.h"
 #include "base/list.h"
@@ -80,13 +81,9 @@ struct server {
 	struct loop *loop;
 	struct spawner *spawner;
 	struct list children;
-	size_t count;          /* of children that are not gone */
-	size_t reserved;       /* places of those that wait for the back-off to pass */
-	unsigned int failures; /* starts that failed, in a row */
-	unsigned int crashes;  /* of young processes that had not answered a single call */
-	uint64_t crashed_at_ms;
-	uint64_t next_start_at_us; /* at the permitted rate; there may be several a millisecond */
-	uint64_t retry_at_ms;
+	size_t count;    /* of children that are not gone */
+	size_t reserved; /* places of those that wait for the back-off to pass */
+	struct backoff backoff;
 	struct server_stats stats;
 	struct stderr_ring stderr_ring; /* of its processes' stderr */
 	uint64_t full_quiet_until_ms;   /* that the pool is full was said not long ago */
@@ -130,7 +127,5 @@ void server_forget_failures(struct server *server);
 
 /* Frees what it keeps; its children must be gone. */
 void server_fini(struct server *server);
-/* SIGKILL to all that is left. */
-void server_kill_all(struct server *server);
 
 #endif

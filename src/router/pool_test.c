@@ -1322,7 +1322,7 @@ static void restarts_are_no_crashes(void **state)
 		get_ready(i);
 	assert_int_equal(report_restart(&server), 5);
 	fake_keeper_settle(&keeper);
-	assert_int_equal(server.failures, 0);
+	assert_int_equal(server.backoff.failures, 0);
 	assert_int_equal(keeper.count, 10);
 }
 
@@ -1336,7 +1336,7 @@ static void old_spares_may_end(void **state)
 		fake_process_exit(&keeper, process(i), 0);
 		fake_keeper_settle(&keeper);
 		assert_int_equal(keeper.count, i + 2);
-		assert_int_equal(server.failures, 0);
+		assert_int_equal(server.backoff.failures, 0);
 	}
 }
 
@@ -1494,8 +1494,8 @@ static void failing_servers_claim_nothing(void **state)
 	call = request(call->call.client, CALL("1"));
 	hears(process(0), CALL("2"));
 	server.conf.pool_min = 1;
-	server.failures = 3;
-	server.retry_at_ms = now_ms + 60000;
+	server.backoff.failures = 3;
+	server.backoff.retry_at_ms = now_ms + 60000;
 	pool_prepare(&router, &server);
 	for (size_t i = 0; i < 20; i++)
 		pass(1000);
@@ -1774,17 +1774,17 @@ static void crash_loops_are_broken(void **state)
 	pass(8000);
 	front = open_session(INITIALIZE);
 	get_ready(6);
-	assert_int_equal(server.failures, 3);
+	assert_int_equal(server.backoff.failures, 3);
 	request(front->call.client, CALL("1"));
 	says(process(6), RESULT("2"));
-	assert_int_equal(server.failures, 0); /* one that answers has recovered */
+	assert_int_equal(server.backoff.failures, 0); /* one that answers has recovered */
 	session_end(front->call.client->session, REASON_DELETED);
 	fake_keeper_settle(&keeper);
 	fake_process_exit(&keeper, process(6), 0);
 	pass(60000);
 	front = open_session(INITIALIZE);
 	get_ready(7);
-	assert_int_equal(server.failures, 0);
+	assert_int_equal(server.backoff.failures, 0);
 	/* Nobody must be able to keep the server from others by calls that it does not survive. */
 	for (size_t i = 0; i < 6; i++) {
 		struct front *call = request(front->call.client, CALL("1"));
@@ -1797,7 +1797,7 @@ static void crash_loops_are_broken(void **state)
 		front = open_session(INITIALIZE);
 		get_ready(8 + i);
 	}
-	assert_int_equal(server.failures, 0);
+	assert_int_equal(server.backoff.failures, 0);
 }
 
 static const struct CMUnitTest tests[] = {

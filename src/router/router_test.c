@@ -1449,8 +1449,8 @@ static void subscribers_need_not_ask(void **state)
 	hears(process(1), SUBSCRIBE("2", "r:a"));
 	says(process(1), UPDATED("r:a"));
 	was_heard(CHANGED("tools") "|" UPDATED("r:a") "|");
-	server.retry_at_ms = now_ms + 2500;
-	server.failures = 3;
+	server.backoff.retry_at_ms = now_ms + 2500;
+	server.backoff.failures = 3;
 	fake_process_exit(&keeper, process(1), 256);
 	fake_keeper_settle(&keeper);
 	assert_int_equal(keeper.count, 2);

@@ -4,26 +4,28 @@
  * did not declare is not asked for: then the tool fails and says so.
  * MCP elicitation, sampling, roots.
  */
-#include "demo/tools.h"
+#include "demo/ask_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "demo/job.h"
+#include "demo/tool_result.h"
 
 #define ANSWER_WITHIN_MS 300000 /* people answer elicitations */
 
 static void on_silence(struct server *server, struct job *job)
 {
 	job_withdraw(job, "No answer in time");
-	job_finish(server, job, tool_error(json_string("The client did not answer in time")));
+	job_finish(server, job,
+		   tool_result_error(json_string("The client did not answer in time")));
 }
 
 static json_t *refused(const json_t *error)
 {
 	const char *text = json_string_value(json_object_get(error, "message"));
 
-	return tool_error(
+	return tool_result_error(
 		json_sprintf("The client refused: %s", text != NULL ? text : "no reason"));
 }
 
@@ -49,8 +51,8 @@ static void elicit_on_answer(struct server *server, struct job *job, const json_
 	}
 	content = as_text(json_object_get(result, "content"));
 	job_finish(server, job,
-		   tool_text(json_sprintf("%s: %s", action != NULL ? action : "no action",
-					  json_string_value(content))));
+		   tool_result_text(json_sprintf("%s: %s", action != NULL ? action : "no action",
+						 json_string_value(content))));
 	json_decref(content);
 }
 
@@ -63,7 +65,7 @@ static bool has_elicitation(const struct server *server)
 	       (json_object_size(declared) == 0 || json_object_get(declared, "form") != NULL);
 }
 
-json_t *tool_elicit(struct server *server, struct call *call, const json_t *args)
+json_t *ask_tools_elicit(struct server *server, struct call *call, const json_t *args)
 {
 	const char *message = "What is your name?";
 	struct job *job;
@@ -71,7 +73,7 @@ json_t *tool_elicit(struct server *server, struct call *call, const json_t *args
 	if (call_unpack(call, args, "{s?s}", "message", &message) != 0)
 		return NULL;
 	if (!has_elicitation(server))
-		return tool_error(json_string(
+		return tool_result_error(json_string(
 			"The client cannot ask its user: it did not declare elicitation"));
 	job = job_start(server, call, ANSWER_WITHIN_MS);
 	if (job == NULL)
@@ -98,20 +100,20 @@ static void sample_on_answer(struct server *server, struct job *job, const json_
 	}
 	said = json_is_string(said) ? json_incref(said) : as_text(content);
 	job_finish(server, job,
-		   tool_text(json_sprintf("%s: %s", model != NULL ? model : "unknown model",
-					  json_string_value(said))));
+		   tool_result_text(json_sprintf("%s: %s", model != NULL ? model : "unknown model",
+						 json_string_value(said))));
 	json_decref(said);
 }
 
-json_t *tool_sample(struct server *server, struct call *call, const json_t *args)
+json_t *ask_tools_sample(struct server *server, struct call *call, const json_t *args)
 {
-	const json_t *prompt = tool_string(call, args, "prompt");
+	const json_t *prompt = call_string(call, args, "prompt");
 	struct job *job;
 
 	if (prompt == NULL)
 		return NULL;
 	if (json_object_get(server->client, "sampling") == NULL)
-		return tool_error(
+		return tool_result_error(
 			json_string("The client has no model to ask: it did not declare sampling"));
 	job = job_start(server, call, ANSWER_WITHIN_MS);
 	if (job == NULL)
@@ -130,16 +132,18 @@ static void roots_on_answer(struct server *server, struct job *job, const json_t
 	if (error != NULL)
 		job_finish(server, job, refused(error));
 	else
-		job_finish(server, job, tool_text(as_text(json_object_get(result, "roots"))));
+		job_finish(server, job,
+			   tool_result_text(as_text(json_object_get(result, "roots"))));
 }
 
-json_t *tool_roots(struct server *server, struct call *call, const json_t *args)
+json_t *ask_tools_roots(struct server *server, struct call *call, const json_t *args)
 {
 	struct job *job;
 
 	(void)args;
 	if (json_object_get(server->client, "roots") == NULL)
-		return tool_error(json_string("The client has no roots: it did not declare them"));
+		return tool_result_error(
+			json_string("The client has no roots: it did not declare them"));
 	job = job_start(server, call, ANSWER_WITHIN_MS);
 	if (job == NULL)
 		return NULL;

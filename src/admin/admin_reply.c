@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nobody on the way may keep what the operator is told. What he is told is decided by admin.c and deny.c. */
+#include "admin/admin_reply.h"
+
+void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body)
+{
+	struct slice part = buf_slice(body);
+
+	http_reply(conn, &(struct http_reply){ .status = status,
+					       .content_type = type,
+					       .fields = SLICE("Cache-Control: no-store\r\n"),
+					       .parts = &part,
+					       .part_count = 1 });
+}
+
+void admin_reply_json(struct http_conn *conn, int status, struct buf *body)
+{
+	buf_append_char(body, '\n');
+	admin_reply(conn, status, "application/json", body);
+}
+
+void admin_reply_value(struct http_conn *conn, int status, struct json_t *value)
+{
+	struct buf body = { 0 };
+
+	value_write(value, &body);
+	admin_reply_json(conn, status, &body);
+	buf_fini(&body);
+}
+
+void admin_reply_number(struct http_conn *conn, const char *member, uint64_t number)
+{
+	struct json_t *value = value_object();
+
+	value_set_number(value, member, number);
+	admin_reply_value(conn, 200, value);
+}
+
+struct json_t *admin_reply_make_error(const char *why)
+{
+	struct json_t *value = value_object();
+
+	value_set_text(value, "error", slice_str(why));
+	return value;
+}
+
+void admin_reply_error(struct http_conn *conn, int status, const char *why)
+{
+	admin_reply_value(conn, status, admin_reply_make_error(why));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole answers to the operator. */
+#ifndef MCPGATED_ADMIN_ADMIN_REPLY_H
+#define MCPGATED_ADMIN_ADMIN_REPLY_H
+
+#include <stdint.h>
+
+#include "admin/value.h"
+#include "http/conn.h"
+
+void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body);
+/* A JSON text, to which a line end is appended. */
+void admin_reply_json(struct http_conn *conn, int status, struct buf *body);
+/* A value, which is taken. */
+void admin_reply_value(struct http_conn *conn, int status, struct json_t *value);
+/* 200 with {member: number}: how many things a command has acted on. */
+void admin_reply_number(struct http_conn *conn, const char *member, uint64_t number);
+/* {"error": why} */
+void admin_reply_error(struct http_conn *conn, int status, const char *why);
+/* That object alone; the caller's. */
+struct json_t *admin_reply_make_error(const char *why);
+
+#endif

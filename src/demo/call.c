@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place where the error of a call is written. It sends nothing: dispatch.c does. */
+#include "demo/call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "demo/rpc.h"
+
+json_t *call_fail(struct call *call, int code, const char *format, ...)
+{
+	va_list args;
+
+	call->code = code;
+	va_start(args, format);
+	vsnprintf(call->text, sizeof(call->text), format, args);
+	va_end(args);
+	return NULL;
+}
+
+int call_unpack(struct call *call, const json_t *value, const char *format, ...)
+{
+	json_error_t error;
+	va_list args;
+	int failed;
+
+	va_start(args, format);
+	failed = json_vunpack_ex((json_t *)value, &error, 0, format, args);
+	va_end(args);
+	if (failed)
+		call_fail(call, RPC_INVALID_PARAMS, "%s", error.text);
+	return failed ? -1 : 0;
+}
+
+const json_t *call_string(struct call *call, const json_t *args, const char *name)
+{
+	const json_t *text = json_object_get(args, name);
+
+	if (!json_is_string(text)) {
+		call_fail(call, RPC_INVALID_PARAMS, "%s must be a string", name);
+		return NULL;
+	}
+	return text;
+}

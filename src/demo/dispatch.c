@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of methods: takes the client's messages apart and answers them, by itself or by what tools,
+ * resources and prompts return. It does not read input or wait: demo.c does.
+ *
+ * Invariant: each request gets exactly one answer, here or from its job, unless it was cancelled.
+ *
+ * MCP 2024-11-05 to 2025-11-25: base protocol, lifecycle, cancellation, logging.
+ */
+#include "demo/dispatch.h"
+
+#include <string.h>
+
+#include "demo/call.h"
+#include "demo/job.h"
+#include "demo/prompts.h"
+#include "demo/resources.h"
+#include "demo/rpc.h"
+#include "demo/tools.h"
+#include "mcp/level.h"
+
+/* Newest first: an unknown revision is answered with the newest one. */
+static const struct revision revisions[] = {
+	{ .name = "2025-11-25",
+	  .completions = true,
+	  .progress_has_message = true,
+	  .structured = true },
+	{ .name = "2025-06-18",
+	  .completions = true,
+	  .progress_has_message = true,
+	  .structured = true },
+	{ .name = "2025-03-26",
+	  .batches = true,
+	  .completions = true,
+	  .progress_has_message = true },
+	{ .name = "2024-11-05" },
+};
+
+static const struct revision *revision_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
+		if (strcmp(revisions[i].name, name) == 0)
+			return &revisions[i];
+	}
+	return &revisions[0];
+}
+
+static json_t *on_initialize(struct server *server, struct call *call)
+{
+	const char *version;
+	json_t *capabilities;
+
+	if (server->revision != NULL)
+		return call_fail(call, RPC_INVALID_REQUEST, "initialize was sent before");
+	if (call_unpack(call, call->params, "{s:s, s:o}", "protocolVersion", &version,
+			"capabilities", &capabilities) != 0)
+		return NULL;
+	server->revision = revision_find(version);
+	server->client = json_incref(capabilities);
+	return json_pack(
+		"{s:s, s:{s:{}, s:{s:b}, s:{}, s:{}, s:o*}, s:{s:s, s:s}, s:s}", "protocolVersion",
+		server->revision->name, "capabilities", "tools", "resources", "subscribe", 1,
+		"prompts", "logging", "completions",
+		server->revision->completions ? json_object() : NULL, "serverInfo", "name",
+		"mcpgated-demo", "version", PACKAGE_VERSION, "instructions",
+		"A server to try clients and gateways with. Every tool does one small thing.");
+}
+
+static json_t *on_ping(struct server *server, struct call *call)
+{
+	(void)server;
+	(void)call;
+	return json_object();
+}
+
+static json_t *on_set_level(struct server *server, struct call *call)
+{
+	const char *name;
+	int level;
+
+	if (call_unpack(call, call->params, "{s:s}", "level", &name) != 0)
+		return NULL;
+	level = level_find(slice_str(name));
+	if (level < 0)
+		return call_fail(call, RPC_INVALID_PARAMS, "%.40s is no log level", name);
+	server->log_level = level;
+	return json_object();
+}
+
+static const struct {
+	const char *name;
+	json_t *(*answer)(struct server *server, struct call *call);
+	bool is_early; /* allowed before initialize */
+	bool is_list;  /* takes a cursor; all lists here have one page */
+} methods[] = {
+	{ .name = "initialize", .answer = on_initialize, .is_early = true },
+	{ .name = "ping", .answer = on_ping, .is_early = true },
+	{ .name = "logging/setLevel", .answer = on_set_level },
+	{ .name = "tools/list", .answer = tools_list, .is_list = true },
+	{ .name = "tools/call", .answer = tools_call },
+	{ .name = "resources/list", .answer = resources_list, .is_list = true },
+	{ .name = "resources/templates/list", .answer = resources_list_templates, .is_list = true },
+	{ .name = "resources/read", .answer = resources_read },
+	{ .name = "resources/subscribe", .answer = resources_subscribe },
+	{ .name = "resources/unsubscribe", .answer = resources_unsubscribe },
+	{ .name = "prompts/list", .answer = prompts_list, .is_list = true },
+	{ .name = "prompts/get", .answer = prompts_get },
+	{ .name = "completion/complete", .answer = prompts_complete },
+};
+
+static json_t *answer(struct server *server, const char *name, struct call *call)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(methods) && strcmp(methods[i].name, name) != 0)
+		i++;
+	if (i == ARRAY_LEN(methods))
+		return call_fail(call, RPC_UNKNOWN_METHOD, "There is no method %.80s", name);
+	if (server->revision == NULL && !methods[i].is_early)
+		return call_fail(call, RPC_INVALID_REQUEST, "The first request must be initialize");
+	if (!json_is_object(call->params))
+		return call_fail(call, RPC_INVALID_PARAMS, "params must be an object");
+	if (methods[i].is_list && json_object_get(call->params, "cursor") != NULL)
+		return call_fail(call, RPC_INVALID_PARAMS, "No such cursor: there is one page");
+	return methods[i].answer(server, call);
+}
+
+static void take_request(struct server *server, const char *method, const json_t *id,
+			 json_t *params)
+{
+	json_t *none = params == NULL ? json_object() : NULL, *result;
+	struct call call = { .id = id, .params = params != NULL ? params : none };
+
+	if (!json_is_string(id) && !json_is_integer(id)) {
+		rpc_send_error(NULL, RPC_INVALID_REQUEST, "id must be a string or an integer",
+			       NULL);
+	} else {
+		result = answer(server, method, &call);
+		if (call.code != 0)
+			rpc_send_error(id, call.code, call.text, call.data);
+		else if (!call.is_later)
+			rpc_send_result(id, result);
+	}
+	json_decref(none);
+}
+
+static void take_notification(struct server *server, const char *method, const json_t *params)
+{
+	if (strcmp(method, "notifications/cancelled") == 0)
+		job_cancel(server, json_object_get(params, "requestId"));
+}
+
+static void take_message(struct server *server, const json_t *message)
+{
+	const json_t *id = json_object_get(message, "id");
+	const char *method = json_string_value(json_object_get(message, "method"));
+	json_t *params = json_object_get(message, "params");
+	const json_t *result = json_object_get(message, "result");
+	const json_t *error = json_object_get(message, "error");
+
+	if (method != NULL && id != NULL)
+		take_request(server, method, id, params);
+	else if (method != NULL)
+		take_notification(server, method, params);
+	else if (id != NULL && (result != NULL) != (error != NULL))
+		job_take_answer(server, id, result, error);
+	else
+		rpc_send_error(NULL, RPC_INVALID_REQUEST, "That is no JSON-RPC message", NULL);
+}
+
+static bool is_blank(struct slice line)
+{
+	for (size_t i = 0; i < line.n; i++) {
+		if (line.p[i] != ' ' && line.p[i] != '\t' && line.p[i] != '\r')
+			return false;
+	}
+	return true;
+}
+
+void dispatch_line(struct server *server, struct slice line)
+{
+	json_error_t error;
+	json_t *value;
+
+	if (is_blank(line))
+		return;
+	value = json_loadb(line.p, line.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+	if (value == NULL) {
+		rpc_send_error(NULL, RPC_PARSE_ERROR, error.text, NULL);
+	} else if (json_is_array(value) && json_array_size(value) > 0 && server->revision != NULL &&
+		   server->revision->batches) {
+		for (size_t i = 0; i < json_array_size(value); i++)
+			take_message(server, json_array_get(value, i));
+	} else {
+		take_message(server, value);
+	}
+	json_decref(value);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers: what the socket takes is written at once, the rest is queued. What follows the answer, the next
+ * request or the end, is decided here; requests are read by conn.c.
+ */
+#include "http/conn_answer.h"
+
+#include <stdio.h>
+#include <sys/uio.h>
+
+#include "http/reply.h"
+#include "obs/log.h"
+
+#define ROOM_HIGH_BYTES (256 * 1024)
+#define ROOM_LOW_BYTES (128 * 1024)
+#define PARTS_MAX 8
+
+/* The answer is out: the next request, also one that came before a half-close, or the end. */
+static void conn_finish(struct http_conn *conn)
+{
+	if (conn->peer_state == CONN_PEER_CLOSED && conn->in.len == 0) {
+		http_conn_end(conn, REASON_PEER_CLOSED);
+		return;
+	}
+	if (conn->persistence == CONN_ENDS || conn->server->is_draining) {
+		conn_set_state(conn, CONN_LINGERING);
+		wire_shutdown(&conn->wire);
+		wire_watch_reading(&conn->wire, true);
+		conn_set_deadline(conn, CONN_LINGER_MS);
+		return;
+	}
+	conn_set_state(conn, CONN_IDLE);
+	wire_watch_reading(&conn->wire, true);
+	conn_set_deadline(conn, conn->server->conf.idle_timeout_ms);
+	if (conn->in.len > 0 && !conn->is_processing)
+		task_schedule(conn->server->loop, &conn->task);
+}
+
+/* Until a request is whole its own deadline runs, also beside a `100 Continue` that waits. */
+static void conn_renew_stall(struct http_conn *conn, bool has_progress)
+{
+	if (conn->state == CONN_BODY)
+		return;
+	if (conn->out.bytes == 0)
+		timer_stop(&conn->deadline);
+	else if (has_progress || !timer_is_running(&conn->deadline))
+		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+}
+
+void conn_flush(struct http_conn *conn)
+{
+	ssize_t n = outq_flush(&conn->out, &conn->wire);
+
+	if (n == WIRE_BROKEN) {
+		http_conn_end(conn, REASON_PEER_ERROR);
+		return;
+	}
+	wire_watch_writing(&conn->wire, conn->out.bytes > 0);
+	conn_renew_stall(conn, n > 0);
+	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
+		conn_finish(conn);
+	} else if (conn->state == CONN_FULL && conn->out.bytes < ROOM_LOW_BYTES) {
+		conn_set_state(conn, CONN_STREAMING);
+		conn->exchange->ops->on_room(conn->exchange);
+	}
+}
+
+/* Writes what the socket takes at once and queues the rest. Returns false if the connection ended. */
+static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int count)
+{
+	size_t written = 0;
+
+	if (conn->out.bytes == 0) {
+		ssize_t n = wire_write(&conn->wire, parts, count);
+
+		if (n == WIRE_BROKEN) {
+			http_conn_end(conn, REASON_PEER_ERROR);
+			return false;
+		}
+		written = (size_t)n;
+	}
+	for (int i = 0; i < count; i++) {
+		size_t skip = written < parts[i].iov_len ? written : parts[i].iov_len;
+
+		written -= skip;
+		outq_append(&conn->out,
+			    slice_of((char *)parts[i].iov_base + skip, parts[i].iov_len - skip));
+	}
+	return true;
+}
+
+void http_reply(struct http_conn *conn, const struct http_reply *reply)
+{
+	struct buf *head = &conn->server->scratch;
+	struct iovec parts[PARTS_MAX + 1];
+	uint64_t length = 0;
+	int count = 1;
+
+	CHECK(reply->part_count <= PARTS_MAX && !conn_is_streaming(conn));
+	for (size_t i = 0; i < reply->part_count; i++) {
+		length += reply->parts[i].n;
+		if (conn->method != HTTP_HEAD && reply->parts[i].n > 0)
+			parts[count++] = (struct iovec){ (void *)(uintptr_t)reply->parts[i].p,
+							 reply->parts[i].n };
+	}
+	if (!http_body_is_complete(&conn->body_reader) || conn->server->is_draining)
+		conn_set_last(conn);
+	head->len = 0;
+	reply_append_head(head, &(struct reply_head){
+					.status = reply->status,
+					.content_type = reply->content_type,
+					.fields = reply->fields,
+					.has_length = reply->status != 204,
+					.is_last = conn->persistence == CONN_ENDS,
+					.length = length,
+				});
+	parts[0] = (struct iovec){ head->data, head->len };
+	conn_detach_exchange(conn);
+	conn_set_state(conn, CONN_REPLYING);
+	timer_stop(&conn->deadline);
+	if (!conn_write_parts(conn, parts, count))
+		return;
+	if (conn->out.bytes == 0) {
+		conn_finish(conn);
+		return;
+	}
+	wire_watch_writing(&conn->wire, true);
+	conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
+}
+
+void conn_refuse(struct http_conn *conn, int status, const char *reason)
+{
+	struct buf body = { 0 };
+
+	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
+	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
+	conn_set_last(conn);
+	conn->server->handler->write_error(conn->server->handler, status, reason, &body);
+	http_reply(conn, &(struct http_reply){ .status = status,
+					       .content_type = "application/json",
+					       .parts = (struct slice[]){ buf_slice(&body) },
+					       .part_count = 1 });
+	buf_fini(&body);
+}
+
+void http_stream_begin(struct http_conn *conn, struct slice fields)
+{
+	struct buf *head = &conn->server->scratch;
+
+	conn_set_state(conn, CONN_STREAMING);
+	/* Where reading ahead has paused: only reading shows that a stream's reader has gone. */
+	wire_watch_reading(&conn->wire, conn->peer_state != CONN_PEER_CLOSED);
+	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
+	if (conn->is_old)
+		conn_set_last(
+			conn); /* without chunks only the end of the connection ends the answer */
+	head->len = 0;
+	reply_append_head(head, &(struct reply_head){
+					.status = 200,
+					.content_type = "text/event-stream",
+					.fields = fields,
+					.is_chunked = !conn->is_old,
+					.is_last = conn->persistence == CONN_ENDS,
+				});
+	outq_append(&conn->out, buf_slice(head));
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+void http_stream_write(struct http_conn *conn, struct slice bytes)
+{
+	char line[24];
+	int n = snprintf(line, sizeof(line), "%zx\r\n", bytes.n);
+
+	CHECK(conn_is_streaming(conn));
+	if (bytes.n == 0)
+		return;
+	if (!conn->is_old)
+		outq_append(&conn->out, slice_of(line, (size_t)n));
+	outq_append(&conn->out, bytes);
+	if (!conn->is_old)
+		outq_append(&conn->out, SLICE_LIT("\r\n"));
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+void http_stream_end(struct http_conn *conn)
+{
+	CHECK(conn_is_streaming(conn));
+	if (!conn->is_old)
+		outq_append(&conn->out, SLICE_LIT("0\r\n\r\n"));
+	conn_detach_exchange(conn);
+	conn_set_state(conn, CONN_REPLYING);
+	task_schedule(conn->server->loop, &conn->task);
+}
+
+bool http_conn_has_room(struct http_conn *conn)
+{
+	if (conn->out.bytes < ROOM_HIGH_BYTES)
+		return true;
+	if (conn->state == CONN_STREAMING)
+		conn_set_state(conn, CONN_FULL);
+	return false;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The states of a connection, and its end. It reads and writes nothing. */
+#include "http/conn_state.h"
+
+#include "obs/log.h"
+
+#define TO(state) (1u << CONN_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[CONN_IDLE] = { "idle", TO(HEAD) | TO(CLOSED) },
+	[CONN_HEAD] = { "head", TO(JUDGING) | TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_JUDGING] = { "judging", TO(BODY) | TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_BODY] = { "body", TO(BUSY) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_BUSY] = { "busy", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_STREAMING] = { "streaming", TO(FULL) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_FULL] = { "full", TO(STREAMING) | TO(REPLYING) | TO(CLOSED) },
+	[CONN_REPLYING] = { "replying", TO(IDLE) | TO(LINGERING) | TO(CLOSED) },
+	[CONN_LINGERING] = { "lingering", TO(CLOSED) },
+	[CONN_CLOSED] = { "closed", 0 },
+};
+#undef TO
+
+static const char *const peer_states[] = {
+	[CONN_PEER_NEW] = "peer_new",
+	[CONN_PEER_USED] = "peer_used",
+	[CONN_PEER_CLOSED] = "peer_closed",
+};
+
+static void conn_log_step(const struct http_conn *conn, const char *from, const char *to)
+{
+	char client[PEER_TEXT_BYTES];
+
+	if (!log_is_on(LOG_EVENT_CONN_STATE))
+		return;
+	peer_format(&conn->client, client);
+	LOG(CONN_STATE, LOG_STR("client", client), LOG_INT("fd", conn->wire.fd),
+	    LOG_STR("from", from), LOG_STR("to", to));
+}
+
+void conn_set_state(struct http_conn *conn, enum conn_state state)
+{
+	CHECK(states[conn->state].next & 1u << state);
+	conn_log_step(conn, states[conn->state].name, states[state].name);
+	conn->state = state;
+}
+
+void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
+{
+	CHECK(peer_state > conn->peer_state);
+	conn_log_step(conn, peer_states[conn->peer_state], peer_states[peer_state]);
+	conn->peer_state = peer_state;
+}
+
+void conn_set_last(struct http_conn *conn)
+{
+	if (conn->persistence == CONN_ENDS)
+		return;
+	conn_log_step(conn, "persists", "ends");
+	conn->persistence = CONN_ENDS;
+}
+
+bool conn_is_streaming(const struct http_conn *conn)
+{
+	return conn->state == CONN_STREAMING || conn->state == CONN_FULL;
+}
+
+void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)
+{
+	timer_start(conn->server->loop, &conn->deadline, after_ms);
+}
+
+struct http_exchange *conn_detach_exchange(struct http_conn *conn)
+{
+	struct http_exchange *exchange = conn->exchange;
+
+	conn->exchange = NULL;
+	if (exchange != NULL)
+		exchange->conn = NULL;
+	return exchange;
+}
+
+void conn_drop_exchange(struct http_conn *conn, enum reason reason)
+{
+	struct http_exchange *exchange = conn_detach_exchange(conn);
+
+	if (exchange != NULL)
+		exchange->ops->on_gone(exchange, reason);
+}
+
+static void conn_log_end(const struct http_conn *conn, enum reason reason)
+{
+	char client[PEER_TEXT_BYTES];
+
+	if (!log_is_on(LOG_EVENT_CONN_END))
+		return;
+	peer_format(&conn->client, client);
+	LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
+	    LOG_STR("reason", reason_get(reason)->text));
+}
+
+void http_conn_end(struct http_conn *conn, enum reason reason)
+{
+	struct http_server *server = conn->server;
+
+	if (conn->state == CONN_CLOSED)
+		return;
+	conn_log_end(conn, reason);
+	conn_set_state(conn, CONN_CLOSED);
+	wire_close(&conn->wire);
+	timer_stop(&conn->deadline);
+	task_cancel(&conn->task);
+	list_remove(&conn->link);
+	server->count--;
+	conn_drop_exchange(conn, reason);
+	outq_fini(&conn->out);
+	if (!conn->is_processing)
+		buf_wipe(&conn->in); /* half a head. AUTH-DWN-01 */
+	/* Slices of these may still be on the stack. */
+	loop_defer_free(server->loop, conn->in.data);
+	loop_defer_free(server->loop, conn->body.data);
+	loop_defer_free(server->loop, conn);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection as its own files see it: conn.c reads, conn_answer.c writes. Everybody else uses http/conn.h. */
+#ifndef MCPGATED_HTTP_CONN_STATE_H
+#define MCPGATED_HTTP_CONN_STATE_H
+
+#include "base/buf.h"
+#include "http/body.h"
+#include "http/conn.h"
+#include "http/server.h"
+#include "io/outq.h"
+#include "io/wire.h"
+
+enum conn_state {
+	CONN_IDLE,      /* between requests */
+	CONN_HEAD,      /* a part of a head is there, or a whole one */
+	CONN_JUDGING,   /* the head waits for a verdict that takes a while */
+	CONN_BODY,      /* the body is on its way */
+	CONN_BUSY,      /* the exchange works on its answer */
+	CONN_STREAMING, /* the answer comes piece by piece */
+	CONN_FULL,      /* the same, and the exchange waits for room in the queue */
+	CONN_REPLYING,  /* the answer is complete and being written */
+	CONN_LINGERING, /* all is sent; what the peer still sends is dropped until it closes */
+	CONN_CLOSED,
+};
+
+/* What the peer has done so far; each step implies the ones before it, or makes them irrelevant. */
+enum conn_peer_state {
+	CONN_PEER_NEW,    /* no request came */
+	CONN_PEER_USED,   /* at least one did */
+	CONN_PEER_CLOSED, /* it sends no more: it reads the answer, or has left */
+};
+
+/* What follows the answer. */
+enum conn_persistence {
+	CONN_PERSISTS, /* the next request */
+	CONN_ENDS,     /* the end of the connection */
+};
+
+struct http_conn {
+	struct list link;
+	struct http_server *server;
+	struct peer peer;
+	struct peer client; /* of the last request */
+	struct wire wire;
+	struct timer deadline;
+	struct task task; /* flush, or go on with bytes that wait */
+	enum conn_state state;
+	enum conn_peer_state peer_state;
+	enum conn_persistence persistence;
+	struct http_exchange *exchange;
+	struct buf in;
+	size_t head_seen;
+	struct outq out;
+	/* Of the request at hand. */
+	enum http_method method;
+	bool is_old; /* HTTP/1.0 */
+	bool expects_continue;
+	struct http_body_reader body_reader;
+	int body_status; /* what http_body_init said */
+	struct buf body;
+	size_t lingered;
+	bool is_processing; /* conn_process is on the stack, and takes the next request by itself */
+};
+
+/* The only functions that write these three. */
+void conn_set_state(struct http_conn *conn, enum conn_state state);
+void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state);
+void conn_set_last(struct http_conn *conn); /* CONN_ENDS; also if it is that already */
+/* Whether an answer that http_stream_begin began is on its way. */
+bool conn_is_streaming(const struct http_conn *conn);
+/* In so many milliseconds conn.c ends what takes too long. */
+void conn_set_deadline(struct http_conn *conn, uint64_t after_ms);
+/* Takes the exchange off the connection; NULL: there was none. */
+struct http_exchange *conn_detach_exchange(struct http_conn *conn);
+/* Tells the exchange that nothing more can be sent. */
+void conn_drop_exchange(struct http_conn *conn, enum reason reason);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a server may be started again: not before a wait that doubles with each failed start, and not more
+ * often than start.rate allows. BACK-PROC-04, REL-29.
+ */
+#ifndef MCPGATED_PROCESS_BACKOFF_H
+#define MCPGATED_PROCESS_BACKOFF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct server_conf;
+
+struct backoff {
+	const struct server_conf *conf;
+	unsigned int failures; /* starts that failed, in a row */
+	unsigned int crashes;  /* of young processes that had not answered a single call */
+	uint64_t crashed_at_ms;
+	uint64_t retry_at_ms;      /* no start before */
+	uint64_t next_start_at_us; /* at start.rate; there may be several a millisecond */
+};
+
+/* conf is borrowed for the backoff's life. */
+void backoff_init(struct backoff *backoff, const struct server_conf *conf);
+
+/* How long the failures so far keep the next start waiting; 0: not at all. */
+uint64_t backoff_wait_ms(const struct backoff *backoff);
+/* Whether so many starts have failed that callers are refused instead of waiting. */
+bool backoff_has_given_up(const struct backoff *backoff);
+/*
+ * Takes a turn at start.rate, with up to a second's worth at once; *wait_ms_r says how long to wait for it.
+ * Returns false, and takes none, if that is longer than a start may take (start.timeout).
+ */
+bool backoff_take_turn(struct backoff *backoff, uint64_t *wait_ms_r);
+
+/* A process answered its handshake; or it failed before that. */
+void backoff_note_started(struct backoff *backoff);
+void backoff_note_failed(struct backoff *backoff);
+/* A process that was ready at that time answered a call; or it failed without having answered one. */
+void backoff_note_answered(struct backoff *backoff, uint64_t ready_at_ms);
+void backoff_note_crashed(struct backoff *backoff, uint64_t ready_at_ms);
+/* The next start need not wait for the failures before it. */
+void backoff_forget_failures(struct backoff *backoff);
+
+#endif
