@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes the records (listeners, servers) and lets the table fill them: first the defaults of the
- * table, then `defaults:`, then what the record itself says.
+ * table, then `defaults:`, then what the record itself says. Frees them as well.
  */
 #include "config/load.h"
 
@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "config/claim.h"
 #include "config/file.h"
+#include "config/lists.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
@@ -150,6 +151,41 @@ static void load_authorities(const struct types_context *context, const struct t
 			issuers->items[i].ca = mem_dup_slice(buf_slice(&text));
 		buf_fini(&text);
 	}
+}
+
+void config_free(struct config **config)
+{
+	struct config *c = *config;
+
+	*config = NULL;
+	if (c == NULL)
+		return;
+	for (size_t i = 0; i < c->listen_count; i++) {
+		table_free(OPTIONS_LISTEN, &c->listen[i]);
+		for (size_t j = 0; j < c->listen[i].tls_count; j++)
+			table_free(OPTIONS_TLS, &c->listen[i].tls[j]);
+		free(c->listen[i].tls);
+	}
+	for (size_t i = 0; i < c->server_count; i++) {
+		table_free(OPTIONS_SERVER, &c->servers[i]);
+		free(c->servers[i].name);
+		texts_free(&c->servers[i].claims);
+		free(c->servers[i].sse_path);
+		free(c->servers[i].message_path);
+	}
+	for (size_t i = 0; i < c->auth.issuers.count; i++)
+		free(c->auth.issuers.items[i].ca);
+	table_free(OPTIONS_TOP, c);
+	config_problems_fini(&c->warnings);
+	free(c->listen);
+	free(c->servers);
+	free(c);
+}
+
+void config_forget_secrets(struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		table_forget(OPTIONS_SERVER, &config->servers[i]);
 }
 
 struct config *load_tree(const struct types_context *context, const struct tree *root)

@@ -8,6 +8,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/document.c \
 	src/config/file.c src/config/file.h \
 	src/config/import.c src/config/import.h \
+	src/config/lists.c src/config/lists.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
 	src/config/options.c src/config/options.h src/config/options_auth.def \
@@ -15,7 +16,6 @@ src_config_libconfig_a_SOURCES = \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
-	src/config/records.c src/config/records.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
 	src/config/rules_auth.c \

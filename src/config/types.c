@@ -15,7 +15,7 @@
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/quote.h"
-#include "config/records.h"
+#include "config/lists.h"
 #include "config/yaml.h"
 
 typedef int parse_fn(struct slice text, uint64_t *number_r);
@@ -38,18 +38,6 @@ static const char *shown(const struct tree *value)
 	return value->kind == TREE_LIST ? "[…]" : "{…}";
 }
 
-bool types_require_text(const struct types_context *context, const struct tree *value)
-{
-	if (value->kind != TREE_TEXT)
-		problem_add_at(context->problems, value, "must be a text, not a %s",
-			       value->kind == TREE_LIST ? "list" : "map");
-	else if (tree_is_null(value))
-		problem_add_at(context->problems, value, "has no value");
-	else
-		return true;
-	return false;
-}
-
 /* The command line and imported files come without YAML's limit, but are printed as YAML. */
 static bool require_few(const struct types_context *context, const struct tree *value)
 {
@@ -66,7 +54,7 @@ static void load_text(const struct types_context *context, const struct option *
 {
 	char **field = field_of(option, base);
 
-	if (!types_require_text(context, value))
+	if (!texts_require_one(context, value))
 		return;
 	if (value->text[0] == '\0') {
 		problem_add_at(context->problems, value, "must not be empty");
@@ -341,18 +329,18 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 
 static void fini_texts(const struct option *option, void *base)
 {
-	types_free_texts(field_of(option, base));
+	texts_free(field_of(option, base));
 }
 
 static void load_texts(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
-	types_load_texts(context, value, field_of(option, base));
+	texts_load(context, value, field_of(option, base));
 }
 
 static bool print_texts(const struct option *option, const void *base, struct buf *out)
 {
-	types_print_texts(field_of_const(option, base), out);
+	texts_print(field_of_const(option, base), out);
 	return true;
 }
 
@@ -475,7 +463,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 		pair.value = load_reference(context, value);
 		if (pair.value != NULL)
 			pair.file = secret_find_file(value->items[0]->key, value->items[0]->text);
-	} else if (types_require_text(context, value)) {
+	} else if (texts_require_one(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
 		/* What a configuration names is none, what it holds beside that may be one. */
@@ -498,7 +486,7 @@ static void load_secret(const struct types_context *context, const struct option
 
 	if (value->kind == TREE_MAP)
 		secret = load_reference(context, value);
-	else if (types_require_text(context, value))
+	else if (texts_require_one(context, value))
 		secret = mem_strdup(value->text);
 	if (value->kind == TREE_TEXT)
 		warn_readable(context, value);
@@ -667,7 +655,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_SECRET] = { "text", load_secret, print_secret, fini_secret },
 	[OPTION_DATE] = { "date", load_date, print_date, NULL },
 	[OPTION_LISTS] = { "map of lists", lists_load, lists_print, lists_fini },
-	[OPTION_RECORDS] = { "list of maps", records_load, records_print, records_fini },
+	[OPTION_RECORDS] = { .name = "list of maps" },
 };
 
 const struct types_ops *types_get(enum option_type type)

@@ -19,6 +19,7 @@ struct types_context {
 	bool is_world_readable; /* the file the values come from */
 };
 
+/* Those of OPTION_SECTION, OPTION_GROUP and OPTION_RECORDS are empty: table.c walks them itself. */
 struct types_ops {
 	const char *name; /* for the manual: "time"; NULL: the type has no value of its own */
 	/* Sets the option's field in the record `base`; what was there is freed. Reports what is wrong. */
