@@ -16,11 +16,10 @@
 /* Proofs that are remembered, so that none is taken twice. */
 #define PROOFS_MAX 100000
 
-static void add_scopes(struct scope_table *table, const struct config_texts *texts,
-		       struct scope_set *set)
+static void add_scopes(struct scope_table *table, const struct slices *names, struct scope_set *set)
 {
-	for (size_t i = 0; i < texts->count; i++)
-		scope_table_add(table, slice_str(texts->items[i]), set);
+	for (size_t i = 0; i < names->count; i++)
+		scope_table_add(table, names->items[i], set);
 }
 
 static void number_scopes(struct scope_table *table, const struct config *config)
@@ -32,15 +31,14 @@ static void number_scopes(struct scope_table *table, const struct config *config
 
 		add_scopes(table, &server->wants.scopes, &all);
 		for (size_t j = 0; j < server->wants.tool_scopes.count; j++)
-			add_scopes(table, &server->wants.tool_scopes.items[j].texts, &all);
+			add_scopes(table, &server->wants.tool_scopes.items[j].values, &all);
 	}
 	add_scopes(table, &config->auth.initial_scopes, &all);
 	for (size_t i = 0; i < config->auth.scope_hierarchy.count; i++) {
-		const struct config_list *list = &config->auth.scope_hierarchy.items[i];
+		const struct named_slices *list = &config->auth.scope_hierarchy.items[i];
 
-		for (size_t j = 0; j < list->texts.count; j++)
-			scope_table_imply(table, slice_str(list->name),
-					  slice_str(list->texts.items[j]));
+		for (size_t j = 0; j < list->values.count; j++)
+			scope_table_imply(table, list->name, list->values.items[j]);
 	}
 }
 
@@ -56,79 +54,40 @@ static void read_hash(const char *digits, unsigned char hash_r[AUTHORIZATION_HAS
 			(unsigned char)(digit_of(digits[2 * i]) << 4 | digit_of(digits[2 * i + 1]));
 }
 
-static struct slice *slices_of(const struct config_texts *texts)
-{
-	struct slice *slices = mem_zalloc((texts->count + 1) * sizeof(*slices));
-
-	for (size_t i = 0; i < texts->count; i++)
-		slices[i] = slice_str(texts->items[i]);
-	return slices;
-}
-
 static void make_tokens(struct authorization_setup *a, const struct config *config)
 {
 	size_t count = config->auth.tokens.count;
 
 	a->tokens = mem_zalloc((count + 1) * sizeof(*a->tokens));
-	a->servers = mem_zalloc((count + 1) * sizeof(*a->servers));
 	for (size_t i = 0; i < count; i++) {
 		const struct config_token *from = &config->auth.tokens.items[i];
 		struct static_token *token = &a->tokens[i];
 
-		a->servers[i] = slices_of(&from->servers);
 		*token = (struct static_token){
 			.name = slice_str(from->name),
-			.servers = a->servers[i],
-			.server_count = from->servers.count,
+			.servers = from->servers,
 			.ends_at_ms = from->expires_ms > 0 ? from->expires_ms : UINT64_MAX,
 		};
 		read_hash(from->sha256, token->sha256);
 		for (size_t j = 0; j < from->scopes.count; j++)
-			scope_table_find(&a->scopes, slice_str(from->scopes.items[j]),
-					 &token->scopes);
+			scope_table_find(&a->scopes, from->scopes.items[j], &token->scopes);
 	}
 }
 
 /* ---- issuers ---- */
 
-static size_t count_demands(const struct config_issuers *issuers)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < issuers->count; i++)
-		count += issuers->items[i].required_claims.count;
-	return count;
-}
-
-static void make_demands(const struct config_lists *claims, struct grant_demand *demands)
-{
-	for (size_t i = 0; i < claims->count; i++) {
-		const struct config_list *claim = &claims->items[i];
-
-		demands[i] = (struct grant_demand){
-			.name = claim->name,
-			.values = (const char *const *)claim->texts.items,
-			.value_count = claim->texts.count,
-		};
-	}
-}
-
-static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issuer,
-					       const struct grant_demand *demands)
+static struct verifier_issuer_conf issuer_conf(const struct config_issuer *issuer)
 {
 	return (struct verifier_issuer_conf){
 		.issuer = issuer->issuer,
-		.audiences = (const char *const *)issuer->audience.items,
-		.audience_count = issuer->audience.count,
+		.audience = issuer->audience,
 		.client_is_audience = issuer->audience_claim == CONFIG_AUDIENCE_CLIENT_ID,
-		.algorithms = (const char *const *)issuer->algorithms.items,
-		.algorithm_count = issuer->algorithms.count,
+		.algorithms = issuer->algorithms,
 		.jwks_uri = issuer->jwks_uri,
 		.jwks_interval_ms = issuer->jwks_interval_ms,
 		.leeway_ms = issuer->leeway_ms,
 		.max_lifetime_ms = issuer->max_lifetime_ms,
-		.demands = demands,
-		.demand_count = issuer->required_claims.count,
+		.required_claims = issuer->required_claims,
 		.introspection_endpoint = issuer->introspection_endpoint,
 		.client_id = issuer->introspection_client_id,
 		.client_secret = issuer->introspection_client_secret,
@@ -146,15 +105,10 @@ static int make_verifier(struct authorization_setup *a, struct loop *loop, struc
 	const struct config_issuers *issuers = &a->config->auth.issuers;
 	struct verifier_issuer_conf *confs = mem_zalloc((issuers->count + 1) * sizeof(*confs));
 	const struct verifier_conf conf = { confs, issuers->count };
-	struct grant_demand *demands;
 
 	a->issuers = mem_zalloc((issuers->count + 1) * sizeof(*a->issuers));
-	a->demands = mem_zalloc((count_demands(issuers) + 1) * sizeof(*a->demands));
-	demands = a->demands;
 	for (size_t i = 0; i < issuers->count; i++) {
-		make_demands(&issuers->items[i].required_claims, demands);
-		confs[i] = issuer_conf(&issuers->items[i], demands);
-		demands += confs[i].demand_count;
+		confs[i] = issuer_conf(&issuers->items[i]);
 		a->issuers[i] = slice_str(issuers->items[i].issuer);
 	}
 	a->verifier = verifier_new(loop, &conf, err);
@@ -169,23 +123,20 @@ static int make_oauth(struct authorization_setup *a, struct loop *loop, struct e
 
 	if (make_verifier(a, loop, err) < 0)
 		return -1;
-	a->redirect_uris = slices_of(&auth->registration_redirect_uris);
 	a->authorization.verifier = a->verifier;
 	a->authorization.origin = slice_str(a->config->public_url);
 	if (auth->dpop != CONFIG_DPOP_OFF)
 		a->authorization.proofs = dpop_memory_new(PROOFS_MAX);
 	a->metadata = (struct metadata_conf){
 		.resources = a->resources,
-		.issuers = a->issuers,
-		.issuer_count = auth->issuers.count,
+		.issuers = { a->issuers, auth->issuers.count },
 		.origin = slice_str(a->config->public_url),
 		.takes_proofs = auth->dpop != CONFIG_DPOP_OFF,
 		.requires_proofs = auth->dpop == CONFIG_DPOP_REQUIRED,
 		.has_facade = auth->metadata_facade == CONFIG_FACADE_ON ||
 			      (auth->metadata_facade == CONFIG_FACADE_AUTO && has_one),
 		.verifier = a->verifier,
-		.redirect_uris = a->redirect_uris,
-		.redirect_uri_count = auth->registration_redirect_uris.count,
+		.redirect_uris = auth->registration_redirect_uris,
 	};
 	if (auth->registration_client_id != NULL)
 		a->metadata.client_id = slice_str(auth->registration_client_id);
@@ -247,17 +198,13 @@ static void name_place(struct authorization_setup *a, const struct config_server
 	names->accepted = mem_zalloc((server->wants.audience.count + 1) * sizeof(*names->accepted));
 	names->accepted[0] = slice_str(names->resource);
 	for (size_t i = 0; i < server->wants.audience.count; i++)
-		names->accepted[i + 1] = slice_str(server->wants.audience.items[i]);
+		names->accepted[i + 1] = server->wants.audience.items[i];
 	place->resource = slice_str(names->resource);
 	place->metadata = slice_str(names->metadata);
 	place->accepted = names->accepted;
 	place->accepted_count = server->wants.audience.count + 1;
-	names->clients = slices_of(&server->wants.clients);
-	names->algorithms = slices_of(&server->wants.algorithms);
-	place->clients = names->clients;
-	place->client_count = server->wants.clients.count;
-	place->algorithms = names->algorithms;
-	place->algorithm_count = server->wants.algorithms.count;
+	place->clients = server->wants.clients;
+	place->algorithms = server->wants.algorithms;
 	a->resources[a->metadata.resource_count++] = (struct metadata_resource){
 		.path = slice_str(server->path),
 		.resource = place->resource,
@@ -278,8 +225,8 @@ struct protected_resource authorization_setup_make_place(struct authorization_se
 	place.tools = made->tools;
 	add_scopes(&a->scopes, &server->wants.scopes, &place.base);
 	for (size_t i = 0; i < count; i++) {
-		made->tools[i].pattern = slice_str(server->wants.tool_scopes.items[i].name);
-		add_scopes(&a->scopes, &server->wants.tool_scopes.items[i].texts,
+		made->tools[i].pattern = server->wants.tool_scopes.items[i].name;
+		add_scopes(&a->scopes, &server->wants.tool_scopes.items[i].values,
 			   &made->tools[i].needed);
 	}
 	if (a->authorization.mode == AUTHORIZATION_OAUTH)
@@ -313,24 +260,17 @@ void authorization_setup_deny(const struct config *config, struct deny_list *den
 
 void authorization_setup_fini(struct authorization_setup *a)
 {
-	for (size_t i = 0; i < a->authorization.token_count; i++)
-		free(a->servers[i]);
 	for (size_t i = 0; i < a->place_count; i++) {
 		free(a->places[i].tools);
 		free(a->places[i].resource);
 		free(a->places[i].metadata);
 		free(a->places[i].scopes);
 		free(a->places[i].accepted);
-		free(a->places[i].clients);
-		free(a->places[i].algorithms);
 	}
 	verifier_free(&a->verifier);
 	dpop_memory_free(&a->authorization.proofs);
-	free(a->servers);
 	free(a->places);
 	free(a->resources);
-	free(a->redirect_uris);
 	free(a->issuers);
-	free(a->demands);
 	free(a->tokens);
 }

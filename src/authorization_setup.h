@@ -15,8 +15,6 @@ struct authorization_setup_place {
 	char *metadata;
 	char *scopes;
 	struct slice *accepted;
-	struct slice *clients;
-	struct slice *algorithms;
 };
 
 struct authorization_setup {
@@ -24,10 +22,7 @@ struct authorization_setup {
 	struct metadata_conf metadata; /* published if there are resources */
 	struct scope_table scopes;
 	struct static_token *tokens;
-	struct slice **servers; /* of each token */
 	struct slice *issuers;
-	struct grant_demand *demands; /* of all issuers, in their order */
-	struct slice *redirect_uris;
 	struct metadata_resource *resources;
 	struct authorization_setup_place *places;
 	size_t place_count;

@@ -60,7 +60,6 @@ struct gateway {
 	size_t server_count;
 	struct slice *hosts;
 	size_t host_count;
-	struct slice *origins;
 	struct slice *claims;      /* of each server, in their order */
 	struct slice *claim_names; /* the same, each once */
 	struct authorization_setup authorization_setup;
@@ -337,7 +336,7 @@ static void gateway_list_claims(struct gateway *g)
 	g->router.sessions.principals.claim_names = g->claim_names;
 	for (size_t i = 0; i < config->server_count; i++)
 		for (size_t j = 0; j < config->servers[i].claims.count; j++) {
-			g->claims[count] = slice_str(config->servers[i].claims.items[j]);
+			g->claims[count] = config->servers[i].claims.items[j];
 			gateway_add_claim_name(g, g->claims[count++]);
 		}
 }
@@ -391,7 +390,7 @@ static void gateway_make_hosts(struct gateway *g)
 	gateway_add_host(g, SLICE_LIT("127.0.0.1"));
 	gateway_add_host(g, SLICE_LIT("[::1]"));
 	for (size_t i = 0; i < config->hosts.count; i++)
-		gateway_add_host(g, frontend_host_of(slice_str(config->hosts.items[i])));
+		gateway_add_host(g, frontend_host_of(config->hosts.items[i]));
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct slice address = slice_str(config->listen[i].address);
 
@@ -417,7 +416,7 @@ static void gateway_make_frontend(struct gateway *g)
 	struct frontend_conf conf = {
 		.endpoints = g->endpoints,
 		.endpoint_count = g->server_count,
-		.origin_count = config->origins.count,
+		.origins = config->origins,
 		.authorization = g->authorization_setup.authorization,
 		.metadata = g->authorization_setup.metadata.resource_count > 0 ?
 				    &g->authorization_setup.metadata :
@@ -430,12 +429,7 @@ static void gateway_make_frontend(struct gateway *g)
 	};
 
 	gateway_make_hosts(g);
-	g->origins = mem_zalloc((config->origins.count + 1) * sizeof(*g->origins));
-	for (size_t i = 0; i < config->origins.count; i++)
-		g->origins[i] = slice_str(config->origins.items[i]);
-	conf.hosts = g->hosts;
-	conf.host_count = g->host_count;
-	conf.origins = g->origins;
+	conf.hosts = (struct slices){ g->hosts, g->host_count };
 	frontend_init(&g->frontend, &g->router, &conf);
 }
 
@@ -531,8 +525,7 @@ static void gateway_make_http(struct gateway *g)
 
 	g->proxies = mem_zalloc((config->trusted_proxies.count + 1) * sizeof(*g->proxies));
 	for (size_t i = 0; i < config->trusted_proxies.count; i++) {
-		if (peer_net_parse(slice_str(config->trusted_proxies.items[i]),
-				   &g->proxies[conf.trust.count]))
+		if (peer_net_parse(config->trusted_proxies.items[i], &g->proxies[conf.trust.count]))
 			conf.trust.count++;
 	}
 	conf.trust.nets = g->proxies;
@@ -588,7 +581,6 @@ static void gateway_free(struct gateway *g)
 	free(g->hosts);
 	free(g->claims);
 	free(g->claim_names);
-	free(g->origins);
 	free(g->proxies);
 	free(g->ports);
 	timer_stop(&g->drain);

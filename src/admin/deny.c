@@ -64,10 +64,7 @@ static bool has_token(const struct authorization_conf *authorization, struct sli
 
 static bool has_issuer(const struct metadata_conf *metadata, struct slice issuer)
 {
-	for (size_t i = 0; metadata != NULL && i < metadata->issuer_count; i++)
-		if (slice_is_equal(metadata->issuers[i], issuer))
-			return true;
-	return false;
+	return metadata != NULL && slices_has(metadata->issuers, issuer);
 }
 
 /* Static tokens have nothing but their name. */
@@ -89,8 +86,8 @@ static const char *judge(const struct admin *admin, struct deny_request *deny_re
 	if (front->authorization.mode == AUTHORIZATION_OPEN)
 		return "nobody is asked for a token: see auth.mode";
 	if (deny_request->issuer.n == 0 && front->metadata != NULL &&
-	    front->metadata->issuer_count == 1)
-		deny_request->issuer = front->metadata->issuers[0];
+	    front->metadata->issuers.count == 1)
+		deny_request->issuer = front->metadata->issuers.items[0];
 	if (deny_request->issuer.n == 0)
 		return "the issuer is missing: one of auth.issuers, or static for auth.tokens";
 	if (deny_request->until_ms == 0)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/texts.h"
+#include "base/slice.h"
 
 /* Different scopes that may be named. */
 #define CONFIG_SCOPES_MAX 256
@@ -27,9 +27,9 @@ enum config_facade { CONFIG_FACADE_AUTO, CONFIG_FACADE_ON, CONFIG_FACADE_OFF };
 struct config_token {
 	char *name;
 	char *sha256; /* 64 hexadecimal digits, of the token's text */
-	struct config_texts scopes;
-	struct config_texts servers; /* none: all */
-	uint64_t expires_ms;         /* since 1970; 0: never */
+	struct slices scopes;
+	struct slices servers; /* none: all */
+	uint64_t expires_ms;   /* since 1970; 0: never */
 };
 
 struct config_tokens {
@@ -40,15 +40,15 @@ struct config_tokens {
 /* An authorization server whose tokens are accepted. */
 struct config_issuer {
 	char *issuer;
-	struct config_texts audience; /* accepted besides the server's own resource */
+	struct slices audience; /* accepted besides the server's own resource */
 	enum config_audience_claim audience_claim;
-	struct config_texts algorithms;
+	struct slices algorithms;
 	char *jwks_uri; /* NULL: from the issuer's metadata */
 	uint64_t jwks_interval_ms;
 	uint64_t leeway_ms;
-	uint64_t max_lifetime_ms;            /* 0: any */
-	struct config_lists required_claims; /* names, and the values of which one must be there */
-	char *introspection_endpoint;        /* NULL: from the metadata, if there is a client_id */
+	uint64_t max_lifetime_ms;         /* 0: any */
+	struct slice_map required_claims; /* names, and the values of which one must be there */
+	char *introspection_endpoint;     /* NULL: from the metadata, if there is a client_id */
 	char *introspection_client_id;
 	char *introspection_client_secret;
 	enum config_client_auth introspection_auth_method;
@@ -66,12 +66,12 @@ struct config_issuers {
 
 /* What a server wants of its callers. */
 struct config_wants {
-	struct config_texts audience;   /* accepted besides its resource */
-	struct config_texts clients;    /* whose tokens are taken; none: everybody's */
-	struct config_texts algorithms; /* of their signatures; none: all that the issuer may use */
-	struct config_texts scopes;     /* that every request needs */
-	struct config_lists tool_scopes; /* by pattern: that calls of such tools need besides */
-	bool challenge_in_result;        /* a call without the scopes of its tool gets no 403 */
+	struct slices audience;       /* accepted besides its resource */
+	struct slices clients;        /* whose tokens are taken; none: everybody's */
+	struct slices algorithms;     /* of their signatures; none: all that the issuer may use */
+	struct slices scopes;         /* that every request needs */
+	struct slice_map tool_scopes; /* by pattern: that calls of such tools need besides */
+	bool challenge_in_result;     /* a call without the scopes of its tool gets no 403 */
 };
 
 /* Tokens that are refused although they are good: of an issuer, and one of the four names. */
@@ -94,15 +94,15 @@ struct config_auth {
 	struct config_tokens tokens;
 	bool x_api_key; /* they are taken from that field as well */
 	struct config_denials deny;
-	uint64_t failures_per_minute;       /* of one address; 0: any number */
-	struct config_issuers issuers;      /* the preferred one first */
-	struct config_texts initial_scopes; /* asked for at first, beyond what is needed */
+	uint64_t failures_per_minute;  /* of one address; 0: any number */
+	struct config_issuers issuers; /* the preferred one first */
+	struct slices initial_scopes;  /* asked for at first, beyond what is needed */
 	bool bind_client; /* a session belongs to the client, too, not only to the person */
 	enum config_dpop dpop;
 	enum config_facade metadata_facade;
 	char *registration_client_id; /* NULL: nobody is registered */
-	struct config_texts registration_redirect_uris;
-	struct config_lists scope_hierarchy; /* who holds the name holds the list */
+	struct slices registration_redirect_uris;
+	struct slice_map scope_hierarchy; /* who holds the name holds the list */
 	bool challenge_held; /* name the scopes that a token has among those that it needs */
 };
 

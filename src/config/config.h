@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "config/auth.h"
-#include "config/texts.h"
+#include "base/slice.h"
 
 struct config_pair {
 	char *name;
@@ -67,12 +67,11 @@ struct config_server {
 	char *sse_path;     /* HTTP+SSE: its stream; follows from the former */
 	char *message_path; /* and where its messages go */
 	char *command;
-	struct config_texts args;
+	struct slices args;
 	struct config_pair *env;
 	size_t env_count;
-	struct config_texts
-		claims; /* that values of env need: names; also where these are forgotten */
-	struct config_texts inherit_env;
+	struct slices claims; /* that values of env need: names; also where these are forgotten */
+	struct slices inherit_env;
 	char *cwd;   /* NULL: the daemon's */
 	char *user;  /* NULL: the daemon's */
 	char *umask; /* octal digits; NULL: the daemon's */
@@ -105,8 +104,8 @@ struct config_server {
 	uint64_t cpu_percent; /* of one processor */
 	uint64_t open_files;  /* 0: the daemon's */
 	enum config_sandbox sandbox;
-	struct config_texts sandbox_read; /* absolute paths */
-	struct config_texts sandbox_write;
+	struct slices sandbox_read; /* absolute paths */
+	struct slices sandbox_write;
 	struct config_ports sandbox_connect;
 	struct config_ports sandbox_bind;
 	uint64_t line_max; /* limits.response: bytes of one line of the child's stdout */
@@ -124,10 +123,10 @@ struct config {
 	char *admin_address; /* "auto", "off" or unix:PATH */
 	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
 	char *public_url;    /* NULL if not given */
-	struct config_texts hosts;
-	struct config_texts origins;
+	struct slices hosts;
+	struct slices origins;
 	struct config_auth auth;
-	struct config_texts trusted_proxies; /* what peer_net_parse understands */
+	struct slices trusted_proxies; /* what peer_net_parse understands */
 	uint64_t max_connections;
 	uint64_t max_sessions;
 	uint64_t max_processes;

@@ -185,7 +185,7 @@ static void test_import(void **state)
 	config = load(&request);
 	assert_int_equal(config->server_count, 2);
 	assert_string_equal(config->servers[0].path, "/a/mcp");
-	assert_string_equal(config->servers[0].args.items[0], "y");
+	assert_string_equal(config->servers[0].args.items[0].p, "y");
 	assert_false(config->servers[1].enabled);
 	assert_int_equal(config->warnings.count, 1);
 	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
@@ -208,7 +208,7 @@ static void test_one_command(void **state)
 	assert_string_equal(config->servers[0].path, "/mcp");
 	assert_string_equal(config->servers[0].command, "npx");
 	assert_int_equal(config->servers[0].args.count, 2);
-	assert_string_equal(config->servers[0].args.items[1], "@scope/server-everything");
+	assert_string_equal(config->servers[0].args.items[1].p, "@scope/server-everything");
 	assert_string_equal(config->listen[0].address, "127.0.0.1:8808");
 	config_free(&config);
 	request.name = "mine";
@@ -322,7 +322,7 @@ static void test_arguments_survive_printing(void **state)
 	config = load(&by_file);
 	assert_int_equal(config->servers[0].args.count, ARRAY_LEN(args));
 	for (size_t i = 0; i < ARRAY_LEN(args); i++)
-		assert_string_equal(config->servers[0].args.items[i], args[i]);
+		assert_string_equal(config->servers[0].args.items[i].p, args[i]);
 	config_free(&config);
 }
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "config/claim.h"
 #include "config/file.h"
-#include "config/lists.h"
+#include "config/texts.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"

@@ -137,7 +137,7 @@ static void test_defaults_of_a_server(void **state)
 	assert_int_equal(s->env_count, 0);
 	assert_int_equal(s->inherit_env.count, ARRAY_LEN(inherited));
 	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
-		assert_string_equal(s->inherit_env.items[i], inherited[i]);
+		assert_string_equal(s->inherit_env.items[i].p, inherited[i]);
 	assert_null(s->cwd);
 	assert_null(s->user);
 	assert_null(s->umask);
@@ -184,12 +184,12 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(c->max_connections, 5);
 	assert_int_equal(c->drain_timeout_ms, 0);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
-	assert_string_equal(c->origins.items[0], "http://x:1");
+	assert_string_equal(c->origins.items[0].p, "http://x:1");
 	assert_int_equal(s->line_max, 2 << 20);
 	assert_int_equal(s->args.count, 4);
-	assert_string_equal(s->args.items[1], "");
-	assert_string_equal(s->args.items[2], "8080");
-	assert_string_equal(s->args.items[3], "true");
+	assert_string_equal(s->args.items[1].p, "");
+	assert_string_equal(s->args.items[2].p, "8080");
+	assert_string_equal(s->args.items[3].p, "true");
 	assert_int_equal(s->backoff_min_ms, 2000);
 	assert_int_equal(s->backoff_max_ms, 2000);
 	assert_string_equal(s->tool_timeouts[0].tool, "deploy");
@@ -215,8 +215,8 @@ static void test_confinement_of_a_server(void **state)
 	assert_int_equal(s->processes, 7);
 	assert_int_equal(s->cpu_percent, 150);
 	assert_int_equal(s->sandbox, CONFIG_SANDBOX_LANDLOCK);
-	assert_string_equal(s->sandbox_read.items[1], "/b");
-	assert_string_equal(s->sandbox_write.items[0], "/c");
+	assert_string_equal(s->sandbox_read.items[1].p, "/b");
+	assert_string_equal(s->sandbox_write.items[0].p, "/c");
 	assert_int_equal(s->sandbox_connect.count, 2);
 	assert_int_equal(s->sandbox_connect.items[0], 443);
 	assert_true(s->sandbox_bind.is_any);
@@ -262,7 +262,7 @@ static void test_claims(void **state)
 
 	(void)state;
 	assert_int_equal(server->claims.count, 1);
-	assert_string_equal(server->claims.items[0], "sub");
+	assert_string_equal(server->claims.items[0].p, "sub");
 	assert_true(server->env[0].has_claims);
 	assert_string_equal(server->env[0].value, "u-${claim:sub}-${claim:sub}");
 	assert_false(server->env[1].has_claims);
@@ -693,15 +693,15 @@ static void test_tokens_and_scopes(void **state)
 	assert_string_equal(c->auth.tokens.items[0].name, "n");
 	assert_string_equal(c->auth.tokens.items[0].sha256, HASH);
 	assert_int_equal(c->auth.tokens.items[0].scopes.count, 2);
-	assert_string_equal(c->auth.tokens.items[0].servers.items[0], "a");
+	assert_string_equal(c->auth.tokens.items[0].servers.items[0].p, "a");
 	assert_int_equal(c->auth.tokens.items[0].expires_ms, 1801353600000);
 	assert_int_equal(c->auth.tokens.items[1].expires_ms, 0);
 	assert_int_equal(c->auth.tokens.items[1].servers.count, 0);
 	assert_int_equal(c->auth.scope_hierarchy.count, 2);
-	assert_string_equal(c->auth.scope_hierarchy.items[1].name, "u");
-	assert_string_equal(c->servers[0].wants.scopes.items[0], "s");
-	assert_string_equal(c->servers[0].wants.tool_scopes.items[0].name, "d*");
-	assert_int_equal(c->servers[0].wants.tool_scopes.items[0].texts.count, 2);
+	assert_string_equal(c->auth.scope_hierarchy.items[1].name.p, "u");
+	assert_string_equal(c->servers[0].wants.scopes.items[0].p, "s");
+	assert_string_equal(c->servers[0].wants.tool_scopes.items[0].name.p, "d*");
+	assert_int_equal(c->servers[0].wants.tool_scopes.items[0].values.count, 2);
 	end(&outcome);
 }
 
@@ -771,10 +771,10 @@ static void test_issuers(void **state)
 			 CONFIG_CLIENT_SECRET_POST);
 	assert_int_equal(auth->issuers.items[0].max_lifetime_ms, 86400000);
 	assert_int_equal(auth->issuers.items[0].required_claims.count, 2);
-	assert_string_equal(auth->issuers.items[0].required_claims.items[0].texts.items[1], "5");
+	assert_string_equal(auth->issuers.items[0].required_claims.items[0].values.items[1].p, "5");
 	assert_int_equal(auth->issuers.items[1].required_claims.count, 0);
 	assert_int_equal(auth->issuers.items[1].max_lifetime_ms, 0);
-	assert_string_equal(auth->issuers.items[1].algorithms.items[0], "RS512");
+	assert_string_equal(auth->issuers.items[1].algorithms.items[0].p, "RS512");
 	assert_int_equal(auth->issuers.items[1].leeway_ms, 60000);
 	assert_int_equal(auth->issuers.items[1].jwks_interval_ms, 10000);
 	assert_true(auth->issuers.items[1].allow_private);

@@ -8,7 +8,6 @@ src_config_libconfig_a_SOURCES = \
 	src/config/document.c \
 	src/config/file.c src/config/file.h \
 	src/config/import.c src/config/import.h \
-	src/config/lists.c src/config/lists.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
 	src/config/options.c src/config/options.h src/config/options_auth.def \
@@ -20,7 +19,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/secret.c src/config/secret.h \
 	src/config/rules_auth.c \
 	src/config/table.c src/config/table.h \
-	src/config/texts.h \
+	src/config/texts.c src/config/texts.h \
 	src/config/token_file.c src/config/token_file.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \

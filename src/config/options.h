@@ -20,12 +20,12 @@ enum option_type {
 	OPTION_DURATION, /* uint64_t, milliseconds */
 	OPTION_RANGE,    /* two uint64_t, one after the other, milliseconds */
 	OPTION_ENUM,     /* int, or an enum of that size */
-	OPTION_TEXTS,    /* struct config_texts */
+	OPTION_TEXTS,    /* struct slices, each text terminated */
 	OPTION_PORTS,    /* struct config_ports */
 	OPTION_ENV,      /* env and env_count of struct config_server */
 	OPTION_TIMEOUTS, /* tool_timeouts and tool_timeout_count of struct config_server */
 	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */
-	OPTION_LISTS,    /* struct config_lists */
+	OPTION_LISTS,    /* struct slice_map, likewise */
 	OPTION_RECORDS,  /* a pointer to records and a size_t, their number */
 	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} and its kin are read */
 	OPTION_TYPE_COUNT

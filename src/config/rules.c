@@ -180,17 +180,17 @@ static void check_public_names(const struct config *config, const struct tree *r
 			"'%.100s'",
 			config->public_url);
 	for (size_t i = 0; i < config->origins.count; i++)
-		if (!is_origin(config->origins.items[i]))
+		if (!is_origin(config->origins.items[i].p))
 			problem_add_at(problems, item_place(root, "origins", i),
 				       "must be an origin like https://app.example.com, without "
 				       "a path or '*', not '%.100s'",
-				       config->origins.items[i]);
+				       config->origins.items[i].p);
 	for (size_t i = 0; i < config->hosts.count; i++)
-		if (!is_host(config->hosts.items[i]))
+		if (!is_host(config->hosts.items[i].p))
 			problem_add_at(problems, item_place(root, "hosts", i),
 				       "must be a name or an address without a port, IPv6 in "
 				       "brackets, not '%.100s'",
-				       config->hosts.items[i]);
+				       config->hosts.items[i].p);
 }
 
 static void check_proxies(const struct config *config, const struct tree *root,
@@ -199,12 +199,12 @@ static void check_proxies(const struct config *config, const struct tree *root,
 	struct peer_net ignored;
 
 	for (size_t i = 0; i < config->trusted_proxies.count; i++)
-		if (!peer_net_parse(slice_str(config->trusted_proxies.items[i]), &ignored))
+		if (!peer_net_parse(config->trusted_proxies.items[i], &ignored))
 			problem_add_at(
 				problems, item_place(root, "trusted_proxies", i),
 				"must be an address, a network like 10.0.0.0/8, or unix, not "
 				"'%.100s'",
-				config->trusted_proxies.items[i]);
+				config->trusted_proxies.items[i].p);
 }
 
 static void check_log_target(const struct config *config, const struct tree *root,
@@ -337,13 +337,13 @@ static const struct tree *sandbox_place(const struct tree *root, const struct co
 	return place(server_place(root, server, "sandbox"), key, NULL, NULL);
 }
 
-static void check_paths(const struct config_texts *paths, const struct tree *at,
+static void check_paths(const struct slices *paths, const struct tree *at,
 			struct config_problems *problems)
 {
 	for (size_t i = 0; i < paths->count; i++)
-		if (paths->items[i][0] != '/')
+		if (paths->items[i].p[0] != '/')
 			problem_add_at(problems, at, "must be an absolute path, not '%.100s'",
-				       paths->items[i]);
+				       paths->items[i].p);
 }
 
 static bool is_umask(const char *text)
@@ -392,18 +392,18 @@ static void check_claims(const struct config *config, const struct config_server
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need isolation session or "
 			       "principal: with shared one process serves everybody",
-			       server->claims.items[0]);
+			       server->claims.items[0].p);
 	if (mode != CONFIG_AUTH_OAUTH && mode != CONFIG_AUTH_TOKEN)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need callers that show a "
 			       "token: set auth.mode",
-			       server->claims.items[0]);
+			       server->claims.items[0].p);
 	for (size_t i = 0; mode == CONFIG_AUTH_TOKEN && i < server->claims.count; i++)
-		if (strcmp(server->claims.items[i], "sub") != 0)
+		if (!slice_is_equal(server->claims.items[i], SLICE_LIT("sub")))
 			problem_add_at(problems, at,
 				       "a static token has only the claim sub, its name, and no "
 				       "'%.60s'",
-				       server->claims.items[i]);
+				       server->claims.items[i].p);
 }
 
 static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
@@ -417,7 +417,8 @@ static void refuse_claims_elsewhere(const struct config_server *server, const st
 				    struct config_problems *problems)
 {
 	for (size_t i = 0; i < server->args.count; i++)
-		refuse_claims(server->args.items[i], server_place(root, server, "args"), problems);
+		refuse_claims(server->args.items[i].p, server_place(root, server, "args"),
+			      problems);
 	refuse_claims(server->command, server_place(root, server, "command"), problems);
 	refuse_claims(server->cwd, server_place(root, server, "cwd"), problems);
 }

@@ -46,33 +46,33 @@ static void check_scope(const char *scope, const struct tree *at, struct config_
 			scope);
 }
 
-static void check_scopes(const struct config_texts *scopes, const struct tree *at,
+static void check_scopes(const struct slices *scopes, const struct tree *at,
 			 struct config_problems *problems)
 {
 	for (size_t i = 0; i < scopes->count; i++)
-		check_scope(scopes->items[i], item(at, i), problems);
+		check_scope(scopes->items[i].p, item(at, i), problems);
 }
 
 /* The list of this name; lists->count: none. */
-static size_t find_list(const struct config_lists *lists, const char *name)
+static size_t find_list(const struct slice_map *lists, struct slice name)
 {
 	size_t i = 0;
 
-	while (i < lists->count && strcmp(lists->items[i].name, name) != 0)
+	while (i < lists->count && !slice_is_equal(lists->items[i].name, name))
 		i++;
 	return i;
 }
 
 /* Whether `wanted` is in the list, or in one that it leads to; each is looked into once. */
-static bool is_held(const struct config_lists *lists, size_t index, const char *wanted, bool *seen)
+static bool is_held(const struct slice_map *lists, size_t index, struct slice wanted, bool *seen)
 {
-	const struct config_texts *held = &lists->items[index].texts;
+	const struct slices *held = &lists->items[index].values;
 
 	seen[index] = true;
 	for (size_t i = 0; i < held->count; i++) {
 		size_t next = find_list(lists, held->items[i]);
 
-		if (strcmp(held->items[i], wanted) == 0)
+		if (slice_is_equal(held->items[i], wanted))
 			return true;
 		if (next < lists->count && !seen[next] && is_held(lists, next, wanted, seen))
 			return true;
@@ -84,21 +84,21 @@ static bool is_held(const struct config_lists *lists, size_t index, const char *
 static void check_hierarchy(const struct config *config, const struct tree *auth,
 			    struct config_problems *problems)
 {
-	const struct config_lists *lists = &config->auth.scope_hierarchy;
+	const struct slice_map *lists = &config->auth.scope_hierarchy;
 	const struct tree *at = member(auth, "scope_hierarchy");
 
 	if (lists->count > CONFIG_SCOPES_MAX)
 		return; /* it is said that there are too many */
 	for (size_t i = 0; i < lists->count; i++) {
-		const struct config_list *list = &lists->items[i];
-		const struct tree *list_at = member(at, list->name);
+		const struct named_slices *list = &lists->items[i];
+		const struct tree *list_at = member(at, list->name.p);
 		bool seen[CONFIG_SCOPES_MAX] = { false };
 
-		check_scope(list->name, list_at, problems);
-		check_scopes(&list->texts, list_at, problems);
+		check_scope(list->name.p, list_at, problems);
+		check_scopes(&list->values, list_at, problems);
 		if (is_held(lists, i, list->name, seen))
 			problem_add_at(problems, list_at, "the scope '%.60s' would hold itself",
-				       list->name);
+				       list->name.p);
 	}
 }
 
@@ -119,16 +119,16 @@ static void count_name(struct scope_names *all, const char *name)
 		all->count++;
 }
 
-static void count_names(struct scope_names *all, const struct config_texts *texts)
+static void count_names(struct scope_names *all, const struct slices *texts)
 {
 	for (size_t i = 0; i < texts->count; i++)
-		count_name(all, texts->items[i]);
+		count_name(all, texts->items[i].p);
 }
 
-static void count_lists(struct scope_names *all, const struct config_lists *lists)
+static void count_lists(struct scope_names *all, const struct slice_map *lists)
 {
 	for (size_t i = 0; i < lists->count; i++)
-		count_names(all, &lists->items[i].texts);
+		count_names(all, &lists->items[i].values);
 }
 
 /* What is left out of a decision would be allowed to everybody. */
@@ -143,7 +143,7 @@ static void check_scope_count(const struct config *config, const struct tree *ro
 	}
 	count_names(&all, &config->auth.initial_scopes);
 	for (size_t i = 0; i < config->auth.scope_hierarchy.count; i++)
-		count_name(&all, config->auth.scope_hierarchy.items[i].name);
+		count_name(&all, config->auth.scope_hierarchy.items[i].name.p);
 	count_lists(&all, &config->auth.scope_hierarchy);
 	if (all.count > CONFIG_SCOPES_MAX)
 		problem_add_at(problems, root, "there are more than %d different scopes",
@@ -180,9 +180,9 @@ static void check_token(const struct config *config, const struct config_token *
 			"must be 64 hexadecimal digits, the output of: printf %%s TOKEN | sha256sum");
 	check_scopes(&token->scopes, member(at, "scopes"), problems);
 	for (size_t i = 0; i < token->servers.count; i++)
-		if (!has_server(config, token->servers.items[i]))
+		if (!has_server(config, token->servers.items[i].p))
 			problem_add_at(problems, item(member(at, "servers"), i),
-				       "there is no server '%.60s'", token->servers.items[i]);
+				       "there is no server '%.60s'", token->servers.items[i].p);
 }
 
 /* Whose would it be? */
@@ -220,16 +220,16 @@ static void check_tokens(const struct config *config, const struct tree *auth,
 			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
 }
 
-static void check_algorithms(const struct config_texts *names, const struct tree *at,
+static void check_algorithms(const struct slices *names, const struct tree *at,
 			     struct config_problems *problems)
 {
 	for (size_t i = 0; i < names->count; i++)
-		if (!verifier_knows_algorithm(slice_str(names->items[i])))
+		if (!verifier_knows_algorithm(names->items[i]))
 			problem_add_at(
 				problems, item(at, i),
 				"'%.20s' is no signature that can be accepted; there are RS256, "
 				"PS256, ES256, EdDSA, and RS, PS, ES with 384 and 512",
-				names->items[i]);
+				names->items[i].p);
 }
 
 /* ---- denied tokens ---- */
@@ -300,8 +300,8 @@ static void check_server(const struct config *config, const struct config_server
 			"in auth");
 	check_scopes(&server->wants.scopes, member(at, "scopes"), problems);
 	for (size_t i = 0; i < server->wants.tool_scopes.count; i++)
-		check_scopes(&server->wants.tool_scopes.items[i].texts,
-			     member(tools, server->wants.tool_scopes.items[i].name), problems);
+		check_scopes(&server->wants.tool_scopes.items[i].values,
+			     member(tools, server->wants.tool_scopes.items[i].name.p), problems);
 	if (!asks_for_tokens(config) &&
 	    server->wants.scopes.count + server->wants.tool_scopes.count > 0)
 		problem_add_at(problems, at,
@@ -360,10 +360,10 @@ static void check_issuer(const struct config *config, size_t index, const struct
 	check_introspection(issuer, member(at, "introspection"), problems);
 	check_algorithms(&issuer->algorithms, member(at, "algorithms"), problems);
 	for (size_t i = 0; i < issuer->required_claims.count; i++)
-		if (issuer->required_claims.items[i].texts.count == 0)
+		if (issuer->required_claims.items[i].values.count == 0)
 			problem_add_at(problems, member(at, "required_claims"),
 				       "the claim '%.60s' has no value that it may have",
-				       issuer->required_claims.items[i].name);
+				       issuer->required_claims.items[i].name.p);
 	for (size_t i = 0; i < index && issuer->issuer != NULL; i++)
 		if (issuers->items[i].issuer != NULL &&
 		    strcmp(issuers->items[i].issuer, issuer->issuer) == 0)

@@ -15,7 +15,7 @@
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/quote.h"
-#include "config/lists.h"
+#include "config/texts.h"
 #include "config/yaml.h"
 
 typedef int parse_fn(struct slice text, uint64_t *number_r);
@@ -54,7 +54,7 @@ static void load_text(const struct types_context *context, const struct option *
 {
 	char **field = field_of(option, base);
 
-	if (!texts_require_one(context, value))
+	if (!texts_is_one(context, value))
 		return;
 	if (value->text[0] == '\0') {
 		problem_add_at(context->problems, value, "must not be empty");
@@ -325,7 +325,7 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 	return true;
 }
 
-/* ---- list of texts ---- */
+/* ---- lists of texts ---- */
 
 static void fini_texts(const struct option *option, void *base)
 {
@@ -342,6 +342,26 @@ static bool print_texts(const struct option *option, const void *base, struct bu
 {
 	texts_print(field_of_const(option, base), out);
 	return true;
+}
+
+static void load_map(const struct types_context *context, const struct option *option,
+		     const struct tree *value, void *base)
+{
+	texts_load_map(context, value, field_of(option, base));
+}
+
+static bool print_map(const struct option *option, const void *base, struct buf *out)
+{
+	const struct slice_map *field = field_of_const(option, base);
+
+	if (field->count > 0)
+		texts_print_map(field, out);
+	return field->count > 0;
+}
+
+static void fini_map(const struct option *option, void *base)
+{
+	texts_free_map(field_of(option, base));
 }
 
 /* ---- ports ---- */
@@ -463,7 +483,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 		pair.value = load_reference(context, value);
 		if (pair.value != NULL)
 			pair.file = secret_find_file(value->items[0]->key, value->items[0]->text);
-	} else if (texts_require_one(context, value)) {
+	} else if (texts_is_one(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
 		/* What a configuration names is none, what it holds beside that may be one. */
@@ -486,7 +506,7 @@ static void load_secret(const struct types_context *context, const struct option
 
 	if (value->kind == TREE_MAP)
 		secret = load_reference(context, value);
-	else if (texts_require_one(context, value))
+	else if (texts_is_one(context, value))
 		secret = mem_strdup(value->text);
 	if (value->kind == TREE_TEXT)
 		warn_readable(context, value);
@@ -654,7 +674,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
 	[OPTION_SECRET] = { "text", load_secret, print_secret, fini_secret },
 	[OPTION_DATE] = { "date", load_date, print_date, NULL },
-	[OPTION_LISTS] = { "map of lists", lists_load, lists_print, lists_fini },
+	[OPTION_LISTS] = { "map of lists", load_map, print_map, fini_map },
 	[OPTION_RECORDS] = { .name = "list of maps" },
 };
 

@@ -121,13 +121,13 @@ static void say_missing(const char *options)
 /* Nobody has called: without a value for each, they stay as the configuration writes them. */
 static bool examine_claims(struct examination *e, struct launch_spec *spec)
 {
-	const struct config_texts *wanted = &e->server->claims;
+	const struct slices *wanted = &e->server->claims;
 	struct buf missing = { 0 };
 	struct buf claims = { 0 };
 	bool is_good = true;
 
 	for (size_t i = 0; i < wanted->count; i++) {
-		const char *name = wanted->items[i];
+		const char *name = wanted->items[i].p;
 		const char *value = value_of(e->given, name);
 
 		if (value == NULL)

@@ -212,10 +212,7 @@ static const struct static_token *find_token(const struct authorization *authori
 
 static bool is_for(const struct static_token *token, const struct protected_resource *place)
 {
-	for (size_t i = 0; i < token->server_count; i++)
-		if (slice_is_equal(token->servers[i], place->server))
-			return true;
-	return token->server_count == 0;
+	return token->servers.count == 0 || slices_has(token->servers, place->server);
 }
 
 /* AUTH-TOK-03 */

@@ -45,9 +45,8 @@ struct static_token {
 	struct slice name;
 	unsigned char sha256[AUTHORIZATION_HASH_BYTES];
 	struct scope_set scopes;
-	const struct slice *servers; /* that it is for; none: all */
-	size_t server_count;
-	uint64_t ends_at_ms; /* wall clock; UINT64_MAX: never */
+	struct slices servers; /* that it is for; none: all */
+	uint64_t ends_at_ms;   /* wall clock; UINT64_MAX: never */
 };
 
 /* Calls of tools whose name fits the pattern need these scopes. */
@@ -68,10 +67,8 @@ struct protected_resource {
 	struct slice metadata;        /* the URL of its metadata document */
 	const struct slice *accepted; /* what a token's audience may name; the resource first */
 	size_t accepted_count;
-	const struct slice *clients; /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
-	size_t client_count;
-	const struct slice *algorithms; /* of their signatures; none: all that the issuer may use */
-	size_t algorithm_count;
+	struct slices clients;    /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
+	struct slices algorithms; /* of their signatures; none: all that the issuer may use */
 };
 
 /* Everything borrowed for the guard's life. */

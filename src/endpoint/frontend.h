@@ -33,10 +33,8 @@ struct endpoint {
 struct frontend_conf {
 	const struct endpoint *endpoints; /* all borrowed for the frontend's life */
 	size_t endpoint_count;
-	const struct slice *hosts; /* names without port, lower case, IPv6 in brackets */
-	size_t host_count;
-	const struct slice *origins; /* scheme://host[:port] */
-	size_t origin_count;
+	struct slices hosts;   /* names without port, lower case, IPv6 in brackets */
+	struct slices origins; /* scheme://host[:port] */
 	struct authorization_conf authorization;
 	const struct metadata_conf *metadata; /* NULL: nothing is published */
 	enum frontend_response response;

@@ -402,10 +402,8 @@ static void make_frontend(void)
 	const struct frontend_conf conf = {
 		.endpoints = endpoints,
 		.endpoint_count = ARRAY_LEN(endpoints),
-		.hosts = hosts,
-		.host_count = ARRAY_LEN(hosts),
-		.origins = origins,
-		.origin_count = ARRAY_LEN(origins),
+		.hosts = { hosts, ARRAY_LEN(hosts) },
+		.origins = { origins, ARRAY_LEN(origins) },
 		.response = FRONTEND_RESPONSE_AUTO,
 		.grace_ms = GRACE_MS,
 		.keepalive_ms = KEEPALIVE_MS,

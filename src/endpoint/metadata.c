@@ -24,12 +24,12 @@ struct metadata_document {
 
 /* ---- documents about resources: RFC 9728 §2 ---- */
 
-static json_t *strings_of(const struct slice *slices, size_t count)
+static json_t *strings_of(struct slices slices)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, json_stringn(slices[i].p, slices[i].n));
+	for (size_t i = 0; i < slices.count; i++)
+		json_array_append_new(array, json_stringn(slices.items[i].p, slices.items[i].n));
 	return array;
 }
 
@@ -65,8 +65,7 @@ static char *make_document(const struct metadata_conf *conf,
 
 	json_object_set_new(document, "resource",
 			    json_stringn(resource->resource.p, resource->resource.n));
-	json_object_set_new(document, "authorization_servers",
-			    strings_of(conf->issuers, conf->issuer_count));
+	json_object_set_new(document, "authorization_servers", strings_of(conf->issuers));
 	if (resource->scopes.n > 0)
 		json_object_set_new(document, "scopes_supported", words_of(resource->scopes));
 	json_object_set_new(document, "bearer_methods_supported", json_pack("[s]", "header"));

@@ -25,16 +25,14 @@ struct metadata_resource {
 struct metadata_conf {
 	const struct metadata_resource *resources;
 	size_t resource_count;
-	const struct slice *issuers; /* the preferred one first */
-	size_t issuer_count;
-	struct slice origin; /* public */
+	struct slices issuers; /* the preferred one first */
+	struct slice origin;   /* public */
 	bool takes_proofs;
 	bool requires_proofs;
 	bool has_facade;
 	const struct verifier *verifier; /* for the facade */
 	struct slice client_id;          /* for registration; empty: nobody is registered */
-	const struct slice *redirect_uris;
-	size_t redirect_uri_count;
+	struct slices redirect_uris;
 };
 
 struct metadata {

@@ -67,12 +67,12 @@ static size_t text_count(const struct text *text)
 }
 
 /* As many as are declared and each of these: then there is no other. */
-static const char *text_check(const struct text *text, const struct config_texts *declared)
+static const char *text_check(const struct text *text, const struct slices *declared)
 {
 	if (text_count(text) != declared->count * 2)
 		return "the claims are not those that the server declares";
 	for (size_t i = 0; i < declared->count; i++) {
-		struct slice value = text_find(text, slice_str(declared->items[i]));
+		struct slice value = text_find(text, declared->items[i]);
 
 		if (value.p == NULL)
 			return "a claim that the server declares is missing";

@@ -81,14 +81,14 @@ static void check_open_files(const struct config_server *server, struct config_p
 }
 
 static void check_paths(const struct config_server *server, const char *key,
-			const struct config_texts *paths, struct config_problems *problems)
+			const struct slices *paths, struct config_problems *problems)
 {
 	mode_t mode;
 
 	for (size_t i = 0; i < paths->count; i++) {
-		if (is_missing(paths->items[i], &mode))
+		if (is_missing(paths->items[i].p, &mode))
 			problem_add(problems, "servers.%s.sandbox.%s: %.200s: %s", server->name,
-				    key, paths->items[i], strerror(errno));
+				    key, paths->items[i].p, strerror(errno));
 	}
 }
 

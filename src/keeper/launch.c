@@ -82,7 +82,7 @@ static char **make_env(const struct config_server *server, const char *home)
 		count = env_add(envp, count, server->env[i].name, server->env[i].value);
 	count = env_add(envp, count, "HOME", home);
 	for (size_t i = 0; i < server->inherit_env.count; i++) {
-		const char *name = server->inherit_env.items[i];
+		const char *name = server->inherit_env.items[i].p;
 
 		if (is_inheritable(name))
 			count = env_add(envp, count, name, getenv(name));
@@ -96,7 +96,7 @@ static const char **make_argv(const struct config_server *server)
 
 	argv[0] = server->command;
 	for (size_t i = 0; i < server->args.count; i++)
-		argv[i + 1] = server->args.items[i];
+		argv[i + 1] = server->args.items[i].p;
 	return argv;
 }
 
