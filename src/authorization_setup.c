@@ -217,7 +217,7 @@ struct protected_resource authorization_setup_make_place(struct authorization_se
 {
 	struct authorization_setup_place *made = &a->places[a->place_count++];
 	size_t count = server->wants.tool_scopes.count;
-	struct protected_resource place = { .server = slice_str(server->name),
+	struct protected_resource place = { .server = slice_str(server->conf.name),
 					    .tool_count = count,
 					    .tells_in_result = server->wants.challenge_in_result };
 

@@ -60,8 +60,7 @@ struct gateway {
 	size_t server_count;
 	struct slice *hosts;
 	size_t host_count;
-	struct slice *claims;      /* of each server, in their order */
-	struct slice *claim_names; /* the same, each once */
+	struct slice *claim_names; /* that servers want, each once */
 	struct authorization_setup authorization_setup;
 	struct router router;
 	struct frontend frontend;
@@ -248,57 +247,6 @@ static const struct spawner_ops gateway_spawner_ops = {
 
 /* ---- starting ---- */
 
-static uint64_t gateway_tool_timeout(const struct server_conf *conf, struct slice tool)
-{
-	const struct config_server *server = conf->config;
-
-	for (size_t i = 0; i < server->tool_timeout_count; i++) {
-		if (slice_is_equal(slice_str(server->tool_timeouts[i].tool), tool))
-			return server->tool_timeouts[i].timeout_ms;
-	}
-	return 0;
-}
-
-static struct server_conf gateway_server_conf(const struct config *config, size_t index)
-{
-	static const enum isolation isolations[] = {
-		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
-		[CONFIG_ISOLATION_PRINCIPAL] = ISOLATION_PRINCIPAL,
-		[CONFIG_ISOLATION_SHARED] = ISOLATION_SHARED,
-	};
-	const struct config_server *server = &config->servers[index];
-
-	return (struct server_conf){
-		.name = server->name,
-		.server = (uint32_t)index,
-		.isolation = isolations[server->isolation],
-		.never_asks = server->assume_no_server_requests,
-		.pool_max = server->pool_max,
-		.pool_min = server->pool_min,
-		.warm = server->pool_warm,
-		.start_rate = server->start_rate,
-		.sessions_per_process = server->pool_sessions_per_process,
-		.max_age_ms = server->pool_max_age_ms,
-		.calls_per_process = server->pool_requests_per_process,
-		.queue_calls = server->pool_queue,
-		.queue_timeout_ms = server->pool_queue_timeout_ms,
-		.idle_ms = server->pool_idle_ms,
-		.line_max = server->line_max,
-		.queue_max = config->message_bytes * 2,
-		.start_timeout_ms = server->start_timeout_ms,
-		.backoff_min_ms = server->backoff_min_ms,
-		.backoff_max_ms = server->backoff_max_ms,
-		.give_up_after = (unsigned int)server->give_up_after,
-		.stop_grace_ms = server->stop_grace_ms,
-		.stop_term_ms = server->stop_term_ms,
-		.stall_ms = STALL_MS,
-		.request_timeout_ms = server->request_timeout_ms,
-		.request_timeout_max_ms = server->request_timeout_max_ms,
-		.tool_timeout_ms = server->tool_timeout_count > 0 ? gateway_tool_timeout : NULL,
-		.config = server,
-	};
-}
-
 /* What runs before somebody comes. */
 static void gateway_start_children(struct gateway *g)
 {
@@ -313,49 +261,37 @@ static void gateway_start_children(struct gateway *g)
 	}
 }
 
-/* Adds it to what principals keep, unless it is there. */
-static void gateway_add_claim_name(struct gateway *g, struct slice name)
-{
-	struct principal_set *set = &g->router.sessions.principals;
-
-	for (size_t i = 0; i < set->claim_count; i++)
-		if (slice_is_equal(g->claim_names[i], name))
-			return;
-	g->claim_names[set->claim_count++] = name;
-}
-
 /* What servers are told of their principals: principals keep that and nothing else. */
 static void gateway_list_claims(struct gateway *g)
 {
 	const struct config *config = g->config;
-	size_t room = config->server_count * CLAIMS_MAX + 1;
-	size_t count = 0;
+	struct slices names = { NULL, 0 };
 
-	g->claims = mem_zalloc(room * sizeof(*g->claims));
-	g->claim_names = mem_zalloc(room * sizeof(*g->claim_names));
-	g->router.sessions.principals.claim_names = g->claim_names;
-	for (size_t i = 0; i < config->server_count; i++)
-		for (size_t j = 0; j < config->servers[i].claims.count; j++) {
-			g->claims[count] = config->servers[i].claims.items[j];
-			gateway_add_claim_name(g, g->claims[count++]);
-		}
+	g->claim_names = mem_zalloc((config->server_count * CLAIMS_MAX + 1) * sizeof(struct slice));
+	names.items = g->claim_names;
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct server_conf *conf = &config->servers[i].conf;
+
+		CHECK(conf->claim_count <= CLAIMS_MAX);
+		for (size_t j = 0; j < conf->claim_count; j++)
+			if (!slices_has(names, conf->claims[j]))
+				g->claim_names[names.count++] = conf->claims[j];
+	}
+	g->router.sessions.principals.claim_names = names.items;
+	g->router.sessions.principals.claim_count = names.count;
 }
 
 static void gateway_make_servers(struct gateway *g)
 {
 	const struct config *config = g->config;
-	const struct slice *claims = g->claims;
 
 	g->fleet.max = config->max_processes;
 	g->servers = mem_zalloc(config->server_count * sizeof(*g->servers));
 	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
 	for (size_t i = 0; i < config->server_count; i++) {
-		struct server_conf conf = gateway_server_conf(config, i);
+		struct server_conf conf = config->servers[i].conf;
 		struct server *server = &g->servers[g->server_count];
 
-		conf.claims = claims;
-		conf.claim_count = config->servers[i].claims.count;
-		claims += conf.claim_count;
 		if (!config->servers[i].enabled)
 			continue;
 		conf.fleet = &g->fleet;
@@ -579,7 +515,6 @@ static void gateway_free(struct gateway *g)
 	free(g->servers);
 	free(g->endpoints);
 	free(g->hosts);
-	free(g->claims);
 	free(g->claim_names);
 	free(g->proxies);
 	free(g->ports);

@@ -12,8 +12,9 @@
 #include <stdio.h>
 
 #include "base/check.h"
-#include "config/auth.h"
 #include "base/slice.h"
+#include "config/auth.h"
+#include "process/server.h"
 
 struct config_pair {
 	char *name;
@@ -48,21 +49,14 @@ struct config_ports {
 	bool is_any;
 };
 
-enum config_isolation {
-	CONFIG_ISOLATION_SESSION,
-	CONFIG_ISOLATION_PRINCIPAL,
-	CONFIG_ISOLATION_SHARED,
-};
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
 enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
 
-struct config_tool_timeout {
-	char *tool;
-	uint64_t timeout_ms;
-};
-
+/* What the gateway knows of a server is its modules' own; the rest is what the keeper starts. */
 struct config_server {
-	char *name;
+	struct server_conf conf;   /* all but the fleet, which is the gateway's */
+	struct config_wants wants; /* of its callers */
+	bool enabled;
 	char *path;         /* of the MCP endpoint */
 	char *sse_path;     /* HTTP+SSE: its stream; follows from the former */
 	char *message_path; /* and where its messages go */
@@ -70,36 +64,11 @@ struct config_server {
 	struct slices args;
 	struct config_pair *env;
 	size_t env_count;
-	struct slices claims; /* that values of env need: names; also where these are forgotten */
 	struct slices inherit_env;
-	char *cwd;   /* NULL: the daemon's */
-	char *user;  /* NULL: the daemon's */
-	char *umask; /* octal digits; NULL: the daemon's */
-	bool enabled;
-	enum config_isolation isolation;
-	bool assume_no_server_requests;
-	uint64_t pool_max;
-	uint64_t pool_min;
-	uint64_t pool_warm;
-	uint64_t pool_sessions_per_process;
-	uint64_t pool_requests_per_process;
-	uint64_t pool_queue;
-	uint64_t pool_queue_timeout_ms;
-	uint64_t pool_idle_ms;
-	uint64_t pool_max_age_ms; /* 0: any age */
-	uint64_t start_rate;
-	uint64_t start_timeout_ms;
-	uint64_t backoff_min_ms; /* start.backoff: 1s..60s */
-	uint64_t backoff_max_ms;
-	uint64_t give_up_after; /* failed starts in a row before callers are refused at once */
-	uint64_t request_timeout_ms;
-	uint64_t request_timeout_max_ms;
-	struct config_wants wants; /* of its callers */
-	struct config_tool_timeout *tool_timeouts;
-	size_t tool_timeout_count;
-	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
-	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t memory_bytes;  /* resources; 0: not limited */
+	char *cwd;             /* NULL: the daemon's */
+	char *user;            /* NULL: the daemon's */
+	char *umask;           /* octal digits; NULL: the daemon's */
+	uint64_t memory_bytes; /* resources; 0: not limited */
 	uint64_t processes;
 	uint64_t cpu_percent; /* of one processor */
 	uint64_t open_files;  /* 0: the daemon's */
@@ -108,7 +77,6 @@ struct config_server {
 	struct slices sandbox_write;
 	struct config_ports sandbox_connect;
 	struct config_ports sandbox_bind;
-	uint64_t line_max; /* limits.response: bytes of one line of the child's stdout */
 };
 
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */

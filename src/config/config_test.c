@@ -204,7 +204,7 @@ static void test_one_command(void **state)
 
 	(void)state;
 	assert_int_equal(config->server_count, 1);
-	assert_string_equal(config->servers[0].name, "everything");
+	assert_string_equal(config->servers[0].conf.name, "everything");
 	assert_string_equal(config->servers[0].path, "/mcp");
 	assert_string_equal(config->servers[0].command, "npx");
 	assert_int_equal(config->servers[0].args.count, 2);
@@ -214,7 +214,7 @@ static void test_one_command(void **state)
 	request.name = "mine";
 	request.listen = "unix:/run/x";
 	config = load(&request);
-	assert_string_equal(config->servers[0].name, "mine");
+	assert_string_equal(config->servers[0].conf.name, "mine");
 	assert_string_equal(config->listen[0].address, "unix:/run/x");
 	config_free(&config);
 	request.listen = NULL;
@@ -361,9 +361,9 @@ static void test_secrets_are_forgotten(void **state)
 	config_forget_secrets(config);
 	assert_int_equal(config->servers[0].args.count, 0);
 	assert_int_equal(config->servers[0].env_count, 0);
-	assert_string_equal(config->servers[0].name, "x");
+	assert_string_equal(config->servers[0].conf.name, "x");
 	assert_string_equal(config->servers[0].path, "/mcp");
-	assert_int_equal(config->servers[0].request_timeout_ms, 300000);
+	assert_int_equal(config->servers[0].conf.request_timeout_ms, 300000);
 	config_forget_secrets(config);
 	config_free(&config);
 }

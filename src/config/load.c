@@ -9,9 +9,8 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "config/claim.h"
 #include "config/file.h"
-#include "config/texts.h"
+#include "config/finish.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
@@ -74,18 +73,6 @@ static void load_listen(const struct types_context *context, const struct tree *
 	}
 }
 
-/* "/a/mcp" -> "/a/LAST"; a path that ends otherwise gets one part more. product.md §3 */
-static char *beside(const char *path, const char *last)
-{
-	size_t length = strlen(path);
-
-	if (length >= 4 && strcmp(path + length - 4, "/mcp") == 0)
-		length -= 4;
-	else if (length >= 1 && path[length - 1] == '/')
-		length--;
-	return mem_printf("%.*s/%s", (int)length, path, last);
-}
-
 static void load_server(const struct types_context *context, const struct tree *defaults,
 			const struct tree *value, struct config_server *server)
 {
@@ -93,12 +80,7 @@ static void load_server(const struct types_context *context, const struct tree *
 	if (defaults != NULL)
 		table_load(context, OPTIONS_SERVER, defaults, server);
 	table_load(context, OPTIONS_SERVER, value, server);
-	server->name = mem_strdup(value->key);
-	claim_collect(server);
-	if (server->path == NULL)
-		server->path = mem_printf("/%s/mcp", server->name);
-	server->sse_path = beside(server->path, "sse");
-	server->message_path = beside(server->path, "message");
+	server->conf.name = mem_strdup(value->key);
 }
 
 /* Wrong defaults are wrong even where no server uses them. */
@@ -127,10 +109,8 @@ static void load_servers(const struct types_context *context, const struct tree 
 	}
 	config->servers = mem_zalloc((map->count + 1) * sizeof(*config->servers));
 	config->server_count = map->count;
-	for (size_t i = 0; i < map->count; i++) {
+	for (size_t i = 0; i < map->count; i++)
 		load_server(context, defaults, map->items[i], &config->servers[i]);
-		config->servers[i].line_max = config->response_bytes;
-	}
 }
 
 /* The files that issuers name, while files can be read. */
@@ -160,6 +140,7 @@ void config_free(struct config **config)
 	*config = NULL;
 	if (c == NULL)
 		return;
+	finish_free(c);
 	for (size_t i = 0; i < c->listen_count; i++) {
 		table_free(OPTIONS_LISTEN, &c->listen[i]);
 		for (size_t j = 0; j < c->listen[i].tls_count; j++)
@@ -168,10 +149,7 @@ void config_free(struct config **config)
 	}
 	for (size_t i = 0; i < c->server_count; i++) {
 		table_free(OPTIONS_SERVER, &c->servers[i]);
-		free(c->servers[i].name);
-		texts_free(&c->servers[i].claims);
-		free(c->servers[i].sse_path);
-		free(c->servers[i].message_path);
+		free((char *)(uintptr_t)c->servers[i].conf.name);
 	}
 	for (size_t i = 0; i < c->auth.issuers.count; i++)
 		free(c->auth.issuers.items[i].ca);
@@ -197,6 +175,7 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	load_listen(context, root, config);
 	load_servers(context, root, config);
 	load_authorities(context, root, &config->auth.issuers);
+	finish_config(config);
 	rules_check(config, root, context->problems);
 	if (context->problems->count > 0)
 		config_free(&config);

@@ -130,7 +130,7 @@ static void test_defaults_of_a_server(void **state)
 
 	(void)state;
 	assert_int_equal(outcome.config->server_count, 1);
-	assert_string_equal(s->name, "a");
+	assert_string_equal(s->conf.name, "a");
 	assert_string_equal(s->path, "/a/mcp");
 	assert_string_equal(s->command, "x");
 	assert_int_equal(s->args.count, 0);
@@ -150,18 +150,18 @@ static void test_defaults_of_a_server(void **state)
 	assert_false(s->sandbox_connect.is_any);
 	assert_int_equal(s->sandbox_connect.count, 0);
 	assert_true(s->enabled);
-	assert_int_equal(s->isolation, CONFIG_ISOLATION_SESSION);
-	assert_int_equal(s->pool_max, 64);
-	assert_int_equal(s->start_timeout_ms, 60000);
-	assert_int_equal(s->backoff_min_ms, 1000);
-	assert_int_equal(s->backoff_max_ms, 60000);
-	assert_int_equal(s->give_up_after, 5);
-	assert_int_equal(s->request_timeout_ms, 300000);
-	assert_int_equal(s->request_timeout_max_ms, 3600000);
-	assert_int_equal(s->tool_timeout_count, 0);
-	assert_int_equal(s->stop_grace_ms, 5000);
-	assert_int_equal(s->stop_term_ms, 5000);
-	assert_int_equal(s->line_max, 16 << 20);
+	assert_int_equal(s->conf.isolation, ISOLATION_SESSION);
+	assert_int_equal(s->conf.pool_max, 64);
+	assert_int_equal(s->conf.start_timeout_ms, 60000);
+	assert_int_equal(s->conf.backoff_min_ms, 1000);
+	assert_int_equal(s->conf.backoff_max_ms, 60000);
+	assert_int_equal(s->conf.give_up_after, 5);
+	assert_int_equal(s->conf.request_timeout_ms, 300000);
+	assert_int_equal(s->conf.request_timeout_max_ms, 3600000);
+	assert_int_equal(s->conf.tool_timeouts.count, 0);
+	assert_int_equal(s->conf.stop_grace_ms, 5000);
+	assert_int_equal(s->conf.stop_term_ms, 5000);
+	assert_int_equal(s->conf.line_max, 16 << 20);
 	end(&outcome);
 }
 
@@ -185,15 +185,15 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(c->drain_timeout_ms, 0);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
 	assert_string_equal(c->origins.items[0].p, "http://x:1");
-	assert_int_equal(s->line_max, 2 << 20);
+	assert_int_equal(s->conf.line_max, 2 << 20);
 	assert_int_equal(s->args.count, 4);
 	assert_string_equal(s->args.items[1].p, "");
 	assert_string_equal(s->args.items[2].p, "8080");
 	assert_string_equal(s->args.items[3].p, "true");
-	assert_int_equal(s->backoff_min_ms, 2000);
-	assert_int_equal(s->backoff_max_ms, 2000);
-	assert_string_equal(s->tool_timeouts[0].tool, "deploy");
-	assert_int_equal(s->tool_timeouts[0].timeout_ms, 600000);
+	assert_int_equal(s->conf.backoff_min_ms, 2000);
+	assert_int_equal(s->conf.backoff_max_ms, 2000);
+	assert_string_equal(s->conf.tool_timeouts.items[0].tool.p, "deploy");
+	assert_int_equal(s->conf.tool_timeouts.items[0].timeout_ms, 600000);
 	assert_false(s->enabled);
 	end(&outcome);
 }
@@ -261,8 +261,8 @@ static void test_claims(void **state)
 	const struct config_server *server = &outcome.config->servers[0];
 
 	(void)state;
-	assert_int_equal(server->claims.count, 1);
-	assert_string_equal(server->claims.items[0].p, "sub");
+	assert_int_equal(server->conf.claim_count, 1);
+	assert_string_equal(server->conf.claims[0].p, "sub");
 	assert_true(server->env[0].has_claims);
 	assert_string_equal(server->env[0].value, "u-${claim:sub}-${claim:sub}");
 	assert_false(server->env[1].has_claims);
@@ -302,16 +302,16 @@ static void test_defaults_section(void **state)
 	(void)state;
 	assert_string_equal(a->command, "d");
 	assert_int_equal(a->args.count, 2);
-	assert_int_equal(a->pool_max, 3);
+	assert_int_equal(a->conf.pool_max, 3);
 	assert_string_equal(b->command, "x");
 	assert_int_equal(b->args.count, 1);
-	assert_int_equal(b->pool_max, 3);
+	assert_int_equal(b->conf.pool_max, 3);
 	assert_int_equal(b->env_count, 3);
 	assert_string_equal(b->env[1].name, "B");
 	assert_string_equal(b->env[1].value, "2");
-	assert_int_equal(b->tool_timeout_count, 2);
-	assert_int_equal(b->tool_timeouts[0].timeout_ms, 1000);
-	assert_int_equal(b->tool_timeouts[1].timeout_ms, 2000);
+	assert_int_equal(b->conf.tool_timeouts.count, 2);
+	assert_int_equal(b->conf.tool_timeouts.items[0].timeout_ms, 1000);
+	assert_int_equal(b->conf.tool_timeouts.items[1].timeout_ms, 2000);
 	end(&outcome);
 }
 

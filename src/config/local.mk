@@ -7,6 +7,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/config.c src/config/config.h \
 	src/config/document.c \
 	src/config/file.c src/config/file.h \
+	src/config/finish.c src/config/finish.h \
 	src/config/import.c src/config/import.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \

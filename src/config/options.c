@@ -6,24 +6,17 @@
 #include "config/config.h"
 #include "obs/log.h"
 
-#define TOP(member) .offset = offsetof(struct config, member)
-#define LISTEN(member) .offset = offsetof(struct config_listen, member)
-#define TLS(member) .offset = offsetof(struct config_tls, member)
-#define TOKEN(member) .offset = offsetof(struct config_token, member)
-#define DENIAL(member) .offset = offsetof(struct config_denial, member)
-#define ISSUER(member) .offset = offsetof(struct config_issuer, member)
-#define SERVER(member) .offset = offsetof(struct config_server, member)
+#define FIELD(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define TOP(member) FIELD(struct config, member)
+#define LISTEN(member) FIELD(struct config_listen, member)
+#define TLS(member) FIELD(struct config_tls, member)
+#define TOKEN(member) FIELD(struct config_token, member)
+#define DENIAL(member) FIELD(struct config_denial, member)
+#define ISSUER(member) FIELD(struct config_issuer, member)
+#define SERVER(member) FIELD(struct config_server, member)
 
-_Static_assert(sizeof(enum config_auth_mode) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(sizeof(enum config_isolation) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(sizeof(enum config_tls_version) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(sizeof(enum config_dpop) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(sizeof(enum config_client_auth) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(sizeof(enum config_facade) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(sizeof(enum config_response) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(sizeof(enum config_sandbox) == sizeof(int), "OPTION_ENUM writes an int");
-_Static_assert(offsetof(struct config_server, backoff_max_ms) ==
-		       offsetof(struct config_server, backoff_min_ms) + sizeof(uint64_t),
+_Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
+		       offsetof(struct server_conf, backoff_min_ms) + sizeof(uint64_t),
 	       "OPTION_RANGE writes two neighbours");
 
 static const struct option_choice tls_versions[] = {
@@ -67,9 +60,9 @@ static const struct option_choice facade_modes[] = {
 };
 
 static const struct option_choice isolations[] = {
-	{ "session", CONFIG_ISOLATION_SESSION },
-	{ "principal", CONFIG_ISOLATION_PRINCIPAL },
-	{ "shared", CONFIG_ISOLATION_SHARED },
+	{ "session", ISOLATION_SESSION },
+	{ "principal", ISOLATION_PRINCIPAL },
+	{ "shared", ISOLATION_SHARED },
 	{ NULL, 0 },
 };
 
@@ -478,7 +471,7 @@ const struct option options_table[] = {
 	  .help = "false: as if the entry were not there, but still checked." },
 	{ .path = "servers.NAME.isolation",
 	  .type = OPTION_ENUM,
-	  SERVER(isolation),
+	  SERVER(conf.isolation),
 	  .choices = isolations,
 	  .def = "session",
 	  .help = "Whom one process serves. session: one session; right for every server. principal: "
@@ -489,7 +482,7 @@ const struct option options_table[] = {
 		  "offered, and with shared no log messages." },
 	{ .path = "servers.NAME.assume_no_server_requests",
 	  .type = OPTION_BOOL,
-	  SERVER(assume_no_server_requests),
+	  SERVER(conf.never_asks),
 	  .def = "false",
 	  .help = "With isolation principal: the server never asks clients anything (sampling, "
 		  "elicitation, roots). It is told that they can do nothing of the kind, and its "
@@ -497,14 +490,14 @@ const struct option options_table[] = {
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
 	  .type = OPTION_COUNT,
-	  SERVER(pool_max),
+	  SERVER(conf.pool_max),
 	  .def = "64",
 	  .min = "1",
 	  .max = "100000",
 	  .help = "Processes at the same time." },
 	{ .path = "servers.NAME.pool.min",
 	  .type = OPTION_COUNT,
-	  SERVER(pool_min),
+	  SERVER(conf.pool_min),
 	  .def = "0",
 	  .min = "0",
 	  .max = "1000",
@@ -512,7 +505,7 @@ const struct option options_table[] = {
 		  "isolation shared." },
 	{ .path = "servers.NAME.pool.warm",
 	  .type = OPTION_COUNT,
-	  SERVER(pool_warm),
+	  SERVER(conf.warm),
 	  .def = "0",
 	  .min = "0",
 	  .max = "1000",
@@ -520,14 +513,14 @@ const struct option options_table[] = {
 		  "start slowly; with isolation session and principal. They count in pool.max." },
 	{ .path = "servers.NAME.pool.sessions_per_process",
 	  .type = OPTION_COUNT,
-	  SERVER(pool_sessions_per_process),
+	  SERVER(conf.sessions_per_process),
 	  .def = "64",
 	  .min = "1",
 	  .max = "1000000",
 	  .help = "How many sessions share a process before another one is started." },
 	{ .path = "servers.NAME.pool.requests_per_process",
 	  .type = OPTION_COUNT,
-	  SERVER(pool_requests_per_process),
+	  SERVER(conf.calls_per_process),
 	  .def = "64",
 	  .min = "1",
 	  .max = "65536",
@@ -535,7 +528,7 @@ const struct option options_table[] = {
 		  "process is started." },
 	{ .path = "servers.NAME.pool.queue",
 	  .type = OPTION_COUNT,
-	  SERVER(pool_queue),
+	  SERVER(conf.queue_calls),
 	  .def = "256",
 	  .min = "0",
 	  .max = "65536",
@@ -543,7 +536,7 @@ const struct option options_table[] = {
 		  "may. More are refused, to be tried again later." },
 	{ .path = "servers.NAME.pool.queue_timeout",
 	  .type = OPTION_DURATION,
-	  SERVER(pool_queue_timeout_ms),
+	  SERVER(conf.queue_timeout_ms),
 	  .def = "10s",
 	  .min = "1ms",
 	  .max = "1h",
@@ -551,14 +544,14 @@ const struct option options_table[] = {
 		  "waits as long as that takes." },
 	{ .path = "servers.NAME.pool.idle_timeout",
 	  .type = OPTION_DURATION,
-	  SERVER(pool_idle_ms),
+	  SERVER(conf.idle_ms),
 	  .def = "5m",
 	  .min = "1ms",
 	  .max = "365d",
 	  .help = "A process that sessions share is stopped when it had no call for so long." },
 	{ .path = "servers.NAME.pool.max_age",
 	  .type = OPTION_DURATION,
-	  SERVER(pool_max_age_ms),
+	  SERVER(conf.max_age_ms),
 	  .def = "0",
 	  .min = "0",
 	  .max = "365d",
@@ -569,21 +562,21 @@ const struct option options_table[] = {
 	  .help = "How a process is started." },
 	{ .path = "servers.NAME.start.timeout",
 	  .type = OPTION_DURATION,
-	  SERVER(start_timeout_ms),
+	  SERVER(conf.start_timeout_ms),
 	  .def = "60s",
 	  .min = "1ms",
 	  .max = "1h",
 	  .help = "How long it may take until it answers for the first time." },
 	{ .path = "servers.NAME.start.backoff",
 	  .type = OPTION_RANGE,
-	  SERVER(backoff_min_ms),
+	  SERVER(conf.backoff_min_ms),
 	  .def = "1s..60s",
 	  .min = "1ms",
 	  .max = "1h",
 	  .help = "The pause after a failed start, and the longest to which it grows." },
 	{ .path = "servers.NAME.start.rate",
 	  .type = OPTION_COUNT,
-	  SERVER(start_rate),
+	  SERVER(conf.start_rate),
 	  .def = "1000",
 	  .min = "1",
 	  .max = "100000",
@@ -591,7 +584,7 @@ const struct option options_table[] = {
 		  "than start.timeout." },
 	{ .path = "servers.NAME.start.give_up_after",
 	  .type = OPTION_COUNT,
-	  SERVER(give_up_after),
+	  SERVER(conf.give_up_after),
 	  .def = "5",
 	  .min = "1",
 	  .max = "1000",
@@ -599,14 +592,14 @@ const struct option options_table[] = {
 		  "succeeds." },
 	{ .path = "servers.NAME.request_timeout",
 	  .type = OPTION_DURATION,
-	  SERVER(request_timeout_ms),
+	  SERVER(conf.request_timeout_ms),
 	  .def = "5m",
 	  .min = "1ms",
 	  .max = "7d",
 	  .help = "The longest silence in a call; progress of the server renews it." },
 	{ .path = "servers.NAME.request_timeout_max",
 	  .type = OPTION_DURATION,
-	  SERVER(request_timeout_max_ms),
+	  SERVER(conf.request_timeout_max_ms),
 	  .def = "60m",
 	  .min = "1ms",
 	  .max = "7d",
@@ -649,6 +642,7 @@ const struct option options_table[] = {
 		  "Not for batches and HTTP+SSE." },
 	{ .path = "servers.NAME.tool_timeout",
 	  .type = OPTION_TIMEOUTS,
+	  SERVER(conf.tool_timeouts),
 	  .min = "1ms",
 	  .max = "7d",
 	  .example = "{deploy: 10m}",
@@ -659,14 +653,14 @@ const struct option options_table[] = {
 	  .help = "How a process is stopped." },
 	{ .path = "servers.NAME.stop.grace",
 	  .type = OPTION_DURATION,
-	  SERVER(stop_grace_ms),
+	  SERVER(conf.stop_grace_ms),
 	  .def = "5s",
 	  .min = "0",
 	  .max = "10m",
 	  .help = "From the end of its standard input to SIGTERM." },
 	{ .path = "servers.NAME.stop.term",
 	  .type = OPTION_DURATION,
-	  SERVER(stop_term_ms),
+	  SERVER(conf.stop_term_ms),
 	  .def = "5s",
 	  .min = "0",
 	  .max = "10m",

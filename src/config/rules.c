@@ -30,7 +30,7 @@ static const struct tree *place(const struct tree *root, const char *first, cons
 static const struct tree *server_place(const struct tree *root, const struct config_server *server,
 				       const char *key)
 {
-	return place(root, "servers", server->name, key);
+	return place(root, "servers", server->conf.name, key);
 }
 
 /* The entry of a top-level list. */
@@ -231,12 +231,12 @@ static bool is_server_name(const char *name)
 static void check_name(const struct config_server *server, const struct tree *root,
 		       struct config_problems *problems)
 {
-	if (!is_server_name(server->name))
+	if (!is_server_name(server->conf.name))
 		problem_add_at_key(
 			problems, server_place(root, server, NULL),
 			"the server name '%.60s' must have 1 to 64 small letters, digits, "
 			"'-' and '_', and begin with a letter or digit",
-			server->name);
+			server->conf.name);
 }
 
 /* What the daemon itself answers. */
@@ -305,30 +305,31 @@ static void check_path_is_unique(const struct config *config, size_t index, cons
 		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is also that of the server '%s'",
-				       paths[p], config->servers[i].name);
+				       paths[p], config->servers[i].conf.name);
 		else if (config->servers[i].enabled &&
 			 is_one_resource(config->servers[i].path, server->path))
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is that of the server '%s' but for a "
 				       "slash, and tokens do not tell them apart",
-				       server->path, config->servers[i].name);
+				       server->path, config->servers[i].conf.name);
 	}
 }
 
 static void check_timeouts(const struct config_server *server, const struct tree *root,
 			   struct config_problems *problems)
 {
-	uint64_t max_ms = server->request_timeout_max_ms;
+	const struct tool_timeouts *timeouts = &server->conf.tool_timeouts;
+	uint64_t max_ms = server->conf.request_timeout_max_ms;
 
-	if (server->request_timeout_ms > max_ms)
+	if (server->conf.request_timeout_ms > max_ms)
 		problem_add_at(problems, server_place(root, server, "request_timeout"),
 			       "request_timeout must not be longer than request_timeout_max");
-	for (size_t i = 0; i < server->tool_timeout_count; i++)
-		if (server->tool_timeouts[i].timeout_ms > max_ms)
+	for (size_t i = 0; i < timeouts->count; i++)
+		if (timeouts->items[i].timeout_ms > max_ms)
 			problem_add_at(problems, server_place(root, server, "tool_timeout"),
 				       "the time of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
-				       server->tool_timeouts[i].tool);
+				       timeouts->items[i].tool.p);
 }
 
 static const struct tree *sandbox_place(const struct tree *root, const struct config_server *server,
@@ -371,9 +372,9 @@ static void check_pool(const struct config_server *server, const struct tree *ro
 {
 	const struct tree *at = server_place(root, server, "pool");
 
-	if (server->pool_min > server->pool_max)
+	if (server->conf.pool_min > server->conf.pool_max)
 		problem_add_at(problems, at, "pool.min must not be more than pool.max");
-	if (server->pool_warm > server->pool_max)
+	if (server->conf.warm > server->conf.pool_max)
 		problem_add_at(problems, at, "pool.warm must not be more than pool.max");
 }
 
@@ -384,26 +385,26 @@ static void check_claims(const struct config *config, const struct config_server
 	const struct tree *at = server_place(root, server, "env");
 	enum config_auth_mode mode = config->auth.mode;
 
-	if (server->claims.count == 0)
+	if (server->conf.claim_count == 0)
 		return;
-	if (server->claims.count > CLAIMS_MAX)
+	if (server->conf.claim_count > CLAIMS_MAX)
 		problem_add_at(problems, at, "there are more than %d different claims", CLAIMS_MAX);
-	if (server->isolation == CONFIG_ISOLATION_SHARED)
+	if (server->conf.isolation == ISOLATION_SHARED)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need isolation session or "
 			       "principal: with shared one process serves everybody",
-			       server->claims.items[0].p);
+			       server->conf.claims[0].p);
 	if (mode != CONFIG_AUTH_OAUTH && mode != CONFIG_AUTH_TOKEN)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need callers that show a "
 			       "token: set auth.mode",
-			       server->claims.items[0].p);
-	for (size_t i = 0; mode == CONFIG_AUTH_TOKEN && i < server->claims.count; i++)
-		if (!slice_is_equal(server->claims.items[i], SLICE_LIT("sub")))
+			       server->conf.claims[0].p);
+	for (size_t i = 0; mode == CONFIG_AUTH_TOKEN && i < server->conf.claim_count; i++)
+		if (!slice_is_equal(server->conf.claims[i], SLICE_LIT("sub")))
 			problem_add_at(problems, at,
 				       "a static token has only the claim sub, its name, and no "
 				       "'%.60s'",
-				       server->claims.items[i].p);
+				       server->conf.claims[i].p);
 }
 
 static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)

@@ -160,7 +160,7 @@ static bool asks_for_tokens(const struct config *config)
 static bool has_server(const struct config *config, const char *name)
 {
 	for (size_t i = 0; i < config->server_count; i++)
-		if (strcmp(config->servers[i].name, name) == 0)
+		if (strcmp(config->servers[i].conf.name, name) == 0)
 			return true;
 	return false;
 }
@@ -288,7 +288,7 @@ static void check_deny_list(const struct config *config, const struct tree *auth
 static void check_server(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
-	const struct tree *at = member(member(root, "servers"), server->name);
+	const struct tree *at = member(member(root, "servers"), server->conf.name);
 	const struct tree *tools = member(member(at, "tools"), "scopes");
 
 	check_algorithms(&server->wants.algorithms, member(at, "algorithms"), problems);

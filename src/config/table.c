@@ -111,6 +111,7 @@ static struct records get_records(const struct option *option, const void *base)
 {
 	struct records records;
 
+	CHECK(option->size == sizeof(records) && option->record_size > 0);
 	memcpy(&records, (const char *)base + option->offset, sizeof(records));
 	return records;
 }
@@ -182,7 +183,7 @@ static void load_member(const struct types_context *context, const char *prefix,
 	} else if (option->type == OPTION_RECORDS) {
 		load_records(context, option, member, base);
 	} else if (option->type != OPTION_GROUP) {
-		types_get(option->type)->load(context, option, member, base);
+		types_get(option)->load(context, option, member, base);
 	}
 }
 
@@ -209,7 +210,7 @@ static void set_default(const struct option *option, void *base)
 	struct tree *value = yaml_read(slice_str(option->def), option->path, &err);
 
 	CHECK(value != NULL);
-	types_get(option->type)->load(&context, option, value, base);
+	types_get(option)->load(&context, option, value, base);
 	CHECK(problems.count == 0);
 	tree_free(&value);
 }
@@ -237,7 +238,7 @@ static void free_fields(const char *prefix, bool only_for_child, void *base)
 	const struct option *option = NULL;
 
 	while ((option = table_next(prefix, option)) != NULL) {
-		const struct types_ops *ops = types_get(option->type);
+		const struct types_ops *ops = types_get(option);
 		bool is_meant = option->is_for_child || !only_for_child;
 
 		if (is_meant && option->type == OPTION_RECORDS)
@@ -269,7 +270,7 @@ void table_forget(const char *prefix, void *base)
 static bool append_value(const struct option *option, const void *base, struct buf *out)
 {
 	return option->type == OPTION_RECORDS ? append_records(option, base, out) :
-						types_get(option->type)->print(option, base, out);
+						types_get(option)->print(option, base, out);
 }
 
 static void print_value(const struct option *option, const void *base, int indent, FILE *out)

@@ -3,7 +3,6 @@
  * The types of options: for each the functions that read, print and free it, joined in one table at
  * the end. Rules that concern more than one option are in rules.c.
  */
-#include "config/claim.h"
 #include "config/types.h"
 
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "config/claim.h"
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/quote.h"
@@ -302,12 +302,34 @@ static void refuse_choice(const struct types_context *context, const struct opti
 	buf_fini(&names);
 }
 
+static void set_choice(const struct option *option, void *base, int value)
+{
+	bool is_on = value != 0;
+
+	CHECK(option->size == sizeof(value) || (option->size == sizeof(is_on) && value <= 1));
+	if (option->size == sizeof(is_on))
+		memcpy(field_of(option, base), &is_on, sizeof(is_on));
+	else
+		memcpy(field_of(option, base), &value, sizeof(value));
+}
+
+static int get_choice(const struct option *option, const void *base)
+{
+	const void *field = field_of_const(option, base);
+	int value;
+
+	if (option->size == sizeof(bool))
+		return *(const bool *)field;
+	memcpy(&value, field, sizeof(value));
+	return value;
+}
+
 static void load_enum(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
 		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
-			memcpy(field_of(option, base), &c->value, sizeof(c->value));
+			set_choice(option, base, c->value);
 			return;
 		}
 	}
@@ -316,11 +338,8 @@ static void load_enum(const struct types_context *context, const struct option *
 
 static bool print_enum(const struct option *option, const void *base, struct buf *out)
 {
-	int current;
-
-	memcpy(&current, field_of_const(option, base), sizeof(current));
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
-		if (c->value == current)
+		if (c->value == get_choice(option, base))
 			buf_append_str(out, c->name);
 	return true;
 }
@@ -600,17 +619,16 @@ static void fini_env(const struct option *option, void *base)
 
 /* ---- times of tools ---- */
 
-static struct config_tool_timeout *place_for_timeout(struct config_server *server, const char *tool)
+static struct tool_timeout *place_for_timeout(struct tool_timeouts *timeouts, struct slice tool)
 {
-	struct config_tool_timeout *added;
+	struct tool_timeout *added;
 
-	for (size_t i = 0; i < server->tool_timeout_count; i++)
-		if (strcmp(server->tool_timeouts[i].tool, tool) == 0)
-			return &server->tool_timeouts[i];
-	server->tool_timeouts = mem_resize(server->tool_timeouts,
-					   (server->tool_timeout_count + 1) * sizeof(*added));
-	added = &server->tool_timeouts[server->tool_timeout_count++];
-	*added = (struct config_tool_timeout){ .tool = mem_strdup(tool) };
+	for (size_t i = 0; i < timeouts->count; i++)
+		if (slice_is_equal(timeouts->items[i].tool, tool))
+			return &timeouts->items[i];
+	timeouts->items = mem_resize(timeouts->items, (timeouts->count + 1) * sizeof(*added));
+	added = &timeouts->items[timeouts->count++];
+	*added = (struct tool_timeout){ .tool = slice_of(mem_dup_slice(tool), tool.n) };
 	return added;
 }
 
@@ -625,61 +643,65 @@ static void load_timeouts(const struct types_context *context, const struct opti
 	}
 	for (size_t i = 0; i < value->count; i++)
 		load_time(context, option, value->items[i],
-			  &place_for_timeout(base, value->items[i]->key)->timeout_ms);
+			  &place_for_timeout(field_of(option, base),
+					     slice_str(value->items[i]->key))
+				   ->timeout_ms);
 }
 
 static bool print_timeouts(const struct option *option, const void *base, struct buf *out)
 {
-	const struct config_server *server = base;
+	const struct tool_timeouts *field = field_of_const(option, base);
 
-	(void)option;
-	if (server->tool_timeout_count == 0)
-		return false;
-	for (size_t i = 0; i < server->tool_timeout_count; i++) {
+	for (size_t i = 0; i < field->count; i++) {
 		buf_append_str(out, i == 0 ? "{" : ", ");
-		quote_append(out, server->tool_timeouts[i].tool);
+		quote_append(out, field->items[i].tool.p);
 		buf_append_str(out, ": ");
-		append_time(out, server->tool_timeouts[i].timeout_ms);
+		append_time(out, field->items[i].timeout_ms);
 	}
 	buf_append_char(out, '}');
-	return true;
+	return field->count > 0;
 }
 
 static void fini_timeouts(const struct option *option, void *base)
 {
-	struct config_server *server = base;
+	struct tool_timeouts *field = field_of(option, base);
 
-	(void)option;
-	for (size_t i = 0; i < server->tool_timeout_count; i++)
-		free(server->tool_timeouts[i].tool);
-	free(server->tool_timeouts);
-	server->tool_timeouts = NULL;
-	server->tool_timeout_count = 0;
+	for (size_t i = 0; i < field->count; i++)
+		texts_free_one(&field->items[i].tool);
+	free(field->items);
+	*field = (struct tool_timeouts){ NULL, 0 };
 }
 
 static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_SECTION] = { .name = NULL },
 	[OPTION_GROUP] = { .name = NULL },
-	[OPTION_TEXT] = { "text", load_text, print_text, fini_text },
-	[OPTION_BOOL] = { "true or false", load_bool, print_bool, NULL },
-	[OPTION_COUNT] = { "number", load_count, print_count, NULL },
-	[OPTION_SIZE] = { "size", load_size, print_size, NULL },
-	[OPTION_PERCENT] = { "percentage", load_percent, print_percent, NULL },
-	[OPTION_DURATION] = { "time", load_duration, print_duration, NULL },
-	[OPTION_RANGE] = { "two times", load_range, print_range, NULL },
-	[OPTION_ENUM] = { "word", load_enum, print_enum, NULL },
-	[OPTION_TEXTS] = { "list of texts", load_texts, print_texts, fini_texts },
-	[OPTION_PORTS] = { "list of ports, or any", load_ports, print_ports, fini_ports },
-	[OPTION_ENV] = { "map of texts", load_env, print_env, fini_env },
-	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
-	[OPTION_SECRET] = { "text", load_secret, print_secret, fini_secret },
-	[OPTION_DATE] = { "date", load_date, print_date, NULL },
-	[OPTION_LISTS] = { "map of lists", load_map, print_map, fini_map },
+	[OPTION_TEXT] = { "text", sizeof(char *), load_text, print_text, fini_text },
+	[OPTION_BOOL] = { "true or false", sizeof(bool), load_bool, print_bool, NULL },
+	[OPTION_COUNT] = { "number", sizeof(uint64_t), load_count, print_count, NULL },
+	[OPTION_SIZE] = { "size", sizeof(uint64_t), load_size, print_size, NULL },
+	[OPTION_PERCENT] = { "percentage", sizeof(uint64_t), load_percent, print_percent, NULL },
+	[OPTION_DURATION] = { "time", sizeof(uint64_t), load_duration, print_duration, NULL },
+	[OPTION_RANGE] = { "two times", sizeof(uint64_t), load_range, print_range, NULL },
+	[OPTION_ENUM] = { "word", 0, load_enum, print_enum, NULL },
+	[OPTION_TEXTS] = { "list of texts", sizeof(struct slices), load_texts, print_texts,
+			   fini_texts },
+	[OPTION_PORTS] = { "list of ports, or any", sizeof(struct config_ports), load_ports,
+			   print_ports, fini_ports },
+	[OPTION_ENV] = { "map of texts", 0, load_env, print_env, fini_env },
+	[OPTION_TIMEOUTS] = { "map of times", sizeof(struct tool_timeouts), load_timeouts,
+			      print_timeouts, fini_timeouts },
+	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_secret },
+	[OPTION_DATE] = { "date", sizeof(uint64_t), load_date, print_date, NULL },
+	[OPTION_LISTS] = { "map of lists", sizeof(struct slice_map), load_map, print_map,
+			   fini_map },
 	[OPTION_RECORDS] = { .name = "list of maps" },
 };
 
-const struct types_ops *types_get(enum option_type type)
+const struct types_ops *types_get(const struct option *option)
 {
-	CHECK(type < OPTION_TYPE_COUNT);
-	return &types[type];
+	const struct types_ops *ops = &types[option->type];
+
+	CHECK(option->type < OPTION_TYPE_COUNT);
+	CHECK(ops->size == 0 || ops->size == option->size);
+	return ops;
 }

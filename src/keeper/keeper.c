@@ -203,7 +203,8 @@ static uint64_t stop_time_ms(const struct config *config)
 	uint64_t longest = 0;
 
 	for (size_t i = 0; i < config->server_count; i++) {
-		uint64_t ms = config->servers[i].stop_grace_ms + config->servers[i].stop_term_ms;
+		uint64_t ms = config->servers[i].conf.stop_grace_ms +
+			      config->servers[i].conf.stop_term_ms;
 
 		longest = ms > longest ? ms : longest;
 	}

@@ -60,13 +60,13 @@ static void set_server(struct config *config, int at, const char *name, const ch
 {
 	struct config_server *server = &config->servers[at];
 
-	server->name = mem_strdup(name);
+	server->conf.name = mem_strdup(name);
 	server->path = mem_printf("/%s/mcp", name);
 	server->command = mem_strdup(command);
 	server->enabled = true;
-	server->pool_max = 1000;
-	server->stop_grace_ms = 100;
-	server->stop_term_ms = 100;
+	server->conf.pool_max = 1000;
+	server->conf.stop_grace_ms = 100;
+	server->conf.stop_term_ms = 100;
 }
 
 static void set_environment(struct config_server *server)
