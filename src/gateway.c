@@ -30,7 +30,6 @@
 #include "router/warm.h"
 #include "session/deny_snapshot.h"
 
-#define STALL_MS (30 * 1000)
 #define PIPES_EACH 3
 #define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, fetches */
 #define DRAIN_STEP_MS 20
@@ -67,7 +66,6 @@ struct gateway {
 	struct http_server *http;
 	struct acceptor acceptor;
 	struct server_certificates server_certificates;
-	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
 	struct admin_server *admin_server;
@@ -343,27 +341,13 @@ static void gateway_make_hosts(struct gateway *g)
 
 static void gateway_make_frontend(struct gateway *g)
 {
-	static const enum frontend_response responses[] = {
-		[CONFIG_RESPONSE_AUTO] = FRONTEND_RESPONSE_AUTO,
-		[CONFIG_RESPONSE_JSON] = FRONTEND_RESPONSE_JSON,
-		[CONFIG_RESPONSE_SSE] = FRONTEND_RESPONSE_SSE,
-	};
-	const struct config *config = g->config;
-	struct frontend_conf conf = {
-		.endpoints = g->endpoints,
-		.endpoint_count = g->server_count,
-		.origins = config->origins,
-		.authorization = g->authorization_setup.authorization,
-		.metadata = g->authorization_setup.metadata.resource_count > 0 ?
-				    &g->authorization_setup.metadata :
-				    NULL,
-		.response = responses[config->response],
-		.grace_ms = config->json_grace_ms,
-		.keepalive_ms = config->stream_keepalive_ms,
-		.retry_ms = config->retry_ms,
-		.max_connection_age_ms = config->max_connection_age_ms,
-	};
+	struct frontend_conf conf = g->config->frontend;
 
+	conf.endpoints = g->endpoints;
+	conf.endpoint_count = g->server_count;
+	conf.authorization = g->authorization_setup.authorization;
+	if (g->authorization_setup.metadata.resource_count > 0)
+		conf.metadata = &g->authorization_setup.metadata;
 	gateway_make_hosts(g);
 	conf.hosts = (struct slices){ g->hosts, g->host_count };
 	frontend_init(&g->frontend, &g->router, &conf);
@@ -381,25 +365,12 @@ static void gateway_make_deny_list(struct gateway *g)
 
 static void gateway_make_router(struct gateway *g)
 {
-	const struct config *config = g->config;
-	const struct session_conf conf = {
-		.max_sessions = config->max_sessions,
-		.max_per_principal = config->max_sessions_per_principal,
-		.idle_ms = config->session_idle_ms,
-		.max_age_ms = config->session_max_age_ms,
-		.store = { .stream = { .max_bytes = config->replay_bytes,
-				       .replay_events = config->replay_events,
-				       .replay_age_ms = config->replay_age_ms },
-			   .session_bytes = config->replay_session_bytes,
-			   .total_bytes = config->replay_total_bytes },
-	};
-
 	g->router.loop = g->loop;
-	g->router.limits = (struct scan_limits){ config->json_depth, ID_BYTES_MAX };
+	g->router.limits = (struct scan_limits){ g->config->json_depth, ID_BYTES_MAX };
 	list_init(&g->router.pools);
 	list_cache_lru_init(&g->router.lists);
 	list_init(&g->router.warm_sets);
-	session_set_init(&g->router.sessions, g->loop, &conf);
+	session_set_init(&g->router.sessions, g->loop, &g->config->sessions);
 	gateway_list_claims(g);
 }
 
@@ -430,18 +401,19 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 }
 
 /* Clients alone must not use up the descriptors of this process: those of servers need some, too. REL-44 */
-static size_t find_connections_max(const struct config *config)
+static uint64_t find_connections_max(const struct config *config)
 {
+	uint64_t wanted = config->http.max_connections;
 	uint64_t own = config->max_processes * PIPES_EACH + OWN_DESCRIPTORS;
 	struct rlimit files;
 	uint64_t room;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return config->max_connections;
+		return wanted;
 	room = files.rlim_cur / 2 > own ? files.rlim_cur - own : files.rlim_cur / 2;
-	if (config->max_connections <= room)
-		return config->max_connections;
-	LOG(CONNECTIONS_BOUNDED, LOG_INT("limit", config->max_connections), LOG_INT("here", room),
+	if (wanted <= room)
+		return wanted;
+	LOG(CONNECTIONS_BOUNDED, LOG_INT("limit", wanted), LOG_INT("here", room),
 	    LOG_INT("open_files", files.rlim_cur));
 	return room;
 }
@@ -449,22 +421,9 @@ static size_t find_connections_max(const struct config *config)
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
-	struct http_conf conf = {
-		.header_bytes = config->header_bytes,
-		.body_bytes = config->message_bytes,
-		.header_timeout_ms = config->header_timeout_ms,
-		.body_timeout_ms = config->body_timeout_ms,
-		.idle_timeout_ms = config->idle_timeout_ms,
-		.stall_timeout_ms = STALL_MS,
-		.max_connections = find_connections_max(config),
-	};
+	struct http_conf conf = config->http;
 
-	g->proxies = mem_zalloc((config->trusted_proxies.count + 1) * sizeof(*g->proxies));
-	for (size_t i = 0; i < config->trusted_proxies.count; i++) {
-		if (peer_net_parse(config->trusted_proxies.items[i], &g->proxies[conf.trust.count]))
-			conf.trust.count++;
-	}
-	conf.trust.nets = g->proxies;
+	conf.max_connections = find_connections_max(config);
 	g->http = http_server_new(g->loop, &conf, &g->frontend.handler);
 	acceptor_init(&g->acceptor, g->loop, g->http);
 	server_certificates_init(&g->server_certificates, config);
@@ -516,7 +475,6 @@ static void gateway_free(struct gateway *g)
 	free(g->endpoints);
 	free(g->hosts);
 	free(g->claim_names);
-	free(g->proxies);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);

@@ -14,7 +14,11 @@
 #include "base/check.h"
 #include "base/slice.h"
 #include "config/auth.h"
+#include "endpoint/frontend.h"
+#include "http/conn.h"
+#include "obs/log.h"
 #include "process/server.h"
+#include "session/session.h"
 
 struct config_pair {
 	char *name;
@@ -50,7 +54,6 @@ struct config_ports {
 };
 
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
-enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
 
 /* What the gateway knows of a server is its modules' own; the rest is what the keeper starts. */
 struct config_server {
@@ -91,36 +94,18 @@ struct config {
 	char *admin_address; /* "auto", "off" or unix:PATH */
 	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
 	char *public_url;    /* NULL if not given */
-	struct slices hosts;
-	struct slices origins;
+	struct slices hosts; /* besides those that are known anyway */
 	struct config_auth auth;
 	struct slices trusted_proxies; /* what peer_net_parse understands */
-	uint64_t max_connections;
-	uint64_t max_sessions;
+	struct http_conf http;         /* max_connections: as long as there are files for so many */
+	struct session_conf sessions;
+	struct frontend_conf frontend; /* without what the gateway makes */
 	uint64_t max_processes;
-	uint64_t max_sessions_per_principal;
-	uint64_t header_bytes;
-	uint64_t message_bytes;
 	uint64_t response_bytes;
 	uint64_t json_depth;
-	uint64_t header_timeout_ms;
-	uint64_t body_timeout_ms;
-	uint64_t idle_timeout_ms;
-	uint64_t session_idle_ms;
-	uint64_t session_max_age_ms;
-	uint64_t stream_keepalive_ms;
-	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
-	uint64_t replay_events; /* kept, of one stream */
-	uint64_t replay_age_ms;
-	uint64_t replay_session_bytes;  /* of the streams of one session */
-	uint64_t replay_total_bytes;    /* of all streams */
-	uint64_t max_connection_age_ms; /* of a connection that carries a stream; 0: none */
-	uint64_t retry_ms;              /* when clients shall come back */
-	uint64_t json_grace_ms;
-	enum config_response response;
 	uint64_t drain_timeout_ms;
-	int log_level;    /* enum log_level */
-	int log_format;   /* enum log_format */
+	enum log_level log_level;
+	enum log_format log_format;
 	char *log_target; /* "stderr", "journal" or a file */
 	struct config_server *servers;
 	size_t server_count;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "config/claim.h"
 #include "config/texts.h"
+#include "io/peer.h"
 
 #define STALL_MS (30 * 1000)
 
@@ -40,7 +41,7 @@ static void finish_server(const struct config *config, struct config_server *ser
 
 	conf->server = (uint32_t)(server - config->servers);
 	conf->line_max = config->response_bytes;
-	conf->queue_max = config->message_bytes * 2;
+	conf->queue_max = config->http.body_bytes * 2;
 	conf->stall_ms = STALL_MS;
 	conf->tool_timeout_ms = conf->tool_timeouts.count > 0 ? find_tool_timeout : NULL;
 	claim_collect(server);
@@ -50,14 +51,30 @@ static void finish_server(const struct config *config, struct config_server *ser
 	server->message_path = beside(server->path, "message");
 }
 
+/* What is none is the rules' business. */
+static void finish_trust(struct config *config)
+{
+	size_t count = config->trusted_proxies.count;
+	struct peer_net *nets = mem_zalloc((count + 1) * sizeof(*nets));
+	struct http_trust *trust = &config->http.trust;
+
+	trust->nets = nets;
+	for (size_t i = 0; i < count; i++)
+		if (peer_net_parse(config->trusted_proxies.items[i], &nets[trust->count]))
+			trust->count++;
+}
+
 void finish_config(struct config *config)
 {
+	config->http.stall_timeout_ms = STALL_MS;
+	finish_trust(config);
 	for (size_t i = 0; i < config->server_count; i++)
 		finish_server(config, &config->servers[i]);
 }
 
 void finish_free(struct config *config)
 {
+	free((struct peer_net *)(uintptr_t)config->http.trust.nets);
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct config_server *server = &config->servers[i];
 		struct slices claims = { server->conf.claims, server->conf.claim_count };

@@ -179,12 +179,12 @@ static void check_public_names(const struct config *config, const struct tree *r
 			"must be an origin like https://mcp.example.com, without a path, not "
 			"'%.100s'",
 			config->public_url);
-	for (size_t i = 0; i < config->origins.count; i++)
-		if (!is_origin(config->origins.items[i].p))
+	for (size_t i = 0; i < config->frontend.origins.count; i++)
+		if (!is_origin(config->frontend.origins.items[i].p))
 			problem_add_at(problems, item_place(root, "origins", i),
 				       "must be an origin like https://app.example.com, without "
 				       "a path or '*', not '%.100s'",
-				       config->origins.items[i].p);
+				       config->frontend.origins.items[i].p);
 	for (size_t i = 0; i < config->hosts.count; i++)
 		if (!is_host(config->hosts.items[i].p))
 			problem_add_at(problems, item_place(root, "hosts", i),

@@ -15,6 +15,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
+#include "router/route.h"
 
 struct slice frontend_host_of(struct slice authority)
 {

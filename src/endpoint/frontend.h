@@ -17,7 +17,6 @@
 #include "endpoint/authorization.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
-#include "router/route.h"
 
 /* Whether a POST is answered with JSON or events, where the client leaves the choice. */
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };
@@ -38,9 +37,9 @@ struct frontend_conf {
 	struct authorization_conf authorization;
 	const struct metadata_conf *metadata; /* NULL: nothing is published */
 	enum frontend_response response;
-	uint64_t grace_ms;              /* a call that takes longer gets an event stream */
-	uint64_t keepalive_ms;          /* of event streams */
-	uint64_t retry_ms;              /* when clients shall come back to one */
+	uint64_t grace_ms;     /* a call that takes longer gets an event stream, with AUTO */
+	uint64_t keepalive_ms; /* of event streams */
+	uint64_t retry_ms;     /* when clients shall come back to one */
 	uint64_t max_connection_age_ms; /* of a connection with one; 0: any */
 };
 
@@ -54,6 +53,8 @@ struct endpoint_target {
 };
 
 struct pending_auth;
+struct router;
+struct server;
 
 struct frontend {
 	struct http_handler handler;

@@ -19,6 +19,7 @@
 
 #include "process/server.h"
 #include "process/fake_keeper.h"
+#include "router/route.h"
 #include "base/clock.h"
 #include "endpoint/events.h"
 #include "obs/log.h"

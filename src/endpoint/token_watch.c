@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/log.h"
+#include "router/route.h"
 
 /* Until an issuer that did not answer is asked again. */
 #define AGAIN_MS (VERIFIER_RETRY_AFTER_S * 1000)

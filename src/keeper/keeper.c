@@ -535,8 +535,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	keeper->log_fd = log_open(config, err);
 	if (keeper->log_fd < 0)
 		return -1;
-	log_set(keeper->log_fd, (enum log_level)config->log_level,
-		(enum log_format)config->log_format);
+	log_set(keeper->log_fd, config->log_level, config->log_format);
 	log_set_process("keeper");
 	keeper->signal_fd = open_signals(err);
 	if (keeper->signal_fd < 0)
