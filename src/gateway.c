@@ -11,7 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "authorization_setup.h"
+#include "auth/dpop.h"
+#include "auth/verifier.h"
 #include "process/server.h"
 #include "process/spawn.h"
 #include "base/clock.h"
@@ -35,6 +36,7 @@
 #define DRAIN_STEP_MS 20
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
+#define PROOFS_MAX 100000 /* that are remembered, so that none is taken twice */
 #define HEAP_KEPT_BYTES (16 * 1024 * 1024)
 
 enum gateway_state {
@@ -60,7 +62,8 @@ struct gateway {
 	struct slice *hosts;
 	size_t host_count;
 	struct slice *claim_names; /* that servers want, each once */
-	struct authorization_setup authorization_setup;
+	struct verifier *verifier;
+	struct dpop_memory *proofs;
 	struct router router;
 	struct frontend frontend;
 	struct http_server *http;
@@ -294,14 +297,8 @@ static void gateway_make_servers(struct gateway *g)
 			continue;
 		conf.fleet = &g->fleet;
 		server_init(server, g->loop, g->spawner, &conf);
-		g->endpoints[g->server_count++] = (struct endpoint){
-			.path = slice_str(config->servers[i].path),
-			.sse_path = slice_str(config->servers[i].sse_path),
-			.message_path = slice_str(config->servers[i].message_path),
-			.server = server,
-			.place = authorization_setup_make_place(&g->authorization_setup,
-								&config->servers[i]),
-		};
+		g->endpoints[g->server_count] = config->servers[i].endpoint;
+		g->endpoints[g->server_count++].server = server;
 	}
 }
 
@@ -315,8 +312,7 @@ static void gateway_add_host(struct gateway *g, struct slice host)
 static void gateway_make_hosts(struct gateway *g)
 {
 	const struct config *config = g->config;
-	struct slice url = config->public_url != NULL ? slice_str(config->public_url) :
-							(struct slice){ NULL, 0 };
+	struct slice url = config->frontend.authorization.origin;
 	const char *authority = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
 
 	g->hosts = mem_zalloc((config->hosts.count + config->listen_count + 4) * sizeof(*g->hosts));
@@ -345,12 +341,36 @@ static void gateway_make_frontend(struct gateway *g)
 
 	conf.endpoints = g->endpoints;
 	conf.endpoint_count = g->server_count;
-	conf.authorization = g->authorization_setup.authorization;
-	if (g->authorization_setup.metadata.resource_count > 0)
-		conf.metadata = &g->authorization_setup.metadata;
+	conf.authorization.verifier = g->verifier;
+	conf.authorization.proofs = g->proofs;
 	gateway_make_hosts(g);
 	conf.hosts = (struct slices){ g->hosts, g->host_count };
 	frontend_init(&g->frontend, &g->router, &conf);
+}
+
+/* Begins to fetch what issuers publish, without waiting. */
+static int gateway_make_verifier(struct gateway *g, struct error *err)
+{
+	const struct authorization_conf *conf = &g->config->frontend.authorization;
+
+	if (conf->mode != AUTHORIZATION_OAUTH)
+		return 0;
+	if (conf->dpop != AUTHORIZATION_DPOP_OFF)
+		g->proofs = dpop_memory_new(PROOFS_MAX);
+	g->verifier = verifier_new(g->loop, &conf->issuers, err);
+	return g->verifier != NULL ? 0 : -1;
+}
+
+static void gateway_deny(struct deny_list *deny_list, const struct config_denial *denial)
+{
+	const struct denial_marks *marks = &denial->marks;
+	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
+
+	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
+		/* The configuration may not have more than there is room for. */
+		if (marks->names[by].n > 0)
+			CHECK(deny_list_add(deny_list, marks->issuer, by, marks->names[by],
+					    until_ms) != NULL);
 }
 
 /* Those of the process before, if it has failed; they began as the configuration's. AUTH-SES-07 */
@@ -359,7 +379,8 @@ static void gateway_make_deny_list(struct gateway *g)
 	struct deny_list *deny_list = &g->router.sessions.deny_list;
 
 	if (!deny_snapshot_load(deny_snapshot, deny_list))
-		authorization_setup_deny(g->config, deny_list);
+		for (size_t i = 0; i < g->config->deny.count; i++)
+			gateway_deny(deny_list, &g->config->deny.items[i]);
 	deny_snapshot_save(deny_snapshot, deny_list);
 }
 
@@ -468,7 +489,8 @@ static void gateway_free(struct gateway *g)
 	session_set_fini(&g->router.sessions);
 	buf_fini(&g->router.scratch);
 	spawner_free(&g->spawner);
-	authorization_setup_fini(&g->authorization_setup);
+	verifier_free(&g->verifier);
+	dpop_memory_free(&g->proofs);
 	for (size_t i = 0; i < g->server_count; i++)
 		server_fini(&g->servers[i]);
 	free(g->servers);
@@ -516,7 +538,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
 	gateway_make_router(&g);
-	if (authorization_setup_init(&g.authorization_setup, config, g.loop, &err) < 0) {
+	if (gateway_make_verifier(&g, &err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}

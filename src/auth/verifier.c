@@ -645,10 +645,9 @@ struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *con
 	list_init(&verifier->jobs);
 	token_cache_init(&verifier->good, GOOD_MAX);
 	token_cache_init(&verifier->bad, BAD_MAX);
-	verifier->authorities =
-		mem_zalloc((conf->issuer_count + 1) * sizeof(*verifier->authorities));
-	for (size_t i = 0; i < conf->issuer_count; i++) {
-		if (add_authority(verifier, &conf->issuers[i], err) < 0) {
+	verifier->authorities = mem_zalloc((conf->count + 1) * sizeof(*verifier->authorities));
+	for (size_t i = 0; i < conf->count; i++) {
+		if (add_authority(verifier, &conf->items[i], err) < 0) {
 			verifier_free(&verifier);
 			return NULL;
 		}

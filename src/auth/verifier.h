@@ -42,6 +42,7 @@ struct verifier_issuer_conf {
 	bool sends_secret_in_form;     /* client_secret_post instead of client_secret_basic */
 	bool introspect_always;        /* JWTs too, for revocation */
 	uint64_t introspection_ttl_ms; /* an answer that a token is good holds so long; 0: 30 s */
+	const char *ca_file;           /* whoever makes ca reads it from there; NULL: none */
 	struct slice ca;               /* PEM text of accepted CAs; empty: the system's */
 	/*
 	 * Fetches may connect to loopback and private addresses; to link-local ones never. An issuer whose
@@ -51,8 +52,8 @@ struct verifier_issuer_conf {
 };
 
 struct verifier_conf {
-	const struct verifier_issuer_conf *issuers;
-	size_t issuer_count;
+	struct verifier_issuer_conf *items; /* the issuers */
+	size_t count;
 };
 
 /* RFC 7518 s3.1 and RFC 8037 names; `none` and HS* exist for nobody. AUTH-JWT-02 */

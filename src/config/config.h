@@ -13,7 +13,6 @@
 
 #include "base/check.h"
 #include "base/slice.h"
-#include "config/auth.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "obs/log.h"
@@ -28,14 +27,12 @@ struct config_pair {
 	bool has_claims; /* the value is a template: claim.h */
 };
 
-enum config_tls_version { CONFIG_TLS_12, CONFIG_TLS_13 };
-
 /* One certificate of a listener; all are names of PEM files. */
 struct config_tls {
 	char *certificate; /* with its chain behind it */
 	char *key;
 	char *client_ca; /* NULL: no client certificates. Of the first entry alone, as is the next */
-	enum config_tls_version min_version;
+	bool is_only_13; /* not TLS 1.2 */
 };
 
 struct config_listen {
@@ -57,12 +54,9 @@ enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
 
 /* What the gateway knows of a server is its modules' own; the rest is what the keeper starts. */
 struct config_server {
-	struct server_conf conf;   /* all but the fleet, which is the gateway's */
-	struct config_wants wants; /* of its callers */
+	struct server_conf conf;  /* all but the fleet, which is the gateway's */
+	struct endpoint endpoint; /* all but the server, likewise */
 	bool enabled;
-	char *path;         /* of the MCP endpoint */
-	char *sse_path;     /* HTTP+SSE: its stream; follows from the former */
-	char *message_path; /* and where its messages go */
 	char *command;
 	struct slices args;
 	struct config_pair *env;
@@ -82,6 +76,17 @@ struct config_server {
 	struct config_ports sandbox_bind;
 };
 
+/* A token with these marks is refused although it is good; all but one of the names are empty. */
+struct config_denial {
+	struct denial_marks marks;
+	uint64_t until_ms; /* since 1970; 0: for good */
+};
+
+struct config_denials {
+	struct config_denial *items;
+	size_t count;
+};
+
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */
 struct config_problems {
 	char **items;
@@ -93,13 +98,13 @@ struct config {
 	size_t listen_count;
 	char *admin_address; /* "auto", "off" or unix:PATH */
 	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
-	char *public_url;    /* NULL if not given */
 	struct slices hosts; /* besides those that are known anyway */
-	struct config_auth auth;
+	struct config_denials deny;
 	struct slices trusted_proxies; /* what peer_net_parse understands */
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
 	struct session_conf sessions;
 	struct frontend_conf frontend; /* without what the gateway makes */
+	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;
 	uint64_t response_bytes;
 	uint64_t json_depth;

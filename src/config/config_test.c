@@ -90,7 +90,7 @@ static void test_file(void **state)
 
 	write_file(*state, "servers: {a: {command: x}}\n");
 	config = load(&request);
-	assert_string_equal(config->servers[0].path, "/a/mcp");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/a/mcp");
 	config_free(&config);
 	assert_null(config);
 	write_file(*state, "servers: [\n");
@@ -184,7 +184,7 @@ static void test_import(void **state)
 		   "{\"command\": \"x\", \"disabled\": true}, \"far\": {\"url\": \"u\"}}}");
 	config = load(&request);
 	assert_int_equal(config->server_count, 2);
-	assert_string_equal(config->servers[0].path, "/a/mcp");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/a/mcp");
 	assert_string_equal(config->servers[0].args.items[0].p, "y");
 	assert_false(config->servers[1].enabled);
 	assert_int_equal(config->warnings.count, 1);
@@ -205,7 +205,7 @@ static void test_one_command(void **state)
 	(void)state;
 	assert_int_equal(config->server_count, 1);
 	assert_string_equal(config->servers[0].conf.name, "everything");
-	assert_string_equal(config->servers[0].path, "/mcp");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/mcp");
 	assert_string_equal(config->servers[0].command, "npx");
 	assert_int_equal(config->servers[0].args.count, 2);
 	assert_string_equal(config->servers[0].args.items[1].p, "@scope/server-everything");
@@ -343,7 +343,8 @@ static void test_secrets_are_not_printed(void **state)
 	assert_string_equal(config->servers[0].env[1].value, "s3cret-b");
 	text = printed(config);
 	assert_null(strstr(text, "s3cret"));
-	assert_string_equal(config->auth.issuers.items[0].introspection_client_secret, "s3cret-b");
+	assert_string_equal(config->frontend.authorization.issuers.items[0].client_secret,
+			    "s3cret-b");
 	assert_non_null(strstr(text, "client_secret: \"***\""));
 	assert_non_null(strstr(text, "env: {A_TOKEN: \"***\", B: \"***\", MODE: fast}"));
 	free(text);
@@ -362,7 +363,7 @@ static void test_secrets_are_forgotten(void **state)
 	assert_int_equal(config->servers[0].args.count, 0);
 	assert_int_equal(config->servers[0].env_count, 0);
 	assert_string_equal(config->servers[0].conf.name, "x");
-	assert_string_equal(config->servers[0].path, "/mcp");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/mcp");
 	assert_int_equal(config->servers[0].conf.request_timeout_ms, 300000);
 	config_forget_secrets(config);
 	config_free(&config);

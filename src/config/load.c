@@ -14,6 +14,7 @@
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
+#include "config/texts.h"
 
 #define CA_BYTES_MAX ((size_t)1 << 20)
 
@@ -115,7 +116,7 @@ static void load_servers(const struct types_context *context, const struct tree 
 
 /* The files that issuers name, while files can be read. */
 static void load_authorities(const struct types_context *context, const struct tree *root,
-			     struct config_issuers *issuers)
+			     const struct verifier_conf *issuers)
 {
 	for (size_t i = 0; i < issuers->count; i++) {
 		const char *path = issuers->items[i].ca_file;
@@ -128,7 +129,7 @@ static void load_authorities(const struct types_context *context, const struct t
 			problem_add_at(context->problems, tree_find(root, "auth"),
 				       "issuers[%zu].ca: %s: %s", i, path, err.text);
 		else
-			issuers->items[i].ca = mem_dup_slice(buf_slice(&text));
+			issuers->items[i].ca = slice_of(mem_dup_slice(buf_slice(&text)), text.len);
 		buf_fini(&text);
 	}
 }
@@ -151,8 +152,8 @@ void config_free(struct config **config)
 		table_free(OPTIONS_SERVER, &c->servers[i]);
 		free((char *)(uintptr_t)c->servers[i].conf.name);
 	}
-	for (size_t i = 0; i < c->auth.issuers.count; i++)
-		free(c->auth.issuers.items[i].ca);
+	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)
+		texts_free_one(&c->frontend.authorization.issuers.items[i].ca);
 	table_free(OPTIONS_TOP, c);
 	config_problems_fini(&c->warnings);
 	free(c->listen);
@@ -174,7 +175,7 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	table_load(context, OPTIONS_TOP, root, config);
 	load_listen(context, root, config);
 	load_servers(context, root, config);
-	load_authorities(context, root, &config->auth.issuers);
+	load_authorities(context, root, &config->frontend.authorization.issuers);
 	finish_config(config);
 	rules_check(config, root, context->problems);
 	if (context->problems->count > 0)

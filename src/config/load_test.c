@@ -95,10 +95,10 @@ static void test_defaults_of_the_daemon(void **state)
 	assert_int_equal(c->listen_count, 1);
 	assert_string_equal(c->listen[0].address, "127.0.0.1:8808");
 	assert_false(c->listen[0].plaintext);
-	assert_null(c->public_url);
+	assert_null(c->frontend.authorization.origin.p);
 	assert_int_equal(c->hosts.count, 0);
 	assert_int_equal(c->frontend.origins.count, 0);
-	assert_int_equal(c->auth.mode, CONFIG_AUTH_NONE);
+	assert_int_equal(c->frontend.authorization.mode, AUTHORIZATION_NONE);
 	assert_int_equal(c->http.max_connections, 10000);
 	assert_int_equal(c->sessions.max_sessions, 10000);
 	assert_int_equal(c->http.header_bytes, 16 << 10);
@@ -131,7 +131,7 @@ static void test_defaults_of_a_server(void **state)
 	(void)state;
 	assert_int_equal(outcome.config->server_count, 1);
 	assert_string_equal(s->conf.name, "a");
-	assert_string_equal(s->path, "/a/mcp");
+	assert_string_equal(s->endpoint.path.p, "/a/mcp");
 	assert_string_equal(s->command, "x");
 	assert_int_equal(s->args.count, 0);
 	assert_int_equal(s->env_count, 0);
@@ -180,7 +180,7 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(c->listen_count, 2);
 	assert_true(c->listen[0].plaintext);
 	assert_string_equal(c->listen[1].address, "unix:/run/x");
-	assert_int_equal(c->auth.mode, CONFIG_AUTH_ANONYMOUS);
+	assert_int_equal(c->frontend.authorization.mode, AUTHORIZATION_ANONYMOUS);
 	assert_int_equal(c->http.max_connections, 5);
 	assert_int_equal(c->drain_timeout_ms, 0);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
@@ -475,11 +475,11 @@ static void test_tls(void **state)
 			    "    {certificate: e, key: f}]}]\n");
 	listen = outcome.config->listen;
 	assert_int_equal(listen[0].tls_count, 1);
-	assert_int_equal(listen[0].tls[0].min_version, CONFIG_TLS_13);
+	assert_true(listen[0].tls[0].is_only_13);
 	assert_null(listen[0].tls[0].client_ca);
 	assert_int_equal(listen[1].tls_count, 2);
 	assert_string_equal(listen[1].tls[0].client_ca, "d");
-	assert_int_equal(listen[1].tls[0].min_version, CONFIG_TLS_12);
+	assert_false(listen[1].tls[0].is_only_13);
 	assert_string_equal(listen[1].tls[1].key, "f");
 	end(&outcome);
 	ASSERT_PROBLEMS(SERVER "listen: [{tls: {key: k}}]\n",
@@ -684,24 +684,25 @@ static void test_tokens_and_scopes(void **state)
 		"  tokens:\n    - {name: n, sha256: " HASH ", scopes: [s, t], servers: [a],\n"
 		"       expires: 2027-01-31}\n    - {name: m, sha256: " OTHER_HASH "}\n"
 		"  scope_hierarchy: {t: [u], u: [v]}\n");
-	const struct config *c = outcome.config;
+	const struct authorization_conf *auth = &outcome.config->frontend.authorization;
+	const struct protected_resource *place = &outcome.config->servers[0].endpoint.place;
 
 	(void)state;
-	assert_int_equal(c->auth.mode, CONFIG_AUTH_TOKEN);
-	assert_false(c->auth.challenge_held);
-	assert_int_equal(c->auth.tokens.count, 2);
-	assert_string_equal(c->auth.tokens.items[0].name, "n");
-	assert_string_equal(c->auth.tokens.items[0].sha256, HASH);
-	assert_int_equal(c->auth.tokens.items[0].scopes.count, 2);
-	assert_string_equal(c->auth.tokens.items[0].servers.items[0].p, "a");
-	assert_int_equal(c->auth.tokens.items[0].expires_ms, 1801353600000);
-	assert_int_equal(c->auth.tokens.items[1].expires_ms, 0);
-	assert_int_equal(c->auth.tokens.items[1].servers.count, 0);
-	assert_int_equal(c->auth.scope_hierarchy.count, 2);
-	assert_string_equal(c->auth.scope_hierarchy.items[1].name.p, "u");
-	assert_string_equal(c->servers[0].wants.scopes.items[0].p, "s");
-	assert_string_equal(c->servers[0].wants.tool_scopes.items[0].name.p, "d*");
-	assert_int_equal(c->servers[0].wants.tool_scopes.items[0].values.count, 2);
+	assert_int_equal(auth->mode, AUTHORIZATION_TOKEN);
+	assert_false(auth->names_held);
+	assert_int_equal(auth->tokens.count, 2);
+	assert_string_equal(auth->tokens.items[0].name.p, "n");
+	assert_string_equal(auth->tokens.items[0].sha256, HASH);
+	assert_int_equal(auth->tokens.items[0].scopes.count, 2);
+	assert_string_equal(auth->tokens.items[0].servers.items[0].p, "a");
+	assert_int_equal(auth->tokens.items[0].ends_at_ms, 1801353600000);
+	assert_int_equal(auth->tokens.items[1].ends_at_ms, 0);
+	assert_int_equal(auth->tokens.items[1].servers.count, 0);
+	assert_int_equal(auth->scope_hierarchy.count, 2);
+	assert_string_equal(auth->scope_hierarchy.items[1].name.p, "u");
+	assert_string_equal(place->scopes.items[0].p, "s");
+	assert_string_equal(place->tool_scopes.items[0].name.p, "d*");
+	assert_int_equal(place->tool_scopes.items[0].values.count, 2);
 	end(&outcome);
 }
 
@@ -756,19 +757,19 @@ static void test_issuers(void **state)
 		"'http://127.0.0.1:9000/k',\n   allow_private: true}],\n"
 		"  initial_scopes: [i], dpop: required, metadata_facade: off, bind_client: false,\n"
 		"  registration_facade: {client_id: r, redirect_uris: ['https://c.example/cb']}"));
-	const struct config_auth *auth = &outcome.config->auth;
+	const struct authorization_conf *auth = &outcome.config->frontend.authorization;
+	const struct metadata_conf *metadata = &outcome.config->frontend.metadata;
 
 	(void)state;
-	assert_int_equal(auth->mode, CONFIG_AUTH_OAUTH);
+	assert_int_equal(auth->mode, AUTHORIZATION_OAUTH);
 	assert_int_equal(auth->issuers.count, 2);
 	assert_string_equal(auth->issuers.items[0].issuer, "https://id.example");
 	assert_int_equal(auth->issuers.items[0].algorithms.count, 4);
 	assert_int_equal(auth->issuers.items[0].leeway_ms, 0);
-	assert_string_equal(auth->issuers.items[0].introspection_client_secret, "s3cret");
-	assert_true(auth->issuers.items[0].introspection_always);
+	assert_string_equal(auth->issuers.items[0].client_secret, "s3cret");
+	assert_true(auth->issuers.items[0].introspect_always);
 	assert_null(auth->issuers.items[0].introspection_endpoint);
-	assert_int_equal(auth->issuers.items[0].introspection_auth_method,
-			 CONFIG_CLIENT_SECRET_POST);
+	assert_true(auth->issuers.items[0].sends_secret_in_form);
 	assert_int_equal(auth->issuers.items[0].max_lifetime_ms, 86400000);
 	assert_int_equal(auth->issuers.items[0].required_claims.count, 2);
 	assert_string_equal(auth->issuers.items[0].required_claims.items[0].values.items[1].p, "5");
@@ -778,11 +779,11 @@ static void test_issuers(void **state)
 	assert_int_equal(auth->issuers.items[1].leeway_ms, 60000);
 	assert_int_equal(auth->issuers.items[1].jwks_interval_ms, 10000);
 	assert_true(auth->issuers.items[1].allow_private);
-	assert_int_equal(auth->dpop, CONFIG_DPOP_REQUIRED);
-	assert_int_equal(auth->metadata_facade, CONFIG_FACADE_OFF);
-	assert_false(auth->bind_client);
-	assert_string_equal(auth->registration_client_id, "r");
-	assert_int_equal(auth->registration_redirect_uris.count, 1);
+	assert_int_equal(auth->dpop, AUTHORIZATION_DPOP_REQUIRED);
+	assert_int_equal(metadata->facade, METADATA_FACADE_OFF);
+	assert_false(auth->binds_client);
+	assert_string_equal(metadata->client_id.p, "r");
+	assert_int_equal(metadata->redirect_uris.count, 1);
 	end(&outcome);
 }
 
@@ -871,7 +872,7 @@ static void test_too_many_scopes(void **state)
 
 	(void)state;
 	buf_append_str(&text, "servers: {a: {command: x, scopes: [");
-	for (int i = 0; i <= CONFIG_SCOPES_MAX; i++)
+	for (int i = 0; i <= SCOPES_MAX; i++)
 		buf_printf(&text, "s%d, ", i);
 	buf_append_str(&text, "s0]}}\n" TOKEN_MODE "}\n");
 	ASSERT_PROBLEMS(buf_terminate(&text), "F:1:1: there are more than 256 different scopes");

@@ -1,7 +1,6 @@
 noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
-	src/config/auth.h \
 	src/config/certificates.c src/config/certificates.h \
 	src/config/claim.c src/config/claim.h \
 	src/config/config.c src/config/config.h \
@@ -25,7 +24,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/yaml.c src/config/yaml.h
-CONFIG_TEST_LIBS = src/config/libconfig.a $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
+CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \

@@ -10,9 +10,10 @@
 #define TOP(member) FIELD(struct config, member)
 #define LISTEN(member) FIELD(struct config_listen, member)
 #define TLS(member) FIELD(struct config_tls, member)
-#define TOKEN(member) FIELD(struct config_token, member)
+#define TOKEN(member) FIELD(struct static_token, member)
 #define DENIAL(member) FIELD(struct config_denial, member)
-#define ISSUER(member) FIELD(struct config_issuer, member)
+#define ISSUER(member) FIELD(struct verifier_issuer_conf, member)
+#define AUTH(member) TOP(frontend.authorization.member)
 #define SERVER(member) FIELD(struct config_server, member)
 
 _Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
@@ -20,42 +21,42 @@ _Static_assert(offsetof(struct server_conf, backoff_max_ms) ==
 	       "OPTION_RANGE writes two neighbours");
 
 static const struct option_choice tls_versions[] = {
-	{ "1.2", CONFIG_TLS_12 },
-	{ "1.3", CONFIG_TLS_13 },
+	{ "1.2", false },
+	{ "1.3", true },
 	{ NULL, 0 },
 };
 
 static const struct option_choice auth_modes[] = {
-	{ "none", CONFIG_AUTH_NONE },
-	{ "token", CONFIG_AUTH_TOKEN },
-	{ "oauth", CONFIG_AUTH_OAUTH },
-	{ "anonymous", CONFIG_AUTH_ANONYMOUS },
+	{ "none", AUTHORIZATION_NONE },
+	{ "token", AUTHORIZATION_TOKEN },
+	{ "oauth", AUTHORIZATION_OAUTH },
+	{ "anonymous", AUTHORIZATION_ANONYMOUS },
 	{ NULL, 0 },
 };
 
 static const struct option_choice dpop_modes[] = {
-	{ "off", CONFIG_DPOP_OFF },
-	{ "on", CONFIG_DPOP_ON },
-	{ "required", CONFIG_DPOP_REQUIRED },
+	{ "off", AUTHORIZATION_DPOP_OFF },
+	{ "on", AUTHORIZATION_DPOP_ON },
+	{ "required", AUTHORIZATION_DPOP_REQUIRED },
 	{ NULL, 0 },
 };
 
 static const struct option_choice audience_claims[] = {
-	{ "aud", CONFIG_AUDIENCE_AUD },
-	{ "client_id", CONFIG_AUDIENCE_CLIENT_ID },
+	{ "aud", false },
+	{ "client_id", true },
 	{ NULL, 0 },
 };
 
 static const struct option_choice client_auths[] = {
-	{ "client_secret_basic", CONFIG_CLIENT_SECRET_BASIC },
-	{ "client_secret_post", CONFIG_CLIENT_SECRET_POST },
+	{ "client_secret_basic", false },
+	{ "client_secret_post", true },
 	{ NULL, 0 },
 };
 
 static const struct option_choice facade_modes[] = {
-	{ "auto", CONFIG_FACADE_AUTO },
-	{ "on", CONFIG_FACADE_ON },
-	{ "off", CONFIG_FACADE_OFF },
+	{ "auto", METADATA_FACADE_AUTO },
+	{ "on", METADATA_FACADE_ON },
+	{ "off", METADATA_FACADE_OFF },
 	{ NULL, 0 },
 };
 
@@ -130,7 +131,7 @@ const struct option options_table[] = {
 		  "are let in. In a list, only in its first entry, for all of the address." },
 	{ .path = "listen[].tls[].min_version",
 	  .type = OPTION_ENUM,
-	  TLS(min_version),
+	  TLS(is_only_13),
 	  .choices = tls_versions,
 	  .def = "\"1.2\"",
 	  .help = "The oldest version of TLS that clients may speak. In a list, only in its first "
@@ -167,8 +168,8 @@ const struct option options_table[] = {
 		  "nothing else." },
 
 	{ .path = "public_url",
-	  .type = OPTION_TEXT,
-	  TOP(public_url),
+	  .type = OPTION_SLICE,
+	  AUTH(origin),
 	  .example = "https://mcp.example.com",
 	  .otherwise = "none",
 	  .help = "The origin that clients use, if it is not a listen address." },
@@ -459,8 +460,8 @@ const struct option options_table[] = {
 	  .otherwise = "the daemon's",
 	  .help = "The rights that its new files do not get, in octal." },
 	{ .path = "servers.NAME.path",
-	  .type = OPTION_TEXT,
-	  SERVER(path),
+	  .type = OPTION_SLICE,
+	  SERVER(endpoint.path),
 	  .example = "/demo/mcp",
 	  .otherwise = "/NAME/mcp",
 	  .help = "Where clients find it. HTTP+SSE is beside it: /demo/sse and /demo/message." },
@@ -606,36 +607,36 @@ const struct option options_table[] = {
 	  .help = "The longest a call may take, whatever its progress." },
 	{ .path = "servers.NAME.audience",
 	  .type = OPTION_TEXTS,
-	  SERVER(wants.audience),
+	  SERVER(endpoint.place.audience),
 	  .def = "[]",
 	  .help = "What the aud of a token may name for it besides public_url and path." },
 	{ .path = "servers.NAME.clients",
 	  .type = OPTION_TEXTS,
-	  SERVER(wants.clients),
+	  SERVER(endpoint.place.clients),
 	  .def = "[]",
 	  .help = "The clients whose tokens it takes, by the client id that the issuer gave them (client_id, azp, "
 		  "appid or cid). Empty: all. Static tokens have servers instead." },
 	{ .path = "servers.NAME.algorithms",
 	  .type = OPTION_TEXTS,
-	  SERVER(wants.algorithms),
+	  SERVER(endpoint.place.algorithms),
 	  .def = "[]",
 	  .help = "The signatures that it takes, of those that the issuer may use. Empty: all of them." },
 	{ .path = "servers.NAME.scopes",
 	  .type = OPTION_TEXTS,
-	  SERVER(wants.scopes),
+	  SERVER(endpoint.place.scopes),
 	  .def = "[]",
 	  .help = "The scopes that a token needs for any request to it." },
 	{ .path = "servers.NAME.tools", .type = OPTION_SECTION, .help = "Its tools." },
 	{ .path = "servers.NAME.tools.scopes",
 	  .type = OPTION_LISTS,
-	  SERVER(wants.tool_scopes),
+	  SERVER(endpoint.place.tool_scopes),
 	  .example = "{\"delete_*\": [demo:write]}",
 	  .otherwise = "none",
 	  .help = "The scopes that a token needs besides for calls of tools, by name; a * stands for "
 		  "any characters. All patterns that fit count." },
 	{ .path = "servers.NAME.tools.challenge_in_result",
 	  .type = OPTION_BOOL,
-	  SERVER(wants.challenge_in_result),
+	  SERVER(endpoint.place.tells_in_result),
 	  .def = "false",
 	  .help = "A call without the scopes of its tool is answered with a result that is an error and holds the "
 		  "challenge in _meta[\"mcp/www_authenticate\"], instead of 403: some clients look there alone. "

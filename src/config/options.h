@@ -13,6 +13,7 @@ enum option_type {
 	OPTION_SECTION,  /* a map of further options, fields of the same struct */
 	OPTION_GROUP,    /* a list or map of records; the loader makes the structs */
 	OPTION_TEXT,     /* char *, never empty; NULL: not given */
+	OPTION_SLICE,    /* the same as struct slice; empty: not given */
 	OPTION_BOOL,     /* bool */
 	OPTION_COUNT,    /* uint64_t */
 	OPTION_SIZE,     /* uint64_t, bytes */

@@ -52,7 +52,7 @@ static void check_exposure(const struct config *config, const struct config_list
 			"file, add to this entry of listen the line 'tls: {certificate: FILE, "
 			"key: FILE}'; or, if a proxy in front has TLS, the line 'plaintext: true'",
 			listen->address);
-	if (config->auth.mode == CONFIG_AUTH_NONE)
+	if (config->frontend.authorization.mode == AUTHORIZATION_NONE)
 		problem_add_at(
 			problems, at,
 			"other machines may reach %s, and nobody is asked for a token. In the "
@@ -173,12 +173,14 @@ static bool is_host(const char *text)
 static void check_public_names(const struct config *config, const struct tree *root,
 			       struct config_problems *problems)
 {
-	if (config->public_url != NULL && !is_origin(config->public_url))
+	const char *public_url = config->frontend.authorization.origin.p;
+
+	if (public_url != NULL && !is_origin(public_url))
 		problem_add_at(
 			problems, place(root, "public_url", NULL, NULL),
 			"must be an origin like https://mcp.example.com, without a path, not "
 			"'%.100s'",
-			config->public_url);
+			public_url);
 	for (size_t i = 0; i < config->frontend.origins.count; i++)
 		if (!is_origin(config->frontend.origins.items[i].p))
 			problem_add_at(problems, item_place(root, "origins", i),
@@ -261,7 +263,7 @@ static void check_path(const struct config_server *server, const struct tree *ro
 		       struct config_problems *problems)
 {
 	const struct tree *at = server_place(root, server, "path");
-	const char *path = server->path;
+	const char *path = server->endpoint.path.p;
 	size_t length = 0;
 
 	while (is_path_char(path[length]))
@@ -275,43 +277,44 @@ static void check_path(const struct config_server *server, const struct tree *ro
 		problem_add_at(problems, at, "the path '%.100s' is the daemon's own", path);
 }
 
-static bool uses_path(const struct config_server *server, const char *path)
+static bool uses_path(const struct endpoint *endpoint, struct slice path)
 {
-	return strcmp(server->path, path) == 0 || strcmp(server->sse_path, path) == 0 ||
-	       strcmp(server->message_path, path) == 0;
+	return slice_is_equal(endpoint->path, path) || slice_is_equal(endpoint->sse_path, path) ||
+	       slice_is_equal(endpoint->message_path, path);
 }
 
 /* AUTH-AUD-03, AUTH-CFG-01 */
-static bool is_one_resource(const char *a, const char *b)
+static bool is_one_resource(struct slice a, struct slice b)
 {
-	size_t n = strlen(a), m = strlen(b);
+	bool are_equal = slice_is_equal(a, b);
 
-	n -= n > 0 && a[n - 1] == '/';
-	m -= m > 0 && b[m - 1] == '/';
-	return n == m && memcmp(a, b, n) == 0 && strcmp(a, b) != 0;
+	a.n -= a.n > 0 && a.p[a.n - 1] == '/';
+	b.n -= b.n > 0 && b.p[b.n - 1] == '/';
+	return !are_equal && slice_is_equal(a, b);
 }
 
 static void check_path_is_unique(const struct config *config, size_t index, const struct tree *root,
 				 struct config_problems *problems)
 {
 	const struct config_server *server = &config->servers[index];
-	const char *paths[] = { server->path, server->sse_path, server->message_path };
+	const struct endpoint *own = &server->endpoint;
+	struct slice paths[] = { own->path, own->sse_path, own->message_path };
 
 	for (size_t i = 0; i < index && server->enabled; i++) {
+		const struct endpoint *other = &config->servers[i].endpoint;
 		size_t p = 0;
 
-		while (p < ARRAY_LEN(paths) && !uses_path(&config->servers[i], paths[p]))
+		while (p < ARRAY_LEN(paths) && !uses_path(other, paths[p]))
 			p++;
 		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is also that of the server '%s'",
-				       paths[p], config->servers[i].conf.name);
-		else if (config->servers[i].enabled &&
-			 is_one_resource(config->servers[i].path, server->path))
+				       paths[p].p, config->servers[i].conf.name);
+		else if (config->servers[i].enabled && is_one_resource(other->path, own->path))
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is that of the server '%s' but for a "
 				       "slash, and tokens do not tell them apart",
-				       server->path, config->servers[i].conf.name);
+				       own->path.p, config->servers[i].conf.name);
 	}
 }
 
@@ -383,7 +386,7 @@ static void check_claims(const struct config *config, const struct config_server
 			 const struct tree *root, struct config_problems *problems)
 {
 	const struct tree *at = server_place(root, server, "env");
-	enum config_auth_mode mode = config->auth.mode;
+	enum authorization_mode mode = config->frontend.authorization.mode;
 
 	if (server->conf.claim_count == 0)
 		return;
@@ -394,12 +397,12 @@ static void check_claims(const struct config *config, const struct config_server
 			       "claims of the caller (${claim:%.60s}) need isolation session or "
 			       "principal: with shared one process serves everybody",
 			       server->conf.claims[0].p);
-	if (mode != CONFIG_AUTH_OAUTH && mode != CONFIG_AUTH_TOKEN)
+	if (mode < AUTHORIZATION_TOKEN)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need callers that show a "
 			       "token: set auth.mode",
 			       server->conf.claims[0].p);
-	for (size_t i = 0; mode == CONFIG_AUTH_TOKEN && i < server->conf.claim_count; i++)
+	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < server->conf.claim_count; i++)
 		if (!slice_is_equal(server->conf.claims[i], SLICE_LIT("sub")))
 			problem_add_at(problems, at,
 				       "a static token has only the claim sub, its name, and no "

@@ -49,17 +49,22 @@ static bool require_few(const struct types_context *context, const struct tree *
 
 /* ---- text ---- */
 
+static bool is_not_empty(const struct types_context *context, const struct tree *value)
+{
+	if (!texts_is_one(context, value))
+		return false;
+	if (value->text[0] == '\0')
+		problem_add_at(context->problems, value, "must not be empty");
+	return value->text[0] != '\0';
+}
+
 static void load_text(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
 	char **field = field_of(option, base);
 
-	if (!texts_is_one(context, value))
+	if (!is_not_empty(context, value))
 		return;
-	if (value->text[0] == '\0') {
-		problem_add_at(context->problems, value, "must not be empty");
-		return;
-	}
 	free(*field);
 	*field = mem_strdup(value->text);
 }
@@ -79,6 +84,31 @@ static void fini_text(const struct option *option, void *base)
 
 	free(*field);
 	*field = NULL;
+}
+
+static void load_slice(const struct types_context *context, const struct option *option,
+		       const struct tree *value, void *base)
+{
+	struct slice *field = field_of(option, base);
+
+	if (!is_not_empty(context, value))
+		return;
+	texts_free_one(field);
+	*field = slice_str(mem_strdup(value->text));
+}
+
+static bool print_slice(const struct option *option, const void *base, struct buf *out)
+{
+	const struct slice *field = field_of_const(option, base);
+
+	if (field->n > 0)
+		quote_append(out, field->p);
+	return field->n > 0;
+}
+
+static void fini_slice(const struct option *option, void *base)
+{
+	texts_free_one(field_of(option, base));
 }
 
 /* ---- bool ---- */
@@ -676,6 +706,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_SECTION] = { .name = NULL },
 	[OPTION_GROUP] = { .name = NULL },
 	[OPTION_TEXT] = { "text", sizeof(char *), load_text, print_text, fini_text },
+	[OPTION_SLICE] = { "text", sizeof(struct slice), load_slice, print_slice, fini_slice },
 	[OPTION_BOOL] = { "true or false", sizeof(bool), load_bool, print_bool, NULL },
 	[OPTION_COUNT] = { "number", sizeof(uint64_t), load_count, print_count, NULL },
 	[OPTION_SIZE] = { "size", sizeof(uint64_t), load_size, print_size, NULL },

@@ -248,9 +248,7 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->conf = *conf;
 	frontend->router = router;
 	frontend->spare = NULL;
-	frontend->metadata = (struct metadata){ .documents = NULL };
-	if (conf->metadata != NULL)
-		metadata_init(&frontend->metadata, conf->metadata);
+	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
 	frontend->sse_clients = (struct map){ 0 };
 	list_init(&frontend->sse_newcomers);

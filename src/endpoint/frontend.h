@@ -35,7 +35,7 @@ struct frontend_conf {
 	struct slices hosts;   /* names without port, lower case, IPv6 in brackets */
 	struct slices origins; /* scheme://host[:port] */
 	struct authorization_conf authorization;
-	const struct metadata_conf *metadata; /* NULL: nothing is published */
+	struct metadata_conf metadata;
 	enum frontend_response response;
 	uint64_t grace_ms;     /* a call that takes longer gets an event stream, with AUTO */
 	uint64_t keepalive_ms; /* of event streams */

@@ -61,7 +61,7 @@ static void set_server(struct config *config, int at, const char *name, const ch
 	struct config_server *server = &config->servers[at];
 
 	server->conf.name = mem_strdup(name);
-	server->path = mem_printf("/%s/mcp", name);
+	server->endpoint.path = slice_str(mem_printf("/%s/mcp", name));
 	server->command = mem_strdup(command);
 	server->enabled = true;
 	server->conf.pool_max = 1000;

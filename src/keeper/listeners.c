@@ -233,7 +233,7 @@ static void announce(const struct config_server *server, const struct config_lis
 	/* There is no common form of a URL for a unix socket; this one can be read. */
 	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s%s://%s%s%s\n", server->conf.name,
 		 scheme, is_unix ? "+unix" : "", is_unix ? text + 5 : text, is_unix ? ":" : "",
-		 server->path);
+		 server->endpoint.path.p);
 	say(line);
 }
 
