@@ -18,8 +18,6 @@
 #include "config/texts.h"
 #include "config/yaml.h"
 
-typedef int parse_fn(struct slice text, uint64_t *number_r);
-
 static void *field_of(const struct option *option, void *base)
 {
 	return (char *)base + option->offset;
@@ -139,6 +137,44 @@ static bool print_bool(const struct option *option, const void *base, struct buf
 
 /* ---- numbers ---- */
 
+typedef int parse_fn(struct slice text, uint64_t *number_r);
+
+struct number {
+	parse_fn *parse;
+	void (*append)(struct buf *out, uint64_t number);
+	const char *expected;
+};
+
+static void append_size(struct buf *out, uint64_t bytes)
+{
+	char text[QUANTITY_TEXT_MAX];
+
+	quantity_format_size(bytes, text);
+	buf_append_str(out, text);
+}
+
+static void append_percent(struct buf *out, uint64_t percent)
+{
+	buf_printf(out, "%" PRIu64 "%%", percent);
+}
+
+static void append_time(struct buf *out, uint64_t ms)
+{
+	char text[QUANTITY_TEXT_MAX];
+
+	quantity_format_duration(ms, text);
+	buf_append_str(out, text);
+}
+
+static const struct number numbers[OPTION_TYPE_COUNT] = {
+	[OPTION_COUNT] = { text_parse_u64, buf_append_u64, "a whole number" },
+	[OPTION_SIZE] = { quantity_parse_size, append_size, "a size like 512KiB, 4MiB or 1GiB" },
+	[OPTION_PERCENT] = { quantity_parse_percent, append_percent,
+			     "a percentage like 50% or 200%" },
+	[OPTION_DURATION] = { quantity_parse_duration, append_time,
+			      "a time like 500ms, 30s, 5m, 2h or 1d" },
+};
+
 static void check_limits(const struct types_context *context, const struct option *option,
 			 const struct tree *value, parse_fn *parse, uint64_t number)
 {
@@ -152,109 +188,34 @@ static void check_limits(const struct types_context *context, const struct optio
 			       option->max, shown(value));
 }
 
+/* `type` is that of the value, which may be one of several in the option. */
+static void read_number(const struct types_context *context, const struct option *option,
+			enum option_type type, const struct tree *value, uint64_t *number_r)
+{
+	const struct number *number = &numbers[type];
+
+	CHECK(number->parse != NULL);
+	if (value->kind != TREE_TEXT || (type == OPTION_COUNT && !value->is_plain) ||
+	    number->parse(slice_str(value->text), number_r) != 0)
+		problem_add_at(context->problems, value, "must be %s, not '%.60s'",
+			       number->expected, shown(value));
+	else
+		check_limits(context, option, value, number->parse, *number_r);
+}
+
+static void load_number(const struct types_context *context, const struct option *option,
+			const struct tree *value, void *base)
+{
+	read_number(context, option, option->type, value, field_of(option, base));
+}
+
 /* A number without a default is 0 until the file names it, and its `min` is more. */
-static bool is_given(const struct option *option, uint64_t number)
-{
-	return option->def != NULL || number > 0;
-}
-
-static void load_count(const struct types_context *context, const struct option *option,
-		       const struct tree *value, void *base)
-{
-	uint64_t *field = field_of(option, base);
-
-	if (value->kind != TREE_TEXT || !value->is_plain ||
-	    text_parse_u64(slice_str(value->text), field) != 0)
-		problem_add_at(context->problems, value, "must be a whole number, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, text_parse_u64, *field);
-}
-
-static bool print_count(const struct option *option, const void *base, struct buf *out)
+static bool print_number(const struct option *option, const void *base, struct buf *out)
 {
 	const uint64_t *field = field_of_const(option, base);
 
-	buf_append_u64(out, *field);
-	return is_given(option, *field);
-}
-
-static void load_size(const struct types_context *context, const struct option *option,
-		      const struct tree *value, void *base)
-{
-	uint64_t *field = field_of(option, base);
-
-	if (value->kind != TREE_TEXT || quantity_parse_size(slice_str(value->text), field) != 0)
-		problem_add_at(context->problems, value,
-			       "must be a size like 512KiB, 4MiB or 1GiB, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, quantity_parse_size, *field);
-}
-
-static bool print_size(const struct option *option, const void *base, struct buf *out)
-{
-	const uint64_t *field = field_of_const(option, base);
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_size(*field, text);
-	buf_append_str(out, text);
-	return is_given(option, *field);
-}
-
-static void load_percent(const struct types_context *context, const struct option *option,
-			 const struct tree *value, void *base)
-{
-	uint64_t *field = field_of(option, base);
-
-	if (value->kind != TREE_TEXT || quantity_parse_percent(slice_str(value->text), field) != 0)
-		problem_add_at(context->problems, value,
-			       "must be a percentage like 50%% or 200%%, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, quantity_parse_percent, *field);
-}
-
-static bool print_percent(const struct option *option, const void *base, struct buf *out)
-{
-	const uint64_t *field = field_of_const(option, base);
-
-	buf_printf(out, "%" PRIu64 "%%", *field);
-	return is_given(option, *field);
-}
-
-/* Also for the values of a map of times. */
-static void load_time(const struct types_context *context, const struct option *option,
-		      const struct tree *value, uint64_t *ms_r)
-{
-	if (value->kind != TREE_TEXT || quantity_parse_duration(slice_str(value->text), ms_r) != 0)
-		problem_add_at(context->problems, value,
-			       "must be a time like 500ms, 30s, 5m, 2h or 1d, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, quantity_parse_duration, *ms_r);
-}
-
-static void append_time(struct buf *out, uint64_t ms)
-{
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_duration(ms, text);
-	buf_append_str(out, text);
-}
-
-static void load_duration(const struct types_context *context, const struct option *option,
-			  const struct tree *value, void *base)
-{
-	load_time(context, option, value, field_of(option, base));
-}
-
-static bool print_duration(const struct option *option, const void *base, struct buf *out)
-{
-	const uint64_t *field = field_of_const(option, base);
-
-	append_time(out, *field);
-	return true;
+	numbers[option->type].append(out, *field);
+	return option->def != NULL || *field > 0;
 }
 
 static int parse_range(struct slice text, uint64_t range_r[2])
@@ -672,10 +633,10 @@ static void load_timeouts(const struct types_context *context, const struct opti
 		return;
 	}
 	for (size_t i = 0; i < value->count; i++)
-		load_time(context, option, value->items[i],
-			  &place_for_timeout(field_of(option, base),
-					     slice_str(value->items[i]->key))
-				   ->timeout_ms);
+		read_number(context, option, OPTION_DURATION, value->items[i],
+			    &place_for_timeout(field_of(option, base),
+					       slice_str(value->items[i]->key))
+				     ->timeout_ms);
 }
 
 static bool print_timeouts(const struct option *option, const void *base, struct buf *out)
@@ -708,10 +669,10 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_TEXT] = { "text", sizeof(char *), load_text, print_text, fini_text },
 	[OPTION_SLICE] = { "text", sizeof(struct slice), load_slice, print_slice, fini_slice },
 	[OPTION_BOOL] = { "true or false", sizeof(bool), load_bool, print_bool, NULL },
-	[OPTION_COUNT] = { "number", sizeof(uint64_t), load_count, print_count, NULL },
-	[OPTION_SIZE] = { "size", sizeof(uint64_t), load_size, print_size, NULL },
-	[OPTION_PERCENT] = { "percentage", sizeof(uint64_t), load_percent, print_percent, NULL },
-	[OPTION_DURATION] = { "time", sizeof(uint64_t), load_duration, print_duration, NULL },
+	[OPTION_COUNT] = { "number", sizeof(uint64_t), load_number, print_number, NULL },
+	[OPTION_SIZE] = { "size", sizeof(uint64_t), load_number, print_number, NULL },
+	[OPTION_PERCENT] = { "percentage", sizeof(uint64_t), load_number, print_number, NULL },
+	[OPTION_DURATION] = { "time", sizeof(uint64_t), load_number, print_number, NULL },
 	[OPTION_RANGE] = { "two times", sizeof(uint64_t), load_range, print_range, NULL },
 	[OPTION_ENUM] = { "word", 0, load_enum, print_enum, NULL },
 	[OPTION_TEXTS] = { "list of texts", sizeof(struct slices), load_texts, print_texts,
@@ -730,9 +691,10 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 
 const struct types_ops *types_get(const struct option *option)
 {
-	const struct types_ops *ops = &types[option->type];
+	const struct types_ops *ops;
 
 	CHECK(option->type < OPTION_TYPE_COUNT);
+	ops = &types[option->type];
 	CHECK(ops->size == 0 || ops->size == option->size);
 	return ops;
 }
