@@ -62,8 +62,7 @@ static void admin_server_make_gate(struct admin_server *admin_server,
 	static const struct slice host = SLICE("localhost");
 	struct frontend_conf frontend = {
 		.endpoint_count = conf->server_count,
-		.hosts = &host,
-		.host_count = 1,
+		.hosts = { &host, 1 },
 		.response = FRONTEND_RESPONSE_JSON,
 		.grace_ms = conf->frontend->grace_ms,
 		.keepalive_ms = conf->frontend->keepalive_ms,

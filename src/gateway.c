@@ -11,7 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "authorization_setup.h"
+#include "auth/dpop.h"
+#include "auth/verifier.h"
 #include "process/child.h"
 #include "process/server.h"
 #include "process/spawn.h"
@@ -27,17 +28,16 @@
 #include "io/loop.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "router/client_session.h"
 #include "router/router.h"
 #include "upstream/warm.h"
 #include "session/deny_snapshot.h"
 
-#define STALL_MS (30 * 1000)
 #define PIPES_EACH 3
 #define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, fetches */
 #define DRAIN_STEP_MS 20
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
+#define PROOFS_MAX 100000 /* that are remembered, so that none is taken twice */
 #define HEAP_KEPT_BYTES (16 * 1024 * 1024)
 
 enum gateway_state {
@@ -62,16 +62,14 @@ struct gateway {
 	size_t server_count;
 	struct slice *hosts;
 	size_t host_count;
-	struct slice *origins;
-	struct slice *claims;      /* of each server, in their order */
-	struct slice *claim_names; /* the same, each once */
-	struct authorization_setup authorization_setup;
+	struct slice *claim_names; /* that servers want, each once */
+	struct verifier *verifier;
+	struct dpop_memory *proofs;
 	struct router router;
 	struct frontend frontend;
 	struct http_server *http;
 	struct acceptor acceptor;
 	struct server_certificates server_certificates;
-	struct peer_net *proxies;
 	const int *listeners;
 	struct port *ports;
 	struct admin_server *admin_server;
@@ -248,57 +246,6 @@ static const struct spawner_ops gateway_spawner_ops = {
 
 /* ---- starting ---- */
 
-static uint64_t gateway_tool_timeout(const struct server_conf *conf, struct slice tool)
-{
-	const struct config_server *server = conf->config;
-
-	for (size_t i = 0; i < server->tool_timeout_count; i++) {
-		if (slice_is_equal(slice_str(server->tool_timeouts[i].tool), tool))
-			return server->tool_timeouts[i].timeout_ms;
-	}
-	return 0;
-}
-
-static struct server_conf gateway_server_conf(const struct config *config, size_t index)
-{
-	static const enum isolation isolations[] = {
-		[CONFIG_ISOLATION_SESSION] = ISOLATION_SESSION,
-		[CONFIG_ISOLATION_PRINCIPAL] = ISOLATION_PRINCIPAL,
-		[CONFIG_ISOLATION_SHARED] = ISOLATION_SHARED,
-	};
-	const struct config_server *server = &config->servers[index];
-
-	return (struct server_conf){
-		.name = server->name,
-		.server = (uint32_t)index,
-		.isolation = isolations[server->isolation],
-		.never_asks = server->assume_no_server_requests,
-		.pool_max = server->pool_max,
-		.pool_min = server->pool_min,
-		.warm = server->pool_warm,
-		.start_rate = server->start_rate,
-		.sessions_per_process = server->pool_sessions_per_process,
-		.max_age_ms = server->pool_max_age_ms,
-		.calls_per_process = server->pool_requests_per_process,
-		.queue_calls = server->pool_queue,
-		.queue_timeout_ms = server->pool_queue_timeout_ms,
-		.idle_ms = server->pool_idle_ms,
-		.line_max = server->line_max,
-		.queue_max = config->message_bytes * 2,
-		.start_timeout_ms = server->start_timeout_ms,
-		.backoff_min_ms = server->backoff_min_ms,
-		.backoff_max_ms = server->backoff_max_ms,
-		.give_up_after = (unsigned int)server->give_up_after,
-		.stop_grace_ms = server->stop_grace_ms,
-		.stop_term_ms = server->stop_term_ms,
-		.stall_ms = STALL_MS,
-		.request_timeout_ms = server->request_timeout_ms,
-		.request_timeout_max_ms = server->request_timeout_max_ms,
-		.tool_timeout_ms = server->tool_timeout_count > 0 ? gateway_tool_timeout : NULL,
-		.config = server,
-	};
-}
-
 /* What runs before somebody comes. */
 static void gateway_start_children(struct gateway *g)
 {
@@ -306,61 +253,43 @@ static void gateway_start_children(struct gateway *g)
 		router_start_server(&g->router, &g->servers[i]);
 }
 
-/* Adds it to what principals keep, unless it is there. */
-static void gateway_add_claim_name(struct gateway *g, struct slice name)
-{
-	struct principal_set *set = &g->router.sessions.principals;
-
-	for (size_t i = 0; i < set->claim_count; i++)
-		if (slice_is_equal(g->claim_names[i], name))
-			return;
-	g->claim_names[set->claim_count++] = name;
-}
-
 /* What servers are told of their principals: principals keep that and nothing else. */
 static void gateway_list_claims(struct gateway *g)
 {
 	const struct config *config = g->config;
-	size_t room = config->server_count * CLAIMS_MAX + 1;
-	size_t count = 0;
+	struct slices names = { NULL, 0 };
 
-	g->claims = mem_zalloc(room * sizeof(*g->claims));
-	g->claim_names = mem_zalloc(room * sizeof(*g->claim_names));
-	g->router.sessions.principals.claim_names = g->claim_names;
-	for (size_t i = 0; i < config->server_count; i++)
-		for (size_t j = 0; j < config->servers[i].claims.count; j++) {
-			g->claims[count] = slice_str(config->servers[i].claims.items[j]);
-			gateway_add_claim_name(g, g->claims[count++]);
-		}
+	g->claim_names = mem_zalloc((config->server_count * CLAIMS_MAX + 1) * sizeof(struct slice));
+	names.items = g->claim_names;
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct server_conf *conf = &config->servers[i].conf;
+
+		CHECK(conf->claim_count <= CLAIMS_MAX);
+		for (size_t j = 0; j < conf->claim_count; j++)
+			if (!slices_has(names, conf->claims[j]))
+				g->claim_names[names.count++] = conf->claims[j];
+	}
+	g->router.sessions.principals.claim_names = names.items;
+	g->router.sessions.principals.claim_count = names.count;
 }
 
 static void gateway_make_servers(struct gateway *g)
 {
 	const struct config *config = g->config;
-	const struct slice *claims = g->claims;
 
 	g->fleet.max = config->max_processes;
 	g->servers = mem_zalloc(config->server_count * sizeof(*g->servers));
 	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
 	for (size_t i = 0; i < config->server_count; i++) {
-		struct server_conf conf = gateway_server_conf(config, i);
+		struct server_conf conf = config->servers[i].conf;
 		struct server *server = &g->servers[g->server_count];
 
-		conf.claims = claims;
-		conf.claim_count = config->servers[i].claims.count;
-		claims += conf.claim_count;
 		if (!config->servers[i].enabled)
 			continue;
 		conf.fleet = &g->fleet;
 		server_init(server, g->loop, g->spawner, &conf);
-		g->endpoints[g->server_count++] = (struct endpoint){
-			.path = slice_str(config->servers[i].path),
-			.sse_path = slice_str(config->servers[i].sse_path),
-			.message_path = slice_str(config->servers[i].message_path),
-			.server = server,
-			.place = authorization_setup_make_place(&g->authorization_setup,
-								&config->servers[i]),
-		};
+		g->endpoints[g->server_count] = config->servers[i].endpoint;
+		g->endpoints[g->server_count++].server = server;
 	}
 }
 
@@ -374,8 +303,7 @@ static void gateway_add_host(struct gateway *g, struct slice host)
 static void gateway_make_hosts(struct gateway *g)
 {
 	const struct config *config = g->config;
-	struct slice url = config->public_url != NULL ? slice_str(config->public_url) :
-							(struct slice){ NULL, 0 };
+	struct slice url = config->frontend.authorization.origin;
 	const char *authority = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
 
 	g->hosts = mem_zalloc((config->hosts.count + config->listen_count + 4) * sizeof(*g->hosts));
@@ -383,7 +311,7 @@ static void gateway_make_hosts(struct gateway *g)
 	gateway_add_host(g, SLICE_LIT("127.0.0.1"));
 	gateway_add_host(g, SLICE_LIT("[::1]"));
 	for (size_t i = 0; i < config->hosts.count; i++)
-		gateway_add_host(g, frontend_host_of(slice_str(config->hosts.items[i])));
+		gateway_add_host(g, frontend_host_of(config->hosts.items[i]));
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct slice address = slice_str(config->listen[i].address);
 
@@ -400,35 +328,40 @@ static void gateway_make_hosts(struct gateway *g)
 
 static void gateway_make_frontend(struct gateway *g)
 {
-	static const enum frontend_response responses[] = {
-		[CONFIG_RESPONSE_AUTO] = FRONTEND_RESPONSE_AUTO,
-		[CONFIG_RESPONSE_JSON] = FRONTEND_RESPONSE_JSON,
-		[CONFIG_RESPONSE_SSE] = FRONTEND_RESPONSE_SSE,
-	};
-	const struct config *config = g->config;
-	struct frontend_conf conf = {
-		.endpoints = g->endpoints,
-		.endpoint_count = g->server_count,
-		.origin_count = config->origins.count,
-		.authorization = g->authorization_setup.authorization,
-		.metadata = g->authorization_setup.metadata.resource_count > 0 ?
-				    &g->authorization_setup.metadata :
-				    NULL,
-		.response = responses[config->response],
-		.grace_ms = config->json_grace_ms,
-		.keepalive_ms = config->stream_keepalive_ms,
-		.retry_ms = config->retry_ms,
-		.max_connection_age_ms = config->max_connection_age_ms,
-	};
+	struct frontend_conf conf = g->config->frontend;
 
+	conf.endpoints = g->endpoints;
+	conf.endpoint_count = g->server_count;
+	conf.authorization.verifier = g->verifier;
+	conf.authorization.proofs = g->proofs;
 	gateway_make_hosts(g);
-	g->origins = mem_zalloc((config->origins.count + 1) * sizeof(*g->origins));
-	for (size_t i = 0; i < config->origins.count; i++)
-		g->origins[i] = slice_str(config->origins.items[i]);
-	conf.hosts = g->hosts;
-	conf.host_count = g->host_count;
-	conf.origins = g->origins;
+	conf.hosts = (struct slices){ g->hosts, g->host_count };
 	frontend_init(&g->frontend, &g->router, &conf);
+}
+
+/* Begins to fetch what issuers publish, without waiting. */
+static int gateway_make_verifier(struct gateway *g, struct error *err)
+{
+	const struct authorization_conf *conf = &g->config->frontend.authorization;
+
+	if (conf->mode != AUTHORIZATION_OAUTH)
+		return 0;
+	if (conf->dpop != AUTHORIZATION_DPOP_OFF)
+		g->proofs = dpop_memory_new(PROOFS_MAX);
+	g->verifier = verifier_new(g->loop, &conf->issuers, err);
+	return g->verifier != NULL ? 0 : -1;
+}
+
+static void gateway_deny(struct deny_list *deny_list, const struct config_denial *denial)
+{
+	const struct denial_marks *marks = &denial->marks;
+	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
+
+	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
+		/* The configuration may not have more than there is room for. */
+		if (marks->names[by].n > 0)
+			CHECK(deny_list_add(deny_list, marks->issuer, by, marks->names[by],
+					    until_ms) != NULL);
 }
 
 /* Those of the process before, if it has failed; they began as the configuration's. AUTH-SES-07 */
@@ -437,27 +370,16 @@ static void gateway_make_deny_list(struct gateway *g)
 	struct deny_list *deny_list = &g->router.sessions.deny_list;
 
 	if (!deny_snapshot_load(deny_snapshot, deny_list))
-		authorization_setup_deny(g->config, deny_list);
+		for (size_t i = 0; i < g->config->deny.count; i++)
+			gateway_deny(deny_list, &g->config->deny.items[i]);
 	deny_snapshot_save(deny_snapshot, deny_list);
 }
 
 static void gateway_make_router(struct gateway *g)
 {
-	const struct config *config = g->config;
-	const struct session_conf conf = {
-		.max_sessions = config->max_sessions,
-		.max_per_principal = config->max_sessions_per_principal,
-		.idle_ms = config->session_idle_ms,
-		.max_age_ms = config->session_max_age_ms,
-		.store = { .stream = { .max_bytes = config->replay_bytes,
-				       .replay_events = config->replay_events,
-				       .replay_age_ms = config->replay_age_ms },
-			   .session_bytes = config->replay_session_bytes,
-			   .total_bytes = config->replay_total_bytes },
-	};
-
-	router_init(&g->router, g->loop, &(struct scan_limits){ config->json_depth, ID_BYTES_MAX },
-		    &conf);
+	router_init(&g->router, g->loop,
+		    &(struct scan_limits){ g->config->json_depth, ID_BYTES_MAX },
+		    &g->config->sessions);
 	gateway_list_claims(g);
 }
 
@@ -488,18 +410,19 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 }
 
 /* Clients alone must not use up the descriptors of this process: those of servers need some, too. REL-44 */
-static size_t find_connections_max(const struct config *config)
+static uint64_t find_connections_max(const struct config *config)
 {
+	uint64_t wanted = config->http.max_connections;
 	uint64_t own = config->max_processes * PIPES_EACH + OWN_DESCRIPTORS;
 	struct rlimit files;
 	uint64_t room;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return config->max_connections;
+		return wanted;
 	room = files.rlim_cur / 2 > own ? files.rlim_cur - own : files.rlim_cur / 2;
-	if (config->max_connections <= room)
-		return config->max_connections;
-	LOG(CONNECTIONS_BOUNDED, LOG_INT("limit", config->max_connections), LOG_INT("here", room),
+	if (wanted <= room)
+		return wanted;
+	LOG(CONNECTIONS_BOUNDED, LOG_INT("limit", wanted), LOG_INT("here", room),
 	    LOG_INT("open_files", files.rlim_cur));
 	return room;
 }
@@ -507,23 +430,9 @@ static size_t find_connections_max(const struct config *config)
 static void gateway_make_http(struct gateway *g)
 {
 	const struct config *config = g->config;
-	struct http_conf conf = {
-		.header_bytes = config->header_bytes,
-		.body_bytes = config->message_bytes,
-		.header_timeout_ms = config->header_timeout_ms,
-		.body_timeout_ms = config->body_timeout_ms,
-		.idle_timeout_ms = config->idle_timeout_ms,
-		.stall_timeout_ms = STALL_MS,
-		.max_connections = find_connections_max(config),
-	};
+	struct http_conf conf = config->http;
 
-	g->proxies = mem_zalloc((config->trusted_proxies.count + 1) * sizeof(*g->proxies));
-	for (size_t i = 0; i < config->trusted_proxies.count; i++) {
-		if (peer_net_parse(slice_str(config->trusted_proxies.items[i]),
-				   &g->proxies[conf.trust.count]))
-			conf.trust.count++;
-	}
-	conf.trust.nets = g->proxies;
+	conf.max_connections = find_connections_max(config);
 	g->http = http_server_new(g->loop, &conf, &g->frontend.handler);
 	acceptor_init(&g->acceptor, g->loop, g->http);
 	server_certificates_init(&g->server_certificates, config);
@@ -567,16 +476,14 @@ static void gateway_free(struct gateway *g)
 	frontend_fini(&g->frontend);
 	router_fini(&g->router);
 	spawner_free(&g->spawner);
-	authorization_setup_fini(&g->authorization_setup);
+	verifier_free(&g->verifier);
+	dpop_memory_free(&g->proofs);
 	for (size_t i = 0; i < g->server_count; i++)
 		server_fini(&g->servers[i]);
 	free(g->servers);
 	free(g->endpoints);
 	free(g->hosts);
-	free(g->claims);
 	free(g->claim_names);
-	free(g->origins);
-	free(g->proxies);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);
@@ -618,7 +525,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
 	gateway_make_router(&g);
-	if (authorization_setup_init(&g.authorization_setup, config, g.loop, &err) < 0) {
+	if (gateway_make_verifier(&g, &err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;
 	}

@@ -1,6 +1,5 @@
 bin_PROGRAMS += mcpgated
 mcpgated_SOURCES = \
-	src/authorization_setup.c src/authorization_setup.h \
 	src/admin_server.c src/admin_server.h \
 	src/gateway.c src/gateway.h \
 	src/server_certificates.c src/server_certificates.h \

@@ -101,7 +101,7 @@ static struct tls_server *make_server(const struct server_certificates *server_c
 	struct tls_conf conf = { .server_certificates = pems,
 				 .count = listen->tls_count,
 				 .client_ca = buf_slice(&texts[2]),
-				 .is_only_13 = listen->tls[0].min_version == CONFIG_TLS_13,
+				 .is_only_13 = listen->tls[0].is_only_13,
 				 .name = listen->address,
 				 .tickets = server_certificates->tickets };
 	struct tls_server *server = NULL;

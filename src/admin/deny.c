@@ -51,16 +51,16 @@ void deny_report(const struct admin *admin, struct buf *out)
 
 static bool has_token(const struct authorization_conf *authorization, struct slice name)
 {
-	for (size_t i = 0; i < authorization->token_count; i++)
-		if (slice_is_equal(authorization->tokens[i].name, name))
+	for (size_t i = 0; i < authorization->tokens.count; i++)
+		if (slice_is_equal(authorization->tokens.items[i].name, name))
 			return true;
 	return false;
 }
 
-static bool has_issuer(const struct metadata_conf *metadata, struct slice issuer)
+static bool has_issuer(const struct verifier_conf *issuers, struct slice issuer)
 {
-	for (size_t i = 0; metadata != NULL && i < metadata->issuer_count; i++)
-		if (slice_is_equal(metadata->issuers[i], issuer))
+	for (size_t i = 0; i < issuers->count; i++)
+		if (slice_is_equal(slice_str(issuers->items[i].issuer), issuer))
 			return true;
 	return false;
 }
@@ -79,13 +79,14 @@ static const char *judge_static(const struct authorization_conf *authorization,
 /* NULL: it can be carried out; else why not. */
 static const char *judge(const struct admin *admin, struct deny_request *deny_request)
 {
-	const struct frontend_conf *front = admin->conf.client_frontend;
+	const struct authorization_conf *authorization =
+		&admin->conf.client_frontend->authorization;
+	const struct verifier_conf *issuers = &authorization->issuers;
 
-	if (front->authorization.mode == AUTHORIZATION_OPEN)
+	if (authorization->mode < AUTHORIZATION_TOKEN)
 		return "nobody is asked for a token: see auth.mode";
-	if (deny_request->issuer.n == 0 && front->metadata != NULL &&
-	    front->metadata->issuer_count == 1)
-		deny_request->issuer = front->metadata->issuers[0];
+	if (deny_request->issuer.n == 0 && issuers->count == 1)
+		deny_request->issuer = slice_str(issuers->items[0].issuer);
 	if (deny_request->issuer.n == 0)
 		return "the issuer is missing: one of auth.issuers, or static for auth.tokens";
 	if (deny_request->until_ms == 0)
@@ -93,8 +94,8 @@ static const char *judge(const struct admin *admin, struct deny_request *deny_re
 	if (deny_request->until_ms <= clock_wall_ms())
 		return "the time is over already";
 	if (slice_is_equal(deny_request->issuer, static_issuer))
-		return judge_static(&front->authorization, deny_request);
-	return has_issuer(front->metadata, deny_request->issuer) ?
+		return judge_static(authorization, deny_request);
+	return has_issuer(issuers, deny_request->issuer) ?
 		       NULL :
 		       "the issuer is none of auth.issuers, byte for byte";
 }

@@ -228,26 +228,22 @@ bool grant_append_claim(const struct grant *grant, struct slice name, struct buf
 	return append_value(value, out);
 }
 
-static bool is_demanded(const json_t *value, const struct grant_demand *demand)
+static bool is_among(const json_t *value, struct slices values)
 {
 	struct buf text = { 0 };
-	bool is_one = false;
+	bool is_one = append_value(value, &text) && slices_has(values, buf_slice(&text));
 
-	if (append_value(value, &text)) {
-		for (size_t i = 0; i < demand->value_count; i++)
-			is_one |= slice_is_equal(buf_slice(&text), slice_str(demand->values[i]));
-	}
 	buf_fini(&text);
 	return is_one;
 }
 
-bool grant_meets(const struct grant *grant, const struct grant_demand *demand)
+bool grant_meets(const struct grant *grant, const struct named_slices *demand)
 {
-	const json_t *claim = json_object_get(grant->claims, demand->name);
-	bool is_met = is_demanded(claim, demand);
+	const json_t *claim = json_object_getn(grant->claims, demand->name.p, demand->name.n);
+	bool is_met = is_among(claim, demand->values);
 
 	for (size_t i = 0; i < json_array_size(claim); i++)
-		is_met |= is_demanded(json_array_get(claim, i), demand);
+		is_met |= is_among(json_array_get(claim, i), demand->values);
 	return is_met;
 }
 

@@ -63,18 +63,11 @@ bool grant_append_claim(const struct grant *grant, struct slice name, struct buf
 /* The claim if it is a text; else empty. Borrowed as long as the grant lives. */
 struct slice grant_claim_text(const struct grant *grant, const char *name);
 
-/* A claim that has to be there, with one of these values. */
-struct grant_demand {
-	const char *name;
-	const char *const *values;
-	size_t value_count;
-};
-
 /*
- * Whether the claim, or an element of it if it is a list, is one of the values: compared as grant_append_claim
- * writes it, byte for byte. AUTH-JWT-15
+ * Whether the claim of this name, or an element of it if it is a list, is one of the values: compared as
+ * grant_append_claim writes it, byte for byte. AUTH-JWT-15
  */
-bool grant_meets(const struct grant *grant, const struct grant_demand *demand);
+bool grant_meets(const struct grant *grant, const struct named_slices *demand);
 
 /*
  * Whether `aud` (or the client's id, if the rules say so and there is no `aud`) holds one of `accepted`: URLs compare scheme and host without case, default port and an

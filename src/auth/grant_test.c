@@ -127,8 +127,8 @@ static void long_lives_are_refused(void **state)
 /* AUTH-JWT-15 */
 static void demands_are_met_exactly(void **state)
 {
-	static const char *const values[] = { "red", "7", "true" };
-	static const struct grant_demand demand = { "team", values, ARRAY_LEN(values) };
+	static const struct slice values[] = { SLICE("red"), SLICE("7"), SLICE("true") };
+	static const struct named_slices demand = { SLICE("team"), { values, ARRAY_LEN(values) } };
 	static const struct {
 		const char *team;
 		bool is_met;

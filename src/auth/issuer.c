@@ -380,17 +380,17 @@ const char *issuer_introspection_endpoint(const struct issuer *issuer)
 static int issuer_set_algorithms(struct issuer *issuer, const struct verifier_issuer_conf *conf,
 				 struct error *err)
 {
-	static const char *const usual[] = VERIFIER_ALGORITHMS;
-	const char *const *names = conf->algorithm_count > 0 ? conf->algorithms : usual;
-	size_t count = conf->algorithm_count > 0 ? conf->algorithm_count : ARRAY_LEN(usual);
+	static const struct slice usual[] = VERIFIER_ALGORITHMS;
+	struct slices names = { usual, ARRAY_LEN(usual) };
 
-	for (size_t i = 0; i < count; i++) {
-		const struct algorithm *algorithm = algorithm_find(slice_str(names[i]));
+	if (conf->algorithms.count > 0)
+		names = conf->algorithms;
+	for (size_t i = 0; i < names.count; i++) {
+		const struct algorithm *algorithm = algorithm_find(names.items[i]);
 
 		if (algorithm == NULL)
-			return error_set(err, ERROR_INVALID,
-					 "%.100s: there is no algorithm `%.32s`", conf->issuer,
-					 names[i]);
+			return error_set(err, ERROR_INVALID, "%.100s: there is no algorithm `%.*s`",
+					 conf->issuer, SLICE_ARG(names.items[i]));
 		issuer->algorithms |= algorithm->bit;
 	}
 	return 0;
@@ -423,18 +423,14 @@ static int issuer_set_addresses(struct issuer *issuer, const struct verifier_iss
 static void issuer_copy(struct issuer *issuer, const struct verifier_issuer_conf *conf)
 {
 	issuer->name = mem_strdup(conf->issuer);
-	issuer->audiences = mem_zalloc((conf->audience_count + 1) * sizeof(char *));
-	issuer->audience_count = conf->audience_count;
+	issuer->audience = conf->audience;
 	issuer->client_is_audience = conf->client_is_audience;
-	for (size_t i = 0; i < conf->audience_count; i++)
-		issuer->audiences[i] = mem_strdup(conf->audiences[i]);
 	if (conf->jwks_uri != NULL)
 		issuer->configured_jwks_uri = mem_strdup(conf->jwks_uri);
 	issuer->interval_ms = conf->jwks_interval_ms;
 	issuer->leeway_ms = conf->leeway_ms;
 	issuer->max_lifetime_ms = conf->max_lifetime_ms;
-	issuer->demands = conf->demands;
-	issuer->demand_count = conf->demand_count;
+	issuer->required_claims = conf->required_claims;
 	if (conf->ca.n > 0)
 		issuer->own_ca = mem_dup_slice(conf->ca);
 	issuer->ca = conf->ca.n > 0 ? slice_of(issuer->own_ca, conf->ca.n) : fetch_system_ca();
@@ -466,9 +462,6 @@ void issuer_fini(struct issuer *issuer)
 	fetcher_free(&issuer->fetcher);
 	jwk_set_fini(&issuer->keys);
 	json_decref(issuer->metadata);
-	for (size_t i = 0; i < issuer->audience_count; i++)
-		free(issuer->audiences[i]);
-	free(issuer->audiences);
 	free(issuer->name);
 	free(issuer->configured_jwks_uri);
 	free(issuer->own_ca);

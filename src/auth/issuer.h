@@ -44,17 +44,15 @@ struct issuer {
 	const struct issuer_ops *ops;
 	struct loop *loop;
 	struct fetcher *fetcher;
-	char *name; /* the issuer's URL, as configured */
-	char **audiences;
-	size_t audience_count;
+	char *name;             /* the issuer's URL, as configured */
+	struct slices audience; /* borrowed */
 	bool client_is_audience;
 	algorithm_set algorithms;
 	char *configured_jwks_uri; /* NULL: discovered */
 	uint64_t interval_ms;
 	uint64_t leeway_ms;
 	uint64_t max_lifetime_ms;
-	const struct grant_demand *demands; /* borrowed */
-	size_t demand_count;
+	struct slice_map required_claims; /* borrowed */
 	struct slice ca;
 	char *own_ca; /* what ca points to, unless the system's */
 	struct address_filter address_filter;

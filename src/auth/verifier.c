@@ -183,26 +183,21 @@ static bool is_accepted(const struct verifier *verifier, const struct grant *gra
 {
 	const struct issuer *issuer = &verifier->authorities[authority].issuer;
 
-	if (grant_is_for(grant, accepted, count))
-		return true;
-	for (size_t i = 0; i < issuer->audience_count; i++) {
-		struct slice more = slice_str(issuer->audiences[i]);
-
-		if (grant_is_for(grant, &more, 1))
-			return true;
-	}
-	return false;
+	return grant_is_for(grant, accepted, count) ||
+	       grant_is_for(grant, issuer->audience.items, issuer->audience.count);
 }
 
 /* AUTH-JWT-15 */
 static int check_demands(const struct issuer *issuer, const struct grant *grant,
 			 struct verdict *verdict_r)
 {
-	for (size_t i = 0; i < issuer->demand_count; i++) {
-		if (!grant_meets(grant, &issuer->demands[i]))
+	for (size_t i = 0; i < issuer->required_claims.count; i++) {
+		const struct named_slices *demand = &issuer->required_claims.items[i];
+
+		if (!grant_meets(grant, demand))
 			return verdict_set(verdict_r, VERDICT_POLICY,
-					   "`%.60s` is missing, or none of required_claims",
-					   issuer->demands[i].name);
+					   "`%.*s` is missing, or none of required_claims",
+					   SLICE_ARG(demand->name));
 	}
 	return 0;
 }
@@ -650,10 +645,9 @@ struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *con
 	list_init(&verifier->jobs);
 	token_cache_init(&verifier->good, GOOD_MAX);
 	token_cache_init(&verifier->bad, BAD_MAX);
-	verifier->authorities =
-		mem_zalloc((conf->issuer_count + 1) * sizeof(*verifier->authorities));
-	for (size_t i = 0; i < conf->issuer_count; i++) {
-		if (add_authority(verifier, &conf->issuers[i], err) < 0) {
+	verifier->authorities = mem_zalloc((conf->count + 1) * sizeof(*verifier->authorities));
+	for (size_t i = 0; i < conf->count; i++) {
+		if (add_authority(verifier, &conf->items[i], err) < 0) {
 			verifier_free(&verifier);
 			return NULL;
 		}

@@ -24,27 +24,25 @@
 
 struct verifier;
 
-/* All strings and arrays are copied by verifier_new. */
+/* Strings are copied by verifier_new, lists are borrowed for the verifier's life. */
 struct verifier_issuer_conf {
-	const char *issuer;           /* see verifier_check_url */
-	const char *const *audiences; /* accepted besides the resource of the asker */
-	size_t audience_count;
-	bool client_is_audience;       /* of tokens without `aud`: AUTH-AUD-02 */
-	const char *const *algorithms; /* none: VERIFIER_ALGORITHMS */
-	size_t algorithm_count;
+	const char *issuer;        /* see verifier_check_url */
+	struct slices audience;    /* accepted besides the resource of the asker */
+	bool client_is_audience;   /* of tokens without `aud`: AUTH-AUD-02 */
+	struct slices algorithms;  /* none: VERIFIER_ALGORITHMS */
 	const char *jwks_uri;      /* NULL: from the issuer's metadata */
 	uint64_t jwks_interval_ms; /* at most one forced refresh for an unknown key in this time */
 	uint64_t leeway_ms;
 	uint64_t max_lifetime_ms; /* of a token; 0: any */
-	/* What its tokens have to say, all of them; these alone are borrowed for the verifier's life. */
-	const struct grant_demand *demands;
-	size_t demand_count;
+	struct slice_map
+		required_claims; /* its tokens have all of them, each with one of the values */
 	const char *introspection_endpoint; /* NULL: from the issuer's metadata */
 	const char *client_id;              /* for introspection; NULL: none is done */
 	const char *client_secret;
 	bool sends_secret_in_form;     /* client_secret_post instead of client_secret_basic */
 	bool introspect_always;        /* JWTs too, for revocation */
 	uint64_t introspection_ttl_ms; /* an answer that a token is good holds so long; 0: 30 s */
+	const char *ca_file;           /* whoever makes ca reads it from there; NULL: none */
 	struct slice ca;               /* PEM text of accepted CAs; empty: the system's */
 	/*
 	 * Fetches may connect to loopback and private addresses; to link-local ones never. An issuer whose
@@ -54,14 +52,14 @@ struct verifier_issuer_conf {
 };
 
 struct verifier_conf {
-	const struct verifier_issuer_conf *issuers;
-	size_t issuer_count;
+	struct verifier_issuer_conf *items; /* the issuers */
+	size_t count;
 };
 
 /* RFC 7518 s3.1 and RFC 8037 names; `none` and HS* exist for nobody. AUTH-JWT-02 */
-#define VERIFIER_ALGORITHMS                        \
-	{                                          \
-		"RS256", "PS256", "ES256", "EdDSA" \
+#define VERIFIER_ALGORITHMS                                                    \
+	{                                                                      \
+		SLICE("RS256"), SLICE("PS256"), SLICE("ES256"), SLICE("EdDSA") \
 	}
 /* Whether the name may stand in a list: those four and their 384 and 512. For checking configurations. */
 bool verifier_knows_algorithm(struct slice name);

@@ -240,14 +240,13 @@ static void another_resource_is_refused(void **state)
 /* AUTH-AUD-02 */
 static void an_issuer_may_have_other_audiences(void **state)
 {
-	static const char *const more[] = { "api://gateway" };
+	static const struct slice more[] = { SLICE("api://gateway") };
 	static const struct slice other[] = { SLICE("https://gw.example/other") };
 	char *token;
 
 	(void)state;
 	open_world(NULL);
-	world.conf.audiences = more;
-	world.conf.audience_count = 1;
+	world.conf.audience = (struct slices){ more, 1 };
 	start_verifier();
 	token = token_by(&first, "alice");
 	expect(token, VERDICT_OK);
@@ -270,22 +269,21 @@ static void an_issuer_may_have_other_audiences(void **state)
 /* AUTH-JWT-15: for each asker after the audience, remembered or not; nobody else's business. */
 static void an_issuer_may_demand_claims(void **state)
 {
-	static const char *const apps[] = { "other", "app" };
-	static const char *const teams[] = { "red" };
-	static const struct grant_demand demands[] = { { "client_id", apps, 2 },
-						       { "team", teams, 1 } };
+	static const struct slice apps[] = { SLICE("other"), SLICE("app") };
+	static const struct slice teams[] = { SLICE("red") };
+	static const struct named_slices demands[] = { { SLICE("client_id"), { apps, 2 } },
+						       { SLICE("team"), { teams, 1 } } };
 	static const struct slice other[] = { SLICE("https://gw.example/other") };
 	char *token;
 
 	(void)state;
 	open_world(NULL);
-	world.conf.demands = demands;
-	world.conf.demand_count = 1;
+	world.conf.required_claims = (struct slice_map){ demands, 1 };
 	start_verifier();
 	expect_of(&first, "alice", VERDICT_OK);
 	verifier_free(&world.verifier);
 	grant_unref(&world.grant);
-	world.conf.demand_count = 2;
+	world.conf.required_claims.count = 2;
 	start_verifier();
 	token = token_by(&first, "alice");
 	expect(token, VERDICT_POLICY);
@@ -1006,7 +1004,7 @@ static void impossible_configurations(void **state)
 					    "ftp://id.example",
 					    "https://",
 					    "" };
-	static const char *const algorithms[] = { "none", "HS256", "rs256" };
+	static const struct slice algorithms[] = { SLICE("none"), SLICE("HS256"), SLICE("rs256") };
 	struct verifier_issuer_conf issuer = { .issuer = "https://id.example",
 					       .ca = SLICE("no PEM") };
 	const struct verifier_conf conf = { &issuer, 1 };
@@ -1021,9 +1019,8 @@ static void impossible_configurations(void **state)
 	}
 	issuer.issuer = "https://id.example";
 	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
-		assert_false(verifier_knows_algorithm(slice_str(algorithms[i])));
-		issuer.algorithms = &algorithms[i];
-		issuer.algorithm_count = 1;
+		assert_false(verifier_knows_algorithm(algorithms[i]));
+		issuer.algorithms = (struct slices){ &algorithms[i], 1 };
 		assert_null(verifier_new(world.loop, &conf, &err));
 	}
 	assert_true(verifier_knows_algorithm(SLICE_LIT("PS512")));

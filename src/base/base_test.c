@@ -225,6 +225,19 @@ static void test_base64url_has_one_spelling(void **state)
 	}
 }
 
+static void test_hex_is_read_whole(void **state)
+{
+	static const char *const bad[] = { "", "00ff7", "00ff7g", "00ff7F00", "0x00ff", " 0ff7f" };
+	static const unsigned char expected[] = { 0x00, 0xff, 0x7e };
+	unsigned char out[3];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(text_from_hex(slice_str(bad[i]), out, sizeof(out)), -1);
+	assert_int_equal(text_from_hex(SLICE_LIT("00fF7e"), out, sizeof(out)), 0);
+	assert_memory_equal(out, expected, sizeof(expected));
+}
+
 /* SEC-40 */
 static void test_utf8(void **state)
 {
@@ -358,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_base64url),
 		cmocka_unit_test(test_base64url_has_one_spelling),
+		cmocka_unit_test(test_hex_is_read_whole),
 		cmocka_unit_test(test_utf8),
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_secrets_compare),

@@ -87,4 +87,36 @@ static inline struct slice slice_cut(struct slice *rest_r, char separator)
 	return part;
 }
 
+/* Several of them; whoever makes the list says whose it is. */
+struct slices {
+	const struct slice *items;
+	size_t count;
+};
+
+/* Lists by name. */
+struct slice_map {
+	const struct named_slices *items;
+	size_t count;
+};
+struct named_slices {
+	struct slice name;
+	struct slices values;
+};
+
+static inline bool slices_has(struct slices slices, struct slice wanted)
+{
+	for (size_t i = 0; i < slices.count; i++)
+		if (slice_is_equal(slices.items[i], wanted))
+			return true;
+	return false;
+}
+
+static inline bool slices_has_nocase(struct slices slices, struct slice wanted)
+{
+	for (size_t i = 0; i < slices.count; i++)
+		if (slice_is_equal_nocase(slices.items[i], wanted))
+			return true;
+	return false;
+}
+
 #endif

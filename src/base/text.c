@@ -86,6 +86,24 @@ int text_from_base64url(struct slice text, void *out, size_t *size_r)
 	return bits >= 6 || (held & ((1u << bits) - 1)) != 0 ? -1 : 0;
 }
 
+int text_from_hex(struct slice text, void *out, size_t size)
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	unsigned char *bytes = out;
+
+	if (text.n != 2 * size)
+		return -1;
+	memset(out, 0, size);
+	for (size_t i = 0; i < text.n; i++) {
+		const char *digit = memchr(digits, text.p[i], sizeof(digits) - 1);
+
+		if (digit == NULL)
+			return -1;
+		bytes[i / 2] = (unsigned char)(bytes[i / 2] << 4 | (digit - digits) % 16);
+	}
+	return 0;
+}
+
 static bool text_is_continuation(char c)
 {
 	return ((unsigned char)c & 0xC0) == 0x80;

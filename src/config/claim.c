@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/mem.h"
+#include "config/texts.h"
 
 #define BEGIN "${claim:"
 
@@ -50,22 +50,19 @@ bool claim_is_alone(const char *text)
 	return rest.n == 0;
 }
 
-static void note(struct config_texts *claims, struct slice name)
-{
-	for (size_t i = 0; i < claims->count; i++)
-		if (slice_is_equal(slice_str(claims->items[i]), name))
-			return;
-	claims->items = mem_resize(claims->items, (claims->count + 1) * sizeof(*claims->items));
-	claims->items[claims->count++] = mem_dup_slice(name);
-}
-
 void claim_collect(struct config_server *server)
 {
+	struct slices claims = { NULL, 0 };
+
+	CHECK(server->conf.claims == NULL);
 	for (size_t i = 0; i < server->env_count; i++) {
 		struct slice rest = slice_str(server->env[i].value);
 		struct slice before, name;
 
 		while (server->env[i].has_claims && claim_cut(&rest, &before, &name) > 0)
-			note(&server->claims, name);
+			if (!slices_has(claims, name))
+				texts_add(&claims, name);
 	}
+	server->conf.claims = claims.items;
+	server->conf.claim_count = claims.count;
 }

@@ -21,7 +21,7 @@ int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r) 
 bool claim_is_in(const char *text);
 /* Whether nothing but claims is in it. */
 bool claim_is_alone(const char *text);
-/* Notes in server->claims, each once, the names that values of its env need. */
+/* Notes in server->conf, each once, the names that values of its env need. */
 void claim_collect(struct config_server *server);
 
 #endif

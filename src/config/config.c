@@ -15,8 +15,6 @@
 #include "config/load.h"
 #include "config/name.h"
 #include "config/problem.h"
-#include "config/records.h"
-#include "config/table.h"
 #include "config/token_file.h"
 #include "config/yaml.h"
 
@@ -142,39 +140,4 @@ struct config *config_load(const struct config_request *request, struct config_p
 	else
 		config_problems_fini(&warnings);
 	return config;
-}
-
-void config_free(struct config **config)
-{
-	struct config *c = *config;
-
-	*config = NULL;
-	if (c == NULL)
-		return;
-	for (size_t i = 0; i < c->listen_count; i++) {
-		table_free(OPTIONS_LISTEN, &c->listen[i]);
-		for (size_t j = 0; j < c->listen[i].tls_count; j++)
-			table_free(OPTIONS_TLS, &c->listen[i].tls[j]);
-		free(c->listen[i].tls);
-	}
-	for (size_t i = 0; i < c->server_count; i++) {
-		table_free(OPTIONS_SERVER, &c->servers[i]);
-		free(c->servers[i].name);
-		types_free_texts(&c->servers[i].claims);
-		free(c->servers[i].sse_path);
-		free(c->servers[i].message_path);
-	}
-	for (size_t i = 0; i < c->auth.issuers.count; i++)
-		free(c->auth.issuers.items[i].ca);
-	table_free(OPTIONS_TOP, c);
-	config_problems_fini(&c->warnings);
-	free(c->listen);
-	free(c->servers);
-	free(c);
-}
-
-void config_forget_secrets(struct config *config)
-{
-	for (size_t i = 0; i < config->server_count; i++)
-		table_forget(OPTIONS_SERVER, &config->servers[i]);
 }

@@ -12,8 +12,12 @@
 #include <stdio.h>
 
 #include "base/check.h"
-#include "config/auth.h"
-#include "config/texts.h"
+#include "base/slice.h"
+#include "endpoint/frontend.h"
+#include "http/conn.h"
+#include "obs/log.h"
+#include "process/server.h"
+#include "session/session.h"
 
 struct config_pair {
 	char *name;
@@ -23,14 +27,12 @@ struct config_pair {
 	bool has_claims; /* the value is a template: claim.h */
 };
 
-enum config_tls_version { CONFIG_TLS_12, CONFIG_TLS_13 };
-
 /* One certificate of a listener; all are names of PEM files. */
 struct config_tls {
 	char *certificate; /* with its chain behind it */
 	char *key;
 	char *client_ca; /* NULL: no client certificates. Of the first entry alone, as is the next */
-	enum config_tls_version min_version;
+	bool is_only_13; /* not TLS 1.2 */
 };
 
 struct config_listen {
@@ -48,68 +50,41 @@ struct config_ports {
 	bool is_any;
 };
 
-enum config_isolation {
-	CONFIG_ISOLATION_SESSION,
-	CONFIG_ISOLATION_PRINCIPAL,
-	CONFIG_ISOLATION_SHARED,
-};
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
-enum config_response { CONFIG_RESPONSE_AUTO, CONFIG_RESPONSE_JSON, CONFIG_RESPONSE_SSE };
 
-struct config_tool_timeout {
-	char *tool;
-	uint64_t timeout_ms;
-};
-
+/* What the gateway knows of a server is its modules' own; the rest is what the keeper starts. */
 struct config_server {
-	char *name;
-	char *path;         /* of the MCP endpoint */
-	char *sse_path;     /* HTTP+SSE: its stream; follows from the former */
-	char *message_path; /* and where its messages go */
+	struct server_conf conf;  /* all but the fleet, which is the gateway's */
+	struct endpoint endpoint; /* all but the server, likewise */
+	bool enabled;
 	char *command;
-	struct config_texts args;
+	struct slices args;
 	struct config_pair *env;
 	size_t env_count;
-	struct config_texts
-		claims; /* that values of env need: names; also where these are forgotten */
-	struct config_texts inherit_env;
-	char *cwd;   /* NULL: the daemon's */
-	char *user;  /* NULL: the daemon's */
-	char *umask; /* octal digits; NULL: the daemon's */
-	bool enabled;
-	enum config_isolation isolation;
-	bool assume_no_server_requests;
-	uint64_t pool_max;
-	uint64_t pool_min;
-	uint64_t pool_warm;
-	uint64_t pool_sessions_per_process;
-	uint64_t pool_requests_per_process;
-	uint64_t pool_queue;
-	uint64_t pool_queue_timeout_ms;
-	uint64_t pool_idle_ms;
-	uint64_t pool_max_age_ms; /* 0: any age */
-	uint64_t start_rate;
-	uint64_t start_timeout_ms;
-	uint64_t backoff_min_ms; /* start.backoff: 1s..60s */
-	uint64_t backoff_max_ms;
-	uint64_t give_up_after; /* failed starts in a row before callers are refused at once */
-	uint64_t request_timeout_ms;
-	uint64_t request_timeout_max_ms;
-	struct config_wants wants; /* of its callers */
-	struct config_tool_timeout *tool_timeouts;
-	size_t tool_timeout_count;
-	uint64_t stop_grace_ms; /* from closing stdin to SIGTERM */
-	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
-	uint64_t memory_bytes;  /* resources; 0: not limited */
+	struct slices inherit_env;
+	char *cwd;             /* NULL: the daemon's */
+	char *user;            /* NULL: the daemon's */
+	char *umask;           /* octal digits; NULL: the daemon's */
+	uint64_t memory_bytes; /* resources; 0: not limited */
 	uint64_t processes;
 	uint64_t cpu_percent; /* of one processor */
 	uint64_t open_files;  /* 0: the daemon's */
 	enum config_sandbox sandbox;
-	struct config_texts sandbox_read; /* absolute paths */
-	struct config_texts sandbox_write;
+	struct slices sandbox_read; /* absolute paths */
+	struct slices sandbox_write;
 	struct config_ports sandbox_connect;
 	struct config_ports sandbox_bind;
-	uint64_t line_max; /* limits.response: bytes of one line of the child's stdout */
+};
+
+/* A token with these marks is refused although it is good; all but one of the names are empty. */
+struct config_denial {
+	struct denial_marks marks;
+	uint64_t until_ms; /* since 1970; 0: for good */
+};
+
+struct config_denials {
+	struct config_denial *items;
+	size_t count;
 };
 
 /* A list of problems, each one line of text: `FILE:LINE:COLUMN: what is wrong`. */
@@ -123,37 +98,19 @@ struct config {
 	size_t listen_count;
 	char *admin_address; /* "auto", "off" or unix:PATH */
 	char *admin_metrics; /* loopback address or unix:PATH; NULL: none */
-	char *public_url;    /* NULL if not given */
-	struct config_texts hosts;
-	struct config_texts origins;
-	struct config_auth auth;
-	struct config_texts trusted_proxies; /* what peer_net_parse understands */
-	uint64_t max_connections;
-	uint64_t max_sessions;
+	struct slices hosts; /* besides those that are known anyway */
+	struct config_denials deny;
+	struct slices trusted_proxies; /* what peer_net_parse understands */
+	struct http_conf http;         /* max_connections: as long as there are files for so many */
+	struct session_conf sessions;
+	struct frontend_conf frontend; /* without what the gateway makes */
+	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;
-	uint64_t max_sessions_per_principal;
-	uint64_t header_bytes;
-	uint64_t message_bytes;
 	uint64_t response_bytes;
 	uint64_t json_depth;
-	uint64_t header_timeout_ms;
-	uint64_t body_timeout_ms;
-	uint64_t idle_timeout_ms;
-	uint64_t session_idle_ms;
-	uint64_t session_max_age_ms;
-	uint64_t stream_keepalive_ms;
-	uint64_t replay_bytes;  /* of one stream: waiting, and kept for a client that comes back */
-	uint64_t replay_events; /* kept, of one stream */
-	uint64_t replay_age_ms;
-	uint64_t replay_session_bytes;  /* of the streams of one session */
-	uint64_t replay_total_bytes;    /* of all streams */
-	uint64_t max_connection_age_ms; /* of a connection that carries a stream; 0: none */
-	uint64_t retry_ms;              /* when clients shall come back */
-	uint64_t json_grace_ms;
-	enum config_response response;
 	uint64_t drain_timeout_ms;
-	int log_level;    /* enum log_level */
-	int log_format;   /* enum log_format */
+	enum log_level log_level;
+	enum log_format log_format;
 	char *log_target; /* "stderr", "journal" or a file */
 	struct config_server *servers;
 	size_t server_count;

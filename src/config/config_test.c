@@ -90,7 +90,7 @@ static void test_file(void **state)
 
 	write_file(*state, "servers: {a: {command: x}}\n");
 	config = load(&request);
-	assert_string_equal(config->servers[0].path, "/a/mcp");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/a/mcp");
 	config_free(&config);
 	assert_null(config);
 	write_file(*state, "servers: [\n");
@@ -184,8 +184,8 @@ static void test_import(void **state)
 		   "{\"command\": \"x\", \"disabled\": true}, \"far\": {\"url\": \"u\"}}}");
 	config = load(&request);
 	assert_int_equal(config->server_count, 2);
-	assert_string_equal(config->servers[0].path, "/a/mcp");
-	assert_string_equal(config->servers[0].args.items[0], "y");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/a/mcp");
+	assert_string_equal(config->servers[0].args.items[0].p, "y");
 	assert_false(config->servers[1].enabled);
 	assert_int_equal(config->warnings.count, 1);
 	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
@@ -204,17 +204,17 @@ static void test_one_command(void **state)
 
 	(void)state;
 	assert_int_equal(config->server_count, 1);
-	assert_string_equal(config->servers[0].name, "everything");
-	assert_string_equal(config->servers[0].path, "/mcp");
+	assert_string_equal(config->servers[0].conf.name, "everything");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/mcp");
 	assert_string_equal(config->servers[0].command, "npx");
 	assert_int_equal(config->servers[0].args.count, 2);
-	assert_string_equal(config->servers[0].args.items[1], "@scope/server-everything");
+	assert_string_equal(config->servers[0].args.items[1].p, "@scope/server-everything");
 	assert_string_equal(config->listen[0].address, "127.0.0.1:8808");
 	config_free(&config);
 	request.name = "mine";
 	request.listen = "unix:/run/x";
 	config = load(&request);
-	assert_string_equal(config->servers[0].name, "mine");
+	assert_string_equal(config->servers[0].conf.name, "mine");
 	assert_string_equal(config->listen[0].address, "unix:/run/x");
 	config_free(&config);
 	request.listen = NULL;
@@ -322,7 +322,7 @@ static void test_arguments_survive_printing(void **state)
 	config = load(&by_file);
 	assert_int_equal(config->servers[0].args.count, ARRAY_LEN(args));
 	for (size_t i = 0; i < ARRAY_LEN(args); i++)
-		assert_string_equal(config->servers[0].args.items[i], args[i]);
+		assert_string_equal(config->servers[0].args.items[i].p, args[i]);
 	config_free(&config);
 }
 
@@ -343,7 +343,8 @@ static void test_secrets_are_not_printed(void **state)
 	assert_string_equal(config->servers[0].env[1].value, "s3cret-b");
 	text = printed(config);
 	assert_null(strstr(text, "s3cret"));
-	assert_string_equal(config->auth.issuers.items[0].introspection_client_secret, "s3cret-b");
+	assert_string_equal(config->frontend.authorization.issuers.items[0].client_secret,
+			    "s3cret-b");
 	assert_non_null(strstr(text, "client_secret: \"***\""));
 	assert_non_null(strstr(text, "env: {A_TOKEN: \"***\", B: \"***\", MODE: fast}"));
 	free(text);
@@ -361,9 +362,9 @@ static void test_secrets_are_forgotten(void **state)
 	config_forget_secrets(config);
 	assert_int_equal(config->servers[0].args.count, 0);
 	assert_int_equal(config->servers[0].env_count, 0);
-	assert_string_equal(config->servers[0].name, "x");
-	assert_string_equal(config->servers[0].path, "/mcp");
-	assert_int_equal(config->servers[0].request_timeout_ms, 300000);
+	assert_string_equal(config->servers[0].conf.name, "x");
+	assert_string_equal(config->servers[0].endpoint.path.p, "/mcp");
+	assert_int_equal(config->servers[0].conf.request_timeout_ms, 300000);
 	config_forget_secrets(config);
 	config_free(&config);
 }

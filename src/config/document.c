@@ -171,8 +171,8 @@ static void manual_values(const struct option *option, FILE *out)
 	struct buf limits = { 0 };
 
 	append_limits(option, &limits);
-	fprintf(out, "(%s%s%s; default: ", types_get(option->type)->name,
-		limits.len > 0 ? ", " : "", buf_terminate(&limits));
+	fprintf(out, "(%s%s%s; default: ", types_get(option)->name, limits.len > 0 ? ", " : "",
+		buf_terminate(&limits));
 	print_roff(option->def != NULL ? option->def : option->otherwise, out);
 	fputs(")\n.br\n", out);
 	buf_fini(&limits);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes the records (listeners, servers) and lets the table fill them: first the defaults of the
- * table, then `defaults:`, then what the record itself says.
+ * table, then `defaults:`, then what the record itself says. Frees them as well.
  */
 #include "config/load.h"
 
@@ -9,11 +9,12 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "config/claim.h"
 #include "config/file.h"
+#include "config/finish.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
+#include "config/texts.h"
 
 #define CA_BYTES_MAX ((size_t)1 << 20)
 
@@ -73,18 +74,6 @@ static void load_listen(const struct types_context *context, const struct tree *
 	}
 }
 
-/* "/a/mcp" -> "/a/LAST"; a path that ends otherwise gets one part more. product.md §3 */
-static char *beside(const char *path, const char *last)
-{
-	size_t length = strlen(path);
-
-	if (length >= 4 && strcmp(path + length - 4, "/mcp") == 0)
-		length -= 4;
-	else if (length >= 1 && path[length - 1] == '/')
-		length--;
-	return mem_printf("%.*s/%s", (int)length, path, last);
-}
-
 static void load_server(const struct types_context *context, const struct tree *defaults,
 			const struct tree *value, struct config_server *server)
 {
@@ -92,12 +81,7 @@ static void load_server(const struct types_context *context, const struct tree *
 	if (defaults != NULL)
 		table_load(context, OPTIONS_SERVER, defaults, server);
 	table_load(context, OPTIONS_SERVER, value, server);
-	server->name = mem_strdup(value->key);
-	claim_collect(server);
-	if (server->path == NULL)
-		server->path = mem_printf("/%s/mcp", server->name);
-	server->sse_path = beside(server->path, "sse");
-	server->message_path = beside(server->path, "message");
+	server->conf.name = mem_strdup(value->key);
 }
 
 /* Wrong defaults are wrong even where no server uses them. */
@@ -126,15 +110,13 @@ static void load_servers(const struct types_context *context, const struct tree 
 	}
 	config->servers = mem_zalloc((map->count + 1) * sizeof(*config->servers));
 	config->server_count = map->count;
-	for (size_t i = 0; i < map->count; i++) {
+	for (size_t i = 0; i < map->count; i++)
 		load_server(context, defaults, map->items[i], &config->servers[i]);
-		config->servers[i].line_max = config->response_bytes;
-	}
 }
 
 /* The files that issuers name, while files can be read. */
 static void load_authorities(const struct types_context *context, const struct tree *root,
-			     struct config_issuers *issuers)
+			     const struct verifier_conf *issuers)
 {
 	for (size_t i = 0; i < issuers->count; i++) {
 		const char *path = issuers->items[i].ca_file;
@@ -147,9 +129,42 @@ static void load_authorities(const struct types_context *context, const struct t
 			problem_add_at(context->problems, tree_find(root, "auth"),
 				       "issuers[%zu].ca: %s: %s", i, path, err.text);
 		else
-			issuers->items[i].ca = mem_dup_slice(buf_slice(&text));
+			issuers->items[i].ca = slice_of(mem_dup_slice(buf_slice(&text)), text.len);
 		buf_fini(&text);
 	}
+}
+
+void config_free(struct config **config)
+{
+	struct config *c = *config;
+
+	*config = NULL;
+	if (c == NULL)
+		return;
+	finish_free(c);
+	for (size_t i = 0; i < c->listen_count; i++) {
+		table_free(OPTIONS_LISTEN, &c->listen[i]);
+		for (size_t j = 0; j < c->listen[i].tls_count; j++)
+			table_free(OPTIONS_TLS, &c->listen[i].tls[j]);
+		free(c->listen[i].tls);
+	}
+	for (size_t i = 0; i < c->server_count; i++) {
+		table_free(OPTIONS_SERVER, &c->servers[i]);
+		free((char *)(uintptr_t)c->servers[i].conf.name);
+	}
+	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)
+		texts_free_one(&c->frontend.authorization.issuers.items[i].ca);
+	table_free(OPTIONS_TOP, c);
+	config_problems_fini(&c->warnings);
+	free(c->listen);
+	free(c->servers);
+	free(c);
+}
+
+void config_forget_secrets(struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++)
+		table_forget(OPTIONS_SERVER, &config->servers[i]);
 }
 
 struct config *load_tree(const struct types_context *context, const struct tree *root)
@@ -160,7 +175,8 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	table_load(context, OPTIONS_TOP, root, config);
 	load_listen(context, root, config);
 	load_servers(context, root, config);
-	load_authorities(context, root, &config->auth.issuers);
+	load_authorities(context, root, &config->frontend.authorization.issuers);
+	finish_config(config);
 	rules_check(config, root, context->problems);
 	if (context->problems->count > 0)
 		config_free(&config);

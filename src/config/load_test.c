@@ -95,25 +95,25 @@ static void test_defaults_of_the_daemon(void **state)
 	assert_int_equal(c->listen_count, 1);
 	assert_string_equal(c->listen[0].address, "127.0.0.1:8808");
 	assert_false(c->listen[0].plaintext);
-	assert_null(c->public_url);
+	assert_null(c->frontend.authorization.origin.p);
 	assert_int_equal(c->hosts.count, 0);
-	assert_int_equal(c->origins.count, 0);
-	assert_int_equal(c->auth.mode, CONFIG_AUTH_NONE);
-	assert_int_equal(c->max_connections, 10000);
-	assert_int_equal(c->max_sessions, 10000);
-	assert_int_equal(c->header_bytes, 16 << 10);
-	assert_int_equal(c->message_bytes, 4 << 20);
+	assert_int_equal(c->frontend.origins.count, 0);
+	assert_int_equal(c->frontend.authorization.mode, AUTHORIZATION_NONE);
+	assert_int_equal(c->http.max_connections, 10000);
+	assert_int_equal(c->sessions.max_sessions, 10000);
+	assert_int_equal(c->http.header_bytes, 16 << 10);
+	assert_int_equal(c->http.body_bytes, 4 << 20);
 	assert_int_equal(c->response_bytes, 16 << 20);
 	assert_int_equal(c->json_depth, 128);
-	assert_int_equal(c->header_timeout_ms, 10000);
-	assert_int_equal(c->body_timeout_ms, 30000);
-	assert_int_equal(c->idle_timeout_ms, 120000);
-	assert_int_equal(c->session_idle_ms, 3600000);
-	assert_int_equal(c->session_max_age_ms, 86400000);
-	assert_int_equal(c->stream_keepalive_ms, 15000);
-	assert_int_equal(c->replay_bytes, 1 << 20);
-	assert_int_equal(c->json_grace_ms, 1000);
-	assert_int_equal(c->response, CONFIG_RESPONSE_AUTO);
+	assert_int_equal(c->http.header_timeout_ms, 10000);
+	assert_int_equal(c->http.body_timeout_ms, 30000);
+	assert_int_equal(c->http.idle_timeout_ms, 120000);
+	assert_int_equal(c->sessions.idle_ms, 3600000);
+	assert_int_equal(c->sessions.max_age_ms, 86400000);
+	assert_int_equal(c->frontend.keepalive_ms, 15000);
+	assert_int_equal(c->sessions.store.stream.max_bytes, 1 << 20);
+	assert_int_equal(c->frontend.grace_ms, 1000);
+	assert_int_equal(c->frontend.response, FRONTEND_RESPONSE_AUTO);
 	assert_int_equal(c->drain_timeout_ms, 30000);
 	assert_int_equal(c->log_level, LOG_LEVEL_INFO);
 	assert_int_equal(c->log_format, LOG_FORMAT_TEXT);
@@ -130,14 +130,14 @@ static void test_defaults_of_a_server(void **state)
 
 	(void)state;
 	assert_int_equal(outcome.config->server_count, 1);
-	assert_string_equal(s->name, "a");
-	assert_string_equal(s->path, "/a/mcp");
+	assert_string_equal(s->conf.name, "a");
+	assert_string_equal(s->endpoint.path.p, "/a/mcp");
 	assert_string_equal(s->command, "x");
 	assert_int_equal(s->args.count, 0);
 	assert_int_equal(s->env_count, 0);
 	assert_int_equal(s->inherit_env.count, ARRAY_LEN(inherited));
 	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
-		assert_string_equal(s->inherit_env.items[i], inherited[i]);
+		assert_string_equal(s->inherit_env.items[i].p, inherited[i]);
 	assert_null(s->cwd);
 	assert_null(s->user);
 	assert_null(s->umask);
@@ -150,18 +150,18 @@ static void test_defaults_of_a_server(void **state)
 	assert_false(s->sandbox_connect.is_any);
 	assert_int_equal(s->sandbox_connect.count, 0);
 	assert_true(s->enabled);
-	assert_int_equal(s->isolation, CONFIG_ISOLATION_SESSION);
-	assert_int_equal(s->pool_max, 64);
-	assert_int_equal(s->start_timeout_ms, 60000);
-	assert_int_equal(s->backoff_min_ms, 1000);
-	assert_int_equal(s->backoff_max_ms, 60000);
-	assert_int_equal(s->give_up_after, 5);
-	assert_int_equal(s->request_timeout_ms, 300000);
-	assert_int_equal(s->request_timeout_max_ms, 3600000);
-	assert_int_equal(s->tool_timeout_count, 0);
-	assert_int_equal(s->stop_grace_ms, 5000);
-	assert_int_equal(s->stop_term_ms, 5000);
-	assert_int_equal(s->line_max, 16 << 20);
+	assert_int_equal(s->conf.isolation, ISOLATION_SESSION);
+	assert_int_equal(s->conf.pool_max, 64);
+	assert_int_equal(s->conf.start_timeout_ms, 60000);
+	assert_int_equal(s->conf.backoff_min_ms, 1000);
+	assert_int_equal(s->conf.backoff_max_ms, 60000);
+	assert_int_equal(s->conf.give_up_after, 5);
+	assert_int_equal(s->conf.request_timeout_ms, 300000);
+	assert_int_equal(s->conf.request_timeout_max_ms, 3600000);
+	assert_int_equal(s->conf.tool_timeouts.count, 0);
+	assert_int_equal(s->conf.stop_grace_ms, 5000);
+	assert_int_equal(s->conf.stop_term_ms, 5000);
+	assert_int_equal(s->conf.line_max, 16 << 20);
 	end(&outcome);
 }
 
@@ -180,20 +180,20 @@ static void test_values_of_every_type(void **state)
 	assert_int_equal(c->listen_count, 2);
 	assert_true(c->listen[0].plaintext);
 	assert_string_equal(c->listen[1].address, "unix:/run/x");
-	assert_int_equal(c->auth.mode, CONFIG_AUTH_ANONYMOUS);
-	assert_int_equal(c->max_connections, 5);
+	assert_int_equal(c->frontend.authorization.mode, AUTHORIZATION_ANONYMOUS);
+	assert_int_equal(c->http.max_connections, 5);
 	assert_int_equal(c->drain_timeout_ms, 0);
 	assert_int_equal(c->log_level, LOG_LEVEL_DEBUG);
-	assert_string_equal(c->origins.items[0], "http://x:1");
-	assert_int_equal(s->line_max, 2 << 20);
+	assert_string_equal(c->frontend.origins.items[0].p, "http://x:1");
+	assert_int_equal(s->conf.line_max, 2 << 20);
 	assert_int_equal(s->args.count, 4);
-	assert_string_equal(s->args.items[1], "");
-	assert_string_equal(s->args.items[2], "8080");
-	assert_string_equal(s->args.items[3], "true");
-	assert_int_equal(s->backoff_min_ms, 2000);
-	assert_int_equal(s->backoff_max_ms, 2000);
-	assert_string_equal(s->tool_timeouts[0].tool, "deploy");
-	assert_int_equal(s->tool_timeouts[0].timeout_ms, 600000);
+	assert_string_equal(s->args.items[1].p, "");
+	assert_string_equal(s->args.items[2].p, "8080");
+	assert_string_equal(s->args.items[3].p, "true");
+	assert_int_equal(s->conf.backoff_min_ms, 2000);
+	assert_int_equal(s->conf.backoff_max_ms, 2000);
+	assert_string_equal(s->conf.tool_timeouts.items[0].tool.p, "deploy");
+	assert_int_equal(s->conf.tool_timeouts.items[0].timeout_ms, 600000);
 	assert_false(s->enabled);
 	end(&outcome);
 }
@@ -215,8 +215,8 @@ static void test_confinement_of_a_server(void **state)
 	assert_int_equal(s->processes, 7);
 	assert_int_equal(s->cpu_percent, 150);
 	assert_int_equal(s->sandbox, CONFIG_SANDBOX_LANDLOCK);
-	assert_string_equal(s->sandbox_read.items[1], "/b");
-	assert_string_equal(s->sandbox_write.items[0], "/c");
+	assert_string_equal(s->sandbox_read.items[1].p, "/b");
+	assert_string_equal(s->sandbox_write.items[0].p, "/c");
 	assert_int_equal(s->sandbox_connect.count, 2);
 	assert_int_equal(s->sandbox_connect.items[0], 443);
 	assert_true(s->sandbox_bind.is_any);
@@ -261,8 +261,8 @@ static void test_claims(void **state)
 	const struct config_server *server = &outcome.config->servers[0];
 
 	(void)state;
-	assert_int_equal(server->claims.count, 1);
-	assert_string_equal(server->claims.items[0], "sub");
+	assert_int_equal(server->conf.claim_count, 1);
+	assert_string_equal(server->conf.claims[0].p, "sub");
 	assert_true(server->env[0].has_claims);
 	assert_string_equal(server->env[0].value, "u-${claim:sub}-${claim:sub}");
 	assert_false(server->env[1].has_claims);
@@ -302,16 +302,16 @@ static void test_defaults_section(void **state)
 	(void)state;
 	assert_string_equal(a->command, "d");
 	assert_int_equal(a->args.count, 2);
-	assert_int_equal(a->pool_max, 3);
+	assert_int_equal(a->conf.pool_max, 3);
 	assert_string_equal(b->command, "x");
 	assert_int_equal(b->args.count, 1);
-	assert_int_equal(b->pool_max, 3);
+	assert_int_equal(b->conf.pool_max, 3);
 	assert_int_equal(b->env_count, 3);
 	assert_string_equal(b->env[1].name, "B");
 	assert_string_equal(b->env[1].value, "2");
-	assert_int_equal(b->tool_timeout_count, 2);
-	assert_int_equal(b->tool_timeouts[0].timeout_ms, 1000);
-	assert_int_equal(b->tool_timeouts[1].timeout_ms, 2000);
+	assert_int_equal(b->conf.tool_timeouts.count, 2);
+	assert_int_equal(b->conf.tool_timeouts.items[0].timeout_ms, 1000);
+	assert_int_equal(b->conf.tool_timeouts.items[1].timeout_ms, 2000);
 	end(&outcome);
 }
 
@@ -475,11 +475,11 @@ static void test_tls(void **state)
 			    "    {certificate: e, key: f}]}]\n");
 	listen = outcome.config->listen;
 	assert_int_equal(listen[0].tls_count, 1);
-	assert_int_equal(listen[0].tls[0].min_version, CONFIG_TLS_13);
+	assert_true(listen[0].tls[0].is_only_13);
 	assert_null(listen[0].tls[0].client_ca);
 	assert_int_equal(listen[1].tls_count, 2);
 	assert_string_equal(listen[1].tls[0].client_ca, "d");
-	assert_int_equal(listen[1].tls[0].min_version, CONFIG_TLS_12);
+	assert_false(listen[1].tls[0].is_only_13);
 	assert_string_equal(listen[1].tls[1].key, "f");
 	end(&outcome);
 	ASSERT_PROBLEMS(SERVER "listen: [{tls: {key: k}}]\n",
@@ -684,24 +684,25 @@ static void test_tokens_and_scopes(void **state)
 		"  tokens:\n    - {name: n, sha256: " HASH ", scopes: [s, t], servers: [a],\n"
 		"       expires: 2027-01-31}\n    - {name: m, sha256: " OTHER_HASH "}\n"
 		"  scope_hierarchy: {t: [u], u: [v]}\n");
-	const struct config *c = outcome.config;
+	const struct authorization_conf *auth = &outcome.config->frontend.authorization;
+	const struct protected_resource *place = &outcome.config->servers[0].endpoint.place;
 
 	(void)state;
-	assert_int_equal(c->auth.mode, CONFIG_AUTH_TOKEN);
-	assert_false(c->auth.challenge_held);
-	assert_int_equal(c->auth.tokens.count, 2);
-	assert_string_equal(c->auth.tokens.items[0].name, "n");
-	assert_string_equal(c->auth.tokens.items[0].sha256, HASH);
-	assert_int_equal(c->auth.tokens.items[0].scopes.count, 2);
-	assert_string_equal(c->auth.tokens.items[0].servers.items[0], "a");
-	assert_int_equal(c->auth.tokens.items[0].expires_ms, 1801353600000);
-	assert_int_equal(c->auth.tokens.items[1].expires_ms, 0);
-	assert_int_equal(c->auth.tokens.items[1].servers.count, 0);
-	assert_int_equal(c->auth.scope_hierarchy.count, 2);
-	assert_string_equal(c->auth.scope_hierarchy.items[1].name, "u");
-	assert_string_equal(c->servers[0].wants.scopes.items[0], "s");
-	assert_string_equal(c->servers[0].wants.tool_scopes.items[0].name, "d*");
-	assert_int_equal(c->servers[0].wants.tool_scopes.items[0].texts.count, 2);
+	assert_int_equal(auth->mode, AUTHORIZATION_TOKEN);
+	assert_false(auth->names_held);
+	assert_int_equal(auth->tokens.count, 2);
+	assert_string_equal(auth->tokens.items[0].name.p, "n");
+	assert_string_equal(auth->tokens.items[0].sha256, HASH);
+	assert_int_equal(auth->tokens.items[0].scopes.count, 2);
+	assert_string_equal(auth->tokens.items[0].servers.items[0].p, "a");
+	assert_int_equal(auth->tokens.items[0].ends_at_ms, 1801353600000);
+	assert_int_equal(auth->tokens.items[1].ends_at_ms, 0);
+	assert_int_equal(auth->tokens.items[1].servers.count, 0);
+	assert_int_equal(auth->scope_hierarchy.count, 2);
+	assert_string_equal(auth->scope_hierarchy.items[1].name.p, "u");
+	assert_string_equal(place->scopes.items[0].p, "s");
+	assert_string_equal(place->tool_scopes.items[0].name.p, "d*");
+	assert_int_equal(place->tool_scopes.items[0].values.count, 2);
 	end(&outcome);
 }
 
@@ -756,33 +757,33 @@ static void test_issuers(void **state)
 		"'http://127.0.0.1:9000/k',\n   allow_private: true}],\n"
 		"  initial_scopes: [i], dpop: required, metadata_facade: off, bind_client: false,\n"
 		"  registration_facade: {client_id: r, redirect_uris: ['https://c.example/cb']}"));
-	const struct config_auth *auth = &outcome.config->auth;
+	const struct authorization_conf *auth = &outcome.config->frontend.authorization;
+	const struct metadata_conf *metadata = &outcome.config->frontend.metadata;
 
 	(void)state;
-	assert_int_equal(auth->mode, CONFIG_AUTH_OAUTH);
+	assert_int_equal(auth->mode, AUTHORIZATION_OAUTH);
 	assert_int_equal(auth->issuers.count, 2);
 	assert_string_equal(auth->issuers.items[0].issuer, "https://id.example");
 	assert_int_equal(auth->issuers.items[0].algorithms.count, 4);
 	assert_int_equal(auth->issuers.items[0].leeway_ms, 0);
-	assert_string_equal(auth->issuers.items[0].introspection_client_secret, "s3cret");
-	assert_true(auth->issuers.items[0].introspection_always);
+	assert_string_equal(auth->issuers.items[0].client_secret, "s3cret");
+	assert_true(auth->issuers.items[0].introspect_always);
 	assert_null(auth->issuers.items[0].introspection_endpoint);
-	assert_int_equal(auth->issuers.items[0].introspection_auth_method,
-			 CONFIG_CLIENT_SECRET_POST);
+	assert_true(auth->issuers.items[0].sends_secret_in_form);
 	assert_int_equal(auth->issuers.items[0].max_lifetime_ms, 86400000);
 	assert_int_equal(auth->issuers.items[0].required_claims.count, 2);
-	assert_string_equal(auth->issuers.items[0].required_claims.items[0].texts.items[1], "5");
+	assert_string_equal(auth->issuers.items[0].required_claims.items[0].values.items[1].p, "5");
 	assert_int_equal(auth->issuers.items[1].required_claims.count, 0);
 	assert_int_equal(auth->issuers.items[1].max_lifetime_ms, 0);
-	assert_string_equal(auth->issuers.items[1].algorithms.items[0], "RS512");
+	assert_string_equal(auth->issuers.items[1].algorithms.items[0].p, "RS512");
 	assert_int_equal(auth->issuers.items[1].leeway_ms, 60000);
 	assert_int_equal(auth->issuers.items[1].jwks_interval_ms, 10000);
 	assert_true(auth->issuers.items[1].allow_private);
-	assert_int_equal(auth->dpop, CONFIG_DPOP_REQUIRED);
-	assert_int_equal(auth->metadata_facade, CONFIG_FACADE_OFF);
-	assert_false(auth->bind_client);
-	assert_string_equal(auth->registration_client_id, "r");
-	assert_int_equal(auth->registration_redirect_uris.count, 1);
+	assert_int_equal(auth->dpop, AUTHORIZATION_DPOP_REQUIRED);
+	assert_int_equal(metadata->facade, METADATA_FACADE_OFF);
+	assert_false(auth->binds_client);
+	assert_string_equal(metadata->client_id.p, "r");
+	assert_int_equal(metadata->redirect_uris.count, 1);
 	end(&outcome);
 }
 
@@ -871,7 +872,7 @@ static void test_too_many_scopes(void **state)
 
 	(void)state;
 	buf_append_str(&text, "servers: {a: {command: x, scopes: [");
-	for (int i = 0; i <= CONFIG_SCOPES_MAX; i++)
+	for (int i = 0; i <= SCOPES_MAX; i++)
 		buf_printf(&text, "s%d, ", i);
 	buf_append_str(&text, "s0]}}\n" TOKEN_MODE "}\n");
 	ASSERT_PROBLEMS(buf_terminate(&text), "F:1:1: there are more than 256 different scopes");

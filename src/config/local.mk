@@ -1,12 +1,12 @@
 noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
-	src/config/auth.h \
 	src/config/certificates.c src/config/certificates.h \
 	src/config/claim.c src/config/claim.h \
 	src/config/config.c src/config/config.h \
 	src/config/document.c \
 	src/config/file.c src/config/file.h \
+	src/config/finish.c src/config/finish.h \
 	src/config/import.c src/config/import.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
@@ -15,17 +15,16 @@ src_config_libconfig_a_SOURCES = \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
-	src/config/records.c src/config/records.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
 	src/config/rules_auth.c \
 	src/config/table.c src/config/table.h \
-	src/config/texts.h \
+	src/config/texts.c src/config/texts.h \
 	src/config/token_file.c src/config/token_file.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/yaml.c src/config/yaml.h
-CONFIG_TEST_LIBS = src/config/libconfig.a $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
+CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \

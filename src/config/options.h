@@ -13,20 +13,21 @@ enum option_type {
 	OPTION_SECTION,  /* a map of further options, fields of the same struct */
 	OPTION_GROUP,    /* a list or map of records; the loader makes the structs */
 	OPTION_TEXT,     /* char *, never empty; NULL: not given */
+	OPTION_SLICE,    /* the same as struct slice; empty: not given */
 	OPTION_BOOL,     /* bool */
 	OPTION_COUNT,    /* uint64_t */
 	OPTION_SIZE,     /* uint64_t, bytes */
 	OPTION_PERCENT,  /* uint64_t */
 	OPTION_DURATION, /* uint64_t, milliseconds */
 	OPTION_RANGE,    /* two uint64_t, one after the other, milliseconds */
-	OPTION_ENUM,     /* int, or an enum of that size */
-	OPTION_TEXTS,    /* struct config_texts */
+	OPTION_ENUM,     /* an enum; or a bool, which is one of two words */
+	OPTION_TEXTS,    /* struct slices, each text terminated */
 	OPTION_PORTS,    /* struct config_ports */
 	OPTION_ENV,      /* env and env_count of struct config_server */
-	OPTION_TIMEOUTS, /* tool_timeouts and tool_timeout_count of struct config_server */
+	OPTION_TIMEOUTS, /* struct tool_timeouts */
 	OPTION_DATE,     /* uint64_t, milliseconds since 1970; 0: not given */
-	OPTION_LISTS,    /* struct config_lists */
-	OPTION_RECORDS,  /* a pointer to records and a size_t, their number */
+	OPTION_LISTS,    /* struct slice_map, likewise */
+	OPTION_RECORDS,  /* a struct of a pointer to records and a size_t, their number */
 	OPTION_SECRET,   /* as OPTION_TEXT, but never shown; {file:} and its kin are read */
 	OPTION_TYPE_COUNT
 };
@@ -49,6 +50,7 @@ struct option {
 	const char *path; /* a record's prefix and the keys below it */
 	enum option_type type;
 	size_t offset;   /* in the record's struct */
+	size_t size;     /* of the field */
 	const char *def; /* as it would stand in the file; NULL: not given */
 	const char *min; /* in the same notation; NULL: no limit */
 	const char *max;

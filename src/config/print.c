@@ -33,7 +33,7 @@ void config_print(const struct config *config, FILE *out)
 	table_print(OPTIONS_TOP, config, 0, out);
 	fputs("servers:\n", out);
 	for (size_t i = 0; i < config->server_count; i++) {
-		print_name(config->servers[i].name, out);
+		print_name(config->servers[i].conf.name, out);
 		table_print(OPTIONS_SERVER, &config->servers[i], 4, out);
 	}
 }

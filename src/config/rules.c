@@ -30,7 +30,7 @@ static const struct tree *place(const struct tree *root, const char *first, cons
 static const struct tree *server_place(const struct tree *root, const struct config_server *server,
 				       const char *key)
 {
-	return place(root, "servers", server->name, key);
+	return place(root, "servers", server->conf.name, key);
 }
 
 /* The entry of a top-level list. */
@@ -52,7 +52,7 @@ static void check_exposure(const struct config *config, const struct config_list
 			"file, add to this entry of listen the line 'tls: {certificate: FILE, "
 			"key: FILE}'; or, if a proxy in front has TLS, the line 'plaintext: true'",
 			listen->address);
-	if (config->auth.mode == CONFIG_AUTH_NONE)
+	if (config->frontend.authorization.mode == AUTHORIZATION_NONE)
 		problem_add_at(
 			problems, at,
 			"other machines may reach %s, and nobody is asked for a token. In the "
@@ -173,24 +173,26 @@ static bool is_host(const char *text)
 static void check_public_names(const struct config *config, const struct tree *root,
 			       struct config_problems *problems)
 {
-	if (config->public_url != NULL && !is_origin(config->public_url))
+	const char *public_url = config->frontend.authorization.origin.p;
+
+	if (public_url != NULL && !is_origin(public_url))
 		problem_add_at(
 			problems, place(root, "public_url", NULL, NULL),
 			"must be an origin like https://mcp.example.com, without a path, not "
 			"'%.100s'",
-			config->public_url);
-	for (size_t i = 0; i < config->origins.count; i++)
-		if (!is_origin(config->origins.items[i]))
+			public_url);
+	for (size_t i = 0; i < config->frontend.origins.count; i++)
+		if (!is_origin(config->frontend.origins.items[i].p))
 			problem_add_at(problems, item_place(root, "origins", i),
 				       "must be an origin like https://app.example.com, without "
 				       "a path or '*', not '%.100s'",
-				       config->origins.items[i]);
+				       config->frontend.origins.items[i].p);
 	for (size_t i = 0; i < config->hosts.count; i++)
-		if (!is_host(config->hosts.items[i]))
+		if (!is_host(config->hosts.items[i].p))
 			problem_add_at(problems, item_place(root, "hosts", i),
 				       "must be a name or an address without a port, IPv6 in "
 				       "brackets, not '%.100s'",
-				       config->hosts.items[i]);
+				       config->hosts.items[i].p);
 }
 
 static void check_proxies(const struct config *config, const struct tree *root,
@@ -199,12 +201,12 @@ static void check_proxies(const struct config *config, const struct tree *root,
 	struct peer_net ignored;
 
 	for (size_t i = 0; i < config->trusted_proxies.count; i++)
-		if (!peer_net_parse(slice_str(config->trusted_proxies.items[i]), &ignored))
+		if (!peer_net_parse(config->trusted_proxies.items[i], &ignored))
 			problem_add_at(
 				problems, item_place(root, "trusted_proxies", i),
 				"must be an address, a network like 10.0.0.0/8, or unix, not "
 				"'%.100s'",
-				config->trusted_proxies.items[i]);
+				config->trusted_proxies.items[i].p);
 }
 
 static void check_log_target(const struct config *config, const struct tree *root,
@@ -231,12 +233,12 @@ static bool is_server_name(const char *name)
 static void check_name(const struct config_server *server, const struct tree *root,
 		       struct config_problems *problems)
 {
-	if (!is_server_name(server->name))
+	if (!is_server_name(server->conf.name))
 		problem_add_at_key(
 			problems, server_place(root, server, NULL),
 			"the server name '%.60s' must have 1 to 64 small letters, digits, "
 			"'-' and '_', and begin with a letter or digit",
-			server->name);
+			server->conf.name);
 }
 
 /* What the daemon itself answers. */
@@ -261,7 +263,7 @@ static void check_path(const struct config_server *server, const struct tree *ro
 		       struct config_problems *problems)
 {
 	const struct tree *at = server_place(root, server, "path");
-	const char *path = server->path;
+	const char *path = server->endpoint.path.p;
 	size_t length = 0;
 
 	while (is_path_char(path[length]))
@@ -275,60 +277,62 @@ static void check_path(const struct config_server *server, const struct tree *ro
 		problem_add_at(problems, at, "the path '%.100s' is the daemon's own", path);
 }
 
-static bool uses_path(const struct config_server *server, const char *path)
+static bool uses_path(const struct endpoint *endpoint, struct slice path)
 {
-	return strcmp(server->path, path) == 0 || strcmp(server->sse_path, path) == 0 ||
-	       strcmp(server->message_path, path) == 0;
+	return slice_is_equal(endpoint->path, path) || slice_is_equal(endpoint->sse_path, path) ||
+	       slice_is_equal(endpoint->message_path, path);
 }
 
 /* AUTH-AUD-03, AUTH-CFG-01 */
-static bool is_one_resource(const char *a, const char *b)
+static bool is_one_resource(struct slice a, struct slice b)
 {
-	size_t n = strlen(a), m = strlen(b);
+	bool are_equal = slice_is_equal(a, b);
 
-	n -= n > 0 && a[n - 1] == '/';
-	m -= m > 0 && b[m - 1] == '/';
-	return n == m && memcmp(a, b, n) == 0 && strcmp(a, b) != 0;
+	a.n -= a.n > 0 && a.p[a.n - 1] == '/';
+	b.n -= b.n > 0 && b.p[b.n - 1] == '/';
+	return !are_equal && slice_is_equal(a, b);
 }
 
 static void check_path_is_unique(const struct config *config, size_t index, const struct tree *root,
 				 struct config_problems *problems)
 {
 	const struct config_server *server = &config->servers[index];
-	const char *paths[] = { server->path, server->sse_path, server->message_path };
+	const struct endpoint *own = &server->endpoint;
+	struct slice paths[] = { own->path, own->sse_path, own->message_path };
 
 	for (size_t i = 0; i < index && server->enabled; i++) {
+		const struct endpoint *other = &config->servers[i].endpoint;
 		size_t p = 0;
 
-		while (p < ARRAY_LEN(paths) && !uses_path(&config->servers[i], paths[p]))
+		while (p < ARRAY_LEN(paths) && !uses_path(other, paths[p]))
 			p++;
 		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is also that of the server '%s'",
-				       paths[p], config->servers[i].name);
-		else if (config->servers[i].enabled &&
-			 is_one_resource(config->servers[i].path, server->path))
+				       paths[p].p, config->servers[i].conf.name);
+		else if (config->servers[i].enabled && is_one_resource(other->path, own->path))
 			problem_add_at(problems, server_place(root, server, "path"),
 				       "the path '%.100s' is that of the server '%s' but for a "
 				       "slash, and tokens do not tell them apart",
-				       server->path, config->servers[i].name);
+				       own->path.p, config->servers[i].conf.name);
 	}
 }
 
 static void check_timeouts(const struct config_server *server, const struct tree *root,
 			   struct config_problems *problems)
 {
-	uint64_t max_ms = server->request_timeout_max_ms;
+	const struct tool_timeouts *timeouts = &server->conf.tool_timeouts;
+	uint64_t max_ms = server->conf.request_timeout_max_ms;
 
-	if (server->request_timeout_ms > max_ms)
+	if (server->conf.request_timeout_ms > max_ms)
 		problem_add_at(problems, server_place(root, server, "request_timeout"),
 			       "request_timeout must not be longer than request_timeout_max");
-	for (size_t i = 0; i < server->tool_timeout_count; i++)
-		if (server->tool_timeouts[i].timeout_ms > max_ms)
+	for (size_t i = 0; i < timeouts->count; i++)
+		if (timeouts->items[i].timeout_ms > max_ms)
 			problem_add_at(problems, server_place(root, server, "tool_timeout"),
 				       "the time of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
-				       server->tool_timeouts[i].tool);
+				       timeouts->items[i].tool.p);
 }
 
 static const struct tree *sandbox_place(const struct tree *root, const struct config_server *server,
@@ -337,13 +341,13 @@ static const struct tree *sandbox_place(const struct tree *root, const struct co
 	return place(server_place(root, server, "sandbox"), key, NULL, NULL);
 }
 
-static void check_paths(const struct config_texts *paths, const struct tree *at,
+static void check_paths(const struct slices *paths, const struct tree *at,
 			struct config_problems *problems)
 {
 	for (size_t i = 0; i < paths->count; i++)
-		if (paths->items[i][0] != '/')
+		if (paths->items[i].p[0] != '/')
 			problem_add_at(problems, at, "must be an absolute path, not '%.100s'",
-				       paths->items[i]);
+				       paths->items[i].p);
 }
 
 static bool is_umask(const char *text)
@@ -371,9 +375,9 @@ static void check_pool(const struct config_server *server, const struct tree *ro
 {
 	const struct tree *at = server_place(root, server, "pool");
 
-	if (server->pool_min > server->pool_max)
+	if (server->conf.pool_min > server->conf.pool_max)
 		problem_add_at(problems, at, "pool.min must not be more than pool.max");
-	if (server->pool_warm > server->pool_max)
+	if (server->conf.warm > server->conf.pool_max)
 		problem_add_at(problems, at, "pool.warm must not be more than pool.max");
 }
 
@@ -382,28 +386,28 @@ static void check_claims(const struct config *config, const struct config_server
 			 const struct tree *root, struct config_problems *problems)
 {
 	const struct tree *at = server_place(root, server, "env");
-	enum config_auth_mode mode = config->auth.mode;
+	enum authorization_mode mode = config->frontend.authorization.mode;
 
-	if (server->claims.count == 0)
+	if (server->conf.claim_count == 0)
 		return;
-	if (server->claims.count > CLAIMS_MAX)
+	if (server->conf.claim_count > CLAIMS_MAX)
 		problem_add_at(problems, at, "there are more than %d different claims", CLAIMS_MAX);
-	if (server->isolation == CONFIG_ISOLATION_SHARED)
+	if (server->conf.isolation == ISOLATION_SHARED)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need isolation session or "
 			       "principal: with shared one process serves everybody",
-			       server->claims.items[0]);
-	if (mode != CONFIG_AUTH_OAUTH && mode != CONFIG_AUTH_TOKEN)
+			       server->conf.claims[0].p);
+	if (mode < AUTHORIZATION_TOKEN)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need callers that show a "
 			       "token: set auth.mode",
-			       server->claims.items[0]);
-	for (size_t i = 0; mode == CONFIG_AUTH_TOKEN && i < server->claims.count; i++)
-		if (strcmp(server->claims.items[i], "sub") != 0)
+			       server->conf.claims[0].p);
+	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < server->conf.claim_count; i++)
+		if (!slice_is_equal(server->conf.claims[i], SLICE_LIT("sub")))
 			problem_add_at(problems, at,
 				       "a static token has only the claim sub, its name, and no "
 				       "'%.60s'",
-				       server->claims.items[i]);
+				       server->conf.claims[i].p);
 }
 
 static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
@@ -417,7 +421,8 @@ static void refuse_claims_elsewhere(const struct config_server *server, const st
 				    struct config_problems *problems)
 {
 	for (size_t i = 0; i < server->args.count; i++)
-		refuse_claims(server->args.items[i], server_place(root, server, "args"), problems);
+		refuse_claims(server->args.items[i].p, server_place(root, server, "args"),
+			      problems);
 	refuse_claims(server->command, server_place(root, server, "command"), problems);
 	refuse_claims(server->cwd, server_place(root, server, "cwd"), problems);
 }

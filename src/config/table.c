@@ -99,6 +99,75 @@ static void refuse_key(const struct types_context *context, const char *prefix,
 	buf_fini(&hint);
 }
 
+/* ---- lists of records ---- */
+
+/* What every such field looks like, whatever its records are. */
+struct records {
+	char *items;
+	size_t count;
+};
+
+static struct records get_records(const struct option *option, const void *base)
+{
+	struct records records;
+
+	CHECK(option->size == sizeof(records) && option->record_size > 0);
+	memcpy(&records, (const char *)base + option->offset, sizeof(records));
+	return records;
+}
+
+static void set_records(const struct option *option, void *base, struct records records)
+{
+	memcpy((char *)base + option->offset, &records, sizeof(records));
+}
+
+static void free_records(const struct option *option, void *base)
+{
+	struct records records = get_records(option, base);
+
+	for (size_t i = 0; i < records.count; i++)
+		table_free(option->records, records.items + i * option->record_size);
+	free(records.items);
+	set_records(option, base, (struct records){ NULL, 0 });
+}
+
+static void load_records(const struct types_context *context, const struct option *option,
+			 const struct tree *value, void *base)
+{
+	struct records records;
+
+	if (value->kind != TREE_LIST) {
+		problem_add_at(context->problems, value, "must be a list of maps, like %s",
+			       option->example);
+		return;
+	}
+	free_records(option, base);
+	records.items = mem_zalloc((value->count + 1) * option->record_size);
+	records.count = value->count;
+	for (size_t i = 0; i < records.count; i++) {
+		char *record = records.items + i * option->record_size;
+
+		table_set_defaults(option->records, record);
+		table_load(context, option->records, value->items[i], record);
+	}
+	set_records(option, base, records);
+}
+
+static bool append_records(const struct option *option, const void *base, struct buf *out)
+{
+	struct records records = get_records(option, base);
+
+	for (size_t i = 0; i < records.count; i++) {
+		buf_append_str(out, i == 0 ? "[" : ", ");
+		table_append(option->records, records.items + i * option->record_size, out);
+	}
+	if (records.count > 0)
+		buf_append_char(out, ']');
+	return records.count > 0;
+}
+
+/* ---- reading ---- */
+
 static void load_member(const struct types_context *context, const char *prefix,
 			const struct tree *member, void *base)
 {
@@ -111,8 +180,10 @@ static void load_member(const struct types_context *context, const char *prefix,
 		below = prefix_of(option);
 		table_load(context, below, member, base);
 		free(below);
+	} else if (option->type == OPTION_RECORDS) {
+		load_records(context, option, member, base);
 	} else if (option->type != OPTION_GROUP) {
-		types_get(option->type)->load(context, option, member, base);
+		types_get(option)->load(context, option, member, base);
 	}
 }
 
@@ -139,7 +210,7 @@ static void set_default(const struct option *option, void *base)
 	struct tree *value = yaml_read(slice_str(option->def), option->path, &err);
 
 	CHECK(value != NULL);
-	types_get(option->type)->load(&context, option, value, base);
+	types_get(option)->load(&context, option, value, base);
 	CHECK(problems.count == 0);
 	tree_free(&value);
 }
@@ -160,14 +231,19 @@ void table_set_defaults(const char *prefix, void *base)
 	}
 }
 
+/* ---- freeing ---- */
+
 static void free_fields(const char *prefix, bool only_for_child, void *base)
 {
 	const struct option *option = NULL;
 
 	while ((option = table_next(prefix, option)) != NULL) {
-		const struct types_ops *ops = types_get(option->type);
+		const struct types_ops *ops = types_get(option);
+		bool is_meant = option->is_for_child || !only_for_child;
 
-		if (ops->fini != NULL && (option->is_for_child || !only_for_child))
+		if (is_meant && option->type == OPTION_RECORDS)
+			free_records(option, base);
+		else if (is_meant && ops->fini != NULL)
 			ops->fini(option, base);
 		if (option->type == OPTION_SECTION) {
 			char *below = prefix_of(option);
@@ -188,11 +264,20 @@ void table_forget(const char *prefix, void *base)
 	free_fields(prefix, true, base);
 }
 
+/* ---- printing ---- */
+
+/* Returns false, without anything appended that counts, if the field is not set. */
+static bool append_value(const struct option *option, const void *base, struct buf *out)
+{
+	return option->type == OPTION_RECORDS ? append_records(option, base, out) :
+						types_get(option)->print(option, base, out);
+}
+
 static void print_value(const struct option *option, const void *base, int indent, FILE *out)
 {
 	struct buf text = { 0 };
 
-	if (types_get(option->type)->print(option, base, &text))
+	if (append_value(option, base, &text))
 		fprintf(out, "%*s%s: %s\n", indent, "", table_key(option), buf_terminate(&text));
 	buf_fini(&text);
 }
@@ -229,7 +314,7 @@ static void append_fields(const char *prefix, const void *base, bool *is_first, 
 			table_append(below, base, out);
 			free(below);
 		} else {
-			is_there = types_get(option->type)->print(option, base, out);
+			is_there = append_value(option, base, out);
 		}
 		if (!is_there)
 			out->len = begin;

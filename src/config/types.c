@@ -3,7 +3,6 @@
  * The types of options: for each the functions that read, print and free it, joined in one table at
  * the end. Rules that concern more than one option are in rules.c.
  */
-#include "config/claim.h"
 #include "config/types.h"
 
 #include <inttypes.h>
@@ -12,13 +11,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "config/claim.h"
 #include "config/problem.h"
 #include "config/quantity.h"
 #include "config/quote.h"
-#include "config/records.h"
+#include "config/texts.h"
 #include "config/yaml.h"
-
-typedef int parse_fn(struct slice text, uint64_t *number_r);
 
 static void *field_of(const struct option *option, void *base)
 {
@@ -38,18 +36,6 @@ static const char *shown(const struct tree *value)
 	return value->kind == TREE_LIST ? "[…]" : "{…}";
 }
 
-bool types_require_text(const struct types_context *context, const struct tree *value)
-{
-	if (value->kind != TREE_TEXT)
-		problem_add_at(context->problems, value, "must be a text, not a %s",
-			       value->kind == TREE_LIST ? "list" : "map");
-	else if (tree_is_null(value))
-		problem_add_at(context->problems, value, "has no value");
-	else
-		return true;
-	return false;
-}
-
 /* The command line and imported files come without YAML's limit, but are printed as YAML. */
 static bool require_few(const struct types_context *context, const struct tree *value)
 {
@@ -61,17 +47,22 @@ static bool require_few(const struct types_context *context, const struct tree *
 
 /* ---- text ---- */
 
+static bool is_not_empty(const struct types_context *context, const struct tree *value)
+{
+	if (!texts_is_one(context, value))
+		return false;
+	if (value->text[0] == '\0')
+		problem_add_at(context->problems, value, "must not be empty");
+	return value->text[0] != '\0';
+}
+
 static void load_text(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
 	char **field = field_of(option, base);
 
-	if (!types_require_text(context, value))
+	if (!is_not_empty(context, value))
 		return;
-	if (value->text[0] == '\0') {
-		problem_add_at(context->problems, value, "must not be empty");
-		return;
-	}
 	free(*field);
 	*field = mem_strdup(value->text);
 }
@@ -91,6 +82,31 @@ static void fini_text(const struct option *option, void *base)
 
 	free(*field);
 	*field = NULL;
+}
+
+static void load_slice(const struct types_context *context, const struct option *option,
+		       const struct tree *value, void *base)
+{
+	struct slice *field = field_of(option, base);
+
+	if (!is_not_empty(context, value))
+		return;
+	texts_free_one(field);
+	*field = slice_str(mem_strdup(value->text));
+}
+
+static bool print_slice(const struct option *option, const void *base, struct buf *out)
+{
+	const struct slice *field = field_of_const(option, base);
+
+	if (field->n > 0)
+		quote_append(out, field->p);
+	return field->n > 0;
+}
+
+static void fini_slice(const struct option *option, void *base)
+{
+	texts_free_one(field_of(option, base));
 }
 
 /* ---- bool ---- */
@@ -121,6 +137,44 @@ static bool print_bool(const struct option *option, const void *base, struct buf
 
 /* ---- numbers ---- */
 
+typedef int parse_fn(struct slice text, uint64_t *number_r);
+
+struct number {
+	parse_fn *parse;
+	void (*append)(struct buf *out, uint64_t number);
+	const char *expected;
+};
+
+static void append_size(struct buf *out, uint64_t bytes)
+{
+	char text[QUANTITY_TEXT_MAX];
+
+	quantity_format_size(bytes, text);
+	buf_append_str(out, text);
+}
+
+static void append_percent(struct buf *out, uint64_t percent)
+{
+	buf_printf(out, "%" PRIu64 "%%", percent);
+}
+
+static void append_time(struct buf *out, uint64_t ms)
+{
+	char text[QUANTITY_TEXT_MAX];
+
+	quantity_format_duration(ms, text);
+	buf_append_str(out, text);
+}
+
+static const struct number numbers[OPTION_TYPE_COUNT] = {
+	[OPTION_COUNT] = { text_parse_u64, buf_append_u64, "a whole number" },
+	[OPTION_SIZE] = { quantity_parse_size, append_size, "a size like 512KiB, 4MiB or 1GiB" },
+	[OPTION_PERCENT] = { quantity_parse_percent, append_percent,
+			     "a percentage like 50% or 200%" },
+	[OPTION_DURATION] = { quantity_parse_duration, append_time,
+			      "a time like 500ms, 30s, 5m, 2h or 1d" },
+};
+
 static void check_limits(const struct types_context *context, const struct option *option,
 			 const struct tree *value, parse_fn *parse, uint64_t number)
 {
@@ -134,109 +188,34 @@ static void check_limits(const struct types_context *context, const struct optio
 			       option->max, shown(value));
 }
 
+/* `type` is that of the value, which may be one of several in the option. */
+static void read_number(const struct types_context *context, const struct option *option,
+			enum option_type type, const struct tree *value, uint64_t *number_r)
+{
+	const struct number *number = &numbers[type];
+
+	CHECK(number->parse != NULL);
+	if (value->kind != TREE_TEXT || (type == OPTION_COUNT && !value->is_plain) ||
+	    number->parse(slice_str(value->text), number_r) != 0)
+		problem_add_at(context->problems, value, "must be %s, not '%.60s'",
+			       number->expected, shown(value));
+	else
+		check_limits(context, option, value, number->parse, *number_r);
+}
+
+static void load_number(const struct types_context *context, const struct option *option,
+			const struct tree *value, void *base)
+{
+	read_number(context, option, option->type, value, field_of(option, base));
+}
+
 /* A number without a default is 0 until the file names it, and its `min` is more. */
-static bool is_given(const struct option *option, uint64_t number)
-{
-	return option->def != NULL || number > 0;
-}
-
-static void load_count(const struct types_context *context, const struct option *option,
-		       const struct tree *value, void *base)
-{
-	uint64_t *field = field_of(option, base);
-
-	if (value->kind != TREE_TEXT || !value->is_plain ||
-	    text_parse_u64(slice_str(value->text), field) != 0)
-		problem_add_at(context->problems, value, "must be a whole number, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, text_parse_u64, *field);
-}
-
-static bool print_count(const struct option *option, const void *base, struct buf *out)
+static bool print_number(const struct option *option, const void *base, struct buf *out)
 {
 	const uint64_t *field = field_of_const(option, base);
 
-	buf_append_u64(out, *field);
-	return is_given(option, *field);
-}
-
-static void load_size(const struct types_context *context, const struct option *option,
-		      const struct tree *value, void *base)
-{
-	uint64_t *field = field_of(option, base);
-
-	if (value->kind != TREE_TEXT || quantity_parse_size(slice_str(value->text), field) != 0)
-		problem_add_at(context->problems, value,
-			       "must be a size like 512KiB, 4MiB or 1GiB, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, quantity_parse_size, *field);
-}
-
-static bool print_size(const struct option *option, const void *base, struct buf *out)
-{
-	const uint64_t *field = field_of_const(option, base);
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_size(*field, text);
-	buf_append_str(out, text);
-	return is_given(option, *field);
-}
-
-static void load_percent(const struct types_context *context, const struct option *option,
-			 const struct tree *value, void *base)
-{
-	uint64_t *field = field_of(option, base);
-
-	if (value->kind != TREE_TEXT || quantity_parse_percent(slice_str(value->text), field) != 0)
-		problem_add_at(context->problems, value,
-			       "must be a percentage like 50%% or 200%%, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, quantity_parse_percent, *field);
-}
-
-static bool print_percent(const struct option *option, const void *base, struct buf *out)
-{
-	const uint64_t *field = field_of_const(option, base);
-
-	buf_printf(out, "%" PRIu64 "%%", *field);
-	return is_given(option, *field);
-}
-
-/* Also for the values of a map of times. */
-static void load_time(const struct types_context *context, const struct option *option,
-		      const struct tree *value, uint64_t *ms_r)
-{
-	if (value->kind != TREE_TEXT || quantity_parse_duration(slice_str(value->text), ms_r) != 0)
-		problem_add_at(context->problems, value,
-			       "must be a time like 500ms, 30s, 5m, 2h or 1d, not '%.60s'",
-			       shown(value));
-	else
-		check_limits(context, option, value, quantity_parse_duration, *ms_r);
-}
-
-static void append_time(struct buf *out, uint64_t ms)
-{
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_duration(ms, text);
-	buf_append_str(out, text);
-}
-
-static void load_duration(const struct types_context *context, const struct option *option,
-			  const struct tree *value, void *base)
-{
-	load_time(context, option, value, field_of(option, base));
-}
-
-static bool print_duration(const struct option *option, const void *base, struct buf *out)
-{
-	const uint64_t *field = field_of_const(option, base);
-
-	append_time(out, *field);
-	return true;
+	numbers[option->type].append(out, *field);
+	return option->def != NULL || *field > 0;
 }
 
 static int parse_range(struct slice text, uint64_t range_r[2])
@@ -314,12 +293,34 @@ static void refuse_choice(const struct types_context *context, const struct opti
 	buf_fini(&names);
 }
 
+static void set_choice(const struct option *option, void *base, int value)
+{
+	bool is_on = value != 0;
+
+	CHECK(option->size == sizeof(value) || (option->size == sizeof(is_on) && value <= 1));
+	if (option->size == sizeof(is_on))
+		memcpy(field_of(option, base), &is_on, sizeof(is_on));
+	else
+		memcpy(field_of(option, base), &value, sizeof(value));
+}
+
+static int get_choice(const struct option *option, const void *base)
+{
+	const void *field = field_of_const(option, base);
+	int value;
+
+	if (option->size == sizeof(bool))
+		return *(const bool *)field;
+	memcpy(&value, field, sizeof(value));
+	return value;
+}
+
 static void load_enum(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
 		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
-			memcpy(field_of(option, base), &c->value, sizeof(c->value));
+			set_choice(option, base, c->value);
 			return;
 		}
 	}
@@ -328,32 +329,49 @@ static void load_enum(const struct types_context *context, const struct option *
 
 static bool print_enum(const struct option *option, const void *base, struct buf *out)
 {
-	int current;
-
-	memcpy(&current, field_of_const(option, base), sizeof(current));
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
-		if (c->value == current)
+		if (c->value == get_choice(option, base))
 			buf_append_str(out, c->name);
 	return true;
 }
 
-/* ---- list of texts ---- */
+/* ---- lists of texts ---- */
 
 static void fini_texts(const struct option *option, void *base)
 {
-	types_free_texts(field_of(option, base));
+	texts_free(field_of(option, base));
 }
 
 static void load_texts(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
-	types_load_texts(context, value, field_of(option, base));
+	texts_load(context, value, field_of(option, base));
 }
 
 static bool print_texts(const struct option *option, const void *base, struct buf *out)
 {
-	types_print_texts(field_of_const(option, base), out);
+	texts_print(field_of_const(option, base), out);
 	return true;
+}
+
+static void load_map(const struct types_context *context, const struct option *option,
+		     const struct tree *value, void *base)
+{
+	texts_load_map(context, value, field_of(option, base));
+}
+
+static bool print_map(const struct option *option, const void *base, struct buf *out)
+{
+	const struct slice_map *field = field_of_const(option, base);
+
+	if (field->count > 0)
+		texts_print_map(field, out);
+	return field->count > 0;
+}
+
+static void fini_map(const struct option *option, void *base)
+{
+	texts_free_map(field_of(option, base));
 }
 
 /* ---- ports ---- */
@@ -475,7 +493,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 		pair.value = load_reference(context, value);
 		if (pair.value != NULL)
 			pair.file = secret_find_file(value->items[0]->key, value->items[0]->text);
-	} else if (types_require_text(context, value)) {
+	} else if (texts_is_one(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
 		/* What a configuration names is none, what it holds beside that may be one. */
@@ -498,7 +516,7 @@ static void load_secret(const struct types_context *context, const struct option
 
 	if (value->kind == TREE_MAP)
 		secret = load_reference(context, value);
-	else if (types_require_text(context, value))
+	else if (texts_is_one(context, value))
 		secret = mem_strdup(value->text);
 	if (value->kind == TREE_TEXT)
 		warn_readable(context, value);
@@ -592,17 +610,16 @@ static void fini_env(const struct option *option, void *base)
 
 /* ---- times of tools ---- */
 
-static struct config_tool_timeout *place_for_timeout(struct config_server *server, const char *tool)
+static struct tool_timeout *place_for_timeout(struct tool_timeouts *timeouts, struct slice tool)
 {
-	struct config_tool_timeout *added;
+	struct tool_timeout *added;
 
-	for (size_t i = 0; i < server->tool_timeout_count; i++)
-		if (strcmp(server->tool_timeouts[i].tool, tool) == 0)
-			return &server->tool_timeouts[i];
-	server->tool_timeouts = mem_resize(server->tool_timeouts,
-					   (server->tool_timeout_count + 1) * sizeof(*added));
-	added = &server->tool_timeouts[server->tool_timeout_count++];
-	*added = (struct config_tool_timeout){ .tool = mem_strdup(tool) };
+	for (size_t i = 0; i < timeouts->count; i++)
+		if (slice_is_equal(timeouts->items[i].tool, tool))
+			return &timeouts->items[i];
+	timeouts->items = mem_resize(timeouts->items, (timeouts->count + 1) * sizeof(*added));
+	added = &timeouts->items[timeouts->count++];
+	*added = (struct tool_timeout){ .tool = slice_of(mem_dup_slice(tool), tool.n) };
 	return added;
 }
 
@@ -616,62 +633,68 @@ static void load_timeouts(const struct types_context *context, const struct opti
 		return;
 	}
 	for (size_t i = 0; i < value->count; i++)
-		load_time(context, option, value->items[i],
-			  &place_for_timeout(base, value->items[i]->key)->timeout_ms);
+		read_number(context, option, OPTION_DURATION, value->items[i],
+			    &place_for_timeout(field_of(option, base),
+					       slice_str(value->items[i]->key))
+				     ->timeout_ms);
 }
 
 static bool print_timeouts(const struct option *option, const void *base, struct buf *out)
 {
-	const struct config_server *server = base;
+	const struct tool_timeouts *field = field_of_const(option, base);
 
-	(void)option;
-	if (server->tool_timeout_count == 0)
-		return false;
-	for (size_t i = 0; i < server->tool_timeout_count; i++) {
+	for (size_t i = 0; i < field->count; i++) {
 		buf_append_str(out, i == 0 ? "{" : ", ");
-		quote_append(out, server->tool_timeouts[i].tool);
+		quote_append(out, field->items[i].tool.p);
 		buf_append_str(out, ": ");
-		append_time(out, server->tool_timeouts[i].timeout_ms);
+		append_time(out, field->items[i].timeout_ms);
 	}
 	buf_append_char(out, '}');
-	return true;
+	return field->count > 0;
 }
 
 static void fini_timeouts(const struct option *option, void *base)
 {
-	struct config_server *server = base;
+	struct tool_timeouts *field = field_of(option, base);
 
-	(void)option;
-	for (size_t i = 0; i < server->tool_timeout_count; i++)
-		free(server->tool_timeouts[i].tool);
-	free(server->tool_timeouts);
-	server->tool_timeouts = NULL;
-	server->tool_timeout_count = 0;
+	for (size_t i = 0; i < field->count; i++)
+		texts_free_one(&field->items[i].tool);
+	free(field->items);
+	*field = (struct tool_timeouts){ NULL, 0 };
 }
 
 static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_SECTION] = { .name = NULL },
 	[OPTION_GROUP] = { .name = NULL },
-	[OPTION_TEXT] = { "text", load_text, print_text, fini_text },
-	[OPTION_BOOL] = { "true or false", load_bool, print_bool, NULL },
-	[OPTION_COUNT] = { "number", load_count, print_count, NULL },
-	[OPTION_SIZE] = { "size", load_size, print_size, NULL },
-	[OPTION_PERCENT] = { "percentage", load_percent, print_percent, NULL },
-	[OPTION_DURATION] = { "time", load_duration, print_duration, NULL },
-	[OPTION_RANGE] = { "two times", load_range, print_range, NULL },
-	[OPTION_ENUM] = { "word", load_enum, print_enum, NULL },
-	[OPTION_TEXTS] = { "list of texts", load_texts, print_texts, fini_texts },
-	[OPTION_PORTS] = { "list of ports, or any", load_ports, print_ports, fini_ports },
-	[OPTION_ENV] = { "map of texts", load_env, print_env, fini_env },
-	[OPTION_TIMEOUTS] = { "map of times", load_timeouts, print_timeouts, fini_timeouts },
-	[OPTION_SECRET] = { "text", load_secret, print_secret, fini_secret },
-	[OPTION_DATE] = { "date", load_date, print_date, NULL },
-	[OPTION_LISTS] = { "map of lists", lists_load, lists_print, lists_fini },
-	[OPTION_RECORDS] = { "list of maps", records_load, records_print, records_fini },
+	[OPTION_TEXT] = { "text", sizeof(char *), load_text, print_text, fini_text },
+	[OPTION_SLICE] = { "text", sizeof(struct slice), load_slice, print_slice, fini_slice },
+	[OPTION_BOOL] = { "true or false", sizeof(bool), load_bool, print_bool, NULL },
+	[OPTION_COUNT] = { "number", sizeof(uint64_t), load_number, print_number, NULL },
+	[OPTION_SIZE] = { "size", sizeof(uint64_t), load_number, print_number, NULL },
+	[OPTION_PERCENT] = { "percentage", sizeof(uint64_t), load_number, print_number, NULL },
+	[OPTION_DURATION] = { "time", sizeof(uint64_t), load_number, print_number, NULL },
+	[OPTION_RANGE] = { "two times", sizeof(uint64_t), load_range, print_range, NULL },
+	[OPTION_ENUM] = { "word", 0, load_enum, print_enum, NULL },
+	[OPTION_TEXTS] = { "list of texts", sizeof(struct slices), load_texts, print_texts,
+			   fini_texts },
+	[OPTION_PORTS] = { "list of ports, or any", sizeof(struct config_ports), load_ports,
+			   print_ports, fini_ports },
+	[OPTION_ENV] = { "map of texts", 0, load_env, print_env, fini_env },
+	[OPTION_TIMEOUTS] = { "map of times", sizeof(struct tool_timeouts), load_timeouts,
+			      print_timeouts, fini_timeouts },
+	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_secret },
+	[OPTION_DATE] = { "date", sizeof(uint64_t), load_date, print_date, NULL },
+	[OPTION_LISTS] = { "map of lists", sizeof(struct slice_map), load_map, print_map,
+			   fini_map },
+	[OPTION_RECORDS] = { .name = "list of maps" },
 };
 
-const struct types_ops *types_get(enum option_type type)
+const struct types_ops *types_get(const struct option *option)
 {
-	CHECK(type < OPTION_TYPE_COUNT);
-	return &types[type];
+	const struct types_ops *ops;
+
+	CHECK(option->type < OPTION_TYPE_COUNT);
+	ops = &types[option->type];
+	CHECK(ops->size == 0 || ops->size == option->size);
+	return ops;
 }

@@ -19,17 +19,20 @@ struct types_context {
 	bool is_world_readable; /* the file the values come from */
 };
 
+/* Those of OPTION_SECTION, OPTION_GROUP and OPTION_RECORDS are empty: table.c walks them itself. */
 struct types_ops {
 	const char *name; /* for the manual: "time"; NULL: the type has no value of its own */
+	size_t size;      /* of its fields; 0: not always the same */
 	/* Sets the option's field in the record `base`; what was there is freed. Reports what is wrong. */
 	void (*load)(const struct types_context *context, const struct option *option,
 		     const struct tree *value, void *base);
-	/* Appends the field as a YAML value on one line. Returns false, without that, if it is not set. */
+	/* Appends the field as a YAML value on one line. False: it is not set, and what was appended is void. */
 	bool (*print)(const struct option *option, const void *base, struct buf *out);
 	/* Frees the field, after overwriting it if it may be secret; NULL: nothing to free. */
 	void (*fini)(const struct option *option, void *base);
 };
 
-const struct types_ops *types_get(enum option_type type);
+/* CHECKs that the field is as large as the type wants it. */
+const struct types_ops *types_get(const struct option *option);
 
 #endif

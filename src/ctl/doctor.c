@@ -121,13 +121,13 @@ static void say_missing(const char *options)
 /* Nobody has called: without a value for each, they stay as the configuration writes them. */
 static bool examine_claims(struct examination *e, struct launch_spec *spec)
 {
-	const struct config_texts *wanted = &e->server->claims;
+	const struct server_conf *conf = &e->server->conf;
 	struct buf missing = { 0 };
 	struct buf claims = { 0 };
 	bool is_good = true;
 
-	for (size_t i = 0; i < wanted->count; i++) {
-		const char *name = wanted->items[i];
+	for (size_t i = 0; i < conf->claim_count; i++) {
+		const char *name = conf->claims[i].p;
 		const char *value = value_of(e->given, name);
 
 		if (value == NULL)
@@ -138,7 +138,7 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 	}
 	if (missing.len > 0)
 		say_missing(buf_terminate(&missing));
-	else if (wanted->count > 0)
+	else if (conf->claim_count > 0)
 		is_good = put_claims(e, spec, buf_slice(&claims));
 	buf_fini(&missing);
 	buf_fini(&claims);
@@ -254,11 +254,12 @@ static bool examine_handshake(struct examination *e, json_t **capabilities_r)
 	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", newest.p,
 				   newest.n, "capabilities", "clientInfo", "name", "mcpgatectl",
 				   "version", PACKAGE_VERSION);
-	json_t *answer = probe_ask(&e->probe, "initialize", params, e->server->start_timeout_ms);
+	json_t *answer =
+		probe_ask(&e->probe, "initialize", params, e->server->conf.start_timeout_ms);
 	bool is_good = false;
 
 	if (answer == NULL)
-		explain_silence(e, e->server->start_timeout_ms);
+		explain_silence(e, e->server->conf.start_timeout_ms);
 	else
 		is_good = judge_answer(e, answer, clock_now_ms() - begin_ms);
 	*capabilities_r =
@@ -338,7 +339,8 @@ static void report_stdout(struct examination *e)
 static void examine_end(struct examination *e, bool is_healthy)
 {
 	uint64_t begin_ms = clock_now_ms();
-	int needed = probe_stop(&e->probe, e->server->stop_grace_ms, e->server->stop_term_ms);
+	int needed =
+		probe_stop(&e->probe, e->server->conf.stop_grace_ms, e->server->conf.stop_term_ms);
 	struct buf text = { 0 };
 
 	if (!is_healthy)
@@ -406,7 +408,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 	struct examination e = { .server = &config->servers[index], .given = given };
 	struct launch_spec spec = launch->specs[index];
 
-	printf("%s\n", e.server->name);
+	printf("%s\n", e.server->conf.name);
 	if (examine_claims(&e, &spec))
 		examine_start(&e, launch, &spec, reaper);
 	claims_free_env(launch->specs[index].envp, spec.envp);
@@ -421,7 +423,7 @@ static int examine_all(const struct config *config, const char *name, const stru
 	int ill = 0;
 
 	for (size_t i = 0; i < config->server_count; i++) {
-		if (name != NULL ? strcmp(config->servers[i].name, name) != 0 :
+		if (name != NULL ? strcmp(config->servers[i].conf.name, name) != 0 :
 				   !config->servers[i].enabled)
 			continue;
 		count++;

@@ -201,21 +201,19 @@ static const struct static_token *find_token(const struct authorization *authori
 	const struct static_token *found = NULL;
 	unsigned char hash[AUTHORIZATION_HASH_BYTES];
 
-	if (authorization->conf.token_count == 0)
+	if (authorization->conf.tokens.count == 0)
 		return NULL;
 	SHA256((const unsigned char *)text.p, text.n, hash);
-	for (size_t i = 0; i < authorization->conf.token_count; i++)
-		if (CRYPTO_memcmp(hash, authorization->conf.tokens[i].sha256, sizeof(hash)) == 0)
-			found = &authorization->conf.tokens[i];
+	for (size_t i = 0; i < authorization->conf.tokens.count; i++)
+		if (CRYPTO_memcmp(hash, authorization->conf.tokens.items[i].hash, sizeof(hash)) ==
+		    0)
+			found = &authorization->conf.tokens.items[i];
 	return found;
 }
 
 static bool is_for(const struct static_token *token, const struct protected_resource *place)
 {
-	for (size_t i = 0; i < token->server_count; i++)
-		if (slice_is_equal(token->servers[i], place->server))
-			return true;
-	return token->server_count == 0;
+	return token->servers.count == 0 || slices_has(token->servers, place->server);
 }
 
 /* AUTH-TOK-03 */
@@ -226,16 +224,17 @@ static enum authorization_step admit_static(struct authorization *authorization,
 {
 	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
 	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
+	uint64_t ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
 
-	if (clock_wall_ms() >= token->ends_at_ms)
+	if (clock_wall_ms() >= ends_at_ms)
 		return refuse_by_verdict(authorization, place, &expired, refusal_r);
 	if (!is_for(token, place))
 		return refuse_token(authorization, place,
 				    "The access token is not for this resource", refusal_r);
 	*access_r = (struct access){
 		.principal = principal_get(authorization->principals, &identity),
-		.held = token->scopes,
-		.ends_at_ms = token->ends_at_ms,
+		.held = token->held,
+		.ends_at_ms = ends_at_ms,
 	};
 	return AUTHORIZATION_ADMITTED;
 }
@@ -368,8 +367,8 @@ static enum authorization_step ask_verifier(struct authorization *authorization,
 
 	wait->is_suspect =
 		failures_is_slowed(&authorization->failures, http_conn_client(request->conn));
-	if (!verifier_check(authorization->conf.verifier, credential->token, place->accepted,
-			    place->accepted_count, wait, &verdict, &grant))
+	if (!verifier_check(authorization->conf.verifier, credential->token, place->accepted.items,
+			    place->accepted.count, wait, &verdict, &grant))
 		return AUTHORIZATION_WAITING;
 	return admit_granted(authorization, request, credential, &verdict, grant, access_r,
 			     refusal_r);
@@ -427,7 +426,7 @@ enum authorization_step authorization_admit(struct authorization *authorization,
 					    struct verifier_wait *wait, struct access *access_r,
 					    struct refusal *refusal_r)
 {
-	if (authorization->conf.mode == AUTHORIZATION_OPEN) {
+	if (authorization->conf.mode < AUTHORIZATION_TOKEN) {
 		*access_r = (struct access){ .principal = principal_ref(
 						     &authorization->principals->anonymous),
 					     .ends_at_ms = UINT64_MAX };
@@ -490,7 +489,7 @@ bool authorization_permits(const struct authorization *authorization,
 	struct scope_set all = place->base;
 	struct scope_set held;
 
-	if (authorization->conf.mode == AUTHORIZATION_OPEN)
+	if (authorization->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
 	if (is_denied(authorization, place, access, refusal_r))
 		return false;

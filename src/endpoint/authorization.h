@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/verifier.h"
 #include "base/slice.h"
 #include "endpoint/failures.h"
 #include "endpoint/scopes.h"
@@ -20,18 +21,16 @@
 #define AUTHORIZATION_HASH_BYTES 32
 
 struct envelope;
-struct grant;
 struct http_conn;
 struct session_set;
-struct verdict;
-struct verifier;
-struct verifier_wait;
 struct dpop_memory;
 
+/* Those before AUTHORIZATION_TOKEN ask nobody. */
 enum authorization_mode {
-	AUTHORIZATION_OPEN,  /* nobody is asked */
-	AUTHORIZATION_TOKEN, /* static tokens */
-	AUTHORIZATION_OAUTH, /* tokens of issuers, and static ones */
+	AUTHORIZATION_NONE,
+	AUTHORIZATION_ANONYMOUS, /* the operator has said that everybody may */
+	AUTHORIZATION_TOKEN,     /* static tokens */
+	AUTHORIZATION_OAUTH,     /* tokens of issuers, and static ones */
 };
 
 enum authorization_dpop {
@@ -43,52 +42,58 @@ enum authorization_dpop {
 /* One static token. */
 struct static_token {
 	struct slice name;
-	unsigned char sha256[AUTHORIZATION_HASH_BYTES];
-	struct scope_set scopes;
-	const struct slice *servers; /* that it is for; none: all */
-	size_t server_count;
-	uint64_t ends_at_ms; /* wall clock; UINT64_MAX: never */
+	const char *sha256; /* of its text, in hexadecimal digits */
+	struct slices scopes;
+	struct slices servers; /* that it is for; none: all */
+	uint64_t ends_at_ms;   /* wall clock; 0: never */
+	/* What follows from that: */
+	unsigned char hash[AUTHORIZATION_HASH_BYTES];
+	struct scope_set held;
 };
 
-/* Calls of tools whose name fits the pattern need these scopes. */
-struct tool_scopes {
-	struct slice pattern;
-	struct scope_set needed;
+struct static_tokens {
+	struct static_token *items;
+	size_t count;
 };
 
 /* What one endpoint asks for. */
 struct protected_resource {
-	struct slice server;
-	struct scope_set base; /* for any request */
-	const struct tool_scopes *tools;
-	size_t tool_count;
-	bool tells_in_result; /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
+	struct slices audience;       /* that a token may name besides the resource */
+	struct slices clients;        /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
+	struct slices algorithms;     /* of their signatures; none: all that the issuer may use */
+	struct slices scopes;         /* for any request */
+	struct slice_map tool_scopes; /* for calls of tools whose name fits the pattern, besides */
+	bool tells_in_result;         /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
+	/* What follows from that: */
+	struct slice server;                /* its name */
+	struct scope_set base;              /* scopes */
+	const struct scope_set *tool_needs; /* one for each of tool_scopes */
 	/* AUTHORIZATION_OAUTH: */
-	struct slice resource;        /* its identifier: the public URL of the endpoint */
-	struct slice metadata;        /* the URL of its metadata document */
-	const struct slice *accepted; /* what a token's audience may name; the resource first */
-	size_t accepted_count;
-	const struct slice *clients; /* whose tokens are taken; none: everybody's. AUTH-JWT-13 */
-	size_t client_count;
-	const struct slice *algorithms; /* of their signatures; none: all that the issuer may use */
-	size_t algorithm_count;
+	struct slice resource;  /* its identifier: the public URL of the endpoint */
+	struct slice metadata;  /* the URL of its metadata document */
+	struct slices accepted; /* the resource, and behind it the audience */
 };
 
 /* Everything borrowed for the guard's life. */
 struct authorization_conf {
 	enum authorization_mode mode;
-	const struct scope_table *scopes;
-	const struct static_token *tokens;
-	size_t token_count;
-	bool takes_api_keys;       /* static tokens are taken from X-API-Key as well. AUTH-TOK-05 */
-	uint64_t failures_max;     /* in a minute, of one address; 0: any number. DEF-23 */
-	struct scope_set initial;  /* asked for at first, besides the base scopes. AUTH-SCP-09 */
-	struct verifier *verifier; /* AUTHORIZATION_OAUTH, like all below */
-	struct dpop_memory *proofs;
-	struct slice origin; /* public: what proofs name */
-	enum authorization_dpop dpop;
-	bool binds_client; /* a session belongs to the client, too. AUTH-SES-01 */
+	struct static_tokens tokens;
+	bool takes_api_keys;          /* they are taken from X-API-Key as well. AUTH-TOK-05 */
+	uint64_t failures_max;        /* in a minute, of one address; 0: any number. DEF-23 */
+	struct slices initial_scopes; /* asked for at first, besides the base scopes. AUTH-SCP-09 */
+	struct slice_map scope_hierarchy; /* who holds the name holds the list. AUTH-SCP-04 */
 	bool names_held;   /* a challenge names the scopes that the token has, too. AUTH-SCP-03 */
+	bool binds_client; /* a session belongs to the client, too. AUTH-SES-01 */
+	/* AUTHORIZATION_OAUTH: */
+	struct verifier_conf issuers; /* the preferred one first */
+	enum authorization_dpop dpop;
+	struct slice origin; /* public: what proofs name */
+	/* What follows from that: */
+	const struct scope_table *scopes;
+	struct scope_set initial;
+	/* Made when the process begins, with AUTHORIZATION_OAUTH: */
+	struct verifier *verifier;
+	struct dpop_memory *proofs;
 };
 
 struct authorization {

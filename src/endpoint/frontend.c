@@ -15,6 +15,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
+#include "router/router.h"
 
 struct slice frontend_host_of(struct slice authority)
 {
@@ -43,24 +44,13 @@ static bool frontend_is_authority(struct slice authority)
 	       port <= 65535;
 }
 
-static bool frontend_knows_host(const struct frontend *frontend, struct slice host)
-{
-	for (size_t i = 0; i < frontend->conf.host_count; i++) {
-		if (slice_is_equal_nocase(frontend->conf.hosts[i], host))
-			return true;
-	}
-	return false;
-}
-
 /* One of the configured origins, or a page of a host that we are ourselves. */
 static bool frontend_allows_origin(const struct frontend *frontend, struct slice origin)
 {
 	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
 
-	for (size_t i = 0; i < frontend->conf.origin_count; i++) {
-		if (slice_is_equal_nocase(frontend->conf.origins[i], origin))
-			return true;
-	}
+	if (slices_has_nocase(frontend->conf.origins, origin))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
 		struct slice rest;
 
@@ -68,7 +58,7 @@ static bool frontend_allows_origin(const struct frontend *frontend, struct slice
 			continue;
 		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
 		return frontend_is_authority(rest) &&
-		       frontend_knows_host(frontend, frontend_host_of(rest));
+		       slices_has_nocase(frontend->conf.hosts, frontend_host_of(rest));
 	}
 	return false;
 }
@@ -222,7 +212,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 		return frontend_refuse(&answer, 400,
 				       "Bad request: the Host header is no host and port");
 	if (http_has(request, HTTP_HOST) &&
-	    !frontend_knows_host(frontend, frontend_host_of(request->fields[HTTP_HOST])))
+	    !slices_has_nocase(frontend->conf.hosts, frontend_host_of(request->fields[HTTP_HOST])))
 		return frontend_refuse(
 			&answer, 403,
 			"Forbidden: this Host is not served here (see the hosts option)");
@@ -258,9 +248,7 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->conf = *conf;
 	frontend->router = router;
 	frontend->spare = NULL;
-	frontend->metadata = (struct metadata){ .documents = NULL };
-	if (conf->metadata != NULL)
-		metadata_init(&frontend->metadata, conf->metadata);
+	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
 	frontend->sse_clients = (struct map){ 0 };
 	list_init(&frontend->sse_newcomers);

@@ -17,8 +17,6 @@
 #include "endpoint/authorization.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
-#include "router/client_session.h"
-#include "router/router.h"
 
 /* Whether a POST is answered with JSON or events, where the client leaves the choice. */
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };
@@ -34,16 +32,14 @@ struct endpoint {
 struct frontend_conf {
 	const struct endpoint *endpoints; /* all borrowed for the frontend's life */
 	size_t endpoint_count;
-	const struct slice *hosts; /* names without port, lower case, IPv6 in brackets */
-	size_t host_count;
-	const struct slice *origins; /* scheme://host[:port] */
-	size_t origin_count;
+	struct slices hosts;   /* names without port, lower case, IPv6 in brackets */
+	struct slices origins; /* scheme://host[:port] */
 	struct authorization_conf authorization;
-	const struct metadata_conf *metadata; /* NULL: nothing is published */
+	struct metadata_conf metadata;
 	enum frontend_response response;
-	uint64_t grace_ms;              /* a call that takes longer gets an event stream */
-	uint64_t keepalive_ms;          /* of event streams */
-	uint64_t retry_ms;              /* when clients shall come back to one */
+	uint64_t grace_ms;     /* a call that takes longer gets an event stream, with AUTO */
+	uint64_t keepalive_ms; /* of event streams */
+	uint64_t retry_ms;     /* when clients shall come back to one */
 	uint64_t max_connection_age_ms; /* of a connection with one; 0: any */
 };
 
@@ -57,6 +53,8 @@ struct endpoint_target {
 };
 
 struct pending_auth;
+struct router;
+struct server;
 
 struct frontend {
 	struct http_handler handler;

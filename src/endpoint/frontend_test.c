@@ -19,6 +19,8 @@
 
 #include "process/server.h"
 #include "process/fake_keeper.h"
+#include "router/pool.h"
+#include "router/router.h"
 #include "base/clock.h"
 #include "endpoint/events.h"
 #include "obs/log.h"
@@ -403,10 +405,8 @@ static void make_frontend(void)
 	const struct frontend_conf conf = {
 		.endpoints = endpoints,
 		.endpoint_count = ARRAY_LEN(endpoints),
-		.hosts = hosts,
-		.host_count = ARRAY_LEN(hosts),
-		.origins = origins,
-		.origin_count = ARRAY_LEN(origins),
+		.hosts = { hosts, ARRAY_LEN(hosts) },
+		.origins = { origins, ARRAY_LEN(origins) },
 		.response = FRONTEND_RESPONSE_AUTO,
 		.grace_ms = GRACE_MS,
 		.keepalive_ms = KEEPALIVE_MS,

@@ -12,6 +12,7 @@
 #include "auth/dpop.h"
 #include "auth/verifier.h"
 #include "base/mem.h"
+#include "endpoint/authorization.h"
 #include "obs/log.h"
 
 #define RESOURCE_PREFIX "/.well-known/oauth-protected-resource"
@@ -24,12 +25,12 @@ struct metadata_document {
 
 /* ---- documents about resources: RFC 9728 §2 ---- */
 
-static json_t *strings_of(const struct slice *slices, size_t count)
+static json_t *names_of(const struct verifier_conf *issuers)
 {
 	json_t *array = json_array();
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, json_stringn(slices[i].p, slices[i].n));
+	for (size_t i = 0; i < issuers->count; i++)
+		json_array_append_new(array, json_string(issuers->items[i].issuer));
 	return array;
 }
 
@@ -45,19 +46,19 @@ static json_t *words_of(struct slice text)
 	return array;
 }
 
-static void add_proofs(json_t *document, const struct metadata_conf *conf)
+static void add_proofs(json_t *document, enum authorization_dpop dpop)
 {
 	json_t *names = json_array();
 
 	for (size_t i = 0; dpop_algorithms[i] != NULL; i++)
 		json_array_append_new(names, json_string(dpop_algorithms[i]));
 	json_object_set_new(document, "dpop_signing_alg_values_supported", names);
-	if (conf->requires_proofs)
+	if (dpop == AUTHORIZATION_DPOP_REQUIRED)
 		json_object_set_new(document, "dpop_bound_access_tokens_required", json_true());
 }
 
 /* No member is null or empty: clients that check the form would look elsewhere then. AUTH-PRM-03 … -06 */
-static char *make_document(const struct metadata_conf *conf,
+static char *make_document(const struct authorization_conf *authorization,
 			   const struct metadata_resource *resource)
 {
 	json_t *document = json_object();
@@ -65,13 +66,12 @@ static char *make_document(const struct metadata_conf *conf,
 
 	json_object_set_new(document, "resource",
 			    json_stringn(resource->resource.p, resource->resource.n));
-	json_object_set_new(document, "authorization_servers",
-			    strings_of(conf->issuers, conf->issuer_count));
+	json_object_set_new(document, "authorization_servers", names_of(&authorization->issuers));
 	if (resource->scopes.n > 0)
 		json_object_set_new(document, "scopes_supported", words_of(resource->scopes));
 	json_object_set_new(document, "bearer_methods_supported", json_pack("[s]", "header"));
-	if (conf->takes_proofs)
-		add_proofs(document, conf);
+	if (authorization->dpop != AUTHORIZATION_DPOP_OFF)
+		add_proofs(document, authorization->dpop);
 	text = json_dumps(document, JSON_COMPACT);
 	CHECK(text != NULL);
 	json_decref(document);
@@ -84,17 +84,20 @@ static struct slice without_slash(struct slice path)
 	return path;
 }
 
-void metadata_init(struct metadata *metadata, const struct metadata_conf *conf)
+void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
+		   const struct authorization_conf *authorization)
 {
-	metadata->conf = *conf;
-	metadata->documents = mem_zalloc((conf->resource_count + 1) * sizeof(*metadata->documents));
+	*metadata = (struct metadata){ .conf = *conf, .authorization = authorization };
+	if (conf->resource_count == 0)
+		return;
+	metadata->documents = mem_zalloc(conf->resource_count * sizeof(*metadata->documents));
 	for (size_t i = 0; i < conf->resource_count; i++) {
 		const struct metadata_resource *resource = &conf->resources[i];
 
 		metadata->documents[i] = (struct metadata_document){
 			.path = mem_printf(RESOURCE_PREFIX "%.*s",
 					   SLICE_ARG(without_slash(resource->path))),
-			.text = make_document(conf, resource),
+			.text = make_document(authorization, resource),
 		};
 	}
 }
@@ -157,20 +160,21 @@ static void copy_members(json_t *to, const json_t *from, const char *const *name
 	}
 }
 
-static json_t *make_facade(const struct metadata_conf *conf, const json_t *issuer, bool is_openid)
+static json_t *make_facade(const struct metadata *metadata, const json_t *issuer, bool is_openid)
 {
+	struct slice origin = metadata->authorization->origin;
 	json_t *document = json_object();
 	char *url;
 
-	json_object_set_new(document, "issuer", json_stringn(conf->origin.p, conf->origin.n));
+	json_object_set_new(document, "issuer", json_stringn(origin.p, origin.n));
 	copy_members(document, issuer, copied, ARRAY_LEN(copied));
 	if (is_openid)
 		copy_members(document, issuer, copied_for_openid, ARRAY_LEN(copied_for_openid));
 	if (json_object_get(document, "response_types_supported") == NULL)
 		json_object_set_new(document, "response_types_supported", json_pack("[s]", "code"));
 	json_object_set_new(document, "code_challenge_methods_supported", json_pack("[s]", "S256"));
-	if (conf->client_id.n > 0) {
-		url = mem_printf("%.*s/register", SLICE_ARG(conf->origin));
+	if (metadata->conf.client_id.n > 0) {
+		url = mem_printf("%.*s/register", SLICE_ARG(origin));
 		json_object_set_new(document, "registration_endpoint", json_string(url));
 		free(url);
 	}
@@ -180,7 +184,7 @@ static json_t *make_facade(const struct metadata_conf *conf, const json_t *issue
 static void answer_facade(const struct metadata *metadata, const struct answer *answer,
 			  bool is_openid)
 {
-	const json_t *issuer = verifier_metadata(metadata->conf.verifier, 0);
+	const json_t *issuer = verifier_metadata(metadata->authorization->verifier, 0);
 	json_t *document;
 	char *text;
 
@@ -191,7 +195,7 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 				SLICE_LIT("{\"error\":\"temporarily_unavailable\"}"));
 		return;
 	}
-	document = make_facade(&metadata->conf, issuer, is_openid);
+	document = make_facade(metadata, issuer, is_openid);
 	text = json_dumps(document, JSON_COMPACT);
 	CHECK(text != NULL);
 	answer_document(answer, 200,
@@ -231,13 +235,20 @@ static bool is_read(const struct answer *answer, const struct http_request *http
 	return false;
 }
 
+static bool has_facade(const struct metadata *metadata)
+{
+	return metadata->conf.facade == METADATA_FACADE_ON ||
+	       (metadata->conf.facade == METADATA_FACADE_AUTO &&
+		metadata->authorization->issuers.count == 1);
+}
+
 static void answer_well_known(const struct metadata *metadata, const struct answer *answer,
 			      const struct http_request *http)
 {
 	const struct metadata_document *document = find_document(metadata, http->path);
 	bool is_openid = slice_is_equal(http->path, SLICE_LIT("/.well-known/openid-configuration"));
 	bool is_facade =
-		metadata->conf.has_facade &&
+		has_facade(metadata) &&
 		(is_openid ||
 		 slice_is_equal(http->path, SLICE_LIT("/.well-known/oauth-authorization-server")));
 

@@ -13,7 +13,7 @@
 #include "endpoint/answer.h"
 #include "http/conn.h"
 
-struct verifier;
+struct authorization_conf;
 
 struct metadata_resource {
 	struct slice path;     /* of the endpoint */
@@ -21,28 +21,27 @@ struct metadata_resource {
 	struct slice scopes;   /* to be asked for, separated by spaces; or empty */
 };
 
-/* Everything borrowed for the metadata's life. */
+/* A copy of the issuer's metadata, for clients of 2025-03-26. AUTO: with exactly one issuer. */
+enum metadata_facade { METADATA_FACADE_AUTO, METADATA_FACADE_ON, METADATA_FACADE_OFF };
+
 struct metadata_conf {
-	const struct metadata_resource *resources;
+	enum metadata_facade facade;
+	struct slice client_id; /* for registration; empty: nobody is registered */
+	struct slices redirect_uris;
+	/* What follows from the options: */
+	const struct metadata_resource *resources; /* none: nothing is published */
 	size_t resource_count;
-	const struct slice *issuers; /* the preferred one first */
-	size_t issuer_count;
-	struct slice origin; /* public */
-	bool takes_proofs;
-	bool requires_proofs;
-	bool has_facade;
-	const struct verifier *verifier; /* for the facade */
-	struct slice client_id;          /* for registration; empty: nobody is registered */
-	const struct slice *redirect_uris;
-	size_t redirect_uri_count;
 };
 
 struct metadata {
 	struct metadata_conf conf;
-	struct metadata_document *documents; /* one for each resource */
+	const struct authorization_conf *authorization; /* whose tokens, with what proofs */
+	struct metadata_document *documents;            /* one for each resource */
 };
 
-void metadata_init(struct metadata *metadata, const struct metadata_conf *conf);
+/* Everything borrowed for the metadata's life. */
+void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
+		   const struct authorization_conf *authorization);
 /* Also right for one that is all zeros. */
 void metadata_fini(struct metadata *metadata);
 

@@ -10,6 +10,7 @@
 #include "auth/verifier.h"
 #include "base/mem.h"
 #include "endpoint/challenge.h"
+#include "router/router.h"
 
 struct pending_auth {
 	struct http_exchange exchange;

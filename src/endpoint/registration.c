@@ -54,10 +54,7 @@ static bool is_clean(struct slice uri)
 
 static bool is_allowed(const struct metadata_conf *conf, struct slice uri)
 {
-	for (size_t i = 0; i < conf->redirect_uri_count; i++)
-		if (slice_is_equal(conf->redirect_uris[i], uri))
-			return true;
-	return is_clean(uri) && is_loopback(uri);
+	return slices_has(conf->redirect_uris, uri) || (is_clean(uri) && is_loopback(uri));
 }
 
 static bool are_allowed(const struct metadata_conf *conf, const json_t *uris)

@@ -6,6 +6,7 @@ static size_t table_seek(const struct scope_table *table, struct slice name)
 {
 	size_t i = 0;
 
+	CHECK(table->count <= SCOPES_MAX);
 	while (i < table->count && !slice_is_equal(table->names[i], name))
 		i++;
 	return i;
@@ -13,6 +14,7 @@ static size_t table_seek(const struct scope_table *table, struct slice name)
 
 static void set_add(struct scope_set *set, size_t number)
 {
+	CHECK(number < SCOPES_MAX);
 	set->words[number / 64] |= (uint64_t)1 << number % 64;
 }
 
@@ -25,8 +27,10 @@ void scope_table_add(struct scope_table *table, struct slice name, struct scope_
 {
 	size_t number = table_seek(table, name);
 
-	if (number == SCOPES_MAX)
+	if (number == SCOPES_MAX) {
+		table->lacks_some = true;
 		return;
+	}
 	if (number == table->count)
 		table->names[table->count++] = name;
 	set_add(set, number);
@@ -49,6 +53,18 @@ void scope_table_imply(struct scope_table *table, struct slice name, struct slic
 	number = table_seek(table, name);
 	if (number < table->count)
 		scope_table_add(table, given, &table->implied[number]);
+}
+
+bool scope_table_implies(const struct scope_table *table, struct slice name, struct slice given)
+{
+	size_t from = table_seek(table, name);
+	size_t to = table_seek(table, given);
+	struct scope_set all;
+
+	if (from == table->count || to == table->count)
+		return false;
+	all = scope_table_close(table, &table->implied[from]);
+	return set_has(&all, to);
 }
 
 struct scope_set scope_table_close(const struct scope_table *table, const struct scope_set *held)

@@ -25,14 +25,17 @@ struct scope_table {
 	struct slice names[SCOPES_MAX]; /* borrowed from the configuration */
 	struct scope_set implied[SCOPES_MAX];
 	size_t count;
+	bool lacks_some; /* there were more than it has room for: it is not to be used */
 };
 
-/* Adds the scope to the set; the table gets it first if it is new. The 257th is left out. */
+/* Adds the scope to the set; the table gets it first if it is new and there is room. */
 void scope_table_add(struct scope_table *table, struct slice name, struct scope_set *set);
 /* Adds the scope to the set if the table has it: for what tokens hold. */
 void scope_table_find(const struct scope_table *table, struct slice name, struct scope_set *set);
 /* Whoever holds `name` is taken to hold `given` as well. */
 void scope_table_imply(struct scope_table *table, struct slice name, struct slice given);
+/* Whether who holds `name` is taken to hold `given`, over any number of steps. */
+bool scope_table_implies(const struct scope_table *table, struct slice name, struct slice given);
 /* `held` and all that it implies, over any number of steps. AUTH-SCP-04 */
 struct scope_set scope_table_close(const struct scope_table *table, const struct scope_set *held);
 /* The names, separated by spaces, in the table's order: always the same text. AUTH-SCP-10 */

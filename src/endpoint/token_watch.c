@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/log.h"
+#include "router/router.h"
 
 /* Until an issuer that did not answer is asked again. */
 #define AGAIN_MS (VERIFIER_RETRY_AFTER_S * 1000)
@@ -124,7 +125,7 @@ static void token_watch_ask(struct token_watch *token_watch)
 	struct verdict verdict;
 
 	if (verifier_check(token_watch->authorization->conf.verifier, token,
-			   token_watch->place->accepted, token_watch->place->accepted_count,
+			   token_watch->place->accepted.items, token_watch->place->accepted.count,
 			   &token_watch->wait, &verdict, &grant))
 		token_watch_learn(token_watch, &verdict, grant);
 	else

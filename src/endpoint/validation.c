@@ -74,7 +74,7 @@ void validation_add_needed(const struct batch *batch, const struct protected_res
 	struct error err;
 	struct envelope env;
 
-	for (size_t i = 0; i < batch->count && place->tool_count > 0; i++)
+	for (size_t i = 0; i < batch->count && place->tool_scopes.count > 0; i++)
 		if (scan_envelope(batch->elements[i], batch->limits, 0, &env, &err) == 0)
 			authorization_add_required(place, &env, needed);
 }

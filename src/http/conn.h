@@ -62,13 +62,13 @@ struct http_handler {
 };
 
 struct http_conf {
-	size_t header_bytes;
+	uint64_t header_bytes;
 	uint64_t body_bytes;
 	uint64_t header_timeout_ms; /* from a request's first byte to the end of its head */
 	uint64_t body_timeout_ms;   /* from there to the end of its body */
 	uint64_t idle_timeout_ms;   /* between requests */
 	uint64_t stall_timeout_ms;  /* no byte of a queued answer was taken */
-	size_t max_connections;
+	uint64_t max_connections;
 	struct http_trust trust; /* proxies; borrowed for the server's life */
 };
 

@@ -362,7 +362,7 @@ void cgroups_close(struct cgroups *cgroups)
 
 static void format_name(char name_r[NAME_BYTES], const struct config_server *server, int64_t number)
 {
-	snprintf(name_r, NAME_BYTES, "%.64s.%" PRId64, server->name, number);
+	snprintf(name_r, NAME_BYTES, "%.64s.%" PRId64, server->conf.name, number);
 }
 
 static int set_limits(int dir_fd, const struct config_server *server)

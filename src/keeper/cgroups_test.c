@@ -122,7 +122,7 @@ static struct config_server notes(void)
 {
 	static char name[] = "notes";
 
-	return (struct config_server){ .name = name, .enabled = true };
+	return (struct config_server){ .conf.name = name, .enabled = true };
 }
 
 static void limits_are_written(void **state)

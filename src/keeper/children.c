@@ -70,7 +70,7 @@ static const struct config_server *row_server(const struct children *children,
 
 static const char *row_server_name(const struct children *children, const struct row *row)
 {
-	return row_server(children, row)->name;
+	return row_server(children, row)->conf.name;
 }
 
 static void close_fd(int *fd)
@@ -203,7 +203,7 @@ static const char *check_start(const struct children *children, const struct ipc
 /* The gateway keeps to the pool; one that does not is stopped here. */
 static bool is_over_limit(const struct children *children, uint32_t server)
 {
-	uint64_t max = children->config->servers[server].pool_max;
+	uint64_t max = children->config->servers[server].conf.pool_max;
 
 	return children->counts[server] > LEAVING_MAX &&
 	       (children->counts[server] - LEAVING_MAX) / 2 >= max;

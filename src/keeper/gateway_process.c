@@ -78,7 +78,7 @@ static bool has_tls(const struct config *config)
 
 static bool has_issuers(const struct config *config)
 {
-	return config->auth.issuers.count > 0;
+	return config->frontend.authorization.issuers.count > 0;
 }
 
 static void run(const struct gateway_process_conf *conf, int keeper_fd)

@@ -243,7 +243,8 @@ static uint64_t stop_time_ms(const struct config *config)
 	uint64_t longest = 0;
 
 	for (size_t i = 0; i < config->server_count; i++) {
-		uint64_t ms = config->servers[i].stop_grace_ms + config->servers[i].stop_term_ms;
+		uint64_t ms = config->servers[i].conf.stop_grace_ms +
+			      config->servers[i].conf.stop_term_ms;
 
 		longest = ms > longest ? ms : longest;
 	}
@@ -573,8 +574,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	keeper->log_fd = log_open(config, err);
 	if (keeper->log_fd < 0)
 		return -1;
-	log_set(keeper->log_fd, (enum log_level)config->log_level,
-		(enum log_format)config->log_format);
+	log_set(keeper->log_fd, config->log_level, config->log_format);
 	log_set_process("keeper");
 	keeper->signal_fd = open_signals(err);
 	if (keeper->signal_fd < 0)

@@ -33,6 +33,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "config/claim.h"
+#include "config/texts.h"
 #include "io/ipc.h"
 #include "obs/log.h"
 
@@ -59,13 +60,13 @@ static void set_server(struct config *config, int at, const char *name, const ch
 {
 	struct config_server *server = &config->servers[at];
 
-	server->name = mem_strdup(name);
-	server->path = mem_printf("/%s/mcp", name);
+	server->conf.name = mem_strdup(name);
+	server->endpoint.path = slice_str(mem_printf("/%s/mcp", name));
 	server->command = mem_strdup(command);
 	server->enabled = true;
-	server->pool_max = 1000;
-	server->stop_grace_ms = 100;
-	server->stop_term_ms = 100;
+	server->conf.pool_max = 1000;
+	server->conf.stop_grace_ms = 100;
+	server->conf.stop_term_ms = 100;
 }
 
 static void set_environment(struct config_server *server)
@@ -75,10 +76,8 @@ static void set_environment(struct config_server *server)
 		"WATCHDOG_USEC", "LISTEN_PID", "CREDENTIALS_DIRECTORY"
 	};
 
-	server->inherit_env.count = ARRAY_LEN(inherited);
-	server->inherit_env.items = mem_zalloc(sizeof(inherited));
 	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
-		server->inherit_env.items[i] = mem_strdup(inherited[i]);
+		texts_add(&server->inherit_env, slice_str(inherited[i]));
 	server->env_count = 1;
 	server->env = mem_zalloc(sizeof(*server->env));
 	server->env[0] = (struct config_pair){ .name = mem_strdup("TOKEN"),
@@ -89,10 +88,8 @@ static void set_environment(struct config_server *server)
 /* Two variables of two claims. */
 static void set_claims(struct config_server *server)
 {
-	server->args.count = 2;
-	server->args.items = mem_zalloc(2 * sizeof(char *));
-	server->args.items[0] = mem_strdup("-c");
-	server->args.items[1] = mem_strdup("echo \"$USER_ID|$BOTH|$TOKEN\"");
+	texts_add(&server->args, SLICE_LIT("-c"));
+	texts_add(&server->args, SLICE_LIT("echo \"$USER_ID|$BOTH|$TOKEN\""));
 	server->env_count = 3;
 	server->env = mem_zalloc(3 * sizeof(*server->env));
 	server->env[0] = (struct config_pair){ .name = mem_strdup("USER_ID"),
@@ -130,10 +127,8 @@ static struct config *make_config(void)
 	config->servers[DISABLED].enabled = false;
 	set_server(config, CLAIMS, "claims", "sh");
 	set_claims(&config->servers[CLAIMS]);
-	config->servers[SH].args.count = 2;
-	config->servers[SH].args.items = mem_zalloc(2 * sizeof(char *));
-	config->servers[SH].args.items[0] = mem_strdup("-c");
-	config->servers[SH].args.items[1] = mem_strdup(daemon_.script);
+	texts_add(&config->servers[SH].args, SLICE_LIT("-c"));
+	texts_add(&config->servers[SH].args, slice_str(daemon_.script));
 	set_environment(&config->servers[SH]);
 	return config;
 }

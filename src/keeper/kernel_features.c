@@ -28,17 +28,17 @@ static void check_user(const struct config_server *server, struct config_problem
 		problem_add(problems,
 			    "servers.%s.user: only root may start a process as another user; run "
 			    "mcpgated as root, or take the key away",
-			    server->name);
+			    server->conf.name);
 	else if (!capabilities_reach_users())
 		problem_add(
 			problems,
 			"servers.%s.user: the daemon is root without CAP_SETUID, CAP_SETGID and "
 			"CAP_KILL; what its unit needs stands in mcpgated.yaml(5), \"What a server "
 			"may do\"",
-			server->name);
+			server->conf.name);
 	else if (getpwnam(server->user) == NULL)
-		problem_add(problems, "servers.%s.user: there is no user '%.60s'", server->name,
-			    server->user);
+		problem_add(problems, "servers.%s.user: there is no user '%.60s'",
+			    server->conf.name, server->user);
 }
 
 /* What may not be looked at may be there for the server's own user. */
@@ -60,10 +60,10 @@ static void check_cwd(const struct config_server *server, struct config_problems
 	if (server->cwd == NULL)
 		return;
 	if (is_missing(server->cwd, &mode))
-		problem_add(problems, "servers.%s.cwd: %.200s: %s", server->name, server->cwd,
+		problem_add(problems, "servers.%s.cwd: %.200s: %s", server->conf.name, server->cwd,
 			    strerror(errno));
 	else if (!S_ISDIR(mode))
-		problem_add(problems, "servers.%s.cwd: %.200s is no directory", server->name,
+		problem_add(problems, "servers.%s.cwd: %.200s is no directory", server->conf.name,
 			    server->cwd);
 }
 
@@ -77,18 +77,18 @@ static void check_open_files(const struct config_server *server, struct config_p
 	problem_add(problems,
 		    "servers.%s.resources.open_files: the daemon itself may open only %" PRIu64
 		    " files; raise its limit (LimitNOFILE= of the unit, ulimit -Hn)",
-		    server->name, (uint64_t)limit.rlim_max);
+		    server->conf.name, (uint64_t)limit.rlim_max);
 }
 
 static void check_paths(const struct config_server *server, const char *key,
-			const struct config_texts *paths, struct config_problems *problems)
+			const struct slices *paths, struct config_problems *problems)
 {
 	mode_t mode;
 
 	for (size_t i = 0; i < paths->count; i++) {
-		if (is_missing(paths->items[i], &mode))
-			problem_add(problems, "servers.%s.sandbox.%s: %.200s: %s", server->name,
-				    key, paths->items[i], strerror(errno));
+		if (is_missing(paths->items[i].p, &mode))
+			problem_add(problems, "servers.%s.sandbox.%s: %.200s: %s",
+				    server->conf.name, key, paths->items[i].p, strerror(errno));
 	}
 }
 
@@ -99,7 +99,7 @@ static void check_sandbox(const struct config_server *server, struct config_prob
 	if (server->sandbox == CONFIG_SANDBOX_OFF)
 		return;
 	if (sandbox_check(server, landlock_version(), &err) < 0)
-		problem_add(problems, "servers.%s.sandbox: %s", server->name, err.text);
+		problem_add(problems, "servers.%s.sandbox: %s", server->conf.name, err.text);
 	check_paths(server, "read", &server->sandbox_read, problems);
 	check_paths(server, "write", &server->sandbox_write, problems);
 }
@@ -165,9 +165,9 @@ static void check_command(const struct launch_spec *spec, struct config_problems
 	if (strchr(server->command, '/') == NULL)
 		problem_add(problems,
 			    "servers.%s.command: '%.200s' is in no directory of PATH (%.300s)%s",
-			    server->name, server->command, buf_terminate(&path), hint);
+			    server->conf.name, server->command, buf_terminate(&path), hint);
 	else
-		problem_add(problems, "servers.%s.command: '%.200s' %s%s", server->name,
+		problem_add(problems, "servers.%s.command: '%.200s' %s%s", server->conf.name,
 			    server->command,
 			    why == EACCES ? "is no program that may be executed" : "is not there",
 			    why == EACCES ? "" : hint);

@@ -82,7 +82,7 @@ static char **make_env(const struct config_server *server, const char *home)
 		count = env_add(envp, count, server->env[i].name, server->env[i].value);
 	count = env_add(envp, count, "HOME", home);
 	for (size_t i = 0; i < server->inherit_env.count; i++) {
-		const char *name = server->inherit_env.items[i];
+		const char *name = server->inherit_env.items[i].p;
 
 		if (is_inheritable(name))
 			count = env_add(envp, count, name, getenv(name));
@@ -96,7 +96,7 @@ static const char **make_argv(const struct config_server *server)
 
 	argv[0] = server->command;
 	for (size_t i = 0; i < server->args.count; i++)
-		argv[i + 1] = server->args.items[i];
+		argv[i + 1] = server->args.items[i].p;
 	return argv;
 }
 
@@ -160,7 +160,7 @@ static int find_user(struct launch_spec *spec, const char **home_r, struct error
 	user = getpwnam(name);
 	if (user == NULL)
 		return error_set(err, ERROR_INVALID, "servers.%.60s.user: there is no user '%.60s'",
-				 spec->server->name, name);
+				 spec->server->conf.name, name);
 	spec->has_user = true;
 	spec->uid = user->pw_uid;
 	spec->gid = user->pw_gid;
@@ -258,7 +258,7 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 			secret_free(entry);
 			*entry = mem_printf("%s=%s", pair->name, value);
 		} else {
-			LOG(SECRET_STAYS, LOG_STR("server", spec->server->name),
+			LOG(SECRET_STAYS, LOG_STR("server", spec->server->conf.name),
 			    LOG_STR("variable", pair->name), LOG_STR("error", err.text));
 		}
 		secret_free(&value);

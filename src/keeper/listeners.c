@@ -231,9 +231,9 @@ static void announce(const struct config_server *server, const struct config_lis
 	address_format(listener, text);
 	is_unix = strncmp(text, "unix:", 5) == 0;
 	/* There is no common form of a URL for a unix socket; this one can be read. */
-	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s%s://%s%s%s\n", server->name, scheme,
-		 is_unix ? "+unix" : "", is_unix ? text + 5 : text, is_unix ? ":" : "",
-		 server->path);
+	snprintf(line, sizeof(line), "mcpgated: ready: %s at %s%s://%s%s%s\n", server->conf.name,
+		 scheme, is_unix ? "+unix" : "", is_unix ? text + 5 : text, is_unix ? ":" : "",
+		 server->endpoint.path.p);
 	say(line);
 }
 

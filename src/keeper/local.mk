@@ -16,8 +16,8 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/notify.c src/keeper/notify.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h
-KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/auth/libauth.a $(IO_LIBS) $(YAML_LIBS) \
-	$(AUTH_LIBS) $(SECCOMP_LIBS)
+KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a \
+	src/auth/libauth.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

@@ -129,10 +129,10 @@ static void allow_programs(int ruleset, char *const *programs)
 		landlock_allow_path(ruleset, *programs, MAY_RUN);
 }
 
-static int allow_paths(int ruleset, const struct config_texts *paths, uint64_t fs)
+static int allow_paths(int ruleset, const struct slices *paths, uint64_t fs)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		if (landlock_allow_path(ruleset, paths->items[i], fs) < 0)
+		if (landlock_allow_path(ruleset, paths->items[i].p, fs) < 0)
 			return -1;
 	}
 	return 0;

@@ -141,7 +141,7 @@ static void inside_only_what_is_listed_is_reached(void **state)
 {
 	char names[3][64];
 	const char *directories[3];
-	char *read[1], *write[1];
+	struct slice read, write;
 	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
 	pid_t pid;
 
@@ -149,10 +149,10 @@ static void inside_only_what_is_listed_is_reached(void **state)
 	if (landlock_version() < LANDLOCK_VERSION_TRUNCATE)
 		skip();
 	make_directories(names, directories);
-	read[0] = names[0];
-	write[0] = names[1];
-	server.sandbox_read = (struct config_texts){ read, 1 };
-	server.sandbox_write = (struct config_texts){ write, 1 };
+	read = slice_str(names[0]);
+	write = slice_str(names[1]);
+	server.sandbox_read = (struct slices){ &read, 1 };
+	server.sandbox_write = (struct slices){ &write, 1 };
 	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
 	pid = fork();
 	if (pid == 0)
@@ -163,7 +163,7 @@ static void inside_only_what_is_listed_is_reached(void **state)
 
 static void what_is_missing_is_named(void **state)
 {
-	char *missing[1] = { (char *)(uintptr_t) "/no/such/path" };
+	static const struct slice missing = SLICE("/no/such/path");
 	char *none[1] = { NULL };
 	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
 	pid_t pid;
@@ -172,7 +172,7 @@ static void what_is_missing_is_named(void **state)
 	if (landlock_version() < 1)
 		skip();
 	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
-	server.sandbox_write = (struct config_texts){ missing, 1 };
+	server.sandbox_write = (struct slices){ &missing, 1 };
 	pid = fork();
 	if (pid == 0)
 		_exit(sandbox_enter(&server, none) == SANDBOX_WRITE && errno == ENOENT ? 0 : 1);

@@ -31,39 +31,52 @@ struct fleet {
 	size_t max;
 };
 
+/* Calls of this tool may take so long. */
+struct tool_timeout {
+	struct slice tool;
+	uint64_t timeout_ms;
+};
+
+struct tool_timeouts {
+	struct tool_timeout *items;
+	size_t count;
+};
+
+/* Filled by the options of the configuration; what follows from them comes last. */
 struct server_conf {
-	struct fleet *fleet; /* NULL: none */
-	const char *name;    /* borrowed for the server's life, as is everything here */
-	uint32_t server;     /* its number for the keeper */
+	const char *name; /* borrowed for the server's life, as is everything here */
 	enum isolation isolation;
-	const struct slice *claims; /* of its principal, that a process is told */
-	size_t claim_count;
 	bool never_asks;     /* it sends clients no requests: they are told of no capabilities */
-	size_t pool_max;     /* processes at most */
-	size_t pool_min;     /* kept running, with ISOLATION_SHARED */
-	size_t warm;         /* started ahead, with the others */
+	uint64_t pool_max;   /* processes at most */
+	uint64_t pool_min;   /* kept running, with ISOLATION_SHARED */
+	uint64_t warm;       /* started ahead, with the others */
 	uint64_t start_rate; /* starts a second; 0: any number */
 	/* of processes that sessions share: */
-	size_t calls_per_process;
-	size_t queue_calls;        /* that wait because all processes are busy */
+	uint64_t calls_per_process;
+	uint64_t queue_calls;      /* that wait because all processes are busy */
 	uint64_t queue_timeout_ms; /* and for how long */
 	uint64_t idle_ms;          /* a process without a call for so long is stopped */
 	uint64_t max_age_ms;       /* gets no more calls then; 0: never */
-	size_t sessions_per_process;
-	size_t line_max;  /* bytes of one line of stdout */
-	size_t queue_max; /* bytes that may wait for one process's stdin */
+	uint64_t sessions_per_process;
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms;
 	uint64_t backoff_max_ms;
-	unsigned int give_up_after;
-	uint64_t stop_grace_ms;
-	uint64_t stop_term_ms;
-	uint64_t stall_ms; /* a process that takes nothing for so long is hung */
+	uint64_t give_up_after; /* failed starts in a row, before callers are refused at once */
+	uint64_t stop_grace_ms; /* from the end of its stdin to SIGTERM */
+	uint64_t stop_term_ms;  /* from SIGTERM to SIGKILL */
 	uint64_t request_timeout_ms;
 	uint64_t request_timeout_max_ms;
-	/* The time-out of one tool, or 0 for the usual one. */
+	struct tool_timeouts tool_timeouts;
+
+	uint32_t server;            /* its number for the keeper */
+	struct fleet *fleet;        /* NULL: none */
+	const struct slice *claims; /* of its principal, that a process is told */
+	size_t claim_count;
+	uint64_t line_max;  /* bytes of one line of stdout */
+	uint64_t queue_max; /* bytes that may wait for one process's stdin */
+	uint64_t stall_ms;  /* a process that takes nothing for so long is hung */
+	/* The time-out of one tool, or 0 for the usual one; NULL: all have that. */
 	uint64_t (*tool_timeout_ms)(const struct server_conf *conf, struct slice tool);
-	const void *config; /* tool_timeout_ms finds its table here */
 };
 
 /* What has happened since the start. */

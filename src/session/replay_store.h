@@ -23,8 +23,8 @@
 
 struct store_conf {
 	struct stream_conf stream;
-	size_t session_bytes; /* that the streams of one session hold, live and ended ones */
-	size_t total_bytes;   /* that those of all hold */
+	uint64_t session_bytes; /* that the streams of one session hold, live and ended ones */
+	uint64_t total_bytes;   /* that those of all hold */
 };
 
 /* All streams of the process. */

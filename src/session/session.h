@@ -37,10 +37,10 @@ struct session_ops {
 };
 
 struct session_conf {
-	size_t max_sessions;
-	size_t max_per_principal; /* of those that are told apart */
-	uint64_t idle_ms;         /* without request, open stream or call in flight */
-	uint64_t max_age_ms;      /* in all */
+	uint64_t max_sessions;
+	uint64_t max_per_principal; /* of those that are told apart */
+	uint64_t idle_ms;           /* without request, open stream or call in flight */
+	uint64_t max_age_ms;        /* in all */
 	struct store_conf store;
 };
 

@@ -37,8 +37,8 @@ enum stream_kind {
 };
 
 struct stream_conf {
-	size_t max_bytes;       /* of messages that wait; and of those that are kept */
-	size_t replay_events;   /* kept at most */
+	uint64_t max_bytes;     /* of messages that wait; and of those that are kept */
+	uint64_t replay_events; /* kept at most */
 	uint64_t replay_age_ms; /* kept for so long */
 };
 
