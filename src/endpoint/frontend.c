@@ -131,15 +131,15 @@ static const char *const frontend_methods[] = {
 };
 
 static const struct endpoint *frontend_find_endpoint(const struct frontend *frontend,
-						     struct slice path, enum endpoint_role *place_r)
+						     struct slice path, enum endpoint_role *role_r)
 {
 	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
 		const struct endpoint *endpoint = &frontend->conf.endpoints[i];
 
-		*place_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
-			   slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
-									  ENDPOINT_MCP;
-		if (*place_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
+		*role_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
+			  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
+									 ENDPOINT_MCP;
+		if (*role_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
 			return endpoint;
 	}
 	return NULL;
@@ -157,14 +157,15 @@ static bool frontend_has_repeated_field(const struct http_request *request)
 	return (request->repeated & single) != 0;
 }
 
-struct http_exchange *frontend_dispatch(struct frontend *frontend,
-					const struct endpoint_target *visit,
-					const struct answer *answer,
-					const struct http_request *request,
-					const struct access *access)
+/* The caller is known: the request goes to the front of its path. Returns as on_request does. */
+static struct http_exchange *frontend_dispatch(struct frontend *frontend,
+					       const struct endpoint_target *target,
+					       const struct answer *answer,
+					       const struct http_request *request,
+					       const struct access *access)
 {
-	const struct endpoint *endpoint = visit->endpoint;
-	enum endpoint_role place = visit->place;
+	const struct endpoint *endpoint = target->endpoint;
+	enum endpoint_role role = target->role;
 	enum http_method method = request->method;
 	const struct streamable_request streamable = {
 		.frontend = frontend,
@@ -176,18 +177,18 @@ struct http_exchange *frontend_dispatch(struct frontend *frontend,
 		.origin = answer->origin,
 	};
 
-	if (place == ENDPOINT_MCP && method == HTTP_POST)
+	if (role == ENDPOINT_MCP && method == HTTP_POST)
 		return streamable_post(&streamable);
-	if (place == ENDPOINT_MCP && method == HTTP_GET)
+	if (role == ENDPOINT_MCP && method == HTTP_GET)
 		return streamable_get(&streamable);
-	if (place == ENDPOINT_MCP && method == HTTP_DELETE)
+	if (role == ENDPOINT_MCP && method == HTTP_DELETE)
 		return streamable_delete(&streamable);
-	if (place == ENDPOINT_SSE && method == HTTP_GET)
+	if (role == ENDPOINT_SSE && method == HTTP_GET)
 		return http_sse_get(&streamable, endpoint->message_path);
-	if (place == ENDPOINT_MESSAGE && method == HTTP_POST)
+	if (role == ENDPOINT_MESSAGE && method == HTTP_POST)
 		return http_sse_post(&streamable);
 	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", request->method_name));
-	answer_not_allowed(answer, frontend_methods[place]);
+	answer_not_allowed(answer, frontend_methods[role]);
 	return NULL;
 }
 
@@ -195,14 +196,14 @@ struct http_exchange *frontend_dispatch(struct frontend *frontend,
 static struct http_exchange *frontend_admit(struct frontend *frontend, const struct answer *answer,
 					    const struct http_request *request)
 {
-	struct endpoint_target visit;
+	struct endpoint_target target;
 
-	visit.endpoint = frontend_find_endpoint(frontend, request->path, &visit.place);
-	if (visit.endpoint == NULL)
+	target.endpoint = frontend_find_endpoint(frontend, request->path, &target.role);
+	if (target.endpoint == NULL)
 		return frontend_refuse(answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
-		return frontend_answer_preflight(frontend, answer, frontend_methods[visit.place]);
-	return pending_auth_admit(frontend, &visit, answer, request);
+		return frontend_answer_preflight(frontend, answer, frontend_methods[target.role]);
+	return pending_auth_admit(frontend, &target, answer, request, frontend_dispatch);
 }
 
 static struct http_exchange *frontend_on_request(struct http_handler *handler,

@@ -52,7 +52,7 @@ enum endpoint_role { ENDPOINT_MCP, ENDPOINT_SSE, ENDPOINT_MESSAGE };
 /* Where a request goes. */
 struct endpoint_target {
 	const struct endpoint *endpoint;
-	enum endpoint_role place;
+	enum endpoint_role role;
 };
 
 struct pending_auth;
@@ -74,13 +74,6 @@ void frontend_init(struct frontend *frontend, struct router *router,
 void frontend_fini(struct frontend *frontend);
 /* The gateway is about to stop: what has not begun is ended. */
 void frontend_drain(struct frontend *frontend);
-
-/* The caller is known: hands the request on. Returns as on_request does. */
-struct http_exchange *frontend_dispatch(struct frontend *frontend,
-					const struct endpoint_target *visit,
-					const struct answer *answer,
-					const struct http_request *request,
-					const struct access *access);
 
 /* The host part of an authority: without port. Empty if it is none. */
 struct slice frontend_host_of(struct slice authority);
