@@ -1,77 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Tables of paths, hosts and origins; comparing is all that happens here. Names are compared, never
- * resolved: a page that rebinds its own name to this address still sends its own name.
- */
+/* The table of paths, and what is answered without asking who it is. */
 #include "endpoint/frontend.h"
 
 #include <stdlib.h>
 
-#include "base/text.h"
 #include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
+#include "endpoint/origin.h"
 #include "endpoint/streamable.h"
 #include "endpoint/pending_auth.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
-
-struct slice frontend_host_of(struct slice authority)
-{
-	const char *end;
-
-	if (authority.n > 0 && authority.p[0] == '[') {
-		end = memchr(authority.p, ']', authority.n);
-		return end != NULL ? slice_between(authority.p, end + 1) :
-				     (struct slice){ NULL, 0 };
-	}
-	return slice_cut(&authority, ':');
-}
-
-/* name[:port], with a port that exists. SEC-23 */
-static bool frontend_is_authority(struct slice authority)
-{
-	struct slice host = frontend_host_of(authority);
-	struct slice rest = slice_of(authority.p + host.n, authority.n - host.n);
-	uint64_t port;
-
-	if (host.n == 0)
-		return false;
-	if (rest.n == 0)
-		return true;
-	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 &&
-	       port <= 65535;
-}
-
-static bool frontend_knows_host(const struct frontend *frontend, struct slice host)
-{
-	for (size_t i = 0; i < frontend->conf.host_count; i++) {
-		if (slice_is_equal_nocase(frontend->conf.hosts[i], host))
-			return true;
-	}
-	return false;
-}
-
-/* One of the configured origins, or a page of a host that we are ourselves. */
-static bool frontend_allows_origin(const struct frontend *frontend, struct slice origin)
-{
-	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
-
-	for (size_t i = 0; i < frontend->conf.origin_count; i++) {
-		if (slice_is_equal_nocase(frontend->conf.origins[i], origin))
-			return true;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
-		struct slice rest;
-
-		if (!slice_has_prefix(origin, schemes[i]))
-			continue;
-		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
-		return frontend_is_authority(rest) &&
-		       frontend_knows_host(frontend, frontend_host_of(rest));
-	}
-	return false;
-}
 
 static struct http_exchange *frontend_refuse(const struct answer *answer, int status,
 					     const char *why)
@@ -213,29 +153,22 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	struct frontend *frontend = container_of(handler, struct frontend, handler);
 	struct answer answer = { .conn = conn };
 	struct http_exchange *exchange;
+	const char *why;
+	int status;
 
 	if (request->method == HTTP_OTHER)
 		return frontend_refuse(&answer, 501, "Not implemented: unknown HTTP method");
 	if (frontend_has_repeated_field(request))
 		return frontend_refuse(&answer, 400,
 				       "Bad request: a header that may stand once stands twice");
-	if (http_has(request, HTTP_HOST) && !frontend_is_authority(request->fields[HTTP_HOST]))
-		return frontend_refuse(&answer, 400,
-				       "Bad request: the Host header is no host and port");
-	if (http_has(request, HTTP_HOST) &&
-	    !frontend_knows_host(frontend, frontend_host_of(request->fields[HTTP_HOST])))
-		return frontend_refuse(
-			&answer, 403,
-			"Forbidden: this Host is not served here (see the hosts option)");
+	why = origin_check_host(&frontend->conf, request, &status);
+	if (why != NULL)
+		return frontend_refuse(&answer, status, why);
 	if (metadata_take(&frontend->metadata, conn, request, &exchange))
 		return exchange;
-	if (http_has(request, HTTP_ORIGIN)) {
-		if (!frontend_allows_origin(frontend, request->fields[HTTP_ORIGIN]))
-			return frontend_refuse(
-				&answer, 403,
-				"Forbidden: this Origin is not allowed (see the origins option)");
-		answer.origin = request->fields[HTTP_ORIGIN];
-	}
+	why = origin_check(&frontend->conf, request, &answer.origin);
+	if (why != NULL)
+		return frontend_refuse(&answer, 403, why);
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
 		return frontend_answer_health(frontend, &answer, request);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that comes before MCP: path, Host, Origin, preflight, method. Refusals cost nothing but the
+ * All that comes before MCP: Host and Origin (origin.h), path, preflight, method. Refusals cost nothing but the
  * answer: no session, no child, no body is read. FRONT-SEC-01, -02, SEC-01.
  */
 #ifndef MCPGATED_ENDPOINT_FRONTEND_H
@@ -74,8 +74,5 @@ void frontend_init(struct frontend *frontend, struct router *router,
 void frontend_fini(struct frontend *frontend);
 /* The gateway is about to stop: what has not begun is ended. */
 void frontend_drain(struct frontend *frontend);
-
-/* The host part of an authority: without port. Empty if it is none. */
-struct slice frontend_host_of(struct slice authority);
 
 #endif

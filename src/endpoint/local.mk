@@ -12,6 +12,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/listening.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
+	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/required_scopes.c \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
