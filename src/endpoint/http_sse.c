@@ -12,11 +12,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "endpoint/answer.h"
+#include "endpoint/batch.h"
 #include "endpoint/challenge.h"
 #include "endpoint/events.h"
 #include "endpoint/frontend.h"
 #include "endpoint/validation.h"
 #include "endpoint/request_context.h"
+#include "endpoint/session_lookup.h"
 #include "endpoint/token_watch.h"
 #include "http/sse.h"
 #include "jsonrpc/write.h"
@@ -431,33 +433,39 @@ static bool post_permits(struct sse_post *post, const struct scope_set *needed)
 }
 
 /* FRONT-OLD-05: arrays only where the revision has them. The client may end while one is taken. */
-static void post_batch(struct sse_post *post, struct sse_client *client, struct slice body)
+static void post_take_batch(struct sse_post *post, struct sse_client *client,
+			    const struct batch *batch)
 {
-	const struct scan_limits *limits = &post->frontend->router->limits;
-	struct error err = { ERROR_NONE, "" };
 	struct scope_set needed = { { 0 } };
-	struct envelope env;
-	struct batch batch;
 
-	if (validation_batch(body, limits, &batch, &err) < 0) {
-		post_answer(post, 400, validation_code(&err), err.text);
-		return;
-	}
 	if (client->route == NULL || !client->route->revision->has_batches) {
 		post_answer(post, 400, MCP_INVALID_REQUEST,
 			    "Invalid request: this session's revision has no batches");
 		return;
 	}
-	validation_add_needed(&batch, post->place, &needed);
+	for (size_t i = 0; i < batch->count; i++)
+		authorization_add_required(post->place, &batch->messages[i], &needed);
 	if (!post_permits(post, &needed))
 		return;
-	for (size_t i = 0; i < batch.count; i++) {
+	for (size_t i = 0; i < batch->count; i++) {
 		client =
 			client_find(post->frontend, post->server, post->access.principal, post->id);
-		if (client != NULL && scan_envelope(batch.elements[i], limits, 0, &env, &err) == 0)
-			client_take(client, &post->access, &env);
+		if (client != NULL)
+			client_take(client, &post->access, &batch->messages[i]);
 	}
 	post_answer(post, 202, 0, NULL);
+}
+
+static void post_batch(struct sse_post *post, struct sse_client *client, struct slice body)
+{
+	struct error err = { ERROR_NONE, "" };
+	struct batch batch;
+
+	if (batch_read(body, &post->frontend->router->limits, &batch, &err) < 0)
+		post_answer(post, 400, validation_code(&err), err.text);
+	else
+		post_take_batch(post, client, &batch);
+	batch_fini(&batch);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
@@ -501,24 +509,11 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
-/* The value of sessionId in a query; empty if it is missing. */
-static struct slice query_session(struct slice query)
-{
-	while (query.n > 0) {
-		struct slice value = slice_cut(&query, '&');
-		struct slice name = slice_cut(&value, '=');
-
-		if (slice_is_equal(name, SLICE_LIT("sessionId")))
-			return value;
-	}
-	return nothing;
-}
-
 /* FRONT-OLD-03 */
 struct http_exchange *http_sse_post(const struct streamable_request *request)
 {
 	struct answer answer = { .conn = request->conn, .origin = request->origin };
-	struct slice id = query_session(request->http->query);
+	struct slice id = session_lookup_in_query(request->http->query);
 	struct sse_post *post;
 
 	if (!http_is_media_type(request->http->fields[HTTP_CONTENT_TYPE], "application/json"))

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/answer.c src/endpoint/answer.h \
+	src/endpoint/batch.c src/endpoint/batch.h \
 	src/endpoint/challenge.c src/endpoint/challenge.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/failures.c src/endpoint/failures.h \
@@ -16,6 +17,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/required_scopes.c \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
+	src/endpoint/session_lookup.c src/endpoint/session_lookup.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "endpoint/challenge.h"
+#include "endpoint/session_lookup.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
@@ -93,7 +94,7 @@ struct route *request_context_find_route(const struct request_context *context,
 					 struct http_conn *conn, struct slice id)
 {
 	struct answer answer = request_context_answer(context, conn, NULL);
-	struct session *session;
+	struct route *route;
 
 	if (!context->has_session) {
 		if (request_context_check_version(context, conn, NULL, id))
@@ -102,18 +103,14 @@ struct route *request_context_find_route(const struct request_context *context,
 				     (struct slice){ NULL, 0 });
 		return NULL;
 	}
-	session = session_find(&context->frontend->router->sessions,
-			       request_context_session(context), context->access.principal);
-	if (session == NULL || route_of(session)->server != context->server) {
+	route = session_lookup(context->frontend->router, context->server,
+			       context->access.principal, request_context_session(context));
+	if (route == NULL) {
 		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND,
 			     SLICE_LIT("Session not found"), (struct slice){ NULL, 0 });
 		return NULL;
 	}
-	if (!request_context_check_version(context, conn, route_of(session), id))
-		return NULL;
-	session_hold(session); /* the time since the last request begins anew */
-	session_release(session);
-	return route_of(session);
+	return request_context_check_version(context, conn, route, id) ? route : NULL;
 }
 
 bool request_context_permit(const struct request_context *context, struct http_conn *conn,

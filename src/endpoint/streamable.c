@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "endpoint/answer.h"
+#include "endpoint/batch.h"
 #include "endpoint/events.h"
 #include "endpoint/validation.h"
 #include "endpoint/request_context.h"
@@ -478,40 +479,33 @@ static void post_dispatch_batch(struct post *post, struct route *route, const st
 	post->batch_count = batch->requests;
 	post->open_calls += batch->requests;
 	for (size_t i = 0; i < batch->count; i++) {
-		struct envelope env;
+		const struct envelope *env = &batch->messages[i];
 
-		if (scan_envelope(batch->elements[i], batch->limits, 0, &env, batch->err) < 0)
-			continue; /* it was scanned before */
-		if (env.kind == ENVELOPE_REQUEST) {
+		if (env->kind == ENVELOPE_REQUEST) {
 			struct post_call *call = &post->batch[next++];
 
 			call->post = post;
-			call_init(&call->call, &post_call_ops, &env);
-			forward_request(route, &call->call, &env);
-		} else if (env.kind == ENVELOPE_NOTIFICATION) {
-			forward_notification(route, &env);
+			call_init(&call->call, &post_call_ops, env);
+			forward_request(route, &call->call, env);
+		} else if (env->kind == ENVELOPE_NOTIFICATION) {
+			forward_notification(route, env);
 		} else {
-			forward_answer(route, &env);
+			forward_answer(route, env);
 		}
 	}
 	post_start_waiting(post);
 }
 
-static void post_batch(struct post *post, struct slice body)
+static void post_take_batch(struct post *post, const struct batch *batch)
 {
 	struct frontend *frontend = post->context.frontend;
 	const struct slice none = { NULL, 0 };
-	struct error err = { ERROR_NONE, "" };
 	struct scope_set needed = { { 0 } };
-	struct batch batch;
 	struct route *route;
 
-	if (validation_batch(body, &frontend->router->limits, &batch, &err) < 0) {
-		post_refuse(post, 400, none, validation_code(&err), err.text);
-		return;
-	}
 	route = request_context_find_route(&post->context, post->exchange.conn, none);
-	validation_add_needed(&batch, post->context.place, &needed);
+	for (size_t i = 0; i < batch->count; i++)
+		authorization_add_required(post->context.place, &batch->messages[i], &needed);
 	if (route == NULL ||
 	    !request_context_permit(&post->context, post->exchange.conn, &needed)) {
 		post->state = POST_ANSWERED;
@@ -522,11 +516,24 @@ static void post_batch(struct post *post, struct slice body)
 			    "Invalid request: this session's revision has no batches");
 		return;
 	}
-	if (batch.requests == 0 || !frontend->router->is_draining)
-		post_dispatch_batch(post, route, &batch);
+	if (batch->requests == 0 || !frontend->router->is_draining)
+		post_dispatch_batch(post, route, batch);
 	else
 		post_refuse(post, 503, none, MCP_INTERNAL_ERROR,
 			    "The gateway is about to stop; try again later");
+}
+
+static void post_batch(struct post *post, struct slice body)
+{
+	const struct slice none = { NULL, 0 };
+	struct error err = { ERROR_NONE, "" };
+	struct batch batch;
+
+	if (batch_read(body, &post->context.frontend->router->limits, &batch, &err) < 0)
+		post_refuse(post, 400, none, validation_code(&err), err.text);
+	else
+		post_take_batch(post, &batch);
+	batch_fini(&batch);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
