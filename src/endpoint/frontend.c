@@ -7,20 +7,13 @@
 #include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
 #include "endpoint/origin.h"
-#include "endpoint/streamable.h"
 #include "endpoint/pending_auth.h"
+#include "endpoint/refusal.h"
+#include "endpoint/streamable.h"
+#include "endpoint/validation.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
-
-static struct http_exchange *frontend_refuse(const struct answer *answer, int status,
-					     const char *why)
-{
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	answer_error(answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
-		     (struct slice){ NULL, 0 });
-	return NULL;
-}
 
 /* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
 static struct http_exchange *frontend_answer_preflight(const struct frontend *frontend,
@@ -101,33 +94,34 @@ static bool frontend_has_repeated_field(const struct http_request *request)
 static struct http_exchange *frontend_dispatch(struct frontend *frontend,
 					       const struct endpoint_target *target,
 					       const struct answer *answer,
-					       const struct http_request *request,
+					       const struct http_request *http,
 					       const struct access *access)
 {
 	const struct endpoint *endpoint = target->endpoint;
 	enum endpoint_role role = target->role;
-	enum http_method method = request->method;
-	const struct streamable_request streamable = {
+	enum http_method method = http->method;
+	const struct endpoint_request request = {
 		.frontend = frontend,
-		.server = endpoint->server,
-		.place = &endpoint->place,
+		.endpoint = endpoint,
 		.access = access,
-		.conn = answer->conn,
-		.http = request,
-		.origin = answer->origin,
+		.http = http,
+		.answer = *answer,
 	};
+	const char *why;
 
-	if (role == ENDPOINT_MCP && method == HTTP_POST)
-		return streamable_post(&streamable);
+	if (method == HTTP_POST && role != ENDPOINT_SSE) {
+		why = validation_check_content(http);
+		if (why != NULL)
+			return refusal_send_head(answer, 415, why);
+		return role == ENDPOINT_MCP ? streamable_post(&request) : http_sse_post(&request);
+	}
 	if (role == ENDPOINT_MCP && method == HTTP_GET)
-		return streamable_get(&streamable);
+		return streamable_get(&request);
 	if (role == ENDPOINT_MCP && method == HTTP_DELETE)
-		return streamable_delete(&streamable);
+		return streamable_delete(&request);
 	if (role == ENDPOINT_SSE && method == HTTP_GET)
-		return http_sse_get(&streamable, endpoint->message_path);
-	if (role == ENDPOINT_MESSAGE && method == HTTP_POST)
-		return http_sse_post(&streamable);
-	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", request->method_name));
+		return http_sse_get(&request);
+	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", http->method_name));
 	answer_not_allowed(answer, frontend_methods[role]);
 	return NULL;
 }
@@ -140,7 +134,7 @@ static struct http_exchange *frontend_admit(struct frontend *frontend, const str
 
 	target.endpoint = frontend_find_endpoint(frontend, request->path, &target.role);
 	if (target.endpoint == NULL)
-		return frontend_refuse(answer, 404, "Not found: no server has this path");
+		return refusal_send_head(answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
 		return frontend_answer_preflight(frontend, answer, frontend_methods[target.role]);
 	return pending_auth_admit(frontend, &target, answer, request, frontend_dispatch);
@@ -157,18 +151,18 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	int status;
 
 	if (request->method == HTTP_OTHER)
-		return frontend_refuse(&answer, 501, "Not implemented: unknown HTTP method");
+		return refusal_send_head(&answer, 501, "Not implemented: unknown HTTP method");
 	if (frontend_has_repeated_field(request))
-		return frontend_refuse(&answer, 400,
-				       "Bad request: a header that may stand once stands twice");
+		return refusal_send_head(&answer, 400,
+					 "Bad request: a header that may stand once stands twice");
 	why = origin_check_host(&frontend->conf, request, &status);
 	if (why != NULL)
-		return frontend_refuse(&answer, status, why);
+		return refusal_send_head(&answer, status, why);
 	if (metadata_take(&frontend->metadata, conn, request, &exchange))
 		return exchange;
 	why = origin_check(&frontend->conf, request, &answer.origin);
 	if (why != NULL)
-		return frontend_refuse(&answer, 403, why);
+		return refusal_send_head(&answer, 403, why);
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
 		return frontend_answer_health(frontend, &answer, request);

@@ -55,6 +55,15 @@ struct endpoint_target {
 	enum endpoint_role role;
 };
 
+/* A request that was let in by its head. All borrowed. */
+struct endpoint_request {
+	struct frontend *frontend;
+	const struct endpoint *endpoint;
+	const struct access *access; /* of whoever asks */
+	const struct http_request *http;
+	struct answer answer; /* where it is answered */
+};
+
 struct pending_auth;
 
 struct frontend {

@@ -1,7 +1,9 @@
 noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
+	src/endpoint/admission.c src/endpoint/admission.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/batch.c src/endpoint/batch.h \
+	src/endpoint/caller.c src/endpoint/caller.h \
 	src/endpoint/challenge.c src/endpoint/challenge.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/failures.c src/endpoint/failures.h \
@@ -14,6 +16,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/listening.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
+	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/required_scopes.c \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \

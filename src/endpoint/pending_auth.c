@@ -9,7 +9,7 @@
 
 #include "auth/verifier.h"
 #include "base/mem.h"
-#include "endpoint/challenge.h"
+#include "endpoint/refusal.h"
 
 struct pending_auth {
 	struct http_exchange exchange;
@@ -52,7 +52,8 @@ static void pending_auth_on_verdict(struct verifier_wait *wait, const struct ver
 		if (exchange != NULL)
 			http_conn_resume(conn, exchange);
 	} else {
-		challenge_send(authorization, place, &answer, &refusal);
+		refusal_send(&refusal, pending_auth->frontend, pending_auth->target.endpoint,
+			     &answer);
 	}
 	pending_auth_free(pending_auth);
 }
@@ -130,6 +131,6 @@ struct http_exchange *pending_auth_admit(struct frontend *frontend,
 	}
 	if (step == AUTHORIZATION_WAITING)
 		return keep(frontend, target, answer, http, enter);
-	challenge_send(&frontend->authorization, place, answer, &refusal);
+	refusal_send(&refusal, frontend, target->endpoint, answer);
 	return NULL;
 }

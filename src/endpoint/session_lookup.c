@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is not the caller's is not there. */
+/* An id is no credential: the session must be the caller's. */
 #include "endpoint/session_lookup.h"
 
-struct route *session_lookup(struct router *router, const struct server *server,
-			     const struct principal *principal, struct slice id)
+struct route *session_lookup(const struct caller *caller, struct slice id)
 {
-	struct session *session = session_find(&router->sessions, id, principal);
+	struct session *session =
+		session_find(&caller->frontend->router->sessions, id, caller->access.principal);
 
-	if (session == NULL || route_of(session)->server != server)
+	if (session == NULL || route_of(session)->server != caller->endpoint->server)
 		return NULL;
-	session_hold(session); /* begins the idle time anew */
-	session_release(session);
 	return route_of(session);
 }
 

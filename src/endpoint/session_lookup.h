@@ -6,15 +6,22 @@
 #ifndef MCPGATED_ENDPOINT_SESSION_LOOKUP_H
 #define MCPGATED_ENDPOINT_SESSION_LOOKUP_H
 
+#include <stdbool.h>
+
 #include "base/slice.h"
+#include "endpoint/caller.h"
 #include "router/route.h"
 
-/*
- * The route of the live session of this id. NULL: there is none, or it is another principal's or another server's,
- * which looks the same. The time since its last request begins anew.
- */
-struct route *session_lookup(struct router *router, const struct server *server,
-			     const struct principal *principal, struct slice id);
+/* What a request names, and what there is of it. */
+struct session_named {
+	bool is_named;
+	bool is_known;       /* it is there, and this caller's, at this endpoint */
+	bool is_opening;     /* its initialize request is in flight */
+	struct route *route; /* NULL: it has not begun yet, or is not known */
+};
+
+/* The route of the caller's live session of this id. NULL: there is none; another's is not there. */
+struct route *session_lookup(const struct caller *caller, struct slice id);
 /* The value of sessionId in a query; empty if it is missing. FRONT-OLD-03 */
 struct slice session_lookup_in_query(struct slice query);
 

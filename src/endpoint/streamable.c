@@ -14,13 +14,12 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "endpoint/admission.h"
 #include "endpoint/answer.h"
-#include "endpoint/batch.h"
 #include "endpoint/events.h"
-#include "endpoint/validation.h"
+#include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
-#include "mcp/error.h"
-#include "obs/log.h"
+#include "endpoint/validation.h"
 #include "router/forward.h"
 
 struct post_call {
@@ -53,10 +52,10 @@ struct post {
 	bool takes_events;
 	bool is_batch;
 	struct timer grace;
+	struct post_call *calls; /* of its requests: `single`, or of their own */
+	size_t call_count;
 	size_t open_calls;
 	struct post_events *events;
-	struct post_call *batch; /* its calls */
-	size_t batch_count;
 	struct post_call single;
 };
 
@@ -64,7 +63,7 @@ struct post {
 
 static void post_check_done(struct post *post)
 {
-	struct loop *loop = post->context.frontend->router->loop;
+	struct loop *loop = post->context.caller.frontend->router->loop;
 
 	if (post->open_calls > 0 || post->exchange.conn != NULL)
 		return;
@@ -78,18 +77,18 @@ static void post_check_done(struct post *post)
 		loop_defer_free(loop, post->events);
 	}
 	request_context_fini(&post->context);
-	for (size_t i = 0; i < post->batch_count; i++)
-		msg_unref(&post->batch[i].response);
-	loop_defer_free(loop, post->batch);
+	for (size_t i = 0; i < post->call_count; i++)
+		msg_unref(&post->calls[i].response);
+	if (post->calls != &post->single)
+		loop_defer_free(loop, post->calls);
 	loop_defer_free(loop, post);
 }
 
 /* Its client is away, perhaps for good: calls that ask it something do not wait for ever. */
 static void post_note_left(struct post *post)
 {
-	call_note_unreachable(&post->single.call);
-	for (size_t i = 0; i < post->batch_count; i++)
-		call_note_unreachable(&post->batch[i].call);
+	for (size_t i = 0; i < post->call_count; i++)
+		call_note_unreachable(&post->calls[i].call);
 	post_check_done(post);
 }
 
@@ -106,7 +105,7 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 /* From here on the answer is an event stream. */
 static void post_commit(struct post *post)
 {
-	struct frontend *frontend = post->context.frontend;
+	struct frontend *frontend = post->context.caller.frontend;
 	struct replay_store *replay_store = &post->route->session.replay_store;
 	struct post_events *events = mem_zalloc(sizeof(*events));
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
@@ -139,11 +138,11 @@ static void post_commit(struct post *post)
 	answer_append_fields(&fields, &answer);
 	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
 	buf_fini(&fields);
-	for (size_t i = 0; i < post->batch_count; i++) {
-		if (post->batch[i].response != NULL)
+	for (size_t i = 0; i < post->call_count; i++) {
+		if (post->calls[i].response != NULL)
 			stream_push(&events->stored->stream, STREAM_RESPONSE, 0,
-				    post->batch[i].response);
-		msg_unref(&post->batch[i].response);
+				    post->calls[i].response);
+		msg_unref(&post->calls[i].response);
 	}
 }
 
@@ -152,7 +151,7 @@ static void post_on_grace(struct timer *timer)
 	post_commit(container_of(timer, struct post, grace));
 }
 
-/* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. */
+/* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. FRONT-POST-01 */
 static void post_answer_batch(struct post *post)
 {
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
@@ -161,11 +160,11 @@ static void post_answer_batch(struct post *post)
 
 	post->state = POST_ANSWERED;
 	answer.session = request_context_session(&post->context);
-	for (size_t i = 0; i < post->batch_count; i++) {
-		if (post->batch[i].response == NULL)
+	for (size_t i = 0; i < post->call_count; i++) {
+		if (post->calls[i].response == NULL)
 			continue;
 		buf_append_char(&text, text.len > 0 ? ',' : '[');
-		buf_append_slice(&text, post->batch[i].response->text);
+		buf_append_slice(&text, post->calls[i].response->text);
 	}
 	if (text.len > 0)
 		buf_append_char(&text, ']');
@@ -254,7 +253,7 @@ static void post_mark_session(const struct post *post, struct session *session)
 {
 	struct denial_marks marks;
 
-	access_show(&post->context.access, &marks);
+	access_show(&post->context.caller.access, &marks);
 	if (marks.issuer.n > 0)
 		session_keep_marks(session, &marks);
 }
@@ -282,7 +281,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 {
 	struct post *post = post_of(call);
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
-	const char *server = post->context.server->conf.name;
+	const char *server = post->context.caller.endpoint->server->conf.name;
 	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
 	bool is_unsent = call->upstream == NULL && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
@@ -327,7 +326,7 @@ static const struct call_ops post_call_ops = {
 
 static void post_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
 {
-	access_show(&container_of(holder, struct post, holder)->context.access, marks_r);
+	access_show(&container_of(holder, struct post, holder)->context.caller.access, marks_r);
 }
 
 /* What it waits for is not for whoever waits any more: neither the answers, nor the rest of a stream. */
@@ -337,9 +336,8 @@ static void post_on_denied(struct deny_watcher *holder)
 	bool is_running = post->open_calls > 0;
 
 	post->open_calls += is_running; /* our own, as in post_on_body */
-	forward_deny(&post->single.call);
-	for (size_t i = 0; i < post->batch_count; i++)
-		forward_deny(&post->batch[i].call);
+	for (size_t i = 0; i < post->call_count; i++)
+		forward_deny(&post->calls[i].call);
 	if (post->state == POST_EVENTS && post->exchange.conn != NULL) {
 		event_writer_stop(&post->events->writer);
 		http_stream_end(post->exchange.conn);
@@ -357,47 +355,27 @@ static const struct deny_watcher_ops post_watcher_ops = {
 
 /* ---- bodies ---- */
 
-static void post_refuse(struct post *post, int status, struct slice id, int code, const char *why)
+static void post_refuse(struct post *post, const struct refusal *refusal)
 {
-	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
-
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
 	post->state = POST_ANSWERED;
-	answer_error(&answer, status, id, code, slice_str(why), (struct slice){ NULL, 0 });
+	request_context_refuse(&post->context, post->exchange.conn, refusal);
 }
 
-/* FRONT-POST-01 */
-static void post_accept(struct post *post, const struct route *route)
+/* FRONT-INIT-04, -05 */
+static void post_initialize(struct post *post, const struct admission *admission)
 {
-	struct answer answer =
-		request_context_answer(&post->context, post->exchange.conn, &route->session);
-
-	post->state = POST_ANSWERED;
-	answer_empty(&answer, 202, (struct slice){ NULL, 0 });
-}
-
-/* FRONT-INIT-01, -02, -04, -05 */
-static void post_initialize(struct post *post, const struct envelope *env)
-{
-	const char *why = validation_check_initialize(env);
+	const struct caller *caller = admission->caller;
 
 	post->context.session_length = 0;
-	if (why != NULL) {
-		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS, why);
-		return;
-	}
-	post->open_calls++;
-	call_init(&post->single.call, &post_call_ops, env);
-	access_keep_claims(&post->context.access);
-	route_open(post->context.frontend->router, post->context.server,
-		   post->context.access.principal, http_conn_client(post->exchange.conn),
-		   &post->single.call, env);
+	access_keep_claims(&caller->access);
+	route_open(caller->frontend->router, caller->endpoint->server, caller->access.principal,
+		   admission->peer, &post->calls[0].call, admission->admitted);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */
 static void post_start_waiting(struct post *post)
 {
-	struct frontend *frontend = post->context.frontend;
+	struct frontend *frontend = post->context.caller.frontend;
 
 	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
 		return;
@@ -407,146 +385,69 @@ static void post_start_waiting(struct post *post)
 		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
-static void post_request(struct post *post, struct route *route, const struct envelope *env)
+/* A place for the call of each request. */
+static void post_make_calls(struct post *post, const struct admission *admission)
 {
-	struct answer answer =
-		request_context_answer(&post->context, post->exchange.conn, &route->session);
-
-	if (post->context.frontend->router->is_draining) {
-		post->state = POST_ANSWERED;
-		answer_reason(&answer, env->id.text, REASON_DRAINING,
-			      post->context.server->conf.name);
-		return;
-	}
-	post->route = route;
-	post->open_calls++;
-	call_init(&post->single.call, &post_call_ops, env);
-	forward_request(route, &post->single.call, env);
-	post_start_waiting(post);
+	post->route = admission->route;
+	post->is_batch = admission->is_batch;
+	post->calls = &post->single;
+	if (admission->is_batch)
+		post->calls = mem_zalloc((admission->requests + 1) * sizeof(*post->calls));
+	post->call_count = admission->requests;
+	post->open_calls += admission->requests;
+	for (size_t i = 0; i < post->call_count; i++)
+		post->calls[i].post = post;
 }
 
-static void post_message(struct post *post, struct slice body)
+/* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
+static void post_forward(struct post *post, const struct admission *admission)
 {
-	struct envelope env = { .id = { JSON_ABSENT, false, { NULL, 0 } } };
-	struct scope_set needed = { { 0 } };
-	struct slice id = { NULL, 0 };
-	struct error err;
-	struct route *route;
+	struct admitted *admitted = admission->admitted;
+	struct route *route = admission->route;
+	struct post_call *next = post->calls;
+	const struct envelope *env;
 
-	if (scan_envelope(body, &post->context.frontend->router->limits, 0, &env, &err) < 0) {
-		post_refuse(post, 400, env.id.text, validation_code(&err), err.text);
-		return;
-	}
-	if (validation_is_initialize(&env)) {
-		if (request_context_permit(&post->context, post->exchange.conn, &needed))
-			post_initialize(post, &env);
-		else
-			post->state = POST_ANSWERED;
-		return;
-	}
-	if (env.kind == ENVELOPE_REQUEST)
-		id = env.id.text;
-	route = request_context_find_route(&post->context, post->exchange.conn, id);
-	authorization_add_required(post->context.place, &env, &needed);
-	if (!post->takes_json)
-		id.n = 0;
-	if (route == NULL ||
-	    !request_context_permit_call(&post->context, post->exchange.conn, &needed, id)) {
-		post->state = POST_ANSWERED;
-		return;
-	}
-	if (env.kind == ENVELOPE_REQUEST) {
-		post_request(post, route, &env);
-		return;
-	}
-	if (env.kind == ENVELOPE_NOTIFICATION)
-		forward_notification(route, &env);
-	else
-		forward_answer(route, &env);
-	post_accept(post, route);
-}
-
-/* ---- batches ---- */
-
-/* Each element is an exchange of its own; they share the response. FRONT-POST-06, bridging.md §2.1 (5) */
-static void post_dispatch_batch(struct post *post, struct route *route, const struct batch *batch)
-{
-	size_t next = 0;
-
-	post->route = route;
-	post->is_batch = true;
-	post->batch = mem_zalloc((batch->requests + 1) * sizeof(*post->batch));
-	post->batch_count = batch->requests;
-	post->open_calls += batch->requests;
-	for (size_t i = 0; i < batch->count; i++) {
-		const struct envelope *env = &batch->messages[i];
-
-		if (env->kind == ENVELOPE_REQUEST) {
-			struct post_call *call = &post->batch[next++];
-
-			call->post = post;
-			call_init(&call->call, &post_call_ops, env);
-			forward_request(route, &call->call, env);
-		} else if (env->kind == ENVELOPE_NOTIFICATION) {
-			forward_notification(route, env);
+	while ((env = admitted_next(admitted)) != NULL) {
+		if (env->kind == ENVELOPE_NOTIFICATION) {
+			forward_notification(route, admitted);
+		} else if (env->kind != ENVELOPE_REQUEST) {
+			forward_answer(route, admitted);
 		} else {
-			forward_answer(route, env);
+			call_init(&next->call, &post_call_ops, env);
+			if (admission->is_initialize)
+				post_initialize(post, admission);
+			else
+				forward_request(route, &next->call, admitted);
+			next++;
 		}
 	}
-	post_start_waiting(post);
+	if (!admission->is_initialize)
+		post_start_waiting(post);
 }
 
-static void post_take_batch(struct post *post, const struct batch *batch)
+static void post_take(struct post *post, const struct admission *admission)
 {
-	struct frontend *frontend = post->context.frontend;
-	const struct slice none = { NULL, 0 };
-	struct scope_set needed = { { 0 } };
-	struct route *route;
-
-	route = request_context_find_route(&post->context, post->exchange.conn, none);
-	for (size_t i = 0; i < batch->count; i++)
-		authorization_add_required(post->context.place, &batch->messages[i], &needed);
-	if (route == NULL ||
-	    !request_context_permit(&post->context, post->exchange.conn, &needed)) {
-		post->state = POST_ANSWERED;
-		return;
-	}
-	if (!route->revision->has_batches) {
-		post_refuse(post, 400, none, MCP_INVALID_REQUEST,
-			    "Invalid request: this session's revision has no batches");
-		return;
-	}
-	if (batch->requests == 0 || !frontend->router->is_draining)
-		post_dispatch_batch(post, route, batch);
-	else
-		post_refuse(post, 503, none, MCP_INTERNAL_ERROR,
-			    "The gateway is about to stop; try again later");
-}
-
-static void post_batch(struct post *post, struct slice body)
-{
-	const struct slice none = { NULL, 0 };
-	struct error err = { ERROR_NONE, "" };
-	struct batch batch;
-
-	if (batch_read(body, &post->context.frontend->router->limits, &batch, &err) < 0)
-		post_refuse(post, 400, none, validation_code(&err), err.text);
-	else
-		post_take_batch(post, &batch);
-	batch_fini(&batch);
+	if (!principal_is_anonymous(post->context.caller.access.principal))
+		deny_list_watch(post->context.caller.frontend->authorization.deny_list,
+				&post->holder);
+	post_make_calls(post, admission);
+	post_forward(post, admission);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct post *post = container_of(exchange, struct post, exchange);
+	struct admission admission =
+		request_context_admission(&post->context, exchange->conn, ADMISSION_SEND);
 
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
-	if (!principal_is_anonymous(post->context.access.principal))
-		deny_list_watch(post->context.frontend->authorization.deny_list, &post->holder);
-	if (scan_type(body) == JSON_ARRAY)
-		post_batch(post, body);
+	admission.body = body;
+	admission.takes_results = post->takes_json;
+	if (admission_admit(&admission))
+		post_take(post, &admission);
 	else
-		post_message(post, body);
+		post_refuse(post, &admission.refusal);
+	admission_fini(&admission);
 	post_end_call(post);
 }
 
@@ -578,23 +479,15 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
-struct http_exchange *streamable_post(const struct streamable_request *request)
+struct http_exchange *streamable_post(const struct endpoint_request *request)
 {
-	const struct http_request *http = request->http;
-	bool takes_json = streamable_accepts(http, "application/json");
-	bool takes_events = streamable_accepts(http, "text/event-stream");
+	bool takes_json = validation_accepts(request->http, "application/json");
+	bool takes_events = validation_accepts(request->http, "text/event-stream");
 	struct post *post;
 
-	if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
-		return streamable_refuse(
-			request, 415,
-			"Unsupported media type: the body must be application/json in UTF-8");
-	if (http_has(http, HTTP_CONTENT_ENCODING))
-		return streamable_refuse(request, 415,
-					 "Unsupported media type: the body must not be compressed");
 	if (!takes_json && !takes_events)
-		return streamable_refuse(
-			request, 406,
+		return refusal_send_head(
+			&request->answer, 406,
 			"Not acceptable: take application/json and text/event-stream");
 	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json)
 		takes_events = false;
@@ -602,7 +495,6 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 	post->exchange.ops = &post_ops;
 	post->takes_json = takes_json;
 	post->takes_events = takes_events;
-	post->single.post = post;
 	request_context_init(&post->context, request);
 	timer_init(&post->grace, post_on_grace);
 	deny_watcher_init(&post->holder, &post_watcher_ops);
@@ -612,19 +504,21 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 /* ---- DELETE ---- */
 
 /* FRONT-SESS-06, -07 */
-struct http_exchange *streamable_delete(const struct streamable_request *request)
+struct http_exchange *streamable_delete(const struct endpoint_request *request)
 {
-	struct request_context context = { .frontend = request->frontend };
-	struct answer answer;
-	struct route *route;
+	struct http_conn *conn = request->answer.conn;
+	struct request_context context = { .has_session = false };
+	struct admission admission;
 
 	request_context_init(&context, request);
-	route = request_context_find_route(&context, request->conn, (struct slice){ NULL, 0 });
-	if (route != NULL) {
-		answer = request_context_answer(&context, request->conn, NULL);
-		session_end(&route->session, REASON_DELETED);
-		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
+	admission = request_context_admission(&context, conn, ADMISSION_END);
+	if (admission_admit(&admission)) {
+		session_end(&admission.route->session, REASON_DELETED);
+		answer_empty(&request->answer, 204, (struct slice){ NULL, 0 });
+	} else {
+		request_context_refuse(&context, conn, &admission.refusal);
 	}
+	admission_fini(&admission);
 	request_context_fini(&context);
 	return NULL;
 }

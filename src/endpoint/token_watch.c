@@ -164,7 +164,7 @@ static const struct deny_watcher_ops vigil_watcher_ops = {
 
 /* ---- the life of a token watch ---- */
 
-struct token_watch *token_watch_new(const struct streamable_request *request,
+struct token_watch *token_watch_new(const struct endpoint_request *request,
 				    token_watch_over_fn *on_over, void *owner)
 {
 	const struct grant *grant = request->access->grant;
@@ -177,7 +177,7 @@ struct token_watch *token_watch_new(const struct streamable_request *request,
 	*token_watch = (struct token_watch){
 		.loop = request->frontend->router->loop,
 		.authorization = &request->frontend->authorization,
-		.place = request->place,
+		.place = &request->endpoint->place,
 		.wait = { .on_done = token_watch_on_verdict },
 		.owner = owner,
 		.on_over = on_over,

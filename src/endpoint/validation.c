@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks only; nothing is kept but slices of the body. */
+/* Each tells what is wrong; admission.c and the fronts decide what follows. */
 #include "endpoint/validation.h"
 
 #include "mcp/error.h"
 
 /* It is kept for as long as the session lives, for the processes that come later. */
 #define INITIALIZE_BYTES_MAX (64 * 1024)
+
+const char *validation_check_content(const struct http_request *http)
+{
+	if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
+		return "Unsupported media type: the body must be application/json in UTF-8";
+	if (http_has(http, HTTP_CONTENT_ENCODING))
+		return "Unsupported media type: the body must not be compressed";
+	return NULL;
+}
+
+/* Without Accept, or with one that is spread over several fields, anything is taken. */
+bool validation_accepts(const struct http_request *http, const char *type)
+{
+	if (!http_has(http, HTTP_ACCEPT) || http->repeated & 1u << HTTP_ACCEPT)
+		return true;
+	return http_accepts(http->fields[HTTP_ACCEPT], type);
+}
 
 int validation_code(const struct error *err)
 {

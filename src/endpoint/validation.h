@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every front asks of a message before it hands it on. */
+/* Rules for the form of what clients send, and what they take. */
 #ifndef MCPGATED_ENDPOINT_VALIDATION_H
 #define MCPGATED_ENDPOINT_VALIDATION_H
 
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "http/parse.h"
 #include "jsonrpc/scan.h"
+
+/* Why the body of a POST is not to be read (415); NULL: it is one of ours. FRONT-HTTP-06, SEC-02 */
+const char *validation_check_content(const struct http_request *http);
+/* Whether the client takes this media type. FRONT-HTTP-03 */
+bool validation_accepts(const struct http_request *http, const char *type);
 
 /* The JSON-RPC code of an error of the scanner. */
 int validation_code(const struct error *err);

@@ -340,7 +340,7 @@ static bool answer_locally(struct route *route, struct call *call, const struct 
 	return pool->is_pool && sharing_answer(route, call, env);
 }
 
-void forward_request(struct route *route, struct call *call, const struct envelope *env)
+void forward_linked(struct route *route, struct call *call, const struct envelope *env)
 {
 	if (call->method->id != METHOD_PING)
 		route_initialized(route);
@@ -352,6 +352,12 @@ void forward_request(struct route *route, struct call *call, const struct envelo
 		pool_dispatch(route->pool, call, env);
 	else
 		call_fail(call, REASON_OVER_LIMIT);
+}
+
+void forward_request(struct route *route, struct call *call, struct admitted *admitted)
+{
+	CHECK(call->state == CALL_NEW);
+	forward_linked(route, call, admitted_take(admitted, route));
 }
 
 /* ---- notifications ---- */
@@ -443,8 +449,9 @@ static void forward_progress(struct route *route, const struct envelope *env)
 	send_edited(server_request->upstream, env, &edits);
 }
 
-void forward_notification(struct route *route, const struct envelope *env)
+void forward_notification(struct route *route, struct admitted *admitted)
 {
+	const struct envelope *env = admitted_take(admitted, route);
 	const struct method *method = method_find(env->method);
 	struct upstream *own = partition_own_upstream(route->pool);
 	struct edits edits = { .count = 0 };
@@ -477,8 +484,9 @@ void forward_notification(struct route *route, const struct envelope *env)
 
 /* ---- answers ---- */
 
-void forward_answer(struct route *route, const struct envelope *env)
+void forward_answer(struct route *route, struct admitted *admitted)
 {
+	const struct envelope *env = admitted_take(admitted, route);
 	struct edits edits = { .count = 0 };
 	struct convert convert = { .text = { 0 } };
 	struct server_request *server_request = NULL;

@@ -4,19 +4,23 @@
 #define MCPGATED_ROUTER_FORWARD_H
 
 #include "jsonrpc/scan.h"
+#include "router/admitted.h"
 #include "router/call.h"
 #include "router/upstream.h"
 #include "router/route.h"
 
 /*
- * Forwards a request, or answers it here where that is the rule (ping, a bad log level). `call` was
- * prepared with call_init; `env` and its text are borrowed. Its front may be told before the return.
+ * Forwards the request that `admitted` has gone to, or answers it here where that is the rule (ping, a bad log level).
+ * `call` was prepared for it with call_init; its text is borrowed. Its front may be told before the return.
  */
-void forward_request(struct route *route, struct call *call, const struct envelope *env);
+void forward_request(struct route *route, struct call *call, struct admitted *admitted);
 /* Forwards, translates or consumes a notification. */
-void forward_notification(struct route *route, const struct envelope *env);
+void forward_notification(struct route *route, struct admitted *admitted);
 /* The client's answer to a request of the server; dropped if nobody waits for it. FRONT-POST-03, -04. */
-void forward_answer(struct route *route, const struct envelope *env);
+void forward_answer(struct route *route, struct admitted *admitted);
+
+/* The rest of forward_request, for a call that the router has linked meanwhile. */
+void forward_linked(struct route *route, struct call *call, const struct envelope *env);
 
 /* Sends a linked call to the child, now. */
 void forward_call(struct upstream *upstream, struct call *call, const struct envelope *env);

@@ -88,7 +88,7 @@ static void client_act(struct member *member)
 	if (any(8) == 0) {
 		snprintf(text, sizeof(text), CANCELLED("%lu"), (unsigned long)any(4));
 		env = scan(q(text));
-		forward_notification(member->route, &env);
+		forward_notification(member->route, admit(member->route, &env));
 		return;
 	}
 	mark++;
@@ -99,7 +99,7 @@ static void client_act(struct member *member)
 	env = scan(q(text));
 	front = front_new(&env);
 	front->mark = mark;
-	forward_request(member->route, &front->call, &env);
+	forward_request(member->route, &front->call, admit(member->route, &env));
 }
 
 /* Each call has had what belongs to it, or nothing. */

@@ -896,7 +896,7 @@ static void waiting_together_is_bounded(void **state)
 			scan(q(a->route->call_count % 2 ? SUBSCRIBE("1") : LIST("2")));
 		struct front *front = front_new(&env);
 
-		forward_request(a->route, &front->call, &env);
+		forward_request(a->route, &front->call, admit(a->route, &env));
 	}
 	is_failed(request(a->route, SUBSCRIBE("3")), REASON_OVER_LIMIT);
 	is_failed(request(a->route, LIST("4")), REASON_OVER_LIMIT);
@@ -1428,7 +1428,7 @@ static struct front *open_neighbour(void)
 	struct front *front = front_new(&env);
 
 	route_open(&router, &neighbour, &router.sessions.principals.anonymous,
-		   &(struct peer){ .family = 0 }, &front->call, &env);
+		   &(struct peer){ .family = 0 }, &front->call, admit(NULL, &env));
 	fake_keeper_settle(&keeper);
 	return front;
 }

@@ -115,8 +115,9 @@ static struct route *route_new(struct router *router, struct server *server,
 }
 
 void route_open(struct router *router, struct server *server, struct principal *principal,
-		const struct peer *peer, struct call *call, const struct envelope *env)
+		const struct peer *peer, struct call *call, struct admitted *admitted)
 {
+	const struct envelope *env = admitted_take(admitted, NULL);
 	struct route *route = route_new(router, server, env);
 	enum reason reason = REASON_NONE;
 

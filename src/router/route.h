@@ -18,6 +18,7 @@
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "mcp/revision.h"
+#include "router/admitted.h"
 #include "router/call.h"
 #include "router/pool.h"
 #include "router/text_set.h"
@@ -83,11 +84,11 @@ struct route {
 };
 
 /*
- * Serves an initialize request of this principal, sent from `peer`: a new session. `call` was prepared with
- * call_init; its front hears of the outcome, and finds the session, if it began, in call->route.
+ * Serves the initialize request of this principal that `admitted` has gone to, sent from `peer`: a new session. `call`
+ * was prepared with call_init; its front hears of the outcome, and finds the session, if it began, in call->route.
  */
 void route_open(struct router *router, struct server *server, struct principal *principal,
-		const struct peer *peer, struct call *call, const struct envelope *env);
+		const struct peer *peer, struct call *call, struct admitted *admitted);
 /* The route of a session. */
 struct route *route_of(struct session *session);
 /*

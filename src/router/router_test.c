@@ -600,7 +600,7 @@ static void full_queue_refuses(void **state)
 	env = scan(text);
 	for (int i = 0; i < 2; i++) { /* the first finds the queue empty */
 		front = front_new(&env);
-		forward_request(route, &front->call, &env);
+		forward_request(route, &front->call, admit(route, &env));
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
@@ -618,7 +618,7 @@ static void calls_are_limited(void **state)
 	server.conf.queue_max = SIZE_MAX / 2;
 	for (int i = 0; i < 4097; i++) {
 		front = front_new(&env);
-		forward_request(route, &front->call, &env);
+		forward_request(route, &front->call, admit(route, &env));
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
@@ -1539,7 +1539,7 @@ static void waiting_calls_are_bounded(void **state)
 	env = scan(text);
 	for (int i = 0; i < 3; i++) {
 		front = front_new(&env);
-		forward_request(route, &front->call, &env);
+		forward_request(route, &front->call, admit(route, &env));
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);

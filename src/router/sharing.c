@@ -449,7 +449,7 @@ static void subscribe(struct route *route, struct call *call, struct slice uri,
 	call_link(call, route);
 	if (subscription == NULL) {
 		call->subscription = subscriptions_add(&pool_state->subscriptions, uri, call);
-		forward_request(route, call, env);
+		forward_linked(route, call, env);
 	} else if (subscription->first != NULL) {
 		subscription_await(subscription, call, env);
 	} else {

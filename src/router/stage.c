@@ -27,6 +27,7 @@ struct member members[STAGE_MEMBERS_MAX];
 size_t member_count;
 uint64_t now_ms;
 
+static struct admitted *admitted;
 static int log_fd;
 
 /* ---- fronts and readers ---- */
@@ -176,6 +177,7 @@ void stage_close(void)
 	for (size_t i = 0; i < member_count; i++)
 		buf_fini(&members[i].got);
 	free(fronts);
+	admitted_free(&admitted);
 	buf_fini(&router.scratch);
 	fake_keeper_fini(&keeper);
 	loop_free(&loop);
@@ -223,6 +225,14 @@ struct front *front_new(const struct envelope *env)
 	return front;
 }
 
+struct admitted *admit(const struct route *route, const struct envelope *env)
+{
+	admitted_free(&admitted);
+	admitted = admitted_new(route, env, 1);
+	admitted_next(admitted);
+	return admitted;
+}
+
 struct fake_process *process(size_t i)
 {
 	assert_true(i < keeper.count);
@@ -234,7 +244,8 @@ struct front *open_session_as(struct principal *principal, const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	route_open(&router, &server, principal, &(struct peer){ .family = 0 }, &front->call, &env);
+	route_open(&router, &server, principal, &(struct peer){ .family = 0 }, &front->call,
+		   admit(NULL, &env));
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -249,7 +260,7 @@ struct front *request(struct route *route, const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	forward_request(route, &front->call, &env);
+	forward_request(route, &front->call, admit(route, &env));
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -258,7 +269,7 @@ void notify(struct route *route, const char *text)
 {
 	struct envelope env = scan(q(text));
 
-	forward_notification(route, &env);
+	forward_notification(route, admit(route, &env));
 	fake_keeper_settle(&keeper);
 }
 
@@ -266,7 +277,7 @@ void answer(struct route *route, const char *text)
 {
 	struct envelope env = scan(q(text));
 
-	forward_answer(route, &env);
+	forward_answer(route, admit(route, &env));
 	fake_keeper_settle(&keeper);
 }
 
