@@ -18,7 +18,6 @@
 #include "router/sharing.h"
 
 #define EDITS_MAX 4
-#define CALLS_MAX 4096 /* of one session in flight: clients that leave keep theirs running */
 #define MOVE_BYTES (16 * 1024)
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
 
@@ -295,11 +294,8 @@ static bool refuse_subscription(struct route *route, struct call *call, const st
 	return true;
 }
 
-/* Who has too many calls in flight cannot wait here either: he is refused like others. */
 static bool answer_for_pool(struct route *route, struct call *call, const struct envelope *env)
 {
-	if (call->state == CALL_NEW && route->call_count >= CALLS_MAX)
-		return false;
 	return sharing_answer(route, call, env) ||
 	       (call->state == CALL_NEW && list_cache_answer(route, call, env));
 }
@@ -348,10 +344,7 @@ void forward_linked(struct route *route, struct call *call, const struct envelop
 		return;
 	if (call->state == CALL_NEW)
 		call_link(call, route);
-	if (route->call_count <= CALLS_MAX)
-		pool_dispatch(route->pool, call, env);
-	else
-		call_fail(call, REASON_OVER_LIMIT);
+	pool_dispatch(route->pool, call, env);
 }
 
 void forward_request(struct route *route, struct call *call, struct admitted *admitted)
