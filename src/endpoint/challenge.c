@@ -7,6 +7,7 @@
 
 #include "auth/dpop.h"
 #include "auth/verifier.h"
+#include "endpoint/egress.h"
 #include "jsonrpc/write.h"
 
 static void append_parameter(struct buf *out, const char *name, const char *value)
@@ -98,7 +99,7 @@ void challenge_send_result(const struct authorization *authorization,
 	buf_append_str(&result, "]}}");
 	write_result(&text, refusal->id, buf_slice(&result));
 	whole = buf_slice(&text);
-	answer_json(answer, 200, &whole, 1);
+	egress_send(answer, &whole, 1);
 	buf_fini(&challenge);
 	buf_fini(&result);
 	buf_fini(&text);

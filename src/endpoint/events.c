@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/random.h"
+#include "endpoint/egress.h"
 #include "http/sse.h"
 
 /* What is gathered before it is handed to the connection. */
@@ -100,7 +101,7 @@ static void writer_pull(struct event_writer *writer)
 	while (http_conn_has_room(writer->exchange->conn)) {
 		while (batch.len < BATCH_BYTES &&
 		       (msg = stream_take(&writer->reader, &number)) != NULL) {
-			sse_append_message(&batch, event_id(writer, number, id), msg->text);
+			egress_append_event(&batch, event_id(writer, number, id), msg->text);
 			msg_unref(&msg);
 			writer->is_known = true;
 		}

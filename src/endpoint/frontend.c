@@ -44,6 +44,7 @@ static struct http_exchange *frontend_answer_health(const struct frontend *front
 {
 	static const struct slice ok = SLICE("{\"status\":\"ok\"}\n");
 	static const struct slice draining = SLICE("{\"status\":\"draining\"}\n");
+	const struct slice none = { NULL, 0 };
 	bool is_ready_path = slice_is_equal(request->path, SLICE_LIT("/readyz"));
 
 	if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
@@ -51,9 +52,9 @@ static struct http_exchange *frontend_answer_health(const struct frontend *front
 		return NULL;
 	}
 	if (is_ready_path && frontend->router->is_draining)
-		answer_json(answer, 503, &draining, 1);
+		answer_document(answer, 503, none, draining);
 	else
-		answer_json(answer, 200, &ok, 1);
+		answer_document(answer, 200, none, ok);
 	return NULL;
 }
 

@@ -14,6 +14,7 @@
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
+#include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/session_lookup.h"
@@ -165,25 +166,20 @@ static struct sse_client *client_find(const struct sse_post *post)
 
 static void client_tell(struct sse_client *client, const struct slice *parts, size_t count)
 {
-	struct buf message = { 0 };
+	struct http_conn *conn = client->exchange.conn;
+	struct msg *msg = egress_join(parts, count);
 	struct buf event = { 0 };
-	struct msg *msg;
 
-	for (size_t i = 0; i < count; i++)
-		buf_append_slice(&message, parts[i]);
 	if (client->route != NULL) {
-		msg = msg_new_take(&message);
 		stream_push(&client->route->session.standalone, STREAM_RESPONSE, 0, msg);
-		msg_unref(&msg);
-		return;
+	} else if (conn != NULL && http_conn_has_room(conn)) {
+		egress_append_event(&event, nothing, msg->text);
+		http_stream_write(conn, buf_slice(&event));
+		buf_fini(&event);
+	} else if (conn != NULL) {
+		http_conn_end(conn, REASON_SLOW_READER);
 	}
-	sse_append_message(&event, nothing, buf_slice(&message));
-	if (client->exchange.conn != NULL && http_conn_has_room(client->exchange.conn))
-		http_stream_write(client->exchange.conn, buf_slice(&event));
-	else if (client->exchange.conn != NULL)
-		http_conn_end(client->exchange.conn, REASON_SLOW_READER);
-	buf_fini(&event);
-	buf_fini(&message);
+	msg_unref(&msg);
 }
 
 static void client_tell_reason(struct sse_client *client, struct slice id, enum reason reason)

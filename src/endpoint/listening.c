@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
+#include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
@@ -91,7 +92,7 @@ static void listening_answer_expired(struct listening *get, const struct session
 	answer_append_fields(&text, &answer);
 	http_stream_begin(conn, buf_slice(&text));
 	text.len = 0;
-	sse_append_message(&text, event, buf_slice(&error));
+	egress_append_event(&text, event, buf_slice(&error));
 	http_stream_write(conn, buf_slice(&text));
 	http_stream_end(conn);
 	buf_fini(&error);

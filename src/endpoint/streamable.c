@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
+#include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
@@ -155,25 +156,18 @@ static void post_on_grace(struct timer *timer)
 static void post_answer_batch(struct post *post)
 {
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
-	struct buf text = { 0 };
-	struct slice whole;
+	struct buf array = { 0 };
 
 	post->state = POST_ANSWERED;
 	answer.session = request_context_session(&post->context);
-	for (size_t i = 0; i < post->call_count; i++) {
-		if (post->calls[i].response == NULL)
-			continue;
-		buf_append_char(&text, text.len > 0 ? ',' : '[');
-		buf_append_slice(&text, post->calls[i].response->text);
-	}
-	if (text.len > 0)
-		buf_append_char(&text, ']');
-	whole = buf_slice(&text);
-	if (text.len > 0)
-		answer_json(&answer, 200, &whole, 1);
+	for (size_t i = 0; i < post->call_count; i++)
+		if (post->calls[i].response != NULL)
+			egress_append_element(&array, post->calls[i].response->text);
+	if (array.len > 0)
+		egress_send_array(&answer, &array);
 	else
-		answer_empty(&answer, 202, whole);
-	buf_fini(&text);
+		answer_empty(&answer, 202, (struct slice){ NULL, 0 });
+	buf_fini(&array);
 }
 
 /* One call less. The last one completes the answer. */
@@ -184,15 +178,6 @@ static void post_end_call(struct post *post)
 	else if (post->open_calls == 0 && post->state == POST_OPEN)
 		post_answer_batch(post);
 	post_check_done(post);
-}
-
-static struct msg *join_parts(const struct slice *parts, size_t count)
-{
-	struct buf text = { 0 };
-
-	for (size_t i = 0; i < count; i++)
-		buf_append_slice(&text, parts[i]);
-	return msg_new_take(&text);
 }
 
 static struct post *post_of(struct call *call)
@@ -209,17 +194,17 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 	if (post->state == POST_OPEN && !post->takes_json)
 		post_commit(post);
 	if (post->state == POST_EVENTS) {
-		struct msg *msg = join_parts(parts, count);
+		struct msg *msg = egress_join(parts, count);
 
 		stream_push(&post->events->stored->stream, STREAM_RESPONSE, 0, msg);
 		msg_unref(&msg);
 	} else if (post->state == POST_OPEN && post->is_batch) {
-		container_of(call, struct post_call, call)->response = join_parts(parts, count);
+		container_of(call, struct post_call, call)->response = egress_join(parts, count);
 	} else if (post->state == POST_OPEN) {
 		post->state = POST_ANSWERED;
 		timer_stop(&post->grace);
 		answer.session = request_context_session(&post->context);
-		answer_json(&answer, 200, parts, count);
+		egress_send(&answer, parts, count);
 	}
 }
 
