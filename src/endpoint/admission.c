@@ -214,7 +214,10 @@ static bool check_begun(struct admission *admission)
 /* FRONT-POST-08, FRONT-OLD-05 */
 static bool check_batch(struct admission *admission)
 {
-	if (!admission->is_batch || admission->route->revision->has_batches)
+	if (!admission->is_batch)
+		return true;
+	CHECK(admission->route != NULL);
+	if (admission->route->revision->has_batches)
 		return true;
 	return refuse(admission, 400, MCP_INVALID_REQUEST,
 		      "Invalid request: this session's revision has no batches");
@@ -284,10 +287,13 @@ static bool is_of_caller(const struct admission *admission)
 bool admission_admit(struct admission *admission)
 {
 	CHECK(admission->admitted == NULL && admission->route == NULL);
+	CHECK(admission->peer != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (!checks[i](admission))
 			return false;
 	CHECK(is_of_caller(admission));
+	CHECK(admission->intent != ADMISSION_SEND ||
+	      admission->is_initialize == (admission->route == NULL));
 	if (admission->intent == ADMISSION_SEND)
 		admission->admitted =
 			admitted_new(admission->route, admission->messages, admission->count);

@@ -497,6 +497,7 @@ bool authorization_is_current(const struct authorization *authorization,
 {
 	const struct verdict expired = { VERDICT_EXPIRED, "it was good when the head came" };
 
+	CHECK(access->principal != NULL);
 	if (authorization->conf.mode == AUTHORIZATION_OPEN)
 		return true;
 	if (access->ends_at_ms != UINT64_MAX && clock_wall_ms() >= access->ends_at_ms) {

@@ -10,6 +10,7 @@ void caller_init(struct caller *caller, const struct endpoint_request *request)
 {
 	struct slice origin = request->answer.origin;
 
+	CHECK(request->access->principal != NULL && request->endpoint->server != NULL);
 	*caller = (struct caller){
 		.frontend = request->frontend,
 		.endpoint = request->endpoint,

@@ -67,6 +67,7 @@ void challenge_send(const struct authorization *authorization,
 	struct buf fields = { 0 };
 	struct buf body = { 0 };
 
+	CHECK(refusal->form == REFUSAL_CHALLENGE);
 	buf_append_str(&fields, "Cache-Control: no-store\r\n");
 	if (refusal->status == 503) /* the token may well be good: nothing to throw it away for */
 		buf_printf(&fields, "Retry-After: %d\r\n", VERIFIER_RETRY_AFTER_S);
@@ -91,6 +92,7 @@ void challenge_send_result(const struct authorization *authorization,
 	struct buf text = { 0 };
 	struct slice whole;
 
+	CHECK(refusal->id.n > 0 && !refusal->is_final);
 	append_challenge(&challenge, authorization, place, refusal);
 	buf_append_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
 	write_string(&result, slice_str(refusal->description));

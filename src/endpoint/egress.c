@@ -12,6 +12,7 @@ void egress_send(const struct answer *answer, const struct slice *parts, size_t 
 
 void egress_append_element(struct buf *array, struct slice message)
 {
+	CHECK(message.n > 0);
 	buf_append_char(array, array->len > 0 ? ',' : '[');
 	buf_append_slice(array, message);
 }
@@ -28,6 +29,7 @@ void egress_send_array(const struct answer *answer, struct buf *array)
 
 void egress_append_event(struct buf *out, struct slice id, struct slice message)
 {
+	CHECK(message.n > 0);
 	sse_append_message(out, id, message);
 }
 

@@ -197,6 +197,7 @@ void frontend_init(struct frontend *frontend, struct router *router,
 
 void frontend_fini(struct frontend *frontend)
 {
+	CHECK(frontend->sse_clients.count == 0 && list_is_empty(&frontend->sse_newcomers));
 	map_fini(&frontend->sse_clients);
 	metadata_fini(&frontend->metadata);
 	authorization_fini(&frontend->authorization);

@@ -21,10 +21,17 @@
 #include "endpoint/token_watch.h"
 #include "endpoint/validation.h"
 #include "http/sse.h"
-#include "jsonrpc/write.h"
+#include "obs/log.h"
 #include "router/forward.h"
 
 #define INITIALIZE_MS (60 * 1000)
+
+enum client_state {
+	CLIENT_NEW,  /* its GET is not answered yet */
+	CLIENT_OPEN, /* its stream has begun; it has no session */
+	CLIENT_LIVE, /* it has one */
+	CLIENT_GONE, /* its stream has ended, and its session is about to */
+};
 
 struct sse_client {
 	struct http_exchange exchange; /* the GET */
@@ -35,8 +42,7 @@ struct sse_client {
 	struct list link;      /* of the frontend's newcomers, until it has a session */
 	struct timer patience; /* likewise */
 	struct token_watch *token_watch;
-	bool is_open;                    /* its stream has begun */
-	bool is_gone;                    /* its stream has ended; its session is about to */
+	enum client_state state;
 	struct call *opening;            /* the initialize request in flight */
 	struct route *route;             /* from its answer on; held */
 	char session[SESSION_ID_LENGTH]; /* likewise */
@@ -62,10 +68,38 @@ static const struct slice nothing = { NULL, 0 };
 
 /* ---- the life of a client ---- */
 
+#define TO(state) (1u << CLIENT_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[CLIENT_NEW] = { "new", TO(OPEN) | TO(GONE) },
+	[CLIENT_OPEN] = { "open", TO(LIVE) | TO(GONE) },
+	[CLIENT_LIVE] = { "live", TO(GONE) },
+	[CLIENT_GONE] = { "gone", 0 },
+};
+#undef TO
+
+static void client_set_state(struct sse_client *client, enum client_state state)
+{
+	CHECK(states[client->state].next & 1u << state);
+	LOG(SSE_CLIENT_STATE, LOG_STR("server", client->caller.endpoint->server->conf.name),
+	    LOG_STR("from", states[client->state].name), LOG_STR("to", states[state].name));
+	client->state = state;
+	if (state == CLIENT_OPEN) {
+		timer_start(client->caller.frontend->router->loop, &client->patience,
+			    INITIALIZE_MS);
+	} else {
+		list_remove(&client->link);
+		timer_stop(&client->patience);
+	}
+}
+
 static void client_free(struct sse_client *client)
 {
 	struct loop *loop = client->caller.frontend->router->loop;
 
+	CHECK(client->state == CLIENT_GONE);
 	caller_fini(&client->caller);
 	loop_defer_free(loop, client);
 }
@@ -95,10 +129,8 @@ static void client_end(struct sse_client *client)
 	bool has_session = client->opening != NULL ||
 			   (client->route != NULL && client->route->session.state == SESSION_LIVE);
 
-	client->is_gone = true;
+	client_set_state(client, CLIENT_GONE);
 	map_remove(&client->caller.frontend->sse_clients, client->key);
-	list_remove(&client->link);
-	timer_stop(&client->patience);
 	event_writer_stop(&client->writer);
 	token_watch_end(&client->token_watch);
 	if (has_session)
@@ -117,6 +149,7 @@ static void client_on_impatience(struct timer *timer)
 {
 	struct sse_client *client = container_of(timer, struct sse_client, patience);
 
+	CHECK(client->state == CLIENT_OPEN);
 	if (client->opening != NULL) {
 		timer_start(client->caller.frontend->router->loop, timer, INITIALIZE_MS);
 		return;
@@ -140,7 +173,7 @@ void http_sse_drain(struct frontend *frontend)
 	LIST_FOREACH_SAFE(node, &frontend->sse_newcomers) {
 		struct sse_client *client = container_of(node, struct sse_client, link);
 
-		if (client->opening == NULL && client->is_open) {
+		if (client->opening == NULL && client->state == CLIENT_OPEN) {
 			http_stream_end(client->exchange.conn);
 			client_end(client);
 		}
@@ -236,13 +269,13 @@ static void client_adopt(struct sse_client *client, struct route *route)
 		.has_no_ids = true,
 	};
 
+	CHECK(client->route == NULL);
 	client->route = route;
 	memcpy(client->session, session->id, SESSION_ID_LENGTH);
 	session_hold(session);
-	if (client->is_gone)
+	if (client->state == CLIENT_GONE)
 		return;
-	list_remove(&client->link);
-	timer_stop(&client->patience);
+	client_set_state(client, CLIENT_LIVE);
 	session->has_one_stream = true;
 	stream_keep_nothing(&session->standalone);
 	CHECK(event_writer_attach(&client->writer, &source));
@@ -313,6 +346,7 @@ static void client_initialize(struct sse_client *client, const struct admission 
 {
 	const struct caller *caller = &client->caller;
 
+	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
 	client->opening = call;
 	access_keep_claims(&caller->access);
 	route_open(caller->frontend->router, caller->endpoint->server, caller->access.principal,
@@ -457,14 +491,13 @@ static void client_open(struct sse_client *client, const struct answer *answer)
 	struct buf fields = { 0 };
 
 	answer_append_fields(&fields, answer);
-	client->is_open = true;
+	client_set_state(client, CLIENT_OPEN);
 	event_writer_begin(&client->writer, &client->exchange, frontend->conf.keepalive_ms,
 			   buf_slice(&fields));
 	buf_printf(&uri, "%.*s?sessionId=%.*s", SLICE_ARG(client->caller.endpoint->message_path),
 		   SESSION_ID_LENGTH, client->id);
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(client->exchange.conn, buf_slice(&event));
-	timer_start(frontend->router->loop, &client->patience, INITIALIZE_MS);
 	token_watch_begin(client->token_watch, &client->caller.access);
 	buf_fini(&fields);
 	buf_fini(&event);

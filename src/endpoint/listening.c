@@ -129,6 +129,7 @@ static void listening_begin(struct listening *get, struct route *route, struct e
 	struct frontend *frontend = get->frontend;
 	struct buf fields = { 0 };
 
+	CHECK((get->session != NULL) != (get->stored != NULL));
 	answer_append_fields(&fields, &answer);
 	source->stream = get->stored != NULL ? &get->stored->stream : &route->session.standalone;
 	source->epoch = route->session.replay_store.epoch;

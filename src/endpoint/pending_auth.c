@@ -44,6 +44,7 @@ static void pending_auth_on_verdict(struct verifier_wait *wait, const struct ver
 	struct refusal refusal;
 	struct access access;
 
+	CHECK(conn != NULL);
 	if (authorization_conclude(authorization, &request, verdict, grant, &access, &refusal) ==
 	    AUTHORIZATION_ADMITTED) {
 		exchange = pending_auth->enter(pending_auth->frontend, &pending_auth->target,
@@ -93,6 +94,7 @@ static struct http_exchange *keep(struct frontend *frontend, const struct endpoi
 {
 	struct pending_auth *pending_auth = frontend->spare;
 
+	CHECK(pending_auth->text == NULL);
 	frontend->spare = NULL;
 	pending_auth->exchange.ops = &pending_auth_ops;
 	pending_auth->frontend = frontend;

@@ -54,6 +54,7 @@ static void send_error(const struct refusal *refusal, const struct answer *answe
 void refusal_send(const struct refusal *refusal, const struct frontend *frontend,
 		  const struct endpoint *endpoint, const struct answer *answer)
 {
+	CHECK(refusal->status >= 200 && refusal->description != NULL);
 	note(refusal, endpoint);
 	switch (refusal->form) {
 	case REFUSAL_CHALLENGE:

@@ -13,6 +13,7 @@ static size_t table_seek(const struct scope_table *table, struct slice name)
 
 static void set_add(struct scope_set *set, size_t number)
 {
+	CHECK(number < SCOPES_MAX);
 	set->words[number / 64] |= (uint64_t)1 << number % 64;
 }
 

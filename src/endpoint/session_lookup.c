@@ -9,6 +9,7 @@ struct route *session_lookup(const struct caller *caller, struct slice id)
 
 	if (session == NULL || route_of(session)->server != caller->endpoint->server)
 		return NULL;
+	CHECK(session->state == SESSION_LIVE);
 	return route_of(session);
 }
 

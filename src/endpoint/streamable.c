@@ -21,6 +21,7 @@
 #include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
 #include "endpoint/validation.h"
+#include "obs/log.h"
 #include "router/forward.h"
 
 struct post_call {
@@ -62,13 +63,33 @@ struct post {
 
 /* ---- the life of a post ---- */
 
+#define TO(state) (1u << POST_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[POST_OPEN] = { "open", TO(EVENTS) | TO(ANSWERED) },
+	[POST_EVENTS] = { "events", TO(ANSWERED) },
+	[POST_ANSWERED] = { "answered", 0 },
+};
+#undef TO
+
+static void post_set_state(struct post *post, enum post_state state)
+{
+	CHECK(states[post->state].next & 1u << state);
+	LOG(POST_STATE, LOG_STR("server", post->context.caller.endpoint->server->conf.name),
+	    LOG_STR("from", states[post->state].name), LOG_STR("to", states[state].name));
+	post->state = state;
+	timer_stop(&post->grace); /* it ends with POST_OPEN */
+}
+
 static void post_check_done(struct post *post)
 {
 	struct loop *loop = post->context.caller.frontend->router->loop;
 
 	if (post->open_calls > 0 || post->exchange.conn != NULL)
 		return;
-	timer_stop(&post->grace);
+	CHECK(post->state != POST_OPEN);
 	deny_list_unwatch(&post->holder);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
@@ -113,8 +134,8 @@ static void post_commit(struct post *post)
 	struct event_source source;
 	struct buf fields = { 0 };
 
-	timer_stop(&post->grace);
-	post->state = POST_EVENTS;
+	CHECK(post->exchange.conn != NULL && post->route != NULL);
+	post_set_state(post, POST_EVENTS);
 	post->events = events;
 	events->post = post;
 	events->writer.on_end = post_on_events_end;
@@ -158,7 +179,7 @@ static void post_answer_batch(struct post *post)
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 	struct buf array = { 0 };
 
-	post->state = POST_ANSWERED;
+	post_set_state(post, POST_ANSWERED);
 	answer.session = request_context_session(&post->context);
 	for (size_t i = 0; i < post->call_count; i++)
 		if (post->calls[i].response != NULL)
@@ -173,6 +194,7 @@ static void post_answer_batch(struct post *post)
 /* One call less. The last one completes the answer. */
 static void post_end_call(struct post *post)
 {
+	CHECK(post->open_calls > 0);
 	if (--post->open_calls == 0 && post->state == POST_EVENTS)
 		stored_stream_finish(post->events->stored, post->end_reason);
 	else if (post->open_calls == 0 && post->state == POST_OPEN)
@@ -201,8 +223,7 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 	} else if (post->state == POST_OPEN && post->is_batch) {
 		container_of(call, struct post_call, call)->response = egress_join(parts, count);
 	} else if (post->state == POST_OPEN) {
-		post->state = POST_ANSWERED;
-		timer_stop(&post->grace);
+		post_set_state(post, POST_ANSWERED);
 		answer.session = request_context_session(&post->context);
 		egress_send(&answer, parts, count);
 	}
@@ -274,7 +295,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 
 	post->route = call->route;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
-		post->state = POST_ANSWERED;
+		post_set_state(post, POST_ANSWERED);
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
@@ -342,7 +363,7 @@ static const struct deny_watcher_ops post_watcher_ops = {
 
 static void post_refuse(struct post *post, const struct refusal *refusal)
 {
-	post->state = POST_ANSWERED;
+	post_set_state(post, POST_ANSWERED);
 	request_context_refuse(&post->context, post->exchange.conn, refusal);
 }
 
@@ -373,6 +394,7 @@ static void post_start_waiting(struct post *post)
 /* A place for the call of each request. */
 static void post_make_calls(struct post *post, const struct admission *admission)
 {
+	CHECK(post->calls == NULL && post->state == POST_OPEN);
 	post->route = admission->route;
 	post->is_batch = admission->is_batch;
 	post->calls = &post->single;
@@ -406,6 +428,7 @@ static void post_forward(struct post *post, const struct admission *admission)
 			next++;
 		}
 	}
+	CHECK(next == post->calls + post->call_count);
 	if (!admission->is_initialize)
 		post_start_waiting(post);
 }
@@ -449,12 +472,11 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	struct post *post = container_of(exchange, struct post, exchange);
 
 	(void)reason;
-	timer_stop(&post->grace);
 	if (post->events != NULL)
 		event_writer_stop(&post->events->writer);
 	/* Who has seen the id of an event can come back for the rest. CXL-01 */
 	if (post->events == NULL || !stored_stream_is_known(post->events->stored))
-		post->state = POST_ANSWERED;
+		post_set_state(post, POST_ANSWERED);
 	post_note_left(post);
 }
 

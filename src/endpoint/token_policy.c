@@ -21,6 +21,7 @@ static bool is_signed_well(const struct protected_resource *place, const struct 
 int authorization_judge(const struct protected_resource *place, const struct grant *grant,
 			struct verdict *verdict_r)
 {
+	CHECK(grant != NULL);
 	if (!is_signed_well(place, grant))
 		return verdict_set(verdict_r, VERDICT_BAD_ALG,
 				   "`%s` is none of this server's algorithms", grant->algorithm);

@@ -39,6 +39,7 @@ const char *validation_check_initialize(const struct envelope *initialize)
 {
 	struct slice params = initialize->params.text;
 
+	CHECK(validation_is_initialize(initialize));
 	if (initialize->text.n > INITIALIZE_BYTES_MAX)
 		return "Invalid params: initialize is longer than 64 KiB";
 	if (initialize->params.type != JSON_OBJECT ||
