@@ -21,6 +21,7 @@
 #include "config/claim.h"
 #include "admin_server.h"
 #include "endpoint/frontend.h"
+#include "endpoint/origin.h"
 #include "http/conn.h"
 #include "http/acceptor.h"
 #include "server_certificates.h"
@@ -311,18 +312,18 @@ static void gateway_make_hosts(struct gateway *g)
 	gateway_add_host(g, SLICE_LIT("127.0.0.1"));
 	gateway_add_host(g, SLICE_LIT("[::1]"));
 	for (size_t i = 0; i < config->hosts.count; i++)
-		gateway_add_host(g, frontend_host_of(config->hosts.items[i]));
+		gateway_add_host(g, origin_host_of(config->hosts.items[i]));
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct slice address = slice_str(config->listen[i].address);
 
 		if (!slice_has_prefix(address, SLICE_LIT("unix:")) &&
 		    !slice_has_prefix(address, SLICE_LIT("systemd:")))
-			gateway_add_host(g, frontend_host_of(address));
+			gateway_add_host(g, origin_host_of(address));
 	}
 	if (authority != NULL) {
 		struct slice rest = slice_between(authority + 3, url.p + url.n);
 
-		gateway_add_host(g, frontend_host_of(slice_cut(&rest, '/')));
+		gateway_add_host(g, origin_host_of(slice_cut(&rest, '/')));
 	}
 }
 

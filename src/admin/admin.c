@@ -15,6 +15,7 @@
 #include "admin/value.h"
 #include "process/child.h"
 #include "base/clock.h"
+#include "endpoint/origin.h"
 #include "obs/log.h"
 #include "router/report.h"
 
@@ -274,7 +275,7 @@ static bool is_from_page(const struct http_request *request)
 {
 	static const struct slice own[] = { SLICE("localhost"), SLICE("127.0.0.1"),
 					    SLICE("[::1]") };
-	struct slice host = frontend_host_of(request->fields[HTTP_HOST]);
+	struct slice host = origin_host_of(request->fields[HTTP_HOST]);
 
 	if (http_has(request, HTTP_ORIGIN))
 		return true;

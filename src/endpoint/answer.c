@@ -61,6 +61,7 @@ static void answer_send(const struct answer *answer, struct http_reply *reply,
 {
 	struct buf fields = { 0 };
 
+	CHECK(answer->conn != NULL);
 	answer_append_fields(&fields, answer);
 	buf_append_slice(&fields, more_fields);
 	reply->fields = buf_slice(&fields);

@@ -342,14 +342,22 @@ static enum authorization_step admit_granted(struct authorization *authorization
 
 /* ---- requests ---- */
 
+static bool has_base(const struct authorization *authorization,
+		     const struct protected_resource *place, const struct access *access,
+		     struct refusal *refusal_r)
+{
+	const struct scope_set none = { { 0 } };
+
+	return authorization_is_current(authorization, place, access, refusal_r) &&
+	       authorization_covers(authorization, place, access, &none, refusal_r);
+}
+
 /* The last step: the scopes that any request needs. AUTH-SCP-01 */
 static enum authorization_step check_base(const struct authorization *authorization,
 					  const struct protected_resource *place,
 					  struct access *access, struct refusal *refusal_r)
 {
-	const struct scope_set none = { { 0 } };
-
-	if (authorization_permits(authorization, place, access, &none, refusal_r))
+	if (has_base(authorization, place, access, refusal_r))
 		return AUTHORIZATION_ADMITTED;
 	access_fini(access);
 	return AUTHORIZATION_REFUSED;
@@ -482,17 +490,31 @@ static bool is_denied(const struct authorization *authorization,
 	return true;
 }
 
-bool authorization_permits(const struct authorization *authorization,
-			   const struct protected_resource *place, const struct access *access,
-			   const struct scope_set *needed, struct refusal *refusal_r)
+bool authorization_is_current(const struct authorization *authorization,
+			      const struct protected_resource *place, const struct access *access,
+			      struct refusal *refusal_r)
+{
+	const struct verdict expired = { VERDICT_EXPIRED, "it was good when the head came" };
+
+	CHECK(access->principal != NULL);
+	if (authorization->conf.mode < AUTHORIZATION_TOKEN)
+		return true;
+	if (access->ends_at_ms != UINT64_MAX && clock_wall_ms() >= access->ends_at_ms) {
+		refuse_by_verdict(authorization, place, &expired, refusal_r);
+		return false;
+	}
+	return !is_denied(authorization, place, access, refusal_r);
+}
+
+bool authorization_covers(const struct authorization *authorization,
+			  const struct protected_resource *place, const struct access *access,
+			  const struct scope_set *needed, struct refusal *refusal_r)
 {
 	struct scope_set all = place->base;
 	struct scope_set held;
 
 	if (authorization->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
-	if (is_denied(authorization, place, access, refusal_r))
-		return false;
 	scope_set_join(&all, needed);
 	if (scope_set_covers(&access->held, &all))
 		return true;
@@ -513,11 +535,10 @@ bool authorization_renew(const struct authorization *authorization,
 			 const struct protected_resource *place, struct access *access,
 			 struct grant *grant)
 {
-	const struct scope_set none = { { 0 } };
 	struct access fresh = access_of(authorization, grant);
 	struct refusal refusal;
 	bool is_good = fresh.principal == access->principal &&
-		       authorization_permits(authorization, place, &fresh, &none, &refusal);
+		       has_base(authorization, place, &fresh, &refusal);
 
 	grant_unref(&grant);
 	if (is_good) {

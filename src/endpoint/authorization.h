@@ -13,6 +13,7 @@
 #include "auth/verifier.h"
 #include "base/slice.h"
 #include "endpoint/failures.h"
+#include "endpoint/refusal.h"
 #include "endpoint/scopes.h"
 #include "http/parse.h"
 #include "session/deny_list.h"
@@ -111,17 +112,6 @@ struct access {
 	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
 };
 
-/* Why a request was not. */
-struct refusal {
-	int status;
-	const char *error;       /* NULL: nothing was presented */
-	const char *description; /* one of a few fixed texts. AUTH-CH-03 */
-	struct scope_set scopes; /* to be asked for; empty: none are named */
-	bool is_final;           /* no token would help: there is no challenge */
-	bool is_failure; /* something was presented that no good client presents. AUTH-CH-11 */
-	unsigned int retry_after_s; /* with 429 */
-};
-
 void authorization_init(struct authorization *authorization, struct session_set *sessions,
 			const struct authorization_conf *conf);
 void authorization_fini(struct authorization *authorization);
@@ -170,13 +160,17 @@ int authorization_judge(const struct protected_resource *place, const struct gra
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
 				struct scope_set *needed);
+/* Whether the token is still good: it has not expired, and was not denied since. If not, *refusal_r says so. AUTH-SES-07 */
+bool authorization_is_current(const struct authorization *authorization,
+			      const struct protected_resource *place, const struct access *access,
+			      struct refusal *refusal_r) must_check;
 /*
- * Whether the caller may do what needs these scopes, and his token was not denied since. If not, *refusal_r says why,
- * and names all of the scopes at once. AUTH-SCP-02, AUTH-SES-07
+ * Whether the caller may do what needs these scopes. If not, *refusal_r says why, and names all of the scopes at once.
+ * AUTH-SCP-02
  */
-bool authorization_permits(const struct authorization *authorization,
-			   const struct protected_resource *place, const struct access *access,
-			   const struct scope_set *needed, struct refusal *refusal_r) must_check;
+bool authorization_covers(const struct authorization *authorization,
+			  const struct protected_resource *place, const struct access *access,
+			  const struct scope_set *needed, struct refusal *refusal_r) must_check;
 
 /*
  * Takes the grant that the same token has got anew. False: it is no longer what `access` was given for (another

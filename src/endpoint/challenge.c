@@ -7,9 +7,8 @@
 
 #include "auth/dpop.h"
 #include "auth/verifier.h"
+#include "endpoint/egress.h"
 #include "jsonrpc/write.h"
-#include "obs/counters.h"
-#include "obs/log.h"
 
 static void append_parameter(struct buf *out, const char *name, const char *value)
 {
@@ -51,13 +50,6 @@ static void append_challenge(struct buf *out, const struct authorization *author
 		append_proofs(out);
 }
 
-static void tell_refused(const struct protected_resource *place, const struct refusal *refusal)
-{
-	counter_add(COUNTER_REQUESTS_UNAUTHORIZED);
-	LOG(REQUEST_REFUSED, LOG_INT("status", refusal->status), LOG_SLICE("server", place->server),
-	    LOG_STR("reason", refusal->description));
-}
-
 static void append_challenge_field(struct buf *out, const struct authorization *authorization,
 				   const struct protected_resource *place,
 				   const struct refusal *refusal)
@@ -75,7 +67,7 @@ void challenge_send(const struct authorization *authorization,
 	struct buf fields = { 0 };
 	struct buf body = { 0 };
 
-	tell_refused(place, refusal);
+	CHECK(refusal->form == REFUSAL_CHALLENGE);
 	buf_append_str(&fields, "Cache-Control: no-store\r\n");
 	if (refusal->status == 503) /* the token may well be good: nothing to throw it away for */
 		buf_printf(&fields, "Retry-After: %d\r\n", VERIFIER_RETRY_AFTER_S);
@@ -91,50 +83,26 @@ void challenge_send(const struct authorization *authorization,
 }
 
 /* For clients that look for it there alone. AUTH-SCP-11 */
-static void send_result(const struct authorization *authorization,
-			const struct protected_resource *place, const struct answer *answer,
-			struct slice id, const struct refusal *refusal)
+void challenge_send_result(const struct authorization *authorization,
+			   const struct protected_resource *place, const struct answer *answer,
+			   const struct refusal *refusal)
 {
 	struct buf challenge = { 0 };
 	struct buf result = { 0 };
 	struct buf text = { 0 };
 	struct slice whole;
 
-	tell_refused(place, refusal);
+	CHECK(refusal->id.n > 0 && !refusal->is_final);
 	append_challenge(&challenge, authorization, place, refusal);
 	buf_append_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
 	write_string(&result, slice_str(refusal->description));
 	buf_append_str(&result, "}],\"isError\":true,\"_meta\":{\"mcp/www_authenticate\":[");
 	write_string(&result, buf_slice(&challenge));
 	buf_append_str(&result, "]}}");
-	write_result(&text, id, buf_slice(&result));
+	write_result(&text, refusal->id, buf_slice(&result));
 	whole = buf_slice(&text);
-	answer_json(answer, 200, &whole, 1);
+	egress_send(answer, &whole, 1);
 	buf_fini(&challenge);
 	buf_fini(&result);
 	buf_fini(&text);
-}
-
-bool challenge_permits(const struct authorization *authorization,
-		       const struct protected_resource *place, const struct access *access,
-		       const struct scope_set *needed, const struct answer *answer)
-{
-	return challenge_permits_call(authorization, place, access, needed, answer,
-				      (struct slice){ NULL, 0 });
-}
-
-bool challenge_permits_call(const struct authorization *authorization,
-			    const struct protected_resource *place, const struct access *access,
-			    const struct scope_set *needed, const struct answer *answer,
-			    struct slice id)
-{
-	struct refusal refusal;
-
-	if (authorization_permits(authorization, place, access, needed, &refusal))
-		return true;
-	if (place->tells_in_result && id.n > 0 && refusal.status == 403)
-		send_result(authorization, place, answer, id, &refusal);
-	else
-		challenge_send(authorization, place, answer, &refusal);
-	return false;
 }

@@ -5,23 +5,16 @@
 
 #include "endpoint/answer.h"
 #include "endpoint/authorization.h"
+#include "endpoint/refusal.h"
 
 /* Answers. Nothing of the request is in it but an allowed origin. AUTH-CH-01 … -07, -10 */
 void challenge_send(const struct authorization *authorization,
 		    const struct protected_resource *place, const struct answer *answer,
 		    const struct refusal *refusal);
 
-/* Whether the caller may do what needs these scopes; false: it has answered. AUTH-SCP-02 */
-bool challenge_permits(const struct authorization *authorization,
-		       const struct protected_resource *place, const struct access *access,
-		       const struct scope_set *needed, const struct answer *answer) must_check;
-/*
- * The same for the request `id`: where the server wants it so, the answer is a result that holds the challenge. An
- * empty id: never. AUTH-SCP-11
- */
-bool challenge_permits_call(const struct authorization *authorization,
-			    const struct protected_resource *place, const struct access *access,
-			    const struct scope_set *needed, const struct answer *answer,
-			    struct slice id) must_check;
+/* The same in the result of the call that is refused. AUTH-SCP-11 */
+void challenge_send_result(const struct authorization *authorization,
+			   const struct protected_resource *place, const struct answer *answer,
+			   const struct refusal *refusal);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/random.h"
+#include "endpoint/egress.h"
 #include "http/sse.h"
 
 /* What is gathered before it is handed to the connection. */
@@ -23,6 +24,7 @@ struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, c
 	int n = snprintf(out, EVENT_ID_BYTES, "%08x-%llx-%llx", epoch, (unsigned long long)stream,
 			 (unsigned long long)number);
 
+	CHECK(n > 0 && n < EVENT_ID_BYTES);
 	return slice_of(out, (size_t)n);
 }
 
@@ -97,10 +99,11 @@ static void writer_pull(struct event_writer *writer)
 	uint64_t number;
 	struct msg *msg;
 
+	CHECK(writer->reader.stream != NULL && writer->exchange->conn != NULL);
 	while (http_conn_has_room(writer->exchange->conn)) {
 		while (batch.len < BATCH_BYTES &&
 		       (msg = stream_take(&writer->reader, &number)) != NULL) {
-			sse_append_message(&batch, event_id(writer, number, id), msg->text);
+			egress_append_event(&batch, event_id(writer, number, id), msg->text);
 			msg_unref(&msg);
 			writer->is_known = true;
 		}
@@ -175,6 +178,7 @@ void event_writer_begin(struct event_writer *writer, struct http_exchange *excha
 {
 	struct buf text = { 0 };
 
+	CHECK(exchange->conn != NULL);
 	writer->exchange = exchange;
 	writer->keepalive_ms = keepalive_ms;
 	buf_append_slice(&text, sse_fields);
@@ -186,6 +190,7 @@ void event_writer_begin(struct event_writer *writer, struct http_exchange *excha
 
 bool event_writer_attach(struct event_writer *writer, const struct event_source *source)
 {
+	CHECK(writer->reader.stream == NULL);
 	if (!stream_attach(source->stream, &writer->reader, &writer_reader_ops, source->after))
 		return false;
 	writer->epoch = source->epoch;

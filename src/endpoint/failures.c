@@ -60,6 +60,7 @@ static bool is_counted(const struct failures *failures, const struct peer *peer)
 
 static void remove_entry(struct failures *failures, struct failing *failing)
 {
+	CHECK(failures->count > 0);
 	map_remove(&failures->by_key, failing->key);
 	list_remove(&failing->link);
 	failures->count--;
@@ -68,6 +69,7 @@ static void remove_entry(struct failures *failures, struct failing *failing)
 
 static struct failing *longest_ago(const struct failures *failures)
 {
+	CHECK(!list_is_empty(&failures->entries));
 	return container_of(failures->entries.next, struct failing, link);
 }
 
@@ -96,6 +98,7 @@ static struct failing *get_entry(struct failures *failures, uint64_t key, uint64
 		failing->since_ms = now_ms;
 		failing->count = 0;
 	}
+	CHECK(failures->count <= FAILURES_ADDRESSES_MAX && failing->key == key);
 	failing->last_ms = now_ms;
 	list_remove(&failing->link);
 	list_append(&failures->entries, &failing->link);
@@ -153,5 +156,6 @@ void failures_fini(struct failures *failures)
 {
 	while (failures->count > 0)
 		remove_entry(failures, longest_ago(failures));
+	CHECK(failures->by_key.count == 0 && list_is_empty(&failures->entries));
 	map_fini(&failures->by_key);
 }

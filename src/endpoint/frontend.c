@@ -1,76 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Tables of paths, hosts and origins; comparing is all that happens here. Names are compared, never
- * resolved: a page that rebinds its own name to this address still sends its own name.
- */
+/* The table of paths, and what is answered without asking who it is. */
 #include "endpoint/frontend.h"
 
 #include <stdlib.h>
 
-#include "base/text.h"
 #include "endpoint/answer.h"
 #include "endpoint/http_sse.h"
-#include "endpoint/streamable.h"
+#include "endpoint/origin.h"
 #include "endpoint/pending_auth.h"
+#include "endpoint/refusal.h"
+#include "endpoint/streamable.h"
+#include "endpoint/validation.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
 #include "router/router.h"
-
-struct slice frontend_host_of(struct slice authority)
-{
-	const char *end;
-
-	if (authority.n > 0 && authority.p[0] == '[') {
-		end = memchr(authority.p, ']', authority.n);
-		return end != NULL ? slice_between(authority.p, end + 1) :
-				     (struct slice){ NULL, 0 };
-	}
-	return slice_cut(&authority, ':');
-}
-
-/* name[:port], with a port that exists. SEC-23 */
-static bool frontend_is_authority(struct slice authority)
-{
-	struct slice host = frontend_host_of(authority);
-	struct slice rest = slice_of(authority.p + host.n, authority.n - host.n);
-	uint64_t port;
-
-	if (host.n == 0)
-		return false;
-	if (rest.n == 0)
-		return true;
-	return rest.p[0] == ':' && text_parse_u64(slice_of(rest.p + 1, rest.n - 1), &port) == 0 &&
-	       port <= 65535;
-}
-
-/* One of the configured origins, or a page of a host that we are ourselves. */
-static bool frontend_allows_origin(const struct frontend *frontend, struct slice origin)
-{
-	static const struct slice schemes[] = { SLICE("http://"), SLICE("https://") };
-
-	if (slices_has_nocase(frontend->conf.origins, origin))
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
-		struct slice rest;
-
-		if (!slice_has_prefix(origin, schemes[i]))
-			continue;
-		rest = slice_of(origin.p + schemes[i].n, origin.n - schemes[i].n);
-		return frontend_is_authority(rest) &&
-		       slices_has_nocase(frontend->conf.hosts, frontend_host_of(rest));
-	}
-	return false;
-}
-
-static struct http_exchange *frontend_refuse(const struct answer *answer, int status,
-					     const char *why)
-{
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	answer_error(answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
-		     (struct slice){ NULL, 0 });
-	return NULL;
-}
 
 /* Browsers ask before they send. Whoever may not, gets no answer that allows it. FRONT-HTTP-14 */
 static struct http_exchange *frontend_answer_preflight(const struct frontend *frontend,
@@ -101,6 +45,7 @@ static struct http_exchange *frontend_answer_health(const struct frontend *front
 {
 	static const struct slice ok = SLICE("{\"status\":\"ok\"}\n");
 	static const struct slice draining = SLICE("{\"status\":\"draining\"}\n");
+	const struct slice none = { NULL, 0 };
 	bool is_ready_path = slice_is_equal(request->path, SLICE_LIT("/readyz"));
 
 	if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
@@ -108,9 +53,9 @@ static struct http_exchange *frontend_answer_health(const struct frontend *front
 		return NULL;
 	}
 	if (is_ready_path && frontend->router->is_draining)
-		answer_json(answer, 503, &draining, 1);
+		answer_document(answer, 503, none, draining);
 	else
-		answer_json(answer, 200, &ok, 1);
+		answer_document(answer, 200, none, ok);
 	return NULL;
 }
 
@@ -121,15 +66,15 @@ static const char *const frontend_methods[] = {
 };
 
 static const struct endpoint *frontend_find_endpoint(const struct frontend *frontend,
-						     struct slice path, enum endpoint_role *place_r)
+						     struct slice path, enum endpoint_role *role_r)
 {
 	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
 		const struct endpoint *endpoint = &frontend->conf.endpoints[i];
 
-		*place_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
-			   slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
-									  ENDPOINT_MCP;
-		if (*place_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
+		*role_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
+			  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
+									 ENDPOINT_MCP;
+		if (*role_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
 			return endpoint;
 	}
 	return NULL;
@@ -147,37 +92,39 @@ static bool frontend_has_repeated_field(const struct http_request *request)
 	return (request->repeated & single) != 0;
 }
 
-struct http_exchange *frontend_dispatch(struct frontend *frontend,
-					const struct endpoint_target *visit,
-					const struct answer *answer,
-					const struct http_request *request,
-					const struct access *access)
+/* The caller is known: the request goes to the front of its path. Returns as on_request does. */
+static struct http_exchange *frontend_dispatch(struct frontend *frontend,
+					       const struct endpoint_target *target,
+					       const struct answer *answer,
+					       const struct http_request *http,
+					       const struct access *access)
 {
-	const struct endpoint *endpoint = visit->endpoint;
-	enum endpoint_role place = visit->place;
-	enum http_method method = request->method;
-	const struct streamable_request streamable = {
+	const struct endpoint *endpoint = target->endpoint;
+	enum endpoint_role role = target->role;
+	enum http_method method = http->method;
+	const struct endpoint_request request = {
 		.frontend = frontend,
-		.server = endpoint->server,
-		.place = &endpoint->place,
+		.endpoint = endpoint,
 		.access = access,
-		.conn = answer->conn,
-		.http = request,
-		.origin = answer->origin,
+		.http = http,
+		.answer = *answer,
 	};
+	const char *why;
 
-	if (place == ENDPOINT_MCP && method == HTTP_POST)
-		return streamable_post(&streamable);
-	if (place == ENDPOINT_MCP && method == HTTP_GET)
-		return streamable_get(&streamable);
-	if (place == ENDPOINT_MCP && method == HTTP_DELETE)
-		return streamable_delete(&streamable);
-	if (place == ENDPOINT_SSE && method == HTTP_GET)
-		return http_sse_get(&streamable, endpoint->message_path);
-	if (place == ENDPOINT_MESSAGE && method == HTTP_POST)
-		return http_sse_post(&streamable);
-	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", request->method_name));
-	answer_not_allowed(answer, frontend_methods[place]);
+	if (method == HTTP_POST && role != ENDPOINT_SSE) {
+		why = validation_check_content(http);
+		if (why != NULL)
+			return refusal_send_head(answer, 415, why);
+		return role == ENDPOINT_MCP ? streamable_post(&request) : http_sse_post(&request);
+	}
+	if (role == ENDPOINT_MCP && method == HTTP_GET)
+		return streamable_get(&request);
+	if (role == ENDPOINT_MCP && method == HTTP_DELETE)
+		return streamable_delete(&request);
+	if (role == ENDPOINT_SSE && method == HTTP_GET)
+		return http_sse_get(&request);
+	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", http->method_name));
+	answer_not_allowed(answer, frontend_methods[role]);
 	return NULL;
 }
 
@@ -185,14 +132,14 @@ struct http_exchange *frontend_dispatch(struct frontend *frontend,
 static struct http_exchange *frontend_admit(struct frontend *frontend, const struct answer *answer,
 					    const struct http_request *request)
 {
-	struct endpoint_target visit;
+	struct endpoint_target target;
 
-	visit.endpoint = frontend_find_endpoint(frontend, request->path, &visit.place);
-	if (visit.endpoint == NULL)
-		return frontend_refuse(answer, 404, "Not found: no server has this path");
+	target.endpoint = frontend_find_endpoint(frontend, request->path, &target.role);
+	if (target.endpoint == NULL)
+		return refusal_send_head(answer, 404, "Not found: no server has this path");
 	if (request->method == HTTP_OPTIONS)
-		return frontend_answer_preflight(frontend, answer, frontend_methods[visit.place]);
-	return pending_auth_admit(frontend, &visit, answer, request);
+		return frontend_answer_preflight(frontend, answer, frontend_methods[target.role]);
+	return pending_auth_admit(frontend, &target, answer, request, frontend_dispatch);
 }
 
 static struct http_exchange *frontend_on_request(struct http_handler *handler,
@@ -202,29 +149,22 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	struct frontend *frontend = container_of(handler, struct frontend, handler);
 	struct answer answer = { .conn = conn };
 	struct http_exchange *exchange;
+	const char *why;
+	int status;
 
 	if (request->method == HTTP_OTHER)
-		return frontend_refuse(&answer, 501, "Not implemented: unknown HTTP method");
+		return refusal_send_head(&answer, 501, "Not implemented: unknown HTTP method");
 	if (frontend_has_repeated_field(request))
-		return frontend_refuse(&answer, 400,
-				       "Bad request: a header that may stand once stands twice");
-	if (http_has(request, HTTP_HOST) && !frontend_is_authority(request->fields[HTTP_HOST]))
-		return frontend_refuse(&answer, 400,
-				       "Bad request: the Host header is no host and port");
-	if (http_has(request, HTTP_HOST) &&
-	    !slices_has_nocase(frontend->conf.hosts, frontend_host_of(request->fields[HTTP_HOST])))
-		return frontend_refuse(
-			&answer, 403,
-			"Forbidden: this Host is not served here (see the hosts option)");
+		return refusal_send_head(&answer, 400,
+					 "Bad request: a header that may stand once stands twice");
+	why = origin_check_host(&frontend->conf, request, &status);
+	if (why != NULL)
+		return refusal_send_head(&answer, status, why);
 	if (metadata_take(&frontend->metadata, conn, request, &exchange))
 		return exchange;
-	if (http_has(request, HTTP_ORIGIN)) {
-		if (!frontend_allows_origin(frontend, request->fields[HTTP_ORIGIN]))
-			return frontend_refuse(
-				&answer, 403,
-				"Forbidden: this Origin is not allowed (see the origins option)");
-		answer.origin = request->fields[HTTP_ORIGIN];
-	}
+	why = origin_check(&frontend->conf, request, &answer.origin);
+	if (why != NULL)
+		return refusal_send_head(&answer, 403, why);
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
 		return frontend_answer_health(frontend, &answer, request);
@@ -256,6 +196,7 @@ void frontend_init(struct frontend *frontend, struct router *router,
 
 void frontend_fini(struct frontend *frontend)
 {
+	CHECK(frontend->sse_clients.count == 0 && list_is_empty(&frontend->sse_newcomers));
 	map_fini(&frontend->sse_clients);
 	metadata_fini(&frontend->metadata);
 	authorization_fini(&frontend->authorization);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that comes before MCP: path, Host, Origin, preflight, method. Refusals cost nothing but the
+ * All that comes before MCP: Host and Origin (origin.h), path, preflight, method. Refusals cost nothing but the
  * answer: no session, no child, no body is read. FRONT-SEC-01, -02, SEC-01.
  */
 #ifndef MCPGATED_ENDPOINT_FRONTEND_H
@@ -49,7 +49,16 @@ enum endpoint_role { ENDPOINT_MCP, ENDPOINT_SSE, ENDPOINT_MESSAGE };
 /* Where a request goes. */
 struct endpoint_target {
 	const struct endpoint *endpoint;
-	enum endpoint_role place;
+	enum endpoint_role role;
+};
+
+/* A request that was let in by its head. All borrowed. */
+struct endpoint_request {
+	struct frontend *frontend;
+	const struct endpoint *endpoint;
+	const struct access *access; /* of whoever asks */
+	const struct http_request *http;
+	struct answer answer; /* where it is answered */
 };
 
 struct pending_auth;
@@ -73,15 +82,5 @@ void frontend_init(struct frontend *frontend, struct router *router,
 void frontend_fini(struct frontend *frontend);
 /* The gateway is about to stop: what has not begun is ended. */
 void frontend_drain(struct frontend *frontend);
-
-/* The caller is known: hands the request on. Returns as on_request does. */
-struct http_exchange *frontend_dispatch(struct frontend *frontend,
-					const struct endpoint_target *visit,
-					const struct answer *answer,
-					const struct http_request *request,
-					const struct access *access);
-
-/* The host part of an authority: without port. Empty if it is none. */
-struct slice frontend_host_of(struct slice authority);
 
 #endif

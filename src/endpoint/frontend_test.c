@@ -1128,6 +1128,42 @@ static void bad_batches_are_refused(void **state)
 	is_refused(client, 400, -32600);
 }
 
+/* CXL-01: whoever leaves keeps his calls running, so that connections do not bound them. A batch is taken whole or not. */
+static void calls_in_flight_are_bounded(void **state)
+{
+	struct http_client *client = connect_client();
+	struct fake_process *p = begin_with_batches(client);
+	char batch[4096] = "[";
+
+	(void)state;
+	for (int i = 0; i < 64; i++)
+		strcat(batch, i < 63 ? LIST("1") "," : LIST("1") "]");
+	for (int i = 0; i < 64; i++) {
+		struct http_client *leaver = connect_client();
+
+		post(leaver, BOTH, batch);
+		leave(leaver);
+		client_count--;
+		while (fake_process_read(p) != NULL)
+			continue;
+	}
+	assert_int_equal(router.calls, 4096);
+	post(client, BOTH, LIST("1"));
+	is_refused(client, 503, -32603);
+	assert_non_null(strstr(client->body.data, "\"reason\":\"overloaded\""));
+	post(client, BOTH, "[" LIST("1") "]");
+	is_refused(client, 503, -32603);
+	post(client, BOTH, CANCEL("77"));
+	is_answered(client, 202, "");
+	says(p, RESULT("2"));
+	post(client, BOTH, "[" LIST("1") "," LIST("2") "]");
+	is_refused(client, 503, -32603);
+	assert_null(fake_process_read(p));
+	assert_int_equal(router.calls, 4095);
+	post(client, BOTH, LIST("1"));
+	hears(p, LIST("4098"));
+}
+
 /* ---- who leaves ---- */
 
 /* CXL-01, REL-04: the call runs on, nobody gets its result, nothing crosses to who comes next. */
@@ -1634,6 +1670,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(batch_becomes_a_stream),
 	TEST(batch_with_cancelled_and_failed_calls),
 	TEST(bad_batches_are_refused),
+	TEST(calls_in_flight_are_bounded),
 	TEST(client_leaves),
 	TEST(client_leaves_while_it_is_asked),
 	TEST(client_leaves_before_its_session_begins),

@@ -11,40 +11,40 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "endpoint/admission.h"
 #include "endpoint/answer.h"
-#include "endpoint/challenge.h"
+#include "endpoint/caller.h"
+#include "endpoint/egress.h"
 #include "endpoint/events.h"
-#include "endpoint/frontend.h"
-#include "endpoint/validation.h"
-#include "endpoint/request_context.h"
+#include "endpoint/refusal.h"
+#include "endpoint/session_lookup.h"
 #include "endpoint/token_watch.h"
+#include "endpoint/validation.h"
 #include "http/sse.h"
-#include "jsonrpc/write.h"
-#include "mcp/error.h"
 #include "obs/log.h"
 #include "router/forward.h"
 
-#define CALLS_MAX 1024 /* in flight: each was answered with 202, no connection bounds them */
 #define INITIALIZE_MS (60 * 1000)
+
+enum client_state {
+	CLIENT_NEW,  /* its GET is not answered yet */
+	CLIENT_OPEN, /* its stream has begun; it has no session */
+	CLIENT_LIVE, /* it has one */
+	CLIENT_GONE, /* its stream has ended, and its session is about to */
+};
 
 struct sse_client {
 	struct http_exchange exchange; /* the GET */
-	struct frontend *frontend;
-	struct server *server;
-	const struct protected_resource *place;
-	struct access access; /* of whoever opened it */
-	char *origin;         /* NULL: none */
-	char *message_path;
+	struct caller caller;
 	char id[SESSION_ID_LENGTH];
 	uint64_t key;
 	struct event_writer writer;
 	struct list link;      /* of the frontend's newcomers, until it has a session */
 	struct timer patience; /* likewise */
 	struct token_watch *token_watch;
-	bool is_open;                    /* its stream has begun */
-	bool is_gone;                    /* its stream has ended; its session is about to */
+	enum client_state state;
 	struct call *opening;            /* the initialize request in flight */
-	struct client *caller;           /* from its answer on; held */
+	struct client *session_client;   /* from its answer on; held */
 	char session[SESSION_ID_LENGTH]; /* likewise */
 	struct task farewell;
 };
@@ -59,33 +59,49 @@ struct sse_call {
 
 struct sse_post {
 	struct http_exchange exchange;
-	struct frontend *frontend;
-	struct server *server;
-	const struct protected_resource *place;
-	struct access access; /* of whoever sends it */
-	char *origin;         /* NULL: none */
-	char id[SESSION_ID_LENGTH];
+	struct caller caller;
+	bool names_client;
+	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent can be none */
 };
 
 static const struct slice nothing = { NULL, 0 };
 
-static struct answer answer_on(struct http_conn *conn, const char *origin)
-{
-	struct answer answer = { .conn = conn };
-
-	if (origin != NULL)
-		answer.origin = slice_str(origin);
-	return answer;
-}
-
 /* ---- the life of a client ---- */
+
+#define TO(state) (1u << CLIENT_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[CLIENT_NEW] = { "new", TO(OPEN) | TO(GONE) },
+	[CLIENT_OPEN] = { "open", TO(LIVE) | TO(GONE) },
+	[CLIENT_LIVE] = { "live", TO(GONE) },
+	[CLIENT_GONE] = { "gone", 0 },
+};
+#undef TO
+
+static void client_set_state(struct sse_client *client, enum client_state state)
+{
+	CHECK(states[client->state].next & 1u << state);
+	LOG(SSE_CLIENT_STATE, LOG_STR("server", client->caller.endpoint->server->conf.name),
+	    LOG_STR("from", states[client->state].name), LOG_STR("to", states[state].name));
+	client->state = state;
+	if (state == CLIENT_OPEN) {
+		timer_start(client->caller.frontend->router->loop, &client->patience,
+			    INITIALIZE_MS);
+	} else {
+		list_remove(&client->link);
+		timer_stop(&client->patience);
+	}
+}
 
 static void client_free(struct sse_client *client)
 {
-	access_fini(&client->access);
-	free(client->origin);
-	free(client->message_path);
-	loop_defer_free(client->frontend->router->loop, client);
+	struct loop *loop = client->caller.frontend->router->loop;
+
+	CHECK(client->state == CLIENT_GONE);
+	caller_fini(&client->caller);
+	loop_defer_free(loop, client);
 }
 
 static void client_on_farewell(struct task *task)
@@ -96,9 +112,9 @@ static void client_on_farewell(struct task *task)
 	if (client->opening != NULL)
 		session_end(client->opening->client->session, REASON_PEER_CLOSED);
 	/* It may have ended by itself meanwhile, and be freed. */
-	session = session_find(&client->frontend->router->sessions,
+	session = session_find(&client->caller.frontend->router->sessions,
 			       slice_of(client->session, SESSION_ID_LENGTH),
-			       client->access.principal);
+			       client->caller.access.principal);
 	if (session != NULL)
 		session_end(session, REASON_PEER_CLOSED);
 	client_free(client);
@@ -111,17 +127,15 @@ static void client_on_farewell(struct task *task)
 static void client_end(struct sse_client *client)
 {
 	bool has_session =
-		client->opening != NULL ||
-		(client->caller != NULL && client->caller->session->state == SESSION_LIVE);
+		client->opening != NULL || (client->session_client != NULL &&
+					    client->session_client->session->state == SESSION_LIVE);
 
-	client->is_gone = true;
-	map_remove(&client->frontend->sse_clients, client->key);
-	list_remove(&client->link);
-	timer_stop(&client->patience);
+	client_set_state(client, CLIENT_GONE);
+	map_remove(&client->caller.frontend->sse_clients, client->key);
 	event_writer_stop(&client->writer);
 	token_watch_end(&client->token_watch);
 	if (has_session)
-		task_schedule(client->frontend->router->loop, &client->farewell);
+		task_schedule(client->caller.frontend->router->loop, &client->farewell);
 	else
 		client_free(client);
 }
@@ -136,8 +150,9 @@ static void client_on_impatience(struct timer *timer)
 {
 	struct sse_client *client = container_of(timer, struct sse_client, patience);
 
+	CHECK(client->state == CLIENT_OPEN);
 	if (client->opening != NULL) {
-		timer_start(client->frontend->router->loop, timer, INITIALIZE_MS);
+		timer_start(client->caller.frontend->router->loop, timer, INITIALIZE_MS);
 		return;
 	}
 	http_stream_end(client->exchange.conn);
@@ -159,22 +174,24 @@ void http_sse_drain(struct frontend *frontend)
 	LIST_FOREACH_SAFE(node, &frontend->sse_newcomers) {
 		struct sse_client *client = container_of(node, struct sse_client, link);
 
-		if (client->opening == NULL && client->is_open) {
+		if (client->opening == NULL && client->state == CLIENT_OPEN) {
 			http_stream_end(client->exchange.conn);
 			client_end(client);
 		}
 	}
 }
 
-/* Another principal's is not there. FRONT-SESS-05 */
-static struct sse_client *client_find(const struct frontend *frontend, const struct server *server,
-				      const struct principal *principal, const char *id)
+/* The client that a POST names; another principal's or another server's is not there. FRONT-SESS-05 */
+static struct sse_client *client_find(const struct sse_post *post)
 {
-	struct sse_client *client = map_find(&frontend->sse_clients, session_id_key(id));
+	const struct caller *caller = &post->caller;
+	struct sse_client *client =
+		map_find(&caller->frontend->sse_clients, session_id_key(post->id));
 
-	if (client == NULL || client->server != server || client->access.principal != principal ||
+	if (client == NULL || client->caller.endpoint != caller->endpoint ||
+	    client->caller.access.principal != caller->access.principal ||
 	    !text_is_equal_secret(slice_of(client->id, SESSION_ID_LENGTH),
-				  slice_of(id, SESSION_ID_LENGTH)))
+				  slice_of(post->id, SESSION_ID_LENGTH)))
 		return NULL;
 	return client;
 }
@@ -183,36 +200,20 @@ static struct sse_client *client_find(const struct frontend *frontend, const str
 
 static void client_tell(struct sse_client *client, const struct slice *parts, size_t count)
 {
-	struct buf message = { 0 };
+	struct http_conn *conn = client->exchange.conn;
+	struct msg *msg = egress_join(parts, count);
 	struct buf event = { 0 };
-	struct msg *msg;
 
-	for (size_t i = 0; i < count; i++)
-		buf_append_slice(&message, parts[i]);
-	if (client->caller != NULL) {
-		msg = msg_new_take(&message);
-		stream_push(&client->caller->session->standalone, STREAM_RESPONSE, 0, msg);
-		msg_unref(&msg);
-		return;
+	if (client->session_client != NULL) {
+		stream_push(&client->session_client->session->standalone, STREAM_RESPONSE, 0, msg);
+	} else if (conn != NULL && http_conn_has_room(conn)) {
+		egress_append_event(&event, nothing, msg->text);
+		http_stream_write(conn, buf_slice(&event));
+		buf_fini(&event);
+	} else if (conn != NULL) {
+		http_conn_end(conn, REASON_SLOW_READER);
 	}
-	sse_append_message(&event, nothing, buf_slice(&message));
-	if (client->exchange.conn != NULL && http_conn_has_room(client->exchange.conn))
-		http_stream_write(client->exchange.conn, buf_slice(&event));
-	else if (client->exchange.conn != NULL)
-		http_conn_end(client->exchange.conn, REASON_SLOW_READER);
-	buf_fini(&event);
-	buf_fini(&message);
-}
-
-static void client_tell_error(struct sse_client *client, struct slice id, int code, const char *why)
-{
-	struct buf text = { 0 };
-	struct slice whole;
-
-	write_error(&text, id, code, slice_str(why), nothing);
-	whole = buf_slice(&text);
-	client_tell(client, &whole, 1);
-	buf_fini(&text);
+	msg_unref(&msg);
 }
 
 static void client_tell_reason(struct sse_client *client, struct slice id, enum reason reason)
@@ -220,7 +221,7 @@ static void client_tell_reason(struct sse_client *client, struct slice id, enum 
 	struct buf text = { 0 };
 	struct slice whole;
 
-	answer_append_reason(&text, id, reason, client->server->conf.name);
+	answer_append_reason(&text, id, reason, client->caller.endpoint->server->conf.name);
 	whole = buf_slice(&text);
 	client_tell(client, &whole, 1);
 	buf_fini(&text);
@@ -255,27 +256,27 @@ static struct sse_client *sse_call_end(struct call *call)
 		client->opening = NULL;
 	deny_list_unwatch(&sse_call->holder);
 	access_fini(&sse_call->access);
-	loop_defer_free(client->frontend->router->loop, sse_call);
+	loop_defer_free(client->caller.frontend->router->loop, sse_call);
 	return client;
 }
 
 /* The session has begun. */
-static void client_adopt(struct sse_client *client, struct client *caller)
+static void client_adopt(struct sse_client *client, struct client *session_client)
 {
-	struct session *session = caller->session;
+	struct session *session = session_client->session;
 	const struct event_source source = {
 		.stream = &session->standalone,
 		.after = STREAM_FROM_HERE,
 		.has_no_ids = true,
 	};
 
-	client->caller = caller;
+	CHECK(client->session_client == NULL);
+	client->session_client = session_client;
 	memcpy(client->session, session->id, SESSION_ID_LENGTH);
 	session_hold(session);
-	if (client->is_gone)
+	if (client->state == CLIENT_GONE)
 		return;
-	list_remove(&client->link);
-	timer_stop(&client->patience);
+	client_set_state(client, CLIENT_LIVE);
 	session->has_one_stream = true;
 	stream_keep_nothing(&session->standalone);
 	CHECK(event_writer_attach(&client->writer, &source));
@@ -335,154 +336,119 @@ static struct call *call_new(struct sse_client *client, const struct access *acc
 	sse_call->access = access_copy(access);
 	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
 	if (!principal_is_anonymous(access->principal))
-		deny_list_watch(client->frontend->authorization.deny_list, &sse_call->holder);
+		deny_list_watch(client->caller.frontend->authorization.deny_list,
+				&sse_call->holder);
 	call_init(&sse_call->call, &sse_call_ops, env);
 	return &sse_call->call;
 }
 
-static void client_initialize(struct sse_client *client, const struct access *access,
-			      const struct envelope *env)
+static void client_initialize(struct sse_client *client, const struct admission *admission,
+			      struct call *call)
 {
-	const char *why = validation_check_initialize(env);
+	const struct caller *caller = &client->caller;
 
-	if (client->caller != NULL || client->opening != NULL) {
-		client_tell_error(client, env->id.text, MCP_INVALID_REQUEST,
-				  "Invalid request: initialize was sent before");
-	} else if (why != NULL) {
-		client_tell_error(client, env->id.text, MCP_INVALID_PARAMS, why);
-	} else {
-		client->opening = call_new(client, access, env);
-		access_keep_claims(&client->access);
-		client_session_open(client->frontend->router, client->server,
-				    client->access.principal,
-				    http_conn_client(client->exchange.conn), client->opening, env);
-	}
+	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
+	client->opening = call;
+	access_keep_claims(&caller->access);
+	client_session_open(caller->frontend->router, caller->endpoint->server,
+			    caller->access.principal, http_conn_client(client->exchange.conn), call,
+			    admission->admitted);
 }
 
-/* A client that tries the newest revision first learns so that it must initialize. FRONT-OLD-06 */
-static bool is_modern(const struct envelope *env)
-{
-	return validation_version(env).type != JSON_ABSENT;
-}
-
-static void client_request(struct sse_client *client, const struct access *access,
+static void client_forward(struct sse_client *client, const struct admission *admission,
 			   const struct envelope *env)
 {
-	struct slice id = env->id.text;
+	struct admitted *admitted = admission->admitted;
+	struct call *call;
 
-	if (is_modern(env))
-		client_tell_error(client, id, MCP_METHOD_NOT_FOUND, "Method not found");
-	else if (validation_is_initialize(env))
-		client_initialize(client, access, env);
-	else if (client->caller == NULL)
-		client_tell_error(client, id, MCP_INVALID_REQUEST,
-				  "Invalid request: initialize must come first");
-	else if (client->frontend->router->is_draining)
-		client_tell_reason(client, id, REASON_DRAINING);
-	else if (client->caller->call_count >= CALLS_MAX)
-		client_tell_reason(client, id, REASON_OVER_LIMIT);
-	else
-		forward_request(client->caller, call_new(client, access, env), env);
-}
-
-static void client_take(struct sse_client *client, const struct access *access,
-			const struct envelope *env)
-{
-	if (env->kind == ENVELOPE_REQUEST)
-		client_request(client, access, env);
-	else if (client->caller == NULL)
-		return; /* there is nobody yet to hear it */
-	else if (env->kind == ENVELOPE_NOTIFICATION)
-		forward_notification(client->caller, env);
-	else
-		forward_answer(client->caller, env);
+	if (env->kind == ENVELOPE_NOTIFICATION) {
+		forward_notification(admission->client, admitted);
+	} else if (env->kind != ENVELOPE_REQUEST) {
+		forward_answer(admission->client, admitted);
+	} else {
+		call = call_new(client, &admission->caller->access, env);
+		if (admission->is_initialize)
+			client_initialize(client, admission, call);
+		else
+			forward_request(admission->client, call, admitted);
+	}
 }
 
 /* ---- POST ---- */
 
 static void post_end(struct sse_post *post)
 {
-	access_fini(&post->access);
-	free(post->origin);
-	loop_defer_free(post->frontend->router->loop, post);
+	struct loop *loop = post->caller.frontend->router->loop;
+
+	caller_fini(&post->caller);
+	loop_defer_free(loop, post);
 }
 
-static void post_answer(struct sse_post *post, int status, int code, const char *why)
+/* The client may end with any of them. */
+static void post_forward(const struct sse_post *post, const struct admission *admission)
 {
-	struct answer answer = answer_on(post->exchange.conn, post->origin);
+	const struct envelope *env;
+	struct sse_client *client;
 
-	if (status == 202) {
-		answer_empty(&answer, status, nothing);
-	} else {
-		LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-		answer_error(&answer, status, nothing, code, slice_str(why), nothing);
+	while ((env = admitted_next(admission->admitted)) != NULL) {
+		client = client_find(post);
+		if (client == NULL)
+			return;
+		client_forward(client, admission, env);
 	}
-	post_end(post);
 }
 
-static bool post_permits(struct sse_post *post, const struct scope_set *needed)
+/* Whoever sent requests hears on his stream what became of them. */
+static void post_refuse_requests(const struct sse_post *post, const struct admission *admission)
 {
-	struct answer answer = answer_on(post->exchange.conn, post->origin);
+	for (size_t i = 0; i < admission->count; i++) {
+		const struct envelope *env = &admission->messages[i];
+		struct sse_client *client = client_find(post);
+		struct buf text = { 0 };
+		struct slice whole;
 
-	if (challenge_permits(&post->frontend->authorization, post->place, &post->access, needed,
-			      &answer))
-		return true;
-	post_end(post);
-	return false;
-}
-
-/* FRONT-OLD-05: arrays only where the revision has them. The client may end while one is taken. */
-static void post_batch(struct sse_post *post, struct sse_client *client, struct slice body)
-{
-	const struct scan_limits *limits = &post->frontend->router->limits;
-	struct error err = { ERROR_NONE, "" };
-	struct scope_set needed = { { 0 } };
-	struct envelope env;
-	struct batch batch;
-
-	if (validation_batch(body, limits, &batch, &err) < 0) {
-		post_answer(post, 400, validation_code(&err), err.text);
-		return;
+		if (client == NULL || env->kind != ENVELOPE_REQUEST)
+			continue;
+		refusal_append(&admission->refusal, post->caller.endpoint, env->id.text, &text);
+		whole = buf_slice(&text);
+		client_tell(client, &whole, 1);
+		buf_fini(&text);
 	}
-	if (client->caller == NULL || !client->caller->revision->has_batches) {
-		post_answer(post, 400, MCP_INVALID_REQUEST,
-			    "Invalid request: this session's revision has no batches");
-		return;
-	}
-	validation_add_needed(&batch, post->place, &needed);
-	if (!post_permits(post, &needed))
-		return;
-	for (size_t i = 0; i < batch.count; i++) {
-		client =
-			client_find(post->frontend, post->server, post->access.principal, post->id);
-		if (client != NULL && scan_envelope(batch.elements[i], limits, 0, &env, &err) == 0)
-			client_take(client, &post->access, &env);
-	}
-	post_answer(post, 202, 0, NULL);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct sse_post *post = container_of(exchange, struct sse_post, exchange);
-	struct sse_client *client =
-		client_find(post->frontend, post->server, post->access.principal, post->id);
-	struct scope_set needed = { { 0 } };
-	struct error err = { ERROR_NONE, "" };
-	struct envelope env;
+	const struct caller *caller = &post->caller;
+	struct answer answer = caller_answer(caller, exchange->conn);
+	struct sse_client *client = client_find(post);
+	struct admission admission = {
+		.front = FRONT_HTTP_SSE,
+		.intent = ADMISSION_SEND,
+		.caller = caller,
+		.peer = http_conn_client(exchange->conn),
+		.session = { .is_named = post->names_client, .is_known = client != NULL },
+		.body = body,
+	};
+	bool is_taken;
 
-	if (client == NULL) {
-		post_answer(post, 404, MCP_SESSION_NOT_FOUND, "Session not found");
-	} else if (scan_type(body) == JSON_ARRAY) {
-		post_batch(post, client, body);
-	} else if (scan_envelope(body, &post->frontend->router->limits, 0, &env, &err) < 0) {
-		post_answer(post, 400, validation_code(&err), err.text);
-	} else {
-		authorization_add_required(post->place, &env, &needed);
-		if (!post_permits(post, &needed))
-			return;
-		client_take(client, &post->access, &env);
-		post_answer(post, 202, 0, NULL);
+	if (client != NULL) {
+		admission.session.is_opening = client->opening != NULL;
+		admission.session.client = client->session_client;
 	}
+	is_taken = admission_admit(&admission);
+	if (is_taken) {
+		post_forward(post, &admission);
+	} else if (admission.refusal.is_in_band) {
+		post_refuse_requests(post, &admission);
+		is_taken = true;
+	}
+	if (is_taken)
+		answer_empty(&answer, 202, nothing);
+	else
+		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
+	admission_fini(&admission);
+	post_end(post);
 }
 
 static void post_on_gone(struct http_exchange *exchange, enum reason reason)
@@ -502,87 +468,64 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
-/* The value of sessionId in a query; empty if it is missing. */
-static struct slice query_session(struct slice query)
-{
-	while (query.n > 0) {
-		struct slice value = slice_cut(&query, '&');
-		struct slice name = slice_cut(&value, '=');
-
-		if (slice_is_equal(name, SLICE_LIT("sessionId")))
-			return value;
-	}
-	return nothing;
-}
-
 /* FRONT-OLD-03 */
-struct http_exchange *http_sse_post(const struct streamable_request *request)
+struct http_exchange *http_sse_post(const struct endpoint_request *request)
 {
-	struct answer answer = { .conn = request->conn, .origin = request->origin };
-	struct slice id = query_session(request->http->query);
-	struct sse_post *post;
+	struct slice id = session_lookup_in_query(request->http->query);
+	struct sse_post *post = mem_zalloc(sizeof(*post));
 
-	if (!http_is_media_type(request->http->fields[HTTP_CONTENT_TYPE], "application/json"))
-		return streamable_refuse(
-			request, 415,
-			"Unsupported media type: the body must be application/json in UTF-8");
-	if (http_has(request->http, HTTP_CONTENT_ENCODING))
-		return streamable_refuse(request, 415,
-					 "Unsupported media type: the body must not be compressed");
-	if (id.n == 0)
-		return streamable_refuse(request, 400,
-					 "Bad request: the parameter sessionId is missing");
-	if (id.n != SESSION_ID_LENGTH || client_find(request->frontend, request->server,
-						     request->access->principal, id.p) == NULL) {
-		answer_error(&answer, 404, nothing, MCP_SESSION_NOT_FOUND,
-			     SLICE_LIT("Session not found"), nothing);
-		return NULL;
-	}
-	post = mem_zalloc(sizeof(*post));
 	post->exchange.ops = &post_ops;
-	post->frontend = request->frontend;
-	post->server = request->server;
-	post->place = request->place;
-	post->access = access_copy(request->access);
-	post->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
-	memcpy(post->id, id.p, SESSION_ID_LENGTH);
+	caller_init(&post->caller, request);
+	post->names_client = id.n > 0;
+	if (id.n == SESSION_ID_LENGTH)
+		memcpy(post->id, id.p, SESSION_ID_LENGTH);
 	return &post->exchange;
 }
 
 /* ---- GET ---- */
 
-static void client_on_body(struct http_exchange *exchange, struct slice body)
+/* FRONT-OLD-01 */
+static void client_open(struct sse_client *client, const struct answer *answer)
 {
-	struct sse_client *client = container_of(exchange, struct sse_client, exchange);
-	struct answer answer = answer_on(exchange->conn, client->origin);
-	const struct scope_set none = { { 0 } };
+	const struct frontend *frontend = client->caller.frontend;
 	struct buf uri = { 0 };
 	struct buf event = { 0 };
 	struct buf fields = { 0 };
 
-	(void)body;
-	if (client->frontend->router->is_draining) {
-		answer_reason(&answer, nothing, REASON_DRAINING, client->server->conf.name);
-		client_end(client);
-		return;
-	}
-	if (!challenge_permits(&client->frontend->authorization, client->place, &client->access,
-			       &none, &answer)) {
-		client_end(client);
-		return;
-	}
-	answer_append_fields(&fields, &answer);
-	client->is_open = true;
-	event_writer_begin(&client->writer, exchange, client->frontend->conf.keepalive_ms,
+	answer_append_fields(&fields, answer);
+	client_set_state(client, CLIENT_OPEN);
+	event_writer_begin(&client->writer, &client->exchange, frontend->conf.keepalive_ms,
 			   buf_slice(&fields));
-	buf_printf(&uri, "%s?sessionId=%.*s", client->message_path, SESSION_ID_LENGTH, client->id);
+	buf_printf(&uri, "%.*s?sessionId=%.*s", SLICE_ARG(client->caller.endpoint->message_path),
+		   SESSION_ID_LENGTH, client->id);
 	sse_append_endpoint(&event, buf_slice(&uri));
-	http_stream_write(exchange->conn, buf_slice(&event));
-	timer_start(client->frontend->router->loop, &client->patience, INITIALIZE_MS);
-	token_watch_begin(client->token_watch, &client->access);
+	http_stream_write(client->exchange.conn, buf_slice(&event));
+	token_watch_begin(client->token_watch, &client->caller.access);
 	buf_fini(&fields);
 	buf_fini(&event);
 	buf_fini(&uri);
+}
+
+static void client_on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct sse_client *client = container_of(exchange, struct sse_client, exchange);
+	const struct caller *caller = &client->caller;
+	struct answer answer = caller_answer(caller, exchange->conn);
+	struct admission admission = {
+		.front = FRONT_HTTP_SSE,
+		.intent = ADMISSION_LISTEN,
+		.caller = caller,
+		.peer = http_conn_client(exchange->conn),
+	};
+
+	(void)body;
+	if (admission_admit(&admission)) {
+		client_open(client, &answer);
+	} else {
+		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
+		client_end(client);
+	}
+	admission_fini(&admission);
 }
 
 static void client_on_room(struct http_exchange *exchange)
@@ -603,23 +546,17 @@ static const struct http_exchange_ops client_ops = {
 	.on_gone = client_on_gone,
 };
 
-struct http_exchange *http_sse_get(const struct streamable_request *request,
-				   struct slice message_path)
+struct http_exchange *http_sse_get(const struct endpoint_request *request)
 {
 	struct sse_client *client;
 
-	if (!streamable_accepts(request->http, "text/event-stream"))
-		return streamable_refuse(request, 406,
+	if (!validation_accepts(request->http, "text/event-stream"))
+		return refusal_send_head(&request->answer, 406,
 					 "Not acceptable: GET answers with text/event-stream");
 	client = mem_zalloc(sizeof(*client));
 	client->exchange.ops = &client_ops;
-	client->frontend = request->frontend;
-	client->server = request->server;
-	client->place = request->place;
-	client->access = access_copy(request->access);
+	caller_init(&client->caller, request);
 	client->token_watch = token_watch_new(request, client_on_over, client);
-	client->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
-	client->message_path = mem_dup_slice(message_path);
 	event_writer_init(&client->writer);
 	client->writer.on_end = client_on_events_end;
 	timer_init(&client->patience, client_on_impatience);

@@ -6,17 +6,11 @@
 #ifndef MCPGATED_ENDPOINT_HTTP_SSE_H
 #define MCPGATED_ENDPOINT_HTTP_SSE_H
 
-#include "base/slice.h"
-#include "endpoint/streamable.h"
-#include "http/conn.h"
+#include "endpoint/frontend.h"
 
-/*
- * Each takes a request that passed the frontend, and returns the exchange that answers it, or NULL if it was
- * answered. `message_path` is where the client of this stream shall send its messages; it is copied.
- */
-struct http_exchange *http_sse_get(const struct streamable_request *request,
-				   struct slice message_path);
-struct http_exchange *http_sse_post(const struct streamable_request *request);
+/* Each takes a request that passed the frontend, and returns the exchange that answers it, or NULL if it was answered. */
+struct http_exchange *http_sse_get(const struct endpoint_request *request);
+struct http_exchange *http_sse_post(const struct endpoint_request *request);
 /* The gateway is about to stop: ends streams that have no session. The others end with theirs. */
 void http_sse_drain(struct frontend *frontend);
 

@@ -6,11 +6,15 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "endpoint/admission.h"
 #include "endpoint/answer.h"
+#include "endpoint/egress.h"
 #include "endpoint/events.h"
+#include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
 #include "endpoint/streamable.h"
 #include "endpoint/token_watch.h"
+#include "endpoint/validation.h"
 #include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -65,8 +69,7 @@ static void listening_refuse(struct listening *get, const char *why)
 {
 	struct answer answer = request_context_answer(get->context, get->exchange.conn, NULL);
 
-	answer_error(&answer, 400, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
-		     (struct slice){ NULL, 0 });
+	refusal_send_head(&answer, 400, why);
 	listening_end(get);
 }
 
@@ -89,7 +92,7 @@ static void listening_answer_expired(struct listening *get, const struct session
 	answer_append_fields(&text, &answer);
 	http_stream_begin(conn, buf_slice(&text));
 	text.len = 0;
-	sse_append_message(&text, event, buf_slice(&error));
+	egress_append_event(&text, event, buf_slice(&error));
 	http_stream_write(conn, buf_slice(&text));
 	http_stream_end(conn);
 	buf_fini(&error);
@@ -127,6 +130,7 @@ static void listening_begin(struct listening *get, struct client *client,
 	struct frontend *frontend = get->frontend;
 	struct buf fields = { 0 };
 
+	CHECK((get->session != NULL) != (get->stored != NULL));
 	answer_append_fields(&fields, &answer);
 	source->stream = get->stored != NULL ? &get->stored->stream : &client->session->standalone;
 	source->epoch = client->session->replay_store.epoch;
@@ -144,7 +148,7 @@ static void listening_begin(struct listening *get, struct client *client,
 	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
 		listening_tell_expired(get, client->session, source);
 	} else {
-		token_watch_begin(get->token_watch, &get->context->access);
+		token_watch_begin(get->token_watch, &get->context->caller.access);
 		drop_keys(get);
 	}
 	buf_fini(&fields);
@@ -184,19 +188,16 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct listening *get = container_of(exchange, struct listening, exchange);
 	struct event_source source = { .after = STREAM_FROM_HERE };
-	const struct scope_set none = { { 0 } };
+	struct admission admission =
+		request_context_admission(get->context, exchange->conn, ADMISSION_LISTEN);
 	struct client *client = NULL;
-	struct answer answer;
 
 	(void)body;
-	if (request_context_permit(get->context, exchange->conn, &none))
-		client = request_context_find_client(get->context, exchange->conn, NULL);
-	if (client != NULL && get->frontend->router->is_draining) {
-		answer = request_context_answer(get->context, exchange->conn, client->session);
-		answer_reason(&answer, (struct slice){ NULL, 0 }, REASON_DRAINING,
-			      get->context->server->conf.name);
-		client = NULL;
-	}
+	if (admission_admit(&admission))
+		client = admission.client;
+	else
+		request_context_refuse(get->context, exchange->conn, &admission.refusal);
+	admission_fini(&admission);
 	if (client == NULL) {
 		listening_end(get);
 	} else if (get->context->has_event) {
@@ -225,12 +226,12 @@ static const struct http_exchange_ops listening_ops = {
 	.on_gone = listening_on_gone,
 };
 
-struct http_exchange *streamable_get(const struct streamable_request *request)
+struct http_exchange *streamable_get(const struct endpoint_request *request)
 {
 	struct listening *get;
 
-	if (!streamable_accepts(request->http, "text/event-stream"))
-		return streamable_refuse(request, 406,
+	if (!validation_accepts(request->http, "text/event-stream"))
+		return refusal_send_head(&request->answer, 406,
 					 "Not acceptable: GET answers with text/event-stream");
 	get = mem_zalloc(sizeof(*get));
 	get->exchange.ops = &listening_ops;

@@ -1,7 +1,11 @@
 noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
+	src/endpoint/admission.c src/endpoint/admission.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
+	src/endpoint/batch.c src/endpoint/batch.h \
+	src/endpoint/caller.c src/endpoint/caller.h \
 	src/endpoint/challenge.c src/endpoint/challenge.h \
+	src/endpoint/egress.c src/endpoint/egress.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/failures.c src/endpoint/failures.h \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
@@ -12,9 +16,12 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/listening.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
+	src/endpoint/origin.c src/endpoint/origin.h \
+	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/required_scopes.c \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
+	src/endpoint/session_lookup.c src/endpoint/session_lookup.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h

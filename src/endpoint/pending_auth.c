@@ -9,14 +9,15 @@
 
 #include "auth/verifier.h"
 #include "base/mem.h"
-#include "endpoint/challenge.h"
+#include "endpoint/refusal.h"
 #include "router/router.h"
 
 struct pending_auth {
 	struct http_exchange exchange;
 	struct verifier_wait wait;
 	struct frontend *frontend;
-	struct endpoint_target visit;
+	struct endpoint_target target;
+	pending_auth_enter_fn *enter;
 	struct http_request http;
 	char *text; /* what the slices of http lie in */
 	size_t text_size;
@@ -31,37 +32,30 @@ static void pending_auth_free(struct pending_auth *pending_auth)
 	loop_defer_free(pending_auth->frontend->router->loop, pending_auth);
 }
 
-static struct http_exchange *enter(struct frontend *frontend, const struct endpoint_target *visit,
-				   const struct answer *answer, const struct http_request *http,
-				   struct access *access)
-{
-	struct http_exchange *exchange = frontend_dispatch(frontend, visit, answer, http, access);
-
-	access_fini(access);
-	return exchange;
-}
-
 static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
 				    struct grant *grant)
 {
 	struct pending_auth *pending_auth = container_of(wait, struct pending_auth, wait);
 	struct http_conn *conn = pending_auth->exchange.conn;
 	struct authorization *authorization = &pending_auth->frontend->authorization;
-	const struct protected_resource *place = &pending_auth->visit.endpoint->place;
+	const struct protected_resource *place = &pending_auth->target.endpoint->place;
 	const struct authorization_check request = { place, &pending_auth->http, conn };
 	const struct answer answer = { .conn = conn, .origin = pending_auth->origin };
 	struct http_exchange *exchange;
 	struct refusal refusal;
 	struct access access;
 
+	CHECK(conn != NULL);
 	if (authorization_conclude(authorization, &request, verdict, grant, &access, &refusal) ==
 	    AUTHORIZATION_ADMITTED) {
-		exchange = enter(pending_auth->frontend, &pending_auth->visit, &answer,
-				 &pending_auth->http, &access);
+		exchange = pending_auth->enter(pending_auth->frontend, &pending_auth->target,
+					       &answer, &pending_auth->http, &access);
+		access_fini(&access);
 		if (exchange != NULL)
 			http_conn_resume(conn, exchange);
 	} else {
-		challenge_send(authorization, place, &answer, &refusal);
+		refusal_send(&refusal, pending_auth->frontend, pending_auth->target.endpoint,
+			     &answer);
 	}
 	pending_auth_free(pending_auth);
 }
@@ -76,16 +70,17 @@ static void pending_auth_on_gone(struct http_exchange *exchange, enum reason rea
 	pending_auth_free(pending_auth);
 }
 
-/* Neither happens while the connection is held. */
+/* Not called: a connection that is held reads no body. */
 static void pending_auth_on_body(struct http_exchange *exchange, struct slice body)
 {
 	(void)exchange;
-	CHECK(body.n > SIZE_MAX);
+	(void)body;
+	CHECK(!"the connection is held");
 }
 
 static void pending_auth_on_room(struct http_exchange *exchange)
 {
-	(void)exchange;
+	(void)exchange; /* nothing is written meanwhile */
 }
 
 static const struct http_exchange_ops pending_auth_ops = {
@@ -94,15 +89,18 @@ static const struct http_exchange_ops pending_auth_ops = {
 	.on_gone = pending_auth_on_gone,
 };
 
-static struct http_exchange *keep(struct frontend *frontend, const struct endpoint_target *visit,
-				  const struct answer *answer, const struct http_request *http)
+static struct http_exchange *keep(struct frontend *frontend, const struct endpoint_target *target,
+				  const struct answer *answer, const struct http_request *http,
+				  pending_auth_enter_fn *enter)
 {
 	struct pending_auth *pending_auth = frontend->spare;
 
+	CHECK(pending_auth->text == NULL);
 	frontend->spare = NULL;
 	pending_auth->exchange.ops = &pending_auth_ops;
 	pending_auth->frontend = frontend;
-	pending_auth->visit = *visit;
+	pending_auth->target = *target;
+	pending_auth->enter = enter;
 	pending_auth->client = *http_conn_client(answer->conn);
 	pending_auth->text = http_request_copy(http, &pending_auth->http, &pending_auth->text_size);
 	if (answer->origin.n > 0)
@@ -112,12 +110,14 @@ static struct http_exchange *keep(struct frontend *frontend, const struct endpoi
 }
 
 struct http_exchange *pending_auth_admit(struct frontend *frontend,
-					 const struct endpoint_target *visit,
+					 const struct endpoint_target *target,
 					 const struct answer *answer,
-					 const struct http_request *http)
+					 const struct http_request *http,
+					 pending_auth_enter_fn *enter)
 {
-	const struct protected_resource *place = &visit->endpoint->place;
+	const struct protected_resource *place = &target->endpoint->place;
 	const struct authorization_check request = { place, http, answer->conn };
+	struct http_exchange *exchange;
 	struct refusal refusal;
 	struct access access;
 	enum authorization_step step;
@@ -127,10 +127,13 @@ struct http_exchange *pending_auth_admit(struct frontend *frontend,
 	frontend->spare->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
 	step = authorization_admit(&frontend->authorization, &request, &frontend->spare->wait,
 				   &access, &refusal);
-	if (step == AUTHORIZATION_ADMITTED)
-		return enter(frontend, visit, answer, http, &access);
+	if (step == AUTHORIZATION_ADMITTED) {
+		exchange = enter(frontend, target, answer, http, &access);
+		access_fini(&access);
+		return exchange;
+	}
 	if (step == AUTHORIZATION_WAITING)
-		return keep(frontend, visit, answer, http);
-	challenge_send(&frontend->authorization, place, answer, &refusal);
+		return keep(frontend, target, answer, http, enter);
+	refusal_send(&refusal, frontend, target->endpoint, answer);
 	return NULL;
 }

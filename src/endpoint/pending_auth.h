@@ -8,13 +8,21 @@
 
 #include "endpoint/frontend.h"
 
+/* Where a request goes once its caller is known, now or later. Returns as on_request does. */
+typedef struct http_exchange *pending_auth_enter_fn(struct frontend *frontend,
+						    const struct endpoint_target *target,
+						    const struct answer *answer,
+						    const struct http_request *http,
+						    const struct access *access);
+
 /*
- * Judges the request and lets it in (frontend_dispatch), refuses it, or keeps it. For on_request: returns the exchange,
- * or NULL if it has answered.
+ * Judges the request and lets it in (`enter`), refuses it, or keeps it. For on_request: returns the exchange, or NULL
+ * if it has answered.
  */
 struct http_exchange *pending_auth_admit(struct frontend *frontend,
-					 const struct endpoint_target *visit,
+					 const struct endpoint_target *target,
 					 const struct answer *answer,
-					 const struct http_request *http);
+					 const struct http_request *http,
+					 pending_auth_enter_fn *enter);
 
 #endif

@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies what is needed of a head, and finds the session that it names. */
+/* Copies what is needed of a head. */
 #include "endpoint/request_context.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
-#include "endpoint/challenge.h"
-#include "endpoint/validation.h"
-#include "jsonrpc/write.h"
-#include "mcp/error.h"
-#include "obs/log.h"
-
-void request_context_init(struct request_context *context, const struct streamable_request *request)
+void request_context_init(struct request_context *context, const struct endpoint_request *request)
 {
 	struct slice session = request->http->fields[HTTP_MCP_SESSION_ID];
 	struct slice version = request->http->fields[HTTP_MCP_PROTOCOL_VERSION];
 	struct slice event = request->http->fields[HTTP_LAST_EVENT_ID];
 
-	context->frontend = request->frontend;
-	context->server = request->server;
-	context->place = request->place;
-	context->access = access_copy(request->access);
-	context->origin = request->origin.n > 0 ? mem_dup_slice(request->origin) : NULL;
+	caller_init(&context->caller, request);
 	context->has_session = http_has(request->http, HTTP_MCP_SESSION_ID);
 	context->has_version = http_has(request->http, HTTP_MCP_PROTOCOL_VERSION);
 	context->session_length = context->has_session ? session.n : 0;
@@ -39,8 +26,7 @@ void request_context_init(struct request_context *context, const struct streamab
 
 void request_context_fini(struct request_context *context)
 {
-	free(context->origin);
-	access_fini(&context->access);
+	caller_fini(&context->caller);
 }
 
 struct slice request_context_session(const struct request_context *context)
@@ -52,127 +38,38 @@ struct slice request_context_session(const struct request_context *context)
 struct answer request_context_answer(const struct request_context *context, struct http_conn *conn,
 				     const struct session *session)
 {
-	struct answer answer = { .conn = conn };
+	struct answer answer = caller_answer(&context->caller, conn);
 
-	if (context->origin != NULL)
-		answer.origin = slice_str(context->origin);
 	if (session != NULL)
 		answer.session = session_id(session);
 	return answer;
 }
 
-/*
- * Not MCP_UNSUPPORTED_VERSION: an error code of the modern era is taken for the word of a modern server, and there
- * are clients that do not try initialize after it. FRONT-VER-06.
- */
-static void request_context_refuse_unserved(const struct request_context *context,
-					    struct http_conn *conn, struct slice id)
+struct admission request_context_admission(const struct request_context *context,
+					   const struct http_conn *conn,
+					   enum admission_intent intent)
 {
-	struct answer answer = request_context_answer(context, conn, NULL);
-	struct buf why = { 0 };
+	struct admission admission = {
+		.front = FRONT_STREAMABLE,
+		.intent = intent,
+		.caller = &context->caller,
+		.peer = http_conn_client(conn),
+		.names_version = context->has_version,
+		.version = slice_of(context->version, context->version_length),
+		.session.is_named = context->has_session,
+	};
 
-	buf_append_str(&why, "Unsupported protocol version: this server speaks revisions up to ");
-	buf_append_slice(&why, revision_newest()->name);
-	buf_append_str(&why, "; begin with initialize");
-	answer_error(&answer, 400, id, MCP_SERVER_ERROR, buf_slice(&why),
-		     (struct slice){ NULL, 0 });
-	buf_fini(&why);
+	if (context->has_session)
+		admission.session.client =
+			session_lookup(&context->caller, request_context_session(context));
+	admission.session.is_known = admission.session.client != NULL;
+	return admission;
 }
 
-/* FRONT-VER-01 … -04. Returns false if it has answered. */
-static bool request_context_check_version(const struct request_context *context,
-					  struct http_conn *conn, const struct client *client,
-					  struct slice id)
+void request_context_refuse(const struct request_context *context, struct http_conn *conn,
+			    const struct refusal *refusal)
 {
-	struct answer answer = request_context_answer(context, conn, NULL);
-	const struct revision *revision =
-		revision_find(slice_of(context->version, context->version_length));
-	struct buf quoted = { 0 };
-	struct buf data = { 0 };
+	struct answer answer = caller_answer(&context->caller, conn);
 
-	if (!context->has_version)
-		return true;
-	if (revision != NULL) {
-		if (client != NULL && revision != client->revision)
-			LOG(SESSION_VERSION, LOG_SLICE("header", revision->name),
-			    LOG_SLICE("session", client->revision->name));
-		return true;
-	}
-	write_string(&quoted, slice_of(context->version, context->version_length));
-	revision_append_supported(&data, buf_slice(&quoted));
-	answer_error(&answer, 400, id, MCP_UNSUPPORTED_VERSION,
-		     SLICE_LIT("Unsupported protocol version"), buf_slice(&data));
-	buf_fini(&quoted);
-	buf_fini(&data);
-	return false;
-}
-
-/* The client of the session that the request names, or NULL if it has answered. FRONT-SESS-03, -04 */
-struct client *request_context_find_client(const struct request_context *context,
-					   struct http_conn *conn, const struct envelope *env)
-{
-	struct answer answer = request_context_answer(context, conn, NULL);
-	struct slice id = { NULL, 0 };
-	struct session *session;
-
-	if (env != NULL && env->kind == ENVELOPE_REQUEST)
-		id = env->id.text;
-	if (revision_is_unserved(slice_of(context->version, context->version_length)) ||
-	    (env != NULL && revision_is_unserved(scan_plain_string(validation_version(env))))) {
-		request_context_refuse_unserved(context, conn, id);
-		return NULL;
-	}
-	if (!context->has_session) {
-		if (request_context_check_version(context, conn, NULL, id))
-			answer_error(&answer, 400, id, MCP_INVALID_REQUEST,
-				     SLICE_LIT("Bad request: the Mcp-Session-Id header is missing"),
-				     (struct slice){ NULL, 0 });
-		return NULL;
-	}
-	session = session_find(&context->frontend->router->sessions,
-			       request_context_session(context), context->access.principal);
-	if (session == NULL || client_session_client(session)->server != context->server) {
-		answer_error(&answer, 404, id, MCP_SESSION_NOT_FOUND,
-			     SLICE_LIT("Session not found"), (struct slice){ NULL, 0 });
-		return NULL;
-	}
-	if (!request_context_check_version(context, conn, client_session_client(session), id))
-		return NULL;
-	session_hold(session); /* the time since the last request begins anew */
-	session_release(session);
-	return client_session_client(session);
-}
-
-bool request_context_permit(const struct request_context *context, struct http_conn *conn,
-			    const struct scope_set *needed)
-{
-	return request_context_permit_call(context, conn, needed, (struct slice){ NULL, 0 });
-}
-
-bool request_context_permit_call(const struct request_context *context, struct http_conn *conn,
-				 const struct scope_set *needed, struct slice id)
-{
-	struct answer answer = request_context_answer(context, conn, NULL);
-
-	return challenge_permits_call(&context->frontend->authorization, context->place,
-				      &context->access, needed, &answer, id);
-}
-
-struct http_exchange *streamable_refuse(const struct streamable_request *request, int status,
-					const char *why)
-{
-	struct answer answer = { .conn = request->conn, .origin = request->origin };
-
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	answer_error(&answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST,
-		     slice_str(why), (struct slice){ NULL, 0 });
-	return NULL;
-}
-
-/* Without Accept, or with one that is spread over several fields, anything is taken. FRONT-HTTP-03 */
-bool streamable_accepts(const struct http_request *http, const char *type)
-{
-	if (!http_has(http, HTTP_ACCEPT) || http->repeated & 1u << HTTP_ACCEPT)
-		return true;
-	return http_accepts(http->fields[HTTP_ACCEPT], type);
+	refusal_send(refusal, context->caller.frontend, context->caller.endpoint, &answer);
 }

@@ -14,11 +14,13 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "endpoint/admission.h"
 #include "endpoint/answer.h"
+#include "endpoint/egress.h"
 #include "endpoint/events.h"
-#include "endpoint/validation.h"
+#include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
-#include "mcp/error.h"
+#include "endpoint/validation.h"
 #include "obs/log.h"
 #include "router/forward.h"
 
@@ -52,22 +54,42 @@ struct post {
 	bool takes_events;
 	bool is_batch;
 	struct timer grace;
+	struct post_call *calls; /* of its requests: `single`, or of their own */
+	size_t call_count;
 	size_t open_calls;
 	struct post_events *events;
-	struct post_call *batch; /* its calls */
-	size_t batch_count;
 	struct post_call single;
 };
 
 /* ---- the life of a post ---- */
 
+#define TO(state) (1u << POST_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[POST_OPEN] = { "open", TO(EVENTS) | TO(ANSWERED) },
+	[POST_EVENTS] = { "events", TO(ANSWERED) },
+	[POST_ANSWERED] = { "answered", 0 },
+};
+#undef TO
+
+static void post_set_state(struct post *post, enum post_state state)
+{
+	CHECK(states[post->state].next & 1u << state);
+	LOG(POST_STATE, LOG_STR("server", post->context.caller.endpoint->server->conf.name),
+	    LOG_STR("from", states[post->state].name), LOG_STR("to", states[state].name));
+	post->state = state;
+	timer_stop(&post->grace); /* it ends with POST_OPEN */
+}
+
 static void post_check_done(struct post *post)
 {
-	struct loop *loop = post->context.frontend->router->loop;
+	struct loop *loop = post->context.caller.frontend->router->loop;
 
 	if (post->open_calls > 0 || post->exchange.conn != NULL)
 		return;
-	timer_stop(&post->grace);
+	CHECK(post->state != POST_OPEN);
 	deny_list_unwatch(&post->holder);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
@@ -77,18 +99,18 @@ static void post_check_done(struct post *post)
 		loop_defer_free(loop, post->events);
 	}
 	request_context_fini(&post->context);
-	for (size_t i = 0; i < post->batch_count; i++)
-		msg_unref(&post->batch[i].response);
-	loop_defer_free(loop, post->batch);
+	for (size_t i = 0; i < post->call_count; i++)
+		msg_unref(&post->calls[i].response);
+	if (post->calls != &post->single)
+		loop_defer_free(loop, post->calls);
 	loop_defer_free(loop, post);
 }
 
 /* Its client is away, perhaps for good: calls that ask it something do not wait for ever. */
 static void post_note_left(struct post *post)
 {
-	call_note_unreachable(&post->single.call);
-	for (size_t i = 0; i < post->batch_count; i++)
-		call_note_unreachable(&post->batch[i].call);
+	for (size_t i = 0; i < post->call_count; i++)
+		call_note_unreachable(&post->calls[i].call);
 	post_check_done(post);
 }
 
@@ -105,15 +127,15 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 /* From here on the answer is an event stream. */
 static void post_commit(struct post *post)
 {
-	struct frontend *frontend = post->context.frontend;
+	struct frontend *frontend = post->context.caller.frontend;
 	struct replay_store *replay_store = &post->client->session->replay_store;
 	struct post_events *events = mem_zalloc(sizeof(*events));
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
 	struct event_source source;
 	struct buf fields = { 0 };
 
-	timer_stop(&post->grace);
-	post->state = POST_EVENTS;
+	CHECK(post->exchange.conn != NULL && post->client != NULL);
+	post_set_state(post, POST_EVENTS);
 	post->events = events;
 	events->post = post;
 	events->writer.on_end = post_on_events_end;
@@ -138,11 +160,11 @@ static void post_commit(struct post *post)
 	answer_append_fields(&fields, &answer);
 	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
 	buf_fini(&fields);
-	for (size_t i = 0; i < post->batch_count; i++) {
-		if (post->batch[i].response != NULL)
+	for (size_t i = 0; i < post->call_count; i++) {
+		if (post->calls[i].response != NULL)
 			stream_push(&events->stored->stream, STREAM_RESPONSE, 0,
-				    post->batch[i].response);
-		msg_unref(&post->batch[i].response);
+				    post->calls[i].response);
+		msg_unref(&post->calls[i].response);
 	}
 }
 
@@ -151,48 +173,33 @@ static void post_on_grace(struct timer *timer)
 	post_commit(container_of(timer, struct post, grace));
 }
 
-/* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. */
+/* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. FRONT-POST-01 */
 static void post_answer_batch(struct post *post)
 {
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
-	struct buf text = { 0 };
-	struct slice whole;
+	struct buf array = { 0 };
 
-	post->state = POST_ANSWERED;
+	post_set_state(post, POST_ANSWERED);
 	answer.session = request_context_session(&post->context);
-	for (size_t i = 0; i < post->batch_count; i++) {
-		if (post->batch[i].response == NULL)
-			continue;
-		buf_append_char(&text, text.len > 0 ? ',' : '[');
-		buf_append_slice(&text, post->batch[i].response->text);
-	}
-	if (text.len > 0)
-		buf_append_char(&text, ']');
-	whole = buf_slice(&text);
-	if (text.len > 0)
-		answer_json(&answer, 200, &whole, 1);
+	for (size_t i = 0; i < post->call_count; i++)
+		if (post->calls[i].response != NULL)
+			egress_append_element(&array, post->calls[i].response->text);
+	if (array.len > 0)
+		egress_send_array(&answer, &array);
 	else
-		answer_empty(&answer, 202, whole);
-	buf_fini(&text);
+		answer_empty(&answer, 202, (struct slice){ NULL, 0 });
+	buf_fini(&array);
 }
 
 /* One call less. The last one completes the answer. */
 static void post_end_call(struct post *post)
 {
+	CHECK(post->open_calls > 0);
 	if (--post->open_calls == 0 && post->state == POST_EVENTS)
 		stored_stream_finish(post->events->stored, post->end_reason);
 	else if (post->open_calls == 0 && post->state == POST_OPEN)
 		post_answer_batch(post);
 	post_check_done(post);
-}
-
-static struct msg *join_parts(const struct slice *parts, size_t count)
-{
-	struct buf text = { 0 };
-
-	for (size_t i = 0; i < count; i++)
-		buf_append_slice(&text, parts[i]);
-	return msg_new_take(&text);
 }
 
 static struct post *post_of(struct call *call)
@@ -209,17 +216,16 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 	if (post->state == POST_OPEN && !post->takes_json)
 		post_commit(post);
 	if (post->state == POST_EVENTS) {
-		struct msg *msg = join_parts(parts, count);
+		struct msg *msg = egress_join(parts, count);
 
 		stream_push(&post->events->stored->stream, STREAM_RESPONSE, 0, msg);
 		msg_unref(&msg);
 	} else if (post->state == POST_OPEN && post->is_batch) {
-		container_of(call, struct post_call, call)->response = join_parts(parts, count);
+		container_of(call, struct post_call, call)->response = egress_join(parts, count);
 	} else if (post->state == POST_OPEN) {
-		post->state = POST_ANSWERED;
-		timer_stop(&post->grace);
+		post_set_state(post, POST_ANSWERED);
 		answer.session = request_context_session(&post->context);
-		answer_json(&answer, 200, parts, count);
+		egress_send(&answer, parts, count);
 	}
 }
 
@@ -253,7 +259,7 @@ static void post_mark_session(const struct post *post, struct session *session)
 {
 	struct denial_marks marks;
 
-	access_show(&post->context.access, &marks);
+	access_show(&post->context.caller.access, &marks);
 	if (marks.issuer.n > 0)
 		session_keep_marks(session, &marks);
 }
@@ -281,7 +287,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 {
 	struct post *post = post_of(call);
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
-	const char *server = post->context.server->conf.name;
+	const char *server = post->context.caller.endpoint->server->conf.name;
 	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
 	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
@@ -289,7 +295,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 
 	post->client = call->client;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
-		post->state = POST_ANSWERED;
+		post_set_state(post, POST_ANSWERED);
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
@@ -326,7 +332,7 @@ static const struct call_ops post_call_ops = {
 
 static void post_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
 {
-	access_show(&container_of(holder, struct post, holder)->context.access, marks_r);
+	access_show(&container_of(holder, struct post, holder)->context.caller.access, marks_r);
 }
 
 /* What it waits for is not for whoever waits any more: neither the answers, nor the rest of a stream. */
@@ -336,9 +342,8 @@ static void post_on_denied(struct deny_watcher *holder)
 	bool is_running = post->open_calls > 0;
 
 	post->open_calls += is_running; /* our own, as in post_on_body */
-	forward_deny(&post->single.call);
-	for (size_t i = 0; i < post->batch_count; i++)
-		forward_deny(&post->batch[i].call);
+	for (size_t i = 0; i < post->call_count; i++)
+		forward_deny(&post->calls[i].call);
 	if (post->state == POST_EVENTS && post->exchange.conn != NULL) {
 		event_writer_stop(&post->events->writer);
 		http_stream_end(post->exchange.conn);
@@ -356,47 +361,28 @@ static const struct deny_watcher_ops post_watcher_ops = {
 
 /* ---- bodies ---- */
 
-static void post_refuse(struct post *post, int status, struct slice id, int code, const char *why)
+static void post_refuse(struct post *post, const struct refusal *refusal)
 {
-	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
-
-	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	post->state = POST_ANSWERED;
-	answer_error(&answer, status, id, code, slice_str(why), (struct slice){ NULL, 0 });
+	post_set_state(post, POST_ANSWERED);
+	request_context_refuse(&post->context, post->exchange.conn, refusal);
 }
 
-/* FRONT-POST-01 */
-static void post_accept(struct post *post, const struct client *client)
+/* FRONT-INIT-04, -05 */
+static void post_initialize(struct post *post, const struct admission *admission)
 {
-	struct answer answer =
-		request_context_answer(&post->context, post->exchange.conn, client->session);
-
-	post->state = POST_ANSWERED;
-	answer_empty(&answer, 202, (struct slice){ NULL, 0 });
-}
-
-/* FRONT-INIT-01, -02, -04, -05 */
-static void post_initialize(struct post *post, const struct envelope *env)
-{
-	const char *why = validation_check_initialize(env);
+	const struct caller *caller = admission->caller;
 
 	post->context.session_length = 0;
-	if (why != NULL) {
-		post_refuse(post, 200, env->id.text, MCP_INVALID_PARAMS, why);
-		return;
-	}
-	post->open_calls++;
-	call_init(&post->single.call, &post_call_ops, env);
-	access_keep_claims(&post->context.access);
-	client_session_open(post->context.frontend->router, post->context.server,
-			    post->context.access.principal, http_conn_client(post->exchange.conn),
-			    &post->single.call, env);
+	access_keep_claims(&caller->access);
+	client_session_open(caller->frontend->router, caller->endpoint->server,
+			    caller->access.principal, admission->peer, &post->calls[0].call,
+			    admission->admitted);
 }
 
 /* After the calls have been handed on: what comes later than the grace comes as events. */
 static void post_start_waiting(struct post *post)
 {
-	struct frontend *frontend = post->context.frontend;
+	struct frontend *frontend = post->context.caller.frontend;
 
 	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
 		return;
@@ -406,138 +392,71 @@ static void post_start_waiting(struct post *post)
 		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
-static void post_request(struct post *post, struct client *client, const struct envelope *env)
+/* A place for the call of each request. */
+static void post_make_calls(struct post *post, const struct admission *admission)
 {
-	struct answer answer =
-		request_context_answer(&post->context, post->exchange.conn, client->session);
-
-	if (post->context.frontend->router->is_draining) {
-		post->state = POST_ANSWERED;
-		answer_reason(&answer, env->id.text, REASON_DRAINING,
-			      post->context.server->conf.name);
-		return;
-	}
-	post->client = client;
-	post->open_calls++;
-	call_init(&post->single.call, &post_call_ops, env);
-	forward_request(client, &post->single.call, env);
-	post_start_waiting(post);
+	CHECK(post->calls == NULL && post->state == POST_OPEN);
+	post->client = admission->client;
+	post->is_batch = admission->is_batch;
+	post->calls = &post->single;
+	if (admission->is_batch)
+		post->calls = mem_zalloc((admission->requests + 1) * sizeof(*post->calls));
+	post->call_count = admission->requests;
+	post->open_calls += admission->requests;
+	for (size_t i = 0; i < post->call_count; i++)
+		post->calls[i].post = post;
 }
 
-static void post_message(struct post *post, struct slice body)
+/* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
+static void post_forward(struct post *post, const struct admission *admission)
 {
-	struct envelope env = { .id = { JSON_ABSENT, false, { NULL, 0 } } };
-	struct scope_set needed = { { 0 } };
-	struct slice id = { NULL, 0 };
-	struct error err;
-	struct client *client;
+	struct admitted *admitted = admission->admitted;
+	struct client *client = admission->client;
+	struct post_call *next = post->calls;
+	const struct envelope *env;
 
-	if (scan_envelope(body, &post->context.frontend->router->limits, 0, &env, &err) < 0) {
-		post_refuse(post, 400, env.id.text, validation_code(&err), err.text);
-		return;
-	}
-	if (validation_is_initialize(&env)) {
-		if (request_context_permit(&post->context, post->exchange.conn, &needed))
-			post_initialize(post, &env);
-		else
-			post->state = POST_ANSWERED;
-		return;
-	}
-	client = request_context_find_client(&post->context, post->exchange.conn, &env);
-	authorization_add_required(post->context.place, &env, &needed);
-	if (env.kind == ENVELOPE_REQUEST && post->takes_json)
-		id = env.id.text;
-	if (client == NULL ||
-	    !request_context_permit_call(&post->context, post->exchange.conn, &needed, id)) {
-		post->state = POST_ANSWERED;
-		return;
-	}
-	if (env.kind == ENVELOPE_REQUEST) {
-		post_request(post, client, &env);
-		return;
-	}
-	if (env.kind == ENVELOPE_NOTIFICATION)
-		forward_notification(client, &env);
-	else
-		forward_answer(client, &env);
-	post_accept(post, client);
-}
-
-/* ---- batches ---- */
-
-/* Each element is an exchange of its own; they share the response. FRONT-POST-06, bridging.md §2.1 (5) */
-static void post_dispatch_batch(struct post *post, struct client *client, const struct batch *batch)
-{
-	size_t next = 0;
-
-	post->client = client;
-	post->is_batch = true;
-	post->batch = mem_zalloc((batch->requests + 1) * sizeof(*post->batch));
-	post->batch_count = batch->requests;
-	post->open_calls += batch->requests;
-	for (size_t i = 0; i < batch->count; i++) {
-		struct envelope env;
-
-		if (scan_envelope(batch->elements[i], batch->limits, 0, &env, batch->err) < 0)
-			continue; /* it was scanned before */
-		if (env.kind == ENVELOPE_REQUEST) {
-			struct post_call *call = &post->batch[next++];
-
-			call->post = post;
-			call_init(&call->call, &post_call_ops, &env);
-			forward_request(client, &call->call, &env);
-		} else if (env.kind == ENVELOPE_NOTIFICATION) {
-			forward_notification(client, &env);
+	while ((env = admitted_next(admitted)) != NULL) {
+		if (env->kind == ENVELOPE_NOTIFICATION) {
+			forward_notification(client, admitted);
+		} else if (env->kind != ENVELOPE_REQUEST) {
+			forward_answer(client, admitted);
 		} else {
-			forward_answer(client, &env);
+			call_init(&next->call, &post_call_ops, env);
+			if (admission->is_initialize)
+				post_initialize(post, admission);
+			else
+				forward_request(client, &next->call, admitted);
+			next++;
 		}
 	}
-	post_start_waiting(post);
+	CHECK(next == post->calls + post->call_count);
+	if (!admission->is_initialize)
+		post_start_waiting(post);
 }
 
-static void post_batch(struct post *post, struct slice body)
+static void post_take(struct post *post, const struct admission *admission)
 {
-	struct frontend *frontend = post->context.frontend;
-	const struct slice none = { NULL, 0 };
-	struct error err = { ERROR_NONE, "" };
-	struct scope_set needed = { { 0 } };
-	struct batch batch;
-	struct client *client;
-
-	if (validation_batch(body, &frontend->router->limits, &batch, &err) < 0) {
-		post_refuse(post, 400, none, validation_code(&err), err.text);
-		return;
-	}
-	client = request_context_find_client(&post->context, post->exchange.conn, NULL);
-	validation_add_needed(&batch, post->context.place, &needed);
-	if (client == NULL ||
-	    !request_context_permit(&post->context, post->exchange.conn, &needed)) {
-		post->state = POST_ANSWERED;
-		return;
-	}
-	if (!client->revision->has_batches) {
-		post_refuse(post, 400, none, MCP_INVALID_REQUEST,
-			    "Invalid request: this session's revision has no batches");
-		return;
-	}
-	if (batch.requests == 0 || !frontend->router->is_draining)
-		post_dispatch_batch(post, client, &batch);
-	else
-		post_refuse(post, 503, none, MCP_INTERNAL_ERROR,
-			    "The gateway is about to stop; try again later");
+	if (!principal_is_anonymous(post->context.caller.access.principal))
+		deny_list_watch(post->context.caller.frontend->authorization.deny_list,
+				&post->holder);
+	post_make_calls(post, admission);
+	post_forward(post, admission);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct post *post = container_of(exchange, struct post, exchange);
+	struct admission admission =
+		request_context_admission(&post->context, exchange->conn, ADMISSION_SEND);
 
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
-	if (!principal_is_anonymous(post->context.access.principal))
-		deny_list_watch(post->context.frontend->authorization.deny_list, &post->holder);
-	if (scan_type(body) == JSON_ARRAY)
-		post_batch(post, body);
+	admission.body = body;
+	admission.takes_results = post->takes_json;
+	if (admission_admit(&admission))
+		post_take(post, &admission);
 	else
-		post_message(post, body);
+		post_refuse(post, &admission.refusal);
+	admission_fini(&admission);
 	post_end_call(post);
 }
 
@@ -554,12 +473,11 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	struct post *post = container_of(exchange, struct post, exchange);
 
 	(void)reason;
-	timer_stop(&post->grace);
 	if (post->events != NULL)
 		event_writer_stop(&post->events->writer);
 	/* Who has seen the id of an event can come back for the rest. CXL-01 */
 	if (post->events == NULL || !stored_stream_is_known(post->events->stored))
-		post->state = POST_ANSWERED;
+		post_set_state(post, POST_ANSWERED);
 	post_note_left(post);
 }
 
@@ -569,23 +487,15 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
-struct http_exchange *streamable_post(const struct streamable_request *request)
+struct http_exchange *streamable_post(const struct endpoint_request *request)
 {
-	const struct http_request *http = request->http;
-	bool takes_json = streamable_accepts(http, "application/json");
-	bool takes_events = streamable_accepts(http, "text/event-stream");
+	bool takes_json = validation_accepts(request->http, "application/json");
+	bool takes_events = validation_accepts(request->http, "text/event-stream");
 	struct post *post;
 
-	if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
-		return streamable_refuse(
-			request, 415,
-			"Unsupported media type: the body must be application/json in UTF-8");
-	if (http_has(http, HTTP_CONTENT_ENCODING))
-		return streamable_refuse(request, 415,
-					 "Unsupported media type: the body must not be compressed");
 	if (!takes_json && !takes_events)
-		return streamable_refuse(
-			request, 406,
+		return refusal_send_head(
+			&request->answer, 406,
 			"Not acceptable: take application/json and text/event-stream");
 	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json)
 		takes_events = false;
@@ -593,7 +503,6 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 	post->exchange.ops = &post_ops;
 	post->takes_json = takes_json;
 	post->takes_events = takes_events;
-	post->single.post = post;
 	request_context_init(&post->context, request);
 	timer_init(&post->grace, post_on_grace);
 	deny_watcher_init(&post->holder, &post_watcher_ops);
@@ -603,19 +512,21 @@ struct http_exchange *streamable_post(const struct streamable_request *request)
 /* ---- DELETE ---- */
 
 /* FRONT-SESS-06, -07 */
-struct http_exchange *streamable_delete(const struct streamable_request *request)
+struct http_exchange *streamable_delete(const struct endpoint_request *request)
 {
-	struct request_context context = { .frontend = request->frontend };
-	struct answer answer;
-	struct client *client;
+	struct http_conn *conn = request->answer.conn;
+	struct request_context context = { .has_session = false };
+	struct admission admission;
 
 	request_context_init(&context, request);
-	client = request_context_find_client(&context, request->conn, NULL);
-	if (client != NULL) {
-		answer = request_context_answer(&context, request->conn, NULL);
-		session_end(client->session, REASON_DELETED);
-		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
+	admission = request_context_admission(&context, conn, ADMISSION_END);
+	if (admission_admit(&admission)) {
+		session_end(admission.client->session, REASON_DELETED);
+		answer_empty(&request->answer, 204, (struct slice){ NULL, 0 });
+	} else {
+		request_context_refuse(&context, conn, &admission.refusal);
 	}
+	admission_fini(&admission);
 	request_context_fini(&context);
 	return NULL;
 }

@@ -15,6 +15,7 @@ int authorization_judge(const struct protected_resource *place, const struct gra
 {
 	const char *client = grant->client_id != NULL ? grant->client_id : "";
 
+	CHECK(grant != NULL);
 	if (!is_signed_well(place, grant))
 		return verdict_set(verdict_r, VERDICT_BAD_ALG,
 				   "`%s` is none of this server's algorithms", grant->algorithm);

@@ -88,6 +88,7 @@ static void token_watch_set_times(struct token_watch *token_watch)
 {
 	const struct grant *grant = token_watch->access.grant;
 
+	CHECK(token_watch->token == NULL || grant != NULL);
 	token_watch->ask_at_ms = token_watch->token != NULL ? grant->ask_again_at_ms : UINT64_MAX;
 	token_watch->trust_until_ms =
 		token_watch->token != NULL ? grant->trust_until_ms : UINT64_MAX;
@@ -124,6 +125,7 @@ static void token_watch_ask(struct token_watch *token_watch)
 	struct grant *grant = NULL;
 	struct verdict verdict;
 
+	CHECK(token_watch->token != NULL && !is_asking(token_watch));
 	if (verifier_check(token_watch->authorization->conf.verifier, token,
 			   token_watch->place->accepted.items, token_watch->place->accepted.count,
 			   &token_watch->wait, &verdict, &grant))
@@ -158,14 +160,14 @@ static void token_watch_on_denied(struct deny_watcher *holder)
 	token_watch_over(container_of(holder, struct token_watch, holder), REASON_DENIED);
 }
 
-static const struct deny_watcher_ops vigil_watcher_ops = {
+static const struct deny_watcher_ops token_watch_watcher_ops = {
 	.show = token_watch_show,
 	.on_denied = token_watch_on_denied,
 };
 
 /* ---- the life of a token watch ---- */
 
-struct token_watch *token_watch_new(const struct streamable_request *request,
+struct token_watch *token_watch_new(const struct endpoint_request *request,
 				    token_watch_over_fn *on_over, void *owner)
 {
 	const struct grant *grant = request->access->grant;
@@ -178,7 +180,7 @@ struct token_watch *token_watch_new(const struct streamable_request *request,
 	*token_watch = (struct token_watch){
 		.loop = request->frontend->router->loop,
 		.authorization = &request->frontend->authorization,
-		.place = request->place,
+		.place = &request->endpoint->place,
 		.wait = { .on_done = token_watch_on_verdict },
 		.owner = owner,
 		.on_over = on_over,
@@ -188,7 +190,7 @@ struct token_watch *token_watch_new(const struct streamable_request *request,
 		token_watch->token_size = token.n;
 	}
 	timer_init(&token_watch->timer, token_watch_on_timer);
-	deny_watcher_init(&token_watch->holder, &vigil_watcher_ops);
+	deny_watcher_init(&token_watch->holder, &token_watch_watcher_ops);
 	return token_watch;
 }
 
@@ -196,6 +198,7 @@ void token_watch_begin(struct token_watch *token_watch, const struct access *acc
 {
 	if (token_watch == NULL)
 		return;
+	CHECK(token_watch->access.principal == NULL);
 	token_watch->access = access_copy(access);
 	deny_list_watch(token_watch->authorization->deny_list, &token_watch->holder);
 	token_watch_set_times(token_watch);

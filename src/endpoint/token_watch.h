@@ -9,7 +9,7 @@
 
 #include "auth/verifier.h"
 #include "endpoint/authorization.h"
-#include "endpoint/streamable.h"
+#include "endpoint/frontend.h"
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "session/deny_list.h"
@@ -40,9 +40,9 @@ struct token_watch {
  * For the request that opens the stream; what must be kept of it is copied. NULL, which the others take, if there
  * is nothing to watch: the client is nobody. Ended by token_watch_end.
  */
-struct token_watch *token_watch_new(const struct streamable_request *request,
+struct token_watch *token_watch_new(const struct endpoint_request *request,
 				    token_watch_over_fn *on_over, void *owner);
-/* The stream has begun, for a token that authorization_permits has just let pass. Nothing is called before the next turn. */
+/* The stream has begun, for a token that was just admitted. Nothing is called before the next turn. */
 void token_watch_begin(struct token_watch *token_watch, const struct access *access);
 /* The stream has ended, or will not begin. Sets the owner's pointer to NULL. */
 void token_watch_end(struct token_watch **token_watch);

@@ -33,10 +33,10 @@ static void on_over(void *owner, enum reason reason)
 static int setup(void **state)
 {
 	const struct identity identity = { .issuer = SLICE("static"), .subject = SLICE("ci") };
-	static const struct protected_resource place = { .server = SLICE("main") };
+	static const struct endpoint endpoint = { .place = { .server = SLICE("main") } };
 	const struct http_request http = { .seen = 0 };
-	const struct streamable_request request = {
-		.frontend = &frontend, .place = &place, .access = &access, .http = &http
+	const struct endpoint_request request = {
+		.frontend = &frontend, .endpoint = &endpoint, .access = &access, .http = &http
 	};
 	struct error err;
 

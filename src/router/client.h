@@ -15,8 +15,6 @@
 #include "io/peer.h"
 #include "router/text_set.h"
 
-#define CLIENT_CALLS_MAX 4096 /* in flight: clients that leave keep theirs running */
-
 struct call;
 struct pool;
 struct principal;

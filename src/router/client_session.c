@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
+#include "router/admitted.h"
 #include "router/call.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -210,8 +211,9 @@ static enum reason join(struct client_session *cs, struct call *call, const stru
 }
 
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
-			 const struct peer *peer, struct call *call, const struct envelope *env)
+			 const struct peer *peer, struct call *call, struct admitted *admitted)
 {
+	const struct envelope *env = admitted_take(admitted, NULL);
 	struct client_session *cs = client_session_new(router, server, peer, env);
 	enum reason reason;
 

@@ -15,6 +15,7 @@
 #include "router/wait_queue.h"
 #include "session/session.h"
 
+struct admitted;
 struct call;
 struct peer;
 struct router;
@@ -29,11 +30,11 @@ struct client_session {
 };
 
 /*
- * Serves an initialize request of this principal, sent from `peer`: a new session. `call` was prepared with
- * call_init; its front hears of the outcome, and finds the session, if it began, in call->client->session.
+ * Serves the initialize request of this principal that `admitted` has gone to, sent from `peer`: a new session. `call`
+ * was prepared with call_init; its front hears of the outcome, and finds the session, if it began, in call->client->session.
  */
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
-			 const struct peer *peer, struct call *call, const struct envelope *env);
+			 const struct peer *peer, struct call *call, struct admitted *admitted);
 /* The client of a session. */
 struct client *client_session_client(struct session *session);
 

@@ -110,15 +110,15 @@ static void note_ready(struct client *client)
 	server_request_release_held(client);
 }
 
-void forward_request(struct client *client, struct call *call, const struct envelope *env)
+void forward_request(struct client *client, struct call *call, struct admitted *admitted)
 {
-	CHECK(client->pool != NULL);
+	const struct envelope *env = admitted_take(admitted, client);
+
+	CHECK(client->pool != NULL && call->state == CALL_NEW);
 	if (call->method->id != METHOD_PING)
 		note_ready(client);
 	call_link(call, client);
-	if (client->call_count > CLIENT_CALLS_MAX && call->method->id != METHOD_PING)
-		call_fail(call, REASON_OVER_LIMIT);
-	else if (!answer_locally(call, env))
+	if (!answer_locally(call, env))
 		dispatch_call(call, env);
 }
 
@@ -188,8 +188,9 @@ static void forward_to_own_server(struct client *client, const struct envelope *
 	send_edits_fini(&edits);
 }
 
-void forward_notification(struct client *client, const struct envelope *env)
+void forward_notification(struct client *client, struct admitted *admitted)
 {
+	const struct envelope *env = admitted_take(admitted, client);
 	const struct method *method = method_find(env->method);
 
 	if (method->id == METHOD_INITIALIZED)
@@ -204,8 +205,9 @@ void forward_notification(struct client *client, const struct envelope *env)
 
 /* ---- answers ---- */
 
-void forward_answer(struct client *client, const struct envelope *env)
+void forward_answer(struct client *client, struct admitted *admitted)
 {
+	const struct envelope *env = admitted_take(admitted, client);
 	struct server_request *request = server_request_find(client, env->id);
 	struct send_edits edits = { .count = 0 };
 	struct convert convert = { .text = { 0 } };

@@ -3,19 +3,19 @@
 #ifndef MCPGATED_ROUTER_FORWARD_H
 #define MCPGATED_ROUTER_FORWARD_H
 
-#include "jsonrpc/scan.h"
+#include "router/admitted.h"
 #include "router/call.h"
 #include "router/client.h"
 
 /*
- * Forwards a request, or answers it here where that is the rule (ping, a bad log level, what a shared pool has). `call`
- * was prepared with call_init; `env` and its text are borrowed. Its front may be told before the return.
+ * Forwards the request that `admitted` has gone to, or answers it here where that is the rule (ping, a bad log level, what
+ * a shared pool has). `call` was prepared for it with call_init; its text is borrowed. Its front may be told before the return.
  */
-void forward_request(struct client *client, struct call *call, const struct envelope *env);
+void forward_request(struct client *client, struct call *call, struct admitted *admitted);
 /* Forwards, translates or consumes a notification. */
-void forward_notification(struct client *client, const struct envelope *env);
+void forward_notification(struct client *client, struct admitted *admitted);
 /* The client's answer to a request of the server; dropped if nobody waits for it. FRONT-POST-03, -04. */
-void forward_answer(struct client *client, const struct envelope *env);
+void forward_answer(struct client *client, struct admitted *admitted);
 /*
  * The token that a call was sent with is denied: it ends, and at the server as well; with it the session that it
  * would begin. Also for one that was not begun or has ended. AUTH-SES-07

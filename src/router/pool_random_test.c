@@ -88,7 +88,7 @@ static void client_act(struct member *member)
 	if (any(8) == 0) {
 		snprintf(text, sizeof(text), CANCELLED("%lu"), (unsigned long)any(4));
 		env = scan(q(text));
-		forward_notification(member->client, &env);
+		forward_notification(member->client, admit(member->client, &env));
 		return;
 	}
 	mark++;
@@ -99,7 +99,7 @@ static void client_act(struct member *member)
 	env = scan(q(text));
 	front = front_new(&env);
 	front->mark = mark;
-	forward_request(member->client, &front->call, &env);
+	forward_request(member->client, &front->call, admit(member->client, &env));
 }
 
 /* Each call has had what belongs to it, or nothing. */

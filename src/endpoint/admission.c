@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who it is has been asked before, of the head alone (authorization_admit): no front gets a request without an access.
+ * What that found may have changed while the body came.
+ */
+#include "endpoint/admission.h"
+
+#include "endpoint/validation.h"
+#include "mcp/error.h"
+#include "mcp/revision.h"
+#include "obs/log.h"
+
+static const struct {
+	size_t calls_max; /* in flight, of one session */
+	const char *unnamed;
+} fronts[] = {
+	/* Clients that leave keep theirs running. */
+	[FRONT_STREAMABLE] = { 4096, "Bad request: the Mcp-Session-Id header is missing" },
+	/* Each was answered with 202: no connection bounds them. */
+	[FRONT_HTTP_SSE] = { 1024, "Bad request: the parameter sessionId is missing" },
+};
+
+/* ---- refusals ---- */
+
+/* Of the one request that the body is; else empty. */
+static struct slice own_id(const struct admission *admission)
+{
+	return !admission->is_batch && admission->requests == 1 ? admission->single.id.text :
+								  (struct slice){ NULL, 0 };
+}
+
+static bool refuse(struct admission *admission, int status, int code, const char *why)
+{
+	admission->refusal = (struct refusal){
+		.form = REFUSAL_ERROR,
+		.status = status,
+		.description = why,
+		.id = own_id(admission),
+		.code = code,
+	};
+	return false;
+}
+
+/* Its requests; HTTP would say it with this status. */
+static bool refuse_requests(struct admission *admission, int status, int code, const char *why)
+{
+	refuse(admission, status, code, why);
+	admission->refusal.is_in_band = true;
+	return false;
+}
+
+static bool refuse_by_reason(struct admission *admission, enum reason reason)
+{
+	admission->refusal = (struct refusal){
+		.form = REFUSAL_REASON,
+		.status = reason_get(reason)->http_status,
+		.description = reason_get(reason)->text,
+		.id = own_id(admission),
+		.is_in_band = admission->intent == ADMISSION_SEND,
+		.reason = reason,
+	};
+	return false;
+}
+
+/* ---- what is asked ---- */
+
+/* The token has neither expired nor been denied while the body came. AUTH-CH-08, AUTH-SES-07 */
+static bool check_access(struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+
+	return authorization_is_current(&caller->frontend->authorization, &caller->endpoint->place,
+					&caller->access, &admission->refusal);
+}
+
+static bool read_batch(struct admission *admission, const struct scan_limits *limits)
+{
+	struct batch *batch = &admission->batch;
+
+	if (batch_read(admission->body, limits, batch, &admission->err) < 0)
+		return refuse(admission, 400, validation_code(&admission->err),
+			      admission->err.text);
+	admission->messages = batch->messages;
+	admission->count = batch->count;
+	admission->requests = batch->requests;
+	return true;
+}
+
+static bool read_single(struct admission *admission, const struct scan_limits *limits)
+{
+	struct envelope *env = &admission->single;
+
+	if (scan_envelope(admission->body, limits, 0, env, &admission->err) < 0) {
+		refuse(admission, 400, validation_code(&admission->err), admission->err.text);
+		admission->refusal.id = env->id.text; /* if it could be read */
+		return false;
+	}
+	admission->messages = env;
+	admission->count = 1;
+	admission->requests = env->kind == ENVELOPE_REQUEST;
+	admission->is_initialize = validation_is_initialize(env);
+	return true;
+}
+
+/* Every message is read here, once. FRONT-HTTP-10, -11, FRONT-POST-07, FRONT-INIT-03 */
+static bool check_body(struct admission *admission)
+{
+	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
+
+	if (admission->intent != ADMISSION_SEND)
+		return true;
+	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
+	return admission->is_batch ? read_batch(admission, limits) : read_single(admission, limits);
+}
+
+/* Whether it belongs to a session, or to the stream that a client of HTTP+SSE has. FRONT-INIT-05 */
+static bool needs_name(const struct admission *admission)
+{
+	if (admission->front == FRONT_HTTP_SSE)
+		return admission->intent != ADMISSION_LISTEN;
+	return !admission->is_initialize;
+}
+
+/*
+ * A revision that is known and not served yet. Not MCP_UNSUPPORTED_VERSION: an error code of the modern era is taken for
+ * the word of a modern server, and there are clients that do not try initialize after it. FRONT-VER-06
+ */
+static bool check_served(struct admission *admission)
+{
+	bool is_unserved = admission->names_version && revision_is_unserved(admission->version);
+
+	if (admission->front != FRONT_STREAMABLE || admission->is_initialize)
+		return true;
+	if (admission->count == 1 && !admission->is_batch)
+		is_unserved |= revision_is_unserved(
+			scan_plain_string(validation_version(&admission->single)));
+	if (!is_unserved)
+		return true;
+	error_set(&admission->err, ERROR_INVALID,
+		  "Unsupported protocol version: this server speaks revisions up to %.*s; begin "
+		  "with initialize",
+		  SLICE_ARG(revision_newest()->name));
+	return refuse(admission, 400, MCP_SERVER_ERROR, admission->err.text);
+}
+
+/* What is another principal's or another server's is not there. FRONT-SESS-04, -05, AUTH-SES-02 */
+static bool check_known(struct admission *admission)
+{
+	if (!needs_name(admission) || !admission->session.is_named)
+		return true;
+	if (!admission->session.is_known)
+		return refuse(admission, 404, MCP_SESSION_NOT_FOUND, "Session not found");
+	admission->client = admission->session.client;
+	if (admission->client != NULL) {
+		session_hold(admission->client->session); /* its idle time begins anew */
+		session_release(admission->client->session);
+	}
+	return true;
+}
+
+/* FRONT-VER-01 … -04 */
+static bool check_version(struct admission *admission)
+{
+	const struct client *client = admission->client;
+	const struct revision *revision;
+
+	if (!admission->names_version || admission->is_initialize)
+		return true;
+	revision = revision_find(admission->version);
+	if (revision == NULL) {
+		refuse(admission, 400, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
+		admission->refusal.version = admission->version;
+		return false;
+	}
+	if (client != NULL && revision != client->revision)
+		LOG(SESSION_VERSION, LOG_SLICE("header", revision->name),
+		    LOG_SLICE("session", client->revision->name));
+	return true;
+}
+
+/* FRONT-SESS-03, FRONT-OLD-03 */
+static bool check_named(struct admission *admission)
+{
+	if (!needs_name(admission) || admission->session.is_named)
+		return true;
+	return refuse(admission, 400, MCP_INVALID_REQUEST, fronts[admission->front].unnamed);
+}
+
+/* What all messages of the body need together. AUTH-SCP-02, -06, -11 */
+static bool check_scopes(struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+	const struct protected_resource *place = &caller->endpoint->place;
+	struct refusal *refusal = &admission->refusal;
+	struct scope_set needed = { { 0 } };
+
+	for (size_t i = 0; i < admission->count; i++)
+		authorization_add_required(place, &admission->messages[i], &needed);
+	if (authorization_covers(&caller->frontend->authorization, place, &caller->access, &needed,
+				 refusal))
+		return true;
+	refusal->id = own_id(admission);
+	refusal->is_for_result = place->tells_in_result && admission->takes_results &&
+				 refusal->id.n > 0 && !admission->is_initialize;
+	return false;
+}
+
+/* A client that tries the newest revision first learns on HTTP+SSE that it must initialize. FRONT-OLD-06 */
+static bool check_era(struct admission *admission)
+{
+	if (admission->front != FRONT_HTTP_SSE)
+		return true;
+	for (size_t i = 0; i < admission->count; i++) {
+		const struct envelope *env = &admission->messages[i];
+
+		if (env->kind == ENVELOPE_REQUEST && validation_version(env).type != JSON_ABSENT)
+			return refuse_requests(admission, 200, MCP_METHOD_NOT_FOUND,
+					       "Method not found");
+	}
+	return true;
+}
+
+/* On HTTP+SSE there are clients without a session. Nobody is there yet to hear a notification of theirs. */
+static bool check_begun(struct admission *admission)
+{
+	if (!needs_name(admission) || admission->client != NULL || admission->is_initialize)
+		return true;
+	refuse(admission, 400, MCP_INVALID_REQUEST, "Invalid request: initialize must come first");
+	admission->refusal.is_in_band = !admission->is_batch;
+	return false;
+}
+
+/* FRONT-POST-08, FRONT-OLD-05 */
+static bool check_batch(struct admission *admission)
+{
+	if (!admission->is_batch)
+		return true;
+	CHECK(admission->client != NULL);
+	if (admission->client->revision->has_batches)
+		return true;
+	return refuse(admission, 400, MCP_INVALID_REQUEST,
+		      "Invalid request: this session's revision has no batches");
+}
+
+/* FRONT-INIT-01, -02, DEF-11 */
+static bool check_initialize(struct admission *admission)
+{
+	const char *why;
+
+	if (!admission->is_initialize)
+		return true;
+	if (admission->client != NULL || admission->session.is_opening)
+		return refuse_requests(admission, 400, MCP_INVALID_REQUEST,
+				       "Invalid request: initialize was sent before");
+	why = validation_check_initialize(&admission->single);
+	return why == NULL || refuse_requests(admission, 200, MCP_INVALID_PARAMS, why);
+}
+
+/* Notifications and answers still matter to the calls that run. REL-41 */
+static bool check_draining(struct admission *admission)
+{
+	bool is_new = admission->requests > 0 || admission->intent == ADMISSION_LISTEN;
+
+	return !is_new || !admission->caller->frontend->router->is_draining ||
+	       refuse_by_reason(admission, REASON_DRAINING);
+}
+
+/* A batch is taken or refused as a whole. */
+static bool check_calls(struct admission *admission)
+{
+	const struct client *client = admission->client;
+
+	return client == NULL || admission->requests == 0 ||
+	       client->call_count + admission->requests <= fronts[admission->front].calls_max ||
+	       refuse_by_reason(admission, REASON_OVER_LIMIT);
+}
+
+/*
+ * In this order: each relies on those before it. False: it has filled the refusal. What a policy says, and how many
+ * calls a minute a caller may have, is to be asked at the end.
+ */
+static bool (*const checks[])(struct admission *admission) = {
+	check_access,     /* 401 */
+	check_body,       /* 400 */
+	check_served,     /* 400 */
+	check_known,      /* 404 */
+	check_version,    /* 400 */
+	check_named,      /* 400 */
+	check_scopes,     /* 403, or in the result of the call */
+	check_era,        /* -32601 */
+	check_begun,      /* 400, or -32600 */
+	check_batch,      /* 400 */
+	check_initialize, /* -32602, -32600 */
+	check_draining,   /* 503 */
+	check_calls,      /* 503 */
+};
+
+static bool is_of_caller(const struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+	const struct client *client = admission->client;
+
+	return client == NULL || (client->session->principal == caller->access.principal &&
+				  client->server == caller->endpoint->server);
+}
+
+bool admission_admit(struct admission *admission)
+{
+	CHECK(admission->admitted == NULL && admission->client == NULL);
+	CHECK(admission->peer != NULL);
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (!checks[i](admission))
+			return false;
+	CHECK(is_of_caller(admission));
+	CHECK(admission->intent != ADMISSION_SEND ||
+	      admission->is_initialize == (admission->client == NULL));
+	if (admission->intent == ADMISSION_SEND)
+		admission->admitted =
+			admitted_new(admission->client, admission->messages, admission->count);
+	return true;
+}
+
+void admission_fini(struct admission *admission)
+{
+	admitted_free(&admission->admitted);
+	batch_fini(&admission->batch);
+}

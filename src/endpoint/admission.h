@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one door for what clients send: everything that may refuse it is asked here, in one order, whatever the way on
+ * which it has come. Only what was admitted can be handed to the router (router/admitted.h).
+ */
+#ifndef MCPGATED_ENDPOINT_ADMISSION_H
+#define MCPGATED_ENDPOINT_ADMISSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "endpoint/batch.h"
+#include "endpoint/caller.h"
+#include "endpoint/refusal.h"
+#include "endpoint/session_lookup.h"
+#include "io/peer.h"
+#include "jsonrpc/scan.h"
+#include "router/admitted.h"
+
+enum front { FRONT_STREAMABLE, FRONT_HTTP_SSE };
+
+enum admission_intent {
+	ADMISSION_SEND,   /* a body of messages */
+	ADMISSION_LISTEN, /* opens a stream */
+	ADMISSION_END,    /* ends the session */
+};
+
+/* What a client has sent, on its way in. */
+struct admission {
+	/* Said by the front; all of it borrowed until admission_fini: */
+	enum front front;
+	enum admission_intent intent;
+	const struct caller *caller; /* who, and to which server */
+	const struct peer *peer;     /* where from */
+	struct session_named session;
+	bool names_version; /* in the head */
+	struct slice version;
+	struct slice body;
+	bool takes_results; /* a refusal may stand in the result of a call. AUTH-SCP-11 */
+	/* Found out: */
+	struct client *client; /* of the session; NULL: it is not there yet */
+	const struct envelope *messages;
+	size_t count;
+	size_t requests;
+	bool is_batch;
+	bool is_initialize;
+	struct admitted
+		*admitted;      /* what the router takes; with ADMISSION_SEND, if it was admitted */
+	struct refusal refusal; /* if it was not */
+	/* What these lie in: */
+	struct envelope single;
+	struct batch batch;
+	struct error err;
+};
+
+/* Whether it is admitted. End it with admission_fini in any case. */
+bool admission_admit(struct admission *admission) must_check;
+void admission_fini(struct admission *admission);
+
+#endif

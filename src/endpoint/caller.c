@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies what is borrowed. */
+#include "endpoint/caller.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+void caller_init(struct caller *caller, const struct endpoint_request *request)
+{
+	struct slice origin = request->answer.origin;
+
+	CHECK(request->access->principal != NULL && request->endpoint->server != NULL);
+	*caller = (struct caller){
+		.frontend = request->frontend,
+		.endpoint = request->endpoint,
+		.access = access_copy(request->access),
+		.origin = origin.n > 0 ? mem_dup_slice(origin) : NULL,
+	};
+}
+
+void caller_fini(struct caller *caller)
+{
+	free(caller->origin);
+	access_fini(&caller->access);
+}
+
+struct answer caller_answer(const struct caller *caller, struct http_conn *conn)
+{
+	struct answer answer = { .conn = conn };
+
+	if (caller->origin != NULL)
+		answer.origin = slice_str(caller->origin);
+	return answer;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Three forms of one message: a body, an element of an array, an event. */
+#include "endpoint/egress.h"
+
+#include "http/sse.h"
+
+void egress_send(const struct answer *answer, const struct slice *parts, size_t count)
+{
+	CHECK(count > 0);
+	answer_json(answer, 200, parts, count);
+}
+
+void egress_append_element(struct buf *array, struct slice message)
+{
+	CHECK(message.n > 0);
+	buf_append_char(array, array->len > 0 ? ',' : '[');
+	buf_append_slice(array, message);
+}
+
+void egress_send_array(const struct answer *answer, struct buf *array)
+{
+	struct slice whole;
+
+	CHECK(array->len > 0);
+	buf_append_char(array, ']');
+	whole = buf_slice(array);
+	answer_json(answer, 200, &whole, 1);
+}
+
+void egress_append_event(struct buf *out, struct slice id, struct slice message)
+{
+	CHECK(message.n > 0);
+	sse_append_message(out, id, message);
+}
+
+struct msg *egress_join(const struct slice *parts, size_t count)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&text, parts[i]);
+	return msg_new_take(&text);
+}

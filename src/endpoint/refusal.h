@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a client is refused something, and how it is told. requirements.md §19, oauth.md §4. */
+#ifndef MCPGATED_ENDPOINT_REFUSAL_H
+#define MCPGATED_ENDPOINT_REFUSAL_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "endpoint/scopes.h"
+#include "obs/reason.h"
+
+struct answer;
+struct endpoint;
+struct frontend;
+struct http_exchange;
+
+enum refusal_form {
+	REFUSAL_CHALLENGE, /* status and WWW-Authenticate; see challenge.h */
+	REFUSAL_ERROR,     /* a JSON-RPC error of our own */
+	REFUSAL_REASON,    /* that of a row of reason.def */
+};
+
+struct refusal {
+	enum refusal_form form;
+	int status;
+	const char *description; /* of a challenge: one of a few fixed texts. AUTH-CH-03 */
+	struct slice id;         /* of the request that is refused, as it was written; or empty */
+	/*
+	 * Requests are refused, and not what brought them: HTTP+SSE takes the body and tells it on the stream, to each
+	 * of its requests.
+	 */
+	bool is_in_band;
+	/* REFUSAL_CHALLENGE: */
+	const char *error;       /* NULL: nothing was presented */
+	struct scope_set scopes; /* to be asked for; empty: none are named */
+	bool is_final;           /* no token would help: there is no challenge */
+	bool is_failure;    /* something was presented that no good client presents. AUTH-CH-11 */
+	bool is_for_result; /* the result of a call holds the challenge. AUTH-SCP-11 */
+	unsigned int retry_after_s; /* with 429 */
+	/* REFUSAL_ERROR: */
+	int code;
+	struct slice version; /* with MCP_UNSUPPORTED_VERSION: what was asked for */
+	/* REFUSAL_REASON: */
+	enum reason reason;
+};
+
+/* As a whole HTTP answer; nothing of the request is in it but the id, the version, and what is in `answer`. */
+void refusal_send(const struct refusal *refusal, const struct frontend *frontend,
+		  const struct endpoint *endpoint, const struct answer *answer);
+/* One that is in band, as the JSON-RPC error of the request `id`. */
+void refusal_append(const struct refusal *refusal, const struct endpoint *endpoint, struct slice id,
+		    struct buf *out);
+/* Refuses a request by its head. Returns NULL, for on_request. */
+struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A place in an array. The struct is known here alone: nobody else can make one, or change what it is for. */
+#include "router/admitted.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/mem.h"
+
+struct admitted {
+	const struct client *client;
+	const struct envelope *messages;
+	size_t count;
+	size_t next;
+	bool is_taken; /* the one before `next` */
+};
+
+struct admitted *admitted_new(const struct client *client, const struct envelope *messages,
+			      size_t count)
+{
+	struct admitted *admitted = mem_alloc(sizeof(*admitted));
+
+	CHECK(count > 0);
+	CHECK(client != NULL || (count == 1 && messages[0].kind == ENVELOPE_REQUEST));
+	*admitted = (struct admitted){ .client = client, .messages = messages, .count = count };
+	return admitted;
+}
+
+void admitted_free(struct admitted **admitted)
+{
+	free(*admitted);
+	*admitted = NULL;
+}
+
+const struct envelope *admitted_next(struct admitted *admitted)
+{
+	if (admitted->next == admitted->count)
+		return NULL;
+	admitted->is_taken = false;
+	return &admitted->messages[admitted->next++];
+}
+
+const struct envelope *admitted_take(struct admitted *admitted, const struct client *client)
+{
+	CHECK(admitted->next > 0 && !admitted->is_taken);
+	CHECK(admitted->client == client);
+	admitted->is_taken = true;
+	return &admitted->messages[admitted->next - 1];
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a client has sent and may send: the messages of one body. The entries of the router (forward_request,
+ * forward_notification, forward_answer, client_session_open) take nothing else, so that no way in can forget to ask.
+ */
+#ifndef MCPGATED_ROUTER_ADMITTED_H
+#define MCPGATED_ROUTER_ADMITTED_H
+
+#include <stddef.h>
+
+#include "jsonrpc/scan.h"
+
+struct admitted;
+struct client;
+
+/*
+ * For endpoint/admission.c alone, which has asked everything that may refuse them (tests/check-doors). They were let
+ * in for this client; NULL: it is one initialize request. The messages are borrowed until admitted_free.
+ */
+struct admitted *admitted_new(const struct client *client, const struct envelope *messages,
+			      size_t count);
+/* Accepts NULL; sets the caller's pointer to NULL. */
+void admitted_free(struct admitted **admitted);
+
+/* Goes on to the next message, at first to the first. NULL: there is no other. Valid as long as `admitted` is. */
+const struct envelope *admitted_next(struct admitted *admitted);
+/*
+ * For the entries of the router: the message that admitted_next has gone to, to be handed on for this client. Each is
+ * taken once at most.
+ */
+const struct envelope *admitted_take(struct admitted *admitted, const struct client *client);
+
+#endif
