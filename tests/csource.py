@@ -195,6 +195,11 @@ def header_macros():
     return found
 
 
+@functools.lru_cache(maxsize=None)
+def items_of(path):
+    return list(items(readable(path), path))
+
+
 class Unit:
     """`defined`: functions and data, the name of each and the names that it mentions."""
 
@@ -207,7 +212,7 @@ class Unit:
 
     def read(self, path):
         self.known.update(macros(readable(path)))
-        for item in items(readable(path), path):
+        for item in items_of(path):
             if item.name is None or item.is_prototype:
                 continue
             used = self.expanded(mentions(item.inside()) - variables(item.tokens))
