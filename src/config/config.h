@@ -104,6 +104,7 @@ struct config {
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
 	struct session_conf sessions;
 	struct frontend_conf frontend; /* without what the gateway makes */
+	struct slices claim_names;     /* that any server needs to know of its principals */
 	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;
 	uint64_t response_bytes;

@@ -65,6 +65,21 @@ static void finish_trust(struct config *config)
 			trust->count++;
 }
 
+/* What servers are told of their principals, each name once: principals keep that and nothing else. */
+static void finish_claims(struct config *config)
+{
+	struct slices names = { NULL, 0 };
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct server_conf *conf = &config->servers[i].conf;
+
+		for (size_t j = 0; j < conf->claim_count; j++)
+			if (!slices_has(names, conf->claims[j]))
+				texts_add(&names, conf->claims[j]);
+	}
+	config->claim_names = names;
+}
+
 /* ---- scopes ---- */
 
 static void add_scopes(struct scope_table *table, struct slices names, struct scope_set *set)
@@ -181,6 +196,7 @@ void finish_config(struct config *config)
 	finish_trust(config);
 	for (size_t i = 0; i < config->server_count; i++)
 		finish_server(config, &config->servers[i]);
+	finish_claims(config);
 	finish_scopes(config, authorization);
 	for (size_t i = 0; i < authorization->tokens.count; i++)
 		finish_token(&config->scopes, &authorization->tokens.items[i]);
@@ -213,5 +229,6 @@ void finish_free(struct config *config)
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);
 	free(resources);
+	texts_free(&config->claim_names);
 	free((void *)(uintptr_t)config->http.trust.nets);
 }
