@@ -107,6 +107,7 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 	struct admin_server *admin_server = mem_zalloc(sizeof(*admin_server));
 	struct http_conf http = *conf->http;
 
+	CHECK(conf->on_drain != NULL && conf->on_reload != NULL && conf->on_deny_list != NULL);
 	admin_server_make_gate(admin_server, conf);
 	admin_server_make_admin(admin_server, conf);
 	http.max_connections = CONNECTIONS_MAX;

@@ -99,6 +99,7 @@ void certificates_check(const struct types_context *context, const struct config
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const struct config_listen *listen = &config->listen[i];
 
+		CHECK(listen->tls_count == 0 || (list != NULL && i < list->count));
 		for (size_t j = 0; j < listen->tls_count; j++) {
 			const struct tree *tls = tree_find(list->items[i], "tls");
 			const struct tree *at = tls->kind == TREE_LIST ? tls->items[j] : tls;

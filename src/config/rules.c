@@ -446,6 +446,8 @@ static void check_server(const struct config_server *server, const struct tree *
 void rules_check(const struct config *config, const struct tree *root,
 		 struct config_problems *problems)
 {
+	/* What follows from the options is judged as well. */
+	CHECK(config->frontend.authorization.scopes == &config->scopes);
 	check_listen(config, root, problems);
 	check_admin(config, root, problems);
 	check_public_names(config, root, problems);

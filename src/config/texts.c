@@ -33,7 +33,10 @@ static struct slice *items_of(const struct slices *texts)
 
 void texts_add(struct slices *texts, struct slice text)
 {
-	struct slice *items = mem_resize(items_of(texts), (texts->count + 1) * sizeof(*items));
+	struct slice *items;
+
+	CHECK((texts->items == NULL) == (texts->count == 0));
+	items = mem_resize(items_of(texts), (texts->count + 1) * sizeof(*items));
 
 	items[texts->count++] = slice_of(mem_dup_slice(text), text.n);
 	texts->items = items;

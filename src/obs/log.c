@@ -72,6 +72,7 @@ void log_set_process(const char *name)
 
 bool log_is_on(enum log_event event)
 {
+	CHECK(event < LOG_EVENT_COUNT);
 	return events[event].level <= sink.level;
 }
 
@@ -83,6 +84,7 @@ static bool line_has_room(const struct line *line, size_t size)
 /* Callers ask for room first; this is only the net. */
 static void line_put(struct line *line, const char *bytes, size_t size)
 {
+	CHECK(line->length <= sizeof(line->bytes));
 	if (!line_has_room(line, size))
 		return;
 	memcpy(line->bytes + line->length, bytes, size);
