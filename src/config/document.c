@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people read, made from the option table: the sample file and the options of the manual page.
+ * What people read, made from tables: the sample file and the options of its manual page, and for the manual page
+ * of the daemon the events of the log and what clients are told.
  *
  * In the sample a line of prose begins with "# ", a line that is an option at its default with '#'
  * alone: whoever takes that one character away has set the option.
@@ -13,6 +14,8 @@
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/table.h"
+#include "obs/log.h"
+#include "obs/reason.h"
 
 #define SAMPLE_COLUMNS 92
 #define SAMPLE_SERVER "demo"
@@ -198,4 +201,28 @@ void config_print_manual(FILE *out)
 {
 	for (size_t i = 0; i < options_count; i++)
 		manual_option(&options_table[i], out);
+}
+
+void config_print_events(FILE *out)
+{
+	for (int i = 0; i < LOG_EVENT_COUNT; i++) {
+		struct log_event_row row = log_event_get((enum log_event)i);
+
+		fprintf(out, ".TP\n.BR %s \" (%s)\"\n", row.name, row.level);
+		print_roff(row.help, out);
+		fputc('\n', out);
+	}
+}
+
+void config_print_reasons(FILE *out)
+{
+	for (int i = 0; i < REASON_COUNT; i++) {
+		const struct reason_row *row = reason_get((enum reason)i);
+
+		if (row->message[0] == '\0')
+			continue;
+		fprintf(out, ".TP\n.BR %s \" (%s)\"\n", row->text, row->data);
+		print_roff(row->message, out);
+		fputc('\n', out);
+	}
 }
