@@ -88,6 +88,18 @@ struct tree *tree_find(const struct tree *map, const char *key)
 	return NULL;
 }
 
+const struct tree *tree_below(const struct tree *value, const char *key)
+{
+	const struct tree *member = tree_find(value, key);
+
+	return member != NULL ? member : value;
+}
+
+const struct tree *tree_item(const struct tree *value, size_t index)
+{
+	return value->kind == TREE_LIST && index < value->count ? value->items[index] : value;
+}
+
 bool tree_is_null(const struct tree *value)
 {
 	static const char *const names[] = { "", "~", "null", "Null", "NULL" };
