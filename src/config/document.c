@@ -52,6 +52,7 @@ static bool has_values(const struct option *option)
 /* "1 to 100", "one of a, b"; empty if everything is allowed. */
 static void append_limits(const struct option *option, struct buf *text)
 {
+	CHECK((option->min == NULL) == (option->max == NULL));
 	if (option->min != NULL)
 		buf_printf(text, "%s to %s", option->min, option->max);
 	for (const struct option_choice *c = option->choices; c != NULL && c->name != NULL; c++)
@@ -78,6 +79,7 @@ static void print_help(const struct option *option, int indent, FILE *out)
 
 static void sample_option(const struct option *option, int indent, FILE *out)
 {
+	CHECK(option->def != NULL || option->example != NULL || option->type == OPTION_SECTION);
 	print_help(option, indent, out);
 	if (option->type == OPTION_SECTION) {
 		char *below = mem_printf("%s.", option->path);
@@ -173,6 +175,7 @@ static void manual_values(const struct option *option, FILE *out)
 {
 	struct buf limits = { 0 };
 
+	CHECK(option->def != NULL || option->otherwise != NULL);
 	append_limits(option, &limits);
 	fprintf(out, "(%s%s%s; default: ", types_get(option)->name, limits.len > 0 ? ", " : "",
 		buf_terminate(&limits));
@@ -203,14 +206,19 @@ void config_print_manual(FILE *out)
 		manual_option(&options_table[i], out);
 }
 
+static void manual_row(const char *name, const char *kind, const char *text, FILE *out)
+{
+	fprintf(out, ".TP\n.BR %s \" (%s)\"\n", name, kind);
+	print_roff(text, out);
+	fputc('\n', out);
+}
+
 void config_print_events(FILE *out)
 {
 	for (int i = 0; i < LOG_EVENT_COUNT; i++) {
 		struct log_event_row row = log_event_get((enum log_event)i);
 
-		fprintf(out, ".TP\n.BR %s \" (%s)\"\n", row.name, row.level);
-		print_roff(row.help, out);
-		fputc('\n', out);
+		manual_row(row.name, row.level, row.help, out);
 	}
 }
 
@@ -219,10 +227,7 @@ void config_print_reasons(FILE *out)
 	for (int i = 0; i < REASON_COUNT; i++) {
 		const struct reason_row *row = reason_get((enum reason)i);
 
-		if (row->message[0] == '\0')
-			continue;
-		fprintf(out, ".TP\n.BR %s \" (%s)\"\n", row->text, row->data);
-		print_roff(row->message, out);
-		fputc('\n', out);
+		if (row->message[0] != '\0')
+			manual_row(row->text, row->data, row->message, out);
 	}
 }

@@ -39,6 +39,7 @@ static void finish_server(const struct config *config, struct config_server *ser
 	struct server_conf *conf = &server->conf;
 	struct endpoint *endpoint = &server->endpoint;
 
+	CHECK(conf->name != NULL && endpoint->server == NULL);
 	conf->server = (uint32_t)(server - config->servers);
 	conf->line_max = config->response_bytes;
 	conf->queue_max = config->http.body_bytes * 2;
