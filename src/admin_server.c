@@ -56,8 +56,8 @@ static void admin_server_on_metrics_accept(struct listener *listener, int fd,
 }
 
 /* The operator's own tool speaks plain HTTP, and takes whole answers. */
-static void admin_server_make_gate(struct admin_server *admin_server,
-				   const struct admin_server_conf *conf)
+static void admin_server_make_frontend(struct admin_server *admin_server,
+				       const struct admin_server_conf *conf)
 {
 	static const struct slice host = SLICE("localhost");
 	struct frontend_conf frontend = {
@@ -107,7 +107,8 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 	struct admin_server *admin_server = mem_zalloc(sizeof(*admin_server));
 	struct http_conf http = *conf->http;
 
-	admin_server_make_gate(admin_server, conf);
+	CHECK(conf->on_drain != NULL && conf->on_reload != NULL && conf->on_deny_list != NULL);
+	admin_server_make_frontend(admin_server, conf);
 	admin_server_make_admin(admin_server, conf);
 	http.max_connections = CONNECTIONS_MAX;
 	if (conf->listeners[LISTENER_ADMIN] >= 0) {

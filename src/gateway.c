@@ -18,7 +18,6 @@
 #include "process/spawn.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "config/claim.h"
 #include "admin_server.h"
 #include "endpoint/frontend.h"
 #include "endpoint/origin.h"
@@ -63,7 +62,6 @@ struct gateway {
 	size_t server_count;
 	struct slice *hosts;
 	size_t host_count;
-	struct slice *claim_names; /* that servers want, each once */
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct router router;
@@ -89,8 +87,17 @@ static struct deny_snapshot *deny_snapshot;
 
 /* ---- stopping ---- */
 
+/* The only way, one step at a time. */
 static void gateway_set_state(struct gateway *g, enum gateway_state state)
 {
+	static const char *const names[] = {
+		[GATEWAY_SERVING] = "serving",
+		[GATEWAY_FINISHING] = "finishing",
+		[GATEWAY_STOPPING] = "stopping",
+	};
+
+	CHECK(state == g->state + 1);
+	LOG(GATEWAY_STATE, LOG_STR("from", names[g->state]), LOG_STR("to", names[state]));
 	g->state = state;
 	g->state_since_ms = clock_now_ms();
 }
@@ -136,6 +143,7 @@ static void gateway_end_sessions(struct gateway *g)
 {
 	gateway_set_state(g, GATEWAY_STOPPING);
 	router_end_sessions(&g->router, REASON_DRAINING);
+	CHECK(g->router.sessions.count == 0);
 	router_end_processes(&g->router, REASON_DRAINING);
 }
 
@@ -254,26 +262,6 @@ static void gateway_start_children(struct gateway *g)
 		router_start_server(&g->router, &g->servers[i]);
 }
 
-/* What servers are told of their principals: principals keep that and nothing else. */
-static void gateway_list_claims(struct gateway *g)
-{
-	const struct config *config = g->config;
-	struct slices names = { NULL, 0 };
-
-	g->claim_names = mem_zalloc((config->server_count * CLAIMS_MAX + 1) * sizeof(struct slice));
-	names.items = g->claim_names;
-	for (size_t i = 0; i < config->server_count; i++) {
-		const struct server_conf *conf = &config->servers[i].conf;
-
-		CHECK(conf->claim_count <= CLAIMS_MAX);
-		for (size_t j = 0; j < conf->claim_count; j++)
-			if (!slices_has(names, conf->claims[j]))
-				g->claim_names[names.count++] = conf->claims[j];
-	}
-	g->router.sessions.principals.claim_names = names.items;
-	g->router.sessions.principals.claim_count = names.count;
-}
-
 static void gateway_make_servers(struct gateway *g)
 {
 	const struct config *config = g->config;
@@ -381,7 +369,7 @@ static void gateway_make_router(struct gateway *g)
 	router_init(&g->router, g->loop,
 		    &(struct scan_limits){ g->config->json_depth, ID_BYTES_MAX },
 		    &g->config->sessions);
-	gateway_list_claims(g);
+	g->router.sessions.principals.claim_names = g->config->claim_names;
 }
 
 static void gateway_on_admin_drain(void)
@@ -404,6 +392,7 @@ static void gateway_on_accept(struct listener *listener, int fd, const struct pe
 	struct port *port = container_of(listener, struct port, listener);
 	struct gateway *g = port->gateway;
 
+	CHECK(g->state != GATEWAY_STOPPING && port->index < g->port_count);
 	acceptor_accept(&g->acceptor, fd, peer,
 			&(struct acceptor_port){
 				.has_proxy_header = g->config->listen[port->index].proxy_protocol,
@@ -457,6 +446,7 @@ static void gateway_listen(struct gateway *g)
 {
 	size_t count = g->config->listen_count;
 
+	CHECK(g->port_count == 0 && g->state == GATEWAY_SERVING);
 	g->ports = mem_zalloc((count + 1) * sizeof(*g->ports));
 	g->port_count = count;
 	for (size_t i = 0; i < count; i++) {
@@ -484,7 +474,6 @@ static void gateway_free(struct gateway *g)
 	free(g->servers);
 	free(g->endpoints);
 	free(g->hosts);
-	free(g->claim_names);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);
@@ -510,6 +499,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	struct gateway g = { .config = config, .listeners = listeners, .log_fd = -1 };
 	struct error err = { ERROR_NONE, "" };
 
+	CHECK(gateway == NULL && listener_count == config->listen_count);
 	log_set_process("gateway");
 	signal(SIGPIPE, SIG_IGN);
 	/* The keeper hears these and tells us; a terminal sends them to everybody. */
@@ -535,10 +525,10 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	gateway_start_children(&g);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);
-	CHECK(listener_count == config->listen_count);
 	if (!server_certificates_are_needed(&g.server_certificates))
 		gateway_listen(&g); /* otherwise when the keeper has sent the certificates */
 	loop_run(g.loop);
+	CHECK(g.state == GATEWAY_STOPPING);
 	LOG(GATEWAY_STOP, LOG_INT("children", gateway_count_children(&g)));
 	counters_log();
 	gateway_free(&g);

@@ -52,7 +52,8 @@ static const char help[] =
 	"      --import FILE    JSON with an mcpServers object\n"
 	"  -t, --test           check only; every problem with file:line:column\n"
 	"      --print-config   print, secrets masked\n"
-	"      --dump WHAT      print \"sample\" (a commented file) or \"manual\" (the options as roff)\n"
+	"      --dump WHAT      print \"sample\" (a commented file), or as roff \"manual\" (the\n"
+	"                       options), \"events\" (of the log) or \"reasons\" (of errors)\n"
 	"      --version, --help\n";
 
 enum {
@@ -186,14 +187,24 @@ static int check_output(void)
 
 static int dump(const char *what)
 {
-	if (strcmp(what, "sample") == 0)
-		config_print_sample(stdout);
-	else if (strcmp(what, "manual") == 0)
-		config_print_manual(stdout);
-	else
-		return fprintf(stderr, "mcpgated: --dump takes \"sample\" or \"manual\"\n"),
-		       EXIT_USAGE;
-	return check_output();
+	static const struct {
+		const char *name;
+		void (*print)(FILE *out);
+	} dumps[] = {
+		{ "sample", config_print_sample },
+		{ "manual", config_print_manual },
+		{ "events", config_print_events },
+		{ "reasons", config_print_reasons },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(dumps); i++) {
+		if (strcmp(what, dumps[i].name) == 0) {
+			dumps[i].print(stdout);
+			return check_output();
+		}
+	}
+	fputs("mcpgated: --dump takes sample, manual, events or reasons\n", stderr);
+	return EXIT_USAGE;
 }
 
 static void print_problems(const struct config_problems *problems)

@@ -106,6 +106,7 @@ static struct tls_server *make_server(const struct server_certificates *server_c
 				 .tickets = server_certificates->tickets };
 	struct tls_server *server = NULL;
 
+	CHECK(listen->tls_count > 0);
 	for (size_t i = 0; i < listen->tls_count; i++)
 		pems[i] = (struct tls_pem){ buf_slice(&texts[i * FILES]),
 					    buf_slice(&texts[i * FILES + 1]) };

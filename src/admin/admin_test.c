@@ -11,6 +11,7 @@
 #include "admin/reports.h"
 #include "admin/value.h"
 #include "base/clock.h"
+#include "process/fake_keeper.h"
 
 #define NOW_MS 1000000
 
@@ -35,12 +36,14 @@ static int setup(void **state)
 	loop = loop_new(&err);
 	if (loop == NULL)
 		return -1;
-	for (size_t i = 0; i < 2; i++)
-		server_init(&servers[i], loop, NULL,
-			    &(struct server_conf){ .name = names[i],
-						   .pool_max = 3,
-						   .backoff_min_ms = 4000,
-						   .backoff_max_ms = 4000 });
+	for (size_t i = 0; i < 2; i++) {
+		struct server_conf conf = fake_server_conf();
+
+		conf.name = names[i];
+		conf.pool_max = 3;
+		conf.backoff_min_ms = conf.backoff_max_ms = 4000;
+		server_init(&servers[i], loop, NULL, &conf);
+	}
 	router = (struct router){ .loop = loop };
 	session_set_init(&router.sessions, loop, &sessions);
 	front = http_server_new(loop, &http, &handler);

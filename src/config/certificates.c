@@ -11,14 +11,6 @@
 
 #define DAYS_TO_WARN 14
 
-/* The value of the key, or what should hold it. */
-static const struct tree *value_of(const struct tree *map, const char *key)
-{
-	const struct tree *value = tree_find(map, key);
-
-	return value != NULL ? value : map;
-}
-
 static int read_file(const struct types_context *context, const char *path, const struct tree *at,
 		     struct buf *text_r)
 {
@@ -52,8 +44,8 @@ static void check_dates(const struct types_context *context, const char *path,
 static void check_pair(const struct types_context *context, const struct config_tls *tls,
 		       const struct tree *at)
 {
-	const struct tree *certificate_at = value_of(at, "certificate");
-	const struct tree *key_at = value_of(at, "key");
+	const struct tree *certificate_at = tree_below(at, "certificate");
+	const struct tree *key_at = tree_below(at, "key");
 	struct buf certificate = { 0 };
 	struct buf key = { 0 };
 	bool is_valid_yet = true;
@@ -99,12 +91,12 @@ void certificates_check(const struct types_context *context, const struct config
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const struct config_listen *listen = &config->listen[i];
 
+		CHECK(listen->tls_count == 0 || (list != NULL && i < list->count));
 		for (size_t j = 0; j < listen->tls_count; j++) {
-			const struct tree *tls = tree_find(list->items[i], "tls");
-			const struct tree *at = tls->kind == TREE_LIST ? tls->items[j] : tls;
+			const struct tree *at = tree_item(tree_below(tree_item(list, i), "tls"), j);
 
 			check_pair(context, &listen->tls[j], at);
-			check_authorities(context, &listen->tls[j], value_of(at, "client_ca"));
+			check_authorities(context, &listen->tls[j], tree_below(at, "client_ca"));
 		}
 	}
 }

@@ -124,6 +124,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	struct tree *root = read_source(request, &context);
 	struct config *config = NULL;
 
+	CHECK(root != NULL || problems->count > 0);
 	if (root != NULL && request->listen != NULL)
 		replace_listen(root, request->listen);
 	if (root != NULL && request->token_file != NULL)
@@ -135,6 +136,7 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (problems->count > 0)
 		config_free(&config);
 	tree_free(&root);
+	CHECK((config != NULL) == (problems->count == 0));
 	if (config != NULL)
 		config->warnings = warnings;
 	else

@@ -104,6 +104,7 @@ struct config {
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
 	struct session_conf sessions;
 	struct frontend_conf frontend; /* without what the gateway makes */
+	struct slices claim_names;     /* that any server needs to know of its principals */
 	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;
 	uint64_t response_bytes;
@@ -141,8 +142,10 @@ void config_problems_fini(struct config_problems *problems);
 void config_print(const struct config *config, FILE *out);
 /* The commented sample file, made from the option table. */
 void config_print_sample(FILE *out);
-/* The option table as manual page text (roff). */
+/* As text of manual pages (roff): the option table; the events of the log; the errors that clients get. */
 void config_print_manual(FILE *out);
+void config_print_events(FILE *out);
+void config_print_reasons(FILE *out);
 
 /*
  * Overwrites all that only the children's processes may know (values of env, arguments): for the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people read, made from the option table: the sample file and the options of the manual page.
+ * What people read, made from tables: the sample file and the options of its manual page, and for the manual page
+ * of the daemon the events of the log and what clients are told.
  *
  * In the sample a line of prose begins with "# ", a line that is an option at its default with '#'
  * alone: whoever takes that one character away has set the option.
@@ -13,6 +14,8 @@
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/table.h"
+#include "obs/log.h"
+#include "obs/reason.h"
 
 #define SAMPLE_COLUMNS 92
 #define SAMPLE_SERVER "demo"
@@ -49,6 +52,7 @@ static bool has_values(const struct option *option)
 /* "1 to 100", "one of a, b"; empty if everything is allowed. */
 static void append_limits(const struct option *option, struct buf *text)
 {
+	CHECK((option->min == NULL) == (option->max == NULL));
 	if (option->min != NULL)
 		buf_printf(text, "%s to %s", option->min, option->max);
 	for (const struct option_choice *c = option->choices; c != NULL && c->name != NULL; c++)
@@ -75,6 +79,7 @@ static void print_help(const struct option *option, int indent, FILE *out)
 
 static void sample_option(const struct option *option, int indent, FILE *out)
 {
+	CHECK(option->def != NULL || option->example != NULL || option->type == OPTION_SECTION);
 	print_help(option, indent, out);
 	if (option->type == OPTION_SECTION) {
 		char *below = mem_printf("%s.", option->path);
@@ -170,6 +175,7 @@ static void manual_values(const struct option *option, FILE *out)
 {
 	struct buf limits = { 0 };
 
+	CHECK(option->def != NULL || option->otherwise != NULL);
 	append_limits(option, &limits);
 	fprintf(out, "(%s%s%s; default: ", types_get(option)->name, limits.len > 0 ? ", " : "",
 		buf_terminate(&limits));
@@ -198,4 +204,30 @@ void config_print_manual(FILE *out)
 {
 	for (size_t i = 0; i < options_count; i++)
 		manual_option(&options_table[i], out);
+}
+
+static void manual_row(const char *name, const char *kind, const char *text, FILE *out)
+{
+	fprintf(out, ".TP\n.BR %s \" (%s)\"\n", name, kind);
+	print_roff(text, out);
+	fputc('\n', out);
+}
+
+void config_print_events(FILE *out)
+{
+	for (int i = 0; i < LOG_EVENT_COUNT; i++) {
+		struct log_event_row row = log_event_get((enum log_event)i);
+
+		manual_row(row.name, row.level, row.help, out);
+	}
+}
+
+void config_print_reasons(FILE *out)
+{
+	for (int i = 0; i < REASON_COUNT; i++) {
+		const struct reason_row *row = reason_get((enum reason)i);
+
+		if (row->message[0] != '\0')
+			manual_row(row->text, row->data, row->message, out);
+	}
 }

@@ -39,6 +39,7 @@ static void finish_server(const struct config *config, struct config_server *ser
 	struct server_conf *conf = &server->conf;
 	struct endpoint *endpoint = &server->endpoint;
 
+	CHECK(conf->name != NULL && endpoint->server == NULL);
 	conf->server = (uint32_t)(server - config->servers);
 	conf->line_max = config->response_bytes;
 	conf->queue_max = config->http.body_bytes * 2;
@@ -63,6 +64,21 @@ static void finish_trust(struct config *config)
 	for (size_t i = 0; i < count; i++)
 		if (peer_net_parse(config->trusted_proxies.items[i], &nets[trust->count]))
 			trust->count++;
+}
+
+/* What servers are told of their principals, each name once: principals keep that and nothing else. */
+static void finish_claims(struct config *config)
+{
+	struct slices names = { NULL, 0 };
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct server_conf *conf = &config->servers[i].conf;
+
+		for (size_t j = 0; j < conf->claim_count; j++)
+			if (!slices_has(names, conf->claims[j]))
+				texts_add(&names, conf->claims[j]);
+	}
+	config->claim_names = names;
 }
 
 /* ---- scopes ---- */
@@ -181,6 +197,7 @@ void finish_config(struct config *config)
 	finish_trust(config);
 	for (size_t i = 0; i < config->server_count; i++)
 		finish_server(config, &config->servers[i]);
+	finish_claims(config);
 	finish_scopes(config, authorization);
 	for (size_t i = 0; i < authorization->tokens.count; i++)
 		finish_token(&config->scopes, &authorization->tokens.items[i]);
@@ -213,5 +230,6 @@ void finish_free(struct config *config)
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);
 	free(resources);
+	texts_free(&config->claim_names);
 	free((void *)(uintptr_t)config->http.trust.nets);
 }

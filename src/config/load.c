@@ -171,6 +171,7 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 {
 	struct config *config = mem_zalloc(sizeof(*config));
 
+	CHECK(context->problems != NULL && context->warnings != NULL && context->resolve != NULL);
 	table_set_defaults(OPTIONS_TOP, config);
 	table_load(context, OPTIONS_TOP, root, config);
 	load_listen(context, root, config);

@@ -103,9 +103,12 @@ static bool takes_value(const char *option)
 
 char *name_from_command(char *const *command)
 {
-	struct slice program = last_part(slice_str(command[0]));
-	char *const *args = runner_args(command, program);
+	struct slice program;
+	char *const *args;
 
+	CHECK(command[0] != NULL);
+	program = last_part(slice_str(command[0]));
+	args = runner_args(command, program);
 	while (args != NULL && *args != NULL && (*args)[0] == '-')
 		args += takes_value(*args) && args[1] != NULL ? 2 : 1;
 	if (args != NULL && *args != NULL)

@@ -13,6 +13,7 @@
 
 static void push(struct config_problems *problems, const char *text)
 {
+	CHECK(problems->count <= PROBLEMS_MAX);
 	problems->items =
 		mem_resize(problems->items, (problems->count + 1) * sizeof(*problems->items));
 	problems->items[problems->count++] = mem_strdup(text);

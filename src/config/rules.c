@@ -11,34 +11,15 @@
 
 #define NAME_BYTES_MAX 64
 
-/* As far down from `root` as there are values, so that a missing one is reported at its parent. */
-static const struct tree *place(const struct tree *root, const char *first, const char *second,
-				const char *third)
+static const struct tree *server_place(const struct tree *root, const struct config_server *server)
 {
-	const char *const keys[] = { first, second, third };
-
-	for (size_t i = 0; i < ARRAY_LEN(keys) && keys[i] != NULL; i++) {
-		const struct tree *below = tree_find(root, keys[i]);
-
-		if (below == NULL)
-			break;
-		root = below;
-	}
-	return root;
+	return tree_below(tree_below(root, "servers"), server->conf.name);
 }
 
-static const struct tree *server_place(const struct tree *root, const struct config_server *server,
-				       const char *key)
-{
-	return place(root, "servers", server->conf.name, key);
-}
-
-/* The entry of a top-level list. */
+/* An entry of a top-level list. */
 static const struct tree *item_place(const struct tree *root, const char *key, size_t index)
 {
-	const struct tree *list = place(root, key, NULL, NULL);
-
-	return list->kind == TREE_LIST && index < list->count ? list->items[index] : list;
+	return tree_item(tree_below(root, key), index);
 }
 
 /* A listener that other machines reach says twice that this is meant. */
@@ -84,9 +65,9 @@ static void check_tls(const struct config_listen *listen, const struct tree *ite
 	const struct tree *tls = tree_find(item, "tls");
 
 	for (size_t i = 0; i < listen->tls_count; i++)
-		check_tls_entry(listen, i, tls->kind == TREE_LIST ? tls->items[i] : tls, problems);
+		check_tls_entry(listen, i, tree_item(tls, i), problems);
 	if (listen->tls_count > 0 && listen->plaintext)
-		problem_add_at(problems, place(item, "plaintext", NULL, NULL),
+		problem_add_at(problems, tree_below(item, "plaintext"),
 			       "an address with TLS is not plaintext; take one of the two away");
 }
 
@@ -102,7 +83,7 @@ static void check_listen(const struct config *config, const struct tree *root,
 {
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const struct config_listen *listen = &config->listen[i];
-		const struct tree *at = place(item_place(root, "listen", i), "address", NULL, NULL);
+		const struct tree *at = tree_below(item_place(root, "listen", i), "address");
 		struct address address;
 		struct error err;
 
@@ -123,7 +104,7 @@ static void check_listen(const struct config *config, const struct tree *root,
 static void check_admin(const struct config *config, const struct tree *root,
 			struct config_problems *problems)
 {
-	const struct tree *at = place(root, "admin", "address", NULL);
+	const struct tree *at = tree_below(tree_below(root, "admin"), "address");
 	const char *text = config->admin_address;
 	struct address address;
 	struct error err;
@@ -140,7 +121,7 @@ static void check_admin(const struct config *config, const struct tree *root,
 	}
 	if (config->admin_metrics == NULL)
 		return;
-	at = place(root, "admin", "metrics", NULL);
+	at = tree_below(tree_below(root, "admin"), "metrics");
 	if (address_parse(config->admin_metrics, &address, &err) != 0)
 		problem_add_at(problems, at, "%s", err.text);
 	else if (!address.is_local)
@@ -177,7 +158,7 @@ static void check_public_names(const struct config *config, const struct tree *r
 
 	if (public_url != NULL && !is_origin(public_url))
 		problem_add_at(
-			problems, place(root, "public_url", NULL, NULL),
+			problems, tree_below(root, "public_url"),
 			"must be an origin like https://mcp.example.com, without a path, not "
 			"'%.100s'",
 			public_url);
@@ -216,7 +197,7 @@ static void check_log_target(const struct config *config, const struct tree *roo
 
 	if (strcmp(target, "stderr") != 0 && strcmp(target, "journal") != 0 && target[0] != '/')
 		problem_add_at(
-			problems, place(root, "log", "target", NULL),
+			problems, tree_below(tree_below(root, "log"), "target"),
 			"must be stderr, journal, or the absolute path of a file, not '%.100s'",
 			target);
 }
@@ -235,7 +216,7 @@ static void check_name(const struct config_server *server, const struct tree *ro
 {
 	if (!is_server_name(server->conf.name))
 		problem_add_at_key(
-			problems, server_place(root, server, NULL),
+			problems, server_place(root, server),
 			"the server name '%.60s' must have 1 to 64 small letters, digits, "
 			"'-' and '_', and begin with a letter or digit",
 			server->conf.name);
@@ -262,7 +243,7 @@ static bool is_path_char(char c)
 static void check_path(const struct config_server *server, const struct tree *root,
 		       struct config_problems *problems)
 {
-	const struct tree *at = server_place(root, server, "path");
+	const struct tree *at = tree_below(server_place(root, server), "path");
 	const char *path = server->endpoint.path.p;
 	size_t length = 0;
 
@@ -307,11 +288,11 @@ static void check_path_is_unique(const struct config *config, size_t index, cons
 		while (p < ARRAY_LEN(paths) && !uses_path(other, paths[p]))
 			p++;
 		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
-			problem_add_at(problems, server_place(root, server, "path"),
+			problem_add_at(problems, tree_below(server_place(root, server), "path"),
 				       "the path '%.100s' is also that of the server '%s'",
 				       paths[p].p, config->servers[i].conf.name);
 		else if (config->servers[i].enabled && is_one_resource(other->path, own->path))
-			problem_add_at(problems, server_place(root, server, "path"),
+			problem_add_at(problems, tree_below(server_place(root, server), "path"),
 				       "the path '%.100s' is that of the server '%s' but for a "
 				       "slash, and tokens do not tell them apart",
 				       own->path.p, config->servers[i].conf.name);
@@ -325,11 +306,12 @@ static void check_timeouts(const struct config_server *server, const struct tree
 	uint64_t max_ms = server->conf.request_timeout_max_ms;
 
 	if (server->conf.request_timeout_ms > max_ms)
-		problem_add_at(problems, server_place(root, server, "request_timeout"),
+		problem_add_at(problems, tree_below(server_place(root, server), "request_timeout"),
 			       "request_timeout must not be longer than request_timeout_max");
 	for (size_t i = 0; i < timeouts->count; i++)
 		if (timeouts->items[i].timeout_ms > max_ms)
-			problem_add_at(problems, server_place(root, server, "tool_timeout"),
+			problem_add_at(problems,
+				       tree_below(server_place(root, server), "tool_timeout"),
 				       "the time of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
 				       timeouts->items[i].tool.p);
@@ -338,7 +320,7 @@ static void check_timeouts(const struct config_server *server, const struct tree
 static const struct tree *sandbox_place(const struct tree *root, const struct config_server *server,
 					const char *key)
 {
-	return place(server_place(root, server, "sandbox"), key, NULL, NULL);
+	return tree_below(tree_below(server_place(root, server), "sandbox"), key);
 }
 
 static void check_paths(const struct slices *paths, const struct tree *at,
@@ -365,7 +347,7 @@ static void check_places(const struct config_server *server, const struct tree *
 	check_paths(&server->sandbox_read, sandbox_place(root, server, "read"), problems);
 	check_paths(&server->sandbox_write, sandbox_place(root, server, "write"), problems);
 	if (server->umask != NULL && !is_umask(server->umask))
-		problem_add_at(problems, server_place(root, server, "umask"),
+		problem_add_at(problems, tree_below(server_place(root, server), "umask"),
 			       "must be up to four octal digits like \"0077\", not '%.60s'",
 			       server->umask);
 }
@@ -373,7 +355,7 @@ static void check_places(const struct config_server *server, const struct tree *
 static void check_pool(const struct config_server *server, const struct tree *root,
 		       struct config_problems *problems)
 {
-	const struct tree *at = server_place(root, server, "pool");
+	const struct tree *at = tree_below(server_place(root, server), "pool");
 
 	if (server->conf.pool_min > server->conf.pool_max)
 		problem_add_at(problems, at, "pool.min must not be more than pool.max");
@@ -385,7 +367,7 @@ static void check_pool(const struct config_server *server, const struct tree *ro
 static void check_claims(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
-	const struct tree *at = server_place(root, server, "env");
+	const struct tree *at = tree_below(server_place(root, server), "env");
 	enum authorization_mode mode = config->frontend.authorization.mode;
 
 	if (server->conf.claim_count == 0)
@@ -421,16 +403,16 @@ static void refuse_claims_elsewhere(const struct config_server *server, const st
 				    struct config_problems *problems)
 {
 	for (size_t i = 0; i < server->args.count; i++)
-		refuse_claims(server->args.items[i].p, server_place(root, server, "args"),
-			      problems);
-	refuse_claims(server->command, server_place(root, server, "command"), problems);
-	refuse_claims(server->cwd, server_place(root, server, "cwd"), problems);
+		refuse_claims(server->args.items[i].p,
+			      tree_below(server_place(root, server), "args"), problems);
+	refuse_claims(server->command, tree_below(server_place(root, server), "command"), problems);
+	refuse_claims(server->cwd, tree_below(server_place(root, server), "cwd"), problems);
 }
 
 static void check_server(const struct config_server *server, const struct tree *root,
 			 struct config_problems *problems)
 {
-	const struct tree *at = server_place(root, server, NULL);
+	const struct tree *at = server_place(root, server);
 
 	check_name(server, root, problems);
 	check_path(server, root, problems);
@@ -446,6 +428,8 @@ static void check_server(const struct config_server *server, const struct tree *
 void rules_check(const struct config *config, const struct tree *root,
 		 struct config_problems *problems)
 {
+	/* What follows from the options is judged as well. */
+	CHECK(config->frontend.authorization.scopes == &config->scopes);
 	check_listen(config, root, problems);
 	check_admin(config, root, problems);
 	check_public_names(config, root, problems);
@@ -458,6 +442,6 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_path_is_unique(config, i, root, problems);
 	}
 	if (config->server_count == 0)
-		problem_add_at(problems, place(root, "servers", NULL, NULL),
+		problem_add_at(problems, tree_below(root, "servers"),
 			       "there is no server; at least one must be under 'servers'");
 }

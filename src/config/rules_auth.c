@@ -9,19 +9,6 @@
 #include "config/rules.h"
 #include "session/principal.h"
 
-static const struct tree *member(const struct tree *map, const char *key)
-{
-	const struct tree *below = map != NULL ? tree_find(map, key) : NULL;
-
-	return below != NULL ? below : map;
-}
-
-static const struct tree *item(const struct tree *list, size_t index)
-{
-	return list != NULL && list->kind == TREE_LIST && index < list->count ? list->items[index] :
-										list;
-}
-
 /* ---- scopes ---- */
 
 /* RFC 6749 §3.3; the two that concern the client and its issuer alone are never ours. AUTH-PRM-05 */
@@ -49,7 +36,7 @@ static void check_scopes(const struct slices *scopes, const struct tree *at,
 			 struct config_problems *problems)
 {
 	for (size_t i = 0; i < scopes->count; i++)
-		check_scope(scopes->items[i].p, item(at, i), problems);
+		check_scope(scopes->items[i].p, tree_item(at, i), problems);
 }
 
 /* AUTH-SCP-04 */
@@ -57,11 +44,11 @@ static void check_hierarchy(const struct config *config, const struct tree *auth
 			    struct config_problems *problems)
 {
 	const struct slice_map *lists = &config->frontend.authorization.scope_hierarchy;
-	const struct tree *at = member(auth, "scope_hierarchy");
+	const struct tree *at = tree_below(auth, "scope_hierarchy");
 
 	for (size_t i = 0; i < lists->count; i++) {
 		const struct named_slices *list = &lists->items[i];
-		const struct tree *list_at = member(at, list->name.p);
+		const struct tree *list_at = tree_below(at, list->name.p);
 
 		check_scope(list->name.p, list_at, problems);
 		check_scopes(&list->values, list_at, problems);
@@ -107,12 +94,12 @@ static void check_token(const struct config *config, const struct static_token *
 	if (token->sha256 != NULL &&
 	    text_from_hex(slice_str(token->sha256), hash, sizeof(hash)) < 0)
 		problem_add_at(
-			problems, member(at, "sha256"),
+			problems, tree_below(at, "sha256"),
 			"must be 64 hexadecimal digits, the output of: printf %%s TOKEN | sha256sum");
-	check_scopes(&token->scopes, member(at, "scopes"), problems);
+	check_scopes(&token->scopes, tree_below(at, "scopes"), problems);
 	for (size_t i = 0; i < token->servers.count; i++)
 		if (!has_server(config, token->servers.items[i].p))
-			problem_add_at(problems, item(member(at, "servers"), i),
+			problem_add_at(problems, tree_item(tree_below(at, "servers"), i),
 				       "there is no server '%.60s'", token->servers.items[i].p);
 }
 
@@ -125,7 +112,8 @@ static void check_token_is_unique(const struct static_tokens *tokens, size_t ind
 	for (size_t i = 0; i < index && hash != NULL; i++)
 		if (tokens->items[i].sha256 != NULL &&
 		    strcasecmp(tokens->items[i].sha256, hash) == 0)
-			problem_add_at(problems, member(at, "sha256"), "this token is here twice");
+			problem_add_at(problems, tree_below(at, "sha256"),
+				       "this token is here twice");
 }
 
 static void check_tokens(const struct config *config, const struct tree *auth,
@@ -133,18 +121,18 @@ static void check_tokens(const struct config *config, const struct tree *auth,
 {
 	const struct authorization_conf *authorization = &config->frontend.authorization;
 	const struct static_tokens *tokens = &authorization->tokens;
-	const struct tree *list = member(auth, "tokens");
+	const struct tree *list = tree_below(auth, "tokens");
 
 	for (size_t i = 0; i < tokens->count; i++) {
-		check_token(config, &tokens->items[i], item(list, i), problems);
-		check_token_is_unique(tokens, i, item(list, i), problems);
+		check_token(config, &tokens->items[i], tree_item(list, i), problems);
+		check_token_is_unique(tokens, i, tree_item(list, i), problems);
 	}
 	if (authorization->mode == AUTHORIZATION_TOKEN && tokens->count == 0 && list == auth)
 		problem_add_at(problems, auth,
 			       "mode token needs at least one entry in tokens, like "
 			       "[{name: NAME, sha256: HASH}]");
 	if (authorization->takes_api_keys && tokens->count == 0)
-		problem_add_at(problems, member(auth, "x_api_key"),
+		problem_add_at(problems, tree_below(auth, "x_api_key"),
 			       "X-API-Key is for entries of tokens, and there are none");
 	if (!asks_for_tokens(config) && tokens->count > 0)
 		problem_add_at(problems, list,
@@ -157,7 +145,7 @@ static void check_algorithms(const struct slices *names, const struct tree *at,
 	for (size_t i = 0; i < names->count; i++)
 		if (!verifier_knows_algorithm(names->items[i]))
 			problem_add_at(
-				problems, item(at, i),
+				problems, tree_item(at, i),
 				"'%.20s' is no signature that can be accepted; there are RS256, "
 				"PS256, ES256, EdDSA, and RS, PS, ES with 384 and 512",
 				names->items[i].p);
@@ -201,7 +189,7 @@ static void check_denial(const struct config *config, const struct denial_marks 
 	if (names != 1)
 		problem_add_at(problems, at, "must have one of sub, client_id, jti and sid");
 	if (marks->issuer.n > 0 && !is_static && !has_issuer(config, marks->issuer))
-		problem_add_at(problems, member(at, "issuer"),
+		problem_add_at(problems, tree_below(at, "issuer"),
 			       "there is no such entry in auth.issuers, byte for byte");
 	if (is_static && names == 1 && (sub.n == 0 || !has_token(config, sub)))
 		problem_add_at(problems, at,
@@ -211,10 +199,10 @@ static void check_denial(const struct config *config, const struct denial_marks 
 static void check_deny_list(const struct config *config, const struct tree *auth,
 			    struct config_problems *problems)
 {
-	const struct tree *list = member(auth, "deny");
+	const struct tree *list = tree_below(auth, "deny");
 
 	for (size_t i = 0; i < config->deny.count; i++)
-		check_denial(config, &config->deny.items[i].marks, item(list, i), problems);
+		check_denial(config, &config->deny.items[i].marks, tree_item(list, i), problems);
 	if (!asks_for_tokens(config) && config->deny.count > 0)
 		problem_add_at(problems, list,
 			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
@@ -224,20 +212,20 @@ static void check_server(const struct config *config, const struct config_server
 			 const struct tree *root, struct config_problems *problems)
 {
 	const struct protected_resource *place = &server->endpoint.place;
-	const struct tree *at = member(member(root, "servers"), server->conf.name);
-	const struct tree *tools = member(member(at, "tools"), "scopes");
+	const struct tree *at = tree_below(tree_below(root, "servers"), server->conf.name);
+	const struct tree *tools = tree_below(tree_below(at, "tools"), "scopes");
 
-	check_algorithms(&place->algorithms, member(at, "algorithms"), problems);
+	check_algorithms(&place->algorithms, tree_below(at, "algorithms"), problems);
 	if (config->frontend.authorization.mode != AUTHORIZATION_OAUTH &&
 	    place->clients.count + place->algorithms.count > 0)
 		problem_add_at(
 			problems, at,
 			"clients and algorithms are of tokens of issuers: they need 'mode: oauth' "
 			"in auth");
-	check_scopes(&place->scopes, member(at, "scopes"), problems);
+	check_scopes(&place->scopes, tree_below(at, "scopes"), problems);
 	for (size_t i = 0; i < place->tool_scopes.count; i++)
 		check_scopes(&place->tool_scopes.items[i].values,
-			     member(tools, place->tool_scopes.items[i].name.p), problems);
+			     tree_below(tools, place->tool_scopes.items[i].name.p), problems);
 	if (!asks_for_tokens(config) && place->scopes.count + place->tool_scopes.count > 0)
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "
@@ -270,7 +258,7 @@ static void check_introspection(const struct verifier_issuer_conf *issuer, const
 	bool is_wanted = issuer->introspection_endpoint != NULL || issuer->client_secret != NULL ||
 			 issuer->introspect_always;
 
-	check_url(issuer->introspection_endpoint, member(at, "endpoint"), problems);
+	check_url(issuer->introspection_endpoint, tree_below(at, "endpoint"), problems);
 	if (is_wanted && issuer->client_id == NULL)
 		problem_add_at(problems, at, "the key 'client_id' is missing");
 	if (issuer->client_id != NULL && issuer->client_secret == NULL &&
@@ -286,28 +274,29 @@ static void check_issuer(const struct config *config, size_t index, const struct
 
 	if (issuer->issuer == NULL && tree_find(at, "issuer") == NULL)
 		problem_add_at(problems, at, "the key 'issuer' is missing");
-	check_url(issuer->issuer, member(at, "issuer"), problems);
-	check_url(issuer->jwks_uri, member(at, "jwks_uri"), problems);
-	check_scheme(issuer, issuer->jwks_uri, member(at, "jwks_uri"), problems);
+	check_url(issuer->issuer, tree_below(at, "issuer"), problems);
+	check_url(issuer->jwks_uri, tree_below(at, "jwks_uri"), problems);
+	check_scheme(issuer, issuer->jwks_uri, tree_below(at, "jwks_uri"), problems);
 	check_scheme(issuer, issuer->introspection_endpoint,
-		     member(member(at, "introspection"), "endpoint"), problems);
-	check_introspection(issuer, member(at, "introspection"), problems);
-	check_algorithms(&issuer->algorithms, member(at, "algorithms"), problems);
+		     tree_below(tree_below(at, "introspection"), "endpoint"), problems);
+	check_introspection(issuer, tree_below(at, "introspection"), problems);
+	check_algorithms(&issuer->algorithms, tree_below(at, "algorithms"), problems);
 	for (size_t i = 0; i < issuer->required_claims.count; i++)
 		if (issuer->required_claims.items[i].values.count == 0)
-			problem_add_at(problems, member(at, "required_claims"),
+			problem_add_at(problems, tree_below(at, "required_claims"),
 				       "the claim '%.60s' has no value that it may have",
 				       issuer->required_claims.items[i].name.p);
 	for (size_t i = 0; i < index && issuer->issuer != NULL; i++)
 		if (issuers->items[i].issuer != NULL &&
 		    strcmp(issuers->items[i].issuer, issuer->issuer) == 0)
-			problem_add_at(problems, member(at, "issuer"), "this issuer is here twice");
+			problem_add_at(problems, tree_below(at, "issuer"),
+				       "this issuer is here twice");
 }
 
 static void check_registration(const struct config *config, const struct tree *auth,
 			       struct config_problems *problems)
 {
-	const struct tree *at = member(auth, "registration_facade");
+	const struct tree *at = tree_below(auth, "registration_facade");
 	const struct metadata_conf *metadata = &config->frontend.metadata;
 
 	if (metadata->client_id.n == 0 && metadata->redirect_uris.count > 0)
@@ -322,24 +311,24 @@ static void check_public_url(const struct config *config, const struct tree *roo
 
 	if (public_url == NULL)
 		problem_add_at(
-			problems, member(root, "auth"),
+			problems, tree_below(root, "auth"),
 			"mode oauth needs public_url, the origin that clients use: the names "
 			"of the servers for issuers are made of it");
 	else
-		check_url(public_url, member(root, "public_url"), problems);
+		check_url(public_url, tree_below(root, "public_url"), problems);
 }
 
 static void check_oauth(const struct config *config, const struct tree *root,
 			struct config_problems *problems)
 {
 	const struct authorization_conf *authorization = &config->frontend.authorization;
-	const struct tree *auth = member(root, "auth");
-	const struct tree *list = member(auth, "issuers");
+	const struct tree *auth = tree_below(root, "auth");
+	const struct tree *list = tree_below(auth, "issuers");
 	bool is_on = authorization->mode == AUTHORIZATION_OAUTH;
 
 	for (size_t i = 0; i < authorization->issuers.count; i++)
-		check_issuer(config, i, item(list, i), problems);
-	check_scopes(&authorization->initial_scopes, member(auth, "initial_scopes"), problems);
+		check_issuer(config, i, tree_item(list, i), problems);
+	check_scopes(&authorization->initial_scopes, tree_below(auth, "initial_scopes"), problems);
 	check_registration(config, auth, problems);
 	if (is_on)
 		check_public_url(config, root, problems);
@@ -354,7 +343,7 @@ static void check_oauth(const struct config *config, const struct tree *root,
 void rules_check_auth(const struct config *config, const struct tree *root,
 		      struct config_problems *problems)
 {
-	const struct tree *auth = member(root, "auth");
+	const struct tree *auth = tree_below(root, "auth");
 
 	check_tokens(config, auth, problems);
 	check_deny_list(config, auth, problems);

@@ -19,6 +19,8 @@ const struct option *table_next(const char *prefix, const struct option *previou
 	const struct option *option = previous != NULL ? previous + 1 : options_table;
 	size_t length = strlen(prefix);
 
+	CHECK(length == 0 || prefix[length - 1] == '.');
+	CHECK(option >= options_table && option <= options_table + options_count);
 	for (; option < options_table + options_count; option++)
 		if (strncmp(option->path, prefix, length) == 0 &&
 		    strpbrk(option->path + length, ".[") == NULL)

@@ -33,7 +33,10 @@ static struct slice *items_of(const struct slices *texts)
 
 void texts_add(struct slices *texts, struct slice text)
 {
-	struct slice *items = mem_resize(items_of(texts), (texts->count + 1) * sizeof(*items));
+	struct slice *items;
+
+	CHECK((texts->items == NULL) == (texts->count == 0));
+	items = mem_resize(items_of(texts), (texts->count + 1) * sizeof(*items));
 
 	items[texts->count++] = slice_of(mem_dup_slice(text), text.n);
 	texts->items = items;
@@ -43,6 +46,7 @@ void texts_free_one(struct slice *text)
 {
 	char *bytes = (char *)(uintptr_t)text->p;
 
+	CHECK(bytes == NULL || bytes[text->n] == '\0');
 	/* An argument may be a secret. */
 	if (bytes != NULL)
 		explicit_bzero(bytes, text->n);
@@ -96,6 +100,7 @@ static struct slices *place_for_list(struct slice_map *map, struct slice name)
 {
 	struct named_slices *items = named_items_of(map);
 
+	CHECK((items == NULL) == (map->count == 0));
 	for (size_t i = 0; i < map->count; i++)
 		if (slice_is_equal(items[i].name, name))
 			return &items[i].values;

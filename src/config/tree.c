@@ -26,7 +26,8 @@ struct tree *tree_new_text(const char *text, const char *file)
 
 void tree_add(struct tree *parent, const char *key, struct tree *child)
 {
-	CHECK((parent->kind == TREE_MAP) == (key != NULL) && child->parent == NULL);
+	CHECK(parent->kind != TREE_TEXT && (parent->kind == TREE_MAP) == (key != NULL));
+	CHECK(child->parent == NULL && child->key == NULL);
 	/* Grown at powers of two. */
 	if ((parent->count & (parent->count - 1)) == 0) {
 		size_t cap = parent->count == 0 ? 1 : parent->count * 2;
@@ -59,6 +60,7 @@ void tree_remove(struct tree *map, const char *key)
 {
 	size_t kept = 0;
 
+	CHECK(map->kind == TREE_MAP);
 	for (size_t i = 0; i < map->count; i++) {
 		if (strcmp(map->items[i]->key, key) == 0)
 			tree_free(&map->items[i]);
@@ -86,6 +88,18 @@ struct tree *tree_find(const struct tree *map, const char *key)
 	return NULL;
 }
 
+const struct tree *tree_below(const struct tree *value, const char *key)
+{
+	const struct tree *member = tree_find(value, key);
+
+	return member != NULL ? member : value;
+}
+
+const struct tree *tree_item(const struct tree *value, size_t index)
+{
+	return value->kind == TREE_LIST && index < value->count ? value->items[index] : value;
+}
+
 bool tree_is_null(const struct tree *value)
 {
 	static const char *const names[] = { "", "~", "null", "Null", "NULL" };
@@ -110,7 +124,8 @@ void tree_append_path(const struct tree *value, struct buf *out)
 		buf_printf(out, "%s%s", parent->parent != NULL ? "." : "", value->key);
 		return;
 	}
-	while (parent->items[index] != value)
+	while (index < parent->count && parent->items[index] != value)
 		index++;
+	CHECK(index < parent->count);
 	buf_printf(out, "[%zu]", index);
 }

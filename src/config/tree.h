@@ -42,6 +42,9 @@ void tree_remove(struct tree *map, const char *key);
 
 /* The member of a map; NULL if there is none or `map` is no map. Borrowed. */
 struct tree *tree_find(const struct tree *map, const char *key);
+/* The member of a map, or the entry of a list; `value` itself where there is none, so that what is missing is told there. */
+const struct tree *tree_below(const struct tree *value, const char *key);
+const struct tree *tree_item(const struct tree *value, size_t index);
 /* `key:` with nothing after it, `~` or `null`. */
 bool tree_is_null(const struct tree *value);
 /* Appends the way from the root, `servers.demo.args[1]`; nothing for the root itself. */

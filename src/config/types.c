@@ -214,6 +214,7 @@ static bool print_number(const struct option *option, const void *base, struct b
 {
 	const uint64_t *field = field_of_const(option, base);
 
+	CHECK(numbers[option->type].append != NULL);
 	numbers[option->type].append(out, *field);
 	return option->def != NULL || *field > 0;
 }
@@ -318,6 +319,7 @@ static int get_choice(const struct option *option, const void *base)
 static void load_enum(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
+	CHECK(option->choices != NULL);
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
 		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
 			set_choice(option, base, c->value);

@@ -1,43 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts that clients see. No path, argument, address or stderr of a child is ever in them. SEC-51 */
+/* Errors are JSON-RPC objects, also where there is no request to answer. */
 #include "endpoint/answer.h"
 
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
-
-static const struct {
-	enum reason reason;
-	struct slice text;
-} texts[] = {
-	{ REASON_OVER_LIMIT, SLICE("The gateway is at its limit; try again later") },
-	{ REASON_DRAINING, SLICE("The gateway is about to stop; try again later") },
-	{ REASON_DELETED, SLICE("The session was ended by its client") },
-	{ REASON_EXPIRED, SLICE("The session has expired") },
-	{ REASON_CANCELLED, SLICE("The request was cancelled") },
-	{ REASON_DENIED, SLICE("The access token is not active") },
-	{ REASON_OPERATOR, SLICE("The session was ended by the operator") },
-	{ REASON_RESTARTED, SLICE("The server is being restarted") },
-	{ REASON_TIMEOUT, SLICE("The server did not answer in time") },
-	{ REASON_START_TIMEOUT, SLICE("The server did not start in time") },
-	{ REASON_START_FAILED, SLICE("The server could not be started") },
-	{ REASON_BACKEND_DOWN, SLICE("The server fails to start; it is tried again later") },
-	{ REASON_CLAIM_MISSING, SLICE("The access token lacks what this server needs to know") },
-	{ REASON_HANDSHAKE_REFUSED, SLICE("The server did not accept the handshake") },
-	{ REASON_CHILD_EXITED, SLICE("The server ended while it worked on the request") },
-	{ REASON_CHILD_HUNG, SLICE("The server stopped answering") },
-	{ REASON_CHILD_LINE_TOO_LONG,
-	  SLICE("The server's answer is larger than the gateway allows") },
-	{ REASON_CHILD_PROTOCOL_ERROR, SLICE("The server's answer was not valid") },
-};
-
-static struct slice answer_text(enum reason reason)
-{
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		if (texts[i].reason == reason)
-			return texts[i].text;
-	}
-	return SLICE_LIT("The request has failed");
-}
 
 void answer_append_fields(struct buf *out, const struct answer *answer)
 {
@@ -137,11 +103,12 @@ void answer_not_allowed(const struct answer *answer, const char *methods)
 void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server)
 {
 	const struct reason_row *row = reason_get(reason);
+	const char *message = row->message[0] != '\0' ? row->message : "The request has failed";
 	struct buf data = { 0 };
 
 	buf_printf(&data, "{\"reason\":\"%s\",\"server\":\"%s\"}", row->data, server);
 	write_error(out, id, row->rpc_code != 0 ? row->rpc_code : MCP_INTERNAL_ERROR,
-		    answer_text(reason), buf_slice(&data));
+		    slice_str(message), buf_slice(&data));
 	buf_fini(&data);
 }
 

@@ -581,10 +581,10 @@ void access_keep_claims(const struct access *access)
 
 	if (principal_is_anonymous(access->principal))
 		return;
-	for (size_t i = 0; i < set->claim_count; i++) {
+	for (size_t i = 0; i < set->claim_names.count; i++) {
 		struct buf text = { 0 };
 
-		append_claim(access, set->claim_names[i], &text);
+		append_claim(access, set->claim_names.items[i], &text);
 		principal_set_claim(access->principal, i, buf_slice(&text));
 		buf_fini(&text);
 	}

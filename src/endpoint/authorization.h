@@ -75,7 +75,7 @@ struct protected_resource {
 	struct slices accepted; /* the resource, and behind it the audience */
 };
 
-/* Everything borrowed for the guard's life. */
+/* Everything borrowed for the authorization's life. */
 struct authorization_conf {
 	enum authorization_mode mode;
 	struct static_tokens tokens;

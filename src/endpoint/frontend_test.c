@@ -437,21 +437,7 @@ static int setup(void **state)
 			   .session_bytes = 64 << 20,
 			   .total_bytes = 256 << 20 },
 	};
-	static const struct server_conf conf = {
-		.name = "test",
-		.pool_max = 4,
-		.line_max = 4 << 20,
-		.queue_max = 8 << 20,
-		.start_timeout_ms = 20000,
-		.backoff_min_ms = 1000,
-		.backoff_max_ms = 8000,
-		.give_up_after = 3,
-		.stop_grace_ms = 5000,
-		.stop_term_ms = 3000,
-		.stall_ms = 30000,
-		.request_timeout_ms = 120000,
-		.request_timeout_max_ms = 600000,
-	};
+	const struct server_conf conf = fake_server_conf();
 	struct error err;
 
 	(void)state;

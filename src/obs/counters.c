@@ -18,6 +18,7 @@ static const struct {
 
 void counter_add(enum counter counter)
 {
+	CHECK(counter < COUNTER_COUNT);
 	counts[counter]++;
 }
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/check.h"
+
 #define SLOT_MS 10000
 
 static size_t bucket_of(uint64_t took_ms)
@@ -55,6 +57,7 @@ uint64_t latency_histogram_last_minute(const struct latency_histogram *latency_h
 
 uint64_t latency_histogram_bound_ms(size_t bucket)
 {
+	CHECK(bucket < LATENCY_HISTOGRAM_BUCKETS);
 	return bucket < LATENCY_HISTOGRAM_BUCKETS - 1 ? UINT64_C(1) << bucket : UINT64_MAX;
 }
 
@@ -64,6 +67,7 @@ uint64_t latency_histogram_quantile_ms(const struct latency_histogram *latency_h
 	uint64_t wanted = (latency_histogram->count * permille + 999) / 1000;
 	uint64_t seen = 0;
 
+	CHECK(permille <= 1000);
 	if (latency_histogram->count == 0)
 		return 0;
 	for (size_t i = 0; i < LATENCY_HISTOGRAM_BUCKETS; i++) {

@@ -25,8 +25,9 @@
 static const struct {
 	enum log_level level;
 	const char *name;
+	const char *help;
 } events[] = {
-#define X(event, at, text, help) [LOG_EVENT_##event] = { LOG_LEVEL_##at, text },
+#define X(event, at, text, help) [LOG_EVENT_##event] = { LOG_LEVEL_##at, text, help },
 #include "obs/log_events.def"
 #undef X
 };
@@ -72,7 +73,15 @@ void log_set_process(const char *name)
 
 bool log_is_on(enum log_event event)
 {
+	CHECK(event < LOG_EVENT_COUNT);
 	return events[event].level <= sink.level;
+}
+
+struct log_event_row log_event_get(enum log_event event)
+{
+	CHECK(event < LOG_EVENT_COUNT);
+	return (struct log_event_row){ level_names[events[event].level], events[event].name,
+				       events[event].help };
 }
 
 static bool line_has_room(const struct line *line, size_t size)
@@ -83,6 +92,7 @@ static bool line_has_room(const struct line *line, size_t size)
 /* Callers ask for room first; this is only the net. */
 static void line_put(struct line *line, const char *bytes, size_t size)
 {
+	CHECK(line->length <= sizeof(line->bytes));
 	if (!line_has_room(line, size))
 		return;
 	memcpy(line->bytes + line->length, bytes, size);

@@ -25,6 +25,13 @@ enum log_event {
 	LOG_EVENT_COUNT
 };
 
+/* The words of its row. */
+struct log_event_row {
+	const char *level;
+	const char *name;
+	const char *help;
+};
+
 struct log_field {
 	const char *key; /* NULL ends the array */
 	struct slice text;
@@ -59,6 +66,7 @@ void log_set_fd(int fd);
 /* Prepended to every line's fields as `process=…`; a literal. */
 void log_set_process(const char *name);
 bool log_is_on(enum log_event event);
+struct log_event_row log_event_get(enum log_event event);
 /* fields ends with a NULL key. Use LOG. */
 void log_write(enum log_event event, const struct log_field *fields);
 

@@ -332,6 +332,7 @@ static void reasons_are_told_apart(void **state)
 			    (row->http_status >= 400 && row->http_status < 600));
 		if (strlen(row->data) > 0)
 			assert_true(row->rpc_code < 0);
+		assert_int_equal(strlen(row->data) > 0, strlen(row->message) > 0);
 	}
 }
 

@@ -5,8 +5,8 @@
 #include "base/check.h"
 
 static const struct reason_row rows[] = {
-#define X(id, log, status, code, reason) \
-	[REASON_##id] = { .text = log, .http_status = status, .rpc_code = code, .data = reason },
+#define X(id, log, status, code, reason, answer) \
+	[REASON_##id] = { log, status, code, reason, answer },
 #include "obs/reason.def"
 #undef X
 };

@@ -4,17 +4,18 @@
 #define MCPGATED_OBS_REASON_H
 
 enum reason {
-#define X(id, text, status, code, data) REASON_##id,
+#define X(id, text, status, code, data, message) REASON_##id,
 #include "obs/reason.def"
 #undef X
 	REASON_COUNT
 };
 
 struct reason_row {
-	const char *text; /* in the log */
-	int http_status;  /* 0: none */
-	int rpc_code;     /* 0: none */
-	const char *data; /* data.reason for clients; "" if they never see it */
+	const char *text;    /* in the log */
+	int http_status;     /* 0: none */
+	int rpc_code;        /* 0: none */
+	const char *data;    /* data.reason for clients; "" if they never see it */
+	const char *message; /* for the same */
 };
 
 const struct reason_row *reason_get(enum reason reason);

@@ -93,20 +93,7 @@ static void pass(uint64_t ms)
 
 static int setup(void **state)
 {
-	static const struct server_conf conf = {
-		.name = "test",
-		.server = 3,
-		.pool_max = 2,
-		.line_max = LINE_MAX_BYTES,
-		.queue_max = QUEUE_MAX_BYTES,
-		.start_timeout_ms = 60000,
-		.backoff_min_ms = 1000,
-		.backoff_max_ms = 8000,
-		.give_up_after = 3,
-		.stop_grace_ms = GRACE_MS,
-		.stop_term_ms = TERM_MS,
-		.stall_ms = STALL_MS,
-	};
+	struct server_conf conf = fake_server_conf();
 	struct error err;
 
 	(void)state;
@@ -117,6 +104,14 @@ static int setup(void **state)
 	log_set(log_fd, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
 	loop = loop_new(&err);
 	fake_keeper_init(&keeper, loop);
+	conf.server = 3;
+	conf.pool_max = 2;
+	conf.line_max = LINE_MAX_BYTES;
+	conf.queue_max = QUEUE_MAX_BYTES;
+	conf.start_timeout_ms = 60000;
+	conf.stop_grace_ms = GRACE_MS;
+	conf.stop_term_ms = TERM_MS;
+	conf.stall_ms = STALL_MS;
 	server_init(&server, loop, keeper.spawner, &conf);
 	lines[0] = '\0';
 	started = lost = gone = 0;

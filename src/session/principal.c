@@ -76,7 +76,7 @@ void principal_unref(struct principal **principal)
 	if (p == NULL || --p->refs > 0)
 		return;
 	CHECK(!principal_is_anonymous(p)); /* the set itself refers to it */
-	for (size_t i = 0; p->claims != NULL && i < p->set->claim_count; i++)
+	for (size_t i = 0; p->claims != NULL && i < p->set->claim_names.count; i++)
 		free(p->claims[i]);
 	free(p->claims);
 	map_remove_link(&p->set->by_key, &p->by_key);
@@ -87,7 +87,7 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 {
 	const char *before = principal->claims != NULL ? principal->claims[index] : NULL;
 
-	CHECK(index < principal->set->claim_count && !principal_is_anonymous(principal));
+	CHECK(index < principal->set->claim_names.count && !principal_is_anonymous(principal));
 	if (!text_is_claim(value))
 		value.n = 0;
 	/* Nearly always the same as at the request before. */
@@ -95,15 +95,15 @@ void principal_set_claim(struct principal *principal, size_t index, struct slice
 		return;
 	if (principal->claims == NULL)
 		principal->claims =
-			mem_zalloc(principal->set->claim_count * sizeof(*principal->claims));
+			mem_zalloc(principal->set->claim_names.count * sizeof(*principal->claims));
 	free(principal->claims[index]);
 	principal->claims[index] = value.n > 0 ? mem_dup_slice(value) : NULL;
 }
 
 const char *principal_claim(const struct principal *principal, struct slice name)
 {
-	for (size_t i = 0; principal->claims != NULL && i < principal->set->claim_count; i++)
-		if (slice_is_equal(principal->set->claim_names[i], name))
+	for (size_t i = 0; principal->claims != NULL && i < principal->set->claim_names.count; i++)
+		if (slice_is_equal(principal->set->claim_names.items[i], name))
 			return principal->claims[i];
 	return NULL;
 }

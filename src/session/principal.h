@@ -39,8 +39,7 @@ struct principal {
 struct principal_set {
 	struct map by_key;
 	uint64_t seed;
-	const struct slice *claim_names; /* that principals keep; borrowed */
-	size_t claim_count;
+	struct slices claim_names;  /* that principals keep; borrowed */
 	struct principal anonymous; /* everybody who was not asked who he is */
 };
 

@@ -75,8 +75,7 @@ static void claims_are_those_of_the_last_token(void **state)
 	struct principal *a, *b;
 
 	(void)state;
-	set.claim_names = names;
-	set.claim_count = 2;
+	set.claim_names = (struct slices){ names, 2 };
 	a = get(SLICE_LIT("i"), SLICE_LIT("a"), SLICE_LIT(""));
 	b = get(SLICE_LIT("i"), SLICE_LIT("b"), SLICE_LIT(""));
 	assert_null(principal_claim(a, SLICE_LIT("sub")));
