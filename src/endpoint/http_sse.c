@@ -269,7 +269,7 @@ static void client_adopt(struct sse_client *client, struct route *route)
 	};
 
 	client->route = route;
-	memcpy(client->session, session->id, SESSION_ID_LENGTH);
+	memcpy(client->session, session->entry.id, SESSION_ID_LENGTH);
 	session_hold(session);
 	if (client->is_gone)
 		return;
