@@ -155,7 +155,7 @@ static void set_session_id(struct json_t *value, const struct session *session)
 	bool is_live = session != NULL && session->state == SESSION_LIVE;
 
 	value_set_text(value, "session",
-		       is_live ? slice_of(session->id, REPORTS_ID_SHOWN) : slice_of(NULL, 0));
+		       is_live ? slice_of(session->entry.id, SESSION_ID_SHOWN) : slice_of(NULL, 0));
 }
 
 /* In the words of an entry that denies him; null where nobody was asked who he is. */
@@ -243,7 +243,7 @@ static struct json_t *describe_stream(struct session *session, uint64_t number,
 	value_set_number(value, "stream", number);
 	value_set_text(value, "kind", number == 0 ? SLICE_LIT("session") : SLICE_LIT("answer"));
 	value_set_flag(value, "is_read", stream_has_reader(stream));
-	value_set_flag(value, "has_ended", stream->is_ended);
+	value_set_flag(value, "has_ended", stream_is_ended(stream));
 	value_set_number(value, "waiting", stream->count);
 	value_set_number(value, "waiting_bytes", stream->bytes);
 	value_set_number(value, "kept", stream->kept_count);

@@ -6,9 +6,6 @@
 #include "admin/admin.h"
 #include "base/buf.h"
 
-/* So much of a session's id is shown; the rest stays a secret. */
-#define REPORTS_ID_SHOWN 8
-
 void reports_status(const struct admin *admin, struct buf *out);
 void reports_servers(const struct admin *admin, struct buf *out);
 void reports_processes(const struct admin *admin, struct buf *out);

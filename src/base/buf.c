@@ -16,6 +16,7 @@ char *buf_reserve(struct buf *buf, size_t size)
 {
 	size_t cap = buf->cap;
 
+	CHECK(buf->len <= cap);
 	if (cap - buf->len >= size && buf->data != NULL)
 		return buf->data + buf->len;
 	CHECK(size < SIZE_MAX / 4 && buf->len < SIZE_MAX / 4);
@@ -45,6 +46,7 @@ void buf_move(struct buf *buf, char *from, size_t size)
 {
 	struct buf grown = { 0 };
 
+	CHECK(from != buf->data || size == 0);
 	if (buf->len > 0 && buf->cap - buf->len < size) {
 		buf_reserve(&grown, buf->len + size);
 		buf_append(&grown, buf->data, buf->len);

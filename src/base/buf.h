@@ -22,7 +22,7 @@ struct buf {
 char *buf_reserve(struct buf *buf, size_t size);
 void buf_append(struct buf *buf, const void *data, size_t size);
 void buf_append_slice(struct buf *buf, struct slice s);
-/* Appends, and overwrites what is left behind: there, and in memory that was too small. For what may hold secrets. */
+/* Appends, and overwrites the bytes in `from` and in memory that became too small: for what may hold secrets. */
 void buf_move(struct buf *buf, char *from, size_t size);
 void buf_append_str(struct buf *buf, const char *text);
 /* Appends valid UTF-8: each byte of text that belongs to no character becomes U+FFFD. */
@@ -38,7 +38,7 @@ const char *buf_terminate(struct buf *buf);
 /* Borrowed until buf changes. */
 struct slice buf_slice(const struct buf *buf);
 void buf_fini(struct buf *buf);
-/* The same for what may hold secrets: all of its memory is overwritten before. */
+/* As buf_fini, for what may hold secrets: the memory is overwritten first. */
 void buf_wipe(struct buf *buf);
 
 #endif

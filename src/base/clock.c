@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "base/check.h"
+
 static uint64_t now_ms;
 static bool is_frozen;
 
@@ -12,7 +14,7 @@ static uint64_t clock_read_ms(clockid_t id)
 {
 	struct timespec t;
 
-	clock_gettime(id, &t);
+	CHECK(clock_gettime(id, &t) == 0);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
@@ -36,6 +38,7 @@ uint64_t clock_wall_ms(void)
 
 void clock_freeze(uint64_t at_ms)
 {
+	CHECK(at_ms > 0); /* 0 is a clock that was never read */
 	is_frozen = true;
 	now_ms = at_ms;
 }

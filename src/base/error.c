@@ -11,6 +11,7 @@ int error_set(struct error *err, enum error_kind kind, const char *format, ...)
 {
 	va_list args;
 
+	CHECK(kind != ERROR_NONE);
 	err->kind = kind;
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);

@@ -50,6 +50,7 @@ static inline void list_remove(struct list *node)
 /* Moves all nodes of `from` to the end of `to`. */
 static inline void list_splice(struct list *to, struct list *from)
 {
+	CHECK(to != from);
 	if (list_is_empty(from))
 		return;
 	from->next->prev = to->prev;

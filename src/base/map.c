@@ -31,6 +31,7 @@ static void map_rebuild(struct map *map, size_t size)
 {
 	struct map old = *map;
 
+	CHECK((size & (size - 1)) == 0 && size > old.count);
 	map->slots = mem_zalloc(size * sizeof(*map->slots));
 	map->size = size;
 	for (size_t i = 0; i < old.size; i++) {
@@ -52,6 +53,7 @@ void map_insert(struct map *map, uint64_t key, void *value)
 	CHECK(value != NULL);
 	if ((map->count + 1) * 4 > map->size * 3)
 		map_rebuild(map, map->size > 0 ? map->size * 2 : MAP_SMALLEST);
+	CHECK(map->count < map->size); /* or no look-up of a missing key would end */
 	i = map_seek(map, key);
 	CHECK(map->slots[i].value == NULL);
 	map->slots[i] = (struct map_slot){ key, value };
@@ -81,6 +83,7 @@ void *map_remove(struct map *map, uint64_t key)
 
 	if (map->count == 0)
 		return NULL;
+	CHECK(map->count < map->size);
 	i = map_seek(map, key);
 	value = map->slots[i].value;
 	if (value == NULL)
@@ -102,6 +105,7 @@ struct map_link *map_find_link(const struct map *map, uint64_t key)
 void map_insert_link(struct map *map, uint64_t key, struct map_link *link)
 {
 	*link = (struct map_link){ map_find(map, key), key };
+	CHECK(link->next != link && (link->next == NULL || link->next->key == key));
 	if (link->next == NULL)
 		map_insert(map, key, link);
 	else

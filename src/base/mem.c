@@ -50,6 +50,7 @@ struct slice mem_put_slice(char **at, struct slice s)
 {
 	struct slice copy = slice_of(*at, s.n);
 
+	CHECK(*at != NULL);
 	if (s.n > 0)
 		memcpy(*at, s.p, s.n);
 	*at += s.n;

@@ -24,10 +24,11 @@ void random_bytes(void *out, size_t size)
 
 uint64_t random_below(uint64_t limit)
 {
-	/* Numbers from the incomplete last stretch would favour small results: draw again. */
-	uint64_t unfair = (0 - limit) % limit;
-	uint64_t value;
+	uint64_t unfair, value;
 
+	CHECK(limit > 0);
+	/* Numbers from the incomplete last stretch would favour small results: draw again. */
+	unfair = (0 - limit) % limit;
 	do {
 		random_bytes(&value, sizeof(value));
 	} while (value < unfair);

@@ -193,6 +193,7 @@ size_t text_distance(struct slice a, struct slice b, size_t limit)
 {
 	size_t row[DISTANCE_NAME_MAX + 1];
 
+	CHECK(limit < SIZE_MAX);
 	if (a.n > DISTANCE_NAME_MAX || b.n > DISTANCE_NAME_MAX)
 		return limit + 1;
 	for (size_t j = 0; j <= b.n; j++)

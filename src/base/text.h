@@ -36,7 +36,7 @@ bool text_is_utf8(struct slice s);
 bool text_is_claim(struct slice s);
 /* FNV-1a, going on from `hash`: a secret or random one where a peer chooses s. */
 uint64_t text_hash(uint64_t hash, struct slice s);
-/* The same of s and its length: for texts in a row, of which no other texts must give the same bytes. */
+/* The same of s and its length, so that texts hashed one after the other do not run together. */
 uint64_t text_hash_part(uint64_t hash, struct slice s);
 /* Compares without telling by time where a difference is; lengths may show. */
 bool text_is_equal_secret(struct slice a, struct slice b);

@@ -104,7 +104,7 @@ static void listening_answer_expired(struct listening *get, const struct session
 static bool is_complete(const struct stored_stream *stored, uint64_t after)
 {
 	return stream_is_drained(&stored->stream, after) ||
-	       (stored->stream.is_ended && stored->stream.end_reason == REASON_CANCELLED);
+	       (stream_is_ended(&stored->stream) && stored->stream.end_reason == REASON_CANCELLED);
 }
 
 /* Of the session's own stream there is always more to come: who keeps to the old id would never get it. */

@@ -93,7 +93,7 @@ static void post_check_done(struct post *post)
 	deny_list_unwatch(&post->holder);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
-		if (!post->events->stored->stream.is_ended)
+		if (!stream_is_ended(&post->events->stored->stream))
 			stored_stream_finish(post->events->stored, REASON_PEER_CLOSED);
 		stored_stream_unref(&post->events->stored);
 		loop_defer_free(loop, post->events);
@@ -273,7 +273,7 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
 		post_mark_session(post, session);
 		post->context.session_length = SESSION_ID_LENGTH;
-		memcpy(post->context.session, session->id, SESSION_ID_LENGTH);
+		memcpy(post->context.session, session->entry.id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)
 			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
 		else if (http_conn_may_be_left(post->exchange.conn))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list of connections that are not HTTP yet. Nobody above knows of them; they end by being handed on
- * or with a line in the log, of which there are few however many fail.
+ * A list of connections that are not HTTP yet. They end by being handed to the http_server, or with a line
+ * in the log; the number of such lines is bounded, however many connections fail.
  */
 #include "http/acceptor.h"
 
@@ -25,9 +25,8 @@ struct entry {
 	int fd;
 	struct peer peer;
 	struct tls_server *tls_server; /* shared (ref); NULL: no TLS */
-	bool awaits_header;
-	struct buf header; /* what has come of it */
-	struct tls *tls;
+	struct buf header;             /* what has come of the PROXY header */
+	struct tls *tls;               /* NULL: the PROXY header is awaited */
 	struct watch reading;
 	struct watch writing;
 	struct timer deadline;
@@ -61,6 +60,7 @@ static void entry_remove(struct entry *entry)
 	watch_set(&entry->writing, false);
 	timer_stop(&entry->deadline);
 	list_remove(&entry->link);
+	CHECK(entry->acceptor->count > 0);
 	entry->acceptor->count--;
 	buf_fini(&entry->header);
 	tls_server_unref(&entry->tls_server);
@@ -84,7 +84,7 @@ static void entry_hand_on(struct entry *entry)
 			   &(struct http_arrival){ entry->fd, entry->tls, entry->peer });
 }
 
-/* In the language that the client speaks. Unread bytes would turn the end into a reset. */
+/* Answers in plain HTTP, which the client speaks. Bytes left unread would turn the close into a reset. */
 static void entry_answer_http(struct entry *entry)
 {
 	static const char text[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n"
@@ -114,10 +114,10 @@ static void entry_shake_hands(struct entry *entry)
 	}
 }
 
-/* The header is there, or there is none: what comes next. */
+/* The header is complete, or the port has none: TLS or HTTP begins. */
 static void entry_begin(struct entry *entry)
 {
-	entry->awaits_header = false;
+	CHECK(entry->tls == NULL);
 	if (entry->tls_server == NULL) {
 		entry_hand_on(entry);
 		return;
@@ -141,6 +141,7 @@ static void entry_read_header(struct entry *entry)
 		entry_end(entry, "the client has gone before its PROXY header");
 		return;
 	}
+	CHECK(before < PROXY_HEADER_BYTES_MAX);
 	buf_append_slice(&entry->header, slice_of(room, (size_t)n));
 	length = proxy_header_parse(buf_slice(&entry->header), &entry->peer, &err);
 	if (length >= 0)
@@ -153,7 +154,7 @@ static void entry_read_header(struct entry *entry)
 
 static void entry_go_on(struct entry *entry)
 {
-	if (entry->awaits_header)
+	if (entry->tls == NULL)
 		entry_read_header(entry);
 	else
 		entry_shake_hands(entry);
@@ -177,6 +178,7 @@ static void entry_on_deadline(struct timer *timer)
 
 static void acceptor_end_oldest(struct acceptor *acceptor)
 {
+	CHECK(!list_is_empty(&acceptor->entries));
 	entry_end(container_of(acceptor->entries.next, struct entry, link),
 		  "too many handshakes at a time, and this one is the oldest");
 }
@@ -197,8 +199,7 @@ static void acceptor_begin(struct acceptor *acceptor, int fd, const struct peer 
 	timer_start(acceptor->loop, &entry->deadline, ACCEPTOR_MS);
 	list_append(&acceptor->entries, &entry->link);
 	acceptor->count++;
-	entry->awaits_header = port->has_proxy_header;
-	if (entry->awaits_header)
+	if (port->has_proxy_header)
 		watch_set(&entry->reading, true);
 	else
 		entry_begin(entry);
@@ -229,4 +230,5 @@ void acceptor_fini(struct acceptor *acceptor)
 	while (!list_is_empty(&acceptor->entries))
 		entry_end(container_of(acceptor->entries.next, struct entry, link),
 			  "the daemon is about to stop");
+	CHECK(acceptor->count == 0);
 }

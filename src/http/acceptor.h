@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From accept to the first byte of HTTP: the PROXY header and the TLS handshake of connections that
- * need them, under one deadline from the moment of accept, and never more of them than a bound. A
- * connection that is through goes to the http_server.
+ * need them, under one deadline from the moment of accept, and a bounded number of them at a time. Then
+ * a connection goes to the http_server.
  *
  *	accepted -> [PROXY header] -> [handshake] -> the server's
  */
@@ -20,7 +20,7 @@
 
 /* From accept until HTTP may begin. SEC-25. */
 #define ACCEPTOR_MS 5000
-/* So many at a time; one more, and the one that has had the most time is closed. SEC-34, REL-51. */
+/* At most so many at a time; for one more, the oldest is closed. SEC-34, REL-51. */
 #define ACCEPTOR_MAX 1024
 
 struct acceptor {

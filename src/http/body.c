@@ -80,6 +80,7 @@ static int take_size_byte(struct http_body_reader *reader, char c)
 
 static int end_size(struct http_body_reader *reader)
 {
+	CHECK(reader->total <= reader->max);
 	reader->digits = 0;
 	if (reader->left > reader->max - reader->total)
 		return 413;
@@ -126,6 +127,7 @@ static struct slice take_payload(struct http_body_reader *reader, struct slice *
 	size_t size = in->n < reader->left ? in->n : (size_t)reader->left;
 	struct slice payload = slice_of(in->p, size);
 
+	CHECK(reader->left > 0);
 	in->p += size;
 	in->n -= size;
 	reader->left -= size;

@@ -3,9 +3,9 @@
  * Requests: reads into the loop's shared buffer, keeps what it cannot use yet, and hands each request on. It
  * never looks into a body and knows no path. Answers are written by conn_answer.c.
  *
- * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` is
- * empty unless bytes wait for more of their kind (head) or for their turn (pipelining); a timer runs
- * in every state but busy, where the exchange has its own deadline, and streaming with nothing queued.
+ * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` holds an
+ * incomplete head, or requests whose turn has not come (pipelining), and is empty otherwise; a deadline
+ * runs in every state but judging and busy, which have their own above, and streaming with nothing queued.
  *
  * RFC 9112; design/stack.md §3. Deadlines are absolute: bytes that trickle do not extend them.
  */
@@ -21,14 +21,16 @@
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
 #define DIRECT_RESERVE_BYTES (2 * 1024 * 1024)
-#define DRAIN_STALL_MS 5000 /* while draining nobody is waited for who takes nothing for so long */
-/* What a refused peer may still send. Closing before its end is a reset: it loses the answer. */
+#define DRAIN_STALL_MS \
+	5000 /* while draining, a client that takes nothing for so long is not waited for */
+/* What a refused peer may still send. Closing earlier would reset the connection, and the answer would be lost. */
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
 
 static void conn_begin_body(struct http_conn *conn, bool has_more)
 {
+	CHECK(conn->exchange != NULL);
 	if (conn->body_status != 0) {
 		conn_refuse(conn, conn->body_status,
 			    "the body is larger than limits.message allows");
@@ -47,6 +49,7 @@ static void conn_begin_body(struct http_conn *conn, bool has_more)
 
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
+	CHECK(conn->exchange != NULL && http_body_is_complete(&conn->body_reader));
 	timer_stop(&conn->deadline);
 	conn_set_state(conn, CONN_BUSY);
 	conn->exchange->ops->on_body(conn->exchange, body);
@@ -112,6 +115,7 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 
 void http_conn_hold(struct http_conn *conn)
 {
+	CHECK(conn->exchange == NULL);
 	conn_set_state(conn, CONN_JUDGING);
 }
 
@@ -132,7 +136,7 @@ static bool conn_speaks_tls(struct slice data)
 	return data.p[0] == 0x16 && (data.n < 2 || data.p[1] == 0x03);
 }
 
-/* No answer of ours could be read there; the operator is who can help. */
+/* The client could not read an answer without TLS; the operator finds the cause in the log. */
 static void conn_end_tls(struct http_conn *conn)
 {
 	char client[PEER_TEXT_BYTES];
@@ -206,6 +210,7 @@ static struct slice conn_process(struct http_conn *conn, struct slice data)
 {
 	bool goes_on = true;
 
+	CHECK(!conn->is_processing);
 	conn->is_processing = true;
 	while (data.n > 0 && goes_on) {
 		if (conn->state == CONN_IDLE || conn->state == CONN_HEAD)
@@ -237,6 +242,7 @@ static void conn_process_held(struct http_conn *conn)
 {
 	struct slice rest = conn_process(conn, buf_slice(&conn->in));
 
+	CHECK(conn->state == CONN_CLOSED || rest.n <= conn->in.len);
 	if (conn->state == CONN_CLOSED)
 		return;
 	buf_consume(&conn->in, conn->in.len - rest.n);
@@ -275,9 +281,11 @@ static void conn_on_peer_closed(struct http_conn *conn)
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
-	/* Half-closed, maybe: the answer is still written. Leaving is no cancellation (CXL-01). */
-	if (conn->peer_state !=
-	    CONN_PEER_CLOSED) /* the end is read again for each pipelined request */
+	/*
+	 * Perhaps only half-closed: the answer is still written. Leaving is no cancellation (CXL-01). The end
+	 * is read again after each pipelined request.
+	 */
+	if (conn->peer_state != CONN_PEER_CLOSED)
 		conn_set_peer_state(conn, CONN_PEER_CLOSED);
 	wire_watch_reading(&conn->wire, false);
 }
@@ -297,6 +305,7 @@ static ssize_t conn_read_direct(struct http_conn *conn)
 	struct slice payload;
 	int status;
 
+	CHECK(room > 0 && (n <= 0 || (size_t)n <= left));
 	if (n <= 0)
 		return n;
 	conn->body.len += (size_t)n;
@@ -341,7 +350,7 @@ static void conn_on_readable(struct wire *wire)
 			return;
 		}
 		if ((!is_direct && n < LOOP_BUFFER_BYTES) || !wire_is_read(&conn->wire))
-			return; /* that was all, or enough */
+			return; /* that was all, or reading has been paused */
 	}
 }
 
@@ -350,13 +359,13 @@ static void conn_on_writable(struct wire *wire)
 	conn_flush(container_of(wire, struct http_conn, wire));
 }
 
-/* Who has sent a request is answered, though it was not read yet; and who has just come can still send one. */
+/* A request that is in the socket already is still answered; a fresh connection gets a short time to send one. */
 static void conn_drain_idle(struct http_conn *conn)
 {
 	wire_try_reading(&conn->wire);
 	if (conn->state != CONN_IDLE)
 		return;
-	if (conn->peer_state == CONN_PEER_USED)
+	if (conn->peer_state != CONN_PEER_NEW)
 		http_conn_end(conn, REASON_DRAINING);
 	else
 		conn_set_deadline(conn, CONN_LINGER_MS);
@@ -378,6 +387,7 @@ static void conn_on_deadline(struct timer *timer)
 {
 	struct http_conn *conn = container_of(timer, struct http_conn, deadline);
 
+	CHECK(conn->state != CONN_CLOSED && conn->state != CONN_JUDGING);
 	if (conn->state == CONN_HEAD)
 		conn_refuse(conn, 408, "the request's head did not come in time");
 	else if (conn->state == CONN_BODY)
@@ -390,7 +400,7 @@ static void conn_on_deadline(struct timer *timer)
 		http_conn_end(conn, REASON_WRITE_STALL);
 }
 
-/* ---- for the server, and for who answers ---- */
+/* ---- for the server and for exchanges ---- */
 
 static const struct wire_ops conn_wire_ops = {
 	.on_readable = conn_on_readable,
@@ -435,6 +445,7 @@ bool conn_is_writing(const struct http_conn *conn)
 
 bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)
 {
+	CHECK(conn->state == CONN_BUSY);
 	if (conn->body.len == 0)
 		return false;
 	*body_r = conn->body;

@@ -85,14 +85,14 @@ struct http_arrival {
 };
 /* Takes fd and tls. Over the limit it gets a 503 and is closed. */
 void http_server_accept(struct http_server *server, const struct http_arrival *arrival);
-/* Whether it takes another connection, beside so many that are on their way. */
+/* Whether it takes another connection, beside `arriving` ones that the acceptor still has. */
 bool http_server_has_room(const struct http_server *server, size_t arriving);
 /*
- * Connections are closed after their answer, and at once between two requests; one that has not sent any yet gets
- * a short time to.
+ * Connections are closed after their answer, and at once between two requests; one that has not sent any request
+ * yet gets a short time to send one.
  */
 void http_server_drain(struct http_server *server);
-/* Whether an answer is on its way that its client has still to take, and has lately taken something of. */
+/* Whether a client is still taking an answer: it has taken some of it lately, and not yet all. */
 bool http_server_is_writing(const struct http_server *server);
 size_t http_server_connection_count(const struct http_server *server);
 
@@ -101,7 +101,7 @@ size_t http_server_connection_count(const struct http_server *server);
  * http_conn_resume; the exchange that on_request returns may answer, or hears in on_gone that the peer has left.
  */
 void http_conn_hold(struct http_conn *conn);
-/* Judged: the request goes to `exchange`, which on_request would have returned. Not in a callback of conn. */
+/* The verdict is there: `exchange` takes the request, as if on_request had returned it. Not in a callback of conn. */
 void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange);
 
 /* A whole answer. */

@@ -15,9 +15,10 @@
 #define ROOM_LOW_BYTES (128 * 1024)
 #define PARTS_MAX 8
 
-/* The answer is out: the next request, also one that came before a half-close, or the end. */
+/* The answer is sent: the next request follows, also one that came before a half-close, or the end. */
 static void conn_finish(struct http_conn *conn)
 {
+	CHECK(conn->state == CONN_REPLYING && conn->exchange == NULL && conn->out.bytes == 0);
 	if (conn->peer_state == CONN_PEER_CLOSED && conn->in.len == 0) {
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
@@ -36,7 +37,7 @@ static void conn_finish(struct http_conn *conn)
 		task_schedule(conn->server->loop, &conn->task);
 }
 
-/* Until a request is whole its own deadline runs, also beside a `100 Continue` that waits. */
+/* While a body comes in, its deadline runs, even if a `100 Continue` waits to be sent. */
 static void conn_renew_stall(struct http_conn *conn, bool has_progress)
 {
 	if (conn->state == CONN_BODY)
@@ -61,6 +62,7 @@ void conn_flush(struct http_conn *conn)
 		conn_finish(conn);
 	} else if (conn->state == CONN_FULL && conn->out.bytes < ROOM_LOW_BYTES) {
 		conn_set_state(conn, CONN_STREAMING);
+		CHECK(conn->exchange != NULL);
 		conn->exchange->ops->on_room(conn->exchange);
 	}
 }
@@ -97,6 +99,7 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 	int count = 1;
 
 	CHECK(reply->part_count <= PARTS_MAX && !conn_is_streaming(conn));
+	CHECK(reply->status >= 200 && reply->status <= 599);
 	for (size_t i = 0; i < reply->part_count; i++) {
 		length += reply->parts[i].n;
 		if (conn->method != HTTP_HEAD && reply->parts[i].n > 0)
@@ -132,6 +135,7 @@ void conn_refuse(struct http_conn *conn, int status, const char *reason)
 {
 	struct buf body = { 0 };
 
+	CHECK(status >= 400);
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", reason));
 	conn_drop_exchange(conn, REASON_PROTOCOL_ERROR);
 	conn_set_last(conn);
@@ -147,8 +151,9 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 {
 	struct buf *head = &conn->server->scratch;
 
+	CHECK(conn->exchange != NULL && conn->method != HTTP_HEAD);
 	conn_set_state(conn, CONN_STREAMING);
-	/* Where reading ahead has paused: only reading shows that a stream's reader has gone. */
+	/* Reading ahead may have paused, but only reading shows that the client has left. */
 	wire_watch_reading(&conn->wire, conn->peer_state != CONN_PEER_CLOSED);
 	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
 	if (conn->is_old)
@@ -184,7 +189,7 @@ void http_stream_write(struct http_conn *conn, struct slice bytes)
 
 void http_stream_end(struct http_conn *conn)
 {
-	CHECK(conn_is_streaming(conn));
+	CHECK(conn_is_streaming(conn) && conn->exchange != NULL);
 	if (!conn->is_old)
 		outq_append(&conn->out, SLICE_LIT("0\r\n\r\n"));
 	conn_detach_exchange(conn);

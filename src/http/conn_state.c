@@ -68,6 +68,7 @@ bool conn_is_streaming(const struct http_conn *conn)
 
 void conn_set_deadline(struct http_conn *conn, uint64_t after_ms)
 {
+	CHECK(conn->state != CONN_CLOSED);
 	timer_start(conn->server->loop, &conn->deadline, after_ms);
 }
 
@@ -75,6 +76,7 @@ struct http_exchange *conn_detach_exchange(struct http_conn *conn)
 {
 	struct http_exchange *exchange = conn->exchange;
 
+	CHECK(exchange == NULL || exchange->conn == conn);
 	conn->exchange = NULL;
 	if (exchange != NULL)
 		exchange->conn = NULL;
@@ -106,6 +108,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 
 	if (conn->state == CONN_CLOSED)
 		return;
+	CHECK(server->count > 0 && reason != REASON_NONE);
 	conn_log_end(conn, reason);
 	conn_set_state(conn, CONN_CLOSED);
 	wire_close(&conn->wire);

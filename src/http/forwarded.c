@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proxies append: the last element was written by the peer itself, the one before by whom that element
- * names, and so on. So elements are taken from the end as long as their writer is trusted; what stands
- * before them, however much and however malformed, is the client's own and is never looked at. An
- * element that is not well-formed says nothing, and nothing is behind it.
+ * Each proxy appends an element that names the address it got the request from. So the last element was
+ * written by the connection's peer, the one before it by the address that the last one names, and so on.
+ * Elements are read from the end as long as their writer is trusted. What stands before them, however much
+ * and however malformed, was written by the client and is never looked at. A malformed element names
+ * nobody, and reading ends there.
  */
 #include "http/forwarded.h"
 
@@ -59,6 +60,7 @@ static bool take_pair(struct slice text, size_t *at_r, struct slice *address_r)
 	struct slice name = slice_of(text.p + begin, end - begin);
 	struct slice value;
 
+	CHECK(*at_r <= text.n);
 	if (name.n == 0 || end >= text.n || text.p[end] != '=')
 		return false;
 	*at_r = end + 1;
@@ -102,7 +104,7 @@ static struct slice take_last(struct slice *list)
 	return slice_trim(last);
 }
 
-/* Nearly every proxy writes X-Forwarded-For, and most pass on a Forwarded that the client has made up. */
+/* X-Forwarded-For goes first: nearly every proxy writes it, and most pass on a Forwarded that the client made up. */
 void http_forwarded_apply(const struct http_trust *trust, const struct http_request *request,
 			  struct peer *client)
 {

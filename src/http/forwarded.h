@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whom a request is from: the connection's peer, or, where that is a proxy that is trusted, whom it says
- * that it speaks for. From anybody else the same fields mean nothing. What they say of scheme and host is not
- * asked for: our addresses are those of the configuration. RFC 7239; DEF-07, SEC-15.
+ * Which client sent a request: the connection's peer or, if that is a trusted proxy, the address that it names.
+ * From anybody else the same fields mean nothing. What they say of scheme and host is not used: our addresses
+ * are those of the configuration. RFC 7239; DEF-07, SEC-15.
  */
 #ifndef MCPGATED_HTTP_FORWARDED_H
 #define MCPGATED_HTTP_FORWARDED_H

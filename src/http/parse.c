@@ -211,6 +211,7 @@ static int split_target(struct head *head)
 	struct slice target = request->target;
 	const char *mark;
 
+	CHECK(target.n > 0);
 	request->path = target;
 	if (target.p[0] != '/') {
 		if (request->method == HTTP_OPTIONS && slice_is_equal(target, SLICE_LIT("*")))
@@ -327,6 +328,7 @@ static int parse_field(struct head *head)
 	if (at == begin || *at != ':')
 		return refuse_name(head, begin, at);
 	name = slice_between(begin, at);
+	CHECK(name.n > 0);
 	at++;
 	while (at < end && (*at == ' ' || *at == '\t'))
 		at++;
@@ -420,7 +422,7 @@ static int check_expect(struct head *head)
 	if ((request->repeated & 1u << HTTP_EXPECT) != 0 ||
 	    !slice_is_equal_nocase(request->fields[HTTP_EXPECT], SLICE_LIT("100-continue")))
 		return refuse(head, 417, "the only expectation known here is 100-continue");
-	/* Nobody waits to send nothing, and HTTP/1.0 does not know the interim answer. */
+	/* Without a body there is nothing to wait for, and HTTP/1.0 has no interim answers. */
 	request->expects_continue =
 		request->minor_version == 1 &&
 		(request->body == HTTP_BODY_CHUNKED || request->content_length > 0);
@@ -469,8 +471,8 @@ static size_t leading_line(struct slice in)
 }
 
 /*
- * Where the head ends, by its line feeds alone; 0 if it does not yet, -1 with a reason to give up
- * waiting: sizes, and line feeds without carriage return, whose senders wait for us.
+ * Where the head ends, by its line feeds alone; 0 if the end has not come, -1 with a reason not to wait
+ * for it: sizes, and a line feed without carriage return, because its sender would wait for us.
  */
 static long find_end(struct slice in, size_t *seen, struct head *head)
 {
@@ -504,6 +506,7 @@ static long parse_from(struct slice in, struct head *head)
 	head->close = false;
 	if (parse_lines(head) != 0)
 		return -1;
+	CHECK(head->at <= head->end);
 	return head->at - in.p;
 }
 
@@ -516,7 +519,8 @@ long http_parse_head(struct slice in, const struct http_parse_limits *limits, si
 
 	if (in.n == 0)
 		return 0;
-	/* As a rule all comes at once and this is the only pass. Its failure proves nothing. */
+	CHECK(*seen <= in.n);
+	/* As a rule the whole head is there, and this is the only pass. A failure may be for lack of bytes. */
 	if (*seen == 0) {
 		length = parse_from(slice_of(in.p, window), &head);
 		if (length > 0)
@@ -620,7 +624,7 @@ bool http_is_media_type(struct slice value, const char *type)
 
 	(void)cut_unquoted(&rest, ',');
 	if (rest.p != NULL)
-		return false; /* a list: who knows which member the sender's proxy believed */
+		return false; /* a list: a proxy before us may have gone by another member of it */
 	part = cut_unquoted(&value, ';');
 	if (!slice_is_equal_nocase(slice_trim(part), slice_str(type)))
 		return false;
@@ -661,6 +665,7 @@ char *http_request_copy(const struct http_request *request, struct http_request 
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
 		if (http_has(request, (enum http_field)i))
 			move_slice(&copy_r->fields[i], &at);
+	CHECK((size_t)(at - text) < size);
 	*size_r = size;
 	return text;
 }

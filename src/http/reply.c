@@ -62,6 +62,8 @@ static struct slice reply_date(void)
 
 void reply_append_head(struct buf *out, const struct reply_head *head)
 {
+	CHECK(head->status >= 100 && head->status <= 599);
+	CHECK(!head->has_length || !head->is_chunked);
 	buf_append_str(out, "HTTP/1.1 ");
 	buf_append_u64(out, (uint64_t)head->status);
 	buf_append_char(out, ' ');

@@ -15,6 +15,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_conf *c
 {
 	struct http_server *server = mem_zalloc(sizeof(*server));
 
+	CHECK(handler != NULL && conf->max_connections > 0);
 	server->loop = loop;
 	server->conf = *conf;
 	server->handler = handler;
@@ -30,12 +31,13 @@ void http_server_free(struct http_server **server)
 		return;
 	while (!list_is_empty(&s->conns))
 		http_conn_end(conn_of_link(s->conns.next), REASON_DRAINING);
+	CHECK(s->count == 0);
 	buf_fini(&s->scratch);
 	free(s);
 	*server = NULL;
 }
 
-/* Too many already: a word on why, if the socket takes it, and the end. */
+/* The limit is reached: says so, if the socket takes the answer at once, and closes. */
 static void server_turn_away(struct http_server *server, const struct http_arrival *arrival)
 {
 	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"

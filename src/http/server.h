@@ -19,7 +19,7 @@ struct http_server {
 /* Takes the arrival and adds its connection to the list. */
 void conn_start(struct http_server *server, const struct http_arrival *arrival);
 struct http_conn *conn_of_link(struct list *link);
-/* Ends it at the end of the turn, if it is between requests and its peer has sent none. */
+/* While draining: a connection between two requests ends at the end of the turn, if no request came meanwhile. */
 void conn_drain(struct http_conn *conn);
 /* Whether a part of an answer waits for its peer. */
 bool conn_is_writing(const struct http_conn *conn);

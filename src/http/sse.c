@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formatting only; when and whether is decided by who owns the stream. */
+/* Formatting only; whoever owns the stream decides what is sent, and when. */
 #include "http/sse.h"
 
 const struct slice sse_fields = SLICE("Cache-Control: no-cache, no-transform\r\n"
@@ -20,6 +20,7 @@ void sse_append_message(struct buf *out, struct slice id, struct slice data)
 
 void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms)
 {
+	CHECK(id.n > 0);
 	buf_append_str(out, "id: ");
 	buf_append_slice(out, id);
 	buf_append_str(out, "\nretry: ");

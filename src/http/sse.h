@@ -16,7 +16,7 @@ extern const struct slice sse_fields;
  * path has replaced them).
  */
 void sse_append_message(struct buf *out, struct slice id, struct slice data);
-/* An event with an id and empty data: where to come back to before there is a message. FRONT-SSE-03 */
+/* An event with an id and empty data, so that a client can resume before the first message. FRONT-SSE-03 */
 void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms);
 /* The event that begins HTTP+SSE: where messages are to be sent. FRONT-OLD-01 */
 void sse_append_endpoint(struct buf *out, struct slice uri);

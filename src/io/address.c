@@ -113,6 +113,7 @@ static int open_listener(const struct sockaddr *address, socklen_t size, mode_t 
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int error;
 
+	CHECK(size > sizeof(address->sa_family) && size <= sizeof(struct sockaddr_storage));
 	if (fd < 0)
 		return error_set_errno(err, "socket");
 	if (bind_any(fd, address, size, taken_away) == 0 && listen(fd, BACKLOG) == 0)

@@ -16,8 +16,8 @@ union ipc_control {
 	char bytes[CMSG_SPACE(sizeof(int) * IPC_FDS_MAX)];
 };
 
-#define FDS_SENT_MAX \
-	253 /* the kernel's SCM_MAX_FD: what has no room here it would close, and perhaps wait */
+/* The kernel's SCM_MAX_FD. With less room the kernel closes the rest itself, and may wait in that. */
+#define FDS_SENT_MAX 253
 
 #define QUEUED_MAX 4096 /* more packets than a socket holds */
 
@@ -48,7 +48,7 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t n;
 
-	CHECK(count <= IPC_FDS_MAX);
+	CHECK(fd >= 0 && message->type != 0 && count <= IPC_FDS_MAX);
 	if (count > 0) {
 		memset(&control, 0, sizeof(control));
 		header.msg_control = control.bytes;
@@ -72,6 +72,7 @@ void ipc_drop(int fd)
 {
 	const struct linger none = { 0, 0 };
 
+	CHECK(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
 		   sizeof(none)); /* fails where it is no socket */
 	close(fd);
@@ -101,7 +102,7 @@ static size_t collect_fds(struct msghdr *header, int fds_r[IPC_FDS_MAX])
 	return count;
 }
 
-/* One packet. Returns its size, 0 also at the end, or -1 and errno; *is_whole_r: it is none that is too long. */
+/* One packet. Returns its size, 0 also at the end, or -1 and errno; *is_whole_r is false if it was cut. */
 static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX],
 		       size_t *count_r, bool *is_whole_r)
 {
@@ -119,7 +120,7 @@ static ssize_t receive(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_
 	if (n < 0)
 		return -1;
 	*count_r = collect_fds(&header, fds_r);
-	/* With MSG_CTRUNC this process may have no more descriptors: that is its own trouble, and passes. */
+	/* MSG_CTRUNC is no fault of the sender: this process may have no more descriptors just now. */
 	*is_whole_r = *count_r <= IPC_FDS_MAX && (header.msg_flags & MSG_TRUNC) == 0;
 	if (*count_r > IPC_FDS_MAX)
 		*count_r = IPC_FDS_MAX;
@@ -158,6 +159,7 @@ void ipc_close(int fd)
 	size_t count;
 	bool is_whole;
 
+	CHECK(fd >= 0);
 	/* An empty packet looks like the end. */
 	for (int i = 0; i < QUEUED_MAX && receive(fd, &message, fds, &count, &is_whole) >= 0; i++)
 		drop_all(fds, &count);

@@ -70,7 +70,7 @@ int ipc_recv(int fd, struct ipc_message *message_r, int fds_r[IPC_FDS_MAX], size
  */
 void ipc_drop(int fd);
 
-/* Closes our end. What the other side has sent, and nobody will receive, is dropped so before. */
+/* Closes our end, after closing the descriptors in messages that nobody will receive any more. */
 void ipc_close(int fd);
 
 #endif

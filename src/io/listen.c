@@ -47,6 +47,7 @@ static void listener_on_retry(struct timer *timer)
 {
 	struct listener *listener = container_of(timer, struct listener, retry);
 
+	CHECK(!listener->watch.is_on);
 	if (listener->reserve_fd < 0)
 		listener->reserve_fd = listener_open_reserve();
 	watch_set(&listener->watch, true);
@@ -72,9 +73,9 @@ static bool listener_accept_some(struct listener *listener)
 		if (fd < 0) {
 			if (listener_is_out_of_resources(errno))
 				listener_pause(listener, errno);
-			return false; /* none waits, or it has gone before we came: the next event tells */
+			return false; /* nobody waits any more */
 		}
-		/* Fails on a unix socket, which needs it as little as it has it. */
+		/* A unix socket has no such option, and needs none. */
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 		listener->on_accept(listener, fd, &peer);
 	}
@@ -88,6 +89,7 @@ static void listener_on_ready(struct watch *watch)
 
 void listener_init(struct listener *listener, struct loop *loop, int fd, listener_fn *on_accept)
 {
+	CHECK(fd >= 0 && on_accept != NULL);
 	listener->loop = loop;
 	listener->fd = fd;
 	listener->reserve_fd = listener_open_reserve();

@@ -128,11 +128,12 @@ static void loop_run_tasks(struct loop *loop)
 
 static void timer_queue_arm(struct timer_queue *queue)
 {
-	struct timer *first = container_of(queue->timers.next, struct timer, link);
+	const struct timer *first = container_of(queue->timers.next, struct timer, link);
 	uint64_t now_ms = clock_now_ms();
 	uint64_t wait_ms = first->due_ms > now_ms ? first->due_ms - now_ms : 0;
 	struct timeval wait = { (time_t)(wait_ms / 1000), (suseconds_t)(wait_ms % 1000 * 1000) };
 
+	CHECK(!queue->is_armed && !list_is_empty(&queue->timers));
 	queue->is_armed = true;
 	event_add(&queue->event, &wait);
 }
@@ -162,6 +163,7 @@ static void loop_run_timers(struct loop *loop)
 	while (!list_is_empty(&due)) {
 		struct timer *timer = container_of(due.next, struct timer, link);
 
+		CHECK(timer->due_ms <= clock_now_ms());
 		list_remove(&timer->link);
 		timer->on_due(timer);
 	}
@@ -206,10 +208,12 @@ static void watch_on_event(evutil_socket_t fd, short what, void *arg)
 void watch_init(struct watch *watch, struct loop *loop, int fd, enum watch_kind kind,
 		watch_fn *on_ready)
 {
+	int what = EV_PERSIST | (kind == WATCH_READ ? EV_READ : EV_WRITE);
+
+	CHECK(fd >= 0 && on_ready != NULL);
 	watch->on_ready = on_ready;
 	watch->is_on = false;
-	event_assign(&watch->event, loop->base, fd,
-		     EV_PERSIST | (kind == WATCH_READ ? EV_READ : EV_WRITE), watch_on_event, watch);
+	CHECK(event_assign(&watch->event, loop->base, fd, (short)what, watch_on_event, watch) == 0);
 }
 
 void watch_set(struct watch *watch, bool on)
@@ -232,6 +236,7 @@ static void timer_queue_on_event(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	CHECK(queue->is_armed);
 	queue->is_armed = false;
 }
 
@@ -255,13 +260,14 @@ static struct timer_queue *timer_queue_get(struct loop *loop, uint64_t duration_
 	queue->duration_ms = duration_ms;
 	queue->is_armed = false;
 	list_init(&queue->timers);
-	event_assign(&queue->event, loop->base, -1, 0, timer_queue_on_event, queue);
+	CHECK(event_assign(&queue->event, loop->base, -1, 0, timer_queue_on_event, queue) == 0);
 	loop->queues = queue;
 	return queue;
 }
 
 void timer_init(struct timer *timer, timer_fn *on_due)
 {
+	CHECK(on_due != NULL);
 	list_init(&timer->link);
 	timer->due_ms = 0;
 	timer->on_due = on_due;
@@ -271,6 +277,7 @@ void timer_start(struct loop *loop, struct timer *timer, uint64_t after_ms)
 {
 	struct timer_queue *queue = timer_queue_get(loop, after_ms);
 
+	CHECK(timer->on_due != NULL && after_ms <= UINT64_MAX - clock_now_ms());
 	list_remove(&timer->link);
 	timer->due_ms = clock_now_ms() + after_ms;
 	list_append(&queue->timers, &timer->link);
@@ -292,6 +299,7 @@ bool timer_is_running(const struct timer *timer)
 
 void task_init(struct task *task, task_fn *run)
 {
+	CHECK(run != NULL);
 	list_init(&task->link);
 	task->run = run;
 }

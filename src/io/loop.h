@@ -29,7 +29,7 @@ void loop_run(struct loop *loop);
 void loop_turn(struct loop *loop, bool may_wait);
 void loop_stop(struct loop *loop);
 
-/* LOOP_BUFFER_BYTES for whoever reads now; what is in it is gone with the next callback. */
+/* A buffer of LOOP_BUFFER_BYTES to read into; the next callback may overwrite it. */
 #define LOOP_BUFFER_BYTES (64 * 1024)
 char *loop_buffer(struct loop *loop);
 

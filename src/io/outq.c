@@ -51,6 +51,7 @@ static struct segment *outq_tail(struct outq *queue, size_t size)
 {
 	struct segment *last = container_of(queue->segments.prev, struct segment, link);
 
+	CHECK(list_is_empty(&queue->segments) == (queue->bytes == size));
 	if (!list_is_empty(&queue->segments) && last->end < last->size)
 		return last;
 	return segment_new(queue,
@@ -72,6 +73,7 @@ void outq_append(struct outq *queue, struct slice bytes)
 
 void outq_take(struct outq *queue, struct buf *buf, size_t offset)
 {
+	CHECK(offset <= buf->len);
 	if (buf->len - offset < COPY_BYTES) {
 		if (buf->len > offset)
 			outq_append(queue, slice_of(buf->data + offset, buf->len - offset));
@@ -109,6 +111,7 @@ static int outq_gather(const struct outq *queue, size_t max, struct iovec *parts
 
 static void outq_drop(struct outq *queue, size_t size)
 {
+	CHECK(size <= queue->bytes);
 	queue->bytes -= size;
 	while (!list_is_empty(&queue->segments)) {
 		struct segment *first = container_of(queue->segments.next, struct segment, link);
@@ -133,6 +136,7 @@ ssize_t outq_flush(struct outq *queue, struct wire *wire)
 		int count = outq_gather(queue, OUTQ_TURN_BYTES - total, parts);
 		ssize_t n = wire_write(wire, parts, count);
 
+		CHECK(count > 0);
 		if (n == WIRE_BROKEN)
 			return WIRE_BROKEN;
 		if (n == 0)

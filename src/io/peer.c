@@ -127,6 +127,7 @@ bool peer_net_has(const struct peer_net *net, const struct peer *peer)
 {
 	unsigned int bytes = net->bits / 8, rest = net->bits % 8;
 
+	CHECK(bytes <= sizeof(net->first.address));
 	if (net->first.family != peer->family ||
 	    memcmp(net->first.address, peer->address, bytes) != 0)
 		return false;

@@ -28,6 +28,7 @@ static struct peer peer_of_bytes(int family, const unsigned char *bytes, uint16_
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 
+	CHECK(family == AF_INET || family == AF_INET6);
 	if (family == AF_INET) {
 		memcpy(&v4.sin_addr, bytes, 4);
 		memcpy(&address, &v4, sizeof(v4));

@@ -95,6 +95,7 @@ int tickets_seal_or_open(struct tickets *tickets, unsigned char name[16], unsign
 {
 	const struct ticket_key *key;
 
+	CHECK(tickets != NULL);
 	if (is_sealing) {
 		key = key_to_seal(tickets);
 		memcpy(name, key->name, sizeof(key->name));

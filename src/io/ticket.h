@@ -18,7 +18,7 @@ struct tickets *tickets_new(void);
 /* Overwrites the keys. */
 void tickets_free(struct tickets **tickets);
 
-/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3), less the pointer that it does not carry. */
+/* The callback of SSL_CTX_set_tlsext_ticket_key_evp_cb(3), with the keys instead of the connection. */
 int tickets_seal_or_open(struct tickets *tickets, unsigned char name[16], unsigned char *iv,
 			 EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int is_sealing);
 

@@ -46,6 +46,7 @@ struct tls *tls_new(struct tls_server *server, int fd)
 {
 	struct tls *tls = mem_zalloc(sizeof(*tls));
 
+	CHECK(fd >= 0);
 	tls->ssl = tls_server_make_ssl(server);
 	tls->server = tls_server_ref(server);
 	CHECK(SSL_set_fd(tls->ssl, fd) == 1);
@@ -100,6 +101,7 @@ enum tls_step tls_handshake(struct tls *tls, struct error *err)
 	enum tls_step step = TLS_DONE;
 	int result;
 
+	CHECK(tls_is_open(tls) && tls->output != TLS_OUTPUT_SHUT);
 	ERR_clear_error();
 	result = SSL_do_handshake(tls->ssl);
 	if (result == 1)
@@ -178,6 +180,7 @@ static void cursor_skip(struct cursor *at, size_t size)
 		at->count--;
 		at->offset = 0;
 	}
+	CHECK(size == 0 || at->count > 0);
 	at->offset += size;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "io/tls_server.h"
 
+#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/sha.h>
@@ -51,7 +52,7 @@ static BIO *open_pem(struct slice pem)
 {
 	BIO *bio = BIO_new_mem_buf(pem.p != NULL ? pem.p : "", (int)pem.n);
 
-	CHECK(bio != NULL);
+	CHECK(bio != NULL && pem.n <= INT_MAX);
 	ERR_clear_error();
 	return bio;
 }
@@ -116,6 +117,7 @@ static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err
 	X509 *leaf = sk_X509_shift(chain);
 	int result = 0;
 
+	CHECK(leaf != NULL);
 	ERR_clear_error();
 	if (SSL_CTX_use_certificate(context, leaf) != 1 || SSL_CTX_set1_chain(context, chain) != 1)
 		result = tls_error(err, "cannot be used");
@@ -180,13 +182,13 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 }
 
 /*
- * A client may resume again and again, each time with a fresh ticket: what it proved at first holds no longer than
- * the certificate that it did that with.
+ * A client may resume again and again, each time with a fresh ticket, but not after the certificate that it showed
+ * at first has expired.
  */
 static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
 				       size_t name_size, SSL_TICKET_STATUS status, void *arg)
 {
-	X509 *certificate = session != NULL ? SSL_SESSION_get0_peer(session) : NULL;
+	const X509 *certificate = session != NULL ? SSL_SESSION_get0_peer(session) : NULL;
 
 	(void)ssl;
 	(void)name;
@@ -198,7 +200,7 @@ static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const uns
 	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
-/* Who offers protocols must offer ours; who offers none gets it. RFC 7301 §3.2. */
+/* A client that offers protocols must offer ours; one that offers none gets it. RFC 7301 §3.2. */
 static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
 		   const unsigned char *offered, unsigned int size, void *arg)
 {
@@ -327,6 +329,7 @@ struct tls_server *tls_server_new(const struct tls_conf *conf, struct error *err
 
 struct tls_server *tls_server_ref(struct tls_server *server)
 {
+	CHECK(server->refs > 0);
 	server->refs++;
 	return server;
 }
@@ -336,6 +339,7 @@ void tls_server_unref(struct tls_server **server)
 	struct tls_server *s = *server;
 
 	*server = NULL;
+	CHECK(s == NULL || s->refs > 0);
 	if (s == NULL || --s->refs > 0)
 		return;
 	for (size_t i = 0; i < s->count; i++)
@@ -348,6 +352,7 @@ SSL *tls_server_make_ssl(struct tls_server *server)
 {
 	SSL *ssl = SSL_new(server->contexts[0]);
 
+	CHECK(server->count > 0);
 	CHECK(ssl != NULL);
 	return ssl;
 }

@@ -110,12 +110,14 @@ static void wire_on_again(struct task *task)
 
 void wire_init(struct wire *wire, struct loop *loop, int fd, const struct wire_ops *ops)
 {
+	CHECK(fd >= 0 && ops != NULL);
 	*wire = (struct wire){ .ops = ops, .loop = loop, .fd = fd };
 	task_init(&wire->again, wire_on_again);
 }
 
 void wire_set_tls(struct wire *wire, struct tls *tls)
 {
+	CHECK(wire->tls == NULL);
 	wire->tls = tls;
 }
 
@@ -166,6 +168,7 @@ ssize_t wire_read(struct wire *wire, void *out, size_t size)
 {
 	ssize_t n;
 
+	CHECK(wire->fd >= 0 && size > 0); /* 0 bytes would look like the end */
 	if (wire->tls != NULL)
 		return tls_read(wire->tls, out, size);
 	do {
@@ -180,6 +183,7 @@ ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count)
 {
 	ssize_t n;
 
+	CHECK(wire->fd >= 0 && count > 0);
 	if (wire->tls != NULL)
 		return tls_write(wire->tls, parts, count);
 	do {

@@ -57,15 +57,15 @@ bool wire_is_read(const struct wire *wire);
 /* Returns the bytes read, 0 at the end, WIRE_AGAIN or WIRE_BROKEN. */
 ssize_t wire_read(struct wire *wire, void *out, size_t size) must_check;
 /*
- * Returns the bytes written (maybe fewer than given, maybe 0), or WIRE_BROKEN. What was not taken is
- * to be given again, with more behind it or not: TLS may have begun with it.
+ * Returns the bytes written (maybe fewer than given, maybe 0), or WIRE_BROKEN. The next call begins with the
+ * bytes that this one did not take: TLS may have begun to send them.
  */
 ssize_t wire_write(struct wire *wire, const struct iovec *parts, int count) must_check;
 /*
- * From now on the kernel takes little more than the peer's window has room for (TCP; nothing elsewhere): what
- * a peer does not read waits where it is counted and can be dropped, not in megabytes of socket buffer. A peer that
- * takes nothing of what the kernel has for so long is gone: an error, and not only when it gives up by itself,
- * which can be a quarter of an hour later. SEC-26, REL-06.
+ * From now on the kernel takes little more than the peer's window has room for (TCP; no effect elsewhere): what
+ * a peer does not read waits in our queue, where it is counted and can be dropped, not in megabytes of socket
+ * buffer. If the peer takes nothing of what the kernel holds for patience_ms, the wire breaks; TCP by itself may
+ * go on trying for a quarter of an hour. SEC-26, REL-06.
  */
 void wire_limit_unsent(struct wire *wire, uint64_t patience_ms);
 /* Sends the end of our bytes (sockets). */

@@ -227,7 +227,7 @@ static void child_lose(struct child *child, enum reason reason)
 {
 	if (child->state == CHILD_STOPPING || child->state == CHILD_GONE)
 		return;
-	child->is_unexplained = reason == REASON_CHILD_EXITED;
+	child->lost_reason = reason;
 	child_begin_stop(child, reason);
 	child->ops->on_lost(child, reason);
 }
@@ -537,7 +537,8 @@ static void child_on_exited(struct spawned *spawned, int status)
 
 	child->is_exited = true;
 	timer_stop(&child->stop_sequence);
-	if (child->state == CHILD_RUNNING || child->is_unexplained)
+	/* Where its output ended by itself, how it exits says why. */
+	if (child->state == CHILD_RUNNING || child->lost_reason == REASON_CHILD_EXITED)
 		child_log_exit(child, status);
 	if (wire_is_open(&child->out))
 		child_on_stdout(&child->out); /* what it wrote before counts */

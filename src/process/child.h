@@ -63,8 +63,8 @@ struct child {
 	uint64_t stderr_second; /* the second that stderr_lines counts in */
 	unsigned int stderr_lines;
 	unsigned int stop_sequence_step;
-	bool is_exited;
-	bool is_unexplained; /* its output has ended: how it exits says why */
+	enum reason lost_reason; /* of on_lost; REASON_NONE: not called */
+	bool is_exited;          /* the keeper has collected it, or it was never started */
 };
 
 /*

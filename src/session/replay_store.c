@@ -96,7 +96,7 @@ static void stored_stream_remove(struct stored_stream *stored)
 	timer_stop(&stored->expiry);
 	list_remove(&stored->link);
 	stored->replay_store = NULL;
-	if (stored->stream.is_ended)
+	if (stream_is_ended(&stored->stream))
 		replay_store->finished_count--;
 	stream_set_budget(&stored->stream, &replay_store->store->budget);
 	stored_stream_unref(&stored);
@@ -162,7 +162,7 @@ static struct stored_stream *replay_store_find_least(const struct replay_store *
 	LIST_FOREACH(node, &replay_store->streams) {
 		struct stored_stream *stored = container_of(node, struct stored_stream, link);
 
-		if (!stored->stream.is_ended)
+		if (!stream_is_ended(&stored->stream))
 			continue;
 		if (stored->stream.count == 0)
 			return stored;

@@ -211,7 +211,7 @@ static void session_takes_its_streams_along(void **state)
 	replay_store_fini(&replay_store);
 	assert_false(is_found(1));
 	stored_stream_finish(stored, REASON_DONE);
-	assert_true(stored->stream.is_ended);
+	assert_true(stream_is_ended(&stored->stream));
 	stored_stream_unref(&stored);
 }
 

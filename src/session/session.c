@@ -1,40 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of sessions by the number in the first 64 bits of their ids. A guesser learns nothing from
- * the look-up but whether those bits exist; the other 128 are compared in constant time.
+ * The life of a session: how many there may be, for how long, and what ends with them. Ids, and the look-up
+ * by id, are session_table.
  */
 #include "session/session.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/random.h"
-#include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
 /* Who knows of his session says so at once: notifications/initialized. */
 #define DOUBT_MS (60 * 1000)
-/* The first 10 characters of the text hold 60 bits: enough of a key. */
-#define KEY_CHARACTERS 10
+#define TO(state) (1u << SESSION_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[SESSION_NEW] = { "new", TO(LIVE) | TO(ENDED) },
+	[SESSION_LIVE] = { "live", TO(ENDED) },
+	[SESSION_ENDED] = { "ended", 0 },
+};
+#undef TO
 
-uint64_t session_id_key(const char *id)
+/* Keeps count of the sessions of each state as well. */
+static void session_set_state(struct session *session, enum session_state state)
 {
-	uint64_t key = 14695981039346656037u; /* FNV-1a */
+	struct session_set *set = session->set;
+	size_t *counter = session->state == SESSION_NEW ? &set->reserved : &set->count;
+	bool has_id = session->state == SESSION_LIVE || state == SESSION_LIVE;
 
-	for (size_t i = 0; i < KEY_CHARACTERS; i++)
-		key = (key ^ (unsigned char)id[i]) * 1099511628211u;
-	return key;
-}
-
-void session_id_make(char *id_r)
-{
-	unsigned char bytes[SESSION_ID_BYTES];
-
-	do {
-		random_bytes(bytes, sizeof(bytes));
-		text_base64url(bytes, sizeof(bytes), id_r);
-	} while (id_r[0] == '-');
+	CHECK(states[session->state].next & 1u << state);
+	CHECK(*counter > 0);
+	LOG(SESSION_STATE,
+	    LOG_SLICE("session", slice_of(session->entry.id, has_id ? SESSION_ID_SHOWN : 0)),
+	    LOG_STR("from", states[session->state].name), LOG_STR("to", states[state].name));
+	(*counter)--;
+	if (state == SESSION_LIVE)
+		set->count++;
+	session->state = state;
 }
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf)
@@ -52,7 +57,7 @@ void session_set_fini(struct session_set *set)
 		session_end(container_of(set->sessions.next, struct session, link),
 			    REASON_DRAINING);
 	deny_list_fini(&set->deny_list);
-	map_fini(&set->by_key);
+	session_table_fini(&set->table);
 	store_fini(&set->store);
 }
 
@@ -147,14 +152,8 @@ void session_begin(struct session *session)
 	struct session_set *set = session->set;
 
 	CHECK(session->state == SESSION_NEW);
-	do {
-		session_id_make(session->id);
-		session->key = session_id_key(session->id);
-	} while (map_find(&set->by_key, session->key) != NULL);
-	session->state = SESSION_LIVE;
-	map_insert(&set->by_key, session->key, session);
-	set->reserved--;
-	set->count++;
+	session_table_add(&set->table, &session->entry);
+	session_set_state(session, SESSION_LIVE);
 	counter_add(COUNTER_SESSIONS);
 	timer_start(set->loop, &session->age, set->conf.max_age_ms);
 	session_rest(session);
@@ -163,19 +162,18 @@ void session_begin(struct session *session)
 struct session *session_find(const struct session_set *set, struct slice id,
 			     const struct principal *principal)
 {
+	struct session_entry *entry = session_table_find(&set->table, id);
 	struct session *session;
 
-	if (id.n != SESSION_ID_LENGTH)
+	if (entry == NULL)
 		return NULL;
-	session = map_find(&set->by_key, session_id_key(id.p));
-	if (session == NULL || !text_is_equal_secret(session_id(session), id))
-		return NULL;
+	session = container_of(entry, struct session, entry);
 	return session->principal == principal ? session : NULL;
 }
 
 struct slice session_id(const struct session *session)
 {
-	return slice_of(session->id, SESSION_ID_LENGTH);
+	return slice_of(session->entry.id, SESSION_ID_LENGTH);
 }
 
 /* What is left of the timer says how much of it has passed. */
@@ -217,14 +215,10 @@ void session_end(struct session *session, enum reason reason)
 
 	if (session->state == SESSION_ENDED)
 		return;
-	if (session->state == SESSION_LIVE) {
-		map_remove(&set->by_key, session->key);
-		set->count--;
-	} else {
-		set->reserved--;
-	}
+	if (session->state == SESSION_LIVE)
+		session_table_remove(&set->table, &session->entry);
 	list_remove(&session->link);
-	session->state = SESSION_ENDED;
+	session_set_state(session, SESSION_ENDED);
 	timer_stop(&session->idle);
 	timer_stop(&session->age);
 	deny_list_unwatch(&session->holder);

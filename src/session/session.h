@@ -11,23 +11,14 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "base/map.h"
 #include "base/slice.h"
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "session/deny_list.h"
 #include "session/principal.h"
 #include "session/replay_store.h"
+#include "session/session_table.h"
 #include "session/stream.h"
-
-/* 192 random bits as base64url. FRONT-SESS-02. */
-#define SESSION_ID_BYTES 24
-#define SESSION_ID_LENGTH 32
-
-/* A fresh one. It does not begin with '-': on a command line it would look like an option. */
-void session_id_make(char *id_r);
-/* Of its first 60 bits, for tables: then all of it is to be compared. */
-uint64_t session_id_key(const char *id);
 
 struct session;
 
@@ -50,13 +41,17 @@ struct session_set {
 	struct principal_set principals;
 	struct deny_list deny_list;
 	struct store store;
-	struct map by_key;
-	struct list sessions; /* new and live ones */
-	size_t count;         /* live ones */
-	size_t reserved;      /* places kept for sessions whose handshake runs */
+	struct session_table table; /* live ones */
+	struct list sessions;       /* new and live ones */
+	size_t count;               /* live ones */
+	size_t reserved;            /* places kept for sessions whose handshake runs */
 };
 
-enum session_state { SESSION_NEW, SESSION_LIVE, SESSION_ENDED };
+enum session_state {
+	SESSION_NEW,  /* its handshake runs: it has a place, and no id yet */
+	SESSION_LIVE, /* it is found by its id */
+	SESSION_ENDED,
+};
 
 /* Embedded by the router. */
 struct session {
@@ -65,8 +60,7 @@ struct session {
 	struct principal *principal; /* whose it is, from its start to its end */
 	struct list link;
 	enum session_state state;
-	char id[SESSION_ID_LENGTH];
-	uint64_t key; /* of the id's first bits: where it is found; then all of it is compared */
+	struct session_entry entry; /* its id, once it is live */
 	unsigned int holds;
 	bool is_doubtful; /* see session_doubt; until it is used */
 	struct timer idle;

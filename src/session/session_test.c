@@ -4,10 +4,15 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/clock.h"
+#include "obs/log.h"
 
 #define IDLE_MS 1000
 #define AGE_MS 5000
@@ -96,7 +101,7 @@ static void ids_are_random_text(void **state)
 	begin(&owners[0]);
 	begin(&owners[1]);
 	for (size_t i = 0; i < SESSION_ID_LENGTH; i++) {
-		char c = owners[0].session.id[i];
+		char c = owners[0].session.entry.id[i];
 
 		assert_true((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
 			    (c >= 'a' && c <= 'z') || c == '-' || c == '_');
@@ -130,7 +135,7 @@ static void is_found_while_it_lives(void **state)
 	assert_null(find(session_id(&owner.session)));
 	session_begin(&owner.session);
 	assert_ptr_equal(find(session_id(&owner.session)), &owner.session);
-	memcpy(id, owner.session.id, sizeof(id));
+	memcpy(id, owner.session.entry.id, sizeof(id));
 	assert_null(find(slice_of(id, sizeof(id) - 1)));
 	assert_null(find((struct slice){ NULL, 0 }));
 	id[sizeof(id) - 1] ^= 1; /* the look-up key is the same, the secret is not */
@@ -366,6 +371,27 @@ static void ends_when_its_token_is_denied(void **state)
 	session_end(&owners[2].session, REASON_DELETED);
 }
 
+/* Each step is a line of debug, with as much of the id as may be shown, and no more. */
+static void steps_are_logged(void **state)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC);
+	char text[4096] = "", line[64];
+	struct owner owner;
+
+	(void)state;
+	log_set(fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
+	begin(&owner);
+	session_end(&owner.session, REASON_EXPIRED);
+	log_set(STDERR_FILENO, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	for (int i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line), "session=%.*s from=%s", SESSION_ID_SHOWN,
+			 owner.session.entry.id, i == 0 ? "new to=live" : "live to=ended");
+		assert_non_null(strstr(text, line));
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +407,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(end_lets_go_of_the_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_knows_new_sessions, setup, teardown),
 		cmocka_unit_test_setup_teardown(ends_when_its_token_is_denied, setup, teardown),
+		cmocka_unit_test_setup_teardown(steps_are_logged, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -24,6 +24,12 @@ struct stream_event {
 	struct msg *msg;
 };
 
+static void stream_log_step(const struct stream *stream, const char *from, const char *to)
+{
+	LOG(STREAM_STATE, LOG_STR("from", from), LOG_STR("to", to),
+	    LOG_INT("waiting", stream->count), LOG_INT("taken", stream->taken));
+}
+
 /* What an event costs beside its text: a flood of short messages is bounded, too. */
 static size_t stream_weight(const struct msg *msg)
 {
@@ -66,7 +72,7 @@ static enum stream_kind stream_find_rank(const struct stream *stream)
 
 	if (stream->kept_count > 0)
 		rank = container_of(stream->kept.next, struct stream_event, link)->kind;
-	else if (stream->is_ended && stream->count > 0 && stream->reader == NULL)
+	else if (stream_is_ended(stream) && stream->count > 0 && stream->reader == NULL)
 		rank = STREAM_RESPONSE;
 	for (int kind = STREAM_PROGRESS; kind <= STREAM_NEWS && kind < (int)rank; kind++) {
 		if (stream_first(stream, kind) != NULL)
@@ -133,13 +139,25 @@ static void stream_remove(struct stream *stream, struct stream_event *event)
 	free(event);
 }
 
+/* The one place where a stream gets or loses its reader; NULL: it has none any more. */
+static void stream_set_reader(struct stream *stream, struct stream_reader *reader)
+{
+	CHECK((stream->reader == NULL) != (reader == NULL));
+	if (reader == NULL)
+		stream->reader->stream = NULL;
+	else
+		reader->stream = stream;
+	stream_log_step(stream, reader == NULL ? "read" : "unread",
+			reader == NULL ? "unread" : "read");
+	stream->reader = reader;
+	stream_update_rank(stream);
+}
+
 static void stream_detach_reader(struct stream *stream, enum reason reason)
 {
 	struct stream_reader *reader = stream->reader;
 
-	stream->reader = NULL;
-	reader->stream = NULL;
-	stream_update_rank(stream);
+	stream_set_reader(stream, NULL);
 	reader->ops->on_detached(reader, reason);
 }
 
@@ -368,7 +386,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	struct stream_budget *budget = stream->budget;
 	struct stream_event *event;
 
-	if (stream->is_ended)
+	if (stream_is_ended(stream))
 		return;
 	if (key != 0)
 		stream_drop(stream, key);
@@ -404,9 +422,10 @@ bool stream_drop(struct stream *stream, uint64_t key)
 
 void stream_end(struct stream *stream, enum reason reason)
 {
-	if (stream->is_ended)
+	if (stream_is_ended(stream))
 		return;
-	stream->is_ended = true;
+	stream_log_step(stream, "open", "ended");
+	stream->state = STREAM_ENDED;
 	stream->end_reason = reason;
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
@@ -438,12 +457,10 @@ bool stream_attach(struct stream *stream, struct stream_reader *reader,
 	if (stream->reader != NULL)
 		stream_detach_reader(stream, REASON_TAKEN_OVER);
 	reader->ops = ops;
-	reader->stream = stream;
 	reader->position = stream->taken - behind;
 	reader->cursor = cursor;
-	stream->reader = reader;
-	stream_update_rank(stream);
-	if (stream->count > 0 || stream->is_ended || behind > 0)
+	stream_set_reader(stream, reader);
+	if (stream->count > 0 || stream_is_ended(stream) || behind > 0)
 		task_schedule(stream->loop, &stream->wake);
 	return true;
 }
@@ -454,9 +471,8 @@ void stream_detach(struct stream_reader *reader)
 
 	if (stream == NULL)
 		return;
-	stream->reader = NULL;
-	reader->stream = NULL;
-	stream_update_rank(stream);
+	CHECK(stream->reader == reader);
+	stream_set_reader(stream, NULL);
 }
 
 struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
@@ -482,9 +498,14 @@ struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
 	return msg;
 }
 
+bool stream_is_ended(const struct stream *stream)
+{
+	return stream->state == STREAM_ENDED;
+}
+
 bool stream_is_drained(const struct stream *stream, uint64_t after)
 {
-	return stream->is_ended && stream->count == 0 && after == stream->taken;
+	return stream_is_ended(stream) && stream->count == 0 && after == stream->taken;
 }
 
 bool stream_has_reader(const struct stream *stream)

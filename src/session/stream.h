@@ -36,6 +36,11 @@ enum stream_kind {
 	STREAM_KINDS
 };
 
+enum stream_state {
+	STREAM_OPEN,
+	STREAM_ENDED, /* no message comes any more; what waits can still be taken */
+};
+
 struct stream_conf {
 	uint64_t max_bytes;     /* of messages that wait; and of those that are kept */
 	uint64_t replay_events; /* kept at most */
@@ -93,8 +98,8 @@ struct stream {
 	bool keeps_nothing;
 	struct stream_reader *reader;
 	struct task wake;
-	bool is_ended;
-	enum reason end_reason;
+	enum stream_state state;
+	enum reason end_reason; /* once it has ended */
 };
 
 /* All borrowed for the stream's life. */
@@ -135,6 +140,7 @@ void stream_detach(struct stream_reader *reader);
  * is.
  */
 struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r);
+bool stream_is_ended(const struct stream *stream);
 /* Ended, and nothing comes behind the message numbered `after`. */
 bool stream_is_drained(const struct stream *stream, uint64_t after);
 bool stream_has_reader(const struct stream *stream);
