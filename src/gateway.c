@@ -20,7 +20,6 @@
 #include "base/mem.h"
 #include "admin_server.h"
 #include "endpoint/frontend.h"
-#include "endpoint/origin.h"
 #include "http/conn.h"
 #include "http/acceptor.h"
 #include "server_certificates.h"
@@ -60,8 +59,6 @@ struct gateway {
 	struct fleet fleet;
 	struct endpoint *endpoints;
 	size_t server_count;
-	struct slice *hosts;
-	size_t host_count;
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct router router;
@@ -282,39 +279,6 @@ static void gateway_make_servers(struct gateway *g)
 	}
 }
 
-static void gateway_add_host(struct gateway *g, struct slice host)
-{
-	if (host.n > 0)
-		g->hosts[g->host_count++] = host;
-}
-
-/* Who we are: the configured names, ourselves on this machine, the addresses listened on. DEF-05 */
-static void gateway_make_hosts(struct gateway *g)
-{
-	const struct config *config = g->config;
-	struct slice url = config->frontend.authorization.origin;
-	const char *authority = url.n > 0 ? memmem(url.p, url.n, "://", 3) : NULL;
-
-	g->hosts = mem_zalloc((config->hosts.count + config->listen_count + 4) * sizeof(*g->hosts));
-	gateway_add_host(g, SLICE_LIT("localhost"));
-	gateway_add_host(g, SLICE_LIT("127.0.0.1"));
-	gateway_add_host(g, SLICE_LIT("[::1]"));
-	for (size_t i = 0; i < config->hosts.count; i++)
-		gateway_add_host(g, origin_host_of(config->hosts.items[i]));
-	for (size_t i = 0; i < config->listen_count; i++) {
-		struct slice address = slice_str(config->listen[i].address);
-
-		if (!slice_has_prefix(address, SLICE_LIT("unix:")) &&
-		    !slice_has_prefix(address, SLICE_LIT("systemd:")))
-			gateway_add_host(g, origin_host_of(address));
-	}
-	if (authority != NULL) {
-		struct slice rest = slice_between(authority + 3, url.p + url.n);
-
-		gateway_add_host(g, origin_host_of(slice_cut(&rest, '/')));
-	}
-}
-
 static void gateway_make_frontend(struct gateway *g)
 {
 	struct frontend_conf conf = g->config->frontend;
@@ -323,8 +287,6 @@ static void gateway_make_frontend(struct gateway *g)
 	conf.endpoint_count = g->server_count;
 	conf.authorization.verifier = g->verifier;
 	conf.authorization.proofs = g->proofs;
-	gateway_make_hosts(g);
-	conf.hosts = (struct slices){ g->hosts, g->host_count };
 	frontend_init(&g->frontend, &g->router, &conf);
 }
 
@@ -473,7 +435,6 @@ static void gateway_free(struct gateway *g)
 		server_fini(&g->servers[i]);
 	free(g->servers);
 	free(g->endpoints);
-	free(g->hosts);
 	free(g->ports);
 	timer_stop(&g->drain);
 	loop_free(&g->loop);

@@ -103,7 +103,7 @@ struct config {
 	struct slices trusted_proxies; /* what peer_net_parse understands */
 	struct http_conf http;         /* max_connections: as long as there are files for so many */
 	struct session_conf sessions;
-	struct frontend_conf frontend; /* without what the gateway makes */
+	struct frontend_conf frontend; /* without what the gateway makes; its hosts are all */
 	struct slices claim_names;     /* that any server needs to know of its principals */
 	struct scope_table scopes;     /* all that are named; of the frontend's authorization */
 	uint64_t max_processes;

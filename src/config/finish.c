@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "config/claim.h"
 #include "config/texts.h"
+#include "endpoint/origin.h"
 #include "io/peer.h"
 
 #define STALL_MS (30 * 1000)
@@ -64,6 +65,39 @@ static void finish_trust(struct config *config)
 	for (size_t i = 0; i < count; i++)
 		if (peer_net_parse(config->trusted_proxies.items[i], &nets[trust->count]))
 			trust->count++;
+}
+
+static void add_host(struct slices *hosts, struct slice authority)
+{
+	struct slice host = origin_host_of(authority);
+
+	if (host.n > 0)
+		texts_add(hosts, host);
+}
+
+/* Who we are: ourselves on this machine, the configured names, the addresses listened on. DEF-05 */
+static void finish_hosts(struct config *config, struct slice public_url)
+{
+	struct slices *hosts = &config->frontend.hosts;
+	const char *scheme_end = public_url.n > 0 ? strstr(public_url.p, "://") : NULL;
+
+	add_host(hosts, SLICE_LIT("localhost"));
+	add_host(hosts, SLICE_LIT("127.0.0.1"));
+	add_host(hosts, SLICE_LIT("[::1]"));
+	for (size_t i = 0; i < config->hosts.count; i++)
+		add_host(hosts, config->hosts.items[i]);
+	for (size_t i = 0; i < config->listen_count; i++) {
+		struct slice address = slice_str(config->listen[i].address);
+
+		if (!slice_has_prefix(address, SLICE_LIT("unix:")) &&
+		    !slice_has_prefix(address, SLICE_LIT("systemd:")))
+			add_host(hosts, address);
+	}
+	if (scheme_end != NULL) {
+		struct slice rest = slice_str(scheme_end + 3);
+
+		add_host(hosts, slice_cut(&rest, '/'));
+	}
 }
 
 /* What servers are told of their principals, each name once: principals keep that and nothing else. */
@@ -195,6 +229,7 @@ void finish_config(struct config *config)
 	CHECK(authorization->scopes == NULL);
 	config->http.stall_timeout_ms = STALL_MS;
 	finish_trust(config);
+	finish_hosts(config, authorization->origin);
 	for (size_t i = 0; i < config->server_count; i++)
 		finish_server(config, &config->servers[i]);
 	finish_claims(config);
@@ -231,5 +266,6 @@ void finish_free(struct config *config)
 		texts_free_one(&resources[i].scopes);
 	free(resources);
 	texts_free(&config->claim_names);
+	texts_free(&config->frontend.hosts);
 	free((void *)(uintptr_t)config->http.trust.nets);
 }

@@ -566,6 +566,23 @@ static void test_admin_is_for_this_machine(void **state)
 		"like 127.0.0.1:9464 or unix:PATH, not '0.0.0.0:1'");
 }
 
+/* DEF-05: the own names, those of the configuration, where clients connect; without ports. */
+static void test_hosts_that_are_ours(void **state)
+{
+	static const char *const expected[] = { "localhost", "127.0.0.1", "[::1]",
+						"a.example", "127.0.0.2", "p.example" };
+	struct outcome outcome =
+		load_good(SERVER "hosts: [a.example]\npublic_url: 'https://p.example:444'\n"
+				 "listen: [{address: '127.0.0.2:1'}, {address: 'unix:/run/x'}]\n");
+	const struct slices *hosts = &outcome.config->frontend.hosts;
+
+	(void)state;
+	assert_int_equal(hosts->count, ARRAY_LEN(expected));
+	for (size_t i = 0; i < hosts->count; i++)
+		assert_string_equal(hosts->items[i].p, expected[i]);
+	end(&outcome);
+}
+
 static void test_names_and_paths(void **state)
 {
 	struct outcome outcome;
@@ -901,6 +918,7 @@ int main(void)
 		cmocka_unit_test(test_issuers_must_be_safe_to_ask),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),
 		cmocka_unit_test(test_admin_is_for_this_machine),
+		cmocka_unit_test(test_hosts_that_are_ours),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),
 		cmocka_unit_test(test_problem_of_defaults_is_reported_once),

@@ -9,5 +9,5 @@ FAKE_KEEPER = src/process/fake_keeper.c src/process/fake_keeper.h
 check_PROGRAMS += src/process/child_test src/process/server_test
 src_process_child_test_SOURCES = src/process/child_test.c $(FAKE_KEEPER)
 src_process_child_test_LDADD = src/process/libprocess.a $(IO_LIBS) $(CMOCKA_LIBS)
-src_process_server_test_SOURCES = src/process/server_test.c
+src_process_server_test_SOURCES = src/process/server_test.c $(FAKE_KEEPER)
 src_process_server_test_LDADD = src/process/libprocess.a $(IO_LIBS) $(CMOCKA_LIBS)

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "obs/log.h"
+#include "process/fake_keeper.h"
 
 static struct server server;
 static uint64_t now_ms;
@@ -26,20 +27,15 @@ static void pass(uint64_t ms)
 
 static int setup(void **state)
 {
-	static const struct server_conf conf = {
-		.name = "test",
-		.pool_max = 2,
-		.start_timeout_ms = 60000,
-		.backoff_min_ms = 1000,
-		.backoff_max_ms = 8000,
-		.give_up_after = 3,
-	};
+	struct server_conf conf = fake_server_conf();
 
 	(void)state;
 	now_ms = 1000000;
 	clock_freeze(now_ms);
 	log_fd = memfd_create("log", MFD_CLOEXEC);
 	log_set(log_fd, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	conf.pool_max = 2;
+	conf.start_timeout_ms = 60000;
 	server_init(&server, NULL, NULL, &conf);
 	return 0;
 }

@@ -35,7 +35,7 @@ static void check_one(convert_fn *fn, unsigned int lost, const struct method *me
 	const struct envelope *got = fn(&first, lost, method, env);
 
 	CHECK(lost != 0 || got == env);
-	CHECK(got != NULL || fn == convert_ask);
+	CHECK(got != NULL || fn == convert_server_request);
 	if (got != NULL) {
 		CHECK(got == env || got == &first.env);
 		CHECK(got->kind == env->kind && slice_is_equal(got->id.text, env->id.text));
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_all(input, result, convert_response);
 	check_all(input, error, convert_response);
 	check_all(input, result, convert_answer);
-	check_all(input, request, convert_ask);
+	check_all(input, request, convert_server_request);
 	check_all(input, request, convert_request);
 	check_all(input, request, initialize);
 	return 0;
