@@ -128,13 +128,14 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 static void post_commit(struct post *post)
 {
 	struct frontend *frontend = post->context.caller.frontend;
-	struct replay_store *replay_store = &post->client->session->replay_store;
 	struct post_events *events = mem_zalloc(sizeof(*events));
 	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
+	struct replay_store *replay_store;
 	struct event_source source;
 	struct buf fields = { 0 };
 
 	CHECK(post->exchange.conn != NULL && post->client != NULL);
+	replay_store = &post->client->session->replay_store;
 	post_set_state(post, POST_EVENTS);
 	post->events = events;
 	events->post = post;

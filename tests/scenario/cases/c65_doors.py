@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Every way in, and every reason to refuse: nothing of what is refused reaches a server. Each refusal is followed by a call
+that is permitted, in the same way and session: it must arrive, so that the one before would have been seen.
+"""
+import json
+import re
+import time
+
+import mcp
+from c62_oauth import ORIGIN
+from harness import case, eq, ok, wait_for
+from issuer import Issuer
+
+WAYS = ("streamable", "streamable_batch", "http_sse", "http_sse_batch", "admin", "admin_batch")
+SCOPES = {"scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}}}
+SERVERS = {"main": dict(SCOPES, script={}), "other": dict(SCOPES, script={}),
+           "stepup": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "challenge_in_result": True}}}
+CALLS_MAX = {"streamable": 4096, "http_sse": 1024, "admin": 4096}  # in flight, of one session
+BATCH_MAX = 64
+JSON, EVENTS = "application/json", "text/event-stream"
+
+
+# ---- what a client is told --------------------------------------------------
+
+def told(answer):
+    """Of one answer of a call: what it says."""
+    if "error" in answer:
+        return answer["error"].get("data", {}).get("reason") or str(answer["error"]["code"])
+    return "in the result" if "mcp/www_authenticate" in answer["result"].get("_meta", {}) else "taken"
+
+
+class Half:
+    """A request whose last byte is not sent yet."""
+
+    def __init__(self, conn, rest, ids, sse):
+        self.conn, self.rest, self.ids, self.sse = conn, rest, ids, sse
+
+    def finish(self):
+        """Sends it and says what came of it: a status, and with 200, 202 and 503 what its requests are answered."""
+        self.conn.send(self.rest)
+        response = self.conn.response()
+        body = response.read()
+        self.conn.close()
+        if response.status == 503:
+            return "503 " + told(json.loads(body))
+        if response.status >= 400 or not self.ids:
+            return str(response.status)
+        if self.sse:
+            answers = [self.sse.wait_answer(i) for i in self.ids]
+        elif response.is_sse:
+            answers = [json.loads(m) for m in re.findall(rb"^data: (.+)$", body, re.M)]
+        else:
+            answers = json.loads(body)
+            answers = answers if isinstance(answers, list) else [answers]
+        eq(sorted(a["id"] for a in answers), self.ids, "ids of the answers")
+        return " ".join([str(response.status)] + sorted({told(a) for a in answers}))
+
+
+class Place:
+    """Where a session is: its address, and what names it there."""
+
+    def __init__(self, address, path, fields=(), sse=None):
+        self.address, self.path, self.fields, self.sse = address, path, list(fields), sse
+        self.stub = None
+
+    def end(self):
+        self.sse.close() if self.sse else self.stub.end_quietly()
+
+
+class Way:
+    def __init__(self, t, name):
+        self.t, self.name = t, name
+        self.front, self.is_batch = name.replace("_batch", ""), name.endswith("_batch")
+        self.issuer = Issuer()
+        issuers = [{"issuer": self.issuer.url, "leeway": "0s"}]
+        t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": issuers}, "drain_timeout": "5s",
+                          "streams": {"keepalive": "100ms"}})
+        self.last_id = 0
+        self.good = self.token()
+        self.home = self.open()
+        self.marker = None  # what the call says that is to be refused
+
+    # ---- who, and where -------------------------------------------------
+
+    def token(self, server="main", sub="alice", scope="use write", **claims):
+        return self.issuer.token("%s/%s/mcp" % (ORIGIN, server), sub=sub, scope=scope, **claims)
+
+    def listen(self, server="main"):
+        """A client of HTTP+SSE that has not begun a session."""
+        sse = self.t.sse(server, extra=mcp.bearer(self.token(server)), begin=False)
+        return Place(self.t.daemon.address, sse.uri, sse=sse)
+
+    def open(self, server="main", version=mcp.B, front=None):
+        """A session of alice's, or the operator's."""
+        front = front or self.front
+        if front == "http_sse":
+            place = self.listen(server)
+        else:
+            path = "/mcp/%s" % server if front == "admin" else "/%s/mcp" % server
+            place = Place(self.t.daemon.admin if front == "admin" else self.t.daemon.address, path)
+        token = None if front == "admin" else self.token(server)
+        conn = self.send(place, mcp.initialize(version), token)
+        response = conn.response()
+        answer = json.dumps(place.sse.wait_answer(0)) if place.sse else response.read()
+        conn.close()
+        eq(json.loads(answer)["result"]["protocolVersion"], version, answer)
+        if not place.sse:
+            session = response.header("mcp-session-id")
+            place.fields.append(("Mcp-Session-Id", session))
+            place.stub = mcp.Stub(place.address, place.path, session, token)
+            self.t.sessions.append(place.stub)
+        eq(Half(self.send(place, mcp.notification("notifications/initialized"), token), b"", [], None).finish(), "202")
+        return place
+
+    # ---- sending --------------------------------------------------------
+
+    def send(self, place, message, token, accept=JSON, but=0, fields=()):
+        """All but the last `but` bytes of a POST, on a connection of its own."""
+        body = mcp.encode(message)
+        conn = self.t.conn(address=place.address)
+        head = conn.head("POST", place.path, [("Content-Type", JSON), ("Accept", accept)] + mcp.bearer(token)
+                         + place.fields + list(fields), len(body))
+        conn.send(head + body[:len(body) - but])
+        return conn
+
+    def calls(self, text):
+        """What this way carries calls in: a message, or two of which the first needs no scope of its own."""
+        self.last_id += 2
+        echo = mcp.request(self.last_id, "tools/call", {"name": "echo", "arguments": {"text": text}})
+        do = mcp.request(self.last_id - 1, "tools/call", {"name": "do", "arguments": {"steps": [["text", text]]}})
+        return [do, echo] if self.is_batch else echo
+
+    def half(self, place=None, message=None, token="", accept=JSON, fields=()):
+        """All but the last byte of what is to be refused."""
+        place, message = place or self.home, message or self.calls(self.marker)
+        token = token if token != "" else None if self.front == "admin" else self.good
+        messages = [] if isinstance(message, (str, bytes)) else message if isinstance(message, list) else [message]
+        conn = self.send(place, message, token, accept, 1, fields)
+        return Half(conn, mcp.encode(message)[-1:], sorted(m["id"] for m in messages if "id" in m), place.sse)
+
+    def told(self, **how):
+        return self.half(**how).finish()
+
+    # ---- what came of it ------------------------------------------------
+
+    def arrived(self, text):
+        """Whether any process of a server was sent it."""
+        return any(text.encode() in data for server in SERVERS for _, data in self.t.daemon.records_of(server))
+
+    def permit(self, place=None, server="main"):
+        """The same call arrives, and is answered, as JSON and as a stream."""
+        for accept in (JSON,) if (place or self.home).sse else (JSON, EVENTS):
+            text = self.marker.replace("refused", "permitted as " + accept)
+            token = None if self.front == "admin" else self.token(server)
+            status = "202" if (place or self.home).sse else "200"
+            eq(self.told(place=place, message=self.calls(text), token=token, accept=accept), status + " taken", text)
+            ok(self.arrived(text), "it did not arrive", text)
+
+    def deny(self, jti):
+        self.order("POST", "/deny-add", {"issuer": self.issuer.url, "jti": jti})
+
+    def order(self, method, path, body=None):
+        conn = self.t.conn(address=self.t.daemon.admin)
+        response = conn.request(method, path, [("Content-Type", JSON)], mcp.encode(body) if body else None)
+        answer = response.read()
+        conn.close()
+        eq(response.status, 200, path)
+        return json.loads(answer)
+
+
+# ---- what is refused --------------------------------------------------------
+# Each says what the client was told, and for which place and server the permitted call follows, if not in its home.
+
+def with_token(**claims):
+    return lambda way: way.told(token=way.token(**claims))
+
+
+def wrong_token(way):
+    return way.told(token=way.good[:-8] + ("AAAAAAAA" if way.good[-8:] != "AAAAAAAA" else "BBBBBBBB"))
+
+
+def denied(way):
+    way.deny("denied")
+    return way.told(token=way.token(jti="denied"))
+
+
+def denied_late(way):
+    half = way.half(token=way.token(jti="late"))
+    way.deny("late")
+    return half.finish()
+
+
+def expired_late(way):
+    ends = time.time() + 0.3
+    half = way.half(token=way.token(exp=ends))
+    wait_for(lambda: time.time() > ends, 2, "the end of the token")
+    return half.finish()
+
+
+def foreign_session(way):
+    if way.front != "admin":
+        return way.told(token=way.token(sub="bob"))
+    client = way.open(front="streamable")
+    return way.told(place=Place(way.home.address, way.home.path, client.fields))
+
+
+def session_of_another_server(way):
+    other = way.open("other")
+    path = other.path.replace("/other/", "/main/") if way.front == "http_sse" else way.home.path
+    answer = way.told(place=Place(other.address, path, other.fields, other.sse))
+    way.permit(other, "other")
+    return answer
+
+
+def unknown_session(way):
+    if way.front == "http_sse":
+        return way.told(place=Place(way.home.address, way.home.path[:-32] + "A" * 32))
+    return way.told(place=Place(way.home.address, way.home.path, [("Mcp-Session-Id", "A" * 32)]))
+
+
+def no_session(way):
+    return way.told(place=Place(way.home.address, way.home.path.split("?")[0]))
+
+
+def before_initialize(way):
+    return way.told(place=way.listen())
+
+
+def second_initialize(way):
+    message = mcp.initialize(mcp.B, info={"name": way.marker, "version": "1"}, request_id=99)
+    return way.told(message=[message] if way.is_batch else message)
+
+
+def bad_initialize(version, **params):
+    """As the first message of a client, where the way has one; no process is started for it."""
+    def send(way):
+        message = mcp.initialize(mcp.B, info={"name": way.marker, "version": version}, request_id=99)
+        message["params"].update(params)
+        place = way.listen() if way.front == "http_sse" else Place(way.home.address, way.home.path)
+        before = way.t.daemon.started("main")
+        answer = way.told(place=place, message=[message] if way.is_batch else message)
+        eq(way.t.daemon.started("main"), before, "processes")
+        return answer
+    return send
+
+
+def malformed(way):
+    """A member twice: one of the two could be what is judged, and the other what is run."""
+    text = mcp.encode(way.calls(way.marker)).decode()
+    last = text.rindex('"method"')
+    return way.told(message=text[:last] + '"method":"ping",' + text[last:])
+
+
+def stepped_up_in_result(way):
+    place = way.open("stepup")
+    answer = way.told(place=place, token=way.token("stepup", scope="use"))
+    way.permit(place, "stepup")
+    return answer
+
+
+def batch_of_another_revision(way):
+    return way.told(place=way.open(version=mcp.C))
+
+
+def unknown_revision(way):
+    return way.told(fields=[("MCP-Protocol-Version", "1999-12-31")])
+
+
+def claim_of_the_modern_era(way):
+    message = way.calls(way.marker)
+    call = message[-1] if way.is_batch else message
+    call["params"]["_meta"] = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    return way.told(message=message)
+
+
+def begun_and_left(conn):
+    """Whether calls run for a client that has gone; the daemon finds that out when it writes a comment."""
+    status = conn.response().status
+    conn.close()
+    return status in (200, 202)
+
+
+def too_many_calls(way):
+    """Its own session has as many as it may; two that are cancelled make room."""
+    place, limit, count = way.open(), CALLS_MAX[way.front], 0
+    silent = {"name": "do", "arguments": {"steps": []}}
+    token = None if way.front == "admin" else way.good
+    before = way.t.daemon.fds()[way.t.daemon.gateway]
+    while count < limit:
+        batch = [mcp.request("s%d" % (count + i), "tools/call", silent) for i in range(BATCH_MAX)]
+        wait_for(lambda: begun_and_left(way.send(place, batch, token, EVENTS)), 5, "a place for a connection")
+        count += BATCH_MAX
+    wait_for(lambda: way.t.daemon.fds()[way.t.daemon.gateway] <= before, 5, "the end of their connections")
+    eq(way.order("GET", "/status")["calls"], limit, "calls in flight")
+    answer = way.told(place=place)
+    for i in range(2):
+        eq(way.told(place=place, message=mcp.notification("notifications/cancelled", {"requestId": "s%d" % i})), "202")
+    way.permit(place)
+    place.end()
+    return answer
+
+
+def draining(way):
+    """A call still runs; that it is cancelled is let in."""
+    long = mcp.request("long", "tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    cancel = mcp.notification("notifications/cancelled", {"requestId": "long"})
+    running = way.half(message=[long] if way.is_batch else long)
+    running.conn.send(running.rest)
+    wait_for(lambda: way.arrived("wait_cancel"), 3, "the call that runs")
+    late, permitted = way.half(), way.half(message=[cancel] if way.is_batch else cancel)
+    way.t.daemon.term()
+    way.t.daemon.wait_log("drain")
+    answer = late.finish()
+    eq(permitted.finish(), "202")
+    wait_for(lambda: way.arrived("notifications/cancelled"), 3, "what is permitted")
+    return answer
+
+
+NO_TOKENS = "who could open the admin socket is the operator, and shows no token"
+OWN_SESSION = "initialize begins a session of its own, whatever session it names (FRONT-INIT-05)"
+LEGACY = "Streamable HTTP serves the session that was agreed on, whatever is claimed"
+NO_FIELD = "HTTP+SSE has no such field"
+NO_ARRAY = "there is no array"
+NO_STREAM = "there is no stream before the session"
+
+# By the ways; what is no answer says why there is none to be had.
+TABLE = [
+    # reason, how it comes about             streamable     batch   http_sse       batch   admin   batch
+    ("no token", lambda way: way.told(token=None), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
+    ("wrong token", wrong_token, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
+    ("expired token", with_token(exp=1), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
+    ("token expires while its body comes", expired_late, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
+    ("denied token", denied, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
+    ("token denied while its body comes", denied_late, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
+    ("token for another server", with_token(server="other"), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
+    ("missing base scope", with_token(scope="write"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS),
+    ("missing tool scope", with_token(scope="use"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS),
+    ("step-up in the result", stepped_up_in_result, "200 in the result", "403", "403", "403", NO_TOKENS, NO_TOKENS),
+    ("foreign session", foreign_session, "404", "404", "404", "404", "404", "404"),
+    ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404"),
+    ("unknown session", unknown_session, "404", "404", "404", "404", "404", "404"),
+    ("no session named", no_session, "400", "400", "400", "400", "400", "400"),
+    ("before initialize", before_initialize, NO_STREAM, NO_STREAM, "202 -32600", "400", NO_STREAM, NO_STREAM),
+    ("initialize again", second_initialize, OWN_SESSION, "400", "202 -32600", "400", OWN_SESSION, "400"),
+    ("initialize too large", bad_initialize("x" * 70000), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400"),
+    ("initialize incomplete", bad_initialize("1", capabilities=None), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400"),
+    ("malformed envelope", malformed, "400", "400", "400", "400", "400", "400"),
+    ("batch of another revision", batch_of_another_revision, NO_ARRAY, "400", NO_ARRAY, "400", NO_ARRAY, "400"),
+    ("unknown revision", unknown_revision, "400", "400", NO_FIELD, NO_FIELD, "400", "400"),
+    ("claim of the modern era", claim_of_the_modern_era, LEGACY, LEGACY, "202 -32601", "202 -32601", LEGACY, LEGACY),
+    ("too many calls in flight", too_many_calls, "503 overloaded", "503 overloaded", "202 overloaded", "202 overloaded", "503 overloaded",
+     "503 overloaded"),
+    # The last: the daemon ends.
+    ("draining", draining, "503 draining", "503 draining", "202 draining", "202 draining", "503 draining", "503 draining"),
+]
+ANSWER = re.compile(r"\d{3}( -\d+| overloaded| draining| in the result)?$")
+
+
+def every_reason(t, name):
+    way = Way(t, name)
+    for reason, how, *by_way in TABLE:
+        eq(len(by_way), len(WAYS), reason)
+        expected = by_way[WAYS.index(name)]
+        if not ANSWER.match(expected):
+            continue
+        way.marker = "refused: " + reason
+        eq(how(way), expected, reason)
+        if reason != "draining":
+            way.permit()
+        ok(not way.arrived(way.marker), "it has reached a server", reason)
+
+
+@case(daemon=False, deadline=60)
+def by_streamable(t):
+    """AUTH-SCP-02 AUTH-SES-03 SEC-50: what is refused over Streamable HTTP reaches no server."""
+    every_reason(t, "streamable")
+
+
+@case(daemon=False, deadline=60)
+def by_streamable_batch(t):
+    """AUTH-SCP-06 FRONT-POST-08: nothing of a batch of which something is refused reaches a server."""
+    every_reason(t, "streamable_batch")
+
+
+@case(daemon=False, deadline=60)
+def by_http_sse(t):
+    """AUTH-SES-03 FRONT-OLD-03: what is refused over HTTP+SSE reaches no server, be it told by a status or on the stream."""
+    every_reason(t, "http_sse")
+
+
+@case(daemon=False, deadline=60)
+def by_http_sse_batch(t):
+    """AUTH-SCP-06 FRONT-OLD-05: the same for batches over HTTP+SSE."""
+    every_reason(t, "http_sse_batch")
+
+
+@case(daemon=False, deadline=60)
+def by_admin(t):
+    """product §2: the operator needs no token; all else that may refuse is asked on his socket as well."""
+    every_reason(t, "admin")
+
+
+@case(daemon=False, deadline=60)
+def by_admin_batch(t):
+    """product §2: the same for batches."""
+    every_reason(t, "admin_batch")
