@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two tables of networks; the first row that holds the address decides, none means: public. */
+/* Two tables of networks; the first row that holds the address decides. An address in no row is public. */
 #include "auth/address_filter.h"
 
 #include <netinet/in.h>
@@ -62,6 +62,7 @@ static const struct {
 static enum kind kind_of_v4(uint32_t address)
 {
 	for (size_t i = 0; i < ARRAY_LEN(networks4); i++) {
+		CHECK(networks4[i].bits > 0 && networks4[i].bits <= 32);
 		if ((address ^ networks4[i].network) >> (32 - networks4[i].bits) == 0)
 			return networks4[i].kind;
 	}
@@ -73,6 +74,7 @@ static bool is_within(const unsigned char *address, const unsigned char *network
 	size_t whole = bits / 8;
 	unsigned int mask = bits % 8 > 0 ? 0xFFu << (8 - bits % 8) & 0xFF : 0;
 
+	CHECK(bits <= 128);
 	return memcmp(address, network, whole) == 0 &&
 	       (mask == 0 || ((address[whole] ^ network[whole]) & mask) == 0);
 }

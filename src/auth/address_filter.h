@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which addresses a fetch may connect to. Judged on the address that the socket will really connect to, so
- * a name that changes its mind (rebinding) gains nothing. SEC-10, AUTH-KEY-09
+ * Which addresses a fetch may connect to. Judged on the address that the socket connects to, so that a name
+ * that resolves differently later (rebinding) gains nothing. SEC-10, AUTH-KEY-09
  */
 #ifndef MCPGATED_AUTH_ADDRESS_FILTER_H
 #define MCPGATED_AUTH_ADDRESS_FILTER_H

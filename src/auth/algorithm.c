@@ -36,6 +36,7 @@ algorithm_set algorithm_fitting(algorithm_set from, const char *key_type, const 
 {
 	algorithm_set found = 0;
 
+	CHECK(key_type != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
 		const struct algorithm *a = &algorithms[i];
 
@@ -100,6 +101,7 @@ bool algorithm_verify(const struct algorithm *algorithm, EVP_PKEY *key, struct s
 	bool is_good;
 	size_t size;
 
+	CHECK(algorithm != NULL && key != NULL);
 	ERR_clear_error();
 	if (algorithm->width == 0) {
 		is_good = verify(algorithm, key, input, (const unsigned char *)signature.p,

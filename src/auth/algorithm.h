@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Algorithms of signatures: a table, and the one place that checks a signature. Asymmetric ones only:
- * what is not in the table does not exist, and that is why neither `none` nor HS* can ever be meant.
+ * Algorithms of signatures: a table, and the one place that checks a signature. Asymmetric ones only: an
+ * algorithm that is not in the table does not exist here, so neither `none` nor HS* can ever be accepted.
  * RFC 7518 s3, RFC 8037 s3.1.  AUTH-JWT-02, AUTH-JWT-08
  */
 #ifndef MCPGATED_AUTH_ALGORITHM_H
@@ -23,7 +23,7 @@ struct algorithm {
 	const char *name;
 	const char *key_type; /* `kty` */
 	const char *curve;    /* `crv`, or NULL */
-	const char *digest;   /* OpenSSL's name, or NULL: the signature brings its own */
+	const char *digest;   /* OpenSSL's name, or NULL: the algorithm has its own */
 	bool is_pss;
 	size_t width; /* ECDSA: bytes of one coordinate; else 0 */
 	algorithm_set bit;

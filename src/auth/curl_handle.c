@@ -2,6 +2,7 @@
 /* Options of one handle. What is libcurl's default is written out where much depends on it. */
 #include "auth/curl_handle.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,7 +13,8 @@
 static void set_limits(CURL *easy, const struct curl_handle_conf *conf)
 {
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a slow resolver would hold us up */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT,
+			 1L); /* or cleaning up would wait for a slow resolver */
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, conf->total_ms);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, conf->connect_ms);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, conf->allow_http ? "http,https" : "https");
@@ -41,7 +43,7 @@ CURL *curl_handle_new(const struct curl_handle_conf *conf)
 {
 	CURL *easy = curl_easy_init();
 
-	CHECK(easy != NULL);
+	CHECK(easy != NULL && conf->agent != NULL);
 	set_limits(easy, conf);
 	set_tls(easy, conf->ca);
 	return easy;
@@ -61,6 +63,7 @@ void curl_handle_add_field(struct curl_slist **fields, const char *name, const c
 void curl_handle_set_body(CURL *easy, struct curl_slist **fields, const char *type,
 			  struct slice body)
 {
+	CHECK(body.n > 0 && body.n <= LONG_MAX);
 	curl_handle_add_field(fields, "Content-Type", type);
 	curl_handle_add_field(fields, "Expect", ""); /* no 100 Continue is waited for */
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)body.n);
@@ -97,6 +100,7 @@ curl_socket_t curl_handle_open_socket(const struct address_filter *address_filte
 size_t curl_handle_take_body(struct buf *body, const char *data, size_t bytes, size_t bytes_max,
 			     bool *is_too_big_r)
 {
+	CHECK(body->len <= bytes_max);
 	*is_too_big_r = bytes > bytes_max - body->len;
 	if (*is_too_big_r)
 		return 0;

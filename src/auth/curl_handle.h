@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every question of ours to a foreign web server has in common, whoever asks and however he waits: bounded
- * time, verified TLS, no redirects, no proxies, no cookies; fields that are wiped afterwards. Runs no transfer.
- * The traps of libcurl that this avoids are in design/stack.md §8.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
+ * What all our questions to web servers have in common: bounded time, verified TLS, no redirects, no proxies, no
+ * cookies; fields that are wiped afterwards. Runs no transfer. The traps of libcurl that this avoids are in
+ * design/stack.md §8.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
 #ifndef MCPGATED_AUTH_CURL_HANDLE_H
 #define MCPGATED_AUTH_CURL_HANDLE_H
@@ -18,8 +18,8 @@
 
 struct curl_handle_conf {
 	const char *agent;
-	long connect_ms;
-	long total_ms;
+	long connect_ms; /* 0: libcurl's own */
+	long total_ms;   /* 0: without end */
 	bool allow_http;
 	/* PEM text of the accepted CAs, borrowed until the handle's end; p NULL: those that libcurl knows. */
 	struct slice ca;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting before building; the grammar is jansson's business. */
+/* Counts before the tree is built; the grammar is jansson's. */
 #include "auth/document.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static void count_byte(struct count *count, char c)
 	}
 }
 
-/* Right for all that is JSON; jansson refuses the rest, and before it is built nothing grows. */
+/* Counts correctly in all valid JSON. jansson refuses everything else, and its tree cannot grow larger before that. */
 static int check_bounds(struct slice text, struct error *err)
 {
 	struct count count = { 0, 0 };

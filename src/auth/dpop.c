@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The list of RFC 9449 s4.3, in its order, and the memory of `jti`. The memory holds digests in a ring: a
- * proof is good for one window only, so what is older needs no place. When proofs come faster than the
- * ring is long, the oldest could be shown again: a bound has to be somewhere, and within it nothing is.
+ * proof is good for one window only, so older ones need no place. If more proofs come in a window than the ring
+ * has places, the oldest of them could be used again: memory has to be bounded.
  */
 #include "auth/dpop.h"
 
@@ -35,7 +35,7 @@ struct proof {
 };
 
 struct dpop_memory {
-	unsigned char key[SHA256_DIGEST_LENGTH]; /* so that nobody can aim at a place */
+	unsigned char key[SHA256_DIGEST_LENGTH]; /* so that an attacker cannot choose a place */
 	struct map map;                          /* place -> struct proof */
 	struct proof *ring;
 	size_t size;
@@ -81,12 +81,13 @@ static uint64_t place_of(const struct dpop_memory *memory, const char *jkt, stru
 	return place | 1;
 }
 
-/* Whether it is new; from now on it is not. */
+/* Returns whether the proof is new, and remembers it. */
 static bool remember(struct dpop_memory *memory, uint64_t place, uint64_t now_s)
 {
 	struct proof *seen = map_find(&memory->map, place);
 	struct proof *slot = &memory->ring[memory->next];
 
+	CHECK(memory->map.count <= memory->size && (seen == NULL || seen->place == place));
 	if (seen != NULL && seen->until_s >= now_s)
 		return false;
 	if (seen != NULL) {

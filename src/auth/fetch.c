@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl's multi interface on our loop: it tells us which descriptors and which time it waits for, we
- * call it when they are due. Its own callbacks only take notes; answers are handed out after it returned,
- * so nobody calls into a handle from within.
+ * libcurl's multi interface on our loop: it says which descriptors and which time it waits for, and is called
+ * when they are due. Its callbacks only record that; answers are handed out after libcurl has returned, so
+ * that on_done may start and cancel fetches.
  */
 #include "auth/fetch.h"
 
@@ -24,7 +24,7 @@
 struct transfer {
 	struct list link;
 	struct fetcher *fetcher;
-	struct fetch *fetch; /* NULL: nobody waits any more */
+	struct fetch *fetch; /* NULL: cancelled */
 	CURL *easy;
 	struct curl_slist *fields;
 	struct buf form; /* holds a token: wiped at the end */
@@ -55,7 +55,7 @@ struct channel {
 /* One per process: PEM text of the system's certificates. */
 static struct buf system_ca;
 
-/* libcurl was built for one place; without certificates there, issuers need a `ca` of their own. */
+/* From where libcurl was built to look; without certificates there, issuers need a `ca` of their own. */
 static void read_system_ca(void)
 {
 	const char *path = curl_version_info(CURLVERSION_NOW)->cainfo;
@@ -147,6 +147,7 @@ static void fetcher_hand_out(struct task *task)
 		CURLcode code = message->data.result;
 
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+		CHECK(transfer != NULL && transfer->fetcher == fetcher);
 		if (message->msg == CURLMSG_DONE)
 			transfer_finish(transfer, code);
 	}
@@ -160,7 +161,7 @@ static void fetcher_act(struct fetcher *fetcher, curl_socket_t fd, int what)
 	task_schedule(fetcher->loop, &fetcher->hand_out);
 }
 
-/* ---- libcurl's wishes: descriptors ---- */
+/* ---- what libcurl asks for: descriptors ---- */
 
 static void channel_on_read(struct watch *watch)
 {
@@ -202,6 +203,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of
 	struct channel *channel = of_socket;
 
 	(void)easy;
+	CHECK(channel == NULL || channel->fd == fd);
 	if (what == CURL_POLL_REMOVE) {
 		if (channel != NULL)
 			channel_end(channel);
@@ -215,7 +217,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of
 	return 0;
 }
 
-/* ---- libcurl's wishes: time ---- */
+/* ---- what libcurl asks for: time ---- */
 
 /*
  * The loop wants few distinct durations and libcurl asks for any, so we wait for the largest power of two
@@ -247,8 +249,8 @@ static int on_time(CURLM *multi, long wait_ms, void *arg)
 }
 
 /*
- * What libcurl finds to be not due yet, because our clock of the turn was behind its own when it asked, it
- * does not announce again: it is asked what comes next.
+ * Our clock of the turn may have been behind libcurl's when it asked for the time. Then libcurl finds nothing due
+ * now, and does not ask again: it is asked what comes next.
  */
 static void fetcher_on_timer(struct timer *timer)
 {
@@ -264,7 +266,7 @@ static void fetcher_on_timer(struct timer *timer)
 		on_time(fetcher->multi, left_ms > 0 ? left_ms : 1, fetcher);
 }
 
-/* ---- libcurl's wishes: sockets and bytes ---- */
+/* ---- what libcurl asks for: sockets and bytes ---- */
 
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -294,7 +296,8 @@ static void transfer_set_question(struct transfer *transfer, const struct fetch_
 	if (request->credentials != NULL)
 		curl_handle_add_field(&transfer->fields, "Authorization", request->credentials);
 	if (request->form.p != NULL) {
-		buf_reserve(&transfer->form, request->form.n); /* never moved, so wiped */
+		buf_reserve(&transfer->form,
+			    request->form.n); /* so that it does not move, and is wiped whole */
 		buf_append_slice(&transfer->form, request->form);
 		curl_handle_set_body(easy, &transfer->fields, "application/x-www-form-urlencoded",
 				     buf_slice(&transfer->form));
@@ -322,12 +325,12 @@ void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetc
 		.connect_ms = FETCH_CONNECT_MS,
 		.total_ms = FETCH_TOTAL_MS,
 		.allow_http = request->allow_http,
-		/* Without any CA nobody is trusted: libcurl would look for its own. */
+		/* Not NULL, or libcurl would take its own CAs where there are none. */
 		.ca = request->ca.n > 0 ? request->ca : SLICE_LIT(""),
 	};
 	struct transfer *transfer = mem_zalloc(sizeof(*transfer));
 
-	CHECK(fetch->transfer == NULL);
+	CHECK(fetch->transfer == NULL && fetch->on_done != NULL && request->url != NULL);
 	transfer->fetcher = fetcher;
 	transfer->fetch = fetch;
 	transfer->address_filter = request->address_filter;
@@ -345,6 +348,7 @@ void fetch_cancel(struct fetch *fetch)
 
 	if (transfer == NULL)
 		return;
+	CHECK(transfer->fetch == fetch);
 	fetch->transfer = NULL;
 	transfer_free(transfer);
 }

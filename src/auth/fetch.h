@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking an issuer's web server: GET of a document, POST of a form. One question, one answer of bounded
- * size within a bounded time. With curl_handle.h the only file of the daemon that knows libcurl.  AUTH-KEY-01, AUTH-KEY-02, SEC-10
+ * Asking an issuer's web server: GET of a document, POST of a form. One question, one answer of bounded size
+ * within a bounded time. With curl_handle.h the only file of the daemon that knows libcurl.
+ * AUTH-KEY-01, AUTH-KEY-02, SEC-10
  */
 #ifndef MCPGATED_AUTH_FETCH_H
 #define MCPGATED_AUTH_FETCH_H
@@ -31,7 +32,7 @@ struct fetch_answer {
 
 typedef void fetch_done_fn(struct fetch *fetch, const struct fetch_answer *answer);
 
-/* Embedded by whoever asks, who sets on_done; zeroed otherwise. */
+/* Embedded by its owner, which sets on_done; zeroed otherwise. */
 struct fetch {
 	fetch_done_fn *on_done;
 	struct transfer *transfer; /* private; NULL when nothing is under way */
@@ -62,7 +63,7 @@ void fetcher_free(struct fetcher **fetcher);
  * next fetch and may free `fetch`.
  */
 void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetch_request *request);
-/* Also right if nothing is under way. */
+/* Also if nothing is under way. */
 void fetch_cancel(struct fetch *fetch);
 bool fetch_is_running(const struct fetch *fetch);
 

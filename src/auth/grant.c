@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims, one rule a function, in the order in which a person would want to read what is wrong. The
- * texts of a grant are copies, so that whoever keeps them need not know how jansson keeps its own.
+ * Claims, one rule a function; the first rule that is broken is the one that is reported. The texts of a
+ * grant are copies, so that its users need not know how jansson keeps its own.
  */
 #include "auth/grant.h"
 
@@ -56,7 +56,7 @@ static int check_end(struct grant *grant, const struct grant_rules *rules, uint6
 	return 0;
 }
 
-/* Both were found to be times. AUTH-JWT-11 */
+/* check_end and check_begin have seen that both are times, if they are there. AUTH-JWT-11 */
 static int check_lifetime(const json_t *claims, const struct grant_rules *rules,
 			  struct verdict *verdict_r)
 {
@@ -92,9 +92,9 @@ bool grant_is_current(const struct grant *grant, uint64_t now_ms)
 	return now_ms < grant->ends_at_ms;
 }
 
-/* ---- who ---- */
+/* ---- the principal ---- */
 
-/* The claim as a copy, NULL if it is absent. -1 if it is empty, too long, no string, or no clean one. */
+/* The claim as a copy, NULL if it is absent. -1 if it is empty, too long, no string, or has control characters. */
 static int copy_name(const json_t *claims, const char *name, size_t max, char **copy_r)
 {
 	const json_t *value = json_object_get(claims, name);
@@ -137,9 +137,9 @@ static int read_principal(struct grant *grant, struct verdict *verdict_r)
 	return 0;
 }
 
-/* ---- what for ---- */
+/* ---- scopes and audience ---- */
 
-/* RFC 6749 s3.3: visible ASCII but `"` and `\`. Others name nothing that could be asked for. */
+/* RFC 6749 s3.3: visible ASCII but `"` and `\`. No operation needs a scope with other characters. */
 static bool is_scope_token(struct slice scope)
 {
 	for (size_t i = 0; i < scope.n; i++) {
@@ -254,7 +254,7 @@ bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_
 
 	if (audience == NULL && grant->client_is_audience && grant->client_id != NULL)
 		return is_accepted(slice_str(grant->client_id), accepted, count);
-	/* One element that is no string spoils the whole: such a list is no audience. */
+	/* A list with an element that is no string is no audience. */
 	for (size_t i = 0; i < json_array_size(audience); i++) {
 		const json_t *item = json_array_get(audience, i);
 
@@ -266,9 +266,9 @@ bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_
 	return is_for;
 }
 
-/* ---- bound to what ---- */
+/* ---- binding ---- */
 
-/* Nothing in `cnf` may be left unproven: what we do not know how to prove refuses the token. */
+/* All of `cnf` has to be proven: a token with a binding that is not known here is refused. */
 static int read_binding(struct grant *grant, struct verdict *verdict_r)
 {
 	json_t *binding = json_object_get(grant->claims, "cnf");
@@ -296,9 +296,9 @@ static int read_binding(struct grant *grant, struct verdict *verdict_r)
 /* ---- whole ---- */
 
 /*
- * Where the audience is a client's id, ID tokens of that client have it as well: they are told by what access tokens
- * do not have (`nonce` is in some; `at_hash` in those of Dex, which have an `aud`, so that it tells only where access
- * tokens have none). OpenID Connect Core s3.1.3.6, s3.3.2.11; AUTH-JWT-07
+ * An ID token has its client's id as audience, like an access token may have. It is recognised by claims that access
+ * tokens do not have: not `nonce`, which some have; `at_hash` only with client_is_audience, because the access tokens
+ * of Dex have it, and those have an `aud`. OpenID Connect Core s3.1.3.6, s3.3.2.11; AUTH-JWT-07
  */
 static int check_purpose(const json_t *claims, const struct grant_rules *rules,
 			 struct verdict *verdict_r)
@@ -325,6 +325,7 @@ static int grant_fill(struct grant *grant, const struct grant_rules *rules, uint
 	    check_lifetime(grant->claims, rules, verdict_r) < 0 ||
 	    read_principal(grant, verdict_r) < 0 || read_binding(grant, verdict_r) < 0)
 		return -1;
+	CHECK(grant->subject != NULL || grant->client_id != NULL);
 	read_scopes(grant);
 	grant->client_is_audience = rules->client_is_audience;
 	return 0;
@@ -335,6 +336,7 @@ struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_
 {
 	struct grant *grant = mem_zalloc(sizeof(*grant));
 
+	CHECK(json_is_object(claims) && rules->issuer != NULL);
 	grant->references = 1;
 	grant->ask_again_at_ms = grant->trust_until_ms = UINT64_MAX;
 	grant->issuer = mem_strdup(rules->issuer);
@@ -346,6 +348,7 @@ struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_
 
 struct grant *grant_ref(struct grant *grant)
 {
+	CHECK(grant->references > 0);
 	grant->references++;
 	return grant;
 }
@@ -355,6 +358,7 @@ void grant_unref(struct grant **grant)
 	struct grant *g = *grant;
 
 	*grant = NULL;
+	CHECK(g == NULL || g->references > 0);
 	if (g == NULL || --g->references > 0)
 		return;
 	for (size_t i = 0; i < g->scope_count; i++)

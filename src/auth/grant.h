@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a verified token says: who, for what, until when. Immutable and reference-counted; the token
- * itself is not in it. All texts are terminated and free of NUL and control characters: a claim that
+ * What a verified token says: its principal, its scopes, its end. Immutable and reference-counted; the
+ * token itself is not in it. All texts are terminated and free of NUL and control characters: a claim that
  * holds such is refused, never cut (AUTH-JWT-14).
  */
 #ifndef MCPGATED_AUTH_GRANT_H
@@ -37,9 +37,9 @@ struct grant {
 		expires_at_s; /* `exp` without its fraction, since 1970; 0: introspection named none */
 	uint64_t ends_at_ms; /* `exp` and the leeway, as clock_wall_ms; UINT64_MAX without `exp` */
 	/* Of tokens that the issuer was asked about, as clock_now_ms; UINT64_MAX for others. AUTH-OPQ-08 */
-	uint64_t ask_again_at_ms; /* it may say something else then */
-	uint64_t trust_until_ms;  /* so long it may be silent before an open stream ends */
-	/* Sender constraints; "" if there is none. Whoever takes the token must have them proven. */
+	uint64_t ask_again_at_ms; /* the issuer is to be asked again */
+	uint64_t trust_until_ms; /* an open stream ends if the issuer has not answered until then */
+	/* Sender constraints; "" if there is none. They must be proven where the token is accepted. */
 	char jkt[GRANT_THUMBPRINT_BYTES];      /* RFC 9449 s6: thumbprint of the DPoP key */
 	char x5t_s256[GRANT_THUMBPRINT_BYTES]; /* RFC 8705 s3.1: of the client certificate */
 	const char *algorithm; /* of the signature, for the audit record; NULL if introspected */
@@ -70,13 +70,13 @@ struct slice grant_claim_text(const struct grant *grant, const char *name);
 bool grant_meets(const struct grant *grant, const struct named_slices *demand);
 
 /*
- * Whether `aud` (or the client's id, if the rules say so and there is no `aud`) holds one of `accepted`: URLs compare scheme and host without case, default port and an
- * absent path as usual, one slash at the end of the path tolerated, everything else byte for byte.
- * AUTH-AUD-01, 03, 05, 06
+ * Whether `aud` (or the client's id, if the rules say so and there is no `aud`) holds one of `accepted`: URLs are
+ * compared with scheme and host without case, default port and an absent path as usual, one slash at the end of the
+ * path tolerated, everything else byte for byte. AUTH-AUD-01, 03, 05, 06
  */
 bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count);
 
-/* ---- making one; for the inside of auth/ ---- */
+/* ---- making one: for the files of auth/ ---- */
 
 struct grant_rules {
 	const char *issuer;

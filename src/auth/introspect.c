@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A form out, a document in. What cannot be told is never said to be bad: clients would drop good tokens. */
+/* Sends a form, reads a document. Without an answer a token is never called bad: clients would drop good ones. */
 #include "auth/introspect.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void append_form(struct buf *out, struct slice text)
 	}
 }
 
-/* What is moved while it grows leaves copies behind that nobody wipes. */
+/* A buffer that grows moves, and leaves copies of secrets behind that are not wiped. */
 static void reserve_form(struct buf *buf, const char *client_id, const char *client_secret)
 {
 	buf_reserve(buf, (strlen(client_id) + strlen(client_secret)) * 3 + 64);
@@ -96,7 +96,7 @@ json_t *introspect_read(struct slice body, const char *issuer, struct verdict *v
 	return NULL;
 }
 
-/* An outage is told once; that our own credentials are wrong as well, but louder. */
+/* An outage is logged once, at its beginning; as an error if our own credentials are refused. */
 static void introspector_tell(struct introspector *introspector, const struct fetch_answer *answer)
 {
 	bool was_failing = introspector->is_failing;
@@ -136,6 +136,7 @@ static void question_on_answer(struct fetch *fetch, const struct fetch_answer *a
 	struct verdict verdict;
 	json_t *claims;
 
+	CHECK(question->introspector->running > 0);
 	question->introspector->running--;
 	claims = introspector_read(question->introspector, answer, &verdict);
 	question->on_done(question, claims, &verdict);
@@ -165,7 +166,7 @@ static void introspector_send(struct introspector *introspector, struct question
 		.allow_http = issuer->allow_http,
 	};
 
-	/* So that it is not moved, and can be wiped whole. */
+	/* Enough for all, so that it does not move, and is wiped as a whole. */
 	buf_reserve(&form, strlen(own) + token.n * 3 + 64);
 	buf_append_str(&form, own);
 	buf_append_str(&form, "token=");
@@ -185,6 +186,8 @@ int introspector_ask(struct introspector *introspector, struct question *questio
 	const char *endpoint = introspector_endpoint(introspector);
 	size_t max = question->is_suspect ? INTROSPECTIONS_SUSPECT_MAX : INTROSPECTIONS_MAX;
 
+	CHECK(introspector_is_on(introspector) && question->on_done != NULL);
+	CHECK(!fetch_is_running(&question->fetch));
 	if (endpoint == NULL)
 		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
 				   "the issuer's metadata name no introspection_endpoint, or none "
@@ -201,6 +204,7 @@ void question_cancel(struct question *question)
 {
 	if (!fetch_is_running(&question->fetch))
 		return;
+	CHECK(question->introspector->running > 0);
 	question->introspector->running--;
 	fetch_cancel(&question->fetch);
 }
@@ -230,6 +234,7 @@ static void free_secret(char *text)
 
 void introspector_fini(struct introspector *introspector)
 {
+	CHECK(introspector->running == 0);
 	free_secret(introspector->credentials);
 	free_secret(introspector->form);
 	free(introspector->endpoint);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking an issuer about a token: RFC 7662, with client_secret_basic or client_secret_post. One question, one fetch; who shares
- * a question and what is remembered is the verifier's business. AUTH-OPQ-01, 02, 04
+ * Asking an issuer about a token: RFC 7662, with client_secret_basic or client_secret_post. One question is one
+ * fetch; the verifier shares questions and remembers answers. AUTH-OPQ-01, 02, 04
  */
 #ifndef MCPGATED_AUTH_INTROSPECT_H
 #define MCPGATED_AUTH_INTROSPECT_H
@@ -16,7 +16,7 @@
 #include "auth/verdict.h"
 #include "base/slice.h"
 
-/* Questions to one issuer at a time; no more than so many of them on behalf of suspects. */
+/* Questions to one issuer at a time, and how many of them may be for suspects. */
 #define INTROSPECTIONS_MAX 64
 #define INTROSPECTIONS_SUSPECT_MAX 32
 
@@ -26,7 +26,7 @@ struct introspector {
 	char *credentials; /* value of Authorization, or NULL */
 	char *form; /* what the form begins with instead, or NULL; both NULL: it is not asked */
 	size_t running;
-	bool is_failing; /* told in the log; until an answer comes */
+	bool is_failing; /* it has been logged that no answer comes */
 };
 
 struct question;
@@ -37,7 +37,7 @@ struct question;
 typedef void question_done_fn(struct question *question, json_t *claims,
 			      const struct verdict *verdict);
 
-/* Embedded by whoever asks, who sets on_done and is_suspect; zeroed otherwise. */
+/* Embedded by its owner, which sets on_done and is_suspect; zeroed otherwise. */
 struct question {
 	question_done_fn *on_done;
 	bool is_suspect;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two errands, each with its own due time: discovery and renewal of keys. A failed one is repeated after
- * 1, 2, 4 … 60 seconds (discovery beside a configured jwks_uri: up to an hour, for some issuers have no
- * metadata); a failed renewal also sends discovery off, for keys may have moved. One slow tick
- * starts what is due, so that a thousand different waits need no timer each.
+ * Two errands, each with its own due time: discovery, and renewal of keys. A failed one is repeated after
+ * 1, 2, 4 … 60 seconds (discovery beside a configured jwks_uri: up to an hour, because some issuers have no
+ * metadata); a failed renewal also starts discovery, because keys may have moved. One slow tick starts what is
+ * due, so that the many different waits need no timer each.
  */
 #include "auth/issuer.h"
 
@@ -111,16 +111,18 @@ uint64_t issuer_lifetime_ms(struct slice cache_control)
 
 static void errand_is_done(struct issuer_errand *errand, uint64_t again_after_ms)
 {
+	CHECK(!fetch_is_running(&errand->fetch));
 	errand->failures = 0;
 	errand->due_ms = clock_now_ms() + again_after_ms;
 }
 
-/* Half of the wait is by chance: many gateways that lost one server do not come back as one. */
+/* Half of the wait is random, so that gateways that lost one issuer at once do not all come back at once. */
 static void errand_has_failed(struct issuer_errand *errand, uint64_t wait_max_ms)
 {
 	unsigned int step = errand->failures < RETRY_STEPS_MAX ? errand->failures : RETRY_STEPS_MAX;
 	uint64_t wait_ms = (uint64_t)RETRY_MIN_MS << step;
 
+	CHECK(!fetch_is_running(&errand->fetch));
 	if (wait_ms > wait_max_ms)
 		wait_ms = wait_max_ms;
 	errand->failures++;
@@ -138,6 +140,7 @@ static void issuer_fetch(struct issuer *issuer, struct issuer_errand *errand, co
 		.allow_http = issuer->allow_http,
 	};
 
+	CHECK(url != NULL);
 	fetch_start(issuer->fetcher, &errand->fetch, &request);
 }
 
@@ -163,7 +166,7 @@ static void issuer_start_renewal(struct issuer *issuer)
 	issuer_fetch(issuer, &issuer->renewal, issuer_jwks_uri(issuer), issuer->etag);
 }
 
-/* A document that can be used, or NULL; the caller's. Failures are told once, until one is found. */
+/* A document that can be used (the caller's), or NULL. Of failures in a row only the first is logged. */
 static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_answer *answer)
 {
 	struct error err = { ERROR_NONE, "" };
@@ -183,8 +186,8 @@ static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_an
 }
 
 /*
- * Keys that were waited for can be fetched now, or are elsewhere. Where they just failed to come from, they are not
- * fetched before it is their time: each failure leads here again.
+ * The address of the keys is known now, or has changed. Keys that just failed to come are not fetched from the same
+ * address before they are due: each such failure starts discovery, which leads here again.
  */
 static void issuer_on_discovered(struct issuer *issuer, bool is_moved)
 {
@@ -195,7 +198,7 @@ static void issuer_on_discovered(struct issuer *issuer, bool is_moved)
 		issuer_start_renewal(issuer);
 }
 
-/* Elsewhere the same tag may stand for another set. */
+/* At another address the same tag may stand for another set. */
 static void issuer_forget_etag(struct issuer *issuer)
 {
 	free(issuer->etag);
@@ -249,6 +252,7 @@ static void issuer_take_keys(struct issuer *issuer, struct jwk_set *set, struct 
 	SHA256((const unsigned char *)text.p, text.n, digest);
 	is_changed = memcmp(digest, issuer->digest, sizeof(digest)) != 0;
 	memcpy(issuer->digest, digest, sizeof(digest));
+	CHECK(set->count > 0);
 	jwk_set_fini(&issuer->keys);
 	issuer->keys = *set;
 	if (!is_changed)
@@ -293,7 +297,7 @@ static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answe
 			issuer_keep_etag(issuer, answer->etag);
 		issuer->fetched_ms = clock_now_ms();
 		if (errand->failures > 0 && issuer->discovery.failures > 0)
-			issuer->discovery.due_ms = clock_now_ms(); /* it is back */
+			issuer->discovery.due_ms = clock_now_ms(); /* the issuer answers again */
 		errand_is_done(errand, lifetime_ms - lifetime_ms / 10);
 	} else {
 		LOG(ISSUER_KEYS_FAILED, LOG_STR("issuer", issuer->name),
@@ -439,6 +443,7 @@ static void issuer_copy(struct issuer *issuer, const struct verifier_issuer_conf
 int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_issuer_conf *conf,
 		const struct issuer_ops *ops, struct error *err)
 {
+	CHECK(ops->on_settled != NULL && ops->on_keys_changed != NULL);
 	*issuer = (struct issuer){ .ops = ops, .loop = loop };
 	timer_init(&issuer->tick, issuer_on_tick);
 	issuer->discovery.fetch.on_done = issuer_on_metadata;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One authorization server: its metadata (RFC 8414, OpenID discovery) and its keys (RFC 7517), fetched,
- * kept, and renewed in the background. Nothing waits here: whoever needs a key that is not there is told
- * by on_settled when the fetch that may bring it is over. AUTH-AS-01 to 05, AUTH-KEY-01 to 09
+ * kept, and renewed in the background. Nothing waits here: on_settled says when a fetch that may bring a missing
+ * key is over. AUTH-AS-01 to 05, AUTH-KEY-01 to 09
  *
- * What is good stays until something better is there: an answer that is no usable set of keys never
- * replaces one. A key that is missing from a usable set is gone at once.
+ * A usable set of keys is replaced by another usable one only. A key that is missing from the new set is gone at
+ * once.
  */
 #ifndef MCPGATED_AUTH_ISSUER_H
 #define MCPGATED_AUTH_ISSUER_H
@@ -27,9 +27,9 @@
 struct issuer;
 
 struct issuer_ops {
-	/* A fetch that somebody may wait for has ended, well or not. */
+	/* A fetch has ended, well or not. */
 	void (*on_settled)(struct issuer *issuer);
-	/* What was signed with the old keys may be no good any more. */
+	/* Tokens that were signed with the old keys may not be good any more. */
 	void (*on_keys_changed)(struct issuer *issuer);
 };
 
@@ -66,26 +66,26 @@ struct issuer {
 	struct jwk_set keys;
 	char *etag;
 	unsigned char digest[32]; /* of the set's text */
-	uint64_t fetched_ms;      /* when the set was last said to be good */
-	uint64_t forced_ms;       /* when somebody last asked for another one; 0: never */
+	uint64_t fetched_ms;      /* when the issuer last sent or confirmed the set */
+	uint64_t forced_ms;       /* when issuer_seek_keys last started a fetch; 0: never */
 	struct timer tick;
 };
 
-/* Copies what it keeps of conf, and begins to fetch. `issuer` is the caller's, as is the place of ops. */
+/* Copies what it keeps of conf, and begins to fetch. ops is borrowed for the issuer's life. */
 int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_issuer_conf *conf,
 		const struct issuer_ops *ops, struct error *err) must_check;
 void issuer_fini(struct issuer *issuer);
 
-/* Whether a set is there that may be used: none was ever fetched, or it is too old (AUTH-KEY-05). */
+/* Whether there is a set that may be used: one that was fetched and is not too old (AUTH-KEY-05). */
 bool issuer_has_keys(const struct issuer *issuer);
 /*
- * Somebody needs a key that is not there. True: a fetch is under way, on_settled will come. False: not so
- * soon again (jwks_interval). AUTH-KEY-04
+ * A token needs a key that is not in the set. True: a fetch is under way, on_settled will come. False: the last such
+ * fetch was not long ago (jwks_interval). AUTH-KEY-04
  */
 bool issuer_seek_keys(struct issuer *issuer) must_check;
 /*
- * A key that is there did not fit: an issuer may have used its name again. True: a fetch is under way; false: the
- * set is new enough, or it is not so soon again. AUTH-KEY-10
+ * The key of that name did not make the signature: the issuer may have given the name to another key. True: a fetch
+ * is under way; false: the set is new enough, or the last such fetch was not long ago. AUTH-KEY-10
  */
 bool issuer_doubts_keys(struct issuer *issuer) must_check;
 /* Whether such a fetch is under way. */

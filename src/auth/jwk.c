@@ -25,6 +25,7 @@ static size_t read_bytes(const json_t *json, const char *name, unsigned char *ou
 	struct slice text = document_text(json, name);
 	size_t size;
 
+	CHECK(max > 0);
 	if (text.n == 0 || text.n > (max * 4 + 2) / 3 || text_from_base64url(text, out, &size) < 0)
 		return 0;
 	return size;
@@ -91,6 +92,7 @@ static EVP_PKEY *read_ec(const json_t *json)
 	if (at == ARRAY_LEN(curves))
 		return NULL;
 	width = curves[at].width;
+	CHECK(width <= COORDINATE_BYTES_MAX);
 	if (read_bytes(json, "x", point + 1, width) != width ||
 	    read_bytes(json, "y", point + 1 + width, width) != width)
 		return NULL;
@@ -210,6 +212,7 @@ void jwk_thumbprint(const json_t *json, char out[JWK_THUMBPRINT_BYTES])
 	CHECK(text != NULL);
 	SHA256((const unsigned char *)text, strlen(text), digest);
 	length = text_base64url(digest, sizeof(digest), out);
+	CHECK(length == JWK_THUMBPRINT_BYTES - 1);
 	out[length] = '\0';
 	free(text);
 	json_decref(members);
@@ -236,6 +239,7 @@ int jwk_set_parse(const json_t *document, algorithm_set allowed, struct jwk_set 
 		else
 			set_r->skipped++;
 	}
+	CHECK(set_r->count + set_r->skipped == count);
 	if (set_r->count > 0)
 		return 0;
 	jwk_set_fini(set_r);
@@ -255,6 +259,7 @@ const struct jwk *jwk_set_find(const struct jwk_set *set, struct slice id,
 {
 	const struct jwk *found = NULL;
 
+	CHECK(algorithm != NULL);
 	for (size_t i = 0; i < set->count; i++) {
 		const struct jwk *key = &set->keys[i];
 

@@ -114,6 +114,7 @@ int jwt_check_header(struct jwt *jwt, algorithm_set allowed, const char *const *
 {
 	struct slice name = document_text(jwt->header, "alg");
 
+	CHECK(jwt->header != NULL && types != NULL);
 	jwt->algorithm = algorithm_find(name);
 	if (jwt->algorithm == NULL || (jwt->algorithm->bit & allowed) == 0)
 		return verdict_set(verdict_r, VERDICT_BAD_ALG,
@@ -136,6 +137,7 @@ struct slice jwt_key_id(const struct jwt *jwt)
 
 bool jwt_is_signed_by(const struct jwt *jwt, EVP_PKEY *key)
 {
+	CHECK(jwt->algorithm != NULL && jwt->signature != NULL && key != NULL);
 	return algorithm_verify(jwt->algorithm, key, jwt->signed_part,
 				slice_of((const char *)jwt->signature, jwt->signature_size));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON Web Tokens in the compact form, strictly: what a text must be before anybody looks at its
- * signature. What the claims mean is grant.h's. RFC 7515 s5.2, RFC 7519 s7.2, RFC 8725.
+ * JSON Web Tokens in the compact form, strictly: what a text must be before its signature is checked. What the
+ * claims mean is grant.h's. RFC 7515 s5.2, RFC 7519 s7.2, RFC 8725.
  */
 #ifndef MCPGATED_AUTH_JWT_H
 #define MCPGATED_AUTH_JWT_H

@@ -40,7 +40,7 @@ static uint64_t place_of(const struct token_digest *digest)
 
 static void token_cache_remove(struct token_cache *cache, struct token_entry *entry)
 {
-	map_remove(&cache->map, place_of(&entry->digest));
+	CHECK(map_remove(&cache->map, place_of(&entry->digest)) == entry && cache->count > 0);
 	list_remove(&entry->link);
 	cache->count--;
 	grant_unref(&entry->grant);
@@ -51,6 +51,7 @@ void token_cache_fini(struct token_cache *cache)
 {
 	while (!list_is_empty(&cache->used))
 		token_cache_remove(cache, container_of(cache->used.next, struct token_entry, link));
+	CHECK(cache->count == 0);
 	map_fini(&cache->map);
 	EVP_MD_CTX_free(cache->ctx);
 	EVP_MD_free(cache->sha256);
@@ -83,6 +84,7 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 {
 	struct token_entry *entry = map_find(&cache->map, place_of(digest));
 
+	CHECK((grant != NULL) == (verdict->kind == VERDICT_OK));
 	if (entry != NULL)
 		token_cache_remove(cache, entry);
 	if (cache->count == cache->count_max)
@@ -98,7 +100,7 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 	cache->count++;
 }
 
-static bool hangs_on_keys(const struct token_entry *entry)
+static bool depends_on_keys(const struct token_entry *entry)
 {
 	return entry->grant == NULL || entry->grant->source == GRANT_JWT;
 }
@@ -108,7 +110,7 @@ void token_cache_forget_keys(struct token_cache *cache, size_t issuer)
 	LIST_FOREACH_SAFE(node, &cache->used) {
 		struct token_entry *entry = container_of(node, struct token_entry, link);
 
-		if (entry->issuer == issuer && hangs_on_keys(entry))
+		if (entry->issuer == issuer && depends_on_keys(entry))
 			token_cache_remove(cache, entry);
 	}
 }

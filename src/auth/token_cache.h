@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was found out about tokens, for a while: verdicts by a keyed SHA-256 of the token, never the token
- * itself. Bounded; the entry used longest ago goes first. AUTH-IN-07, AUTH-OPQ-03
+ * Verdicts about tokens, for a while: by a keyed SHA-256 of the token, never the token itself. Bounded; the
+ * entry used longest ago goes first. AUTH-IN-07, AUTH-OPQ-03
  */
 #ifndef MCPGATED_AUTH_TOKEN_CACHE_H
 #define MCPGATED_AUTH_TOKEN_CACHE_H
@@ -19,7 +19,7 @@
 
 #define TOKEN_DIGEST_BYTES 32
 
-/* The key keeps strangers from choosing tokens that fall on one place. */
+/* Keyed, so that an attacker cannot choose tokens with the same place in the map. */
 struct token_digest {
 	unsigned char bytes[TOKEN_DIGEST_BYTES];
 };
@@ -53,7 +53,7 @@ const struct token_entry *token_cache_find(struct token_cache *cache,
 /* Remembers for `for_ms`, and no longer than the grant (shared: it is referred to) is current. */
 void token_cache_put(struct token_cache *cache, const struct token_digest *digest, size_t issuer,
 		     const struct verdict *verdict, struct grant *grant, uint64_t for_ms);
-/* This issuer's keys have changed: all that hung on them, not what introspection granted. AUTH-KEY-06 */
+/* This issuer's keys have changed: drops all verdicts but those of introspection. AUTH-KEY-06 */
 void token_cache_forget_keys(struct token_cache *cache, size_t issuer);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutting and comparing; no percent-decoding, no dot segments: an issuer that plays with those is wrong. */
+/* Cutting and comparing; no percent-decoding, no dot segments: no issuer has a use for those. */
 #include "auth/url.h"
 
 #include "base/check.h"
@@ -33,6 +33,7 @@ static struct slice cut_before(struct slice *rest, const char *any)
 			break;
 		}
 	}
+	CHECK(part.n <= rest->n);
 	*rest = slice_of(rest->p + part.n, rest->n - part.n);
 	return part;
 }

@@ -17,16 +17,19 @@ static const struct {
 
 enum verdict_outcome verdict_outcome(enum verdict_kind kind)
 {
+	CHECK(kind < VERDICT_COUNT);
 	return verdicts[kind].outcome;
 }
 
 const char *verdict_name(enum verdict_kind kind)
 {
+	CHECK(kind < VERDICT_COUNT);
 	return verdicts[kind].name;
 }
 
 const char *verdict_description(enum verdict_kind kind)
 {
+	CHECK(kind < VERDICT_COUNT);
 	return verdicts[kind].description;
 }
 
@@ -34,6 +37,7 @@ int verdict_set(struct verdict *verdict_r, enum verdict_kind kind, const char *f
 {
 	va_list args;
 
+	CHECK(kind != VERDICT_OK && kind < VERDICT_COUNT);
 	verdict_r->kind = kind;
 	va_start(args, format);
 	vsnprintf(verdict_r->cause, sizeof(verdict_r->cause), format, args);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be said about a token: the rows of verdict.def. Whoever finds a reason to refuse writes the
- * verdict and its cause once; the front turns it into a status, the audit record into a word.
+ * What can be said about a token: the rows of verdict.def. The function that finds a reason to refuse writes
+ * the verdict and its cause; authorization turns it into a status, the log into a word.
  */
 #ifndef MCPGATED_AUTH_VERDICT_H
 #define MCPGATED_AUTH_VERDICT_H

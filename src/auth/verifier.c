@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A token is looked up, else judged, else somebody has to be asked: then it becomes a job, which all who
- * come with the same token share. A job that nobody waits for any more runs on: its result is remembered.
+ * A token is looked up in the caches, else judged, else its issuer has to be asked: then it becomes a job, which
+ * all requests with the same token share. A job runs on when all of them have gone: its result is remembered.
  *
- * Who judges: a token that is a JWT belongs to the issuer that it names, and what is found out here is
- * final; any other one is shown to the issuers that introspect, in their order. AUTH-OPQ-05, AUTH-ISS-01
+ * A token that is a JWT is judged by the keys of the issuer that it names, and that is final; any other one is
+ * shown to the issuers that introspect, in their order. AUTH-OPQ-05, AUTH-ISS-01
  */
 #include "auth/verifier.h"
 
@@ -25,7 +25,7 @@
 #define BAD_MAX 1024
 #define GOOD_MS (5 * 60 * 1000)
 #define ASKED_MS \
-	(30 * 1000)     /* what introspection said; revocation shows after it. AUTH-OPQ-03, 08 */
+	(30 * 1000)     /* an answer of introspection; revocation shows after it. AUTH-OPQ-03, 08 */
 #define TRUST_FACTOR 10 /* times that: how long an open stream outlasts the issuer's silence */
 #define BAD_MS (10 * 1000)
 #define JOBS_MAX 1024
@@ -35,7 +35,7 @@ struct authority {
 	struct introspector introspector;
 	struct verifier *verifier;
 	bool asks_always;
-	uint64_t asked_ms; /* how long its word holds */
+	uint64_t asked_ms; /* for so long an answer of its introspection is remembered */
 };
 
 struct verifier {
@@ -53,7 +53,14 @@ struct finding {
 	size_t authority;
 	struct verdict verdict;
 	struct grant *grant;
-	bool was_asked; /* the issuer said so */
+	bool was_asked; /* it is the issuer's answer */
+};
+
+/* What a job waits for. */
+enum job_state {
+	JOB_AWAITS_KEYS, /* of the issuer of a JWT */
+	JOB_CONFIRMS,    /* a JWT that is good, and whose issuer is asked as well */
+	JOB_SHOWS,       /* an opaque token, which is shown to one authority after the other */
 };
 
 struct verifier_job {
@@ -62,8 +69,8 @@ struct verifier_job {
 	struct list waits;
 	struct token_digest digest;
 	struct buf token;
-	bool is_opaque;  /* shown to one authority after the other */
-	bool is_unclear; /* one of them could not say */
+	enum job_state state;
+	bool is_unclear; /* an authority that it was shown to could not say */
 	struct finding finding;
 	struct question question;
 	struct task ask;
@@ -80,7 +87,7 @@ static enum next refuse(struct finding *finding, enum verdict_kind kind, const c
 	return NEXT_TELL;
 }
 
-/* No key fits. Is it worth to ask for others? */
+/* No key fits: fetches others, unless that was just done. */
 static enum next miss_key(struct authority *authority, bool has_sought, struct finding *finding)
 {
 	bool may_come = has_sought ? issuer_is_seeking(&authority->issuer) :
@@ -100,6 +107,7 @@ static enum next judge_claims(struct authority *authority, const struct jwt *jwt
 	const struct grant_rules rules = issuer_rules(&authority->issuer, true);
 	struct slice id = jwt_key_id(jwt);
 
+	CHECK(finding->grant == NULL);
 	finding->grant = grant_new(jwt->claims, &rules, clock_wall_ms(), &finding->verdict);
 	if (finding->grant == NULL)
 		return NEXT_TELL;
@@ -183,6 +191,7 @@ static bool is_accepted(const struct verifier *verifier, const struct grant *gra
 {
 	const struct issuer *issuer = &verifier->authorities[authority].issuer;
 
+	CHECK(authority < verifier->count);
 	return grant_is_for(grant, accepted, count) ||
 	       grant_is_for(grant, issuer->audience.items, issuer->audience.count);
 }
@@ -202,10 +211,11 @@ static int check_demands(const struct issuer *issuer, const struct grant *grant,
 	return 0;
 }
 
-/* The finding as this asker has to see it. A grant that comes out is the caller's. */
+/* The finding for this asker, whose audience decides. Returns the caller's reference to the grant, or NULL. */
 static struct grant *answer(const struct verifier *verifier, const struct finding *finding,
 			    const struct slice *accepted, size_t count, struct verdict *verdict_r)
 {
+	CHECK((finding->grant != NULL) == (finding->verdict.kind == VERDICT_OK));
 	*verdict_r = finding->verdict;
 	if (finding->grant == NULL)
 		return NULL;
@@ -218,7 +228,7 @@ static struct grant *answer(const struct verifier *verifier, const struct findin
 	return NULL;
 }
 
-/* A key may be published in a moment, a clock may catch up; and what was cheap need not be kept. */
+/* Other refusals may soon be out of date (a key is published, a clock catches up), or are cheap to find again. */
 static bool is_lasting(const struct finding *finding)
 {
 	enum verdict_kind kind = finding->verdict.kind;
@@ -261,6 +271,7 @@ static bool recall(struct verifier *verifier, const struct token_digest *digest,
 
 static void job_free(struct verifier_job *job)
 {
+	CHECK(list_is_empty(&job->waits) && job->verifier->job_count > 0);
 	list_remove(&job->link);
 	job->verifier->job_count--;
 	timer_stop(&job->deadline);
@@ -284,7 +295,7 @@ static void job_finish(struct verifier_job *job)
 {
 	if (job->finding.was_asked && job->finding.grant != NULL)
 		set_times(job->verifier, &job->finding);
-	list_remove(&job->link); /* whoever comes now finds what is remembered */
+	list_remove(&job->link); /* from now on requests find what is remembered */
 	remember(job->verifier, &job->digest, &job->finding);
 	while (!list_is_empty(&job->waits)) {
 		struct verifier_wait *wait =
@@ -300,9 +311,10 @@ static void job_finish(struct verifier_job *job)
 	job_free(job);
 }
 
-/* Takes back what was granted but not confirmed. */
+/* Drops the grant, if there is one that was not confirmed. */
 static void job_refuse(struct verifier_job *job, const struct verdict *verdict)
 {
+	CHECK(verdict->kind != VERDICT_OK);
 	grant_unref(&job->finding.grant);
 	job->finding.verdict = *verdict;
 	job_finish(job);
@@ -327,6 +339,7 @@ static void job_ask_next(struct verifier_job *job, size_t from)
 	struct verifier *verifier = job->verifier;
 	struct verdict verdict;
 
+	CHECK(job->state == JOB_SHOWS);
 	for (size_t at = from; at < verifier->count; at++) {
 		struct introspector *introspector = &verifier->authorities[at].introspector;
 
@@ -351,18 +364,20 @@ static void job_confirm(struct verifier_job *job)
 	struct authority *authority = &job->verifier->authorities[job->finding.authority];
 	struct verdict verdict;
 
+	CHECK(job->state == JOB_CONFIRMS && job->finding.grant != NULL);
 	if (introspector_ask(&authority->introspector, &job->question, buf_slice(&job->token),
 			     &verdict) < 0)
 		job_refuse(job, &verdict);
 }
 
-/* The answer is about a token that nobody could read: it has to say all. AUTH-OPQ-02 */
+/* All that is known of an opaque token is in the answer. AUTH-OPQ-02 */
 static void job_take_claims(struct verifier_job *job, json_t *claims)
 {
 	const struct issuer *issuer = &job->verifier->authorities[job->finding.authority].issuer;
 	const struct grant_rules rules = issuer_rules(issuer, false);
 	struct finding *finding = &job->finding;
 
+	CHECK(finding->grant == NULL);
 	finding->grant = grant_new(claims, &rules, clock_wall_ms(), &finding->verdict);
 	if (finding->grant != NULL) {
 		finding->grant->source = GRANT_INTROSPECTION;
@@ -371,7 +386,7 @@ static void job_take_claims(struct verifier_job *job, json_t *claims)
 	job_finish(job);
 }
 
-/* What the issuer adds to the token's own words binds as well, and cannot be proven. AUTH-POP-01 */
+/* A `cnf` that only the issuer's answer has binds the token as well, and cannot be proven. AUTH-POP-01 */
 static bool is_bound_otherwise(const struct grant *grant, const json_t *claims)
 {
 	const json_t *binding = json_object_get(claims, "cnf");
@@ -400,8 +415,10 @@ static void job_on_answer(struct question *question, json_t *claims, const struc
 	struct verifier_job *job = container_of(question, struct verifier_job, question);
 	bool is_answer = verdict_outcome(verdict->kind) != VERDICT_UNAVAILABLE;
 
+	CHECK(job->state != JOB_AWAITS_KEYS);
+	CHECK((claims != NULL) == (verdict->kind == VERDICT_OK));
 	job->finding.was_asked |= is_answer;
-	if (!job->is_opaque) {
+	if (job->state == JOB_CONFIRMS) {
 		job_take_confirmation(job, claims, verdict);
 		return;
 	}
@@ -412,12 +429,12 @@ static void job_on_answer(struct question *question, json_t *claims, const struc
 		job_ask_next(job, job->finding.authority + 1);
 }
 
-/* Not within verifier_check: nobody is told before that has returned. */
+/* A task, because on_done must not be called before verifier_check has returned. */
 static void job_on_ask(struct task *task)
 {
 	struct verifier_job *job = container_of(task, struct verifier_job, ask);
 
-	if (job->is_opaque)
+	if (job->state == JOB_SHOWS)
 		job_ask_next(job, 0);
 	else
 		job_confirm(job);
@@ -425,10 +442,11 @@ static void job_on_ask(struct task *task)
 
 static void job_go_on(struct verifier_job *job, enum next next)
 {
+	CHECK(job->state == JOB_AWAITS_KEYS);
 	if (next == NEXT_TELL) {
 		job_finish(job);
 	} else if (next == NEXT_ASK) {
-		job->is_opaque = job->finding.grant == NULL;
+		job->state = job->finding.grant != NULL ? JOB_CONFIRMS : JOB_SHOWS;
 		task_schedule(job->verifier->loop, &job->ask);
 	}
 }
@@ -466,7 +484,7 @@ static struct verifier_job *find_job(const struct verifier *verifier,
 static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait,
 			 const struct slice *accepted, size_t count)
 {
-	CHECK(wait->job == NULL);
+	CHECK(wait->job == NULL && wait->on_done != NULL);
 	wait->job = job;
 	wait->accepted = accepted;
 	wait->accepted_count = count;
@@ -477,11 +495,11 @@ static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait,
 
 static bool is_about_keys(const struct verifier_job *job, const struct authority *authority)
 {
-	return job->finding.grant == NULL && !job->is_opaque &&
+	return job->state == JOB_AWAITS_KEYS &&
 	       &job->verifier->authorities[job->finding.authority] == authority;
 }
 
-/* Telling runs foreign code, which may begin and end waits: so the jobs are taken off first. */
+/* Callbacks may begin and end waits, so the jobs are moved to a list of their own first. */
 static void on_settled(struct issuer *issuer)
 {
 	struct authority *authority = container_of(issuer, struct authority, issuer);
@@ -552,6 +570,7 @@ bool verifier_check(struct verifier *verifier, struct slice token, const struct 
 	struct verifier_job *job;
 	enum next next = NEXT_TELL;
 
+	CHECK(accepted_count == 0 || accepted != NULL);
 	*grant_r = NULL;
 	wait->accepted = accepted;
 	wait->accepted_count = accepted_count;
@@ -661,12 +680,9 @@ void verifier_free(struct verifier **verifier)
 
 	if (v == NULL)
 		return;
-	while (!list_is_empty(&v->jobs)) {
-		struct verifier_job *job = container_of(v->jobs.next, struct verifier_job, link);
-
-		CHECK(list_is_empty(&job->waits));
-		job_free(job);
-	}
+	while (!list_is_empty(&v->jobs))
+		job_free(container_of(v->jobs.next, struct verifier_job, link));
+	CHECK(v->job_count == 0);
 	for (size_t i = 0; i < v->count; i++) {
 		introspector_fini(&v->authorities[i].introspector);
 		issuer_fini(&v->authorities[i].issuer);
@@ -680,5 +696,6 @@ void verifier_free(struct verifier **verifier)
 
 const json_t *verifier_metadata(const struct verifier *verifier, size_t index)
 {
+	CHECK(index < verifier->count);
 	return verifier->authorities[index].issuer.metadata;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a bearer token to a verdict. Knows the configured issuers, fetches and keeps their keys, asks
- * them about opaque tokens, remembers what it found out. Knows no HTTP serving, no sessions, no scopes
+ * them about opaque tokens, remembers the results. Knows no HTTP serving, no sessions, no scopes
  * that an operation needs, and no static tokens: those are judged before.
  *
  * One verification path: a JWT of a configured issuer is judged here by its signature and claims, any
@@ -56,7 +56,7 @@ struct verifier_conf {
 	size_t count;
 };
 
-/* RFC 7518 s3.1 and RFC 8037 names; `none` and HS* exist for nobody. AUTH-JWT-02 */
+/* Names of RFC 7518 s3.1 and RFC 8037; `none` and HS* cannot be configured. AUTH-JWT-02 */
 #define VERIFIER_ALGORITHMS                                                    \
 	{                                                                      \
 		SLICE("RS256"), SLICE("PS256"), SLICE("ES256"), SLICE("EdDSA") \
@@ -97,7 +97,7 @@ typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *
 /* Embedded by whoever waits, who sets on_done and is_suspect; zeroed otherwise. */
 struct verifier_wait {
 	verifier_done_fn *on_done;
-	bool is_suspect; /* many wrong tokens came from there: half of the questions are for others. AUTH-OPQ-03 */
+	bool is_suspect; /* many wrong tokens came from its address: it may use only half of the questions. AUTH-OPQ-03 */
 	struct verifier_job *job;     /* private; NULL when nothing is under way */
 	struct list link;             /* private */
 	const struct slice *accepted; /* private */
@@ -119,7 +119,7 @@ struct verifier_wait {
 bool verifier_check(struct verifier *verifier, struct slice token, const struct slice *accepted,
 		    size_t accepted_count, struct verifier_wait *wait, struct verdict *verdict_r,
 		    struct grant **grant_r) must_check;
-/* The asker has gone. Also right for a wait that is over or never began. */
+/* on_done will not be called. Also for a wait that is over or never began. */
 void verifier_cancel(struct verifier_wait *wait);
 
 #define VERIFIER_WAIT_MS (10 * 1000)
@@ -127,7 +127,7 @@ void verifier_cancel(struct verifier_wait *wait);
 /* Seconds to offer in Retry-After with an UNAVAILABLE verdict. */
 #define VERIFIER_RETRY_AFTER_S 5
 
-/* ---- for those who publish ---- */
+/* ---- for the facade of registration ---- */
 
 /*
  * The metadata document of issuer number `index` as last fetched and found right, for the facade of

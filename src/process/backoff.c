@@ -21,6 +21,7 @@
 
 void backoff_init(struct backoff *backoff, const struct server_conf *conf)
 {
+	CHECK(conf->backoff_min_ms <= conf->backoff_max_ms);
 	*backoff = (struct backoff){ .conf = conf };
 }
 
@@ -122,6 +123,7 @@ void backoff_note_crashed(struct backoff *backoff, uint64_t ready_at_ms)
 {
 	uint64_t now_ms = clock_now_ms();
 
+	CHECK(ready_at_ms <= now_ms);
 	if (now_ms - ready_at_ms >= YOUNG_MS)
 		return;
 	if (now_ms - backoff->crashed_at_ms >= YOUNG_MS)

@@ -3,8 +3,8 @@
  * Pipes and process of one child. Its stdout is always read, whatever clients do; its stdin is
  * written once a turn; its stderr is logged line by line at a bounded rate and never judged.
  *
- * The end of its output and the end of the process come in either order. The first one makes the
- * child lost; gone it is when the process has been collected and its output was read to the end.
+ * The end of its output and the end of the process come in either order. The child is lost with the first of
+ * them, and gone when the process has been collected and its output was read to the end.
  */
 #include "process/child.h"
 
@@ -77,7 +77,7 @@ static bool child_may_log(struct child *child)
 	return ++child->stderr_lines <= STDERR_LINES_PER_SECOND;
 }
 
-/* The end is what matters: the front goes when there is too much. BACK-PROC-01 */
+/* The end is what matters: when there is too much, the beginning is dropped. BACK-PROC-01 */
 static void child_keep_stderr(struct child *child, struct slice line)
 {
 	struct buf *kept = &child->last_words;
@@ -110,6 +110,7 @@ static void child_on_stderr_bytes(struct child *child, struct slice data)
 		size_t n = stop != NULL ? (size_t)(stop - data.p) : data.n;
 		size_t room = STDERR_LINE_BYTES - child->error_line.len;
 
+		CHECK(child->error_line.len <= STDERR_LINE_BYTES);
 		buf_append(&child->error_line, data.p, n < room ? n : room);
 		if (stop == NULL)
 			return;
@@ -120,8 +121,8 @@ static void child_on_stderr_bytes(struct child *child, struct slice data)
 }
 
 /*
- * Returns whether there may be more to read. Not into the loop's buffer: last words are read while a line of
- * stdout, or a request, lies there and is worked on.
+ * Returns whether there may be more to read. Not into the loop's buffer: this also runs while a line of stdout, or
+ * a request, lies there and is worked on.
  */
 static bool child_read_stderr(struct child *child)
 {
@@ -145,7 +146,7 @@ static void child_on_stderr(struct wire *wire)
 	(void)child_read_stderr(container_of(wire, struct child, err));
 }
 
-/* Its last words: why it has ended often stands there. BACK-PROC-06 */
+/* Reads the last lines of stderr, which often say why the process ended. BACK-PROC-06 */
 static void child_drain_stderr(struct child *child)
 {
 	for (int i = 0; i < READS_PER_TURN && wire_is_open(&child->err); i++) {
@@ -188,6 +189,7 @@ static void child_finish(struct child *child)
 	child->line = (struct buf){ NULL, 0, 0 };
 	buf_fini(&child->error_line);
 	buf_fini(&child->last_words);
+	CHECK(child->is_exited && !list_is_empty(&child->link));
 	list_remove(&child->link);
 	server_count_child(child->server, false);
 	child->ops->on_gone(child);
@@ -199,7 +201,7 @@ static void child_check_gone(struct child *child)
 		child_finish(child);
 }
 
-/* Closes our end of its stdin: the polite request to end. What waits unwritten is dropped. */
+/* Closes our end of its stdin, which asks the process to end. What the pipe has no room for is dropped. */
 static void child_close_stdin(struct child *child)
 {
 	if (wire_is_open(&child->in) && outq_flush(&child->queue, &child->in) == WIRE_BROKEN)
@@ -222,9 +224,10 @@ static void child_begin_stop(struct child *child, enum reason reason)
 			    child->server->conf.stop_grace_ms);
 }
 
-/* The owner hears of the failure once; then the process is on its way out like any other. */
+/* Tells the owner of the failure, once, and stops the process like any other. */
 static void child_lose(struct child *child, enum reason reason)
 {
+	CHECK(reason != REASON_NONE);
 	if (child->state == CHILD_STOPPING || child->state == CHILD_GONE)
 		return;
 	child->lost_reason = reason;
@@ -260,6 +263,7 @@ static void child_on_stop_sequence(struct timer *timer)
 	static const int steps[] = { SIGTERM, SIGKILL };
 	bool is_first = child->stop_sequence_step == 0;
 
+	CHECK(child->state == CHILD_STOPPING && !child->is_exited);
 	spawned_signal(&child->spawned, steps[is_first ? 0 : 1]);
 	child->stop_sequence_step = 1;
 	if (is_first)
@@ -277,7 +281,7 @@ static void child_on_drain(struct timer *timer)
 
 /* ---- stdout ---- */
 
-/* Where the next line would begin is not known any more. */
+/* Where the next line begins is not known any more, so the process cannot be used. */
 static void child_refuse_line(struct child *child)
 {
 	child_note_failure(child, "a line on stdout is longer than limits.response allows", NULL);
@@ -305,6 +309,7 @@ static size_t child_take_lines(struct child *child, struct slice data, size_t so
 	const char *end = data.p + data.n;
 	const char *from = data.p + sought;
 
+	CHECK(sought <= data.n);
 	for (;;) {
 		const char *stop = memchr(from, '\n', (size_t)(end - from));
 
@@ -323,7 +328,7 @@ static void child_check_line_length(struct child *child)
 	buf_fini(&child->line);
 }
 
-/* Nothing is kept: lines come straight from the shared buffer, only a last part is copied. */
+/* No line has begun: lines are taken from the shared buffer; only a last, incomplete one is copied. */
 static ssize_t child_read_fresh(struct child *child)
 {
 	char *buffer = loop_buffer(child->server->loop);
@@ -338,7 +343,7 @@ static ssize_t child_read_fresh(struct child *child)
 	return n;
 }
 
-/* The beginning of a line is kept: the rest is read behind it, no more than shows that it is too long. */
+/* A line has begun: the rest is read behind it, at most so much as shows that the line is too long. */
 static ssize_t child_read_on(struct child *child)
 {
 	size_t sought = child->line.len;
@@ -348,6 +353,7 @@ static ssize_t child_read_on(struct child *child)
 	ssize_t n = wire_read(&child->out, into, room < allowed ? room : allowed);
 	size_t used;
 
+	CHECK(sought <= child->server->conf.line_max);
 	if (n <= 0)
 		return n;
 	child->line.len += (size_t)n;
@@ -397,8 +403,8 @@ static void child_refuse_reading(struct child *child, const char *error)
 }
 
 /*
- * Requests of clients have asked for room; answers to what the process itself asks have not, and it may ask
- * for ever without reading them.
+ * Requests of clients are only sent where child_has_room; answers to the requests of the process itself are sent
+ * always, and it could ask for ever without reading them.
  */
 static bool child_is_flooded(const struct child *child)
 {
@@ -413,7 +419,7 @@ static void child_flush(struct child *child)
 		return;
 	n = outq_flush(&child->queue, &child->in);
 	if (n == WIRE_BROKEN) {
-		/* It closed its stdin. Answers that it already wrote are read before it is given up. */
+		/* It closed its stdin. What it has written is read before it is given up. */
 		child_close_stdin(child);
 		timer_start(child->server->loop, &child->drain, DRAIN_MS);
 		return;
@@ -450,12 +456,14 @@ void child_write(struct child *child, struct slice bytes)
 {
 	if (child->state != CHILD_RUNNING || !wire_is_open(&child->in))
 		return;
+	CHECK(bytes.n > 0);
 	outq_append(&child->queue, bytes);
 	task_schedule(child->server->loop, &child->flush);
 }
 
 void child_write_take(struct child *child, struct buf *buf)
 {
+	CHECK(buf->len > 0);
 	if (child->state == CHILD_RUNNING && wire_is_open(&child->in)) {
 		outq_take(&child->queue, buf, 0);
 		task_schedule(child->server->loop, &child->flush);
@@ -491,6 +499,7 @@ static void child_on_started(struct spawned *spawned, int pid, const int fds[3])
 	struct child *child = container_of(spawned, struct child, spawned);
 	struct loop *loop = child->server->loop;
 
+	CHECK(child->pid == 0 && !child->is_exited);
 	child->pid = pid;
 	child->started_at_ms = clock_now_ms();
 	wire_init(&child->in, loop, fds[0], &stdin_ops);
@@ -499,7 +508,7 @@ static void child_on_started(struct spawned *spawned, int pid, const int fds[3])
 	wire_watch_reading(&child->out, true);
 	wire_watch_reading(&child->err, true);
 	if (child->state != CHILD_STARTING) {
-		wire_close(&child->in); /* stopped before it began */
+		wire_close(&child->in); /* it was stopped before it ran */
 		return;
 	}
 	child_set_state(child, CHILD_RUNNING);
@@ -511,7 +520,7 @@ static void child_on_failed(struct spawned *spawned, int error)
 	struct child *child = container_of(spawned, struct child, spawned);
 	char text[128];
 
-	/* What could not be found or done is the keeper's to say, in the log: only there the command is known. */
+	/* The keeper logs what could not be found or done: the gateway does not know the command. */
 	snprintf(text, sizeof(text),
 		 "it could not be started: %s; see child_spawn_failed in the log", strerror(error));
 	child_note_failure(child, text, NULL);
@@ -535,6 +544,7 @@ static void child_on_exited(struct spawned *spawned, int status)
 {
 	struct child *child = container_of(spawned, struct child, spawned);
 
+	CHECK(!child->is_exited);
 	child->is_exited = true;
 	timer_stop(&child->stop_sequence);
 	/* Where its output ended by itself, how it exits says why. */
@@ -556,6 +566,8 @@ static const struct spawned_ops child_spawned_ops = {
 void child_start(struct child *child, struct server *server, int claims_fd,
 		 const struct child_ops *ops)
 {
+	CHECK(ops->on_started != NULL && ops->on_line != NULL && ops->on_lost != NULL &&
+	      ops->on_gone != NULL);
 	*child = (struct child){ .ops = ops, .server = server, .state = CHILD_STARTING };
 	child->in.fd = child->out.fd = child->err.fd = -1;
 	outq_init(&child->queue);

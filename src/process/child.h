@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process of a stdio server: its pipes, its lines, its end. What the lines mean is known above.
+ * One process of a stdio server: its pipes, its lines, its end. What the lines mean is not known here.
  *
  *	starting -> running -> stopping -> gone
  *
@@ -57,7 +57,7 @@ struct child {
 	struct task flush;
 	struct timer stall;         /* it does not read its stdin */
 	struct timer stop_sequence; /* the next step of stopping */
-	struct timer drain;         /* it has exited, but somebody holds its stdout */
+	struct timer drain;         /* it has exited, but another process holds its stdout */
 	uint64_t started_at_ms;
 	uint64_t answered;      /* calls */
 	uint64_t stderr_second; /* the second that stderr_lines counts in */
@@ -75,9 +75,9 @@ void child_start(struct child *child, struct server *server, int claims_fd,
 		 const struct child_ops *ops);
 
 /*
- * Queues bytes for its stdin: whole lines, each ended by LF. They leave at the end of the turn, together
- * with everything else of the turn. Only between on_started and on_lost or child_stop. A process for which
- * far more waits than has room is hung, whoever wrote it.
+ * Queues bytes for its stdin: whole lines, each ended by LF. They are written at the end of the turn, together
+ * with everything else of the turn. Only between on_started and on_lost or child_stop. If far more waits than
+ * there is room for, the process counts as hung.
  */
 void child_write(struct child *child, struct slice bytes);
 /* The same, without a copy: takes buf's bytes. */

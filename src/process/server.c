@@ -17,6 +17,7 @@ const char *isolation_name(enum isolation isolation)
 		[ISOLATION_SHARED] = "shared",
 	};
 
+	CHECK(isolation < ARRAY_LEN(names));
 	return names[isolation];
 }
 
@@ -33,8 +34,10 @@ static void fleet_add(const struct server *server, bool is_new)
 {
 	struct fleet *fleet = server->conf.fleet;
 
-	if (fleet != NULL)
-		fleet->count += is_new ? 1u : (size_t)-1;
+	if (fleet == NULL)
+		return;
+	CHECK(is_new || fleet->count > 0);
+	fleet->count += is_new ? 1u : (size_t)-1;
 }
 
 void server_reserve(struct server *server)
@@ -45,12 +48,14 @@ void server_reserve(struct server *server)
 
 void server_release(struct server *server)
 {
+	CHECK(server->reserved > 0);
 	server->reserved--;
 	fleet_add(server, false);
 }
 
 void server_count_child(struct server *server, bool is_new)
 {
+	CHECK(is_new || server->count > 0);
 	server->count += is_new ? 1u : (size_t)-1;
 	fleet_add(server, is_new);
 }

@@ -95,19 +95,19 @@ struct server {
 	struct spawner *spawner;
 	struct list children;
 	size_t count;    /* of children that are not gone */
-	size_t reserved; /* places of those that wait for the back-off to pass */
+	size_t reserved; /* places for processes that wait for the back-off to pass */
 	struct backoff backoff;
 	struct server_stats stats;
 	struct stderr_ring stderr_ring; /* of its processes' stderr */
-	uint64_t full_quiet_until_ms;   /* that the pool is full was said not long ago */
+	uint64_t full_quiet_until_ms;   /* until then SERVER_FULL is not logged again */
 };
 
 void server_init(struct server *server, struct loop *loop, struct spawner *spawner,
 		 const struct server_conf *conf);
 
 /*
- * Whether a process may be started. Returns REASON_NONE, and in *wait_ms_r how long to wait first;
- * or why not, and how long a caller had better wait before it asks again.
+ * Whether a process may be started. Returns REASON_NONE, and in *wait_ms_r how long to wait first; or why not,
+ * and in *wait_ms_r how long a caller should wait before it asks again.
  */
 enum reason server_admit(struct server *server, uint64_t *wait_ms_r);
 
@@ -118,7 +118,7 @@ void server_note_failed(struct server *server);
 /* A process that was ready at that time has answered a call. */
 void server_note_answered(struct server *server, uint64_t ready_at_ms);
 
-/* It failed after that, at once: without having answered a call. REL-29 */
+/* It failed without having answered a call. REL-29 */
 void server_note_crashed(struct server *server, uint64_t ready_at_ms);
 
 /* Whether all servers together have as many processes as they may. */
@@ -127,7 +127,7 @@ bool server_is_fleet_full(const struct server *server);
 bool server_is_full(const struct server *server);
 /* Whether there may be another process now. */
 bool server_has_room(const struct server *server);
-/* Keeps a place for a process that is to be started; and gives it back. */
+/* Keeps a place for a process that is to be started, and gives it back. */
 void server_reserve(struct server *server);
 void server_release(struct server *server);
 /* The same for processes themselves. Called by child. */
@@ -135,7 +135,7 @@ void server_count_child(struct server *server, bool is_new);
 
 /* Why a process has failed, for the operator. */
 void server_note_failure(struct server *server, const char *error, const char *exit);
-/* The operator wants another try: what has failed before does not count. */
+/* The operator wants another try: the failures so far do not count. */
 void server_forget_failures(struct server *server);
 
 /* Frees what it keeps; its children must be gone. */

@@ -56,6 +56,7 @@ static void spawner_send_with(struct spawner *spawner, const struct ipc_message 
 			return; /* the reading side learns of the end and acts on it */
 		}
 	}
+	CHECK(err.kind == ERROR_NONE || err.kind == ERROR_BUSY);
 	unsent = mem_alloc(sizeof(*unsent));
 	unsent->message = *message;
 	unsent->fd = fd;
@@ -109,9 +110,9 @@ static void spawner_on_child_message(struct spawner *spawner, const struct ipc_m
 	}
 	close_all(fds, count);
 	if (spawned == NULL)
-		return; /* forgotten meanwhile */
+		return; /* its owner has forgotten it */
 	if (message->type == IPC_STARTED) {
-		spawned_forget(spawned); /* nobody could speak to it. REL-44 */
+		spawned_forget(spawned); /* without its descriptors it is of no use. REL-44 */
 		spawned->ops->on_failed(spawned, EMFILE);
 		return;
 	}
@@ -170,6 +171,7 @@ struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawn
 {
 	struct spawner *spawner = mem_zalloc(sizeof(*spawner));
 
+	CHECK(keeper_fd >= 0 && ops != NULL);
 	spawner->ops = ops;
 	spawner->loop = loop;
 	spawner->fd = keeper_fd;
@@ -219,6 +221,7 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
 		   const struct spawned_ops *ops)
 {
+	CHECK(ops->on_started != NULL && ops->on_failed != NULL && ops->on_exited != NULL);
 	spawned->ops = ops;
 	spawned->spawner = spawner;
 	spawned->id = ++spawner->last_id;
@@ -231,6 +234,7 @@ void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t se
 
 void spawned_signal(struct spawned *spawned, int number)
 {
+	CHECK(number == SIGTERM || number == SIGKILL);
 	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_SIGNAL,
 							      .child = spawned->id,
 							      .value = number });
@@ -238,7 +242,7 @@ void spawned_signal(struct spawned *spawned, int number)
 
 void spawned_forget(struct spawned *spawned)
 {
-	map_remove(&spawned->spawner->by_id, spawned->id);
+	CHECK(map_remove(&spawned->spawner->by_id, spawned->id) == spawned);
 	spawner_send(spawned->spawner,
 		     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
 }

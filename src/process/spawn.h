@@ -11,7 +11,7 @@
 
 struct spawner;
 
-/* One process that was asked for. Embedded by who asked. */
+/* One process that was asked for; embedded by its owner. */
 struct spawned {
 	const struct spawned_ops *ops;
 	struct spawner *spawner;
@@ -35,7 +35,7 @@ struct spawner_ops {
 	/* The files of one certificate of a listener; takes the two or three descriptors. */
 	void (*on_certificate)(struct spawner *spawner, size_t listener, size_t entry,
 			       const int *fds, size_t count);
-	/* That were all; spawner_judge_certificates is expected. */
+	/* There are no more; spawner_judge_certificates is expected. */
 	void (*on_certificates_end)(struct spawner *spawner);
 };
 
@@ -52,14 +52,14 @@ void spawner_stop(struct spawner *spawner);
 void spawner_reload(struct spawner *spawner);
 
 /*
- * Asks for a process of server number `server`. Takes claims_fd, what it is told of its principal (IPC_START; -1:
- * nothing). on_started or on_failed follows, never at once.
+ * Asks for a process of server number `server`. Takes claims_fd, which holds the claims of its principal (IPC_START;
+ * -1: none). on_started or on_failed follows, not before the return.
  */
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,
 		   const struct spawned_ops *ops);
 /* Sends SIGTERM or SIGKILL to its process group. */
 void spawned_signal(struct spawned *spawned, int number);
-/* No interest any more: what is left of the process is killed and no callback follows. */
+/* Its owner needs it no more: the process is killed, and no callback follows. */
 void spawned_forget(struct spawned *spawned);
 
 #endif

@@ -23,6 +23,7 @@ static void stderr_ring_drop_oldest(struct stderr_ring *stderr_ring)
 {
 	struct stderr_line *line = container_of(stderr_ring->lines.next, struct stderr_line, link);
 
+	CHECK(stderr_ring->bytes >= cost_of(line));
 	list_remove(&line->link);
 	stderr_ring->bytes -= cost_of(line);
 	free(line);
@@ -32,6 +33,7 @@ void stderr_ring_fini(struct stderr_ring *stderr_ring)
 {
 	while (!list_is_empty(&stderr_ring->lines))
 		stderr_ring_drop_oldest(stderr_ring);
+	CHECK(stderr_ring->bytes == 0);
 	list_remove(&stderr_ring->readers);
 }
 
@@ -39,6 +41,7 @@ void stderr_ring_add(struct stderr_ring *stderr_ring, int pid, struct slice text
 {
 	struct stderr_line *line = mem_alloc(sizeof(*line) + text.n);
 
+	CHECK(text.n > 0 && sizeof(*line) + text.n <= STDERR_RING_BYTES_MAX);
 	line->number = ++stderr_ring->last_number;
 	line->at_ms = clock_wall_ms();
 	line->pid = pid;
@@ -73,6 +76,7 @@ const struct stderr_line *stderr_ring_next(const struct stderr_ring *stderr_ring
 
 void stderr_ring_attach(struct stderr_ring *stderr_ring, struct stderr_ring_reader *reader)
 {
+	CHECK(reader->on_line != NULL);
 	list_append(&stderr_ring->readers, &reader->link);
 }
 

@@ -30,7 +30,7 @@ struct stderr_line {
 	char text[];
 };
 
-/* Somebody who wants to hear of new lines; embedded. */
+/* Is told of new lines; embedded by its owner. */
 struct stderr_ring_reader {
 	struct list link;
 	void (*on_line)(struct stderr_ring_reader *reader);
@@ -41,7 +41,7 @@ void stderr_ring_init(struct stderr_ring *stderr_ring);
 void stderr_ring_fini(struct stderr_ring *stderr_ring);
 /* Adds a copy and tells the readers. */
 void stderr_ring_add(struct stderr_ring *stderr_ring, int pid, struct slice text);
-/* The oldest line that is kept behind the one numbered `after`; NULL: none. Borrowed until the next is added. */
+/* The oldest line that is kept with a number above `after`; NULL: none. Borrowed until the next is added. */
 const struct stderr_line *stderr_ring_next(const struct stderr_ring *stderr_ring, uint64_t after);
 
 void stderr_ring_attach(struct stderr_ring *stderr_ring, struct stderr_ring_reader *reader);

@@ -21,6 +21,7 @@ const char *denial_by_name(enum denial_by by)
 		[DENIAL_BY_SID] = "sid",
 	};
 
+	CHECK(by < DENIAL_BY_COUNT);
 	return names[by];
 }
 
@@ -70,6 +71,7 @@ static void remove_entry(struct deny_list *deny_list, struct denial *denial)
 {
 	map_remove_link(&deny_list->by_key, &denial->by_key);
 	list_remove(&denial->link);
+	CHECK(deny_list->count > 0);
 	deny_list->count--;
 	free(denial);
 }
@@ -95,27 +97,27 @@ static bool names_token(const struct denial *denial, const struct denial_marks *
 	       slice_is_equal(denial->name, marks->names[denial->by]);
 }
 
-/* Whoever is told may end others that are in either list. */
-static void tell_holders(struct deny_list *deny_list, const struct denial *denial)
+/* A watcher that is told may end others, which are then taken off the list that they are in. */
+static void tell_watchers(struct deny_list *deny_list, const struct denial *denial)
 {
 	struct list named;
 
 	list_init(&named);
-	LIST_FOREACH_SAFE(node, &deny_list->holders) {
-		const struct deny_watcher *holder = container_of(node, struct deny_watcher, link);
+	LIST_FOREACH_SAFE(node, &deny_list->watchers) {
+		const struct deny_watcher *watcher = container_of(node, struct deny_watcher, link);
 		struct denial_marks marks;
 
-		holder->ops->show(holder, &marks);
+		watcher->ops->show(watcher, &marks);
 		if (!names_token(denial, &marks))
 			continue;
 		list_remove(node);
 		list_append(&named, node);
 	}
 	while (!list_is_empty(&named)) {
-		struct deny_watcher *holder = container_of(named.next, struct deny_watcher, link);
+		struct deny_watcher *watcher = container_of(named.next, struct deny_watcher, link);
 
-		deny_list_unwatch(holder);
-		holder->ops->on_denied(holder);
+		deny_list_unwatch(watcher);
+		watcher->ops->on_denied(watcher);
 	}
 }
 
@@ -132,7 +134,7 @@ const struct denial *deny_list_add(struct deny_list *deny_list, struct slice iss
 	if (denial == NULL)
 		denial = make_entry(deny_list, issuer, by, name);
 	denial->until_ms = until_ms;
-	tell_holders(deny_list, denial);
+	tell_watchers(deny_list, denial);
 	return denial;
 }
 
@@ -140,7 +142,8 @@ void deny_list_restore(struct deny_list *deny_list, const struct denial *denial)
 {
 	struct denial *copy = make_entry(deny_list, denial->issuer, denial->by, denial->name);
 
-	deny_list->last_number--; /* it was not a new one */
+	CHECK(list_is_empty(&deny_list->watchers)); /* they would have to be told */
+	deny_list->last_number--;                   /* the copy has a number already */
 	copy->number = denial->number;
 	copy->until_ms = denial->until_ms;
 	if (deny_list->last_number < denial->number)
@@ -189,23 +192,24 @@ const struct denial *deny_list_find(const struct deny_list *deny_list,
 	return NULL;
 }
 
-/* ---- holders ---- */
+/* ---- watchers ---- */
 
-void deny_watcher_init(struct deny_watcher *holder, const struct deny_watcher_ops *ops)
+void deny_watcher_init(struct deny_watcher *watcher, const struct deny_watcher_ops *ops)
 {
-	holder->ops = ops;
-	list_init(&holder->link);
+	CHECK(ops != NULL);
+	watcher->ops = ops;
+	list_init(&watcher->link);
 }
 
-void deny_list_watch(struct deny_list *deny_list, struct deny_watcher *holder)
+void deny_list_watch(struct deny_list *deny_list, struct deny_watcher *watcher)
 {
-	list_remove(&holder->link);
-	list_append(&deny_list->holders, &holder->link);
+	list_remove(&watcher->link);
+	list_append(&deny_list->watchers, &watcher->link);
 }
 
-void deny_list_unwatch(struct deny_watcher *holder)
+void deny_list_unwatch(struct deny_watcher *watcher)
 {
-	list_remove(&holder->link);
+	list_remove(&watcher->link);
 }
 
 /* ---- whole ---- */
@@ -214,14 +218,15 @@ void deny_list_init(struct deny_list *deny_list)
 {
 	*deny_list = (struct deny_list){ .count = 0 };
 	list_init(&deny_list->entries);
-	list_init(&deny_list->holders);
+	list_init(&deny_list->watchers);
 	random_bytes(&deny_list->seed, sizeof(deny_list->seed));
 }
 
 void deny_list_fini(struct deny_list *deny_list)
 {
-	CHECK(list_is_empty(&deny_list->holders));
+	CHECK(list_is_empty(&deny_list->watchers));
 	while (!list_is_empty(&deny_list->entries))
 		remove_entry(deny_list, container_of(deny_list->entries.next, struct denial, link));
+	CHECK(deny_list->count == 0);
 	map_fini(&deny_list->by_key);
 }

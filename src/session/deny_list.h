@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens that are refused although they are good: entries that the operator has set, each of an issuer and
- * one name that its tokens bear, until a time. Whoever holds something open for a token joins; an entry that
- * names the token ends it at once. deny_snapshot.h keeps entries when the process fails. AUTH-SES-07
+ * Tokens that are refused although they are good: entries that the operator has set, each with an issuer and
+ * one name that its tokens bear, until a time. What is open for a token watches the list; an entry that names
+ * the token ends it at once. deny_snapshot.h keeps entries when the process fails. AUTH-SES-07
  */
 #ifndef MCPGATED_SESSION_DENY_LIST_H
 #define MCPGATED_SESSION_DENY_LIST_H
@@ -16,12 +16,12 @@
 #include "base/map.h"
 #include "base/slice.h"
 
-/* What an entry can name a token by: members of the token, and of what says so to us. */
+/* What an entry can name a token by: members of the token, or of its issuer's answer about it. */
 enum denial_by {
 	DENIAL_BY_SUB,
 	DENIAL_BY_CLIENT_ID,
 	DENIAL_BY_JTI,
-	DENIAL_BY_SID, /* the issuer's session of the person, which many tokens can be of */
+	DENIAL_BY_SID, /* the person's session at the issuer, from which many tokens can come */
 	DENIAL_BY_COUNT
 };
 
@@ -43,7 +43,7 @@ struct denial {
 	struct list link; /* of all, the oldest first */
 	struct map_link by_key;
 	uint64_t number;   /* by which the operator takes it away */
-	uint64_t until_ms; /* wall clock; UINT64_MAX: for good */
+	uint64_t until_ms; /* wall clock; UINT64_MAX: without end */
 	enum denial_by by;
 	struct slice issuer; /* behind this struct, like the next */
 	struct slice name;
@@ -52,10 +52,10 @@ struct denial {
 struct deny_watcher;
 
 struct deny_watcher_ops {
-	/* What its token says; borrowed as long as the holder has that token. */
-	void (*show)(const struct deny_watcher *holder, struct denial_marks *marks_r);
-	/* It has left, and must end now. */
-	void (*on_denied)(struct deny_watcher *holder);
+	/* What the watcher's token says; borrowed as long as it has that token. */
+	void (*show)(const struct deny_watcher *watcher, struct denial_marks *marks_r);
+	/* Its token is denied: it has been taken off the list, and must end now. */
+	void (*on_denied)(struct deny_watcher *watcher);
 };
 
 /* Embedded by what is open for a token. */
@@ -67,25 +67,25 @@ struct deny_watcher {
 struct deny_list {
 	struct map by_key;
 	struct list entries;
-	struct list holders;
+	struct list watchers;
 	size_t count;
 	uint64_t seed;
 	uint64_t last_number;
 };
 
 void deny_list_init(struct deny_list *deny_list);
-/* No holder may be left. */
+/* No watcher may be left. */
 void deny_list_fini(struct deny_list *deny_list);
 
 /*
- * Tokens of this issuer with this name (neither is empty) are refused until then. An entry that names the same
- * gets the new time, and keeps its number. Then every holder of such a token is told. Returns the entry, borrowed until the next
- * change; NULL: DENY_LIST_MAX are there.
+ * Tokens of this issuer with this name (neither is empty) are refused until then. An entry that is there already
+ * gets the new time and keeps its number. Every watcher with such a token is told. Returns the entry, borrowed
+ * until the next change; NULL: there are DENY_LIST_MAX.
  */
 const struct denial *deny_list_add(struct deny_list *deny_list, struct slice issuer,
 				   enum denial_by by, struct slice name, uint64_t until_ms)
 	must_check;
-/* Adds a copy of an entry of another process, with its number, while there are no holders yet. */
+/* Adds a copy of an entry of another process, with its number, while there are no watchers yet. */
 void deny_list_restore(struct deny_list *deny_list, const struct denial *denial);
 /* False: there is none of this number. */
 bool deny_list_remove(struct deny_list *deny_list, uint64_t number);
@@ -95,10 +95,10 @@ void deny_list_sweep(struct deny_list *deny_list);
 const struct denial *deny_list_find(const struct deny_list *deny_list,
 				    const struct denial_marks *marks);
 
-/* Joins with a token that deny_list_find has just let pass. */
-void deny_list_watch(struct deny_list *deny_list, struct deny_watcher *holder);
-/* Also for one that has left, or was never more than initialised. */
-void deny_list_unwatch(struct deny_watcher *holder);
-void deny_watcher_init(struct deny_watcher *holder, const struct deny_watcher_ops *ops);
+/* Puts the watcher on the list; deny_list_find has just let its token pass. */
+void deny_list_watch(struct deny_list *deny_list, struct deny_watcher *watcher);
+/* Also for one that is not on the list, if it was initialised. */
+void deny_list_unwatch(struct deny_watcher *watcher);
+void deny_watcher_init(struct deny_watcher *watcher, const struct deny_watcher_ops *ops);
 
 #endif

@@ -121,42 +121,42 @@ static void number_is_bounded(void **state)
 	assert_int_equal(deny_list.count, DENY_LIST_MAX);
 }
 
-/* ---- holders ---- */
+/* ---- watchers ---- */
 
-struct holder {
-	struct deny_watcher holder;
+struct watcher {
+	struct deny_watcher watcher;
 	struct denial_marks marks;
-	struct holder *takes_along;
+	struct watcher *takes_along;
 	unsigned int told;
 };
 
-static void show(const struct deny_watcher *holder, struct denial_marks *marks_r)
+static void show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
 {
-	*marks_r = container_of(holder, struct holder, holder)->marks;
+	*marks_r = container_of(watcher, struct watcher, watcher)->marks;
 }
 
 static void on_denied(struct deny_watcher *base)
 {
-	struct holder *holder = container_of(base, struct holder, holder);
+	struct watcher *watcher = container_of(base, struct watcher, watcher);
 
-	holder->told++;
-	if (holder->takes_along != NULL)
-		deny_list_unwatch(&holder->takes_along->holder);
+	watcher->told++;
+	if (watcher->takes_along != NULL)
+		deny_list_unwatch(&watcher->takes_along->watcher);
 }
 
 static const struct deny_watcher_ops ops = { .show = show, .on_denied = on_denied };
 
-static void join(struct holder *holder, const char *subject)
+static void join(struct watcher *watcher, const char *subject)
 {
-	*holder = (struct holder){ .marks = { ISSUER, { slice_str(subject) } } };
-	deny_watcher_init(&holder->holder, &ops);
-	deny_list_watch(&deny_list, &holder->holder);
+	*watcher = (struct watcher){ .marks = { ISSUER, { slice_str(subject) } } };
+	deny_watcher_init(&watcher->watcher, &ops);
+	deny_list_watch(&deny_list, &watcher->watcher);
 }
 
 /* AUTH-SES-07 */
-static void holders_are_told(void **state)
+static void watchers_are_told(void **state)
 {
-	struct holder a, b, c, bob;
+	struct watcher a, b, c, bob;
 
 	(void)state;
 	join(&a, "alice");
@@ -173,7 +173,7 @@ static void holders_are_told(void **state)
 	assert_int_equal(a.told, 1);
 	add(DENIAL_BY_SUB, "bob", FOR_GOOD);
 	assert_int_equal(bob.told, 1);
-	deny_list_unwatch(&bob.holder);
+	deny_list_unwatch(&bob.watcher);
 }
 
 static void marks_are_copied(void **state)
@@ -195,7 +195,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_else_is_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(entries_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(number_is_bounded, setup, teardown),
-		cmocka_unit_test_setup_teardown(holders_are_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(watchers_are_told, setup, teardown),
 		cmocka_unit_test(marks_are_copied),
 	};
 

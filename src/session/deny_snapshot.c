@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records one behind the other, and in front of them how many bytes they have, which is written last: what who
- * dies within the writing leaves is no list. Everything is checked before anything is added.
+ * Records one behind the other, and before them their length in bytes. The length is written last, so a partial
+ * write is never read. Everything is checked before anything is added.
  */
 #include "session/deny_snapshot.h"
 
@@ -28,7 +28,7 @@ struct record {
 	uint64_t name_bytes;
 };
 
-/* So that a list without entries is told from none. */
+/* Behind the last entry, so that a list without entries differs from no list. */
 static const struct record end_record = { .number = 0 };
 
 struct deny_snapshot *deny_snapshot_new(void)
@@ -76,10 +76,11 @@ void deny_snapshot_save(struct deny_snapshot *deny_snapshot, const struct deny_l
 		const struct denial *denial = container_of(node, struct denial, link);
 		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - deny_snapshot->records);
 
-		/* Names are short: there is room for as many as there may be. */
+		/* Names are short: there is room for DENY_LIST_MAX entries. */
 		if (denial->issuer.n + denial->name.n + reserve <= left)
 			at = put_entry(at, denial);
 	}
+	CHECK(at <= deny_snapshot->records + DENY_SNAPSHOT_BYTES - sizeof(end_record));
 	at = put(at, &end_record, sizeof(end_record));
 	__atomic_store_n(&deny_snapshot->bytes, (uint64_t)(at - deny_snapshot->records),
 			 __ATOMIC_SEQ_CST);
@@ -87,7 +88,7 @@ void deny_snapshot_save(struct deny_snapshot *deny_snapshot, const struct deny_l
 
 /* ---- reading ---- */
 
-/* Takes the next record off the front. Returns 1; 0 at the end; -1: it is none. */
+/* Takes the next record off the front. Returns 1; 0 at the end; -1: this is no record. */
 static int take(struct slice *rest, struct record *record_r, struct slice *issuer_r,
 		struct slice *name_r)
 {

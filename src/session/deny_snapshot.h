@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The denials of a network process that has ended before it was asked to, for the one that takes its place: memory
- * that all of them share, from the process that starts them. What is in it was written by a process that may have
- * been somebody else's in the end, and is read with as much trust.
+ * The denials of a gateway process that failed, for the next one: memory that the keeper makes and all gateway
+ * processes share. An attacker may have taken over the process that wrote it, so it is read like any input.
  */
 #ifndef MCPGATED_SESSION_DENY_SNAPSHOT_H
 #define MCPGATED_SESSION_DENY_SNAPSHOT_H
@@ -13,13 +12,13 @@
 
 struct deny_snapshot;
 
-/* Before the first of the processes is forked. Takes memory as it is written. NULL: there is none to be had. */
+/* Called before the first gateway is forked. Only what is written costs memory. NULL: there is no memory. */
 struct deny_snapshot *deny_snapshot_new(void);
 /* Writes down all entries. Accepts NULL. */
 void deny_snapshot_save(struct deny_snapshot *deny_snapshot, const struct deny_list *deny_list);
 /*
- * Adds what the process before has written down, with the same numbers. False: there was none, or it left
- * something that is no such list, which is logged; then nothing has been added. Accepts NULL.
+ * Adds what the gateway before has saved, with the same numbers. False: nothing was saved, or it is not a
+ * correct list, which is logged; then nothing has been added. Accepts NULL.
  */
 bool deny_snapshot_load(const struct deny_snapshot *deny_snapshot, struct deny_list *deny_list)
 	must_check;

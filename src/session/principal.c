@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by a seeded hash: what is compared in the end are all bytes of all parts, so no two identities are ever
- * taken for one.
+ * A table by a seeded hash. All bytes of all parts are compared in the end, so two identities are never taken for
+ * one.
  */
 #include "session/principal.h"
 
@@ -64,6 +64,7 @@ struct principal *principal_get(struct principal_set *set, const struct identity
 
 struct principal *principal_ref(struct principal *principal)
 {
+	CHECK(principal->refs > 0);
 	principal->refs++;
 	return principal;
 }
@@ -73,9 +74,11 @@ void principal_unref(struct principal **principal)
 	struct principal *p = *principal;
 
 	*principal = NULL;
+	CHECK(p == NULL || p->refs > 0);
 	if (p == NULL || --p->refs > 0)
 		return;
 	CHECK(!principal_is_anonymous(p)); /* the set itself refers to it */
+	CHECK(p->sessions == 0);
 	for (size_t i = 0; p->claims != NULL && i < p->set->claim_names.count; i++)
 		free(p->claims[i]);
 	free(p->claims);
@@ -85,9 +88,10 @@ void principal_unref(struct principal **principal)
 
 void principal_set_claim(struct principal *principal, size_t index, struct slice value)
 {
-	const char *before = principal->claims != NULL ? principal->claims[index] : NULL;
+	const char *before;
 
 	CHECK(index < principal->set->claim_names.count && !principal_is_anonymous(principal));
+	before = principal->claims != NULL ? principal->claims[index] : NULL;
 	if (!text_is_claim(value))
 		value.n = 0;
 	/* Nearly always the same as at the request before. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is calling: interned, so that equal identities are the same pointer as long as anybody refers to
- * one. It holds no credential. oauth.md §1, AUTH-SES-01; threats.md SEC-04.
+ * Who is calling: interned, so that equal identities are the same pointer as long as anything refers to it.
+ * It holds no credential. oauth.md §1, AUTH-SES-01; threats.md SEC-04.
  */
 #ifndef MCPGATED_SESSION_PRINCIPAL_H
 #define MCPGATED_SESSION_PRINCIPAL_H
@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/slice.h"
 
-/* Who issues the tokens of the configuration. Other issuers are URLs. */
+/* The issuer of the tokens in auth.tokens. Other issuers are URLs. */
 #define PRINCIPAL_STATIC_ISSUER "static"
 
 /* What makes two callers the same one. Each part is length-counted; one that is missing is empty. */
@@ -30,9 +30,10 @@ struct principal {
 	struct map_link by_key;
 	unsigned int refs;
 	size_t sessions; /* that it has open */
-	char **claims; /* of the token that opened its last session; NULL: none, as any of them may be */
-	struct identity
-		identity; /* all empty: nobody in particular; else its texts lie behind it */
+	/* Of the token that opened its last session, by the index of claim_names; NULL, or any of them NULL: none. */
+	char **claims;
+	/* All parts empty: anonymous. Else their texts lie behind this struct. */
+	struct identity identity;
 };
 
 /* Must not move. Nothing to release: a set without references holds no memory. */
@@ -40,7 +41,7 @@ struct principal_set {
 	struct map by_key;
 	uint64_t seed;
 	struct slices claim_names;  /* that principals keep; borrowed */
-	struct principal anonymous; /* everybody who was not asked who he is */
+	struct principal anonymous; /* all clients that need no token */
 };
 
 void principal_set_init(struct principal_set *set);

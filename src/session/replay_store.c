@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list for each session. Bytes are bounded by the streams' budgets, which take away messages; here
- * the number of ended streams is, and their age. What a connection still reads lives on until it is read.
+ * A list for each session. The streams' budgets bound the bytes by dropping messages; here the number of ended
+ * streams is bounded, and their age. A stream that a connection still reads lives on until it is read.
  */
 #include "session/replay_store.h"
 
@@ -88,14 +88,16 @@ struct slice replay_store_find_expired(const struct replay_store *replay_store, 
 	return (struct slice){ NULL, 0 };
 }
 
-/* Off the replay store: one reference less. */
+/* Takes the stream off the replay store, which drops its reference. */
 static void stored_stream_remove(struct stored_stream *stored)
 {
 	struct replay_store *replay_store = stored->replay_store;
 
+	CHECK(replay_store != NULL);
 	timer_stop(&stored->expiry);
 	list_remove(&stored->link);
 	stored->replay_store = NULL;
+	CHECK(!stream_is_ended(&stored->stream) || replay_store->finished_count > 0);
 	if (stream_is_ended(&stored->stream))
 		replay_store->finished_count--;
 	stream_set_budget(&stored->stream, &replay_store->store->budget);
@@ -109,9 +111,10 @@ void replay_store_fini(struct replay_store *replay_store)
 			container_of(replay_store->streams.next, struct stored_stream, link));
 	while (!list_is_empty(&replay_store->expired))
 		replay_store_forget_expired(replay_store);
+	CHECK(replay_store->finished_count == 0 && replay_store->expired_count == 0);
 }
 
-/* Its client can still name it, but gets an error. */
+/* The client can still name the stream, but gets an error then. */
 static void stored_stream_expire(struct stored_stream *stored)
 {
 	replay_store_note_expired(stored->replay_store, stored);
@@ -154,7 +157,7 @@ struct stored_stream *replay_store_find(const struct replay_store *replay_store,
 	return NULL;
 }
 
-/* Of the ended streams the one that ended first, of which nothing waits to be seen; if there is none, the first. */
+/* The first stream that ended and has no waiting messages; if all have some, the first that ended. */
 static struct stored_stream *replay_store_find_least(const struct replay_store *replay_store)
 {
 	struct stored_stream *first = NULL;
@@ -183,6 +186,7 @@ void stored_stream_finish(struct stored_stream *stored, enum reason reason)
 	struct stream *stream = &stored->stream;
 	struct replay_store *replay_store = stored->replay_store;
 
+	CHECK(!stream_is_ended(stream));
 	stream_end(stream, reason);
 	if (replay_store == NULL)
 		return;
@@ -203,8 +207,10 @@ void stored_stream_unref(struct stored_stream **stored)
 	struct stored_stream *s = *stored;
 
 	*stored = NULL;
+	CHECK(s == NULL || s->refs > 0);
 	if (s == NULL || --s->refs > 0)
 		return;
+	CHECK(s->replay_store == NULL); /* which has a reference of its own */
 	stream_fini(&s->stream);
 	loop_defer_free(s->stream.loop, s);
 }

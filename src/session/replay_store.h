@@ -23,8 +23,8 @@
 
 struct store_conf {
 	struct stream_conf stream;
-	uint64_t session_bytes; /* that the streams of one session hold, live and ended ones */
-	uint64_t total_bytes;   /* that those of all hold */
+	uint64_t session_bytes; /* in the streams of one session, open and ended ones */
+	uint64_t total_bytes;   /* in all streams */
 };
 
 /* All streams of the process. */
@@ -41,17 +41,17 @@ struct replay_store {
 	struct stream_budget budget; /* also for the session's own stream */
 	struct list streams;         /* ended ones in the order of their ends */
 	size_t finished_count;
-	struct list
-		expired; /* which requests the streams that are gone belonged to, oldest first */
+	struct list expired; /* the requests of streams that are gone, oldest first */
 	size_t expired_count;
-	uint32_t epoch; /* random: ids of another session, or an earlier process, mean nothing */
+	uint32_t
+		epoch; /* random: ids of another session, or of an earlier process, are not found */
 	uint64_t last_number; /* 0 is the session's own stream, which is not on the replay store */
 };
 
 struct stored_stream {
 	struct stream stream;
 	struct list link;
-	struct replay_store *replay_store; /* NULL: nobody can find it any more */
+	struct replay_store *replay_store; /* NULL: it cannot be found any more */
 	unsigned int refs;
 	uint64_t number;
 	bool is_known; /* an id of it was sent before its first message */
@@ -64,7 +64,7 @@ struct stored_stream {
 void store_init(struct store *store, struct loop *loop, const struct store_conf *conf);
 void store_fini(struct store *store);
 void replay_store_init(struct replay_store *replay_store, struct store *store);
-/* Nothing on it can be found any more; streams that somebody refers to live on with him. */
+/* No stream can be found any more; each lives on until its last reference is dropped. */
 void replay_store_fini(struct replay_store *replay_store);
 
 /* A new stream; the caller has one reference. */
@@ -76,11 +76,11 @@ struct stored_stream *replay_store_find(const struct replay_store *replay_store,
 struct slice replay_store_find_expired(const struct replay_store *replay_store, uint64_t number);
 
 /*
- * No more messages will be pushed. It stays for conf->stream.replay_age_ms if its reader has seen a number that it
- * could come back with; else it goes with the last reference.
+ * No more messages will be pushed. The stream is kept for conf->stream.replay_age_ms if its client has seen an
+ * event number to resume from; else it goes with the last reference.
  */
 void stored_stream_finish(struct stored_stream *stored, enum reason reason);
-/* Whether its client can name an event of it, and so come back. */
+/* Whether the client can name an event of it, and so resume. */
 bool stored_stream_is_known(const struct stored_stream *stored);
 /* Accepts a pointer to NULL; sets the pointer to NULL. */
 void stored_stream_unref(struct stored_stream **stored);

@@ -11,7 +11,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
-/* Who knows of his session says so at once: notifications/initialized. */
+/* A client that knows of its session says so at once: notifications/initialized. */
 #define DOUBT_MS (60 * 1000)
 #define TO(state) (1u << SESSION_##state)
 static const struct {
@@ -56,6 +56,7 @@ void session_set_fini(struct session_set *set)
 	while (!list_is_empty(&set->sessions))
 		session_end(container_of(set->sessions.next, struct session, link),
 			    REASON_DRAINING);
+	CHECK(set->count == 0 && set->reserved == 0);
 	deny_list_fini(&set->deny_list);
 	session_table_fini(&set->table);
 	store_fini(&set->store);
@@ -71,14 +72,14 @@ static void session_on_age(struct timer *timer)
 	session_end(container_of(timer, struct session, age), REASON_EXPIRED);
 }
 
-static void session_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
+static void session_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
 {
-	*marks_r = *container_of(holder, struct session, holder)->marks;
+	*marks_r = *container_of(watcher, struct session, deny_watcher)->marks;
 }
 
-static void session_on_denied(struct deny_watcher *holder)
+static void session_on_denied(struct deny_watcher *watcher)
 {
-	session_end(container_of(holder, struct session, holder), REASON_DENIED);
+	session_end(container_of(watcher, struct session, deny_watcher), REASON_DENIED);
 }
 
 static const struct deny_watcher_ops session_watcher_ops = {
@@ -86,7 +87,7 @@ static const struct deny_watcher_ops session_watcher_ops = {
 	.on_denied = session_on_denied,
 };
 
-/* Those who are not told apart have the limit of all sessions only: they may be many. FRONT-SESS-08 */
+/* Anonymous clients may be many, so only the limit of all sessions holds for them. FRONT-SESS-08 */
 static bool is_over_limit(const struct session_set *set, const struct principal *principal)
 {
 	if (set->count + set->reserved >= set->conf.max_sessions)
@@ -111,7 +112,7 @@ int session_init(struct session *session, struct session_set *set, struct princi
 	session->holds = 0;
 	session->is_doubtful = false;
 	session->marks = NULL;
-	deny_watcher_init(&session->holder, &session_watcher_ops);
+	deny_watcher_init(&session->deny_watcher, &session_watcher_ops);
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
 	replay_store_init(&session->replay_store, &set->store);
@@ -124,7 +125,7 @@ void session_keep_marks(struct session *session, const struct denial_marks *mark
 {
 	CHECK(session->marks == NULL && session->state == SESSION_LIVE);
 	session->marks = denial_marks_copy(marks);
-	deny_list_watch(&session->set->deny_list, &session->holder);
+	deny_list_watch(&session->set->deny_list, &session->deny_watcher);
 }
 
 static uint64_t session_patience_ms(const struct session *session)
@@ -134,7 +135,7 @@ static uint64_t session_patience_ms(const struct session *session)
 	return session->is_doubtful && idle_ms > DOUBT_MS ? DOUBT_MS : idle_ms;
 }
 
-/* Its time begins anew, unless it is held. */
+/* Starts the time in which it may be idle, unless it is held. */
 static void session_rest(struct session *session)
 {
 	if (session->holds == 0 && session->state == SESSION_LIVE)
@@ -143,6 +144,7 @@ static void session_rest(struct session *session)
 
 void session_doubt(struct session *session)
 {
+	CHECK(session->state == SESSION_LIVE);
 	session->is_doubtful = true;
 	session_rest(session);
 }
@@ -187,11 +189,13 @@ static uint64_t passed_ms(const struct timer *timer, uint64_t whole_ms)
 
 uint64_t session_age_ms(const struct session *session)
 {
+	CHECK(session->state == SESSION_LIVE);
 	return passed_ms(&session->age, session->set->conf.max_age_ms);
 }
 
 uint64_t session_idle_ms(const struct session *session)
 {
+	CHECK(session->state == SESSION_LIVE);
 	return session->holds > 0 ? 0 : passed_ms(&session->idle, session_patience_ms(session));
 }
 
@@ -215,13 +219,14 @@ void session_end(struct session *session, enum reason reason)
 
 	if (session->state == SESSION_ENDED)
 		return;
+	CHECK(reason != REASON_NONE && session->principal->sessions > 0);
 	if (session->state == SESSION_LIVE)
 		session_table_remove(&set->table, &session->entry);
 	list_remove(&session->link);
 	session_set_state(session, SESSION_ENDED);
 	timer_stop(&session->idle);
 	timer_stop(&session->age);
-	deny_list_unwatch(&session->holder);
+	deny_list_unwatch(&session->deny_watcher);
 	free(session->marks);
 	session->marks = NULL;
 	session->ops->on_end(session, reason);

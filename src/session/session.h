@@ -29,7 +29,7 @@ struct session_ops {
 
 struct session_conf {
 	uint64_t max_sessions;
-	uint64_t max_per_principal; /* of those that are told apart */
+	uint64_t max_per_principal; /* of each principal but the anonymous one */
 	uint64_t idle_ms;           /* without request, open stream or call in flight */
 	uint64_t max_age_ms;        /* in all */
 	struct store_conf store;
@@ -57,7 +57,7 @@ enum session_state {
 struct session {
 	const struct session_ops *ops;
 	struct session_set *set;
-	struct principal *principal; /* whose it is, from its start to its end */
+	struct principal *principal; /* its owner, from its start to its end */
 	struct list link;
 	enum session_state state;
 	struct session_entry entry; /* its id, once it is live */
@@ -66,24 +66,24 @@ struct session {
 	struct timer idle;
 	struct timer age;
 	struct stream standalone; /* what belongs to no request */
-	bool has_one_stream;      /* answers go there as well: it lasts as long as the session */
+	bool has_one_stream; /* answers go to `standalone` as well, which lasts as long as the session */
 	struct replay_store replay_store; /* answers that may be resumed */
-	struct deny_watcher holder;
-	struct denial_marks *marks; /* of the token that opened it; NULL: nobody was asked */
+	struct deny_watcher deny_watcher;
+	struct denial_marks *marks; /* of the token that opened it; NULL: none was needed */
 };
 
 void session_set_init(struct session_set *set, struct loop *loop, const struct session_conf *conf);
 void session_set_fini(struct session_set *set);
 
 /*
- * Initialises a session of this principal that nobody can find yet. Reserves a place; -1: limits.sessions are
- * there, or limits.sessions_per_principal of this one.
+ * Initialises a session of this principal that cannot be found yet. Reserves a place; -1: there are
+ * limits.sessions already, or limits.sessions_per_principal of this principal.
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct session_ops *ops) must_check;
-/* By which token it was opened: if that is denied, the session ends. At most once; the marks are copied. */
+/* If the token of these marks is denied, the session ends. At most once; the marks are copied. */
 void session_keep_marks(struct session *session, const struct denial_marks *marks);
-/* It gets its id and can be found from now on. */
+/* The session gets its id and can be found from now on. */
 void session_begin(struct session *session);
 /* The live session of this id, if it is this principal's; or NULL. FRONT-SESS-04, -05. */
 struct session *session_find(const struct session_set *set, struct slice id,
@@ -93,7 +93,7 @@ struct slice session_id(const struct session *session);
 /* How long ago it began, and for how long it has had neither a request nor an open stream. Live ones only. */
 uint64_t session_age_ms(const struct session *session);
 uint64_t session_idle_ms(const struct session *session);
-/* Perhaps nobody has heard of its id: if it is not used soon, it ends. Live ones only. */
+/* The client may not have got the id: if the session is not used soon, it ends. Live ones only. */
 void session_doubt(struct session *session);
 /* While held it does not idle out. */
 void session_hold(struct session *session);

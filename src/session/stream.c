@@ -61,11 +61,14 @@ static struct stream_event *stream_find_oldest(const struct stream *stream)
 
 static void stream_count_bytes(struct stream *stream, ptrdiff_t bytes)
 {
-	for (struct stream_budget *budget = stream->budget; budget != NULL; budget = budget->parent)
+	for (struct stream_budget *budget = stream->budget; budget != NULL;
+	     budget = budget->parent) {
+		CHECK(bytes >= 0 || budget->bytes >= (size_t)-bytes);
 		budget->bytes += (size_t)bytes;
+	}
 }
 
-/* The least important kind that it can give up a message of. Kept messages go from the oldest on. */
+/* The least important kind of which it can give up a message. Kept messages go oldest first. */
 static enum stream_kind stream_find_rank(const struct stream *stream)
 {
 	enum stream_kind rank = STREAM_KINDS;
@@ -81,7 +84,7 @@ static enum stream_kind stream_find_rank(const struct stream *stream)
 	return rank;
 }
 
-/* After each change of what it holds. */
+/* To be called after each change of what the stream holds. */
 static void stream_update_rank(struct stream *stream)
 {
 	enum stream_kind rank = stream_find_rank(stream);
@@ -115,15 +118,17 @@ static void stream_leave_budget(struct stream *stream)
 
 void stream_set_budget(struct stream *stream, struct stream_budget *budget)
 {
+	CHECK(budget != NULL);
 	stream_leave_budget(stream);
 	stream->budget = budget;
 	stream_count_bytes(stream, (ptrdiff_t)(stream->bytes + stream->kept_bytes));
 	stream_update_rank(stream);
 }
 
-/* Out of those that wait. */
+/* Takes the event out of those that wait. */
 static void stream_unlink(struct stream *stream, struct stream_event *event)
 {
+	CHECK(stream->count > 0 && stream->bytes >= stream_weight(event->msg));
 	list_remove(&event->link);
 	if (event->key != 0)
 		map_remove(&stream->by_key, event->key);
@@ -188,6 +193,7 @@ static void stream_forget_oldest(struct stream *stream)
 {
 	struct stream_event *event = container_of(stream->kept.next, struct stream_event, link);
 
+	CHECK(stream->kept_count > 0);
 	if (stream->reader != NULL && stream->reader->cursor == &event->link)
 		stream->reader->cursor = &stream->kept;
 	list_remove(&event->link);
@@ -209,8 +215,8 @@ static bool stream_keeps_too_much(const struct stream *stream)
 }
 
 /*
- * The last one stays, if anybody can come back for it: it is the response, if one was taken. What a reader has
- * still to get stays, too.
+ * The last kept message stays, if the stream can be resumed: it is the response, if one was taken. Messages that
+ * the reader has still to get stay, too.
  */
 static void stream_trim(struct stream *stream)
 {
@@ -254,6 +260,7 @@ void stream_fini(struct stream *stream)
 	while (stream->kept_count > 0)
 		stream_forget_oldest(stream);
 	stream_leave_budget(stream);
+	CHECK(stream->count == 0 && stream->bytes == 0 && stream->kept_bytes == 0);
 	map_fini(&stream->by_key);
 }
 
@@ -295,7 +302,7 @@ static void stream_shed(struct stream *stream)
 		stream_detach_reader(stream, REASON_SLOW_READER);
 }
 
-/* Much may come in one turn. Only what its reader had no room for was too much. */
+/* Much may come in one turn: the reader is served before anything counts as too much. */
 static void stream_bound(struct stream *stream)
 {
 	if (stream_holds_too_much(stream))
@@ -304,7 +311,7 @@ static void stream_bound(struct stream *stream)
 		stream_shed(stream);
 }
 
-/* As if it had been taken: who comes back for it is told that it is gone. */
+/* Counts as taken, so that a reader that asks for it is told that it is gone. */
 static void stream_forget_waiting(struct stream *stream)
 {
 	stream_remove(stream, stream_find_oldest(stream));
@@ -312,7 +319,10 @@ static void stream_forget_waiting(struct stream *stream)
 	counter_add(COUNTER_STREAM_EVICTED);
 }
 
-/* Its reader may not have had its turn yet. Whether it has gone on, or has gone, perhaps with the stream. */
+/*
+ * Serves the reader, which may not have had its turn yet. Returns whether it took something or was detached; it may
+ * have ended the stream.
+ */
 static bool stream_let_read(struct stream *stream)
 {
 	uint64_t before;
@@ -331,7 +341,7 @@ static void stream_forget_kept(struct stream *stream)
 	if (stream->reader != NULL && stream->reader->position < oldest) {
 		if (!stream_let_read(stream))
 			stream_detach_reader(stream, REASON_SLOW_READER); /* it needs what goes */
-		return; /* it may have taken the stream along */
+		return; /* the callback may have ended the stream */
 	}
 	stream_forget_oldest(stream);
 	stream_update_rank(stream);
@@ -339,13 +349,14 @@ static void stream_forget_kept(struct stream *stream)
 }
 
 /*
- * Gives up one message of its rank; or its reader, who then no longer needs one. What waits is dropped only if
- * nobody is there who would take it: what was sent can go instead.
+ * Gives up one message of the stream's rank, or detaches the reader that still needs it. A waiting message is
+ * dropped only if no reader takes it: then a message that was sent can go instead.
  */
 static void stream_give_up(struct stream *stream)
 {
 	struct list *oldest = stream->kept.next;
 
+	CHECK(stream->rank < STREAM_KINDS);
 	if (stream->kept_count > 0 &&
 	    container_of(oldest, struct stream_event, link)->kind == stream->rank) {
 		stream_forget_kept(stream);
@@ -364,7 +375,7 @@ static void stream_give_up(struct stream *stream)
 	stream_update_rank(stream);
 }
 
-/* What is least important goes first, whoever has it; of equals what could have gone for longest. */
+/* The least important kind goes first, whichever stream has it; of equal streams the one longest in the list. */
 static void stream_budget_shed(struct stream_budget *budget)
 {
 	int kind = 0;
@@ -377,7 +388,7 @@ static void stream_budget_shed(struct stream_budget *budget)
 			continue;
 		}
 		stream_give_up(container_of(first, struct stream_share, link)->stream);
-		kind = 0; /* what was behind it may be less important */
+		kind = 0; /* the stream's next message may be less important */
 	}
 }
 
@@ -386,6 +397,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	struct stream_budget *budget = stream->budget;
 	struct stream_event *event;
 
+	CHECK(kind < STREAM_KINDS);
 	if (stream_is_ended(stream))
 		return;
 	if (key != 0)
@@ -456,6 +468,7 @@ bool stream_attach(struct stream *stream, struct stream_reader *reader,
 		cursor = cursor->prev;
 	if (stream->reader != NULL)
 		stream_detach_reader(stream, REASON_TAKEN_OVER);
+	CHECK(behind <= stream->kept_count);
 	reader->ops = ops;
 	reader->position = stream->taken - behind;
 	reader->cursor = cursor;
@@ -483,6 +496,7 @@ struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
 
 	if (stream == NULL || (stream->count == 0 && reader->position == stream->taken))
 		return NULL;
+	CHECK(reader->position <= stream->taken && stream->reader == reader);
 	if (reader->position == stream->taken) {
 		event = stream_find_oldest(stream);
 		stream_unlink(stream, event);

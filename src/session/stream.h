@@ -7,11 +7,12 @@
  *
  * A message gets its number when it is taken for the first time, and is kept for a while: a reader whose
  * connection was lost goes on behind the last number that it has seen. Numbers are 1, 2, 3 … without a
- * gap, whatever was dropped before. What is kept is forgotten from its beginning on, so that nobody gets
- * a sequence with a hole in it: who comes back to before that is told so.
+ * gap, whatever was dropped before. Kept messages are forgotten oldest first, so that a resumed sequence has
+ * no holes: a reader that asks for what is forgotten is refused.
  *
- * Streams share budgets: one for a session, one for all. When one is used up, the stream that can give
- * up the least important message does so; what waits for a reader that has room is taken before it would be. FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
+ * Streams share budgets: one for a session, one for all. When one is used up, the stream with the least
+ * important message gives that up; a reader with room is served before anything is dropped.
+ * FRONT-SSE-11, -13, FRONT-GET-03, -04, FRONT-RES-01, -02, -05, -08.
  */
 #ifndef MCPGATED_SESSION_STREAM_H
 #define MCPGATED_SESSION_STREAM_H
@@ -51,8 +52,9 @@ struct stream_conf {
 struct stream_budget {
 	size_t bytes; /* of messages that wait or are kept, with what each costs beside its text */
 	size_t max_bytes;
-	struct stream_budget *parent;      /* takes part in each byte; or NULL */
-	struct list streams[STREAM_KINDS]; /* by what each can give up first, longest there first */
+	struct stream_budget *parent; /* counts the same bytes; or NULL */
+	struct list streams
+		[STREAM_KINDS]; /* by the kind that each can give up; the longest there first */
 };
 #define STREAM_BUDGETS 2 /* a stream's own and its parent */
 
@@ -64,9 +66,9 @@ struct stream_share {
 struct stream_reader;
 
 struct stream_reader_ops {
-	/* There is something to take, at the end of the turn in which it came; at once if more came than may wait. */
+	/* There is something to take: called at the end of the turn, or at once if more came than may wait. */
 	void (*on_wake)(struct stream_reader *reader);
-	/* The stream has let go of this reader before its end: taken over, too slow, or gone with its session. */
+	/* The stream has detached this reader before its end: taken over, too slow, or gone with its session. */
 	void (*on_detached)(struct stream_reader *reader, enum reason reason);
 };
 
@@ -105,35 +107,35 @@ struct stream {
 /* All borrowed for the stream's life. */
 void stream_init(struct stream *stream, struct loop *loop, const struct stream_conf *conf,
 		 struct stream_budget *budget);
-/* Drops what waits; a reader that is there is detached. */
+/* Drops the messages that wait; detaches the reader, if there is one. */
 void stream_fini(struct stream *stream);
 
 /*
  * Appends a message (shared; the stream takes a reference of its own). `key` identifies it for
  * stream_drop and for joining: a waiting message of the same key is replaced. 0: none. If too much waits then, the
- * reader takes first; what it leaves is dropped by kind, or ends it.
+ * reader is served first; then messages are dropped by kind, or the reader is detached.
  */
 void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, struct msg *msg);
 /* Takes a waiting message back; returns whether it was still there. */
 bool stream_drop(struct stream *stream, uint64_t key);
 /* No more messages: the reader gets what waits, and then finds the stream drained. */
 void stream_end(struct stream *stream, enum reason reason);
-/* Its reader takes what waits now, not at the end of the turn. */
+/* Wakes the reader now, not at the end of the turn. */
 void stream_flush(struct stream *stream);
-/* Nobody can come back to it: what was taken is let go of. FRONT-OLD-04 */
+/* It cannot be resumed: messages are not kept once they were taken. FRONT-OLD-04 */
 void stream_keep_nothing(struct stream *stream);
 
-/* Go on with what was never taken. */
+/* Begin with the first message that was never taken. */
 #define STREAM_FROM_HERE UINT64_MAX
 
 /*
- * Reads on behind the message numbered `after`, or STREAM_FROM_HERE. A reader that is there is detached with
+ * Reads on behind the message numbered `after`, or STREAM_FROM_HERE. The reader before, if any, is detached with
  * REASON_TAKEN_OVER; the new one is woken if there is something to take. Returns false, and changes
  * nothing, if what follows `after` is no longer kept, or `after` has not been taken yet.
  */
 bool stream_attach(struct stream *stream, struct stream_reader *reader,
 		   const struct stream_reader_ops *ops, uint64_t after);
-/* The reader leaves by itself; nothing is called. Also on a detached one. */
+/* The reader leaves; on_detached is not called. Also for one that is detached already. */
 void stream_detach(struct stream_reader *reader);
 /*
  * The next message and its number; the caller has one reference. NULL: none now; on_wake tells when there
@@ -144,7 +146,7 @@ bool stream_is_ended(const struct stream *stream);
 /* Ended, and nothing comes behind the message numbered `after`. */
 bool stream_is_drained(const struct stream *stream, uint64_t after);
 bool stream_has_reader(const struct stream *stream);
-/* Nobody reads, and as much waits as may: give no more requests to it. */
+/* There is no reader, and as much waits as may: no more requests should be pushed. */
 bool stream_is_full(const struct stream *stream);
 /* Forgets what was kept for longer than it should be. */
 void stream_forget_old(struct stream *stream);
