@@ -54,6 +54,7 @@ static void on_session_end(struct session *session, enum reason reason)
 	struct client_session *cs = of_session(session);
 	const char *why = "the session has ended";
 
+	CHECK(cs->client.session == session);
 	LOG(SESSION_END, LOG_STR("server", cs->client.server->conf.name),
 	    LOG_STR("reason", reason_get(reason)->text));
 	server_request_end_all(&cs->client, why);
@@ -99,6 +100,7 @@ static void on_refused(struct pool_member *member, const struct envelope *respon
 {
 	struct client_session *cs = of_member(member);
 
+	CHECK(opening_call(cs) != NULL && response->kind == ENVELOPE_ERROR);
 	result_send(opening_call(cs), response);
 	session_end(&cs->session, REASON_HANDSHAKE_REFUSED);
 }
@@ -124,6 +126,7 @@ static void on_lost(struct pool_member *member, enum reason reason)
 	struct client_session *cs = of_member(member);
 	bool is_opening = opening_call(cs) != NULL;
 
+	CHECK(!pool_is_shared(cs->client.pool));
 	server_request_end_all(&cs->client, NULL);
 	session_hold(&cs->session); /* the fronts that are told may end it */
 	fail_calls(cs, reason);
@@ -144,6 +147,7 @@ static void on_respawn(struct pool_member *member)
 
 static void on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
 {
+	CHECK(of_member(member)->session.state == SESSION_LIVE);
 	stream_push(&of_member(member)->session.standalone, STREAM_NEWS, key, msg);
 }
 

@@ -36,6 +36,7 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 {
 	struct buf params = { 0 };
 
+	CHECK(upstream_is_serving(upstream));
 	if (level < 0 && upstream->level >= 0)
 		level = LEVEL_LEAST;
 	if (level < 0 || level == upstream->level)
@@ -131,6 +132,7 @@ void dispatch_again(struct call *call)
 {
 	struct pool *pool = call->client->pool;
 
+	CHECK(call->body != NULL && call->waiter.queue == NULL);
 	push(pool, call);
 	pool_wake(pool);
 }
@@ -192,6 +194,7 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 	struct convert convert = { .text = { 0 } };
 	uint64_t id;
 
+	CHECK(upstream->pool == call->client->pool && upstream_is_serving(upstream));
 	if (!upstream_has_room(upstream, env->text.n)) {
 		call_fail(call, REASON_OVER_LIMIT);
 		return;

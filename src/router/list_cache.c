@@ -106,6 +106,7 @@ static uint64_t cached_list_key(const struct principal *principal, size_t kind)
 /* What is kept, or passed, is the last to be forgotten. */
 static void cached_list_touch(struct cached_list *cached_list)
 {
+	CHECK(cached_list->is_current || cached_list->state != CACHED_LIST_KEPT);
 	list_remove(&cached_list->lru);
 	if (cached_list->state == CACHED_LIST_KEPT || cached_list->state == CACHED_LIST_PASSED)
 		list_append(&store_of(cached_list)->kept, &cached_list->lru);
@@ -120,6 +121,7 @@ static void cached_list_set_state(struct cached_list *cached_list, enum cached_l
 
 static void cached_list_count_bytes(struct cached_list *cached_list, size_t bytes)
 {
+	CHECK(store_of(cached_list)->bytes >= cached_list->bytes);
 	store_of(cached_list)->bytes += bytes - cached_list->bytes;
 	cached_list->bytes = bytes;
 }
@@ -226,6 +228,7 @@ static void cached_list_pass(struct cached_list *cached_list)
 {
 	struct wait_queue waiting;
 
+	CHECK(cached_list->request.upstream != NULL);
 	if (!cached_list->is_current) {
 		cached_list_end(cached_list, &waiting);
 	} else {
@@ -247,6 +250,7 @@ static void cached_list_on_giving(struct task *task)
 	struct cached_list *cached_list = container_of(task, struct cached_list, giving);
 	size_t given = 0;
 
+	CHECK(cached_list->state == CACHED_LIST_GIVING && cached_list->pages.count > 0);
 	while (!wait_queue_is_empty(&cached_list->waiting) && given < HAND_OUT_BYTES) {
 		struct call *call = call_of(wait_queue_first(&cached_list->waiting));
 
@@ -295,6 +299,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 {
 	struct cached_list *cached_list = container_of(job, struct cached_list, job);
 
+	CHECK(cached_list->state == CACHED_LIST_WANTED);
 	counter_add(COUNTER_LISTS_FETCHED);
 	cached_list->child = upstream_child_number(upstream);
 	cached_list->revision = upstream->revision;
@@ -306,6 +311,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 /* Nothing more is asked of the upstream. */
 static void cached_list_leave_upstream(struct cached_list *cached_list)
 {
+	CHECK(cached_list->state == CACHED_LIST_ASKED);
 	timer_stop(&cached_list->deadline);
 	upstream_end_request(&cached_list->request, true);
 }
@@ -342,6 +348,7 @@ static void cached_list_on_page(struct cached_list *cached_list, const struct en
 {
 	enum pages_outcome outcome = cached_list_take_page(cached_list, env);
 
+	CHECK(cached_list->state == CACHED_LIST_ASKED);
 	if (outcome == PAGES_MORE) {
 		cached_list_ask_more(cached_list);
 		return;
@@ -575,6 +582,7 @@ static bool is_fresh(const struct cached_list *cached_list)
 
 static void cached_list_answer(struct cached_list *cached_list, struct call *call, size_t page)
 {
+	CHECK(cached_list->is_current && page < cached_list->pages.count);
 	counter_add(COUNTER_LISTS_ANSWERED);
 	if (cached_list->state == CACHED_LIST_KEPT)
 		cached_list_touch(cached_list);
@@ -651,6 +659,7 @@ bool list_cache_take(struct call *call, const struct envelope *env)
 	uint64_t page;
 	size_t kind;
 
+	CHECK(pool_is_shared(call->client->pool) && call->state == CALL_WAITING);
 	if (!(call->method->flags & METHOD_PAGED) || !kind_find(call->method, &kind))
 		return false;
 	if (cursor_open_page(scan_member(env->params.text, SLICE_LIT("cursor")), &number, &page) ==
@@ -678,6 +687,7 @@ void list_cache_init(struct list_cache *lists)
 
 void list_cache_fini(struct list_cache *lists)
 {
+	CHECK(lists != NULL);
 	LIST_FOREACH_SAFE(node, &lists->all)
 		cached_list_free(container_of(node, struct cached_list, link));
 	map_fini(&lists->current);

@@ -87,6 +87,7 @@ static void tell_change(struct pool *pool, size_t list)
 
 static void update_free(struct pool *pool, struct update *update)
 {
+	CHECK(pool->sharing->update_bytes >= update->msg->text.n);
 	pool->sharing->update_bytes -= update->msg->text.n;
 	map_remove(&pool->sharing->updates_by_key, update->key);
 	list_remove(&update->link);
@@ -183,6 +184,7 @@ static void on_telling(struct timer *timer)
 
 static void tell_soon(struct pool *pool)
 {
+	CHECK(pool_is_shared(pool));
 	if (!timer_is_running(&pool->sharing->telling))
 		timer_start(pool->router->loop, &pool->sharing->telling, TELLING_MS);
 }
@@ -227,6 +229,7 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 {
 	struct update *update = map_find(&pool->sharing->updates_by_key, key);
 
+	CHECK(pool_is_shared(pool) && key != 0);
 	if (update != NULL)
 		update_free(pool, update); /* this one says the same, later */
 	update = mem_alloc(sizeof(*update) + uri.n);

@@ -75,6 +75,7 @@ static void pool_on_rest(struct upstream *upstream)
 {
 	struct pool *pool = upstream->pool;
 
+	CHECK(upstream_load(upstream) == 0 && upstream->lease == NULL);
 	if (upstream->state == UPSTREAM_RETIRING) {
 		if (upstream->given_at_ms > 0)
 			process_slots_note_leaving(upstream);
@@ -145,6 +146,7 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 {
 	struct pool *pool = member->client->pool;
 
+	CHECK(pool->agreed != NULL);
 	list_remove(&member->link);
 	list_append(&pool->members, &member->link);
 	member->ops->on_ready(member, response);
@@ -454,6 +456,7 @@ enum reason pool_note_wanted(struct pool *pool)
 
 enum reason pool_add_job(struct pool *pool, struct pool_job *job)
 {
+	CHECK(pool_is_shared(pool) && job->ops != NULL);
 	list_append(&pool->jobs, &job->link);
 	if (fair_queue_is_empty(&pool->queue) && serve_job(pool))
 		return REASON_NONE;
@@ -636,6 +639,7 @@ static struct pool *pool_add_member(struct pool_member *member, const struct env
 	struct client *client = member->client;
 	struct buf claims = { 0 };
 
+	CHECK(client->pool == NULL && member->ops != NULL);
 	if (claims_append(&claims, &client->server->conf, client->principal) == 0) {
 		client->pool = pool_for(client, env, buf_slice(&claims));
 		list_append(&client->pool->joining, &member->link);

@@ -72,6 +72,7 @@ void process_slots_seek(struct pool *pool)
 
 void process_slots_note_leaving(struct upstream *upstream)
 {
+	CHECK(!upstream->makes_room && upstream->pool != NULL);
 	upstream->makes_room = true;
 	slots_of(upstream->pool)->leaving++;
 }
@@ -182,6 +183,7 @@ void process_slots_claim(struct pool *pool)
 
 void process_slots_put_last(struct pool *pool)
 {
+	CHECK(pool_is_shared(pool));
 	list_remove(&pool->link);
 	list_append(&slots_of(pool)->pools, &pool->link);
 }

@@ -14,6 +14,7 @@ void report_session(struct session *session, struct session_report *report_r)
 	const struct client *client = client_session_client(session);
 	const struct upstream *own = client->pool != NULL ? pool_own_upstream(client->pool) : NULL;
 
+	CHECK(client->session == session);
 	*report_r = (struct session_report){ .server = client->server,
 					     .revision = client->revision->name,
 					     .calls = client->call_count,

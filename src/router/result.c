@@ -142,6 +142,7 @@ void result_send(struct call *call, const struct envelope *env)
 {
 	struct convert convert = { .text = { 0 } };
 
+	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (env->kind == ENVELOPE_RESULT && !remember_change(call)) {
 		result_send_no_room(call);
 		return;
@@ -162,6 +163,7 @@ void result_send_kept(struct call *call, const struct revision *revision,
 	struct convert convert = { .text = { 0 } };
 	unsigned int lost = revision_lacks(call->client->revision, revision) & ~REVISION_TASKS;
 
+	CHECK(pool_is_shared(call->client->pool));
 	send_with_client_id(call, convert_response(&convert, lost, call->method, env));
 	convert_fini(&convert);
 }
@@ -175,6 +177,7 @@ void result_send_initialize(struct call *call, const struct revision *agreed,
 	struct buf edited = { 0 };
 	struct splice_edit edit;
 
+	CHECK(call->method->id == METHOD_INITIALIZE && agreed != NULL);
 	env = convert_response(&convert, revision_lacks(revision, agreed), call->method, env);
 	edit.span = scan_member(env->result.text, SLICE_LIT("protocolVersion")).text;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(revision->name));

@@ -142,6 +142,7 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 	const struct method *method = method_find(env->method);
 	int code;
 
+	CHECK(env->kind == ENVELOPE_REQUEST);
 	if (method->id == METHOD_PING) {
 		send_result(upstream, env->id.text, SLICE_LIT("{}"));
 		return;
@@ -224,6 +225,7 @@ static void take_log(struct upstream *upstream, const struct envelope *env)
 	struct call *call = only_call(upstream);
 	struct msg *msg;
 
+	CHECK(client != NULL && client->pool == upstream->pool);
 	if (level < client->level)
 		return;
 	msg = message_copy(env, NULL, 0);
@@ -302,6 +304,7 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 {
 	const struct method *method = method_find(env->method);
 
+	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
 	if (method->id == METHOD_PROGRESS)
 		take_progress(upstream, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)

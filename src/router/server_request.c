@@ -74,6 +74,7 @@ void server_request_close(struct server_request *request)
 	struct server_requests *all = &request->client->server_requests;
 	struct msg *held = take_held(request);
 
+	CHECK(map_find(&all->by_id, request->downstream_id) == request);
 	list_remove(&request->link);
 	map_remove(&all->by_id, request->downstream_id);
 	timer_stop(&request->hold);
@@ -86,6 +87,7 @@ void server_request_close(struct server_request *request)
 
 void server_request_refuse(struct server_request *request, const char *why)
 {
+	CHECK(request->upstream->state != UPSTREAM_CLOSED);
 	if (request->method->id == METHOD_ELICITATION)
 		send_result(request->upstream, request->id, SLICE_LIT("{\"action\":\"cancel\"}"));
 	else
@@ -270,6 +272,7 @@ static void ask(struct server_request *request, struct msg *msg)
 {
 	struct call *call = find_call(request, msg);
 
+	CHECK(request->held == NULL && request->client->is_ready_to_be_asked);
 	if (call == NULL) {
 		ask_on_own_stream(request, msg);
 		return;
@@ -281,6 +284,7 @@ static void ask(struct server_request *request, struct msg *msg)
 
 void server_request_release_held(struct client *client)
 {
+	CHECK(client->is_ready_to_be_asked);
 	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
 		struct msg *msg = take_held(at(node));
 
@@ -359,6 +363,7 @@ void server_request_open(struct client *client, struct upstream *upstream,
 	struct server_request *request;
 	struct msg *msg;
 
+	CHECK(upstream->client == client && client->pool == upstream->pool);
 	if (client->server_requests.by_id.count >= SERVER_REQUESTS_MAX) {
 		refuse_more(upstream, env);
 		return;

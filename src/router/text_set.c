@@ -83,6 +83,7 @@ bool text_set_remove(struct text_set *set, struct slice text)
 {
 	struct text_set_item *item = text_set_find(set, text_set_key(text), text);
 
+	CHECK(set->bytes <= TEXT_SET_TOTAL_MAX);
 	if (item == NULL)
 		return false;
 	text_set_free(set, item);

@@ -16,6 +16,7 @@ int handshake_send(struct upstream *upstream, uint64_t id)
 	struct error err;
 	char digits[20];
 
+	CHECK(upstream->state == UPSTREAM_HANDSHAKE && id != 0);
 	if (scan_envelope(setup->initialize->text, &upstream->shared->limits, 0, &env, &err) < 0)
 		return -1;
 	buf_printf(&version, "\"%.*s\"", SLICE_ARG(setup->revision->name));

@@ -72,6 +72,7 @@ static void stdio_start(struct upstream *upstream, int claims_fd)
 {
 	struct stdio *stdio = stdio_of(upstream);
 
+	CHECK(upstream->child == NULL);
 	upstream->child = &stdio->child;
 	child_start(&stdio->child, upstream->server, claims_fd, &stdio_child_ops);
 }
@@ -83,6 +84,7 @@ static bool stdio_has_room(const struct upstream *upstream, size_t size)
 
 static void stdio_write(struct upstream *upstream, struct buf *message)
 {
+	CHECK(message->len > 0);
 	buf_append_char(message, '\n');
 	if (message->len < MOVE_BYTES)
 		child_write(upstream->child, buf_slice(message));

@@ -344,6 +344,7 @@ void upstream_on_sign_of_life(struct upstream *upstream)
 
 void upstream_settle(struct upstream *upstream, uint64_t id)
 {
+	CHECK(upstream->lease == NULL);
 	if (upstream->state != UPSTREAM_READY)
 		return;
 	upstream_probe(upstream);

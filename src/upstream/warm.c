@@ -90,6 +90,7 @@ void warm_sets_add(struct warm_sets *sets, struct server *server)
 {
 	struct warm_set *set = mem_zalloc(sizeof(*set));
 
+	CHECK(server->conf.warm > 0 && !sets->is_held);
 	set->sets = sets;
 	set->shared = sets->shared;
 	set->server = server;
