@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One table of paths. A report is answered as soon as its head has come; what a command does is done
- * before it is answered, or has begun.
+ * One table of paths. A report is answered as soon as the head of its request has come. A command has been
+ * carried out, or has begun, before it is answered.
  */
 #include "admin/admin.h"
 
@@ -29,7 +29,7 @@ struct inquiry {
 	const struct http_request *http;
 };
 
-/* ---- who asks ---- */
+/* ---- the operator ---- */
 
 /* Each server process begins a session of its own (keeper/launch.c), in which its helpers stay. */
 bool admin_may_connect(const struct admin *admin, int fd)
@@ -38,10 +38,11 @@ bool admin_may_connect(const struct admin *admin, int fd)
 	socklen_t size = sizeof(peer);
 	pid_t session;
 
+	CHECK(fd >= 0);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return false;
 	if (peer.pid <= 0)
-		return true; /* of a namespace above ours: nothing that we could have started */
+		return true; /* in a namespace above ours, so no process of a server */
 	session = getsid(peer.pid);
 	if (session < 0)
 		return false;
@@ -75,7 +76,7 @@ struct slice admin_parameter(struct slice query, const char *name)
 	return (struct slice){ NULL, 0 };
 }
 
-/* NULL: it has been answered that there is none. */
+/* The server that the query names; NULL: an error has been answered. */
 static struct server *need_server(const struct inquiry *inquiry)
 {
 	struct slice name = admin_parameter(inquiry->http->query, "server");
@@ -116,7 +117,7 @@ static struct http_exchange *command_restart(const struct inquiry *inquiry)
 	return NULL;
 }
 
-/* The only live session whose id begins so; NULL and a status otherwise. */
+/* The only live session whose id begins with the prefix; NULL and a status otherwise. */
 static struct session *find_session(const struct admin *admin, struct slice prefix, int *status_r)
 {
 	struct session *found = NULL;
@@ -153,6 +154,7 @@ static struct http_exchange *command_end_session(const struct inquiry *inquiry)
 						  "the parameter id needs at least 4 characters");
 		return NULL;
 	}
+	CHECK(session->state == SESSION_LIVE);
 	LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
 	    LOG_SLICE("session", slice_of(session->entry.id, SESSION_ID_SHOWN)));
 	session_end(session, REASON_OPERATOR);
@@ -245,6 +247,7 @@ static struct http_exchange *dispatch(const struct inquiry *inquiry)
 								       "a command takes POST");
 			return NULL;
 		}
+		CHECK((rows[i].command == NULL) != (rows[i].report == NULL));
 		if (rows[i].command != NULL)
 			return rows[i].command(inquiry);
 		answer_report(inquiry, rows[i].report);
@@ -270,7 +273,7 @@ static struct http_exchange *admin_on_request(struct http_handler *handler, stru
 	return dispatch(&inquiry);
 }
 
-/* A page in a browser of this machine could send requests here; it cannot choose these fields. SEC-01 */
+/* A web page in a browser of this machine could send requests here, but cannot choose these fields. SEC-01 */
 static bool is_from_page(const struct http_request *request)
 {
 	static const struct slice own[] = { SLICE("localhost"), SLICE("127.0.0.1"),
@@ -312,6 +315,7 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 
 void admin_init(struct admin *admin, const struct admin_conf *conf)
 {
+	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->handler = (struct http_handler){ admin_on_request, admin_write_error };
 	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
 	admin->conf = *conf;

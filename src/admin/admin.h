@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the operator asks and orders, over HTTP on a socket of its own: reports as JSON, numbers for
- * Prometheus, the servers' stderr, a few commands, and the servers themselves at /mcp/NAME. Who may open
+ * Prometheus, the servers' stderr, a few commands, and the servers themselves at /mcp/NAME. Whoever may open
  * the socket is the operator; the servers' own processes are turned away. product.md §3, SEC-17.
  */
 #ifndef MCPGATED_ADMIN_ADMIN_H
@@ -25,9 +25,9 @@ struct admin_conf {
 	struct router *router;
 	struct server *servers;
 	size_t server_count;
-	const struct slice *paths;                   /* where clients find each of them */
-	const struct http_server *front;             /* whose connections are clients' */
-	const struct frontend_conf *client_frontend; /* what they have to pass */
+	const struct slice *paths;                   /* of the servers, for clients */
+	const struct http_server *front;             /* has the connections of clients */
+	const struct frontend_conf *client_frontend; /* checks the requests of clients */
 	struct http_handler *mcp;                    /* serves ADMIN_MCP_PATH */
 	const char *version;
 	void (*on_drain)(void);     /* the daemon is to stop */
@@ -44,8 +44,8 @@ struct admin {
 
 void admin_init(struct admin *admin, const struct admin_conf *conf);
 /*
- * Whether the process at the other end of the connected unix socket may be the operator: it is not one that
- * we have started. A server that runs as the daemon's user could otherwise command its neighbours.
+ * Whether the process at the other end of the connected unix socket may be the operator: no process of a server
+ * may, because one that runs as the daemon's user could otherwise control the other servers.
  */
 bool admin_may_connect(const struct admin *admin, int fd);
 /* The server of this name, or NULL. */

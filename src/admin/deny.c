@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An issuer that nobody has configured is refused: such an entry would look like safety and be none. */
+/* An issuer that is not configured is refused: such an entry would seem to protect, and never match. */
 #include "admin/deny.h"
 
 #include "admin/admin_reply.h"
@@ -76,7 +76,7 @@ static const char *judge_static(const struct authorization_conf *authorization,
 		       "auth.tokens has no token of this name";
 }
 
-/* NULL: it can be carried out; else why not. */
+/* Fills in what the order leaves out. NULL: it can be carried out; else why not. */
 static const char *judge(const struct admin *admin, struct deny_request *deny_request)
 {
 	const struct authorization_conf *authorization =
@@ -110,6 +110,7 @@ static void carry_out(struct admin *admin, struct http_conn *conn,
 	const struct denial *denial;
 	struct json_t *value;
 
+	CHECK(deny_request->issuer.n > 0 && deny_request->name.n > 0);
 	denial = deny_list_add(&sessions->deny_list, deny_request->issuer, deny_request->by,
 			       deny_request->name, deny_request->until_ms);
 	if (denial == NULL) {
@@ -117,6 +118,7 @@ static void carry_out(struct admin *admin, struct http_conn *conn,
 				  "there are as many entries as there may be; remove some");
 		return;
 	}
+	CHECK(sessions->count <= before);
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-add"), LOG_INT("number", denial->number),
 	    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
 	    LOG_SLICE("name", denial->name), LOG_INT("sessions", before - sessions->count));
@@ -138,6 +140,7 @@ static void deny_on_body(struct http_exchange *exchange, struct slice body)
 	struct deny_request deny_request;
 	const char *why;
 
+	CHECK(exchange->conn != NULL);
 	if (deny_request_read(body, &deny_request, &err) < 0) {
 		admin_reply_error(exchange->conn, 400, err.text);
 		deny_end(deny);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A member that is not understood is an error: an entry that denies less than was meant is worse than none. */
+/* A member that is not known is an error: an entry that denies less than the operator means is worse than none. */
 #include "admin/deny_request.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "auth/document.h"
 
-/* What the rules of tokens let through: others would never be met. */
+/* Only texts that a token can have: another would never match. */
 static int read_text(const json_t *value, const char *member, struct slice *text_r,
 		     struct error *err)
 {
@@ -27,6 +27,7 @@ static int read_text(const json_t *value, const char *member, struct slice *text
 static int read_name(const json_t *value, enum denial_by by, struct deny_request *deny_request,
 		     struct error *err)
 {
+	CHECK(by < DENIAL_BY_COUNT);
 	if (deny_request->name.n > 0)
 		return error_set(err, ERROR_INVALID,
 				 "only one of sub, client_id, jti and sid can be denied at a time");

@@ -40,6 +40,7 @@ static void follower_write(struct follower *follower)
 	struct http_conn *conn = follower->exchange.conn;
 	const struct stderr_line *line;
 
+	CHECK(conn != NULL);
 	while (http_conn_has_room(conn) &&
 	       (line = stderr_ring_next(&follower->server->stderr_ring, follower->last)) != NULL) {
 		struct buf data = { 0 };
@@ -48,6 +49,7 @@ static void follower_write(struct follower *follower)
 		value_write(describe_line(line), &data);
 		sse_append_message(&event, (struct slice){ NULL, 0 }, buf_slice(&data));
 		http_stream_write(conn, buf_slice(&event));
+		CHECK(line->number > follower->last);
 		follower->last = line->number;
 		buf_fini(&data);
 		buf_fini(&event);

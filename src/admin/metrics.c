@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text format of Prometheus: the rows of obs/counters.def, what is open now, and what is known of each
+ * The text format of Prometheus: the rows of obs/counters.def, what is open now, and the numbers of each
  * server. Names of servers need no escaping (config/rules.c).
  */
 #include <stdlib.h>
@@ -123,6 +123,7 @@ static void append_in_flight(const struct admin *admin, struct buf *out)
 		struct session_report report;
 
 		report_session(container_of(node, struct session, link), &report);
+		CHECK((size_t)(report.server - admin->conf.servers) < admin->conf.server_count);
 		calls[report.server - admin->conf.servers] += report.calls;
 	}
 	metric_begin(out, "server_calls_in_flight", "gauge", "calls without an answer so far");

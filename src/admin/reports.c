@@ -35,6 +35,7 @@ static struct load *count_load(const struct admin *admin)
 		struct load *load;
 
 		report_session(session_at(node), &report);
+		CHECK((size_t)(report.server - admin->conf.servers) < admin->conf.server_count);
 		load = &loads[report.server - admin->conf.servers];
 		load->sessions += session_at(node)->state == SESSION_LIVE;
 		load->calls += report.calls;
@@ -158,7 +159,7 @@ static void set_session_id(struct json_t *value, const struct session *session)
 		       is_live ? slice_of(session->entry.id, SESSION_ID_SHOWN) : slice_of(NULL, 0));
 }
 
-/* In the words of an entry that denies him; null where nobody was asked who he is. */
+/* With the names that an entry of the deny list has; null for an anonymous one. */
 static void set_principal(struct json_t *value, const struct principal *principal)
 {
 	const struct identity nobody = { .issuer = { NULL, 0 } };
@@ -206,6 +207,7 @@ static struct json_t *describe_session(struct session *session)
 	struct json_t *value = value_object();
 	struct session_report report;
 
+	CHECK(session->state == SESSION_LIVE);
 	report_session(session, &report);
 	set_session_id(value, session);
 	value_set_text(value, "server", slice_str(report.server->conf.name));

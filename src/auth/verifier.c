@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "obs/log.h"
 
 #define GOOD_MAX 4096 /* tokens remembered */
 #define BAD_MAX 1024
@@ -78,6 +79,12 @@ struct verifier_job {
 };
 
 enum next { NEXT_TELL, NEXT_KEYS, NEXT_ASK };
+
+static const char *const job_states[] = {
+	[JOB_AWAITS_KEYS] = "awaits_keys",
+	[JOB_CONFIRMS] = "confirms",
+	[JOB_SHOWS] = "shows",
+};
 
 /* ---- judging a JWT ---- */
 
@@ -440,13 +447,21 @@ static void job_on_ask(struct task *task)
 		job_confirm(job);
 }
 
+static void job_set_state(struct verifier_job *job, enum job_state state)
+{
+	CHECK(job->state == JOB_AWAITS_KEYS && state != JOB_AWAITS_KEYS);
+	LOG(TOKEN_STATE, LOG_STR("from", job_states[job->state]), LOG_STR("to", job_states[state]),
+	    LOG_INT("jobs", job->verifier->job_count));
+	job->state = state;
+}
+
 static void job_go_on(struct verifier_job *job, enum next next)
 {
 	CHECK(job->state == JOB_AWAITS_KEYS);
 	if (next == NEXT_TELL) {
 		job_finish(job);
 	} else if (next == NEXT_ASK) {
-		job->state = job->finding.grant != NULL ? JOB_CONFIRMS : JOB_SHOWS;
+		job_set_state(job, job->finding.grant != NULL ? JOB_CONFIRMS : JOB_SHOWS);
 		task_schedule(job->verifier->loop, &job->ask);
 	}
 }

@@ -11,7 +11,7 @@
  */
 #include "http/body.h"
 
-enum body_state {
+enum body_place {
 	BODY_DATA,    /* `left` bytes of payload follow */
 	BODY_SIZE,    /* within the digits of a chunk's size */
 	BODY_SIZE_LF, /* the digits' CR was seen */
@@ -33,24 +33,24 @@ int http_body_init(struct http_body_reader *reader, const struct http_request *r
 	memset(reader, 0, sizeof(*reader));
 	reader->coding = request->body;
 	reader->max = max;
-	reader->state = BODY_COMPLETE;
+	reader->place = BODY_COMPLETE;
 	if (request->body == HTTP_BODY_CHUNKED)
-		reader->state = BODY_SIZE;
+		reader->place = BODY_SIZE;
 	if (request->body != HTTP_BODY_LENGTH)
 		return 0;
 	if (request->content_length > max) {
-		reader->state = BODY_REFUSED;
+		reader->place = BODY_REFUSED;
 		return 413;
 	}
 	reader->left = request->content_length;
 	if (reader->left > 0)
-		reader->state = BODY_DATA;
+		reader->place = BODY_DATA;
 	return 0;
 }
 
 bool http_body_is_complete(const struct http_body_reader *reader)
 {
-	return reader->state == BODY_COMPLETE;
+	return reader->place == BODY_COMPLETE;
 }
 
 static int hex_value(char c)
@@ -69,7 +69,7 @@ static int take_size_byte(struct http_body_reader *reader, char c)
 	if (value < 0) {
 		if (c != '\r' || reader->digits == 0)
 			return 400;
-		reader->state = BODY_SIZE_LF;
+		reader->place = BODY_SIZE_LF;
 		return 0;
 	}
 	if (++reader->digits > DIGITS_MAX)
@@ -84,15 +84,15 @@ static int end_size(struct http_body_reader *reader)
 	reader->digits = 0;
 	if (reader->left > reader->max - reader->total)
 		return 413;
-	reader->state = reader->left > 0 ? BODY_DATA : BODY_LAST_CR;
+	reader->place = reader->left > 0 ? BODY_DATA : BODY_LAST_CR;
 	return 0;
 }
 
-static int take_exactly(struct http_body_reader *reader, char c, char wanted, enum body_state next)
+static int take_exactly(struct http_body_reader *reader, char c, char wanted, enum body_place next)
 {
 	if (c != wanted)
 		return 400;
-	reader->state = (int)next;
+	reader->place = (int)next;
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static int take_framing(struct http_body_reader *reader, char c)
 {
 	if (++reader->overhead > OVERHEAD_FREE + OVERHEAD_PER_BYTE * reader->total)
 		return 400;
-	switch ((enum body_state)reader->state) {
+	switch ((enum body_place)reader->place) {
 	case BODY_SIZE:
 		return take_size_byte(reader, c);
 	case BODY_SIZE_LF:
@@ -133,7 +133,7 @@ static struct slice take_payload(struct http_body_reader *reader, struct slice *
 	reader->left -= size;
 	reader->total += size;
 	if (reader->left == 0)
-		reader->state = reader->coding == HTTP_BODY_CHUNKED ? BODY_DATA_CR : BODY_COMPLETE;
+		reader->place = reader->coding == HTTP_BODY_CHUNKED ? BODY_DATA_CR : BODY_COMPLETE;
 	return payload;
 }
 
@@ -141,16 +141,16 @@ enum http_body_status http_body_read(struct http_body_reader *reader, struct sli
 				     struct slice *payload_r, int *status_r)
 {
 	*payload_r = (struct slice){ NULL, 0 };
-	while (reader->state != BODY_COMPLETE && reader->state != BODY_DATA && in->n > 0) {
+	while (reader->place != BODY_COMPLETE && reader->place != BODY_DATA && in->n > 0) {
 		*status_r = take_framing(reader, *in->p);
 		if (*status_r != 0) {
-			reader->state = BODY_REFUSED;
+			reader->place = BODY_REFUSED;
 			return HTTP_BODY_BAD;
 		}
 		in->p++;
 		in->n--;
 	}
-	if (reader->state == BODY_DATA && in->n > 0)
+	if (reader->place == BODY_DATA && in->n > 0)
 		*payload_r = take_payload(reader, in);
-	return reader->state == BODY_COMPLETE ? HTTP_BODY_DONE : HTTP_BODY_MORE;
+	return reader->place == BODY_COMPLETE ? HTTP_BODY_DONE : HTTP_BODY_MORE;
 }

@@ -15,7 +15,7 @@
 
 struct http_body_reader {
 	enum http_body coding;
-	int state;
+	int place;         /* what the next byte is: enum body_place of body.c */
 	uint64_t left;     /* of the body or of the chunk */
 	uint64_t total;    /* payload bytes seen */
 	uint64_t max;      /* cap of total */

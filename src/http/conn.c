@@ -412,7 +412,6 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 	struct http_conn *conn = mem_zalloc(sizeof(*conn));
 
 	conn->server = server;
-	conn->state = CONN_IDLE;
 	conn->client = conn->peer = arrival->peer;
 	wire_init(&conn->wire, server->loop, arrival->fd, &conn_wire_ops);
 	wire_set_tls(&conn->wire, arrival->tls);

@@ -28,36 +28,44 @@ static const char *const peer_states[] = {
 	[CONN_PEER_CLOSED] = "peer_closed",
 };
 
-static void conn_log_step(const struct http_conn *conn, const char *from, const char *to)
+/* Called only where the line is written: LOG evaluates its fields then. */
+static const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES])
 {
-	char client[PEER_TEXT_BYTES];
-
-	if (!log_is_on(LOG_EVENT_CONN_STATE))
-		return;
-	peer_format(&conn->client, client);
-	LOG(CONN_STATE, LOG_STR("client", client), LOG_INT("fd", conn->wire.fd),
-	    LOG_STR("from", from), LOG_STR("to", to));
+	peer_format(&conn->client, text_r);
+	return text_r;
 }
 
 void conn_set_state(struct http_conn *conn, enum conn_state state)
 {
+	char client[PEER_TEXT_BYTES];
+
 	CHECK(states[conn->state].next & 1u << state);
-	conn_log_step(conn, states[conn->state].name, states[state].name);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", states[conn->state].name),
+	    LOG_STR("to", states[state].name));
 	conn->state = state;
 }
 
 void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
 {
+	char client[PEER_TEXT_BYTES];
+
 	CHECK(peer_state > conn->peer_state);
-	conn_log_step(conn, peer_states[conn->peer_state], peer_states[peer_state]);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", peer_states[conn->peer_state]),
+	    LOG_STR("to", peer_states[peer_state]));
 	conn->peer_state = peer_state;
 }
 
 void conn_set_last(struct http_conn *conn)
 {
+	char client[PEER_TEXT_BYTES];
+
 	if (conn->persistence == CONN_ENDS)
 		return;
-	conn_log_step(conn, "persists", "ends");
+	CHECK(conn->state != CONN_CLOSED);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", "persists"), LOG_STR("to", "ends"));
 	conn->persistence = CONN_ENDS;
 }
 
@@ -91,25 +99,17 @@ void conn_drop_exchange(struct http_conn *conn, enum reason reason)
 		exchange->ops->on_gone(exchange, reason);
 }
 
-static void conn_log_end(const struct http_conn *conn, enum reason reason)
-{
-	char client[PEER_TEXT_BYTES];
-
-	if (!log_is_on(LOG_EVENT_CONN_END))
-		return;
-	peer_format(&conn->client, client);
-	LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
-	    LOG_STR("reason", reason_get(reason)->text));
-}
-
 void http_conn_end(struct http_conn *conn, enum reason reason)
 {
 	struct http_server *server = conn->server;
+	char client[PEER_TEXT_BYTES];
 
 	if (conn->state == CONN_CLOSED)
 		return;
 	CHECK(server->count > 0 && reason != REASON_NONE);
-	conn_log_end(conn, reason);
+	LOG(CONN_END, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_STR("state", states[conn->state].name),
+	    LOG_STR("reason", reason_get(reason)->text));
 	conn_set_state(conn, CONN_CLOSED);
 	wire_close(&conn->wire);
 	timer_stop(&conn->deadline);

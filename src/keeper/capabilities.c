@@ -13,9 +13,9 @@ int capabilities_drop_all(void)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
 
-	/* What a unit may have granted to the daemon, like binding low ports. */
+	/* Those that a unit granted to the daemon, like binding low ports. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	/* Until the last that the kernel knows. Refused to who has no capability that it could limit. */
+	/* Up to the last that the kernel knows. Without CAP_SETPCAP the first call fails already. */
 	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
 		;
 	return (int)syscall(SYS_capset, &header, none);

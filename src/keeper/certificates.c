@@ -68,12 +68,14 @@ static int *open_set(const struct config *config, size_t count, struct error *er
 			at += CERTIFICATES_FILES;
 		}
 	}
+	CHECK(at == fds + count * CERTIFICATES_FILES);
 	return fds;
 }
 
 int certificates_init(struct certificates *certificates, const struct config *config,
 		      struct error *err)
 {
+	CHECK(config != NULL);
 	*certificates = (struct certificates){ .config = config, .count = count_entries(config) };
 	certificates->used = open_set(config, certificates->count, err);
 	return certificates->used != NULL ? 0 : -1;
@@ -92,7 +94,7 @@ bool certificates_exist(const struct certificates *certificates)
 
 void certificates_set_gateway(struct certificates *certificates)
 {
-	/* What the one before has not judged is read again for this one. */
+	/* A set that the gateway before has not judged is read again for this one. */
 	certificates->is_asked_for = certificates->is_asked_for || certificates->next != NULL;
 	close_set(&certificates->next, certificates->count);
 	certificates->sent = 0;
@@ -117,6 +119,7 @@ void certificates_reload(struct certificates *certificates)
 		certificates->is_asked_for = true;
 		return;
 	}
+	CHECK(certificates->next == NULL);
 	certificates->is_asked_for = false;
 	certificates->next = open_set(certificates->config, certificates->count, &err);
 	if (certificates->next == NULL)
@@ -128,7 +131,7 @@ void certificates_reload(struct certificates *certificates)
 bool certificates_on_verdict(struct certificates *certificates, bool is_used)
 {
 	if (certificates->next == NULL || certificates_has_untold(certificates))
-		return false; /* that was not asked */
+		return false; /* no set was sent that could be judged */
 	if (is_used) {
 		close_set(&certificates->used, certificates->count);
 		certificates->used = certificates->next;
@@ -153,6 +156,7 @@ static int send_entry(const struct certificates *certificates, size_t at, int ga
 	struct ipc_message message = { .type = IPC_CERTIFICATE };
 	struct error err = { ERROR_NONE, "" };
 
+	CHECK(at < certificates->count);
 	while (at >= certificates->config->listen[message.server].tls_count)
 		at -= certificates->config->listen[message.server++].tls_count;
 	message.value = (int32_t)at;
@@ -167,6 +171,7 @@ void certificates_tell(struct certificates *certificates, int gateway_fd)
 	while (certificates_has_untold(certificates)) {
 		bool is_end = certificates->sent == certificates->count;
 
+		CHECK(certificates->sent <= certificates->count);
 		if ((is_end ? ipc_send(gateway_fd, &end, NULL, 0, &err) :
 			      send_entry(certificates, certificates->sent, gateway_fd)) < 0)
 			return;

@@ -2,7 +2,7 @@
 /*
  * cgroups(7). Below the group in which the daemon was started:
  *
- *	mcpgated-daemon        keeper, gateway and guard, if limits are wanted: a group whose children
+ *	mcpgated-daemon        keeper, gateway and reaper, if limits are wanted: a group whose children
  *	                       are limited may hold no process itself
  *	mcpgated-PID/          nothing
  *	mcpgated-PID/NAME.N    one process of the server NAME, and what it starts
@@ -56,6 +56,7 @@ static bool is_wanted_by(const struct config_server *server, enum controller con
 		[CPU] = server->cpu_percent,
 	};
 
+	CHECK(controller < CONTROLLER_COUNT);
 	return limits[controller] > 0;
 }
 
@@ -105,7 +106,7 @@ static int write_number(int dir_fd, const char *name, uint64_t number)
 	return write_file(dir_fd, name, text);
 }
 
-/* What kernels without that part do not have, nobody can do without it. */
+/* A file that a kernel without that feature does not have is not needed there. */
 static int write_if_there(int dir_fd, const char *name, const char *text)
 {
 	return write_file(dir_fd, name, text) < 0 && errno != ENOENT ? -1 : 0;
@@ -134,6 +135,7 @@ static bool has_file(const char *path, const char *name, int mode)
 /* The first bytes of a file of the kernel's, terminated; empty if there are none. */
 static void read_text(const char *path, char *text_r, size_t size)
 {
+	CHECK(size > 0);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text_r, size - 1) : 0;
 
@@ -258,9 +260,10 @@ static int enable_controllers(const char *path, const struct config *config, str
 	return error_set_errno(err, "%.120s/cgroup.subtree_control", path);
 }
 
-/* Out of the way of the limits; the topmost group of the machine is the only one that needs no room. */
+/* Moves the daemon to a group of its own, so that `base` can limit its children; the root group needs no move. */
 static int move_daemon(struct cgroups *cgroups, const char *base, struct error *err)
 {
+	CHECK(cgroups->home == NULL);
 	if (!has_file(base, "cgroup.type", F_OK))
 		return 0;
 	cgroups->home = mem_printf("%s/mcpgated-daemon", base);
@@ -272,6 +275,7 @@ static int move_daemon(struct cgroups *cgroups, const char *base, struct error *
 
 static int make_parent(struct cgroups *cgroups, const char *base, struct error *err)
 {
+	CHECK(cgroups->path == NULL && cgroups->fd < 0);
 	cgroups->path = mem_printf("%s/mcpgated-%d", base, (int)getpid());
 	if (mkdir(cgroups->path, 0755) < 0 && errno != EEXIST)
 		return error_set_errno(err, "%.120s", cgroups->path);
@@ -322,11 +326,12 @@ int cgroups_open(struct cgroups *cgroups, const struct config *config, struct er
 	return is_any_wanted(config) ? refuse(config, err) : 0;
 }
 
-/* Back to where the daemon came from, so that nothing of it is left. Needs its limits gone. */
+/* Moves back to where the daemon came from and removes its group. The limits have to be switched off first. */
 static void leave_home(struct cgroups *cgroups)
 {
 	char *base = mem_strdup(cgroups->home);
 
+	CHECK(strrchr(base, '/') != NULL);
 	*strrchr(base, '/') = '\0';
 	for (int i = 0; i < CONTROLLER_COUNT; i++) {
 		char text[32];
@@ -362,6 +367,7 @@ void cgroups_close(struct cgroups *cgroups)
 
 static void format_name(char name_r[NAME_BYTES], const struct config_server *server, int64_t number)
 {
+	CHECK(number > 0);
 	snprintf(name_r, NAME_BYTES, "%.64s.%" PRId64, server->conf.name, number);
 }
 
@@ -369,7 +375,7 @@ static int set_limits(int dir_fd, const struct config_server *server)
 {
 	char text[64];
 
-	/* Without swap and all at once: a server that has lost one of its processes is of no use. */
+	/* No swap; and all processes are killed together, because a server that lost one of them is of no use. */
 	if (server->memory_bytes > 0 &&
 	    (write_number(dir_fd, "memory.max", server->memory_bytes) < 0 ||
 	     write_if_there(dir_fd, "memory.swap.max", "0") < 0 ||
@@ -391,6 +397,7 @@ static int open_group(const struct cgroups *cgroups, const char *name,
 	int fd = -1;
 	int error;
 
+	CHECK(cgroups->fd >= 0);
 	if (dir_fd < 0)
 		return -1;
 	if (set_limits(dir_fd, server) == 0)
@@ -439,7 +446,7 @@ void cgroups_kill(const struct cgroups *cgroups, const struct config_server *ser
 	write_file(cgroups->fd, path, "1");
 }
 
-/* Whether a file of `KEY NUMBER` lines counts more than none of `key`. */
+/* Whether the number of `key` in a file of `KEY NUMBER` lines is above 0. */
 static bool counts(const char *path, const char *key)
 {
 	char text[512];
@@ -479,7 +486,7 @@ const char *cgroups_limit_reached(const struct cgroups *cgroups, const struct co
 	return NULL;
 }
 
-/* Gone, or not to be got rid of. */
+/* Whether the group is gone, or cannot be removed at all. */
 static bool try_remove(const struct cgroups *cgroups, const char *name)
 {
 	return unlinkat(cgroups->fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY;
@@ -491,6 +498,7 @@ void cgroups_remove(struct cgroups *cgroups, const struct config_server *server,
 
 	if (number <= 0)
 		return;
+	CHECK(cgroups->fd >= 0);
 	leaving = mem_zalloc(sizeof(*leaving));
 	format_name(leaving->name, server, number);
 	list_append(&cgroups->leaving, &leaving->link);
@@ -533,7 +541,7 @@ void cgroups_sweep(const char *path, unsigned int ms)
 	for (unsigned int i = 0; i <= ms / (SWEEP_PAUSE_NS / 1000000); i++) {
 		if (i > 0)
 			nanosleep(&pause, NULL);
-		/* Again each time: one that was being started may have joined meanwhile. */
+		/* Each time: a process that was being started may have joined meanwhile. */
 		write_below(path, "cgroup.kill", "1");
 		remove_below(path);
 		if (rmdir(path) == 0 || errno != EBUSY)

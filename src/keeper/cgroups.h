@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cgroup (version 2) for each process of a server: what the kernel counts and limits together, and
- * ends together, whatever a server's children do to get out of its process group. Where no cgroups
- * can be made there are none, unless the configuration has limits that need them. REL-30, SEC-62.
+ * A cgroup (version 2) for each process of a server: the kernel counts, limits and kills all processes in it
+ * together, also those that have left the server's process group. Where no cgroups can be made there are none;
+ * that is an error if the configuration has limits that need them. REL-30, SEC-62.
  */
 #ifndef MCPGATED_KEEPER_CGROUPS_H
 #define MCPGATED_KEEPER_CGROUPS_H
@@ -18,11 +18,11 @@
 #define CGROUPS_RETRY_MS 50
 
 struct cgroups {
-	char *path;          /* the directory that holds one of each child; NULL: there are none */
-	int fd;              /* of it, or -1 */
+	char *path;          /* the directory of all children's groups; NULL: there are none */
+	int fd;              /* of that directory, or -1 */
 	char *home;          /* where the daemon has moved to, or NULL */
 	uint64_t last;       /* number of the group made last */
-	struct list leaving; /* groups in which something still dies */
+	struct list leaving; /* groups to be removed in which a process is still ending */
 };
 
 /* Whether the configured limits can be kept where this process runs. Changes nothing. */
@@ -38,7 +38,7 @@ int cgroups_open(struct cgroups *cgroups, const struct config *config, struct er
 /* The same below a given group; for tests. */
 int cgroups_open_at(struct cgroups *cgroups, const char *base, const struct config *config,
 		    struct error *err) must_check;
-/* Removes all that was made. Whatever was started has ended. */
+/* Removes all that was made. All processes in the groups have ended. */
 void cgroups_close(struct cgroups *cgroups);
 
 /* Whether the server has limits that need a group. */
@@ -55,7 +55,7 @@ int cgroups_join(int procs_fd) must_check;
 /* Kills all that is in the group. */
 void cgroups_kill(const struct cgroups *cgroups, const struct config_server *server,
 		  int64_t number);
-/* The option whose limit it came to, like "resources.memory"; NULL: none that the kernel counts. */
+/* The option whose limit the group has reached, like "resources.memory"; NULL: none that the kernel counts. */
 const char *cgroups_limit_reached(const struct cgroups *cgroups, const struct config_server *server,
 				  int64_t number);
 /* Removes it, at once or, by cgroups_retry, when nothing is in it any more. */

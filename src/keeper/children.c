@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row lives from the request to the moment when its process has been reaped and the gateway knows
- * how it ended, or does not want to. A process is signalled only while it has not been reaped, so
- * its number cannot mean another. BACK-PROC-02, -03, REL-28, REL-30, REL-32.
+ * A row lives from the request until its process has been reaped and the gateway was told how it ended, or
+ * has forgotten it. A process is signalled only while it has not been reaped, so its number cannot mean
+ * another process. BACK-PROC-02, -03, REL-28, REL-30, REL-32.
  */
 #include "keeper/children.h"
 
@@ -56,6 +56,7 @@ void children_init(struct children *children, const struct config *config, struc
 		.cgroups = cgroups,
 		.gateway_fd = -1,
 	};
+	CHECK(launch->count == config->server_count);
 	list_init(&children->starting);
 	list_init(&children->others);
 	list_init(&children->untold);
@@ -65,6 +66,7 @@ void children_init(struct children *children, const struct config *config, struc
 static const struct config_server *row_server(const struct children *children,
 					      const struct row *row)
 {
+	CHECK(row->server < children->config->server_count);
 	return &children->config->servers[row->server];
 }
 
@@ -86,9 +88,10 @@ static void row_close_pipes(struct row *row)
 		close_fd(&row->fds[i]);
 }
 
-/* The gateway has something to hear of it, after all that it had to hear before; or nothing more. */
+/* Puts the row at the end of those of which the gateway has to be told something, or takes it off them. */
 static void row_set_untold(struct children *children, struct row *row, bool is_untold)
 {
+	CHECK(list_is_empty(&row->untold) || children->untold_count > 0);
 	children->untold_count -= !list_is_empty(&row->untold);
 	list_remove(&row->untold);
 	if (!is_untold)
@@ -101,6 +104,7 @@ static struct row *row_new(struct children *children, const struct ipc_message *
 {
 	struct row *row = mem_zalloc(sizeof(*row));
 
+	CHECK(message->server < children->config->server_count);
 	row->id = message->child;
 	row->server = message->server;
 	row->verdict_fd = -1;
@@ -120,6 +124,7 @@ static void row_free(struct children *children, struct row *row)
 	row_close_pipes(row);
 	list_remove(&row->link);
 	row_set_untold(children, row, false);
+	CHECK(children->counts[row->server] > 0);
 	children->counts[row->server]--;
 	free(row);
 }
@@ -132,6 +137,7 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 	    LOG_INT("child", row->id), LOG_STR("from", row_states[row->state]),
 	    LOG_STR("to", row_states[state]));
 	if (row->state == ROW_STARTING) {
+		CHECK(children->starting_count > 0);
 		close_fd(&row->verdict_fd);
 		children->starting_count--;
 		list_remove(&row->link);
@@ -153,18 +159,19 @@ static void row_set_told(struct children *children, struct row *row, enum row_to
 	row->told = told;
 	row_close_pipes(row);
 	if (told == TOLD_END)
-		map_remove(&children->by_id, row->id);
+		CHECK(map_remove(&children->by_id, row->id) == row);
 	if (told == TOLD_END || row->state != ROW_ENDED)
 		row_set_untold(children, row, false);
 	if (told == TOLD_END && row->state == ROW_ENDED)
 		row_free(children, row);
 }
 
-/* To the whole group; before the process has made its own there is only itself. */
+/* To the whole group; a process that has not made its own group yet is alone. */
 static void row_signal(const struct row *row, int number)
 {
 	if (row->state == ROW_ENDED)
 		return;
+	CHECK(row->pid > 0); /* 0 would be our own group */
 	if (kill(-row->pid, number) < 0)
 		kill(row->pid, number);
 }
@@ -200,7 +207,7 @@ static const char *check_start(const struct children *children, const struct ipc
 	return NULL;
 }
 
-/* The gateway keeps to the pool; one that does not is stopped here. */
+/* The gateway keeps to pool.max by itself; this is for one that was taken over. */
 static bool is_over_limit(const struct children *children, uint32_t server)
 {
 	uint64_t max = children->config->servers[server].conf.pool_max;
@@ -209,7 +216,7 @@ static bool is_over_limit(const struct children *children, uint32_t server)
 	       (children->counts[server] - LEAVING_MAX) / 2 >= max;
 }
 
-/* Returns 0, or -1 with *verdict_r saying why there is no process. */
+/* Returns 0, or -1 and in *verdict_r why there is no process. */
 static int row_fork(struct children *children, struct row *row, char **envp,
 		    struct launched *launched_r, struct launch_verdict *verdict_r)
 {
@@ -242,13 +249,14 @@ static void row_start(struct children *children, struct row *row, char **envp)
 		row_set_state(children, row, ROW_ENDED);
 		return;
 	}
+	CHECK(launched.pid > 0 && launched.verdict_fd >= 0);
 	row->pid = launched.pid;
 	row->verdict_fd = launched.verdict_fd;
 	memcpy(row->fds, launched.fds, sizeof(row->fds));
 	map_insert(&children->by_pid, (uint64_t)row->pid, row);
 }
 
-/* What this server does not declare is not put in, and nothing that it does is left out. AUTH-DWN-02 */
+/* The process gets exactly the claims that its server declares. AUTH-DWN-02 */
 static void row_start_with_claims(struct children *children, struct row *row,
 				  const struct ipc_message *message, int claims_fd)
 {
@@ -279,7 +287,7 @@ static void request_start(struct children *children, const struct ipc_message *m
 	row_start_with_claims(children, row_new(children, message), message, claims_fd);
 }
 
-/* A child that has just ended is no mistake of the gateway's: it may not have heard of it. */
+/* That there is no such child is no mistake: it may have ended, and the gateway not been told yet. */
 static void request_signal(struct children *children, const struct ipc_message *message)
 {
 	struct row *row = map_find(&children->by_id, message->child);
@@ -331,6 +339,7 @@ static bool row_read_verdict(struct children *children, struct row *row)
 	struct launch_verdict verdict;
 	ssize_t n = read(row->verdict_fd, &verdict, sizeof(verdict));
 
+	CHECK(row->state == ROW_STARTING && row->verdict_fd >= 0);
 	if (n < 0)
 		return false;
 	if (n == (ssize_t)sizeof(verdict)) {
@@ -356,7 +365,8 @@ bool children_before_reap(struct children *children, pid_t pid)
 
 	if (row == NULL)
 		return false;
-	/* Until it is reaped its number, and so its group's, cannot mean anything else. */
+	CHECK(row->pid == pid && row->state != ROW_ENDED);
+	/* Until it is reaped its number, and so its group's, cannot mean another process. */
 	kill(-pid, SIGKILL);
 	cgroups_kill(children->cgroups, row_server(children, row), row->cgroup);
 	if (!reaper_remove(children->reaper, pid) && children->reaper->fd >= 0)
@@ -378,7 +388,7 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 {
 	struct row *row = map_remove(&children->by_pid, (uint64_t)pid);
 
-	CHECK(row != NULL);
+	CHECK(row != NULL && row->state != ROW_ENDED);
 	/* It may have ended before its verdict was read. */
 	if (row->state == ROW_STARTING && !row_read_verdict(children, row))
 		row_set_state(children, row, ROW_RUNNING);
@@ -394,13 +404,14 @@ void children_on_reaped(struct children *children, pid_t pid, int status)
 		row_free(children, row);
 }
 
-/* Sends the next thing that the gateway has to hear. Returns whether the socket took it. */
+/* Sends the next message about the row. Returns whether the socket took it. */
 static bool row_tell(struct children *children, struct row *row)
 {
 	struct ipc_message message = { .server = row->server, .child = row->id, .pid = row->pid };
 	struct error err = { ERROR_NONE, "" };
 	size_t fd_count = 0;
 
+	CHECK(row->told != TOLD_END && children->gateway_fd >= 0);
 	if (row->error != 0) {
 		message.type = IPC_FAILED;
 		message.value = row->error;
@@ -412,7 +423,7 @@ static bool row_tell(struct children *children, struct row *row)
 		message.value = row->status;
 	}
 	if (ipc_send(children->gateway_fd, &message, row->fds, fd_count, &err) < 0)
-		return false; /* full; or gone, then its own end comes next and changes everything */
+		return false; /* the socket is full, or the gateway has ended, which SIGCHLD tells */
 	row_set_told(children, row, message.type == IPC_STARTED ? TOLD_STARTED : TOLD_END);
 	return true;
 }
@@ -456,6 +467,7 @@ void children_kill_all(struct children *children)
 void children_set_gateway(struct children *children, int gateway_fd)
 {
 	children_kill_all(children);
+	CHECK(children->untold_count == 0 && list_is_empty(&children->untold));
 	children->gateway_fd = gateway_fd;
 }
 

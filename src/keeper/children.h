@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of the children: what was started for the gateway, what the gateway still has to hear of
- * it, and what is to be reaped. The gateway names a child by a number that it chose; nothing that it
- * says is trusted.
+ * The table of the children: what was started for the gateway, what the gateway has still to be told, and
+ * what is to be reaped. The gateway names a child by a number that it chose; nothing that it says is trusted.
  */
 #ifndef MCPGATED_KEEPER_CHILDREN_H
 #define MCPGATED_KEEPER_CHILDREN_H
@@ -20,9 +19,9 @@
 #include "keeper/reaper.h"
 #include "keeper/launch.h"
 
-/* So many may be between fork and exec; then the gateway's requests wait in its socket. REL-51. */
+/* At most so many are between fork and exec; then the gateway's requests wait in its socket. REL-51. */
 #define CHILDREN_STARTING_MAX 64
-/* Of so many the gateway may have something to hear; who does not listen is not listened to. */
+/* When so many children have something to tell the gateway, its requests wait until it reads. */
 #define CHILDREN_UNTOLD_MAX 1024
 
 struct children {
@@ -35,7 +34,7 @@ struct children {
 	struct map by_pid; /* those that have not been reaped */
 	struct list starting;
 	struct list others;
-	struct list untold; /* the gateway has something to hear of these */
+	struct list untold; /* those of which the gateway has still to be told something */
 	size_t untold_count;
 	size_t starting_count;
 	size_t *counts; /* rows of each server */
@@ -44,14 +43,16 @@ struct children {
 /* All are borrowed. */
 void children_init(struct children *children, const struct config *config, struct launch *launch,
 		   struct reaper *reaper, struct cgroups *cgroups);
-/* Frees the table; what still runs is left to itself. */
+/* Frees the table; processes that still run are not touched. */
 void children_fini(struct children *children);
 
-/* IPC_START, IPC_SIGNAL or IPC_FORGET. What may not be asked for is logged and ignored, a
-   start with wrong claims (claims_fd; -1: none came) has failed. */
+/*
+ * IPC_START, IPC_SIGNAL or IPC_FORGET. A request that is not allowed is logged and ignored; a start with wrong
+ * claims (claims_fd; -1: none came) has failed.
+ */
 void children_request(struct children *children, const struct ipc_message *message, int claims_fd);
 
-/* Adds what starting children have to say; returns the number of entries. */
+/* Adds the descriptors of starting children; returns how many. */
 size_t children_poll_fill(const struct children *children, struct pollfd *polls_r);
 /* Looks which starting children have become servers, or have failed. */
 void children_read_verdicts(struct children *children);
@@ -59,16 +60,16 @@ void children_read_verdicts(struct children *children);
 bool children_before_reap(struct children *children, pid_t pid);
 void children_on_reaped(struct children *children, pid_t pid, int status);
 
-/* Whether requests of the gateway can be taken now; else later. */
+/* Whether requests of the gateway can be taken now. */
 bool children_may_be_asked(const struct children *children);
-/* Tells the gateway what it has to hear, as far as the socket takes it. */
+/* Tells the gateway what it has still to be told, as far as the socket takes it. */
 void children_tell(struct children *children);
 /* Whether something is left to tell. */
 bool children_has_untold(const struct children *children);
 
 /* There is another gateway, or none (-1): kills and forgets all children of the one before. */
 void children_set_gateway(struct children *children, int gateway_fd);
-/* There is another guard: names it all groups. */
+/* There is another reaper: tells it all groups. */
 void children_set_reaper(struct children *children);
 /* Kills all that is left. */
 void children_kill_all(struct children *children);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pipe that the gateway holds may be empty, endless, or no pipe: tee takes what is in it now, and never waits,
- * whatever the flags that the two processes share say. Names and values must be exactly those that are declared.
+ * The gateway's pipe may be empty, endless, or no pipe: tee takes what is in it now and never waits, whatever flags
+ * the gateway has set on it. Names and values must be exactly those that are declared.
  */
 #include "keeper/claims.h"
 
@@ -66,7 +66,7 @@ static size_t text_count(const struct text *text)
 	return count;
 }
 
-/* As many as are declared and each of these: then there is no other. */
+/* All declared claims are there, and not more than are declared. */
 static const char *text_check(const struct text *text, const struct server_conf *conf)
 {
 	if (text_count(text) != conf->claim_count * 2)
@@ -93,7 +93,7 @@ static char *make_entry(const struct config_pair *pair, const struct text *text)
 	struct buf entry = { 0 };
 	int result;
 
-	/* In full at once: a buffer that grew would leave copies behind. */
+	/* All at once: a buffer that grows leaves copies behind. */
 	buf_reserve(&entry, room);
 	buf_append_str(&entry, pair->name);
 	buf_append_char(&entry, '=');
@@ -103,6 +103,7 @@ static char *make_entry(const struct config_pair *pair, const struct text *text)
 		if (result > 0)
 			buf_append_slice(&entry, text_find(text, name));
 	} while (result > 0);
+	CHECK(entry.len < room);
 	buf_terminate(&entry);
 	return entry.data;
 }
@@ -139,6 +140,7 @@ const char *claims_make_env(const struct config_server *server, char **envp, int
 	struct text text;
 	const char *why;
 
+	CHECK(envp != NULL);
 	*envp_r = envp;
 	if (server->conf.claim_count == 0)
 		return fd < 0 ? NULL : "the server declares no claims";

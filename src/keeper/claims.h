@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The claims that come with the start of one process: read from the gateway's pipe, held against what the server
+ * The claims that come with the start of one process: read from the gateway's pipe, compared with what the server
  * declares, put into its environment. Nothing that the gateway sends is trusted. AUTH-DWN-02, -03
  */
 #ifndef MCPGATED_KEEPER_CLAIMS_H
@@ -18,7 +18,7 @@
  */
 const char *claims_make_env(const struct config_server *server, char **envp, int fd, char ***envp_r)
 	must_check;
-/* Overwrites and frees what claims_make_env made. Also the server's own envp, and then does nothing. */
+/* Overwrites and frees what claims_make_env made; does nothing if that was the server's own envp. */
 void claims_free_env(char **envp, char **made);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of measures, in the order in which each still may do its work: the user and the capabilities
- * first, the filter of system calls last. Nothing here knows what the gateway is for, except that it
- * works with descriptors that it has been given, and that it may have to fetch from the net.
+ * A table of measures, in an order in which each is still permitted: the user and the capabilities first,
+ * the filter of system calls last. Of the gateway only this is known: it works with descriptors that it has been
+ * given, and it may have to fetch from the net.
  */
 #include "keeper/confine.h"
 
@@ -73,9 +73,9 @@ static int forbid_dumps(bool fetches, struct error *err)
 /* ---- Landlock ---- */
 
 /*
- * What getaddrinfo reads, and the libraries that it loads for what nsswitch.conf names. resolv.conf is
- * replaced by renaming, so its own file is not enough: the folder in which it really lies. A path that is
- * missing here is missing to the resolver too.
+ * What getaddrinfo reads, and the libraries that it loads for the sources in nsswitch.conf. resolv.conf is replaced
+ * by renaming, so a rule for the file alone would not last: the rule is for its real directory. A path that does not
+ * exist is skipped.
  */
 static void allow_resolving(int ruleset)
 {
@@ -93,7 +93,7 @@ static void allow_resolving(int ruleset)
 	free(real);
 }
 
-/* All rights that the kernel can refuse, and but for the resolver no rule that grants one. */
+/* Refuses all rights that the kernel knows; only the resolver gets rules that grant some. */
 static int landlock(bool fetches, struct error *err)
 {
 	const struct landlock_rights all = {
@@ -121,7 +121,7 @@ static int landlock(bool fetches, struct error *err)
 
 #define SOCKET_TYPES 0xf /* socket's second argument without its flags */
 
-/* Names that this library or this processor does not know are passed over. */
+/* Names that this library or this processor does not know are skipped. */
 /* clang-format off */
 static const char *const forbidden[] = {
 	/* new processes and programs; threads stay possible */
@@ -143,7 +143,7 @@ static const char *const forbidden[] = {
 	"io_uring_register", "keyctl", "add_key", "request_key", "init_module", "finit_module",
 	"delete_module", "kexec_load", "kexec_file_load", "reboot", "syslog", "acct", "personality",
 	"modify_ldt", "iopl", "ioperm", "lookup_dcookie", "memfd_secret",
-	/* what holds a pipe while it waits: the keeper looks into one of ours (claims.c) */
+	/* calls that lock a pipe while they wait: the keeper reads one of ours (claims.c) */
 	"splice", "tee", "vmsplice", "sendfile",
 	/* the machine's clock and name */
 	"settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname",
@@ -155,12 +155,13 @@ static int forbid_by_name(scmp_filter_ctx filter, const char *name)
 {
 	int number = seccomp_syscall_resolve_name(name);
 
+	CHECK(filter != NULL);
 	if (number == __NR_SCMP_ERROR || number < 0)
 		return 0;
 	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
 }
 
-/* Those that are right with some arguments only. Returns 0 or a negative errno, as the library does. */
+/* System calls that are allowed with some arguments only. Returns 0 or a negative errno, as the library does. */
 static int forbid_by_argument(scmp_filter_ctx filter)
 {
 	int result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
@@ -169,7 +170,7 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	/* A filter cannot look into its argument; without it the C library takes clone. */
 	if (result == 0)
 		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	/* abort() signals itself; nobody else is its business. */
+	/* abort() signals the process itself; no other may be signalled. */
 	if (result == 0)
 		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1,
 					  SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid(), 0));
@@ -179,7 +180,7 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	return result;
 }
 
-/* Who asks issuers needs sockets, and libcurl and the resolver pairs of them. Returns as above. */
+/* Not applied where issuers are asked: libcurl and the resolver need sockets and socket pairs. Returns as above. */
 static int forbid_leaving(scmp_filter_ctx filter)
 {
 	int result = forbid_by_name(filter, "connect");

@@ -14,7 +14,7 @@
  * of it back. Clears the parent-death signal if the user changes.
  *
  * fetches   it has to ask issuers for keys: it may connect, start threads (they resolve names) and read
- *           what resolving names needs, nothing else
+ *           the files that resolving names needs, nothing else
  */
 void confine_apply(bool fetches);
 

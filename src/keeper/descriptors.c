@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LAST_WITHOUT_RANGE 4095 /* how far the loop goes: more were never open where it is needed */
+#define LAST_WITHOUT_RANGE \
+	4095 /* the loop ends here: where it is needed, fewer descriptors are open */
 
 static void close_between(unsigned int first, unsigned int last)
 {

@@ -34,7 +34,7 @@ static void die_with_keeper(pid_t keeper_pid)
 		_exit(1);
 }
 
-/* A terminal signals both processes; when to stop is the keeper's to say. */
+/* A terminal signals both processes, but the keeper decides when the gateway stops. */
 static void set_signals(void)
 {
 	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
@@ -58,7 +58,7 @@ static void close_foreign(const struct gateway_process_conf *conf, int keeper_fd
 	free(keep);
 }
 
-/* Also what /proc shows of the environment, if it stands where the kernel has put it. */
+/* Overwrites the texts in place, so that /proc does not show them either. */
 static void forget_environment(void)
 {
 	for (char **p = environ; p != NULL && *p != NULL; p++)
@@ -111,7 +111,8 @@ int gateway_process_start(struct gateway_process *process, const struct gateway_
 	int fds[2];
 	pid_t pid;
 
-	CHECK(process->pid == 0);
+	CHECK(process->pid == 0 && process->fd < 0);
+	CHECK(conf->main != NULL && conf->listeners != NULL);
 	if (ipc_pair(fds, err) < 0)
 		return -1;
 	pid = fork();
@@ -142,6 +143,7 @@ bool gateway_process_on_exit(struct gateway_process *process)
 {
 	size_t before = count_recent_deaths(process);
 
+	CHECK(process->pid > 0 && process->fd >= 0);
 	ipc_close(process->fd);
 	process->fd = -1;
 	process->pid = 0;

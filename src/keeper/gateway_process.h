@@ -17,7 +17,7 @@
 #include "keeper/keeper.h"
 #include "keeper/launch.h"
 
-/* So many deaths within GATEWAY_DEATHS_WINDOW_MS are answered by a new start; one more is the end. */
+/* After so many deaths within GATEWAY_DEATHS_WINDOW_MS it is still started again; one more ends the daemon. */
 #define GATEWAY_DEATHS_MAX 5
 #define GATEWAY_DEATHS_WINDOW_MS 60000
 
@@ -26,7 +26,7 @@ struct gateway_process {
 	int fd;                                 /* our end of the connection, or -1 */
 	uint64_t deaths_ms[GATEWAY_DEATHS_MAX]; /* the latest, a ring */
 	size_t death_count;
-	uint64_t restart_at_ms; /* while off */
+	uint64_t restart_at_ms; /* while off: when to start it again */
 };
 
 /* What the new process gets; all borrowed. */

@@ -87,7 +87,7 @@ struct keeper {
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	bool is_log_owed;         /* likewise IPC_LOG */
 	enum keeper_ping ping;
-	bool is_reap_due; /* more than one turn's worth had ended */
+	bool is_reap_due; /* more processes had ended than one turn reaps */
 	uint64_t kill_at_ms;
 	uint64_t watchdog_at_ms;
 };
@@ -149,7 +149,7 @@ static void log_reopen(struct keeper *keeper)
 	LOG(LOG_REOPENED, LOG_STR("file", keeper->config->log_target));
 }
 
-/* ---- the guard ---- */
+/* ---- the reaper ---- */
 
 static void keeper_start_reaper(struct keeper *keeper)
 {
@@ -164,6 +164,7 @@ static void keeper_start_reaper(struct keeper *keeper)
 
 static void keeper_on_reaper_exit(struct keeper *keeper)
 {
+	CHECK(keeper->reaper.pid > 0);
 	keeper->reaper.pid = 0;
 	if (keeper->state == KEEPER_DONE)
 		return;
@@ -183,6 +184,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 						   .log_fd = keeper->log_fd };
 	struct error err = { ERROR_NONE, "" };
 
+	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
 	if (gateway_process_start(&keeper->gateway, &conf, &err) < 0) {
 		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
 		keeper->exit_code = 1;
@@ -206,6 +208,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	bool is_expected = !keeper_is_on(keeper);
 	bool may_restart;
 
+	CHECK(keeper->gateway.pid > 0);
 	if (!is_expected || status != 0)
 		log_gateway_exit(keeper, status);
 	children_set_gateway(&keeper->children, -1);
@@ -274,9 +277,10 @@ static void keeper_feed_watchdog(struct keeper *keeper)
 	notify_send(&keeper->notify, "WATCHDOG=1");
 }
 
-/* It is the gateway's answer that feeds it: a gateway that hangs is no better than a keeper that does. REL-52 */
+/* Only an answer of the gateway feeds the watchdog, so that a gateway that hangs is noticed, too. REL-52 */
 static void keeper_watch(struct keeper *keeper, uint64_t now)
 {
+	CHECK(keeper->notify.watchdog_ms > 0);
 	keeper->watchdog_at_ms = now + keeper->notify.watchdog_ms;
 	if (keeper->gateway.fd < 0) {
 		keeper_feed_watchdog(keeper);
@@ -310,7 +314,7 @@ static void keeper_reload(struct keeper *keeper)
 	log_reopen(keeper);
 	if (keeper->gateway.fd < 0) {
 		certificates_reload_later(&keeper->certificates);
-		return; /* the next gateway's READY is the end of it */
+		return; /* the reload ends when the next gateway is ready */
 	}
 	if (certificates_exist(&keeper->certificates))
 		certificates_reload(&keeper->certificates);
@@ -324,7 +328,7 @@ static void keeper_on_certificates(struct keeper *keeper, bool is_used)
 		keeper_end_reload(keeper);
 }
 
-/* Nothing but the claims of a child comes on this way as a descriptor; whatever came is closed. */
+/* The only descriptor that a message may bring is that of claims; all that came are closed. */
 static void keeper_on_message(struct keeper *keeper, const struct ipc_message *message,
 			      const int *fds, size_t fd_count)
 {
@@ -363,7 +367,7 @@ static void keeper_read_requests(struct keeper *keeper)
 			keeper_on_message(keeper, &message, fds, count);
 			continue;
 		}
-		/* It is ending, or does not keep to the protocol; its end comes with SIGCHLD. */
+		/* The gateway is ending, or does not keep to the protocol; SIGCHLD tells of its end. */
 		if (n < 0)
 			kill(keeper->gateway.pid, SIGKILL);
 		return;
@@ -416,7 +420,7 @@ static void keeper_reap(struct keeper *keeper, pid_t pid)
 		LOG(ORPHAN_REAPED, LOG_INT("pid", pid));
 }
 
-/* Looks first and reaps afterwards: until then the number of a process cannot be given to another. */
+/* Looks before reaping: until a process is reaped its number cannot be given to another. */
 static void keeper_reap_all(struct keeper *keeper)
 {
 	keeper->is_reap_due = true;
@@ -486,6 +490,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 			next = keeper->gateway.restart_at_ms;
 	}
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
+		CHECK(keeper->gateway.pid > 0);
 		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
 		keeper->kill_at_ms = NEVER;
 	}
@@ -522,10 +527,11 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 		polls[1].events |= POLLIN;
 	if (keeper_has_untold(keeper))
 		polls[1].events |= POLLOUT;
-	/* A dead gateway's socket is always ready; its end comes with SIGCHLD. */
+	/* The socket of a gateway that has ended is always ready; SIGCHLD tells of the end. */
 	if (polls[1].events == 0)
 		polls[1].fd = -1;
 	count += children_poll_fill(&keeper->children, polls + count);
+	CHECK(count <= ARRAY_LEN(polls));
 	if (poll(polls, count, keeper->is_reap_due ? 0 : timeout_until(next_ms)) < 0)
 		return;
 	clock_update();
@@ -550,7 +556,7 @@ static void keeper_loop(struct keeper *keeper)
 
 /* ---- start and end ---- */
 
-/* Before anything is forked: what the daemon's own processes are in is decided here. */
+/* Before anything is forked, because the daemon's own processes may have to move to another cgroup. */
 static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
@@ -585,7 +591,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	if (certificates_init(&keeper->certificates, config, err) < 0)
 		return -1;
-	/* It holds the secrets of all children: none of them shall read its memory. SEC-61. */
+	/* The keeper has the secrets of all children: none of them may read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (launch_init(&keeper->launch, config, err) < 0)
@@ -602,7 +608,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	return 0;
 }
 
-/* Kills what is a child of this process now, adopted or not, except the guard. */
+/* Kills all children of this process, adopted ones as well, except the reaper. */
 static void kill_direct_children(const struct keeper *keeper)
 {
 	char path[64];
@@ -621,8 +627,8 @@ static void kill_direct_children(const struct keeper *keeper)
 }
 
 /*
- * Kills whatever is left, whoever started it. Killing a process may hand its own children to us, so
- * again, until there are none. The guard does the same with the groups that it knows, and ends.
+ * Kills all processes that are left. The children of a killed process become ours, so this repeats until there
+ * are none. The reaper does the same with the groups that it knows, and ends.
  */
 static void keeper_finish(struct keeper *keeper)
 {
@@ -648,7 +654,7 @@ static void keeper_finish(struct keeper *keeper)
 	    LOG_STR("left", is_empty ? "nothing" : "processes that cannot be killed"));
 }
 
-/* What the caller may use after the daemon has ended is as it was before. */
+/* Leaves the descriptors and flags of the process as they were before keeper_run. */
 static void keeper_fini(struct keeper *keeper)
 {
 	listeners_close(keeper->config, &keeper->listeners);
@@ -668,6 +674,7 @@ int keeper_run(struct config *config, keeper_gateway_fn *gateway_main)
 	struct keeper keeper = { .config = config, .gateway_main = gateway_main, .log_fd = -1 };
 	struct error err = { ERROR_NONE, "" };
 
+	CHECK(config != NULL && gateway_main != NULL);
 	if (keeper_start(&keeper, &err) < 0) {
 		fprintf(stderr, "mcpgated: %s\n", err.text);
 		return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One function per question. Servers that are not enabled ask for nothing. */
+/* One function per question. Servers that are not enabled are not checked. */
 #include "keeper/kernel_features.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void check_user(const struct config_server *server, struct config_problem
 			    server->conf.name, server->user);
 }
 
-/* What may not be looked at may be there for the server's own user. */
+/* EACCES: the path may exist for the server's own user. */
 static bool is_missing(const char *path, mode_t *mode_r)
 {
 	struct stat st;
@@ -112,7 +112,7 @@ static void check_cgroups(const struct config *config, struct config_problems *p
 		problem_add(problems, "%s", err.text);
 }
 
-/* Whether it is a program, or cannot be looked at from here; else *why_r is an errno. */
+/* Whether it is a program, or may be one that only the server's user can see; else *why_r is an errno. */
 static bool may_be_program(int dir_fd, const char *path, int *why_r)
 {
 	struct stat st;
@@ -145,6 +145,7 @@ static bool find_command(const struct launch_spec *spec, int *why_r)
 static void append_directories(struct buf *out, char *const *candidates)
 {
 	for (; *candidates != NULL; candidates++) {
+		CHECK(strchr(*candidates, '/') != NULL);
 		if (out->len > 0)
 			buf_append_char(out, ':');
 		buf_append_slice(out, slice_between(*candidates, strrchr(*candidates, '/')));

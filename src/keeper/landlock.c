@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kernel does not know is left out here, without a word: whoever promised it has asked for the
- * version before.
+ * Rights that the kernel does not know are left out silently: sandbox_check has refused configurations that
+ * need them.
  */
 #include "keeper/landlock.h"
 

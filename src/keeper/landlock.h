@@ -54,7 +54,7 @@ struct landlock_rights {
 int landlock_version(void);
 /* A set of rules (a descriptor), of those rights that the kernel knows. -1: errno. */
 int landlock_open(const struct landlock_rights *rights) must_check;
-/* Grants rights on a file, or on a directory and all below it; what fits no file is left out for one. */
+/* Grants rights on a file, or on a directory and all below it; rights that only directories have are left out for a file. */
 int landlock_allow_path(int ruleset, const char *path, uint64_t fs);
 int landlock_allow_port(int ruleset, uint16_t port, uint64_t net) must_check;
 /* From now on for this process and its children. no_new_privs must be set. */

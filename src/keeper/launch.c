@@ -28,7 +28,7 @@
 #define PIPE_BYTES (256 * 1024)
 #define VERDICT_FD 3
 
-/* What the service manager tells the daemon is nobody else's: SEC-60. */
+/* Variables of the service manager, which are for the daemon alone: SEC-60. */
 static const struct slice not_inherited[] = {
 	SLICE("LISTEN_"),
 	SLICE("NOTIFY_SOCKET"),
@@ -45,7 +45,7 @@ static bool is_inheritable(const char *name)
 	return true;
 }
 
-/* Where the entry of this name is; if there is none, where the list ends. */
+/* The index of the entry of this name; if there is none, that of the end. */
 static size_t env_place(char *const *envp, const char *name)
 {
 	size_t length = strlen(name);
@@ -63,7 +63,7 @@ static const char *env_find(char *const *envp, const char *name)
 	return entry != NULL ? entry + strlen(name) + 1 : NULL;
 }
 
-/* Appends to a list that has room; the first mention of a name holds. */
+/* Appends to a list that has room, unless the name is there already. */
 static size_t env_add(char **envp, size_t count, const char *name, const char *value)
 {
 	if (value != NULL && env_find(envp, name) == NULL)
@@ -87,6 +87,7 @@ static char **make_env(const struct config_server *server, const char *home)
 		if (is_inheritable(name))
 			count = env_add(envp, count, name, getenv(name));
 	}
+	CHECK(count < room);
 	return envp;
 }
 
@@ -130,10 +131,11 @@ static char **make_candidates(const char *command, char *const *envp)
 	while (rest.p != NULL) {
 		struct slice part = slice_cut(&rest, ':');
 
-		/* An empty part would mean the current directory: no command comes from there. */
+		/* An empty part means the current directory, in which no command is looked for. */
 		if (part.n > 0)
 			candidates[count++] = mem_printf("%.*s/%s", SLICE_ARG(part), command);
 	}
+	CHECK(count <= count_parts(path));
 	return candidates;
 }
 
@@ -141,11 +143,13 @@ static void find_groups(struct launch_spec *spec)
 {
 	const char *name = spec->server->user;
 
+	CHECK(spec->has_user && name != NULL);
 	/* The first call says how many there are. */
 	getgrouplist(name, spec->gid, NULL, &spec->group_count);
 	spec->groups = mem_zalloc(((size_t)spec->group_count + 1) * sizeof(*spec->groups));
 	if (getgrouplist(name, spec->gid, spec->groups, &spec->group_count) < 0)
-		spec->group_count = 0; /* changed meanwhile: without, rather than with wrong ones */
+		spec->group_count =
+			0; /* the groups have just changed: rather none than wrong ones */
 }
 
 /* Returns the user's home, borrowed until the next user is looked up; NULL: runs as the daemon's. */
@@ -174,6 +178,7 @@ static int prepare(struct launch *launch, struct launch_spec *spec, struct error
 	const char *home;
 	int result = find_user(spec, &home, err);
 
+	CHECK(spec->envp == NULL && server->command != NULL);
 	spec->envp = make_env(server, home);
 	spec->argv = make_argv(server);
 	spec->candidates = make_candidates(server->command, spec->envp);
@@ -224,11 +229,11 @@ void launch_raise_limits(struct launch *launch)
 {
 	struct rlimit all = { launch->open_files.rlim_max, launch->open_files.rlim_max };
 
-	/* Where it is refused the daemon serves fewer clients; the listener lives with that. */
+	/* If this fails, the daemon serves fewer clients; io/listen pauses when descriptors run out. */
 	setrlimit(RLIMIT_NOFILE, &all);
 }
 
-/* An empty file is one that somebody is about to write. What is no plain file any more could keep us waiting. */
+/* An empty file may be about to be written. Only plain files, because reading others could wait. */
 static int read_again(const char *path, char **value_r, struct error *err)
 {
 	struct stat status;
@@ -246,6 +251,7 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 {
 	const struct launch_spec *spec = &launch->specs[server];
 
+	CHECK(server < launch->count);
 	for (size_t i = 0; i < spec->server->env_count; i++) {
 		const struct config_pair *pair = &spec->server->env[i];
 		char **entry = &spec->envp[env_place(spec->envp, pair->name)];
@@ -277,13 +283,13 @@ static void child_side_fail(int verdict_fd, int step)
 {
 	struct launch_verdict verdict = { step, errno };
 
-	/* Far below PIPE_BUF and the first bytes in this pipe: it cannot be cut and cannot wait. */
+	/* Below PIPE_BUF, and the first bytes in this pipe: the write is neither cut nor waits. */
 	if (write(verdict_fd, &verdict, sizeof(verdict)) < 0)
 		_exit(126);
 	_exit(127);
 }
 
-/* Everything a program expects to find as after login. PIPE is ignored in the keeper, not here. */
+/* Signals as a program has them after login: the keeper ignores SIGPIPE, for example. */
 static void child_side_reset_signals(void)
 {
 	/* What the kernel takes, all zeros: the C library's sigaction refuses to touch 32 and 33. */
@@ -296,7 +302,7 @@ static void child_side_reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Its own standard streams and the verdict; no other descriptor gets past this. */
+/* Leaves its standard streams and the verdict; all other descriptors are closed. */
 static void child_side_set_descriptors(const int ends[3], int verdict_fd)
 {
 	for (int i = 0; i < 3; i++) {
@@ -334,7 +340,7 @@ static void child_side_set_user(const struct launch *launch, const struct launch
 	child_side_die_with_keeper(launch); /* a change of the user has cleared it */
 }
 
-/* What its own user can reach, it is told by the attempt. */
+/* As its own user, so that chdir fails where that user may not go. */
 static void child_side_set_place(const struct launch_spec *spec)
 {
 	const struct config_server *server = spec->server;
@@ -345,7 +351,7 @@ static void child_side_set_place(const struct launch_spec *spec)
 		child_side_fail(VERDICT_FD, LAUNCH_CWD);
 }
 
-/* From here on nothing is gained by executing, and nothing outside the sandbox is reached. */
+/* After this, exec gains no privilege; only sandboxed paths are reachable. */
 static void child_side_give_up_rights(const struct launch_spec *spec)
 {
 	static const int steps[] = {
@@ -357,7 +363,7 @@ static void child_side_give_up_rights(const struct launch_spec *spec)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
-	/* What the unit granted to the daemon (a low port); refused only where there is none. */
+	/* Capabilities that the unit granted to the daemon (a low port). Fails only where there are none. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (spec->server->sandbox == CONFIG_SANDBOX_OFF)
 		return;
@@ -366,7 +372,7 @@ static void child_side_give_up_rights(const struct launch_spec *spec)
 		child_side_fail(VERDICT_FD, steps[result]);
 }
 
-/* The errors of execve that mean: perhaps it is in the next directory. */
+/* The errors of execve after which the next directory of PATH is tried. */
 static bool child_side_is_elsewhere(int number)
 {
 	return number == ENOENT || number == ENOTDIR || number == EACCES || number == ENODEV ||
@@ -374,8 +380,8 @@ static bool child_side_is_elsewhere(int number)
 }
 
 /*
- * EACCES of execve also means a directory of PATH that may not be searched, which says nothing about
- * the command. A command that was given as a path has only one place to be.
+ * EACCES of execve can also mean that a directory of PATH may not be searched, which says nothing about
+ * the command. A command that was given as a path can only be there.
  */
 static bool child_side_is_forbidden(const struct launch_spec *spec, const char *path)
 {
@@ -391,13 +397,13 @@ static void child_side_exec(const struct launch_spec *spec)
 		if (!child_side_is_elsewhere(errno))
 			child_side_fail(VERDICT_FD, LAUNCH_EXEC);
 		if (child_side_is_forbidden(spec, *path))
-			last = EACCES; /* it is there, which is more than that it is not elsewhere */
+			last = EACCES; /* says more than ENOENT of another directory */
 	}
 	errno = last;
 	child_side_fail(VERDICT_FD, LAUNCH_EXEC);
 }
 
-/* First of all: no memory that it uses later is counted elsewhere. */
+/* Before anything else, so that all memory that the process uses is counted in its group. */
 static void child_side_join(const struct launch_spec *spec, int cgroup_fd, int verdict_fd)
 {
 	if (cgroup_fd >= 0 && cgroups_join(cgroup_fd) < 0 && cgroups_is_needed(spec->server))
@@ -418,7 +424,7 @@ static void child_side(const struct launch *launch, const struct launch_spec *sp
 	child_side_exec(spec);
 }
 
-/* The pipes of one start: [0] and [1] are those of pipe(2). */
+/* The pipes of one start; [0] is the end to read from, as with pipe(2). */
 enum { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_VERDICT, PIPE_COUNT };
 
 /* Which end of each pipe stays here. */
@@ -444,7 +450,7 @@ static int open_pipes(int pipes[PIPE_COUNT][2])
 	for (int i = 0; i < PIPE_COUNT; i++) {
 		if (pipe2(pipes[i], O_CLOEXEC) < 0)
 			return -1;
-		/* Of our end alone: programs do not expect that their streams do not block. */
+		/* Our end only: programs do not expect non-blocking standard streams. */
 		if (fcntl(pipes[i][own_end[i]], F_SETFL, O_NONBLOCK) < 0)
 			return -1;
 		if (i == PIPE_IN || i == PIPE_OUT)
@@ -460,6 +466,7 @@ int launch_start(const struct launch *launch, const struct launch_spec *spec,
 	int pipes[PIPE_COUNT][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	pid_t pid = -1;
 
+	CHECK(spec->argv[0] != NULL && spec->envp != NULL);
 	if (open_pipes(pipes) == 0)
 		pid = fork();
 	if (pid == 0) {
@@ -474,6 +481,7 @@ int launch_start(const struct launch *launch, const struct launch_spec *spec,
 		close_ends(pipes, true, true);
 		return -1;
 	}
+	CHECK(pid > 0); /* child_side does not return */
 	close_ends(pipes, false, true);
 	launched_r->pid = pid;
 	for (int i = 0; i < 3; i++)

@@ -18,11 +18,11 @@
 #include "keeper/reaper.h"
 
 struct launch_spec {
-	char **candidates; /* paths to execute, in this order, until one is there */
+	char **candidates; /* paths to execute: the first that is there */
 	const char **argv; /* the strings are the configuration's */
 	char **envp;
 	const struct config_server *server;
-	bool has_user; /* the three below hold */
+	bool has_user; /* uid, gid and groups are set */
 	uid_t uid;
 	gid_t gid;
 	gid_t *groups;
@@ -61,7 +61,7 @@ struct launched {
 };
 
 /*
- * Prepares all servers; fails if one shall run as a user that there is not. The configuration is
+ * Prepares all servers; fails if there is no such user as one of them shall run as. The configuration is
  * borrowed as long as launch is used. launch_fini is due in both cases.
  */
 int launch_init(struct launch *launch, const struct config *config, struct error *err) must_check;
@@ -69,16 +69,16 @@ void launch_fini(struct launch *launch);
 /* Raises the daemon's own limit of open files; the children get the old one. */
 void launch_raise_limits(struct launch *launch);
 /*
- * Reads the secrets of a server's environment again that stand in files: the next process gets what is there then.
- * One that cannot be read stays as it was. AUTH-DWN-05
+ * Reads the files of a server's secrets again: the next process gets what they hold now. A secret whose file cannot
+ * be read stays as it was. AUTH-DWN-05
  */
 void launch_renew_secrets(struct launch *launch, size_t server);
 /* Overwrites the environments: for the gateway's process, which must not know them. */
 void launch_forget_secrets(struct launch *launch);
 
 /*
- * Forks a process of `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make (-1: none). Returns 0 (all descriptors are the caller's), or -1
- * with *error_r an errno. That the fork succeeded says nothing about the exec: the verdict does.
+ * Forks a process of `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make (-1: none). Returns 0
+ * (all descriptors are the caller's), or -1 with *error_r an errno. Whether exec succeeds is told by the verdict.
  */
 int launch_start(const struct launch *launch, const struct launch_spec *spec,
 		 const struct reaper *reaper, int cgroup_fd, struct launched *launched_r,
@@ -87,7 +87,7 @@ int launch_start(const struct launch *launch, const struct launch_spec *spec,
 /* The step in words, like "cannot execute the command". */
 const char *launch_step_text(int step);
 
-/* What may lie behind the failure, to be put behind its text: "; ...", or "". */
+/* What the cause may be, to be appended to the text of the failure: "; ...", or "". */
 const char *launch_hint(const struct launch_verdict *verdict, const char *command);
 
 #endif

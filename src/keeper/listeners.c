@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the texts of the configuration to sockets, once. Wildcard addresses are shown as they are. */
+/* Opens the addresses of the configuration. Wildcard addresses are shown as they are. */
 #include "keeper/listeners.h"
 
 #include <errno.h>
@@ -22,6 +22,7 @@ static size_t count_same_before(const struct config *config, size_t at)
 {
 	size_t count = 0;
 
+	CHECK(at < config->listen_count);
 	for (size_t i = 0; i < at; i++)
 		count += strcmp(config->listen[i].address, config->listen[at].address) == 0;
 	return count;
@@ -69,8 +70,8 @@ static int open_all(const struct config *config, int *listeners, struct error *e
 /* ---- for the operator ---- */
 
 /*
- * Where the admin socket is, if the configuration leaves it open: only in places that belong to this daemon
- * or this user alone. Returns an address to free, or NULL.
+ * Where the admin socket is with admin.address: auto: only in directories that belong to this daemon or this user
+ * alone. Returns an address to free, or NULL.
  */
 static char *admin_place(struct error *why)
 {
@@ -109,7 +110,7 @@ static int open_private(const char *text, struct error *err)
 				      err);
 }
 
-/* Nobody has chosen the place: a second daemon of the same user goes without. */
+/* At a place that was not configured: a second daemon of the same user has no admin socket. */
 static int open_admin_somewhere(void)
 {
 	struct error why = { ERROR_NONE, "" };
@@ -168,7 +169,7 @@ int *listeners_open(const struct config *config, struct error *err)
 
 /* ---- the end ---- */
 
-/* The file of a unix socket goes with it; where that is, the socket itself says. */
+/* Removes the file of a unix socket as well; its address is asked of the socket. */
 static void close_private(int fd)
 {
 	char own[ADDRESS_TEXT_BYTES];
@@ -194,6 +195,7 @@ void listeners_stop(const struct config *config, int *listeners)
 
 void listeners_close(const struct config *config, int **listeners)
 {
+	CHECK(*listeners != NULL);
 	listeners_stop(config, *listeners);
 	for (size_t i = 0; i < config->listen_count; i++) {
 		struct address address;
@@ -210,7 +212,7 @@ void listeners_close(const struct config *config, int **listeners)
 	*listeners = NULL;
 }
 
-/* A reader of stderr that sleeps must not stop the daemon. */
+/* Never waits: a reader of stderr that does not read must not stop the daemon. */
 static void say(const char *text)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
@@ -228,6 +230,7 @@ static void announce(const struct config_server *server, const struct config_lis
 	char line[1024];
 	bool is_unix;
 
+	CHECK(listener >= 0);
 	address_format(listener, text);
 	is_unix = strncmp(text, "unix:", 5) == 0;
 	/* There is no common form of a URL for a unix socket; this one can be read. */

@@ -14,7 +14,7 @@
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
 
-/* Closes those of config->listen here: with the gateway's own, nobody connects any more, instead of waiting for nobody. */
+/* Closes those of config->listen in this process. When the gateway has closed its own, connections are refused. */
 void listeners_stop(const struct config *config, int *listeners);
 
 /* Closes those that are open, frees the array, and removes the files of unix sockets that we made. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/slice.h"
 #include "base/text.h"
 
@@ -29,6 +30,7 @@ static void open_socket(struct notify *notify, const char *path)
 {
 	size_t length = path != NULL ? strlen(path) : 0;
 
+	CHECK(notify->fd < 0);
 	if (length < 2 || length >= sizeof(notify->address.sun_path))
 		return;
 	if (path[0] != '/' && path[0] != '@')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling systemd how we are: sd_notify(3) without the library. Silent where nobody asks. REL-52. */
+/* sd_notify(3) without the library. Does nothing where there is no NOTIFY_SOCKET. REL-52. */
 #ifndef MCPGATED_KEEPER_NOTIFY_H
 #define MCPGATED_KEEPER_NOTIFY_H
 
@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 struct notify {
-	int fd; /* -1: nobody wants to know */
+	int fd; /* -1: there is no NOTIFY_SOCKET */
 	struct sockaddr_un address;
 	socklen_t size;
 	uint64_t watchdog_ms; /* send WATCHDOG=1 that often; 0: never */

@@ -2,7 +2,7 @@
 /*
  * One number a record: the group, negative when it has ended. Records are written whole (they are far
  * below PIPE_BUF), so they are read whole. The child itself reports its group before it executes
- * anything: there is no moment in which a group exists and the guard does not know it.
+ * anything, so the reaper knows each group before there can be anything in it to kill.
  */
 #include "keeper/reaper.h"
 
@@ -29,6 +29,7 @@ struct groups {
 
 static void groups_add(struct groups *groups, int32_t group)
 {
+	CHECK(group > 0 && groups->count <= groups->size);
 	if (groups->count == groups->size) {
 		groups->size = groups->size * 2 + 64;
 		groups->items = mem_resize(groups->items, groups->size * sizeof(*groups->items));
@@ -36,7 +37,7 @@ static void groups_add(struct groups *groups, int32_t group)
 	groups->items[groups->count++] = group;
 }
 
-/* The same group may have been added twice: by the child, and by a keeper that replaced its guard. */
+/* The same group may have been added twice: by the child, and by a keeper that replaced its reaper. */
 static void groups_remove(struct groups *groups, int32_t group)
 {
 	for (size_t i = groups->count; i-- > 0;) {
@@ -62,7 +63,7 @@ static void reaper_read_until_end(int fd, struct groups *groups)
 	}
 }
 
-/* The whole life of the guard. What stops the daemon must not stop it: it ends by the end of its pipe. */
+/* Runs in the reaper. Signals that stop the daemon must not stop it: it ends when its pipe ends. */
 static void reaper_main(int fd, const char *cgroups)
 {
 	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE };
@@ -74,8 +75,8 @@ static void reaper_main(int fd, const char *cgroups)
 	setsid();
 	if (fd != STDIN_FILENO)
 		dup2(fd, STDIN_FILENO);
-	fcntl(STDIN_FILENO, F_SETFL, O_RDONLY); /* blocking: it has nothing else to do */
-	/* Whoever waits for the end of our outputs must not wait for the guard. */
+	fcntl(STDIN_FILENO, F_SETFL, O_RDONLY); /* blocking: the reaper does nothing else */
+	/* A reader of the daemon's outputs must see their end when the daemon ends. */
 	descriptors_close_from(STDOUT_FILENO);
 	reaper_read_until_end(STDIN_FILENO, &groups);
 	for (size_t i = 0; i < groups.count; i++)
@@ -89,6 +90,7 @@ int reaper_start(struct reaper *reaper, struct error *err)
 {
 	int fds[2];
 
+	CHECK(reaper->pid == 0);
 	reaper->fd = -1;
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set_errno(err, "pipe");
@@ -118,6 +120,7 @@ bool reaper_add(const struct reaper *reaper, pid_t group)
 
 bool reaper_remove(const struct reaper *reaper, pid_t group)
 {
+	CHECK(group > 0);
 	return reaper_tell(reaper, -group);
 }
 

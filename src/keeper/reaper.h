@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard: a tiny process that outlives the keeper by a moment. It knows the process groups of the
- * children, and kills them (and removes their cgroups) when the keeper has gone without doing so itself (`kill -9`). The death
- * signal of the kernel reaches children only, not what they have started. BACK-PROC-03, REL-43.
+ * The reaper (process mcpgated-guard): a tiny process that outlives the keeper by a moment. It knows the process
+ * groups of the children, kills them and removes their cgroups when the keeper is gone without having done so itself
+ * (`kill -9`). The kernel's parent-death signal reaches the children only, not what they have started.
+ * BACK-PROC-03, REL-43.
  */
 #ifndef MCPGATED_KEEPER_REAPER_H
 #define MCPGATED_KEEPER_REAPER_H
@@ -15,13 +16,13 @@
 
 struct reaper {
 	const char *cgroups; /* the directory of the children's cgroups, or NULL; borrowed */
-	int fd;              /* its end of the pipe closes with the keeper; -1: there is no guard */
+	int fd; /* our end of its pipe, which closes with the keeper; -1: there is no reaper */
 	pid_t pid;
 };
 
-/* Forks the guard, with guard->cgroups as it is set. It ends when the keeper ends, or with reaper_stop. */
+/* Forks the reaper, with reaper->cgroups as it is set. It ends when the keeper ends, or with reaper_stop. */
 int reaper_start(struct reaper *reaper, struct error *err) must_check;
-/* The group is to be killed, or has ended. Async-signal-safe; false if the guard cannot be told. */
+/* The group is to be killed, or has ended. Async-signal-safe; false if the reaper cannot be told. */
 bool reaper_add(const struct reaper *reaper, pid_t group);
 bool reaper_remove(const struct reaper *reaper, pid_t group);
 /* It kills the groups that it knows and exits; waiting for it is the caller's. */

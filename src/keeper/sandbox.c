@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tables of paths, and one function that turns them and the configuration into rules. Paths are
- * opened by the process that shall live with them, as its own user, after the fork: a link is
- * followed to the file that it means at that moment.
+ * A table of paths, and the functions that turn it and the configuration into rules. Paths are opened by the
+ * sandboxed process itself, as its own user, after the fork: a link is followed to what it means then.
  *
  * Not refused, because Landlock cannot: looking at names, sizes and rights of files, UDP, unix sockets
  * that have a path. mcpgated.yaml(5) says so.
@@ -18,7 +17,7 @@
 #define MAY_READ ((uint64_t)(LANDLOCK_FS_READ_FILE | LANDLOCK_FS_READ_DIR))
 #define MAY_RUN (MAY_READ | LANDLOCK_FS_EXECUTE)
 #define MAY_USE_DEVICE (MAY_READ | LANDLOCK_FS_WRITE_FILE | LANDLOCK_FS_TRUNCATE)
-/* Everything but programs, whose place is `read`, and devices. */
+/* Everything but executing, which `read` grants, and devices. */
 #define MAY_WRITE                                                                    \
 	(LANDLOCK_FS_ALL & ~(uint64_t)(LANDLOCK_FS_EXECUTE | LANDLOCK_FS_MAKE_CHAR | \
 				       LANDLOCK_FS_MAKE_BLOCK | LANDLOCK_FS_IOCTL_DEV))
@@ -172,7 +171,7 @@ enum sandbox_result sandbox_enter(const struct config_server *server, char *cons
 		refused.net |= LANDLOCK_NET_CONNECT_TCP;
 	if (!server->sandbox_bind.is_any)
 		refused.net |= LANDLOCK_NET_BIND_TCP;
-	/* Root without them is a user like any other; with them it would load modules, or worse. */
+	/* Root without capabilities is a user like any other; with them it could load kernel modules. */
 	if (capabilities_drop_all() < 0)
 		return SANDBOX_KERNEL;
 	ruleset = landlock_open(&refused);

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* What could not be done; errno says why. */
+/* What failed; errno says why. */
 enum sandbox_result { SANDBOX_DONE, SANDBOX_READ, SANDBOX_WRITE, SANDBOX_KERNEL };
 
 /* Whether a kernel whose Landlock has this version (below 1: none) can keep what is configured. */

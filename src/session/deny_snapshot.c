@@ -99,6 +99,7 @@ static int take(struct slice *rest, struct record *record_r, struct slice *issue
 	if (record_r->number == 0)
 		return rest->n == 0 ? 0 : -1;
 	if (record_r->number > NUMBER_MAX || record_r->by >= DENIAL_BY_COUNT ||
+	    (record_r->until_ms > INT64_MAX && record_r->until_ms != UINT64_MAX) ||
 	    record_r->issuer_bytes == 0 || record_r->issuer_bytes > rest->n ||
 	    record_r->name_bytes == 0 || record_r->name_bytes > rest->n - record_r->issuer_bytes)
 		return -1;

@@ -92,7 +92,7 @@ static void no_entries_are_a_list_too(void **state)
 	assert_false(deny_snapshot_load(NULL, &after));
 }
 
-/* Whoever wrote it may have been an attacker: whatever a byte is, nothing is read beyond, and all or nothing is taken. */
+/* An attacker may have written it: whatever a byte is, nothing is read beyond the end, and all or nothing is taken. */
 static void rubbish_is_refused(void **state)
 {
 	unsigned char *bytes = (unsigned char *)deny_snapshot;
@@ -108,6 +108,13 @@ static void rubbish_is_refused(void **state)
 			bytes[i] = values[k];
 			if (!deny_snapshot_load(deny_snapshot, &after))
 				assert_int_equal(after.count, 0);
+			LIST_FOREACH(node, &after.entries) {
+				uint64_t until_ms =
+					container_of(node, struct denial, link)->until_ms;
+
+				/* Reports write it as a signed number, or as none. */
+				assert_true(until_ms <= INT64_MAX || until_ms == UINT64_MAX);
+			}
 			deny_list_fini(&after);
 			deny_list_init(&after);
 		}

@@ -101,17 +101,15 @@ int session_init(struct session *session, struct session_set *set, struct princi
 {
 	if (is_over_limit(set, principal))
 		return -1;
+	CHECK(ops->on_end != NULL);
+	*session = (struct session){
+		.ops = ops,
+		.set = set,
+		.principal = principal_ref(principal),
+	};
 	set->reserved++;
-	session->principal = principal_ref(principal);
 	principal->sessions++;
-	session->ops = ops;
-	session->set = set;
 	list_append(&set->sessions, &session->link);
-	session->state = SESSION_NEW;
-	session->has_one_stream = false;
-	session->holds = 0;
-	session->is_doubtful = false;
-	session->marks = NULL;
 	deny_watcher_init(&session->deny_watcher, &session_watcher_ops);
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);

@@ -24,12 +24,6 @@ struct stream_event {
 	struct msg *msg;
 };
 
-static void stream_log_step(const struct stream *stream, const char *from, const char *to)
-{
-	LOG(STREAM_STATE, LOG_STR("from", from), LOG_STR("to", to),
-	    LOG_INT("waiting", stream->count), LOG_INT("taken", stream->taken));
-}
-
 /* What an event costs beside its text: a flood of short messages is bounded, too. */
 static size_t stream_weight(const struct msg *msg)
 {
@@ -152,8 +146,9 @@ static void stream_set_reader(struct stream *stream, struct stream_reader *reade
 		stream->reader->stream = NULL;
 	else
 		reader->stream = stream;
-	stream_log_step(stream, reader == NULL ? "read" : "unread",
-			reader == NULL ? "unread" : "read");
+	LOG(STREAM_STATE, LOG_STR("from", reader == NULL ? "read" : "unread"),
+	    LOG_STR("to", reader == NULL ? "unread" : "read"), LOG_INT("waiting", stream->count),
+	    LOG_INT("taken", stream->taken));
 	stream->reader = reader;
 	stream_update_rank(stream);
 }
@@ -436,7 +431,10 @@ void stream_end(struct stream *stream, enum reason reason)
 {
 	if (stream_is_ended(stream))
 		return;
-	stream_log_step(stream, "open", "ended");
+	CHECK(stream->end_reason == REASON_NONE);
+	LOG(STREAM_STATE, LOG_STR("from", "open"), LOG_STR("to", "ended"),
+	    LOG_STR("reason", reason_get(reason)->text), LOG_INT("waiting", stream->count),
+	    LOG_INT("taken", stream->taken));
 	stream->state = STREAM_ENDED;
 	stream->end_reason = reason;
 	stream_update_rank(stream);
