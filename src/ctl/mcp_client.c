@@ -12,6 +12,17 @@
 #define PAGES_MAX 1000
 #define ERROR_SHOWN 200
 
+json_t *mcp_client_hello(void)
+{
+	struct slice revision = revision_newest()->name;
+	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", revision.p,
+				   revision.n, "capabilities", "clientInfo", "name", "mcpgatectl",
+				   "version", PACKAGE_VERSION);
+
+	CHECK(params != NULL);
+	return params;
+}
+
 /* Takes message. Returns the reply's JSON, or NULL with err, which stays empty where no body is due. */
 static json_t *mcp_client_send(struct mcp_client *mcp_client, const char *method, json_t *message,
 			       struct error *err)
@@ -24,6 +35,7 @@ static json_t *mcp_client_send(struct mcp_client *mcp_client, const char *method
 	struct client_reply reply;
 	json_t *answer = NULL;
 
+	CHECK(mcp_client->socket != NULL && mcp_client->server != NULL);
 	*err = (struct error){ ERROR_NONE, "" };
 	if (client_ask(&request, &reply, err) == 0) {
 		if (mcp_client->session == NULL && reply.session != NULL)
@@ -79,14 +91,10 @@ json_t *mcp_client_ask(struct mcp_client *mcp_client, const char *method, json_t
 int mcp_client_open(struct mcp_client *mcp_client, const char *socket, const char *server,
 		    struct error *err)
 {
-	struct slice revision = revision_newest()->name;
-	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", revision.p,
-				   revision.n, "capabilities", "clientInfo", "name", "mcpgatectl",
-				   "version", PACKAGE_VERSION);
 	struct error ignored;
 
 	*mcp_client = (struct mcp_client){ .socket = socket, .server = server };
-	mcp_client->about = mcp_client_ask(mcp_client, "initialize", params, err);
+	mcp_client->about = mcp_client_ask(mcp_client, "initialize", mcp_client_hello(), err);
 	if (mcp_client->about == NULL)
 		return -1;
 	json_decref(mcp_client_send(mcp_client, "POST",

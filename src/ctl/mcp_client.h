@@ -16,6 +16,9 @@ struct mcp_client {
 	int last_id;
 };
 
+/* The params of initialize, as all of mcpgatectl send it; the caller's. */
+json_t *mcp_client_hello(void);
+
 /* Begins a session; mcp_client_close also after a failure. */
 int mcp_client_open(struct mcp_client *mcp_client, const char *socket, const char *server,
 		    struct error *err) must_check;

@@ -56,19 +56,18 @@ static void append_bytes(struct buf *out, uint64_t bytes)
 		buf_printf(out, "%.1fM", (double)bytes / 1024 / 1024);
 }
 
-static void append_latency(struct buf *out, uint64_t ms)
-{
-	if (ms < 1000)
-		buf_printf(out, "<%dms", (int)ms);
-	else
-		buf_printf(out, "<%.1fs", (double)ms / 1000);
-}
-
 static uint64_t number_of(const json_t *object, const char *member)
 {
 	json_int_t value = json_integer_value(json_object_get(object, member));
 
 	return value > 0 ? (uint64_t)value : 0;
+}
+
+static struct slice text_of(const json_t *object, const char *member)
+{
+	const json_t *string = json_object_get(object, member);
+
+	return slice_of(json_string_value(string), json_string_length(string));
 }
 
 static void append_date(struct buf *out, uint64_t ms)
@@ -79,11 +78,6 @@ static void append_date(struct buf *out, uint64_t ms)
 	buf_append_str(out, text);
 }
 
-static void append_text(struct buf *out, const json_t *string)
-{
-	buf_append(out, json_string_value(string), json_string_length(string));
-}
-
 static void append_value(struct buf *out, const json_t *row, const struct column *column)
 {
 	const json_t *value = json_object_get(row, column->member);
@@ -92,15 +86,17 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 	if (value == NULL || json_is_null(value))
 		buf_append_char(out, '-');
 	else if (column->kind == KIND_TEXT && json_is_string(value))
-		append_text(out, value);
+		buf_append_slice(out, text_of(row, column->member));
 	else if (column->kind == KIND_FLAG)
 		buf_append_str(out, json_is_true(value) ? "yes" : "no");
 	else if (column->kind == KIND_DATE)
 		append_date(out, number);
 	else if (column->kind == KIND_AGE)
 		append_age(out, number);
+	else if (column->kind == KIND_LATENCY && number < 1000)
+		buf_printf(out, "<%dms", (int)number);
 	else if (column->kind == KIND_LATENCY)
-		append_latency(out, number);
+		buf_printf(out, "<%.1fs", (double)number / 1000);
 	else if (column->kind == KIND_BYTES)
 		append_bytes(out, number);
 	else
@@ -155,13 +151,12 @@ static void print_failure(const json_t *server)
 	uint64_t now_ms = (uint64_t)time(NULL) * 1000;
 	uint64_t at_ms = number_of(failure, "at_ms");
 	struct buf text = { 0 };
-	struct buf line = { 0 };
 
 	if (number_of(server, "failures_in_a_row") == 0)
 		return;
-	append_text(&text, json_object_get(server, "name"));
+	buf_append_slice(&text, text_of(server, "name"));
 	buf_append_str(&text, " is failing: ");
-	append_text(&text, json_object_get(failure, "error"));
+	buf_append_slice(&text, text_of(failure, "error"));
 	buf_append_str(&text, " (");
 	append_age(&text, now_ms > at_ms ? now_ms - at_ms : 0);
 	buf_append_str(&text, " ago); next try ");
@@ -171,10 +166,8 @@ static void print_failure(const json_t *server)
 	} else {
 		buf_append_str(&text, "with the next call");
 	}
-	escape_append(&line, buf_slice(&text), "");
-	puts(buf_terminate(&line));
+	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
-	buf_fini(&line);
 }
 
 void show_servers(const json_t *report)
@@ -189,12 +182,11 @@ void show_servers(const json_t *report)
 void show_status(const json_t *report)
 {
 	struct buf text = { 0 };
-	struct buf clean = { 0 };
 
 	buf_append_str(&text, "mcpgated ");
-	append_text(&text, json_object_get(report, "version"));
+	buf_append_slice(&text, text_of(report, "version"));
 	buf_append_str(&text, ": ");
-	append_text(&text, json_object_get(report, "state"));
+	buf_append_slice(&text, text_of(report, "state"));
 	buf_append_str(&text, " for ");
 	append_age(&text, number_of(report, "uptime_ms"));
 	buf_printf(
@@ -205,10 +197,9 @@ void show_status(const json_t *report)
 		(unsigned long long)number_of(report, "sessions_max"),
 		(unsigned long long)number_of(report, "processes"),
 		(unsigned long long)number_of(report, "calls"));
-	escape_append(&clean, buf_slice(&text), "");
-	printf("%s\n\n", buf_terminate(&clean));
+	escape_print(stdout, "", buf_slice(&text), "");
+	putchar('\n');
 	buf_fini(&text);
-	buf_fini(&clean);
 	show_servers(report);
 }
 
@@ -292,7 +283,6 @@ void show_deny_list(const json_t *report)
 
 void show_log_line(const json_t *line)
 {
-	const json_t *string = json_object_get(line, "text");
 	uint64_t at_ms = number_of(line, "at_ms");
 	time_t at = (time_t)(at_ms / 1000);
 	struct buf text = { 0 };
@@ -301,7 +291,7 @@ void show_log_line(const json_t *line)
 
 	localtime_r(&at, &local);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
-	escape_append(&text, slice_of(json_string_value(string), json_string_length(string)), "\t");
+	escape_append(&text, text_of(line, "text"), "\t");
 	printf("%s.%03d [%llu] %s\n", stamp, (int)(at_ms % 1000),
 	       (unsigned long long)number_of(line, "pid"), buf_terminate(&text));
 	fflush(stdout);
@@ -318,13 +308,9 @@ void show_tools(const json_t *tools)
 	text_table_init(&text_table, heads, ARRAY_LEN(heads));
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
-		const json_t *name = json_object_get(tool, "name");
-		const json_t *description = json_object_get(tool, "description");
-		struct slice text =
-			slice_of(json_string_value(description), json_string_length(description));
+		struct slice text = text_of(tool, "description");
 
-		text_table_add(&text_table,
-			       slice_of(json_string_value(name), json_string_length(name)));
+		text_table_add(&text_table, text_of(tool, "name"));
 		text_table_add(&text_table, slice_cut(&text, '\n'));
 	}
 	text_table_print(&text_table, stdout);

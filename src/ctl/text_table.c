@@ -11,6 +11,7 @@
 void text_table_init(struct text_table *text_table, const struct text_table_column *columns,
 		     size_t count)
 {
+	CHECK(count > 0);
 	*text_table = (struct text_table){ .columns = columns, .column_count = count };
 }
 
@@ -25,6 +26,7 @@ void text_table_add(struct text_table *text_table, struct slice text)
 {
 	struct buf clean = { 0 };
 
+	CHECK(text_table->column_count > 0);
 	escape_append(&clean, text, "");
 	/* Doubled when full, which is at each power of two. */
 	if ((text_table->count & (text_table->count - 1)) == 0)
@@ -38,6 +40,7 @@ static size_t width_of_column(const struct text_table *text_table, size_t column
 {
 	size_t width = escape_width(slice_str(text_table->columns[column].title));
 
+	CHECK(column < text_table->column_count);
 	for (size_t i = column; i < text_table->count; i += text_table->column_count) {
 		size_t own = escape_width(slice_str(text_table->cells[i]));
 
@@ -49,9 +52,11 @@ static size_t width_of_column(const struct text_table *text_table, size_t column
 static void print_cell(const struct text_table *text_table, size_t column, size_t width,
 		       const char *text, FILE *out)
 {
-	int padding = (int)(width - escape_width(slice_str(text)));
+	size_t own = escape_width(slice_str(text));
 	bool is_last = column + 1 == text_table->column_count;
+	int padding = (int)(width - own);
 
+	CHECK(own <= width && column < text_table->column_count);
 	if (text_table->columns[column].is_number)
 		fprintf(out, "%*s%s", padding, "", text);
 	else
