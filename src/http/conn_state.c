@@ -91,25 +91,19 @@ void conn_drop_exchange(struct http_conn *conn, enum reason reason)
 		exchange->ops->on_gone(exchange, reason);
 }
 
-static void conn_log_end(const struct http_conn *conn, enum reason reason)
-{
-	char client[PEER_TEXT_BYTES];
-
-	if (!log_is_on(LOG_EVENT_CONN_END))
-		return;
-	peer_format(&conn->client, client);
-	LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
-	    LOG_STR("reason", reason_get(reason)->text));
-}
-
 void http_conn_end(struct http_conn *conn, enum reason reason)
 {
 	struct http_server *server = conn->server;
+	char client[PEER_TEXT_BYTES];
 
 	if (conn->state == CONN_CLOSED)
 		return;
 	CHECK(server->count > 0 && reason != REASON_NONE);
-	conn_log_end(conn, reason);
+	if (log_is_on(LOG_EVENT_CONN_END)) {
+		peer_format(&conn->client, client);
+		LOG(CONN_END, LOG_STR("client", client), LOG_STR("state", states[conn->state].name),
+		    LOG_STR("reason", reason_get(reason)->text));
+	}
 	conn_set_state(conn, CONN_CLOSED);
 	wire_close(&conn->wire);
 	timer_stop(&conn->deadline);

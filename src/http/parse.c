@@ -179,15 +179,6 @@ static int take_crlf(struct head *head, const char *otherwise)
 	return 0;
 }
 
-static enum http_method method_find(struct slice name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		if (slice_is_equal(methods[i].name, name))
-			return methods[i].method;
-	}
-	return HTTP_OTHER;
-}
-
 static int check_version(struct head *head, struct slice version)
 {
 	static const struct slice prefix = SLICE("HTTP/");
@@ -254,7 +245,11 @@ static int parse_request_line(struct head *head)
 		return -1;
 	if ((size_t)(head->at - begin) - 2 > head->limits->line_max)
 		return refuse(head, 414, "the request line is too long");
-	request->method = method_find(request->method_name);
+	request->method = HTTP_OTHER;
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (slice_is_equal(methods[i].name, request->method_name))
+			request->method = methods[i].method;
+	}
 	if (check_version(head, version) != 0)
 		return -1;
 	return split_target(head);
