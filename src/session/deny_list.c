@@ -89,12 +89,6 @@ static struct denial *make_entry(struct deny_list *deny_list, struct slice issue
 	return denial;
 }
 
-static bool names_token(const struct denial *denial, const struct denial_marks *marks)
-{
-	return slice_is_equal(denial->issuer, marks->issuer) &&
-	       slice_is_equal(denial->name, marks->names[denial->by]);
-}
-
 /* Whoever is told may end others that are in either list. */
 static void tell_holders(struct deny_list *deny_list, const struct denial *denial)
 {
@@ -106,7 +100,8 @@ static void tell_holders(struct deny_list *deny_list, const struct denial *denia
 		struct denial_marks marks;
 
 		holder->ops->show(holder, &marks);
-		if (!names_token(denial, &marks))
+		if (!slice_is_equal(denial->issuer, marks.issuer) ||
+		    !slice_is_equal(denial->name, marks.names[denial->by]))
 			continue;
 		list_remove(node);
 		list_append(&named, node);

@@ -231,15 +231,6 @@ void stream_forget_old(struct stream *stream)
 	stream_update_rank(stream);
 }
 
-static void stream_keep(struct stream *stream, struct stream_event *event)
-{
-	event->taken_at_ms = clock_now_ms();
-	list_append(&stream->kept, &event->link);
-	stream->kept_count++;
-	stream->kept_bytes += stream_weight(event->msg);
-	stream->taken++;
-}
-
 void stream_fini(struct stream *stream)
 {
 	struct stream_event *event;
@@ -295,23 +286,6 @@ static void stream_shed(struct stream *stream)
 		stream_detach_reader(stream, REASON_SLOW_READER);
 }
 
-/* Much may come in one turn. Only what its reader had no room for was too much. */
-static void stream_bound(struct stream *stream)
-{
-	if (stream_holds_too_much(stream))
-		stream_flush(stream);
-	if (stream_holds_too_much(stream))
-		stream_shed(stream);
-}
-
-/* As if it had been taken: who comes back for it is told that it is gone. */
-static void stream_forget_waiting(struct stream *stream)
-{
-	stream_remove(stream, stream_find_oldest(stream));
-	stream->taken++;
-	counter_add(COUNTER_STREAM_EVICTED);
-}
-
 /* Its reader may not have had its turn yet. Whether it has gone on, or has gone, perhaps with the stream. */
 static bool stream_let_read(struct stream *stream)
 {
@@ -352,7 +326,10 @@ static void stream_give_up(struct stream *stream)
 		return;
 	}
 	if (stream->rank > STREAM_NEWS) {
-		stream_forget_waiting(stream);
+		/* As if it had been taken: who comes back for it is told that it is gone. */
+		stream_remove(stream, stream_find_oldest(stream));
+		stream->taken++;
+		counter_add(COUNTER_STREAM_EVICTED);
 	} else if (stream_let_read(stream)) {
 		return;
 	} else {
@@ -404,7 +381,11 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
-	stream_bound(stream);
+	/* Much may come in one turn. Only what its reader had no room for was too much. */
+	if (stream_holds_too_much(stream))
+		stream_flush(stream);
+	if (stream_holds_too_much(stream))
+		stream_shed(stream);
 	for (; budget != NULL; budget = budget->parent)
 		stream_budget_shed(budget);
 }
@@ -486,7 +467,11 @@ struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
 	if (reader->position == stream->taken) {
 		event = stream_find_oldest(stream);
 		stream_unlink(stream, event);
-		stream_keep(stream, event);
+		event->taken_at_ms = clock_now_ms();
+		list_append(&stream->kept, &event->link);
+		stream->kept_count++;
+		stream->kept_bytes += stream_weight(event->msg);
+		stream->taken++;
 	} else {
 		event = container_of(reader->cursor->next, struct stream_event, link);
 	}
