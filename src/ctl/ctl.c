@@ -199,13 +199,13 @@ static int run_tools(const struct line *line)
 {
 	const char *format = line->format != NULL ? line->format : "mcp";
 	struct error err = { ERROR_NONE, "" };
-	struct mcp_client mcp_client;
+	struct mcp_client client;
 	json_t *converted = NULL;
 	json_t *tools = NULL;
 
-	if (mcp_client_open(&mcp_client, line->socket, line->words[1], &err) == 0)
-		tools = mcp_client_list_tools(&mcp_client, &err);
-	mcp_client_close(&mcp_client);
+	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
+		tools = mcp_client_list_tools(&client, &err);
+	mcp_client_close(&client);
 	if (tools == NULL)
 		return fail(err.text);
 	CHECK(json_is_array(tools));
@@ -246,16 +246,16 @@ static int run_call(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
 	json_t *params = read_call(line, &err);
-	struct mcp_client mcp_client;
+	struct mcp_client client;
 	json_t *result = NULL;
 	bool is_error;
 
 	CHECK(line->count >= 3);
 	if (params == NULL)
 		return refuse_usage(err.text);
-	if (mcp_client_open(&mcp_client, line->socket, line->words[1], &err) == 0)
-		result = mcp_client_ask(&mcp_client, "tools/call", json_incref(params), &err);
-	mcp_client_close(&mcp_client);
+	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
+		result = mcp_client_ask(&client, "tools/call", json_incref(params), &err);
+	mcp_client_close(&client);
 	json_decref(params);
 	if (result == NULL)
 		return fail(err.text);
@@ -533,32 +533,27 @@ static bool is_format(const char *text)
 /* Where the text of an option is kept; NULL: it is more than that. */
 static const char **place_of(struct line *line, int option)
 {
-	switch (option) {
-	case 'c':
-		return &line->file;
-	case OPTION_NAME:
-		return &line->name;
-	case OPTION_OAUTH:
-		return &line->url;
-	case OPTION_TOKEN_FILE:
-		return &line->token_file;
-	case OPTION_CA:
-		return &line->ca_file;
-	case OPTION_ISSUER:
-		return &line->deny.issuer;
-	case OPTION_SUB:
-		return &line->deny.sub;
-	case OPTION_CLIENT_ID:
-		return &line->deny.client_id;
-	case OPTION_JTI:
-		return &line->deny.jti;
-	case OPTION_SID:
-		return &line->deny.sid;
-	case OPTION_FOR:
-		return &line->deny.duration;
-	default:
-		return NULL;
-	}
+	const struct {
+		int option;
+		const char **place;
+	} places[] = {
+		{ 'c', &line->file },
+		{ OPTION_NAME, &line->name },
+		{ OPTION_OAUTH, &line->url },
+		{ OPTION_TOKEN_FILE, &line->token_file },
+		{ OPTION_CA, &line->ca_file },
+		{ OPTION_ISSUER, &line->deny.issuer },
+		{ OPTION_SUB, &line->deny.sub },
+		{ OPTION_CLIENT_ID, &line->deny.client_id },
+		{ OPTION_JTI, &line->deny.jti },
+		{ OPTION_SID, &line->deny.sid },
+		{ OPTION_FOR, &line->deny.duration },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (places[i].option == option)
+			return places[i].place;
+	return NULL;
 }
 
 /* What was said may not have arrived: on a full disk, say. */

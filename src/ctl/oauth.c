@@ -290,20 +290,6 @@ static const char *difference(struct slice resource, struct slice url)
 	return "the paths differ";
 }
 
-/* Clients check the form of the document, and look elsewhere if it is wrong, without a word. */
-static const char *find_null(const json_t *document)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)(uintptr_t)document, name, value)
-	{
-		if (json_is_null(value))
-			return name;
-	}
-	return NULL;
-}
-
 static void say_resource(const struct walk *walk, const char *address)
 {
 	bool is_same = url_is_same_resource(slice_str(walk->resource), slice_str(walk->url));
@@ -317,13 +303,21 @@ static void say_resource(const struct walk *walk, const char *address)
 	finding_print(is_same ? "ok" : "warn", "resource", &text);
 }
 
-static void judge_resource(struct walk *walk, const json_t *document, const char *address)
+static void judge_resource(struct walk *walk, json_t *document, const char *address)
 {
 	const char *resource = document_string(document, "resource");
-	const char *empty = find_null(document);
+	const char *empty = NULL;
 	const char *differs;
+	const char *name;
+	json_t *value;
 	struct buf text = { 0 };
 
+	/* Clients check the form of the document, and look elsewhere if it is wrong, without a word. */
+	json_object_foreach(document, name, value)
+	{
+		if (json_is_null(value) && empty == NULL)
+			empty = name;
+	}
 	if (resource == NULL || empty != NULL) {
 		if (resource == NULL)
 			buf_printf(&text, "%s names no `resource`", address);

@@ -106,23 +106,23 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 static void print_rows(const json_t *rows, const struct column *columns, size_t count)
 {
 	struct text_table_column heads[COLUMNS_MAX];
-	struct text_table text_table;
+	struct text_table table;
 
 	CHECK(count <= COLUMNS_MAX);
 	for (size_t c = 0; c < count; c++)
 		heads[c] = columns[c].head;
-	text_table_init(&text_table, heads, count);
+	text_table_init(&table, heads, count);
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		for (size_t c = 0; c < count; c++) {
 			struct buf cell = { 0 };
 
 			append_value(&cell, json_array_get(rows, i), &columns[c]);
-			text_table_add(&text_table, buf_slice(&cell));
+			text_table_add(&table, buf_slice(&cell));
 			buf_fini(&cell);
 		}
 	}
-	text_table_print(&text_table, stdout);
-	text_table_fini(&text_table);
+	text_table_print(&table, stdout);
+	text_table_fini(&table);
 }
 
 /* ---- servers ---- */
@@ -303,16 +303,16 @@ void show_tools(const json_t *tools)
 {
 	static const struct text_table_column heads[] = { { "TOOL", false },
 							  { "DESCRIPTION", false } };
-	struct text_table text_table;
+	struct text_table table;
 
-	text_table_init(&text_table, heads, ARRAY_LEN(heads));
+	text_table_init(&table, heads, ARRAY_LEN(heads));
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
 		struct slice text = text_of(tool, "description");
 
-		text_table_add(&text_table, text_of(tool, "name"));
-		text_table_add(&text_table, slice_cut(&text, '\n'));
+		text_table_add(&table, text_of(tool, "name"));
+		text_table_add(&table, slice_cut(&text, '\n'));
 	}
-	text_table_print(&text_table, stdout);
-	text_table_fini(&text_table);
+	text_table_print(&table, stdout);
+	text_table_fini(&table);
 }
