@@ -304,7 +304,7 @@ static int examine_servers(const struct line *line)
 		fail(problems.items[i]);
 	config_problems_fini(&problems);
 	if (config == NULL) {
-		/* Who has just built it has no configuration yet. */
+		/* After the first build there is no configuration yet. */
 		if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
 		    access(line->file, F_OK) != 0)
 			fail("-c names another file; one server needs none: mcpgatectl doctor -- "
@@ -556,7 +556,7 @@ static const char **place_of(struct line *line, int option)
 	return NULL;
 }
 
-/* What was said may not have arrived: on a full disk, say. */
+/* What was printed may be lost only now, for instance on a full disk. */
 static int check_output(int status)
 {
 	struct error err;

@@ -99,7 +99,7 @@ static bool put_claims(struct examination *e, struct launch_spec *spec, struct s
 	return false;
 }
 
-/* Nobody has called: without a value for each, they stay as the configuration writes them. */
+/* There is no caller: unless --claim gives a value for each, they stay as the configuration has them. */
 static bool examine_claims(struct examination *e, struct launch_spec *spec)
 {
 	const struct server_conf *conf = &e->server->conf;

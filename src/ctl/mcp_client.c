@@ -83,6 +83,7 @@ json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *pa
 		take_error(json_object_get(answer, "error"), err);
 	else if (answer == NULL && err->kind == ERROR_NONE)
 		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
+	CHECK((result == NULL) == (err->kind != ERROR_NONE));
 	json_decref(answer);
 	return result;
 }

@@ -48,7 +48,7 @@ static void take_stdout(struct probe *probe)
 	}
 }
 
-/* What it has left behind goes with it: until it is reaped the number of its group cannot mean anything else. */
+/* Ends its process group with it. Until the process is reaped, the group's number is not used again. */
 static void look_for_end(struct probe *probe)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -253,7 +253,7 @@ int probe_stop(struct probe *probe, uint64_t grace_ms, uint64_t term_ms)
 		kill(-probe->process.pid, SIGKILL);
 		probe_has_ended_within(probe, UINT32_MAX);
 	}
-	/* What it has said last. */
+	/* The rest of its stderr. */
 	while (probe->process.fds[2] >= 0) {
 		size_t before = probe->err.len;
 

@@ -15,18 +15,19 @@
 
 #define COLUMNS_MAX 13
 
+/* The numbers, which stand to the right, come last. */
 enum kind {
 	KIND_TEXT,
+	KIND_FLAG,
+	KIND_DATE, /* milliseconds since 1970 */
 	KIND_COUNT,
 	KIND_AGE,     /* milliseconds */
 	KIND_LATENCY, /* the upper bound of a bucket, milliseconds */
 	KIND_BYTES,
-	KIND_FLAG,
-	KIND_DATE, /* milliseconds since 1970 */
 };
 
 struct column {
-	struct text_table_column head;
+	const char *title;
 	const char *member;
 	enum kind kind;
 };
@@ -108,9 +109,10 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 	struct text_table_column heads[COLUMNS_MAX];
 	struct text_table table;
 
-	CHECK(count <= COLUMNS_MAX);
+	CHECK(count > 0 && count <= COLUMNS_MAX);
 	for (size_t c = 0; c < count; c++)
-		heads[c] = columns[c].head;
+		heads[c] = (struct text_table_column){ columns[c].title,
+						       columns[c].kind >= KIND_COUNT };
 	text_table_init(&table, heads, count);
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		for (size_t c = 0; c < count; c++) {
@@ -128,19 +130,13 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 /* ---- servers ---- */
 
 static const struct column server_columns[] = {
-	{ { "SERVER", false }, "name", KIND_TEXT },
-	{ { "STATE", false }, "state", KIND_TEXT },
-	{ { "ISOLATION", false }, "isolation", KIND_TEXT },
-	{ { "PROCESSES", true }, "processes", KIND_COUNT },
-	{ { "SESSIONS", true }, "sessions", KIND_COUNT },
-	{ { "CALLS", true }, "calls", KIND_COUNT },
-	{ { "WAITING", true }, "waiting", KIND_COUNT },
-	{ { "LAST MIN", true }, "answered_last_minute", KIND_COUNT },
-	{ { "ANSWERED", true }, "answered", KIND_COUNT },
-	{ { "FAILED", true }, "failed", KIND_COUNT },
-	{ { "P50", true }, "p50_ms", KIND_LATENCY },
-	{ { "P95", true }, "p95_ms", KIND_LATENCY },
-	{ { "P99", true }, "p99_ms", KIND_LATENCY },
+	{ "SERVER", "name", KIND_TEXT },         { "STATE", "state", KIND_TEXT },
+	{ "ISOLATION", "isolation", KIND_TEXT }, { "PROCESSES", "processes", KIND_COUNT },
+	{ "SESSIONS", "sessions", KIND_COUNT },  { "CALLS", "calls", KIND_COUNT },
+	{ "WAITING", "waiting", KIND_COUNT },    { "LAST MIN", "answered_last_minute", KIND_COUNT },
+	{ "ANSWERED", "answered", KIND_COUNT },  { "FAILED", "failed", KIND_COUNT },
+	{ "P50", "p50_ms", KIND_LATENCY },       { "P95", "p95_ms", KIND_LATENCY },
+	{ "P99", "p99_ms", KIND_LATENCY },
 };
 
 /* Below the table: why, since when, and when it is tried again. */
@@ -206,25 +202,24 @@ void show_status(const json_t *report)
 /* ---- the others ---- */
 
 /* Who it is, in the words of `deny`. */
-#define PRINCIPAL_COLUMNS                                       \
-	{ { "ISSUER", false }, "issuer", KIND_TEXT },           \
-		{ { "SUBJECT", false }, "subject", KIND_TEXT }, \
-	{                                                       \
-		{ "CLIENT", false }, "client", KIND_TEXT        \
+#define PRINCIPAL_COLUMNS                                                       \
+	{ "ISSUER", "issuer", KIND_TEXT }, { "SUBJECT", "subject", KIND_TEXT }, \
+	{                                                                       \
+		"CLIENT", "client", KIND_TEXT                                   \
 	}
 
 void show_processes(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "PID", true }, "pid", KIND_COUNT },
-		{ { "SERVER", false }, "server", KIND_TEXT },
-		{ { "STATE", false }, "state", KIND_TEXT },
-		{ { "AGE", true }, "age_ms", KIND_AGE },
-		{ { "CALLS", true }, "calls", KIND_COUNT },
-		{ { "ANSWERED", true }, "answered", KIND_COUNT },
-		{ { "UNREAD", true }, "stdin_bytes", KIND_BYTES },
-		{ { "SESSION", false }, "session", KIND_TEXT },
-		{ { "LEASED", false }, "leased", KIND_FLAG },
+		{ "PID", "pid", KIND_COUNT },
+		{ "SERVER", "server", KIND_TEXT },
+		{ "STATE", "state", KIND_TEXT },
+		{ "AGE", "age_ms", KIND_AGE },
+		{ "CALLS", "calls", KIND_COUNT },
+		{ "ANSWERED", "answered", KIND_COUNT },
+		{ "UNREAD", "stdin_bytes", KIND_BYTES },
+		{ "SESSION", "session", KIND_TEXT },
+		{ "LEASED", "leased", KIND_FLAG },
 		PRINCIPAL_COLUMNS,
 	};
 
@@ -234,16 +229,16 @@ void show_processes(const json_t *report)
 void show_sessions(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "SESSION", false }, "session", KIND_TEXT },
-		{ { "SERVER", false }, "server", KIND_TEXT },
-		{ { "REVISION", false }, "revision", KIND_TEXT },
-		{ { "AGE", true }, "age_ms", KIND_AGE },
-		{ { "IDLE", true }, "idle_ms", KIND_AGE },
-		{ { "CALLS", true }, "calls", KIND_COUNT },
-		{ { "WAITING", true }, "waiting", KIND_COUNT },
-		{ { "ASKED", true }, "asked", KIND_COUNT },
-		{ { "LISTENS", false }, "listens", KIND_FLAG },
-		{ { "PID", true }, "pid", KIND_COUNT },
+		{ "SESSION", "session", KIND_TEXT },
+		{ "SERVER", "server", KIND_TEXT },
+		{ "REVISION", "revision", KIND_TEXT },
+		{ "AGE", "age_ms", KIND_AGE },
+		{ "IDLE", "idle_ms", KIND_AGE },
+		{ "CALLS", "calls", KIND_COUNT },
+		{ "WAITING", "waiting", KIND_COUNT },
+		{ "ASKED", "asked", KIND_COUNT },
+		{ "LISTENS", "listens", KIND_FLAG },
+		{ "PID", "pid", KIND_COUNT },
 		PRINCIPAL_COLUMNS,
 	};
 
@@ -253,16 +248,11 @@ void show_sessions(const json_t *report)
 void show_streams(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "SESSION", false }, "session", KIND_TEXT },
-		{ { "SERVER", false }, "server", KIND_TEXT },
-		{ { "STREAM", true }, "stream", KIND_COUNT },
-		{ { "KIND", false }, "kind", KIND_TEXT },
-		{ { "READ", false }, "is_read", KIND_FLAG },
-		{ { "ENDED", false }, "has_ended", KIND_FLAG },
-		{ { "WAITING", true }, "waiting", KIND_COUNT },
-		{ { "BYTES", true }, "waiting_bytes", KIND_BYTES },
-		{ { "KEPT", true }, "kept", KIND_COUNT },
-		{ { "BYTES", true }, "kept_bytes", KIND_BYTES },
+		{ "SESSION", "session", KIND_TEXT },  { "SERVER", "server", KIND_TEXT },
+		{ "STREAM", "stream", KIND_COUNT },   { "KIND", "kind", KIND_TEXT },
+		{ "READ", "is_read", KIND_FLAG },     { "ENDED", "has_ended", KIND_FLAG },
+		{ "WAITING", "waiting", KIND_COUNT }, { "BYTES", "waiting_bytes", KIND_BYTES },
+		{ "KEPT", "kept", KIND_COUNT },       { "BYTES", "kept_bytes", KIND_BYTES },
 	};
 
 	print_rows(json_object_get(report, "streams"), columns, ARRAY_LEN(columns));
@@ -271,11 +261,9 @@ void show_streams(const json_t *report)
 void show_deny_list(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "NUMBER", true }, "number", KIND_COUNT },
-		{ { "ISSUER", false }, "issuer", KIND_TEXT },
-		{ { "BY", false }, "by", KIND_TEXT },
-		{ { "NAME", false }, "name", KIND_TEXT },
-		{ { "UNTIL", false }, "until_ms", KIND_DATE },
+		{ "NUMBER", "number", KIND_COUNT }, { "ISSUER", "issuer", KIND_TEXT },
+		{ "BY", "by", KIND_TEXT },          { "NAME", "name", KIND_TEXT },
+		{ "UNTIL", "until_ms", KIND_DATE },
 	};
 
 	print_rows(json_object_get(report, "entries"), columns, ARRAY_LEN(columns));

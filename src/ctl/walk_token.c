@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A token: what it says of itself, who has signed it, and what the server says of it. Its claims are warnings, for
- * the server's configuration may take other audiences; that it is over, or signed by nobody we know, is none.
+ * the server's configuration may take other audiences; an expired token, or one with a wrong signature, has failed.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -191,6 +191,7 @@ static bool is_signed(const struct jwt *jwt, const struct jwk_set *set, const js
 	struct slice id = jwt_key_id(jwt);
 	const struct jwk *key = jwk_set_find(set, id, jwt->algorithm);
 
+	CHECK(jwt->algorithm != NULL); /* the header has been checked */
 	if (key == NULL) {
 		explain_no_key(jwt, document, text);
 		return false;

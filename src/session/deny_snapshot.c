@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records one behind the other, and in front of them how many bytes they have, which is written last: what who
- * dies within the writing leaves is no list. Everything is checked before anything is added.
+ * Records one behind the other, and in front of them how many bytes they have, which is written last: a process
+ * that dies while it writes leaves no list. Everything is checked before anything is added.
  */
 #include "session/deny_snapshot.h"
 

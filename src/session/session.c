@@ -11,7 +11,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 
-/* Who knows of his session says so at once: notifications/initialized. */
+/* A client that knows of its session says so at once: notifications/initialized. */
 #define DOUBT_MS (60 * 1000)
 #define TO(state) (1u << SESSION_##state)
 static const struct {
@@ -86,7 +86,7 @@ static const struct deny_watcher_ops session_watcher_ops = {
 	.on_denied = session_on_denied,
 };
 
-/* Those who are not told apart have the limit of all sessions only: they may be many. FRONT-SESS-08 */
+/* Anonymous clients may be many people, so only the limit of all sessions is theirs. FRONT-SESS-08 */
 static bool is_over_limit(const struct session_set *set, const struct principal *principal)
 {
 	if (set->count + set->reserved >= set->conf.max_sessions)
@@ -134,7 +134,7 @@ static uint64_t session_patience_ms(const struct session *session)
 	return session->is_doubtful && idle_ms > DOUBT_MS ? DOUBT_MS : idle_ms;
 }
 
-/* Its time begins anew, unless it is held. */
+/* Starts the idle timer anew, unless the session is held. */
 static void session_rest(struct session *session)
 {
 	if (session->holds == 0 && session->state == SESSION_LIVE)

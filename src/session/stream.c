@@ -286,7 +286,7 @@ static void stream_shed(struct stream *stream)
 		stream_detach_reader(stream, REASON_SLOW_READER);
 }
 
-/* Its reader may not have had its turn yet. Whether it has gone on, or has gone, perhaps with the stream. */
+/* The reader may not have had its turn yet. Returns whether it has read, or is gone, perhaps with the stream. */
 static bool stream_let_read(struct stream *stream)
 {
 	uint64_t before;
@@ -326,7 +326,7 @@ static void stream_give_up(struct stream *stream)
 		return;
 	}
 	if (stream->rank > STREAM_NEWS) {
-		/* As if it had been taken: who comes back for it is told that it is gone. */
+		/* It counts as taken: a client that comes back for it is told that it is gone. */
 		stream_remove(stream, stream_find_oldest(stream));
 		stream->taken++;
 		counter_add(COUNTER_STREAM_EVICTED);
@@ -381,7 +381,7 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
-	/* Much may come in one turn. Only what its reader had no room for was too much. */
+	/* Much may come in one turn: its reader takes first what it has room for. */
 	if (stream_holds_too_much(stream))
 		stream_flush(stream);
 	if (stream_holds_too_much(stream))
