@@ -22,6 +22,7 @@ static struct slice cut_word(struct slice *rest)
 	while (word.n < rest->n &&
 	       (rest->p[word.n] == '\0' || strchr(" \t,=\"", rest->p[word.n]) == NULL))
 		word.n++;
+	CHECK(word.n <= rest->n);
 	*rest = slice_of(rest->p + word.n, rest->n - word.n);
 	return word;
 }
@@ -39,6 +40,7 @@ static char *cut_quoted(struct slice *rest)
 		buf_append_char(&text, rest->p[i]);
 	}
 	i += i < rest->n;
+	CHECK(i <= rest->n);
 	*rest = slice_of(rest->p + i, rest->n - i);
 	value = mem_strdup(buf_terminate(&text));
 	buf_fini(&text);
@@ -67,6 +69,7 @@ static void take(struct challenge *challenge, struct slice name, char *value)
 		{ "error_description", &challenge->error_description },
 	};
 
+	CHECK(challenge->is_bearer && value != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (*known[i].value == NULL &&
 		    slice_is_equal_nocase(name, slice_str(known[i].name))) {
@@ -106,6 +109,7 @@ void challenge_parse(struct slice field, struct challenge *challenge_r)
 			count++;
 		}
 	}
+	CHECK(challenge_r->is_bearer || !challenge_r->is_first);
 }
 
 void challenge_fini(struct challenge *challenge)

@@ -44,12 +44,14 @@ static void take_events(struct buf *bytes, client_event_fn *on_event)
 	static const struct slice prefix = SLICE("data: ");
 	struct slice rest = buf_slice(bytes);
 
+	CHECK(on_event != NULL);
 	while (rest.n > 0 && memchr(rest.p, '\n', rest.n) != NULL) {
 		struct slice line = slice_cut(&rest, '\n');
 
 		if (slice_has_prefix(line, prefix))
 			on_event(slice_of(line.p + prefix.n, line.n - prefix.n));
 	}
+	CHECK(rest.n <= bytes->len);
 	buf_consume(bytes, bytes->len - rest.n);
 }
 
@@ -96,6 +98,7 @@ static int fail_to_connect(const struct transfer *transfer, struct error *err)
 /* -1, and why there is no answer. */
 static int fail(const struct transfer *transfer, CURLcode code, struct error *err)
 {
+	CHECK(code != CURLE_OK);
 	if (code == CURLE_COULDNT_CONNECT)
 		return fail_to_connect(transfer, err);
 	if (transfer->is_too_big)
@@ -115,6 +118,7 @@ static struct curl_slist *set_request(struct transfer *transfer, const char *url
 	struct curl_slist *fields = NULL;
 	CURL *easy = transfer->easy;
 
+	CHECK(easy != NULL && request->method != NULL);
 	curl_handle_add_field(&fields, "Accept", "application/json, text/event-stream");
 	if (request->session != NULL)
 		curl_handle_add_field(&fields, "Mcp-Session-Id", request->session);
@@ -184,31 +188,27 @@ void client_reply_fini(struct client_reply *reply)
 	reply->session = NULL;
 }
 
-/* Its own words, if there are any. */
-static void take_refusal(const struct client_reply *reply, struct error *err)
-{
-	json_t *answer = client_reply_read(reply, err);
-	const char *why = json_string_value(json_object_get(answer, "error"));
-
-	if (why != NULL)
-		error_set(err, ERROR_INVALID, "%s", why);
-	else
-		error_set(err, ERROR_INVALID, "the daemon refuses with status %d", reply->status);
-	json_decref(answer);
-}
-
 int client_follow(const struct client_request *request, client_event_fn *on_event,
 		  struct error *err)
 {
 	struct client_reply reply;
-	bool is_followed;
+	const char *why;
+	json_t *answer;
+	int result = 0;
 
 	CHECK(on_event != NULL);
 	if (client_run(request, on_event, &reply, err) < 0)
 		return -1;
-	is_followed = reply.status == 200;
-	if (!is_followed)
-		take_refusal(&reply, err);
+	if (reply.status != 200) {
+		answer = client_reply_read(&reply, err);
+		why = json_string_value(json_object_get(answer, "error"));
+		if (why != NULL)
+			result = error_set(err, ERROR_INVALID, "%s", why);
+		else
+			result = error_set(err, ERROR_INVALID, "the daemon refuses with status %d",
+					   reply.status);
+		json_decref(answer);
+	}
 	client_reply_fini(&reply);
-	return is_followed ? 0 : -1;
+	return result;
 }

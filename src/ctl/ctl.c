@@ -53,11 +53,7 @@ struct line {
 
 static int fail(const char *text)
 {
-	struct buf clean = { 0 };
-
-	escape_append(&clean, slice_str(text), "");
-	fprintf(stderr, "mcpgatectl: %s\n", buf_terminate(&clean));
-	buf_fini(&clean);
+	escape_print(stderr, "mcpgatectl: ", slice_str(text), "");
 	return EXIT_FAILED;
 }
 
@@ -99,21 +95,29 @@ static json_t *ask_with(const struct line *line, const char *method, const char 
 	return answer;
 }
 
-static json_t *ask(const struct line *line, const char *method, const char *target)
+/* Takes target. */
+static json_t *ask(const struct line *line, const char *method, char *target)
 {
-	return ask_with(line, method, target, (struct slice){ NULL, 0 });
+	json_t *answer = ask_with(line, method, target, slice_of(NULL, 0));
+
+	free(target);
+	return answer;
+}
+
+/* Takes the answer, or NULL. Returns the exit status. */
+static int finish(json_t *answer)
+{
+	json_decref(answer);
+	return answer != NULL ? 0 : EXIT_FAILED;
 }
 
 static int report(const struct line *line, void (*show)(const json_t *report))
 {
-	char *target = mem_printf("/%s", line->words[0]);
-	json_t *answer = ask(line, "GET", target);
+	json_t *answer = ask(line, "GET", mem_printf("/%s", line->words[0]));
 
 	if (answer != NULL && !line->is_json)
 		show(answer);
-	free(target);
-	json_decref(answer);
-	return answer != NULL ? 0 : EXIT_FAILED;
+	return finish(answer);
 }
 
 /* What the daemon's paths take without encoding; everything else names nothing that there is. */
@@ -125,68 +129,29 @@ static bool is_plain(const char *word)
 	return word[0] != '\0' && strspn(word, letters) == strlen(word);
 }
 
-/* POST /COMMAND?NAME=VALUE; `done` says what has happened, with the number that `member` has. */
-static int order(const struct line *line, const char *name, const char *member, const char *done)
+/* What a command orders: POST /COMMAND?PARAMETER=WORD. */
+struct order {
+	const char *parameter; /* NULL: it has none */
+	const char *
+		done; /* says what has happened, before the number that `member` of the answer has */
+	const char *member;
+};
+
+static int give(const struct line *line, const struct order *order)
 {
-	const char *value = name != NULL ? line->words[1] : "";
-	char *target = mem_printf("/%s%s%s%s%s", line->words[0], name != NULL ? "?" : "",
-				  name != NULL ? name : "", name != NULL ? "=" : "", value);
+	bool has_word = order->parameter != NULL;
+	char *target = mem_printf("/%s%s%s%s%s", line->words[0], has_word ? "?" : "",
+				  has_word ? order->parameter : "", has_word ? "=" : "",
+				  has_word ? line->words[1] : "");
 	json_t *answer = ask(line, "POST", target);
+	json_t *number = json_object_get(answer, order->member);
 
 	if (answer != NULL && !line->is_json)
-		printf("%s%lld\n", done,
-		       (long long)json_integer_value(json_object_get(answer, member)));
-	free(target);
-	json_decref(answer);
-	return answer != NULL ? 0 : EXIT_FAILED;
+		printf("%s%lld\n", order->done, (long long)json_integer_value(number));
+	return finish(answer);
 }
 
 /* ---- the commands ---- */
-
-static int run_status(const struct line *line)
-{
-	return report(line, show_status);
-}
-
-static int run_servers(const struct line *line)
-{
-	return report(line, show_servers);
-}
-
-static int run_processes(const struct line *line)
-{
-	return report(line, show_processes);
-}
-
-static int run_sessions(const struct line *line)
-{
-	return report(line, show_sessions);
-}
-
-static int run_streams(const struct line *line)
-{
-	return report(line, show_streams);
-}
-
-static int run_restart(const struct line *line)
-{
-	return order(line, "server", "restarted", "processes that are replaced: ");
-}
-
-static int run_end_session(const struct line *line)
-{
-	return order(line, "id", "ended", "sessions ended: ");
-}
-
-static int run_drain(const struct line *line)
-{
-	return order(line, NULL, "calls", "the daemon ends after the calls in flight: ");
-}
-
-static int run_reload(const struct line *line)
-{
-	return order(line, NULL, "reloading", "asked; the log has the outcome: ");
-}
 
 static void show_event(struct slice data)
 {
@@ -205,9 +170,7 @@ static void print_event(struct slice data)
 static int follow_logs(const struct line *line)
 {
 	char *target = mem_printf("/logs?server=%s&follow=1", line->words[1]);
-	struct client_request request = { .socket = line->socket,
-					  .method = "GET",
-					  .target = target };
+	struct client_request request = { line->socket, "GET", target, .body = { NULL, 0 } };
 	struct error err = { ERROR_NONE, "" };
 	int result = client_follow(&request, line->is_json ? print_event : show_event, &err);
 
@@ -220,40 +183,37 @@ static int follow_logs(const struct line *line)
 
 static int run_logs(const struct line *line)
 {
-	char *target = mem_printf("/logs?server=%s", line->words[1]);
-	json_t *answer = NULL;
+	json_t *answer;
 	const json_t *lines;
 
-	if (line->follows) {
-		free(target);
+	if (line->follows)
 		return follow_logs(line);
-	}
-	answer = ask(line, "GET", target);
+	answer = ask(line, "GET", mem_printf("/logs?server=%s", line->words[1]));
 	lines = json_object_get(answer, "lines");
 	for (size_t i = 0; i < json_array_size(lines) && !line->is_json; i++)
 		show_log_line(json_array_get(lines, i));
-	free(target);
-	json_decref(answer);
-	return answer != NULL ? 0 : EXIT_FAILED;
+	return finish(answer);
 }
 
 static int run_tools(const struct line *line)
 {
 	const char *format = line->format != NULL ? line->format : "mcp";
 	struct error err = { ERROR_NONE, "" };
-	struct mcp_client mcp_client;
+	struct mcp_client client;
 	json_t *converted = NULL;
 	json_t *tools = NULL;
 
-	if (mcp_client_open(&mcp_client, line->socket, line->words[1], &err) == 0)
-		tools = mcp_client_list_tools(&mcp_client, &err);
-	mcp_client_close(&mcp_client);
+	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
+		tools = mcp_client_list_tools(&client, &err);
+	mcp_client_close(&client);
 	if (tools == NULL)
 		return fail(err.text);
+	CHECK(json_is_array(tools));
 	if (line->format == NULL && !line->is_json) {
 		show_tools(tools);
 	} else {
 		converted = tools_convert(tools, format);
+		CHECK(converted != NULL); /* the option has been looked at */
 		tools_print_json(converted);
 	}
 	json_decref(converted);
@@ -286,15 +246,16 @@ static int run_call(const struct line *line)
 {
 	struct error err = { ERROR_NONE, "" };
 	json_t *params = read_call(line, &err);
-	struct mcp_client mcp_client;
+	struct mcp_client client;
 	json_t *result = NULL;
 	bool is_error;
 
+	CHECK(line->count >= 3);
 	if (params == NULL)
 		return refuse_usage(err.text);
-	if (mcp_client_open(&mcp_client, line->socket, line->words[1], &err) == 0)
-		result = mcp_client_ask(&mcp_client, "tools/call", json_incref(params), &err);
-	mcp_client_close(&mcp_client);
+	if (mcp_client_open(&client, line->socket, line->words[1], &err) == 0)
+		result = mcp_client_ask(&client, "tools/call", json_incref(params), &err);
+	mcp_client_close(&client);
 	json_decref(params);
 	if (result == NULL)
 		return fail(err.text);
@@ -305,12 +266,6 @@ static int run_call(const struct line *line)
 		tools_print_result(result);
 	json_decref(result);
 	return is_error ? EXIT_FAILED : 0;
-}
-
-static void print_problems(const struct config_problems *problems)
-{
-	for (size_t i = 0; i < problems->count; i++)
-		fail(problems->items[i]);
 }
 
 static int examine_oauth(const struct line *line)
@@ -335,15 +290,6 @@ static int examine_oauth(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
-/* Who has just built it has no configuration yet. */
-static void hint_at_a_command(const struct line *line)
-{
-	if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
-	    access(line->file, F_OK) != 0)
-		fail("-c names another file; one server needs none: mcpgatectl doctor -- COMMAND "
-		     "[ARGUMENT...]");
-}
-
 static int examine_servers(const struct line *line)
 {
 	const struct config_request request = {
@@ -354,10 +300,15 @@ static int examine_servers(const struct line *line)
 	struct config *config = config_load(&request, &problems);
 	int ill;
 
-	print_problems(&problems);
+	for (size_t i = 0; i < problems.count; i++)
+		fail(problems.items[i]);
 	config_problems_fini(&problems);
 	if (config == NULL) {
-		hint_at_a_command(line);
+		/* After the first build there is no configuration yet. */
+		if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
+		    access(line->file, F_OK) != 0)
+			fail("-c names another file; one server needs none: mcpgatectl doctor -- "
+			     "COMMAND [ARGUMENT...]");
 		return EXIT_USAGE;
 	}
 	ill = doctor_examine(config, line->count > 1 ? line->words[1] : NULL, &line->claims);
@@ -376,6 +327,7 @@ static int run_token(const struct line *line)
 {
 	const char *name = line->name != NULL ? line->name : "client";
 
+	CHECK(line->count == 2);
 	if (strcmp(line->words[1], "new") != 0)
 		return refuse_usage("usage: mcpgatectl token new [--name NAME]");
 	if (!is_plain(name))
@@ -396,30 +348,26 @@ static int add_denial(const struct line *line)
 	if (entry != NULL && !line->is_json)
 		deny_print_added(entry);
 	buf_fini(&order);
-	json_decref(entry);
-	return entry != NULL ? 0 : EXIT_FAILED;
+	return finish(entry);
 }
 
 static int remove_denial(const struct line *line)
 {
 	json_t *answer;
-	char *target;
 
 	if (!is_plain(line->words[2]))
 		return refuse_usage("an entry is named by its number");
-	target = mem_printf("/deny-remove?number=%s", line->words[2]);
-	answer = ask(line, "POST", target);
+	answer = ask(line, "POST", mem_printf("/deny-remove?number=%s", line->words[2]));
 	if (answer != NULL && !line->is_json)
 		printf("entry %s is no more\n", line->words[2]);
-	free(target);
-	json_decref(answer);
-	return answer != NULL ? 0 : EXIT_FAILED;
+	return finish(answer);
 }
 
 static int run_deny(const struct line *line)
 {
 	const char *what = line->words[1];
 
+	CHECK(line->count >= 2);
 	if (strcmp(what, "add") == 0 && line->count == 2)
 		return add_denial(line);
 	if (strcmp(what, "list") == 0 && line->count == 2)
@@ -437,29 +385,36 @@ static const struct command {
 	int arguments_min;
 	int arguments_max;
 	const char *help;
+	/* One of these three: prints a report, gives an order, or is a function of its own. */
+	void (*show)(const json_t *report);
+	struct order order;
 	int (*run)(const struct line *line);
 } commands[] = {
-	{ "status", "", 0, 0, "the daemon as a whole, and its servers", run_status },
-	{ "servers", "", 0, 0, "states, calls, latencies", run_servers },
-	{ "processes", "", 0, 0, "what runs", run_processes },
-	{ "sessions", "", 0, 0, "who is there", run_sessions },
-	{ "streams", "", 0, 0, "what waits for clients, or is kept for them", run_streams },
+	{ "status", "", 0, 0, "the daemon as a whole, and its servers", .show = show_status },
+	{ "servers", "", 0, 0, "states, calls, latencies", .show = show_servers },
+	{ "processes", "", 0, 0, "what runs", .show = show_processes },
+	{ "sessions", "", 0, 0, "who is there", .show = show_sessions },
+	{ "streams", "", 0, 0, "what waits for clients, or is kept for them",
+	  .show = show_streams },
 	{ "logs", "SERVER [-f]", 1, 1, "the last lines of its stderr; -f: and what comes",
-	  run_logs },
-	{ "restart", "SERVER", 1, 1, "replace its processes", run_restart },
+	  .run = run_logs },
+	{ "restart", "SERVER", 1, 1, "replace its processes",
+	  .order = { "server", "processes that are replaced: ", "restarted" } },
 	{ "end-session", "ID", 1, 1, "end a session; as much of its id as 'sessions' shows",
-	  run_end_session },
+	  .order = { "id", "sessions ended: ", "ended" } },
 	{ "deny", "add|list|remove N", 1, 2, "tokens that are refused from now on; see below",
-	  run_deny },
-	{ "drain", "", 0, 0, "stop the daemon after the calls in flight", run_drain },
-	{ "reload", "", 0, 0, "open the log file and read the certificates again", run_reload },
+	  .run = run_deny },
+	{ "drain", "", 0, 0, "stop the daemon after the calls in flight",
+	  .order = { NULL, "the daemon ends after the calls in flight: ", "calls" } },
+	{ "reload", "", 0, 0, "open the log file and read the certificates again",
+	  .order = { NULL, "asked; the log has the outcome: ", "reloading" } },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
-	  run_tools },
-	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", run_call },
+	  .run = run_tools },
+	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = run_call },
 	{ "token", "new [--name N]", 1, 1, "make a static token, and its entry for auth.tokens",
-	  run_token },
+	  .run = run_token },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
-	  "start servers once, and say what is wrong; no daemon needed", run_doctor },
+	  "start servers once, and say what is wrong; no daemon needed", .run = run_doctor },
 };
 
 static void print_help(void)
@@ -487,38 +442,40 @@ static void print_help(void)
 	     "      --version, --help");
 }
 
-static int refuse_word(const char *word)
+static int run_command(const struct command *command, const struct line *line)
 {
-	char *text = mem_printf("there is no command '%s'", word);
-	int status = refuse_usage(text);
-
-	free(text);
-	return status;
+	CHECK((command->show != NULL) + (command->order.done != NULL) + (command->run != NULL) ==
+	      1);
+	CHECK(command->order.parameter == NULL || command->arguments_min > 0);
+	if (command->show != NULL)
+		return report(line, command->show);
+	return command->run != NULL ? command->run(line) : give(line, &command->order);
 }
 
 static int run(const struct line *line)
 {
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-		const struct command *command = &commands[i];
-		struct buf usage = { 0 };
-		int given = line->count - 1;
-		int status;
+	const struct command *command = commands;
+	const struct command *end = commands + ARRAY_LEN(commands);
+	int given = line->count - 1;
+	bool is_counted;
+	char *why;
+	int status;
 
-		if (strcmp(command->name, line->words[0]) != 0)
-			continue;
-		if (given >= command->arguments_min && given <= command->arguments_max &&
-		    (command->arguments_min == 0 || is_plain(line->words[1])))
-			return command->run(line);
-		buf_printf(&usage, "%s: mcpgatectl %s %s",
-			   given >= command->arguments_min && given <= command->arguments_max ?
-				   "a name has letters, digits, - and _ only" :
-				   "usage",
-			   command->name, command->arguments);
-		status = refuse_usage(buf_terminate(&usage));
-		buf_fini(&usage);
-		return status;
-	}
-	return refuse_word(line->words[0]);
+	CHECK(line->count > 0);
+	while (command < end && strcmp(command->name, line->words[0]) != 0)
+		command++;
+	is_counted =
+		command < end && given >= command->arguments_min && given <= command->arguments_max;
+	if (is_counted && (command->arguments_min == 0 || is_plain(line->words[1])))
+		return run_command(command, line);
+	why = command == end ?
+		      mem_printf("there is no command '%s'", line->words[0]) :
+		      mem_printf("%s: mcpgatectl %s %s",
+				 is_counted ? "a name has letters, digits, - and _ only" : "usage",
+				 command->name, command->arguments);
+	status = refuse_usage(why);
+	free(why);
+	return status;
 }
 
 /* ---- the command line ---- */
@@ -576,35 +533,30 @@ static bool is_format(const char *text)
 /* Where the text of an option is kept; NULL: it is more than that. */
 static const char **place_of(struct line *line, int option)
 {
-	switch (option) {
-	case 'c':
-		return &line->file;
-	case OPTION_NAME:
-		return &line->name;
-	case OPTION_OAUTH:
-		return &line->url;
-	case OPTION_TOKEN_FILE:
-		return &line->token_file;
-	case OPTION_CA:
-		return &line->ca_file;
-	case OPTION_ISSUER:
-		return &line->deny.issuer;
-	case OPTION_SUB:
-		return &line->deny.sub;
-	case OPTION_CLIENT_ID:
-		return &line->deny.client_id;
-	case OPTION_JTI:
-		return &line->deny.jti;
-	case OPTION_SID:
-		return &line->deny.sid;
-	case OPTION_FOR:
-		return &line->deny.duration;
-	default:
-		return NULL;
-	}
+	const struct {
+		int option;
+		const char **place;
+	} places[] = {
+		{ 'c', &line->file },
+		{ OPTION_NAME, &line->name },
+		{ OPTION_OAUTH, &line->url },
+		{ OPTION_TOKEN_FILE, &line->token_file },
+		{ OPTION_CA, &line->ca_file },
+		{ OPTION_ISSUER, &line->deny.issuer },
+		{ OPTION_SUB, &line->deny.sub },
+		{ OPTION_CLIENT_ID, &line->deny.client_id },
+		{ OPTION_JTI, &line->deny.jti },
+		{ OPTION_SID, &line->deny.sid },
+		{ OPTION_FOR, &line->deny.duration },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (places[i].option == option)
+			return places[i].place;
+	return NULL;
 }
 
-/* What was said may not have arrived: on a full disk, say. */
+/* What was printed may be lost only now, for instance on a full disk. */
 static int check_output(int status)
 {
 	struct error err;
@@ -671,6 +623,7 @@ static int cut_command(struct line *line, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct line line = { .file = DEFAULT_FILE };
+	bool is_doctor;
 	int option;
 
 	/* For the width of characters alone: all texts are UTF-8, whatever the user's own locale is. */
@@ -687,15 +640,14 @@ int main(int argc, char **argv)
 	line.count = argc - optind;
 	if (line.count == 0)
 		return refuse_usage("a command is missing");
-	if (line.command != NULL &&
-	    (strcmp(line.words[0], "doctor") != 0 || line.count > 1 || line.command[0] == NULL))
+	is_doctor = strcmp(line.words[0], "doctor") == 0;
+	if (line.command != NULL && (!is_doctor || line.count > 1 || line.command[0] == NULL))
 		return refuse_usage("only doctor takes a command after --, and then no server");
-	if (line.url != NULL &&
-	    (strcmp(line.words[0], "doctor") != 0 || line.count > 1 || line.command != NULL))
+	if (line.url != NULL && (!is_doctor || line.count > 1 || line.command != NULL))
 		return refuse_usage("only doctor takes --oauth, and then nothing else");
 	if ((line.token_file != NULL || line.ca_file != NULL) && line.url == NULL)
 		return refuse_usage("--token-file and --ca belong to doctor --oauth URL");
-	if (line.claims.count > 0 && (strcmp(line.words[0], "doctor") != 0 || line.url != NULL))
+	if (line.claims.count > 0 && (!is_doctor || line.url != NULL))
 		return refuse_usage("--claim belongs to doctor, when it starts servers");
 	return check_output(run(&line));
 }

@@ -26,6 +26,7 @@ int deny_append_order(const struct deny_words *words, struct buf *out, struct er
 	uint64_t for_ms;
 	char *text;
 
+	CHECK(out->len == 0);
 	set_text(order, "issuer", words->issuer);
 	set_text(order, "sub", words->sub);
 	set_text(order, "client_id", words->client_id);
@@ -62,16 +63,6 @@ static long long number_of(const json_t *entry, const char *member)
 	return (long long)json_integer_value(json_object_get(entry, member));
 }
 
-static void print_clean(struct buf *text)
-{
-	struct buf clean = { 0 };
-
-	escape_append(&clean, buf_slice(text), "");
-	puts(buf_terminate(&clean));
-	buf_fini(&clean);
-	buf_fini(text);
-}
-
 void deny_print_added(const json_t *entry)
 {
 	char until[QUANTITY_TEXT_MAX];
@@ -86,5 +77,6 @@ void deny_print_added(const json_t *entry)
 	buf_printf(&text, ", %s: ", text_of(entry, "by"));
 	quote_append(&text, text_of(entry, "name"));
 	buf_printf(&text, ", until: %s}", until);
-	print_clean(&text);
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
 }

@@ -13,7 +13,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "ctl/escape.h"
 #include "ctl/finding.h"
+#include "ctl/mcp_client.h"
 #include "ctl/probe.h"
 #include "keeper/claims.h"
 #include "mcp/revision.h"
@@ -22,10 +24,6 @@
 #define EXIT_MS 1000 /* between the end of its output and its own */
 #define PAGES_MAX 1000
 #define STDERR_LINES 20
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
-#endif
 
 struct examination {
 	const struct config_server *server;
@@ -36,6 +34,7 @@ struct examination {
 
 static void fail(struct examination *e, const char *what, struct buf *text)
 {
+	CHECK(text->len > 0);
 	e->is_ill = true;
 	finding_print("FAIL", what, text);
 }
@@ -100,46 +99,35 @@ static bool put_claims(struct examination *e, struct launch_spec *spec, struct s
 	return false;
 }
 
-static void append_claim(struct buf *out, const char *name, const char *value)
-{
-	buf_append(out, name, strlen(name) + 1);
-	buf_append(out, value, strlen(value) + 1);
-}
-
-static void say_missing(const char *options)
-{
-	struct buf text = { 0 };
-
-	buf_printf(
-		&text,
-		"its env names claims of a caller, and nobody has called: it is started with the "
-		"text ${claim:...} itself; give %s",
-		options);
-	finding_print("warn", "claims", &text);
-}
-
-/* Nobody has called: without a value for each, they stay as the configuration writes them. */
+/* There is no caller: unless --claim gives a value for each, they stay as the configuration has them. */
 static bool examine_claims(struct examination *e, struct launch_spec *spec)
 {
 	const struct server_conf *conf = &e->server->conf;
 	struct buf missing = { 0 };
 	struct buf claims = { 0 };
+	struct buf text = { 0 };
 	bool is_good = true;
 
 	for (size_t i = 0; i < conf->claim_count; i++) {
 		const char *name = conf->claims[i].p;
 		const char *value = value_of(e->given, name);
 
-		if (value == NULL)
-			buf_printf(&missing, "%s--claim %s=VALUE", missing.len > 0 ? " " : "",
-				   name);
-		else
-			append_claim(&claims, name, value);
+		if (value == NULL) {
+			buf_printf(&missing, " --claim %s=VALUE", name);
+			continue;
+		}
+		buf_append(&claims, name, strlen(name) + 1);
+		buf_append(&claims, value, strlen(value) + 1);
 	}
-	if (missing.len > 0)
-		say_missing(buf_terminate(&missing));
-	else if (conf->claim_count > 0)
+	if (missing.len > 0) {
+		buf_printf(&text,
+			   "its env names claims of a caller, and nobody has called: it is "
+			   "started with the text ${claim:...} itself; give%s",
+			   buf_terminate(&missing));
+		finding_print("warn", "claims", &text);
+	} else if (conf->claim_count > 0) {
 		is_good = put_claims(e, spec, buf_slice(&claims));
+	}
 	buf_fini(&missing);
 	buf_fini(&claims);
 	return is_good;
@@ -152,7 +140,8 @@ static void explain_start(struct examination *e, const struct launch_spec *spec)
 	const struct launch_verdict *verdict = &e->probe.verdict;
 	struct buf text = { 0 };
 
-	buf_printf(&text, "%s", launch_step_text(verdict->step));
+	CHECK(verdict->error != 0);
+	buf_append_str(&text, launch_step_text(verdict->step));
 	if (verdict->step == LAUNCH_CWD)
 		buf_printf(&text, " %s", e->server->cwd);
 	if (verdict->step == LAUNCH_EXEC)
@@ -170,15 +159,6 @@ static void explain_start(struct examination *e, const struct launch_spec *spec)
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
 		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");
 	fail(e, "start", &text);
-}
-
-static const char *path_of(const struct launch_spec *spec)
-{
-	char **path = spec->candidates;
-
-	while (path[1] != NULL && access(*path, X_OK) != 0)
-		path++;
-	return *path;
 }
 
 static void explain_exit(struct probe *probe, struct buf *text)
@@ -249,17 +229,13 @@ static bool judge_answer(struct examination *e, const json_t *answer, uint64_t t
 
 static bool examine_handshake(struct examination *e, json_t **capabilities_r)
 {
-	struct slice newest = revision_newest()->name;
+	uint64_t timeout_ms = e->server->conf.start_timeout_ms;
 	uint64_t begin_ms = clock_now_ms();
-	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", newest.p,
-				   newest.n, "capabilities", "clientInfo", "name", "mcpgatectl",
-				   "version", PACKAGE_VERSION);
-	json_t *answer =
-		probe_ask(&e->probe, "initialize", params, e->server->conf.start_timeout_ms);
+	json_t *answer = probe_ask(&e->probe, "initialize", mcp_client_hello(), timeout_ms);
 	bool is_good = false;
 
 	if (answer == NULL)
-		explain_silence(e, e->server->conf.start_timeout_ms);
+		explain_silence(e, timeout_ms);
 	else
 		is_good = judge_answer(e, answer, clock_now_ms() - begin_ms);
 	*capabilities_r =
@@ -323,27 +299,14 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 
 /* ---- the end ---- */
 
-static void report_stdout(struct examination *e)
-{
-	struct buf text = { 0 };
-
-	if (e->probe.garbage == 0)
-		return;
-	buf_printf(
-		&text,
-		"%zu lines are no messages and were skipped (logs belong to stderr); the first: %s",
-		e->probe.garbage, e->probe.first_garbage);
-	finding_print("warn", "stdout", &text);
-}
-
-static void examine_end(struct examination *e, bool is_healthy)
+static void examine_end(struct examination *e)
 {
 	uint64_t begin_ms = clock_now_ms();
 	int needed =
 		probe_stop(&e->probe, e->server->conf.stop_grace_ms, e->server->conf.stop_term_ms);
 	struct buf text = { 0 };
 
-	if (!is_healthy)
+	if (e->is_ill)
 		return; /* how it ended was said, or says nothing */
 	if (needed == 0)
 		buf_printf(&text, "%.2f s after its standard input was closed",
@@ -366,34 +329,44 @@ static void print_stderr(const struct probe *probe)
 	for (; count >= STDERR_LINES && rest.n > 0; count--)
 		slice_cut(&rest, '\n');
 	while (rest.n > 0)
-		finding_print_line("        stderr    | ", slice_cut(&rest, '\n'));
+		escape_print(stdout, "        stderr    | ", slice_cut(&rest, '\n'), "");
 }
 
 static void examine_running(struct examination *e)
 {
 	json_t *capabilities = NULL;
-	bool is_healthy = examine_handshake(e, &capabilities);
+	struct buf text = { 0 };
 
-	if (is_healthy) {
+	if (examine_handshake(e, &capabilities)) {
 		probe_notify(&e->probe, "notifications/initialized");
 		examine_tools(e, capabilities);
 	}
 	json_decref(capabilities);
-	report_stdout(e);
-	examine_end(e, !e->is_ill);
+	if (e->probe.garbage > 0) {
+		buf_printf(&text,
+			   "%zu lines are no messages and were skipped (logs belong to stderr); "
+			   "the first: %s",
+			   e->probe.garbage, e->probe.first_garbage);
+		finding_print("warn", "stdout", &text);
+	}
+	examine_end(e);
 	print_stderr(&e->probe);
 }
 
 static void examine_start(struct examination *e, const struct launch *launch,
 			  const struct launch_spec *spec, const struct reaper *reaper)
 {
+	char **path = spec->candidates;
 	struct buf text = { 0 };
 
 	clock_update();
 	if (probe_start(&e->probe, launch, spec, reaper) < 0) {
 		explain_start(e, spec);
 	} else {
-		buf_append_str(&text, path_of(spec));
+		CHECK(path[0] != NULL); /* one of them has been started */
+		while (path[1] != NULL && access(*path, X_OK) != 0)
+			path++;
+		buf_append_str(&text, *path);
 		finding_print("ok", "start", &text);
 		examine_running(e);
 	}
@@ -422,6 +395,7 @@ static int examine_all(const struct config *config, const char *name, const stru
 	int count = 0;
 	int ill = 0;
 
+	CHECK(given->count <= DOCTOR_CLAIMS_MAX);
 	for (size_t i = 0; i < config->server_count; i++) {
 		if (name != NULL ? strcmp(config->servers[i].conf.name, name) != 0 :
 				   !config->servers[i].enabled)
@@ -429,6 +403,7 @@ static int examine_all(const struct config *config, const char *name, const stru
 		count++;
 		ill += !examine(config, i, launch, reaper, given);
 	}
+	CHECK(ill <= count);
 	return count > 0 ? ill : -1;
 }
 

@@ -12,8 +12,10 @@
 static uint32_t decode(struct slice character)
 {
 	static const unsigned char masks[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
-	uint32_t code = (unsigned char)character.p[0] & masks[character.n];
+	uint32_t code;
 
+	CHECK(character.n > 0 && character.n < ARRAY_LEN(masks));
+	code = (unsigned char)character.p[0] & masks[character.n];
 	for (size_t i = 1; i < character.n; i++)
 		code = code << 6 | ((unsigned char)character.p[i] & 0x3F);
 	return code;
@@ -55,6 +57,15 @@ void escape_append(struct buf *out, struct slice text, const char *keep)
 		n = n > 0 ? n : 1;
 		text = slice_of(text.p + n, text.n - n);
 	}
+}
+
+void escape_print(FILE *out, const char *before, struct slice text, const char *keep)
+{
+	struct buf clean = { 0 };
+
+	escape_append(&clean, text, keep);
+	fprintf(out, "%s%s\n", before, buf_terminate(&clean));
+	buf_fini(&clean);
 }
 
 size_t escape_width(struct slice text)

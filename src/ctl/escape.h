@@ -7,6 +7,7 @@
 #define MCPGATED_CTL_ESCAPE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/slice.h"
@@ -16,6 +17,8 @@
  * except the ASCII ones in `keep`; bytes that are no UTF-8 become U+FFFD.
  */
 void escape_append(struct buf *out, struct slice text, const char *keep);
+/* Prints a line: `before` as it is, then the text as escape_append writes it. */
+void escape_print(FILE *out, const char *before, struct slice text, const char *keep);
 /* The columns that a cleaned text takes. */
 size_t escape_width(struct slice text);
 

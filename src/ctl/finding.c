@@ -3,24 +3,19 @@
 #include "ctl/finding.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
 
 #include "ctl/escape.h"
-
-void finding_print_line(const char *before, struct slice text)
-{
-	struct buf clean = { 0 };
-
-	escape_append(&clean, text, "");
-	printf("%s%s\n", before, buf_terminate(&clean));
-	buf_fini(&clean);
-}
 
 void finding_print(const char *verdict, const char *what, struct buf *text)
 {
 	struct buf before = { 0 };
 
+	CHECK(strlen(verdict) < 6 && strlen(what) < 10); /* they stay in their columns */
 	buf_printf(&before, "  %-5s %-9s ", verdict, what);
-	finding_print_line(buf_terminate(&before), buf_slice(text));
+	escape_print(stdout, buf_terminate(&before), buf_slice(text), "");
 	buf_fini(&before);
 	buf_fini(text);
 	fflush(stdout);

@@ -4,11 +4,8 @@
 #define MCPGATED_CTL_FINDING_H
 
 #include "base/buf.h"
-#include "base/slice.h"
 
 /* `verdict` is ok, warn or FAIL, `what` a word for the thing. Frees the text. */
 void finding_print(const char *verdict, const char *what, struct buf *text);
-/* `before` as it is, then the text. */
-void finding_print_line(const char *before, struct slice text);
 
 #endif

@@ -12,26 +12,37 @@
 #define PAGES_MAX 1000
 #define ERROR_SHOWN 200
 
+json_t *mcp_client_hello(void)
+{
+	struct slice revision = revision_newest()->name;
+	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", revision.p,
+				   revision.n, "capabilities", "clientInfo", "name", "mcpgatectl",
+				   "version", PACKAGE_VERSION);
+
+	CHECK(params != NULL);
+	return params;
+}
+
 /* Takes message. Returns the reply's JSON, or NULL with err, which stays empty where no body is due. */
-static json_t *mcp_client_send(struct mcp_client *mcp_client, const char *method, json_t *message,
+static json_t *mcp_client_send(struct mcp_client *client, const char *method, json_t *message,
 			       struct error *err)
 {
 	char *body = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
-	char *target = mem_printf("/mcp/%s", mcp_client->server);
-	struct client_request request = { mcp_client->socket, method, target,
-					  slice_str(body != NULL ? body : ""),
-					  mcp_client->session };
+	char *target = mem_printf("/mcp/%s", client->server);
+	struct client_request request = { client->socket, method, target,
+					  slice_str(body != NULL ? body : ""), client->session };
 	struct client_reply reply;
 	json_t *answer = NULL;
 
+	CHECK(client->socket != NULL && client->server != NULL);
 	*err = (struct error){ ERROR_NONE, "" };
 	if (client_ask(&request, &reply, err) == 0) {
-		if (mcp_client->session == NULL && reply.session != NULL)
-			mcp_client->session = mem_strdup(reply.session);
-		if (reply.status == 404 && mcp_client->session == NULL)
+		if (client->session == NULL && reply.session != NULL)
+			client->session = mem_strdup(reply.session);
+		if (reply.status == 404 && client->session == NULL)
 			error_set(err, ERROR_INVALID,
 				  "there is no server '%s'; mcpgatectl servers lists them",
-				  mcp_client->server);
+				  client->server);
 		else if (reply.body.len > 0)
 			answer = client_reply_read(&reply, err);
 		client_reply_fini(&reply);
@@ -58,45 +69,42 @@ static void take_error(const json_t *error, struct error *err)
 			  json_is_string(reason) ? json_string_value(reason) : "");
 }
 
-json_t *mcp_client_ask(struct mcp_client *mcp_client, const char *method, json_t *params,
+json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *params,
 		       struct error *err)
 {
-	json_t *answer = mcp_client_send(mcp_client, "POST",
-					 json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
-						   ++mcp_client->last_id, "method", method,
-						   "params", params),
-					 err);
+	json_t *answer =
+		mcp_client_send(client, "POST",
+				json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
+					  ++client->last_id, "method", method, "params", params),
+				err);
 	json_t *result = json_incref(json_object_get(answer, "result"));
 
 	if (answer != NULL && result == NULL)
 		take_error(json_object_get(answer, "error"), err);
 	else if (answer == NULL && err->kind == ERROR_NONE)
 		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
+	CHECK((result == NULL) == (err->kind != ERROR_NONE));
 	json_decref(answer);
 	return result;
 }
 
-int mcp_client_open(struct mcp_client *mcp_client, const char *socket, const char *server,
+int mcp_client_open(struct mcp_client *client, const char *socket, const char *server,
 		    struct error *err)
 {
-	struct slice revision = revision_newest()->name;
-	json_t *params = json_pack("{s:s%, s:{}, s:{s:s, s:s}}", "protocolVersion", revision.p,
-				   revision.n, "capabilities", "clientInfo", "name", "mcpgatectl",
-				   "version", PACKAGE_VERSION);
 	struct error ignored;
 
-	*mcp_client = (struct mcp_client){ .socket = socket, .server = server };
-	mcp_client->about = mcp_client_ask(mcp_client, "initialize", params, err);
-	if (mcp_client->about == NULL)
+	*client = (struct mcp_client){ .socket = socket, .server = server };
+	client->about = mcp_client_ask(client, "initialize", mcp_client_hello(), err);
+	if (client->about == NULL)
 		return -1;
-	json_decref(mcp_client_send(mcp_client, "POST",
+	json_decref(mcp_client_send(client, "POST",
 				    json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
 					      "notifications/initialized"),
 				    &ignored));
 	return 0;
 }
 
-json_t *mcp_client_list_tools(struct mcp_client *mcp_client, struct error *err)
+json_t *mcp_client_list_tools(struct mcp_client *client, struct error *err)
 {
 	json_t *tools = json_array();
 	json_t *cursor = NULL;
@@ -108,7 +116,7 @@ json_t *mcp_client_list_tools(struct mcp_client *mcp_client, struct error *err)
 
 		if (cursor != NULL)
 			json_object_set_new(params, "cursor", cursor);
-		page = mcp_client_ask(mcp_client, "tools/list", params, err);
+		page = mcp_client_ask(client, "tools/list", params, err);
 		if (page == NULL || ++pages > PAGES_MAX) {
 			if (page != NULL)
 				error_set(err, ERROR_LIMIT, "the list of tools has no end");
@@ -124,12 +132,12 @@ json_t *mcp_client_list_tools(struct mcp_client *mcp_client, struct error *err)
 	return tools;
 }
 
-void mcp_client_close(struct mcp_client *mcp_client)
+void mcp_client_close(struct mcp_client *client)
 {
 	struct error ignored;
 
-	if (mcp_client->session != NULL)
-		json_decref(mcp_client_send(mcp_client, "DELETE", NULL, &ignored));
-	free(mcp_client->session);
-	json_decref(mcp_client->about);
+	if (client->session != NULL)
+		json_decref(mcp_client_send(client, "DELETE", NULL, &ignored));
+	free(client->session);
+	json_decref(client->about);
 }

@@ -16,14 +16,17 @@ struct mcp_client {
 	int last_id;
 };
 
+/* The params of initialize, as all of mcpgatectl send it; the caller's. */
+json_t *mcp_client_hello(void);
+
 /* Begins a session; mcp_client_close also after a failure. */
-int mcp_client_open(struct mcp_client *mcp_client, const char *socket, const char *server,
+int mcp_client_open(struct mcp_client *client, const char *socket, const char *server,
 		    struct error *err) must_check;
 /* Takes params. Returns the result (the caller's), or NULL: the server's or the daemon's error is in err. */
-json_t *mcp_client_ask(struct mcp_client *mcp_client, const char *method, json_t *params,
+json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *params,
 		       struct error *err);
 /* All tools, of all pages; NULL: failed. */
-json_t *mcp_client_list_tools(struct mcp_client *mcp_client, struct error *err);
-void mcp_client_close(struct mcp_client *mcp_client);
+json_t *mcp_client_list_tools(struct mcp_client *client, struct error *err);
+void mcp_client_close(struct mcp_client *client);
 
 #endif

@@ -13,6 +13,7 @@
 #include "auth/url.h"
 #include "base/mem.h"
 #include "ctl/challenge.h"
+#include "ctl/escape.h"
 #include "ctl/finding.h"
 #include "ctl/walk.h"
 
@@ -97,18 +98,6 @@ char *oauth_read_ca(const char *path, struct error *err)
 
 /* ---- without a token ---- */
 
-static void say_connection(const struct walk *walk, const struct web_answer *answer)
-{
-	struct url url;
-	struct buf text = { 0 };
-
-	if (url_parse(slice_str(walk->url), &url) == 0 && url_is_https(&url))
-		buf_printf(&text, "%s, by TLS; the certificate is good", answer->address);
-	else
-		buf_printf(&text, "%s, without TLS", answer->address);
-	finding_print("ok", "connect", &text);
-}
-
 static void say_open(struct walk *walk, const struct web_answer *answer)
 {
 	json_t *result = walk_result(answer);
@@ -133,6 +122,7 @@ static void explain_status(struct walk *walk, const struct web_answer *answer)
 	struct buf text = { 0 };
 	int status = answer->status;
 
+	CHECK(status != 0 && status != 200 && status != 401);
 	buf_printf(&text, "status %d instead of 401 or 200: ", status);
 	if (status >= 300 && status < 400)
 		buf_printf(&text, "clients follow no redirect; give them the address %s",
@@ -152,6 +142,7 @@ static void say_challenge(const struct challenge *challenge)
 	struct buf text = { 0 };
 	const char *verdict = "warn";
 
+	CHECK(challenge->is_bearer || !challenge->is_first);
 	if (!challenge->is_bearer) {
 		buf_append_str(&text, "401, but WWW-Authenticate says nothing of Bearer; clients "
 				      "must guess where the metadata is");
@@ -203,13 +194,18 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 	struct web_answer answer;
 	struct buf text = { 0 };
 	bool goes_on = false;
+	struct url url;
 
 	walk_initialize(walk, NULL, &answer);
 	if (answer.status == 0) {
 		buf_append_slice(&text, buf_slice(&answer.error));
 		walk_fail(walk, "connect", &text);
 	} else {
-		say_connection(walk, &answer);
+		bool has_tls = url_parse(slice_str(walk->url), &url) == 0 && url_is_https(&url);
+
+		buf_printf(&text, "%s, %s", answer.address,
+			   has_tls ? "by TLS; the certificate is good" : "without TLS");
+		finding_print("ok", "connect", &text);
 		goes_on = answer.status == 401;
 	}
 	if (answer.status == 200)
@@ -221,6 +217,7 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 		say_challenge(&challenge);
 		examine_probe(walk);
 		*address_r = challenge.resource_metadata;
+		CHECK(walk->scope == NULL);
 		walk->scope = challenge.scope;
 		challenge.resource_metadata = NULL;
 		challenge.scope = NULL;
@@ -251,26 +248,10 @@ static char *metadata_address(const char *text, size_t at)
 			  at == 0 ? (int)path.n : 0, path.n > 0 ? path.p : "");
 }
 
-static json_t *find_metadata(const struct walk *walk, const char *given, struct buf *why,
-			     char **address_r)
+/* The only one where the challenge says where it is. */
+static char *given_address(const char *given, size_t at)
 {
-	json_t *document = NULL;
-	bool is_down = false;
-
-	for (size_t at = 0; document == NULL && !is_down; at++) {
-		char *address = given == NULL ? metadata_address(walk->url, at) :
-				at == 0       ? mem_strdup(given) :
-						NULL;
-
-		if (address == NULL)
-			break;
-		if (at > 0)
-			buf_append_str(why, "; ");
-		document = walk_get(walk, address, why, &is_down);
-		free(*address_r);
-		*address_r = address;
-	}
-	return document;
+	return at == 0 ? mem_strdup(given) : NULL;
 }
 
 static struct slice origin_of(struct slice text)
@@ -309,25 +290,12 @@ static const char *difference(struct slice resource, struct slice url)
 	return "the paths differ";
 }
 
-/* Clients check the form of the document, and look elsewhere if it is wrong, without a word. */
-static const char *find_null(const json_t *document)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)(uintptr_t)document, name, value)
-	{
-		if (json_is_null(value))
-			return name;
-	}
-	return NULL;
-}
-
 static void say_resource(const struct walk *walk, const char *address)
 {
 	bool is_same = url_is_same_resource(slice_str(walk->resource), slice_str(walk->url));
 	struct buf text = { 0 };
 
+	CHECK(walk->resource != NULL);
 	buf_printf(&text, "%s, by %s", walk->resource, address);
 	if (!is_same)
 		buf_append_str(&text, "; but some clients take no resource but the very URL that "
@@ -335,13 +303,21 @@ static void say_resource(const struct walk *walk, const char *address)
 	finding_print(is_same ? "ok" : "warn", "resource", &text);
 }
 
-static void judge_resource(struct walk *walk, const json_t *document, const char *address)
+static void judge_resource(struct walk *walk, json_t *document, const char *address)
 {
 	const char *resource = document_string(document, "resource");
-	const char *empty = find_null(document);
+	const char *empty = NULL;
 	const char *differs;
+	const char *name;
+	json_t *value;
 	struct buf text = { 0 };
 
+	/* Clients check the form of the document, and look elsewhere if it is wrong, without a word. */
+	json_object_foreach(document, name, value)
+	{
+		if (json_is_null(value) && empty == NULL)
+			empty = name;
+	}
 	if (resource == NULL || empty != NULL) {
 		if (resource == NULL)
 			buf_printf(&text, "%s names no `resource`", address);
@@ -351,6 +327,7 @@ static void judge_resource(struct walk *walk, const json_t *document, const char
 		walk_fail(walk, "resource", &text);
 		return;
 	}
+	CHECK(walk->resource == NULL);
 	walk->resource = mem_strdup(resource);
 	differs = difference(slice_str(resource), slice_str(walk->url));
 	if (differs == NULL) {
@@ -377,6 +354,7 @@ static void judge_servers(struct walk *walk, const json_t *document)
 		walk_fail(walk, "servers", &text);
 		return;
 	}
+	CHECK(walk->issuers == NULL);
 	walk->issuers = json_incref(servers);
 	buf_printf(&text, "%zu authorization server%s", count, count == 1 ? "" : "s");
 	if (count > ISSUERS_MAX)
@@ -406,8 +384,9 @@ static void take_scopes(struct walk *walk, const json_t *document)
 static void examine_resource(struct walk *walk, const char *given)
 {
 	struct buf why = { 0 };
-	char *address = NULL;
-	json_t *document = find_metadata(walk, given, &why, &address);
+	char *address;
+	json_t *document = walk_get_first(walk, given != NULL ? given_address : metadata_address,
+					  given != NULL ? given : walk->url, &why, &address);
 
 	if (document == NULL) {
 		walk_fail(walk, "resource", &why);
@@ -447,25 +426,25 @@ static void say_next(const struct walk *walk, bool asks)
 			   walk->resource, walk->scope != NULL ? " with the scope " : "",
 			   walk->scope != NULL ? walk->scope : "");
 	}
-	finding_print_line("next: ", buf_slice(&text));
+	escape_print(stdout, "next: ", buf_slice(&text), "");
 	buf_fini(&text);
 }
 
 int oauth_examine(const struct oauth_walk *oauth)
 {
-	const char *text = oauth->url;
-	struct walk walk = { .url = text, .token = oauth->token };
+	struct walk walk = { .url = oauth->url, .token = oauth->token };
 	char *address = NULL;
 	struct url url;
 	bool asks;
 
+	CHECK(oauth->url != NULL);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return 1;
 	if (oauth->ca != NULL)
 		walk.ca = slice_str(oauth->ca);
 	walk.keys = json_object();
-	walk.is_loopback = url_parse(slice_str(text), &url) == 0 && url_is_loopback(&url);
-	finding_print_line("", slice_str(text));
+	walk.is_loopback = url_parse(slice_str(oauth->url), &url) == 0 && url_is_loopback(&url);
+	escape_print(stdout, "", slice_str(oauth->url), "");
 	asks = examine_challenge(&walk, &address);
 	if (asks) {
 		examine_resource(&walk, address);

@@ -48,7 +48,7 @@ static void take_stdout(struct probe *probe)
 	}
 }
 
-/* What it has left behind goes with it: until it is reaped the number of its group cannot mean anything else. */
+/* Ends its process group with it. Until the process is reaped, the group's number is not used again. */
 static void look_for_end(struct probe *probe)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -57,6 +57,7 @@ static void look_for_end(struct probe *probe)
 	    waitid(P_PID, (id_t)probe->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
 	    info.si_pid == 0)
 		return;
+	CHECK(probe->process.pid > 0);
 	kill(-probe->process.pid, SIGKILL);
 	waitpid(probe->process.pid, &probe->status, 0);
 	probe->is_ended = true;
@@ -82,8 +83,10 @@ static void probe_wait(struct probe *probe, uint64_t wait_ms)
 static void probe_send(struct probe *probe, json_t *message)
 {
 	char *text = json_dumps(message, JSON_COMPACT);
-	size_t size = strlen(text);
+	size_t size;
 
+	CHECK(text != NULL);
+	size = strlen(text);
 	text[size] = '\n';
 	if (probe->process.fds[0] >= 0 && write(probe->process.fds[0], text, size + 1) < 0)
 		close_fd(&probe->process.fds[0]);
@@ -107,6 +110,7 @@ static void refuse_request(struct probe *probe, const json_t *request)
 
 static void note_garbage(struct probe *probe, struct slice line)
 {
+	CHECK((probe->garbage > 0) == (probe->first_garbage != NULL));
 	if (slice_trim(line).n == 0 || probe->garbage++ > 0)
 		return;
 	if (line.n > GARBAGE_SHOWN)
@@ -114,21 +118,15 @@ static void note_garbage(struct probe *probe, struct slice line)
 	probe->first_garbage = mem_printf("%.*s", SLICE_ARG(line));
 }
 
-/* A number that came back as a text is one to the daemon as well. BACK-FRAME-05 */
-static bool is_last_id(const struct probe *probe, const json_t *id)
-{
-	const char *text = json_string_value(id);
-
-	return (text != NULL ? atof(text) : json_number_value(id)) == probe->last_id;
-}
-
-/* Whether it is the response to our last request. */
+/* Whether it is the response to our last request. A number may come back as a text. BACK-FRAME-05 */
 static bool take_message(struct probe *probe, const json_t *message)
 {
 	const json_t *id = json_object_get(message, "id");
+	const char *text = json_string_value(id);
 
+	CHECK(json_is_object(message));
 	if (!json_is_string(json_object_get(message, "method")))
-		return is_last_id(probe, id);
+		return (text != NULL ? atof(text) : json_number_value(id)) == probe->last_id;
 	if (id != NULL)
 		refuse_request(probe, message);
 	return false;
@@ -139,9 +137,9 @@ static json_t *load(struct slice text)
 {
 	json_t *value = json_loadb(text.p, text.n, JSON_ALLOW_NUL, NULL);
 
-	if (value != NULL)
-		return value;
-	return json_loadb(text.p, text.n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+	return value != NULL ?
+		       value :
+		       json_loadb(text.p, text.n, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
 }
 
 /* As the daemon reads it: a banner without a line end may stand before a message. BACK-FRAME-04 */
@@ -176,6 +174,7 @@ static json_t *take_line(struct probe *probe, struct slice line)
 	return answer;
 }
 
+/* The whole lines up to the response, which is returned, or all of them and NULL. */
 static json_t *take_lines(struct probe *probe)
 {
 	json_t *answer = NULL;
@@ -194,6 +193,7 @@ json_t *probe_ask(struct probe *probe, const char *method, json_t *params, uint6
 	uint64_t end_ms = clock_now_ms() + timeout_ms;
 	json_t *answer = NULL;
 
+	CHECK(probe->verdict.error == 0);
 	probe_send(probe, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
 				    ++probe->last_id, "method", method, "params", params));
 	while (answer == NULL && !probe->is_closed && clock_now_ms() < end_ms) {
@@ -208,27 +208,24 @@ void probe_notify(struct probe *probe, const char *method)
 	probe_send(probe, json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method", method));
 }
 
-/* The verdict comes before anything else, and soon: exec has succeeded, or has not. */
-static void read_verdict(struct probe *probe)
-{
-	struct pollfd p = { .fd = probe->process.verdict_fd, .events = POLLIN };
-
-	poll(&p, 1, -1);
-	if (read(p.fd, &probe->verdict, sizeof(probe->verdict)) != (ssize_t)sizeof(probe->verdict))
-		probe->verdict.error = 0;
-	close_fd(&probe->process.verdict_fd);
-}
-
 int probe_start(struct probe *probe, const struct launch *launch, const struct launch_spec *spec,
 		const struct reaper *reaper)
 {
+	struct pollfd p = { .events = POLLIN };
+
 	*probe = (struct probe){ .process = { .fds = { -1, -1, -1 }, .verdict_fd = -1 } };
 	if (launch_start(launch, spec, reaper, -1, &probe->process, &probe->verdict.error) < 0) {
 		probe->verdict.step = LAUNCH_SETUP;
 		probe->is_ended = true;
 		return -1;
 	}
-	read_verdict(probe);
+	/* The verdict comes before anything else, and soon: exec has succeeded, or has not. */
+	p.fd = probe->process.verdict_fd;
+	poll(&p, 1, -1);
+	if (read(p.fd, &probe->verdict, sizeof(probe->verdict)) != (ssize_t)sizeof(probe->verdict))
+		probe->verdict.error = 0;
+	close_fd(&probe->process.verdict_fd);
+	CHECK(probe->process.pid > 0);
 	return probe->verdict.error == 0 ? 0 : -1;
 }
 
@@ -245,6 +242,7 @@ int probe_stop(struct probe *probe, uint64_t grace_ms, uint64_t term_ms)
 {
 	int needed = 0;
 
+	CHECK(probe->process.pid > 0);
 	close_fd(&probe->process.fds[0]);
 	if (!probe_has_ended_within(probe, grace_ms)) {
 		needed = SIGTERM;
@@ -255,7 +253,7 @@ int probe_stop(struct probe *probe, uint64_t grace_ms, uint64_t term_ms)
 		kill(-probe->process.pid, SIGKILL);
 		probe_has_ended_within(probe, UINT32_MAX);
 	}
-	/* What it has said last. */
+	/* The rest of its stderr. */
 	while (probe->process.fds[2] >= 0) {
 		size_t before = probe->err.len;
 
@@ -272,6 +270,7 @@ void probe_fini(struct probe *probe)
 		close_fd(&probe->process.fds[i]);
 	close_fd(&probe->process.verdict_fd);
 	if (!probe->is_ended) {
+		CHECK(probe->process.pid > 0);
 		kill(-probe->process.pid, SIGKILL);
 		waitpid(probe->process.pid, NULL, 0);
 	}

@@ -15,18 +15,19 @@
 
 #define COLUMNS_MAX 13
 
+/* The numbers, which stand to the right, come last. */
 enum kind {
 	KIND_TEXT,
+	KIND_FLAG,
+	KIND_DATE, /* milliseconds since 1970 */
 	KIND_COUNT,
 	KIND_AGE,     /* milliseconds */
 	KIND_LATENCY, /* the upper bound of a bucket, milliseconds */
 	KIND_BYTES,
-	KIND_FLAG,
-	KIND_DATE, /* milliseconds since 1970 */
 };
 
 struct column {
-	struct text_table_column head;
+	const char *title;
 	const char *member;
 	enum kind kind;
 };
@@ -56,19 +57,18 @@ static void append_bytes(struct buf *out, uint64_t bytes)
 		buf_printf(out, "%.1fM", (double)bytes / 1024 / 1024);
 }
 
-static void append_latency(struct buf *out, uint64_t ms)
-{
-	if (ms < 1000)
-		buf_printf(out, "<%dms", (int)ms);
-	else
-		buf_printf(out, "<%.1fs", (double)ms / 1000);
-}
-
 static uint64_t number_of(const json_t *object, const char *member)
 {
 	json_int_t value = json_integer_value(json_object_get(object, member));
 
 	return value > 0 ? (uint64_t)value : 0;
+}
+
+static struct slice text_of(const json_t *object, const char *member)
+{
+	const json_t *string = json_object_get(object, member);
+
+	return slice_of(json_string_value(string), json_string_length(string));
 }
 
 static void append_date(struct buf *out, uint64_t ms)
@@ -79,11 +79,6 @@ static void append_date(struct buf *out, uint64_t ms)
 	buf_append_str(out, text);
 }
 
-static void append_text(struct buf *out, const json_t *string)
-{
-	buf_append(out, json_string_value(string), json_string_length(string));
-}
-
 static void append_value(struct buf *out, const json_t *row, const struct column *column)
 {
 	const json_t *value = json_object_get(row, column->member);
@@ -92,15 +87,17 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 	if (value == NULL || json_is_null(value))
 		buf_append_char(out, '-');
 	else if (column->kind == KIND_TEXT && json_is_string(value))
-		append_text(out, value);
+		buf_append_slice(out, text_of(row, column->member));
 	else if (column->kind == KIND_FLAG)
 		buf_append_str(out, json_is_true(value) ? "yes" : "no");
 	else if (column->kind == KIND_DATE)
 		append_date(out, number);
 	else if (column->kind == KIND_AGE)
 		append_age(out, number);
+	else if (column->kind == KIND_LATENCY && number < 1000)
+		buf_printf(out, "<%dms", (int)number);
 	else if (column->kind == KIND_LATENCY)
-		append_latency(out, number);
+		buf_printf(out, "<%.1fs", (double)number / 1000);
 	else if (column->kind == KIND_BYTES)
 		append_bytes(out, number);
 	else
@@ -110,41 +107,36 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 static void print_rows(const json_t *rows, const struct column *columns, size_t count)
 {
 	struct text_table_column heads[COLUMNS_MAX];
-	struct text_table text_table;
+	struct text_table table;
 
-	CHECK(count <= COLUMNS_MAX);
+	CHECK(count > 0 && count <= COLUMNS_MAX);
 	for (size_t c = 0; c < count; c++)
-		heads[c] = columns[c].head;
-	text_table_init(&text_table, heads, count);
+		heads[c] = (struct text_table_column){ columns[c].title,
+						       columns[c].kind >= KIND_COUNT };
+	text_table_init(&table, heads, count);
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		for (size_t c = 0; c < count; c++) {
 			struct buf cell = { 0 };
 
 			append_value(&cell, json_array_get(rows, i), &columns[c]);
-			text_table_add(&text_table, buf_slice(&cell));
+			text_table_add(&table, buf_slice(&cell));
 			buf_fini(&cell);
 		}
 	}
-	text_table_print(&text_table, stdout);
-	text_table_fini(&text_table);
+	text_table_print(&table, stdout);
+	text_table_fini(&table);
 }
 
 /* ---- servers ---- */
 
 static const struct column server_columns[] = {
-	{ { "SERVER", false }, "name", KIND_TEXT },
-	{ { "STATE", false }, "state", KIND_TEXT },
-	{ { "ISOLATION", false }, "isolation", KIND_TEXT },
-	{ { "PROCESSES", true }, "processes", KIND_COUNT },
-	{ { "SESSIONS", true }, "sessions", KIND_COUNT },
-	{ { "CALLS", true }, "calls", KIND_COUNT },
-	{ { "WAITING", true }, "waiting", KIND_COUNT },
-	{ { "LAST MIN", true }, "answered_last_minute", KIND_COUNT },
-	{ { "ANSWERED", true }, "answered", KIND_COUNT },
-	{ { "FAILED", true }, "failed", KIND_COUNT },
-	{ { "P50", true }, "p50_ms", KIND_LATENCY },
-	{ { "P95", true }, "p95_ms", KIND_LATENCY },
-	{ { "P99", true }, "p99_ms", KIND_LATENCY },
+	{ "SERVER", "name", KIND_TEXT },         { "STATE", "state", KIND_TEXT },
+	{ "ISOLATION", "isolation", KIND_TEXT }, { "PROCESSES", "processes", KIND_COUNT },
+	{ "SESSIONS", "sessions", KIND_COUNT },  { "CALLS", "calls", KIND_COUNT },
+	{ "WAITING", "waiting", KIND_COUNT },    { "LAST MIN", "answered_last_minute", KIND_COUNT },
+	{ "ANSWERED", "answered", KIND_COUNT },  { "FAILED", "failed", KIND_COUNT },
+	{ "P50", "p50_ms", KIND_LATENCY },       { "P95", "p95_ms", KIND_LATENCY },
+	{ "P99", "p99_ms", KIND_LATENCY },
 };
 
 /* Below the table: why, since when, and when it is tried again. */
@@ -155,13 +147,12 @@ static void print_failure(const json_t *server)
 	uint64_t now_ms = (uint64_t)time(NULL) * 1000;
 	uint64_t at_ms = number_of(failure, "at_ms");
 	struct buf text = { 0 };
-	struct buf line = { 0 };
 
 	if (number_of(server, "failures_in_a_row") == 0)
 		return;
-	append_text(&text, json_object_get(server, "name"));
+	buf_append_slice(&text, text_of(server, "name"));
 	buf_append_str(&text, " is failing: ");
-	append_text(&text, json_object_get(failure, "error"));
+	buf_append_slice(&text, text_of(failure, "error"));
 	buf_append_str(&text, " (");
 	append_age(&text, now_ms > at_ms ? now_ms - at_ms : 0);
 	buf_append_str(&text, " ago); next try ");
@@ -171,10 +162,8 @@ static void print_failure(const json_t *server)
 	} else {
 		buf_append_str(&text, "with the next call");
 	}
-	escape_append(&line, buf_slice(&text), "");
-	puts(buf_terminate(&line));
+	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
-	buf_fini(&line);
 }
 
 void show_servers(const json_t *report)
@@ -189,12 +178,11 @@ void show_servers(const json_t *report)
 void show_status(const json_t *report)
 {
 	struct buf text = { 0 };
-	struct buf clean = { 0 };
 
 	buf_append_str(&text, "mcpgated ");
-	append_text(&text, json_object_get(report, "version"));
+	buf_append_slice(&text, text_of(report, "version"));
 	buf_append_str(&text, ": ");
-	append_text(&text, json_object_get(report, "state"));
+	buf_append_slice(&text, text_of(report, "state"));
 	buf_append_str(&text, " for ");
 	append_age(&text, number_of(report, "uptime_ms"));
 	buf_printf(
@@ -205,35 +193,33 @@ void show_status(const json_t *report)
 		(unsigned long long)number_of(report, "sessions_max"),
 		(unsigned long long)number_of(report, "processes"),
 		(unsigned long long)number_of(report, "calls"));
-	escape_append(&clean, buf_slice(&text), "");
-	printf("%s\n\n", buf_terminate(&clean));
+	escape_print(stdout, "", buf_slice(&text), "");
+	putchar('\n');
 	buf_fini(&text);
-	buf_fini(&clean);
 	show_servers(report);
 }
 
 /* ---- the others ---- */
 
 /* Who it is, in the words of `deny`. */
-#define PRINCIPAL_COLUMNS                                       \
-	{ { "ISSUER", false }, "issuer", KIND_TEXT },           \
-		{ { "SUBJECT", false }, "subject", KIND_TEXT }, \
-	{                                                       \
-		{ "CLIENT", false }, "client", KIND_TEXT        \
+#define PRINCIPAL_COLUMNS                                                       \
+	{ "ISSUER", "issuer", KIND_TEXT }, { "SUBJECT", "subject", KIND_TEXT }, \
+	{                                                                       \
+		"CLIENT", "client", KIND_TEXT                                   \
 	}
 
 void show_processes(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "PID", true }, "pid", KIND_COUNT },
-		{ { "SERVER", false }, "server", KIND_TEXT },
-		{ { "STATE", false }, "state", KIND_TEXT },
-		{ { "AGE", true }, "age_ms", KIND_AGE },
-		{ { "CALLS", true }, "calls", KIND_COUNT },
-		{ { "ANSWERED", true }, "answered", KIND_COUNT },
-		{ { "UNREAD", true }, "stdin_bytes", KIND_BYTES },
-		{ { "SESSION", false }, "session", KIND_TEXT },
-		{ { "LEASED", false }, "leased", KIND_FLAG },
+		{ "PID", "pid", KIND_COUNT },
+		{ "SERVER", "server", KIND_TEXT },
+		{ "STATE", "state", KIND_TEXT },
+		{ "AGE", "age_ms", KIND_AGE },
+		{ "CALLS", "calls", KIND_COUNT },
+		{ "ANSWERED", "answered", KIND_COUNT },
+		{ "UNREAD", "stdin_bytes", KIND_BYTES },
+		{ "SESSION", "session", KIND_TEXT },
+		{ "LEASED", "leased", KIND_FLAG },
 		PRINCIPAL_COLUMNS,
 	};
 
@@ -243,16 +229,16 @@ void show_processes(const json_t *report)
 void show_sessions(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "SESSION", false }, "session", KIND_TEXT },
-		{ { "SERVER", false }, "server", KIND_TEXT },
-		{ { "REVISION", false }, "revision", KIND_TEXT },
-		{ { "AGE", true }, "age_ms", KIND_AGE },
-		{ { "IDLE", true }, "idle_ms", KIND_AGE },
-		{ { "CALLS", true }, "calls", KIND_COUNT },
-		{ { "WAITING", true }, "waiting", KIND_COUNT },
-		{ { "ASKED", true }, "asked", KIND_COUNT },
-		{ { "LISTENS", false }, "listens", KIND_FLAG },
-		{ { "PID", true }, "pid", KIND_COUNT },
+		{ "SESSION", "session", KIND_TEXT },
+		{ "SERVER", "server", KIND_TEXT },
+		{ "REVISION", "revision", KIND_TEXT },
+		{ "AGE", "age_ms", KIND_AGE },
+		{ "IDLE", "idle_ms", KIND_AGE },
+		{ "CALLS", "calls", KIND_COUNT },
+		{ "WAITING", "waiting", KIND_COUNT },
+		{ "ASKED", "asked", KIND_COUNT },
+		{ "LISTENS", "listens", KIND_FLAG },
+		{ "PID", "pid", KIND_COUNT },
 		PRINCIPAL_COLUMNS,
 	};
 
@@ -262,16 +248,11 @@ void show_sessions(const json_t *report)
 void show_streams(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "SESSION", false }, "session", KIND_TEXT },
-		{ { "SERVER", false }, "server", KIND_TEXT },
-		{ { "STREAM", true }, "stream", KIND_COUNT },
-		{ { "KIND", false }, "kind", KIND_TEXT },
-		{ { "READ", false }, "is_read", KIND_FLAG },
-		{ { "ENDED", false }, "has_ended", KIND_FLAG },
-		{ { "WAITING", true }, "waiting", KIND_COUNT },
-		{ { "BYTES", true }, "waiting_bytes", KIND_BYTES },
-		{ { "KEPT", true }, "kept", KIND_COUNT },
-		{ { "BYTES", true }, "kept_bytes", KIND_BYTES },
+		{ "SESSION", "session", KIND_TEXT },  { "SERVER", "server", KIND_TEXT },
+		{ "STREAM", "stream", KIND_COUNT },   { "KIND", "kind", KIND_TEXT },
+		{ "READ", "is_read", KIND_FLAG },     { "ENDED", "has_ended", KIND_FLAG },
+		{ "WAITING", "waiting", KIND_COUNT }, { "BYTES", "waiting_bytes", KIND_BYTES },
+		{ "KEPT", "kept", KIND_COUNT },       { "BYTES", "kept_bytes", KIND_BYTES },
 	};
 
 	print_rows(json_object_get(report, "streams"), columns, ARRAY_LEN(columns));
@@ -280,11 +261,9 @@ void show_streams(const json_t *report)
 void show_deny_list(const json_t *report)
 {
 	static const struct column columns[] = {
-		{ { "NUMBER", true }, "number", KIND_COUNT },
-		{ { "ISSUER", false }, "issuer", KIND_TEXT },
-		{ { "BY", false }, "by", KIND_TEXT },
-		{ { "NAME", false }, "name", KIND_TEXT },
-		{ { "UNTIL", false }, "until_ms", KIND_DATE },
+		{ "NUMBER", "number", KIND_COUNT }, { "ISSUER", "issuer", KIND_TEXT },
+		{ "BY", "by", KIND_TEXT },          { "NAME", "name", KIND_TEXT },
+		{ "UNTIL", "until_ms", KIND_DATE },
 	};
 
 	print_rows(json_object_get(report, "entries"), columns, ARRAY_LEN(columns));
@@ -292,7 +271,6 @@ void show_deny_list(const json_t *report)
 
 void show_log_line(const json_t *line)
 {
-	const json_t *string = json_object_get(line, "text");
 	uint64_t at_ms = number_of(line, "at_ms");
 	time_t at = (time_t)(at_ms / 1000);
 	struct buf text = { 0 };
@@ -301,7 +279,7 @@ void show_log_line(const json_t *line)
 
 	localtime_r(&at, &local);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &local);
-	escape_append(&text, slice_of(json_string_value(string), json_string_length(string)), "\t");
+	escape_append(&text, text_of(line, "text"), "\t");
 	printf("%s.%03d [%llu] %s\n", stamp, (int)(at_ms % 1000),
 	       (unsigned long long)number_of(line, "pid"), buf_terminate(&text));
 	fflush(stdout);
@@ -313,20 +291,16 @@ void show_tools(const json_t *tools)
 {
 	static const struct text_table_column heads[] = { { "TOOL", false },
 							  { "DESCRIPTION", false } };
-	struct text_table text_table;
+	struct text_table table;
 
-	text_table_init(&text_table, heads, ARRAY_LEN(heads));
+	text_table_init(&table, heads, ARRAY_LEN(heads));
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
-		const json_t *name = json_object_get(tool, "name");
-		const json_t *description = json_object_get(tool, "description");
-		struct slice text =
-			slice_of(json_string_value(description), json_string_length(description));
+		struct slice text = text_of(tool, "description");
 
-		text_table_add(&text_table,
-			       slice_of(json_string_value(name), json_string_length(name)));
-		text_table_add(&text_table, slice_cut(&text, '\n'));
+		text_table_add(&table, text_of(tool, "name"));
+		text_table_add(&table, slice_cut(&text, '\n'));
 	}
-	text_table_print(&text_table, stdout);
-	text_table_fini(&text_table);
+	text_table_print(&table, stdout);
+	text_table_fini(&table);
 }

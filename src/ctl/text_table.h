@@ -21,12 +21,12 @@ struct text_table {
 	size_t count;
 };
 
-void text_table_init(struct text_table *text_table, const struct text_table_column *columns,
+void text_table_init(struct text_table *table, const struct text_table_column *columns,
 		     size_t count);
-void text_table_fini(struct text_table *text_table);
+void text_table_fini(struct text_table *table);
 /* The next cell, from left to right and top to bottom; any bytes. */
-void text_table_add(struct text_table *text_table, struct slice text);
+void text_table_add(struct text_table *table, struct slice text);
 /* Title line and rows; all rows must be whole. */
-void text_table_print(const struct text_table *text_table, FILE *out);
+void text_table_print(const struct text_table *table, FILE *out);
 
 #endif

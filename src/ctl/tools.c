@@ -26,11 +26,6 @@ static void warn_about_name(const char *name)
 	buf_fini(&clean);
 }
 
-static json_t *convert_mcp(const json_t *tool)
-{
-	return json_deep_copy(tool);
-}
-
 static json_t *convert_openai(const json_t *tool)
 {
 	warn_about_name(json_string_value(json_object_get(tool, "name")));
@@ -52,20 +47,20 @@ static const struct {
 	const char *name;
 	json_t *(*convert)(const json_t *tool);
 } formats[] = {
-	{ "mcp", convert_mcp },
+	{ "mcp", json_deep_copy },
 	{ "openai", convert_openai },
 	{ "anthropic", convert_anthropic },
 };
 
 json_t *tools_convert(const json_t *tools, const char *format)
 {
+	CHECK(json_is_array(tools));
 	for (size_t f = 0; f < ARRAY_LEN(formats); f++) {
-		json_t *list = json_array();
+		json_t *list;
 
-		if (strcmp(formats[f].name, format) != 0) {
-			json_decref(list);
+		if (strcmp(formats[f].name, format) != 0)
 			continue;
-		}
+		list = json_array();
 		for (size_t i = 0; i < json_array_size(tools); i++)
 			json_array_append_new(list, formats[f].convert(json_array_get(tools, i)));
 		return list;
@@ -75,11 +70,8 @@ json_t *tools_convert(const json_t *tools, const char *format)
 
 static void print_text(const json_t *text)
 {
-	struct buf clean = { 0 };
-
-	escape_append(&clean, slice_of(json_string_value(text), json_string_length(text)), "\t\n");
-	puts(buf_terminate(&clean));
-	buf_fini(&clean);
+	escape_print(stdout, "", slice_of(json_string_value(text), json_string_length(text)),
+		     "\t\n");
 }
 
 static void print_other(const json_t *item)
@@ -91,18 +83,17 @@ static void print_other(const json_t *item)
 				json_string_value(json_object_get(resource, "uri")) };
 	size_t size = json_string_length(json_object_get(item, "data"));
 	struct buf text = { 0 };
-	struct buf clean = { 0 };
 
+	buf_append_char(&text, '[');
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		if (words[i] != NULL)
-			buf_printf(&text, "%s%s", text.len > 0 ? " " : "", words[i]);
+			buf_printf(&text, "%s%s", text.len > 1 ? " " : "", words[i]);
 	}
 	if (size > 0)
 		buf_printf(&text, ", about %zu bytes", size / 4 * 3);
-	escape_append(&clean, buf_slice(&text), "");
-	printf("[%s]\n", buf_terminate(&clean));
+	buf_append_char(&text, ']');
+	escape_print(stdout, "", buf_slice(&text), "");
 	buf_fini(&text);
-	buf_fini(&clean);
 	if (json_is_string(json_object_get(resource, "text")))
 		print_text(json_object_get(resource, "text"));
 }

@@ -4,11 +4,8 @@
 
 #include "auth/document.h"
 #include "ctl/finding.h"
+#include "ctl/mcp_client.h"
 #include "mcp/revision.h"
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
-#endif
 
 void walk_fail(struct walk *walk, const char *what, struct buf *text)
 {
@@ -39,7 +36,29 @@ json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool
 		document = document_parse(buf_slice(&answer.body), &err);
 	if (answer.status == 200 && document == NULL)
 		buf_printf(why, "%s: it is no JSON object (%s)", url, err.text);
+	CHECK(document == NULL || answer.status == 200);
 	web_answer_fini(&answer);
+	return document;
+}
+
+json_t *walk_get_first(const struct walk *walk, walk_address_fn *address_of, const char *text,
+		       struct buf *why, char **address_r)
+{
+	json_t *document = NULL;
+	bool is_down = false;
+	char *address;
+
+	*address_r = NULL;
+	for (size_t at = 0; document == NULL && !is_down; at++) {
+		address = address_of(text, at);
+		if (address == NULL)
+			break;
+		if (at > 0)
+			buf_append_str(why, "; ");
+		document = walk_get(walk, address, why, &is_down);
+		free(*address_r);
+		*address_r = address;
+	}
 	return document;
 }
 
@@ -82,29 +101,25 @@ static bool has_response(struct slice body)
 
 void walk_initialize(const struct walk *walk, const char *token, struct web_answer *answer_r)
 {
-	struct slice newest = revision_newest()->name;
-	json_t *message = json_pack("{s:s, s:i, s:s, s:{s:s%, s:{}, s:{s:s, s:s}}}", "jsonrpc",
-				    "2.0", "id", 1, "method", "initialize", "params",
-				    "protocolVersion", newest.p, newest.n, "capabilities",
-				    "clientInfo", "name", "mcpgatectl", "version", PACKAGE_VERSION);
+	json_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id", 1, "method",
+				    "initialize", "params", mcp_client_hello());
 	char *text = json_dumps(message, JSON_COMPACT);
-	const struct web_question question = { .url = walk->url,
-					       .method = "POST",
-					       .body = slice_str(text),
-					       .token = token,
-					       .ca = walk->ca,
-					       .may_loopback = walk->is_loopback,
-					       .is_enough = has_response };
-	struct web_question end = question;
+	struct web_question question = { .url = walk->url,
+					 .method = "POST",
+					 .body = slice_str(text),
+					 .token = token,
+					 .ca = walk->ca,
+					 .may_loopback = walk->is_loopback,
+					 .is_enough = has_response };
 	struct web_answer ignored;
 
 	web_ask(&question, answer_r);
 	if (answer_r->status == 200 && answer_r->session[0] != '\0') {
-		end.method = "DELETE"; /* nothing stays behind */
-		end.body = slice_of(NULL, 0);
-		end.session = answer_r->session;
-		end.is_enough = NULL;
-		web_ask(&end, &ignored);
+		question.method = "DELETE"; /* nothing stays behind */
+		question.body = slice_of(NULL, 0);
+		question.session = answer_r->session;
+		question.is_enough = NULL;
+		web_ask(&question, &ignored);
 		web_answer_fini(&ignored);
 	}
 	free(text);

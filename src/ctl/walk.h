@@ -32,6 +32,12 @@ void walk_fail(struct walk *walk, const char *what, struct buf *text);
  */
 json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r);
 
+/* The address number `at`, from 0, at which the document of `text` may be; the caller's; NULL after the last. */
+typedef char *walk_address_fn(const char *text, size_t at);
+/* As walk_get, at one address after the other; *address_r is that of the last, the caller's. */
+json_t *walk_get_first(const struct walk *walk, walk_address_fn *address_of, const char *text,
+		       struct buf *why, char **address_r);
+
 /* Asks initialize, with the token or without. The answer is the caller's. */
 void walk_initialize(const struct walk *walk, const char *token, struct web_answer *answer_r);
 /* The result of initialize in the answer's body, JSON or events; the caller's; NULL if there is none. */

@@ -14,24 +14,6 @@
 
 /* ---- metadata ---- */
 
-static json_t *find_metadata(const struct walk *walk, const char *issuer, struct buf *why)
-{
-	json_t *document = NULL;
-	bool is_down = false;
-	char *address;
-
-	for (size_t at = 0; document == NULL && !is_down; at++) {
-		address = issuer_metadata_url(issuer, at);
-		if (address == NULL)
-			break;
-		if (at > 0)
-			buf_append_str(why, "; ");
-		document = walk_get(walk, address, why, &is_down);
-		free(address);
-	}
-	return document;
-}
-
 /* NULL: there is none, and that was said. */
 static json_t *examine_metadata(struct walk *walk, const char *issuer)
 {
@@ -39,23 +21,26 @@ static json_t *examine_metadata(struct walk *walk, const char *issuer)
 	struct buf why = { 0 };
 	struct buf text = { 0 };
 	json_t *document = NULL;
+	char *address = NULL;
 
 	if (url_check_ours(slice_str(issuer), &err) < 0) {
 		buf_printf(&text, "%s: %s", issuer, err.text);
 	} else {
-		document = find_metadata(walk, issuer, &why);
+		document = walk_get_first(walk, issuer_metadata_url, issuer, &why, &address);
 		if (document == NULL)
 			buf_append_slice(&text, buf_slice(&why));
 		else if (issuer_check_metadata(document, issuer, &err) < 0)
 			buf_printf(&text, "the metadata of %s cannot be used: %s", issuer,
 				   err.text);
 	}
+	free(address);
 	buf_fini(&why);
 	if (text.len > 0) {
 		walk_fail(walk, "issuer", &text);
 		json_decref(document);
 		return NULL;
 	}
+	CHECK(document != NULL);
 	buf_append_str(&text, issuer);
 	finding_print("ok", "issuer", &text);
 	return document;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A token: what it says of itself, who has signed it, and what the server says of it. Its claims are warnings, for
- * the server's configuration may take other audiences; that it is over, or signed by nobody we know, is none.
+ * the server's configuration may take other audiences; an expired token, or one with a wrong signature, has failed.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -160,8 +160,9 @@ static bool has_id(const json_t *document, struct slice id)
 {
 	const json_t *keys = json_object_get(document, "keys");
 
+	CHECK(id.n > 0);
 	for (size_t i = 0; i < json_array_size(keys); i++)
-		if (id.n > 0 && slice_is_equal(document_text(json_array_get(keys, i), "kid"), id))
+		if (slice_is_equal(document_text(json_array_get(keys, i), "kid"), id))
 			return true;
 	return false;
 }
@@ -170,7 +171,7 @@ static void explain_no_key(const struct jwt *jwt, const json_t *document, struct
 {
 	struct slice id = jwt_key_id(jwt);
 
-	if (has_id(document, id)) {
+	if (id.n > 0 && has_id(document, id)) {
 		buf_printf(text, "signature: the issuer's key %.*s is not for %s", SLICE_ARG(id),
 			   jwt->algorithm->name);
 		return;
@@ -190,6 +191,7 @@ static bool is_signed(const struct jwt *jwt, const struct jwk_set *set, const js
 	struct slice id = jwt_key_id(jwt);
 	const struct jwk *key = jwk_set_find(set, id, jwt->algorithm);
 
+	CHECK(jwt->algorithm != NULL); /* the header has been checked */
 	if (key == NULL) {
 		explain_no_key(jwt, document, text);
 		return false;
@@ -255,6 +257,7 @@ static void explain_refusal(const struct web_answer *answer, struct buf *text)
 {
 	struct challenge challenge;
 
+	CHECK(answer->status != 0);
 	challenge_parse(buf_slice(&answer->challenge), &challenge);
 	if (answer->status == 401)
 		buf_append_str(text, "401: the server does not take this token");
@@ -282,6 +285,7 @@ void walk_token(struct walk *walk)
 	struct buf text = { 0 };
 	json_t *result = NULL;
 
+	CHECK(walk->token != NULL);
 	examine_claims(walk);
 	walk_initialize(walk, walk->token, &answer);
 	if (answer.status == 200)

@@ -49,6 +49,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 	transfer->is_enough = transfer->question->is_enough != NULL &&
 			      ends_event(buf_slice(body)) &&
 			      transfer->question->is_enough(buf_slice(body));
+	CHECK(body->len <= WEB_BODY_BYTES_MAX);
 	return transfer->is_enough ? 0 : bytes;
 }
 
@@ -59,6 +60,7 @@ static void set_question(struct transfer *transfer)
 	const struct web_question *question = transfer->question;
 	CURL *easy = transfer->easy;
 
+	CHECK(easy != NULL && transfer->fields == NULL && question->method != NULL);
 	curl_handle_add_field(&transfer->fields, "Accept",
 			      question->accept != NULL ? question->accept :
 			      question->body.n > 0     ? "application/json, text/event-stream" :
@@ -77,12 +79,6 @@ static void set_question(struct transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, question->method);
 	curl_easy_setopt(easy, CURLOPT_URL, question->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);
-}
-
-static void set_callbacks(struct transfer *transfer)
-{
-	CURL *easy = transfer->easy;
-
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
@@ -97,16 +93,6 @@ static char *field_of(CURL *easy, const char *name)
 	struct slice value = curl_handle_answer_field(easy, name);
 
 	return value.p != NULL ? mem_dup_slice(value) : mem_strdup("");
-}
-
-static void join_challenges(CURL *easy, struct buf *out)
-{
-	struct curl_header *header;
-
-	for (size_t i = 0;
-	     curl_easy_header(easy, "WWW-Authenticate", i, CURLH_HEADER, -1, &header) == CURLHE_OK;
-	     i++)
-		buf_printf(out, "%s%s", i > 0 ? ", " : "", header->value);
 }
 
 static const char *hint_of(CURLcode code)
@@ -128,12 +114,14 @@ static const char *hint_of(CURLcode code)
 		if (hints[i].code == code)
 			return hints[i].hint;
 	}
+	CHECK(code != CURLE_OK);
 	return "";
 }
 
 static void finish(struct transfer *transfer, CURLcode code)
 {
 	struct web_answer *answer = transfer->answer;
+	struct curl_header *header;
 	const char *address = NULL;
 	long status = 0;
 
@@ -142,7 +130,10 @@ static void finish(struct transfer *transfer, CURLcode code)
 	answer->type = field_of(transfer->easy, "Content-Type");
 	answer->location = field_of(transfer->easy, "Location");
 	answer->session = field_of(transfer->easy, "Mcp-Session-Id");
-	join_challenges(transfer->easy, &answer->challenge);
+	for (size_t i = 0; curl_easy_header(transfer->easy, "WWW-Authenticate", i, CURLH_HEADER, -1,
+					    &header) == CURLHE_OK;
+	     i++)
+		buf_printf(&answer->challenge, "%s%s", i > 0 ? ", " : "", header->value);
 	if (code == CURLE_OK || transfer->is_enough) {
 		curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 		answer->status = (int)status;
@@ -180,6 +171,7 @@ void web_ask(const struct web_question *question, struct web_answer *answer_r)
 	};
 	struct transfer transfer = { .question = question, .answer = answer_r };
 
+	CHECK(question->url != NULL);
 	*answer_r = (struct web_answer){ .status = 0 };
 	if (!may_ask(question)) {
 		buf_append_str(&answer_r->error, "it is no https URL");
@@ -187,7 +179,6 @@ void web_ask(const struct web_question *question, struct web_answer *answer_r)
 	}
 	transfer.easy = curl_handle_new(&conf);
 	set_question(&transfer);
-	set_callbacks(&transfer);
 	finish(&transfer, curl_easy_perform(transfer.easy));
 	curl_easy_cleanup(transfer.easy);
 	curl_handle_free_fields(&transfer.fields);

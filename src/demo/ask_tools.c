@@ -21,12 +21,20 @@ static void on_silence(struct server *server, struct job *job)
 		   tool_result_error(json_string("The client did not answer in time")));
 }
 
-static json_t *refused(const json_t *error)
+/* Makes the call a job that asks the client. Takes params; returns NULL, as the answer comes later. */
+static json_t *ask(struct server *server, struct call *call, job_answer_fn *on_answer,
+		   const char *method, json_t *params)
 {
-	const char *text = json_string_value(json_object_get(error, "message"));
+	struct job *job = job_start(server, call, ANSWER_WITHIN_MS);
 
-	return tool_result_error(
-		json_sprintf("The client refused: %s", text != NULL ? text : "no reason"));
+	if (job == NULL) {
+		json_decref(params);
+		return NULL;
+	}
+	job->on_due = on_silence;
+	job->on_answer = on_answer;
+	job_ask(server, job, method, params);
+	return NULL;
 }
 
 /* value as JSON text; a new string. */
@@ -39,17 +47,11 @@ static json_t *as_text(const json_t *value)
 	return text;
 }
 
-static void elicit_on_answer(struct server *server, struct job *job, const json_t *result,
-			     const json_t *error)
+static void elicit_on_answer(struct server *server, struct job *job, const json_t *result)
 {
 	const char *action = json_string_value(json_object_get(result, "action"));
-	json_t *content;
+	json_t *content = as_text(json_object_get(result, "content"));
 
-	if (error != NULL) {
-		job_finish(server, job, refused(error));
-		return;
-	}
-	content = as_text(json_object_get(result, "content"));
 	job_finish(server, job,
 		   tool_result_text(json_sprintf("%s: %s", action != NULL ? action : "no action",
 						 json_string_value(content))));
@@ -68,36 +70,24 @@ static bool has_elicitation(const struct server *server)
 json_t *ask_tools_elicit(struct server *server, struct call *call, const json_t *args)
 {
 	const char *message = "What is your name?";
-	struct job *job;
 
 	if (call_unpack(call, args, "{s?s}", "message", &message) != 0)
 		return NULL;
 	if (!has_elicitation(server))
 		return tool_result_error(json_string(
 			"The client cannot ask its user: it did not declare elicitation"));
-	job = job_start(server, call, ANSWER_WITHIN_MS);
-	if (job == NULL)
-		return NULL;
-	job->on_due = on_silence;
-	job->on_answer = elicit_on_answer;
-	job_ask(server, job, "elicitation/create",
-		json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s}}, s:[s]}}", "message", message,
-			  "requestedSchema", "type", "object", "properties", "name", "type",
-			  "string", "description", "A name", "required", "name"));
-	return NULL;
+	return ask(server, call, elicit_on_answer, "elicitation/create",
+		   json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s}}, s:[s]}}", "message", message,
+			     "requestedSchema", "type", "object", "properties", "name", "type",
+			     "string", "description", "A name", "required", "name"));
 }
 
-static void sample_on_answer(struct server *server, struct job *job, const json_t *result,
-			     const json_t *error)
+static void sample_on_answer(struct server *server, struct job *job, const json_t *result)
 {
 	const json_t *content = json_object_get(result, "content");
 	const char *model = json_string_value(json_object_get(result, "model"));
 	json_t *said = json_object_get(content, "text");
 
-	if (error != NULL) {
-		job_finish(server, job, refused(error));
-		return;
-	}
 	said = json_is_string(said) ? json_incref(said) : as_text(content);
 	job_finish(server, job,
 		   tool_result_text(json_sprintf("%s: %s", model != NULL ? model : "unknown model",
@@ -108,47 +98,27 @@ static void sample_on_answer(struct server *server, struct job *job, const json_
 json_t *ask_tools_sample(struct server *server, struct call *call, const json_t *args)
 {
 	const json_t *prompt = call_string(call, args, "prompt");
-	struct job *job;
 
 	if (prompt == NULL)
 		return NULL;
 	if (json_object_get(server->client, "sampling") == NULL)
 		return tool_result_error(
 			json_string("The client has no model to ask: it did not declare sampling"));
-	job = job_start(server, call, ANSWER_WITHIN_MS);
-	if (job == NULL)
-		return NULL;
-	job->on_due = on_silence;
-	job->on_answer = sample_on_answer;
-	job_ask(server, job, "sampling/createMessage",
-		json_pack("{s:[{s:s, s:{s:s, s:O}}], s:i}", "messages", "role", "user", "content",
-			  "type", "text", "text", prompt, "maxTokens", 100));
-	return NULL;
+	return ask(server, call, sample_on_answer, "sampling/createMessage",
+		   json_pack("{s:[{s:s, s:{s:s, s:O}}], s:i}", "messages", "role", "user",
+			     "content", "type", "text", "text", prompt, "maxTokens", 100));
 }
 
-static void roots_on_answer(struct server *server, struct job *job, const json_t *result,
-			    const json_t *error)
+static void roots_on_answer(struct server *server, struct job *job, const json_t *result)
 {
-	if (error != NULL)
-		job_finish(server, job, refused(error));
-	else
-		job_finish(server, job,
-			   tool_result_text(as_text(json_object_get(result, "roots"))));
+	job_finish(server, job, tool_result_text(as_text(json_object_get(result, "roots"))));
 }
 
 json_t *ask_tools_roots(struct server *server, struct call *call, const json_t *args)
 {
-	struct job *job;
-
 	(void)args;
 	if (json_object_get(server->client, "roots") == NULL)
 		return tool_result_error(
 			json_string("The client has no roots: it did not declare them"));
-	job = job_start(server, call, ANSWER_WITHIN_MS);
-	if (job == NULL)
-		return NULL;
-	job->on_due = on_silence;
-	job->on_answer = roots_on_answer;
-	job_ask(server, job, "roots/list", json_object());
-	return NULL;
+	return ask(server, call, roots_on_answer, "roots/list", json_object());
 }

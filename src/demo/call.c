@@ -11,6 +11,7 @@ json_t *call_fail(struct call *call, int code, const char *format, ...)
 {
 	va_list args;
 
+	CHECK(code != 0 && call->code == 0 && !call->is_later);
 	call->code = code;
 	va_start(args, format);
 	vsnprintf(call->text, sizeof(call->text), format, args);

@@ -37,6 +37,7 @@ static void take_lines(struct server *server, struct buf *in, size_t old)
 	size_t begin = 0;
 	char *feed;
 
+	CHECK(old <= in->len);
 	while ((feed = memchr(in->data + old, '\n', in->len - old)) != NULL) {
 		dispatch_line(server, slice_between(in->data + begin, feed));
 		begin = old = (size_t)(feed - in->data) + 1;
@@ -68,6 +69,7 @@ static int read_input(struct server *server, struct buf *in)
 	return -1;
 }
 
+/* Returns the exit status. */
 static int serve(void)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };

@@ -55,6 +55,7 @@ static json_t *on_initialize(struct server *server, struct call *call)
 	if (call_unpack(call, call->params, "{s:s, s:o}", "protocolVersion", &version,
 			"capabilities", &capabilities) != 0)
 		return NULL;
+	CHECK(server->client == NULL);
 	server->revision = revision_find(version);
 	server->client = json_incref(capabilities);
 	return json_pack(
@@ -131,23 +132,19 @@ static void take_request(struct server *server, const char *method, const json_t
 	json_t *none = params == NULL ? json_object() : NULL, *result;
 	struct call call = { .id = id, .params = params != NULL ? params : none };
 
+	CHECK(id != NULL);
 	if (!json_is_string(id) && !json_is_integer(id)) {
 		rpc_send_error(NULL, RPC_INVALID_REQUEST, "id must be a string or an integer",
 			       NULL);
 	} else {
 		result = answer(server, method, &call);
+		CHECK((result != NULL) + (call.code != 0) + call.is_later == 1);
 		if (call.code != 0)
 			rpc_send_error(id, call.code, call.text, call.data);
 		else if (!call.is_later)
 			rpc_send_result(id, result);
 	}
 	json_decref(none);
-}
-
-static void take_notification(struct server *server, const char *method, const json_t *params)
-{
-	if (strcmp(method, "notifications/cancelled") == 0)
-		job_cancel(server, json_object_get(params, "requestId"));
 }
 
 static void take_message(struct server *server, const json_t *message)
@@ -160,30 +157,26 @@ static void take_message(struct server *server, const json_t *message)
 
 	if (method != NULL && id != NULL)
 		take_request(server, method, id, params);
+	else if (method != NULL && strcmp(method, "notifications/cancelled") == 0)
+		job_cancel(server, json_object_get(params, "requestId"));
 	else if (method != NULL)
-		take_notification(server, method, params);
+		return; /* the other notifications change nothing here */
 	else if (id != NULL && (result != NULL) != (error != NULL))
 		job_take_answer(server, id, result, error);
 	else
 		rpc_send_error(NULL, RPC_INVALID_REQUEST, "That is no JSON-RPC message", NULL);
 }
 
-static bool is_blank(struct slice line)
-{
-	for (size_t i = 0; i < line.n; i++) {
-		if (line.p[i] != ' ' && line.p[i] != '\t' && line.p[i] != '\r')
-			return false;
-	}
-	return true;
-}
-
 void dispatch_line(struct server *server, struct slice line)
 {
+	struct slice rest = line;
 	json_error_t error;
 	json_t *value;
 
-	if (is_blank(line))
-		return;
+	while (rest.n > 0 && memchr(" \t\r", rest.p[rest.n - 1], 3) != NULL)
+		rest.n--;
+	if (rest.n == 0)
+		return; /* blank */
 	value = json_loadb(line.p, line.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
 	if (value == NULL) {
 		rpc_send_error(NULL, RPC_PARSE_ERROR, error.text, NULL);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "demo/rpc.h"
+#include "demo/tool_result.h"
 
 #define JOBS_MAX 4096
 
@@ -20,6 +21,7 @@ struct job *job_start(struct server *server, struct call *call, uint64_t delay_m
 {
 	struct job *job;
 
+	CHECK(call->id != NULL && !call->is_later && call->code == 0);
 	if (server->job_count == JOBS_MAX) {
 		call_fail(call, RPC_INVALID_REQUEST, "Too many calls wait: %d", JOBS_MAX);
 		return NULL;
@@ -35,6 +37,7 @@ struct job *job_start(struct server *server, struct call *call, uint64_t delay_m
 
 static void job_free(struct server *server, struct job *job)
 {
+	CHECK(server->job_count > 0 && !list_is_empty(&job->node));
 	list_remove(&job->node);
 	server->job_count--;
 	json_decref(job->id);
@@ -44,12 +47,14 @@ static void job_free(struct server *server, struct job *job)
 
 void job_ask(struct server *server, struct job *job, const char *method, json_t *params)
 {
+	CHECK(job->asked == 0 && job->on_answer != NULL && job->on_due != NULL);
 	job->asked = ++server->last_request_id;
 	rpc_send_request(job->asked, method, params);
 }
 
 void job_finish(struct server *server, struct job *job, json_t *result)
 {
+	CHECK(result != NULL && !list_is_empty(&job->node));
 	rpc_send_result(job->id, result);
 	job_free(server, job);
 }
@@ -75,15 +80,28 @@ void job_cancel(struct server *server, const json_t *id)
 	}
 }
 
+static json_t *refusal(const json_t *error)
+{
+	const char *text = json_string_value(json_object_get(error, "message"));
+
+	return tool_result_error(
+		json_sprintf("The client refused: %s", text != NULL ? text : "no reason"));
+}
+
 void job_take_answer(struct server *server, const json_t *id, const json_t *result,
 		     const json_t *error)
 {
+	CHECK((result != NULL) != (error != NULL));
 	LIST_FOREACH(node, &server->jobs) {
 		struct job *job = container_of(node, struct job, node);
 
 		if (job->asked != 0 && json_is_integer(id) &&
 		    json_integer_value(id) == job->asked) {
-			job->on_answer(server, job, result, error);
+			CHECK(job->on_answer != NULL);
+			if (error == NULL)
+				job->on_answer(server, job, result);
+			else
+				job_finish(server, job, refusal(error));
 			return;
 		}
 	}
@@ -96,6 +114,7 @@ int job_run_due(struct server *server)
 	LIST_FOREACH_SAFE(node, &server->jobs) {
 		struct job *job = container_of(node, struct job, node);
 
+		CHECK(job->on_due != NULL);
 		if (job->due_ms <= now_ms)
 			job->on_due(server, job);
 	}

@@ -11,9 +11,12 @@
 #include "demo/call.h"
 #include "demo/server.h"
 
+struct job;
+typedef void job_answer_fn(struct server *server, struct job *job, const json_t *result);
+
 /*
  * on_due      the time has come: set a new due_ms or finish
- * on_answer   the client answered: finish with what it said; one of result and error is NULL
+ * on_answer   the client answered: finish with what it said
  * Neither may touch another job.
  */
 struct job {
@@ -22,8 +25,7 @@ struct job {
 	uint64_t due_ms;
 	json_int_t asked; /* our request to the client; 0 is none */
 	void (*on_due)(struct server *server, struct job *job);
-	void (*on_answer)(struct server *server, struct job *job, const json_t *result,
-			  const json_t *error);
+	job_answer_fn *on_answer;
 	/* For progress. */
 	json_t *token; /* NULL if the caller wants none */
 	json_int_t step, count, interval_ms;
@@ -43,6 +45,7 @@ void job_withdraw(struct job *job, const char *reason);
 
 /* The client's cancellation of a call; unknown ids are ignored. */
 void job_cancel(struct server *server, const json_t *id);
+/* The client's answer to one of our requests; its error, if that is not NULL, is the result of the call. */
 void job_take_answer(struct server *server, const json_t *id, const json_t *result,
 		     const json_t *error);
 /* Runs what is due; returns the milliseconds to the next, or -1 if no job waits. */

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "demo/rpc.h"
 
 #define CLOCK_URI "demo://clock"
@@ -52,14 +53,6 @@ json_t *resources_list_templates(struct server *server, struct call *call)
 				  "The text itself, percent-decoded"));
 }
 
-static int hex_value(char c)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = memchr(digits, c >= 'A' && c <= 'F' ? c | 0x20 : c, 16);
-
-	return at != NULL ? (int)(at - digits) : -1;
-}
-
 /* The percent-decoded text; NULL if it is cut, not hexadecimal or not UTF-8. */
 static json_t *decode(const char *text)
 {
@@ -70,11 +63,9 @@ static json_t *decode(const char *text)
 	for (; *text != '\0'; text++) {
 		out[size] = *text;
 		if (*text == '%') {
-			int high = hex_value(text[1]), low = high < 0 ? -1 : hex_value(text[2]);
-
-			if (low < 0)
+			if (text_from_hex(slice_of(text + 1, strnlen(text + 1, 2)), out + size, 1) <
+			    0)
 				goto out;
-			out[size] = (char)(high << 4 | low);
 			text += 2;
 		}
 		size++;
@@ -85,11 +76,15 @@ out:
 	return decoded;
 }
 
-/* A new string; NULL with an error of the call. */
-static json_t *read_text(struct server *server, struct call *call, const char *uri)
+/* The text of the resource that the params name, a new string; NULL with an error of the call. */
+static json_t *read_text(struct server *server, struct call *call, const char **uri_r)
 {
+	const char *uri;
 	json_t *text;
 
+	if (call_unpack(call, call->params, "{s:s}", "uri", uri_r) != 0)
+		return NULL;
+	uri = *uri_r;
 	if (strcmp(uri, CLOCK_URI) == 0)
 		return resources_time();
 	if (strcmp(uri, COUNTER_URI) == 0)
@@ -108,11 +103,8 @@ static json_t *read_text(struct server *server, struct call *call, const char *u
 json_t *resources_read(struct server *server, struct call *call)
 {
 	const char *uri;
-	json_t *text;
+	json_t *text = read_text(server, call, &uri);
 
-	if (call_unpack(call, call->params, "{s:s}", "uri", &uri) != 0)
-		return NULL;
-	text = read_text(server, call, uri);
 	if (text == NULL)
 		return NULL;
 	return json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType", "text/plain",
@@ -122,11 +114,8 @@ json_t *resources_read(struct server *server, struct call *call)
 static json_t *watch(struct server *server, struct call *call, bool is_watched)
 {
 	const char *uri;
-	json_t *text;
+	json_t *text = read_text(server, call, &uri);
 
-	if (call_unpack(call, call->params, "{s:s}", "uri", &uri) != 0)
-		return NULL;
-	text = read_text(server, call, uri);
 	if (text == NULL)
 		return NULL;
 	json_decref(text);

@@ -36,10 +36,7 @@ static void send_message(json_t *message)
 	char *text = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
 	size_t size;
 
-	if (text == NULL) {
-		fprintf(stderr, "mcpgated-demo: bug: a message cannot be written as JSON\n");
-		abort();
-	}
+	CHECK(text != NULL);
 	size = strlen(text);
 	text[size] = '\n'; /* in the place of the NUL, so that the line leaves in one write */
 	write_all(text, size + 1);
@@ -49,6 +46,7 @@ static void send_message(json_t *message)
 
 void rpc_send_result(const json_t *id, json_t *result)
 {
+	CHECK(id != NULL && result != NULL);
 	send_message(json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", result));
 }
 
@@ -66,6 +64,7 @@ static json_t *readable(const char *text)
 
 void rpc_send_error(const json_t *id, int code, const char *text, json_t *data)
 {
+	CHECK(code < 0);
 	send_message(json_pack("{s:s, s:O?, s:{s:i, s:o, s:o*}}", "jsonrpc", "2.0", "id", id,
 			       "error", "code", code, "message", readable(text), "data", data));
 }
@@ -78,6 +77,7 @@ void rpc_send_notification(const char *method, json_t *params)
 
 void rpc_send_request(json_int_t id, const char *method, json_t *params)
 {
+	CHECK(id > 0);
 	send_message(json_pack("{s:s, s:I, s:s, s:o}", "jsonrpc", "2.0", "id", id, "method", method,
 			       "params", params));
 }

@@ -8,6 +8,7 @@
 void server_init(struct server *server)
 {
 	*server = (struct server){ .log_level = level_find(SLICE_LIT("info")) };
+	CHECK(server->log_level >= 0);
 	list_init(&server->jobs);
 }
 

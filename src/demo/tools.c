@@ -29,6 +29,7 @@ static int take_integer(struct call *call, const json_t *args, const char *name,
 {
 	const json_t *value = json_object_get(args, name);
 
+	CHECK(max > 0);
 	*value_r = json_integer_value(value);
 	if (json_is_integer(value) && *value_r >= 0 && *value_r <= max)
 		return 0;
@@ -68,6 +69,7 @@ static json_t *tool_add(struct server *server, struct call *call, const json_t *
 	if (sum == NULL)
 		return tool_result_error(json_string("The sum is too large"));
 	text = json_dumps(sum, JSON_ENCODE_ANY);
+	CHECK(text != NULL && server->revision != NULL);
 	result = tool_result_text(json_string(text));
 	free(text);
 	if (server->revision->structured)
@@ -106,6 +108,7 @@ static void progress_on_due(struct server *server, struct job *job)
 {
 	json_t *text = NULL;
 
+	CHECK(job->step <= job->count && job->asked == 0);
 	if (job->step == job->count) {
 		job_finish(server, job,
 			   tool_result_text(json_sprintf("%" JSON_INTEGER_FORMAT " steps done",
@@ -263,9 +266,13 @@ static const struct tool {
 	  OBJECT(PROPERTY("text", "string", "The line"), "\"text\""), NULL, tool_stderr },
 };
 
+/* NULL: it has none. */
 static json_t *schema_of(const char *text)
 {
-	return text != NULL ? json_loads(text, 0, NULL) : NULL;
+	json_t *schema = text != NULL ? json_loads(text, 0, NULL) : NULL;
+
+	CHECK((schema != NULL) == (text != NULL));
+	return schema;
 }
 
 json_t *tools_list(struct server *server, struct call *call)
@@ -273,6 +280,7 @@ json_t *tools_list(struct server *server, struct call *call)
 	json_t *list = json_array();
 
 	(void)call;
+	CHECK(server->revision != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
 		const struct tool *tool = &tools[i];
 		const char *output = server->revision->structured ? tool->output : NULL;

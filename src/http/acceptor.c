@@ -176,13 +176,6 @@ static void entry_on_deadline(struct timer *timer)
 		  "its PROXY header or handshake took too long");
 }
 
-static void acceptor_end_oldest(struct acceptor *acceptor)
-{
-	CHECK(!list_is_empty(&acceptor->entries));
-	entry_end(container_of(acceptor->entries.next, struct entry, link),
-		  "too many handshakes at a time, and this one is the oldest");
-}
-
 static void acceptor_begin(struct acceptor *acceptor, int fd, const struct peer *peer,
 			   const struct acceptor_port *port)
 {
@@ -220,8 +213,10 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 		close(fd);
 		return;
 	}
+	CHECK((acceptor->count == 0) == list_is_empty(&acceptor->entries));
 	if (acceptor->count >= ACCEPTOR_MAX)
-		acceptor_end_oldest(acceptor);
+		entry_end(container_of(acceptor->entries.next, struct entry, link),
+			  "too many handshakes at a time, and this one is the oldest");
 	acceptor_begin(acceptor, fd, peer, port);
 }
 

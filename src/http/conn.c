@@ -28,25 +28,6 @@
 #define LINE_BYTES (8 * 1024)
 #define FIELDS_MAX 64
 
-static void conn_begin_body(struct http_conn *conn, bool has_more)
-{
-	CHECK(conn->exchange != NULL);
-	if (conn->body_status != 0) {
-		conn_refuse(conn, conn->body_status,
-			    "the body is larger than limits.message allows");
-		return;
-	}
-	conn_set_state(conn, CONN_BODY);
-	conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
-	if (!conn->expects_continue || has_more || conn->is_old)
-		return;
-	outq_append(&conn->out, SLICE_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
-	if (outq_flush(&conn->out, &conn->wire) == WIRE_BROKEN)
-		http_conn_end(conn, REASON_PEER_ERROR);
-	else
-		wire_watch_writing(&conn->wire, conn->out.bytes > 0);
-}
-
 static void conn_complete_body(struct http_conn *conn, struct slice body)
 {
 	CHECK(conn->exchange != NULL && http_body_is_complete(&conn->body_reader));
@@ -80,10 +61,25 @@ static void conn_attach_exchange(struct http_conn *conn, struct http_exchange *e
 
 static void conn_await_body(struct http_conn *conn, bool has_more)
 {
-	if (http_body_is_complete(&conn->body_reader))
-		conn_complete_body(conn, (struct slice){ NULL, 0 });
+	CHECK(conn->exchange != NULL);
+	if (http_body_is_complete(&conn->body_reader)) {
+		conn_complete_body(conn, slice_of(NULL, 0));
+		return;
+	}
+	if (conn->body_status != 0) {
+		conn_refuse(conn, conn->body_status,
+			    "the body is larger than limits.message allows");
+		return;
+	}
+	conn_set_state(conn, CONN_BODY);
+	conn_set_deadline(conn, conn->server->conf.body_timeout_ms);
+	if (!conn->expects_continue || has_more || conn->is_old)
+		return;
+	outq_append(&conn->out, SLICE_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
+	if (outq_flush(&conn->out, &conn->wire) == WIRE_BROKEN)
+		http_conn_end(conn, REASON_PEER_ERROR);
 	else
-		conn_begin_body(conn, has_more);
+		wire_watch_writing(&conn->wire, conn->out.bytes > 0);
 }
 
 static void conn_begin_request(struct http_conn *conn, const struct http_request *request,
@@ -130,12 +126,6 @@ void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange)
 		task_schedule(conn->server->loop, &conn->task);
 }
 
-/* A handshake record's first bytes; no HTTP method begins so. */
-static bool conn_speaks_tls(struct slice data)
-{
-	return data.p[0] == 0x16 && (data.n < 2 || data.p[1] == 0x03);
-}
-
 /* The client could not read an answer without TLS; the operator finds the cause in the log. */
 static void conn_end_tls(struct http_conn *conn)
 {
@@ -158,7 +148,9 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	long n;
 
 	if (conn->state == CONN_IDLE) {
-		if (conn->wire.tls == NULL && conn_speaks_tls(*data)) {
+		/* A handshake record's first bytes; no HTTP method begins so. */
+		if (conn->wire.tls == NULL && data->p[0] == 0x16 &&
+		    (data->n < 2 || data->p[1] == 0x03)) {
 			conn_end_tls(conn);
 			return false;
 		}
@@ -324,19 +316,14 @@ static ssize_t conn_read_shared(struct http_conn *conn)
 	return n;
 }
 
-static bool conn_reads_direct(const struct http_conn *conn)
-{
-	return conn->state == CONN_BODY && conn->in.len == 0 &&
-	       conn->body_reader.coding == HTTP_BODY_LENGTH &&
-	       conn->body_reader.left > DIRECT_BODY_BYTES;
-}
-
 static void conn_on_readable(struct wire *wire)
 {
 	struct http_conn *conn = container_of(wire, struct http_conn, wire);
 
 	for (int i = 0; i < READS_PER_TURN && conn->state != CONN_CLOSED; i++) {
-		bool is_direct = conn_reads_direct(conn);
+		bool is_direct = conn->state == CONN_BODY && conn->in.len == 0 &&
+				 conn->body_reader.coding == HTTP_BODY_LENGTH &&
+				 conn->body_reader.left > DIRECT_BODY_BYTES;
 		ssize_t n = is_direct ? conn_read_direct(conn) : conn_read_shared(conn);
 
 		if (n == WIRE_AGAIN)

@@ -179,27 +179,13 @@ static int take_crlf(struct head *head, const char *otherwise)
 	return 0;
 }
 
-static enum http_method method_find(struct slice name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-		if (slice_is_equal(methods[i].name, name))
-			return methods[i].method;
-	}
-	return HTTP_OTHER;
-}
-
 static int check_version(struct head *head, struct slice version)
 {
 	static const struct slice prefix = SLICE("HTTP/");
 
-	if (slice_is_equal(version, SLICE_LIT("HTTP/1.1"))) {
-		head->request->minor_version = 1;
+	head->request->minor_version = slice_is_equal(version, SLICE_LIT("HTTP/1.1"));
+	if (head->request->minor_version == 1 || slice_is_equal(version, SLICE_LIT("HTTP/1.0")))
 		return 0;
-	}
-	if (slice_is_equal(version, SLICE_LIT("HTTP/1.0"))) {
-		head->request->minor_version = 0;
-		return 0;
-	}
 	if (version.n > prefix.n && slice_is_equal_nocase(slice_of(version.p, prefix.n), prefix))
 		return refuse(head, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
 	return refuse(head, 400, "the request line does not end in an HTTP version");
@@ -254,7 +240,11 @@ static int parse_request_line(struct head *head)
 		return -1;
 	if ((size_t)(head->at - begin) - 2 > head->limits->line_max)
 		return refuse(head, 414, "the request line is too long");
-	request->method = method_find(request->method_name);
+	request->method = HTTP_OTHER;
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		if (slice_is_equal(methods[i].name, request->method_name))
+			request->method = methods[i].method;
+	}
 	if (check_version(head, version) != 0)
 		return -1;
 	return split_target(head);
@@ -640,11 +630,8 @@ bool http_is_media_type(struct slice value, const char *type)
 /* Moves the slice to *at; the text there is its copy from then on. */
 static void move_slice(struct slice *slice, char **at)
 {
-	if (slice->p == NULL)
-		return;
-	memcpy(*at, slice->p, slice->n);
-	slice->p = *at;
-	*at += slice->n;
+	if (slice->p != NULL)
+		*slice = mem_put_slice(at, *slice);
 }
 
 char *http_request_copy(const struct http_request *request, struct http_request *copy_r,

@@ -21,18 +21,13 @@ void sse_append_message(struct buf *out, struct slice id, struct slice data)
 void sse_append_priming(struct buf *out, struct slice id, uint64_t retry_ms)
 {
 	CHECK(id.n > 0);
-	buf_append_str(out, "id: ");
-	buf_append_slice(out, id);
-	buf_append_str(out, "\nretry: ");
-	buf_append_u64(out, retry_ms);
-	buf_append_str(out, "\ndata: \n\n");
+	buf_printf(out, "id: %.*s\nretry: %llu\ndata: \n\n", SLICE_ARG(id),
+		   (unsigned long long)retry_ms);
 }
 
 void sse_append_endpoint(struct buf *out, struct slice uri)
 {
-	buf_append_str(out, "event: endpoint\ndata: ");
-	buf_append_slice(out, uri);
-	buf_append_str(out, "\n\n");
+	buf_printf(out, "event: endpoint\ndata: %.*s\n\n", SLICE_ARG(uri));
 }
 
 void sse_append_comment(struct buf *out)

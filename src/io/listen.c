@@ -35,14 +35,6 @@ static void listener_shed(struct listener *listener)
 	listener->reserve_fd = listener_open_reserve();
 }
 
-static void listener_pause(struct listener *listener, int error)
-{
-	LOG(ACCEPT_PAUSED, LOG_STR("error", strerror(error)));
-	listener_shed(listener);
-	watch_set(&listener->watch, false);
-	timer_start(listener->loop, &listener->retry, RETRY_MS);
-}
-
 static void listener_on_retry(struct timer *timer)
 {
 	struct listener *listener = container_of(timer, struct listener, retry);
@@ -53,9 +45,14 @@ static void listener_on_retry(struct timer *timer)
 	watch_set(&listener->watch, true);
 }
 
-static bool listener_is_out_of_resources(int error)
+static void listener_pause_if_short(struct listener *listener, int error)
 {
-	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
+		return;
+	LOG(ACCEPT_PAUSED, LOG_STR("error", strerror(error)));
+	listener_shed(listener);
+	watch_set(&listener->watch, false);
+	timer_start(listener->loop, &listener->retry, RETRY_MS);
 }
 
 /* Returns whether more may wait. */
@@ -71,8 +68,7 @@ static bool listener_accept_some(struct listener *listener)
 		int on = 1;
 
 		if (fd < 0) {
-			if (listener_is_out_of_resources(errno))
-				listener_pause(listener, errno);
+			listener_pause_if_short(listener, errno);
 			return false; /* nobody waits any more */
 		}
 		/* A unix socket has no such option, and needs none. */

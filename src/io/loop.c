@@ -53,14 +53,9 @@ struct loop *loop_new(struct error *err)
 		error_set(err, ERROR_SYSTEM, "cannot create an event loop");
 		return NULL;
 	}
-	loop = mem_alloc(sizeof(*loop));
+	loop = mem_zalloc(sizeof(*loop));
 	loop->base = base;
-	loop->queues = NULL;
 	list_init(&loop->tasks);
-	loop->garbage = NULL;
-	loop->garbage_count = 0;
-	loop->garbage_size = 0;
-	loop->is_stopped = false;
 	return loop;
 }
 
@@ -254,11 +249,10 @@ static struct timer_queue *timer_queue_get(struct loop *loop, uint64_t duration_
 		loop->queues = queue;
 		return queue;
 	}
-	queue = mem_alloc(sizeof(*queue));
+	queue = mem_zalloc(sizeof(*queue));
 	queue->next = loop->queues;
 	queue->loop = loop;
 	queue->duration_ms = duration_ms;
-	queue->is_armed = false;
 	list_init(&queue->timers);
 	CHECK(event_assign(&queue->event, loop->base, -1, 0, timer_queue_on_event, queue) == 0);
 	loop->queues = queue;

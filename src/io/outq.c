@@ -30,11 +30,7 @@ static struct segment *segment_new(struct outq *queue, size_t size)
 {
 	struct segment *segment = mem_alloc(sizeof(*segment) + size);
 
-	segment->data = segment->bytes;
-	segment->begin = 0;
-	segment->end = 0;
-	segment->size = size;
-	segment->owned = NULL;
+	*segment = (struct segment){ .data = segment->bytes, .size = size };
 	list_append(&queue->segments, &segment->link);
 	return segment;
 }
@@ -73,6 +69,8 @@ void outq_append(struct outq *queue, struct slice bytes)
 
 void outq_take(struct outq *queue, struct buf *buf, size_t offset)
 {
+	struct segment *segment;
+
 	CHECK(offset <= buf->len);
 	if (buf->len - offset < COPY_BYTES) {
 		if (buf->len > offset)
@@ -80,8 +78,7 @@ void outq_take(struct outq *queue, struct buf *buf, size_t offset)
 		buf_fini(buf);
 		return;
 	}
-	struct segment *segment = segment_new(queue, 0);
-
+	segment = segment_new(queue, 0);
 	segment->data = buf->data;
 	segment->owned = buf->data;
 	segment->begin = offset;

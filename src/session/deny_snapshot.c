@@ -33,11 +33,10 @@ static const struct record end_record = { .number = 0 };
 
 struct deny_snapshot *deny_snapshot_new(void)
 {
-	struct deny_snapshot *deny_snapshot =
-		mmap(NULL, sizeof(*deny_snapshot), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct deny_snapshot *snapshot = mmap(NULL, sizeof(*snapshot), PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return deny_snapshot != MAP_FAILED ? deny_snapshot : NULL;
+	return snapshot != MAP_FAILED ? snapshot : NULL;
 }
 
 /* ---- writing ---- */
@@ -63,27 +62,26 @@ static char *put_entry(char *at, const struct denial *denial)
 	return put(at, denial->name.p, denial->name.n);
 }
 
-void deny_snapshot_save(struct deny_snapshot *deny_snapshot, const struct deny_list *deny_list)
+void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *deny_list)
 {
 	size_t reserve = sizeof(struct record) + sizeof(end_record);
 	char *at;
 
-	if (deny_snapshot == NULL)
+	if (snapshot == NULL)
 		return;
-	at = deny_snapshot->records;
-	__atomic_store_n(&deny_snapshot->bytes, BEING_WRITTEN, __ATOMIC_SEQ_CST);
+	at = snapshot->records;
+	__atomic_store_n(&snapshot->bytes, BEING_WRITTEN, __ATOMIC_SEQ_CST);
 	LIST_FOREACH(node, &deny_list->entries) {
 		const struct denial *denial = container_of(node, struct denial, link);
-		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - deny_snapshot->records);
+		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - snapshot->records);
 
 		/* Names are short: there is room for DENY_LIST_MAX entries. */
 		if (denial->issuer.n + denial->name.n + reserve <= left)
 			at = put_entry(at, denial);
 	}
-	CHECK(at <= deny_snapshot->records + DENY_SNAPSHOT_BYTES - sizeof(end_record));
+	CHECK(at <= snapshot->records + DENY_SNAPSHOT_BYTES - sizeof(end_record));
 	at = put(at, &end_record, sizeof(end_record));
-	__atomic_store_n(&deny_snapshot->bytes, (uint64_t)(at - deny_snapshot->records),
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&snapshot->bytes, (uint64_t)(at - snapshot->records), __ATOMIC_SEQ_CST);
 }
 
 /* ---- reading ---- */
@@ -121,15 +119,15 @@ static bool is_sound(struct slice rest)
 	return step == 0 && count <= DENY_LIST_MAX;
 }
 
-bool deny_snapshot_load(const struct deny_snapshot *deny_snapshot, struct deny_list *deny_list)
+bool deny_snapshot_load(const struct deny_snapshot *snapshot, struct deny_list *deny_list)
 {
-	uint64_t bytes = deny_snapshot != NULL ? deny_snapshot->bytes : 0;
+	uint64_t bytes = snapshot != NULL ? snapshot->bytes : 0;
 	struct slice issuer, name, rest;
 	struct record record;
 
 	if (bytes == 0)
 		return false;
-	rest = slice_of(deny_snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
+	rest = slice_of(snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
 	if (!is_sound(rest)) {
 		LOG(DENIALS_LOST, LOG_INT("bytes", bytes));
 		return false;

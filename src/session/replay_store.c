@@ -64,19 +64,6 @@ static void replay_store_forget_expired(struct replay_store *replay_store)
 	free(oldest);
 }
 
-static void replay_store_note_expired(struct replay_store *replay_store,
-				      const struct stored_stream *stored)
-{
-	struct expired_stream *expired = mem_alloc(sizeof(*expired) + stored->request_id_length);
-
-	expired->number = stored->number;
-	expired->request_id_length = stored->request_id_length;
-	memcpy(expired->request_id, stored->request_id, stored->request_id_length);
-	list_append(&replay_store->expired, &expired->link);
-	if (++replay_store->expired_count > REPLAY_STORE_EXPIRED_MAX)
-		replay_store_forget_expired(replay_store);
-}
-
 struct slice replay_store_find_expired(const struct replay_store *replay_store, uint64_t number)
 {
 	LIST_FOREACH(node, &replay_store->expired) {
@@ -117,7 +104,15 @@ void replay_store_fini(struct replay_store *replay_store)
 /* The client can still name the stream, but gets an error then. */
 static void stored_stream_expire(struct stored_stream *stored)
 {
-	replay_store_note_expired(stored->replay_store, stored);
+	struct replay_store *replay_store = stored->replay_store;
+	struct expired_stream *expired = mem_alloc(sizeof(*expired) + stored->request_id_length);
+
+	expired->number = stored->number;
+	expired->request_id_length = stored->request_id_length;
+	memcpy(expired->request_id, stored->request_id, stored->request_id_length);
+	list_append(&replay_store->expired, &expired->link);
+	if (++replay_store->expired_count > REPLAY_STORE_EXPIRED_MAX)
+		replay_store_forget_expired(replay_store);
 	stored_stream_remove(stored);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A map by the first 60 bits of the ids. A guesser learns nothing from the look-up but whether those bits
- * exist; all of the id is then compared in constant time. What a session is, is not known here.
+ * exist; all of the id is then compared in constant time. It knows nothing else of sessions.
  */
 #include "session/session_table.h"
 
