@@ -52,17 +52,15 @@ bool claim_is_alone(const char *text)
 
 void claim_collect(struct config_server *server)
 {
-	struct slices claims = { NULL, 0 };
+	struct slices *claims = &server->conf.claims;
 
-	CHECK(server->conf.claims == NULL);
+	CHECK(claims->count == 0);
 	for (size_t i = 0; i < server->env_count; i++) {
 		struct slice rest = slice_str(server->env[i].value);
 		struct slice before, name;
 
 		while (server->env[i].has_claims && claim_cut(&rest, &before, &name) > 0)
-			if (!slices_has(claims, name))
-				texts_add(&claims, name);
+			if (!slices_has(*claims, name))
+				texts_add(claims, name);
 	}
-	server->conf.claims = claims.items;
-	server->conf.claim_count = claims.count;
 }

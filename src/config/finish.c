@@ -27,14 +27,6 @@ static struct slice beside(struct slice path, const char *last)
 	return slice_str(mem_printf("%.*s/%s", SLICE_ARG(path), last));
 }
 
-static uint64_t find_tool_timeout(const struct server_conf *conf, struct slice tool)
-{
-	for (size_t i = 0; i < conf->tool_timeouts.count; i++)
-		if (slice_is_equal(conf->tool_timeouts.items[i].tool, tool))
-			return conf->tool_timeouts.items[i].timeout_ms;
-	return 0;
-}
-
 static void finish_server(const struct config *config, struct config_server *server)
 {
 	struct server_conf *conf = &server->conf;
@@ -45,7 +37,6 @@ static void finish_server(const struct config *config, struct config_server *ser
 	conf->line_max = config->response_bytes;
 	conf->queue_max = config->http.body_bytes * 2;
 	conf->stall_ms = STALL_MS;
-	conf->tool_timeout_ms = conf->tool_timeouts.count > 0 ? find_tool_timeout : NULL;
 	claim_collect(server);
 	if (endpoint->path.n == 0)
 		endpoint->path = slice_str(mem_printf("/%s/mcp", conf->name));
@@ -108,9 +99,9 @@ static void finish_claims(struct config *config)
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct server_conf *conf = &config->servers[i].conf;
 
-		for (size_t j = 0; j < conf->claim_count; j++)
-			if (!slices_has(names, conf->claims[j]))
-				texts_add(&names, conf->claims[j]);
+		for (size_t j = 0; j < conf->claims.count; j++)
+			if (!slices_has(names, conf->claims.items[j]))
+				texts_add(&names, conf->claims.items[j]);
 	}
 	config->claim_names = names;
 }
@@ -257,9 +248,8 @@ void finish_free(struct config *config)
 
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct config_server *server = &config->servers[i];
-		struct slices claims = { server->conf.claims, server->conf.claim_count };
 
-		texts_free(&claims);
+		texts_free(&server->conf.claims);
 		free_endpoint(&server->endpoint);
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)

@@ -370,26 +370,26 @@ static void check_claims(const struct config *config, const struct config_server
 	const struct tree *at = tree_below(server_place(root, server), "env");
 	enum authorization_mode mode = config->frontend.authorization.mode;
 
-	if (server->conf.claim_count == 0)
+	if (server->conf.claims.count == 0)
 		return;
-	if (server->conf.claim_count > CLAIMS_MAX)
+	if (server->conf.claims.count > CLAIMS_MAX)
 		problem_add_at(problems, at, "there are more than %d different claims", CLAIMS_MAX);
 	if (server->conf.isolation == ISOLATION_SHARED)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need isolation session or "
 			       "principal: with shared one process serves everybody",
-			       server->conf.claims[0].p);
+			       server->conf.claims.items[0].p);
 	if (mode < AUTHORIZATION_TOKEN)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need callers that show a "
 			       "token: set auth.mode",
-			       server->conf.claims[0].p);
-	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < server->conf.claim_count; i++)
-		if (!slice_is_equal(server->conf.claims[i], SLICE_LIT("sub")))
+			       server->conf.claims.items[0].p);
+	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < server->conf.claims.count; i++)
+		if (!slice_is_equal(server->conf.claims.items[i], SLICE_LIT("sub")))
 			problem_add_at(problems, at,
 				       "a static token has only the claim sub, its name, and no "
 				       "'%.60s'",
-				       server->conf.claims[i].p);
+				       server->conf.claims.items[i].p);
 }
 
 static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
