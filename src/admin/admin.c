@@ -137,6 +137,7 @@ static struct session *find_session(const struct admin *admin, struct slice pref
 		}
 		found = session;
 	}
+	CHECK(found == NULL || found->state == SESSION_LIVE);
 	return found;
 }
 
@@ -211,16 +212,6 @@ static const struct {
 	{ SLICE("/reload"), HTTP_POST, NULL, command_reload },
 };
 
-static void answer_report(const struct inquiry *inquiry,
-			  void (*report)(const struct admin *admin, struct buf *out))
-{
-	struct buf body = { 0 };
-
-	report(inquiry->admin, &body);
-	admin_reply_json(inquiry->conn, 200, &body);
-	buf_fini(&body);
-}
-
 static void answer_metrics(const struct inquiry *inquiry)
 {
 	struct buf body = { 0 };
@@ -236,9 +227,12 @@ static void answer_metrics(const struct inquiry *inquiry)
 
 static struct http_exchange *dispatch(const struct inquiry *inquiry)
 {
+	struct buf body = { 0 };
+
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if (!slice_is_equal(rows[i].path, inquiry->http->path))
 			continue;
+		CHECK((rows[i].report == NULL) != (rows[i].command == NULL));
 		if (rows[i].method != inquiry->http->method) {
 			admin_reply_error(inquiry->conn, 405,
 					  rows[i].method == HTTP_GET ? "a report takes GET" :
@@ -247,7 +241,9 @@ static struct http_exchange *dispatch(const struct inquiry *inquiry)
 		}
 		if (rows[i].command != NULL)
 			return rows[i].command(inquiry);
-		answer_report(inquiry, rows[i].report);
+		rows[i].report(inquiry->admin, &body);
+		admin_reply_json(inquiry->conn, 200, &body);
+		buf_fini(&body);
 		return NULL;
 	}
 	admin_reply_error(inquiry->conn, 404, "there is nothing at this path; see mcpgatectl(1)");
@@ -314,6 +310,7 @@ void admin_init(struct admin *admin, const struct admin_conf *conf)
 {
 	admin->handler = (struct http_handler){ admin_on_request, admin_write_error };
 	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
+	CHECK(conf->router != NULL && (conf->servers != NULL || conf->server_count == 0));
 	admin->conf = *conf;
 	admin->started_at_ms = clock_now_ms();
 }
