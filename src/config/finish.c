@@ -52,6 +52,7 @@ static void finish_trust(struct config *config)
 	struct peer_net *nets = mem_zalloc((count + 1) * sizeof(*nets));
 	struct http_trust *trust = &config->http.trust;
 
+	CHECK(trust->nets == NULL && trust->count == 0);
 	trust->nets = nets;
 	for (size_t i = 0; i < count; i++)
 		if (peer_net_parse(config->trusted_proxies.items[i], &nets[trust->count]))
@@ -72,6 +73,7 @@ static void finish_hosts(struct config *config, struct slice public_url)
 	struct slices *hosts = &config->frontend.hosts;
 	const char *scheme_end = public_url.n > 0 ? strstr(public_url.p, "://") : NULL;
 
+	CHECK(hosts->count == 0);
 	add_host(hosts, SLICE_LIT("localhost"));
 	add_host(hosts, SLICE_LIT("127.0.0.1"));
 	add_host(hosts, SLICE_LIT("[::1]"));
@@ -94,16 +96,16 @@ static void finish_hosts(struct config *config, struct slice public_url)
 /* What servers are told of their principals, each name once: principals keep that and nothing else. */
 static void finish_claims(struct config *config)
 {
-	struct slices names = { NULL, 0 };
+	struct slices *names = &config->claim_names;
 
+	CHECK(names->count == 0);
 	for (size_t i = 0; i < config->server_count; i++) {
-		const struct server_conf *conf = &config->servers[i].conf;
+		const struct slices *claims = &config->servers[i].conf.claims;
 
-		for (size_t j = 0; j < conf->claims.count; j++)
-			if (!slices_has(names, conf->claims.items[j]))
-				texts_add(&names, conf->claims.items[j]);
+		for (size_t j = 0; j < claims->count; j++)
+			if (!slices_has(*names, claims->items[j]))
+				texts_add(names, claims->items[j]);
 	}
-	config->claim_names = names;
 }
 
 /* ---- scopes ---- */
@@ -119,6 +121,7 @@ static void finish_needs(struct scope_table *table, struct protected_resource *p
 	size_t count = place->tool_scopes.count;
 	struct scope_set *needs = mem_zalloc((count + 1) * sizeof(*needs));
 
+	CHECK(place->tool_needs == NULL);
 	add_scopes(table, place->scopes, &place->base);
 	for (size_t i = 0; i < count; i++)
 		add_scopes(table, place->tool_scopes.items[i].values, &needs[i]);
@@ -182,6 +185,7 @@ static void finish_names(const struct authorization_conf *authorization, struct 
 	const char *origin = authorization->origin.p;
 	struct slice *accepted = mem_zalloc((place->audience.count + 1) * sizeof(*accepted));
 
+	CHECK(authorization->origin.n > 0 && place->accepted.count == 0);
 	place->resource = slice_str(mem_printf("%s%s", origin, endpoint->path.p));
 	place->metadata = slice_str(
 		mem_printf("%s/.well-known/oauth-protected-resource%s", origin, endpoint->path.p));
@@ -198,6 +202,7 @@ static void finish_resources(struct config *config)
 	const struct authorization_conf *authorization = &config->frontend.authorization;
 	struct metadata_conf *metadata = &config->frontend.metadata;
 
+	CHECK(metadata->resources == NULL && metadata->resource_count == 0);
 	metadata->resources = resources;
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct endpoint *endpoint = &config->servers[i].endpoint;

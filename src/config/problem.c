@@ -63,6 +63,7 @@ __attribute__((format(printf, 2, 0))) static void append_format(struct buf *line
 
 static void append_place(struct buf *line, const char *file, unsigned at_line, unsigned at_column)
 {
+	CHECK(file != NULL && line->len == 0);
 	buf_append_str(line, file);
 	if (at_line > 0)
 		buf_printf(line, ":%u:%u", at_line, at_column);
@@ -102,6 +103,7 @@ void problem_add_at_key(struct config_problems *problems, const struct tree *val
 	struct buf line = { 0 };
 	va_list args;
 
+	CHECK(value->key != NULL);
 	append_place(&line, value->file, value->key_line, value->key_column);
 	va_start(args, format);
 	append_format(&line, format, args);

@@ -214,16 +214,6 @@ static int read_member(struct reader *reader, struct tree *map, const yaml_event
 	return 0;
 }
 
-static int read_item(struct reader *reader, struct tree *list, yaml_event_t *event)
-{
-	struct tree *child = read_value(reader, event);
-
-	if (child == NULL)
-		return -1;
-	tree_add(list, NULL, child);
-	return 0;
-}
-
 /* Everything up to the end event of the list or map. */
 static int read_items(struct reader *reader, struct tree *parent)
 {
@@ -232,7 +222,9 @@ static int read_items(struct reader *reader, struct tree *parent)
 	bool is_end = false;
 	int result = 0;
 
+	CHECK(parent->kind != TREE_TEXT && parent->count == 0);
 	while (!is_end && result == 0) {
+		struct tree *item;
 		yaml_event_t event;
 
 		if (next_event(reader, &event) != 0)
@@ -245,8 +237,10 @@ static int read_items(struct reader *reader, struct tree *parent)
 					"more than 4096 entries in one list or map");
 		else if (parent->kind == TREE_MAP)
 			result = read_member(reader, parent, &event);
+		else if ((item = read_value(reader, &event)) != NULL)
+			tree_add(parent, NULL, item);
 		else
-			result = read_item(reader, parent, &event);
+			result = -1;
 		end_event(&event);
 	}
 	return result;
@@ -270,6 +264,7 @@ static struct tree *read_value(struct reader *reader, yaml_event_t *event)
 		bool is_map = event->type == YAML_MAPPING_START_EVENT;
 
 		value = value_at(reader, is_map ? TREE_MAP : TREE_LIST, event);
+		CHECK(reader->depth < YAML_DEPTH_MAX);
 		reader->depth++;
 		result = read_items(reader, value);
 		reader->depth--;
@@ -341,6 +336,7 @@ struct tree *yaml_read(struct slice text, const char *file, struct error *err)
 	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text.p, text.n);
 	root = read_document(&reader);
+	CHECK(reader.depth == 0 && (root == NULL || root->parent == NULL));
 	wipe_parser(&reader.parser);
 	yaml_parser_delete(&reader.parser);
 	return root;
