@@ -22,6 +22,7 @@ int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r)
 	const char *begin = memmem(text->p, text->n, BEGIN, strlen(BEGIN));
 	const char *close;
 
+	CHECK(text->p != NULL);
 	*before_r = *text;
 	if (begin == NULL)
 		return 0;

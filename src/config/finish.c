@@ -45,7 +45,7 @@ static void finish_server(const struct config *config, struct config_server *ser
 	endpoint->place.server = slice_str(conf->name);
 }
 
-/* What is none is the rules' business. */
+/* An entry that is no network is left out here; the rules refuse it. */
 static void finish_trust(struct config *config)
 {
 	size_t count = config->trusted_proxies.count;
@@ -157,7 +157,7 @@ static void finish_token(const struct scope_table *table, struct static_token *t
 {
 	for (size_t i = 0; i < token->scopes.count; i++)
 		scope_table_find(table, token->scopes.items[i], &token->held);
-	/* What is none, the rules refuse. */
+	/* One that is no hash, the rules refuse. */
 	if (token->sha256 != NULL &&
 	    text_from_hex(slice_str(token->sha256), token->hash, sizeof(token->hash)) < 0)
 		memset(token->hash, 0, sizeof(token->hash));
@@ -236,26 +236,21 @@ void finish_config(struct config *config)
 		finish_resources(config);
 }
 
-static void free_endpoint(struct endpoint *endpoint)
-{
-	texts_free_one(&endpoint->sse_path);
-	texts_free_one(&endpoint->message_path);
-	texts_free_one(&endpoint->place.resource);
-	texts_free_one(&endpoint->place.metadata);
-	free((void *)(uintptr_t)endpoint->place.accepted.items);
-	free((void *)(uintptr_t)endpoint->place.tool_needs);
-}
-
 void finish_free(struct config *config)
 {
 	struct metadata_resource *resources =
 		(struct metadata_resource *)(uintptr_t)config->frontend.metadata.resources;
 
 	for (size_t i = 0; i < config->server_count; i++) {
-		struct config_server *server = &config->servers[i];
+		struct endpoint *endpoint = &config->servers[i].endpoint;
 
-		texts_free(&server->conf.claims);
-		free_endpoint(&server->endpoint);
+		texts_free(&config->servers[i].conf.claims);
+		texts_free_one(&endpoint->sse_path);
+		texts_free_one(&endpoint->message_path);
+		texts_free_one(&endpoint->place.resource);
+		texts_free_one(&endpoint->place.metadata);
+		free((void *)(uintptr_t)endpoint->place.accepted.items);
+		free((void *)(uintptr_t)endpoint->place.tool_needs);
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);

@@ -35,6 +35,7 @@ static void replace_controls(char *text)
 /* Takes the bytes of `line`. */
 static void add_line(struct config_problems *problems, struct buf *line)
 {
+	CHECK(line->len > 0);
 	buf_terminate(line);
 	replace_controls(line->data);
 	for (size_t i = 0; i < problems->count; i++) {
