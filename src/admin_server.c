@@ -2,7 +2,7 @@
 /*
  * Two small HTTP servers beside the one for clients. They are not drained: how far the daemon is with its
  * stopping can be asked until the end. On the admin socket the servers are at /mcp/NAME, with a frontend of its own:
- * who could open the socket needs no further leave.
+ * who can open the socket needs no token.
  */
 #include "admin_server.h"
 

@@ -84,7 +84,7 @@ static struct deny_snapshot *deny_snapshot;
 
 /* ---- stopping ---- */
 
-/* The only way, one step at a time. */
+/* Nothing else changes the state; it goes one step at a time. */
 static void gateway_set_state(struct gateway *g, enum gateway_state state)
 {
 	static const char *const names[] = {
@@ -100,8 +100,9 @@ static void gateway_set_state(struct gateway *g, enum gateway_state state)
 }
 
 /*
- * With the keeper's the last: who connects from now on is refused, and tries elsewhere. A socket that the service
- * manager keeps is not closed: the kernel would go on to tell of those who wait there for the next daemon.
+ * This copy of the socket and the keeper's are the last ones: once both are closed, who connects is refused, and
+ * tries elsewhere. A socket that the service manager keeps is not closed: the kernel would go on to tell of those
+ * who wait there for the next daemon.
  */
 static void gateway_close_listener(struct gateway *g, size_t i)
 {
@@ -154,7 +155,7 @@ static size_t gateway_count_children(const struct gateway *g)
 	return count;
 }
 
-/* Answers are what the calls were waited for: who is slow in taking one has as long as they had. */
+/* A client that still reads its answer gets as much time as calls get to finish; other connections LINGER_MS. */
 static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 {
 	if (gateway_count_children(g) > 0)
@@ -189,7 +190,7 @@ static void gateway_on_drain(struct spawner *spawner)
 		timer_start(gateway->loop, &gateway->drain, 0);
 		return;
 	}
-	/* Asked a second time: somebody is in a hurry. */
+	/* Asked a second time, it stops at once. */
 	if (gateway->state == GATEWAY_FINISHING)
 		gateway_end_sessions(gateway);
 	gateway->drain_until_ms = clock_now_ms();
@@ -305,13 +306,13 @@ static void gateway_deny(struct deny_list *deny_list, const struct config_denial
 	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
 
 	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
-		/* The configuration may not have more than there is room for. */
+		/* The configuration cannot have more than there is room for. */
 		if (marks->names[by].n > 0)
 			CHECK(deny_list_add(deny_list, marks->issuer, by, marks->names[by],
 					    until_ms) != NULL);
 }
 
-/* Those of the process before, if it has failed; they began as the configuration's. AUTH-SES-07 */
+/* The entries of the gateway before, if that has failed; else those of the configuration. AUTH-SES-07 */
 static void gateway_make_deny_list(struct gateway *g)
 {
 	struct deny_list *deny_list = &g->router.sessions.deny_list;

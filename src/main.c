@@ -83,7 +83,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Returns false if the option cannot be taken; why has been said. */
+/* Returns false if the option cannot be taken; the reason has been printed. */
 static bool take_option(struct command_line *line, int option)
 {
 	struct config_request *request = &line->request;
@@ -213,7 +213,7 @@ static void print_problems(const struct config_problems *problems)
 		fprintf(stderr, "mcpgated: %s\n", problems->items[i]);
 }
 
-/* Who has just built it has no configuration yet. */
+/* After a fresh build there is no configuration yet. */
 static void hint_at_a_command(const struct command_line *line)
 {
 	const char *file = line->request.file;

@@ -118,7 +118,7 @@ static struct tls_server *make_server(const struct server_certificates *sc, size
 	return server;
 }
 
-/* All listeners are looked at, so that all that is wrong is said. */
+/* Goes on after a bad one, so that everything that is wrong is logged. */
 static bool make_servers(const struct server_certificates *sc, struct tls_server **servers_r)
 {
 	bool is_good = true;

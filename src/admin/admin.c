@@ -75,7 +75,7 @@ struct slice admin_parameter(struct slice query, const char *name)
 	return (struct slice){ NULL, 0 };
 }
 
-/* NULL: it has been answered that there is none. */
+/* NULL: there is none, and the answer has said so. */
 static struct server *need_server(const struct inquiry *inquiry)
 {
 	struct slice name = admin_parameter(inquiry->http->query, "server");
@@ -193,7 +193,7 @@ static struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
 static const struct {
 	struct slice path;
 	enum http_method method;
-	/* One of the two. */
+	/* One of the two; the other is NULL. */
 	void (*report)(const struct admin *admin, struct buf *out);
 	struct http_exchange *(*command)(const struct inquiry *inquiry);
 } rows[] = {

@@ -66,7 +66,7 @@ static bool has_issuer(const struct verifier_conf *issuers, struct slice issuer)
 	return false;
 }
 
-/* Static tokens have nothing but their name. */
+/* Of a static token nothing is known but its name. */
 static const char *judge_static(const struct authorization_conf *authorization,
 				const struct deny_request *request)
 {
@@ -76,7 +76,7 @@ static const char *judge_static(const struct authorization_conf *authorization,
 							 "auth.tokens has no token of this name";
 }
 
-/* NULL: it can be carried out; else why not. */
+/* Whether the request can be carried out: NULL, or why not. Fills in what it may leave out. */
 static const char *judge(const struct admin *admin, struct deny_request *request)
 {
 	const struct authorization_conf *authorization =

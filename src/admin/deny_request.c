@@ -8,7 +8,7 @@
 
 #include "auth/document.h"
 
-/* What the rules of tokens let through: others would never be met. */
+/* As in tokens that are accepted: no other text could ever match one. */
 static int read_text(const json_t *value, const char *member, struct slice *text_r,
 		     struct error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds claims in texts; who puts values in for them is the keeper. */
+/* Finds claims in texts. The keeper puts the values in. */
 #include "config/claim.h"
 
 #include <string.h>

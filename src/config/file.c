@@ -37,7 +37,7 @@ int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t 
 	int result = -1;
 
 	CHECK(content_r->len == 0 && max_bytes > 0);
-	/* Whose rights count is not plain: the user of a service is seldom the one who wrote the file. */
+	/* Names the user, since a service seldom runs as the one who wrote the file. */
 	if (fd < 0 && errno == EACCES)
 		return error_set(
 			err, ERROR_SYSTEM,

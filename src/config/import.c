@@ -209,7 +209,7 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
-/* Its own words for people, without the text it stumbled over, which may be a secret. */
+/* What jansson says, without the text at which it stopped, which may be a secret. */
 static const char *reason_of(json_error_t *error)
 {
 	char *quotation = strstr(error->text, " near ");

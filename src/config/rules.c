@@ -344,7 +344,7 @@ static void check_places(const struct config_server *server, const struct tree *
 			       server->umask);
 }
 
-/* Who would the value be, where many share a process, or nobody is asked who he is? AUTH-DWN-02 */
+/* A process that many share, or callers who show no token, have no one whose claims these could be. AUTH-DWN-02 */
 static void check_claims(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {

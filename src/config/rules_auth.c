@@ -165,7 +165,7 @@ static bool has_token(const struct config *config, struct slice name)
 	return false;
 }
 
-/* What names nothing that there is would look like safety and be none. */
+/* An entry for an issuer or token that does not exist would protect from nothing. */
 static void check_denial(const struct config *config, const struct denial_marks *marks,
 			 const struct tree *at, struct config_problems *problems)
 {

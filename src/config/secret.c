@@ -23,7 +23,7 @@ static int read_file(const char *path, char **value_r, struct error *err)
 
 	if (file_read(path, SECRET_BYTES_MAX, &content, NULL, &why) != 0)
 		return error_set(err, why.kind, "the file %.100s %.120s", path, why.text);
-	/* A line break at its end is none of it; one of Windows has two bytes. */
+	/* The line break at the end is not part of it; that of Windows has two bytes. */
 	if (content.len > 0 && content.data[content.len - 1] == '\n') {
 		content.len--;
 		if (content.len > 0 && content.data[content.len - 1] == '\r')

@@ -491,7 +491,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	} else if (texts_is_one(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
-		/* What a configuration names is none, what it holds beside that may be one. */
+		/* The name of a claim is no secret; text beside it may be one. */
 		pair.is_secret = secret_is_name(value->key) && !claim_is_alone(value->text);
 		if (pair.is_secret)
 			warn_readable(context, value);

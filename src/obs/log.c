@@ -90,7 +90,7 @@ static bool line_has_room(const struct line *line, size_t size)
 	return line->length + size <= sizeof(line->bytes);
 }
 
-/* Callers ask for room first; this is only the net. */
+/* Callers ask for room first; what has none all the same is left out. */
 static void line_put(struct line *line, const char *bytes, size_t size)
 {
 	CHECK(line->length <= sizeof(line->bytes));
