@@ -84,7 +84,7 @@ static struct deny_snapshot *deny_snapshot;
 
 /* ---- stopping ---- */
 
-/* The only way, one step at a time. */
+/* Nothing else changes the state; it goes one step at a time. */
 static void gateway_set_state(struct gateway *g, enum gateway_state state)
 {
 	static const char *const names[] = {
@@ -100,14 +100,16 @@ static void gateway_set_state(struct gateway *g, enum gateway_state state)
 }
 
 /*
- * With the keeper's the last: who connects from now on is refused, and tries elsewhere. A socket that the service
- * manager keeps is not closed: the kernel would go on to tell of those who wait there for the next daemon.
+ * This copy of the socket and the keeper's are the last ones: once both are closed, who connects is refused, and
+ * tries elsewhere. A socket that the service manager keeps is not closed: the kernel would go on to tell of those
+ * who wait there for the next daemon.
  */
 static void gateway_close_listener(struct gateway *g, size_t i)
 {
 	bool is_kept =
 		slice_has_prefix(slice_str(g->config->listen[i].address), SLICE_LIT("systemd:"));
 
+	CHECK(g->port_count == 0 || g->port_count == g->config->listen_count);
 	if (i < g->port_count) {
 		if (!is_kept)
 			listener_accept_waiting(&g->ports[i].listener);
@@ -153,13 +155,7 @@ static size_t gateway_count_children(const struct gateway *g)
 	return count;
 }
 
-static void gateway_kill_children(struct gateway *g)
-{
-	for (size_t i = 0; i < g->server_count; i++)
-		child_kill_all(&g->servers[i], REASON_DRAINING);
-}
-
-/* Answers are what the calls were waited for: who is slow in taking one has as long as they had. */
+/* A client that still reads its answer gets as much time as calls get to finish; other connections LINGER_MS. */
 static bool gateway_is_through(const struct gateway *g, uint64_t passed_ms)
 {
 	if (gateway_count_children(g) > 0)
@@ -175,6 +171,7 @@ static void gateway_on_drain_step(struct timer *timer)
 	struct gateway *g = container_of(timer, struct gateway, drain);
 	uint64_t passed_ms = clock_now_ms() - g->state_since_ms;
 
+	CHECK(g->state != GATEWAY_SERVING);
 	if (g->state == GATEWAY_FINISHING &&
 	    (g->router.calls == 0 || passed_ms >= g->config->drain_timeout_ms))
 		gateway_end_sessions(g);
@@ -193,11 +190,12 @@ static void gateway_on_drain(struct spawner *spawner)
 		timer_start(gateway->loop, &gateway->drain, 0);
 		return;
 	}
-	/* Asked a second time: somebody is in a hurry. */
+	/* Asked a second time, it stops at once. */
 	if (gateway->state == GATEWAY_FINISHING)
 		gateway_end_sessions(gateway);
 	gateway->drain_until_ms = clock_now_ms();
-	gateway_kill_children(gateway);
+	for (size_t i = 0; i < gateway->server_count; i++)
+		child_kill_all(&gateway->servers[i], REASON_DRAINING);
 }
 
 static void gateway_on_log(struct spawner *spawner, int fd)
@@ -252,17 +250,11 @@ static const struct spawner_ops gateway_spawner_ops = {
 
 /* ---- starting ---- */
 
-/* What runs before somebody comes. */
-static void gateway_start_children(struct gateway *g)
-{
-	for (size_t i = 0; i < g->server_count; i++)
-		router_start_server(&g->router, &g->servers[i]);
-}
-
 static void gateway_make_servers(struct gateway *g)
 {
 	const struct config *config = g->config;
 
+	CHECK(g->servers == NULL && config->server_count > 0);
 	g->fleet.max = config->max_processes;
 	g->servers = mem_zalloc(config->server_count * sizeof(*g->servers));
 	g->endpoints = mem_zalloc(config->server_count * sizeof(*g->endpoints));
@@ -277,12 +269,16 @@ static void gateway_make_servers(struct gateway *g)
 		g->endpoints[g->server_count] = config->servers[i].endpoint;
 		g->endpoints[g->server_count++].server = server;
 	}
+	/* What runs before the first client comes. */
+	for (size_t i = 0; i < g->server_count; i++)
+		router_start_server(&g->router, &g->servers[i]);
 }
 
 static void gateway_make_frontend(struct gateway *g)
 {
 	struct frontend_conf conf = g->config->frontend;
 
+	CHECK(g->endpoints != NULL && conf.authorization.verifier == NULL);
 	conf.endpoints = g->endpoints;
 	conf.endpoint_count = g->server_count;
 	conf.authorization.verifier = g->verifier;
@@ -295,6 +291,7 @@ static int gateway_make_verifier(struct gateway *g, struct error *err)
 {
 	const struct authorization_conf *conf = &g->config->frontend.authorization;
 
+	CHECK(g->verifier == NULL && g->proofs == NULL);
 	if (conf->mode != AUTHORIZATION_OAUTH)
 		return 0;
 	if (conf->dpop != AUTHORIZATION_DPOP_OFF)
@@ -309,17 +306,18 @@ static void gateway_deny(struct deny_list *deny_list, const struct config_denial
 	uint64_t until_ms = denial->until_ms > 0 ? denial->until_ms : UINT64_MAX;
 
 	for (enum denial_by by = 0; until_ms > clock_wall_ms() && by < DENIAL_BY_COUNT; by++)
-		/* The configuration may not have more than there is room for. */
+		/* The configuration cannot have more than there is room for. */
 		if (marks->names[by].n > 0)
 			CHECK(deny_list_add(deny_list, marks->issuer, by, marks->names[by],
 					    until_ms) != NULL);
 }
 
-/* Those of the process before, if it has failed; they began as the configuration's. AUTH-SES-07 */
+/* The entries of the gateway before, if that has failed; else those of the configuration. AUTH-SES-07 */
 static void gateway_make_deny_list(struct gateway *g)
 {
 	struct deny_list *deny_list = &g->router.sessions.deny_list;
 
+	CHECK(deny_snapshot != NULL);
 	if (!deny_snapshot_load(deny_snapshot, deny_list))
 		for (size_t i = 0; i < g->config->deny.count; i++)
 			gateway_deny(deny_list, &g->config->deny.items[i]);
@@ -384,6 +382,7 @@ static void gateway_make_http(struct gateway *g)
 	const struct config *config = g->config;
 	struct http_conf conf = config->http;
 
+	CHECK(g->http == NULL && g->admin_server == NULL && g->port_count == 0);
 	conf.max_connections = find_connections_max(config);
 	g->http = http_server_new(g->loop, &conf, &g->frontend.handler);
 	acceptor_init(&g->acceptor, g->loop, g->http);
@@ -452,6 +451,7 @@ static void gateway_tune_heap(void)
 
 void gateway_prepare(void)
 {
+	CHECK(deny_snapshot == NULL && gateway == NULL);
 	deny_snapshot = deny_snapshot_new();
 }
 
@@ -483,7 +483,6 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	}
 	gateway_make_deny_list(&g);
 	gateway_make_servers(&g);
-	gateway_start_children(&g);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);
 	if (!server_certificates_are_needed(&g.server_certificates))

@@ -83,7 +83,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Returns false if the option cannot be taken; why has been said. */
+/* Returns false if the option cannot be taken; the reason has been printed. */
 static bool take_option(struct command_line *line, int option)
 {
 	struct config_request *request = &line->request;
@@ -213,19 +213,7 @@ static void print_problems(const struct config_problems *problems)
 		fprintf(stderr, "mcpgated: %s\n", problems->items[i]);
 }
 
-static int serve(struct config *config)
-{
-	gateway_prepare();
-	return keeper_run(config, gateway_main);
-}
-
-static int print(const struct config *config)
-{
-	config_print(config, stdout);
-	return check_output();
-}
-
-/* Who has just built it has no configuration yet. */
+/* After a fresh build there is no configuration yet. */
 static void hint_at_a_command(const struct command_line *line)
 {
 	const char *file = line->request.file;
@@ -242,6 +230,7 @@ static int with_configuration(const struct command_line *line)
 	struct config *config = config_load(&line->request, &problems);
 	int status = 0;
 
+	CHECK(line->action <= ACTION_PRINT && (config != NULL) == (problems.count == 0));
 	if (config != NULL && line->action != ACTION_PRINT) {
 		kernel_features_check(config, &problems);
 		/* Where there is nothing else to serve, nothing is served without it. */
@@ -258,12 +247,15 @@ static int with_configuration(const struct command_line *line)
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
 	}
 	print_problems(&config->warnings);
-	if (line->action == ACTION_TEST)
+	if (line->action == ACTION_TEST) {
 		fprintf(stderr, "mcpgated: the configuration is fine\n");
-	else if (line->action == ACTION_PRINT)
-		status = print(config);
-	else
-		status = serve(config);
+	} else if (line->action == ACTION_PRINT) {
+		config_print(config, stdout);
+		status = check_output();
+	} else {
+		gateway_prepare();
+		status = keeper_run(config, gateway_main);
+	}
 	config_free(&config);
 	return status;
 }

@@ -15,46 +15,45 @@
 
 #define FILES 3 /* certificate, key, client_ca */
 
-void server_certificates_init(struct server_certificates *server_certificates,
-			      const struct config *config)
+void server_certificates_init(struct server_certificates *sc, const struct config *config)
 {
 	size_t count = config->listen_count + 1;
 
-	*server_certificates = (struct server_certificates){ .config = config };
-	server_certificates->servers = mem_zalloc(count * sizeof(*server_certificates->servers));
-	server_certificates->texts = mem_zalloc(count * sizeof(*server_certificates->texts));
+	CHECK(config->listen_count > 0);
+	*sc = (struct server_certificates){ .config = config };
+	sc->servers = mem_zalloc(count * sizeof(*sc->servers));
+	sc->texts = mem_zalloc(count * sizeof(*sc->texts));
 	for (size_t i = 0; i < config->listen_count; i++)
-		server_certificates->texts[i] =
+		sc->texts[i] =
 			mem_zalloc((config->listen[i].tls_count * FILES + 1) * sizeof(struct buf));
-	if (server_certificates_are_needed(server_certificates))
-		server_certificates->tickets = tickets_new();
+	if (server_certificates_are_needed(sc))
+		sc->tickets = tickets_new();
 }
 
-static void server_certificates_forget(struct server_certificates *server_certificates)
+static void server_certificates_forget(struct server_certificates *sc)
 {
-	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
-		for (size_t j = 0; j < server_certificates->config->listen[i].tls_count * FILES;
-		     j++)
-			file_wipe(&server_certificates->texts[i][j]);
+	for (size_t i = 0; i < sc->config->listen_count; i++) {
+		for (size_t j = 0; j < sc->config->listen[i].tls_count * FILES; j++)
+			file_wipe(&sc->texts[i][j]);
 	}
 }
 
-void server_certificates_fini(struct server_certificates *server_certificates)
+void server_certificates_fini(struct server_certificates *sc)
 {
-	server_certificates_forget(server_certificates);
-	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
-		tls_server_unref(&server_certificates->servers[i]);
-		free(server_certificates->texts[i]);
+	server_certificates_forget(sc);
+	for (size_t i = 0; i < sc->config->listen_count; i++) {
+		tls_server_unref(&sc->servers[i]);
+		free(sc->texts[i]);
 	}
-	free(server_certificates->servers);
-	free(server_certificates->texts);
-	tickets_free(&server_certificates->tickets);
+	free(sc->servers);
+	free(sc->texts);
+	tickets_free(&sc->tickets);
 }
 
-bool server_certificates_are_needed(const struct server_certificates *server_certificates)
+bool server_certificates_are_needed(const struct server_certificates *sc)
 {
-	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
-		if (server_certificates->config->listen[i].tls_count > 0)
+	for (size_t i = 0; i < sc->config->listen_count; i++) {
+		if (sc->config->listen[i].tls_count > 0)
 			return true;
 	}
 	return false;
@@ -78,35 +77,35 @@ static void read_text(int fd, struct buf *text)
 		file_wipe(text);
 }
 
-void server_certificates_take(struct server_certificates *server_certificates, size_t listener,
-			      size_t entry, const int *fds, size_t count)
+void server_certificates_take(struct server_certificates *sc, size_t listener, size_t entry,
+			      const int *fds, size_t count)
 {
-	const struct config *config = server_certificates->config;
+	const struct config *config = sc->config;
 	bool is_known =
 		listener < config->listen_count && entry < config->listen[listener].tls_count;
 
 	for (size_t i = 0; i < count; i++) {
 		if (is_known && i < FILES)
-			read_text(fds[i], &server_certificates->texts[listener][entry * FILES + i]);
+			read_text(fds[i], &sc->texts[listener][entry * FILES + i]);
 		close(fds[i]);
 	}
 }
 
-static struct tls_server *make_server(const struct server_certificates *server_certificates,
-				      size_t at, struct error *err)
+static struct tls_server *make_server(const struct server_certificates *sc, size_t at,
+				      struct error *err)
 {
-	const struct config_listen *listen = &server_certificates->config->listen[at];
-	const struct buf *texts = server_certificates->texts[at];
+	const struct config_listen *listen = &sc->config->listen[at];
+	const struct buf *texts = sc->texts[at];
 	struct tls_pem *pems = mem_alloc(listen->tls_count * sizeof(*pems));
 	struct tls_conf conf = { .server_certificates = pems,
 				 .count = listen->tls_count,
 				 .client_ca = buf_slice(&texts[2]),
 				 .is_only_13 = listen->tls[0].is_only_13,
 				 .name = listen->address,
-				 .tickets = server_certificates->tickets };
+				 .tickets = sc->tickets };
 	struct tls_server *server = NULL;
 
-	CHECK(listen->tls_count > 0);
+	CHECK(at < sc->config->listen_count && listen->tls_count > 0);
 	for (size_t i = 0; i < listen->tls_count; i++)
 		pems[i] = (struct tls_pem){ buf_slice(&texts[i * FILES]),
 					    buf_slice(&texts[i * FILES + 1]) };
@@ -119,40 +118,38 @@ static struct tls_server *make_server(const struct server_certificates *server_c
 	return server;
 }
 
-/* All listeners are looked at, so that all that is wrong is said. */
-static bool make_servers(const struct server_certificates *server_certificates,
-			 struct tls_server **servers_r)
+/* Goes on after a bad one, so that everything that is wrong is logged. */
+static bool make_servers(const struct server_certificates *sc, struct tls_server **servers_r)
 {
 	bool is_good = true;
 
-	for (size_t i = 0; i < server_certificates->config->listen_count; i++) {
+	for (size_t i = 0; i < sc->config->listen_count; i++) {
 		struct error err = { ERROR_NONE, "" };
 
-		if (server_certificates->config->listen[i].tls_count == 0)
+		if (sc->config->listen[i].tls_count == 0)
 			continue;
-		servers_r[i] = make_server(server_certificates, i, &err);
+		servers_r[i] = make_server(sc, i, &err);
 		if (servers_r[i] != NULL)
 			continue;
 		is_good = false;
-		LOG(CERTIFICATES_REFUSED,
-		    LOG_STR("address", server_certificates->config->listen[i].address),
+		LOG(CERTIFICATES_REFUSED, LOG_STR("address", sc->config->listen[i].address),
 		    LOG_STR("error", err.text));
 	}
 	return is_good;
 }
 
-bool server_certificates_use(struct server_certificates *server_certificates)
+bool server_certificates_use(struct server_certificates *sc)
 {
-	size_t count = server_certificates->config->listen_count;
+	size_t count = sc->config->listen_count;
 	struct tls_server **servers = mem_zalloc((count + 1) * sizeof(*servers));
-	bool is_good = make_servers(server_certificates, servers);
+	bool is_good = make_servers(sc, servers);
 
-	server_certificates_forget(server_certificates);
+	server_certificates_forget(sc);
 	for (size_t i = 0; i < count; i++) {
 		if (is_good) {
-			struct tls_server *old = server_certificates->servers[i];
+			struct tls_server *old = sc->servers[i];
 
-			server_certificates->servers[i] = servers[i];
+			sc->servers[i] = servers[i];
 			servers[i] = old;
 		}
 		tls_server_unref(&servers[i]);

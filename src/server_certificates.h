@@ -30,7 +30,7 @@ bool server_certificates_are_needed(const struct server_certificates *server_cer
 /* Reads the files of one entry and closes them. */
 void server_certificates_take(struct server_certificates *server_certificates, size_t listener,
 			      size_t entry, const int *fds, size_t count);
-/* That was the set: returns whether it is used from now on. Logs what is wrong with it otherwise. */
+/* The set is complete: returns whether it is used from now on; logs what is wrong with it otherwise. */
 bool server_certificates_use(struct server_certificates *server_certificates);
 
 #endif

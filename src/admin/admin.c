@@ -76,7 +76,7 @@ struct slice admin_parameter(struct slice query, const char *name)
 	return (struct slice){ NULL, 0 };
 }
 
-/* The server that the query names; NULL: an error has been answered. */
+/* NULL: there is none, and the answer has said so. */
 static struct server *need_server(const struct inquiry *inquiry)
 {
 	struct slice name = admin_parameter(inquiry->http->query, "server");
@@ -138,6 +138,7 @@ static struct session *find_session(const struct admin *admin, struct slice pref
 		}
 		found = session;
 	}
+	CHECK(found == NULL || found->state == SESSION_LIVE);
 	return found;
 }
 
@@ -194,7 +195,7 @@ static struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
 static const struct {
 	struct slice path;
 	enum http_method method;
-	/* One of the two. */
+	/* One of the two; the other is NULL. */
 	void (*report)(const struct admin *admin, struct buf *out);
 	struct http_exchange *(*command)(const struct inquiry *inquiry);
 } rows[] = {
@@ -213,16 +214,6 @@ static const struct {
 	{ SLICE("/reload"), HTTP_POST, NULL, command_reload },
 };
 
-static void answer_report(const struct inquiry *inquiry,
-			  void (*report)(const struct admin *admin, struct buf *out))
-{
-	struct buf body = { 0 };
-
-	report(inquiry->admin, &body);
-	admin_reply_json(inquiry->conn, 200, &body);
-	buf_fini(&body);
-}
-
 static void answer_metrics(const struct inquiry *inquiry)
 {
 	struct buf body = { 0 };
@@ -238,9 +229,12 @@ static void answer_metrics(const struct inquiry *inquiry)
 
 static struct http_exchange *dispatch(const struct inquiry *inquiry)
 {
+	struct buf body = { 0 };
+
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if (!slice_is_equal(rows[i].path, inquiry->http->path))
 			continue;
+		CHECK((rows[i].report == NULL) != (rows[i].command == NULL));
 		if (rows[i].method != inquiry->http->method) {
 			admin_reply_error(inquiry->conn, 405,
 					  rows[i].method == HTTP_GET ? "a report takes GET" :
@@ -250,7 +244,9 @@ static struct http_exchange *dispatch(const struct inquiry *inquiry)
 		CHECK((rows[i].command == NULL) != (rows[i].report == NULL));
 		if (rows[i].command != NULL)
 			return rows[i].command(inquiry);
-		answer_report(inquiry, rows[i].report);
+		rows[i].report(inquiry->admin, &body);
+		admin_reply_json(inquiry->conn, 200, &body);
+		buf_fini(&body);
 		return NULL;
 	}
 	admin_reply_error(inquiry->conn, 404, "there is nothing at this path; see mcpgatectl(1)");
@@ -318,6 +314,7 @@ void admin_init(struct admin *admin, const struct admin_conf *conf)
 	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->handler = (struct http_handler){ admin_on_request, admin_write_error };
 	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
+	CHECK(conf->router != NULL && (conf->servers != NULL || conf->server_count == 0));
 	admin->conf = *conf;
 	admin->started_at_ms = clock_now_ms();
 }

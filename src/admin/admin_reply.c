@@ -6,6 +6,7 @@ void admin_reply(struct http_conn *conn, int status, const char *type, const str
 {
 	struct slice part = buf_slice(body);
 
+	CHECK(status >= 200 && status < 600);
 	http_reply(conn, &(struct http_reply){ .status = status,
 					       .content_type = type,
 					       .fields = SLICE("Cache-Control: no-store\r\n"),
@@ -15,6 +16,7 @@ void admin_reply(struct http_conn *conn, int status, const char *type, const str
 
 void admin_reply_json(struct http_conn *conn, int status, struct buf *body)
 {
+	CHECK(body->len > 0);
 	buf_append_char(body, '\n');
 	admin_reply(conn, status, "application/json", body);
 }

@@ -28,6 +28,7 @@ static struct json_t *describe(const struct denial *denial)
 {
 	struct json_t *value = value_object();
 
+	CHECK(denial->by < DENIAL_BY_COUNT && denial->name.n > 0);
 	value_set_number(value, "number", denial->number);
 	value_set_text(value, "issuer", denial->issuer);
 	value_set_text(value, "by", slice_str(denial_by_name(denial->by)));
@@ -65,37 +66,37 @@ static bool has_issuer(const struct verifier_conf *issuers, struct slice issuer)
 	return false;
 }
 
-/* Static tokens have nothing but their name. */
+/* Of a static token nothing is known but its name. */
 static const char *judge_static(const struct authorization_conf *authorization,
-				const struct deny_request *deny_request)
+				const struct deny_request *request)
 {
-	if (deny_request->by != DENIAL_BY_SUB)
+	if (request->by != DENIAL_BY_SUB)
 		return "a static token is denied by sub, which is its name in auth.tokens";
-	return has_token(authorization, deny_request->name) ?
-		       NULL :
-		       "auth.tokens has no token of this name";
+	return has_token(authorization, request->name) ? NULL :
+							 "auth.tokens has no token of this name";
 }
 
-/* Fills in what the order leaves out. NULL: it can be carried out; else why not. */
-static const char *judge(const struct admin *admin, struct deny_request *deny_request)
+/* Whether the request can be carried out: NULL, or why not. Fills in what it may leave out. */
+static const char *judge(const struct admin *admin, struct deny_request *request)
 {
 	const struct authorization_conf *authorization =
 		&admin->conf.client_frontend->authorization;
 	const struct verifier_conf *issuers = &authorization->issuers;
 
+	CHECK(request->name.n > 0);
 	if (authorization->mode < AUTHORIZATION_TOKEN)
 		return "nobody is asked for a token: see auth.mode";
-	if (deny_request->issuer.n == 0 && issuers->count == 1)
-		deny_request->issuer = slice_str(issuers->items[0].issuer);
-	if (deny_request->issuer.n == 0)
+	if (request->issuer.n == 0 && issuers->count == 1)
+		request->issuer = slice_str(issuers->items[0].issuer);
+	if (request->issuer.n == 0)
 		return "the issuer is missing: one of auth.issuers, or static for auth.tokens";
-	if (deny_request->until_ms == 0)
-		deny_request->until_ms = clock_wall_ms() + DENY_DEFAULT_MS;
-	if (deny_request->until_ms <= clock_wall_ms())
+	if (request->until_ms == 0)
+		request->until_ms = clock_wall_ms() + DENY_DEFAULT_MS;
+	if (request->until_ms <= clock_wall_ms())
 		return "the time is over already";
-	if (slice_is_equal(deny_request->issuer, static_issuer))
-		return judge_static(authorization, deny_request);
-	return has_issuer(issuers, deny_request->issuer) ?
+	if (slice_is_equal(request->issuer, static_issuer))
+		return judge_static(authorization, request);
+	return has_issuer(issuers, request->issuer) ?
 		       NULL :
 		       "the issuer is none of auth.issuers, byte for byte";
 }
@@ -103,16 +104,16 @@ static const char *judge(const struct admin *admin, struct deny_request *deny_re
 /* ---- commands ---- */
 
 static void carry_out(struct admin *admin, struct http_conn *conn,
-		      const struct deny_request *deny_request)
+		      const struct deny_request *request)
 {
 	struct session_set *sessions = &admin->conf.router->sessions;
 	size_t before = sessions->count;
 	const struct denial *denial;
 	struct json_t *value;
 
-	CHECK(deny_request->issuer.n > 0 && deny_request->name.n > 0);
-	denial = deny_list_add(&sessions->deny_list, deny_request->issuer, deny_request->by,
-			       deny_request->name, deny_request->until_ms);
+	denial = deny_list_add(&sessions->deny_list, request->issuer, request->by, request->name,
+			       request->until_ms);
+	CHECK(sessions->count <= before);
 	if (denial == NULL) {
 		admin_reply_error(conn, 409,
 				  "there are as many entries as there may be; remove some");
@@ -137,21 +138,20 @@ static void deny_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct deny *deny = container_of(exchange, struct deny, exchange);
 	struct error err = { ERROR_NONE, "" };
-	struct deny_request deny_request;
+	struct deny_request request;
 	const char *why;
 
-	CHECK(exchange->conn != NULL);
-	if (deny_request_read(body, &deny_request, &err) < 0) {
+	if (deny_request_read(body, &request, &err) < 0) {
 		admin_reply_error(exchange->conn, 400, err.text);
 		deny_end(deny);
 		return;
 	}
-	why = judge(deny->admin, &deny_request);
+	why = judge(deny->admin, &request);
 	if (why != NULL)
 		admin_reply_error(exchange->conn, 409, why);
 	else
-		carry_out(deny->admin, exchange->conn, &deny_request);
-	deny_request_fini(&deny_request);
+		carry_out(deny->admin, exchange->conn, &request);
+	deny_request_fini(&request);
 	deny_end(deny);
 }
 
@@ -176,6 +176,7 @@ struct http_exchange *deny_add(struct admin *admin)
 {
 	struct deny *deny = mem_zalloc(sizeof(*deny));
 
+	CHECK(admin->conf.on_deny_list != NULL && admin->conf.client_frontend != NULL);
 	deny->exchange.ops = &deny_ops;
 	deny->admin = admin;
 	return &deny->exchange;

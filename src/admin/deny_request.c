@@ -8,7 +8,7 @@
 
 #include "auth/document.h"
 
-/* Only texts that a token can have: another would never match. */
+/* As in tokens that are accepted: no other text could ever match one. */
 static int read_text(const json_t *value, const char *member, struct slice *text_r,
 		     struct error *err)
 {
@@ -24,58 +24,55 @@ static int read_text(const json_t *value, const char *member, struct slice *text
 	return 0;
 }
 
-static int read_name(const json_t *value, enum denial_by by, struct deny_request *deny_request,
-		     struct error *err)
-{
-	CHECK(by < DENIAL_BY_COUNT);
-	if (deny_request->name.n > 0)
-		return error_set(err, ERROR_INVALID,
-				 "only one of sub, client_id, jti and sid can be denied at a time");
-	deny_request->by = by;
-	return read_text(value, denial_by_name(by), &deny_request->name, err);
-}
-
-static int read_member(const char *member, const json_t *value, struct deny_request *deny_request,
+static int read_member(const char *member, const json_t *value, struct deny_request *request,
 		       struct error *err)
 {
 	if (strcmp(member, "issuer") == 0)
-		return read_text(value, member, &deny_request->issuer, err);
-	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)
-		if (strcmp(member, denial_by_name((enum denial_by)i)) == 0)
-			return read_name(value, (enum denial_by)i, deny_request, err);
+		return read_text(value, member, &request->issuer, err);
+	for (enum denial_by by = 0; by < DENIAL_BY_COUNT; by++) {
+		if (strcmp(member, denial_by_name(by)) != 0)
+			continue;
+		if (request->name.n > 0)
+			return error_set(
+				err, ERROR_INVALID,
+				"only one of sub, client_id, jti and sid can be denied at a time");
+		request->by = by;
+		return read_text(value, member, &request->name, err);
+	}
 	if (strcmp(member, "until_ms") != 0)
 		return error_set(err, ERROR_INVALID, "the member '%.40s' is not known", member);
 	if (!json_is_integer(value) || json_integer_value(value) <= 0)
 		return error_set(err, ERROR_INVALID,
 				 "'until_ms' must be milliseconds since 1970, as a whole number");
-	deny_request->until_ms = (uint64_t)json_integer_value(value);
+	request->until_ms = (uint64_t)json_integer_value(value);
 	return 0;
 }
 
-int deny_request_read(struct slice body, struct deny_request *deny_request_r, struct error *err)
+int deny_request_read(struct slice body, struct deny_request *request_r, struct error *err)
 {
 	json_t *document = document_parse(body, err);
 	const char *member;
 	json_t *value;
 
-	*deny_request_r = (struct deny_request){ .document = document };
+	*request_r = (struct deny_request){ .document = document };
 	if (document == NULL)
 		return -1;
 	json_object_foreach(document, member, value)
 	{
-		if (read_member(member, value, deny_request_r, err) < 0)
+		if (read_member(member, value, request_r, err) < 0)
 			goto failed;
 	}
-	if (deny_request_r->name.n > 0)
+	CHECK(request_r->name.n <= DENY_REQUEST_NAME_BYTES_MAX);
+	if (request_r->name.n > 0)
 		return 0;
 	error_set(err, ERROR_INVALID, "one of sub, client_id, jti and sid must be there");
 failed:
-	deny_request_fini(deny_request_r);
+	deny_request_fini(request_r);
 	return -1;
 }
 
-void deny_request_fini(struct deny_request *deny_request)
+void deny_request_fini(struct deny_request *request)
 {
-	json_decref(deny_request->document);
-	deny_request->document = NULL;
+	json_decref(request->document);
+	request->document = NULL;
 }

@@ -46,6 +46,7 @@ static void follower_write(struct follower *follower)
 		struct buf data = { 0 };
 		struct buf event = { 0 };
 
+		CHECK(line->number > follower->last);
 		value_write(describe_line(line), &data);
 		sse_append_message(&event, (struct slice){ NULL, 0 }, buf_slice(&data));
 		http_stream_write(conn, buf_slice(&event));
@@ -66,6 +67,7 @@ static void follower_on_body(struct http_exchange *exchange, struct slice body)
 	struct follower *follower = container_of(exchange, struct follower, exchange);
 
 	(void)body;
+	CHECK(follower->last == 0);
 	http_stream_begin(exchange->conn, sse_fields);
 	stderr_ring_attach(&follower->server->stderr_ring, &follower->reader);
 	follower_write(follower);

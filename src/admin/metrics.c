@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "obs/counters.h"
-#include "router/report.h"
 
 static void metric_begin(struct buf *out, const char *name, const char *type, const char *help)
 {
@@ -96,11 +95,11 @@ static void append_seconds(struct buf *out, uint64_t ms)
 
 static void append_histogram(const struct server *server, struct buf *out)
 {
-	const struct latency_histogram *latency_histogram = &server->stats.answered;
+	const struct latency_histogram *h = &server->stats.answered;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < LATENCY_HISTOGRAM_BUCKETS; i++) {
-		sum += latency_histogram->buckets[i];
+		sum += h->buckets[i];
 		buf_printf(out, "mcpgated_call_duration_seconds_bucket{server=\"%s\",le=\"",
 			   server->conf.name);
 		if (latency_histogram_bound_ms(i) == UINT64_MAX)
@@ -109,28 +108,22 @@ static void append_histogram(const struct server *server, struct buf *out)
 			append_seconds(out, latency_histogram_bound_ms(i));
 		buf_printf(out, "\"} %llu\n", (unsigned long long)sum);
 	}
+	CHECK(sum == h->count);
 	buf_printf(out, "mcpgated_call_duration_seconds_sum{server=\"%s\"} ", server->conf.name);
-	append_seconds(out, latency_histogram->sum_ms);
+	append_seconds(out, h->sum_ms);
 	buf_printf(out, "\nmcpgated_call_duration_seconds_count{server=\"%s\"} %llu\n",
-		   server->conf.name, (unsigned long long)latency_histogram->count);
+		   server->conf.name, (unsigned long long)h->count);
 }
 
 static void append_in_flight(const struct admin *admin, struct buf *out)
 {
-	size_t *calls = mem_zalloc((admin->conf.server_count + 1) * sizeof(*calls));
+	struct server_load *loads = reports_count_load(admin);
 
-	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		struct session_report report;
-
-		report_session(container_of(node, struct session, link), &report);
-		CHECK((size_t)(report.server - admin->conf.servers) < admin->conf.server_count);
-		calls[report.server - admin->conf.servers] += report.calls;
-	}
 	metric_begin(out, "server_calls_in_flight", "gauge", "calls without an answer so far");
 	for (size_t i = 0; i < admin->conf.server_count; i++)
 		buf_printf(out, "mcpgated_server_calls_in_flight{server=\"%s\"} %zu\n",
-			   admin->conf.servers[i].conf.name, calls[i]);
-	free(calls);
+			   admin->conf.servers[i].conf.name, loads[i].calls);
+	free(loads);
 }
 
 void reports_metrics(const struct admin *admin, struct buf *out)

@@ -13,29 +13,22 @@
 #include "base/mem.h"
 #include "router/report.h"
 
-/* Sums over the sessions of one server. */
-struct load {
-	size_t sessions;
-	size_t calls;
-	size_t waiting;
-};
-
 static struct session *session_at(struct list *node)
 {
 	return container_of(node, struct session, link);
 }
 
-/* One for each server, in their order; the caller frees it. */
-static struct load *count_load(const struct admin *admin)
+struct server_load *reports_count_load(const struct admin *admin)
 {
-	struct load *loads = mem_zalloc((admin->conf.server_count + 1) * sizeof(*loads));
+	struct server_load *loads = mem_zalloc((admin->conf.server_count + 1) * sizeof(*loads));
 
 	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
 		struct session_report report;
-		struct load *load;
+		struct server_load *load;
 
 		report_session(session_at(node), &report);
-		CHECK((size_t)(report.server - admin->conf.servers) < admin->conf.server_count);
+		CHECK(report.server >= admin->conf.servers &&
+		      report.server < admin->conf.servers + admin->conf.server_count);
 		load = &loads[report.server - admin->conf.servers];
 		load->sessions += session_at(node)->state == SESSION_LIVE;
 		load->calls += report.calls;
@@ -44,25 +37,11 @@ static struct load *count_load(const struct admin *admin)
 	return loads;
 }
 
-static const char *state_of(const struct server *server)
-{
-	if (server->backoff.failures > 0)
-		return "failing";
-	return server->count > 0 ? "ready" : "idle";
-}
-
 static uint64_t quantile_of(const struct server_stats *stats, unsigned int permille)
 {
 	return stats->answered.count > 0 ?
 		       latency_histogram_quantile_ms(&stats->answered, permille) :
 		       VALUE_NONE;
-}
-
-static uint64_t next_try_of(const struct server *server)
-{
-	uint64_t now_ms = clock_now_ms(), retry_at_ms = server->backoff.retry_at_ms;
-
-	return retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE;
 }
 
 /* NULL: there was none. */
@@ -79,13 +58,17 @@ static struct json_t *describe_failure(const struct server_stats *stats)
 }
 
 static struct json_t *describe_server(const struct server *server, struct slice path,
-				      const struct load *load)
+				      const struct server_load *load)
 {
 	const struct server_stats *stats = &server->stats;
 	struct json_t *value = value_object();
+	const char *state = server->backoff.failures > 0 ? "failing" :
+			    server->count > 0            ? "ready" :
+							   "idle";
+	uint64_t now_ms = clock_now_ms(), retry_at_ms = server->backoff.retry_at_ms;
 
 	value_set_text(value, "name", slice_str(server->conf.name));
-	value_set_text(value, "state", slice_str(state_of(server)));
+	value_set_text(value, "state", slice_str(state));
 	value_set_text(value, "path", path);
 	value_set_text(value, "isolation", slice_str(isolation_name(server->conf.isolation)));
 	value_set_number(value, "processes", server->count);
@@ -96,21 +79,22 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "answered", stats->answered.count);
 	value_set_number(value, "failed", stats->failed);
 	value_set_number(value, "answered_last_minute",
-			 latency_histogram_last_minute(&stats->answered, clock_now_ms()));
+			 latency_histogram_last_minute(&stats->answered, now_ms));
 	value_set_number(value, "p50_ms", quantile_of(stats, 500));
 	value_set_number(value, "p95_ms", quantile_of(stats, 950));
 	value_set_number(value, "p99_ms", quantile_of(stats, 990));
 	value_set_number(value, "starts", stats->starts);
 	value_set_number(value, "failures", stats->failures);
 	value_set_number(value, "failures_in_a_row", server->backoff.failures);
-	value_set_number(value, "next_try_ms", next_try_of(server));
+	value_set_number(value, "next_try_ms",
+			 retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE);
 	value_set(value, "last_failure", describe_failure(stats));
 	return value;
 }
 
 static struct json_t *describe_servers(const struct admin *admin)
 {
-	struct load *loads = count_load(admin);
+	struct server_load *loads = reports_count_load(admin);
 	struct json_t *list = value_array();
 
 	for (size_t i = 0; i < admin->conf.server_count; i++)

@@ -6,6 +6,16 @@
 #include "admin/admin.h"
 #include "base/buf.h"
 
+/* Sums over the sessions of one server. */
+struct server_load {
+	size_t sessions;
+	size_t calls;
+	size_t waiting;
+};
+
+/* One for each server, in their order; the caller frees it. */
+struct server_load *reports_count_load(const struct admin *admin);
+
 void reports_status(const struct admin *admin, struct buf *out);
 void reports_servers(const struct admin *admin, struct buf *out);
 void reports_processes(const struct admin *admin, struct buf *out);

@@ -85,5 +85,6 @@ void value_list_add(struct buf *out, struct json_t *value)
 
 void value_list_end(struct buf *out)
 {
+	CHECK(out->len > 0);
 	buf_append_str(out, "]}");
 }

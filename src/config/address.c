@@ -105,6 +105,7 @@ static int parse_tcp(const char *text, struct address *address, struct error *er
 
 int address_parse(const char *text, struct address *address_r, struct error *err)
 {
+	CHECK(text != NULL);
 	*address_r = (struct address){ 0 };
 	if (strncmp(text, "unix:", 5) == 0)
 		return parse_unix(text + 5, address_r, err);

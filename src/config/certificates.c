@@ -17,6 +17,7 @@ static int read_file(const struct types_context *context, const char *path, cons
 	struct error err;
 	mode_t mode = 0;
 
+	CHECK(path != NULL);
 	if (file_read(path, CERTIFICATES_BYTES_MAX, text_r, &mode, &err) != 0) {
 		problem_add_at(context->problems, at, "%s: %s", path, err.text);
 		return -1;

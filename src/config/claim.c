@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds claims in texts; who puts values in for them is the keeper. */
+/* Finds claims in texts. The keeper puts the values in. */
 #include "config/claim.h"
 
 #include <string.h>
@@ -22,6 +22,7 @@ int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r)
 	const char *begin = memmem(text->p, text->n, BEGIN, strlen(BEGIN));
 	const char *close;
 
+	CHECK(text->p != NULL);
 	*before_r = *text;
 	if (begin == NULL)
 		return 0;
@@ -52,17 +53,15 @@ bool claim_is_alone(const char *text)
 
 void claim_collect(struct config_server *server)
 {
-	struct slices claims = { NULL, 0 };
+	struct slices *claims = &server->conf.claims;
 
-	CHECK(server->conf.claims == NULL);
+	CHECK(claims->count == 0);
 	for (size_t i = 0; i < server->env_count; i++) {
 		struct slice rest = slice_str(server->env[i].value);
 		struct slice before, name;
 
 		while (server->env[i].has_claims && claim_cut(&rest, &before, &name) > 0)
-			if (!slices_has(claims, name))
-				texts_add(&claims, name);
+			if (!slices_has(*claims, name))
+				texts_add(claims, name);
 	}
-	server->conf.claims = claims.items;
-	server->conf.claim_count = claims.count;
 }

@@ -30,16 +30,6 @@ static void check_mode(struct types_context *context, const char *path, mode_t m
 	context->is_world_readable = (mode & S_IROTH) != 0;
 }
 
-static struct tree *parse_yaml(struct slice text, const char *path, struct types_context *context)
-{
-	struct error err;
-	struct tree *root = yaml_read(text, path, &err);
-
-	if (root == NULL)
-		problem_add(context->problems, "%s:%s", path, err.text);
-	return root;
-}
-
 static struct tree *read_file(const struct config_request *request, struct types_context *context)
 {
 	bool is_import = request->file == NULL;
@@ -49,6 +39,7 @@ static struct tree *read_file(const struct config_request *request, struct types
 	struct error err;
 	mode_t mode;
 
+	CHECK(path != NULL);
 	if (file_read(path, is_import ? IMPORT_BYTES_MAX : YAML_BYTES_MAX, &content, &mode, &err) !=
 	    0) {
 		problem_add(context->problems, "%s: %s", path, err.text);
@@ -57,8 +48,8 @@ static struct tree *read_file(const struct config_request *request, struct types
 	check_mode(context, path, mode);
 	if (is_import)
 		root = import_read(buf_slice(&content), path, context->problems, context->warnings);
-	else
-		root = parse_yaml(buf_slice(&content), path, context);
+	else if ((root = yaml_read(buf_slice(&content), path, &err)) == NULL)
+		problem_add(context->problems, "%s:%s", path, err.text);
 	file_wipe(&content);
 	return root;
 }

@@ -7,10 +7,8 @@
  * alone: whoever takes that one character away has set the option.
  */
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/slice.h"
 #include "config/config.h"
 #include "config/table.h"
@@ -44,11 +42,6 @@ static void print_prose(const char *text, int indent, FILE *out)
 	}
 }
 
-static bool has_values(const struct option *option)
-{
-	return option->type != OPTION_SECTION && option->type != OPTION_GROUP;
-}
-
 /* "1 to 100", "one of a, b"; empty if everything is allowed. */
 static void append_limits(const struct option *option, struct buf *text)
 {
@@ -61,7 +54,7 @@ static void append_limits(const struct option *option, struct buf *text)
 
 /* ---- the sample ---- */
 
-static void sample_level(const char *prefix, int indent, FILE *out);
+static void sample_level(const char *level, int indent, FILE *out);
 
 static void print_help(const struct option *option, int indent, FILE *out)
 {
@@ -82,11 +75,8 @@ static void sample_option(const struct option *option, int indent, FILE *out)
 	CHECK(option->def != NULL || option->example != NULL || option->type == OPTION_SECTION);
 	print_help(option, indent, out);
 	if (option->type == OPTION_SECTION) {
-		char *below = mem_printf("%s.", option->path);
-
 		fprintf(out, "%*s%s:\n", indent, "", table_key(option));
-		sample_level(below, indent + 2, out);
-		free(below);
+		sample_level(option->path, indent + 2, out);
 		return;
 	}
 	if (option->def != NULL)
@@ -96,24 +86,15 @@ static void sample_option(const struct option *option, int indent, FILE *out)
 			option->example);
 }
 
-static void sample_listen(FILE *out)
+/* The first option of a record must be there, so it is no comment; `indent` is of its help. */
+static void sample_record(const char *record, int indent, const char *lead, FILE *out)
 {
-	const struct option *option = table_next(OPTIONS_LISTEN, NULL);
+	const struct option *option = table_next(record, NULL);
+	const char *value = option->def != NULL ? option->def : option->example;
 
-	print_prose(option->help, 2, out);
-	fprintf(out, "  - %s: %s\n", table_key(option), option->def);
-	while ((option = table_next(OPTIONS_LISTEN, option)) != NULL)
-		sample_option(option, 4, out);
-}
-
-static void sample_servers(FILE *out)
-{
-	const struct option *option = table_next(OPTIONS_SERVER, NULL);
-
-	fprintf(out, "  %s:\n", SAMPLE_SERVER);
-	print_prose(option->help, 4, out);
-	fprintf(out, "    %s: %s\n", table_key(option), option->example);
-	while ((option = table_next(OPTIONS_SERVER, option)) != NULL)
+	print_prose(option->help, indent, out);
+	fprintf(out, "%s%s: %s\n", lead, table_key(option), value);
+	while ((option = table_next(record, option)) != NULL)
 		sample_option(option, 4, out);
 }
 
@@ -121,19 +102,21 @@ static void sample_group(const struct option *option, FILE *out)
 {
 	print_prose(option->help, 0, out);
 	fprintf(out, "%s:\n", option->path);
-	if (strcmp(option->path, "listen") == 0)
-		sample_listen(out);
-	else if (strcmp(option->path, "servers") == 0)
-		sample_servers(out);
-	else
+	if (strcmp(option->path, "listen") == 0) {
+		sample_record(OPTIONS_LISTEN, 2, "  - ", out);
+	} else if (strcmp(option->path, "servers") == 0) {
+		fprintf(out, "  %s:\n", SAMPLE_SERVER);
+		sample_record(OPTIONS_SERVER, 4, "    ", out);
+	} else {
 		fputs("  # For example: request_timeout: 2m\n", out);
+	}
 }
 
-static void sample_level(const char *prefix, int indent, FILE *out)
+static void sample_level(const char *level, int indent, FILE *out)
 {
 	const struct option *option = NULL;
 
-	while ((option = table_next(prefix, option)) != NULL) {
+	while ((option = table_next(level, option)) != NULL) {
 		if (indent == 0)
 			fputc('\n', out);
 		if (option->type == OPTION_GROUP)
@@ -175,6 +158,7 @@ static void manual_values(const struct option *option, FILE *out)
 {
 	struct buf limits = { 0 };
 
+	CHECK(types_get(option)->name != NULL);
 	CHECK(option->def != NULL || option->otherwise != NULL);
 	append_limits(option, &limits);
 	fprintf(out, "(%s%s%s; default: ", types_get(option)->name, limits.len > 0 ? ", " : "",
@@ -189,7 +173,7 @@ static void manual_option(const struct option *option, FILE *out)
 	fputs(".TP\n.B ", out);
 	print_roff(option->path, out);
 	fputc('\n', out);
-	if (has_values(option))
+	if (option->type != OPTION_SECTION && option->type != OPTION_GROUP)
 		manual_values(option, out);
 	print_roff(option->help, out);
 	fputc('\n', out);

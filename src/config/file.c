@@ -21,6 +21,7 @@ static int read_all(int fd, size_t max_bytes, struct buf *content, struct error 
 		if (got > 0)
 			content->len += (size_t)got;
 	} while ((got > 0 && content->len <= max_bytes) || (got < 0 && errno == EINTR));
+	CHECK(content->len <= max_bytes + 1);
 	if (got < 0)
 		return error_set_errno(err, "cannot be read");
 	if (content->len > max_bytes)
@@ -35,8 +36,8 @@ int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t 
 	struct stat status;
 	int result = -1;
 
-	CHECK(content_r->len == 0);
-	/* Whose rights count is not plain: the user of a service is seldom the one who wrote the file. */
+	CHECK(content_r->len == 0 && max_bytes > 0);
+	/* Names the user, since a service seldom runs as the one who wrote the file. */
 	if (fd < 0 && errno == EACCES)
 		return error_set(
 			err, ERROR_SYSTEM,

@@ -27,14 +27,6 @@ static struct slice beside(struct slice path, const char *last)
 	return slice_str(mem_printf("%.*s/%s", SLICE_ARG(path), last));
 }
 
-static uint64_t find_tool_timeout(const struct server_conf *conf, struct slice tool)
-{
-	for (size_t i = 0; i < conf->tool_timeouts.count; i++)
-		if (slice_is_equal(conf->tool_timeouts.items[i].tool, tool))
-			return conf->tool_timeouts.items[i].timeout_ms;
-	return 0;
-}
-
 static void finish_server(const struct config *config, struct config_server *server)
 {
 	struct server_conf *conf = &server->conf;
@@ -45,7 +37,6 @@ static void finish_server(const struct config *config, struct config_server *ser
 	conf->line_max = config->response_bytes;
 	conf->queue_max = config->http.body_bytes * 2;
 	conf->stall_ms = STALL_MS;
-	conf->tool_timeout_ms = conf->tool_timeouts.count > 0 ? find_tool_timeout : NULL;
 	claim_collect(server);
 	if (endpoint->path.n == 0)
 		endpoint->path = slice_str(mem_printf("/%s/mcp", conf->name));
@@ -54,13 +45,14 @@ static void finish_server(const struct config *config, struct config_server *ser
 	endpoint->place.server = slice_str(conf->name);
 }
 
-/* What is none is the rules' business. */
+/* An entry that is no network is left out here; the rules refuse it. */
 static void finish_trust(struct config *config)
 {
 	size_t count = config->trusted_proxies.count;
 	struct peer_net *nets = mem_zalloc((count + 1) * sizeof(*nets));
 	struct http_trust *trust = &config->http.trust;
 
+	CHECK(trust->nets == NULL && trust->count == 0);
 	trust->nets = nets;
 	for (size_t i = 0; i < count; i++)
 		if (peer_net_parse(config->trusted_proxies.items[i], &nets[trust->count]))
@@ -81,6 +73,7 @@ static void finish_hosts(struct config *config, struct slice public_url)
 	struct slices *hosts = &config->frontend.hosts;
 	const char *scheme_end = public_url.n > 0 ? strstr(public_url.p, "://") : NULL;
 
+	CHECK(hosts->count == 0);
 	add_host(hosts, SLICE_LIT("localhost"));
 	add_host(hosts, SLICE_LIT("127.0.0.1"));
 	add_host(hosts, SLICE_LIT("[::1]"));
@@ -103,16 +96,16 @@ static void finish_hosts(struct config *config, struct slice public_url)
 /* What servers are told of their principals, each name once: principals keep that and nothing else. */
 static void finish_claims(struct config *config)
 {
-	struct slices names = { NULL, 0 };
+	struct slices *names = &config->claim_names;
 
+	CHECK(names->count == 0);
 	for (size_t i = 0; i < config->server_count; i++) {
-		const struct server_conf *conf = &config->servers[i].conf;
+		const struct slices *claims = &config->servers[i].conf.claims;
 
-		for (size_t j = 0; j < conf->claim_count; j++)
-			if (!slices_has(names, conf->claims[j]))
-				texts_add(&names, conf->claims[j]);
+		for (size_t j = 0; j < claims->count; j++)
+			if (!slices_has(*names, claims->items[j]))
+				texts_add(names, claims->items[j]);
 	}
-	config->claim_names = names;
 }
 
 /* ---- scopes ---- */
@@ -128,6 +121,7 @@ static void finish_needs(struct scope_table *table, struct protected_resource *p
 	size_t count = place->tool_scopes.count;
 	struct scope_set *needs = mem_zalloc((count + 1) * sizeof(*needs));
 
+	CHECK(place->tool_needs == NULL);
 	add_scopes(table, place->scopes, &place->base);
 	for (size_t i = 0; i < count; i++)
 		add_scopes(table, place->tool_scopes.items[i].values, &needs[i]);
@@ -163,7 +157,7 @@ static void finish_token(const struct scope_table *table, struct static_token *t
 {
 	for (size_t i = 0; i < token->scopes.count; i++)
 		scope_table_find(table, token->scopes.items[i], &token->held);
-	/* What is none, the rules refuse. */
+	/* One that is no hash, the rules refuse. */
 	if (token->sha256 != NULL &&
 	    text_from_hex(slice_str(token->sha256), token->hash, sizeof(token->hash)) < 0)
 		memset(token->hash, 0, sizeof(token->hash));
@@ -191,6 +185,7 @@ static void finish_names(const struct authorization_conf *authorization, struct 
 	const char *origin = authorization->origin.p;
 	struct slice *accepted = mem_zalloc((place->audience.count + 1) * sizeof(*accepted));
 
+	CHECK(authorization->origin.n > 0 && place->accepted.count == 0);
 	place->resource = slice_str(mem_printf("%s%s", origin, endpoint->path.p));
 	place->metadata = slice_str(
 		mem_printf("%s/.well-known/oauth-protected-resource%s", origin, endpoint->path.p));
@@ -207,6 +202,7 @@ static void finish_resources(struct config *config)
 	const struct authorization_conf *authorization = &config->frontend.authorization;
 	struct metadata_conf *metadata = &config->frontend.metadata;
 
+	CHECK(metadata->resources == NULL && metadata->resource_count == 0);
 	metadata->resources = resources;
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct endpoint *endpoint = &config->servers[i].endpoint;
@@ -240,27 +236,21 @@ void finish_config(struct config *config)
 		finish_resources(config);
 }
 
-static void free_endpoint(struct endpoint *endpoint)
-{
-	texts_free_one(&endpoint->sse_path);
-	texts_free_one(&endpoint->message_path);
-	texts_free_one(&endpoint->place.resource);
-	texts_free_one(&endpoint->place.metadata);
-	free((void *)(uintptr_t)endpoint->place.accepted.items);
-	free((void *)(uintptr_t)endpoint->place.tool_needs);
-}
-
 void finish_free(struct config *config)
 {
 	struct metadata_resource *resources =
 		(struct metadata_resource *)(uintptr_t)config->frontend.metadata.resources;
 
 	for (size_t i = 0; i < config->server_count; i++) {
-		struct config_server *server = &config->servers[i];
-		struct slices claims = { server->conf.claims, server->conf.claim_count };
+		struct endpoint *endpoint = &config->servers[i].endpoint;
 
-		texts_free(&claims);
-		free_endpoint(&server->endpoint);
+		texts_free(&config->servers[i].conf.claims);
+		texts_free_one(&endpoint->sse_path);
+		texts_free_one(&endpoint->message_path);
+		texts_free_one(&endpoint->place.resource);
+		texts_free_one(&endpoint->place.metadata);
+		free((void *)(uintptr_t)endpoint->place.accepted.items);
+		free((void *)(uintptr_t)endpoint->place.tool_needs);
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);

@@ -134,6 +134,7 @@ static void add_server(const struct entry *entry, struct tree *servers, struct t
 	const struct import *import = entry->import;
 	char *name = name_from_text(slice_str(entry->name));
 
+	CHECK(servers->kind == TREE_MAP && server->parent == NULL);
 	if (tree_find(servers, name) != NULL) {
 		problem_add(import->problems,
 			    "%s: mcpServers.%.60s: another entry is already served as '%s'",
@@ -208,7 +209,7 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
-/* Its own words for people, without the text it stumbled over, which may be a secret. */
+/* What jansson says, without the text at which it stopped, which may be a secret. */
 static const char *reason_of(json_error_t *error)
 {
 	char *quotation = strstr(error->text, " near ");
@@ -218,14 +219,6 @@ static const char *reason_of(json_error_t *error)
 	if (quotation != NULL)
 		*quotation = '\0';
 	return error->text;
-}
-
-/* Editors of Windows put it there. YAML's reader does the same. */
-static struct slice without_byte_order_mark(struct slice text)
-{
-	return slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")) ?
-		       slice_of(text.p + 3, text.n - 3) :
-		       text;
 }
 
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
@@ -238,7 +231,9 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 	json_t *json;
 
 	CHECK(text.n <= IMPORT_BYTES_MAX);
-	text = without_byte_order_mark(text);
+	/* Editors of Windows put a byte order mark there. YAML's reader leaves it out, too. */
+	if (slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")))
+		text = slice_of(text.p + 3, text.n - 3);
 	json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &error);
 	if (json == NULL) {
 		problem_add(problems, "%s:%d:%d: not valid JSON: %s", file, error.line,

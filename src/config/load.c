@@ -29,19 +29,13 @@ static size_t count_listen(const struct types_context *context, const struct tre
 	return list->kind == TREE_LIST ? list->count : 0;
 }
 
-static void load_certificate(const struct types_context *context, const struct tree *value,
-			     struct config_tls *tls)
-{
-	table_set_defaults(OPTIONS_TLS, tls);
-	table_load(context, OPTIONS_TLS, value, tls);
-}
-
 /* One map, or a list of them. */
 static void load_tls(const struct types_context *context, const struct tree *value,
 		     struct config_listen *listen)
 {
 	size_t count = value != NULL && value->kind == TREE_LIST ? value->count : 1;
 
+	CHECK(listen->tls == NULL && listen->tls_count == 0);
 	if (value == NULL || tree_is_null(value))
 		return;
 	if (value->kind == TREE_TEXT || count == 0) {
@@ -52,9 +46,10 @@ static void load_tls(const struct types_context *context, const struct tree *val
 	}
 	listen->tls = mem_zalloc(count * sizeof(*listen->tls));
 	listen->tls_count = count;
-	for (size_t i = 0; i < count; i++)
-		load_certificate(context, value->kind == TREE_LIST ? value->items[i] : value,
-				 &listen->tls[i]);
+	for (size_t i = 0; i < count; i++) {
+		table_set_defaults(OPTIONS_TLS, &listen->tls[i]);
+		table_load(context, OPTIONS_TLS, tree_item(value, i), &listen->tls[i]);
+	}
 }
 
 static void load_listen(const struct types_context *context, const struct tree *root,
@@ -77,6 +72,7 @@ static void load_listen(const struct types_context *context, const struct tree *
 static void load_server(const struct types_context *context, const struct tree *defaults,
 			const struct tree *value, struct config_server *server)
 {
+	CHECK(value->key != NULL && server->conf.name == NULL);
 	table_set_defaults(OPTIONS_SERVER, server);
 	if (defaults != NULL)
 		table_load(context, OPTIONS_SERVER, defaults, server);
@@ -84,24 +80,17 @@ static void load_server(const struct types_context *context, const struct tree *
 	server->conf.name = mem_strdup(value->key);
 }
 
-/* Wrong defaults are wrong even where no server uses them. */
-static void check_defaults(const struct types_context *context, const struct tree *defaults)
-{
-	struct config_server scratch = { 0 };
-
-	if (defaults == NULL)
-		return;
-	table_load(context, OPTIONS_SERVER, defaults, &scratch);
-	table_free(OPTIONS_SERVER, &scratch);
-}
-
 static void load_servers(const struct types_context *context, const struct tree *root,
 			 struct config *config)
 {
 	const struct tree *map = tree_find(root, "servers");
 	const struct tree *defaults = tree_find(root, "defaults");
+	struct config_server unused = { 0 };
 
-	check_defaults(context, defaults);
+	/* Wrong defaults are wrong even where no server uses them. */
+	if (defaults != NULL)
+		table_load(context, OPTIONS_SERVER, defaults, &unused);
+	table_free(OPTIONS_SERVER, &unused);
 	if (map == NULL || tree_is_null(map))
 		return;
 	if (map->kind != TREE_MAP) {
@@ -123,6 +112,7 @@ static void load_authorities(const struct types_context *context, const struct t
 		struct buf text = { 0 };
 		struct error err;
 
+		CHECK(issuers->items[i].ca.n == 0);
 		if (path == NULL)
 			continue;
 		if (file_read(path, CA_BYTES_MAX, &text, NULL, &err) != 0)

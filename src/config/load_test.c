@@ -261,8 +261,8 @@ static void test_claims(void **state)
 	const struct config_server *server = &outcome.config->servers[0];
 
 	(void)state;
-	assert_int_equal(server->conf.claim_count, 1);
-	assert_string_equal(server->conf.claims[0].p, "sub");
+	assert_int_equal(server->conf.claims.count, 1);
+	assert_string_equal(server->conf.claims.items[0].p, "sub");
 	assert_true(server->env[0].has_claims);
 	assert_string_equal(server->env[0].value, "u-${claim:sub}-${claim:sub}");
 	assert_false(server->env[1].has_claims);

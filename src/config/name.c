@@ -56,6 +56,7 @@ char *name_from_text(struct slice text)
 		name[--length] = '\0';
 	if (length == 0)
 		strcpy(name, "server");
+	CHECK(length <= NAME_BYTES_MAX && name[0] != '\0');
 	return name;
 }
 

@@ -32,14 +32,14 @@ enum option_type {
 	OPTION_TYPE_COUNT
 };
 
-/* The records: options of `listen[].` are fields of struct config_listen, and so on. */
+/* The records: options below `listen[]` are fields of struct config_listen, and so on. */
 #define OPTIONS_TOP ""
-#define OPTIONS_LISTEN "listen[]."
-#define OPTIONS_TLS "listen[].tls[]."
-#define OPTIONS_SERVER "servers.NAME."
-#define OPTIONS_TOKEN "auth.tokens[]."
-#define OPTIONS_ISSUER "auth.issuers[]."
-#define OPTIONS_DENIAL "auth.deny[]."
+#define OPTIONS_LISTEN "listen[]"
+#define OPTIONS_TLS "listen[].tls[]"
+#define OPTIONS_SERVER "servers.NAME"
+#define OPTIONS_TOKEN "auth.tokens[]"
+#define OPTIONS_ISSUER "auth.issuers[]"
+#define OPTIONS_DENIAL "auth.deny[]"
 
 struct option_choice {
 	const char *name; /* NULL ends the array */
@@ -47,7 +47,7 @@ struct option_choice {
 };
 
 struct option {
-	const char *path; /* a record's prefix and the keys below it */
+	const char *path; /* the record's and the keys below it */
 	enum option_type type;
 	size_t offset;   /* in the record's struct */
 	size_t size;     /* of the field */
@@ -58,7 +58,7 @@ struct option {
 	const char *example;                 /* where there is no default to show */
 	const char *otherwise;               /* what holds when it is not given and def is NULL */
 	const char *help;                    /* sentences */
-	const char *records;                 /* OPTION_RECORDS: the prefix of their options */
+	const char *records;                 /* OPTION_RECORDS: the path of one */
 	size_t record_size;
 	bool is_for_child; /* nobody but the server's process needs it: see config_forget_secrets */
 };

@@ -4,17 +4,9 @@
 #include "config/quote.h"
 #include "config/table.h"
 
-static void print_name(const char *name, FILE *out)
-{
-	struct buf text = { 0 };
-
-	quote_append(&text, name);
-	fprintf(out, "  %s:\n", buf_terminate(&text));
-	buf_fini(&text);
-}
-
 static void print_listen(const struct config_listen *listen, FILE *out)
 {
+	CHECK((listen->tls == NULL) == (listen->tls_count == 0));
 	fputs("  -\n", out);
 	table_print(OPTIONS_LISTEN, listen, 4, out);
 	if (listen->tls_count > 0)
@@ -27,13 +19,18 @@ static void print_listen(const struct config_listen *listen, FILE *out)
 
 void config_print(const struct config *config, FILE *out)
 {
+	CHECK(config->listen_count > 0 && config->server_count > 0);
 	fputs("listen:\n", out);
 	for (size_t i = 0; i < config->listen_count; i++)
 		print_listen(&config->listen[i], out);
 	table_print(OPTIONS_TOP, config, 0, out);
 	fputs("servers:\n", out);
 	for (size_t i = 0; i < config->server_count; i++) {
-		print_name(config->servers[i].conf.name, out);
+		struct buf name = { 0 };
+
+		quote_append(&name, config->servers[i].conf.name);
+		fprintf(out, "  %s:\n", buf_terminate(&name));
 		table_print(OPTIONS_SERVER, &config->servers[i], 4, out);
+		buf_fini(&name);
 	}
 }

@@ -35,6 +35,7 @@ static void replace_controls(char *text)
 /* Takes the bytes of `line`. */
 static void add_line(struct config_problems *problems, struct buf *line)
 {
+	CHECK(line->len > 0);
 	buf_terminate(line);
 	replace_controls(line->data);
 	for (size_t i = 0; i < problems->count; i++) {
@@ -63,6 +64,7 @@ __attribute__((format(printf, 2, 0))) static void append_format(struct buf *line
 
 static void append_place(struct buf *line, const char *file, unsigned at_line, unsigned at_column)
 {
+	CHECK(file != NULL && line->len == 0);
 	buf_append_str(line, file);
 	if (at_line > 0)
 		buf_printf(line, ":%u:%u", at_line, at_column);
@@ -102,6 +104,7 @@ void problem_add_at_key(struct config_problems *problems, const struct tree *val
 	struct buf line = { 0 };
 	va_list args;
 
+	CHECK(value->key != NULL);
 	append_place(&line, value->file, value->key_line, value->key_column);
 	va_start(args, format);
 	append_format(&line, format, args);

@@ -51,6 +51,7 @@ static void format(const struct unit *units, uint64_t value, char *text_r)
 
 	while (unit->factor > 1 && (value == 0 || value % unit->factor != 0))
 		unit++;
+	CHECK(unit->factor > 0 && value % unit->factor == 0);
 	snprintf(text_r, QUANTITY_TEXT_MAX, "%" PRIu64 "%s", value / unit->factor, unit->name);
 }
 

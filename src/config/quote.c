@@ -6,14 +6,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/slice.h"
 #include "base/text.h"
 
-static bool is_word_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-' || c == '.' || c == '/';
-}
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 /* Words that a YAML reader might take for something else than a text. */
 static bool is_reserved(const char *text)
@@ -21,7 +18,7 @@ static bool is_reserved(const char *text)
 	static const char *const words[] = { "null", "true", "false", "yes", "no",
 					     "on",   "off",  "y",     "n" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcasecmp(text, words[i]) == 0)
 			return true;
 	return false;
@@ -29,22 +26,21 @@ static bool is_reserved(const char *text)
 
 static bool needs_quotes(const char *text)
 {
-	bool is_letter = (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z');
+	/* Texts that need none begin with one of LETTERS or '/', and go on with these. */
+	static const char plain[] = LETTERS "/0123456789_-.";
 
-	if ((!is_letter && text[0] != '/') || is_reserved(text))
-		return true;
-	for (const char *p = text; *p != '\0'; p++)
-		if (!is_word_char(*p))
-			return true;
-	return false;
+	return text[0] == '\0' || strchr(LETTERS "/", text[0]) == NULL || is_reserved(text) ||
+	       text[strspn(text, plain)] != '\0';
 }
 
 /* The number of the character; `length` is what text_utf8_length said. */
 static uint32_t code_point(const char *p, size_t length)
 {
 	static const unsigned char first_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t code = (unsigned char)p[0] & first_bits[length];
+	uint32_t code;
 
+	CHECK(length >= 1 && length < sizeof(first_bits));
+	code = (unsigned char)p[0] & first_bits[length];
 	for (size_t i = 1; i < length; i++)
 		code = code << 6 | ((unsigned char)p[i] & 0x3f);
 	return code;

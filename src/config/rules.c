@@ -211,12 +211,13 @@ static bool is_server_name(const char *name)
 	       name[0] != '_' && name[0] != '-';
 }
 
-static void check_name(const struct config_server *server, const struct tree *root,
+static void check_name(const struct config_server *server, const struct tree *at,
 		       struct config_problems *problems)
 {
+	CHECK(server->conf.name != NULL);
 	if (!is_server_name(server->conf.name))
 		problem_add_at_key(
-			problems, server_place(root, server),
+			problems, at,
 			"the server name '%.60s' must have 1 to 64 small letters, digits, "
 			"'-' and '_', and begin with a letter or digit",
 			server->conf.name);
@@ -235,19 +236,14 @@ static bool is_path_reserved(const char *path)
 	return strncmp(path, "/.well-known/", 13) == 0;
 }
 
-static bool is_path_char(char c)
-{
-	return c > ' ' && c < 0x7f && strchr("?#%\"\\", c) == NULL;
-}
-
-static void check_path(const struct config_server *server, const struct tree *root,
+static void check_path(const struct config_server *server, const struct tree *at,
 		       struct config_problems *problems)
 {
-	const struct tree *at = tree_below(server_place(root, server), "path");
 	const char *path = server->endpoint.path.p;
 	size_t length = 0;
 
-	while (is_path_char(path[length]))
+	CHECK(path != NULL);
+	while (path[length] > ' ' && path[length] < 0x7f && strchr("?#%\"\\", path[length]) == NULL)
 		length++;
 	if (path[0] != '/' || path[length] != '\0')
 		problem_add_at(problems, at,
@@ -279,6 +275,7 @@ static void check_path_is_unique(const struct config *config, size_t index, cons
 {
 	const struct config_server *server = &config->servers[index];
 	const struct endpoint *own = &server->endpoint;
+	const struct tree *at = tree_below(server_place(root, server), "path");
 	struct slice paths[] = { own->path, own->sse_path, own->message_path };
 
 	for (size_t i = 0; i < index && server->enabled; i++) {
@@ -288,39 +285,32 @@ static void check_path_is_unique(const struct config *config, size_t index, cons
 		while (p < ARRAY_LEN(paths) && !uses_path(other, paths[p]))
 			p++;
 		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
-			problem_add_at(problems, tree_below(server_place(root, server), "path"),
+			problem_add_at(problems, at,
 				       "the path '%.100s' is also that of the server '%s'",
 				       paths[p].p, config->servers[i].conf.name);
 		else if (config->servers[i].enabled && is_one_resource(other->path, own->path))
-			problem_add_at(problems, tree_below(server_place(root, server), "path"),
+			problem_add_at(problems, at,
 				       "the path '%.100s' is that of the server '%s' but for a "
 				       "slash, and tokens do not tell them apart",
 				       own->path.p, config->servers[i].conf.name);
 	}
 }
 
-static void check_timeouts(const struct config_server *server, const struct tree *root,
+static void check_timeouts(const struct config_server *server, const struct tree *at,
 			   struct config_problems *problems)
 {
 	const struct tool_timeouts *timeouts = &server->conf.tool_timeouts;
 	uint64_t max_ms = server->conf.request_timeout_max_ms;
 
 	if (server->conf.request_timeout_ms > max_ms)
-		problem_add_at(problems, tree_below(server_place(root, server), "request_timeout"),
+		problem_add_at(problems, tree_below(at, "request_timeout"),
 			       "request_timeout must not be longer than request_timeout_max");
 	for (size_t i = 0; i < timeouts->count; i++)
 		if (timeouts->items[i].timeout_ms > max_ms)
-			problem_add_at(problems,
-				       tree_below(server_place(root, server), "tool_timeout"),
+			problem_add_at(problems, tree_below(at, "tool_timeout"),
 				       "the time of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
 				       timeouts->items[i].tool.p);
-}
-
-static const struct tree *sandbox_place(const struct tree *root, const struct config_server *server,
-					const char *key)
-{
-	return tree_below(tree_below(server_place(root, server), "sandbox"), key);
 }
 
 static void check_paths(const struct slices *paths, const struct tree *at,
@@ -340,56 +330,48 @@ static bool is_umask(const char *text)
 	       (length < 4 || text[0] == '0');
 }
 
-/* What can be seen without asking the machine; the rest is machine_check's. */
-static void check_places(const struct config_server *server, const struct tree *root,
+/* What can be seen without asking the machine; the rest is kernel_features_check's. */
+static void check_places(const struct config_server *server, const struct tree *at,
 			 struct config_problems *problems)
 {
-	check_paths(&server->sandbox_read, sandbox_place(root, server, "read"), problems);
-	check_paths(&server->sandbox_write, sandbox_place(root, server, "write"), problems);
+	const struct tree *sandbox = tree_below(at, "sandbox");
+
+	check_paths(&server->sandbox_read, tree_below(sandbox, "read"), problems);
+	check_paths(&server->sandbox_write, tree_below(sandbox, "write"), problems);
 	if (server->umask != NULL && !is_umask(server->umask))
-		problem_add_at(problems, tree_below(server_place(root, server), "umask"),
+		problem_add_at(problems, tree_below(at, "umask"),
 			       "must be up to four octal digits like \"0077\", not '%.60s'",
 			       server->umask);
 }
 
-static void check_pool(const struct config_server *server, const struct tree *root,
-		       struct config_problems *problems)
-{
-	const struct tree *at = tree_below(server_place(root, server), "pool");
-
-	if (server->conf.pool_min > server->conf.pool_max)
-		problem_add_at(problems, at, "pool.min must not be more than pool.max");
-	if (server->conf.warm > server->conf.pool_max)
-		problem_add_at(problems, at, "pool.warm must not be more than pool.max");
-}
-
-/* Who would the value be, where many share a process, or nobody is asked who he is? AUTH-DWN-02 */
+/* A process that many share, or callers who show no token, have no one whose claims these could be. AUTH-DWN-02 */
 static void check_claims(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
 	const struct tree *at = tree_below(server_place(root, server), "env");
 	enum authorization_mode mode = config->frontend.authorization.mode;
+	const struct slices *claims = &server->conf.claims;
 
-	if (server->conf.claim_count == 0)
+	if (claims->count == 0)
 		return;
-	if (server->conf.claim_count > CLAIMS_MAX)
+	if (claims->count > CLAIMS_MAX)
 		problem_add_at(problems, at, "there are more than %d different claims", CLAIMS_MAX);
 	if (server->conf.isolation == ISOLATION_SHARED)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need isolation session or "
 			       "principal: with shared one process serves everybody",
-			       server->conf.claims[0].p);
+			       claims->items[0].p);
 	if (mode < AUTHORIZATION_TOKEN)
 		problem_add_at(problems, at,
 			       "claims of the caller (${claim:%.60s}) need callers that show a "
 			       "token: set auth.mode",
-			       server->conf.claims[0].p);
-	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < server->conf.claim_count; i++)
-		if (!slice_is_equal(server->conf.claims[i], SLICE_LIT("sub")))
+			       claims->items[0].p);
+	for (size_t i = 0; mode == AUTHORIZATION_TOKEN && i < claims->count; i++)
+		if (!slice_is_equal(claims->items[i], SLICE_LIT("sub")))
 			problem_add_at(problems, at,
 				       "a static token has only the claim sub, its name, and no "
 				       "'%.60s'",
-				       server->conf.claims[i].p);
+				       claims->items[i].p);
 }
 
 static void refuse_claims(const char *text, const struct tree *at, struct config_problems *problems)
@@ -399,27 +381,25 @@ static void refuse_claims(const char *text, const struct tree *at, struct config
 			       "claims of the caller (${claim:…}) can only be in env");
 }
 
-static void refuse_claims_elsewhere(const struct config_server *server, const struct tree *root,
-				    struct config_problems *problems)
-{
-	for (size_t i = 0; i < server->args.count; i++)
-		refuse_claims(server->args.items[i].p,
-			      tree_below(server_place(root, server), "args"), problems);
-	refuse_claims(server->command, tree_below(server_place(root, server), "command"), problems);
-	refuse_claims(server->cwd, tree_below(server_place(root, server), "cwd"), problems);
-}
-
-static void check_server(const struct config_server *server, const struct tree *root,
+static void check_server(const struct config_server *server, const struct tree *at,
 			 struct config_problems *problems)
 {
-	const struct tree *at = server_place(root, server);
+	const struct server_conf *conf = &server->conf;
 
-	check_name(server, root, problems);
-	check_path(server, root, problems);
-	check_timeouts(server, root, problems);
-	check_pool(server, root, problems);
-	check_places(server, root, problems);
-	refuse_claims_elsewhere(server, root, problems);
+	check_name(server, at, problems);
+	check_path(server, tree_below(at, "path"), problems);
+	check_timeouts(server, at, problems);
+	if (conf->pool_min > conf->pool_max)
+		problem_add_at(problems, tree_below(at, "pool"),
+			       "pool.min must not be more than pool.max");
+	if (conf->warm > conf->pool_max)
+		problem_add_at(problems, tree_below(at, "pool"),
+			       "pool.warm must not be more than pool.max");
+	check_places(server, at, problems);
+	for (size_t i = 0; i < server->args.count; i++)
+		refuse_claims(server->args.items[i].p, tree_below(at, "args"), problems);
+	refuse_claims(server->command, tree_below(at, "command"), problems);
+	refuse_claims(server->cwd, tree_below(at, "cwd"), problems);
 	/* One that is there but wrong has been reported. */
 	if (server->command == NULL && tree_find(at, "command") == NULL)
 		problem_add_at(problems, at, "the key 'command' is missing");
@@ -437,7 +417,8 @@ void rules_check(const struct config *config, const struct tree *root,
 	check_proxies(config, root, problems);
 	check_log_target(config, root, problems);
 	for (size_t i = 0; i < config->server_count; i++) {
-		check_server(&config->servers[i], root, problems);
+		check_server(&config->servers[i], server_place(root, &config->servers[i]),
+			     problems);
 		check_claims(config, &config->servers[i], root, problems);
 		check_path_is_unique(config, i, root, problems);
 	}

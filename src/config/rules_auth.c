@@ -58,15 +58,6 @@ static void check_hierarchy(const struct config *config, const struct tree *auth
 	}
 }
 
-/* What is left out of a decision would be allowed to everybody. */
-static void check_scope_count(const struct config *config, const struct tree *root,
-			      struct config_problems *problems)
-{
-	if (config->scopes.lacks_some)
-		problem_add_at(problems, root, "there are more than %d different scopes",
-			       SCOPES_MAX);
-}
-
 /* ---- static tokens ---- */
 
 static bool asks_for_tokens(const struct config *config)
@@ -103,7 +94,7 @@ static void check_token(const struct config *config, const struct static_token *
 				       "there is no server '%.60s'", token->servers.items[i].p);
 }
 
-/* Whose would it be? */
+/* If it stood there twice, whose would it be? */
 static void check_token_is_unique(const struct static_tokens *tokens, size_t index,
 				  const struct tree *at, struct config_problems *problems)
 {
@@ -174,7 +165,7 @@ static bool has_token(const struct config *config, struct slice name)
 	return false;
 }
 
-/* What names nothing that there is would look like safety and be none. */
+/* An entry for an issuer or token that does not exist would protect from nothing. */
 static void check_denial(const struct config *config, const struct denial_marks *marks,
 			 const struct tree *at, struct config_problems *problems)
 {
@@ -194,18 +185,6 @@ static void check_denial(const struct config *config, const struct denial_marks 
 	if (is_static && names == 1 && (sub.n == 0 || !has_token(config, sub)))
 		problem_add_at(problems, at,
 			       "a static token is denied by sub, which is its name in auth.tokens");
-}
-
-static void check_deny_list(const struct config *config, const struct tree *auth,
-			    struct config_problems *problems)
-{
-	const struct tree *list = tree_below(auth, "deny");
-
-	for (size_t i = 0; i < config->deny.count; i++)
-		check_denial(config, &config->deny.items[i].marks, tree_item(list, i), problems);
-	if (!asks_for_tokens(config) && config->deny.count > 0)
-		problem_add_at(problems, list,
-			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
 }
 
 static void check_server(const struct config *config, const struct config_server *server,
@@ -293,16 +272,6 @@ static void check_issuer(const struct config *config, size_t index, const struct
 				       "this issuer is here twice");
 }
 
-static void check_registration(const struct config *config, const struct tree *auth,
-			       struct config_problems *problems)
-{
-	const struct tree *at = tree_below(auth, "registration_facade");
-	const struct metadata_conf *metadata = &config->frontend.metadata;
-
-	if (metadata->client_id.n == 0 && metadata->redirect_uris.count > 0)
-		problem_add_at(problems, at, "the key 'client_id' is missing");
-}
-
 /* AUTH-PRM-03: identifiers are never made from what a client sends. */
 static void check_public_url(const struct config *config, const struct tree *root,
 			     struct config_problems *problems)
@@ -324,12 +293,15 @@ static void check_oauth(const struct config *config, const struct tree *root,
 	const struct authorization_conf *authorization = &config->frontend.authorization;
 	const struct tree *auth = tree_below(root, "auth");
 	const struct tree *list = tree_below(auth, "issuers");
+	const struct metadata_conf *metadata = &config->frontend.metadata;
 	bool is_on = authorization->mode == AUTHORIZATION_OAUTH;
 
 	for (size_t i = 0; i < authorization->issuers.count; i++)
 		check_issuer(config, i, tree_item(list, i), problems);
 	check_scopes(&authorization->initial_scopes, tree_below(auth, "initial_scopes"), problems);
-	check_registration(config, auth, problems);
+	if (metadata->client_id.n == 0 && metadata->redirect_uris.count > 0)
+		problem_add_at(problems, tree_below(auth, "registration_facade"),
+			       "the key 'client_id' is missing");
 	if (is_on)
 		check_public_url(config, root, problems);
 	if (is_on && authorization->issuers.count == 0 && list == auth)
@@ -344,12 +316,20 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 		      struct config_problems *problems)
 {
 	const struct tree *auth = tree_below(root, "auth");
+	const struct tree *denials = tree_below(auth, "deny");
 
 	check_tokens(config, auth, problems);
-	check_deny_list(config, auth, problems);
+	for (size_t i = 0; i < config->deny.count; i++)
+		check_denial(config, &config->deny.items[i].marks, tree_item(denials, i), problems);
+	if (!asks_for_tokens(config) && config->deny.count > 0)
+		problem_add_at(problems, denials,
+			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
 	check_hierarchy(config, auth, problems);
 	check_oauth(config, root, problems);
-	check_scope_count(config, root, problems);
+	/* What is left out of a decision would be allowed to everybody. */
+	if (config->scopes.lacks_some)
+		problem_add_at(problems, root, "there are more than %d different scopes",
+			       SCOPES_MAX);
 	for (size_t i = 0; i < config->server_count; i++)
 		check_server(config, &config->servers[i], root, problems);
 }

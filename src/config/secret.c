@@ -15,14 +15,6 @@ struct kind {
 	int (*read)(const char *name, char **value_r, struct error *err);
 };
 
-/* Its length: 0, 1, or 2 where the file was written on Windows. */
-static size_t line_break_at_end(struct slice text)
-{
-	if (text.n == 0 || text.p[text.n - 1] != '\n')
-		return 0;
-	return text.n > 1 && text.p[text.n - 2] == '\r' ? 2 : 1;
-}
-
 static int read_file(const char *path, char **value_r, struct error *err)
 {
 	struct buf content = { 0 };
@@ -31,7 +23,12 @@ static int read_file(const char *path, char **value_r, struct error *err)
 
 	if (file_read(path, SECRET_BYTES_MAX, &content, NULL, &why) != 0)
 		return error_set(err, why.kind, "the file %.100s %.120s", path, why.text);
-	content.len -= line_break_at_end(buf_slice(&content));
+	/* The line break at the end is not part of it; that of Windows has two bytes. */
+	if (content.len > 0 && content.data[content.len - 1] == '\n') {
+		content.len--;
+		if (content.len > 0 && content.data[content.len - 1] == '\r')
+			content.len--;
+	}
 	if (content.len > 0 && memchr(content.data, '\0', content.len) != NULL) {
 		error_set(err, ERROR_INVALID, "the file %.100s holds a NUL byte", path);
 	} else {
@@ -115,6 +112,7 @@ char *secret_find_file(const char *kind, const char *name)
 						       NULL;
 	struct stat status;
 
+	CHECK(secret_is_kind(kind));
 	if (path != NULL && (stat(path, &status) < 0 || !S_ISREG(status.st_mode))) {
 		free(path);
 		path = NULL;
@@ -126,6 +124,7 @@ bool secret_is_open(const char *kind, const char *name)
 {
 	struct stat status;
 
+	CHECK(secret_is_kind(kind));
 	return strcmp(kind, "file") == 0 && stat(name, &status) == 0 && S_ISREG(status.st_mode) &&
 	       (status.st_mode & S_IROTH) != 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walker. A path like `servers.NAME.pool.max` is a record's prefix (`servers.NAME.`) and keys;
- * an option belongs to a level if nothing but one key follows the level's prefix.
+ * The walker. A path like `servers.NAME.pool.max` is a record's (`servers.NAME`) and keys; an option
+ * belongs to a level (a record, a section) if nothing but one key follows the level's path.
  */
 #include "config/table.h"
 
@@ -14,17 +14,22 @@
 #include "config/problem.h"
 #include "config/yaml.h"
 
-const struct option *table_next(const char *prefix, const struct option *previous)
+const struct option *table_next(const char *level, const struct option *previous)
 {
 	const struct option *option = previous != NULL ? previous + 1 : options_table;
-	size_t length = strlen(prefix);
+	size_t length = strlen(level);
 
-	CHECK(length == 0 || prefix[length - 1] == '.');
+	CHECK(length == 0 || level[length - 1] != '.');
 	CHECK(option >= options_table && option <= options_table + options_count);
-	for (; option < options_table + options_count; option++)
-		if (strncmp(option->path, prefix, length) == 0 &&
-		    strpbrk(option->path + length, ".[") == NULL)
+	for (; option < options_table + options_count; option++) {
+		const char *key = option->path;
+
+		if (length > 0 && (strncmp(key, level, length) != 0 || key[length] != '.'))
+			continue;
+		key += length > 0 ? length + 1 : 0;
+		if (strpbrk(key, ".[") == NULL)
 			return option;
+	}
 	return NULL;
 }
 
@@ -35,65 +40,48 @@ const char *table_key(const struct option *option)
 	return dot != NULL ? dot + 1 : option->path;
 }
 
-/* The prefix of what is in a section; the caller frees it. */
-static char *prefix_of(const struct option *section)
-{
-	return mem_printf("%s.", section->path);
-}
-
-static const struct option *find_option(const char *prefix, const char *key)
+static const struct option *find_option(const char *level, const char *key)
 {
 	const struct option *option = NULL;
 
-	while ((option = table_next(prefix, option)) != NULL)
+	while ((option = table_next(level, option)) != NULL)
 		if (strcmp(table_key(option), key) == 0)
 			return option;
 	return NULL;
 }
 
-/* A key that differs in more letters than this was hardly meant. */
-static size_t similar_limit(const char *key)
-{
-	return 1 + strlen(key) / 3;
-}
-
-/* The beginning of a name is as near to it as one wrong letter. */
-static size_t distance_of(struct slice key, struct slice candidate)
-{
-	if (key.n > 2 && slice_has_prefix(candidate, key))
-		return 1;
-	return text_distance(key, candidate, YAML_KEY_MAX);
-}
-
 /* The key of this level that looks most like `key`; NULL: none looks like it. */
-static const char *find_similar(const char *prefix, const char *key)
+static const char *find_similar(const char *level, struct slice key)
 {
 	const struct option *option = NULL;
-	size_t nearest = similar_limit(key) + 1;
+	size_t nearest = 2 + key.n / 3; /* a key with so many other letters was hardly meant */
 	const char *similar = NULL;
 
-	while ((option = table_next(prefix, option)) != NULL) {
-		const char *candidate = table_key(option);
-		size_t distance = distance_of(slice_str(key), slice_str(candidate));
+	while ((option = table_next(level, option)) != NULL) {
+		struct slice candidate = slice_str(table_key(option));
+		/* The beginning of a name is as near to it as one wrong letter. */
+		size_t distance = key.n > 2 && slice_has_prefix(candidate, key) ?
+					  1 :
+					  text_distance(key, candidate, YAML_KEY_MAX);
 
 		if (distance < nearest) {
 			nearest = distance;
-			similar = candidate;
+			similar = candidate.p;
 		}
 	}
 	return similar;
 }
 
-static void refuse_key(const struct types_context *context, const char *prefix,
+static void refuse_key(const struct types_context *context, const char *level,
 		       const struct tree *member)
 {
-	const char *similar = find_similar(prefix, member->key);
+	const char *similar = find_similar(level, slice_str(member->key));
 	const struct option *option = NULL;
 	struct buf hint = { 0 };
 
 	if (similar != NULL)
 		buf_printf(&hint, "did you mean '%s'?", similar);
-	while (similar == NULL && (option = table_next(prefix, option)) != NULL)
+	while (similar == NULL && (option = table_next(level, option)) != NULL)
 		buf_printf(&hint, "%s%s",
 			   hint.len > 0 ? ", " : "the keys here are: ", table_key(option));
 	problem_add_at_key(context->problems, member, "unknown key '%.60s'; %s", member->key,
@@ -138,6 +126,7 @@ static void load_records(const struct types_context *context, const struct optio
 {
 	struct records records;
 
+	CHECK(option->records != NULL);
 	if (value->kind != TREE_LIST) {
 		problem_add_at(context->problems, value, "must be a list of maps, like %s",
 			       option->example);
@@ -170,18 +159,15 @@ static bool append_records(const struct option *option, const void *base, struct
 
 /* ---- reading ---- */
 
-static void load_member(const struct types_context *context, const char *prefix,
+static void load_member(const struct types_context *context, const char *level,
 			const struct tree *member, void *base)
 {
-	const struct option *option = find_option(prefix, member->key);
-	char *below;
+	const struct option *option = find_option(level, member->key);
 
 	if (option == NULL) {
-		refuse_key(context, prefix, member);
+		refuse_key(context, level, member);
 	} else if (option->type == OPTION_SECTION) {
-		below = prefix_of(option);
-		table_load(context, below, member, base);
-		free(below);
+		table_load(context, option->path, member, base);
 	} else if (option->type == OPTION_RECORDS) {
 		load_records(context, option, member, base);
 	} else if (option->type != OPTION_GROUP) {
@@ -189,7 +175,7 @@ static void load_member(const struct types_context *context, const char *prefix,
 	}
 }
 
-void table_load(const struct types_context *context, const char *prefix, const struct tree *value,
+void table_load(const struct types_context *context, const char *level, const struct tree *value,
 		void *base)
 {
 	/* A section all of whose lines are commented out. */
@@ -200,7 +186,7 @@ void table_load(const struct types_context *context, const char *prefix, const s
 		return;
 	}
 	for (size_t i = 0; i < value->count; i++)
-		load_member(context, prefix, value->items[i], base);
+		load_member(context, level, value->items[i], base);
 }
 
 /* Defaults are read like any other value, so the table can write them as people would. */
@@ -217,29 +203,26 @@ static void set_default(const struct option *option, void *base)
 	tree_free(&value);
 }
 
-void table_set_defaults(const char *prefix, void *base)
+void table_set_defaults(const char *level, void *base)
 {
 	const struct option *option = NULL;
 
-	while ((option = table_next(prefix, option)) != NULL) {
+	while ((option = table_next(level, option)) != NULL) {
 		if (option->def != NULL)
 			set_default(option, base);
 		if (option->type == OPTION_SECTION) {
-			char *below = prefix_of(option);
-
-			table_set_defaults(below, base);
-			free(below);
+			table_set_defaults(option->path, base);
 		}
 	}
 }
 
 /* ---- freeing ---- */
 
-static void free_fields(const char *prefix, bool only_for_child, void *base)
+static void free_fields(const char *level, bool only_for_child, void *base)
 {
 	const struct option *option = NULL;
 
-	while ((option = table_next(prefix, option)) != NULL) {
+	while ((option = table_next(level, option)) != NULL) {
 		const struct types_ops *ops = types_get(option);
 		bool is_meant = option->is_for_child || !only_for_child;
 
@@ -248,22 +231,19 @@ static void free_fields(const char *prefix, bool only_for_child, void *base)
 		else if (is_meant && ops->fini != NULL)
 			ops->fini(option, base);
 		if (option->type == OPTION_SECTION) {
-			char *below = prefix_of(option);
-
-			free_fields(below, only_for_child, base);
-			free(below);
+			free_fields(option->path, only_for_child, base);
 		}
 	}
 }
 
-void table_free(const char *prefix, void *base)
+void table_free(const char *level, void *base)
 {
-	free_fields(prefix, false, base);
+	free_fields(level, false, base);
 }
 
-void table_forget(const char *prefix, void *base)
+void table_forget(const char *level, void *base)
 {
-	free_fields(prefix, true, base);
+	free_fields(level, true, base);
 }
 
 /* ---- printing ---- */
@@ -275,46 +255,36 @@ static bool append_value(const struct option *option, const void *base, struct b
 						types_get(option)->print(option, base, out);
 }
 
-static void print_value(const struct option *option, const void *base, int indent, FILE *out)
-{
-	struct buf text = { 0 };
-
-	if (append_value(option, base, &text))
-		fprintf(out, "%*s%s: %s\n", indent, "", table_key(option), buf_terminate(&text));
-	buf_fini(&text);
-}
-
-void table_print(const char *prefix, const void *base, int indent, FILE *out)
+void table_print(const char *level, const void *base, int indent, FILE *out)
 {
 	const struct option *option = NULL;
 
-	while ((option = table_next(prefix, option)) != NULL) {
+	while ((option = table_next(level, option)) != NULL) {
 		if (option->type == OPTION_SECTION) {
-			char *below = prefix_of(option);
-
 			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
-			table_print(below, base, indent + 2, out);
-			free(below);
+			table_print(option->path, base, indent + 2, out);
 		} else if (option->type != OPTION_GROUP) {
-			print_value(option, base, indent, out);
+			struct buf text = { 0 };
+
+			if (append_value(option, base, &text))
+				fprintf(out, "%*s%s: %s\n", indent, "", table_key(option),
+					buf_terminate(&text));
+			buf_fini(&text);
 		}
 	}
 }
 
-static void append_fields(const char *prefix, const void *base, bool *is_first, struct buf *out)
+static void append_fields(const char *level, const void *base, bool *is_first, struct buf *out)
 {
 	const struct option *option = NULL;
 
-	while ((option = table_next(prefix, option)) != NULL) {
+	while ((option = table_next(level, option)) != NULL) {
 		size_t begin = out->len;
 		bool is_there = true;
 
 		buf_printf(out, "%s%s: ", *is_first ? "" : ", ", table_key(option));
 		if (option->type == OPTION_SECTION) {
-			char *below = prefix_of(option);
-
-			table_append(below, base, out);
-			free(below);
+			table_append(option->path, base, out);
 		} else {
 			is_there = append_value(option, base, out);
 		}
@@ -324,11 +294,11 @@ static void append_fields(const char *prefix, const void *base, bool *is_first, 
 	}
 }
 
-void table_append(const char *prefix, const void *base, struct buf *out)
+void table_append(const char *level, const void *base, struct buf *out)
 {
 	bool is_first = true;
 
 	buf_append_char(out, '{');
-	append_fields(prefix, base, &is_first, out);
+	append_fields(level, base, &is_first, out);
 	buf_append_char(out, '}');
 }

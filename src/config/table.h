@@ -10,28 +10,28 @@
 #include "config/types.h"
 
 /*
- * The options directly below `prefix` (OPTIONS_TOP, OPTIONS_LISTEN, OPTIONS_SERVER, or a section's
- * path with a dot), in the order of the table: pass NULL, then what it returned, until NULL.
+ * The options directly below `level` (OPTIONS_TOP, OPTIONS_LISTEN, OPTIONS_SERVER, or a section's
+ * path), in the order of the table: pass NULL, then what it returned, until NULL.
  */
-const struct option *table_next(const char *prefix, const struct option *previous);
+const struct option *table_next(const char *level, const struct option *previous);
 /* The last part of the option's path: its key. */
 const char *table_key(const struct option *option);
 
 /* Sets every field of a record (all zeros before) to its default. */
-void table_set_defaults(const char *prefix, void *base);
+void table_set_defaults(const char *level, void *base);
 /*
  * Reads the record or section `value` into `base`; keys that are not there change nothing. Unknown
  * keys and wrong values are added to context->problems. Groups are left to the caller.
  */
-void table_load(const struct types_context *context, const char *prefix, const struct tree *value,
+void table_load(const struct types_context *context, const char *level, const struct tree *value,
 		void *base);
 /* Frees what the fields hold. */
-void table_free(const char *prefix, void *base);
+void table_free(const char *level, void *base);
 /* The same for those options alone that are marked is_for_child; they are empty afterwards. */
-void table_forget(const char *prefix, void *base);
-/* Prints the options below `prefix` as YAML lines with `indent` spaces, without groups. */
-void table_print(const char *prefix, const void *base, int indent, FILE *out);
+void table_forget(const char *level, void *base);
+/* Prints the options below `level` as YAML lines with `indent` spaces, without groups. */
+void table_print(const char *level, const void *base, int indent, FILE *out);
 /* The same as a map in YAML's flow style: `{key: value, …}`. */
-void table_append(const char *prefix, const void *base, struct buf *out);
+void table_append(const char *level, const void *base, struct buf *out);
 
 #endif

@@ -81,6 +81,7 @@ void texts_load(const struct types_context *context, const struct tree *value, s
 
 void texts_print(const struct slices *texts, struct buf *out)
 {
+	CHECK((texts->items == NULL) == (texts->count == 0));
 	buf_append_char(out, '[');
 	for (size_t i = 0; i < texts->count; i++) {
 		buf_append_str(out, i > 0 ? ", " : "");
@@ -126,6 +127,7 @@ void texts_load_map(const struct types_context *context, const struct tree *valu
 
 void texts_print_map(const struct slice_map *map, struct buf *out)
 {
+	CHECK(map->count > 0);
 	for (size_t i = 0; i < map->count; i++) {
 		buf_append_str(out, i == 0 ? "{" : ", ");
 		quote_append(out, map->items[i].name.p);

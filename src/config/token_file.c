@@ -12,19 +12,15 @@
 #include "config/problem.h"
 #include "config/secret.h"
 
-static bool is_token_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c != '\0' && strchr("-._~+/=", c) != NULL);
-}
-
 static bool is_token(struct slice text)
 {
-	size_t length = 0;
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789-._~+/=";
 
-	while (length < text.n && is_token_char(text.p[length]))
-		length++;
-	return length == text.n && length >= TOKEN_CHARACTERS_MIN;
+	for (size_t i = 0; i < text.n; i++)
+		if (memchr(characters, text.p[i], sizeof(characters) - 1) == NULL)
+			return false;
+	return text.n >= TOKEN_CHARACTERS_MIN;
 }
 
 static void add_token(struct slice text, unsigned int line, const char *path, struct tree *tokens)
@@ -49,6 +45,7 @@ static void add_lines(const struct types_context *context, struct slice text, co
 {
 	unsigned int line = 0;
 
+	CHECK(tokens->kind == TREE_LIST && tokens->count == 0);
 	while (text.n > 0) {
 		struct slice one = slice_trim(slice_cut(&text, '\n'));
 
@@ -80,6 +77,7 @@ void token_file_add(const struct types_context *context, const char *path, struc
 	struct error err;
 	mode_t mode = 0;
 
+	CHECK(root->kind == TREE_MAP);
 	tree_add(auth, "mode", tree_new_text("token", path));
 	tree_add(auth, "tokens", tokens);
 	if (file_read(path, SECRET_BYTES_MAX, &content, &mode, &err) != 0)

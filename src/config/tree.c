@@ -11,6 +11,7 @@ struct tree *tree_new(enum tree_kind kind, const char *file)
 {
 	struct tree *value = mem_zalloc(sizeof(*value));
 
+	CHECK(kind <= TREE_MAP && file != NULL);
 	value->kind = kind;
 	value->file = file;
 	return value;
@@ -27,7 +28,7 @@ struct tree *tree_new_text(const char *text, const char *file)
 void tree_add(struct tree *parent, const char *key, struct tree *child)
 {
 	CHECK(parent->kind != TREE_TEXT && (parent->kind == TREE_MAP) == (key != NULL));
-	CHECK(child->parent == NULL && child->key == NULL);
+	CHECK(child != parent && child->parent == NULL && child->key == NULL);
 	/* Grown at powers of two. */
 	if ((parent->count & (parent->count - 1)) == 0) {
 		size_t cap = parent->count == 0 ? 1 : parent->count * 2;
@@ -68,6 +69,7 @@ void tree_remove(struct tree *map, const char *key)
 			map->items[kept++] = map->items[i];
 	}
 	/* Room is counted by powers of two, so it must follow when the number shrinks. */
+	CHECK(kept <= map->count);
 	map->count = kept;
 	if (kept > 0) {
 		size_t cap = 1;

@@ -249,6 +249,7 @@ static bool print_range(const struct option *option, const void *base, struct bu
 {
 	const uint64_t *field = field_of_const(option, base);
 
+	CHECK(field[0] <= field[1]);
 	append_time(out, field[0]);
 	buf_append_str(out, "..");
 	append_time(out, field[1]);
@@ -282,18 +283,6 @@ static bool print_date(const struct option *option, const void *base, struct buf
 
 /* ---- one of several words ---- */
 
-static void refuse_choice(const struct types_context *context, const struct option *option,
-			  const struct tree *value)
-{
-	struct buf names = { 0 };
-
-	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
-		buf_printf(&names, "%s%s", c == option->choices ? "" : ", ", c->name);
-	problem_add_at(context->problems, value, "must be one of %s, not '%.60s'",
-		       buf_terminate(&names), shown(value));
-	buf_fini(&names);
-}
-
 static void set_choice(const struct option *option, void *base, int value)
 {
 	bool is_on = value != 0;
@@ -305,34 +294,36 @@ static void set_choice(const struct option *option, void *base, int value)
 		memcpy(field_of(option, base), &value, sizeof(value));
 }
 
-static int get_choice(const struct option *option, const void *base)
+static void load_enum(const struct types_context *context, const struct option *option,
+		      const struct tree *value, void *base)
+{
+	struct buf names = { 0 };
+
+	CHECK(option->choices != NULL && option->choices->name != NULL);
+	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
+		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
+			set_choice(option, base, c->value);
+			buf_fini(&names);
+			return;
+		}
+		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", c->name);
+	}
+	problem_add_at(context->problems, value, "must be one of %s, not '%.60s'",
+		       buf_terminate(&names), shown(value));
+	buf_fini(&names);
+}
+
+static bool print_enum(const struct option *option, const void *base, struct buf *out)
 {
 	const void *field = field_of_const(option, base);
 	int value;
 
 	if (option->size == sizeof(bool))
-		return *(const bool *)field;
-	memcpy(&value, field, sizeof(value));
-	return value;
-}
-
-static void load_enum(const struct types_context *context, const struct option *option,
-		      const struct tree *value, void *base)
-{
-	CHECK(option->choices != NULL);
-	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
-		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
-			set_choice(option, base, c->value);
-			return;
-		}
-	}
-	refuse_choice(context, option, value);
-}
-
-static bool print_enum(const struct option *option, const void *base, struct buf *out)
-{
+		value = *(const bool *)field;
+	else
+		memcpy(&value, field, sizeof(value));
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
-		if (c->value == get_choice(option, base))
+		if (c->value == value)
 			buf_append_str(out, c->name);
 	return true;
 }
@@ -424,6 +415,7 @@ static bool print_ports(const struct option *option, const void *base, struct bu
 {
 	const struct config_ports *field = field_of_const(option, base);
 
+	CHECK(!field->is_any || field->count == 0);
 	buf_append_str(out, field->is_any ? "any" : "[");
 	for (size_t i = 0; i < field->count; i++)
 		buf_printf(out, "%s%u", i > 0 ? ", " : "", (unsigned int)field->items[i]);
@@ -485,6 +477,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 {
 	struct config_pair pair = { .is_secret = true };
 
+	CHECK(value->key != NULL);
 	if (value->key[0] == '\0' || strchr(value->key, '=') != NULL ||
 	    strlen(value->key) > YAML_KEY_MAX) {
 		problem_add_at_key(context->problems, value,
@@ -498,7 +491,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 	} else if (texts_is_one(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
-		/* What a configuration names is none, what it holds beside that may be one. */
+		/* The name of a claim is no secret; text beside it may be one. */
 		pair.is_secret = secret_is_name(value->key) && !claim_is_alone(value->text);
 		if (pair.is_secret)
 			warn_readable(context, value);
@@ -589,6 +582,7 @@ static bool print_env(const struct option *option, const void *base, struct buf 
 	for (size_t i = 0; i < server->env_count; i++) {
 		const struct config_pair *pair = &server->env[i];
 
+		CHECK(pair->name != NULL && pair->value != NULL);
 		buf_append_str(out, i == 0 ? "{" : ", ");
 		quote_append(out, pair->name);
 		buf_append_str(out, ": ");
@@ -645,6 +639,7 @@ static bool print_timeouts(const struct option *option, const void *base, struct
 {
 	const struct tool_timeouts *field = field_of_const(option, base);
 
+	CHECK((field->items == NULL) == (field->count == 0));
 	for (size_t i = 0; i < field->count; i++) {
 		buf_append_str(out, i == 0 ? "{" : ", ");
 		quote_append(out, field->items[i].tool.p);

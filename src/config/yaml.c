@@ -61,7 +61,7 @@ static bool is_tab(struct slice text, const yaml_mark_t *mark)
 	return mark->column < text.n - at && text.p[at + mark->column] == '\t';
 }
 
-/* What it most often is; libyaml's own words do not tell. */
+/* The usual cause of libyaml's message, which does not name it. */
 static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
 {
 	static const struct {
@@ -162,16 +162,6 @@ static struct tree *value_at(struct reader *reader, enum tree_kind kind, const y
 	return value;
 }
 
-static int read_text(struct reader *reader, const yaml_event_t *event, char **text_r)
-{
-	const char *text = (const char *)event->data.scalar.value;
-
-	if (memchr(text, '\0', event->data.scalar.length) != NULL)
-		return refuse(reader, &event->start_mark, "a text holds a NUL character");
-	*text_r = mem_strdup(text);
-	return 0;
-}
-
 static int check_key(struct reader *reader, const struct tree *map, const yaml_event_t *event)
 {
 	const struct tree *first;
@@ -214,16 +204,6 @@ static int read_member(struct reader *reader, struct tree *map, const yaml_event
 	return 0;
 }
 
-static int read_item(struct reader *reader, struct tree *list, yaml_event_t *event)
-{
-	struct tree *child = read_value(reader, event);
-
-	if (child == NULL)
-		return -1;
-	tree_add(list, NULL, child);
-	return 0;
-}
-
 /* Everything up to the end event of the list or map. */
 static int read_items(struct reader *reader, struct tree *parent)
 {
@@ -232,7 +212,9 @@ static int read_items(struct reader *reader, struct tree *parent)
 	bool is_end = false;
 	int result = 0;
 
+	CHECK(parent->kind != TREE_TEXT && parent->count == 0);
 	while (!is_end && result == 0) {
+		struct tree *item;
 		yaml_event_t event;
 
 		if (next_event(reader, &event) != 0)
@@ -245,8 +227,10 @@ static int read_items(struct reader *reader, struct tree *parent)
 					"more than 4096 entries in one list or map");
 		else if (parent->kind == TREE_MAP)
 			result = read_member(reader, parent, &event);
+		else if ((item = read_value(reader, &event)) != NULL)
+			tree_add(parent, NULL, item);
 		else
-			result = read_item(reader, parent, &event);
+			result = -1;
 		end_event(&event);
 	}
 	return result;
@@ -255,14 +239,19 @@ static int read_items(struct reader *reader, struct tree *parent)
 static struct tree *read_value(struct reader *reader, yaml_event_t *event)
 {
 	struct tree *value;
-	int result;
+	int result = 0;
 
 	if (check_event(reader, event) != 0)
 		return NULL;
 	if (event->type == YAML_SCALAR_EVENT) {
+		const char *text = (const char *)event->data.scalar.value;
+
 		value = value_at(reader, TREE_TEXT, event);
 		value->is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-		result = read_text(reader, event, &value->text);
+		if (memchr(text, '\0', event->data.scalar.length) != NULL)
+			result = refuse(reader, &event->start_mark, "a text holds a NUL character");
+		else
+			value->text = mem_strdup(text);
 	} else if (reader->depth == YAML_DEPTH_MAX) {
 		refuse(reader, &event->start_mark, "nested deeper than 32 levels");
 		return NULL;
@@ -270,6 +259,7 @@ static struct tree *read_value(struct reader *reader, yaml_event_t *event)
 		bool is_map = event->type == YAML_MAPPING_START_EVENT;
 
 		value = value_at(reader, is_map ? TREE_MAP : TREE_LIST, event);
+		CHECK(reader->depth < YAML_DEPTH_MAX);
 		reader->depth++;
 		result = read_items(reader, value);
 		reader->depth--;
@@ -318,30 +308,27 @@ static struct tree *read_document(struct reader *reader)
 	return root;
 }
 
-static void wipe_parser(yaml_parser_t *parser)
-{
-	explicit_bzero(parser->raw_buffer.start,
-		       (size_t)(parser->raw_buffer.end - parser->raw_buffer.start));
-	explicit_bzero(parser->buffer.start, (size_t)(parser->buffer.end - parser->buffer.start));
-}
-
 struct tree *yaml_read(struct slice text, const char *file, struct error *err)
 {
 	struct reader reader = { .text = text, .file = file, .err = err };
+	yaml_parser_t *parser = &reader.parser;
 	struct tree *root;
 
 	if (text.n > YAML_BYTES_MAX) {
 		error_set(err, ERROR_LIMIT, "1:1: larger than 1 MiB");
 		return NULL;
 	}
-	if (yaml_parser_initialize(&reader.parser) != 1) {
+	if (yaml_parser_initialize(parser) != 1) {
 		error_set(err, ERROR_SYSTEM, "1:1: not enough memory to read it");
 		return NULL;
 	}
-	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text.p, text.n);
+	yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(parser, (const unsigned char *)text.p, text.n);
 	root = read_document(&reader);
-	wipe_parser(&reader.parser);
-	yaml_parser_delete(&reader.parser);
+	CHECK(reader.depth == 0 && (root == NULL || root->parent == NULL));
+	explicit_bzero(parser->raw_buffer.start,
+		       (size_t)(parser->raw_buffer.end - parser->raw_buffer.start));
+	explicit_bzero(parser->buffer.start, (size_t)(parser->buffer.end - parser->buffer.start));
+	yaml_parser_delete(parser);
 	return root;
 }

@@ -108,8 +108,8 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 	struct buf text = { 0 };
 	bool is_good = true;
 
-	for (size_t i = 0; i < conf->claim_count; i++) {
-		const char *name = conf->claims[i].p;
+	for (size_t i = 0; i < conf->claims.count; i++) {
+		const char *name = conf->claims.items[i].p;
 		const char *value = value_of(e->given, name);
 
 		if (value == NULL) {
@@ -125,7 +125,7 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 			   "started with the text ${claim:...} itself; give%s",
 			   buf_terminate(&missing));
 		finding_print("warn", "claims", &text);
-	} else if (conf->claim_count > 0) {
+	} else if (conf->claims.count > 0) {
 		is_good = put_claims(e, spec, buf_slice(&claims));
 	}
 	buf_fini(&missing);

@@ -128,6 +128,7 @@ static int grammar_string(struct grammar *grammar, bool *has_escape_r)
 	const char *end = grammar->end;
 	const char *p = grammar->p + 1;
 
+	CHECK(p <= end && p[-1] == '"');
 	for (;;) {
 		size_t length;
 
@@ -265,6 +266,7 @@ static bool grammar_is_at(const struct grammar *grammar, char c)
 
 static enum grammar_step grammar_close(struct grammar *grammar)
 {
+	CHECK(grammar->p < grammar->end && grammar->depth > 0);
 	grammar->p++;
 	grammar->depth--;
 	return GRAMMAR_CLOSED;
@@ -274,6 +276,7 @@ enum grammar_step grammar_open(struct grammar *grammar)
 {
 	char closer = *grammar->p == '{' ? '}' : ']';
 
+	CHECK(grammar->p < grammar->end && grammar->depth <= grammar->depth_max);
 	if (grammar->depth == grammar->depth_max) {
 		grammar->fault = ERROR_LIMIT;
 		return GRAMMAR_FAILED;
@@ -286,8 +289,10 @@ enum grammar_step grammar_open(struct grammar *grammar)
 
 enum grammar_step grammar_next(struct grammar *grammar)
 {
-	char closer = grammar->closers[grammar->depth - 1];
+	char closer;
 
+	CHECK(grammar->depth > 0);
+	closer = grammar->closers[grammar->depth - 1];
 	grammar_skip_space(grammar);
 	if (grammar_is_at(grammar, closer))
 		return grammar_close(grammar);
@@ -369,6 +374,7 @@ int grammar_value(struct grammar *grammar, struct json *value_r)
 		if (grammar->closers[grammar->depth - 1] == '}' && grammar_name(grammar, &name) < 0)
 			return -1;
 	}
+	CHECK(grammar->depth == outside && grammar->p > begin && grammar->p <= grammar->end);
 	value_r->type = grammar_type(*begin);
 	value_r->has_escape = value_r->type == JSON_STRING && has_escape;
 	value_r->text = slice_between(begin, grammar->p);

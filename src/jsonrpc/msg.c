@@ -26,6 +26,7 @@ struct msg *msg_new_take(struct buf *buf)
 {
 	struct msg *msg = mem_alloc(sizeof(*msg));
 
+	CHECK(buf->len == 0 || buf->data != NULL);
 	*msg = (struct msg){ .refs = 1, .text = buf_slice(buf), .owned = buf->data };
 	*buf = (struct buf){ NULL, 0, 0 };
 	return msg;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/mem.h"
 
 void names_init(struct names *names)
@@ -30,17 +31,9 @@ static uint64_t names_kind(struct slice name)
 	return UINT64_C(1) << (sum & 63);
 }
 
-static bool names_is_among_few(const struct names *names, struct slice name)
-{
-	for (size_t i = 0; i < names->count; i++) {
-		if (slice_is_equal(names->few[i], name))
-			return true;
-	}
-	return false;
-}
-
 static void names_add_to_heap(struct names *names, struct slice name)
 {
+	CHECK(names->count >= NAMES_FEW && (names->heap == NULL || names->count <= names->cap));
 	if (names->heap == NULL) {
 		names->cap = (size_t)NAMES_FEW * 4;
 		names->heap = mem_alloc(names->cap * sizeof(*names->heap));
@@ -61,7 +54,8 @@ bool names_add(struct names *names, struct slice name)
 		names_add_to_heap(names, name);
 		return false;
 	}
-	if ((names->seen & kind) != 0 && names_is_among_few(names, name))
+	if ((names->seen & kind) != 0 &&
+	    slices_has((struct slices){ names->few, names->count }, name))
 		return true;
 	names->seen |= kind;
 	names->few[names->count++] = name;
@@ -82,6 +76,7 @@ bool names_find_repeated(struct names *names, struct slice *name_r)
 {
 	if (names->heap == NULL)
 		return false;
+	CHECK(names->count > NAMES_FEW && names->count <= names->cap);
 	qsort(names->heap, names->count, sizeof(*names->heap), names_compare);
 	for (size_t i = 1; i < names->count; i++) {
 		if (slice_is_equal(names->heap[i - 1], names->heap[i])) {

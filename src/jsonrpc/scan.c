@@ -101,6 +101,7 @@ struct scan {
 
 static struct slice scan_without_quotes(struct slice s)
 {
+	CHECK(s.n >= 2 && s.p[0] == '"');
 	return slice_of(s.p + 1, s.n - 2);
 }
 
@@ -121,6 +122,7 @@ static char scan_cut_letter(struct slice *rest_r)
 			length = foreign_letters[i].written.n;
 		}
 	}
+	CHECK(length <= rest_r->n);
 	*rest_r = slice_of(rest_r->p + length, rest_r->n - length);
 	return scan_lower(c);
 }
@@ -245,6 +247,7 @@ static int scan_object(struct scan *scan, const struct known_object *object, str
 	if (step == GRAMMAR_CLOSED && names_find_repeated(&names, &repeated))
 		scan_fault_repeated(scan, object, repeated);
 	names_fini(&names);
+	CHECK(grammar->p > begin || step == GRAMMAR_FAILED);
 	*value_r = (struct json){ JSON_OBJECT, false, slice_between(begin, grammar->p) };
 	return step == GRAMMAR_CLOSED ? 0 : -1;
 }
@@ -311,15 +314,6 @@ static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id
 	if (id->type == JSON_NUMBER && scan_int(*id, &number) < 0)
 		return error_set(err, ERROR_INVALID, "the id is an integer of more than 64 bits");
 	*id_r = *id;
-	return 0;
-}
-
-/* It is kept for as long as the call runs. */
-static int scan_judge_token(const struct scan *scan, size_t id_max, struct error *err)
-{
-	if (scan->found[FOUND_PROGRESS_TOKEN].text.n > id_max)
-		return error_set(err, ERROR_LIMIT, "the progress token is longer than %zu bytes",
-				 id_max);
 	return 0;
 }
 
@@ -397,6 +391,7 @@ static void scan_overlook_nulls(struct envelope *env_r)
 
 static void scan_fill(const struct scan *scan, struct slice text, struct envelope *env_r)
 {
+	CHECK(scan->fault.kind == ERROR_NONE && env_r->text.p == NULL);
 	env_r->text = text;
 	env_r->params = scan->found[FOUND_PARAMS];
 	env_r->result = scan->found[FOUND_RESULT];
@@ -414,15 +409,6 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	env_r->has_separator = scan->grammar.has_separator;
 }
 
-static void scan_init(struct scan *scan, struct slice text, size_t depth_max, unsigned int flags)
-{
-	grammar_init(&scan->grammar, text, depth_max);
-	scan->is_lenient = (flags & SCAN_LENIENT) != 0;
-	scan->is_id_repeated = false;
-	memset(scan->found, 0, sizeof(scan->found));
-	scan->fault.kind = ERROR_NONE;
-}
-
 int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,
 		  struct envelope *env_r, struct error *err)
 {
@@ -432,7 +418,12 @@ int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned 
 
 	text = scan_trim(text);
 	memset(env_r, 0, sizeof(*env_r));
-	scan_init(&scan, text, limits->depth_max, flags);
+	/* What is large in it (the open containers, the text of the fault) need not be empty. */
+	scan.is_lenient = (flags & SCAN_LENIENT) != 0;
+	scan.is_id_repeated = false;
+	scan.fault.kind = ERROR_NONE;
+	memset(scan.found, 0, sizeof(scan.found));
+	grammar_init(&scan.grammar, text, limits->depth_max);
 	if (scan_text(&scan, text, all, err) < 0) {
 		/* What is not JSON has no id that could be trusted (FRONT-HTTP-10). */
 		if (err->kind == ERROR_LIMIT &&
@@ -448,8 +439,12 @@ int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned 
 		*err = scan.fault;
 		return -1;
 	}
-	if (scan_judge_version(&scan, err) < 0 || scan_judge_token(&scan, limits->id_max, err) < 0)
+	if (scan_judge_version(&scan, err) < 0)
 		return -1;
+	/* It is kept for as long as the call runs. */
+	if (scan.found[FOUND_PROGRESS_TOKEN].text.n > limits->id_max)
+		return error_set(err, ERROR_LIMIT, "the progress token is longer than %zu bytes",
+				 limits->id_max);
 	scan_fill(&scan, text, env_r);
 	if (scan.found[FOUND_METHOD].type != JSON_ABSENT)
 		return scan_judge_call(&scan, env_r, err);

@@ -25,6 +25,7 @@ static const char *lookup_skip_string(const char *p, const char *end)
 {
 	const char *quote = p + 1;
 
+	CHECK(p < end && *p == '"');
 	while ((quote = memchr(quote, '"', (size_t)(end - quote))) != NULL) {
 		const char *run = quote;
 
@@ -42,6 +43,7 @@ static const char *lookup_skip_container(const char *p, const char *end)
 {
 	size_t depth = 0;
 
+	CHECK(p < end && (*p == '{' || *p == '['));
 	while (p < end) {
 		char c = *p;
 
@@ -60,13 +62,6 @@ static const char *lookup_skip_container(const char *p, const char *end)
 	return NULL;
 }
 
-static const char *lookup_skip_scalar(const char *p, const char *end)
-{
-	while (p < end && *p != ',' && *p != ']' && *p != '}' && !grammar_is_space(*p))
-		p++;
-	return p;
-}
-
 /* The byte after the value at p, or NULL if there is none. */
 static const char *lookup_skip_value(const char *p, const char *end)
 {
@@ -78,20 +73,9 @@ static const char *lookup_skip_value(const char *p, const char *end)
 		return lookup_skip_string(p, end);
 	if (*p == '{' || *p == '[')
 		return lookup_skip_container(p, end);
-	p = lookup_skip_scalar(p, end);
+	while (p < end && *p != ',' && *p != ']' && *p != '}' && !grammar_is_space(*p))
+		p++;
 	return p > begin ? p : NULL;
-}
-
-static struct json lookup_value(const char *begin, const char *end)
-{
-	enum json_type type = grammar_type(*begin);
-	size_t size = (size_t)(end - begin);
-
-	return (struct json){
-		.type = type,
-		.has_escape = type == JSON_STRING && memchr(begin, '\\', size) != NULL,
-		.text = slice_of(begin, size),
-	};
 }
 
 static int lookup_array_fail(struct error *err, struct slice text, const char *at)
@@ -148,6 +132,7 @@ static int lookup_walk_array(struct slice text, size_t max_elements, scan_elemen
 int scan_array(struct slice text, size_t max_elements, scan_element_fn *on_element, void *arg,
 	       struct error *err)
 {
+	CHECK(on_element != NULL);
 	if (scan_type(text) != JSON_ARRAY)
 		return error_set(err, ERROR_INVALID, "not a JSON array");
 	if (lookup_walk_array(text, max_elements, NULL, NULL, err) < 0)
@@ -202,7 +187,10 @@ static bool lookup_next_member(struct lookup *at, struct slice *name_r, struct j
 	p = lookup_skip_value(begin, end);
 	if (p == NULL)
 		return false;
-	*value_r = lookup_value(begin, p);
+	value_r->type = grammar_type(*begin);
+	value_r->text = slice_between(begin, p);
+	value_r->has_escape =
+		value_r->type == JSON_STRING && memchr(begin, '\\', value_r->text.n) != NULL;
 	p = lookup_skip_space(p, end);
 	at->p = p < end && *p == ',' ? lookup_skip_space(p + 1, end) : end;
 	return true;

@@ -11,14 +11,6 @@
 
 #include "base/check.h"
 
-static void splice_blank_line_breaks(char *p, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		if (p[i] == '\n' || p[i] == '\r')
-			p[i] = ' ';
-	}
-}
-
 /* The escape for the separator at the front of s, or NULL; *length_r are the bytes it replaces. */
 static const char *splice_separator(struct slice s, size_t *length_r)
 {
@@ -72,8 +64,9 @@ static void splice_copy(struct buf *out, struct slice s, unsigned int flags)
 		splice_escape_separators(out, s);
 	else
 		buf_append_slice(out, s);
-	if (flags & SPLICE_ONE_LINE)
-		splice_blank_line_breaks(out->data + before, out->len - before);
+	for (size_t i = before; (flags & SPLICE_ONE_LINE) && i < out->len; i++)
+		if (out->data[i] == '\n' || out->data[i] == '\r')
+			out->data[i] = ' ';
 }
 
 void splice_append(struct buf *out, struct slice text, const struct splice_edit *edits,
@@ -82,6 +75,7 @@ void splice_append(struct buf *out, struct slice text, const struct splice_edit 
 	const char *p = text.p;
 	const char *end = text.n > 0 ? text.p + text.n : text.p;
 
+	CHECK(count == 0 || edits != NULL);
 	for (size_t i = 0; i < count; i++) {
 		const struct splice_edit *edit = &edits[i];
 

@@ -49,6 +49,7 @@ static void write_foreign(struct buf *out, struct slice character)
 {
 	const unsigned char *u = (const unsigned char *)character.p;
 
+	CHECK(character.n >= 2 && u[0] >= 0xC2);
 	if (character.n == 2 && u[0] == 0xC2 && u[1] < 0xA0)
 		buf_printf(out, "\\u00%02x", u[1]);
 	else if (character.n == 3 && u[0] == 0xE2 && u[1] == 0x80 && (u[2] & 0xFE) == 0xA8)
@@ -100,6 +101,7 @@ void write_error(struct buf *out, struct slice id, int code, struct slice messag
 
 void write_result(struct buf *out, struct slice id, struct slice result)
 {
+	CHECK(result.n > 0);
 	write_begin(out, id);
 	buf_append_str(out, ",\"result\":");
 	buf_append_slice(out, result);
@@ -108,6 +110,7 @@ void write_result(struct buf *out, struct slice id, struct slice result)
 
 void write_call(struct buf *out, struct slice id, struct slice method, struct slice params)
 {
+	CHECK(method.n > 0);
 	write_begin(out, id);
 	buf_append_str(out, ",\"method\":");
 	write_string(out, method);

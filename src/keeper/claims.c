@@ -69,10 +69,10 @@ static size_t text_count(const struct text *text)
 /* All declared claims are there, and not more than are declared. */
 static const char *text_check(const struct text *text, const struct server_conf *conf)
 {
-	if (text_count(text) != conf->claim_count * 2)
+	if (text_count(text) != conf->claims.count * 2)
 		return "the claims are not those that the server declares";
-	for (size_t i = 0; i < conf->claim_count; i++) {
-		struct slice value = text_find(text, conf->claims[i]);
+	for (size_t i = 0; i < conf->claims.count; i++) {
+		struct slice value = text_find(text, conf->claims.items[i]);
 
 		if (value.p == NULL)
 			return "a claim that the server declares is missing";
@@ -142,7 +142,7 @@ const char *claims_make_env(const struct config_server *server, char **envp, int
 
 	CHECK(envp != NULL);
 	*envp_r = envp;
-	if (server->conf.claim_count == 0)
+	if (server->conf.claims.count == 0)
 		return fd < 0 ? NULL : "the server declares no claims";
 	text.size = 0;
 	if (fd < 0 || !text_read(fd, &text))

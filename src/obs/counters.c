@@ -49,7 +49,7 @@ void counters_log(void)
 		if (counts[i] > 0)
 			fields[n++] = (struct log_field)LOG_INT(rows[i].name, counts[i]);
 	}
-	fields[n].key = NULL;
+	CHECK(n < ARRAY_LEN(fields) && fields[n].key == NULL);
 	if (log_is_on(LOG_EVENT_COUNTERS))
 		log_write(LOG_EVENT_COUNTERS, fields);
 }

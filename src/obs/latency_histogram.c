@@ -8,39 +8,33 @@
 
 #define SLOT_MS 10000
 
-static size_t bucket_of(uint64_t took_ms)
-{
-	size_t bucket = took_ms == 0 ? 0 : 64 - (size_t)__builtin_clzll(took_ms);
-
-	return bucket < LATENCY_HISTOGRAM_BUCKETS ? bucket : LATENCY_HISTOGRAM_BUCKETS - 1;
-}
-
 /* Empties the slots that have passed without a call. */
-static void latency_histogram_turn_to(struct latency_histogram *latency_histogram, uint64_t slot)
+static void latency_histogram_turn_to(struct latency_histogram *h, uint64_t slot)
 {
-	if (slot - latency_histogram->slot >= LATENCY_HISTOGRAM_SLOTS)
-		memset(latency_histogram->slots, 0, sizeof(latency_histogram->slots));
-	for (uint64_t s = latency_histogram->slot + 1;
-	     s <= slot && slot - latency_histogram->slot < LATENCY_HISTOGRAM_SLOTS; s++)
-		latency_histogram->slots[s % LATENCY_HISTOGRAM_SLOTS] = 0;
-	latency_histogram->slot = slot;
+	CHECK(slot > h->slot);
+	if (slot - h->slot >= LATENCY_HISTOGRAM_SLOTS)
+		memset(h->slots, 0, sizeof(h->slots));
+	for (uint64_t s = h->slot + 1; s <= slot && slot - h->slot < LATENCY_HISTOGRAM_SLOTS; s++)
+		h->slots[s % LATENCY_HISTOGRAM_SLOTS] = 0;
+	h->slot = slot;
 }
 
-void latency_histogram_add(struct latency_histogram *latency_histogram, uint64_t took_ms,
-			   uint64_t now_ms)
+void latency_histogram_add(struct latency_histogram *h, uint64_t took_ms, uint64_t now_ms)
 {
 	uint64_t slot = now_ms / SLOT_MS;
+	size_t bucket = took_ms == 0 ? 0 : 64 - (size_t)__builtin_clzll(took_ms);
 
-	if (slot != latency_histogram->slot)
-		latency_histogram_turn_to(latency_histogram, slot);
-	latency_histogram->slots[slot % LATENCY_HISTOGRAM_SLOTS]++;
-	latency_histogram->buckets[bucket_of(took_ms)]++;
-	latency_histogram->count++;
-	latency_histogram->sum_ms += took_ms;
+	if (bucket >= LATENCY_HISTOGRAM_BUCKETS)
+		bucket = LATENCY_HISTOGRAM_BUCKETS - 1;
+	if (slot != h->slot)
+		latency_histogram_turn_to(h, slot);
+	h->slots[slot % LATENCY_HISTOGRAM_SLOTS]++;
+	h->buckets[bucket]++;
+	h->count++;
+	h->sum_ms += took_ms;
 }
 
-uint64_t latency_histogram_last_minute(const struct latency_histogram *latency_histogram,
-				       uint64_t now_ms)
+uint64_t latency_histogram_last_minute(const struct latency_histogram *h, uint64_t now_ms)
 {
 	uint64_t now = now_ms / SLOT_MS;
 	uint64_t count = 0;
@@ -48,9 +42,8 @@ uint64_t latency_histogram_last_minute(const struct latency_histogram *latency_h
 	for (uint64_t ago = 1; ago < LATENCY_HISTOGRAM_SLOTS && ago <= now; ago++) {
 		uint64_t slot = now - ago;
 
-		if (slot <= latency_histogram->slot &&
-		    latency_histogram->slot - slot < LATENCY_HISTOGRAM_SLOTS)
-			count += latency_histogram->slots[slot % LATENCY_HISTOGRAM_SLOTS];
+		if (slot <= h->slot && h->slot - slot < LATENCY_HISTOGRAM_SLOTS)
+			count += h->slots[slot % LATENCY_HISTOGRAM_SLOTS];
 	}
 	return count;
 }
@@ -61,17 +54,16 @@ uint64_t latency_histogram_bound_ms(size_t bucket)
 	return bucket < LATENCY_HISTOGRAM_BUCKETS - 1 ? UINT64_C(1) << bucket : UINT64_MAX;
 }
 
-uint64_t latency_histogram_quantile_ms(const struct latency_histogram *latency_histogram,
-				       unsigned int permille)
+uint64_t latency_histogram_quantile_ms(const struct latency_histogram *h, unsigned int permille)
 {
-	uint64_t wanted = (latency_histogram->count * permille + 999) / 1000;
+	uint64_t wanted = (h->count * permille + 999) / 1000;
 	uint64_t seen = 0;
 
 	CHECK(permille <= 1000);
-	if (latency_histogram->count == 0)
+	if (h->count == 0)
 		return 0;
 	for (size_t i = 0; i < LATENCY_HISTOGRAM_BUCKETS; i++) {
-		seen += latency_histogram->buckets[i];
+		seen += h->buckets[i];
 		if (seen >= wanted)
 			return latency_histogram_bound_ms(i);
 	}

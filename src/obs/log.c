@@ -62,6 +62,7 @@ void log_set_fd(int fd)
 void log_set(int fd, enum log_level level, enum log_format format)
 {
 	log_set_fd(fd);
+	CHECK(level <= LOG_LEVEL_DEBUG && format <= LOG_FORMAT_JSON);
 	sink.level = level;
 	sink.format = format;
 }
@@ -89,7 +90,7 @@ static bool line_has_room(const struct line *line, size_t size)
 	return line->length + size <= sizeof(line->bytes);
 }
 
-/* Callers ask for room first; this is only the net. */
+/* Callers ask for room first; what has none all the same is left out. */
 static void line_put(struct line *line, const char *bytes, size_t size)
 {
 	CHECK(line->length <= sizeof(line->bytes));
@@ -112,6 +113,7 @@ static size_t format_foreign(struct slice s, char shown_r[8])
 	bool is_control =
 		c < 0x20 || c == 0x7F || (c == 0xC2 && n == 2 && (unsigned char)s.p[1] < 0xA0);
 
+	CHECK(s.n > 0 && n <= s.n);
 	if (c == '"' || c == '\\')
 		snprintf(shown_r, 8, "\\%c", c);
 	else if (n == 0 || is_control)
@@ -154,6 +156,7 @@ static void line_put_field(struct line *line, const struct log_field *field)
 {
 	char number[24];
 
+	CHECK(field->key != NULL);
 	if (!line_has_room(line, strlen(field->key) + sizeof(",\"\":\"") + NUMBER_MAX_BYTES +
 					 FIELD_END_BYTES))
 		return;
@@ -195,19 +198,14 @@ static void line_put_head(struct line *line, enum log_event event)
 		line_put_field(line, &(struct log_field)LOG_STR("process", sink.process));
 }
 
-/* Whether a write now would not block; files are always ready. */
-static bool sink_is_ready(void)
-{
-	struct pollfd p = { .fd = sink.fd, .events = POLLOUT };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT);
-}
-
+/* Returns false, without a write, if it would block; files are always ready. */
 static bool sink_write(const char *bytes, size_t size)
 {
+	struct pollfd p = { .fd = sink.fd, .events = POLLOUT };
 	ssize_t n;
 
-	if (!sink_is_ready())
+	CHECK(size > 0);
+	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
 		return false;
 	do {
 		n = write(sink.fd, bytes, size);
@@ -227,6 +225,7 @@ static bool line_write(enum log_event event, const struct log_field *fields)
 	for (; fields->key != NULL; fields++)
 		line_put_field(&line, fields);
 	line_puts(&line, sink.format == LOG_FORMAT_JSON ? "}\n" : "\n");
+	CHECK(line.bytes[line.length - 1] == '\n'); /* fields have left room for it */
 	if (sink.is_torn && !sink_write("\n", 1))
 		return false;
 	return sink_write(line.bytes, line.length);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "obs/log.h"
 
@@ -17,8 +18,16 @@ const char *isolation_name(enum isolation isolation)
 		[ISOLATION_SHARED] = "shared",
 	};
 
-	CHECK(isolation < ARRAY_LEN(names));
+	CHECK((size_t)isolation < ARRAY_LEN(names));
 	return names[isolation];
+}
+
+uint64_t server_tool_timeout_ms(const struct server_conf *conf, struct slice tool)
+{
+	for (size_t i = 0; i < conf->tool_timeouts.count; i++)
+		if (slice_is_equal(conf->tool_timeouts.items[i].tool, tool))
+			return conf->tool_timeouts.items[i].timeout_ms;
+	return 0;
 }
 
 void server_init(struct server *server, struct loop *loop, struct spawner *spawner,

@@ -68,16 +68,16 @@ struct server_conf {
 	uint64_t request_timeout_max_ms;
 	struct tool_timeouts tool_timeouts;
 
-	uint32_t server;            /* its number for the keeper */
-	struct fleet *fleet;        /* NULL: none */
-	const struct slice *claims; /* of its principal, that a process is told */
-	size_t claim_count;
-	uint64_t line_max;  /* bytes of one line of stdout */
-	uint64_t queue_max; /* bytes that may wait for one process's stdin */
-	uint64_t stall_ms;  /* a process that takes nothing for so long is hung */
-	/* The time-out of one tool, or 0 for the usual one; NULL: all have that. */
-	uint64_t (*tool_timeout_ms)(const struct server_conf *conf, struct slice tool);
+	uint32_t server;      /* its number for the keeper */
+	struct fleet *fleet;  /* NULL: none */
+	struct slices claims; /* of its principal, that a process is told */
+	uint64_t line_max;    /* bytes of one line of stdout */
+	uint64_t queue_max;   /* bytes that may wait for one process's stdin */
+	uint64_t stall_ms;    /* a process that takes nothing for so long is hung */
 };
+
+/* The time-out of calls of one tool; 0: the usual one. */
+uint64_t server_tool_timeout_ms(const struct server_conf *conf, struct slice tool);
 
 /* What has happened since the start. */
 struct server_stats {

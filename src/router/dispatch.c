@@ -204,8 +204,8 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 		dispatch_tell_level(upstream, call->client->level);
 	id = upstream_next_id(upstream);
 	send_edited(upstream, call, env, id);
-	if (call->method->id == METHOD_TOOLS_CALL && conf->tool_timeout_ms != NULL)
-		call->timeout_ms = conf->tool_timeout_ms(conf, scan_plain_string(env->name));
+	if (call->method->id == METHOD_TOOLS_CALL)
+		call->timeout_ms = server_tool_timeout_ms(conf, scan_plain_string(env->name));
 	convert_fini(&convert);
 	call->request.ops = &request_ops;
 	call_sent(call, upstream, id);

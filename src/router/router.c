@@ -78,7 +78,7 @@ void router_start_server(struct router *router, struct server *server)
 
 	if (conf->isolation == ISOLATION_SHARED && conf->pool_min > 0)
 		pool_prepare(router, server);
-	else if (conf->isolation != ISOLATION_SHARED && conf->warm > 0 && conf->claim_count == 0)
+	else if (conf->isolation != ISOLATION_SHARED && conf->warm > 0 && conf->claims.count == 0)
 		warm_sets_add(&router->warm_sets, server);
 }
 

@@ -57,11 +57,7 @@ static struct client *begin(void)
 	return client;
 }
 
-static uint64_t tool_timeout(const struct server_conf *conf, struct slice tool)
-{
-	(void)conf;
-	return slice_is_equal(tool, SLICE_LIT("slow")) ? 2 * TIMEOUT_MS : 0;
-}
+static struct tool_timeout tool_timeout = { SLICE("slow"), 2 * TIMEOUT_MS };
 
 /* The reader of the one session's own stream. */
 static struct member *listener;
@@ -95,7 +91,7 @@ static int setup(void **state)
 		.stall_ms = 30000,
 		.request_timeout_ms = TIMEOUT_MS,
 		.request_timeout_max_ms = TIMEOUT_MAX_MS,
-		.tool_timeout_ms = tool_timeout,
+		.tool_timeouts = { &tool_timeout, 1 },
 	};
 
 	(void)state;

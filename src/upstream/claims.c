@@ -16,15 +16,15 @@
 int claims_append(struct buf *out, const struct server_conf *conf,
 		  const struct principal *principal)
 {
-	for (size_t i = 0; i < conf->claim_count; i++) {
-		const char *value = principal_claim(principal, conf->claims[i]);
+	for (size_t i = 0; i < conf->claims.count; i++) {
+		const char *value = principal_claim(principal, conf->claims.items[i]);
 
 		if (value == NULL) {
 			LOG(CLAIM_MISSING, LOG_STR("server", conf->name),
-			    LOG_SLICE("claim", conf->claims[i]));
+			    LOG_SLICE("claim", conf->claims.items[i]));
 			return -1;
 		}
-		buf_append_slice(out, conf->claims[i]);
+		buf_append_slice(out, conf->claims.items[i]);
 		buf_append_char(out, '\0');
 		buf_append(out, value, strlen(value) + 1);
 	}
