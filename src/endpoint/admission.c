@@ -5,10 +5,17 @@
  */
 #include "endpoint/admission.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "endpoint/validation.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
+#include "router/client_session.h"
+#include "router/router.h"
+
+#define BATCH_MAX 64
 
 static const struct {
 	size_t calls_max; /* in flight, of one session */
@@ -26,7 +33,7 @@ static const struct {
 static struct slice own_id(const struct admission *admission)
 {
 	return !admission->is_batch && admission->requests == 1 ? admission->single.id.text :
-								  (struct slice){ NULL, 0 };
+								  slice_of(NULL, 0);
 }
 
 static bool refuse(struct admission *admission, int status, int code, const char *why)
@@ -73,44 +80,69 @@ static bool check_access(struct admission *admission)
 					&caller->access, &admission->refusal);
 }
 
-static bool read_batch(struct admission *admission, const struct scan_limits *limits)
+static int batch_add(struct slice element, void *arg)
 {
-	struct batch *batch = &admission->batch;
+	struct admission *admission = arg;
+	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
+	struct envelope *env = &admission->batch[admission->count];
 
-	if (batch_read(admission->body, limits, batch, &admission->err) < 0)
-		return refuse(admission, 400, validation_code(&admission->err),
-			      admission->err.text);
-	admission->messages = batch->messages;
-	admission->count = batch->count;
-	admission->requests = batch->requests;
-	return true;
+	CHECK(admission->count < BATCH_MAX);
+	if (scan_envelope(element, limits, 0, env, &admission->err) < 0)
+		return -1;
+	admission->count++;
+	admission->requests += env->kind == ENVELOPE_REQUEST;
+	return 0;
 }
 
-static bool read_single(struct admission *admission, const struct scan_limits *limits)
+/* One that both asks and answers is refused. FRONT-POST-06, -07, -08, FRONT-INIT-03 */
+static int read_batch(struct admission *admission)
 {
+	bool has_initialize = false;
+	size_t responses = 0;
+
+	admission->batch = mem_alloc(BATCH_MAX * sizeof(*admission->batch));
+	admission->messages = admission->batch;
+	if (scan_array(admission->body, BATCH_MAX, batch_add, admission, &admission->err) < 0)
+		return -1;
+	for (size_t i = 0; i < admission->count; i++) {
+		const struct envelope *env = &admission->batch[i];
+
+		has_initialize |= validation_is_initialize(env);
+		responses += env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR;
+	}
+	if (admission->count > 0 && !has_initialize && (admission->requests == 0 || responses == 0))
+		return 0;
+	return error_set(
+		&admission->err, ERROR_INVALID,
+		"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
+}
+
+static int read_single(struct admission *admission)
+{
+	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
 	struct envelope *env = &admission->single;
 
-	if (scan_envelope(admission->body, limits, 0, env, &admission->err) < 0) {
-		refuse(admission, 400, validation_code(&admission->err), admission->err.text);
-		admission->refusal.id = env->id.text; /* if it could be read */
-		return false;
-	}
+	if (scan_envelope(admission->body, limits, 0, env, &admission->err) < 0)
+		return -1;
 	admission->messages = env;
 	admission->count = 1;
 	admission->requests = env->kind == ENVELOPE_REQUEST;
 	admission->is_initialize = validation_is_initialize(env);
-	return true;
+	return 0;
 }
 
 /* Every message is read here, once. FRONT-HTTP-10, -11, FRONT-POST-07, FRONT-INIT-03 */
 static bool check_body(struct admission *admission)
 {
-	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
-
 	if (admission->intent != ADMISSION_SEND)
 		return true;
 	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
-	return admission->is_batch ? read_batch(admission, limits) : read_single(admission, limits);
+	if ((admission->is_batch ? read_batch(admission) : read_single(admission)) == 0)
+		return true;
+	refuse(admission, 400, validation_code(&admission->err), admission->err.text);
+	if (!admission->is_batch)
+		admission->refusal.id = admission->single.id.text; /* if it could be read */
+	return false;
 }
 
 /* Whether it belongs to a session, or to the stream that a client of HTTP+SSE has. FRONT-INIT-05 */
@@ -307,10 +339,13 @@ static bool is_of_caller(const struct admission *admission)
 bool admission_admit(struct admission *admission)
 {
 	CHECK(admission->admitted == NULL && admission->client == NULL);
+	CHECK(admission->messages == NULL && admission->count == 0 && admission->requests == 0);
+	CHECK(admission->caller->access.principal != NULL);
 	CHECK(admission->peer != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (!checks[i](admission))
 			return false;
+	CHECK(admission->requests <= admission->count);
 	CHECK(is_of_caller(admission));
 	CHECK(admission->intent != ADMISSION_SEND ||
 	      admission->is_initialize == (admission->client == NULL));
@@ -323,5 +358,6 @@ bool admission_admit(struct admission *admission)
 void admission_fini(struct admission *admission)
 {
 	admitted_free(&admission->admitted);
-	batch_fini(&admission->batch);
+	free(admission->batch);
+	admission->batch = NULL;
 }

@@ -42,7 +42,7 @@ void answer_json(const struct answer *answer, int status, const struct slice *pa
 				    .parts = parts,
 				    .part_count = count };
 
-	answer_send(answer, &reply, (struct slice){ NULL, 0 });
+	answer_send(answer, &reply, slice_of(NULL, 0));
 }
 
 void answer_empty(const struct answer *answer, int status, struct slice fields)
@@ -82,7 +82,7 @@ void answer_error(const struct answer *answer, int status, struct slice id, int 
 	struct buf text = { 0 };
 
 	write_error(&text, id, code, message, data);
-	answer_send_text(answer, status, (struct slice){ NULL, 0 }, &text);
+	answer_send_text(answer, status, slice_of(NULL, 0), &text);
 }
 
 void answer_not_allowed(const struct answer *answer, const char *methods)
@@ -93,8 +93,8 @@ void answer_not_allowed(const struct answer *answer, const char *methods)
 
 	buf_printf(&fields, "Allow: %s\r\n", methods);
 	buf_printf(&why, "Method not allowed: this address takes %s", methods);
-	write_error(&text, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, buf_slice(&why),
-		    (struct slice){ NULL, 0 });
+	write_error(&text, slice_of(NULL, 0), MCP_INVALID_REQUEST, buf_slice(&why),
+		    slice_of(NULL, 0));
 	answer_send_text(answer, 405, buf_slice(&fields), &text);
 	buf_fini(&fields);
 	buf_fini(&why);
@@ -119,5 +119,5 @@ void answer_reason(const struct answer *answer, struct slice id, enum reason rea
 	struct buf text = { 0 };
 
 	answer_append_reason(&text, id, reason, server);
-	answer_send_text(answer, status != 0 ? status : 200, (struct slice){ NULL, 0 }, &text);
+	answer_send_text(answer, status != 0 ? status : 200, slice_of(NULL, 0), &text);
 }

@@ -15,13 +15,13 @@ static void append_parameter(struct buf *out, const char *name, const char *valu
 	buf_printf(out, ", %s=\"%s\"", name, value);
 }
 
-static void append_scopes(struct buf *out, const struct authorization *authorization,
+static void append_scopes(struct buf *out, const struct authorization *auth,
 			  const struct refusal *refusal)
 {
 	if (scope_set_is_empty(&refusal->scopes))
 		return;
 	buf_append_str(out, ", scope=\"");
-	scope_table_append(authorization->conf.scopes, &refusal->scopes, out);
+	scope_table_append(auth->conf.scopes, &refusal->scopes, out);
 	buf_append_char(out, '"');
 }
 
@@ -34,34 +34,33 @@ static void append_proofs(struct buf *out)
 	buf_append_char(out, '"');
 }
 
-static void append_challenge(struct buf *out, const struct authorization *authorization,
+static void append_challenge(struct buf *out, const struct authorization *auth,
 			     const struct protected_resource *place, const struct refusal *refusal)
 {
-	if (authorization->conf.mode == AUTHORIZATION_OAUTH)
+	if (auth->conf.mode == AUTHORIZATION_OAUTH)
 		buf_printf(out, "Bearer resource_metadata=\"%.*s\"", SLICE_ARG(place->metadata));
 	else
 		buf_append_str(out, "Bearer realm=\"mcpgated\"");
-	append_scopes(out, authorization, refusal);
+	append_scopes(out, auth, refusal);
 	if (refusal->error != NULL) {
 		append_parameter(out, "error", refusal->error);
 		append_parameter(out, "error_description", refusal->description);
 	}
-	if (authorization->conf.dpop != AUTHORIZATION_DPOP_OFF)
+	if (auth->conf.dpop != AUTHORIZATION_DPOP_OFF)
 		append_proofs(out);
 }
 
-static void append_challenge_field(struct buf *out, const struct authorization *authorization,
+static void append_challenge_field(struct buf *out, const struct authorization *auth,
 				   const struct protected_resource *place,
 				   const struct refusal *refusal)
 {
 	buf_append_str(out, "WWW-Authenticate: ");
-	append_challenge(out, authorization, place, refusal);
+	append_challenge(out, auth, place, refusal);
 	buf_append_str(out, "\r\n");
 }
 
-void challenge_send(const struct authorization *authorization,
-		    const struct protected_resource *place, const struct answer *answer,
-		    const struct refusal *refusal)
+void challenge_send(const struct authorization *auth, const struct protected_resource *place,
+		    const struct answer *answer, const struct refusal *refusal)
 {
 	const char *error = refusal->error != NULL ? refusal->error : "unauthorized";
 	struct buf fields = { 0 };
@@ -74,7 +73,7 @@ void challenge_send(const struct authorization *authorization,
 	else if (refusal->status == 429)
 		buf_printf(&fields, "Retry-After: %u\r\n", refusal->retry_after_s);
 	else if (!refusal->is_final)
-		append_challenge_field(&fields, authorization, place, refusal);
+		append_challenge_field(&fields, auth, place, refusal);
 	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"}", error,
 		   refusal->description);
 	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));
@@ -83,9 +82,8 @@ void challenge_send(const struct authorization *authorization,
 }
 
 /* For clients that look for it there alone. AUTH-SCP-11 */
-void challenge_send_result(const struct authorization *authorization,
-			   const struct protected_resource *place, const struct answer *answer,
-			   const struct refusal *refusal)
+void challenge_send_result(const struct authorization *auth, const struct protected_resource *place,
+			   const struct answer *answer, const struct refusal *refusal)
 {
 	struct buf challenge = { 0 };
 	struct buf result = { 0 };
@@ -93,7 +91,7 @@ void challenge_send_result(const struct authorization *authorization,
 	struct slice whole;
 
 	CHECK(refusal->id.n > 0 && !refusal->is_final);
-	append_challenge(&challenge, authorization, place, refusal);
+	append_challenge(&challenge, auth, place, refusal);
 	buf_append_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
 	write_string(&result, slice_str(refusal->description));
 	buf_append_str(&result, "}],\"isError\":true,\"_meta\":{\"mcp/www_authenticate\":[");

@@ -8,13 +8,11 @@
 #include "endpoint/refusal.h"
 
 /* Answers. Nothing of the request is in it but an allowed origin. AUTH-CH-01 … -07, -10 */
-void challenge_send(const struct authorization *authorization,
-		    const struct protected_resource *place, const struct answer *answer,
-		    const struct refusal *refusal);
+void challenge_send(const struct authorization *auth, const struct protected_resource *place,
+		    const struct answer *answer, const struct refusal *refusal);
 
 /* The same in the result of the call that is refused. AUTH-SCP-11 */
-void challenge_send_result(const struct authorization *authorization,
-			   const struct protected_resource *place, const struct answer *answer,
-			   const struct refusal *refusal);
+void challenge_send_result(const struct authorization *auth, const struct protected_resource *place,
+			   const struct answer *answer, const struct refusal *refusal);
 
 #endif

@@ -31,7 +31,7 @@ struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, c
 static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)
 {
 	if (writer->has_no_ids)
-		return (struct slice){ NULL, 0 };
+		return slice_of(NULL, 0);
 	return event_id_format(writer->epoch, writer->number, number, out);
 }
 

@@ -176,8 +176,8 @@ static void frontend_write_error(struct http_handler *handler, int status, const
 {
 	(void)handler;
 	(void)status;
-	write_error(body, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(reason),
-		    (struct slice){ NULL, 0 });
+	write_error(body, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(reason),
+		    slice_of(NULL, 0));
 }
 
 void frontend_init(struct frontend *frontend, struct router *router,

@@ -17,12 +17,13 @@
 #include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
-#include "endpoint/session_lookup.h"
 #include "endpoint/token_watch.h"
 #include "endpoint/validation.h"
 #include "http/sse.h"
 #include "obs/log.h"
+#include "router/client_session.h"
 #include "router/forward.h"
+#include "router/router.h"
 
 #define INITIALIZE_MS (60 * 1000)
 
@@ -63,8 +64,6 @@ struct sse_post {
 	bool names_client;
 	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent can be none */
 };
-
-static const struct slice nothing = { NULL, 0 };
 
 /* ---- the life of a client ---- */
 
@@ -207,24 +206,13 @@ static void client_tell(struct sse_client *client, const struct slice *parts, si
 	if (client->session_client != NULL) {
 		stream_push(&client->session_client->session->standalone, STREAM_RESPONSE, 0, msg);
 	} else if (conn != NULL && http_conn_has_room(conn)) {
-		egress_append_event(&event, nothing, msg->text);
+		egress_append_event(&event, slice_of(NULL, 0), msg->text);
 		http_stream_write(conn, buf_slice(&event));
 		buf_fini(&event);
 	} else if (conn != NULL) {
 		http_conn_end(conn, REASON_SLOW_READER);
 	}
 	msg_unref(&msg);
-}
-
-static void client_tell_reason(struct sse_client *client, struct slice id, enum reason reason)
-{
-	struct buf text = { 0 };
-	struct slice whole;
-
-	answer_append_reason(&text, id, reason, client->caller.endpoint->server->conf.name);
-	whole = buf_slice(&text);
-	client_tell(client, &whole, 1);
-	buf_fini(&text);
 }
 
 /* ---- what calls tell ---- */
@@ -293,7 +281,14 @@ static void sse_call_on_response(struct call *call, const struct slice *parts, s
 
 static void sse_call_on_failed(struct call *call, enum reason reason)
 {
-	client_tell_reason(sse_call_end(call), call->id, reason);
+	struct sse_client *client = sse_call_end(call);
+	struct buf text = { 0 };
+	struct slice whole;
+
+	answer_append_reason(&text, call->id, reason, client->caller.endpoint->server->conf.name);
+	whole = buf_slice(&text);
+	client_tell(client, &whole, 1);
+	buf_fini(&text);
 }
 
 static void sse_call_on_cancelled(struct call *call)
@@ -342,36 +337,32 @@ static struct call *call_new(struct sse_client *client, const struct access *acc
 	return &sse_call->call;
 }
 
-static void client_initialize(struct sse_client *client, const struct admission *admission,
-			      struct call *call)
-{
-	const struct caller *caller = &client->caller;
-
-	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
-	client->opening = call;
-	access_keep_claims(&caller->access);
-	client_session_open(caller->frontend->router, caller->endpoint->server,
-			    caller->access.principal, http_conn_client(client->exchange.conn), call,
-			    admission->admitted);
-}
-
 static void client_forward(struct sse_client *client, const struct admission *admission,
 			   const struct envelope *env)
 {
+	const struct caller *caller = &client->caller;
 	struct admitted *admitted = admission->admitted;
 	struct call *call;
 
 	if (env->kind == ENVELOPE_NOTIFICATION) {
 		forward_notification(admission->client, admitted);
-	} else if (env->kind != ENVELOPE_REQUEST) {
-		forward_answer(admission->client, admitted);
-	} else {
-		call = call_new(client, &admission->caller->access, env);
-		if (admission->is_initialize)
-			client_initialize(client, admission, call);
-		else
-			forward_request(admission->client, call, admitted);
+		return;
 	}
+	if (env->kind != ENVELOPE_REQUEST) {
+		forward_answer(admission->client, admitted);
+		return;
+	}
+	call = call_new(client, &admission->caller->access, env);
+	if (!admission->is_initialize) {
+		forward_request(admission->client, call, admitted);
+		return;
+	}
+	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
+	client->opening = call;
+	access_keep_claims(&caller->access);
+	client_session_open(caller->frontend->router, caller->endpoint->server,
+			    caller->access.principal, http_conn_client(client->exchange.conn), call,
+			    admitted);
 }
 
 /* ---- POST ---- */
@@ -444,7 +435,7 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		is_taken = true;
 	}
 	if (is_taken)
-		answer_empty(&answer, 202, nothing);
+		answer_empty(&answer, 202, slice_of(NULL, 0));
 	else
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
 	admission_fini(&admission);
@@ -468,10 +459,22 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
-/* FRONT-OLD-03 */
+/* The value of sessionId in a query; empty if it is missing. FRONT-OLD-03 */
+static struct slice id_in_query(struct slice query)
+{
+	while (query.n > 0) {
+		struct slice value = slice_cut(&query, '&');
+		struct slice name = slice_cut(&value, '=');
+
+		if (slice_is_equal(name, SLICE_LIT("sessionId")))
+			return value;
+	}
+	return slice_of(NULL, 0);
+}
+
 struct http_exchange *http_sse_post(const struct endpoint_request *request)
 {
-	struct slice id = session_lookup_in_query(request->http->query);
+	struct slice id = id_in_query(request->http->query);
 	struct sse_post *post = mem_zalloc(sizeof(*post));
 
 	post->exchange.ops = &post_ops;

@@ -2,7 +2,6 @@ noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/admission.c src/endpoint/admission.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
-	src/endpoint/batch.c src/endpoint/batch.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
 	src/endpoint/challenge.c src/endpoint/challenge.h \
 	src/endpoint/egress.c src/endpoint/egress.h \
@@ -21,7 +20,6 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/required_scopes.c \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
-	src/endpoint/session_lookup.c src/endpoint/session_lookup.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h

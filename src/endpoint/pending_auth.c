@@ -25,49 +25,48 @@ struct pending_auth {
 	struct peer client;
 };
 
-static void pending_auth_free(struct pending_auth *pending_auth)
+static void pending_auth_free(struct pending_auth *pending)
 {
-	explicit_bzero(pending_auth->text, pending_auth->text_size);
-	free(pending_auth->text);
-	loop_defer_free(pending_auth->frontend->router->loop, pending_auth);
+	explicit_bzero(pending->text, pending->text_size);
+	free(pending->text);
+	loop_defer_free(pending->frontend->router->loop, pending);
 }
 
 static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
 				    struct grant *grant)
 {
-	struct pending_auth *pending_auth = container_of(wait, struct pending_auth, wait);
-	struct http_conn *conn = pending_auth->exchange.conn;
-	struct authorization *authorization = &pending_auth->frontend->authorization;
-	const struct protected_resource *place = &pending_auth->target.endpoint->place;
-	const struct authorization_check request = { place, &pending_auth->http, conn };
-	const struct answer answer = { .conn = conn, .origin = pending_auth->origin };
+	struct pending_auth *pending = container_of(wait, struct pending_auth, wait);
+	struct http_conn *conn = pending->exchange.conn;
+	struct authorization *auth = &pending->frontend->authorization;
+	const struct protected_resource *place = &pending->target.endpoint->place;
+	const struct authorization_check request = { place, &pending->http, conn };
+	const struct answer answer = { .conn = conn, .origin = pending->origin };
 	struct http_exchange *exchange;
 	struct refusal refusal;
 	struct access access;
 
 	CHECK(conn != NULL);
-	if (authorization_conclude(authorization, &request, verdict, grant, &access, &refusal) ==
+	if (authorization_conclude(auth, &request, verdict, grant, &access, &refusal) ==
 	    AUTHORIZATION_ADMITTED) {
-		exchange = pending_auth->enter(pending_auth->frontend, &pending_auth->target,
-					       &answer, &pending_auth->http, &access);
+		exchange = pending->enter(pending->frontend, &pending->target, &answer,
+					  &pending->http, &access);
 		access_fini(&access);
 		if (exchange != NULL)
 			http_conn_resume(conn, exchange);
 	} else {
-		refusal_send(&refusal, pending_auth->frontend, pending_auth->target.endpoint,
-			     &answer);
+		refusal_send(&refusal, pending->frontend, pending->target.endpoint, &answer);
 	}
-	pending_auth_free(pending_auth);
+	pending_auth_free(pending);
 }
 
 static void pending_auth_on_gone(struct http_exchange *exchange, enum reason reason)
 {
-	struct pending_auth *pending_auth = container_of(exchange, struct pending_auth, exchange);
+	struct pending_auth *pending = container_of(exchange, struct pending_auth, exchange);
 
 	(void)reason;
-	verifier_cancel(&pending_auth->wait);
-	authorization_leave(&pending_auth->frontend->authorization, &pending_auth->client);
-	pending_auth_free(pending_auth);
+	verifier_cancel(&pending->wait);
+	authorization_leave(&pending->frontend->authorization, &pending->client);
+	pending_auth_free(pending);
 }
 
 /* Not called: a connection that is held reads no body. */
@@ -93,20 +92,20 @@ static struct http_exchange *keep(struct frontend *frontend, const struct endpoi
 				  const struct answer *answer, const struct http_request *http,
 				  pending_auth_enter_fn *enter)
 {
-	struct pending_auth *pending_auth = frontend->spare;
+	struct pending_auth *pending = frontend->spare;
 
-	CHECK(pending_auth->text == NULL);
+	CHECK(pending->text == NULL);
 	frontend->spare = NULL;
-	pending_auth->exchange.ops = &pending_auth_ops;
-	pending_auth->frontend = frontend;
-	pending_auth->target = *target;
-	pending_auth->enter = enter;
-	pending_auth->client = *http_conn_client(answer->conn);
-	pending_auth->text = http_request_copy(http, &pending_auth->http, &pending_auth->text_size);
+	pending->exchange.ops = &pending_auth_ops;
+	pending->frontend = frontend;
+	pending->target = *target;
+	pending->enter = enter;
+	pending->client = *http_conn_client(answer->conn);
+	pending->text = http_request_copy(http, &pending->http, &pending->text_size);
 	if (answer->origin.n > 0)
-		pending_auth->origin = pending_auth->http.fields[HTTP_ORIGIN];
+		pending->origin = pending->http.fields[HTTP_ORIGIN];
 	http_conn_hold(answer->conn);
-	return &pending_auth->exchange;
+	return &pending->exchange;
 }
 
 struct http_exchange *pending_auth_admit(struct frontend *frontend,

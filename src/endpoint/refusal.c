@@ -79,13 +79,13 @@ void refusal_append(const struct refusal *refusal, const struct endpoint *endpoi
 		answer_append_reason(out, id, refusal->reason, endpoint->server->conf.name);
 	else
 		write_error(out, id, refusal->code, slice_str(refusal->description),
-			    (struct slice){ NULL, 0 });
+			    slice_of(NULL, 0));
 }
 
 struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why)
 {
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	answer_error(answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
-		     (struct slice){ NULL, 0 });
+	answer_error(answer, status, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(why),
+		     slice_of(NULL, 0));
 	return NULL;
 }
