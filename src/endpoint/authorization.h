@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is it, and may it: from the head of a request to a principal, from a message to what its caller may
- * do. Decides only; challenge.h says it to the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
+ * do. Decides only; refusal.h says it to the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
  */
 #ifndef MCPGATED_ENDPOINT_AUTHORIZATION_H
 #define MCPGATED_ENDPOINT_AUTHORIZATION_H

@@ -3,7 +3,6 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/admission.c src/endpoint/admission.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
-	src/endpoint/challenge.c src/endpoint/challenge.h \
 	src/endpoint/egress.c src/endpoint/egress.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/failures.c src/endpoint/failures.h \
