@@ -134,12 +134,15 @@ static int read_single(struct admission *admission)
 /* Every message is read here, once. FRONT-HTTP-10, -11, FRONT-POST-07, FRONT-INIT-03 */
 static bool check_body(struct admission *admission)
 {
+	int code;
+
 	if (admission->intent != ADMISSION_SEND)
 		return true;
 	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
 	if ((admission->is_batch ? read_batch(admission) : read_single(admission)) == 0)
 		return true;
-	refuse(admission, 400, validation_code(&admission->err), admission->err.text);
+	code = admission->err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST;
+	refuse(admission, 400, code, admission->err.text);
 	if (!admission->is_batch)
 		admission->refusal.id = admission->single.id.text; /* if it could be read */
 	return false;

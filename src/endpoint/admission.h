@@ -57,9 +57,8 @@ struct admission {
 	size_t requests;
 	bool is_batch;
 	bool is_initialize;
-	struct admitted
-		*admitted;      /* what the router takes; with ADMISSION_SEND, if it was admitted */
-	struct refusal refusal; /* if it was not */
+	struct admitted *admitted; /* what the router takes; with ADMISSION_SEND */
+	struct refusal refusal;    /* if it was not */
 	/* What these lie in: */
 	struct envelope single;
 	struct envelope *batch; /* the messages of an array; else NULL */

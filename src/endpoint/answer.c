@@ -22,6 +22,11 @@ void answer_append_fields(struct buf *out, const struct answer *answer)
 	}
 }
 
+void answer_ignore_room(struct http_exchange *exchange)
+{
+	(void)exchange;
+}
+
 static void answer_send(const struct answer *answer, int status, struct slice more_fields,
 			const struct slice *parts, size_t count)
 {

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "http/conn.h"
+#include "jsonrpc/scan.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "session/session.h"
@@ -264,6 +265,23 @@ static int prove(const struct authorization *auth, const struct authorization_ch
 	return result;
 }
 
+/* What one server wants of a token that is good for others: 0, or -1 and the verdict. What was introspected has no signature that we saw: its issuer answers for it. AUTH-ISS-03 */
+static int check_policy(const struct protected_resource *place, const struct grant *grant,
+			struct verdict *verdict_r)
+{
+	const char *client = grant->client_id != NULL ? grant->client_id : "";
+
+	if (place->algorithms.count > 0 && grant->algorithm != NULL &&
+	    !slices_has(place->algorithms, slice_str(grant->algorithm)))
+		return verdict_set(verdict_r, VERDICT_BAD_ALG,
+				   "`%s` is none of this server's algorithms", grant->algorithm);
+	if (place->clients.count > 0 &&
+	    (grant->client_id == NULL || !slices_has(place->clients, slice_str(client))))
+		return verdict_set(verdict_r, VERDICT_POLICY,
+				   "the client `%.60s` is none of this server's clients", client);
+	return 0;
+}
+
 static struct slice slice_or_empty(const char *text)
 {
 	return text != NULL ? slice_str(text) : slice_of("", 0);
@@ -302,7 +320,7 @@ static enum authorization_step admit_granted(struct authorization *auth,
 		return refuse_by_verdict(auth, request->place, verdict, refusal_r);
 	CHECK(verdict->kind == VERDICT_OK);
 	if (prove(auth, request, credential, grant, &proof) < 0 ||
-	    authorization_judge(request->place, grant, &proof) < 0)
+	    check_policy(request->place, grant, &proof) < 0)
 		step = refuse_by_verdict(auth, request->place, &proof, refusal_r);
 	else
 		*access_r = access_of(auth, grant);
@@ -468,6 +486,28 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	       "The access token lacks a scope that this needs");
 	refusal_r->scopes = all;
 	return false;
+}
+
+/*
+ * Read from the very text that is forwarded, as the server will read it. A name that is no text, or cannot be decoded,
+ * may mean any tool. SEC-50
+ */
+void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
+				struct scope_set *needed)
+{
+	struct buf decoded = { 0 };
+	struct slice name;
+	bool is_any;
+
+	if (place->tool_scopes.count == 0 || env->kind == ENVELOPE_RESULT ||
+	    env->kind == ENVELOPE_ERROR || !slice_is_equal(env->method, SLICE_LIT("tools/call")))
+		return;
+	is_any = scan_decode_string(env->name, &decoded) < 0;
+	name = buf_slice(&decoded);
+	for (size_t i = 0; i < place->tool_scopes.count; i++)
+		if (is_any || text_fits_pattern(name, place->tool_scopes.items[i].name))
+			scope_set_join(needed, &place->tool_needs[i]);
+	buf_fini(&decoded);
 }
 
 /* ---- access ---- */

@@ -150,13 +150,6 @@ enum authorization_step authorization_conclude(struct authorization *auth,
 /* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
 void authorization_leave(struct authorization *auth, const struct peer *client);
 
-/*
- * Whether a server takes tokens like this good one of an issuer: by what its own configuration says besides audience
- * and scopes. 0, or -1 and the verdict. AUTH-ISS-03
- */
-int authorization_judge(const struct protected_resource *place, const struct grant *grant,
-			struct verdict *verdict_r) must_check;
-
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
 				struct scope_set *needed);

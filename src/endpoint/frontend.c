@@ -43,19 +43,15 @@ static struct http_exchange *frontend_answer_health(const struct frontend *front
 						    const struct answer *answer,
 						    const struct http_request *request)
 {
-	static const struct slice ok = SLICE("{\"status\":\"ok\"}\n");
-	static const struct slice draining = SLICE("{\"status\":\"draining\"}\n");
 	const struct slice none = { NULL, 0 };
 	bool is_ready_path = slice_is_equal(request->path, SLICE_LIT("/readyz"));
 
-	if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
+	if (request->method != HTTP_GET && request->method != HTTP_HEAD)
 		answer_empty(answer, 405, SLICE_LIT("Allow: GET, HEAD\r\n"));
-		return NULL;
-	}
-	if (is_ready_path && frontend->router->is_draining)
-		answer_document(answer, 503, none, draining);
+	else if (is_ready_path && frontend->router->is_draining)
+		answer_document(answer, 503, none, SLICE_LIT("{\"status\":\"draining\"}\n"));
 	else
-		answer_document(answer, 200, none, ok);
+		answer_document(answer, 200, none, SLICE_LIT("{\"status\":\"ok\"}\n"));
 	return NULL;
 }
 
@@ -99,12 +95,11 @@ static struct http_exchange *frontend_dispatch(struct frontend *frontend,
 					       const struct http_request *http,
 					       const struct access *access)
 {
-	const struct endpoint *endpoint = target->endpoint;
 	enum endpoint_role role = target->role;
 	enum http_method method = http->method;
 	const struct endpoint_request request = {
 		.frontend = frontend,
-		.endpoint = endpoint,
+		.endpoint = target->endpoint,
 		.access = access,
 		.http = http,
 		.answer = *answer,
@@ -128,20 +123,6 @@ static struct http_exchange *frontend_dispatch(struct frontend *frontend,
 	return NULL;
 }
 
-/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
-static struct http_exchange *frontend_admit(struct frontend *frontend, const struct answer *answer,
-					    const struct http_request *request)
-{
-	struct endpoint_target target;
-
-	target.endpoint = frontend_find_endpoint(frontend, request->path, &target.role);
-	if (target.endpoint == NULL)
-		return refusal_send_head(answer, 404, "Not found: no server has this path");
-	if (request->method == HTTP_OPTIONS)
-		return frontend_answer_preflight(frontend, answer, frontend_methods[target.role]);
-	return pending_auth_admit(frontend, &target, answer, request, frontend_dispatch);
-}
-
 static struct http_exchange *frontend_on_request(struct http_handler *handler,
 						 struct http_conn *conn,
 						 const struct http_request *request)
@@ -149,6 +130,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	struct frontend *frontend = container_of(handler, struct frontend, handler);
 	struct answer answer = { .conn = conn };
 	struct http_exchange *exchange;
+	struct endpoint_target target;
 	const char *why;
 	int status;
 
@@ -168,16 +150,23 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
 		return frontend_answer_health(frontend, &answer, request);
-	return frontend_admit(frontend, &answer, request);
+	target.endpoint = frontend_find_endpoint(frontend, request->path, &target.role);
+	if (target.endpoint == NULL)
+		return refusal_send_head(&answer, 404, "Not found: no server has this path");
+	if (request->method == HTTP_OPTIONS)
+		return frontend_answer_preflight(frontend, &answer, frontend_methods[target.role]);
+	/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
+	return pending_auth_admit(frontend, &target, &answer, request, frontend_dispatch);
 }
 
 static void frontend_write_error(struct http_handler *handler, int status, const char *reason,
 				 struct buf *body)
 {
+	const struct slice none = { NULL, 0 };
+
 	(void)handler;
 	(void)status;
-	write_error(body, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(reason),
-		    slice_of(NULL, 0));
+	write_error(body, none, MCP_INVALID_REQUEST, slice_str(reason), none);
 }
 
 void frontend_init(struct frontend *frontend, struct router *router,

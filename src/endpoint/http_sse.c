@@ -38,7 +38,6 @@ struct sse_client {
 	struct http_exchange exchange; /* the GET */
 	struct caller caller;
 	char id[SESSION_ID_LENGTH];
-	uint64_t key;
 	struct event_writer writer;
 	struct list link;      /* of the frontend's newcomers, until it has a session */
 	struct timer patience; /* likewise */
@@ -53,8 +52,7 @@ struct sse_client {
 struct sse_call {
 	struct call call;
 	struct sse_client *client;
-	struct access
-		access; /* of whoever sent it: the same principal, perhaps with another token */
+	struct access access; /* the sender's: the same principal, perhaps another token */
 	struct deny_watcher holder;
 };
 
@@ -96,11 +94,9 @@ static void client_set_state(struct sse_client *client, enum client_state state)
 
 static void client_free(struct sse_client *client)
 {
-	struct loop *loop = client->caller.frontend->router->loop;
-
 	CHECK(client->state == CLIENT_GONE);
 	caller_fini(&client->caller);
-	loop_defer_free(loop, client);
+	loop_defer_free(client->caller.frontend->router->loop, client);
 }
 
 static void client_on_farewell(struct task *task)
@@ -130,7 +126,7 @@ static void client_end(struct sse_client *client)
 					    client->session_client->session->state == SESSION_LIVE);
 
 	client_set_state(client, CLIENT_GONE);
-	map_remove(&client->caller.frontend->sse_clients, client->key);
+	map_remove(&client->caller.frontend->sse_clients, session_id_key(client->id));
 	event_writer_stop(&client->writer);
 	token_watch_end(&client->token_watch);
 	if (has_session)
@@ -369,24 +365,8 @@ static void client_forward(struct sse_client *client, const struct admission *ad
 
 static void post_end(struct sse_post *post)
 {
-	struct loop *loop = post->caller.frontend->router->loop;
-
 	caller_fini(&post->caller);
-	loop_defer_free(loop, post);
-}
-
-/* The client may end with any of them. */
-static void post_forward(const struct sse_post *post, const struct admission *admission)
-{
-	const struct envelope *env;
-	struct sse_client *client;
-
-	while ((env = admitted_next(admission->admitted)) != NULL) {
-		client = client_find(post);
-		if (client == NULL)
-			return;
-		client_forward(client, admission, env);
-	}
+	loop_defer_free(post->caller.frontend->router->loop, post);
 }
 
 /* Whoever sent requests hears on his stream what became of them. */
@@ -421,23 +401,24 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		.session = { .is_named = post->names_client, .is_known = client != NULL },
 		.body = body,
 	};
-	bool is_taken;
+	const struct envelope *env;
 
 	if (client != NULL) {
 		admission.session.is_opening = client->opening != NULL;
 		admission.session.client = client->session_client;
 	}
-	is_taken = admission_admit(&admission);
-	if (is_taken) {
-		post_forward(post, &admission);
+	if (admission_admit(&admission)) {
+		/* The client may end with any of the messages. */
+		while ((env = admitted_next(admission.admitted)) != NULL &&
+		       (client = client_find(post)) != NULL)
+			client_forward(client, &admission, env);
+		answer_empty(&answer, 202, slice_of(NULL, 0));
 	} else if (admission.refusal.is_in_band) {
 		post_refuse_requests(post, &admission);
-		is_taken = true;
-	}
-	if (is_taken)
 		answer_empty(&answer, 202, slice_of(NULL, 0));
-	else
+	} else {
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
+	}
 	admission_fini(&admission);
 	post_end(post);
 }
@@ -448,14 +429,9 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	post_end(container_of(exchange, struct sse_post, exchange));
 }
 
-static void post_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* its answer is one piece */
-}
-
 static const struct http_exchange_ops post_ops = {
 	.on_body = post_on_body,
-	.on_room = post_on_room,
+	.on_room = answer_ignore_room,
 	.on_gone = post_on_gone,
 };
 
@@ -551,6 +527,7 @@ static const struct http_exchange_ops client_ops = {
 
 struct http_exchange *http_sse_get(const struct endpoint_request *request)
 {
+	struct map *clients = &request->frontend->sse_clients;
 	struct sse_client *client;
 
 	if (!validation_accepts(request->http, "text/event-stream"))
@@ -564,11 +541,10 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	client->writer.on_end = client_on_events_end;
 	timer_init(&client->patience, client_on_impatience);
 	task_init(&client->farewell, client_on_farewell);
-	do {
+	do
 		session_id_make(client->id);
-		client->key = session_id_key(client->id);
-	} while (map_find(&request->frontend->sse_clients, client->key) != NULL);
-	map_insert(&request->frontend->sse_clients, client->key, client);
+	while (map_find(clients, session_id_key(client->id)) != NULL);
+	map_insert(clients, session_id_key(client->id), client);
 	list_append(&request->frontend->sse_newcomers, &client->link);
 	return &client->exchange;
 }

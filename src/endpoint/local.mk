@@ -10,13 +10,11 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/validation.c src/endpoint/validation.h \
-	src/endpoint/token_policy.c \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/listening.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
-	src/endpoint/required_scopes.c \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \

@@ -228,20 +228,16 @@ static bool is_read(const struct answer *answer, const struct http_request *http
 	return false;
 }
 
-static bool has_facade(const struct metadata *metadata)
-{
-	return metadata->conf.facade == METADATA_FACADE_ON ||
-	       (metadata->conf.facade == METADATA_FACADE_AUTO &&
-		metadata->auth->issuers.count == 1);
-}
-
 static void answer_well_known(const struct metadata *metadata, const struct answer *answer,
 			      const struct http_request *http)
 {
 	const struct metadata_document *document = find_document(metadata, http->path);
 	bool is_openid = slice_is_equal(http->path, SLICE_LIT("/.well-known/openid-configuration"));
+	enum metadata_facade facade = metadata->conf.facade;
+	bool has_facade = facade == METADATA_FACADE_ON ||
+			  (facade == METADATA_FACADE_AUTO && metadata->auth->issuers.count == 1);
 	bool is_facade =
-		has_facade(metadata) &&
+		has_facade &&
 		(is_openid ||
 		 slice_is_equal(http->path, SLICE_LIT("/.well-known/oauth-authorization-server")));
 

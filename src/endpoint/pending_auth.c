@@ -77,14 +77,9 @@ static void pending_auth_on_body(struct http_exchange *exchange, struct slice bo
 	CHECK(!"the connection is held");
 }
 
-static void pending_auth_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* nothing is written meanwhile */
-}
-
 static const struct http_exchange_ops pending_auth_ops = {
 	.on_body = pending_auth_on_body,
-	.on_room = pending_auth_on_room,
+	.on_room = answer_ignore_room,
 	.on_gone = pending_auth_on_gone,
 };
 
@@ -116,7 +111,7 @@ struct http_exchange *pending_auth_admit(struct frontend *frontend,
 {
 	const struct protected_resource *place = &target->endpoint->place;
 	const struct authorization_check request = { place, http, answer->conn };
-	struct http_exchange *exchange;
+	struct http_exchange *exchange = NULL;
 	struct refusal refusal;
 	struct access access;
 	enum authorization_step step;
@@ -129,10 +124,10 @@ struct http_exchange *pending_auth_admit(struct frontend *frontend,
 	if (step == AUTHORIZATION_ADMITTED) {
 		exchange = enter(frontend, target, answer, http, &access);
 		access_fini(&access);
-		return exchange;
+	} else if (step == AUTHORIZATION_WAITING) {
+		exchange = keep(frontend, target, answer, http, enter);
+	} else {
+		refusal_send(&refusal, frontend, target->endpoint, answer);
 	}
-	if (step == AUTHORIZATION_WAITING)
-		return keep(frontend, target, answer, http, enter);
-	refusal_send(&refusal, frontend, target->endpoint, answer);
-	return NULL;
+	return exchange;
 }

@@ -363,19 +363,6 @@ static void post_initialize(struct post *post, const struct admission *admission
 			    admission->admitted);
 }
 
-/* After the calls have been handed on: what comes later than the grace comes as events. */
-static void post_start_waiting(struct post *post)
-{
-	struct frontend *frontend = post->context.caller.frontend;
-
-	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
-		return;
-	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
-		post_commit(post);
-	else
-		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
-}
-
 /* A place for the call of each request. */
 static void post_make_calls(struct post *post, const struct admission *admission)
 {
@@ -389,11 +376,13 @@ static void post_make_calls(struct post *post, const struct admission *admission
 	post->open_calls += admission->requests;
 	for (size_t i = 0; i < post->call_count; i++)
 		post->calls[i].post = post;
+	CHECK(post->open_calls == post->call_count + 1);
 }
 
 /* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
 static void post_forward(struct post *post, const struct admission *admission)
 {
+	const struct frontend *frontend = post->context.caller.frontend;
 	struct admitted *admitted = admission->admitted;
 	struct client *client = admission->client;
 	struct post_call *next = post->calls;
@@ -414,8 +403,13 @@ static void post_forward(struct post *post, const struct admission *admission)
 		}
 	}
 	CHECK(next == post->calls + post->call_count);
-	if (!admission->is_initialize)
-		post_start_waiting(post);
+	if (admission->is_initialize || post->state != POST_OPEN || post->open_calls == 1 ||
+	    !post->takes_events)
+		return;
+	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
+		post_commit(post);
+	else /* what comes later than the grace comes as events */
+		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)

@@ -29,9 +29,8 @@ struct token_watch {
 	struct verifier_wait wait;
 	char *token; /* NULL: nobody is asked about it */
 	size_t token_size;
-	uint64_t ask_at_ms; /* clock_now_ms */
-	uint64_t
-		trust_until_ms; /* likewise: without an answer that it is good the stream is over then */
+	uint64_t ask_at_ms;      /* clock_now_ms */
+	uint64_t trust_until_ms; /* likewise: over then, unless the issuer says it is good */
 	void *owner;
 	token_watch_over_fn *on_over;
 };
