@@ -15,13 +15,11 @@
 struct pending_auth {
 	struct http_exchange exchange;
 	struct verifier_wait wait;
-	struct frontend *frontend;
-	struct endpoint_target target;
+	struct endpoint_request request;
 	pending_auth_enter_fn *enter;
-	struct http_request http;
-	char *text; /* what the slices of http lie in */
+	struct http_request http; /* of the request */
+	char *text;               /* what the slices of http lie in */
 	size_t text_size;
-	struct slice origin; /* likewise; allowed, or empty */
 	struct peer client;
 };
 
@@ -29,33 +27,45 @@ static void pending_auth_free(struct pending_auth *pending)
 {
 	explicit_bzero(pending->text, pending->text_size);
 	free(pending->text);
-	loop_defer_free(pending->frontend->router->loop, pending);
+	loop_defer_free(pending->request.frontend->router->loop, pending);
+}
+
+/* The request was admitted or refused. */
+static struct http_exchange *finish(struct endpoint_request *request, pending_auth_enter_fn *enter,
+				    enum authorization_step step, struct access *access,
+				    const struct refusal *refusal)
+{
+	struct http_exchange *exchange = NULL;
+
+	CHECK(step != AUTHORIZATION_WAITING && request->access == NULL);
+	if (step == AUTHORIZATION_ADMITTED) {
+		request->access = access;
+		exchange = enter(request);
+		access_fini(access);
+	} else {
+		refusal_send(refusal, request->frontend, request->endpoint, &request->answer);
+	}
+	return exchange;
 }
 
 static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
 				    struct grant *grant)
 {
 	struct pending_auth *pending = container_of(wait, struct pending_auth, wait);
+	struct endpoint_request *request = &pending->request;
 	struct http_conn *conn = pending->exchange.conn;
-	struct authorization *auth = &pending->frontend->authorization;
-	const struct protected_resource *place = &pending->target.endpoint->place;
-	const struct authorization_check request = { place, &pending->http, conn };
-	const struct answer answer = { .conn = conn, .origin = pending->origin };
+	const struct authorization_check check = { &request->endpoint->place, request->http, conn };
 	struct http_exchange *exchange;
+	enum authorization_step step;
 	struct refusal refusal;
 	struct access access;
 
-	CHECK(conn != NULL);
-	if (authorization_conclude(auth, &request, verdict, grant, &access, &refusal) ==
-	    AUTHORIZATION_ADMITTED) {
-		exchange = pending->enter(pending->frontend, &pending->target, &answer,
-					  &pending->http, &access);
-		access_fini(&access);
-		if (exchange != NULL)
-			http_conn_resume(conn, exchange);
-	} else {
-		refusal_send(&refusal, pending->frontend, pending->target.endpoint, &answer);
-	}
+	CHECK(conn != NULL && conn == request->answer.conn);
+	step = authorization_conclude(&request->frontend->authorization, &check, verdict, grant,
+				      &access, &refusal);
+	exchange = finish(request, pending->enter, step, &access, &refusal);
+	if (exchange != NULL)
+		http_conn_resume(conn, exchange);
 	pending_auth_free(pending);
 }
 
@@ -65,7 +75,7 @@ static void pending_auth_on_gone(struct http_exchange *exchange, enum reason rea
 
 	(void)reason;
 	verifier_cancel(&pending->wait);
-	authorization_leave(&pending->frontend->authorization, &pending->client);
+	authorization_leave(&pending->request.frontend->authorization, &pending->client);
 	pending_auth_free(pending);
 }
 
@@ -83,35 +93,31 @@ static const struct http_exchange_ops pending_auth_ops = {
 	.on_gone = pending_auth_on_gone,
 };
 
-static struct http_exchange *keep(struct frontend *frontend, const struct endpoint_target *target,
-				  const struct answer *answer, const struct http_request *http,
+static struct http_exchange *keep(const struct endpoint_request *request,
 				  pending_auth_enter_fn *enter)
 {
-	struct pending_auth *pending = frontend->spare;
+	struct pending_auth *pending = request->frontend->spare;
 
 	CHECK(pending->text == NULL);
-	frontend->spare = NULL;
+	request->frontend->spare = NULL;
 	pending->exchange.ops = &pending_auth_ops;
-	pending->frontend = frontend;
-	pending->target = *target;
+	pending->request = *request;
+	pending->request.http = &pending->http;
 	pending->enter = enter;
-	pending->client = *http_conn_client(answer->conn);
-	pending->text = http_request_copy(http, &pending->http, &pending->text_size);
-	if (answer->origin.n > 0)
-		pending->origin = pending->http.fields[HTTP_ORIGIN];
-	http_conn_hold(answer->conn);
+	pending->client = *http_conn_client(request->answer.conn);
+	pending->text = http_request_copy(request->http, &pending->http, &pending->text_size);
+	if (request->answer.origin.n > 0)
+		pending->request.answer.origin = pending->http.fields[HTTP_ORIGIN];
+	http_conn_hold(request->answer.conn);
 	return &pending->exchange;
 }
 
-struct http_exchange *pending_auth_admit(struct frontend *frontend,
-					 const struct endpoint_target *target,
-					 const struct answer *answer,
-					 const struct http_request *http,
+struct http_exchange *pending_auth_admit(struct endpoint_request *request,
 					 pending_auth_enter_fn *enter)
 {
-	const struct protected_resource *place = &target->endpoint->place;
-	const struct authorization_check request = { place, http, answer->conn };
-	struct http_exchange *exchange = NULL;
+	const struct authorization_check check = { &request->endpoint->place, request->http,
+						   request->answer.conn };
+	struct frontend *frontend = request->frontend;
 	struct refusal refusal;
 	struct access access;
 	enum authorization_step step;
@@ -119,15 +125,9 @@ struct http_exchange *pending_auth_admit(struct frontend *frontend,
 	if (frontend->spare == NULL)
 		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
 	frontend->spare->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
-	step = authorization_admit(&frontend->authorization, &request, &frontend->spare->wait,
+	step = authorization_admit(&frontend->authorization, &check, &frontend->spare->wait,
 				   &access, &refusal);
-	if (step == AUTHORIZATION_ADMITTED) {
-		exchange = enter(frontend, target, answer, http, &access);
-		access_fini(&access);
-	} else if (step == AUTHORIZATION_WAITING) {
-		exchange = keep(frontend, target, answer, http, enter);
-	} else {
-		refusal_send(&refusal, frontend, target->endpoint, answer);
-	}
-	return exchange;
+	if (step == AUTHORIZATION_WAITING)
+		return keep(request, enter);
+	return finish(request, enter, step, &access, &refusal);
 }
