@@ -5,10 +5,14 @@
  */
 #include "endpoint/admission.h"
 
+
+#include "base/mem.h"
 #include "endpoint/validation.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 static const struct {
 	size_t calls_max; /* in flight, of one session */
@@ -26,7 +30,7 @@ static const struct {
 static struct slice own_id(const struct admission *admission)
 {
 	return !admission->is_batch && admission->requests == 1 ? admission->single.id.text :
-								  (struct slice){ NULL, 0 };
+								  slice_of(NULL, 0);
 }
 
 static bool refuse(struct admission *admission, int status, int code, const char *why)
@@ -73,44 +77,48 @@ static bool check_access(struct admission *admission)
 					&caller->access, &admission->refusal);
 }
 
-static bool read_batch(struct admission *admission, const struct scan_limits *limits)
+static int read_batch(struct admission *admission)
 {
+	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
 	struct batch *batch = &admission->batch;
 
-	if (batch_read(admission->body, limits, batch, &admission->err) < 0)
-		return refuse(admission, 400, validation_code(&admission->err),
-			      admission->err.text);
+	if (batch_read(batch, admission->body, limits, &admission->err) < 0)
+		return -1;
 	admission->messages = batch->messages;
 	admission->count = batch->count;
 	admission->requests = batch->requests;
-	return true;
+	return 0;
 }
 
-static bool read_single(struct admission *admission, const struct scan_limits *limits)
+static int read_single(struct admission *admission)
 {
+	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
 	struct envelope *env = &admission->single;
 
-	if (scan_envelope(admission->body, limits, 0, env, &admission->err) < 0) {
-		refuse(admission, 400, validation_code(&admission->err), admission->err.text);
-		admission->refusal.id = env->id.text; /* if it could be read */
-		return false;
-	}
+	if (scan_envelope(admission->body, limits, 0, env, &admission->err) < 0)
+		return -1;
 	admission->messages = env;
 	admission->count = 1;
 	admission->requests = env->kind == ENVELOPE_REQUEST;
 	admission->is_initialize = validation_is_initialize(env);
-	return true;
+	return 0;
 }
 
 /* Every message is read here, once. FRONT-HTTP-10, -11, FRONT-POST-07, FRONT-INIT-03 */
 static bool check_body(struct admission *admission)
 {
-	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
+	int code;
 
 	if (admission->intent != ADMISSION_SEND)
 		return true;
 	admission->is_batch = scan_type(admission->body) == JSON_ARRAY;
-	return admission->is_batch ? read_batch(admission, limits) : read_single(admission, limits);
+	if ((admission->is_batch ? read_batch(admission) : read_single(admission)) == 0)
+		return true;
+	code = admission->err.kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST;
+	refuse(admission, 400, code, admission->err.text);
+	if (!admission->is_batch)
+		admission->refusal.id = admission->single.id.text; /* if it could be read */
+	return false;
 }
 
 /* Whether it belongs to a session, or to the stream that a client of HTTP+SSE has. FRONT-INIT-05 */
@@ -307,10 +315,13 @@ static bool is_of_caller(const struct admission *admission)
 bool admission_admit(struct admission *admission)
 {
 	CHECK(admission->admitted == NULL && admission->client == NULL);
+	CHECK(admission->messages == NULL && admission->count == 0 && admission->requests == 0);
+	CHECK(admission->caller->access.principal != NULL);
 	CHECK(admission->peer != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (!checks[i](admission))
 			return false;
+	CHECK(admission->requests <= admission->count);
 	CHECK(is_of_caller(admission));
 	CHECK(admission->intent != ADMISSION_SEND ||
 	      admission->is_initialize == (admission->client == NULL));

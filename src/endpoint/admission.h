@@ -14,10 +14,11 @@
 #include "endpoint/batch.h"
 #include "endpoint/caller.h"
 #include "endpoint/refusal.h"
-#include "endpoint/session_lookup.h"
 #include "io/peer.h"
 #include "jsonrpc/scan.h"
 #include "router/admitted.h"
+
+struct client;
 
 enum front { FRONT_STREAMABLE, FRONT_HTTP_SSE };
 
@@ -25,6 +26,17 @@ enum admission_intent {
 	ADMISSION_SEND,   /* a body of messages */
 	ADMISSION_LISTEN, /* opens a stream */
 	ADMISSION_END,    /* ends the session */
+};
+
+/*
+ * What a request names, and what there is of it. Streamable HTTP has the id of a session in a field of the head. In
+ * HTTP+SSE the query has the id of a client, who may have no session yet.
+ */
+struct session_named {
+	bool is_named;
+	bool is_known;         /* it is there, and this caller's, at this endpoint */
+	bool is_opening;       /* its initialize request is in flight */
+	struct client *client; /* NULL: it has not begun yet, or is not known */
 };
 
 /* What a client has sent, on its way in. */
@@ -46,9 +58,8 @@ struct admission {
 	size_t requests;
 	bool is_batch;
 	bool is_initialize;
-	struct admitted
-		*admitted;      /* what the router takes; with ADMISSION_SEND, if it was admitted */
-	struct refusal refusal; /* if it was not */
+	struct admitted *admitted; /* what the router takes; with ADMISSION_SEND */
+	struct refusal refusal;    /* if it was not */
 	/* What these lie in: */
 	struct envelope single;
 	struct batch batch;

@@ -22,57 +22,53 @@ void answer_append_fields(struct buf *out, const struct answer *answer)
 	}
 }
 
-static void answer_send(const struct answer *answer, struct http_reply *reply,
-			struct slice more_fields)
+void answer_ignore_room(struct http_exchange *exchange)
+{
+	(void)exchange;
+}
+
+static void answer_send(const struct answer *answer, int status, struct slice more_fields,
+			const struct slice *parts, size_t count)
 {
 	struct buf fields = { 0 };
+	struct http_reply reply = {
+		.status = status,
+		.content_type = count > 0 ? "application/json" : NULL,
+		.parts = parts,
+		.part_count = count,
+	};
 
-	CHECK(answer->conn != NULL);
+	CHECK(answer->conn != NULL && status >= 200);
 	answer_append_fields(&fields, answer);
 	buf_append_slice(&fields, more_fields);
-	reply->fields = buf_slice(&fields);
-	http_reply(answer->conn, reply);
+	reply.fields = buf_slice(&fields);
+	http_reply(answer->conn, &reply);
 	buf_fini(&fields);
 }
 
 void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count)
 {
-	struct http_reply reply = { .status = status,
-				    .content_type = "application/json",
-				    .parts = parts,
-				    .part_count = count };
-
-	answer_send(answer, &reply, (struct slice){ NULL, 0 });
+	CHECK(count > 0);
+	answer_send(answer, status, slice_of(NULL, 0), parts, count);
 }
 
 void answer_empty(const struct answer *answer, int status, struct slice fields)
 {
-	struct http_reply reply = { .status = status };
-
-	answer_send(answer, &reply, fields);
+	answer_send(answer, status, fields, NULL, 0);
 }
 
 void answer_document(const struct answer *answer, int status, struct slice fields,
 		     struct slice body)
 {
-	struct http_reply reply = { .status = status,
-				    .content_type = "application/json",
-				    .parts = &body,
-				    .part_count = 1 };
-
-	answer_send(answer, &reply, fields);
+	answer_send(answer, status, fields, &body, 1);
 }
 
-static void answer_send_text(const struct answer *answer, int status, struct slice fields,
-			     struct buf *text)
+/* Ends `text`. */
+static void answer_send_text(const struct answer *answer, int status, struct buf *text)
 {
-	struct slice part = buf_slice(text);
-	struct http_reply reply = { .status = status,
-				    .content_type = "application/json",
-				    .parts = &part,
-				    .part_count = 1 };
-
-	answer_send(answer, &reply, status == 503 ? SLICE_LIT("Retry-After: 2\r\n") : fields);
+	answer_document(answer, status,
+			status == 503 ? SLICE_LIT("Retry-After: 2\r\n") : slice_of(NULL, 0),
+			buf_slice(text));
 	buf_fini(text);
 }
 
@@ -82,22 +78,23 @@ void answer_error(const struct answer *answer, int status, struct slice id, int 
 	struct buf text = { 0 };
 
 	write_error(&text, id, code, message, data);
-	answer_send_text(answer, status, (struct slice){ NULL, 0 }, &text);
+	answer_send_text(answer, status, &text);
 }
 
 void answer_not_allowed(const struct answer *answer, const char *methods)
 {
+	const struct slice none = { NULL, 0 };
 	struct buf fields = { 0 };
 	struct buf why = { 0 };
 	struct buf text = { 0 };
 
 	buf_printf(&fields, "Allow: %s\r\n", methods);
 	buf_printf(&why, "Method not allowed: this address takes %s", methods);
-	write_error(&text, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, buf_slice(&why),
-		    (struct slice){ NULL, 0 });
-	answer_send_text(answer, 405, buf_slice(&fields), &text);
+	write_error(&text, none, MCP_INVALID_REQUEST, buf_slice(&why), none);
+	answer_document(answer, 405, buf_slice(&fields), buf_slice(&text));
 	buf_fini(&fields);
 	buf_fini(&why);
+	buf_fini(&text);
 }
 
 void answer_append_reason(struct buf *out, struct slice id, enum reason reason, const char *server)
@@ -119,5 +116,5 @@ void answer_reason(const struct answer *answer, struct slice id, enum reason rea
 	struct buf text = { 0 };
 
 	answer_append_reason(&text, id, reason, server);
-	answer_send_text(answer, status != 0 ? status : 200, (struct slice){ NULL, 0 }, &text);
+	answer_send_text(answer, status != 0 ? status : 200, &text);
 }

@@ -18,6 +18,9 @@ struct answer {
 /* The field lines that follow from it: CORS, the session id. FRONT-HTTP-14. */
 void answer_append_fields(struct buf *out, const struct answer *answer);
 
+/* on_room of an exchange that writes nothing, or its whole answer at once. */
+void answer_ignore_room(struct http_exchange *exchange);
+
 /* Sends a JSON body made of parts. */
 void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count);
 /* Sends no body; `fields` are further field lines. */

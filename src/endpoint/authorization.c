@@ -14,24 +14,25 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "http/conn.h"
+#include "jsonrpc/scan.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "session/session.h"
 
 _Static_assert(AUTHORIZATION_HASH_BYTES == SHA256_DIGEST_LENGTH, "hashes are SHA-256");
 
-void authorization_init(struct authorization *authorization, struct session_set *sessions,
+void authorization_init(struct authorization *auth, struct session_set *sessions,
 			const struct authorization_conf *conf)
 {
-	authorization->conf = *conf;
-	authorization->principals = &sessions->principals;
-	authorization->deny_list = &sessions->deny_list;
-	failures_init(&authorization->failures, conf->failures_max);
+	auth->conf = *conf;
+	auth->principals = &sessions->principals;
+	auth->deny_list = &sessions->deny_list;
+	failures_init(&auth->failures, conf->failures_max);
 }
 
-void authorization_fini(struct authorization *authorization)
+void authorization_fini(struct authorization *auth)
 {
-	failures_fini(&authorization->failures);
+	failures_fini(&auth->failures);
 }
 
 /* ---- refusals ---- */
@@ -48,57 +49,44 @@ static enum authorization_step refuse(struct refusal *refusal_r, int status, con
 	return AUTHORIZATION_REFUSED;
 }
 
-/* What a client is told to ask for when it begins. A client of static tokens asks nobody. AUTH-TOK-07 */
-static void name_first_scopes(const struct authorization *authorization,
-			      const struct protected_resource *place, struct refusal *refusal)
-{
-	if (authorization->conf.mode != AUTHORIZATION_OAUTH)
-		return;
-	refusal->scopes = place->base;
-	scope_set_join(&refusal->scopes, &authorization->conf.initial);
-}
-
-/* Nothing, or something that is none of ours, was presented. AUTH-CH-02, AUTH-IN-05 */
-static enum authorization_step refuse_nobody(const struct authorization *authorization,
-					     const struct protected_resource *place,
-					     struct refusal *refusal_r)
-{
-	refuse(refusal_r, 401, NULL, "A token is needed");
-	name_first_scopes(authorization, place, refusal_r);
-	return AUTHORIZATION_REFUSED;
-}
-
-static enum authorization_step refuse_token(const struct authorization *authorization,
-					    const struct protected_resource *place, const char *why,
+/*
+ * The client is told what to ask for when it begins; a client of static tokens asks nobody. AUTH-TOK-07
+ * Without `error` nothing, or something that is none of ours, was presented. AUTH-CH-02, AUTH-IN-05
+ */
+static enum authorization_step refuse_token(const struct authorization *auth,
+					    const struct protected_resource *place,
+					    const char *error, const char *why,
 					    struct refusal *refusal_r)
 {
-	refuse(refusal_r, 401, "invalid_token", why);
-	name_first_scopes(authorization, place, refusal_r);
+	refuse(refusal_r, 401, error, why);
+	if (auth->conf.mode == AUTHORIZATION_OAUTH) {
+		refusal_r->scopes = place->base;
+		scope_set_join(&refusal_r->scopes, &auth->conf.initial);
+	}
 	return AUTHORIZATION_REFUSED;
 }
 
-/* A new token would be refused as well, so none is asked for. oauth.md §1 */
-static enum authorization_step refuse_for_good(const char *why, struct refusal *refusal_r)
-{
-	refuse(refusal_r, 403, "forbidden", why);
-	refusal_r->is_final = true;
-	return AUTHORIZATION_REFUSED;
-}
-
-static enum authorization_step refuse_by_verdict(const struct authorization *authorization,
+static enum authorization_step refuse_by_verdict(const struct authorization *auth,
 						 const struct protected_resource *place,
 						 const struct verdict *verdict,
 						 struct refusal *refusal_r)
 {
+	const char *description = verdict_description(verdict->kind);
+	enum verdict_outcome outcome = verdict_outcome(verdict->kind);
+
+	CHECK(outcome != VERDICT_GRANTED);
 	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
 	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
-	if (verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE)
+	if (outcome == VERDICT_UNAVAILABLE)
 		return refuse(refusal_r, 503, "temporarily_unavailable",
 			      "The token cannot be judged now");
-	if (verdict_outcome(verdict->kind) == VERDICT_DENIED)
-		return refuse_for_good(verdict_description(verdict->kind), refusal_r);
-	refuse_token(authorization, place, verdict_description(verdict->kind), refusal_r);
-	/* It was good once: that is how clients learn that it is no longer. */
+	if (outcome == VERDICT_DENIED) {
+		refuse(refusal_r, 403, "forbidden", description);
+		refusal_r->is_final = true; /* a new token would be refused as well. oauth.md §1 */
+		return AUTHORIZATION_REFUSED;
+	}
+	refuse_token(auth, place, "invalid_token", description, refusal_r);
+	/* An expired one was good once: that is how clients learn that it is no longer. */
 	refusal_r->is_failure = verdict->kind != VERDICT_EXPIRED;
 	return AUTHORIZATION_REFUSED;
 }
@@ -153,8 +141,8 @@ struct slice static_token(const struct http_request *http)
 static enum authorization_step take_key(const struct http_request *http,
 					struct credential *credential_r, struct refusal *refusal_r)
 {
-	*credential_r =
-		(struct credential){ .token = http->fields[HTTP_X_API_KEY], .is_key = true };
+	credential_r->token = http->fields[HTTP_X_API_KEY];
+	credential_r->is_key = true;
 	if (http_has(http, HTTP_AUTHORIZATION) || http->repeated & 1u << HTTP_X_API_KEY)
 		return refuse(refusal_r, 400, "invalid_request",
 			      "There must be one token, not two");
@@ -165,7 +153,7 @@ static enum authorization_step take_key(const struct http_request *http,
 }
 
 /* AUTH-IN-01 … -05 */
-static enum authorization_step take_credential(const struct authorization *authorization,
+static enum authorization_step take_credential(const struct authorization *auth,
 					       const struct authorization_check *request,
 					       struct credential *credential_r,
 					       struct refusal *refusal_r)
@@ -173,18 +161,18 @@ static enum authorization_step take_credential(const struct authorization *autho
 	const struct http_request *http = request->http;
 	struct slice rest = http->fields[HTTP_AUTHORIZATION];
 	struct slice scheme = slice_cut(&rest, ' ');
-	bool takes_proofs = authorization->conf.dpop != AUTHORIZATION_DPOP_OFF;
+	bool takes_proofs = auth->conf.dpop != AUTHORIZATION_DPOP_OFF;
 
 	*credential_r = (struct credential){ .is_proven = false };
 	if (has_token_in_query(http->query))
 		return refuse(refusal_r, 400, "invalid_request",
 			      "Tokens are not taken from the address");
-	if (authorization->conf.takes_api_keys && http_has(http, HTTP_X_API_KEY))
+	if (auth->conf.takes_api_keys && http_has(http, HTTP_X_API_KEY))
 		return take_key(http, credential_r, refusal_r);
 	credential_r->is_proven = takes_proofs && slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
 	if (!http_has(http, HTTP_AUTHORIZATION) ||
 	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
-		return refuse_nobody(authorization, request->place, refusal_r);
+		return refuse_token(auth, request->place, NULL, "A token is needed", refusal_r);
 	credential_r->token = static_token(http);
 	if (!is_b64token(credential_r->token))
 		return refuse(refusal_r, 400, "invalid_request",
@@ -195,29 +183,22 @@ static enum authorization_step take_credential(const struct authorization *autho
 /* ---- static tokens ---- */
 
 /* Looks at all of them, whatever is found. AUTH-TOK-02 */
-static const struct static_token *find_token(const struct authorization *authorization,
-					     struct slice text)
+static const struct static_token *find_token(const struct authorization *auth, struct slice text)
 {
 	const struct static_token *found = NULL;
 	unsigned char hash[AUTHORIZATION_HASH_BYTES];
 
-	if (authorization->conf.tokens.count == 0)
+	if (auth->conf.tokens.count == 0)
 		return NULL;
 	SHA256((const unsigned char *)text.p, text.n, hash);
-	for (size_t i = 0; i < authorization->conf.tokens.count; i++)
-		if (CRYPTO_memcmp(hash, authorization->conf.tokens.items[i].hash, sizeof(hash)) ==
-		    0)
-			found = &authorization->conf.tokens.items[i];
+	for (size_t i = 0; i < auth->conf.tokens.count; i++)
+		if (CRYPTO_memcmp(hash, auth->conf.tokens.items[i].hash, sizeof(hash)) == 0)
+			found = &auth->conf.tokens.items[i];
 	return found;
 }
 
-static bool is_for(const struct static_token *token, const struct protected_resource *place)
-{
-	return token->servers.count == 0 || slices_has(token->servers, place->server);
-}
-
 /* AUTH-TOK-03 */
-static enum authorization_step admit_static(struct authorization *authorization,
+static enum authorization_step admit_static(struct authorization *auth,
 					    const struct protected_resource *place,
 					    const struct static_token *token,
 					    struct access *access_r, struct refusal *refusal_r)
@@ -227,12 +208,12 @@ static enum authorization_step admit_static(struct authorization *authorization,
 	uint64_t ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
 
 	if (clock_wall_ms() >= ends_at_ms)
-		return refuse_by_verdict(authorization, place, &expired, refusal_r);
-	if (!is_for(token, place))
-		return refuse_token(authorization, place,
+		return refuse_by_verdict(auth, place, &expired, refusal_r);
+	if (token->servers.count > 0 && !slices_has(token->servers, place->server))
+		return refuse_token(auth, place, "invalid_token",
 				    "The access token is not for this resource", refusal_r);
 	*access_r = (struct access){
-		.principal = principal_get(authorization->principals, &identity),
+		.principal = principal_get(auth->principals, &identity),
 		.held = token->held,
 		.ends_at_ms = ends_at_ms,
 	};
@@ -254,43 +235,50 @@ static bool has_certificate(const struct authorization_check *request, const str
 				    slice_str(grant->x5t_s256));
 }
 
-static int check_proof(const struct authorization *authorization,
-		       const struct authorization_check *request,
-		       const struct credential *credential, const struct grant *grant,
-		       struct verdict *verdict_r)
+/* What the token is bound to is proven, and in the way that is asked for. AUTH-POP-01, -02, -04 */
+static int prove(const struct authorization *auth, const struct authorization_check *request,
+		 const struct credential *credential, const struct grant *grant,
+		 struct verdict *verdict_r)
 {
-	struct buf url = { 0 };
+	bool needs_proof = grant->jkt[0] != '\0' || auth->conf.dpop == AUTHORIZATION_DPOP_REQUIRED;
 	struct dpop_request proof = {
 		.proof = request->http->fields[HTTP_DPOP],
 		.method = request->http->method_name,
 		.token = credential->token,
 		.now_s = clock_wall_ms() / 1000,
 	};
+	struct buf url = { 0 };
 	int result;
-
-	buf_append_slice(&url, authorization->conf.origin);
-	buf_append_slice(&url, request->http->path);
-	proof.url = buf_slice(&url);
-	result = dpop_check(authorization->conf.proofs, grant, &proof, verdict_r);
-	buf_fini(&url);
-	return result;
-}
-
-/* What the token is bound to is proven, and in the way that is asked for. AUTH-POP-01, -02, -04 */
-static int prove(const struct authorization *authorization,
-		 const struct authorization_check *request, const struct credential *credential,
-		 const struct grant *grant, struct verdict *verdict_r)
-{
-	bool needs_proof =
-		grant->jkt[0] != '\0' || authorization->conf.dpop == AUTHORIZATION_DPOP_REQUIRED;
 
 	if (needs_proof && !credential->is_proven)
 		return verdict_set(verdict_r, VERDICT_BOUND, "there is no DPoP proof");
 	if (grant->x5t_s256[0] != '\0' && !has_certificate(request, grant))
 		return verdict_set(verdict_r, VERDICT_BOUND,
 				   "the connection lacks the certificate it is bound to");
-	if (credential->is_proven)
-		return check_proof(authorization, request, credential, grant, verdict_r);
+	if (!credential->is_proven)
+		return 0;
+	buf_append_slice(&url, auth->conf.origin);
+	buf_append_slice(&url, request->http->path);
+	proof.url = buf_slice(&url);
+	result = dpop_check(auth->conf.proofs, grant, &proof, verdict_r);
+	buf_fini(&url);
+	return result;
+}
+
+/* What one server wants of a token that is good for others: 0, or -1 and the verdict. What was introspected has no signature that we saw: its issuer answers for it. AUTH-ISS-03 */
+static int check_policy(const struct protected_resource *place, const struct grant *grant,
+			struct verdict *verdict_r)
+{
+	const char *client = grant->client_id != NULL ? grant->client_id : "";
+
+	if (place->algorithms.count > 0 && grant->algorithm != NULL &&
+	    !slices_has(place->algorithms, slice_str(grant->algorithm)))
+		return verdict_set(verdict_r, VERDICT_BAD_ALG,
+				   "`%s` is none of this server's algorithms", grant->algorithm);
+	if (place->clients.count > 0 &&
+	    (grant->client_id == NULL || !slices_has(place->clients, slice_str(client))))
+		return verdict_set(verdict_r, VERDICT_POLICY,
+				   "the client `%.60s` is none of this server's clients", client);
 	return 0;
 }
 
@@ -299,71 +287,60 @@ static struct slice slice_or_empty(const char *text)
 	return text != NULL ? slice_str(text) : slice_of("", 0);
 }
 
-static struct access access_of(const struct authorization *authorization, struct grant *grant)
+static struct access access_of(const struct authorization *auth, struct grant *grant)
 {
 	bool is_person = grant->subject != NULL;
 	const struct identity identity = {
 		.issuer = slice_str(grant->issuer),
 		.subject = slice_or_empty(grant->subject),
-		.client = slice_or_empty(
-			authorization->conf.binds_client || !is_person ? grant->client_id : NULL),
+		.client = slice_or_empty(auth->conf.binds_client || !is_person ? grant->client_id :
+										 NULL),
 	};
 	struct access access = {
-		.principal = principal_get(authorization->principals, &identity),
+		.principal = principal_get(auth->principals, &identity),
 		.grant = grant_ref(grant),
 		.ends_at_ms = grant->ends_at_ms,
 	};
 
 	for (size_t i = 0; i < grant->scope_count; i++)
-		scope_table_find(authorization->conf.scopes, slice_str(grant->scopes[i]),
-				 &access.held);
+		scope_table_find(auth->conf.scopes, slice_str(grant->scopes[i]), &access.held);
 	return access;
 }
 
-static enum authorization_step admit_granted(struct authorization *authorization,
+static enum authorization_step admit_granted(struct authorization *auth,
 					     const struct authorization_check *request,
 					     const struct credential *credential,
 					     const struct verdict *verdict, struct grant *grant,
 					     struct access *access_r, struct refusal *refusal_r)
 {
 	struct verdict proof = { .kind = VERDICT_OK };
+	enum authorization_step step = AUTHORIZATION_ADMITTED;
 
 	if (grant == NULL)
-		return refuse_by_verdict(authorization, request->place, verdict, refusal_r);
-	if (prove(authorization, request, credential, grant, &proof) < 0 ||
-	    authorization_judge(request->place, grant, &proof) < 0) {
-		grant_unref(&grant);
-		return refuse_by_verdict(authorization, request->place, &proof, refusal_r);
-	}
-	*access_r = access_of(authorization, grant);
+		return refuse_by_verdict(auth, request->place, verdict, refusal_r);
+	CHECK(verdict->kind == VERDICT_OK);
+	if (prove(auth, request, credential, grant, &proof) < 0 ||
+	    check_policy(request->place, grant, &proof) < 0)
+		step = refuse_by_verdict(auth, request->place, &proof, refusal_r);
+	else
+		*access_r = access_of(auth, grant);
 	grant_unref(&grant);
-	return AUTHORIZATION_ADMITTED;
+	return step;
 }
 
 /* ---- requests ---- */
 
-static bool has_base(const struct authorization *authorization,
-		     const struct protected_resource *place, const struct access *access,
-		     struct refusal *refusal_r)
+/* What any request needs. AUTH-SCP-01 */
+static bool has_base(const struct authorization *auth, const struct protected_resource *place,
+		     const struct access *access, struct refusal *refusal_r)
 {
 	const struct scope_set none = { { 0 } };
 
-	return authorization_is_current(authorization, place, access, refusal_r) &&
-	       authorization_covers(authorization, place, access, &none, refusal_r);
+	return authorization_is_current(auth, place, access, refusal_r) &&
+	       authorization_covers(auth, place, access, &none, refusal_r);
 }
 
-/* The last step: the scopes that any request needs. AUTH-SCP-01 */
-static enum authorization_step check_base(const struct authorization *authorization,
-					  const struct protected_resource *place,
-					  struct access *access, struct refusal *refusal_r)
-{
-	if (has_base(authorization, place, access, refusal_r))
-		return AUTHORIZATION_ADMITTED;
-	access_fini(access);
-	return AUTHORIZATION_REFUSED;
-}
-
-static enum authorization_step ask_verifier(struct authorization *authorization,
+static enum authorization_step ask_verifier(struct authorization *auth,
 					    const struct authorization_check *request,
 					    const struct credential *credential,
 					    struct verifier_wait *wait, struct access *access_r,
@@ -373,28 +350,34 @@ static enum authorization_step ask_verifier(struct authorization *authorization,
 	struct verdict verdict;
 	struct grant *grant = NULL;
 
-	wait->is_suspect =
-		failures_is_slowed(&authorization->failures, http_conn_client(request->conn));
-	if (!verifier_check(authorization->conf.verifier, credential->token, place->accepted.items,
+	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(request->conn));
+	if (!verifier_check(auth->conf.verifier, credential->token, place->accepted.items,
 			    place->accepted.count, wait, &verdict, &grant))
 		return AUTHORIZATION_WAITING;
-	return admit_granted(authorization, request, credential, &verdict, grant, access_r,
-			     refusal_r);
+	return admit_granted(auth, request, credential, &verdict, grant, access_r, refusal_r);
 }
 
-/* A good token resets the count, also one that is good for something else. AUTH-CH-11 */
-static enum authorization_step count_failures(struct authorization *authorization,
-					      const struct authorization_check *request,
-					      enum authorization_step step, struct refusal *refusal)
+/*
+ * The last step: the scopes that any request needs, and the count of failures. A good token resets it, also one that is
+ * good for something else. AUTH-CH-11
+ */
+static enum authorization_step finish(struct authorization *auth,
+				      const struct authorization_check *request,
+				      enum authorization_step step, struct access *access,
+				      struct refusal *refusal)
 {
 	const struct peer *peer = http_conn_client(request->conn);
 	unsigned int wait_s = 0;
 
+	if (step == AUTHORIZATION_ADMITTED && !has_base(auth, request->place, access, refusal)) {
+		access_fini(access);
+		step = AUTHORIZATION_REFUSED;
+	}
 	if (step == AUTHORIZATION_ADMITTED ||
 	    (step == AUTHORIZATION_REFUSED && refusal->status == 403))
-		failures_forget(&authorization->failures, peer);
+		failures_forget(&auth->failures, peer);
 	else if (step == AUTHORIZATION_REFUSED && refusal->is_failure)
-		wait_s = failures_note(&authorization->failures, peer);
+		wait_s = failures_note(&auth->failures, peer);
 	if (wait_s == 0)
 		return step;
 	counter_add(COUNTER_REQUESTS_SLOWED);
@@ -403,125 +386,101 @@ static enum authorization_step count_failures(struct authorization *authorizatio
 	return AUTHORIZATION_REFUSED;
 }
 
-static enum authorization_step judge(struct authorization *authorization,
-				     const struct authorization_check *request,
-				     struct verifier_wait *wait, struct access *access_r,
-				     struct refusal *refusal_r)
-{
-	const struct protected_resource *place = request->place;
-	const struct static_token *token;
-	struct credential credential;
-	enum authorization_step step =
-		take_credential(authorization, request, &credential, refusal_r);
-
-	if (step != AUTHORIZATION_ADMITTED)
-		return step;
-	token = credential.is_proven ? NULL : find_token(authorization, credential.token);
-	if (token != NULL)
-		step = admit_static(authorization, place, token, access_r, refusal_r);
-	else if (authorization->conf.mode == AUTHORIZATION_OAUTH && !credential.is_key)
-		step = ask_verifier(authorization, request, &credential, wait, access_r, refusal_r);
-	else
-		step = refuse_token(authorization, place, "The access token is not known",
-				    refusal_r);
-	return step == AUTHORIZATION_ADMITTED ?
-		       check_base(authorization, place, access_r, refusal_r) :
-		       step;
-}
-
-enum authorization_step authorization_admit(struct authorization *authorization,
+enum authorization_step authorization_admit(struct authorization *auth,
 					    const struct authorization_check *request,
 					    struct verifier_wait *wait, struct access *access_r,
 					    struct refusal *refusal_r)
 {
-	if (authorization->conf.mode < AUTHORIZATION_TOKEN) {
-		*access_r = (struct access){ .principal = principal_ref(
-						     &authorization->principals->anonymous),
-					     .ends_at_ms = UINT64_MAX };
+	const struct protected_resource *place = request->place;
+	const struct static_token *token;
+	struct credential credential;
+	enum authorization_step step;
+
+	CHECK(request->conn != NULL && wait->on_done != NULL);
+	if (auth->conf.mode < AUTHORIZATION_TOKEN) {
+		*access_r =
+			(struct access){ .principal = principal_ref(&auth->principals->anonymous),
+					 .ends_at_ms = UINT64_MAX };
 		return AUTHORIZATION_ADMITTED;
 	}
-	return count_failures(authorization, request,
-			      judge(authorization, request, wait, access_r, refusal_r), refusal_r);
+	step = take_credential(auth, request, &credential, refusal_r);
+	if (step == AUTHORIZATION_REFUSED)
+		return finish(auth, request, step, access_r, refusal_r);
+	token = credential.is_proven ? NULL : find_token(auth, credential.token);
+	if (token != NULL)
+		step = admit_static(auth, place, token, access_r, refusal_r);
+	else if (auth->conf.mode == AUTHORIZATION_OAUTH && !credential.is_key)
+		step = ask_verifier(auth, request, &credential, wait, access_r, refusal_r);
+	else
+		step = refuse_token(auth, place, "invalid_token", "The access token is not known",
+				    refusal_r);
+	return finish(auth, request, step, access_r, refusal_r);
 }
 
-enum authorization_step authorization_conclude(struct authorization *authorization,
+enum authorization_step authorization_conclude(struct authorization *auth,
 					       const struct authorization_check *request,
 					       const struct verdict *verdict, struct grant *grant,
 					       struct access *access_r, struct refusal *refusal_r)
 {
 	struct credential credential;
-	enum authorization_step step =
-		take_credential(authorization, request, &credential, refusal_r);
+	enum authorization_step step = take_credential(auth, request, &credential, refusal_r);
 
 	CHECK(step == AUTHORIZATION_ADMITTED); /* it was before */
-	step = admit_granted(authorization, request, &credential, verdict, grant, access_r,
-			     refusal_r);
-	if (step == AUTHORIZATION_ADMITTED)
-		step = check_base(authorization, request->place, access_r, refusal_r);
-	return count_failures(authorization, request, step, refusal_r);
+	step = admit_granted(auth, request, &credential, verdict, grant, access_r, refusal_r);
+	return finish(auth, request, step, access_r, refusal_r);
 }
 
-void authorization_leave(struct authorization *authorization, const struct peer *client)
+void authorization_leave(struct authorization *auth, const struct peer *client)
 {
-	failures_note(&authorization->failures, client);
+	failures_note(&auth->failures, client);
 }
 
 /* ---- operations ---- */
 
-/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
-static bool is_denied(const struct authorization *authorization,
-		      const struct protected_resource *place, const struct access *access,
-		      struct refusal *refusal_r)
-{
-	const struct denial *denial;
-	struct denial_marks marks;
-	struct verdict verdict;
-
-	if (authorization->deny_list->count == 0)
-		return false;
-	access_show(access, &marks);
-	denial = deny_list_find(authorization->deny_list, &marks);
-	if (denial == NULL)
-		return false;
-	counter_add(COUNTER_TOKENS_DENIED);
-	verdict_set(&verdict, VERDICT_REVOKED, "entry %llu of the denied tokens names its %s",
-		    (unsigned long long)denial->number, denial_by_name(denial->by));
-	refuse_by_verdict(authorization, place, &verdict, refusal_r);
-	return true;
-}
-
-bool authorization_is_current(const struct authorization *authorization,
+bool authorization_is_current(const struct authorization *auth,
 			      const struct protected_resource *place, const struct access *access,
 			      struct refusal *refusal_r)
 {
-	const struct verdict expired = { VERDICT_EXPIRED, "it was good when the head came" };
+	struct verdict verdict = { VERDICT_EXPIRED, "it was good when the head came" };
+	const struct denial *denial;
+	struct denial_marks marks;
 
 	CHECK(access->principal != NULL);
-	if (authorization->conf.mode < AUTHORIZATION_TOKEN)
+	if (auth->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
-	if (access->ends_at_ms != UINT64_MAX && clock_wall_ms() >= access->ends_at_ms) {
-		refuse_by_verdict(authorization, place, &expired, refusal_r);
-		return false;
+	if (access->ends_at_ms == UINT64_MAX || clock_wall_ms() < access->ends_at_ms) {
+		if (auth->deny_list->count == 0)
+			return true;
+		/* Whatever was found out about the token, and whenever. AUTH-SES-07 */
+		access_show(access, &marks);
+		denial = deny_list_find(auth->deny_list, &marks);
+		if (denial == NULL)
+			return true;
+		counter_add(COUNTER_TOKENS_DENIED);
+		verdict_set(&verdict, VERDICT_REVOKED,
+			    "entry %llu of the denied tokens names its %s",
+			    (unsigned long long)denial->number, denial_by_name(denial->by));
 	}
-	return !is_denied(authorization, place, access, refusal_r);
+	refuse_by_verdict(auth, place, &verdict, refusal_r);
+	return false;
 }
 
-bool authorization_covers(const struct authorization *authorization,
-			  const struct protected_resource *place, const struct access *access,
-			  const struct scope_set *needed, struct refusal *refusal_r)
+bool authorization_covers(const struct authorization *auth, const struct protected_resource *place,
+			  const struct access *access, const struct scope_set *needed,
+			  struct refusal *refusal_r)
 {
 	struct scope_set all = place->base;
 	struct scope_set held;
 
-	if (authorization->conf.mode < AUTHORIZATION_TOKEN)
+	if (auth->conf.mode < AUTHORIZATION_TOKEN)
 		return true;
 	scope_set_join(&all, needed);
 	if (scope_set_covers(&access->held, &all))
 		return true;
-	held = scope_table_close(authorization->conf.scopes, &access->held);
+	held = scope_table_close(auth->conf.scopes, &access->held);
 	if (scope_set_covers(&held, &all))
 		return true;
-	if (authorization->conf.names_held)
+	if (auth->conf.names_held)
 		scope_set_join(&all, &access->held);
 	refuse(refusal_r, 403, "insufficient_scope",
 	       "The access token lacks a scope that this needs");
@@ -529,16 +488,37 @@ bool authorization_covers(const struct authorization *authorization,
 	return false;
 }
 
+/*
+ * Read from the very text that is forwarded, as the server will read it. A name that is no text, or cannot be decoded,
+ * may mean any tool. SEC-50
+ */
+void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
+				struct scope_set *needed)
+{
+	struct buf decoded = { 0 };
+	struct slice name;
+	bool is_any;
+
+	if (place->tool_scopes.count == 0 || env->kind == ENVELOPE_RESULT ||
+	    env->kind == ENVELOPE_ERROR || !slice_is_equal(env->method, SLICE_LIT("tools/call")))
+		return;
+	is_any = scan_decode_string(env->name, &decoded) < 0;
+	name = buf_slice(&decoded);
+	for (size_t i = 0; i < place->tool_scopes.count; i++)
+		if (is_any || text_fits_pattern(name, place->tool_scopes.items[i].name))
+			scope_set_join(needed, &place->tool_needs[i]);
+	buf_fini(&decoded);
+}
+
 /* ---- access ---- */
 
-bool authorization_renew(const struct authorization *authorization,
-			 const struct protected_resource *place, struct access *access,
-			 struct grant *grant)
+bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
+			 struct access *access, struct grant *grant)
 {
-	struct access fresh = access_of(authorization, grant);
+	struct access fresh = access_of(auth, grant);
 	struct refusal refusal;
-	bool is_good = fresh.principal == access->principal &&
-		       has_base(authorization, place, &fresh, &refusal);
+	bool is_good =
+		fresh.principal == access->principal && has_base(auth, place, &fresh, &refusal);
 
 	grant_unref(&grant);
 	if (is_good) {
@@ -566,26 +546,21 @@ void access_fini(struct access *access)
 	grant_unref(&access->grant);
 }
 
-/* A static token says one thing: what it is called. */
-static void append_claim(const struct access *access, struct slice name, struct buf *out)
-{
-	if (access->grant != NULL)
-		grant_append_claim(access->grant, name, out);
-	else if (slice_is_equal(name, SLICE_LIT("sub")))
-		buf_append_slice(out, access->principal->identity.subject);
-}
-
 void access_keep_claims(const struct access *access)
 {
-	const struct principal_set *set = access->principal->set;
+	struct principal *principal = access->principal;
+	const struct slices *names = &principal->set->claim_names;
 
-	if (principal_is_anonymous(access->principal))
+	if (principal_is_anonymous(principal))
 		return;
-	for (size_t i = 0; i < set->claim_names.count; i++) {
+	for (size_t i = 0; i < names->count; i++) {
 		struct buf text = { 0 };
 
-		append_claim(access, set->claim_names.items[i], &text);
-		principal_set_claim(access->principal, i, buf_slice(&text));
+		if (access->grant != NULL)
+			grant_append_claim(access->grant, names->items[i], &text);
+		else if (slice_is_equal(names->items[i], SLICE_LIT("sub")))
+			buf_append_slice(&text, principal->identity.subject); /* all it says */
+		principal_set_claim(principal, i, buf_slice(&text));
 		buf_fini(&text);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is it, and may it: from the head of a request to a principal, from a message to what its caller may
- * do. Decides only; challenge.h says it to the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
+ * do. Decides only; refusal.h says it to the client. oauth.md §1, §5, §8, §11, §14; FRONT-SEC-04 … -07.
  */
 #ifndef MCPGATED_ENDPOINT_AUTHORIZATION_H
 #define MCPGATED_ENDPOINT_AUTHORIZATION_H
@@ -112,9 +112,9 @@ struct access {
 	uint64_t ends_at_ms;         /* of its token; wall clock, UINT64_MAX: never */
 };
 
-void authorization_init(struct authorization *authorization, struct session_set *sessions,
+void authorization_init(struct authorization *auth, struct session_set *sessions,
 			const struct authorization_conf *conf);
-void authorization_fini(struct authorization *authorization);
+void authorization_fini(struct authorization *auth);
 
 enum authorization_step { AUTHORIZATION_ADMITTED, AUTHORIZATION_REFUSED, AUTHORIZATION_WAITING };
 
@@ -134,51 +134,43 @@ struct authorization_check {
  *                  wait->on_done got, and with a copy of the same request
  * AUTH-IN-01 … -07, AUTH-TOK-02, -05, AUTH-POP-01, -02, -04
  */
-enum authorization_step authorization_admit(struct authorization *authorization,
+enum authorization_step authorization_admit(struct authorization *auth,
 					    const struct authorization_check *request,
 					    struct verifier_wait *wait, struct access *access_r,
 					    struct refusal *refusal_r) must_check;
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
 /* Takes the grant. Never AUTHORIZATION_WAITING. */
-enum authorization_step authorization_conclude(struct authorization *authorization,
+enum authorization_step authorization_conclude(struct authorization *auth,
 					       const struct authorization_check *request,
 					       const struct verdict *verdict, struct grant *grant,
 					       struct access *access_r, struct refusal *refusal_r)
 	must_check;
 
 /* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
-void authorization_leave(struct authorization *authorization, const struct peer *client);
-
-/*
- * Whether a server takes tokens like this good one of an issuer: by what its own configuration says besides audience
- * and scopes. 0, or -1 and the verdict. AUTH-ISS-03
- */
-int authorization_judge(const struct protected_resource *place, const struct grant *grant,
-			struct verdict *verdict_r) must_check;
+void authorization_leave(struct authorization *auth, const struct peer *client);
 
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
 				struct scope_set *needed);
 /* Whether the token is still good: it has not expired, and was not denied since. If not, *refusal_r says so. AUTH-SES-07 */
-bool authorization_is_current(const struct authorization *authorization,
+bool authorization_is_current(const struct authorization *auth,
 			      const struct protected_resource *place, const struct access *access,
 			      struct refusal *refusal_r) must_check;
 /*
  * Whether the caller may do what needs these scopes. If not, *refusal_r says why, and names all of the scopes at once.
  * AUTH-SCP-02
  */
-bool authorization_covers(const struct authorization *authorization,
-			  const struct protected_resource *place, const struct access *access,
-			  const struct scope_set *needed, struct refusal *refusal_r) must_check;
+bool authorization_covers(const struct authorization *auth, const struct protected_resource *place,
+			  const struct access *access, const struct scope_set *needed,
+			  struct refusal *refusal_r) must_check;
 
 /*
  * Takes the grant that the same token has got anew. False: it is no longer what `access` was given for (another
  * identity, a base scope less, denied), and *access is as before.
  */
-bool authorization_renew(const struct authorization *authorization,
-			 const struct protected_resource *place, struct access *access,
-			 struct grant *grant) must_check;
+bool authorization_renew(const struct authorization *auth, const struct protected_resource *place,
+			 struct access *access, struct grant *grant) must_check;
 
 /* A second reference to the same. */
 struct access access_copy(const struct access *access);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each message is read into its place in one array of BATCH_MAX. */
 #include "endpoint/batch.h"
 
 #include <stdlib.h>
@@ -7,41 +6,40 @@
 #include "base/mem.h"
 #include "endpoint/validation.h"
 
-struct reading {
-	struct batch *batch;
-	const struct scan_limits *limits;
-	struct error *err;
-};
+#define BATCH_MAX 64
 
 static int batch_add(struct slice element, void *arg)
 {
-	struct reading *reading = arg;
-	struct batch *batch = reading->batch;
+	struct batch *batch = arg;
 	struct envelope *env = &batch->messages[batch->count];
 
 	CHECK(batch->count < BATCH_MAX);
-	if (scan_envelope(element, reading->limits, 0, env, reading->err) < 0)
+	if (scan_envelope(element, batch->limits, 0, env, batch->err) < 0)
 		return -1;
 	batch->count++;
-	if (env->kind == ENVELOPE_REQUEST) {
-		batch->requests++;
-		batch->has_initialize |= validation_is_initialize(env);
-	} else if (env->kind != ENVELOPE_NOTIFICATION) {
-		batch->responses++;
-	}
+	batch->requests += env->kind == ENVELOPE_REQUEST;
 	return 0;
 }
 
-int batch_read(struct slice body, const struct scan_limits *limits, struct batch *batch_r,
+int batch_read(struct batch *batch, struct slice body, const struct scan_limits *limits,
 	       struct error *err)
 {
-	struct reading reading = { batch_r, limits, err };
+	bool has_initialize = false;
+	size_t responses = 0;
 
-	*batch_r = (struct batch){ .messages = mem_alloc(BATCH_MAX * sizeof(struct envelope)) };
-	if (scan_array(body, BATCH_MAX, batch_add, &reading, err) < 0)
+	CHECK(batch->messages == NULL);
+	batch->messages = mem_alloc(BATCH_MAX * sizeof(*batch->messages));
+	batch->limits = limits;
+	batch->err = err;
+	if (scan_array(body, BATCH_MAX, batch_add, batch, err) < 0)
 		return -1;
-	if (batch_r->count > 0 && !batch_r->has_initialize &&
-	    (batch_r->requests == 0 || batch_r->responses == 0))
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct envelope *env = &batch->messages[i];
+
+		has_initialize |= validation_is_initialize(env);
+		responses += env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR;
+	}
+	if (batch->count > 0 && !has_initialize && (batch->requests == 0 || responses == 0))
 		return 0;
 	return error_set(
 		err, ERROR_INVALID,
@@ -51,5 +49,5 @@ int batch_read(struct slice body, const struct scan_limits *limits, struct batch
 void batch_fini(struct batch *batch)
 {
 	free(batch->messages);
-	*batch = (struct batch){ .messages = NULL };
+	batch->messages = NULL;
 }

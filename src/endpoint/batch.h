@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An array of messages, as 2025-03-26 has them, taken apart. FRONT-POST-06, -07, -08, FRONT-INIT-03. */
+/* JSON-RPC batches of clients: arrays of messages, which 2025-03-26 has. FRONT-POST-06, -07, -08. */
 #ifndef MCPGATED_ENDPOINT_BATCH_H
 #define MCPGATED_ENDPOINT_BATCH_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 
-#define BATCH_MAX 64
-
-/* Its messages, in their order; slices of the body. All zeros holds nothing. */
 struct batch {
-	struct envelope *messages;
+	struct envelope *messages; /* in their order, each scanned once; slices into the body */
 	size_t count;
 	size_t requests;
-	size_t responses;
-	bool has_initialize;
+	/* while it is read: */
+	const struct scan_limits *limits;
+	struct error *err;
 };
 
 /*
- * Takes the array in `body` apart and reads every message, once. Returns 0; or -1: one is none, there are none or
- * too many, one is initialize, or requests and responses are mixed; `err` says which. End it with batch_fini in any
- * case.
+ * Takes an array apart; all zeros before, and ended by batch_fini in any case. -1: it is no array of messages, is empty
+ * or too long, has an initialize, or both asks and answers; err may be shown to the client. FRONT-INIT-03
  */
-int batch_read(struct slice body, const struct scan_limits *limits, struct batch *batch_r,
+int batch_read(struct batch *batch, struct slice body, const struct scan_limits *limits,
 	       struct error *err) must_check;
 void batch_fini(struct batch *batch);
 

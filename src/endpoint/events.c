@@ -30,9 +30,9 @@ struct slice event_id_format(uint32_t epoch, uint64_t stream, uint64_t number, c
 
 static struct slice event_id(const struct event_writer *writer, uint64_t number, char *out)
 {
-	if (writer->has_no_ids)
-		return (struct slice){ NULL, 0 };
-	return event_id_format(writer->epoch, writer->number, number, out);
+	if (writer->source.has_no_ids)
+		return slice_of(NULL, 0);
+	return event_id_format(writer->source.epoch, writer->source.number, number, out);
 }
 
 static int parse_hex(struct slice digits, size_t max, uint64_t *value_r)
@@ -73,7 +73,7 @@ static void writer_append_priming(const struct event_writer *writer, uint64_t re
 {
 	char id[EVENT_ID_BYTES];
 
-	if (writer->is_primed)
+	if (writer->source.is_primed)
 		sse_append_priming(out, event_id(writer, writer->reader.position, id), retry_ms);
 }
 
@@ -83,7 +83,9 @@ static void writer_finish(struct event_writer *writer, enum reason reason)
 	struct buf text = { 0 };
 
 	if (reason == REASON_CONNECTION_AGE || reason == REASON_DRAINING)
-		writer_append_priming(writer, writer->retry_ms + random_below(writer->retry_ms + 1),
+		writer_append_priming(writer,
+				      writer->source.retry_ms +
+					      random_below(writer->source.retry_ms + 1),
 				      &text);
 	http_stream_write(writer->exchange->conn, buf_slice(&text));
 	buf_fini(&text);
@@ -193,11 +195,7 @@ bool event_writer_attach(struct event_writer *writer, const struct event_source 
 	CHECK(writer->reader.stream == NULL);
 	if (!stream_attach(source->stream, &writer->reader, &writer_reader_ops, source->after))
 		return false;
-	writer->epoch = source->epoch;
-	writer->number = source->number;
-	writer->has_no_ids = source->has_no_ids;
-	writer->retry_ms = source->retry_ms;
-	writer->is_primed = source->is_primed;
+	writer->source = *source;
 	writer->is_known = source->is_known || source->is_primed;
 	writer->is_old = false;
 	return true;
@@ -212,7 +210,7 @@ bool event_writer_start(struct event_writer *writer, struct http_exchange *excha
 	if (!event_writer_attach(writer, source))
 		return false;
 	event_writer_begin(writer, exchange, source->keepalive_ms, fields);
-	writer_append_priming(writer, writer->retry_ms, &text);
+	writer_append_priming(writer, writer->source.retry_ms, &text);
 	http_stream_write(exchange->conn, buf_slice(&text));
 	buf_fini(&text);
 	if (source->max_age_ms > 0)

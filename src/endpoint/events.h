@@ -41,13 +41,9 @@ struct event_writer {
 	struct timer keepalive;
 	struct timer age;
 	uint64_t keepalive_ms;
-	uint64_t retry_ms;
-	uint32_t epoch;
-	uint64_t number;
-	bool has_no_ids;
-	bool is_primed;
-	bool is_known; /* as in the source; or an event was written */
-	bool is_old;   /* to be closed as soon as it is known */
+	struct event_source source; /* what it was attached to */
+	bool is_known;              /* as in the source; or an event was written */
+	bool is_old;                /* to be closed as soon as it is known */
 	/*
 	 * The stream let go of it, or it of the stream (REASON_CONNECTION_AGE); the response has been
 	 * ended.

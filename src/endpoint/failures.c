@@ -60,7 +60,7 @@ static bool is_counted(const struct failures *failures, const struct peer *peer)
 
 static void remove_entry(struct failures *failures, struct failing *failing)
 {
-	CHECK(failures->count > 0);
+	CHECK(failures->count > 0 && failures->count == failures->by_key.count);
 	map_remove(&failures->by_key, failing->key);
 	list_remove(&failing->link);
 	failures->count--;
@@ -73,21 +73,15 @@ static struct failing *longest_ago(const struct failures *failures)
 	return container_of(failures->entries.next, struct failing, link);
 }
 
-/* Room for one more, and nothing that is over. */
-static void sweep(struct failures *failures, uint64_t now_ms)
-{
-	while (failures->count > 0 &&
-	       (failures->count >= FAILURES_ADDRESSES_MAX ||
-		now_ms - longest_ago(failures)->last_ms >= FAILURES_WINDOW_MS))
-		remove_entry(failures, longest_ago(failures));
-}
-
 static struct failing *get_entry(struct failures *failures, uint64_t key, uint64_t now_ms)
 {
 	struct failing *failing = map_find(&failures->by_key, key);
 
 	if (failing == NULL) {
-		sweep(failures, now_ms);
+		while (failures->count > 0 &&
+		       (failures->count >= FAILURES_ADDRESSES_MAX ||
+			now_ms - longest_ago(failures)->last_ms >= FAILURES_WINDOW_MS))
+			remove_entry(failures, longest_ago(failures));
 		failing = mem_zalloc(sizeof(*failing));
 		failing->key = key;
 		failing->since_ms = now_ms;
@@ -99,6 +93,7 @@ static struct failing *get_entry(struct failures *failures, uint64_t key, uint64
 		failing->count = 0;
 	}
 	CHECK(failures->count <= FAILURES_ADDRESSES_MAX && failing->key == key);
+	CHECK(now_ms >= failing->last_ms);
 	failing->last_ms = now_ms;
 	list_remove(&failing->link);
 	list_append(&failures->entries, &failing->link);
@@ -123,24 +118,25 @@ unsigned int failures_note(struct failures *failures, const struct peer *peer)
 	return (unsigned int)((failing->since_ms + FAILURES_WINDOW_MS - now_ms + 999) / 1000);
 }
 
+static struct failing *find(const struct failures *failures, const struct peer *peer)
+{
+	if (failures->count == 0 || !is_counted(failures, peer))
+		return NULL;
+	return map_find(&failures->by_key, key_of(failures, peer));
+}
+
 bool failures_is_slowed(const struct failures *failures, const struct peer *peer)
 {
-	const struct failing *failing;
+	const struct failing *failing = find(failures, peer);
 
-	if (failures->count == 0 || !is_counted(failures, peer))
-		return false;
-	failing = map_find(&failures->by_key, key_of(failures, peer));
 	return failing != NULL && failing->count >= failures->max &&
 	       clock_now_ms() - failing->since_ms < FAILURES_WINDOW_MS;
 }
 
 void failures_forget(struct failures *failures, const struct peer *peer)
 {
-	struct failing *failing;
+	struct failing *failing = find(failures, peer);
 
-	if (failures->count == 0 || !is_counted(failures, peer))
-		return;
-	failing = map_find(&failures->by_key, key_of(failures, peer));
 	if (failing != NULL)
 		remove_entry(failures, failing);
 }

@@ -43,19 +43,15 @@ static struct http_exchange *frontend_answer_health(const struct frontend *front
 						    const struct answer *answer,
 						    const struct http_request *request)
 {
-	static const struct slice ok = SLICE("{\"status\":\"ok\"}\n");
-	static const struct slice draining = SLICE("{\"status\":\"draining\"}\n");
 	const struct slice none = { NULL, 0 };
 	bool is_ready_path = slice_is_equal(request->path, SLICE_LIT("/readyz"));
 
-	if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
+	if (request->method != HTTP_GET && request->method != HTTP_HEAD)
 		answer_empty(answer, 405, SLICE_LIT("Allow: GET, HEAD\r\n"));
-		return NULL;
-	}
-	if (is_ready_path && frontend->router->is_draining)
-		answer_document(answer, 503, none, draining);
+	else if (is_ready_path && frontend->router->is_draining)
+		answer_document(answer, 503, none, SLICE_LIT("{\"status\":\"draining\"}\n"));
 	else
-		answer_document(answer, 200, none, ok);
+		answer_document(answer, 200, none, SLICE_LIT("{\"status\":\"ok\"}\n"));
 	return NULL;
 }
 
@@ -65,19 +61,21 @@ static const char *const frontend_methods[] = {
 	[ENDPOINT_MESSAGE] = "POST, OPTIONS",
 };
 
-static const struct endpoint *frontend_find_endpoint(const struct frontend *frontend,
-						     struct slice path, enum endpoint_role *role_r)
+/* Which endpoint has this path, and for what. */
+static bool frontend_find_endpoint(const struct frontend_conf *conf, struct slice path,
+				   struct endpoint_request *request_r)
 {
-	for (size_t i = 0; i < frontend->conf.endpoint_count; i++) {
-		const struct endpoint *endpoint = &frontend->conf.endpoints[i];
+	for (size_t i = 0; i < conf->endpoint_count; i++) {
+		const struct endpoint *endpoint = &conf->endpoints[i];
 
-		*role_r = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
-			  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
-									 ENDPOINT_MCP;
-		if (*role_r != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
-			return endpoint;
+		request_r->endpoint = endpoint;
+		request_r->role = slice_is_equal(endpoint->sse_path, path)     ? ENDPOINT_SSE :
+				  slice_is_equal(endpoint->message_path, path) ? ENDPOINT_MESSAGE :
+										 ENDPOINT_MCP;
+		if (request_r->role != ENDPOINT_MCP || slice_is_equal(endpoint->path, path))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
@@ -93,53 +91,29 @@ static bool frontend_has_repeated_field(const struct http_request *request)
 }
 
 /* The caller is known: the request goes to the front of its path. Returns as on_request does. */
-static struct http_exchange *frontend_dispatch(struct frontend *frontend,
-					       const struct endpoint_target *target,
-					       const struct answer *answer,
-					       const struct http_request *http,
-					       const struct access *access)
+static struct http_exchange *frontend_dispatch(const struct endpoint_request *request)
 {
-	const struct endpoint *endpoint = target->endpoint;
-	enum endpoint_role role = target->role;
+	const struct http_request *http = request->http;
+	enum endpoint_role role = request->role;
 	enum http_method method = http->method;
-	const struct endpoint_request request = {
-		.frontend = frontend,
-		.endpoint = endpoint,
-		.access = access,
-		.http = http,
-		.answer = *answer,
-	};
 	const char *why;
 
+	CHECK(request->access != NULL);
 	if (method == HTTP_POST && role != ENDPOINT_SSE) {
 		why = validation_check_content(http);
 		if (why != NULL)
-			return refusal_send_head(answer, 415, why);
-		return role == ENDPOINT_MCP ? streamable_post(&request) : http_sse_post(&request);
+			return refusal_send_head(&request->answer, 415, why);
+		return role == ENDPOINT_MCP ? streamable_post(request) : http_sse_post(request);
 	}
 	if (role == ENDPOINT_MCP && method == HTTP_GET)
-		return streamable_get(&request);
+		return streamable_get(request);
 	if (role == ENDPOINT_MCP && method == HTTP_DELETE)
-		return streamable_delete(&request);
+		return streamable_delete(request);
 	if (role == ENDPOINT_SSE && method == HTTP_GET)
-		return http_sse_get(&request);
+		return http_sse_get(request);
 	LOG(REQUEST_REFUSED, LOG_INT("status", 405), LOG_SLICE("method", http->method_name));
-	answer_not_allowed(answer, frontend_methods[role]);
+	answer_not_allowed(&request->answer, frontend_methods[role]);
 	return NULL;
-}
-
-/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
-static struct http_exchange *frontend_admit(struct frontend *frontend, const struct answer *answer,
-					    const struct http_request *request)
-{
-	struct endpoint_target target;
-
-	target.endpoint = frontend_find_endpoint(frontend, request->path, &target.role);
-	if (target.endpoint == NULL)
-		return refusal_send_head(answer, 404, "Not found: no server has this path");
-	if (request->method == HTTP_OPTIONS)
-		return frontend_answer_preflight(frontend, answer, frontend_methods[target.role]);
-	return pending_auth_admit(frontend, &target, answer, request, frontend_dispatch);
 }
 
 static struct http_exchange *frontend_on_request(struct http_handler *handler,
@@ -147,37 +121,47 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 						 const struct http_request *request)
 {
 	struct frontend *frontend = container_of(handler, struct frontend, handler);
-	struct answer answer = { .conn = conn };
+	struct endpoint_request to = {
+		.frontend = frontend,
+		.http = request,
+		.answer = { .conn = conn },
+	};
 	struct http_exchange *exchange;
 	const char *why;
 	int status;
 
 	if (request->method == HTTP_OTHER)
-		return refusal_send_head(&answer, 501, "Not implemented: unknown HTTP method");
+		return refusal_send_head(&to.answer, 501, "Not implemented: unknown HTTP method");
 	if (frontend_has_repeated_field(request))
-		return refusal_send_head(&answer, 400,
+		return refusal_send_head(&to.answer, 400,
 					 "Bad request: a header that may stand once stands twice");
 	why = origin_check_host(&frontend->conf, request, &status);
 	if (why != NULL)
-		return refusal_send_head(&answer, status, why);
+		return refusal_send_head(&to.answer, status, why);
 	if (metadata_take(&frontend->metadata, conn, request, &exchange))
 		return exchange;
-	why = origin_check(&frontend->conf, request, &answer.origin);
+	why = origin_check(&frontend->conf, request, &to.answer.origin);
 	if (why != NULL)
-		return refusal_send_head(&answer, 403, why);
+		return refusal_send_head(&to.answer, 403, why);
 	if (slice_is_equal(request->path, SLICE_LIT("/healthz")) ||
 	    slice_is_equal(request->path, SLICE_LIT("/readyz")))
-		return frontend_answer_health(frontend, &answer, request);
-	return frontend_admit(frontend, &answer, request);
+		return frontend_answer_health(frontend, &to.answer, request);
+	if (!frontend_find_endpoint(&frontend->conf, request->path, &to))
+		return refusal_send_head(&to.answer, 404, "Not found: no server has this path");
+	if (request->method == HTTP_OPTIONS)
+		return frontend_answer_preflight(frontend, &to.answer, frontend_methods[to.role]);
+	/* Who it is, before anything else of the request is looked at. AUTH-CH-08 */
+	return pending_auth_admit(&to, frontend_dispatch);
 }
 
 static void frontend_write_error(struct http_handler *handler, int status, const char *reason,
 				 struct buf *body)
 {
+	const struct slice none = { NULL, 0 };
+
 	(void)handler;
 	(void)status;
-	write_error(body, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(reason),
-		    (struct slice){ NULL, 0 });
+	write_error(body, none, MCP_INVALID_REQUEST, slice_str(reason), none);
 }
 
 void frontend_init(struct frontend *frontend, struct router *router,

@@ -46,17 +46,12 @@ struct frontend_conf {
 /* What a path of an endpoint is for. */
 enum endpoint_role { ENDPOINT_MCP, ENDPOINT_SSE, ENDPOINT_MESSAGE };
 
-/* Where a request goes. */
-struct endpoint_target {
-	const struct endpoint *endpoint;
-	enum endpoint_role role;
-};
-
-/* A request that was let in by its head. All borrowed. */
+/* A request for an endpoint. All borrowed. */
 struct endpoint_request {
 	struct frontend *frontend;
 	const struct endpoint *endpoint;
-	const struct access *access; /* of whoever asks */
+	enum endpoint_role role;
+	const struct access *access; /* of whoever asks; set once it was let in by its head */
 	const struct http_request *http;
 	struct answer answer; /* where it is answered */
 };

@@ -17,12 +17,13 @@
 #include "endpoint/egress.h"
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
-#include "endpoint/session_lookup.h"
 #include "endpoint/token_watch.h"
 #include "endpoint/validation.h"
 #include "http/sse.h"
 #include "obs/log.h"
+#include "router/client_session.h"
 #include "router/forward.h"
+#include "router/router.h"
 
 #define INITIALIZE_MS (60 * 1000)
 
@@ -37,7 +38,6 @@ struct sse_client {
 	struct http_exchange exchange; /* the GET */
 	struct caller caller;
 	char id[SESSION_ID_LENGTH];
-	uint64_t key;
 	struct event_writer writer;
 	struct list link;      /* of the frontend's newcomers, until it has a session */
 	struct timer patience; /* likewise */
@@ -52,8 +52,7 @@ struct sse_client {
 struct sse_call {
 	struct call call;
 	struct sse_client *client;
-	struct access
-		access; /* of whoever sent it: the same principal, perhaps with another token */
+	struct access access; /* the sender's: the same principal, perhaps another token */
 	struct deny_watcher holder;
 };
 
@@ -63,8 +62,6 @@ struct sse_post {
 	bool names_client;
 	char id[SESSION_ID_LENGTH]; /* all zeros: what was sent can be none */
 };
-
-static const struct slice nothing = { NULL, 0 };
 
 /* ---- the life of a client ---- */
 
@@ -97,11 +94,9 @@ static void client_set_state(struct sse_client *client, enum client_state state)
 
 static void client_free(struct sse_client *client)
 {
-	struct loop *loop = client->caller.frontend->router->loop;
-
 	CHECK(client->state == CLIENT_GONE);
 	caller_fini(&client->caller);
-	loop_defer_free(loop, client);
+	loop_defer_free(client->caller.frontend->router->loop, client);
 }
 
 static void client_on_farewell(struct task *task)
@@ -131,7 +126,7 @@ static void client_end(struct sse_client *client)
 					    client->session_client->session->state == SESSION_LIVE);
 
 	client_set_state(client, CLIENT_GONE);
-	map_remove(&client->caller.frontend->sse_clients, client->key);
+	map_remove(&client->caller.frontend->sse_clients, session_id_key(client->id));
 	event_writer_stop(&client->writer);
 	token_watch_end(&client->token_watch);
 	if (has_session)
@@ -207,24 +202,13 @@ static void client_tell(struct sse_client *client, const struct slice *parts, si
 	if (client->session_client != NULL) {
 		stream_push(&client->session_client->session->standalone, STREAM_RESPONSE, 0, msg);
 	} else if (conn != NULL && http_conn_has_room(conn)) {
-		egress_append_event(&event, nothing, msg->text);
+		egress_append_event(&event, slice_of(NULL, 0), msg->text);
 		http_stream_write(conn, buf_slice(&event));
 		buf_fini(&event);
 	} else if (conn != NULL) {
 		http_conn_end(conn, REASON_SLOW_READER);
 	}
 	msg_unref(&msg);
-}
-
-static void client_tell_reason(struct sse_client *client, struct slice id, enum reason reason)
-{
-	struct buf text = { 0 };
-	struct slice whole;
-
-	answer_append_reason(&text, id, reason, client->caller.endpoint->server->conf.name);
-	whole = buf_slice(&text);
-	client_tell(client, &whole, 1);
-	buf_fini(&text);
 }
 
 /* ---- what calls tell ---- */
@@ -293,7 +277,14 @@ static void sse_call_on_response(struct call *call, const struct slice *parts, s
 
 static void sse_call_on_failed(struct call *call, enum reason reason)
 {
-	client_tell_reason(sse_call_end(call), call->id, reason);
+	struct sse_client *client = sse_call_end(call);
+	struct buf text = { 0 };
+	struct slice whole;
+
+	answer_append_reason(&text, call->id, reason, client->caller.endpoint->server->conf.name);
+	whole = buf_slice(&text);
+	client_tell(client, &whole, 1);
+	buf_fini(&text);
 }
 
 static void sse_call_on_cancelled(struct call *call)
@@ -342,60 +333,40 @@ static struct call *call_new(struct sse_client *client, const struct access *acc
 	return &sse_call->call;
 }
 
-static void client_initialize(struct sse_client *client, const struct admission *admission,
-			      struct call *call)
-{
-	const struct caller *caller = &client->caller;
-
-	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
-	client->opening = call;
-	access_keep_claims(&caller->access);
-	client_session_open(caller->frontend->router, caller->endpoint->server,
-			    caller->access.principal, http_conn_client(client->exchange.conn), call,
-			    admission->admitted);
-}
-
 static void client_forward(struct sse_client *client, const struct admission *admission,
 			   const struct envelope *env)
 {
+	const struct caller *caller = &client->caller;
 	struct admitted *admitted = admission->admitted;
 	struct call *call;
 
 	if (env->kind == ENVELOPE_NOTIFICATION) {
 		forward_notification(admission->client, admitted);
-	} else if (env->kind != ENVELOPE_REQUEST) {
-		forward_answer(admission->client, admitted);
-	} else {
-		call = call_new(client, &admission->caller->access, env);
-		if (admission->is_initialize)
-			client_initialize(client, admission, call);
-		else
-			forward_request(admission->client, call, admitted);
+		return;
 	}
+	if (env->kind != ENVELOPE_REQUEST) {
+		forward_answer(admission->client, admitted);
+		return;
+	}
+	call = call_new(client, &admission->caller->access, env);
+	if (!admission->is_initialize) {
+		forward_request(admission->client, call, admitted);
+		return;
+	}
+	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
+	client->opening = call;
+	access_keep_claims(&caller->access);
+	client_session_open(caller->frontend->router, caller->endpoint->server,
+			    caller->access.principal, http_conn_client(client->exchange.conn), call,
+			    admitted);
 }
 
 /* ---- POST ---- */
 
 static void post_end(struct sse_post *post)
 {
-	struct loop *loop = post->caller.frontend->router->loop;
-
 	caller_fini(&post->caller);
-	loop_defer_free(loop, post);
-}
-
-/* The client may end with any of them. */
-static void post_forward(const struct sse_post *post, const struct admission *admission)
-{
-	const struct envelope *env;
-	struct sse_client *client;
-
-	while ((env = admitted_next(admission->admitted)) != NULL) {
-		client = client_find(post);
-		if (client == NULL)
-			return;
-		client_forward(client, admission, env);
-	}
+	loop_defer_free(post->caller.frontend->router->loop, post);
 }
 
 /* Whoever sent requests hears on his stream what became of them. */
@@ -430,23 +401,24 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		.session = { .is_named = post->names_client, .is_known = client != NULL },
 		.body = body,
 	};
-	bool is_taken;
+	const struct envelope *env;
 
 	if (client != NULL) {
 		admission.session.is_opening = client->opening != NULL;
 		admission.session.client = client->session_client;
 	}
-	is_taken = admission_admit(&admission);
-	if (is_taken) {
-		post_forward(post, &admission);
+	if (admission_admit(&admission)) {
+		/* The client may end with any of the messages. */
+		while ((env = admitted_next(admission.admitted)) != NULL &&
+		       (client = client_find(post)) != NULL)
+			client_forward(client, &admission, env);
+		answer_empty(&answer, 202, slice_of(NULL, 0));
 	} else if (admission.refusal.is_in_band) {
 		post_refuse_requests(post, &admission);
-		is_taken = true;
-	}
-	if (is_taken)
-		answer_empty(&answer, 202, nothing);
-	else
+		answer_empty(&answer, 202, slice_of(NULL, 0));
+	} else {
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
+	}
 	admission_fini(&admission);
 	post_end(post);
 }
@@ -457,21 +429,28 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	post_end(container_of(exchange, struct sse_post, exchange));
 }
 
-static void post_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* its answer is one piece */
-}
-
 static const struct http_exchange_ops post_ops = {
 	.on_body = post_on_body,
-	.on_room = post_on_room,
+	.on_room = answer_ignore_room,
 	.on_gone = post_on_gone,
 };
 
-/* FRONT-OLD-03 */
+/* The value of sessionId in a query; empty if it is missing. FRONT-OLD-03 */
+static struct slice id_in_query(struct slice query)
+{
+	while (query.n > 0) {
+		struct slice value = slice_cut(&query, '&');
+		struct slice name = slice_cut(&value, '=');
+
+		if (slice_is_equal(name, SLICE_LIT("sessionId")))
+			return value;
+	}
+	return slice_of(NULL, 0);
+}
+
 struct http_exchange *http_sse_post(const struct endpoint_request *request)
 {
-	struct slice id = session_lookup_in_query(request->http->query);
+	struct slice id = id_in_query(request->http->query);
 	struct sse_post *post = mem_zalloc(sizeof(*post));
 
 	post->exchange.ops = &post_ops;
@@ -548,6 +527,7 @@ static const struct http_exchange_ops client_ops = {
 
 struct http_exchange *http_sse_get(const struct endpoint_request *request)
 {
+	struct map *clients = &request->frontend->sse_clients;
 	struct sse_client *client;
 
 	if (!validation_accepts(request->http, "text/event-stream"))
@@ -561,11 +541,10 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	client->writer.on_end = client_on_events_end;
 	timer_init(&client->patience, client_on_impatience);
 	task_init(&client->farewell, client_on_farewell);
-	do {
+	do
 		session_id_make(client->id);
-		client->key = session_id_key(client->id);
-	} while (map_find(&request->frontend->sse_clients, client->key) != NULL);
-	map_insert(&request->frontend->sse_clients, client->key, client);
+	while (map_find(clients, session_id_key(client->id)) != NULL);
+	map_insert(clients, session_id_key(client->id), client);
 	list_append(&request->frontend->sse_newcomers, &client->link);
 	return &client->exchange;
 }

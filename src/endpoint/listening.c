@@ -18,6 +18,8 @@
 #include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
+#include "router/client_session.h"
+#include "router/router.h"
 
 struct listening {
 	struct http_exchange exchange;
@@ -30,7 +32,7 @@ struct listening {
 };
 
 /* There may be many streams, most of them idle for hours. */
-static void drop_keys(struct listening *get)
+static void drop_context(struct listening *get)
 {
 	if (get->context != NULL)
 		request_context_fini(get->context);
@@ -45,7 +47,7 @@ static void listening_end(struct listening *get)
 	if (get->session != NULL)
 		session_release(get->session);
 	stored_stream_unref(&get->stored);
-	drop_keys(get);
+	drop_context(get);
 	loop_defer_free(get->frontend->router->loop, get);
 }
 
@@ -65,11 +67,11 @@ static void listening_on_over(void *owner, enum reason reason)
 	listening_end(get);
 }
 
-static void listening_refuse(struct listening *get, const char *why)
+static void listening_refuse_event(struct listening *get)
 {
-	struct answer answer = request_context_answer(get->context, get->exchange.conn, NULL);
+	struct answer answer = caller_answer(&get->context->caller, get->exchange.conn);
 
-	refusal_send_head(&answer, 400, why);
+	refusal_send_head(&answer, 400, "Bad request: this Last-Event-ID was never sent");
 	listening_end(get);
 }
 
@@ -77,11 +79,10 @@ static void listening_refuse(struct listening *get, const char *why)
  * What came behind that event is gone for good: the request `id` gets the error that it waits for. `event`: of the
  * error; the client comes back with it. FRONT-RES-07
  */
-static void listening_answer_expired(struct listening *get, const struct session *session,
-				     struct slice id, struct slice event)
+static void listening_answer_expired(struct listening *get, struct slice id, struct slice event)
 {
 	struct http_conn *conn = get->exchange.conn;
-	struct answer answer = request_context_answer(get->context, conn, session);
+	struct answer answer = request_context_answer(get->context, conn);
 	struct buf error = { 0 };
 	struct buf text = { 0 };
 
@@ -100,88 +101,79 @@ static void listening_answer_expired(struct listening *get, const struct session
 	listening_end(get);
 }
 
-/* Everything was seen already, or nothing more is wanted. FRONT-RES-10 */
-static bool is_complete(const struct stored_stream *stored, uint64_t after)
-{
-	return stream_is_drained(&stored->stream, after) ||
-	       (stream_is_ended(&stored->stream) && stored->stream.end_reason == REASON_CANCELLED);
-}
-
-/* Of the session's own stream there is always more to come: who keeps to the old id would never get it. */
-static void listening_tell_expired(struct listening *get, const struct session *session,
-				   const struct event_source *source)
-{
-	struct slice none = { NULL, 0 };
-	char id[EVENT_ID_BYTES];
-
-	if (get->stored != NULL)
-		listening_answer_expired(get, session, stored_stream_request_id(get->stored), none);
-	else
-		listening_answer_expired(get, session, none,
-					 event_id_format(source->epoch, source->number,
-							 source->stream->taken, id));
-}
-
 static void listening_begin(struct listening *get, struct client *client,
 			    struct event_source *source)
 {
-	struct answer answer =
-		request_context_answer(get->context, get->exchange.conn, client->session);
-	struct frontend *frontend = get->frontend;
+	struct answer answer = request_context_answer(get->context, get->exchange.conn);
+	const struct frontend_conf *conf = &get->frontend->conf;
+	struct stream *stream =
+		get->stored != NULL ? &get->stored->stream : &client->session->standalone;
 	struct buf fields = { 0 };
+	char id[EVENT_ID_BYTES];
 
 	CHECK((get->session != NULL) != (get->stored != NULL));
 	answer_append_fields(&fields, &answer);
-	source->stream = get->stored != NULL ? &get->stored->stream : &client->session->standalone;
+	source->stream = stream;
 	source->epoch = client->session->replay_store.epoch;
 	source->is_primed = client->revision->has_priming;
-	source->retry_ms = frontend->conf.retry_ms;
-	source->keepalive_ms = frontend->conf.keepalive_ms;
-	source->max_age_ms = frontend->conf.max_connection_age_ms;
+	source->retry_ms = conf->retry_ms;
+	source->keepalive_ms = conf->keepalive_ms;
+	source->max_age_ms = conf->max_connection_age_ms;
 	source->is_known = source->after != STREAM_FROM_HERE;
 	get->writer.on_end = listening_on_end;
-	if (source->after != STREAM_FROM_HERE && source->after > source->stream->taken) {
-		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
-	} else if (get->stored != NULL && is_complete(get->stored, source->after)) {
-		answer_empty(&answer, 204, (struct slice){ NULL, 0 });
+	if (source->after != STREAM_FROM_HERE && source->after > stream->taken) {
+		listening_refuse_event(get);
+	} else if (get->stored != NULL &&
+		   (stream_is_drained(stream, source->after) ||
+		    (stream_is_ended(stream) && stream->end_reason == REASON_CANCELLED))) {
+		/* Everything was seen already, or nothing more is wanted. FRONT-RES-10 */
+		answer_empty(&answer, 204, slice_of(NULL, 0));
 		listening_end(get);
-	} else if (!event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
-		listening_tell_expired(get, client->session, source);
-	} else {
+	} else if (event_writer_start(&get->writer, &get->exchange, source, buf_slice(&fields))) {
 		token_watch_begin(get->token_watch, &get->context->caller.access);
-		drop_keys(get);
+		drop_context(get);
+	} else if (get->stored != NULL) {
+		listening_answer_expired(get, stored_stream_request_id(get->stored),
+					 slice_of(NULL, 0));
+	} else {
+		/* There is always more to come: who keeps to the old id would never get it. */
+		listening_answer_expired(get, slice_of(NULL, 0),
+					 event_id_format(source->epoch, source->number,
+							 stream->taken, id));
 	}
 	buf_fini(&fields);
 }
 
+static void listening_begin_standalone(struct listening *get, struct client *client,
+				       struct event_source *source)
+{
+	CHECK(get->session == NULL);
+	get->session = client->session;
+	session_hold(get->session);
+	listening_begin(get, client, source);
+}
+
 static void listening_resume(struct listening *get, struct client *client)
 {
-	const struct slice none = { NULL, 0 };
+	struct slice id = slice_of(get->context->event, get->context->event_length);
 	struct event_source source = { .after = 0 };
-	struct replay_store *replay_store = &client->session->replay_store;
-	struct slice text =
-		slice_of(get->context->event, get->context->event_length <= EVENT_ID_BYTES ?
-						      get->context->event_length :
-						      0);
+	struct replay_store *store = &client->session->replay_store;
 
-	if (event_id_parse(text, &source) < 0 || source.epoch != replay_store->epoch ||
-	    source.number > replay_store->last_number) {
-		listening_refuse(get, "Bad request: this Last-Event-ID was never sent");
+	if (event_id_parse(id, &source) < 0 || source.epoch != store->epoch ||
+	    source.number > store->last_number) {
+		listening_refuse_event(get);
 		return;
 	}
 	if (source.number == 0) {
-		get->session = client->session;
-		session_hold(get->session);
-		listening_begin(get, client, &source);
+		listening_begin_standalone(get, client, &source);
 		return;
 	}
-	get->stored = replay_store_find(replay_store, source.number);
+	get->stored = replay_store_find(store, source.number);
 	if (get->stored != NULL)
 		listening_begin(get, client, &source);
 	else
-		listening_answer_expired(get, client->session,
-					 replay_store_find_expired(replay_store, source.number),
-					 none);
+		listening_answer_expired(get, replay_store_find_expired(store, source.number),
+					 slice_of(NULL, 0));
 }
 
 static void listening_on_body(struct http_exchange *exchange, struct slice body)
@@ -203,9 +195,7 @@ static void listening_on_body(struct http_exchange *exchange, struct slice body)
 	} else if (get->context->has_event) {
 		listening_resume(get, client);
 	} else {
-		get->session = client->session;
-		session_hold(get->session);
-		listening_begin(get, client, &source);
+		listening_begin_standalone(get, client, &source);
 	}
 }
 

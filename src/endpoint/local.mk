@@ -4,7 +4,6 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/answer.c src/endpoint/answer.h \
 	src/endpoint/batch.c src/endpoint/batch.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
-	src/endpoint/challenge.c src/endpoint/challenge.h \
 	src/endpoint/egress.c src/endpoint/egress.h \
 	src/endpoint/events.c src/endpoint/events.h \
 	src/endpoint/failures.c src/endpoint/failures.h \
@@ -12,16 +11,13 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/validation.c src/endpoint/validation.h \
-	src/endpoint/token_policy.c \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/listening.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
-	src/endpoint/required_scopes.c \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
-	src/endpoint/session_lookup.c src/endpoint/session_lookup.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h

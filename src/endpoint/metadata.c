@@ -46,33 +46,30 @@ static json_t *words_of(struct slice text)
 	return array;
 }
 
-static void add_proofs(json_t *document, enum authorization_dpop dpop)
+static json_t *proof_algorithms(void)
 {
 	json_t *names = json_array();
 
 	for (size_t i = 0; dpop_algorithms[i] != NULL; i++)
 		json_array_append_new(names, json_string(dpop_algorithms[i]));
-	json_object_set_new(document, "dpop_signing_alg_values_supported", names);
-	if (dpop == AUTHORIZATION_DPOP_REQUIRED)
-		json_object_set_new(document, "dpop_bound_access_tokens_required", json_true());
+	return names;
 }
 
 /* No member is null or empty: clients that check the form would look elsewhere then. AUTH-PRM-03 … -06 */
-static char *make_document(const struct authorization_conf *authorization,
+static char *make_document(const struct authorization_conf *auth,
 			   const struct metadata_resource *resource)
 {
-	json_t *document = json_object();
-	char *text;
+	json_t *document =
+		json_pack("{s:s%, s:o, s:o*, s:[s], s:o*, s:o*}", "resource", resource->resource.p,
+			  resource->resource.n, "authorization_servers", names_of(&auth->issuers),
+			  "scopes_supported",
+			  resource->scopes.n > 0 ? words_of(resource->scopes) : NULL,
+			  "bearer_methods_supported", "header", "dpop_signing_alg_values_supported",
+			  auth->dpop != AUTHORIZATION_DPOP_OFF ? proof_algorithms() : NULL,
+			  "dpop_bound_access_tokens_required",
+			  auth->dpop == AUTHORIZATION_DPOP_REQUIRED ? json_true() : NULL);
+	char *text = json_dumps(document, JSON_COMPACT);
 
-	json_object_set_new(document, "resource",
-			    json_stringn(resource->resource.p, resource->resource.n));
-	json_object_set_new(document, "authorization_servers", names_of(&authorization->issuers));
-	if (resource->scopes.n > 0)
-		json_object_set_new(document, "scopes_supported", words_of(resource->scopes));
-	json_object_set_new(document, "bearer_methods_supported", json_pack("[s]", "header"));
-	if (authorization->dpop != AUTHORIZATION_DPOP_OFF)
-		add_proofs(document, authorization->dpop);
-	text = json_dumps(document, JSON_COMPACT);
 	CHECK(text != NULL);
 	json_decref(document);
 	return text;
@@ -85,9 +82,9 @@ static struct slice without_slash(struct slice path)
 }
 
 void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
-		   const struct authorization_conf *authorization)
+		   const struct authorization_conf *auth)
 {
-	*metadata = (struct metadata){ .conf = *conf, .authorization = authorization };
+	*metadata = (struct metadata){ .conf = *conf, .auth = auth };
 	if (conf->resource_count == 0)
 		return;
 	metadata->documents = mem_zalloc(conf->resource_count * sizeof(*metadata->documents));
@@ -97,7 +94,7 @@ void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
 		metadata->documents[i] = (struct metadata_document){
 			.path = mem_printf(RESOURCE_PREFIX "%.*s",
 					   SLICE_ARG(without_slash(resource->path))),
-			.text = make_document(authorization, resource),
+			.text = make_document(auth, resource),
 		};
 	}
 }
@@ -162,29 +159,25 @@ static void copy_members(json_t *to, const json_t *from, const char *const *name
 
 static json_t *make_facade(const struct metadata *metadata, const json_t *issuer, bool is_openid)
 {
-	struct slice origin = metadata->authorization->origin;
-	json_t *document = json_object();
-	char *url;
+	struct slice origin = metadata->auth->origin;
+	json_t *document = json_pack("{s:s%}", "issuer", origin.p, origin.n);
 
-	json_object_set_new(document, "issuer", json_stringn(origin.p, origin.n));
 	copy_members(document, issuer, copied, ARRAY_LEN(copied));
 	if (is_openid)
 		copy_members(document, issuer, copied_for_openid, ARRAY_LEN(copied_for_openid));
 	if (json_object_get(document, "response_types_supported") == NULL)
 		json_object_set_new(document, "response_types_supported", json_pack("[s]", "code"));
 	json_object_set_new(document, "code_challenge_methods_supported", json_pack("[s]", "S256"));
-	if (metadata->conf.client_id.n > 0) {
-		url = mem_printf("%.*s/register", SLICE_ARG(origin));
-		json_object_set_new(document, "registration_endpoint", json_string(url));
-		free(url);
-	}
+	if (metadata->conf.client_id.n > 0)
+		json_object_set_new(document, "registration_endpoint",
+				    json_sprintf("%.*s/register", SLICE_ARG(origin)));
 	return document;
 }
 
 static void answer_facade(const struct metadata *metadata, const struct answer *answer,
 			  bool is_openid)
 {
-	const json_t *issuer = verifier_metadata(metadata->authorization->verifier, 0);
+	const json_t *issuer = verifier_metadata(metadata->auth->verifier, 0);
 	json_t *document;
 	char *text;
 
@@ -235,20 +228,16 @@ static bool is_read(const struct answer *answer, const struct http_request *http
 	return false;
 }
 
-static bool has_facade(const struct metadata *metadata)
-{
-	return metadata->conf.facade == METADATA_FACADE_ON ||
-	       (metadata->conf.facade == METADATA_FACADE_AUTO &&
-		metadata->authorization->issuers.count == 1);
-}
-
 static void answer_well_known(const struct metadata *metadata, const struct answer *answer,
 			      const struct http_request *http)
 {
 	const struct metadata_document *document = find_document(metadata, http->path);
 	bool is_openid = slice_is_equal(http->path, SLICE_LIT("/.well-known/openid-configuration"));
+	enum metadata_facade facade = metadata->conf.facade;
+	bool has_facade = facade == METADATA_FACADE_ON ||
+			  (facade == METADATA_FACADE_AUTO && metadata->auth->issuers.count == 1);
 	bool is_facade =
-		has_facade(metadata) &&
+		has_facade &&
 		(is_openid ||
 		 slice_is_equal(http->path, SLICE_LIT("/.well-known/oauth-authorization-server")));
 
@@ -262,16 +251,12 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 		answer_facade(metadata, answer, is_openid);
 }
 
-static bool is_guessed(struct slice path)
-{
-	return slice_is_equal(path, SLICE_LIT("/authorize")) ||
-	       slice_is_equal(path, SLICE_LIT("/token")) ||
-	       slice_is_equal(path, SLICE_LIT("/register"));
-}
-
 bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 		   const struct http_request *http, struct http_exchange **exchange_r)
 {
+	static const struct slice guessed[] = { SLICE("/authorize"), SLICE("/token"),
+						SLICE("/register") };
+	const struct slices guesses = { guessed, ARRAY_LEN(guessed) };
 	const struct answer answer = { .conn = conn };
 
 	*exchange_r = NULL;
@@ -282,7 +267,7 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 	else if (metadata->conf.client_id.n > 0 &&
 		 slice_is_equal(http->path, SLICE_LIT("/register")))
 		*exchange_r = registration_new(&metadata->conf, conn, http);
-	else if (is_guessed(http->path))
+	else if (slices_has(guesses, http->path))
 		answer_missing(&answer);
 	else
 		return false;

@@ -35,13 +35,13 @@ struct metadata_conf {
 
 struct metadata {
 	struct metadata_conf conf;
-	const struct authorization_conf *authorization; /* whose tokens, with what proofs */
-	struct metadata_document *documents;            /* one for each resource */
+	const struct authorization_conf *auth; /* whose tokens, with what proofs */
+	struct metadata_document *documents;   /* one for each resource */
 };
 
 /* Everything borrowed for the metadata's life. */
 void metadata_init(struct metadata *metadata, const struct metadata_conf *conf,
-		   const struct authorization_conf *authorization);
+		   const struct authorization_conf *auth);
 /* Also right for one that is all zeros. */
 void metadata_fini(struct metadata *metadata);
 

@@ -11,8 +11,7 @@ struct slice origin_host_of(struct slice authority)
 
 	if (authority.n > 0 && authority.p[0] == '[') {
 		end = memchr(authority.p, ']', authority.n);
-		return end != NULL ? slice_between(authority.p, end + 1) :
-				     (struct slice){ NULL, 0 };
+		return end != NULL ? slice_between(authority.p, end + 1) : slice_of(NULL, 0);
 	}
 	return slice_cut(&authority, ':');
 }

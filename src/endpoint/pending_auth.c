@@ -15,59 +15,68 @@
 struct pending_auth {
 	struct http_exchange exchange;
 	struct verifier_wait wait;
-	struct frontend *frontend;
-	struct endpoint_target target;
+	struct endpoint_request request;
 	pending_auth_enter_fn *enter;
-	struct http_request http;
-	char *text; /* what the slices of http lie in */
+	struct http_request http; /* of the request */
+	char *text;               /* what the slices of http lie in */
 	size_t text_size;
-	struct slice origin; /* likewise; allowed, or empty */
 	struct peer client;
 };
 
-static void pending_auth_free(struct pending_auth *pending_auth)
+static void pending_auth_free(struct pending_auth *pending)
 {
-	explicit_bzero(pending_auth->text, pending_auth->text_size);
-	free(pending_auth->text);
-	loop_defer_free(pending_auth->frontend->router->loop, pending_auth);
+	explicit_bzero(pending->text, pending->text_size);
+	free(pending->text);
+	loop_defer_free(pending->request.frontend->router->loop, pending);
+}
+
+/* The request was admitted or refused. */
+static struct http_exchange *finish(struct endpoint_request *request, pending_auth_enter_fn *enter,
+				    enum authorization_step step, struct access *access,
+				    const struct refusal *refusal)
+{
+	struct http_exchange *exchange = NULL;
+
+	CHECK(step != AUTHORIZATION_WAITING && request->access == NULL);
+	if (step == AUTHORIZATION_ADMITTED) {
+		request->access = access;
+		exchange = enter(request);
+		access_fini(access);
+	} else {
+		refusal_send(refusal, request->frontend, request->endpoint, &request->answer);
+	}
+	return exchange;
 }
 
 static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
 				    struct grant *grant)
 {
-	struct pending_auth *pending_auth = container_of(wait, struct pending_auth, wait);
-	struct http_conn *conn = pending_auth->exchange.conn;
-	struct authorization *authorization = &pending_auth->frontend->authorization;
-	const struct protected_resource *place = &pending_auth->target.endpoint->place;
-	const struct authorization_check request = { place, &pending_auth->http, conn };
-	const struct answer answer = { .conn = conn, .origin = pending_auth->origin };
+	struct pending_auth *pending = container_of(wait, struct pending_auth, wait);
+	struct endpoint_request *request = &pending->request;
+	struct http_conn *conn = pending->exchange.conn;
+	const struct authorization_check check = { &request->endpoint->place, request->http, conn };
 	struct http_exchange *exchange;
+	enum authorization_step step;
 	struct refusal refusal;
 	struct access access;
 
-	CHECK(conn != NULL);
-	if (authorization_conclude(authorization, &request, verdict, grant, &access, &refusal) ==
-	    AUTHORIZATION_ADMITTED) {
-		exchange = pending_auth->enter(pending_auth->frontend, &pending_auth->target,
-					       &answer, &pending_auth->http, &access);
-		access_fini(&access);
-		if (exchange != NULL)
-			http_conn_resume(conn, exchange);
-	} else {
-		refusal_send(&refusal, pending_auth->frontend, pending_auth->target.endpoint,
-			     &answer);
-	}
-	pending_auth_free(pending_auth);
+	CHECK(conn != NULL && conn == request->answer.conn);
+	step = authorization_conclude(&request->frontend->authorization, &check, verdict, grant,
+				      &access, &refusal);
+	exchange = finish(request, pending->enter, step, &access, &refusal);
+	if (exchange != NULL)
+		http_conn_resume(conn, exchange);
+	pending_auth_free(pending);
 }
 
 static void pending_auth_on_gone(struct http_exchange *exchange, enum reason reason)
 {
-	struct pending_auth *pending_auth = container_of(exchange, struct pending_auth, exchange);
+	struct pending_auth *pending = container_of(exchange, struct pending_auth, exchange);
 
 	(void)reason;
-	verifier_cancel(&pending_auth->wait);
-	authorization_leave(&pending_auth->frontend->authorization, &pending_auth->client);
-	pending_auth_free(pending_auth);
+	verifier_cancel(&pending->wait);
+	authorization_leave(&pending->request.frontend->authorization, &pending->client);
+	pending_auth_free(pending);
 }
 
 /* Not called: a connection that is held reads no body. */
@@ -78,46 +87,37 @@ static void pending_auth_on_body(struct http_exchange *exchange, struct slice bo
 	CHECK(!"the connection is held");
 }
 
-static void pending_auth_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* nothing is written meanwhile */
-}
-
 static const struct http_exchange_ops pending_auth_ops = {
 	.on_body = pending_auth_on_body,
-	.on_room = pending_auth_on_room,
+	.on_room = answer_ignore_room,
 	.on_gone = pending_auth_on_gone,
 };
 
-static struct http_exchange *keep(struct frontend *frontend, const struct endpoint_target *target,
-				  const struct answer *answer, const struct http_request *http,
+static struct http_exchange *keep(const struct endpoint_request *request,
 				  pending_auth_enter_fn *enter)
 {
-	struct pending_auth *pending_auth = frontend->spare;
+	struct pending_auth *pending = request->frontend->spare;
 
-	CHECK(pending_auth->text == NULL);
-	frontend->spare = NULL;
-	pending_auth->exchange.ops = &pending_auth_ops;
-	pending_auth->frontend = frontend;
-	pending_auth->target = *target;
-	pending_auth->enter = enter;
-	pending_auth->client = *http_conn_client(answer->conn);
-	pending_auth->text = http_request_copy(http, &pending_auth->http, &pending_auth->text_size);
-	if (answer->origin.n > 0)
-		pending_auth->origin = pending_auth->http.fields[HTTP_ORIGIN];
-	http_conn_hold(answer->conn);
-	return &pending_auth->exchange;
+	CHECK(pending->text == NULL);
+	request->frontend->spare = NULL;
+	pending->exchange.ops = &pending_auth_ops;
+	pending->request = *request;
+	pending->request.http = &pending->http;
+	pending->enter = enter;
+	pending->client = *http_conn_client(request->answer.conn);
+	pending->text = http_request_copy(request->http, &pending->http, &pending->text_size);
+	if (request->answer.origin.n > 0)
+		pending->request.answer.origin = pending->http.fields[HTTP_ORIGIN];
+	http_conn_hold(request->answer.conn);
+	return &pending->exchange;
 }
 
-struct http_exchange *pending_auth_admit(struct frontend *frontend,
-					 const struct endpoint_target *target,
-					 const struct answer *answer,
-					 const struct http_request *http,
+struct http_exchange *pending_auth_admit(struct endpoint_request *request,
 					 pending_auth_enter_fn *enter)
 {
-	const struct protected_resource *place = &target->endpoint->place;
-	const struct authorization_check request = { place, http, answer->conn };
-	struct http_exchange *exchange;
+	const struct authorization_check check = { &request->endpoint->place, request->http,
+						   request->answer.conn };
+	struct frontend *frontend = request->frontend;
 	struct refusal refusal;
 	struct access access;
 	enum authorization_step step;
@@ -125,15 +125,9 @@ struct http_exchange *pending_auth_admit(struct frontend *frontend,
 	if (frontend->spare == NULL)
 		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
 	frontend->spare->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
-	step = authorization_admit(&frontend->authorization, &request, &frontend->spare->wait,
+	step = authorization_admit(&frontend->authorization, &check, &frontend->spare->wait,
 				   &access, &refusal);
-	if (step == AUTHORIZATION_ADMITTED) {
-		exchange = enter(frontend, target, answer, http, &access);
-		access_fini(&access);
-		return exchange;
-	}
 	if (step == AUTHORIZATION_WAITING)
-		return keep(frontend, target, answer, http, enter);
-	refusal_send(&refusal, frontend, target->endpoint, answer);
-	return NULL;
+		return keep(request, enter);
+	return finish(request, enter, step, &access, &refusal);
 }

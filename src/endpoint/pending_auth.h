@@ -9,20 +9,13 @@
 #include "endpoint/frontend.h"
 
 /* Where a request goes once its caller is known, now or later. Returns as on_request does. */
-typedef struct http_exchange *pending_auth_enter_fn(struct frontend *frontend,
-						    const struct endpoint_target *target,
-						    const struct answer *answer,
-						    const struct http_request *http,
-						    const struct access *access);
+typedef struct http_exchange *pending_auth_enter_fn(const struct endpoint_request *request);
 
 /*
  * Judges the request and lets it in (`enter`), refuses it, or keeps it. For on_request: returns the exchange, or NULL
  * if it has answered.
  */
-struct http_exchange *pending_auth_admit(struct frontend *frontend,
-					 const struct endpoint_target *target,
-					 const struct answer *answer,
-					 const struct http_request *http,
+struct http_exchange *pending_auth_admit(struct endpoint_request *request,
 					 pending_auth_enter_fn *enter);
 
 #endif

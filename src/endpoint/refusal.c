@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place where it is logged and counted. */
+/*
+ * The one place where a refusal is logged and counted. Clients read WWW-Authenticate with regular expressions: one field,
+ * the parameters always in one order, all values quoted, nothing in them that would need an escape. AUTH-CH-05.
+ */
 #include "endpoint/refusal.h"
 
+#include "auth/dpop.h"
+#include "auth/verifier.h"
 #include "endpoint/answer.h"
-#include "endpoint/challenge.h"
+#include "endpoint/egress.h"
 #include "endpoint/frontend.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -11,6 +16,83 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/server.h"
+
+/* ---- challenges ---- */
+
+static void append_challenge(struct buf *out, const struct authorization *auth,
+			     const struct protected_resource *place, const struct refusal *refusal)
+{
+	if (auth->conf.mode == AUTHORIZATION_OAUTH)
+		buf_printf(out, "Bearer resource_metadata=\"%.*s\"", SLICE_ARG(place->metadata));
+	else
+		buf_append_str(out, "Bearer realm=\"mcpgated\"");
+	if (!scope_set_is_empty(&refusal->scopes)) {
+		buf_append_str(out, ", scope=\"");
+		scope_table_append(auth->conf.scopes, &refusal->scopes, out);
+		buf_append_char(out, '"');
+	}
+	if (refusal->error != NULL)
+		buf_printf(out, ", error=\"%s\", error_description=\"%s\"", refusal->error,
+			   refusal->description);
+	if (auth->conf.dpop == AUTHORIZATION_DPOP_OFF)
+		return;
+	buf_append_str(out, ", DPoP algs=\""); /* RFC 9449 §7.1 */
+	for (size_t i = 0; dpop_algorithms[i] != NULL; i++)
+		buf_printf(out, "%s%s", i > 0 ? " " : "", dpop_algorithms[i]);
+	buf_append_char(out, '"');
+}
+
+/* Nothing of the request is in it but an allowed origin. AUTH-CH-01 … -07, -10 */
+static void send_challenge(const struct authorization *auth, const struct protected_resource *place,
+			   const struct answer *answer, const struct refusal *refusal)
+{
+	const char *error = refusal->error != NULL ? refusal->error : "unauthorized";
+	struct buf fields = { 0 };
+	struct buf body = { 0 };
+
+	CHECK((refusal->status == 429) == (refusal->retry_after_s > 0));
+	buf_append_str(&fields, "Cache-Control: no-store\r\n");
+	if (refusal->status == 503) { /* the token may well be good: nothing to throw it away for */
+		buf_printf(&fields, "Retry-After: %d\r\n", VERIFIER_RETRY_AFTER_S);
+	} else if (refusal->status == 429) {
+		buf_printf(&fields, "Retry-After: %u\r\n", refusal->retry_after_s);
+	} else if (!refusal->is_final) {
+		buf_append_str(&fields, "WWW-Authenticate: ");
+		append_challenge(&fields, auth, place, refusal);
+		buf_append_str(&fields, "\r\n");
+	}
+	buf_printf(&body, "{\"error\":\"%s\",\"error_description\":\"%s\"}", error,
+		   refusal->description);
+	answer_document(answer, refusal->status, buf_slice(&fields), buf_slice(&body));
+	buf_fini(&fields);
+	buf_fini(&body);
+}
+
+/* The result of the call that is refused holds the challenge, for clients that look for it there alone. AUTH-SCP-11 */
+static void send_result(const struct authorization *auth, const struct protected_resource *place,
+			const struct answer *answer, const struct refusal *refusal)
+{
+	struct buf challenge = { 0 };
+	struct buf result = { 0 };
+	struct buf text = { 0 };
+	struct slice whole;
+
+	CHECK(refusal->id.n > 0 && !refusal->is_final);
+	append_challenge(&challenge, auth, place, refusal);
+	buf_append_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
+	write_string(&result, slice_str(refusal->description));
+	buf_append_str(&result, "}],\"isError\":true,\"_meta\":{\"mcp/www_authenticate\":[");
+	write_string(&result, buf_slice(&challenge));
+	buf_append_str(&result, "]}}");
+	write_result(&text, refusal->id, buf_slice(&result));
+	whole = buf_slice(&text);
+	egress_send(answer, &whole, 1);
+	buf_fini(&challenge);
+	buf_fini(&result);
+	buf_fini(&text);
+}
+
+/* ---- refusals ---- */
 
 static void note(const struct refusal *refusal, const struct endpoint *endpoint)
 {
@@ -21,32 +103,16 @@ static void note(const struct refusal *refusal, const struct endpoint *endpoint)
 	    LOG_STR("reason", refusal->description));
 }
 
-/* FRONT-VER-02 */
-static void append_data(const struct refusal *refusal, struct buf *out)
-{
-	struct buf quoted = { 0 };
-
-	if (refusal->code != MCP_UNSUPPORTED_VERSION)
-		return;
-	write_string(&quoted, refusal->version);
-	revision_append_supported(out, buf_slice(&quoted));
-	buf_fini(&quoted);
-}
-
-static void send_challenge(const struct refusal *refusal, const struct frontend *frontend,
-			   const struct endpoint *endpoint, const struct answer *answer)
-{
-	if (refusal->is_for_result)
-		challenge_send_result(&frontend->authorization, &endpoint->place, answer, refusal);
-	else
-		challenge_send(&frontend->authorization, &endpoint->place, answer, refusal);
-}
-
 static void send_error(const struct refusal *refusal, const struct answer *answer)
 {
+	struct buf quoted = { 0 };
 	struct buf data = { 0 };
 
-	append_data(refusal, &data);
+	if (refusal->code == MCP_UNSUPPORTED_VERSION) { /* FRONT-VER-02 */
+		write_string(&quoted, refusal->version);
+		revision_append_supported(&data, buf_slice(&quoted));
+		buf_fini(&quoted);
+	}
 	answer_error(answer, refusal->status, refusal->id, refusal->code,
 		     slice_str(refusal->description), buf_slice(&data));
 	buf_fini(&data);
@@ -55,11 +121,16 @@ static void send_error(const struct refusal *refusal, const struct answer *answe
 void refusal_send(const struct refusal *refusal, const struct frontend *frontend,
 		  const struct endpoint *endpoint, const struct answer *answer)
 {
+	const struct authorization *auth = &frontend->authorization;
+
 	CHECK(refusal->status >= 200 && refusal->description != NULL);
 	note(refusal, endpoint);
 	switch (refusal->form) {
 	case REFUSAL_CHALLENGE:
-		send_challenge(refusal, frontend, endpoint, answer);
+		if (refusal->is_for_result)
+			send_result(auth, &endpoint->place, answer, refusal);
+		else
+			send_challenge(auth, &endpoint->place, answer, refusal);
 		break;
 	case REFUSAL_ERROR:
 		send_error(refusal, answer);
@@ -79,13 +150,13 @@ void refusal_append(const struct refusal *refusal, const struct endpoint *endpoi
 		answer_append_reason(out, id, refusal->reason, endpoint->server->conf.name);
 	else
 		write_error(out, id, refusal->code, slice_str(refusal->description),
-			    (struct slice){ NULL, 0 });
+			    slice_of(NULL, 0));
 }
 
 struct http_exchange *refusal_send_head(const struct answer *answer, int status, const char *why)
 {
 	LOG(REQUEST_REFUSED, LOG_INT("status", status), LOG_STR("reason", why));
-	answer_error(answer, status, (struct slice){ NULL, 0 }, MCP_INVALID_REQUEST, slice_str(why),
-		     (struct slice){ NULL, 0 });
+	answer_error(answer, status, slice_of(NULL, 0), MCP_INVALID_REQUEST, slice_str(why),
+		     slice_of(NULL, 0));
 	return NULL;
 }

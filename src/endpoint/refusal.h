@@ -16,7 +16,7 @@ struct frontend;
 struct http_exchange;
 
 enum refusal_form {
-	REFUSAL_CHALLENGE, /* status and WWW-Authenticate; see challenge.h */
+	REFUSAL_CHALLENGE, /* status, WWW-Authenticate, a small JSON body */
 	REFUSAL_ERROR,     /* a JSON-RPC error of our own */
 	REFUSAL_REASON,    /* that of a row of reason.def */
 };

@@ -25,6 +25,9 @@ static bool is_loopback(struct slice uri)
 	static const struct slice hosts[] = { SLICE("http://127.0.0.1"), SLICE("http://[::1]"),
 					      SLICE("http://localhost") };
 
+	for (size_t i = 0; i < uri.n; i++)
+		if (uri.p[i] <= ' ' || uri.p[i] >= 0x7f || uri.p[i] == '#' || uri.p[i] == '\\')
+			return false;
 	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
 		struct slice rest = uri;
 		struct slice port;
@@ -44,31 +47,17 @@ static bool is_loopback(struct slice uri)
 	return false;
 }
 
-static bool is_clean(struct slice uri)
-{
-	for (size_t i = 0; i < uri.n; i++)
-		if (uri.p[i] <= ' ' || uri.p[i] >= 0x7f || uri.p[i] == '#' || uri.p[i] == '\\')
-			return false;
-	return uri.n > 0;
-}
-
-static bool is_allowed(const struct metadata_conf *conf, struct slice uri)
-{
-	return slices_has(conf->redirect_uris, uri) || (is_clean(uri) && is_loopback(uri));
-}
-
 static bool are_allowed(const struct metadata_conf *conf, const json_t *uris)
 {
-	size_t count = json_array_size(uris);
-
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < json_array_size(uris); i++) {
 		const json_t *uri = json_array_get(uris, i);
+		struct slice text = slice_of(json_string_value(uri), json_string_length(uri));
 
 		if (!json_is_string(uri) ||
-		    !is_allowed(conf, slice_of(json_string_value(uri), json_string_length(uri))))
+		    (!slices_has(conf->redirect_uris, text) && !is_loopback(text)))
 			return false;
 	}
-	return count > 0;
+	return json_array_size(uris) > 0;
 }
 
 static void refuse(const struct answer *answer, const char *error, const char *why)
@@ -117,11 +106,6 @@ static void registration_on_body(struct http_exchange *exchange, struct slice bo
 	loop_defer_free(loop, registration);
 }
 
-static void registration_on_room(struct http_exchange *exchange)
-{
-	(void)exchange; /* the answer is whole at once */
-}
-
 static void registration_on_gone(struct http_exchange *exchange, enum reason reason)
 {
 	(void)reason;
@@ -130,7 +114,7 @@ static void registration_on_gone(struct http_exchange *exchange, enum reason rea
 
 static const struct http_exchange_ops registration_ops = {
 	.on_body = registration_on_body,
-	.on_room = registration_on_room,
+	.on_room = answer_ignore_room,
 	.on_gone = registration_on_gone,
 };
 

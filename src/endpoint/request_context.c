@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies what is needed of a head. */
+/* Copies what is needed of a head. A session's id is no credential: the session must be the caller's. */
 #include "endpoint/request_context.h"
+
+#include "router/client_session.h"
+#include "router/router.h"
+
+/* Returns its length; 0: there is no such field, or it is too long to be one of ours. */
+static size_t keep(struct slice field, char *place, size_t max)
+{
+	if (field.n == 0 || field.n > max)
+		return 0;
+	memcpy(place, field.p, field.n);
+	return field.n;
+}
 
 void request_context_init(struct request_context *context, const struct endpoint_request *request)
 {
-	struct slice session = request->http->fields[HTTP_MCP_SESSION_ID];
-	struct slice version = request->http->fields[HTTP_MCP_PROTOCOL_VERSION];
-	struct slice event = request->http->fields[HTTP_LAST_EVENT_ID];
+	const struct http_request *http = request->http;
+	struct slice version = http->fields[HTTP_MCP_PROTOCOL_VERSION];
 
 	caller_init(&context->caller, request);
-	context->has_session = http_has(request->http, HTTP_MCP_SESSION_ID);
-	context->has_version = http_has(request->http, HTTP_MCP_PROTOCOL_VERSION);
-	context->session_length = context->has_session ? session.n : 0;
-	context->version_length =
-		context->has_version ? (version.n < VERSION_BYTES ? version.n : VERSION_BYTES) : 0;
-	context->event_length = http_has(request->http, HTTP_LAST_EVENT_ID) ? event.n : 0;
-	context->has_event = http_has(request->http, HTTP_LAST_EVENT_ID);
-	if (context->event_length > 0 && context->event_length <= EVENT_ID_BYTES)
-		memcpy(context->event, event.p, event.n);
-	if (context->session_length > 0 && context->session_length <= SESSION_ID_LENGTH)
-		memcpy(context->session, session.p, session.n);
-	if (context->version_length > 0)
-		memcpy(context->version, version.p, context->version_length);
+	context->has_session = http_has(http, HTTP_MCP_SESSION_ID);
+	context->has_version = http_has(http, HTTP_MCP_PROTOCOL_VERSION);
+	context->has_event = http_has(http, HTTP_LAST_EVENT_ID);
+	if (version.n > VERSION_BYTES)
+		version.n = VERSION_BYTES;
+	context->version_length = keep(version, context->version, VERSION_BYTES);
+	context->session_length =
+		keep(http->fields[HTTP_MCP_SESSION_ID], context->session, SESSION_ID_LENGTH);
+	context->event_length =
+		keep(http->fields[HTTP_LAST_EVENT_ID], context->event, EVENT_ID_BYTES);
 }
 
 void request_context_fini(struct request_context *context)
@@ -29,19 +37,11 @@ void request_context_fini(struct request_context *context)
 	caller_fini(&context->caller);
 }
 
-struct slice request_context_session(const struct request_context *context)
-{
-	return slice_of(context->session,
-			context->session_length <= SESSION_ID_LENGTH ? context->session_length : 0);
-}
-
-struct answer request_context_answer(const struct request_context *context, struct http_conn *conn,
-				     const struct session *session)
+struct answer request_context_answer(const struct request_context *context, struct http_conn *conn)
 {
 	struct answer answer = caller_answer(&context->caller, conn);
 
-	if (session != NULL)
-		answer.session = session_id(session);
+	answer.session = slice_of(context->session, context->session_length);
 	return answer;
 }
 
@@ -49,10 +49,12 @@ struct admission request_context_admission(const struct request_context *context
 					   const struct http_conn *conn,
 					   enum admission_intent intent)
 {
+	const struct caller *caller = &context->caller;
+	struct session *session = NULL;
 	struct admission admission = {
 		.front = FRONT_STREAMABLE,
 		.intent = intent,
-		.caller = &context->caller,
+		.caller = caller,
 		.peer = http_conn_client(conn),
 		.names_version = context->has_version,
 		.version = slice_of(context->version, context->version_length),
@@ -60,9 +62,14 @@ struct admission request_context_admission(const struct request_context *context
 	};
 
 	if (context->has_session)
-		admission.session.client =
-			session_lookup(&context->caller, request_context_session(context));
-	admission.session.is_known = admission.session.client != NULL;
+		session = session_find(&caller->frontend->router->sessions,
+				       slice_of(context->session, context->session_length),
+				       caller->access.principal);
+	if (session != NULL && client_session_client(session)->server == caller->endpoint->server) {
+		CHECK(session->state == SESSION_LIVE);
+		admission.session.is_known = true;
+		admission.session.client = client_session_client(session);
+	}
 	return admission;
 }
 

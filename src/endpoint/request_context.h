@@ -19,9 +19,9 @@ struct request_context {
 	bool has_session;
 	bool has_version;
 	bool has_event;
-	size_t session_length; /* as sent; what is longer than an id is no id */
+	size_t session_length; /* 0: what was sent can be no id */
 	size_t version_length;
-	size_t event_length; /* as sent; what is longer than EVENT_ID_BYTES is no id */
+	size_t event_length; /* likewise */
 	char session[SESSION_ID_LENGTH];
 	char version[VERSION_BYTES];
 	char event[EVENT_ID_BYTES];
@@ -29,12 +29,12 @@ struct request_context {
 
 void request_context_init(struct request_context *context, const struct endpoint_request *request);
 void request_context_fini(struct request_context *context);
-/* The session id as it was sent; empty if it can be none. */
-struct slice request_context_session(const struct request_context *context);
-/* For answers on `conn`; with a session, its id is among their fields. */
-struct answer request_context_answer(const struct request_context *context, struct http_conn *conn,
-				     const struct session *session);
-/* What came on `conn` behind this head, to be admitted; borrowed from the context. */
+/* For answers on `conn` in the session that is named: its id is among their fields. */
+struct answer request_context_answer(const struct request_context *context, struct http_conn *conn);
+/*
+ * What came on `conn` behind this head, to be admitted; borrowed from the context. The session that it names is known if
+ * it is the caller's, at this endpoint. FRONT-SESS-04, -05, AUTH-SES-01, -02, -03
+ */
 struct admission request_context_admission(const struct request_context *context,
 					   const struct http_conn *conn,
 					   enum admission_intent intent);

@@ -22,7 +22,9 @@
 #include "endpoint/request_context.h"
 #include "endpoint/validation.h"
 #include "obs/log.h"
+#include "router/client_session.h"
 #include "router/forward.h"
+#include "router/router.h"
 
 struct post_call {
 	struct call call;
@@ -127,9 +129,9 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 /* From here on the answer is an event stream. */
 static void post_commit(struct post *post)
 {
-	struct frontend *frontend = post->context.caller.frontend;
+	const struct frontend_conf *conf = &post->context.caller.frontend->conf;
 	struct post_events *events = mem_zalloc(sizeof(*events));
-	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn);
 	struct replay_store *replay_store;
 	struct event_source source;
 	struct buf fields = { 0 };
@@ -140,24 +142,20 @@ static void post_commit(struct post *post)
 	post->events = events;
 	events->post = post;
 	events->writer.on_end = post_on_events_end;
-	events->stored =
-		replay_store_open(replay_store, post->is_batch ? (struct slice){ NULL, 0 } :
-								 post->single.call.id);
+	events->stored = replay_store_open(replay_store, post->is_batch ? slice_of(NULL, 0) :
+									  post->single.call.id);
 	source = (struct event_source){
 		.stream = &events->stored->stream,
 		.epoch = replay_store->epoch,
 		.number = events->stored->number,
 		.after = STREAM_FROM_HERE,
 		.is_primed = post->client->revision->has_priming,
-		.retry_ms = frontend->conf.retry_ms,
-		.keepalive_ms = frontend->conf.keepalive_ms,
-		/* FRONT-SSE-06: others are not closed before the response. */
-		.max_age_ms = post->client->revision->has_priming ?
-				      frontend->conf.max_connection_age_ms :
-				      0,
+		.retry_ms = conf->retry_ms,
+		.keepalive_ms = conf->keepalive_ms,
 	};
+	if (source.is_primed) /* FRONT-SSE-06: others are not closed before the response. */
+		source.max_age_ms = conf->max_connection_age_ms;
 	events->stored->is_known = source.is_primed;
-	answer.session = request_context_session(&post->context);
 	answer_append_fields(&fields, &answer);
 	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
 	buf_fini(&fields);
@@ -177,18 +175,17 @@ static void post_on_grace(struct timer *timer)
 /* The array of what a batch was answered; nothing if its calls were all cancelled, or there were none. FRONT-POST-01 */
 static void post_answer_batch(struct post *post)
 {
-	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn);
 	struct buf array = { 0 };
 
 	post_set_state(post, POST_ANSWERED);
-	answer.session = request_context_session(&post->context);
 	for (size_t i = 0; i < post->call_count; i++)
 		if (post->calls[i].response != NULL)
 			egress_append_element(&array, post->calls[i].response->text);
 	if (array.len > 0)
 		egress_send_array(&answer, &array);
 	else
-		answer_empty(&answer, 202, (struct slice){ NULL, 0 });
+		answer_empty(&answer, 202, slice_of(NULL, 0));
 	buf_fini(&array);
 }
 
@@ -212,7 +209,7 @@ static struct post *post_of(struct call *call)
 static void post_add_response(struct call *call, const struct slice *parts, size_t count)
 {
 	struct post *post = post_of(call);
-	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
+	struct answer answer = request_context_answer(&post->context, post->exchange.conn);
 
 	if (post->state == POST_OPEN && !post->takes_json)
 		post_commit(post);
@@ -225,7 +222,6 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 		container_of(call, struct post_call, call)->response = egress_join(parts, count);
 	} else if (post->state == POST_OPEN) {
 		post_set_state(post, POST_ANSWERED);
-		answer.session = request_context_session(&post->context);
 		egress_send(&answer, parts, count);
 	}
 }
@@ -255,24 +251,17 @@ static bool post_is_reachable(const struct call *call)
 	       (post->events != NULL && stream_has_reader(&post->events->stored->stream));
 }
 
-/* The session ends when the token that opened it is denied. AUTH-SES-07 */
-static void post_mark_session(const struct post *post, struct session *session)
-{
-	struct denial_marks marks;
-
-	access_show(&post->context.caller.access, &marks);
-	if (marks.issuer.n > 0)
-		session_keep_marks(session, &marks);
-}
-
 static void post_on_response(struct call *call, const struct slice *parts, size_t count)
 {
 	struct post *post = post_of(call);
 	struct session *session = call->client->session;
+	struct denial_marks marks;
 
 	post->client = call->client;
 	if (call->method->id == METHOD_INITIALIZE && session->state == SESSION_LIVE) {
-		post_mark_session(post, session);
+		access_show(&post->context.caller.access, &marks);
+		if (marks.issuer.n > 0) /* denied, it takes the session with it. AUTH-SES-07 */
+			session_keep_marks(session, &marks);
 		post->context.session_length = SESSION_ID_LENGTH;
 		memcpy(post->context.session, session->entry.id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)
@@ -287,7 +276,7 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 static void post_on_failed(struct call *call, enum reason reason)
 {
 	struct post *post = post_of(call);
-	struct answer answer = request_context_answer(&post->context, post->exchange.conn, NULL);
+	struct answer answer = caller_answer(&post->context.caller, post->exchange.conn);
 	const char *server = post->context.caller.endpoint->server->conf.name;
 	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
 	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
@@ -362,12 +351,6 @@ static const struct deny_watcher_ops post_watcher_ops = {
 
 /* ---- bodies ---- */
 
-static void post_refuse(struct post *post, const struct refusal *refusal)
-{
-	post_set_state(post, POST_ANSWERED);
-	request_context_refuse(&post->context, post->exchange.conn, refusal);
-}
-
 /* FRONT-INIT-04, -05 */
 static void post_initialize(struct post *post, const struct admission *admission)
 {
@@ -378,19 +361,6 @@ static void post_initialize(struct post *post, const struct admission *admission
 	client_session_open(caller->frontend->router, caller->endpoint->server,
 			    caller->access.principal, admission->peer, &post->calls[0].call,
 			    admission->admitted);
-}
-
-/* After the calls have been handed on: what comes later than the grace comes as events. */
-static void post_start_waiting(struct post *post)
-{
-	struct frontend *frontend = post->context.caller.frontend;
-
-	if (post->state != POST_OPEN || post->open_calls == 1 || !post->takes_events)
-		return;
-	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
-		post_commit(post);
-	else
-		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
 /* A place for the call of each request. */
@@ -406,11 +376,13 @@ static void post_make_calls(struct post *post, const struct admission *admission
 	post->open_calls += admission->requests;
 	for (size_t i = 0; i < post->call_count; i++)
 		post->calls[i].post = post;
+	CHECK(post->open_calls == post->call_count + 1);
 }
 
 /* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
 static void post_forward(struct post *post, const struct admission *admission)
 {
+	const struct frontend *frontend = post->context.caller.frontend;
 	struct admitted *admitted = admission->admitted;
 	struct client *client = admission->client;
 	struct post_call *next = post->calls;
@@ -431,32 +403,34 @@ static void post_forward(struct post *post, const struct admission *admission)
 		}
 	}
 	CHECK(next == post->calls + post->call_count);
-	if (!admission->is_initialize)
-		post_start_waiting(post);
-}
-
-static void post_take(struct post *post, const struct admission *admission)
-{
-	if (!principal_is_anonymous(post->context.caller.access.principal))
-		deny_list_watch(post->context.caller.frontend->authorization.deny_list,
-				&post->holder);
-	post_make_calls(post, admission);
-	post_forward(post, admission);
+	if (admission->is_initialize || post->state != POST_OPEN || post->open_calls == 1 ||
+	    !post->takes_events)
+		return;
+	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
+		post_commit(post);
+	else /* what comes later than the grace comes as events */
+		timer_start(frontend->router->loop, &post->grace, frontend->conf.grace_ms);
 }
 
 static void post_on_body(struct http_exchange *exchange, struct slice body)
 {
 	struct post *post = container_of(exchange, struct post, exchange);
+	const struct caller *caller = &post->context.caller;
 	struct admission admission =
 		request_context_admission(&post->context, exchange->conn, ADMISSION_SEND);
 
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
 	admission.body = body;
 	admission.takes_results = post->takes_json;
-	if (admission_admit(&admission))
-		post_take(post, &admission);
-	else
-		post_refuse(post, &admission.refusal);
+	if (admission_admit(&admission)) {
+		if (!principal_is_anonymous(caller->access.principal))
+			deny_list_watch(caller->frontend->authorization.deny_list, &post->holder);
+		post_make_calls(post, &admission);
+		post_forward(post, &admission);
+	} else {
+		post_set_state(post, POST_ANSWERED);
+		request_context_refuse(&post->context, exchange->conn, &admission.refusal);
+	}
 	admission_fini(&admission);
 	post_end_call(post);
 }
@@ -523,7 +497,7 @@ struct http_exchange *streamable_delete(const struct endpoint_request *request)
 	admission = request_context_admission(&context, conn, ADMISSION_END);
 	if (admission_admit(&admission)) {
 		session_end(admission.client->session, REASON_DELETED);
-		answer_empty(&request->answer, 204, (struct slice){ NULL, 0 });
+		answer_empty(&request->answer, 204, slice_of(NULL, 0));
 	} else {
 		request_context_refuse(&context, conn, &admission.refusal);
 	}

@@ -29,9 +29,8 @@ struct token_watch {
 	struct verifier_wait wait;
 	char *token; /* NULL: nobody is asked about it */
 	size_t token_size;
-	uint64_t ask_at_ms; /* clock_now_ms */
-	uint64_t
-		trust_until_ms; /* likewise: without an answer that it is good the stream is over then */
+	uint64_t ask_at_ms;      /* clock_now_ms */
+	uint64_t trust_until_ms; /* likewise: over then, unless the issuer says it is good */
 	void *owner;
 	token_watch_over_fn *on_over;
 };
@@ -43,8 +42,8 @@ struct token_watch {
 struct token_watch *token_watch_new(const struct endpoint_request *request,
 				    token_watch_over_fn *on_over, void *owner);
 /* The stream has begun, for a token that was just admitted. Nothing is called before the next turn. */
-void token_watch_begin(struct token_watch *token_watch, const struct access *access);
+void token_watch_begin(struct token_watch *watch, const struct access *access);
 /* The stream has ended, or will not begin. Sets the owner's pointer to NULL. */
-void token_watch_end(struct token_watch **token_watch);
+void token_watch_end(struct token_watch **watch);
 
 #endif

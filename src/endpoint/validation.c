@@ -2,8 +2,6 @@
 /* Each tells what is wrong; admission.c and the fronts decide what follows. */
 #include "endpoint/validation.h"
 
-#include "mcp/error.h"
-
 /* It is kept for as long as the session lives, for the processes that come later. */
 #define INITIALIZE_BYTES_MAX (64 * 1024)
 
@@ -22,11 +20,6 @@ bool validation_accepts(const struct http_request *http, const char *type)
 	if (!http_has(http, HTTP_ACCEPT) || http->repeated & 1u << HTTP_ACCEPT)
 		return true;
 	return http_accepts(http->fields[HTTP_ACCEPT], type);
-}
-
-int validation_code(const struct error *err)
-{
-	return err->kind == ERROR_SYNTAX ? MCP_PARSE_ERROR : MCP_INVALID_REQUEST;
 }
 
 bool validation_is_initialize(const struct envelope *env)

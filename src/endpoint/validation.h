@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
 #include "http/parse.h"
 #include "jsonrpc/scan.h"
 
@@ -14,8 +13,6 @@ const char *validation_check_content(const struct http_request *http);
 /* Whether the client takes this media type. FRONT-HTTP-03 */
 bool validation_accepts(const struct http_request *http, const char *type);
 
-/* The JSON-RPC code of an error of the scanner. */
-int validation_code(const struct error *err);
 bool validation_is_initialize(const struct envelope *env);
 /* What a message's _meta says about the revision that it is of; absent in the legacy era. */
 struct json validation_version(const struct envelope *env);
