@@ -132,9 +132,8 @@ static bool is_plain(const char *word)
 /* What a command orders: POST /COMMAND?PARAMETER=WORD. */
 struct order {
 	const char *parameter; /* NULL: it has none */
-	const char *
-		done; /* says what has happened, before the number that `member` of the answer has */
-	const char *member;
+	const char *done;      /* what has happened; printed before the number */
+	const char *member;    /* of the answer, which has the number */
 };
 
 static int give(const struct line *line, const struct order *order)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "mcp/error.h"
 
 #define READ_BYTES (64 * 1024)
 #define OUT_BYTES_MAX (64u * 1024 * 1024)
@@ -103,9 +104,9 @@ static void refuse_request(struct probe *probe, const json_t *request)
 		probe_send(probe,
 			   json_pack("{s:s, s:O, s:{}}", "jsonrpc", "2.0", "id", id, "result"));
 	else
-		probe_send(probe,
-			   json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id,
-				     "error", "code", -32601, "message", "Method not found"));
+		probe_send(probe, json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id,
+					    "error", "code", MCP_METHOD_NOT_FOUND, "message",
+					    "Method not found"));
 }
 
 static void note_garbage(struct probe *probe, struct slice line)
