@@ -107,8 +107,10 @@ static json_t *ask(const struct line *line, const char *method, char *target)
 /* Takes the answer, or NULL. Returns the exit status. */
 static int finish(json_t *answer)
 {
+	int status = answer != NULL ? 0 : EXIT_FAILED;
+
 	json_decref(answer);
-	return answer != NULL ? 0 : EXIT_FAILED;
+	return status;
 }
 
 static int report(const struct line *line, void (*show)(const json_t *report))
