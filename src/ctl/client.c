@@ -82,11 +82,10 @@ static int fail_to_connect(const struct transfer *transfer, struct error *err)
 
 	curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
 	if (number == ENOENT || number == ECONNREFUSED)
-		return error_set(
-			err, ERROR_SYSTEM,
-			"no daemon answers at %.108s; is it running? If its admin.address is another "
-			"one, name it with --socket",
-			path);
+		return error_set(err, ERROR_SYSTEM,
+				 "no daemon answers at %.108s; is it running? If its admin.address "
+				 "is another one, name it with --socket",
+				 path);
 	if (number == EACCES)
 		return error_set(err, ERROR_SYSTEM,
 				 "%.120s is for the daemon's user and root alone; try it with sudo",

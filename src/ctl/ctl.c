@@ -107,8 +107,10 @@ static json_t *ask(const struct line *line, const char *method, char *target)
 /* Takes the answer, or NULL. Returns the exit status. */
 static int finish(json_t *answer)
 {
+	int status = answer != NULL ? 0 : EXIT_FAILED;
+
 	json_decref(answer);
-	return answer != NULL ? 0 : EXIT_FAILED;
+	return status;
 }
 
 static int report(const struct line *line, void (*show)(const json_t *report))
@@ -132,9 +134,8 @@ static bool is_plain(const char *word)
 /* What a command orders: POST /COMMAND?PARAMETER=WORD. */
 struct order {
 	const char *parameter; /* NULL: it has none */
-	const char *
-		done; /* says what has happened, before the number that `member` of the answer has */
-	const char *member;
+	const char *done;      /* what has happened; printed before the number */
+	const char *member;    /* of the answer, which has the number */
 };
 
 static int give(const struct line *line, const struct order *order)

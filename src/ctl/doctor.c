@@ -46,10 +46,10 @@ int doctor_add_claim(struct doctor_claims *claims, const char *text, struct erro
 	const char *value = strchr(text, '=');
 
 	if (value == NULL || value == text || !text_is_claim(slice_str(value + 1)))
-		return error_set(
-			err, ERROR_INVALID,
-			"--claim takes NAME=VALUE; the value is plain text of 1 to %d bytes",
-			TEXT_CLAIM_MAX);
+		return error_set(err, ERROR_INVALID,
+				 "--claim takes NAME=VALUE; the value is plain text of 1 to "
+				 "%d bytes",
+				 TEXT_CLAIM_MAX);
 	if (claims->count == DOCTOR_CLAIMS_MAX)
 		return error_set(err, ERROR_INVALID, "there are more than %d claims",
 				 DOCTOR_CLAIMS_MAX);
@@ -190,11 +190,10 @@ static void explain_silence(struct examination *e, uint64_t timeout_ms)
 		explain_exit(&e->probe, &text);
 		buf_append_str(&text, " before it answered initialize");
 	} else {
-		buf_printf(
-			&text,
-			"no answer to initialize within %.1f s (start.timeout); perhaps it waits for "
-			"a download, a login or a terminal",
-			(double)timeout_ms / 1000);
+		buf_printf(&text,
+			   "no answer to initialize within %.1f s (start.timeout); perhaps it "
+			   "waits for a download, a login or a terminal",
+			   (double)timeout_ms / 1000);
 	}
 	fail(e, "answer", &text);
 }

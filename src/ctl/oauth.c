@@ -177,11 +177,10 @@ static void examine_probe(const struct walk *walk)
 
 	web_ask(&question, &answer);
 	if (answer.status != 401) {
-		buf_printf(
-			&text,
-			"GET without a token gets %d, not 401: clients that look so (mcp-remote) "
-			"take it that no token is needed",
-			answer.status);
+		buf_printf(&text,
+			   "GET without a token gets %d, not 401: clients that look so "
+			   "(mcp-remote) take it that no token is needed",
+			   answer.status);
 		finding_print("warn", "challenge", &text);
 	}
 	web_answer_fini(&answer);

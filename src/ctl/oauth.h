@@ -20,8 +20,7 @@ char *oauth_read_ca(const char *path, struct error *err) must_check;
 struct oauth_walk {
 	const char *url;
 	const char *token; /* or NULL */
-	const char *
-		ca; /* PEM: the authorities of all servers on the way; NULL: those that the system trusts */
+	const char *ca;    /* PEM, the authorities of all servers; or NULL: the system's */
 };
 
 /* Returns how many steps were in the way: 0 if a client gets, or can get, through; else 1. */

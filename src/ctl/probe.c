@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "mcp/error.h"
 
 #define READ_BYTES (64 * 1024)
 #define OUT_BYTES_MAX (64u * 1024 * 1024)
@@ -24,28 +25,30 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void take_stderr(struct probe *probe)
+/* Appends what can be read; at the end of the stream it is closed. */
+static void take(int *fd, struct buf *out)
 {
-	ssize_t n = read(probe->process.fds[2], buf_reserve(&probe->err, READ_BYTES), READ_BYTES);
+	ssize_t n = read(*fd, buf_reserve(out, READ_BYTES), READ_BYTES);
 
 	if (n > 0)
-		probe->err.len += (size_t)n;
+		out->len += (size_t)n;
 	else if (n == 0)
-		close_fd(&probe->process.fds[2]);
+		close_fd(fd);
+}
+
+static void take_stderr(struct probe *probe)
+{
+	take(&probe->process.fds[2], &probe->err);
 	if (probe->err.len > PROBE_STDERR_BYTES)
 		buf_consume(&probe->err, probe->err.len - PROBE_STDERR_BYTES);
 }
 
 static void take_stdout(struct probe *probe)
 {
-	ssize_t n = read(probe->process.fds[1], buf_reserve(&probe->out, READ_BYTES), READ_BYTES);
-
-	if (n > 0)
-		probe->out.len += (size_t)n;
-	if (n == 0 || probe->out.len > OUT_BYTES_MAX) {
+	take(&probe->process.fds[1], &probe->out);
+	if (probe->out.len > OUT_BYTES_MAX)
 		close_fd(&probe->process.fds[1]);
-		probe->is_closed = true;
-	}
+	probe->is_closed = probe->process.fds[1] < 0;
 }
 
 /* Ends its process group with it. Until the process is reaped, the group's number is not used again. */
@@ -103,9 +106,9 @@ static void refuse_request(struct probe *probe, const json_t *request)
 		probe_send(probe,
 			   json_pack("{s:s, s:O, s:{}}", "jsonrpc", "2.0", "id", id, "result"));
 	else
-		probe_send(probe,
-			   json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id,
-				     "error", "code", -32601, "message", "Method not found"));
+		probe_send(probe, json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id,
+					    "error", "code", MCP_METHOD_NOT_FOUND, "message",
+					    "Method not found"));
 }
 
 static void note_garbage(struct probe *probe, struct slice line)

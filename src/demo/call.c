@@ -29,7 +29,7 @@ int call_unpack(struct call *call, const json_t *value, const char *format, ...)
 	failed = json_vunpack_ex((json_t *)value, &error, 0, format, args);
 	va_end(args);
 	if (failed)
-		call_fail(call, RPC_INVALID_PARAMS, "%s", error.text);
+		call_fail(call, MCP_INVALID_PARAMS, "%s", error.text);
 	return failed ? -1 : 0;
 }
 
@@ -38,7 +38,7 @@ const json_t *call_string(struct call *call, const json_t *args, const char *nam
 	const json_t *text = json_object_get(args, name);
 
 	if (!json_is_string(text)) {
-		call_fail(call, RPC_INVALID_PARAMS, "%s must be a string", name);
+		call_fail(call, MCP_INVALID_PARAMS, "%s must be a string", name);
 		return NULL;
 	}
 	return text;

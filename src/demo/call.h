@@ -20,7 +20,7 @@ struct call {
 
 /* Makes the answer an error; returns NULL, so that handlers can return it. */
 json_t *call_fail(struct call *call, int code, const char *format, ...) printf_like(3, 4);
-/* As json_unpack; a failure becomes RPC_INVALID_PARAMS and -1. */
+/* As json_unpack; a failure becomes MCP_INVALID_PARAMS and -1. */
 int call_unpack(struct call *call, const json_t *value, const char *format, ...) must_check;
 /* A string argument; NULL with an error of the call. */
 const json_t *call_string(struct call *call, const json_t *args, const char *name);

@@ -51,7 +51,7 @@ static json_t *on_initialize(struct server *server, struct call *call)
 	json_t *capabilities;
 
 	if (server->revision != NULL)
-		return call_fail(call, RPC_INVALID_REQUEST, "initialize was sent before");
+		return call_fail(call, MCP_INVALID_REQUEST, "initialize was sent before");
 	if (call_unpack(call, call->params, "{s:s, s:o}", "protocolVersion", &version,
 			"capabilities", &capabilities) != 0)
 		return NULL;
@@ -83,7 +83,7 @@ static json_t *on_set_level(struct server *server, struct call *call)
 		return NULL;
 	level = level_find(slice_str(name));
 	if (level < 0)
-		return call_fail(call, RPC_INVALID_PARAMS, "%.40s is no log level", name);
+		return call_fail(call, MCP_INVALID_PARAMS, "%.40s is no log level", name);
 	server->log_level = level;
 	return json_object();
 }
@@ -116,13 +116,13 @@ static json_t *answer(struct server *server, const char *name, struct call *call
 	while (i < ARRAY_LEN(methods) && strcmp(methods[i].name, name) != 0)
 		i++;
 	if (i == ARRAY_LEN(methods))
-		return call_fail(call, RPC_UNKNOWN_METHOD, "There is no method %.80s", name);
+		return call_fail(call, MCP_METHOD_NOT_FOUND, "There is no method %.80s", name);
 	if (server->revision == NULL && !methods[i].is_early)
-		return call_fail(call, RPC_INVALID_REQUEST, "The first request must be initialize");
+		return call_fail(call, MCP_INVALID_REQUEST, "The first request must be initialize");
 	if (!json_is_object(call->params))
-		return call_fail(call, RPC_INVALID_PARAMS, "params must be an object");
+		return call_fail(call, MCP_INVALID_PARAMS, "params must be an object");
 	if (methods[i].is_list && json_object_get(call->params, "cursor") != NULL)
-		return call_fail(call, RPC_INVALID_PARAMS, "No such cursor: there is one page");
+		return call_fail(call, MCP_INVALID_PARAMS, "No such cursor: there is one page");
 	return methods[i].answer(server, call);
 }
 
@@ -134,7 +134,7 @@ static void take_request(struct server *server, const char *method, const json_t
 
 	CHECK(id != NULL);
 	if (!json_is_string(id) && !json_is_integer(id)) {
-		rpc_send_error(NULL, RPC_INVALID_REQUEST, "id must be a string or an integer",
+		rpc_send_error(NULL, MCP_INVALID_REQUEST, "id must be a string or an integer",
 			       NULL);
 	} else {
 		result = answer(server, method, &call);
@@ -164,7 +164,7 @@ static void take_message(struct server *server, const json_t *message)
 	else if (id != NULL && (result != NULL) != (error != NULL))
 		job_take_answer(server, id, result, error);
 	else
-		rpc_send_error(NULL, RPC_INVALID_REQUEST, "That is no JSON-RPC message", NULL);
+		rpc_send_error(NULL, MCP_INVALID_REQUEST, "That is no JSON-RPC message", NULL);
 }
 
 void dispatch_line(struct server *server, struct slice line)
@@ -179,7 +179,7 @@ void dispatch_line(struct server *server, struct slice line)
 		return; /* blank */
 	value = json_loadb(line.p, line.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
 	if (value == NULL) {
-		rpc_send_error(NULL, RPC_PARSE_ERROR, error.text, NULL);
+		rpc_send_error(NULL, MCP_PARSE_ERROR, error.text, NULL);
 	} else if (json_is_array(value) && json_array_size(value) > 0 && server->revision != NULL &&
 		   server->revision->batches) {
 		for (size_t i = 0; i < json_array_size(value); i++)

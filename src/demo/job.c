@@ -23,7 +23,7 @@ struct job *job_start(struct server *server, struct call *call, uint64_t delay_m
 
 	CHECK(call->id != NULL && !call->is_later && call->code == 0);
 	if (server->job_count == JOBS_MAX) {
-		call_fail(call, RPC_INVALID_REQUEST, "Too many calls wait: %d", JOBS_MAX);
+		call_fail(call, MCP_INVALID_REQUEST, "Too many calls wait: %d", JOBS_MAX);
 		return NULL;
 	}
 	job = mem_zalloc(sizeof(*job));

@@ -27,7 +27,7 @@ json_t *prompts_get(struct server *server, struct call *call)
 	if (call_unpack(call, call->params, "{s:s}", "name", &prompt) != 0)
 		return NULL;
 	if (strcmp(prompt, "greet") != 0)
-		return call_fail(call, RPC_INVALID_PARAMS, "There is no prompt %.80s", prompt);
+		return call_fail(call, MCP_INVALID_PARAMS, "There is no prompt %.80s", prompt);
 	if (call_unpack(call, call->params, "{s:{s:s}}", "arguments", "name", &name) != 0)
 		return NULL;
 	return json_pack("{s:s, s:[{s:s, s:{s:s, s:o}}]}", "description", "Asks for a greeting",
@@ -68,7 +68,7 @@ json_t *prompts_complete(struct server *server, struct call *call)
 			&value) != 0)
 		return NULL;
 	if (!is_known_ref(type, name, uri, &is_prompt))
-		return call_fail(call, RPC_INVALID_PARAMS,
+		return call_fail(call, MCP_INVALID_PARAMS,
 				 "There is nothing like this to complete");
 	if (is_prompt && strcmp(argument, "name") == 0)
 		values = names_with_prefix(value);

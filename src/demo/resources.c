@@ -16,6 +16,7 @@
 #define CLOCK_URI "demo://clock"
 #define COUNTER_URI "demo://counter"
 #define ECHO_PREFIX "demo://echo/"
+#define UNKNOWN_RESOURCE (-32002) /* up to revision 2025-11-25 */
 
 json_t *resources_time(void)
 {
@@ -91,11 +92,11 @@ static json_t *read_text(struct server *server, struct call *call, const char **
 		return json_sprintf("%" JSON_INTEGER_FORMAT, server->counter);
 	if (strncmp(uri, ECHO_PREFIX, strlen(ECHO_PREFIX)) != 0) {
 		call->data = json_pack("{s:s}", "uri", uri);
-		return call_fail(call, RPC_UNKNOWN_RESOURCE, "There is no such resource");
+		return call_fail(call, UNKNOWN_RESOURCE, "There is no such resource");
 	}
 	text = decode(uri + strlen(ECHO_PREFIX));
 	if (text == NULL)
-		call_fail(call, RPC_INVALID_PARAMS,
+		call_fail(call, MCP_INVALID_PARAMS,
 			  "The text in the URI is not percent-encoded UTF-8");
 	return text;
 }

@@ -8,13 +8,7 @@
 
 #include <jansson.h>
 
-enum rpc_code {
-	RPC_PARSE_ERROR = -32700,
-	RPC_INVALID_REQUEST = -32600,
-	RPC_UNKNOWN_METHOD = -32601,
-	RPC_INVALID_PARAMS = -32602,
-	RPC_UNKNOWN_RESOURCE = -32002, /* up to revision 2025-11-25 */
-};
+#include "mcp/error.h"
 
 /* Each takes its last argument; id is borrowed, NULL for one that could not be read. */
 void rpc_send_result(const json_t *id, json_t *result);

@@ -33,7 +33,7 @@ static int take_integer(struct call *call, const json_t *args, const char *name,
 	*value_r = json_integer_value(value);
 	if (json_is_integer(value) && *value_r >= 0 && *value_r <= max)
 		return 0;
-	call_fail(call, RPC_INVALID_PARAMS,
+	call_fail(call, MCP_INVALID_PARAMS,
 		  "%s must be a whole number from 0 to %" JSON_INTEGER_FORMAT, name, max);
 	return -1;
 }
@@ -64,7 +64,7 @@ static json_t *tool_add(struct server *server, struct call *call, const json_t *
 	char *text;
 
 	if (!json_is_number(a) || !json_is_number(b))
-		return call_fail(call, RPC_INVALID_PARAMS, "a and b must be numbers");
+		return call_fail(call, MCP_INVALID_PARAMS, "a and b must be numbers");
 	sum = sum_of(a, b);
 	if (sum == NULL)
 		return tool_result_error(json_string("The sum is too large"));
@@ -174,7 +174,7 @@ static json_t *tool_log(struct server *server, struct call *call, const json_t *
 		return NULL;
 	level = level_find(slice_str(json_string_value(name)));
 	if (level < 0)
-		return call_fail(call, RPC_INVALID_PARAMS, "level is no log level");
+		return call_fail(call, MCP_INVALID_PARAMS, "level is no log level");
 	if (level < server->log_level)
 		return tool_result_text(json_string("not sent: below the level that was set"));
 	rpc_send_notification("notifications/message", json_pack("{s:O, s:s, s:O}", "level", name,
@@ -304,9 +304,9 @@ json_t *tools_call(struct server *server, struct call *call)
 	while (i < ARRAY_LEN(tools) && strcmp(tools[i].name, name) != 0)
 		i++;
 	if (i == ARRAY_LEN(tools))
-		return call_fail(call, RPC_INVALID_PARAMS, "There is no tool %.80s", name);
+		return call_fail(call, MCP_INVALID_PARAMS, "There is no tool %.80s", name);
 	if (args != NULL && !json_is_object(args))
-		return call_fail(call, RPC_INVALID_PARAMS, "arguments must be an object");
+		return call_fail(call, MCP_INVALID_PARAMS, "arguments must be an object");
 	none = json_object();
 	result = tools[i].run(server, call, args != NULL ? args : none);
 	json_decref(none);

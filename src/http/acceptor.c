@@ -176,31 +176,11 @@ static void entry_on_deadline(struct timer *timer)
 		  "its PROXY header or handshake took too long");
 }
 
-static void acceptor_begin(struct acceptor *acceptor, int fd, const struct peer *peer,
-			   const struct acceptor_port *port)
-{
-	struct entry *entry = mem_zalloc(sizeof(*entry));
-
-	entry->acceptor = acceptor;
-	entry->fd = fd;
-	entry->peer = *peer;
-	if (port->tls_server != NULL)
-		entry->tls_server = tls_server_ref(port->tls_server);
-	watch_init(&entry->reading, acceptor->loop, fd, WATCH_READ, entry_on_readable);
-	watch_init(&entry->writing, acceptor->loop, fd, WATCH_WRITE, entry_on_writable);
-	timer_init(&entry->deadline, entry_on_deadline);
-	timer_start(acceptor->loop, &entry->deadline, ACCEPTOR_MS);
-	list_append(&acceptor->entries, &entry->link);
-	acceptor->count++;
-	if (port->has_proxy_header)
-		watch_set(&entry->reading, true);
-	else
-		entry_begin(entry);
-}
-
 void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 		     const struct acceptor_port *port)
 {
+	struct entry *entry;
+
 	if (port->tls_server == NULL && !port->has_proxy_header) {
 		http_server_accept(acceptor->http,
 				   &(struct http_arrival){ .fd = fd, .peer = *peer });
@@ -217,7 +197,22 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 	if (acceptor->count >= ACCEPTOR_MAX)
 		entry_end(container_of(acceptor->entries.next, struct entry, link),
 			  "too many handshakes at a time, and this one is the oldest");
-	acceptor_begin(acceptor, fd, peer, port);
+	entry = mem_zalloc(sizeof(*entry));
+	entry->acceptor = acceptor;
+	entry->fd = fd;
+	entry->peer = *peer;
+	if (port->tls_server != NULL)
+		entry->tls_server = tls_server_ref(port->tls_server);
+	watch_init(&entry->reading, acceptor->loop, fd, WATCH_READ, entry_on_readable);
+	watch_init(&entry->writing, acceptor->loop, fd, WATCH_WRITE, entry_on_writable);
+	timer_init(&entry->deadline, entry_on_deadline);
+	timer_start(acceptor->loop, &entry->deadline, ACCEPTOR_MS);
+	list_append(&acceptor->entries, &entry->link);
+	acceptor->count++;
+	if (port->has_proxy_header)
+		watch_set(&entry->reading, true);
+	else
+		entry_begin(entry);
 }
 
 void acceptor_fini(struct acceptor *acceptor)

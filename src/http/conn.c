@@ -5,7 +5,7 @@
  *
  * Invariants: an exchange is set exactly from the end of a head to the end of its answer; `in` holds an
  * incomplete head, or requests whose turn has not come (pipelining), and is empty otherwise; a deadline
- * runs in every state but judging and busy, which have their own above, and streaming with nothing queued.
+ * runs in every state but judging and busy, which the layers above limit, and streaming with nothing queued.
  *
  * RFC 9112; design/stack.md §3. Deadlines are absolute: bytes that trickle do not extend them.
  */
@@ -21,8 +21,8 @@
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
 #define DIRECT_RESERVE_BYTES (2 * 1024 * 1024)
-#define DRAIN_STALL_MS \
-	5000 /* while draining, a client that takes nothing for so long is not waited for */
+/* While draining, a client that takes nothing for so long is not waited for. */
+#define DRAIN_STALL_MS 5000
 /* What a refused peer may still send. Closing earlier would reset the connection, and the answer would be lost. */
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)

@@ -156,9 +156,9 @@ void http_stream_begin(struct http_conn *conn, struct slice fields)
 	/* Reading ahead may have paused, but only reading shows that the client has left. */
 	wire_watch_reading(&conn->wire, conn->peer_state != CONN_PEER_CLOSED);
 	wire_limit_unsent(&conn->wire, conn->server->conf.stall_timeout_ms);
+	/* Without chunks only the end of the connection ends the answer. */
 	if (conn->is_old)
-		conn_set_last(
-			conn); /* without chunks only the end of the connection ends the answer */
+		conn_set_last(conn);
 	head->len = 0;
 	reply_append_head(head, &(struct reply_head){
 					.status = 200,

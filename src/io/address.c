@@ -177,10 +177,9 @@ int address_take_systemd(const char *name, size_t nth, struct error *err)
 	int fd = find_systemd_fd(slice_str(name), nth);
 
 	if (fd < 0)
-		return error_set(
-			err, ERROR_INVALID,
-			"systemd passed no socket of this name (FileDescriptorName= in the "
-			"socket unit)");
+		return error_set(err, ERROR_INVALID,
+				 "systemd passed no socket of this name (FileDescriptorName= in "
+				 "the socket unit)");
 	if (!is_listening_stream(fd))
 		return error_set(err, ERROR_INVALID,
 				 "what systemd passed is no listening stream socket "

@@ -73,8 +73,8 @@ void ipc_drop(int fd)
 	const struct linger none = { 0, 0 };
 
 	CHECK(fd >= 0);
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
-		   sizeof(none)); /* fails where it is no socket */
+	/* Fails where it is no socket. */
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	close(fd);
 }
 

@@ -47,21 +47,6 @@ static char *put(char *at, const void *data, size_t size)
 	return at + size;
 }
 
-static char *put_entry(char *at, const struct denial *denial)
-{
-	const struct record record = {
-		.number = denial->number,
-		.until_ms = denial->until_ms,
-		.by = denial->by,
-		.issuer_bytes = denial->issuer.n,
-		.name_bytes = denial->name.n,
-	};
-
-	at = put(at, &record, sizeof(record));
-	at = put(at, denial->issuer.p, denial->issuer.n);
-	return put(at, denial->name.p, denial->name.n);
-}
-
 void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *deny_list)
 {
 	size_t reserve = sizeof(struct record) + sizeof(end_record);
@@ -73,6 +58,13 @@ void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *
 	__atomic_store_n(&snapshot->bytes, BEING_WRITTEN, __ATOMIC_SEQ_CST);
 	LIST_FOREACH(node, &deny_list->entries) {
 		const struct denial *denial = container_of(node, struct denial, link);
+		const struct record record = {
+			.number = denial->number,
+			.until_ms = denial->until_ms,
+			.by = denial->by,
+			.issuer_bytes = denial->issuer.n,
+			.name_bytes = denial->name.n,
+		};
 		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - snapshot->records);
 
 		/* Names are short: there is room for DENY_LIST_MAX entries. */

@@ -20,12 +20,6 @@ static uint64_t identity_key(uint64_t seed, const struct identity *identity)
 	return text_hash_part(hash, identity->client);
 }
 
-static bool identity_is_equal(const struct identity *a, const struct identity *b)
-{
-	return slice_is_equal(a->issuer, b->issuer) && slice_is_equal(a->subject, b->subject) &&
-	       slice_is_equal(a->client, b->client);
-}
-
 void principal_set_init(struct principal_set *set)
 {
 	*set = (struct principal_set){ .anonymous = { .set = set, .refs = 1 } };
@@ -55,8 +49,11 @@ struct principal *principal_get(struct principal_set *set, const struct identity
 	CHECK(identity->issuer.n + identity->subject.n + identity->client.n > 0);
 	for (; at != NULL; at = at->next) {
 		struct principal *principal = container_of(at, struct principal, by_key);
+		const struct identity *own = &principal->identity;
 
-		if (identity_is_equal(&principal->identity, identity))
+		if (slice_is_equal(own->issuer, identity->issuer) &&
+		    slice_is_equal(own->subject, identity->subject) &&
+		    slice_is_equal(own->client, identity->client))
 			return principal_ref(principal);
 	}
 	return principal_new(set, identity, key);
