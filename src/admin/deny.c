@@ -66,16 +66,6 @@ static bool has_issuer(const struct verifier_conf *issuers, struct slice issuer)
 	return false;
 }
 
-/* Of a static token nothing is known but its name. */
-static const char *judge_static(const struct authorization_conf *authorization,
-				const struct deny_request *request)
-{
-	if (request->by != DENIAL_BY_SUB)
-		return "a static token is denied by sub, which is its name in auth.tokens";
-	return has_token(authorization, request->name) ? NULL :
-							 "auth.tokens has no token of this name";
-}
-
 /* Whether the request can be carried out: NULL, or why not. Fills in what it may leave out. */
 static const char *judge(const struct admin *admin, struct deny_request *request)
 {
@@ -94,8 +84,14 @@ static const char *judge(const struct admin *admin, struct deny_request *request
 		request->until_ms = clock_wall_ms() + DENY_DEFAULT_MS;
 	if (request->until_ms <= clock_wall_ms())
 		return "the time is over already";
-	if (slice_is_equal(request->issuer, static_issuer))
-		return judge_static(authorization, request);
+	if (slice_is_equal(request->issuer, static_issuer)) {
+		/* Of a static token nothing is known but its name. */
+		if (request->by != DENIAL_BY_SUB)
+			return "a static token is denied by sub, which is its name in auth.tokens";
+		if (!has_token(authorization, request->name))
+			return "auth.tokens has no token of this name";
+		return NULL;
+	}
 	return has_issuer(issuers, request->issuer) ?
 		       NULL :
 		       "the issuer is none of auth.issuers, byte for byte";

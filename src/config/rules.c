@@ -202,25 +202,20 @@ static void check_log_target(const struct config *config, const struct tree *roo
 			target);
 }
 
-static bool is_server_name(const char *name)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-	size_t length = strlen(name);
-
-	return length > 0 && length <= NAME_BYTES_MAX && strspn(name, letters) == length &&
-	       name[0] != '_' && name[0] != '-';
-}
-
 static void check_name(const struct config_server *server, const struct tree *at,
 		       struct config_problems *problems)
 {
-	CHECK(server->conf.name != NULL);
-	if (!is_server_name(server->conf.name))
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+	const char *name = server->conf.name;
+	size_t length = strlen(name);
+
+	if (length == 0 || length > NAME_BYTES_MAX || strspn(name, letters) != length ||
+	    name[0] == '_' || name[0] == '-')
 		problem_add_at_key(
 			problems, at,
 			"the server name '%.60s' must have 1 to 64 small letters, digits, "
 			"'-' and '_', and begin with a letter or digit",
-			server->conf.name);
+			name);
 }
 
 /* What the daemon itself answers. */

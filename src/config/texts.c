@@ -25,6 +25,22 @@ bool texts_is_one(const struct types_context *context, const struct tree *value)
 	return false;
 }
 
+bool texts_are_few(const struct types_context *context, const struct tree *value)
+{
+	if (value->count > YAML_ITEMS_MAX)
+		problem_add_at(context->problems, value, "must not have more than %u entries",
+			       YAML_ITEMS_MAX);
+	return value->count <= YAML_ITEMS_MAX;
+}
+
+bool texts_is_map(const struct types_context *context, const struct tree *value,
+		  const char *example)
+{
+	if (value->kind != TREE_MAP && !tree_is_null(value))
+		problem_add_at(context->problems, value, "must be a map, like %s", example);
+	return value->kind == TREE_MAP;
+}
+
 /* These lists are ours: their items may be changed. */
 static struct slice *items_of(const struct slices *texts)
 {
@@ -68,11 +84,8 @@ void texts_load(const struct types_context *context, const struct tree *value, s
 		problem_add_at(context->problems, value, "must be a list, like [a, b]");
 		return;
 	}
-	if (value->count > YAML_ITEMS_MAX) {
-		problem_add_at(context->problems, value, "must not have more than %u entries",
-			       YAML_ITEMS_MAX);
+	if (!texts_are_few(context, value))
 		return;
-	}
 	texts_free(texts);
 	for (size_t i = 0; i < value->count; i++)
 		if (texts_is_one(context, value->items[i]))
@@ -114,12 +127,8 @@ static struct slices *place_for_list(struct slice_map *map, struct slice name)
 void texts_load_map(const struct types_context *context, const struct tree *value,
 		    struct slice_map *map)
 {
-	if (tree_is_null(value))
+	if (!texts_is_map(context, value, "{NAME: [a, b]}"))
 		return;
-	if (value->kind != TREE_MAP) {
-		problem_add_at(context->problems, value, "must be a map, like {NAME: [a, b]}");
-		return;
-	}
 	for (size_t i = 0; i < value->count; i++)
 		texts_load(context, value->items[i],
 			   place_for_list(map, slice_str(value->items[i]->key)));

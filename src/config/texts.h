@@ -15,6 +15,14 @@
 
 /* Whether the value is a text that is there; what is wrong is reported. */
 bool texts_is_one(const struct types_context *context, const struct tree *value);
+/*
+ * Whether a list or map has no more entries than YAML may have: the command line and imported files come without
+ * that limit, but are printed as YAML. What is wrong is reported.
+ */
+bool texts_are_few(const struct types_context *context, const struct tree *value);
+/* Whether the value is a map; another one is reported, unless it is empty. */
+bool texts_is_map(const struct types_context *context, const struct tree *value,
+		  const char *example);
 /* Overwrites, frees, empties. */
 void texts_free_one(struct slice *text);
 

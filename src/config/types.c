@@ -36,15 +36,6 @@ static const char *shown(const struct tree *value)
 	return value->kind == TREE_LIST ? "[…]" : "{…}";
 }
 
-/* The command line and imported files come without YAML's limit, but are printed as YAML. */
-static bool require_few(const struct types_context *context, const struct tree *value)
-{
-	if (value->count > YAML_ITEMS_MAX)
-		problem_add_at(context->problems, value, "must not have more than %u entries",
-			       YAML_ITEMS_MAX);
-	return value->count <= YAML_ITEMS_MAX;
-}
-
 /* ---- text ---- */
 
 static bool is_not_empty(const struct types_context *context, const struct tree *value)
@@ -402,7 +393,7 @@ static void load_ports(const struct types_context *context, const struct option 
 			       "must be a list of ports, like [443], or the word any");
 		return;
 	}
-	if (!require_few(context, value))
+	if (!texts_are_few(context, value))
 		return;
 	fini_ports(option, base);
 	field->is_any = is_any;
@@ -561,13 +552,9 @@ static void load_env(const struct types_context *context, const struct option *o
 	struct config_pair pair;
 
 	(void)option;
-	if (tree_is_null(value))
+	if (!texts_is_map(context, value, "{NAME: value}") || !texts_are_few(context, value))
 		return;
-	if (value->kind != TREE_MAP) {
-		problem_add_at(context->problems, value, "must be a map, like {NAME: value}");
-		return;
-	}
-	for (size_t i = 0; require_few(context, value) && i < value->count; i++)
+	for (size_t i = 0; i < value->count; i++)
 		if (load_pair(context, value->items[i], &pair))
 			*place_for_pair(base, pair.name) = pair;
 }
@@ -622,12 +609,8 @@ static struct tool_timeout *place_for_timeout(struct tool_timeouts *timeouts, st
 static void load_timeouts(const struct types_context *context, const struct option *option,
 			  const struct tree *value, void *base)
 {
-	if (tree_is_null(value))
+	if (!texts_is_map(context, value, "{TOOL: 10m}"))
 		return;
-	if (value->kind != TREE_MAP) {
-		problem_add_at(context->problems, value, "must be a map, like {TOOL: 10m}");
-		return;
-	}
 	for (size_t i = 0; i < value->count; i++)
 		read_number(context, option, OPTION_DURATION, value->items[i],
 			    &place_for_timeout(field_of(option, base),

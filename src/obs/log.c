@@ -91,18 +91,15 @@ static bool line_has_room(const struct line *line, size_t size)
 }
 
 /* Callers ask for room first; what has none all the same is left out. */
-static void line_put(struct line *line, const char *bytes, size_t size)
+static void line_puts(struct line *line, const char *text)
 {
+	size_t size = strlen(text);
+
 	CHECK(line->length <= sizeof(line->bytes));
 	if (!line_has_room(line, size))
 		return;
-	memcpy(line->bytes + line->length, bytes, size);
+	memcpy(line->bytes + line->length, text, size);
 	line->length += size;
-}
-
-static void line_puts(struct line *line, const char *text)
-{
-	line_put(line, text, strlen(text));
 }
 
 /* Writes the first character of s as the log shows it; returns its length in s. */
