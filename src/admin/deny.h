@@ -6,11 +6,11 @@
 #include "admin/admin.h"
 #include "base/buf.h"
 
-/* How long an entry holds if nobody says. */
+/* How long an entry holds by default. */
 #define DENY_DEFAULT_MS (24 * 3600 * (uint64_t)1000)
 
 void deny_report(const struct admin *admin, struct buf *out);
-/* The exchange that takes the order (order.h) and answers. */
+/* The exchange that takes the order (deny_request.h) and answers. */
 struct http_exchange *deny_add(struct admin *admin);
 /* Takes the entry of this number away, and answers. */
 void deny_remove(struct admin *admin, struct http_conn *conn, struct slice number);
