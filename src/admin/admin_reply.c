@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nobody on the way may keep what the operator is told. What he is told is decided by admin.c and deny.c. */
+/* No answer may be cached. What is answered is decided by admin.c and deny.c. */
 #include "admin/admin_reply.h"
 
 void admin_reply(struct http_conn *conn, int status, const char *type, const struct buf *body)

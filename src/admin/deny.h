@@ -6,7 +6,7 @@
 #include "admin/admin.h"
 #include "base/buf.h"
 
-/* How long an entry holds if nobody says. */
+/* How long an entry holds by default. */
 #define DENY_DEFAULT_MS (24 * 3600 * (uint64_t)1000)
 
 void deny_report(const struct admin *admin, struct buf *out);

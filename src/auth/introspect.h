@@ -53,7 +53,7 @@ bool introspector_is_on(const struct introspector *introspector);
 
 /*
  * Asks; on_done comes later, exactly once, unless question_cancel comes first; it may free the question.
- * Returns 0, or -1 and the verdict (INTROSPECTION_UNAVAILABLE) if nobody can be asked now.
+ * Returns 0, or -1 and the verdict (INTROSPECTION_UNAVAILABLE) if the issuer cannot be asked now.
  */
 int introspector_ask(struct introspector *introspector, struct question *question,
 		     struct slice token, struct verdict *verdict_r) must_check;

@@ -94,7 +94,7 @@ struct verifier_wait;
 typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *verdict,
 			      struct grant *grant);
 
-/* Embedded by whoever waits, who sets on_done and is_suspect; zeroed otherwise. */
+/* Embedded by its owner, which sets on_done and is_suspect; zeroed otherwise. */
 struct verifier_wait {
 	verifier_done_fn *on_done;
 	bool is_suspect; /* many wrong tokens came from its address: it may use only half of the questions. AUTH-OPQ-03 */

@@ -47,7 +47,7 @@ struct http_exchange {
 	struct http_conn *conn; /* NULL: gone, or answered */
 };
 
-/* Whoever knows the paths. Embedded by its owner. */
+/* Knows the paths. Embedded by its owner. */
 struct http_handler {
 	/*
 	 * A head has come; `request` is borrowed until the return. Returns the exchange that takes the
@@ -137,7 +137,7 @@ bool http_conn_take_body(struct http_conn *conn, struct buf *body_r);
 /* Ends the connection without an answer. */
 void http_conn_end(struct http_conn *conn, enum reason reason);
 
-/* Who has sent the current request, behind the proxies that are trusted. */
+/* The client of the current request: the one behind the proxies that are trusted. */
 const struct peer *http_conn_client(const struct http_conn *conn);
 /*
  * SHA-256 of the certificate that the client has proved to have: for tokens that are bound to one

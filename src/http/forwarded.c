@@ -34,7 +34,7 @@ static size_t skip_word(struct slice text, size_t at)
 	return at;
 }
 
-/* The value at *at_r, without its quotes; p == NULL: malformed. Escapes are not needed by anybody. */
+/* The value at *at_r, without its quotes; p == NULL: malformed, which includes escapes: no proxy writes them. */
 static struct slice take_value(struct slice text, size_t *at_r)
 {
 	size_t begin = *at_r;
@@ -116,6 +116,6 @@ void http_forwarded_apply(const struct http_trust *trust, const struct http_requ
 		struct slice last = take_last(&list);
 
 		if (!peer_parse(has_pairs ? read_element(last) : last, client))
-			return; /* nobody is named, or not by an address */
+			return; /* it names no address */
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is at the other end of a connection: an address as bytes, and ranges of addresses. */
+/* The address at the other end of a connection, as bytes, and ranges of addresses. */
 #ifndef MCPGATED_IO_PEER_H
 #define MCPGATED_IO_PEER_H
 

@@ -149,7 +149,7 @@ static void row_set_state(struct children *children, struct row *row, enum row_s
 }
 
 /*
- * The one writer of what was told. The pipes are closed, because whoever holds them sees the child's end, and
+ * The one writer of what was told. The pipes are closed, because a process that holds them sees the child's end, and
  * that must be the gateway alone. TOLD_END, which is also for an end that the gateway does not want to hear of,
  * makes the child's number free again.
  */
