@@ -330,37 +330,33 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_calls,      /* 503 */
 };
 
-static bool is_of_caller(const struct admission *admission)
-{
-	const struct caller *caller = admission->caller;
-	const struct client *client = admission->client;
-
-	return client == NULL || (client->session->principal == caller->access.principal &&
-				  client->server == caller->endpoint->server);
-}
-
 bool admission_admit(struct admission *admission)
 {
+	const struct caller *caller = admission->caller;
+	const struct client *client;
+
 	CHECK(admission->admitted == NULL && admission->client == NULL);
 	CHECK(admission->messages == NULL && admission->count == 0 && admission->requests == 0);
-	CHECK(admission->caller->access.principal != NULL);
+	CHECK(caller->access.principal != NULL);
 	CHECK(admission->peer != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (!checks[i](admission))
 			return false;
 	CHECK(admission->requests <= admission->count);
-	CHECK(is_of_caller(admission));
+	client = admission->client;
+	CHECK(client == NULL || client->session->principal == caller->access.principal);
+	CHECK(client == NULL || client->server == caller->endpoint->server);
 	CHECK(admission->intent != ADMISSION_SEND ||
 	      admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
-		admission->admitted =
-			admitted_new(admission->client, admission->messages, admission->count);
+		admission->admitted = admitted_new(client, admission->messages, admission->count);
 	return true;
 }
 
 void admission_fini(struct admission *admission)
 {
 	admitted_free(&admission->admitted);
+	CHECK(admission->batch == NULL || admission->is_batch);
 	free(admission->batch);
 	admission->batch = NULL;
 }

@@ -42,6 +42,7 @@ static void drop_context(struct listening *get)
 
 static void listening_end(struct listening *get)
 {
+	CHECK(get->session == NULL || get->stored == NULL);
 	event_writer_stop(&get->writer);
 	token_watch_end(&get->token_watch);
 	if (get->session != NULL)
