@@ -29,7 +29,7 @@ static const struct {
 
 /* ---- refusals ---- */
 
-/* Of the one request that the body is; else empty. */
+/* The id of the request, if the body is a single request; else empty. */
 static struct slice own_id(const struct admission *admission)
 {
 	return !admission->is_batch && admission->requests == 1 ? admission->single.id.text :
@@ -48,7 +48,7 @@ static bool refuse(struct admission *admission, int status, int code, const char
 	return false;
 }
 
-/* Its requests; HTTP would say it with this status. */
+/* Refuses the requests of the body, not the body; a front that answers it at once says it with this status. */
 static bool refuse_requests(struct admission *admission, int status, int code, const char *why)
 {
 	refuse(admission, status, code, why);
@@ -255,7 +255,7 @@ static bool check_era(struct admission *admission)
 	return true;
 }
 
-/* On HTTP+SSE there are clients without a session. Nobody is there yet to hear a notification of theirs. */
+/* A client of HTTP+SSE has no session at first, and no server yet that its notifications could go to. */
 static bool check_begun(struct admission *admission)
 {
 	if (!needs_name(admission) || admission->client != NULL || admission->is_initialize)

@@ -117,8 +117,8 @@ static void client_on_farewell(struct task *task)
 }
 
 /*
- * Its session ends with it, but not at once: what was told it last may have been too much, and then who told
- * it is still at work on the session and its calls.
+ * Its session ends with it, but not at once: the stream may have ended because the last message was too much for it,
+ * and whoever pushed that message still uses the session and its calls.
  */
 static void client_end(struct sse_client *client)
 {

@@ -31,7 +31,7 @@ struct listening {
 	struct token_watch *token_watch;
 };
 
-/* There may be many streams, most of them idle for hours. */
+/* A stream that has begun no longer needs what the head said, and may be idle for hours. */
 static void drop_context(struct listening *get)
 {
 	if (get->context != NULL)

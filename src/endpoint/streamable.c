@@ -327,7 +327,7 @@ static void post_show(const struct deny_watcher *holder, struct denial_marks *ma
 	access_show(&container_of(holder, struct post, holder)->context.caller.access, marks_r);
 }
 
-/* What it waits for is not for whoever waits any more: neither the answers, nor the rest of a stream. */
+/* Its client may no longer have what it waits for: neither the answers, nor the rest of a stream. */
 static void post_on_denied(struct deny_watcher *holder)
 {
 	struct post *post = container_of(holder, struct post, holder);
