@@ -5,7 +5,6 @@
  */
 #include "endpoint/admission.h"
 
-
 #include "base/mem.h"
 #include "endpoint/validation.h"
 #include "mcp/error.h"
@@ -26,7 +25,7 @@ static const struct {
 
 /* ---- refusals ---- */
 
-/* Of the one request that the body is; else empty. */
+/* The id of the request, if the body is a single request; else empty. */
 static struct slice own_id(const struct admission *admission)
 {
 	return !admission->is_batch && admission->requests == 1 ? admission->single.id.text :
@@ -45,7 +44,7 @@ static bool refuse(struct admission *admission, int status, int code, const char
 	return false;
 }
 
-/* Its requests; HTTP would say it with this status. */
+/* Refuses the requests of the body, not the body; a front that answers it at once says it with this status. */
 static bool refuse_requests(struct admission *admission, int status, int code, const char *why)
 {
 	refuse(admission, status, code, why);
@@ -228,7 +227,7 @@ static bool check_era(struct admission *admission)
 	return true;
 }
 
-/* On HTTP+SSE there are clients without a session. Nobody is there yet to hear a notification of theirs. */
+/* A client of HTTP+SSE has no session at first, and no server yet that its notifications could go to. */
 static bool check_begun(struct admission *admission)
 {
 	if (!needs_name(admission) || admission->client != NULL || admission->is_initialize)
@@ -303,31 +302,26 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_calls,      /* 503 */
 };
 
-static bool is_of_caller(const struct admission *admission)
-{
-	const struct caller *caller = admission->caller;
-	const struct client *client = admission->client;
-
-	return client == NULL || (client->session->principal == caller->access.principal &&
-				  client->server == caller->endpoint->server);
-}
-
 bool admission_admit(struct admission *admission)
 {
+	const struct caller *caller = admission->caller;
+	const struct client *client;
+
 	CHECK(admission->admitted == NULL && admission->client == NULL);
 	CHECK(admission->messages == NULL && admission->count == 0 && admission->requests == 0);
-	CHECK(admission->caller->access.principal != NULL);
+	CHECK(caller->access.principal != NULL);
 	CHECK(admission->peer != NULL);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (!checks[i](admission))
 			return false;
 	CHECK(admission->requests <= admission->count);
-	CHECK(is_of_caller(admission));
+	client = admission->client;
+	CHECK(client == NULL || client->session->principal == caller->access.principal);
+	CHECK(client == NULL || client->server == caller->endpoint->server);
 	CHECK(admission->intent != ADMISSION_SEND ||
 	      admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
-		admission->admitted =
-			admitted_new(admission->client, admission->messages, admission->count);
+		admission->admitted = admitted_new(client, admission->messages, admission->count);
 	return true;
 }
 

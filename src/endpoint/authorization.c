@@ -350,6 +350,7 @@ static enum authorization_step ask_verifier(struct authorization *auth,
 	struct verdict verdict;
 	struct grant *grant = NULL;
 
+	CHECK(auth->conf.verifier != NULL);
 	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(request->conn));
 	if (!verifier_check(auth->conf.verifier, credential->token, place->accepted.items,
 			    place->accepted.count, wait, &verdict, &grant))
@@ -425,6 +426,7 @@ enum authorization_step authorization_conclude(struct authorization *auth,
 	struct credential credential;
 	enum authorization_step step = take_credential(auth, request, &credential, refusal_r);
 
+	CHECK(auth->conf.mode == AUTHORIZATION_OAUTH && !credential.is_key);
 	CHECK(step == AUTHORIZATION_ADMITTED); /* it was before */
 	step = admit_granted(auth, request, &credential, verdict, grant, access_r, refusal_r);
 	return finish(auth, request, step, access_r, refusal_r);
@@ -534,6 +536,7 @@ struct access access_copy(const struct access *access)
 {
 	struct access copy = *access;
 
+	CHECK(access->principal != NULL);
 	principal_ref(copy.principal);
 	if (copy.grant != NULL)
 		grant_ref(copy.grant);

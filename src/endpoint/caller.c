@@ -29,6 +29,7 @@ struct answer caller_answer(const struct caller *caller, struct http_conn *conn)
 {
 	struct answer answer = { .conn = conn };
 
+	CHECK(caller->access.principal != NULL);
 	if (caller->origin != NULL)
 		answer.origin = slice_str(caller->origin);
 	return answer;

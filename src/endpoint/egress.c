@@ -37,6 +37,7 @@ struct msg *egress_join(const struct slice *parts, size_t count)
 {
 	struct buf text = { 0 };
 
+	CHECK(count > 0);
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&text, parts[i]);
 	return msg_new_take(&text);

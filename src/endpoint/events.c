@@ -82,6 +82,7 @@ static void writer_finish(struct event_writer *writer, enum reason reason)
 {
 	struct buf text = { 0 };
 
+	CHECK(writer->reader.stream != NULL && writer->exchange->conn != NULL);
 	if (reason == REASON_CONNECTION_AGE || reason == REASON_DRAINING)
 		writer_append_priming(writer,
 				      writer->source.retry_ms +
@@ -155,6 +156,7 @@ static void writer_on_keepalive(struct timer *timer)
 	struct event_writer *writer = container_of(timer, struct event_writer, keepalive);
 	struct buf comment = { 0 };
 
+	CHECK(writer->exchange->conn != NULL);
 	if (http_conn_has_room(writer->exchange->conn)) {
 		sse_append_comment(&comment);
 		http_stream_write(writer->exchange->conn, buf_slice(&comment));

@@ -167,6 +167,7 @@ static void frontend_write_error(struct http_handler *handler, int status, const
 void frontend_init(struct frontend *frontend, struct router *router,
 		   const struct frontend_conf *conf)
 {
+	CHECK(conf->endpoint_count == 0 || conf->endpoints != NULL);
 	frontend->handler.on_request = frontend_on_request;
 	frontend->handler.write_error = frontend_write_error;
 	frontend->conf = *conf;

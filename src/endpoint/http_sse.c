@@ -94,7 +94,8 @@ static void client_set_state(struct sse_client *client, enum client_state state)
 
 static void client_free(struct sse_client *client)
 {
-	CHECK(client->state == CLIENT_GONE);
+	CHECK(client->state == CLIENT_GONE && list_is_empty(&client->link));
+	CHECK(client->token_watch == NULL && client->writer.reader.stream == NULL);
 	caller_fini(&client->caller);
 	loop_defer_free(client->caller.frontend->router->loop, client);
 }
@@ -116,8 +117,8 @@ static void client_on_farewell(struct task *task)
 }
 
 /*
- * Its session ends with it, but not at once: what was told it last may have been too much, and then who told
- * it is still at work on the session and its calls.
+ * Its session ends with it, but not at once: the stream may have ended because the last message was too much for it,
+ * and whoever pushed that message still uses the session and its calls.
  */
 static void client_end(struct sse_client *client)
 {
@@ -254,7 +255,8 @@ static void client_adopt(struct sse_client *client, struct client *session_clien
 		.has_no_ids = true,
 	};
 
-	CHECK(client->session_client == NULL);
+	CHECK(client->session_client == NULL && client->opening == NULL);
+	CHECK(session->principal == client->caller.access.principal);
 	client->session_client = session_client;
 	memcpy(client->session, session->entry.id, SESSION_ID_LENGTH);
 	session_hold(session);
@@ -323,6 +325,7 @@ static struct call *call_new(struct sse_client *client, const struct access *acc
 {
 	struct sse_call *sse_call = mem_zalloc(sizeof(*sse_call));
 
+	CHECK(access->principal == client->caller.access.principal);
 	sse_call->client = client;
 	sse_call->access = access_copy(access);
 	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
@@ -471,6 +474,7 @@ static void client_open(struct sse_client *client, const struct answer *answer)
 	struct buf event = { 0 };
 	struct buf fields = { 0 };
 
+	CHECK(client->opening == NULL && client->session_client == NULL);
 	answer_append_fields(&fields, answer);
 	client_set_state(client, CLIENT_OPEN);
 	event_writer_begin(&client->writer, &client->exchange, frontend->conf.keepalive_ms,

@@ -31,7 +31,7 @@ struct listening {
 	struct token_watch *token_watch;
 };
 
-/* There may be many streams, most of them idle for hours. */
+/* A stream that has begun no longer needs what the head said, and may be idle for hours. */
 static void drop_context(struct listening *get)
 {
 	if (get->context != NULL)
@@ -42,6 +42,7 @@ static void drop_context(struct listening *get)
 
 static void listening_end(struct listening *get)
 {
+	CHECK(get->session == NULL || get->stored == NULL);
 	event_writer_stop(&get->writer);
 	token_watch_end(&get->token_watch);
 	if (get->session != NULL)

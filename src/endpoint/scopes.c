@@ -20,6 +20,7 @@ static void set_add(struct scope_set *set, size_t number)
 
 static bool set_has(const struct scope_set *set, size_t number)
 {
+	CHECK(number < SCOPES_MAX);
 	return set->words[number / 64] >> number % 64 & 1;
 }
 

@@ -92,6 +92,7 @@ static void post_check_done(struct post *post)
 	if (post->open_calls > 0 || post->exchange.conn != NULL)
 		return;
 	CHECK(post->state != POST_OPEN);
+	CHECK(post->state != POST_EVENTS || post->events != NULL);
 	deny_list_unwatch(&post->holder);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
@@ -120,6 +121,7 @@ static void post_on_events_end(struct event_writer *writer, enum reason reason)
 {
 	struct post_events *events = container_of(writer, struct post_events, writer);
 
+	CHECK(events->post->events == events);
 	if (reason == REASON_CONNECTION_AGE)
 		post_note_left(events->post);
 	else
@@ -136,7 +138,7 @@ static void post_commit(struct post *post)
 	struct event_source source;
 	struct buf fields = { 0 };
 
-	CHECK(post->exchange.conn != NULL && post->client != NULL);
+	CHECK(post->exchange.conn != NULL && post->client != NULL && post->events == NULL);
 	replay_store = &post->client->session->replay_store;
 	post_set_state(post, POST_EVENTS);
 	post->events = events;
@@ -325,7 +327,7 @@ static void post_show(const struct deny_watcher *holder, struct denial_marks *ma
 	access_show(&container_of(holder, struct post, holder)->context.caller.access, marks_r);
 }
 
-/* What it waits for is not for whoever waits any more: neither the answers, nor the rest of a stream. */
+/* Its client may no longer have what it waits for: neither the answers, nor the rest of a stream. */
 static void post_on_denied(struct deny_watcher *holder)
 {
 	struct post *post = container_of(holder, struct post, holder);
@@ -448,6 +450,7 @@ static void post_on_gone(struct http_exchange *exchange, enum reason reason)
 	struct post *post = container_of(exchange, struct post, exchange);
 
 	(void)reason;
+	CHECK(exchange->conn == NULL);
 	if (post->events != NULL)
 		event_writer_stop(&post->events->writer);
 	/* Who has seen the id of an event can come back for the rest. CXL-01 */
@@ -496,6 +499,7 @@ struct http_exchange *streamable_delete(const struct endpoint_request *request)
 	request_context_init(&context, request);
 	admission = request_context_admission(&context, conn, ADMISSION_END);
 	if (admission_admit(&admission)) {
+		CHECK(admission.client != NULL);
 		session_end(admission.client->session, REASON_DELETED);
 		answer_empty(&request->answer, 204, slice_of(NULL, 0));
 	} else {

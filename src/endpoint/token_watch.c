@@ -32,6 +32,7 @@ static void token_watch_stop(struct token_watch *watch)
 
 static void token_watch_over(struct token_watch *watch, enum reason reason)
 {
+	CHECK(watch->access.principal != NULL && watch->on_over != NULL);
 	LOG(STREAM_OVER, LOG_SLICE("server", watch->place->server),
 	    LOG_STR("reason", reason_get(reason)->text));
 	token_watch_stop(watch);
@@ -181,7 +182,7 @@ void token_watch_begin(struct token_watch *watch, const struct access *access)
 {
 	if (watch == NULL)
 		return;
-	CHECK(watch->access.principal == NULL);
+	CHECK(watch->access.principal == NULL && access->principal != NULL);
 	watch->access = access_copy(access);
 	deny_list_watch(watch->authorization->deny_list, &watch->holder);
 	token_watch_set_times(watch);

@@ -68,8 +68,11 @@ void deny_snapshot_save(struct deny_snapshot *snapshot, const struct deny_list *
 		size_t left = DENY_SNAPSHOT_BYTES - (size_t)(at - snapshot->records);
 
 		/* Names are short: there is room for DENY_LIST_MAX entries. */
-		if (denial->issuer.n + denial->name.n + reserve <= left)
-			at = put_entry(at, denial);
+		if (denial->issuer.n + denial->name.n + reserve > left)
+			continue;
+		at = put(at, &record, sizeof(record));
+		at = put(at, denial->issuer.p, denial->issuer.n);
+		at = put(at, denial->name.p, denial->name.n);
 	}
 	CHECK(at <= snapshot->records + DENY_SNAPSHOT_BYTES - sizeof(end_record));
 	at = put(at, &end_record, sizeof(end_record));
