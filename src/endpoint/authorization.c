@@ -265,7 +265,10 @@ static int prove(const struct authorization *auth, const struct authorization_ch
 	return result;
 }
 
-/* What one server wants of a token that is good for others: 0, or -1 and the verdict. What was introspected has no signature that we saw: its issuer answers for it. AUTH-ISS-03 */
+/*
+ * What one server wants of a token that is good for others: 0, or -1 and the verdict. What was introspected has no
+ * signature that we saw: its issuer answers for it. AUTH-ISS-03
+ */
 static int check_policy(const struct protected_resource *place, const struct grant *grant,
 			struct verdict *verdict_r)
 {
