@@ -136,28 +136,37 @@ void forward_deny(struct call *call)
 
 /* ---- notifications ---- */
 
-/* All calls of the session with that id: its type counts as well. bridging.md §1.1 (6) */
+static struct call *find_call(const struct client *client, struct slice id)
+{
+	LIST_FOREACH(node, &client->calls) {
+		struct call *call = container_of(node, struct call, link);
+
+		if (slice_is_equal(call->id, id) && call->method->id != METHOD_INITIALIZE)
+			return call;
+	}
+	return NULL;
+}
+
+/*
+ * All calls of the session with that id: its type counts as well. Who is told of one may end the session, and so the
+ * others. bridging.md §1.1 (6)
+ */
 static void cancel_calls(struct client *client, const struct envelope *env)
 {
 	struct json id = scan_member(env->params.text, SLICE_LIT("requestId"));
 	struct json reason = scan_member(env->params.text, SLICE_LIT("reason"));
 	struct buf text = { 0 };
-	bool is_found = false;
+	struct call *call = find_call(client, id.text);
 
+	if (call == NULL)
+		counter_add(COUNTER_CLIENT_STRAY_CANCELS);
 	if (reason.type == JSON_STRING)
 		splice_append(&text, reason.text, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
-	LIST_FOREACH_SAFE(node, &client->calls) {
-		struct call *call = container_of(node, struct call, link);
-
-		if (!slice_is_equal(call->id, id.text) || call->method->id == METHOD_INITIALIZE)
-			continue;
-		is_found = true;
+	for (; call != NULL; call = find_call(client, id.text)) {
 		if (call->state == CALL_SENT)
 			send_cancelled(call->request.upstream, call->request.id, buf_slice(&text));
 		call_cancel(call);
 	}
-	if (!is_found)
-		counter_add(COUNTER_CLIENT_STRAY_CANCELS);
 	buf_fini(&text);
 }
 

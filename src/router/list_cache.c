@@ -421,7 +421,8 @@ static void cached_list_on_lost(struct upstream_request *request, enum reason re
 	struct cached_list *cached_list = cached_list_of(request);
 
 	cached_list_leave_upstream(cached_list);
-	if (cached_list->is_repeated) {
+	/* What nobody waits for any more is not asked for. */
+	if (cached_list->is_repeated || wait_queue_is_empty(&cached_list->waiting)) {
 		cached_list_fail(cached_list, reason);
 		return;
 	}

@@ -612,7 +612,42 @@ static void unused_pools_go(void **state)
 	assert_true(list_is_empty(&router.slots.pools));
 }
 
+/* All who asked have gone, then the process goes, too: no other is started for a list that nobody wants. */
+static void lost_fetches_of_nobody_are_forgotten(void **state)
+{
+	struct member *a = begin();
+	struct front *list = request(a->client, LIST("1"));
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	notify(a->client, CANCELLED("1"));
+	assert_int_equal(list->ending, ENDING_CANCELLED);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	pass(2000);
+	assert_int_equal(keeper.count, 1);
+}
+
+/* The same when the sessions have gone: the pool goes with its process. */
+static void pools_of_nobody_are_not_revived(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *list = request(a->client, LIST("1"));
+
+	(void)state;
+	hears(process(0), LIST("2"));
+	session_end(a->client->session, REASON_DELETED);
+	is_failed(list, REASON_DELETED);
+	fake_process_exit(&keeper, process(0), 0);
+	fake_keeper_settle(&keeper);
+	pass(2000);
+	assert_int_equal(keeper.count, 1);
+	assert_true(list_is_empty(&router.slots.pools));
+}
+
 static const struct CMUnitTest tests[] = {
+	TEST(lost_fetches_of_nobody_are_forgotten),
+	TEST_PRINCIPALS(pools_of_nobody_are_not_revived),
 	TEST(large_updates_do_not_wait),
 	TEST(lists_are_fetched_once),
 	TEST(changes_outdate_what_is_on_its_way),

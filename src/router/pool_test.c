@@ -619,6 +619,21 @@ static void refused_subscriptions_leave_nothing(void **state)
 	hears(process(0), SUBSCRIBE("3"));
 }
 
+/* Who subscribes twice at once, and leaves when told of the second: nothing more is said of the first. */
+static void subscribers_may_leave_when_told(void **state)
+{
+	struct member *a = begin();
+	struct front *one = request(a->client, SUBSCRIBE("1"));
+	struct front *two = request(a->client, SUBSCRIBE("2"));
+
+	(void)state;
+	two->ends_session = true;
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	is_answered(two, EMPTY("2"));
+	is_failed(one, REASON_PEER_CLOSED);
+}
+
 /* Whoever asked leaves: the next one of those who wait asks. */
 static void subscribing_is_handed_on(void **state)
 {
@@ -1798,6 +1813,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(list_changes_reach_all_once),
 	TEST(subscriptions_are_merged),
 	TEST(refused_subscriptions_leave_nothing),
+	TEST(subscribers_may_leave_when_told),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
 	TEST(updates_are_joined),

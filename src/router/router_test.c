@@ -1624,7 +1624,23 @@ static void idle_session_ends(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Who is told that a call is cancelled may end the session, while another call of the same id is to be cancelled. */
+static void cancelled_calls_may_end_the_session(void **state)
+{
+	struct client *client = begin();
+	struct front *one = request(client, CALL("1"));
+	struct front *two = request(client, CALL("1"));
+
+	(void)state;
+	one->ends_session = true;
+	notify(client,
+	       "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1}}");
+	assert_int_equal(one->ending, ENDING_CANCELLED);
+	is_failed(two, REASON_PEER_CLOSED);
+}
+
 static const struct CMUnitTest tests[] = {
+	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
 	TEST(handshake_is_lenient_to_servers),
 	TEST(server_may_refuse),

@@ -130,9 +130,10 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 			SLICE_LIT(
 				"Invalid params: the client's revision of MCP cannot express this"));
 	} else {
-		if (method->id == METHOD_ELICITATION)
+		bool is_asked = server_request_open(client, upstream, converted, method);
+
+		if (is_asked && method->id == METHOD_ELICITATION)
 			remember_elicitation(client, converted);
-		server_request_open(client, upstream, converted, method);
 	}
 	convert_fini(&convert);
 }

@@ -357,7 +357,7 @@ static bool hold(struct server_request *request, struct msg *msg)
 	return true;
 }
 
-void server_request_open(struct client *client, struct upstream *upstream,
+bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method)
 {
 	struct server_request *request;
@@ -366,7 +366,7 @@ void server_request_open(struct client *client, struct upstream *upstream,
 	CHECK(upstream->client == client && client->pool == upstream->pool);
 	if (client->server_requests.by_id.count >= SERVER_REQUESTS_MAX) {
 		refuse_more(upstream, env);
-		return;
+		return false;
 	}
 	request = request_new(client, upstream, env, method);
 	msg = make_msg(env, request);
@@ -377,6 +377,7 @@ void server_request_open(struct client *client, struct upstream *upstream,
 		server_request_close(request);
 	}
 	msg_unref(&msg);
+	return true;
 }
 
 /* ---- looking up ---- */

@@ -42,9 +42,9 @@ struct server_request {
 
 /*
  * The client is asked, as soon as it is ready for that. If it cannot be, the server is told so. `env`: the request
- * in words of the client's revision.
+ * in words of the client's revision. False: there are too many already.
  */
-void server_request_open(struct client *client, struct upstream *upstream,
+bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method);
 /* The client is ready to be asked: what was held goes out. FRONT-INIT-07. */
 void server_request_release_held(struct client *client);

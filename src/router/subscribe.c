@@ -132,6 +132,8 @@ static bool on_leader_response(struct call_watcher *watcher, struct call *call,
 		release_subscriber(pool, subscription);
 	else
 		subscriptions_remove(&pool->sharing->subscriptions, subscription);
+	if (call->state == CALL_ENDED)
+		return false; /* its session has ended with one that was told */
 	if (!is_kept)
 		result_send_no_room(call);
 	return is_kept;
