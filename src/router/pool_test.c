@@ -856,6 +856,35 @@ static void updates_reach_those_whom_they_concern(void **state)
 	heard(above, "");
 }
 
+/*
+ * Waiting for an answer that others wait for is waiting, too: it counts among the calls in flight that the door bounds, and
+ * nobody else waits for it.
+ */
+static void waiting_together_counts(void **state)
+{
+	struct member *a = begin();
+	struct member *b = begin();
+
+	(void)state;
+	request(a->client, SUBSCRIBE("1"));
+	request(a->client, LIST("2"));
+	for (size_t count = 2; count < 4096; count++) {
+		struct envelope env = scan(q(count % 2 ? SUBSCRIBE("1") : LIST("2")));
+		struct front *front = front_new(&env);
+
+		assert_int_equal(a->client->call_count, count);
+		forward_request(a->client, &front->call, admit(a->client, &env));
+	}
+	assert_int_equal(a->client->call_count, 4096);
+	is_open(request(b->client, SUBSCRIBE("3")));
+	is_open(request(b->client, LIST("4")));
+	hears(process(0), SUBSCRIBE("2"));
+	hears(process(0), LIST("3"));
+	says(process(0), TOOLS("3", ""));
+	says(process(0), EMPTY("2"));
+	assert_int_equal(a->client->call_count, 0);
+}
+
 /* DEF-11: also when there was room while it was asked for. */
 static void subscriptions_at_once_are_bounded(void **state)
 {
@@ -1814,6 +1843,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscriptions_are_merged),
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribers_may_leave_when_told),
+	TEST(waiting_together_counts),
 	TEST(subscribing_is_handed_on),
 	TEST(subscriptions_outlive_children),
 	TEST(updates_are_joined),
