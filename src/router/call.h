@@ -27,7 +27,8 @@ struct call;
 struct call_watcher;
 struct client;
 
-/* What a front does for its calls. Exactly one of the last three ends each call. */
+/* What a front does for its calls. Exactly one of the last three ends each call; these may end the session as well, the first
+   two must not. */
 struct call_ops {
 	/*
 	 * A message of the server that belongs to this call: progress, a log line, a request to the client.
