@@ -410,7 +410,7 @@ int doctor_examine(struct config *config, const char *name, const struct doctor_
 {
 	struct error err = { ERROR_NONE, "" };
 	struct launch launch;
-	struct reaper reaper;
+	struct reaper reaper = { .pid = 0 };
 	int ill = 1;
 
 	signal(SIGPIPE, SIG_IGN);
