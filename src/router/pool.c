@@ -387,16 +387,13 @@ struct upstream *pool_find_room(struct pool *pool, size_t size)
 static bool serve_call(struct pool *pool)
 {
 	struct upstream *upstream;
-	struct waiter *first;
 
 	if (fair_queue_is_empty(&pool->queue))
 		return false;
-	first = fair_queue_first(&pool->queue);
-	upstream = pool_find_room(pool, first->bytes);
+	upstream = pool_find_room(pool, fair_queue_first(&pool->queue)->bytes);
 	if (upstream == NULL)
 		return false;
-	waiter_leave(first);
-	pool->router->pool_ops->on_turn(upstream, call_of(first));
+	pool->router->pool_ops->on_turn(upstream, call_of(fair_queue_take(&pool->queue)));
 	return true;
 }
 

@@ -21,29 +21,19 @@ int pool_setup(void **state)
 			   .session_bytes = 64 << 20,
 			   .total_bytes = 256 << 20 },
 	};
-	static const struct server_conf conf = {
-		.name = "test",
-		.isolation = ISOLATION_SHARED,
-		.pool_max = 2,
-		.calls_per_process = 2,
-		.sessions_per_process = STAGE_MEMBERS_MAX,
-		.queue_calls = 4,
-		.queue_timeout_ms = POOL_QUEUE_TIMEOUT_MS,
-		.idle_ms = POOL_IDLE_MS,
-		.line_max = 1 << 20,
-		.queue_max = 1 << 20,
-		.start_timeout_ms = 20000,
-		.backoff_min_ms = 1000,
-		.backoff_max_ms = 8000,
-		.give_up_after = 3,
-		.stop_grace_ms = 5000,
-		.stop_term_ms = 3000,
-		.stall_ms = 30000,
-		.request_timeout_ms = 60000,
-		.request_timeout_max_ms = 600000,
-	};
+	struct server_conf conf = fake_server_conf();
 
 	(void)state;
+	conf.isolation = ISOLATION_SHARED;
+	conf.pool_max = 2;
+	conf.calls_per_process = 2;
+	conf.sessions_per_process = STAGE_MEMBERS_MAX;
+	conf.queue_calls = 4;
+	conf.queue_timeout_ms = POOL_QUEUE_TIMEOUT_MS;
+	conf.idle_ms = POOL_IDLE_MS;
+	conf.line_max = 1 << 20;
+	conf.queue_max = 1 << 20;
+	conf.request_timeout_ms = 60000;
 	stage_open(&sessions, &conf);
 	return 0;
 }

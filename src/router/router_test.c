@@ -77,24 +77,17 @@ static int setup(void **state)
 			   .session_bytes = 64 << 20,
 			   .total_bytes = 256 << 20 },
 	};
-	static const struct server_conf conf = {
-		.name = "test",
-		.pool_max = 3,
-		.line_max = 1 << 20,
-		.queue_max = QUEUE_MAX,
-		.start_timeout_ms = START_TIMEOUT_MS,
-		.backoff_min_ms = 1000,
-		.backoff_max_ms = 8000,
-		.give_up_after = 3,
-		.stop_grace_ms = 5000,
-		.stop_term_ms = 3000,
-		.stall_ms = 30000,
-		.request_timeout_ms = TIMEOUT_MS,
-		.request_timeout_max_ms = TIMEOUT_MAX_MS,
-		.tool_timeouts = { &tool_timeout, 1 },
-	};
+	struct server_conf conf = fake_server_conf();
 
 	(void)state;
+	conf.pool_max = 3;
+	conf.line_max = 1 << 20;
+	conf.queue_max = QUEUE_MAX;
+	conf.start_timeout_ms = START_TIMEOUT_MS;
+	conf.request_timeout_ms = TIMEOUT_MS;
+	conf.request_timeout_max_ms = TIMEOUT_MAX_MS;
+	conf.tool_timeouts.items = &tool_timeout;
+	conf.tool_timeouts.count = 1;
 	stage_open(&sessions, &conf);
 	return 0;
 }
