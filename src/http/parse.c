@@ -529,9 +529,13 @@ long http_parse_head(struct slice in, const struct http_parse_limits *limits, si
 /* As slice_cut, but separators within quoted strings do not count. */
 static struct slice cut_unquoted(struct slice *rest_r, char separator)
 {
-	struct slice all = *rest_r;
+	struct slice all = *rest_r, rest = all, part = slice_cut(&rest, separator);
 	bool quoted = false;
 
+	if (part.n == 0 || memchr(part.p, '"', part.n) == NULL) {
+		*rest_r = rest;
+		return part;
+	}
 	for (size_t i = 0; i < all.n; i++) {
 		if (all.p[i] == '"')
 			quoted = !quoted;

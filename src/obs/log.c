@@ -41,12 +41,13 @@ static const char *const level_names[] = {
 
 static struct {
 	int fd;
-	enum log_level level;
 	enum log_format format;
 	const char *process;
 	uint64_t dropped;
 	bool is_torn; /* the last line was written in part: its end is missing */
-} sink = { .fd = STDERR_FILENO, .level = LOG_LEVEL_INFO };
+} sink = { .fd = STDERR_FILENO };
+
+enum log_level log_threshold = LOG_LEVEL_INFO;
 
 struct line {
 	size_t length;
@@ -63,7 +64,7 @@ void log_set(int fd, enum log_level level, enum log_format format)
 {
 	log_set_fd(fd);
 	CHECK(level <= LOG_LEVEL_DEBUG && format <= LOG_FORMAT_JSON);
-	sink.level = level;
+	log_threshold = level;
 	sink.format = format;
 }
 
@@ -75,7 +76,7 @@ void log_set_process(const char *name)
 bool log_is_on(enum log_event event)
 {
 	CHECK(event < LOG_EVENT_COUNT);
-	return events[event].level <= sink.level;
+	return events[event].level <= log_threshold;
 }
 
 struct log_event_row log_event_get(enum log_event event)

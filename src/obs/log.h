@@ -25,6 +25,13 @@ enum log_event {
 	LOG_EVENT_COUNT
 };
 
+/* LOG_LEVEL_OF_<event>, a constant. */
+enum {
+#define X(event, level, name, help) LOG_LEVEL_OF_##event = LOG_LEVEL_##level,
+#include "obs/log_events.def"
+#undef X
+};
+
 /* The words of its row. */
 struct log_event_row {
 	const char *level;
@@ -54,10 +61,13 @@ struct log_field {
 
 #define LOG(event, ...)                                                                        \
 	do {                                                                                   \
-		if (log_is_on(LOG_EVENT_##event))                                              \
+		if ((int)LOG_LEVEL_OF_##event <= (int)log_threshold)                           \
 			log_write(LOG_EVENT_##event,                                           \
 				  (const struct log_field[]){ __VA_ARGS__, { .key = NULL } }); \
 	} while (0)
+
+/* Events of a higher level are not written. Set by log_set. */
+extern enum log_level log_threshold;
 
 /* What the log is from now on. The descriptor is borrowed and stays the caller's. */
 void log_set(int fd, enum log_level level, enum log_format format);
