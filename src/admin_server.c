@@ -12,7 +12,7 @@
 #include "admin/admin.h"
 #include "base/mem.h"
 #include "io/listen.h"
-#include "keeper/keeper.h"
+#include "keeper/gateway_entry.h"
 #include "obs/log.h"
 
 #ifndef PACKAGE_VERSION

@@ -15,6 +15,7 @@
 #include "config/load.h"
 #include "config/name.h"
 #include "config/problem.h"
+#include "config/rules.h"
 #include "config/token_file.h"
 #include "config/yaml.h"
 
@@ -123,6 +124,8 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (root != NULL)
 		config = load_tree(&context, root);
 	if (config != NULL)
+		rules_check(config, root, problems);
+	if (problems->count == 0)
 		certificates_check(&context, config, root);
 	if (problems->count > 0)
 		config_free(&config);
@@ -132,5 +135,26 @@ struct config *config_load(const struct config_request *request, struct config_p
 		config->warnings = warnings;
 	else
 		config_problems_fini(&warnings);
+	return config;
+}
+
+struct config *config_read_checked(struct slice text, struct error *err)
+{
+	struct config_problems problems = { 0 }, warnings = { 0 };
+	struct types_context context = {
+		.problems = &problems,
+		.warnings = &warnings,
+		.resolve = secret_resolve,
+	};
+	struct config *config = NULL;
+	struct tree *root = yaml_read(text, "memory file", err);
+
+	if (root != NULL)
+		config = load_tree(&context, root);
+	if (root != NULL && config == NULL)
+		error_set(err, ERROR_INVALID, "%.200s", problems.items[0]);
+	tree_free(&root);
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
 	return config;
 }

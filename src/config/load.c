@@ -12,7 +12,6 @@
 #include "config/file.h"
 #include "config/finish.h"
 #include "config/problem.h"
-#include "config/rules.h"
 #include "config/table.h"
 #include "config/texts.h"
 
@@ -151,12 +150,6 @@ void config_free(struct config **config)
 	free(c);
 }
 
-void config_forget_secrets(struct config *config)
-{
-	for (size_t i = 0; i < config->server_count; i++)
-		table_forget(OPTIONS_SERVER, &config->servers[i]);
-}
-
 struct config *load_tree(const struct types_context *context, const struct tree *root)
 {
 	struct config *config = mem_zalloc(sizeof(*config));
@@ -168,7 +161,6 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	load_servers(context, root, config);
 	load_authorities(context, root, &config->frontend.authorization.issuers);
 	finish_config(config);
-	rules_check(config, root, context->problems);
 	if (context->problems->count > 0)
 		config_free(&config);
 	return config;

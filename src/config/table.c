@@ -144,19 +144,6 @@ static void load_records(const struct types_context *context, const struct optio
 	set_records(option, base, records);
 }
 
-static bool append_records(const struct option *option, const void *base, struct buf *out)
-{
-	struct records records = get_records(option, base);
-
-	for (size_t i = 0; i < records.count; i++) {
-		buf_append_str(out, i == 0 ? "[" : ", ");
-		table_append(option->records, records.items + i * option->record_size, out);
-	}
-	if (records.count > 0)
-		buf_append_char(out, ']');
-	return records.count > 0;
-}
-
 /* ---- reading ---- */
 
 static void load_member(const struct types_context *context, const char *level,
@@ -218,63 +205,51 @@ void table_set_defaults(const char *level, void *base)
 
 /* ---- freeing ---- */
 
-static void free_fields(const char *level, bool only_for_child, void *base)
+void table_free(const char *level, void *base)
 {
 	const struct option *option = NULL;
 
 	while ((option = table_next(level, option)) != NULL) {
 		const struct types_ops *ops = types_get(option);
-		bool is_meant = option->is_for_child || !only_for_child;
 
-		if (is_meant && option->type == OPTION_RECORDS)
+		if (option->type == OPTION_RECORDS)
 			free_records(option, base);
-		else if (is_meant && ops->fini != NULL)
+		else if (ops->fini != NULL)
 			ops->fini(option, base);
-		if (option->type == OPTION_SECTION) {
-			free_fields(option->path, only_for_child, base);
-		}
+		if (option->type == OPTION_SECTION)
+			table_free(option->path, base);
 	}
-}
-
-void table_free(const char *level, void *base)
-{
-	free_fields(level, false, base);
-}
-
-void table_forget(const char *level, void *base)
-{
-	free_fields(level, true, base);
 }
 
 /* ---- printing ---- */
 
-/* Returns false, without anything appended that counts, if the field is not set. */
-static bool append_value(const struct option *option, const void *base, struct buf *out)
+static void append_map(enum table_reader reader, const char *level, const void *base,
+		       struct buf *out);
+
+/* Returns false, without anything appended that counts, if the field is not set or not for this reader. */
+static bool append_value(enum table_reader reader, const struct option *option, const void *base,
+			 struct buf *out)
 {
-	return option->type == OPTION_RECORDS ? append_records(option, base, out) :
-						types_get(option)->print(option, base, out);
-}
+	struct records records;
 
-void table_print(const char *level, const void *base, int indent, FILE *out)
-{
-	const struct option *option = NULL;
-
-	while ((option = table_next(level, option)) != NULL) {
-		if (option->type == OPTION_SECTION) {
-			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
-			table_print(option->path, base, indent + 2, out);
-		} else if (option->type != OPTION_GROUP) {
-			struct buf text = { 0 };
-
-			if (append_value(option, base, &text))
-				fprintf(out, "%*s%s: %s\n", indent, "", table_key(option),
-					buf_terminate(&text));
-			buf_fini(&text);
-		}
+	if (reader == TABLE_FOR_GATEWAY && option->is_for_child)
+		return false;
+	if (reader == TABLE_FOR_GATEWAY && option->type == OPTION_SECRET)
+		return types_print_open(option, base, out);
+	if (option->type != OPTION_RECORDS)
+		return types_get(option)->print(option, base, out);
+	records = get_records(option, base);
+	for (size_t i = 0; i < records.count; i++) {
+		buf_append_str(out, i == 0 ? "[" : ", ");
+		append_map(reader, option->records, records.items + i * option->record_size, out);
 	}
+	if (records.count > 0)
+		buf_append_char(out, ']');
+	return records.count > 0;
 }
 
-static void append_fields(const char *level, const void *base, bool *is_first, struct buf *out)
+static void append_fields(enum table_reader reader, const char *level, const void *base,
+			  bool *is_first, struct buf *out)
 {
 	const struct option *option = NULL;
 
@@ -283,22 +258,43 @@ static void append_fields(const char *level, const void *base, bool *is_first, s
 		bool is_there = true;
 
 		buf_printf(out, "%s%s: ", *is_first ? "" : ", ", table_key(option));
-		if (option->type == OPTION_SECTION) {
-			table_append(option->path, base, out);
-		} else {
-			is_there = append_value(option, base, out);
-		}
+		if (option->type == OPTION_SECTION)
+			append_map(reader, option->path, base, out);
+		else
+			is_there = append_value(reader, option, base, out);
 		if (!is_there)
 			out->len = begin;
 		*is_first = *is_first && !is_there;
 	}
 }
 
-void table_append(const char *level, const void *base, struct buf *out)
+/* A record or a section in YAML's flow style: `{key: value, …}`. */
+static void append_map(enum table_reader reader, const char *level, const void *base,
+		       struct buf *out)
 {
 	bool is_first = true;
 
 	buf_append_char(out, '{');
-	append_fields(level, base, &is_first, out);
+	append_fields(reader, level, base, &is_first, out);
 	buf_append_char(out, '}');
+}
+
+void table_print(enum table_reader reader, const char *level, const void *base, int indent,
+		 FILE *out)
+{
+	const struct option *option = NULL;
+
+	while ((option = table_next(level, option)) != NULL) {
+		if (option->type == OPTION_SECTION) {
+			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
+			table_print(reader, option->path, base, indent + 2, out);
+		} else if (option->type != OPTION_GROUP) {
+			struct buf text = { 0 };
+
+			if (append_value(reader, option, base, &text))
+				fprintf(out, "%*s%s: %s\n", indent, "", table_key(option),
+					buf_terminate(&text));
+			buf_fini(&text);
+		}
+	}
 }

@@ -521,6 +521,16 @@ static bool print_secret(const struct option *option, const void *base, struct b
 	return *field != NULL;
 }
 
+bool types_print_open(const struct option *option, const void *base, struct buf *out)
+{
+	char *const *field = field_of_const(option, base);
+
+	CHECK(option->type == OPTION_SECRET);
+	if (*field != NULL)
+		quote_append(out, *field);
+	return *field != NULL;
+}
+
 static void fini_secret(const struct option *option, void *base)
 {
 	secret_free(field_of(option, base));

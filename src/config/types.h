@@ -34,5 +34,7 @@ struct types_ops {
 
 /* CHECKs that the field is as large as the type wants it. */
 const struct types_ops *types_get(const struct option *option);
+/* As print, of an OPTION_SECRET: the secret itself. */
+bool types_print_open(const struct option *option, const void *base, struct buf *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The keeper as a whole: each test runs it in a process of its own with a gateway that is played by a
- * function below. That function runs confined, like the real one; it tells the test what it sees on
- * its standard output. The test process is a subreaper: what the daemon leaves behind would become
+ * function below. This program is executed anew for it, and the function runs confined, like the real one; it tells
+ * the test what it sees on its standard output, a named pipe. The test process is a subreaper: what the daemon leaves behind would become
  * its child, and assert_nothing_left() would find it.
  */
 #include "keeper/keeper.h"
@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -35,7 +36,10 @@
 #include "config/claim.h"
 #include "config/texts.h"
 #include "io/ipc.h"
+#include "keeper/gateway_entry.h"
 #include "obs/log.h"
+
+typedef int gateway_fn(struct config *config, const int *listeners, size_t count, int keeper_fd);
 
 #define WAIT_MS 20000 /* for anything; a sanitised build on a busy machine is slow */
 
@@ -51,92 +55,63 @@ static struct {
 	const char *script; /* of server SH */
 	const char *log_target;
 	const char *listen;
-	keeper_gateway_fn *gateway;
+	const char *gateway; /* the name of a function */
 } daemon_;
 
 static char directory[64];
 
-static void set_server(struct config *config, int at, const char *name, const char *command)
-{
-	struct config_server *server = &config->servers[at];
-
-	server->conf.name = mem_strdup(name);
-	server->endpoint.path = slice_str(mem_printf("/%s/mcp", name));
-	server->command = mem_strdup(command);
-	server->enabled = true;
-	server->conf.pool_max = 1000;
-	server->conf.stop_grace_ms = 100;
-	server->conf.stop_term_ms = 100;
-}
-
-static void set_environment(struct config_server *server)
-{
-	static const char *const inherited[] = {
-		"PATH",          "INHERITED",  "LISTEN_FDS",           "NOTIFY_SOCKET",
-		"WATCHDOG_USEC", "LISTEN_PID", "CREDENTIALS_DIRECTORY"
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
-		texts_add(&server->inherit_env, slice_str(inherited[i]));
-	server->env_count = 1;
-	server->env = mem_zalloc(sizeof(*server->env));
-	server->env[0] = (struct config_pair){ .name = mem_strdup("TOKEN"),
-					       .value = mem_strdup("configured-secret"),
-					       .is_secret = true };
-}
-
-/* Two variables of two claims. */
-static void set_claims(struct config_server *server)
-{
-	texts_add(&server->args, SLICE_LIT("-c"));
-	texts_add(&server->args, SLICE_LIT("echo \"$USER_ID|$BOTH|$TOKEN\""));
-	server->env_count = 3;
-	server->env = mem_zalloc(3 * sizeof(*server->env));
-	server->env[0] = (struct config_pair){ .name = mem_strdup("USER_ID"),
-					       .value = mem_strdup("u-${claim:sub}"),
-					       .has_claims = true };
-	server->env[1] = (struct config_pair){ .name = mem_strdup("BOTH"),
-					       .value = mem_strdup("${claim:team}.${claim:sub}"),
-					       .has_claims = true };
-	server->env[2] = (struct config_pair){ .name = mem_strdup("TOKEN"),
-					       .value = mem_strdup("${claim:sub}"),
-					       .is_secret = true };
-	claim_collect(server);
-}
+static const char configuration[] =
+	"listen: [{address: '%s'}]\n"
+	"admin: {address: 'off'}\n"
+	"log: {level: debug, target: '%s'}\n"
+	"defaults: {pool: {max: 1000}, stop: {grace: 100ms, term: 100ms}}\n"
+	"servers:\n"
+	"  cat: {command: cat}\n"
+	"  sh: {command: sh, args: [-c], env: {TOKEN: configured-secret}, inherit_env: [PATH, INHERITED, "
+	"LISTEN_FDS, NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_PID, CREDENTIALS_DIRECTORY]}\n"
+	"  missing: {command: no-such-command-anywhere}\n"
+	"  forbidden: {command: /proc/self/status}\n"
+	"  no_cwd: {command: cat, cwd: /no/such/directory}\n"
+	"  disabled: {enabled: false, command: %s, cwd: %s/out}\n"
+	"  claims:\n"
+	"    command: sh\n"
+	"    args: [-c, 'echo \"$USER_ID|$BOTH|$TOKEN\"']\n"
+	"    env: {USER_ID: 'u-${claim:sub}', BOTH: '${claim:team}.${claim:sub}', TOKEN: '${claim:sub}'}\n";
 
 static struct config *make_config(void)
 {
-	struct config *config = mem_zalloc(sizeof(*config));
+	char *text = mem_printf(configuration, daemon_.listen, daemon_.log_target, daemon_.gateway,
+				directory);
+	struct error err;
+	struct config *config = config_read_checked(slice_str(text), &err);
 
-	config->listen_count = 1;
-	config->listen = mem_zalloc(sizeof(*config->listen));
-	config->listen[0].address = mem_strdup(daemon_.listen);
-	config->log_level = LOG_LEVEL_DEBUG;
-	config->log_format = LOG_FORMAT_TEXT;
-	config->log_target = mem_strdup(daemon_.log_target);
-	config->admin_address = mem_strdup("off");
-	config->server_count = SERVER_COUNT;
-	config->servers = mem_zalloc(SERVER_COUNT * sizeof(*config->servers));
-	set_server(config, CAT, "cat", "cat");
-	set_server(config, SH, "sh", "sh");
-	set_server(config, MISSING, "missing", "no-such-command-anywhere");
-	set_server(config, FORBIDDEN, "forbidden", "/proc/self/status");
-	set_server(config, NO_CWD, "no_cwd", "cat");
-	set_server(config, DISABLED, "disabled", "cat");
-	config->servers[NO_CWD].cwd = mem_strdup("/no/such/directory");
-	config->servers[DISABLED].enabled = false;
-	set_server(config, CLAIMS, "claims", "sh");
-	set_claims(&config->servers[CLAIMS]);
-	texts_add(&config->servers[SH].args, SLICE_LIT("-c"));
+	if (config == NULL || config->server_count != SERVER_COUNT)
+		abort();
+	free(text);
 	texts_add(&config->servers[SH].args, slice_str(daemon_.script));
-	set_environment(&config->servers[SH]);
+	config->servers[CLAIMS].env[2].has_claims = false; /* as if it were from a file */
 	return config;
 }
 
-static void daemon_main(int out)
+/* This program is the gateway; the reaper is the real one, which the build has put two directories up. */
+static void open_programs(struct programs *programs_r)
 {
+	char path[PATH_MAX + 64] = "";
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
+
+	for (int up = 0; n > 0 && up < 3; up++)
+		*strrchr(path, '/') = '\0';
+	strcat(path, "/mcpgated-reaper");
+	programs_r->fds[PROGRAM_GATEWAY] = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	programs_r->fds[PROGRAM_REAPER] = open(path, O_PATH | O_CLOEXEC);
+}
+
+static void daemon_main(void)
+{
+	struct programs programs;
+
+	open_programs(&programs);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	dup2(out, STDOUT_FILENO);
 	dup2(daemon_.log, STDERR_FILENO);
 	/* What a careless parent leaves behind: REL-32. */
 	dup2(daemon_.log, 50);
@@ -144,16 +119,21 @@ static void daemon_main(int out)
 	setenv("SECRET_OF_THE_DAEMON", "not-for-children", 1);
 	setenv("LISTEN_FDS", "0", 1);
 	setenv("CREDENTIALS_DIRECTORY", "/run/credentials/x", 1);
-	_exit(keeper_run(make_config(), daemon_.gateway));
+	_exit(keeper_run(make_config(), &programs));
 }
 
-static void start(keeper_gateway_fn *gateway, const char *script)
+#define start(gateway, script) start_named(#gateway, script)
+
+static void start_named(const char *gateway, const char *script)
 {
-	int fds[2];
+	char out[96];
 
 	daemon_.gateway = gateway;
 	daemon_.script = script;
-	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	snprintf(out, sizeof(out), "%s/out", directory);
+	assert_int_equal(mkfifo(out, 0600), 0);
+	daemon_.out = open(out, O_RDWR | O_CLOEXEC);
+	assert_true(daemon_.out >= 0);
 	daemon_.log = memfd_create("log", MFD_CLOEXEC);
 	assert_true(daemon_.log >= 0);
 	/* Two processes write to it, and the kernel does not lock the position of such a file. */
@@ -161,9 +141,7 @@ static void start(keeper_gateway_fn *gateway, const char *script)
 	daemon_.pid = fork();
 	assert_true(daemon_.pid >= 0);
 	if (daemon_.pid == 0)
-		daemon_main(fds[1]);
-	close(fds[1]);
-	daemon_.out = fds[0];
+		daemon_main();
 }
 
 static int64_t now_ms(void)
@@ -304,7 +282,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	static const char *const files[] = { "log", "log.1", "socket" };
+	static const char *const files[] = { "log", "log.1", "socket", "out" };
 	char path[96];
 
 	(void)state;
@@ -354,7 +332,7 @@ static struct ipc_message hear(int keeper_fd, int fds_r[IPC_FDS_MAX])
 	size_t count;
 
 	if (poll(&p, 1, WAIT_MS) != 1 || ipc_recv(keeper_fd, &message, fds_r, &count, &err) != 1 ||
-	    count != (message.type == IPC_STARTED ? 3 : message.type == IPC_LOG)) {
+	    count != (message.type == IPC_STARTED ? 3 : 0)) {
 		say("heard nothing sensible\n");
 		_exit(9);
 	}
@@ -1006,12 +984,12 @@ static bool is_reaper(int pid)
 	file = fopen(path, "re");
 	if (file == NULL)
 		return false;
-	is_found = fscanf(file, "%31s", name) == 1 && strcmp(name, "mcpgated-guard") == 0;
+	is_found = fscanf(file, "%31s", name) == 1 && strcmp(name, "mcpgated-reaper") == 0;
 	fclose(file);
 	return is_found;
 }
 
-/* The present guard among the daemon's children, or 0. */
+/* The present reaper among the daemon's children, or 0. */
 static pid_t find_reaper(void)
 {
 	char path[64];
@@ -1029,7 +1007,7 @@ static pid_t find_reaper(void)
 	return found;
 }
 
-/* Whether a guard has read what the keeper told it at its start. */
+/* Whether a reaper has read what the keeper told it at its start. */
 static bool reaper_knows(int pid)
 {
 	unsigned long long bytes = 0;
@@ -1046,7 +1024,7 @@ static bool reaper_knows(int pid)
 	return bytes > 0;
 }
 
-/* REL-43: the guard is replaced, and the new one knows what the old one knew. */
+/* REL-43: the reaper is replaced, and the new one knows what the old one knew. */
 static void reaper_is_replaced(void **state)
 {
 	pid_t first, second = 0;
@@ -1082,11 +1060,15 @@ static int gateway_prisoner(struct config *config, const int *listeners, size_t 
 	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "/nowhere" };
 	char *argv[] = { (char *)(uintptr_t) "true", NULL };
 	const struct config_pair *env = config->servers[SH].env;
+	int count_foreign = 0;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int result;
 
 	(void)listeners, (void)count;
-	say("environment %d\n", environ[0] == NULL ? 0 : 1);
+	for (char **p = environ; *p != NULL; p++)
+		count_foreign +=
+			strstr(*p, "SAN_OPTIONS=") == NULL; /* a sanitized build keeps its own */
+	say("environment %d\n", count_foreign);
 	say("secret %d\n",
 	    env != NULL && env->value != NULL && strcmp(env->value, "configured-secret") == 0);
 	say("dumpable %d\n", prctl(PR_GET_DUMPABLE));
@@ -1191,14 +1173,49 @@ static void second_signal_is_a_second_drain(void **state)
 
 static int gateway_logs(struct config *config, const int *listeners, size_t count, int keeper_fd)
 {
-	int fds[IPC_FDS_MAX];
-
 	(void)config, (void)listeners, (void)count;
 	say("running\n");
-	expect(keeper_fd, IPC_LOG, 0, fds);
-	dprintf(fds[0], "a line of the gateway\n");
-	say("written\n");
-	return serve_until_drain(keeper_fd);
+	serve_until_drain(keeper_fd);
+	dprintf(GATEWAY_LOG, "2026-01-02T03:04:05.678Z info late process=gateway\n");
+	return 0;
+}
+
+static int gateway_forges(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	static char longest[2 * LOG_LINE_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	memset(longest, 'x', sizeof(longest) - 1);
+	dprintf(GATEWAY_LOG, "2026-01-02T03:04:05.678Z info mine process=gateway a=b\n"
+			     "2026-01-02T03:04:05.678Z info forged process=keeper pid=1\n"
+			     "2026-01-02T03:04:05.678Z info forged process=gateways\n"
+			     "2026-01-02T03:04:05.678Z info forged pid=1 process=gateway\n"
+			     "2026-01-02T03:04:05.678Z info forged process=gateway \x1b[2J\n"
+			     "2026-01-02 03:04:05 forged\n\n");
+	dprintf(GATEWAY_LOG, "%s\n", longest);
+	say("truncate %d\n", ftruncate(GATEWAY_LOG, 0) < 0 ? errno : 0);
+	say("pwrite %d\n", pwrite(GATEWAY_LOG, "x", 1, 0) < 0 ? errno : 0);
+	serve_until_drain(keeper_fd);
+	dprintf(GATEWAY_LOG, "half a line");
+	return 0;
+}
+
+/* REL-47: what the gateway writes is a line of its own, or quoted in one of the keeper's. */
+static void gateway_cannot_forge_the_log(void **state)
+{
+	const char *text;
+
+	(void)state;
+	start(gateway_forges, "");
+	assert_int_equal(next_number("truncate "), EINVAL);
+	assert_int_equal(next_number("pwrite "), ESPIPE);
+	stop_and_expect(0);
+	text = logged();
+	assert_non_null(strstr(text, "\n2026-01-02T03:04:05.678Z info mine process=gateway a=b\n"));
+	assert_null(strstr(text, "\n2026-01-02T03:04:05.678Z info forged"));
+	assert_null(strchr(text, '\x1b'));
+	assert_int_equal(count_logged(" gateway_output process=keeper text="), 7);
+	assert_non_null(strstr(text, " gateway_output process=keeper text=\"half a line\"\n"));
 }
 
 static size_t read_file(const char *path, char *text_r, size_t size)
@@ -1225,14 +1242,16 @@ static void hangup_opens_the_log_anew(void **state)
 	assert_string_equal(next_line(), "running");
 	assert_int_equal(rename(path, moved), 0);
 	assert_int_equal(kill(daemon_.pid, SIGHUP), 0);
-	assert_string_equal(next_line(), "written");
+	for (int64_t end = now_ms() + WAIT_MS; read_file(path, text, sizeof(text)) == 0;
+	     pause_ms(2))
+		assert_true(now_ms() < end);
 	stop_and_expect(0);
 	read_file(moved, text, sizeof(text));
 	assert_non_null(strstr(text, " keeper_start "));
 	assert_null(strstr(text, " keeper_stop "));
 	read_file(path, text, sizeof(text));
 	assert_non_null(strstr(text, " log_reopened "));
-	assert_non_null(strstr(text, "a line of the gateway"));
+	assert_non_null(strstr(text, "\n2026-01-02T03:04:05.678Z info late process=gateway\n"));
 	assert_non_null(strstr(text, " keeper_stop "));
 }
 
@@ -1286,7 +1305,9 @@ static void expect_datagram(int fd, const char *text)
 }
 
 /* An abstract socket, as systemd may use it in containers. */
-static int start_supervised(keeper_gateway_fn *gateway)
+#define start_supervised(gateway) start_supervised_named(#gateway)
+
+static int start_supervised_named(const char *gateway)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	char name[64];
@@ -1300,7 +1321,7 @@ static int start_supervised(keeper_gateway_fn *gateway)
 	setenv("NOTIFY_SOCKET", name, 1);
 	/* The socket holds ten datagrams: so long a busy machine may keep this process from reading them. */
 	setenv("WATCHDOG_USEC", "200000", 1);
-	start(gateway, "");
+	start_named(gateway, "");
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	return fd;
@@ -1385,7 +1406,62 @@ static void address_that_cannot_be_used_ends_the_start(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
+/* ---- this program as the gateway's ---- */
+
+/* The named pipe, while it can be opened: its path stands in the configuration. */
+static void open_output(void)
+{
+	static char text[1 << 16];
+	char *end, *begin;
+
+	if (pread(GATEWAY_CONFIG, text, sizeof(text) - 1, 0) <= 0 ||
+	    (end = strstr(text, "/out")) == NULL)
+		_exit(9);
+	for (begin = end; begin > text && begin[-1] != ' ' && begin[-1] != '"'; begin--)
+		;
+	end[strlen("/out")] = '\0';
+	if (dup2(open(begin, O_WRONLY | O_CLOEXEC), STDOUT_FILENO) < 0)
+		_exit(9);
+}
+
+static int gateway_program(void)
+{
+	static const struct {
+		const char *name;
+		gateway_fn *run;
+	} gateways[] = {
+		{ "gateway_alive", gateway_alive },
+		{ "gateway_cat", gateway_cat },
+		{ "gateway_claims", gateway_claims },
+		{ "gateway_deaf", gateway_deaf },
+		{ "gateway_drains_twice", gateway_drains_twice },
+		{ "gateway_fails", gateway_fails },
+		{ "gateway_failures", gateway_failures },
+		{ "gateway_family", gateway_family },
+		{ "gateway_forges", gateway_forges },
+		{ "gateway_forgets", gateway_forgets },
+		{ "gateway_hangs", gateway_hangs },
+		{ "gateway_lingering", gateway_lingering },
+		{ "gateway_logs", gateway_logs },
+		{ "gateway_many", gateway_many },
+		{ "gateway_nonsense", gateway_nonsense },
+		{ "gateway_prisoner", gateway_prisoner },
+		{ "gateway_ready", gateway_ready },
+		{ "gateway_script", gateway_script },
+		{ "gateway_signals", gateway_signals },
+	};
+	struct gateway_entry entry;
+
+	open_output();
+	gateway_entry(&entry);
+	for (size_t i = 0; i < ARRAY_LEN(gateways); i++)
+		if (strcmp(gateways[i].name, entry.config->servers[DISABLED].command) == 0)
+			_exit(gateways[i].run(entry.config, entry.listeners,
+					      entry.config->listen_count, GATEWAY_KEEPER));
+	_exit(9);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(child_echoes_and_ends_with_its_stdin),
@@ -1410,6 +1486,7 @@ int main(void)
 		TEST(reaper_is_replaced),
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),
+		TEST(gateway_cannot_forge_the_log),
 		TEST(hangup_opens_the_log_anew),
 		TEST(systemd_hears_of_ready_watchdog_and_stop),
 		TEST(hanging_gateway_does_not_feed_the_watchdog),
@@ -1418,6 +1495,8 @@ int main(void)
 		TEST(address_that_cannot_be_used_ends_the_start),
 	};
 
+	if (argc > 0 && strcmp(argv[0], "mcpgated-gateway") == 0)
+		return gateway_program();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return 1;

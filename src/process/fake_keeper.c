@@ -17,15 +17,7 @@ static void on_nothing(struct spawner *spawner)
 	(void)spawner;
 }
 
-static void on_log(struct spawner *spawner, int fd)
-{
-	(void)spawner;
-	close(fd);
-}
-
-static const struct spawner_ops ops = { .on_drain = on_nothing,
-					.on_log = on_log,
-					.on_lost = on_nothing };
+static const struct spawner_ops ops = { .on_drain = on_nothing, .on_lost = on_nothing };
 
 struct server_conf fake_server_conf(void)
 {

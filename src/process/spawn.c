@@ -129,8 +129,6 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 	if (message->type == IPC_DRAIN) {
 		close_all(fds, count);
 		spawner->ops->on_drain(spawner);
-	} else if (message->type == IPC_LOG && count == 1) {
-		spawner->ops->on_log(spawner, fds[0]);
 	} else if (message->type == IPC_CERTIFICATE && count >= 2) {
 		spawner->ops->on_certificate(spawner, message->server, (size_t)message->value, fds,
 					     count);

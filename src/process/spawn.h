@@ -29,9 +29,8 @@ struct spawned_ops {
 
 /* What the keeper says beyond processes. */
 struct spawner_ops {
-	void (*on_drain)(struct spawner *spawner);       /* maybe more than once */
-	void (*on_log)(struct spawner *spawner, int fd); /* takes fd */
-	void (*on_lost)(struct spawner *spawner);        /* the keeper has gone */
+	void (*on_drain)(struct spawner *spawner); /* maybe more than once */
+	void (*on_lost)(struct spawner *spawner);  /* the keeper has gone */
 	/* The files of one certificate of a listener; takes the two or three descriptors. */
 	void (*on_certificate)(struct spawner *spawner, size_t listener, size_t entry,
 			       const int *fds, size_t count);

@@ -10,8 +10,7 @@
 #include "base/check.h"
 #include "obs/log.h"
 
-/* Only what is written costs memory. */
-#define DENY_SNAPSHOT_BYTES ((size_t)48 * 1024 * 1024)
+#define DENY_SNAPSHOT_BYTES (DENY_SNAPSHOT_FILE_BYTES - sizeof(uint64_t))
 #define NUMBER_MAX ((uint64_t)1 << 53)
 #define BEING_WRITTEN UINT64_MAX
 
@@ -31,11 +30,12 @@ struct record {
 /* Behind the last entry, so that a list without entries differs from no list. */
 static const struct record end_record = { .number = 0 };
 
-struct deny_snapshot *deny_snapshot_new(void)
+struct deny_snapshot *deny_snapshot_map(int fd)
 {
-	struct deny_snapshot *snapshot = mmap(NULL, sizeof(*snapshot), PROT_READ | PROT_WRITE,
-					      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct deny_snapshot *snapshot =
+		mmap(NULL, sizeof(*snapshot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
+	CHECK(sizeof(*snapshot) == DENY_SNAPSHOT_FILE_BYTES);
 	return snapshot != MAP_FAILED ? snapshot : NULL;
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,8 +22,13 @@ static struct deny_list before, after;
 
 static int setup(void **state)
 {
+	int fd = memfd_create("denials", MFD_CLOEXEC);
+
 	(void)state;
-	deny_snapshot = deny_snapshot_new();
+	if (fd < 0 || ftruncate(fd, (off_t)DENY_SNAPSHOT_FILE_BYTES) < 0)
+		return 1;
+	deny_snapshot = deny_snapshot_map(fd);
+	close(fd);
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	deny_list_init(&before);
 	deny_list_init(&after);
