@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "endpoint/events.h"
-#include "router/pool.h"
 #include "router/stage.h"
 
 #define GRACE_MS 1000
@@ -1488,7 +1487,6 @@ static void sse_client_is_lost_over_an_answer_for_two(void **state)
 	snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'", upstream_id);
 	says(p, large(head, "'}}"));
 	assert_int_equal(router.sessions.count, 0);
-	pool_end_all(&router, REASON_DRAINING);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

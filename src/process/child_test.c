@@ -11,7 +11,7 @@
 
 #define LINE_MAX_BYTES 100000
 #define QUEUE_MAX_BYTES 200000
-#define GRACE_MS 5000
+#define GRACE_MS 5000 /* the stage's, as are the next two */
 #define TERM_MS 3000
 #define STALL_MS 30000
 #define DRAIN_MS 500

@@ -22,8 +22,8 @@ void stage_open(size_t count)
 	static const struct server_conf conf = {
 		.name = "test",
 		.pool_max = 4,
-		.line_max = 4 << 20,
-		.queue_max = 8 << 20,
+		.line_max = 1 << 20,
+		.queue_max = 1 << 20,
 		.start_timeout_ms = 20000,
 		.backoff_min_ms = 1000,
 		.backoff_max_ms = 8000,

@@ -18,8 +18,6 @@ int pool_setup(void **state)
 	conf->queue_calls = 4;
 	conf->queue_timeout_ms = POOL_QUEUE_TIMEOUT_MS;
 	conf->idle_ms = POOL_IDLE_MS;
-	conf->line_max = 1 << 20;
-	conf->queue_max = 1 << 20;
 	conf->request_timeout_ms = 60000;
 	return 0;
 }

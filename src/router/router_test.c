@@ -13,7 +13,7 @@
 #include "router/client_stage.h"
 
 #define TIMEOUT_MS 60000
-#define TIMEOUT_MAX_MS 600000
+#define TIMEOUT_MAX_MS 600000 /* the stage's, as is the next */
 #define START_TIMEOUT_MS 20000
 #define HOLD_MS 60000
 #define QUEUE_MAX 100000
@@ -68,11 +68,8 @@ static int setup(void **state)
 
 	client_stage_open();
 	conf->pool_max = 3;
-	conf->line_max = 1 << 20;
 	conf->queue_max = QUEUE_MAX;
-	conf->start_timeout_ms = START_TIMEOUT_MS;
 	conf->request_timeout_ms = TIMEOUT_MS;
-	conf->request_timeout_max_ms = TIMEOUT_MAX_MS;
 	conf->tool_timeouts = (struct tool_timeouts){ &tool_timeout, 1 };
 	return 0;
 }
