@@ -17,7 +17,7 @@ static int setup(void **state)
 	static const char *const names[] = { "a", "b" };
 	const struct http_conf http = { .max_connections = 1 };
 
-	router_stage_open(2);
+	router_stage_open();
 	router.sessions.conf.max_sessions = 7;
 	for (size_t i = 0; i < 2; i++) {
 		struct server_conf *conf = &servers[i].conf;

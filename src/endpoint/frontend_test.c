@@ -359,7 +359,7 @@ static void make_frontend(void)
 
 static int setup(void **state)
 {
-	router_stage_open(2);
+	router_stage_open();
 	router.sessions.conf.store.stream.max_bytes = QUEUE_BYTES;
 	router.sessions.conf.store.stream.replay_events = 1024;
 	endpoints[0] = (struct endpoint){ .path = SLICE("/mcp"),

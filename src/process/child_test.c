@@ -46,7 +46,6 @@ static void on_line(struct child *c, struct slice line)
 
 static void on_lost(struct child *c, enum reason reason)
 {
-	(void)c;
 	lost++;
 	lost_reason = reason;
 }
@@ -69,7 +68,7 @@ static int setup(void **state)
 {
 	struct server_conf *conf = &servers[0].conf;
 
-	stage_open(1);
+	stage_open();
 	conf->server = 3;
 	conf->pool_max = 2;
 	conf->line_max = LINE_MAX_BYTES;

@@ -6,7 +6,7 @@
 
 static int setup(void **state)
 {
-	stage_open(1);
+	stage_open();
 	servers[0].conf.pool_max = 2;
 	servers[0].conf.start_timeout_ms = 60000;
 	return 0;

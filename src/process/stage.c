@@ -11,16 +11,17 @@
 
 struct loop *loop;
 struct fake_keeper keeper;
-struct server servers[STAGE_SERVERS_MAX];
+struct server servers[2];
+struct fleet fleet;
 uint64_t now_ms;
 
-static size_t server_count;
 static int log_fd;
 
-void stage_open(size_t count)
+void stage_open(void)
 {
 	static const struct server_conf conf = {
 		.name = "test",
+		.fleet = &fleet,
 		.pool_max = 4,
 		.line_max = 1 << 20,
 		.queue_max = 1 << 20,
@@ -43,8 +44,8 @@ void stage_open(size_t count)
 	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 	loop = loop_new(&err);
 	fake_keeper_init(&keeper, loop);
-	server_count = count;
-	for (size_t i = 0; i < count; i++)
+	fleet = (struct fleet){ .max = SIZE_MAX };
+	for (size_t i = 0; i < ARRAY_LEN(servers); i++)
 		server_init(&servers[i], loop, keeper.spawner, &conf);
 }
 
@@ -63,10 +64,11 @@ void stage_end_processes(void)
 int stage_close(void **state)
 {
 	stage_end_processes();
-	for (size_t i = 0; i < server_count; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(servers); i++) {
 		assert_int_equal(servers[i].count + servers[i].reserved, 0);
 		server_fini(&servers[i]);
 	}
+	assert_int_equal(fleet.count, 0);
 	fake_keeper_fini(&keeper);
 	loop_free(&loop);
 	close(log_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests: the stage that the tests of all rows from here on upwards play on. On it are a loop, a keeper that is
- * played, and servers whose processes are played line by line. router/stage adds the router.
+ * played, and two servers whose processes are played line by line. router/stage adds the router.
  *
  * There is one stage in a test program; it is opened before each test and closed after it. What a test wants of a
  * server beyond the usual, it puts into servers[i].conf once the stage is open. Time stands still between steps. The
@@ -14,15 +14,14 @@
 #include "process/fake_keeper.h"
 #include "process/server.h"
 
-#define STAGE_SERVERS_MAX 2
-
 extern struct loop *loop;
 extern struct fake_keeper keeper;
-extern struct server servers[STAGE_SERVERS_MAX];
+extern struct server servers[2];
+extern struct fleet fleet; /* both of them; it has no limit unless a test sets one */
 extern uint64_t now_ms;
 
-/* So many servers, each of up to four processes, one for each session. No process runs yet. */
-void stage_open(size_t server_count);
+/* Each server has up to four processes, one for each session. None runs yet. */
+void stage_open(void);
 /* Every process that is left ends. */
 void stage_end_processes(void);
 /* For cmocka: the same, and no server counts a process any more. */

@@ -24,8 +24,6 @@ static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, s
 {
 	struct front *front = container_of(call, struct front, call);
 
-	(void)kind;
-	(void)key;
 	assert_int_equal(front->endings, 0);
 	if (front->refuses || call->method->id == METHOD_INITIALIZE)
 		return false;
@@ -84,7 +82,6 @@ static void on_wake(struct stream_reader *reader)
 
 static void on_detached(struct stream_reader *reader, enum reason reason)
 {
-	(void)reason;
 	container_of(reader, struct member, reader)->detached++;
 }
 
@@ -106,7 +103,7 @@ struct member *listen_to(struct client *client)
 
 void client_stage_open(void)
 {
-	router_stage_open(1);
+	router_stage_open();
 	fronts = calloc(STAGE_FRONTS_MAX, sizeof(*fronts));
 	front_count = member_count = 0;
 	memset(members, 0, sizeof(members));
@@ -156,15 +153,20 @@ struct admitted *admit(const struct client *client, const struct envelope *env)
 	return admitted;
 }
 
-struct front *open_session_as(struct principal *principal, const char *text)
+struct front *open_session_at(struct server *server, struct principal *principal, const char *text)
 {
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	client_session_open(&router, &servers[0], principal, &(struct peer){ .family = 0 },
-			    &front->call, admit(NULL, &env));
+	client_session_open(&router, server, principal, &(struct peer){ .family = 0 }, &front->call,
+			    admit(NULL, &env));
 	settle();
 	return front;
+}
+
+struct front *open_session_as(struct principal *principal, const char *text)
+{
+	return open_session_at(&servers[0], principal, text);
 }
 
 struct front *open_session(const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: the stage with one server and its clients on it, whose fronts write into buffers. */
+/* For tests: the stage with clients on it, whose fronts write into buffers. */
 #ifndef MCPGATED_ROUTER_CLIENT_STAGE_H
 #define MCPGATED_ROUTER_CLIENT_STAGE_H
 
@@ -47,7 +47,8 @@ struct front *front_new(const struct envelope *env);
 /* As the front door would let it in; NULL: for no session yet. Good until the next one. */
 struct admitted *admit(const struct client *client, const struct envelope *env);
 
-/* An initialize request of a client; what comes of it is to be seen. */
+/* An initialize request of a client, to the first server if none is named; what comes of it is to be seen. */
+struct front *open_session_at(struct server *server, struct principal *principal, const char *text);
 struct front *open_session_as(struct principal *principal, const char *text);
 struct front *open_session(const char *text);
 struct front *request(struct client *client, const char *text);

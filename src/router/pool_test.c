@@ -1341,9 +1341,7 @@ static void many_sessions_get_more(void **state)
 /* product.md §4 limits.processes */
 static void all_servers_have_a_limit(void **state)
 {
-	struct fleet fleet = { .max = 1 };
-
-	servers[0].conf.fleet = &fleet;
+	fleet.max = 1;
 	servers[0].conf.isolation = ISOLATION_SESSION;
 	open_session(INITIALIZE);
 	assert_int_equal(fleet.count, 1);
@@ -1356,46 +1354,20 @@ static void all_servers_have_a_limit(void **state)
 	session_set_fini(&router.sessions);
 	settle();
 	assert_int_equal(fleet.count, 0);
-	servers[0].conf.fleet = NULL;
 }
 
-/* A server with processes of its own, beside the one on the stage. */
-static struct server neighbour;
-
+/* A session of the other server. */
 static struct front *open_neighbour(void)
 {
-	struct envelope env = scan(q(INITIALIZE));
-	struct front *front = front_new(&env);
-
-	client_session_open(&router, &neighbour, &router.sessions.principals.anonymous,
-			    &(struct peer){ .family = 0 }, &front->call, admit(NULL, &env));
-	settle();
-	return front;
-}
-
-static void end_neighbour(void)
-{
-	session_set_fini(&router.sessions);
-	pool_end_all(&router, REASON_DRAINING);
-	settle();
-	for (size_t i = 0; i < keeper.count; i++) {
-		if (!keeper.processes[i].is_exited)
-			fake_process_exit(&keeper, process(i), 0);
-	}
-	settle();
-	assert_int_equal(neighbour.count + neighbour.reserved, 0);
-	server_fini(&neighbour);
-	servers[0].conf.fleet = NULL;
+	return open_session_at(&servers[1], &router.sessions.principals.anonymous, INITIALIZE);
 }
 
 /* product.md §4: what is idle elsewhere goes if that makes room, and only then; for sessions of their own as well. */
 static void idle_ones_make_room_where_it_helps(void **state)
 {
-	struct fleet fleet = { .max = 2 };
-
-	servers[0].conf.fleet = &fleet;
+	fleet.max = 2;
 	servers[0].conf.pool_max = 1;
-	server_init(&neighbour, loop, keeper.spawner, &servers[0].conf);
+	servers[1].conf = servers[0].conf;
 	begin();
 	assert_int_equal(open_neighbour()->ending, ENDING_NONE);
 	get_ready(1);
@@ -1405,8 +1377,8 @@ static void idle_ones_make_room_where_it_helps(void **state)
 	pass(3000);
 	hears_nothing(process(1));
 	assert_false(process(1)->is_eof);
-	neighbour.conf.isolation = ISOLATION_SESSION;
-	neighbour.conf.pool_max = 3;
+	servers[1].conf.isolation = ISOLATION_SESSION;
+	servers[1].conf.pool_max = 3;
 	says(process(0), RESULT("2"));
 	says(process(0), RESULT("3"));
 	says(process(0), RESULT("4"));
@@ -1415,17 +1387,15 @@ static void idle_ones_make_room_where_it_helps(void **state)
 	assert_true(process(0)->is_eof != process(1)->is_eof);
 	exits(process(process(1)->is_eof), 0);
 	is_open(open_neighbour());
-	end_neighbour();
 }
 
 /* What is busy elsewhere stays where it is, if no room is what is wanted. */
 static void failing_servers_claim_nothing(void **state)
 {
-	struct fleet fleet = { .max = 1 };
 	struct front *call;
 
-	servers[0].conf.fleet = &fleet;
-	server_init(&neighbour, loop, keeper.spawner, &servers[0].conf);
+	fleet.max = 1;
+	servers[1].conf = servers[0].conf;
 	call = open_neighbour();
 	get_ready(0);
 	call = request(call->call.client, CALL("1"));
@@ -1440,7 +1410,6 @@ static void failing_servers_claim_nothing(void **state)
 	is_answered(call, RESULT("1"));
 	hears_nothing(process(0));
 	assert_false(process(0)->is_eof);
-	end_neighbour();
 }
 
 /* bridging.md §1.4: who always has more calls does not keep the others from the server. */
@@ -1557,12 +1526,11 @@ static void who_has_none_gets_but_one(void **state)
 /* Nor does it go on from one to the next: who has given away the only one waits for that. */
 static void who_gave_takes_nothing_from_others(void **state)
 {
-	struct fleet fleet = { .max = 2 };
 	struct member *a, *b;
 	struct front *calls[2];
 
-	servers[0].conf.fleet = &fleet;
-	server_init(&neighbour, loop, keeper.spawner, &servers[0].conf);
+	fleet.max = 2;
+	servers[1].conf = servers[0].conf;
 	a = begin_asking(alice, 0);
 	b = begin_asking(bob, 1);
 	calls[0] = request(a->client, CALL("1"));
@@ -1584,20 +1552,18 @@ static void who_gave_takes_nothing_from_others(void **state)
 	exits(process(0), 0);
 	get_ready(2);
 	is_open(calls[1]);
-	end_neighbour();
 }
 
 /* What leaves already does not count for pool.min. */
 static void what_is_kept_is_not_given_away(void **state)
 {
-	struct fleet fleet = { .max = 3 };
 	struct pool *pool;
 	struct member *a;
 
-	servers[0].conf.fleet = &fleet;
+	fleet.max = 3;
 	servers[0].conf.pool_max = 3;
 	servers[0].conf.calls_per_process = 1;
-	server_init(&neighbour, loop, keeper.spawner, &servers[0].conf);
+	servers[1].conf = servers[0].conf;
 	servers[0].conf.pool_min = 2;
 	a = begin();
 	pool = a->client->pool;
@@ -1611,7 +1577,6 @@ static void what_is_kept_is_not_given_away(void **state)
 			pass(1000);
 		assert_int_equal(count_leaving(pool), 1);
 	}
-	end_neighbour();
 }
 
 /* BACK-FRAME-08: a process of many is replaced before its ids begin anew, whatever took the last ones. */

@@ -4,7 +4,7 @@
 
 struct router router;
 
-void router_stage_open(size_t server_count)
+void router_stage_open(void)
 {
 	static const struct session_conf sessions = {
 		.max_sessions = 4,
@@ -15,7 +15,7 @@ void router_stage_open(size_t server_count)
 			   .total_bytes = 256 << 20 },
 	};
 
-	stage_open(server_count);
+	stage_open();
 	router_init(&router, loop, &(struct scan_limits){ 64, 200 }, &sessions);
 }
 

@@ -11,7 +11,7 @@
 
 extern struct router router;
 
-void router_stage_open(size_t server_count);
+void router_stage_open(void);
 /* For cmocka: whatever a test did, all sessions end, then all processes, and nothing is left. */
 int router_stage_close(void **state);
 
