@@ -2,12 +2,8 @@
 /* Whose stream is over, and when. The clock of the waiting stands unless moved. */
 #include "endpoint/token_watch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "base/unit_test.h"
 #include "endpoint/frontend.h"
 #include "router/client_session.h"
 #include "router/router.h"
@@ -26,7 +22,6 @@ static enum reason ended;
 
 static void on_over(void *owner, enum reason reason)
 {
-	(void)owner;
 	ended = reason;
 }
 
@@ -40,7 +35,6 @@ static int setup(void **state)
 	};
 	struct error err;
 
-	(void)state;
 	clock_freeze(START_MS);
 	loop = loop_new(&err);
 	router.loop = loop;
@@ -60,7 +54,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	token_watch_end(&token_watch);
 	access_fini(&access);
 	deny_list_fini(&deny_list);
@@ -76,7 +69,6 @@ static void pass(uint64_t ms)
 
 static void stream_stays_as_long_as_its_token(void **state)
 {
-	(void)state;
 	pass(DAY_MS);
 	assert_int_equal(ended, REASON_DONE); /* the wall clock says otherwise */
 }
@@ -84,7 +76,6 @@ static void stream_stays_as_long_as_its_token(void **state)
 /* AUTH-SES-06, REL-49: the token's end is a date; the machine may sleep, or its clock be put right. */
 static void a_clock_that_jumps_is_noticed(void **state)
 {
-	(void)state;
 	pass(1000);
 	token_watch->access.ends_at_ms = clock_wall_ms(); /* as if it had become a day later */
 	pass(60000);
@@ -94,7 +85,6 @@ static void a_clock_that_jumps_is_noticed(void **state)
 /* AUTH-SES-07 */
 static void a_denied_token_ends_its_stream(void **state)
 {
-	(void)state;
 	assert_non_null(deny_list_add(&deny_list, SLICE_LIT("static"), DENIAL_BY_SUB,
 				      SLICE_LIT("bob"), UINT64_MAX));
 	assert_int_equal(ended, REASON_DONE);
