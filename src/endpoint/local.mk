@@ -27,5 +27,5 @@ src_endpoint_failures_test_SOURCES = src/endpoint/failures_test.c
 src_endpoint_failures_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_frontend_test_SOURCES = src/endpoint/frontend_test.c $(ROUTER_STAGE)
 src_endpoint_frontend_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
-src_endpoint_token_watch_test_SOURCES = src/endpoint/token_watch_test.c
+src_endpoint_token_watch_test_SOURCES = src/endpoint/token_watch_test.c $(ROUTER_STAGE)
 src_endpoint_token_watch_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

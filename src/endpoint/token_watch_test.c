@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose stream is over, and when. The clock of the waiting stands unless moved. */
+/* Whose stream is over, and when. */
 #include "endpoint/token_watch.h"
 
 #include "base/clock.h"
-#include "base/unit_test.h"
 #include "endpoint/frontend.h"
-#include "router/client_session.h"
-#include "router/router.h"
+#include "router/stage.h"
 
-#define START_MS 1000000
 #define DAY_MS (24 * 3600 * UINT64_C(1000))
 
-static struct loop *loop;
-static struct router router;
 static struct frontend frontend;
-static struct principal_set principals;
 static struct deny_list deny_list;
 static struct access access;
 static struct token_watch *token_watch;
@@ -33,23 +27,20 @@ static int setup(void **state)
 	const struct endpoint_request request = {
 		.frontend = &frontend, .endpoint = &endpoint, .access = &access, .http = &http
 	};
-	struct error err;
 
-	clock_freeze(START_MS);
-	loop = loop_new(&err);
-	router.loop = loop;
-	principal_set_init(&principals);
+	router_stage_open();
 	deny_list_init(&deny_list);
 	frontend.router = &router;
 	frontend.authorization = (struct authorization){ .conf = { .mode = AUTHORIZATION_TOKEN },
-							 .principals = &principals,
+							 .principals = &router.sessions.principals,
 							 .deny_list = &deny_list };
-	access = (struct access){ .principal = principal_get(&principals, &identity),
-				  .ends_at_ms = clock_wall_ms() + DAY_MS };
+	access =
+		(struct access){ .principal = principal_get(&router.sessions.principals, &identity),
+				 .ends_at_ms = clock_wall_ms() + DAY_MS };
 	ended = REASON_DONE;
 	token_watch = token_watch_new(&request, on_over, NULL);
 	token_watch_begin(token_watch, &access);
-	return loop != NULL && token_watch != NULL ? 0 : -1;
+	return token_watch != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -57,14 +48,7 @@ static int teardown(void **state)
 	token_watch_end(&token_watch);
 	access_fini(&access);
 	deny_list_fini(&deny_list);
-	loop_free(&loop);
-	return 0;
-}
-
-static void pass(uint64_t ms)
-{
-	clock_freeze(clock_now_ms() + ms);
-	loop_turn(loop, false);
+	return router_stage_close(state);
 }
 
 static void stream_stays_as_long_as_its_token(void **state)

@@ -17,7 +17,7 @@
 extern struct loop *loop;
 extern struct fake_keeper keeper;
 extern struct server servers[2];
-extern struct fleet fleet; /* both of them; it has no limit unless a test sets one */
+extern struct fleet fleet; /* of both servers; no limit unless a test sets one */
 extern uint64_t now_ms;
 
 /* Each server has up to four processes, one for each session. None runs yet. */
