@@ -2,13 +2,6 @@
 /* Claims, audiences, URLs, addresses, and what is remembered: all that needs neither key nor net. */
 #include "auth/grant.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -19,6 +12,7 @@
 #include "auth/url.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/unit_test.h"
 
 #define NOW_MS 1700000000000
 #define EXP "\"exp\":1700000300"
@@ -86,7 +80,6 @@ static void claims_and_their_verdicts(void **state)
 		{ "{\"sub\":\"a\",\"cnf\":{\"jkt\":\"short\"}," EXP "}", VERDICT_BOUND },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		enum verdict_kind kind;
 		struct grant *grant = grant_of(rows[i].claims, &kind);
@@ -112,7 +105,6 @@ static void long_lives_are_refused(void **state)
 		{ "{\"sub\":\"a\"," EXP "}", VERDICT_LIFETIME },
 	};
 
-	(void)state;
 	rules.max_lifetime_ms = 300000;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		enum verdict_kind kind;
@@ -149,7 +141,6 @@ static void demands_are_met_exactly(void **state)
 		{ "null", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char *claims = mem_printf("{\"sub\":\"a\",\"team\":%s," EXP "}", rows[i].team);
 		enum verdict_kind kind;
@@ -174,7 +165,6 @@ static void what_a_grant_holds(void **state)
 		&kind);
 	struct grant *again;
 
-	(void)state;
 	assert_non_null(grant);
 	assert_string_equal(grant->subject, "alice");
 	assert_string_equal(grant->client_id, "app");
@@ -231,7 +221,6 @@ static void audiences(void **state)
 		{ "\"\"", "", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct slice accepted = slice_str(rows[i].resource);
 		char claims[256];
@@ -266,7 +255,6 @@ static void client_may_be_the_audience(void **state)
 		{ "{\"sub\":\"app\"," EXP "}", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
 		bool is_allowed = i < ARRAY_LEN(rows);
 		enum verdict_kind kind;
@@ -287,7 +275,6 @@ static void hash_of_a_token_tells_where_there_is_no_audience(void **state)
 {
 	enum verdict_kind kind;
 
-	(void)state;
 	rules.client_is_audience = true;
 	assert_null(grant_of("{\"sub\":\"a\"," EXP ",\"aud\":\"app\",\"at_hash\":\"x\"}", &kind));
 	rules.client_is_audience = false;
@@ -297,7 +284,6 @@ static void hash_of_a_token_tells_where_there_is_no_audience(void **state)
 /* AUTH-CH-03, AUTH-CH-05: what clients may read. */
 static void descriptions_are_harmless(void **state)
 {
-	(void)state;
 	for (unsigned int i = 0; i < VERDICT_COUNT; i++) {
 		const char *text = verdict_description((enum verdict_kind)i);
 		enum verdict_outcome outcome = verdict_outcome((enum verdict_kind)i);
@@ -344,7 +330,6 @@ static void urls_that_we_may_ask(void **state)
 	};
 	struct error err;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if ((url_check_ours(slice_str(rows[i].url), &err) == 0) != rows[i].is_good)
 			print_error("%s\n", rows[i].url);
@@ -391,7 +376,6 @@ static void addresses_that_may_be_reached(void **state)
 	static const char *const loopback[] = { "127.0.0.1", "127.255.0.1", "::1",
 						"::ffff:127.0.0.1" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
 		assert_true(may_connect(always[i], false, false));
 	for (size_t i = 0; i < ARRAY_LEN(never); i++)
@@ -424,7 +408,6 @@ static void places_of_metadata(void **state)
 		    "https://id.example:8443/a/b/.well-known/openid-configuration", NULL } },
 	};
 
-	(void)state;
 	/* AUTH-AS-01, RFC 8414 s3.1 */
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		size_t at = 0;
@@ -462,7 +445,6 @@ static void metadata_that_may_be_used(void **state)
 		  false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct error err = { ERROR_NONE, "" };
 		json_t *json = document_parse(slice_str(rows[i].document), &err);
@@ -492,7 +474,6 @@ static void lifetimes(void **state)
 		{ ",,=,", 600 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		assert_int_equal(issuer_lifetime_ms(slice_str(rows[i].field)),
 				 rows[i].seconds * 1000);
@@ -519,7 +500,6 @@ static void memory_is_bounded_and_forgets(void **state)
 {
 	struct token_cache cache;
 
-	(void)state;
 	clock_freeze(1000);
 	token_cache_init(&cache, 3);
 	remember(&cache, "a", 0);
@@ -552,7 +532,6 @@ static void memory_ends_with_the_token(void **state)
 	enum verdict_kind kind;
 	struct grant *grant = grant_of("{\"sub\":\"a\"," EXP "}", &kind);
 
-	(void)state;
 	assert_non_null(grant);
 	token_cache_init(&cache, 3);
 	digest = token_cache_digest(&cache, SLICE_LIT("t"));

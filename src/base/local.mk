@@ -11,5 +11,5 @@ src_base_libbase_a_SOURCES = \
 	src/base/slice.h \
 	src/base/text.c src/base/text.h
 check_PROGRAMS += src/base/base_test
-src_base_base_test_SOURCES = src/base/base_test.c
+src_base_base_test_SOURCES = src/base/base_test.c src/base/unit_test.h
 src_base_base_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)

@@ -5,18 +5,12 @@
  */
 #include "config/config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/unit_test.h"
 
 /* A file of its own for each test; the path is the state. */
 static int make_file(void **state)
@@ -202,7 +196,6 @@ static void test_one_command(void **state)
 	struct config_request request = { .command = command };
 	struct config *config = load(&request);
 
-	(void)state;
 	assert_int_equal(config->server_count, 1);
 	assert_string_equal(config->servers[0].conf.name, "everything");
 	assert_string_equal(config->servers[0].endpoint.path.p, "/mcp");

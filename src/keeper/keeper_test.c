@@ -7,19 +7,12 @@
  */
 #include "keeper/keeper.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -33,6 +26,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/unit_test.h"
 #include "config/claim.h"
 #include "config/texts.h"
 #include "io/ipc.h"
@@ -273,7 +267,6 @@ static int setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	(void)state;
 	daemon_.log_target = "stderr";
 	daemon_.listen = "127.0.0.1:0";
 	snprintf(directory, sizeof(directory), "%.40s/keeper.XXXXXX", tmp != NULL ? tmp : "/tmp");
@@ -285,7 +278,6 @@ static int teardown(void **state)
 	static const char *const files[] = { "log", "log.1", "socket", "out" };
 	char path[96];
 
-	(void)state;
 	if (daemon_.pid > 0)
 		kill(daemon_.pid, SIGKILL);
 	daemon_.pid = 0;
@@ -406,7 +398,6 @@ static int gateway_cat(struct config *config, const int *listeners, size_t count
 /* BACK-PROC-02: closing its stdin ends it, and the ends of output and process both arrive. */
 static void child_echoes_and_ends_with_its_stdin(void **state)
 {
-	(void)state;
 	start(gateway_cat, "");
 	assert_string_equal(next_line(), "blocking 0");
 	assert_string_equal(next_line(), "hello");
@@ -436,7 +427,6 @@ static int gateway_script(struct config *config, const int *listeners, size_t co
 
 static void exit_status_and_stderr_arrive(void **state)
 {
-	(void)state;
 	start(gateway_script, "echo trouble >&2; exit 7");
 	assert_string_equal(next_line(), "-- end");
 	assert_string_equal(next_line(), "trouble");
@@ -512,7 +502,6 @@ static int gateway_claims(struct config *config, const int *listeners, size_t co
 /* AUTH-DWN-02, AUTH-DWN-03: exactly the claims that are declared, plain and short; a value is no template again. */
 static void only_declared_claims_are_put_in(void **state)
 {
-	(void)state;
 	start(gateway_claims, "");
 	assert_string_equal(next_line(), "u-al ice|${claim:sub}.al ice|${claim:sub}");
 	assert_string_equal(next_line(), "-- end");
@@ -524,7 +513,6 @@ static void only_declared_claims_are_put_in(void **state)
 /* REL-28: a process that is killed by a signal. */
 static void death_by_signal_arrives(void **state)
 {
-	(void)state;
 	start(gateway_script, "kill -SEGV $$");
 	assert_string_equal(next_line(), "-- end");
 	assert_string_equal(next_line(), "-- end");
@@ -535,7 +523,6 @@ static void death_by_signal_arrives(void **state)
 /* REL-28, REL-30: the leader ends; its group, which holds the pipes, does not outlive it. */
 static void group_ends_with_its_leader(void **state)
 {
-	(void)state;
 	start(gateway_script, "sleep 1000 & sleep 1000 & echo started; exit 0");
 	assert_string_equal(next_line(), "started");
 	assert_string_equal(next_line(), "-- end");
@@ -547,7 +534,6 @@ static void group_ends_with_its_leader(void **state)
 /* REL-32: nothing but the three streams (and what ls itself opens). BACK-PROC-03. */
 static void child_has_three_descriptors(void **state)
 {
-	(void)state;
 	start(gateway_script, "exec ls /proc/self/fd");
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(next_number(""), i);
@@ -560,7 +546,6 @@ static void child_environment_is_exact(void **state)
 {
 	char path[512];
 
-	(void)state;
 	snprintf(path, sizeof(path), "PATH=%s", getenv("PATH"));
 	/* Not env, but what the kernel was given: the shell adds variables of its own. */
 	start(gateway_script, "tr '\\0' '\\n' < /proc/$$/environ; :");
@@ -580,7 +565,6 @@ static void child_state_is_clean(void **state)
 {
 	struct rlimit limit;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	start(gateway_script,
 	      "read pid comm state ppid group session rest < /proc/$$/stat\n"
@@ -617,7 +601,6 @@ static int gateway_failures(struct config *config, const int *listeners, size_t 
 /* REL-29: a start that fails says why, to the gateway as errno and to the operator in words. */
 static void exec_failures_carry_their_errno(void **state)
 {
-	(void)state;
 	start(gateway_failures, "");
 	assert_int_equal(next_number("errno "), ENOENT);
 	assert_int_equal(next_number("errno "), EACCES);
@@ -656,7 +639,6 @@ static int gateway_nonsense(struct config *config, const int *listeners, size_t 
 /* FRONT-SEC-08, SEC-03: the gateway can have what the configuration names, and nothing else. */
 static void nonsense_is_logged_and_ignored(void **state)
 {
-	(void)state;
 	start(gateway_nonsense, "");
 	assert_int_equal(next_number("status "), SIGKILL);
 	stop_and_expect(0);
@@ -683,7 +665,6 @@ static int gateway_signals(struct config *config, const int *listeners, size_t c
 /* BACK-PROC-02, REL-30: TERM reaches the whole group; a trap may turn it into an orderly end. */
 static void term_reaches_the_group(void **state)
 {
-	(void)state;
 	start(gateway_signals, "trap 'wait; echo trapped; exit 3' TERM\n"
 			       "sh -c 'trap \"echo inner; exit\" TERM; echo; sleep 1000 & wait' &\n"
 			       "wait");
@@ -715,7 +696,6 @@ static int gateway_forgets(struct config *config, const int *listeners, size_t c
 
 static void forgotten_child_is_killed(void **state)
 {
-	(void)state;
 	start(gateway_forgets, "trap '' TERM HUP; sleep 1000 & wait");
 	assert_string_equal(next_line(), "-- end");
 	assert_string_equal(next_line(), "ended");
@@ -754,7 +734,6 @@ static int gateway_many(struct config *config, const int *listeners, size_t coun
 /* REL-28, REL-32: no start and no end is lost, however slow the gateway is. */
 static void no_message_is_lost(void **state)
 {
-	(void)state;
 	start(gateway_many, "exit 5");
 	assert_int_equal(next_number("started "), MANY);
 	stop_and_expect(0);
@@ -785,7 +764,6 @@ static int gateway_family(struct config *config, const int *listeners, size_t co
 /* BACK-PROC-03, REL-43: not even kill -9 of the daemon leaves anything behind. */
 static void nothing_survives_kill_of_the_keeper(void **state)
 {
-	(void)state;
 	start(gateway_family, FAMILY);
 	next_number("gateway ");
 	next_number("child ");
@@ -798,7 +776,6 @@ static void nothing_survives_kill_of_the_keeper(void **state)
 /* REL-30: what has left its group is found by the subreaper when the daemon stops. */
 static void nothing_survives_a_stop(void **state)
 {
-	(void)state;
 	start(gateway_family, ESCAPED);
 	next_number("gateway ");
 	next_number("child ");
@@ -823,7 +800,6 @@ static void gateway_is_restarted_without_its_children(void **state)
 	pid_t gateway, child;
 	int64_t killed_at;
 
-	(void)state;
 	start(gateway_family, FAMILY);
 	gateway = next_number("gateway ");
 	child = next_number("child ");
@@ -852,7 +828,6 @@ static void gateway_that_always_dies_ends_the_daemon(void **state)
 {
 	int status;
 
-	(void)state;
 	start(gateway_fails, "");
 	for (int i = 0; i < 6; i++)
 		assert_string_equal(next_line(), "started");
@@ -893,7 +868,6 @@ static int gateway_deaf(struct config *config, const int *listeners, size_t coun
 /* BACK-SEC-01: what the keeper owes to a gateway that is out of its mind is bounded; and nothing of it is lost. */
 static void gateway_that_does_not_listen_is_not_heard(void **state)
 {
-	(void)state;
 	start(gateway_deaf, "");
 	assert_in_range(next_number("asked "), 1, DEAF_ASKS - 1);
 	assert_string_equal(next_line(), "heard all");
@@ -960,7 +934,6 @@ static void closing_does_not_wait(void **state)
 	struct sockaddr_in at = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	start(gateway_lingering, "");
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	at.sin_port = htons((uint16_t)next_number("port "));
@@ -1030,7 +1003,6 @@ static void reaper_is_replaced(void **state)
 	pid_t first, second = 0;
 	int64_t end = now_ms() + WAIT_MS;
 
-	(void)state;
 	start(gateway_family, FAMILY);
 	next_number("gateway ");
 	next_number("child ");
@@ -1108,7 +1080,6 @@ static void gateway_is_confined(void **state)
 {
 	int opened, device;
 
-	(void)state;
 	start(gateway_prisoner, "");
 	assert_int_equal(next_number("environment "), 0);
 	assert_int_equal(next_number("secret "), 0);
@@ -1159,7 +1130,6 @@ static void second_signal_is_a_second_drain(void **state)
 {
 	int status;
 
-	(void)state;
 	start(gateway_drains_twice, "");
 	assert_string_equal(next_line(), "running");
 	assert_int_equal(kill(daemon_.pid, SIGINT), 0);
@@ -1234,7 +1204,6 @@ static void hangup_opens_the_log_anew(void **state)
 	static char text[1 << 15];
 	char path[80], moved[80];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/log", directory);
 	snprintf(moved, sizeof(moved), "%s/log.1", directory);
 	daemon_.log_target = path;
@@ -1260,7 +1229,6 @@ static int gateway_ready(struct config *config, const int *listeners, size_t cou
 	int on = 0;
 	socklen_t size = sizeof(on);
 
-	(void)config;
 	getsockopt(listeners[0], SOL_SOCKET, SO_ACCEPTCONN, &on, &size);
 	say("listening %d\n", count == 1 && on);
 	ask(keeper_fd, IPC_READY, 0, 0, 0);
@@ -1332,7 +1300,6 @@ static void systemd_hears_of_ready_watchdog_and_stop(void **state)
 {
 	int fd = start_supervised(gateway_alive);
 
-	(void)state;
 	expect_datagram(fd, "READY=1");
 	for (int i = 0; i < 3; i++)
 		expect_datagram(fd, "WATCHDOG=1");
@@ -1347,7 +1314,6 @@ static void hanging_gateway_does_not_feed_the_watchdog(void **state)
 	int fd = start_supervised(gateway_hangs);
 	char bytes[128];
 
-	(void)state;
 	expect_datagram(fd, "READY=1");
 	wait_for_log(" gateway_silent process=keeper pid=");
 	assert_int_equal(recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT), -1);
@@ -1361,7 +1327,6 @@ static void ready_lines_name_the_real_port(void **state)
 	unsigned int port = 0;
 	const char *line;
 
-	(void)state;
 	start(gateway_ready, "");
 	wait_for_log("mcpgated: ready: no_cwd ");
 	line = strstr(logged(), "mcpgated: ready: cat at http://127.0.0.1:");
@@ -1378,7 +1343,6 @@ static void ready_lines_name_a_unix_socket(void **state)
 {
 	char address[80], expected[160];
 
-	(void)state;
 	snprintf(address, sizeof(address), "unix:%s/socket", directory);
 	snprintf(expected, sizeof(expected),
 		 "mcpgated: ready: cat at http+unix://%s/socket:/cat/mcp\n", directory);
@@ -1392,7 +1356,6 @@ static void address_that_cannot_be_used_ends_the_start(void **state)
 {
 	int status;
 
-	(void)state;
 	daemon_.listen = "unix:/no/such/directory/socket";
 	start(gateway_ready, "");
 	status = wait_for_end();

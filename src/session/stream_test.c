@@ -2,14 +2,9 @@
 /* Streams alone: order, joining, bounds, readers that come, go, are replaced, and come back. */
 #include "session/stream.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/unit_test.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -53,7 +48,6 @@ static int setup(void **state)
 {
 	struct error err;
 
-	(void)state;
 	first = second = (struct reader){ .wakes = 0 };
 	clock_freeze(1000000);
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
@@ -68,7 +62,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	stream_fini(&stream);
 	loop_free(&loop);
 	return 0;
@@ -115,7 +108,6 @@ static const char *take_all(struct reader *reader)
 /* FRONT-SSE-11: each message once, in the order it came, whatever its kind. */
 static void messages_keep_their_order(void **state)
 {
-	(void)state;
 	push(STREAM_RESPONSE, 0, "a");
 	push(STREAM_PROGRESS, 0, "b");
 	push(STREAM_REQUEST, 7, "c");
@@ -131,7 +123,6 @@ static void messages_keep_their_order(void **state)
 /* One wake for all that a turn brings, at its end; none when nothing is there. */
 static void reader_is_woken_once_a_turn(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 0);
@@ -147,7 +138,6 @@ static void reader_is_woken_once_a_turn(void **state)
 /* FRONT-GET-04: what came before the reader wakes it; news of one key are told once. */
 static void messages_wait_and_news_are_joined(void **state)
 {
-	(void)state;
 	push(STREAM_NEWS, 11, "tools");
 	push(STREAM_NEWS, 12, "uri");
 	push(STREAM_NEWS, 0, "x");
@@ -163,7 +153,6 @@ static void messages_wait_and_news_are_joined(void **state)
 
 static void waiting_message_is_taken_back(void **state)
 {
-	(void)state;
 	push(STREAM_REQUEST, 1000001, "ask");
 	push(STREAM_LOG, 0, "log");
 	assert_true(stream_drop(&stream, 1000001));
@@ -176,7 +165,6 @@ static void waiting_message_is_taken_back(void **state)
 /* FRONT-GET-03: the older reader hears that it was taken over; what waits goes to the newer. */
 static void second_reader_takes_over(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_LOG, 0, "a");
 	assert_true(stream_attach(&stream, &second.reader, &ops, STREAM_FROM_HERE));
@@ -193,7 +181,6 @@ static void second_reader_takes_over(void **state)
 
 static void reader_that_leaves_is_not_called(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_LOG, 0, "a");
 	stream_detach(&first.reader);
@@ -207,7 +194,6 @@ static void reader_that_leaves_is_not_called(void **state)
 /* FRONT-SSE-13: progress goes first, then logs, then news; requests and responses stay. */
 static void full_stream_drops_by_importance(void **state)
 {
-	(void)state;
 	conf.max_bytes = 5000;
 	push_big(STREAM_REQUEST, 1, "request", 1000);
 	push_big(STREAM_NEWS, 2, "news", 1000);
@@ -231,7 +217,6 @@ static void full_stream_drops_by_importance(void **state)
 /* FRONT-SSE-13: what may not be dropped and does not fit ends the reader, and stays. */
 static void overflow_ends_the_reader(void **state)
 {
-	(void)state;
 	conf.max_bytes = 5000;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push_big(STREAM_REQUEST, 1, "a", 3000);
@@ -246,7 +231,6 @@ static void overflow_ends_the_reader(void **state)
 /* A response larger than the bound passes, or it never could. */
 static void one_large_message_is_taken(void **state)
 {
-	(void)state;
 	conf.max_bytes = 1024;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push_big(STREAM_LOG, 0, "log", 500);
@@ -263,7 +247,6 @@ static void one_large_message_is_taken(void **state)
  */
 static void much_in_one_turn_is_taken(void **state)
 {
-	(void)state;
 	conf.max_bytes = 5000;
 	first.room = 5;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
@@ -284,7 +267,6 @@ static void much_in_one_turn_is_taken(void **state)
 /* FRONT-OLD-04: nobody comes back, so that not even the last message is kept. */
 static void nothing_is_kept_for_nobody(void **state)
 {
-	(void)state;
 	stream_keep_nothing(&stream);
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_RESPONSE, 0, "a");
@@ -302,7 +284,6 @@ static void flood_is_bounded(void **state)
 {
 	uint64_t dropped = counter_get(COUNTER_STREAM_DROPPED);
 
-	(void)state;
 	for (uint64_t i = 0; i < 200000; i++) {
 		push(STREAM_NEWS, i + 1, "{}");
 		push(STREAM_LOG, 0, "{}");
@@ -315,7 +296,6 @@ static void flood_is_bounded(void **state)
 /* FRONT-SSE-09: the end comes after what waits; nothing comes after the end. */
 static void end_comes_last(void **state)
 {
-	(void)state;
 	push(STREAM_RESPONSE, 0, "a");
 	stream_end(&stream, REASON_DONE);
 	push(STREAM_LOG, 0, "b");
@@ -331,7 +311,6 @@ static void end_comes_last(void **state)
 
 static void empty_end_wakes_the_reader(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	stream_end(&stream, REASON_DONE);
 	loop_turn(loop, false);
@@ -357,7 +336,6 @@ static const char *take_after(uint64_t after)
 /* FRONT-RES-01: numbers are given when messages are taken; what was dropped before leaves no gap. */
 static void numbers_have_no_gap(void **state)
 {
-	(void)state;
 	push(STREAM_NEWS, 9, "old");
 	push(STREAM_LOG, 7, "gone");
 	push(STREAM_NEWS, 9, "new");
@@ -372,7 +350,6 @@ static void every_cut_is_continued(void **state)
 {
 	static const char letters[] = "abcdefghij";
 
-	(void)state;
 	push_letters(letters);
 	take_after(STREAM_FROM_HERE);
 	for (uint64_t cut = 0; cut <= 10; cut++) {
@@ -392,7 +369,6 @@ static void every_cut_is_continued(void **state)
 /* What was not taken yet when the connection broke follows what was. */
 static void waiting_messages_follow_the_kept_ones(void **state)
 {
-	(void)state;
 	push_letters("ab");
 	take_after(STREAM_FROM_HERE);
 	stream_detach(&first.reader);
@@ -404,7 +380,6 @@ static void waiting_messages_follow_the_kept_ones(void **state)
 /* FRONT-RES-07: what is gone, and what never was, is refused. */
 static void positions_out_of_range_are_refused(void **state)
 {
-	(void)state;
 	conf.replay_events = 2;
 	push_letters("abcde");
 	take_after(STREAM_FROM_HERE);
@@ -418,7 +393,6 @@ static void positions_out_of_range_are_refused(void **state)
 
 static void old_messages_are_forgotten(void **state)
 {
-	(void)state;
 	push_letters("ab");
 	take_after(STREAM_FROM_HERE);
 	clock_freeze(clock_now_ms() + conf.replay_age_ms + 1);
@@ -432,7 +406,6 @@ static void old_messages_are_forgotten(void **state)
 /* FRONT-RES-08: the last message is the response; no bound takes it. */
 static void last_message_is_kept(void **state)
 {
-	(void)state;
 	conf.max_bytes = 1;
 	push_letters("ab");
 	take_after(STREAM_FROM_HERE);
@@ -445,7 +418,6 @@ static void past_is_kept_for_its_reader(void **state)
 {
 	struct msg *msg;
 
-	(void)state;
 	push_letters("abc");
 	take_after(STREAM_FROM_HERE);
 	stream_detach(&first.reader);
@@ -464,7 +436,6 @@ static void fini_leaves_nothing(void **state)
 	struct stream *other = malloc(sizeof(*other));
 	struct msg *msg = msg_new(SLICE_LIT("a"));
 
-	(void)state;
 	stream_init(other, loop, &conf, &budget);
 	assert_true(stream_attach(other, &first.reader, &ops, STREAM_FROM_HERE));
 	stream_push(other, STREAM_LOG, 5, msg);
@@ -510,7 +481,6 @@ static void budget_takes_what_matters_least(void **state)
 {
 	struct stream old;
 
-	(void)state;
 	budget.max_bytes = 8 * KILO;
 	stream_init(&old, loop, &conf, &budget);
 	keep(&old, STREAM_RESPONSE, KILO);
@@ -544,7 +514,6 @@ static void budget_counts_what_waits(void **state)
 {
 	struct stream other;
 
-	(void)state;
 	budget.max_bytes = 4 * KILO;
 	stream_init(&other, loop, &conf, &budget);
 	push_big(STREAM_PROGRESS, 0, "p", KILO);
@@ -567,7 +536,6 @@ static void budget_takes_unread_answers_last(void **state)
 {
 	struct stream other;
 
-	(void)state;
 	budget.max_bytes = 3 * KILO;
 	stream_init(&other, loop, &conf, &budget);
 	push_big(STREAM_RESPONSE, 0, "r", KILO);
@@ -585,7 +553,6 @@ static void budget_takes_unread_answers_last(void **state)
 /* FRONT-SSE-13: a reader that comes too slowly for what it came back for is let go, with a reason. */
 static void budget_ends_slow_readers(void **state)
 {
-	(void)state;
 	budget.max_bytes = 4 * KILO;
 	keep(&stream, STREAM_NEWS, KILO);
 	keep(&stream, STREAM_NEWS, KILO);
@@ -602,7 +569,6 @@ static void budget_drops_nothing_that_is_read(void **state)
 {
 	struct stream old;
 
-	(void)state;
 	budget.max_bytes = 8 * KILO;
 	stream_init(&old, loop, &conf, &budget);
 	for (int i = 0; i < 6; i++)
@@ -626,7 +592,6 @@ static void budget_drops_nothing_that_is_read(void **state)
 /* FRONT-RES-08: the same for who comes back, and has not had his turn yet. */
 static void budget_lets_resumed_readers_read(void **state)
 {
-	(void)state;
 	budget.max_bytes = 4 * KILO;
 	keep(&stream, STREAM_NEWS, KILO);
 	keep(&stream, STREAM_NEWS, KILO);
@@ -644,7 +609,6 @@ static void budgets_have_a_parent(void **state)
 	struct stream_budget inner;
 	struct stream own, sibling;
 
-	(void)state;
 	budget.max_bytes = 4 * KILO;
 	stream_budget_init(&inner, 2 * KILO, &budget);
 	stream_init(&own, loop, &conf, &inner);
@@ -668,7 +632,6 @@ static void budgets_have_a_parent(void **state)
 /* FRONT-RES-08: by age, also without anything happening on the stream. */
 static void age_counts_without_new_messages(void **state)
 {
-	(void)state;
 	keep(&stream, STREAM_NEWS, 1);
 	keep(&stream, STREAM_NEWS, 1);
 	clock_freeze(clock_now_ms() + conf.replay_age_ms);
