@@ -93,7 +93,7 @@ static const struct slice no_body = { NULL, 0 };
  */
 static json_t *ask(const struct line *line, const char *method, char *target, struct slice body)
 {
-	struct client_request request = { line->socket, method, target, body, NULL };
+	struct client_request request = { line->socket, method, target, .body = body };
 	struct client_reply reply;
 	struct error err = { ERROR_NONE, "" };
 	int result = client_ask(&request, &reply, &err);
@@ -187,9 +187,12 @@ static void print_event(struct slice data)
 static int follow_logs(const struct line *line)
 {
 	char *target = mem_printf("/logs?server=%s&follow=1", line->words[1]);
-	struct client_request request = { line->socket, "GET", target, .body = no_body };
+	struct client_request request = { .socket = line->socket,
+					  .method = "GET",
+					  .target = target,
+					  .on_event = line->is_json ? print_event : show_event };
 	struct error err = { ERROR_NONE, "" };
-	int result = client_follow(&request, line->is_json ? print_event : show_event, &err);
+	int result = client_follow(&request, &err);
 
 	free(target);
 	if (result < 0)
