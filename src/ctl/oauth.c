@@ -228,12 +228,6 @@ static char *metadata_address(const char *text, size_t at)
 			  at == 0 ? (int)path.n : 0, path.n > 0 ? path.p : "");
 }
 
-/* The only one where the challenge says where it is. */
-static char *given_address(const char *given, size_t at)
-{
-	return at == 0 ? mem_strdup(given) : NULL;
-}
-
 static struct slice origin_of(struct slice text)
 {
 	struct url url;
@@ -335,42 +329,34 @@ static void judge_servers(struct walk *walk, const json_t *document)
 			      count == 1 ? "" : "s");
 }
 
-/* Without a scope in the challenge clients ask for all that the metadata lists. */
-static void take_scopes(struct walk *walk, const json_t *document)
-{
-	const json_t *scopes = json_object_get(document, "scopes_supported");
-	struct buf text = { 0 };
-
-	if (walk->scope != NULL)
-		return;
-	for (size_t i = 0; i < json_array_size(scopes); i++) {
-		const char *scope = json_string_value(json_array_get(scopes, i));
-
-		if (scope != NULL)
-			buf_printf(&text, "%s%s", text.len > 0 ? " " : "", scope);
-	}
-	if (text.len > 0)
-		walk->scope = mem_strdup(buf_terminate(&text));
-	buf_fini(&text);
-}
-
+/* At the address that the challenge has given, or where clients look without one. */
 static void examine_resource(struct walk *walk, const char *given)
 {
+	struct buf scopes = { 0 };
 	struct buf why = { 0 };
-	char *address;
-	json_t *document = walk_get_first(walk, given != NULL ? given_address : metadata_address,
-					  given != NULL ? given : walk->url, &why, &address);
+	char *found = NULL;
+	json_t *document;
+	bool is_down;
 
+	if (given != NULL)
+		document = walk_get(walk, given, &why, &is_down);
+	else
+		document = walk_get_first(walk, metadata_address, walk->url, &why, &found);
 	if (document == NULL) {
 		finding_fail(&walk->ill, "resource", "%s", buf_terminate(&why));
 	} else {
-		judge_resource(walk, document, address);
+		judge_resource(walk, document, given != NULL ? given : found);
 		judge_servers(walk, document);
-		take_scopes(walk, document);
 	}
+	/* Without a scope in the challenge clients ask for all that the metadata lists. */
+	if (walk->scope == NULL)
+		walk_append_texts(&scopes, json_object_get(document, "scopes_supported"));
+	if (scopes.len > 0)
+		walk->scope = mem_strdup(buf_terminate(&scopes));
+	buf_fini(&scopes);
 	buf_fini(&why);
 	json_decref(document);
-	free(address);
+	free(found);
 }
 
 /* ---- the whole ---- */

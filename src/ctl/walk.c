@@ -54,6 +54,18 @@ json_t *walk_get_first(const struct walk *walk, walk_address_fn *address_of, con
 	return document;
 }
 
+void walk_append_texts(struct buf *out, const json_t *array)
+{
+	size_t before = out->len;
+
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const char *text = json_string_value(json_array_get(array, i));
+
+		if (text != NULL)
+			buf_printf(out, "%s%s", out->len > before ? " " : "", text);
+	}
+}
+
 /* ---- initialize ---- */
 
 /* NULL if the text is no response. */

@@ -35,6 +35,9 @@ typedef char *walk_address_fn(const char *text, size_t at);
 json_t *walk_get_first(const struct walk *walk, walk_address_fn *address_of, const char *text,
 		       struct buf *why, char **address_r);
 
+/* Appends the texts in an array, with a space between two. */
+void walk_append_texts(struct buf *out, const json_t *array);
+
 /* Asks initialize, with the token or without. The answer is the caller's. */
 void walk_initialize(const struct walk *walk, const char *token, struct web_answer *answer_r);
 /* The result of initialize in the answer's body, JSON or events; the caller's; NULL if there is none. */

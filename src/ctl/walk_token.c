@@ -84,29 +84,18 @@ static void judge_time(struct walk *walk, const json_t *claims)
 }
 
 /* `scope`, or the `scp` of some servers: a text or an array. */
-static void append_scopes(struct buf *out, const json_t *claims)
+static void judge_scope(const struct walk *walk, const json_t *claims)
 {
+	struct slice asked = walk->scope != NULL ? slice_str(walk->scope) : slice_of(NULL, 0);
 	const json_t *scopes = json_object_get(claims, "scope");
+	struct buf missing = { 0 };
+	struct buf given = { 0 };
 
 	if (scopes == NULL)
 		scopes = json_object_get(claims, "scp");
 	if (json_is_string(scopes))
-		buf_append_str(out, json_string_value(scopes));
-	for (size_t i = 0; i < json_array_size(scopes); i++) {
-		const char *scope = json_string_value(json_array_get(scopes, i));
-
-		if (scope != NULL)
-			buf_printf(out, "%s%s", i > 0 ? " " : "", scope);
-	}
-}
-
-static void judge_scope(const struct walk *walk, const json_t *claims)
-{
-	struct slice asked = walk->scope != NULL ? slice_str(walk->scope) : slice_of(NULL, 0);
-	struct buf missing = { 0 };
-	struct buf given = { 0 };
-
-	append_scopes(&given, claims);
+		buf_append_str(&given, json_string_value(scopes));
+	walk_append_texts(&given, scopes);
 	while (asked.n > 0) {
 		struct slice scope = slice_cut(&asked, ' ');
 		struct slice rest = buf_slice(&given);
@@ -126,53 +115,36 @@ static void judge_scope(const struct walk *walk, const json_t *claims)
 
 /* ---- the signature ---- */
 
-/* The issuer's keys have none that the token asks for: which they have instead. */
-static void explain_no_key(const struct jwt *jwt, const json_t *document, struct buf *text)
+/* Says which keys the issuer has instead of the one that the token asks for. */
+static void fail_without_key(struct walk *walk, const struct jwt *jwt, const json_t *document)
 {
 	const json_t *keys = json_object_get(document, "keys");
 	struct slice id = jwt_key_id(jwt);
+	const char *algorithm = jwt->algorithm->name;
+	const char *others;
 	struct buf ids = { 0 };
+	bool is_there = false;
 
 	for (size_t i = 0; i < json_array_size(keys); i++) {
 		struct slice other = document_text(json_array_get(keys, i), "kid");
 
-		if (id.n > 0 && slice_is_equal(other, id)) {
-			buf_printf(text, "signature: the issuer's key %.*s is not for %s",
-				   SLICE_ARG(id), jwt->algorithm->name);
-			buf_fini(&ids);
-			return;
-		}
+		is_there |= id.n > 0 && slice_is_equal(other, id);
 		if (other.p != NULL && ids.len < IDS_BYTES)
 			buf_printf(&ids, "%s%s", ids.len > 0 ? ", " : "", other.p);
 	}
-	if (id.n > 0)
-		buf_printf(text, "signature: its kid is %.*s, and the issuer has no such key: ",
-			   SLICE_ARG(id));
+	others = ids.len > 0 ? buf_terminate(&ids) : "none has an id";
+	if (is_there)
+		finding_fail(&walk->ill, "token", "signature: the issuer's key %.*s is not for %s",
+			     SLICE_ARG(id), algorithm);
+	else if (id.n > 0)
+		finding_fail(&walk->ill, "token",
+			     "signature: its kid is %.*s, and the issuer has no such key: %s",
+			     SLICE_ARG(id), others);
 	else
-		buf_printf(text, "signature: it has no kid, and not just one key is for %s: ",
-			   jwt->algorithm->name);
-	buf_append_str(text, ids.len > 0 ? buf_terminate(&ids) : "none has an id");
+		finding_fail(&walk->ill, "token",
+			     "signature: it has no kid, and not just one key is for %s: %s",
+			     algorithm, others);
 	buf_fini(&ids);
-}
-
-static bool is_signed(const struct jwt *jwt, const struct jwk_set *set, const json_t *document,
-		      struct buf *text)
-{
-	struct slice id = jwt_key_id(jwt);
-	const struct jwk *key = jwk_set_find(set, id, jwt->algorithm);
-
-	CHECK(jwt->algorithm != NULL); /* the header has been checked */
-	if (key == NULL) {
-		explain_no_key(jwt, document, text);
-		return false;
-	}
-	buf_printf(text, "signature: %s by the issuer's key %.*s", jwt->algorithm->name,
-		   id.n > 0 ? (int)id.n : 10, id.n > 0 ? id.p : "without id");
-	if (jwt_is_signed_by(jwt, key->key))
-		return true;
-	buf_append_str(text, ", and it is wrong: the token was changed, or the key was replaced "
-			     "under the same id");
-	return false;
 }
 
 /* Only an issuer of the resource was asked for its keys. */
@@ -180,21 +152,30 @@ static void judge_signature(struct walk *walk, const struct jwt *jwt)
 {
 	const char *issuer = document_string(jwt->claims, "iss");
 	const json_t *document = issuer != NULL ? json_object_get(walk->keys, issuer) : NULL;
+	struct slice id = jwt_key_id(jwt);
+	struct slice shown = id.n > 0 ? id : SLICE_LIT("without id");
 	struct error err = { ERROR_NONE, "" };
+	const struct jwk *key;
 	struct jwk_set set;
-	struct buf text = { 0 };
 
+	CHECK(jwt->algorithm != NULL); /* the header has been checked */
 	if (document == NULL || jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
 		finding_print("warn", "token",
 			      "signature: not looked at, for lack of keys of its issuer");
 		return;
 	}
-	if (is_signed(jwt, &set, document, &text))
-		finding_print("ok", "token", "%s", buf_terminate(&text));
+	key = jwk_set_find(&set, id, jwt->algorithm);
+	if (key == NULL)
+		fail_without_key(walk, jwt, document);
+	else if (jwt_is_signed_by(jwt, key->key))
+		finding_print("ok", "token", "signature: %s by the issuer's key %.*s",
+			      jwt->algorithm->name, SLICE_ARG(shown));
 	else
-		finding_fail(&walk->ill, "token", "%s", buf_terminate(&text));
+		finding_fail(&walk->ill, "token",
+			     "signature: %s by the issuer's key %.*s, and it is wrong: the token "
+			     "was changed, or the key was replaced under the same id",
+			     jwt->algorithm->name, SLICE_ARG(shown));
 	jwk_set_fini(&set);
-	buf_fini(&text);
 }
 
 /* Causes are not printed where they could quote the token. */
