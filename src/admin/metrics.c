@@ -56,9 +56,9 @@ static uint64_t value_of(enum server_metric metric, const struct server *server,
 	case FAILURES:
 		return server->stats.failures;
 	case IN_FLIGHT:
-		return load->calls;
+		break;
 	}
-	CHECK(false);
+	return load->calls;
 }
 
 static void append_server_metrics(const struct admin *admin, struct buf *out)
