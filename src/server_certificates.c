@@ -118,32 +118,25 @@ static struct tls_server *make_server(const struct server_certificates *sc, size
 	return server;
 }
 
-/* Goes on after a bad one, so that everything that is wrong is logged. */
-static bool make_servers(const struct server_certificates *sc, struct tls_server **servers_r)
-{
-	bool is_good = true;
-
-	for (size_t i = 0; i < sc->config->listen_count; i++) {
-		struct error err = { ERROR_NONE, "" };
-
-		if (sc->config->listen[i].tls_count == 0)
-			continue;
-		servers_r[i] = make_server(sc, i, &err);
-		if (servers_r[i] != NULL)
-			continue;
-		is_good = false;
-		LOG(CERTIFICATES_REFUSED, LOG_STR("address", sc->config->listen[i].address),
-		    LOG_STR("error", err.text));
-	}
-	return is_good;
-}
-
 bool server_certificates_use(struct server_certificates *sc)
 {
 	size_t count = sc->config->listen_count;
 	struct tls_server **servers = mem_zalloc((count + 1) * sizeof(*servers));
-	bool is_good = make_servers(sc, servers);
+	bool is_good = true;
 
+	/* Goes on after a bad one, so that everything that is wrong is logged. */
+	for (size_t i = 0; i < count; i++) {
+		struct error err = { ERROR_NONE, "" };
+
+		if (sc->config->listen[i].tls_count == 0)
+			continue;
+		servers[i] = make_server(sc, i, &err);
+		if (servers[i] == NULL) {
+			is_good = false;
+			LOG(CERTIFICATES_REFUSED, LOG_STR("address", sc->config->listen[i].address),
+			    LOG_STR("error", err.text));
+		}
+	}
 	server_certificates_forget(sc);
 	for (size_t i = 0; i < count; i++) {
 		if (is_good) {

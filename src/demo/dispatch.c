@@ -19,7 +19,7 @@
 #include "demo/tools.h"
 #include "mcp/level.h"
 
-/* Newest first: an unknown revision is answered with the newest one. */
+/* Newest first. */
 static const struct revision revisions[] = {
 	{ .name = "2025-11-25",
 	  .completions = true,
@@ -36,17 +36,9 @@ static const struct revision revisions[] = {
 	{ .name = "2024-11-05" },
 };
 
-static const struct revision *revision_find(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
-		if (strcmp(revisions[i].name, name) == 0)
-			return &revisions[i];
-	}
-	return &revisions[0];
-}
-
 static json_t *on_initialize(struct server *server, struct call *call)
 {
+	size_t at = ARRAY_LEN(revisions) - 1;
 	const char *version;
 	json_t *capabilities;
 
@@ -56,7 +48,10 @@ static json_t *on_initialize(struct server *server, struct call *call)
 			"capabilities", &capabilities) != 0)
 		return NULL;
 	CHECK(server->client == NULL);
-	server->revision = revision_find(version);
+	/* An unknown revision is answered with the newest one. */
+	while (at > 0 && strcmp(revisions[at].name, version) != 0)
+		at--;
+	server->revision = &revisions[at];
 	server->client = json_incref(capabilities);
 	return json_pack(
 		"{s:s, s:{s:{}, s:{s:b}, s:{}, s:{}, s:o*}, s:{s:s, s:s}, s:s}", "protocolVersion",

@@ -35,45 +35,28 @@ json_t *prompts_get(struct server *server, struct call *call)
 			 json_sprintf("Please greet %s in one friendly sentence.", name));
 }
 
-static json_t *names_with_prefix(const char *prefix)
-{
-	json_t *found = json_array();
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (strncasecmp(names[i], prefix, strlen(prefix)) == 0)
-			json_array_append_new(found, json_string(names[i]));
-	}
-	return found;
-}
-
-/* Whether ref names something with arguments, and whether that is the prompt. */
-static bool is_known_ref(const char *type, const char *name, const char *uri, bool *is_prompt_r)
-{
-	*is_prompt_r = strcmp(type, "ref/prompt") == 0;
-	if (*is_prompt_r)
-		return name != NULL && strcmp(name, "greet") == 0;
-	return strcmp(type, "ref/resource") == 0 && uri != NULL &&
-	       strcmp(uri, "demo://echo/{text}") == 0;
-}
-
 json_t *prompts_complete(struct server *server, struct call *call)
 {
-	const char *type, *argument, *value, *name = NULL, *uri = NULL;
-	bool is_prompt;
+	const char *type, *argument, *value, *name = "", *uri = "";
 	json_t *values;
+	bool is_prompt, is_template;
 
 	(void)server;
 	if (call_unpack(call, call->params, "{s:{s:s, s?s, s?s}, s:{s:s, s:s}}", "ref", "type",
 			&type, "name", &name, "uri", &uri, "argument", "name", &argument, "value",
 			&value) != 0)
 		return NULL;
-	if (!is_known_ref(type, name, uri, &is_prompt))
+	is_prompt = strcmp(type, "ref/prompt") == 0 && strcmp(name, "greet") == 0;
+	is_template = strcmp(type, "ref/resource") == 0 && strcmp(uri, "demo://echo/{text}") == 0;
+	if (!is_prompt && !is_template)
 		return call_fail(call, MCP_INVALID_PARAMS,
 				 "There is nothing like this to complete");
-	if (is_prompt && strcmp(argument, "name") == 0)
-		values = names_with_prefix(value);
-	else
-		values = json_array();
+	values = json_array();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (is_prompt && strcmp(argument, "name") == 0 &&
+		    strncasecmp(names[i], value, strlen(value)) == 0)
+			json_array_append_new(values, json_string(names[i]));
+	}
 	return json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total",
 			 (json_int_t)json_array_size(values), "hasMore", 0);
 }
