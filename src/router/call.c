@@ -257,7 +257,7 @@ static void call_count_answer(const struct call *call)
 		return;
 	if (upstream->child != NULL)
 		upstream->child->answered++;
-	server_note_answered(upstream->server, upstream->ready_at_ms);
+	backoff_note_answered(&upstream->server->backoff, upstream->ready_at_ms);
 	latency_histogram_add(&upstream->server->stats.answered, now_ms - call->sent_at_ms, now_ms);
 }
 

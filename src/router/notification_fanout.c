@@ -254,14 +254,14 @@ static void notify_of(struct upstream *upstream, const struct envelope *env, str
 	struct msg *msg;
 
 	if (pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) {
-		upstream_note_dropped(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 		return;
 	}
 	msg = message_copy(env, NULL, 0);
 	if (pool_is_shared(pool))
 		note_update(pool, uri, key, msg);
 	else if (!tell_subscribers(pool, uri, key, msg))
-		upstream_note_dropped(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	msg_unref(&msg);
 }
 

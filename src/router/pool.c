@@ -23,7 +23,7 @@
 #include "router/router.h"
 #include "router/server_request.h"
 #include "upstream/claims.h"
-#include "upstream/handshake.h"
+#include "upstream/send.h"
 #include "upstream/stdio.h"
 #include "upstream/warm.h"
 
@@ -188,7 +188,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 		is_other = pool_set_initialize_result(pool, result);
 	else
 		server_capabilities_read(&pool->capabilities, result);
-	handshake_complete(upstream);
+	send_initialized(upstream);
 	pool->router->pool_ops->on_ready(upstream, is_first, is_other);
 	if (pool_is_shared(pool))
 		pool_admit_to_shared(pool);

@@ -204,7 +204,7 @@ static void bad_answers_fail_the_handshake(void **state)
 		is_failed(front, REASON_HANDSHAKE_REFUSED);
 		assert_int_equal(p->last_signal, SIGKILL);
 		fake_process_exit(&keeper, p, SIGKILL);
-		server_note_started(&server); /* no back-off in this test */
+		backoff_note_started(&server.backoff); /* no back-off in this test */
 	}
 }
 
@@ -222,13 +222,13 @@ static void start_can_fail(void **state)
 	is_failed(silent, REASON_START_TIMEOUT);
 	assert_int_equal(process(0)->last_signal, SIGKILL);
 
-	server_note_started(&server);
+	backoff_note_started(&server.backoff);
 	exits = open_session(INITIALIZE_WITH(""));
 	fake_process_exit(&keeper, process(1), 256);
 	pass(0);
 	is_failed(exits, REASON_START_FAILED);
 
-	server_note_started(&server);
+	backoff_note_started(&server.backoff);
 	keeper.refuses = ENOENT;
 	refused = open_session(INITIALIZE_WITH(""));
 	is_failed(refused, REASON_START_FAILED);
@@ -261,7 +261,7 @@ static void failing_server_backs_off(void **state)
 static void pool_is_limited(void **state)
 {
 	(void)state;
-	server_note_failed(&server);
+	backoff_note_failed(&server.backoff);
 	for (int i = 0; i < 3; i++)
 		is_open(open_session(INITIALIZE_WITH("")));
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
@@ -1587,7 +1587,7 @@ static void session_ends_during_a_restart(void **state)
 	hears_nothing(process(1));
 	assert_true(process(1)->is_eof);
 
-	server_note_failed(&server);
+	backoff_note_failed(&server.backoff);
 	front = open_session(INITIALIZE_WITH(""));
 	assert_int_equal(server.reserved, 1);
 	session_end(front->call.client->session, REASON_DRAINING);

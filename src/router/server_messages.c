@@ -200,7 +200,7 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	if (request != NULL && dispatch_is_of_call(request))
 		call = call_of(request);
 	if (call == NULL || call->token.n == 0 || !progress_increases(call, env->params.text)) {
-		upstream_note_stray_progress(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 		return;
 	}
 	call_renew(call);
@@ -245,7 +245,7 @@ static void take_other(struct upstream *upstream, const struct envelope *env)
 		stream_push(own, STREAM_NEWS, 0, msg);
 	else if (upstream->lease == NULL ||
 		 !upstream->lease->ops->on_message(upstream->lease, STREAM_NEWS, 0, msg))
-		upstream_note_dropped(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	msg_unref(&msg);
 }
 
@@ -273,7 +273,7 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 		msg_unref(&msg);
 		return;
 	}
-	upstream_note_dropped(upstream, env);
+	upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 }
 
 static void take_cancelled(struct upstream *upstream, const struct envelope *env)
@@ -296,7 +296,7 @@ static void take_for_client(struct upstream *upstream, const struct envelope *en
 		take_cancelled(upstream, env);
 	else if (method->id == METHOD_TASK_STATUS &&
 		 client_lacks(upstream->client, upstream) & REVISION_TASKS)
-		upstream_note_dropped(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	else
 		take_other(upstream, env);
 }
@@ -315,5 +315,5 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 	else if (upstream->client != NULL)
 		take_for_client(upstream, env, method);
 	else
-		upstream_note_dropped(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 }
