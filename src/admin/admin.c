@@ -157,7 +157,7 @@ static struct http_exchange *command_end_session(const struct inquiry *inquiry)
 	}
 	CHECK(session->state == SESSION_LIVE);
 	LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
-	    LOG_SLICE("session", slice_of(session->entry.id, SESSION_ID_SHOWN)));
+	    LOG_SLICE("session", slice_of(session->id, SESSION_ID_SHOWN)));
 	session_end(session, REASON_OPERATOR);
 	admin_reply_number(inquiry->conn, "ended", 1);
 	return NULL;

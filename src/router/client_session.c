@@ -148,7 +148,7 @@ static void on_respawn(struct pool_member *member)
 static void on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
 {
 	CHECK(of_member(member)->session.state == SESSION_LIVE);
-	stream_push(&of_member(member)->session.standalone, STREAM_NEWS, key, msg);
+	stream_push(&of_member(member)->session.standalone, STREAM_NOTIFICATION, key, msg);
 }
 
 static const struct pool_member_ops member_ops = {

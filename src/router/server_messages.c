@@ -242,9 +242,9 @@ static void take_other(struct upstream *upstream, const struct envelope *env)
 	struct msg *msg = message_copy(env, NULL, 0);
 
 	if (upstream->lease == NULL && own != NULL)
-		stream_push(own, STREAM_NEWS, 0, msg);
+		stream_push(own, STREAM_NOTIFICATION, 0, msg);
 	else if (upstream->lease == NULL ||
-		 !upstream->lease->ops->on_message(upstream->lease, STREAM_NEWS, 0, msg))
+		 !upstream->lease->ops->on_message(upstream->lease, STREAM_NOTIFICATION, 0, msg))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	msg_unref(&msg);
 }
