@@ -14,6 +14,7 @@
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/subscriptions.h"
 #include "upstream/send.h"
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
@@ -144,9 +145,46 @@ static struct call *call_of(struct upstream_request *request)
 	return container_of(request, struct call, request);
 }
 
+/*
+ * What the server of one session agreed to, the client remembers for the processes to come. Returns false if there is no
+ * room for it: many subscriptions may have been asked for at once. The server is told that this one is off. DEF-11
+ */
+static bool remember_change(struct call *call)
+{
+	struct upstream *upstream = call->request.upstream;
+	struct client *client = call->client;
+	struct text_set *set = &client->subscriptions;
+	struct buf room = { 0 };
+	bool is_kept = true;
+	struct envelope env;
+	struct error err;
+	struct slice uri;
+
+	if (call->body == NULL || pool_is_shared(client->pool) ||
+	    scan_envelope(call->body->text, &client->router->limits, 0, &env, &err) < 0)
+		return true;
+	uri = subscriptions_spell_uri(env.uri, &room);
+	if (call->method->id == METHOD_SET_LEVEL) {
+		client->level = level_find(
+			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
+	} else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING) {
+		is_kept = text_set_add(set, uri) || text_set_has(set, text_set_key(uri), uri);
+		if (!is_kept)
+			send_subscription(upstream, upstream_next_id(upstream),
+					  SLICE_LIT("resources/unsubscribe"), uri);
+	} else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING) {
+		text_set_remove(set, uri);
+	}
+	buf_fini(&room);
+	return is_kept;
+}
+
 static void on_response(struct upstream_request *request, const struct envelope *env)
 {
-	result_send(call_of(request), env);
+	if (env->kind == ENVELOPE_RESULT && !remember_change(call_of(request)))
+		result_send_no_room(call_of(request));
+	else
+		result_send(call_of(request), env);
 }
 
 static void on_malformed(struct upstream_request *request)

@@ -17,7 +17,6 @@
 #include "router/capability_class.h"
 #include "router/client.h"
 #include "router/convert.h"
-#include "router/initialize_result.h"
 #include "router/pool_demand.h"
 #include "router/process_slots.h"
 #include "router/router.h"
@@ -133,7 +132,7 @@ static bool pool_set_initialize_result(struct pool *pool, struct slice result)
 	struct msg *before = pool->initialize_result;
 	bool is_other;
 
-	pool->initialize_result = initialize_result_share(result, pool->principal == NULL);
+	pool->initialize_result = server_capabilities_share(result, pool->principal == NULL);
 	server_capabilities_read(&pool->capabilities,
 				 scan_member(pool->initialize_result->text, SLICE_LIT("result"))
 					 .text);

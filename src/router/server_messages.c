@@ -14,7 +14,6 @@
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
-#include "router/message_copy.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
 #include "router/server_request.h"
@@ -205,7 +204,7 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	}
 	call_renew(call);
 	edit.with = call->token;
-	msg = message_copy(env, &edit, 1);
+	msg = client_copy_message(env, &edit, 1);
 	call->ops->on_message(call, STREAM_PROGRESS, 0, msg);
 	msg_unref(&msg);
 }
@@ -229,7 +228,7 @@ static void take_log(struct upstream *upstream, const struct envelope *env)
 	CHECK(client != NULL && client->pool == upstream->pool);
 	if (level < client->level)
 		return;
-	msg = message_copy(env, NULL, 0);
+	msg = client_copy_message(env, NULL, 0);
 	if ((call == NULL || !call->ops->on_message(call, STREAM_LOG, 0, msg)) && own != NULL)
 		stream_push(own, STREAM_LOG, 0, msg);
 	msg_unref(&msg);
@@ -239,7 +238,7 @@ static void take_log(struct upstream *upstream, const struct envelope *env)
 static void take_other(struct upstream *upstream, const struct envelope *env)
 {
 	struct stream *own = client_stream(upstream->client);
-	struct msg *msg = message_copy(env, NULL, 0);
+	struct msg *msg = client_copy_message(env, NULL, 0);
 
 	if (upstream->lease == NULL && own != NULL)
 		stream_push(own, STREAM_NOTIFICATION, 0, msg);
@@ -268,7 +267,7 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 		if (!(client->revision->features & REVISION_MODES) ||
 		    !text_set_remove(&client->elicitations, id.text))
 			continue;
-		msg = message_copy(env, NULL, 0);
+		msg = client_copy_message(env, NULL, 0);
 		member->ops->on_notification(member, 0, msg);
 		msg_unref(&msg);
 		return;

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "mcp/error.h"
 #include "router/client.h"
-#include "router/message_copy.h"
 #include "router/router.h"
 #include "session/stream.h"
 #include "upstream/send.h"
@@ -148,7 +147,7 @@ void server_request_cancel(struct server_request *request, const struct envelope
 
 	edit.with.n = text_format_u64(request->downstream_id, digits);
 	if (request->held == NULL) {
-		struct msg *msg = message_copy(env, &edit, 1);
+		struct msg *msg = client_copy_message(env, &edit, 1);
 
 		tell_cancelled(request, msg);
 		msg_unref(&msg);
@@ -329,14 +328,14 @@ static struct msg *make_msg(const struct envelope *env, const struct server_requ
 	struct splice_edit edits[2] = { { env->id.text, id }, { env->progress_token.text, id } };
 
 	if (request->token.n == 0)
-		return message_copy(env, edits, 1);
+		return client_copy_message(env, edits, 1);
 	if (edits[0].span.p > edits[1].span.p) {
 		struct splice_edit first = edits[0];
 
 		edits[0] = edits[1];
 		edits[1] = first;
 	}
-	return message_copy(env, edits, 2);
+	return client_copy_message(env, edits, 2);
 }
 
 static void refuse_more(struct upstream *upstream, const struct envelope *env)

@@ -12,7 +12,7 @@
 #include "router/process_slots.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/uri.h"
+#include "router/subscriptions.h"
 #include "upstream/send.h"
 
 #define WAITING_BYTES_MAX (8 * 1024 * 1024)
@@ -217,7 +217,7 @@ static void unsubscribe(struct client *client, struct slice uri)
 bool subscribe_take(struct call *call, const struct envelope *env)
 {
 	struct buf room = { 0 };
-	struct slice uri = uri_spell(env->uri, &room);
+	struct slice uri = subscriptions_spell_uri(env->uri, &room);
 	bool is_taken = true;
 
 	CHECK(pool_is_shared(call->client->pool) && call->state == CALL_WAITING);

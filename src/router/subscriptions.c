@@ -10,6 +10,24 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "jsonrpc/write.h"
+
+struct slice subscriptions_spell_uri(struct json uri, struct buf *room)
+{
+	struct buf plain = { 0 };
+	struct slice text = SLICE_LIT("");
+
+	CHECK(room->len == 0);
+	if (uri.type == JSON_STRING)
+		text = slice_of(uri.text.p + 1, uri.text.n - 2);
+	if (text.n > 0 && memchr(text.p, '\\', text.n) != NULL &&
+	    scan_decode_string(uri, &plain) == 0) {
+		write_string(room, buf_slice(&plain));
+		text = slice_of(room->data + 1, room->len - 2);
+	}
+	buf_fini(&plain);
+	return text;
+}
 
 void subscriptions_init(struct subscriptions *subscriptions)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the members of a shared pool have subscribed to: a bounded set of URIs, spelled as uri_spell
- * does. Who subscribes, and what the server says to that, is known to subscribe.c. bridging.md §1.5; UTIL-SUBS-01.
+ * What the members of a shared pool have subscribed to: a bounded set of URIs, all spelled alike. Who subscribes, and
+ * what the server says to that, is known to subscribe.c. bridging.md §1.5; UTIL-SUBS-01.
  */
 #ifndef MCPGATED_ROUTER_SUBSCRIPTIONS_H
 #define MCPGATED_ROUTER_SUBSCRIPTIONS_H
@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/slice.h"
+#include "jsonrpc/scan.h"
 #include "router/call.h"
 
 #define SUBSCRIPTIONS_MAX 16384
@@ -36,6 +38,12 @@ struct subscriptions {
 	size_t count;
 	size_t bytes;
 };
+
+/*
+ * The inside of a JSON string with as few escapes as there can be: the same text for all ways to write a URI. Empty if
+ * `uri` is no string. It is borrowed from `uri` or stands in `room`, which is empty before and ended by the caller.
+ */
+struct slice subscriptions_spell_uri(struct json uri, struct buf *room);
 
 void subscriptions_init(struct subscriptions *subscriptions);
 void subscriptions_fini(struct subscriptions *subscriptions);
