@@ -300,7 +300,7 @@ void dispatch_call(struct call *call, const struct envelope *env)
 		}
 	}
 	if (!pool_is_waited_for(pool))
-		upstream = pool_find_room(pool, env->text.n);
+		upstream = pool_find_room(pool, env->text.n, false);
 	if (upstream != NULL) {
 		send_to(upstream, call, env);
 		return;

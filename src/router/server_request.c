@@ -171,13 +171,6 @@ void server_request_end_all(struct client *client, const char *why)
 
 /* ---- waiting for the answer ---- */
 
-static bool has_reader(const struct server_request *request)
-{
-	if (request->is_standalone)
-		return stream_has_reader(client_stream(request->client));
-	return request->call != NULL && request->call->ops->is_reachable(request->call);
-}
-
 /* A reader is there to take it: from now on its answer is waited for. */
 static void offer(struct server_request *request)
 {
@@ -186,22 +179,18 @@ static void offer(struct server_request *request)
 }
 
 /* People take their time; and a client that polls may be away at the moment of one look, not of two. */
-static bool goes_on(struct server_request *request)
+static void on_hold(struct timer *timer)
 {
-	bool is_read = has_reader(request);
+	struct server_request *request = container_of(timer, struct server_request, hold);
+	const struct call *call = request->call;
+	bool is_read = request->is_standalone ? stream_has_reader(client_stream(request->client)) :
+						call != NULL && call->ops->is_reachable(call);
 	bool is_gone = !is_read && (!request->is_offered || request->is_missed);
 
 	if (is_read && !request->is_offered)
 		offer(request);
 	request->is_missed = !is_read;
-	return !is_gone && clock_now_ms() < request->until_ms;
-}
-
-static void on_hold(struct timer *timer)
-{
-	struct server_request *request = container_of(timer, struct server_request, hold);
-
-	if (goes_on(request)) {
+	if (!is_gone && clock_now_ms() < request->until_ms) {
 		start_hold(request);
 	} else if (request->is_offered) {
 		server_request_withdraw(request, "the client did not answer in time");
@@ -344,26 +333,15 @@ static void refuse_more(struct upstream *upstream, const struct envelope *env)
 		   SLICE_LIT("too many requests are unanswered"));
 }
 
-/* Until the client is ready. False: there is too much already. */
-static bool hold(struct server_request *request, struct msg *msg)
-{
-	struct server_requests *all = &request->client->server_requests;
-
-	if (all->held_bytes + msg->text.n > HELD_BYTES_MAX)
-		return false;
-	all->held_bytes += msg->text.n;
-	request->held = msg_ref(msg);
-	return true;
-}
-
 bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method)
 {
+	struct server_requests *all = &client->server_requests;
 	struct server_request *request;
 	struct msg *msg;
 
 	CHECK(upstream->client == client && client->pool == upstream->pool);
-	if (client->server_requests.by_id.count >= SERVER_REQUESTS_MAX) {
+	if (all->by_id.count >= SERVER_REQUESTS_MAX) {
 		refuse_more(upstream, env);
 		return false;
 	}
@@ -371,9 +349,12 @@ bool server_request_open(struct client *client, struct upstream *upstream,
 	msg = make_msg(env, request);
 	if (client->is_ready_to_be_asked) {
 		ask(request, msg);
-	} else if (!hold(request, msg)) {
+	} else if (all->held_bytes + msg->text.n > HELD_BYTES_MAX) {
 		refuse_more(upstream, env);
 		server_request_close(request);
+	} else {
+		all->held_bytes += msg->text.n;
+		request->held = msg_ref(msg);
 	}
 	msg_unref(&msg);
 	return true;
