@@ -154,7 +154,7 @@ static void set_principal(struct json_t *value, const struct principal *principa
 	value_set_text(value, "client", identity->client);
 }
 
-static struct json_t *describe_process(const struct child *child)
+static struct json_t *describe_process(struct child *child)
 {
 	struct json_t *value = value_object();
 	struct child_report report;

@@ -110,13 +110,6 @@ static bool is_due(const struct gift *gift)
 	return clock_now_ms() - gift->upstream->ready_at_ms >= least_ms;
 }
 
-static bool is_better(const struct gift *gift, const struct gift *best)
-{
-	if (best->upstream == NULL || gift->among != best->among)
-		return best->upstream == NULL || gift->among > best->among;
-	return gift->upstream->ready_at_ms < best->upstream->ready_at_ms;
-}
-
 /* What is on its way out, or was given away not long ago and whose place would be one for `pool`. */
 static size_t count_promised(const struct pool *pool)
 {
@@ -166,8 +159,11 @@ void process_slots_claim(struct pool *pool)
 		if (!is_of_use(other, pool))
 			continue;
 		gift = find_gift(other);
-		if (gift.staying > pool_least_upstreams(other) && is_due(&gift) &&
-		    is_better(&gift, &best))
+		if (gift.staying <= pool_least_upstreams(other) || !is_due(&gift))
+			continue;
+		if (best.upstream == NULL || gift.among > best.among ||
+		    (gift.among == best.among &&
+		     gift.upstream->ready_at_ms < best.upstream->ready_at_ms))
 			best = gift;
 	}
 	if (best.upstream == NULL)

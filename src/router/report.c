@@ -24,7 +24,7 @@ void report_session(struct session *session, struct session_report *report_r)
 	report_r->server_requests = client->server_requests.by_id.count;
 }
 
-void report_child(const struct child *child, struct child_report *report_r)
+void report_child(struct child *child, struct child_report *report_r)
 {
 	const struct upstream *upstream = stdio_of_child(child);
 	const struct client *client = upstream->client;
@@ -47,7 +47,7 @@ size_t report_restart(struct server *server)
 		struct child *child = container_of(node, struct child, link);
 
 		if (child->state == CHILD_RUNNING)
-			count += stdio_restart_child(child);
+			count += upstream_restart(stdio_of_child(child));
 	}
 	return count;
 }
