@@ -69,7 +69,7 @@ struct cached_list {
 	const struct revision *revision; /* of that one */
 	uint64_t until_ms;               /* fresh, or passed */
 	struct pages pages;
-	size_t bytes;              /* counted in the store */
+	size_t bytes;              /* counted among those of all lists */
 	struct wait_queue waiting; /* calls */
 	struct timer deadline;
 	struct task giving;
@@ -92,7 +92,7 @@ static struct list_cache *list_cache_of(const struct cached_list *list)
 	return &list->pool->sharing->lists;
 }
 
-static struct list_cache_lru *store_of(const struct cached_list *list)
+static struct list_cache_lru *lru_of(const struct cached_list *list)
 {
 	return &list->pool->router->lists;
 }
@@ -109,7 +109,7 @@ static void cached_list_touch(struct cached_list *list)
 	CHECK(list->is_current || list->state != CACHED_LIST_KEPT);
 	list_remove(&list->lru);
 	if (list->state == CACHED_LIST_KEPT || list->state == CACHED_LIST_PASSED)
-		list_append(&store_of(list)->kept, &list->lru);
+		list_append(&lru_of(list)->kept, &list->lru);
 }
 
 static void cached_list_set_state(struct cached_list *list, enum cached_list_state state)
@@ -121,8 +121,8 @@ static void cached_list_set_state(struct cached_list *list, enum cached_list_sta
 
 static void cached_list_count_bytes(struct cached_list *list, size_t bytes)
 {
-	CHECK(store_of(list)->bytes >= list->bytes);
-	store_of(list)->bytes += bytes - list->bytes;
+	CHECK(lru_of(list)->bytes >= list->bytes);
+	lru_of(list)->bytes += bytes - list->bytes;
 	list->bytes = bytes;
 }
 
@@ -293,7 +293,7 @@ static void cached_list_leave_upstream(struct cached_list *list)
 static enum pages_outcome cached_list_take_page(struct cached_list *list,
 						const struct envelope *env)
 {
-	struct list_cache_lru *store = store_of(list);
+	struct list_cache_lru *lru = lru_of(list);
 	struct convert convert = { .text = { 0 } };
 	enum pages_outcome outcome;
 
@@ -301,9 +301,9 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	outcome = pages_add(&list->pages, env->result.text);
 	convert_fini(&convert);
 	cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
-	while (store->bytes > KEPT_BYTES_MAX && !list_is_empty(&store->kept))
-		cached_list_outdate(container_of(store->kept.next, struct cached_list, lru));
-	return store->bytes <= KEPT_BYTES_MAX ? outcome : PAGES_UNFIT;
+	while (lru->bytes > KEPT_BYTES_MAX && !list_is_empty(&lru->kept))
+		cached_list_outdate(container_of(lru->kept.next, struct cached_list, lru));
+	return lru->bytes <= KEPT_BYTES_MAX ? outcome : PAGES_UNFIT;
 }
 
 static void cached_list_on_page(struct cached_list *list, const struct envelope *env)
@@ -651,8 +651,8 @@ void list_cache_fini(struct list_cache *lists)
 	map_fini(&lists->current);
 }
 
-void list_cache_lru_init(struct list_cache_lru *store)
+void list_cache_lru_init(struct list_cache_lru *lru)
 {
-	list_init(&store->kept);
-	store->bytes = 0;
+	list_init(&lru->kept);
+	lru->bytes = 0;
 }

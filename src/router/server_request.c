@@ -84,7 +84,8 @@ void server_request_close(struct server_request *request)
 	loop_defer_free(request->client->router->loop, request);
 }
 
-void server_request_refuse(struct server_request *request, const char *why)
+/* Nobody will answer it: the server is told `why`, elicitations are cancelled. bridging.md §2.1 (6) */
+static void refuse(struct server_request *request, const char *why)
 {
 	CHECK(request->upstream->state != UPSTREAM_CLOSED);
 	if (request->method->id == METHOD_ELICITATION)
@@ -124,18 +125,14 @@ static void tell_withdrawn(struct server_request *request)
 	msg_unref(&msg);
 }
 
-void server_request_withdraw(struct server_request *request, const char *why)
-{
-	tell_withdrawn(request);
-	server_request_refuse(request, why);
-}
-
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
 				 const char *why)
 {
 	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
-		if (at(node)->upstream == upstream)
-			server_request_withdraw(at(node), why);
+		if (at(node)->upstream != upstream)
+			continue;
+		tell_withdrawn(at(node));
+		refuse(at(node), why);
 	}
 }
 
@@ -161,7 +158,7 @@ void server_request_end_all(struct client *client, const char *why)
 		struct server_request *request = at(client->server_requests.all.next);
 
 		if (why != NULL) {
-			server_request_refuse(request, why);
+			refuse(request, why);
 		} else {
 			tell_withdrawn(request);
 			server_request_close(request);
@@ -192,10 +189,12 @@ static void on_hold(struct timer *timer)
 	request->is_missed = !is_read;
 	if (!is_gone && clock_now_ms() < request->until_ms) {
 		start_hold(request);
-	} else if (request->is_offered) {
-		server_request_withdraw(request, "the client did not answer in time");
+		return;
+	}
+	tell_withdrawn(request);
+	if (request->is_offered) {
+		refuse(request, "the client did not answer in time");
 	} else {
-		tell_withdrawn(request);
 		send_error(request->upstream, request->id, MCP_INTERNAL_ERROR,
 			   SLICE_LIT("no client is there to be asked"));
 		server_request_close(request);
