@@ -601,27 +601,22 @@ static void answer_page(struct call *call, size_t kind, uint64_t number, uint64_
 				  SLICE_LIT("Invalid params: unknown cursor"));
 }
 
-static bool kind_find(const struct method *method, size_t *kind_r)
-{
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		*kind_r = i;
-		if (slice_is_equal(kinds[i].method, method->name))
-			return true;
-	}
-	return false;
-}
-
 bool list_cache_take(struct call *call, const struct envelope *env)
 {
 	uint64_t number;
 	uint64_t page;
-	size_t kind;
+	size_t kind = 0;
+	struct json cursor;
 
 	CHECK(pool_is_shared(call->client->pool) && call->state == CALL_WAITING);
-	if (!(call->method->flags & METHOD_PAGED) || !kind_find(call->method, &kind))
+	if (!(call->method->flags & METHOD_PAGED))
 		return false;
-	if (cursor_open_page(scan_member(env->params.text, SLICE_LIT("cursor")), &number, &page) ==
-	    0) {
+	while (kind < ARRAY_LEN(kinds) && !slice_is_equal(kinds[kind].method, call->method->name))
+		kind++;
+	if (kind == ARRAY_LEN(kinds))
+		return false;
+	cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
+	if (cursor_open_page(cursor, &number, &page) == 0) {
 		answer_page(call, kind, number, page);
 		return true;
 	}

@@ -157,7 +157,7 @@ enum reason pool_add_job(struct pool *pool, struct pool_job *job) must_check;
 void pool_remove_job(struct pool_job *job);
 /* Starts as many processes as there is work for. Returns why there can be no more. */
 enum reason pool_grow(struct pool *pool);
-/* As pool_choose (pool_demand.h), but that upstreams which are too old get no more calls. */
+/* As pool_choose (pool_demand.h), of those that are not too old: these get no more calls from now on. */
 struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list);
 /* From now on the upstream works on this call alone, until that ends. */
 void pool_lease(struct upstream *upstream, struct call *call);

@@ -203,14 +203,6 @@ static void on_hold(struct timer *timer)
 
 /* ---- the way to the client ---- */
 
-/* Whether a message without reference, of those that this upstream sends, may be about this call. */
-static bool is_candidate(const struct call *call, const struct upstream *upstream,
-			 unsigned int wanted)
-{
-	return call->state == CALL_SENT && call->request.upstream == upstream &&
-	       (call->method->flags & METHOD_ASKING) == wanted;
-}
-
 /*
  * The call that the request most likely belongs to: the latest, asking ones before others, that takes it. With
  * msg == NULL it need not. NULL: there is none. bridging.md §1.6 (6)
@@ -223,8 +215,11 @@ static struct call *find_call(const struct server_request *request, struct msg *
 		for (struct list *node = client->calls.prev; node != &client->calls;
 		     node = node->prev) {
 			struct call *call = container_of(node, struct call, link);
+			bool may_be = call->state == CALL_SENT &&
+				      call->request.upstream == request->upstream &&
+				      (call->method->flags & METHOD_ASKING) == wanted;
 
-			if (is_candidate(call, request->upstream, wanted) &&
+			if (may_be &&
 			    (msg == NULL || call->ops->on_message(call, STREAM_REQUEST,
 								  request->downstream_id, msg)))
 				return call;
