@@ -101,7 +101,7 @@ static void servers_are_reported(void **state)
 	latency_histogram_add(&servers[0].stats.answered, 3, now_ms);
 	latency_histogram_add(&servers[0].stats.answered, UINT64_C(1) << 50, now_ms);
 	server_note_failure(&servers[1], "it \"ended\"", "status 3");
-	server_note_failed(&servers[1]);
+	backoff_note_failed(&servers[1].backoff);
 	router.is_draining = true;
 	reports_status(&admin, &out);
 	assert_has("\"state\":\"draining\"");
@@ -116,7 +116,7 @@ static void metrics_are_exact(void **state)
 {
 	latency_histogram_add(&servers[0].stats.answered, 0, now_ms);
 	latency_histogram_add(&servers[0].stats.answered, 1500, now_ms);
-	server_note_failed(&servers[1]);
+	backoff_note_failed(&servers[1].backoff);
 	reports_metrics(&admin, &out);
 	assert_has("# HELP mcpgated_sessions_open open sessions\n# TYPE mcpgated_sessions_open "
 		   "gauge\nmcpgated_sessions_open 0\n");

@@ -20,25 +20,25 @@ static void failures_back_off(void **state)
 	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_int_equal(wait_ms, 0);
 	for (unsigned int i = 0; i < 2; i++) {
-		server_note_failed(&servers[0]);
+		backoff_note_failed(&servers[0].backoff);
 		assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 		assert_in_range(wait_ms, (1000u << i) * 3 / 4, 1000u << i);
 		assert_int_equal(wait_ms % 250, 0);
 		pass(wait_ms);
 	}
-	server_note_failed(&servers[0]);
+	backoff_note_failed(&servers[0].backoff);
 	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_BACKEND_DOWN);
 	assert_in_range(wait_ms, 3000, 4000);
 	pass(wait_ms);
 	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE); /* one may try again */
 	assert_int_equal(wait_ms, 0);
 	for (int i = 0; i < 20; i++) {
-		server_note_failed(&servers[0]);
+		backoff_note_failed(&servers[0].backoff);
 		pass(60000);
 	}
 	assert_in_range(servers[0].backoff.retry_at_ms, now_ms - 60000 + 6000,
 			now_ms - 60000 + 8000);
-	server_note_started(&servers[0]);
+	backoff_note_started(&servers[0].backoff);
 	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_int_equal(wait_ms, 0);
 	assert_true(is_logged("server_recovered"));
@@ -50,7 +50,7 @@ static void failures_at_once_count_once(void **state)
 	uint64_t wait_ms;
 
 	for (int i = 0; i < 10; i++)
-		server_note_failed(&servers[0]);
+		backoff_note_failed(&servers[0].backoff);
 	assert_int_equal(servers[0].backoff.failures, 1);
 	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_in_range(wait_ms, 750, 1000);
@@ -77,18 +77,18 @@ static void crashes_of_young_processes_back_off(void **state)
 	uint64_t wait_ms;
 
 	for (int i = 0; i < 3; i++)
-		server_note_crashed(&servers[0], now_ms);
+		backoff_note_crashed(&servers[0].backoff, now_ms);
 	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_int_equal(wait_ms, 0);
-	server_note_crashed(&servers[0], now_ms);
+	backoff_note_crashed(&servers[0].backoff, now_ms);
 	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_in_range(wait_ms, 750, 1000);
 	pass(wait_ms);
-	server_note_started(&servers[0]);
+	backoff_note_started(&servers[0].backoff);
 	assert_false(is_logged("server_recovered"));
-	server_note_answered(&servers[0], now_ms - wait_ms);
+	backoff_note_answered(&servers[0].backoff, now_ms - wait_ms);
 	assert_false(is_logged("server_recovered")); /* it was ready before the crash */
-	server_note_answered(&servers[0], now_ms);
+	backoff_note_answered(&servers[0].backoff, now_ms);
 	assert_true(is_logged("server_recovered"));
 	assert_int_equal(servers[0].backoff.crashes, 0);
 }
@@ -97,7 +97,7 @@ static void crashes_of_young_processes_back_off(void **state)
 static void crashes_of_old_processes_do_not_count(void **state)
 {
 	for (int i = 0; i < 10; i++)
-		server_note_crashed(&servers[0], now_ms - 60000);
+		backoff_note_crashed(&servers[0].backoff, now_ms - 60000);
 	assert_int_equal(servers[0].backoff.crashes, 0);
 	assert_int_equal(servers[0].backoff.failures, 0);
 }

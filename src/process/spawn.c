@@ -110,17 +110,18 @@ static void spawner_on_child_message(struct spawner *spawner, const struct ipc_m
 	}
 	close_all(fds, count);
 	if (spawned == NULL)
-		return; /* its owner has forgotten it */
-	if (message->type == IPC_STARTED) {
-		spawned_forget(spawned); /* without its descriptors it is of no use. REL-44 */
-		spawned->ops->on_failed(spawned, EMFILE);
-		return;
-	}
+		return; /* it was forgotten */
 	map_remove(&spawner->by_id, spawned->id);
-	if (message->type == IPC_FAILED)
+	if (message->type == IPC_STARTED) {
+		/* Without its descriptors it is of no use: it is to be killed. REL-44 */
+		spawner_send(spawner,
+			     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
+		spawned->ops->on_failed(spawned, EMFILE);
+	} else if (message->type == IPC_FAILED) {
 		spawned->ops->on_failed(spawned, message->value);
-	else
+	} else {
 		spawned->ops->on_exited(spawned, message->value);
+	}
 }
 
 static void spawner_on_message(struct spawner *spawner, const struct ipc_message *message,
@@ -236,11 +237,4 @@ void spawned_signal(struct spawned *spawned, int number)
 	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_SIGNAL,
 							      .child = spawned->id,
 							      .value = number });
-}
-
-void spawned_forget(struct spawned *spawned)
-{
-	CHECK(map_remove(&spawned->spawner->by_id, spawned->id) == spawned);
-	spawner_send(spawned->spawner,
-		     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
 }

@@ -58,7 +58,5 @@ void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t se
 		   const struct spawned_ops *ops);
 /* Sends SIGTERM or SIGKILL to its process group. */
 void spawned_signal(struct spawned *spawned, int number);
-/* Its owner needs it no more: the process is killed, and no callback follows. */
-void spawned_forget(struct spawned *spawned);
 
 #endif

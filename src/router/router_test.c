@@ -173,7 +173,7 @@ static void bad_answers_fail_the_handshake(void **state)
 		is_failed(front, REASON_HANDSHAKE_REFUSED);
 		assert_int_equal(p->last_signal, SIGKILL);
 		fake_process_exit(&keeper, p, SIGKILL);
-		server_note_started(&servers[0]); /* no back-off in this test */
+		backoff_note_started(&servers[0].backoff); /* no back-off in this test */
 	}
 }
 
@@ -190,12 +190,12 @@ static void start_can_fail(void **state)
 	is_failed(silent, REASON_START_TIMEOUT);
 	assert_int_equal(process(0)->last_signal, SIGKILL);
 
-	server_note_started(&servers[0]);
+	backoff_note_started(&servers[0].backoff);
 	ended = open_session(INITIALIZE_WITH(""));
 	exits(process(1), 256);
 	is_failed(ended, REASON_START_FAILED);
 
-	server_note_started(&servers[0]);
+	backoff_note_started(&servers[0].backoff);
 	keeper.refuses = ENOENT;
 	refused = open_session(INITIALIZE_WITH(""));
 	is_failed(refused, REASON_START_FAILED);
@@ -226,7 +226,7 @@ static void failing_server_backs_off(void **state)
 /* pool.max holds for those that wait for the back-off, too. */
 static void pool_is_limited(void **state)
 {
-	server_note_failed(&servers[0]);
+	backoff_note_failed(&servers[0].backoff);
 	for (int i = 0; i < 3; i++)
 		is_open(open_session(INITIALIZE_WITH("")));
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
@@ -1487,7 +1487,7 @@ static void session_ends_during_a_restart(void **state)
 	hears_nothing(process(1));
 	assert_true(process(1)->is_eof);
 
-	server_note_failed(&servers[0]);
+	backoff_note_failed(&servers[0].backoff);
 	front = open_session(INITIALIZE_WITH(""));
 	assert_int_equal(servers[0].reserved, 1);
 	session_end(front->call.client->session, REASON_DRAINING);

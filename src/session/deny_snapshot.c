@@ -102,28 +102,20 @@ static int take(struct slice *rest, struct record *record_r, struct slice *issue
 	return 1;
 }
 
-static bool is_sound(struct slice rest)
+bool deny_snapshot_load(const struct deny_snapshot *snapshot, struct deny_list *deny_list)
 {
-	struct slice issuer, name;
+	uint64_t bytes = snapshot != NULL ? snapshot->bytes : 0;
+	struct slice issuer, name, rest, checked;
 	struct record record;
 	size_t count = 0;
 	int step;
 
-	while ((step = take(&rest, &record, &issuer, &name)) > 0)
-		count++;
-	return step == 0 && count <= DENY_LIST_MAX;
-}
-
-bool deny_snapshot_load(const struct deny_snapshot *snapshot, struct deny_list *deny_list)
-{
-	uint64_t bytes = snapshot != NULL ? snapshot->bytes : 0;
-	struct slice issuer, name, rest;
-	struct record record;
-
 	if (bytes == 0)
 		return false;
-	rest = slice_of(snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
-	if (!is_sound(rest)) {
+	rest = checked = slice_of(snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
+	while ((step = take(&checked, &record, &issuer, &name)) > 0)
+		count++;
+	if (step < 0 || count > DENY_LIST_MAX) {
 		LOG(DENIALS_LOST, LOG_INT("bytes", bytes));
 		return false;
 	}

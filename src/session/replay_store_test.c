@@ -208,7 +208,7 @@ static void store_sweeps_what_is_old(void **state)
 	uint64_t number;
 	size_t before;
 
-	stream_push(&running->stream, STREAM_NEWS, 0, msg);
+	stream_push(&running->stream, STREAM_NOTIFICATION, 0, msg);
 	msg_unref(&msg);
 	assert_true(stream_attach(&running->stream, &reader, &ops, 1));
 	msg = stream_take(&reader, &number);

@@ -113,7 +113,7 @@ static void messages_keep_their_order(void **state)
 	push(STREAM_REQUEST, 7, "c");
 	push(STREAM_PROGRESS, 0, "d");
 	push(STREAM_LOG, 0, "e");
-	push(STREAM_NEWS, 0, "f");
+	push(STREAM_NOTIFICATION, 0, "f");
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&first), "a b c d e f");
 	assert_null(stream_take(&first.reader, &number));
@@ -135,19 +135,19 @@ static void reader_is_woken_once_a_turn(void **state)
 	assert_int_equal(first.wakes, 1);
 }
 
-/* FRONT-GET-04: what came before the reader wakes it; news of one key are told once. */
+/* FRONT-GET-04: what came before the reader wakes it; notifications of one key are told once. */
 static void messages_wait_and_news_are_joined(void **state)
 {
-	push(STREAM_NEWS, 11, "tools");
-	push(STREAM_NEWS, 12, "uri");
-	push(STREAM_NEWS, 0, "x");
-	push(STREAM_NEWS, 0, "x");
-	push(STREAM_NEWS, 11, "tools-again");
+	push(STREAM_NOTIFICATION, 11, "tools");
+	push(STREAM_NOTIFICATION, 12, "uri");
+	push(STREAM_NOTIFICATION, 0, "x");
+	push(STREAM_NOTIFICATION, 0, "x");
+	push(STREAM_NOTIFICATION, 11, "tools-again");
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 1);
 	assert_string_equal(take_all(&first), "uri x x tools-again");
-	push(STREAM_NEWS, 11, "tools");
+	push(STREAM_NOTIFICATION, 11, "tools");
 	assert_string_equal(take_all(&first), "tools");
 }
 
@@ -191,12 +191,12 @@ static void reader_that_leaves_is_not_called(void **state)
 	assert_string_equal(take_all(&first), "a");
 }
 
-/* FRONT-SSE-13: progress goes first, then logs, then news; requests and responses stay. */
+/* FRONT-SSE-13: progress goes first, then logs, then other notifications; requests and responses stay. */
 static void full_stream_drops_by_importance(void **state)
 {
 	conf.max_bytes = 5000;
 	push_big(STREAM_REQUEST, 1, "request", 1000);
-	push_big(STREAM_NEWS, 2, "news", 1000);
+	push_big(STREAM_NOTIFICATION, 2, "news", 1000);
 	push_big(STREAM_LOG, 0, "log", 1000);
 	push_big(STREAM_PROGRESS, 0, "progress1", 500);
 	push_big(STREAM_PROGRESS, 0, "progress2", 500);
@@ -206,7 +206,7 @@ static void full_stream_drops_by_importance(void **state)
 	stream_detach(&first.reader);
 
 	push_big(STREAM_REQUEST, 1, "request", 1000);
-	push_big(STREAM_NEWS, 2, "news", 1000);
+	push_big(STREAM_NOTIFICATION, 2, "news", 1000);
 	push_big(STREAM_LOG, 0, "log", 1000);
 	push_big(STREAM_RESPONSE, 0, "response", 3000);
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
@@ -285,7 +285,7 @@ static void flood_is_bounded(void **state)
 	uint64_t dropped = counter_get(COUNTER_STREAM_DROPPED);
 
 	for (uint64_t i = 0; i < 200000; i++) {
-		push(STREAM_NEWS, i + 1, "{}");
+		push(STREAM_NOTIFICATION, i + 1, "{}");
 		push(STREAM_LOG, 0, "{}");
 	}
 	assert_true(stream.bytes <= conf.max_bytes);
@@ -336,9 +336,9 @@ static const char *take_after(uint64_t after)
 /* FRONT-RES-01: numbers are given when messages are taken; what was dropped before leaves no gap. */
 static void numbers_have_no_gap(void **state)
 {
-	push(STREAM_NEWS, 9, "old");
+	push(STREAM_NOTIFICATION, 9, "old");
 	push(STREAM_LOG, 7, "gone");
-	push(STREAM_NEWS, 9, "new");
+	push(STREAM_NOTIFICATION, 9, "new");
 	assert_true(stream_drop(&stream, 7));
 	push(STREAM_RESPONSE, 0, "end");
 	assert_string_equal(take_after(STREAM_FROM_HERE), "new end");
@@ -489,13 +489,13 @@ static void budget_takes_what_matters_least(void **state)
 		keep(&stream, STREAM_PROGRESS, KILO);
 	keep(&stream, STREAM_LOG, KILO);
 	assert_true(can_come_back(&stream, 0));
-	keep(&stream, STREAM_NEWS, 3 * KILO);
+	keep(&stream, STREAM_NOTIFICATION, 3 * KILO);
 	assert_true(budget.bytes <= budget.max_bytes);
 	assert_false(can_come_back(&stream, 1)); /* progress went, from its beginning */
 	assert_true(can_come_back(&stream, 4));
 	assert_true(can_come_back(&old, 0));
 	keep(&stream, STREAM_REQUEST, 5 * KILO);
-	assert_false(can_come_back(&stream, 5)); /* then the log line and the news */
+	assert_false(can_come_back(&stream, 5)); /* then the log line and the notification */
 	assert_true(can_come_back(&stream, 6));
 	assert_true(can_come_back(&old, 0));
 	keep(&stream, STREAM_REQUEST, 4 * KILO);
@@ -554,8 +554,8 @@ static void budget_takes_unread_answers_last(void **state)
 static void budget_ends_slow_readers(void **state)
 {
 	budget.max_bytes = 4 * KILO;
-	keep(&stream, STREAM_NEWS, KILO);
-	keep(&stream, STREAM_NEWS, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
 	assert_true(stream_attach(&stream, &second.reader, &ops, 0));
 	push_big(STREAM_REQUEST, 0, "q", 3 * KILO);
 	assert_int_equal(second.detached, 1);
@@ -580,9 +580,9 @@ static void budget_drops_nothing_that_is_read(void **state)
 	keep(&old, STREAM_RESPONSE, KILO);
 	assert_int_equal(second.room, 2);
 	push_big(STREAM_PROGRESS, 0, "b", 2 * KILO);
-	push_big(STREAM_NEWS, 0, "c", 2 * KILO);
+	push_big(STREAM_NOTIFICATION, 0, "c", 2 * KILO);
 	assert_int_equal(second.room, 0);
-	push_big(STREAM_NEWS, 0, "d", 3 * KILO);
+	push_big(STREAM_NOTIFICATION, 0, "d", 3 * KILO);
 	assert_int_equal(stream.count, 0); /* but who does not read loses it */
 	assert_int_equal(second.detached, 0);
 	assert_true(budget.bytes <= budget.max_bytes);
@@ -593,8 +593,8 @@ static void budget_drops_nothing_that_is_read(void **state)
 static void budget_lets_resumed_readers_read(void **state)
 {
 	budget.max_bytes = 4 * KILO;
-	keep(&stream, STREAM_NEWS, KILO);
-	keep(&stream, STREAM_NEWS, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
 	second.room = 3;
 	assert_true(stream_attach(&stream, &second.reader, &ops, 0));
 	push_big(STREAM_REQUEST, 0, "q", 3 * KILO);
@@ -614,15 +614,15 @@ static void budgets_have_a_parent(void **state)
 	stream_init(&own, loop, &conf, &inner);
 	stream_init(&sibling, loop, &conf, &inner);
 	keep(&stream, STREAM_PROGRESS, KILO);
-	keep(&own, STREAM_NEWS, KILO);
-	keep(&sibling, STREAM_NEWS, KILO);
+	keep(&own, STREAM_NOTIFICATION, KILO);
+	keep(&sibling, STREAM_NOTIFICATION, KILO);
 	assert_true(can_come_back(&stream, 0)); /* the inner one was full, not the outer */
 	assert_false(can_come_back(&own, 0));
 	assert_true(inner.bytes <= inner.max_bytes);
 	assert_int_equal(budget.bytes, inner.bytes + stream.kept_bytes);
 	stream_set_budget(&sibling, &budget);
 	assert_int_equal(inner.bytes, 0);
-	keep(&stream, STREAM_NEWS, 3 * KILO);
+	keep(&stream, STREAM_NOTIFICATION, 3 * KILO);
 	assert_false(can_come_back(&stream, 0));
 	assert_true(budget.bytes <= budget.max_bytes);
 	stream_fini(&own);
@@ -632,8 +632,8 @@ static void budgets_have_a_parent(void **state)
 /* FRONT-RES-08: by age, also without anything happening on the stream. */
 static void age_counts_without_new_messages(void **state)
 {
-	keep(&stream, STREAM_NEWS, 1);
-	keep(&stream, STREAM_NEWS, 1);
+	keep(&stream, STREAM_NOTIFICATION, 1);
+	keep(&stream, STREAM_NOTIFICATION, 1);
 	clock_freeze(clock_now_ms() + conf.replay_age_ms);
 	assert_true(can_come_back(&stream, 0));
 	clock_freeze(clock_now_ms() + 1);
