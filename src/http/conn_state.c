@@ -28,44 +28,40 @@ static const char *const peer_states[] = {
 	[CONN_PEER_CLOSED] = "peer_closed",
 };
 
-/* Called only where the line is written: LOG evaluates its fields then. */
-static const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES])
+const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES])
 {
 	peer_format(&conn->client, text_r);
 	return text_r;
 }
 
-void conn_set_state(struct http_conn *conn, enum conn_state state)
+static void conn_log_step(const struct http_conn *conn, const char *from, const char *to)
 {
 	char client[PEER_TEXT_BYTES];
 
-	CHECK(states[conn->state].next & 1u << state);
 	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", states[conn->state].name),
-	    LOG_STR("to", states[state].name));
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", from), LOG_STR("to", to));
+}
+
+void conn_set_state(struct http_conn *conn, enum conn_state state)
+{
+	CHECK(states[conn->state].next & 1u << state);
+	conn_log_step(conn, states[conn->state].name, states[state].name);
 	conn->state = state;
 }
 
 void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
 {
-	char client[PEER_TEXT_BYTES];
-
 	CHECK(peer_state > conn->peer_state);
-	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", peer_states[conn->peer_state]),
-	    LOG_STR("to", peer_states[peer_state]));
+	conn_log_step(conn, peer_states[conn->peer_state], peer_states[peer_state]);
 	conn->peer_state = peer_state;
 }
 
 void conn_set_last(struct http_conn *conn)
 {
-	char client[PEER_TEXT_BYTES];
-
 	if (conn->persistence == CONN_ENDS)
 		return;
 	CHECK(conn->state != CONN_CLOSED);
-	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", "persists"), LOG_STR("to", "ends"));
+	conn_log_step(conn, "persists", "ends");
 	conn->persistence = CONN_ENDS;
 }
 
