@@ -10,7 +10,6 @@
 #include "endpoint/pending_auth.h"
 #include "endpoint/refusal.h"
 #include "endpoint/streamable.h"
-#include "endpoint/validation.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
@@ -96,13 +95,18 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 	const struct http_request *http = request->http;
 	enum endpoint_role role = request->role;
 	enum http_method method = http->method;
-	const char *why;
 
 	CHECK(request->access != NULL);
 	if (method == HTTP_POST && role != ENDPOINT_SSE) {
-		why = validation_check_content(http);
-		if (why != NULL)
-			return refusal_send_head(&request->answer, 415, why);
+		/* FRONT-HTTP-06, SEC-02 */
+		if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
+			return refusal_send_head(
+				&request->answer, 415,
+				"Unsupported media type: the body must be application/json in UTF-8");
+		if (http_has(http, HTTP_CONTENT_ENCODING))
+			return refusal_send_head(
+				&request->answer, 415,
+				"Unsupported media type: the body must not be compressed");
 		return role == ENDPOINT_MCP ? streamable_post(request) : http_sse_post(request);
 	}
 	if (role == ENDPOINT_MCP && method == HTTP_GET)

@@ -18,7 +18,6 @@
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/token_watch.h"
-#include "endpoint/validation.h"
 #include "http/sse.h"
 #include "obs/log.h"
 #include "router/client_session.h"
@@ -438,27 +437,16 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
-/* The value of sessionId in a query; empty if it is missing. FRONT-OLD-03 */
-static struct slice id_in_query(struct slice query)
-{
-	while (query.n > 0) {
-		struct slice value = slice_cut(&query, '&');
-		struct slice name = slice_cut(&value, '=');
-
-		if (slice_is_equal(name, SLICE_LIT("sessionId")))
-			return value;
-	}
-	return slice_of(NULL, 0);
-}
-
 struct http_exchange *http_sse_post(const struct endpoint_request *request)
 {
-	struct slice id = id_in_query(request->http->query);
 	struct sse_post *post = mem_zalloc(sizeof(*post));
+	struct slice id = { NULL, 0 };
 
 	post->exchange.ops = &post_ops;
 	caller_init(&post->caller, request);
-	post->names_client = id.n > 0;
+	/* FRONT-OLD-03 */
+	post->names_client =
+		http_query_find(request->http->query, SLICE_LIT("sessionId"), &id) && id.n > 0;
 	if (id.n == SESSION_ID_LENGTH)
 		memcpy(post->id, id.p, SESSION_ID_LENGTH);
 	return &post->exchange;
@@ -534,7 +522,7 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	struct map *clients = &request->frontend->sse_clients;
 	struct sse_client *client;
 
-	if (!validation_accepts(request->http, "text/event-stream"))
+	if (!http_request_accepts(request->http, "text/event-stream"))
 		return refusal_send_head(&request->answer, 406,
 					 "Not acceptable: GET answers with text/event-stream");
 	client = mem_zalloc(sizeof(*client));

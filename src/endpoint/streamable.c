@@ -20,7 +20,6 @@
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
-#include "endpoint/validation.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/forward.h"
@@ -467,8 +466,8 @@ static const struct http_exchange_ops post_ops = {
 
 struct http_exchange *streamable_post(const struct endpoint_request *request)
 {
-	bool takes_json = validation_accepts(request->http, "application/json");
-	bool takes_events = validation_accepts(request->http, "text/event-stream");
+	bool takes_json = http_request_accepts(request->http, "application/json");
+	bool takes_events = http_request_accepts(request->http, "text/event-stream");
 	struct post *post;
 
 	if (!takes_json && !takes_events)
