@@ -193,11 +193,3 @@ int dpop_check(struct dpop_memory *memory, const struct grant *grant,
 	jwt_fini(&proof);
 	return result;
 }
-
-bool dpop_is_certificate_of(const struct grant *grant, struct slice certificate)
-{
-	char thumbprint[GRANT_THUMBPRINT_BYTES];
-
-	digest_text(certificate, thumbprint);
-	return grant->x5t_s256[0] != '\0' && strcmp(thumbprint, grant->x5t_s256) == 0;
-}

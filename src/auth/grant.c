@@ -190,12 +190,11 @@ bool grant_has_scope(const struct grant *grant, struct slice scope)
 	return false;
 }
 
-static bool is_accepted(struct slice audience, const struct slice *accepted, size_t count)
+static bool is_accepted(struct slice audience, struct slices accepted)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (audience.n > 0 && url_is_same_resource(audience, accepted[i]))
+	for (size_t i = 0; i < accepted.count; i++)
+		if (audience.n > 0 && url_is_same_resource(audience, accepted.items[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -247,13 +246,13 @@ bool grant_meets(const struct grant *grant, const struct named_slices *demand)
 	return is_met;
 }
 
-bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count)
+bool grant_is_for(const struct grant *grant, struct slices accepted)
 {
 	const json_t *audience = json_object_get(grant->claims, "aud");
-	bool is_for = is_accepted(document_text(grant->claims, "aud"), accepted, count);
+	bool is_for = is_accepted(document_text(grant->claims, "aud"), accepted);
 
 	if (audience == NULL && grant->client_is_audience && grant->client_id != NULL)
-		return is_accepted(slice_str(grant->client_id), accepted, count);
+		return is_accepted(slice_str(grant->client_id), accepted);
 	/* A list with an element that is no string is no audience. */
 	for (size_t i = 0; i < json_array_size(audience); i++) {
 		const json_t *item = json_array_get(audience, i);
@@ -261,7 +260,7 @@ bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_
 		if (!json_is_string(item))
 			return false;
 		is_for |= is_accepted(slice_of(json_string_value(item), json_string_length(item)),
-				      accepted, count);
+				      accepted);
 	}
 	return is_for;
 }

@@ -74,7 +74,7 @@ bool grant_meets(const struct grant *grant, const struct named_slices *demand);
  * compared with scheme and host without case, default port and an absent path as usual, one slash at the end of the
  * path tolerated, everything else byte for byte. AUTH-AUD-01, 03, 05, 06
  */
-bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count);
+bool grant_is_for(const struct grant *grant, struct slices accepted);
 
 /* ---- making one: for the files of auth/ ---- */
 

@@ -241,10 +241,11 @@ static void audiences(void **state)
 		snprintf(claims, sizeof(claims), "{\"sub\":\"a\"," EXP ",\"aud\":%s}", rows[i].aud);
 		grant = grant_of(claims, &kind);
 		assert_non_null(grant);
-		if (grant_is_for(grant, &accepted, 1) != rows[i].is_for)
+		if (grant_is_for(grant, (struct slices){ &accepted, 1 }) != rows[i].is_for)
 			print_error("%s for %s\n", rows[i].aud, rows[i].resource);
-		assert_int_equal(grant_is_for(grant, &accepted, 1), rows[i].is_for);
-		assert_false(grant_is_for(grant, &accepted, 0));
+		assert_int_equal(grant_is_for(grant, (struct slices){ &accepted, 1 }),
+				 rows[i].is_for);
+		assert_false(grant_is_for(grant, (struct slices){ &accepted, 0 }));
 		grant_unref(&grant);
 	}
 }
@@ -276,7 +277,7 @@ static void client_may_be_the_audience(void **state)
 		grant = grant_of(rows[i % ARRAY_LEN(rows)].claims, &kind);
 		rules.client_is_audience = false;
 		assert_non_null(grant);
-		assert_int_equal(grant_is_for(grant, accepted, 2),
+		assert_int_equal(grant_is_for(grant, (struct slices){ accepted, 2 }),
 				 is_allowed && rows[i % ARRAY_LEN(rows)].is_for);
 		grant_unref(&grant);
 	}

@@ -193,16 +193,6 @@ static enum next judge(struct verifier *verifier, struct slice token, bool has_s
 
 /* ---- telling ---- */
 
-static bool is_accepted(const struct verifier *verifier, const struct grant *grant,
-			size_t authority, const struct slice *accepted, size_t count)
-{
-	const struct issuer *issuer = &verifier->authorities[authority].issuer;
-
-	CHECK(authority < verifier->count);
-	return grant_is_for(grant, accepted, count) ||
-	       grant_is_for(grant, issuer->audience.items, issuer->audience.count);
-}
-
 /* AUTH-JWT-15 */
 static int check_demands(const struct issuer *issuer, const struct grant *grant,
 			 struct verdict *verdict_r)
@@ -220,17 +210,21 @@ static int check_demands(const struct issuer *issuer, const struct grant *grant,
 
 /* The finding for this asker, whose audience decides. Returns the caller's reference to the grant, or NULL. */
 static struct grant *answer(const struct verifier *verifier, const struct finding *finding,
-			    const struct slice *accepted, size_t count, struct verdict *verdict_r)
+			    struct slices accepted, struct verdict *verdict_r)
 {
+	const struct issuer *issuer;
+
 	CHECK((finding->grant != NULL) == (finding->verdict.kind == VERDICT_OK));
 	*verdict_r = finding->verdict;
 	if (finding->grant == NULL)
 		return NULL;
-	if (!is_accepted(verifier, finding->grant, finding->authority, accepted, count))
+	CHECK(finding->authority < verifier->count);
+	issuer = &verifier->authorities[finding->authority].issuer;
+	if (!grant_is_for(finding->grant, accepted) &&
+	    !grant_is_for(finding->grant, issuer->audience))
 		verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE,
 			    "`aud` does not hold an identifier of this resource");
-	else if (check_demands(&verifier->authorities[finding->authority].issuer, finding->grant,
-			       verdict_r) == 0)
+	else if (check_demands(issuer, finding->grant, verdict_r) == 0)
 		return grant_ref(finding->grant);
 	return NULL;
 }
@@ -308,8 +302,8 @@ static void job_finish(struct verifier_job *job)
 		struct verifier_wait *wait =
 			container_of(job->waits.next, struct verifier_wait, link);
 		struct verdict verdict;
-		struct grant *grant = answer(job->verifier, &job->finding, wait->accepted,
-					     wait->accepted_count, &verdict);
+		struct grant *grant =
+			answer(job->verifier, &job->finding, wait->accepted, &verdict);
 
 		list_remove(&wait->link);
 		wait->job = NULL;
@@ -496,13 +490,10 @@ static struct verifier_job *find_job(const struct verifier *verifier,
 	return NULL;
 }
 
-static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait,
-			 const struct slice *accepted, size_t count)
+static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait)
 {
 	CHECK(wait->job == NULL && wait->on_done != NULL);
 	wait->job = job;
-	wait->accepted = accepted;
-	wait->accepted_count = count;
 	list_append(&job->waits, &wait->link);
 }
 
@@ -554,66 +545,49 @@ static const struct issuer_ops issuer_ops = {
 
 /* ---- checking ---- */
 
-static bool tell(const struct verifier *verifier, struct finding *finding,
-		 const struct verifier_wait *asker, struct verdict *verdict_r,
-		 struct grant **grant_r)
-{
-	*grant_r = answer(verifier, finding, asker->accepted, asker->accepted_count, verdict_r);
-	grant_unref(&finding->grant);
-	return true;
-}
-
-static bool start_job(struct verifier *verifier, struct slice token,
-		      const struct token_digest *digest, enum next next, struct finding *finding,
-		      struct verifier_wait *wait)
-{
-	struct verifier_job *job = job_new(verifier, token, digest);
-
-	job->finding = *finding;
-	job->question.is_suspect = wait->is_suspect;
-	job_add_wait(job, wait, wait->accepted, wait->accepted_count);
-	job_go_on(job, next);
-	return false;
-}
-
-bool verifier_check(struct verifier *verifier, struct slice token, const struct slice *accepted,
-		    size_t accepted_count, struct verifier_wait *wait, struct verdict *verdict_r,
-		    struct grant **grant_r)
+bool verifier_check(struct verifier *verifier, struct slice token, struct slices accepted,
+		    struct verifier_wait *wait, struct verdict *verdict_r, struct grant **grant_r)
 {
 	struct finding finding = { .grant = NULL };
 	struct token_digest digest;
 	struct verifier_job *job;
 	enum next next = NEXT_TELL;
 
-	CHECK(accepted_count == 0 || accepted != NULL);
+	CHECK(accepted.count == 0 || accepted.items != NULL);
 	*grant_r = NULL;
 	wait->accepted = accepted;
-	wait->accepted_count = accepted_count;
 	if (token.n == 0 || token.n > VERIFIER_TOKEN_BYTES_MAX) {
 		verdict_set(verdict_r, token.n == 0 ? VERDICT_MALFORMED : VERDICT_TOO_LARGE,
 			    "%zu bytes", token.n);
 		return true;
 	}
 	digest = token_cache_digest(&verifier->good, token);
-	if (recall(verifier, &digest, &finding))
-		return tell(verifier, &finding, wait, verdict_r, grant_r);
-	job = find_job(verifier, &digest);
-	if (job != NULL) {
-		job_add_wait(job, wait, accepted, accepted_count);
+	if (!recall(verifier, &digest, &finding)) {
+		job = find_job(verifier, &digest);
+		if (job != NULL) {
+			job_add_wait(job, wait);
+			return false;
+		}
+		next = judge(verifier, token, false, &finding);
+		if (next == NEXT_TELL)
+			remember(verifier, &digest, &finding);
+	}
+	if (next != NEXT_TELL && verifier->job_count < JOBS_MAX) {
+		job = job_new(verifier, token, &digest);
+		job->finding = finding;
+		job->question.is_suspect = wait->is_suspect;
+		job_add_wait(job, wait);
+		job_go_on(job, next);
 		return false;
 	}
-	next = judge(verifier, token, false, &finding);
-	if (next == NEXT_TELL) {
-		remember(verifier, &digest, &finding);
-		return tell(verifier, &finding, wait, verdict_r, grant_r);
-	}
-	if (verifier->job_count < JOBS_MAX)
-		return start_job(verifier, token, &digest, next, &finding, wait);
+	if (next == NEXT_TELL)
+		*grant_r = answer(verifier, &finding, accepted, verdict_r);
+	else
+		verdict_set(verdict_r,
+			    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
+						VERDICT_INTROSPECTION_UNAVAILABLE,
+			    "%d tokens are being asked about", JOBS_MAX);
 	grant_unref(&finding.grant);
-	verdict_set(verdict_r,
-		    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
-					VERDICT_INTROSPECTION_UNAVAILABLE,
-		    "%d tokens are being asked about", JOBS_MAX);
 	return true;
 }
 
@@ -626,16 +600,6 @@ void verifier_cancel(struct verifier_wait *wait)
 }
 
 /* ---- whole ---- */
-
-bool verifier_knows_algorithm(struct slice name)
-{
-	return algorithm_find(name) != NULL;
-}
-
-int verifier_check_url(struct slice url, struct error *err)
-{
-	return url_check_ours(url, err);
-}
 
 int verifier_prepare(struct error *err)
 {

@@ -32,20 +32,30 @@ static void pending_auth_free(struct pending_auth *pending)
 
 /* The request was admitted or refused. */
 static struct http_exchange *finish(struct endpoint_request *request, pending_auth_enter_fn *enter,
-				    enum authorization_step step, struct access *access,
-				    const struct refusal *refusal)
+				    enum authorization_step step, struct authorization_check *check)
 {
-	struct http_exchange *exchange = NULL;
+	struct http_exchange *exchange;
 
 	CHECK(step != AUTHORIZATION_WAITING && request->access == NULL);
-	if (step == AUTHORIZATION_ADMITTED) {
-		request->access = access;
-		exchange = enter(request);
-		access_fini(access);
-	} else {
-		refusal_send(refusal, request->frontend, request->endpoint, &request->answer);
+	if (step == AUTHORIZATION_REFUSED) {
+		refusal_send(&check->refusal, request->frontend, request->endpoint,
+			     &request->answer);
+		return NULL;
 	}
+	request->access = &check->access;
+	exchange = enter(request);
+	access_fini(&check->access);
 	return exchange;
+}
+
+static struct authorization_check check_of(const struct endpoint_request *request)
+{
+	return (struct authorization_check){
+		.auth = &request->frontend->authorization,
+		.place = &request->endpoint->place,
+		.http = request->http,
+		.conn = request->answer.conn,
+	};
 }
 
 static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
@@ -54,16 +64,13 @@ static void pending_auth_on_verdict(struct verifier_wait *wait, const struct ver
 	struct pending_auth *pending = container_of(wait, struct pending_auth, wait);
 	struct endpoint_request *request = &pending->request;
 	struct http_conn *conn = pending->exchange.conn;
-	const struct authorization_check check = { &request->endpoint->place, request->http, conn };
+	struct authorization_check check = check_of(request);
 	struct http_exchange *exchange;
 	enum authorization_step step;
-	struct refusal refusal;
-	struct access access;
 
 	CHECK(conn != NULL && conn == request->answer.conn);
-	step = authorization_conclude(&request->frontend->authorization, &check, verdict, grant,
-				      &access, &refusal);
-	exchange = finish(request, pending->enter, step, &access, &refusal);
+	step = authorization_conclude(&check, verdict, grant);
+	exchange = finish(request, pending->enter, step, &check);
 	if (exchange != NULL)
 		http_conn_resume(conn, exchange);
 	pending_auth_free(pending);
@@ -115,19 +122,15 @@ static struct http_exchange *keep(const struct endpoint_request *request,
 struct http_exchange *pending_auth_admit(struct endpoint_request *request,
 					 pending_auth_enter_fn *enter)
 {
-	const struct authorization_check check = { &request->endpoint->place, request->http,
-						   request->answer.conn };
+	struct authorization_check check = check_of(request);
 	struct frontend *frontend = request->frontend;
-	struct refusal refusal;
-	struct access access;
 	enum authorization_step step;
 
 	if (frontend->spare == NULL)
 		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
 	frontend->spare->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
-	step = authorization_admit(&frontend->authorization, &check, &frontend->spare->wait,
-				   &access, &refusal);
+	step = authorization_admit(&check, &frontend->spare->wait);
 	if (step == AUTHORIZATION_WAITING)
 		return keep(request, enter);
-	return finish(request, enter, step, &access, &refusal);
+	return finish(request, enter, step, &check);
 }

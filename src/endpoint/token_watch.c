@@ -111,8 +111,8 @@ static void token_watch_ask(struct token_watch *watch)
 	struct verdict verdict;
 
 	CHECK(watch->token != NULL && !is_asking(watch));
-	if (verifier_check(watch->authorization->conf.verifier, token, watch->place->accepted.items,
-			   watch->place->accepted.count, &watch->wait, &verdict, &grant))
+	if (verifier_check(watch->authorization->conf.verifier, token, watch->place->accepted,
+			   &watch->wait, &verdict, &grant))
 		token_watch_on_verdict(&watch->wait, &verdict, grant);
 	else
 		token_watch_wait(watch);
