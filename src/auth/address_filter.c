@@ -96,26 +96,20 @@ static enum kind kind_of_v6(const unsigned char address[16])
 	return PUBLIC;
 }
 
-static enum kind kind_of(const struct sockaddr *address)
+bool address_filter_allows(const struct address_filter *address_filter,
+			   const struct sockaddr *address)
 {
+	enum kind kind = NEVER;
 	struct sockaddr_in6 in6;
 	struct sockaddr_in in;
 
 	if (address->sa_family == AF_INET) {
 		memcpy(&in, address, sizeof(in));
-		return kind_of_v4(ntohl(in.sin_addr.s_addr));
+		kind = kind_of_v4(ntohl(in.sin_addr.s_addr));
+	} else if (address->sa_family == AF_INET6) {
+		memcpy(&in6, address, sizeof(in6));
+		kind = kind_of_v6(in6.sin6_addr.s6_addr);
 	}
-	if (address->sa_family != AF_INET6)
-		return NEVER;
-	memcpy(&in6, address, sizeof(in6));
-	return kind_of_v6(in6.sin6_addr.s6_addr);
-}
-
-bool address_filter_allows(const struct address_filter *address_filter,
-			   const struct sockaddr *address)
-{
-	enum kind kind = kind_of(address);
-
 	return kind == PUBLIC ||
 	       (kind == LOOPBACK && (address_filter->loopback || address_filter->private)) ||
 	       (kind == PRIVATE && address_filter->private);

@@ -33,8 +33,7 @@ struct grant {
 	bool client_is_audience;
 	char **scopes; /* in the token's order, without repetitions */
 	size_t scope_count;
-	uint64_t
-		expires_at_s; /* `exp` without its fraction, since 1970; 0: introspection named none */
+	uint64_t expires_at_s; /* whole seconds of `exp`; 0: introspection named none */
 	uint64_t ends_at_ms; /* `exp` and the leeway, as clock_wall_ms; UINT64_MAX without `exp` */
 	/* Of tokens that the issuer was asked about, as clock_now_ms; UINT64_MAX for others. AUTH-OPQ-08 */
 	uint64_t ask_again_at_ms; /* the issuer is to be asked again */

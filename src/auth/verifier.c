@@ -157,30 +157,22 @@ static size_t find_authority(const struct verifier *verifier, const struct jwt *
 	return at;
 }
 
-static bool has_introspection(const struct verifier *verifier)
-{
-	for (size_t i = 0; i < verifier->count; i++) {
-		if (introspector_is_on(&verifier->authorities[i].introspector))
-			return true;
-	}
-	return false;
-}
-
-/* `{"` and a dot: meant as a JWT, also if it is a broken one. */
-static bool looks_like_jwt(struct slice token)
-{
-	return slice_has_prefix(token, SLICE_LIT("eyJ")) && memchr(token.p, '.', token.n) != NULL;
-}
-
 static enum next judge(struct verifier *verifier, struct slice token, bool has_sought,
 		       struct finding *finding)
 {
+	/* `{"` and a dot: meant as a JWT, also if it is a broken one. */
+	bool is_meant_as_jwt =
+		slice_has_prefix(token, SLICE_LIT("eyJ")) && memchr(token.p, '.', token.n) != NULL;
 	enum next next = NEXT_TELL;
 	struct jwt jwt;
 
 	finding->authority = verifier->count;
-	if (jwt_parse(token, &jwt, &finding->verdict) < 0)
-		return !looks_like_jwt(token) && has_introspection(verifier) ? NEXT_ASK : NEXT_TELL;
+	if (jwt_parse(token, &jwt, &finding->verdict) < 0) {
+		for (size_t i = 0; i < verifier->count && !is_meant_as_jwt; i++)
+			if (introspector_is_on(&verifier->authorities[i].introspector))
+				return NEXT_ASK;
+		return NEXT_TELL;
+	}
 	finding->authority = find_authority(verifier, &jwt);
 	if (finding->authority < verifier->count)
 		next = judge_jwt(&verifier->authorities[finding->authority], &jwt, has_sought,
@@ -229,26 +221,20 @@ static struct grant *answer(const struct verifier *verifier, const struct findin
 	return NULL;
 }
 
-/* Other refusals may soon be out of date (a key is published, a clock catches up), or are cheap to find again. */
-static bool is_lasting(const struct finding *finding)
-{
-	enum verdict_kind kind = finding->verdict.kind;
-
-	if (verdict_outcome(kind) != VERDICT_REFUSED)
-		return false;
-	return finding->was_asked || kind == VERDICT_BAD_SIGNATURE || kind == VERDICT_EXPIRED;
-}
-
 static void remember(struct verifier *verifier, const struct token_digest *digest,
 		     const struct finding *finding)
 {
+	enum verdict_kind kind = finding->verdict.kind;
+
 	if (finding->grant != NULL)
 		token_cache_put(&verifier->good, digest, finding->authority, &finding->verdict,
 				finding->grant,
 				finding->was_asked ?
 					verifier->authorities[finding->authority].asked_ms :
 					GOOD_MS);
-	else if (is_lasting(finding))
+	/* Other refusals may soon be out of date (a key is published, a clock catches up), or are cheap to find again. */
+	else if (verdict_get(kind)->outcome == VERDICT_REFUSED &&
+		 (finding->was_asked || kind == VERDICT_BAD_SIGNATURE || kind == VERDICT_EXPIRED))
 		token_cache_put(&verifier->bad, digest, finding->authority, &finding->verdict, NULL,
 				BAD_MS);
 }
@@ -283,27 +269,24 @@ static void job_free(struct verifier_job *job)
 	free(job);
 }
 
-/* AUTH-OPQ-08 */
-static void set_times(const struct verifier *verifier, struct finding *finding)
-{
-	uint64_t asked_ms = verifier->authorities[finding->authority].asked_ms;
-
-	finding->grant->ask_again_at_ms = clock_now_ms() + asked_ms;
-	finding->grant->trust_until_ms = clock_now_ms() + asked_ms * TRUST_FACTOR;
-}
-
 static void job_finish(struct verifier_job *job)
 {
-	if (job->finding.was_asked && job->finding.grant != NULL)
-		set_times(job->verifier, &job->finding);
+	struct verifier *verifier = job->verifier;
+	struct finding *finding = &job->finding;
+
+	if (finding->was_asked && finding->grant != NULL) { /* AUTH-OPQ-08 */
+		uint64_t asked_ms = verifier->authorities[finding->authority].asked_ms;
+
+		finding->grant->ask_again_at_ms = clock_now_ms() + asked_ms;
+		finding->grant->trust_until_ms = clock_now_ms() + asked_ms * TRUST_FACTOR;
+	}
 	list_remove(&job->link); /* from now on requests find what is remembered */
-	remember(job->verifier, &job->digest, &job->finding);
+	remember(verifier, &job->digest, finding);
 	while (!list_is_empty(&job->waits)) {
 		struct verifier_wait *wait =
 			container_of(job->waits.next, struct verifier_wait, link);
 		struct verdict verdict;
-		struct grant *grant =
-			answer(job->verifier, &job->finding, wait->accepted, &verdict);
+		struct grant *grant = answer(verifier, finding, wait->accepted, &verdict);
 
 		list_remove(&wait->link);
 		wait->job = NULL;
@@ -360,49 +343,17 @@ static void job_ask_next(struct verifier_job *job, size_t from)
 	job_refuse(job, &verdict);
 }
 
-static void job_confirm(struct verifier_job *job)
-{
-	struct authority *authority = &job->verifier->authorities[job->finding.authority];
-	struct verdict verdict;
-
-	CHECK(job->state == JOB_CONFIRMS && job->finding.grant != NULL);
-	if (introspector_ask(&authority->introspector, &job->question, buf_slice(&job->token),
-			     &verdict) < 0)
-		job_refuse(job, &verdict);
-}
-
-/* All that is known of an opaque token is in the answer. AUTH-OPQ-02 */
-static void job_take_claims(struct verifier_job *job, json_t *claims)
-{
-	const struct issuer *issuer = &job->verifier->authorities[job->finding.authority].issuer;
-	const struct grant_rules rules = issuer_rules(issuer, false);
-	struct finding *finding = &job->finding;
-
-	CHECK(finding->grant == NULL);
-	finding->grant = grant_new(claims, &rules, clock_wall_ms(), &finding->verdict);
-	if (finding->grant != NULL) {
-		finding->grant->source = GRANT_INTROSPECTION;
-		finding->verdict = (struct verdict){ .kind = VERDICT_OK };
-	}
-	job_finish(job);
-}
-
-/* A `cnf` that only the issuer's answer has binds the token as well, and cannot be proven. AUTH-POP-01 */
-static bool is_bound_otherwise(const struct grant *grant, const json_t *claims)
-{
-	const json_t *binding = json_object_get(claims, "cnf");
-
-	return binding != NULL && !json_equal(binding, json_object_get(grant->claims, "cnf"));
-}
-
 static void job_take_confirmation(struct verifier_job *job, const json_t *claims,
 				  const struct verdict *verdict)
 {
+	const json_t *binding = json_object_get(claims, "cnf");
+	const json_t *own = json_object_get(job->finding.grant->claims, "cnf");
 	struct verdict bound;
 
 	if (claims == NULL) {
 		job_refuse(job, verdict);
-	} else if (is_bound_otherwise(job->finding.grant, claims)) {
+	} else if (binding != NULL && !json_equal(binding, own)) {
+		/* One that only the answer has binds the token as well, and cannot be proven. AUTH-POP-01 */
 		verdict_set(&bound, VERDICT_BOUND,
 			    "the issuer says `cnf` of it, which the token does not");
 		job_refuse(job, &bound);
@@ -414,20 +365,31 @@ static void job_take_confirmation(struct verifier_job *job, const json_t *claims
 static void job_on_answer(struct question *question, json_t *claims, const struct verdict *verdict)
 {
 	struct verifier_job *job = container_of(question, struct verifier_job, question);
-	bool is_answer = verdict_outcome(verdict->kind) != VERDICT_UNAVAILABLE;
+	struct finding *finding = &job->finding;
+	struct grant_rules rules;
+	bool is_answer = verdict_get(verdict->kind)->outcome != VERDICT_UNAVAILABLE;
 
 	CHECK(job->state != JOB_AWAITS_KEYS);
 	CHECK((claims != NULL) == (verdict->kind == VERDICT_OK));
-	job->finding.was_asked |= is_answer;
+	finding->was_asked |= is_answer;
 	if (job->state == JOB_CONFIRMS) {
 		job_take_confirmation(job, claims, verdict);
 		return;
 	}
 	job->is_unclear |= !is_answer;
-	if (claims != NULL)
-		job_take_claims(job, claims);
-	else
-		job_ask_next(job, job->finding.authority + 1);
+	if (claims == NULL) {
+		job_ask_next(job, finding->authority + 1);
+		return;
+	}
+	/* All that is known of an opaque token is in the answer. AUTH-OPQ-02 */
+	CHECK(finding->grant == NULL);
+	rules = issuer_rules(&job->verifier->authorities[finding->authority].issuer, false);
+	finding->grant = grant_new(claims, &rules, clock_wall_ms(), &finding->verdict);
+	if (finding->grant != NULL) {
+		finding->grant->source = GRANT_INTROSPECTION;
+		finding->verdict = (struct verdict){ .kind = VERDICT_OK };
+	}
+	job_finish(job);
 }
 
 /* A task, because on_done must not be called before verifier_check has returned. */
@@ -435,10 +397,18 @@ static void job_on_ask(struct task *task)
 {
 	struct verifier_job *job = container_of(task, struct verifier_job, ask);
 
-	if (job->state == JOB_SHOWS)
+	struct authority *authority;
+	struct verdict verdict;
+
+	if (job->state == JOB_SHOWS) {
 		job_ask_next(job, 0);
-	else
-		job_confirm(job);
+		return;
+	}
+	CHECK(job->state == JOB_CONFIRMS && job->finding.grant != NULL);
+	authority = &job->verifier->authorities[job->finding.authority];
+	if (introspector_ask(&authority->introspector, &job->question, buf_slice(&job->token),
+			     &verdict) < 0)
+		job_refuse(job, &verdict);
 }
 
 static void job_set_state(struct verifier_job *job, enum job_state state)
@@ -499,12 +469,6 @@ static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait)
 
 /* ---- what issuers tell ---- */
 
-static bool is_about_keys(const struct verifier_job *job, const struct authority *authority)
-{
-	return job->state == JOB_AWAITS_KEYS &&
-	       &job->verifier->authorities[job->finding.authority] == authority;
-}
-
 /* Callbacks may begin and end waits, so the jobs are moved to a list of their own first. */
 static void on_settled(struct issuer *issuer)
 {
@@ -514,7 +478,10 @@ static void on_settled(struct issuer *issuer)
 
 	list_init(&now);
 	LIST_FOREACH_SAFE(node, &verifier->jobs) {
-		if (!is_about_keys(container_of(node, struct verifier_job, link), authority))
+		struct verifier_job *job = container_of(node, struct verifier_job, link);
+
+		if (job->state != JOB_AWAITS_KEYS ||
+		    &verifier->authorities[job->finding.authority] != authority)
 			continue;
 		list_remove(node);
 		list_append(&now, node);

@@ -165,8 +165,8 @@ static void expect(const char *token, enum verdict_kind kind)
 	enum verdict_kind got = check(token);
 
 	if (got != kind)
-		print_error("%s: %s\n", verdict_name(got), world.verdict.cause);
-	assert_string_equal(verdict_name(got), verdict_name(kind));
+		print_error("%s: %s\n", verdict_get(got)->name, world.verdict.cause);
+	assert_string_equal(verdict_get(got)->name, verdict_get(kind)->name);
 }
 
 /* Claims of a good token for the resource, with a word for the subject. */
@@ -850,7 +850,7 @@ static void answers_of_introspection(void **state)
 		fake_page_set_body(page, rows[i].body);
 		expect(token, rows[i].kind);
 		before = page->hits;
-		if (verdict_outcome(rows[i].kind) != VERDICT_UNAVAILABLE) {
+		if (verdict_get(rows[i].kind)->outcome != VERDICT_UNAVAILABLE) {
 			expect(token, rows[i].kind);
 			assert_int_equal(page->hits, before);
 		}

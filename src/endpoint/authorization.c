@@ -71,12 +71,12 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 						 const struct verdict *verdict,
 						 struct refusal *refusal_r)
 {
-	const char *description = verdict_description(verdict->kind);
-	enum verdict_outcome outcome = verdict_outcome(verdict->kind);
+	const char *description = verdict_get(verdict->kind)->description;
+	enum verdict_outcome outcome = verdict_get(verdict->kind)->outcome;
 
 	CHECK(outcome != VERDICT_GRANTED);
 	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
-	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
+	    LOG_STR("reason", verdict_get(verdict->kind)->name), LOG_STR("cause", verdict->cause));
 	if (outcome == VERDICT_UNAVAILABLE)
 		return refuse(refusal_r, 503, "temporarily_unavailable",
 			      "The token cannot be judged now");

@@ -92,7 +92,7 @@ static void token_watch_on_verdict(struct verifier_wait *wait, const struct verd
 	struct token_watch *watch = container_of(wait, struct token_watch, wait);
 
 	CHECK(watch->token != NULL && !is_asking(watch));
-	if (grant == NULL && verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE) {
+	if (grant == NULL && verdict_get(verdict->kind)->outcome == VERDICT_UNAVAILABLE) {
 		watch->ask_at_ms = clock_now_ms() + AGAIN_MS;
 		token_watch_wait(watch);
 	} else if (grant != NULL &&
