@@ -397,11 +397,6 @@ enum authorization_step authorization_conclude(struct authorization_check *check
 	return finish(check, admit_granted(check, &credential, verdict, grant));
 }
 
-void authorization_leave(struct authorization *auth, const struct peer *client)
-{
-	failures_note(&auth->failures, client);
-}
-
 /* ---- operations ---- */
 
 bool authorization_is_current(const struct authorization *auth,

@@ -145,9 +145,6 @@ enum authorization_step authorization_conclude(struct authorization_check *check
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
 
-/* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
-void authorization_leave(struct authorization *auth, const struct peer *client);
-
 /* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
 void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
 				struct scope_set *needed);

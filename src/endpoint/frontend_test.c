@@ -481,7 +481,7 @@ static int teardown(void **state)
 	}
 	settle();
 	http_server_free(&server);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	frontend_fini(&frontend);
 	assert_int_equal(servers[0].count + servers[1].count, 0);
 	server_fini(&servers[0]);
@@ -1511,7 +1511,7 @@ static void sse_client_must_initialize(void **state)
 	assert_non_null(strstr(events(stream), "-32600"));
 	pass(2000);
 	stream_is_over(stream);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
 /* FRONT-OLD-04: while its server starts it is waited for; a client that leaves then leaves nothing. */
@@ -1526,9 +1526,9 @@ static void sse_client_leaves_while_its_server_starts(void **state)
 	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
 	is_answered(sender, 202, "");
 	pass(2000);
-	assert_int_equal(frontend.sse_clients.count, 1);
+	assert_int_equal(frontend.sse_clients.by_key.count, 1);
 	leave(stream);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	assert_int_equal(router.calls, 0);
 	post_to(sender, uri, "", LIST("1"));
 	is_refused(sender, 404, -32001);
@@ -1542,11 +1542,11 @@ static void sse_client_must_read(void **state)
 	const char *uri = open_sse(stream);
 
 	(void)state;
-	for (int i = 0; i < 20000 && frontend.sse_clients.count > 0; i++) {
+	for (int i = 0; i < 20000 && frontend.sse_clients.by_key.count > 0; i++) {
 		post_to(sender, uri, "", LIST("1"));
 		is_answered(sender, 202, "");
 	}
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	receive(stream);
 	assert_true(stream->is_closed);
 }
@@ -1590,7 +1590,7 @@ static void sse_client_is_lost_over_a_cancelled_request(void **state)
 		      "'reason':'",
 		      "'}}"));
 	assert_int_equal(router.sessions.count, 0);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
 /* bridging.md §1.5: so is the answer to one subscription, which another one of the session waits for as well. */

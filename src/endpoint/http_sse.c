@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
@@ -36,7 +35,7 @@ enum client_state {
 struct sse_client {
 	struct http_exchange exchange; /* the GET */
 	struct caller caller;
-	char id[SESSION_ID_LENGTH];
+	struct session_entry entry; /* its id */
 	struct event_writer writer;
 	struct list link;      /* of the frontend's newcomers, until it has a session */
 	struct timer patience; /* likewise */
@@ -126,7 +125,7 @@ static void client_end(struct sse_client *client)
 					    client->session_client->session->state == SESSION_LIVE);
 
 	client_set_state(client, CLIENT_GONE);
-	map_remove(&client->caller.frontend->sse_clients, session_id_key(client->id));
+	session_table_remove(&client->caller.frontend->sse_clients, &client->entry);
 	event_writer_stop(&client->writer);
 	token_watch_end(&client->token_watch);
 	if (has_session)
@@ -180,15 +179,17 @@ void http_sse_drain(struct frontend *frontend)
 static struct sse_client *client_find(const struct sse_post *post)
 {
 	const struct caller *caller = &post->caller;
-	struct sse_client *client =
-		map_find(&caller->frontend->sse_clients, session_id_key(post->id));
+	struct session_entry *entry = session_table_find(&caller->frontend->sse_clients,
+							 slice_of(post->id, SESSION_ID_LENGTH));
+	struct sse_client *client;
 
-	if (client == NULL || client->caller.endpoint != caller->endpoint ||
-	    client->caller.access.principal != caller->access.principal ||
-	    !text_is_equal_secret(slice_of(client->id, SESSION_ID_LENGTH),
-				  slice_of(post->id, SESSION_ID_LENGTH)))
+	if (entry == NULL)
 		return NULL;
-	return client;
+	client = container_of(entry, struct sse_client, entry);
+	return client->caller.endpoint == caller->endpoint &&
+			       client->caller.access.principal == caller->access.principal ?
+		       client :
+		       NULL;
 }
 
 /* ---- messages to the client; none of these may use the client afterwards, it may have ended ---- */
@@ -319,28 +320,13 @@ static const struct deny_watcher_ops sse_call_watcher_ops = {
 	.on_denied = sse_call_on_denied,
 };
 
-static struct call *call_new(struct sse_client *client, const struct access *access,
-			     const struct envelope *env)
-{
-	struct sse_call *sse_call = mem_zalloc(sizeof(*sse_call));
-
-	CHECK(access->principal == client->caller.access.principal);
-	sse_call->client = client;
-	sse_call->access = access_copy(access);
-	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
-	if (!principal_is_anonymous(access->principal))
-		deny_list_watch(client->caller.frontend->authorization.deny_list,
-				&sse_call->holder);
-	call_init(&sse_call->call, &sse_call_ops, env);
-	return &sse_call->call;
-}
-
 static void client_forward(struct sse_client *client, const struct admission *admission,
 			   const struct envelope *env)
 {
 	const struct caller *caller = &client->caller;
+	const struct access *access = &admission->caller->access;
 	struct admitted *admitted = admission->admitted;
-	struct call *call;
+	struct sse_call *sse_call;
 
 	if (env->kind == ENVELOPE_NOTIFICATION) {
 		forward_notification(admission->client, admitted);
@@ -350,17 +336,24 @@ static void client_forward(struct sse_client *client, const struct admission *ad
 		forward_answer(admission->client, admitted);
 		return;
 	}
-	call = call_new(client, &admission->caller->access, env);
+	CHECK(access->principal == caller->access.principal);
+	sse_call = mem_zalloc(sizeof(*sse_call));
+	sse_call->client = client;
+	sse_call->access = access_copy(access);
+	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
+	if (!principal_is_anonymous(access->principal))
+		deny_list_watch(caller->frontend->authorization.deny_list, &sse_call->holder);
+	call_init(&sse_call->call, &sse_call_ops, env);
 	if (!admission->is_initialize) {
-		forward_request(admission->client, call, admitted);
+		forward_request(admission->client, &sse_call->call, admitted);
 		return;
 	}
 	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
-	client->opening = call;
+	client->opening = &sse_call->call;
 	access_keep_claims(&caller->access);
 	client_session_open(caller->frontend->router, caller->endpoint->server,
-			    caller->access.principal, http_conn_client(client->exchange.conn), call,
-			    admitted);
+			    caller->access.principal, http_conn_client(client->exchange.conn),
+			    &sse_call->call, admitted);
 }
 
 /* ---- POST ---- */
@@ -468,7 +461,7 @@ static void client_open(struct sse_client *client, const struct answer *answer)
 	event_writer_begin(&client->writer, &client->exchange, frontend->conf.keepalive_ms,
 			   buf_slice(&fields));
 	buf_printf(&uri, "%.*s?sessionId=%.*s", SLICE_ARG(client->caller.endpoint->message_path),
-		   SESSION_ID_LENGTH, client->id);
+		   SESSION_ID_LENGTH, client->entry.id);
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(client->exchange.conn, buf_slice(&event));
 	token_watch_begin(client->token_watch, &client->caller.access);
@@ -519,7 +512,6 @@ static const struct http_exchange_ops client_ops = {
 
 struct http_exchange *http_sse_get(const struct endpoint_request *request)
 {
-	struct map *clients = &request->frontend->sse_clients;
 	struct sse_client *client;
 
 	if (!http_request_accepts(request->http, "text/event-stream"))
@@ -533,10 +525,7 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	client->writer.on_end = client_on_events_end;
 	timer_init(&client->patience, client_on_impatience);
 	task_init(&client->farewell, client_on_farewell);
-	do
-		session_id_make(client->id);
-	while (map_find(clients, session_id_key(client->id)) != NULL);
-	map_insert(clients, session_id_key(client->id), client);
+	session_table_add(&request->frontend->sse_clients, &client->entry);
 	list_append(&request->frontend->sse_newcomers, &client->link);
 	return &client->exchange;
 }

@@ -82,7 +82,8 @@ static void pending_auth_on_gone(struct http_exchange *exchange, enum reason rea
 
 	(void)reason;
 	verifier_cancel(&pending->wait);
-	authorization_leave(&pending->request.frontend->authorization, &pending->client);
+	/* Who asks and never listens counts like one who fails. AUTH-CH-11 */
+	failures_note(&pending->request.frontend->authorization.failures, &pending->client);
 	pending_auth_free(pending);
 }
 
@@ -100,13 +101,23 @@ static const struct http_exchange_ops pending_auth_ops = {
 	.on_gone = pending_auth_on_gone,
 };
 
-static struct http_exchange *keep(const struct endpoint_request *request,
-				  pending_auth_enter_fn *enter)
+struct http_exchange *pending_auth_admit(struct endpoint_request *request,
+					 pending_auth_enter_fn *enter)
 {
-	struct pending_auth *pending = request->frontend->spare;
+	struct authorization_check check = check_of(request);
+	struct frontend *frontend = request->frontend;
+	enum authorization_step step;
+	struct pending_auth *pending;
 
+	if (frontend->spare == NULL)
+		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
+	pending = frontend->spare;
+	pending->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
+	step = authorization_admit(&check, &pending->wait);
+	if (step != AUTHORIZATION_WAITING)
+		return finish(request, enter, step, &check);
 	CHECK(pending->text == NULL);
-	request->frontend->spare = NULL;
+	frontend->spare = NULL;
 	pending->exchange.ops = &pending_auth_ops;
 	pending->request = *request;
 	pending->request.http = &pending->http;
@@ -117,20 +128,4 @@ static struct http_exchange *keep(const struct endpoint_request *request,
 		pending->request.answer.origin = pending->http.fields[HTTP_ORIGIN];
 	http_conn_hold(request->answer.conn);
 	return &pending->exchange;
-}
-
-struct http_exchange *pending_auth_admit(struct endpoint_request *request,
-					 pending_auth_enter_fn *enter)
-{
-	struct authorization_check check = check_of(request);
-	struct frontend *frontend = request->frontend;
-	enum authorization_step step;
-
-	if (frontend->spare == NULL)
-		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
-	frontend->spare->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
-	step = authorization_admit(&check, &frontend->spare->wait);
-	if (step == AUTHORIZATION_WAITING)
-		return keep(request, enter);
-	return finish(request, enter, step, &check);
 }

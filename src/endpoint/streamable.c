@@ -364,31 +364,27 @@ static void post_initialize(struct post *post, const struct admission *admission
 			    admission->admitted);
 }
 
-/* A place for the call of each request. */
-static void post_make_calls(struct post *post, const struct admission *admission)
-{
-	CHECK(post->calls == NULL && post->state == POST_OPEN);
-	post->client = admission->client;
-	post->is_batch = admission->is_batch;
-	post->calls = &post->single;
-	if (admission->is_batch)
-		post->calls = mem_zalloc((admission->requests + 1) * sizeof(*post->calls));
-	post->call_count = admission->requests;
-	post->open_calls += admission->requests;
-	for (size_t i = 0; i < post->call_count; i++)
-		post->calls[i].post = post;
-	CHECK(post->open_calls == post->call_count + 1);
-}
-
 /* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
 static void post_forward(struct post *post, const struct admission *admission)
 {
 	const struct frontend *frontend = post->context.caller.frontend;
 	struct admitted *admitted = admission->admitted;
 	struct client *client = admission->client;
-	struct post_call *next = post->calls;
 	const struct envelope *env;
+	struct post_call *next;
 
+	CHECK(post->calls == NULL && post->state == POST_OPEN);
+	post->client = client;
+	post->is_batch = admission->is_batch;
+	post->calls = &post->single;
+	if (post->is_batch)
+		post->calls = mem_zalloc((admission->requests + 1) * sizeof(*post->calls));
+	post->call_count = admission->requests;
+	post->open_calls += admission->requests;
+	for (size_t i = 0; i < post->call_count; i++)
+		post->calls[i].post = post;
+	CHECK(post->open_calls == post->call_count + 1);
+	next = post->calls;
 	while ((env = admitted_next(admitted)) != NULL) {
 		if (env->kind == ENVELOPE_NOTIFICATION) {
 			forward_notification(client, admitted);
@@ -426,7 +422,6 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	if (admission_admit(&admission)) {
 		if (!principal_is_anonymous(caller->access.principal))
 			deny_list_watch(caller->frontend->authorization.deny_list, &post->holder);
-		post_make_calls(post, &admission);
 		post_forward(post, &admission);
 	} else {
 		post_set_state(post, POST_ANSWERED);
