@@ -185,6 +185,13 @@ static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_an
 	return document;
 }
 
+/* The tag of the set of keys, or none. */
+static void issuer_keep_etag(struct issuer *issuer, struct slice etag)
+{
+	free(issuer->etag);
+	issuer->etag = etag.n > 0 && etag.n <= ETAG_BYTES_MAX ? mem_dup_slice(etag) : NULL;
+}
+
 static void issuer_take_metadata(struct issuer *issuer, json_t *document)
 {
 	struct slice before = document_text(issuer->metadata, "jwks_uri");
@@ -195,10 +202,8 @@ static void issuer_take_metadata(struct issuer *issuer, json_t *document)
 	json_decref(issuer->metadata);
 	issuer->metadata = document;
 	errand_is_done(&issuer->discovery, DISCOVERY_MS);
-	if (is_moved) { /* at another address the same tag may stand for another set */
-		free(issuer->etag);
-		issuer->etag = NULL;
-	}
+	if (is_moved) /* at another address the same tag may stand for another set */
+		issuer_keep_etag(issuer, slice_of(NULL, 0));
 	/*
 	 * Keys that just failed to come are not fetched from the same address before they are due: each such
 	 * failure starts discovery, which leads here again.
@@ -269,12 +274,8 @@ static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answe
 
 	if (is_same ||
 	    (answer->status == 200 && issuer_take_keys(issuer, answer->body, &err) == 0)) {
-		if (!is_same) {
-			free(issuer->etag);
-			issuer->etag = NULL;
-			if (answer->etag.n > 0 && answer->etag.n <= ETAG_BYTES_MAX)
-				issuer->etag = mem_dup_slice(answer->etag);
-		}
+		if (!is_same)
+			issuer_keep_etag(issuer, answer->etag);
 		issuer->fetched_ms = clock_now_ms();
 		if (errand->failures > 0 && issuer->discovery.failures > 0)
 			issuer->discovery.due_ms = clock_now_ms(); /* the issuer answers again */

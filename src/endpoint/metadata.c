@@ -106,47 +106,39 @@ static const struct metadata_document *find_document(const struct metadata *meta
 
 /* ---- the facade for clients of 2025-03-26 ---- */
 
-/* Where to go and how; nothing that promises what the issuer does under its own name. AUTH-FAC-01 */
-static const char *const copied[] = {
-	"authorization_endpoint",
-	"token_endpoint",
-	"registration_endpoint",
-	"revocation_endpoint",
-	"scopes_supported",
-	"response_types_supported",
-	"response_modes_supported",
-	"grant_types_supported",
-	"token_endpoint_auth_methods_supported",
-	"client_id_metadata_document_supported",
-	"service_documentation",
-	"ui_locales_supported",
+/* Where to go and how; nothing that promises what the issuer does under its own name. AUTH-FAC-01, -02 */
+static const struct {
+	const char *name;
+	bool is_openid; /* for clients that look for OpenID's document alone */
+} copied[] = {
+	{ "authorization_endpoint", false },
+	{ "token_endpoint", false },
+	{ "registration_endpoint", false },
+	{ "revocation_endpoint", false },
+	{ "scopes_supported", false },
+	{ "response_types_supported", false },
+	{ "response_modes_supported", false },
+	{ "grant_types_supported", false },
+	{ "token_endpoint_auth_methods_supported", false },
+	{ "client_id_metadata_document_supported", false },
+	{ "service_documentation", false },
+	{ "ui_locales_supported", false },
+	{ "jwks_uri", true },
+	{ "subject_types_supported", true },
+	{ "id_token_signing_alg_values_supported", true },
 };
-
-/* AUTH-FAC-02 */
-static const char *const copied_for_openid[] = {
-	"jwks_uri",
-	"subject_types_supported",
-	"id_token_signing_alg_values_supported",
-};
-
-static void copy_members(json_t *to, const json_t *from, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		json_t *value = json_object_get(from, names[i]);
-
-		if (value != NULL && !json_is_null(value))
-			json_object_set(to, names[i], value);
-	}
-}
 
 static json_t *make_facade(const struct metadata *metadata, const json_t *issuer, bool is_openid)
 {
 	struct slice origin = metadata->auth->origin;
 	json_t *document = json_pack("{s:s%}", "issuer", origin.p, origin.n);
 
-	copy_members(document, issuer, copied, ARRAY_LEN(copied));
-	if (is_openid)
-		copy_members(document, issuer, copied_for_openid, ARRAY_LEN(copied_for_openid));
+	for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
+		json_t *value = json_object_get(issuer, copied[i].name);
+
+		if (value != NULL && !json_is_null(value) && (is_openid || !copied[i].is_openid))
+			json_object_set(document, copied[i].name, value);
+	}
 	if (json_object_get(document, "response_types_supported") == NULL)
 		json_object_set_new(document, "response_types_supported", json_pack("[s]", "code"));
 	json_object_set_new(document, "code_challenge_methods_supported", json_pack("[s]", "S256"));

@@ -34,34 +34,37 @@ const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT
 	return text_r;
 }
 
-static void conn_log_step(const struct http_conn *conn, const char *from, const char *to)
+void conn_set_state(struct http_conn *conn, enum conn_state state)
 {
 	char client[PEER_TEXT_BYTES];
 
-	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
-	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", from), LOG_STR("to", to));
-}
-
-void conn_set_state(struct http_conn *conn, enum conn_state state)
-{
 	CHECK(states[conn->state].next & 1u << state);
-	conn_log_step(conn, states[conn->state].name, states[state].name);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", states[conn->state].name),
+	    LOG_STR("to", states[state].name));
 	conn->state = state;
 }
 
 void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
 {
+	char client[PEER_TEXT_BYTES];
+
 	CHECK(peer_state > conn->peer_state);
-	conn_log_step(conn, peer_states[conn->peer_state], peer_states[peer_state]);
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", peer_states[conn->peer_state]),
+	    LOG_STR("to", peer_states[peer_state]));
 	conn->peer_state = peer_state;
 }
 
 void conn_set_last(struct http_conn *conn)
 {
+	char client[PEER_TEXT_BYTES];
+
 	if (conn->persistence == CONN_ENDS)
 		return;
 	CHECK(conn->state != CONN_CLOSED);
-	conn_log_step(conn, "persists", "ends");
+	LOG(CONN_STATE, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", "persists"), LOG_STR("to", "ends"));
 	conn->persistence = CONN_ENDS;
 }
 
