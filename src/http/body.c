@@ -79,8 +79,10 @@ static int take_framing(struct http_body_reader *reader, char c)
 		return 400;
 	switch ((enum body_place)reader->place) {
 	case BODY_SIZE:
-		if (c == '\r' && reader->digits > 0)
-			return take_exactly(reader, c, '\r', BODY_SIZE_LF);
+		if (reader->digits > 0 && c == '\r') {
+			reader->place = BODY_SIZE_LF;
+			return 0;
+		}
 		value = hex_value(c);
 		if (value < 0 || ++reader->digits > DIGITS_MAX)
 			return 400;
