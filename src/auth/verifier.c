@@ -94,20 +94,6 @@ static enum next refuse(struct finding *finding, enum verdict_kind kind, const c
 	return NEXT_TELL;
 }
 
-/* No key fits: fetches others, unless that was just done. */
-static enum next miss_key(struct authority *authority, bool has_sought, struct finding *finding)
-{
-	bool may_come = has_sought ? issuer_is_seeking(&authority->issuer) :
-				     issuer_seek_keys(&authority->issuer);
-
-	if (may_come)
-		return NEXT_KEYS;
-	if (issuer_is_in_doubt(&authority->issuer))
-		return refuse(finding, VERDICT_KEYS_UNAVAILABLE,
-			      "the issuer's keys could not be fetched");
-	return refuse(finding, VERDICT_UNKNOWN_KEY, "the issuer has no key of this `kid`");
-}
-
 static enum next judge_claims(struct authority *authority, const struct jwt *jwt,
 			      struct finding *finding)
 {
@@ -136,8 +122,14 @@ static enum next judge_jwt(struct authority *authority, struct jwt *jwt, bool ha
 		return NEXT_TELL;
 	if (issuer_has_keys(issuer))
 		key = jwk_set_find(&issuer->keys, jwt_key_id(jwt), jwt->algorithm);
-	if (key == NULL)
-		return miss_key(authority, has_sought, finding);
+	if (key == NULL) {
+		if (has_sought ? issuer_is_seeking(issuer) : issuer_seek_keys(issuer))
+			return NEXT_KEYS;
+		if (issuer_is_in_doubt(issuer))
+			return refuse(finding, VERDICT_KEYS_UNAVAILABLE,
+				      "the issuer's keys could not be fetched");
+		return refuse(finding, VERDICT_UNKNOWN_KEY, "the issuer has no key of this `kid`");
+	}
 	if (jwt_is_signed_by(jwt, key->key))
 		return judge_claims(authority, jwt, finding);
 	if (!has_sought && issuer_doubts_keys(issuer))

@@ -281,11 +281,9 @@ static void sse_call_on_failed(struct call *call, enum reason reason)
 {
 	struct sse_client *client = sse_call_end(call);
 	struct buf text = { 0 };
-	struct slice whole;
 
 	answer_append_reason(&text, call->id, reason, client->caller.endpoint->server->conf.name);
-	whole = buf_slice(&text);
-	client_tell(client, &whole, 1);
+	client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
 	buf_fini(&text);
 }
 
@@ -371,13 +369,11 @@ static void post_refuse_requests(const struct sse_post *post, const struct admis
 		const struct envelope *env = &admission->messages[i];
 		struct sse_client *client = client_find(post);
 		struct buf text = { 0 };
-		struct slice whole;
 
 		if (client == NULL || env->kind != ENVELOPE_REQUEST)
 			continue;
 		refusal_append(&admission->refusal, post->caller.endpoint, env->id.text, &text);
-		whole = buf_slice(&text);
-		client_tell(client, &whole, 1);
+		client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
 		buf_fini(&text);
 	}
 }

@@ -282,7 +282,6 @@ static void post_on_failed(struct call *call, enum reason reason)
 	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
 	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
-	struct slice whole;
 
 	post->client = call->client;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
@@ -290,8 +289,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
-		whole = buf_slice(&text);
-		post_add_response(call, &whole, 1);
+		post_add_response(call, (struct slice[]){ buf_slice(&text) }, 1);
 		buf_fini(&text);
 	}
 	post_end_call(post);
