@@ -70,7 +70,6 @@ static size_t encode_ecdsa(const struct algorithm *algorithm, struct slice signa
 	return size > 0 ? (size_t)size : 0;
 }
 
-/* The padding of PSS has a salt as long as the digest, no other length. RFC 7518 s3.5 */
 bool algorithm_verify(const struct algorithm *algorithm, EVP_PKEY *key, struct slice input,
 		      struct slice signature)
 {
@@ -87,6 +86,7 @@ bool algorithm_verify(const struct algorithm *algorithm, EVP_PKEY *key, struct s
 		size = encode_ecdsa(algorithm, signature, &der);
 		bytes = der;
 	}
+	/* The salt of PSS is as long as the digest, no other length. RFC 7518 s3.5 */
 	is_good = size > 0 &&
 		  EVP_DigestVerifyInit_ex(ctx, &key_ctx, algorithm->digest, NULL, NULL, key,
 					  NULL) == 1 &&

@@ -180,7 +180,9 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of
 
 	(void)easy;
 	CHECK(channel == NULL || channel->fd == fd);
-	if (channel == NULL && what != CURL_POLL_REMOVE) {
+	if (channel == NULL && what == CURL_POLL_REMOVE)
+		return 0;
+	if (channel == NULL) {
 		channel = mem_zalloc(sizeof(*channel));
 		channel->fetcher = fetcher;
 		channel->fd = fd;
@@ -188,8 +190,6 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of
 		watch_init(&channel->write, fetcher->loop, fd, WATCH_WRITE, channel_on_write);
 		curl_multi_assign(fetcher->multi, fd, channel);
 	}
-	if (channel == NULL)
-		return 0;
 	watch_set(&channel->read, what == CURL_POLL_IN || what == CURL_POLL_INOUT);
 	watch_set(&channel->write, what == CURL_POLL_OUT || what == CURL_POLL_INOUT);
 	if (what == CURL_POLL_REMOVE) {

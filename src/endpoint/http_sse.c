@@ -186,10 +186,10 @@ static struct sse_client *client_find(const struct sse_post *post)
 	if (entry == NULL)
 		return NULL;
 	client = container_of(entry, struct sse_client, entry);
-	return client->caller.endpoint == caller->endpoint &&
-			       client->caller.access.principal == caller->access.principal ?
-		       client :
-		       NULL;
+	if (client->caller.endpoint != caller->endpoint ||
+	    client->caller.access.principal != caller->access.principal)
+		return NULL;
+	return client;
 }
 
 /* ---- messages to the client; none of these may use the client afterwards, it may have ended ---- */
