@@ -60,14 +60,9 @@ struct server *admin_find_server(const struct admin *admin, struct slice name)
 
 struct slice admin_parameter(struct slice query, const char *name)
 {
-	while (query.p != NULL && query.n > 0) {
-		struct slice value = slice_cut(&query, '&');
-		struct slice key = slice_cut(&value, '=');
+	struct slice value;
 
-		if (slice_is_equal(key, slice_str(name)))
-			return value;
-	}
-	return (struct slice){ NULL, 0 };
+	return http_query_find(query, slice_str(name), &value) ? value : slice_of(NULL, 0);
 }
 
 /* NULL: there is none, and the answer has said so. */

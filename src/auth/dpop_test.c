@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Proofs of possession, made and spoiled here. AUTH-POP-02, AUTH-POP-04 */
+/* Proofs of possession, made and spoiled here. AUTH-POP-02 */
 #include "auth/dpop.h"
 
 #include <openssl/sha.h>
@@ -164,20 +164,6 @@ static void seen_as_long_as_it_could_be_used(void **state)
 	free(full);
 }
 
-static void certificates_by_their_thumbprint(void **state)
-{
-	static const struct slice certificate = SLICE("DER of a certificate");
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-	struct grant bound = { .references = 1 };
-
-	assert_false(dpop_is_certificate_of(&bound, certificate));
-	SHA256((const unsigned char *)certificate.p, certificate.n, digest);
-	text_base64url(digest, sizeof(digest), bound.x5t_s256);
-	assert_true(dpop_is_certificate_of(&bound, certificate));
-	assert_false(dpop_is_certificate_of(&bound, SLICE_LIT("another")));
-	assert_false(dpop_is_certificate_of(&bound, SLICE_LIT("")));
-}
-
 static int set_up(void **state)
 {
 	struct error err = { ERROR_NONE, "" };
@@ -211,7 +197,6 @@ int main(void)
 		cmocka_unit_test(headers_that_are_refused),
 		cmocka_unit_test(the_key_has_to_be_the_tokens),
 		cmocka_unit_test(seen_as_long_as_it_could_be_used),
-		cmocka_unit_test(certificates_by_their_thumbprint),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

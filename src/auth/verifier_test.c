@@ -5,9 +5,11 @@
  */
 #include "auth/verifier.h"
 
+#include "auth/algorithm.h"
 #include "auth/fake_issuer.h"
 #include "auth/fake_signer.h"
 #include "auth/introspect.h"
+#include "auth/url.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
@@ -127,8 +129,9 @@ static bool begin(const char *token)
 {
 	grant_unref(&world.grant);
 	world.wait = (struct verifier_wait){ .on_done = on_done };
-	world.is_told = verifier_check(world.verifier, slice_str(token), resource, 1, &world.wait,
-				       &world.verdict, &world.grant);
+	world.is_told =
+		verifier_check(world.verifier, slice_str(token), (struct slices){ resource, 1 },
+			       &world.wait, &world.verdict, &world.grant);
 	return world.is_told;
 }
 
@@ -154,8 +157,8 @@ static void expect(const char *token, enum verdict_kind kind)
 	enum verdict_kind got = check(token);
 
 	if (got != kind)
-		print_error("%s: %s\n", verdict_name(got), world.verdict.cause);
-	assert_string_equal(verdict_name(got), verdict_name(kind));
+		print_error("%s: %s\n", verdict_get(got)->name, world.verdict.cause);
+	assert_string_equal(verdict_get(got)->name, verdict_get(kind)->name);
 }
 
 /* Claims of a good token for the resource, with a word for the subject. */
@@ -219,8 +222,8 @@ static void another_resource_is_refused(void **state)
 	token = token_by(&first, "alice");
 	expect(token, VERDICT_OK);
 	grant_unref(&world.grant);
-	assert_true(verifier_check(world.verifier, slice_str(token), other, 1, &world.wait,
-				   &world.verdict, &world.grant));
+	assert_true(verifier_check(world.verifier, slice_str(token), (struct slices){ other, 1 },
+				   &world.wait, &world.verdict, &world.grant));
 	assert_int_equal(world.verdict.kind, VERDICT_WRONG_AUDIENCE);
 	assert_null(world.grant);
 	expect(token, VERDICT_OK);
@@ -247,8 +250,9 @@ static void an_issuer_may_have_other_audiences(void **state)
 		char *signed_one = fake_signer_token(&first, token);
 
 		grant_unref(&world.grant);
-		assert_true(verifier_check(world.verifier, slice_str(signed_one), other, 1,
-					   &world.wait, &world.verdict, &world.grant));
+		assert_true(verifier_check(world.verifier, slice_str(signed_one),
+					   (struct slices){ other, 1 }, &world.wait, &world.verdict,
+					   &world.grant));
 		assert_int_equal(world.verdict.kind, VERDICT_OK);
 		free(signed_one);
 	}
@@ -276,8 +280,8 @@ static void an_issuer_may_demand_claims(void **state)
 	token = token_by(&first, "alice");
 	expect(token, VERDICT_POLICY);
 	expect(token, VERDICT_POLICY);
-	assert_true(verifier_check(world.verifier, slice_str(token), other, 1, &world.wait,
-				   &world.verdict, &world.grant));
+	assert_true(verifier_check(world.verifier, slice_str(token), (struct slices){ other, 1 },
+				   &world.wait, &world.verdict, &world.grant));
 	assert_int_equal(world.verdict.kind, VERDICT_WRONG_AUDIENCE);
 	free(token);
 }
@@ -489,8 +493,9 @@ static void silence_holds_up_nobody_else(void **state)
 		struct verdict verdict;
 		struct grant *grant;
 
-		assert_true(verifier_check(world.verifier, slice_str(quick), resource, 1, &other,
-					   &verdict, &grant));
+		assert_true(verifier_check(world.verifier, slice_str(quick),
+					   (struct slices){ resource, 1 }, &other, &verdict,
+					   &grant));
 		assert_int_equal(verdict.kind, VERDICT_OK);
 		grant_unref(&grant);
 		free(quick);
@@ -692,8 +697,8 @@ static void waits_are_shared_and_cancelled(void **state)
 	world.keys->mode = FAKE_SLOW;
 	start_verifier();
 	token = token_by(&first, "alice");
-	assert_false(verifier_check(world.verifier, slice_str(token), resource, 1, &other, &verdict,
-				    &grant));
+	assert_false(verifier_check(world.verifier, slice_str(token),
+				    (struct slices){ resource, 1 }, &other, &verdict, &grant));
 	assert_false(begin(token));
 	verifier_cancel(&other);
 	verifier_cancel(&other);
@@ -806,7 +811,7 @@ static void answers_of_introspection(void **state)
 		fake_page_set_body(page, rows[i].body);
 		expect(token, rows[i].kind);
 		before = page->hits;
-		if (verdict_outcome(rows[i].kind) != VERDICT_UNAVAILABLE) {
+		if (verdict_get(rows[i].kind)->outcome != VERDICT_UNAVAILABLE) {
 			expect(token, rows[i].kind);
 			assert_int_equal(page->hits, before);
 		}
@@ -845,8 +850,8 @@ static void questions_are_shared(void **state)
 	struct grant *grant;
 
 	page->mode = FAKE_SLOW;
-	assert_false(verifier_check(world.verifier, SLICE_LIT("opaque"), resource, 1, &other,
-				    &verdict, &grant));
+	assert_false(verifier_check(world.verifier, SLICE_LIT("opaque"),
+				    (struct slices){ resource, 1 }, &other, &verdict, &grant));
 	assert_false(begin("opaque"));
 	verifier_cancel(&other);
 	finish();
@@ -874,8 +879,9 @@ static void suspects_do_not_take_all_places(void **state)
 		char *token = mem_printf("guess%zu", i);
 
 		waits[i] = (struct verifier_wait){ .on_done = on_refused, .is_suspect = true };
-		assert_false(verifier_check(world.verifier, slice_str(token), resource, 1,
-					    &waits[i], &verdict, &grant));
+		assert_false(verifier_check(world.verifier, slice_str(token),
+					    (struct slices){ resource, 1 }, &waits[i], &verdict,
+					    &grant));
 		free(token);
 	}
 	loop_turn(world.loop, false);
@@ -973,12 +979,12 @@ static void impossible_configurations(void **state)
 	}
 	issuer.issuer = "https://id.example";
 	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
-		assert_false(verifier_knows_algorithm(algorithms[i]));
+		assert_null(algorithm_find(algorithms[i]));
 		issuer.algorithms = (struct slices){ &algorithms[i], 1 };
 		assert_null(verifier_new(world.loop, &conf, &err));
 	}
-	assert_true(verifier_knows_algorithm(SLICE_LIT("PS512")));
-	assert_int_equal(verifier_check_url(SLICE_LIT("http://[::1]:8080/x"), &err), 0);
+	assert_non_null(algorithm_find(SLICE_LIT("PS512")));
+	assert_int_equal(url_check_ours(SLICE_LIT("http://[::1]:8080/x"), &err), 0);
 }
 
 static int make_signers(void **state)

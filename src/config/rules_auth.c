@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "auth/algorithm.h"
+#include "auth/url.h"
 #include "auth/verifier.h"
 #include "base/text.h"
 #include "config/problem.h"
@@ -134,7 +136,7 @@ static void check_algorithms(const struct slices *names, const struct tree *at,
 			     struct config_problems *problems)
 {
 	for (size_t i = 0; i < names->count; i++)
-		if (!verifier_knows_algorithm(names->items[i]))
+		if (algorithm_find(names->items[i]) == NULL)
 			problem_add_at(
 				problems, tree_item(at, i),
 				"'%.20s' is no signature that can be accepted; there are RS256, "
@@ -218,7 +220,7 @@ static void check_url(const char *url, const struct tree *at, struct config_prob
 {
 	struct error err;
 
-	if (url != NULL && verifier_check_url(slice_str(url), &err) < 0)
+	if (url != NULL && url_check_ours(slice_str(url), &err) < 0)
 		problem_add_at(problems, at, "%s", err.text);
 }
 

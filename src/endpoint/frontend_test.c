@@ -386,7 +386,7 @@ static int teardown(void **state)
 	router_end_sessions(&router, REASON_DRAINING);
 	stage_end_processes();
 	http_server_free(&server);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	frontend_fini(&frontend);
 	for (size_t i = 0; i < client_count; i++) {
 		if (clients[i].fd >= 0)
@@ -1373,7 +1373,7 @@ static void sse_client_must_initialize(void **state)
 	assert_non_null(strstr(events(stream), "-32600"));
 	pass(2000);
 	stream_is_over(stream);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
 /* FRONT-OLD-04: while its server starts it is waited for; a client that leaves then leaves nothing. */
@@ -1387,9 +1387,9 @@ static void sse_client_leaves_while_its_server_starts(void **state)
 	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
 	is_answered(sender, 202, "");
 	pass(2000);
-	assert_int_equal(frontend.sse_clients.count, 1);
+	assert_int_equal(frontend.sse_clients.by_key.count, 1);
 	leave(stream);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	assert_int_equal(router.calls, 0);
 	post_to(sender, uri, "", LIST("1"));
 	is_refused(sender, 404, -32001);
@@ -1402,11 +1402,11 @@ static void sse_client_must_read(void **state)
 	struct http_client *stream = connect_client();
 	const char *uri = open_sse(stream);
 
-	for (int i = 0; i < 20000 && frontend.sse_clients.count > 0; i++) {
+	for (int i = 0; i < 20000 && frontend.sse_clients.by_key.count > 0; i++) {
 		post_to(sender, uri, "", LIST("1"));
 		is_answered(sender, 202, "");
 	}
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	receive(stream);
 	assert_true(stream->is_closed);
 }
@@ -1449,7 +1449,7 @@ static void sse_client_is_lost_over_a_cancelled_request(void **state)
 		      "'reason':'",
 		      "'}}"));
 	assert_int_equal(router.sessions.count, 0);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
 /* bridging.md §1.5: so is the answer to one subscription, which another one of the session waits for as well. */

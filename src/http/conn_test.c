@@ -41,7 +41,6 @@ struct job {
 	struct http_conn *conn; /* stays, to be ended by */
 	char path[24];
 	struct buf body;
-	bool was_taken;
 	int bodies;
 	int rooms;
 	int gone;
@@ -87,11 +86,8 @@ static void job_on_body(struct http_exchange *exchange, struct slice body)
 	struct job *job = container_of(exchange, struct job, exchange);
 
 	job->bodies++;
-	job->was_taken =
-		strcmp(job->path, "/take") == 0 && http_conn_take_body(exchange->conn, &job->body);
-	if (!job->was_taken)
-		buf_append_slice(&job->body, body);
-	if (strcmp(job->path, "/sync") == 0 || strcmp(job->path, "/take") == 0)
+	buf_append_slice(&job->body, body);
+	if (strcmp(job->path, "/sync") == 0)
 		job_reply(job);
 	else if (strcmp(job->path, "/stream") == 0)
 		http_stream_begin(exchange->conn, sse_fields);
@@ -390,8 +386,8 @@ static void requests_follow_each_other(void **state)
 /* SEC-20: where the network cuts is nobody's business. */
 static void any_split_gives_the_same(void **state)
 {
-	static const char text[] = "\r\n" POST("/take", "11") "hello world" CHUNKED(
-		"/take") "6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n" GET("/later");
+	static const char text[] = "\r\n" POST("/sync", "11") "hello world" CHUNKED(
+		"/sync") "6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n" GET("/later");
 
 	for (size_t step = 1; step < sizeof(text); step = step * 2 + 1) {
 		struct client *c = client_new();
@@ -580,7 +576,7 @@ static void judged_request_finds_what_was_sent(void **state)
 	memset(body, 'b', sizeof(body));
 	client_send(c, POST("/judge", "300000"));
 	sent = client_send_bytes(c, slice_of(body, sizeof(body)));
-	next = resume(&jobs[0], "/take");
+	next = resume(&jobs[0], "/sync");
 	sent += client_send_bytes(c, slice_of(body, sizeof(body) - sent));
 	assert_int_equal(sent, sizeof(body));
 	assert_int_equal(client_take(c), 200);
@@ -1015,7 +1011,7 @@ static void reader_of_a_stream_that_leaves_is_noticed(void **state)
 static void storms_leave_nothing(void **state)
 {
 	static const char text[] = GET("/sync")
-		POST("/take", "5") "hello" CHUNKED("/take") "1\r\na\r\n0\r\n\r\n" GET("/stream");
+		POST("/sync", "5") "hello" CHUNKED("/sync") "1\r\na\r\n0\r\n\r\n" GET("/stream");
 	int lowest = dup(STDIN_FILENO);
 
 	close(lowest);
@@ -1080,7 +1076,7 @@ static void large_bodies_arrive_whole(void **state)
 		struct buf text = { 0 };
 		size_t at = 0;
 
-		buf_append_str(&text, run % 2 == 0 ? POST("/take", "1048576") : CHUNKED("/take"));
+		buf_append_str(&text, run % 2 == 0 ? POST("/sync", "1048576") : CHUNKED("/sync"));
 		while (at < sizeof(body)) {
 			size_t size = run % 2 == 0 ? sizeof(body) : 1 + random_next(90000);
 
@@ -1101,27 +1097,23 @@ static void large_bodies_arrive_whole(void **state)
 		assert_int_equal(client_take(c), 200);
 		assert_int_equal(client_take(c), 200);
 		assert_true(body_is("/sync."));
-		assert_true(jobs[run * 2].was_taken);
 		assert_int_equal(jobs[run * 2].body.len, sizeof(body));
 		assert_memory_equal(jobs[run * 2].body.data, body, sizeof(body));
 		client_close(c);
 	}
 }
 
-/* A small one that came with its head lies in the shared buffer: nothing to take. */
-static void small_body_is_borrowed(void **state)
+/* One that came with its head, one in two pieces, and none. */
+static void small_bodies_are_handed_on(void **state)
 {
 	struct client *c = client_new();
 
-	client_send(c, POST("/take", "3") "abc");
-	client_send(c, POST("/take", "3") "a");
+	client_send(c, POST("/sync", "3") "abc");
+	client_send(c, POST("/sync", "3") "a");
 	client_send(c, "bc");
-	client_send(c, POST("/take", "0"));
+	client_send(c, POST("/sync", "0"));
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(client_take(c), 200);
-	assert_false(jobs[0].was_taken);
-	assert_true(jobs[1].was_taken);
-	assert_false(jobs[2].was_taken);
 	assert_memory_equal(jobs[0].body.data, "abc", 3);
 	assert_memory_equal(jobs[1].body.data, "abc", 3);
 	assert_int_equal(jobs[2].body.len, 0);
@@ -1153,7 +1145,7 @@ static void read_ahead_pauses_and_goes_on(void **state)
 
 	memset(body, 'b', sizeof(body));
 	client_send(c, GET("/later"));
-	client_send(c, POST("/take", "300000"));
+	client_send(c, POST("/sync", "300000"));
 	sent = client_send_bytes(c, slice_of(body, sizeof(body)));
 	assert_true(sent < sizeof(body));
 	job_reply(&jobs[0]);
@@ -1602,7 +1594,7 @@ int main(void)
 		TEST(reader_of_a_stream_that_leaves_is_noticed),
 		TEST(storms_leave_nothing),
 		TEST(large_bodies_arrive_whole),
-		TEST(small_body_is_borrowed),
+		TEST(small_bodies_are_handed_on),
 		TEST(unread_answer_holds_requests_back),
 		TEST(read_ahead_pauses_and_goes_on),
 		TEST(read_ahead_beside_a_stream_is_bounded),
