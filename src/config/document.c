@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people read, made from tables: the sample file and the options of its manual page, and for the manual page
- * of the daemon the events of the log and what clients are told.
+ * What people read, made from tables: the effective configuration, secrets masked, every option, also those at a
+ * default; the sample file and the options of its manual page; and for the manual page of the daemon the events
+ * of the log and what clients are told.
  *
  * In the sample a line of prose begins with "# ", a line that is an option at its default with '#'
  * alone: whoever takes that one character away has set the option.
@@ -11,12 +12,46 @@
 
 #include "base/slice.h"
 #include "config/config.h"
+#include "config/quote.h"
 #include "config/table.h"
 #include "obs/log.h"
 #include "obs/reason.h"
 
 #define SAMPLE_COLUMNS 92
 #define SAMPLE_SERVER "demo"
+
+/* ---- the effective configuration ---- */
+
+void config_print(const struct config *config, FILE *out)
+{
+	CHECK(config->listen_count > 0 && config->server_count > 0);
+	fputs("listen:\n", out);
+	for (size_t i = 0; i < config->listen_count; i++) {
+		const struct config_listen *listen = &config->listen[i];
+
+		CHECK((listen->tls == NULL) == (listen->tls_count == 0));
+		fputs("  -\n", out);
+		table_print(OPTIONS_LISTEN, listen, 4, out);
+		if (listen->tls_count > 0)
+			fputs("    tls:\n", out);
+		for (size_t j = 0; j < listen->tls_count; j++) {
+			fputs("      -\n", out);
+			table_print(OPTIONS_TLS, &listen->tls[j], 8, out);
+		}
+	}
+	table_print(OPTIONS_TOP, config, 0, out);
+	fputs("servers:\n", out);
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct buf name = { 0 };
+
+		quote_append(&name, config->servers[i].conf.name);
+		fprintf(out, "  %s:\n", buf_terminate(&name));
+		table_print(OPTIONS_SERVER, &config->servers[i], 4, out);
+		buf_fini(&name);
+	}
+}
+
+/* ---- the sample ---- */
 
 /* The end of the longest run of whole words of `text` that fits into `width`. */
 static size_t wrap(struct slice text, size_t width)
@@ -51,8 +86,6 @@ static void append_limits(const struct option *option, struct buf *text)
 	for (const struct option_choice *c = option->choices; c != NULL && c->name != NULL; c++)
 		buf_printf(text, "%s%s", c == option->choices ? "one of " : ", ", c->name);
 }
-
-/* ---- the sample ---- */
 
 static void sample_level(const char *level, int indent, FILE *out);
 

@@ -35,7 +35,7 @@ static int read_file(const char *path, char **value_r, struct error *err)
 		*value_r = mem_dup_slice(buf_slice(&content));
 		result = 0;
 	}
-	file_wipe(&content);
+	buf_wipe(&content);
 	return result;
 }
 

@@ -31,7 +31,5 @@ void table_free(const char *level, void *base);
 void table_forget(const char *level, void *base);
 /* Prints the options below `level` as YAML lines with `indent` spaces, without groups. */
 void table_print(const char *level, const void *base, int indent, FILE *out);
-/* The same as a map in YAML's flow style: `{key: value, …}`. */
-void table_append(const char *level, const void *base, struct buf *out);
 
 #endif

@@ -25,7 +25,7 @@ struct tree *tree_new_text(const char *text, const char *file)
 	return value;
 }
 
-void tree_add(struct tree *parent, const char *key, struct tree *child)
+struct tree *tree_add(struct tree *parent, const char *key, struct tree *child)
 {
 	CHECK(parent->kind != TREE_TEXT && (parent->kind == TREE_MAP) == (key != NULL));
 	CHECK(child != parent && child->parent == NULL && child->key == NULL);
@@ -38,6 +38,7 @@ void tree_add(struct tree *parent, const char *key, struct tree *child)
 	child->parent = parent;
 	child->key = key != NULL ? mem_strdup(key) : NULL;
 	parent->items[parent->count++] = child;
+	return child;
 }
 
 void tree_free(struct tree **value)

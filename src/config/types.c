@@ -67,12 +67,9 @@ static bool print_text(const struct option *option, const void *base, struct buf
 	return *field != NULL;
 }
 
-static void fini_text(const struct option *option, void *base)
+static void fini_text(void *at)
 {
-	char **field = field_of(option, base);
-
-	free(*field);
-	*field = NULL;
+	secret_free(at);
 }
 
 static void load_slice(const struct types_context *context, const struct option *option,
@@ -95,9 +92,9 @@ static bool print_slice(const struct option *option, const void *base, struct bu
 	return field->n > 0;
 }
 
-static void fini_slice(const struct option *option, void *base)
+static void fini_slice(void *at)
 {
-	texts_free_one(field_of(option, base));
+	texts_free_one(at);
 }
 
 /* ---- bool ---- */
@@ -210,21 +207,15 @@ static bool print_number(const struct option *option, const void *base, struct b
 	return option->def != NULL || *field > 0;
 }
 
-static int parse_range(struct slice text, uint64_t range_r[2])
-{
-	const char *dots = memmem(text.p, text.n, "..", 2);
-
-	if (dots == NULL || quantity_parse_duration(slice_between(text.p, dots), &range_r[0]) != 0)
-		return -1;
-	return quantity_parse_duration(slice_between(dots + 2, text.p + text.n), &range_r[1]);
-}
-
 static void load_range(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
+	const char *dots = value->kind == TREE_TEXT ? strstr(value->text, "..") : NULL;
 	uint64_t *field = field_of(option, base);
 
-	if (value->kind != TREE_TEXT || parse_range(slice_str(value->text), field) != 0) {
+	if (dots == NULL ||
+	    quantity_parse_duration(slice_between(value->text, dots), &field[0]) != 0 ||
+	    quantity_parse_duration(slice_str(dots + 2), &field[1]) != 0) {
 		problem_add_at(context->problems, value,
 			       "must be two times like 1s..60s, not '%.60s'", shown(value));
 		return;
@@ -274,26 +265,20 @@ static bool print_date(const struct option *option, const void *base, struct buf
 
 /* ---- one of several words ---- */
 
-static void set_choice(const struct option *option, void *base, int value)
-{
-	bool is_on = value != 0;
-
-	CHECK(option->size == sizeof(value) || (option->size == sizeof(is_on) && value <= 1));
-	if (option->size == sizeof(is_on))
-		memcpy(field_of(option, base), &is_on, sizeof(is_on));
-	else
-		memcpy(field_of(option, base), &value, sizeof(value));
-}
-
 static void load_enum(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
+	void *field = field_of(option, base);
 	struct buf names = { 0 };
 
 	CHECK(option->choices != NULL && option->choices->name != NULL);
+	CHECK(option->size == sizeof(bool) || option->size == sizeof(int));
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
 		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
-			set_choice(option, base, c->value);
+			if (option->size == sizeof(bool))
+				*(bool *)field = c->value != 0;
+			else
+				*(int *)field = c->value;
 			buf_fini(&names);
 			return;
 		}
@@ -307,12 +292,8 @@ static void load_enum(const struct types_context *context, const struct option *
 static bool print_enum(const struct option *option, const void *base, struct buf *out)
 {
 	const void *field = field_of_const(option, base);
-	int value;
+	int value = option->size == sizeof(bool) ? *(const bool *)field : *(const int *)field;
 
-	if (option->size == sizeof(bool))
-		value = *(const bool *)field;
-	else
-		memcpy(&value, field, sizeof(value));
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
 		if (c->value == value)
 			buf_append_str(out, c->name);
@@ -321,9 +302,9 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 
 /* ---- lists of texts ---- */
 
-static void fini_texts(const struct option *option, void *base)
+static void fini_texts(void *at)
 {
-	texts_free(field_of(option, base));
+	texts_free(at);
 }
 
 static void load_texts(const struct types_context *context, const struct option *option,
@@ -353,33 +334,19 @@ static bool print_map(const struct option *option, const void *base, struct buf 
 	return field->count > 0;
 }
 
-static void fini_map(const struct option *option, void *base)
+static void fini_map(void *at)
 {
-	texts_free_map(field_of(option, base));
+	texts_free_map(at);
 }
 
 /* ---- ports ---- */
 
-static void fini_ports(const struct option *option, void *base)
+static void fini_ports(void *at)
 {
-	struct config_ports *field = field_of(option, base);
+	struct config_ports *field = at;
 
 	free(field->items);
 	*field = (struct config_ports){ 0 };
-}
-
-static void load_port(const struct types_context *context, const struct tree *value,
-		      struct config_ports *ports)
-{
-	uint64_t number;
-
-	if (value->kind != TREE_TEXT || !value->is_plain ||
-	    text_parse_u64(slice_str(value->text), &number) != 0 || number < 1 ||
-	    number > UINT16_MAX)
-		problem_add_at(context->problems, value, "must be a port, 1 to 65535, not '%.60s'",
-			       shown(value));
-	else
-		ports->items[ports->count++] = (uint16_t)number;
 }
 
 static void load_ports(const struct types_context *context, const struct option *option,
@@ -395,11 +362,21 @@ static void load_ports(const struct types_context *context, const struct option 
 	}
 	if (!texts_are_few(context, value))
 		return;
-	fini_ports(option, base);
+	fini_ports(field);
 	field->is_any = is_any;
 	field->items = mem_zalloc((value->count + 1) * sizeof(*field->items));
-	for (size_t i = 0; i < value->count; i++)
-		load_port(context, value->items[i], field);
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *port = value->items[i];
+		uint64_t number;
+
+		if (port->kind != TREE_TEXT || !port->is_plain ||
+		    text_parse_u64(slice_str(port->text), &number) != 0 || number < 1 ||
+		    number > UINT16_MAX)
+			problem_add_at(context->problems, port,
+				       "must be a port, 1 to 65535, not '%.60s'", shown(port));
+		else
+			field->items[field->count++] = (uint16_t)number;
+	}
 }
 
 static bool print_ports(const struct option *option, const void *base, struct buf *out)
@@ -452,9 +429,8 @@ static bool check_claims(const struct types_context *context, const struct tree 
 	struct slice before, name;
 	int result;
 
-	do
-		result = claim_cut(&rest, &before, &name);
-	while (result > 0);
+	while ((result = claim_cut(&rest, &before, &name)) > 0)
+		;
 	if (result < 0)
 		problem_add_at(context->problems, value,
 			       "a claim must be written like ${claim:sub}, its name with 1 to %d "
@@ -521,11 +497,6 @@ static bool print_secret(const struct option *option, const void *base, struct b
 	return *field != NULL;
 }
 
-static void fini_secret(const struct option *option, void *base)
-{
-	secret_free(field_of(option, base));
-}
-
 static void free_pair(struct config_pair *pair)
 {
 	secret_free(&pair->value);
@@ -579,11 +550,10 @@ static bool print_env(const struct option *option, const void *base, struct buf 
 	return true;
 }
 
-static void fini_env(const struct option *option, void *base)
+static void fini_env(void *at)
 {
-	struct config_server *server = base;
+	struct config_server *server = at;
 
-	(void)option;
 	for (size_t i = 0; i < server->env_count; i++)
 		free_pair(&server->env[i]);
 	free(server->env);
@@ -593,17 +563,17 @@ static void fini_env(const struct option *option, void *base)
 
 /* ---- times of tools ---- */
 
-static struct tool_timeout *place_for_timeout(struct tool_timeouts *timeouts, struct slice tool)
+static uint64_t *place_for_timeout(struct tool_timeouts *timeouts, struct slice tool)
 {
 	struct tool_timeout *added;
 
 	for (size_t i = 0; i < timeouts->count; i++)
 		if (slice_is_equal(timeouts->items[i].tool, tool))
-			return &timeouts->items[i];
+			return &timeouts->items[i].timeout_ms;
 	timeouts->items = mem_resize(timeouts->items, (timeouts->count + 1) * sizeof(*added));
 	added = &timeouts->items[timeouts->count++];
 	*added = (struct tool_timeout){ .tool = slice_of(mem_dup_slice(tool), tool.n) };
-	return added;
+	return &added->timeout_ms;
 }
 
 static void load_timeouts(const struct types_context *context, const struct option *option,
@@ -613,9 +583,8 @@ static void load_timeouts(const struct types_context *context, const struct opti
 		return;
 	for (size_t i = 0; i < value->count; i++)
 		read_number(context, option, OPTION_DURATION, value->items[i],
-			    &place_for_timeout(field_of(option, base),
-					       slice_str(value->items[i]->key))
-				     ->timeout_ms);
+			    place_for_timeout(field_of(option, base),
+					      slice_str(value->items[i]->key)));
 }
 
 static bool print_timeouts(const struct option *option, const void *base, struct buf *out)
@@ -633,9 +602,9 @@ static bool print_timeouts(const struct option *option, const void *base, struct
 	return field->count > 0;
 }
 
-static void fini_timeouts(const struct option *option, void *base)
+static void fini_timeouts(void *at)
 {
-	struct tool_timeouts *field = field_of(option, base);
+	struct tool_timeouts *field = at;
 
 	for (size_t i = 0; i < field->count; i++)
 		texts_free_one(&field->items[i].tool);
@@ -662,7 +631,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_ENV] = { "map of texts", 0, load_env, print_env, fini_env },
 	[OPTION_TIMEOUTS] = { "map of times", sizeof(struct tool_timeouts), load_timeouts,
 			      print_timeouts, fini_timeouts },
-	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_secret },
+	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_text },
 	[OPTION_DATE] = { "date", sizeof(uint64_t), load_date, print_date, NULL },
 	[OPTION_LISTS] = { "map of lists", sizeof(struct slice_map), load_map, print_map,
 			   fini_map },
