@@ -28,26 +28,6 @@ static int parse_unix(const char *path, struct address *address, struct error *e
 	return 0;
 }
 
-static int parse_systemd(const char *name, struct address *address, struct error *err)
-{
-	if (name[0] == '\0')
-		return error_set(err, ERROR_INVALID,
-				 "a name (FileDescriptorName=) must follow 'systemd:'");
-	address->kind = ADDRESS_SYSTEMD;
-	address->name = name;
-	return 0;
-}
-
-static int parse_port(struct slice text, in_port_t *port_r)
-{
-	uint64_t port;
-
-	if (text_parse_u64(text, &port) != 0 || port > 65535)
-		return -1;
-	*port_r = htons((in_port_t)port);
-	return 0;
-}
-
 static int parse_v4(const char *host, in_port_t port, struct address *address)
 {
 	struct sockaddr_in *socket = (struct sockaddr_in *)(void *)&address->socket;
@@ -83,11 +63,13 @@ static int parse_tcp(const char *text, struct address *address, struct error *er
 	const char *colon = strrchr(text, ':');
 	bool is_v6 = text[0] == '[';
 	struct slice inner = slice_between(text, colon != NULL ? colon : text);
+	uint64_t number;
 	in_port_t port;
 
-	if (colon == NULL || parse_port(slice_str(colon + 1), &port) != 0)
+	if (colon == NULL || text_parse_u64(slice_str(colon + 1), &number) != 0 || number > 65535)
 		return error_set(err, ERROR_INVALID,
 				 "must end in ':' and a port from 0 to 65535, like 127.0.0.1:8808");
+	port = htons((in_port_t)number);
 	if (is_v6 && inner.n >= 2 && inner.p[inner.n - 1] == ']')
 		inner = slice_of(inner.p + 1, inner.n - 2);
 	if (inner.n < sizeof(host))
@@ -109,7 +91,12 @@ int address_parse(const char *text, struct address *address_r, struct error *err
 	*address_r = (struct address){ 0 };
 	if (strncmp(text, "unix:", 5) == 0)
 		return parse_unix(text + 5, address_r, err);
-	if (strncmp(text, "systemd:", 8) == 0)
-		return parse_systemd(text + 8, address_r, err);
-	return parse_tcp(text, address_r, err);
+	if (strncmp(text, "systemd:", 8) != 0)
+		return parse_tcp(text, address_r, err);
+	if (text[8] == '\0')
+		return error_set(err, ERROR_INVALID,
+				 "a name (FileDescriptorName=) must follow 'systemd:'");
+	address_r->kind = ADDRESS_SYSTEMD;
+	address_r->name = text + 8;
+	return 0;
 }

@@ -53,27 +53,21 @@ void config_print(const struct config *config, FILE *out)
 
 /* ---- the sample ---- */
 
-/* The end of the longest run of whole words of `text` that fits into `width`. */
-static size_t wrap(struct slice text, size_t width)
-{
-	size_t end = width;
-
-	if (text.n <= width)
-		return text.n;
-	while (end > 0 && text.p[end] != ' ')
-		end--;
-	return end > 0 ? end : text.n;
-}
-
+/* As many whole words as fit into a line. */
 static void print_prose(const char *text, int indent, FILE *out)
 {
+	size_t width = (size_t)(SAMPLE_COLUMNS - indent - 2);
 	struct slice rest = slice_str(text);
 
 	while (rest.n > 0) {
-		size_t length = wrap(rest, (size_t)(SAMPLE_COLUMNS - indent - 2));
+		size_t end = rest.n < width ? rest.n : width;
 
-		fprintf(out, "%*s# %.*s\n", indent, "", (int)length, rest.p);
-		rest = slice_trim(slice_of(rest.p + length, rest.n - length));
+		while (end < rest.n && end > 0 && rest.p[end] != ' ')
+			end--;
+		if (end == 0)
+			end = rest.n;
+		fprintf(out, "%*s# %.*s\n", indent, "", (int)end, rest.p);
+		rest = slice_trim(slice_of(rest.p + end, rest.n - end));
 	}
 }
 
@@ -89,34 +83,28 @@ static void append_limits(const struct option *option, struct buf *text)
 
 static void sample_level(const char *level, int indent, FILE *out);
 
-static void print_help(const struct option *option, int indent, FILE *out)
-{
-	struct buf text = { 0 };
-
-	buf_append_str(&text, option->help);
-	if (option->min != NULL || option->choices != NULL) {
-		buf_append_str(&text, " (");
-		append_limits(option, &text);
-		buf_append_char(&text, ')');
-	}
-	print_prose(buf_terminate(&text), indent, out);
-	buf_fini(&text);
-}
-
 static void sample_option(const struct option *option, int indent, FILE *out)
 {
+	struct buf help = { 0 };
+
 	CHECK(option->def != NULL || option->example != NULL || option->type == OPTION_SECTION);
-	print_help(option, indent, out);
+	buf_append_str(&help, option->help);
+	if (option->min != NULL || option->choices != NULL) {
+		buf_append_str(&help, " (");
+		append_limits(option, &help);
+		buf_append_char(&help, ')');
+	}
+	print_prose(buf_terminate(&help), indent, out);
+	buf_fini(&help);
 	if (option->type == OPTION_SECTION) {
 		fprintf(out, "%*s%s:\n", indent, "", table_key(option));
 		sample_level(option->path, indent + 2, out);
-		return;
-	}
-	if (option->def != NULL)
+	} else if (option->def != NULL) {
 		fprintf(out, "%*s#%s: %s\n", indent, "", table_key(option), option->def);
-	else
+	} else {
 		fprintf(out, "%*s# For example: %s: %s\n", indent, "", table_key(option),
 			option->example);
+	}
 }
 
 /* The first option of a record must be there, so it is no comment; `indent` is of its help. */
@@ -186,28 +174,24 @@ static void print_roff(const char *text, FILE *out)
 	}
 }
 
-/* The line below an option's name: what it takes, and what holds without it. */
-static void manual_values(const struct option *option, FILE *out)
-{
-	struct buf limits = { 0 };
-
-	CHECK(types_get(option)->name != NULL);
-	CHECK(option->def != NULL || option->otherwise != NULL);
-	append_limits(option, &limits);
-	fprintf(out, "(%s%s%s; default: ", types_get(option)->name, limits.len > 0 ? ", " : "",
-		buf_terminate(&limits));
-	print_roff(option->def != NULL ? option->def : option->otherwise, out);
-	fputs(")\n.br\n", out);
-	buf_fini(&limits);
-}
-
 static void manual_option(const struct option *option, FILE *out)
 {
+	const char *without = option->def != NULL ? option->def : option->otherwise;
+	const char *type = types_get(option)->name;
+	struct buf limits = { 0 };
+
 	fputs(".TP\n.B ", out);
 	print_roff(option->path, out);
 	fputc('\n', out);
-	if (option->type != OPTION_SECTION && option->type != OPTION_GROUP)
-		manual_values(option, out);
+	if (option->type != OPTION_SECTION && option->type != OPTION_GROUP) {
+		CHECK(type != NULL && without != NULL);
+		append_limits(option, &limits);
+		fprintf(out, "(%s%s%s; default: ", type, limits.len > 0 ? ", " : "",
+			buf_terminate(&limits));
+		print_roff(without, out);
+		fputs(")\n.br\n", out);
+		buf_fini(&limits);
+	}
 	print_roff(option->help, out);
 	fputc('\n', out);
 	if (option->example != NULL) {

@@ -32,43 +32,35 @@ static void refuse(const struct entry *entry, const char *member, const char *ex
 		    entry->import->file, entry->name, member, expected);
 }
 
-/* jansson has refused NUL characters, so a text is all of a string. */
-static struct tree *text_of(const struct entry *entry, json_t *string)
-{
-	return tree_new_text(json_string_value(string), entry->import->file);
-}
-
+/* Adds the member, if it is there; jansson has refused NUL characters, so a text is all of a string. */
 static void convert_text(const struct entry *entry, const char *member, struct tree *server)
 {
 	json_t *value = json_object_get(entry->json, member);
 
-	if (value == NULL || json_is_null(value))
-		return;
 	if (json_is_string(value))
-		tree_add(server, member, text_of(entry, value));
-	else
+		tree_add(server, member,
+			 tree_new_text(json_string_value(value), entry->import->file));
+	else if (value != NULL && !json_is_null(value))
 		refuse(entry, member, "a string");
 }
 
 static void convert_args(const struct entry *entry, struct tree *server)
 {
 	json_t *args = json_object_get(entry->json, "args");
+	const char *file = entry->import->file;
 	struct tree *list;
 	json_t *arg;
 	size_t i;
 
 	if (args == NULL || json_is_null(args))
 		return;
-	if (!json_is_array(args)) {
+	if (!json_is_array(args))
 		refuse(entry, "args", "an array of strings");
-		return;
-	}
-	list = tree_new(TREE_LIST, entry->import->file);
-	tree_add(server, "args", list);
+	list = tree_add(server, "args", tree_new(TREE_LIST, file));
 	json_array_foreach(args, i, arg)
 	{
 		if (json_is_string(arg))
-			tree_add(list, NULL, text_of(entry, arg));
+			tree_add(list, NULL, tree_new_text(json_string_value(arg), file));
 		else
 			refuse(entry, "args", "an array of strings");
 	}
@@ -77,22 +69,20 @@ static void convert_args(const struct entry *entry, struct tree *server)
 static void convert_env(const struct entry *entry, struct tree *server)
 {
 	json_t *env = json_object_get(entry->json, "env");
+	const char *file = entry->import->file;
 	struct tree *map;
 	const char *name;
 	json_t *value;
 
 	if (env == NULL || json_is_null(env))
 		return;
-	if (!json_is_object(env)) {
+	if (!json_is_object(env))
 		refuse(entry, "env", "an object of strings");
-		return;
-	}
-	map = tree_new(TREE_MAP, entry->import->file);
-	tree_add(server, "env", map);
+	map = tree_add(server, "env", tree_new(TREE_MAP, file));
 	json_object_foreach(env, name, value)
 	{
 		if (json_is_string(value))
-			tree_add(map, name, text_of(entry, value));
+			tree_add(map, name, tree_new_text(json_string_value(value), file));
 		else
 			refuse(entry, "env", "an object of strings");
 	}
@@ -101,32 +91,13 @@ static void convert_env(const struct entry *entry, struct tree *server)
 static void convert_disabled(const struct entry *entry, struct tree *server)
 {
 	json_t *disabled = json_object_get(entry->json, "disabled");
-	struct tree *enabled;
+	const char *enabled = json_is_true(disabled) ? "false" : "true";
 
-	if (disabled == NULL || json_is_null(disabled))
-		return;
-	if (!json_is_boolean(disabled)) {
+	if (json_is_boolean(disabled))
+		tree_add(server, "enabled", tree_new_text(enabled, entry->import->file))->is_plain =
+			true;
+	else if (disabled != NULL && !json_is_null(disabled))
 		refuse(entry, "disabled", "true or false");
-		return;
-	}
-	enabled = tree_new_text(json_is_true(disabled) ? "false" : "true", entry->import->file);
-	enabled->is_plain = true;
-	tree_add(server, "enabled", enabled);
-}
-
-/* An entry without a command is a server elsewhere. */
-static bool has_command(const struct entry *entry)
-{
-	json_t *url = json_object_get(entry->json, "url");
-
-	if (json_object_get(entry->json, "command") != NULL)
-		return true;
-	problem_add(entry->import->warnings,
-		    "%s: mcpServers.%.60s: left out: %s; only servers that are started here, by a "
-		    "command, can be served",
-		    entry->import->file, entry->name,
-		    url != NULL ? "it is reached by a url" : "it has no command");
-	return false;
 }
 
 static void add_server(const struct entry *entry, struct tree *servers, struct tree *server)
@@ -151,16 +122,25 @@ static void add_server(const struct entry *entry, struct tree *servers, struct t
 
 static void convert_entry(const struct entry *entry, struct tree *servers)
 {
+	const struct import *import = entry->import;
 	struct tree *server;
 
 	if (!json_is_object(entry->json)) {
-		problem_add(entry->import->problems, "%s: mcpServers.%.60s: must be an object",
-			    entry->import->file, entry->name);
+		problem_add(import->problems, "%s: mcpServers.%.60s: must be an object",
+			    import->file, entry->name);
 		return;
 	}
-	if (!has_command(entry))
+	/* An entry without a command is a server elsewhere. */
+	if (json_object_get(entry->json, "command") == NULL) {
+		problem_add(import->warnings,
+			    "%s: mcpServers.%.60s: left out: %s; only servers that are started "
+			    "here, by a command, can be served",
+			    import->file, entry->name,
+			    json_object_get(entry->json, "url") != NULL ? "it is reached by a url" :
+									  "it has no command");
 		return;
-	server = tree_new(TREE_MAP, entry->import->file);
+	}
+	server = tree_new(TREE_MAP, import->file);
 	convert_text(entry, "command", server);
 	convert_args(entry, server);
 	convert_env(entry, server);
@@ -184,8 +164,7 @@ static struct tree *convert(const struct import *import, json_t *json)
 		return NULL;
 	}
 	root = tree_new(TREE_MAP, import->file);
-	servers = tree_new(TREE_MAP, import->file);
-	tree_add(root, "servers", servers);
+	servers = tree_add(root, "servers", tree_new(TREE_MAP, import->file));
 	json_object_foreach(entries, entry.name, entry.json) convert_entry(&entry, servers);
 	if (servers->count == 0 && import->problems->count == before)
 		problem_add(import->problems,
@@ -209,18 +188,6 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
-/* What jansson says, without the text at which it stopped, which may be a secret. */
-static const char *reason_of(json_error_t *error)
-{
-	char *quotation = strstr(error->text, " near ");
-
-	if (json_error_code(error) == json_error_null_character)
-		return "a text holds a NUL character";
-	if (quotation != NULL)
-		*quotation = '\0';
-	return error->text;
-}
-
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
 			 struct config_problems *warnings)
 {
@@ -236,8 +203,16 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 		text = slice_of(text.p + 3, text.n - 3);
 	json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &error);
 	if (json == NULL) {
+		char *quotation = strstr(error.text, " near ");
+
+		/* Of what jansson says, the text at which it stopped may be a secret. */
+		if (quotation != NULL)
+			*quotation = '\0';
 		problem_add(problems, "%s:%d:%d: not valid JSON: %s", file, error.line,
-			    error.column, reason_of(&error));
+			    error.column,
+			    json_error_code(&error) == json_error_null_character ?
+				    "a text holds a NUL character" :
+				    error.text);
 		return NULL;
 	}
 	root = convert(&import, json);

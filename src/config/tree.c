@@ -60,7 +60,7 @@ void tree_free(struct tree **value)
 
 void tree_remove(struct tree *map, const char *key)
 {
-	size_t kept = 0;
+	size_t kept = 0, cap = 1;
 
 	CHECK(map->kind == TREE_MAP);
 	for (size_t i = 0; i < map->count; i++) {
@@ -72,13 +72,9 @@ void tree_remove(struct tree *map, const char *key)
 	/* Room is counted by powers of two, so it must follow when the number shrinks. */
 	CHECK(kept <= map->count);
 	map->count = kept;
-	if (kept > 0) {
-		size_t cap = 1;
-
-		while (cap < kept)
-			cap *= 2;
-		map->items = mem_resize(map->items, cap * sizeof(*map->items));
-	}
+	while (cap < kept)
+		cap *= 2;
+	map->items = mem_resize(map->items, cap * sizeof(*map->items));
 }
 
 struct tree *tree_find(const struct tree *map, const char *key)
