@@ -98,7 +98,7 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 
 enum tls_step tls_handshake(struct tls *tls, struct error *err)
 {
-	enum tls_step step = TLS_DONE;
+	enum tls_step step;
 	int result;
 
 	CHECK(tls_is_open(tls) && tls->output != TLS_OUTPUT_SHUT);
@@ -206,17 +206,6 @@ static struct slice cursor_peek(const struct cursor *at)
 	return slice_of(record, used);
 }
 
-static void tls_note_write(struct tls *tls)
-{
-	int error = SSL_get_error(tls->ssl, 0);
-
-	if (error == SSL_ERROR_WANT_READ)
-		tls->output = TLS_OUTPUT_WAITS;
-	else if (error != SSL_ERROR_WANT_WRITE)
-		tls->input = TLS_INPUT_BROKEN;
-	ERR_clear_error();
-}
-
 ssize_t tls_write(struct tls *tls, const struct iovec *parts, int count)
 {
 	struct cursor at = { parts, count, 0 };
@@ -230,7 +219,13 @@ ssize_t tls_write(struct tls *tls, const struct iovec *parts, int count)
 
 		ERR_clear_error();
 		if (SSL_write_ex(tls->ssl, record.p, record.n, &n) != 1) {
-			tls_note_write(tls);
+			int error = SSL_get_error(tls->ssl, 0);
+
+			if (error == SSL_ERROR_WANT_READ)
+				tls->output = TLS_OUTPUT_WAITS;
+			else if (error != SSL_ERROR_WANT_WRITE)
+				tls->input = TLS_INPUT_BROKEN;
+			ERR_clear_error();
 			break;
 		}
 		cursor_skip(&at, n);
