@@ -133,33 +133,18 @@ struct number {
 	const char *expected;
 };
 
-static void append_size(struct buf *out, uint64_t bytes)
-{
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_size(bytes, text);
-	buf_append_str(out, text);
-}
-
 static void append_percent(struct buf *out, uint64_t percent)
 {
 	buf_printf(out, "%" PRIu64 "%%", percent);
 }
 
-static void append_time(struct buf *out, uint64_t ms)
-{
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_duration(ms, text);
-	buf_append_str(out, text);
-}
-
 static const struct number numbers[OPTION_TYPE_COUNT] = {
 	[OPTION_COUNT] = { text_parse_u64, buf_append_u64, "a whole number" },
-	[OPTION_SIZE] = { quantity_parse_size, append_size, "a size like 512KiB, 4MiB or 1GiB" },
+	[OPTION_SIZE] = { quantity_parse_size, quantity_append_size,
+			  "a size like 512KiB, 4MiB or 1GiB" },
 	[OPTION_PERCENT] = { quantity_parse_percent, append_percent,
 			     "a percentage like 50% or 200%" },
-	[OPTION_DURATION] = { quantity_parse_duration, append_time,
+	[OPTION_DURATION] = { quantity_parse_duration, quantity_append_duration,
 			      "a time like 500ms, 30s, 5m, 2h or 1d" },
 };
 
@@ -232,9 +217,9 @@ static bool print_range(const struct option *option, const void *base, struct bu
 	const uint64_t *field = field_of_const(option, base);
 
 	CHECK(field[0] <= field[1]);
-	append_time(out, field[0]);
+	quantity_append_duration(out, field[0]);
 	buf_append_str(out, "..");
-	append_time(out, field[1]);
+	quantity_append_duration(out, field[1]);
 	return true;
 }
 
@@ -596,7 +581,7 @@ static bool print_timeouts(const struct option *option, const void *base, struct
 		buf_append_str(out, i == 0 ? "{" : ", ");
 		quote_append(out, field->items[i].tool.p);
 		buf_append_str(out, ": ");
-		append_time(out, field->items[i].timeout_ms);
+		quantity_append_duration(out, field->items[i].timeout_ms);
 	}
 	buf_append_char(out, '}');
 	return field->count > 0;

@@ -99,44 +99,29 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 enum tls_step tls_handshake(struct tls *tls, struct error *err)
 {
 	enum tls_step step;
-	int result;
+	int result, error;
 
 	CHECK(tls_is_open(tls) && tls->output != TLS_OUTPUT_SHUT);
 	ERR_clear_error();
 	result = SSL_do_handshake(tls->ssl);
 	if (result == 1)
 		return TLS_DONE;
-	switch (SSL_get_error(tls->ssl, result)) {
-	case SSL_ERROR_WANT_READ:
-		step = TLS_WANTS_READ;
-		break;
-	case SSL_ERROR_WANT_WRITE:
-		step = TLS_WANTS_WRITE;
-		break;
-	default:
-		step = tls_fail_handshake(tls, err);
-		break;
-	}
+	error = SSL_get_error(tls->ssl, result);
+	step = error == SSL_ERROR_WANT_READ  ? TLS_WANTS_READ :
+	       error == SSL_ERROR_WANT_WRITE ? TLS_WANTS_WRITE :
+					       tls_fail_handshake(tls, err);
 	ERR_clear_error();
 	return step;
 }
 
 static void tls_note_read(struct tls *tls)
 {
-	switch (SSL_get_error(tls->ssl, 0)) {
-	case SSL_ERROR_WANT_READ:
-		tls->input = TLS_INPUT_DRAINED;
-		break;
-	case SSL_ERROR_WANT_WRITE:
-		tls->input = TLS_INPUT_WAITS;
-		break;
-	case SSL_ERROR_ZERO_RETURN:
-		tls->input = TLS_INPUT_CLOSED;
-		break;
-	default:
-		tls->input = TLS_INPUT_BROKEN;
-		break;
-	}
+	int error = SSL_get_error(tls->ssl, 0);
+
+	tls->input = error == SSL_ERROR_WANT_READ   ? TLS_INPUT_DRAINED :
+		     error == SSL_ERROR_WANT_WRITE  ? TLS_INPUT_WAITS :
+		     error == SSL_ERROR_ZERO_RETURN ? TLS_INPUT_CLOSED :
+						      TLS_INPUT_BROKEN;
 	ERR_clear_error();
 }
 
