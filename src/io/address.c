@@ -16,6 +16,7 @@
 
 #include "base/slice.h"
 #include "base/text.h"
+#include "io/peer.h"
 
 #define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
 #define SYSTEMD_FDS_BEGIN 3
@@ -213,14 +214,7 @@ void address_format(int fd, char text_r[ADDRESS_TEXT_BYTES])
 bool address_is_loopback(int fd)
 {
 	union any_address address;
-	const struct in6_addr *in6 = &address.in6.sin6_addr;
 
-	if (!read_address(fd, &address))
-		return false;
-	if (address.any.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(in6) ||
-		       (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == IN_LOOPBACKNET);
-	if (address.any.sa_family == AF_INET)
-		return ntohl(address.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return address.any.sa_family == AF_UNIX;
+	return read_address(fd, &address) && (address.any.sa_family == AF_UNIX ||
+					      peer_is_loopback(peer_of_sockaddr(&address.storage)));
 }

@@ -42,6 +42,14 @@ struct peer peer_of_sockaddr(const struct sockaddr_storage *address)
 	return (struct peer){ 0 };
 }
 
+bool peer_is_loopback(struct peer peer)
+{
+	static const unsigned char v6[16] = { [15] = 1 };
+
+	return (peer.family == AF_INET && peer.address[0] == IN_LOOPBACKNET) ||
+	       (peer.family == AF_INET6 && memcmp(peer.address, v6, sizeof(v6)) == 0);
+}
+
 void peer_format(const struct peer *peer, char text_r[PEER_TEXT_BYTES])
 {
 	if (peer->family == 0 ||

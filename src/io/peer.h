@@ -22,6 +22,9 @@ struct peer peer_of_bytes(int family, const void *bytes, uint16_t port);
 /* What is no internet address becomes all zeros. */
 struct peer peer_of_sockaddr(const struct sockaddr_storage *address);
 
+/* Of this machine alone: 127.0.0.0/8 or ::1. */
+bool peer_is_loopback(struct peer peer);
+
 /* An address of the family, without a port, as such bytes. False: anything else. */
 bool peer_parse_bytes(int family, struct slice text, unsigned char bytes_r[16]);
 /*

@@ -109,7 +109,7 @@ struct scan {
  * The names of one object's members, to tell whether one stands there twice. The first few are compared
  * one by one, but only if a name of the same kind (length, first and last byte, folded into 64 bits) was
  * met before. Beyond, they are collected and sorted at the end: that is never quadratic, however many a
- * peer sends, and needs no hash that a peer could aim at.
+ * peer sends, and needs no hash that a peer could aim at. FRONT-HTTP-11, SEC-44.
  */
 struct names {
 	struct slice *heap; /* all names, once there are more than NAMES_FEW */
