@@ -36,11 +36,45 @@ static const char *shown(const struct tree *value)
 	return value->kind == TREE_LIST ? "[…]" : "{…}";
 }
 
+/* A text that is there; what is wrong is reported, as by the next two. */
+static bool is_text(const struct types_context *context, const struct tree *value)
+{
+	if (value->kind != TREE_TEXT)
+		problem_add_at(context->problems, value, "must be a text, not a %s",
+			       value->kind == TREE_LIST ? "list" : "map");
+	else if (tree_is_null(value))
+		problem_add_at(context->problems, value, "has no value");
+	else
+		return true;
+	return false;
+}
+
+/*
+ * No more entries than YAML may have: the command line and imported files come without that limit, but are
+ * printed as YAML.
+ */
+static bool are_few(const struct types_context *context, const struct tree *value)
+{
+	if (value->count > YAML_ITEMS_MAX)
+		problem_add_at(context->problems, value, "must not have more than %u entries",
+			       YAML_ITEMS_MAX);
+	return value->count <= YAML_ITEMS_MAX;
+}
+
+/* A map; another value is reported, unless it is empty. */
+static bool is_map(const struct types_context *context, const struct tree *value,
+		   const char *example)
+{
+	if (value->kind != TREE_MAP && !tree_is_null(value))
+		problem_add_at(context->problems, value, "must be a map, like %s", example);
+	return value->kind == TREE_MAP;
+}
+
 /* ---- text ---- */
 
 static bool is_not_empty(const struct types_context *context, const struct tree *value)
 {
-	if (!texts_is_one(context, value))
+	if (!is_text(context, value))
 		return false;
 	if (value->text[0] == '\0')
 		problem_add_at(context->problems, value, "must not be empty");
@@ -287,41 +321,106 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 
 /* ---- lists of texts ---- */
 
-static void fini_texts(void *at)
+/* Replaces the texts by those of the list `value`; another value is reported. */
+static void load_list(const struct types_context *context, const struct tree *value,
+		      struct slices *texts)
 {
-	texts_free(at);
+	if (value->kind != TREE_LIST) {
+		problem_add_at(context->problems, value, "must be a list, like [a, b]");
+		return;
+	}
+	if (!are_few(context, value))
+		return;
+	texts_free(texts);
+	for (size_t i = 0; i < value->count; i++)
+		if (is_text(context, value->items[i]))
+			texts_add(texts, slice_str(value->items[i]->text));
+}
+
+static void append_list(const struct slices *texts, struct buf *out)
+{
+	CHECK((texts->items == NULL) == (texts->count == 0));
+	buf_append_char(out, '[');
+	for (size_t i = 0; i < texts->count; i++) {
+		buf_append_str(out, i > 0 ? ", " : "");
+		quote_append(out, texts->items[i].p);
+	}
+	buf_append_char(out, ']');
 }
 
 static void load_texts(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
-	texts_load(context, value, field_of(option, base));
+	load_list(context, value, field_of(option, base));
 }
 
 static bool print_texts(const struct option *option, const void *base, struct buf *out)
 {
-	texts_print(field_of_const(option, base), out);
+	append_list(field_of_const(option, base), out);
 	return true;
+}
+
+static void fini_texts(void *at)
+{
+	texts_free(at);
+}
+
+/* ---- lists by name ---- */
+
+static struct named_slices *named_items_of(const struct slice_map *map)
+{
+	return (struct named_slices *)(uintptr_t)map->items;
+}
+
+/* That of a name that is there already is replaced. */
+static struct slices *place_for_list(struct slice_map *map, struct slice name)
+{
+	struct named_slices *items = named_items_of(map);
+
+	CHECK((items == NULL) == (map->count == 0));
+	for (size_t i = 0; i < map->count; i++)
+		if (slice_is_equal(items[i].name, name))
+			return &items[i].values;
+	items = mem_resize(items, (map->count + 1) * sizeof(*items));
+	items[map->count] = (struct named_slices){ .name = slice_of(mem_dup_slice(name), name.n) };
+	map->items = items;
+	return &items[map->count++].values;
 }
 
 static void load_map(const struct types_context *context, const struct option *option,
 		     const struct tree *value, void *base)
 {
-	texts_load_map(context, value, field_of(option, base));
+	if (!is_map(context, value, "{NAME: [a, b]}"))
+		return;
+	for (size_t i = 0; i < value->count; i++)
+		load_list(context, value->items[i],
+			  place_for_list(field_of(option, base), slice_str(value->items[i]->key)));
 }
 
 static bool print_map(const struct option *option, const void *base, struct buf *out)
 {
 	const struct slice_map *field = field_of_const(option, base);
 
-	if (field->count > 0)
-		texts_print_map(field, out);
+	for (size_t i = 0; i < field->count; i++) {
+		buf_append_str(out, i == 0 ? "{" : ", ");
+		quote_append(out, field->items[i].name.p);
+		buf_append_str(out, ": ");
+		append_list(&field->items[i].values, out);
+	}
+	buf_append_char(out, '}');
 	return field->count > 0;
 }
 
 static void fini_map(void *at)
 {
-	texts_free_map(at);
+	struct slice_map *field = at;
+
+	for (size_t i = 0; i < field->count; i++) {
+		texts_free_one(&named_items_of(field)[i].name);
+		texts_free(&named_items_of(field)[i].values);
+	}
+	free(named_items_of(field));
+	*field = (struct slice_map){ NULL, 0 };
 }
 
 /* ---- ports ---- */
@@ -345,7 +444,7 @@ static void load_ports(const struct types_context *context, const struct option 
 			       "must be a list of ports, like [443], or the word any");
 		return;
 	}
-	if (!texts_are_few(context, value))
+	if (!are_few(context, value))
 		return;
 	fini_ports(field);
 	field->is_any = is_any;
@@ -440,7 +539,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 		pair.value = load_reference(context, value);
 		if (pair.value != NULL)
 			pair.file = secret_find_file(value->items[0]->key, value->items[0]->text);
-	} else if (texts_is_one(context, value)) {
+	} else if (is_text(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
 		/* The name of a claim is no secret; text beside it may be one. */
@@ -463,7 +562,7 @@ static void load_secret(const struct types_context *context, const struct option
 
 	if (value->kind == TREE_MAP)
 		secret = load_reference(context, value);
-	else if (texts_is_one(context, value))
+	else if (is_text(context, value))
 		secret = mem_strdup(value->text);
 	if (value->kind == TREE_TEXT)
 		warn_readable(context, value);
@@ -508,7 +607,7 @@ static void load_env(const struct types_context *context, const struct option *o
 	struct config_pair pair;
 
 	(void)option;
-	if (!texts_is_map(context, value, "{NAME: value}") || !texts_are_few(context, value))
+	if (!is_map(context, value, "{NAME: value}") || !are_few(context, value))
 		return;
 	for (size_t i = 0; i < value->count; i++)
 		if (load_pair(context, value->items[i], &pair))
@@ -564,7 +663,7 @@ static uint64_t *place_for_timeout(struct tool_timeouts *timeouts, struct slice 
 static void load_timeouts(const struct types_context *context, const struct option *option,
 			  const struct tree *value, void *base)
 {
-	if (!texts_is_map(context, value, "{TOOL: 10m}"))
+	if (!is_map(context, value, "{TOOL: 10m}"))
 		return;
 	for (size_t i = 0; i < value->count; i++)
 		read_number(context, option, OPTION_DURATION, value->items[i],
