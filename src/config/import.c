@@ -17,37 +17,32 @@ struct import {
 	const char *file;
 	struct config_problems *problems;
 	struct config_problems *warnings;
-};
-
-/* One entry of mcpServers. */
-struct entry {
-	const struct import *import;
+	/* the entry of mcpServers that is converted */
 	const char *name; /* as the file has it */
 	json_t *json;
 };
 
-static void refuse(const struct entry *entry, const char *member, const char *expected)
+static void refuse(const struct import *import, const char *member, const char *expected)
 {
-	problem_add(entry->import->problems, "%s: mcpServers.%.60s.%s: must be %s",
-		    entry->import->file, entry->name, member, expected);
+	problem_add(import->problems, "%s: mcpServers.%.60s.%s: must be %s", import->file,
+		    import->name, member, expected);
 }
 
 /* Adds the member, if it is there; jansson has refused NUL characters, so a text is all of a string. */
-static void convert_text(const struct entry *entry, const char *member, struct tree *server)
+static void convert_text(const struct import *import, const char *member, struct tree *server)
 {
-	json_t *value = json_object_get(entry->json, member);
+	json_t *value = json_object_get(import->json, member);
 
 	if (json_is_string(value))
-		tree_add(server, member,
-			 tree_new_text(json_string_value(value), entry->import->file));
+		tree_add(server, member, tree_new_text(json_string_value(value), import->file));
 	else if (value != NULL && !json_is_null(value))
-		refuse(entry, member, "a string");
+		refuse(import, member, "a string");
 }
 
-static void convert_args(const struct entry *entry, struct tree *server)
+static void convert_args(const struct import *import, struct tree *server)
 {
-	json_t *args = json_object_get(entry->json, "args");
-	const char *file = entry->import->file;
+	json_t *args = json_object_get(import->json, "args");
+	const char *file = import->file;
 	struct tree *list;
 	json_t *arg;
 	size_t i;
@@ -55,21 +50,21 @@ static void convert_args(const struct entry *entry, struct tree *server)
 	if (args == NULL || json_is_null(args))
 		return;
 	if (!json_is_array(args))
-		refuse(entry, "args", "an array of strings");
+		refuse(import, "args", "an array of strings");
 	list = tree_add(server, "args", tree_new(TREE_LIST, file));
 	json_array_foreach(args, i, arg)
 	{
 		if (json_is_string(arg))
 			tree_add(list, NULL, tree_new_text(json_string_value(arg), file));
 		else
-			refuse(entry, "args", "an array of strings");
+			refuse(import, "args", "an array of strings");
 	}
 }
 
-static void convert_env(const struct entry *entry, struct tree *server)
+static void convert_env(const struct import *import, struct tree *server)
 {
-	json_t *env = json_object_get(entry->json, "env");
-	const char *file = entry->import->file;
+	json_t *env = json_object_get(import->json, "env");
+	const char *file = import->file;
 	struct tree *map;
 	const char *name;
 	json_t *value;
@@ -77,84 +72,81 @@ static void convert_env(const struct entry *entry, struct tree *server)
 	if (env == NULL || json_is_null(env))
 		return;
 	if (!json_is_object(env))
-		refuse(entry, "env", "an object of strings");
+		refuse(import, "env", "an object of strings");
 	map = tree_add(server, "env", tree_new(TREE_MAP, file));
 	json_object_foreach(env, name, value)
 	{
 		if (json_is_string(value))
 			tree_add(map, name, tree_new_text(json_string_value(value), file));
 		else
-			refuse(entry, "env", "an object of strings");
+			refuse(import, "env", "an object of strings");
 	}
 }
 
-static void convert_disabled(const struct entry *entry, struct tree *server)
+static void convert_disabled(const struct import *import, struct tree *server)
 {
-	json_t *disabled = json_object_get(entry->json, "disabled");
+	json_t *disabled = json_object_get(import->json, "disabled");
 	const char *enabled = json_is_true(disabled) ? "false" : "true";
 
 	if (json_is_boolean(disabled))
-		tree_add(server, "enabled", tree_new_text(enabled, entry->import->file))->is_plain =
-			true;
+		tree_add(server, "enabled", tree_new_text(enabled, import->file))->is_plain = true;
 	else if (disabled != NULL && !json_is_null(disabled))
-		refuse(entry, "disabled", "true or false");
+		refuse(import, "disabled", "true or false");
 }
 
-static void add_server(const struct entry *entry, struct tree *servers, struct tree *server)
+static void add_server(const struct import *import, struct tree *servers, struct tree *server)
 {
-	const struct import *import = entry->import;
-	char *name = name_from_text(slice_str(entry->name));
+	char *name = name_from_text(slice_str(import->name));
 
 	CHECK(servers->kind == TREE_MAP && server->parent == NULL);
 	if (tree_find(servers, name) != NULL) {
 		problem_add(import->problems,
 			    "%s: mcpServers.%.60s: another entry is already served as '%s'",
-			    import->file, entry->name, name);
+			    import->file, import->name, name);
 		tree_free(&server);
 	} else {
-		if (strcmp(name, entry->name) != 0)
+		if (strcmp(name, import->name) != 0)
 			problem_add(import->warnings, "%s: mcpServers.%.60s: is served as '%s'",
-				    import->file, entry->name, name);
+				    import->file, import->name, name);
 		tree_add(servers, name, server);
 	}
 	free(name);
 }
 
-static void convert_entry(const struct entry *entry, struct tree *servers)
+static void convert_entry(const struct import *import, struct tree *servers)
 {
-	const struct import *import = entry->import;
 	struct tree *server;
 
-	if (!json_is_object(entry->json)) {
+	if (!json_is_object(import->json)) {
 		problem_add(import->problems, "%s: mcpServers.%.60s: must be an object",
-			    import->file, entry->name);
+			    import->file, import->name);
 		return;
 	}
 	/* An entry without a command is a server elsewhere. */
-	if (json_object_get(entry->json, "command") == NULL) {
+	if (json_object_get(import->json, "command") == NULL) {
 		problem_add(import->warnings,
 			    "%s: mcpServers.%.60s: left out: %s; only servers that are started "
 			    "here, by a command, can be served",
-			    import->file, entry->name,
-			    json_object_get(entry->json, "url") != NULL ? "it is reached by a url" :
-									  "it has no command");
+			    import->file, import->name,
+			    json_object_get(import->json, "url") != NULL ?
+				    "it is reached by a url" :
+				    "it has no command");
 		return;
 	}
 	server = tree_new(TREE_MAP, import->file);
-	convert_text(entry, "command", server);
-	convert_args(entry, server);
-	convert_env(entry, server);
-	convert_text(entry, "cwd", server);
-	convert_disabled(entry, server);
-	add_server(entry, servers, server);
+	convert_text(import, "command", server);
+	convert_args(import, server);
+	convert_env(import, server);
+	convert_text(import, "cwd", server);
+	convert_disabled(import, server);
+	add_server(import, servers, server);
 }
 
-static struct tree *convert(const struct import *import, json_t *json)
+static struct tree *convert(struct import *import, json_t *json)
 {
 	json_t *entries = json_object_get(json, "mcpServers");
 	size_t before = import->problems->count;
 	struct tree *root, *servers;
-	struct entry entry = { .import = import };
 
 	if (!json_is_object(entries)) {
 		problem_add(import->problems,
@@ -165,7 +157,7 @@ static struct tree *convert(const struct import *import, json_t *json)
 	}
 	root = tree_new(TREE_MAP, import->file);
 	servers = tree_add(root, "servers", tree_new(TREE_MAP, import->file));
-	json_object_foreach(entries, entry.name, entry.json) convert_entry(&entry, servers);
+	json_object_foreach(entries, import->name, import->json) convert_entry(import, servers);
 	if (servers->count == 0 && import->problems->count == before)
 		problem_add(import->problems,
 			    "%s: mcpServers: no entry can be served; one at least must have a "

@@ -29,7 +29,7 @@ struct tree *tree_add(struct tree *parent, const char *key, struct tree *child)
 {
 	CHECK(parent->kind != TREE_TEXT && (parent->kind == TREE_MAP) == (key != NULL));
 	CHECK(child != parent && child->parent == NULL && child->key == NULL);
-	/* Grown at powers of two. */
+	/* Grown at powers of two: there is room up to the next one, and after tree_remove even more. */
 	if ((parent->count & (parent->count - 1)) == 0) {
 		size_t cap = parent->count == 0 ? 1 : parent->count * 2;
 
@@ -60,7 +60,7 @@ void tree_free(struct tree **value)
 
 void tree_remove(struct tree *map, const char *key)
 {
-	size_t kept = 0, cap = 1;
+	size_t kept = 0;
 
 	CHECK(map->kind == TREE_MAP);
 	for (size_t i = 0; i < map->count; i++) {
@@ -69,12 +69,8 @@ void tree_remove(struct tree *map, const char *key)
 		else
 			map->items[kept++] = map->items[i];
 	}
-	/* Room is counted by powers of two, so it must follow when the number shrinks. */
 	CHECK(kept <= map->count);
 	map->count = kept;
-	while (cap < kept)
-		cap *= 2;
-	map->items = mem_resize(map->items, cap * sizeof(*map->items));
 }
 
 struct tree *tree_find(const struct tree *map, const char *key)
