@@ -132,7 +132,7 @@ static struct http_exchange *command_end_session(const struct inquiry *inquiry)
 					       "more than one session has an id that begins so");
 	} else {
 		LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
-		    LOG_SLICE("session", slice_of(found->id, SESSION_ID_SHOWN)));
+		    LOG_SLICE("session", slice_of(found->entry.id, SESSION_ID_SHOWN)));
 		session_end(found, REASON_OPERATOR);
 		admin_reply_number(inquiry->conn, "ended", 1);
 	}

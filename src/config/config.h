@@ -28,7 +28,8 @@ struct config_pair {
 	bool has_claims; /* the value is a template: claim.h */
 };
 
-/* One certificate of a listener; all are names of PEM files. */
+/* One certificate of a listener; all are names of PEM files, each of at most so many bytes. */
+#define CERTIFICATES_BYTES_MAX ((size_t)256 << 10)
 struct config_tls {
 	char *certificate; /* with its chain behind it */
 	char *key;

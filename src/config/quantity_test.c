@@ -84,16 +84,19 @@ static void test_written_shortest_and_exact(void **state)
 					    { "90s", 90000 },
 					    { "2m", 120000 },
 					    { "1d", 86400000 } };
-	char text[QUANTITY_TEXT_MAX];
+	struct buf text = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		quantity_format_size(sizes[i].value, text);
-		assert_string_equal(text, sizes[i].text);
+		quantity_append_size(&text, sizes[i].value);
+		assert_string_equal(buf_terminate(&text), sizes[i].text);
+		text.len = 0;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-		quantity_format_duration(times[i].value, text);
-		assert_string_equal(text, times[i].text);
+		quantity_append_duration(&text, times[i].value);
+		assert_string_equal(buf_terminate(&text), times[i].text);
+		text.len = 0;
 	}
+	buf_fini(&text);
 	assert_reads(quantity_parse_size, sizes, ARRAY_LEN(sizes));
 	assert_reads(quantity_parse_duration, times, ARRAY_LEN(times));
 }

@@ -27,6 +27,7 @@ void table_load(const struct types_context *context, const char *level, const st
 		void *base);
 /* Frees what the fields hold. */
 void table_free(const char *level, void *base);
+
 /* Who reads what is printed: people see no secrets; the gateway does, but nothing that is_for_child. */
 enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY };
 

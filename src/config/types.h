@@ -28,8 +28,8 @@ struct types_ops {
 		     const struct tree *value, void *base);
 	/* Appends the field as a YAML value on one line. False: it is not set, and what was appended is void. */
 	bool (*print)(const struct option *option, const void *base, struct buf *out);
-	/* Frees the field, after overwriting it if it may be secret; NULL: nothing to free. */
-	void (*fini)(const struct option *option, void *base);
+	/* Frees the field itself, after overwriting it if it may be secret; NULL: nothing to free. */
+	void (*fini)(void *at);
 };
 
 /* CHECKs that the field is as large as the type wants it. */

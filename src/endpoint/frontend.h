@@ -16,7 +16,7 @@
 #include "endpoint/authorization.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
-#include "session/session_table.h"
+#include "session/session.h"
 
 /* Whether a POST is answered with JSON or events, where the client leaves the choice. */
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };

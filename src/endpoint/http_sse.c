@@ -258,7 +258,7 @@ static void client_adopt(struct sse_client *client, struct client *session_clien
 	CHECK(client->session_client == NULL && client->opening == NULL);
 	CHECK(session->principal == client->caller.access.principal);
 	client->session_client = session_client;
-	memcpy(client->session, session->id, SESSION_ID_LENGTH);
+	memcpy(client->session, session->entry.id, SESSION_ID_LENGTH);
 	session_hold(session);
 	if (client->state == CLIENT_GONE)
 		return;

@@ -264,7 +264,7 @@ static void post_on_response(struct call *call, const struct slice *parts, size_
 		if (marks.issuer.n > 0) /* denied, it takes the session with it. AUTH-SES-07 */
 			session_keep_marks(session, &marks);
 		post->context.session_length = SESSION_ID_LENGTH;
-		memcpy(post->context.session, session->id, SESSION_ID_LENGTH);
+		memcpy(post->context.session, session->entry.id, SESSION_ID_LENGTH);
 		if (post->exchange.conn == NULL)
 			session_end(session, REASON_PEER_CLOSED); /* nobody will ever know its id */
 		else if (http_conn_may_be_left(post->exchange.conn))

@@ -9,14 +9,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "io/ticket.h"
 
+struct tickets;
 struct tls;
 struct tls_server;
 
@@ -25,6 +26,16 @@ struct tls_server;
  * called before the process gives up its rights.
  */
 void tls_init(void);
+
+/*
+ * The keys that session tickets are sealed with. They belong to the process, not to a certificate, so
+ * a client resumes its session after certificates were replaced; each is used for a bounded time.
+ */
+struct tickets *tickets_new(void);
+/* Overwrites the keys. */
+void tickets_free(struct tickets **tickets);
+/* How long a key seals, and how long after that it still opens: the life of a ticket. */
+#define TICKET_KEY_MS (4 * 3600 * UINT64_C(1000))
 
 /* ---- what a listener shows: shared (ref) ---- */
 

@@ -3,10 +3,14 @@
  * Contexts of the library, made from PEM texts: one for each certificate of a listener. The first
  * decides versions, ciphers and who may connect; the others lend their certificate when a client asks
  * for a name of theirs. Nothing is read from files here, and nothing is asked of a terminal.
+ *
+ * Tickets have two keys: the one that seals, and the one before it, which only opens. A key is made when
+ * one is needed and the newest is too old, so there is no timer. AES-256-CBC and HMAC-SHA-256, RFC 5077 §4.
  */
 #include "io/tls_server.h"
 
 #include <limits.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/sha.h>
@@ -15,13 +19,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/random.h"
 
 #define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
 #define CIPHERS_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define GROUPS "X25519:P-256:P-384"
 #define SECURITY_LEVEL 2 /* 112 bits: RSA from 2048, no SHA-1 */
 #define CLIENT_CHAIN_BYTES (16 * 1024)
+
+struct ticket_key {
+	unsigned char name[16];
+	unsigned char cipher[32];
+	unsigned char mac[32];
+	uint64_t made_ms;
+};
+
+struct tickets {
+	struct ticket_key current;
+	struct ticket_key previous;
+};
 
 struct tls_server {
 	unsigned int refs;
@@ -111,12 +129,24 @@ static EVP_PKEY *read_key(struct slice pem, struct error *err)
 
 /* ---- contexts ---- */
 
-/* Takes the first as the leaf and the rest as its chain; frees the list. */
+/* At the library's defaults but for the security level. */
+static SSL_CTX *new_context(void)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+
+	CHECK(context != NULL);
+	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
+	return context;
+}
+
+/* Takes the first as the leaf and the rest as its chain; frees the list. NULL: err says why already. */
 static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err)
 {
-	X509 *leaf = sk_X509_shift(chain);
+	X509 *leaf = chain != NULL ? sk_X509_shift(chain) : NULL;
 	int result = 0;
 
+	if (chain == NULL)
+		return -1;
 	CHECK(leaf != NULL);
 	ERR_clear_error();
 	if (SSL_CTX_use_certificate(context, leaf) != 1 || SSL_CTX_set1_chain(context, chain) != 1)
@@ -124,13 +154,6 @@ static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err
 	X509_free(leaf);
 	sk_X509_pop_free(chain, X509_free);
 	return result;
-}
-
-static int use_certificate(SSL_CTX *context, struct slice pem, struct error *err)
-{
-	STACK_OF(X509) *chain = read_certificates(pem, err);
-
-	return chain != NULL ? use_chain(context, chain, err) : -1;
 }
 
 static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
@@ -171,14 +194,76 @@ static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err
 	return result;
 }
 
-/* ---- callbacks ---- */
+/* ---- tickets ---- */
 
+static void make_key(struct ticket_key *key)
+{
+	random_bytes(key->name, sizeof(key->name));
+	random_bytes(key->cipher, sizeof(key->cipher));
+	random_bytes(key->mac, sizeof(key->mac));
+	key->made_ms = clock_now_ms();
+}
+
+struct tickets *tickets_new(void)
+{
+	struct tickets *tickets = mem_zalloc(sizeof(*tickets));
+
+	make_key(&tickets->current);
+	make_key(&tickets->previous); /* opens nothing: nobody has a ticket of it */
+	return tickets;
+}
+
+void tickets_free(struct tickets **tickets)
+{
+	if (*tickets == NULL)
+		return;
+	explicit_bzero(*tickets, sizeof(**tickets));
+	free(*tickets);
+	*tickets = NULL;
+}
+
+static int use_ticket_key(const struct ticket_key *key, const unsigned char *iv,
+			  EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int is_sealing)
+{
+	char digest[] = "SHA256";
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key->mac,
+						  sizeof(key->mac)),
+		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+		OSSL_PARAM_construct_end(),
+	};
+
+	return EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key->cipher, iv, is_sealing) ==
+		       1 &&
+	       EVP_MAC_CTX_set_params(mac, params) == 1;
+}
+
+/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3). */
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
 		     EVP_MAC_CTX *mac, int is_sealing)
 {
 	const struct tls_server *server = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	struct ticket_key *current = &server->tickets->current;
+	struct ticket_key *previous = &server->tickets->previous;
+	const struct ticket_key *key = current;
 
-	return tickets_seal_or_open(server->tickets, name, iv, cipher, mac, is_sealing);
+	if (is_sealing) {
+		if (clock_now_ms() - current->made_ms >= TICKET_KEY_MS) {
+			*previous = *current;
+			make_key(current);
+		}
+		memcpy(name, key->name, sizeof(key->name));
+		random_bytes(iv, 16);
+		return use_ticket_key(key, iv, cipher, mac, 1) ? 1 : -1;
+	}
+	if (memcmp(key->name, name, sizeof(key->name)) != 0)
+		key = previous;
+	if (memcmp(key->name, name, sizeof(key->name)) != 0 ||
+	    clock_now_ms() - key->made_ms >= 2 * TICKET_KEY_MS)
+		return 0; /* of another process, or too old: a whole handshake */
+	if (!use_ticket_key(key, iv, cipher, mac, 0))
+		return -1;
+	return key == current ? 1 : 2; /* 2: the client gets a new one */
 }
 
 /*
@@ -199,6 +284,8 @@ static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const uns
 		return SSL_TICKET_RETURN_IGNORE_RENEW; /* a whole handshake */
 	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
+
+/* ---- other callbacks ---- */
 
 /* A client that offers protocols must offer ours; one that offers none gets it. RFC 7301 §3.2. */
 static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
@@ -237,21 +324,6 @@ static int on_server_name(SSL *ssl, int *alert_r, void *arg)
 
 /* ---- the server ---- */
 
-static void set_strength(SSL_CTX *context, const struct tls_conf *conf)
-{
-	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
-	CHECK(SSL_CTX_set_min_proto_version(context, conf->is_only_13 ? TLS1_3_VERSION :
-									TLS1_2_VERSION) == 1);
-	CHECK(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1);
-	CHECK(SSL_CTX_set_cipher_list(context, CIPHERS_12) == 1);
-	CHECK(SSL_CTX_set_ciphersuites(context, CIPHERS_13) == 1);
-	CHECK(SSL_CTX_set1_groups_list(context, GROUPS) == 1);
-	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-					     SSL_OP_CIPHER_SERVER_PREFERENCE |
-					     SSL_OP_PRIORITIZE_CHACHA |
-					     SSL_OP_CLEANSE_PLAINTEXT); /* tokens. AUTH-DWN-01 */
-}
-
 /*
  * A ticket is good only where it was made: for this listener, and for these authorities, so that
  * nobody brings a session along that was made without a client certificate, or with another's.
@@ -265,7 +337,7 @@ static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
 	free(text);
 	CHECK(SSL_CTX_set_session_id_context(context, id, sizeof(id)) == 1);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_timeout(context, TICKET_SECONDS);
+	SSL_CTX_set_timeout(context, (long)(TICKET_KEY_MS / 1000));
 	SSL_CTX_set_num_tickets(context, 1);
 	SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket);
 	SSL_CTX_set_session_ticket_cb(context, NULL, on_resumption, NULL);
@@ -273,11 +345,19 @@ static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
 
 static SSL_CTX *make_context(struct tls_server *server, const struct tls_conf *conf)
 {
-	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	const int oldest = conf->is_only_13 ? TLS1_3_VERSION : TLS1_2_VERSION;
+	SSL_CTX *context = new_context();
 
-	CHECK(context != NULL);
 	SSL_CTX_set_app_data(context, server);
-	set_strength(context, conf);
+	CHECK(SSL_CTX_set_min_proto_version(context, oldest) == 1);
+	CHECK(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1);
+	CHECK(SSL_CTX_set_cipher_list(context, CIPHERS_12) == 1);
+	CHECK(SSL_CTX_set_ciphersuites(context, CIPHERS_13) == 1);
+	CHECK(SSL_CTX_set1_groups_list(context, GROUPS) == 1);
+	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+					     SSL_OP_CIPHER_SERVER_PREFERENCE |
+					     SSL_OP_PRIORITIZE_CHACHA |
+					     SSL_OP_CLEANSE_PLAINTEXT); /* tokens. AUTH-DWN-01 */
 	set_sessions(context, conf);
 	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
 					  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -298,9 +378,11 @@ static int prefix_error(struct error *err, const char *what)
 
 static int fill_context(SSL_CTX *context, const struct tls_conf *conf, size_t at, struct error *err)
 {
-	if (use_certificate(context, conf->server_certificates[at].certificate, err) < 0)
+	const struct tls_pem *pem = &conf->server_certificates[at];
+
+	if (use_chain(context, read_certificates(pem->certificate, err), err) < 0)
 		return prefix_error(err, "certificate:");
-	if (use_key(context, conf->server_certificates[at].key, err) < 0)
+	if (use_key(context, pem->key, err) < 0)
 		return prefix_error(err, "key:");
 	if (conf->client_ca.n > 0 && use_authorities(context, conf->client_ca, err) < 0)
 		return prefix_error(err, "client_ca:");
@@ -352,8 +434,7 @@ SSL *tls_server_make_ssl(struct tls_server *server)
 {
 	SSL *ssl = SSL_new(server->contexts[0]);
 
-	CHECK(server->count > 0);
-	CHECK(ssl != NULL);
+	CHECK(server->count > 0 && ssl != NULL);
 	return ssl;
 }
 
@@ -376,9 +457,7 @@ int tls_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet
 	ASN1_TIME_diff(days_left_r, &seconds, NULL, X509_get0_notAfter(leaf));
 	if (*days_left_r == 0 && seconds < 0)
 		*days_left_r = -1;
-	context = SSL_CTX_new(TLS_server_method());
-	CHECK(context != NULL);
-	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
+	context = new_context();
 	result = use_chain(context, chain, err);
 	SSL_CTX_free(context);
 	ERR_clear_error();
@@ -387,12 +466,10 @@ int tls_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet
 
 int tls_check_key(struct slice certificate, struct slice key, struct error *err)
 {
-	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	SSL_CTX *context = new_context();
 	int result = 0;
 
-	CHECK(context != NULL);
-	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
-	if (use_certificate(context, certificate, err) == 0)
+	if (use_chain(context, read_certificates(certificate, err), err) == 0)
 		result = use_key(context, key, err);
 	SSL_CTX_free(context);
 	ERR_clear_error();

@@ -4,6 +4,7 @@ src_session_libsession_a_SOURCES = \
 	src/session/deny_snapshot.c src/session/deny_snapshot.h \
 	src/session/principal.c src/session/principal.h \
 	src/session/session.c src/session/session.h \
+	src/session/session_table.c src/session/session_table.h \
 	src/session/replay_store.c src/session/replay_store.h \
 	src/session/stream.c src/session/stream.h
 SESSION_LIBS = src/session/libsession.a src/jsonrpc/libjsonrpc.a $(IO_LIBS)

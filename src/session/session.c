@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a session: how many there may be, for how long, and what ends with them.
- *
- * They are found in a map by the first 60 bits of their ids. A guesser learns nothing from the look-up but whether
- * those bits exist; all of the id is then compared in constant time.
+ * The life of a session: how many there may be, for how long, and what ends with them. Ids, and the look-up
+ * by id, are session_table.
  */
 #include "session/session.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/random.h"
-#include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -28,28 +24,6 @@ static const struct {
 };
 #undef TO
 
-/* The first 10 characters of the text hold 60 bits: enough of a key. */
-#define KEY_CHARACTERS 10
-
-uint64_t session_id_key(const char *id)
-{
-	uint64_t key = 14695981039346656037u; /* FNV-1a */
-
-	for (size_t i = 0; i < KEY_CHARACTERS; i++)
-		key = (key ^ (unsigned char)id[i]) * 1099511628211u;
-	return key;
-}
-
-void session_id_make(char *id_r)
-{
-	unsigned char bytes[SESSION_ID_BYTES];
-
-	do {
-		random_bytes(bytes, sizeof(bytes));
-		CHECK(text_base64url(bytes, sizeof(bytes), id_r) == SESSION_ID_LENGTH);
-	} while (id_r[0] == '-');
-}
-
 /* Keeps count of the sessions of each state as well. */
 static void session_set_state(struct session *session, enum session_state state)
 {
@@ -60,7 +34,7 @@ static void session_set_state(struct session *session, enum session_state state)
 	CHECK(states[session->state].next & 1u << state);
 	CHECK(*counter > 0);
 	LOG(SESSION_STATE,
-	    LOG_SLICE("session", slice_of(session->id, has_id ? SESSION_ID_SHOWN : 0)),
+	    LOG_SLICE("session", slice_of(session->entry.id, has_id ? SESSION_ID_SHOWN : 0)),
 	    LOG_STR("from", states[session->state].name), LOG_STR("to", states[state].name));
 	(*counter)--;
 	if (state == SESSION_LIVE)
@@ -84,8 +58,7 @@ void session_set_fini(struct session_set *set)
 			    REASON_DRAINING);
 	CHECK(set->count == 0 && set->reserved == 0);
 	deny_list_fini(&set->deny_list);
-	CHECK(set->by_id.count == 0);
-	map_fini(&set->by_id);
+	session_table_fini(&set->table);
 	store_fini(&set->store);
 }
 
@@ -114,14 +87,19 @@ static const struct deny_watcher_ops session_watcher_ops = {
 	.on_denied = session_on_denied,
 };
 
+/* Anonymous clients may be many, so only the limit of all sessions holds for them. FRONT-SESS-08 */
+static bool is_over_limit(const struct session_set *set, const struct principal *principal)
+{
+	if (set->count + set->reserved >= set->conf.max_sessions)
+		return true;
+	return !principal_is_anonymous(principal) &&
+	       principal->sessions >= set->conf.max_per_principal;
+}
+
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct session_ops *ops)
 {
-	if (set->count + set->reserved >= set->conf.max_sessions)
-		return -1;
-	/* Anonymous clients may be many, so only the limit of all sessions holds for them. FRONT-SESS-08 */
-	if (!principal_is_anonymous(principal) &&
-	    principal->sessions >= set->conf.max_per_principal)
+	if (is_over_limit(set, principal))
 		return -1;
 	CHECK(ops->on_end != NULL);
 	*session = (struct session){
@@ -174,10 +152,7 @@ void session_begin(struct session *session)
 	struct session_set *set = session->set;
 
 	CHECK(session->state == SESSION_NEW);
-	do
-		session_id_make(session->id);
-	while (map_find(&set->by_id, session_id_key(session->id)) != NULL);
-	map_insert(&set->by_id, session_id_key(session->id), session);
+	session_table_add(&set->table, &session->entry);
 	session_set_state(session, SESSION_LIVE);
 	counter_add(COUNTER_SESSIONS);
 	timer_start(set->loop, &session->age, set->conf.max_age_ms);
@@ -187,19 +162,18 @@ void session_begin(struct session *session)
 struct session *session_find(const struct session_set *set, struct slice id,
 			     const struct principal *principal)
 {
+	struct session_entry *entry = session_table_find(&set->table, id);
 	struct session *session;
 
-	if (id.n != SESSION_ID_LENGTH)
+	if (entry == NULL)
 		return NULL;
-	session = map_find(&set->by_id, session_id_key(id.p));
-	if (session == NULL || !text_is_equal_secret(session_id(session), id))
-		return NULL;
+	session = container_of(entry, struct session, entry);
 	return session->principal == principal ? session : NULL;
 }
 
 struct slice session_id(const struct session *session)
 {
-	return slice_of(session->id, SESSION_ID_LENGTH);
+	return slice_of(session->entry.id, SESSION_ID_LENGTH);
 }
 
 /* What is left of the timer says how much of it has passed. */
@@ -245,7 +219,7 @@ void session_end(struct session *session, enum reason reason)
 		return;
 	CHECK(reason != REASON_NONE && session->principal->sessions > 0);
 	if (session->state == SESSION_LIVE)
-		CHECK(map_remove(&set->by_id, session_id_key(session->id)) == session);
+		session_table_remove(&set->table, &session->entry);
 	list_remove(&session->link);
 	session_set_state(session, SESSION_ENDED);
 	timer_stop(&session->idle);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session of Streamable HTTP: its id and the look-up by it, its life, its standalone stream. What it is connected
- * to is known above. FRONT-SESS-*.
+ * A session of Streamable HTTP: its id, its life, its standalone stream. What it is connected to is
+ * known above. FRONT-SESS-*.
  */
 #ifndef MCPGATED_SESSION_SESSION_H
 #define MCPGATED_SESSION_SESSION_H
@@ -11,25 +11,14 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "base/map.h"
 #include "base/slice.h"
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "session/deny_list.h"
 #include "session/principal.h"
 #include "session/replay_store.h"
+#include "session/session_table.h"
 #include "session/stream.h"
-
-/* 192 random bits as base64url. FRONT-SESS-02. */
-#define SESSION_ID_BYTES 24
-#define SESSION_ID_LENGTH 32
-/* So much of an id may be shown to the operator; the rest stays a secret. */
-#define SESSION_ID_SHOWN 8
-
-/* A fresh one. It does not begin with '-': on a command line it would look like an option. */
-void session_id_make(char *id_r);
-/* The key of an id in a map. It is made of the first 60 bits alone, so what is found is to be compared. */
-uint64_t session_id_key(const char *id);
 
 struct session;
 
@@ -52,10 +41,10 @@ struct session_set {
 	struct principal_set principals;
 	struct deny_list deny_list;
 	struct store store;
-	struct map by_id;     /* live ones, by session_id_key */
-	struct list sessions; /* new and live ones */
-	size_t count;         /* live ones */
-	size_t reserved;      /* places kept for sessions whose handshake runs */
+	struct session_table table; /* live ones */
+	struct list sessions;       /* new and live ones */
+	size_t count;               /* live ones */
+	size_t reserved;            /* places kept for sessions whose handshake runs */
 };
 
 enum session_state {
@@ -71,7 +60,7 @@ struct session {
 	struct principal *principal; /* its owner, from its start to its end */
 	struct list link;
 	enum session_state state;
-	char id[SESSION_ID_LENGTH]; /* once it is live */
+	struct session_entry entry; /* its id, once it is live */
 	unsigned int holds;
 	bool is_doubtful; /* see session_doubt; until it is used */
 	struct timer idle;

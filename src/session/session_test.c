@@ -93,7 +93,7 @@ static void ids_are_random_text(void **state)
 	begin(&owners[0]);
 	begin(&owners[1]);
 	for (size_t i = 0; i < SESSION_ID_LENGTH; i++) {
-		char c = owners[0].session.id[i];
+		char c = owners[0].session.entry.id[i];
 
 		assert_true((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
 			    (c >= 'a' && c <= 'z') || c == '-' || c == '_');
@@ -125,7 +125,7 @@ static void is_found_while_it_lives(void **state)
 	assert_null(find(session_id(&owner.session)));
 	session_begin(&owner.session);
 	assert_ptr_equal(find(session_id(&owner.session)), &owner.session);
-	memcpy(id, owner.session.id, sizeof(id));
+	memcpy(id, owner.session.entry.id, sizeof(id));
 	assert_null(find(slice_of(id, sizeof(id) - 1)));
 	assert_null(find((struct slice){ NULL, 0 }));
 	id[sizeof(id) - 1] ^= 1; /* the look-up key is the same, the secret is not */
@@ -365,7 +365,7 @@ static void steps_are_logged(void **state)
 	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
 	for (int i = 0; i < 2; i++) {
 		snprintf(line, sizeof(line), "session=%.*s from=%s", SESSION_ID_SHOWN,
-			 owner.session.id, i == 0 ? "new to=live" : "live to=ended");
+			 owner.session.entry.id, i == 0 ? "new to=live" : "live to=ended");
 		assert_non_null(strstr(text, line));
 	}
 	close(fd);

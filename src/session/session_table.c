@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A map by the first 60 bits of the ids. A guesser learns nothing from the look-up but whether those bits
+ * exist; all of the id is then compared in constant time. It knows nothing else of sessions.
+ */
+#include "session/session_table.h"
+
+#include "base/check.h"
+#include "base/random.h"
+#include "base/text.h"
+
+/* The first 10 characters of the text hold 60 bits: enough of a key. */
+#define KEY_CHARACTERS 10
+
+uint64_t session_id_key(const char *id)
+{
+	uint64_t key = 14695981039346656037u; /* FNV-1a */
+
+	for (size_t i = 0; i < KEY_CHARACTERS; i++)
+		key = (key ^ (unsigned char)id[i]) * 1099511628211u;
+	return key;
+}
+
+void session_id_make(char *id_r)
+{
+	unsigned char bytes[SESSION_ID_BYTES];
+
+	do {
+		random_bytes(bytes, sizeof(bytes));
+		CHECK(text_base64url(bytes, sizeof(bytes), id_r) == SESSION_ID_LENGTH);
+	} while (id_r[0] == '-');
+}
+
+void session_table_add(struct session_table *table, struct session_entry *entry)
+{
+	do {
+		session_id_make(entry->id);
+		entry->key = session_id_key(entry->id);
+	} while (map_find(&table->by_key, entry->key) != NULL);
+	map_insert(&table->by_key, entry->key, entry);
+}
+
+void session_table_remove(struct session_table *table, const struct session_entry *entry)
+{
+	CHECK(map_remove(&table->by_key, entry->key) == entry);
+}
+
+struct session_entry *session_table_find(const struct session_table *table, struct slice id)
+{
+	struct session_entry *entry;
+
+	if (id.n != SESSION_ID_LENGTH)
+		return NULL;
+	entry = map_find(&table->by_key, session_id_key(id.p));
+	if (entry == NULL || !text_is_equal_secret(slice_of(entry->id, SESSION_ID_LENGTH), id))
+		return NULL;
+	return entry;
+}
+
+void session_table_fini(struct session_table *table)
+{
+	CHECK(table->by_key.count == 0);
+	map_fini(&table->by_key);
+}
