@@ -17,9 +17,8 @@
 #include "config/load.h"
 #include "config/name.h"
 #include "config/problem.h"
-#include "config/rules.h"
 #include "config/yaml.h"
-#include "io/tls.h"
+#include "io/pem.h"
 
 #define DAYS_TO_WARN 14
 /* Fewer characters than this are no secret: 128 bits need 22 of base64url. */
@@ -202,7 +201,7 @@ static bool check_certificate(const struct types_context *context, struct slice 
 	int days_left;
 	struct error err;
 
-	if (tls_check_certificate(text, &days_left, &is_valid_yet, &err) < 0) {
+	if (pem_check_certificate(text, &days_left, &is_valid_yet, &err) < 0) {
 		problem_add_at(context->problems, at, "%s: %s", path, err.text);
 		return false;
 	}
@@ -232,11 +231,11 @@ static void check_tls(const struct types_context *context, const struct config_t
 		has_certificate = check_certificate(context, buf_slice(&certificate),
 						    tls->certificate, certificate_at);
 	if (has_certificate && has_key &&
-	    tls_check_key(buf_slice(&certificate), buf_slice(&key), &err) < 0)
+	    pem_check_key(buf_slice(&certificate), buf_slice(&key), &err) < 0)
 		problem_add_at(context->problems, key_at, "%s: %s", tls->key, err.text);
 	if (tls->client_ca != NULL &&
 	    read_pem(context, tls->client_ca, authorities_at, &authorities) &&
-	    tls_check_authorities(buf_slice(&authorities), &err) < 0)
+	    pem_check_authorities(buf_slice(&authorities), &err) < 0)
 		problem_add_at(context->problems, authorities_at, "%s: %s", tls->client_ca,
 			       err.text);
 	buf_wipe(&certificate);
@@ -284,8 +283,6 @@ struct config *config_load(const struct config_request *request, struct config_p
 	if (root != NULL)
 		config = load_tree(&context, root);
 	if (config != NULL)
-		rules_check(config, root, problems);
-	if (problems->count == 0)
 		check_all_tls(&context, config, root);
 	if (problems->count > 0)
 		config_free(&config);
@@ -305,6 +302,7 @@ struct config *config_read_checked(struct slice text, struct error *err)
 		.problems = &problems,
 		.warnings = &warnings,
 		.resolve = secret_resolve,
+		.is_checked = true,
 	};
 	struct config *config = NULL;
 	struct tree *root = yaml_read(text, "memory file", err);

@@ -15,6 +15,7 @@
 #include "config/claim.h"
 #include "config/file.h"
 #include "config/problem.h"
+#include "config/rules.h"
 #include "config/table.h"
 #include "config/texts.h"
 #include "endpoint/origin.h"
@@ -378,6 +379,8 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	load_servers(context, root, config);
 	load_authorities(context, root, &config->frontend.authorization.issuers);
 	finish(config);
+	if (!context->is_checked)
+		rules_check(config, root, context->problems);
 	if (context->problems->count > 0)
 		config_free(&config);
 	return config;

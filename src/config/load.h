@@ -8,7 +8,7 @@
 #include "config/tree.h"
 
 /*
- * Builds the configuration that `root` describes; the rules (rules.h) are the caller's. Returns it, or NULL if context->problems is not
+ * Builds the configuration that `root` describes, and asks the rules (rules.h). Returns it, or NULL if context->problems is not
  * empty afterwards. Warnings stay in context->warnings. The caller keeps the tree.
  */
 struct config *load_tree(const struct types_context *context, const struct tree *root) must_check;

@@ -17,6 +17,7 @@ struct types_context {
 	struct config_problems *warnings;
 	secret_resolve_fn *resolve;
 	bool is_world_readable; /* the file the values come from */
+	bool is_checked;        /* the rules were asked before: nobody has changed it since */
 };
 
 /* Those of OPTION_SECTION, OPTION_GROUP and OPTION_RECORDS are empty: table.c walks them itself. */

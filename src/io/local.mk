@@ -5,6 +5,7 @@ src_io_libio_a_SOURCES = \
 	src/io/listen.c src/io/listen.h \
 	src/io/loop.c src/io/loop.h \
 	src/io/outq.c src/io/outq.h \
+	src/io/pem.c src/io/pem.h \
 	src/io/peer.c src/io/peer.h \
 	src/io/proxy_header.c src/io/proxy_header.h \
 	src/io/tls.c src/io/tls.h \

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "io/pem.h"
 #include "io/tls_server.h"
 #include "io/wire.h"
 
@@ -92,7 +93,7 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 	else if (code == 0)
 		error_set(err, ERROR_SYSTEM, "the client has gone");
 	else
-		tls_error(err, "no agreement");
+		pem_error(err, "no agreement");
 	return TLS_FAILED;
 }
 

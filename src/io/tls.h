@@ -61,15 +61,6 @@ struct tls_server *tls_server_ref(struct tls_server *server);
 /* Connections that were made with it go on. */
 void tls_server_unref(struct tls_server **server);
 
-/*
- * The checks of tls_server_new one by one, for a message that names the file. The first also tells
- * the days (counted from now) until the leaf expires, negative if it has, and whether it is valid yet.
- */
-int tls_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet_r,
-			  struct error *err) must_check;
-int tls_check_key(struct slice certificate, struct slice key, struct error *err) must_check;
-int tls_check_authorities(struct slice pem, struct error *err) must_check;
-
 /* ---- one connection ---- */
 
 /* Borrows fd, which is non-blocking; refs the server. */

@@ -9,10 +9,8 @@
  */
 #include "io/tls_server.h"
 
-#include <limits.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/sha.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
@@ -22,6 +20,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "io/pem.h"
 
 #define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
 #define CIPHERS_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
@@ -55,78 +54,6 @@ void tls_init(void)
 			 NULL);
 }
 
-int tls_error(struct error *err, const char *what)
-{
-	unsigned long code = ERR_peek_last_error();
-	const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
-
-	return error_set(err, ERROR_INVALID, "%s%s%s", what, reason != NULL ? ": " : "",
-			 reason != NULL ? reason : "");
-}
-
-/* ---- PEM ---- */
-
-static BIO *open_pem(struct slice pem)
-{
-	BIO *bio = BIO_new_mem_buf(pem.p != NULL ? pem.p : "", (int)pem.n);
-
-	CHECK(bio != NULL && pem.n <= INT_MAX);
-	ERR_clear_error();
-	return bio;
-}
-
-/* A key with a passphrase has no place in a daemon that starts by itself. */
-static int refuse_passphrase(char *text, int size, int is_writing, void *was_asked)
-{
-	(void)text;
-	(void)size;
-	(void)is_writing;
-	*(bool *)was_asked = true;
-	return -1;
-}
-
-/* All certificates of the text; NULL: there is none, or one is damaged. */
-static STACK_OF(X509) * read_certificates(struct slice pem, struct error *err)
-{
-	STACK_OF(X509) *all = sk_X509_new_null();
-	BIO *bio = open_pem(pem);
-	X509 *one;
-
-	CHECK(all != NULL);
-	while ((one = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL)
-		CHECK(sk_X509_push(all, one) > 0);
-	BIO_free(bio);
-	if (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE && sk_X509_num(all) > 0) {
-		ERR_clear_error(); /* the end of the text */
-		return all;
-	}
-	if (sk_X509_num(all) == 0)
-		error_set(err, ERROR_SYNTAX,
-			  "holds no certificate in PEM form (-----BEGIN "
-			  "CERTIFICATE-----)");
-	else
-		tls_error(err, "holds a damaged certificate");
-	sk_X509_pop_free(all, X509_free);
-	return NULL;
-}
-
-static EVP_PKEY *read_key(struct slice pem, struct error *err)
-{
-	BIO *bio = open_pem(pem);
-	bool was_asked = false;
-	EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, &was_asked);
-
-	BIO_free(bio);
-	if (key == NULL && was_asked)
-		error_set(err, ERROR_INVALID,
-			  "the key has a passphrase; take it away with: openssl pkey -in FILE -out "
-			  "NEW-FILE");
-	else if (key == NULL)
-		error_set(err, ERROR_SYNTAX,
-			  "holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)");
-	return key;
-}
-
 /* ---- contexts ---- */
 
 /* At the library's defaults but for the security level. */
@@ -150,7 +77,7 @@ static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err
 	CHECK(leaf != NULL);
 	ERR_clear_error();
 	if (SSL_CTX_use_certificate(context, leaf) != 1 || SSL_CTX_set1_chain(context, chain) != 1)
-		result = tls_error(err, "cannot be used");
+		result = pem_error(err, "cannot be used");
 	X509_free(leaf);
 	sk_X509_pop_free(chain, X509_free);
 	return result;
@@ -158,7 +85,7 @@ static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err
 
 static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
 {
-	EVP_PKEY *key = read_key(pem, err);
+	EVP_PKEY *key = pem_read_key(pem, err);
 	int result = 0;
 
 	if (key == NULL)
@@ -168,7 +95,7 @@ static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
 		result =
 			error_set(err, ERROR_INVALID, "the key does not belong to the certificate");
 	else if (SSL_CTX_use_PrivateKey(context, key) != 1)
-		result = tls_error(err, "cannot be used");
+		result = pem_error(err, "cannot be used");
 	EVP_PKEY_free(key);
 	return result;
 }
@@ -176,7 +103,7 @@ static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
 /* The certificate authorities of clients: trusted, and named to the clients. */
 static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err)
 {
-	STACK_OF(X509) *all = read_certificates(pem, err);
+	STACK_OF(X509) *all = pem_read_certificates(pem, err);
 	X509_STORE *store = SSL_CTX_get_cert_store(context);
 	int result = 0;
 
@@ -186,7 +113,7 @@ static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err
 	for (int i = 0; i < sk_X509_num(all) && result == 0; i++) {
 		if (X509_STORE_add_cert(store, sk_X509_value(all, i)) != 1 ||
 		    SSL_CTX_add_client_CA(context, sk_X509_value(all, i)) != 1)
-			result = tls_error(err, "cannot be used");
+			result = pem_error(err, "cannot be used");
 	}
 	sk_X509_pop_free(all, X509_free);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -380,7 +307,7 @@ static int fill_context(SSL_CTX *context, const struct tls_conf *conf, size_t at
 {
 	const struct tls_pem *pem = &conf->server_certificates[at];
 
-	if (use_chain(context, read_certificates(pem->certificate, err), err) < 0)
+	if (use_chain(context, pem_read_certificates(pem->certificate, err), err) < 0)
 		return prefix_error(err, "certificate:");
 	if (use_key(context, pem->key, err) < 0)
 		return prefix_error(err, "key:");
@@ -436,52 +363,4 @@ SSL *tls_server_make_ssl(struct tls_server *server)
 
 	CHECK(server->count > 0 && ssl != NULL);
 	return ssl;
-}
-
-/* ---- checks ---- */
-
-int tls_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet_r,
-			  struct error *err)
-{
-	STACK_OF(X509) *chain = read_certificates(pem, err);
-	SSL_CTX *context;
-	const X509 *leaf;
-	int seconds = 0;
-	int result;
-
-	if (chain == NULL)
-		return -1;
-	leaf = sk_X509_value(chain, 0);
-	*is_valid_yet_r = X509_cmp_current_time(X509_get0_notBefore(leaf)) < 0;
-	*days_left_r = -1;
-	ASN1_TIME_diff(days_left_r, &seconds, NULL, X509_get0_notAfter(leaf));
-	if (*days_left_r == 0 && seconds < 0)
-		*days_left_r = -1;
-	context = new_context();
-	result = use_chain(context, chain, err);
-	SSL_CTX_free(context);
-	ERR_clear_error();
-	return result;
-}
-
-int tls_check_key(struct slice certificate, struct slice key, struct error *err)
-{
-	SSL_CTX *context = new_context();
-	int result = 0;
-
-	if (use_chain(context, read_certificates(certificate, err), err) == 0)
-		result = use_key(context, key, err);
-	SSL_CTX_free(context);
-	ERR_clear_error();
-	return result;
-}
-
-int tls_check_authorities(struct slice pem, struct error *err)
-{
-	STACK_OF(X509) *all = read_certificates(pem, err);
-
-	if (all == NULL)
-		return -1;
-	sk_X509_pop_free(all, X509_free);
-	return 0;
 }

@@ -4,6 +4,7 @@
  * made here. The clock stands unless moved.
  */
 #include "io/tls.h"
+#include "io/pem.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -192,21 +193,21 @@ static void test_checks_name_what_is_wrong(void **state)
 	bool is_valid_yet = false;
 	int days = 0;
 
-	assert_int_equal(tls_check_certificate(certificate, &days, &is_valid_yet, &err), 0);
+	assert_int_equal(pem_check_certificate(certificate, &days, &is_valid_yet, &err), 0);
 	assert_int_equal(days, 3);
 	assert_true(is_valid_yet);
-	assert_int_equal(tls_check_key(certificate, slice_str(good.key), &err), 0);
-	assert_int_equal(tls_check_key(certificate, slice_str(other.key), &err), -1);
+	assert_int_equal(pem_check_key(certificate, slice_str(good.key), &err), 0);
+	assert_int_equal(pem_check_key(certificate, slice_str(other.key), &err), -1);
 	assert_string_equal(err.text, "the key does not belong to the certificate");
-	assert_int_equal(tls_check_key(certificate, certificate, &err), -1);
+	assert_int_equal(pem_check_key(certificate, certificate, &err), -1);
 	assert_non_null(strstr(err.text, "no private key"));
-	assert_int_equal(tls_check_certificate(slice_str(good.key), &days, &is_valid_yet, &err),
+	assert_int_equal(pem_check_certificate(slice_str(good.key), &days, &is_valid_yet, &err),
 			 -1);
 	assert_non_null(strstr(err.text, "no certificate"));
 	certificate.n -= 40;
-	assert_int_equal(tls_check_authorities(certificate, &err), -1);
-	assert_int_equal(tls_check_authorities(SLICE_LIT(""), &err), -1);
-	assert_int_equal(tls_check_authorities(slice_str(other.certificate), &err), 0);
+	assert_int_equal(pem_check_authorities(certificate, &err), -1);
+	assert_int_equal(pem_check_authorities(SLICE_LIT(""), &err), -1);
+	assert_int_equal(pem_check_authorities(slice_str(other.certificate), &err), 0);
 }
 
 static void test_bad_server_says_which_part(void **state)
