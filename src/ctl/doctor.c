@@ -326,13 +326,14 @@ int doctor_examine(struct config *config, const char *name, const struct doctor_
 {
 	struct error err = { ERROR_NONE, "" };
 	struct launch launch;
-	struct reaper reaper = { .pid = 0 };
+	struct programs programs;
+	struct reaper reaper = { .programs = &programs };
 	int count = 0;
 	int ill = 0;
 
 	CHECK(claims->count <= DOCTOR_CLAIMS_MAX);
 	signal(SIGPIPE, SIG_IGN);
-	if (reaper_start(&reaper, &err) < 0) {
+	if (programs_open(&programs, &err) < 0 || reaper_start(&reaper, &err) < 0) {
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 		return 1;
 	}
@@ -350,6 +351,7 @@ int doctor_examine(struct config *config, const char *name, const struct doctor_
 	launch_fini(&launch);
 	reaper_stop(&reaper);
 	waitpid(reaper.pid, NULL, 0);
+	programs_close(&programs);
 	CHECK(ill <= count);
 	return count > 0 ? ill : -1;
 }

@@ -601,7 +601,12 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	if (keeper->gateway_config < 0)
 		return -1;
 	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
-	return keeper->gateway_deny < 0 ? -1 : log_relay_open(&keeper->log_relay, err);
+	if (keeper->gateway_deny < 0)
+		return -1;
+	return log_relay_open(&keeper->log_relay,
+			      keeper->config->log_level == LOG_LEVEL_DEBUG ? LOG_RELAY_LINES_DEBUG :
+									     LOG_RELAY_LINES,
+			      err);
 }
 
 static int keeper_start(struct keeper *keeper, struct error *err)

@@ -13,11 +13,11 @@
 #define READS_PER_TURN 4
 #define SECOND_MS 1000
 
-int log_relay_open(struct log_relay *relay, struct error *err)
+int log_relay_open(struct log_relay *relay, unsigned int lines_max, struct error *err)
 {
 	int fds[2];
 
-	*relay = (struct log_relay){ .in = -1, .out = -1 };
+	*relay = (struct log_relay){ .in = -1, .out = -1, .lines_max = lines_max };
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set_errno(err, "pipe");
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
@@ -43,7 +43,8 @@ int log_relay_pause_ms(struct log_relay *relay)
 		relay->second_began_ms = now;
 		relay->lines = 0;
 	}
-	return relay->lines < LOG_RELAY_LINES ? 0 : (int)(relay->second_began_ms + SECOND_MS - now);
+	return relay->lines < relay->lines_max ? 0 :
+						 (int)(relay->second_began_ms + SECOND_MS - now);
 }
 
 static void write_out(struct log_relay *relay)
