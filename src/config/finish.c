@@ -13,6 +13,7 @@
 #include "config/claim.h"
 #include "config/texts.h"
 #include "endpoint/origin.h"
+#include "endpoint/tool_name.h"
 #include "io/peer.h"
 
 #define STALL_MS (30 * 1000)
@@ -116,15 +117,28 @@ static void add_scopes(struct scope_table *table, struct slices names, struct sc
 		scope_table_add(table, names.items[i], set);
 }
 
+/* What is no name, the rules refuse. */
+static struct slice fold(struct slice name)
+{
+	struct buf folded = { 0 };
+
+	if (tool_name_fold(name, &folded) != NULL)
+		folded.len = 0;
+	buf_terminate(&folded);
+	return slice_of(folded.data, folded.len);
+}
+
 static void finish_needs(struct scope_table *table, struct protected_resource *place)
 {
 	size_t count = place->tool_scopes.count;
-	struct scope_set *needs = mem_zalloc((count + 1) * sizeof(*needs));
+	struct tool_needs *needs = mem_zalloc((count + 1) * sizeof(*needs));
 
 	CHECK(place->tool_needs == NULL);
 	add_scopes(table, place->scopes, &place->base);
-	for (size_t i = 0; i < count; i++)
-		add_scopes(table, place->tool_scopes.items[i].values, &needs[i]);
+	for (size_t i = 0; i < count; i++) {
+		needs[i].folded = fold(place->tool_scopes.items[i].name);
+		add_scopes(table, place->tool_scopes.items[i].values, &needs[i].scopes);
+	}
 	place->tool_needs = needs;
 }
 
@@ -236,6 +250,15 @@ void finish_config(struct config *config)
 		finish_resources(config);
 }
 
+static void free_needs(struct protected_resource *place)
+{
+	struct tool_needs *needs = (struct tool_needs *)(uintptr_t)place->tool_needs;
+
+	for (size_t i = 0; needs != NULL && i < place->tool_scopes.count; i++)
+		texts_free_one(&needs[i].folded);
+	free(needs);
+}
+
 void finish_free(struct config *config)
 {
 	struct metadata_resource *resources =
@@ -250,7 +273,7 @@ void finish_free(struct config *config)
 		texts_free_one(&endpoint->place.resource);
 		texts_free_one(&endpoint->place.metadata);
 		free((void *)(uintptr_t)endpoint->place.accepted.items);
-		free((void *)(uintptr_t)endpoint->place.tool_needs);
+		free_needs(&endpoint->place);
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);

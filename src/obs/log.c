@@ -22,7 +22,7 @@
 #define VALUE_MAX_BYTES 1024
 #define NUMBER_MAX_BYTES 20
 #define SHOWN_MAX_BYTES 16 /* `\udbff\udfff` is the longest */
-#define FIELD_END_BYTES 6 /* `..."`, and `}` and a line feed for the line */
+#define FIELD_END_BYTES 6  /* `..."`, and `}` and a line feed for the line */
 
 static const struct {
 	enum log_level level;
