@@ -15,7 +15,7 @@
  * Appends the form in which a name is the same however it is spelled: without case, compatible forms (full width,
  * ligatures) and composed characters alike, without spaces. For patterns, too: what fits one fits its folded form.
  *
- * Returns NULL, or why it is no name, for "the name ...": then what was appended means nothing.
+ * Returns NULL, or why it is no name, for "the name ...": then nothing is appended.
  */
 const char *tool_name_fold(struct slice name, struct buf *folded) must_check;
 

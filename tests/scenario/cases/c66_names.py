@@ -40,6 +40,7 @@ SPACES = " \u00a0\u1680\u2000\u2002\u2003\u2007\u2009\u200a\u202f\u205f\u3000"
 NAMES = [(NONE, "echo" + c) for c in INVISIBLE] + [(NONE, c + "echo") for c in INVISIBLE] + [
     (NONE, "ec\0ho"), (NONE, "echo\0\0"), (NONE, "echo\0write"), (NONE, "ECHO\0"), (NONE, "read\0"), (NONE, "e\u200bc\u200bh\u200bo"),
     (NONE, ""), (NONE, " "), (NONE, "\u3000"), (NONE, "echo" + " " * 253), (NONE, "a" * 257), (NONE, "\ufdfa" * 80),
+    (NONE, "\u1fb3"), (NONE, "\u03b1\u0345"),
 ] + [(SCOPED, "echo" + c) for c in SPACES] + [(SCOPED, c + "echo") for c in SPACES] + [
     (SCOPED, "echo"), (SCOPED, "ECHO"), (SCOPED, "Echo"), (SCOPED, "eChO"), (SCOPED, "  echo  "), (SCOPED, "e cho"),
     (SCOPED, "\uff45\uff43\uff48\uff4f"), (SCOPED, "\uff25CHO"),                                # full width
