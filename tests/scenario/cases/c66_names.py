@@ -8,8 +8,8 @@ import json
 import unicodedata
 
 from c65_doors import JSON, Way, told
-from harness import case, eq, ok
-from mcp import encode
+from harness import case, eq, ok, wait_for
+from mcp import notification
 
 TOOLS = ("echo", "office", "list", "kill", "stra\u00dfe", "Caf\u00e9", "\u30ac\u30b9")
 SERVERS = {"main": {"script": {}, "scopes": ["use"], "tools": {"scopes": {tool: ["write"] for tool in TOOLS}}}}
@@ -235,6 +235,29 @@ def by_admin(t):
 def by_admin_batch(t):
     """AUTH-SCP-12: the same for batches."""
     every_spelling(t, "admin_batch")
+
+
+def notifications(t, name):
+    way = Way(t, name, SERVERS)
+    for i, (tool, status) in enumerate((("echo", 403), ("E\uff23HO", 403), ("echo\0", 400), (7, 403), ("read", 202))):
+        message = notification("tools/call", {"name": tool, "arguments": {"text": "note-%d." % i}})
+        eq(way.send(way.home, message, way.token(scope="use")).response().status, status, tool)
+    message = notification("tools/call", {"name": "echo", "arguments": {"text": "note-9."}})
+    eq(way.send(way.home, message, way.good).response().status, 202, "with the scope")
+    wait_for(lambda: 9 in recorded(way, "note-"), 3, "the last one")
+    eq(sorted(recorded(way, "note-")), [4, 9], "what arrived")
+
+
+@case(daemon=False)
+def notifications_by_streamable(t):
+    """AUTH-SCP-12 FRONT-POST-02: a call that wants no answer needs the scope and a name as well; what is refused has a status."""
+    notifications(t, "streamable")
+
+
+@case(daemon=False)
+def notifications_by_http_sse(t):
+    """AUTH-SCP-12: the same over HTTP+SSE."""
+    notifications(t, "http_sse")
 
 
 @case(daemon=False)
