@@ -117,13 +117,13 @@ static void add_scopes(struct scope_table *table, struct slices names, struct sc
 		scope_table_add(table, names.items[i], set);
 }
 
-/* What is no name, the rules refuse. */
+/* Empty for what is no name; the rules refuse that. */
 static struct slice fold(struct slice name)
 {
 	struct buf folded = { 0 };
+	const char *why = tool_name_fold(name, &folded);
 
-	if (tool_name_fold(name, &folded) != NULL)
-		folded.len = 0;
+	CHECK((why == NULL) == (folded.len > 0));
 	buf_terminate(&folded);
 	return slice_of(folded.data, folded.len);
 }

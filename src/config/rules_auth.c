@@ -198,7 +198,7 @@ static void check_tools(const struct slice_map *tools, const struct tree *at,
 		struct buf folded = { 0 };
 		const char *why = tool_name_fold(tool->name, &folded);
 
-		if (why != NULL) /* it is not quoted: its characters may be none to print */
+		if (why != NULL)
 			problem_add_at(problems, tool_at, "the name of the tool %s", why);
 		check_scopes(&tool->values, tool_at, problems);
 		buf_fini(&folded);
