@@ -2,15 +2,9 @@
 /* What is hidden: by the ranges that the Unicode Standard names, and by what every version of it has in common. */
 #include "base/unicode.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/check.h"
 #include "base/text.h"
+#include "base/unit_test.h"
 
 #define CODES 0x110000
 
@@ -35,7 +29,6 @@ static void characters_are_decoded(void **state)
 		{ "\U0010ffff", 0x10FFFF },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct slice s = slice_str(rows[i].text);
 
@@ -60,7 +53,6 @@ static void what_is_not_seen_is_hidden(void **state)
 		{ 0x1D173, 0x1D17A }, { 0xE0000, 0xE0FFF },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
 		for (uint32_t code = hidden[i].first; code <= hidden[i].last; code++)
 			assert_true(unicode_is_hidden(code));
@@ -77,7 +69,6 @@ static void what_is_seen_is_not(void **state)
 	};
 	size_t count = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++)
 		for (uint32_t code = seen[i].first; code <= seen[i].last; code++)
 			assert_false(unicode_is_hidden(code));
@@ -93,7 +84,6 @@ static void what_has_no_meaning_is_unknown(void **state)
 					    0xF0000, 0x1FFFE, 0x10FFFD, 0x10FFFF, CODES };
 	static const uint32_t known[] = { 0, ' ', 'a', 0xE9, 0x4E00, 0xAC00, 0x1F600, 0xE0041 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
 		assert_true(unicode_is_unknown(unknown[i]));
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

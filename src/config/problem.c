@@ -13,14 +13,6 @@
 #include "base/text.h"
 #include "base/unicode.h"
 
-static void push(struct config_problems *problems, const char *text)
-{
-	CHECK(problems->count <= PROBLEMS_MAX);
-	problems->items =
-		mem_resize(problems->items, (problems->count + 1) * sizeof(*problems->items));
-	problems->items[problems->count++] = mem_strdup(text);
-}
-
 /* What terminals obey, what is not seen there, and what turns the direction of writing: a `?` for each byte. */
 static void replace_hidden(struct buf *line)
 {
@@ -36,84 +28,82 @@ static void replace_hidden(struct buf *line)
 	}
 }
 
-/* Takes the bytes of `line`. */
-static void add_line(struct config_problems *problems, struct buf *line)
-{
-	CHECK(line->len > 0);
-	replace_hidden(line);
-	buf_terminate(line);
-	for (size_t i = 0; i < problems->count; i++) {
-		if (strcmp(problems->items[i], line->data) == 0) {
-			buf_fini(line);
-			return;
-		}
-	}
-	if (problems->count < PROBLEMS_MAX)
-		push(problems, line->data);
-	else if (problems->count == PROBLEMS_MAX)
-		push(problems, "there are more problems than these");
-	buf_fini(line);
-}
-
-__attribute__((format(printf, 2, 0))) static void append_format(struct buf *line,
-								const char *format, va_list args)
+/* Adds `place`, which is freed, and the formatted text behind it. */
+__attribute__((format(printf, 3, 0))) static void add_line(struct config_problems *problems,
+							   struct buf *place, const char *format,
+							   va_list args)
 {
 	char *text = NULL;
 
+	CHECK(problems->count <= PROBLEMS_MAX + 1);
 	/* The formats are ours; vasprintf fails for lack of memory alone. */
 	CHECK(vasprintf(&text, format, args) >= 0);
-	buf_append_str(line, text);
+	buf_append_str(place, text);
 	free(text);
+	replace_hidden(place);
+	buf_terminate(place);
+	for (size_t i = 0; i < problems->count; i++) {
+		if (strcmp(problems->items[i], place->data) == 0) {
+			buf_fini(place);
+			return;
+		}
+	}
+	if (problems->count <= PROBLEMS_MAX) {
+		bool is_last = problems->count == PROBLEMS_MAX;
+		size_t size = (problems->count + 1) * sizeof(*problems->items);
+
+		problems->items = mem_resize(problems->items, size);
+		problems->items[problems->count++] =
+			mem_strdup(is_last ? "there are more problems than these" : place->data);
+	}
+	buf_fini(place);
 }
 
-static void append_place(struct buf *line, const char *file, unsigned at_line, unsigned at_column)
+static void append_place(struct buf *out, const char *file, unsigned line, unsigned column)
 {
-	CHECK(file != NULL && line->len == 0);
-	buf_append_str(line, file);
-	if (at_line > 0)
-		buf_printf(line, ":%u:%u", at_line, at_column);
-	buf_append_str(line, ": ");
+	CHECK(file != NULL && out->len == 0);
+	buf_append_str(out, file);
+	if (line > 0)
+		buf_printf(out, ":%u:%u", line, column);
+	buf_append_str(out, ": ");
 }
 
 void problem_add(struct config_problems *problems, const char *format, ...)
 {
-	struct buf line = { 0 };
+	struct buf none = { 0 };
 	va_list args;
 
 	va_start(args, format);
-	append_format(&line, format, args);
+	add_line(problems, &none, format, args);
 	va_end(args);
-	add_line(problems, &line);
 }
 
 void problem_add_at(struct config_problems *problems, const struct tree *value, const char *format,
 		    ...)
 {
-	struct buf line = { 0 };
+	struct buf place = { 0 };
 	va_list args;
 
-	append_place(&line, value->file, value->line, value->column);
-	tree_append_path(value, &line);
+	append_place(&place, value->file, value->line, value->column);
+	tree_append_path(value, &place);
 	if (value->parent != NULL)
-		buf_append_str(&line, ": ");
+		buf_append_str(&place, ": ");
 	va_start(args, format);
-	append_format(&line, format, args);
+	add_line(problems, &place, format, args);
 	va_end(args);
-	add_line(problems, &line);
 }
 
 void problem_add_at_key(struct config_problems *problems, const struct tree *value,
 			const char *format, ...)
 {
-	struct buf line = { 0 };
+	struct buf place = { 0 };
 	va_list args;
 
 	CHECK(value->key != NULL);
-	append_place(&line, value->file, value->key_line, value->key_column);
+	append_place(&place, value->file, value->key_line, value->key_column);
 	va_start(args, format);
-	append_format(&line, format, args);
+	add_line(problems, &place, format, args);
 	va_end(args);
-	add_line(problems, &line);
 }
 
 void config_problems_fini(struct config_problems *problems)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request that is being answered, and the error that its answer becomes. */
+/* One request that is being answered, the error that its answer becomes, and the results of tools. */
 #ifndef MCPGATED_DEMO_CALL_H
 #define MCPGATED_DEMO_CALL_H
 
@@ -29,5 +29,9 @@ const json_t *call_string(struct call *call, const json_t *args, const char *nam
 struct slice call_text(const json_t *string);
 /* Whether it is a string and says just that. */
 bool call_is(const json_t *string, const char *text);
+
+/* The result of a tool: one text, or one that says that the tool failed. Both take text. */
+json_t *call_result(json_t *text);
+json_t *call_result_error(json_t *text);
 
 #endif

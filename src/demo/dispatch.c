@@ -19,7 +19,7 @@
 #include "demo/tools.h"
 #include "mcp/level.h"
 
-/* Newest first: an unknown revision is answered with the newest one. */
+/* Newest first. */
 static const struct revision revisions[] = {
 	{ .name = "2025-11-25",
 	  .completions = true,
@@ -36,17 +36,9 @@ static const struct revision revisions[] = {
 	{ .name = "2024-11-05" },
 };
 
-static const struct revision *revision_find(const json_t *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
-		if (call_is(name, revisions[i].name))
-			return &revisions[i];
-	}
-	return &revisions[0];
-}
-
 static json_t *on_initialize(struct server *server, struct call *call)
 {
+	size_t at = ARRAY_LEN(revisions) - 1;
 	const json_t *version;
 	json_t *capabilities;
 
@@ -57,7 +49,10 @@ static json_t *on_initialize(struct server *server, struct call *call)
 	    call_unpack(call, call->params, "{s:o}", "capabilities", &capabilities) != 0)
 		return NULL;
 	CHECK(server->client == NULL);
-	server->revision = revision_find(version);
+	/* An unknown revision is answered with the newest one. */
+	while (at > 0 && !call_is(version, revisions[at].name))
+		at--;
+	server->revision = &revisions[at];
 	server->client = json_incref(capabilities);
 	return json_pack(
 		"{s:s, s:{s:{}, s:{s:b}, s:{}, s:{}, s:o*}, s:{s:s, s:s}, s:s}", "protocolVersion",

@@ -34,35 +34,11 @@ json_t *prompts_get(struct server *server, struct call *call)
 			 json_sprintf("Please greet %s in one friendly sentence.", name));
 }
 
-static json_t *names_with_prefix(struct slice prefix)
-{
-	json_t *found = json_array();
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		struct slice name = slice_str(names[i]);
-
-		if (prefix.n <= name.n && slice_is_equal_nocase(slice_of(name.p, prefix.n), prefix))
-			json_array_append_new(found, json_string(names[i]));
-	}
-	return found;
-}
-
-/* Whether ref names something with arguments, and whether that is the prompt. */
-static bool is_known_ref(const json_t *ref, bool *is_prompt_r)
-{
-	const json_t *type = json_object_get(ref, "type");
-
-	*is_prompt_r = call_is(type, "ref/prompt");
-	if (*is_prompt_r)
-		return call_is(json_object_get(ref, "name"), "greet");
-	return call_is(type, "ref/resource") &&
-	       call_is(json_object_get(ref, "uri"), "demo://echo/{text}");
-}
-
 json_t *prompts_complete(struct server *server, struct call *call)
 {
-	const json_t *ref, *argument, *name, *value;
-	bool is_prompt;
+	const json_t *ref, *type, *argument, *name, *value;
+	bool is_prompt, is_template;
+	struct slice prefix;
 	json_t *values;
 
 	(void)server;
@@ -72,13 +48,21 @@ json_t *prompts_complete(struct server *server, struct call *call)
 	value = name != NULL ? call_string(call, argument, "value") : NULL;
 	if (value == NULL)
 		return NULL;
-	if (!is_known_ref(ref, &is_prompt))
+	type = json_object_get(ref, "type");
+	is_prompt = call_is(type, "ref/prompt") && call_is(json_object_get(ref, "name"), "greet");
+	is_template = call_is(type, "ref/resource") &&
+		      call_is(json_object_get(ref, "uri"), "demo://echo/{text}");
+	if (!is_prompt && !is_template)
 		return call_fail(call, MCP_INVALID_PARAMS,
 				 "There is nothing like this to complete");
-	if (is_prompt && call_is(name, "name"))
-		values = names_with_prefix(call_text(value));
-	else
-		values = json_array();
+	prefix = call_text(value);
+	values = json_array();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct slice begin = slice_of(names[i], strnlen(names[i], prefix.n));
+
+		if (is_prompt && call_is(name, "name") && slice_is_equal_nocase(begin, prefix))
+			json_array_append_new(values, json_string(names[i]));
+	}
 	return json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total",
 			 (json_int_t)json_array_size(values), "hasMore", 0);
 }

@@ -124,37 +124,32 @@ void authorization_fini(struct authorization *auth);
 
 enum authorization_step { AUTHORIZATION_ADMITTED, AUTHORIZATION_REFUSED, AUTHORIZATION_WAITING };
 
+/* One request's way in. */
 struct authorization_check {
+	/* All borrowed: */
+	struct authorization *auth;
 	const struct protected_resource *place;
 	const struct http_request *http;
 	const struct http_conn *conn;
+	/* Found out: */
+	struct access access;   /* with AUTHORIZATION_ADMITTED; end it with access_fini */
+	struct refusal refusal; /* with AUTHORIZATION_REFUSED */
 };
 
 /*
- * Judges the head of a request.
- *
- * AUTHORIZATION_ADMITTED   *access_r is filled; end it with access_fini
- * AUTHORIZATION_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10), but for
- *                  those of an address that has failed too often: with 429 (AUTH-CH-11)
- * AUTHORIZATION_WAITING    something has to be fetched first: see verifier_check; then call authorization_conclude with what
- *                  wait->on_done got, and with a copy of the same request
+ * Judges the head of a request. Equal requests with equal tokens are refused equally (AUTH-CH-10), but for those of an
+ * address that has failed too often: with 429 (AUTH-CH-11). AUTHORIZATION_WAITING: something has to be fetched first,
+ * see verifier_check; then call authorization_conclude with what wait->on_done got, and with a copy of the same request.
  * AUTH-IN-01 … -07, AUTH-TOK-02, -05, AUTH-POP-01, -02, -04
  */
-enum authorization_step authorization_admit(struct authorization *auth,
-					    const struct authorization_check *request,
-					    struct verifier_wait *wait, struct access *access_r,
-					    struct refusal *refusal_r) must_check;
+enum authorization_step authorization_admit(struct authorization_check *check,
+					    struct verifier_wait *wait) must_check;
+/* Takes the grant. Never AUTHORIZATION_WAITING. */
+enum authorization_step authorization_conclude(struct authorization_check *check,
+					       const struct verdict *verdict, struct grant *grant)
+	must_check;
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
-/* Takes the grant. Never AUTHORIZATION_WAITING. */
-enum authorization_step authorization_conclude(struct authorization *auth,
-					       const struct authorization_check *request,
-					       const struct verdict *verdict, struct grant *grant,
-					       struct access *access_r, struct refusal *refusal_r)
-	must_check;
-
-/* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
-void authorization_leave(struct authorization *auth, const struct peer *client);
 
 /*
  * Adds what this message needs beyond the base scopes. Returns NULL, or why it is to be refused whatever its caller

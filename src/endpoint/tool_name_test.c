@@ -2,19 +2,12 @@
 /* Spellings of one name, what is no name, and which calls need the scopes of a tool. AUTH-SCP-12, SEC-42, SEC-50 */
 #include "endpoint/tool_name.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <utf8proc.h>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "base/unicode.h"
+#include "base/unit_test.h"
 #include "endpoint/authorization.h"
 #include "jsonrpc/scan.h"
 
@@ -76,7 +69,6 @@ static void spellings_are_one(void **state)
 		{ "I\u0315 \u0307", "i\u0315" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const char *is = fold(slice_str(rows[i].name));
 
@@ -100,7 +92,6 @@ static const char *const not_seen[] = {
 
 static void what_is_not_seen_is_no_name(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(not_seen); i++) {
 		for (size_t at = 0; at <= strlen("echo"); at++) {
 			char name[32];
@@ -126,7 +117,6 @@ static void names_are_bounded(void **state)
 {
 	char name[TOOL_NAME_BYTES_MAX + 2];
 
-	(void)state;
 	memset(name, 'a', sizeof(name));
 	assert_non_null(fold(slice_of(name, TOOL_NAME_BYTES_MAX)));
 	assert_int_equal(folded.len, TOOL_NAME_BYTES_MAX);
@@ -169,7 +159,6 @@ static void all_that_servers_make_of_it_folds_alike(void **state)
 	utf8proc_uint8_t bytes[4], other[4];
 	size_t count = 0, iotas = 0;
 
-	(void)state;
 	for (utf8proc_int32_t code = ' ' + 1; code < CODES; code++) {
 		struct slice name = encode(code, bytes);
 		char *again;
@@ -205,7 +194,6 @@ static void parts_fold_by_themselves(void **state)
 	static const char *const parts[] = { "e",      "\u0301x", "\uac00", "\u11a8", "\u00df", "I",
 					     "\ufb01", "\u017f",  "S",      "\uff76", "\uff9e" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		for (size_t j = 0; j < ARRAY_LEN(parts); j++) {
 			char whole[32], apart[64];
@@ -261,7 +249,6 @@ static int needs_of_params(const char *params)
 
 static void calls_need_what_either_form_needs(void **state)
 {
-	(void)state;
 	assert_int_equal(needs_of_params("{'name':'delete_all'}"), WRITE);
 	assert_int_equal(needs_of_params("{'name':'DELETE_all'}"), WRITE);
 	assert_int_equal(needs_of_params("{'name':'\\uff44elete\\uFF3Fall'}"), WRITE);
@@ -285,7 +272,6 @@ static void calls_without_a_name_are_refused(void **state)
 	static const char *const hidden[] = { "\\u0000",        "\\u200b", "\\uFEFF", "\\u202E",
 					      "\\udb40\\udc41", "\\n",     "\\u00AD", "\\ufe0f" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++) {
 		char params[64];
 
@@ -315,7 +301,6 @@ static void methods_that_look_like_calls_are_calls(void **state)
 	static const char *const others[] = { "tools/calls", "tools/list", "ping", "x/tools/call" };
 	char text[128];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		snprintf(text, sizeof(text),
 			 "{'jsonrpc':'2.0','id':1,'method':'%s','params':{'name':'drop'}}",
@@ -332,7 +317,6 @@ static void methods_that_look_like_calls_are_calls(void **state)
 
 static int forget(void **state)
 {
-	(void)state;
 	buf_fini(&folded);
 	return 0;
 }

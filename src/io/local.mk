@@ -5,9 +5,9 @@ src_io_libio_a_SOURCES = \
 	src/io/listen.c src/io/listen.h \
 	src/io/loop.c src/io/loop.h \
 	src/io/outq.c src/io/outq.h \
+	src/io/pem.c src/io/pem.h \
 	src/io/peer.c src/io/peer.h \
 	src/io/proxy_header.c src/io/proxy_header.h \
-	src/io/ticket.c src/io/ticket.h \
 	src/io/tls.c src/io/tls.h \
 	src/io/tls_server.c src/io/tls_server.h \
 	src/io/wire.c src/io/wire.h

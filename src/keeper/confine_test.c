@@ -5,26 +5,18 @@
  */
 #include "keeper/confine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/unit_test.h"
 #include "obs/log.h"
 
 /* Bits of the prisoner's exit status. */
@@ -113,7 +105,6 @@ static void who_fetches_may_connect_and_resolve(void **state)
 	bool is_locked;
 	int seen = confined(true, &is_locked);
 
-	(void)state;
 	assert_int_equal(seen, expected(CONNECTS | RESOLVES, is_locked));
 }
 
@@ -122,7 +113,6 @@ static void who_does_not_may_neither(void **state)
 	bool is_locked;
 	int seen = confined(false, &is_locked);
 
-	(void)state;
 	assert_int_equal(seen & (CONNECTS | FORKS | BINDS | FAILS), 0);
 }
 
@@ -130,7 +120,6 @@ static int set_up(void **state)
 {
 	socklen_t size = sizeof(address);
 
-	(void)state;
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	return bind(listener, (struct sockaddr *)&address, size) || listen(listener, 8) ||

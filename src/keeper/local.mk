@@ -7,14 +7,18 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/claims.c src/keeper/claims.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
+	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
 	src/keeper/reaper.c src/keeper/reaper.h \
 	src/keeper/keeper.c src/keeper/keeper.h \
 	src/keeper/landlock.c src/keeper/landlock.h \
 	src/keeper/launch.c src/keeper/launch.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
+	src/keeper/log_relay.c src/keeper/log_relay.h \
+	src/keeper/memory_file.c src/keeper/memory_file.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/notify.c src/keeper/notify.h \
+	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a \
 	src/auth/libauth.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)

@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "base/unicode.h"
 
-#define LINE_MAX_BYTES 4096
 #define VALUE_MAX_BYTES 1024
 #define NUMBER_MAX_BYTES 20
 #define SHOWN_MAX_BYTES 16 /* `\udbff\udfff` is the longest */
@@ -53,7 +52,7 @@ enum log_level log_threshold = LOG_LEVEL_INFO;
 
 struct line {
 	size_t length;
-	char bytes[LINE_MAX_BYTES];
+	char bytes[LOG_LINE_MAX];
 };
 
 void log_set_fd(int fd)
@@ -216,6 +215,13 @@ static bool sink_write(const char *bytes, size_t size)
 	return n >= 0 && (size_t)n == size;
 }
 
+static bool line_send(const struct line *line)
+{
+	if (sink.is_torn && !sink_write("\n", 1))
+		return false;
+	return sink_write(line->bytes, line->length);
+}
+
 /* Returns false if the line is lost. */
 static bool line_write(enum log_event event, const struct log_field *fields)
 {
@@ -227,18 +233,76 @@ static bool line_write(enum log_event event, const struct log_field *fields)
 		line_put_field(&line, fields);
 	line_puts(&line, sink.format == LOG_FORMAT_JSON ? "}\n" : "\n");
 	CHECK(line.bytes[line.length - 1] == '\n'); /* fields have left room for it */
-	if (sink.is_torn && !sink_write("\n", 1))
-		return false;
-	return sink_write(line.bytes, line.length);
+	return line_send(&line);
+}
+
+/* Says first how many lines were lost, once there is room again. */
+static void report_dropped(void)
+{
+	const struct log_field lost[] = { LOG_INT("lines", sink.dropped), { .key = NULL } };
+
+	if (sink.dropped > 0 && line_write(LOG_EVENT_LOG_DROPPED, lost))
+		sink.dropped = 0;
 }
 
 void log_write(enum log_event event, const struct log_field *fields)
 {
-	const struct log_field lost[] = { LOG_INT("lines", sink.dropped), { .key = NULL } };
-
 	CHECK(event < LOG_EVENT_COUNT);
-	if (sink.dropped > 0 && line_write(LOG_EVENT_LOG_DROPPED, lost))
-		sink.dropped = 0;
+	report_dropped();
 	if (!line_write(event, fields))
 		sink.dropped++;
+}
+
+/* ---- lines of another process ---- */
+
+/* Takes `form` off the front of *rest: 0 stands for a digit, a for letters of a word, all else for itself. */
+static bool take_form(struct slice *rest, const char *form)
+{
+	for (; *form != '\0'; form++) {
+		size_t n = 0;
+
+		if (*form == 'a')
+			while (n < rest->n &&
+			       ((rest->p[n] >= 'a' && rest->p[n] <= 'z') || rest->p[n] == '_'))
+				n++;
+		else
+			n = rest->n > 0 && (*form == '0' ? rest->p[0] >= '0' && rest->p[0] <= '9' :
+							   rest->p[0] == *form);
+		if (n == 0)
+			return false;
+		*rest = slice_of(rest->p + n, rest->n - n);
+	}
+	return true;
+}
+
+static bool has_controls(struct slice line)
+{
+	for (size_t i = 0; i < line.n; i++)
+		if ((unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7F)
+			return true;
+	return false;
+}
+
+bool log_relay_line(struct slice line, const char *process)
+{
+	bool is_json = sink.format == LOG_FORMAT_JSON;
+	struct slice name = slice_str(process), rest = line;
+	struct line copy = { .length = line.n + 1 };
+
+	if (line.n >= sizeof(copy.bytes) || has_controls(line) ||
+	    !take_form(&rest, is_json ? "{\"time\":\"0000-00-00T00:00:00.000Z\",\"level\":\"a\","
+					"\"event\":\"a\",\"process\":\"" :
+					"0000-00-00T00:00:00.000Z a a process=") ||
+	    !slice_has_prefix(rest, name))
+		return false;
+	rest = slice_of(rest.p + name.n, rest.n - name.n);
+	if (is_json ? !slice_has_prefix(rest, SLICE_LIT("\"")) || rest.p[rest.n - 1] != '}' :
+		      rest.n > 0 && rest.p[0] != ' ')
+		return false;
+	memcpy(copy.bytes, line.p, line.n);
+	copy.bytes[line.n] = '\n';
+	report_dropped();
+	if (!line_send(&copy))
+		sink.dropped++;
+	return true;
 }

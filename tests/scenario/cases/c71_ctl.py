@@ -231,6 +231,7 @@ def wrong_usage(t):
                  ["call"], ["call", "main"], ["call", "demo", "echo", "[1]"], ["call", "demo", "echo", "{"],
                  ["call", "demo", b"\xff"], ["call", "demo", "echo", '{"a":99999999999999999999}'],
                  ["deny", "add", "--sub", "x", "--for", "213503982334d"], ["deny", "add", "--sub", "x", "--for", "0"],
+                 ["deny", "add", "--sub", "x", "--issuer", b"\xff"],
                  ["call", "demo", "echo", '{"a":1,"a":2}'], ["tools", "demo", "--format", "yaml"], ["--nonsense"],
                  ["status", "--", "x"], ["doctor", "main", "--", "x"], ["doctor", "--"]):
         out, err = ctl(t, *args, status=2)
