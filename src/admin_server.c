@@ -65,11 +65,18 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 	a->endpoints = mem_zalloc((a->count + 1) * sizeof(*a->endpoints));
 	a->paths = mem_zalloc((a->count + 1) * sizeof(*a->paths));
 	for (size_t i = 0; i < a->count; i++) {
+		const struct protected_resource *place = &conf->endpoints[i].place;
 		struct server *server = &conf->servers[i];
 		char *path = mem_printf(ADMIN_MCP_PATH "%s", server->conf.name);
 
 		a->paths[i] = conf->endpoints[i].path;
-		a->endpoints[i] = (struct endpoint){ .path = slice_str(path), .server = server };
+		a->endpoints[i] = (struct endpoint){
+			.path = slice_str(path),
+			.server = server,
+			/* He has every scope, but a tool is called by its name here as well. AUTH-SCP-12 */
+			.place = { .tool_scopes = place->tool_scopes,
+				   .tool_needs = place->tool_needs },
+		};
 	}
 	frontend_init(&a->frontend, conf->router,
 		      &(struct frontend_conf){ .endpoints = a->endpoints,

@@ -4,7 +4,7 @@ mcpgated_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 # What is not linked cannot be attacked: tests/check-links.
 mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/auth/libauth.a \
 	src/session/libsession.a src/io/libio.a src/obs/libobs.a src/base/libbase.a \
-	$(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(CRYPTO_LIBS)
+	$(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(CRYPTO_LIBS) $(UTF8PROC_LIBS)
 programsdir = $(libexecdir)/mcpgated
 programs_PROGRAMS = mcpgated-gateway mcpgated-reaper
 mcpgated_gateway_SOURCES = \
@@ -14,4 +14,4 @@ mcpgated_gateway_SOURCES = \
 mcpgated_gateway_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_LIBS) \
 	$(JANSSON_LIBS) $(YAML_LIBS) $(SECCOMP_LIBS)
 mcpgated_reaper_SOURCES = src/keeper/reaper_program.c
-mcpgated_reaper_LDADD = src/keeper/libkeeper.a src/obs/libobs.a src/base/libbase.a
+mcpgated_reaper_LDADD = src/keeper/libkeeper.a src/obs/libobs.a src/base/libbase.a $(UTF8PROC_LIBS)

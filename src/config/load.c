@@ -19,6 +19,7 @@
 #include "config/table.h"
 #include "config/texts.h"
 #include "endpoint/origin.h"
+#include "endpoint/tool_name.h"
 #include "io/peer.h"
 
 #define CA_BYTES_MAX ((size_t)1 << 20)
@@ -213,6 +214,17 @@ static void add_scopes(struct scope_table *table, struct slices names, struct sc
 		scope_table_add(table, names.items[i], set);
 }
 
+/* Empty for what is no name; the rules refuse that. */
+static struct slice fold(struct slice name)
+{
+	struct buf folded = { 0 };
+	const char *why = tool_name_fold(name, &folded);
+
+	CHECK((why == NULL) == (folded.len > 0));
+	buf_terminate(&folded);
+	return slice_of(folded.data, folded.len);
+}
+
 /* All scopes that are named get their numbers first: only then is known what a token holds of them. */
 static void finish_scopes(struct config *config, struct authorization_conf *authorization)
 {
@@ -224,12 +236,14 @@ static void finish_scopes(struct config *config, struct authorization_conf *auth
 	for (size_t i = 0; i < config->server_count; i++) {
 		struct protected_resource *place = &config->servers[i].endpoint.place;
 		size_t count = place->tool_scopes.count;
-		struct scope_set *needs = mem_zalloc((count + 1) * sizeof(*needs));
+		struct tool_needs *needs = mem_zalloc((count + 1) * sizeof(*needs));
 
 		CHECK(place->tool_needs == NULL);
 		add_scopes(table, place->scopes, &place->base);
-		for (size_t j = 0; j < count; j++)
-			add_scopes(table, place->tool_scopes.items[j].values, &needs[j]);
+		for (size_t j = 0; j < count; j++) {
+			needs[j].folded = fold(place->tool_scopes.items[j].name);
+			add_scopes(table, place->tool_scopes.items[j].values, &needs[j].scopes);
+		}
 		place->tool_needs = needs;
 	}
 	add_scopes(table, authorization->initial_scopes, &authorization->initial);
@@ -317,6 +331,15 @@ static void finish(struct config *config)
 
 /* ---- all of it ---- */
 
+static void free_needs(struct protected_resource *place)
+{
+	struct tool_needs *needs = (struct tool_needs *)(uintptr_t)place->tool_needs;
+
+	for (size_t i = 0; needs != NULL && i < place->tool_scopes.count; i++)
+		texts_free_one(&needs[i].folded);
+	free(needs);
+}
+
 static void finish_free(struct config *config)
 {
 	struct metadata_resource *resources =
@@ -331,7 +354,7 @@ static void finish_free(struct config *config)
 		texts_free_one(&endpoint->place.resource);
 		texts_free_one(&endpoint->place.metadata);
 		free((void *)(uintptr_t)endpoint->place.accepted.items);
-		free((void *)(uintptr_t)endpoint->place.tool_needs);
+		free_needs(&endpoint->place);
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);

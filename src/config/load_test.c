@@ -693,6 +693,7 @@ static void test_tokens_and_scopes(void **state)
 	assert_string_equal(place->scopes.items[0].p, "s");
 	assert_string_equal(place->tool_scopes.items[0].name.p, "d*");
 	assert_int_equal(place->tool_scopes.items[0].values.count, 2);
+	assert_string_equal(place->tool_needs[0].folded.p, "d*");
 	end(&outcome);
 }
 
@@ -730,6 +731,40 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 		SERVER "auth: {mode: token, tokens: {name: n}}\n",
 		"F:2:29: auth.tokens: must be a list of maps, like [{name: ci, sha256: HEX, "
 		"expires: 2027-01-31}]");
+}
+
+#define TOOLS_AT "servers.a.tools.scopes."
+#define NOT_SEEN "the name of the tool has a character that is not seen or has no meaning"
+#define TOOL(name) "servers: {a: {command: x, tools: {scopes: {" name ": [s]}}}}\n" TOKEN_MODE "}\n"
+
+/* AUTH-SCP-12 */
+static void test_names_of_tools_are_folded(void **state)
+{
+	struct outcome outcome = load_good(TOOL("'\uff24elete _*': [t], 'stra\u00dfe'"));
+	const struct protected_resource *place = &outcome.config->servers[0].endpoint.place;
+
+	assert_string_equal(place->tool_scopes.items[0].name.p, "\uff24elete _*");
+	assert_string_equal(place->tool_needs[0].folded.p, "delete_*");
+	assert_string_equal(place->tool_needs[1].folded.p, "strasse");
+	end(&outcome);
+}
+
+/* AUTH-SCP-12 */
+static void test_names_of_tools_that_cannot_be(void **state)
+{
+	char text[200] = "", yaml[1024], problem[1024];
+
+	ASSERT_PROBLEMS(TOOL("'d\u200be'"), "F:1:51: " TOOLS_AT "d???e: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("\"d\\u202Ee\""), "F:1:56: " TOOLS_AT "d???e: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("\"d\\te\""), "F:1:52: " TOOLS_AT "d?e: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("\"d\\U000E0041\""), "F:1:59: " TOOLS_AT "d????: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("' '"), "F:1:49: " TOOLS_AT " : the name of the tool is empty");
+	for (size_t i = 0; i < 60; i++)
+		strcat(text, "\ufdfa"); /* of 18 characters, folded */
+	snprintf(yaml, sizeof(yaml), TOOL("%s"), text);
+	snprintf(problem, sizeof(problem),
+		 "F:1:106: " TOOLS_AT "%s: the name of the tool is too long", text);
+	ASSERT_PROBLEMS(yaml, problem);
 }
 
 #define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
@@ -880,6 +915,8 @@ int main(void)
 		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_tokens_and_scopes),
 		cmocka_unit_test(test_tokens_and_scopes_that_cannot_be),
+		cmocka_unit_test(test_names_of_tools_are_folded),
+		cmocka_unit_test(test_names_of_tools_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),
 		cmocka_unit_test(test_issuers_that_cannot_be),

@@ -10,17 +10,21 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
+#include "base/unicode.h"
 
-/* Also those of two bytes in UTF-8, U+0080 to U+009F: terminals obey them. */
-static void replace_controls(char *text)
+/* What terminals obey, what is not seen there, and what turns the direction of writing: a `?` for each byte. */
+static void replace_hidden(struct buf *line)
 {
-	for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
-		bool is_long = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+	struct slice rest = buf_slice(line);
 
-		if (*c < 0x20 || *c == 0x7f || is_long)
-			*c = '?';
-		if (is_long)
-			*++c = '?';
+	while (rest.n > 0) {
+		size_t n = text_utf8_length(rest);
+
+		if (n > 0 && unicode_is_hidden(unicode_decode(slice_of(rest.p, n))))
+			memset(line->data + (line->len - rest.n), '?', n);
+		n = n > 0 ? n : 1;
+		rest = slice_of(rest.p + n, rest.n - n);
 	}
 }
 
@@ -36,8 +40,8 @@ __attribute__((format(printf, 3, 0))) static void add_line(struct config_problem
 	CHECK(vasprintf(&text, format, args) >= 0);
 	buf_append_str(place, text);
 	free(text);
+	replace_hidden(place);
 	buf_terminate(place);
-	replace_controls(place->data);
 	for (size_t i = 0; i < problems->count; i++) {
 		if (strcmp(problems->items[i], place->data) == 0) {
 			buf_fini(place);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "config/problem.h"
 #include "config/rules.h"
+#include "endpoint/tool_name.h"
 #include "session/principal.h"
 
 /* ---- scopes ---- */
@@ -169,12 +170,28 @@ static void check_denial(const struct authorization_conf *authorization,
 			       "a static token is denied by sub, which is its name in auth.tokens");
 }
 
+/* AUTH-SCP-12 */
+static void check_tools(const struct slice_map *tools, const struct tree *at,
+			struct config_problems *problems)
+{
+	for (size_t i = 0; i < tools->count; i++) {
+		const struct named_slices *tool = &tools->items[i];
+		const struct tree *tool_at = tree_below(at, tool->name.p);
+		struct buf folded = { 0 };
+		const char *why = tool_name_fold(tool->name, &folded);
+
+		if (why != NULL)
+			problem_add_at(problems, tool_at, "the name of the tool %s", why);
+		check_scopes(&tool->values, tool_at, problems);
+		buf_fini(&folded);
+	}
+}
+
 static void check_server(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
 	const struct protected_resource *place = &server->endpoint.place;
 	const struct tree *at = tree_below(tree_below(root, "servers"), server->conf.name);
-	const struct tree *tools = tree_below(tree_below(at, "tools"), "scopes");
 
 	check_algorithms(&place->algorithms, tree_below(at, "algorithms"), problems);
 	if (config->frontend.authorization.mode != AUTHORIZATION_OAUTH &&
@@ -184,9 +201,7 @@ static void check_server(const struct config *config, const struct config_server
 			"clients and algorithms are of tokens of issuers: they need 'mode: oauth' "
 			"in auth");
 	check_scopes(&place->scopes, tree_below(at, "scopes"), problems);
-	for (size_t i = 0; i < place->tool_scopes.count; i++)
-		check_scopes(&place->tool_scopes.items[i].values,
-			     tree_below(tools, place->tool_scopes.items[i].name.p), problems);
+	check_tools(&place->tool_scopes, tree_below(tree_below(at, "tools"), "scopes"), problems);
 	if (!asks_for_tokens(config) && place->scopes.count + place->tool_scopes.count > 0)
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "

@@ -26,4 +26,4 @@ src_ctl_challenge_test_SOURCES = src/ctl/challenge_test.c \
 src_ctl_challenge_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
 check_PROGRAMS += src/ctl/text_table_test
 src_ctl_text_table_test_SOURCES = src/ctl/text_table_test.c $(MCPGATECTL_GRID)
-src_ctl_text_table_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
+src_ctl_text_table_test_LDADD = src/base/libbase.a $(UTF8PROC_LIBS) $(CMOCKA_LIBS)

@@ -30,6 +30,8 @@ static void texts_cannot_act(void **state)
 			       "evil\xE2\x80\x8B"),
 		     "", "\\u202eevil\\u200b");
 	assert_clean(SLICE_LIT("\xF3\xA0\x80\xA1"), "", "\\ue0021"); /* a tag character */
+	assert_clean(SLICE_LIT("a\u034f\u115f\u3164\ufe0f\u2066"), "",
+		     "a\\u034f\\u115f\\u3164\\ufe0f\\u2066");
 	assert_clean(SLICE_LIT("\xFF"
 			       "a\xC3"),
 		     "",

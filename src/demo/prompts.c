@@ -2,9 +2,6 @@
 /* One prompt with one argument, and names to complete it with. */
 #include "demo/prompts.h"
 
-#include <string.h>
-#include <strings.h>
-
 #include "demo/rpc.h"
 
 static const char *const names[] = { "Ada",     "Alan",  "Barbara", "Dennis",  "Donald", "Edsger",
@@ -21,13 +18,15 @@ json_t *prompts_list(struct server *server, struct call *call)
 
 json_t *prompts_get(struct server *server, struct call *call)
 {
-	const char *prompt, *name;
+	const json_t *prompt = call_string(call, call->params, "name");
+	const char *name;
 
 	(void)server;
-	if (call_unpack(call, call->params, "{s:s}", "name", &prompt) != 0)
+	if (prompt == NULL)
 		return NULL;
-	if (strcmp(prompt, "greet") != 0)
-		return call_fail(call, MCP_INVALID_PARAMS, "There is no prompt %.80s", prompt);
+	if (!call_is(prompt, "greet"))
+		return call_fail(call, MCP_INVALID_PARAMS, "There is no prompt %.80s",
+				 json_string_value(prompt));
 	if (call_unpack(call, call->params, "{s:{s:s}}", "arguments", "name", &name) != 0)
 		return NULL;
 	return json_pack("{s:s, s:[{s:s, s:{s:s, s:o}}]}", "description", "Asks for a greeting",
@@ -37,24 +36,31 @@ json_t *prompts_get(struct server *server, struct call *call)
 
 json_t *prompts_complete(struct server *server, struct call *call)
 {
-	const char *type, *argument, *value, *name = "", *uri = "";
-	json_t *values;
+	const json_t *ref, *type, *argument, *name, *value;
 	bool is_prompt, is_template;
+	struct slice prefix;
+	json_t *values;
 
 	(void)server;
-	if (call_unpack(call, call->params, "{s:{s:s, s?s, s?s}, s:{s:s, s:s}}", "ref", "type",
-			&type, "name", &name, "uri", &uri, "argument", "name", &argument, "value",
-			&value) != 0)
+	if (call_unpack(call, call->params, "{s:o, s:o}", "ref", &ref, "argument", &argument) != 0)
 		return NULL;
-	is_prompt = strcmp(type, "ref/prompt") == 0 && strcmp(name, "greet") == 0;
-	is_template = strcmp(type, "ref/resource") == 0 && strcmp(uri, "demo://echo/{text}") == 0;
+	name = call_string(call, argument, "name");
+	value = name != NULL ? call_string(call, argument, "value") : NULL;
+	if (value == NULL)
+		return NULL;
+	type = json_object_get(ref, "type");
+	is_prompt = call_is(type, "ref/prompt") && call_is(json_object_get(ref, "name"), "greet");
+	is_template = call_is(type, "ref/resource") &&
+		      call_is(json_object_get(ref, "uri"), "demo://echo/{text}");
 	if (!is_prompt && !is_template)
 		return call_fail(call, MCP_INVALID_PARAMS,
 				 "There is nothing like this to complete");
+	prefix = call_text(value);
 	values = json_array();
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (is_prompt && strcmp(argument, "name") == 0 &&
-		    strncasecmp(names[i], value, strlen(value)) == 0)
+		struct slice begin = slice_of(names[i], strnlen(names[i], prefix.n));
+
+		if (is_prompt && call_is(name, "name") && slice_is_equal_nocase(begin, prefix))
 			json_array_append_new(values, json_string(names[i]));
 	}
 	return json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total",

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -164,7 +163,7 @@ static json_t *tool_log(struct server *server, struct call *call, const json_t *
 
 	if (text == NULL)
 		return NULL;
-	level = level_find(slice_str(json_string_value(name)));
+	level = level_find(call_text(name));
 	if (level < 0)
 		return call_fail(call, MCP_INVALID_PARAMS, "level is no log level");
 	if (level < server->log_level)
@@ -400,16 +399,18 @@ json_t *tools_list(struct server *server, struct call *call)
 
 json_t *tools_call(struct server *server, struct call *call)
 {
-	const char *name;
-	json_t *args = NULL, *none, *result;
+	const json_t *name = call_string(call, call->params, "name");
+	const json_t *args = json_object_get(call->params, "arguments");
+	json_t *none, *result;
 	size_t i = 0;
 
-	if (call_unpack(call, call->params, "{s:s, s?o}", "name", &name, "arguments", &args) != 0)
+	if (name == NULL)
 		return NULL;
-	while (i < ARRAY_LEN(tools) && strcmp(tools[i].name, name) != 0)
+	while (i < ARRAY_LEN(tools) && !call_is(name, tools[i].name))
 		i++;
 	if (i == ARRAY_LEN(tools))
-		return call_fail(call, MCP_INVALID_PARAMS, "There is no tool %.80s", name);
+		return call_fail(call, MCP_INVALID_PARAMS, "There is no tool %.80s",
+				 json_string_value(name));
 	if (args != NULL && !json_is_object(args))
 		return call_fail(call, MCP_INVALID_PARAMS, "arguments must be an object");
 	none = json_object();

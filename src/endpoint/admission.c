@@ -228,19 +228,35 @@ static bool check_named(struct admission *admission)
 	return refuse(admission, 400, MCP_INVALID_REQUEST, fronts[admission->front].unnamed);
 }
 
-/* What all messages of the body need together. AUTH-SCP-02, -06, -11 */
+/* Each request hears it; a batch or a notification is refused as what it is. AUTH-SCP-12 */
+static bool refuse_name(struct admission *admission, const char *why)
+{
+	int status = own_id(admission).n > 0 ? 200 : 400;
+
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the tool %s", why);
+	refuse(admission, status, MCP_INVALID_PARAMS, admission->err.text);
+	admission->refusal.is_in_band = admission->requests > 0;
+	return false;
+}
+
+/* What all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
 static bool check_scopes(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
 	const struct protected_resource *place = &caller->endpoint->place;
 	struct refusal *refusal = &admission->refusal;
 	struct scope_set needed = { { 0 } };
+	const char *no_name = NULL;
 
-	for (size_t i = 0; i < admission->count; i++)
-		authorization_add_required(place, &admission->messages[i], &needed);
+	for (size_t i = 0; i < admission->count; i++) {
+		const char *why =
+			authorization_add_required(place, &admission->messages[i], &needed);
+
+		no_name = no_name != NULL ? no_name : why;
+	}
 	if (authorization_covers(&caller->frontend->authorization, place, &caller->access, &needed,
 				 refusal))
-		return true;
+		return no_name == NULL || refuse_name(admission, no_name);
 	refusal->id = own_id(admission);
 	refusal->is_for_result = place->tells_in_result && admission->takes_results &&
 				 refusal->id.n > 0 && !admission->is_initialize;
@@ -338,7 +354,7 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_known,      /* 404 */
 	check_version,    /* 400 */
 	check_named,      /* 400 */
-	check_scopes,     /* 403, or in the result of the call */
+	check_scopes,     /* 403, or in the result of the call; -32602 */
 	check_era,        /* -32601 */
 	check_begun,      /* 400, or -32600 */
 	check_batch,      /* 400 */

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "endpoint/tool_name.h"
 #include "http/conn.h"
 #include "jsonrpc/scan.h"
 #include "obs/counters.h"
@@ -450,26 +451,55 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	return false;
 }
 
+/* A method is known by its spelling alone; here what only looks like the call of a tool is one. */
+static bool calls_tool(const struct envelope *env)
+{
+	struct buf folded = { 0 };
+	bool is_call = env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION;
+
+	if (is_call && !slice_is_equal(env->method, SLICE_LIT("tools/call")))
+		is_call = tool_name_fold(env->method, &folded) != NULL ||
+			  slice_is_equal(buf_slice(&folded), SLICE_LIT("tools/call"));
+	buf_fini(&folded);
+	return is_call;
+}
+
+/* What either form needs is needed: the server may know the tool by the one or the other. SEC-50 */
+static const char *add_needs_of_tool(const struct protected_resource *place, struct slice name,
+				     struct scope_set *needed)
+{
+	struct buf folded = { 0 };
+	const char *why = tool_name_fold(name, &folded);
+
+	for (size_t i = 0; why == NULL && i < place->tool_scopes.count; i++)
+		if (text_fits_pattern(name, place->tool_scopes.items[i].name) ||
+		    text_fits_pattern(buf_slice(&folded), place->tool_needs[i].folded))
+			scope_set_join(needed, &place->tool_needs[i].scopes);
+	buf_fini(&folded);
+	return why;
+}
+
 /*
  * Read from the very text that is forwarded, as the server will read it. A name that is no text, or cannot be decoded,
  * may mean any tool. SEC-50
  */
-void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
-				struct scope_set *needed)
+const char *authorization_add_required(const struct protected_resource *place,
+				       const struct envelope *env, struct scope_set *needed)
 {
 	struct buf decoded = { 0 };
-	struct slice name;
-	bool is_any;
+	const char *why = "is not a text";
 
-	if (place->tool_scopes.count == 0 || env->kind == ENVELOPE_RESULT ||
-	    env->kind == ENVELOPE_ERROR || !slice_is_equal(env->method, SLICE_LIT("tools/call")))
-		return;
-	is_any = scan_decode_string(env->name, &decoded) < 0;
-	name = buf_slice(&decoded);
-	for (size_t i = 0; i < place->tool_scopes.count; i++)
-		if (is_any || text_fits_pattern(name, place->tool_scopes.items[i].name))
-			scope_set_join(needed, &place->tool_needs[i]);
+	if (place->tool_scopes.count == 0 || !calls_tool(env))
+		return NULL;
+	if (env->params.type == JSON_ARRAY)
+		return "has no place in an array of params";
+	if (scan_decode_string(env->name, &decoded) == 0)
+		why = add_needs_of_tool(place, buf_slice(&decoded), needed);
+	else
+		for (size_t i = 0; i < place->tool_scopes.count; i++)
+			scope_set_join(needed, &place->tool_needs[i].scopes);
 	buf_fini(&decoded);
+	return why;
 }
 
 /* ---- access ---- */

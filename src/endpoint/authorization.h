@@ -57,6 +57,12 @@ struct static_tokens {
 	size_t count;
 };
 
+/* What follows from one pattern of tool_scopes. */
+struct tool_needs {
+	struct slice folded; /* the pattern: see tool_name_fold */
+	struct scope_set scopes;
+};
+
 /* What one endpoint asks for. */
 struct protected_resource {
 	struct slices audience;       /* that a token may name besides the resource */
@@ -66,9 +72,9 @@ struct protected_resource {
 	struct slice_map tool_scopes; /* for calls of tools whose name fits the pattern, besides */
 	bool tells_in_result;         /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
 	/* What follows from that: */
-	struct slice server;                /* its name */
-	struct scope_set base;              /* scopes */
-	const struct scope_set *tool_needs; /* one for each of tool_scopes */
+	struct slice server;                 /* its name */
+	struct scope_set base;               /* scopes */
+	const struct tool_needs *tool_needs; /* one for each of tool_scopes */
 	/* AUTHORIZATION_OAUTH: */
 	struct slice resource;  /* its identifier: the public URL of the endpoint */
 	struct slice metadata;  /* the URL of its metadata document */
@@ -145,9 +151,13 @@ enum authorization_step authorization_conclude(struct authorization_check *check
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
 
-/* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
-void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
-				struct scope_set *needed);
+/*
+ * Adds what this message needs beyond the base scopes. Returns NULL, or why it is to be refused whatever its caller
+ * holds: it calls a tool, and by what is no name. AUTH-SCP-02, -06, -12
+ */
+const char *authorization_add_required(const struct protected_resource *place,
+				       const struct envelope *env, struct scope_set *needed)
+	must_check;
 /* Whether the token is still good: it has not expired, and was not denied since. If not, *refusal_r says so. AUTH-SES-07 */
 bool authorization_is_current(const struct authorization *auth,
 			      const struct protected_resource *place, const struct access *access,

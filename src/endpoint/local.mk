@@ -18,6 +18,7 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
+	src/endpoint/tool_name.c src/endpoint/tool_name.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test
@@ -27,3 +28,6 @@ src_endpoint_frontend_test_SOURCES = src/endpoint/frontend_test.c $(ROUTER_STAGE
 src_endpoint_frontend_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_token_watch_test_SOURCES = src/endpoint/token_watch_test.c $(ROUTER_STAGE)
 src_endpoint_token_watch_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/tool_name_test
+src_endpoint_tool_name_test_SOURCES = src/endpoint/tool_name_test.c
+src_endpoint_tool_name_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

@@ -289,10 +289,11 @@ int scan_decode_string(struct json value, struct buf *out)
 {
 	static const char letters[] = "bfnrt";
 	static const char meanings[] = "\b\f\n\r\t";
-	const char *end = value.text.p + value.text.n - 1;
+	const char *end;
 
 	if (value.type != JSON_STRING || value.text.n < 2)
-		return -1;
+		return -1; /* an absent one has no text to point into */
+	end = value.text.p + value.text.n - 1;
 	for (const char *p = value.text.p + 1; p < end; p++) {
 		const char *letter;
 

@@ -328,6 +328,8 @@ static void strings_are_decoded(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_null(decoded(bad[i], &out));
 	assert_int_equal(scan_decode_string(number, &out), -1);
+	/* A member of params that is an array, or not there. */
+	assert_int_equal(scan_decode_string((struct json){ .type = JSON_ABSENT }, &out), -1);
 	buf_fini(&out);
 }
 

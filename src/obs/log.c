@@ -16,10 +16,12 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
 #define VALUE_MAX_BYTES 1024
 #define NUMBER_MAX_BYTES 20
-#define FIELD_END_BYTES 6 /* `..."`, and `}` and a line feed for the line */
+#define SHOWN_MAX_BYTES 16 /* `\udbff\udfff` is the longest */
+#define FIELD_END_BYTES 6  /* `..."`, and `}` and a line feed for the line */
 
 static const struct {
 	enum log_level level;
@@ -103,30 +105,31 @@ static void line_puts(struct line *line, const char *text)
 }
 
 /* Writes the first character of s as the log shows it; returns its length in s. */
-static size_t format_foreign(struct slice s, char shown_r[8])
+static size_t format_foreign(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 {
 	size_t n = text_utf8_length(s);
-	unsigned char c = (unsigned char)s.p[0];
-	bool is_control =
-		c < 0x20 || c == 0x7F || (c == 0xC2 && n == 2 && (unsigned char)s.p[1] < 0xA0);
+	uint32_t code = n > 0 ? unicode_decode(slice_of(s.p, n)) : (unsigned char)s.p[0];
 
 	CHECK(s.n > 0 && n <= s.n);
-	if (c == '"' || c == '\\')
-		snprintf(shown_r, 8, "\\%c", c);
-	else if (n == 0 || is_control)
-		snprintf(shown_r, 8, "\\u00%02x", n == 2 ? (unsigned char)s.p[1] : c);
-	else
-		snprintf(shown_r, 8, "%.*s", (int)n, s.p);
+	if (code == '"' || code == '\\')
+		snprintf(shown_r, SHOWN_MAX_BYTES, "\\%c", (int)code);
+	else if (n > 0 && !unicode_is_hidden(code))
+		snprintf(shown_r, SHOWN_MAX_BYTES, "%.*s", (int)n, s.p);
+	else if (code < 0x10000)
+		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x", code);
+	else /* JSON has no longer escapes: a pair of surrogates */
+		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10),
+			 0xDC00 + (code & 0x3FF));
 	return n > 0 ? n : 1;
 }
 
-/* Foreign text: printable characters as they are, all else escaped, cut before VALUE_MAX_BYTES are exceeded. */
+/* Foreign text: what can be seen as it is, all else escaped, cut before VALUE_MAX_BYTES are exceeded. */
 static void line_put_foreign(struct line *line, struct slice s)
 {
 	struct slice rest = s;
 
 	while (rest.n > 0) {
-		char shown[8];
+		char shown[SHOWN_MAX_BYTES];
 		size_t n = format_foreign(rest, shown);
 
 		if (s.n - rest.n + n > VALUE_MAX_BYTES ||
@@ -143,7 +146,7 @@ static bool value_needs_quotes(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\\' ||
-		    s.p[i] == 0x7F)
+		    (unsigned char)s.p[i] >= 0x7F)
 			return true;
 	}
 	return s.n == 0;

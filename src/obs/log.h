@@ -2,7 +2,7 @@
 /*
  * The log: one line per fact, `time level event key=value …`, or the same as a JSON object. Event
  * names and levels are the rows of log_events.def. Foreign bytes are escaped and cut; a line never
- * holds a raw control character. Writing never blocks: a line that does not fit is dropped and
+ * holds a raw control character, nor one that is not seen or turns the direction of writing. Writing never blocks: a line that does not fit is dropped and
  * counted, and the count is reported by the next line that does.
  *
  *	LOG(CHILD_EXIT, LOG_STR("server", name), LOG_INT("pid", pid));

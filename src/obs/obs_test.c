@@ -151,6 +151,15 @@ static void foreign_bytes_are_escaped(void **state)
 		{ "\xe2\x82", "\"\\u00e2\\u0082\"" },            /* a cut sequence */
 		{ "\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"" }, /* a surrogate */
 		{ "event=fake", "\"event=fake\"" },
+		{ "\u202eevil", "\"\\u202eevil\"" },              /* from right to left */
+		{ "a\u2066b\u2069", "\"a\\u2066b\\u2069\"" },     /* an isolate */
+		{ "a\u200bb\ufeff", "\"a\\u200bb\\ufeff\"" },     /* of no width */
+		{ "a\u2028b", "\"a\\u2028b\"" },                  /* a line separator */
+		{ "a\u00adb\u3164", "\"a\\u00adb\\u3164\"" },     /* a soft hyphen, a filler */
+		{ "a\ufe0f", "\"a\\ufe0f\"" },                    /* a variation selector */
+		{ "a\U000e0041", "\"a\\udb40\\udc41\"" },         /* a tag, beyond 16 bits */
+		{ "\U000e0fff", "\"\\udb43\\udfff\"" },           /* of no use yet */
+		{ "\U0001f600 \u05d0", "\"\U0001f600 \u05d0\"" }, /* what is seen stays */
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
