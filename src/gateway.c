@@ -389,6 +389,7 @@ static void gateway_make_http(struct gateway *g)
 	server_certificates_init(&g->server_certificates, config);
 	g->admin_server = admin_server_new(
 		&(struct admin_server_conf){ .loop = g->loop,
+					     .spawner = g->spawner,
 					     .router = &g->router,
 					     .endpoints = g->endpoints,
 					     .servers = g->servers,
