@@ -19,6 +19,7 @@
 #include "keeper/landlock.h"
 #include "keeper/launch.h"
 #include "keeper/sandbox.h"
+#include "keeper/syscall_filter.h"
 
 static void check_user(const struct config_server *server, struct config_problems *problems)
 {
@@ -100,6 +101,11 @@ static void check_sandbox(const struct config_server *server, struct config_prob
 		return;
 	if (sandbox_check(server, landlock_version(), &err) < 0)
 		problem_add(problems, "servers.%s.sandbox: %s", server->conf.name, err.text);
+	if (!syscall_filter_is_known())
+		problem_add(problems,
+			    "servers.%s.sandbox: the running kernel cannot refuse system calls "
+			    "(CONFIG_SECCOMP_FILTER); use another kernel, or 'mode: off'",
+			    server->conf.name);
 	check_paths(server, "read", &server->sandbox_read, problems);
 	check_paths(server, "write", &server->sandbox_write, problems);
 }

@@ -3,8 +3,8 @@
  * A table of paths, and the functions that turn it and the configuration into rules. Paths are opened by the
  * sandboxed process itself, as its own user, after the fork: a link is followed to what it means then.
  *
- * Not refused, because Landlock cannot: looking at names, sizes and rights of files, UDP, unix sockets
- * that have a path. mcpgated.yaml(5) says so.
+ * Landlock sees files, TCP ports, and processes outside; syscall_filter refuses other ways to the same ends. What
+ * neither can refuse stands in mcpgated.yaml(5).
  */
 #include "keeper/sandbox.h"
 
@@ -13,6 +13,7 @@
 
 #include "keeper/capabilities.h"
 #include "keeper/landlock.h"
+#include "keeper/syscall_filter.h"
 
 #define MAY_READ ((uint64_t)(LANDLOCK_FS_READ_FILE | LANDLOCK_FS_READ_DIR))
 #define MAY_RUN (MAY_READ | LANDLOCK_FS_EXECUTE)
@@ -161,9 +162,30 @@ static enum sandbox_result add_rules(int ruleset, const struct config_server *se
 	return SANDBOX_DONE;
 }
 
+static bool is_listed(const struct config_ports *ports)
+{
+	return ports->is_any || ports->count > 0;
+}
+
+static struct syscall_grants find_grants(const struct config_server *server)
+{
+	bool connects = is_listed(&server->sandbox_connect);
+	bool binds = is_listed(&server->sandbox_bind);
+
+	return (struct syscall_grants){
+		.tcp = connects || binds,
+		.udp = server->sandbox_udp == CONFIG_UDP_ANY ||
+		       (server->sandbox_udp == CONFIG_UDP_NAMES && connects),
+		.listen = binds || server->sandbox_unix,
+		.unix_sockets = server->sandbox_unix,
+		.attributes = server->sandbox_write.count > 0,
+	};
+}
+
 enum sandbox_result sandbox_enter(const struct config_server *server, char *const *programs)
 {
 	struct landlock_rights refused = { LANDLOCK_FS_ALL, 0, LANDLOCK_SCOPE_ALL };
+	struct syscall_grants grants = find_grants(server);
 	enum sandbox_result result;
 	int ruleset;
 
@@ -179,6 +201,8 @@ enum sandbox_result sandbox_enter(const struct config_server *server, char *cons
 		return SANDBOX_KERNEL;
 	result = add_rules(ruleset, server, programs);
 	if (result == SANDBOX_DONE && landlock_enforce(ruleset) < 0)
+		result = SANDBOX_KERNEL;
+	if (result == SANDBOX_DONE && syscall_filter_enter(&grants) < 0)
 		result = SANDBOX_KERNEL;
 	return result;
 }
