@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -568,6 +570,36 @@ static int posix_queue(void)
 	return error;
 }
 
+/*
+ * While one of these waits for bytes it holds the lock of a pipe; were it our standard output, whoever reads from the other
+ * end would wait as well, if it may or not. Here there are bytes.
+ */
+static int move_to_pipe(bool is_copy)
+{
+	int from[2], to[2];
+
+	if (pipe(from) < 0 || pipe(to) < 0 || write(from[1], "x", 1) != 1)
+		return errno;
+	return result(is_copy ? tee(from[0], to[1], 1, 0) :
+				splice(from[0], NULL, to[1], NULL, 1, 0));
+}
+TRY(splice_to_pipe, move_to_pipe(false))
+TRY(tee_to_pipe, move_to_pipe(true))
+static int vmsplice_to_pipe(void)
+{
+	struct iovec part = { (void *)(uintptr_t) "x", 1 };
+	int to[2];
+
+	return pipe(to) < 0 ? errno : result(vmsplice(to[1], &part, 1, 0));
+}
+static int sendfile_to_pipe(void)
+{
+	int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	int to[2];
+
+	return pipe(to) < 0 ? errno : result(sendfile(to[1], fd, NULL, 1));
+}
+
 /* ---- what must work ---- */
 
 static int pair_works(int type)
@@ -699,6 +731,8 @@ static const struct {
 	PROBE(session_keyring), PROBE(add_key), PROBE(request_key), PROBE(bpf_map),
 	PROBE(perf_event), PROBE(user_fault), PROBE(kernel_log), PROBE(shared_memory),
 	PROBE(semaphores), PROBE(message_queue), PROBE(posix_queue),
+	PROBE(splice_to_pipe), PROBE(tee_to_pipe), PROBE(vmsplice_to_pipe),
+	PROBE(sendfile_to_pipe),
 
 	PROBE(pair_of_streams), PROBE(pair_of_seqpackets), PROBE(netlink_route), PROBE(be_nicer),
 	PROBE(pin_itself), PROBE(limit_itself), PROBE(start_thread), PROBE(run_program),

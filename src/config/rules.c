@@ -308,15 +308,6 @@ static void check_timeouts(const struct config_server *server, const struct tree
 				       timeouts->items[i].tool.p);
 }
 
-static void check_paths(const struct slices *paths, const struct tree *at,
-			struct config_problems *problems)
-{
-	for (size_t i = 0; i < paths->count; i++)
-		if (paths->items[i].p[0] != '/')
-			problem_add_at(problems, at, "must be an absolute path, not '%.100s'",
-				       paths->items[i].p);
-}
-
 static bool is_umask(const char *text)
 {
 	size_t length = strlen(text);
@@ -329,10 +320,6 @@ static bool is_umask(const char *text)
 static void check_places(const struct config_server *server, const struct tree *at,
 			 struct config_problems *problems)
 {
-	const struct tree *sandbox = tree_below(at, "sandbox");
-
-	check_paths(&server->sandbox_read, tree_below(sandbox, "read"), problems);
-	check_paths(&server->sandbox_write, tree_below(sandbox, "write"), problems);
 	if (server->umask != NULL && !is_umask(server->umask))
 		problem_add_at(problems, tree_below(at, "umask"),
 			       "must be up to four octal digits like \"0077\", not '%.60s'",
@@ -415,6 +402,8 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_server(&config->servers[i], server_place(root, &config->servers[i]),
 			     problems);
 		check_claims(config, &config->servers[i], root, problems);
+		rules_check_sandbox(config, &config->servers[i],
+				    server_place(root, &config->servers[i]), problems);
 		check_path_is_unique(config, i, root, problems);
 	}
 	if (config->server_count == 0)

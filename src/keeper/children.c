@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "keeper/claims.h"
+#include "keeper/kernel_features.h"
 #include "keeper/operator.h"
 #include "obs/log.h"
 
@@ -47,6 +48,18 @@ struct row {
 	int status;     /* once reaped */
 };
 
+static void log_warnings(const struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		if (server->enabled && kernel_features_is_root(server))
+			LOG(SERVER_IS_ROOT, LOG_STR("server", server->conf.name));
+		if (server->enabled && kernel_features_reaches_gateway(config, server))
+			LOG(SERVER_REACHES_GATEWAY, LOG_STR("server", server->conf.name));
+	}
+}
+
 void children_init(struct children *children, const struct config *config, struct launch *launch,
 		   struct reaper *reaper, struct cgroups *cgroups)
 {
@@ -58,6 +71,7 @@ void children_init(struct children *children, const struct config *config, struc
 		.gateway_fd = -1,
 	};
 	CHECK(launch->count == config->server_count);
+	log_warnings(config);
 	list_init(&children->starting);
 	list_init(&children->others);
 	list_init(&children->untold);

@@ -56,6 +56,8 @@ int landlock_version(void);
 int landlock_open(const struct landlock_rights *rights) must_check;
 /* Grants rights on a file, or on a directory and all below it; rights that only directories have are left out for a file. */
 int landlock_allow_path(int ruleset, const char *path, uint64_t fs);
+/* The same for what is open, with O_PATH perhaps. */
+int landlock_allow_open(int ruleset, int fd, uint64_t fs);
 int landlock_allow_port(int ruleset, uint16_t port, uint64_t net) must_check;
 /* From now on for this process and its children. no_new_privs must be set. */
 int landlock_enforce(int ruleset) must_check;

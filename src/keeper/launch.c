@@ -194,7 +194,9 @@ int launch_init(struct launch *launch, const struct config *config, struct error
 {
 	int result = 0;
 
-	*launch = (struct launch){ .count = config->server_count, .keeper_pid = getpid() };
+	*launch = (struct launch){ .count = config->server_count,
+				   .config = config,
+				   .keeper_pid = getpid() };
 	launch->specs = mem_zalloc((config->server_count + 1) * sizeof(*launch->specs));
 	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
 		launch->open_files = (struct rlimit){ 1024, 1024 };
@@ -352,7 +354,7 @@ static void child_side_set_place(const struct launch_spec *spec)
 }
 
 /* After this, exec gains no privilege; only sandboxed paths are reachable. */
-static void child_side_give_up_rights(const struct launch_spec *spec)
+static void child_side_give_up_rights(const struct launch *launch, const struct launch_spec *spec)
 {
 	static const int steps[] = {
 		[SANDBOX_READ] = LAUNCH_SANDBOX_READ,
@@ -367,7 +369,7 @@ static void child_side_give_up_rights(const struct launch_spec *spec)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (spec->server->sandbox == CONFIG_SANDBOX_OFF)
 		return;
-	result = sandbox_enter(spec->server, spec->candidates);
+	result = sandbox_enter(launch->config, spec->server, spec->candidates);
 	if (result != SANDBOX_DONE)
 		child_side_fail(VERDICT_FD, steps[result]);
 }
@@ -420,7 +422,7 @@ static void child_side(const struct launch *launch, const struct launch_spec *sp
 	child_side_set_limits(spec);
 	child_side_set_user(launch, spec);
 	child_side_set_place(spec);
-	child_side_give_up_rights(spec);
+	child_side_give_up_rights(launch, spec);
 	child_side_exec(spec);
 }
 
@@ -511,5 +513,8 @@ const char *launch_hint(const struct launch_verdict *verdict, const char *comman
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT &&
 	    strchr(command, ' ') != NULL)
 		return "; it is one program, and its arguments belong under args";
+	if ((verdict->step == LAUNCH_SANDBOX_READ || verdict->step == LAUNCH_SANDBOX_WRITE) &&
+	    verdict->error == ELOOP)
+		return "; it has a link below a directory that a server may write";
 	return "";
 }

@@ -12,6 +12,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/keeper.c src/keeper/keeper.h \
 	src/keeper/landlock.c src/keeper/landlock.h \
 	src/keeper/launch.c src/keeper/launch.h \
+	src/keeper/listed_path.c src/keeper/listed_path.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/notify.c src/keeper/notify.h \

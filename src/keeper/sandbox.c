@@ -10,9 +10,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "keeper/capabilities.h"
 #include "keeper/landlock.h"
+#include "keeper/listed_path.h"
 #include "keeper/syscall_filter.h"
 
 #define MAY_READ ((uint64_t)(LANDLOCK_FS_READ_FILE | LANDLOCK_FS_READ_DIR))
@@ -89,6 +92,11 @@ static const struct {
 	{ "/dev/urandom", MAY_READ },
 };
 
+struct sandbox {
+	const struct config *config;
+	int ruleset;
+};
+
 static bool limits_tcp(const struct config_server *server)
 {
 	return !server->sandbox_connect.is_any || !server->sandbox_bind.is_any;
@@ -116,23 +124,45 @@ int sandbox_check(const struct config_server *server, int version, struct error 
 	return 0;
 }
 
+/* Returns 0, or -1 with errno. */
+static int allow(const struct sandbox *sandbox, const char *path, uint64_t fs)
+{
+	int fd = listed_path_open(sandbox->config, path);
+	int result;
+
+	if (fd < 0)
+		return -1;
+	result = landlock_allow_open(sandbox->ruleset, fd, fs);
+	close(fd);
+	return result;
+}
+
 /* Not every machine has all of them, and not every user may see all of them. */
-static void allow_common(int ruleset)
+static void allow_common(const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < ARRAY_LEN(common); i++)
-		landlock_allow_path(ruleset, common[i].path, common[i].fs);
+		allow(sandbox, common[i].path, common[i].fs);
 }
 
-static void allow_programs(int ruleset, char *const *programs)
+/* Of a directory, whatever put it there, all would be granted. */
+static void allow_programs(const struct sandbox *sandbox, char *const *programs)
 {
-	for (; *programs != NULL; programs++)
-		landlock_allow_path(ruleset, *programs, MAY_RUN);
+	for (; *programs != NULL; programs++) {
+		struct stat st;
+		int fd = listed_path_open(sandbox->config, *programs);
+
+		if (fd < 0)
+			continue;
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+			landlock_allow_open(sandbox->ruleset, fd, MAY_RUN);
+		close(fd);
+	}
 }
 
-static int allow_paths(int ruleset, const struct slices *paths, uint64_t fs)
+static int allow_paths(const struct sandbox *sandbox, const struct slices *paths, uint64_t fs)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		if (landlock_allow_path(ruleset, paths->items[i].p, fs) < 0)
+		if (allow(sandbox, paths->items[i].p, fs) < 0)
 			return -1;
 	}
 	return 0;
@@ -147,14 +177,16 @@ static int allow_ports(int ruleset, const struct config_ports *ports, uint64_t n
 	return 0;
 }
 
-static enum sandbox_result add_rules(int ruleset, const struct config_server *server,
-				     char *const *programs)
+static enum sandbox_result add_rules(const struct sandbox *sandbox,
+				     const struct config_server *server, char *const *programs)
 {
-	allow_common(ruleset);
-	allow_programs(ruleset, programs);
-	if (allow_paths(ruleset, &server->sandbox_read, MAY_RUN) < 0)
+	int ruleset = sandbox->ruleset;
+
+	allow_common(sandbox);
+	allow_programs(sandbox, programs);
+	if (allow_paths(sandbox, &server->sandbox_read, MAY_RUN) < 0)
 		return SANDBOX_READ;
-	if (allow_paths(ruleset, &server->sandbox_write, MAY_WRITE) < 0)
+	if (allow_paths(sandbox, &server->sandbox_write, MAY_WRITE) < 0)
 		return SANDBOX_WRITE;
 	if (allow_ports(ruleset, &server->sandbox_connect, LANDLOCK_NET_CONNECT_TCP) < 0 ||
 	    allow_ports(ruleset, &server->sandbox_bind, LANDLOCK_NET_BIND_TCP) < 0)
@@ -182,12 +214,13 @@ static struct syscall_grants find_grants(const struct config_server *server)
 	};
 }
 
-enum sandbox_result sandbox_enter(const struct config_server *server, char *const *programs)
+enum sandbox_result sandbox_enter(const struct config *config, const struct config_server *server,
+				  char *const *programs)
 {
 	struct landlock_rights refused = { LANDLOCK_FS_ALL, 0, LANDLOCK_SCOPE_ALL };
 	struct syscall_grants grants = find_grants(server);
+	struct sandbox sandbox = { .config = config };
 	enum sandbox_result result;
-	int ruleset;
 
 	if (!server->sandbox_connect.is_any)
 		refused.net |= LANDLOCK_NET_CONNECT_TCP;
@@ -196,11 +229,11 @@ enum sandbox_result sandbox_enter(const struct config_server *server, char *cons
 	/* Root without capabilities is a user like any other; with them it could load kernel modules. */
 	if (capabilities_drop_all() < 0)
 		return SANDBOX_KERNEL;
-	ruleset = landlock_open(&refused);
-	if (ruleset < 0)
+	sandbox.ruleset = landlock_open(&refused);
+	if (sandbox.ruleset < 0)
 		return SANDBOX_KERNEL;
-	result = add_rules(ruleset, server, programs);
-	if (result == SANDBOX_DONE && landlock_enforce(ruleset) < 0)
+	result = add_rules(&sandbox, server, programs);
+	if (result == SANDBOX_DONE && landlock_enforce(sandbox.ruleset) < 0)
 		result = SANDBOX_KERNEL;
 	if (result == SANDBOX_DONE && syscall_filter_enter(&grants) < 0)
 		result = SANDBOX_KERNEL;

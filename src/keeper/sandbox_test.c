@@ -77,14 +77,20 @@ static int error_of_run(const char *path)
 	return WEXITSTATUS(status);
 }
 
+static enum sandbox_result enter(struct config_server *server, char *const *programs)
+{
+	const struct config config = { .servers = server, .server_count = 1 };
+
+	return sandbox_enter(&config, server, programs);
+}
+
 /* Enters and returns a number for each thing that is not as it should be, in a child. */
-static int look_from_inside(const struct config_server *server, const char *const *directories)
+static int look_from_inside(struct config_server *server, const char *const *directories)
 {
 	char *programs[] = { (char *)(uintptr_t) "/no/such/program", NULL };
 	char path[128];
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    sandbox_enter(server, programs) != SANDBOX_DONE)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || enter(server, programs) != SANDBOX_DONE)
 		return 1;
 	snprintf(path, sizeof(path), "%s/file", directories[0]);
 	if (error_of_open(path, O_RDONLY) != 0 || error_of_open(path, O_WRONLY) != EACCES)
@@ -175,12 +181,12 @@ static void what_is_missing_is_named(void **state)
 	server.sandbox_write = (struct slices){ &missing, 1 };
 	pid = fork();
 	if (pid == 0)
-		_exit(sandbox_enter(&server, none) == SANDBOX_WRITE && errno == ENOENT ? 0 : 1);
+		_exit(enter(&server, none) == SANDBOX_WRITE && errno == ENOENT ? 0 : 1);
 	assert_int_equal(exit_of(pid), 0);
 	server.sandbox_read = server.sandbox_write;
 	pid = fork();
 	if (pid == 0)
-		_exit(sandbox_enter(&server, none) == SANDBOX_READ && errno == ENOENT ? 0 : 1);
+		_exit(enter(&server, none) == SANDBOX_READ && errno == ENOENT ? 0 : 1);
 	assert_int_equal(exit_of(pid), 0);
 }
 

@@ -61,6 +61,9 @@ static const struct refusal always[] = {
 	{ SYS_kcmp, EPERM }, { SYS_pidfd_getfd, EPERM }, { SYS_process_madvise, EPERM },
 	{ NEWER(448) /* process_mrelease */, EPERM }, { SYS_move_pages, EPERM },
 	{ SYS_migrate_pages, EPERM },
+	/* they hold the lock of a pipe while they wait; the gateway reads and writes the other ends of ours */
+	{ SYS_splice, EINVAL }, { SYS_tee, EINVAL }, { SYS_vmsplice, EINVAL },
+	{ SYS_sendfile, EINVAL },
 	/* what would do the work of others unseen */
 	{ SYS_io_uring_setup, ENOSYS }, { SYS_io_uring_enter, ENOSYS },
 	{ SYS_io_uring_register, ENOSYS },
