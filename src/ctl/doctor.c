@@ -18,6 +18,8 @@
 #include "ctl/mcp_client.h"
 #include "ctl/probe.h"
 #include "keeper/claims.h"
+#include "keeper/landlock.h"
+#include "keeper/sandbox.h"
 #include "mcp/revision.h"
 
 #define LIST_MS 30000
@@ -374,6 +376,22 @@ static void examine_start(struct examination *e, const struct launch *launch,
 		reaper_remove(reaper, e->probe.process.pid);
 }
 
+/* ---- the sandbox ---- */
+
+static void report_sandbox(const struct config_server *server)
+{
+	struct server_confinement confinement;
+	struct buf text = { 0 };
+
+	sandbox_describe(server, landlock_version(), &confinement);
+	if (confinement.in_force[0] == '\0')
+		return;
+	buf_append_str(&text, confinement.in_force);
+	if (confinement.lacking[0] != '\0')
+		buf_printf(&text, "; the kernel lacks %s", confinement.lacking);
+	finding_print(confinement.lacking[0] == '\0' ? "ok" : "warn", "sandbox", &text);
+}
+
 static bool examine(const struct config *config, size_t index, const struct launch *launch,
 		    const struct reaper *reaper, const struct doctor_claims *given)
 {
@@ -381,6 +399,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 	struct launch_spec spec = launch->specs[index];
 
 	printf("%s\n", e.server->conf.name);
+	report_sandbox(e.server);
 	if (examine_claims(&e, &spec))
 		examine_start(&e, launch, &spec, reaper);
 	claims_free_env(launch->specs[index].envp, spec.envp);

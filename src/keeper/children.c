@@ -17,7 +17,9 @@
 #include "base/mem.h"
 #include "keeper/claims.h"
 #include "keeper/kernel_features.h"
+#include "keeper/landlock.h"
 #include "keeper/operator.h"
+#include "keeper/sandbox.h"
 #include "obs/log.h"
 
 /* Processes of one server beyond its pool that may still be on their way out. */
@@ -48,6 +50,19 @@ struct row {
 	int status;     /* once reaped */
 };
 
+static void log_sandbox(const struct config_server *server)
+{
+	struct server_confinement confinement;
+
+	sandbox_describe(server, landlock_version(), &confinement);
+	if (confinement.in_force[0] != '\0')
+		LOG(SANDBOX, LOG_STR("server", server->conf.name),
+		    LOG_STR("in_force", confinement.in_force));
+	if (confinement.lacking[0] != '\0')
+		LOG(SANDBOX_LACKS, LOG_STR("server", server->conf.name),
+		    LOG_STR("lacks", confinement.lacking));
+}
+
 static void log_warnings(const struct config *config)
 {
 	for (size_t i = 0; i < config->server_count; i++) {
@@ -57,6 +72,8 @@ static void log_warnings(const struct config *config)
 			LOG(SERVER_IS_ROOT, LOG_STR("server", server->conf.name));
 		if (server->enabled && kernel_features_reaches_gateway(config, server))
 			LOG(SERVER_REACHES_GATEWAY, LOG_STR("server", server->conf.name));
+		if (server->enabled)
+			log_sandbox(server);
 	}
 }
 

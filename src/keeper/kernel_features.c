@@ -218,6 +218,17 @@ bool kernel_features_reaches_gateway(const struct config *config,
 	       server->sandbox_connect.is_any && !server->sandbox_gateway;
 }
 
+/* What else a newer kernel would refuse. */
+static void warn_of_kernel(const struct config_server *server, struct config_problems *warnings)
+{
+	struct server_confinement confinement;
+
+	sandbox_describe(server, landlock_version(), &confinement);
+	if (confinement.lacking[0] != '\0')
+		problem_add(warnings, "servers.%s.sandbox: the running kernel lacks %s",
+			    server->conf.name, confinement.lacking);
+}
+
 void kernel_features_warn(struct config *config)
 {
 	for (size_t i = 0; i < config->server_count; i++) {
@@ -228,6 +239,8 @@ void kernel_features_warn(struct config *config)
 				    "servers.%s runs as root, because the daemon does; give it a "
 				    "user of its own (user), or run the daemon as one",
 				    server->conf.name);
+		if (server->enabled)
+			warn_of_kernel(server, &config->warnings);
 		if (server->enabled && kernel_features_reaches_gateway(config, server))
 			problem_add(&config->warnings,
 				    "servers.%s.sandbox.connect: 'any' includes the ports of this "

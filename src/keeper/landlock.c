@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define VERSION_SCOPED 6
 #define RULE_NET_PORT 2
 #define FS_OF_A_FILE                                                                       \
 	((uint64_t)(LANDLOCK_FS_EXECUTE | LANDLOCK_FS_WRITE_FILE | LANDLOCK_FS_READ_FILE | \
@@ -48,7 +47,7 @@ int landlock_open(const struct landlock_rights *rights)
 	known.fs &= known_fs(version);
 	if (version >= LANDLOCK_VERSION_NET)
 		size = offsetof(struct landlock_rights, scoped);
-	if (version >= VERSION_SCOPED)
+	if (version >= LANDLOCK_VERSION_SCOPED)
 		size = sizeof(known);
 	return (int)syscall(SYS_landlock_create_ruleset, &known, size, 0);
 }

@@ -13,6 +13,7 @@
 /* The versions from which on the kernel can refuse these. */
 #define LANDLOCK_VERSION_TRUNCATE 3 /* Linux 6.2: without it every writable file can be emptied */
 #define LANDLOCK_VERSION_NET 4      /* Linux 6.7: TCP */
+#define LANDLOCK_VERSION_SCOPED 6   /* Linux 6.12: signals, abstract unix sockets */
 
 enum landlock_fs {
 	LANDLOCK_FS_EXECUTE = 1 << 0,

@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,14 +94,70 @@ static const struct {
 	{ "/dev/urandom", MAY_READ },
 };
 
+static bool is_wanted(const struct config_server *server)
+{
+	(void)server;
+	return true;
+}
+
+static bool limits_tcp(const struct config_server *server)
+{
+	return !server->sandbox_connect.is_any || !server->sandbox_bind.is_any;
+}
+
+static bool has_unix_sockets(const struct config_server *server)
+{
+	return server->sandbox_unix;
+}
+
+/* What a server is kept to or from. `since`: from which Linux on. mcpgated.yaml(5) has the whole table. */
+static const struct {
+	const char *name;
+	bool (*is_wanted)(const struct config_server *server);
+	int version; /* of Landlock; 0: without it */
+	const char *since;
+} measures[] = {
+	{ "files", is_wanted, 1, "5.13" },
+	{ "TCP ports", limits_tcp, LANDLOCK_VERSION_NET, "6.7" },
+	{ "ioctl of devices", is_wanted, 5, "6.10" },
+	{ "signals", is_wanted, LANDLOCK_VERSION_SCOPED, "6.12" },
+	{ "abstract unix sockets", has_unix_sockets, LANDLOCK_VERSION_SCOPED, "6.12" },
+	{ "system calls", is_wanted, 0, "" },
+	{ "capabilities", is_wanted, 0, "" },
+};
+
 struct sandbox {
 	const struct config *config;
 	int ruleset;
 };
 
-static bool limits_tcp(const struct config_server *server)
+static void add_words(char *text, size_t size, const char *words)
 {
-	return !server->sandbox_connect.is_any || !server->sandbox_bind.is_any;
+	size_t length = strlen(text);
+
+	snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", words);
+}
+
+void sandbox_describe(const struct config_server *server, int version,
+		      struct server_confinement *confinement_r)
+{
+	char words[64];
+
+	*confinement_r = (struct server_confinement){ "", "" };
+	if (server->sandbox == CONFIG_SANDBOX_OFF)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
+		if (!measures[i].is_wanted(server))
+			continue;
+		if (measures[i].version <= version) {
+			add_words(confinement_r->in_force, sizeof(confinement_r->in_force),
+				  measures[i].name);
+			continue;
+		}
+		snprintf(words, sizeof(words), "%s (Linux %s)", measures[i].name,
+			 measures[i].since);
+		add_words(confinement_r->lacking, sizeof(confinement_r->lacking), words);
+	}
 }
 
 int sandbox_check(const struct config_server *server, int version, struct error *err)

@@ -51,6 +51,30 @@ static void no_promise_is_weakened(void **state)
 	assert_int_equal(check(&server, -1, &err), 0);
 }
 
+static void what_is_in_force_is_said(void **state)
+{
+	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
+	struct server_confinement confinement;
+
+	(void)state;
+	sandbox_describe(&server, 99, &confinement);
+	assert_string_equal(confinement.in_force, "files, TCP ports, ioctl of devices, signals, "
+						  "system calls, capabilities");
+	assert_string_equal(confinement.lacking, "");
+	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
+	sandbox_describe(&server, 3, &confinement);
+	assert_string_equal(confinement.in_force, "files, system calls, capabilities");
+	assert_string_equal(confinement.lacking,
+			    "ioctl of devices (Linux 6.10), signals (Linux 6.12)");
+	server.sandbox_unix = true;
+	sandbox_describe(&server, 5, &confinement);
+	assert_string_equal(confinement.lacking,
+			    "signals (Linux 6.12), abstract unix sockets (Linux 6.12)");
+	server.sandbox = CONFIG_SANDBOX_OFF;
+	sandbox_describe(&server, 99, &confinement);
+	assert_string_equal(confinement.in_force, "");
+}
+
 static int error_of_open(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC);
@@ -194,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_promise_is_weakened),
+		cmocka_unit_test(what_is_in_force_is_said),
 		cmocka_unit_test(inside_only_what_is_listed_is_reached),
 		cmocka_unit_test(what_is_missing_is_named),
 	};

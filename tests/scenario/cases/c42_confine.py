@@ -280,6 +280,22 @@ def root_is_told(t):
 
 
 @case(daemon=False)
+def what_is_in_force_is_said(t):
+    """SEC-62: the log, the reports and mcpgatectl say what keeps a server in."""
+    need_landlock(6)
+    words = "files, TCP ports, ioctl of devices, signals, system calls, capabilities"
+    d = t.start({"main": box(), "other": {}})
+    d.wait_log("sandbox", "server=main", words)
+    rows = {row["name"]: row for row in json.loads(t.conn(address=d.admin).request("GET", "/servers").read())["servers"]}
+    eq([(rows[name]["sandbox"], rows[name]["sandbox_lacks"]) for name in ("main", "other")], [(words, None), (None, None)])
+    tool = os.path.join(harness.BIN, "mcpgatectl")
+    shown = subprocess.run([tool, "--socket", d.admin, "status"], capture_output=True, text=True, timeout=5).stdout
+    ok("main is in a sandbox: " + words in shown and "other is in" not in shown, "status", shown)
+    shown = subprocess.run([tool, "doctor", "-c", d.file, "main"], capture_output=True, text=True, timeout=8 * harness.SLOW).stdout
+    ok(any(line.split()[:2] == ["ok", "sandbox"] and words in line for line in shown.splitlines()), "doctor", shown)
+
+
+@case(daemon=False)
 def another_user(t):
     """SEC-61 product §4: a server runs as its user, with that user's groups, HOME, umask and directory."""
     if os.getuid() != 0:
