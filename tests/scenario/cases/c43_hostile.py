@@ -48,7 +48,8 @@ class Place:
         self.t, self.user = t, user
         self.uid = pwd.getpwnam(user).pw_uid if user else os.getuid()
         self.gid = pwd.getpwnam(user).pw_gid if user else os.getgid()
-        self.base = public_directory(t)
+        self.base = public_directory(t, "mcpgated")
+        os.chown(self.base, self.uid, self.gid)
         program = os.path.join(harness.BIN, "tests", "hostile-server")
         if not os.path.exists(program):
             raise Skip("there is no tests/hostile-server beside the programs")
@@ -106,6 +107,14 @@ class Place:
                 "gateway=%d" % self.gateway,
                 "port=%d" % self.listener(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0))[1]]
 
+    def daemon_prefix(self):
+        """Starts the daemon as this user, who can read neither its programs nor its configuration where they are."""
+        if not shutil.which("setpriv"):
+            raise Skip("there is no setpriv to start the daemon as another user")
+        script = 'cd / && cp "$3" "$0/config" && chmod 600 "$0/config" && chown %d "$0/config" && ' \
+                 'exec setpriv --reuid %d --regid %d --clear-groups "$0/mcpgated" -c "$0/config"' % (self.uid, self.uid, self.gid)
+        return ["sh", "-c", script, self.base]
+
     def close(self):
         self.victim.send_signal(signal.SIGCONT)
         self.victim.kill()
@@ -118,7 +127,7 @@ def parse(text):
     return dict(item.split(" ") for item in text.replace(";", "\n").replace("\n ", "\n").splitlines() if " " in item)
 
 
-def compare(t, user, sandbox, needed, gaps, skipped=()):
+def compare(t, user, sandbox, needed, gaps, skipped=(), daemon_too=False):
     """Every probe that gets through without the sandbox is refused in it, but for those that are listed."""
     need_landlock(6)
     place = Place(t, user)
@@ -126,9 +135,10 @@ def compare(t, user, sandbox, needed, gaps, skipped=()):
         arguments = place.arguments()
         settings = dict({"mode": "landlock", "connect": [], "bind": []}, **sandbox(place))
         server = {"command": place.program, "sandbox": settings, "args": arguments, "start": {"timeout": "60s"}}
-        if user:
+        if user and not daemon_too:
             server["user"] = user
-        t.start({"main": server}, {"listen": [{"address": "127.0.0.1:%d" % place.gateway}], "admin": {"address": "unix:" + place.admin}})
+        t.start({"main": server}, {"listen": [{"address": "127.0.0.1:%d" % place.gateway}], "admin": {"address": "unix:" + place.admin}},
+                prefix=place.daemon_prefix() if daemon_too else None)
         os.chmod(place.admin, 0o777)
         inside = parse(t.session().result["result"]["instructions"])
         control = place.popen([place.program, "--once"] + arguments, stdout=subprocess.PIPE, text=True)
@@ -157,7 +167,7 @@ def common(place):
 
 def need_root():
     if os.getuid() != 0:
-        raise Skip("only root can start a server as another user; this user's own are tried in the other cases")
+        raise Skip("only root can start something as another user; this user's own are tried in the other cases")
 
 
 @case(daemon=False, deadline=60)
@@ -184,3 +194,17 @@ def common_sandbox_as_a_user_of_its_own(t):
     """SEC-62: likewise with servers.NAME.user."""
     need_root()
     compare(t, "nobody", common, {**NEEDED, **NEEDED_WITH_WRITE}, {**GAPS, **GAPS_WITH_WRITE})
+
+
+@case(daemon=False, deadline=60)
+def closed_sandbox_of_an_ordinary_users_daemon(t):
+    """SEC-62: likewise where the daemon has no rights of its own to begin with."""
+    need_root()
+    compare(t, "nobody", closed, NEEDED, GAPS, INSIDE, daemon_too=True)
+
+
+@case(daemon=False, deadline=60)
+def common_sandbox_of_an_ordinary_users_daemon(t):
+    """SEC-62: likewise."""
+    need_root()
+    compare(t, "nobody", common, {**NEEDED, **NEEDED_WITH_WRITE}, {**GAPS, **GAPS_WITH_WRITE}, daemon_too=True)
