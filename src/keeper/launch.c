@@ -20,7 +20,9 @@
 #include "base/mem.h"
 #include "config/secret.h"
 #include "keeper/cgroups.h"
+#include "keeper/capabilities.h"
 #include "keeper/descriptors.h"
+#include "keeper/read_only.h"
 #include "keeper/sandbox.h"
 #include "obs/log.h"
 
@@ -192,6 +194,7 @@ static int prepare(struct launch *launch, struct launch_spec *spec, struct error
 
 int launch_init(struct launch *launch, const struct config *config, struct error *err)
 {
+	bool is_probe_due = false;
 	int result = 0;
 
 	*launch = (struct launch){ .count = config->server_count,
@@ -201,10 +204,14 @@ int launch_init(struct launch *launch, const struct config *config, struct error
 	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
 		launch->open_files = (struct rlimit){ 1024, 1024 };
 	for (size_t i = 0; i < config->server_count; i++) {
+		is_probe_due = is_probe_due || (config->servers[i].sandbox != CONFIG_SANDBOX_OFF &&
+						config->servers[i].sandbox_write.count > 0);
 		launch->specs[i].server = &config->servers[i];
 		if (prepare(launch, &launch->specs[i], err) < 0)
 			result = -1;
 	}
+	if (is_probe_due)
+		read_only_probe();
 	return result;
 }
 
@@ -335,11 +342,25 @@ static void child_side_set_user(const struct launch *launch, const struct launch
 {
 	if (!spec->has_user)
 		return;
+	/* For child_side_set_mounts, which takes them away again. */
+	if (read_only_is_possible(spec->server))
+		prctl(PR_SET_KEEPCAPS, 1);
 	if (setgroups((size_t)spec->group_count, spec->groups) < 0 ||
 	    setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
 	    setresuid(spec->uid, spec->uid, spec->uid) < 0)
 		child_side_fail(VERDICT_FD, LAUNCH_USER);
 	child_side_die_with_keeper(launch); /* a change of the user has cleared it */
+}
+
+/* Its own user looks for the paths; what may mount is used for nothing else. */
+static void child_side_set_mounts(const struct launch *launch, const struct launch_spec *spec)
+{
+	if (!read_only_is_possible(spec->server))
+		return;
+	if ((spec->has_user && capabilities_use_admin() < 0) ||
+	    read_only_enter(launch->config, spec->server) < 0 ||
+	    (spec->has_user && capabilities_drop_all() < 0))
+		child_side_fail(VERDICT_FD, LAUNCH_SANDBOX);
 }
 
 /* As its own user, so that chdir fails where that user may not go. */
@@ -421,6 +442,7 @@ static void child_side(const struct launch *launch, const struct launch_spec *sp
 	child_side_reset_signals();
 	child_side_set_limits(spec);
 	child_side_set_user(launch, spec);
+	child_side_set_mounts(launch, spec);
 	child_side_set_place(spec);
 	child_side_give_up_rights(launch, spec);
 	child_side_exec(spec);

@@ -8,6 +8,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
+	src/keeper/read_only.c src/keeper/read_only.h \
 	src/keeper/reaper.c src/keeper/reaper.h \
 	src/keeper/keeper.c src/keeper/keeper.h \
 	src/keeper/landlock.c src/keeper/landlock.h \

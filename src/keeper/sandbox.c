@@ -18,6 +18,7 @@
 #include "keeper/capabilities.h"
 #include "keeper/landlock.h"
 #include "keeper/listed_path.h"
+#include "keeper/read_only.h"
 #include "keeper/syscall_filter.h"
 
 #define MAY_READ ((uint64_t)(LANDLOCK_FS_READ_FILE | LANDLOCK_FS_READ_DIR))
@@ -110,6 +111,12 @@ static bool has_unix_sockets(const struct config_server *server)
 	return server->sandbox_unix;
 }
 
+/* Where something may be written, the filter lets chmod through. */
+static bool keeps_rights(const struct config_server *server)
+{
+	return server->sandbox_write.count == 0 || read_only_is_possible(server);
+}
+
 /* What a server is kept to or from. `since`: from which Linux on. mcpgated.yaml(5) has the whole table. */
 static const struct {
 	const char *name;
@@ -122,6 +129,7 @@ static const struct {
 	{ "ioctl of devices", is_wanted, 5, "6.10" },
 	{ "signals", is_wanted, LANDLOCK_VERSION_SCOPED, "6.12" },
 	{ "abstract unix sockets", has_unix_sockets, LANDLOCK_VERSION_SCOPED, "6.12" },
+	{ "rights of files", keeps_rights, 0, "" },
 	{ "system calls", is_wanted, 0, "" },
 	{ "capabilities", is_wanted, 0, "" },
 };

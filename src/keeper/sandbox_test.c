@@ -58,12 +58,14 @@ static void what_is_in_force_is_said(void **state)
 
 	(void)state;
 	sandbox_describe(&server, 99, &confinement);
-	assert_string_equal(confinement.in_force, "files, TCP ports, ioctl of devices, signals, "
-						  "system calls, capabilities");
+	assert_string_equal(confinement.in_force,
+			    "files, TCP ports, ioctl of devices, signals, rights of files, "
+			    "system calls, capabilities");
 	assert_string_equal(confinement.lacking, "");
 	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
 	sandbox_describe(&server, 3, &confinement);
-	assert_string_equal(confinement.in_force, "files, system calls, capabilities");
+	assert_string_equal(confinement.in_force,
+			    "files, rights of files, system calls, capabilities");
 	assert_string_equal(confinement.lacking,
 			    "ioctl of devices (Linux 6.10), signals (Linux 6.12)");
 	server.sandbox_unix = true;
