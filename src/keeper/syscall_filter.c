@@ -64,6 +64,9 @@ static const struct refusal always[] = {
 	/* they hold the lock of a pipe while they wait; the gateway reads and writes the other ends of ours */
 	{ SYS_splice, EINVAL }, { SYS_tee, EINVAL }, { SYS_vmsplice, EINVAL },
 	{ SYS_sendfile, EINVAL },
+#ifdef SYS_sendfile64
+	{ SYS_sendfile64, EINVAL },
+#endif
 	/* what would do the work of others unseen */
 	{ SYS_io_uring_setup, ENOSYS }, { SYS_io_uring_enter, ENOSYS },
 	{ SYS_io_uring_register, ENOSYS },
@@ -74,12 +77,15 @@ static const struct refusal always[] = {
 	/* memory and queues that all processes of a user share */
 #ifdef SYS_shmget
 	{ SYS_shmget, ENOSYS }, { SYS_shmat, ENOSYS }, { SYS_shmctl, ENOSYS },
-	{ SYS_semget, ENOSYS }, { SYS_semctl, ENOSYS }, { SYS_semtimedop, ENOSYS },
+	{ SYS_semget, ENOSYS }, { SYS_semctl, ENOSYS },
 	{ SYS_msgget, ENOSYS }, { SYS_msgsnd, ENOSYS }, { SYS_msgrcv, ENOSYS },
 	{ SYS_msgctl, ENOSYS },
 #endif
 #ifdef SYS_semop
 	{ SYS_semop, ENOSYS },
+#endif
+#ifdef SYS_semtimedop
+	{ SYS_semtimedop, ENOSYS },
 #endif
 	{ SYS_mq_open, ENOSYS }, { SYS_mq_unlink, ENOSYS },
 	/* calls that hide others in themselves, on old processors */
