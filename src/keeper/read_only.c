@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -64,11 +65,17 @@ void read_only_probe(void)
 
 bool read_only_is_possible(const struct config_server *server)
 {
-	return is_possible && server->sandbox != CONFIG_SANDBOX_OFF &&
-	       server->sandbox_write.count > 0;
+	const struct slices *paths = &server->sandbox_write;
+
+	/* Who may write everywhere is kept from nothing. */
+	for (size_t i = 0; i < paths->count; i++) {
+		if (paths->items[i].p[strspn(paths->items[i].p, "/.")] == '\0')
+			return false;
+	}
+	return is_possible && server->sandbox != CONFIG_SANDBOX_OFF && paths->count > 0;
 }
 
-/* Over the root nothing can be put: who may write everywhere needs no namespace. */
+/* Likewise by a link; over the root nothing can be put. */
 static bool has_root(const struct config *config, const struct slices *paths)
 {
 	struct stat root, st;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "keeper/landlock.h"
+#include "keeper/listed_path.h"
 
 static int check(const struct config_server *server, int version, struct error *err)
 {
@@ -216,6 +217,48 @@ static void what_is_missing_is_named(void **state)
 	assert_int_equal(exit_of(pid), 0);
 }
 
+/* Opens it in a configuration whose server may write `writable`; returns 0 or an errno. */
+static int error_of_listed(const char *writable, const char *path)
+{
+	struct slice write = slice_str(writable);
+	struct config_server server = { .enabled = true,
+					.sandbox = CONFIG_SANDBOX_LANDLOCK,
+					.sandbox_write = { &write, 1 } };
+	const struct config config = { .servers = &server, .server_count = 1 };
+	int fd = listed_path_open(&config, path);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static void links_below_what_is_written_are_not_followed(void **state)
+{
+	char names[3][64];
+	const char *directories[3];
+	char link_path[128], path[160];
+
+	(void)state;
+	make_directories(names, directories);
+	snprintf(link_path, sizeof(link_path), "%.63s/link", names[0]);
+	assert_int_equal(symlink("/", link_path), 0);
+	assert_int_equal(error_of_listed(names[1], link_path), 0);
+	assert_int_equal(error_of_listed(link_path, link_path), 0);
+	assert_int_equal(error_of_listed(names[0], names[0]), 0);
+	assert_int_equal(error_of_listed(names[0], link_path), ELOOP);
+	assert_int_equal(error_of_listed("/", link_path), ELOOP);
+	/* Names are compared by their parts, however they are written. */
+	snprintf(path, sizeof(path), "/.%.63s/./", names[0]);
+	assert_int_equal(error_of_listed(path, link_path), ELOOP);
+	snprintf(path, sizeof(path), "/%.63s//link/./etc", names[0]);
+	assert_int_equal(error_of_listed(names[0], path), ELOOP);
+	snprintf(path, sizeof(path), "%.63s/lin", names[0]);
+	assert_int_equal(error_of_listed(path, link_path), 0);
+	assert_int_equal(unlink(link_path), 0);
+	remove_directories(names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +266,7 @@ int main(void)
 		cmocka_unit_test(what_is_in_force_is_said),
 		cmocka_unit_test(inside_only_what_is_listed_is_reached),
 		cmocka_unit_test(what_is_missing_is_named),
+		cmocka_unit_test(links_below_what_is_written_are_not_followed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
