@@ -24,6 +24,7 @@
 #include "keeper/descriptors.h"
 #include "keeper/read_only.h"
 #include "keeper/sandbox.h"
+#include "keeper/syscall_filter.h"
 #include "obs/log.h"
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
@@ -388,6 +389,7 @@ static void child_side_give_up_rights(const struct launch *launch, const struct 
 		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
 	/* Capabilities that the unit granted to the daemon (a low port). Fails only where there are none. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	syscall_filter_enter_always();
 	if (spec->server->sandbox == CONFIG_SANDBOX_OFF)
 		return;
 	result = sandbox_enter(launch->config, spec->server, spec->candidates);

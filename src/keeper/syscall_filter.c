@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
@@ -32,6 +33,7 @@
 
 /* Calls newer than the C library: from here on they have the same distance on every processor. */
 #define NEWER(number) (SYS_landlock_create_ruleset - 444 + (number))
+#define X32_BIT 0x40000000U
 /* Beyond the last that was looked at, and in the x32 ABI, which begins far above, nothing is known to be harmless. */
 #define LAST_KNOWN NEWER(470)
 
@@ -61,12 +63,8 @@ static const struct refusal always[] = {
 	{ SYS_kcmp, EPERM }, { SYS_pidfd_getfd, EPERM }, { SYS_process_madvise, EPERM },
 	{ NEWER(448) /* process_mrelease */, EPERM }, { SYS_move_pages, EPERM },
 	{ SYS_migrate_pages, EPERM },
-	/* they hold the lock of a pipe while they wait; the gateway reads and writes the other ends of ours */
-	{ SYS_splice, EINVAL }, { SYS_tee, EINVAL }, { SYS_vmsplice, EINVAL },
-	{ SYS_sendfile, EINVAL },
-#ifdef SYS_sendfile64
-	{ SYS_sendfile64, EINVAL },
-#endif
+	/* with the lock of a pipe held; see syscall_filter_enter_always for their kin */
+	{ SYS_tee, EINVAL }, { SYS_vmsplice, EINVAL },
 	/* what would do the work of others unseen */
 	{ SYS_io_uring_setup, ENOSYS }, { SYS_io_uring_enter, ENOSYS },
 	{ SYS_io_uring_register, ENOSYS },
@@ -442,6 +440,47 @@ static void make(struct program *program, const struct syscall_grants *grants)
 	put_return(program, 0);
 }
 
+/* The calls that hold the lock of a pipe, of each kind of program that the processor runs. */
+static void make_always(struct program *program)
+{
+	static const struct {
+		uint32_t arch;
+		uint32_t numbers[4];
+	} kinds[] = {
+#if defined(__x86_64__)
+		{ AUDIT_ARCH_X86_64,
+		  { SYS_splice, SYS_sendfile, X32_BIT | SYS_splice, X32_BIT | SYS_sendfile } },
+		{ AUDIT_ARCH_I386, { 313, 187, 239, 313 } },
+#elif defined(__aarch64__)
+		{ AUDIT_ARCH_AARCH64, { SYS_splice, SYS_sendfile, SYS_splice, SYS_sendfile } },
+		{ AUDIT_ARCH_ARM, { 340, 187, 239, 340 } },
+#else
+		{ 0, { SYS_splice, SYS_sendfile, SYS_splice, SYS_sendfile } },
+#endif
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		uint32_t arch = kinds[i].arch != 0 ? kinds[i].arch : seccomp_arch_native();
+		size_t begin;
+
+		load(program, offsetof(struct seccomp_data, arch));
+		begin = when(program, arch);
+		load(program, offsetof(struct seccomp_data, nr));
+		for (size_t j = 0; j < ARRAY_LEN(kinds[i].numbers); j++)
+			refuse_value(program, kinds[i].numbers[j], EINVAL);
+		end_when(program, begin);
+	}
+	put_return(program, 0);
+}
+
+static int enter(struct program *program)
+{
+	struct sock_fprog filter = { .len = (unsigned short)program->length,
+				     .filter = program->code };
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
 bool syscall_filter_is_known(void)
 {
 	uint32_t action = SECCOMP_RET_ERRNO;
@@ -452,9 +491,15 @@ bool syscall_filter_is_known(void)
 int syscall_filter_enter(const struct syscall_grants *grants)
 {
 	struct program program = { .length = 0 };
-	struct sock_fprog filter = { .filter = program.code };
 
 	make(&program, grants);
-	filter.len = (unsigned short)program.length;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+	return enter(&program);
+}
+
+void syscall_filter_enter_always(void)
+{
+	struct program program = { .length = 0 };
+
+	make_always(&program);
+	enter(&program);
 }

@@ -28,4 +28,10 @@ bool syscall_filter_is_known(void);
  */
 int syscall_filter_enter(const struct syscall_grants *grants) must_check;
 
+/*
+ * Likewise, for every server, as far as the kernel can: refuses splice(2) and sendfile(2); programs then read and
+ * write instead. While they wait they hold the lock of a pipe; the gateway would wait uninterruptibly at its other end. REL-26
+ */
+void syscall_filter_enter_always(void);
+
 #endif

@@ -297,6 +297,43 @@ def what_is_in_force_is_said(t):
     ok(any(line.split()[:2] == ["ok", "sandbox"] and words in line for line in shown.splitlines()), "doctor", shown)
 
 
+# Waits in splice(2) with the lock of its standard input held, if it is let.
+HOLDER = """
+import os, socket, sys, time
+path = sys.argv[1]
+a, b = socket.socketpair()
+a.setblocking(False)
+for size in (65536, 1):
+    try:
+        while True:
+            a.send(b"x" * size)
+    except BlockingIOError:
+        pass
+a.setblocking(True)
+with open(path, "w") as f:
+    f.write("tried")
+try:
+    os.splice(0, a.fileno(), 4096)
+except OSError as e:
+    with open(path, "w") as f:
+        f.write("errno %d" % e.errno)
+time.sleep(600)
+"""
+
+
+@case(daemon=False, deadline=20)
+def no_server_holds_the_gateway(t):
+    """REL-26: a server cannot keep the lock of its pipes, at whose other ends the gateway would wait for good."""
+    told = os.path.join(t.directory(), "told")
+    d = t.start({"main": {"command": sys.executable, "args": ["-I", "-c", HOLDER, told], "start": {"timeout": "1s"}}, "other": {}})
+    e = t.session("main", check=False).started
+    eq(e.final(10)["error"]["data"]["reason"], "backend_unavailable")
+    d.wait_log("child_end", "server=main", "reason=start_timeout")
+    eq(t.session("other").echo("x"), "x")
+    with open(told) as f:
+        eq(f.read(), "errno 22")
+
+
 @case(daemon=False)
 def another_user(t):
     """SEC-61 product §4: a server runs as its user, with that user's groups, HOME, umask and directory."""
