@@ -20,8 +20,21 @@
 #endif
 
 #define CONNECTIONS_MAX 64
+#define VISITORS_MAX 64
+
+/* A connection to the admin socket: not a byte is read before the keeper has said that it may be the operator's. */
+struct visitor {
+	struct list link;
+	struct spawner_question question;
+	struct admin_server *admin_server;
+	struct peer peer;
+	int fd;
+};
 
 struct admin_server {
+	struct spawner *spawner;
+	struct list visitors;
+	size_t visitor_count;
 	struct admin admin;
 	struct frontend frontend;
 	struct endpoint *endpoints; /* of the frontend */
@@ -33,18 +46,58 @@ struct admin_server {
 	struct listener metrics_listener;
 };
 
+static void visitor_free(struct visitor *visitor)
+{
+	CHECK(visitor->admin_server->visitor_count > 0);
+	visitor->admin_server->visitor_count--;
+	list_remove(&visitor->link);
+	free(visitor);
+}
+
+static void visitor_on_answer(struct spawner_question *question, bool is_allowed)
+{
+	struct visitor *visitor = container_of(question, struct visitor, question);
+	struct http_arrival arrival = { .fd = visitor->fd, .peer = visitor->peer };
+
+	if (is_allowed) {
+		http_server_accept(visitor->admin_server->admin_http, &arrival);
+	} else {
+		LOG(ADMIN_REFUSED,
+		    LOG_STR("reason", "the process belongs to a server of this daemon"));
+		close(visitor->fd);
+	}
+	visitor_free(visitor);
+}
+
 static void admin_server_on_admin_accept(struct listener *listener, int fd, const struct peer *peer)
 {
 	struct admin_server *a = container_of(listener, struct admin_server, admin_listener);
+	struct visitor *visitor;
 
 	CHECK(a->admin_http != NULL);
-	if (admin_may_connect(&a->admin, fd)) {
-		http_server_accept(a->admin_http,
-				   &(struct http_arrival){ .fd = fd, .peer = *peer });
+	if (a->visitor_count == VISITORS_MAX) {
+		LOG(ADMIN_REFUSED, LOG_STR("reason", "too many connect at once"));
+		close(fd);
 		return;
 	}
-	LOG(ADMIN_REFUSED, LOG_STR("reason", "the process belongs to a server of this daemon"));
-	close(fd);
+	visitor = mem_zalloc(sizeof(*visitor));
+	*visitor = (struct visitor){
+		.question.on_answer = visitor_on_answer, .admin_server = a, .peer = *peer, .fd = fd
+	};
+	list_append(&a->visitors, &visitor->link);
+	a->visitor_count++;
+	spawner_ask(a->spawner, &visitor->question, fd);
+}
+
+static void admin_server_drop_visitors(struct admin_server *a)
+{
+	LIST_FOREACH_SAFE(node, &a->visitors) {
+		struct visitor *visitor = container_of(node, struct visitor, link);
+
+		spawner_drop_question(a->spawner, &visitor->question);
+		close(visitor->fd);
+		visitor_free(visitor);
+	}
 }
 
 static void admin_server_on_metrics_accept(struct listener *listener, int fd,
@@ -94,6 +147,8 @@ struct admin_server *admin_server_new(const struct admin_server_conf *conf)
 	struct http_conf http = *conf->http;
 
 	CHECK(conf->on_drain != NULL && conf->on_reload != NULL && conf->on_deny_list != NULL);
+	a->spawner = conf->spawner;
+	list_init(&a->visitors);
 	admin_server_make_frontend(a, conf);
 	admin_init(&a->admin, &(struct admin_conf){ .router = conf->router,
 						    .servers = conf->servers,
@@ -127,6 +182,7 @@ void admin_server_free(struct admin_server **admin_server)
 	*admin_server = NULL;
 	if (a == NULL)
 		return;
+	admin_server_drop_visitors(a);
 	if (a->admin_http != NULL)
 		listener_fini(&a->admin_listener);
 	if (a->metrics_http != NULL)

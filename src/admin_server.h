@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "process/server.h"
+#include "process/spawn.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
 #include "router/client_session.h"
@@ -16,6 +17,7 @@ struct admin_server;
 /* All borrowed for the admin server's life, but the endpoints, http and the listeners only until the return. */
 struct admin_server_conf {
 	struct loop *loop;
+	struct spawner *spawner; /* knows who is no operator */
 	struct router *router;
 	struct server *servers;
 	size_t server_count;

@@ -22,6 +22,8 @@
 #include "server_certificates.h"
 #include "io/listen.h"
 #include "io/loop.h"
+#include "keeper/landlock.h"
+#include "keeper/sandbox.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/router.h"
@@ -251,6 +253,7 @@ static void gateway_make_servers(struct gateway *g)
 		if (!config->servers[i].enabled)
 			continue;
 		conf.fleet = &g->fleet;
+		sandbox_describe(&config->servers[i], landlock_version(), &conf.confinement);
 		server_init(server, g->loop, g->spawner, &conf);
 		g->endpoints[g->server_count] = config->servers[i].endpoint;
 		g->endpoints[g->server_count++].server = server;
@@ -374,6 +377,7 @@ static void gateway_make_http(struct gateway *g)
 	server_certificates_init(&g->server_certificates, config);
 	g->admin_server = admin_server_new(
 		&(struct admin_server_conf){ .loop = g->loop,
+					     .spawner = g->spawner,
 					     .router = &g->router,
 					     .endpoints = g->endpoints,
 					     .servers = g->servers,

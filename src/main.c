@@ -260,6 +260,8 @@ static int with_configuration(const struct command_line *line)
 		hint_at_a_command(line);
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
 	}
+	if (line->action == ACTION_TEST)
+		kernel_features_warn(config); /* a start logs it */
 	print_problems(&config->warnings);
 	if (line->action == ACTION_TEST) {
 		fprintf(stderr, "mcpgated: the configuration is fine\n");

@@ -5,9 +5,6 @@
  */
 #include "admin/admin.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "admin/admin_reply.h"
 #include "admin/deny.h"
 #include "admin/logs.h"
@@ -22,32 +19,6 @@
 #define ID_PREFIX_MIN 4
 
 static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
-
-/* ---- the operator ---- */
-
-/* Each server process begins a session of its own (keeper/launch.c), in which its helpers stay. */
-bool admin_may_connect(const struct admin *admin, int fd)
-{
-	struct ucred peer = { .pid = 0 };
-	socklen_t size = sizeof(peer);
-	pid_t session;
-
-	CHECK(fd >= 0);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-		return false;
-	if (peer.pid <= 0)
-		return true; /* in a namespace above ours, so no process of a server */
-	session = getsid(peer.pid);
-	if (session < 0)
-		return false;
-	for (size_t i = 0; i < admin->conf.server_count; i++) {
-		LIST_FOREACH(node, &admin->conf.servers[i].children) {
-			if (container_of(node, struct child, link)->pid == session)
-				return false;
-		}
-	}
-	return true;
-}
 
 struct server *admin_find_server(const struct admin *admin, struct slice name)
 {

@@ -50,11 +50,6 @@ struct inquiry {
 };
 
 void admin_init(struct admin *admin, const struct admin_conf *conf);
-/*
- * Whether the process at the other end of the connected unix socket may be the operator: no process of a server
- * may, because one that runs as the daemon's user could otherwise control the other servers.
- */
-bool admin_may_connect(const struct admin *admin, int fd);
 /* The server of this name, or NULL. */
 struct server *admin_find_server(const struct admin *admin, struct slice name);
 /* The value of a parameter of the query, or empty. Nothing is decoded: names and ids need none. */

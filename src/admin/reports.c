@@ -58,6 +58,8 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_text(value, "state", slice_str(state));
 	value_set_text(value, "path", path);
 	value_set_text(value, "isolation", slice_str(isolation_name(server->conf.isolation)));
+	value_set_text(value, "sandbox", slice_str(server->conf.confinement.in_force));
+	value_set_text(value, "sandbox_lacks", slice_str(server->conf.confinement.lacking));
 	value_set_number(value, "processes", server->count);
 	value_set_number(value, "processes_max", server->conf.pool_max);
 	value_set_number(value, "sessions", load->sessions);

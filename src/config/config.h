@@ -53,6 +53,8 @@ struct config_ports {
 };
 
 enum config_sandbox { CONFIG_SANDBOX_OFF, CONFIG_SANDBOX_LANDLOCK };
+/* CONFIG_UDP_NAMES: any, where there are ports to connect to. */
+enum config_udp { CONFIG_UDP_NAMES, CONFIG_UDP_NONE, CONFIG_UDP_ANY };
 
 /* What the gateway knows of a server is its modules' own; the rest is what the keeper starts. */
 struct config_server {
@@ -76,6 +78,9 @@ struct config_server {
 	struct slices sandbox_write;
 	struct config_ports sandbox_connect;
 	struct config_ports sandbox_bind;
+	enum config_udp sandbox_udp;
+	bool sandbox_unix;    /* unix sockets, any that its user may use */
+	bool sandbox_gateway; /* the ports of this gateway, if they are among those of connect */
 };
 
 /* A token with these marks is refused although it is good; all but one of the names are empty. */

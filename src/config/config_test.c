@@ -289,7 +289,8 @@ static void test_printed_configuration_is_read_back(void **state)
 		"    env: {A: '', 'B C': \"x\\ny\"}\n    inherit_env: []\n    cwd: /tmp\n"
 		"    start: {backoff: 1500ms..2m}\n    tool_timeout: {'x: y': 1s}\n"
 		"    user: u\n    umask: 0027\n    resources: {open_files: 99, memory: 3MiB, cpu: 7%}\n"
-		"    sandbox: {mode: landlock, read: ['/a b'], connect: [1, 65535], bind: any}\n"
+		"    sandbox: {mode: landlock, read: ['/a b'], connect: [1, 65535], bind: any,\n"
+		"      udp: none, unix_sockets: true, gateway: true}\n"
 		"  b_2: {command: y}\n");
 }
 

@@ -80,6 +80,13 @@ static const struct option_choice sandboxes[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice udps[] = {
+	{ "names", CONFIG_UDP_NAMES },
+	{ "none", CONFIG_UDP_NONE },
+	{ "any", CONFIG_UDP_ANY },
+	{ NULL, 0 },
+};
+
 static const struct option_choice log_levels[] = {
 	{ "error", LOG_LEVEL_ERROR },
 	{ "warn", LOG_LEVEL_WARN },
@@ -736,6 +743,24 @@ const struct option options_table[] = {
 	  SERVER(sandbox_bind),
 	  .def = "[]",
 	  .help = "The TCP ports that it may listen on; or any." },
+	{ .path = "servers.NAME.sandbox.udp",
+	  .type = OPTION_ENUM,
+	  SERVER(sandbox_udp),
+	  .choices = udps,
+	  .def = "names",
+	  .help = "UDP, with which names are looked up; the kernel cannot tell by ports. names: any if "
+		  "connect lists something, otherwise none." },
+	{ .path = "servers.NAME.sandbox.unix_sockets",
+	  .type = OPTION_BOOL,
+	  SERVER(sandbox_unix),
+	  .def = "false",
+	  .help = "Unix sockets, to whatever path its user may use: a database's, a container engine's." },
+	{ .path = "servers.NAME.sandbox.gateway",
+	  .type = OPTION_BOOL,
+	  SERVER(sandbox_gateway),
+	  .def = "false",
+	  .help = "Lets connect list a port of this gateway, which the server can then call like any client "
+		  "on this machine." },
 };
 
 const size_t options_count = ARRAY_LEN(options_table);

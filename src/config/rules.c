@@ -260,15 +260,6 @@ static void check_timeouts(const struct config_server *server, const struct tree
 				       timeouts->items[i].tool.p);
 }
 
-static void check_paths(const struct slices *paths, const struct tree *at,
-			struct config_problems *problems)
-{
-	for (size_t i = 0; i < paths->count; i++)
-		if (paths->items[i].p[0] != '/')
-			problem_add_at(problems, at, "must be an absolute path, not '%.100s'",
-				       paths->items[i].p);
-}
-
 /* A process that many share, or callers who show no token, have no one whose claims these could be. AUTH-DWN-02 */
 static void check_claims(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
@@ -311,7 +302,6 @@ static void check_server(const struct config_server *server, const struct tree *
 			 struct config_problems *problems)
 {
 	const struct server_conf *conf = &server->conf;
-	const struct tree *sandbox = tree_below(at, "sandbox");
 	const char *mask = server->umask != NULL ? server->umask : "0";
 	size_t digits = strspn(mask, "01234567");
 
@@ -324,8 +314,6 @@ static void check_server(const struct config_server *server, const struct tree *
 	if (conf->warm > conf->pool_max)
 		problem_add_at(problems, tree_below(at, "pool"),
 			       "pool.warm must not be more than pool.max");
-	check_paths(&server->sandbox_read, tree_below(sandbox, "read"), problems);
-	check_paths(&server->sandbox_write, tree_below(sandbox, "write"), problems);
 	if (mask[digits] != '\0' || digits < 1 || digits > 4 || (digits == 4 && mask[0] != '0'))
 		problem_add_at(problems, tree_below(at, "umask"),
 			       "must be up to four octal digits like \"0077\", not '%.60s'", mask);
@@ -366,6 +354,8 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_server(&config->servers[i], server_place(root, &config->servers[i]),
 			     problems);
 		check_claims(config, &config->servers[i], root, problems);
+		rules_check_sandbox(config, &config->servers[i],
+				    server_place(root, &config->servers[i]), problems);
 		check_path_is_unique(config, i, root, problems);
 	}
 	if (config->server_count == 0)

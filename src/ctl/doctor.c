@@ -18,6 +18,8 @@
 #include "ctl/mcp_client.h"
 #include "ctl/probe.h"
 #include "keeper/claims.h"
+#include "keeper/landlock.h"
+#include "keeper/sandbox.h"
 #include "mcp/revision.h"
 
 #define LIST_MS 30000
@@ -294,6 +296,18 @@ static void examine_running(struct examination *e)
 
 /* ---- all of it ---- */
 
+static void report_sandbox(const struct config_server *server)
+{
+	struct server_confinement confinement;
+	bool is_whole;
+
+	sandbox_describe(server, landlock_version(), &confinement);
+	is_whole = confinement.lacking[0] == '\0';
+	if (confinement.in_force[0] != '\0')
+		finding_print(is_whole ? "ok" : "warn", "sandbox", "%s%s%s", confinement.in_force,
+			      is_whole ? "" : "; the kernel lacks ", confinement.lacking);
+}
+
 /* Returns whether nothing is wrong with the server of this number. */
 static bool examine(const struct config *config, size_t index, const struct launch *launch,
 		    const struct reaper *reaper, const struct doctor_claims *given)
@@ -303,6 +317,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 	char **path = spec.candidates;
 
 	printf("%s\n", e.server->conf.name);
+	report_sandbox(e.server);
 	if (examine_claims(&e, &spec)) {
 		clock_update();
 		if (probe_start(&e.probe, launch, &spec, reaper) < 0) {

@@ -166,13 +166,34 @@ static void print_failure(const json_t *server)
 	buf_fini(&text);
 }
 
+/* Likewise: what keeps in a server that has a sandbox. */
+static void print_sandbox(const json_t *server)
+{
+	struct slice lacking = text_of(server, "sandbox_lacks");
+	struct buf text = { 0 };
+
+	if (text_of(server, "sandbox").n == 0)
+		return;
+	buf_append_slice(&text, text_of(server, "name"));
+	buf_append_str(&text, " is in a sandbox: ");
+	buf_append_slice(&text, text_of(server, "sandbox"));
+	if (lacking.n > 0) {
+		buf_append_str(&text, "; the kernel lacks ");
+		buf_append_slice(&text, lacking);
+	}
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
+}
+
 void show_servers(const json_t *report)
 {
 	const json_t *servers = json_object_get(report, "servers");
 
 	print_rows(servers, server_columns, ARRAY_LEN(server_columns));
-	for (size_t i = 0; i < json_array_size(servers); i++)
+	for (size_t i = 0; i < json_array_size(servers); i++) {
 		print_failure(json_array_get(servers, i));
+		print_sandbox(json_array_get(servers, i));
+	}
 }
 
 void show_status(const json_t *report)

@@ -27,6 +27,11 @@ enum ipc_type {
 	IPC_RELOAD, /* and that it reads log and certificates again, as SIGHUP does */
 	IPC_CERTIFICATES_USED, /* the set that came last is in use; `value` 0: it is not, it is bad */
 	IPC_ALIVE,             /* the answer to IPC_PING */
+	/*
+	 * question `child` (likewise chosen): may it be the operator who has connected to the admin socket?
+	 * descriptor: the connection
+	 */
+	IPC_JUDGE,
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */
@@ -36,6 +41,7 @@ enum ipc_type {
 	IPC_CERTIFICATE,
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
 	IPC_PING,             /* does your loop turn? Answer IPC_ALIVE */
+	IPC_JUDGED, /* `value` answers question `child`: 1, or 0: it is a server's process */
 };
 
 #define IPC_FDS_MAX 3

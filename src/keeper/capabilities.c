@@ -21,6 +21,18 @@ int capabilities_drop_all(void)
 	return (int)syscall(SYS_capset, &header, none);
 }
 
+int capabilities_use_admin(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3] = { { 0, 0, 0 }, { 0, 0, 0 } };
+
+	if (syscall(SYS_capget, &header, own) < 0)
+		return -1;
+	own[0].effective = 1U << CAP_SYS_ADMIN;
+	own[1].effective = 0;
+	return (int)syscall(SYS_capset, &header, own);
+}
+
 bool capabilities_reach_users(void)
 {
 	static const uint32_t needed = 1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_KILL;

@@ -16,6 +16,10 @@
 
 #include "base/mem.h"
 #include "keeper/claims.h"
+#include "keeper/kernel_features.h"
+#include "keeper/landlock.h"
+#include "keeper/operator.h"
+#include "keeper/sandbox.h"
 #include "obs/log.h"
 
 /* Processes of one server beyond its pool that may still be on their way out. */
@@ -46,6 +50,33 @@ struct row {
 	int status;     /* once reaped */
 };
 
+static void log_sandbox(const struct config_server *server)
+{
+	struct server_confinement confinement;
+
+	sandbox_describe(server, landlock_version(), &confinement);
+	if (confinement.in_force[0] != '\0')
+		LOG(SANDBOX, LOG_STR("server", server->conf.name),
+		    LOG_STR("in_force", confinement.in_force));
+	if (confinement.lacking[0] != '\0')
+		LOG(SANDBOX_LACKS, LOG_STR("server", server->conf.name),
+		    LOG_STR("lacks", confinement.lacking));
+}
+
+static void log_warnings(const struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		if (server->enabled && kernel_features_is_root(server))
+			LOG(SERVER_IS_ROOT, LOG_STR("server", server->conf.name));
+		if (server->enabled && kernel_features_reaches_gateway(config, server))
+			LOG(SERVER_REACHES_GATEWAY, LOG_STR("server", server->conf.name));
+		if (server->enabled)
+			log_sandbox(server);
+	}
+}
+
 void children_init(struct children *children, const struct config *config, struct launch *launch,
 		   struct reaper *reaper, struct cgroups *cgroups)
 {
@@ -57,6 +88,7 @@ void children_init(struct children *children, const struct config *config, struc
 		.gateway_fd = -1,
 	};
 	CHECK(launch->count == config->server_count);
+	log_warnings(config);
 	list_init(&children->starting);
 	list_init(&children->others);
 	list_init(&children->untold);
@@ -308,10 +340,22 @@ static void request_forget(struct children *children, const struct ipc_message *
 	row_set_told(children, row, TOLD_END);
 }
 
-void children_request(struct children *children, const struct ipc_message *message, int claims_fd)
+static void request_judge(struct children *children, const struct ipc_message *message, int fd)
+{
+	bool is_allowed = fd >= 0 && operator_may_be(children->launch, fd);
+	size_t i = children->judged_count++;
+
+	CHECK(i < CHILDREN_JUDGED_MAX); /* children_may_be_asked */
+	children->judged[i].question = message->child;
+	children->judged[i].is_allowed = is_allowed;
+}
+
+void children_request(struct children *children, const struct ipc_message *message, int fd)
 {
 	if (message->type == IPC_START)
-		request_start(children, message, claims_fd);
+		request_start(children, message, fd);
+	else if (message->type == IPC_JUDGE)
+		request_judge(children, message, fd);
 	else if (message->type == IPC_SIGNAL)
 		request_signal(children, message);
 	else if (message->type == IPC_FORGET)
@@ -428,9 +472,29 @@ static bool row_tell(struct children *children, struct row *row)
 	return true;
 }
 
+/* Sends the answer that was given last: their order means nothing. */
+static bool tell_judged(struct children *children)
+{
+	size_t last = children->judged_count - 1;
+	struct ipc_message message = { .type = IPC_JUDGED,
+				       .child = children->judged[last].question,
+				       .value = children->judged[last].is_allowed };
+	struct error err = { ERROR_NONE, "" };
+
+	CHECK(children->judged_count > 0 && children->gateway_fd >= 0);
+	if (ipc_send(children->gateway_fd, &message, NULL, 0, &err) < 0)
+		return false;
+	children->judged_count = last;
+	return true;
+}
+
 void children_tell(struct children *children)
 {
-	while (children->gateway_fd >= 0 && children_has_untold(children)) {
+	while (children->gateway_fd >= 0 && children->judged_count > 0) {
+		if (!tell_judged(children))
+			return;
+	}
+	while (children->gateway_fd >= 0 && !list_is_empty(&children->untold)) {
 		if (!row_tell(children, container_of(children->untold.next, struct row, untold)))
 			return;
 	}
@@ -439,12 +503,13 @@ void children_tell(struct children *children)
 bool children_may_be_asked(const struct children *children)
 {
 	return children->starting_count < CHILDREN_STARTING_MAX &&
-	       children->untold_count < CHILDREN_UNTOLD_MAX;
+	       children->untold_count < CHILDREN_UNTOLD_MAX &&
+	       children->judged_count < CHILDREN_JUDGED_MAX;
 }
 
 bool children_has_untold(const struct children *children)
 {
-	return !list_is_empty(&children->untold);
+	return children->judged_count > 0 || !list_is_empty(&children->untold);
 }
 
 static void kill_list(struct children *children, struct list *rows)
@@ -468,6 +533,7 @@ void children_set_gateway(struct children *children, int gateway_fd)
 {
 	children_kill_all(children);
 	CHECK(children->untold_count == 0 && list_is_empty(&children->untold));
+	children->judged_count = 0;
 	children->gateway_fd = gateway_fd;
 }
 

@@ -23,6 +23,8 @@
 #define CHILDREN_STARTING_MAX 64
 /* When so many children have something to tell the gateway, its requests wait until it reads. */
 #define CHILDREN_UNTOLD_MAX 1024
+/* Likewise of answers to IPC_JUDGE. */
+#define CHILDREN_JUDGED_MAX 64
 
 struct children {
 	const struct config *config;
@@ -38,6 +40,11 @@ struct children {
 	size_t untold_count;
 	size_t starting_count;
 	size_t *counts; /* rows of each server */
+	struct {
+		uint64_t question;
+		bool is_allowed;
+	} judged[CHILDREN_JUDGED_MAX]; /* answers that the gateway has not been told */
+	size_t judged_count;
 };
 
 /* All are borrowed. */
@@ -47,10 +54,10 @@ void children_init(struct children *children, const struct config *config, struc
 void children_fini(struct children *children);
 
 /*
- * IPC_START, IPC_SIGNAL or IPC_FORGET. A request that is not allowed is logged and ignored; a start with wrong
- * claims (claims_fd; -1: none came) has failed.
+ * IPC_START, IPC_SIGNAL, IPC_FORGET or IPC_JUDGE. A request that is not allowed is logged and ignored; a start with
+ * wrong claims has failed. `fd` is what came with it (-1: nothing): claims, or a connection.
  */
-void children_request(struct children *children, const struct ipc_message *message, int claims_fd);
+void children_request(struct children *children, const struct ipc_message *message, int fd);
 
 /* Adds the descriptors of starting children; returns how many. */
 size_t children_poll_fill(const struct children *children, struct pollfd *polls_r);

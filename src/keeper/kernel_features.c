@@ -18,7 +18,9 @@
 #include "keeper/cgroups.h"
 #include "keeper/landlock.h"
 #include "keeper/launch.h"
+#include "keeper/listed_path.h"
 #include "keeper/sandbox.h"
+#include "keeper/syscall_filter.h"
 
 static void check_user(const struct config_server *server, struct config_problems *problems)
 {
@@ -80,19 +82,25 @@ static void check_open_files(const struct config_server *server, struct config_p
 		    server->conf.name, (uint64_t)limit.rlim_max);
 }
 
-static void check_paths(const struct config_server *server, const char *key,
-			const struct slices *paths, struct config_problems *problems)
+static void check_paths(const struct config *config, const struct config_server *server,
+			const char *key, const struct slices *paths,
+			struct config_problems *problems)
 {
+	struct error err;
 	mode_t mode;
 
 	for (size_t i = 0; i < paths->count; i++) {
 		if (is_missing(paths->items[i].p, &mode))
 			problem_add(problems, "servers.%s.sandbox.%s: %.200s: %s",
 				    server->conf.name, key, paths->items[i].p, strerror(errno));
+		else if (listed_path_check(config, paths->items[i].p, &err) < 0)
+			problem_add(problems, "servers.%s.sandbox.%s: %s", server->conf.name, key,
+				    err.text);
 	}
 }
 
-static void check_sandbox(const struct config_server *server, struct config_problems *problems)
+static void check_sandbox(const struct config *config, const struct config_server *server,
+			  struct config_problems *problems)
 {
 	struct error err = { ERROR_NONE, "" };
 
@@ -100,8 +108,13 @@ static void check_sandbox(const struct config_server *server, struct config_prob
 		return;
 	if (sandbox_check(server, landlock_version(), &err) < 0)
 		problem_add(problems, "servers.%s.sandbox: %s", server->conf.name, err.text);
-	check_paths(server, "read", &server->sandbox_read, problems);
-	check_paths(server, "write", &server->sandbox_write, problems);
+	if (!syscall_filter_is_known())
+		problem_add(problems,
+			    "servers.%s.sandbox: the running kernel cannot refuse system calls "
+			    "(CONFIG_SECCOMP_FILTER); use another kernel, or 'mode: off'",
+			    server->conf.name);
+	check_paths(config, server, "read", &server->sandbox_read, problems);
+	check_paths(config, server, "write", &server->sandbox_write, problems);
 }
 
 static void check_cgroups(const struct config *config, struct config_problems *problems)
@@ -189,6 +202,53 @@ void kernel_features_check_commands(const struct config *config, struct config_p
 	launch_fini(&launch);
 }
 
+bool kernel_features_is_root(const struct config_server *server)
+{
+	return server->user == NULL && geteuid() == 0;
+}
+
+bool kernel_features_reaches_gateway(const struct config *config,
+				     const struct config_server *server)
+{
+	bool has_ports = false;
+
+	for (size_t i = 0; i < config->listen_count; i++)
+		has_ports = has_ports || strncmp(config->listen[i].address, "unix:", 5) != 0;
+	return has_ports && server->sandbox != CONFIG_SANDBOX_OFF &&
+	       server->sandbox_connect.is_any && !server->sandbox_gateway;
+}
+
+/* What else a newer kernel would refuse. */
+static void warn_of_kernel(const struct config_server *server, struct config_problems *warnings)
+{
+	struct server_confinement confinement;
+
+	sandbox_describe(server, landlock_version(), &confinement);
+	if (confinement.lacking[0] != '\0')
+		problem_add(warnings, "servers.%s.sandbox: the running kernel lacks %s",
+			    server->conf.name, confinement.lacking);
+}
+
+void kernel_features_warn(struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		if (server->enabled && kernel_features_is_root(server))
+			problem_add(&config->warnings,
+				    "servers.%s runs as root, because the daemon does; give it a "
+				    "user of its own (user), or run the daemon as one",
+				    server->conf.name);
+		if (server->enabled)
+			warn_of_kernel(server, &config->warnings);
+		if (server->enabled && kernel_features_reaches_gateway(config, server))
+			problem_add(&config->warnings,
+				    "servers.%s.sandbox.connect: 'any' includes the ports of this "
+				    "gateway; list ports instead, or say 'gateway: true'",
+				    server->conf.name);
+	}
+}
+
 void kernel_features_check(const struct config *config, struct config_problems *problems)
 {
 	check_cgroups(config, problems);
@@ -200,6 +260,6 @@ void kernel_features_check(const struct config *config, struct config_problems *
 		check_user(server, problems);
 		check_cwd(server, problems);
 		check_open_files(server, problems);
-		check_sandbox(server, problems);
+		check_sandbox(config, server, problems);
 	}
 }

@@ -12,7 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define VERSION_SCOPED 6
 #define RULE_NET_PORT 2
 #define FS_OF_A_FILE                                                                       \
 	((uint64_t)(LANDLOCK_FS_EXECUTE | LANDLOCK_FS_WRITE_FILE | LANDLOCK_FS_READ_FILE | \
@@ -48,28 +47,33 @@ int landlock_open(const struct landlock_rights *rights)
 	known.fs &= known_fs(version);
 	if (version >= LANDLOCK_VERSION_NET)
 		size = offsetof(struct landlock_rights, scoped);
-	if (version >= VERSION_SCOPED)
+	if (version >= LANDLOCK_VERSION_SCOPED)
 		size = sizeof(known);
 	return (int)syscall(SYS_landlock_create_ruleset, &known, size, 0);
 }
 
+int landlock_allow_open(int ruleset, int fd, uint64_t fs)
+{
+	struct landlock_path_beneath_attr rule = { .parent_fd = fd };
+	struct stat st;
+
+	rule.allowed_access = fs & known_fs(landlock_version());
+	if (fstat(fd, &st) < 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode))
+		rule.allowed_access &= FS_OF_A_FILE;
+	return (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
 int landlock_allow_path(int ruleset, const char *path, uint64_t fs)
 {
-	struct landlock_path_beneath_attr rule = { 0 };
-	struct stat st;
-	int result = -1;
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	int result;
 
-	rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
-	if (rule.parent_fd < 0)
+	if (fd < 0)
 		return -1;
-	rule.allowed_access = fs & known_fs(landlock_version());
-	if (fstat(rule.parent_fd, &st) == 0) {
-		if (!S_ISDIR(st.st_mode))
-			rule.allowed_access &= FS_OF_A_FILE;
-		result = (int)syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH,
-				      &rule, 0);
-	}
-	close(rule.parent_fd);
+	result = landlock_allow_open(ruleset, fd, fs);
+	close(fd);
 	return result;
 }
 

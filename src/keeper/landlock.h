@@ -13,6 +13,7 @@
 /* The versions from which on the kernel can refuse these. */
 #define LANDLOCK_VERSION_TRUNCATE 3 /* Linux 6.2: without it every writable file can be emptied */
 #define LANDLOCK_VERSION_NET 4      /* Linux 6.7: TCP */
+#define LANDLOCK_VERSION_SCOPED 6   /* Linux 6.12: signals, abstract unix sockets */
 
 enum landlock_fs {
 	LANDLOCK_FS_EXECUTE = 1 << 0,
@@ -56,6 +57,8 @@ int landlock_version(void);
 int landlock_open(const struct landlock_rights *rights) must_check;
 /* Grants rights on a file, or on a directory and all below it; rights that only directories have are left out for a file. */
 int landlock_allow_path(int ruleset, const char *path, uint64_t fs);
+/* The same for what is open, with O_PATH perhaps. */
+int landlock_allow_open(int ruleset, int fd, uint64_t fs);
 int landlock_allow_port(int ruleset, uint16_t port, uint64_t net) must_check;
 /* From now on for this process and its children. no_new_privs must be set. */
 int landlock_enforce(int ruleset) must_check;

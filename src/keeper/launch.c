@@ -20,8 +20,11 @@
 #include "base/mem.h"
 #include "config/secret.h"
 #include "keeper/cgroups.h"
+#include "keeper/capabilities.h"
 #include "keeper/descriptors.h"
+#include "keeper/read_only.h"
 #include "keeper/sandbox.h"
+#include "keeper/syscall_filter.h"
 #include "obs/log.h"
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin"
@@ -192,17 +195,24 @@ static int prepare(struct launch *launch, struct launch_spec *spec, struct error
 
 int launch_init(struct launch *launch, const struct config *config, struct error *err)
 {
+	bool is_probe_due = false;
 	int result = 0;
 
-	*launch = (struct launch){ .count = config->server_count, .keeper_pid = getpid() };
+	*launch = (struct launch){ .count = config->server_count,
+				   .config = config,
+				   .keeper_pid = getpid() };
 	launch->specs = mem_zalloc((config->server_count + 1) * sizeof(*launch->specs));
 	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
 		launch->open_files = (struct rlimit){ 1024, 1024 };
 	for (size_t i = 0; i < config->server_count; i++) {
+		is_probe_due = is_probe_due || (config->servers[i].sandbox != CONFIG_SANDBOX_OFF &&
+						config->servers[i].sandbox_write.count > 0);
 		launch->specs[i].server = &config->servers[i];
 		if (prepare(launch, &launch->specs[i], err) < 0)
 			result = -1;
 	}
+	if (is_probe_due)
+		read_only_probe();
 	return result;
 }
 
@@ -326,11 +336,25 @@ static void child_side_set_user(const struct launch *launch, const struct launch
 {
 	if (!spec->has_user)
 		return;
+	/* For child_side_set_mounts, which takes them away again. */
+	if (read_only_is_possible(spec->server))
+		prctl(PR_SET_KEEPCAPS, 1);
 	if (setgroups((size_t)spec->group_count, spec->groups) < 0 ||
 	    setresgid(spec->gid, spec->gid, spec->gid) < 0 ||
 	    setresuid(spec->uid, spec->uid, spec->uid) < 0)
 		child_side_fail(VERDICT_FD, LAUNCH_USER);
 	child_side_die_with_keeper(launch); /* a change of the user has cleared it */
+}
+
+/* Its own user looks for the paths; what may mount is used for nothing else. */
+static void child_side_set_mounts(const struct launch *launch, const struct launch_spec *spec)
+{
+	if (!read_only_is_possible(spec->server))
+		return;
+	if ((spec->has_user && capabilities_use_admin() < 0) ||
+	    read_only_enter(launch->config, spec->server) < 0 ||
+	    (spec->has_user && capabilities_drop_all() < 0))
+		child_side_fail(VERDICT_FD, LAUNCH_SANDBOX);
 }
 
 /* As its own user, so that chdir fails where that user may not go. */
@@ -345,7 +369,7 @@ static void child_side_set_place(const struct launch_spec *spec)
 }
 
 /* After this, exec gains no privilege; only sandboxed paths are reachable. */
-static void child_side_give_up_rights(const struct launch_spec *spec)
+static void child_side_give_up_rights(const struct launch *launch, const struct launch_spec *spec)
 {
 	static const int steps[] = {
 		[SANDBOX_READ] = LAUNCH_SANDBOX_READ,
@@ -358,9 +382,10 @@ static void child_side_give_up_rights(const struct launch_spec *spec)
 		child_side_fail(VERDICT_FD, LAUNCH_SETUP);
 	/* Capabilities that the unit granted to the daemon (a low port). Fails only where there are none. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	syscall_filter_enter_always();
 	if (spec->server->sandbox == CONFIG_SANDBOX_OFF)
 		return;
-	result = sandbox_enter(spec->server, spec->candidates);
+	result = sandbox_enter(launch->config, spec->server, spec->candidates);
 	if (result != SANDBOX_DONE)
 		child_side_fail(VERDICT_FD, steps[result]);
 }
@@ -412,8 +437,9 @@ static void child_side(const struct launch *launch, const struct launch_spec *sp
 	child_side_reset_signals();
 	child_side_set_limits(spec);
 	child_side_set_user(launch, spec);
+	child_side_set_mounts(launch, spec);
 	child_side_set_place(spec);
-	child_side_give_up_rights(spec);
+	child_side_give_up_rights(launch, spec);
 	child_side_exec(spec);
 }
 
@@ -504,5 +530,8 @@ const char *launch_hint(const struct launch_verdict *verdict, const char *comman
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT &&
 	    strchr(command, ' ') != NULL)
 		return "; it is one program, and its arguments belong under args";
+	if ((verdict->step == LAUNCH_SANDBOX_READ || verdict->step == LAUNCH_SANDBOX_WRITE) &&
+	    verdict->error == ELOOP)
+		return "; it has a link below a directory that a server may write";
 	return "";
 }

@@ -33,6 +33,7 @@ struct launch_spec {
 struct launch {
 	struct launch_spec *specs; /* one per configured server */
 	size_t count;
+	const struct config *config;
 	struct rlimit open_files; /* what the daemon itself was given */
 	pid_t keeper_pid;
 };

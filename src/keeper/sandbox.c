@@ -3,16 +3,23 @@
  * A table of paths, and the functions that turn it and the configuration into rules. Paths are opened by the
  * sandboxed process itself, as its own user, after the fork: a link is followed to what it means then.
  *
- * Not refused, because Landlock cannot: looking at names, sizes and rights of files, UDP, unix sockets
- * that have a path. mcpgated.yaml(5) says so.
+ * Landlock sees files, TCP ports, and processes outside; syscall_filter refuses other ways to the same ends. What
+ * neither can refuse stands in mcpgated.yaml(5).
  */
 #include "keeper/sandbox.h"
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "keeper/capabilities.h"
 #include "keeper/landlock.h"
+#include "keeper/listed_path.h"
+#include "keeper/read_only.h"
+#include "keeper/syscall_filter.h"
 
 #define MAY_READ ((uint64_t)(LANDLOCK_FS_READ_FILE | LANDLOCK_FS_READ_DIR))
 #define MAY_RUN (MAY_READ | LANDLOCK_FS_EXECUTE)
@@ -88,9 +95,77 @@ static const struct {
 	{ "/dev/urandom", MAY_READ },
 };
 
+static bool is_wanted(const struct config_server *server)
+{
+	(void)server;
+	return true;
+}
+
 static bool limits_tcp(const struct config_server *server)
 {
 	return !server->sandbox_connect.is_any || !server->sandbox_bind.is_any;
+}
+
+static bool has_unix_sockets(const struct config_server *server)
+{
+	return server->sandbox_unix;
+}
+
+/* Where something may be written, the filter lets chmod through. */
+static bool keeps_rights(const struct config_server *server)
+{
+	return server->sandbox_write.count == 0 || read_only_is_possible(server);
+}
+
+/* What a server is kept to or from. `since`: from which Linux on. mcpgated.yaml(5) has the whole table. */
+static const struct {
+	const char *name;
+	bool (*is_wanted)(const struct config_server *server);
+	int version; /* of Landlock; 0: without it */
+	const char *since;
+} measures[] = {
+	{ "files", is_wanted, 1, "5.13" },
+	{ "TCP ports", limits_tcp, LANDLOCK_VERSION_NET, "6.7" },
+	{ "ioctl of devices", is_wanted, 5, "6.10" },
+	{ "signals", is_wanted, LANDLOCK_VERSION_SCOPED, "6.12" },
+	{ "abstract unix sockets", has_unix_sockets, LANDLOCK_VERSION_SCOPED, "6.12" },
+	{ "rights of files", keeps_rights, 0, "" },
+	{ "system calls", is_wanted, 0, "" },
+	{ "capabilities", is_wanted, 0, "" },
+};
+
+struct sandbox {
+	const struct config *config;
+	int ruleset;
+};
+
+static void add_words(char *text, size_t size, const char *words)
+{
+	size_t length = strlen(text);
+
+	snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", words);
+}
+
+void sandbox_describe(const struct config_server *server, int version,
+		      struct server_confinement *confinement_r)
+{
+	char words[64];
+
+	*confinement_r = (struct server_confinement){ "", "" };
+	if (server->sandbox == CONFIG_SANDBOX_OFF)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(measures); i++) {
+		if (!measures[i].is_wanted(server))
+			continue;
+		if (measures[i].version <= version) {
+			add_words(confinement_r->in_force, sizeof(confinement_r->in_force),
+				  measures[i].name);
+			continue;
+		}
+		snprintf(words, sizeof(words), "%s (Linux %s)", measures[i].name,
+			 measures[i].since);
+		add_words(confinement_r->lacking, sizeof(confinement_r->lacking), words);
+	}
 }
 
 int sandbox_check(const struct config_server *server, int version, struct error *err)
@@ -115,23 +190,45 @@ int sandbox_check(const struct config_server *server, int version, struct error 
 	return 0;
 }
 
+/* Returns 0, or -1 with errno. */
+static int allow(const struct sandbox *sandbox, const char *path, uint64_t fs)
+{
+	int fd = listed_path_open(sandbox->config, path);
+	int result;
+
+	if (fd < 0)
+		return -1;
+	result = landlock_allow_open(sandbox->ruleset, fd, fs);
+	close(fd);
+	return result;
+}
+
 /* Not every machine has all of them, and not every user may see all of them. */
-static void allow_common(int ruleset)
+static void allow_common(const struct sandbox *sandbox)
 {
 	for (size_t i = 0; i < ARRAY_LEN(common); i++)
-		landlock_allow_path(ruleset, common[i].path, common[i].fs);
+		allow(sandbox, common[i].path, common[i].fs);
 }
 
-static void allow_programs(int ruleset, char *const *programs)
+/* Of a directory, whatever put it there, all would be granted. */
+static void allow_programs(const struct sandbox *sandbox, char *const *programs)
 {
-	for (; *programs != NULL; programs++)
-		landlock_allow_path(ruleset, *programs, MAY_RUN);
+	for (; *programs != NULL; programs++) {
+		struct stat st;
+		int fd = listed_path_open(sandbox->config, *programs);
+
+		if (fd < 0)
+			continue;
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+			landlock_allow_open(sandbox->ruleset, fd, MAY_RUN);
+		close(fd);
+	}
 }
 
-static int allow_paths(int ruleset, const struct slices *paths, uint64_t fs)
+static int allow_paths(const struct sandbox *sandbox, const struct slices *paths, uint64_t fs)
 {
 	for (size_t i = 0; i < paths->count; i++) {
-		if (landlock_allow_path(ruleset, paths->items[i].p, fs) < 0)
+		if (allow(sandbox, paths->items[i].p, fs) < 0)
 			return -1;
 	}
 	return 0;
@@ -146,14 +243,16 @@ static int allow_ports(int ruleset, const struct config_ports *ports, uint64_t n
 	return 0;
 }
 
-static enum sandbox_result add_rules(int ruleset, const struct config_server *server,
-				     char *const *programs)
+static enum sandbox_result add_rules(const struct sandbox *sandbox,
+				     const struct config_server *server, char *const *programs)
 {
-	allow_common(ruleset);
-	allow_programs(ruleset, programs);
-	if (allow_paths(ruleset, &server->sandbox_read, MAY_RUN) < 0)
+	int ruleset = sandbox->ruleset;
+
+	allow_common(sandbox);
+	allow_programs(sandbox, programs);
+	if (allow_paths(sandbox, &server->sandbox_read, MAY_RUN) < 0)
 		return SANDBOX_READ;
-	if (allow_paths(ruleset, &server->sandbox_write, MAY_WRITE) < 0)
+	if (allow_paths(sandbox, &server->sandbox_write, MAY_WRITE) < 0)
 		return SANDBOX_WRITE;
 	if (allow_ports(ruleset, &server->sandbox_connect, LANDLOCK_NET_CONNECT_TCP) < 0 ||
 	    allow_ports(ruleset, &server->sandbox_bind, LANDLOCK_NET_BIND_TCP) < 0)
@@ -161,11 +260,33 @@ static enum sandbox_result add_rules(int ruleset, const struct config_server *se
 	return SANDBOX_DONE;
 }
 
-enum sandbox_result sandbox_enter(const struct config_server *server, char *const *programs)
+static bool is_listed(const struct config_ports *ports)
+{
+	return ports->is_any || ports->count > 0;
+}
+
+static struct syscall_grants find_grants(const struct config_server *server)
+{
+	bool connects = is_listed(&server->sandbox_connect);
+	bool binds = is_listed(&server->sandbox_bind);
+
+	return (struct syscall_grants){
+		.tcp = connects || binds,
+		.udp = server->sandbox_udp == CONFIG_UDP_ANY ||
+		       (server->sandbox_udp == CONFIG_UDP_NAMES && connects),
+		.listen = binds || server->sandbox_unix,
+		.unix_sockets = server->sandbox_unix,
+		.attributes = server->sandbox_write.count > 0,
+	};
+}
+
+enum sandbox_result sandbox_enter(const struct config *config, const struct config_server *server,
+				  char *const *programs)
 {
 	struct landlock_rights refused = { LANDLOCK_FS_ALL, 0, LANDLOCK_SCOPE_ALL };
+	struct syscall_grants grants = find_grants(server);
+	struct sandbox sandbox = { .config = config };
 	enum sandbox_result result;
-	int ruleset;
 
 	if (!server->sandbox_connect.is_any)
 		refused.net |= LANDLOCK_NET_CONNECT_TCP;
@@ -174,11 +295,13 @@ enum sandbox_result sandbox_enter(const struct config_server *server, char *cons
 	/* Root without capabilities is a user like any other; with them it could load kernel modules. */
 	if (capabilities_drop_all() < 0)
 		return SANDBOX_KERNEL;
-	ruleset = landlock_open(&refused);
-	if (ruleset < 0)
+	sandbox.ruleset = landlock_open(&refused);
+	if (sandbox.ruleset < 0)
 		return SANDBOX_KERNEL;
-	result = add_rules(ruleset, server, programs);
-	if (result == SANDBOX_DONE && landlock_enforce(ruleset) < 0)
+	result = add_rules(&sandbox, server, programs);
+	if (result == SANDBOX_DONE && landlock_enforce(sandbox.ruleset) < 0)
+		result = SANDBOX_KERNEL;
+	if (result == SANDBOX_DONE && syscall_filter_enter(&grants) < 0)
 		result = SANDBOX_KERNEL;
 	return result;
 }

@@ -16,11 +16,16 @@ enum sandbox_result { SANDBOX_DONE, SANDBOX_READ, SANDBOX_WRITE, SANDBOX_KERNEL 
 /* Whether a kernel whose Landlock has this version (below 1: none) can keep what is configured. */
 int sandbox_check(const struct config_server *server, int version, struct error *err) must_check;
 
+/* Says what of a server's sandbox is in force with that version, and what the kernel would have to be newer for. */
+void sandbox_describe(const struct config_server *server, int version,
+		      struct server_confinement *confinement_r);
+
 /*
- * Shuts this process and its future children in. `programs` ends with NULL: the paths that may be
- * executed in any case, as far as they are there. Async-signal-safe; no_new_privs must be set.
+ * Shuts this process and its future children in: as one of `server`, which is one of config's. `programs` ends with
+ * NULL: the paths that may be executed in any case, as far as they are there. Async-signal-safe; no_new_privs must be
+ * set.
  */
-enum sandbox_result sandbox_enter(const struct config_server *server, char *const *programs)
-	must_check;
+enum sandbox_result sandbox_enter(const struct config *config, const struct config_server *server,
+				  char *const *programs) must_check;
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/unit_test.h"
 #include "keeper/landlock.h"
+#include "keeper/listed_path.h"
 
 static int check(const struct config_server *server, int version, struct error *err)
 {
@@ -43,6 +44,32 @@ static void no_promise_is_weakened(void **state)
 	assert_int_equal(check(&server, -1, &err), 0);
 }
 
+static void what_is_in_force_is_said(void **state)
+{
+	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
+	struct server_confinement confinement;
+
+	(void)state;
+	sandbox_describe(&server, 99, &confinement);
+	assert_string_equal(confinement.in_force,
+			    "files, TCP ports, ioctl of devices, signals, rights of files, "
+			    "system calls, capabilities");
+	assert_string_equal(confinement.lacking, "");
+	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;
+	sandbox_describe(&server, 3, &confinement);
+	assert_string_equal(confinement.in_force,
+			    "files, rights of files, system calls, capabilities");
+	assert_string_equal(confinement.lacking,
+			    "ioctl of devices (Linux 6.10), signals (Linux 6.12)");
+	server.sandbox_unix = true;
+	sandbox_describe(&server, 5, &confinement);
+	assert_string_equal(confinement.lacking,
+			    "signals (Linux 6.12), abstract unix sockets (Linux 6.12)");
+	server.sandbox = CONFIG_SANDBOX_OFF;
+	sandbox_describe(&server, 99, &confinement);
+	assert_string_equal(confinement.in_force, "");
+}
+
 static int error_of_open(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC);
@@ -69,14 +96,20 @@ static int error_of_run(const char *path)
 	return WEXITSTATUS(status);
 }
 
+static enum sandbox_result enter(struct config_server *server, char *const *programs)
+{
+	const struct config config = { .servers = server, .server_count = 1 };
+
+	return sandbox_enter(&config, server, programs);
+}
+
 /* Enters and returns a number for each thing that is not as it should be, in a child. */
-static int look_from_inside(const struct config_server *server, const char *const *directories)
+static int look_from_inside(struct config_server *server, const char *const *directories)
 {
 	char *programs[] = { (char *)(uintptr_t) "/no/such/program", NULL };
 	char path[128];
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    sandbox_enter(server, programs) != SANDBOX_DONE)
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || enter(server, programs) != SANDBOX_DONE)
 		return 1;
 	snprintf(path, sizeof(path), "%s/file", directories[0]);
 	if (error_of_open(path, O_RDONLY) != 0 || error_of_open(path, O_WRONLY) != EACCES)
@@ -165,21 +198,65 @@ static void what_is_missing_is_named(void **state)
 	server.sandbox_write = (struct slices){ &missing, 1 };
 	pid = fork();
 	if (pid == 0)
-		_exit(sandbox_enter(&server, none) == SANDBOX_WRITE && errno == ENOENT ? 0 : 1);
+		_exit(enter(&server, none) == SANDBOX_WRITE && errno == ENOENT ? 0 : 1);
 	assert_int_equal(exit_of(pid), 0);
 	server.sandbox_read = server.sandbox_write;
 	pid = fork();
 	if (pid == 0)
-		_exit(sandbox_enter(&server, none) == SANDBOX_READ && errno == ENOENT ? 0 : 1);
+		_exit(enter(&server, none) == SANDBOX_READ && errno == ENOENT ? 0 : 1);
 	assert_int_equal(exit_of(pid), 0);
+}
+
+/* Opens it in a configuration whose server may write `writable`; returns 0 or an errno. */
+static int error_of_listed(const char *writable, const char *path)
+{
+	struct slice write = slice_str(writable);
+	struct config_server server = { .enabled = true,
+					.sandbox = CONFIG_SANDBOX_LANDLOCK,
+					.sandbox_write = { &write, 1 } };
+	const struct config config = { .servers = &server, .server_count = 1 };
+	int fd = listed_path_open(&config, path);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static void links_below_what_is_written_are_not_followed(void **state)
+{
+	char names[3][64];
+	const char *directories[3];
+	char link_path[128], path[160];
+
+	(void)state;
+	make_directories(names, directories);
+	snprintf(link_path, sizeof(link_path), "%.63s/link", names[0]);
+	assert_int_equal(symlink("/", link_path), 0);
+	assert_int_equal(error_of_listed(names[1], link_path), 0);
+	assert_int_equal(error_of_listed(link_path, link_path), 0);
+	assert_int_equal(error_of_listed(names[0], names[0]), 0);
+	assert_int_equal(error_of_listed(names[0], link_path), ELOOP);
+	assert_int_equal(error_of_listed("/", link_path), ELOOP);
+	/* Names are compared by their parts, however they are written. */
+	snprintf(path, sizeof(path), "/.%.63s/./", names[0]);
+	assert_int_equal(error_of_listed(path, link_path), ELOOP);
+	snprintf(path, sizeof(path), "/%.63s//link/./etc", names[0]);
+	assert_int_equal(error_of_listed(names[0], path), ELOOP);
+	snprintf(path, sizeof(path), "%.63s/lin", names[0]);
+	assert_int_equal(error_of_listed(path, link_path), 0);
+	assert_int_equal(unlink(link_path), 0);
+	remove_directories(names);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_promise_is_weakened),
+		cmocka_unit_test(what_is_in_force_is_said),
 		cmocka_unit_test(inside_only_what_is_listed_is_reached),
 		cmocka_unit_test(what_is_missing_is_named),
+		cmocka_unit_test(links_below_what_is_written_are_not_followed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

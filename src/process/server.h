@@ -42,6 +42,12 @@ struct tool_timeouts {
 	size_t count;
 };
 
+/* What keeps its processes in: lists of words for people, with commas; empty: nothing. */
+struct server_confinement {
+	char in_force[160];
+	char lacking[96]; /* what the kernel cannot do */
+};
+
 /* Filled by the options of the configuration; what follows from them comes last. */
 struct server_conf {
 	const char *name; /* borrowed for the server's life, as is everything here */
@@ -71,9 +77,10 @@ struct server_conf {
 	uint32_t server;      /* its number for the keeper */
 	struct fleet *fleet;  /* NULL: none */
 	struct slices claims; /* of its principal, that a process is told */
-	uint64_t line_max;    /* bytes of one line of stdout */
-	uint64_t queue_max;   /* bytes that may wait for one process's stdin */
-	uint64_t stall_ms;    /* a process that takes nothing for so long is hung */
+	struct server_confinement confinement;
+	uint64_t line_max;  /* bytes of one line of stdout */
+	uint64_t queue_max; /* bytes that may wait for one process's stdin */
+	uint64_t stall_ms;  /* a process that takes nothing for so long is hung */
 };
 
 /* The time-out of calls of one tool; 0: the usual one. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gateway's end of the descriptor to the keeper. Messages that do not fit now wait in a list; its
- * length is bounded by the number of children, since each is in at most a few of them.
+ * length is bounded by the number of children and of questions, since each is in at most a few of them.
  */
 #include "process/spawn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ struct spawner {
 	struct loop *loop;
 	int fd;
 	uint64_t last_id;
-	struct map by_id; /* struct spawned */
+	struct map by_id;     /* struct spawned */
+	struct map questions; /* struct spawner_question */
 	struct watch reading;
 	struct watch writing;
 	struct list unsent;
@@ -124,6 +126,14 @@ static void spawner_on_child_message(struct spawner *spawner, const struct ipc_m
 	}
 }
 
+static void spawner_on_judged(struct spawner *spawner, const struct ipc_message *message)
+{
+	struct spawner_question *question = map_remove(&spawner->questions, message->child);
+
+	if (question != NULL)
+		question->on_answer(question, message->value == 1);
+}
+
 static void spawner_on_message(struct spawner *spawner, const struct ipc_message *message,
 			       const int *fds, size_t count)
 {
@@ -139,6 +149,9 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 	} else if (message->type == IPC_CERTIFICATES_END) {
 		close_all(fds, count);
 		spawner->ops->on_certificates_end(spawner);
+	} else if (message->type == IPC_JUDGED) {
+		close_all(fds, count);
+		spawner_on_judged(spawner, message);
 	} else {
 		spawner_on_child_message(spawner, message, fds, count);
 	}
@@ -192,6 +205,7 @@ void spawner_free(struct spawner **spawner)
 	while (!list_is_empty(&s->unsent))
 		unsent_free(container_of(s->unsent.next, struct unsent, link));
 	map_fini(&s->by_id);
+	map_fini(&s->questions);
 	free(s);
 	*spawner = NULL;
 }
@@ -215,6 +229,23 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 {
 	spawner_send(spawner,
 		     &(struct ipc_message){ .type = IPC_CERTIFICATES_USED, .value = is_used });
+}
+
+void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)
+{
+	/* Without a copy (there are too many open) the answer is no. */
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	CHECK(question->on_answer != NULL && fd >= 0);
+	question->id = ++spawner->last_id;
+	map_insert(&spawner->questions, question->id, question);
+	spawner_send_with(spawner,
+			  &(struct ipc_message){ .type = IPC_JUDGE, .child = question->id }, copy);
+}
+
+void spawner_drop_question(struct spawner *spawner, struct spawner_question *question)
+{
+	CHECK(map_remove(&spawner->questions, question->id) == question);
 }
 
 void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t server, int claims_fd,

@@ -27,6 +27,13 @@ struct spawned_ops {
 	void (*on_exited)(struct spawned *spawned, int status);
 };
 
+/* A question about a connection to the admin socket; embedded by its owner. */
+struct spawner_question {
+	uint64_t id;
+	/* It may be the operator's, or is a server's. Nothing follows. */
+	void (*on_answer)(struct spawner_question *question, bool is_allowed);
+};
+
 /* What the keeper says beyond processes. */
 struct spawner_ops {
 	void (*on_drain)(struct spawner *spawner); /* maybe more than once */
@@ -49,6 +56,11 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 void spawner_stop(struct spawner *spawner);
 /* Tells the keeper to do what SIGHUP makes it do. */
 void spawner_reload(struct spawner *spawner);
+
+/* Asks whether that unix socket may be the operator's. Borrows fd. on_answer follows, not before the return. */
+void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd);
+/* Its owner needs no answer any more. */
+void spawner_drop_question(struct spawner *spawner, struct spawner_question *question);
 
 /*
  * Asks for a process of server number `server`. Takes claims_fd, which holds the claims of its principal (IPC_START;

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import stat
+import subprocess
 import sys
 import time
 
@@ -393,6 +394,96 @@ def servers_are_turned_away(t):
     eq(len(d.log("admin_refused")), 2, "refusals in the log")
     eq(len(d.log("drain")), 0)
     conn.close()
+    t.session("main").echo("x")
+
+
+# argv: the socket, a directory. Each way out of its session writes what it was told to a file; "done" comes last.
+RUNAWAYS = """
+import os, socket, sys
+path, place = sys.argv[1:]
+
+def dial():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    return s
+
+def ask(name, s):
+    told = b""
+    try:
+        s.sendall(b"GET /status HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n")
+        while part := s.recv(4096):
+            told += part
+    except OSError:
+        pass
+    with open(os.path.join(place, name), "wb") as f:
+        f.write(told)
+
+def run(name, prepare):
+    r, w = os.pipe()
+    if os.fork() == 0:
+        prepare()
+        ask(name, dial())
+        os._exit(0)
+    os.close(w)
+    os.read(r, 1)  # its end comes when nobody has the other end any more
+    os.close(r)
+    os.waitpid(-1, 0)
+
+def be_orphan():
+    os.setsid()
+    parent = os.getpid()
+    if os.fork():
+        os._exit(0)
+    while os.getppid() == parent:
+        os.sched_yield()
+
+def be_deep():
+    for _ in range(5):
+        if os.fork():
+            os.wait()
+            os._exit(0)
+
+run("setsid", os.setsid)
+run("orphan", be_orphan)
+run("deep", be_deep)
+
+# Whoever has connected is gone when it is asked; a relative uses the connection.
+ours, theirs = socket.socketpair()
+if os.fork() == 0:
+    connection = dial()
+    socket.send_fds(theirs, [b"x"], [connection.fileno()])
+    os._exit(0)
+os.wait()
+ask("passed on", socket.socket(fileno=socket.recv_fds(ours, 1, 1)[1][0]))
+open(place + "/done", "wb")
+sys.stdin.read()
+"""
+RUNAWAY_WAYS = ("setsid", "orphan", "deep", "passed on")
+
+
+@case(daemon=False)
+def who_descends_from_a_server_is_turned_away(t):
+    """SEC-17: no session, orphanhood or number of forks makes a server's process the operator; others are let in."""
+    place, outside = t.directory(), t.directory()
+    path = os.path.join(place, "s")
+    argv = ["-I", "-c", RUNAWAYS, path]
+    d = t.start({"main": {}, "probe": {"command": sys.executable, "args": argv + [place], "start": {"timeout": "3s"}}},
+                {"admin": {"address": "unix:" + path}})
+    conn = t.conn()
+    body = mcp.encode(mcp.initialize())
+    headers = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+    conn.send(conn.head("POST", "/probe/mcp", headers, len(body)) + body)
+    wait_for(lambda: os.path.exists(os.path.join(place, "done")), 5, "the runaways")
+    conn.close()
+    for who in RUNAWAY_WAYS:
+        with open(os.path.join(place, who), "rb") as f:
+            eq(f.read(), b"", "what the daemon told " + who)
+    eq(len(d.log("admin_refused")), len(RUNAWAY_WAYS), "refusals in the log")
+    # Nobody is refused for how it was started. (Of a connection that was passed on, the first owner may have gone.)
+    subprocess.run([sys.executable] + argv + [outside], stdin=subprocess.DEVNULL, timeout=5, check=True)
+    for who in RUNAWAY_WAYS[:-1]:
+        with open(os.path.join(outside, who), "rb") as f:
+            eq(f.read()[:12], b"HTTP/1.1 200", "what it told others, " + who)
     t.session("main").echo("x")
 
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a sandbox may list. Whether the machine can keep it is kernel_features_check's. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "config/address.h"
+#include "config/problem.h"
+#include "config/rules.h"
+
+static bool has_parent_part(struct slice path)
+{
+	while (path.p != NULL && path.n > 0) {
+		if (slice_is_equal(slice_cut(&path, '/'), SLICE_LIT("..")))
+			return true;
+	}
+	return false;
+}
+
+/* Paths are compared by their names (keeper/listed_path), in which `..` would hide where they lead. */
+static void check_paths(const struct slices *paths, const struct tree *at,
+			struct config_problems *problems)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		if (paths->items[i].p[0] != '/')
+			problem_add_at(problems, at, "must be an absolute path, not '%.100s'",
+				       paths->items[i].p);
+		else if (has_parent_part(paths->items[i]))
+			problem_add_at(problems, at, "must be a path without '..', not '%.100s'",
+				       paths->items[i].p);
+	}
+}
+
+/* 0: it is none of TCP, or the kernel chooses it. */
+static uint16_t port_of(const char *text)
+{
+	struct sockaddr_in in;
+	struct address address;
+	struct error err;
+
+	if (text == NULL || address_parse(text, &address, &err) != 0 || address.kind != ADDRESS_TCP)
+		return 0;
+	/* The port is at the same place in both families. */
+	memcpy(&in, &address.socket, sizeof(in));
+	return ntohs(in.sin_port);
+}
+
+static bool is_own_port(const struct config *config, uint16_t port)
+{
+	bool is_own = port_of(config->admin_metrics) == port;
+
+	for (size_t i = 0; i < config->listen_count; i++)
+		is_own = is_own || port_of(config->listen[i].address) == port;
+	return is_own;
+}
+
+/* The kernel knows ports, not machines: who may call 8808 elsewhere may call it here. SEC-17 */
+static void check_ports(const struct config *config, const struct config_server *server,
+			const struct tree *at, struct config_problems *problems)
+{
+	const struct config_ports *ports = &server->sandbox_connect;
+
+	if (server->sandbox == CONFIG_SANDBOX_OFF || server->sandbox_gateway)
+		return;
+	for (size_t i = 0; i < ports->count; i++) {
+		if (is_own_port(config, ports->items[i]))
+			problem_add_at(
+				problems, tree_item(tree_below(at, "connect"), i),
+				"%d is a port of this gateway, on which the server could call "
+				"other servers; say 'gateway: true' if it may, or listen on "
+				"another port",
+				ports->items[i]);
+	}
+}
+
+void rules_check_sandbox(const struct config *config, const struct config_server *server,
+			 const struct tree *at, struct config_problems *problems)
+{
+	const struct tree *sandbox = tree_below(at, "sandbox");
+
+	check_paths(&server->sandbox_read, tree_below(sandbox, "read"), problems);
+	check_paths(&server->sandbox_write, tree_below(sandbox, "write"), problems);
+	check_ports(config, server, sandbox, problems);
+}
