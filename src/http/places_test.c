@@ -185,6 +185,16 @@ static void trusted_proxy_does_not_hold_much(void **state)
 	assert_int_equal(left[0], MAX - 2);
 }
 
+/* Its neighbours are not. */
+static void proxy_is_trusted_alone(void **state)
+{
+	assert_true(peer_net_parse(SLICE_LIT("2001:db8::1"), &proxy));
+	come_all("2001:db8::1", MAX / 2, PLACE_USED);
+	come_all("2001:db8::2", MAX / 4, PLACE_USED);
+	assert_null(come("2001:db8::2"));
+	assert_non_null(come("2001:db8::1"));
+}
+
 static void an_address_has_its_share(void **state)
 {
 	come_all("192.0.2.1", MAX / 2, PLACE_USED); /* while nobody else needs them */
@@ -338,10 +348,10 @@ int main(void)
 		TEST(the_longest_wait_goes_first),    TEST(what_is_used_stays),
 		TEST(the_more_frequent_kind_goes),    TEST(the_address_with_most_goes_first),
 		TEST(equals_go_by_their_wait),        TEST(trusted_proxy_does_not_hold_much),
-		TEST(an_address_has_its_share),       TEST(an_address_may_have_half),
-		TEST(shared_addresses_have_no_share), TEST(an_ipv6_network_is_one_address),
-		TEST(the_smallest_share_is_one),      TEST(who_comes_into_use_stays),
-		TEST(any_history_leaves_the_order),
+		TEST(proxy_is_trusted_alone),         TEST(an_address_has_its_share),
+		TEST(an_address_may_have_half),       TEST(shared_addresses_have_no_share),
+		TEST(an_ipv6_network_is_one_address), TEST(the_smallest_share_is_one),
+		TEST(who_comes_into_use_stays),       TEST(any_history_leaves_the_order),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
