@@ -211,8 +211,8 @@ const struct option options_table[] = {
 		  "limits.processes, but at most half, are for the servers. At the limit one that waits for "
 		  "a request, or for the rest of a head or handshake, is closed for a new one: first of the "
 		  "address that has most, longest wait first. While half are open, one address has at most "
-		  "a quarter; IPv6 counts by its first 64 bits. No such share have trusted_proxies, "
-		  "and this machine, where a proxy that is not declared would be everybody." },
+		  "a quarter; IPv6 counts by its first 64 bits. trusted_proxies and this machine have no "
+		  "such share: many clients may come from there." },
 	{ .path = "limits.sessions",
 	  .type = OPTION_COUNT,
 	  TOP(sessions.max_sessions),

@@ -1449,8 +1449,14 @@ static void turned_away_client_can_read_why(void **state)
 /* DEF-14: what nobody uses gives way to who comes, and nothing else does. */
 static void unused_connections_give_way(void **state)
 {
-	static const char *const unused[] = { "", "GET /sync HT", GET("/sync"),
-					      POST("/sync", "2") "ab" GET("/sync") "GET" };
+	/* What it sends, in two pieces. */
+	static const char *const unused[][2] = {
+		{ "", "" },
+		{ "GET /sync HT", "" },
+		{ GET("/sync"), "" },
+		{ "GET /sync HT", "TP/1.1\r\n" HOST "\r\n" },
+		{ POST("/sync", "2") "ab" GET("/sync") "GE", "T" },
+	};
 	struct client *used[CONNECTIONS_MAX - 1], *c;
 
 	for (int i = 0; i < CONNECTIONS_MAX - 1; i++)
@@ -1465,7 +1471,8 @@ static void unused_connections_give_way(void **state)
 	client_send(used[6], GET("/later") "GET");
 	for (size_t i = 0; i < ARRAY_LEN(unused); i++) {
 		c = client_new();
-		client_send(c, unused[i]);
+		client_send(c, unused[i][0]);
+		client_send(c, unused[i][1]);
 		while (client_take(c) == 200)
 			;
 		assert_false(c->has_ended);
@@ -1517,6 +1524,20 @@ static void request_in_the_socket_does_not_give_way(void **state)
 	assert_int_equal(client_take(c), 200);
 	assert_true(client_is_ended(&clients[1]));
 	assert_true(client_is_idle(&clients[2]));
+}
+
+/* Nor one that waits for the turn's end, behind an answer that is complete. */
+static void request_behind_an_answer_does_not_give_way(void **state)
+{
+	struct client *c = client_new();
+
+	client_send(c, GET("/later") GET("/sync"));
+	job_reply(&jobs[0]);
+	for (int i = 0; i < CONNECTIONS_MAX; i++)
+		client_new();
+	assert_int_equal(client_take(c), 200);
+	assert_int_equal(client_take(c), 200);
+	assert_true(client_is_idle(c));
 }
 
 /* DEF-12, DEF-14: half of the places are held. */
@@ -1710,6 +1731,7 @@ int main(void)
 		TEST(unused_connections_give_way),
 		TEST(unsent_answer_does_not_give_way),
 		TEST(request_in_the_socket_does_not_give_way),
+		TEST(request_behind_an_answer_does_not_give_way),
 		TEST(newcomers_must_hurry_where_places_are_scarce),
 		TEST(drain_lets_answers_finish),
 		TEST(drain_hears_newcomers),
