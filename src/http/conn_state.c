@@ -36,14 +36,12 @@ const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT
 
 void conn_settle_place(struct http_conn *conn)
 {
-	enum place_use idle = conn->peer_state == CONN_PEER_NEW ? PLACE_FRESH : PLACE_KEPT;
-
 	/* Most heads come whole, and the next state follows at once; conn.c sees to the others. */
 	if (conn->state == CONN_HEAD || conn->state == CONN_CLOSED)
 		return;
 	/* A request that has come and waits for its turn is owed an answer. */
 	place_set_use(&conn->place,
-		      conn->state == CONN_IDLE && conn->in.len == 0 ? idle : PLACE_USED);
+		      conn->state == CONN_IDLE && conn->in.len == 0 ? PLACE_KEPT : PLACE_USED);
 }
 
 void conn_set_state(struct http_conn *conn, enum conn_state state)

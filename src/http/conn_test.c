@@ -1526,18 +1526,23 @@ static void request_in_the_socket_does_not_give_way(void **state)
 	assert_true(client_is_idle(&clients[2]));
 }
 
-/* Nor one that waits for the turn's end, behind an answer that is complete. */
+/* Nor one that waits for the turn's end, behind an answer that is complete; a part of a head does. */
 static void request_behind_an_answer_does_not_give_way(void **state)
 {
-	struct client *c = client_new();
+	struct client *c = client_new(), *over;
 
-	client_send(c, GET("/later") GET("/sync"));
+	client_send(c, GET("/later") GET("/later") "GET /la");
+	for (int i = 1; i < CONNECTIONS_MAX; i++)
+		client_send(client_new(), GET("/later"));
 	job_reply(&jobs[0]);
-	for (int i = 0; i < CONNECTIONS_MAX; i++)
-		client_new();
+	over = client_new();
+	assert_int_equal(client_take(over), 503);
 	assert_int_equal(client_take(c), 200);
+	assert_string_equal(jobs[CONNECTIONS_MAX].path, "/later");
+	job_reply(&jobs[CONNECTIONS_MAX]);
 	assert_int_equal(client_take(c), 200);
-	assert_true(client_is_idle(c));
+	client_new();
+	assert_true(client_is_ended(c));
 }
 
 /* DEF-12, DEF-14: half of the places are held. */

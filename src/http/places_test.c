@@ -185,6 +185,26 @@ static void trusted_proxy_does_not_hold_much(void **state)
 	assert_int_equal(left[0], MAX - 2);
 }
 
+/* Also if one of them works, and another does not. */
+static void equals_take_turns(void **state)
+{
+	come_all("10.0.0.1", MAX - 2, PLACE_KEPT); /* counts like one place */
+	come_all("192.0.2.1", 1, PLACE_KEPT);
+	come_all("192.0.2.2", 1, PLACE_KEPT);
+	place_set_use(&items[3].place, PLACE_USED);
+	place_set_use(&items[3].place, PLACE_KEPT);
+	for (int i = 0; i < 4; i++) {
+		struct item *item = come("127.0.0.1");
+
+		assert_non_null(item);
+		place_set_use(&item->place, PLACE_USED);
+	}
+	assert_int_equal(left[0], 0);
+	assert_int_equal(left[1], MAX - 2);
+	assert_int_equal(left[2], MAX - 1);
+	assert_int_equal(left[3], 1);
+}
+
 /* Its neighbours are not. */
 static void proxy_is_trusted_alone(void **state)
 {
@@ -345,13 +365,21 @@ static void any_history_leaves_the_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_longest_wait_goes_first),    TEST(what_is_used_stays),
-		TEST(the_more_frequent_kind_goes),    TEST(the_address_with_most_goes_first),
-		TEST(equals_go_by_their_wait),        TEST(trusted_proxy_does_not_hold_much),
-		TEST(proxy_is_trusted_alone),         TEST(an_address_has_its_share),
-		TEST(an_address_may_have_half),       TEST(shared_addresses_have_no_share),
-		TEST(an_ipv6_network_is_one_address), TEST(the_smallest_share_is_one),
-		TEST(who_comes_into_use_stays),       TEST(any_history_leaves_the_order),
+		TEST(the_longest_wait_goes_first),
+		TEST(what_is_used_stays),
+		TEST(the_more_frequent_kind_goes),
+		TEST(the_address_with_most_goes_first),
+		TEST(equals_go_by_their_wait),
+		TEST(trusted_proxy_does_not_hold_much),
+		TEST(equals_take_turns),
+		TEST(proxy_is_trusted_alone),
+		TEST(an_address_has_its_share),
+		TEST(an_address_may_have_half),
+		TEST(shared_addresses_have_no_share),
+		TEST(an_ipv6_network_is_one_address),
+		TEST(the_smallest_share_is_one),
+		TEST(who_comes_into_use_stays),
+		TEST(any_history_leaves_the_order),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
