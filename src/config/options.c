@@ -200,7 +200,8 @@ const struct option options_table[] = {
 	  .help = "Proxies whose X-Forwarded-For, or without one Forwarded, tells who the client is: "
 		  "addresses, networks like 10.0.0.0/8, or unix for whoever comes over a unix "
 		  "socket. A proxy that writes Forwarded alone has to remove the other. From "
-		  "everybody else these fields mean nothing." },
+		  "everybody else these fields mean nothing. A proxy on another machine that is not "
+		  "listed has the share of one address (limits.connections)." },
 
 #include "config/options_auth.def"
 
@@ -214,7 +215,11 @@ const struct option options_table[] = {
 	  .min = "1",
 	  .max = "1000000",
 	  .help = "Open connections. Fewer where the daemon may not open so many files: three for each of "
-		  "limits.processes, but at most half, are for the servers." },
+		  "limits.processes, but at most half, are for the servers. At the limit one that waits for "
+		  "a request, or for the rest of a head or handshake, is closed for a new one: first of the "
+		  "address that has most, longest wait first. While half are open, one address has at most "
+		  "a quarter; IPv6 counts by its first 64 bits. trusted_proxies and this machine have no "
+		  "such share: many clients may come from there." },
 	{ .path = "limits.sessions",
 	  .type = OPTION_COUNT,
 	  TOP(sessions.max_sessions),
@@ -271,7 +276,8 @@ const struct option options_table[] = {
 	  .def = "10s",
 	  .min = "1ms",
 	  .max = "1h",
-	  .help = "From the first byte of a request to the end of its head." },
+	  .help = "From the first byte of a request to the end of its head. While half of "
+		  "limits.connections are open, a new connection has as long for its first byte." },
 	{ .path = "limits.body_timeout",
 	  .type = OPTION_DURATION,
 	  TOP(http.body_timeout_ms),
@@ -285,7 +291,8 @@ const struct option options_table[] = {
 	  .def = "120s",
 	  .min = "1ms",
 	  .max = "1d",
-	  .help = "A connection without a request is closed after this time." },
+	  .help = "A connection without a request is closed after this time; earlier, where "
+		  "limits.connections are open." },
 
 	{ .path = "sessions",
 	  .type = OPTION_SECTION,

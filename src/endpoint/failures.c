@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A table by the address, scrambled with a secret so that nobody can choose addresses that fall on one place; each
- * address has a number of its own, so equal numbers are equal addresses.
- */
+/* A table by the address. */
 #include "endpoint/failures.h"
 
 #include <stdlib.h>
@@ -20,40 +17,9 @@ struct failing {
 	uint64_t count; /* since then */
 };
 
-static uint64_t number_of(const unsigned char *bytes, size_t count)
-{
-	uint64_t number = 0;
-
-	for (size_t i = 0; i < count; i++)
-		number = number << 8 | bytes[i];
-	return number;
-}
-
-/*
- * IPv4 addresses get numbers that, as prefixes of IPv6, are reserved and nobody's. RFC 4291 s2.4
- * Every step behind can be undone: no two numbers become one.
- */
-static uint64_t key_of(const struct failures *failures, const struct peer *peer)
-{
-	uint64_t number = peer->family == AF_INET ?
-				  (uint64_t)1 << 32 | number_of(peer->address, 4) :
-				  number_of(peer->address, 8);
-
-	number ^= failures->seed;
-	number = (number ^ number >> 33) * 0xff51afd7ed558ccdu;
-	number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53u;
-	return number ^ number >> 33;
-}
-
 static bool is_counted(const struct failures *failures, const struct peer *peer)
 {
-	static const unsigned char loopback[16] = { [15] = 1 };
-
-	if (failures->max == 0 || peer->family == 0)
-		return false;
-	if (peer->family == AF_INET)
-		return peer->address[0] != 127;
-	return memcmp(peer->address, loopback, sizeof(loopback)) != 0;
+	return failures->max > 0 && peer->family != 0 && !peer_is_loopback(*peer);
 }
 
 static void remove_entry(struct failures *failures, struct failing *failing)
@@ -106,7 +72,7 @@ unsigned int failures_note(struct failures *failures, const struct peer *peer)
 
 	if (!is_counted(failures, peer))
 		return 0;
-	failing = get_entry(failures, key_of(failures, peer), now_ms);
+	failing = get_entry(failures, peer_key(peer, failures->seed), now_ms);
 	if (++failing->count <= failures->max)
 		return 0;
 	if (failing->count == failures->max + 1) {
@@ -120,7 +86,7 @@ static struct failing *find(const struct failures *failures, const struct peer *
 {
 	if (failures->count == 0 || !is_counted(failures, peer))
 		return NULL;
-	return map_find(&failures->by_key, key_of(failures, peer));
+	return map_find(&failures->by_key, peer_key(peer, failures->seed));
 }
 
 bool failures_is_slowed(const struct failures *failures, const struct peer *peer)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "http/places.h"
 #include "io/proxy_header.h"
 #include "obs/counters.h"
 #include "obs/log.h"
@@ -21,6 +22,7 @@
 
 struct entry {
 	struct list link;
+	struct place place;
 	struct acceptor *acceptor;
 	int fd;
 	struct peer peer;
@@ -60,6 +62,7 @@ static void entry_remove(struct entry *entry)
 	watch_set(&entry->writing, false);
 	timer_stop(&entry->deadline);
 	list_remove(&entry->link);
+	place_leave(&entry->place);
 	CHECK(entry->acceptor->count > 0);
 	entry->acceptor->count--;
 	buf_fini(&entry->header);
@@ -75,13 +78,41 @@ static void entry_end(struct entry *entry, const char *reason)
 	close(entry->fd);
 }
 
+static void entry_on_give_way(struct place *place)
+{
+	entry_end(container_of(place, struct entry, place), "it gave way to a new connection");
+}
+
+/* In the place of the one it had, if any. False: there is none, and the entry has ended. */
+static bool entry_take_place(struct entry *entry, const struct peer *peer)
+{
+	struct places *places = http_server_places(entry->acceptor->http);
+	const char *reason;
+
+	place_leave(&entry->place);
+	reason = places_make_room(places, peer);
+	if (reason == NULL) {
+		place_enter(&entry->place, places, peer, entry_on_give_way);
+		return true;
+	}
+	/* Nothing can be said before the handshake. */
+	counter_add(COUNTER_CONNECTIONS_REFUSED);
+	entry_end(entry, reason);
+	return false;
+}
+
 static void entry_hand_on(struct entry *entry)
 {
-	if (entry->tls != NULL)
-		counter_add(COUNTER_HANDSHAKES);
+	struct http_server *http = entry->acceptor->http;
+	const struct http_arrival arrival = { entry->fd, entry->tls, entry->peer };
+
 	entry_remove(entry);
-	http_server_accept(entry->acceptor->http,
-			   &(struct http_arrival){ entry->fd, entry->tls, entry->peer });
+	if (arrival.tls == NULL) {
+		http_server_accept(http, &arrival); /* it was nobody's until now */
+		return;
+	}
+	counter_add(COUNTER_HANDSHAKES);
+	http_server_take(http, &arrival);
 }
 
 /* Answers in plain HTTP, which the client speaks. Bytes left unread would turn the close into a reset. */
@@ -105,6 +136,8 @@ static void entry_begin(struct entry *entry)
 		entry_hand_on(entry);
 		return;
 	}
+	if (!entry_take_place(entry, &entry->peer))
+		return;
 	entry->tls = tls_new(entry->tls_server, entry->fd);
 	watch_set(&entry->reading, true);
 }
@@ -176,18 +209,12 @@ static void entry_on_deadline(struct timer *timer)
 void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 		     const struct acceptor_port *port)
 {
+	static const struct peer nobody = { 0 };
 	struct entry *entry;
 
 	if (port->tls_server == NULL && !port->has_proxy_header) {
 		http_server_accept(acceptor->http,
 				   &(struct http_arrival){ .fd = fd, .peer = *peer });
-		return;
-	}
-	if (!http_server_has_room(acceptor->http, acceptor->count)) {
-		/* Nothing can be said before the handshake. */
-		counter_add(COUNTER_CONNECTIONS_REFUSED);
-		acceptor_log(acceptor, peer, "limits.connections are open");
-		close(fd);
 		return;
 	}
 	CHECK((acceptor->count == 0) == list_is_empty(&acceptor->entries));
@@ -206,10 +233,10 @@ void acceptor_accept(struct acceptor *acceptor, int fd, const struct peer *peer,
 	timer_start(acceptor->loop, &entry->deadline, ACCEPTOR_MS);
 	list_append(&acceptor->entries, &entry->link);
 	acceptor->count++;
-	if (port->has_proxy_header)
-		watch_set(&entry->reading, true);
-	else
+	if (!port->has_proxy_header)
 		entry_begin(entry);
+	else if (entry_take_place(entry, &nobody)) /* the client is not known yet */
+		watch_set(&entry->reading, true);
 }
 
 void acceptor_fini(struct acceptor *acceptor)

@@ -2,7 +2,8 @@
 /*
  * From accept to the first byte of HTTP: the PROXY header and the TLS handshake of connections that
  * need them, under one deadline from the moment of accept, and a bounded number of them at a time. Then
- * a connection goes to the http_server.
+ * a connection goes to the http_server. Meanwhile it has a place of its (http/places.h): nobody's until the
+ * PROXY header says whose, then that client's.
  *
  *	accepted -> [PROXY header] -> [handshake] -> the server's
  */

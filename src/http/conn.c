@@ -150,6 +150,7 @@ static bool conn_take_head(struct http_conn *conn, struct slice *data)
 	if (n == 0) {
 		if (!timer_is_running(&conn->deadline))
 			conn_set_deadline(conn, conf->header_timeout_ms);
+		place_set_use(&conn->place, PLACE_FRESH);
 		return false;
 	}
 	conn->head_seen = 0;
@@ -228,6 +229,7 @@ static void conn_process_held(struct http_conn *conn)
 	buf_consume(&conn->in, conn->in.len - rest.n);
 	if (conn->in.len == 0)
 		buf_wipe(&conn->in);
+	conn_settle_place(conn);
 	conn_check_read_ahead(conn);
 }
 
@@ -380,9 +382,33 @@ static const struct wire_ops conn_wire_ops = {
 	.on_writable = conn_on_writable,
 };
 
+/* A request may be in the socket already. */
+static void conn_on_give_way(struct place *place)
+{
+	struct http_conn *conn = container_of(place, struct http_conn, place);
+
+	CHECK(conn->state == CONN_IDLE || conn->state == CONN_HEAD);
+	wire_try_reading(&conn->wire);
+	if (conn->state == CONN_CLOSED || conn->place.use == PLACE_USED)
+		return;
+	http_conn_end(conn, REASON_GAVE_WAY);
+}
+
+static uint64_t conn_first_timeout_ms(const struct http_server *server)
+{
+	const struct http_conf *conf = &server->conf;
+
+	if (server->is_draining)
+		return CONN_LINGER_MS;
+	if (places_are_scarce(&server->places) && conf->header_timeout_ms < conf->idle_timeout_ms)
+		return conf->header_timeout_ms;
+	return conf->idle_timeout_ms;
+}
+
 void conn_start(struct http_server *server, const struct http_arrival *arrival)
 {
 	struct http_conn *conn = mem_zalloc(sizeof(*conn));
+	uint64_t timeout_ms = conn_first_timeout_ms(server);
 
 	conn->server = server;
 	conn->client = conn->peer = arrival->peer;
@@ -393,8 +419,8 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 	outq_init(&conn->out);
 	list_append(&server->conns, &conn->link);
 	server->count++;
-	conn_set_deadline(conn,
-			  server->is_draining ? CONN_LINGER_MS : server->conf.idle_timeout_ms);
+	place_enter(&conn->place, &server->places, &conn->peer, conn_on_give_way);
+	conn_set_deadline(conn, timeout_ms);
 	wire_watch_reading(&conn->wire, true);
 }
 

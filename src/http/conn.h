@@ -25,6 +25,7 @@
 struct http_conn;
 struct http_exchange;
 struct http_server;
+struct places;
 
 /* What answers one request. Embedded by the endpoints; freed by them. */
 struct http_exchange_ops {
@@ -66,8 +67,9 @@ struct http_conf {
 	uint64_t body_bytes;
 	uint64_t header_timeout_ms; /* from a request's first byte to the end of its head */
 	uint64_t body_timeout_ms;   /* from there to the end of its body */
-	uint64_t idle_timeout_ms;   /* between requests */
-	uint64_t stall_timeout_ms;  /* no byte of a queued answer was taken */
+	uint64_t
+		idle_timeout_ms; /* between requests; before the first one as long as places are plenty */
+	uint64_t stall_timeout_ms; /* no byte of a queued answer was taken */
 	uint64_t max_connections;
 	struct http_trust trust; /* proxies; borrowed for the server's life */
 };
@@ -83,10 +85,12 @@ struct http_arrival {
 	struct tls *tls; /* its handshake is done; NULL: plain */
 	struct peer peer;
 };
-/* Takes fd and tls. Over the limit it gets a 503 and is closed. */
+/* Takes fd and tls. Where http/places.h has none for it, it gets a 503 and is closed. Not in a callback of a conn. */
 void http_server_accept(struct http_server *server, const struct http_arrival *arrival);
-/* Whether it takes another connection, beside `arriving` ones that the acceptor still has. */
-bool http_server_has_room(const struct http_server *server, size_t arriving);
+/* The same for one that had its place already, until just now. */
+void http_server_take(struct http_server *server, const struct http_arrival *arrival);
+/* For those on their way to it. */
+struct places *http_server_places(struct http_server *server);
 /*
  * Connections are closed after their answer, and at once between two requests; one that has not sent any request
  * yet gets a short time to send one.

@@ -34,6 +34,16 @@ const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT
 	return text_r;
 }
 
+void conn_settle_place(struct http_conn *conn)
+{
+	/* Most heads come whole, and the next state follows at once; conn.c sees to the others. */
+	if (conn->state == CONN_HEAD || conn->state == CONN_CLOSED)
+		return;
+	/* A request that has come and waits for its turn is owed an answer. */
+	place_set_use(&conn->place,
+		      conn->state == CONN_IDLE && conn->in.len == 0 ? PLACE_KEPT : PLACE_USED);
+}
+
 void conn_set_state(struct http_conn *conn, enum conn_state state)
 {
 	char client[PEER_TEXT_BYTES];
@@ -43,6 +53,7 @@ void conn_set_state(struct http_conn *conn, enum conn_state state)
 	    LOG_INT("fd", conn->wire.fd), LOG_STR("from", states[conn->state].name),
 	    LOG_STR("to", states[state].name));
 	conn->state = state;
+	conn_settle_place(conn);
 }
 
 void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state)
@@ -113,6 +124,7 @@ void http_conn_end(struct http_conn *conn, enum reason reason)
 	wire_close(&conn->wire);
 	timer_stop(&conn->deadline);
 	task_cancel(&conn->task);
+	place_leave(&conn->place);
 	list_remove(&conn->link);
 	server->count--;
 	conn_drop_exchange(conn, reason);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "http/body.h"
 #include "http/conn.h"
+#include "http/places.h"
 #include "io/outq.h"
 #include "io/wire.h"
 
@@ -20,9 +21,10 @@ struct http_server {
 	struct http_handler *handler;
 	struct list conns;
 	size_t count;
+	struct places places; /* of the connections, and of what the acceptor still has */
 	bool is_draining;
-	bool is_refusing;   /* the last connection was turned away: said once, not for each */
-	struct buf scratch; /* the head being written now */
+	uint64_t refusal_said_ms; /* 0: never */
+	struct buf scratch;       /* the head being written now */
 };
 
 enum conn_state {
@@ -53,6 +55,7 @@ enum conn_persistence {
 
 struct http_conn {
 	struct list link;
+	struct place place;
 	struct http_server *server;
 	struct peer peer;
 	struct peer client; /* of the last request */
@@ -88,6 +91,8 @@ void conn_refuse(struct http_conn *conn, int status, const char *reason);
 void conn_set_state(struct http_conn *conn, enum conn_state state);
 void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state);
 void conn_set_last(struct http_conn *conn); /* CONN_ENDS; also if it is that already */
+/* Says whether the connection would give way; by itself at each change of state, and when `in` is empty again. */
+void conn_settle_place(struct http_conn *conn);
 /* For a line of the log: LOG evaluates its fields only where it is written. */
 const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES]);
 /* Whether an answer that http_stream_begin began is on its way. */

@@ -1401,8 +1401,10 @@ static void connections_are_limited(void **state)
 	char text[512] = "";
 	int log_ends[2];
 
-	for (int i = 0; i < CONNECTIONS_MAX; i++)
+	for (int i = 0; i < CONNECTIONS_MAX; i++) {
 		c[i] = client_new();
+		client_send(c[i], GET("/later"));
+	}
 	assert_int_equal(pipe2(log_ends, O_NONBLOCK | O_CLOEXEC), 0);
 	log_set(log_ends[1], LOG_LEVEL_WARN, LOG_FORMAT_TEXT);
 	client_close(client_new());
@@ -1418,6 +1420,7 @@ static void connections_are_limited(void **state)
 	assert_true(head_has("\r\nConnection: close\r\n"));
 	assert_true(client_is_ended(over));
 	assert_int_equal(http_server_connection_count(server), CONNECTIONS_MAX);
+	job_reply(&jobs[3]);
 	client_close(c[3]);
 	over = client_new();
 	client_send(over, GET("/sync"));
@@ -1430,7 +1433,7 @@ static void turned_away_client_can_read_why(void **state)
 	char text[256] = "";
 
 	for (int i = 0; i < CONNECTIONS_MAX; i++)
-		client_new();
+		client_send(client_new(), GET("/later"));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
 			 0);
 	assert_int_equal(write(fds[0], GET("/sync"), sizeof(GET("/sync")) - 1),
@@ -1439,8 +1442,127 @@ static void turned_away_client_can_read_why(void **state)
 	assert_true(read(fds[0], text, sizeof(text) - 1) > 0);
 	assert_int_equal(strncmp(text, "HTTP/1.1 503 ", 13), 0);
 	assert_int_equal(read(fds[0], text, sizeof(text)), 0); /* the end, no reset */
-	assert_int_equal(job_count, 0);
+	assert_int_equal(job_count, CONNECTIONS_MAX);          /* nobody looked at the request */
 	close(fds[0]);
+}
+
+/* DEF-14: what nobody uses gives way to who comes, and nothing else does. */
+static void unused_connections_give_way(void **state)
+{
+	/* What it sends, in two pieces. */
+	static const char *const unused[][2] = {
+		{ "", "" },
+		{ "GET /sync HT", "" },
+		{ GET("/sync"), "" },
+		{ "GET /sync HT", "TP/1.1\r\n" HOST "\r\n" },
+		{ POST("/sync", "2") "ab" GET("/sync") "GE", "T" },
+	};
+	struct client *used[CONNECTIONS_MAX - 1], *c;
+
+	for (int i = 0; i < CONNECTIONS_MAX - 1; i++)
+		used[i] = client_new();
+	client_send(used[0], GET("/later"));
+	client_send(used[1], GET("/stream"));
+	client_send(used[2], GET("/judge"));
+	client_send(used[3], POST("/later", "2") "a");
+	client_send(used[4], GET("/sync") GET("/later"));
+	client_send(used[5], "GET /later HTTP/1.1\r\n");
+	client_send(used[5], HOST "\r\n" GET("/sync"));
+	client_send(used[6], GET("/later") "GET");
+	for (size_t i = 0; i < ARRAY_LEN(unused); i++) {
+		c = client_new();
+		client_send(c, unused[i][0]);
+		client_send(c, unused[i][1]);
+		while (client_take(c) == 200)
+			;
+		assert_false(c->has_ended);
+		client_send(client_new(), GET("/sync"));
+		assert_int_equal(client_take(&clients[client_count - 1]), 200);
+		assert_true(client_is_ended(c));
+		for (int n = 0; n < 2; n++) {
+			client_close(&clients[--client_count]);
+			buf_fini(&clients[client_count].in);
+			clients[client_count] = (struct client){ .fd = -1 };
+		}
+	}
+	for (int i = 0; i < CONNECTIONS_MAX - 1; i++) {
+		client_pump(used[i]);
+		assert_false(used[i]->has_ended);
+	}
+	assert_int_equal(http_server_connection_count(server), CONNECTIONS_MAX - 1);
+}
+
+/* An answer that was not taken yet is owed, too. */
+static void unsent_answer_does_not_give_way(void **state)
+{
+	static char events[300000];
+	struct client *c = client_new_narrow();
+
+	client_send(c, GET("/stream"));
+	http_stream_write(jobs[0].exchange.conn, slice_of(events, sizeof(events)));
+	http_stream_end(jobs[0].exchange.conn);
+	for (int i = 0; i < CONNECTIONS_MAX + 2; i++)
+		client_new();
+	assert_int_equal(http_server_connection_count(server), CONNECTIONS_MAX);
+	client_pump(c);
+	assert_false(c->has_ended);
+	assert_in_range(c->in.len, sizeof(events), sizeof(events) + 4096);
+}
+
+/* The listener may hear of a newcomer before the loop has seen the request that lies in the socket. */
+static void request_in_the_socket_does_not_give_way(void **state)
+{
+	struct client *c = client_new();
+
+	assert_int_equal(write(c->fd, GET("/later"), sizeof(GET("/later")) - 1),
+			 sizeof(GET("/later")) - 1);
+	for (int i = 0; i < CONNECTIONS_MAX; i++)
+		client_new();
+	assert_int_equal(job_count, 1);
+	assert_true(client_is_idle(c));
+	job_reply(&jobs[0]);
+	assert_int_equal(client_take(c), 200);
+	assert_true(client_is_ended(&clients[1]));
+	assert_true(client_is_idle(&clients[2]));
+}
+
+/* Nor one that waits for the turn's end, behind an answer that is complete; a part of a head does. */
+static void request_behind_an_answer_does_not_give_way(void **state)
+{
+	struct client *c = client_new(), *over;
+
+	client_send(c, GET("/later") GET("/later") "GET /la");
+	for (int i = 1; i < CONNECTIONS_MAX; i++)
+		client_send(client_new(), GET("/later"));
+	job_reply(&jobs[0]);
+	over = client_new();
+	assert_int_equal(client_take(over), 503);
+	assert_int_equal(client_take(c), 200);
+	assert_string_equal(jobs[CONNECTIONS_MAX].path, "/later");
+	job_reply(&jobs[CONNECTIONS_MAX]);
+	assert_int_equal(client_take(c), 200);
+	client_new();
+	assert_true(client_is_ended(c));
+}
+
+/* DEF-12, DEF-14: half of the places are held. */
+static void newcomers_must_hurry_where_places_are_scarce(void **state)
+{
+	struct client *first = client_new(), *c;
+
+	for (int i = 1; i < CONNECTIONS_MAX / 2; i++)
+		client_send(client_new(), GET("/later"));
+	c = client_new();
+	advance(HEADER_MS - 1);
+	assert_true(client_is_idle(c));
+	client_send(c, GET("/sync"));
+	assert_int_equal(client_take(c), 200);
+	advance(HEADER_MS);
+	assert_true(client_is_idle(c)); /* it waits for its next request */
+	c = client_new();
+	advance(HEADER_MS);
+	assert_true(client_is_ended(c));
+	assert_true(client_is_idle(first));
 }
 
 static void drain_lets_answers_finish(void **state)
@@ -1611,6 +1733,11 @@ int main(void)
 		TEST(steps_are_logged),
 		TEST(connections_are_limited),
 		TEST(turned_away_client_can_read_why),
+		TEST(unused_connections_give_way),
+		TEST(unsent_answer_does_not_give_way),
+		TEST(request_in_the_socket_does_not_give_way),
+		TEST(request_behind_an_answer_does_not_give_way),
+		TEST(newcomers_must_hurry_where_places_are_scarce),
 		TEST(drain_lets_answers_finish),
 		TEST(drain_hears_newcomers),
 		TEST(drain_knows_of_slow_answers),

@@ -8,7 +8,7 @@
  */
 #include "http/forwarded.h"
 
-static bool is_trusted(const struct http_trust *trust, const struct peer *peer)
+bool http_trust_has(const struct http_trust *trust, const struct peer *peer)
 {
 	for (size_t i = 0; i < trust->count; i++) {
 		if (peer_net_has(&trust->nets[i], peer))
@@ -112,7 +112,7 @@ void http_forwarded_apply(const struct http_trust *trust, const struct http_requ
 		http_has(request, HTTP_FORWARDED) && !http_has(request, HTTP_X_FORWARDED_FOR);
 	struct slice list = request->fields[has_pairs ? HTTP_FORWARDED : HTTP_X_FORWARDED_FOR];
 
-	while (list.n > 0 && is_trusted(trust, client)) {
+	while (list.n > 0 && http_trust_has(trust, client)) {
 		struct slice last = take_last(&list);
 
 		if (!peer_parse(has_pairs ? read_element(last) : last, client))

@@ -17,6 +17,8 @@ struct http_trust {
 	size_t count;
 };
 
+bool http_trust_has(const struct http_trust *trust, const struct peer *peer);
+
 /* `client` is the connection's peer; it is replaced as far as it is a trusted proxy. */
 void http_forwarded_apply(const struct http_trust *trust, const struct http_request *request,
 			  struct peer *client);

@@ -12,6 +12,7 @@
 
 /* While draining, a client that takes nothing for so long is not waited for. */
 #define DRAIN_STALL_MS 5000
+#define REFUSAL_LOG_MS 10000
 
 struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
 				    struct http_handler *handler)
@@ -23,6 +24,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_conf *c
 	server->conf = *conf;
 	server->handler = handler;
 	list_init(&server->conns);
+	places_init(&server->places, conf->max_connections, &server->conf.trust);
 	return server;
 }
 
@@ -35,22 +37,28 @@ void http_server_free(struct http_server **server)
 	while (!list_is_empty(&s->conns))
 		http_conn_end(container_of(s->conns.next, struct http_conn, link), REASON_DRAINING);
 	CHECK(s->count == 0);
+	places_fini(&s->places);
 	buf_fini(&s->scratch);
 	free(s);
 	*server = NULL;
 }
 
-/* The limit is reached: says so, if the socket takes the answer at once, and closes. */
-static void server_turn_away(struct http_server *server, const struct http_arrival *arrival)
+/* There is no room: says so, if the socket takes the answer at once, and closes. */
+static void server_turn_away(struct http_server *server, const struct http_arrival *arrival,
+			     const char *reason)
 {
 	static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
 				   "Content-Length: 0\r\nConnection: close\r\n\r\n";
 	struct tls *tls = arrival->tls;
+	uint64_t now_ms = clock_now_ms();
+	char client[PEER_TEXT_BYTES];
 
 	counter_add(COUNTER_CONNECTIONS_REFUSED);
-	if (!server->is_refusing)
-		LOG(CONN_REFUSED, LOG_STR("reason", "limits.connections are open"));
-	server->is_refusing = true;
+	if (server->refusal_said_ms == 0 || now_ms - server->refusal_said_ms >= REFUSAL_LOG_MS) {
+		server->refusal_said_ms = now_ms;
+		peer_format(&arrival->peer, client);
+		LOG(CONN_REFUSED, LOG_STR("client", client), LOG_STR("reason", reason));
+	}
 	/* Unread bytes would turn the end into a reset, which may overtake the answer. */
 	if (tls == NULL && read(arrival->fd, loop_buffer(server->loop), LOOP_BUFFER_BYTES) != 0 &&
 	    write(arrival->fd, text, sizeof(text) - 1) >= 0)
@@ -59,20 +67,25 @@ static void server_turn_away(struct http_server *server, const struct http_arriv
 	close(arrival->fd);
 }
 
-bool http_server_has_room(const struct http_server *server, size_t arriving)
+struct places *http_server_places(struct http_server *server)
 {
-	return server->count + arriving < server->conf.max_connections;
+	return &server->places;
+}
+
+void http_server_take(struct http_server *server, const struct http_arrival *arrival)
+{
+	counter_add(COUNTER_CONNECTIONS);
+	conn_start(server, arrival);
 }
 
 void http_server_accept(struct http_server *server, const struct http_arrival *arrival)
 {
-	if (!http_server_has_room(server, 0)) {
-		server_turn_away(server, arrival);
-		return;
-	}
-	server->is_refusing = false;
-	counter_add(COUNTER_CONNECTIONS);
-	conn_start(server, arrival);
+	const char *reason = places_make_room(&server->places, &arrival->peer);
+
+	if (reason == NULL)
+		http_server_take(server, arrival);
+	else
+		server_turn_away(server, arrival, reason);
 }
 
 void http_server_drain(struct http_server *server)

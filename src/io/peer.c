@@ -50,6 +50,31 @@ bool peer_is_loopback(struct peer peer)
 	       (peer.family == AF_INET6 && memcmp(peer.address, v6, sizeof(v6)) == 0);
 }
 
+static uint64_t number_of(const unsigned char *bytes, size_t count)
+{
+	uint64_t number = 0;
+
+	for (size_t i = 0; i < count; i++)
+		number = number << 8 | bytes[i];
+	return number;
+}
+
+/*
+ * IPv4 addresses get numbers that, as prefixes of IPv6, are reserved and nobody's. RFC 4291 s2.4
+ * Every step behind can be undone: no two numbers become one.
+ */
+uint64_t peer_key(const struct peer *peer, uint64_t seed)
+{
+	uint64_t number = peer->family == AF_INET ?
+				  (uint64_t)1 << 32 | number_of(peer->address, 4) :
+				  number_of(peer->address, 8);
+
+	number ^= seed;
+	number = (number ^ number >> 33) * 0xff51afd7ed558ccdu;
+	number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53u;
+	return number ^ number >> 33;
+}
+
 void peer_format(const struct peer *peer, char text_r[PEER_TEXT_BYTES])
 {
 	if (peer->family == 0 ||

@@ -24,6 +24,11 @@ struct peer peer_of_sockaddr(const struct sockaddr_storage *address);
 
 /* Of this machine alone: 127.0.0.0/8 or ::1. */
 bool peer_is_loopback(struct peer peer);
+/*
+ * A number for a table by address. IPv6 counts by its first 64 bits, which one person can choose the rest of. Scrambled
+ * with a secret, so that nobody can choose addresses that fall on one place; equal numbers are equal addresses.
+ */
+uint64_t peer_key(const struct peer *peer, uint64_t seed);
 
 /* An address of the family, without a port, as such bytes. False: anything else. */
 bool peer_parse_bytes(int family, struct slice text, unsigned char bytes_r[16]);

@@ -387,6 +387,8 @@ def connections_over_the_limit(t):
             conn.close()
     time.sleep(0.2)
     conns = [t.conn() for _ in range(30)]
+    # Those that have sent nothing yet give way to the others, and not the one that has been served.
+    wait_for(lambda: len([l for l in t.daemon.log("connection_end") if "gave_way" in l]) >= 21, 3, "21 that gave way")
     refused = 0
     for conn in conns:
         try:

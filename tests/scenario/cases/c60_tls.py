@@ -542,7 +542,11 @@ def tls_on_a_plain_port(t):
 def connection_limit(t):
     """design stack §3: over limits.connections the connection is closed before the handshake."""
     daemon = start(t, connections=3)
-    held = [health(daemon.address) for _ in range(3)]
+    held = [wire.Conn(daemon.address) for _ in range(3)]
+    for conn in held:
+        # A body that does not come: an idle connection would give way.
+        conn.send(conn.head("POST", "/main/mcp", [("Content-Type", "application/json"), ("Accept", mcp.BOTH)], 100))
+    wait_for(lambda: len([l for l in daemon.log("connection_state") if "to=body" in l]) == 3, 3, "three in use")
     handshake_fails(daemon.plain_address)
     held[0].close()
     wait_for(lambda: daemon.log("connection_end"), 3, "the end of one")
