@@ -22,9 +22,15 @@ struct net_port_rule {
 	uint64_t port;
 };
 
+/* Asked once: a confined process may not ask. */
 int landlock_version(void)
 {
-	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	static int version;
+
+	if (version == 0)
+		version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0,
+				       LANDLOCK_CREATE_RULESET_VERSION);
+	return version;
 }
 
 /* Each version knows so many rights of the file system, from bit 0 on. */
