@@ -12,7 +12,7 @@
 #include "admin/admin.h"
 #include "base/mem.h"
 #include "io/listen.h"
-#include "keeper/keeper.h"
+#include "keeper/gateway_entry.h"
 #include "obs/log.h"
 
 #ifndef PACKAGE_VERSION
@@ -103,37 +103,42 @@ static void admin_server_drop_visitors(struct admin_server *a)
 static void admin_server_on_metrics_accept(struct listener *listener, int fd,
 					   const struct peer *peer)
 {
-	http_server_accept(container_of(listener, struct admin_server, metrics_listener)
-				   ->metrics_http,
-			   &(struct http_arrival){ .fd = fd, .peer = *peer });
+	struct admin_server *a = container_of(listener, struct admin_server, metrics_listener);
+
+	http_server_accept(a->metrics_http, &(struct http_arrival){ .fd = fd, .peer = *peer });
 }
 
 /* The operator's own tool speaks plain HTTP, and takes whole answers. */
 static void admin_server_make_frontend(struct admin_server *a, const struct admin_server_conf *conf)
 {
 	static const struct slice host = SLICE("localhost");
-	struct frontend_conf frontend = {
-		.endpoint_count = conf->server_count,
-		.hosts = { &host, 1 },
-		.response = FRONTEND_RESPONSE_JSON,
-		.grace_ms = conf->frontend->grace_ms,
-		.keepalive_ms = conf->frontend->keepalive_ms,
-		.retry_ms = conf->frontend->retry_ms,
-	};
 
 	CHECK(a->endpoints == NULL && conf->endpoints != NULL);
 	a->count = conf->server_count;
 	a->endpoints = mem_zalloc((a->count + 1) * sizeof(*a->endpoints));
 	a->paths = mem_zalloc((a->count + 1) * sizeof(*a->paths));
 	for (size_t i = 0; i < a->count; i++) {
+		const struct protected_resource *place = &conf->endpoints[i].place;
 		struct server *server = &conf->servers[i];
 		char *path = mem_printf(ADMIN_MCP_PATH "%s", server->conf.name);
 
 		a->paths[i] = conf->endpoints[i].path;
-		a->endpoints[i] = (struct endpoint){ .path = slice_str(path), .server = server };
+		a->endpoints[i] = (struct endpoint){
+			.path = slice_str(path),
+			.server = server,
+			/* He has every scope, but a tool is called by its name here as well. AUTH-SCP-12 */
+			.place = { .tool_scopes = place->tool_scopes,
+				   .tool_needs = place->tool_needs },
+		};
 	}
-	frontend.endpoints = a->endpoints;
-	frontend_init(&a->frontend, conf->router, &frontend);
+	frontend_init(&a->frontend, conf->router,
+		      &(struct frontend_conf){ .endpoints = a->endpoints,
+					       .endpoint_count = a->count,
+					       .hosts = { &host, 1 },
+					       .response = FRONTEND_RESPONSE_JSON,
+					       .grace_ms = conf->frontend->grace_ms,
+					       .keepalive_ms = conf->frontend->keepalive_ms,
+					       .retry_ms = conf->frontend->retry_ms });
 }
 
 struct admin_server *admin_server_new(const struct admin_server_conf *conf)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only place that knows all parts of the network process. Stopping goes in steps, each begun when
+ * mcpgated-gateway: the only place that knows all parts of the network process. Stopping goes in steps, each begun when
  * the one before is through or its time is up: calls finish, sessions end, processes go.
  */
-#include "gateway.h"
-
 #include <malloc.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -30,6 +27,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/router.h"
+#include "keeper/gateway_entry.h"
 #include "upstream/warm.h"
 #include "session/deny_snapshot.h"
 
@@ -76,13 +74,11 @@ struct gateway {
 	uint64_t state_since_ms;
 	uint64_t drain_until_ms;
 	struct timer drain;
-	int log_fd;
+	struct deny_snapshot *deny_snapshot; /* of all gateways that one keeper starts */
 };
 
 /* The keeper's callbacks carry no pointer of ours; there is one gateway in a process. */
 static struct gateway *gateway;
-/* Of all gateways that one keeper starts. */
-static struct deny_snapshot *deny_snapshot;
 
 /* ---- stopping ---- */
 
@@ -200,15 +196,6 @@ static void gateway_on_drain(struct spawner *spawner)
 		child_kill_all(&gateway->servers[i], REASON_DRAINING);
 }
 
-static void gateway_on_log(struct spawner *spawner, int fd)
-{
-	(void)spawner;
-	log_set_fd(fd);
-	if (gateway->log_fd >= 0)
-		close(gateway->log_fd);
-	gateway->log_fd = fd;
-}
-
 static void gateway_on_keeper_lost(struct spawner *spawner)
 {
 	(void)spawner;
@@ -244,7 +231,6 @@ static void gateway_on_certificates_end(struct spawner *spawner)
 
 static const struct spawner_ops gateway_spawner_ops = {
 	.on_drain = gateway_on_drain,
-	.on_log = gateway_on_log,
 	.on_lost = gateway_on_keeper_lost,
 	.on_certificate = gateway_on_certificate,
 	.on_certificates_end = gateway_on_certificates_end,
@@ -320,11 +306,10 @@ static void gateway_make_deny_list(struct gateway *g)
 {
 	struct deny_list *deny_list = &g->router.sessions.deny_list;
 
-	CHECK(deny_snapshot != NULL);
-	if (!deny_snapshot_load(deny_snapshot, deny_list))
+	if (!deny_snapshot_load(g->deny_snapshot, deny_list))
 		for (size_t i = 0; i < g->config->deny.count; i++)
 			gateway_deny(deny_list, &g->config->deny.items[i]);
-	deny_snapshot_save(deny_snapshot, deny_list);
+	deny_snapshot_save(g->deny_snapshot, deny_list);
 }
 
 static void gateway_make_router(struct gateway *g)
@@ -342,7 +327,7 @@ static void gateway_on_admin_drain(void)
 
 static void gateway_on_deny_list(void)
 {
-	deny_snapshot_save(deny_snapshot, &gateway->router.sessions.deny_list);
+	deny_snapshot_save(gateway->deny_snapshot, &gateway->router.sessions.deny_list);
 }
 
 static void gateway_on_admin_reload(void)
@@ -453,24 +438,16 @@ static void gateway_tune_heap(void)
 	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT_BYTES);
 }
 
-void gateway_prepare(void)
+/* Returns the exit status of the process. */
+static int gateway_run(const struct gateway_entry *entry)
 {
-	CHECK(deny_snapshot == NULL && gateway == NULL);
-	deny_snapshot = deny_snapshot_new();
-}
-
-int gateway_main(struct config *config, const int *listeners, size_t listener_count, int keeper_fd)
-{
-	struct gateway g = { .config = config, .listeners = listeners, .log_fd = -1 };
+	struct gateway g = { .config = entry->config,
+			     .listeners = entry->listeners,
+			     .deny_snapshot = deny_snapshot_map(GATEWAY_DENY) };
 	struct error err = { ERROR_NONE, "" };
 
-	CHECK(gateway == NULL && listener_count == config->listen_count);
-	log_set_process("gateway");
-	signal(SIGPIPE, SIG_IGN);
-	/* The keeper hears these and tells us; a terminal sends them to everybody. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	CHECK(gateway == NULL);
+	close(GATEWAY_DENY);
 	gateway_tune_heap();
 	gateway = &g;
 	g.loop = loop_new(&err);
@@ -479,7 +456,7 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 		return 1;
 	}
 	timer_init(&g.drain, gateway_on_drain_step);
-	g.spawner = spawner_new(g.loop, keeper_fd, &gateway_spawner_ops);
+	g.spawner = spawner_new(g.loop, GATEWAY_KEEPER, &gateway_spawner_ops);
 	gateway_make_router(&g);
 	if (gateway_make_verifier(&g, &err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
@@ -497,4 +474,13 @@ int gateway_main(struct config *config, const int *listeners, size_t listener_co
 	counters_log();
 	gateway_free(&g);
 	return 0;
+}
+
+int main(void)
+{
+	struct gateway_entry entry;
+
+	gateway_entry(&entry);
+	/* What is left belongs to the process, and ends with it. */
+	_exit(gateway_run(&entry));
 }

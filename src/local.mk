@@ -1,9 +1,17 @@
 bin_PROGRAMS += mcpgated
-mcpgated_SOURCES = \
-	src/admin_server.c src/admin_server.h \
-	src/gateway.c src/gateway.h \
-	src/server_certificates.c src/server_certificates.h \
-	src/main.c
+mcpgated_SOURCES = src/main.c
 mcpgated_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
-mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_LIBS) \
+# What is not linked cannot be attacked: tests/check-links.
+mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/auth/libauth.a \
+	src/session/libsession.a src/io/libio.a src/obs/libobs.a src/base/libbase.a \
+	$(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(CRYPTO_LIBS) $(UTF8PROC_LIBS)
+programsdir = $(libexecdir)/mcpgated
+programs_PROGRAMS = mcpgated-gateway mcpgated-reaper
+mcpgated_gateway_SOURCES = \
+	src/admin_server.c src/admin_server.h \
+	src/gateway.c \
+	src/server_certificates.c src/server_certificates.h
+mcpgated_gateway_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_LIBS) \
 	$(JANSSON_LIBS) $(YAML_LIBS) $(SECCOMP_LIBS)
+mcpgated_reaper_SOURCES = src/keeper/reaper_program.c
+mcpgated_reaper_LDADD = src/keeper/libkeeper.a src/obs/libobs.a src/base/libbase.a $(UTF8PROC_LIBS)

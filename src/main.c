@@ -9,7 +9,6 @@
 
 #include "base/check.h"
 #include "config/config.h"
-#include "gateway.h"
 #include "keeper/keeper.h"
 #include "keeper/kernel_features.h"
 
@@ -224,6 +223,21 @@ static void hint_at_a_command(const struct command_line *line)
 		      stderr);
 }
 
+static int run(const struct config *config)
+{
+	struct programs programs;
+	struct error err;
+	int status;
+
+	if (programs_open(&programs, &err) < 0) {
+		fprintf(stderr, "mcpgated: %s\n", err.text);
+		return 1;
+	}
+	status = keeper_run(config, &programs);
+	programs_close(&programs);
+	return status;
+}
+
 static int with_configuration(const struct command_line *line)
 {
 	struct config_problems problems = { NULL, 0 };
@@ -255,8 +269,7 @@ static int with_configuration(const struct command_line *line)
 		config_print(config, stdout);
 		status = check_output();
 	} else {
-		gateway_prepare();
-		status = keeper_run(config, gateway_main);
+		status = run(config);
 	}
 	config_free(&config);
 	return status;

@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "config/certificates.h"
-#include "config/file.h"
 #include "obs/log.h"
 
 #define FILES 3 /* certificate, key, client_ca */
@@ -34,7 +32,7 @@ static void server_certificates_forget(struct server_certificates *sc)
 {
 	for (size_t i = 0; i < sc->config->listen_count; i++) {
 		for (size_t j = 0; j < sc->config->listen[i].tls_count * FILES; j++)
-			file_wipe(&sc->texts[i][j]);
+			buf_wipe(&sc->texts[i][j]);
 	}
 }
 
@@ -65,7 +63,7 @@ static void read_text(int fd, struct buf *text)
 	char *room;
 	ssize_t n;
 
-	file_wipe(text);
+	buf_wipe(text);
 	/* In full at once: a buffer that grew would leave copies of the key behind. */
 	room = buf_reserve(text, CERTIFICATES_BYTES_MAX + 1);
 	do {
@@ -74,7 +72,7 @@ static void read_text(int fd, struct buf *text)
 		text->len += n > 0 ? (size_t)n : 0;
 	} while (n > 0 && text->len <= CERTIFICATES_BYTES_MAX);
 	if (n < 0 || text->len > CERTIFICATES_BYTES_MAX)
-		file_wipe(text);
+		buf_wipe(text);
 }
 
 void server_certificates_take(struct server_certificates *sc, size_t listener, size_t entry,
@@ -118,32 +116,25 @@ static struct tls_server *make_server(const struct server_certificates *sc, size
 	return server;
 }
 
-/* Goes on after a bad one, so that everything that is wrong is logged. */
-static bool make_servers(const struct server_certificates *sc, struct tls_server **servers_r)
-{
-	bool is_good = true;
-
-	for (size_t i = 0; i < sc->config->listen_count; i++) {
-		struct error err = { ERROR_NONE, "" };
-
-		if (sc->config->listen[i].tls_count == 0)
-			continue;
-		servers_r[i] = make_server(sc, i, &err);
-		if (servers_r[i] != NULL)
-			continue;
-		is_good = false;
-		LOG(CERTIFICATES_REFUSED, LOG_STR("address", sc->config->listen[i].address),
-		    LOG_STR("error", err.text));
-	}
-	return is_good;
-}
-
 bool server_certificates_use(struct server_certificates *sc)
 {
 	size_t count = sc->config->listen_count;
 	struct tls_server **servers = mem_zalloc((count + 1) * sizeof(*servers));
-	bool is_good = make_servers(sc, servers);
+	bool is_good = true;
 
+	/* Goes on after a bad one, so that everything that is wrong is logged. */
+	for (size_t i = 0; i < count; i++) {
+		struct error err = { ERROR_NONE, "" };
+
+		if (sc->config->listen[i].tls_count == 0)
+			continue;
+		servers[i] = make_server(sc, i, &err);
+		if (servers[i] == NULL) {
+			is_good = false;
+			LOG(CERTIFICATES_REFUSED, LOG_STR("address", sc->config->listen[i].address),
+			    LOG_STR("error", err.text));
+		}
+	}
 	server_certificates_forget(sc);
 	for (size_t i = 0; i < count; i++) {
 		if (is_good) {

@@ -20,12 +20,6 @@
 
 static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
-struct inquiry {
-	struct admin *admin;
-	struct http_conn *conn;
-	const struct http_request *http;
-};
-
 struct server *admin_find_server(const struct admin *admin, struct slice name)
 {
 	for (size_t i = 0; i < admin->conf.server_count; i++) {
@@ -37,14 +31,9 @@ struct server *admin_find_server(const struct admin *admin, struct slice name)
 
 struct slice admin_parameter(struct slice query, const char *name)
 {
-	while (query.p != NULL && query.n > 0) {
-		struct slice value = slice_cut(&query, '&');
-		struct slice key = slice_cut(&value, '=');
+	struct slice value;
 
-		if (slice_is_equal(key, slice_str(name)))
-			return value;
-	}
-	return (struct slice){ NULL, 0 };
+	return http_query_find(query, slice_str(name), &value) ? value : slice_of(NULL, 0);
 }
 
 /* NULL: there is none, and the answer has said so. */
@@ -88,49 +77,36 @@ static struct http_exchange *command_restart(const struct inquiry *inquiry)
 	return NULL;
 }
 
-/* The only live session whose id begins with the prefix; NULL and a status otherwise. */
-static struct session *find_session(const struct admin *admin, struct slice prefix, int *status_r)
-{
-	struct session *found = NULL;
-
-	*status_r = 400;
-	if (prefix.n < ID_PREFIX_MIN)
-		return NULL;
-	*status_r = 404;
-	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		struct session *session = container_of(node, struct session, link);
-
-		if (session->state != SESSION_LIVE ||
-		    !slice_has_prefix(session_id(session), prefix))
-			continue;
-		if (found != NULL) {
-			*status_r = 409;
-			return NULL;
-		}
-		found = session;
-	}
-	CHECK(found == NULL || found->state == SESSION_LIVE);
-	return found;
-}
-
+/* The id's beginning is enough if only one live session has it. */
 static struct http_exchange *command_end_session(const struct inquiry *inquiry)
 {
-	int status;
-	struct session *session =
-		find_session(inquiry->admin, admin_parameter(inquiry->http->query, "id"), &status);
+	const struct session_set *sessions = &inquiry->admin->conf.router->sessions;
+	struct slice prefix = admin_parameter(inquiry->http->query, "id");
+	struct session *found = NULL;
+	size_t count = 0;
 
-	if (session == NULL) {
-		admin_reply_error(inquiry->conn, status,
-				  status == 404 ? "no session has such an id" :
-				  status == 409 ? "more than one session has an id that begins so" :
-						  "the parameter id needs at least 4 characters");
-		return NULL;
+	LIST_FOREACH(node, &sessions->sessions) {
+		struct session *session = container_of(node, struct session, link);
+
+		if (session->state == SESSION_LIVE &&
+		    slice_has_prefix(session_id(session), prefix)) {
+			found = session;
+			count++;
+		}
 	}
-	CHECK(session->state == SESSION_LIVE);
-	LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
-	    LOG_SLICE("session", slice_of(session->entry.id, SESSION_ID_SHOWN)));
-	session_end(session, REASON_OPERATOR);
-	admin_reply_number(inquiry->conn, "ended", 1);
+	if (prefix.n < ID_PREFIX_MIN) {
+		admin_reply_error(inquiry->conn, 400,
+				  "the parameter id needs at least 4 characters");
+	} else if (count != 1) {
+		admin_reply_error(inquiry->conn, count == 0 ? 404 : 409,
+				  count == 0 ? "no session has such an id" :
+					       "more than one session has an id that begins so");
+	} else {
+		LOG(ADMIN_COMMAND, LOG_STR("command", "end-session"),
+		    LOG_SLICE("session", slice_of(found->entry.id, SESSION_ID_SHOWN)));
+		session_end(found, REASON_OPERATOR);
+		admin_reply_number(inquiry->conn, "ended", 1);
+	}
 	return NULL;
 }
 
@@ -148,11 +124,6 @@ static struct http_exchange *command_reload(const struct inquiry *inquiry)
 	admin_reply_number(inquiry->conn, "reloading", 1);
 	inquiry->admin->conf.on_reload();
 	return NULL;
-}
-
-static struct http_exchange *command_deny_add(const struct inquiry *inquiry)
-{
-	return deny_add(inquiry->admin);
 }
 
 static struct http_exchange *command_deny_remove(const struct inquiry *inquiry)
@@ -176,7 +147,7 @@ static const struct {
 	{ SLICE("/sessions"), HTTP_GET, reports_sessions, NULL },
 	{ SLICE("/streams"), HTTP_GET, reports_streams, NULL },
 	{ SLICE("/deny"), HTTP_GET, deny_report, NULL },
-	{ SLICE("/deny-add"), HTTP_POST, NULL, command_deny_add },
+	{ SLICE("/deny-add"), HTTP_POST, NULL, deny_add },
 	{ SLICE("/deny-remove"), HTTP_POST, NULL, command_deny_remove },
 	{ SLICE("/logs"), HTTP_GET, NULL, command_logs },
 	{ SLICE("/restart"), HTTP_POST, NULL, command_restart },
@@ -198,38 +169,14 @@ static void answer_metrics(const struct inquiry *inquiry)
 	buf_fini(&body);
 }
 
-static struct http_exchange *dispatch(const struct inquiry *inquiry)
-{
-	struct buf body = { 0 };
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (!slice_is_equal(rows[i].path, inquiry->http->path))
-			continue;
-		CHECK((rows[i].report == NULL) != (rows[i].command == NULL));
-		if (rows[i].method != inquiry->http->method) {
-			admin_reply_error(inquiry->conn, 405,
-					  rows[i].method == HTTP_GET ? "a report takes GET" :
-								       "a command takes POST");
-			return NULL;
-		}
-		CHECK((rows[i].command == NULL) != (rows[i].report == NULL));
-		if (rows[i].command != NULL)
-			return rows[i].command(inquiry);
-		rows[i].report(inquiry->admin, &body);
-		admin_reply_json(inquiry->conn, 200, &body);
-		buf_fini(&body);
-		return NULL;
-	}
-	admin_reply_error(inquiry->conn, 404, "there is nothing at this path; see mcpgatectl(1)");
-	return NULL;
-}
-
 static struct http_exchange *admin_on_request(struct http_handler *handler, struct http_conn *conn,
 					      const struct http_request *request)
 {
 	struct admin *admin = container_of(handler, struct admin, handler);
 	struct http_handler *mcp = admin->conf.mcp;
 	const struct inquiry inquiry = { admin, conn, request };
+	struct buf body = { 0 };
+	size_t i = 0;
 
 	if (slice_has_prefix(request->path, SLICE_LIT(ADMIN_MCP_PATH)))
 		return mcp->on_request(mcp, conn, request);
@@ -237,7 +184,25 @@ static struct http_exchange *admin_on_request(struct http_handler *handler, stru
 		answer_metrics(&inquiry);
 		return NULL;
 	}
-	return dispatch(&inquiry);
+	while (i < ARRAY_LEN(rows) && !slice_is_equal(rows[i].path, request->path))
+		i++;
+	if (i == ARRAY_LEN(rows)) {
+		admin_reply_error(conn, 404, "there is nothing at this path; see mcpgatectl(1)");
+		return NULL;
+	}
+	CHECK((rows[i].report == NULL) != (rows[i].command == NULL));
+	if (rows[i].method != request->method) {
+		admin_reply_error(conn, 405,
+				  rows[i].method == HTTP_GET ? "a report takes GET" :
+							       "a command takes POST");
+		return NULL;
+	}
+	if (rows[i].command != NULL)
+		return rows[i].command(&inquiry);
+	rows[i].report(admin, &body);
+	admin_reply_json(conn, 200, &body);
+	buf_fini(&body);
+	return NULL;
 }
 
 /* A web page in a browser of this machine could send requests here, but cannot choose these fields. SEC-01 */
@@ -247,13 +212,9 @@ static bool is_from_page(const struct http_request *request)
 					    SLICE("[::1]") };
 	struct slice host = origin_host_of(request->fields[HTTP_HOST]);
 
-	if (http_has(request, HTTP_ORIGIN))
-		return true;
-	for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-		if (slice_is_equal_nocase(own[i], host))
-			return false;
-	}
-	return http_has(request, HTTP_HOST);
+	return http_has(request, HTTP_ORIGIN) ||
+	       (http_has(request, HTTP_HOST) &&
+		!slices_has_nocase((struct slices){ own, ARRAY_LEN(own) }, host));
 }
 
 static struct http_exchange *metrics_on_request(struct http_handler *handler,
@@ -282,10 +243,9 @@ static void admin_write_error(struct http_handler *handler, int status, const ch
 
 void admin_init(struct admin *admin, const struct admin_conf *conf)
 {
-	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->handler = (struct http_handler){ admin_on_request, admin_write_error };
 	admin->metrics_handler = (struct http_handler){ metrics_on_request, admin_write_error };
-	CHECK(conf->router != NULL && (conf->servers != NULL || conf->server_count == 0));
+	CHECK(conf->router != NULL && conf->servers != NULL && conf->paths != NULL);
 	admin->conf = *conf;
 	admin->started_at_ms = clock_now_ms();
 }

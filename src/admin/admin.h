@@ -42,6 +42,13 @@ struct admin {
 	uint64_t started_at_ms;
 };
 
+/* A request of the operator's. */
+struct inquiry {
+	struct admin *admin;
+	struct http_conn *conn;
+	const struct http_request *http;
+};
+
 void admin_init(struct admin *admin, const struct admin_conf *conf);
 /* The server of this name, or NULL. */
 struct server *admin_find_server(const struct admin *admin, struct slice name);

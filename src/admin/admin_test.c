@@ -2,23 +2,11 @@
 /* Reports of servers in states that are hard to come by: the exact text, without sockets. */
 #include "admin/admin.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "admin/reports.h"
 #include "admin/value.h"
-#include "base/clock.h"
-#include "process/fake_keeper.h"
+#include "router/stage.h"
 
-#define NOW_MS 1000000
-
-static struct server servers[2];
-static struct router router;
 static struct admin admin;
-static struct loop *loop;
 static struct http_server *front;
 static struct http_handler handler;
 static struct buf out;
@@ -27,25 +15,16 @@ static int setup(void **state)
 {
 	static const struct slice paths[] = { SLICE("/a/mcp"), SLICE("/b\"\x1b/mcp") };
 	static const char *const names[] = { "a", "b" };
-	const struct session_conf sessions = { .max_sessions = 7 };
 	const struct http_conf http = { .max_connections = 1 };
-	struct error err;
 
-	(void)state;
-	clock_freeze(NOW_MS);
-	loop = loop_new(&err);
-	if (loop == NULL)
-		return -1;
+	router_stage_open();
+	router.sessions.conf.max_sessions = 7;
 	for (size_t i = 0; i < 2; i++) {
-		struct server_conf conf = fake_server_conf();
+		struct server_conf *conf = &servers[i].conf;
 
-		conf.name = names[i];
-		conf.pool_max = 3;
-		conf.backoff_min_ms = conf.backoff_max_ms = 4000;
-		server_init(&servers[i], loop, NULL, &conf);
+		conf->name = names[i];
+		conf->backoff_min_ms = conf->backoff_max_ms = 4000;
 	}
-	router = (struct router){ .loop = loop };
-	session_set_init(&router.sessions, loop, &sessions);
 	front = http_server_new(loop, &http, &handler);
 	admin_init(&admin, &(struct admin_conf){ .router = &router,
 						 .servers = servers,
@@ -58,14 +37,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	http_server_free(&front);
-	session_set_fini(&router.sessions);
-	for (size_t i = 0; i < 2; i++)
-		server_fini(&servers[i]);
-	loop_free(&loop);
 	buf_fini(&out);
-	return 0;
+	return router_stage_close(state);
 }
 
 static void assert_has(const char *text)
@@ -78,7 +52,6 @@ static void values_are_written(void **state)
 {
 	struct json_t *value = value_object(), *array = value_array();
 
-	(void)state;
 	value_list_begin(&out, "list");
 	value_append(array, value_object());
 	value_list_add(&out, array);
@@ -103,7 +76,6 @@ static void parameters_are_found(void **state)
 		{ "server=a=b", "a=b" }, { "&&server=a&", "a" },  { "", "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct slice value = admin_parameter(slice_str(rows[i].query), "server");
 
@@ -118,7 +90,6 @@ static void parameters_are_found(void **state)
 
 static void servers_are_reported(void **state)
 {
-	(void)state;
 	reports_status(&admin, &out);
 	assert_has("\"version\":\"9\",\"state\":\"serving\"");
 	assert_has("\"sessions\":0,\"sessions_max\":7");
@@ -127,10 +98,10 @@ static void servers_are_reported(void **state)
 	assert_has("\"p50_ms\":null");
 	assert_has("\"next_try_ms\":null,\"last_failure\":null");
 	out.len = 0;
-	latency_histogram_add(&servers[0].stats.answered, 3, NOW_MS);
-	latency_histogram_add(&servers[0].stats.answered, UINT64_C(1) << 50, NOW_MS);
+	latency_histogram_add(&servers[0].stats.answered, 3, now_ms);
+	latency_histogram_add(&servers[0].stats.answered, UINT64_C(1) << 50, now_ms);
 	server_note_failure(&servers[1], "it \"ended\"", "status 3");
-	server_note_failed(&servers[1]);
+	backoff_note_failed(&servers[1].backoff);
 	router.is_draining = true;
 	reports_status(&admin, &out);
 	assert_has("\"state\":\"draining\"");
@@ -143,10 +114,9 @@ static void servers_are_reported(void **state)
 
 static void metrics_are_exact(void **state)
 {
-	(void)state;
-	latency_histogram_add(&servers[0].stats.answered, 0, NOW_MS);
-	latency_histogram_add(&servers[0].stats.answered, 1500, NOW_MS);
-	server_note_failed(&servers[1]);
+	latency_histogram_add(&servers[0].stats.answered, 0, now_ms);
+	latency_histogram_add(&servers[0].stats.answered, 1500, now_ms);
+	backoff_note_failed(&servers[1].backoff);
 	reports_metrics(&admin, &out);
 	assert_has("# HELP mcpgated_sessions_open open sessions\n# TYPE mcpgated_sessions_open "
 		   "gauge\nmcpgated_sessions_open 0\n");

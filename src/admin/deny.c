@@ -10,8 +10,6 @@
 #include "base/text.h"
 #include "obs/log.h"
 
-static const struct slice static_issuer = SLICE(PRINCIPAL_STATIC_ISSUER);
-
 struct deny {
 	struct http_exchange exchange;
 	struct admin *admin;
@@ -50,28 +48,13 @@ void deny_report(const struct admin *admin, struct buf *out)
 
 /* ---- judging an order ---- */
 
-static bool has_token(const struct authorization_conf *authorization, struct slice name)
-{
-	for (size_t i = 0; i < authorization->tokens.count; i++)
-		if (slice_is_equal(authorization->tokens.items[i].name, name))
-			return true;
-	return false;
-}
-
-static bool has_issuer(const struct verifier_conf *issuers, struct slice issuer)
-{
-	for (size_t i = 0; i < issuers->count; i++)
-		if (slice_is_equal(slice_str(issuers->items[i].issuer), issuer))
-			return true;
-	return false;
-}
-
 /* Whether the request can be carried out: NULL, or why not. Fills in what it may leave out. */
 static const char *judge(const struct admin *admin, struct deny_request *request)
 {
 	const struct authorization_conf *authorization =
 		&admin->conf.client_frontend->authorization;
 	const struct verifier_conf *issuers = &authorization->issuers;
+	const struct static_tokens *tokens = &authorization->tokens;
 
 	CHECK(request->name.n > 0);
 	if (authorization->mode < AUTHORIZATION_TOKEN)
@@ -84,17 +67,19 @@ static const char *judge(const struct admin *admin, struct deny_request *request
 		request->until_ms = clock_wall_ms() + DENY_DEFAULT_MS;
 	if (request->until_ms <= clock_wall_ms())
 		return "the time is over already";
-	if (slice_is_equal(request->issuer, static_issuer)) {
+	if (slice_is_equal(request->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER))) {
 		/* Of a static token nothing is known but its name. */
 		if (request->by != DENIAL_BY_SUB)
 			return "a static token is denied by sub, which is its name in auth.tokens";
-		if (!has_token(authorization, request->name))
-			return "auth.tokens has no token of this name";
-		return NULL;
+		for (size_t i = 0; i < tokens->count; i++)
+			if (slice_is_equal(tokens->items[i].name, request->name))
+				return NULL;
+		return "auth.tokens has no token of this name";
 	}
-	return has_issuer(issuers, request->issuer) ?
-		       NULL :
-		       "the issuer is none of auth.issuers, byte for byte";
+	for (size_t i = 0; i < issuers->count; i++)
+		if (slice_is_equal(slice_str(issuers->items[i].issuer), request->issuer))
+			return NULL;
+	return "the issuer is none of auth.issuers, byte for byte";
 }
 
 /* ---- commands ---- */
@@ -104,18 +89,16 @@ static void carry_out(struct admin *admin, struct http_conn *conn,
 {
 	struct session_set *sessions = &admin->conf.router->sessions;
 	size_t before = sessions->count;
-	const struct denial *denial;
+	const struct denial *denial = deny_list_add(&sessions->deny_list, request->issuer,
+						    request->by, request->name, request->until_ms);
 	struct json_t *value;
 
-	denial = deny_list_add(&sessions->deny_list, request->issuer, request->by, request->name,
-			       request->until_ms);
 	CHECK(sessions->count <= before);
 	if (denial == NULL) {
 		admin_reply_error(conn, 409,
 				  "there are as many entries as there may be; remove some");
 		return;
 	}
-	CHECK(sessions->count <= before);
 	LOG(ADMIN_COMMAND, LOG_STR("command", "deny-add"), LOG_INT("number", denial->number),
 	    LOG_SLICE("issuer", denial->issuer), LOG_STR("by", denial_by_name(denial->by)),
 	    LOG_SLICE("name", denial->name), LOG_INT("sessions", before - sessions->count));
@@ -139,15 +122,14 @@ static void deny_on_body(struct http_exchange *exchange, struct slice body)
 
 	if (deny_request_read(body, &request, &err) < 0) {
 		admin_reply_error(exchange->conn, 400, err.text);
-		deny_end(deny);
-		return;
+	} else {
+		why = judge(deny->admin, &request);
+		if (why != NULL)
+			admin_reply_error(exchange->conn, 409, why);
+		else
+			carry_out(deny->admin, exchange->conn, &request);
+		deny_request_fini(&request);
 	}
-	why = judge(deny->admin, &request);
-	if (why != NULL)
-		admin_reply_error(exchange->conn, 409, why);
-	else
-		carry_out(deny->admin, exchange->conn, &request);
-	deny_request_fini(&request);
 	deny_end(deny);
 }
 
@@ -168,8 +150,9 @@ static const struct http_exchange_ops deny_ops = {
 	.on_gone = deny_on_gone,
 };
 
-struct http_exchange *deny_add(struct admin *admin)
+struct http_exchange *deny_add(const struct inquiry *inquiry)
 {
+	struct admin *admin = inquiry->admin;
 	struct deny *deny = mem_zalloc(sizeof(*deny));
 
 	CHECK(admin->conf.on_deny_list != NULL && admin->conf.client_frontend != NULL);

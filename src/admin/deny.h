@@ -11,7 +11,7 @@
 
 void deny_report(const struct admin *admin, struct buf *out);
 /* The exchange that takes the order (deny_request.h) and answers. */
-struct http_exchange *deny_add(struct admin *admin);
+struct http_exchange *deny_add(const struct inquiry *inquiry);
 /* Takes the entry of this number away, and answers. */
 void deny_remove(struct admin *admin, struct http_conn *conn, struct slice number);
 

@@ -10,5 +10,5 @@ src_admin_libadmin_a_SOURCES = \
 	src/admin/value.c src/admin/value.h
 ADMIN_LIBS = src/admin/libadmin.a $(ENDPOINT_LIBS)
 check_PROGRAMS += src/admin/admin_test
-src_admin_admin_test_SOURCES = src/admin/admin_test.c $(FAKE_KEEPER)
+src_admin_admin_test_SOURCES = src/admin/admin_test.c $(ROUTER_STAGE)
 src_admin_admin_test_LDADD = $(ADMIN_LIBS) $(CMOCKA_LIBS)

@@ -15,77 +15,69 @@ static void metric_begin(struct buf *out, const char *name, const char *type, co
 	buf_printf(out, "# HELP mcpgated_%s %s\n# TYPE mcpgated_%s %s\n", name, help, name, type);
 }
 
-static void metric_gauge(struct buf *out, const char *name, const char *help, uint64_t value)
+static void metric_append(struct buf *out, const char *name, const char *type, const char *help,
+			  uint64_t value)
 {
-	metric_begin(out, name, "gauge", help);
+	metric_begin(out, name, type, help);
 	buf_printf(out, "mcpgated_%s %llu\n", name, (unsigned long long)value);
-}
-
-static void append_counters(struct buf *out)
-{
-	for (enum counter c = 0; c < COUNTER_COUNT; c++) {
-		char *name = mem_printf("%s_total", counter_name(c));
-
-		metric_begin(out, name, "counter", counter_help(c));
-		buf_printf(out, "mcpgated_%s %llu\n", name, (unsigned long long)counter_get(c));
-		free(name);
-	}
 }
 
 /* ---- of each server ---- */
 
-static uint64_t server_processes(const struct server *server)
-{
-	return server->count;
-}
-
-static uint64_t server_is_failing(const struct server *server)
-{
-	return server->backoff.failures > 0;
-}
-
-static uint64_t server_failed(const struct server *server)
-{
-	return server->stats.failed;
-}
-
-static uint64_t server_starts(const struct server *server)
-{
-	return server->stats.starts;
-}
-
-static uint64_t server_failures(const struct server *server)
-{
-	return server->stats.failures;
-}
+enum server_metric { PROCESSES, FAILING, FAILED, STARTS, FAILURES, IN_FLIGHT };
 
 static const struct {
+	enum server_metric metric;
 	const char *name;
 	const char *type;
 	const char *help;
-	uint64_t (*get)(const struct server *server);
 } server_metrics[] = {
-	{ "server_processes", "gauge", "processes that run", server_processes },
-	{ "server_failing", "gauge", "1 while the server fails to start", server_is_failing },
-	{ "server_calls_failed_total", "counter", "calls that got an error of the gateway's",
-	  server_failed },
-	{ "server_process_starts_total", "counter", "processes started", server_starts },
-	{ "server_process_failures_total", "counter", "processes that failed", server_failures },
+	{ PROCESSES, "server_processes", "gauge", "processes that run" },
+	{ FAILING, "server_failing", "gauge", "1 while the server fails to start" },
+	{ FAILED, "server_calls_failed_total", "counter",
+	  "calls that got an error of the gateway's" },
+	{ STARTS, "server_process_starts_total", "counter", "processes started" },
+	{ FAILURES, "server_process_failures_total", "counter", "processes that failed" },
+	{ IN_FLIGHT, "server_calls_in_flight", "gauge", "calls without an answer so far" },
 };
+
+static uint64_t value_of(enum server_metric metric, const struct server *server,
+			 const struct server_load *load)
+{
+	switch (metric) {
+	case PROCESSES:
+		return server->count;
+	case FAILING:
+		return server->backoff.failures > 0;
+	case FAILED:
+		return server->stats.failed;
+	case STARTS:
+		return server->stats.starts;
+	case FAILURES:
+		return server->stats.failures;
+	case IN_FLIGHT:
+		break;
+	}
+	return load->calls;
+}
 
 static void append_server_metrics(const struct admin *admin, struct buf *out)
 {
+	struct server_load *loads = reports_count_load(admin);
+
 	for (size_t m = 0; m < ARRAY_LEN(server_metrics); m++) {
-		metric_begin(out, server_metrics[m].name, server_metrics[m].type,
-			     server_metrics[m].help);
+		const char *name = server_metrics[m].name;
+
+		metric_begin(out, name, server_metrics[m].type, server_metrics[m].help);
 		for (size_t i = 0; i < admin->conf.server_count; i++) {
 			const struct server *server = &admin->conf.servers[i];
+			uint64_t value = value_of(server_metrics[m].metric, server, &loads[i]);
 
-			buf_printf(out, "mcpgated_%s{server=\"%s\"} %llu\n", server_metrics[m].name,
-				   server->conf.name,
-				   (unsigned long long)server_metrics[m].get(server));
+			buf_printf(out, "mcpgated_%s{server=\"%s\"} %llu\n", name,
+				   server->conf.name, (unsigned long long)value);
 		}
 	}
+	free(loads);
 }
 
 static void append_seconds(struct buf *out, uint64_t ms)
@@ -115,33 +107,34 @@ static void append_histogram(const struct server *server, struct buf *out)
 		   server->conf.name, (unsigned long long)h->count);
 }
 
-static void append_in_flight(const struct admin *admin, struct buf *out)
-{
-	struct server_load *loads = reports_count_load(admin);
-
-	metric_begin(out, "server_calls_in_flight", "gauge", "calls without an answer so far");
-	for (size_t i = 0; i < admin->conf.server_count; i++)
-		buf_printf(out, "mcpgated_server_calls_in_flight{server=\"%s\"} %zu\n",
-			   admin->conf.servers[i].conf.name, loads[i].calls);
-	free(loads);
-}
-
 void reports_metrics(const struct admin *admin, struct buf *out)
 {
 	const struct router *router = admin->conf.router;
+	const struct {
+		const char *name;
+		const char *help;
+		uint64_t value;
+	} gauges[] = {
+		{ "up_seconds", "since the gateway's process has begun",
+		  (clock_now_ms() - admin->started_at_ms) / 1000 },
+		{ "connections_open", "open connections of clients",
+		  http_server_connection_count(admin->conf.front) },
+		{ "sessions_open", "open sessions", router->sessions.count },
+		{ "calls_in_flight", "calls without an answer so far", router->calls },
+		{ "lists_kept_bytes", "lists of pools that are kept for those who ask",
+		  router->lists.bytes },
+		{ "draining", "1 from the moment the daemon stops", router->is_draining },
+	};
 
-	append_counters(out);
-	metric_gauge(out, "up_seconds", "since the gateway's process has begun",
-		     (clock_now_ms() - admin->started_at_ms) / 1000);
-	metric_gauge(out, "connections_open", "open connections of clients",
-		     http_server_connection_count(admin->conf.front));
-	metric_gauge(out, "sessions_open", "open sessions", router->sessions.count);
-	metric_gauge(out, "calls_in_flight", "calls without an answer so far", router->calls);
-	metric_gauge(out, "lists_kept_bytes", "lists of pools that are kept for those who ask",
-		     router->lists.bytes);
-	metric_gauge(out, "draining", "1 from the moment the daemon stops", router->is_draining);
+	for (enum counter c = 0; c < COUNTER_COUNT; c++) {
+		char *name = mem_printf("%s_total", counter_name(c));
+
+		metric_append(out, name, "counter", counter_help(c), counter_get(c));
+		free(name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(gauges); i++)
+		metric_append(out, gauges[i].name, "gauge", gauges[i].help, gauges[i].value);
 	append_server_metrics(admin, out);
-	append_in_flight(admin, out);
 	metric_begin(out, "call_duration_seconds", "histogram",
 		     "from sending a call to a server to its answer");
 	for (size_t i = 0; i < admin->conf.server_count; i++)

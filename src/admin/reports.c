@@ -44,24 +44,11 @@ static uint64_t quantile_of(const struct server_stats *stats, unsigned int permi
 		       VALUE_NONE;
 }
 
-/* NULL: there was none. */
-static struct json_t *describe_failure(const struct server_stats *stats)
-{
-	struct json_t *value;
-
-	if (stats->failed_at_ms == 0)
-		return NULL;
-	value = value_object();
-	value_set_number(value, "at_ms", stats->failed_at_ms);
-	value_set_text(value, "error", slice_str(stats->failure));
-	return value;
-}
-
 static struct json_t *describe_server(const struct server *server, struct slice path,
 				      const struct server_load *load)
 {
 	const struct server_stats *stats = &server->stats;
-	struct json_t *value = value_object();
+	struct json_t *value = value_object(), *failure = NULL;
 	const char *state = server->backoff.failures > 0 ? "failing" :
 			    server->count > 0            ? "ready" :
 							   "idle";
@@ -90,7 +77,12 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "failures_in_a_row", server->backoff.failures);
 	value_set_number(value, "next_try_ms",
 			 retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE);
-	value_set(value, "last_failure", describe_failure(stats));
+	if (stats->failed_at_ms != 0) {
+		failure = value_object();
+		value_set_number(failure, "at_ms", stats->failed_at_ms);
+		value_set_text(failure, "error", slice_str(stats->failure));
+	}
+	value_set(value, "last_failure", failure);
 	return value;
 }
 
@@ -156,7 +148,7 @@ static void set_principal(struct json_t *value, const struct principal *principa
 	value_set_text(value, "client", identity->client);
 }
 
-static struct json_t *describe_process(const struct child *child)
+static struct json_t *describe_process(struct child *child)
 {
 	struct json_t *value = value_object();
 	struct child_report report;
@@ -239,26 +231,25 @@ static struct json_t *describe_stream(struct session *session, uint64_t number,
 	return value;
 }
 
-/* A session's own stream is shown only where something is in it or somebody reads it. */
-static void add_streams(struct session *session, struct buf *out)
-{
-	const struct stream *own = &session->standalone;
-
-	if (stream_has_reader(own) || own->count > 0 || own->kept_count > 0)
-		value_list_add(out, describe_stream(session, 0, own));
-	LIST_FOREACH(node, &session->replay_store.streams) {
-		const struct stored_stream *stored = container_of(node, struct stored_stream, link);
-
-		value_list_add(out, describe_stream(session, stored->number, &stored->stream));
-	}
-}
-
 void reports_streams(const struct admin *admin, struct buf *out)
 {
 	value_list_begin(out, "streams");
 	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
-		if (session_at(node)->state == SESSION_LIVE)
-			add_streams(session_at(node), out);
+		struct session *session = session_at(node);
+		const struct stream *own = &session->standalone;
+
+		if (session->state != SESSION_LIVE)
+			continue;
+		/* Its own is shown only where something is in it or somebody reads it. */
+		if (stream_has_reader(own) || own->count > 0 || own->kept_count > 0)
+			value_list_add(out, describe_stream(session, 0, own));
+		LIST_FOREACH(entry, &session->replay_store.streams) {
+			const struct stored_stream *stored =
+				container_of(entry, struct stored_stream, link);
+
+			value_list_add(out,
+				       describe_stream(session, stored->number, &stored->stream));
+		}
 	}
 	value_list_end(out);
 }

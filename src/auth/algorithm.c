@@ -70,47 +70,32 @@ static size_t encode_ecdsa(const struct algorithm *algorithm, struct slice signa
 	return size > 0 ? (size_t)size : 0;
 }
 
-/* The salt is as long as the digest, no other length. RFC 7518 s3.5 */
-static bool set_padding(EVP_PKEY_CTX *ctx)
-{
-	return EVP_PKEY_CTX_set_rsa_padding(ctx, RSA_PKCS1_PSS_PADDING) > 0 &&
-	       EVP_PKEY_CTX_set_rsa_pss_saltlen(ctx, RSA_PSS_SALTLEN_DIGEST) > 0;
-}
-
-static bool verify(const struct algorithm *algorithm, EVP_PKEY *key, struct slice input,
-		   const unsigned char *signature, size_t size)
-{
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-	EVP_PKEY_CTX *key_ctx = NULL;
-	bool is_good;
-
-	CHECK(ctx != NULL);
-	is_good = EVP_DigestVerifyInit_ex(ctx, &key_ctx, algorithm->digest, NULL, NULL, key,
-					  NULL) == 1 &&
-		  (!algorithm->is_pss || set_padding(key_ctx)) &&
-		  EVP_DigestVerify(ctx, signature, size, (const unsigned char *)input.p, input.n) ==
-			  1;
-	EVP_MD_CTX_free(ctx);
-	return is_good;
-}
-
 bool algorithm_verify(const struct algorithm *algorithm, EVP_PKEY *key, struct slice input,
 		      struct slice signature)
 {
+	const unsigned char *bytes = (const unsigned char *)signature.p;
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	EVP_PKEY_CTX *key_ctx = NULL;
 	unsigned char *der = NULL;
+	size_t size = signature.n;
 	bool is_good;
-	size_t size;
 
-	CHECK(algorithm != NULL && key != NULL);
+	CHECK(algorithm != NULL && key != NULL && ctx != NULL);
 	ERR_clear_error();
-	if (algorithm->width == 0) {
-		is_good = verify(algorithm, key, input, (const unsigned char *)signature.p,
-				 signature.n);
-	} else {
+	if (algorithm->width > 0) {
 		size = encode_ecdsa(algorithm, signature, &der);
-		is_good = size > 0 && verify(algorithm, key, input, der, size);
-		OPENSSL_free(der);
+		bytes = der;
 	}
+	/* The salt of PSS is as long as the digest, no other length. RFC 7518 s3.5 */
+	is_good = size > 0 &&
+		  EVP_DigestVerifyInit_ex(ctx, &key_ctx, algorithm->digest, NULL, NULL, key,
+					  NULL) == 1 &&
+		  (!algorithm->is_pss ||
+		   (EVP_PKEY_CTX_set_rsa_padding(key_ctx, RSA_PKCS1_PSS_PADDING) > 0 &&
+		    EVP_PKEY_CTX_set_rsa_pss_saltlen(key_ctx, RSA_PSS_SALTLEN_DIGEST) > 0)) &&
+		  EVP_DigestVerify(ctx, bytes, size, (const unsigned char *)input.p, input.n) == 1;
+	OPENSSL_free(der);
+	EVP_MD_CTX_free(ctx);
 	ERR_clear_error();
 	return is_good;
 }

@@ -10,11 +10,15 @@
 #include "base/check.h"
 #include "base/mem.h"
 
-static void set_limits(CURL *easy, const struct curl_handle_conf *conf)
+CURL *curl_handle_new(const struct curl_handle_conf *conf)
 {
+	struct curl_blob ca = { (void *)(uintptr_t)conf->ca.p, conf->ca.n, CURL_BLOB_NOCOPY };
+	CURL *easy = curl_easy_init();
+
+	CHECK(easy != NULL && conf->agent != NULL);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT,
-			 1L); /* or cleaning up would wait for a slow resolver */
+	/* Or cleaning up would wait for a slow resolver. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, conf->total_ms);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, conf->connect_ms);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, conf->allow_http ? "http,https" : "https");
@@ -23,29 +27,14 @@ static void set_limits(CURL *easy, const struct curl_handle_conf *conf)
 	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, conf->agent);
-}
-
-static void set_tls(CURL *easy, struct slice ca)
-{
-	struct curl_blob blob = { (void *)(uintptr_t)ca.p, ca.n, CURL_BLOB_NOCOPY };
-
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	if (ca.p == NULL)
-		return;
-	curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-	curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-	curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
-}
-
-CURL *curl_handle_new(const struct curl_handle_conf *conf)
-{
-	CURL *easy = curl_easy_init();
-
-	CHECK(easy != NULL && conf->agent != NULL);
-	set_limits(easy, conf);
-	set_tls(easy, conf->ca);
+	if (conf->ca.p != NULL) {
+		curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
+	}
 	return easy;
 }
 

@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-struct count {
-	size_t depth;
-	size_t values; /* no fewer than the tree will have */
-};
-
 /* From behind the opening quote to behind the closing one, or to the end. */
 static const char *skip_string(const char *p, const char *end)
 {
@@ -17,23 +12,12 @@ static const char *skip_string(const char *p, const char *end)
 	return p < end ? p + 1 : end;
 }
 
-static void count_byte(struct count *count, char c)
-{
-	if (c == '{' || c == '[') {
-		count->values++;
-		count->depth++;
-	} else if (c == ',' || c == ':') {
-		count->values++;
-	} else if ((c == '}' || c == ']') && count->depth > 0) {
-		count->depth--;
-	}
-}
-
 /* Counts correctly in all valid JSON. jansson refuses everything else, and its tree cannot grow larger before that. */
 static int check_bounds(struct slice text, struct error *err)
 {
-	struct count count = { 0, 0 };
 	const char *end = text.p + text.n;
+	size_t depth = 0;
+	size_t values = 0; /* no fewer than the tree will have */
 
 	if (text.n > 0 && memchr(text.p, '\0', text.n) != NULL)
 		return error_set(err, ERROR_SYNTAX, "a NUL byte is no JSON");
@@ -42,8 +26,12 @@ static int check_bounds(struct slice text, struct error *err)
 
 		if (c == '"')
 			p = skip_string(p, end);
-		count_byte(&count, c);
-		if (count.depth > DOCUMENT_DEPTH_MAX || count.values > DOCUMENT_VALUES_MAX)
+		values += c == '{' || c == '[' || c == ',' || c == ':';
+		if (c == '{' || c == '[')
+			depth++;
+		else if ((c == '}' || c == ']') && depth > 0)
+			depth--;
+		if (depth > DOCUMENT_DEPTH_MAX || values > DOCUMENT_VALUES_MAX)
 			return error_set(err, ERROR_LIMIT, "too many or too deeply nested values");
 	}
 	return 0;
@@ -73,8 +61,6 @@ struct slice document_text(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
 
-	if (!json_is_string(value))
-		return (struct slice){ NULL, 0 };
 	return slice_of(json_string_value(value), json_string_length(value));
 }
 

@@ -104,12 +104,9 @@ static bool remember(struct dpop_memory *memory, uint64_t place, uint64_t now_s)
 
 /* ---- one proof ---- */
 
-static void digest_text(struct slice data, char out[GRANT_THUMBPRINT_BYTES])
+static int refuse(struct verdict *verdict_r, const char *cause)
 {
-	unsigned char digest[SHA256_DIGEST_LENGTH];
-
-	SHA256((const unsigned char *)data.p, data.n, digest);
-	out[text_base64url(digest, sizeof(digest), out)] = '\0';
+	return verdict_set(verdict_r, VERDICT_BOUND, "%s", cause);
 }
 
 static int check_signature(struct jwt *proof, const struct grant *grant, struct verdict *verdict_r)
@@ -128,12 +125,10 @@ static int check_signature(struct jwt *proof, const struct grant *grant, struct 
 	is_good = jwt_is_signed_by(proof, key.key);
 	jwk_fini(&key);
 	if (!is_good)
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the signature of the DPoP proof is wrong");
+		return refuse(verdict_r, "the signature of the DPoP proof is wrong");
 	jwk_thumbprint(json_object_get(proof->header, "jwk"), thumbprint);
 	if (strcmp(thumbprint, grant->jkt) != 0)
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the DPoP proof is by another key than the token's");
+		return refuse(verdict_r, "the DPoP proof is by another key than the token's");
 	return 0;
 }
 
@@ -141,63 +136,47 @@ static int check_claims(const struct jwt *proof, const struct dpop_request *requ
 			struct verdict *verdict_r)
 {
 	const json_t *issued = json_object_get(proof->claims, "iat");
+	unsigned char digest[SHA256_DIGEST_LENGTH];
 	char hash[GRANT_THUMBPRINT_BYTES];
 
-	digest_text(request->token, hash);
+	SHA256((const unsigned char *)request->token.p, request->token.n, digest);
+	hash[text_base64url(digest, sizeof(digest), hash)] = '\0';
 	if (!slice_is_equal(document_text(proof->claims, "htm"), request->method))
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the DPoP proof is for another method (`htm`)");
+		return refuse(verdict_r, "the DPoP proof is for another method (`htm`)");
 	if (!url_is_target(document_text(proof->claims, "htu"), request->url))
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the DPoP proof is for another URL (`htu`)");
+		return refuse(verdict_r, "the DPoP proof is for another URL (`htu`)");
 	if (!json_is_number(issued) ||
 	    !(fabs(json_number_value(issued) - (double)request->now_s) <= DPOP_WINDOW_S))
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the DPoP proof is not from now (`iat`)");
+		return refuse(verdict_r, "the DPoP proof is not from now (`iat`)");
 	if (!slice_is_equal(document_text(proof->claims, "ath"), slice_str(hash)))
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the DPoP proof is for another token (`ath`)");
-	return 0;
-}
-
-static int check_proof(struct dpop_memory *memory, struct jwt *proof, const struct grant *grant,
-		       const struct dpop_request *request, struct verdict *verdict_r)
-{
-	struct slice id = document_text(proof->claims, "jti");
-
-	if (check_signature(proof, grant, verdict_r) < 0 ||
-	    check_claims(proof, request, verdict_r) < 0)
-		return -1;
-	if (id.n == 0 || id.n > ID_BYTES_MAX)
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the DPoP proof has no `jti`, or a very long one");
-	if (!remember(memory, place_of(memory, grant->jkt, id), request->now_s))
-		return verdict_set(verdict_r, VERDICT_BOUND, "the DPoP proof was used before");
+		return refuse(verdict_r, "the DPoP proof is for another token (`ath`)");
 	return 0;
 }
 
 int dpop_check(struct dpop_memory *memory, const struct grant *grant,
 	       const struct dpop_request *request, struct verdict *verdict_r)
 {
+	struct slice id;
 	struct jwt proof;
-	int result;
+	int result = -1;
 
 	if (grant->jkt[0] == '\0')
-		return verdict_set(verdict_r, VERDICT_BOUND,
-				   "the token came with scheme DPoP but is not bound to a key");
+		return refuse(verdict_r,
+			      "the token came with scheme DPoP but is not bound to a key");
 	if (request->proof.n > PROOF_BYTES_MAX)
-		return verdict_set(verdict_r, VERDICT_BOUND, "the DPoP proof is very long");
+		return refuse(verdict_r, "the DPoP proof is very long");
 	if (jwt_parse(request->proof, &proof, verdict_r) < 0)
 		return -1;
-	result = check_proof(memory, &proof, grant, request, verdict_r);
+	id = document_text(proof.claims, "jti");
+	if (check_signature(&proof, grant, verdict_r) == 0 &&
+	    check_claims(&proof, request, verdict_r) == 0) {
+		if (id.n == 0 || id.n > ID_BYTES_MAX)
+			refuse(verdict_r, "the DPoP proof has no `jti`, or a very long one");
+		else if (!remember(memory, place_of(memory, grant->jkt, id), request->now_s))
+			refuse(verdict_r, "the DPoP proof was used before");
+		else
+			result = 0;
+	}
 	jwt_fini(&proof);
 	return result;
-}
-
-bool dpop_is_certificate_of(const struct grant *grant, struct slice certificate)
-{
-	char thumbprint[GRANT_THUMBPRINT_BYTES];
-
-	digest_text(certificate, thumbprint);
-	return grant->x5t_s256[0] != '\0' && strcmp(thumbprint, grant->x5t_s256) == 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proof of possession: DPoP proofs (RFC 9449) and certificate thumbprints (RFC 8705). Pure but for the
- * memory of proofs that were seen. That a token is bound at all is read from the grant (jkt, x5t_s256).
+ * Proof of possession: DPoP proofs (RFC 9449). Pure but for the memory of proofs that were seen. That a token is bound
+ * at all is read from the grant (jkt).
  */
 #ifndef MCPGATED_AUTH_DPOP_H
 #define MCPGATED_AUTH_DPOP_H
@@ -40,8 +40,5 @@ struct dpop_request {
  */
 int dpop_check(struct dpop_memory *memory, const struct grant *grant,
 	       const struct dpop_request *request, struct verdict *verdict_r) must_check;
-
-/* Whether the certificate (DER) is the one that the grant is bound to. RFC 8705 s3.1. AUTH-POP-04 */
-bool dpop_is_certificate_of(const struct grant *grant, struct slice certificate);
 
 #endif

@@ -105,15 +105,6 @@ static void transfer_free(struct transfer *transfer)
 	free(transfer);
 }
 
-static const char *why(const struct transfer *transfer, CURLcode code)
-{
-	if (transfer->is_too_big)
-		return "the answer is too big";
-	if (transfer->is_refused)
-		return "the host's address may not be connected to (allow_private)";
-	return transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(code);
-}
-
 static void transfer_finish(struct transfer *transfer, CURLcode code)
 {
 	struct fetch *fetch = transfer->fetch;
@@ -126,8 +117,13 @@ static void transfer_finish(struct transfer *transfer, CURLcode code)
 		answer.body = buf_slice(&transfer->body);
 		answer.cache_control = curl_handle_answer_field(transfer->easy, "Cache-Control");
 		answer.etag = curl_handle_answer_field(transfer->easy, "ETag");
+	} else if (transfer->is_too_big) {
+		answer.error = "the answer is too big";
+	} else if (transfer->is_refused) {
+		answer.error = "the host's address may not be connected to (allow_private)";
 	} else {
-		answer.error = why(transfer, code);
+		answer.error =
+			transfer->error[0] != '\0' ? transfer->error : curl_easy_strerror(code);
 	}
 	if (fetch != NULL) {
 		fetch->transfer = NULL;
@@ -177,26 +173,6 @@ static void channel_on_write(struct watch *watch)
 	fetcher_act(channel->fetcher, channel->fd, CURL_CSELECT_OUT);
 }
 
-static struct channel *channel_new(struct fetcher *fetcher, int fd)
-{
-	struct channel *channel = mem_zalloc(sizeof(*channel));
-
-	channel->fetcher = fetcher;
-	channel->fd = fd;
-	watch_init(&channel->read, fetcher->loop, fd, WATCH_READ, channel_on_read);
-	watch_init(&channel->write, fetcher->loop, fd, WATCH_WRITE, channel_on_write);
-	curl_multi_assign(fetcher->multi, fd, channel);
-	return channel;
-}
-
-/* May come while the channel's own callback is on the stack. */
-static void channel_end(struct channel *channel)
-{
-	watch_set(&channel->read, false);
-	watch_set(&channel->write, false);
-	loop_defer_free(channel->fetcher->loop, channel);
-}
-
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of_socket)
 {
 	struct fetcher *fetcher = arg;
@@ -204,16 +180,22 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of
 
 	(void)easy;
 	CHECK(channel == NULL || channel->fd == fd);
-	if (what == CURL_POLL_REMOVE) {
-		if (channel != NULL)
-			channel_end(channel);
-		curl_multi_assign(fetcher->multi, fd, NULL);
+	if (channel == NULL && what == CURL_POLL_REMOVE)
 		return 0;
+	if (channel == NULL) {
+		channel = mem_zalloc(sizeof(*channel));
+		channel->fetcher = fetcher;
+		channel->fd = fd;
+		watch_init(&channel->read, fetcher->loop, fd, WATCH_READ, channel_on_read);
+		watch_init(&channel->write, fetcher->loop, fd, WATCH_WRITE, channel_on_write);
+		curl_multi_assign(fetcher->multi, fd, channel);
 	}
-	if (channel == NULL)
-		channel = channel_new(fetcher, fd);
 	watch_set(&channel->read, what == CURL_POLL_IN || what == CURL_POLL_INOUT);
 	watch_set(&channel->write, what == CURL_POLL_OUT || what == CURL_POLL_INOUT);
+	if (what == CURL_POLL_REMOVE) {
+		curl_multi_assign(fetcher->multi, fd, NULL);
+		loop_defer_free(fetcher->loop, channel); /* its callback may be on the stack */
+	}
 	return 0;
 }
 
@@ -296,26 +278,14 @@ static void transfer_set_question(struct transfer *transfer, const struct fetch_
 	if (request->credentials != NULL)
 		curl_handle_add_field(&transfer->fields, "Authorization", request->credentials);
 	if (request->form.p != NULL) {
-		buf_reserve(&transfer->form,
-			    request->form.n); /* so that it does not move, and is wiped whole */
+		/* So that it does not move, and is wiped whole. */
+		buf_reserve(&transfer->form, request->form.n);
 		buf_append_slice(&transfer->form, request->form);
 		curl_handle_set_body(easy, &transfer->fields, "application/x-www-form-urlencoded",
 				     buf_slice(&transfer->form));
 	}
 	curl_easy_setopt(easy, CURLOPT_URL, request->url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->fields);
-}
-
-static void transfer_set_callbacks(struct transfer *transfer)
-{
-	CURL *easy = transfer->easy;
-
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
 }
 
 void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetch_request *request)
@@ -336,7 +306,12 @@ void fetch_start(struct fetcher *fetcher, struct fetch *fetch, const struct fetc
 	transfer->address_filter = request->address_filter;
 	transfer->easy = curl_handle_new(&conf);
 	transfer_set_question(transfer, request);
-	transfer_set_callbacks(transfer);
+	curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
+	curl_easy_setopt(transfer->easy, CURLOPT_ERRORBUFFER, transfer->error);
+	curl_easy_setopt(transfer->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(transfer->easy, CURLOPT_WRITEDATA, transfer);
+	curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl_easy_setopt(transfer->easy, CURLOPT_OPENSOCKETDATA, transfer);
 	fetch->transfer = transfer;
 	list_append(&fetcher->transfers, &transfer->link);
 	CHECK(curl_multi_add_handle(fetcher->multi, transfer->easy) == CURLM_OK);

@@ -8,19 +8,14 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <curl/curl.h>
 
 #include "base/clock.h"
+#include "base/unit_test.h"
 
 #define LOOK_NS 300000
 #define LOOKS_MAX 200000
@@ -92,7 +87,6 @@ static struct {
 
 static void on_done(struct fetch *fetch, const struct fetch_answer *answer)
 {
-	(void)fetch;
 	assert_false(world.is_done);
 	world.is_done = true;
 	world.answer = *answer;
@@ -104,7 +98,6 @@ static int open_world(void **state)
 	socklen_t size = sizeof(at);
 	struct error err = { ERROR_NONE, "" };
 
-	(void)state;
 	memset(&world, 0, sizeof(world));
 	told_ns = 0;
 	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -123,7 +116,6 @@ static int open_world(void **state)
 
 static int close_world(void **state)
 {
-	(void)state;
 	fetcher_free(&world.fetcher);
 	loop_free(&world.loop);
 	close(world.listener);
@@ -159,7 +151,6 @@ static void a_silent_server_is_left_in_time(void **state)
 	uint64_t begin_ms;
 	uint64_t took_ms;
 
-	(void)state;
 	clock_update();
 	begin_ms = clock_now_ms();
 	start();
@@ -175,7 +166,6 @@ static void a_late_turn_changes_nothing(void **state)
 {
 	uint64_t begin_ms;
 
-	(void)state;
 	clock_update();
 	begin_ms = clock_now_ms();
 	now_ns += 700 * 1000000;

@@ -113,24 +113,17 @@ static int copy_name(const json_t *claims, const char *name, size_t max, char **
 	return 0;
 }
 
-static int read_client(struct grant *grant, struct verdict *verdict_r)
+static int read_principal(struct grant *grant, struct verdict *verdict_r)
 {
 	static const char *const names[] = { "client_id", "azp", "appid", "cid" };
 
+	if (copy_name(grant->claims, "sub", NAME_BYTES_MAX, &grant->subject) < 0)
+		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL, "`sub` is no name");
 	for (size_t i = 0; i < ARRAY_LEN(names) && grant->client_id == NULL; i++) {
 		if (copy_name(grant->claims, names[i], CLIENT_ID_BYTES_MAX, &grant->client_id) < 0)
 			return verdict_set(verdict_r, VERDICT_MALFORMED, "`%s` is no name",
 					   names[i]);
 	}
-	return 0;
-}
-
-static int read_principal(struct grant *grant, struct verdict *verdict_r)
-{
-	if (copy_name(grant->claims, "sub", NAME_BYTES_MAX, &grant->subject) < 0)
-		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL, "`sub` is no name");
-	if (read_client(grant, verdict_r) < 0)
-		return -1;
 	if (grant->subject == NULL && grant->client_id == NULL)
 		return verdict_set(verdict_r, VERDICT_NO_PRINCIPAL,
 				   "there is neither `sub` nor a client id");
@@ -173,9 +166,8 @@ static void read_scopes(struct grant *grant)
 		for (size_t j = 0; j < json_array_size(value); j++) {
 			const json_t *item = json_array_get(value, j);
 
-			if (json_is_string(item))
-				add_scopes(grant, slice_of(json_string_value(item),
-							   json_string_length(item)));
+			add_scopes(grant,
+				   slice_of(json_string_value(item), json_string_length(item)));
 		}
 	}
 	grant->scopes = mem_resize(grant->scopes, (grant->scope_count + 1) * sizeof(char *));
@@ -190,12 +182,11 @@ bool grant_has_scope(const struct grant *grant, struct slice scope)
 	return false;
 }
 
-static bool is_accepted(struct slice audience, const struct slice *accepted, size_t count)
+static bool is_accepted(struct slice audience, struct slices accepted)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (audience.n > 0 && url_is_same_resource(audience, accepted[i]))
+	for (size_t i = 0; i < accepted.count; i++)
+		if (audience.n > 0 && url_is_same_resource(audience, accepted.items[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -221,11 +212,7 @@ static bool append_value(const json_t *value, struct buf *out)
 
 bool grant_append_claim(const struct grant *grant, struct slice name, struct buf *out)
 {
-	char *key = mem_dup_slice(name);
-	const json_t *value = json_object_get(grant->claims, key);
-
-	free(key);
-	return append_value(value, out);
+	return append_value(json_object_getn(grant->claims, name.p, name.n), out);
 }
 
 static bool is_among(const json_t *value, struct slices values)
@@ -247,13 +234,13 @@ bool grant_meets(const struct grant *grant, const struct named_slices *demand)
 	return is_met;
 }
 
-bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count)
+bool grant_is_for(const struct grant *grant, struct slices accepted)
 {
 	const json_t *audience = json_object_get(grant->claims, "aud");
-	bool is_for = is_accepted(document_text(grant->claims, "aud"), accepted, count);
+	bool is_for = is_accepted(document_text(grant->claims, "aud"), accepted);
 
 	if (audience == NULL && grant->client_is_audience && grant->client_id != NULL)
-		return is_accepted(slice_str(grant->client_id), accepted, count);
+		return is_accepted(slice_str(grant->client_id), accepted);
 	/* A list with an element that is no string is no audience. */
 	for (size_t i = 0; i < json_array_size(audience); i++) {
 		const json_t *item = json_array_get(audience, i);
@@ -261,7 +248,7 @@ bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_
 		if (!json_is_string(item))
 			return false;
 		is_for |= is_accepted(slice_of(json_string_value(item), json_string_length(item)),
-				      accepted, count);
+				      accepted);
 	}
 	return is_for;
 }
@@ -315,22 +302,6 @@ static int check_purpose(const json_t *claims, const struct grant_rules *rules,
 	return 0;
 }
 
-static int grant_fill(struct grant *grant, const struct grant_rules *rules, uint64_t now_ms,
-		      struct verdict *verdict_r)
-{
-	if (check_purpose(grant->claims, rules, verdict_r) < 0 ||
-	    check_end(grant, rules, now_ms, verdict_r) < 0 ||
-	    check_begin(grant->claims, "nbf", rules, now_ms, verdict_r) < 0 ||
-	    check_begin(grant->claims, "iat", rules, now_ms, verdict_r) < 0 ||
-	    check_lifetime(grant->claims, rules, verdict_r) < 0 ||
-	    read_principal(grant, verdict_r) < 0 || read_binding(grant, verdict_r) < 0)
-		return -1;
-	CHECK(grant->subject != NULL || grant->client_id != NULL);
-	read_scopes(grant);
-	grant->client_is_audience = rules->client_is_audience;
-	return 0;
-}
-
 struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_t now_ms,
 			struct verdict *verdict_r)
 {
@@ -341,8 +312,18 @@ struct grant *grant_new(json_t *claims, const struct grant_rules *rules, uint64_
 	grant->ask_again_at_ms = grant->trust_until_ms = UINT64_MAX;
 	grant->issuer = mem_strdup(rules->issuer);
 	grant->claims = json_incref(claims);
-	if (grant_fill(grant, rules, now_ms, verdict_r) < 0)
+	grant->client_is_audience = rules->client_is_audience;
+	if (check_purpose(claims, rules, verdict_r) < 0 ||
+	    check_end(grant, rules, now_ms, verdict_r) < 0 ||
+	    check_begin(claims, "nbf", rules, now_ms, verdict_r) < 0 ||
+	    check_begin(claims, "iat", rules, now_ms, verdict_r) < 0 ||
+	    check_lifetime(claims, rules, verdict_r) < 0 || read_principal(grant, verdict_r) < 0 ||
+	    read_binding(grant, verdict_r) < 0) {
 		grant_unref(&grant);
+		return NULL;
+	}
+	CHECK(grant->subject != NULL || grant->client_id != NULL);
+	read_scopes(grant);
 	return grant;
 }
 

@@ -33,8 +33,7 @@ struct grant {
 	bool client_is_audience;
 	char **scopes; /* in the token's order, without repetitions */
 	size_t scope_count;
-	uint64_t
-		expires_at_s; /* `exp` without its fraction, since 1970; 0: introspection named none */
+	uint64_t expires_at_s; /* whole seconds of `exp`; 0: introspection named none */
 	uint64_t ends_at_ms; /* `exp` and the leeway, as clock_wall_ms; UINT64_MAX without `exp` */
 	/* Of tokens that the issuer was asked about, as clock_now_ms; UINT64_MAX for others. AUTH-OPQ-08 */
 	uint64_t ask_again_at_ms; /* the issuer is to be asked again */
@@ -74,7 +73,7 @@ bool grant_meets(const struct grant *grant, const struct named_slices *demand);
  * compared with scheme and host without case, default port and an absent path as usual, one slash at the end of the
  * path tolerated, everything else byte for byte. AUTH-AUD-01, 03, 05, 06
  */
-bool grant_is_for(const struct grant *grant, const struct slice *accepted, size_t count);
+bool grant_is_for(const struct grant *grant, struct slices accepted);
 
 /* ---- making one: for the files of auth/ ---- */
 

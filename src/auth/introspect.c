@@ -112,45 +112,30 @@ static void introspector_tell(struct introspector *introspector, const struct fe
 		    LOG_INT("status", answer->status), LOG_STR("error", answer->error));
 }
 
-static json_t *introspector_read(struct introspector *introspector,
-				 const struct fetch_answer *answer, struct verdict *verdict_r)
-{
-	json_t *claims = NULL;
-
-	verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE, "status %d; %.100s",
-		    answer->status, answer->error);
-	if (answer->status == 200) {
-		verdict_r->kind = VERDICT_OK;
-		claims = introspect_read(answer->body, introspector->issuer->name, verdict_r);
-	}
-	if (verdict_r->kind == VERDICT_INTROSPECTION_UNAVAILABLE)
-		introspector_tell(introspector, answer);
-	else
-		introspector->is_failing = false;
-	return claims;
-}
-
 static void question_on_answer(struct fetch *fetch, const struct fetch_answer *answer)
 {
 	struct question *question = container_of(fetch, struct question, fetch);
+	struct introspector *introspector = question->introspector;
 	struct verdict verdict;
-	json_t *claims;
+	json_t *claims = NULL;
 
-	CHECK(question->introspector->running > 0);
-	question->introspector->running--;
-	claims = introspector_read(question->introspector, answer, &verdict);
+	CHECK(introspector->running > 0);
+	introspector->running--;
+	verdict_set(&verdict, VERDICT_INTROSPECTION_UNAVAILABLE, "status %d; %.100s",
+		    answer->status, answer->error);
+	if (answer->status == 200) {
+		verdict.kind = VERDICT_OK;
+		claims = introspect_read(answer->body, introspector->issuer->name, &verdict);
+	}
+	if (verdict.kind == VERDICT_INTROSPECTION_UNAVAILABLE)
+		introspector_tell(introspector, answer);
+	else
+		introspector->is_failing = false;
 	question->on_done(question, claims, &verdict);
 	json_decref(claims);
 }
 
 /* ---- asking ---- */
-
-static const char *introspector_endpoint(const struct introspector *introspector)
-{
-	if (introspector->endpoint != NULL)
-		return introspector->endpoint;
-	return issuer_introspection_endpoint(introspector->issuer);
-}
 
 static void introspector_send(struct introspector *introspector, struct question *question,
 			      const char *endpoint, struct slice token)
@@ -183,7 +168,10 @@ static void introspector_send(struct introspector *introspector, struct question
 int introspector_ask(struct introspector *introspector, struct question *question,
 		     struct slice token, struct verdict *verdict_r)
 {
-	const char *endpoint = introspector_endpoint(introspector);
+	const char *endpoint =
+		introspector->endpoint != NULL ?
+			introspector->endpoint :
+			document_string(introspector->issuer->metadata, "introspection_endpoint");
 	size_t max = question->is_suspect ? INTROSPECTIONS_SUSPECT_MAX : INTROSPECTIONS_MAX;
 
 	CHECK(introspector_is_on(introspector) && question->on_done != NULL);

@@ -185,24 +185,11 @@ static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_an
 	return document;
 }
 
-/*
- * The address of the keys is known now, or has changed. Keys that just failed to come are not fetched from the same
- * address before they are due: each such failure starts discovery, which leads here again.
- */
-static void issuer_on_discovered(struct issuer *issuer, bool is_moved)
-{
-	bool is_due = issuer->renewal.due_ms <= clock_now_ms();
-
-	if ((is_due || is_moved) && issuer_jwks_uri(issuer) != NULL &&
-	    !fetch_is_running(&issuer->renewal.fetch))
-		issuer_start_renewal(issuer);
-}
-
-/* At another address the same tag may stand for another set. */
-static void issuer_forget_etag(struct issuer *issuer)
+/* The tag of the set of keys, or none. */
+static void issuer_keep_etag(struct issuer *issuer, struct slice etag)
 {
 	free(issuer->etag);
-	issuer->etag = NULL;
+	issuer->etag = etag.n > 0 && etag.n <= ETAG_BYTES_MAX ? mem_dup_slice(etag) : NULL;
 }
 
 static void issuer_take_metadata(struct issuer *issuer, json_t *document)
@@ -210,13 +197,20 @@ static void issuer_take_metadata(struct issuer *issuer, json_t *document)
 	struct slice before = document_text(issuer->metadata, "jwks_uri");
 	bool is_moved = issuer->metadata != NULL &&
 			!slice_is_equal(before, document_text(document, "jwks_uri"));
+	bool is_due = issuer->renewal.due_ms <= clock_now_ms();
 
 	json_decref(issuer->metadata);
 	issuer->metadata = document;
 	errand_is_done(&issuer->discovery, DISCOVERY_MS);
-	if (is_moved)
-		issuer_forget_etag(issuer);
-	issuer_on_discovered(issuer, is_moved);
+	if (is_moved) /* at another address the same tag may stand for another set */
+		issuer_keep_etag(issuer, slice_of(NULL, 0));
+	/*
+	 * Keys that just failed to come are not fetched from the same address before they are due: each such
+	 * failure starts discovery, which leads here again.
+	 */
+	if ((is_due || is_moved) && issuer_jwks_uri(issuer) != NULL &&
+	    !fetch_is_running(&issuer->renewal.fetch))
+		issuer_start_renewal(issuer);
 }
 
 static void issuer_on_metadata(struct fetch *fetch, const struct fetch_answer *answer)
@@ -244,27 +238,10 @@ static void issuer_on_metadata(struct fetch *fetch, const struct fetch_answer *a
 
 /* ---- keys ---- */
 
-static void issuer_take_keys(struct issuer *issuer, struct jwk_set *set, struct slice text)
-{
-	unsigned char digest[sizeof(issuer->digest)];
-	bool is_changed;
-
-	SHA256((const unsigned char *)text.p, text.n, digest);
-	is_changed = memcmp(digest, issuer->digest, sizeof(digest)) != 0;
-	memcpy(issuer->digest, digest, sizeof(digest));
-	CHECK(set->count > 0);
-	jwk_set_fini(&issuer->keys);
-	issuer->keys = *set;
-	if (!is_changed)
-		return;
-	LOG(ISSUER_KEYS, LOG_STR("issuer", issuer->name), LOG_INT("keys", set->count),
-	    LOG_INT("skipped", set->skipped));
-	issuer->ops->on_keys_changed(issuer);
-}
-
-static int issuer_read_keys(struct issuer *issuer, struct slice text, struct error *err)
+static int issuer_take_keys(struct issuer *issuer, struct slice text, struct error *err)
 {
 	json_t *document = document_parse(text, err);
+	unsigned char digest[sizeof(issuer->digest)];
 	struct jwk_set set;
 	int result;
 
@@ -272,15 +249,19 @@ static int issuer_read_keys(struct issuer *issuer, struct slice text, struct err
 		return -1;
 	result = jwk_set_parse(document, issuer->algorithms, &set, err);
 	json_decref(document);
-	if (result == 0)
-		issuer_take_keys(issuer, &set, text);
-	return result;
-}
-
-static void issuer_keep_etag(struct issuer *issuer, struct slice etag)
-{
-	free(issuer->etag);
-	issuer->etag = etag.n > 0 && etag.n <= ETAG_BYTES_MAX ? mem_dup_slice(etag) : NULL;
+	if (result < 0)
+		return -1;
+	CHECK(set.count > 0);
+	jwk_set_fini(&issuer->keys);
+	issuer->keys = set;
+	SHA256((const unsigned char *)text.p, text.n, digest);
+	if (memcmp(digest, issuer->digest, sizeof(digest)) == 0)
+		return 0;
+	memcpy(issuer->digest, digest, sizeof(digest));
+	LOG(ISSUER_KEYS, LOG_STR("issuer", issuer->name), LOG_INT("keys", set.count),
+	    LOG_INT("skipped", set.skipped));
+	issuer->ops->on_keys_changed(issuer);
+	return 0;
 }
 
 static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answer)
@@ -292,7 +273,7 @@ static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answe
 	uint64_t lifetime_ms = issuer_lifetime_ms(answer->cache_control);
 
 	if (is_same ||
-	    (answer->status == 200 && issuer_read_keys(issuer, answer->body, &err) == 0)) {
+	    (answer->status == 200 && issuer_take_keys(issuer, answer->body, &err) == 0)) {
 		if (!is_same)
 			issuer_keep_etag(issuer, answer->etag);
 		issuer->fetched_ms = clock_now_ms();
@@ -374,11 +355,6 @@ struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire)
 	};
 }
 
-const char *issuer_introspection_endpoint(const struct issuer *issuer)
-{
-	return document_string(issuer->metadata, "introspection_endpoint");
-}
-
 /* ---- whole ---- */
 
 static int issuer_set_algorithms(struct issuer *issuer, const struct verifier_issuer_conf *conf,
@@ -424,31 +400,27 @@ static int issuer_set_addresses(struct issuer *issuer, const struct verifier_iss
 	return 0;
 }
 
-static void issuer_copy(struct issuer *issuer, const struct verifier_issuer_conf *conf)
-{
-	issuer->name = mem_strdup(conf->issuer);
-	issuer->audience = conf->audience;
-	issuer->client_is_audience = conf->client_is_audience;
-	if (conf->jwks_uri != NULL)
-		issuer->configured_jwks_uri = mem_strdup(conf->jwks_uri);
-	issuer->interval_ms = conf->jwks_interval_ms;
-	issuer->leeway_ms = conf->leeway_ms;
-	issuer->max_lifetime_ms = conf->max_lifetime_ms;
-	issuer->required_claims = conf->required_claims;
-	if (conf->ca.n > 0)
-		issuer->own_ca = mem_dup_slice(conf->ca);
-	issuer->ca = conf->ca.n > 0 ? slice_of(issuer->own_ca, conf->ca.n) : fetch_system_ca();
-}
-
 int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_issuer_conf *conf,
 		const struct issuer_ops *ops, struct error *err)
 {
 	CHECK(ops->on_settled != NULL && ops->on_keys_changed != NULL);
-	*issuer = (struct issuer){ .ops = ops, .loop = loop };
+	*issuer = (struct issuer){
+		.ops = ops,
+		.loop = loop,
+		.name = mem_strdup(conf->issuer),
+		.audience = conf->audience,
+		.client_is_audience = conf->client_is_audience,
+		.configured_jwks_uri = conf->jwks_uri != NULL ? mem_strdup(conf->jwks_uri) : NULL,
+		.interval_ms = conf->jwks_interval_ms,
+		.leeway_ms = conf->leeway_ms,
+		.max_lifetime_ms = conf->max_lifetime_ms,
+		.required_claims = conf->required_claims,
+		.own_ca = conf->ca.n > 0 ? mem_dup_slice(conf->ca) : NULL,
+	};
+	issuer->ca = conf->ca.n > 0 ? slice_of(issuer->own_ca, conf->ca.n) : fetch_system_ca();
 	timer_init(&issuer->tick, issuer_on_tick);
 	issuer->discovery.fetch.on_done = issuer_on_metadata;
 	issuer->renewal.fetch.on_done = issuer_on_keys;
-	issuer_copy(issuer, conf);
 	if (issuer_set_algorithms(issuer, conf, err) < 0 ||
 	    issuer_set_addresses(issuer, conf, err) < 0) {
 		issuer_fini(issuer);

@@ -95,8 +95,6 @@ bool issuer_is_in_doubt(const struct issuer *issuer);
 
 /* The rules for the claims of its tokens. */
 struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire);
-/* Where to introspect as the metadata say, or NULL. Borrowed until the next turn. */
-const char *issuer_introspection_endpoint(const struct issuer *issuer);
 
 /* ---- pure, for tests and fuzzers ---- */
 

@@ -151,18 +151,9 @@ static algorithm_set algorithms_of(const json_t *json, algorithm_set allowed)
 	return algorithm_fitting(allowed, type, document_string(json, "crv"));
 }
 
-static bool is_for_verifying(const json_t *json)
+bool jwk_has_sane_id(const json_t *object)
 {
-	const json_t *use = json_object_get(json, "use");
-	const json_t *operations = json_object_get(json, "key_ops");
-
-	return (use == NULL || slice_is_equal(document_text(json, "use"), SLICE_LIT("sig"))) &&
-	       (operations == NULL || document_lists(operations, SLICE_LIT("verify")));
-}
-
-static bool has_sane_id(const json_t *json)
-{
-	const json_t *id = json_object_get(json, "kid");
+	const json_t *id = json_object_get(object, "kid");
 
 	return id == NULL || (json_is_string(id) && json_string_length(id) <= JWK_ID_BYTES_MAX);
 }
@@ -170,11 +161,15 @@ static bool has_sane_id(const json_t *json)
 int jwk_parse(const json_t *json, algorithm_set allowed, struct jwk *key_r, struct error *err)
 {
 	const char *id = document_string(json, "kid");
+	const json_t *use = json_object_get(json, "use");
+	const json_t *operations = json_object_get(json, "key_ops");
 
 	*key_r = (struct jwk){ NULL, algorithms_of(json, allowed), NULL };
 	if (key_r->algorithms == 0)
 		return error_set(err, ERROR_INVALID, "its type or algorithm is not accepted");
-	if (!is_for_verifying(json) || !has_sane_id(json))
+	if ((use != NULL && !slice_is_equal(document_text(json, "use"), SLICE_LIT("sig"))) ||
+	    (operations != NULL && !document_lists(operations, SLICE_LIT("verify"))) ||
+	    !jwk_has_sane_id(json))
 		return error_set(err, ERROR_INVALID, "it is not for verifying");
 	if (json_object_get(json, "d") != NULL || json_object_get(json, "k") != NULL)
 		return error_set(err, ERROR_INVALID, "its private part is public");

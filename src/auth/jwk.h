@@ -6,6 +6,7 @@
 #ifndef MCPGATED_AUTH_JWK_H
 #define MCPGATED_AUTH_JWK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -40,6 +41,9 @@ int jwk_parse(const json_t *json, algorithm_set allowed, struct jwk *key_r, stru
 void jwk_fini(struct jwk *key);
 /* RFC 7638 with SHA-256, terminated. For a key that jwk_parse took. */
 void jwk_thumbprint(const json_t *json, char out[JWK_THUMBPRINT_BYTES]);
+
+/* Whether the `kid` of a key or of a header is one to compare, or absent. */
+bool jwk_has_sane_id(const json_t *object);
 
 struct jwk_set {
 	struct jwk *keys;

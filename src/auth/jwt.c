@@ -43,22 +43,6 @@ static json_t *decode_object(struct slice part, const char *what, struct verdict
 	return object;
 }
 
-static int decode_parts(struct slice header, struct slice claims, struct slice signature,
-			struct jwt *jwt, struct verdict *verdict_r)
-{
-	jwt->header = decode_object(header, "header", verdict_r);
-	if (jwt->header == NULL)
-		return -1;
-	jwt->claims = decode_object(claims, "claims", verdict_r);
-	if (jwt->claims == NULL)
-		return -1;
-	jwt->signature = decode(signature, &jwt->signature_size);
-	if (jwt->signature == NULL)
-		return verdict_set(verdict_r, VERDICT_MALFORMED,
-				   "the signature is missing or not base64url");
-	return 0;
-}
-
 int jwt_parse(struct slice token, struct jwt *jwt_r, struct verdict *verdict_r)
 {
 	struct slice rest = token;
@@ -70,8 +54,16 @@ int jwt_parse(struct slice token, struct jwt *jwt_r, struct verdict *verdict_r)
 	if (signature.p == NULL || rest.p != NULL)
 		return verdict_set(verdict_r, VERDICT_MALFORMED, "the token has not three parts");
 	jwt_r->signed_part = slice_between(token.p, claims.p + claims.n);
-	if (decode_parts(header, claims, signature, jwt_r, verdict_r) == 0)
-		return 0;
+	jwt_r->header = decode_object(header, "header", verdict_r);
+	if (jwt_r->header != NULL)
+		jwt_r->claims = decode_object(claims, "claims", verdict_r);
+	if (jwt_r->claims != NULL) {
+		jwt_r->signature = decode(signature, &jwt_r->signature_size);
+		if (jwt_r->signature != NULL)
+			return 0;
+		verdict_set(verdict_r, VERDICT_MALFORMED,
+			    "the signature is missing or not base64url");
+	}
 	jwt_fini(jwt_r);
 	return -1;
 }
@@ -102,13 +94,6 @@ static bool is_type_accepted(const json_t *header, const char *const *types)
 	return false;
 }
 
-static bool is_key_id_sane(const json_t *header)
-{
-	const json_t *id = json_object_get(header, "kid");
-
-	return id == NULL || (json_is_string(id) && json_string_length(id) <= JWK_ID_BYTES_MAX);
-}
-
 int jwt_check_header(struct jwt *jwt, algorithm_set allowed, const char *const *types,
 		     struct verdict *verdict_r)
 {
@@ -122,7 +107,7 @@ int jwt_check_header(struct jwt *jwt, algorithm_set allowed, const char *const *
 				   name.n < 32 ? (int)name.n : 32, name.n > 0 ? name.p : "");
 	if (json_object_get(jwt->header, "crit") != NULL)
 		return verdict_set(verdict_r, VERDICT_MALFORMED, "the header has a `crit`");
-	if (!is_key_id_sane(jwt->header))
+	if (!jwk_has_sane_id(jwt->header))
 		return verdict_set(verdict_r, VERDICT_MALFORMED, "`kid` is no short string");
 	if (!is_type_accepted(jwt->header, types))
 		return verdict_set(verdict_r, VERDICT_MALFORMED,

@@ -5,12 +5,6 @@
  */
 #include "auth/jwt.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <jwt.h>
 #include <openssl/rsa.h>
 
@@ -19,6 +13,7 @@
 #include "auth/jwk.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/unit_test.h"
 
 #define CLAIMS "{\"iss\":\"https://id.example\",\"sub\":\"alice\"}"
 
@@ -96,7 +91,6 @@ static const struct {
 
 static void vectors_of_the_standards(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
 		struct jwk key;
 		char *changed = mem_strdup(vectors[i].token);
@@ -127,7 +121,6 @@ static void vector_of_ed25519(void **state)
 	struct jwk key;
 	size_t size;
 
-	(void)state;
 	assert_true(take_key(jwk, ALGORITHM_ALL, &key));
 	assert_int_equal(text_from_base64url(encoded, signature, &size), 0);
 	assert_true(algorithm_verify(algorithm, key.key, slice_str(text),
@@ -153,7 +146,6 @@ static void thumbprint_of_rsa(void **state)
 		"SD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-"
 		"kEgU8awapJzKnqDKgw\"}");
 
-	(void)state;
 	jwk_thumbprint(json, thumbprint);
 	assert_string_equal(thumbprint, "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs");
 	json_decref(json);
@@ -163,7 +155,6 @@ static void thumbprint_of_rsa(void **state)
 
 static int make_signers(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(every); i++) {
 		fake_signer_init(&signers[i], every[i], "k");
 		fake_signer_init(&strangers[i], every[i], "k");
@@ -173,7 +164,6 @@ static int make_signers(void **state)
 
 static int free_signers(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(every); i++) {
 		fake_signer_fini(&signers[i]);
 		fake_signer_fini(&strangers[i]);
@@ -192,7 +182,6 @@ static void key_of(const struct fake_signer *signer, algorithm_set allowed, stru
 /* Every algorithm: its own signature and no other. AUTH-JWT-02, 03, 08 */
 static void signatures_of_every_algorithm(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(every); i++) {
 		char *good = fake_signer_token(&signers[i], CLAIMS);
 		char *bad = fake_signer_token(&strangers[i], CLAIMS);
@@ -215,7 +204,6 @@ static void a_key_has_one_algorithm(void **state)
 	char *other = fake_signer_sign(&signers[0], "{\"alg\":\"PS256\"}", CLAIMS);
 	struct jwk key;
 
-	(void)state;
 	assert_true(take_key(jwk, ALGORITHM_ALL, &key));
 	assert_int_equal(key.algorithms, algorithm_find(SLICE_LIT("RS256"))->bit);
 	assert_int_equal(judge(token, &key), VERDICT_OK);
@@ -243,7 +231,6 @@ static void ecdsa_signatures_are_two_numbers(void **state)
 	struct jwk key;
 	size_t sizes[] = { 0, 1, 63, 65, 66 };
 
-	(void)state;
 	key_of(&signers[6], ALGORITHM_ALL, &key);
 	assert_int_equal(text_from_base64url(slice_str(strrchr(token, '.') + 1), raw, &size), 0);
 	assert_int_equal(size, 64);
@@ -270,7 +257,6 @@ static void pss_wants_its_own_padding(void **state)
 	char *token = fake_signer_sign(&signers[0], "{\"alg\":\"PS256\"}", CLAIMS);
 	struct jwk key;
 
-	(void)state;
 	key_of(&signers[0], ALGORITHM_ALL, &key);
 	assert_int_equal(judge(token, &key), VERDICT_BAD_SIGNATURE);
 	jwk_fini(&key);
@@ -319,7 +305,6 @@ static void forms_that_are_no_token(void **state)
 	};
 	struct jwk key;
 
-	(void)state;
 	key_of(&signers[6], ALGORITHM_ALL, &key);
 	for (size_t i = 0; i < ARRAY_LEN(tokens); i++)
 		assert_int_equal(judge(tokens[i], &key), VERDICT_MALFORMED);
@@ -362,7 +347,6 @@ static void headers_that_are_refused(void **state)
 		{ "{\"alg\":\"ES256\",\"x\":\"\xff\"}", VERDICT_MALFORMED },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		enum verdict_kind kind = judge_form(rows[i].header, CLAIMS);
 
@@ -393,7 +377,6 @@ static void documents_are_bounded(void **state)
 	struct error err = { ERROR_NONE, "" };
 	char *many = mem_alloc(40000);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char *claims = nested(rows[i].depth);
 
@@ -447,7 +430,6 @@ static void keys_that_are_refused(void **state)
 	};
 	struct jwk key;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
 		assert_false(take_key(keys[i], ALGORITHM_ALL, &key));
 	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
@@ -464,7 +446,6 @@ static void small_rsa_keys_are_refused(void **state)
 	char *jwk = fake_signer_jwk(&small, NULL);
 	struct jwk key;
 
-	(void)state;
 	assert_false(take_key(jwk, ALGORITHM_ALL, &key));
 	free(jwk);
 	fake_signer_fini(&small);
@@ -492,7 +473,6 @@ static void sets_are_read_key_by_key(void **state)
 	json_t *bad = parse("{\"keys\":[{\"kty\":\"oct\",\"k\":\"AA\"}]}");
 	struct jwk_set set;
 
-	(void)state;
 	assert_int_equal(jwk_set_parse(json, ALGORITHM_ALL, &set, &err), 0);
 	assert_int_equal(set.count, 2);
 	assert_int_equal(set.skipped, 3);
@@ -523,7 +503,6 @@ static void no_key_id_needs_one_key(void **state)
 	json_t *json = parse(text);
 	struct jwk_set set;
 
-	(void)state;
 	assert_int_equal(jwk_set_parse(json, ALGORITHM_ALL, &set, &err), 0);
 	assert_null(find(&set, NULL, "ES256"));
 	jwk_set_fini(&set);
@@ -573,7 +552,6 @@ static void libjwt_reads_the_same(void **state)
 {
 	static const size_t both[] = { 0, 1, 2, 6, 7, 8 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
 		const struct fake_signer *signer = &signers[both[i]];
 		char *header = mem_printf("{\"alg\":\"%s\",\"typ\":\"JWT\"}", signer->algorithm);
@@ -602,7 +580,6 @@ static void libjwt_signs_what_we_read(void **state)
 		jwt_alg_t algorithm;
 	} rows[] = { { 0, JWT_ALG_RS256 }, { 6, JWT_ALG_ES256 }, { 7, JWT_ALG_ES384 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct fake_signer *signer = &signers[rows[i].signer];
 		char *pem = fake_signer_pem(signer, 1);

@@ -57,12 +57,6 @@ void token_cache_fini(struct token_cache *cache)
 	EVP_MD_free(cache->sha256);
 }
 
-static bool is_over(const struct token_entry *entry)
-{
-	return clock_now_ms() >= entry->until_ms ||
-	       (entry->grant != NULL && !grant_is_current(entry->grant, clock_wall_ms()));
-}
-
 const struct token_entry *token_cache_find(struct token_cache *cache,
 					   const struct token_digest *digest)
 {
@@ -70,7 +64,8 @@ const struct token_entry *token_cache_find(struct token_cache *cache,
 
 	if (entry == NULL || memcmp(&entry->digest, digest, sizeof(*digest)) != 0)
 		return NULL;
-	if (is_over(entry)) {
+	if (clock_now_ms() >= entry->until_ms ||
+	    (entry->grant != NULL && !grant_is_current(entry->grant, clock_wall_ms()))) {
 		token_cache_remove(cache, entry);
 		return NULL;
 	}
@@ -100,17 +95,13 @@ void token_cache_put(struct token_cache *cache, const struct token_digest *diges
 	cache->count++;
 }
 
-static bool depends_on_keys(const struct token_entry *entry)
-{
-	return entry->grant == NULL || entry->grant->source == GRANT_JWT;
-}
-
 void token_cache_forget_keys(struct token_cache *cache, size_t issuer)
 {
 	LIST_FOREACH_SAFE(node, &cache->used) {
 		struct token_entry *entry = container_of(node, struct token_entry, link);
 
-		if (entry->issuer == issuer && depends_on_keys(entry))
+		if (entry->issuer == issuer &&
+		    (entry->grant == NULL || entry->grant->source == GRANT_JWT))
 			token_cache_remove(cache, entry);
 	}
 }

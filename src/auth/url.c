@@ -4,24 +4,6 @@
 
 #include "base/check.h"
 
-static bool is_visible_ascii(struct slice s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] <= ' ' || s.p[i] > '~' || s.p[i] == '\\')
-			return false;
-	}
-	return true;
-}
-
-static bool is_port(struct slice s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] < '0' || s.p[i] > '9')
-			return false;
-	}
-	return s.n > 0 && s.n <= 5;
-}
-
 /* Up to the first byte of `any`. */
 static struct slice cut_before(struct slice *rest, const char *any)
 {
@@ -56,9 +38,12 @@ static int parse_authority(struct slice authority, struct url *url)
 		url->host = cut_before(&rest, ":");
 	}
 	url->port = rest.n > 0 ? slice_of(rest.p + 1, rest.n - 1) : rest;
-	if (url->host.n == 0 || (rest.n > 0 && (rest.p[0] != ':' || !is_port(url->port))))
+	for (size_t i = 0; i < url->port.n; i++)
+		if (url->port.p[i] < '0' || url->port.p[i] > '9')
+			return -1;
+	if (url->host.n == 0 || url->port.n > 5)
 		return -1;
-	return 0;
+	return rest.n > 0 && (rest.p[0] != ':' || url->port.n == 0) ? -1 : 0;
 }
 
 int url_parse(struct slice text, struct url *url_r)
@@ -66,8 +51,11 @@ int url_parse(struct slice text, struct url *url_r)
 	const char *colon = text.n > 0 ? memmem(text.p, text.n, "://", 3) : NULL;
 	struct slice rest;
 
-	if (colon == NULL || colon == text.p || !is_visible_ascii(text))
+	if (colon == NULL || colon == text.p)
 		return -1;
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] <= ' ' || text.p[i] > '~' || text.p[i] == '\\')
+			return -1;
 	url_r->scheme = slice_between(text.p, colon);
 	rest = slice_between(colon + 3, text.p + text.n);
 	if (parse_authority(cut_before(&rest, "/?#"), url_r) < 0)

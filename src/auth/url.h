@@ -28,7 +28,10 @@ bool url_is_https(const struct url *url);
 /* 127.0.0.0/8, [::1] or localhost: by its spelling, nothing is resolved. */
 bool url_is_loopback(const struct url *url);
 
-/* See verifier_check_url. */
+/*
+ * Whether the URL may be an issuer (or a jwks_uri, an introspection endpoint): https, or http to a loopback
+ * address or "localhost"; no user, query or fragment. On failure err says what is wrong. AUTH-CFG-01
+ */
 int url_check_ours(struct slice text, struct error *err) must_check;
 
 /*

@@ -5,32 +5,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct {
-	enum verdict_outcome outcome;
-	const char *name;
-	const char *description;
-} verdicts[] = {
+static const struct verdict_row verdicts[] = {
 #define X(id, outcome, name, description) [VERDICT_##id] = { VERDICT_##outcome, name, description },
 #include "auth/verdict.def"
 #undef X
 };
 
-enum verdict_outcome verdict_outcome(enum verdict_kind kind)
+const struct verdict_row *verdict_get(enum verdict_kind kind)
 {
 	CHECK(kind < VERDICT_COUNT);
-	return verdicts[kind].outcome;
-}
-
-const char *verdict_name(enum verdict_kind kind)
-{
-	CHECK(kind < VERDICT_COUNT);
-	return verdicts[kind].name;
-}
-
-const char *verdict_description(enum verdict_kind kind)
-{
-	CHECK(kind < VERDICT_COUNT);
-	return verdicts[kind].description;
+	return &verdicts[kind];
 }
 
 int verdict_set(struct verdict *verdict_r, enum verdict_kind kind, const char *format, ...)

@@ -30,11 +30,13 @@ struct verdict {
 	char cause[VERDICT_CAUSE_BYTES];
 };
 
-enum verdict_outcome verdict_outcome(enum verdict_kind kind);
-/* The word for the audit record and for counters. */
-const char *verdict_name(enum verdict_kind kind);
-/* For error_description: fixed, ASCII, without `"`, `\` and `=`; "" if there is nothing to say against the token. */
-const char *verdict_description(enum verdict_kind kind);
+struct verdict_row {
+	enum verdict_outcome outcome;
+	const char *name; /* for the audit record and for counters */
+	/* For error_description: fixed, ASCII, without `"`, `\` and `=`; "" if there is nothing to say against the token. */
+	const char *description;
+};
+const struct verdict_row *verdict_get(enum verdict_kind kind);
 
 /* Fills *verdict_r and returns -1, so that callers can write `return verdict_set(…)`. */
 int verdict_set(struct verdict *verdict_r, enum verdict_kind kind, const char *format, ...)

@@ -94,20 +94,6 @@ static enum next refuse(struct finding *finding, enum verdict_kind kind, const c
 	return NEXT_TELL;
 }
 
-/* No key fits: fetches others, unless that was just done. */
-static enum next miss_key(struct authority *authority, bool has_sought, struct finding *finding)
-{
-	bool may_come = has_sought ? issuer_is_seeking(&authority->issuer) :
-				     issuer_seek_keys(&authority->issuer);
-
-	if (may_come)
-		return NEXT_KEYS;
-	if (issuer_is_in_doubt(&authority->issuer))
-		return refuse(finding, VERDICT_KEYS_UNAVAILABLE,
-			      "the issuer's keys could not be fetched");
-	return refuse(finding, VERDICT_UNKNOWN_KEY, "the issuer has no key of this `kid`");
-}
-
 static enum next judge_claims(struct authority *authority, const struct jwt *jwt,
 			      struct finding *finding)
 {
@@ -136,8 +122,14 @@ static enum next judge_jwt(struct authority *authority, struct jwt *jwt, bool ha
 		return NEXT_TELL;
 	if (issuer_has_keys(issuer))
 		key = jwk_set_find(&issuer->keys, jwt_key_id(jwt), jwt->algorithm);
-	if (key == NULL)
-		return miss_key(authority, has_sought, finding);
+	if (key == NULL) {
+		if (has_sought ? issuer_is_seeking(issuer) : issuer_seek_keys(issuer))
+			return NEXT_KEYS;
+		if (issuer_is_in_doubt(issuer))
+			return refuse(finding, VERDICT_KEYS_UNAVAILABLE,
+				      "the issuer's keys could not be fetched");
+		return refuse(finding, VERDICT_UNKNOWN_KEY, "the issuer has no key of this `kid`");
+	}
 	if (jwt_is_signed_by(jwt, key->key))
 		return judge_claims(authority, jwt, finding);
 	if (!has_sought && issuer_doubts_keys(issuer))
@@ -157,30 +149,22 @@ static size_t find_authority(const struct verifier *verifier, const struct jwt *
 	return at;
 }
 
-static bool has_introspection(const struct verifier *verifier)
-{
-	for (size_t i = 0; i < verifier->count; i++) {
-		if (introspector_is_on(&verifier->authorities[i].introspector))
-			return true;
-	}
-	return false;
-}
-
-/* `{"` and a dot: meant as a JWT, also if it is a broken one. */
-static bool looks_like_jwt(struct slice token)
-{
-	return slice_has_prefix(token, SLICE_LIT("eyJ")) && memchr(token.p, '.', token.n) != NULL;
-}
-
 static enum next judge(struct verifier *verifier, struct slice token, bool has_sought,
 		       struct finding *finding)
 {
+	/* `{"` and a dot: meant as a JWT, also if it is a broken one. */
+	bool is_meant_as_jwt =
+		slice_has_prefix(token, SLICE_LIT("eyJ")) && memchr(token.p, '.', token.n) != NULL;
 	enum next next = NEXT_TELL;
 	struct jwt jwt;
 
 	finding->authority = verifier->count;
-	if (jwt_parse(token, &jwt, &finding->verdict) < 0)
-		return !looks_like_jwt(token) && has_introspection(verifier) ? NEXT_ASK : NEXT_TELL;
+	if (jwt_parse(token, &jwt, &finding->verdict) < 0) {
+		for (size_t i = 0; i < verifier->count && !is_meant_as_jwt; i++)
+			if (introspector_is_on(&verifier->authorities[i].introspector))
+				return NEXT_ASK;
+		return NEXT_TELL;
+	}
 	finding->authority = find_authority(verifier, &jwt);
 	if (finding->authority < verifier->count)
 		next = judge_jwt(&verifier->authorities[finding->authority], &jwt, has_sought,
@@ -192,16 +176,6 @@ static enum next judge(struct verifier *verifier, struct slice token, bool has_s
 }
 
 /* ---- telling ---- */
-
-static bool is_accepted(const struct verifier *verifier, const struct grant *grant,
-			size_t authority, const struct slice *accepted, size_t count)
-{
-	const struct issuer *issuer = &verifier->authorities[authority].issuer;
-
-	CHECK(authority < verifier->count);
-	return grant_is_for(grant, accepted, count) ||
-	       grant_is_for(grant, issuer->audience.items, issuer->audience.count);
-}
 
 /* AUTH-JWT-15 */
 static int check_demands(const struct issuer *issuer, const struct grant *grant,
@@ -220,41 +194,39 @@ static int check_demands(const struct issuer *issuer, const struct grant *grant,
 
 /* The finding for this asker, whose audience decides. Returns the caller's reference to the grant, or NULL. */
 static struct grant *answer(const struct verifier *verifier, const struct finding *finding,
-			    const struct slice *accepted, size_t count, struct verdict *verdict_r)
+			    struct slices accepted, struct verdict *verdict_r)
 {
+	const struct issuer *issuer;
+
 	CHECK((finding->grant != NULL) == (finding->verdict.kind == VERDICT_OK));
 	*verdict_r = finding->verdict;
 	if (finding->grant == NULL)
 		return NULL;
-	if (!is_accepted(verifier, finding->grant, finding->authority, accepted, count))
+	CHECK(finding->authority < verifier->count);
+	issuer = &verifier->authorities[finding->authority].issuer;
+	if (!grant_is_for(finding->grant, accepted) &&
+	    !grant_is_for(finding->grant, issuer->audience))
 		verdict_set(verdict_r, VERDICT_WRONG_AUDIENCE,
 			    "`aud` does not hold an identifier of this resource");
-	else if (check_demands(&verifier->authorities[finding->authority].issuer, finding->grant,
-			       verdict_r) == 0)
+	else if (check_demands(issuer, finding->grant, verdict_r) == 0)
 		return grant_ref(finding->grant);
 	return NULL;
-}
-
-/* Other refusals may soon be out of date (a key is published, a clock catches up), or are cheap to find again. */
-static bool is_lasting(const struct finding *finding)
-{
-	enum verdict_kind kind = finding->verdict.kind;
-
-	if (verdict_outcome(kind) != VERDICT_REFUSED)
-		return false;
-	return finding->was_asked || kind == VERDICT_BAD_SIGNATURE || kind == VERDICT_EXPIRED;
 }
 
 static void remember(struct verifier *verifier, const struct token_digest *digest,
 		     const struct finding *finding)
 {
+	enum verdict_kind kind = finding->verdict.kind;
+
 	if (finding->grant != NULL)
 		token_cache_put(&verifier->good, digest, finding->authority, &finding->verdict,
 				finding->grant,
 				finding->was_asked ?
 					verifier->authorities[finding->authority].asked_ms :
 					GOOD_MS);
-	else if (is_lasting(finding))
+	/* Other refusals may soon be out of date (a key is published, a clock catches up), or are cheap to find again. */
+	else if (verdict_get(kind)->outcome == VERDICT_REFUSED &&
+		 (finding->was_asked || kind == VERDICT_BAD_SIGNATURE || kind == VERDICT_EXPIRED))
 		token_cache_put(&verifier->bad, digest, finding->authority, &finding->verdict, NULL,
 				BAD_MS);
 }
@@ -289,27 +261,24 @@ static void job_free(struct verifier_job *job)
 	free(job);
 }
 
-/* AUTH-OPQ-08 */
-static void set_times(const struct verifier *verifier, struct finding *finding)
-{
-	uint64_t asked_ms = verifier->authorities[finding->authority].asked_ms;
-
-	finding->grant->ask_again_at_ms = clock_now_ms() + asked_ms;
-	finding->grant->trust_until_ms = clock_now_ms() + asked_ms * TRUST_FACTOR;
-}
-
 static void job_finish(struct verifier_job *job)
 {
-	if (job->finding.was_asked && job->finding.grant != NULL)
-		set_times(job->verifier, &job->finding);
+	struct verifier *verifier = job->verifier;
+	struct finding *finding = &job->finding;
+
+	if (finding->was_asked && finding->grant != NULL) { /* AUTH-OPQ-08 */
+		uint64_t asked_ms = verifier->authorities[finding->authority].asked_ms;
+
+		finding->grant->ask_again_at_ms = clock_now_ms() + asked_ms;
+		finding->grant->trust_until_ms = clock_now_ms() + asked_ms * TRUST_FACTOR;
+	}
 	list_remove(&job->link); /* from now on requests find what is remembered */
-	remember(job->verifier, &job->digest, &job->finding);
+	remember(verifier, &job->digest, finding);
 	while (!list_is_empty(&job->waits)) {
 		struct verifier_wait *wait =
 			container_of(job->waits.next, struct verifier_wait, link);
 		struct verdict verdict;
-		struct grant *grant = answer(job->verifier, &job->finding, wait->accepted,
-					     wait->accepted_count, &verdict);
+		struct grant *grant = answer(verifier, finding, wait->accepted, &verdict);
 
 		list_remove(&wait->link);
 		wait->job = NULL;
@@ -366,49 +335,17 @@ static void job_ask_next(struct verifier_job *job, size_t from)
 	job_refuse(job, &verdict);
 }
 
-static void job_confirm(struct verifier_job *job)
-{
-	struct authority *authority = &job->verifier->authorities[job->finding.authority];
-	struct verdict verdict;
-
-	CHECK(job->state == JOB_CONFIRMS && job->finding.grant != NULL);
-	if (introspector_ask(&authority->introspector, &job->question, buf_slice(&job->token),
-			     &verdict) < 0)
-		job_refuse(job, &verdict);
-}
-
-/* All that is known of an opaque token is in the answer. AUTH-OPQ-02 */
-static void job_take_claims(struct verifier_job *job, json_t *claims)
-{
-	const struct issuer *issuer = &job->verifier->authorities[job->finding.authority].issuer;
-	const struct grant_rules rules = issuer_rules(issuer, false);
-	struct finding *finding = &job->finding;
-
-	CHECK(finding->grant == NULL);
-	finding->grant = grant_new(claims, &rules, clock_wall_ms(), &finding->verdict);
-	if (finding->grant != NULL) {
-		finding->grant->source = GRANT_INTROSPECTION;
-		finding->verdict = (struct verdict){ .kind = VERDICT_OK };
-	}
-	job_finish(job);
-}
-
-/* A `cnf` that only the issuer's answer has binds the token as well, and cannot be proven. AUTH-POP-01 */
-static bool is_bound_otherwise(const struct grant *grant, const json_t *claims)
-{
-	const json_t *binding = json_object_get(claims, "cnf");
-
-	return binding != NULL && !json_equal(binding, json_object_get(grant->claims, "cnf"));
-}
-
 static void job_take_confirmation(struct verifier_job *job, const json_t *claims,
 				  const struct verdict *verdict)
 {
+	const json_t *binding = json_object_get(claims, "cnf");
+	const json_t *own = json_object_get(job->finding.grant->claims, "cnf");
 	struct verdict bound;
 
 	if (claims == NULL) {
 		job_refuse(job, verdict);
-	} else if (is_bound_otherwise(job->finding.grant, claims)) {
+	} else if (binding != NULL && !json_equal(binding, own)) {
+		/* One that only the answer has binds the token as well, and cannot be proven. AUTH-POP-01 */
 		verdict_set(&bound, VERDICT_BOUND,
 			    "the issuer says `cnf` of it, which the token does not");
 		job_refuse(job, &bound);
@@ -420,20 +357,31 @@ static void job_take_confirmation(struct verifier_job *job, const json_t *claims
 static void job_on_answer(struct question *question, json_t *claims, const struct verdict *verdict)
 {
 	struct verifier_job *job = container_of(question, struct verifier_job, question);
-	bool is_answer = verdict_outcome(verdict->kind) != VERDICT_UNAVAILABLE;
+	struct finding *finding = &job->finding;
+	struct grant_rules rules;
+	bool is_answer = verdict_get(verdict->kind)->outcome != VERDICT_UNAVAILABLE;
 
 	CHECK(job->state != JOB_AWAITS_KEYS);
 	CHECK((claims != NULL) == (verdict->kind == VERDICT_OK));
-	job->finding.was_asked |= is_answer;
+	finding->was_asked |= is_answer;
 	if (job->state == JOB_CONFIRMS) {
 		job_take_confirmation(job, claims, verdict);
 		return;
 	}
 	job->is_unclear |= !is_answer;
-	if (claims != NULL)
-		job_take_claims(job, claims);
-	else
-		job_ask_next(job, job->finding.authority + 1);
+	if (claims == NULL) {
+		job_ask_next(job, finding->authority + 1);
+		return;
+	}
+	/* All that is known of an opaque token is in the answer. AUTH-OPQ-02 */
+	CHECK(finding->grant == NULL);
+	rules = issuer_rules(&job->verifier->authorities[finding->authority].issuer, false);
+	finding->grant = grant_new(claims, &rules, clock_wall_ms(), &finding->verdict);
+	if (finding->grant != NULL) {
+		finding->grant->source = GRANT_INTROSPECTION;
+		finding->verdict = (struct verdict){ .kind = VERDICT_OK };
+	}
+	job_finish(job);
 }
 
 /* A task, because on_done must not be called before verifier_check has returned. */
@@ -441,10 +389,18 @@ static void job_on_ask(struct task *task)
 {
 	struct verifier_job *job = container_of(task, struct verifier_job, ask);
 
-	if (job->state == JOB_SHOWS)
+	struct authority *authority;
+	struct verdict verdict;
+
+	if (job->state == JOB_SHOWS) {
 		job_ask_next(job, 0);
-	else
-		job_confirm(job);
+		return;
+	}
+	CHECK(job->state == JOB_CONFIRMS && job->finding.grant != NULL);
+	authority = &job->verifier->authorities[job->finding.authority];
+	if (introspector_ask(&authority->introspector, &job->question, buf_slice(&job->token),
+			     &verdict) < 0)
+		job_refuse(job, &verdict);
 }
 
 static void job_set_state(struct verifier_job *job, enum job_state state)
@@ -496,23 +452,14 @@ static struct verifier_job *find_job(const struct verifier *verifier,
 	return NULL;
 }
 
-static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait,
-			 const struct slice *accepted, size_t count)
+static void job_add_wait(struct verifier_job *job, struct verifier_wait *wait)
 {
 	CHECK(wait->job == NULL && wait->on_done != NULL);
 	wait->job = job;
-	wait->accepted = accepted;
-	wait->accepted_count = count;
 	list_append(&job->waits, &wait->link);
 }
 
 /* ---- what issuers tell ---- */
-
-static bool is_about_keys(const struct verifier_job *job, const struct authority *authority)
-{
-	return job->state == JOB_AWAITS_KEYS &&
-	       &job->verifier->authorities[job->finding.authority] == authority;
-}
 
 /* Callbacks may begin and end waits, so the jobs are moved to a list of their own first. */
 static void on_settled(struct issuer *issuer)
@@ -523,7 +470,10 @@ static void on_settled(struct issuer *issuer)
 
 	list_init(&now);
 	LIST_FOREACH_SAFE(node, &verifier->jobs) {
-		if (!is_about_keys(container_of(node, struct verifier_job, link), authority))
+		struct verifier_job *job = container_of(node, struct verifier_job, link);
+
+		if (job->state != JOB_AWAITS_KEYS ||
+		    &verifier->authorities[job->finding.authority] != authority)
 			continue;
 		list_remove(node);
 		list_append(&now, node);
@@ -554,66 +504,49 @@ static const struct issuer_ops issuer_ops = {
 
 /* ---- checking ---- */
 
-static bool tell(const struct verifier *verifier, struct finding *finding,
-		 const struct verifier_wait *asker, struct verdict *verdict_r,
-		 struct grant **grant_r)
-{
-	*grant_r = answer(verifier, finding, asker->accepted, asker->accepted_count, verdict_r);
-	grant_unref(&finding->grant);
-	return true;
-}
-
-static bool start_job(struct verifier *verifier, struct slice token,
-		      const struct token_digest *digest, enum next next, struct finding *finding,
-		      struct verifier_wait *wait)
-{
-	struct verifier_job *job = job_new(verifier, token, digest);
-
-	job->finding = *finding;
-	job->question.is_suspect = wait->is_suspect;
-	job_add_wait(job, wait, wait->accepted, wait->accepted_count);
-	job_go_on(job, next);
-	return false;
-}
-
-bool verifier_check(struct verifier *verifier, struct slice token, const struct slice *accepted,
-		    size_t accepted_count, struct verifier_wait *wait, struct verdict *verdict_r,
-		    struct grant **grant_r)
+bool verifier_check(struct verifier *verifier, struct slice token, struct slices accepted,
+		    struct verifier_wait *wait, struct verdict *verdict_r, struct grant **grant_r)
 {
 	struct finding finding = { .grant = NULL };
 	struct token_digest digest;
 	struct verifier_job *job;
 	enum next next = NEXT_TELL;
 
-	CHECK(accepted_count == 0 || accepted != NULL);
+	CHECK(accepted.count == 0 || accepted.items != NULL);
 	*grant_r = NULL;
 	wait->accepted = accepted;
-	wait->accepted_count = accepted_count;
 	if (token.n == 0 || token.n > VERIFIER_TOKEN_BYTES_MAX) {
 		verdict_set(verdict_r, token.n == 0 ? VERDICT_MALFORMED : VERDICT_TOO_LARGE,
 			    "%zu bytes", token.n);
 		return true;
 	}
 	digest = token_cache_digest(&verifier->good, token);
-	if (recall(verifier, &digest, &finding))
-		return tell(verifier, &finding, wait, verdict_r, grant_r);
-	job = find_job(verifier, &digest);
-	if (job != NULL) {
-		job_add_wait(job, wait, accepted, accepted_count);
+	if (!recall(verifier, &digest, &finding)) {
+		job = find_job(verifier, &digest);
+		if (job != NULL) {
+			job_add_wait(job, wait);
+			return false;
+		}
+		next = judge(verifier, token, false, &finding);
+		if (next == NEXT_TELL)
+			remember(verifier, &digest, &finding);
+	}
+	if (next != NEXT_TELL && verifier->job_count < JOBS_MAX) {
+		job = job_new(verifier, token, &digest);
+		job->finding = finding;
+		job->question.is_suspect = wait->is_suspect;
+		job_add_wait(job, wait);
+		job_go_on(job, next);
 		return false;
 	}
-	next = judge(verifier, token, false, &finding);
-	if (next == NEXT_TELL) {
-		remember(verifier, &digest, &finding);
-		return tell(verifier, &finding, wait, verdict_r, grant_r);
-	}
-	if (verifier->job_count < JOBS_MAX)
-		return start_job(verifier, token, &digest, next, &finding, wait);
+	if (next == NEXT_TELL)
+		*grant_r = answer(verifier, &finding, accepted, verdict_r);
+	else
+		verdict_set(verdict_r,
+			    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
+						VERDICT_INTROSPECTION_UNAVAILABLE,
+			    "%d tokens are being asked about", JOBS_MAX);
 	grant_unref(&finding.grant);
-	verdict_set(verdict_r,
-		    next == NEXT_KEYS ? VERDICT_KEYS_UNAVAILABLE :
-					VERDICT_INTROSPECTION_UNAVAILABLE,
-		    "%d tokens are being asked about", JOBS_MAX);
 	return true;
 }
 
@@ -626,16 +559,6 @@ void verifier_cancel(struct verifier_wait *wait)
 }
 
 /* ---- whole ---- */
-
-bool verifier_knows_algorithm(struct slice name)
-{
-	return algorithm_find(name) != NULL;
-}
-
-int verifier_check_url(struct slice url, struct error *err)
-{
-	return url_check_ours(url, err);
-}
 
 int verifier_prepare(struct error *err)
 {

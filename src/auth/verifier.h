@@ -26,7 +26,7 @@ struct verifier;
 
 /* Strings are copied by verifier_new, lists are borrowed for the verifier's life. */
 struct verifier_issuer_conf {
-	const char *issuer;        /* see verifier_check_url */
+	const char *issuer;        /* see url_check_ours */
 	struct slices audience;    /* accepted besides the resource of the asker */
 	bool client_is_audience;   /* of tokens without `aud`: AUTH-AUD-02 */
 	struct slices algorithms;  /* none: VERIFIER_ALGORITHMS */
@@ -56,18 +56,11 @@ struct verifier_conf {
 	size_t count;
 };
 
-/* Names of RFC 7518 s3.1 and RFC 8037; `none` and HS* cannot be configured. AUTH-JWT-02 */
+/* What may be configured besides: their 384 and 512. See algorithm_find. AUTH-JWT-02 */
 #define VERIFIER_ALGORITHMS                                                    \
 	{                                                                      \
 		SLICE("RS256"), SLICE("PS256"), SLICE("ES256"), SLICE("EdDSA") \
 	}
-/* Whether the name may stand in a list: those four and their 384 and 512. For checking configurations. */
-bool verifier_knows_algorithm(struct slice name);
-/*
- * Whether the URL may be an issuer (or a jwks_uri, an introspection endpoint): https, or http to a loopback
- * address or "localhost"; no user, query or fragment. On failure err says what is wrong. AUTH-CFG-01
- */
-int verifier_check_url(struct slice url, struct error *err) must_check;
 
 /* Tokens above this are refused without a look. AUTH-IN-06 */
 #define VERIFIER_TOKEN_BYTES_MAX (16 * 1024)
@@ -98,10 +91,9 @@ typedef void verifier_done_fn(struct verifier_wait *wait, const struct verdict *
 struct verifier_wait {
 	verifier_done_fn *on_done;
 	bool is_suspect; /* many wrong tokens came from its address: it may use only half of the questions. AUTH-OPQ-03 */
-	struct verifier_job *job;     /* private; NULL when nothing is under way */
-	struct list link;             /* private */
-	const struct slice *accepted; /* private */
-	size_t accepted_count;        /* private */
+	struct verifier_job *job; /* private; NULL when nothing is under way */
+	struct list link;         /* private */
+	struct slices accepted;   /* private */
 };
 
 /*
@@ -116,9 +108,9 @@ struct verifier_wait {
  * later, exactly once, from the loop and at most VERIFIER_WAIT_MS from now, unless verifier_cancel comes
  * first; it may free the wait.
  */
-bool verifier_check(struct verifier *verifier, struct slice token, const struct slice *accepted,
-		    size_t accepted_count, struct verifier_wait *wait, struct verdict *verdict_r,
-		    struct grant **grant_r) must_check;
+bool verifier_check(struct verifier *verifier, struct slice token, struct slices accepted,
+		    struct verifier_wait *wait, struct verdict *verdict_r, struct grant **grant_r)
+	must_check;
 /* on_done will not be called. Also for a wait that is over or never began. */
 void verifier_cancel(struct verifier_wait *wait);
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everything of row 0 that is more than one line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -15,12 +9,12 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/unit_test.h"
 
 static void test_buf_keeps_what_it_is_given(void **state)
 {
 	struct buf buf = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		buf_printf(&buf, "%d,", i);
 	assert_memory_equal(buf.data, "0,1,2,", 6);
@@ -39,7 +33,6 @@ static void test_buf_mends_utf8(void **state)
 {
 	struct buf buf = { 0 };
 
-	(void)state;
 	buf_append_utf8(&buf, SLICE_LIT(""));
 	assert_int_equal(buf.len, 0);
 	buf_append_utf8(&buf, SLICE_LIT("a\0\xC3\xA4\xF0\x9F\x98\x80"));
@@ -57,7 +50,6 @@ static void test_buf_moves_without_a_second_copy(void **state)
 	struct buf buf = { 0 };
 	char piece[100];
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		memset(piece, 'a' + i, sizeof(piece));
 		buf_move(&buf, piece, sizeof(piece));
@@ -74,7 +66,6 @@ static void test_slice_cut_and_trim(void **state)
 {
 	struct slice rest = SLICE("a,,bc");
 
-	(void)state;
 	assert_true(slice_is_equal(slice_cut(&rest, ','), SLICE_LIT("a")));
 	assert_int_equal(slice_cut(&rest, ',').n, 0);
 	assert_non_null(rest.p);
@@ -93,7 +84,6 @@ static void test_map_agrees_with_an_array(void **state)
 	struct map map = { 0 };
 	size_t count = 0;
 
-	(void)state;
 	for (int step = 0; step < 200000; step++) {
 		uint64_t key = random_below(KEYS);
 		/* long phases of mostly adding and mostly removing */
@@ -124,7 +114,6 @@ static void test_map_keeps_entries_of_one_key(void **state)
 	bool is_there[ENTRIES] = { false };
 	struct map map = { 0 };
 
-	(void)state;
 	for (int step = 0; step < 20000; step++) {
 		uint64_t i = random_below(ENTRIES);
 		size_t seen = 0;
@@ -155,7 +144,6 @@ static void test_list_order_and_splice(void **state)
 {
 	struct list a, b, n[4];
 
-	(void)state;
 	list_init(&a);
 	list_init(&b);
 	for (int i = 0; i < 4; i++)
@@ -175,7 +163,6 @@ static void test_numbers(void **state)
 	};
 	uint64_t value = 7;
 
-	(void)state;
 	assert_int_equal(text_parse_u64(SLICE_LIT("18446744073709551615"), &value), 0);
 	assert_true(value == UINT64_MAX);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -192,7 +179,6 @@ static void test_base64url(void **state)
 		     { "foo", "Zm9v" }, { "foob", "Zm9vYg" }, { "\xfb\xff", "-_8" } };
 	char out[16];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		size_t n = text_base64url(rows[i].in, strlen(rows[i].in), out);
 
@@ -209,7 +195,6 @@ static void test_base64url_has_one_spelling(void **state)
 	unsigned char out[64];
 	size_t size;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_int_equal(text_from_base64url(slice_str(bad[i]), out, &size), -1);
 	for (size_t n = 0; n < 40; n++) {
@@ -231,7 +216,6 @@ static void test_hex_is_read_whole(void **state)
 	static const unsigned char expected[] = { 0x00, 0xff, 0x7e };
 	unsigned char out[3];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_int_equal(text_from_hex(slice_str(bad[i]), out, sizeof(out)), -1);
 	assert_int_equal(text_from_hex(SLICE_LIT("00fF7e"), out, sizeof(out)), 0);
@@ -262,7 +246,6 @@ static void test_utf8(void **state)
 					   "\xF5\x80\x80\x80",
 					   "\xFF" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
 		assert_true(text_is_utf8(slice_str(good[i])));
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -271,7 +254,6 @@ static void test_utf8(void **state)
 
 static void test_distance(void **state)
 {
-	(void)state;
 	assert_int_equal(text_distance(SLICE_LIT("isolaton"), SLICE_LIT("isolation"), 3), 1);
 	assert_int_equal(text_distance(SLICE_LIT("kitten"), SLICE_LIT("sitting"), 5), 3);
 	assert_int_equal(text_distance(SLICE_LIT(""), SLICE_LIT("abc"), 5), 3);
@@ -280,7 +262,6 @@ static void test_distance(void **state)
 
 static void test_secrets_compare(void **state)
 {
-	(void)state;
 	assert_true(text_is_equal_secret(SLICE_LIT("abc"), SLICE_LIT("abc")));
 	assert_false(text_is_equal_secret(SLICE_LIT("abc"), SLICE_LIT("abd")));
 	assert_false(text_is_equal_secret(SLICE_LIT("abc"), SLICE_LIT("abcd")));
@@ -291,7 +272,6 @@ static void test_error_is_cut_not_overrun(void **state)
 	struct error err;
 	char *text = mem_alloc(1000);
 
-	(void)state;
 	memset(text, 'x', 999);
 	text[999] = '\0';
 	assert_int_equal(error_set(&err, ERROR_INVALID, "%s", text), -1);
@@ -303,7 +283,6 @@ static void test_random_is_in_range(void **state)
 {
 	unsigned int seen = 0;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		uint64_t n = random_below(3);
 
@@ -315,7 +294,6 @@ static void test_random_is_in_range(void **state)
 
 static void test_clock_stands_when_frozen(void **state)
 {
-	(void)state;
 	clock_freeze(12345);
 	clock_update();
 	assert_int_equal(clock_now_ms(), 12345);
@@ -347,7 +325,6 @@ static void test_patterns(void **state)
 	};
 	char many[20001];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(text_fits_pattern(slice_str(cases[i].text),
 						   slice_str(cases[i].pattern)),

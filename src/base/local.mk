@@ -9,7 +9,10 @@ src_base_libbase_a_SOURCES = \
 	src/base/mem.c src/base/mem.h \
 	src/base/random.c src/base/random.h \
 	src/base/slice.h \
-	src/base/text.c src/base/text.h
-check_PROGRAMS += src/base/base_test
-src_base_base_test_SOURCES = src/base/base_test.c
+	src/base/text.c src/base/text.h \
+	src/base/unicode.c src/base/unicode.h
+check_PROGRAMS += src/base/base_test src/base/unicode_test
+src_base_base_test_SOURCES = src/base/base_test.c src/base/unit_test.h
 src_base_base_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
+src_base_unicode_test_SOURCES = src/base/unicode_test.c src/base/unit_test.h
+src_base_unicode_test_LDADD = src/base/libbase.a $(UTF8PROC_LIBS) $(CMOCKA_LIBS)

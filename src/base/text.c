@@ -144,21 +144,18 @@ bool text_is_utf8(struct slice s)
 	return true;
 }
 
-/* C0, DEL and, in two bytes, C1. */
-static bool is_control(struct slice s)
+bool text_is_claim(struct slice s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 
-	return p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && s.n > 1 && p[1] < 0xa0);
-}
-
-bool text_is_claim(struct slice s)
-{
 	if (s.n == 0 || s.n > TEXT_CLAIM_MAX || !text_is_utf8(s))
 		return false;
-	for (size_t i = 0; i < s.n; i++)
-		if (is_control(slice_of(s.p + i, s.n - i)))
+	for (size_t i = 0; i < s.n; i++) {
+		bool is_c1 = p[i] == 0xc2 && p[i + 1] < 0xa0; /* UTF-8: another byte follows 0xc2 */
+
+		if (p[i] < 0x20 || p[i] == 0x7f || is_c1)
 			return false;
+	}
 	return true;
 }
 

@@ -2,13 +2,12 @@
 /* One function per form. Only literal addresses: nothing here waits for a name server. */
 #include "config/address.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/un.h>
 
 #include "base/text.h"
+#include "io/peer.h"
 
 static int parse_unix(const char *path, struct address *address, struct error *err)
 {
@@ -28,78 +27,42 @@ static int parse_unix(const char *path, struct address *address, struct error *e
 	return 0;
 }
 
-static int parse_systemd(const char *name, struct address *address, struct error *err)
-{
-	if (name[0] == '\0')
-		return error_set(err, ERROR_INVALID,
-				 "a name (FileDescriptorName=) must follow 'systemd:'");
-	address->kind = ADDRESS_SYSTEMD;
-	address->name = name;
-	return 0;
-}
-
-static int parse_port(struct slice text, in_port_t *port_r)
-{
-	uint64_t port;
-
-	if (text_parse_u64(text, &port) != 0 || port > 65535)
-		return -1;
-	*port_r = htons((in_port_t)port);
-	return 0;
-}
-
-static int parse_v4(const char *host, in_port_t port, struct address *address)
-{
-	struct sockaddr_in *socket = (struct sockaddr_in *)(void *)&address->socket;
-	const char *digits = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
-
-	if (inet_pton(AF_INET, digits, &socket->sin_addr) != 1)
-		return -1;
-	socket->sin_family = AF_INET;
-	socket->sin_port = port;
-	address->socket_size = sizeof(*socket);
-	address->is_local = ntohl(socket->sin_addr.s_addr) >> 24 == 127;
-	return 0;
-}
-
-static int parse_v6(const char *host, in_port_t port, struct address *address)
-{
-	struct sockaddr_in6 *socket = (struct sockaddr_in6 *)(void *)&address->socket;
-	const struct in6_addr *in = &socket->sin6_addr;
-
-	if (inet_pton(AF_INET6, host, &socket->sin6_addr) != 1)
-		return -1;
-	socket->sin6_family = AF_INET6;
-	socket->sin6_port = port;
-	address->socket_size = sizeof(*socket);
-	address->is_local =
-		IN6_IS_ADDR_LOOPBACK(in) || (IN6_IS_ADDR_V4MAPPED(in) && in->s6_addr[12] == 127);
-	return 0;
-}
-
 static int parse_tcp(const char *text, struct address *address, struct error *err)
 {
-	char host[INET6_ADDRSTRLEN] = "";
+	struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)&address->socket;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(void *)&address->socket;
 	const char *colon = strrchr(text, ':');
-	bool is_v6 = text[0] == '[';
-	struct slice inner = slice_between(text, colon != NULL ? colon : text);
-	in_port_t port;
+	struct slice host = slice_between(text, colon != NULL ? colon : text);
+	int family = text[0] == '[' ? AF_INET6 : AF_INET;
+	unsigned char bytes[16];
+	uint64_t port;
 
-	if (colon == NULL || parse_port(slice_str(colon + 1), &port) != 0)
+	if (colon == NULL || text_parse_u64(slice_str(colon + 1), &port) != 0 || port > 65535)
 		return error_set(err, ERROR_INVALID,
 				 "must end in ':' and a port from 0 to 65535, like 127.0.0.1:8808");
-	if (is_v6 && inner.n >= 2 && inner.p[inner.n - 1] == ']')
-		inner = slice_of(inner.p + 1, inner.n - 2);
-	if (inner.n < sizeof(host))
-		memcpy(host, inner.p, inner.n);
-	address->kind = ADDRESS_TCP;
-	if ((is_v6 ? parse_v6(host, port, address) : parse_v4(host, port, address)) != 0)
+	if (family == AF_INET6 && host.n >= 2 && host.p[host.n - 1] == ']')
+		host = slice_of(host.p + 1, host.n - 2);
+	else if (slice_is_equal(host, SLICE_LIT("localhost")))
+		host = SLICE_LIT("127.0.0.1");
+	if (!peer_parse_bytes(family, host, bytes))
 		return error_set(
 			err, ERROR_INVALID,
 			"'%.60s' is no address to listen on; it must be an IPv4 address, an "
 			"IPv6 address in brackets, 'localhost', 'unix:PATH' or "
 			"'systemd:NAME'",
 			text);
+	if (family == AF_INET6) {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons((in_port_t)port);
+		memcpy(&v6->sin6_addr, bytes, sizeof(v6->sin6_addr));
+	} else {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((in_port_t)port);
+		memcpy(&v4->sin_addr, bytes, sizeof(v4->sin_addr));
+	}
+	address->kind = ADDRESS_TCP;
+	address->socket_size = family == AF_INET6 ? sizeof(*v6) : sizeof(*v4);
+	address->is_local = peer_is_loopback(peer_of_bytes(family, bytes, 0));
 	return 0;
 }
 
@@ -109,7 +72,12 @@ int address_parse(const char *text, struct address *address_r, struct error *err
 	*address_r = (struct address){ 0 };
 	if (strncmp(text, "unix:", 5) == 0)
 		return parse_unix(text + 5, address_r, err);
-	if (strncmp(text, "systemd:", 8) == 0)
-		return parse_systemd(text + 8, address_r, err);
-	return parse_tcp(text, address_r, err);
+	if (strncmp(text, "systemd:", 8) != 0)
+		return parse_tcp(text, address_r, err);
+	if (text[8] == '\0')
+		return error_set(err, ERROR_INVALID,
+				 "a name (FileDescriptorName=) must follow 'systemd:'");
+	address_r->kind = ADDRESS_SYSTEMD;
+	address_r->name = text + 8;
+	return 0;
 }

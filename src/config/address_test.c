@@ -2,15 +2,10 @@
 /* The forms of a listen address, and which of them only this machine can reach. DEF-01, DEF-02. */
 #include "config/address.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/un.h>
+
+#include "base/unit_test.h"
 
 static void assert_form(const char *text, enum address_kind kind, bool is_local)
 {
@@ -33,7 +28,6 @@ static void assert_refused(const char *text, const char *part)
 
 static void test_forms_and_reach(void **state)
 {
-	(void)state;
 	assert_form("127.0.0.1:8808", ADDRESS_TCP, true);
 	assert_form("127.5.6.7:0", ADDRESS_TCP, true);
 	assert_form("localhost:65535", ADDRESS_TCP, true);
@@ -52,7 +46,6 @@ static void test_sockets_are_ready_to_bind(void **state)
 	struct address address;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(address_parse("localhost:258", &address, &err), 0);
 	assert_int_equal(address.socket_size, sizeof(struct sockaddr_in));
 	assert_memory_equal(&((struct sockaddr_in *)&address.socket)->sin_port, "\1\2", 2);
@@ -67,7 +60,6 @@ static void test_what_is_no_address(void **state)
 {
 	char path[sizeof("unix:") + sizeof(((struct sockaddr_un *)0)->sun_path)];
 
-	(void)state;
 	assert_refused("", "must end in ':' and a port");
 	assert_refused("8808", "must end in ':' and a port");
 	assert_refused("127.0.0.1", "must end in ':' and a port");

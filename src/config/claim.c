@@ -8,14 +8,6 @@
 
 #define BEGIN "${claim:"
 
-static bool is_name(struct slice name)
-{
-	for (size_t i = 0; i < name.n; i++)
-		if (name.p[i] <= ' ' || name.p[i] >= 0x7f)
-			return false;
-	return name.n > 0 && name.n <= CLAIM_NAME_MAX;
-}
-
 int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r)
 {
 	const char *end = text->p + text->n;
@@ -32,7 +24,10 @@ int claim_cut(struct slice *text, struct slice *before_r, struct slice *name_r)
 	*before_r = slice_between(text->p, begin);
 	*name_r = slice_between(begin + strlen(BEGIN), close);
 	*text = slice_between(close + 1, end);
-	return is_name(*name_r) ? 1 : -1;
+	for (size_t i = 0; i < name_r->n; i++)
+		if (name_r->p[i] <= ' ' || name_r->p[i] >= 0x7f)
+			return -1;
+	return name_r->n > 0 && name_r->n <= CLAIM_NAME_MAX ? 1 : -1;
 }
 
 bool claim_is_in(const char *text)

@@ -1,26 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a configuration comes from: a YAML file, an imported JSON file, or the command line. Each
- * becomes a tree, and one loader (load.c) makes the configuration from it. threats.md DEF-25.
+ * Where a configuration comes from: a YAML file, an imported JSON file, or the command line, which may
+ * name a file of tokens besides. Each becomes a tree, and one loader (load.c) makes the configuration
+ * from it. Certificates are read here and judged by the rules of their use (io/tls.h), so that each of
+ * their files has a place in a message; nothing of them is kept. threats.md DEF-25.
  */
 #include "config/config.h"
 
+#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "config/certificates.h"
 #include "config/file.h"
 #include "config/import.h"
 #include "config/load.h"
 #include "config/name.h"
 #include "config/problem.h"
-#include "config/token_file.h"
 #include "config/yaml.h"
+#include "io/pem.h"
 
-/* Whoever writes this file chooses what is run as the daemon's user. */
-static void check_mode(struct types_context *context, const char *path, mode_t mode)
+#define DAYS_TO_WARN 14
+/* Fewer characters than this are no secret: 128 bits need 22 of base64url. */
+#define TOKEN_CHARACTERS_MIN 22
+
+/* ---- where the values are ---- */
+
+static struct tree *read_file(const struct config_request *request, struct types_context *context)
 {
+	bool is_import = request->file == NULL;
+	const char *path = is_import ? request->import_file : request->file;
+	size_t max_bytes = is_import ? IMPORT_BYTES_MAX : YAML_BYTES_MAX;
+	struct buf content = { 0 };
+	struct tree *root;
+	struct error err;
+	mode_t mode;
+
+	CHECK(path != NULL);
+	if (file_read(path, max_bytes, &content, &mode, &err) != 0) {
+		problem_add(context->problems, "%s: %s", path, err.text);
+		return NULL;
+	}
+	/* Whoever writes this file chooses what is run as the daemon's user. */
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
 		problem_add(
 			context->problems,
@@ -28,29 +49,11 @@ static void check_mode(struct types_context *context, const char *path, mode_t m
 			"chmod go-w %s",
 			path, path);
 	context->is_world_readable = (mode & S_IROTH) != 0;
-}
-
-static struct tree *read_file(const struct config_request *request, struct types_context *context)
-{
-	bool is_import = request->file == NULL;
-	const char *path = is_import ? request->import_file : request->file;
-	struct buf content = { 0 };
-	struct tree *root;
-	struct error err;
-	mode_t mode;
-
-	CHECK(path != NULL);
-	if (file_read(path, is_import ? IMPORT_BYTES_MAX : YAML_BYTES_MAX, &content, &mode, &err) !=
-	    0) {
-		problem_add(context->problems, "%s: %s", path, err.text);
-		return NULL;
-	}
-	check_mode(context, path, mode);
 	if (is_import)
 		root = import_read(buf_slice(&content), path, context->problems, context->warnings);
 	else if ((root = yaml_read(buf_slice(&content), path, &err)) == NULL)
 		problem_add(context->problems, "%s:%s", path, err.text);
-	file_wipe(&content);
+	buf_wipe(&content);
 	return root;
 }
 
@@ -58,17 +61,15 @@ static struct tree *read_file(const struct config_request *request, struct types
 static struct tree *tree_from_command(const struct config_request *request)
 {
 	static const char file[] = "command line";
-	struct tree *root = tree_new(TREE_MAP, file);
-	struct tree *servers = tree_new(TREE_MAP, file);
-	struct tree *server = tree_new(TREE_MAP, file);
-	struct tree *args = tree_new(TREE_LIST, file);
 	char *name = request->name != NULL ? mem_strdup(request->name) :
 					     name_from_command(request->command);
+	struct tree *root = tree_new(TREE_MAP, file);
+	struct tree *servers = tree_add(root, "servers", tree_new(TREE_MAP, file));
+	struct tree *server = tree_add(servers, name, tree_new(TREE_MAP, file));
+	struct tree *args;
 
-	tree_add(root, "servers", servers);
-	tree_add(servers, name, server);
 	tree_add(server, "command", tree_new_text(request->command[0], file));
-	tree_add(server, "args", args);
+	args = tree_add(server, "args", tree_new(TREE_LIST, file));
 	for (char *const *arg = request->command + 1; *arg != NULL; arg++)
 		tree_add(args, NULL, tree_new_text(*arg, file));
 	tree_add(server, "path", tree_new_text("/mcp", file));
@@ -87,21 +88,174 @@ static void replace_listen(struct tree *root, const char *address)
 	if (root->kind != TREE_MAP)
 		return;
 	tree_remove(root, "listen");
-	list = tree_new(TREE_LIST, file);
-	item = tree_new(TREE_MAP, file);
-	tree_add(root, "listen", list);
-	tree_add(list, NULL, item);
+	list = tree_add(root, "listen", tree_new(TREE_LIST, file));
+	item = tree_add(list, NULL, tree_new(TREE_MAP, file));
 	tree_add(item, "address", tree_new_text(address, file));
 }
 
-static struct tree *read_source(const struct config_request *request, struct types_context *context)
+/* ---- a file of tokens in clear text, one a line; the configuration gets their hashes. AUTH-TOK-01 ---- */
+
+static bool is_token(struct slice text)
 {
-	if (request->file != NULL || request->import_file != NULL)
-		return read_file(request, context);
-	if (request->command != NULL && request->command[0] != NULL)
-		return tree_from_command(request);
-	problem_add(context->problems, "command line: neither a file nor a command is given");
-	return NULL;
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789-._~+/=";
+
+	for (size_t i = 0; i < text.n; i++)
+		if (memchr(characters, text.p[i], sizeof(characters) - 1) == NULL)
+			return false;
+	return text.n >= TOKEN_CHARACTERS_MIN;
+}
+
+static void add_token(struct slice text, unsigned int line, const char *path, struct tree *tokens)
+{
+	struct tree *entry = tree_add(tokens, NULL, tree_new(TREE_MAP, path));
+	unsigned char hash[SHA256_DIGEST_LENGTH];
+	struct buf digits = { 0 };
+	char name[32];
+
+	SHA256((const unsigned char *)text.p, text.n, hash);
+	for (size_t i = 0; i < sizeof(hash); i++)
+		buf_printf(&digits, "%02x", hash[i]);
+	snprintf(name, sizeof(name), "line-%u", line);
+	tree_add(entry, "name", tree_new_text(name, path));
+	tree_add(entry, "sha256", tree_new_text(buf_terminate(&digits), path));
+	buf_fini(&digits);
+}
+
+/* Lines that are empty or begin with '#' are none. */
+static void add_lines(const struct types_context *context, struct slice text, const char *path,
+		      struct tree *tokens)
+{
+	for (unsigned int line = 1; text.n > 0; line++) {
+		struct slice one = slice_trim(slice_cut(&text, '\n'));
+
+		if (one.n > 0 && one.p[one.n - 1] == '\r')
+			one = slice_trim(slice_of(one.p, one.n - 1));
+		if (one.n == 0 || one.p[0] == '#')
+			continue;
+		if (is_token(one))
+			add_token(one, line, path, tokens);
+		else
+			problem_add(
+				context->problems,
+				"%s:%u: a token has at least %d letters, digits and -._~+/= and "
+				"nothing else; make one with: openssl rand -hex 32",
+				path, line, TOKEN_CHARACTERS_MIN);
+	}
+	if (tokens->count == 0)
+		problem_add(context->problems,
+			    "%s: there is no token in it; make one with: openssl rand -hex 32",
+			    path);
+}
+
+/* Makes `root` say auth.mode token, with an entry for each token of the file, which is its owner's alone. */
+static void replace_auth(const struct types_context *context, struct tree *root, const char *path)
+{
+	struct buf content = { 0 };
+	struct tree *auth, *tokens;
+	struct error err;
+	mode_t mode;
+
+	tree_remove(root, "auth");
+	auth = tree_add(root, "auth", tree_new(TREE_MAP, path));
+	tree_add(auth, "mode", tree_new_text("token", path));
+	tokens = tree_add(auth, "tokens", tree_new(TREE_LIST, path));
+	if (file_read(path, SECRET_BYTES_MAX, &content, &mode, &err) != 0)
+		problem_add(context->problems, "%s: %s", path, err.text);
+	else if ((mode & (S_IRWXG | S_IRWXO)) != 0)
+		problem_add(
+			context->problems,
+			"%s: others than its owner may read or write these tokens; take the right "
+			"away: chmod 600 %s",
+			path, path);
+	else
+		add_lines(context, buf_slice(&content), path, tokens);
+	buf_wipe(&content); /* as soon as the hashes are known */
+}
+
+/* ---- the files of listen[].tls ---- */
+
+static bool read_pem(const struct types_context *context, const char *path, const struct tree *at,
+		     struct buf *text_r)
+{
+	struct error err;
+	mode_t mode;
+
+	CHECK(path != NULL);
+	if (file_read(path, CERTIFICATES_BYTES_MAX, text_r, &mode, &err) != 0) {
+		problem_add_at(context->problems, at, "%s: %s", path, err.text);
+		return false;
+	}
+	if ((mode & S_IROTH) != 0 && at->key != NULL && strcmp(at->key, "key") == 0)
+		problem_add_at(context->warnings, at,
+			       "everybody can read this private key; take the right away: chmod "
+			       "o-r %s",
+			       path);
+	return true;
+}
+
+static bool check_certificate(const struct types_context *context, struct slice text,
+			      const char *path, const struct tree *at)
+{
+	bool is_valid_yet;
+	int days_left;
+	struct error err;
+
+	if (pem_check_certificate(text, &days_left, &is_valid_yet, &err) < 0) {
+		problem_add_at(context->problems, at, "%s: %s", path, err.text);
+		return false;
+	}
+	if (!is_valid_yet)
+		problem_add_at(context->warnings, at, "%s is not valid yet", path);
+	if (days_left < 0)
+		problem_add_at(context->warnings, at, "%s has expired; clients will refuse it",
+			       path);
+	else if (days_left < DAYS_TO_WARN)
+		problem_add_at(context->warnings, at, "%s expires in %d days", path, days_left);
+	return true;
+}
+
+/* They are there, they fit together, they are still valid. */
+static void check_tls(const struct types_context *context, const struct config_tls *tls,
+		      const struct tree *at)
+{
+	const struct tree *certificate_at = tree_below(at, "certificate");
+	const struct tree *key_at = tree_below(at, "key");
+	const struct tree *authorities_at = tree_below(at, "client_ca");
+	struct buf certificate = { 0 }, key = { 0 }, authorities = { 0 };
+	bool has_certificate = read_pem(context, tls->certificate, certificate_at, &certificate);
+	bool has_key = read_pem(context, tls->key, key_at, &key);
+	struct error err;
+
+	if (has_certificate)
+		has_certificate = check_certificate(context, buf_slice(&certificate),
+						    tls->certificate, certificate_at);
+	if (has_certificate && has_key &&
+	    pem_check_key(buf_slice(&certificate), buf_slice(&key), &err) < 0)
+		problem_add_at(context->problems, key_at, "%s: %s", tls->key, err.text);
+	if (tls->client_ca != NULL &&
+	    read_pem(context, tls->client_ca, authorities_at, &authorities) &&
+	    pem_check_authorities(buf_slice(&authorities), &err) < 0)
+		problem_add_at(context->problems, authorities_at, "%s: %s", tls->client_ca,
+			       err.text);
+	buf_wipe(&certificate);
+	buf_wipe(&key);
+	buf_wipe(&authorities);
+}
+
+static void check_all_tls(const struct types_context *context, const struct config *config,
+			  const struct tree *root)
+{
+	const struct tree *list = tree_find(root, "listen");
+
+	for (size_t i = 0; i < config->listen_count; i++) {
+		const struct config_listen *listen = &config->listen[i];
+
+		CHECK(listen->tls_count == 0 || (list != NULL && i < list->count));
+		for (size_t j = 0; j < listen->tls_count; j++)
+			check_tls(context, &listen->tls[j],
+				  tree_item(tree_below(tree_item(list, i), "tls"), j));
+	}
 }
 
 struct config *config_load(const struct config_request *request, struct config_problems *problems)
@@ -112,18 +266,24 @@ struct config *config_load(const struct config_request *request, struct config_p
 		.warnings = &warnings,
 		.resolve = secret_resolve,
 	};
-	struct tree *root = read_source(request, &context);
 	struct config *config = NULL;
+	struct tree *root = NULL;
 
+	if (request->file != NULL || request->import_file != NULL)
+		root = read_file(request, &context);
+	else if (request->command != NULL && request->command[0] != NULL)
+		root = tree_from_command(request);
+	else
+		problem_add(problems, "command line: neither a file nor a command is given");
 	CHECK(root != NULL || problems->count > 0);
 	if (root != NULL && request->listen != NULL)
 		replace_listen(root, request->listen);
 	if (root != NULL && request->token_file != NULL)
-		token_file_add(&context, request->token_file, root);
+		replace_auth(&context, root, request->token_file);
 	if (root != NULL)
 		config = load_tree(&context, root);
 	if (config != NULL)
-		certificates_check(&context, config, root);
+		check_all_tls(&context, config, root);
 	if (problems->count > 0)
 		config_free(&config);
 	tree_free(&root);
@@ -132,5 +292,27 @@ struct config *config_load(const struct config_request *request, struct config_p
 		config->warnings = warnings;
 	else
 		config_problems_fini(&warnings);
+	return config;
+}
+
+struct config *config_read_checked(struct slice text, struct error *err)
+{
+	struct config_problems problems = { 0 }, warnings = { 0 };
+	struct types_context context = {
+		.problems = &problems,
+		.warnings = &warnings,
+		.resolve = secret_resolve,
+		.is_checked = true,
+	};
+	struct config *config = NULL;
+	struct tree *root = yaml_read(text, "memory file", err);
+
+	if (root != NULL)
+		config = load_tree(&context, root);
+	if (root != NULL && config == NULL)
+		error_set(err, ERROR_INVALID, "%.200s", problems.items[0]);
+	tree_free(&root);
+	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
 	return config;
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/slice.h"
 #include "endpoint/frontend.h"
 #include "http/conn.h"
@@ -27,7 +28,8 @@ struct config_pair {
 	bool has_claims; /* the value is a template: claim.h */
 };
 
-/* One certificate of a listener; all are names of PEM files. */
+/* One certificate of a listener; all are names of PEM files, each of at most so many bytes. */
+#define CERTIFICATES_BYTES_MAX ((size_t)256 << 10)
 struct config_tls {
 	char *certificate; /* with its chain behind it */
 	char *key;
@@ -145,17 +147,18 @@ void config_problems_fini(struct config_problems *problems);
 
 /* The effective configuration as YAML that config_load reads back; secrets as "***". */
 void config_print(const struct config *config, FILE *out);
+/*
+ * The same for config_read_checked, in the gateway: without what the servers' processes alone may know (arguments,
+ * values of env), with the secrets that the gateway shows to issuers.
+ */
+void config_print_for_gateway(const struct config *config, FILE *out);
+/* What config_print_for_gateway has written; free with config_free. NULL: it is something else. */
+struct config *config_read_checked(struct slice text, struct error *err) must_check;
 /* The commented sample file, made from the option table. */
 void config_print_sample(FILE *out);
 /* As text of manual pages (roff): the option table; the events of the log; the errors that clients get. */
 void config_print_manual(FILE *out);
 void config_print_events(FILE *out);
 void config_print_reasons(FILE *out);
-
-/*
- * Overwrites all that only the children's processes may know (values of env, arguments): for the
- * gateway process, right after the fork. Names, paths and time limits stay.
- */
-void config_forget_secrets(struct config *config);
 
 #endif

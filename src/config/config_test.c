@@ -5,18 +5,12 @@
  */
 #include "config/config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/unit_test.h"
 
 /* A file of its own for each test; the path is the state. */
 static int make_file(void **state)
@@ -202,7 +196,6 @@ static void test_one_command(void **state)
 	struct config_request request = { .command = command };
 	struct config *config = load(&request);
 
-	(void)state;
 	assert_int_equal(config->server_count, 1);
 	assert_string_equal(config->servers[0].conf.name, "everything");
 	assert_string_equal(config->servers[0].endpoint.path.p, "/mcp");
@@ -353,21 +346,47 @@ static void test_secrets_are_not_printed(void **state)
 	assert_int_equal(unsetenv("MCPGATED_TEST_VALUE"), 0);
 }
 
-static void test_secrets_are_forgotten(void **state)
+/* SEC-61: what the gateway reads is the same configuration, without what the children alone may know. */
+static void test_gateway_reads_all_but_secrets_of_servers(void **state)
 {
-	char *const command[] = { "x", "--key=s3cret", NULL };
-	struct config_request request = { .command = command };
-	struct config *config = load(&request);
+	struct config_request request = { .file = *state };
+	struct config *config, *read;
+	struct error err;
+	char *text = NULL, *again;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
-	config_forget_secrets(config);
-	assert_int_equal(config->servers[0].args.count, 0);
-	assert_int_equal(config->servers[0].env_count, 0);
-	assert_string_equal(config->servers[0].conf.name, "x");
-	assert_string_equal(config->servers[0].endpoint.path.p, "/mcp");
-	assert_int_equal(config->servers[0].conf.request_timeout_ms, 300000);
-	config_forget_secrets(config);
+	write_file(
+		*state,
+		"servers:\n  a: {command: x, args: [--key=s3cret], request_timeout: 7s, env: {A: s3cret, "
+		"WHO: 's3cret ${claim:sub}/${claim:\"team}', T: '${claim:sub}'}}\n"
+		"public_url: https://mcp.example\n"
+		"auth: {mode: oauth, issuers: [{issuer: 'https://i.example', introspection: "
+		"{client_id: c, client_secret: shown-to-issuers}}]}\n");
+	config = load(&request);
+	config_print_for_gateway(config, out);
+	fclose(out);
+	assert_null(strstr(text, "s3cret"));
+	read = config_read_checked(slice_of(text, size), &err);
+	assert_non_null(read);
+	assert_int_equal(read->servers[0].args.count, 0);
+	assert_int_equal(read->servers[0].conf.claims.count, 2);
+	assert_true(slices_has(read->servers[0].conf.claims, SLICE_LIT("sub")));
+	assert_true(slices_has(read->servers[0].conf.claims, SLICE_LIT("\"team")));
+	assert_int_equal(read->servers[0].conf.request_timeout_ms, 7000);
+	assert_string_equal(read->frontend.authorization.issuers.items[0].client_secret,
+			    "shown-to-issuers");
+	again = printed(read);
+	free(text);
+	text = printed(config);
+	/* All else is the same; env is what comes between. */
+	assert_memory_equal(again, text, (size_t)(strstr(text, "    args:") - text));
+	assert_string_equal(strstr(again, "    inherit_env:"), strstr(text, "    inherit_env:"));
+	free(text);
+	free(again);
 	config_free(&config);
+	config_free(&read);
+	assert_null(config_read_checked(SLICE_LIT("["), &err));
 }
 
 /* The sample with its options as comments, or with each of them switched on. */
@@ -436,7 +455,8 @@ int main(void)
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_secrets_are_not_printed, make_file,
 						remove_file),
-		cmocka_unit_test(test_secrets_are_forgotten),
+		cmocka_unit_test_setup_teardown(test_gateway_reads_all_but_secrets_of_servers,
+						make_file, remove_file),
 		cmocka_unit_test_setup_teardown(test_sample_has_the_defaults, make_file,
 						remove_file),
 	};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people read, made from tables: the sample file and the options of its manual page, and for the manual page
- * of the daemon the events of the log and what clients are told.
+ * What people read, made from tables: the effective configuration, secrets masked, every option, also those at a
+ * default; the sample file and the options of its manual page; and for the manual page of the daemon the events
+ * of the log and what clients are told.
  *
  * In the sample a line of prose begins with "# ", a line that is an option at its default with '#'
  * alone: whoever takes that one character away has set the option.
@@ -11,6 +12,7 @@
 
 #include "base/slice.h"
 #include "config/config.h"
+#include "config/quote.h"
 #include "config/table.h"
 #include "obs/log.h"
 #include "obs/reason.h"
@@ -18,27 +20,82 @@
 #define SAMPLE_COLUMNS 92
 #define SAMPLE_SERVER "demo"
 
-/* The end of the longest run of whole words of `text` that fits into `width`. */
-static size_t wrap(struct slice text, size_t width)
-{
-	size_t end = width;
+/* ---- the effective configuration ---- */
 
-	if (text.n <= width)
-		return text.n;
-	while (end > 0 && text.p[end] != ' ')
-		end--;
-	return end > 0 ? end : text.n;
+/* Which claims a server is told is in its env, which the gateway does not get: a variable for each stands for it. */
+static void print_claims(const struct slices *claims, FILE *out)
+{
+	if (claims->count > 0)
+		fputs("    env:\n", out);
+	for (size_t i = 0; i < claims->count; i++) {
+		struct buf value = { 0 }, text = { 0 };
+
+		buf_printf(&value, "${claim:%.*s}", SLICE_ARG(claims->items[i]));
+		quote_append(&text, buf_terminate(&value));
+		fprintf(out, "      CLAIM_%zu: %s\n", i, buf_terminate(&text));
+		buf_fini(&value);
+		buf_fini(&text);
+	}
 }
 
+static void print(enum table_reader reader, const struct config *config, FILE *out)
+{
+	CHECK(config->listen_count > 0 && config->server_count > 0);
+	fputs("listen:\n", out);
+	for (size_t i = 0; i < config->listen_count; i++) {
+		const struct config_listen *listen = &config->listen[i];
+
+		CHECK((listen->tls == NULL) == (listen->tls_count == 0));
+		fputs("  -\n", out);
+		table_print(reader, OPTIONS_LISTEN, listen, 4, out);
+		if (listen->tls_count > 0)
+			fputs("    tls:\n", out);
+		for (size_t j = 0; j < listen->tls_count; j++) {
+			fputs("      -\n", out);
+			table_print(reader, OPTIONS_TLS, &listen->tls[j], 8, out);
+		}
+	}
+	table_print(reader, OPTIONS_TOP, config, 0, out);
+	fputs("servers:\n", out);
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct buf name = { 0 };
+
+		quote_append(&name, config->servers[i].conf.name);
+		fprintf(out, "  %s:\n", buf_terminate(&name));
+		table_print(reader, OPTIONS_SERVER, &config->servers[i], 4, out);
+		if (reader == TABLE_FOR_GATEWAY)
+			print_claims(&config->servers[i].conf.claims, out);
+		buf_fini(&name);
+	}
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+	print(TABLE_FOR_PEOPLE, config, out);
+}
+
+void config_print_for_gateway(const struct config *config, FILE *out)
+{
+	print(TABLE_FOR_GATEWAY, config, out);
+}
+
+/* ---- the sample ---- */
+
+/* As many whole words as fit into a line. */
 static void print_prose(const char *text, int indent, FILE *out)
 {
+	size_t width = (size_t)(SAMPLE_COLUMNS - indent - 2);
 	struct slice rest = slice_str(text);
 
 	while (rest.n > 0) {
-		size_t length = wrap(rest, (size_t)(SAMPLE_COLUMNS - indent - 2));
+		size_t end = rest.n < width ? rest.n : width;
 
-		fprintf(out, "%*s# %.*s\n", indent, "", (int)length, rest.p);
-		rest = slice_trim(slice_of(rest.p + length, rest.n - length));
+		while (end < rest.n && end > 0 && rest.p[end] != ' ')
+			end--;
+		if (end == 0)
+			end = rest.n;
+		fprintf(out, "%*s# %.*s\n", indent, "", (int)end, rest.p);
+		rest = slice_trim(slice_of(rest.p + end, rest.n - end));
 	}
 }
 
@@ -52,38 +109,30 @@ static void append_limits(const struct option *option, struct buf *text)
 		buf_printf(text, "%s%s", c == option->choices ? "one of " : ", ", c->name);
 }
 
-/* ---- the sample ---- */
-
 static void sample_level(const char *level, int indent, FILE *out);
-
-static void print_help(const struct option *option, int indent, FILE *out)
-{
-	struct buf text = { 0 };
-
-	buf_append_str(&text, option->help);
-	if (option->min != NULL || option->choices != NULL) {
-		buf_append_str(&text, " (");
-		append_limits(option, &text);
-		buf_append_char(&text, ')');
-	}
-	print_prose(buf_terminate(&text), indent, out);
-	buf_fini(&text);
-}
 
 static void sample_option(const struct option *option, int indent, FILE *out)
 {
+	struct buf help = { 0 };
+
 	CHECK(option->def != NULL || option->example != NULL || option->type == OPTION_SECTION);
-	print_help(option, indent, out);
+	buf_append_str(&help, option->help);
+	if (option->min != NULL || option->choices != NULL) {
+		buf_append_str(&help, " (");
+		append_limits(option, &help);
+		buf_append_char(&help, ')');
+	}
+	print_prose(buf_terminate(&help), indent, out);
+	buf_fini(&help);
 	if (option->type == OPTION_SECTION) {
 		fprintf(out, "%*s%s:\n", indent, "", table_key(option));
 		sample_level(option->path, indent + 2, out);
-		return;
-	}
-	if (option->def != NULL)
+	} else if (option->def != NULL) {
 		fprintf(out, "%*s#%s: %s\n", indent, "", table_key(option), option->def);
-	else
+	} else {
 		fprintf(out, "%*s# For example: %s: %s\n", indent, "", table_key(option),
 			option->example);
+	}
 }
 
 /* The first option of a record must be there, so it is no comment; `indent` is of its help. */
@@ -153,28 +202,24 @@ static void print_roff(const char *text, FILE *out)
 	}
 }
 
-/* The line below an option's name: what it takes, and what holds without it. */
-static void manual_values(const struct option *option, FILE *out)
-{
-	struct buf limits = { 0 };
-
-	CHECK(types_get(option)->name != NULL);
-	CHECK(option->def != NULL || option->otherwise != NULL);
-	append_limits(option, &limits);
-	fprintf(out, "(%s%s%s; default: ", types_get(option)->name, limits.len > 0 ? ", " : "",
-		buf_terminate(&limits));
-	print_roff(option->def != NULL ? option->def : option->otherwise, out);
-	fputs(")\n.br\n", out);
-	buf_fini(&limits);
-}
-
 static void manual_option(const struct option *option, FILE *out)
 {
+	const char *without = option->def != NULL ? option->def : option->otherwise;
+	const char *type = types_get(option)->name;
+	struct buf limits = { 0 };
+
 	fputs(".TP\n.B ", out);
 	print_roff(option->path, out);
 	fputc('\n', out);
-	if (option->type != OPTION_SECTION && option->type != OPTION_GROUP)
-		manual_values(option, out);
+	if (option->type != OPTION_SECTION && option->type != OPTION_GROUP) {
+		CHECK(type != NULL && without != NULL);
+		append_limits(option, &limits);
+		fprintf(out, "(%s%s%s; default: ", type, limits.len > 0 ? ", " : "",
+			buf_terminate(&limits));
+		print_roff(without, out);
+		fputs(")\n.br\n", out);
+		buf_fini(&limits);
+	}
 	print_roff(option->help, out);
 	fputc('\n', out);
 	if (option->example != NULL) {

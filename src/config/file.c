@@ -7,34 +7,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-static int read_all(int fd, size_t max_bytes, struct buf *content, struct error *err)
-{
-	char *room = buf_reserve(content, max_bytes + 1);
-	ssize_t got;
-
-	do {
-		got = read(fd, room + content->len, max_bytes + 1 - content->len);
-		if (got > 0)
-			content->len += (size_t)got;
-	} while ((got > 0 && content->len <= max_bytes) || (got < 0 && errno == EINTR));
-	CHECK(content->len <= max_bytes + 1);
-	if (got < 0)
-		return error_set_errno(err, "cannot be read");
-	if (content->len > max_bytes)
-		return error_set(err, ERROR_LIMIT, "is larger than %zu KiB", max_bytes / 1024);
-	return 0;
-}
 
 int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t *mode_r,
 	      struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	struct stat status;
-	int result = -1;
+	ssize_t got = -1;
+	int result = 0;
 
 	CHECK(content_r->len == 0 && max_bytes > 0);
 	/* Names the user, since a service seldom runs as the one who wrote the file. */
@@ -46,21 +27,23 @@ int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t 
 			geteuid());
 	if (fd < 0)
 		return error_set_errno(err, "cannot be opened");
-	if (fstat(fd, &status) != 0)
-		error_set_errno(err, "cannot be read");
-	else
-		result = read_all(fd, max_bytes, content_r, err);
-	close(fd);
-	if (result != 0)
-		file_wipe(content_r);
+	if (fstat(fd, &status) == 0) {
+		char *room = buf_reserve(content_r, max_bytes + 1);
+
+		do {
+			got = read(fd, room + content_r->len, max_bytes + 1 - content_r->len);
+			content_r->len += got > 0 ? (size_t)got : 0;
+		} while ((got > 0 && content_r->len <= max_bytes) || (got < 0 && errno == EINTR));
+	}
+	CHECK(content_r->len <= max_bytes + 1);
+	if (got < 0)
+		result = error_set_errno(err, "cannot be read");
+	else if (content_r->len > max_bytes)
+		result = error_set(err, ERROR_LIMIT, "is larger than %zu KiB", max_bytes / 1024);
 	else if (mode_r != NULL)
 		*mode_r = status.st_mode;
+	close(fd);
+	if (result != 0)
+		buf_wipe(content_r);
 	return result;
-}
-
-void file_wipe(struct buf *content)
-{
-	if (content->data != NULL)
-		explicit_bzero(content->data, content->cap);
-	buf_fini(content);
 }

@@ -11,12 +11,10 @@
 #include "base/error.h"
 
 /*
- * Reads `path` into content_r (empty before; end it with file_wipe). More than max_bytes is an
+ * Reads `path` into content_r (empty before; end it with buf_wipe). More than max_bytes is an
  * error. The text of err says why without the path. mode_r, if not NULL, gets the file's mode.
  */
 int file_read(const char *path, size_t max_bytes, struct buf *content_r, mode_t *mode_r,
 	      struct error *err) must_check;
-/* Overwrites and frees. */
-void file_wipe(struct buf *content);
 
 #endif

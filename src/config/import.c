@@ -17,164 +17,136 @@ struct import {
 	const char *file;
 	struct config_problems *problems;
 	struct config_problems *warnings;
-};
-
-/* One entry of mcpServers. */
-struct entry {
-	const struct import *import;
+	/* the entry of mcpServers that is converted */
 	const char *name; /* as the file has it */
 	json_t *json;
 };
 
-static void refuse(const struct entry *entry, const char *member, const char *expected)
+static void refuse(const struct import *import, const char *member, const char *expected)
 {
-	problem_add(entry->import->problems, "%s: mcpServers.%.60s.%s: must be %s",
-		    entry->import->file, entry->name, member, expected);
+	problem_add(import->problems, "%s: mcpServers.%.60s.%s: must be %s", import->file,
+		    import->name, member, expected);
 }
 
-/* jansson has refused NUL characters, so a text is all of a string. */
-static struct tree *text_of(const struct entry *entry, json_t *string)
+/* Adds the member, if it is there; jansson has refused NUL characters, so a text is all of a string. */
+static void convert_text(const struct import *import, const char *member, struct tree *server)
 {
-	return tree_new_text(json_string_value(string), entry->import->file);
-}
+	json_t *value = json_object_get(import->json, member);
 
-static void convert_text(const struct entry *entry, const char *member, struct tree *server)
-{
-	json_t *value = json_object_get(entry->json, member);
-
-	if (value == NULL || json_is_null(value))
-		return;
 	if (json_is_string(value))
-		tree_add(server, member, text_of(entry, value));
-	else
-		refuse(entry, member, "a string");
+		tree_add(server, member, tree_new_text(json_string_value(value), import->file));
+	else if (value != NULL && !json_is_null(value))
+		refuse(import, member, "a string");
 }
 
-static void convert_args(const struct entry *entry, struct tree *server)
+static void convert_args(const struct import *import, struct tree *server)
 {
-	json_t *args = json_object_get(entry->json, "args");
+	json_t *args = json_object_get(import->json, "args");
+	const char *file = import->file;
 	struct tree *list;
 	json_t *arg;
 	size_t i;
 
 	if (args == NULL || json_is_null(args))
 		return;
-	if (!json_is_array(args)) {
-		refuse(entry, "args", "an array of strings");
-		return;
-	}
-	list = tree_new(TREE_LIST, entry->import->file);
-	tree_add(server, "args", list);
+	if (!json_is_array(args))
+		refuse(import, "args", "an array of strings");
+	list = tree_add(server, "args", tree_new(TREE_LIST, file));
 	json_array_foreach(args, i, arg)
 	{
 		if (json_is_string(arg))
-			tree_add(list, NULL, text_of(entry, arg));
+			tree_add(list, NULL, tree_new_text(json_string_value(arg), file));
 		else
-			refuse(entry, "args", "an array of strings");
+			refuse(import, "args", "an array of strings");
 	}
 }
 
-static void convert_env(const struct entry *entry, struct tree *server)
+static void convert_env(const struct import *import, struct tree *server)
 {
-	json_t *env = json_object_get(entry->json, "env");
+	json_t *env = json_object_get(import->json, "env");
+	const char *file = import->file;
 	struct tree *map;
 	const char *name;
 	json_t *value;
 
 	if (env == NULL || json_is_null(env))
 		return;
-	if (!json_is_object(env)) {
-		refuse(entry, "env", "an object of strings");
-		return;
-	}
-	map = tree_new(TREE_MAP, entry->import->file);
-	tree_add(server, "env", map);
+	if (!json_is_object(env))
+		refuse(import, "env", "an object of strings");
+	map = tree_add(server, "env", tree_new(TREE_MAP, file));
 	json_object_foreach(env, name, value)
 	{
 		if (json_is_string(value))
-			tree_add(map, name, text_of(entry, value));
+			tree_add(map, name, tree_new_text(json_string_value(value), file));
 		else
-			refuse(entry, "env", "an object of strings");
+			refuse(import, "env", "an object of strings");
 	}
 }
 
-static void convert_disabled(const struct entry *entry, struct tree *server)
+static void convert_disabled(const struct import *import, struct tree *server)
 {
-	json_t *disabled = json_object_get(entry->json, "disabled");
-	struct tree *enabled;
+	json_t *disabled = json_object_get(import->json, "disabled");
+	const char *enabled = json_is_true(disabled) ? "false" : "true";
 
-	if (disabled == NULL || json_is_null(disabled))
-		return;
-	if (!json_is_boolean(disabled)) {
-		refuse(entry, "disabled", "true or false");
-		return;
-	}
-	enabled = tree_new_text(json_is_true(disabled) ? "false" : "true", entry->import->file);
-	enabled->is_plain = true;
-	tree_add(server, "enabled", enabled);
+	if (json_is_boolean(disabled))
+		tree_add(server, "enabled", tree_new_text(enabled, import->file))->is_plain = true;
+	else if (disabled != NULL && !json_is_null(disabled))
+		refuse(import, "disabled", "true or false");
 }
 
-/* An entry without a command is a server elsewhere. */
-static bool has_command(const struct entry *entry)
+static void add_server(const struct import *import, struct tree *servers, struct tree *server)
 {
-	json_t *url = json_object_get(entry->json, "url");
-
-	if (json_object_get(entry->json, "command") != NULL)
-		return true;
-	problem_add(entry->import->warnings,
-		    "%s: mcpServers.%.60s: left out: %s; only servers that are started here, by a "
-		    "command, can be served",
-		    entry->import->file, entry->name,
-		    url != NULL ? "it is reached by a url" : "it has no command");
-	return false;
-}
-
-static void add_server(const struct entry *entry, struct tree *servers, struct tree *server)
-{
-	const struct import *import = entry->import;
-	char *name = name_from_text(slice_str(entry->name));
+	char *name = name_from_text(slice_str(import->name));
 
 	CHECK(servers->kind == TREE_MAP && server->parent == NULL);
 	if (tree_find(servers, name) != NULL) {
 		problem_add(import->problems,
 			    "%s: mcpServers.%.60s: another entry is already served as '%s'",
-			    import->file, entry->name, name);
+			    import->file, import->name, name);
 		tree_free(&server);
 	} else {
-		if (strcmp(name, entry->name) != 0)
+		if (strcmp(name, import->name) != 0)
 			problem_add(import->warnings, "%s: mcpServers.%.60s: is served as '%s'",
-				    import->file, entry->name, name);
+				    import->file, import->name, name);
 		tree_add(servers, name, server);
 	}
 	free(name);
 }
 
-static void convert_entry(const struct entry *entry, struct tree *servers)
+static void convert_entry(const struct import *import, struct tree *servers)
 {
 	struct tree *server;
 
-	if (!json_is_object(entry->json)) {
-		problem_add(entry->import->problems, "%s: mcpServers.%.60s: must be an object",
-			    entry->import->file, entry->name);
+	if (!json_is_object(import->json)) {
+		problem_add(import->problems, "%s: mcpServers.%.60s: must be an object",
+			    import->file, import->name);
 		return;
 	}
-	if (!has_command(entry))
+	/* An entry without a command is a server elsewhere. */
+	if (json_object_get(import->json, "command") == NULL) {
+		problem_add(import->warnings,
+			    "%s: mcpServers.%.60s: left out: %s; only servers that are started "
+			    "here, by a command, can be served",
+			    import->file, import->name,
+			    json_object_get(import->json, "url") != NULL ?
+				    "it is reached by a url" :
+				    "it has no command");
 		return;
-	server = tree_new(TREE_MAP, entry->import->file);
-	convert_text(entry, "command", server);
-	convert_args(entry, server);
-	convert_env(entry, server);
-	convert_text(entry, "cwd", server);
-	convert_disabled(entry, server);
-	add_server(entry, servers, server);
+	}
+	server = tree_new(TREE_MAP, import->file);
+	convert_text(import, "command", server);
+	convert_args(import, server);
+	convert_env(import, server);
+	convert_text(import, "cwd", server);
+	convert_disabled(import, server);
+	add_server(import, servers, server);
 }
 
-static struct tree *convert(const struct import *import, json_t *json)
+static struct tree *convert(struct import *import, json_t *json)
 {
 	json_t *entries = json_object_get(json, "mcpServers");
 	size_t before = import->problems->count;
 	struct tree *root, *servers;
-	struct entry entry = { .import = import };
 
 	if (!json_is_object(entries)) {
 		problem_add(import->problems,
@@ -184,9 +156,8 @@ static struct tree *convert(const struct import *import, json_t *json)
 		return NULL;
 	}
 	root = tree_new(TREE_MAP, import->file);
-	servers = tree_new(TREE_MAP, import->file);
-	tree_add(root, "servers", servers);
-	json_object_foreach(entries, entry.name, entry.json) convert_entry(&entry, servers);
+	servers = tree_add(root, "servers", tree_new(TREE_MAP, import->file));
+	json_object_foreach(entries, import->name, import->json) convert_entry(import, servers);
 	if (servers->count == 0 && import->problems->count == before)
 		problem_add(import->problems,
 			    "%s: mcpServers: no entry can be served; one at least must have a "
@@ -209,18 +180,6 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
-/* What jansson says, without the text at which it stopped, which may be a secret. */
-static const char *reason_of(json_error_t *error)
-{
-	char *quotation = strstr(error->text, " near ");
-
-	if (json_error_code(error) == json_error_null_character)
-		return "a text holds a NUL character";
-	if (quotation != NULL)
-		*quotation = '\0';
-	return error->text;
-}
-
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
 			 struct config_problems *warnings)
 {
@@ -236,8 +195,16 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 		text = slice_of(text.p + 3, text.n - 3);
 	json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &error);
 	if (json == NULL) {
+		char *quotation = strstr(error.text, " near ");
+
+		/* Of what jansson says, the text at which it stopped may be a secret. */
+		if (quotation != NULL)
+			*quotation = '\0';
 		problem_add(problems, "%s:%d:%d: not valid JSON: %s", file, error.line,
-			    error.column, reason_of(&error));
+			    error.column,
+			    json_error_code(&error) == json_error_null_character ?
+				    "a text holds a NUL character" :
+				    error.text);
 		return NULL;
 	}
 	root = convert(&import, json);

@@ -2,13 +2,7 @@
 /* Client files: what of an entry counts, what is left out with a word, what is refused. */
 #include "config/import.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <string.h>
+#include "base/unit_test.h"
 
 struct outcome {
 	struct tree *root;
@@ -66,7 +60,6 @@ static void test_entries_become_servers(void **state)
 	struct tree *servers = tree_find(outcome.root, "servers");
 	struct tree *git = tree_find(servers, "git");
 
-	(void)state;
 	assert_int_equal(outcome.problems.count, 0);
 	assert_int_equal(outcome.warnings.count, 0);
 	assert_int_equal(servers->count, 3);
@@ -93,7 +86,6 @@ static void test_left_out_and_renamed_entries_are_told(void **state)
 		"{\"mcpServers\": {\"far\": {\"url\": \"https://x.example/mcp\"}, \"odd\": {},"
 		"\"My Server\": {\"command\": \"x\"}}}");
 
-	(void)state;
 	assert_texts(&outcome.warnings, warnings, 3);
 	assert_int_equal(tree_find(outcome.root, "servers")->count, 1);
 	end(&outcome);
@@ -103,14 +95,12 @@ static void test_left_out_and_renamed_entries_are_told(void **state)
 /* A stranger's file cannot act on the terminal. */
 static void test_controls_in_names_are_not_shown(void **state)
 {
-	(void)state;
 	assert_refused("{\"mcpServers\":{\"a\\u001b[31m\\u009b1m\\u00e4\\n\":7}}",
 		       "f.json: mcpServers.a?[31m??1m\u00e4?: must be an object");
 }
 
 static void test_values_are_texts_only(void **state)
 {
-	(void)state;
 	assert_refused("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"K\": {\"file\": "
 		       "\"/etc/shadow\"}}}}}",
 		       "f.json: mcpServers.a.env: must be an object of strings");
@@ -136,7 +126,6 @@ static void test_what_is_no_such_file(void **state)
 	static const char none[] = "f.json: there is no object \"mcpServers\" in it; expected is "
 				   "{\"mcpServers\": {\"NAME\": {\"command\": …, \"args\": […]}}}";
 
-	(void)state;
 	assert_refused("{}", none);
 	assert_refused("[]", none);
 	assert_refused("{\"mcpServers\": []}", none);
@@ -157,7 +146,6 @@ static void test_a_byte_order_mark_is_skipped(void **state)
 	struct outcome outcome =
 		import_text("\xEF\xBB\xBF{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\r\n");
 
-	(void)state;
 	assert_int_equal(outcome.problems.count, 0);
 	assert_non_null(outcome.root);
 	end(&outcome);

@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes the records (listeners, servers) and lets the table fill them: first the defaults of the
- * table, then `defaults:`, then what the record itself says. Frees them as well.
+ * table, then `defaults:`, then what the record itself says. What follows from the options is made of
+ * them as they are, good or not: the rules, which judge them, see both. Texts that others point to
+ * stay where the options put them. Frees all of it as well.
  */
 #include "config/load.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "config/claim.h"
 #include "config/file.h"
-#include "config/finish.h"
 #include "config/problem.h"
 #include "config/rules.h"
 #include "config/table.h"
 #include "config/texts.h"
+#include "endpoint/origin.h"
+#include "endpoint/tool_name.h"
+#include "io/peer.h"
 
 #define CA_BYTES_MAX ((size_t)1 << 20)
+#define STALL_MS (30 * 1000)
 
-/* A list's number of items; an absent or commented-out one has one record, made of defaults. */
-static size_t count_listen(const struct types_context *context, const struct tree *list)
-{
-	if (list == NULL || tree_is_null(list))
-		return 1;
-	if (list->kind != TREE_LIST || list->count == 0)
-		problem_add_at(context->problems, list,
-			       "must be a list of listeners, like [{address: 127.0.0.1:8808}]");
-	return list->kind == TREE_LIST ? list->count : 0;
-}
+/* ---- records ---- */
 
 /* One map, or a list of them. */
 static void load_tls(const struct types_context *context, const struct tree *value,
@@ -52,32 +50,28 @@ static void load_tls(const struct types_context *context, const struct tree *val
 	}
 }
 
+/* An absent or commented-out list has one record, made of defaults. */
 static void load_listen(const struct types_context *context, const struct tree *root,
 			struct config *config)
 {
 	const struct tree *list = tree_find(root, "listen");
-	size_t count = count_listen(context, list);
+	bool is_list = list != NULL && list->kind == TREE_LIST;
+	size_t count = is_list ? list->count : 0;
 
+	if (list == NULL || tree_is_null(list))
+		count = 1;
+	else if (count == 0)
+		problem_add_at(context->problems, list,
+			       "must be a list of listeners, like [{address: 127.0.0.1:8808}]");
 	config->listen = mem_zalloc((count + 1) * sizeof(*config->listen));
 	config->listen_count = count;
 	for (size_t i = 0; i < count; i++) {
 		table_set_defaults(OPTIONS_LISTEN, &config->listen[i]);
-		if (list == NULL || list->kind != TREE_LIST)
+		if (!is_list)
 			continue;
 		table_load(context, OPTIONS_LISTEN, list->items[i], &config->listen[i]);
 		load_tls(context, tree_find(list->items[i], "tls"), &config->listen[i]);
 	}
-}
-
-static void load_server(const struct types_context *context, const struct tree *defaults,
-			const struct tree *value, struct config_server *server)
-{
-	CHECK(value->key != NULL && server->conf.name == NULL);
-	table_set_defaults(OPTIONS_SERVER, server);
-	if (defaults != NULL)
-		table_load(context, OPTIONS_SERVER, defaults, server);
-	table_load(context, OPTIONS_SERVER, value, server);
-	server->conf.name = mem_strdup(value->key);
 }
 
 static void load_servers(const struct types_context *context, const struct tree *root,
@@ -99,8 +93,16 @@ static void load_servers(const struct types_context *context, const struct tree 
 	}
 	config->servers = mem_zalloc((map->count + 1) * sizeof(*config->servers));
 	config->server_count = map->count;
-	for (size_t i = 0; i < map->count; i++)
-		load_server(context, defaults, map->items[i], &config->servers[i]);
+	for (size_t i = 0; i < map->count; i++) {
+		struct config_server *server = &config->servers[i];
+
+		CHECK(map->items[i]->key != NULL && server->conf.name == NULL);
+		table_set_defaults(OPTIONS_SERVER, server);
+		if (defaults != NULL)
+			table_load(context, OPTIONS_SERVER, defaults, server);
+		table_load(context, OPTIONS_SERVER, map->items[i], server);
+		server->conf.name = mem_strdup(map->items[i]->key);
+	}
 }
 
 /* The files that issuers name, while files can be read. */
@@ -122,6 +124,244 @@ static void load_authorities(const struct types_context *context, const struct t
 			issuers->items[i].ca = slice_of(mem_dup_slice(buf_slice(&text)), text.len);
 		buf_fini(&text);
 	}
+}
+
+/* ---- what follows from the options ---- */
+
+/* "/a/mcp" -> "/a/LAST"; a path that ends otherwise gets one part more. product.md §3 */
+static struct slice beside(struct slice path, const char *last)
+{
+	if (path.n >= 4 && memcmp(path.p + path.n - 4, "/mcp", 4) == 0)
+		path.n -= 4;
+	else if (path.n >= 1 && path.p[path.n - 1] == '/')
+		path.n--;
+	return slice_str(mem_printf("%.*s/%s", SLICE_ARG(path), last));
+}
+
+static void finish_server(struct config *config, struct config_server *server)
+{
+	struct server_conf *conf = &server->conf;
+	struct endpoint *endpoint = &server->endpoint;
+
+	CHECK(conf->name != NULL && endpoint->server == NULL);
+	conf->server = (uint32_t)(server - config->servers);
+	conf->line_max = config->response_bytes;
+	conf->queue_max = config->http.body_bytes * 2;
+	conf->stall_ms = STALL_MS;
+	claim_collect(server);
+	/* Principals keep the claims that some server is told, and no others. */
+	for (size_t i = 0; i < conf->claims.count; i++)
+		if (!slices_has(config->claim_names, conf->claims.items[i]))
+			texts_add(&config->claim_names, conf->claims.items[i]);
+	if (endpoint->path.n == 0)
+		endpoint->path = slice_str(mem_printf("/%s/mcp", conf->name));
+	endpoint->sse_path = beside(endpoint->path, "sse");
+	endpoint->message_path = beside(endpoint->path, "message");
+	endpoint->place.server = slice_str(conf->name);
+}
+
+/* An entry that is no network is left out here; the rules refuse it. */
+static void finish_trust(struct config *config)
+{
+	size_t count = config->trusted_proxies.count;
+	struct peer_net *nets = mem_zalloc((count + 1) * sizeof(*nets));
+	struct http_trust *trust = &config->http.trust;
+
+	CHECK(trust->nets == NULL && trust->count == 0);
+	trust->nets = nets;
+	for (size_t i = 0; i < count; i++)
+		if (peer_net_parse(config->trusted_proxies.items[i], &nets[trust->count]))
+			trust->count++;
+}
+
+static void add_host(struct slices *hosts, struct slice authority)
+{
+	struct slice host = origin_host_of(authority);
+
+	if (host.n > 0)
+		texts_add(hosts, host);
+}
+
+/* Who we are: ourselves on this machine, the configured names, the addresses listened on. DEF-05 */
+static void finish_hosts(struct config *config, struct slice public_url)
+{
+	struct slices *hosts = &config->frontend.hosts;
+	const char *scheme_end = public_url.n > 0 ? strstr(public_url.p, "://") : NULL;
+
+	CHECK(hosts->count == 0);
+	add_host(hosts, SLICE_LIT("localhost"));
+	add_host(hosts, SLICE_LIT("127.0.0.1"));
+	add_host(hosts, SLICE_LIT("[::1]"));
+	for (size_t i = 0; i < config->hosts.count; i++)
+		add_host(hosts, config->hosts.items[i]);
+	for (size_t i = 0; i < config->listen_count; i++) {
+		struct slice address = slice_str(config->listen[i].address);
+
+		if (!slice_has_prefix(address, SLICE_LIT("unix:")) &&
+		    !slice_has_prefix(address, SLICE_LIT("systemd:")))
+			add_host(hosts, address);
+	}
+	if (scheme_end != NULL) {
+		struct slice rest = slice_str(scheme_end + 3);
+
+		add_host(hosts, slice_cut(&rest, '/'));
+	}
+}
+
+static void add_scopes(struct scope_table *table, struct slices names, struct scope_set *set)
+{
+	for (size_t i = 0; i < names.count; i++)
+		scope_table_add(table, names.items[i], set);
+}
+
+/* Empty for what is no name; the rules refuse that. */
+static struct slice fold(struct slice name)
+{
+	struct buf folded = { 0 };
+	const char *why = tool_name_fold(name, &folded);
+
+	CHECK((why == NULL) == (folded.len > 0));
+	buf_terminate(&folded);
+	return slice_of(folded.data, folded.len);
+}
+
+/* All scopes that are named get their numbers first: only then is known what a token holds of them. */
+static void finish_scopes(struct config *config, struct authorization_conf *authorization)
+{
+	const struct slice_map *hierarchy = &authorization->scope_hierarchy;
+	struct scope_table *table = &config->scopes;
+	struct scope_set all = { { 0 } };
+
+	CHECK(authorization->scopes == NULL);
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct protected_resource *place = &config->servers[i].endpoint.place;
+		size_t count = place->tool_scopes.count;
+		struct tool_needs *needs = mem_zalloc((count + 1) * sizeof(*needs));
+
+		CHECK(place->tool_needs == NULL);
+		add_scopes(table, place->scopes, &place->base);
+		for (size_t j = 0; j < count; j++) {
+			needs[j].folded = fold(place->tool_scopes.items[j].name);
+			add_scopes(table, place->tool_scopes.items[j].values, &needs[j].scopes);
+		}
+		place->tool_needs = needs;
+	}
+	add_scopes(table, authorization->initial_scopes, &authorization->initial);
+	for (size_t i = 0; i < hierarchy->count; i++) {
+		const struct named_slices *list = &hierarchy->items[i];
+
+		scope_table_add(table, list->name, &all);
+		for (size_t j = 0; j < list->values.count; j++)
+			scope_table_imply(table, list->name, list->values.items[j]);
+	}
+	authorization->scopes = table;
+}
+
+static void finish_token(const struct scope_table *table, struct static_token *token)
+{
+	for (size_t i = 0; i < token->scopes.count; i++)
+		scope_table_find(table, token->scopes.items[i], &token->held);
+	/* One that is no hash, the rules refuse. */
+	if (token->sha256 != NULL &&
+	    text_from_hex(slice_str(token->sha256), token->hash, sizeof(token->hash)) < 0)
+		memset(token->hash, 0, sizeof(token->hash));
+}
+
+/* The names by which issuers know it. AUTH-PRM-01, -03, AUTH-AUD-02 */
+static void finish_names(const struct authorization_conf *authorization, struct endpoint *endpoint)
+{
+	struct protected_resource *place = &endpoint->place;
+	const char *origin = authorization->origin.p;
+	struct slice *accepted = mem_zalloc((place->audience.count + 1) * sizeof(*accepted));
+
+	CHECK(authorization->origin.n > 0 && place->accepted.count == 0);
+	place->resource = slice_str(mem_printf("%s%s", origin, endpoint->path.p));
+	place->metadata = slice_str(
+		mem_printf("%s/.well-known/oauth-protected-resource%s", origin, endpoint->path.p));
+	accepted[0] = place->resource;
+	for (size_t i = 0; i < place->audience.count; i++)
+		accepted[i + 1] = place->audience.items[i];
+	place->accepted = (struct slices){ accepted, place->audience.count + 1 };
+}
+
+static void finish_resources(struct config *config)
+{
+	struct metadata_resource *resources =
+		mem_zalloc((config->server_count + 1) * sizeof(*resources));
+	const struct authorization_conf *authorization = &config->frontend.authorization;
+	struct metadata_conf *metadata = &config->frontend.metadata;
+
+	CHECK(metadata->resources == NULL && metadata->resource_count == 0);
+	metadata->resources = resources;
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct endpoint *endpoint = &config->servers[i].endpoint;
+		struct scope_set first = endpoint->place.base;
+		struct buf text = { 0 };
+
+		if (!config->servers[i].enabled)
+			continue;
+		finish_names(authorization, endpoint);
+		/* What a client asks for at first, separated by spaces. */
+		scope_set_join(&first, &authorization->initial);
+		scope_table_append(authorization->scopes, &first, &text);
+		buf_terminate(&text);
+		resources[metadata->resource_count++] = (struct metadata_resource){
+			.path = endpoint->path,
+			.resource = endpoint->place.resource,
+			.scopes = slice_of(text.data, text.len),
+		};
+	}
+}
+
+static void finish(struct config *config)
+{
+	struct authorization_conf *authorization = &config->frontend.authorization;
+
+	config->http.stall_timeout_ms = STALL_MS;
+	finish_trust(config);
+	finish_hosts(config, authorization->origin);
+	for (size_t i = 0; i < config->server_count; i++)
+		finish_server(config, &config->servers[i]);
+	finish_scopes(config, authorization);
+	for (size_t i = 0; i < authorization->tokens.count; i++)
+		finish_token(&config->scopes, &authorization->tokens.items[i]);
+	if (authorization->mode == AUTHORIZATION_OAUTH && authorization->origin.n > 0)
+		finish_resources(config);
+}
+
+/* ---- all of it ---- */
+
+static void free_needs(struct protected_resource *place)
+{
+	struct tool_needs *needs = (struct tool_needs *)(uintptr_t)place->tool_needs;
+
+	for (size_t i = 0; needs != NULL && i < place->tool_scopes.count; i++)
+		texts_free_one(&needs[i].folded);
+	free(needs);
+}
+
+static void finish_free(struct config *config)
+{
+	struct metadata_resource *resources =
+		(struct metadata_resource *)(uintptr_t)config->frontend.metadata.resources;
+
+	for (size_t i = 0; i < config->server_count; i++) {
+		struct endpoint *endpoint = &config->servers[i].endpoint;
+
+		texts_free(&config->servers[i].conf.claims);
+		texts_free_one(&endpoint->sse_path);
+		texts_free_one(&endpoint->message_path);
+		texts_free_one(&endpoint->place.resource);
+		texts_free_one(&endpoint->place.metadata);
+		free((void *)(uintptr_t)endpoint->place.accepted.items);
+		free_needs(&endpoint->place);
+	}
+	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
+		texts_free_one(&resources[i].scopes);
+	free(resources);
+	texts_free(&config->claim_names);
+	texts_free(&config->frontend.hosts);
+	free((void *)(uintptr_t)config->http.trust.nets);
 }
 
 void config_free(struct config **config)
@@ -151,12 +391,6 @@ void config_free(struct config **config)
 	free(c);
 }
 
-void config_forget_secrets(struct config *config)
-{
-	for (size_t i = 0; i < config->server_count; i++)
-		table_forget(OPTIONS_SERVER, &config->servers[i]);
-}
-
 struct config *load_tree(const struct types_context *context, const struct tree *root)
 {
 	struct config *config = mem_zalloc(sizeof(*config));
@@ -167,8 +401,9 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	load_listen(context, root, config);
 	load_servers(context, root, config);
 	load_authorities(context, root, &config->frontend.authorization.issuers);
-	finish_config(config);
-	rules_check(config, root, context->problems);
+	finish(config);
+	if (!context->is_checked)
+		rules_check(config, root, context->problems);
 	if (context->problems->count > 0)
 		config_free(&config);
 	return config;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a tree of values to a checked configuration. Reads no file but through context->resolve. */
+/* From a tree of values to a configuration. Reads no file but through context->resolve, and the CAs of issuers. */
 #ifndef MCPGATED_CONFIG_LOAD_H
 #define MCPGATED_CONFIG_LOAD_H
 
@@ -8,7 +8,7 @@
 #include "config/tree.h"
 
 /*
- * Builds the configuration that `root` describes. Returns it, or NULL if context->problems is not
+ * Builds the configuration that `root` describes, and asks the rules (rules.h). Returns it, or NULL if context->problems is not
  * empty afterwards. Warnings stay in context->warnings. The caller keeps the tree.
  */
 struct config *load_tree(const struct types_context *context, const struct tree *root) must_check;

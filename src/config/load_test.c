@@ -5,15 +5,8 @@
  */
 #include "config/load.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <string.h>
-
 #include "base/mem.h"
+#include "base/unit_test.h"
 #include "config/yaml.h"
 #include "obs/log.h"
 
@@ -91,7 +84,6 @@ static void test_defaults_of_the_daemon(void **state)
 	struct outcome outcome = load_good(SERVER);
 	const struct config *c = outcome.config;
 
-	(void)state;
 	assert_int_equal(c->listen_count, 1);
 	assert_string_equal(c->listen[0].address, "127.0.0.1:8808");
 	assert_false(c->listen[0].plaintext);
@@ -128,7 +120,6 @@ static void test_defaults_of_a_server(void **state)
 	struct outcome outcome = load_good(SERVER);
 	const struct config_server *s = outcome.config->servers;
 
-	(void)state;
 	assert_int_equal(outcome.config->server_count, 1);
 	assert_string_equal(s->conf.name, "a");
 	assert_string_equal(s->endpoint.path.p, "/a/mcp");
@@ -176,7 +167,6 @@ static void test_values_of_every_type(void **state)
 	const struct config *c = outcome.config;
 	const struct config_server *s = c->servers;
 
-	(void)state;
 	assert_int_equal(c->listen_count, 2);
 	assert_true(c->listen[0].plaintext);
 	assert_string_equal(c->listen[1].address, "unix:/run/x");
@@ -207,7 +197,6 @@ static void test_confinement_of_a_server(void **state)
 			  "connect: [443, 1], bind: any}\n");
 	const struct config_server *s = outcome.config->servers;
 
-	(void)state;
 	assert_string_equal(s->user, "u");
 	assert_string_equal(s->umask, "0077");
 	assert_int_equal(s->open_files, 64);
@@ -260,7 +249,6 @@ static void test_claims(void **state)
 	struct outcome outcome = load_good(tokens);
 	const struct config_server *server = &outcome.config->servers[0];
 
-	(void)state;
 	assert_int_equal(server->conf.claims.count, 1);
 	assert_string_equal(server->conf.claims.items[0].p, "sub");
 	assert_true(server->env[0].has_claims);
@@ -299,7 +287,6 @@ static void test_defaults_section(void **state)
 			  "tool_timeout: {u: 2s}, pool: }\n");
 	const struct config_server *a = &outcome.config->servers[0], *b = a + 1;
 
-	(void)state;
 	assert_string_equal(a->command, "d");
 	assert_int_equal(a->args.count, 2);
 	assert_int_equal(a->conf.pool_max, 3);
@@ -322,7 +309,6 @@ static void test_environment_and_references(void **state)
 		"E: {env: V}, C: {credential: n}}\n");
 	const struct config_pair *env = outcome.config->servers[0].env;
 
-	(void)state;
 	assert_int_equal(outcome.config->servers[0].env_count, 5);
 	assert_string_equal(env[0].value, "fast");
 	assert_false(env[0].is_secret);
@@ -338,7 +324,6 @@ static void test_environment_and_references(void **state)
 
 static void test_unknown_keys_name_the_nearest(void **state)
 {
-	(void)state;
 	ASSERT_PROBLEMS("servers:\n  a:\n    command: x\n    pol: {max: 1}\n",
 			"F:4:5: unknown key 'pol'; did you mean 'pool'?");
 	ASSERT_PROBLEMS(
@@ -367,7 +352,6 @@ static void test_unknown_keys_name_the_nearest(void **state)
 
 static void test_wrong_types(void **state)
 {
-	(void)state;
 	ASSERT_PROBLEMS("- a\n", "F:1:1: must be a map of keys and values",
 			"F:1:1: there is no server; at least one must be under 'servers'");
 	ASSERT_PROBLEMS(SERVER "limits: 5\n", "F:2:9: limits: must be a map of keys and values");
@@ -413,7 +397,6 @@ static void test_wrong_types(void **state)
 
 static void test_impossible_values(void **state)
 {
-	(void)state;
 	ASSERT_PROBLEMS(SERVER "streams: {keepalive: 56s}\n",
 			"F:2:22: streams.keepalive: must be at most 55s, not '56s'");
 	ASSERT_PROBLEMS(SERVER "limits: {json_depth: 1025, sessions: 0}\n",
@@ -468,7 +451,6 @@ static void test_tls(void **state)
 	struct outcome outcome;
 	const struct config_listen *listen;
 
-	(void)state;
 	outcome = load_good(SERVER
 			    "listen: [{tls: {certificate: c, key: k, min_version: '1.3'}},\n"
 			    "  {address: '[::1]:0', tls: [{certificate: a, key: b, client_ca: d},\n"
@@ -522,7 +504,6 @@ static void test_reachable_listener_needs_two_lines(void **state)
 		"auth: {mode: anonymous}\nlisten: [{address: '[::]:1', tls: {certificate: c, key: k}}]\n",
 	};
 
-	(void)state;
 	ASSERT_PROBLEMS(SERVER "listen: [{address: 0.0.0.0:80}]\n", NO_TLS("F:2:20", "0.0.0.0:80"),
 			NO_TOKENS("F:2:20", "0.0.0.0:80"));
 	ASSERT_PROBLEMS(SERVER "auth: {mode: anonymous}\nlisten: [{address: '[::]:80'}]\n",
@@ -549,7 +530,6 @@ static void test_admin_is_for_this_machine(void **state)
 {
 	struct outcome outcome = load_good(SERVER);
 
-	(void)state;
 	assert_string_equal(outcome.config->admin_address, "auto");
 	assert_null(outcome.config->admin_metrics);
 	end(&outcome);
@@ -576,7 +556,6 @@ static void test_hosts_that_are_ours(void **state)
 				 "listen: [{address: '127.0.0.2:1'}, {address: 'unix:/run/x'}]\n");
 	const struct slices *hosts = &outcome.config->frontend.hosts;
 
-	(void)state;
 	assert_int_equal(hosts->count, ARRAY_LEN(expected));
 	for (size_t i = 0; i < hosts->count; i++)
 		assert_string_equal(hosts->items[i].p, expected[i]);
@@ -587,7 +566,6 @@ static void test_names_and_paths(void **state)
 {
 	struct outcome outcome;
 
-	(void)state;
 	ASSERT_PROBLEMS("listen:\n", "F:1:1: there is no server; at least one must be under "
 				     "'servers'");
 	ASSERT_PROBLEMS("servers:\n", "F:1:9: servers: there is no server; at least one must be "
@@ -627,7 +605,6 @@ static void test_names_and_paths(void **state)
 
 static void test_environment_problems(void **state)
 {
-	(void)state;
 	ASSERT_PROBLEMS("servers: {a: {command: x, env: [A]}}\n",
 			"F:1:32: servers.a.env: must be a map, like {NAME: value}");
 	ASSERT_PROBLEMS("servers: {a: {command: x, env: {A=B: 1, '': 2, C: }}}\n",
@@ -645,7 +622,6 @@ static void test_environment_problems(void **state)
 /* A wrong default is reported where it stands, once, however many servers take it. */
 static void test_problem_of_defaults_is_reported_once(void **state)
 {
-	(void)state;
 	ASSERT_PROBLEMS("defaults: {pool: {max: 0}}\nservers: {a: {command: x}, b: {command: x}}\n",
 			"F:1:24: defaults.pool.max: must be at least 1, not '0'");
 	ASSERT_PROBLEMS("defaults: {pool: {max: 0}}\n",
@@ -660,7 +636,6 @@ static void test_literal_secret_in_a_readable_file(void **state)
 				   "V}}}}\n";
 	struct outcome outcome = load_readable(yaml, true);
 
-	(void)state;
 	assert_non_null(outcome.config);
 	assert_int_equal(outcome.warnings.count, 1);
 	assert_string_equal(
@@ -679,7 +654,6 @@ static void test_many_problems_end_somewhere(void **state)
 	struct buf yaml = { 0 };
 	struct outcome outcome;
 
-	(void)state;
 	for (int i = 0; i < 300; i++)
 		buf_printf(&yaml, "x%d: 1\n", i);
 	outcome = load_readable(buf_terminate(&yaml), false);
@@ -704,7 +678,6 @@ static void test_tokens_and_scopes(void **state)
 	const struct authorization_conf *auth = &outcome.config->frontend.authorization;
 	const struct protected_resource *place = &outcome.config->servers[0].endpoint.place;
 
-	(void)state;
 	assert_int_equal(auth->mode, AUTHORIZATION_TOKEN);
 	assert_false(auth->names_held);
 	assert_int_equal(auth->tokens.count, 2);
@@ -720,6 +693,7 @@ static void test_tokens_and_scopes(void **state)
 	assert_string_equal(place->scopes.items[0].p, "s");
 	assert_string_equal(place->tool_scopes.items[0].name.p, "d*");
 	assert_int_equal(place->tool_scopes.items[0].values.count, 2);
+	assert_string_equal(place->tool_needs[0].folded.p, "d*");
 	end(&outcome);
 }
 
@@ -728,7 +702,6 @@ static void test_tokens_and_scopes(void **state)
 /* AUTH-CFG-01 */
 static void test_tokens_and_scopes_that_cannot_be(void **state)
 {
-	(void)state;
 	ASSERT_PROBLEMS(SERVER "auth: {mode: token}\n",
 			"F:2:7: auth: mode token needs at least one entry in tokens, like [{name: "
 			"NAME, sha256: HASH}]");
@@ -760,6 +733,40 @@ static void test_tokens_and_scopes_that_cannot_be(void **state)
 		"expires: 2027-01-31}]");
 }
 
+#define TOOLS_AT "servers.a.tools.scopes."
+#define NOT_SEEN "the name of the tool has a character that is not seen or has no meaning"
+#define TOOL(name) "servers: {a: {command: x, tools: {scopes: {" name ": [s]}}}}\n" TOKEN_MODE "}\n"
+
+/* AUTH-SCP-12 */
+static void test_names_of_tools_are_folded(void **state)
+{
+	struct outcome outcome = load_good(TOOL("'\uff24elete _*': [t], 'stra\u00dfe'"));
+	const struct protected_resource *place = &outcome.config->servers[0].endpoint.place;
+
+	assert_string_equal(place->tool_scopes.items[0].name.p, "\uff24elete _*");
+	assert_string_equal(place->tool_needs[0].folded.p, "delete_*");
+	assert_string_equal(place->tool_needs[1].folded.p, "strasse");
+	end(&outcome);
+}
+
+/* AUTH-SCP-12 */
+static void test_names_of_tools_that_cannot_be(void **state)
+{
+	char text[200] = "", yaml[1024], problem[1024];
+
+	ASSERT_PROBLEMS(TOOL("'d\u200be'"), "F:1:51: " TOOLS_AT "d???e: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("\"d\\u202Ee\""), "F:1:56: " TOOLS_AT "d???e: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("\"d\\te\""), "F:1:52: " TOOLS_AT "d?e: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("\"d\\U000E0041\""), "F:1:59: " TOOLS_AT "d????: " NOT_SEEN);
+	ASSERT_PROBLEMS(TOOL("' '"), "F:1:49: " TOOLS_AT " : the name of the tool is empty");
+	for (size_t i = 0; i < 60; i++)
+		strcat(text, "\ufdfa"); /* of 18 characters, folded */
+	snprintf(yaml, sizeof(yaml), TOOL("%s"), text);
+	snprintf(problem, sizeof(problem),
+		 "F:1:106: " TOOLS_AT "%s: the name of the tool is too long", text);
+	ASSERT_PROBLEMS(yaml, problem);
+}
+
 #define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
 
 /* AUTH-ISS-01, AUTH-OPQ-01, AUTH-DCR-01 */
@@ -777,7 +784,6 @@ static void test_issuers(void **state)
 	const struct authorization_conf *auth = &outcome.config->frontend.authorization;
 	const struct metadata_conf *metadata = &outcome.config->frontend.metadata;
 
-	(void)state;
 	assert_int_equal(auth->mode, AUTHORIZATION_OAUTH);
 	assert_int_equal(auth->issuers.count, 2);
 	assert_string_equal(auth->issuers.items[0].issuer, "https://id.example");
@@ -807,7 +813,6 @@ static void test_issuers(void **state)
 /* AUTH-CFG-01 */
 static void test_issuers_that_cannot_be(void **state)
 {
-	(void)state;
 	ASSERT_PROBLEMS(
 		SERVER "auth: {mode: oauth}\n",
 		"F:2:7: auth: mode oauth needs public_url, the origin that clients use: the "
@@ -869,7 +874,6 @@ static void test_issuers_must_be_safe_to_ask(void **state)
 					   "https://id.example?x", "https://id.example#x",
 					   "ftp://id.example",     "id.example" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		char *text = mem_printf(SERVER OAUTH("issuers: [{issuer: '%s'}]"), bad[i]);
 		struct outcome outcome = load_readable(text, false);
@@ -887,7 +891,6 @@ static void test_too_many_scopes(void **state)
 {
 	struct buf text = { 0 };
 
-	(void)state;
 	buf_append_str(&text, "servers: {a: {command: x, scopes: [");
 	for (int i = 0; i <= SCOPES_MAX; i++)
 		buf_printf(&text, "s%d, ", i);
@@ -912,6 +915,8 @@ int main(void)
 		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_tokens_and_scopes),
 		cmocka_unit_test(test_tokens_and_scopes_that_cannot_be),
+		cmocka_unit_test(test_names_of_tools_are_folded),
+		cmocka_unit_test(test_names_of_tools_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),
 		cmocka_unit_test(test_issuers_that_cannot_be),

@@ -1,17 +1,14 @@
 noinst_LIBRARIES += src/config/libconfig.a
 src_config_libconfig_a_SOURCES = \
 	src/config/address.c src/config/address.h \
-	src/config/certificates.c src/config/certificates.h \
 	src/config/claim.c src/config/claim.h \
 	src/config/config.c src/config/config.h \
 	src/config/document.c \
 	src/config/file.c src/config/file.h \
-	src/config/finish.c src/config/finish.h \
 	src/config/import.c src/config/import.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
 	src/config/options.c src/config/options.h src/config/options_auth.def \
-	src/config/print.c \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
@@ -20,7 +17,6 @@ src_config_libconfig_a_SOURCES = \
 	src/config/rules_auth.c src/config/rules_sandbox.c \
 	src/config/table.c src/config/table.h \
 	src/config/texts.c src/config/texts.h \
-	src/config/token_file.c src/config/token_file.h \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/yaml.c src/config/yaml.h

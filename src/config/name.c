@@ -34,21 +34,18 @@ static struct slice last_part(struct slice path)
 	return slash != NULL ? slice_between(slash + 1, path.p + path.n) : path;
 }
 
-static char letter(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return (char)(c - 'A' + 'a');
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ? c : '-';
-}
-
 char *name_from_text(struct slice text)
 {
 	char *name = mem_zalloc(NAME_BYTES_MAX + 1);
 	size_t length = 0;
 
 	for (size_t i = 0; i < text.n && length < NAME_BYTES_MAX; i++) {
-		char c = letter(text.p[i]);
+		char c = text.p[i];
 
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		else if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_')
+			c = '-';
 		if (length > 0 || (c != '-' && c != '_'))
 			name[length++] = c;
 	}

@@ -2,14 +2,8 @@
 /* The names that servers get when nobody names them. */
 #include "config/name.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/check.h"
+#include "base/unit_test.h"
 
 static void assert_name(char *name, const char *expected)
 {
@@ -22,7 +16,6 @@ static void assert_name(char *name, const char *expected)
 
 static void test_packages_that_runners_run(void **state)
 {
-	(void)state;
 	ASSERT_COMMAND("github", "npx", "-y", "@modelcontextprotocol/server-github");
 	ASSERT_COMMAND("github", "npx", "-y", "@modelcontextprotocol/server-github@1.2.3");
 	ASSERT_COMMAND("everything", "/usr/bin/npx", "@scope/mcp-server-everything@latest", "x");
@@ -37,7 +30,6 @@ static void test_packages_that_runners_run(void **state)
 
 static void test_other_commands(void **state)
 {
-	(void)state;
 	ASSERT_COMMAND("mcpgated-demo", "/usr/libexec/mcpgated-demo");
 	ASSERT_COMMAND("python3-11", "python3.11", "server.py");
 	ASSERT_COMMAND("mcp-server-x", "mcp-server-x");
@@ -55,7 +47,6 @@ static void test_alphabet(void **state)
 	char long_text[200];
 	char *name;
 
-	(void)state;
 	assert_name(name_from_text(SLICE_LIT("My Server_2")), "my-server_2");
 	assert_name(name_from_text(SLICE_LIT("--x--")), "x");
 	assert_name(name_from_text(SLICE_LIT("__")), "server");

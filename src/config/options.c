@@ -640,7 +640,9 @@ const struct option options_table[] = {
 	  .example = "{\"delete_*\": [demo:write]}",
 	  .otherwise = "none",
 	  .help = "The scopes that a token needs besides for calls of tools, by name; a * stands for "
-		  "any characters. All patterns that fit count." },
+		  "any characters. All patterns that fit count. Case, compatible forms of letters (full "
+		  "width, ligatures) and spaces make no difference. A call whose name has characters that are "
+		  "not seen or have no meaning, or more than 256 bytes, is refused." },
 	{ .path = "servers.NAME.tools.challenge_in_result",
 	  .type = OPTION_BOOL,
 	  SERVER(endpoint.place.tells_in_result),

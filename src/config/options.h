@@ -60,7 +60,7 @@ struct option {
 	const char *help;                    /* sentences */
 	const char *records;                 /* OPTION_RECORDS: the path of one */
 	size_t record_size;
-	bool is_for_child; /* nobody but the server's process needs it: see config_forget_secrets */
+	bool is_for_child; /* nobody but the server's process needs it: see config_print_for_gateway */
 };
 
 extern const struct option options_table[];

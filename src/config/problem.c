@@ -10,106 +10,100 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
+#include "base/unicode.h"
 
-static void push(struct config_problems *problems, const char *text)
+/* What terminals obey, what is not seen there, and what turns the direction of writing: a `?` for each byte. */
+static void replace_hidden(struct buf *line)
 {
-	CHECK(problems->count <= PROBLEMS_MAX);
-	problems->items =
-		mem_resize(problems->items, (problems->count + 1) * sizeof(*problems->items));
-	problems->items[problems->count++] = mem_strdup(text);
-}
+	struct slice rest = buf_slice(line);
 
-/* Also those of two bytes in UTF-8, U+0080 to U+009F: terminals obey them. */
-static void replace_controls(char *text)
-{
-	for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++) {
-		bool is_long = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+	while (rest.n > 0) {
+		size_t n = text_utf8_length(rest);
 
-		if (*c < 0x20 || *c == 0x7f || is_long)
-			*c = '?';
-		if (is_long)
-			*++c = '?';
+		if (n > 0 && unicode_is_hidden(unicode_decode(slice_of(rest.p, n))))
+			memset(line->data + (line->len - rest.n), '?', n);
+		n = n > 0 ? n : 1;
+		rest = slice_of(rest.p + n, rest.n - n);
 	}
 }
 
-/* Takes the bytes of `line`. */
-static void add_line(struct config_problems *problems, struct buf *line)
-{
-	CHECK(line->len > 0);
-	buf_terminate(line);
-	replace_controls(line->data);
-	for (size_t i = 0; i < problems->count; i++) {
-		if (strcmp(problems->items[i], line->data) == 0) {
-			buf_fini(line);
-			return;
-		}
-	}
-	if (problems->count < PROBLEMS_MAX)
-		push(problems, line->data);
-	else if (problems->count == PROBLEMS_MAX)
-		push(problems, "there are more problems than these");
-	buf_fini(line);
-}
-
-__attribute__((format(printf, 2, 0))) static void append_format(struct buf *line,
-								const char *format, va_list args)
+/* Adds `place`, which is freed, and the formatted text behind it. */
+__attribute__((format(printf, 3, 0))) static void add_line(struct config_problems *problems,
+							   struct buf *place, const char *format,
+							   va_list args)
 {
 	char *text = NULL;
 
+	CHECK(problems->count <= PROBLEMS_MAX + 1);
 	/* The formats are ours; vasprintf fails for lack of memory alone. */
 	CHECK(vasprintf(&text, format, args) >= 0);
-	buf_append_str(line, text);
+	buf_append_str(place, text);
 	free(text);
+	replace_hidden(place);
+	buf_terminate(place);
+	for (size_t i = 0; i < problems->count; i++) {
+		if (strcmp(problems->items[i], place->data) == 0) {
+			buf_fini(place);
+			return;
+		}
+	}
+	if (problems->count <= PROBLEMS_MAX) {
+		bool is_last = problems->count == PROBLEMS_MAX;
+		size_t size = (problems->count + 1) * sizeof(*problems->items);
+
+		problems->items = mem_resize(problems->items, size);
+		problems->items[problems->count++] =
+			mem_strdup(is_last ? "there are more problems than these" : place->data);
+	}
+	buf_fini(place);
 }
 
-static void append_place(struct buf *line, const char *file, unsigned at_line, unsigned at_column)
+static void append_place(struct buf *out, const char *file, unsigned line, unsigned column)
 {
-	CHECK(file != NULL && line->len == 0);
-	buf_append_str(line, file);
-	if (at_line > 0)
-		buf_printf(line, ":%u:%u", at_line, at_column);
-	buf_append_str(line, ": ");
+	CHECK(file != NULL && out->len == 0);
+	buf_append_str(out, file);
+	if (line > 0)
+		buf_printf(out, ":%u:%u", line, column);
+	buf_append_str(out, ": ");
 }
 
 void problem_add(struct config_problems *problems, const char *format, ...)
 {
-	struct buf line = { 0 };
+	struct buf none = { 0 };
 	va_list args;
 
 	va_start(args, format);
-	append_format(&line, format, args);
+	add_line(problems, &none, format, args);
 	va_end(args);
-	add_line(problems, &line);
 }
 
 void problem_add_at(struct config_problems *problems, const struct tree *value, const char *format,
 		    ...)
 {
-	struct buf line = { 0 };
+	struct buf place = { 0 };
 	va_list args;
 
-	append_place(&line, value->file, value->line, value->column);
-	tree_append_path(value, &line);
+	append_place(&place, value->file, value->line, value->column);
+	tree_append_path(value, &place);
 	if (value->parent != NULL)
-		buf_append_str(&line, ": ");
+		buf_append_str(&place, ": ");
 	va_start(args, format);
-	append_format(&line, format, args);
+	add_line(problems, &place, format, args);
 	va_end(args);
-	add_line(problems, &line);
 }
 
 void problem_add_at_key(struct config_problems *problems, const struct tree *value,
 			const char *format, ...)
 {
-	struct buf line = { 0 };
+	struct buf place = { 0 };
 	va_list args;
 
 	CHECK(value->key != NULL);
-	append_place(&line, value->file, value->key_line, value->key_column);
+	append_place(&place, value->file, value->key_line, value->key_column);
 	va_start(args, format);
-	append_format(&line, format, args);
+	add_line(problems, &place, format, args);
 	va_end(args);
-	add_line(problems, &line);
 }
 
 void config_problems_fini(struct config_problems *problems)

@@ -27,32 +27,30 @@ static const struct unit duration_units[] = {
 
 static int parse(const struct unit *units, struct slice text, uint64_t *value_r)
 {
-	struct slice digits = text;
+	size_t digits = 0;
 	uint64_t number;
 
-	digits.n = 0;
-	while (digits.n < text.n && text.p[digits.n] >= '0' && text.p[digits.n] <= '9')
-		digits.n++;
-	if (text_parse_u64(digits, &number) != 0)
+	while (digits < text.n && text.p[digits] >= '0' && text.p[digits] <= '9')
+		digits++;
+	if (text_parse_u64(slice_of(text.p, digits), &number) != 0)
 		return -1;
+	text = slice_of(text.p + digits, text.n - digits);
 	for (const struct unit *unit = units;; unit++) {
-		struct slice rest = slice_of(text.p + digits.n, text.n - digits.n);
-
-		if (slice_is_equal(rest, slice_str(unit->name)))
+		if (slice_is_equal(text, slice_str(unit->name)))
 			return __builtin_mul_overflow(number, unit->factor, value_r) ? -1 : 0;
 		if (unit->factor == 1)
 			return -1;
 	}
 }
 
-static void format(const struct unit *units, uint64_t value, char *text_r)
+static void append(const struct unit *units, uint64_t value, struct buf *out)
 {
 	const struct unit *unit = units;
 
 	while (unit->factor > 1 && (value == 0 || value % unit->factor != 0))
 		unit++;
 	CHECK(unit->factor > 0 && value % unit->factor == 0);
-	snprintf(text_r, QUANTITY_TEXT_MAX, "%" PRIu64 "%s", value / unit->factor, unit->name);
+	buf_printf(out, "%" PRIu64 "%s", value / unit->factor, unit->name);
 }
 
 int quantity_parse_size(struct slice text, uint64_t *bytes_r)
@@ -76,17 +74,17 @@ int quantity_parse_percent(struct slice text, uint64_t *percent_r)
 	return text_parse_u64(slice_of(text.p, text.n - 1), percent_r);
 }
 
-void quantity_format_size(uint64_t bytes, char text_r[QUANTITY_TEXT_MAX])
+void quantity_append_size(struct buf *out, uint64_t bytes)
 {
-	format(size_units, bytes, text_r);
+	append(size_units, bytes, out);
 }
 
-void quantity_format_duration(uint64_t ms, char text_r[QUANTITY_TEXT_MAX])
+void quantity_append_duration(struct buf *out, uint64_t ms)
 {
 	if (ms == 0)
-		snprintf(text_r, QUANTITY_TEXT_MAX, "0");
+		buf_append_char(out, '0');
 	else
-		format(duration_units, ms, text_r);
+		append(duration_units, ms, out);
 }
 
 #define DATE_FORM "%Y-%m-%dT%H:%M:%SZ"

@@ -5,10 +5,9 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/check.h"
 #include "base/slice.h"
-
-#define QUANTITY_TEXT_MAX 32
 
 /* Bytes: a number alone, or with KiB, MiB or GiB. -1: not of that form, or too large. */
 int quantity_parse_size(struct slice text, uint64_t *bytes_r) must_check;
@@ -16,15 +15,16 @@ int quantity_parse_size(struct slice text, uint64_t *bytes_r) must_check;
 int quantity_parse_duration(struct slice text, uint64_t *ms_r) must_check;
 /* A whole number with a % sign. -1: not of that form, or too large. */
 int quantity_parse_percent(struct slice text, uint64_t *percent_r) must_check;
-/* The shortest exact text, terminated; what the parsers above read back. */
-void quantity_format_size(uint64_t bytes, char text_r[QUANTITY_TEXT_MAX]);
-void quantity_format_duration(uint64_t ms, char text_r[QUANTITY_TEXT_MAX]);
+/* The shortest exact text; what the parsers above read back. */
+void quantity_append_size(struct buf *out, uint64_t bytes);
+void quantity_append_duration(struct buf *out, uint64_t ms);
 
 /*
  * Milliseconds since 1970 of a day (its beginning) or a moment, both in UTC: `2027-01-31`,
  * `2027-01-31T18:00:00Z`. -1: not of that form, no such date, or before 1970. RFC 3339 §5.6.
  */
 int quantity_parse_date(struct slice text, uint64_t *ms_r) must_check;
+#define QUANTITY_TEXT_MAX 32
 void quantity_format_date(uint64_t ms, char text_r[QUANTITY_TEXT_MAX]);
 
 #endif

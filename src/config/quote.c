@@ -12,24 +12,18 @@
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* Words that a YAML reader might take for something else than a text. */
-static bool is_reserved(const char *text)
+static bool needs_quotes(const char *text)
 {
+	/* Texts that need none begin with one of LETTERS or '/', and go on with these. */
+	static const char plain[] = LETTERS "/0123456789_-.";
+	/* Words that a YAML reader might take for something else than a text. */
 	static const char *const words[] = { "null", "true", "false", "yes", "no",
 					     "on",   "off",  "y",     "n" };
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strcasecmp(text, words[i]) == 0)
 			return true;
-	return false;
-}
-
-static bool needs_quotes(const char *text)
-{
-	/* Texts that need none begin with one of LETTERS or '/', and go on with these. */
-	static const char plain[] = LETTERS "/0123456789_-.";
-
-	return text[0] == '\0' || strchr(LETTERS "/", text[0]) == NULL || is_reserved(text) ||
+	return text[0] == '\0' || strchr(LETTERS "/", text[0]) == NULL ||
 	       text[strspn(text, plain)] != '\0';
 }
 

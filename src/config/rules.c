@@ -43,39 +43,26 @@ static void check_exposure(const struct config *config, const struct config_list
 			listen->address);
 }
 
-static void check_tls_entry(const struct config_listen *listen, size_t index, const struct tree *at,
-			    struct config_problems *problems)
-{
-	const struct config_tls *tls = &listen->tls[index];
-
-	if (tls->certificate == NULL && tree_find(at, "certificate") == NULL)
-		problem_add_at(problems, at, "the key 'certificate' is missing");
-	if (tls->key == NULL && tree_find(at, "key") == NULL)
-		problem_add_at(problems, at, "the key 'key' is missing");
-	if (index > 0 && (tls->client_ca != NULL || tree_find(at, "min_version") != NULL))
-		problem_add_at(
-			problems, at,
-			"client_ca and min_version hold for the whole address: they stand in "
-			"the first entry of tls");
-}
-
 static void check_tls(const struct config_listen *listen, const struct tree *item,
 		      struct config_problems *problems)
 {
-	const struct tree *tls = tree_find(item, "tls");
+	for (size_t i = 0; i < listen->tls_count; i++) {
+		const struct tree *at = tree_item(tree_find(item, "tls"), i);
+		const struct config_tls *tls = &listen->tls[i];
 
-	for (size_t i = 0; i < listen->tls_count; i++)
-		check_tls_entry(listen, i, tree_item(tls, i), problems);
+		if (tls->certificate == NULL && tree_find(at, "certificate") == NULL)
+			problem_add_at(problems, at, "the key 'certificate' is missing");
+		if (tls->key == NULL && tree_find(at, "key") == NULL)
+			problem_add_at(problems, at, "the key 'key' is missing");
+		if (i > 0 && (tls->client_ca != NULL || tree_find(at, "min_version") != NULL))
+			problem_add_at(
+				problems, at,
+				"client_ca and min_version hold for the whole address: they stand in "
+				"the first entry of tls");
+	}
 	if (listen->tls_count > 0 && listen->plaintext)
 		problem_add_at(problems, tree_below(item, "plaintext"),
 			       "an address with TLS is not plaintext; take one of the two away");
-}
-
-static bool is_any_port(const char *address)
-{
-	size_t length = strlen(address);
-
-	return length >= 2 && strcmp(address + length - 2, ":0") == 0;
 }
 
 static void check_listen(const struct config *config, const struct tree *root,
@@ -83,7 +70,9 @@ static void check_listen(const struct config *config, const struct tree *root,
 {
 	for (size_t i = 0; i < config->listen_count; i++) {
 		const struct config_listen *listen = &config->listen[i];
-		const struct tree *at = tree_below(item_place(root, "listen", i), "address");
+		const struct tree *item = item_place(root, "listen", i);
+		const struct tree *at = tree_below(item, "address");
+		const char *port = strrchr(listen->address, ':');
 		struct address address;
 		struct error err;
 
@@ -91,10 +80,10 @@ static void check_listen(const struct config *config, const struct tree *root,
 			problem_add_at(problems, at, "%s", err.text);
 		else if (!address.is_local)
 			check_exposure(config, listen, at, problems);
-		check_tls(listen, item_place(root, "listen", i), problems);
-		for (size_t j = 0; j < i; j++)
-			if (strcmp(config->listen[j].address, listen->address) == 0 &&
-			    !is_any_port(listen->address))
+		check_tls(listen, item, problems);
+		/* A port that the kernel chooses is another one each time. */
+		for (size_t j = 0; j < i && (port == NULL || strcmp(port, ":0") != 0); j++)
+			if (strcmp(config->listen[j].address, listen->address) == 0)
 				problem_add_at(problems, at, "the address %s is here twice",
 					       listen->address);
 	}
@@ -104,29 +93,29 @@ static void check_listen(const struct config *config, const struct tree *root,
 static void check_admin(const struct config *config, const struct tree *root,
 			struct config_problems *problems)
 {
-	const struct tree *at = tree_below(tree_below(root, "admin"), "address");
+	const struct tree *admin = tree_below(root, "admin");
+	const struct tree *address_at = tree_below(admin, "address");
+	const struct tree *metrics_at = tree_below(admin, "metrics");
 	const char *text = config->admin_address;
+	bool is_word = strcmp(text, "auto") == 0 || strcmp(text, "off") == 0;
 	struct address address;
 	struct error err;
 
-	if (strcmp(text, "auto") != 0 && strcmp(text, "off") != 0) {
-		if (strncmp(text, "unix:", 5) != 0)
-			problem_add_at(
-				problems, at,
-				"must be unix:PATH, auto or off, not '%.100s'; what Prometheus reads "
-				"may have an address of its own: admin.metrics",
-				text);
-		else if (address_parse(text, &address, &err) != 0)
-			problem_add_at(problems, at, "%s", err.text);
-	}
+	if (!is_word && strncmp(text, "unix:", 5) != 0)
+		problem_add_at(
+			problems, address_at,
+			"must be unix:PATH, auto or off, not '%.100s'; what Prometheus reads "
+			"may have an address of its own: admin.metrics",
+			text);
+	else if (!is_word && address_parse(text, &address, &err) != 0)
+		problem_add_at(problems, address_at, "%s", err.text);
 	if (config->admin_metrics == NULL)
 		return;
-	at = tree_below(tree_below(root, "admin"), "metrics");
 	if (address_parse(config->admin_metrics, &address, &err) != 0)
-		problem_add_at(problems, at, "%s", err.text);
+		problem_add_at(problems, metrics_at, "%s", err.text);
 	else if (!address.is_local)
 		problem_add_at(
-			problems, at,
+			problems, metrics_at,
 			"must be an address that only this machine can reach, like 127.0.0.1:9464 or "
 			"unix:PATH, not '%.100s'",
 			config->admin_metrics);
@@ -142,17 +131,9 @@ static bool is_origin(const char *text)
 	return host[0] != '\0' && strpbrk(host, "/?#@*\" ") == NULL;
 }
 
-/* Host headers are compared without their port. */
-static bool is_host(const char *text)
-{
-	size_t length = strlen(text);
-	bool is_v6 = length > 2 && text[0] == '[' && text[length - 1] == ']';
-
-	return length > 0 && strpbrk(text, is_v6 ? "/?#@*\" " : "/?#@*\" :[]") == NULL;
-}
-
-static void check_public_names(const struct config *config, const struct tree *root,
-			       struct config_problems *problems)
+/* The names by which others call us. */
+static void check_names(const struct config *config, const struct tree *root,
+			struct config_problems *problems)
 {
 	const char *public_url = config->frontend.authorization.origin.p;
 
@@ -162,44 +143,26 @@ static void check_public_names(const struct config *config, const struct tree *r
 			"must be an origin like https://mcp.example.com, without a path, not "
 			"'%.100s'",
 			public_url);
-	for (size_t i = 0; i < config->frontend.origins.count; i++)
-		if (!is_origin(config->frontend.origins.items[i].p))
+	for (size_t i = 0; i < config->frontend.origins.count; i++) {
+		const char *origin = config->frontend.origins.items[i].p;
+
+		if (!is_origin(origin))
 			problem_add_at(problems, item_place(root, "origins", i),
 				       "must be an origin like https://app.example.com, without "
 				       "a path or '*', not '%.100s'",
-				       config->frontend.origins.items[i].p);
-	for (size_t i = 0; i < config->hosts.count; i++)
-		if (!is_host(config->hosts.items[i].p))
+				       origin);
+	}
+	for (size_t i = 0; i < config->hosts.count; i++) {
+		struct slice host = config->hosts.items[i];
+		bool is_v6 = host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']';
+
+		/* Host headers are compared without their port. */
+		if (host.n == 0 || strpbrk(host.p, is_v6 ? "/?#@*\" " : "/?#@*\" :[]") != NULL)
 			problem_add_at(problems, item_place(root, "hosts", i),
 				       "must be a name or an address without a port, IPv6 in "
 				       "brackets, not '%.100s'",
-				       config->hosts.items[i].p);
-}
-
-static void check_proxies(const struct config *config, const struct tree *root,
-			  struct config_problems *problems)
-{
-	struct peer_net ignored;
-
-	for (size_t i = 0; i < config->trusted_proxies.count; i++)
-		if (!peer_net_parse(config->trusted_proxies.items[i], &ignored))
-			problem_add_at(
-				problems, item_place(root, "trusted_proxies", i),
-				"must be an address, a network like 10.0.0.0/8, or unix, not "
-				"'%.100s'",
-				config->trusted_proxies.items[i].p);
-}
-
-static void check_log_target(const struct config *config, const struct tree *root,
-			     struct config_problems *problems)
-{
-	const char *target = config->log_target;
-
-	if (strcmp(target, "stderr") != 0 && strcmp(target, "journal") != 0 && target[0] != '/')
-		problem_add_at(
-			problems, tree_below(tree_below(root, "log"), "target"),
-			"must be stderr, journal, or the absolute path of a file, not '%.100s'",
-			target);
+				       host.p);
+	}
 }
 
 static void check_name(const struct config_server *server, const struct tree *at,
@@ -218,26 +181,19 @@ static void check_name(const struct config_server *server, const struct tree *at
 			name);
 }
 
-/* What the daemon itself answers. */
-static bool is_path_reserved(const char *path)
-{
-	/* The last three are what clients of OAuth try. AUTH-FAC-06 */
-	static const char *const reserved[] = { "/healthz",   "/readyz", "/.well-known",
-						"/authorize", "/token",  "/register" };
-
-	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
-		if (strcmp(path, reserved[i]) == 0)
-			return true;
-	return strncmp(path, "/.well-known/", 13) == 0;
-}
-
 static void check_path(const struct config_server *server, const struct tree *at,
 		       struct config_problems *problems)
 {
+	/* What the daemon itself answers; the last three are what clients of OAuth try. AUTH-FAC-06 */
+	static const char *const reserved[] = { "/healthz",   "/readyz", "/.well-known",
+						"/authorize", "/token",  "/register" };
 	const char *path = server->endpoint.path.p;
+	bool is_reserved = strncmp(path, "/.well-known/", 13) == 0;
 	size_t length = 0;
 
 	CHECK(path != NULL);
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
+		is_reserved |= strcmp(path, reserved[i]) == 0;
 	while (path[length] > ' ' && path[length] < 0x7f && strchr("?#%\"\\", path[length]) == NULL)
 		length++;
 	if (path[0] != '/' || path[length] != '\0')
@@ -245,14 +201,8 @@ static void check_path(const struct config_server *server, const struct tree *at
 			       "the path '%.100s' must begin with '/' and have only visible ASCII "
 			       "characters without ? # %% \" and backslash",
 			       path);
-	else if (is_path_reserved(path))
+	else if (is_reserved)
 		problem_add_at(problems, at, "the path '%.100s' is the daemon's own", path);
-}
-
-static bool uses_path(const struct endpoint *endpoint, struct slice path)
-{
-	return slice_is_equal(endpoint->path, path) || slice_is_equal(endpoint->sse_path, path) ||
-	       slice_is_equal(endpoint->message_path, path);
 }
 
 /* AUTH-AUD-03, AUTH-CFG-01 */
@@ -275,9 +225,11 @@ static void check_path_is_unique(const struct config *config, size_t index, cons
 
 	for (size_t i = 0; i < index && server->enabled; i++) {
 		const struct endpoint *other = &config->servers[i].endpoint;
+		struct slice theirs[] = { other->path, other->sse_path, other->message_path };
 		size_t p = 0;
 
-		while (p < ARRAY_LEN(paths) && !uses_path(other, paths[p]))
+		while (p < ARRAY_LEN(paths) &&
+		       !slices_has((struct slices){ theirs, ARRAY_LEN(theirs) }, paths[p]))
 			p++;
 		if (config->servers[i].enabled && p < ARRAY_LEN(paths))
 			problem_add_at(problems, at,
@@ -306,24 +258,6 @@ static void check_timeouts(const struct config_server *server, const struct tree
 				       "the time of the tool '%.60s' must not be longer than "
 				       "request_timeout_max",
 				       timeouts->items[i].tool.p);
-}
-
-static bool is_umask(const char *text)
-{
-	size_t length = strlen(text);
-
-	return length >= 1 && length <= 4 && strspn(text, "01234567") == length &&
-	       (length < 4 || text[0] == '0');
-}
-
-/* What can be seen without asking the machine; the rest is kernel_features_check's. */
-static void check_places(const struct config_server *server, const struct tree *at,
-			 struct config_problems *problems)
-{
-	if (server->umask != NULL && !is_umask(server->umask))
-		problem_add_at(problems, tree_below(at, "umask"),
-			       "must be up to four octal digits like \"0077\", not '%.60s'",
-			       server->umask);
 }
 
 /* A process that many share, or callers who show no token, have no one whose claims these could be. AUTH-DWN-02 */
@@ -363,10 +297,13 @@ static void refuse_claims(const char *text, const struct tree *at, struct config
 			       "claims of the caller (${claim:…}) can only be in env");
 }
 
+/* What can be seen without asking the machine; of the sandbox the rest is kernel_features_check's. */
 static void check_server(const struct config_server *server, const struct tree *at,
 			 struct config_problems *problems)
 {
 	const struct server_conf *conf = &server->conf;
+	const char *mask = server->umask != NULL ? server->umask : "0";
+	size_t digits = strspn(mask, "01234567");
 
 	check_name(server, at, problems);
 	check_path(server, tree_below(at, "path"), problems);
@@ -377,7 +314,9 @@ static void check_server(const struct config_server *server, const struct tree *
 	if (conf->warm > conf->pool_max)
 		problem_add_at(problems, tree_below(at, "pool"),
 			       "pool.warm must not be more than pool.max");
-	check_places(server, at, problems);
+	if (mask[digits] != '\0' || digits < 1 || digits > 4 || (digits == 4 && mask[0] != '0'))
+		problem_add_at(problems, tree_below(at, "umask"),
+			       "must be up to four octal digits like \"0077\", not '%.60s'", mask);
 	for (size_t i = 0; i < server->args.count; i++)
 		refuse_claims(server->args.items[i].p, tree_below(at, "args"), problems);
 	refuse_claims(server->command, tree_below(at, "command"), problems);
@@ -390,14 +329,27 @@ static void check_server(const struct config_server *server, const struct tree *
 void rules_check(const struct config *config, const struct tree *root,
 		 struct config_problems *problems)
 {
+	const char *log = config->log_target;
+	struct peer_net ignored;
+
 	/* What follows from the options is judged as well. */
 	CHECK(config->frontend.authorization.scopes == &config->scopes);
 	check_listen(config, root, problems);
 	check_admin(config, root, problems);
-	check_public_names(config, root, problems);
+	check_names(config, root, problems);
 	rules_check_auth(config, root, problems);
-	check_proxies(config, root, problems);
-	check_log_target(config, root, problems);
+	for (size_t i = 0; i < config->trusted_proxies.count; i++)
+		if (!peer_net_parse(config->trusted_proxies.items[i], &ignored))
+			problem_add_at(
+				problems, item_place(root, "trusted_proxies", i),
+				"must be an address, a network like 10.0.0.0/8, or unix, not "
+				"'%.100s'",
+				config->trusted_proxies.items[i].p);
+	if (strcmp(log, "stderr") != 0 && strcmp(log, "journal") != 0 && log[0] != '/')
+		problem_add_at(
+			problems, tree_below(tree_below(root, "log"), "target"),
+			"must be stderr, journal, or the absolute path of a file, not '%.100s'",
+			log);
 	for (size_t i = 0; i < config->server_count; i++) {
 		check_server(&config->servers[i], server_place(root, &config->servers[i]),
 			     problems);

@@ -3,10 +3,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "auth/algorithm.h"
+#include "auth/url.h"
 #include "auth/verifier.h"
 #include "base/text.h"
 #include "config/problem.h"
 #include "config/rules.h"
+#include "endpoint/tool_name.h"
 #include "session/principal.h"
 
 /* ---- scopes ---- */
@@ -65,17 +68,11 @@ static bool asks_for_tokens(const struct config *config)
 	return config->frontend.authorization.mode >= AUTHORIZATION_TOKEN;
 }
 
-static bool has_server(const struct config *config, const char *name)
+static void check_token(const struct config *config, size_t index, const struct tree *at,
+			struct config_problems *problems)
 {
-	for (size_t i = 0; i < config->server_count; i++)
-		if (strcmp(config->servers[i].conf.name, name) == 0)
-			return true;
-	return false;
-}
-
-static void check_token(const struct config *config, const struct static_token *token,
-			const struct tree *at, struct config_problems *problems)
-{
+	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
+	const struct static_token *token = &tokens->items[index];
 	unsigned char hash[AUTHORIZATION_HASH_BYTES];
 
 	if (token->name.n == 0 && tree_find(at, "name") == NULL)
@@ -88,21 +85,20 @@ static void check_token(const struct config *config, const struct static_token *
 			problems, tree_below(at, "sha256"),
 			"must be 64 hexadecimal digits, the output of: printf %%s TOKEN | sha256sum");
 	check_scopes(&token->scopes, tree_below(at, "scopes"), problems);
-	for (size_t i = 0; i < token->servers.count; i++)
-		if (!has_server(config, token->servers.items[i].p))
+	for (size_t i = 0; i < token->servers.count; i++) {
+		const char *name = token->servers.items[i].p;
+		size_t s = 0;
+
+		while (s < config->server_count && strcmp(config->servers[s].conf.name, name) != 0)
+			s++;
+		if (s == config->server_count)
 			problem_add_at(problems, tree_item(tree_below(at, "servers"), i),
-				       "there is no server '%.60s'", token->servers.items[i].p);
-}
-
-/* If it stood there twice, whose would it be? */
-static void check_token_is_unique(const struct static_tokens *tokens, size_t index,
-				  const struct tree *at, struct config_problems *problems)
-{
-	const char *hash = tokens->items[index].sha256;
-
-	for (size_t i = 0; i < index && hash != NULL; i++)
+				       "there is no server '%.60s'", name);
+	}
+	/* If it stood there twice, whose would it be? */
+	for (size_t i = 0; i < index && token->sha256 != NULL; i++)
 		if (tokens->items[i].sha256 != NULL &&
-		    strcasecmp(tokens->items[i].sha256, hash) == 0)
+		    strcasecmp(tokens->items[i].sha256, token->sha256) == 0)
 			problem_add_at(problems, tree_below(at, "sha256"),
 				       "this token is here twice");
 }
@@ -111,21 +107,19 @@ static void check_tokens(const struct config *config, const struct tree *auth,
 			 struct config_problems *problems)
 {
 	const struct authorization_conf *authorization = &config->frontend.authorization;
-	const struct static_tokens *tokens = &authorization->tokens;
+	size_t count = authorization->tokens.count;
 	const struct tree *list = tree_below(auth, "tokens");
 
-	for (size_t i = 0; i < tokens->count; i++) {
-		check_token(config, &tokens->items[i], tree_item(list, i), problems);
-		check_token_is_unique(tokens, i, tree_item(list, i), problems);
-	}
-	if (authorization->mode == AUTHORIZATION_TOKEN && tokens->count == 0 && list == auth)
+	for (size_t i = 0; i < count; i++)
+		check_token(config, i, tree_item(list, i), problems);
+	if (authorization->mode == AUTHORIZATION_TOKEN && count == 0 && list == auth)
 		problem_add_at(problems, auth,
 			       "mode token needs at least one entry in tokens, like "
 			       "[{name: NAME, sha256: HASH}]");
-	if (authorization->takes_api_keys && tokens->count == 0)
+	if (authorization->takes_api_keys && count == 0)
 		problem_add_at(problems, tree_below(auth, "x_api_key"),
 			       "X-API-Key is for entries of tokens, and there are none");
-	if (!asks_for_tokens(config) && tokens->count > 0)
+	if (!asks_for_tokens(config) && count > 0)
 		problem_add_at(problems, list,
 			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");
 }
@@ -134,7 +128,7 @@ static void check_algorithms(const struct slices *names, const struct tree *at,
 			     struct config_problems *problems)
 {
 	for (size_t i = 0; i < names->count; i++)
-		if (!verifier_knows_algorithm(names->items[i]))
+		if (algorithm_find(names->items[i]) == NULL)
 			problem_add_at(
 				problems, tree_item(at, i),
 				"'%.20s' is no signature that can be accepted; there are RS256, "
@@ -144,47 +138,53 @@ static void check_algorithms(const struct slices *names, const struct tree *at,
 
 /* ---- denied tokens ---- */
 
-static bool has_issuer(const struct config *config, struct slice name)
-{
-	const struct verifier_conf *issuers = &config->frontend.authorization.issuers;
-
-	for (size_t i = 0; i < issuers->count; i++)
-		if (issuers->items[i].issuer != NULL &&
-		    slice_is_equal(slice_str(issuers->items[i].issuer), name))
-			return true;
-	return false;
-}
-
-static bool has_token(const struct config *config, struct slice name)
-{
-	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
-
-	for (size_t i = 0; i < tokens->count; i++)
-		if (slice_is_equal(tokens->items[i].name, name))
-			return true;
-	return false;
-}
-
 /* An entry for an issuer or token that does not exist would protect from nothing. */
-static void check_denial(const struct config *config, const struct denial_marks *marks,
-			 const struct tree *at, struct config_problems *problems)
+static void check_denial(const struct authorization_conf *authorization,
+			 const struct denial_marks *marks, const struct tree *at,
+			 struct config_problems *problems)
 {
+	const struct verifier_conf *issuers = &authorization->issuers;
+	const struct static_tokens *tokens = &authorization->tokens;
 	bool is_static = slice_is_equal(marks->issuer, SLICE_LIT(PRINCIPAL_STATIC_ISSUER));
+	bool has_issuer = is_static || marks->issuer.n == 0;
 	struct slice sub = marks->names[DENIAL_BY_SUB];
+	bool has_token = false;
 	int names = 0;
 
 	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)
 		names += marks->names[i].n > 0;
+	for (size_t i = 0; i < issuers->count && !has_issuer; i++)
+		has_issuer = issuers->items[i].issuer != NULL &&
+			     slice_is_equal(slice_str(issuers->items[i].issuer), marks->issuer);
+	for (size_t i = 0; i < tokens->count && sub.n > 0 && !has_token; i++)
+		has_token = slice_is_equal(tokens->items[i].name, sub);
 	if (marks->issuer.n == 0 && tree_find(at, "issuer") == NULL)
 		problem_add_at(problems, at, "the key 'issuer' is missing");
 	if (names != 1)
 		problem_add_at(problems, at, "must have one of sub, client_id, jti and sid");
-	if (marks->issuer.n > 0 && !is_static && !has_issuer(config, marks->issuer))
+	if (!has_issuer)
 		problem_add_at(problems, tree_below(at, "issuer"),
 			       "there is no such entry in auth.issuers, byte for byte");
-	if (is_static && names == 1 && (sub.n == 0 || !has_token(config, sub)))
+	if (is_static && names == 1 && !has_token)
 		problem_add_at(problems, at,
 			       "a static token is denied by sub, which is its name in auth.tokens");
+}
+
+/* AUTH-SCP-12 */
+static void check_tools(const struct slice_map *tools, const struct tree *at,
+			struct config_problems *problems)
+{
+	for (size_t i = 0; i < tools->count; i++) {
+		const struct named_slices *tool = &tools->items[i];
+		const struct tree *tool_at = tree_below(at, tool->name.p);
+		struct buf folded = { 0 };
+		const char *why = tool_name_fold(tool->name, &folded);
+
+		if (why != NULL)
+			problem_add_at(problems, tool_at, "the name of the tool %s", why);
+		check_scopes(&tool->values, tool_at, problems);
+		buf_fini(&folded);
+	}
 }
 
 static void check_server(const struct config *config, const struct config_server *server,
@@ -192,7 +192,6 @@ static void check_server(const struct config *config, const struct config_server
 {
 	const struct protected_resource *place = &server->endpoint.place;
 	const struct tree *at = tree_below(tree_below(root, "servers"), server->conf.name);
-	const struct tree *tools = tree_below(tree_below(at, "tools"), "scopes");
 
 	check_algorithms(&place->algorithms, tree_below(at, "algorithms"), problems);
 	if (config->frontend.authorization.mode != AUTHORIZATION_OAUTH &&
@@ -202,9 +201,7 @@ static void check_server(const struct config *config, const struct config_server
 			"clients and algorithms are of tokens of issuers: they need 'mode: oauth' "
 			"in auth");
 	check_scopes(&place->scopes, tree_below(at, "scopes"), problems);
-	for (size_t i = 0; i < place->tool_scopes.count; i++)
-		check_scopes(&place->tool_scopes.items[i].values,
-			     tree_below(tools, place->tool_scopes.items[i].name.p), problems);
+	check_tools(&place->tool_scopes, tree_below(tree_below(at, "tools"), "scopes"), problems);
 	if (!asks_for_tokens(config) && place->scopes.count + place->tool_scopes.count > 0)
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "
@@ -218,47 +215,42 @@ static void check_url(const char *url, const struct tree *at, struct config_prob
 {
 	struct error err;
 
-	if (url != NULL && verifier_check_url(slice_str(url), &err) < 0)
+	if (url != NULL && url_check_ours(slice_str(url), &err) < 0)
 		problem_add_at(problems, at, "%s", err.text);
 }
 
 /* What has TLS is not asked without. */
-static void check_scheme(const struct verifier_issuer_conf *issuer, const char *url,
-			 const struct tree *at, struct config_problems *problems)
+static void check_scheme(bool has_tls, const char *url, const struct tree *at,
+			 struct config_problems *problems)
 {
-	if (url != NULL && issuer->issuer != NULL &&
-	    strncasecmp(issuer->issuer, "https:", 6) == 0 && strncasecmp(url, "http:", 5) == 0)
+	if (has_tls && url != NULL && strncasecmp(url, "http:", 5) == 0)
 		problem_add_at(problems, at, "must begin with https://, like the issuer");
 }
 
-static void check_introspection(const struct verifier_issuer_conf *issuer, const struct tree *at,
-				struct config_problems *problems)
-{
-	bool is_wanted = issuer->introspection_endpoint != NULL || issuer->client_secret != NULL ||
-			 issuer->introspect_always;
-
-	check_url(issuer->introspection_endpoint, tree_below(at, "endpoint"), problems);
-	if (is_wanted && issuer->client_id == NULL)
-		problem_add_at(problems, at, "the key 'client_id' is missing");
-	if (issuer->client_id != NULL && issuer->client_secret == NULL &&
-	    tree_find(at, "client_secret") == NULL)
-		problem_add_at(problems, at, "the key 'client_secret' is missing");
-}
-
-static void check_issuer(const struct config *config, size_t index, const struct tree *at,
+static void check_issuer(const struct verifier_conf *issuers, size_t index, const struct tree *at,
 			 struct config_problems *problems)
 {
-	const struct verifier_conf *issuers = &config->frontend.authorization.issuers;
 	const struct verifier_issuer_conf *issuer = &issuers->items[index];
+	const char *endpoint = issuer->introspection_endpoint;
+	const struct tree *issuer_at = tree_below(at, "issuer");
+	const struct tree *jwks_at = tree_below(at, "jwks_uri");
+	const struct tree *introspection_at = tree_below(at, "introspection");
+	const struct tree *endpoint_at = tree_below(introspection_at, "endpoint");
+	bool has_tls = issuer->issuer != NULL && strncasecmp(issuer->issuer, "https:", 6) == 0;
 
 	if (issuer->issuer == NULL && tree_find(at, "issuer") == NULL)
 		problem_add_at(problems, at, "the key 'issuer' is missing");
-	check_url(issuer->issuer, tree_below(at, "issuer"), problems);
-	check_url(issuer->jwks_uri, tree_below(at, "jwks_uri"), problems);
-	check_scheme(issuer, issuer->jwks_uri, tree_below(at, "jwks_uri"), problems);
-	check_scheme(issuer, issuer->introspection_endpoint,
-		     tree_below(tree_below(at, "introspection"), "endpoint"), problems);
-	check_introspection(issuer, tree_below(at, "introspection"), problems);
+	check_url(issuer->issuer, issuer_at, problems);
+	check_url(issuer->jwks_uri, jwks_at, problems);
+	check_scheme(has_tls, issuer->jwks_uri, jwks_at, problems);
+	check_scheme(has_tls, endpoint, endpoint_at, problems);
+	check_url(endpoint, endpoint_at, problems);
+	if (issuer->client_id == NULL &&
+	    (endpoint != NULL || issuer->client_secret != NULL || issuer->introspect_always))
+		problem_add_at(problems, introspection_at, "the key 'client_id' is missing");
+	if (issuer->client_id != NULL && issuer->client_secret == NULL &&
+	    tree_find(introspection_at, "client_secret") == NULL)
+		problem_add_at(problems, introspection_at, "the key 'client_secret' is missing");
 	check_algorithms(&issuer->algorithms, tree_below(at, "algorithms"), problems);
 	for (size_t i = 0; i < issuer->required_claims.count; i++)
 		if (issuer->required_claims.items[i].values.count == 0)
@@ -268,23 +260,7 @@ static void check_issuer(const struct config *config, size_t index, const struct
 	for (size_t i = 0; i < index && issuer->issuer != NULL; i++)
 		if (issuers->items[i].issuer != NULL &&
 		    strcmp(issuers->items[i].issuer, issuer->issuer) == 0)
-			problem_add_at(problems, tree_below(at, "issuer"),
-				       "this issuer is here twice");
-}
-
-/* AUTH-PRM-03: identifiers are never made from what a client sends. */
-static void check_public_url(const struct config *config, const struct tree *root,
-			     struct config_problems *problems)
-{
-	const char *public_url = config->frontend.authorization.origin.p;
-
-	if (public_url == NULL)
-		problem_add_at(
-			problems, tree_below(root, "auth"),
-			"mode oauth needs public_url, the origin that clients use: the names "
-			"of the servers for issuers are made of it");
-	else
-		check_url(public_url, tree_below(root, "public_url"), problems);
+			problem_add_at(problems, issuer_at, "this issuer is here twice");
 }
 
 static void check_oauth(const struct config *config, const struct tree *root,
@@ -297,13 +273,19 @@ static void check_oauth(const struct config *config, const struct tree *root,
 	bool is_on = authorization->mode == AUTHORIZATION_OAUTH;
 
 	for (size_t i = 0; i < authorization->issuers.count; i++)
-		check_issuer(config, i, tree_item(list, i), problems);
+		check_issuer(&authorization->issuers, i, tree_item(list, i), problems);
 	check_scopes(&authorization->initial_scopes, tree_below(auth, "initial_scopes"), problems);
 	if (metadata->client_id.n == 0 && metadata->redirect_uris.count > 0)
 		problem_add_at(problems, tree_below(auth, "registration_facade"),
 			       "the key 'client_id' is missing");
-	if (is_on)
-		check_public_url(config, root, problems);
+	/* AUTH-PRM-03: identifiers are never made from what a client sends. */
+	if (is_on && authorization->origin.n == 0)
+		problem_add_at(
+			problems, auth,
+			"mode oauth needs public_url, the origin that clients use: the names "
+			"of the servers for issuers are made of it");
+	else if (is_on)
+		check_url(authorization->origin.p, tree_below(root, "public_url"), problems);
 	if (is_on && authorization->issuers.count == 0 && list == auth)
 		problem_add_at(problems, auth,
 			       "mode oauth needs at least one entry in issuers, like [{issuer: "
@@ -320,7 +302,8 @@ void rules_check_auth(const struct config *config, const struct tree *root,
 
 	check_tokens(config, auth, problems);
 	for (size_t i = 0; i < config->deny.count; i++)
-		check_denial(config, &config->deny.items[i].marks, tree_item(denials, i), problems);
+		check_denial(&config->frontend.authorization, &config->deny.items[i].marks,
+			     tree_item(denials, i), problems);
 	if (!asks_for_tokens(config) && config->deny.count > 0)
 		problem_add_at(problems, denials,
 			       "tokens are asked for only with 'mode: token' or 'mode: oauth'");

@@ -19,7 +19,7 @@ static int read_file(const char *path, char **value_r, struct error *err)
 {
 	struct buf content = { 0 };
 	struct error why;
-	int result = -1;
+	int result = 0;
 
 	if (file_read(path, SECRET_BYTES_MAX, &content, NULL, &why) != 0)
 		return error_set(err, why.kind, "the file %.100s %.120s", path, why.text);
@@ -29,13 +29,11 @@ static int read_file(const char *path, char **value_r, struct error *err)
 		if (content.len > 0 && content.data[content.len - 1] == '\r')
 			content.len--;
 	}
-	if (content.len > 0 && memchr(content.data, '\0', content.len) != NULL) {
-		error_set(err, ERROR_INVALID, "the file %.100s holds a NUL byte", path);
-	} else {
+	if (memchr(content.data, '\0', content.len) != NULL)
+		result = error_set(err, ERROR_INVALID, "the file %.100s holds a NUL byte", path);
+	else
 		*value_r = mem_dup_slice(buf_slice(&content));
-		result = 0;
-	}
-	file_wipe(&content);
+	buf_wipe(&content);
 	return result;
 }
 

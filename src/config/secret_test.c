@@ -2,17 +2,10 @@
 /* Where secrets are read from, their limits, and which variables are taken for secrets. */
 #include "config/secret.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/unit_test.h"
 
 /* A file of its own for each test; the path is the state. */
 static int make_file(void **state)
@@ -65,7 +58,6 @@ static void assert_no_value(const char *kind, const char *name, const char *part
 
 static void test_file_loses_one_line_break(void **state)
 {
-	(void)state;
 	write_file(*state, "s3cret\n", 7);
 	assert_value("file", *state, "s3cret");
 	write_file(*state, "s3cret", 6);
@@ -103,7 +95,6 @@ static void test_file_limits(void **state)
 
 static void test_environment(void **state)
 {
-	(void)state;
 	assert_int_equal(setenv("MCPGATED_TEST_TOKEN", "t0ken", 1), 0);
 	assert_value("env", "MCPGATED_TEST_TOKEN", "t0ken");
 	assert_int_equal(unsetenv("MCPGATED_TEST_TOKEN"), 0);
@@ -127,7 +118,6 @@ static void test_credentials_of_systemd(void **state)
 
 static void test_names_of_secrets(void **state)
 {
-	(void)state;
 	assert_true(secret_is_name("GITHUB_TOKEN"));
 	assert_true(secret_is_name("apiKey"));
 	assert_true(secret_is_name("CLIENT_SECRET"));

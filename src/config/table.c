@@ -46,8 +46,8 @@ static const struct option *find_option(const char *level, const char *key)
 
 	while ((option = table_next(level, option)) != NULL)
 		if (strcmp(table_key(option), key) == 0)
-			return option;
-	return NULL;
+			break;
+	return option;
 }
 
 /* The key of this level that looks most like `key`; NULL: none looks like it. */
@@ -89,6 +89,11 @@ static void refuse_key(const struct types_context *context, const char *level,
 	buf_fini(&hint);
 }
 
+static void *field_of(const struct option *option, void *base)
+{
+	return (char *)base + option->offset;
+}
+
 /* ---- lists of records ---- */
 
 /* What every such field looks like, whatever its records are. */
@@ -97,32 +102,27 @@ struct records {
 	size_t count;
 };
 
-static struct records get_records(const struct option *option, const void *base)
+static struct records get_records(const struct option *option, const void *at)
 {
 	struct records records;
 
 	CHECK(option->size == sizeof(records) && option->record_size > 0);
-	memcpy(&records, (const char *)base + option->offset, sizeof(records));
+	memcpy(&records, at, sizeof(records));
 	return records;
 }
 
-static void set_records(const struct option *option, void *base, struct records records)
+static void free_records(const struct option *option, void *at)
 {
-	memcpy((char *)base + option->offset, &records, sizeof(records));
-}
-
-static void free_records(const struct option *option, void *base)
-{
-	struct records records = get_records(option, base);
+	struct records records = get_records(option, at);
 
 	for (size_t i = 0; i < records.count; i++)
 		table_free(option->records, records.items + i * option->record_size);
 	free(records.items);
-	set_records(option, base, (struct records){ NULL, 0 });
+	memset(at, 0, sizeof(records));
 }
 
 static void load_records(const struct types_context *context, const struct option *option,
-			 const struct tree *value, void *base)
+			 const struct tree *value, void *at)
 {
 	struct records records;
 
@@ -132,7 +132,7 @@ static void load_records(const struct types_context *context, const struct optio
 			       option->example);
 		return;
 	}
-	free_records(option, base);
+	free_records(option, at);
 	records.items = mem_zalloc((value->count + 1) * option->record_size);
 	records.count = value->count;
 	for (size_t i = 0; i < records.count; i++) {
@@ -141,39 +141,10 @@ static void load_records(const struct types_context *context, const struct optio
 		table_set_defaults(option->records, record);
 		table_load(context, option->records, value->items[i], record);
 	}
-	set_records(option, base, records);
-}
-
-static bool append_records(const struct option *option, const void *base, struct buf *out)
-{
-	struct records records = get_records(option, base);
-
-	for (size_t i = 0; i < records.count; i++) {
-		buf_append_str(out, i == 0 ? "[" : ", ");
-		table_append(option->records, records.items + i * option->record_size, out);
-	}
-	if (records.count > 0)
-		buf_append_char(out, ']');
-	return records.count > 0;
+	memcpy(at, &records, sizeof(records));
 }
 
 /* ---- reading ---- */
-
-static void load_member(const struct types_context *context, const char *level,
-			const struct tree *member, void *base)
-{
-	const struct option *option = find_option(level, member->key);
-
-	if (option == NULL) {
-		refuse_key(context, level, member);
-	} else if (option->type == OPTION_SECTION) {
-		table_load(context, option->path, member, base);
-	} else if (option->type == OPTION_RECORDS) {
-		load_records(context, option, member, base);
-	} else if (option->type != OPTION_GROUP) {
-		types_get(option)->load(context, option, member, base);
-	}
-}
 
 void table_load(const struct types_context *context, const char *level, const struct tree *value,
 		void *base)
@@ -185,8 +156,19 @@ void table_load(const struct types_context *context, const char *level, const st
 		problem_add_at(context->problems, value, "must be a map of keys and values");
 		return;
 	}
-	for (size_t i = 0; i < value->count; i++)
-		load_member(context, level, value->items[i], base);
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *member = value->items[i];
+		const struct option *option = find_option(level, member->key);
+
+		if (option == NULL)
+			refuse_key(context, level, member);
+		else if (option->type == OPTION_SECTION)
+			table_load(context, option->path, member, base);
+		else if (option->type == OPTION_RECORDS)
+			load_records(context, option, member, field_of(option, base));
+		else if (option->type != OPTION_GROUP)
+			types_get(option)->load(context, option, member, base);
+	}
 }
 
 /* Defaults are read like any other value, so the table can write them as people would. */
@@ -210,95 +192,97 @@ void table_set_defaults(const char *level, void *base)
 	while ((option = table_next(level, option)) != NULL) {
 		if (option->def != NULL)
 			set_default(option, base);
-		if (option->type == OPTION_SECTION) {
+		if (option->type == OPTION_SECTION)
 			table_set_defaults(option->path, base);
-		}
 	}
 }
 
 /* ---- freeing ---- */
 
-static void free_fields(const char *level, bool only_for_child, void *base)
+void table_free(const char *level, void *base)
 {
 	const struct option *option = NULL;
 
 	while ((option = table_next(level, option)) != NULL) {
 		const struct types_ops *ops = types_get(option);
-		bool is_meant = option->is_for_child || !only_for_child;
 
-		if (is_meant && option->type == OPTION_RECORDS)
-			free_records(option, base);
-		else if (is_meant && ops->fini != NULL)
-			ops->fini(option, base);
-		if (option->type == OPTION_SECTION) {
-			free_fields(option->path, only_for_child, base);
-		}
+		if (option->type == OPTION_SECTION)
+			table_free(option->path, base);
+		else if (option->type == OPTION_RECORDS)
+			free_records(option, field_of(option, base));
+		else if (ops->fini != NULL)
+			ops->fini(field_of(option, base));
 	}
-}
-
-void table_free(const char *level, void *base)
-{
-	free_fields(level, false, base);
-}
-
-void table_forget(const char *level, void *base)
-{
-	free_fields(level, true, base);
 }
 
 /* ---- printing ---- */
 
-/* Returns false, without anything appended that counts, if the field is not set. */
-static bool append_value(const struct option *option, const void *base, struct buf *out)
+/* The record or section as a map in YAML's flow style: `{key: value, …}`. */
+static void append_map(enum table_reader reader, const char *level, const void *base,
+		       struct buf *out);
+
+/* Returns false, without anything appended that counts, if the field is not set or not for this reader. */
+static bool append_value(enum table_reader reader, const struct option *option, const void *base,
+			 struct buf *out)
 {
-	return option->type == OPTION_RECORDS ? append_records(option, base, out) :
-						types_get(option)->print(option, base, out);
-}
+	struct records records;
 
-void table_print(const char *level, const void *base, int indent, FILE *out)
-{
-	const struct option *option = NULL;
+	if (reader == TABLE_FOR_GATEWAY && option->is_for_child)
+		return false;
+	if (reader == TABLE_FOR_GATEWAY && option->type == OPTION_SECRET)
+		return types_print_open(option, base, out);
 
-	while ((option = table_next(level, option)) != NULL) {
-		if (option->type == OPTION_SECTION) {
-			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
-			table_print(option->path, base, indent + 2, out);
-		} else if (option->type != OPTION_GROUP) {
-			struct buf text = { 0 };
-
-			if (append_value(option, base, &text))
-				fprintf(out, "%*s%s: %s\n", indent, "", table_key(option),
-					buf_terminate(&text));
-			buf_fini(&text);
-		}
+	if (option->type != OPTION_RECORDS)
+		return types_get(option)->print(option, base, out);
+	records = get_records(option, (const char *)base + option->offset);
+	for (size_t i = 0; i < records.count; i++) {
+		buf_append_str(out, i == 0 ? "[" : ", ");
+		append_map(reader, option->records, records.items + i * option->record_size, out);
 	}
+	if (records.count > 0)
+		buf_append_char(out, ']');
+	return records.count > 0;
 }
 
-static void append_fields(const char *level, const void *base, bool *is_first, struct buf *out)
+static void append_map(enum table_reader reader, const char *level, const void *base,
+		       struct buf *out)
 {
 	const struct option *option = NULL;
+	bool is_first = true;
 
+	buf_append_char(out, '{');
 	while ((option = table_next(level, option)) != NULL) {
 		size_t begin = out->len;
 		bool is_there = true;
 
-		buf_printf(out, "%s%s: ", *is_first ? "" : ", ", table_key(option));
-		if (option->type == OPTION_SECTION) {
-			table_append(option->path, base, out);
-		} else {
-			is_there = append_value(option, base, out);
-		}
+		buf_printf(out, "%s%s: ", is_first ? "" : ", ", table_key(option));
+		if (option->type == OPTION_SECTION)
+			append_map(reader, option->path, base, out);
+		else
+			is_there = append_value(reader, option, base, out);
 		if (!is_there)
 			out->len = begin;
-		*is_first = *is_first && !is_there;
+		is_first = is_first && !is_there;
 	}
+	buf_append_char(out, '}');
 }
 
-void table_append(const char *level, const void *base, struct buf *out)
+void table_print(enum table_reader reader, const char *level, const void *base, int indent,
+		 FILE *out)
 {
-	bool is_first = true;
+	const struct option *option = NULL;
 
-	buf_append_char(out, '{');
-	append_fields(level, base, &is_first, out);
-	buf_append_char(out, '}');
+	while ((option = table_next(level, option)) != NULL) {
+		struct buf text = { 0 };
+
+		if (option->type == OPTION_SECTION) {
+			fprintf(out, "%*s%s:\n", indent, "", table_key(option));
+			table_print(reader, option->path, base, indent + 2, out);
+		} else if (option->type != OPTION_GROUP &&
+			   append_value(reader, option, base, &text)) {
+			fprintf(out, "%*s%s: %s\n", indent, "", table_key(option),
+				buf_terminate(&text));
+		}
+		buf_fini(&text);
+	}
 }

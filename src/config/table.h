@@ -27,11 +27,12 @@ void table_load(const struct types_context *context, const char *level, const st
 		void *base);
 /* Frees what the fields hold. */
 void table_free(const char *level, void *base);
-/* The same for those options alone that are marked is_for_child; they are empty afterwards. */
-void table_forget(const char *level, void *base);
+
+/* Who reads what is printed: people see no secrets; the gateway does, but nothing that is_for_child. */
+enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY };
+
 /* Prints the options below `level` as YAML lines with `indent` spaces, without groups. */
-void table_print(const char *level, const void *base, int indent, FILE *out);
-/* The same as a map in YAML's flow style: `{key: value, …}`. */
-void table_append(const char *level, const void *base, struct buf *out);
+void table_print(enum table_reader reader, const char *level, const void *base, int indent,
+		 FILE *out);
 
 #endif

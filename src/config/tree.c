@@ -25,11 +25,11 @@ struct tree *tree_new_text(const char *text, const char *file)
 	return value;
 }
 
-void tree_add(struct tree *parent, const char *key, struct tree *child)
+struct tree *tree_add(struct tree *parent, const char *key, struct tree *child)
 {
 	CHECK(parent->kind != TREE_TEXT && (parent->kind == TREE_MAP) == (key != NULL));
 	CHECK(child != parent && child->parent == NULL && child->key == NULL);
-	/* Grown at powers of two. */
+	/* Grown at powers of two: there is room up to the next one, and after tree_remove even more. */
 	if ((parent->count & (parent->count - 1)) == 0) {
 		size_t cap = parent->count == 0 ? 1 : parent->count * 2;
 
@@ -38,6 +38,7 @@ void tree_add(struct tree *parent, const char *key, struct tree *child)
 	child->parent = parent;
 	child->key = key != NULL ? mem_strdup(key) : NULL;
 	parent->items[parent->count++] = child;
+	return child;
 }
 
 void tree_free(struct tree **value)
@@ -68,16 +69,8 @@ void tree_remove(struct tree *map, const char *key)
 		else
 			map->items[kept++] = map->items[i];
 	}
-	/* Room is counted by powers of two, so it must follow when the number shrinks. */
 	CHECK(kept <= map->count);
 	map->count = kept;
-	if (kept > 0) {
-		size_t cap = 1;
-
-		while (cap < kept)
-			cap *= 2;
-		map->items = mem_resize(map->items, cap * sizeof(*map->items));
-	}
 }
 
 struct tree *tree_find(const struct tree *map, const char *key)

@@ -35,8 +35,8 @@ void tree_free(struct tree **value);
 /* A value without a place; `text` is copied and counts as quoted. Caller owns. */
 struct tree *tree_new(enum tree_kind kind, const char *file);
 struct tree *tree_new_text(const char *text, const char *file);
-/* Appends to a list (key NULL) or a map; the parent takes the child. A key must be new. */
-void tree_add(struct tree *parent, const char *key, struct tree *child);
+/* Appends to a list (key NULL) or a map; the parent takes the child, which is returned. A key must be new. */
+struct tree *tree_add(struct tree *parent, const char *key, struct tree *child);
 /* Takes the member out of a map and frees it, if it is there. */
 void tree_remove(struct tree *map, const char *key);
 

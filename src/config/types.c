@@ -36,11 +36,45 @@ static const char *shown(const struct tree *value)
 	return value->kind == TREE_LIST ? "[…]" : "{…}";
 }
 
+/* A text that is there; what is wrong is reported, as by the next two. */
+static bool is_text(const struct types_context *context, const struct tree *value)
+{
+	if (value->kind != TREE_TEXT)
+		problem_add_at(context->problems, value, "must be a text, not a %s",
+			       value->kind == TREE_LIST ? "list" : "map");
+	else if (tree_is_null(value))
+		problem_add_at(context->problems, value, "has no value");
+	else
+		return true;
+	return false;
+}
+
+/*
+ * No more entries than YAML may have: the command line and imported files come without that limit, but are
+ * printed as YAML.
+ */
+static bool are_few(const struct types_context *context, const struct tree *value)
+{
+	if (value->count > YAML_ITEMS_MAX)
+		problem_add_at(context->problems, value, "must not have more than %u entries",
+			       YAML_ITEMS_MAX);
+	return value->count <= YAML_ITEMS_MAX;
+}
+
+/* A map; another value is reported, unless it is empty. */
+static bool is_map(const struct types_context *context, const struct tree *value,
+		   const char *example)
+{
+	if (value->kind != TREE_MAP && !tree_is_null(value))
+		problem_add_at(context->problems, value, "must be a map, like %s", example);
+	return value->kind == TREE_MAP;
+}
+
 /* ---- text ---- */
 
 static bool is_not_empty(const struct types_context *context, const struct tree *value)
 {
-	if (!texts_is_one(context, value))
+	if (!is_text(context, value))
 		return false;
 	if (value->text[0] == '\0')
 		problem_add_at(context->problems, value, "must not be empty");
@@ -67,12 +101,9 @@ static bool print_text(const struct option *option, const void *base, struct buf
 	return *field != NULL;
 }
 
-static void fini_text(const struct option *option, void *base)
+static void fini_text(void *at)
 {
-	char **field = field_of(option, base);
-
-	free(*field);
-	*field = NULL;
+	secret_free(at);
 }
 
 static void load_slice(const struct types_context *context, const struct option *option,
@@ -95,9 +126,9 @@ static bool print_slice(const struct option *option, const void *base, struct bu
 	return field->n > 0;
 }
 
-static void fini_slice(const struct option *option, void *base)
+static void fini_slice(void *at)
 {
-	texts_free_one(field_of(option, base));
+	texts_free_one(at);
 }
 
 /* ---- bool ---- */
@@ -136,33 +167,18 @@ struct number {
 	const char *expected;
 };
 
-static void append_size(struct buf *out, uint64_t bytes)
-{
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_size(bytes, text);
-	buf_append_str(out, text);
-}
-
 static void append_percent(struct buf *out, uint64_t percent)
 {
 	buf_printf(out, "%" PRIu64 "%%", percent);
 }
 
-static void append_time(struct buf *out, uint64_t ms)
-{
-	char text[QUANTITY_TEXT_MAX];
-
-	quantity_format_duration(ms, text);
-	buf_append_str(out, text);
-}
-
 static const struct number numbers[OPTION_TYPE_COUNT] = {
 	[OPTION_COUNT] = { text_parse_u64, buf_append_u64, "a whole number" },
-	[OPTION_SIZE] = { quantity_parse_size, append_size, "a size like 512KiB, 4MiB or 1GiB" },
+	[OPTION_SIZE] = { quantity_parse_size, quantity_append_size,
+			  "a size like 512KiB, 4MiB or 1GiB" },
 	[OPTION_PERCENT] = { quantity_parse_percent, append_percent,
 			     "a percentage like 50% or 200%" },
-	[OPTION_DURATION] = { quantity_parse_duration, append_time,
+	[OPTION_DURATION] = { quantity_parse_duration, quantity_append_duration,
 			      "a time like 500ms, 30s, 5m, 2h or 1d" },
 };
 
@@ -210,21 +226,15 @@ static bool print_number(const struct option *option, const void *base, struct b
 	return option->def != NULL || *field > 0;
 }
 
-static int parse_range(struct slice text, uint64_t range_r[2])
-{
-	const char *dots = memmem(text.p, text.n, "..", 2);
-
-	if (dots == NULL || quantity_parse_duration(slice_between(text.p, dots), &range_r[0]) != 0)
-		return -1;
-	return quantity_parse_duration(slice_between(dots + 2, text.p + text.n), &range_r[1]);
-}
-
 static void load_range(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
+	const char *dots = value->kind == TREE_TEXT ? strstr(value->text, "..") : NULL;
 	uint64_t *field = field_of(option, base);
 
-	if (value->kind != TREE_TEXT || parse_range(slice_str(value->text), field) != 0) {
+	if (dots == NULL ||
+	    quantity_parse_duration(slice_between(value->text, dots), &field[0]) != 0 ||
+	    quantity_parse_duration(slice_str(dots + 2), &field[1]) != 0) {
 		problem_add_at(context->problems, value,
 			       "must be two times like 1s..60s, not '%.60s'", shown(value));
 		return;
@@ -241,9 +251,9 @@ static bool print_range(const struct option *option, const void *base, struct bu
 	const uint64_t *field = field_of_const(option, base);
 
 	CHECK(field[0] <= field[1]);
-	append_time(out, field[0]);
+	quantity_append_duration(out, field[0]);
 	buf_append_str(out, "..");
-	append_time(out, field[1]);
+	quantity_append_duration(out, field[1]);
 	return true;
 }
 
@@ -274,26 +284,20 @@ static bool print_date(const struct option *option, const void *base, struct buf
 
 /* ---- one of several words ---- */
 
-static void set_choice(const struct option *option, void *base, int value)
-{
-	bool is_on = value != 0;
-
-	CHECK(option->size == sizeof(value) || (option->size == sizeof(is_on) && value <= 1));
-	if (option->size == sizeof(is_on))
-		memcpy(field_of(option, base), &is_on, sizeof(is_on));
-	else
-		memcpy(field_of(option, base), &value, sizeof(value));
-}
-
 static void load_enum(const struct types_context *context, const struct option *option,
 		      const struct tree *value, void *base)
 {
+	void *field = field_of(option, base);
 	struct buf names = { 0 };
 
 	CHECK(option->choices != NULL && option->choices->name != NULL);
+	CHECK(option->size == sizeof(bool) || option->size == sizeof(int));
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++) {
 		if (value->kind == TREE_TEXT && strcmp(value->text, c->name) == 0) {
-			set_choice(option, base, c->value);
+			if (option->size == sizeof(bool))
+				*(bool *)field = c->value != 0;
+			else
+				*(int *)field = c->value;
 			buf_fini(&names);
 			return;
 		}
@@ -307,12 +311,8 @@ static void load_enum(const struct types_context *context, const struct option *
 static bool print_enum(const struct option *option, const void *base, struct buf *out)
 {
 	const void *field = field_of_const(option, base);
-	int value;
+	int value = option->size == sizeof(bool) ? *(const bool *)field : *(const int *)field;
 
-	if (option->size == sizeof(bool))
-		value = *(const bool *)field;
-	else
-		memcpy(&value, field, sizeof(value));
 	for (const struct option_choice *c = option->choices; c->name != NULL; c++)
 		if (c->value == value)
 			buf_append_str(out, c->name);
@@ -321,65 +321,116 @@ static bool print_enum(const struct option *option, const void *base, struct buf
 
 /* ---- lists of texts ---- */
 
-static void fini_texts(const struct option *option, void *base)
+/* Replaces the texts by those of the list `value`; another value is reported. */
+static void load_list(const struct types_context *context, const struct tree *value,
+		      struct slices *texts)
 {
-	texts_free(field_of(option, base));
+	if (value->kind != TREE_LIST) {
+		problem_add_at(context->problems, value, "must be a list, like [a, b]");
+		return;
+	}
+	if (!are_few(context, value))
+		return;
+	texts_free(texts);
+	for (size_t i = 0; i < value->count; i++)
+		if (is_text(context, value->items[i]))
+			texts_add(texts, slice_str(value->items[i]->text));
+}
+
+static void append_list(const struct slices *texts, struct buf *out)
+{
+	CHECK((texts->items == NULL) == (texts->count == 0));
+	buf_append_char(out, '[');
+	for (size_t i = 0; i < texts->count; i++) {
+		buf_append_str(out, i > 0 ? ", " : "");
+		quote_append(out, texts->items[i].p);
+	}
+	buf_append_char(out, ']');
 }
 
 static void load_texts(const struct types_context *context, const struct option *option,
 		       const struct tree *value, void *base)
 {
-	texts_load(context, value, field_of(option, base));
+	load_list(context, value, field_of(option, base));
 }
 
 static bool print_texts(const struct option *option, const void *base, struct buf *out)
 {
-	texts_print(field_of_const(option, base), out);
+	append_list(field_of_const(option, base), out);
 	return true;
+}
+
+static void fini_texts(void *at)
+{
+	texts_free(at);
+}
+
+/* ---- lists by name ---- */
+
+static struct named_slices *named_items_of(const struct slice_map *map)
+{
+	return (struct named_slices *)(uintptr_t)map->items;
+}
+
+/* That of a name that is there already is replaced. */
+static struct slices *place_for_list(struct slice_map *map, struct slice name)
+{
+	struct named_slices *items = named_items_of(map);
+
+	CHECK((items == NULL) == (map->count == 0));
+	for (size_t i = 0; i < map->count; i++)
+		if (slice_is_equal(items[i].name, name))
+			return &items[i].values;
+	items = mem_resize(items, (map->count + 1) * sizeof(*items));
+	items[map->count] = (struct named_slices){ .name = slice_of(mem_dup_slice(name), name.n) };
+	map->items = items;
+	return &items[map->count++].values;
 }
 
 static void load_map(const struct types_context *context, const struct option *option,
 		     const struct tree *value, void *base)
 {
-	texts_load_map(context, value, field_of(option, base));
+	if (!is_map(context, value, "{NAME: [a, b]}"))
+		return;
+	for (size_t i = 0; i < value->count; i++)
+		load_list(context, value->items[i],
+			  place_for_list(field_of(option, base), slice_str(value->items[i]->key)));
 }
 
 static bool print_map(const struct option *option, const void *base, struct buf *out)
 {
 	const struct slice_map *field = field_of_const(option, base);
 
-	if (field->count > 0)
-		texts_print_map(field, out);
+	for (size_t i = 0; i < field->count; i++) {
+		buf_append_str(out, i == 0 ? "{" : ", ");
+		quote_append(out, field->items[i].name.p);
+		buf_append_str(out, ": ");
+		append_list(&field->items[i].values, out);
+	}
+	buf_append_char(out, '}');
 	return field->count > 0;
 }
 
-static void fini_map(const struct option *option, void *base)
+static void fini_map(void *at)
 {
-	texts_free_map(field_of(option, base));
+	struct slice_map *field = at;
+
+	for (size_t i = 0; i < field->count; i++) {
+		texts_free_one(&named_items_of(field)[i].name);
+		texts_free(&named_items_of(field)[i].values);
+	}
+	free(named_items_of(field));
+	*field = (struct slice_map){ NULL, 0 };
 }
 
 /* ---- ports ---- */
 
-static void fini_ports(const struct option *option, void *base)
+static void fini_ports(void *at)
 {
-	struct config_ports *field = field_of(option, base);
+	struct config_ports *field = at;
 
 	free(field->items);
 	*field = (struct config_ports){ 0 };
-}
-
-static void load_port(const struct types_context *context, const struct tree *value,
-		      struct config_ports *ports)
-{
-	uint64_t number;
-
-	if (value->kind != TREE_TEXT || !value->is_plain ||
-	    text_parse_u64(slice_str(value->text), &number) != 0 || number < 1 ||
-	    number > UINT16_MAX)
-		problem_add_at(context->problems, value, "must be a port, 1 to 65535, not '%.60s'",
-			       shown(value));
-	else
-		ports->items[ports->count++] = (uint16_t)number;
 }
 
 static void load_ports(const struct types_context *context, const struct option *option,
@@ -393,13 +444,23 @@ static void load_ports(const struct types_context *context, const struct option 
 			       "must be a list of ports, like [443], or the word any");
 		return;
 	}
-	if (!texts_are_few(context, value))
+	if (!are_few(context, value))
 		return;
-	fini_ports(option, base);
+	fini_ports(field);
 	field->is_any = is_any;
 	field->items = mem_zalloc((value->count + 1) * sizeof(*field->items));
-	for (size_t i = 0; i < value->count; i++)
-		load_port(context, value->items[i], field);
+	for (size_t i = 0; i < value->count; i++) {
+		const struct tree *port = value->items[i];
+		uint64_t number;
+
+		if (port->kind != TREE_TEXT || !port->is_plain ||
+		    text_parse_u64(slice_str(port->text), &number) != 0 || number < 1 ||
+		    number > UINT16_MAX)
+			problem_add_at(context->problems, port,
+				       "must be a port, 1 to 65535, not '%.60s'", shown(port));
+		else
+			field->items[field->count++] = (uint16_t)number;
+	}
 }
 
 static bool print_ports(const struct option *option, const void *base, struct buf *out)
@@ -452,9 +513,8 @@ static bool check_claims(const struct types_context *context, const struct tree 
 	struct slice before, name;
 	int result;
 
-	do
-		result = claim_cut(&rest, &before, &name);
-	while (result > 0);
+	while ((result = claim_cut(&rest, &before, &name)) > 0)
+		;
 	if (result < 0)
 		problem_add_at(context->problems, value,
 			       "a claim must be written like ${claim:sub}, its name with 1 to %d "
@@ -479,7 +539,7 @@ static bool load_pair(const struct types_context *context, const struct tree *va
 		pair.value = load_reference(context, value);
 		if (pair.value != NULL)
 			pair.file = secret_find_file(value->items[0]->key, value->items[0]->text);
-	} else if (texts_is_one(context, value)) {
+	} else if (is_text(context, value)) {
 		pair.value = mem_strdup(value->text);
 		pair.has_claims = claim_is_in(value->text) && check_claims(context, value);
 		/* The name of a claim is no secret; text beside it may be one. */
@@ -502,7 +562,7 @@ static void load_secret(const struct types_context *context, const struct option
 
 	if (value->kind == TREE_MAP)
 		secret = load_reference(context, value);
-	else if (texts_is_one(context, value))
+	else if (is_text(context, value))
 		secret = mem_strdup(value->text);
 	if (value->kind == TREE_TEXT)
 		warn_readable(context, value);
@@ -521,9 +581,14 @@ static bool print_secret(const struct option *option, const void *base, struct b
 	return *field != NULL;
 }
 
-static void fini_secret(const struct option *option, void *base)
+bool types_print_open(const struct option *option, const void *base, struct buf *out)
 {
-	secret_free(field_of(option, base));
+	char *const *field = field_of_const(option, base);
+
+	CHECK(option->type == OPTION_SECRET);
+	if (*field != NULL)
+		quote_append(out, *field);
+	return *field != NULL;
 }
 
 static void free_pair(struct config_pair *pair)
@@ -552,7 +617,7 @@ static void load_env(const struct types_context *context, const struct option *o
 	struct config_pair pair;
 
 	(void)option;
-	if (!texts_is_map(context, value, "{NAME: value}") || !texts_are_few(context, value))
+	if (!is_map(context, value, "{NAME: value}") || !are_few(context, value))
 		return;
 	for (size_t i = 0; i < value->count; i++)
 		if (load_pair(context, value->items[i], &pair))
@@ -579,11 +644,10 @@ static bool print_env(const struct option *option, const void *base, struct buf 
 	return true;
 }
 
-static void fini_env(const struct option *option, void *base)
+static void fini_env(void *at)
 {
-	struct config_server *server = base;
+	struct config_server *server = at;
 
-	(void)option;
 	for (size_t i = 0; i < server->env_count; i++)
 		free_pair(&server->env[i]);
 	free(server->env);
@@ -593,29 +657,28 @@ static void fini_env(const struct option *option, void *base)
 
 /* ---- times of tools ---- */
 
-static struct tool_timeout *place_for_timeout(struct tool_timeouts *timeouts, struct slice tool)
+static uint64_t *place_for_timeout(struct tool_timeouts *timeouts, struct slice tool)
 {
 	struct tool_timeout *added;
 
 	for (size_t i = 0; i < timeouts->count; i++)
 		if (slice_is_equal(timeouts->items[i].tool, tool))
-			return &timeouts->items[i];
+			return &timeouts->items[i].timeout_ms;
 	timeouts->items = mem_resize(timeouts->items, (timeouts->count + 1) * sizeof(*added));
 	added = &timeouts->items[timeouts->count++];
 	*added = (struct tool_timeout){ .tool = slice_of(mem_dup_slice(tool), tool.n) };
-	return added;
+	return &added->timeout_ms;
 }
 
 static void load_timeouts(const struct types_context *context, const struct option *option,
 			  const struct tree *value, void *base)
 {
-	if (!texts_is_map(context, value, "{TOOL: 10m}"))
+	if (!is_map(context, value, "{TOOL: 10m}"))
 		return;
 	for (size_t i = 0; i < value->count; i++)
 		read_number(context, option, OPTION_DURATION, value->items[i],
-			    &place_for_timeout(field_of(option, base),
-					       slice_str(value->items[i]->key))
-				     ->timeout_ms);
+			    place_for_timeout(field_of(option, base),
+					      slice_str(value->items[i]->key)));
 }
 
 static bool print_timeouts(const struct option *option, const void *base, struct buf *out)
@@ -627,15 +690,15 @@ static bool print_timeouts(const struct option *option, const void *base, struct
 		buf_append_str(out, i == 0 ? "{" : ", ");
 		quote_append(out, field->items[i].tool.p);
 		buf_append_str(out, ": ");
-		append_time(out, field->items[i].timeout_ms);
+		quantity_append_duration(out, field->items[i].timeout_ms);
 	}
 	buf_append_char(out, '}');
 	return field->count > 0;
 }
 
-static void fini_timeouts(const struct option *option, void *base)
+static void fini_timeouts(void *at)
 {
-	struct tool_timeouts *field = field_of(option, base);
+	struct tool_timeouts *field = at;
 
 	for (size_t i = 0; i < field->count; i++)
 		texts_free_one(&field->items[i].tool);
@@ -662,7 +725,7 @@ static const struct types_ops types[OPTION_TYPE_COUNT] = {
 	[OPTION_ENV] = { "map of texts", 0, load_env, print_env, fini_env },
 	[OPTION_TIMEOUTS] = { "map of times", sizeof(struct tool_timeouts), load_timeouts,
 			      print_timeouts, fini_timeouts },
-	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_secret },
+	[OPTION_SECRET] = { "text", sizeof(char *), load_secret, print_secret, fini_text },
 	[OPTION_DATE] = { "date", sizeof(uint64_t), load_date, print_date, NULL },
 	[OPTION_LISTS] = { "map of lists", sizeof(struct slice_map), load_map, print_map,
 			   fini_map },

@@ -17,6 +17,7 @@ struct types_context {
 	struct config_problems *warnings;
 	secret_resolve_fn *resolve;
 	bool is_world_readable; /* the file the values come from */
+	bool is_checked;        /* the rules were asked before: nobody has changed it since */
 };
 
 /* Those of OPTION_SECTION, OPTION_GROUP and OPTION_RECORDS are empty: table.c walks them itself. */
@@ -28,11 +29,13 @@ struct types_ops {
 		     const struct tree *value, void *base);
 	/* Appends the field as a YAML value on one line. False: it is not set, and what was appended is void. */
 	bool (*print)(const struct option *option, const void *base, struct buf *out);
-	/* Frees the field, after overwriting it if it may be secret; NULL: nothing to free. */
-	void (*fini)(const struct option *option, void *base);
+	/* Frees the field itself, after overwriting it if it may be secret; NULL: nothing to free. */
+	void (*fini)(void *at);
 };
 
 /* CHECKs that the field is as large as the type wants it. */
 const struct types_ops *types_get(const struct option *option);
+/* As print, of an OPTION_SECRET: the secret itself. */
+bool types_print_open(const struct option *option, const void *base, struct buf *out);
 
 #endif

@@ -51,16 +51,6 @@ static int refuse_bytes(struct reader *reader)
 			 reader->parser.problem);
 }
 
-/* A mark counts characters. That is bytes here, since nothing but spaces stands before a tab that is refused. */
-static bool is_tab(struct slice text, const yaml_mark_t *mark)
-{
-	size_t at = 0;
-
-	for (size_t line = 0; line < mark->line && at < text.n; at++)
-		line += text.p[at] == '\n';
-	return mark->column < text.n - at && text.p[at + mark->column] == '\t';
-}
-
 /* The usual cause of libyaml's message, which does not name it. */
 static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
 {
@@ -84,8 +74,13 @@ static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
 		{ "did not find expected ',' or ']'", " (is there a '[' that is not closed?)" },
 		{ "did not find expected ',' or '}'", " (is there a '{' that is not closed?)" },
 	};
+	struct slice text = reader->text;
+	size_t at = 0;
 
-	if (is_tab(reader->text, mark))
+	for (size_t line = 0; line < mark->line && at < text.n; at++)
+		line += text.p[at] == '\n';
+	/* A mark counts characters: bytes here, since nothing but spaces stands before a tab that is refused. */
+	if (mark->column < text.n - at && text.p[at + mark->column] == '\t')
 		return " (a tab: lines are indented with spaces)";
 	for (size_t i = 0; i < ARRAY_LEN(guesses); i++) {
 		if (strcmp(reader->parser.problem, guesses[i].problem) == 0)
@@ -94,11 +89,13 @@ static const char *guess(const struct reader *reader, const yaml_mark_t *mark)
 	return "";
 }
 
-static int refuse_syntax(struct reader *reader)
+static int next_event(struct reader *reader, yaml_event_t *event_r)
 {
 	const yaml_parser_t *parser = &reader->parser;
 	const yaml_mark_t *mark = &parser->problem_mark;
 
+	if (yaml_parser_parse(&reader->parser, event_r) == 1)
+		return 0;
 	if (parser->problem == NULL)
 		return error_set(reader->err, ERROR_SYSTEM, "1:1: not enough memory to read it");
 	if (parser->error == YAML_READER_ERROR)
@@ -107,13 +104,6 @@ static int refuse_syntax(struct reader *reader)
 			 mark->line + 1, mark->column + 1, parser->problem,
 			 parser->context != NULL ? ", " : "",
 			 parser->context != NULL ? parser->context : "", guess(reader, mark));
-}
-
-static int next_event(struct reader *reader, yaml_event_t *event_r)
-{
-	if (yaml_parser_parse(&reader->parser, event_r) != 1)
-		return refuse_syntax(reader);
-	return 0;
 }
 
 static void end_event(yaml_event_t *event)

@@ -2,12 +2,7 @@
 /* What the YAML reader understands, where it says things stand, and everything it refuses. */
 #include "config/yaml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "base/unit_test.h"
 
 static struct tree *read_text(const char *text)
 {
@@ -38,7 +33,6 @@ static void test_kinds_and_places(void **state)
 	struct tree *root = read_text("a: 1\nlist:\n  - x\n  - 'y z'\nmap: {k: \"v\\n\"}\n");
 	struct tree *list = tree_find(root, "list"), *map = tree_find(root, "map");
 
-	(void)state;
 	assert_int_equal(root->kind, TREE_MAP);
 	assert_int_equal(root->count, 3);
 	assert_string_equal(root->file, "f");
@@ -68,7 +62,6 @@ static void test_path_of_a_value(void **state)
 	struct tree *c = tree_find(tree_find(tree_find(root, "a"), "b"), "c");
 	struct buf path = { 0 };
 
-	(void)state;
 	tree_append_path(address, &path);
 	buf_append_char(&path, ' ');
 	tree_append_path(c, &path);
@@ -83,7 +76,6 @@ static void test_empty_texts_are_empty_maps(void **state)
 	static const char *const texts[] = { "", "# only a comment\n", "---\n",
 					     "\xef\xbb\xbf# mark\n" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		struct tree *root = read_text(texts[i]);
 
@@ -97,7 +89,6 @@ static void test_null_is_only_plain(void **state)
 {
 	struct tree *root = read_text("a:\nb: ~\nc: null\nd: ''\ne: 'null'\nf: nil\n");
 
-	(void)state;
 	for (size_t i = 0; i < root->count; i++)
 		assert_int_equal(tree_is_null(root->items[i]), i < 3);
 	tree_free(&root);
@@ -107,7 +98,6 @@ static void test_replaced_members(void **state)
 {
 	struct tree *root = read_text("a: 1\nb: 2\nc: 3\n");
 
-	(void)state;
 	tree_remove(root, "b");
 	tree_remove(root, "none");
 	assert_int_equal(root->count, 2);
@@ -125,7 +115,6 @@ static void test_replaced_members(void **state)
 /* libyaml itself keeps the last of two equal keys and resolves nothing. */
 static void test_what_has_two_readings_is_refused(void **state)
 {
-	(void)state;
 	assert_refused("a: 1\nb: {c: 1,\n  c: 2}\n",
 		       "3:3: the key 'c' is here twice, first in line 2");
 	assert_refused("a: 1\n'a': 2\n", "2:1: the key 'a' is here twice, first in line 1");
@@ -151,7 +140,6 @@ static void test_what_has_two_readings_is_refused(void **state)
 
 static void test_what_is_no_yaml_is_refused(void **state)
 {
-	(void)state;
 	assert_refused("a: [1\n", "2:1: not valid YAML: did not find expected ',' or ']', while "
 				  "parsing a flow sequence (is there a '[' that is not closed?)");
 	assert_refused("a:\n  b: 1\n c: 2\n",
@@ -188,7 +176,6 @@ static void test_limits(void **state)
 	char *large = malloc(YAML_BYTES_MAX + 1);
 	struct tree *root;
 
-	(void)state;
 	memset(deep, '[', YAML_DEPTH_MAX);
 	memset(deep + YAML_DEPTH_MAX, ']', YAML_DEPTH_MAX);
 	deep[2 * YAML_DEPTH_MAX] = '\0';

@@ -27,13 +27,16 @@ static struct slice cut_word(struct slice *rest)
 	return word;
 }
 
-/* From behind the opening quote; an end without a quote ends it as well. */
-static char *cut_quoted(struct slice *rest)
+/* A token, or what is quoted; an end without a quote ends that as well. */
+static char *cut_value(struct slice *rest)
 {
 	struct buf text = { 0 };
 	char *value;
-	size_t i = 0;
+	size_t i = 1;
 
+	skip(rest, " \t=");
+	if (rest->n == 0 || *rest->p != '"')
+		return mem_dup_slice(cut_word(rest));
 	for (; i < rest->n && rest->p[i] != '"'; i++) {
 		if (rest->p[i] == '\\' && i + 1 < rest->n)
 			i++;
@@ -45,15 +48,6 @@ static char *cut_quoted(struct slice *rest)
 	value = mem_strdup(buf_terminate(&text));
 	buf_fini(&text);
 	return value;
-}
-
-static char *cut_value(struct slice *rest)
-{
-	skip(rest, " \t=");
-	if (rest->n == 0 || *rest->p != '"')
-		return mem_dup_slice(cut_word(rest));
-	*rest = slice_of(rest->p + 1, rest->n - 1);
-	return cut_quoted(rest);
 }
 
 /* Takes the value. The first of its name counts. */

@@ -2,15 +2,10 @@
 /* Challenges as servers write them, well and badly. */
 #include "ctl/challenge.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <strings.h>
 
-#include <cmocka.h>
-
 #include "base/check.h"
+#include "base/unit_test.h"
 
 static const struct {
 	const char *field;
@@ -36,7 +31,6 @@ static const struct {
 
 static void reads_what_servers_write(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct challenge c;
 

@@ -21,7 +21,6 @@
 struct transfer {
 	const struct client_request *request;
 	struct client_reply *reply;
-	client_event_fn *on_event; /* NULL: the body is kept as a whole */
 	CURL *easy;
 	bool is_too_big;
 };
@@ -38,23 +37,6 @@ void client_find_socket(char path_r[CLIENT_PATH_BYTES])
 	snprintf(path_r, CLIENT_PATH_BYTES, "%s", SYSTEM_SOCKET);
 }
 
-/* Hands out the data lines that are whole: the daemon writes one for each event. */
-static void take_events(struct buf *bytes, client_event_fn *on_event)
-{
-	static const struct slice prefix = SLICE("data: ");
-	struct slice rest = buf_slice(bytes);
-
-	CHECK(on_event != NULL);
-	while (rest.n > 0 && memchr(rest.p, '\n', rest.n) != NULL) {
-		struct slice line = slice_cut(&rest, '\n');
-
-		if (slice_has_prefix(line, prefix))
-			on_event(slice_of(line.p + prefix.n, line.n - prefix.n));
-	}
-	CHECK(rest.n <= bytes->len);
-	buf_consume(bytes, bytes->len - rest.n);
-}
-
 static int status_of(const struct transfer *transfer)
 {
 	long status = 0;
@@ -63,23 +45,46 @@ static int status_of(const struct transfer *transfer)
 	return (int)status;
 }
 
+/* Of events the data lines that are whole are handed out: the daemon writes one for each event. */
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
+	static const struct slice prefix = SLICE("data: ");
 	struct transfer *transfer = arg;
 	struct buf *body = &transfer->reply->body;
 	size_t bytes = curl_handle_take_body(body, data, size * count, REPLY_BYTES_MAX,
 					     &transfer->is_too_big);
+	struct slice rest = buf_slice(body);
 
-	if (transfer->on_event != NULL && status_of(transfer) == 200)
-		take_events(body, transfer->on_event);
+	if (transfer->request->on_event == NULL || status_of(transfer) != 200)
+		return bytes;
+	while (rest.n > 0 && memchr(rest.p, '\n', rest.n) != NULL) {
+		struct slice line = slice_cut(&rest, '\n');
+
+		if (slice_has_prefix(line, prefix))
+			transfer->request->on_event(slice_of(line.p + prefix.n, line.n - prefix.n));
+	}
+	CHECK(rest.n <= body->len);
+	buf_consume(body, body->len - rest.n);
 	return bytes;
 }
 
-static int fail_to_connect(const struct transfer *transfer, struct error *err)
+/* -1, and why there is no answer. */
+static int fail(const struct transfer *transfer, CURLcode code, struct error *err)
 {
 	const char *path = transfer->request->socket;
 	long number = 0;
 
+	CHECK(code != CURLE_OK);
+	if (transfer->is_too_big)
+		return error_set(err, ERROR_LIMIT, "the daemon's answer does not end");
+	if (code == CURLE_GOT_NOTHING)
+		return error_set(err, ERROR_SYNTAX,
+				 "the daemon has closed the connection without an answer");
+	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
+		return error_set(err, ERROR_SYNTAX, "what answers at the socket is no mcpgated");
+	if (code != CURLE_COULDNT_CONNECT)
+		return error_set(err, ERROR_SYSTEM, "cannot read from the daemon: %s",
+				 curl_easy_strerror(code));
 	curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
 	if (number == ENOENT || number == ECONNREFUSED)
 		return error_set(err, ERROR_SYSTEM,
@@ -92,23 +97,6 @@ static int fail_to_connect(const struct transfer *transfer, struct error *err)
 				 path);
 	errno = (int)number;
 	return error_set_errno(err, "cannot connect to %.120s", path);
-}
-
-/* -1, and why there is no answer. */
-static int fail(const struct transfer *transfer, CURLcode code, struct error *err)
-{
-	CHECK(code != CURLE_OK);
-	if (code == CURLE_COULDNT_CONNECT)
-		return fail_to_connect(transfer, err);
-	if (transfer->is_too_big)
-		return error_set(err, ERROR_LIMIT, "the daemon's answer does not end");
-	if (code == CURLE_GOT_NOTHING)
-		return error_set(err, ERROR_SYNTAX,
-				 "the daemon has closed the connection without an answer");
-	if (code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY)
-		return error_set(err, ERROR_SYNTAX, "what answers at the socket is no mcpgated");
-	return error_set(err, ERROR_SYSTEM, "cannot read from the daemon: %s",
-			 curl_easy_strerror(code));
 }
 
 static struct curl_slist *set_request(struct transfer *transfer, const char *url)
@@ -133,12 +121,12 @@ static struct curl_slist *set_request(struct transfer *transfer, const char *url
 	return fields;
 }
 
-static int client_run(const struct client_request *request, client_event_fn *on_event,
-		      struct client_reply *reply_r, struct error *err)
+int client_ask(const struct client_request *request, struct client_reply *reply_r,
+	       struct error *err)
 {
 	const struct curl_handle_conf conf = { .agent = "mcpgatectl/" PACKAGE_VERSION,
 					       .allow_http = true };
-	struct transfer transfer = { .request = request, .reply = reply_r, .on_event = on_event };
+	struct transfer transfer = { .request = request, .reply = reply_r };
 	char *url = mem_printf("http://localhost%s", request->target);
 	struct curl_slist *fields;
 	struct slice session;
@@ -163,12 +151,6 @@ static int client_run(const struct client_request *request, client_event_fn *on_
 	return code == CURLE_OK ? 0 : -1;
 }
 
-int client_ask(const struct client_request *request, struct client_reply *reply_r,
-	       struct error *err)
-{
-	return client_run(request, NULL, reply_r, err);
-}
-
 json_t *client_reply_read(const struct client_reply *reply, struct error *err)
 {
 	json_error_t why;
@@ -187,16 +169,15 @@ void client_reply_fini(struct client_reply *reply)
 	reply->session = NULL;
 }
 
-int client_follow(const struct client_request *request, client_event_fn *on_event,
-		  struct error *err)
+int client_follow(const struct client_request *request, struct error *err)
 {
 	struct client_reply reply;
 	const char *why;
 	json_t *answer;
 	int result = 0;
 
-	CHECK(on_event != NULL);
-	if (client_run(request, on_event, &reply, err) < 0)
+	CHECK(request->on_event != NULL);
+	if (client_ask(request, &reply, err) < 0)
 		return -1;
 	if (reply.status != 200) {
 		answer = client_reply_read(&reply, err);

@@ -18,6 +18,8 @@ struct client_request {
 	const char *target;
 	struct slice body;   /* JSON; empty: none */
 	const char *session; /* Mcp-Session-Id, or NULL */
+	/* Gets the data of each event as it comes, if the daemon answers with events. NULL: the body is kept. */
+	void (*on_event)(struct slice data);
 };
 
 struct client_reply {
@@ -36,9 +38,7 @@ int client_ask(const struct client_request *request, struct client_reply *reply_
 json_t *client_reply_read(const struct client_reply *reply, struct error *err);
 void client_reply_fini(struct client_reply *reply);
 
-/* Calls on_event with the data of each event, until the stream ends (0) or fails (-1). */
-typedef void client_event_fn(struct slice data);
-int client_follow(const struct client_request *request, client_event_fn *on_event,
-		  struct error *err) must_check;
+/* The request has on_event: 0 when its stream has ended, or -1: it failed, or the daemon refuses. */
+int client_follow(const struct client_request *request, struct error *err) must_check;
 
 #endif

@@ -5,23 +5,28 @@
  */
 #include <getopt.h>
 #include <locale.h>
+#include <openssl/evp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/random.h"
+#include "base/text.h"
 #include "config/config.h"
+#include "config/quantity.h"
+#include "config/quote.h"
 #include "ctl/escape.h"
 #include "ctl/client.h"
-#include "ctl/deny.h"
 #include "ctl/doctor.h"
 #include "ctl/oauth.h"
 #include "ctl/mcp_client.h"
 #include "ctl/show.h"
-#include "ctl/token.h"
 #include "ctl/tools.h"
 
 #ifndef SYSCONFDIR
@@ -32,6 +37,13 @@
 #define EXIT_FAILED 1
 #define EXIT_USAGE 2
 
+/* What is added to the clock must not come out as a time that is over. */
+#define DENY_MS_MAX (UINT64_C(36500) * 24 * 3600 * 1000)
+
+#define TOKEN_PREFIX "mcpg_" /* says to people and to scanners of leaked secrets what it is */
+#define TOKEN_BYTES 32
+#define HASH_BYTES 32
+
 struct line {
 	char socket[CLIENT_PATH_BYTES];
 	const char *file;
@@ -41,7 +53,14 @@ struct line {
 	const char *token_file;
 	const char *ca_file;
 	struct doctor_claims claims;
-	struct deny_words deny;
+	struct {
+		const char *issuer;
+		const char *sub;
+		const char *client_id;
+		const char *jti;
+		const char *sid;
+		const char *duration;
+	} deny; /* NULL: not given */
 	bool is_json;
 	bool follows;
 	char **words; /* the command's name and its arguments */
@@ -66,16 +85,22 @@ static int refuse_usage(const char *text)
 
 /* ---- asking the daemon ---- */
 
-/* Returns the object that it answers, or NULL: what is wrong has been said. With --json it is printed as it came. */
-static json_t *ask_with(const struct line *line, const char *method, const char *target,
-			struct slice body)
+static const struct slice no_body = { NULL, 0 };
+
+/*
+ * Takes target. Returns the object that it answers, or NULL: what is wrong has been said. With --json it is printed as
+ * it came.
+ */
+static json_t *ask(const struct line *line, const char *method, char *target, struct slice body)
 {
-	struct client_request request = { line->socket, method, target, body, NULL };
+	struct client_request request = { line->socket, method, target, .body = body };
 	struct client_reply reply;
 	struct error err = { ERROR_NONE, "" };
+	int result = client_ask(&request, &reply, &err);
 	json_t *answer;
 
-	if (client_ask(&request, &reply, &err) < 0) {
+	free(target);
+	if (result < 0) {
 		fail(err.text);
 		return NULL;
 	}
@@ -95,15 +120,6 @@ static json_t *ask_with(const struct line *line, const char *method, const char 
 	return answer;
 }
 
-/* Takes target. */
-static json_t *ask(const struct line *line, const char *method, char *target)
-{
-	json_t *answer = ask_with(line, method, target, slice_of(NULL, 0));
-
-	free(target);
-	return answer;
-}
-
 /* Takes the answer, or NULL. Returns the exit status. */
 static int finish(json_t *answer)
 {
@@ -115,7 +131,7 @@ static int finish(json_t *answer)
 
 static int report(const struct line *line, void (*show)(const json_t *report))
 {
-	json_t *answer = ask(line, "GET", mem_printf("/%s", line->words[0]));
+	json_t *answer = ask(line, "GET", mem_printf("/%s", line->words[0]), no_body);
 
 	if (answer != NULL && !line->is_json)
 		show(answer);
@@ -140,11 +156,11 @@ struct order {
 
 static int give(const struct line *line, const struct order *order)
 {
-	bool has_word = order->parameter != NULL;
-	char *target = mem_printf("/%s%s%s%s%s", line->words[0], has_word ? "?" : "",
-				  has_word ? order->parameter : "", has_word ? "=" : "",
-				  has_word ? line->words[1] : "");
-	json_t *answer = ask(line, "POST", target);
+	const char *name = line->words[0];
+	char *target = order->parameter == NULL ?
+			       mem_printf("/%s", name) :
+			       mem_printf("/%s?%s=%s", name, order->parameter, line->words[1]);
+	json_t *answer = ask(line, "POST", target, no_body);
 	json_t *number = json_object_get(answer, order->member);
 
 	if (answer != NULL && !line->is_json)
@@ -171,9 +187,12 @@ static void print_event(struct slice data)
 static int follow_logs(const struct line *line)
 {
 	char *target = mem_printf("/logs?server=%s&follow=1", line->words[1]);
-	struct client_request request = { line->socket, "GET", target, .body = { NULL, 0 } };
+	struct client_request request = { .socket = line->socket,
+					  .method = "GET",
+					  .target = target,
+					  .on_event = line->is_json ? print_event : show_event };
 	struct error err = { ERROR_NONE, "" };
-	int result = client_follow(&request, line->is_json ? print_event : show_event, &err);
+	int result = client_follow(&request, &err);
 
 	free(target);
 	if (result < 0)
@@ -189,7 +208,7 @@ static int run_logs(const struct line *line)
 
 	if (line->follows)
 		return follow_logs(line);
-	answer = ask(line, "GET", mem_printf("/logs?server=%s", line->words[1]));
+	answer = ask(line, "GET", mem_printf("/logs?server=%s", line->words[1]), no_body);
 	lines = json_object_get(answer, "lines");
 	for (size_t i = 0; i < json_array_size(lines) && !line->is_json; i++)
 		show_log_line(json_array_get(lines, i));
@@ -291,16 +310,19 @@ static int examine_oauth(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
-static int examine_servers(const struct line *line)
+static int run_doctor(const struct line *line)
 {
 	const struct config_request request = {
 		.file = line->command != NULL ? NULL : line->file,
 		.command = line->command,
 	};
 	struct config_problems problems = { NULL, 0 };
-	struct config *config = config_load(&request, &problems);
+	struct config *config;
 	int ill;
 
+	if (line->url != NULL)
+		return examine_oauth(line);
+	config = config_load(&request, &problems);
 	for (size_t i = 0; i < problems.count; i++)
 		fail(problems.items[i]);
 	config_problems_fini(&problems);
@@ -319,9 +341,30 @@ static int examine_servers(const struct line *line)
 	return ill > 0 ? EXIT_FAILED : 0;
 }
 
-static int run_doctor(const struct line *line)
+/* Makes a static token. The daemon never learns it: its configuration has the hash. */
+static void print_token(const char *name, bool is_json)
 {
-	return line->url != NULL ? examine_oauth(line) : examine_servers(line);
+	char token[sizeof(TOKEN_PREFIX) + (TOKEN_BYTES * 4 + 2) / 3] = TOKEN_PREFIX;
+	unsigned char secret[TOKEN_BYTES];
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	char hex[HASH_BYTES * 2 + 1];
+	unsigned int hash_bytes = 0;
+	size_t length = strlen(TOKEN_PREFIX);
+
+	random_bytes(secret, sizeof(secret));
+	length += text_base64url(secret, sizeof(secret), token + length);
+	CHECK(length < sizeof(token));
+	token[length] = '\0';
+	CHECK(EVP_Digest(token, length, hash, &hash_bytes, EVP_sha256(), NULL) == 1);
+	CHECK(hash_bytes == HASH_BYTES);
+	for (size_t i = 0; i < HASH_BYTES; i++)
+		snprintf(hex + i * 2, 3, "%02x", hash[i]);
+	if (is_json)
+		printf("{\"name\":\"%s\",\"token\":\"%s\",\"sha256\":\"%s\"}\n", name, token, hex);
+	else
+		printf("For the client, shown this once:\n  %s\n"
+		       "For auth.tokens in the configuration:\n  - {name: %s, sha256: %s}\n",
+		       token, name, hex);
 }
 
 static int run_token(const struct line *line)
@@ -333,34 +376,75 @@ static int run_token(const struct line *line)
 		return refuse_usage("usage: mcpgatectl token new [--name NAME]");
 	if (!is_plain(name))
 		return refuse_usage("a name has letters, digits, - and _ only");
-	token_print_new(name, line->is_json);
+	print_token(name, line->is_json);
 	return 0;
+}
+
+/* ---- deny ---- */
+
+/* The daemon keeps entries in memory alone; the operator is told the line for the configuration. */
+static void print_denial(const json_t *entry)
+{
+	const char *issuer = json_string_value(json_object_get(entry, "issuer"));
+	const char *by = json_string_value(json_object_get(entry, "by"));
+	const char *name = json_string_value(json_object_get(entry, "name"));
+	json_int_t until_ms = json_integer_value(json_object_get(entry, "until_ms"));
+	char until[QUANTITY_TEXT_MAX];
+	struct buf text = { 0 };
+
+	quantity_format_date((uint64_t)until_ms / 1000 * 1000, until);
+	printf("entry %lld holds until %s; sessions ended: %lld\n",
+	       json_integer_value(json_object_get(entry, "number")), until,
+	       json_integer_value(json_object_get(entry, "sessions_ended")));
+	puts("A restart forgets it. To keep it, in auth.deny of the configuration:");
+	buf_append_str(&text, "  - {issuer: ");
+	quote_append(&text, issuer != NULL ? issuer : "");
+	buf_printf(&text, ", %s: ", by != NULL ? by : "");
+	quote_append(&text, name != NULL ? name : "");
+	buf_printf(&text, ", until: %s}", until);
+	escape_print(stdout, "", buf_slice(&text), "");
+	buf_fini(&text);
 }
 
 static int add_denial(const struct line *line)
 {
-	struct error err = { ERROR_NONE, "" };
-	struct buf order = { 0 };
+	json_t *until = NULL;
+	json_t *order;
 	json_t *entry;
+	uint64_t for_ms;
+	char *text;
 
-	if (deny_append_order(&line->deny, &order, &err) < 0)
-		return refuse_usage(err.text);
-	entry = ask_with(line, "POST", "/deny-add", buf_slice(&order));
+	if (line->deny.duration != NULL) {
+		if (quantity_parse_duration(slice_str(line->deny.duration), &for_ms) < 0 ||
+		    for_ms == 0 || for_ms > DENY_MS_MAX)
+			return refuse_usage(
+				"--for takes a time like 90m, 12h or 30d, up to 36500d");
+		until = json_integer((json_int_t)(clock_wall_ms() + for_ms));
+	}
+	order = json_pack("{s:s*, s:s*, s:s*, s:s*, s:s*, s:o*}", "issuer", line->deny.issuer,
+			  "sub", line->deny.sub, "client_id", line->deny.client_id, "jti",
+			  line->deny.jti, "sid", line->deny.sid, "until_ms", until);
+	if (order == NULL)
+		return refuse_usage("a name is no UTF-8");
+	text = json_dumps(order, JSON_COMPACT);
+	entry = ask(line, "POST", mem_strdup("/deny-add"), slice_str(text));
 	if (entry != NULL && !line->is_json)
-		deny_print_added(entry);
-	buf_fini(&order);
+		print_denial(entry);
+	json_decref(order);
+	free(text);
 	return finish(entry);
 }
 
 static int remove_denial(const struct line *line)
 {
+	const char *number = line->words[2];
 	json_t *answer;
 
-	if (!is_plain(line->words[2]))
+	if (!is_plain(number))
 		return refuse_usage("an entry is named by its number");
-	answer = ask(line, "POST", mem_printf("/deny-remove?number=%s", line->words[2]));
+	answer = ask(line, "POST", mem_printf("/deny-remove?number=%s", number), no_body);
 	if (answer != NULL && !line->is_json)
-		printf("entry %s is no more\n", line->words[2]);
+		printf("entry %s is no more\n", number);
 	return finish(answer);
 }
 
@@ -443,8 +527,29 @@ static void print_help(void)
 	     "      --version, --help");
 }
 
-static int run_command(const struct command *command, const struct line *line)
+static int run(const struct line *line)
 {
+	const struct command *command = commands;
+	const struct command *end = commands + ARRAY_LEN(commands);
+	int given = line->count - 1;
+	char *why = NULL;
+	int status;
+
+	CHECK(line->count > 0);
+	while (command < end && strcmp(command->name, line->words[0]) != 0)
+		command++;
+	if (command == end)
+		why = mem_printf("there is no command '%s'", line->words[0]);
+	else if (given < command->arguments_min || given > command->arguments_max)
+		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
+	else if (command->arguments_min > 0 && !is_plain(line->words[1]))
+		why = mem_printf("a name has letters, digits, - and _ only: mcpgatectl %s %s",
+				 command->name, command->arguments);
+	if (why != NULL) {
+		status = refuse_usage(why);
+		free(why);
+		return status;
+	}
 	CHECK((command->show != NULL) + (command->order.done != NULL) + (command->run != NULL) ==
 	      1);
 	CHECK(command->order.parameter == NULL || command->arguments_min > 0);
@@ -453,50 +558,15 @@ static int run_command(const struct command *command, const struct line *line)
 	return command->run != NULL ? command->run(line) : give(line, &command->order);
 }
 
-static int run(const struct line *line)
-{
-	const struct command *command = commands;
-	const struct command *end = commands + ARRAY_LEN(commands);
-	int given = line->count - 1;
-	bool is_counted;
-	char *why;
-	int status;
-
-	CHECK(line->count > 0);
-	while (command < end && strcmp(command->name, line->words[0]) != 0)
-		command++;
-	is_counted =
-		command < end && given >= command->arguments_min && given <= command->arguments_max;
-	if (is_counted && (command->arguments_min == 0 || is_plain(line->words[1])))
-		return run_command(command, line);
-	why = command == end ?
-		      mem_printf("there is no command '%s'", line->words[0]) :
-		      mem_printf("%s: mcpgatectl %s %s",
-				 is_counted ? "a name has letters, digits, - and _ only" : "usage",
-				 command->name, command->arguments);
-	status = refuse_usage(why);
-	free(why);
-	return status;
-}
-
 /* ---- the command line ---- */
 
 enum {
 	OPTION_JSON = 256,
 	OPTION_FORMAT,
-	OPTION_NAME,
-	OPTION_OAUTH,
-	OPTION_TOKEN_FILE,
-	OPTION_CA,
 	OPTION_CLAIM,
-	OPTION_ISSUER,
-	OPTION_SUB,
-	OPTION_CLIENT_ID,
-	OPTION_JTI,
-	OPTION_SID,
-	OPTION_FOR,
 	OPTION_VERSION,
-	OPTION_HELP
+	OPTION_HELP,
+	OPTION_TEXT /* and where in struct line the text is kept, as it is */
 };
 
 static const struct option options[] = {
@@ -505,17 +575,18 @@ static const struct option options[] = {
 	{ "follow", no_argument, NULL, 'f' },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "name", required_argument, NULL, OPTION_NAME },
-	{ "oauth", required_argument, NULL, OPTION_OAUTH },
-	{ "token-file", required_argument, NULL, OPTION_TOKEN_FILE },
-	{ "ca", required_argument, NULL, OPTION_CA },
+	{ "name", required_argument, NULL, OPTION_TEXT + offsetof(struct line, name) },
+	{ "oauth", required_argument, NULL, OPTION_TEXT + offsetof(struct line, url) },
+	{ "token-file", required_argument, NULL, OPTION_TEXT + offsetof(struct line, token_file) },
+	{ "ca", required_argument, NULL, OPTION_TEXT + offsetof(struct line, ca_file) },
 	{ "claim", required_argument, NULL, OPTION_CLAIM },
-	{ "issuer", required_argument, NULL, OPTION_ISSUER },
-	{ "sub", required_argument, NULL, OPTION_SUB },
-	{ "client-id", required_argument, NULL, OPTION_CLIENT_ID },
-	{ "jti", required_argument, NULL, OPTION_JTI },
-	{ "sid", required_argument, NULL, OPTION_SID },
-	{ "for", required_argument, NULL, OPTION_FOR },
+	{ "issuer", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.issuer) },
+	{ "sub", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.sub) },
+	{ "client-id", required_argument, NULL,
+	  OPTION_TEXT + offsetof(struct line, deny.client_id) },
+	{ "jti", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.jti) },
+	{ "sid", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.sid) },
+	{ "for", required_argument, NULL, OPTION_TEXT + offsetof(struct line, deny.duration) },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ NULL, 0, NULL, 0 },
@@ -529,32 +600,6 @@ static bool is_format(const char *text)
 	json_decref(none);
 	json_decref(converted);
 	return converted != NULL;
-}
-
-/* Where the text of an option is kept; NULL: it is more than that. */
-static const char **place_of(struct line *line, int option)
-{
-	const struct {
-		int option;
-		const char **place;
-	} places[] = {
-		{ 'c', &line->file },
-		{ OPTION_NAME, &line->name },
-		{ OPTION_OAUTH, &line->url },
-		{ OPTION_TOKEN_FILE, &line->token_file },
-		{ OPTION_CA, &line->ca_file },
-		{ OPTION_ISSUER, &line->deny.issuer },
-		{ OPTION_SUB, &line->deny.sub },
-		{ OPTION_CLIENT_ID, &line->deny.client_id },
-		{ OPTION_JTI, &line->deny.jti },
-		{ OPTION_SID, &line->deny.sid },
-		{ OPTION_FOR, &line->deny.duration },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (places[i].option == option)
-			return places[i].place;
-	return NULL;
 }
 
 /* What was printed may be lost only now, for instance on a full disk. */
@@ -573,11 +618,16 @@ static int take_option(struct line *line, int option)
 {
 	struct error err;
 
-	if (place_of(line, option) != NULL) {
-		*place_of(line, option) = optarg;
+	if (option >= OPTION_TEXT) {
+		const char **text = (void *)((char *)line + (option - OPTION_TEXT));
+
+		*text = optarg;
 		return -1;
 	}
 	switch (option) {
+	case 'c':
+		line->file = optarg;
+		return -1;
 	case 's':
 		if (strlen(optarg) >= CLIENT_PATH_BYTES)
 			return refuse_usage("the path of the socket is too long");
@@ -608,19 +658,6 @@ static int take_option(struct line *line, int option)
 	}
 }
 
-/* What stands behind "--" is a command for doctor, and none of our options. */
-static int cut_command(struct line *line, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--") == 0) {
-			line->command = argv + i + 1;
-			argv[i] = NULL;
-			return i;
-		}
-	}
-	return argc;
-}
-
 int main(int argc, char **argv)
 {
 	struct line line = { .file = DEFAULT_FILE };
@@ -630,7 +667,14 @@ int main(int argc, char **argv)
 	/* For the width of characters alone: all texts are UTF-8, whatever the user's own locale is. */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	client_find_socket(line.socket);
-	argc = cut_command(&line, argc, argv);
+	/* What stands behind "--" is a command for doctor, and none of our options. */
+	for (int i = 1; i < argc && line.command == NULL; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			line.command = argv + i + 1;
+			argv[i] = NULL;
+			argc = i;
+		}
+	}
 	while ((option = getopt_long(argc, argv, "s:c:f", options, NULL)) != -1) {
 		int status = take_option(&line, option);
 

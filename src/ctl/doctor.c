@@ -29,17 +29,10 @@
 
 struct examination {
 	const struct config_server *server;
-	struct probe probe;
-	bool is_ill;
 	const struct doctor_claims *given;
+	struct probe probe;
+	const char *ill; /* the first thing that is wrong, or NULL */
 };
-
-static void fail(struct examination *e, const char *what, struct buf *text)
-{
-	CHECK(text->len > 0);
-	e->is_ill = true;
-	finding_print("FAIL", what, text);
-}
 
 /* ---- claims ---- */
 
@@ -70,35 +63,28 @@ static const char *value_of(const struct doctor_claims *given, const char *name)
 	return NULL;
 }
 
-/* What the gateway would give to the keeper: a pipe with all in it, which is little. -1 with errno. */
-static int open_claims(struct slice text)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -1;
-	if (write(fds[1], text.p, text.n) != (ssize_t)text.n) {
-		close(fds[0]);
-		fds[0] = -1;
-	}
-	close(fds[1]);
-	return fds[0];
-}
-
-/* Puts them into its environment, as the daemon would for a caller. */
+/*
+ * Puts them into its environment, as the daemon would for a caller: what the gateway gives to the keeper is a pipe
+ * with all in it, which is little.
+ */
 static bool put_claims(struct examination *e, struct launch_spec *spec, struct slice claims)
 {
-	int fd = open_claims(claims);
-	const char *why = claims_make_env(e->server, spec->envp, fd, &spec->envp);
-	struct buf text = { 0 };
+	int fds[2] = { -1, -1 };
+	const char *why;
 
-	if (fd >= 0)
-		close(fd);
-	if (why == NULL)
-		return true;
-	buf_append_str(&text, why);
-	fail(e, "claims", &text);
-	return false;
+	if (pipe2(fds, O_CLOEXEC) == 0) {
+		if (write(fds[1], claims.p, claims.n) != (ssize_t)claims.n) {
+			close(fds[0]);
+			fds[0] = -1;
+		}
+		close(fds[1]);
+	}
+	why = claims_make_env(e->server, spec->envp, fds[0], &spec->envp);
+	if (fds[0] >= 0)
+		close(fds[0]);
+	if (why != NULL)
+		finding_fail(&e->ill, "claims", "%s", why);
+	return why == NULL;
 }
 
 /* There is no caller: unless --claim gives a value for each, they stay as the configuration has them. */
@@ -107,7 +93,6 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 	const struct server_conf *conf = &e->server->conf;
 	struct buf missing = { 0 };
 	struct buf claims = { 0 };
-	struct buf text = { 0 };
 	bool is_good = true;
 
 	for (size_t i = 0; i < conf->claims.count; i++) {
@@ -121,15 +106,13 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 		buf_append(&claims, name, strlen(name) + 1);
 		buf_append(&claims, value, strlen(value) + 1);
 	}
-	if (missing.len > 0) {
-		buf_printf(&text,
-			   "its env names claims of a caller, and nobody has called: it is "
-			   "started with the text ${claim:...} itself; give%s",
-			   buf_terminate(&missing));
-		finding_print("warn", "claims", &text);
-	} else if (conf->claims.count > 0) {
+	if (missing.len > 0)
+		finding_print("warn", "claims",
+			      "its env names claims of a caller, and nobody has called: it is "
+			      "started with the text ${claim:...} itself; give%s",
+			      buf_terminate(&missing));
+	else if (conf->claims.count > 0)
 		is_good = put_claims(e, spec, buf_slice(&claims));
-	}
 	buf_fini(&missing);
 	buf_fini(&claims);
 	return is_good;
@@ -160,44 +143,32 @@ static void explain_start(struct examination *e, const struct launch_spec *spec)
 	}
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOEXEC)
 		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");
-	fail(e, "start", &text);
+	finding_fail(&e->ill, "start", "%s", buf_terminate(&text));
+	buf_fini(&text);
 }
 
-static void explain_exit(struct probe *probe, struct buf *text)
+/* Fails what has got no answer because the output is closed; `when` goes on from how it ended. */
+static void explain_exit(struct examination *e, const char *what, const char *when)
 {
+	struct probe *probe = &e->probe;
+
 	if (!probe_has_ended_within(probe, EXIT_MS))
-		buf_append_str(text, "it has closed its standard output");
+		finding_fail(&e->ill, what, "it has closed its standard output%s", when);
 	else if (WIFSIGNALED(probe->status))
-		buf_printf(text, "it was ended by the signal %s",
-			   sigabbrev_np(WTERMSIG(probe->status)));
+		finding_fail(&e->ill, what, "it was ended by the signal %s%s",
+			     sigabbrev_np(WTERMSIG(probe->status)), when);
 	else
-		buf_printf(text, "it ended by itself with the status %d",
-			   WEXITSTATUS(probe->status));
+		finding_fail(&e->ill, what, "it ended by itself with the status %d%s",
+			     WEXITSTATUS(probe->status), when);
 }
 
 /* ---- the handshake ---- */
 
-static void append_member(struct buf *out, const json_t *object, const char *name)
+static const char *text_of(const json_t *object, const char *member)
 {
-	const char *text = json_string_value(json_object_get(object, name));
+	const char *text = json_string_value(json_object_get(object, member));
 
-	buf_append_str(out, text != NULL ? text : "?");
-}
-
-static void explain_silence(struct examination *e, uint64_t timeout_ms)
-{
-	struct buf text = { 0 };
-
-	if (e->probe.is_closed) {
-		explain_exit(&e->probe, &text);
-		buf_append_str(&text, " before it answered initialize");
-	} else {
-		buf_printf(&text,
-			   "no answer to initialize within %.1f s (start.timeout); perhaps it "
-			   "waits for a download, a login or a terminal",
-			   (double)timeout_ms / 1000);
-	}
-	fail(e, "answer", &text);
+	return text != NULL ? text : "?";
 }
 
 static bool judge_answer(struct examination *e, const json_t *answer, uint64_t took_ms)
@@ -205,26 +176,20 @@ static bool judge_answer(struct examination *e, const json_t *answer, uint64_t t
 	const json_t *result = json_object_get(answer, "result");
 	const json_t *info = json_object_get(result, "serverInfo");
 	const char *version = json_string_value(json_object_get(result, "protocolVersion"));
-	struct buf text = { 0 };
 
 	if (!json_is_object(result)) {
-		buf_append_str(&text, "it refused initialize: ");
-		append_member(&text, json_object_get(answer, "error"), "message");
-		fail(e, "answer", &text);
+		finding_fail(&e->ill, "answer", "it refused initialize: %s",
+			     text_of(json_object_get(answer, "error"), "message"));
 		return false;
 	}
 	if (version == NULL || revision_find(slice_str(version)) == NULL) {
-		buf_printf(&text, "it answered with the revision '%s', which nobody knows",
-			   version != NULL ? version : "");
-		fail(e, "answer", &text);
+		finding_fail(&e->ill, "answer",
+			     "it answered with the revision '%s', which nobody knows",
+			     version != NULL ? version : "");
 		return false;
 	}
-	buf_printf(&text, "after %.2f s: ", (double)took_ms / 1000);
-	append_member(&text, info, "name");
-	buf_append_char(&text, ' ');
-	append_member(&text, info, "version");
-	buf_printf(&text, ", revision %s", version);
-	finding_print("ok", "answer", &text);
+	finding_print("ok", "answer", "after %.2f s: %s %s, revision %s", (double)took_ms / 1000,
+		      text_of(info, "name"), text_of(info, "version"), version);
 	return true;
 }
 
@@ -235,214 +200,173 @@ static bool examine_handshake(struct examination *e, json_t **capabilities_r)
 	json_t *answer = probe_ask(&e->probe, "initialize", mcp_client_hello(), timeout_ms);
 	bool is_good = false;
 
-	if (answer == NULL)
-		explain_silence(e, timeout_ms);
-	else
+	if (answer != NULL)
 		is_good = judge_answer(e, answer, clock_now_ms() - begin_ms);
+	else if (e->probe.is_closed)
+		explain_exit(e, "answer", " before it answered initialize");
+	else
+		finding_fail(&e->ill, "answer",
+			     "no answer to initialize within %.1f s (start.timeout); perhaps it "
+			     "waits for a download, a login or a terminal",
+			     (double)timeout_ms / 1000);
 	*capabilities_r =
 		json_incref(json_object_get(json_object_get(answer, "result"), "capabilities"));
 	json_decref(answer);
 	return is_good;
 }
 
-/* ---- the tools ---- */
-
-/* Adds the page's tools to *count; returns its cursor, or NULL after the last; *is_good_r: it came. */
-static json_t *count_page(struct examination *e, json_t *cursor, size_t *count, bool *is_good_r)
-{
-	json_t *params = json_object();
-	json_t *answer;
-	json_t *result;
-	json_t *next;
-
-	if (cursor != NULL)
-		json_object_set_new(params, "cursor", cursor);
-	answer = probe_ask(&e->probe, "tools/list", params, LIST_MS);
-	result = json_object_get(answer, "result");
-	*is_good_r = json_is_array(json_object_get(result, "tools"));
-	*count += json_array_size(json_object_get(result, "tools"));
-	next = json_object_get(result, "nextCursor");
-	next = json_is_string(next) ? json_incref(next) : NULL;
-	json_decref(answer);
-	return next;
-}
+/* ---- what it does then ---- */
 
 static void examine_tools(struct examination *e, const json_t *capabilities)
 {
 	uint64_t begin_ms = clock_now_ms();
-	struct buf text = { 0 };
 	json_t *cursor = NULL;
 	size_t count = 0;
 	bool is_good = true;
 	int pages = 0;
 
 	if (json_object_get(capabilities, "tools") == NULL) {
-		buf_append_str(&text, "it offers none");
-		finding_print("ok", "tools", &text);
+		finding_print("ok", "tools", "it offers none");
 		return;
 	}
-	do
-		cursor = count_page(e, cursor, &count, &is_good);
-	while (is_good && cursor != NULL && ++pages < PAGES_MAX);
-	json_decref(cursor);
-	if (is_good && pages < PAGES_MAX) {
-		buf_printf(&text, "%zu, listed in %.2f s", count,
-			   (double)(clock_now_ms() - begin_ms) / 1000);
-		finding_print("ok", "tools", &text);
-		return;
-	}
-	if (e->probe.is_closed)
-		explain_exit(&e->probe, &text);
-	else
-		buf_append_str(&text, "tools/list has no list, or no end");
-	fail(e, "tools", &text);
-}
+	do {
+		json_t *params = json_pack("{s:o*}", "cursor", cursor);
+		json_t *answer = probe_ask(&e->probe, "tools/list", params, LIST_MS);
+		const json_t *result = json_object_get(answer, "result");
+		json_t *next = json_object_get(result, "nextCursor");
 
-/* ---- the end ---- */
+		is_good = json_is_array(json_object_get(result, "tools"));
+		count += json_array_size(json_object_get(result, "tools"));
+		cursor = json_is_string(next) ? json_incref(next) : NULL;
+		json_decref(answer);
+	} while (is_good && cursor != NULL && ++pages < PAGES_MAX);
+	json_decref(cursor);
+	if (is_good && pages < PAGES_MAX)
+		finding_print("ok", "tools", "%zu, listed in %.2f s", count,
+			      (double)(clock_now_ms() - begin_ms) / 1000);
+	else if (e->probe.is_closed)
+		explain_exit(e, "tools", "");
+	else
+		finding_fail(&e->ill, "tools", "tools/list has no list, or no end");
+}
 
 static void examine_end(struct examination *e)
 {
+	const struct server_conf *conf = &e->server->conf;
 	uint64_t begin_ms = clock_now_ms();
-	int needed =
-		probe_stop(&e->probe, e->server->conf.stop_grace_ms, e->server->conf.stop_term_ms);
-	struct buf text = { 0 };
+	int needed = probe_stop(&e->probe, conf->stop_grace_ms, conf->stop_term_ms);
 
-	if (e->is_ill)
+	if (e->ill != NULL)
 		return; /* how it ended was said, or says nothing */
 	if (needed == 0)
-		buf_printf(&text, "%.2f s after its standard input was closed",
-			   (double)(clock_now_ms() - begin_ms) / 1000);
+		finding_print("ok", "end", "%.2f s after its standard input was closed",
+			      (double)(clock_now_ms() - begin_ms) / 1000);
 	else
-		buf_printf(&text,
-			   "it does not end when its standard input is closed; SIG%s was needed",
-			   sigabbrev_np(needed));
-	finding_print(needed == 0 ? "ok" : "warn", "end", &text);
-}
-
-/* The last lines; how many there were before is not known. */
-static void print_stderr(const struct probe *probe)
-{
-	struct slice rest = buf_slice(&probe->err);
-	size_t count = 0;
-
-	for (size_t i = 0; i < rest.n; i++)
-		count += rest.p[i] == '\n';
-	for (; count >= STDERR_LINES && rest.n > 0; count--)
-		slice_cut(&rest, '\n');
-	while (rest.n > 0)
-		escape_print(stdout, "        stderr    | ", slice_cut(&rest, '\n'), "");
+		finding_print("warn", "end",
+			      "it does not end when its standard input is closed; SIG%s was needed",
+			      sigabbrev_np(needed));
 }
 
 static void examine_running(struct examination *e)
 {
+	struct slice rest;
 	json_t *capabilities = NULL;
-	struct buf text = { 0 };
+	size_t lines = 0;
 
 	if (examine_handshake(e, &capabilities)) {
 		probe_notify(&e->probe, "notifications/initialized");
 		examine_tools(e, capabilities);
 	}
 	json_decref(capabilities);
-	if (e->probe.garbage > 0) {
-		buf_printf(&text,
-			   "%zu lines are no messages and were skipped (logs belong to stderr); "
-			   "the first: %s",
-			   e->probe.garbage, e->probe.first_garbage);
-		finding_print("warn", "stdout", &text);
-	}
+	if (e->probe.garbage > 0)
+		finding_print("warn", "stdout",
+			      "%zu lines are no messages and were skipped (logs belong to "
+			      "stderr); the first: %s",
+			      e->probe.garbage, e->probe.first_garbage);
 	examine_end(e);
-	print_stderr(&e->probe);
+	/* The last lines of stderr; how many there were before is not known. */
+	rest = buf_slice(&e->probe.err);
+	for (size_t i = 0; i < rest.n; i++)
+		lines += rest.p[i] == '\n';
+	for (; lines >= STDERR_LINES && rest.n > 0; lines--)
+		slice_cut(&rest, '\n');
+	while (rest.n > 0)
+		escape_print(stdout, "        stderr    | ", slice_cut(&rest, '\n'), "");
 }
 
-static void examine_start(struct examination *e, const struct launch *launch,
-			  const struct launch_spec *spec, const struct reaper *reaper)
-{
-	char **path = spec->candidates;
-	struct buf text = { 0 };
-
-	clock_update();
-	if (probe_start(&e->probe, launch, spec, reaper) < 0) {
-		explain_start(e, spec);
-	} else {
-		CHECK(path[0] != NULL); /* one of them has been started */
-		while (path[1] != NULL && access(*path, X_OK) != 0)
-			path++;
-		buf_append_str(&text, *path);
-		finding_print("ok", "start", &text);
-		examine_running(e);
-	}
-	probe_fini(&e->probe);
-	if (e->probe.process.pid > 0)
-		reaper_remove(reaper, e->probe.process.pid);
-}
-
-/* ---- the sandbox ---- */
+/* ---- all of it ---- */
 
 static void report_sandbox(const struct config_server *server)
 {
 	struct server_confinement confinement;
-	struct buf text = { 0 };
+	bool is_whole;
 
 	sandbox_describe(server, landlock_version(), &confinement);
-	if (confinement.in_force[0] == '\0')
-		return;
-	buf_append_str(&text, confinement.in_force);
-	if (confinement.lacking[0] != '\0')
-		buf_printf(&text, "; the kernel lacks %s", confinement.lacking);
-	finding_print(confinement.lacking[0] == '\0' ? "ok" : "warn", "sandbox", &text);
+	is_whole = confinement.lacking[0] == '\0';
+	if (confinement.in_force[0] != '\0')
+		finding_print(is_whole ? "ok" : "warn", "sandbox", "%s%s%s", confinement.in_force,
+			      is_whole ? "" : "; the kernel lacks ", confinement.lacking);
 }
 
+/* Returns whether nothing is wrong with the server of this number. */
 static bool examine(const struct config *config, size_t index, const struct launch *launch,
 		    const struct reaper *reaper, const struct doctor_claims *given)
 {
 	struct examination e = { .server = &config->servers[index], .given = given };
 	struct launch_spec spec = launch->specs[index];
+	char **path = spec.candidates;
 
 	printf("%s\n", e.server->conf.name);
 	report_sandbox(e.server);
-	if (examine_claims(&e, &spec))
-		examine_start(&e, launch, &spec, reaper);
-	claims_free_env(launch->specs[index].envp, spec.envp);
-	return !e.is_ill;
-}
-
-/* Returns how many are ill; -1: none has this name. */
-static int examine_all(const struct config *config, const char *name, const struct launch *launch,
-		       const struct reaper *reaper, const struct doctor_claims *given)
-{
-	int count = 0;
-	int ill = 0;
-
-	CHECK(given->count <= DOCTOR_CLAIMS_MAX);
-	for (size_t i = 0; i < config->server_count; i++) {
-		if (name != NULL ? strcmp(config->servers[i].conf.name, name) != 0 :
-				   !config->servers[i].enabled)
-			continue;
-		count++;
-		ill += !examine(config, i, launch, reaper, given);
+	if (examine_claims(&e, &spec)) {
+		clock_update();
+		if (probe_start(&e.probe, launch, &spec, reaper) < 0) {
+			explain_start(&e, &spec);
+		} else {
+			CHECK(path[0] != NULL); /* one of them has been started */
+			while (path[1] != NULL && access(*path, X_OK) != 0)
+				path++;
+			finding_print("ok", "start", "%s", *path);
+			examine_running(&e);
+		}
+		probe_fini(&e.probe);
+		if (e.probe.process.pid > 0)
+			reaper_remove(reaper, e.probe.process.pid);
 	}
-	CHECK(ill <= count);
-	return count > 0 ? ill : -1;
+	claims_free_env(launch->specs[index].envp, spec.envp);
+	return e.ill == NULL;
 }
 
 int doctor_examine(struct config *config, const char *name, const struct doctor_claims *claims)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct launch launch;
-	struct reaper reaper = { .pid = 0 };
-	int ill = 1;
+	struct programs programs;
+	struct reaper reaper = { .programs = &programs };
+	int count = 0;
+	int ill = 0;
 
+	CHECK(claims->count <= DOCTOR_CLAIMS_MAX);
 	signal(SIGPIPE, SIG_IGN);
-	if (reaper_start(&reaper, &err) < 0) {
+	if (programs_open(&programs, &err) < 0 || reaper_start(&reaper, &err) < 0) {
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
 		return 1;
 	}
-	if (launch_init(&launch, config, &err) < 0)
+	if (launch_init(&launch, config, &err) < 0) {
 		fprintf(stderr, "mcpgatectl: %s\n", err.text);
-	else
-		ill = examine_all(config, name, &launch, &reaper, claims);
+		count = ill = 1;
+	}
+	for (size_t i = 0; i < config->server_count && err.kind == ERROR_NONE; i++) {
+		if (name != NULL ? strcmp(config->servers[i].conf.name, name) != 0 :
+				   !config->servers[i].enabled)
+			continue;
+		count++;
+		ill += !examine(config, i, &launch, &reaper, claims);
+	}
 	launch_fini(&launch);
 	reaper_stop(&reaper);
 	waitpid(reaper.pid, NULL, 0);
-	return ill;
+	programs_close(&programs);
+	CHECK(ill <= count);
+	return count > 0 ? ill : -1;
 }

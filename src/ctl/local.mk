@@ -6,14 +6,12 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/challenge.c src/ctl/challenge.h \
 	src/ctl/client.c src/ctl/client.h \
 	src/ctl/ctl.c \
-	src/ctl/deny.c src/ctl/deny.h \
 	src/ctl/doctor.c src/ctl/doctor.h \
 	src/ctl/finding.c src/ctl/finding.h \
 	src/ctl/oauth.c src/ctl/oauth.h \
 	src/ctl/mcp_client.c src/ctl/mcp_client.h \
 	src/ctl/probe.c src/ctl/probe.h \
 	src/ctl/show.c src/ctl/show.h \
-	src/ctl/token.c src/ctl/token.h \
 	src/ctl/tools.c src/ctl/tools.h \
 	src/ctl/walk.c src/ctl/walk.h \
 	src/ctl/walk_issuer.c \
@@ -28,4 +26,4 @@ src_ctl_challenge_test_SOURCES = src/ctl/challenge_test.c \
 src_ctl_challenge_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
 check_PROGRAMS += src/ctl/text_table_test
 src_ctl_text_table_test_SOURCES = src/ctl/text_table_test.c $(MCPGATECTL_GRID)
-src_ctl_text_table_test_LDADD = src/base/libbase.a $(CMOCKA_LIBS)
+src_ctl_text_table_test_LDADD = src/base/libbase.a $(UTF8PROC_LIBS) $(CMOCKA_LIBS)

@@ -23,14 +23,19 @@ json_t *mcp_client_hello(void)
 	return params;
 }
 
-/* Takes message. Returns the reply's JSON, or NULL with err, which stays empty where no body is due. */
-static json_t *mcp_client_send(struct mcp_client *client, const char *method, json_t *message,
-			       struct error *err)
+/*
+ * Takes message; NULL: the session is to end. Returns the reply's JSON, or NULL with err, which stays empty where no
+ * body is due.
+ */
+static json_t *mcp_client_send(struct mcp_client *client, json_t *message, struct error *err)
 {
 	char *body = message != NULL ? json_dumps(message, JSON_COMPACT) : NULL;
 	char *target = mem_printf("/mcp/%s", client->server);
-	struct client_request request = { client->socket, method, target,
-					  slice_str(body != NULL ? body : ""), client->session };
+	struct client_request request = { .socket = client->socket,
+					  .method = message != NULL ? "POST" : "DELETE",
+					  .target = target,
+					  .body = slice_str(body != NULL ? body : ""),
+					  .session = client->session };
 	struct client_reply reply;
 	json_t *answer = NULL;
 
@@ -53,36 +58,28 @@ static json_t *mcp_client_send(struct mcp_client *client, const char *method, js
 	return answer;
 }
 
-static void take_error(const json_t *error, struct error *err)
-{
-	const char *message = json_string_value(json_object_get(error, "message"));
-	const char *plain = json_string_value(error); /* the admin socket's own */
-	const json_t *reason = json_object_get(json_object_get(error, "data"), "reason");
-
-	if (plain != NULL)
-		error_set(err, ERROR_INVALID, "%.*s", ERROR_SHOWN, plain);
-	else
-		error_set(err, ERROR_INVALID, "error %d: %.*s%s%s",
-			  (int)json_integer_value(json_object_get(error, "code")), ERROR_SHOWN,
-			  message != NULL ? message : "without a message",
-			  json_is_string(reason) ? "; reason: " : "",
-			  json_is_string(reason) ? json_string_value(reason) : "");
-}
-
 json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *params,
 		       struct error *err)
 {
-	json_t *answer =
-		mcp_client_send(client, "POST",
-				json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
-					  ++client->last_id, "method", method, "params", params),
-				err);
+	json_t *message = json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
+				    ++client->last_id, "method", method, "params", params);
+	json_t *answer = mcp_client_send(client, message, err);
 	json_t *result = json_incref(json_object_get(answer, "result"));
+	const json_t *error = json_object_get(answer, "error");
+	const char *text = json_string_value(json_object_get(error, "message"));
+	const char *plain = json_string_value(error); /* the admin socket's own */
+	const char *reason =
+		json_string_value(json_object_get(json_object_get(error, "data"), "reason"));
 
-	if (answer != NULL && result == NULL)
-		take_error(json_object_get(answer, "error"), err);
-	else if (answer == NULL && err->kind == ERROR_NONE)
+	if (answer == NULL && err->kind == ERROR_NONE)
 		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
+	else if (answer != NULL && result == NULL && plain != NULL)
+		error_set(err, ERROR_INVALID, "%.*s", ERROR_SHOWN, plain);
+	else if (answer != NULL && result == NULL)
+		error_set(err, ERROR_INVALID, "error %d: %.*s%s%s",
+			  (int)json_integer_value(json_object_get(error, "code")), ERROR_SHOWN,
+			  text != NULL ? text : "without a message",
+			  reason != NULL ? "; reason: " : "", reason != NULL ? reason : "");
 	CHECK((result == NULL) == (err->kind != ERROR_NONE));
 	json_decref(answer);
 	return result;
@@ -97,7 +94,7 @@ int mcp_client_open(struct mcp_client *client, const char *socket, const char *s
 	client->about = mcp_client_ask(client, "initialize", mcp_client_hello(), err);
 	if (client->about == NULL)
 		return -1;
-	json_decref(mcp_client_send(client, "POST",
+	json_decref(mcp_client_send(client,
 				    json_pack("{s:s, s:s}", "jsonrpc", "2.0", "method",
 					      "notifications/initialized"),
 				    &ignored));
@@ -108,28 +105,27 @@ json_t *mcp_client_list_tools(struct mcp_client *client, struct error *err)
 {
 	json_t *tools = json_array();
 	json_t *cursor = NULL;
-	int pages = 0;
 
-	do {
-		json_t *params = json_object();
-		json_t *page;
+	for (int pages = 0; pages < PAGES_MAX; pages++) {
+		json_t *params = json_pack("{s:o*}", "cursor", cursor);
+		json_t *page = mcp_client_ask(client, "tools/list", params, err);
 
-		if (cursor != NULL)
-			json_object_set_new(params, "cursor", cursor);
-		page = mcp_client_ask(client, "tools/list", params, err);
-		if (page == NULL || ++pages > PAGES_MAX) {
-			if (page != NULL)
-				error_set(err, ERROR_LIMIT, "the list of tools has no end");
-			json_decref(page);
+		if (page == NULL) {
 			json_decref(tools);
 			return NULL;
 		}
 		json_array_extend(tools, json_object_get(page, "tools"));
 		cursor = json_incref(json_object_get(page, "nextCursor"));
 		json_decref(page);
-	} while (json_is_string(cursor));
+		if (!json_is_string(cursor)) {
+			json_decref(cursor);
+			return tools;
+		}
+	}
 	json_decref(cursor);
-	return tools;
+	json_decref(tools);
+	error_set(err, ERROR_LIMIT, "the list of tools has no end");
+	return NULL;
 }
 
 void mcp_client_close(struct mcp_client *client)
@@ -137,7 +133,7 @@ void mcp_client_close(struct mcp_client *client)
 	struct error ignored;
 
 	if (client->session != NULL)
-		json_decref(mcp_client_send(client, "DELETE", NULL, &ignored));
+		json_decref(mcp_client_send(client, NULL, &ignored));
 	free(client->session);
 	json_decref(client->about);
 }

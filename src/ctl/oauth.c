@@ -40,20 +40,12 @@ int oauth_check_url(const char *text, struct error *err)
 			 "the URL must begin with https://; http:// is for loopback only");
 }
 
-static bool is_token(struct slice text)
-{
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] <= ' ' || text.p[i] >= 0x7F)
-			return false;
-	}
-	return text.n > 0;
-}
-
 char *oauth_read_token(const char *path, struct error *err)
 {
 	FILE *file = fopen(path, "re");
 	char *text = mem_zalloc(TOKEN_BYTES_MAX + 1);
-	size_t n = 0;
+	size_t good = 0;
+	size_t n;
 
 	if (file == NULL) {
 		free(text);
@@ -65,7 +57,9 @@ char *oauth_read_token(const char *path, struct error *err)
 	fclose(file);
 	while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
 		text[--n] = '\0';
-	if (is_token(slice_of(text, n)))
+	for (; good < n && text[good] > ' ' && text[good] < 0x7F; good++)
+		;
+	if (n > 0 && good == n)
 		return text;
 	explicit_bzero(text, n);
 	free(text);
@@ -98,43 +92,31 @@ char *oauth_read_ca(const char *path, struct error *err)
 
 /* ---- without a token ---- */
 
-static void say_open(struct walk *walk, const struct web_answer *answer)
-{
-	json_t *result = walk_result(answer);
-	struct buf text = { 0 };
-
-	if (result != NULL) {
-		buf_append_str(&text, "no authorization is asked for: ");
-		walk_describe(result, &text);
-		finding_print("ok", "challenge", &text);
-	} else {
-		buf_printf(&text,
-			   "this is no MCP server: status 200, %s, but no answer to initialize; is "
-			   "the path right?",
-			   answer->type[0] != '\0' ? answer->type : "no Content-Type");
-		walk_fail(walk, "challenge", &text);
-	}
-	json_decref(result);
-}
-
+/* Neither 401 nor MCP without a token. */
 static void explain_status(struct walk *walk, const struct web_answer *answer)
 {
-	struct buf text = { 0 };
+	const char *hint;
 	int status = answer->status;
 
-	CHECK(status != 0 && status != 200 && status != 401);
-	buf_printf(&text, "status %d instead of 401 or 200: ", status);
+	CHECK(status != 0 && status != 401);
+	if (status == 200) {
+		finding_fail(&walk->ill, "challenge",
+			     "this is no MCP server: status 200, %s, but no answer to initialize; "
+			     "is the path right?",
+			     answer->type[0] != '\0' ? answer->type : "no Content-Type");
+		return;
+	}
 	if (status >= 300 && status < 400)
-		buf_printf(&text, "clients follow no redirect; give them the address %s",
-			   answer->location);
+		hint = "clients follow no redirect; give them the address ";
 	else if (status == 403)
-		buf_append_str(&text, "who has no token must get 401 with a challenge, else no "
-				      "client asks for one; or the host or address is refused");
+		hint = "who has no token must get 401 with a challenge, else no client asks for "
+		       "one; or the host or address is refused";
 	else if (status >= 500)
-		buf_append_str(&text, "the server, or a proxy in front of it, has a problem");
+		hint = "the server, or a proxy in front of it, has a problem";
 	else
-		buf_append_str(&text, "this is no MCP server that takes POST; is the path right?");
-	walk_fail(walk, "challenge", &text);
+		hint = "this is no MCP server that takes POST; is the path right?";
+	finding_fail(&walk->ill, "challenge", "status %d instead of 401 or 200: %s%s", status, hint,
+		     status >= 300 && status < 400 ? answer->location : "");
 }
 
 static void say_challenge(const struct challenge *challenge)
@@ -161,7 +143,8 @@ static void say_challenge(const struct challenge *challenge)
 	if (challenge->error != NULL)
 		buf_printf(&text, "; without a token there should be no error (%s)",
 			   challenge->error);
-	finding_print(verdict, "challenge", &text);
+	finding_print(verdict, "challenge", "%s", buf_terminate(&text));
+	buf_fini(&text);
 }
 
 /* Some clients ask so whether there is authorization at all. */
@@ -173,16 +156,13 @@ static void examine_probe(const struct walk *walk)
 					       .ca = walk->ca,
 					       .may_loopback = walk->is_loopback };
 	struct web_answer answer;
-	struct buf text = { 0 };
 
 	web_ask(&question, &answer);
-	if (answer.status != 401) {
-		buf_printf(&text,
-			   "GET without a token gets %d, not 401: clients that look so "
-			   "(mcp-remote) take it that no token is needed",
-			   answer.status);
-		finding_print("warn", "challenge", &text);
-	}
+	if (answer.status != 401)
+		finding_print("warn", "challenge",
+			      "GET without a token gets %d, not 401: clients that look so "
+			      "(mcp-remote) take it that no token is needed",
+			      answer.status);
 	web_answer_fini(&answer);
 }
 
@@ -191,28 +171,26 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 {
 	struct challenge challenge;
 	struct web_answer answer;
-	struct buf text = { 0 };
-	bool goes_on = false;
+	json_t *result = NULL;
+	bool goes_on;
 	struct url url;
 
 	walk_initialize(walk, NULL, &answer);
+	goes_on = answer.status == 401;
 	if (answer.status == 0) {
-		buf_append_slice(&text, buf_slice(&answer.error));
-		walk_fail(walk, "connect", &text);
+		finding_fail(&walk->ill, "connect", "%s", buf_terminate(&answer.error));
 	} else {
 		bool has_tls = url_parse(slice_str(walk->url), &url) == 0 && url_is_https(&url);
 
-		buf_printf(&text, "%s, %s", answer.address,
-			   has_tls ? "by TLS; the certificate is good" : "without TLS");
-		finding_print("ok", "connect", &text);
-		goes_on = answer.status == 401;
+		finding_print("ok", "connect", "%s, %s", answer.address,
+			      has_tls ? "by TLS; the certificate is good" : "without TLS");
 	}
 	if (answer.status == 200)
-		say_open(walk, &answer);
-	else if (answer.status != 0 && answer.status != 401)
-		explain_status(walk, &answer);
-	challenge_parse(buf_slice(&answer.challenge), &challenge);
-	if (goes_on) {
+		result = walk_result(&answer);
+	if (result != NULL) {
+		walk_print_server("challenge", "no authorization is asked for: ", result);
+	} else if (goes_on) {
+		challenge_parse(buf_slice(&answer.challenge), &challenge);
 		say_challenge(&challenge);
 		examine_probe(walk);
 		*address_r = challenge.resource_metadata;
@@ -220,8 +198,11 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 		walk->scope = challenge.scope;
 		challenge.resource_metadata = NULL;
 		challenge.scope = NULL;
+		challenge_fini(&challenge);
+	} else if (answer.status != 0) {
+		explain_status(walk, &answer);
 	}
-	challenge_fini(&challenge);
+	json_decref(result);
 	web_answer_fini(&answer);
 	return goes_on;
 }
@@ -245,12 +226,6 @@ static char *metadata_address(const char *text, size_t at)
 		return NULL;
 	return mem_printf("%.*s%s%.*s", (int)(strlen(text) - url.tail.n), text, WELL_KNOWN,
 			  at == 0 ? (int)path.n : 0, path.n > 0 ? path.p : "");
-}
-
-/* The only one where the challenge says where it is. */
-static char *given_address(const char *given, size_t at)
-{
-	return at == 0 ? mem_strdup(given) : NULL;
 }
 
 static struct slice origin_of(struct slice text)
@@ -289,19 +264,6 @@ static const char *difference(struct slice resource, struct slice url)
 	return "the paths differ";
 }
 
-static void say_resource(const struct walk *walk, const char *address)
-{
-	bool is_same = url_is_same_resource(slice_str(walk->resource), slice_str(walk->url));
-	struct buf text = { 0 };
-
-	CHECK(walk->resource != NULL);
-	buf_printf(&text, "%s, by %s", walk->resource, address);
-	if (!is_same)
-		buf_append_str(&text, "; but some clients take no resource but the very URL that "
-				      "they were given");
-	finding_print(is_same ? "ok" : "warn", "resource", &text);
-}
-
 static void judge_resource(struct walk *walk, json_t *document, const char *address)
 {
 	const char *resource = document_string(document, "resource");
@@ -309,7 +271,6 @@ static void judge_resource(struct walk *walk, json_t *document, const char *addr
 	const char *differs;
 	const char *name;
 	json_t *value;
-	struct buf text = { 0 };
 
 	/* Clients check the form of the document, and look elsewhere if it is wrong, without a word. */
 	json_object_foreach(document, name, value)
@@ -317,31 +278,35 @@ static void judge_resource(struct walk *walk, json_t *document, const char *addr
 		if (json_is_null(value) && empty == NULL)
 			empty = name;
 	}
-	if (resource == NULL || empty != NULL) {
-		if (resource == NULL)
-			buf_printf(&text, "%s names no `resource`", address);
-		else
-			buf_printf(&text, "%s has a `%s` that is null; clients refuse all of it",
-				   address, empty);
-		walk_fail(walk, "resource", &text);
+	if (resource == NULL) {
+		finding_fail(&walk->ill, "resource", "%s names no `resource`", address);
+		return;
+	}
+	if (empty != NULL) {
+		finding_fail(&walk->ill, "resource",
+			     "%s has a `%s` that is null; clients refuse all of it", address,
+			     empty);
 		return;
 	}
 	CHECK(walk->resource == NULL);
 	walk->resource = mem_strdup(resource);
 	differs = difference(slice_str(resource), slice_str(walk->url));
-	if (differs == NULL) {
-		say_resource(walk, address);
-		return;
-	}
-	buf_printf(&text, "%s is of the resource %s, not of %s: %s; clients refuse it", address,
-		   resource, walk->url, differs);
-	walk_fail(walk, "resource", &text);
+	if (differs != NULL)
+		finding_fail(&walk->ill, "resource",
+			     "%s is of the resource %s, not of %s: %s; clients refuse it", address,
+			     resource, walk->url, differs);
+	else if (url_is_same_resource(slice_str(resource), slice_str(walk->url)))
+		finding_print("ok", "resource", "%s, by %s", resource, address);
+	else
+		finding_print("warn", "resource",
+			      "%s, by %s; but some clients take no resource but the very URL that "
+			      "they were given",
+			      resource, address);
 }
 
 static void judge_servers(struct walk *walk, const json_t *document)
 {
 	json_t *servers = json_object_get(document, "authorization_servers");
-	struct buf text = { 0 };
 	size_t count = json_array_size(servers);
 
 	for (size_t i = 0; i < count; i++) {
@@ -349,60 +314,57 @@ static void judge_servers(struct walk *walk, const json_t *document)
 			count = 0;
 	}
 	if (count == 0) {
-		buf_append_str(&text, "`authorization_servers` lists none, so nobody gives tokens");
-		walk_fail(walk, "servers", &text);
+		finding_fail(&walk->ill, "servers",
+			     "`authorization_servers` lists none, so nobody gives tokens");
 		return;
 	}
 	CHECK(walk->issuers == NULL);
 	walk->issuers = json_incref(servers);
-	buf_printf(&text, "%zu authorization server%s", count, count == 1 ? "" : "s");
 	if (count > ISSUERS_MAX)
-		buf_printf(&text, "; the first %d are looked at", ISSUERS_MAX);
-	finding_print(count > ISSUERS_MAX ? "warn" : "ok", "servers", &text);
+		finding_print("warn", "servers",
+			      "%zu authorization servers; the first %d are looked at", count,
+			      ISSUERS_MAX);
+	else
+		finding_print("ok", "servers", "%zu authorization server%s", count,
+			      count == 1 ? "" : "s");
 }
 
-/* Without a scope in the challenge clients ask for all that the metadata lists. */
-static void take_scopes(struct walk *walk, const json_t *document)
-{
-	const json_t *scopes = json_object_get(document, "scopes_supported");
-	struct buf text = { 0 };
-
-	if (walk->scope != NULL)
-		return;
-	for (size_t i = 0; i < json_array_size(scopes); i++) {
-		const char *scope = json_string_value(json_array_get(scopes, i));
-
-		if (scope != NULL)
-			buf_printf(&text, "%s%s", text.len > 0 ? " " : "", scope);
-	}
-	if (text.len > 0)
-		walk->scope = mem_strdup(buf_terminate(&text));
-	buf_fini(&text);
-}
-
+/* At the address that the challenge has given, or where clients look without one. */
 static void examine_resource(struct walk *walk, const char *given)
 {
+	struct buf scopes = { 0 };
 	struct buf why = { 0 };
-	char *address;
-	json_t *document = walk_get_first(walk, given != NULL ? given_address : metadata_address,
-					  given != NULL ? given : walk->url, &why, &address);
+	char *found = NULL;
+	json_t *document;
+	bool is_down;
 
+	if (given != NULL)
+		document = walk_get(walk, given, &why, &is_down);
+	else
+		document = walk_get_first(walk, metadata_address, walk->url, &why, &found);
 	if (document == NULL) {
-		walk_fail(walk, "resource", &why);
+		finding_fail(&walk->ill, "resource", "%s", buf_terminate(&why));
 	} else {
-		judge_resource(walk, document, address);
+		judge_resource(walk, document, given != NULL ? given : found);
 		judge_servers(walk, document);
-		take_scopes(walk, document);
 	}
+	/* Without a scope in the challenge clients ask for all that the metadata lists. */
+	if (walk->scope == NULL)
+		walk_append_texts(&scopes, json_object_get(document, "scopes_supported"));
+	if (scopes.len > 0)
+		walk->scope = mem_strdup(buf_terminate(&scopes));
+	buf_fini(&scopes);
 	buf_fini(&why);
 	json_decref(document);
-	free(address);
+	free(found);
 }
 
 /* ---- the whole ---- */
 
 static void say_next(const struct walk *walk, bool asks)
 {
+	const char *of = walk->scope != NULL ? " with the scope " : "";
+	const char *scope = walk->scope != NULL ? walk->scope : "";
 	struct buf text = { 0 };
 
 	if (walk->ill != NULL) {
@@ -411,19 +373,16 @@ static void say_next(const struct walk *walk, bool asks)
 			buf_printf(&text,
 				   ": get a token of one of its authorization servers%s%s%s%s",
 				   walk->resource != NULL ? " for " : "",
-				   walk->resource != NULL ? walk->resource : "",
-				   walk->scope != NULL ? " with the scope " : "",
-				   walk->scope != NULL ? walk->scope : "");
+				   walk->resource != NULL ? walk->resource : "", of, scope);
 	} else if (!asks) {
 		buf_append_str(&text, "nothing; clients get in without a token");
 	} else if (walk->token != NULL) {
 		buf_append_str(&text, "nothing; clients get in with a token like this");
 	} else {
-		if (walk->is_by_hand)
-			buf_append_str(&text, "register the client at the authorization server; ");
-		buf_printf(&text, "get a token for %s%s%s, and try it with --token-file",
-			   walk->resource, walk->scope != NULL ? " with the scope " : "",
-			   walk->scope != NULL ? walk->scope : "");
+		buf_printf(&text, "%sget a token for %s%s%s, and try it with --token-file",
+			   walk->is_by_hand ? "register the client at the authorization server; " :
+					      "",
+			   walk->resource, of, scope);
 	}
 	escape_print(stdout, "next: ", buf_slice(&text), "");
 	buf_fini(&text);

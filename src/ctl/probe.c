@@ -43,42 +43,32 @@ static void take_stderr(struct probe *probe)
 		buf_consume(&probe->err, probe->err.len - PROBE_STDERR_BYTES);
 }
 
-static void take_stdout(struct probe *probe)
-{
-	take(&probe->process.fds[1], &probe->out);
-	if (probe->out.len > OUT_BYTES_MAX)
-		close_fd(&probe->process.fds[1]);
-	probe->is_closed = probe->process.fds[1] < 0;
-}
-
-/* Ends its process group with it. Until the process is reaped, the group's number is not used again. */
-static void look_for_end(struct probe *probe)
-{
-	siginfo_t info = { .si_pid = 0 };
-
-	if (probe->is_ended ||
-	    waitid(P_PID, (id_t)probe->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
-	    info.si_pid == 0)
-		return;
-	CHECK(probe->process.pid > 0);
-	kill(-probe->process.pid, SIGKILL);
-	waitpid(probe->process.pid, &probe->status, 0);
-	probe->is_ended = true;
-}
-
-/* Waits for something on the outputs, at most so long. */
+/* Waits for something on the outputs, at most so long, and looks whether the process has ended. */
 static void probe_wait(struct probe *probe, uint64_t wait_ms)
 {
-	struct pollfd polls[] = { { .fd = probe->process.fds[1], .events = POLLIN },
-				  { .fd = probe->process.fds[2], .events = POLLIN } };
+	int *fds = probe->process.fds;
+	struct pollfd polls[] = { { .fd = fds[1], .events = POLLIN },
+				  { .fd = fds[2], .events = POLLIN } };
+	siginfo_t info = { .si_pid = 0 };
+	pid_t pid = probe->process.pid;
 
 	if (poll(polls, 2, wait_ms < STEP_MS ? (int)wait_ms : STEP_MS) > 0) {
 		if (polls[0].revents != 0)
-			take_stdout(probe);
+			take(&fds[1], &probe->out);
 		if (polls[1].revents != 0)
 			take_stderr(probe);
 	}
-	look_for_end(probe);
+	if (probe->out.len > OUT_BYTES_MAX)
+		close_fd(&fds[1]);
+	probe->is_closed = fds[1] < 0;
+	if (!probe->is_ended && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	    info.si_pid != 0) {
+		CHECK(pid > 0);
+		/* Its group with it: until the process is reaped, the group's number is not used again. */
+		kill(-pid, SIGKILL);
+		waitpid(pid, &probe->status, 0);
+		probe->is_ended = true;
+	}
 	clock_update();
 }
 
@@ -97,41 +87,26 @@ static void probe_send(struct probe *probe, json_t *message)
 	json_decref(message);
 }
 
-static void refuse_request(struct probe *probe, const json_t *request)
+/*
+ * Whether it is the response to our last request; a request is refused. A number may come back as a text.
+ * BACK-FRAME-05
+ */
+static bool take_message(struct probe *probe, const json_t *message)
 {
-	json_t *id = json_object_get(request, "id");
-	bool is_ping = strcmp(json_string_value(json_object_get(request, "method")), "ping") == 0;
+	json_t *id = json_object_get(message, "id");
+	const char *text = json_string_value(id);
+	const char *method = json_string_value(json_object_get(message, "method"));
 
-	if (is_ping)
+	CHECK(json_is_object(message));
+	if (method == NULL)
+		return (text != NULL ? atof(text) : json_number_value(id)) == probe->last_id;
+	if (id != NULL && strcmp(method, "ping") == 0)
 		probe_send(probe,
 			   json_pack("{s:s, s:O, s:{}}", "jsonrpc", "2.0", "id", id, "result"));
-	else
+	else if (id != NULL)
 		probe_send(probe, json_pack("{s:s, s:O, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", id,
 					    "error", "code", MCP_METHOD_NOT_FOUND, "message",
 					    "Method not found"));
-}
-
-static void note_garbage(struct probe *probe, struct slice line)
-{
-	CHECK((probe->garbage > 0) == (probe->first_garbage != NULL));
-	if (slice_trim(line).n == 0 || probe->garbage++ > 0)
-		return;
-	if (line.n > GARBAGE_SHOWN)
-		line.n = GARBAGE_SHOWN;
-	probe->first_garbage = mem_printf("%.*s", SLICE_ARG(line));
-}
-
-/* Whether it is the response to our last request. A number may come back as a text. BACK-FRAME-05 */
-static bool take_message(struct probe *probe, const json_t *message)
-{
-	const json_t *id = json_object_get(message, "id");
-	const char *text = json_string_value(id);
-
-	CHECK(json_is_object(message));
-	if (!json_is_string(json_object_get(message, "method")))
-		return (text != NULL ? atof(text) : json_number_value(id)) == probe->last_id;
-	if (id != NULL)
-		refuse_request(probe, message);
 	return false;
 }
 
@@ -151,8 +126,13 @@ static json_t *read_line(struct probe *probe, struct slice line)
 	json_t *value = load(line);
 	const char *at = line.n > 0 ? memmem(line.p, line.n, "{\"jsonrpc\"", 10) : NULL;
 
-	if (!json_is_object(value) && !json_is_array(value))
-		note_garbage(probe, line);
+	if (!json_is_object(value) && !json_is_array(value) && slice_trim(line).n > 0 &&
+	    probe->garbage++ == 0) {
+		CHECK(probe->first_garbage == NULL);
+		probe->first_garbage =
+			mem_printf("%.*s", line.n < GARBAGE_SHOWN ? (int)line.n : GARBAGE_SHOWN,
+				   line.p);
+	}
 	if (value == NULL && at != NULL)
 		value = load(slice_between(at, line.p + line.n));
 	return value;
@@ -177,31 +157,23 @@ static json_t *take_line(struct probe *probe, struct slice line)
 	return answer;
 }
 
-/* The whole lines up to the response, which is returned, or all of them and NULL. */
-static json_t *take_lines(struct probe *probe)
-{
-	json_t *answer = NULL;
-	const char *end;
-
-	while (answer == NULL && probe->out.len > 0 &&
-	       (end = memchr(probe->out.data, '\n', probe->out.len)) != NULL) {
-		answer = take_line(probe, slice_between(probe->out.data, end));
-		buf_consume(&probe->out, (size_t)(end - probe->out.data) + 1);
-	}
-	return answer;
-}
-
 json_t *probe_ask(struct probe *probe, const char *method, json_t *params, uint64_t timeout_ms)
 {
 	uint64_t end_ms = clock_now_ms() + timeout_ms;
+	struct buf *out = &probe->out;
 	json_t *answer = NULL;
+	const char *end;
 
 	CHECK(probe->verdict.error == 0);
 	probe_send(probe, json_pack("{s:s, s:i, s:s, s:o}", "jsonrpc", "2.0", "id",
 				    ++probe->last_id, "method", method, "params", params));
 	while (answer == NULL && !probe->is_closed && clock_now_ms() < end_ms) {
 		probe_wait(probe, end_ms - clock_now_ms());
-		answer = take_lines(probe);
+		while (answer == NULL && out->len > 0 &&
+		       (end = memchr(out->data, '\n', out->len)) != NULL) {
+			answer = take_line(probe, slice_between(out->data, end));
+			buf_consume(out, (size_t)(end - out->data) + 1);
+		}
 	}
 	return answer;
 }

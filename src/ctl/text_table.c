@@ -36,19 +36,6 @@ void text_table_add(struct text_table *table, struct slice text)
 	buf_fini(&clean);
 }
 
-static size_t width_of_column(const struct text_table *table, size_t column)
-{
-	size_t width = escape_width(slice_str(table->columns[column].title));
-
-	CHECK(column < table->column_count);
-	for (size_t i = column; i < table->count; i += table->column_count) {
-		size_t own = escape_width(slice_str(table->cells[i]));
-
-		width = own > width ? own : width;
-	}
-	return width;
-}
-
 static void print_cell(const struct text_table *table, size_t column, size_t width,
 		       const char *text, FILE *out)
 {
@@ -70,7 +57,13 @@ void text_table_print(const struct text_table *table, FILE *out)
 
 	CHECK(table->count % table->column_count == 0);
 	for (size_t c = 0; c < table->column_count; c++)
-		widths[c] = width_of_column(table, c);
+		widths[c] = escape_width(slice_str(table->columns[c].title));
+	for (size_t i = 0; i < table->count; i++) {
+		size_t own = escape_width(slice_str(table->cells[i]));
+		size_t *width = &widths[i % table->column_count];
+
+		*width = own > *width ? own : *width;
+	}
 	for (size_t c = 0; c < table->column_count; c++)
 		print_cell(table, c, widths[c], table->columns[c].title, out);
 	for (size_t i = 0; i < table->count; i++) {

@@ -5,14 +5,6 @@
 #include "auth/document.h"
 #include "ctl/finding.h"
 #include "ctl/mcp_client.h"
-#include "mcp/revision.h"
-
-void walk_fail(struct walk *walk, const char *what, struct buf *text)
-{
-	if (walk->ill == NULL)
-		walk->ill = what;
-	finding_print("FAIL", what, text);
-}
 
 json_t *walk_get(const struct walk *walk, const char *url, struct buf *why, bool *is_down_r)
 {
@@ -60,6 +52,18 @@ json_t *walk_get_first(const struct walk *walk, walk_address_fn *address_of, con
 		*address_r = address;
 	}
 	return document;
+}
+
+void walk_append_texts(struct buf *out, const json_t *array)
+{
+	size_t before = out->len;
+
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		const char *text = json_string_value(json_array_get(array, i));
+
+		if (text != NULL)
+			buf_printf(out, "%s%s", out->len > before ? " " : "", text);
+	}
 }
 
 /* ---- initialize ---- */
@@ -136,12 +140,12 @@ json_t *walk_result(const struct web_answer *answer)
 	return result;
 }
 
-void walk_describe(const json_t *result, struct buf *text)
+void walk_print_server(const char *what, const char *before, const json_t *result)
 {
 	const json_t *info = json_object_get(result, "serverInfo");
 	const char *name = document_string(info, "name");
 	const char *version = document_string(info, "version");
 
-	buf_printf(text, "%s %s, revision %s", name != NULL ? name : "?",
-		   version != NULL ? version : "?", document_string(result, "protocolVersion"));
+	finding_print("ok", what, "%s%s %s, revision %s", before, name != NULL ? name : "?",
+		      version != NULL ? version : "?", document_string(result, "protocolVersion"));
 }

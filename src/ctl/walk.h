@@ -15,16 +15,13 @@ struct walk {
 	const char *token; /* or NULL */
 	struct slice ca;   /* as web_question has it */
 	bool is_loopback;  /* of the URL: then what it leads to may be as well */
-	const char *ill;   /* the first thing that is wrong, or NULL */
+	const char *ill;   /* the first thing that is wrong, or NULL; see finding.h */
 	bool is_by_hand;   /* some authorization server registers nobody by itself */
 	char *resource;    /* what tokens must be for; NULL: not known */
 	char *scope;       /* what is asked for; NULL: nothing is said */
 	json_t *issuers;   /* array of strings, or NULL */
 	json_t *keys;      /* by issuer: the documents that could be read */
 };
-
-/* Each prints a finding and frees the text. */
-void walk_fail(struct walk *walk, const char *what, struct buf *text);
 
 /*
  * GETs a JSON document. Returns the caller's reference; or NULL, and appends the cause to `why`; *is_down_r: nobody
@@ -38,12 +35,15 @@ typedef char *walk_address_fn(const char *text, size_t at);
 json_t *walk_get_first(const struct walk *walk, walk_address_fn *address_of, const char *text,
 		       struct buf *why, char **address_r);
 
+/* Appends the texts in an array, with a space between two. */
+void walk_append_texts(struct buf *out, const json_t *array);
+
 /* Asks initialize, with the token or without. The answer is the caller's. */
 void walk_initialize(const struct walk *walk, const char *token, struct web_answer *answer_r);
 /* The result of initialize in the answer's body, JSON or events; the caller's; NULL if there is none. */
 json_t *walk_result(const struct web_answer *answer);
-/* Says which server answered; what `result` holds. Appends to `text`. */
-void walk_describe(const json_t *result, struct buf *text);
+/* Prints that it is good: which server answered, by the `result` of initialize; `before` begins the text. */
+void walk_print_server(const char *what, const char *before, const json_t *result);
 
 /* The steps of the other files. */
 void walk_issuer(struct walk *walk, const char *issuer);

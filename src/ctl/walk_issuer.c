@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One authorization server: its metadata, what a client needs there, its keys. RFC 8414, RFC 7636, RFC 7591 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "auth/document.h"
 #include "auth/issuer.h"
@@ -12,37 +13,31 @@
 
 #define KINDS_MAX 8
 
-/* ---- metadata ---- */
-
 /* NULL: there is none, and that was said. */
 static json_t *examine_metadata(struct walk *walk, const char *issuer)
 {
 	struct error err = { ERROR_NONE, "" };
 	struct buf why = { 0 };
-	struct buf text = { 0 };
 	json_t *document = NULL;
 	char *address = NULL;
 
 	if (url_check_ours(slice_str(issuer), &err) < 0) {
-		buf_printf(&text, "%s: %s", issuer, err.text);
+		finding_fail(&walk->ill, "issuer", "%s: %s", issuer, err.text);
+		return NULL;
+	}
+	document = walk_get_first(walk, issuer_metadata_url, issuer, &why, &address);
+	if (document == NULL) {
+		finding_fail(&walk->ill, "issuer", "%s", buf_terminate(&why));
+	} else if (issuer_check_metadata(document, issuer, &err) < 0) {
+		finding_fail(&walk->ill, "issuer", "the metadata of %s cannot be used: %s", issuer,
+			     err.text);
+		json_decref(document);
+		document = NULL;
 	} else {
-		document = walk_get_first(walk, issuer_metadata_url, issuer, &why, &address);
-		if (document == NULL)
-			buf_append_slice(&text, buf_slice(&why));
-		else if (issuer_check_metadata(document, issuer, &err) < 0)
-			buf_printf(&text, "the metadata of %s cannot be used: %s", issuer,
-				   err.text);
+		finding_print("ok", "issuer", "%s", issuer);
 	}
 	free(address);
 	buf_fini(&why);
-	if (text.len > 0) {
-		walk_fail(walk, "issuer", &text);
-		json_decref(document);
-		return NULL;
-	}
-	CHECK(document != NULL);
-	buf_append_str(&text, issuer);
-	finding_print("ok", "issuer", &text);
 	return document;
 }
 
@@ -51,8 +46,9 @@ static json_t *examine_metadata(struct walk *walk, const char *issuer)
 static void examine_endpoints(struct walk *walk, const json_t *document)
 {
 	static const char *const names[] = { "authorization_endpoint", "token_endpoint" };
+	const json_t *types = json_object_get(document, "response_types_supported");
 	struct buf bad = { 0 };
-	struct buf text = { 0 };
+	struct buf good = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		const char *address = document_string(document, names[i]);
@@ -65,55 +61,51 @@ static void examine_endpoints(struct walk *walk, const json_t *document)
 			buf_printf(&bad, "%sthe %s is no https URL: %s", bad.len > 0 ? "; " : "",
 				   names[i], address);
 		else
-			buf_printf(&text, "%s%s", text.len > 0 ? ", " : "", address);
+			buf_printf(&good, "%s%s", good.len > 0 ? ", " : "", address);
 	}
-	if (!document_lists(json_object_get(document, "response_types_supported"),
-			    SLICE_LIT("code")))
+	if (!document_lists(types, SLICE_LIT("code")))
 		buf_printf(&bad, "%sresponse_types_supported does not list code",
 			   bad.len > 0 ? "; " : "");
-	if (bad.len > 0) {
-		walk_fail(walk, "endpoints", &bad);
-		buf_fini(&text);
-	} else {
-		finding_print("ok", "endpoints", &text);
-	}
+	if (bad.len > 0)
+		finding_fail(&walk->ill, "endpoints", "%s", buf_terminate(&bad));
+	else
+		finding_print("ok", "endpoints", "%s", buf_terminate(&good));
+	buf_fini(&bad);
+	buf_fini(&good);
 }
 
 static void examine_pkce(struct walk *walk, const json_t *document)
 {
 	const json_t *methods = json_object_get(document, "code_challenge_methods_supported");
-	struct buf text = { 0 };
 
-	if (document_lists(methods, SLICE_LIT("S256"))) {
-		buf_append_str(&text, "S256");
-		finding_print("ok", "pkce", &text);
-		return;
-	}
-	buf_printf(&text,
-		   "code_challenge_methods_supported %s; MCP clients go no further without it",
-		   methods != NULL ? "does not list S256" : "is missing");
-	walk_fail(walk, "pkce", &text);
+	if (document_lists(methods, SLICE_LIT("S256")))
+		finding_print("ok", "pkce", "S256");
+	else
+		finding_fail(&walk->ill, "pkce",
+			     "code_challenge_methods_supported %s; MCP clients go no further "
+			     "without it",
+			     methods != NULL ? "does not list S256" : "is missing");
 }
 
 static void examine_registration(struct walk *walk, const json_t *document)
 {
+	static const char documents[] = "by client id metadata documents";
 	bool has_documents =
 		json_is_true(json_object_get(document, "client_id_metadata_document_supported"));
 	const char *endpoint = document_string(document, "registration_endpoint");
-	struct buf text = { 0 };
 
-	if (has_documents)
-		buf_append_str(&text, "by client id metadata documents");
+	walk->is_by_hand |= !has_documents && endpoint == NULL;
 	if (endpoint != NULL)
-		buf_printf(&text, "%sdynamic, at %s", has_documents ? ", or " : "", endpoint);
-	if (text.len == 0) {
-		buf_append_str(&text, "neither dynamic nor by client id metadata documents: each "
-				      "client must be registered there by hand, and given its id");
-		walk->is_by_hand = true;
-		finding_print("warn", "register", &text);
-		return;
-	}
-	finding_print("ok", "register", &text);
+		finding_print("ok", "register", "%s%sdynamic, at %s",
+			      has_documents ? documents : "", has_documents ? ", or " : "",
+			      endpoint);
+	else if (has_documents)
+		finding_print("ok", "register", "%s", documents);
+	else
+		finding_print("warn", "register",
+			      "neither dynamic nor %s: each client must be registered there by "
+			      "hand, and given its id",
+			      documents);
 }
 
 /* ---- keys ---- */
@@ -134,7 +126,7 @@ static void count_kind(struct kind kinds[KINDS_MAX], const json_t *key)
 	for (size_t i = 0; i < KINDS_MAX; i++) {
 		if (kinds[i].name == NULL)
 			kinds[i].name = name;
-		if (slice_is_equal(slice_str(kinds[i].name), slice_str(name))) {
+		if (strcmp(kinds[i].name, name) == 0) {
 			kinds[i].count++;
 			return;
 		}
@@ -150,8 +142,7 @@ static void judge_keys(struct walk *walk, const char *issuer, json_t *document)
 	struct buf text = { 0 };
 
 	if (jwk_set_parse(document, ALGORITHM_ALL, &set, &err) < 0) {
-		buf_printf(&text, "no key can be used: %s", err.text);
-		walk_fail(walk, "keys", &text);
+		finding_fail(&walk->ill, "keys", "no key can be used: %s", err.text);
 		return;
 	}
 	buf_printf(&text, "%zu", json_array_size(keys));
@@ -161,41 +152,37 @@ static void judge_keys(struct walk *walk, const char *issuer, json_t *document)
 		buf_printf(&text, "%s %zu %s", i > 0 ? "," : ":", kinds[i].count, kinds[i].name);
 	if (set.skipped > 0)
 		buf_printf(&text, "; %zu cannot verify tokens", set.skipped);
-	jwk_set_fini(&set);
+	finding_print("ok", "keys", "%s", buf_terminate(&text));
 	json_object_set(walk->keys, issuer, document);
-	finding_print("ok", "keys", &text);
-}
-
-static void examine_keys(struct walk *walk, const char *issuer, const json_t *document)
-{
-	const char *address = document_string(document, "jwks_uri");
-	struct buf text = { 0 };
-	json_t *keys;
-	bool is_down;
-
-	if (address == NULL) {
-		buf_append_str(&text, "no jwks_uri: its tokens can be checked by asking it alone "
-				      "(introspection)");
-		finding_print("warn", "keys", &text);
-		return;
-	}
-	keys = walk_get(walk, address, &text, &is_down);
-	if (keys == NULL)
-		walk_fail(walk, "keys", &text);
-	else
-		judge_keys(walk, issuer, keys);
-	json_decref(keys);
+	jwk_set_fini(&set);
+	buf_fini(&text);
 }
 
 void walk_issuer(struct walk *walk, const char *issuer)
 {
 	json_t *document = examine_metadata(walk, issuer);
+	const char *address = document_string(document, "jwks_uri");
+	struct buf why = { 0 };
+	json_t *keys;
+	bool is_down;
 
 	if (document == NULL)
 		return;
 	examine_endpoints(walk, document);
 	examine_pkce(walk, document);
 	examine_registration(walk, document);
-	examine_keys(walk, issuer, document);
+	if (address == NULL) {
+		finding_print("warn", "keys",
+			      "no jwks_uri: its tokens can be checked by asking it alone "
+			      "(introspection)");
+	} else {
+		keys = walk_get(walk, address, &why, &is_down);
+		if (keys == NULL)
+			finding_fail(&walk->ill, "keys", "%s", buf_terminate(&why));
+		else
+			judge_keys(walk, issuer, keys);
+		json_decref(keys);
+		buf_fini(&why);
+	}
 	json_decref(document);
 }

@@ -33,21 +33,17 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 	return curl_handle_open_socket(&address_filter, address, &transfer->is_refused);
 }
 
-static bool ends_event(struct slice body)
-{
-	return (body.n >= 2 && memcmp(body.p + body.n - 2, "\n\n", 2) == 0) ||
-	       (body.n >= 4 && memcmp(body.p + body.n - 4, "\r\n\r\n", 4) == 0);
-}
-
 static size_t on_body(char *data, size_t size, size_t count, void *arg)
 {
 	struct transfer *transfer = arg;
 	struct buf *body = &transfer->answer->body;
 	size_t bytes = curl_handle_take_body(body, data, size * count, WEB_BODY_BYTES_MAX,
 					     &transfer->is_too_big);
+	bool ends_event =
+		(body->len >= 2 && memcmp(body->data + body->len - 2, "\n\n", 2) == 0) ||
+		(body->len >= 4 && memcmp(body->data + body->len - 4, "\r\n\r\n", 4) == 0);
 
-	transfer->is_enough = transfer->question->is_enough != NULL &&
-			      ends_event(buf_slice(body)) &&
+	transfer->is_enough = transfer->question->is_enough != NULL && ends_event &&
 			      transfer->question->is_enough(buf_slice(body));
 	CHECK(body->len <= WEB_BODY_BYTES_MAX);
 	return transfer->is_enough ? 0 : bytes;
@@ -150,16 +146,6 @@ static void finish(struct transfer *transfer, CURLcode code)
 	}
 }
 
-static bool may_ask(const struct web_question *question)
-{
-	struct url url;
-
-	if (url_parse(slice_str(question->url), &url) < 0)
-		return false;
-	return url_is_https(&url) || (slice_is_equal_nocase(url.scheme, SLICE_LIT("http")) &&
-				      url_is_loopback(&url) && question->may_loopback);
-}
-
 void web_ask(const struct web_question *question, struct web_answer *answer_r)
 {
 	const struct curl_handle_conf conf = {
@@ -170,10 +156,13 @@ void web_ask(const struct web_question *question, struct web_answer *answer_r)
 		.ca = question->ca,
 	};
 	struct transfer transfer = { .question = question, .answer = answer_r };
+	struct url url;
 
 	CHECK(question->url != NULL);
 	*answer_r = (struct web_answer){ .status = 0 };
-	if (!may_ask(question)) {
+	if (url_parse(slice_str(question->url), &url) < 0 ||
+	    (!url_is_https(&url) && !(slice_is_equal_nocase(url.scheme, SLICE_LIT("http")) &&
+				      url_is_loopback(&url) && question->may_loopback))) {
 		buf_append_str(&answer_r->error, "it is no https URL");
 		return;
 	}

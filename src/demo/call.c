@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one place where the error of a call is written. It sends nothing: dispatch.c does. */
+/* The one place where the error of a call is written. It sends nothing: dispatch.c does. MCP tools. */
 #include "demo/call.h"
 
 #include <stdarg.h>
@@ -42,4 +42,25 @@ const json_t *call_string(struct call *call, const json_t *args, const char *nam
 		return NULL;
 	}
 	return text;
+}
+
+struct slice call_text(const json_t *string)
+{
+	return slice_of(json_string_value(string), json_string_length(string));
+}
+
+bool call_is(const json_t *string, const char *text)
+{
+	return json_is_string(string) && slice_is_equal(call_text(string), slice_str(text));
+}
+
+json_t *call_result(json_t *text)
+{
+	return json_pack("{s:[{s:s, s:o}]}", "content", "type", "text", "text", text);
+}
+
+json_t *call_result_error(json_t *text)
+{
+	return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", text,
+			 "isError", 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request that is being answered, and the error that its answer becomes. */
+/* One request that is being answered, the error that its answer becomes, and the results of tools. */
 #ifndef MCPGATED_DEMO_CALL_H
 #define MCPGATED_DEMO_CALL_H
 
@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/check.h"
+#include "base/slice.h"
 
 struct call {
 	const json_t *id;
@@ -24,5 +25,13 @@ json_t *call_fail(struct call *call, int code, const char *format, ...) printf_l
 int call_unpack(struct call *call, const json_t *value, const char *format, ...) must_check;
 /* A string argument; NULL with an error of the call. */
 const json_t *call_string(struct call *call, const json_t *args, const char *name);
+/* What a string says, whole: a NUL ends nothing. {NULL, 0} if it is no string. SEC-42 */
+struct slice call_text(const json_t *string);
+/* Whether it is a string and says just that. */
+bool call_is(const json_t *string, const char *text);
+
+/* The result of a tool: one text, or one that says that the tool failed. Both take text. */
+json_t *call_result(json_t *text);
+json_t *call_result_error(json_t *text);
 
 #endif

@@ -18,6 +18,7 @@
 #include "demo/dispatch.h"
 #include "demo/job.h"
 #include "demo/server.h"
+#include "mcp/level.h"
 
 #define READ_BYTES 65536
 #define LINE_MAX_BYTES (64u * 1024 * 1024)
@@ -31,25 +32,13 @@ static const char usage[] =
 	"\n"
 	"Try it behind the gateway:  mcpgated -- mcpgated-demo\n";
 
-/* Takes the whole lines off the input; the first `old` bytes are known to hold no line feed. */
-static void take_lines(struct server *server, struct buf *in, size_t old)
-{
-	size_t begin = 0;
-	char *feed;
-
-	CHECK(old <= in->len);
-	while ((feed = memchr(in->data + old, '\n', in->len - old)) != NULL) {
-		dispatch_line(server, slice_between(in->data + begin, feed));
-		begin = old = (size_t)(feed - in->data) + 1;
-	}
-	buf_consume(in, begin);
-}
-
 /* Returns 1 to go on, 0 at the end of the input, -1 after a failure that it reported. */
 static int read_input(struct server *server, struct buf *in)
 {
-	size_t old = in->len;
+	size_t old = in->len; /* so many bytes are known to hold no line feed */
+	size_t begin = 0;
 	ssize_t got = read(STDIN_FILENO, buf_reserve(in, READ_BYTES), READ_BYTES);
+	char *feed;
 
 	if (got < 0 && (errno == EINTR || errno == EAGAIN))
 		return 1;
@@ -62,7 +51,11 @@ static int read_input(struct server *server, struct buf *in)
 		return 0;
 	}
 	in->len += (size_t)got;
-	take_lines(server, in, old);
+	while ((feed = memchr(in->data + old, '\n', in->len - old)) != NULL) {
+		dispatch_line(server, slice_between(in->data + begin, feed));
+		begin = old = (size_t)(feed - in->data) + 1;
+	}
+	buf_consume(in, begin);
 	if (in->len <= LINE_MAX_BYTES)
 		return 1;
 	fprintf(stderr, "mcpgated-demo: a line of more than %u bytes\n", LINE_MAX_BYTES);
@@ -73,11 +66,12 @@ static int read_input(struct server *server, struct buf *in)
 static int serve(void)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-	struct server server;
+	struct server server = { .log_level = level_find(SLICE_LIT("info")) };
 	struct buf in = { .len = 0 };
 	int more = 1;
 
-	server_init(&server);
+	CHECK(server.log_level >= 0);
+	list_init(&server.jobs);
 	while (more > 0) {
 		int ready;
 
@@ -87,7 +81,9 @@ static int serve(void)
 		if (ready > 0)
 			more = read_input(&server, &in);
 	}
-	server_fini(&server);
+	job_free_all(&server);
+	CHECK(server.job_count == 0);
+	json_decref(server.client);
 	buf_fini(&in);
 	return more == 0 ? 0 : 1;
 }

@@ -19,7 +19,7 @@
 #include "demo/tools.h"
 #include "mcp/level.h"
 
-/* Newest first: an unknown revision is answered with the newest one. */
+/* Newest first. */
 static const struct revision revisions[] = {
 	{ .name = "2025-11-25",
 	  .completions = true,
@@ -36,27 +36,23 @@ static const struct revision revisions[] = {
 	{ .name = "2024-11-05" },
 };
 
-static const struct revision *revision_find(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
-		if (strcmp(revisions[i].name, name) == 0)
-			return &revisions[i];
-	}
-	return &revisions[0];
-}
-
 static json_t *on_initialize(struct server *server, struct call *call)
 {
-	const char *version;
+	size_t at = ARRAY_LEN(revisions) - 1;
+	const json_t *version;
 	json_t *capabilities;
 
 	if (server->revision != NULL)
 		return call_fail(call, MCP_INVALID_REQUEST, "initialize was sent before");
-	if (call_unpack(call, call->params, "{s:s, s:o}", "protocolVersion", &version,
-			"capabilities", &capabilities) != 0)
+	version = call_string(call, call->params, "protocolVersion");
+	if (version == NULL ||
+	    call_unpack(call, call->params, "{s:o}", "capabilities", &capabilities) != 0)
 		return NULL;
 	CHECK(server->client == NULL);
-	server->revision = revision_find(version);
+	/* An unknown revision is answered with the newest one. */
+	while (at > 0 && !call_is(version, revisions[at].name))
+		at--;
+	server->revision = &revisions[at];
 	server->client = json_incref(capabilities);
 	return json_pack(
 		"{s:s, s:{s:{}, s:{s:b}, s:{}, s:{}, s:o*}, s:{s:s, s:s}, s:s}", "protocolVersion",
@@ -76,14 +72,15 @@ static json_t *on_ping(struct server *server, struct call *call)
 
 static json_t *on_set_level(struct server *server, struct call *call)
 {
-	const char *name;
+	const json_t *name = call_string(call, call->params, "level");
 	int level;
 
-	if (call_unpack(call, call->params, "{s:s}", "level", &name) != 0)
+	if (name == NULL)
 		return NULL;
-	level = level_find(slice_str(name));
+	level = level_find(call_text(name));
 	if (level < 0)
-		return call_fail(call, MCP_INVALID_PARAMS, "%.40s is no log level", name);
+		return call_fail(call, MCP_INVALID_PARAMS, "%.40s is no log level",
+				 json_string_value(name));
 	server->log_level = level;
 	return json_object();
 }
@@ -109,14 +106,15 @@ static const struct {
 	{ .name = "completion/complete", .answer = prompts_complete },
 };
 
-static json_t *answer(struct server *server, const char *name, struct call *call)
+static json_t *answer(struct server *server, const json_t *name, struct call *call)
 {
 	size_t i = 0;
 
-	while (i < ARRAY_LEN(methods) && strcmp(methods[i].name, name) != 0)
+	while (i < ARRAY_LEN(methods) && !call_is(name, methods[i].name))
 		i++;
 	if (i == ARRAY_LEN(methods))
-		return call_fail(call, MCP_METHOD_NOT_FOUND, "There is no method %.80s", name);
+		return call_fail(call, MCP_METHOD_NOT_FOUND, "There is no method %.80s",
+				 json_string_value(name));
 	if (server->revision == NULL && !methods[i].is_early)
 		return call_fail(call, MCP_INVALID_REQUEST, "The first request must be initialize");
 	if (!json_is_object(call->params))
@@ -126,7 +124,7 @@ static json_t *answer(struct server *server, const char *name, struct call *call
 	return methods[i].answer(server, call);
 }
 
-static void take_request(struct server *server, const char *method, const json_t *id,
+static void take_request(struct server *server, const json_t *method, const json_t *id,
 			 json_t *params)
 {
 	json_t *none = params == NULL ? json_object() : NULL, *result;
@@ -150,16 +148,16 @@ static void take_request(struct server *server, const char *method, const json_t
 static void take_message(struct server *server, const json_t *message)
 {
 	const json_t *id = json_object_get(message, "id");
-	const char *method = json_string_value(json_object_get(message, "method"));
+	const json_t *method = json_object_get(message, "method");
 	json_t *params = json_object_get(message, "params");
 	const json_t *result = json_object_get(message, "result");
 	const json_t *error = json_object_get(message, "error");
 
-	if (method != NULL && id != NULL)
+	if (json_is_string(method) && id != NULL)
 		take_request(server, method, id, params);
-	else if (method != NULL && strcmp(method, "notifications/cancelled") == 0)
+	else if (call_is(method, "notifications/cancelled"))
 		job_cancel(server, json_object_get(params, "requestId"));
-	else if (method != NULL)
+	else if (json_is_string(method))
 		return; /* the other notifications change nothing here */
 	else if (id != NULL && (result != NULL) != (error != NULL))
 		job_take_answer(server, id, result, error);

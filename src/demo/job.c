@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "demo/rpc.h"
-#include "demo/tool_result.h"
 
 #define JOBS_MAX 4096
 
@@ -80,30 +79,26 @@ void job_cancel(struct server *server, const json_t *id)
 	}
 }
 
-static json_t *refusal(const json_t *error)
-{
-	const char *text = json_string_value(json_object_get(error, "message"));
-
-	return tool_result_error(
-		json_sprintf("The client refused: %s", text != NULL ? text : "no reason"));
-}
-
 void job_take_answer(struct server *server, const json_t *id, const json_t *result,
 		     const json_t *error)
 {
+	const char *text = json_string_value(json_object_get(error, "message"));
+
 	CHECK((result != NULL) != (error != NULL));
 	LIST_FOREACH(node, &server->jobs) {
 		struct job *job = container_of(node, struct job, node);
 
-		if (job->asked != 0 && json_is_integer(id) &&
-		    json_integer_value(id) == job->asked) {
-			CHECK(job->on_answer != NULL);
-			if (error == NULL)
-				job->on_answer(server, job, result);
-			else
-				job_finish(server, job, refusal(error));
-			return;
-		}
+		if (job->asked == 0 || !json_is_integer(id) || json_integer_value(id) != job->asked)
+			continue;
+		CHECK(job->on_answer != NULL);
+		if (error == NULL)
+			job->on_answer(server, job, result);
+		else
+			job_finish(server, job,
+				   call_result_error(
+					   json_sprintf("The client refused: %s",
+							text != NULL ? text : "no reason")));
+		return;
 	}
 }
 

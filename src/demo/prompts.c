@@ -2,9 +2,6 @@
 /* One prompt with one argument, and names to complete it with. */
 #include "demo/prompts.h"
 
-#include <string.h>
-#include <strings.h>
-
 #include "demo/rpc.h"
 
 static const char *const names[] = { "Ada",     "Alan",  "Barbara", "Dennis",  "Donald", "Edsger",
@@ -21,13 +18,15 @@ json_t *prompts_list(struct server *server, struct call *call)
 
 json_t *prompts_get(struct server *server, struct call *call)
 {
-	const char *prompt, *name;
+	const json_t *prompt = call_string(call, call->params, "name");
+	const char *name;
 
 	(void)server;
-	if (call_unpack(call, call->params, "{s:s}", "name", &prompt) != 0)
+	if (prompt == NULL)
 		return NULL;
-	if (strcmp(prompt, "greet") != 0)
-		return call_fail(call, MCP_INVALID_PARAMS, "There is no prompt %.80s", prompt);
+	if (!call_is(prompt, "greet"))
+		return call_fail(call, MCP_INVALID_PARAMS, "There is no prompt %.80s",
+				 json_string_value(prompt));
 	if (call_unpack(call, call->params, "{s:{s:s}}", "arguments", "name", &name) != 0)
 		return NULL;
 	return json_pack("{s:s, s:[{s:s, s:{s:s, s:o}}]}", "description", "Asks for a greeting",
@@ -35,45 +34,35 @@ json_t *prompts_get(struct server *server, struct call *call)
 			 json_sprintf("Please greet %s in one friendly sentence.", name));
 }
 
-static json_t *names_with_prefix(const char *prefix)
-{
-	json_t *found = json_array();
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (strncasecmp(names[i], prefix, strlen(prefix)) == 0)
-			json_array_append_new(found, json_string(names[i]));
-	}
-	return found;
-}
-
-/* Whether ref names something with arguments, and whether that is the prompt. */
-static bool is_known_ref(const char *type, const char *name, const char *uri, bool *is_prompt_r)
-{
-	*is_prompt_r = strcmp(type, "ref/prompt") == 0;
-	if (*is_prompt_r)
-		return name != NULL && strcmp(name, "greet") == 0;
-	return strcmp(type, "ref/resource") == 0 && uri != NULL &&
-	       strcmp(uri, "demo://echo/{text}") == 0;
-}
-
 json_t *prompts_complete(struct server *server, struct call *call)
 {
-	const char *type, *argument, *value, *name = NULL, *uri = NULL;
-	bool is_prompt;
+	const json_t *ref, *type, *argument, *name, *value;
+	bool is_prompt, is_template;
+	struct slice prefix;
 	json_t *values;
 
 	(void)server;
-	if (call_unpack(call, call->params, "{s:{s:s, s?s, s?s}, s:{s:s, s:s}}", "ref", "type",
-			&type, "name", &name, "uri", &uri, "argument", "name", &argument, "value",
-			&value) != 0)
+	if (call_unpack(call, call->params, "{s:o, s:o}", "ref", &ref, "argument", &argument) != 0)
 		return NULL;
-	if (!is_known_ref(type, name, uri, &is_prompt))
+	name = call_string(call, argument, "name");
+	value = name != NULL ? call_string(call, argument, "value") : NULL;
+	if (value == NULL)
+		return NULL;
+	type = json_object_get(ref, "type");
+	is_prompt = call_is(type, "ref/prompt") && call_is(json_object_get(ref, "name"), "greet");
+	is_template = call_is(type, "ref/resource") &&
+		      call_is(json_object_get(ref, "uri"), "demo://echo/{text}");
+	if (!is_prompt && !is_template)
 		return call_fail(call, MCP_INVALID_PARAMS,
 				 "There is nothing like this to complete");
-	if (is_prompt && strcmp(argument, "name") == 0)
-		values = names_with_prefix(value);
-	else
-		values = json_array();
+	prefix = call_text(value);
+	values = json_array();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct slice begin = slice_of(names[i], strnlen(names[i], prefix.n));
+
+		if (is_prompt && call_is(name, "name") && slice_is_equal_nocase(begin, prefix))
+			json_array_append_new(values, json_string(names[i]));
+	}
 	return json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total",
 			 (json_int_t)json_array_size(values), "hasMore", 0);
 }

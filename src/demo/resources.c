@@ -55,19 +55,19 @@ json_t *resources_list_templates(struct server *server, struct call *call)
 }
 
 /* The percent-decoded text; NULL if it is cut, not hexadecimal or not UTF-8. */
-static json_t *decode(const char *text)
+static json_t *decode(struct slice text)
 {
-	char *out = mem_strdup(text);
+	char *out = mem_alloc(text.n + 1);
 	size_t size = 0;
 	json_t *decoded = NULL;
 
-	for (; *text != '\0'; text++) {
-		out[size] = *text;
-		if (*text == '%') {
-			if (text_from_hex(slice_of(text + 1, strnlen(text + 1, 2)), out + size, 1) <
-			    0)
+	for (size_t i = 0; i < text.n; i++) {
+		out[size] = text.p[i];
+		if (text.p[i] == '%') {
+			if (text.n - i < 3 ||
+			    text_from_hex(slice_of(text.p + i + 1, 2), out + size, 1) < 0)
 				goto out;
-			text += 2;
+			i += 2;
 		}
 		size++;
 	}
@@ -78,23 +78,24 @@ out:
 }
 
 /* The text of the resource that the params name, a new string; NULL with an error of the call. */
-static json_t *read_text(struct server *server, struct call *call, const char **uri_r)
+static json_t *read_text(struct server *server, struct call *call, const json_t **uri_r)
 {
-	const char *uri;
+	const json_t *uri = call_string(call, call->params, "uri");
+	struct slice rest = call_text(uri);
 	json_t *text;
 
-	if (call_unpack(call, call->params, "{s:s}", "uri", uri_r) != 0)
+	*uri_r = uri;
+	if (uri == NULL)
 		return NULL;
-	uri = *uri_r;
-	if (strcmp(uri, CLOCK_URI) == 0)
+	if (call_is(uri, CLOCK_URI))
 		return resources_time();
-	if (strcmp(uri, COUNTER_URI) == 0)
+	if (call_is(uri, COUNTER_URI))
 		return json_sprintf("%" JSON_INTEGER_FORMAT, server->counter);
-	if (strncmp(uri, ECHO_PREFIX, strlen(ECHO_PREFIX)) != 0) {
-		call->data = json_pack("{s:s}", "uri", uri);
+	if (!slice_has_prefix(rest, SLICE_LIT(ECHO_PREFIX))) {
+		call->data = json_pack("{s:O}", "uri", uri);
 		return call_fail(call, UNKNOWN_RESOURCE, "There is no such resource");
 	}
-	text = decode(uri + strlen(ECHO_PREFIX));
+	text = decode(slice_between(rest.p + strlen(ECHO_PREFIX), rest.p + rest.n));
 	if (text == NULL)
 		call_fail(call, MCP_INVALID_PARAMS,
 			  "The text in the URI is not percent-encoded UTF-8");
@@ -103,24 +104,24 @@ static json_t *read_text(struct server *server, struct call *call, const char **
 
 json_t *resources_read(struct server *server, struct call *call)
 {
-	const char *uri;
+	const json_t *uri;
 	json_t *text = read_text(server, call, &uri);
 
 	if (text == NULL)
 		return NULL;
-	return json_pack("{s:[{s:s, s:s, s:o}]}", "contents", "uri", uri, "mimeType", "text/plain",
+	return json_pack("{s:[{s:O, s:s, s:o}]}", "contents", "uri", uri, "mimeType", "text/plain",
 			 "text", text);
 }
 
 static json_t *watch(struct server *server, struct call *call, bool is_watched)
 {
-	const char *uri;
+	const json_t *uri;
 	json_t *text = read_text(server, call, &uri);
 
 	if (text == NULL)
 		return NULL;
 	json_decref(text);
-	if (strcmp(uri, COUNTER_URI) == 0)
+	if (call_is(uri, COUNTER_URI))
 		server->is_counter_watched = is_watched;
 	return json_object();
 }

@@ -50,23 +50,17 @@ void rpc_send_result(const json_t *id, json_t *result)
 	send_message(json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", id, "result", result));
 }
 
-/* A text may quote the client cut short, and so end in half a character, which is no JSON. */
-static json_t *readable(const char *text)
-{
-	struct buf mended = { 0 };
-	json_t *string;
-
-	buf_append_utf8(&mended, slice_str(text));
-	string = json_string_nocheck(buf_terminate(&mended));
-	buf_fini(&mended);
-	return string;
-}
-
 void rpc_send_error(const json_t *id, int code, const char *text, json_t *data)
 {
+	struct buf mended = { 0 };
+
 	CHECK(code < 0);
-	send_message(json_pack("{s:s, s:O?, s:{s:i, s:o, s:o*}}", "jsonrpc", "2.0", "id", id,
-			       "error", "code", code, "message", readable(text), "data", data));
+	/* A text may quote the client cut short, and so end in half a character, which is no JSON. */
+	buf_append_utf8(&mended, slice_str(text));
+	send_message(json_pack("{s:s, s:O?, s:{s:i, s:s, s:o*}}", "jsonrpc", "2.0", "id", id,
+			       "error", "code", code, "message", buf_terminate(&mended), "data",
+			       data));
+	buf_fini(&mended);
 }
 
 void rpc_send_notification(const char *method, json_t *params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the server, which dispatch, tools, resources and jobs share. */
+/* The state of the server, which dispatch, tools, resources and jobs share. demo.c begins and ends it. */
 #ifndef MCPGATED_DEMO_SERVER_H
 #define MCPGATED_DEMO_SERVER_H
 
@@ -29,8 +29,5 @@ struct server {
 	size_t job_count;
 	json_int_t last_request_id;
 };
-
-void server_init(struct server *server);
-void server_fini(struct server *server);
 
 #endif

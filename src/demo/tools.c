@@ -1,28 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of tools, and those that ask the client nothing (ask_tools.c has the others). A wrong
- * argument is an error of the protocol (-32602) in every revision, so that tests can tell it from a
- * tool that failed.
+ * The table of tools and what they do. A wrong argument is an error of the protocol (-32602) in every revision, so that
+ * tests can tell it from a tool that failed. MCP tools, elicitation, sampling, roots.
  */
 #include "demo/tools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "demo/ask_tools.h"
 #include "demo/call.h"
 #include "demo/job.h"
 #include "demo/resources.h"
 #include "demo/rpc.h"
-#include "demo/tool_result.h"
 #include "mcp/level.h"
 
 #define SLEEP_MAX_MS 3600000
 #define STEPS_MAX 100000
 #define BIG_MAX_BYTES (256 * 1024 * 1024)
+#define ANSWER_WITHIN_MS 300000 /* people answer elicitations */
 
 static int take_integer(struct call *call, const json_t *args, const char *name, json_int_t max,
 			json_int_t *value_r)
@@ -43,34 +40,28 @@ static json_t *tool_echo(struct server *server, struct call *call, const json_t 
 	const json_t *text = call_string(call, args, "text");
 
 	(void)server;
-	return text != NULL ? tool_result_text(json_copy((json_t *)text)) : NULL;
-}
-
-/* Exact for integers while their sum is one; NULL if it is not even a finite number. */
-static json_t *sum_of(const json_t *a, const json_t *b)
-{
-	long long sum;
-
-	if (json_is_integer(a) && json_is_integer(b) &&
-	    !__builtin_add_overflow(json_integer_value(a), json_integer_value(b), &sum))
-		return json_integer(sum);
-	return json_real(json_number_value(a) + json_number_value(b));
+	return text != NULL ? call_result(json_copy((json_t *)text)) : NULL;
 }
 
 static json_t *tool_add(struct server *server, struct call *call, const json_t *args)
 {
 	const json_t *a = json_object_get(args, "a"), *b = json_object_get(args, "b");
 	json_t *sum, *result;
+	long long exact;
 	char *text;
 
 	if (!json_is_number(a) || !json_is_number(b))
 		return call_fail(call, MCP_INVALID_PARAMS, "a and b must be numbers");
-	sum = sum_of(a, b);
-	if (sum == NULL)
-		return tool_result_error(json_string("The sum is too large"));
+	if (json_is_integer(a) && json_is_integer(b) &&
+	    !__builtin_add_overflow(json_integer_value(a), json_integer_value(b), &exact))
+		sum = json_integer(exact);
+	else
+		sum = json_real(json_number_value(a) + json_number_value(b));
+	if (sum == NULL) /* not even a finite number */
+		return call_result_error(json_string("The sum is too large"));
 	text = json_dumps(sum, JSON_ENCODE_ANY);
 	CHECK(text != NULL && server->revision != NULL);
-	result = tool_result_text(json_string(text));
+	result = call_result(json_string(text));
 	free(text);
 	if (server->revision->structured)
 		json_object_set_new(result, "structuredContent", json_pack("{s:O}", "sum", sum));
@@ -83,12 +74,12 @@ static json_t *tool_time(struct server *server, struct call *call, const json_t 
 	(void)server;
 	(void)call;
 	(void)args;
-	return tool_result_text(resources_time());
+	return call_result(resources_time());
 }
 
 static void sleep_on_due(struct server *server, struct job *job)
 {
-	job_finish(server, job, tool_result_text(json_string("slept")));
+	job_finish(server, job, call_result(json_string("slept")));
 }
 
 static json_t *tool_sleep(struct server *server, struct call *call, const json_t *args)
@@ -111,8 +102,8 @@ static void progress_on_due(struct server *server, struct job *job)
 	CHECK(job->step <= job->count && job->asked == 0);
 	if (job->step == job->count) {
 		job_finish(server, job,
-			   tool_result_text(json_sprintf("%" JSON_INTEGER_FORMAT " steps done",
-							 job->count)));
+			   call_result(json_sprintf("%" JSON_INTEGER_FORMAT " steps done",
+						    job->count)));
 		return;
 	}
 	job->step++;
@@ -161,7 +152,7 @@ static json_t *tool_big(struct server *server, struct call *call, const json_t *
 		all[i] = (char)('a' + i % 26);
 	text = json_stringn_nocheck(all, (size_t)bytes);
 	free(all);
-	return tool_result_text(text);
+	return call_result(text);
 }
 
 static json_t *tool_log(struct server *server, struct call *call, const json_t *args)
@@ -172,14 +163,14 @@ static json_t *tool_log(struct server *server, struct call *call, const json_t *
 
 	if (text == NULL)
 		return NULL;
-	level = level_find(slice_str(json_string_value(name)));
+	level = level_find(call_text(name));
 	if (level < 0)
 		return call_fail(call, MCP_INVALID_PARAMS, "level is no log level");
 	if (level < server->log_level)
-		return tool_result_text(json_string("not sent: below the level that was set"));
+		return call_result(json_string("not sent: below the level that was set"));
 	rpc_send_notification("notifications/message", json_pack("{s:O, s:s, s:O}", "level", name,
 								 "logger", "demo", "data", text));
-	return tool_result_text(json_string("sent"));
+	return call_result(json_string("sent"));
 }
 
 static json_t *tool_bump(struct server *server, struct call *call, const json_t *args)
@@ -187,7 +178,7 @@ static json_t *tool_bump(struct server *server, struct call *call, const json_t 
 	(void)call;
 	(void)args;
 	resources_bump(server);
-	return tool_result_text(json_sprintf("%" JSON_INTEGER_FORMAT, server->counter));
+	return call_result(json_sprintf("%" JSON_INTEGER_FORMAT, server->counter));
 }
 
 static json_t *tool_crash(struct server *server, struct call *call, const json_t *args)
@@ -208,8 +199,121 @@ static json_t *tool_stderr(struct server *server, struct call *call, const json_
 	if (text == NULL)
 		return NULL;
 	fprintf(stderr, "%s\n", json_string_value(text));
-	return tool_result_text(json_string("written"));
+	return call_result(json_string("written"));
 }
+
+/* ---- those that ask the client; what it did not declare is not asked for: then the tool fails ---- */
+
+static void on_silence(struct server *server, struct job *job)
+{
+	job_withdraw(job, "No answer in time");
+	job_finish(server, job,
+		   call_result_error(json_string("The client did not answer in time")));
+}
+
+/* Makes the call a job that asks the client. Takes params; returns NULL, as the answer comes later. */
+static json_t *ask(struct server *server, struct call *call, job_answer_fn *on_answer,
+		   const char *method, json_t *params)
+{
+	struct job *job = job_start(server, call, ANSWER_WITHIN_MS);
+
+	if (job == NULL) {
+		json_decref(params);
+		return NULL;
+	}
+	job->on_due = on_silence;
+	job->on_answer = on_answer;
+	job_ask(server, job, method, params);
+	return NULL;
+}
+
+/* value as JSON text; a new string. */
+static json_t *as_text(const json_t *value)
+{
+	char *dump = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	json_t *text = json_string(dump != NULL ? dump : "nothing");
+
+	free(dump);
+	return text;
+}
+
+static void elicit_on_answer(struct server *server, struct job *job, const json_t *result)
+{
+	const char *action = json_string_value(json_object_get(result, "action"));
+	json_t *content = as_text(json_object_get(result, "content"));
+
+	job_finish(server, job,
+		   call_result(json_sprintf("%s: %s", action != NULL ? action : "no action",
+					    json_string_value(content))));
+	json_decref(content);
+}
+
+/* Revision 2025-11-25 names modes; none named is the form. */
+static bool has_elicitation(const struct server *server)
+{
+	const json_t *declared = json_object_get(server->client, "elicitation");
+
+	return declared != NULL &&
+	       (json_object_size(declared) == 0 || json_object_get(declared, "form") != NULL);
+}
+
+static json_t *tool_elicit(struct server *server, struct call *call, const json_t *args)
+{
+	const char *message = "What is your name?";
+
+	if (call_unpack(call, args, "{s?s}", "message", &message) != 0)
+		return NULL;
+	if (!has_elicitation(server))
+		return call_result_error(json_string(
+			"The client cannot ask its user: it did not declare elicitation"));
+	return ask(server, call, elicit_on_answer, "elicitation/create",
+		   json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s}}, s:[s]}}", "message", message,
+			     "requestedSchema", "type", "object", "properties", "name", "type",
+			     "string", "description", "A name", "required", "name"));
+}
+
+static void sample_on_answer(struct server *server, struct job *job, const json_t *result)
+{
+	const json_t *content = json_object_get(result, "content");
+	const char *model = json_string_value(json_object_get(result, "model"));
+	json_t *said = json_object_get(content, "text");
+
+	said = json_is_string(said) ? json_incref(said) : as_text(content);
+	job_finish(server, job,
+		   call_result(json_sprintf("%s: %s", model != NULL ? model : "unknown model",
+					    json_string_value(said))));
+	json_decref(said);
+}
+
+static json_t *tool_sample(struct server *server, struct call *call, const json_t *args)
+{
+	const json_t *prompt = call_string(call, args, "prompt");
+
+	if (prompt == NULL)
+		return NULL;
+	if (json_object_get(server->client, "sampling") == NULL)
+		return call_result_error(
+			json_string("The client has no model to ask: it did not declare sampling"));
+	return ask(server, call, sample_on_answer, "sampling/createMessage",
+		   json_pack("{s:[{s:s, s:{s:s, s:O}}], s:i}", "messages", "role", "user",
+			     "content", "type", "text", "text", prompt, "maxTokens", 100));
+}
+
+static void roots_on_answer(struct server *server, struct job *job, const json_t *result)
+{
+	job_finish(server, job, call_result(as_text(json_object_get(result, "roots"))));
+}
+
+static json_t *tool_roots(struct server *server, struct call *call, const json_t *args)
+{
+	(void)args;
+	if (json_object_get(server->client, "roots") == NULL)
+		return call_result_error(
+			json_string("The client has no roots: it did not declare them"));
+	return ask(server, call, roots_on_answer, "roots/list", json_object());
+}
+
+/* ---- the table ---- */
 
 #define PROPERTY(name, type, text) \
 	"\"" name "\":{\"type\":\"" type "\",\"description\":\"" text "\"}"
@@ -246,12 +350,12 @@ static const struct tool {
 	{ "elicit", "Asks the user for a name and tells what the user answered.",
 	  "{\"type\":\"object\",\"properties\":{" PROPERTY("message", "string",
 							   "The question") "}}",
-	  NULL, ask_tools_elicit },
+	  NULL, tool_elicit },
 	{ "sample", "Asks the client's language model and tells what it said.",
 	  OBJECT(PROPERTY("prompt", "string", "What to say to the model"), "\"prompt\""), NULL,
-	  ask_tools_sample },
+	  tool_sample },
 	{ "roots", "Asks the client for its roots and lists them.", NO_ARGUMENTS, NULL,
-	  ask_tools_roots },
+	  tool_roots },
 	{ "big", "Returns a text of so many bytes.",
 	  OBJECT(PROPERTY("bytes", "integer", "Length of the text, up to 256 MiB"), "\"bytes\""),
 	  NULL, tool_big },
@@ -295,16 +399,18 @@ json_t *tools_list(struct server *server, struct call *call)
 
 json_t *tools_call(struct server *server, struct call *call)
 {
-	const char *name;
-	json_t *args = NULL, *none, *result;
+	const json_t *name = call_string(call, call->params, "name");
+	const json_t *args = json_object_get(call->params, "arguments");
+	json_t *none, *result;
 	size_t i = 0;
 
-	if (call_unpack(call, call->params, "{s:s, s?o}", "name", &name, "arguments", &args) != 0)
+	if (name == NULL)
 		return NULL;
-	while (i < ARRAY_LEN(tools) && strcmp(tools[i].name, name) != 0)
+	while (i < ARRAY_LEN(tools) && !call_is(name, tools[i].name))
 		i++;
 	if (i == ARRAY_LEN(tools))
-		return call_fail(call, MCP_INVALID_PARAMS, "There is no tool %.80s", name);
+		return call_fail(call, MCP_INVALID_PARAMS, "There is no tool %.80s",
+				 json_string_value(name));
 	if (args != NULL && !json_is_object(args))
 		return call_fail(call, MCP_INVALID_PARAMS, "arguments must be an object");
 	none = json_object();

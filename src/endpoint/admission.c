@@ -5,13 +5,18 @@
  */
 #include "endpoint/admission.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
-#include "endpoint/validation.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/router.h"
+
+/* Of an initialize request: it is kept for as long as the session lives, for the processes that come later. */
+#define INITIALIZE_BYTES_MAX (64 * 1024)
+#define BATCH_MAX 64
 
 static const struct {
 	size_t calls_max; /* in flight, of one session */
@@ -76,34 +81,58 @@ static bool check_access(struct admission *admission)
 					&caller->access, &admission->refusal);
 }
 
+static bool is_initialize(const struct envelope *env)
+{
+	return env->kind == ENVELOPE_REQUEST &&
+	       slice_is_equal(env->method, SLICE_LIT("initialize"));
+}
+
+static int add_message(struct slice element, void *arg)
+{
+	struct admission *admission = arg;
+	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
+	struct envelope *env = &admission->messages[admission->count];
+
+	CHECK(admission->count < BATCH_MAX);
+	if (scan_envelope(element, limits, 0, env, &admission->err) < 0)
+		return -1;
+	admission->count++;
+	admission->requests += env->kind == ENVELOPE_REQUEST;
+	return 0;
+}
+
+/* An array of messages, which 2025-03-26 has. FRONT-POST-06, -07, -08, FRONT-INIT-03 */
 static int read_batch(struct admission *admission)
 {
-	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
-	struct batch *batch = &admission->batch;
+	bool has_initialize = false;
+	size_t responses = 0;
 
-	if (batch_read(batch, admission->body, limits, &admission->err) < 0)
+	admission->messages = mem_alloc(BATCH_MAX * sizeof(*admission->messages));
+	if (scan_array(admission->body, BATCH_MAX, add_message, admission, &admission->err) < 0)
 		return -1;
-	admission->messages = batch->messages;
-	admission->count = batch->count;
-	admission->requests = batch->requests;
-	return 0;
+	for (size_t i = 0; i < admission->count; i++) {
+		const struct envelope *env = &admission->messages[i];
+
+		has_initialize |= is_initialize(env);
+		responses += env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR;
+	}
+	if (admission->count > 0 && !has_initialize && (admission->requests == 0 || responses == 0))
+		return 0;
+	return error_set(
+		&admission->err, ERROR_INVALID,
+		"Invalid request: a batch is not empty, has no initialize, and either asks or answers");
 }
 
 static int read_single(struct admission *admission)
 {
-	const struct scan_limits *limits = &admission->caller->frontend->router->limits;
-	struct envelope *env = &admission->single;
-
-	if (scan_envelope(admission->body, limits, 0, env, &admission->err) < 0)
+	admission->messages = &admission->single;
+	if (add_message(admission->body, admission) < 0)
 		return -1;
-	admission->messages = env;
-	admission->count = 1;
-	admission->requests = env->kind == ENVELOPE_REQUEST;
-	admission->is_initialize = validation_is_initialize(env);
+	admission->is_initialize = is_initialize(&admission->single);
 	return 0;
 }
 
-/* Every message is read here, once. FRONT-HTTP-10, -11, FRONT-POST-07, FRONT-INIT-03 */
+/* Every message is read here, once. FRONT-HTTP-10, -11, FRONT-POST-07 */
 static bool check_body(struct admission *admission)
 {
 	int code;
@@ -128,6 +157,12 @@ static bool needs_name(const struct admission *admission)
 	return !admission->is_initialize;
 }
 
+/* What a message's _meta says about the revision that it is of; absent in the legacy era. */
+static struct json version_of(const struct envelope *env)
+{
+	return scan_member(env->meta.text, SLICE_LIT("io.modelcontextprotocol/protocolVersion"));
+}
+
 /*
  * A revision that is known and not served yet. Not MCP_UNSUPPORTED_VERSION: an error code of the modern era is taken for
  * the word of a modern server, and there are clients that do not try initialize after it. FRONT-VER-06
@@ -139,8 +174,8 @@ static bool check_served(struct admission *admission)
 	if (admission->front != FRONT_STREAMABLE || admission->is_initialize)
 		return true;
 	if (admission->count == 1 && !admission->is_batch)
-		is_unserved |= revision_is_unserved(
-			scan_plain_string(validation_version(&admission->single)));
+		is_unserved |=
+			revision_is_unserved(scan_plain_string(version_of(&admission->single)));
 	if (!is_unserved)
 		return true;
 	error_set(&admission->err, ERROR_INVALID,
@@ -193,19 +228,35 @@ static bool check_named(struct admission *admission)
 	return refuse(admission, 400, MCP_INVALID_REQUEST, fronts[admission->front].unnamed);
 }
 
-/* What all messages of the body need together. AUTH-SCP-02, -06, -11 */
+/* Each request hears it; a batch or a notification is refused as what it is. AUTH-SCP-12 */
+static bool refuse_name(struct admission *admission, const char *why)
+{
+	int status = own_id(admission).n > 0 ? 200 : 400;
+
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the tool %s", why);
+	refuse(admission, status, MCP_INVALID_PARAMS, admission->err.text);
+	admission->refusal.is_in_band = admission->requests > 0;
+	return false;
+}
+
+/* What all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
 static bool check_scopes(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
 	const struct protected_resource *place = &caller->endpoint->place;
 	struct refusal *refusal = &admission->refusal;
 	struct scope_set needed = { { 0 } };
+	const char *no_name = NULL;
 
-	for (size_t i = 0; i < admission->count; i++)
-		authorization_add_required(place, &admission->messages[i], &needed);
+	for (size_t i = 0; i < admission->count; i++) {
+		const char *why =
+			authorization_add_required(place, &admission->messages[i], &needed);
+
+		no_name = no_name != NULL ? no_name : why;
+	}
 	if (authorization_covers(&caller->frontend->authorization, place, &caller->access, &needed,
 				 refusal))
-		return true;
+		return no_name == NULL || refuse_name(admission, no_name);
 	refusal->id = own_id(admission);
 	refusal->is_for_result = place->tells_in_result && admission->takes_results &&
 				 refusal->id.n > 0 && !admission->is_initialize;
@@ -220,7 +271,7 @@ static bool check_era(struct admission *admission)
 	for (size_t i = 0; i < admission->count; i++) {
 		const struct envelope *env = &admission->messages[i];
 
-		if (env->kind == ENVELOPE_REQUEST && validation_version(env).type != JSON_ABSENT)
+		if (env->kind == ENVELOPE_REQUEST && version_of(env).type != JSON_ABSENT)
 			return refuse_requests(admission, 200, MCP_METHOD_NOT_FOUND,
 					       "Method not found");
 	}
@@ -252,15 +303,25 @@ static bool check_batch(struct admission *admission)
 /* FRONT-INIT-01, -02, DEF-11 */
 static bool check_initialize(struct admission *admission)
 {
-	const char *why;
+	const struct envelope *env = &admission->single;
+	struct slice params = env->params.text;
 
 	if (!admission->is_initialize)
 		return true;
 	if (admission->client != NULL || admission->session.is_opening)
 		return refuse_requests(admission, 400, MCP_INVALID_REQUEST,
 				       "Invalid request: initialize was sent before");
-	why = validation_check_initialize(&admission->single);
-	return why == NULL || refuse_requests(admission, 200, MCP_INVALID_PARAMS, why);
+	if (env->text.n > INITIALIZE_BYTES_MAX)
+		return refuse_requests(admission, 200, MCP_INVALID_PARAMS,
+				       "Invalid params: initialize is longer than 64 KiB");
+	if (env->params.type == JSON_OBJECT &&
+	    scan_member(params, SLICE_LIT("protocolVersion")).type == JSON_STRING &&
+	    scan_member(params, SLICE_LIT("capabilities")).type == JSON_OBJECT &&
+	    scan_member(params, SLICE_LIT("clientInfo")).type == JSON_OBJECT)
+		return true;
+	return refuse_requests(
+		admission, 200, MCP_INVALID_PARAMS,
+		"Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
 }
 
 /* Notifications and answers still matter to the calls that run. REL-41 */
@@ -293,7 +354,7 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_known,      /* 404 */
 	check_version,    /* 400 */
 	check_named,      /* 400 */
-	check_scopes,     /* 403, or in the result of the call */
+	check_scopes,     /* 403, or in the result of the call; -32602 */
 	check_era,        /* -32601 */
 	check_begun,      /* 400, or -32600 */
 	check_batch,      /* 400 */
@@ -328,5 +389,7 @@ bool admission_admit(struct admission *admission)
 void admission_fini(struct admission *admission)
 {
 	admitted_free(&admission->admitted);
-	batch_fini(&admission->batch);
+	if (admission->messages != &admission->single)
+		free(admission->messages);
+	admission->messages = NULL;
 }

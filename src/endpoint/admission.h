@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/slice.h"
-#include "endpoint/batch.h"
 #include "endpoint/caller.h"
 #include "endpoint/refusal.h"
 #include "io/peer.h"
@@ -52,8 +51,8 @@ struct admission {
 	struct slice body;
 	bool takes_results; /* a refusal may stand in the result of a call. AUTH-SCP-11 */
 	/* Found out: */
-	struct client *client; /* of the session; NULL: it is not there yet */
-	const struct envelope *messages;
+	struct client *client;     /* of the session; NULL: it is not there yet */
+	struct envelope *messages; /* in their order, each scanned once; slices into the body */
 	size_t count;
 	size_t requests;
 	bool is_batch;
@@ -61,8 +60,7 @@ struct admission {
 	struct admitted *admitted; /* what the router takes; with ADMISSION_SEND */
 	struct refusal refusal;    /* if it was not */
 	/* What these lie in: */
-	struct envelope single;
-	struct batch batch;
+	struct envelope single; /* what `messages` is, unless the body is a batch */
 	struct error err;
 };
 

@@ -46,10 +46,10 @@ static void answer_send(const struct answer *answer, int status, struct slice mo
 	buf_fini(&fields);
 }
 
-void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count)
+void answer_json(const struct answer *answer, const struct slice *parts, size_t count)
 {
 	CHECK(count > 0);
-	answer_send(answer, status, slice_of(NULL, 0), parts, count);
+	answer_send(answer, 200, slice_of(NULL, 0), parts, count);
 }
 
 void answer_empty(const struct answer *answer, int status, struct slice fields)
@@ -79,6 +79,27 @@ void answer_error(const struct answer *answer, int status, struct slice id, int 
 
 	write_error(&text, id, code, message, data);
 	answer_send_text(answer, status, &text);
+}
+
+void answer_other_method(const struct answer *answer, enum http_method method, const char *methods,
+			 const char *headers)
+{
+	struct buf fields = { 0 };
+
+	buf_append_str(&fields, ANSWER_CORS);
+	if (method == HTTP_OPTIONS) {
+		buf_printf(&fields,
+			   "Access-Control-Allow-Methods: %s\r\n"
+			   "Access-Control-Allow-Headers: %s\r\n"
+			   "Access-Control-Max-Age: 600\r\n",
+			   methods, headers);
+		answer_empty(answer, 204, buf_slice(&fields));
+	} else {
+		buf_printf(&fields, "Allow: %s\r\n", methods);
+		answer_document(answer, 405, buf_slice(&fields),
+				SLICE_LIT("{\"error\":\"method_not_allowed\"}"));
+	}
+	buf_fini(&fields);
 }
 
 void answer_not_allowed(const struct answer *answer, const char *methods)

@@ -21,8 +21,8 @@ void answer_append_fields(struct buf *out, const struct answer *answer);
 /* on_room of an exchange that writes nothing, or its whole answer at once. */
 void answer_ignore_room(struct http_exchange *exchange);
 
-/* Sends a JSON body made of parts. */
-void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count);
+/* Sends a JSON body made of parts, with status 200. */
+void answer_json(const struct answer *answer, const struct slice *parts, size_t count);
 /* Sends no body; `fields` are further field lines. */
 void answer_empty(const struct answer *answer, int status, struct slice fields);
 /* Sends JSON that is no JSON-RPC, with further field lines. */
@@ -32,6 +32,11 @@ void answer_document(const struct answer *answer, int status, struct slice field
 void answer_error(const struct answer *answer, int status, struct slice id, int code,
 		  struct slice message, struct slice data);
 
+/* The field line that lets any web page read an answer. AUTH-PRM-08 */
+#define ANSWER_CORS "Access-Control-Allow-Origin: *\r\n"
+/* Answers a preflight, else refuses the method (405), at an address that any web page may read. AUTH-PRM-07, -08 */
+void answer_other_method(const struct answer *answer, enum http_method method, const char *methods,
+			 const char *headers);
 /* Sends 405 with the methods that may be used instead, e.g. "GET, OPTIONS". FRONT-HTTP-01 */
 void answer_not_allowed(const struct answer *answer, const char *methods);
 

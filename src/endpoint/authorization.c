@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "endpoint/tool_name.h"
 #include "http/conn.h"
 #include "jsonrpc/scan.h"
 #include "obs/counters.h"
@@ -71,12 +72,12 @@ static enum authorization_step refuse_by_verdict(const struct authorization *aut
 						 const struct verdict *verdict,
 						 struct refusal *refusal_r)
 {
-	const char *description = verdict_description(verdict->kind);
-	enum verdict_outcome outcome = verdict_outcome(verdict->kind);
+	const char *description = verdict_get(verdict->kind)->description;
+	enum verdict_outcome outcome = verdict_get(verdict->kind)->outcome;
 
 	CHECK(outcome != VERDICT_GRANTED);
 	LOG(TOKEN_REFUSED, LOG_SLICE("server", place->server),
-	    LOG_STR("reason", verdict_name(verdict->kind)), LOG_STR("cause", verdict->cause));
+	    LOG_STR("reason", verdict_get(verdict->kind)->name), LOG_STR("cause", verdict->cause));
 	if (outcome == VERDICT_UNAVAILABLE)
 		return refuse(refusal_r, 503, "temporarily_unavailable",
 			      "The token cannot be judged now");
@@ -118,17 +119,6 @@ static bool is_b64token(struct slice text)
 	return i == text.n;
 }
 
-static bool has_token_in_query(struct slice query)
-{
-	while (query.n > 0) {
-		struct slice pair = slice_cut(&query, '&');
-
-		if (slice_is_equal(slice_cut(&pair, '='), SLICE_LIT("access_token")))
-			return true;
-	}
-	return false;
-}
-
 struct slice static_token(const struct http_request *http)
 {
 	struct slice rest = http->fields[HTTP_AUTHORIZATION];
@@ -137,45 +127,40 @@ struct slice static_token(const struct http_request *http)
 	return slice_trim(rest);
 }
 
-/* AUTH-TOK-05 */
-static enum authorization_step take_key(const struct http_request *http,
-					struct credential *credential_r, struct refusal *refusal_r)
-{
-	credential_r->token = http->fields[HTTP_X_API_KEY];
-	credential_r->is_key = true;
-	if (http_has(http, HTTP_AUTHORIZATION) || http->repeated & 1u << HTTP_X_API_KEY)
-		return refuse(refusal_r, 400, "invalid_request",
-			      "There must be one token, not two");
-	if (!is_b64token(credential_r->token))
-		return refuse(refusal_r, 400, "invalid_request",
-			      "The X-API-Key header does not hold one token");
-	return AUTHORIZATION_ADMITTED;
-}
-
 /* AUTH-IN-01 … -05 */
-static enum authorization_step take_credential(const struct authorization *auth,
-					       const struct authorization_check *request,
-					       struct credential *credential_r,
-					       struct refusal *refusal_r)
+static enum authorization_step take_credential(struct authorization_check *check,
+					       struct credential *credential_r)
 {
-	const struct http_request *http = request->http;
+	const struct authorization_conf *conf = &check->auth->conf;
+	const struct http_request *http = check->http;
 	struct slice rest = http->fields[HTTP_AUTHORIZATION];
 	struct slice scheme = slice_cut(&rest, ' ');
-	bool takes_proofs = auth->conf.dpop != AUTHORIZATION_DPOP_OFF;
+	struct slice in_query;
 
 	*credential_r = (struct credential){ .is_proven = false };
-	if (has_token_in_query(http->query))
-		return refuse(refusal_r, 400, "invalid_request",
+	if (http_query_find(http->query, SLICE_LIT("access_token"), &in_query))
+		return refuse(&check->refusal, 400, "invalid_request",
 			      "Tokens are not taken from the address");
-	if (auth->conf.takes_api_keys && http_has(http, HTTP_X_API_KEY))
-		return take_key(http, credential_r, refusal_r);
-	credential_r->is_proven = takes_proofs && slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
+	if (conf->takes_api_keys && http_has(http, HTTP_X_API_KEY)) { /* AUTH-TOK-05 */
+		credential_r->token = http->fields[HTTP_X_API_KEY];
+		credential_r->is_key = true;
+		if (http_has(http, HTTP_AUTHORIZATION) || http->repeated & 1u << HTTP_X_API_KEY)
+			return refuse(&check->refusal, 400, "invalid_request",
+				      "There must be one token, not two");
+		if (!is_b64token(credential_r->token))
+			return refuse(&check->refusal, 400, "invalid_request",
+				      "The X-API-Key header does not hold one token");
+		return AUTHORIZATION_ADMITTED;
+	}
+	credential_r->is_proven = conf->dpop != AUTHORIZATION_DPOP_OFF &&
+				  slice_is_equal_nocase(scheme, SLICE_LIT("DPoP"));
 	if (!http_has(http, HTTP_AUTHORIZATION) ||
 	    (!credential_r->is_proven && !slice_is_equal_nocase(scheme, SLICE_LIT("Bearer"))))
-		return refuse_token(auth, request->place, NULL, "A token is needed", refusal_r);
+		return refuse_token(check->auth, check->place, NULL, "A token is needed",
+				    &check->refusal);
 	credential_r->token = static_token(http);
 	if (!is_b64token(credential_r->token))
-		return refuse(refusal_r, 400, "invalid_request",
+		return refuse(&check->refusal, 400, "invalid_request",
 			      "The Authorization header does not hold one token");
 	return AUTHORIZATION_ADMITTED;
 }
@@ -198,22 +183,20 @@ static const struct static_token *find_token(const struct authorization *auth, s
 }
 
 /* AUTH-TOK-03 */
-static enum authorization_step admit_static(struct authorization *auth,
-					    const struct protected_resource *place,
-					    const struct static_token *token,
-					    struct access *access_r, struct refusal *refusal_r)
+static enum authorization_step admit_static(struct authorization_check *check,
+					    const struct static_token *token)
 {
 	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), token->name, SLICE("") };
 	const struct verdict expired = { VERDICT_EXPIRED, "a static token" };
 	uint64_t ends_at_ms = token->ends_at_ms > 0 ? token->ends_at_ms : UINT64_MAX;
 
 	if (clock_wall_ms() >= ends_at_ms)
-		return refuse_by_verdict(auth, place, &expired, refusal_r);
-	if (token->servers.count > 0 && !slices_has(token->servers, place->server))
-		return refuse_token(auth, place, "invalid_token",
-				    "The access token is not for this resource", refusal_r);
-	*access_r = (struct access){
-		.principal = principal_get(auth->principals, &identity),
+		return refuse_by_verdict(check->auth, check->place, &expired, &check->refusal);
+	if (token->servers.count > 0 && !slices_has(token->servers, check->place->server))
+		return refuse_token(check->auth, check->place, "invalid_token",
+				    "The access token is not for this resource", &check->refusal);
+	check->access = (struct access){
+		.principal = principal_get(check->auth->principals, &identity),
 		.held = token->held,
 		.ends_at_ms = ends_at_ms,
 	};
@@ -223,12 +206,12 @@ static enum authorization_step admit_static(struct authorization *auth,
 /* ---- tokens of issuers ---- */
 
 /* RFC 8705 §3: the client of this connection has the certificate that the token is bound to. AUTH-POP-04 */
-static bool has_certificate(const struct authorization_check *request, const struct grant *grant)
+static bool has_certificate(const struct http_conn *conn, const struct grant *grant)
 {
 	unsigned char thumbprint[TLS_THUMBPRINT_BYTES];
 	char text[GRANT_THUMBPRINT_BYTES];
 
-	if (!http_conn_peer_thumbprint(request->conn, thumbprint))
+	if (!http_conn_peer_thumbprint(conn, thumbprint))
 		return false;
 	return text_is_equal_secret(slice_of(text,
 					     text_base64url(thumbprint, sizeof(thumbprint), text)),
@@ -236,14 +219,14 @@ static bool has_certificate(const struct authorization_check *request, const str
 }
 
 /* What the token is bound to is proven, and in the way that is asked for. AUTH-POP-01, -02, -04 */
-static int prove(const struct authorization *auth, const struct authorization_check *request,
-		 const struct credential *credential, const struct grant *grant,
-		 struct verdict *verdict_r)
+static int prove(const struct authorization_check *check, const struct credential *credential,
+		 const struct grant *grant, struct verdict *verdict_r)
 {
-	bool needs_proof = grant->jkt[0] != '\0' || auth->conf.dpop == AUTHORIZATION_DPOP_REQUIRED;
+	const struct authorization_conf *conf = &check->auth->conf;
+	bool needs_proof = grant->jkt[0] != '\0' || conf->dpop == AUTHORIZATION_DPOP_REQUIRED;
 	struct dpop_request proof = {
-		.proof = request->http->fields[HTTP_DPOP],
-		.method = request->http->method_name,
+		.proof = check->http->fields[HTTP_DPOP],
+		.method = check->http->method_name,
 		.token = credential->token,
 		.now_s = clock_wall_ms() / 1000,
 	};
@@ -252,15 +235,15 @@ static int prove(const struct authorization *auth, const struct authorization_ch
 
 	if (needs_proof && !credential->is_proven)
 		return verdict_set(verdict_r, VERDICT_BOUND, "there is no DPoP proof");
-	if (grant->x5t_s256[0] != '\0' && !has_certificate(request, grant))
+	if (grant->x5t_s256[0] != '\0' && !has_certificate(check->conn, grant))
 		return verdict_set(verdict_r, VERDICT_BOUND,
 				   "the connection lacks the certificate it is bound to");
 	if (!credential->is_proven)
 		return 0;
-	buf_append_slice(&url, auth->conf.origin);
-	buf_append_slice(&url, request->http->path);
+	buf_append_slice(&url, conf->origin);
+	buf_append_slice(&url, check->http->path);
 	proof.url = buf_slice(&url);
-	result = dpop_check(auth->conf.proofs, grant, &proof, verdict_r);
+	result = dpop_check(conf->proofs, grant, &proof, verdict_r);
 	buf_fini(&url);
 	return result;
 }
@@ -310,23 +293,21 @@ static struct access access_of(const struct authorization *auth, struct grant *g
 	return access;
 }
 
-static enum authorization_step admit_granted(struct authorization *auth,
-					     const struct authorization_check *request,
+static enum authorization_step admit_granted(struct authorization_check *check,
 					     const struct credential *credential,
-					     const struct verdict *verdict, struct grant *grant,
-					     struct access *access_r, struct refusal *refusal_r)
+					     const struct verdict *verdict, struct grant *grant)
 {
-	struct verdict proof = { .kind = VERDICT_OK };
 	enum authorization_step step = AUTHORIZATION_ADMITTED;
+	struct verdict proof;
 
 	if (grant == NULL)
-		return refuse_by_verdict(auth, request->place, verdict, refusal_r);
+		return refuse_by_verdict(check->auth, check->place, verdict, &check->refusal);
 	CHECK(verdict->kind == VERDICT_OK);
-	if (prove(auth, request, credential, grant, &proof) < 0 ||
-	    check_policy(request->place, grant, &proof) < 0)
-		step = refuse_by_verdict(auth, request->place, &proof, refusal_r);
+	if (prove(check, credential, grant, &proof) < 0 ||
+	    check_policy(check->place, grant, &proof) < 0)
+		step = refuse_by_verdict(check->auth, check->place, &proof, &check->refusal);
 	else
-		*access_r = access_of(auth, grant);
+		check->access = access_of(check->auth, grant);
 	grant_unref(&grant);
 	return step;
 }
@@ -343,45 +324,27 @@ static bool has_base(const struct authorization *auth, const struct protected_re
 	       authorization_covers(auth, place, access, &none, refusal_r);
 }
 
-static enum authorization_step ask_verifier(struct authorization *auth,
-					    const struct authorization_check *request,
-					    const struct credential *credential,
-					    struct verifier_wait *wait, struct access *access_r,
-					    struct refusal *refusal_r)
-{
-	const struct protected_resource *place = request->place;
-	struct verdict verdict;
-	struct grant *grant = NULL;
-
-	CHECK(auth->conf.verifier != NULL);
-	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(request->conn));
-	if (!verifier_check(auth->conf.verifier, credential->token, place->accepted.items,
-			    place->accepted.count, wait, &verdict, &grant))
-		return AUTHORIZATION_WAITING;
-	return admit_granted(auth, request, credential, &verdict, grant, access_r, refusal_r);
-}
-
 /*
  * The last step: the scopes that any request needs, and the count of failures. A good token resets it, also one that is
  * good for something else. AUTH-CH-11
  */
-static enum authorization_step finish(struct authorization *auth,
-				      const struct authorization_check *request,
-				      enum authorization_step step, struct access *access,
-				      struct refusal *refusal)
+static enum authorization_step finish(struct authorization_check *check,
+				      enum authorization_step step)
 {
-	const struct peer *peer = http_conn_client(request->conn);
+	struct failures *failures = &check->auth->failures;
+	const struct peer *peer = http_conn_client(check->conn);
+	struct refusal *refusal = &check->refusal;
 	unsigned int wait_s = 0;
 
-	if (step == AUTHORIZATION_ADMITTED && !has_base(auth, request->place, access, refusal)) {
-		access_fini(access);
+	if (step == AUTHORIZATION_ADMITTED &&
+	    !has_base(check->auth, check->place, &check->access, refusal)) {
+		access_fini(&check->access);
 		step = AUTHORIZATION_REFUSED;
 	}
-	if (step == AUTHORIZATION_ADMITTED ||
-	    (step == AUTHORIZATION_REFUSED && refusal->status == 403))
-		failures_forget(&auth->failures, peer);
-	else if (step == AUTHORIZATION_REFUSED && refusal->is_failure)
-		wait_s = failures_note(&auth->failures, peer);
+	if (step == AUTHORIZATION_ADMITTED || refusal->status == 403)
+		failures_forget(failures, peer);
+	else if (refusal->is_failure)
+		wait_s = failures_note(failures, peer);
 	if (wait_s == 0)
 		return step;
 	counter_add(COUNTER_REQUESTS_SLOWED);
@@ -390,54 +353,49 @@ static enum authorization_step finish(struct authorization *auth,
 	return AUTHORIZATION_REFUSED;
 }
 
-enum authorization_step authorization_admit(struct authorization *auth,
-					    const struct authorization_check *request,
-					    struct verifier_wait *wait, struct access *access_r,
-					    struct refusal *refusal_r)
+enum authorization_step authorization_admit(struct authorization_check *check,
+					    struct verifier_wait *wait)
 {
-	const struct protected_resource *place = request->place;
+	struct authorization *auth = check->auth;
+	const struct protected_resource *place = check->place;
 	const struct static_token *token;
 	struct credential credential;
-	enum authorization_step step;
+	struct grant *grant = NULL;
+	struct verdict verdict;
 
-	CHECK(request->conn != NULL && wait->on_done != NULL);
+	CHECK(check->conn != NULL && wait->on_done != NULL);
 	if (auth->conf.mode < AUTHORIZATION_TOKEN) {
-		*access_r =
+		check->access =
 			(struct access){ .principal = principal_ref(&auth->principals->anonymous),
 					 .ends_at_ms = UINT64_MAX };
 		return AUTHORIZATION_ADMITTED;
 	}
-	step = take_credential(auth, request, &credential, refusal_r);
-	if (step == AUTHORIZATION_REFUSED)
-		return finish(auth, request, step, access_r, refusal_r);
+	if (take_credential(check, &credential) == AUTHORIZATION_REFUSED)
+		return finish(check, AUTHORIZATION_REFUSED);
 	token = credential.is_proven ? NULL : find_token(auth, credential.token);
 	if (token != NULL)
-		step = admit_static(auth, place, token, access_r, refusal_r);
-	else if (auth->conf.mode == AUTHORIZATION_OAUTH && !credential.is_key)
-		step = ask_verifier(auth, request, &credential, wait, access_r, refusal_r);
-	else
-		step = refuse_token(auth, place, "invalid_token", "The access token is not known",
-				    refusal_r);
-	return finish(auth, request, step, access_r, refusal_r);
+		return finish(check, admit_static(check, token));
+	if (auth->conf.mode != AUTHORIZATION_OAUTH || credential.is_key)
+		return finish(check,
+			      refuse_token(auth, place, "invalid_token",
+					   "The access token is not known", &check->refusal));
+	CHECK(auth->conf.verifier != NULL);
+	wait->is_suspect = failures_is_slowed(&auth->failures, http_conn_client(check->conn));
+	if (!verifier_check(auth->conf.verifier, credential.token, place->accepted, wait, &verdict,
+			    &grant))
+		return AUTHORIZATION_WAITING;
+	return finish(check, admit_granted(check, &credential, &verdict, grant));
 }
 
-enum authorization_step authorization_conclude(struct authorization *auth,
-					       const struct authorization_check *request,
-					       const struct verdict *verdict, struct grant *grant,
-					       struct access *access_r, struct refusal *refusal_r)
+enum authorization_step authorization_conclude(struct authorization_check *check,
+					       const struct verdict *verdict, struct grant *grant)
 {
 	struct credential credential;
-	enum authorization_step step = take_credential(auth, request, &credential, refusal_r);
 
-	CHECK(auth->conf.mode == AUTHORIZATION_OAUTH && !credential.is_key);
-	CHECK(step == AUTHORIZATION_ADMITTED); /* it was before */
-	step = admit_granted(auth, request, &credential, verdict, grant, access_r, refusal_r);
-	return finish(auth, request, step, access_r, refusal_r);
-}
-
-void authorization_leave(struct authorization *auth, const struct peer *client)
-{
-	failures_note(&auth->failures, client);
+	CHECK(check->auth->conf.mode == AUTHORIZATION_OAUTH);
+	CHECK(take_credential(check, &credential) == AUTHORIZATION_ADMITTED); /* it was before */
+	CHECK(!credential.is_key);
+	return finish(check, admit_granted(check, &credential, verdict, grant));
 }
 
 /* ---- operations ---- */
@@ -493,26 +451,55 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	return false;
 }
 
+/* A method is known by its spelling alone; here what only looks like the call of a tool is one. */
+static bool calls_tool(const struct envelope *env)
+{
+	struct buf folded = { 0 };
+	bool is_call = env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION;
+
+	if (is_call && !slice_is_equal(env->method, SLICE_LIT("tools/call")))
+		is_call = tool_name_fold(env->method, &folded) != NULL ||
+			  slice_is_equal(buf_slice(&folded), SLICE_LIT("tools/call"));
+	buf_fini(&folded);
+	return is_call;
+}
+
+/* What either form needs is needed: the server may know the tool by the one or the other. SEC-50 */
+static const char *add_needs_of_tool(const struct protected_resource *place, struct slice name,
+				     struct scope_set *needed)
+{
+	struct buf folded = { 0 };
+	const char *why = tool_name_fold(name, &folded);
+
+	for (size_t i = 0; why == NULL && i < place->tool_scopes.count; i++)
+		if (text_fits_pattern(name, place->tool_scopes.items[i].name) ||
+		    text_fits_pattern(buf_slice(&folded), place->tool_needs[i].folded))
+			scope_set_join(needed, &place->tool_needs[i].scopes);
+	buf_fini(&folded);
+	return why;
+}
+
 /*
  * Read from the very text that is forwarded, as the server will read it. A name that is no text, or cannot be decoded,
  * may mean any tool. SEC-50
  */
-void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
-				struct scope_set *needed)
+const char *authorization_add_required(const struct protected_resource *place,
+				       const struct envelope *env, struct scope_set *needed)
 {
 	struct buf decoded = { 0 };
-	struct slice name;
-	bool is_any;
+	const char *why = "is not a text";
 
-	if (place->tool_scopes.count == 0 || env->kind == ENVELOPE_RESULT ||
-	    env->kind == ENVELOPE_ERROR || !slice_is_equal(env->method, SLICE_LIT("tools/call")))
-		return;
-	is_any = scan_decode_string(env->name, &decoded) < 0;
-	name = buf_slice(&decoded);
-	for (size_t i = 0; i < place->tool_scopes.count; i++)
-		if (is_any || text_fits_pattern(name, place->tool_scopes.items[i].name))
-			scope_set_join(needed, &place->tool_needs[i]);
+	if (place->tool_scopes.count == 0 || !calls_tool(env))
+		return NULL;
+	if (env->params.type == JSON_ARRAY)
+		return "has no place in an array of params";
+	if (scan_decode_string(env->name, &decoded) == 0)
+		why = add_needs_of_tool(place, buf_slice(&decoded), needed);
+	else
+		for (size_t i = 0; i < place->tool_scopes.count; i++)
+			scope_set_join(needed, &place->tool_needs[i].scopes);
 	buf_fini(&decoded);
+	return why;
 }
 
 /* ---- access ---- */

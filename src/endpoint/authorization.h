@@ -57,6 +57,12 @@ struct static_tokens {
 	size_t count;
 };
 
+/* What follows from one pattern of tool_scopes. */
+struct tool_needs {
+	struct slice folded; /* the pattern: see tool_name_fold */
+	struct scope_set scopes;
+};
+
 /* What one endpoint asks for. */
 struct protected_resource {
 	struct slices audience;       /* that a token may name besides the resource */
@@ -66,9 +72,9 @@ struct protected_resource {
 	struct slice_map tool_scopes; /* for calls of tools whose name fits the pattern, besides */
 	bool tells_in_result;         /* what a call of a tool lacks, instead of 403. AUTH-SCP-11 */
 	/* What follows from that: */
-	struct slice server;                /* its name */
-	struct scope_set base;              /* scopes */
-	const struct scope_set *tool_needs; /* one for each of tool_scopes */
+	struct slice server;                 /* its name */
+	struct scope_set base;               /* scopes */
+	const struct tool_needs *tool_needs; /* one for each of tool_scopes */
 	/* AUTHORIZATION_OAUTH: */
 	struct slice resource;  /* its identifier: the public URL of the endpoint */
 	struct slice metadata;  /* the URL of its metadata document */
@@ -118,41 +124,40 @@ void authorization_fini(struct authorization *auth);
 
 enum authorization_step { AUTHORIZATION_ADMITTED, AUTHORIZATION_REFUSED, AUTHORIZATION_WAITING };
 
+/* One request's way in. */
 struct authorization_check {
+	/* All borrowed: */
+	struct authorization *auth;
 	const struct protected_resource *place;
 	const struct http_request *http;
 	const struct http_conn *conn;
+	/* Found out: */
+	struct access access;   /* with AUTHORIZATION_ADMITTED; end it with access_fini */
+	struct refusal refusal; /* with AUTHORIZATION_REFUSED */
 };
 
 /*
- * Judges the head of a request.
- *
- * AUTHORIZATION_ADMITTED   *access_r is filled; end it with access_fini
- * AUTHORIZATION_REFUSED    *refusal_r is. Equal requests with equal tokens are refused equally (AUTH-CH-10), but for
- *                  those of an address that has failed too often: with 429 (AUTH-CH-11)
- * AUTHORIZATION_WAITING    something has to be fetched first: see verifier_check; then call authorization_conclude with what
- *                  wait->on_done got, and with a copy of the same request
+ * Judges the head of a request. Equal requests with equal tokens are refused equally (AUTH-CH-10), but for those of an
+ * address that has failed too often: with 429 (AUTH-CH-11). AUTHORIZATION_WAITING: something has to be fetched first,
+ * see verifier_check; then call authorization_conclude with what wait->on_done got, and with a copy of the same request.
  * AUTH-IN-01 … -07, AUTH-TOK-02, -05, AUTH-POP-01, -02, -04
  */
-enum authorization_step authorization_admit(struct authorization *auth,
-					    const struct authorization_check *request,
-					    struct verifier_wait *wait, struct access *access_r,
-					    struct refusal *refusal_r) must_check;
+enum authorization_step authorization_admit(struct authorization_check *check,
+					    struct verifier_wait *wait) must_check;
+/* Takes the grant. Never AUTHORIZATION_WAITING. */
+enum authorization_step authorization_conclude(struct authorization_check *check,
+					       const struct verdict *verdict, struct grant *grant)
+	must_check;
 /* The token of a request that was admitted by one of an issuer; borrowed from it. */
 struct slice static_token(const struct http_request *http);
-/* Takes the grant. Never AUTHORIZATION_WAITING. */
-enum authorization_step authorization_conclude(struct authorization *auth,
-					       const struct authorization_check *request,
-					       const struct verdict *verdict, struct grant *grant,
-					       struct access *access_r, struct refusal *refusal_r)
+
+/*
+ * Adds what this message needs beyond the base scopes. Returns NULL, or why it is to be refused whatever its caller
+ * holds: it calls a tool, and by what is no name. AUTH-SCP-02, -06, -12
+ */
+const char *authorization_add_required(const struct protected_resource *place,
+				       const struct envelope *env, struct scope_set *needed)
 	must_check;
-
-/* The client has gone while it waited: who asks and never listens counts like one who fails. AUTH-CH-11 */
-void authorization_leave(struct authorization *auth, const struct peer *client);
-
-/* Adds what this message needs beyond the base scopes. AUTH-SCP-02, -06 */
-void authorization_add_required(const struct protected_resource *place, const struct envelope *env,
-				struct scope_set *needed);
 /* Whether the token is still good: it has not expired, and was not denied since. If not, *refusal_r says so. AUTH-SES-07 */
 bool authorization_is_current(const struct authorization *auth,
 			      const struct protected_resource *place, const struct access *access,

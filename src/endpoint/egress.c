@@ -7,7 +7,7 @@
 void egress_send(const struct answer *answer, const struct slice *parts, size_t count)
 {
 	CHECK(count > 0);
-	answer_json(answer, 200, parts, count);
+	answer_json(answer, parts, count);
 }
 
 void egress_append_element(struct buf *array, struct slice message)
@@ -19,12 +19,9 @@ void egress_append_element(struct buf *array, struct slice message)
 
 void egress_send_array(const struct answer *answer, struct buf *array)
 {
-	struct slice whole;
-
 	CHECK(array->len > 0);
 	buf_append_char(array, ']');
-	whole = buf_slice(array);
-	answer_json(answer, 200, &whole, 1);
+	answer_json(answer, (struct slice[]){ buf_slice(array) }, 1);
 }
 
 void egress_append_event(struct buf *out, struct slice id, struct slice message)

@@ -20,14 +20,6 @@ struct failing {
 	uint64_t count; /* since then */
 };
 
-/* Every step can be undone: no two numbers become one. */
-static uint64_t scramble(uint64_t number)
-{
-	number = (number ^ number >> 33) * 0xff51afd7ed558ccdu;
-	number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53u;
-	return number ^ number >> 33;
-}
-
 static uint64_t number_of(const unsigned char *bytes, size_t count)
 {
 	uint64_t number = 0;
@@ -37,14 +29,20 @@ static uint64_t number_of(const unsigned char *bytes, size_t count)
 	return number;
 }
 
-/* IPv4 addresses get numbers that, as prefixes of IPv6, are reserved and nobody's. RFC 4291 s2.4 */
+/*
+ * IPv4 addresses get numbers that, as prefixes of IPv6, are reserved and nobody's. RFC 4291 s2.4
+ * Every step behind can be undone: no two numbers become one.
+ */
 static uint64_t key_of(const struct failures *failures, const struct peer *peer)
 {
 	uint64_t number = peer->family == AF_INET ?
 				  (uint64_t)1 << 32 | number_of(peer->address, 4) :
 				  number_of(peer->address, 8);
 
-	return scramble(number ^ failures->seed);
+	number ^= failures->seed;
+	number = (number ^ number >> 33) * 0xff51afd7ed558ccdu;
+	number = (number ^ number >> 33) * 0xc4ceb9fe1a85ec53u;
+	return number ^ number >> 33;
 }
 
 static bool is_counted(const struct failures *failures, const struct peer *peer)

@@ -2,13 +2,8 @@
 /* Addresses that fail: what is counted together, when it is too much, when it is over. */
 #include "endpoint/failures.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "base/unit_test.h"
 
 #define MAX 20
 
@@ -23,7 +18,6 @@ static void pass(uint64_t ms)
 
 static int setup(void **state)
 {
-	(void)state;
 	now_ms = 1; /* as right after the machine's start */
 	clock_freeze(now_ms);
 	failures_init(&failures, MAX);
@@ -32,7 +26,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	failures_fini(&failures);
 	return failures.count != 0 || failures.by_key.slots != NULL;
 }
@@ -64,7 +57,6 @@ static void fail_until_slowed(const char *address)
 /* AUTH-CH-11 DEF-23 */
 static void too_many_in_a_minute_must_wait(void **state)
 {
-	(void)state;
 	assert_int_equal(note("192.0.2.1"), 0);
 	pass(10000);
 	for (unsigned int i = 1; i < MAX; i++)
@@ -81,7 +73,6 @@ static void slowed_is_who_may_not_fail_now(void **state)
 {
 	struct peer peer = { 0 };
 
-	(void)state;
 	assert_true(peer_parse(SLICE_LIT("192.0.2.1"), &peer));
 	assert_false(failures_is_slowed(&failures, &peer));
 	for (unsigned int i = 0; i < MAX; i++) {
@@ -97,7 +88,6 @@ static void slowed_is_who_may_not_fail_now(void **state)
 /* AUTH-CH-11 */
 static void good_token_resets(void **state)
 {
-	(void)state;
 	fail_until_slowed("192.0.2.1");
 	fail_until_slowed("192.0.2.2");
 	forget("192.0.2.1");
@@ -108,7 +98,6 @@ static void good_token_resets(void **state)
 
 static void addresses_are_told_apart(void **state)
 {
-	(void)state;
 	fail_until_slowed("2001:db8:0:1::1");
 	assert_int_not_equal(note("2001:db8:0:1:ffff:ffff:ffff:ffff"), 0); /* the same network */
 	assert_int_equal(note("2001:db8:0:2::1"), 0);
@@ -123,7 +112,6 @@ static void own_machine_is_not_counted(void **state)
 {
 	const struct peer nobody = { 0 };
 
-	(void)state;
 	for (unsigned int i = 0; i < 3 * MAX; i++) {
 		assert_int_equal(note("127.0.0.1"), 0);
 		assert_int_equal(note("127.255.3.4"), 0);
@@ -136,7 +124,6 @@ static void own_machine_is_not_counted(void **state)
 
 static void limit_can_be_off(void **state)
 {
-	(void)state;
 	failures_init(&failures, 0);
 	for (unsigned int i = 0; i < 1000; i++)
 		assert_int_equal(note("192.0.2.1"), 0);
@@ -147,7 +134,6 @@ static void table_is_bounded(void **state)
 {
 	char address[64];
 
-	(void)state;
 	fail_until_slowed("192.0.2.1");
 	for (unsigned int i = 0; i < FAILURES_ADDRESSES_MAX - 1; i++) {
 		snprintf(address, sizeof(address), "2001:db8:%x:%x::1", i >> 8, i & 255);

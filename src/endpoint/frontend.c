@@ -10,7 +10,6 @@
 #include "endpoint/pending_auth.h"
 #include "endpoint/refusal.h"
 #include "endpoint/streamable.h"
-#include "endpoint/validation.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "obs/log.h"
@@ -79,16 +78,10 @@ static bool frontend_find_endpoint(const struct frontend_conf *conf, struct slic
 }
 
 /* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
-static bool frontend_has_repeated_field(const struct http_request *request)
-{
-	static const uint32_t single = 1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION |
-				       1u << HTTP_DPOP | 1u << HTTP_CONTENT_TYPE |
-				       1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION |
-				       1u << HTTP_MCP_METHOD | 1u << HTTP_MCP_NAME |
-				       1u << HTTP_LAST_EVENT_ID;
-
-	return (request->repeated & single) != 0;
-}
+#define SINGLE_FIELDS                                                                            \
+	(1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION | 1u << HTTP_DPOP |                        \
+	 1u << HTTP_CONTENT_TYPE | 1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION | \
+	 1u << HTTP_MCP_METHOD | 1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID)
 
 /* The caller is known: the request goes to the front of its path. Returns as on_request does. */
 static struct http_exchange *frontend_dispatch(const struct endpoint_request *request)
@@ -96,13 +89,18 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 	const struct http_request *http = request->http;
 	enum endpoint_role role = request->role;
 	enum http_method method = http->method;
-	const char *why;
 
 	CHECK(request->access != NULL);
 	if (method == HTTP_POST && role != ENDPOINT_SSE) {
-		why = validation_check_content(http);
-		if (why != NULL)
-			return refusal_send_head(&request->answer, 415, why);
+		/* FRONT-HTTP-06, SEC-02 */
+		if (!http_is_media_type(http->fields[HTTP_CONTENT_TYPE], "application/json"))
+			return refusal_send_head(
+				&request->answer, 415,
+				"Unsupported media type: the body must be application/json in UTF-8");
+		if (http_has(http, HTTP_CONTENT_ENCODING))
+			return refusal_send_head(
+				&request->answer, 415,
+				"Unsupported media type: the body must not be compressed");
 		return role == ENDPOINT_MCP ? streamable_post(request) : http_sse_post(request);
 	}
 	if (role == ENDPOINT_MCP && method == HTTP_GET)
@@ -132,7 +130,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 
 	if (request->method == HTTP_OTHER)
 		return refusal_send_head(&to.answer, 501, "Not implemented: unknown HTTP method");
-	if (frontend_has_repeated_field(request))
+	if ((request->repeated & SINGLE_FIELDS) != 0)
 		return refusal_send_head(&to.answer, 400,
 					 "Bad request: a header that may stand once stands twice");
 	why = origin_check_host(&frontend->conf, request, &status);
@@ -175,14 +173,14 @@ void frontend_init(struct frontend *frontend, struct router *router,
 	frontend->spare = NULL;
 	metadata_init(&frontend->metadata, &conf->metadata, &frontend->conf.authorization);
 	authorization_init(&frontend->authorization, &router->sessions, &conf->authorization);
-	frontend->sse_clients = (struct map){ 0 };
+	frontend->sse_clients = (struct session_table){ .by_key = { 0 } };
 	list_init(&frontend->sse_newcomers);
 }
 
 void frontend_fini(struct frontend *frontend)
 {
-	CHECK(frontend->sse_clients.count == 0 && list_is_empty(&frontend->sse_newcomers));
-	map_fini(&frontend->sse_clients);
+	CHECK(list_is_empty(&frontend->sse_newcomers));
+	session_table_fini(&frontend->sse_clients);
 	metadata_fini(&frontend->metadata);
 	authorization_fini(&frontend->authorization);
 	free(frontend->spare);

@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "base/map.h"
 #include "base/slice.h"
 #include "endpoint/answer.h"
 #include "endpoint/authorization.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
+#include "session/session.h"
 
 /* Whether a POST is answered with JSON or events, where the client leaves the choice. */
 enum frontend_response { FRONTEND_RESPONSE_AUTO, FRONTEND_RESPONSE_JSON, FRONTEND_RESPONSE_SSE };
@@ -66,9 +66,9 @@ struct frontend {
 	struct router *router;
 	struct authorization authorization;
 	struct metadata metadata;
-	struct pending_auth *spare; /* for the next request that may have to wait */
-	struct map sse_clients;     /* of HTTP+SSE, by the key of their ids */
-	struct list sse_newcomers;  /* those that have no session yet */
+	struct pending_auth *spare;       /* for the next request that may have to wait */
+	struct session_table sse_clients; /* of HTTP+SSE */
+	struct list sse_newcomers;        /* those that have no session yet */
 };
 
 void frontend_init(struct frontend *frontend, struct router *router,

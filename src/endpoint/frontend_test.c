@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The endpoint between connections that the test holds at their other end and servers that it plays line
- * by line. Time stands still between steps. Messages are written here with ' for ".
+ * by line.
  */
 #include "endpoint/frontend.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "process/server.h"
-#include "process/fake_keeper.h"
-#include "router/pool.h"
-#include "router/router.h"
-#include "base/clock.h"
 #include "endpoint/events.h"
-#include "obs/log.h"
+#include "router/stage.h"
 
 #define GRACE_MS 1000
 #define KEEPALIVE_MS 15000
@@ -43,45 +30,14 @@ struct http_client {
 	bool is_closed;    /* the gateway has closed */
 };
 
-static struct loop *loop;
-static struct fake_keeper keeper;
-static struct server servers[2];
 static struct endpoint endpoints[2];
-static struct router router;
 static struct frontend frontend;
 static struct http_server *server;
 static struct http_client clients[CLIENTS_MAX];
 static size_t client_count;
-static uint64_t now_ms;
-static int log_fd;
 static char session[SESSION_ID_LENGTH + 1]; /* of the last initialize */
 
 /* ---- words for the stories ---- */
-
-static const char *q(const char *text)
-{
-	static char texts[8][80000];
-	static unsigned int next;
-	char *to = texts[next++ % 8];
-
-	assert_true(strlen(text) < sizeof(texts[0]));
-	strcpy(to, text);
-	for (char *at = to; (at = strchr(at, '\'')) != NULL;)
-		*at = '"';
-	return to;
-}
-
-static void settle(void)
-{
-	fake_keeper_settle(&keeper);
-}
-
-static void pass(uint64_t ms)
-{
-	now_ms += ms;
-	clock_freeze(now_ms);
-	settle();
-}
 
 static struct http_client *connect_client(void)
 {
@@ -311,31 +267,7 @@ static void stream_is_over(struct http_client *client)
 	client->is_streaming = client->is_over = false;
 }
 
-/* ---- the servers ---- */
-
-static struct fake_process *process(size_t i)
-{
-	assert_true(i < keeper.count);
-	return &keeper.processes[i];
-}
-
-static void says(struct fake_process *p, const char *text)
-{
-	fake_process_write(p, q(text));
-	fake_process_write(p, "\n");
-	settle();
-}
-
-static void hears(struct fake_process *p, const char *text)
-{
-	const char *line;
-
-	settle();
-	line = fake_process_read(p);
-	if (line == NULL)
-		fail_msg("nothing came instead of %s", text);
-	assert_string_equal(line, q(text));
-}
+/* ---- what is said ---- */
 
 #define INITIALIZE(version)                                                                   \
 	"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'" version \
@@ -427,29 +359,9 @@ static void make_frontend(void)
 
 static int setup(void **state)
 {
-	static const struct session_conf sessions = {
-		.max_sessions = 4,
-		.idle_ms = 3600000,
-		.max_age_ms = 86400000,
-		.store = { .stream = { .max_bytes = QUEUE_BYTES,
-				       .replay_events = 1024,
-				       .replay_age_ms = 600000 },
-			   .session_bytes = 64 << 20,
-			   .total_bytes = 256 << 20 },
-	};
-	const struct server_conf conf = fake_server_conf();
-	struct error err;
-
-	(void)state;
-	signal(SIGPIPE, SIG_IGN);
-	now_ms = 1000000;
-	clock_freeze(now_ms);
-	log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	log_set(log_fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
-	loop = loop_new(&err);
-	fake_keeper_init(&keeper, loop);
-	for (size_t i = 0; i < ARRAY_LEN(servers); i++)
-		server_init(&servers[i], loop, keeper.spawner, &conf);
+	router_stage_open();
+	router.sessions.conf.store.stream.max_bytes = QUEUE_BYTES;
+	router.sessions.conf.store.stream.replay_events = 1024;
 	endpoints[0] = (struct endpoint){ .path = SLICE("/mcp"),
 					  .sse_path = SLICE("/sse"),
 					  .message_path = SLICE("/message"),
@@ -458,7 +370,6 @@ static int setup(void **state)
 					  .sse_path = SLICE("/other/sse"),
 					  .message_path = SLICE("/other/message"),
 					  .server = &servers[1] };
-	router_init(&router, loop, &(struct scan_limits){ 64, 200 }, &sessions);
 	make_frontend();
 	client_count = 0;
 	memset(session, 0, sizeof(session));
@@ -470,23 +381,13 @@ static int teardown(void **state)
 {
 	bool connections_first = client_count % 2 == 0;
 
-	(void)state;
 	if (connections_first)
 		http_server_free(&server);
 	router_end_sessions(&router, REASON_DRAINING);
-	settle();
-	for (size_t i = 0; i < keeper.count; i++) {
-		if (!keeper.processes[i].is_exited)
-			fake_process_exit(&keeper, &keeper.processes[i], 0);
-	}
-	settle();
+	stage_end_processes();
 	http_server_free(&server);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	frontend_fini(&frontend);
-	assert_int_equal(servers[0].count + servers[1].count, 0);
-	server_fini(&servers[0]);
-	server_fini(&servers[1]);
-	assert_int_equal(router.calls, 0);
 	for (size_t i = 0; i < client_count; i++) {
 		if (clients[i].fd >= 0)
 			close(clients[i].fd);
@@ -494,11 +395,7 @@ static int teardown(void **state)
 		buf_fini(&clients[i].head);
 		buf_fini(&clients[i].body);
 	}
-	router_fini(&router);
-	fake_keeper_fini(&keeper);
-	loop_free(&loop);
-	close(log_fd);
-	return 0;
+	return router_stage_close(state);
 }
 
 /* ---- the frontend ---- */
@@ -543,7 +440,6 @@ static void strangers_stay_outside(void **state)
 						    "https://MCP.example", "http://[::1]:80" };
 	char text[512];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad_hosts); i++) {
 		snprintf(text, sizeof(text), "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n",
 			 bad_hosts[i]);
@@ -568,7 +464,6 @@ static void strangers_stay_outside(void **state)
 /* FRONT-HTTP-01, FRONT-HTTP-08, FRONT-HTTP-14 */
 static void paths_methods_and_fields(void **state)
 {
-	(void)state;
 	head_is_answered("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, NULL);
 	head_is_answered("PUT /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n", 405,
 			 "Allow: GET, POST, DELETE, OPTIONS");
@@ -599,7 +494,6 @@ static void paths_methods_and_fields(void **state)
 
 static void health_is_told(void **state)
 {
-	(void)state;
 	head_is_answered("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, NULL);
 	head_is_answered("HEAD /readyz HTTP/1.0\r\n\r\n", 200, NULL);
 	head_is_answered("POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
@@ -617,7 +511,6 @@ static void session_begins_and_ends(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	/* Its id beside another initialize does not matter. */
 	post(client, BOTH, INITIALIZE("2025-06-18"));
 	says(process(1), WELCOME);
@@ -645,7 +538,6 @@ static void sessions_are_looked_up(void **state)
 	struct http_client *client = connect_client();
 	char fields[256];
 
-	(void)state;
 	begin(client);
 	post_to(client, "/mcp", BOTH, LIST("1"));
 	is_refused(client, 400, -32600);
@@ -669,7 +561,6 @@ static void versions_are_checked(void **state)
 	struct http_client *client = connect_client();
 	char fields[256];
 
-	(void)state;
 	begin(client);
 	snprintf(fields, sizeof(fields),
 		 BOTH "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: 2025-06-18\r\n", session);
@@ -712,7 +603,6 @@ static void modern_requests_are_refused(void **state)
 	struct fake_process *p;
 	char text[256];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(posts); i++) {
 		post_to(client, "/mcp", posts[i].fields, posts[i].body);
 		is_answered(client, 400, posts[i].answer);
@@ -742,7 +632,6 @@ static void other_requests_are_not_modern(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p;
 
-	(void)state;
 	p = begin_with(client, INITIALIZE(MODERN), WELCOMED("2025-11-25"));
 	post(client, BOTH "MCP-Protocol-Version: 2026-07-29\r\n", LIST("1"));
 	is_refused(client, 400, -32022);
@@ -783,7 +672,6 @@ static void bad_messages_are_refused(void **state)
 	struct http_client *client = connect_client();
 	static char text[80000];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		post_to(client, "/mcp", BOTH, bad[i].body);
 		is_refused(client, bad[i].status, bad[i].code);
@@ -806,7 +694,6 @@ static void failures_have_their_form(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p;
 
-	(void)state;
 	keeper.refuses = ENOENT;
 	post_to(client, "/mcp", BOTH, INITIALIZE("2025-11-25"));
 	is_refused(client, 503, -32603);
@@ -829,7 +716,6 @@ static void quick_answer_is_json(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	post(client, BOTH, CALL("'a'"));
 	is_unanswered(client);
 	hears(p, CALLED("2"));
@@ -848,7 +734,6 @@ static void slow_answer_is_a_stream(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	post(client, BOTH, CALL("1"));
 	pass(GRACE_MS - 1);
 	is_unanswered(client);
@@ -871,7 +756,6 @@ static void first_message_makes_a_stream(void **state)
 	struct http_client *other = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	post(client, BOTH, CALL("1"));
 	says(p, PROGRESS("2", "1"));
 	has_events(client, PROGRESS("'t'", "1") "|");
@@ -895,7 +779,6 @@ static void clients_of_one_form(void **state)
 	struct http_client *sse = connect_client();
 	struct fake_process *p = begin(json);
 
-	(void)state;
 	post(json, JSON_ONLY, CALL("1"));
 	says(p, PROGRESS("2", "1"));
 	pass(GRACE_MS);
@@ -918,7 +801,6 @@ static void form_can_be_configured(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p;
 
-	(void)state;
 	frontend.conf.response = FRONTEND_RESPONSE_SSE;
 	p = begin(client); /* FRONT-INIT-04: JSON all the same */
 	post(client, BOTH, LIST("1"));
@@ -941,7 +823,6 @@ static void cancelled_calls_end(void **state)
 	struct http_client *other = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	post(client, BOTH, CALL("1"));
 	post(other, BOTH, CANCEL("2"));
 	is_answered(other, 202, "");
@@ -978,7 +859,6 @@ static void concurrent_calls_stay_apart(void **state)
 	struct http_client *b = connect_client();
 	struct fake_process *p = begin(a);
 
-	(void)state;
 	post(a, BOTH, CALL("1"));
 	post(b, BOTH, CALL("1"));
 	says(p, PROGRESS("3", "1"));
@@ -1000,7 +880,6 @@ static void batch_is_answered_by_an_array(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p = begin_with_batches(client);
 
-	(void)state;
 	post(client, BOTH,
 	     "[" LIST("1") "," CANCEL("9") ",{'jsonrpc':'2.0','id':2,'method':'ping'}," LIST(
 		     "3") "]");
@@ -1028,7 +907,6 @@ static void batch_becomes_a_stream(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p = begin_with_batches(client);
 
-	(void)state;
 	post(client, BOTH,
 	     "[" CALL("1") "," CALL("2") ",{'jsonrpc':'2.0','id':3,'method':'ping'}]");
 	says(p, RESULT("3"));
@@ -1060,7 +938,6 @@ static void batch_with_cancelled_and_failed_calls(void **state)
 	struct http_client *other = connect_client();
 	struct fake_process *p = begin_with_batches(client);
 
-	(void)state;
 	post(client, BOTH, "[" CALL("1") "," CALL("2") "]");
 	post(other, BOTH, CANCEL("1"));
 	is_answered(other, 202, "");
@@ -1092,7 +969,6 @@ static void bad_batches_are_refused(void **state)
 	struct http_client *client = connect_client();
 	char many[4096] = "[";
 
-	(void)state;
 	begin_with_batches(client);
 	for (int i = 0; i < 65; i++)
 		strcat(many, i < 64 ? INITIALIZED "," : INITIALIZED "]");
@@ -1121,7 +997,6 @@ static void calls_in_flight_are_bounded(void **state)
 	struct fake_process *p = begin_with_batches(client);
 	char batch[4096] = "[";
 
-	(void)state;
 	for (int i = 0; i < 64; i++)
 		strcat(batch, i < 63 ? LIST("1") "," : LIST("1") "]");
 	for (int i = 0; i < 64; i++) {
@@ -1161,7 +1036,6 @@ static void client_leaves(void **state)
 	struct http_client *stays = connect_client();
 	struct fake_process *p = begin_with_batches(stays);
 
-	(void)state;
 	post(waits, BOTH, CALL("1"));
 	post(streams, BOTH, CALL("2"));
 	post(batch, BOTH, "[" CALL("3") "," CALL("4") "]");
@@ -1194,7 +1068,6 @@ static void client_leaves_while_it_is_asked(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	post(client, BOTH, CALL("1"));
 	hears(p, CALLED("2"));
 	says(p, ASK("'q'"));
@@ -1212,7 +1085,6 @@ static void client_leaves_before_its_session_begins(void **state)
 {
 	struct http_client *client = connect_client();
 
-	(void)state;
 	send_text(client, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
 	post_to(client, "/mcp", BOTH, INITIALIZE("2025-11-25"));
 	leave(client); /* with an answer unread: that is a reset */
@@ -1228,7 +1100,6 @@ static void client_that_may_have_left_gets_a_minute(void **state)
 	struct http_client *gone = connect_client();
 	struct http_client *there = connect_client();
 
-	(void)state;
 	post_to(gone, "/mcp", BOTH, INITIALIZE("2025-11-25"));
 	post_to(there, "/mcp", BOTH, INITIALIZE("2025-11-25"));
 	assert_int_equal(shutdown(gone->fd, SHUT_WR), 0);
@@ -1252,7 +1123,6 @@ static void slow_reader_keeps_its_answer(void **state)
 	char text[20000];
 	const char *got;
 
-	(void)state;
 	post(slow, BOTH, CALL("1"));
 	hears(p, CALLED("2"));
 	snprintf(
@@ -1281,7 +1151,6 @@ static void slow_reader_of_requests_is_ended(void **state)
 	struct fake_process *p = begin(other);
 	char text[60000];
 
-	(void)state;
 	post(slow, BOTH, CALL("1"));
 	snprintf(text, sizeof(text), "%s",
 		 "{'jsonrpc':'2.0','id':1,'method':'roots/list','params':{'x':'");
@@ -1310,7 +1179,6 @@ static void get_hears_the_session(void **state)
 	struct http_client *second = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	says(p, CHANGED);
 	says(p, CHANGED);
 	get_or_delete(first, "GET");
@@ -1342,7 +1210,6 @@ static void delete_ends_everything(void **state)
 	struct http_client *client = connect_client();
 	struct fake_process *p = begin(client);
 
-	(void)state;
 	get_or_delete(listens, "GET");
 	post(waits, BOTH, CALL("1"));
 	post(streams, BOTH, CALL("2"));
@@ -1370,7 +1237,6 @@ static void open_stream_keeps_the_session(void **state)
 	struct http_client *client = connect_client();
 	struct http_client *listens = connect_client();
 
-	(void)state;
 	begin(client);
 	get_or_delete(listens, "GET");
 	pass(3600000);
@@ -1403,7 +1269,6 @@ static void event_ids_are_read_strictly(void **state)
 					   " 0000002a-1-2" };
 	struct event_source source;
 
-	(void)state;
 	assert_int_equal(event_id_parse(SLICE_LIT("0000002a-1f-10"), &source), 0);
 	assert_int_equal(source.epoch, 42);
 	assert_int_equal(source.number, 31);
@@ -1422,7 +1287,6 @@ static void drain_lets_calls_finish(void **state)
 	struct session *ends = session_find(&router.sessions, slice_str(session),
 					    &router.sessions.principals.anonymous);
 
-	(void)state;
 	get_or_delete(listens, "GET");
 	post(waits, BOTH, CALL("1"));
 	router.is_draining = true;
@@ -1482,7 +1346,6 @@ static void sse_session_ends_with_its_answers(void **state)
 	const char *uri = open_sse(stream);
 	struct fake_process *p = begin_sse(stream, sender, uri);
 
-	(void)state;
 	post_to(sender, uri, "", CALL("7"));
 	is_answered(sender, 202, "");
 	hears(p, CALLED("2"));
@@ -1504,14 +1367,13 @@ static void sse_client_must_initialize(void **state)
 	struct http_client *sender = connect_client();
 	const char *uri = open_sse(stream);
 
-	(void)state;
 	pass(59000);
 	post_to(sender, uri, "", LIST("1"));
 	is_answered(sender, 202, "");
 	assert_non_null(strstr(events(stream), "-32600"));
 	pass(2000);
 	stream_is_over(stream);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
 /* FRONT-OLD-04: while its server starts it is waited for; a client that leaves then leaves nothing. */
@@ -1521,14 +1383,13 @@ static void sse_client_leaves_while_its_server_starts(void **state)
 	struct http_client *sender = connect_client();
 	const char *uri = open_sse(stream);
 
-	(void)state;
 	pass(59000);
 	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
 	is_answered(sender, 202, "");
 	pass(2000);
-	assert_int_equal(frontend.sse_clients.count, 1);
+	assert_int_equal(frontend.sse_clients.by_key.count, 1);
 	leave(stream);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	assert_int_equal(router.calls, 0);
 	post_to(sender, uri, "", LIST("1"));
 	is_refused(sender, 404, -32001);
@@ -1541,12 +1402,11 @@ static void sse_client_must_read(void **state)
 	struct http_client *stream = connect_client();
 	const char *uri = open_sse(stream);
 
-	(void)state;
-	for (int i = 0; i < 20000 && frontend.sse_clients.count > 0; i++) {
+	for (int i = 0; i < 20000 && frontend.sse_clients.by_key.count > 0; i++) {
 		post_to(sender, uri, "", LIST("1"));
 		is_answered(sender, 202, "");
 	}
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 	receive(stream);
 	assert_true(stream->is_closed);
 }
@@ -1581,7 +1441,6 @@ static void sse_client_is_lost_over_a_cancelled_request(void **state)
 	const char *uri = open_sse(stream);
 	struct fake_process *p = begin_sse(stream, sender, uri);
 
-	(void)state;
 	post_to(sender, uri, "", CALL("7"));
 	is_answered(sender, 202, "");
 	for (int i = 0; i < 40 && has_room_for_large(); i++)
@@ -1590,7 +1449,7 @@ static void sse_client_is_lost_over_a_cancelled_request(void **state)
 		      "'reason':'",
 		      "'}}"));
 	assert_int_equal(router.sessions.count, 0);
-	assert_int_equal(frontend.sse_clients.count, 0);
+	assert_int_equal(frontend.sse_clients.by_key.count, 0);
 }
 
 /* bridging.md §1.5: so is the answer to one subscription, which another one of the session waits for as well. */
@@ -1606,7 +1465,6 @@ static void sse_client_is_lost_over_an_answer_for_two(void **state)
 	unsigned int upstream_id = 2;
 	char head[100];
 
-	(void)state;
 	servers[0].conf.isolation = ISOLATION_SHARED;
 	servers[0].conf.calls_per_process = 100;
 	servers[0].conf.idle_ms = 300000;
@@ -1629,7 +1487,6 @@ static void sse_client_is_lost_over_an_answer_for_two(void **state)
 	snprintf(head, sizeof(head), "{'jsonrpc':'2.0','id':%u,'result':{'x':'", upstream_id);
 	says(p, large(head, "'}}"));
 	assert_int_equal(router.sessions.count, 0);
-	pool_end_all(&router, REASON_DRAINING);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

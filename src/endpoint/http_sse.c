@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
@@ -18,7 +17,6 @@
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/token_watch.h"
-#include "endpoint/validation.h"
 #include "http/sse.h"
 #include "obs/log.h"
 #include "router/client_session.h"
@@ -37,7 +35,7 @@ enum client_state {
 struct sse_client {
 	struct http_exchange exchange; /* the GET */
 	struct caller caller;
-	char id[SESSION_ID_LENGTH];
+	struct session_entry entry; /* its id */
 	struct event_writer writer;
 	struct list link;      /* of the frontend's newcomers, until it has a session */
 	struct timer patience; /* likewise */
@@ -127,7 +125,7 @@ static void client_end(struct sse_client *client)
 					    client->session_client->session->state == SESSION_LIVE);
 
 	client_set_state(client, CLIENT_GONE);
-	map_remove(&client->caller.frontend->sse_clients, session_id_key(client->id));
+	session_table_remove(&client->caller.frontend->sse_clients, &client->entry);
 	event_writer_stop(&client->writer);
 	token_watch_end(&client->token_watch);
 	if (has_session)
@@ -181,13 +179,15 @@ void http_sse_drain(struct frontend *frontend)
 static struct sse_client *client_find(const struct sse_post *post)
 {
 	const struct caller *caller = &post->caller;
-	struct sse_client *client =
-		map_find(&caller->frontend->sse_clients, session_id_key(post->id));
+	struct session_entry *entry = session_table_find(&caller->frontend->sse_clients,
+							 slice_of(post->id, SESSION_ID_LENGTH));
+	struct sse_client *client;
 
-	if (client == NULL || client->caller.endpoint != caller->endpoint ||
-	    client->caller.access.principal != caller->access.principal ||
-	    !text_is_equal_secret(slice_of(client->id, SESSION_ID_LENGTH),
-				  slice_of(post->id, SESSION_ID_LENGTH)))
+	if (entry == NULL)
+		return NULL;
+	client = container_of(entry, struct sse_client, entry);
+	if (client->caller.endpoint != caller->endpoint ||
+	    client->caller.access.principal != caller->access.principal)
 		return NULL;
 	return client;
 }
@@ -281,11 +281,9 @@ static void sse_call_on_failed(struct call *call, enum reason reason)
 {
 	struct sse_client *client = sse_call_end(call);
 	struct buf text = { 0 };
-	struct slice whole;
 
 	answer_append_reason(&text, call->id, reason, client->caller.endpoint->server->conf.name);
-	whole = buf_slice(&text);
-	client_tell(client, &whole, 1);
+	client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
 	buf_fini(&text);
 }
 
@@ -320,28 +318,13 @@ static const struct deny_watcher_ops sse_call_watcher_ops = {
 	.on_denied = sse_call_on_denied,
 };
 
-static struct call *call_new(struct sse_client *client, const struct access *access,
-			     const struct envelope *env)
-{
-	struct sse_call *sse_call = mem_zalloc(sizeof(*sse_call));
-
-	CHECK(access->principal == client->caller.access.principal);
-	sse_call->client = client;
-	sse_call->access = access_copy(access);
-	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
-	if (!principal_is_anonymous(access->principal))
-		deny_list_watch(client->caller.frontend->authorization.deny_list,
-				&sse_call->holder);
-	call_init(&sse_call->call, &sse_call_ops, env);
-	return &sse_call->call;
-}
-
 static void client_forward(struct sse_client *client, const struct admission *admission,
 			   const struct envelope *env)
 {
 	const struct caller *caller = &client->caller;
+	const struct access *access = &admission->caller->access;
 	struct admitted *admitted = admission->admitted;
-	struct call *call;
+	struct sse_call *sse_call;
 
 	if (env->kind == ENVELOPE_NOTIFICATION) {
 		forward_notification(admission->client, admitted);
@@ -351,17 +334,24 @@ static void client_forward(struct sse_client *client, const struct admission *ad
 		forward_answer(admission->client, admitted);
 		return;
 	}
-	call = call_new(client, &admission->caller->access, env);
+	CHECK(access->principal == caller->access.principal);
+	sse_call = mem_zalloc(sizeof(*sse_call));
+	sse_call->client = client;
+	sse_call->access = access_copy(access);
+	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
+	if (!principal_is_anonymous(access->principal))
+		deny_list_watch(caller->frontend->authorization.deny_list, &sse_call->holder);
+	call_init(&sse_call->call, &sse_call_ops, env);
 	if (!admission->is_initialize) {
-		forward_request(admission->client, call, admitted);
+		forward_request(admission->client, &sse_call->call, admitted);
 		return;
 	}
 	CHECK(client->opening == NULL && client->state == CLIENT_OPEN);
-	client->opening = call;
+	client->opening = &sse_call->call;
 	access_keep_claims(&caller->access);
 	client_session_open(caller->frontend->router, caller->endpoint->server,
-			    caller->access.principal, http_conn_client(client->exchange.conn), call,
-			    admitted);
+			    caller->access.principal, http_conn_client(client->exchange.conn),
+			    &sse_call->call, admitted);
 }
 
 /* ---- POST ---- */
@@ -379,13 +369,11 @@ static void post_refuse_requests(const struct sse_post *post, const struct admis
 		const struct envelope *env = &admission->messages[i];
 		struct sse_client *client = client_find(post);
 		struct buf text = { 0 };
-		struct slice whole;
 
 		if (client == NULL || env->kind != ENVELOPE_REQUEST)
 			continue;
 		refusal_append(&admission->refusal, post->caller.endpoint, env->id.text, &text);
-		whole = buf_slice(&text);
-		client_tell(client, &whole, 1);
+		client_tell(client, (struct slice[]){ buf_slice(&text) }, 1);
 		buf_fini(&text);
 	}
 }
@@ -438,27 +426,16 @@ static const struct http_exchange_ops post_ops = {
 	.on_gone = post_on_gone,
 };
 
-/* The value of sessionId in a query; empty if it is missing. FRONT-OLD-03 */
-static struct slice id_in_query(struct slice query)
-{
-	while (query.n > 0) {
-		struct slice value = slice_cut(&query, '&');
-		struct slice name = slice_cut(&value, '=');
-
-		if (slice_is_equal(name, SLICE_LIT("sessionId")))
-			return value;
-	}
-	return slice_of(NULL, 0);
-}
-
 struct http_exchange *http_sse_post(const struct endpoint_request *request)
 {
-	struct slice id = id_in_query(request->http->query);
 	struct sse_post *post = mem_zalloc(sizeof(*post));
+	struct slice id = { NULL, 0 };
 
 	post->exchange.ops = &post_ops;
 	caller_init(&post->caller, request);
-	post->names_client = id.n > 0;
+	/* FRONT-OLD-03 */
+	post->names_client =
+		http_query_find(request->http->query, SLICE_LIT("sessionId"), &id) && id.n > 0;
 	if (id.n == SESSION_ID_LENGTH)
 		memcpy(post->id, id.p, SESSION_ID_LENGTH);
 	return &post->exchange;
@@ -480,7 +457,7 @@ static void client_open(struct sse_client *client, const struct answer *answer)
 	event_writer_begin(&client->writer, &client->exchange, frontend->conf.keepalive_ms,
 			   buf_slice(&fields));
 	buf_printf(&uri, "%.*s?sessionId=%.*s", SLICE_ARG(client->caller.endpoint->message_path),
-		   SESSION_ID_LENGTH, client->id);
+		   SESSION_ID_LENGTH, client->entry.id);
 	sse_append_endpoint(&event, buf_slice(&uri));
 	http_stream_write(client->exchange.conn, buf_slice(&event));
 	token_watch_begin(client->token_watch, &client->caller.access);
@@ -531,10 +508,9 @@ static const struct http_exchange_ops client_ops = {
 
 struct http_exchange *http_sse_get(const struct endpoint_request *request)
 {
-	struct map *clients = &request->frontend->sse_clients;
 	struct sse_client *client;
 
-	if (!validation_accepts(request->http, "text/event-stream"))
+	if (!http_request_accepts(request->http, "text/event-stream"))
 		return refusal_send_head(&request->answer, 406,
 					 "Not acceptable: GET answers with text/event-stream");
 	client = mem_zalloc(sizeof(*client));
@@ -545,10 +521,7 @@ struct http_exchange *http_sse_get(const struct endpoint_request *request)
 	client->writer.on_end = client_on_events_end;
 	timer_init(&client->patience, client_on_impatience);
 	task_init(&client->farewell, client_on_farewell);
-	do
-		session_id_make(client->id);
-	while (map_find(clients, session_id_key(client->id)) != NULL);
-	map_insert(clients, session_id_key(client->id), client);
+	session_table_add(&request->frontend->sse_clients, &client->entry);
 	list_append(&request->frontend->sse_newcomers, &client->link);
 	return &client->exchange;
 }

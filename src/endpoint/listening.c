@@ -14,7 +14,6 @@
 #include "endpoint/request_context.h"
 #include "endpoint/streamable.h"
 #include "endpoint/token_watch.h"
-#include "endpoint/validation.h"
 #include "http/sse.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -221,7 +220,7 @@ struct http_exchange *streamable_get(const struct endpoint_request *request)
 {
 	struct listening *get;
 
-	if (!validation_accepts(request->http, "text/event-stream"))
+	if (!http_request_accepts(request->http, "text/event-stream"))
 		return refusal_send_head(&request->answer, 406,
 					 "Not acceptable: GET answers with text/event-stream");
 	get = mem_zalloc(sizeof(*get));

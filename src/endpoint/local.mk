@@ -2,7 +2,6 @@ noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/admission.c src/endpoint/admission.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
-	src/endpoint/batch.c src/endpoint/batch.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
 	src/endpoint/egress.c src/endpoint/egress.h \
 	src/endpoint/events.c src/endpoint/events.h \
@@ -10,7 +9,6 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/frontend.c src/endpoint/frontend.h \
 	src/endpoint/authorization.c src/endpoint/authorization.h \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
-	src/endpoint/validation.c src/endpoint/validation.h \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/listening.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
@@ -20,12 +18,16 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
+	src/endpoint/tool_name.c src/endpoint/tool_name.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test
 src_endpoint_failures_test_SOURCES = src/endpoint/failures_test.c
 src_endpoint_failures_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
-src_endpoint_frontend_test_SOURCES = src/endpoint/frontend_test.c $(FAKE_KEEPER)
+src_endpoint_frontend_test_SOURCES = src/endpoint/frontend_test.c $(ROUTER_STAGE)
 src_endpoint_frontend_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
-src_endpoint_token_watch_test_SOURCES = src/endpoint/token_watch_test.c
+src_endpoint_token_watch_test_SOURCES = src/endpoint/token_watch_test.c $(ROUTER_STAGE)
 src_endpoint_token_watch_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/tool_name_test
+src_endpoint_tool_name_test_SOURCES = src/endpoint/tool_name_test.c
+src_endpoint_tool_name_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

@@ -16,7 +16,7 @@
 #include "obs/log.h"
 
 #define RESOURCE_PREFIX "/.well-known/oauth-protected-resource"
-#define CACHEABLE METADATA_CORS "Cache-Control: public, max-age=3600\r\n"
+#define CACHEABLE ANSWER_CORS "Cache-Control: public, max-age=3600\r\n"
 
 struct metadata_document {
 	char *path;
@@ -25,51 +25,33 @@ struct metadata_document {
 
 /* ---- documents about resources: RFC 9728 §2 ---- */
 
-static json_t *names_of(const struct verifier_conf *issuers)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < issuers->count; i++)
-		json_array_append_new(array, json_string(issuers->items[i].issuer));
-	return array;
-}
-
-static json_t *words_of(struct slice text)
-{
-	json_t *array = json_array();
-
-	while (text.n > 0) {
-		struct slice word = slice_cut(&text, ' ');
-
-		json_array_append_new(array, json_stringn(word.p, word.n));
-	}
-	return array;
-}
-
-static json_t *proof_algorithms(void)
-{
-	json_t *names = json_array();
-
-	for (size_t i = 0; dpop_algorithms[i] != NULL; i++)
-		json_array_append_new(names, json_string(dpop_algorithms[i]));
-	return names;
-}
-
 /* No member is null or empty: clients that check the form would look elsewhere then. AUTH-PRM-03 … -06 */
 static char *make_document(const struct authorization_conf *auth,
 			   const struct metadata_resource *resource)
 {
-	json_t *document =
-		json_pack("{s:s%, s:o, s:o*, s:[s], s:o*, s:o*}", "resource", resource->resource.p,
-			  resource->resource.n, "authorization_servers", names_of(&auth->issuers),
-			  "scopes_supported",
-			  resource->scopes.n > 0 ? words_of(resource->scopes) : NULL,
-			  "bearer_methods_supported", "header", "dpop_signing_alg_values_supported",
-			  auth->dpop != AUTHORIZATION_DPOP_OFF ? proof_algorithms() : NULL,
-			  "dpop_bound_access_tokens_required",
-			  auth->dpop == AUTHORIZATION_DPOP_REQUIRED ? json_true() : NULL);
-	char *text = json_dumps(document, JSON_COMPACT);
+	struct slice id = resource->resource, scopes = resource->scopes;
+	json_t *issuers = json_array();
+	json_t *words = scopes.n > 0 ? json_array() : NULL;
+	json_t *proofs = auth->dpop != AUTHORIZATION_DPOP_OFF ? json_array() : NULL;
+	json_t *must_prove = auth->dpop == AUTHORIZATION_DPOP_REQUIRED ? json_true() : NULL;
+	json_t *document;
+	char *text;
 
+	for (size_t i = 0; i < auth->issuers.count; i++)
+		json_array_append_new(issuers, json_string(auth->issuers.items[i].issuer));
+	while (scopes.n > 0) {
+		struct slice word = slice_cut(&scopes, ' ');
+
+		json_array_append_new(words, json_stringn(word.p, word.n));
+	}
+	for (size_t i = 0; proofs != NULL && dpop_algorithms[i] != NULL; i++)
+		json_array_append_new(proofs, json_string(dpop_algorithms[i]));
+	document =
+		json_pack("{s:s%, s:o, s:o*, s:[s], s:o*, s:o*}", "resource", id.p, id.n,
+			  "authorization_servers", issuers, "scopes_supported", words,
+			  "bearer_methods_supported", "header", "dpop_signing_alg_values_supported",
+			  proofs, "dpop_bound_access_tokens_required", must_prove);
+	text = json_dumps(document, JSON_COMPACT);
 	CHECK(text != NULL);
 	json_decref(document);
 	return text;
@@ -124,47 +106,39 @@ static const struct metadata_document *find_document(const struct metadata *meta
 
 /* ---- the facade for clients of 2025-03-26 ---- */
 
-/* Where to go and how; nothing that promises what the issuer does under its own name. AUTH-FAC-01 */
-static const char *const copied[] = {
-	"authorization_endpoint",
-	"token_endpoint",
-	"registration_endpoint",
-	"revocation_endpoint",
-	"scopes_supported",
-	"response_types_supported",
-	"response_modes_supported",
-	"grant_types_supported",
-	"token_endpoint_auth_methods_supported",
-	"client_id_metadata_document_supported",
-	"service_documentation",
-	"ui_locales_supported",
+/* Where to go and how; nothing that promises what the issuer does under its own name. AUTH-FAC-01, -02 */
+static const struct {
+	const char *name;
+	bool is_openid; /* for clients that look for OpenID's document alone */
+} copied[] = {
+	{ "authorization_endpoint", false },
+	{ "token_endpoint", false },
+	{ "registration_endpoint", false },
+	{ "revocation_endpoint", false },
+	{ "scopes_supported", false },
+	{ "response_types_supported", false },
+	{ "response_modes_supported", false },
+	{ "grant_types_supported", false },
+	{ "token_endpoint_auth_methods_supported", false },
+	{ "client_id_metadata_document_supported", false },
+	{ "service_documentation", false },
+	{ "ui_locales_supported", false },
+	{ "jwks_uri", true },
+	{ "subject_types_supported", true },
+	{ "id_token_signing_alg_values_supported", true },
 };
-
-/* AUTH-FAC-02 */
-static const char *const copied_for_openid[] = {
-	"jwks_uri",
-	"subject_types_supported",
-	"id_token_signing_alg_values_supported",
-};
-
-static void copy_members(json_t *to, const json_t *from, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		json_t *value = json_object_get(from, names[i]);
-
-		if (value != NULL && !json_is_null(value))
-			json_object_set(to, names[i], value);
-	}
-}
 
 static json_t *make_facade(const struct metadata *metadata, const json_t *issuer, bool is_openid)
 {
 	struct slice origin = metadata->auth->origin;
 	json_t *document = json_pack("{s:s%}", "issuer", origin.p, origin.n);
 
-	copy_members(document, issuer, copied, ARRAY_LEN(copied));
-	if (is_openid)
-		copy_members(document, issuer, copied_for_openid, ARRAY_LEN(copied_for_openid));
+	for (size_t i = 0; i < ARRAY_LEN(copied); i++) {
+		json_t *value = json_object_get(issuer, copied[i].name);
+
+		if (value != NULL && !json_is_null(value) && (is_openid || !copied[i].is_openid))
+			json_object_set(document, copied[i].name, value);
+	}
 	if (json_object_get(document, "response_types_supported") == NULL)
 		json_object_set_new(document, "response_types_supported", json_pack("[s]", "code"));
 	json_object_set_new(document, "code_challenge_methods_supported", json_pack("[s]", "S256"));
@@ -183,16 +157,15 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 
 	if (issuer == NULL) { /* 404 would send clients to /authorize here. AUTH-FAC-04 */
 		answer_document(answer, 503,
-				SLICE_LIT(METADATA_CORS "Cache-Control: no-store\r\n"
-							"Retry-After: 5\r\n"),
+				SLICE_LIT(ANSWER_CORS "Cache-Control: no-store\r\n"
+						      "Retry-After: 5\r\n"),
 				SLICE_LIT("{\"error\":\"temporarily_unavailable\"}"));
 		return;
 	}
 	document = make_facade(metadata, issuer, is_openid);
 	text = json_dumps(document, JSON_COMPACT);
 	CHECK(text != NULL);
-	answer_document(answer, 200,
-			SLICE_LIT(METADATA_CORS "Cache-Control: public, max-age=60\r\n"),
+	answer_document(answer, 200, SLICE_LIT(ANSWER_CORS "Cache-Control: public, max-age=60\r\n"),
 			slice_str(text));
 	free(text);
 	json_decref(document);
@@ -203,29 +176,9 @@ static void answer_facade(const struct metadata *metadata, const struct answer *
 /* Clients read every answer as JSON, also those to what they only guess. AUTH-PRM-10, AUTH-FAC-06 */
 static void answer_missing(const struct answer *answer)
 {
-	answer_document(answer, 404, SLICE_LIT(METADATA_CORS),
+	answer_document(answer, 404, SLICE_LIT(ANSWER_CORS),
 			SLICE_LIT("{\"error\":\"not_found\",\"error_description\":"
 				  "\"There is no such document here\"}"));
-}
-
-/* GET, HEAD and their preflight. False: it has answered. AUTH-PRM-07, -08 */
-static bool is_read(const struct answer *answer, const struct http_request *http)
-{
-	if (http->method == HTTP_GET || http->method == HTTP_HEAD)
-		return true;
-	if (http->method == HTTP_OPTIONS)
-		answer_empty(answer, 204,
-			     SLICE_LIT(
-				     METADATA_CORS
-				     "Access-Control-Allow-Methods: GET, HEAD, OPTIONS\r\n"
-				     "Access-Control-Allow-Headers: MCP-Protocol-Version, Accept, "
-				     "Content-Type, Authorization\r\n"
-				     "Access-Control-Max-Age: 600\r\n"));
-	else
-		answer_document(answer, 405,
-				SLICE_LIT(METADATA_CORS "Allow: GET, HEAD, OPTIONS\r\n"),
-				SLICE_LIT("{\"error\":\"method_not_allowed\"}"));
-	return false;
 }
 
 static void answer_well_known(const struct metadata *metadata, const struct answer *answer,
@@ -243,8 +196,9 @@ static void answer_well_known(const struct metadata *metadata, const struct answ
 
 	if (document == NULL && !is_facade)
 		answer_missing(answer);
-	else if (!is_read(answer, http))
-		return;
+	else if (http->method != HTTP_GET && http->method != HTTP_HEAD)
+		answer_other_method(answer, http->method, "GET, HEAD, OPTIONS",
+				    "MCP-Protocol-Version, Accept, Content-Type, Authorization");
 	else if (document != NULL)
 		answer_document(answer, 200, SLICE_LIT(CACHEABLE), slice_str(document->text));
 	else

@@ -56,7 +56,4 @@ bool metadata_take(const struct metadata *metadata, struct http_conn *conn,
 struct http_exchange *registration_new(const struct metadata_conf *conf, struct http_conn *conn,
 				       const struct http_request *http);
 
-/* The field line that lets any web page read an answer. AUTH-PRM-08 */
-#define METADATA_CORS "Access-Control-Allow-Origin: *\r\n"
-
 #endif

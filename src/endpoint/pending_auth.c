@@ -32,20 +32,30 @@ static void pending_auth_free(struct pending_auth *pending)
 
 /* The request was admitted or refused. */
 static struct http_exchange *finish(struct endpoint_request *request, pending_auth_enter_fn *enter,
-				    enum authorization_step step, struct access *access,
-				    const struct refusal *refusal)
+				    enum authorization_step step, struct authorization_check *check)
 {
-	struct http_exchange *exchange = NULL;
+	struct http_exchange *exchange;
 
 	CHECK(step != AUTHORIZATION_WAITING && request->access == NULL);
-	if (step == AUTHORIZATION_ADMITTED) {
-		request->access = access;
-		exchange = enter(request);
-		access_fini(access);
-	} else {
-		refusal_send(refusal, request->frontend, request->endpoint, &request->answer);
+	if (step == AUTHORIZATION_REFUSED) {
+		refusal_send(&check->refusal, request->frontend, request->endpoint,
+			     &request->answer);
+		return NULL;
 	}
+	request->access = &check->access;
+	exchange = enter(request);
+	access_fini(&check->access);
 	return exchange;
+}
+
+static struct authorization_check check_of(const struct endpoint_request *request)
+{
+	return (struct authorization_check){
+		.auth = &request->frontend->authorization,
+		.place = &request->endpoint->place,
+		.http = request->http,
+		.conn = request->answer.conn,
+	};
 }
 
 static void pending_auth_on_verdict(struct verifier_wait *wait, const struct verdict *verdict,
@@ -54,16 +64,13 @@ static void pending_auth_on_verdict(struct verifier_wait *wait, const struct ver
 	struct pending_auth *pending = container_of(wait, struct pending_auth, wait);
 	struct endpoint_request *request = &pending->request;
 	struct http_conn *conn = pending->exchange.conn;
-	const struct authorization_check check = { &request->endpoint->place, request->http, conn };
+	struct authorization_check check = check_of(request);
 	struct http_exchange *exchange;
 	enum authorization_step step;
-	struct refusal refusal;
-	struct access access;
 
 	CHECK(conn != NULL && conn == request->answer.conn);
-	step = authorization_conclude(&request->frontend->authorization, &check, verdict, grant,
-				      &access, &refusal);
-	exchange = finish(request, pending->enter, step, &access, &refusal);
+	step = authorization_conclude(&check, verdict, grant);
+	exchange = finish(request, pending->enter, step, &check);
 	if (exchange != NULL)
 		http_conn_resume(conn, exchange);
 	pending_auth_free(pending);
@@ -75,7 +82,8 @@ static void pending_auth_on_gone(struct http_exchange *exchange, enum reason rea
 
 	(void)reason;
 	verifier_cancel(&pending->wait);
-	authorization_leave(&pending->request.frontend->authorization, &pending->client);
+	/* Who asks and never listens counts like one who fails. AUTH-CH-11 */
+	failures_note(&pending->request.frontend->authorization.failures, &pending->client);
 	pending_auth_free(pending);
 }
 
@@ -93,13 +101,23 @@ static const struct http_exchange_ops pending_auth_ops = {
 	.on_gone = pending_auth_on_gone,
 };
 
-static struct http_exchange *keep(const struct endpoint_request *request,
-				  pending_auth_enter_fn *enter)
+struct http_exchange *pending_auth_admit(struct endpoint_request *request,
+					 pending_auth_enter_fn *enter)
 {
-	struct pending_auth *pending = request->frontend->spare;
+	struct authorization_check check = check_of(request);
+	struct frontend *frontend = request->frontend;
+	enum authorization_step step;
+	struct pending_auth *pending;
 
+	if (frontend->spare == NULL)
+		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
+	pending = frontend->spare;
+	pending->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
+	step = authorization_admit(&check, &pending->wait);
+	if (step != AUTHORIZATION_WAITING)
+		return finish(request, enter, step, &check);
 	CHECK(pending->text == NULL);
-	request->frontend->spare = NULL;
+	frontend->spare = NULL;
 	pending->exchange.ops = &pending_auth_ops;
 	pending->request = *request;
 	pending->request.http = &pending->http;
@@ -110,24 +128,4 @@ static struct http_exchange *keep(const struct endpoint_request *request,
 		pending->request.answer.origin = pending->http.fields[HTTP_ORIGIN];
 	http_conn_hold(request->answer.conn);
 	return &pending->exchange;
-}
-
-struct http_exchange *pending_auth_admit(struct endpoint_request *request,
-					 pending_auth_enter_fn *enter)
-{
-	const struct authorization_check check = { &request->endpoint->place, request->http,
-						   request->answer.conn };
-	struct frontend *frontend = request->frontend;
-	struct refusal refusal;
-	struct access access;
-	enum authorization_step step;
-
-	if (frontend->spare == NULL)
-		frontend->spare = mem_zalloc(sizeof(*frontend->spare));
-	frontend->spare->wait = (struct verifier_wait){ .on_done = pending_auth_on_verdict };
-	step = authorization_admit(&frontend->authorization, &check, &frontend->spare->wait,
-				   &access, &refusal);
-	if (step == AUTHORIZATION_WAITING)
-		return keep(request, enter);
-	return finish(request, enter, step, &access, &refusal);
 }

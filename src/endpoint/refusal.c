@@ -75,7 +75,6 @@ static void send_result(const struct authorization *auth, const struct protected
 	struct buf challenge = { 0 };
 	struct buf result = { 0 };
 	struct buf text = { 0 };
-	struct slice whole;
 
 	CHECK(refusal->id.n > 0 && !refusal->is_final);
 	append_challenge(&challenge, auth, place, refusal);
@@ -85,8 +84,7 @@ static void send_result(const struct authorization *auth, const struct protected
 	write_string(&result, buf_slice(&challenge));
 	buf_append_str(&result, "]}}");
 	write_result(&text, refusal->id, buf_slice(&result));
-	whole = buf_slice(&text);
-	egress_send(answer, &whole, 1);
+	egress_send(answer, (struct slice[]){ buf_slice(&text) }, 1);
 	buf_fini(&challenge);
 	buf_fini(&result);
 	buf_fini(&text);

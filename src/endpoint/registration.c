@@ -12,7 +12,7 @@
 #include "endpoint/metadata.h"
 
 #define BODY_BYTES_MAX (16 * 1024)
-#define NO_STORE METADATA_CORS "Cache-Control: no-store\r\n"
+#define NO_STORE ANSWER_CORS "Cache-Control: no-store\r\n"
 
 struct registration {
 	struct http_exchange exchange;
@@ -124,17 +124,9 @@ struct http_exchange *registration_new(const struct metadata_conf *conf, struct 
 	const struct answer answer = { .conn = conn };
 	struct registration *registration;
 
-	if (http->method == HTTP_OPTIONS) {
-		answer_empty(&answer, 204,
-			     SLICE_LIT(METADATA_CORS
-				       "Access-Control-Allow-Methods: POST, OPTIONS\r\n"
-				       "Access-Control-Allow-Headers: Content-Type, Accept, "
-				       "MCP-Protocol-Version\r\nAccess-Control-Max-Age: 600\r\n"));
-		return NULL;
-	}
 	if (http->method != HTTP_POST) {
-		answer_document(&answer, 405, SLICE_LIT(METADATA_CORS "Allow: POST, OPTIONS\r\n"),
-				SLICE_LIT("{\"error\":\"method_not_allowed\"}"));
+		answer_other_method(&answer, http->method, "POST, OPTIONS",
+				    "Content-Type, Accept, MCP-Protocol-Version");
 		return NULL;
 	}
 	if (http->body == HTTP_BODY_LENGTH && http->content_length > BODY_BYTES_MAX) {

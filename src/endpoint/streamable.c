@@ -20,7 +20,6 @@
 #include "endpoint/events.h"
 #include "endpoint/refusal.h"
 #include "endpoint/request_context.h"
-#include "endpoint/validation.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/forward.h"
@@ -283,7 +282,6 @@ static void post_on_failed(struct call *call, enum reason reason)
 	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
 	bool is_unsent = !call_was_sent(call) && reason_get(reason)->http_status >= 400;
 	struct buf text = { 0 };
-	struct slice whole;
 
 	post->client = call->client;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
@@ -291,8 +289,7 @@ static void post_on_failed(struct call *call, enum reason reason)
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
-		whole = buf_slice(&text);
-		post_add_response(call, &whole, 1);
+		post_add_response(call, (struct slice[]){ buf_slice(&text) }, 1);
 		buf_fini(&text);
 	}
 	post_end_call(post);
@@ -365,31 +362,27 @@ static void post_initialize(struct post *post, const struct admission *admission
 			    admission->admitted);
 }
 
-/* A place for the call of each request. */
-static void post_make_calls(struct post *post, const struct admission *admission)
-{
-	CHECK(post->calls == NULL && post->state == POST_OPEN);
-	post->client = admission->client;
-	post->is_batch = admission->is_batch;
-	post->calls = &post->single;
-	if (admission->is_batch)
-		post->calls = mem_zalloc((admission->requests + 1) * sizeof(*post->calls));
-	post->call_count = admission->requests;
-	post->open_calls += admission->requests;
-	for (size_t i = 0; i < post->call_count; i++)
-		post->calls[i].post = post;
-	CHECK(post->open_calls == post->call_count + 1);
-}
-
 /* Each message is an exchange of its own; those of a batch share the response. FRONT-POST-06, bridging.md §2.1 (5) */
 static void post_forward(struct post *post, const struct admission *admission)
 {
 	const struct frontend *frontend = post->context.caller.frontend;
 	struct admitted *admitted = admission->admitted;
 	struct client *client = admission->client;
-	struct post_call *next = post->calls;
 	const struct envelope *env;
+	struct post_call *next;
 
+	CHECK(post->calls == NULL && post->state == POST_OPEN);
+	post->client = client;
+	post->is_batch = admission->is_batch;
+	post->calls = &post->single;
+	if (post->is_batch)
+		post->calls = mem_zalloc((admission->requests + 1) * sizeof(*post->calls));
+	post->call_count = admission->requests;
+	post->open_calls += admission->requests;
+	for (size_t i = 0; i < post->call_count; i++)
+		post->calls[i].post = post;
+	CHECK(post->open_calls == post->call_count + 1);
+	next = post->calls;
 	while ((env = admitted_next(admitted)) != NULL) {
 		if (env->kind == ENVELOPE_NOTIFICATION) {
 			forward_notification(client, admitted);
@@ -427,7 +420,6 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	if (admission_admit(&admission)) {
 		if (!principal_is_anonymous(caller->access.principal))
 			deny_list_watch(caller->frontend->authorization.deny_list, &post->holder);
-		post_make_calls(post, &admission);
 		post_forward(post, &admission);
 	} else {
 		post_set_state(post, POST_ANSWERED);
@@ -467,8 +459,8 @@ static const struct http_exchange_ops post_ops = {
 
 struct http_exchange *streamable_post(const struct endpoint_request *request)
 {
-	bool takes_json = validation_accepts(request->http, "application/json");
-	bool takes_events = validation_accepts(request->http, "text/event-stream");
+	bool takes_json = http_request_accepts(request->http, "application/json");
+	bool takes_events = http_request_accepts(request->http, "text/event-stream");
 	struct post *post;
 
 	if (!takes_json && !takes_events)

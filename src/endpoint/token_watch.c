@@ -92,7 +92,7 @@ static void token_watch_on_verdict(struct verifier_wait *wait, const struct verd
 	struct token_watch *watch = container_of(wait, struct token_watch, wait);
 
 	CHECK(watch->token != NULL && !is_asking(watch));
-	if (grant == NULL && verdict_outcome(verdict->kind) == VERDICT_UNAVAILABLE) {
+	if (grant == NULL && verdict_get(verdict->kind)->outcome == VERDICT_UNAVAILABLE) {
 		watch->ask_at_ms = clock_now_ms() + AGAIN_MS;
 		token_watch_wait(watch);
 	} else if (grant != NULL &&
@@ -111,8 +111,8 @@ static void token_watch_ask(struct token_watch *watch)
 	struct verdict verdict;
 
 	CHECK(watch->token != NULL && !is_asking(watch));
-	if (verifier_check(watch->authorization->conf.verifier, token, watch->place->accepted.items,
-			   watch->place->accepted.count, &watch->wait, &verdict, &grant))
+	if (verifier_check(watch->authorization->conf.verifier, token, watch->place->accepted,
+			   &watch->wait, &verdict, &grant))
 		token_watch_on_verdict(&watch->wait, &verdict, grant);
 	else
 		token_watch_wait(watch);

@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose stream is over, and when. The clock of the waiting stands unless moved. */
+/* Whose stream is over, and when. */
 #include "endpoint/token_watch.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "endpoint/frontend.h"
-#include "router/client_session.h"
-#include "router/router.h"
+#include "router/stage.h"
 
-#define START_MS 1000000
 #define DAY_MS (24 * 3600 * UINT64_C(1000))
 
-static struct loop *loop;
-static struct router router;
 static struct frontend frontend;
-static struct principal_set principals;
 static struct deny_list deny_list;
 static struct access access;
 static struct token_watch *token_watch;
@@ -26,7 +16,6 @@ static enum reason ended;
 
 static void on_over(void *owner, enum reason reason)
 {
-	(void)owner;
 	ended = reason;
 }
 
@@ -38,45 +27,32 @@ static int setup(void **state)
 	const struct endpoint_request request = {
 		.frontend = &frontend, .endpoint = &endpoint, .access = &access, .http = &http
 	};
-	struct error err;
 
-	(void)state;
-	clock_freeze(START_MS);
-	loop = loop_new(&err);
-	router.loop = loop;
-	principal_set_init(&principals);
+	router_stage_open();
 	deny_list_init(&deny_list);
 	frontend.router = &router;
 	frontend.authorization = (struct authorization){ .conf = { .mode = AUTHORIZATION_TOKEN },
-							 .principals = &principals,
+							 .principals = &router.sessions.principals,
 							 .deny_list = &deny_list };
-	access = (struct access){ .principal = principal_get(&principals, &identity),
-				  .ends_at_ms = clock_wall_ms() + DAY_MS };
+	access =
+		(struct access){ .principal = principal_get(&router.sessions.principals, &identity),
+				 .ends_at_ms = clock_wall_ms() + DAY_MS };
 	ended = REASON_DONE;
 	token_watch = token_watch_new(&request, on_over, NULL);
 	token_watch_begin(token_watch, &access);
-	return loop != NULL && token_watch != NULL ? 0 : -1;
+	return token_watch != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	token_watch_end(&token_watch);
 	access_fini(&access);
 	deny_list_fini(&deny_list);
-	loop_free(&loop);
-	return 0;
-}
-
-static void pass(uint64_t ms)
-{
-	clock_freeze(clock_now_ms() + ms);
-	loop_turn(loop, false);
+	return router_stage_close(state);
 }
 
 static void stream_stays_as_long_as_its_token(void **state)
 {
-	(void)state;
 	pass(DAY_MS);
 	assert_int_equal(ended, REASON_DONE); /* the wall clock says otherwise */
 }
@@ -84,7 +60,6 @@ static void stream_stays_as_long_as_its_token(void **state)
 /* AUTH-SES-06, REL-49: the token's end is a date; the machine may sleep, or its clock be put right. */
 static void a_clock_that_jumps_is_noticed(void **state)
 {
-	(void)state;
 	pass(1000);
 	token_watch->access.ends_at_ms = clock_wall_ms(); /* as if it had become a day later */
 	pass(60000);
@@ -94,7 +69,6 @@ static void a_clock_that_jumps_is_noticed(void **state)
 /* AUTH-SES-07 */
 static void a_denied_token_ends_its_stream(void **state)
 {
-	(void)state;
 	assert_non_null(deny_list_add(&deny_list, SLICE_LIT("static"), DENIAL_BY_SUB,
 				      SLICE_LIT("bob"), UINT64_MAX));
 	assert_int_equal(ended, REASON_DONE);

@@ -97,23 +97,6 @@ static void entry_answer_http(struct entry *entry)
 	entry_end(entry, "the client speaks HTTP without TLS");
 }
 
-static void entry_shake_hands(struct entry *entry)
-{
-	struct error err = { ERROR_NONE, "" };
-	enum tls_step step = tls_handshake(entry->tls, &err);
-
-	if (step == TLS_DONE) {
-		entry_hand_on(entry);
-	} else if (step == TLS_SPEAKS_HTTP) {
-		entry_answer_http(entry);
-	} else if (step == TLS_FAILED) {
-		entry_end(entry, err.text);
-	} else {
-		watch_set(&entry->reading, step == TLS_WANTS_READ);
-		watch_set(&entry->writing, step == TLS_WANTS_WRITE);
-	}
-}
-
 /* The header is complete, or the port has none: TLS or HTTP begins. */
 static void entry_begin(struct entry *entry)
 {
@@ -154,10 +137,24 @@ static void entry_read_header(struct entry *entry)
 
 static void entry_go_on(struct entry *entry)
 {
-	if (entry->tls == NULL)
+	struct error err = { ERROR_NONE, "" };
+	enum tls_step step;
+
+	if (entry->tls == NULL) {
 		entry_read_header(entry);
-	else
-		entry_shake_hands(entry);
+		return;
+	}
+	step = tls_handshake(entry->tls, &err);
+	if (step == TLS_DONE) {
+		entry_hand_on(entry);
+	} else if (step == TLS_SPEAKS_HTTP) {
+		entry_answer_http(entry);
+	} else if (step == TLS_FAILED) {
+		entry_end(entry, err.text);
+	} else {
+		watch_set(&entry->reading, step == TLS_WANTS_READ);
+		watch_set(&entry->writing, step == TLS_WANTS_WRITE);
+	}
 }
 
 static void entry_on_readable(struct watch *watch)

@@ -62,32 +62,6 @@ static int hex_value(char c)
 	return -1;
 }
 
-static int take_size_byte(struct http_body_reader *reader, char c)
-{
-	int value = hex_value(c);
-
-	if (value < 0) {
-		if (c != '\r' || reader->digits == 0)
-			return 400;
-		reader->place = BODY_SIZE_LF;
-		return 0;
-	}
-	if (++reader->digits > DIGITS_MAX)
-		return 400;
-	reader->left = reader->left << 4 | (unsigned int)value;
-	return 0;
-}
-
-static int end_size(struct http_body_reader *reader)
-{
-	CHECK(reader->total <= reader->max);
-	reader->digits = 0;
-	if (reader->left > reader->max - reader->total)
-		return 413;
-	reader->place = reader->left > 0 ? BODY_DATA : BODY_LAST_CR;
-	return 0;
-}
-
 static int take_exactly(struct http_body_reader *reader, char c, char wanted, enum body_place next)
 {
 	if (c != wanted)
@@ -99,13 +73,27 @@ static int take_exactly(struct http_body_reader *reader, char c, char wanted, en
 /* One byte outside the payload. Returns 0 or the status to refuse with. */
 static int take_framing(struct http_body_reader *reader, char c)
 {
+	int value;
+
 	if (++reader->overhead > OVERHEAD_FREE + OVERHEAD_PER_BYTE * reader->total)
 		return 400;
 	switch ((enum body_place)reader->place) {
 	case BODY_SIZE:
-		return take_size_byte(reader, c);
+		if (reader->digits > 0 && c == '\r') {
+			reader->place = BODY_SIZE_LF;
+			return 0;
+		}
+		value = hex_value(c);
+		if (value < 0 || ++reader->digits > DIGITS_MAX)
+			return 400;
+		reader->left = reader->left << 4 | (unsigned int)value;
+		return 0;
 	case BODY_SIZE_LF:
-		return c == '\n' ? end_size(reader) : 400;
+		CHECK(reader->total <= reader->max);
+		reader->digits = 0;
+		if (c == '\n' && reader->left > reader->max - reader->total)
+			return 413;
+		return take_exactly(reader, c, '\n', reader->left > 0 ? BODY_DATA : BODY_LAST_CR);
 	case BODY_DATA_CR:
 		return take_exactly(reader, c, '\r', BODY_DATA_LF);
 	case BODY_DATA_LF:

@@ -5,13 +5,8 @@
  */
 #include "http/body.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
+#include "base/unit_test.h"
 
 #define MAX 64
 
@@ -108,7 +103,6 @@ static void test_no_body_takes_nothing(void **state)
 {
 	struct http_request request = { .body = HTTP_BODY_NONE };
 
-	(void)state;
 	check_done(&request, slice_str(""), "", 0);
 	check_done(&request, slice_str("GET / "), "", 6);
 }
@@ -117,7 +111,6 @@ static void test_length_is_exact(void **state)
 {
 	struct http_request five = by_length(5), none = by_length(0);
 
-	(void)state;
 	check_done(&five, slice_str("hello"), "hello", 0);
 	check_done(&five, slice_str("helloGET / HTTP/1.1"), "hello", 14);
 	check_done(&none, slice_str(""), "", 0);
@@ -129,7 +122,6 @@ static void test_length_not_reached_asks_for_more(void **state)
 	struct http_request five = by_length(5);
 	struct outcome wanted = { .verdict = HTTP_BODY_MORE, .used = 4 };
 
-	(void)state;
 	buf_append_str(&wanted.payload, "hell");
 	check(&five, slice_str("hell"), &wanted);
 	buf_fini(&wanted.payload);
@@ -142,7 +134,6 @@ static void test_length_over_cap_is_413(void **state)
 	struct http_request at_cap = by_length(MAX), over = by_length(MAX + 1);
 	struct http_request huge = by_length(9999999999999999999u);
 
-	(void)state;
 	assert_int_equal(http_body_init(&reader, &at_cap, MAX), 0);
 	assert_int_equal(http_body_init(&reader, &over, MAX), 413);
 	assert_int_equal(http_body_init(&reader, &huge, MAX), 413);
@@ -152,7 +143,6 @@ static void test_chunks_are_joined(void **state)
 {
 	struct http_request request = chunked();
 
-	(void)state;
 	check_done(&request, slice_str("0\r\n\r\n"), "", 0);
 	check_done(&request, slice_str("5\r\nhello\r\n0\r\n\r\n"), "hello", 0);
 	check_done(&request, slice_str("1\r\na\r\n2\r\nbc\r\n0\r\n\r\nPOST"), "abc", 4);
@@ -194,7 +184,6 @@ static void test_chunk_syntax_is_exact(void **state)
 		{ "10000000000000005\r\nhello\r\n", "" }, /* would be 5 modulo 2^64 */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		check_bad(cases[i].in, 400, cases[i].payload);
 }
@@ -205,7 +194,6 @@ static void test_chunk_over_cap_is_413_before_its_data(void **state)
 	struct http_request request = chunked();
 	struct outcome wanted = { .verdict = HTTP_BODY_MORE, .used = 4 };
 
-	(void)state;
 	check_bad("41\r\n", 413, "");
 	check_bad("fffffffffffffff\r\n", 413, "");
 	check_bad("3\r\nabc\r\n3e\r\n", 413, "abc");
@@ -217,7 +205,6 @@ static void test_framing_byte_of_nul_is_refused(void **state)
 	struct http_request request = chunked();
 	struct outcome wanted = { .verdict = HTTP_BODY_BAD, .status = 400 };
 
-	(void)state;
 	check(&request, slice_of("5\0\r\nhello", 9), &wanted);
 }
 
@@ -231,7 +218,6 @@ static void test_framing_flood_is_refused(void **state)
 	int status = 0;
 	size_t chunks = 0;
 
-	(void)state;
 	assert_int_equal(http_body_init(&reader, &request, UINT64_MAX), 0);
 	while (verdict == HTTP_BODY_MORE && chunks < 20000) {
 		in = slice_str("01\r\nx\r\n");
@@ -252,7 +238,6 @@ static void test_larger_chunks_never_flood(void **state)
 	struct slice in, payload;
 	int status = 0;
 
-	(void)state;
 	assert_int_equal(http_body_init(&reader, &request, UINT64_MAX), 0);
 	for (size_t chunks = 0; chunks < 40000; chunks++) {
 		in = slice_str("2\r\nxx\r\n");
@@ -270,7 +255,6 @@ static void test_verdict_stays(void **state)
 	struct slice in = SLICE("zz"), payload;
 	int status = 0;
 
-	(void)state;
 	assert_int_equal(http_body_init(&reader, &request, MAX), 0);
 	assert_int_equal(http_body_read(&reader, &in, &payload, &status), HTTP_BODY_BAD);
 	in = slice_str("0\r\n\r\n");

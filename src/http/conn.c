@@ -11,9 +11,8 @@
  */
 #include "http/conn.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "http/conn_answer.h"
+#include "http/conn_state.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -21,8 +20,6 @@
 #define DIRECT_BODY_BYTES (16 * 1024) /* more than this to come: read it where it will stay */
 #define DIRECT_READ_BYTES (256 * 1024)
 #define DIRECT_RESERVE_BYTES (2 * 1024 * 1024)
-/* While draining, a client that takes nothing for so long is not waited for. */
-#define DRAIN_STALL_MS 5000
 /* What a refused peer may still send. Closing earlier would reset the connection, and the answer would be lost. */
 #define LINGER_BYTES (16 * 1024 * 1024)
 #define LINE_BYTES (8 * 1024)
@@ -36,19 +33,6 @@ static void conn_complete_body(struct http_conn *conn, struct slice body)
 	conn->exchange->ops->on_body(conn->exchange, body);
 	if (conn->state != CONN_CLOSED)
 		buf_fini(&conn->body);
-}
-
-static void conn_find_client(struct http_conn *conn, const struct http_request *request)
-{
-	char client[PEER_TEXT_BYTES];
-
-	conn->client = conn->peer;
-	http_forwarded_apply(&conn->server->conf.trust, request, &conn->client);
-	if (!log_is_on(LOG_EVENT_REQUEST))
-		return;
-	peer_format(&conn->client, client);
-	LOG(REQUEST, LOG_STR("client", client), LOG_SLICE("method", request->method_name),
-	    LOG_SLICE("path", request->path));
 }
 
 /* The exchange that on_request or http_conn_resume gave takes the request. */
@@ -87,6 +71,7 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 {
 	struct http_handler *handler = conn->server->handler;
 	struct http_exchange *exchange;
+	char client[PEER_TEXT_BYTES];
 
 	CHECK(conn->state == CONN_HEAD && conn->persistence == CONN_PERSISTS);
 	counter_add(COUNTER_REQUESTS);
@@ -100,7 +85,10 @@ static void conn_begin_request(struct http_conn *conn, const struct http_request
 	conn->body_status =
 		http_body_init(&conn->body_reader, request, conn->server->conf.body_bytes);
 	timer_stop(&conn->deadline);
-	conn_find_client(conn, request);
+	conn->client = conn->peer;
+	http_forwarded_apply(&conn->server->conf.trust, request, &conn->client);
+	LOG(REQUEST, LOG_STR("client", conn_client_text(conn, client)),
+	    LOG_SLICE("method", request->method_name), LOG_SLICE("path", request->path));
 	exchange = handler->on_request(handler, conn, request);
 	if (exchange == NULL)
 		return;
@@ -346,28 +334,26 @@ static void conn_on_writable(struct wire *wire)
 	conn_flush(container_of(wire, struct http_conn, wire));
 }
 
-/* A request that is in the socket already is still answered; a fresh connection gets a short time to send one. */
-static void conn_drain_idle(struct http_conn *conn)
-{
-	wire_try_reading(&conn->wire);
-	if (conn->state != CONN_IDLE)
-		return;
-	if (conn->peer_state != CONN_PEER_NEW)
-		http_conn_end(conn, REASON_DRAINING);
-	else
-		conn_set_deadline(conn, CONN_LINGER_MS);
-}
-
 static void conn_on_task(struct task *task)
 {
 	struct http_conn *conn = container_of(task, struct http_conn, task);
 
-	if (conn_is_streaming(conn) || conn->state == CONN_REPLYING)
+	if (conn_is_streaming(conn) || conn->state == CONN_REPLYING) {
 		conn_flush(conn);
-	else if (conn->in.len > 0)
+		return;
+	}
+	if (conn->in.len > 0) {
 		conn_process_held(conn);
-	else if (conn->state == CONN_IDLE && conn->server->is_draining)
-		conn_drain_idle(conn);
+		return;
+	}
+	if (conn->state != CONN_IDLE || !conn->server->is_draining)
+		return;
+	/* A request that is in the socket already is still answered; a fresh connection gets a short time to send one. */
+	wire_try_reading(&conn->wire);
+	if (conn->state == CONN_IDLE && conn->peer_state != CONN_PEER_NEW)
+		http_conn_end(conn, REASON_DRAINING);
+	else if (conn->state == CONN_IDLE)
+		conn_set_deadline(conn, CONN_LINGER_MS);
 }
 
 static void conn_on_deadline(struct timer *timer)
@@ -410,33 +396,6 @@ void conn_start(struct http_server *server, const struct http_arrival *arrival)
 	conn_set_deadline(conn,
 			  server->is_draining ? CONN_LINGER_MS : server->conf.idle_timeout_ms);
 	wire_watch_reading(&conn->wire, true);
-}
-
-struct http_conn *conn_of_link(struct list *link)
-{
-	return container_of(link, struct http_conn, link);
-}
-
-void conn_drain(struct http_conn *conn)
-{
-	if (conn->state == CONN_IDLE)
-		task_schedule(conn->server->loop, &conn->task);
-}
-
-bool conn_is_writing(const struct http_conn *conn)
-{
-	return conn->out.bytes > 0 && conn->deadline.due_ms + DRAIN_STALL_MS >
-					      clock_now_ms() + conn->server->conf.stall_timeout_ms;
-}
-
-bool http_conn_take_body(struct http_conn *conn, struct buf *body_r)
-{
-	CHECK(conn->state == CONN_BUSY);
-	if (conn->body.len == 0)
-		return false;
-	*body_r = conn->body;
-	conn->body = (struct buf){ NULL, 0, 0 };
-	return true;
 }
 
 const struct peer *http_conn_client(const struct http_conn *conn)

@@ -29,8 +29,8 @@ struct http_server;
 /* What answers one request. Embedded by the endpoints; freed by them. */
 struct http_exchange_ops {
 	/*
-	 * The request is complete. `body` is borrowed until the return; see http_conn_take_body. From now
-	 * on the exchange must answer, at any time.
+	 * The request is complete. `body` is borrowed until the return. From now on the exchange must
+	 * answer, at any time.
 	 */
 	void (*on_body)(struct http_exchange *exchange, struct slice body);
 	/* The queue towards the client has room again after http_conn_has_room said no. */
@@ -127,12 +127,6 @@ void http_stream_write(struct http_conn *conn, struct slice bytes);
 void http_stream_end(struct http_conn *conn);
 /* Whether the queue towards the client is below its mark. */
 bool http_conn_has_room(struct http_conn *conn);
-
-/*
- * In on_body only: moves the body's own allocation into *body_r and returns true, so that a large body
- * need not be copied; false: the body lies in a shared buffer, copy what you keep.
- */
-bool http_conn_take_body(struct http_conn *conn, struct buf *body_r);
 
 /* Ends the connection without an answer. */
 void http_conn_end(struct http_conn *conn, enum reason reason);

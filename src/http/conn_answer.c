@@ -3,11 +3,10 @@
  * Answers: what the socket takes is written at once, the rest is queued. What follows the answer, the next
  * request or the end, is decided here; requests are read by conn.c.
  */
-#include "http/conn_answer.h"
-
 #include <stdio.h>
 #include <sys/uio.h>
 
+#include "http/conn_state.h"
 #include "http/reply.h"
 #include "obs/log.h"
 
@@ -37,17 +36,6 @@ static void conn_finish(struct http_conn *conn)
 		task_schedule(conn->server->loop, &conn->task);
 }
 
-/* While a body comes in, its deadline runs, even if a `100 Continue` waits to be sent. */
-static void conn_renew_stall(struct http_conn *conn, bool has_progress)
-{
-	if (conn->state == CONN_BODY)
-		return;
-	if (conn->out.bytes == 0)
-		timer_stop(&conn->deadline);
-	else if (has_progress || !timer_is_running(&conn->deadline))
-		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
-}
-
 void conn_flush(struct http_conn *conn)
 {
 	ssize_t n = outq_flush(&conn->out, &conn->wire);
@@ -57,7 +45,12 @@ void conn_flush(struct http_conn *conn)
 		return;
 	}
 	wire_watch_writing(&conn->wire, conn->out.bytes > 0);
-	conn_renew_stall(conn, n > 0);
+	if (conn->state == CONN_BODY)
+		return; /* its deadline runs on, even if a `100 Continue` waits to be sent */
+	if (conn->out.bytes == 0)
+		timer_stop(&conn->deadline);
+	else if (n > 0 || !timer_is_running(&conn->deadline))
+		conn_set_deadline(conn, conn->server->conf.stall_timeout_ms);
 	if (conn->state == CONN_REPLYING && conn->out.bytes == 0) {
 		conn_finish(conn);
 	} else if (conn->state == CONN_FULL && conn->out.bytes < ROOM_LOW_BYTES) {

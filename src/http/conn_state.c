@@ -28,8 +28,7 @@ static const char *const peer_states[] = {
 	[CONN_PEER_CLOSED] = "peer_closed",
 };
 
-/* Called only where the line is written: LOG evaluates its fields then. */
-static const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES])
+const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES])
 {
 	peer_format(&conn->client, text_r);
 	return text_r;

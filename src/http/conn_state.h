@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection as its own files see it: conn.c reads, conn_answer.c writes. Everybody else uses http/conn.h. */
+/*
+ * A connection, and the list that it is in, as their own files see them: conn.c reads, conn_answer.c writes, server.c
+ * has the list. Everybody else uses http/conn.h.
+ */
 #ifndef MCPGATED_HTTP_CONN_STATE_H
 #define MCPGATED_HTTP_CONN_STATE_H
 
 #include "base/buf.h"
 #include "http/body.h"
 #include "http/conn.h"
-#include "http/server.h"
 #include "io/outq.h"
 #include "io/wire.h"
+
+#define CONN_LINGER_MS 2000
+
+struct http_server {
+	struct loop *loop;
+	struct http_conf conf;
+	struct http_handler *handler;
+	struct list conns;
+	size_t count;
+	bool is_draining;
+	bool is_refusing;   /* the last connection was turned away: said once, not for each */
+	struct buf scratch; /* the head being written now */
+};
 
 enum conn_state {
 	CONN_IDLE,      /* between requests */
@@ -62,10 +77,19 @@ struct http_conn {
 	bool is_processing; /* conn_process is on the stack, and takes the next request by itself */
 };
 
+/* Takes the arrival and adds its connection to the list. */
+void conn_start(struct http_server *server, const struct http_arrival *arrival);
+/* Writes what is queued, as far as the socket takes it. May end the connection. */
+void conn_flush(struct http_conn *conn);
+/* An answer of this layer, in the words of the handler; the connection ends with it. */
+void conn_refuse(struct http_conn *conn, int status, const char *reason);
+
 /* The only functions that write these three. */
 void conn_set_state(struct http_conn *conn, enum conn_state state);
 void conn_set_peer_state(struct http_conn *conn, enum conn_peer_state peer_state);
 void conn_set_last(struct http_conn *conn); /* CONN_ENDS; also if it is that already */
+/* For a line of the log: LOG evaluates its fields only where it is written. */
+const char *conn_client_text(const struct http_conn *conn, char text_r[PEER_TEXT_BYTES]);
 /* Whether an answer that http_stream_begin began is on its way. */
 bool conn_is_streaming(const struct http_conn *conn);
 /* In so many milliseconds conn.c ends what takes too long. */

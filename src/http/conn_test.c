@@ -5,23 +5,16 @@
  */
 #include "http/conn.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/unit_test.h"
 #include "http/reply.h"
 #include "http/sse.h"
 #include "obs/log.h"
@@ -48,7 +41,6 @@ struct job {
 	struct http_conn *conn; /* stays, to be ended by */
 	char path[24];
 	struct buf body;
-	bool was_taken;
 	int bodies;
 	int rooms;
 	int gone;
@@ -94,11 +86,8 @@ static void job_on_body(struct http_exchange *exchange, struct slice body)
 	struct job *job = container_of(exchange, struct job, exchange);
 
 	job->bodies++;
-	job->was_taken =
-		strcmp(job->path, "/take") == 0 && http_conn_take_body(exchange->conn, &job->body);
-	if (!job->was_taken)
-		buf_append_slice(&job->body, body);
-	if (strcmp(job->path, "/sync") == 0 || strcmp(job->path, "/take") == 0)
+	buf_append_slice(&job->body, body);
+	if (strcmp(job->path, "/sync") == 0)
 		job_reply(job);
 	else if (strcmp(job->path, "/stream") == 0)
 		http_stream_begin(exchange->conn, sse_fields);
@@ -133,7 +122,6 @@ static struct http_exchange *on_request(struct http_handler *handler, struct htt
 {
 	struct job *job = &jobs[job_count++];
 
-	(void)handler;
 	assert_in_range(job_count, 1, JOBS_MAX);
 	job->exchange.ops = &job_ops;
 	job->conn = conn;
@@ -152,7 +140,6 @@ static struct http_exchange *on_request(struct http_handler *handler, struct htt
 static void write_error(struct http_handler *handler, int status, const char *reason,
 			struct buf *body)
 {
-	(void)handler;
 	buf_printf(body, "{\"status\":%d,\"why\":\"%s\"}", status, reason);
 }
 
@@ -350,7 +337,6 @@ static int setup(void **state)
 	};
 	struct error err;
 
-	(void)state;
 	clock_freeze(now_ms);
 	loop = loop_new(&err);
 	server = http_server_new(loop, &conf, &handler);
@@ -359,7 +345,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	for (int i = 0; i < client_count; i++) {
 		if (clients[i].fd >= 0)
 			close(clients[i].fd);
@@ -382,7 +367,6 @@ static void requests_follow_each_other(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		client_send(c, GET("/sync"));
 		assert_int_equal(client_take(c), 200);
@@ -402,10 +386,9 @@ static void requests_follow_each_other(void **state)
 /* SEC-20: where the network cuts is nobody's business. */
 static void any_split_gives_the_same(void **state)
 {
-	static const char text[] = "\r\n" POST("/take", "11") "hello world" CHUNKED(
-		"/take") "6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n" GET("/later");
+	static const char text[] = "\r\n" POST("/sync", "11") "hello world" CHUNKED(
+		"/sync") "6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n" GET("/later");
 
-	(void)state;
 	for (size_t step = 1; step < sizeof(text); step = step * 2 + 1) {
 		struct client *c = client_new();
 
@@ -433,7 +416,6 @@ static void pipelined_requests_are_answered_in_order(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, GET("/sync") GET("/later") POST("/sync", "2") "ab" GET("/later")
 			       GET("/refuse"));
 	assert_int_equal(job_count, 2); /* the third waits for the second */
@@ -455,7 +437,6 @@ static void head_gets_no_body(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, "HEAD /sync HTTP/1.1\r\n" HOST "\r\n");
 	assert_int_equal(client_take_as(c, false), 200);
 	assert_true(head_has("Content-Length: 6\r\n"));
@@ -477,7 +458,6 @@ static void old_client_gets_one_answer_and_the_end(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, "GET /sync HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" GET("/sync"));
 	assert_int_equal(client_take(c), 200);
 	assert_true(head_has("\r\nConnection: close\r\n"));
@@ -503,7 +483,6 @@ static void close_is_honoured(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, "GET /sync HTTP/1.1\r\n" HOST "Connection: x, Close\r\n\r\n" GET("/sync"));
 	assert_int_equal(client_take(c), 200);
 	assert_true(head_has("\r\nConnection: close\r\n"));
@@ -516,7 +495,6 @@ static void protocol_is_never_switched(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, "GET /sync HTTP/1.1\r\n" HOST "Connection: Upgrade, HTTP2-Settings\r\n"
 		       "Upgrade: h2c, websocket\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n"
 		       "X-HTTP-Method-Override: DELETE\r\n\r\n");
@@ -532,7 +510,6 @@ static void continue_is_said_when_it_is_waited_for(void **state)
 	"\r\n\r\n"
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, EXPECT("/sync", "2"));
 	assert_int_equal(client_take(c), 100);
 	client_send(c, "ab");
@@ -570,7 +547,6 @@ static void judged_request_waits_with_its_body(void **state)
 	struct client *c = client_new();
 	struct job *next;
 
-	(void)state;
 	client_send(c, "POST /judge HTTP/1.1\r\n" HOST
 		       "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
 	advance(BODY_MS * 10);
@@ -597,11 +573,10 @@ static void judged_request_finds_what_was_sent(void **state)
 	struct job *next;
 	size_t sent;
 
-	(void)state;
 	memset(body, 'b', sizeof(body));
 	client_send(c, POST("/judge", "300000"));
 	sent = client_send_bytes(c, slice_of(body, sizeof(body)));
-	next = resume(&jobs[0], "/take");
+	next = resume(&jobs[0], "/sync");
 	sent += client_send_bytes(c, slice_of(body, sizeof(body) - sent));
 	assert_int_equal(sent, sizeof(body));
 	assert_int_equal(client_take(c), 200);
@@ -622,7 +597,6 @@ static void judged_request_may_be_refused_or_left(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, POST("/judge", "2") "ab");
 	reply_text(jobs[0].exchange.conn, 401, "no");
 	assert_int_equal(client_take(c), 401);
@@ -667,7 +641,6 @@ static void bad_requests_end_the_connection(void **state)
 		{ 505, "GET / HTTP/2.0\r\n" HOST "\r\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct client *c = client_new();
 		struct buf text = { 0 };
@@ -696,7 +669,6 @@ static void tls_on_a_plain_connection_ends_it(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, "\x16\x03\x01\x02");
 	assert_true(client_is_ended(c));
 	c = client_new();
@@ -715,7 +687,6 @@ static void no_token_stays_behind(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, "GET /sync HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret-one\r\n\r\n");
 	assert_int_equal(client_take(c), 200);
 	assert_false(is_in_loop_buffer("secret-one"));
@@ -738,7 +709,6 @@ static void heads_are_limited(void **state)
 	static char bomb[1 << 20];
 	struct client *c = client_new();
 
-	(void)state;
 	memset(bomb, 'y', sizeof(bomb));
 	client_send(c, "GET /");
 	client_send_bytes(c, slice_of(bomb, sizeof(bomb)));
@@ -764,7 +734,6 @@ static void bodies_are_limited(void **state)
 	static char block[64 * 1024 + 10];
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, POST("/sync", "2097153"));
 	assert_int_equal(client_take(c), 413);
 	assert_true(client_is_ended(c));
@@ -799,7 +768,6 @@ static void refused_request_takes_its_body_along(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, POST("/refuse", "36") GET("/sync"));
 	assert_int_equal(client_take(c), 403);
 	assert_true(head_has("\r\nConnection: close\r\n"));
@@ -815,7 +783,6 @@ static void refused_client_may_finish_sending(void **state)
 	struct client *c = client_new();
 	size_t sent;
 
-	(void)state;
 	client_send(c, POST("/sync", "4194304"));
 	assert_int_equal(client_send_bytes(c, slice_of(body, sizeof(body))), sizeof(body));
 	assert_int_equal(client_take(c), 413);
@@ -848,7 +815,6 @@ static void slow_head_is_408(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	advance(IDLE_MS - 1); /* the head's time begins with its first byte */
 	for (int i = 0; i < 4; i++) {
 		client_send(c, i == 0 ? "GET /sync HTTP/1.1\r\n" : "X: y\r\n");
@@ -868,7 +834,6 @@ static void slow_body_is_408(void **state)
 	static const char *const heads[] = { POST("/sync", "100"), POST("/sync", "1000000"),
 					     CHUNKED("/sync") "64\r\n" };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct client *c = client_new();
 
@@ -892,7 +857,6 @@ static void slow_body_is_408_beside_a_full_socket(void **state)
 	struct client *c = client_new_narrow();
 	char junk[512] = { 0 };
 
-	(void)state;
 	while (write(c->server_fd, junk, sizeof(junk)) > 0)
 		continue;
 	client_send(c, "POST /sync HTTP/1.1\r\n" HOST
@@ -911,7 +875,6 @@ static void idle_connection_is_closed(void **state)
 	struct client *c = client_new();
 	struct client *late = client_new();
 
-	(void)state;
 	advance(IDLE_MS - 1);
 	client_send(late, GET("/sync"));
 	assert_int_equal(client_take(late), 200);
@@ -927,7 +890,6 @@ static void waiting_exchange_has_no_deadline_of_ours(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, POST("/later", "2") "ab");
 	advance(UINT64_C(3600) * 1000);
 	job_reply(&jobs[0]);
@@ -955,7 +917,6 @@ static void stalled_reader_is_ended(void **state)
 	struct client *c = client_new_narrow();
 	char bytes[2048];
 
-	(void)state;
 	client_send(c, GET("/later"));
 	reply_large(jobs[0].exchange.conn, 1 << 20);
 	turns(3);
@@ -989,7 +950,6 @@ static void half_closed_client_gets_its_answers(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, GET("/later") GET("/sync") GET("/later"));
 	shutdown(c->fd, SHUT_WR);
 	turns(3);
@@ -1009,7 +969,6 @@ static void half_close_and_answer_may_meet(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, GET("/later") GET("/sync"));
 	job_reply(&jobs[0]); /* the next one is to be begun, and here comes the end */
 	shutdown(c->fd, SHUT_WR);
@@ -1025,7 +984,6 @@ static void reader_of_a_stream_that_leaves_is_noticed(void **state)
 {
 	static char more[HEADER_BYTES + 1];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct client *c = client_new();
 
@@ -1053,10 +1011,9 @@ static void reader_of_a_stream_that_leaves_is_noticed(void **state)
 static void storms_leave_nothing(void **state)
 {
 	static const char text[] = GET("/sync")
-		POST("/take", "5") "hello" CHUNKED("/take") "1\r\na\r\n0\r\n\r\n" GET("/stream");
+		POST("/sync", "5") "hello" CHUNKED("/sync") "1\r\na\r\n0\r\n\r\n" GET("/stream");
 	int lowest = dup(STDIN_FILENO);
 
-	(void)state;
 	close(lowest);
 	for (size_t size = 0; size < sizeof(text); size++) {
 		for (int way = 0; way < 3; way++) {
@@ -1112,7 +1069,6 @@ static void large_bodies_arrive_whole(void **state)
 {
 	static char body[1 << 20];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(body); i++)
 		body[i] = (char)random_next(256);
 	for (int run = 0; run < 8; run++) {
@@ -1120,7 +1076,7 @@ static void large_bodies_arrive_whole(void **state)
 		struct buf text = { 0 };
 		size_t at = 0;
 
-		buf_append_str(&text, run % 2 == 0 ? POST("/take", "1048576") : CHUNKED("/take"));
+		buf_append_str(&text, run % 2 == 0 ? POST("/sync", "1048576") : CHUNKED("/sync"));
 		while (at < sizeof(body)) {
 			size_t size = run % 2 == 0 ? sizeof(body) : 1 + random_next(90000);
 
@@ -1141,28 +1097,23 @@ static void large_bodies_arrive_whole(void **state)
 		assert_int_equal(client_take(c), 200);
 		assert_int_equal(client_take(c), 200);
 		assert_true(body_is("/sync."));
-		assert_true(jobs[run * 2].was_taken);
 		assert_int_equal(jobs[run * 2].body.len, sizeof(body));
 		assert_memory_equal(jobs[run * 2].body.data, body, sizeof(body));
 		client_close(c);
 	}
 }
 
-/* A small one that came with its head lies in the shared buffer: nothing to take. */
-static void small_body_is_borrowed(void **state)
+/* One that came with its head, one in two pieces, and none. */
+static void small_bodies_are_handed_on(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
-	client_send(c, POST("/take", "3") "abc");
-	client_send(c, POST("/take", "3") "a");
+	client_send(c, POST("/sync", "3") "abc");
+	client_send(c, POST("/sync", "3") "a");
 	client_send(c, "bc");
-	client_send(c, POST("/take", "0"));
+	client_send(c, POST("/sync", "0"));
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(client_take(c), 200);
-	assert_false(jobs[0].was_taken);
-	assert_true(jobs[1].was_taken);
-	assert_false(jobs[2].was_taken);
 	assert_memory_equal(jobs[0].body.data, "abc", 3);
 	assert_memory_equal(jobs[1].body.data, "abc", 3);
 	assert_int_equal(jobs[2].body.len, 0);
@@ -1176,7 +1127,6 @@ static void unread_answer_holds_requests_back(void **state)
 	static char body[BODY_BYTES];
 	struct client *c = client_new_narrow();
 
-	(void)state;
 	client_send(c, GET("/later"));
 	reply_large(jobs[0].exchange.conn, 1 << 20);
 	client_send(c, POST("/sync", "2097152"));
@@ -1193,10 +1143,9 @@ static void read_ahead_pauses_and_goes_on(void **state)
 	struct client *c = client_new();
 	size_t sent;
 
-	(void)state;
 	memset(body, 'b', sizeof(body));
 	client_send(c, GET("/later"));
-	client_send(c, POST("/take", "300000"));
+	client_send(c, POST("/sync", "300000"));
 	sent = client_send_bytes(c, slice_of(body, sizeof(body)));
 	assert_true(sent < sizeof(body));
 	job_reply(&jobs[0]);
@@ -1213,7 +1162,6 @@ static void read_ahead_beside_a_stream_is_bounded(void **state)
 	static char more[HEADER_BYTES];
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, GET("/stream"));
 	client_send_bytes(c, slice_of(more, sizeof(more)));
 	assert_int_equal(jobs[0].gone, 0);
@@ -1231,7 +1179,6 @@ static void stream_is_chunked_and_the_connection_goes_on(void **state)
 	struct client *c = client_new();
 	struct http_conn *conn;
 
-	(void)state;
 	client_send(c, GET("/stream") GET("/sync"));
 	conn = jobs[0].exchange.conn;
 	assert_false(client_is_idle(c)); /* the head goes out at once */
@@ -1282,7 +1229,6 @@ static void stream_asks_for_more_when_there_is_room(void **state)
 {
 	struct client *c = client_new_narrow();
 
-	(void)state;
 	client_send(c, GET("/stream"));
 	turns(2);
 	jobs[0].on_room = fill_twice;
@@ -1308,7 +1254,6 @@ static void room_is_only_told_to_who_asked(void **state)
 {
 	struct client *c = client_new_narrow();
 
-	(void)state;
 	client_send(c, GET("/stream") GET("/stream"));
 	fill(&jobs[0]);
 	http_stream_end(jobs[0].exchange.conn);
@@ -1323,7 +1268,6 @@ static void client_that_resets_ends_the_stream(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, GET("/stream"));
 	close(c->fd); /* its head unread: a reset; the write comes before the loop sees it */
 	c->fd = -1;
@@ -1348,7 +1292,6 @@ static void connection_may_be_ended_from_its_callbacks(void **state)
 {
 	struct client *c = client_new();
 
-	(void)state;
 	client_send(c, GET("/end") GET("/sync"));
 	assert_true(client_is_ended(c));
 	assert_int_equal(job_count, 1);
@@ -1385,7 +1328,6 @@ static void one_end_may_bring_others(void **state)
 {
 	struct client *all[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		all[i] = client_new();
 		client_send(all[i], GET("/later") GET("/sync"));
@@ -1406,7 +1348,6 @@ static void freed_server_ends_everything(void **state)
 {
 	struct client *c[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		c[i] = client_new();
 	client_send(c[0], GET("/later"));
@@ -1436,7 +1377,6 @@ static void steps_are_logged(void **state)
 	const char *at = text;
 	int log_ends[2];
 
-	(void)state;
 	assert_int_equal(pipe2(log_ends, O_NONBLOCK | O_CLOEXEC), 0);
 	log_set(log_ends[1], LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 	client_send(c, "GET /judge HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
@@ -1461,7 +1401,6 @@ static void connections_are_limited(void **state)
 	char text[512] = "";
 	int log_ends[2];
 
-	(void)state;
 	for (int i = 0; i < CONNECTIONS_MAX; i++)
 		c[i] = client_new();
 	assert_int_equal(pipe2(log_ends, O_NONBLOCK | O_CLOEXEC), 0);
@@ -1490,7 +1429,6 @@ static void turned_away_client_can_read_why(void **state)
 	int fds[2];
 	char text[256] = "";
 
-	(void)state;
 	for (int i = 0; i < CONNECTIONS_MAX; i++)
 		client_new();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
@@ -1510,7 +1448,6 @@ static void drain_lets_answers_finish(void **state)
 	struct client *idle = client_new(), *busy = client_new(), *stream = client_new();
 	struct client *partial = client_new(), *early = client_new(), *late;
 
-	(void)state;
 	client_send(idle, GET("/sync"));
 	assert_int_equal(client_take(idle), 200);
 	client_send(busy, GET("/later") GET("/sync"));
@@ -1555,7 +1492,6 @@ static void drain_hears_newcomers(void **state)
 {
 	struct client *c[3] = { client_new(), client_new(), client_new() };
 
-	(void)state;
 	turns(1);
 	http_server_drain(server);
 	turns(2);
@@ -1576,7 +1512,6 @@ static void drain_knows_of_slow_answers(void **state)
 	static char events[300000];
 	struct client *c = client_new_narrow();
 
-	(void)state;
 	client_send(c, GET("/stream"));
 	http_stream_write(jobs[0].exchange.conn, slice_of(events, sizeof(events)));
 	http_stream_end(jobs[0].exchange.conn);
@@ -1601,7 +1536,6 @@ static void heads_are_as_promised(void **state)
 	struct buf out = { 0 };
 	const char *text;
 
-	(void)state;
 	reply_append_head(&out, &(struct reply_head){ .status = 204, .is_last = true });
 	text = buf_terminate(&out);
 	assert_true(
@@ -1620,7 +1554,6 @@ static void events_are_one_line_of_data(void **state)
 {
 	struct buf out = { 0 };
 
-	(void)state;
 	sse_append_message(&out, (struct slice){ NULL, 0 }, SLICE_LIT("{\"a\":1}"));
 	sse_append_message(&out, SLICE_LIT("7"), SLICE_LIT("{}"));
 	sse_append_comment(&out);
@@ -1661,7 +1594,7 @@ int main(void)
 		TEST(reader_of_a_stream_that_leaves_is_noticed),
 		TEST(storms_leave_nothing),
 		TEST(large_bodies_arrive_whole),
-		TEST(small_body_is_borrowed),
+		TEST(small_bodies_are_handed_on),
 		TEST(unread_answer_holds_requests_back),
 		TEST(read_ahead_pauses_and_goes_on),
 		TEST(read_ahead_beside_a_stream_is_bounded),

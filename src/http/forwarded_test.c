@@ -2,12 +2,7 @@
 /* Whom a request is from: fields of proxies that are trusted, that are not, and that are wrong. DEF-07. */
 #include "http/forwarded.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
+#include "base/unit_test.h"
 
 /* Trusted: 10.0.0.0/8 and ::1. */
 static struct peer apply(const char *peer, const char *lines)
@@ -44,7 +39,6 @@ static void expect(const char *peer, const char *lines, const char *from)
 
 static void test_nobody_else_is_believed(void **state)
 {
-	(void)state;
 	expect("192.0.2.1", "Forwarded: for=9.9.9.9;proto=https;host=x\r\n", "192.0.2.1");
 	expect("192.0.2.1", "X-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n",
 	       "192.0.2.1");
@@ -53,7 +47,6 @@ static void test_nobody_else_is_believed(void **state)
 
 static void test_forwarded(void **state)
 {
-	(void)state;
 	expect("10.0.0.1", "Forwarded: for=192.0.2.9;proto=https;host=mcp.example\r\n",
 	       "192.0.2.9");
 	expect("::1", "Forwarded: For=\"[2001:db8::1]:4711\" ; Proto=HTTPS\r\n", "2001:db8::1");
@@ -73,7 +66,6 @@ static void test_forwarded(void **state)
 /* A proxy that writes the one passes the other on, as the client has made it up. */
 static void test_x_forwarded_for_counts_where_both_come(void **state)
 {
-	(void)state;
 	expect("10.0.0.1", "Forwarded: for=6.6.6.6\r\nX-Forwarded-For: 192.0.2.9\r\n", "192.0.2.9");
 	expect("10.0.0.1", "X-Forwarded-For: 192.0.2.9\r\nForwarded: for=10.0.0.7\r\n",
 	       "192.0.2.9");
@@ -86,7 +78,6 @@ static void test_what_stands_in_front_does_not_matter(void **state)
 	char line[4000] = "X-Forwarded-For: 1.2.3.4";
 	char text[100];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		snprintf(text, sizeof(text), "Forwarded: %s, for=192.0.2.9\r\n", rows[i]);
 		expect("10.0.0.1", text, "192.0.2.9");
@@ -105,7 +96,6 @@ static void test_malformed_says_nothing(void **state)
 					    "=1.2.3.4",          "for=1.2.3.4 x",    ";for=1.2.3.4",
 					    "for=\"1.2\\.3.4\"", "for=1.2.3.4;;a=b", "," };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char text[100];
 
@@ -117,7 +107,6 @@ static void test_malformed_says_nothing(void **state)
 
 static void test_x_forwarded(void **state)
 {
-	(void)state;
 	expect("10.0.0.1",
 	       "X-Forwarded-For: 6.6.6.6, 192.0.2.9\r\nX-Forwarded-Proto: https\r\n"
 	       "X-Forwarded-Host: mcp.example:8443\r\n",

@@ -20,27 +20,9 @@
 #include "base/text.h"
 
 const char *const http_field_names[HTTP_FIELD_COUNT] = {
-	[HTTP_HOST] = "Host",
-	[HTTP_CONNECTION] = "Connection",
-	[HTTP_CONTENT_LENGTH] = "Content-Length",
-	[HTTP_TRANSFER_ENCODING] = "Transfer-Encoding",
-	[HTTP_EXPECT] = "Expect",
-	[HTTP_CONTENT_TYPE] = "Content-Type",
-	[HTTP_CONTENT_ENCODING] = "Content-Encoding",
-	[HTTP_ACCEPT] = "Accept",
-	[HTTP_ORIGIN] = "Origin",
-	[HTTP_AUTHORIZATION] = "Authorization",
-	[HTTP_DPOP] = "Dpop",
-	[HTTP_X_API_KEY] = "X-Api-Key",
-	[HTTP_MCP_SESSION_ID] = "Mcp-Session-Id",
-	[HTTP_MCP_PROTOCOL_VERSION] = "Mcp-Protocol-Version",
-	[HTTP_MCP_METHOD] = "Mcp-Method",
-	[HTTP_MCP_NAME] = "Mcp-Name",
-	[HTTP_LAST_EVENT_ID] = "Last-Event-Id",
-	[HTTP_ACCESS_CONTROL_REQUEST_METHOD] = "Access-Control-Request-Method",
-	[HTTP_ACCESS_CONTROL_REQUEST_HEADERS] = "Access-Control-Request-Headers",
-	[HTTP_FORWARDED] = "Forwarded",
-	[HTTP_X_FORWARDED_FOR] = "X-Forwarded-For",
+#define X(id, letter, name) name,
+#include "http/field.def"
+#undef X
 };
 
 /*
@@ -51,27 +33,9 @@ const char *const http_field_names[HTTP_FIELD_COUNT] = {
 #define SLOT(length, letter) (((length)*6u + ((unsigned int)(letter) | 0x20u)) % SLOTS)
 
 static const uint8_t slots[SLOTS] = {
-	[SLOT(4, 'h')] = HTTP_HOST + 1,
-	[SLOT(10, 'c')] = HTTP_CONNECTION + 1,
-	[SLOT(14, 'c')] = HTTP_CONTENT_LENGTH + 1,
-	[SLOT(17, 't')] = HTTP_TRANSFER_ENCODING + 1,
-	[SLOT(6, 'e')] = HTTP_EXPECT + 1,
-	[SLOT(12, 'c')] = HTTP_CONTENT_TYPE + 1,
-	[SLOT(16, 'c')] = HTTP_CONTENT_ENCODING + 1,
-	[SLOT(6, 'a')] = HTTP_ACCEPT + 1,
-	[SLOT(6, 'o')] = HTTP_ORIGIN + 1,
-	[SLOT(13, 'a')] = HTTP_AUTHORIZATION + 1,
-	[SLOT(4, 'd')] = HTTP_DPOP + 1,
-	[SLOT(9, 'x')] = HTTP_X_API_KEY + 1,
-	[SLOT(14, 'm')] = HTTP_MCP_SESSION_ID + 1,
-	[SLOT(20, 'm')] = HTTP_MCP_PROTOCOL_VERSION + 1,
-	[SLOT(10, 'm')] = HTTP_MCP_METHOD + 1,
-	[SLOT(8, 'm')] = HTTP_MCP_NAME + 1,
-	[SLOT(13, 'l')] = HTTP_LAST_EVENT_ID + 1,
-	[SLOT(29, 'a')] = HTTP_ACCESS_CONTROL_REQUEST_METHOD + 1,
-	[SLOT(30, 'a')] = HTTP_ACCESS_CONTROL_REQUEST_HEADERS + 1,
-	[SLOT(9, 'f')] = HTTP_FORWARDED + 1,
-	[SLOT(15, 'x')] = HTTP_X_FORWARDED_FOR + 1,
+#define X(id, letter, name) [SLOT(sizeof(name) - 1, letter)] = HTTP_##id + 1,
+#include "http/field.def"
+#undef X
 };
 
 static const struct {
@@ -260,16 +224,6 @@ static bool is_name(struct slice token, const char *name)
 	return name[token.n] == '\0';
 }
 
-/* HTTP_FIELD_COUNT if it is none of ours. */
-static enum http_field field_find(struct slice name)
-{
-	unsigned int slot = slots[SLOT((unsigned int)name.n, (unsigned char)name.p[0])];
-
-	if (slot == 0 || !is_name(name, http_field_names[slot - 1]))
-		return HTTP_FIELD_COUNT;
-	return (enum http_field)(slot - 1);
-}
-
 /* Whether the comma-separated list has this member, in any case. */
 static bool list_has(struct slice list, struct slice member)
 {
@@ -283,10 +237,12 @@ static bool list_has(struct slice list, struct slice member)
 static void record_field(struct head *head, struct slice name, struct slice value)
 {
 	struct http_request *request = head->request;
-	enum http_field field = field_find(name);
+	unsigned int slot = slots[SLOT((unsigned int)name.n, (unsigned char)name.p[0])];
+	enum http_field field;
 
-	if (field == HTTP_FIELD_COUNT)
-		return;
+	if (slot == 0 || !is_name(name, http_field_names[slot - 1]))
+		return; /* none of ours */
+	field = (enum http_field)(slot - 1);
 	if (http_has(request, field))
 		request->repeated |= 1u << field;
 	if (!http_has(request, field) || field >= HTTP_FORWARDED)
@@ -612,6 +568,13 @@ bool http_accepts(struct slice accept, const char *type)
 	return taken;
 }
 
+bool http_request_accepts(const struct http_request *request, const char *type)
+{
+	if (!http_has(request, HTTP_ACCEPT) || request->repeated & 1u << HTTP_ACCEPT)
+		return true;
+	return http_accepts(request->fields[HTTP_ACCEPT], type);
+}
+
 bool http_is_media_type(struct slice value, const char *type)
 {
 	struct slice part, name, parameter, rest = value;
@@ -629,6 +592,16 @@ bool http_is_media_type(struct slice value, const char *type)
 			return false;
 	}
 	return true;
+}
+
+bool http_query_find(struct slice query, struct slice name, struct slice *value_r)
+{
+	while (query.n > 0) {
+		*value_r = slice_cut(&query, '&');
+		if (slice_is_equal(slice_cut(value_r, '='), name))
+			return true;
+	}
+	return false;
 }
 
 /* Moves the slice to *at; the text there is its copy from then on. */

@@ -25,29 +25,11 @@ enum http_method {
 	HTTP_OTHER
 };
 
-/* The fields that anything here reads. Rows of fields[]; the names are in http_field_names. */
+/* Rows of fields[]: those of field.def, in its order. */
 enum http_field {
-	HTTP_HOST,
-	HTTP_CONNECTION,
-	HTTP_CONTENT_LENGTH,
-	HTTP_TRANSFER_ENCODING,
-	HTTP_EXPECT,
-	HTTP_CONTENT_TYPE,
-	HTTP_CONTENT_ENCODING,
-	HTTP_ACCEPT,
-	HTTP_ORIGIN,
-	HTTP_AUTHORIZATION,
-	HTTP_DPOP,
-	HTTP_X_API_KEY,
-	HTTP_MCP_SESSION_ID,
-	HTTP_MCP_PROTOCOL_VERSION,
-	HTTP_MCP_METHOD,
-	HTTP_MCP_NAME,
-	HTTP_LAST_EVENT_ID,
-	HTTP_ACCESS_CONTROL_REQUEST_METHOD,
-	HTTP_ACCESS_CONTROL_REQUEST_HEADERS,
-	HTTP_FORWARDED, /* this and the rest: of several the last, which the nearest proxy wrote */
-	HTTP_X_FORWARDED_FOR,
+#define X(id, letter, name) HTTP_##id,
+#include "http/field.def"
+#undef X
 	HTTP_FIELD_COUNT
 };
 extern const char *const http_field_names[HTTP_FIELD_COUNT];
@@ -107,11 +89,16 @@ long http_parse_head(struct slice in, const struct http_parse_limits *limits, si
 		     struct http_request *request_r, int *status_r, const char **reason_r)
 	must_check;
 
+/* The value of the first parameter of this name, not decoded; false: there is none. */
+bool http_query_find(struct slice query, struct slice name, struct slice *value_r);
+
 /*
  * Whether the media range list `accept` takes `type`, e.g. "text/event-stream": exact, "text/" + "*" or
  * "*" + "/" + "*", with q other than 0. RFC 9110 §12.5.1.
  */
 bool http_accepts(struct slice accept, const char *type);
+/* Whether the client takes it: so it is without Accept, or with one that is spread over several fields. FRONT-HTTP-03 */
+bool http_request_accepts(const struct http_request *request, const char *type);
 /*
  * Whether `value` is the media type `type` in any case, with parameters allowed; a charset parameter
  * must be utf-8. FRONT-HTTP-06.

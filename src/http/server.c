@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All connections of the process: how many there may be, and that they end. Knows nothing of requests. */
-#include "http/server.h"
-
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "http/conn_state.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+
+/* While draining, a client that takes nothing for so long is not waited for. */
+#define DRAIN_STALL_MS 5000
 
 struct http_server *http_server_new(struct loop *loop, const struct http_conf *conf,
 				    struct http_handler *handler)
@@ -30,7 +33,7 @@ void http_server_free(struct http_server **server)
 	if (s == NULL)
 		return;
 	while (!list_is_empty(&s->conns))
-		http_conn_end(conn_of_link(s->conns.next), REASON_DRAINING);
+		http_conn_end(container_of(s->conns.next, struct http_conn, link), REASON_DRAINING);
 	CHECK(s->count == 0);
 	buf_fini(&s->scratch);
 	free(s);
@@ -75,14 +78,22 @@ void http_server_accept(struct http_server *server, const struct http_arrival *a
 void http_server_drain(struct http_server *server)
 {
 	server->is_draining = true;
-	LIST_FOREACH(node, &server->conns)
-		conn_drain(conn_of_link(node));
+	LIST_FOREACH(node, &server->conns) {
+		struct http_conn *conn = container_of(node, struct http_conn, link);
+
+		if (conn->state == CONN_IDLE) /* it ends with the turn, if no request comes in it */
+			task_schedule(server->loop, &conn->task);
+	}
 }
 
 bool http_server_is_writing(const struct http_server *server)
 {
+	uint64_t latest_ms = clock_now_ms() + server->conf.stall_timeout_ms;
+
 	LIST_FOREACH(node, &server->conns) {
-		if (conn_is_writing(conn_of_link(node)))
+		const struct http_conn *conn = container_of(node, struct http_conn, link);
+
+		if (conn->out.bytes > 0 && conn->deadline.due_ms + DRAIN_STALL_MS > latest_ms)
 			return true;
 	}
 	return false;

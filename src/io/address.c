@@ -16,6 +16,7 @@
 
 #include "base/slice.h"
 #include "base/text.h"
+#include "io/peer.h"
 
 #define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
 #define SYSTEMD_FDS_BEGIN 3
@@ -71,18 +72,6 @@ void address_remove_stale(const struct sockaddr *address, socklen_t size)
 		unlink(path->sun_path);
 }
 
-static int bind_any(int fd, const struct sockaddr *address, socklen_t size, mode_t taken_away)
-{
-	int on = 1;
-
-	if (address->sa_family == AF_UNIX)
-		return bind_unix(fd, (const struct sockaddr_un *)(const void *)address, size,
-				 taken_away);
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
-		return -1;
-	return bind(fd, address, size);
-}
-
 /* What an operator can do about it; the name of an errno does not tell. */
 static const char *bind_hint(int error, sa_family_t family)
 {
@@ -110,13 +99,19 @@ static const char *bind_hint(int error, sa_family_t family)
 static int open_listener(const struct sockaddr *address, socklen_t size, mode_t taken_away,
 			 struct error *err)
 {
+	const struct sockaddr_un *path = (const struct sockaddr_un *)(const void *)address;
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int error;
+	int on = 1;
+	int result, error;
 
 	CHECK(size > sizeof(address->sa_family) && size <= sizeof(struct sockaddr_storage));
 	if (fd < 0)
 		return error_set_errno(err, "socket");
-	if (bind_any(fd, address, size, taken_away) == 0 && listen(fd, BACKLOG) == 0)
+	if (address->sa_family == AF_UNIX)
+		result = bind_unix(fd, path, size, taken_away);
+	else if ((result = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on))) == 0)
+		result = bind(fd, address, size);
+	if (result == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
 	error = errno;
 	close(fd);
@@ -219,14 +214,7 @@ void address_format(int fd, char text_r[ADDRESS_TEXT_BYTES])
 bool address_is_loopback(int fd)
 {
 	union any_address address;
-	const struct in6_addr *in6 = &address.in6.sin6_addr;
 
-	if (!read_address(fd, &address))
-		return false;
-	if (address.any.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(in6) ||
-		       (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == IN_LOOPBACKNET);
-	if (address.any.sa_family == AF_INET)
-		return ntohl(address.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return address.any.sa_family == AF_UNIX;
+	return read_address(fd, &address) && (address.any.sa_family == AF_UNIX ||
+					      peer_is_loopback(peer_of_sockaddr(&address.storage)));
 }

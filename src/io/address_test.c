@@ -2,22 +2,16 @@
 /* Sockets that are opened, found in the way, and passed by systemd. */
 #include "io/address.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/unit_test.h"
 
 static struct error err;
 static char directory[64];
@@ -27,7 +21,6 @@ static int setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	(void)state;
 	err = (struct error){ ERROR_NONE, "" };
 	snprintf(directory, sizeof(directory), "%.40s/address.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	if (mkdtemp(directory) == NULL)
@@ -39,7 +32,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	unlink(at.sun_path);
 	return rmdir(directory);
 }
@@ -63,7 +55,6 @@ static void port_zero_becomes_a_real_one(void **state)
 	int fd = listen_v4("127.0.0.1", 0);
 	unsigned int port = 0;
 
-	(void)state;
 	assert_true(fd >= 0);
 	address_format(fd, text);
 	assert_int_equal(sscanf(text, "127.0.0.1:%u", &port), 1);
@@ -81,7 +72,6 @@ static void port_zero_becomes_a_real_one(void **state)
 /* 192.0.2.0/24 is nobody's (RFC 5737). */
 static void what_cannot_be_had_is_explained(void **state)
 {
-	(void)state;
 	assert_int_equal(listen_v4("192.0.2.1", 0), -1);
 	assert_string_equal(err.text, "Cannot assign requested address; this machine has no such "
 				      "address, or not yet");
@@ -93,7 +83,6 @@ static void v6_is_in_brackets(void **state)
 	char text[ADDRESS_TEXT_BYTES];
 	int fd = address_listen((const struct sockaddr *)&in6, sizeof(in6), &err);
 
-	(void)state;
 	if (fd < 0)
 		skip(); /* no IPv6 here */
 	address_format(fd, text);
@@ -106,7 +95,6 @@ static void wildcard_is_not_loopback(void **state)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* not bound: 0.0.0.0 */
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_false(address_is_loopback(fd));
 	close(fd);
@@ -120,7 +108,6 @@ static void unix_socket_is_for_owner_and_group(void **state)
 	struct stat st;
 	int fd = listen_unix();
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(stat(at.sun_path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0660);
@@ -136,7 +123,6 @@ static void unix_socket_in_use_is_left_alone(void **state)
 	int first = listen_unix();
 	int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	assert_true(first >= 0);
 	assert_int_equal(listen_unix(), -1);
 	assert_string_equal(err.text,
@@ -152,7 +138,6 @@ static void stale_unix_socket_is_replaced(void **state)
 	int first = listen_unix();
 	int second;
 
-	(void)state;
 	assert_true(first >= 0);
 	close(first);
 	second = listen_unix();
@@ -166,7 +151,6 @@ static void private_socket_is_for_the_owner(void **state)
 	struct stat st;
 	int fd = address_listen_private((const struct sockaddr *)&at, sizeof(at), &err);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(stat(at.sun_path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -178,7 +162,6 @@ static void file_in_the_way_is_never_removed(void **state)
 	struct stat st;
 	int file = open(at.sun_path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_true(file >= 0);
 	close(file);
 	assert_int_equal(listen_unix(), -1);
@@ -229,7 +212,6 @@ static void systemd_sockets_are_found_by_name(void **state)
 	int status = 0;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(systemd_actor());
 	assert_int_equal(waitpid(pid, &status, 0), pid);

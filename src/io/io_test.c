@@ -2,19 +2,11 @@
 /* Turns, timers, tasks and deferred frees; wires, queues and listeners. */
 #include "io/loop.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -22,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/unit_test.h"
 #include "io/listen.h"
 #include "io/outq.h"
 #include "io/wire.h"
@@ -34,7 +27,6 @@ static char trace[64]; /* who ran, in order */
 
 static int setup(void **state)
 {
-	(void)state;
 	trace[0] = '\0';
 	loop = loop_new(&err);
 	return loop != NULL ? 0 : -1;
@@ -49,7 +41,6 @@ static int setup_frozen(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	loop_free(&loop);
 	return 0;
 }
@@ -139,7 +130,6 @@ static void timer_wakes_a_waiting_loop(void **state)
 	struct player a = player_make('a');
 	uint64_t begin_ms = kernel_ms();
 
-	(void)state;
 	player_init(&a);
 	clock_update();
 	timer_start(loop, &a.timer, 30);
@@ -151,7 +141,6 @@ static void timer_wakes_a_waiting_loop(void **state)
 
 static void watch_ignores(struct watch *watch)
 {
-	(void)watch;
 }
 
 /* A queue waits for its second timer when the first one has run, or was stopped. */
@@ -160,7 +149,6 @@ static void every_timer_wakes_a_waiting_loop(void **state)
 	struct player a = player_make('a'), b = player_make('b'), c = player_make('c');
 	int fds[2];
 
-	(void)state;
 	make_pair(fds);
 	player_init(&a);
 	player_init(&b);
@@ -198,7 +186,6 @@ static void deadline_begins_when_its_event_came(void **state)
 	uint64_t begin_ms;
 	int fds[2];
 
-	(void)state;
 	make_pair(fds);
 	player_init(&a);
 	watch_init(&a.watch, loop, fds[0], WATCH_READ, watch_starts_timer);
@@ -217,7 +204,6 @@ static void deadline_begins_when_its_event_came(void **state)
 
 static void timer_stops_loop(struct timer *timer)
 {
-	(void)timer;
 	loop_stop(loop);
 }
 
@@ -225,7 +211,6 @@ static void loop_runs_until_it_is_stopped(void **state)
 {
 	struct timer timer;
 
-	(void)state;
 	timer_init(&timer, timer_stops_loop);
 	timer_start(loop, &timer, 5);
 	loop_run(loop);
@@ -236,7 +221,6 @@ static void timer_is_due_exactly_once_and_not_early(void **state)
 {
 	struct player a = player_make('a');
 
-	(void)state;
 	player_init(&a);
 	timer_start(loop, &a.timer, 50);
 	assert_true(timer_is_running(&a.timer));
@@ -253,7 +237,6 @@ static void timer_that_runs_starts_anew(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b');
 
-	(void)state;
 	player_init(&a);
 	player_init(&b);
 	timer_start(loop, &a.timer, 50);
@@ -276,7 +259,6 @@ static void stopped_timer_delays_no_other(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b');
 
-	(void)state;
 	player_init(&a);
 	player_init(&b);
 	timer_start(loop, &a.timer, 50);
@@ -294,7 +276,6 @@ static void timer_may_stop_and_start_others_that_are_due(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b'), c = player_make('c');
 
-	(void)state;
 	player_init(&a);
 	player_init(&b);
 	player_init(&c);
@@ -317,7 +298,6 @@ static void timers_of_many_durations_are_all_due(void **state)
 {
 	struct player players[10];
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		players[i] = player_make((char)('0' + i));
 		players[i].starts = &players[9 - i];
@@ -338,7 +318,6 @@ static void timer_that_starts_itself_runs_once_a_turn(void **state)
 {
 	struct player a = player_make('a');
 
-	(void)state;
 	player_init(&a);
 	a.again_ms = 10;
 	timer_start(loop, &a.timer, 10);
@@ -359,7 +338,6 @@ static void tasks_run_in_order_and_once(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b');
 
-	(void)state;
 	player_init(&a);
 	player_init(&b);
 	task_schedule(loop, &a.task);
@@ -375,7 +353,6 @@ static void task_may_cancel_one_of_its_round(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b'), c = player_make('c');
 
-	(void)state;
 	player_init(&a);
 	player_init(&b);
 	player_init(&c);
@@ -392,7 +369,6 @@ static void timers_come_before_tasks(void **state)
 {
 	struct player a = player_make('a'), b = player_make('b');
 
-	(void)state;
 	player_init(&a);
 	player_init(&b);
 	task_schedule(loop, &a.task);
@@ -423,7 +399,6 @@ static void endless_task_starves_nobody(void **state)
 	struct task endless;
 	int fds[2];
 
-	(void)state;
 	make_pair(fds);
 	player_init(&a);
 	watch_init(&a.watch, loop, fds[0], WATCH_WRITE, watch_notes);
@@ -449,7 +424,6 @@ static char *deferred;
 
 static void task_frees(struct task *task)
 {
-	(void)task;
 	deferred = mem_zalloc(16);
 	loop_defer_free(loop, deferred);
 	deferred[3] = 'x'; /* AddressSanitizer would tell */
@@ -461,7 +435,6 @@ static void deferred_object_lives_to_the_end_of_the_turn(void **state)
 {
 	struct task task;
 
-	(void)state;
 	task_init(&task, task_frees);
 	task_schedule(loop, &task);
 	loop_turn(loop, false);
@@ -473,7 +446,6 @@ static void nodes_outlive_the_loop(void **state)
 {
 	struct player a = player_make('a');
 
-	(void)state;
 	player_init(&a);
 	timer_start(loop, &a.timer, 10);
 	task_schedule(loop, &a.task);
@@ -492,7 +464,6 @@ static int ends[2];
 
 static void wire_closes_both(struct wire *wire)
 {
-	(void)wire;
 	note('r');
 	wire_close(&wires[0]);
 	wire_close(&wires[1]);
@@ -508,7 +479,6 @@ static const struct wire_ops closing_ops = { wire_closes_both, wire_is_writable 
 
 static void closed_wire_is_called_no_more(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		int fds[2];
 
@@ -535,7 +505,6 @@ static void descriptor_number_is_reused(void **state)
 {
 	int fds[2], first;
 
-	(void)state;
 	make_pair(fds);
 	first = fds[0];
 	wire_init(&wires[0], loop, fds[0], &closing_ops);
@@ -564,7 +533,6 @@ static void wire_tells_bytes_end_and_break_apart(void **state)
 	char bytes[8];
 	int fds[2];
 
-	(void)state;
 	make_pair(fds);
 	wire_init(&wire, loop, fds[0], &closing_ops);
 	assert_int_equal(wire_read(&wire, bytes, sizeof(bytes)), WIRE_AGAIN);
@@ -630,7 +598,6 @@ static void outq_keeps_every_byte_in_order(void **state)
 	size_t in = 0, out = 0;
 	int fds[2];
 
-	(void)state;
 	make_pair(fds);
 	wire_init(&wire, loop, fds[0], &closing_ops);
 	fill_random(sent, sizeof(sent));
@@ -665,7 +632,6 @@ static void outq_flush_is_bounded(void **state)
 	struct buf large = { 0 };
 	struct buf none = { 0 };
 
-	(void)state;
 	make_pair(fds);
 	setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &wide, sizeof(wide));
 	wire_init(&wire, loop, fds[0], &closing_ops);
@@ -752,7 +718,6 @@ static void listener_accepts_in_bursts(void **state)
 	socklen_t size = sizeof(int);
 	int no_delay = 0;
 
-	(void)state;
 	connect_clients(CLIENTS);
 	listener_init(&listener, loop, listen_fd, on_accept);
 	loop_turn(loop, false);
@@ -773,7 +738,6 @@ static void listener_accepts_the_last(void **state)
 {
 	struct listener listener;
 
-	(void)state;
 	connect_clients(CLIENTS);
 	listener_init(&listener, loop, listen_fd, on_accept);
 	listener_accept_waiting(&listener);
@@ -802,7 +766,6 @@ static void what_is_not_read_does_not_pile_up_in_the_kernel(void **state)
 	size_t taken = 0;
 	ssize_t n;
 
-	(void)state;
 	open_stream(&listener, &wire, 60000);
 	while ((n = wire_write(&wire, &part, 1)) > 0) {
 		taken += (size_t)n;
@@ -823,7 +786,6 @@ static void who_takes_nothing_is_gone(void **state)
 	struct wire wire;
 	ssize_t n;
 
-	(void)state;
 	open_stream(&listener, &wire, 500);
 	do {
 		n = wire_write(&wire, &part, 1);
@@ -841,7 +803,6 @@ static void listener_may_end_while_it_accepts(void **state)
 {
 	struct listener listener;
 
-	(void)state;
 	accept_once = true;
 	connect_clients(3);
 	listener_init(&listener, loop, listen_fd, on_accept);
@@ -877,7 +838,6 @@ static void listener_without_descriptors_pauses_and_goes_on(void **state)
 	char text[4096];
 	int fds[64], count, log_pipe[2];
 
-	(void)state;
 	assert_int_equal(pipe2(log_pipe, O_NONBLOCK | O_CLOEXEC), 0);
 	getrlimit(RLIMIT_NOFILE, &before);
 	low.rlim_max = before.rlim_max;

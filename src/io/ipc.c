@@ -33,13 +33,6 @@ int ipc_pair(int fds_r[2], struct error *err)
 	return 0;
 }
 
-/* The kernel has no room now, for bytes or for descriptors under way; later it will have. */
-static bool is_full(int number)
-{
-	return number == EAGAIN || number == EWOULDBLOCK || number == ENOBUFS || number == ENOMEM ||
-	       number == ETOOMANYREFS;
-}
-
 int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t count,
 	     struct error *err)
 {
@@ -61,7 +54,9 @@ int ipc_send(int fd, const struct ipc_message *message, const int *fds, size_t c
 	do {
 		n = sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
-	if (n < 0 && is_full(errno))
+	/* There is no room now, for bytes or for descriptors under way; later there will be. */
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS ||
+		      errno == ENOMEM || errno == ETOOMANYREFS))
 		return error_set(err, ERROR_BUSY, "the other process does not keep up");
 	if (n < 0)
 		return error_set_errno(err, "sendmsg to the other process");

@@ -37,7 +37,6 @@ enum ipc_type {
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */
 	IPC_EXITED,  /* `child` has ended; `value` is the wait status */
 	IPC_DRAIN,   /* stop serving: finish within the grace, then exit; a second one hurries */
-	IPC_LOG,     /* descriptor: write the log to it from now on */
 	/* entry `value` of listener `server`; descriptors: certificate, key, maybe client_ca (files) */
 	IPC_CERTIFICATE,
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */

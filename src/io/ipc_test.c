@@ -2,28 +2,23 @@
 /* Messages and descriptors across a pair; what does not fit, what is foreign, what is gone. */
 #include "io/ipc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/unit_test.h"
 
 static int pair[2];
 static struct error err;
 
 static int setup(void **state)
 {
-	(void)state;
 	err = (struct error){ ERROR_NONE, "" };
 	return ipc_pair(pair, &err);
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		if (pair[i] >= 0)
 			close(pair[i]);
@@ -47,7 +42,6 @@ static void message_arrives_as_sent(void **state)
 	int fds[IPC_FDS_MAX];
 	size_t count = 99;
 
-	(void)state;
 	assert_int_equal(ipc_recv(pair[1], &got, fds, &count, &err), 0);
 	assert_int_equal(ipc_send(pair[0], &sent, NULL, 0, &err), 0);
 	assert_int_equal(ipc_recv(pair[1], &got, fds, &count, &err), 1);
@@ -65,7 +59,6 @@ static void descriptors_arrive_close_on_exec(void **state)
 	size_t count = 0;
 	char byte = 0;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	int three[] = { pipe_fds[0], pipe_fds[1], pipe_fds[1] };
 	assert_int_equal(ipc_send(pair[0], &message, three, 3, &err), 0);
@@ -89,7 +82,6 @@ static void full_socket_is_busy_and_recovers(void **state)
 	size_t count;
 	uint64_t sent = 0;
 
-	(void)state;
 	while (ipc_send(pair[0], &message, NULL, 0, &err) == 0) {
 		message.child = ++sent;
 		assert_true(sent < 1000000);
@@ -108,7 +100,6 @@ static void gone_peer_is_an_error_on_both_ways(void **state)
 	int fds[IPC_FDS_MAX];
 	size_t count;
 
-	(void)state;
 	close(pair[0]);
 	pair[0] = -1;
 	assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), -1);
@@ -148,7 +139,6 @@ static void foreign_packets_are_refused_without_leak(void **state)
 	int fds[IPC_FDS_MAX];
 	size_t count;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		send_raw(bytes, sizes[i], many, 2);
 		assert_int_equal(ipc_recv(pair[1], &message, fds, &count, &err), -1);

@@ -15,24 +15,10 @@
 #define LAST_TURNS 64 /* no backlog holds more */
 #define RETRY_MS 250
 
-/* A socket needs no path, so a confined process can make one. */
+/* A copy of what is open anyway: a confined process can open nothing. */
 static int listener_open_reserve(void)
 {
-	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-}
-
-/* Turns one waiting peer away, so that it does not wait for its own time-out. */
-static void listener_shed(struct listener *listener)
-{
-	int fd;
-
-	if (listener->reserve_fd < 0)
-		return;
-	close(listener->reserve_fd);
-	fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
-	listener->reserve_fd = listener_open_reserve();
+	return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 }
 
 static void listener_on_retry(struct timer *timer)
@@ -50,7 +36,16 @@ static void listener_pause_if_short(struct listener *listener, int error)
 	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
 		return;
 	LOG(ACCEPT_PAUSED, LOG_STR("error", strerror(error)));
-	listener_shed(listener);
+	/* Turns one waiting peer away, so that it does not wait for its own time-out. */
+	if (listener->reserve_fd >= 0) {
+		int fd;
+
+		close(listener->reserve_fd);
+		fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			close(fd);
+		listener->reserve_fd = listener_open_reserve();
+	}
 	watch_set(&listener->watch, false);
 	timer_start(listener->loop, &listener->retry, RETRY_MS);
 }

@@ -5,13 +5,13 @@ src_io_libio_a_SOURCES = \
 	src/io/listen.c src/io/listen.h \
 	src/io/loop.c src/io/loop.h \
 	src/io/outq.c src/io/outq.h \
+	src/io/pem.c src/io/pem.h \
 	src/io/peer.c src/io/peer.h \
 	src/io/proxy_header.c src/io/proxy_header.h \
-	src/io/ticket.c src/io/ticket.h \
 	src/io/tls.c src/io/tls.h \
 	src/io/tls_server.c src/io/tls_server.h \
 	src/io/wire.c src/io/wire.h
-IO_LIBS = src/io/libio.a src/obs/libobs.a src/base/libbase.a $(LIBEVENT_LIBS) $(OPENSSL_LIBS)
+IO_LIBS = src/io/libio.a src/obs/libobs.a src/base/libbase.a $(LIBEVENT_LIBS) $(OPENSSL_LIBS) $(UTF8PROC_LIBS)
 check_PROGRAMS += src/io/io_test src/io/ipc_test src/io/address_test src/io/tls_test src/io/proxy_header_test src/io/peer_test
 src_io_io_test_SOURCES = src/io/io_test.c
 src_io_io_test_LDADD = $(IO_LIBS) $(CMOCKA_LIBS)

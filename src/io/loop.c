@@ -133,28 +133,23 @@ static void timer_queue_arm(struct timer_queue *queue)
 	event_add(&queue->event, &wait);
 }
 
-static void timer_queue_collect(struct timer_queue *queue, struct list *due)
-{
-	while (!list_is_empty(&queue->timers)) {
-		struct timer *timer = container_of(queue->timers.next, struct timer, link);
-
-		if (timer->due_ms > clock_now_ms())
-			break;
-		list_remove(&timer->link);
-		list_append(due, &timer->link);
-	}
-	if (!list_is_empty(&queue->timers) && !queue->is_armed)
-		timer_queue_arm(queue);
-}
-
 /* On the list `due`, timers can still be stopped or started anew by those that run before. */
 static void loop_run_timers(struct loop *loop)
 {
+	const uint64_t now_ms = clock_now_ms();
 	struct list due;
 
 	list_init(&due);
-	for (struct timer_queue *queue = loop->queues; queue != NULL; queue = queue->next)
-		timer_queue_collect(queue, &due);
+	for (struct timer_queue *queue = loop->queues; queue != NULL; queue = queue->next) {
+		LIST_FOREACH_SAFE(node, &queue->timers) {
+			if (container_of(node, struct timer, link)->due_ms > now_ms)
+				break;
+			list_remove(node);
+			list_append(&due, node);
+		}
+		if (!list_is_empty(&queue->timers) && !queue->is_armed)
+			timer_queue_arm(queue);
+	}
 	while (!list_is_empty(&due)) {
 		struct timer *timer = container_of(due.next, struct timer, link);
 

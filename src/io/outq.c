@@ -42,25 +42,20 @@ static void segment_free(struct segment *segment)
 	free(segment);
 }
 
-/* A piece that begins a segment gets one that fits it: idle streams queue little. */
-static struct segment *outq_tail(struct outq *queue, size_t size)
-{
-	struct segment *last = container_of(queue->segments.prev, struct segment, link);
-
-	CHECK(list_is_empty(&queue->segments) == (queue->bytes == size));
-	if (!list_is_empty(&queue->segments) && last->end < last->size)
-		return last;
-	return segment_new(queue,
-			   list_is_empty(&queue->segments) && size < 1024 ? 1024 : SEGMENT_BYTES);
-}
-
 void outq_append(struct outq *queue, struct slice bytes)
 {
+	CHECK(list_is_empty(&queue->segments) == (queue->bytes == 0));
 	queue->bytes += bytes.n;
 	while (bytes.n > 0) {
-		struct segment *tail = outq_tail(queue, bytes.n);
-		size_t n = tail->size - tail->end < bytes.n ? tail->size - tail->end : bytes.n;
+		bool is_first = list_is_empty(&queue->segments);
+		struct segment *tail = container_of(queue->segments.prev, struct segment, link);
+		size_t n;
 
+		/* A piece that begins a queue gets room that fits it: idle streams queue little. */
+		if (is_first || tail->end == tail->size)
+			tail = segment_new(queue,
+					   is_first && bytes.n < 1024 ? 1024 : SEGMENT_BYTES);
+		n = tail->size - tail->end < bytes.n ? tail->size - tail->end : bytes.n;
 		memcpy(tail->data + tail->end, bytes.p, n);
 		tail->end += n;
 		bytes = slice_of(bytes.p + n, bytes.n - n);

@@ -9,34 +9,45 @@
 
 #include "base/text.h"
 
-static void peer_set_v6(struct peer *peer, const struct in6_addr *address)
+struct peer peer_of_bytes(int family, const void *bytes, uint16_t port)
 {
-	if (IN6_IS_ADDR_V4MAPPED(address)) {
-		peer->family = AF_INET;
-		memcpy(peer->address, address->s6_addr + 12, 4);
-		return;
+	struct peer peer = { .family = (uint16_t)family, .port = port };
+	struct in6_addr v6;
+
+	CHECK(family == AF_INET || family == AF_INET6);
+	if (family == AF_INET) {
+		memcpy(peer.address, bytes, 4);
+		return peer;
 	}
-	peer->family = AF_INET6;
-	memcpy(peer->address, address->s6_addr, 16);
+	memcpy(&v6, bytes, sizeof(v6));
+	if (IN6_IS_ADDR_V4MAPPED(&v6))
+		return peer_of_bytes(AF_INET, v6.s6_addr + 12, port);
+	memcpy(peer.address, bytes, 16);
+	return peer;
 }
 
 struct peer peer_of_sockaddr(const struct sockaddr_storage *address)
 {
-	struct peer peer = { 0 };
 	struct sockaddr_in v4;
 	struct sockaddr_in6 v6;
 
 	if (address->ss_family == AF_INET) {
 		memcpy(&v4, address, sizeof(v4));
-		peer.family = AF_INET;
-		peer.port = ntohs(v4.sin_port);
-		memcpy(peer.address, &v4.sin_addr, 4);
-	} else if (address->ss_family == AF_INET6) {
-		memcpy(&v6, address, sizeof(v6));
-		peer.port = ntohs(v6.sin6_port);
-		peer_set_v6(&peer, &v6.sin6_addr);
+		return peer_of_bytes(AF_INET, &v4.sin_addr, ntohs(v4.sin_port));
 	}
-	return peer;
+	if (address->ss_family == AF_INET6) {
+		memcpy(&v6, address, sizeof(v6));
+		return peer_of_bytes(AF_INET6, &v6.sin6_addr, ntohs(v6.sin6_port));
+	}
+	return (struct peer){ 0 };
+}
+
+bool peer_is_loopback(struct peer peer)
+{
+	static const unsigned char v6[16] = { [15] = 1 };
+
+	return (peer.family == AF_INET && peer.address[0] == IN_LOOPBACKNET) ||
+	       (peer.family == AF_INET6 && memcmp(peer.address, v6, sizeof(v6)) == 0);
 }
 
 void peer_format(const struct peer *peer, char text_r[PEER_TEXT_BYTES])
@@ -46,33 +57,25 @@ void peer_format(const struct peer *peer, char text_r[PEER_TEXT_BYTES])
 		snprintf(text_r, PEER_TEXT_BYTES, "local");
 }
 
+bool peer_parse_bytes(int family, struct slice text, unsigned char bytes_r[16])
+{
+	char terminated[INET6_ADDRSTRLEN];
+
+	if (text.n >= sizeof(terminated))
+		return false;
+	snprintf(terminated, sizeof(terminated), "%.*s", SLICE_ARG(text));
+	return strlen(terminated) == text.n && inet_pton(family, terminated, bytes_r) == 1;
+}
+
 /* An address alone. */
 static bool parse_address(struct slice text, struct peer *peer_r)
 {
-	char terminated[INET6_ADDRSTRLEN];
-	struct peer peer = { .family = AF_INET };
-	struct in6_addr v6;
+	int family = text.n > 0 && memchr(text.p, ':', text.n) != NULL ? AF_INET6 : AF_INET;
+	unsigned char bytes[16];
 
-	if (text.n == 0 || text.n >= sizeof(terminated) || memchr(text.p, '\0', text.n) != NULL)
+	if (!peer_parse_bytes(family, text, bytes))
 		return false;
-	snprintf(terminated, sizeof(terminated), "%.*s", SLICE_ARG(text));
-	if (inet_pton(AF_INET, terminated, peer.address) != 1) {
-		if (inet_pton(AF_INET6, terminated, &v6) != 1)
-			return false;
-		peer = (struct peer){ 0 };
-		peer_set_v6(&peer, &v6);
-	}
-	*peer_r = peer;
-	return true;
-}
-
-static bool parse_port(struct slice text, uint16_t *port_r)
-{
-	uint64_t port;
-
-	if (text_parse_u64(text, &port) != 0 || port > 65535)
-		return false;
-	*port_r = (uint16_t)port;
+	*peer_r = peer_of_bytes(family, bytes, 0);
 	return true;
 }
 
@@ -82,7 +85,7 @@ bool peer_parse(struct slice text, struct peer *peer_r)
 	const char *colon = text.n > 0 ? memchr(text.p, ':', text.n) : NULL;
 	struct slice address = text;
 	struct slice port = { NULL, 0 };
-	struct peer peer;
+	uint64_t number = 0;
 
 	if (close != NULL) {
 		address = slice_between(text.p + 1, close);
@@ -93,11 +96,12 @@ bool peer_parse(struct slice text, struct peer *peer_r)
 		address = slice_between(text.p, colon);
 		port = slice_between(colon, text.p + text.n);
 	}
-	if (!parse_address(address, &peer))
+	if (port.n > 0 &&
+	    (text_parse_u64(slice_of(port.p + 1, port.n - 1), &number) != 0 || number > 65535))
 		return false;
-	if (port.n > 0 && !parse_port(slice_of(port.p + 1, port.n - 1), &peer.port))
+	if (!parse_address(address, peer_r))
 		return false;
-	*peer_r = peer;
+	peer_r->port = (uint16_t)number;
 	return true;
 }
 

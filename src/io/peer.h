@@ -17,9 +17,16 @@ struct peer {
 	unsigned char address[16];
 };
 
-/* IPv4 mapped into IPv6 becomes IPv4; what is no internet address becomes all zeros. */
+/* An address of AF_INET or AF_INET6, in network order; IPv4 mapped into IPv6 becomes IPv4. */
+struct peer peer_of_bytes(int family, const void *bytes, uint16_t port);
+/* What is no internet address becomes all zeros. */
 struct peer peer_of_sockaddr(const struct sockaddr_storage *address);
 
+/* Of this machine alone: 127.0.0.0/8 or ::1. */
+bool peer_is_loopback(struct peer peer);
+
+/* An address of the family, without a port, as such bytes. False: anything else. */
+bool peer_parse_bytes(int family, struct slice text, unsigned char bytes_r[16]);
 /*
  * Understands `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:80`, as
  * proxies write them. False: anything else; *peer_r is not touched.

@@ -2,14 +2,10 @@
 /* Addresses: their texts, and which range has which. */
 #include "io/peer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
+
+#include "base/unit_test.h"
 
 static void test_texts(void **state)
 {
@@ -38,7 +34,6 @@ static void test_texts(void **state)
 		{ "1:2", NULL, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct peer peer = { 0 };
 		char text[PEER_TEXT_BYTES];
@@ -72,7 +67,6 @@ static void test_ranges(void **state)
 	struct peer_net net;
 	struct peer peer;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_true(peer_net_parse(slice_str(rows[i].net), &net));
 		assert_true(peer_parse(slice_str(rows[i].in), &peer));
@@ -97,7 +91,6 @@ static void test_sockaddr(void **state)
 	char text[PEER_TEXT_BYTES];
 	struct peer peer;
 
-	(void)state;
 	peer = peer_of_sockaddr(&address);
 	assert_int_equal(peer.family, 0);
 	peer_format(&peer, text);

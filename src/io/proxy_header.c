@@ -5,10 +5,6 @@
  */
 #include "io/proxy_header.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <stdio.h>
-
 #include "base/text.h"
 
 #define LINE_BYTES_MAX 107 /* of version 1, its end included */
@@ -19,24 +15,6 @@ static const char signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 static long refuse(struct error *err, const char *why)
 {
 	return error_set(err, ERROR_SYNTAX, "no correct PROXY header: %s", why);
-}
-
-/* IPv4 is IPv4, also where it came within an IPv6 address. */
-static struct peer peer_of_bytes(int family, const unsigned char *bytes, uint16_t port)
-{
-	struct sockaddr_storage address = { .ss_family = 0 };
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-
-	CHECK(family == AF_INET || family == AF_INET6);
-	if (family == AF_INET) {
-		memcpy(&v4.sin_addr, bytes, 4);
-		memcpy(&address, &v4, sizeof(v4));
-	} else {
-		memcpy(&v6.sin6_addr, bytes, 16);
-		memcpy(&address, &v6, sizeof(v6));
-	}
-	return peer_of_sockaddr(&address);
 }
 
 /* ---- version 1 ---- */
@@ -52,16 +30,6 @@ static long parse_port(struct slice text)
 	return (long)port;
 }
 
-static bool parse_address(int family, struct slice text, unsigned char bytes_r[16])
-{
-	char terminated[INET6_ADDRSTRLEN];
-
-	if (text.n >= sizeof(terminated))
-		return false;
-	snprintf(terminated, sizeof(terminated), "%.*s", SLICE_ARG(text));
-	return strlen(terminated) == text.n && inet_pton(family, terminated, bytes_r) == 1;
-}
-
 /* `TCP4 SOURCE DESTINATION PORT PORT`, one space between two. */
 static int parse_words(struct slice line, struct peer *client_r)
 {
@@ -74,8 +42,9 @@ static int parse_words(struct slice line, struct peer *client_r)
 
 	if (family == AF_INET6 && !slice_is_equal(protocol, SLICE_LIT("TCP6")))
 		return -1;
-	if (source_port < 0 || parse_port(line) < 0 || !parse_address(family, destination, bytes) ||
-	    !parse_address(family, source, bytes))
+	if (source_port < 0 || parse_port(line) < 0 ||
+	    !peer_parse_bytes(family, destination, bytes) ||
+	    !peer_parse_bytes(family, source, bytes))
 		return -1;
 	*client_r = peer_of_bytes(family, bytes, (uint16_t)source_port);
 	return 0;
@@ -164,19 +133,15 @@ static long parse_block(struct slice in, struct peer *client_r, struct error *er
 	return (long)(FIXED_BYTES + size);
 }
 
-/* Whether `in` is, or can still become, something that begins so. */
-static bool begins_with(struct slice in, const char *prefix, size_t size)
-{
-	return memcmp(in.p, prefix, in.n < size ? in.n : size) == 0;
-}
-
 long proxy_header_parse(struct slice in, struct peer *client_r, struct error *err)
 {
-	if (in.n == 0)
+	size_t n = in.n < sizeof(signature) ? in.n : sizeof(signature);
+
+	if (n == 0)
 		return 0;
-	if (begins_with(in, "PROXY ", 6))
-		return in.n < 6 ? 0 : parse_line(in, client_r, err);
-	if (begins_with(in, signature, sizeof(signature)))
+	if (memcmp(in.p, "PROXY ", n < 6 ? n : 6) == 0)
+		return n < 6 ? 0 : parse_line(in, client_r, err);
+	if (memcmp(in.p, signature, n) == 0)
 		return parse_block(in, client_r, err);
 	return refuse(err, "the connection begins otherwise");
 }

@@ -2,14 +2,7 @@
 /* PROXY headers: whole, cut at every byte, and wrong in every way. */
 #include "io/proxy_header.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "base/unit_test.h"
 
 #define SIGNATURE "\r\n\r\n\0\r\nQUIT\n"
 #define V4 "\xc0\x00\x02\x01\xc6\x33\x64\x02\x9c\x40\x01\xbb" /* 192.0.2.1:40000 */
@@ -94,7 +87,6 @@ static long parse(struct slice text, struct peer *peer)
 
 static void test_good_headers_at_every_cut(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		struct slice text = good[i].text;
 		struct peer peer = { .family = 99 };
@@ -118,7 +110,6 @@ static void test_what_follows_is_not_the_headers(void **state)
 {
 	struct peer peer;
 
-	(void)state;
 	assert_int_equal(parse(SLICE_LIT("PROXY UNKNOWN\r\nGET / HTTP/1.1\r\n\r\n"), &peer), 15);
 	assert_int_equal(parse(SLICE_LIT(SIGNATURE "\x21\x11\0\x0c" V4 "PROXY UNKNOWN\r\n"), &peer),
 			 28);
@@ -129,7 +120,6 @@ static void test_bad_headers(void **state)
 	struct peer peer = { .family = 99 };
 	char line[200];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (parse(bad[i], &peer) != -1)
 			fail_msg("row %zu", i);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "io/pem.h"
 #include "io/tls_server.h"
 #include "io/wire.h"
 
@@ -92,51 +93,36 @@ static enum tls_step tls_fail_handshake(struct tls *tls, struct error *err)
 	else if (code == 0)
 		error_set(err, ERROR_SYSTEM, "the client has gone");
 	else
-		tls_error(err, "no agreement");
+		pem_error(err, "no agreement");
 	return TLS_FAILED;
 }
 
 enum tls_step tls_handshake(struct tls *tls, struct error *err)
 {
-	enum tls_step step = TLS_DONE;
-	int result;
+	enum tls_step step;
+	int result, error;
 
 	CHECK(tls_is_open(tls) && tls->output != TLS_OUTPUT_SHUT);
 	ERR_clear_error();
 	result = SSL_do_handshake(tls->ssl);
 	if (result == 1)
 		return TLS_DONE;
-	switch (SSL_get_error(tls->ssl, result)) {
-	case SSL_ERROR_WANT_READ:
-		step = TLS_WANTS_READ;
-		break;
-	case SSL_ERROR_WANT_WRITE:
-		step = TLS_WANTS_WRITE;
-		break;
-	default:
-		step = tls_fail_handshake(tls, err);
-		break;
-	}
+	error = SSL_get_error(tls->ssl, result);
+	step = error == SSL_ERROR_WANT_READ  ? TLS_WANTS_READ :
+	       error == SSL_ERROR_WANT_WRITE ? TLS_WANTS_WRITE :
+					       tls_fail_handshake(tls, err);
 	ERR_clear_error();
 	return step;
 }
 
 static void tls_note_read(struct tls *tls)
 {
-	switch (SSL_get_error(tls->ssl, 0)) {
-	case SSL_ERROR_WANT_READ:
-		tls->input = TLS_INPUT_DRAINED;
-		break;
-	case SSL_ERROR_WANT_WRITE:
-		tls->input = TLS_INPUT_WAITS;
-		break;
-	case SSL_ERROR_ZERO_RETURN:
-		tls->input = TLS_INPUT_CLOSED;
-		break;
-	default:
-		tls->input = TLS_INPUT_BROKEN;
-		break;
-	}
+	int error = SSL_get_error(tls->ssl, 0);
+
+	tls->input = error == SSL_ERROR_WANT_READ   ? TLS_INPUT_DRAINED :
+		     error == SSL_ERROR_WANT_WRITE  ? TLS_INPUT_WAITS :
+		     error == SSL_ERROR_ZERO_RETURN ? TLS_INPUT_CLOSED :
+						      TLS_INPUT_BROKEN;
 	ERR_clear_error();
 }
 
@@ -206,17 +192,6 @@ static struct slice cursor_peek(const struct cursor *at)
 	return slice_of(record, used);
 }
 
-static void tls_note_write(struct tls *tls)
-{
-	int error = SSL_get_error(tls->ssl, 0);
-
-	if (error == SSL_ERROR_WANT_READ)
-		tls->output = TLS_OUTPUT_WAITS;
-	else if (error != SSL_ERROR_WANT_WRITE)
-		tls->input = TLS_INPUT_BROKEN;
-	ERR_clear_error();
-}
-
 ssize_t tls_write(struct tls *tls, const struct iovec *parts, int count)
 {
 	struct cursor at = { parts, count, 0 };
@@ -230,7 +205,13 @@ ssize_t tls_write(struct tls *tls, const struct iovec *parts, int count)
 
 		ERR_clear_error();
 		if (SSL_write_ex(tls->ssl, record.p, record.n, &n) != 1) {
-			tls_note_write(tls);
+			int error = SSL_get_error(tls->ssl, 0);
+
+			if (error == SSL_ERROR_WANT_READ)
+				tls->output = TLS_OUTPUT_WAITS;
+			else if (error != SSL_ERROR_WANT_WRITE)
+				tls->input = TLS_INPUT_BROKEN;
+			ERR_clear_error();
 			break;
 		}
 		cursor_skip(&at, n);

@@ -9,14 +9,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "io/ticket.h"
 
+struct tickets;
 struct tls;
 struct tls_server;
 
@@ -25,6 +26,16 @@ struct tls_server;
  * called before the process gives up its rights.
  */
 void tls_init(void);
+
+/*
+ * The keys that session tickets are sealed with. They belong to the process, not to a certificate, so
+ * a client resumes its session after certificates were replaced; each is used for a bounded time.
+ */
+struct tickets *tickets_new(void);
+/* Overwrites the keys. */
+void tickets_free(struct tickets **tickets);
+/* How long a key seals, and how long after that it still opens: the life of a ticket. */
+#define TICKET_KEY_MS (4 * 3600 * UINT64_C(1000))
 
 /* ---- what a listener shows: shared (ref) ---- */
 
@@ -49,15 +60,6 @@ struct tls_server *tls_server_new(const struct tls_conf *conf, struct error *err
 struct tls_server *tls_server_ref(struct tls_server *server);
 /* Connections that were made with it go on. */
 void tls_server_unref(struct tls_server **server);
-
-/*
- * The checks of tls_server_new one by one, for a message that names the file. The first also tells
- * the days (counted from now) until the leaf expires, negative if it has, and whether it is valid yet.
- */
-int tls_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet_r,
-			  struct error *err) must_check;
-int tls_check_key(struct slice certificate, struct slice key, struct error *err) must_check;
-int tls_check_authorities(struct slice pem, struct error *err) must_check;
 
 /* ---- one connection ---- */
 

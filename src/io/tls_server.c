@@ -3,25 +3,42 @@
  * Contexts of the library, made from PEM texts: one for each certificate of a listener. The first
  * decides versions, ciphers and who may connect; the others lend their certificate when a client asks
  * for a name of theirs. Nothing is read from files here, and nothing is asked of a terminal.
+ *
+ * Tickets have two keys: the one that seals, and the one before it, which only opens. A key is made when
+ * one is needed and the newest is too old, so there is no timer. AES-256-CBC and HMAC-SHA-256, RFC 5077 §4.
  */
 #include "io/tls_server.h"
 
-#include <limits.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/sha.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/random.h"
+#include "io/pem.h"
 
 #define CIPHERS_12 "ECDHE+AESGCM:ECDHE+CHACHA20"
 #define CIPHERS_13 "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 #define GROUPS "X25519:P-256:P-384"
 #define SECURITY_LEVEL 2 /* 112 bits: RSA from 2048, no SHA-1 */
 #define CLIENT_CHAIN_BYTES (16 * 1024)
+
+struct ticket_key {
+	unsigned char name[16];
+	unsigned char cipher[32];
+	unsigned char mac[32];
+	uint64_t made_ms;
+};
+
+struct tickets {
+	struct ticket_key current;
+	struct ticket_key previous;
+};
 
 struct tls_server {
 	unsigned int refs;
@@ -37,105 +54,38 @@ void tls_init(void)
 			 NULL);
 }
 
-int tls_error(struct error *err, const char *what)
-{
-	unsigned long code = ERR_peek_last_error();
-	const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
-
-	return error_set(err, ERROR_INVALID, "%s%s%s", what, reason != NULL ? ": " : "",
-			 reason != NULL ? reason : "");
-}
-
-/* ---- PEM ---- */
-
-static BIO *open_pem(struct slice pem)
-{
-	BIO *bio = BIO_new_mem_buf(pem.p != NULL ? pem.p : "", (int)pem.n);
-
-	CHECK(bio != NULL && pem.n <= INT_MAX);
-	ERR_clear_error();
-	return bio;
-}
-
-/* A key with a passphrase has no place in a daemon that starts by itself. */
-static int refuse_passphrase(char *text, int size, int is_writing, void *was_asked)
-{
-	(void)text;
-	(void)size;
-	(void)is_writing;
-	*(bool *)was_asked = true;
-	return -1;
-}
-
-/* All certificates of the text; NULL: there is none, or one is damaged. */
-static STACK_OF(X509) * read_certificates(struct slice pem, struct error *err)
-{
-	STACK_OF(X509) *all = sk_X509_new_null();
-	BIO *bio = open_pem(pem);
-	X509 *one;
-
-	CHECK(all != NULL);
-	while ((one = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL)
-		CHECK(sk_X509_push(all, one) > 0);
-	BIO_free(bio);
-	if (ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE && sk_X509_num(all) > 0) {
-		ERR_clear_error(); /* the end of the text */
-		return all;
-	}
-	if (sk_X509_num(all) == 0)
-		error_set(err, ERROR_SYNTAX,
-			  "holds no certificate in PEM form (-----BEGIN "
-			  "CERTIFICATE-----)");
-	else
-		tls_error(err, "holds a damaged certificate");
-	sk_X509_pop_free(all, X509_free);
-	return NULL;
-}
-
-static EVP_PKEY *read_key(struct slice pem, struct error *err)
-{
-	BIO *bio = open_pem(pem);
-	bool was_asked = false;
-	EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, &was_asked);
-
-	BIO_free(bio);
-	if (key == NULL && was_asked)
-		error_set(err, ERROR_INVALID,
-			  "the key has a passphrase; take it away with: openssl pkey -in FILE -out "
-			  "NEW-FILE");
-	else if (key == NULL)
-		error_set(err, ERROR_SYNTAX,
-			  "holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)");
-	return key;
-}
-
 /* ---- contexts ---- */
 
-/* Takes the first as the leaf and the rest as its chain; frees the list. */
+/* At the library's defaults but for the security level. */
+static SSL_CTX *new_context(void)
+{
+	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+
+	CHECK(context != NULL);
+	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
+	return context;
+}
+
+/* Takes the first as the leaf and the rest as its chain; frees the list. NULL: err says why already. */
 static int use_chain(SSL_CTX *context, STACK_OF(X509) * chain, struct error *err)
 {
-	X509 *leaf = sk_X509_shift(chain);
+	X509 *leaf = chain != NULL ? sk_X509_shift(chain) : NULL;
 	int result = 0;
 
+	if (chain == NULL)
+		return -1;
 	CHECK(leaf != NULL);
 	ERR_clear_error();
 	if (SSL_CTX_use_certificate(context, leaf) != 1 || SSL_CTX_set1_chain(context, chain) != 1)
-		result = tls_error(err, "cannot be used");
+		result = pem_error(err, "cannot be used");
 	X509_free(leaf);
 	sk_X509_pop_free(chain, X509_free);
 	return result;
 }
 
-static int use_certificate(SSL_CTX *context, struct slice pem, struct error *err)
-{
-	STACK_OF(X509) *chain = read_certificates(pem, err);
-
-	return chain != NULL ? use_chain(context, chain, err) : -1;
-}
-
 static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
 {
-	EVP_PKEY *key = read_key(pem, err);
+	EVP_PKEY *key = pem_read_key(pem, err);
 	int result = 0;
 
 	if (key == NULL)
@@ -145,7 +95,7 @@ static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
 		result =
 			error_set(err, ERROR_INVALID, "the key does not belong to the certificate");
 	else if (SSL_CTX_use_PrivateKey(context, key) != 1)
-		result = tls_error(err, "cannot be used");
+		result = pem_error(err, "cannot be used");
 	EVP_PKEY_free(key);
 	return result;
 }
@@ -153,7 +103,7 @@ static int use_key(SSL_CTX *context, struct slice pem, struct error *err)
 /* The certificate authorities of clients: trusted, and named to the clients. */
 static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err)
 {
-	STACK_OF(X509) *all = read_certificates(pem, err);
+	STACK_OF(X509) *all = pem_read_certificates(pem, err);
 	X509_STORE *store = SSL_CTX_get_cert_store(context);
 	int result = 0;
 
@@ -163,7 +113,7 @@ static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err
 	for (int i = 0; i < sk_X509_num(all) && result == 0; i++) {
 		if (X509_STORE_add_cert(store, sk_X509_value(all, i)) != 1 ||
 		    SSL_CTX_add_client_CA(context, sk_X509_value(all, i)) != 1)
-			result = tls_error(err, "cannot be used");
+			result = pem_error(err, "cannot be used");
 	}
 	sk_X509_pop_free(all, X509_free);
 	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -171,14 +121,76 @@ static int use_authorities(SSL_CTX *context, struct slice pem, struct error *err
 	return result;
 }
 
-/* ---- callbacks ---- */
+/* ---- tickets ---- */
 
+static void make_key(struct ticket_key *key)
+{
+	random_bytes(key->name, sizeof(key->name));
+	random_bytes(key->cipher, sizeof(key->cipher));
+	random_bytes(key->mac, sizeof(key->mac));
+	key->made_ms = clock_now_ms();
+}
+
+struct tickets *tickets_new(void)
+{
+	struct tickets *tickets = mem_zalloc(sizeof(*tickets));
+
+	make_key(&tickets->current);
+	make_key(&tickets->previous); /* opens nothing: nobody has a ticket of it */
+	return tickets;
+}
+
+void tickets_free(struct tickets **tickets)
+{
+	if (*tickets == NULL)
+		return;
+	explicit_bzero(*tickets, sizeof(**tickets));
+	free(*tickets);
+	*tickets = NULL;
+}
+
+static int use_ticket_key(const struct ticket_key *key, const unsigned char *iv,
+			  EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int is_sealing)
+{
+	char digest[] = "SHA256";
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)(uintptr_t)key->mac,
+						  sizeof(key->mac)),
+		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+		OSSL_PARAM_construct_end(),
+	};
+
+	return EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key->cipher, iv, is_sealing) ==
+		       1 &&
+	       EVP_MAC_CTX_set_params(mac, params) == 1;
+}
+
+/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3). */
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
 		     EVP_MAC_CTX *mac, int is_sealing)
 {
 	const struct tls_server *server = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	struct ticket_key *current = &server->tickets->current;
+	struct ticket_key *previous = &server->tickets->previous;
+	const struct ticket_key *key = current;
 
-	return tickets_seal_or_open(server->tickets, name, iv, cipher, mac, is_sealing);
+	if (is_sealing) {
+		if (clock_now_ms() - current->made_ms >= TICKET_KEY_MS) {
+			*previous = *current;
+			make_key(current);
+		}
+		memcpy(name, key->name, sizeof(key->name));
+		random_bytes(iv, 16);
+		return use_ticket_key(key, iv, cipher, mac, 1) ? 1 : -1;
+	}
+	if (memcmp(key->name, name, sizeof(key->name)) != 0)
+		key = previous;
+	if (memcmp(key->name, name, sizeof(key->name)) != 0 ||
+	    clock_now_ms() - key->made_ms >= 2 * TICKET_KEY_MS)
+		return 0; /* of another process, or too old: a whole handshake */
+	if (!use_ticket_key(key, iv, cipher, mac, 0))
+		return -1;
+	return key == current ? 1 : 2; /* 2: the client gets a new one */
 }
 
 /*
@@ -199,6 +211,8 @@ static SSL_TICKET_RETURN on_resumption(SSL *ssl, SSL_SESSION *session, const uns
 		return SSL_TICKET_RETURN_IGNORE_RENEW; /* a whole handshake */
 	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
+
+/* ---- other callbacks ---- */
 
 /* A client that offers protocols must offer ours; one that offers none gets it. RFC 7301 §3.2. */
 static int on_alpn(SSL *ssl, const unsigned char **chosen_r, unsigned char *length_r,
@@ -237,21 +251,6 @@ static int on_server_name(SSL *ssl, int *alert_r, void *arg)
 
 /* ---- the server ---- */
 
-static void set_strength(SSL_CTX *context, const struct tls_conf *conf)
-{
-	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
-	CHECK(SSL_CTX_set_min_proto_version(context, conf->is_only_13 ? TLS1_3_VERSION :
-									TLS1_2_VERSION) == 1);
-	CHECK(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1);
-	CHECK(SSL_CTX_set_cipher_list(context, CIPHERS_12) == 1);
-	CHECK(SSL_CTX_set_ciphersuites(context, CIPHERS_13) == 1);
-	CHECK(SSL_CTX_set1_groups_list(context, GROUPS) == 1);
-	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-					     SSL_OP_CIPHER_SERVER_PREFERENCE |
-					     SSL_OP_PRIORITIZE_CHACHA |
-					     SSL_OP_CLEANSE_PLAINTEXT); /* tokens. AUTH-DWN-01 */
-}
-
 /*
  * A ticket is good only where it was made: for this listener, and for these authorities, so that
  * nobody brings a session along that was made without a client certificate, or with another's.
@@ -265,7 +264,7 @@ static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
 	free(text);
 	CHECK(SSL_CTX_set_session_id_context(context, id, sizeof(id)) == 1);
 	SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_timeout(context, TICKET_SECONDS);
+	SSL_CTX_set_timeout(context, (long)(TICKET_KEY_MS / 1000));
 	SSL_CTX_set_num_tickets(context, 1);
 	SSL_CTX_set_tlsext_ticket_key_evp_cb(context, on_ticket);
 	SSL_CTX_set_session_ticket_cb(context, NULL, on_resumption, NULL);
@@ -273,11 +272,19 @@ static void set_sessions(SSL_CTX *context, const struct tls_conf *conf)
 
 static SSL_CTX *make_context(struct tls_server *server, const struct tls_conf *conf)
 {
-	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+	const int oldest = conf->is_only_13 ? TLS1_3_VERSION : TLS1_2_VERSION;
+	SSL_CTX *context = new_context();
 
-	CHECK(context != NULL);
 	SSL_CTX_set_app_data(context, server);
-	set_strength(context, conf);
+	CHECK(SSL_CTX_set_min_proto_version(context, oldest) == 1);
+	CHECK(SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1);
+	CHECK(SSL_CTX_set_cipher_list(context, CIPHERS_12) == 1);
+	CHECK(SSL_CTX_set_ciphersuites(context, CIPHERS_13) == 1);
+	CHECK(SSL_CTX_set1_groups_list(context, GROUPS) == 1);
+	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+					     SSL_OP_CIPHER_SERVER_PREFERENCE |
+					     SSL_OP_PRIORITIZE_CHACHA |
+					     SSL_OP_CLEANSE_PLAINTEXT); /* tokens. AUTH-DWN-01 */
 	set_sessions(context, conf);
 	SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
 					  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -298,9 +305,11 @@ static int prefix_error(struct error *err, const char *what)
 
 static int fill_context(SSL_CTX *context, const struct tls_conf *conf, size_t at, struct error *err)
 {
-	if (use_certificate(context, conf->server_certificates[at].certificate, err) < 0)
+	const struct tls_pem *pem = &conf->server_certificates[at];
+
+	if (use_chain(context, pem_read_certificates(pem->certificate, err), err) < 0)
 		return prefix_error(err, "certificate:");
-	if (use_key(context, conf->server_certificates[at].key, err) < 0)
+	if (use_key(context, pem->key, err) < 0)
 		return prefix_error(err, "key:");
 	if (conf->client_ca.n > 0 && use_authorities(context, conf->client_ca, err) < 0)
 		return prefix_error(err, "client_ca:");
@@ -352,59 +361,6 @@ SSL *tls_server_make_ssl(struct tls_server *server)
 {
 	SSL *ssl = SSL_new(server->contexts[0]);
 
-	CHECK(server->count > 0);
-	CHECK(ssl != NULL);
+	CHECK(server->count > 0 && ssl != NULL);
 	return ssl;
-}
-
-/* ---- checks ---- */
-
-int tls_check_certificate(struct slice pem, int *days_left_r, bool *is_valid_yet_r,
-			  struct error *err)
-{
-	STACK_OF(X509) *chain = read_certificates(pem, err);
-	SSL_CTX *context;
-	const X509 *leaf;
-	int seconds = 0;
-	int result;
-
-	if (chain == NULL)
-		return -1;
-	leaf = sk_X509_value(chain, 0);
-	*is_valid_yet_r = X509_cmp_current_time(X509_get0_notBefore(leaf)) < 0;
-	*days_left_r = -1;
-	ASN1_TIME_diff(days_left_r, &seconds, NULL, X509_get0_notAfter(leaf));
-	if (*days_left_r == 0 && seconds < 0)
-		*days_left_r = -1;
-	context = SSL_CTX_new(TLS_server_method());
-	CHECK(context != NULL);
-	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
-	result = use_chain(context, chain, err);
-	SSL_CTX_free(context);
-	ERR_clear_error();
-	return result;
-}
-
-int tls_check_key(struct slice certificate, struct slice key, struct error *err)
-{
-	SSL_CTX *context = SSL_CTX_new(TLS_server_method());
-	int result = 0;
-
-	CHECK(context != NULL);
-	SSL_CTX_set_security_level(context, SECURITY_LEVEL);
-	if (use_certificate(context, certificate, err) == 0)
-		result = use_key(context, key, err);
-	SSL_CTX_free(context);
-	ERR_clear_error();
-	return result;
-}
-
-int tls_check_authorities(struct slice pem, struct error *err)
-{
-	STACK_OF(X509) *all = read_certificates(pem, err);
-
-	if (all == NULL)
-		return -1;
-	sk_X509_pop_free(all, X509_free);
-	return 0;
 }

@@ -9,7 +9,5 @@
 
 /* One connection of the library; the caller frees it before it lets go of the server. */
 SSL *tls_server_make_ssl(struct tls_server *server);
-/* `what`, and what the library's error queue holds. */
-int tls_error(struct error *err, const char *what);
 
 #endif

@@ -4,24 +4,19 @@
  * made here. The clock stands unless moved.
  */
 #include "io/tls.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+#include "io/pem.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/unit_test.h"
 #include "io/tls_server.h"
 #include "io/wire.h"
 
@@ -176,7 +171,6 @@ static int setup(void **state)
 {
 	struct error err;
 
-	(void)state;
 	clock_freeze(START_MS);
 	loop = loop_new(&err);
 	tickets = tickets_new();
@@ -185,7 +179,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	tickets_free(&tickets);
 	loop_free(&loop);
 	return 0;
@@ -200,22 +193,21 @@ static void test_checks_name_what_is_wrong(void **state)
 	bool is_valid_yet = false;
 	int days = 0;
 
-	(void)state;
-	assert_int_equal(tls_check_certificate(certificate, &days, &is_valid_yet, &err), 0);
+	assert_int_equal(pem_check_certificate(certificate, &days, &is_valid_yet, &err), 0);
 	assert_int_equal(days, 3);
 	assert_true(is_valid_yet);
-	assert_int_equal(tls_check_key(certificate, slice_str(good.key), &err), 0);
-	assert_int_equal(tls_check_key(certificate, slice_str(other.key), &err), -1);
+	assert_int_equal(pem_check_key(certificate, slice_str(good.key), &err), 0);
+	assert_int_equal(pem_check_key(certificate, slice_str(other.key), &err), -1);
 	assert_string_equal(err.text, "the key does not belong to the certificate");
-	assert_int_equal(tls_check_key(certificate, certificate, &err), -1);
+	assert_int_equal(pem_check_key(certificate, certificate, &err), -1);
 	assert_non_null(strstr(err.text, "no private key"));
-	assert_int_equal(tls_check_certificate(slice_str(good.key), &days, &is_valid_yet, &err),
+	assert_int_equal(pem_check_certificate(slice_str(good.key), &days, &is_valid_yet, &err),
 			 -1);
 	assert_non_null(strstr(err.text, "no certificate"));
 	certificate.n -= 40;
-	assert_int_equal(tls_check_authorities(certificate, &err), -1);
-	assert_int_equal(tls_check_authorities(SLICE_LIT(""), &err), -1);
-	assert_int_equal(tls_check_authorities(slice_str(other.certificate), &err), 0);
+	assert_int_equal(pem_check_authorities(certificate, &err), -1);
+	assert_int_equal(pem_check_authorities(SLICE_LIT(""), &err), -1);
+	assert_int_equal(pem_check_authorities(slice_str(other.certificate), &err), 0);
 }
 
 static void test_bad_server_says_which_part(void **state)
@@ -229,7 +221,6 @@ static void test_bad_server_says_which_part(void **state)
 	};
 	struct error err = { ERROR_NONE, "" };
 
-	(void)state;
 	assert_null(tls_server_new(&conf, &err));
 	assert_string_equal(err.text, "key: the key does not belong to the certificate");
 	conf.count = 1;
@@ -277,7 +268,6 @@ static void test_tickets_outlive_certificates_not_their_time(void **state)
 	struct tls_server *renewed = make_server(&other, "");
 	SSL_SESSION *session = get_session(server);
 
-	(void)state;
 	assert_true(resumes(server, session));
 	assert_true(resumes(renewed, session));
 	clock_freeze(START_MS + TICKET_KEY_MS + 1);
@@ -299,7 +289,6 @@ static void test_sessions_are_bound_to_authorities(void **state)
 	SSL_SESSION *session = get_session(open);
 	struct pair pair;
 
-	(void)state;
 	pair_open(&pair, closed, session);
 	assert_int_equal(pair_shake(&pair), TLS_FAILED);
 	pair_close(&pair);
@@ -346,7 +335,6 @@ static void test_sessions_end_with_the_clients_certificate(void **state)
 	struct made past = make("past.test", -1);
 	struct tls_server *server = make_server(&good, past.certificate);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
 		SSL_SESSION *session = get_old_session(server, &past, versions[i]);
 		struct pair pair;
@@ -371,7 +359,6 @@ static void test_sessions_with_a_certificate_are_resumed(void **state)
 	SSL_SESSION *session;
 	char byte;
 
-	(void)state;
 	pair_open(&pair, server, NULL);
 	SSL_use_certificate(pair.client, other.x509);
 	SSL_use_PrivateKey(pair.client, other.pkey);
@@ -396,7 +383,6 @@ static void test_thumbprint_is_that_of_the_clients_certificate(void **state)
 	unsigned char expected[TLS_THUMBPRINT_BYTES], seen[TLS_THUMBPRINT_BYTES];
 	struct pair pair;
 
-	(void)state;
 	pair_open(&pair, server, NULL);
 	SSL_use_certificate(pair.client, other.x509);
 	SSL_use_PrivateKey(pair.client, other.pkey);
@@ -485,7 +471,6 @@ static void test_no_byte_stays_in_the_library(void **state)
 	struct reader reader;
 	struct pair pair;
 
-	(void)state;
 	reader_open(&reader, &pair, server);
 	reader.at_most = 7;
 	assert_int_equal(SSL_write(pair.client, "0123456789012345678901234567890123456789", 40),
@@ -519,7 +504,6 @@ static void test_bulk_arrives_unchanged(void **state)
 	struct pair pair;
 	size_t got = 0;
 
-	(void)state;
 	for (size_t i = 0; i < BULK_BYTES; i++)
 		bulk[i] = (char)(i * 2654435761u >> 13);
 	reader_open(&reader, &pair, server);
@@ -554,7 +538,6 @@ static void test_ends(void **state)
 	static const char forged[] = "\x17\x03\x03\x00\x20zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz";
 	struct tls_server *server = make_server(&good, "");
 
-	(void)state;
 	for (int way = 0; way < 3; way++) {
 		struct reader reader;
 		struct pair pair;
@@ -585,7 +568,6 @@ static void test_http_is_told_apart(void **state)
 	struct error err = { ERROR_NONE, "" };
 	struct pair pair;
 
-	(void)state;
 	pair_open(&pair, server, NULL);
 	assert_int_equal(write(pair.client_fd, "POST / HTTP/1.1\r\n\r\n", 19), 19);
 	assert_int_equal(tls_handshake(pair.tls, &err), TLS_SPEAKS_HTTP);

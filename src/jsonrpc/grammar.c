@@ -347,14 +347,6 @@ static int grammar_scalar(struct grammar *grammar, bool *has_escape_r)
 	}
 }
 
-/* At a value: a scalar is read whole, of a container only the opening. */
-static enum grammar_step grammar_begin_value(struct grammar *grammar, bool *has_escape_r)
-{
-	if (grammar_is_at(grammar, '{') || grammar_is_at(grammar, '['))
-		return grammar_open(grammar);
-	return grammar_scalar(grammar, has_escape_r) < 0 ? GRAMMAR_FAILED : GRAMMAR_CLOSED;
-}
-
 int grammar_value(struct grammar *grammar, struct json *value_r)
 {
 	const char *begin = grammar->p;
@@ -363,8 +355,13 @@ int grammar_value(struct grammar *grammar, struct json *value_r)
 	struct json name;
 
 	for (;;) {
-		enum grammar_step step = grammar_begin_value(grammar, &has_escape);
+		enum grammar_step step;
 
+		if (grammar_is_at(grammar, '{') || grammar_is_at(grammar, '['))
+			step = grammar_open(grammar);
+		else
+			step = grammar_scalar(grammar, &has_escape) < 0 ? GRAMMAR_FAILED :
+									  GRAMMAR_CLOSED;
 		while (step == GRAMMAR_CLOSED && grammar->depth > outside)
 			step = grammar_next(grammar);
 		if (step == GRAMMAR_FAILED)

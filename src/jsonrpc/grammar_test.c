@@ -6,14 +6,8 @@
  */
 #include "jsonrpc/grammar.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
+#include "base/unit_test.h"
 
 #define BEFORE "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":"
 #define AFTER "}"
@@ -121,7 +115,6 @@ static const struct slice good_values[] = {
 
 static void good_values_pass(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good_values); i++) {
 		if (read_value(good_values[i]) != ERROR_NONE)
 			fail_msg("refused: %.*s", SLICE_ARG(good_values[i]));
@@ -275,7 +268,6 @@ static const struct slice bad_values[] = {
 
 static void bad_values_are_refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad_values); i++) {
 		if (read_value(bad_values[i]) != ERROR_SYNTAX)
 			fail_msg("not refused as syntax: case %zu: %.*s", i,
@@ -286,7 +278,6 @@ static void bad_values_are_refused(void **state)
 /* A string is read eight bytes at a time: every byte at every place of such a word. */
 static void every_byte_at_every_place_of_a_string(void **state)
 {
-	(void)state;
 	for (size_t length = 1; length <= 26; length++) {
 		for (size_t at = 0; at < length; at++) {
 			for (unsigned int byte = 0; byte < 0x80; byte++) {
@@ -308,7 +299,6 @@ static void long_text_beyond_ascii_at_every_place(void **state)
 {
 	static const char character[] = "\xE2\x82\xAC";
 
-	(void)state;
 	for (size_t at = 0; at <= 20; at++) {
 		char value[32] = "\"";
 
@@ -329,7 +319,6 @@ static void every_cut_is_refused(void **state)
 		"\"l\":[true,false,null,{},[]]}}";
 	size_t unused;
 
-	(void)state;
 	assert_int_equal(read_copy(slice_str(text), &limits, &unused), ERROR_NONE);
 	for (size_t n = 0; n + 1 < sizeof(text) - 1; n++) {
 		if (read_copy(slice_of(text, n), &limits, &unused) != ERROR_SYNTAX)
@@ -360,7 +349,6 @@ static enum error_kind read_nested(size_t outer, const char *open, const char *c
 /* FRONT-HTTP-09: the message itself is the first level. */
 static void depth_is_limited(void **state)
 {
-	(void)state;
 	assert_int_equal(read_nested(0, "[", "]", 1), ERROR_NONE);
 	assert_int_equal(read_nested(1, "[", "]", 1), ERROR_LIMIT);
 	assert_int_equal(read_nested(63, "[", "]", 64), ERROR_NONE);
@@ -376,7 +364,6 @@ static void depth_is_limited(void **state)
 
 static void mixed_closers_are_told_apart(void **state)
 {
-	(void)state;
 	assert_int_equal(read_nested(10, "[{\"a\":", "]}", 64), ERROR_SYNTAX);
 }
 
@@ -413,7 +400,6 @@ static void whole_texts(void **state)
 		{ SLICE("{}"), ERROR_INVALID, "the member \"jsonrpc\" is missing" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct envelope envelope;
 		struct error err;
@@ -429,7 +415,6 @@ static void slice_of_nothing_is_refused(void **state)
 	struct envelope envelope;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(scan_envelope(slice_of(NULL, 0), &limits, 0, &envelope, &err), -1);
 	assert_int_equal(err.kind, ERROR_SYNTAX);
 }

@@ -2,7 +2,6 @@ noinst_LIBRARIES += src/jsonrpc/libjsonrpc.a
 src_jsonrpc_libjsonrpc_a_SOURCES = \
 	src/jsonrpc/grammar.c src/jsonrpc/grammar.h \
 	src/jsonrpc/msg.c src/jsonrpc/msg.h \
-	src/jsonrpc/names.c src/jsonrpc/names.h \
 	src/jsonrpc/scan.c src/jsonrpc/scan.h \
 	src/jsonrpc/scan_lookup.c \
 	src/jsonrpc/splice.c src/jsonrpc/splice.h \

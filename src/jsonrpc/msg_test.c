@@ -2,19 +2,13 @@
 /* Tests of messages: what is copied, what is taken, who frees. LeakSanitizer finds what is left. */
 #include "jsonrpc/msg.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "base/unit_test.h"
 
 static void text_is_copied(void **state)
 {
 	char text[] = "{\"a\":1}";
 	struct msg *msg = msg_new(slice_of(text, 7));
 
-	(void)state;
 	memset(text, 'x', 7);
 	assert_true(slice_is_equal(msg->text, SLICE_LIT("{\"a\":1}")));
 	msg_unref(&msg);
@@ -27,7 +21,6 @@ static void empty_text(void **state)
 	struct msg *copied = msg_new(slice_of(NULL, 0));
 	struct msg *taken = msg_new_take(&buf);
 
-	(void)state;
 	assert_int_equal(copied->text.n, 0);
 	assert_int_equal(taken->text.n, 0);
 	msg_unref(&copied);
@@ -40,7 +33,6 @@ static void buffer_is_taken_and_left_empty(void **state)
 	const char *bytes;
 	struct msg *msg;
 
-	(void)state;
 	buf_append_str(&buf, "hello");
 	bytes = buf.data;
 	msg = msg_new_take(&buf);
@@ -61,7 +53,6 @@ static void last_reference_frees(void **state)
 	struct msg *second = msg_ref(first);
 	struct msg *none = NULL;
 
-	(void)state;
 	assert_ptr_equal(first, second);
 	assert_int_equal(first->refs, 2);
 	msg_unref(&first);

@@ -12,8 +12,10 @@
  */
 #include "jsonrpc/scan.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "jsonrpc/grammar.h"
-#include "jsonrpc/names.h"
 
 #define SCAN_METHOD_MAX 128
 #define SCAN_QUOTED_NAME_MAX 64
@@ -99,6 +101,83 @@ struct scan {
 	struct error fault; /* the first rule that a member name breaks */
 };
 
+/* ---- names ---- */
+
+#define NAMES_FEW 64
+
+/*
+ * The names of one object's members, to tell whether one stands there twice. The first few are compared
+ * one by one, but only if a name of the same kind (length, first and last byte, folded into 64 bits) was
+ * met before. Beyond, they are collected and sorted at the end: that is never quadratic, however many a
+ * peer sends, and needs no hash that a peer could aim at. FRONT-HTTP-11, SEC-44.
+ */
+struct names {
+	struct slice *heap; /* all names, once there are more than NAMES_FEW */
+	size_t count;
+	size_t cap;    /* of heap */
+	uint64_t seen; /* one bit for each kind of name among the few */
+	struct slice few[NAMES_FEW];
+};
+
+static uint64_t names_kind(struct slice name)
+{
+	unsigned int sum = (unsigned int)name.n;
+
+	if (name.n > 0)
+		sum += (unsigned char)name.p[0] * 5u + (unsigned char)name.p[name.n - 1] * 3u;
+	return UINT64_C(1) << (sum & 63);
+}
+
+/* Remembers a name (borrowed); true if it is a repetition that could be noticed at once. */
+static bool names_add(struct names *names, struct slice name)
+{
+	uint64_t kind = names_kind(name);
+
+	if (names->count < NAMES_FEW) {
+		if ((names->seen & kind) != 0 &&
+		    slices_has((struct slices){ names->few, names->count }, name))
+			return true;
+		names->seen |= kind;
+		names->few[names->count++] = name;
+		return false;
+	}
+	if (names->count >= names->cap) {
+		names->cap = names->count * 2;
+		names->heap = mem_resize(names->heap, names->cap * sizeof(*names->heap));
+		if (names->count == NAMES_FEW)
+			memcpy(names->heap, names->few, sizeof(names->few));
+	}
+	CHECK(names->count < names->cap);
+	names->heap[names->count++] = name;
+	return false;
+}
+
+static int names_compare(const void *a, const void *b)
+{
+	const struct slice *left = a;
+	const struct slice *right = b;
+
+	if (left->n != right->n)
+		return left->n < right->n ? -1 : 1;
+	return left->n == 0 ? 0 : memcmp(left->p, right->p, left->n);
+}
+
+/* After the last one: finds the repetitions that names_add could not. Changes the order. */
+static bool names_find_repeated(struct names *names, struct slice *name_r)
+{
+	if (names->heap == NULL)
+		return false;
+	CHECK(names->count > NAMES_FEW && names->count <= names->cap);
+	qsort(names->heap, names->count, sizeof(*names->heap), names_compare);
+	for (size_t i = 1; i < names->count; i++) {
+		if (slice_is_equal(names->heap[i - 1], names->heap[i])) {
+			*name_r = names->heap[i];
+			return true;
+		}
+	}
+	return false;
+}
+
 static struct slice scan_without_quotes(struct slice s)
 {
 	CHECK(s.n >= 2 && s.p[0] == '"');
@@ -137,16 +216,6 @@ static bool scan_is_lookalike(struct slice name, struct slice known)
 	return name.n == 0;
 }
 
-static const struct known_member *scan_find_known(const struct known_object *object,
-						  struct slice name)
-{
-	for (size_t i = 0; i < object->count; i++) {
-		if (slice_is_equal(object->members[i].name, name))
-			return &object->members[i];
-	}
-	return NULL;
-}
-
 /* A name for an error text: only if it cannot spoil a terminal or fill the text. */
 static struct slice scan_printable_name(struct slice name)
 {
@@ -167,21 +236,6 @@ static void scan_fault_repeated(struct scan *scan, const struct known_object *ob
 			  SLICE_ARG(scan_printable_name(name)), object->title);
 }
 
-static void scan_check_lookalike(struct scan *scan, const struct known_object *object,
-				 struct slice name)
-{
-	for (size_t i = 0; i < object->count; i++) {
-		struct slice known = object->members[i].name;
-
-		if (!scan_is_lookalike(name, known))
-			continue;
-		error_set(&scan->fault, ERROR_INVALID,
-			  "the member \"%.*s\" in %s differs from \"%.*s\" in letter case only",
-			  SLICE_ARG(scan_printable_name(name)), object->title, SLICE_ARG(known));
-		return;
-	}
-}
-
 /* Rules for names: what we read under a name, nobody behind us may read otherwise. */
 static void scan_check_name(struct scan *scan, const struct known_object *object,
 			    const struct json *written, bool is_known, struct names *names)
@@ -195,8 +249,16 @@ static void scan_check_name(struct scan *scan, const struct known_object *object
 			  "a member name in %s is written with an escape", object->title);
 	else if (names_add(names, name))
 		scan_fault_repeated(scan, object, name);
-	else if (!is_known)
-		scan_check_lookalike(scan, object, name);
+	for (size_t i = 0; !is_known && scan->fault.kind == ERROR_NONE && i < object->count; i++) {
+		struct slice known = object->members[i].name;
+
+		if (scan_is_lookalike(name, known))
+			error_set(&scan->fault, ERROR_INVALID,
+				  "the member \"%.*s\" in %s differs from \"%.*s\" in letter case "
+				  "only",
+				  SLICE_ARG(scan_printable_name(name)), object->title,
+				  SLICE_ARG(known));
+	}
 }
 
 static int scan_object(struct scan *scan, const struct known_object *object, struct json *value_r);
@@ -204,17 +266,20 @@ static int scan_object(struct scan *scan, const struct known_object *object, str
 static int scan_object_member(struct scan *scan, const struct known_object *object,
 			      struct names *names)
 {
-	const struct known_member *known;
-	struct json name;
+	const struct known_member *known = object->members;
+	const struct known_member *end = known + object->count;
+	struct json name, unknown;
 	struct json *value_r;
-	struct json unknown;
+	struct slice plain;
 
 	if (grammar_name(&scan->grammar, &name) < 0)
 		return -1;
-	known = scan_find_known(object, scan_without_quotes(name.text));
+	plain = scan_without_quotes(name.text);
+	while (known < end && !slice_is_equal(known->name, plain))
+		known++;
 	if (object->is_envelope || !scan->is_lenient)
-		scan_check_name(scan, object, &name, known != NULL, names);
-	if (known == NULL)
+		scan_check_name(scan, object, &name, known < end, names);
+	if (known == end)
 		return grammar_value(&scan->grammar, &unknown);
 	value_r = &scan->found[known->found];
 	if (value_r->type != JSON_ABSENT) {
@@ -237,7 +302,10 @@ static int scan_object(struct scan *scan, const struct known_object *object, str
 
 	if (begin == grammar->end || *begin != '{')
 		return grammar_value(grammar, value_r);
-	names_init(&names);
+	/* The few need not be empty. */
+	names.heap = NULL;
+	names.count = names.cap = 0;
+	names.seen = 0;
 	step = grammar_open(grammar);
 	while (step == GRAMMAR_MEMBER) {
 		step = GRAMMAR_FAILED;
@@ -246,11 +314,13 @@ static int scan_object(struct scan *scan, const struct known_object *object, str
 	}
 	if (step == GRAMMAR_CLOSED && names_find_repeated(&names, &repeated))
 		scan_fault_repeated(scan, object, repeated);
-	names_fini(&names);
+	free(names.heap);
 	CHECK(grammar->p > begin || step == GRAMMAR_FAILED);
 	*value_r = (struct json){ JSON_OBJECT, false, slice_between(begin, grammar->p) };
 	return step == GRAMMAR_CLOSED ? 0 : -1;
 }
+
+/* ---- the text ---- */
 
 static struct slice scan_trim(struct slice s)
 {
@@ -281,24 +351,16 @@ static int scan_text(struct scan *scan, struct slice text, struct slice all, str
 			 (size_t)(grammar->p - all.p));
 }
 
-/* Numbers only: whether it has a fraction or exponent part. */
-static bool scan_is_fraction(struct slice number)
-{
-	for (size_t i = 0; i < number.n; i++) {
-		if (number.p[i] == '.' || number.p[i] == 'e' || number.p[i] == 'E')
-			return true;
-	}
-	return false;
-}
-
 /* *id_r is the id if it is a legal one, else absent. */
 static int scan_judge_id(const struct scan *scan, size_t id_max, struct json *id_r,
 			 struct error *err)
 {
 	const struct json *id = &scan->found[FOUND_ID];
-	bool is_fraction = id->type == JSON_NUMBER && scan_is_fraction(id->text);
+	bool is_fraction = false; /* or has an exponent */
 	long long number;
 
+	for (size_t i = 0; id->type == JSON_NUMBER && i < id->text.n; i++)
+		is_fraction |= memchr(".eE", id->text.p[i], 3) != NULL;
 	*id_r = (struct json){ .type = JSON_ABSENT };
 	if (scan->is_id_repeated)
 		return error_set(err, ERROR_INVALID,
@@ -373,9 +435,25 @@ static int scan_judge_response(struct envelope *env_r, struct error *err)
 	return 0;
 }
 
-/* Members that some servers write although they have nothing to say. */
-static void scan_overlook_nulls(struct envelope *env_r)
+static void scan_fill(const struct scan *scan, struct slice text, struct envelope *env_r)
 {
+	CHECK(scan->fault.kind == ERROR_NONE && env_r->text.p == NULL);
+	env_r->text = text;
+	env_r->params = scan->found[FOUND_PARAMS];
+	env_r->result = scan->found[FOUND_RESULT];
+	env_r->error = scan->found[FOUND_ERROR];
+	env_r->name = scan->found[FOUND_NAME];
+	env_r->uri = scan->found[FOUND_URI];
+	env_r->meta = scan->found[FOUND_META];
+	env_r->progress_token = scan->found[FOUND_PROGRESS_TOKEN];
+	env_r->has_line_break = scan->grammar.has_line_break;
+	env_r->has_separator = scan->grammar.has_separator;
+	env_r->is_unusual =
+		scan->found[FOUND_JSONRPC].type == JSON_ABSENT ||
+		(env_r->id.type == JSON_ABSENT && scan->found[FOUND_ID].type != JSON_ABSENT);
+	if (!scan->is_lenient)
+		return;
+	/* Members that some servers write although they have nothing to say. */
 	if (env_r->error.type == JSON_NULL && env_r->result.type != JSON_ABSENT) {
 		env_r->error.type = JSON_ABSENT;
 		env_r->is_unusual = true;
@@ -387,26 +465,6 @@ static void scan_overlook_nulls(struct envelope *env_r)
 		env_r->params.type = JSON_ABSENT;
 		env_r->is_unusual = true;
 	}
-}
-
-static void scan_fill(const struct scan *scan, struct slice text, struct envelope *env_r)
-{
-	CHECK(scan->fault.kind == ERROR_NONE && env_r->text.p == NULL);
-	env_r->text = text;
-	env_r->params = scan->found[FOUND_PARAMS];
-	env_r->result = scan->found[FOUND_RESULT];
-	env_r->error = scan->found[FOUND_ERROR];
-	env_r->is_unusual =
-		scan->found[FOUND_JSONRPC].type == JSON_ABSENT ||
-		(env_r->id.type == JSON_ABSENT && scan->found[FOUND_ID].type != JSON_ABSENT);
-	if (scan->is_lenient)
-		scan_overlook_nulls(env_r);
-	env_r->name = scan->found[FOUND_NAME];
-	env_r->uri = scan->found[FOUND_URI];
-	env_r->meta = scan->found[FOUND_META];
-	env_r->progress_token = scan->found[FOUND_PROGRESS_TOKEN];
-	env_r->has_line_break = scan->grammar.has_line_break;
-	env_r->has_separator = scan->grammar.has_separator;
 }
 
 int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned int flags,

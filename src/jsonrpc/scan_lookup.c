@@ -258,22 +258,12 @@ static unsigned int decode_hex(const char *digits)
 
 static void append_utf8(struct buf *out, unsigned int c)
 {
-	if (c < 0x80) {
-		buf_append_char(out, (char)c);
-		return;
-	}
-	if (c < 0x800) {
-		buf_append_char(out, (char)(0xC0 | c >> 6));
-	} else {
-		if (c < 0x10000) {
-			buf_append_char(out, (char)(0xE0 | c >> 12));
-		} else {
-			buf_append_char(out, (char)(0xF0 | c >> 18));
-			buf_append_char(out, (char)(0x80 | (c >> 12 & 0x3F)));
-		}
-		buf_append_char(out, (char)(0x80 | (c >> 6 & 0x3F)));
-	}
-	buf_append_char(out, (char)(0x80 | (c & 0x3F)));
+	static const unsigned int marks[] = { 0, 0xC0, 0xE0, 0xF0 }; /* by the bytes that follow */
+	int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+
+	buf_append_char(out, (char)(marks[more] | c >> 6 * more));
+	while (more-- > 0)
+		buf_append_char(out, (char)(0x80 | (c >> 6 * more & 0x3F)));
 }
 
 /* `at` stands behind \u; returns how many more characters belong to it, 0: half a pair. */
@@ -299,10 +289,11 @@ int scan_decode_string(struct json value, struct buf *out)
 {
 	static const char letters[] = "bfnrt";
 	static const char meanings[] = "\b\f\n\r\t";
-	const char *end = value.text.p + value.text.n - 1;
+	const char *end;
 
 	if (value.type != JSON_STRING || value.text.n < 2)
-		return -1;
+		return -1; /* an absent one has no text to point into */
+	end = value.text.p + value.text.n - 1;
 	for (const char *p = value.text.p + 1; p < end; p++) {
 		const char *letter;
 

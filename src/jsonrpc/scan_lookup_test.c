@@ -5,14 +5,8 @@
  */
 #include "jsonrpc/scan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/buf.h"
+#include "base/unit_test.h"
 
 static void assert_slice(struct slice have, const char *want)
 {
@@ -43,7 +37,6 @@ static void types(void **state)
 		{ "\t{", JSON_OBJECT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(scan_type(slice_str(cases[i].text)), cases[i].type);
 	assert_int_equal(scan_type(slice_of(NULL, 0)), JSON_ABSENT);
@@ -60,7 +53,6 @@ static void members_are_found(void **state)
 		" { \"s\\\\\" : 0, \"x\":{\"a\":[\"]}\",{}],\"n\":5},\"a\" :\t[1,{\"a\":2}] ,\"e\":\"q\\\"\\\\\","
 		"\"t\":true,\"f\":false,\"z\":null,\"n\":-1.5e3,\"a\":9,\"\":7,\"n\\u006e\":1, \"last\":\"x\" }\n";
 
-	(void)state;
 	assert_slice(member(object, "x").text, "{\"a\":[\"]}\",{}],\"n\":5}");
 	assert_slice(member(object, "a").text, "[1,{\"a\":2}]");
 	assert_int_equal(member(object, "a").type, JSON_ARRAY);
@@ -86,7 +78,6 @@ static void members_that_are_not_there(void **state)
 		"{\"a\" 1}"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
 		size_t n = strlen(texts[i]);
 		char *copy = malloc(n > 0 ? n : 1);
@@ -106,7 +97,6 @@ static void names_carry_their_length(void **state)
 {
 	struct slice object = SLICE_LIT("{\"a\":1}");
 
-	(void)state;
 	assert_int_equal(scan_member(object, SLICE_LIT("a\0b")).type, JSON_ABSENT);
 	assert_int_equal(scan_member(object, slice_of(NULL, 0)).type, JSON_ABSENT);
 }
@@ -116,7 +106,6 @@ static void paths(void **state)
 	static const char *const path[] = { "a", "b", "c" };
 	struct slice object = SLICE_LIT("{\"a\":{\"x\":{},\"b\":{\"c\":\"deep\"}}}");
 
-	(void)state;
 	assert_slice(scan_path(object, path, 3).text, "\"deep\"");
 	assert_slice(scan_path(object, path, 2).text, "{\"c\":\"deep\"}");
 	assert_slice(scan_path(object, path, 0).text, "{\"a\":{\"x\":{},\"b\":{\"c\":\"deep\"}}}");
@@ -146,7 +135,6 @@ static void integers(void **state)
 	};
 	long long number;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct json value = { JSON_NUMBER, false, slice_str(cases[i].text) };
 
@@ -164,7 +152,6 @@ static void plain_strings(void **state)
 	static const char object[] =
 		"{\"a\":\"text\",\"b\":\"\",\"c\":\"\\u0041\",\"d\":12,\"e\":\"\\\\\"}";
 
-	(void)state;
 	assert_slice(scan_plain_string(member(object, "a")), "text");
 	assert_int_equal(scan_plain_string(member(object, "b")).n, 0);
 	assert_non_null(scan_plain_string(member(object, "b")).p);
@@ -207,7 +194,6 @@ static void members_come_in_order(void **state)
 	struct collector all = { .calls = 0 };
 	struct collector two = { .stop_after = 2 };
 
-	(void)state;
 	scan_members(object, collect_member, &all);
 	assert_slice(buf_slice(&all.out), "a=<1>a=<[ ]>\\u0062=<{\"x\":2}>=<\"\">");
 	scan_members(object, collect_member, &two);
@@ -248,7 +234,6 @@ static void arrays_are_split(void **state)
 		{ SLICE("[x,{y z},{],\"\n\"]"), 4, "<x><{y z}><{]><\"\n\">" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct collector collector = { .calls = 0 };
 		struct error err;
@@ -281,7 +266,6 @@ static void broken_arrays_are_refused(void **state)
 		{ SLICE("[{}{}]"), ERROR_SYNTAX },     { SLICE("[1,2,3,4]"), ERROR_LIMIT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct collector collector = { .calls = 0 };
 		struct error err;
@@ -298,7 +282,6 @@ static void array_stops_when_told(void **state)
 	struct collector collector = { .stop_after = 2 };
 	struct error err;
 
-	(void)state;
 	assert_int_equal(split(SLICE_LIT("[1,2,3]"), 3, &collector, &err), -1);
 	assert_int_equal(err.kind, ERROR_NONE);
 	assert_slice(buf_slice(&collector.out), "<1><2>");
@@ -311,7 +294,6 @@ static void deep_arrays_need_no_stack(void **state)
 	struct buf text = { NULL, 0, 0 };
 	struct error err;
 
-	(void)state;
 	for (int i = 0; i < 1000000; i++)
 		buf_append_char(&text, '[');
 	assert_int_equal(split(buf_slice(&text), 3, &collector, &err), -1);
@@ -335,7 +317,6 @@ static void strings_are_decoded(void **state)
 	struct buf out = { 0 };
 	struct json number = { JSON_NUMBER, false, SLICE("7") };
 
-	(void)state;
 	assert_string_equal(decoded("\"\"", &out), "");
 	assert_string_equal(decoded("\"a\\u0062c\"", &out), "abc");
 	assert_string_equal(decoded("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", &out), "\"\\/\b\f\n\r\t");
@@ -347,6 +328,8 @@ static void strings_are_decoded(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_null(decoded(bad[i], &out));
 	assert_int_equal(scan_decode_string(number, &out), -1);
+	/* A member of params that is an array, or not there. */
+	assert_int_equal(scan_decode_string((struct json){ .type = JSON_ABSENT }, &out), -1);
 	buf_fini(&out);
 }
 

@@ -5,16 +5,10 @@
  */
 #include "jsonrpc/scan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/buf.h"
+#include "base/unit_test.h"
 
 #define V "\"jsonrpc\":\"2.0\","
 #define SIXTY "012345678901234567890123456789012345678901234567890123456789"
@@ -62,7 +56,6 @@ static void request_spans_are_exact(void **state)
 		"\"_meta\":{\"progressToken\" : \"t\",\"k\":{\"progressToken\":2}}}}\n",
 		0);
 
-	(void)state;
 	assert_int_equal(e.kind, ENVELOPE_REQUEST);
 	assert_int_equal(e.text.p[0], '{');
 	assert_int_equal(e.text.p[e.text.n - 1], '}');
@@ -92,7 +85,6 @@ static void members_are_found_in_any_order(void **state)
 			  "\"jsonrpc\":\"2.0\"}",
 			  0);
 
-	(void)state;
 	assert_int_equal(e.kind, ENVELOPE_REQUEST);
 	assert_slice(e.id.text, "\"\"");
 	assert_int_equal(e.name.type, JSON_NUMBER);
@@ -104,7 +96,6 @@ static void only_strings_have_escapes(void **state)
 {
 	struct envelope e = scan_good("{" V "\"id\":\"\\n\",\"result\":[\"\\n\",{\"\\n\":1}]}", 0);
 
-	(void)state;
 	assert_true(e.id.has_escape);
 	assert_int_equal(e.result.type, JSON_ARRAY);
 	assert_false(e.result.has_escape);
@@ -131,7 +122,6 @@ static void kinds(void **state)
 		{ "{" V "\"error\":{\"code\":-32700,\"message\":\"m\"}}", ENVELOPE_ERROR },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		assert_int_equal(scan_good(cases[i].text, 0).kind, cases[i].kind);
 		assert_int_equal(scan_good(cases[i].text, SCAN_LENIENT).kind, cases[i].kind);
@@ -178,7 +168,6 @@ static void what_is_no_message_is_refused(void **state)
 		{ "{" V "\"id\":1,\"error\":{\"code\":1,\"message\":null}}", "integer code" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		scan_bad(cases[i].text, 0, ERROR_INVALID, cases[i].part);
 		scan_bad(cases[i].text, SCAN_LENIENT, ERROR_INVALID, cases[i].part);
@@ -191,7 +180,6 @@ static void progress_tokens_are_short(void **state)
 #define TOKEN_CALL(token) \
 	"{" V "\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"progressToken\":" token "}}}"
 
-	(void)state;
 	assert_int_equal(scan_good(TOKEN_CALL("\"" SIXTY "12\""), 0).progress_token.text.n, 64);
 	scan_bad(TOKEN_CALL("\"" SIXTY "123\""), 0, ERROR_LIMIT, "the progress token");
 	scan_bad(TOKEN_CALL("1" SIXTY "1234"), SCAN_LENIENT, ERROR_LIMIT, "the progress token");
@@ -206,7 +194,6 @@ static void nulls_of_servers_are_overlooked(void **state)
 	static const char call[] = "{" V "\"id\":1,\"method\":\"m\",\"params\":null}";
 	struct envelope env;
 
-	(void)state;
 	scan_bad(both, 0, ERROR_INVALID, "both");
 	scan_bad(failed, 0, ERROR_INVALID, "both");
 	scan_bad(call, 0, ERROR_INVALID, "params");
@@ -227,7 +214,6 @@ static void nulls_of_servers_are_overlooked(void **state)
 
 static void method_of_128_bytes_passes(void **state)
 {
-	(void)state;
 	assert_int_equal(scan_good("{" V "\"id\":1,\"method\":\"" SIXTY SIXTY "12345678\"}", 0)
 				 .method.n,
 			 128);
@@ -251,7 +237,6 @@ static void legal_ids(void **state)
 		"\"" SIXTY "12\"",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
 		struct buf text = { NULL, 0, 0 };
 		struct envelope e;
@@ -289,7 +274,6 @@ static void illegal_ids(void **state)
 		{ "1" SIXTY "1234", ERROR_LIMIT, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct buf text = { NULL, 0, 0 };
 		const char *message;
@@ -330,7 +314,6 @@ static void id_survives_a_refusal(void **state)
 	};
 	struct envelope e;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(invalid); i++) {
 		e = scan_bad(invalid[i], 0, ERROR_INVALID, "");
 		assert_int_equal(e.id.type, JSON_STRING);
@@ -350,7 +333,6 @@ static void id_survives_a_refusal(void **state)
 /* Syntax comes before everything else, so one text always gets one code. */
 static void syntax_wins_over_rules(void **state)
 {
-	(void)state;
 	scan_bad("{\"jsonrpc\":\"1\",\"id\":null,\"id\":1,\"Method\":1,\"x\":}", 0, ERROR_SYNTAX,
 		 "");
 	scan_bad("[1,{\"a\":tru}]", 0, ERROR_SYNTAX, "");
@@ -391,7 +373,6 @@ static void repeated_names_are_refused(void **state)
 		  "\"(a long name)\" stands twice", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		scan_bad(cases[i].text, 0, ERROR_INVALID, cases[i].part);
 		if (cases[i].also_lenient)
@@ -403,7 +384,6 @@ static void repeated_names_are_refused(void **state)
 
 static void repeated_names_elsewhere_pass(void **state)
 {
-	(void)state;
 	scan_good("{" V "\"id\":1,\"method\":\"m\",\"params\":{\"arguments\":{\"a\":1,\"a\":2}}}",
 		  0);
 	scan_good("{" V "\"id\":1,\"method\":\"m\",\"params\":[{\"a\":1,\"a\":2}]}", 0);
@@ -426,7 +406,6 @@ static void lenient_takes_the_first_of_repeated_names(void **state)
 			  "\"_meta\":{\"progressToken\":3}}}",
 			  SCAN_LENIENT);
 
-	(void)state;
 	assert_slice(e.name.text, "1");
 	assert_slice(e.meta.text, "{}");
 	assert_int_equal(e.progress_token.type, JSON_ABSENT);
@@ -435,7 +414,6 @@ static void lenient_takes_the_first_of_repeated_names(void **state)
 /* FRONT-HTTP-11, SEC-42 */
 static void escaped_names_are_refused(void **state)
 {
-	(void)state;
 	scan_bad("{" V "\"id\":1,\"m\\u0065thod\":\"m\"}", 0, ERROR_INVALID,
 		 "in the message is written");
 	scan_bad("{" V "\"id\":1,\"m\\u0065thod\":\"m\"}", SCAN_LENIENT, ERROR_INVALID, "escape");
@@ -493,7 +471,6 @@ static void lookalike_names_are_refused(void **state)
 		  "{" V "\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"%s\":1}}}" },
 	};
 
-	(void)state;
 	for (size_t level = 0; level < ARRAY_LEN(levels); level++) {
 		for (size_t i = 0; i < levels[level].count; i++) {
 			const char *hole = strstr(levels[level].format, "%s");
@@ -521,7 +498,6 @@ static void other_names_pass(void **state)
 		"_meta",   "arguments", "results", "\xE2\x84\xAA",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct buf text = { NULL, 0, 0 };
 
@@ -539,7 +515,6 @@ static void lenient_rules(void **state)
 		"{\"id\":null,\"error\":{\"code\":-32700,\"message\":\"m\"}}";
 	struct envelope e;
 
-	(void)state;
 	assert_int_equal(scan_good("{\"id\":1,\"result\":{}}", SCAN_LENIENT).kind, ENVELOPE_RESULT);
 	e = scan_good(error_text, SCAN_LENIENT);
 	assert_int_equal(e.kind, ENVELOPE_ERROR);
@@ -574,7 +549,6 @@ static void line_breaks_are_reported(void **state)
 		{ "{" V "\"id\":1,\"method\":\"m\",\"params\":[{\"a\": \n[]}]}", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(scan_good(cases[i].text, 0).has_line_break, cases[i].has);
 }
@@ -598,7 +572,6 @@ static void separators_are_reported(void **state)
 		{ "\xD0\x96\xD0\x96\xE2\x80\xA8", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct buf value = { NULL, 0, 0 };
 		struct buf name = { NULL, 0, 0 };
@@ -632,7 +605,6 @@ static void one_repeated_among_many(void **state)
 {
 	static const size_t counts[] = { 1, 2, 63, 64, 65, 66, 255, 256, 257, 1000 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		struct buf text = many_members(counts[i], -1);
 
@@ -660,7 +632,6 @@ static void many_members_are_fast(void **state)
 	struct buf text = many_members(50000, 49999);
 	double before = cpu_ms();
 
-	(void)state;
 	scan_bad(buf_terminate(&text), 0, ERROR_INVALID, "\"k49999\" stands twice");
 	buf_fini(&text);
 	buf_append_str(&text, "{" V "\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{");

@@ -11,8 +11,7 @@
 
 #include "base/check.h"
 
-/* The escape for the separator at the front of s, or NULL; *length_r are the bytes it replaces. */
-static const char *splice_separator(struct slice s, size_t *length_r)
+static void splice_escape_separators(struct buf *out, struct slice s)
 {
 	static const struct {
 		struct slice raw;
@@ -22,34 +21,19 @@ static const char *splice_separator(struct slice s, size_t *length_r)
 		{ SLICE("\xE2\x80\xA8"), "\\u2028" },
 		{ SLICE("\xE2\x80\xA9"), "\\u2029" },
 	};
-
-	for (size_t i = 0; i < ARRAY_LEN(separators); i++) {
-		if (slice_has_prefix(s, separators[i].raw)) {
-			*length_r = separators[i].raw.n;
-			return separators[i].escape;
-		}
-	}
-	return NULL;
-}
-
-static void splice_escape_separators(struct buf *out, struct slice s)
-{
 	const char *end = s.p + s.n;
 	const char *copied = s.p;
-	const char *p = s.p;
 
-	while (p < end) {
-		const char *escape = NULL;
-		size_t length = 1;
+	for (const char *p = s.p; p < end; p++) {
+		bool may_be_one = *p == '\xC2' || *p == '\xE2';
 
-		if (*p == '\xC2' || *p == '\xE2')
-			escape = splice_separator(slice_between(p, end), &length);
-		if (escape != NULL) {
+		for (size_t i = 0; may_be_one && i < ARRAY_LEN(separators); i++) {
+			if (!slice_has_prefix(slice_between(p, end), separators[i].raw))
+				continue;
 			buf_append_slice(out, slice_between(copied, p));
-			buf_append_str(out, escape);
-			copied = p + length;
+			buf_append_str(out, separators[i].escape);
+			copied = p + separators[i].raw.n;
 		}
-		p += length;
 	}
 	buf_append_slice(out, slice_between(copied, end));
 }

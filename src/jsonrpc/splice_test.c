@@ -2,13 +2,7 @@
 /* Tests of splicing: what is not edited stays byte for byte. RPC-04, SEC-43, BACK-FRAME-01. */
 #include "jsonrpc/splice.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "base/unit_test.h"
 #include "jsonrpc/scan.h"
 
 #define MESSAGE                                                                               \
@@ -43,7 +37,6 @@ static void without_edits_nothing_changes(void **state)
 	struct buf text = message_with_id("7");
 	struct buf want = { NULL, 0, 0 };
 
-	(void)state;
 	buf_append_str(&want, "before");
 	buf_append_slice(&want, buf_slice(&text));
 	assert_spliced(buf_slice(&text), NULL, 0, 0, buf_terminate(&want));
@@ -61,7 +54,6 @@ static void id_is_replaced_and_restored(void **state)
 	struct envelope envelope;
 	struct error err;
 
-	(void)state;
 	assert_int_equal(scan_envelope(buf_slice(&text), &limits, 0, &envelope, &err), 0);
 	edit = (struct splice_edit){ envelope.id.text, SLICE("41") };
 	splice_append(&there, envelope.text, &edit, 1, 0);
@@ -86,7 +78,6 @@ static void edits_at_all_places(void **state)
 		{ slice_of(text.p + 10, 0), SLICE("end") },
 	};
 
-	(void)state;
 	assert_spliced(text, edits, ARRAY_LEN(edits), 0, "beforefirst-in-1256789end");
 	assert_spliced(text, edits, 1, 0, "beforefirst123456789");
 	assert_spliced(text, edits + 4, 1, 0, "before0123456789end");
@@ -101,7 +92,6 @@ static void one_line(void **state)
 	struct slice one = slice_of(strchr(text.p, '1'), 1);
 	const struct splice_edit edit = { one, SLICE("[\n2]") };
 
-	(void)state;
 	assert_spliced(text, &edit, 1, SPLICE_ONE_LINE, "before{  \"a\": [ 2],\"b\":\"\\n\\r\" }");
 	assert_spliced(text, NULL, 0, 0, "before{\r\n\"a\":\n1,\"b\":\"\\n\\r\"\r}");
 }
@@ -110,7 +100,6 @@ static void line_breaks_of_earlier_output_stay(void **state)
 {
 	struct buf out = { NULL, 0, 0 };
 
-	(void)state;
 	buf_append_str(&out, "{}\n");
 	splice_append(&out, SLICE_LIT("{\n}"), NULL, 0, SPLICE_ONE_LINE);
 	assert_true(slice_is_equal(buf_slice(&out), SLICE_LIT("{}\n{ }")));
@@ -126,7 +115,6 @@ static void separators_are_escaped(void **state)
 	struct slice one = slice_of(strchr(text.p, '1'), 1);
 	const struct splice_edit edit = { one, SLICE("\"\xE2\x80\xA8\"") };
 
-	(void)state;
 	assert_spliced(text, &edit, 1, SPLICE_ESCAPE_SEPARATORS,
 		       "before[\"\\u0085|\\u2028\\u2029|\xC2\x84\xC2\x86|"
 		       "\xE2\x80\xA7\xE2\x80\xAA|\xE2\x81\xA8|\xF0\x9F\x98\x80\",\n\"\\u2028\"]");

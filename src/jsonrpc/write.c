@@ -10,34 +10,16 @@
 
 #include "base/text.h"
 
-/* The letter of the two-byte escape, or 0. */
-static char write_short_escape(char c)
-{
-	switch (c) {
-	case '"':
-	case '\\':
-		return c;
-	case '\b':
-		return 'b';
-	case '\f':
-		return 'f';
-	case '\n':
-		return 'n';
-	case '\r':
-		return 'r';
-	case '\t':
-		return 't';
-	default:
-		return 0;
-	}
-}
-
 static void write_ascii(struct buf *out, char c)
 {
-	char escape = write_short_escape(c);
+	static const char escaped[] = "\"\\\b\f\n\r\t";
+	static const char letters[] = "\"\\bfnrt";
+	const char *at = (unsigned char)c < 0x20 || c == '"' || c == '\\' ?
+				 memchr(escaped, c, sizeof(escaped) - 1) :
+				 NULL;
 
-	if (escape != 0)
-		buf_append(out, (char[]){ '\\', escape }, 2);
+	if (at != NULL)
+		buf_append(out, (char[]){ '\\', letters[at - escaped] }, 2);
 	else if ((unsigned char)c < 0x20 || c == 0x7F)
 		buf_printf(out, "\\u%04x", (unsigned int)c);
 	else

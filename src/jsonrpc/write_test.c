@@ -2,13 +2,7 @@
 /* Tests of what the gateway writes: exact bytes, and that scan_envelope accepts them. RPC-01. */
 #include "jsonrpc/write.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "base/unit_test.h"
 #include "jsonrpc/scan.h"
 
 #define NONE slice_of(NULL, 0)
@@ -52,7 +46,6 @@ static void strings(void **state)
 	};
 	struct buf out = { NULL, 0, 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		write_string(&out, cases[i].text);
 		assert_written(&out, cases[i].want);
@@ -65,7 +58,6 @@ static void any_bytes_make_a_valid_message(void **state)
 {
 	struct buf out = { NULL, 0, 0 };
 
-	(void)state;
 	for (unsigned int i = 0; i < 0x10000; i++) {
 		char text[5] = { 'a', (char)(i >> 8), (char)i, (char)0xA8, 'z' };
 
@@ -81,7 +73,6 @@ static void errors(void **state)
 {
 	struct buf out = { NULL, 0, 0 };
 
-	(void)state;
 	write_error(&out, SLICE_LIT("\"a\\u0062\""), -32602, SLICE_LIT("no \"name\""),
 		    SLICE_LIT("{\"reason\":1}"));
 	assert_kind(&out, ENVELOPE_ERROR);
@@ -97,7 +88,6 @@ static void results(void **state)
 {
 	struct buf out = { NULL, 0, 0 };
 
-	(void)state;
 	write_result(&out, SLICE_LIT("7"), SLICE_LIT("{}"));
 	assert_kind(&out, ENVELOPE_RESULT);
 	assert_written(&out, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}");
@@ -108,7 +98,6 @@ static void calls(void **state)
 {
 	struct buf out = { NULL, 0, 0 };
 
-	(void)state;
 	write_call(&out, SLICE_LIT("1"), SLICE_LIT("ping"), NONE);
 	assert_kind(&out, ENVELOPE_REQUEST);
 	assert_written(&out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");

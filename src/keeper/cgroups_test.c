@@ -6,22 +6,16 @@
  */
 #include "keeper/cgroups.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/unit_test.h"
 
 #define WAIT_MS 20000
 
@@ -80,7 +74,6 @@ static int setup(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	(void)state;
 	snprintf(base, sizeof(base), "%.40s/cgroups.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	if (mkdtemp(base) == NULL)
 		return -1;
@@ -100,7 +93,6 @@ static int teardown(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf '%s'", base);
 	return system(command) == 0 ? 0 : -1;
 }
@@ -133,7 +125,6 @@ static void limits_are_written(void **state)
 	struct error err = { ERROR_NONE, "" };
 	int fd;
 
-	(void)state;
 	server.memory_bytes = 512 << 20;
 	server.processes = 64;
 	server.cpu_percent = 150;
@@ -166,7 +157,6 @@ static void the_limit_that_ended_it_is_named(void **state)
 	struct error err = { ERROR_NONE, "" };
 	int fd;
 
-	(void)state;
 	server.memory_bytes = 1 << 20;
 	server.processes = 2;
 	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
@@ -194,7 +184,6 @@ static void a_limit_that_cannot_be_set_is_an_error(void **state)
 	struct error err = { ERROR_NONE, "" };
 	int fd;
 
-	(void)state;
 	server.processes = 64;
 	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), 0);
 	assert_int_equal(cgroups_make(&cgroups, &server, &fd), -1);
@@ -211,7 +200,6 @@ static void what_is_not_there_is_refused_if_it_is_needed(void **state)
 	struct error err = { ERROR_NONE, "" };
 	int fd;
 
-	(void)state;
 	put("cgroup.controllers", "", "cpuset pids\n");
 	server.memory_bytes = 1 << 20;
 	assert_int_equal(cgroups_open_at(&cgroups, base, &config, &err), -1);
@@ -313,7 +301,6 @@ static void kernel_groups_end_everything(void **state)
 	struct error err = { ERROR_NONE, "" };
 	char path[256];
 
-	(void)state;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
 	if (cgroups.path == NULL) {
@@ -338,7 +325,6 @@ static void kernel_groups_are_swept(void **state)
 	pid_t pid;
 	int fd;
 
-	(void)state;
 	assert_int_equal(cgroups_open(&cgroups, &config, &err), 0);
 	if (cgroups.path == NULL) {
 		assert_true(strlen(err.text) > 0);

@@ -7,13 +7,19 @@
 #include "keeper/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <libgen.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,6 +28,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "keeper/capabilities.h"
+#include "keeper/gateway_entry.h"
 #include "keeper/landlock.h"
 #include "obs/log.h"
 
@@ -117,9 +124,125 @@ static int landlock(bool fetches, struct error *err)
 	return result;
 }
 
-/* ---- seccomp ---- */
+/* ---- seccomp: what the gateway may call ---- */
 
-#define SOCKET_TYPES 0xf /* socket's second argument without its flags */
+/* Names that this library or this processor does not know are skipped. */
+/* clang-format off */
+static const char *const allowed[] = {
+	/* descriptors that it has been given, or has accepted from */
+	"read", "write", "readv", "writev", "pread64", "recvfrom", "recv", "accept4", "close", "pipe2",
+	"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
+	"getsockopt", "getsockname", "getpeername",
+	/* memory; for mmap and mprotect see allow_by_argument */
+	"brk", "munmap", "mremap", "madvise", "futex",
+	/* itself and the time */
+	"exit", "exit_group", "restart_syscall", "rt_sigreturn", "rt_sigprocmask", "sigaltstack",
+	"getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrandom", "getrusage",
+	"sysinfo", "sched_yield", "clock_gettime", "clock_gettime64", "gettimeofday", "time",
+	"clock_nanosleep", "nanosleep",
+#ifdef __SANITIZE_ADDRESS__
+	/* for its reports; Landlock refuses the files all the same */
+	"openat", "readlink", "readlinkat", "newfstatat", "fstat", "getcwd", "sched_getaffinity", "prctl", "lseek",
+#endif
+};
+/* clang-format on */
+
+/* Calls that are allowed if one argument, under `mask`, has this value. */
+static const struct {
+	const char *name;
+	unsigned int argument;
+	scmp_datum_t mask;
+	scmp_datum_t value;
+} allowed_with[] = {
+	{ "mmap", 2, PROT_EXEC, 0 },
+	{ "mmap2", 2, PROT_EXEC, 0 },
+	{ "mprotect", 2, PROT_EXEC, 0 },
+	/* with descriptors, to and from the keeper alone */
+	{ "sendmsg", 0, UINT32_MAX, GATEWAY_KEEPER },
+	{ "recvmsg", 0, UINT32_MAX, GATEWAY_KEEPER },
+	/* to whom the socket is connected: without an address; SHUT_RD would close a listener for good */
+	{ "sendto", 4, UINT64_MAX, 0 },
+	{ "shutdown", 1, UINT32_MAX, SHUT_WR },
+	{ "fcntl", 1, UINT32_MAX, F_GETFD },
+	{ "fcntl", 1, UINT32_MAX, F_SETFD },
+	{ "fcntl", 1, UINT32_MAX, F_GETFL },
+	{ "fcntl", 1, UINT32_MAX, F_SETFL },
+	{ "fcntl", 1, UINT32_MAX, F_DUPFD_CLOEXEC },
+	{ "ioctl", 1, UINT32_MAX, FIONREAD },
+	{ "ioctl", 1, UINT32_MAX, FIONBIO },
+};
+
+static const struct {
+	int level;
+	int option;
+} allowed_options[] = {
+	{ SOL_SOCKET, SO_LINGER },
+	{ IPPROTO_TCP, TCP_NODELAY },
+	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT },
+};
+
+/* All else ends here: in the process that has called it, before anything is done. */
+static void on_forbidden(int number, siginfo_t *info, void *context)
+{
+	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, info->si_syscall);
+
+	(void)number;
+	(void)context;
+	LOG(GATEWAY_FORBIDDEN, LOG_STR("call", name != NULL ? name : "of another architecture"),
+	    LOG_INT("number", info->si_syscall));
+	_exit(1);
+}
+
+/* Returns 0 or a negative errno, as the library does. */
+static int allow_by_name(scmp_filter_ctx filter, const char *name, unsigned int count,
+			 const struct scmp_arg_cmp *conditions)
+{
+	int number = seccomp_syscall_resolve_name(name);
+
+	CHECK(filter != NULL);
+	if (number < 0)
+		return 0;
+	return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, count, conditions);
+}
+
+static int allow_by_argument(scmp_filter_ctx filter)
+{
+	const struct scmp_arg_cmp itself = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid());
+	const struct scmp_arg_cmp not_trap = SCMP_A0(SCMP_CMP_NE, SIGSYS);
+	const struct scmp_arg_cmp reads[] = { SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0) };
+	int result = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(allowed_with) && result == 0; i++)
+		result = allow_by_name(filter, allowed_with[i].name, 1,
+				       &SCMP_CMP(allowed_with[i].argument, SCMP_CMP_MASKED_EQ,
+						 allowed_with[i].mask, allowed_with[i].value));
+	for (size_t i = 0; i < ARRAY_LEN(allowed_options) && result == 0; i++) {
+		const struct scmp_arg_cmp option[] = {
+			SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)allowed_options[i].level),
+			SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)allowed_options[i].option),
+		};
+
+		result = allow_by_name(filter, "setsockopt", 2, option);
+	}
+	/* abort() signals the process itself; no other may be signalled, no limit changed, no trap taken away. */
+	if (result == 0)
+		result = allow_by_name(filter, "tgkill", 1, &itself);
+	if (result == 0)
+		result = allow_by_name(filter, "rt_sigaction", 1, &not_trap);
+	return result == 0 ? allow_by_name(filter, "prlimit64", 2, reads) : result;
+}
+
+static int allow_needed(scmp_filter_ctx filter)
+{
+	int result = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+
+	for (size_t i = 0; i < ARRAY_LEN(allowed) && result == 0; i++)
+		result = allow_by_name(filter, allowed[i], 0, NULL);
+	return result == 0 ? allow_by_argument(filter) : result;
+}
+
+/* ---- seccomp: what a process that fetches may not call ---- */
 
 /* Names that this library or this processor does not know are skipped. */
 /* clang-format off */
@@ -180,36 +303,26 @@ static int forbid_by_argument(scmp_filter_ctx filter)
 	return result;
 }
 
-/* Not applied where issuers are asked: libcurl and the resolver need sockets and socket pairs. Returns as above. */
-static int forbid_leaving(scmp_filter_ctx filter)
+static int forbid_known(scmp_filter_ctx filter)
 {
-	int result = forbid_by_name(filter, "connect");
+	int result = 0;
 
-	if (result == 0)
-		result = forbid_by_name(filter, "socketpair");
-	/* Datagrams, and TCP with its first bytes, get out by sendto(2), without connect. */
-	if (result == 0)
-		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-					  SCMP_A0(SCMP_CMP_NE, AF_UNIX, 0));
-	if (result == 0)
-		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-					  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPES, SOCK_DGRAM));
-	return result;
+	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
+		result = forbid_by_name(filter, forbidden[i]);
+	return result == 0 ? forbid_by_argument(filter) : result;
 }
 
 static int filter_system_calls(bool fetches, struct error *err)
 {
-	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-	int result = 0;
+	const struct sigaction trap = { .sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO };
+	scmp_filter_ctx filter = seccomp_init(fetches ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
+	int result;
 
 	if (filter == NULL)
 		return error_set(err, ERROR_SYSTEM, "libseccomp does not know this machine");
-	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
-		result = forbid_by_name(filter, forbidden[i]);
-	if (result == 0 && !fetches)
-		result = forbid_leaving(filter);
-	if (result == 0)
-		result = forbid_by_argument(filter);
+	if (!fetches)
+		sigaction(SIGSYS, &trap, NULL);
+	result = fetches ? forbid_known(filter) : allow_needed(filter);
 	if (result == 0)
 		result = seccomp_load(filter);
 	seccomp_release(filter);

@@ -5,26 +5,18 @@
  */
 #include "keeper/confine.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/unit_test.h"
 #include "obs/log.h"
 
 /* Bits of the prisoner's exit status. */
@@ -75,10 +67,11 @@ static int look_around(void)
 	return seen;
 }
 
+static char text[4096]; /* what it has logged */
+
 /* What a process confined so can do. is_locked_r: whether the kernel has Landlock. */
 static int confined(bool fetches, bool *is_locked_r)
 {
-	char text[4096] = "";
 	int status;
 	int fds[2];
 	ssize_t n;
@@ -92,6 +85,7 @@ static int confined(bool fetches, bool *is_locked_r)
 		_exit(look_around());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	memset(text, 0, sizeof(text));
 	n = read(fds[0], text, sizeof(text) - 1);
 	assert_true(n > 0);
 	close(fds[0]);
@@ -113,24 +107,22 @@ static void who_fetches_may_connect_and_resolve(void **state)
 	bool is_locked;
 	int seen = confined(true, &is_locked);
 
-	(void)state;
 	assert_int_equal(seen, expected(CONNECTS | RESOLVES, is_locked));
 }
 
+/* It does not get beyond the first call. */
 static void who_does_not_may_neither(void **state)
 {
 	bool is_locked;
-	int seen = confined(false, &is_locked);
 
-	(void)state;
-	assert_int_equal(seen & (CONNECTS | FORKS | BINDS | FAILS), 0);
+	confined(false, &is_locked);
+	assert_non_null(strstr(text, " gateway_forbidden call=socket number="));
 }
 
 static int set_up(void **state)
 {
 	socklen_t size = sizeof(address);
 
-	(void)state;
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	return bind(listener, (struct sockaddr *)&address, size) || listen(listener, 8) ||

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define LAST_WITHOUT_RANGE \
@@ -43,24 +42,22 @@ void descriptors_set_cloexec(void)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static int compare_ints(const void *a, const void *b)
+int descriptors_arrange(int *fds, size_t count)
 {
-	int x = *(const int *)a;
-	int y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
-void descriptors_close_except(int *keep, size_t count)
-{
-	unsigned int next = STDERR_FILENO + 1;
-
-	qsort(keep, count, sizeof(*keep), compare_ints);
+	/* First out of the way of the numbers that others are to get. */
 	for (size_t i = 0; i < count; i++) {
-		if (keep[i] < (int)next)
+		if (fds[i] < 0)
 			continue;
-		close_between(next, (unsigned int)keep[i] - 1);
-		next = (unsigned int)keep[i] + 1;
+		fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, (int)count);
+		if (fds[i] < 0)
+			return -1;
 	}
-	descriptors_close_from(next);
+	for (size_t i = 0; i < count; i++) {
+		if (fds[i] < 0)
+			close((int)i);
+		else if (dup2(fds[i], (int)i) < 0)
+			return -1;
+	}
+	descriptors_close_from((unsigned int)count);
+	return 0;
 }

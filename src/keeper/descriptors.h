@@ -5,12 +5,17 @@
 
 #include <stddef.h>
 
+#include "base/check.h"
+
 /* Opens the null device where 0, 1 or 2 is closed, so that no descriptor of ours gets their numbers. */
 void descriptors_fill_standard(void);
 /* Marks everything from 3 on close-on-exec: what the daemon was started with is not for the children. */
 void descriptors_set_cloexec(void);
-/* Closes all but 0, 1, 2 and those in `keep`, which is sorted in place. */
-void descriptors_close_except(int *keep, size_t count);
+/*
+ * Makes fds[i] descriptor i, open across exec, for each i; where it is -1, i is closed, and so is all from `count` on.
+ * Overwrites fds. Returns 0, or -1 if there are not enough descriptors.
+ */
+int descriptors_arrange(int *fds, size_t count) must_check;
 /* Closes everything from `first` on; async-signal-safe. */
 void descriptors_close_from(unsigned int first);
 

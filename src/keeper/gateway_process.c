@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fork without exec: the gateway's process begins as a copy of the keeper and gives up, in this
- * order, descriptors, secrets and rights, before it runs the gateway. SEC-60, SEC-61.
+ * A process that executes the gateway's program, with nothing of ours but the descriptors of gateway_entry.h. What it
+ * gives up beyond that it gives up itself, before it hears of the network. SEC-60, SEC-61.
  */
 #include "keeper/gateway_process.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "auth/verifier.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/ipc.h"
-#include "io/tls.h"
-#include "keeper/confine.h"
-#include "keeper/descriptors.h"
+#include "keeper/gateway_entry.h"
 #include "obs/log.h"
 
 #define RESTART_DELAY_MS 100 /* after the second death in a row; doubles */
@@ -27,82 +25,23 @@ void gateway_process_init(struct gateway_process *process)
 	*process = (struct gateway_process){ .fd = -1 };
 }
 
-static void die_with_keeper(pid_t keeper_pid)
+/* A session of its own has no terminal that it could type into, and that could stop it: the keeper says when. */
+static void become_gateway(const struct gateway_process_conf *conf, int keeper_fd)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != keeper_pid)
-		_exit(1);
-}
-
-/* A terminal signals both processes, but the keeper decides when the gateway stops. */
-static void set_signals(void)
-{
-	static const int ignored[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
+	size_t count = GATEWAY_LISTENERS + conf->listener_count;
+	int *fds = mem_alloc(count * sizeof(*fds));
 	sigset_t none;
 
-	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
-		signal(ignored[i], SIG_IGN);
+	setsid();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void close_foreign(const struct gateway_process_conf *conf, int keeper_fd)
-{
-	size_t count = conf->config->listen_count + LISTENERS_MORE;
-	int *keep = mem_alloc((count + 2) * sizeof(*keep));
-
-	memcpy(keep, conf->listeners, count * sizeof(*keep));
-	keep[count] = keeper_fd;
-	keep[count + 1] = conf->log_fd;
-	descriptors_close_except(keep, count + 2);
-	free(keep);
-}
-
-/* Overwrites the texts in place, so that /proc does not show them either. */
-static void forget_environment(void)
-{
-	for (char **p = environ; p != NULL && *p != NULL; p++)
-		explicit_bzero(*p, strlen(*p));
-	if (environ != NULL)
-		environ[0] = NULL;
-}
-
-static bool has_tls(const struct config *config)
-{
-	for (size_t i = 0; i < config->listen_count; i++) {
-		if (config->listen[i].tls_count > 0)
-			return true;
-	}
-	return false;
-}
-
-static bool has_issuers(const struct config *config)
-{
-	return config->frontend.authorization.issuers.count > 0;
-}
-
-static void run(const struct gateway_process_conf *conf, int keeper_fd)
-{
-	pid_t keeper_pid = conf->launch->keeper_pid;
-	struct error err;
-
-	die_with_keeper(keeper_pid);
-	prctl(PR_SET_NAME, "mcpgated-gw");
-	log_set_process("gateway");
-	set_signals();
-	close_foreign(conf, keeper_fd);
-	config_forget_secrets(conf->config);
-	launch_forget_secrets(conf->launch);
-	forget_environment();
-	if (has_tls(conf->config))
-		tls_init(); /* reads files, which is forbidden afterwards */
-	if (has_issuers(conf->config) && verifier_prepare(&err) < 0) {
-		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
-		_exit(1);
-	}
-	confine_apply(has_issuers(conf->config));
-	die_with_keeper(keeper_pid); /* a change of the user has cleared it */
-	_exit(conf->main(conf->config, conf->listeners, conf->config->listen_count, keeper_fd));
+	fds[STDIN_FILENO] = fds[STDOUT_FILENO] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	fds[GATEWAY_LOG] = conf->log;
+	fds[GATEWAY_KEEPER] = keeper_fd;
+	fds[GATEWAY_CONFIG] = conf->config;
+	fds[GATEWAY_DENY] = conf->deny;
+	memcpy(fds + GATEWAY_LISTENERS, conf->listeners, conf->listener_count * sizeof(*fds));
+	programs_become(conf->programs, PROGRAM_GATEWAY, NULL, fds, count);
 }
 
 int gateway_process_start(struct gateway_process *process, const struct gateway_process_conf *conf,
@@ -112,12 +51,12 @@ int gateway_process_start(struct gateway_process *process, const struct gateway_
 	pid_t pid;
 
 	CHECK(process->pid == 0 && process->fd < 0);
-	CHECK(conf->main != NULL && conf->listeners != NULL);
+	CHECK(conf->config >= 0 && conf->log >= 0 && conf->listeners != NULL);
 	if (ipc_pair(fds, err) < 0)
 		return -1;
 	pid = fork();
 	if (pid == 0)
-		run(conf, fds[1]);
+		become_gateway(conf, fds[1]);
 	close(fds[1]);
 	if (pid < 0) {
 		close(fds[0]);

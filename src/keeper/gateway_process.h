@@ -14,8 +14,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "keeper/keeper.h"
-#include "keeper/launch.h"
+#include "keeper/programs.h"
 
 /* After so many deaths within GATEWAY_DEATHS_WINDOW_MS it is still started again; one more ends the daemon. */
 #define GATEWAY_DEATHS_MAX 5
@@ -29,18 +28,19 @@ struct gateway_process {
 	uint64_t restart_at_ms; /* while off: when to start it again */
 };
 
-/* What the new process gets; all borrowed. */
+/* What the new process begins with; all borrowed. */
 struct gateway_process_conf {
-	struct config *config;
-	struct launch *launch;
-	keeper_gateway_fn *main;
-	const int *listeners;
-	int log_fd;
+	const struct programs *programs;
+	int config;           /* a memory file: what config_print_for_gateway has written */
+	int deny;             /* one of DENY_SNAPSHOT_FILE_BYTES */
+	int log;              /* the end of a pipe */
+	const int *listeners; /* -1: there is none */
+	size_t listener_count;
 };
 
 /* Ready to be started, at once. */
 void gateway_process_init(struct gateway_process *process);
-/* Forks it. In the child this does not return. */
+/* Forks and executes it. In the child this does not return. */
 int gateway_process_start(struct gateway_process *process, const struct gateway_process_conf *conf,
 			  struct error *err) must_check;
 /* It has been reaped: sets restart_at_ms; false if it has died too often. */

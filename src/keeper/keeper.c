@@ -27,12 +27,16 @@
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
+#include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
+#include "keeper/log_relay.h"
+#include "keeper/memory_file.h"
 #include "keeper/reaper.h"
 #include "keeper/launch.h"
 #include "keeper/listeners.h"
 #include "keeper/notify.h"
 #include "obs/log.h"
+#include "session/deny_snapshot.h"
 
 #define MESSAGES_PER_TURN 64
 #define REAPS_PER_TURN 256
@@ -68,12 +72,15 @@ enum keeper_ping {
 };
 
 struct keeper {
-	struct config *config;
-	keeper_gateway_fn *gateway_main;
+	const struct config *config;
+	const struct programs *programs;
 	enum keeper_state state;
 	int exit_code;
 	int log_fd;
 	int signal_fd;
+	int gateway_config; /* memory files, for each gateway: gateway_entry.h */
+	int gateway_deny;
+	struct log_relay log_relay; /* of all gateways */
 	int *listeners;
 	struct notify notify;
 	struct launch launch;
@@ -85,7 +92,6 @@ struct keeper {
 	struct certificates certificates;
 	bool is_reloading;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
-	bool is_log_owed;         /* likewise IPC_LOG */
 	enum keeper_ping ping;
 	bool is_reap_due; /* more processes had ended than one turn reaps */
 	uint64_t kill_at_ms;
@@ -145,7 +151,6 @@ static void log_reopen(struct keeper *keeper)
 	keeper->log_fd = fd;
 	log_set_fd(fd);
 	close(old);
-	keeper->is_log_owed = keeper->gateway.fd >= 0;
 	LOG(LOG_REOPENED, LOG_STR("file", keeper->config->log_target));
 }
 
@@ -177,11 +182,14 @@ static void keeper_on_reaper_exit(struct keeper *keeper)
 
 static void keeper_start_gateway(struct keeper *keeper)
 {
-	const struct gateway_process_conf conf = { .config = keeper->config,
-						   .launch = &keeper->launch,
-						   .main = keeper->gateway_main,
-						   .listeners = keeper->listeners,
-						   .log_fd = keeper->log_fd };
+	const struct gateway_process_conf conf = {
+		.programs = keeper->programs,
+		.config = keeper->gateway_config,
+		.deny = keeper->gateway_deny,
+		.log = keeper->log_relay.out,
+		.listeners = keeper->listeners,
+		.listener_count = keeper->config->listen_count + LISTENERS_MORE,
+	};
 	struct error err = { ERROR_NONE, "" };
 
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
@@ -209,11 +217,11 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	bool may_restart;
 
 	CHECK(keeper->gateway.pid > 0);
+	log_relay_flush(&keeper->log_relay);
 	if (!is_expected || status != 0)
 		log_gateway_exit(keeper, status);
 	children_set_gateway(&keeper->children, -1);
 	keeper->drains_owed = 0;
-	keeper->is_log_owed = false;
 	keeper->ping = PING_NONE;
 	keeper->watchdog_at_ms = 0; /* the next gateway is asked at once */
 	may_restart = gateway_process_on_exit(&keeper->gateway);
@@ -377,7 +385,6 @@ static void keeper_read_requests(struct keeper *keeper)
 static void keeper_tell_gateway(struct keeper *keeper)
 {
 	struct ipc_message drain = { .type = IPC_DRAIN };
-	struct ipc_message log = { .type = IPC_LOG };
 	struct ipc_message ping = { .type = IPC_PING };
 	struct error err = { ERROR_NONE, "" };
 
@@ -385,9 +392,6 @@ static void keeper_tell_gateway(struct keeper *keeper)
 		return;
 	while (keeper->drains_owed > 0 && ipc_send(keeper->gateway.fd, &drain, NULL, 0, &err) == 0)
 		keeper->drains_owed--;
-	if (keeper->is_log_owed &&
-	    ipc_send(keeper->gateway.fd, &log, &keeper->log_fd, 1, &err) == 0)
-		keeper->is_log_owed = false;
 	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, NULL, 0, &err) == 0)
 		keeper->ping = PING_OPEN;
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
@@ -396,7 +400,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 
 static bool keeper_has_untold(const struct keeper *keeper)
 {
-	return keeper->drains_owed > 0 || keeper->is_log_owed || keeper->ping == PING_OWED ||
+	return keeper->drains_owed > 0 || keeper->ping == PING_OWED ||
 	       certificates_has_untold(&keeper->certificates) ||
 	       children_has_untold(&keeper->children);
 }
@@ -482,6 +486,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 {
 	uint64_t now = clock_now_ms();
 	uint64_t next = NEVER;
+	int pause_ms;
 
 	if (keeper_is_on(keeper) && keeper->gateway.pid == 0) {
 		if (now >= keeper->gateway.restart_at_ms)
@@ -498,6 +503,9 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		next = keeper->kill_at_ms;
 	if (cgroups_retry(&keeper->cgroups) && now + CGROUPS_RETRY_MS < next)
 		next = now + CGROUPS_RETRY_MS;
+	pause_ms = log_relay_pause_ms(&keeper->log_relay);
+	if (pause_ms > 0 && now + (uint64_t)pause_ms < next)
+		next = now + (uint64_t)pause_ms;
 	if (keeper->notify.watchdog_ms == 0)
 		return next;
 	if (now >= keeper->watchdog_at_ms)
@@ -518,8 +526,8 @@ static int timeout_until(uint64_t at_ms)
 
 static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 {
-	struct pollfd polls[2 + CHILDREN_STARTING_MAX];
-	size_t count = 2;
+	struct pollfd polls[3 + CHILDREN_STARTING_MAX];
+	size_t count = 3;
 
 	polls[0] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = keeper->gateway.fd };
@@ -530,6 +538,9 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 	/* The socket of a gateway that has ended is always ready; SIGCHLD tells of the end. */
 	if (polls[1].events == 0)
 		polls[1].fd = -1;
+	polls[2] = (struct pollfd){ .fd = keeper->log_relay.in, .events = POLLIN };
+	if (log_relay_pause_ms(&keeper->log_relay) > 0)
+		polls[2].fd = -1;
 	count += children_poll_fill(&keeper->children, polls + count);
 	CHECK(count <= ARRAY_LEN(polls));
 	if (poll(polls, count, keeper->is_reap_due ? 0 : timeout_until(next_ms)) < 0)
@@ -537,6 +548,8 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 	clock_update();
 	if (polls[0].revents != 0 || keeper->is_reap_due)
 		keeper_read_signals(keeper);
+	if (polls[2].revents != 0)
+		log_relay_read(&keeper->log_relay);
 	if (polls[1].revents != 0)
 		keeper_read_requests(keeper);
 	if (keeper->children.starting_count > 0)
@@ -571,6 +584,31 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 	return 0;
 }
 
+/* What every gateway gets. */
+static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out == NULL)
+		return error_set_errno(err, "open_memstream");
+	config_print_for_gateway(keeper->config, out);
+	fclose(out);
+	keeper->gateway_config = memory_file_sealed("configuration", slice_of(text, size), err);
+	explicit_bzero(text, size);
+	free(text);
+	if (keeper->gateway_config < 0)
+		return -1;
+	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
+	if (keeper->gateway_deny < 0)
+		return -1;
+	return log_relay_open(&keeper->log_relay,
+			      keeper->config->log_level == LOG_LEVEL_DEBUG ? LOG_RELAY_LINES_DEBUG :
+									     LOG_RELAY_LINES,
+			      err);
+}
+
 static int keeper_start(struct keeper *keeper, struct error *err)
 {
 	const struct config *config = keeper->config;
@@ -594,17 +632,20 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	/* The keeper has the secrets of all children: none of them may read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (keeper_open_gateway_files(keeper, err) < 0)
+		return -1;
 	if (launch_init(&keeper->launch, config, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch);
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
+	keeper->reaper.programs = keeper->programs;
 	keeper_start_reaper(keeper);
 	children_init(&keeper->children, config, &keeper->launch, &keeper->reaper,
 		      &keeper->cgroups);
 	gateway_process_init(&keeper->gateway);
 	clock_update();
-	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("guard", keeper->reaper.pid));
+	LOG(KEEPER_START, LOG_INT("pid", getpid()), LOG_INT("reaper", keeper->reaper.pid));
 	return 0;
 }
 
@@ -637,6 +678,7 @@ static void keeper_finish(struct keeper *keeper)
 	bool is_empty = false;
 
 	children_set_gateway(&keeper->children, -1);
+	log_relay_flush(&keeper->log_relay);
 	reaper_stop(&keeper->reaper);
 	while (!is_empty && clock_now_ms() < end_ms) {
 		siginfo_t info = { .si_pid = 0 };
@@ -662,6 +704,9 @@ static void keeper_fini(struct keeper *keeper)
 	children_fini(&keeper->children);
 	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);
+	log_relay_close(&keeper->log_relay);
+	close(keeper->gateway_config);
+	close(keeper->gateway_deny);
 	close(keeper->signal_fd);
 	log_set_fd(STDERR_FILENO);
 	if (keeper->log_fd != STDERR_FILENO)
@@ -669,12 +714,12 @@ static void keeper_fini(struct keeper *keeper)
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
-int keeper_run(struct config *config, keeper_gateway_fn *gateway_main)
+int keeper_run(const struct config *config, const struct programs *programs)
 {
-	struct keeper keeper = { .config = config, .gateway_main = gateway_main, .log_fd = -1 };
+	struct keeper keeper = { .config = config, .programs = programs, .log_fd = -1 };
 	struct error err = { ERROR_NONE, "" };
 
-	CHECK(config != NULL && gateway_main != NULL);
+	CHECK(config != NULL && programs != NULL);
 	if (keeper_start(&keeper, &err) < 0) {
 		fprintf(stderr, "mcpgated: %s\n", err.text);
 		return 1;

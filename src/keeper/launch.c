@@ -225,9 +225,10 @@ static void free_texts(char **texts)
 
 void launch_fini(struct launch *launch)
 {
-	launch_forget_secrets(launch);
 	for (size_t i = 0; i < launch->count; i++) {
 		free_texts(launch->specs[i].candidates);
+		for (char **p = launch->specs[i].envp; *p != NULL; p++)
+			explicit_bzero(*p, strlen(*p));
 		free_texts(launch->specs[i].envp);
 		free(launch->specs[i].argv);
 		free(launch->specs[i].groups);
@@ -278,14 +279,6 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 			    LOG_STR("variable", pair->name), LOG_STR("error", err.text));
 		}
 		secret_free(&value);
-	}
-}
-
-void launch_forget_secrets(struct launch *launch)
-{
-	for (size_t i = 0; i < launch->count; i++) {
-		for (char **p = launch->specs[i].envp; *p != NULL; p++)
-			explicit_bzero(*p, strlen(*p));
 	}
 }
 

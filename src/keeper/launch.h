@@ -74,8 +74,6 @@ void launch_raise_limits(struct launch *launch);
  * be read stays as it was. AUTH-DWN-05
  */
 void launch_renew_secrets(struct launch *launch, size_t server);
-/* Overwrites the environments: for the gateway's process, which must not know them. */
-void launch_forget_secrets(struct launch *launch);
 
 /*
  * Forks a process of `spec`, one of launch's or a copy of one, in the cgroup of cgroups_make (-1: none). Returns 0

@@ -14,7 +14,7 @@
 #include "base/slice.h"
 #include "config/address.h"
 #include "io/address.h"
-#include "keeper/keeper.h"
+#include "keeper/gateway_entry.h"
 #include "obs/log.h"
 
 /* How many of the listeners before this one have the same text: systemd may pass several. */

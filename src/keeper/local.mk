@@ -7,6 +7,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/claims.c src/keeper/claims.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
+	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
 	src/keeper/read_only.c src/keeper/read_only.h \
 	src/keeper/reaper.c src/keeper/reaper.h \
@@ -15,8 +16,11 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/launch.c src/keeper/launch.h \
 	src/keeper/listed_path.c src/keeper/listed_path.h \
 	src/keeper/listeners.c src/keeper/listeners.h \
+	src/keeper/log_relay.c src/keeper/log_relay.h \
+	src/keeper/memory_file.c src/keeper/memory_file.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/notify.c src/keeper/notify.h \
+	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/operator.c src/keeper/operator.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reaper (process mcpgated-guard): a tiny process that outlives the keeper by a moment. It knows the process
+ * The reaper (mcpgated-reaper): a tiny program that outlives the keeper by a moment. It knows the process
  * groups of the children, kills them and removes their cgroups when the keeper is gone without having done so itself
  * (`kill -9`). The kernel's parent-death signal reaches the children only, not what they have started.
  * BACK-PROC-03, REL-43.
@@ -13,14 +13,16 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "keeper/programs.h"
 
 struct reaper {
+	const struct programs *programs; /* borrowed */
 	const char *cgroups; /* the directory of the children's cgroups, or NULL; borrowed */
 	int fd; /* our end of its pipe, which closes with the keeper; -1: there is no reaper */
 	pid_t pid;
 };
 
-/* Forks the reaper, with reaper->cgroups as it is set. It ends when the keeper ends, or with reaper_stop. */
+/* Starts the reaper, with reaper->programs and reaper->cgroups as they are set. It ends when the keeper ends, or with reaper_stop. */
 int reaper_start(struct reaper *reaper, struct error *err) must_check;
 /* The group is to be killed, or has ended. Async-signal-safe; false if the reaper cannot be told. */
 bool reaper_add(const struct reaper *reaper, pid_t group);

@@ -5,20 +5,13 @@
  */
 #include "keeper/sandbox.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/unit_test.h"
 #include "keeper/landlock.h"
 #include "keeper/listed_path.h"
 
@@ -33,7 +26,6 @@ static void no_promise_is_weakened(void **state)
 	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
 	struct error err;
 
-	(void)state;
 	assert_int_equal(check(&server, -1, &err), -1);
 	assert_non_null(strstr(err.text, "no Landlock"));
 	assert_int_equal(check(&server, 2, &err), -1);
@@ -178,7 +170,6 @@ static void inside_only_what_is_listed_is_reached(void **state)
 	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
 	pid_t pid;
 
-	(void)state;
 	if (landlock_version() < LANDLOCK_VERSION_TRUNCATE)
 		skip();
 	make_directories(names, directories);
@@ -201,7 +192,6 @@ static void what_is_missing_is_named(void **state)
 	struct config_server server = { .sandbox = CONFIG_SANDBOX_LANDLOCK };
 	pid_t pid;
 
-	(void)state;
 	if (landlock_version() < 1)
 		skip();
 	server.sandbox_connect.is_any = server.sandbox_bind.is_any = true;

@@ -2,12 +2,7 @@
 /* The tables of MCP: every row is found, and nothing else is. */
 #include "mcp/revision.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
+#include "base/unit_test.h"
 #include "mcp/error.h"
 #include "mcp/level.h"
 #include "mcp/method.h"
@@ -17,7 +12,6 @@ static const char *const revisions[] = { "2025-11-25", "2025-06-18", "2025-03-26
 /* FRONT-INIT-01 */
 static void revisions_with_a_handshake_are_known(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
 		const struct revision *revision = revision_find(slice_str(revisions[i]));
 
@@ -33,7 +27,6 @@ static void other_revisions_are_not(void **state)
 		"", "2026-07-28", "2025-11-2", "2025-11-255", "2025-11-25 ", "DRAFT-2025", "1.0"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		assert_null(revision_find(slice_str(others[i])));
 	assert_null(revision_find(slice_of("2025-11-25\0", 11)));
@@ -46,7 +39,6 @@ static void modern_revisions_are_not_served(void **state)
 	static const char *const others[] = { "",           "2026-07-2",  "2026-07-28 ",
 					      "2026-07-29", "2027-01-01", "DRAFT-2026" };
 
-	(void)state;
 	assert_true(revision_is_unserved(SLICE_LIT("2026-07-28")));
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++)
 		assert_false(revision_is_unserved(slice_str(revisions[i])));
@@ -57,7 +49,6 @@ static void modern_revisions_are_not_served(void **state)
 
 static void revisions_differ_where_they_do(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
 		const struct revision *revision = revision_find(slice_str(revisions[i]));
 
@@ -70,7 +61,6 @@ static void supported_revisions_are_listed(void **state)
 {
 	struct buf out = { 0 };
 
-	(void)state;
 	buf_append_str(&out, "x");
 	revision_append_supported(&out, SLICE_LIT("\"1.0\""));
 	assert_string_equal(
@@ -122,7 +112,6 @@ static void methods_are_found_by_their_whole_name(void **state)
 		{ "", METHOD_OTHER },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		const struct method *method = method_find(slice_str(rows[i].name));
 
@@ -136,7 +125,6 @@ static void methods_are_found_by_their_whole_name(void **state)
 /* The servers' requests need what the client has declared; only some requests make them ask. */
 static void methods_carry_what_follows_from_them(void **state)
 {
-	(void)state;
 	assert_string_equal(method_find(SLICE_LIT("roots/list"))->capability, "roots");
 	assert_string_equal(method_find(SLICE_LIT("sampling/createMessage"))->capability,
 			    "sampling");
@@ -160,7 +148,6 @@ static void levels_rise(void **state)
 	static const char *const names[] = { "debug", "info",     "notice", "warning",
 					     "error", "critical", "alert",  "emergency" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_int_equal(level_find(slice_str(names[i])), i);
 		assert_true(slice_is_equal(level_name((int)i), slice_str(names[i])));
@@ -174,7 +161,6 @@ static void levels_rise(void **state)
 /* JSON-RPC 2.0 section 5.1 */
 static void codes_are_those_of_the_specification(void **state)
 {
-	(void)state;
 	assert_int_equal(MCP_PARSE_ERROR, -32700);
 	assert_int_equal(MCP_INVALID_REQUEST, -32600);
 	assert_int_equal(MCP_METHOD_NOT_FOUND, -32601);

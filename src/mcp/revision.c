@@ -27,11 +27,7 @@ const struct revision *revision_find(struct slice name)
 
 bool revision_is_unserved(struct slice name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(unserved); i++) {
-		if (slice_is_equal(unserved[i], name))
-			return true;
-	}
-	return false;
+	return slices_has((struct slices){ unserved, ARRAY_LEN(unserved) }, name);
 }
 
 unsigned int revision_lacks(const struct revision *to, const struct revision *from)

@@ -8,17 +8,6 @@
 
 #define SLOT_MS 10000
 
-/* Empties the slots that have passed without a call. */
-static void latency_histogram_turn_to(struct latency_histogram *h, uint64_t slot)
-{
-	CHECK(slot > h->slot);
-	if (slot - h->slot >= LATENCY_HISTOGRAM_SLOTS)
-		memset(h->slots, 0, sizeof(h->slots));
-	for (uint64_t s = h->slot + 1; s <= slot && slot - h->slot < LATENCY_HISTOGRAM_SLOTS; s++)
-		h->slots[s % LATENCY_HISTOGRAM_SLOTS] = 0;
-	h->slot = slot;
-}
-
 void latency_histogram_add(struct latency_histogram *h, uint64_t took_ms, uint64_t now_ms)
 {
 	uint64_t slot = now_ms / SLOT_MS;
@@ -26,8 +15,14 @@ void latency_histogram_add(struct latency_histogram *h, uint64_t took_ms, uint64
 
 	if (bucket >= LATENCY_HISTOGRAM_BUCKETS)
 		bucket = LATENCY_HISTOGRAM_BUCKETS - 1;
-	if (slot != h->slot)
-		latency_histogram_turn_to(h, slot);
+	/* Empties the slots that have passed without a call. */
+	CHECK(slot >= h->slot);
+	if (slot - h->slot >= LATENCY_HISTOGRAM_SLOTS)
+		memset(h->slots, 0, sizeof(h->slots));
+	else
+		for (uint64_t s = h->slot + 1; s <= slot; s++)
+			h->slots[s % LATENCY_HISTOGRAM_SLOTS] = 0;
+	h->slot = slot;
 	h->slots[slot % LATENCY_HISTOGRAM_SLOTS]++;
 	h->buckets[bucket]++;
 	h->count++;

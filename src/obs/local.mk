@@ -6,4 +6,4 @@ src_obs_libobs_a_SOURCES = \
 	src/obs/reason.c src/obs/reason.h src/obs/reason.def
 check_PROGRAMS += src/obs/obs_test
 src_obs_obs_test_SOURCES = src/obs/obs_test.c
-src_obs_obs_test_LDADD = src/obs/libobs.a src/base/libbase.a $(CMOCKA_LIBS)
+src_obs_obs_test_LDADD = src/obs/libobs.a src/base/libbase.a $(UTF8PROC_LIBS) $(CMOCKA_LIBS)

@@ -16,11 +16,12 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
-#define LINE_MAX_BYTES 4096
 #define VALUE_MAX_BYTES 1024
 #define NUMBER_MAX_BYTES 20
-#define FIELD_END_BYTES 6 /* `..."`, and `}` and a line feed for the line */
+#define SHOWN_MAX_BYTES 16 /* `\udbff\udfff` is the longest */
+#define FIELD_END_BYTES 6  /* `..."`, and `}` and a line feed for the line */
 
 static const struct {
 	enum log_level level;
@@ -51,7 +52,7 @@ enum log_level log_threshold = LOG_LEVEL_INFO;
 
 struct line {
 	size_t length;
-	char bytes[LINE_MAX_BYTES];
+	char bytes[LOG_LINE_MAX];
 };
 
 void log_set_fd(int fd)
@@ -104,30 +105,31 @@ static void line_puts(struct line *line, const char *text)
 }
 
 /* Writes the first character of s as the log shows it; returns its length in s. */
-static size_t format_foreign(struct slice s, char shown_r[8])
+static size_t format_foreign(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 {
 	size_t n = text_utf8_length(s);
-	unsigned char c = (unsigned char)s.p[0];
-	bool is_control =
-		c < 0x20 || c == 0x7F || (c == 0xC2 && n == 2 && (unsigned char)s.p[1] < 0xA0);
+	uint32_t code = n > 0 ? unicode_decode(slice_of(s.p, n)) : (unsigned char)s.p[0];
 
 	CHECK(s.n > 0 && n <= s.n);
-	if (c == '"' || c == '\\')
-		snprintf(shown_r, 8, "\\%c", c);
-	else if (n == 0 || is_control)
-		snprintf(shown_r, 8, "\\u00%02x", n == 2 ? (unsigned char)s.p[1] : c);
-	else
-		snprintf(shown_r, 8, "%.*s", (int)n, s.p);
+	if (code == '"' || code == '\\')
+		snprintf(shown_r, SHOWN_MAX_BYTES, "\\%c", (int)code);
+	else if (n > 0 && !unicode_is_hidden(code))
+		snprintf(shown_r, SHOWN_MAX_BYTES, "%.*s", (int)n, s.p);
+	else if (code < 0x10000)
+		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x", code);
+	else /* JSON has no longer escapes: a pair of surrogates */
+		snprintf(shown_r, SHOWN_MAX_BYTES, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10),
+			 0xDC00 + (code & 0x3FF));
 	return n > 0 ? n : 1;
 }
 
-/* Foreign text: printable characters as they are, all else escaped, cut before VALUE_MAX_BYTES are exceeded. */
+/* Foreign text: what can be seen as it is, all else escaped, cut before VALUE_MAX_BYTES are exceeded. */
 static void line_put_foreign(struct line *line, struct slice s)
 {
 	struct slice rest = s;
 
 	while (rest.n > 0) {
-		char shown[8];
+		char shown[SHOWN_MAX_BYTES];
 		size_t n = format_foreign(rest, shown);
 
 		if (s.n - rest.n + n > VALUE_MAX_BYTES ||
@@ -144,7 +146,7 @@ static bool value_needs_quotes(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.p[i] <= ' ' || s.p[i] == '"' || s.p[i] == '=' || s.p[i] == '\\' ||
-		    s.p[i] == 0x7F)
+		    (unsigned char)s.p[i] >= 0x7F)
 			return true;
 	}
 	return s.n == 0;
@@ -213,6 +215,13 @@ static bool sink_write(const char *bytes, size_t size)
 	return n >= 0 && (size_t)n == size;
 }
 
+static bool line_send(const struct line *line)
+{
+	if (sink.is_torn && !sink_write("\n", 1))
+		return false;
+	return sink_write(line->bytes, line->length);
+}
+
 /* Returns false if the line is lost. */
 static bool line_write(enum log_event event, const struct log_field *fields)
 {
@@ -224,18 +233,76 @@ static bool line_write(enum log_event event, const struct log_field *fields)
 		line_put_field(&line, fields);
 	line_puts(&line, sink.format == LOG_FORMAT_JSON ? "}\n" : "\n");
 	CHECK(line.bytes[line.length - 1] == '\n'); /* fields have left room for it */
-	if (sink.is_torn && !sink_write("\n", 1))
-		return false;
-	return sink_write(line.bytes, line.length);
+	return line_send(&line);
+}
+
+/* Says first how many lines were lost, once there is room again. */
+static void report_dropped(void)
+{
+	const struct log_field lost[] = { LOG_INT("lines", sink.dropped), { .key = NULL } };
+
+	if (sink.dropped > 0 && line_write(LOG_EVENT_LOG_DROPPED, lost))
+		sink.dropped = 0;
 }
 
 void log_write(enum log_event event, const struct log_field *fields)
 {
-	const struct log_field lost[] = { LOG_INT("lines", sink.dropped), { .key = NULL } };
-
 	CHECK(event < LOG_EVENT_COUNT);
-	if (sink.dropped > 0 && line_write(LOG_EVENT_LOG_DROPPED, lost))
-		sink.dropped = 0;
+	report_dropped();
 	if (!line_write(event, fields))
 		sink.dropped++;
+}
+
+/* ---- lines of another process ---- */
+
+/* Takes `form` off the front of *rest: 0 stands for a digit, a for letters of a word, all else for itself. */
+static bool take_form(struct slice *rest, const char *form)
+{
+	for (; *form != '\0'; form++) {
+		size_t n = 0;
+
+		if (*form == 'a')
+			while (n < rest->n &&
+			       ((rest->p[n] >= 'a' && rest->p[n] <= 'z') || rest->p[n] == '_'))
+				n++;
+		else
+			n = rest->n > 0 && (*form == '0' ? rest->p[0] >= '0' && rest->p[0] <= '9' :
+							   rest->p[0] == *form);
+		if (n == 0)
+			return false;
+		*rest = slice_of(rest->p + n, rest->n - n);
+	}
+	return true;
+}
+
+static bool has_controls(struct slice line)
+{
+	for (size_t i = 0; i < line.n; i++)
+		if ((unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7F)
+			return true;
+	return false;
+}
+
+bool log_relay_line(struct slice line, const char *process)
+{
+	bool is_json = sink.format == LOG_FORMAT_JSON;
+	struct slice name = slice_str(process), rest = line;
+	struct line copy = { .length = line.n + 1 };
+
+	if (line.n >= sizeof(copy.bytes) || has_controls(line) ||
+	    !take_form(&rest, is_json ? "{\"time\":\"0000-00-00T00:00:00.000Z\",\"level\":\"a\","
+					"\"event\":\"a\",\"process\":\"" :
+					"0000-00-00T00:00:00.000Z a a process=") ||
+	    !slice_has_prefix(rest, name))
+		return false;
+	rest = slice_of(rest.p + name.n, rest.n - name.n);
+	if (is_json ? !slice_has_prefix(rest, SLICE_LIT("\"")) || rest.p[rest.n - 1] != '}' :
+		      rest.n > 0 && rest.p[0] != ' ')
+		return false;
+	memcpy(copy.bytes, line.p, line.n);
+	copy.bytes[line.n] = '\n';
+	report_dropped();
+	if (!line_send(&copy))
+		sink.dropped++;
+	return true;
 }

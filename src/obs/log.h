@@ -2,7 +2,7 @@
 /*
  * The log: one line per fact, `time level event key=value …`, or the same as a JSON object. Event
  * names and levels are the rows of log_events.def. Foreign bytes are escaped and cut; a line never
- * holds a raw control character. Writing never blocks: a line that does not fit is dropped and
+ * holds a raw control character, nor one that is not seen or turns the direction of writing. Writing never blocks: a line that does not fit is dropped and
  * counted, and the count is reported by the next line that does.
  *
  *	LOG(CHILD_EXIT, LOG_STR("server", name), LOG_INT("pid", pid));
@@ -13,7 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/check.h"
 #include "base/slice.h"
+
+#define LOG_LINE_MAX 4096 /* bytes, with the line feed */
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
@@ -77,6 +80,11 @@ void log_set_fd(int fd);
 void log_set_process(const char *name);
 bool log_is_on(enum log_event event);
 struct log_event_row log_event_get(enum log_event event);
+/*
+ * Writes out a line that the process of this name has formatted as log_write does, without its line feed; nothing is
+ * put in it. False, and nothing written: it is no such line, or says that another process wrote it.
+ */
+bool log_relay_line(struct slice line, const char *process) must_check;
 /* fields ends with a NULL key. Use LOG. */
 void log_write(enum log_event event, const struct log_field *fields);
 

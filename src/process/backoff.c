@@ -90,29 +90,22 @@ void backoff_note_answered(struct backoff *backoff, uint64_t ready_at_ms)
 	backoff_recover(backoff);
 }
 
-/* Between three quarters and all of the wait: servers that failed together do not start together. */
-static uint64_t backoff_next_wait_ms(const struct backoff *backoff)
-{
-	uint64_t wait_ms = backoff->conf->backoff_min_ms;
-	uint64_t max_ms = backoff->conf->backoff_max_ms;
-
-	for (unsigned int i = 0; i < backoff->failures && wait_ms < max_ms; i++)
-		wait_ms *= 2;
-	if (wait_ms > max_ms)
-		wait_ms = max_ms;
-	return wait_ms - wait_ms / 4 + random_below(wait_ms / 4 + 1);
-}
-
 void backoff_note_failed(struct backoff *backoff)
 {
 	uint64_t now_ms = clock_now_ms();
-	uint64_t wait_ms;
+	uint64_t wait_ms = backoff->conf->backoff_min_ms;
+	uint64_t max_ms = backoff->conf->backoff_max_ms;
 
 	counter_add(COUNTER_CHILDREN_FAILED);
 	/* A start that was under way when another one failed: the same failure, not a further one. */
 	if (backoff->retry_at_ms > now_ms)
 		return;
-	wait_ms = backoff_next_wait_ms(backoff);
+	for (unsigned int i = 0; i < backoff->failures && wait_ms < max_ms; i++)
+		wait_ms *= 2;
+	if (wait_ms > max_ms)
+		wait_ms = max_ms;
+	/* Between three quarters and all of it: servers that failed together do not start together. */
+	wait_ms = wait_ms - wait_ms / 4 + random_below(wait_ms / 4 + 1);
 	backoff->failures++;
 	backoff->retry_at_ms = now_ms + wait_ms;
 	LOG(SERVER_FAILING, LOG_STR("server", backoff->conf->name),

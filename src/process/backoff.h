@@ -39,7 +39,7 @@ void backoff_note_failed(struct backoff *backoff);
 /* A process that was ready at that time answered a call; or it failed without having answered one. */
 void backoff_note_answered(struct backoff *backoff, uint64_t ready_at_ms);
 void backoff_note_crashed(struct backoff *backoff, uint64_t ready_at_ms);
-/* The next start need not wait for the failures before it. */
+/* The operator wants another try: the failures so far do not count. */
 void backoff_forget_failures(struct backoff *backoff);
 
 #endif

@@ -77,28 +77,24 @@ static bool child_may_log(struct child *child)
 	return ++child->stderr_lines <= STDERR_LINES_PER_SECOND;
 }
 
-/* The end is what matters: when there is too much, the beginning is dropped. BACK-PROC-01 */
-static void child_keep_stderr(struct child *child, struct slice line)
+/* Of its last words the end is what matters: when there is too much, the beginning is dropped. BACK-PROC-01 */
+static void child_log_stderr(struct child *child, struct slice line)
 {
 	struct buf *kept = &child->last_words;
+	struct slice words;
 
-	if (line.n > LAST_WORDS_LOGGED)
-		line.n = LAST_WORDS_LOGGED;
-	if (kept->len + line.n > LAST_WORDS_BYTES)
+	line = words = line_strip(line);
+	if (line.n == 0)
+		return;
+	if (words.n > LAST_WORDS_LOGGED)
+		words.n = LAST_WORDS_LOGGED;
+	if (kept->len + words.n > LAST_WORDS_BYTES)
 		buf_consume(kept, kept->len - LAST_WORDS_LOGGED);
 	if (kept->len > 0)
 		buf_append_str(kept, " | ");
-	buf_append_slice(kept, line);
-}
-
-static void child_log_stderr(struct child *child, struct slice line)
-{
-	line = line_strip(line);
-	if (line.n > 0) {
-		child_keep_stderr(child, line);
-		stderr_ring_add(&child->server->stderr_ring, child->pid, line);
-	}
-	if (line.n > 0 && child_may_log(child))
+	buf_append_slice(kept, words);
+	stderr_ring_add(&child->server->stderr_ring, child->pid, line);
+	if (child_may_log(child))
 		LOG(CHILD_STDERR, LOG_STR("server", child->server->conf.name),
 		    LOG_INT("pid", child->pid), LOG_SLICE("text", line));
 }
@@ -173,8 +169,10 @@ void child_note_failure(struct child *child, const char *error, const char *exit
 
 /* ---- the end ---- */
 
-static void child_finish(struct child *child)
+static void child_check_gone(struct child *child)
 {
+	if (!child->is_exited || wire_is_open(&child->out) || child->state == CHILD_GONE)
+		return;
 	child_set_state(child, CHILD_GONE);
 	child_drain_stderr(child);
 	wire_close(&child->in);
@@ -189,16 +187,10 @@ static void child_finish(struct child *child)
 	child->line = (struct buf){ NULL, 0, 0 };
 	buf_fini(&child->error_line);
 	buf_fini(&child->last_words);
-	CHECK(child->is_exited && !list_is_empty(&child->link));
+	CHECK(!list_is_empty(&child->link));
 	list_remove(&child->link);
 	server_count_child(child->server, false);
 	child->ops->on_gone(child);
-}
-
-static void child_check_gone(struct child *child)
-{
-	if (child->is_exited && !wire_is_open(&child->out) && child->state != CHILD_GONE)
-		child_finish(child);
 }
 
 /* Closes our end of its stdin, which asks the process to end. What the pipe has no room for is dropped. */
@@ -233,6 +225,14 @@ static void child_lose(struct child *child, enum reason reason)
 	child->lost_reason = reason;
 	child_begin_stop(child, reason);
 	child->ops->on_lost(child, reason);
+}
+
+/* It cannot be used any longer: nobody waits for its end. */
+static void child_refuse(struct child *child, enum reason reason, const char *error)
+{
+	child_note_failure(child, error, NULL);
+	child_lose(child, reason);
+	spawned_signal(&child->spawned, SIGKILL);
 }
 
 void child_stop(struct child *child, enum reason reason)
@@ -284,9 +284,8 @@ static void child_on_drain(struct timer *timer)
 /* Where the next line begins is not known any more, so the process cannot be used. */
 static void child_refuse_line(struct child *child)
 {
-	child_note_failure(child, "a line on stdout is longer than limits.response allows", NULL);
-	child_lose(child, REASON_CHILD_LINE_TOO_LONG);
-	spawned_signal(&child->spawned, SIGKILL);
+	child_refuse(child, REASON_CHILD_LINE_TOO_LONG,
+		     "a line on stdout is longer than limits.response allows");
 }
 
 static void child_take_line(struct child *child, struct slice line)
@@ -318,14 +317,6 @@ static size_t child_take_lines(struct child *child, struct slice data, size_t so
 		child_take_line(child, slice_between(begin, stop));
 		begin = from = stop + 1;
 	}
-}
-
-static void child_check_line_length(struct child *child)
-{
-	if (child->line.len <= child->server->conf.line_max)
-		return;
-	child_refuse_line(child);
-	buf_fini(&child->line);
 }
 
 /* No line has begun: lines are taken from the shared buffer; only a last, incomplete one is copied. */
@@ -364,16 +355,6 @@ static ssize_t child_read_on(struct child *child)
 	return n;
 }
 
-static void child_on_output_end(struct child *child)
-{
-	struct slice last = buf_slice(&child->line);
-
-	wire_close(&child->out);
-	child_take_line(child, last); /* without a line end: BACK-FRAME-06 */
-	child_lose(child, REASON_CHILD_EXITED);
-	child_check_gone(child);
-}
-
 static void child_on_stdout(struct wire *wire)
 {
 	struct child *child = container_of(wire, struct child, out);
@@ -384,10 +365,17 @@ static void child_on_stdout(struct wire *wire)
 		if (n == WIRE_AGAIN)
 			return;
 		if (n <= 0) {
-			child_on_output_end(child);
+			wire_close(&child->out);
+			/* Without a line end: BACK-FRAME-06. */
+			child_take_line(child, buf_slice(&child->line));
+			child_lose(child, REASON_CHILD_EXITED);
+			child_check_gone(child);
 			return;
 		}
-		child_check_line_length(child);
+		if (child->line.len > child->server->conf.line_max) {
+			child_refuse_line(child);
+			buf_fini(&child->line);
+		}
 		if (n < LOOP_BUFFER_BYTES / 2)
 			return;
 	}
@@ -395,24 +383,9 @@ static void child_on_stdout(struct wire *wire)
 
 /* ---- stdin ---- */
 
-static void child_refuse_reading(struct child *child, const char *error)
-{
-	child_note_failure(child, error, NULL);
-	child_lose(child, REASON_CHILD_HUNG);
-	spawned_signal(&child->spawned, SIGKILL);
-}
-
-/*
- * Requests of clients are only sent where child_has_room; answers to the requests of the process itself are sent
- * always, and it could ask for ever without reading them.
- */
-static bool child_is_flooded(const struct child *child)
-{
-	return child->queue.bytes > 2 * child->server->conf.queue_max + OWN_BYTES_MAX;
-}
-
 static void child_flush(struct child *child)
 {
+	const struct server_conf *conf = &child->server->conf;
 	ssize_t n;
 
 	if (!wire_is_open(&child->in))
@@ -424,15 +397,20 @@ static void child_flush(struct child *child)
 		timer_start(child->server->loop, &child->drain, DRAIN_MS);
 		return;
 	}
-	if (child_is_flooded(child)) {
-		child_refuse_reading(child, "the process asks and does not read the answers");
+	/*
+	 * Requests of clients are only sent where child_has_room; answers to the requests of the process itself are
+	 * sent always, and it could ask for ever without reading them.
+	 */
+	if (child->queue.bytes > 2 * conf->queue_max + OWN_BYTES_MAX) {
+		child_refuse(child, REASON_CHILD_HUNG,
+			     "the process asks and does not read the answers");
 		return;
 	}
 	wire_watch_writing(&child->in, child->queue.bytes > 0);
 	if (child->queue.bytes == 0)
 		timer_stop(&child->stall);
 	else if (n > 0 || !timer_is_running(&child->stall))
-		timer_start(child->server->loop, &child->stall, child->server->conf.stall_ms);
+		timer_start(child->server->loop, &child->stall, conf->stall_ms);
 }
 
 static void child_on_stdin(struct wire *wire)
@@ -447,9 +425,8 @@ static void child_on_flush(struct task *task)
 
 static void child_on_stall(struct timer *timer)
 {
-	struct child *child = container_of(timer, struct child, stall);
-
-	child_refuse_reading(child, "the process does not read its stdin");
+	child_refuse(container_of(timer, struct child, stall), REASON_CHILD_HUNG,
+		     "the process does not read its stdin");
 }
 
 void child_write(struct child *child, struct slice bytes)
@@ -529,27 +506,21 @@ static void child_on_failed(struct spawned *spawned, int error)
 	child_check_gone(child);
 }
 
-static void child_log_exit(struct child *child, int status)
-{
-	char text[48];
-
-	if (WIFSIGNALED(status))
-		snprintf(text, sizeof(text), "signal %d", WTERMSIG(status));
-	else
-		snprintf(text, sizeof(text), "status %d", WEXITSTATUS(status));
-	child_note_failure(child, "the process ended by itself", text);
-}
-
 static void child_on_exited(struct spawned *spawned, int status)
 {
 	struct child *child = container_of(spawned, struct child, spawned);
+	bool is_signal = WIFSIGNALED(status);
+	char text[48];
 
 	CHECK(!child->is_exited);
 	child->is_exited = true;
 	timer_stop(&child->stop_sequence);
 	/* Where its output ended by itself, how it exits says why. */
-	if (child->state == CHILD_RUNNING || child->lost_reason == REASON_CHILD_EXITED)
-		child_log_exit(child, status);
+	if (child->state == CHILD_RUNNING || child->lost_reason == REASON_CHILD_EXITED) {
+		snprintf(text, sizeof(text), is_signal ? "signal %d" : "status %d",
+			 is_signal ? WTERMSIG(status) : WEXITSTATUS(status));
+		child_note_failure(child, "the process ended by itself", text);
+	}
 	if (wire_is_open(&child->out))
 		child_on_stdout(&child->out); /* what it wrote before counts */
 	if (wire_is_open(&child->out))

@@ -39,7 +39,7 @@ struct child_ops {
 
 enum child_state { CHILD_STARTING, CHILD_RUNNING, CHILD_STOPPING, CHILD_GONE };
 
-/* Embedded by the router. */
+/* Embedded by who speaks to it (upstream/stdio). */
 struct child {
 	const struct child_ops *ops;
 	struct server *server;

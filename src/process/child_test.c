@@ -1,39 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One process, played byte by byte by the test. Time stands still between steps; the log goes to a file
- * that the tests read.
- */
+/* One process, played byte by byte by the test. */
 #include "process/child.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "process/fake_keeper.h"
-#include "base/clock.h"
-#include "obs/log.h"
+#include "process/stage.h"
 
 #define LINE_MAX_BYTES 100000
 #define QUEUE_MAX_BYTES 200000
-#define GRACE_MS 5000
+#define GRACE_MS 5000 /* the stage's, as are the next two */
 #define TERM_MS 3000
 #define STALL_MS 30000
 #define DRAIN_MS 500
-
-static struct loop *loop;
-static struct fake_keeper keeper;
-static struct server server;
-static uint64_t now_ms;
-static int log_fd;
 
 /* What the child told its owner. */
 static struct child *child;
@@ -65,7 +46,6 @@ static void on_line(struct child *c, struct slice line)
 
 static void on_lost(struct child *c, enum reason reason)
 {
-	(void)c;
 	lost++;
 	lost_reason = reason;
 }
@@ -84,35 +64,16 @@ static const struct child_ops ops = {
 	.on_gone = on_gone,
 };
 
-static void pass(uint64_t ms)
-{
-	now_ms += ms;
-	clock_freeze(now_ms);
-	fake_keeper_settle(&keeper);
-}
-
 static int setup(void **state)
 {
-	struct server_conf conf = fake_server_conf();
-	struct error err;
+	struct server_conf *conf = &servers[0].conf;
 
-	(void)state;
-	signal(SIGPIPE, SIG_IGN);
-	now_ms = 1000000;
-	clock_freeze(now_ms);
-	log_fd = memfd_create("log", MFD_CLOEXEC);
-	log_set(log_fd, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-	loop = loop_new(&err);
-	fake_keeper_init(&keeper, loop);
-	conf.server = 3;
-	conf.pool_max = 2;
-	conf.line_max = LINE_MAX_BYTES;
-	conf.queue_max = QUEUE_MAX_BYTES;
-	conf.start_timeout_ms = 60000;
-	conf.stop_grace_ms = GRACE_MS;
-	conf.stop_term_ms = TERM_MS;
-	conf.stall_ms = STALL_MS;
-	server_init(&server, loop, keeper.spawner, &conf);
+	stage_open();
+	conf->server = 3;
+	conf->pool_max = 2;
+	conf->line_max = LINE_MAX_BYTES;
+	conf->queue_max = QUEUE_MAX_BYTES;
+	conf->start_timeout_ms = 60000;
 	lines[0] = '\0';
 	started = lost = gone = 0;
 	lost_reason = REASON_NONE;
@@ -122,47 +83,17 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
-	for (size_t i = 0; i < keeper.count; i++) {
-		if (!keeper.processes[i].is_exited)
-			fake_process_exit(&keeper, &keeper.processes[i], 0);
-	}
+	stage_end_processes();
 	pass(DRAIN_MS);
 	assert_null(child);
-	assert_int_equal(server.count, 0);
-	server_fini(&server);
-	fake_keeper_fini(&keeper);
-	loop_free(&loop);
-	close(log_fd);
-	return 0;
-}
-
-static bool is_logged(const char *text)
-{
-	static char log[1 << 16];
-	ssize_t n = pread(log_fd, log, sizeof(log) - 1, 0);
-
-	log[n > 0 ? n : 0] = '\0';
-	return strstr(log, text) != NULL;
-}
-
-static unsigned int count_logged(const char *text)
-{
-	static char log[1 << 20];
-	ssize_t n = pread(log_fd, log, sizeof(log) - 1, 0);
-	unsigned int count = 0;
-
-	log[n > 0 ? n : 0] = '\0';
-	for (const char *at = log; (at = strstr(at, text)) != NULL; at++)
-		count++;
-	return count;
+	return stage_close(state);
 }
 
 static struct fake_process *begin(void)
 {
 	child = malloc(sizeof(*child));
-	child_start(child, &server, -1, &ops);
-	fake_keeper_settle(&keeper);
+	child_start(child, &servers[0], -1, &ops);
+	settle();
 	return keeper.count > 0 ? &keeper.processes[keeper.count - 1] : NULL;
 }
 
@@ -186,21 +117,19 @@ static void runs_when_the_keeper_says(void **state)
 {
 	struct fake_process *p;
 
-	(void)state;
 	keeper.holds = true;
 	p = begin();
 	assert_int_equal(started, 0);
 	assert_int_equal(p->server, 3);
-	assert_int_equal(server.count, 1);
+	assert_int_equal(servers[0].count, 1);
 	fake_keeper_start(&keeper, p);
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_int_equal(started, 1);
 }
 
 /* BACK-PROC-06: the reason is told at once. */
 static void failed_start_is_told(void **state)
 {
-	(void)state;
 	keeper.refuses = ENOENT;
 	begin();
 	assert_int_equal(started, 0);
@@ -214,18 +143,16 @@ static void stopped_before_it_runs(void **state)
 {
 	struct fake_process *p;
 
-	(void)state;
 	keeper.holds = true;
 	p = begin();
 	child_stop(child, REASON_SESSION_END);
 	fake_keeper_start(&keeper, p);
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_int_equal(started, 0);
 	assert_null(fake_process_read(p));
 	assert_true(p->is_eof);
 	fake_process_write(p, "late\n");
-	fake_process_exit(&keeper, p, 0);
-	fake_keeper_settle(&keeper);
+	exits(p, 0);
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 0);
 	assert_int_equal(gone, 1);
@@ -238,14 +165,13 @@ static void lines_are_cut_and_stripped(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_write(p, "{\"a\":1}\n\n  \t\r\n\xEF\xBB\xBF{\"b\":2}\r\n \t{\"c\"");
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_string_equal(lines, "{\"a\":1}|{\"b\":2}|");
 	fake_process_write(p, ":3} ");
-	fake_keeper_settle(&keeper);
+	settle();
 	fake_process_write(p, "\n{");
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_string_equal(lines, "{\"a\":1}|{\"b\":2}|{\"c\":3}|");
 }
 
@@ -254,10 +180,9 @@ static void longest_line_passes(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	write_fill(p, LINE_MAX_BYTES, 'x');
 	fake_process_write(p, "\nnext\n");
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_string_equal(lines, "100000|next|");
 	assert_int_equal(lost, 0);
 }
@@ -269,17 +194,16 @@ static void descriptors_may_run_out(void **state)
 	size_t count = 0;
 	struct rlimit before, low = { ARRAY_LEN(taken), 0 };
 
-	(void)state;
 	keeper.holds = true;
 	begin();
 	fake_keeper_start(&keeper, &keeper.processes[0]);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	low.rlim_max = before.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-	while (count < ARRAY_LEN(taken) && (taken[count] = dup(log_fd)) >= 0)
+	while (count < ARRAY_LEN(taken) && (taken[count] = dup(keeper.fd)) >= 0)
 		count++;
 	close(taken[--count]); /* one is left, and three would be needed */
-	fake_keeper_settle(&keeper);
+	settle();
 	while (count > 0)
 		close(taken[--count]);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -296,9 +220,8 @@ static void longer_line_kills(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	write_fill(p, LINE_MAX_BYTES + 1, 'x');
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 1);
 	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
@@ -306,13 +229,13 @@ static void longer_line_kills(void **state)
 	assert_true(is_logged("limits.response"));
 	write_fill(p, LINE_MAX_BYTES * 2, 'y'); /* it is still read, and forgotten */
 	fake_process_write(p, "\nlate\n");
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_string_equal(lines, "");
 	assert_int_equal(lost, 1);
-	fake_process_exit(&keeper, p, SIGKILL);
-	fake_keeper_settle(&keeper);
-	assert_non_null(strstr(server.stats.failure, "limits.response")); /* not how we ended it */
-	assert_int_equal(server.stats.failures, 1);
+	exits(p, SIGKILL);
+	assert_non_null(
+		strstr(servers[0].stats.failure, "limits.response")); /* not how we ended it */
+	assert_int_equal(servers[0].stats.failures, 1);
 }
 
 /* The same where the whole line comes in one piece. */
@@ -320,10 +243,9 @@ static void longer_line_in_one_piece_kills(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
-	server.conf.line_max = 10;
+	servers[0].conf.line_max = 10;
 	fake_process_write(p, "0123456789\n0123456789a\nnext\n");
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_string_equal(lines, "0123456789|");
 	assert_int_equal(lost_reason, REASON_CHILD_LINE_TOO_LONG);
 }
@@ -333,10 +255,8 @@ static void last_line_needs_no_end(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_write(p, "one\ntwo");
-	fake_process_exit(&keeper, p, 0);
-	fake_keeper_settle(&keeper);
+	exits(p, 0);
 	assert_string_equal(lines, "one|two|");
 	assert_int_equal(lost, 1);
 	assert_int_equal(lost_reason, REASON_CHILD_EXITED);
@@ -348,13 +268,11 @@ static void stopped_inside_a_line(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	stops_in_line = true;
 	fake_process_write(p, "one\ntwo\nthr");
-	fake_keeper_settle(&keeper);
+	settle();
 	fake_process_write(p, "ee\nfour\n");
-	fake_process_exit(&keeper, p, 0);
-	fake_keeper_settle(&keeper);
+	exits(p, 0);
 	assert_string_equal(lines, "one|");
 	assert_int_equal(lost, 0);
 	assert_int_equal(gone, 1);
@@ -368,7 +286,6 @@ static void writes_leave_at_the_end_of_the_turn(void **state)
 	struct fake_process *p = begin();
 	struct buf large = { 0 };
 
-	(void)state;
 	child_write(child, SLICE_LIT("one\n"));
 	for (int i = 0; i < 20000; i++)
 		buf_append_char(&large, 'l');
@@ -389,7 +306,6 @@ static void hung_process_is_given_up(void **state)
 	struct fake_process *p = begin();
 	static char text[QUEUE_MAX_BYTES];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	assert_true(child_has_room(child, 10 * QUEUE_MAX_BYTES)); /* one alone may be larger */
 	child_write(child, slice_of(text, sizeof(text)));
@@ -414,7 +330,6 @@ static void flood_of_answers_is_bounded(void **state)
 	struct fake_process *p = begin();
 	static char text[QUEUE_MAX_BYTES];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	for (int i = 0; i < 80; i++)
 		child_write(child, slice_of(text, sizeof(text)));
@@ -425,7 +340,7 @@ static void flood_of_answers_is_bounded(void **state)
 	loop_turn(loop, false);
 	assert_int_equal(lost, 1);
 	assert_int_equal(lost_reason, REASON_CHILD_HUNG);
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_int_equal(p->last_signal, SIGKILL);
 	assert_true(is_logged("does not read the answers"));
 }
@@ -435,7 +350,6 @@ static void closed_stdin_is_the_end(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_close(&p->in);
 	child_write(child, SLICE_LIT("anybody?\n"));
 	pass(0);
@@ -454,7 +368,6 @@ static void closed_stdout_is_the_end(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_write(p, "last words");
 	fake_process_close(&p->out);
 	pass(0);
@@ -465,8 +378,7 @@ static void closed_stdout_is_the_end(void **state)
 	assert_true(p->is_eof);
 	pass(GRACE_MS);
 	assert_int_equal(p->last_signal, SIGTERM);
-	fake_process_exit(&keeper, p, 0);
-	pass(0);
+	exits(p, 0);
 	assert_int_equal(gone, 1);
 	assert_int_equal(lost, 1);
 }
@@ -478,7 +390,6 @@ static void stop_goes_step_by_step(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	child_write(child, SLICE_LIT("goodbye\n"));
 	child_stop(child, REASON_SESSION_END);
 	child_stop(child, REASON_SESSION_END); /* nothing more */
@@ -493,8 +404,7 @@ static void stop_goes_step_by_step(void **state)
 	assert_int_equal(p->signals, 1);
 	pass(1);
 	assert_int_equal(p->last_signal, SIGKILL);
-	fake_process_exit(&keeper, p, SIGKILL);
-	pass(0);
+	exits(p, SIGKILL);
 	assert_int_equal(gone, 1);
 	assert_int_equal(lost, 0);
 	assert_int_equal(p->signals, 2);
@@ -505,7 +415,6 @@ static void output_is_drained_while_stopping(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_write(p, "half a li");
 	pass(0);
 	child_stop(child, REASON_SESSION_END);
@@ -513,8 +422,7 @@ static void output_is_drained_while_stopping(void **state)
 	pass(0);
 	assert_int_equal(p->signals, 0);
 	assert_int_equal(child->line.len, 0);
-	fake_process_exit(&keeper, p, 0);
-	pass(0);
+	exits(p, 0);
 	assert_int_equal(gone, 1);
 	assert_string_equal(lines, "");
 }
@@ -523,7 +431,6 @@ static void kill_is_one_step(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	child_kill(child, REASON_CHILD_HUNG);
 	pass(GRACE_MS + TERM_MS);
 	assert_int_equal(p->signals, 1);
@@ -536,7 +443,6 @@ static void exit_before_the_end_of_output(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_write(p, "answer\n");
 	fake_process_tell_exit(&keeper, p, 256);
 	fake_process_close(&p->out);
@@ -552,7 +458,6 @@ static void grandchild_may_keep_the_pipe(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_write(p, "answer\nhalf");
 	fake_process_tell_exit(&keeper, p, SIGSEGV);
 	pass(0);
@@ -569,7 +474,6 @@ static void stopped_and_then_exited(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	child_stop(child, REASON_SESSION_END);
 	fake_process_tell_exit(&keeper, p, 0); /* its stdout is still open */
 	pass(0);
@@ -586,14 +490,12 @@ static void stderr_is_logged(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	fake_process_write_err(p, "first\r\n\nsec");
 	pass(0);
 	assert_true(is_logged("first"));
 	assert_false(is_logged("sec"));
 	fake_process_write_err(p, "ond\nlast words");
-	fake_process_exit(&keeper, p, 0);
-	pass(0);
+	exits(p, 0);
 	assert_true(is_logged("second"));
 	assert_true(is_logged("last words"));
 	assert_int_equal(lost, 1); /* by the exit */
@@ -604,7 +506,6 @@ static void last_words_are_read_at_the_end(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	wire_watch_reading(&child->err, false); /* as if its turn had not come yet */
 	fake_process_write_err(p, "cannot open the database\nbecause");
 	fake_process_close(&p->out);
@@ -639,7 +540,6 @@ static void stderr_ring_is_bounded(void **state)
 	struct stderr_ring stderr_ring;
 	char text[1000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	stderr_ring_init(&stderr_ring);
 	assert_null(stderr_ring_next(&stderr_ring, 0));
@@ -666,7 +566,6 @@ static void stderr_is_bounded(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
 	for (int i = 0; i < 500; i++)
 		fake_process_write_err(p, "noise\n");
 	pass(0);
@@ -689,7 +588,6 @@ static void stderr_is_bounded(void **state)
 
 static void garbage_is_logged_at_a_bounded_rate(void **state)
 {
-	(void)state;
 	begin();
 	for (int i = 0; i < 200; i++)
 		child_note_garbage(child, SLICE_LIT("banner"), "not JSON");
@@ -700,12 +598,10 @@ static void kill_all_reaches_every_child(void **state)
 {
 	struct fake_process *p = begin();
 
-	(void)state;
-	child_kill_all(&server, REASON_DRAINING);
+	child_kill_all(&servers[0], REASON_DRAINING);
 	pass(0);
 	assert_int_equal(p->last_signal, SIGKILL);
-	fake_process_exit(&keeper, p, SIGKILL);
-	pass(0);
+	exits(p, SIGKILL);
 	assert_int_equal(gone, 1);
 }
 

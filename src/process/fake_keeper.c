@@ -17,34 +17,7 @@ static void on_nothing(struct spawner *spawner)
 	(void)spawner;
 }
 
-static void on_log(struct spawner *spawner, int fd)
-{
-	(void)spawner;
-	close(fd);
-}
-
-static const struct spawner_ops ops = { .on_drain = on_nothing,
-					.on_log = on_log,
-					.on_lost = on_nothing };
-
-struct server_conf fake_server_conf(void)
-{
-	return (struct server_conf){
-		.name = "test",
-		.pool_max = 4,
-		.line_max = 4 << 20,
-		.queue_max = 8 << 20,
-		.start_timeout_ms = 20000,
-		.backoff_min_ms = 1000,
-		.backoff_max_ms = 8000,
-		.give_up_after = 3,
-		.stop_grace_ms = 5000,
-		.stop_term_ms = 3000,
-		.stall_ms = 30000,
-		.request_timeout_ms = 120000,
-		.request_timeout_max_ms = 600000,
-	};
-}
+static const struct spawner_ops ops = { .on_drain = on_nothing, .on_lost = on_nothing };
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop)
 {

@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/server.h"
 #include "process/spawn.h"
 #include "base/buf.h"
 #include "io/loop.h"
@@ -43,9 +42,6 @@ struct fake_keeper {
 	struct fake_process processes[FAKE_PROCESSES_MAX];
 	size_t count;
 };
-
-/* A server of up to four processes, one for each session, that a test changes as it needs it. */
-struct server_conf fake_server_conf(void);
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop);
 /* Closes everything; the spawner is freed. */

@@ -69,17 +69,6 @@ void server_count_child(struct server *server, bool is_new)
 	fleet_add(server, is_new);
 }
 
-static void server_note_full(struct server *server, const char *limit)
-{
-	uint64_t now_ms = clock_now_ms();
-
-	if (now_ms < server->full_quiet_until_ms)
-		return;
-	server->full_quiet_until_ms = now_ms + FULL_QUIET_MS;
-	LOG(SERVER_FULL, LOG_STR("server", server->conf.name),
-	    LOG_INT("processes", server->count + server->reserved), LOG_STR("reason", limit));
-}
-
 bool server_is_fleet_full(const struct server *server)
 {
 	const struct fleet *fleet = server->conf.fleet;
@@ -110,6 +99,7 @@ bool server_has_room(const struct server *server)
 enum reason server_admit(struct server *server, uint64_t *wait_ms_r)
 {
 	const char *limit = server_find_limit(server);
+	uint64_t now_ms = clock_now_ms();
 	uint64_t turn_ms = 0;
 
 	*wait_ms_r = backoff_wait_ms(&server->backoff);
@@ -117,14 +107,19 @@ enum reason server_admit(struct server *server, uint64_t *wait_ms_r)
 		return REASON_BACKEND_DOWN;
 	if (limit == NULL && !backoff_take_turn(&server->backoff, &turn_ms))
 		limit = "too many wait for start.rate";
-	if (limit != NULL) {
-		server_note_full(server, limit);
-		*wait_ms_r = 1000;
-		return REASON_OVER_LIMIT;
+	if (limit == NULL) {
+		if (turn_ms > *wait_ms_r)
+			*wait_ms_r = turn_ms;
+		return REASON_NONE;
 	}
-	if (turn_ms > *wait_ms_r)
-		*wait_ms_r = turn_ms;
-	return REASON_NONE;
+	*wait_ms_r = 1000;
+	if (now_ms >= server->full_quiet_until_ms) {
+		server->full_quiet_until_ms = now_ms + FULL_QUIET_MS;
+		LOG(SERVER_FULL, LOG_STR("server", server->conf.name),
+		    LOG_INT("processes", server->count + server->reserved),
+		    LOG_STR("reason", limit));
+	}
+	return REASON_OVER_LIMIT;
 }
 
 void server_note_failure(struct server *server, const char *error, const char *exit)
@@ -135,31 +130,6 @@ void server_note_failure(struct server *server, const char *error, const char *e
 	stats->failed_at_ms = clock_wall_ms();
 	snprintf(stats->failure, sizeof(stats->failure), "%s%s%s", error, exit != NULL ? ": " : "",
 		 exit != NULL ? exit : "");
-}
-
-void server_note_started(struct server *server)
-{
-	backoff_note_started(&server->backoff);
-}
-
-void server_note_failed(struct server *server)
-{
-	backoff_note_failed(&server->backoff);
-}
-
-void server_note_answered(struct server *server, uint64_t ready_at_ms)
-{
-	backoff_note_answered(&server->backoff, ready_at_ms);
-}
-
-void server_note_crashed(struct server *server, uint64_t ready_at_ms)
-{
-	backoff_note_crashed(&server->backoff, ready_at_ms);
-}
-
-void server_forget_failures(struct server *server)
-{
-	backoff_forget_failures(&server->backoff);
 }
 
 void server_fini(struct server *server)

@@ -101,9 +101,9 @@ struct server {
 	struct loop *loop;
 	struct spawner *spawner;
 	struct list children;
-	size_t count;    /* of children that are not gone */
-	size_t reserved; /* places for processes that wait for the back-off to pass */
-	struct backoff backoff;
+	size_t count;           /* of children that are not gone */
+	size_t reserved;        /* places for processes that wait for the back-off to pass */
+	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
 	struct server_stats stats;
 	struct stderr_ring stderr_ring; /* of its processes' stderr */
 	uint64_t full_quiet_until_ms;   /* until then SERVER_FULL is not logged again */
@@ -117,16 +117,6 @@ void server_init(struct server *server, struct loop *loop, struct spawner *spawn
  * and in *wait_ms_r how long a caller should wait before it asks again.
  */
 enum reason server_admit(struct server *server, uint64_t *wait_ms_r);
-
-/* A process answered its handshake; or it failed before. */
-void server_note_started(struct server *server);
-void server_note_failed(struct server *server);
-
-/* A process that was ready at that time has answered a call. */
-void server_note_answered(struct server *server, uint64_t ready_at_ms);
-
-/* It failed without having answered a call. REL-29 */
-void server_note_crashed(struct server *server, uint64_t ready_at_ms);
 
 /* Whether all servers together have as many processes as they may. */
 bool server_is_fleet_full(const struct server *server);
@@ -142,9 +132,6 @@ void server_count_child(struct server *server, bool is_new);
 
 /* Why a process has failed, for the operator. */
 void server_note_failure(struct server *server, const char *error, const char *exit);
-/* The operator wants another try: the failures so far do not count. */
-void server_forget_failures(struct server *server);
-
 /* Frees what it keeps; its children must be gone. */
 void server_fini(struct server *server);
 

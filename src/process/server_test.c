@@ -2,59 +2,14 @@
 /* When a server may start a process: its limits, its back-off, start.rate. No process is started here. */
 #include "process/server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "obs/log.h"
-#include "process/fake_keeper.h"
-
-static struct server server;
-static uint64_t now_ms;
-static int log_fd;
-
-static void pass(uint64_t ms)
-{
-	now_ms += ms;
-	clock_freeze(now_ms);
-}
+#include "process/stage.h"
 
 static int setup(void **state)
 {
-	struct server_conf conf = fake_server_conf();
-
-	(void)state;
-	now_ms = 1000000;
-	clock_freeze(now_ms);
-	log_fd = memfd_create("log", MFD_CLOEXEC);
-	log_set(log_fd, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
-	conf.pool_max = 2;
-	conf.start_timeout_ms = 60000;
-	server_init(&server, NULL, NULL, &conf);
+	stage_open();
+	servers[0].conf.pool_max = 2;
+	servers[0].conf.start_timeout_ms = 60000;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	server_fini(&server);
-	close(log_fd);
-	return 0;
-}
-
-static bool is_logged(const char *text)
-{
-	static char log[1 << 16];
-	ssize_t n = pread(log_fd, log, sizeof(log) - 1, 0);
-
-	log[n > 0 ? n : 0] = '\0';
-	return strstr(log, text) != NULL;
 }
 
 /* BACK-PROC-04, REL-29: each failure doubles the wait; after some the next callers hear it at once. */
@@ -62,29 +17,29 @@ static void failures_back_off(void **state)
 {
 	uint64_t wait_ms = 1;
 
-	(void)state;
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_int_equal(wait_ms, 0);
 	for (unsigned int i = 0; i < 2; i++) {
-		server_note_failed(&server);
-		assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+		backoff_note_failed(&servers[0].backoff);
+		assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 		assert_in_range(wait_ms, (1000u << i) * 3 / 4, 1000u << i);
 		assert_int_equal(wait_ms % 250, 0);
 		pass(wait_ms);
 	}
-	server_note_failed(&server);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_BACKEND_DOWN);
+	backoff_note_failed(&servers[0].backoff);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_BACKEND_DOWN);
 	assert_in_range(wait_ms, 3000, 4000);
 	pass(wait_ms);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE); /* one may try again */
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE); /* one may try again */
 	assert_int_equal(wait_ms, 0);
 	for (int i = 0; i < 20; i++) {
-		server_note_failed(&server);
+		backoff_note_failed(&servers[0].backoff);
 		pass(60000);
 	}
-	assert_in_range(server.backoff.retry_at_ms, now_ms - 60000 + 6000, now_ms - 60000 + 8000);
-	server_note_started(&server);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	assert_in_range(servers[0].backoff.retry_at_ms, now_ms - 60000 + 6000,
+			now_ms - 60000 + 8000);
+	backoff_note_started(&servers[0].backoff);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_int_equal(wait_ms, 0);
 	assert_true(is_logged("server_recovered"));
 }
@@ -94,11 +49,10 @@ static void failures_at_once_count_once(void **state)
 {
 	uint64_t wait_ms;
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
-		server_note_failed(&server);
-	assert_int_equal(server.backoff.failures, 1);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+		backoff_note_failed(&servers[0].backoff);
+	assert_int_equal(servers[0].backoff.failures, 1);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_in_range(wait_ms, 750, 1000);
 }
 
@@ -107,14 +61,14 @@ static void pool_is_limited(void **state)
 {
 	uint64_t wait_ms;
 
-	(void)state;
-	server_count_child(&server, true);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
-	server.reserved++;
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_OVER_LIMIT);
+	server_count_child(&servers[0], true);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
+	servers[0].reserved++;
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_OVER_LIMIT);
 	assert_true(wait_ms > 0);
-	server.reserved--;
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	servers[0].reserved--;
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
+	server_count_child(&servers[0], false);
 }
 
 /* REL-29: what comes up and crashes is backed off, too; only an answer of a later process ends that. */
@@ -122,32 +76,30 @@ static void crashes_of_young_processes_back_off(void **state)
 {
 	uint64_t wait_ms;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
-		server_note_crashed(&server, now_ms);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+		backoff_note_crashed(&servers[0].backoff, now_ms);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_int_equal(wait_ms, 0);
-	server_note_crashed(&server, now_ms);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	backoff_note_crashed(&servers[0].backoff, now_ms);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_in_range(wait_ms, 750, 1000);
 	pass(wait_ms);
-	server_note_started(&server);
+	backoff_note_started(&servers[0].backoff);
 	assert_false(is_logged("server_recovered"));
-	server_note_answered(&server, now_ms - wait_ms);
+	backoff_note_answered(&servers[0].backoff, now_ms - wait_ms);
 	assert_false(is_logged("server_recovered")); /* it was ready before the crash */
-	server_note_answered(&server, now_ms);
+	backoff_note_answered(&servers[0].backoff, now_ms);
 	assert_true(is_logged("server_recovered"));
-	assert_int_equal(server.backoff.crashes, 0);
+	assert_int_equal(servers[0].backoff.crashes, 0);
 }
 
 /* Crashes of processes that had run for a while say nothing about the next start. */
 static void crashes_of_old_processes_do_not_count(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++)
-		server_note_crashed(&server, now_ms - 60000);
-	assert_int_equal(server.backoff.crashes, 0);
-	assert_int_equal(server.backoff.failures, 0);
+		backoff_note_crashed(&servers[0].backoff, now_ms - 60000);
+	assert_int_equal(servers[0].backoff.crashes, 0);
+	assert_int_equal(servers[0].backoff.failures, 0);
 }
 
 /* A second's worth of starts may come at once; then one waits for its turn, or is refused. */
@@ -155,25 +107,24 @@ static void starts_are_spread(void **state)
 {
 	uint64_t wait_ms;
 
-	(void)state;
-	server.conf.start_rate = 10;
-	server.conf.start_timeout_ms = 200;
+	servers[0].conf.start_rate = 10;
+	servers[0].conf.start_timeout_ms = 200;
 	for (int i = 0; i <= 10; i++) {
-		assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+		assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 		assert_int_equal(wait_ms, 0);
 	}
 	for (uint64_t i = 1; i <= 2; i++) {
-		assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+		assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 		assert_int_equal(wait_ms, i * 100);
 	}
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_OVER_LIMIT);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_OVER_LIMIT);
 	assert_true(is_logged("start.rate"));
 	pass(100);
-	assert_int_equal(server_admit(&server, &wait_ms), REASON_NONE);
+	assert_int_equal(server_admit(&servers[0], &wait_ms), REASON_NONE);
 	assert_int_equal(wait_ms, 200);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, stage_close)
 
 int main(void)
 {

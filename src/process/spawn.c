@@ -112,17 +112,18 @@ static void spawner_on_child_message(struct spawner *spawner, const struct ipc_m
 	}
 	close_all(fds, count);
 	if (spawned == NULL)
-		return; /* its owner has forgotten it */
-	if (message->type == IPC_STARTED) {
-		spawned_forget(spawned); /* without its descriptors it is of no use. REL-44 */
-		spawned->ops->on_failed(spawned, EMFILE);
-		return;
-	}
+		return; /* it was forgotten */
 	map_remove(&spawner->by_id, spawned->id);
-	if (message->type == IPC_FAILED)
+	if (message->type == IPC_STARTED) {
+		/* Without its descriptors it is of no use: it is to be killed. REL-44 */
+		spawner_send(spawner,
+			     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
+		spawned->ops->on_failed(spawned, EMFILE);
+	} else if (message->type == IPC_FAILED) {
 		spawned->ops->on_failed(spawned, message->value);
-	else
+	} else {
 		spawned->ops->on_exited(spawned, message->value);
+	}
 }
 
 static void spawner_on_judged(struct spawner *spawner, const struct ipc_message *message)
@@ -139,8 +140,6 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 	if (message->type == IPC_DRAIN) {
 		close_all(fds, count);
 		spawner->ops->on_drain(spawner);
-	} else if (message->type == IPC_LOG && count == 1) {
-		spawner->ops->on_log(spawner, fds[0]);
 	} else if (message->type == IPC_CERTIFICATE && count >= 2) {
 		spawner->ops->on_certificate(spawner, message->server, (size_t)message->value, fds,
 					     count);
@@ -269,11 +268,4 @@ void spawned_signal(struct spawned *spawned, int number)
 	spawner_send(spawned->spawner, &(struct ipc_message){ .type = IPC_SIGNAL,
 							      .child = spawned->id,
 							      .value = number });
-}
-
-void spawned_forget(struct spawned *spawned)
-{
-	CHECK(map_remove(&spawned->spawner->by_id, spawned->id) == spawned);
-	spawner_send(spawned->spawner,
-		     &(struct ipc_message){ .type = IPC_FORGET, .child = spawned->id });
 }

@@ -36,9 +36,8 @@ struct spawner_question {
 
 /* What the keeper says beyond processes. */
 struct spawner_ops {
-	void (*on_drain)(struct spawner *spawner);       /* maybe more than once */
-	void (*on_log)(struct spawner *spawner, int fd); /* takes fd */
-	void (*on_lost)(struct spawner *spawner);        /* the keeper has gone */
+	void (*on_drain)(struct spawner *spawner); /* maybe more than once */
+	void (*on_lost)(struct spawner *spawner);  /* the keeper has gone */
 	/* The files of one certificate of a listener; takes the two or three descriptors. */
 	void (*on_certificate)(struct spawner *spawner, size_t listener, size_t entry,
 			       const int *fds, size_t count);
@@ -71,7 +70,5 @@ void spawned_start(struct spawned *spawned, struct spawner *spawner, uint32_t se
 		   const struct spawned_ops *ops);
 /* Sends SIGTERM or SIGKILL to its process group. */
 void spawned_signal(struct spawned *spawned, int number);
-/* Its owner needs it no more: the process is killed, and no callback follows. */
-void spawned_forget(struct spawned *spawned);
 
 #endif

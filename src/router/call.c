@@ -248,22 +248,18 @@ void call_refuse(struct call *call, struct loop *loop, enum reason reason)
 	call->ops->on_failed(call, reason);
 }
 
-static void call_count_answer(const struct call *call)
+void call_respond(struct call *call, const struct slice *parts, size_t count)
 {
 	struct upstream *upstream = call->request.upstream;
 	uint64_t now_ms = clock_now_ms();
 
-	if (call->state != CALL_SENT)
-		return;
-	if (upstream->child != NULL)
-		upstream->child->answered++;
-	server_note_answered(upstream->server, upstream->ready_at_ms);
-	latency_histogram_add(&upstream->server->stats.answered, now_ms - call->sent_at_ms, now_ms);
-}
-
-void call_respond(struct call *call, const struct slice *parts, size_t count)
-{
-	call_count_answer(call);
+	if (call->state == CALL_SENT) {
+		if (upstream->child != NULL)
+			upstream->child->answered++;
+		backoff_note_answered(&upstream->server->backoff, upstream->ready_at_ms);
+		latency_histogram_add(&upstream->server->stats.answered, now_ms - call->sent_at_ms,
+				      now_ms);
+	}
 	call_end(call, true);
 	call_release(call, loop_of(call));
 	call->ops->on_response(call, parts, count);
@@ -277,6 +273,12 @@ void call_fail(struct call *call, enum reason reason)
 	call_end(call, false);
 	call_release(call, loop_of(call));
 	call->ops->on_failed(call, reason);
+}
+
+void call_on_wait_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	(void)queue;
+	call_fail(call_of_waiter(waiter), REASON_TIMEOUT);
 }
 
 void call_cancel(struct call *call)

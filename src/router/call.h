@@ -98,6 +98,10 @@ struct call {
 	char inlined[CALL_INLINE_BYTES];
 };
 
+static inline struct call *call_of_waiter(struct waiter *waiter)
+{
+	return container_of(waiter, struct call, waiter);
+}
 /* Prepares a call with the identifiers of `env`, which are copied. */
 void call_init(struct call *call, const struct call_ops *ops, const struct envelope *env);
 
@@ -105,6 +109,8 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 void call_link(struct call *call, struct client *client);
 /* After `timeout_ms`, unless 0, its wait queue is told. */
 void call_wait(struct call *call, uint64_t timeout_ms);
+/* For queues whose calls fail with REASON_TIMEOUT then; of struct wait_queue_ops. */
+void call_on_wait_timeout(struct wait_queue *queue, struct waiter *waiter);
 /* It has been sent, under this id: deadlines run. */
 void call_sent(struct call *call, struct upstream *upstream, uint64_t id);
 /* Whether a server has been sent it. */

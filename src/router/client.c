@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "router/client.h"
 
+#include "jsonrpc/splice.h"
 #include "mcp/revision.h"
 #include "router/call.h"
 #include "router/pool.h"
@@ -50,6 +51,18 @@ void client_remove_call(struct client *client, struct call *call)
 	client->router->calls--;
 	if (client->session != NULL)
 		session_release(client->session);
+}
+
+struct msg *client_copy_message(const struct envelope *env, const struct splice_edit *edits,
+				size_t count)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	splice_append(&text, env->text, edits, count, env->has_line_break ? SPLICE_ONE_LINE : 0);
+	msg = msg_new(buf_slice(&text));
+	buf_fini(&text);
+	return msg;
 }
 
 struct stream *client_stream(const struct client *client)

@@ -16,12 +16,15 @@
 #include "router/text_set.h"
 
 struct call;
+struct envelope;
+struct msg;
 struct pool;
 struct principal;
 struct revision;
 struct router;
 struct server;
 struct session;
+struct splice_edit;
 struct stream;
 struct upstream;
 
@@ -45,7 +48,7 @@ struct client {
 	size_t call_count;
 	struct server_requests server_requests;
 	struct text_set
-		subscriptions;        /* the URIs that it subscribed to, as uri_spell writes them */
+		subscriptions; /* the URIs that it subscribed to, as subscriptions_spell_uri writes them */
 	struct text_set elicitations; /* the ids of URL elicitations that it was given */
 	int level;                    /* the log level that it asked for, or -1 */
 	bool tells_roots;             /* it declared roots.listChanged */
@@ -59,6 +62,12 @@ void client_fini(struct client *client);
 /* A call begins, and ends: its session does not idle out meanwhile. */
 void client_add_call(struct client *client, struct call *call);
 void client_remove_call(struct client *client, struct call *call);
+/*
+ * A server's message as a client gets it: some spans replaced, in their order, and no raw line breaks. The caller has the
+ * reference.
+ */
+struct msg *client_copy_message(const struct envelope *env, const struct splice_edit *edits,
+				size_t count);
 /* The stream for what belongs to no call; NULL: it has none. */
 struct stream *client_stream(const struct client *client);
 /* Who takes turns where calls wait: principals, or clients of those who are not told apart. */

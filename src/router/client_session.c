@@ -76,7 +76,7 @@ static struct call *opening_call(const struct client_session *cs)
 {
 	if (wait_queue_is_empty(&cs->opening))
 		return NULL;
-	return container_of(wait_queue_first(&cs->opening), struct call, waiter);
+	return call_of_waiter(wait_queue_first(&cs->opening));
 }
 
 static void on_ready(struct pool_member *member, const struct envelope *response)
@@ -148,7 +148,7 @@ static void on_respawn(struct pool_member *member)
 static void on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
 {
 	CHECK(of_member(member)->session.state == SESSION_LIVE);
-	stream_push(&of_member(member)->session.standalone, STREAM_NEWS, key, msg);
+	stream_push(&of_member(member)->session.standalone, STREAM_NOTIFICATION, key, msg);
 }
 
 static const struct pool_member_ops member_ops = {
@@ -168,25 +168,18 @@ static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 	struct client_session *cs = container_of(queue, struct client_session, opening);
 
 	if (cs->client.pool->starting > 0)
-		call_wait(container_of(waiter, struct call, waiter),
-			  cs->client.server->conf.queue_timeout_ms);
+		call_wait(call_of_waiter(waiter), cs->client.server->conf.queue_timeout_ms);
 	else
 		session_end(&cs->session, REASON_OVER_LIMIT);
 }
 
 static const struct wait_queue_ops opening_ops = { .on_timeout = on_opening_timeout };
 
-static bool is_declared(struct slice params, const char *capability, const char *member)
-{
-	const char *path[] = { "capabilities", capability, member };
-
-	return scan_path(params, path, ARRAY_LEN(path)).type == JSON_TRUE;
-}
-
 static struct client_session *client_session_new(struct router *router, struct server *server,
 						 const struct peer *peer,
 						 const struct envelope *env)
 {
+	static const char *const roots[] = { "capabilities", "roots", "listChanged" };
 	struct client_session *cs = mem_zalloc(sizeof(*cs));
 	struct slice params = env->params.text;
 	struct json version = scan_member(params, SLICE_LIT("protocolVersion"));
@@ -194,24 +187,12 @@ static struct client_session *client_session_new(struct router *router, struct s
 
 	client_init(&cs->client, router, server, peer,
 		    revision != NULL ? revision : revision_newest());
-	cs->client.tells_roots = is_declared(params, "roots", "listChanged");
+	cs->client.tells_roots = scan_path(params, roots, ARRAY_LEN(roots)).type == JSON_TRUE;
 	cs->member.ops = &member_ops;
 	cs->member.client = &cs->client;
 	list_init(&cs->member.link);
 	wait_queue_init(&cs->opening, &opening_ops);
 	return cs;
-}
-
-static enum reason join(struct client_session *cs, struct call *call, const struct envelope *env)
-{
-	enum reason reason;
-
-	if (cs->client.router->is_draining)
-		return REASON_DRAINING;
-	reason = pool_join(&cs->member, env);
-	if (reason == REASON_NONE && opening_call(cs) != NULL && pool_is_shared(cs->client.pool))
-		call_wait(call, cs->client.server->conf.queue_timeout_ms);
-	return reason;
 }
 
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
@@ -230,7 +211,9 @@ void client_session_open(struct router *router, struct server *server, struct pr
 	cs->client.session = &cs->session;
 	call_link(call, &cs->client);
 	wait_queue_append(&cs->opening, &call->waiter, 0);
-	reason = join(cs, call, env);
+	reason = router->is_draining ? REASON_DRAINING : pool_join(&cs->member, env);
 	if (reason != REASON_NONE)
 		session_end(&cs->session, reason);
+	else if (opening_call(cs) != NULL && pool_is_shared(cs->client.pool))
+		call_wait(call, server->conf.queue_timeout_ms);
 }

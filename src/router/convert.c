@@ -144,49 +144,6 @@ static struct slice inside(struct json string)
 	return slice_of(string.text.p + 1, string.text.n - 2);
 }
 
-static void append_text_end(struct buf *out, struct slice block)
-{
-	struct json annotations = scan_member(block, SLICE_LIT("annotations"));
-
-	buf_append_char(out, '"');
-	if (annotations.type == JSON_OBJECT) {
-		buf_append_str(out, ",\"annotations\":");
-		buf_append_slice(out, annotations.text);
-	}
-	buf_append_char(out, '}');
-}
-
-static bool append_audio(struct buf *out, struct slice block)
-{
-	struct json mime = scan_member(block, SLICE_LIT("mimeType"));
-	struct json data = scan_member(block, SLICE_LIT("data"));
-
-	if (mime.type != JSON_STRING || data.type != JSON_STRING)
-		return false;
-	buf_append_str(out, "{\"type\":\"text\",\"text\":\"[audio: ");
-	buf_append_slice(out, inside(mime));
-	buf_append_str(out, ", ");
-	buf_append_u64(out, base64_size(inside(data)));
-	buf_append_str(out, " bytes omitted]");
-	append_text_end(out, block);
-	return true;
-}
-
-static bool append_link(struct buf *out, struct slice block)
-{
-	struct json name = scan_member(block, SLICE_LIT("name"));
-	struct json uri = scan_member(block, SLICE_LIT("uri"));
-
-	if (name.type != JSON_STRING || uri.type != JSON_STRING)
-		return false;
-	buf_append_str(out, "{\"type\":\"text\",\"text\":\"");
-	buf_append_slice(out, inside(name));
-	buf_append_str(out, ": ");
-	buf_append_slice(out, inside(uri));
-	append_text_end(out, block);
-	return true;
-}
-
 static struct slice block_type(struct slice block)
 {
 	return scan_plain_string(scan_member(block, SLICE_LIT("type")));
@@ -196,12 +153,33 @@ static struct slice block_type(struct slice block)
 static bool append_block(struct buf *out, unsigned int lost, struct slice block)
 {
 	struct slice type = block_type(block);
+	bool is_audio = lost & REVISION_AUDIO && slice_is_equal(type, SLICE_LIT("audio"));
+	bool is_link = lost & REVISION_LINKS && slice_is_equal(type, SLICE_LIT("resource_link"));
+	struct json name, content, annotations;
 
-	if (lost & REVISION_AUDIO && slice_is_equal(type, SLICE_LIT("audio")))
-		return append_audio(out, block);
-	if (lost & REVISION_LINKS && slice_is_equal(type, SLICE_LIT("resource_link")))
-		return append_link(out, block);
-	return false;
+	if (!is_audio && !is_link)
+		return false;
+	name = scan_member(block, is_audio ? SLICE_LIT("mimeType") : SLICE_LIT("name"));
+	content = scan_member(block, is_audio ? SLICE_LIT("data") : SLICE_LIT("uri"));
+	annotations = scan_member(block, SLICE_LIT("annotations"));
+	if (name.type != JSON_STRING || content.type != JSON_STRING)
+		return false;
+	buf_append_str(out, "{\"type\":\"text\",\"text\":\"");
+	buf_append_str(out, is_audio ? "[audio: " : "");
+	buf_append_slice(out, inside(name));
+	if (is_audio) {
+		buf_printf(out, ", %zu bytes omitted]", base64_size(inside(content)));
+	} else {
+		buf_append_str(out, ": ");
+		buf_append_slice(out, inside(content));
+	}
+	buf_append_char(out, '"');
+	if (annotations.type == JSON_OBJECT) {
+		buf_append_str(out, ",\"annotations\":");
+		buf_append_slice(out, annotations.text);
+	}
+	buf_append_char(out, '}');
+	return true;
 }
 
 static int rewrite_block(struct slice block, void *arg)
@@ -237,29 +215,24 @@ static int rewrite_tool(struct slice tool, void *arg)
 	return 0;
 }
 
-static void rewrite_tools(struct rewrite *rewrite, struct json tools)
-{
-	struct cut cut = { .rewrite = rewrite };
-
-	each_element(tools, rewrite_tool, &cut);
-	cut_end(&cut);
-}
-
 static void rewrite_result(struct rewrite *rewrite, enum method_id method, struct slice result)
 {
 	bool is_content = rewrite->lost & (REVISION_AUDIO | REVISION_LINKS);
 	bool is_tasks = rewrite->lost & REVISION_TASKS;
+	struct cut cut = { .rewrite = rewrite };
 
-	if (method == METHOD_TOOLS_CALL && is_content)
+	if (method == METHOD_TOOLS_CALL && is_content) {
 		each_element(scan_member(result, SLICE_LIT("content")), rewrite_block, rewrite);
-	else if (method == METHOD_PROMPTS_GET && is_content)
+	} else if (method == METHOD_PROMPTS_GET && is_content) {
 		each_element(scan_member(result, SLICE_LIT("messages")), rewrite_prompt_message,
 			     rewrite);
-	else if (method == METHOD_TOOLS_LIST && is_tasks)
-		rewrite_tools(rewrite, scan_member(result, SLICE_LIT("tools")));
-	else if (method == METHOD_INITIALIZE && is_tasks)
+	} else if (method == METHOD_TOOLS_LIST && is_tasks) {
+		each_element(scan_member(result, SLICE_LIT("tools")), rewrite_tool, &cut);
+		cut_end(&cut);
+	} else if (method == METHOD_INITIALIZE && is_tasks) {
 		cut_member(rewrite, scan_member(result, SLICE_LIT("capabilities")).text,
 			   SLICE_LIT("tasks"));
+	}
 }
 
 static void rewrite_error(struct rewrite *rewrite, struct slice error)
@@ -318,10 +291,13 @@ static int take_option(struct slice option, void *arg)
 }
 
 /* "oneOf":[{"const":…,"title":…},…] of a choice becomes "enum":[…],"enumNames":[…]. */
-static void rewrite_choice(struct rewrite *rewrite, struct slice name, struct json choices)
+static int rewrite_choice(struct slice name, struct json choices, void *arg)
 {
+	struct rewrite *rewrite = arg;
 	struct options options = { .is_broken = false };
 
+	if (!slice_is_equal(name, SLICE_LIT("oneOf")))
+		return 0;
 	each_element(choices, take_option, &options);
 	if (options.is_broken || options.values.len == 0) {
 		rewrite->is_inexpressible = true;
@@ -335,13 +311,6 @@ static void rewrite_choice(struct rewrite *rewrite, struct slice name, struct js
 	}
 	buf_fini(&options.values);
 	buf_fini(&options.names);
-}
-
-static int rewrite_field_member(struct slice name, struct json value, void *arg)
-{
-	if (!slice_is_equal(name, SLICE_LIT("oneOf")))
-		return 0;
-	rewrite_choice(arg, name, value);
 	return -1;
 }
 
@@ -354,7 +323,7 @@ static int rewrite_field(struct slice name, struct json field, void *arg)
 	if (slice_is_equal(block_type(field.text), SLICE_LIT("array")))
 		rewrite->is_inexpressible = true;
 	else if (scan_member(field.text, SLICE_LIT("enum")).type == JSON_ABSENT)
-		scan_members(field.text, rewrite_field_member, rewrite);
+		scan_members(field.text, rewrite_choice, rewrite);
 	return rewrite->is_inexpressible ? -1 : 0;
 }
 
@@ -443,30 +412,25 @@ static int rewrite_sampling_message(struct slice message, void *arg)
 	return rewrite->is_inexpressible ? -1 : 0;
 }
 
-static void rewrite_sampling(struct rewrite *rewrite, struct slice params)
-{
-	if (rewrite->lost & REVISION_MODES &&
-	    scan_member(params, SLICE_LIT("tools")).type != JSON_ABSENT)
-		rewrite->is_inexpressible = true;
-	else
-		each_element(scan_member(params, SLICE_LIT("messages")), rewrite_sampling_message,
-			     rewrite);
-}
-
 const struct envelope *convert_server_request(struct convert *convert, unsigned int lost,
 					      const struct method *method,
 					      const struct envelope *env)
 {
 	static const char *const fields[] = { "requestedSchema", "properties" };
 	struct rewrite rewrite = rewrite_begin(convert, lost, env);
+	struct slice params = env->params.text;
 
 	if (lost == 0)
 		return env;
 	if (method->id == METHOD_ELICITATION && lost & REVISION_MODES)
-		scan_members(scan_path(env->params.text, fields, ARRAY_LEN(fields)).text,
-			     rewrite_field, &rewrite);
+		scan_members(scan_path(params, fields, ARRAY_LEN(fields)).text, rewrite_field,
+			     &rewrite);
+	else if (method->id == METHOD_SAMPLING && lost & REVISION_MODES &&
+		 scan_member(params, SLICE_LIT("tools")).type != JSON_ABSENT)
+		rewrite.is_inexpressible = true;
 	else if (method->id == METHOD_SAMPLING)
-		rewrite_sampling(&rewrite, env->params.text);
+		each_element(scan_member(params, SLICE_LIT("messages")), rewrite_sampling_message,
+			     &rewrite);
 	return rewrite.is_inexpressible ? NULL : rewrite_end(&rewrite, convert, env);
 }
 
@@ -503,24 +467,20 @@ const struct envelope *convert_answer(struct convert *convert, unsigned int lost
 	return rewrite_end(&rewrite, convert, env);
 }
 
-/* What was told by presence alone has had no members before. */
-static bool was_bare(unsigned int lost, struct slice name)
-{
-	return lost & REVISION_MODES && (slice_is_equal(name, SLICE_LIT("elicitation")) ||
-					 slice_is_equal(name, SLICE_LIT("sampling")));
-}
-
 static int rewrite_capability(struct slice name, struct json value, void *arg)
 {
 	struct cut *cut = arg;
 	struct rewrite *rewrite = cut->rewrite;
 	unsigned int lost = rewrite->lost;
-	bool is_unknown =
-		(lost & REVISION_TASKS && slice_is_equal(name, SLICE_LIT("tasks"))) ||
-		(lost & REVISION_ELICITATION && slice_is_equal(name, SLICE_LIT("elicitation")));
+	bool is_elicitation = slice_is_equal(name, SLICE_LIT("elicitation"));
+	bool is_unknown = (lost & REVISION_TASKS && slice_is_equal(name, SLICE_LIT("tasks"))) ||
+			  (lost & REVISION_ELICITATION && is_elicitation);
+	/* What was told by presence alone has had no members before. */
+	bool was_bare = lost & REVISION_MODES &&
+			(is_elicitation || slice_is_equal(name, SLICE_LIT("sampling")));
 
 	cut_item(cut, member_span(name, value), !is_unknown);
-	if (!is_unknown && was_bare(lost, name) && value.type == JSON_OBJECT && value.text.n > 2) {
+	if (!is_unknown && was_bare && value.type == JSON_OBJECT && value.text.n > 2) {
 		rewrite_span(rewrite, value.text);
 		buf_append_str(rewrite->out, "{}");
 	}

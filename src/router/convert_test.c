@@ -5,12 +5,7 @@
  */
 #include "router/convert.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
+#include "base/unit_test.h"
 #include "mcp/revision.h"
 
 #define A "2024-11-05"
@@ -93,7 +88,6 @@ static void features_are_lost_downwards_only(void **state)
 {
 	static const char *const names[] = { A, B, C, D };
 
-	(void)state;
 	for (size_t to = 0; to < 4; to++) {
 		for (size_t from = 0; from < 4; from++)
 			assert_int_equal(lost(names[to], names[from]) != 0, from > to);
@@ -107,7 +101,6 @@ static void sound_becomes_text(void **state)
 	static const char noted[] =
 		"{'content':[{'type':'audio','data':'','mimeType':'m','annotations':{'priority':1.50}}]}";
 
-	(void)state;
 	becomes(convert_response, lost(A, B), "tools/call", content,
 		"{'content':[" TEXT " ,\t" AUDIO_TEXT "," AUDIO_TEXT "],'x':1.0}");
 	becomes(convert_response, lost(B, D), "tools/call", content, NULL);
@@ -126,7 +119,6 @@ static void links_become_text(void **state)
 {
 	static const char content[] = "{'content':[" LINK "," AUDIO "]}";
 
-	(void)state;
 	becomes(convert_response, lost(B, C), "tools/call", content,
 		"{'content':[" LINK_TEXT "," AUDIO "]}");
 	becomes(convert_response, lost(A, D), "tools/call", content,
@@ -162,7 +154,6 @@ static void what_nobody_understands_stays(void **state)
 	static const char *const methods[] = { "tools/call", "prompts/get", "tools/list",
 					       "initialize", "resources/read" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(results); i++) {
 		for (size_t k = 0; k < ARRAY_LEN(methods); k++)
 			becomes(convert_response, lost(A, D), methods[k], results[i], NULL);
@@ -175,7 +166,6 @@ static void tasks_are_hidden(void **state)
 	static const char optional[] =
 		"{'tools':[{'name':'a','execution':{'taskSupport':'optional'}}, {'name':'b'} ]}";
 
-	(void)state;
 	becomes(convert_response, lost(C, D), "tools/list", optional,
 		"{'tools':[{'name':'a'}, {'name':'b'} ]}");
 	becomes(convert_response, lost(A, C), "tools/list", optional, NULL);
@@ -209,7 +199,6 @@ static void tools_that_require_tasks_are_hidden(void **state)
 	char before[1024];
 	char after[1024];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		snprintf(before, sizeof(before), "{'tools':%s,'nextCursor':'c'}", rows[i].before);
 		snprintf(after, sizeof(after), "{'tools':%s,'nextCursor':'c'}", rows[i].after);
@@ -232,7 +221,6 @@ static void error_about_urls_becomes_a_common_one(void **state)
 		{ D, "{'code':-32042,'message':'m'}", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct envelope env = read_message("'error'", rows[i].before);
 		struct convert convert = { .text = { 0 } };
@@ -257,7 +245,6 @@ static void forms_are_told_in_older_words(void **state)
 		FORM("'n':{'type':'number'},'a':{'type':'string','enum':['x','y','z'],"
 		     "'enumNames':['X','Y','z'],'default':'x'}");
 
-	(void)state;
 	becomes(convert_server_request, lost(C, D), "elicitation/create", choice, old);
 	becomes(convert_server_request, lost(D, D), "elicitation/create", choice, NULL);
 	becomes(convert_server_request, lost(C, D), "elicitation/create", old, NULL);
@@ -278,7 +265,6 @@ static void forms_are_told_in_older_words(void **state)
 #define TOOL_USE "{'type':'tool_use','id':'1','name':'n','input':{}}"
 static void sampling_is_told_in_older_words(void **state)
 {
-	(void)state;
 	becomes(convert_server_request, lost(C, D), "sampling/createMessage",
 		"{'messages':[],'tools':[]}", "");
 	becomes(convert_server_request, lost(B, C), "sampling/createMessage",
@@ -307,7 +293,6 @@ static void sampling_is_told_in_older_words(void **state)
 
 static void answers_are_told_in_older_words(void **state)
 {
-	(void)state;
 	becomes(convert_answer, lost(C, D), "sampling/createMessage",
 		"{'role':'assistant','content':[" TEXT "]}",
 		"{'role':'assistant','content':" TEXT "}");
@@ -326,7 +311,6 @@ static void context_of_completions_goes(void **state)
 {
 	static const char params[] = "{'context':{'arguments':{}} , 'ref':{'context':1}}";
 
-	(void)state;
 	becomes(convert_request, lost(B, C), "completion/complete", params,
 		"{'ref':{'context':1}}");
 	becomes(convert_request, lost(C, D), "completion/complete", params, NULL);
@@ -336,7 +320,6 @@ static void context_of_completions_goes(void **state)
 static const struct envelope *initialize(struct convert *convert, unsigned int flags,
 					 const struct method *method, const struct envelope *env)
 {
-	(void)method;
 	return convert_initialize(convert, flags, env);
 }
 
@@ -346,7 +329,6 @@ static void capabilities_fit_the_revision(void **state)
 	static const char caps[] = "{'capabilities':{'tasks':{},'elicitation':{'url':{}},"
 				   "'sampling':{'tools':{}},'roots':{'listChanged':true}},'x':1}";
 
-	(void)state;
 	becomes(initialize, lost(D, D), "initialize", caps, NULL);
 	becomes(initialize, lost(C, D), "initialize", caps,
 		"{'capabilities':{'elicitation':{},'sampling':{},'roots':{'listChanged':true}},'x':1}");

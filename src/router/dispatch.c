@@ -14,6 +14,7 @@
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/subscriptions.h"
 #include "upstream/send.h"
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
@@ -48,32 +49,27 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 	buf_fini(&params);
 }
 
-/* A cursor becomes again what the server gave out. Returns whether there is one. bridging.md §1.1 (7) */
-static bool edits_add_cursor(struct send_edits *edits, const struct envelope *env,
-			     struct buf *inside)
-{
-	struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
-	uint64_t child;
-
-	if (cursor.type == JSON_ABSENT || cursor_open(cursor, &child, inside) < 0)
-		return false;
-	send_edits_add(edits, cursor.text, buf_slice(inside));
-	return true;
-}
-
 static void send_edited(struct upstream *upstream, struct call *call, const struct envelope *env,
 			uint64_t id)
 {
 	struct send_edits edits = { .count = 0 };
 	struct buf cursor = { 0 };
 	bool has_cursor = false;
+	uint64_t child;
 	char digits[20];
 	struct slice id_text = slice_of(digits, text_format_u64(id, digits));
 
 	send_edits_add(&edits, env->id.text, id_text);
 	send_edits_add_meta(&edits, env, call->token.n > 0 ? id_text : (struct slice){ NULL, 0 });
-	if (pool_is_shared(upstream->pool) && call->method->flags & METHOD_PAGED)
-		has_cursor = edits_add_cursor(&edits, env, &cursor);
+	/* A cursor becomes again what the server gave out. bridging.md §1.1 (7) */
+	if (pool_is_shared(upstream->pool) && call->method->flags & METHOD_PAGED) {
+		struct json sealed = scan_member(env->params.text, SLICE_LIT("cursor"));
+
+		has_cursor =
+			sealed.type != JSON_ABSENT && cursor_open(sealed, &child, &cursor) == 0;
+		if (has_cursor)
+			send_edits_add(&edits, sealed.text, buf_slice(&cursor));
+	}
 	send_message(upstream, env, &edits);
 	send_edits_fini(&edits);
 	buf_fini(&cursor);
@@ -105,7 +101,7 @@ static bool find_place(struct pool *pool, const void *fairness_key, size_t size)
 						is_full ? 1 : size);
 		if (excess == NULL)
 			return false;
-		call_fail(container_of(excess, struct call, waiter), REASON_OVER_LIMIT);
+		call_fail(call_of_waiter(excess), REASON_OVER_LIMIT);
 	}
 }
 
@@ -144,9 +140,46 @@ static struct call *call_of(struct upstream_request *request)
 	return container_of(request, struct call, request);
 }
 
+/*
+ * What the server of one session agreed to, the client remembers for the processes to come. Returns false if there is no
+ * room for it: many subscriptions may have been asked for at once. The server is told that this one is off. DEF-11
+ */
+static bool remember_change(struct call *call)
+{
+	struct upstream *upstream = call->request.upstream;
+	struct client *client = call->client;
+	struct text_set *set = &client->subscriptions;
+	struct buf room = { 0 };
+	bool is_kept = true;
+	struct envelope env;
+	struct error err;
+	struct slice uri;
+
+	if (call->body == NULL || pool_is_shared(client->pool) ||
+	    scan_envelope(call->body->text, &client->router->limits, 0, &env, &err) < 0)
+		return true;
+	uri = subscriptions_spell_uri(env.uri, &room);
+	if (call->method->id == METHOD_SET_LEVEL) {
+		client->level = level_find(
+			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
+	} else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING) {
+		is_kept = text_set_add(set, uri) || text_set_has(set, text_set_key(uri), uri);
+		if (!is_kept)
+			send_subscription(upstream, upstream_next_id(upstream),
+					  SLICE_LIT("resources/unsubscribe"), uri);
+	} else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING) {
+		text_set_remove(set, uri);
+	}
+	buf_fini(&room);
+	return is_kept;
+}
+
 static void on_response(struct upstream_request *request, const struct envelope *env)
 {
-	result_send(call_of(request), env);
+	if (env->kind == ENVELOPE_RESULT && !remember_change(call_of(request)))
+		result_send_no_room(call_of(request));
+	else
+		result_send(call_of(request), env);
 }
 
 static void on_malformed(struct upstream_request *request)
@@ -154,18 +187,13 @@ static void on_malformed(struct upstream_request *request)
 	call_fail(call_of(request), REASON_CHILD_PROTOCOL_ERROR);
 }
 
-/* Nothing has come of it, or the same will come of it another time. bridging.md §4, I5 */
-static bool may_be_repeated(const struct call *call)
-{
-	return call->method->flags & METHOD_SAFE && !call->is_repeated && call->body != NULL;
-}
-
 static void on_lost(struct upstream_request *request, enum reason reason)
 {
 	struct call *call = call_of(request);
 
 	CHECK(pool_is_shared(call->client->pool));
-	if (may_be_repeated(call)) {
+	/* Nothing has come of it, or the same will come of it another time. bridging.md §4, I5 */
+	if (call->method->flags & METHOD_SAFE && !call->is_repeated && call->body != NULL) {
 		call_recall(call);
 		enqueue(call->client->pool, call);
 	} else {
@@ -233,25 +261,20 @@ void dispatch_on_turn(struct upstream *upstream, struct call *call)
 
 /* ---- the choice ---- */
 
-/* The rest of a list is with the process that gave the first part of it. */
-static struct upstream *find_by_cursor(struct pool *pool, struct json cursor)
-{
-	struct buf inside = { 0 };
-	struct upstream *found = NULL;
-	uint64_t child;
-
-	if (cursor_open(cursor, &child, &inside) == 0)
-		found = pool_find_upstream(pool, child);
-	buf_fini(&inside);
-	return found;
-}
-
-/* A process that works on a call which has it for itself is not asked anything else meanwhile. */
+/*
+ * The rest of a list is with the process that gave the first part of it. One that works on a call which has it for itself
+ * is not asked anything else meanwhile.
+ */
 static void dispatch_rest(struct pool *pool, struct call *call, const struct envelope *env,
 			  struct json cursor)
 {
-	struct upstream *upstream = find_by_cursor(pool, cursor);
+	struct upstream *upstream = NULL;
+	struct buf inside = { 0 };
+	uint64_t child;
 
+	if (cursor_open(cursor, &child, &inside) == 0)
+		upstream = pool_find_upstream(pool, child);
+	buf_fini(&inside);
 	if (upstream == NULL)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown cursor"));
@@ -277,7 +300,7 @@ void dispatch_call(struct call *call, const struct envelope *env)
 		}
 	}
 	if (!pool_is_waited_for(pool))
-		upstream = pool_find_room(pool, env->text.n);
+		upstream = pool_find_room(pool, env->text.n, false);
 	if (upstream != NULL) {
 		send_to(upstream, call, env);
 		return;

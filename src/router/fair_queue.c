@@ -59,24 +59,19 @@ static struct share *share_find(const struct fair_queue *queue, const void *fair
 	return NULL;
 }
 
-static struct share *share_get(struct fair_queue *queue, const void *fairness_key)
-{
-	struct share *share = share_find(queue, fairness_key);
-
-	if (share != NULL)
-		return share;
-	share = mem_zalloc(sizeof(*share));
-	share->queue = queue;
-	share->fairness_key = fairness_key;
-	wait_queue_init(&share->waiters, &share_ops);
-	list_append(&queue->shares, &share->link);
-	return share;
-}
-
 void fair_queue_push(struct fair_queue *queue, struct waiter *waiter, const void *fairness_key,
 		     size_t bytes)
 {
-	wait_queue_append(&share_get(queue, fairness_key)->waiters, waiter, bytes);
+	struct share *share = share_find(queue, fairness_key);
+
+	if (share == NULL) {
+		share = mem_zalloc(sizeof(*share));
+		share->queue = queue;
+		share->fairness_key = fairness_key;
+		wait_queue_init(&share->waiters, &share_ops);
+		list_append(&queue->shares, &share->link);
+	}
+	wait_queue_append(&share->waiters, waiter, bytes);
 	queue->count++;
 	queue->bytes += bytes;
 }

@@ -38,7 +38,7 @@ struct list_cache_lru {
 void list_cache_init(struct list_cache *lists);
 /* Its sessions have ended. */
 void list_cache_fini(struct list_cache *lists);
-void list_cache_lru_init(struct list_cache_lru *store);
+void list_cache_lru_init(struct list_cache_lru *lru);
 
 /*
  * Takes a linked call of a shared pool that may ask for a list: answers it, or lets it wait for the answer. Returns false if it is to

@@ -2,11 +2,6 @@
 /* Lists that are kept.  bridging.md §1.8 */
 #include "router/list_cache.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
 #include "router/pool_stage.h"
 
 #define PROMPTS_LIST(id) "{'jsonrpc':'2.0','id':" id ",'method':'prompts/list'}"
@@ -20,7 +15,6 @@ static void lists_are_fetched_once(void **state)
 	struct front *two = request(b->client, LIST("'x'"));
 	struct front *late;
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	says(process(0), TOOLS("2", "{'name':'t','execution':{'taskSupport':'optional'}}"));
 	is_answered(one, TOOLS("1", "{'name':'t'}"));
@@ -54,7 +48,6 @@ static void changes_outdate_what_is_on_its_way(void **state)
 	struct front *before = request(a->client, LIST("1"));
 	struct front *after;
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	says(process(0), CHANGED("tools"));
 	after = request(b->client, LIST("1"));
@@ -74,7 +67,6 @@ static void pages_become_one(void **state)
 	struct member *a = begin();
 	struct front *list = request(a->client, LIST("1"));
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'x':1,'tools':[ 1 , 2 ],'nextCursor':"
 			 "'a\\u0022','y':2}}");
@@ -95,8 +87,7 @@ static void lists_are_of_one_principal(void **state)
 	struct member *a, *a2, *b;
 	struct front *of_alice, *of_alice_too, *of_bob;
 
-	(void)state;
-	server.conf.isolation = ISOLATION_SHARED;
+	servers[0].conf.isolation = ISOLATION_SHARED;
 	a = begin_plain(alice);
 	a2 = join(open_session_as(alice, INITIALIZE));
 	b = join(open_session_as(bob, INITIALIZE));
@@ -126,7 +117,6 @@ static void errors_are_not_kept(void **state)
 	struct front *one = request(a->client, LIST("1"));
 	struct front *two = request(b->client, LIST("2"));
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32042,'message':'m'}}");
 	is_answered(one, "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'m'}}");
@@ -153,8 +143,7 @@ static void endless_lists_are_passed_on(void **state)
 	struct front *one = request(a->client, LIST("1"));
 	struct front *two = request(b->client, LIST("1"));
 
-	(void)state;
-	server.conf.idle_ms = 24 * POOL_IDLE_MS;
+	servers[0].conf.idle_ms = 24 * POOL_IDLE_MS;
 	hears(process(0), LIST("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
 	hears(process(0), PAGE("3", "'n'"));
@@ -185,7 +174,6 @@ static void kept_lists_grow_old(void **state)
 	struct member *a = begin();
 	struct front *list = request(a->client, PROMPTS_LIST("1"));
 
-	(void)state;
 	hears(process(0), PROMPTS_LIST("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'prompts':[1]}}");
 	pass(4999);
@@ -204,8 +192,7 @@ static void kept_lists_grow_old(void **state)
 	hears(process(0), LIST("5"));
 	says(process(0), TOOLS("5", "1"));
 	is_answered(list, TOOLS("5", "1"));
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	list = request(a->client, LIST("6"));
 	get_ready(1);
 	hears(process(1), LIST("2"));
@@ -224,7 +211,6 @@ static void own_words_reach_the_server(void **state)
 	};
 	struct member *a = begin();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(params); i++) {
 		char text[200];
 		char line[200];
@@ -252,23 +238,20 @@ static void lost_fetches_are_repeated(void **state)
 	struct member *a = begin();
 	struct front *list = request(a->client, LIST("1"));
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[1],'nextCursor':'n'}}");
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	is_open(list);
 	get_ready(1);
 	hears(process(1), LIST("2"));
-	fake_process_exit(&keeper, process(1), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(1), 0);
 	is_failed(list, REASON_CHILD_EXITED);
-	server.conf.pool_max = 0; /* there may be no other */
+	servers[0].conf.pool_max = 0; /* there may be no other */
 	list = request(a->client, LIST("2"));
 	is_open(list);
 	pass(POOL_QUEUE_TIMEOUT_MS);
 	is_failed(list, REASON_OVER_LIMIT);
-	server.conf.pool_max = 1;
+	servers[0].conf.pool_max = 1;
 	keeper.refuses = ENOENT;
 	list = request(a->client, LIST("3"));
 	pass(1000);
@@ -283,7 +266,6 @@ static void nobody_is_waited_for(void **state)
 	struct front *one = request(a->client, LIST("1"));
 	struct front *two = request(b->client, LIST("1"));
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	notify(a->client, CANCELLED("1"));
 	assert_int_equal(one->ending, ENDING_CANCELLED);
@@ -310,7 +292,6 @@ static void fetches_have_deadlines(void **state)
 	struct front *list = request(a->client, LIST("1"));
 	char text[200];
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	pass(60000);
 	is_failed(list, REASON_TIMEOUT);
@@ -342,7 +323,6 @@ static void lists_need_no_lease(void **state)
 	struct front *call = request(a->client, CALL("1"));
 	struct front *list = request(b->client, LIST("1"));
 
-	(void)state;
 	hears(process(0), CALL("2"));
 	hears(process(0), LIST("3"));
 	says(process(0), ASK("7"));
@@ -354,8 +334,8 @@ static void lists_need_no_lease(void **state)
 	says(process(0), TOOLS("3", ""));
 	is_answered(list, TOOLS("1", ""));
 	assert_int_equal(keeper.count, 1);
-	server.conf.calls_per_process = 1;
-	server.conf.pool_max = 1;
+	servers[0].conf.calls_per_process = 1;
+	servers[0].conf.pool_max = 1;
 	says(process(0), CHANGED("tools"));
 	list = request(b->client, LIST("2"));
 	hears_nothing(process(0));
@@ -378,9 +358,8 @@ static void lists_and_calls_take_turns(void **state)
 	struct member *a = begin();
 	struct front *first;
 
-	(void)state;
-	server.conf.pool_max = 1;
-	server.conf.calls_per_process = 1;
+	servers[0].conf.pool_max = 1;
+	servers[0].conf.calls_per_process = 1;
 	first = request(a->client, CALL("1"));
 	request(a->client, CALL("2"));
 	request(a->client, CALL("3"));
@@ -409,7 +388,7 @@ static void says_much(size_t i, const char *begin, const char *end)
 	fake_process_write(process(i), q(begin));
 	for (size_t n = 0; n < 100; n++) {
 		fake_process_write(process(i), text);
-		fake_keeper_settle(&keeper);
+		settle();
 	}
 	says(process(i), end);
 }
@@ -419,7 +398,6 @@ static void large_updates_do_not_wait(void **state)
 {
 	struct member *a = begin();
 
-	(void)state;
 	request(a->client, SUBSCRIBE("1"));
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));
@@ -460,7 +438,6 @@ static void long_lists_have_pages(void **state)
 	struct json cursor;
 	char page[300];
 
-	(void)state;
 	ask_for_much(a, 2, 6);
 	list = &fronts[front_count - 1];
 	assert_int_equal(list->ending, ENDING_RESPONSE);
@@ -498,7 +475,6 @@ static void kept_lists_are_bounded(void **state)
 	size_t all = 64 << 20;
 	size_t small;
 
-	(void)state;
 	request(a->client, LIST("1"));
 	hears(process(0), LIST("2"));
 	says(process(0), TOOLS("2", "1"));
@@ -530,14 +506,12 @@ static void idle_children_make_room(void **state)
 	struct front *front;
 	struct front *call;
 
-	(void)state;
-	server.conf.pool_max = 1;
+	servers[0].conf.pool_max = 1;
 	front = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 	is_open(front);
 	hears_nothing(process(0));
 	assert_true(process(0)->is_eof);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	assert_int_equal(keeper.count, 2);
 	get_ready(1);
 	join(front);
@@ -557,8 +531,7 @@ static void children_that_come_to_rest_make_room(void **state)
 	struct front *call = request(a->client, CALL("1"));
 	struct front *front;
 
-	(void)state;
-	server.conf.pool_max = 1;
+	servers[0].conf.pool_max = 1;
 	front = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
 	is_open(front);
 	assert_false(process(0)->is_eof);
@@ -567,8 +540,7 @@ static void children_that_come_to_rest_make_room(void **state)
 	while (fake_process_read(process(0)) != NULL)
 		;
 	assert_true(process(0)->is_eof);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	assert_int_equal(keeper.count, 2);
 	get_ready(1);
 	join(front);
@@ -581,7 +553,6 @@ static void only_one_makes_room(void **state)
 	struct member *a = begin_asking(alice, 0);
 	struct front *calls[2];
 
-	(void)state;
 	calls[0] = request(a->client, CALL("1"));
 	calls[1] = request(a->client, CALL("2"));
 	get_ready(1);
@@ -593,8 +564,7 @@ static void only_one_makes_room(void **state)
 	assert_int_equal(router.slots.leaving, 1);
 	while (fake_process_read(process(0)) != NULL)
 		;
-	fake_process_exit(&keeper, process(process(0)->is_eof ? 0 : 1), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(process(0)->is_eof ? 0 : 1), 0);
 	assert_int_equal(router.slots.leaving, 0);
 	assert_int_equal(keeper.count, 3);
 }
@@ -604,9 +574,8 @@ static void unused_pools_go(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
 
-	(void)state;
 	session_end(a->client->session, REASON_DELETED);
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_false(list_is_empty(&router.slots.pools));
 	pass(POOL_IDLE_MS);
 	assert_true(list_is_empty(&router.slots.pools));
@@ -618,12 +587,10 @@ static void lost_fetches_of_nobody_are_forgotten(void **state)
 	struct member *a = begin();
 	struct front *list = request(a->client, LIST("1"));
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	notify(a->client, CANCELLED("1"));
 	assert_int_equal(list->ending, ENDING_CANCELLED);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	pass(2000);
 	assert_int_equal(keeper.count, 1);
 }
@@ -634,12 +601,10 @@ static void pools_of_nobody_are_not_revived(void **state)
 	struct member *a = begin_asking(alice, 0);
 	struct front *list = request(a->client, LIST("1"));
 
-	(void)state;
 	hears(process(0), LIST("2"));
 	session_end(a->client->session, REASON_DELETED);
 	is_failed(list, REASON_DELETED);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	pass(2000);
 	assert_int_equal(keeper.count, 1);
 	assert_true(list_is_empty(&router.slots.pools));

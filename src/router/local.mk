@@ -10,9 +10,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/dispatch.c src/router/dispatch.h \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
-	src/router/initialize_result.c src/router/initialize_result.h \
 	src/router/list_cache.c src/router/list_cache.h \
-	src/router/message_copy.c src/router/message_copy.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/pool.c src/router/pool.h \
@@ -27,17 +25,17 @@ src_router_librouter_a_SOURCES = \
 	src/router/subscribe.c src/router/subscribe.h \
 	src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/text_set.c src/router/text_set.h \
-	src/router/uri.c src/router/uri.h \
 	src/router/wait_queue.c src/router/wait_queue.h
 ROUTER_LIBS = src/router/librouter.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test
 src_router_convert_test_SOURCES = src/router/convert_test.c
 src_router_convert_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-STAGE = src/router/stage.c src/router/stage.h $(FAKE_KEEPER)
-src_router_router_test_SOURCES = src/router/router_test.c $(STAGE)
+ROUTER_STAGE = src/router/stage.c src/router/stage.h $(PROCESS_STAGE)
+CLIENT_STAGE = src/router/client_stage.c src/router/client_stage.h $(ROUTER_STAGE)
+src_router_router_test_SOURCES = src/router/router_test.c $(CLIENT_STAGE)
 src_router_router_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
-POOL_STAGE = src/router/pool_stage.c src/router/pool_stage.h $(STAGE)
+POOL_STAGE = src/router/pool_stage.c src/router/pool_stage.h $(CLIENT_STAGE)
 check_PROGRAMS += src/router/pool_test src/router/pool_random_test src/router/list_cache_test
 src_router_pool_test_SOURCES = src/router/pool_test.c $(POOL_STAGE)
 src_router_pool_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -15,10 +15,9 @@
 #include "jsonrpc/write.h"
 #include "router/client.h"
 #include "router/list_cache.h"
-#include "router/message_copy.h"
 #include "router/pool.h"
 #include "router/router.h"
-#include "router/uri.h"
+#include "router/subscriptions.h"
 #include "upstream/upstream.h"
 
 #define TELLING_MS 100 /* changes that come together are told once. bridging.md §1.7 */
@@ -26,7 +25,7 @@
 #define UPDATE_BYTES_MAX (1024 * 1024)
 #define CONCERN_MAX 16 /* one above the other, of one URI; beyond that it takes longer */
 
-/* A resource that has changed, and nobody was told yet. */
+/* A resource that has changed, and nobody was told yet; its URI is spelled as that of subscriptions. */
 struct update {
 	struct list link;
 	uint64_t key;
@@ -50,11 +49,6 @@ static struct pool_member *member_at(struct list *node)
 	return container_of(node, struct pool_member, link);
 }
 
-static void tell(struct pool_member *member, uint64_t key, struct msg *msg)
-{
-	member->ops->on_notification(member, key, msg);
-}
-
 /*
  * A number for joining notifications that say the same. Never 0, and no id of a server request: those are small. It
  * starts at random, so that a server cannot choose URIs whose numbers collide.
@@ -71,7 +65,7 @@ static uint64_t notification_key(struct slice method, struct slice uri)
 static void tell_members(struct pool *pool, uint64_t key, struct msg *msg)
 {
 	LIST_FOREACH_SAFE(node, &pool->members)
-		tell(member_at(node), key, msg);
+		member_at(node)->ops->on_notification(member_at(node), key, msg);
 }
 
 static void tell_change(struct pool *pool, size_t list)
@@ -103,41 +97,30 @@ struct concern {
 	uint64_t keys[CONCERN_MAX];
 };
 
-static struct concern find_concern(const struct pool *pool, struct slice uri)
+/* Whether `uri` is `parent`, or lies below it. */
+static bool is_within(struct slice uri, struct slice parent)
 {
-	struct concern concern = { .uri = uri };
-
-	if (pool_is_shared(pool))
-		concern.count = subscriptions_find_above(&pool->sharing->subscriptions, uri,
-							 concern.lengths, CONCERN_MAX);
-	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
-		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
-	return concern;
+	if (!slice_has_prefix(uri, parent) || parent.n == 0)
+		return false;
+	return uri.n == parent.n || parent.p[parent.n - 1] == '/' || uri.p[parent.n] == '/';
 }
 
-static bool is_subscribed(const struct text_set *set, struct slice uri)
-{
-	LIST_FOREACH(node, &set->items) {
-		const struct text_set_item *item = container_of(node, struct text_set_item, link);
-
-		if (uri_is_within(uri, slice_of(item->text, item->length)))
-			return true;
-	}
-	return false;
-}
-
-/* As is_subscribed, but for its time: there may be many members, and each may have subscribed to much. */
+/* There may be many members, and each may have subscribed to much: where the keys are known, those are looked up. */
 static bool is_concerned(const struct client *client, const struct concern *concern)
 {
 	const struct text_set *set = &client->subscriptions;
 
-	if (set->count == 0)
+	if (pool_is_shared(client->pool) && concern->count <= CONCERN_MAX) {
+		for (size_t i = 0; set->count > 0 && i < concern->count; i++)
+			if (text_set_has(set, concern->keys[i],
+					 slice_of(concern->uri.p, concern->lengths[i])))
+				return true;
 		return false;
-	if (!pool_is_shared(client->pool) || concern->count > CONCERN_MAX)
-		return is_subscribed(set, concern->uri);
-	for (size_t i = 0; i < concern->count; i++) {
-		if (text_set_has(set, concern->keys[i],
-				 slice_of(concern->uri.p, concern->lengths[i])))
+	}
+	LIST_FOREACH(node, &set->items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+
+		if (is_within(concern->uri, slice_of(item->text, item->length)))
 			return true;
 	}
 	return false;
@@ -146,15 +129,20 @@ static bool is_concerned(const struct client *client, const struct concern *conc
 /* Returns whether anybody is subscribed. */
 static bool tell_subscribers(struct pool *pool, struct slice uri, uint64_t key, struct msg *msg)
 {
-	const struct concern concern = find_concern(pool, uri);
+	struct concern concern = { .uri = uri };
 	bool is_told = false;
 
+	if (pool_is_shared(pool))
+		concern.count = subscriptions_find_above(&pool->sharing->subscriptions, uri,
+							 concern.lengths, CONCERN_MAX);
+	for (size_t i = 0; i < concern.count && i < CONCERN_MAX; i++)
+		concern.keys[i] = text_set_key(slice_of(uri.p, concern.lengths[i]));
 	LIST_FOREACH_SAFE(node, &pool->members) {
 		struct pool_member *member = member_at(node);
 
 		if (!is_concerned(member->client, &concern))
 			continue;
-		tell(member, key, msg);
+		member->ops->on_notification(member, key, msg);
 		is_told = true;
 	}
 	return is_told;
@@ -212,7 +200,7 @@ static void notify_list(struct upstream *upstream, const struct envelope *env, c
 			pool->sharing->changed |= 1u << i;
 			tell_soon(pool);
 		} else {
-			struct msg *msg = message_copy(env, NULL, 0);
+			struct msg *msg = client_copy_message(env, NULL, 0);
 
 			tell_members(pool, notification_key(env->method, (struct slice){ NULL, 0 }),
 				     msg);
@@ -247,29 +235,25 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 	tell_soon(pool);
 }
 
-static void notify_of(struct upstream *upstream, const struct envelope *env, struct slice uri)
+static void notify_resource(struct upstream *upstream, const struct envelope *env)
 {
 	struct pool *pool = upstream->pool;
+	struct buf room = { 0 };
+	struct slice uri = subscriptions_spell_uri(env->uri, &room);
 	uint64_t key = notification_key(env->method, uri);
-	struct msg *msg;
+	struct msg *msg = NULL;
 
 	if (pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) {
-		upstream_note_dropped(upstream, env);
-		return;
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+		goto out;
 	}
-	msg = message_copy(env, NULL, 0);
+	msg = client_copy_message(env, NULL, 0);
 	if (pool_is_shared(pool))
 		note_update(pool, uri, key, msg);
 	else if (!tell_subscribers(pool, uri, key, msg))
-		upstream_note_dropped(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+out:
 	msg_unref(&msg);
-}
-
-static void notify_resource(struct upstream *upstream, const struct envelope *env)
-{
-	struct buf room = { 0 };
-
-	notify_of(upstream, env, uri_spell(env->uri, &room));
 	buf_fini(&room);
 }
 

@@ -2,27 +2,20 @@
 /* Pages of lists, as servers write them; with ' for ". bridging.md §1.8 */
 #include "router/pages.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/mem.h"
+#include "base/unit_test.h"
 
 static const struct scan_limits limits = { .depth_max = 64, .id_max = 256 };
 static struct pages pages;
 
 static int setup(void **state)
 {
-	(void)state;
 	pages = (struct pages){ .member = SLICE_LIT("tools") };
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	pages_reset(&pages);
 	return 0;
 }
@@ -62,7 +55,6 @@ static void are(const char *expected)
 /* What stands around the items is that of the first page, in its order; nothing is there twice. */
 static void first_page_is_the_frame(void **state)
 {
-	(void)state;
 	assert_int_equal(add("{'tools':[1],'a':[2],'nextCursor':'x','tools':[9],'nextCursor':'z'}"),
 			 PAGES_MORE);
 	assert_int_equal(add("{'b':1,'nextCursor':null,'tools' : [ \r\n 3, {'tools':[4]} ]}"),
@@ -73,7 +65,6 @@ static void first_page_is_the_frame(void **state)
 
 static void empty_pages_leave_no_commas(void **state)
 {
-	(void)state;
 	assert_int_equal(add("{ 'a' : 1 ,\n 'tools' : [ ] , 'nextCursor' : 'x' }"), PAGES_MORE);
 	assert_int_equal(add("{'tools':[1],'nextCursor':'y'}"), PAGES_MORE);
 	assert_int_equal(add("{'tools':[],'nextCursor':''}"), PAGES_MORE); /* UTIL-PAGE-01 */
@@ -85,7 +76,6 @@ static void empty_pages_leave_no_commas(void **state)
 /* No raw line break stands in a line or an event. */
 static void line_breaks_go(void **state)
 {
-	(void)state;
 	assert_int_equal(add("{'a':\r1,'tools':[1,\n2],'b':{\n}}"), PAGES_COMPLETE);
 	assert_int_equal(pages_join(&pages, &limits), 0);
 	are("{'a': 1,'tools':[1, 2],'b':{ }}");
@@ -98,7 +88,6 @@ static void what_is_no_list_is_unfit(void **state)
 		"{}", "{'tools':{}}", "{'tools':null}", "[]", "7", "{'tools':[],'nextCursor':7}"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(results); i++) {
 		assert_int_equal(add(results[i]), PAGES_UNFIT);
 		pages_reset(&pages);
@@ -111,7 +100,6 @@ static void pages_are_counted(void **state)
 {
 	char text[100];
 
-	(void)state;
 	for (size_t i = 1; i < PAGES_TAKEN_MAX; i++) {
 		snprintf(text, sizeof(text), "{'tools':[%zu],'nextCursor':'%zu'}", i, i);
 		assert_int_equal(add(text), PAGES_MORE);
@@ -151,7 +139,6 @@ static void pages_are_large_and_few(void **state)
 		{ 1000000, 3300000 }, { 4200000, 1 }, { 4100000, 4100000 }, { 70000, 70000 }
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		size_t total = 0;
 		char end[40];
@@ -177,7 +164,6 @@ static void pages_are_large_and_few(void **state)
 
 static void long_lists_are_unfit(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		const char *const ends[] = { ",\"nextCursor\":\"0\"", ",\"nextCursor\":\"1\"",
 					     ",\"nextCursor\":\"2\"" };
@@ -197,7 +183,6 @@ static void errors_are_a_page(void **state)
 {
 	static const char error[] = "{\"id\":4,\"error\":{\"code\":1,\"message\":\"m\"}}";
 
-	(void)state;
 	assert_int_equal(add("{'tools':[],'nextCursor':'x'}"), PAGES_MORE);
 	assert_int_equal(pages_set_error(&pages, slice_str(error), &limits), 0);
 	assert_int_equal(pages.count, 1);

@@ -17,13 +17,12 @@
 #include "router/capability_class.h"
 #include "router/client.h"
 #include "router/convert.h"
-#include "router/initialize_result.h"
 #include "router/pool_demand.h"
 #include "router/process_slots.h"
 #include "router/router.h"
 #include "router/server_request.h"
 #include "upstream/claims.h"
-#include "upstream/handshake.h"
+#include "upstream/send.h"
 #include "upstream/stdio.h"
 #include "upstream/warm.h"
 
@@ -42,11 +41,6 @@ static bool may_wait_for(const struct pool *pool, enum reason reason)
 static struct pool_member *member_at(struct list *node)
 {
 	return container_of(node, struct pool_member, link);
-}
-
-static struct call *call_of(struct waiter *waiter)
-{
-	return container_of(waiter, struct call, waiter);
 }
 
 /* ---- upstreams: what they are asked for ---- */
@@ -127,21 +121,6 @@ static void pool_on_notification(struct upstream *upstream, const struct envelop
 
 /* ---- upstreams: their beginning and end ---- */
 
-/* Returns whether it is other than it was. */
-static bool pool_set_initialize_result(struct pool *pool, struct slice result)
-{
-	struct msg *before = pool->initialize_result;
-	bool is_other;
-
-	pool->initialize_result = initialize_result_share(result, pool->principal == NULL);
-	server_capabilities_read(&pool->capabilities,
-				 scan_member(pool->initialize_result->text, SLICE_LIT("result"))
-					 .text);
-	is_other = before != NULL && !slice_is_equal(before->text, pool->initialize_result->text);
-	msg_unref(&before);
-	return is_other;
-}
-
 static void pool_admit_member(struct pool_member *member, const struct envelope *response)
 {
 	struct pool *pool = member->client->pool;
@@ -184,11 +163,17 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	pool->starting--;
 	pool_on_rest(upstream);
 	pool->agreed = upstream->revision;
-	if (pool_is_shared(pool))
-		is_other = pool_set_initialize_result(pool, result);
-	else
-		server_capabilities_read(&pool->capabilities, result);
-	handshake_complete(upstream);
+	if (pool_is_shared(pool)) {
+		struct msg *before = pool->initialize_result;
+		struct msg *now = server_capabilities_share(result, pool->principal == NULL);
+
+		is_other = before != NULL && !slice_is_equal(before->text, now->text);
+		pool->initialize_result = now;
+		result = scan_member(now->text, SLICE_LIT("result")).text;
+		msg_unref(&before);
+	}
+	server_capabilities_read(&pool->capabilities, result);
+	send_initialized(upstream);
 	pool->router->pool_ops->on_ready(upstream, is_first, is_other);
 	if (pool_is_shared(pool))
 		pool_admit_to_shared(pool);
@@ -244,7 +229,7 @@ static void pool_fail_waiting(struct pool *pool, enum reason reason)
 		member->ops->on_failed(member, reason);
 	}
 	while (!fair_queue_is_empty(&pool->queue))
-		call_fail(call_of(fair_queue_first(&pool->queue)), reason);
+		call_fail(call_of_waiter(fair_queue_first(&pool->queue)), reason);
 	while (!list_is_empty(&pool->jobs)) {
 		struct pool_job *job = container_of(pool->jobs.next, struct pool_job, link);
 
@@ -362,13 +347,12 @@ static void pool_on_retry(struct timer *timer)
 	pool_wake(pool);
 }
 
-/* Upstreams that are too old get no more calls. */
-static void pool_retire_old(struct pool *pool)
+struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list)
 {
-	uint64_t max_age_ms = pool->server->conf.max_age_ms;
+	uint64_t max_age_ms = pool_is_shared(pool) ? pool->server->conf.max_age_ms : 0;
 
-	if (max_age_ms == 0 || !pool_is_shared(pool))
-		return;
+	if (max_age_ms == 0)
+		return pool_choose(pool, size, is_list);
 	LIST_FOREACH_SAFE(node, &pool->upstreams) {
 		struct upstream *upstream = container_of(node, struct upstream, link);
 
@@ -376,12 +360,7 @@ static void pool_retire_old(struct pool *pool)
 		    clock_now_ms() - upstream->ready_at_ms >= max_age_ms)
 			upstream_retire(upstream);
 	}
-}
-
-struct upstream *pool_find_room(struct pool *pool, size_t size)
-{
-	pool_retire_old(pool);
-	return pool_choose(pool, size, false);
+	return pool_choose(pool, size, is_list);
 }
 
 static bool serve_call(struct pool *pool)
@@ -390,10 +369,10 @@ static bool serve_call(struct pool *pool)
 
 	if (fair_queue_is_empty(&pool->queue))
 		return false;
-	upstream = pool_find_room(pool, fair_queue_first(&pool->queue)->bytes);
+	upstream = pool_find_room(pool, fair_queue_first(&pool->queue)->bytes, false);
 	if (upstream == NULL)
 		return false;
-	pool->router->pool_ops->on_turn(upstream, call_of(fair_queue_take(&pool->queue)));
+	pool->router->pool_ops->on_turn(upstream, call_of_waiter(fair_queue_take(&pool->queue)));
 	return true;
 }
 
@@ -404,8 +383,7 @@ static bool serve_job(struct pool *pool)
 
 	if (list_is_empty(&pool->jobs))
 		return false;
-	pool_retire_old(pool);
-	upstream = pool_choose(pool, 0, true);
+	upstream = pool_find_room(pool, 0, true);
 	if (upstream == NULL)
 		return false;
 	job = container_of(pool->jobs.next, struct pool_job, link);
@@ -471,9 +449,9 @@ static void pool_on_queue_timeout(struct fair_queue *queue, struct waiter *waite
 	struct pool *pool = container_of(queue, struct pool, queue);
 
 	if (pool->starting > 0)
-		call_wait(call_of(waiter), pool->server->conf.queue_timeout_ms);
+		call_wait(call_of_waiter(waiter), pool->server->conf.queue_timeout_ms);
 	else
-		call_fail(call_of(waiter), REASON_OVER_LIMIT);
+		call_fail(call_of_waiter(waiter), REASON_OVER_LIMIT);
 }
 
 static const struct fair_queue_ops queue_ops = { .on_timeout = pool_on_queue_timeout };
@@ -536,16 +514,6 @@ static struct msg *make_initialize(const struct revision *revision, struct slice
 	return msg_new_take(&text);
 }
 
-static struct pool *pool_for_one(const struct client *client, const struct envelope *env,
-				 struct slice claims)
-{
-	struct upstream_setup setup = { .initialize = msg_new(env->text),
-					.revision = client->revision };
-
-	buf_append_slice(&setup.claims, claims);
-	return pool_new(client->router, client->server, &setup);
-}
-
 static struct pool *pool_for_class(struct router *router, struct server *server,
 				   struct principal *principal, struct slice claims,
 				   struct slice class)
@@ -589,11 +557,16 @@ static struct pool *pool_for(const struct client *client, const struct envelope 
 				 env);
 	capability_class_append(&class,
 				scan_member(env->params.text, SLICE_LIT("capabilities")).text);
-	if (principal == NULL)
-		pool = pool_for_one(client, env, claims);
-	else
+	if (principal == NULL) {
+		struct upstream_setup setup = { .initialize = msg_new(env->text),
+						.revision = client->revision };
+
+		buf_append_slice(&setup.claims, claims);
+		pool = pool_new(client->router, client->server, &setup);
+	} else {
 		pool = pool_for_class(client->router, client->server, principal, claims,
 				      buf_slice(&class));
+	}
 	convert_fini(&convert);
 	buf_fini(&class);
 	return pool;
@@ -630,29 +603,23 @@ static void pool_spread(struct pool *pool)
 		(void)pool_start_upstream(pool);
 }
 
-/* What its caller's token says now is what its servers are told as long as it lives. NULL: that lacks something. */
-static struct pool *pool_add_member(struct pool_member *member, const struct envelope *env)
-{
-	struct client *client = member->client;
-	struct buf claims = { 0 };
-
-	CHECK(client->pool == NULL && member->ops != NULL);
-	if (claims_append(&claims, &client->server->conf, client->principal) == 0) {
-		client->pool = pool_for(client, env, buf_slice(&claims));
-		list_append(&client->pool->joining, &member->link);
-		client->pool->member_count++;
-	}
-	buf_fini(&claims);
-	return client->pool;
-}
-
 enum reason pool_join(struct pool_member *member, const struct envelope *env)
 {
-	struct pool *pool = pool_add_member(member, env);
+	struct client *client = member->client;
 	enum reason reason = REASON_NONE;
+	struct buf claims = { 0 };
+	struct pool *pool;
 
-	if (pool == NULL)
+	CHECK(client->pool == NULL && member->ops != NULL);
+	/* What its caller's token says now is what its servers are told as long as it lives. */
+	if (claims_append(&claims, &client->server->conf, client->principal) < 0) {
+		buf_fini(&claims);
 		return REASON_CLAIM_MISSING;
+	}
+	pool = client->pool = pool_for(client, env, buf_slice(&claims));
+	buf_fini(&claims);
+	list_append(&pool->joining, &member->link);
+	pool->member_count++;
 	if (pool->initialize_result != NULL) {
 		pool_spread(pool);
 		pool_admit_to_shared(pool);

@@ -157,8 +157,8 @@ enum reason pool_add_job(struct pool *pool, struct pool_job *job) must_check;
 void pool_remove_job(struct pool_job *job);
 /* Starts as many processes as there is work for. Returns why there can be no more. */
 enum reason pool_grow(struct pool *pool);
-/* The upstream with the least to do that has room for a request of `size` bytes; NULL: none has. Retires old ones. */
-struct upstream *pool_find_room(struct pool *pool, size_t size);
+/* As pool_choose (pool_demand.h), of those that are not too old: these get no more calls from now on. */
+struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list);
 /* From now on the upstream works on this call alone, until that ends. */
 void pool_lease(struct upstream *upstream, struct call *call);
 /* The upstream of this process, if it serves; NULL: none of the pool. */

@@ -28,20 +28,15 @@ bool pool_is_waited_for(const struct pool *pool)
 	return !fair_queue_is_empty(&pool->queue) || !list_is_empty(&pool->jobs);
 }
 
-/* Whether the one session that it serves waits for notifications, and may never ask again. bridging.md §4 */
-static bool is_subscribed(const struct pool *pool)
-{
-	return !list_is_empty(&pool->members) &&
-	       pool_only_member(pool)->client->subscriptions.count > 0 &&
-	       !pool->router->is_draining;
-}
-
 size_t pool_least_upstreams(const struct pool *pool)
 {
 	size_t least = pool->principal == NULL ? pool->server->conf.pool_min : 0;
 
+	/* One session's: it waits for notifications, and may never ask again. bridging.md §4 */
 	if (!pool_is_shared(pool))
-		return is_subscribed(pool);
+		return !list_is_empty(&pool->members) &&
+		       pool_only_member(pool)->client->subscriptions.count > 0 &&
+		       !pool->router->is_draining;
 	/* One process is kept for those who wait for its notifications. bridging.md §1.5 */
 	return least == 0 && pool->sharing->subscriptions.count > 0 ? 1 : least;
 }
@@ -54,21 +49,18 @@ bool pool_can_spare(const struct upstream *upstream)
 	       pool->upstream_count > pool_least_upstreams(pool);
 }
 
-static size_t calls_per_upstream(const struct pool *pool)
-{
-	if (pool_is_leased(pool))
-		return 1;
-	return pool_is_shared(pool) ? pool->server->conf.calls_per_process : SIZE_MAX;
-}
-
 size_t pool_upstreams_needed(const struct pool *pool)
 {
 	size_t waiting = pool->queue.count > 0 ? pool->queue.count : !list_is_empty(&pool->jobs);
 	size_t least = pool_least_upstreams(pool);
 	size_t ready = pool->upstream_count - pool->starting;
-	size_t needed = waiting == 0 ? 0 : (waiting - 1) / calls_per_upstream(pool) + 1;
+	size_t each = pool_is_shared(pool) ? pool->server->conf.calls_per_process : SIZE_MAX;
+	size_t needed;
 
 	CHECK(pool->starting <= pool->upstream_count);
+	if (pool_is_leased(pool))
+		each = 1;
+	needed = waiting == 0 ? 0 : (waiting - 1) / each + 1;
 	if (needed == 0 && !list_is_empty(&pool->joining))
 		needed = 1;
 	return needed + ready < least ? least - ready : needed;

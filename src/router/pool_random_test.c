@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients and servers of pools that do anything in any order. */
+/* Clients and models of pools that do anything in any order. */
 #include "router/pool.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "router/pool_stage.h"
 
@@ -29,11 +23,11 @@ struct random_server {
 	size_t count;
 };
 
-static struct random_server servers[FAKE_PROCESSES_MAX];
+static struct random_server models[FAKE_PROCESSES_MAX];
 
 static void server_listen(size_t i)
 {
-	struct random_server *model = &servers[i];
+	struct random_server *model = &models[i];
 	const char *line;
 
 	while ((line = fake_process_read(process(i))) != NULL) {
@@ -55,7 +49,7 @@ static void server_listen(size_t i)
 /* It answers one of its calls: the right one, one again, one that was cancelled, or none at all. */
 static void server_answer(size_t i)
 {
-	struct random_server *model = &servers[i];
+	struct random_server *model = &models[i];
 	size_t kept =
 		model->count < ARRAY_LEN(model->calls) ? model->count : ARRAY_LEN(model->calls);
 	const struct heard *heard;
@@ -133,12 +127,11 @@ static void nothing_crosses(void **state)
 	struct member *all[50];
 	size_t dead = 0;
 
-	(void)state;
 	random_state = 20251125;
-	memset(servers, 0, sizeof(servers));
-	server.conf.pool_max = 4;
-	server.conf.calls_per_process = 8;
-	server.conf.queue_calls = 64;
+	memset(models, 0, sizeof(models));
+	servers[0].conf.pool_max = 4;
+	servers[0].conf.calls_per_process = 8;
+	servers[0].conf.queue_calls = 64;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		all[i] = begin();
 	for (size_t step = 0; step < 12000; step++) {
@@ -150,15 +143,14 @@ static void nothing_crosses(void **state)
 			continue;
 		if (any(500) == 0 && dead < 20) {
 			dead++;
-			fake_process_exit(&keeper, process(i), 0);
-			fake_keeper_settle(&keeper);
+			exits(process(i), 0);
 			continue;
 		}
 		server_listen(i);
 		for (uint64_t n = any(8); n > 0; n--)
 			server_answer(i);
 		if (step % 4 == 0)
-			fake_keeper_settle(&keeper);
+			settle();
 	}
 	check_marks();
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -295,8 +287,7 @@ static void random_step(struct member **all, size_t count)
 		return;
 	if (process(i)->is_eof || process(i)->last_signal != 0 ||
 	    (any(250) == 0 && keeper.count < FAKE_PROCESSES_MAX - 4)) {
-		fake_process_exit(&keeper, process(i), 0);
-		fake_keeper_settle(&keeper);
+		exits(process(i), 0);
 		return;
 	}
 	lists_listen(i);
@@ -311,11 +302,11 @@ static void begin_randomly(enum isolation isolation)
 	random_state = 20260728;
 	memset(lists, 0, sizeof(lists));
 	version = 0;
-	server.conf.isolation = isolation;
-	server.conf.pool_max = 4;
-	server.conf.calls_per_process = 3;
-	server.conf.queue_calls = 64;
-	server.conf.backoff_min_ms = 1;
+	servers[0].conf.isolation = isolation;
+	servers[0].conf.pool_max = 4;
+	servers[0].conf.calls_per_process = 3;
+	servers[0].conf.queue_calls = 64;
+	servers[0].conf.backoff_min_ms = 1;
 }
 
 static void act_randomly(struct member **all, size_t count)
@@ -337,7 +328,6 @@ static void lists_are_never_old(void **state)
 {
 	struct member *all[40];
 
-	(void)state;
 	begin_randomly(ISOLATION_SHARED);
 	all[0] = begin_plain(alice);
 	for (size_t i = 1; i < ARRAY_LEN(all); i++)
@@ -351,7 +341,6 @@ static void leased_lists_are_never_old(void **state)
 {
 	struct member *all[20];
 
-	(void)state;
 	begin_randomly(ISOLATION_PRINCIPAL);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		all[i] = begin_asking(i % 2 == 0 ? alice : bob, i);

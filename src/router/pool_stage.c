@@ -2,46 +2,23 @@
 /* See pool_stage.h. */
 #include "router/pool_stage.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 struct principal *alice, *bob;
 
 int pool_setup(void **state)
 {
-	static const struct session_conf sessions = {
-		.max_sessions = STAGE_MEMBERS_MAX,
-		.max_per_principal = STAGE_MEMBERS_MAX,
-		.idle_ms = 3600000,
-		.max_age_ms = 86400000,
-		.store = { .stream = { .max_bytes = 1 << 20, .replay_age_ms = 600000 },
-			   .session_bytes = 64 << 20,
-			   .total_bytes = 256 << 20 },
-	};
-	struct server_conf conf = fake_server_conf();
+	struct server_conf *conf = &servers[0].conf;
 
-	(void)state;
-	conf.isolation = ISOLATION_SHARED;
-	conf.pool_max = 2;
-	conf.calls_per_process = 2;
-	conf.sessions_per_process = STAGE_MEMBERS_MAX;
-	conf.queue_calls = 4;
-	conf.queue_timeout_ms = POOL_QUEUE_TIMEOUT_MS;
-	conf.idle_ms = POOL_IDLE_MS;
-	conf.line_max = 1 << 20;
-	conf.queue_max = 1 << 20;
-	conf.request_timeout_ms = 60000;
-	stage_open(&sessions, &conf);
-	return 0;
-}
-
-int pool_teardown(void **state)
-{
-	(void)state;
-	stage_close();
+	client_stage_open();
+	router.sessions.conf.max_sessions = router.sessions.conf.max_per_principal =
+		STAGE_MEMBERS_MAX;
+	conf->isolation = ISOLATION_SHARED;
+	conf->pool_max = 2;
+	conf->calls_per_process = 2;
+	conf->sessions_per_process = STAGE_MEMBERS_MAX;
+	conf->queue_calls = 4;
+	conf->queue_timeout_ms = POOL_QUEUE_TIMEOUT_MS;
+	conf->idle_ms = POOL_IDLE_MS;
+	conf->request_timeout_ms = 60000;
 	return 0;
 }
 
@@ -51,7 +28,7 @@ int pool_setup_principals(void **state)
 	static const struct identity b = { .issuer = SLICE("i"), .subject = SLICE("bob") };
 
 	pool_setup(state);
-	server.conf.isolation = ISOLATION_PRINCIPAL;
+	servers[0].conf.isolation = ISOLATION_PRINCIPAL;
 	alice = principal_get(&router.sessions.principals, &a);
 	bob = principal_get(&router.sessions.principals, &b);
 	return 0;
@@ -59,7 +36,7 @@ int pool_setup_principals(void **state)
 
 int pool_teardown_principals(void **state)
 {
-	int result = pool_teardown(state);
+	int result = client_stage_close(state);
 
 	principal_unref(&alice);
 	principal_unref(&bob);

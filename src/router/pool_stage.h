@@ -3,18 +3,17 @@
 #ifndef MCPGATED_ROUTER_POOL_STAGE_H
 #define MCPGATED_ROUTER_POOL_STAGE_H
 
-#include "router/stage.h"
+#include "router/client_stage.h"
 
 #define POOL_IDLE_MS 300000
 #define POOL_QUEUE_TIMEOUT_MS 10000
 
 /* For cmocka: before and after; with principals, `alice` and `bob` are there and do not share. */
 int pool_setup(void **state);
-int pool_teardown(void **state);
 int pool_setup_principals(void **state);
 int pool_teardown_principals(void **state);
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_setup, pool_teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, pool_setup, client_stage_close)
 #define TEST_PRINCIPALS(name) \
 	cmocka_unit_test_setup_teardown(name, pool_setup_principals, pool_teardown_principals)
 

@@ -2,12 +2,6 @@
 /* Many sessions on few children. */
 #include "router/pool.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
 
@@ -27,7 +21,6 @@ static void sessions_share_a_child(void **state)
 	struct front *second = open_session(INITIALIZE);
 	struct front *third;
 
-	(void)state;
 	assert_int_equal(keeper.count, 1);
 	hears(process(0),
 	      "{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':"
@@ -41,7 +34,7 @@ static void sessions_share_a_child(void **state)
 	third = open_session(INITIALIZE);
 	is_answered(third, WELCOMED);
 	session_end(first->call.client->session, REASON_DELETED);
-	fake_keeper_settle(&keeper);
+	settle();
 	hears_nothing(process(0));
 	assert_false(process(0)->is_eof);
 }
@@ -52,9 +45,7 @@ static void start_can_fail(void **state)
 	struct front *first = open_session(INITIALIZE);
 	struct front *second = open_session(INITIALIZE);
 
-	(void)state;
-	fake_process_exit(&keeper, process(0), 1 << 8);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 1 << 8);
 	is_failed(first, REASON_START_FAILED);
 	is_failed(second, REASON_START_FAILED);
 	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
@@ -70,7 +61,6 @@ static void server_may_refuse(void **state)
 	struct front *first = open_session(INITIALIZE);
 	struct front *second = open_session(INITIALIZE);
 
-	(void)state;
 	says(process(0), "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'no'}}");
 	is_answered(first, "{'jsonrpc':'2.0','id':0,'error':{'code':-32602,'message':'no'}}");
 	is_answered(second, "{'jsonrpc':'2.0','id':0,'error':{'code':-32602,'message':'no'}}");
@@ -97,7 +87,6 @@ static void ids_and_tokens_do_not_cross(void **state)
 	struct front *one = request(a->client, TOKEN_CALL("1", "1"));
 	struct front *two = request(b->client, TOKEN_CALL("1", "1"));
 
-	(void)state;
 	hears(process(0), TOKEN_CALL("2", "2"));
 	hears(process(0), TOKEN_CALL("3", "3"));
 	says(process(0), PROGRESS("3", "5"));
@@ -127,7 +116,6 @@ static void cancelled_calls_stay_silent(void **state)
 	struct front *one = request(a->client, CALL("1"));
 	struct front *two = request(b->client, CALL("1"));
 
-	(void)state;
 	hears(process(0), CALL("2"));
 	hears(process(0), CALL("3"));
 	notify(a->client, CANCELLED("1"));
@@ -148,7 +136,6 @@ static void child_cannot_ask(void **state)
 	struct member *b = join(open_session(INITIALIZE_WITH("'elicitation':{'url':{}}")));
 	struct front *call = request(a->client, CALL("1"));
 
-	(void)state;
 	hears(process(0), CALL("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':7,'method':'sampling/createMessage','params':{}}");
 	hears(process(0),
@@ -179,7 +166,6 @@ static void what_is_not_offered_is_unknown(void **state)
 					       "completion/complete" };
 	struct member *a = begin();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		char text[200];
 
@@ -205,7 +191,6 @@ static void cursors_name_their_child(void **state)
 	struct json cursor;
 	char page[300];
 
-	(void)state;
 	request(a->client, CALL("1"));
 	request(a->client, CALL("2"));
 	first = request(a->client, LIST_OF("3")); /* by another process: 0 has enough */
@@ -225,8 +210,7 @@ static void cursors_name_their_child(void **state)
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 	first = request(a->client, PAGE("5", "7"));
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
-	fake_process_exit(&keeper, process(1), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(1), 0);
 	first = request(a->client, page);
 	assert_non_null(strstr(buf_terminate(&first->response), "\"code\":-32602"));
 }
@@ -239,7 +223,6 @@ static void cursors_respect_the_limit(void **state)
 	struct json cursor;
 	char page[300];
 
-	(void)state;
 	hears(process(0), LIST_OF("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
 	cursor = scan_path(buf_slice(&front->response),
@@ -262,7 +245,6 @@ static void tasks_are_hidden(void **state)
 	struct front *front = open_session(INITIALIZE_WITH(""));
 	struct member *a;
 
-	(void)state;
 	get_ready(0);
 	a = join(front);
 	request(a->client, "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'t',"
@@ -285,7 +267,6 @@ static void lost_cursors_are_not_tried_elsewhere(void **state)
 	struct json cursor;
 	char page[300];
 
-	(void)state;
 	front = request(a->client, LIST_OF("1"));
 	hears(process(0), LIST_OF("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
@@ -294,8 +275,7 @@ static void lost_cursors_are_not_tried_elsewhere(void **state)
 	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
 	front = request(a->client, page);
 	hears(process(0), PAGE("3", "'n'"));
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	is_failed(front, REASON_CHILD_EXITED);
 	assert_int_equal(keeper.count, 1);
 }
@@ -309,7 +289,6 @@ static void made_up_cursors_stay_strings(void **state)
 	char page[300];
 	struct front *front;
 
-	(void)state;
 	text_base64url(plain, sizeof(plain) - 1, text);
 	snprintf(page, sizeof(page), PAGE("1", "'%s'"), text);
 	front = request(a->client, page);
@@ -326,7 +305,6 @@ static void calls_are_spread(void **state)
 	struct member *b = begin();
 	struct front *calls[8];
 
-	(void)state;
 	calls[0] = request(a->client, CALL("10"));
 	calls[1] = request(a->client, CALL("11"));
 	assert_int_equal(keeper.count, 1);
@@ -368,8 +346,7 @@ static void queue_is_shared_fairly(void **state)
 	struct front *few[3];
 	char text[5000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'";
 
-	(void)state;
-	server.conf.pool_max = 1;
+	servers[0].conf.pool_max = 1;
 	for (size_t i = 0; i < 6; i++)
 		many[i] = request(a->client, CALL("1"));
 	for (size_t i = 0; i < 3; i++)
@@ -382,11 +359,11 @@ static void queue_is_shared_fairly(void **state)
 	notify(a->client, CANCELLED("1"));
 	memset(text + strlen(text), 'x', 4000);
 	strcpy(text + 4000, "'}}");
-	server.conf.queue_max = 7000;
+	servers[0].conf.queue_max = 7000;
 	many[0] = request(a->client, text);
 	is_open(many[0]);
 	is_failed(request(a->client, text), REASON_OVER_LIMIT);
-	server.conf.queue_max = 4050;
+	servers[0].conf.queue_max = 4050;
 	is_open(request(b->client, CALL("2")));
 	is_failed(many[0], REASON_OVER_LIMIT);
 }
@@ -397,8 +374,7 @@ static void waiting_is_limited(void **state)
 	struct member *a = begin();
 	struct front *calls[6];
 
-	(void)state;
-	server.conf.pool_max = 1;
+	servers[0].conf.pool_max = 1;
 	for (size_t i = 0; i < 4; i++)
 		calls[i] = request(a->client, CALL("1"));
 	pass(POOL_QUEUE_TIMEOUT_MS - 1);
@@ -420,9 +396,7 @@ static void one_start_serves_all_who_wait(void **state)
 	struct member *a = begin();
 	struct front *calls[2];
 
-	(void)state;
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	for (size_t i = 0; i < 2; i++)
 		calls[i] = request(a->client, CALL("1"));
 	assert_int_equal(keeper.count, 2);
@@ -442,19 +416,16 @@ static void lost_child_takes_only_its_calls(void **state)
 	struct front *list = request(b->client, LIST("1"));
 	struct front *other;
 
-	(void)state;
 	other = request(b->client, CALL("2"));
 	get_ready(1);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	is_failed(call, REASON_CHILD_EXITED);
 	is_open(other);
 	is_open(list);
 	assert_int_equal(router.sessions.count, 2);
 	hears(process(1), CALL("2"));
 	hears(process(1), LIST("3"));
-	fake_process_exit(&keeper, process(1), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(1), 0);
 	is_failed(list, REASON_CHILD_EXITED);
 	is_failed(other, REASON_CHILD_EXITED);
 	assert_int_equal(router.sessions.count, 2);
@@ -469,9 +440,7 @@ static void other_offers_are_told(void **state)
 {
 	struct member *a = begin();
 
-	(void)state;
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	request(a->client, CALL("1"));
 	assert_non_null(fake_process_read(process(1)));
 	says(process(1), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
@@ -486,7 +455,6 @@ static void timeout_asks_whether_it_lives(void **state)
 	struct front *first = request(a->client, CALL("1"));
 	struct front *second;
 
-	(void)state;
 	hears(process(0), CALL("2"));
 	pass(30000);
 	second = request(a->client, CALL("2"));
@@ -507,7 +475,6 @@ static void idle_children_go(void **state)
 	struct member *a = begin();
 	struct front *call;
 
-	(void)state;
 	pass(POOL_IDLE_MS - 1);
 	call = request(a->client, CALL("1"));
 	pass(1);
@@ -518,8 +485,7 @@ static void idle_children_go(void **state)
 	hears(process(0), CALL("2"));
 	hears_nothing(process(0));
 	assert_true(process(0)->is_eof);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	assert_int_equal(router.sessions.count, 1);
 	request(a->client, CALL("1"));
 	get_ready(1);
@@ -533,11 +499,10 @@ static void session_end_cancels_its_calls(void **state)
 	struct front *one = request(a->client, CALL("1"));
 	struct front *two = request(b->client, CALL("1"));
 
-	(void)state;
 	hears(process(0), CALL("2"));
 	hears(process(0), CALL("3"));
 	session_end(a->client->session, REASON_DELETED);
-	fake_keeper_settle(&keeper);
+	settle();
 	is_failed(one, REASON_DELETED);
 	is_open(two);
 	hears(process(0), "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"
@@ -555,7 +520,6 @@ static void list_changes_reach_all_once(void **state)
 	struct member *a = begin();
 	struct member *b = begin();
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		says(process(0), "{'jsonrpc':'2.0','method':'notifications/tools/list_changed'}");
 	says(process(0), "{'jsonrpc':'2.0','method':'notifications/prompts/list_changed'}");
@@ -573,7 +537,6 @@ static void subscriptions_are_merged(void **state)
 	struct member *all[50];
 	struct front *subscribed[50];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		all[i] = begin();
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -598,7 +561,7 @@ static void subscriptions_are_merged(void **state)
 	heard(all[0], "");
 	heard(all[49], UPDATED("r:a") "|");
 	session_end(all[49]->client->session, REASON_DELETED);
-	fake_keeper_settle(&keeper);
+	settle();
 	hears(process(0), UNSUBSCRIBE("3"));
 }
 
@@ -610,7 +573,6 @@ static void refused_subscriptions_leave_nothing(void **state)
 	struct front *one = request(a->client, SUBSCRIBE("1"));
 	struct front *two = request(b->client, SUBSCRIBE("'x'"));
 
-	(void)state;
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32002,'message':'none'}}");
 	is_answered(one, "{'jsonrpc':'2.0','id':1,'error':{'code':-32002,'message':'none'}}");
@@ -626,7 +588,6 @@ static void subscribers_may_leave_when_told(void **state)
 	struct front *one = request(a->client, SUBSCRIBE("1"));
 	struct front *two = request(a->client, SUBSCRIBE("2"));
 
-	(void)state;
 	two->ends_session = true;
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));
@@ -644,7 +605,6 @@ static void subscribing_is_handed_on(void **state)
 	struct front *two = request(b->client, SUBSCRIBE("2"));
 	struct front *three = request(c->client, SUBSCRIBE("3"));
 
-	(void)state;
 	hears(process(0), SUBSCRIBE("2"));
 	notify(c->client, CANCELLED("3"));
 	assert_int_equal(three->ending, ENDING_CANCELLED);
@@ -653,8 +613,7 @@ static void subscribing_is_handed_on(void **state)
 	assert_int_equal(one->ending, ENDING_CANCELLED);
 	hears(process(0), CANCELLED("2"));
 	hears(process(0), SUBSCRIBE("3"));
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	is_failed(two, REASON_CHILD_EXITED);
 	two = request(b->client, SUBSCRIBE("4"));
 	get_ready(1);
@@ -668,7 +627,6 @@ static void subscriptions_outlive_children(void **state)
 {
 	struct member *a = begin();
 
-	(void)state;
 	request(a->client, SUBSCRIBE("1"));
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));
@@ -683,8 +641,7 @@ static void subscriptions_outlive_children(void **state)
 	hears(process(1), SUBSCRIBE("5"));
 	says(process(1), EMPTY("5"));
 	fake_process_exit(&keeper, process(0), 0);
-	fake_process_exit(&keeper, process(1), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(1), 0);
 	assert_int_equal(keeper.count, 3); /* though nobody calls */
 	get_ready(2);
 	hears(process(2), SUBSCRIBE("2"));
@@ -704,7 +661,6 @@ static void updates_are_joined(void **state)
 	char text[200];
 	size_t told = 0;
 
-	(void)state;
 	request(a->client, SUBSCRIBE("1"));
 	hears(process(0), SUBSCRIBE("2"));
 	says(process(0), EMPTY("2"));
@@ -743,7 +699,6 @@ static void subscriptions_are_not_waited_for_for_ever(void **state)
 	struct member *m[3] = { begin(), begin(), begin() };
 	struct front *calls[3];
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		calls[i] = request(m[i]->client, SUBSCRIBE("1"));
 		pass(1000);
@@ -771,7 +726,6 @@ static void subscriptions_are_bounded(void **state)
 		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'";
 	struct front *front;
 
-	(void)state;
 	memset(text + strlen(text), 'x', 8500);
 	strcpy(text + 8500, "'}}");
 	front = request(a->client, text);
@@ -825,7 +779,6 @@ static void updates_reach_those_whom_they_concern(void **state)
 	struct member *escaped = begin();
 	char uri[64] = "r:a/b";
 
-	(void)state;
 	subscribe_to(above, "r:a");
 	subscribe_to(below, "r:a/b");
 	for (int i = 0; i < 20; i++)
@@ -865,7 +818,6 @@ static void waiting_together_counts(void **state)
 	struct member *a = begin();
 	struct member *b = begin();
 
-	(void)state;
 	request(a->client, SUBSCRIBE("1"));
 	request(a->client, LIST("2"));
 	for (size_t count = 2; count < 4096; count++) {
@@ -892,7 +844,6 @@ static void subscriptions_at_once_are_bounded(void **state)
 	struct member *b = begin();
 	struct front *first, *second, *others;
 
-	(void)state;
 	for (unsigned int i = 0; i + 1 < TEXT_SET_MAX; i++) {
 		char digits[20];
 
@@ -937,7 +888,6 @@ static void kept_requests_are_bounded(void **state)
 	struct front *front;
 	size_t waiting = 0;
 
-	(void)state;
 	snprintf(text, sizeof(text), LONG("resources/subscribe", "17000"), "");
 	assert_true(is_error(request(a->client, text), "longer than 16 KiB"));
 	snprintf(text, sizeof(text), LONG("resources/subscribe", "15000"), "");
@@ -965,15 +915,13 @@ static void long_requests_are_not_repeated(void **state)
 	struct member *a = begin();
 	struct front *calls[2];
 
-	(void)state;
 	a->client->pool->capabilities.offers |= OFFER_COMPLETIONS;
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(text, sizeof(text), LONG("completion/complete", "*"), i == 0 ? 10 : 17000,
 			 "");
 		calls[i] = request(a->client, text);
 	}
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	is_open(calls[0]);
 	is_failed(calls[1], REASON_CHILD_EXITED);
 }
@@ -989,7 +937,6 @@ static void principals_do_not_share(void **state)
 	struct front *second;
 	struct front *third;
 
-	(void)state;
 	hears(process(0), HANDSHAKE("'roots':{},'sampling':{'tools':{}},'experimental':{'y':{}}"));
 	says(process(0), WELCOME);
 	assert_non_null(strstr(buf_terminate(&first->response), "\"logging\":{}"));
@@ -1013,7 +960,6 @@ static void plain_classes_are_multiplexed(void **state)
 	struct front *one = request(a->client, CALL("1"));
 	struct front *two = request(a->client, CALL("2"));
 
-	(void)state;
 	assert_int_equal(keeper.count, 1);
 	hears(process(0), CALL("2"));
 	hears(process(0), CALL("3"));
@@ -1026,8 +972,7 @@ static void plain_classes_are_multiplexed(void **state)
 
 static void servers_may_be_known_not_to_ask(void **state)
 {
-	(void)state;
-	server.conf.never_asks = true;
+	servers[0].conf.never_asks = true;
 	open_session_as(alice, INITIALIZE_WITH("'elicitation':{}"));
 	hears(process(0), HANDSHAKE(""));
 }
@@ -1037,9 +982,8 @@ static void heirs_take_turns(void **state)
 {
 	struct member *a, *a2, *b;
 
-	(void)state;
-	server.conf.isolation = ISOLATION_SHARED;
-	server.conf.pool_max = 1;
+	servers[0].conf.isolation = ISOLATION_SHARED;
+	servers[0].conf.pool_max = 1;
 	a = begin_plain(alice);
 	a2 = join(open_session_as(alice, INITIALIZE));
 	b = join(open_session_as(bob, INITIALIZE));
@@ -1071,7 +1015,6 @@ static void leased_child_asks_its_caller(void **state)
 	struct front *one = request(a->client, CALL("1"));
 	struct front *two = request(b->client, CALL("1"));
 
-	(void)state;
 	hears(process(0), CALL("2"));
 	hears_nothing(process(0));
 	get_ready(1); /* another one for the other call */
@@ -1102,7 +1045,6 @@ static void unleased_child_asks_nobody(void **state)
 	struct member *a = begin_asking(alice, 0);
 	struct front *call;
 
-	(void)state;
 	says(process(0), ASK("5"));
 	hears(process(0),
 	      "{'jsonrpc':'2.0','id':5,'error':{'code':-32602,'message':'Invalid params: "
@@ -1128,8 +1070,7 @@ static void given_up_children_settle(void **state)
 	struct member *a = begin_asking(alice, 0);
 	struct front *call;
 
-	(void)state;
-	server.conf.pool_max = 1;
+	servers[0].conf.pool_max = 1;
 	request(a->client, CALL("1"));
 	hears(process(0), CALL("2"));
 	notify(a->client, CANCELLED("1"));
@@ -1158,7 +1099,6 @@ static void levels_go_with_the_lease(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
 
-	(void)state;
 	is_answered(request(a->client,
 			    "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':"
 			    "{'level':'warning'}}"),
@@ -1186,7 +1126,6 @@ static void levels_end_with_the_lease(void **state)
 	struct member *b = begin_asking(alice, 0);
 	struct front *call = request(b->client, CALL("1"));
 
-	(void)state;
 	hears(process(0), CALL("2")); /* nobody has said anything */
 	says(process(0), RESULT("2"));
 	request(a->client, "{'jsonrpc':'2.0','id':1,'method':'logging/setLevel','params':{'level':"
@@ -1215,11 +1154,9 @@ static void lost_lease_ends_its_asks(void **state)
 	struct member *a = begin_asking(alice, 0);
 	struct front *call = request(a->client, CALL("1"));
 
-	(void)state;
 	says(process(0), ASK("6"));
 	was_told(call, ASK("1000001") "|");
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	is_failed(call, REASON_CHILD_EXITED);
 	was_told(call, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':"
 		       "1000001}}|");
@@ -1236,7 +1173,6 @@ static void leases_hold_against_cursors(void **state)
 	struct json cursor;
 	char page[300];
 
-	(void)state;
 	call = request(b->client, LIST_OF("1"));
 	hears(process(0), LIST_OF("2"));
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
@@ -1260,10 +1196,10 @@ static void leases_hold_against_cursors(void **state)
 
 static void start_warm(size_t count)
 {
-	server.conf.isolation = ISOLATION_SESSION;
-	server.conf.warm = count;
-	warm_sets_add(&router.warm_sets, &server);
-	fake_keeper_settle(&keeper);
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	servers[0].conf.warm = count;
+	warm_sets_add(&router.warm_sets, &servers[0]);
+	settle();
 }
 
 /* product.md §4 pool.warm: the process is there before its session, and has heard nothing. */
@@ -1271,8 +1207,7 @@ static void warm_set_are_taken(void **state)
 {
 	struct front *front;
 
-	(void)state;
-	server.conf.pool_max = 5;
+	servers[0].conf.pool_max = 5;
 	start_warm(1);
 	assert_int_equal(keeper.count, 1);
 	hears_nothing(process(0));
@@ -1290,22 +1225,20 @@ static void warm_set_are_taken(void **state)
 	front = open_session(INITIALIZE); /* the next spare, although it is not there yet */
 	keeper.holds = false;
 	fake_keeper_start(&keeper, process(2));
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_non_null(fake_process_read(process(2)));
 }
 
 static void lost_spares_are_replaced(void **state)
 {
-	(void)state;
 	start_warm(2);
 	assert_int_equal(keeper.count, 2);
-	fake_process_exit(&keeper, process(0), 1 << 8);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 1 << 8);
 	assert_int_equal(keeper.count, 2);
-	assert_int_equal(server.reserved, 1);
+	assert_int_equal(servers[0].reserved, 1);
 	pass(1000); /* the back-off */
 	assert_int_equal(keeper.count, 3);
-	server.conf.pool_max = 3;
+	servers[0].conf.pool_max = 3;
 	open_session(INITIALIZE);
 	assert_int_equal(keeper.count, 4);
 	open_session(INITIALIZE);
@@ -1317,10 +1250,9 @@ static void lost_spares_are_replaced(void **state)
 /* mcpgatectl restart: who comes next gets a process of the new program; and it is no crash. */
 static void restart_is_for_spares_too(void **state)
 {
-	(void)state;
 	start_warm(1);
-	assert_int_equal(report_restart(&server), 1);
-	fake_keeper_settle(&keeper);
+	assert_int_equal(report_restart(&servers[0]), 1);
+	settle();
 	hears_nothing(process(0));
 	assert_true(process(0)->is_eof);
 	assert_int_equal(keeper.count, 2);
@@ -1330,49 +1262,44 @@ static void restart_is_for_spares_too(void **state)
 
 static void restarts_are_no_crashes(void **state)
 {
-	(void)state;
-	server.conf.pool_max = 30;
-	server.conf.pool_min = 5;
-	pool_prepare(&router, &server);
-	fake_keeper_settle(&keeper);
+	servers[0].conf.pool_max = 30;
+	servers[0].conf.pool_min = 5;
+	pool_prepare(&router, &servers[0]);
+	settle();
 	for (size_t i = 0; i < 5; i++)
 		get_ready(i);
-	assert_int_equal(report_restart(&server), 5);
-	fake_keeper_settle(&keeper);
-	assert_int_equal(server.backoff.failures, 0);
+	assert_int_equal(report_restart(&servers[0]), 5);
+	settle();
+	assert_int_equal(servers[0].backoff.failures, 0);
 	assert_int_equal(keeper.count, 10);
 }
 
 /* One that was not needed for long, and ends, is no start that failed: nobody has to wait for that. */
 static void old_spares_may_end(void **state)
 {
-	(void)state;
 	start_warm(1);
 	for (size_t i = 0; i < 5; i++) {
 		pass(60000);
-		fake_process_exit(&keeper, process(i), 0);
-		fake_keeper_settle(&keeper);
+		exits(process(i), 0);
 		assert_int_equal(keeper.count, i + 2);
-		assert_int_equal(server.backoff.failures, 0);
+		assert_int_equal(servers[0].backoff.failures, 0);
 	}
 }
 
 /* product.md §4 pool.min */
 static void some_are_kept(void **state)
 {
-	(void)state;
-	server.conf.pool_min = 1;
-	pool_prepare(&router, &server);
-	fake_keeper_settle(&keeper);
+	servers[0].conf.pool_min = 1;
+	pool_prepare(&router, &servers[0]);
+	settle();
 	get_ready(0);
 	pass(2 * POOL_IDLE_MS);
 	assert_false(process(0)->is_eof);
 	is_answered(open_session(INITIALIZE), WELCOMED);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	assert_int_equal(keeper.count, 2);
 	fake_process_exit(&keeper, process(1), 0); /* fails to start: the back-off */
-	fake_keeper_settle(&keeper);
+	settle();
 	pass(1000);
 	assert_int_equal(keeper.count, 3);
 	get_ready(2);
@@ -1383,8 +1310,7 @@ static void old_ones_are_replaced(void **state)
 	struct member *a = begin();
 	struct front *call;
 
-	(void)state;
-	server.conf.max_age_ms = 1000;
+	servers[0].conf.max_age_ms = 1000;
 	call = request(a->client, CALL("1"));
 	pass(1000);
 	request(a->client, CALL("2"));
@@ -1401,8 +1327,7 @@ static void old_ones_are_replaced(void **state)
 
 static void many_sessions_get_more(void **state)
 {
-	(void)state;
-	server.conf.sessions_per_process = 2;
+	servers[0].conf.sessions_per_process = 2;
 	begin();
 	begin();
 	assert_int_equal(keeper.count, 1);
@@ -1416,64 +1341,33 @@ static void many_sessions_get_more(void **state)
 /* product.md §4 limits.processes */
 static void all_servers_have_a_limit(void **state)
 {
-	struct fleet fleet = { .max = 1 };
-
-	(void)state;
-	server.conf.fleet = &fleet;
-	server.conf.isolation = ISOLATION_SESSION;
+	fleet.max = 1;
+	servers[0].conf.isolation = ISOLATION_SESSION;
 	open_session(INITIALIZE);
 	assert_int_equal(fleet.count, 1);
 	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	assert_int_equal(fleet.count, 0);
 	open_session(INITIALIZE);
 	assert_int_equal(fleet.count, 1); /* delayed by the back-off, but with its place */
 	fleet.max = 0;
 	session_set_fini(&router.sessions);
-	fake_keeper_settle(&keeper);
+	settle();
 	assert_int_equal(fleet.count, 0);
-	server.conf.fleet = NULL;
 }
 
-/* A server with processes of its own, beside the one on the stage. */
-static struct server neighbour;
-
+/* A session of the other server. */
 static struct front *open_neighbour(void)
 {
-	struct envelope env = scan(q(INITIALIZE));
-	struct front *front = front_new(&env);
-
-	client_session_open(&router, &neighbour, &router.sessions.principals.anonymous,
-			    &(struct peer){ .family = 0 }, &front->call, admit(NULL, &env));
-	fake_keeper_settle(&keeper);
-	return front;
-}
-
-static void end_neighbour(void)
-{
-	session_set_fini(&router.sessions);
-	pool_end_all(&router, REASON_DRAINING);
-	fake_keeper_settle(&keeper);
-	for (size_t i = 0; i < keeper.count; i++) {
-		if (!keeper.processes[i].is_exited)
-			fake_process_exit(&keeper, process(i), 0);
-	}
-	fake_keeper_settle(&keeper);
-	assert_int_equal(neighbour.count + neighbour.reserved, 0);
-	server_fini(&neighbour);
-	server.conf.fleet = NULL;
+	return open_session_at(&servers[1], &router.sessions.principals.anonymous, INITIALIZE);
 }
 
 /* product.md §4: what is idle elsewhere goes if that makes room, and only then; for sessions of their own as well. */
 static void idle_ones_make_room_where_it_helps(void **state)
 {
-	struct fleet fleet = { .max = 2 };
-
-	(void)state;
-	server.conf.fleet = &fleet;
-	server.conf.pool_max = 1;
-	server_init(&neighbour, loop, keeper.spawner, &server.conf);
+	fleet.max = 2;
+	servers[0].conf.pool_max = 1;
+	servers[1].conf = servers[0].conf;
 	begin();
 	assert_int_equal(open_neighbour()->ending, ENDING_NONE);
 	get_ready(1);
@@ -1483,44 +1377,39 @@ static void idle_ones_make_room_where_it_helps(void **state)
 	pass(3000);
 	hears_nothing(process(1));
 	assert_false(process(1)->is_eof);
-	neighbour.conf.isolation = ISOLATION_SESSION;
-	neighbour.conf.pool_max = 3;
+	servers[1].conf.isolation = ISOLATION_SESSION;
+	servers[1].conf.pool_max = 3;
 	says(process(0), RESULT("2"));
 	says(process(0), RESULT("3"));
 	says(process(0), RESULT("4"));
 	is_failed(open_neighbour(), REASON_OVER_LIMIT);
 	hears_nothing(process(1));
 	assert_true(process(0)->is_eof != process(1)->is_eof);
-	fake_process_exit(&keeper, process(process(1)->is_eof), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(process(1)->is_eof), 0);
 	is_open(open_neighbour());
-	end_neighbour();
 }
 
 /* What is busy elsewhere stays where it is, if no room is what is wanted. */
 static void failing_servers_claim_nothing(void **state)
 {
-	struct fleet fleet = { .max = 1 };
 	struct front *call;
 
-	(void)state;
-	server.conf.fleet = &fleet;
-	server_init(&neighbour, loop, keeper.spawner, &server.conf);
+	fleet.max = 1;
+	servers[1].conf = servers[0].conf;
 	call = open_neighbour();
 	get_ready(0);
 	call = request(call->call.client, CALL("1"));
 	hears(process(0), CALL("2"));
-	server.conf.pool_min = 1;
-	server.backoff.failures = 3;
-	server.backoff.retry_at_ms = now_ms + 60000;
-	pool_prepare(&router, &server);
+	servers[0].conf.pool_min = 1;
+	servers[0].backoff.failures = 3;
+	servers[0].backoff.retry_at_ms = now_ms + 60000;
+	pool_prepare(&router, &servers[0]);
 	for (size_t i = 0; i < 20; i++)
 		pass(1000);
 	says(process(0), RESULT("2"));
 	is_answered(call, RESULT("1"));
 	hears_nothing(process(0));
 	assert_false(process(0)->is_eof);
-	end_neighbour();
 }
 
 /* bridging.md §1.4: who always has more calls does not keep the others from the server. */
@@ -1530,7 +1419,6 @@ static void who_has_none_gets_one(void **state)
 	struct front *calls[6];
 	struct front *other;
 
-	(void)state;
 	calls[0] = request(a->client, CALL("1"));
 	calls[1] = request(a->client, CALL("2"));
 	hears(process(1), HANDSHAKE("'elicitation':{'form':{}}"));
@@ -1550,8 +1438,7 @@ static void who_has_none_gets_one(void **state)
 	hears_nothing(process(0));
 	assert_true(process(0)->is_eof);
 	says(process(1), RESULT("3")); /* alice is about to look for room, too */
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	hears(process(2), HANDSHAKE("'elicitation':{'form':{}}"));
 	says(process(2), WELCOME);
 	assert_int_equal(other->ending, ENDING_RESPONSE);
@@ -1568,8 +1455,7 @@ static void who_has_had_one_gives_way(void **state)
 	struct front *calls[3];
 	struct front *other;
 
-	(void)state;
-	server.conf.pool_max = 1;
+	servers[0].conf.pool_max = 1;
 	a = begin_asking(alice, 0);
 	for (size_t i = 0; i < 2; i++)
 		calls[i] = request(a->client, CALL("1"));
@@ -1590,8 +1476,7 @@ static void who_has_had_one_gives_way(void **state)
 	is_answered(calls[1], RESULT("1"));
 	hears_nothing(process(0));
 	assert_true(process(0)->is_eof);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	hears(process(1), HANDSHAKE("'elicitation':{'form':{}}"));
 	says(process(1), WELCOME);
 	assert_int_equal(other->ending, ENDING_RESPONSE);
@@ -1612,8 +1497,7 @@ static void who_has_none_gets_but_one(void **state)
 {
 	struct member *a;
 
-	(void)state;
-	server.conf.pool_max = 3;
+	servers[0].conf.pool_max = 3;
 	a = begin_asking(alice, 0);
 	for (size_t i = 0; i < 3; i++)
 		request(a->client, CALL("1"));
@@ -1635,21 +1519,18 @@ static void who_has_none_gets_but_one(void **state)
 	for (size_t seconds = 0; seconds < 5; seconds++)
 		pass(1000);
 	assert_int_equal(count_leaving(a->client->pool), 1);
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	hears(process(3), HANDSHAKE("'elicitation':{'form':{}}"));
 }
 
 /* Nor does it go on from one to the next: who has given away the only one waits for that. */
 static void who_gave_takes_nothing_from_others(void **state)
 {
-	struct fleet fleet = { .max = 2 };
 	struct member *a, *b;
 	struct front *calls[2];
 
-	(void)state;
-	server.conf.fleet = &fleet;
-	server_init(&neighbour, loop, keeper.spawner, &server.conf);
+	fleet.max = 2;
+	servers[1].conf = servers[0].conf;
 	a = begin_asking(alice, 0);
 	b = begin_asking(bob, 1);
 	calls[0] = request(a->client, CALL("1"));
@@ -1668,26 +1549,22 @@ static void who_gave_takes_nothing_from_others(void **state)
 	says(process(0), RESULT("2"));
 	is_answered(calls[0], RESULT("1"));
 	hears_nothing(process(0));
-	fake_process_exit(&keeper, process(0), 0);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 0);
 	get_ready(2);
 	is_open(calls[1]);
-	end_neighbour();
 }
 
 /* What leaves already does not count for pool.min. */
 static void what_is_kept_is_not_given_away(void **state)
 {
-	struct fleet fleet = { .max = 3 };
 	struct pool *pool;
 	struct member *a;
 
-	(void)state;
-	server.conf.fleet = &fleet;
-	server.conf.pool_max = 3;
-	server.conf.calls_per_process = 1;
-	server_init(&neighbour, loop, keeper.spawner, &server.conf);
-	server.conf.pool_min = 2;
+	fleet.max = 3;
+	servers[0].conf.pool_max = 3;
+	servers[0].conf.calls_per_process = 1;
+	servers[1].conf = servers[0].conf;
+	servers[0].conf.pool_min = 2;
 	a = begin();
 	pool = a->client->pool;
 	for (size_t i = 0; i < 3; i++)
@@ -1700,7 +1577,6 @@ static void what_is_kept_is_not_given_away(void **state)
 			pass(1000);
 		assert_int_equal(count_leaving(pool), 1);
 	}
-	end_neighbour();
 }
 
 /* BACK-FRAME-08: a process of many is replaced before its ids begin anew, whatever took the last ones. */
@@ -1711,7 +1587,6 @@ static void late_ids_end_a_process(void **state)
 		container_of(a->client->pool->upstreams.next, struct upstream, link);
 	struct front *call;
 
-	(void)state;
 	upstream->last_id = INT32_MAX - 1;
 	request(a->client, LIST("1"));
 	hears(process(0), LIST("2147483647"));
@@ -1728,10 +1603,9 @@ static void late_ids_end_a_process(void **state)
 /* SEC-16; bridging.md §1.4: a burst of sessions is no burst of starts. */
 static void starts_have_a_rate(void **state)
 {
-	(void)state;
-	server.conf.isolation = ISOLATION_SESSION;
-	server.conf.pool_max = 30;
-	server.conf.start_rate = 10;
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	servers[0].conf.pool_max = 30;
+	servers[0].conf.start_rate = 10;
 	for (int i = 0; i < 15; i++)
 		open_session(INITIALIZE);
 	assert_in_range(keeper.count, 10, 11);
@@ -1747,10 +1621,9 @@ static void waits_for_a_turn_are_bounded(void **state)
 	struct front *opened[30];
 	size_t refused = 0;
 
-	(void)state;
-	server.conf.isolation = ISOLATION_SESSION;
-	server.conf.pool_max = 100;
-	server.conf.start_rate = 1;
+	servers[0].conf.isolation = ISOLATION_SESSION;
+	servers[0].conf.pool_max = 100;
+	servers[0].conf.start_rate = 1;
 	for (size_t i = 0; i < ARRAY_LEN(opened); i++) {
 		opened[i] = open_session(INITIALIZE);
 		refused += opened[i]->ending == ENDING_FAILED;
@@ -1767,41 +1640,37 @@ static void crash_loops_are_broken(void **state)
 {
 	struct front *front = NULL;
 
-	(void)state;
-	server.conf.isolation = ISOLATION_SESSION;
+	servers[0].conf.isolation = ISOLATION_SESSION;
 	for (size_t i = 0; i < 4; i++) {
 		front = open_session(INITIALIZE);
 		get_ready(i);
 		assert_int_equal(front->ending, ENDING_RESPONSE);
-		fake_process_exit(&keeper, process(i), 1 << 8);
-		fake_keeper_settle(&keeper);
+		exits(process(i), 1 << 8);
 	}
 	front = open_session(INITIALIZE);
 	assert_int_equal(keeper.count, 4);
 	pass(1000);
 	get_ready(4);
-	fake_process_exit(&keeper, process(4), 1 << 8);
-	fake_keeper_settle(&keeper);
+	exits(process(4), 1 << 8);
 	open_session(INITIALIZE);
 	pass(2000);
 	get_ready(5);
-	fake_process_exit(&keeper, process(5), 1 << 8);
-	fake_keeper_settle(&keeper);
+	exits(process(5), 1 << 8);
 	is_failed(open_session(INITIALIZE), REASON_BACKEND_DOWN);
 	pass(8000);
 	front = open_session(INITIALIZE);
 	get_ready(6);
-	assert_int_equal(server.backoff.failures, 3);
+	assert_int_equal(servers[0].backoff.failures, 3);
 	request(front->call.client, CALL("1"));
 	says(process(6), RESULT("2"));
-	assert_int_equal(server.backoff.failures, 0); /* one that answers has recovered */
+	assert_int_equal(servers[0].backoff.failures, 0); /* one that answers has recovered */
 	session_end(front->call.client->session, REASON_DELETED);
-	fake_keeper_settle(&keeper);
+	settle();
 	fake_process_exit(&keeper, process(6), 0);
 	pass(60000);
 	front = open_session(INITIALIZE);
 	get_ready(7);
-	assert_int_equal(server.backoff.failures, 0);
+	assert_int_equal(servers[0].backoff.failures, 0);
 	/* Nobody must be able to keep the server from others by calls that it does not survive. */
 	for (size_t i = 0; i < 6; i++) {
 		struct front *call = request(front->call.client, CALL("1"));
@@ -1809,12 +1678,11 @@ static void crash_loops_are_broken(void **state)
 		if (i < 3)
 			says(process(7 + i), RESULT("2"));
 		assert_int_equal(call->ending, i < 3 ? ENDING_RESPONSE : ENDING_NONE);
-		fake_process_exit(&keeper, process(7 + i), 1 << 8);
-		fake_keeper_settle(&keeper);
+		exits(process(7 + i), 1 << 8);
 		front = open_session(INITIALIZE);
 		get_ready(8 + i);
 	}
-	assert_int_equal(server.backoff.failures, 0);
+	assert_int_equal(servers[0].backoff.failures, 0);
 }
 
 static const struct CMUnitTest tests[] = {

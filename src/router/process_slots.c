@@ -30,18 +30,6 @@ static bool is_of_use(const struct pool *other, const struct pool *pool)
 	       (!server_is_full(pool->server) && server_is_fleet_full(pool->server));
 }
 
-static struct upstream *oldest_spare(const struct pool *pool, struct upstream *oldest)
-{
-	LIST_FOREACH(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
-		if (pool_can_spare(upstream) &&
-		    (oldest == NULL || upstream->idle.due_ms < oldest->idle.due_ms))
-			oldest = upstream;
-	}
-	return oldest;
-}
-
 void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct pool *pool))
 {
 	*slots = (struct process_slots){ .grow = grow };
@@ -61,8 +49,15 @@ void process_slots_seek(struct pool *pool)
 	LIST_FOREACH(node, &slots->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
-		if (is_of_use(other, pool))
-			oldest = oldest_spare(other, oldest);
+		if (!is_of_use(other, pool))
+			continue;
+		LIST_FOREACH(at, &other->upstreams) {
+			struct upstream *upstream = container_of(at, struct upstream, link);
+
+			if (pool_can_spare(upstream) &&
+			    (oldest == NULL || upstream->idle.due_ms < oldest->idle.due_ms))
+				oldest = upstream;
+		}
 	}
 	if (oldest == NULL)
 		return;
@@ -115,13 +110,6 @@ static bool is_due(const struct gift *gift)
 	return clock_now_ms() - gift->upstream->ready_at_ms >= least_ms;
 }
 
-static bool is_better(const struct gift *gift, const struct gift *best)
-{
-	if (best->upstream == NULL || gift->among != best->among)
-		return best->upstream == NULL || gift->among > best->among;
-	return gift->upstream->ready_at_ms < best->upstream->ready_at_ms;
-}
-
 /* What is on its way out, or was given away not long ago and whose place would be one for `pool`. */
 static size_t count_promised(const struct pool *pool)
 {
@@ -171,8 +159,11 @@ void process_slots_claim(struct pool *pool)
 		if (!is_of_use(other, pool))
 			continue;
 		gift = find_gift(other);
-		if (gift.staying > pool_least_upstreams(other) && is_due(&gift) &&
-		    is_better(&gift, &best))
+		if (gift.staying <= pool_least_upstreams(other) || !is_due(&gift))
+			continue;
+		if (best.upstream == NULL || gift.among > best.among ||
+		    (gift.among == best.among &&
+		     gift.upstream->ready_at_ms < best.upstream->ready_at_ms))
 			best = gift;
 	}
 	if (best.upstream == NULL)

@@ -24,7 +24,7 @@ void report_session(struct session *session, struct session_report *report_r)
 	report_r->server_requests = client->server_requests.by_id.count;
 }
 
-void report_child(const struct child *child, struct child_report *report_r)
+void report_child(struct child *child, struct child_report *report_r)
 {
 	const struct upstream *upstream = stdio_of_child(child);
 	const struct client *client = upstream->client;
@@ -42,12 +42,12 @@ size_t report_restart(struct server *server)
 {
 	size_t count = 0;
 
-	server_forget_failures(server);
+	backoff_forget_failures(&server->backoff);
 	LIST_FOREACH_SAFE(node, &server->children) {
 		struct child *child = container_of(node, struct child, link);
 
 		if (child->state == CHILD_RUNNING)
-			count += stdio_restart_child(child);
+			count += upstream_restart(stdio_of_child(child));
 	}
 	return count;
 }

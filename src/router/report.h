@@ -30,7 +30,7 @@ struct child_report {
 	bool is_leased;                    /* to that one, for one call */
 	const struct principal *principal; /* whom it serves; NULL: everybody, or nobody */
 };
-void report_child(const struct child *child, struct child_report *report_r);
+void report_child(struct child *child, struct child_report *report_r);
 
 /* All processes of a server are replaced; calls in flight fail, sessions go on. Returns how many. */
 size_t report_restart(struct server *server);

@@ -5,7 +5,6 @@
 #include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
-#include "mcp/level.h"
 #include "mcp/revision.h"
 #include "router/call.h"
 #include "router/client.h"
@@ -13,8 +12,6 @@
 #include "router/cursor.h"
 #include "router/pool.h"
 #include "router/router.h"
-#include "router/uri.h"
-#include "upstream/send.h"
 
 /* All that is sent is sent from here. */
 static void send_parts(struct call *call, const struct slice *parts, size_t count)
@@ -80,45 +77,6 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	send_text(call, &edited);
 }
 
-/* Many may have been asked for at once: the server is told that this one is off. DEF-11 */
-static bool remember_subscription(struct call *call, struct slice uri)
-{
-	struct text_set *set = &call->client->subscriptions;
-	struct upstream *upstream = call->request.upstream;
-
-	if (text_set_add(set, uri) || text_set_has(set, text_set_key(uri), uri))
-		return true;
-	send_subscription(upstream, upstream_next_id(upstream), SLICE_LIT("resources/unsubscribe"),
-			  uri);
-	return false;
-}
-
-/*
- * What the server of one session agreed to, the client remembers for the processes to come. Returns false if there is no
- * room for it.
- */
-static bool remember_change(struct call *call)
-{
-	struct client *client = call->client;
-	struct buf room = { 0 };
-	bool is_kept = true;
-	struct envelope env;
-	struct error err;
-
-	if (call->body == NULL || pool_is_shared(client->pool) ||
-	    scan_envelope(call->body->text, &client->router->limits, 0, &env, &err) < 0)
-		return true;
-	if (call->method->id == METHOD_SET_LEVEL)
-		client->level = level_find(
-			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
-	else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING)
-		is_kept = remember_subscription(call, uri_spell(env.uri, &room));
-	else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING)
-		text_set_remove(&client->subscriptions, uri_spell(env.uri, &room));
-	buf_fini(&room);
-	return is_kept;
-}
-
 /* A list goes on at the same server: its cursor says so. Returns false if the list is at its end. */
 static bool send_with_cursor(struct call *call, const struct envelope *env)
 {
@@ -143,10 +101,6 @@ void result_send(struct call *call, const struct envelope *env)
 	struct convert convert = { .text = { 0 } };
 
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
-	if (env->kind == ENVELOPE_RESULT && !remember_change(call)) {
-		result_send_no_room(call);
-		return;
-	}
 	if (!call_tell_response(call, env))
 		return;
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),

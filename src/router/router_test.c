@@ -4,21 +4,16 @@
 #include "router/client_session.h"
 #include "router/router.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <signal.h>
 
 #include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
-#include "router/stage.h"
+#include "router/client_stage.h"
 
 #define TIMEOUT_MS 60000
-#define TIMEOUT_MAX_MS 600000
+#define TIMEOUT_MAX_MS 600000 /* the stage's, as is the next */
 #define START_TIMEOUT_MS 20000
 #define HOLD_MS 60000
 #define QUEUE_MAX 100000
@@ -69,33 +64,13 @@ static void was_heard(const char *text)
 
 static int setup(void **state)
 {
-	static const struct session_conf sessions = {
-		.max_sessions = 4,
-		.idle_ms = 3600000,
-		.max_age_ms = 86400000,
-		.store = { .stream = { .max_bytes = 1 << 20, .replay_age_ms = 600000 },
-			   .session_bytes = 64 << 20,
-			   .total_bytes = 256 << 20 },
-	};
-	struct server_conf conf = fake_server_conf();
+	struct server_conf *conf = &servers[0].conf;
 
-	(void)state;
-	conf.pool_max = 3;
-	conf.line_max = 1 << 20;
-	conf.queue_max = QUEUE_MAX;
-	conf.start_timeout_ms = START_TIMEOUT_MS;
-	conf.request_timeout_ms = TIMEOUT_MS;
-	conf.request_timeout_max_ms = TIMEOUT_MAX_MS;
-	conf.tool_timeouts.items = &tool_timeout;
-	conf.tool_timeouts.count = 1;
-	stage_open(&sessions, &conf);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	stage_close();
+	client_stage_open();
+	conf->pool_max = 3;
+	conf->queue_max = QUEUE_MAX;
+	conf->request_timeout_ms = TIMEOUT_MS;
+	conf->tool_timeouts = (struct tool_timeouts){ &tool_timeout, 1 };
 	return 0;
 }
 
@@ -107,7 +82,6 @@ static void handshake_is_forwarded(void **state)
 	struct front *front = open_session(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 
-	(void)state;
 	hears(p, HANDSHAKE(CAPS));
 	hears_nothing(p);
 	is_open(front);
@@ -131,7 +105,6 @@ static void handshake_is_lenient_to_servers(void **state)
 		"'clientInfo':{}},'id':'first'}");
 	struct fake_process *p = process(0);
 
-	(void)state;
 	hears(p, "{'jsonrpc':'2.0','method':'initialize','params':{'capabilities':{},"
 		 "'protocolVersion':'2025-11-25','_meta':{'x':1},'clientInfo':{}},'id':1}");
 	says(p, "{}");
@@ -149,7 +122,6 @@ static void server_may_refuse(void **state)
 	struct front *front = open_session(INITIALIZE_WITH(""));
 	struct fake_process *p = process(0);
 
-	(void)state;
 	says(p, "{'jsonrpc':'2.0','id':1,'error':{'code':-32602,'message':'no'}}");
 	is_answered(front, "{'jsonrpc':'2.0','id':0,'error':{'code':-32602,'message':'no'}}");
 	assert_int_equal(router.sessions.count + router.sessions.reserved, 0);
@@ -164,13 +136,12 @@ static void refusal_comes_with_last_words(void **state)
 	struct front *front = open_session(INITIALIZE_WITH(""));
 	char words[4096];
 
-	(void)state;
 	memset(words, 'W', sizeof(words) - 1);
 	words[sizeof(words) - 1] = '\0';
 	fake_process_write(process(0), q("{'jsonrpc':'2.0','id':1,'error':{'code':-32602,"
 					 "'message':'no'}}\n"));
 	fake_process_write_err(process(0), words);
-	fake_keeper_settle(&keeper);
+	settle();
 	is_answered(front, "{'jsonrpc':'2.0','id':0,'error':{'code':-32602,'message':'no'}}");
 }
 
@@ -179,7 +150,6 @@ static void server_may_refuse_without_id(void **state)
 {
 	struct front *front = open_session(INITIALIZE_WITH(""));
 
-	(void)state;
 	says(process(0), "{'error':{'code':-32700,'message':'what?'},'id':null}");
 	is_answered(front, "{'jsonrpc':'2.0','id':0,'error':{'code':-32700,'message':'what?'}}");
 }
@@ -194,7 +164,6 @@ static void bad_answers_fail_the_handshake(void **state)
 		"{'jsonrpc':'2.0','id':'1'}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
 		struct front *front = open_session(INITIALIZE_WITH(""));
 		struct fake_process *p = process(keeper.count - 1);
@@ -204,7 +173,7 @@ static void bad_answers_fail_the_handshake(void **state)
 		is_failed(front, REASON_HANDSHAKE_REFUSED);
 		assert_int_equal(p->last_signal, SIGKILL);
 		fake_process_exit(&keeper, p, SIGKILL);
-		server_note_started(&server); /* no back-off in this test */
+		backoff_note_started(&servers[0].backoff); /* no back-off in this test */
 	}
 }
 
@@ -212,23 +181,21 @@ static void bad_answers_fail_the_handshake(void **state)
 static void start_can_fail(void **state)
 {
 	struct front *silent = open_session(INITIALIZE_WITH(""));
-	struct front *exits;
+	struct front *ended;
 	struct front *refused;
 
-	(void)state;
 	pass(START_TIMEOUT_MS - 1);
 	is_open(silent);
 	pass(1);
 	is_failed(silent, REASON_START_TIMEOUT);
 	assert_int_equal(process(0)->last_signal, SIGKILL);
 
-	server_note_started(&server);
-	exits = open_session(INITIALIZE_WITH(""));
-	fake_process_exit(&keeper, process(1), 256);
-	pass(0);
-	is_failed(exits, REASON_START_FAILED);
+	backoff_note_started(&servers[0].backoff);
+	ended = open_session(INITIALIZE_WITH(""));
+	exits(process(1), 256);
+	is_failed(ended, REASON_START_FAILED);
 
-	server_note_started(&server);
+	backoff_note_started(&servers[0].backoff);
 	keeper.refuses = ENOENT;
 	refused = open_session(INITIALIZE_WITH(""));
 	is_failed(refused, REASON_START_FAILED);
@@ -239,7 +206,6 @@ static void failing_server_backs_off(void **state)
 {
 	struct front *waits;
 
-	(void)state;
 	keeper.refuses = ENOENT;
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_START_FAILED);
 	waits = open_session(INITIALIZE_WITH(""));
@@ -260,22 +226,20 @@ static void failing_server_backs_off(void **state)
 /* pool.max holds for those that wait for the back-off, too. */
 static void pool_is_limited(void **state)
 {
-	(void)state;
-	server_note_failed(&server);
+	backoff_note_failed(&servers[0].backoff);
 	for (int i = 0; i < 3; i++)
 		is_open(open_session(INITIALIZE_WITH("")));
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
 	assert_int_equal(keeper.count, 0);
 	pass(1000);
 	assert_int_equal(keeper.count, 3);
-	assert_int_equal(server.reserved, 0);
+	assert_int_equal(servers[0].reserved, 0);
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
 }
 
 /* FRONT-SESS-08: limits.sessions; the long id tells the leak checker where it was kept. */
 static void sessions_are_limited(void **state)
 {
-	(void)state;
 	router.sessions.conf.max_sessions = 1;
 	begin();
 	is_failed(open_session("{'jsonrpc':'2.0','id':'0123456789012345678901234567890123456789"
@@ -290,7 +254,6 @@ static void draining_refuses_sessions(void **state)
 {
 	struct front *half = open_session(INITIALIZE_WITH(""));
 
-	(void)state;
 	router.is_draining = true;
 	is_failed(open_session(INITIALIZE_WITH("")), REASON_DRAINING);
 	assert_int_equal(keeper.count, 1);
@@ -307,7 +270,6 @@ static void client_leaves_during_the_handshake(void **state)
 {
 	struct front *front = open_session(INITIALIZE_WITH(""));
 
-	(void)state;
 	front->ends_session = true;
 	says(process(0), WELCOME);
 	assert_int_equal(front->ending, ENDING_RESPONSE);
@@ -324,8 +286,7 @@ static void nothing_is_kept_for_who_left_during_the_handshake(void **state)
 {
 	struct front *front;
 
-	(void)state;
-	server.conf.pool_min = 1;
+	servers[0].conf.pool_min = 1;
 	front = open_session(INITIALIZE_WITH(""));
 	front->ends_session = true;
 	says(process(0), WELCOME);
@@ -340,7 +301,6 @@ static void early_requests_of_the_server(void **state)
 	struct front *front = open_session(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 
-	(void)state;
 	hears(p, HANDSHAKE(CAPS));
 	says(p, "{'jsonrpc':'2.0','id':'p','method':'ping'}");
 	hears(p, "{'jsonrpc':'2.0','id':'p','result':{}}");
@@ -363,7 +323,6 @@ static void ids_are_replaced(void **state)
 	struct fake_process *p = process(0);
 	struct front *a, *b, *c;
 
-	(void)state;
 	a = request(client,
 		    "{'jsonrpc':'2.0','id':'x\\u0041','method':'tools/call','params':"
 		    "{'name':'t','n':1.0E+2,'_meta':{'progressToken':'tok','v/k':[1 , 2]}}}");
@@ -393,7 +352,6 @@ static void meta_is_rebuilt(void **state)
 	struct client *client = begin();
 	struct fake_process *p = process(0);
 
-	(void)state;
 	request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{'_meta':{"
 			"'io.modelcontextprotocol/protocolVersion':'x','traceparent':'00-1',"
 			"'progressToken':'k','io.modelcontextprotocol/related-task':{'taskId':'1'},"
@@ -428,7 +386,6 @@ static void responses_are_taken_leniently(void **state)
 	};
 	struct client *client = begin();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
 		struct front *front = request(client, CALL("9"));
 
@@ -444,7 +401,6 @@ static void arrays_are_unpacked(void **state)
 	struct front *a = request(client, CALL("1"));
 	struct front *b = request(client, CALL("2"));
 
-	(void)state;
 	says(process(0), "[" RESULT("3") ",{},5," RESULT("2") ",[" RESULT("3") "]]");
 	is_answered(a, RESULT("1"));
 	is_answered(b, RESULT("2"));
@@ -459,7 +415,6 @@ static void same_id_twice_is_served_twice(void **state)
 	struct front *a = request(client, CALL("5"));
 	struct front *b = request(client, CALL("5"));
 
-	(void)state;
 	says(process(0), "{'jsonrpc':'2.0','id':3,'result':'b'}");
 	is_open(a);
 	is_answered(b, "{'jsonrpc':'2.0','id':5,'result':'b'}");
@@ -475,7 +430,6 @@ static void stray_responses_are_dropped(void **state)
 	struct front *b = request(client, CALL("2"));
 	uint64_t strays = counter_get(COUNTER_CHILD_STRAY_RESPONSES);
 
-	(void)state;
 	says(process(0), RESULT("2"));
 	says(process(0), RESULT("2"));
 	says(process(0), RESULT("1"));
@@ -497,7 +451,6 @@ static void sessions_do_not_cross(void **state)
 					 "{'_meta':{'progressToken':'mine'}}}");
 	struct front *b = request(second, CALL("1"));
 
-	(void)state;
 	listener = listen_to(first);
 	says(process(1), "{'jsonrpc':'2.0','id':2,'result':'for b'}");
 	is_open(a);
@@ -529,7 +482,6 @@ static void error_without_id(void **state)
 	struct front *a = request(client, CALL("1"));
 	struct front *b = request(client, CALL("2"));
 
-	(void)state;
 	says(process(0), "{'jsonrpc':'2.0','id':null,'error':{'code':-32700,'message':'x'}}");
 	is_open(a);
 	is_open(b);
@@ -546,7 +498,6 @@ static void malformed_answers(void **state)
 	struct front *b = request(client, CALL("2"));
 	uint64_t garbage = counter_get(COUNTER_CHILD_GARBAGE);
 
-	(void)state;
 	says(process(0), "{'jsonrpc':'2.0','id':2,'method':3}"); /* a bad request, not an answer */
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':");
 	says(process(0), "'id'");
@@ -564,13 +515,11 @@ static void ping_is_answered_here(void **state)
 	struct client *client = begin();
 	struct fake_process *p = process(0);
 
-	(void)state;
 	is_answered(request(client, "{'jsonrpc':'2.0','id':'p','method':'ping'}"),
 		    "{'jsonrpc':'2.0','id':'p','result':{}}");
 	says(p, "{'jsonrpc':'2.0','id':3,'method':'ping','params':{}}");
 	hears(p, "{'jsonrpc':'2.0','id':3,'result':{}}");
-	fake_process_exit(&keeper, p, 0);
-	pass(0);
+	exits(p, 0);
 	is_answered(request(client, "{'jsonrpc':'2.0','id':4,'method':'ping'}"),
 		    "{'jsonrpc':'2.0','id':4,'result':{}}");
 	assert_int_equal(keeper.count, 1);
@@ -584,7 +533,6 @@ static void full_queue_refuses(void **state)
 	struct envelope env;
 	struct front *front;
 
-	(void)state;
 	snprintf(text, sizeof(text), "%s", q("{'jsonrpc':'2.0','id':1,'method':'x','params':['"));
 	memset(text + strlen(text), 'x', QUEUE_MAX);
 	memcpy(text + QUEUE_MAX - 3, "\"]}", 4);
@@ -604,7 +552,6 @@ static void ids_begin_anew(void **state)
 	struct client *client = begin();
 	struct front *first = request(client, CALL("1"));
 
-	(void)state;
 	pool_own_upstream(client->pool)->last_id = INT32_MAX - 1;
 	hears(process(0), CALL("2"));
 	request(client, CALL("1"));
@@ -632,7 +579,6 @@ static void progress_is_mapped(void **state)
 		"{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'_meta':{'progressToken':3}}}");
 	struct front *c = request(client, CALL("3"));
 
-	(void)state;
 	says(p, PROGRESS("2", "0"));
 	was_told(a, PROGRESS("'2'", "0") "|");
 	says(p, PROGRESS("'3'", "-1.5e3"));
@@ -665,7 +611,6 @@ static void cancel_is_mapped(void **state)
 	struct front *b = request(client, CALL("'7'"));
 	struct front *c = request(client, CALL("7"));
 
-	(void)state;
 	hears(p, CALL("2"));
 	hears(p, CALL("3"));
 	hears(p, CALL("4"));
@@ -698,9 +643,7 @@ static void cancel_of_a_call_that_waits(void **state)
 	struct client *client = begin();
 	struct front *front;
 
-	(void)state;
-	fake_process_exit(&keeper, process(0), 0);
-	pass(0);
+	exits(process(0), 0);
 	front = request(client, CALL("1"));
 	is_open(front);
 	notify(client, CANCEL("1"));
@@ -718,7 +661,6 @@ static void silence_times_out(void **state)
 	struct fake_process *p = process(0);
 	struct front *front = request(client, CALL("1"));
 
-	(void)state;
 	hears(p, CALL("2"));
 	pass(TIMEOUT_MS - 1);
 	is_open(front);
@@ -740,7 +682,6 @@ static void hung_process_is_replaced(void **state)
 	struct client *client = begin();
 	struct front *other;
 
-	(void)state;
 	request(client, CALL("1"));
 	pass(30000);
 	other = request(client, CALL("2"));
@@ -769,7 +710,6 @@ static void progress_renews_the_deadline(void **state)
 			"{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'slow'}}");
 	char text[200];
 
-	(void)state;
 	for (int i = 1; i <= 10; i++) {
 		pass(TIMEOUT_MS - 1);
 		assert_int_equal(slow->ending, i < 3 ? ENDING_NONE : ENDING_FAILED);
@@ -796,7 +736,6 @@ static void asks_are_mapped(void **state)
 	struct front *last = request(client, "{'jsonrpc':'2.0','id':3,'method':'x/y'}");
 	uint64_t strays = counter_get(COUNTER_CLIENT_STRAY_RESPONSES);
 
-	(void)state;
 	while (fake_process_read(p) != NULL)
 		;
 	says(p,
@@ -831,7 +770,6 @@ static void asks_find_a_carrier(void **state)
 	struct front *old = request(client, CALL("2"));
 	struct front *new = request(client, CALL("3"));
 
-	(void)state;
 	says(p, ASK("1", "roots/list"));
 	was_told(new, ASK("1000001", "roots/list") "|");
 	new->refuses = true;
@@ -876,7 +814,6 @@ static void undeclared_capabilities(void **state)
 	struct client *client =
 		begin_with(INITIALIZE_WITH("'roots':null,'sampling':{},'elicitation':{'form':{}}"));
 
-	(void)state;
 	notify(client, INITIALIZED);
 	listener = listen_to(client);
 	for (size_t i = 0; i < ARRAY_LEN(server_requests); i++) {
@@ -894,7 +831,6 @@ static void url_mode_only(void **state)
 {
 	struct client *client = begin_with(INITIALIZE_WITH("'elicitation':{'url':{}}"));
 
-	(void)state;
 	notify(client, INITIALIZED);
 	listener = listen_to(client);
 	says(process(0),
@@ -921,7 +857,6 @@ static void progress_of_the_client(void **state)
 	struct fake_process *p = process(0);
 	struct front *front = request(client, CALL("1"));
 
-	(void)state;
 	hears(p, CALL("2"));
 	says(p,
 	     "{'jsonrpc':'2.0','method':'sampling/createMessage','params':{'_meta':{'progressToken':'their'}},'id':8}");
@@ -945,7 +880,6 @@ static void asks_wait_for_the_client(void **state)
 	struct client *client = begin_with(INITIALIZE_WITH(CAPS));
 	struct fake_process *p = process(0);
 
-	(void)state;
 	listener = listen_to(client);
 	says(p, ASK("1", "roots/list"));
 	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}"); /* it cannot know yet */
@@ -954,7 +888,7 @@ static void asks_wait_for_the_client(void **state)
 	was_heard("");
 	hears_nothing(p);
 	request(client, CALL("2"));
-	fake_keeper_settle(&keeper);
+	settle();
 	was_heard(ASK("1000001", "roots/list") "|");
 	hears(p, CALL("2"));
 	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
@@ -970,7 +904,6 @@ static void asks_that_wait_are_bounded(void **state)
 	size_t asked = 0;
 	const char *line;
 
-	(void)state;
 	listener = listen_to(client);
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"sampling/createMessage\","
 			      "\"params\":{\"x\":\"");
@@ -979,7 +912,7 @@ static void asks_that_wait_are_bounded(void **state)
 	buf_append_str(&text, "\"}}\n");
 	while ((line = fake_process_read(p)) == NULL && asked < 100) {
 		fake_process_write(p, buf_terminate(&text));
-		fake_keeper_settle(&keeper);
+		settle();
 		asked++;
 	}
 	assert_int_equal(asked, 18); /* of 60 KB each, the last one was too much */
@@ -1001,7 +934,6 @@ static void unheard_asks_are_refused(void **state)
 	struct client *client = begin();
 	struct client *silent = begin_with(INITIALIZE_WITH(CAPS));
 
-	(void)state;
 	says(process(0), ASK("'a'", "roots/list"));
 	says(process(1), ASK("'b'", "elicitation/create"));
 	pass(HOLD_MS - 1);
@@ -1022,7 +954,6 @@ static void unanswered_asks_end(void **state)
 {
 	struct client *client = begin();
 
-	(void)state;
 	listener = listen_to(client);
 	says(process(0), ASK("1", "roots/list"));
 	says(process(0), ASK("2", "elicitation/create"));
@@ -1046,7 +977,6 @@ static void asking_stops_the_clock(void **state)
 	struct front *front = request(client, "{'jsonrpc':'2.0','id':1,'method':'tools/call',"
 					      "'params':{'_meta':{'progressToken':1}}}");
 
-	(void)state;
 	says(process(0), ASK("1", "roots/list"));
 	says(process(0), PROGRESS("2", "1"));
 	pass(TIMEOUT_MS * 5);
@@ -1066,7 +996,6 @@ static void asks_outlive_their_call(void **state)
 	struct front *front = request(client, CALL("1"));
 	struct front *gone = NULL;
 
-	(void)state;
 	hears(p, CALL("2"));
 	says(p, ASK("1", "roots/list"));
 	says(p, ASK("2", "roots/list"));
@@ -1096,7 +1025,6 @@ static void asking_elsewhere_stops_the_clock(void **state)
 	struct client *client = begin();
 	struct front *front;
 
-	(void)state;
 	listener = listen_to(client);
 	front = request(client, CALL("1"));
 	front->refuses = true;
@@ -1121,8 +1049,7 @@ static void asks_wait_for_who_comes_and_goes(void **state)
 	struct fake_process *p = process(0);
 	struct front *front;
 
-	(void)state;
-	server.conf.request_timeout_max_ms = 100 * HOLD_MS;
+	servers[0].conf.request_timeout_max_ms = 100 * HOLD_MS;
 	front = request(client, CALL("1"));
 	hears(p, CALL("2"));
 	says(p, ASK("1", "elicitation/create"));
@@ -1150,8 +1077,7 @@ static void standalone_asks_wait_for_who_polls(void **state)
 	struct client *client = begin();
 	struct fake_process *p = process(0);
 
-	(void)state;
-	server.conf.request_timeout_max_ms = 100 * HOLD_MS;
+	servers[0].conf.request_timeout_max_ms = 100 * HOLD_MS;
 	listener = listen_to(client);
 	says(p, ASK("1", "roots/list"));
 	for (int i = 0; i < 10; i++) {
@@ -1175,7 +1101,6 @@ static void server_cancels_its_ask(void **state)
 	struct fake_process *p = process(0);
 	struct front *front = request(client, CALL("1"));
 
-	(void)state;
 	hears(p, CALL("2"));
 	says(p, ASK("'a'", "roots/list"));
 	says(p,
@@ -1203,7 +1128,6 @@ static void asks_are_limited(void **state)
 	struct client *client = begin();
 	struct fake_process *p = process(0);
 
-	(void)state;
 	for (int i = 0; i < 256; i++)
 		says(p, ASK("'x'", "roots/list"));
 	hears_nothing(p);
@@ -1227,7 +1151,6 @@ static void logs_are_filtered(void **state)
 	struct fake_process *p = process(0);
 	struct front *front;
 
-	(void)state;
 	listener = listen_to(client);
 	says(p, LOG_LINE("'debug'"));
 	was_heard(LOG_LINE("'debug'") "|");
@@ -1262,7 +1185,6 @@ static void levels_need_the_capability(void **state)
 {
 	struct front *front = open_session(INITIALIZE_WITH(""));
 
-	(void)state;
 	says(process(0),
 	     "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{}}}");
 	front = request(
@@ -1280,7 +1202,6 @@ static void news_are_filtered_and_joined(void **state)
 	struct client *client = begin();
 	struct fake_process *p = process(0);
 
-	(void)state;
 	says(p, UPDATED("res://a"));
 	request(client,
 		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://a'}}");
@@ -1319,7 +1240,6 @@ static void subscriptions_at_once_are_bounded(void **state)
 	struct client *client = begin();
 	struct front *front;
 
-	(void)state;
 	for (unsigned int i = 0; i + 1 < TEXT_SET_MAX; i++) {
 		char digits[20];
 
@@ -1346,7 +1266,6 @@ static void notifications_of_the_client(void **state)
 	struct client *with = begin();
 	struct client *without = begin_with(INITIALIZE_WITH("'roots':{'listChanged':false}"));
 
-	(void)state;
 	notify(with, CHANGED("roots"));
 	hears(process(0), CHANGED("roots"));
 	notify(without, CHANGED("roots"));
@@ -1364,7 +1283,6 @@ static void session_outlives_its_process(void **state)
 	struct fake_process *p = process(0);
 	struct front *a, *b;
 
-	(void)state;
 	request(client,
 		"{'jsonrpc':'2.0','id':1,'method':'resources/subscribe','params':{'uri':'res://\xE2\x80\xA8'}}");
 	says(p, RESULT("2"));
@@ -1374,8 +1292,7 @@ static void session_outlives_its_process(void **state)
 	a = request(client, CALL("1"));
 	says(p, ASK("7", "roots/list"));
 	fake_process_write(p, q(RESULT("9") "\n" PROGRESS("4", "1") "\n"));
-	fake_process_exit(&keeper, p, 256);
-	pass(0);
+	exits(p, 256);
 	is_failed(a, REASON_CHILD_EXITED);
 	was_told(a, ASK("1000001", "roots/list") "|" CANCEL("1000001") "|");
 	answer(client, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
@@ -1409,29 +1326,25 @@ static void subscribers_need_not_ask(void **state)
 {
 	struct client *client = begin();
 
-	(void)state;
 	request(client, SUBSCRIBE("1", "r:a"));
 	says(process(0), EMPTY("2"));
 	listener = listen_to(client);
-	fake_process_exit(&keeper, process(0), 256);
-	fake_keeper_settle(&keeper);
+	exits(process(0), 256);
 	hears(process(1), HANDSHAKE(CAPS));
 	says(process(1), WELCOME);
 	hears(process(1), INITIALIZED);
 	hears(process(1), SUBSCRIBE("2", "r:a"));
 	says(process(1), UPDATED("r:a"));
 	was_heard(CHANGED("tools") "|" UPDATED("r:a") "|");
-	server.backoff.retry_at_ms = now_ms + 2500;
-	server.backoff.failures = 3;
-	fake_process_exit(&keeper, process(1), 256);
-	fake_keeper_settle(&keeper);
+	servers[0].backoff.retry_at_ms = now_ms + 2500;
+	servers[0].backoff.failures = 3;
+	exits(process(1), 256);
 	assert_int_equal(keeper.count, 2);
 	for (int i = 0; i < 3; i++)
 		pass(1000); /* as soon as it may be */
 	hears(process(2), HANDSHAKE(CAPS));
 	router.is_draining = true;
-	fake_process_exit(&keeper, process(2), 256);
-	fake_keeper_settle(&keeper);
+	exits(process(2), 256);
 	pass(20000);
 	assert_int_equal(keeper.count, 3);
 }
@@ -1443,10 +1356,8 @@ static void last_answer_counts(void **state)
 	struct front *a = request(client, CALL("1"));
 	struct front *b = request(client, CALL("2"));
 
-	(void)state;
 	fake_process_write(process(0), q(RESULT("2")));
-	fake_process_exit(&keeper, process(0), 0);
-	pass(0);
+	exits(process(0), 0);
 	is_answered(a, RESULT("1"));
 	is_failed(b, REASON_CHILD_EXITED);
 }
@@ -1456,7 +1367,6 @@ static void restarts_are_limited(void **state)
 {
 	struct client *client = begin();
 
-	(void)state;
 	for (size_t i = 0; i < 8; i++) { /* one in 100 s: three in a window */
 		fake_process_exit(&keeper, process(i), 0);
 		pass(i < 5 ? 100001 : 0);
@@ -1477,14 +1387,11 @@ static void restart_can_fail(void **state)
 	struct client *client = begin();
 	struct front *front;
 
-	(void)state;
-	fake_process_exit(&keeper, process(0), 0);
-	pass(0);
+	exits(process(0), 0);
 	front = request(client, CALL("1"));
 	says(process(1), "{'jsonrpc':'2.0','id':1,'error':{'code':1,'message':'not again'}}");
 	is_failed(front, REASON_HANDSHAKE_REFUSED);
-	fake_process_exit(&keeper, process(1), 0);
-	pass(0);
+	exits(process(1), 0);
 	assert_int_equal(router.sessions.count, 1);
 	front = request(client, CALL("1"));
 	is_open(front); /* it waits for the back-off */
@@ -1504,9 +1411,7 @@ static void waiting_calls_are_bounded(void **state)
 	struct envelope env;
 	struct front *front;
 
-	(void)state;
-	fake_process_exit(&keeper, process(0), 0);
-	pass(0);
+	exits(process(0), 0);
 	snprintf(text, sizeof(text), "%s", q("{'jsonrpc':'2.0','id':1,'method':'x','params':['"));
 	memset(text + strlen(text), 'x', 39000);
 	memcpy(text + 38990, "\"]}", 4);
@@ -1517,12 +1422,12 @@ static void waiting_calls_are_bounded(void **state)
 	}
 	is_failed(front, REASON_OVER_LIMIT);
 	is_open(front - 1);
-	fake_keeper_settle(&keeper);
+	settle();
 	says(process(1), WELCOME);
 	hears(process(1), HANDSHAKE(CAPS));
 	hears(process(1), INITIALIZED);
 	for (int i = 0; i < 2; i++) {
-		fake_keeper_settle(&keeper);
+		settle();
 		assert_int_equal(strlen(fake_process_read(process(1))), 38993);
 	}
 	hears_nothing(process(1));
@@ -1535,11 +1440,9 @@ static void front_ends_the_session_during_a_loss(void **state)
 	struct front *a = request(client, CALL("1"));
 	struct front *b = request(client, CALL("2"));
 
-	(void)state;
 	says(process(0), ASK("1", "roots/list"));
 	a->ends_session = true;
-	fake_process_exit(&keeper, process(0), 0);
-	pass(0);
+	exits(process(0), 0);
 	assert_int_equal(a->ending, ENDING_FAILED);
 	assert_int_equal(b->ending, ENDING_FAILED);
 	assert_int_equal(router.sessions.count, 0);
@@ -1553,7 +1456,6 @@ static void session_ends_with_calls_and_asks(void **state)
 	struct front *a = request(client, CALL("1"));
 	struct front *b = request(client, "{'jsonrpc':'2.0','id':2,'method':'tools/list'}");
 
-	(void)state;
 	hears(p, CALL("2"));
 	hears(p, "{'jsonrpc':'2.0','id':3,'method':'tools/list'}");
 	says(p, ASK("'e'", "elicitation/create"));
@@ -1575,10 +1477,8 @@ static void session_ends_during_a_restart(void **state)
 	struct client *client = begin();
 	struct front *front;
 
-	(void)state;
 	keeper.holds = true;
-	fake_process_exit(&keeper, process(0), 0);
-	pass(0);
+	exits(process(0), 0);
 	front = request(client, CALL("1"));
 	session_end(client->session, REASON_DELETED);
 	is_failed(front, REASON_DELETED);
@@ -1587,12 +1487,12 @@ static void session_ends_during_a_restart(void **state)
 	hears_nothing(process(1));
 	assert_true(process(1)->is_eof);
 
-	server_note_failed(&server);
+	backoff_note_failed(&servers[0].backoff);
 	front = open_session(INITIALIZE_WITH(""));
-	assert_int_equal(server.reserved, 1);
+	assert_int_equal(servers[0].reserved, 1);
 	session_end(front->call.client->session, REASON_DRAINING);
 	is_failed(front, REASON_DRAINING);
-	assert_int_equal(server.reserved, 0);
+	assert_int_equal(servers[0].reserved, 0);
 	pass(1000);
 	assert_int_equal(keeper.count, 2);
 }
@@ -1602,8 +1502,7 @@ static void idle_session_ends(void **state)
 {
 	struct client *client = begin();
 
-	(void)state;
-	server.conf.request_timeout_ms = server.conf.request_timeout_max_ms = 5000000;
+	servers[0].conf.request_timeout_ms = servers[0].conf.request_timeout_max_ms = 5000000;
 	request(client, CALL("1"));
 	pass(3600000);
 	assert_int_equal(router.sessions.count, 1);
@@ -1615,7 +1514,7 @@ static void idle_session_ends(void **state)
 	assert_true(process(0)->is_eof);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
 
 /* Who is told that a call is cancelled may end the session, while another call of the same id is to be cancelled. */
 static void cancelled_calls_may_end_the_session(void **state)
@@ -1624,7 +1523,6 @@ static void cancelled_calls_may_end_the_session(void **state)
 	struct front *one = request(client, CALL("1"));
 	struct front *two = request(client, CALL("1"));
 
-	(void)state;
 	one->ends_session = true;
 	notify(client,
 	       "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1}}");

@@ -4,17 +4,10 @@
 
 #include "base/check.h"
 #include "jsonrpc/scan.h"
+#include "jsonrpc/write.h"
 #include "mcp/method.h"
 
-static bool is_told(struct slice capabilities, const char *name, const char *member)
-{
-	const char *const path[] = { name, member };
-
-	return scan_path(capabilities, path, member != NULL ? 2 : 1).type ==
-	       (member != NULL ? JSON_TRUE : JSON_OBJECT);
-}
-
-void server_capabilities_read(struct server_capabilities *server_capabilities, struct slice result)
+void server_capabilities_read(struct server_capabilities *capabilities, struct slice result)
 {
 	static const struct {
 		const char *name;
@@ -32,13 +25,61 @@ void server_capabilities_read(struct server_capabilities *server_capabilities, s
 		{ "logging", NULL, { .offers = OFFER_LOGGING } },
 		{ "tasks", NULL, { .offers = OFFER_TASKS } },
 	};
-	struct slice capabilities = scan_member(result, SLICE_LIT("capabilities")).text;
+	struct slice text = scan_member(result, SLICE_LIT("capabilities")).text;
 
-	*server_capabilities = (struct server_capabilities){ 0, 0 };
+	*capabilities = (struct server_capabilities){ 0, 0 };
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		if (!is_told(capabilities, rows[i].name, rows[i].member))
+		const char *const path[] = { rows[i].name, rows[i].member };
+		bool has_member = rows[i].member != NULL;
+
+		if (scan_path(text, path, has_member ? 2 : 1).type !=
+		    (has_member ? JSON_TRUE : JSON_OBJECT))
 			continue;
-		server_capabilities->offers |= rows[i].means.offers;
-		server_capabilities->tells |= rows[i].means.tells;
+		capabilities->offers |= rows[i].means.offers;
+		capabilities->tells |= rows[i].means.tells;
 	}
+}
+
+struct rebuild {
+	struct buf out;
+	bool is_inside; /* of capabilities */
+	bool is_for_all;
+};
+
+/* Tasks have ids that nobody maps; log messages do not say whose call they are about. bridging.md §1.3 */
+static int copy_shareable(struct slice name, struct json value, void *arg)
+{
+	struct rebuild *rebuild = arg;
+	struct rebuild inner = { .is_inside = true, .is_for_all = rebuild->is_for_all };
+
+	if (rebuild->is_inside &&
+	    (slice_is_equal(name, SLICE_LIT("tasks")) ||
+	     (rebuild->is_for_all && slice_is_equal(name, SLICE_LIT("logging")))))
+		return 0;
+	buf_append_char(&rebuild->out, rebuild->out.len > 0 ? ',' : '{');
+	buf_append_char(&rebuild->out, '"');
+	buf_append_slice(&rebuild->out, name);
+	buf_append_str(&rebuild->out, "\":");
+	if (rebuild->is_inside || !slice_is_equal(name, SLICE_LIT("capabilities")) ||
+	    value.type != JSON_OBJECT) {
+		buf_append_slice(&rebuild->out, value.text);
+		return 0;
+	}
+	scan_members(value.text, copy_shareable, &inner);
+	buf_append_str(&inner.out, inner.out.len > 0 ? "}" : "{}");
+	buf_append_slice(&rebuild->out, buf_slice(&inner.out));
+	buf_fini(&inner.out);
+	return 0;
+}
+
+struct msg *server_capabilities_share(struct slice result, bool is_for_all)
+{
+	struct rebuild rebuild = { .is_for_all = is_for_all };
+	struct buf text = { 0 };
+
+	scan_members(result, copy_shareable, &rebuild);
+	buf_append_str(&rebuild.out, rebuild.out.len > 0 ? "}" : "{}");
+	write_result(&text, SLICE_LIT("0"), buf_slice(&rebuild.out));
+	buf_fini(&rebuild.out);
+	return msg_new_take(&text);
 }

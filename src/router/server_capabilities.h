@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server has said that it can do. bridging.md §1.3, UTIL-LIST-01. */
+/* What a server answers to initialize: what it can do, and what of that can be shared. bridging.md §1.3, UTIL-LIST-01. */
 #ifndef MCPGATED_ROUTER_SERVER_CAPABILITIES_H
 #define MCPGATED_ROUTER_SERVER_CAPABILITIES_H
 
+#include <stdbool.h>
+
 #include "base/slice.h"
+#include "jsonrpc/msg.h"
 
 struct server_capabilities {
 	unsigned int offers; /* enum offer */
@@ -11,6 +14,11 @@ struct server_capabilities {
 };
 
 /* `result` of its answer to initialize, JSON text. */
-void server_capabilities_read(struct server_capabilities *server_capabilities, struct slice result);
+void server_capabilities_read(struct server_capabilities *capabilities, struct slice result);
+/*
+ * The response with this result as the members of a shared pool get it: less the capabilities that cannot be shared;
+ * `is_for_all`: by different principals.
+ */
+struct msg *server_capabilities_share(struct slice result, bool is_for_all);
 
 #endif

@@ -14,7 +14,6 @@
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
-#include "router/message_copy.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
 #include "router/server_request.h"
@@ -57,22 +56,13 @@ static int note_deciding(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-/* Without a mode, and with one that has no value, it is a form. */
-static bool is_form_or_url(struct json mode, bool *is_url_r)
-{
-	struct slice name = scan_plain_string(mode);
-
-	*is_url_r = slice_is_equal(name, SLICE_LIT("url"));
-	return *is_url_r || mode.type == JSON_ABSENT || mode.type == JSON_NULL ||
-	       slice_is_equal(name, SLICE_LIT("form"));
-}
-
 /* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
 static bool has_told_mode(const struct pool *pool, const struct method *method,
 			  const struct envelope *env)
 {
 	struct deciding deciding = { .is_doubtful = false };
-	bool is_url;
+	struct json mode;
+	struct slice name;
 
 	if (method->id != METHOD_SAMPLING && method->id != METHOD_ELICITATION)
 		return true;
@@ -81,40 +71,15 @@ static bool has_told_mode(const struct pool *pool, const struct method *method,
 		return false;
 	if (method->id == METHOD_SAMPLING)
 		return !deciding.has_tools || is_told(pool, "sampling", "tools");
-	if (!is_form_or_url(scan_member(env->params.text, SLICE_LIT("mode")), &is_url))
-		return false;
-	if (is_url)
+	mode = scan_member(env->params.text, SLICE_LIT("mode"));
+	name = scan_plain_string(mode);
+	if (slice_is_equal(name, SLICE_LIT("url")))
 		return is_told(pool, "elicitation", "url");
+	/* Without a mode, and with one that has no value, it is a form. */
+	if (mode.type != JSON_ABSENT && mode.type != JSON_NULL &&
+	    !slice_is_equal(name, SLICE_LIT("form")))
+		return false;
 	return is_told(pool, "elicitation", "form") || !is_told(pool, "elicitation", "url");
-}
-
-/* Returns the code of the error that the server gets, or 0: its client shall be asked. */
-static int check_request(const struct pool *pool, const struct method *method,
-			 const struct envelope *env)
-{
-	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED)
-		return MCP_METHOD_NOT_FOUND;
-	if (!is_told(pool, method->capability, NULL))
-		return MCP_METHOD_NOT_FOUND;
-	return has_told_mode(pool, method, env) ? 0 : MCP_INVALID_PARAMS;
-}
-
-/* The end of one in URL mode is told by a notification that names it. */
-static void remember_elicitation(struct client *client, const struct envelope *env)
-{
-	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
-
-	if (id.type == JSON_STRING)
-		text_set_add(&client->elicitations, id.text);
-}
-
-static void refuse_request(struct upstream *upstream, const struct envelope *env, int code)
-{
-	send_error(upstream, env->id.text, code,
-		   code == MCP_METHOD_NOT_FOUND ?
-			   SLICE_LIT(
-				   "Method not found: the client did not declare this capability") :
-			   SLICE_LIT("Invalid params: the client did not declare this mode"));
 }
 
 static void ask_client(struct client *client, struct upstream *upstream, const struct envelope *env,
@@ -129,11 +94,13 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 			upstream, env->id.text, MCP_INVALID_PARAMS,
 			SLICE_LIT(
 				"Invalid params: the client's revision of MCP cannot express this"));
-	} else {
-		bool is_asked = server_request_open(client, upstream, converted, method);
+	} else if (server_request_open(client, upstream, converted, method) &&
+		   method->id == METHOD_ELICITATION) {
+		struct json id = scan_member(converted->params.text, SLICE_LIT("elicitationId"));
 
-		if (is_asked && method->id == METHOD_ELICITATION)
-			remember_elicitation(client, converted);
+		/* The end of one in URL mode is told by a notification that names it. */
+		if (id.type == JSON_STRING)
+			text_set_add(&client->elicitations, id.text);
 	}
 	convert_fini(&convert);
 }
@@ -141,7 +108,7 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 void server_messages_take_request(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
-	int code;
+	const struct pool *pool = upstream->pool;
 
 	CHECK(env->kind == ENVELOPE_REQUEST);
 	if (method->id == METHOD_PING) {
@@ -153,9 +120,14 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 			   SLICE_LIT("Invalid request: the handshake is not through"));
 		return;
 	}
-	code = check_request(upstream->pool, method, env);
-	if (code != 0)
-		refuse_request(upstream, env, code);
+	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED ||
+	    !is_told(pool, method->capability, NULL))
+		send_error(upstream, env->id.text, MCP_METHOD_NOT_FOUND,
+			   SLICE_LIT(
+				   "Method not found: the client did not declare this capability"));
+	else if (!has_told_mode(pool, method, env))
+		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
+			   SLICE_LIT("Invalid params: the client did not declare this mode"));
 	else if (upstream->client == NULL)
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: it is not related to a request of a client"));
@@ -200,20 +172,14 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	if (request != NULL && dispatch_is_of_call(request))
 		call = call_of(request);
 	if (call == NULL || call->token.n == 0 || !progress_increases(call, env->params.text)) {
-		upstream_note_stray_progress(upstream, env);
+		upstream_note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 		return;
 	}
 	call_renew(call);
 	edit.with = call->token;
-	msg = message_copy(env, &edit, 1);
+	msg = client_copy_message(env, &edit, 1);
 	call->ops->on_message(call, STREAM_PROGRESS, 0, msg);
 	msg_unref(&msg);
-}
-
-/* The call that has the upstream for itself, or the only one in flight; NULL: neither. */
-static struct call *only_call(const struct upstream *upstream)
-{
-	return upstream->lease != NULL ? upstream->lease : call_of(upstream_only_request(upstream));
 }
 
 /* UTIL-LOG-01; bridging.md §1.7: to the only call in flight, else to the client's own stream. */
@@ -223,13 +189,15 @@ static void take_log(struct upstream *upstream, const struct envelope *env)
 	struct stream *own = client_stream(client);
 	int level =
 		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
-	struct call *call = only_call(upstream);
+	struct call *call = upstream->lease;
 	struct msg *msg;
 
 	CHECK(client != NULL && client->pool == upstream->pool);
 	if (level < client->level)
 		return;
-	msg = message_copy(env, NULL, 0);
+	if (call == NULL)
+		call = call_of(upstream_only_request(upstream));
+	msg = client_copy_message(env, NULL, 0);
 	if ((call == NULL || !call->ops->on_message(call, STREAM_LOG, 0, msg)) && own != NULL)
 		stream_push(own, STREAM_LOG, 0, msg);
 	msg_unref(&msg);
@@ -239,20 +207,14 @@ static void take_log(struct upstream *upstream, const struct envelope *env)
 static void take_other(struct upstream *upstream, const struct envelope *env)
 {
 	struct stream *own = client_stream(upstream->client);
-	struct msg *msg = message_copy(env, NULL, 0);
+	struct msg *msg = client_copy_message(env, NULL, 0);
 
 	if (upstream->lease == NULL && own != NULL)
-		stream_push(own, STREAM_NEWS, 0, msg);
+		stream_push(own, STREAM_NOTIFICATION, 0, msg);
 	else if (upstream->lease == NULL ||
-		 !upstream->lease->ops->on_message(upstream->lease, STREAM_NEWS, 0, msg))
-		upstream_note_dropped(upstream, env);
+		 !upstream->lease->ops->on_message(upstream->lease, STREAM_NOTIFICATION, 0, msg))
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	msg_unref(&msg);
-}
-
-/* Where nobody can be asked, and sessions may be thousands, none of them is looked at. REL-24 */
-static bool may_have_asked(const struct pool *pool)
-{
-	return pool_is_leased(pool) || !pool_is_shared(pool);
 }
 
 /* To the client that was given it, once. UTIL-ELIC-01 */
@@ -268,12 +230,12 @@ static void take_elicitation_end(struct upstream *upstream, const struct envelop
 		if (!(client->revision->features & REVISION_MODES) ||
 		    !text_set_remove(&client->elicitations, id.text))
 			continue;
-		msg = message_copy(env, NULL, 0);
+		msg = client_copy_message(env, NULL, 0);
 		member->ops->on_notification(member, 0, msg);
 		msg_unref(&msg);
 		return;
 	}
-	upstream_note_dropped(upstream, env);
+	upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 }
 
 static void take_cancelled(struct upstream *upstream, const struct envelope *env)
@@ -286,34 +248,28 @@ static void take_cancelled(struct upstream *upstream, const struct envelope *env
 		server_request_cancel(request, env, id.text);
 }
 
-/* For the only client that the server works for now. */
-static void take_for_client(struct upstream *upstream, const struct envelope *env,
-			    const struct method *method)
-{
-	if (method->id == METHOD_MESSAGE)
-		take_log(upstream, env);
-	else if (method->id == METHOD_CANCELLED)
-		take_cancelled(upstream, env);
-	else if (method->id == METHOD_TASK_STATUS &&
-		 client_lacks(upstream->client, upstream) & REVISION_TASKS)
-		upstream_note_dropped(upstream, env);
-	else
-		take_other(upstream, env);
-}
-
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
+	const struct pool *pool = upstream->pool;
+	struct client *only = upstream->client; /* that the server works for now */
+	/* Where nobody can be asked, and sessions may be thousands, none of them is looked at. REL-24 */
+	bool may_have_asked = pool_is_leased(pool) || !pool_is_shared(pool);
 
 	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
 	if (method->id == METHOD_PROGRESS)
 		take_progress(upstream, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
 		notification_fanout_take(upstream, env, method);
-	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked(upstream->pool))
+	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked)
 		take_elicitation_end(upstream, env);
-	else if (upstream->client != NULL)
-		take_for_client(upstream, env, method);
+	else if (only == NULL || (method->id == METHOD_TASK_STATUS &&
+				  client_lacks(only, upstream) & REVISION_TASKS))
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+	else if (method->id == METHOD_MESSAGE)
+		take_log(upstream, env);
+	else if (method->id == METHOD_CANCELLED)
+		take_cancelled(upstream, env);
 	else
-		upstream_note_dropped(upstream, env);
+		take_other(upstream, env);
 }

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "mcp/error.h"
 #include "router/client.h"
-#include "router/message_copy.h"
 #include "router/router.h"
 #include "session/stream.h"
 #include "upstream/send.h"
@@ -85,7 +84,8 @@ void server_request_close(struct server_request *request)
 	loop_defer_free(request->client->router->loop, request);
 }
 
-void server_request_refuse(struct server_request *request, const char *why)
+/* Nobody will answer it: the server is told `why`, elicitations are cancelled. bridging.md §2.1 (6) */
+static void refuse(struct server_request *request, const char *why)
 {
 	CHECK(request->upstream->state != UPSTREAM_CLOSED);
 	if (request->method->id == METHOD_ELICITATION)
@@ -125,18 +125,14 @@ static void tell_withdrawn(struct server_request *request)
 	msg_unref(&msg);
 }
 
-void server_request_withdraw(struct server_request *request, const char *why)
-{
-	tell_withdrawn(request);
-	server_request_refuse(request, why);
-}
-
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
 				 const char *why)
 {
 	LIST_FOREACH_SAFE(node, &client->server_requests.all) {
-		if (at(node)->upstream == upstream)
-			server_request_withdraw(at(node), why);
+		if (at(node)->upstream != upstream)
+			continue;
+		tell_withdrawn(at(node));
+		refuse(at(node), why);
 	}
 }
 
@@ -148,7 +144,7 @@ void server_request_cancel(struct server_request *request, const struct envelope
 
 	edit.with.n = text_format_u64(request->downstream_id, digits);
 	if (request->held == NULL) {
-		struct msg *msg = message_copy(env, &edit, 1);
+		struct msg *msg = client_copy_message(env, &edit, 1);
 
 		tell_cancelled(request, msg);
 		msg_unref(&msg);
@@ -162,7 +158,7 @@ void server_request_end_all(struct client *client, const char *why)
 		struct server_request *request = at(client->server_requests.all.next);
 
 		if (why != NULL) {
-			server_request_refuse(request, why);
+			refuse(request, why);
 		} else {
 			tell_withdrawn(request);
 			server_request_close(request);
@@ -172,13 +168,6 @@ void server_request_end_all(struct client *client, const char *why)
 
 /* ---- waiting for the answer ---- */
 
-static bool has_reader(const struct server_request *request)
-{
-	if (request->is_standalone)
-		return stream_has_reader(client_stream(request->client));
-	return request->call != NULL && request->call->ops->is_reachable(request->call);
-}
-
 /* A reader is there to take it: from now on its answer is waited for. */
 static void offer(struct server_request *request)
 {
@@ -187,27 +176,25 @@ static void offer(struct server_request *request)
 }
 
 /* People take their time; and a client that polls may be away at the moment of one look, not of two. */
-static bool goes_on(struct server_request *request)
+static void on_hold(struct timer *timer)
 {
-	bool is_read = has_reader(request);
+	struct server_request *request = container_of(timer, struct server_request, hold);
+	const struct call *call = request->call;
+	bool is_read = request->is_standalone ? stream_has_reader(client_stream(request->client)) :
+						call != NULL && call->ops->is_reachable(call);
 	bool is_gone = !is_read && (!request->is_offered || request->is_missed);
 
 	if (is_read && !request->is_offered)
 		offer(request);
 	request->is_missed = !is_read;
-	return !is_gone && clock_now_ms() < request->until_ms;
-}
-
-static void on_hold(struct timer *timer)
-{
-	struct server_request *request = container_of(timer, struct server_request, hold);
-
-	if (goes_on(request)) {
+	if (!is_gone && clock_now_ms() < request->until_ms) {
 		start_hold(request);
-	} else if (request->is_offered) {
-		server_request_withdraw(request, "the client did not answer in time");
+		return;
+	}
+	tell_withdrawn(request);
+	if (request->is_offered) {
+		refuse(request, "the client did not answer in time");
 	} else {
-		tell_withdrawn(request);
 		send_error(request->upstream, request->id, MCP_INTERNAL_ERROR,
 			   SLICE_LIT("no client is there to be asked"));
 		server_request_close(request);
@@ -215,14 +202,6 @@ static void on_hold(struct timer *timer)
 }
 
 /* ---- the way to the client ---- */
-
-/* Whether a message without reference, of those that this upstream sends, may be about this call. */
-static bool is_candidate(const struct call *call, const struct upstream *upstream,
-			 unsigned int wanted)
-{
-	return call->state == CALL_SENT && call->request.upstream == upstream &&
-	       (call->method->flags & METHOD_ASKING) == wanted;
-}
 
 /*
  * The call that the request most likely belongs to: the latest, asking ones before others, that takes it. With
@@ -236,8 +215,11 @@ static struct call *find_call(const struct server_request *request, struct msg *
 		for (struct list *node = client->calls.prev; node != &client->calls;
 		     node = node->prev) {
 			struct call *call = container_of(node, struct call, link);
+			bool may_be = call->state == CALL_SENT &&
+				      call->request.upstream == request->upstream &&
+				      (call->method->flags & METHOD_ASKING) == wanted;
 
-			if (is_candidate(call, request->upstream, wanted) &&
+			if (may_be &&
 			    (msg == NULL || call->ops->on_message(call, STREAM_REQUEST,
 								  request->downstream_id, msg)))
 				return call;
@@ -329,14 +311,14 @@ static struct msg *make_msg(const struct envelope *env, const struct server_requ
 	struct splice_edit edits[2] = { { env->id.text, id }, { env->progress_token.text, id } };
 
 	if (request->token.n == 0)
-		return message_copy(env, edits, 1);
+		return client_copy_message(env, edits, 1);
 	if (edits[0].span.p > edits[1].span.p) {
 		struct splice_edit first = edits[0];
 
 		edits[0] = edits[1];
 		edits[1] = first;
 	}
-	return message_copy(env, edits, 2);
+	return client_copy_message(env, edits, 2);
 }
 
 static void refuse_more(struct upstream *upstream, const struct envelope *env)
@@ -345,26 +327,15 @@ static void refuse_more(struct upstream *upstream, const struct envelope *env)
 		   SLICE_LIT("too many requests are unanswered"));
 }
 
-/* Until the client is ready. False: there is too much already. */
-static bool hold(struct server_request *request, struct msg *msg)
-{
-	struct server_requests *all = &request->client->server_requests;
-
-	if (all->held_bytes + msg->text.n > HELD_BYTES_MAX)
-		return false;
-	all->held_bytes += msg->text.n;
-	request->held = msg_ref(msg);
-	return true;
-}
-
 bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method)
 {
+	struct server_requests *all = &client->server_requests;
 	struct server_request *request;
 	struct msg *msg;
 
 	CHECK(upstream->client == client && client->pool == upstream->pool);
-	if (client->server_requests.by_id.count >= SERVER_REQUESTS_MAX) {
+	if (all->by_id.count >= SERVER_REQUESTS_MAX) {
 		refuse_more(upstream, env);
 		return false;
 	}
@@ -372,9 +343,12 @@ bool server_request_open(struct client *client, struct upstream *upstream,
 	msg = make_msg(env, request);
 	if (client->is_ready_to_be_asked) {
 		ask(request, msg);
-	} else if (!hold(request, msg)) {
+	} else if (all->held_bytes + msg->text.n > HELD_BYTES_MAX) {
 		refuse_more(upstream, env);
 		server_request_close(request);
+	} else {
+		all->held_bytes += msg->text.n;
+		request->held = msg_ref(msg);
 	}
 	msg_unref(&msg);
 	return true;

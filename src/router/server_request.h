@@ -50,11 +50,10 @@ bool server_request_open(struct client *client, struct upstream *upstream,
 void server_request_release_held(struct client *client);
 /* It is answered, or refused: nothing keeps a pointer to it. */
 void server_request_close(struct server_request *request);
-/* Nobody will answer it: the server is told `why`, elicitations are cancelled; it is closed. bridging.md §2.1 (6) */
-void server_request_refuse(struct server_request *request, const char *why);
-/* The same, and the client hears that its answer is no longer wanted. */
-void server_request_withdraw(struct server_request *request, const char *why);
-/* Withdraws all of one upstream that are for this client. */
+/*
+ * Nobody will answer those of one upstream that are for this client: the server is told `why`, the client that its answer
+ * is no longer wanted; they are closed.
+ */
 void server_request_withdraw_all(struct client *client, const struct upstream *upstream,
 				 const char *why);
 /* The server itself takes it back: `env` is its notification, whose span `id` names the request. It is closed. */

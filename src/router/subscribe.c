@@ -12,7 +12,7 @@
 #include "router/process_slots.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/uri.h"
+#include "router/subscriptions.h"
 #include "upstream/send.h"
 
 #define WAITING_BYTES_MAX (8 * 1024 * 1024)
@@ -59,43 +59,23 @@ static void release_subscriber(struct pool *pool, struct subscription *subscript
 
 /* ---- those who wait for the first one's answer ---- */
 
-static struct call *call_of(struct waiter *waiter)
-{
-	return container_of(waiter, struct call, waiter);
-}
-
 static void on_waiter_left(struct wait_queue *queue, struct waiter *waiter)
 {
 	(void)queue;
-	sharing_of(call_of(waiter))->waiting_bytes -= waiter->bytes;
-}
-
-static void on_waiter_timeout(struct wait_queue *queue, struct waiter *waiter)
-{
-	(void)queue;
-	call_fail(call_of(waiter), REASON_TIMEOUT);
+	sharing_of(call_of_waiter(waiter))->waiting_bytes -= waiter->bytes;
 }
 
 static const struct wait_queue_ops waiting_ops = {
-	.on_timeout = on_waiter_timeout,
+	.on_timeout = call_on_wait_timeout,
 	.on_left = on_waiter_left,
 };
-
-static void await_answer(struct subscription *subscription, struct call *call,
-			 const struct envelope *env)
-{
-	call->body = msg_new(env->text);
-	wait_queue_append(&subscription->waiting, &call->waiter, env->text.n);
-	sharing_of(call)->waiting_bytes += env->text.n;
-	call_wait(call, call->client->server->conf.request_timeout_ms);
-}
 
 static struct call *take_waiting(struct subscription *subscription)
 {
 	struct waiter *waiter = wait_queue_first(&subscription->waiting);
 
 	waiter_leave(waiter);
-	return call_of(waiter);
+	return call_of_waiter(waiter);
 }
 
 /* ---- the first one ---- */
@@ -168,23 +148,19 @@ static void lead(struct subscription *subscription, struct call *call)
 
 /* ---- requests ---- */
 
-/* Also for a call that only waits for the answer to another one: there may be many, and each keeps its request. DEF-11 */
-static bool may_subscribe(const struct pool_sharing *sharing,
-			  const struct subscription *subscription, struct slice uri,
-			  const struct envelope *env)
-{
-	if (subscription == NULL)
-		return subscriptions_have_room(&sharing->subscriptions, uri.n);
-	return subscription->first == NULL ||
-	       sharing->waiting_bytes + env->text.n <= WAITING_BYTES_MAX;
-}
-
 static bool subscribe(struct call *call, struct slice uri, const struct envelope *env)
 {
 	struct pool_sharing *sharing = sharing_of(call);
 	struct subscription *subscription = subscriptions_find(&sharing->subscriptions, uri);
+	bool has_room;
 
-	if (!may_subscribe(sharing, subscription, uri, env)) {
+	/* Calls that wait for the answer to another one may be many, and each keeps its request. DEF-11 */
+	if (subscription == NULL)
+		has_room = subscriptions_have_room(&sharing->subscriptions, uri.n);
+	else
+		has_room = subscription->first == NULL ||
+			   sharing->waiting_bytes + env->text.n <= WAITING_BYTES_MAX;
+	if (!has_room) {
 		result_send_error(call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("The server has too many subscriptions"));
 		return true;
@@ -197,7 +173,10 @@ static bool subscribe(struct call *call, struct slice uri, const struct envelope
 		return false;
 	}
 	if (subscription->first != NULL) {
-		await_answer(subscription, call, env);
+		call->body = msg_new(env->text);
+		wait_queue_append(&subscription->waiting, &call->waiter, env->text.n);
+		sharing->waiting_bytes += env->text.n;
+		call_wait(call, call->client->server->conf.request_timeout_ms);
 	} else {
 		add_subscriber(subscription, call->client);
 		result_send_own(call, SLICE_LIT("{}"));
@@ -217,7 +196,7 @@ static void unsubscribe(struct client *client, struct slice uri)
 bool subscribe_take(struct call *call, const struct envelope *env)
 {
 	struct buf room = { 0 };
-	struct slice uri = uri_spell(env->uri, &room);
+	struct slice uri = subscriptions_spell_uri(env->uri, &room);
 	bool is_taken = true;
 
 	CHECK(pool_is_shared(call->client->pool) && call->state == CALL_WAITING);

@@ -5,13 +5,8 @@
  */
 #include "router/subscriptions.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/text.h"
+#include "base/unit_test.h"
 
 static uint64_t weak_hash(uint64_t hash, struct slice text)
 {
@@ -28,14 +23,12 @@ static struct subscriptions subscriptions;
 
 static int setup(void **state)
 {
-	(void)state;
 	subscriptions_init(&subscriptions);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	subscriptions_fini(&subscriptions);
 	return 0;
 }
@@ -53,7 +46,6 @@ static bool concern(const char *uri)
 /* UTIL-SUBS-01: the URI itself, or one above it. */
 static void what_is_above_concerns(void **state)
 {
-	(void)state;
 	assert_false(concern("res://a"));
 	add("res://a");
 	assert_true(concern("res://a"));
@@ -122,7 +114,6 @@ static void it_is_as_a_list(void **state)
 {
 	char text[8];
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		struct slice uri = any_uri(text);
 		struct subscription *subscription = subscriptions_find(&subscriptions, uri);
@@ -138,7 +129,6 @@ static void it_is_as_a_list(void **state)
 
 static void there_is_only_so_much_room(void **state)
 {
-	(void)state;
 	assert_true(subscriptions_have_room(&subscriptions, SUBSCRIPTIONS_BYTES_MAX));
 	assert_false(subscriptions_have_room(&subscriptions, SUBSCRIPTIONS_BYTES_MAX + 1));
 	add("abc");

@@ -91,12 +91,6 @@ static struct denial *make_entry(struct deny_list *deny_list, struct slice issue
 	return denial;
 }
 
-static bool names_token(const struct denial *denial, const struct denial_marks *marks)
-{
-	return slice_is_equal(denial->issuer, marks->issuer) &&
-	       slice_is_equal(denial->name, marks->names[denial->by]);
-}
-
 /* A watcher that is told may end others, which are then taken off the list that they are in. */
 static void tell_watchers(struct deny_list *deny_list, const struct denial *denial)
 {
@@ -108,7 +102,8 @@ static void tell_watchers(struct deny_list *deny_list, const struct denial *deni
 		struct denial_marks marks;
 
 		watcher->ops->show(watcher, &marks);
-		if (!names_token(denial, &marks))
+		if (!slice_is_equal(denial->issuer, marks.issuer) ||
+		    !slice_is_equal(denial->name, marks.names[denial->by]))
 			continue;
 		list_remove(node);
 		list_append(&named, node);

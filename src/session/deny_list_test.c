@@ -2,13 +2,8 @@
 /* Entries and those who hold something for a token: who is found, who is told, when it is over. */
 #include "session/deny_list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "base/unit_test.h"
 
 #define ISSUER SLICE_LIT("https://id.example")
 #define FOR_GOOD UINT64_MAX
@@ -17,14 +12,12 @@ static struct deny_list deny_list;
 
 static int setup(void **state)
 {
-	(void)state;
 	deny_list_init(&deny_list);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	deny_list_fini(&deny_list);
 	return deny_list.count != 0 || deny_list.by_key.slots != NULL;
 }
@@ -53,7 +46,6 @@ static void each_name_is_found(void **state)
 {
 	static const char *const names[] = { "alice", "app", "token-1", "login-1" };
 
-	(void)state;
 	assert_null(find(&alice));
 	for (size_t i = 0; i < DENIAL_BY_COUNT; i++) {
 		uint64_t number = add((enum denial_by)i, names[i], FOR_GOOD);
@@ -81,7 +73,6 @@ static void nothing_else_is_found(void **state)
 		{ SLICE(""), { SLICE("alice") } },
 	};
 
-	(void)state;
 	add(DENIAL_BY_SUB, "alice", FOR_GOOD);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		assert_null(find(&others[i]));
@@ -93,7 +84,6 @@ static void entries_end(void **state)
 	uint64_t now_ms = clock_wall_ms();
 	uint64_t number = add(DENIAL_BY_JTI, "token-1", now_ms + 3600000);
 
-	(void)state;
 	assert_non_null(find(&alice));
 	assert_int_equal(add(DENIAL_BY_JTI, "token-1", now_ms), number);
 	assert_null(find(&alice));
@@ -107,7 +97,6 @@ static void number_is_bounded(void **state)
 {
 	char name[32];
 
-	(void)state;
 	for (unsigned int i = 0; i < DENY_LIST_MAX; i++) {
 		snprintf(name, sizeof(name), "token-%u", i);
 		/* The first one is over at once, and makes room. */
@@ -158,7 +147,6 @@ static void watchers_are_told(void **state)
 {
 	struct watcher a, b, c, bob;
 
-	(void)state;
 	join(&a, "alice");
 	join(&bob, "bob");
 	join(&b, "alice");
@@ -180,7 +168,6 @@ static void marks_are_copied(void **state)
 {
 	struct denial_marks *copy = denial_marks_copy(&alice);
 
-	(void)state;
 	assert_ptr_not_equal(copy->issuer.p, alice.issuer.p);
 	assert_true(slice_is_equal(copy->issuer, alice.issuer));
 	for (size_t i = 0; i < DENIAL_BY_COUNT; i++)

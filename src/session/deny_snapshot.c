@@ -10,8 +10,7 @@
 #include "base/check.h"
 #include "obs/log.h"
 
-/* Only what is written costs memory. */
-#define DENY_SNAPSHOT_BYTES ((size_t)48 * 1024 * 1024)
+#define DENY_SNAPSHOT_BYTES (DENY_SNAPSHOT_FILE_BYTES - sizeof(uint64_t))
 #define NUMBER_MAX ((uint64_t)1 << 53)
 #define BEING_WRITTEN UINT64_MAX
 
@@ -31,11 +30,12 @@ struct record {
 /* Behind the last entry, so that a list without entries differs from no list. */
 static const struct record end_record = { .number = 0 };
 
-struct deny_snapshot *deny_snapshot_new(void)
+struct deny_snapshot *deny_snapshot_map(int fd)
 {
-	struct deny_snapshot *snapshot = mmap(NULL, sizeof(*snapshot), PROT_READ | PROT_WRITE,
-					      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct deny_snapshot *snapshot =
+		mmap(NULL, sizeof(*snapshot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
+	CHECK(sizeof(*snapshot) == DENY_SNAPSHOT_FILE_BYTES);
 	return snapshot != MAP_FAILED ? snapshot : NULL;
 }
 
@@ -102,28 +102,20 @@ static int take(struct slice *rest, struct record *record_r, struct slice *issue
 	return 1;
 }
 
-static bool is_sound(struct slice rest)
+bool deny_snapshot_load(const struct deny_snapshot *snapshot, struct deny_list *deny_list)
 {
-	struct slice issuer, name;
+	uint64_t bytes = snapshot != NULL ? snapshot->bytes : 0;
+	struct slice issuer, name, rest, checked;
 	struct record record;
 	size_t count = 0;
 	int step;
 
-	while ((step = take(&rest, &record, &issuer, &name)) > 0)
-		count++;
-	return step == 0 && count <= DENY_LIST_MAX;
-}
-
-bool deny_snapshot_load(const struct deny_snapshot *snapshot, struct deny_list *deny_list)
-{
-	uint64_t bytes = snapshot != NULL ? snapshot->bytes : 0;
-	struct slice issuer, name, rest;
-	struct record record;
-
 	if (bytes == 0)
 		return false;
-	rest = slice_of(snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
-	if (!is_sound(rest)) {
+	rest = checked = slice_of(snapshot->records, bytes <= DENY_SNAPSHOT_BYTES ? bytes : 0);
+	while ((step = take(&checked, &record, &issuer, &name)) > 0)
+		count++;
+	if (step < 0 || count > DENY_LIST_MAX) {
 		LOG(DENIALS_LOST, LOG_INT("bytes", bytes));
 		return false;
 	}

@@ -2,16 +2,12 @@
 /* What one process leaves to the next: read back whole, or not at all. */
 #include "session/deny_snapshot.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/unit_test.h"
 #include "obs/log.h"
 
 #define ISSUER SLICE_LIT("https://id.example")
@@ -21,8 +17,12 @@ static struct deny_list before, after;
 
 static int setup(void **state)
 {
-	(void)state;
-	deny_snapshot = deny_snapshot_new();
+	int fd = memfd_create("denials", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, (off_t)DENY_SNAPSHOT_FILE_BYTES) < 0)
+		return 1;
+	deny_snapshot = deny_snapshot_map(fd);
+	close(fd);
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	deny_list_init(&before);
 	deny_list_init(&after);
@@ -31,7 +31,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	deny_list_fini(&before);
 	deny_list_fini(&after);
 	return 0;
@@ -56,7 +55,6 @@ static void entries_go_to_the_next_process(void **state)
 	int status = -1;
 	pid_t pid;
 
-	(void)state;
 	assert_false(deny_snapshot_load(deny_snapshot, &after));
 	add(DENIAL_BY_SUB, SLICE_LIT("gone"), UINT64_MAX);
 	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
@@ -84,7 +82,6 @@ static void entries_go_to_the_next_process(void **state)
 
 static void no_entries_are_a_list_too(void **state)
 {
-	(void)state;
 	deny_snapshot_save(deny_snapshot, &before);
 	assert_true(deny_snapshot_load(deny_snapshot, &after));
 	assert_int_equal(after.count, 0);
@@ -97,7 +94,6 @@ static void rubbish_is_refused(void **state)
 {
 	unsigned char *bytes = (unsigned char *)deny_snapshot;
 
-	(void)state;
 	add(DENIAL_BY_SUB, SLICE_LIT("alice"), UINT64_MAX);
 	add(DENIAL_BY_CLIENT_ID, SLICE_LIT("app"), UINT64_MAX);
 	for (size_t i = 0; i < 200; i++) {
@@ -127,7 +123,6 @@ static void loss_is_told(void **state)
 	char text[512] = "";
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
 	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
 	assert_false(deny_snapshot_load(deny_snapshot, &after));
@@ -147,7 +142,6 @@ static void all_that_may_be_fit(void **state)
 {
 	static char name[2048];
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	for (unsigned int i = 0; i < DENY_LIST_MAX; i++) {
 		memcpy(name, &i, sizeof(i));

@@ -12,51 +12,37 @@
 #include "base/random.h"
 #include "base/text.h"
 
-static uint64_t identity_key(uint64_t seed, const struct identity *identity)
-{
-	uint64_t hash = text_hash_part(seed, identity->issuer);
-
-	hash = text_hash_part(hash, identity->subject);
-	return text_hash_part(hash, identity->client);
-}
-
 void principal_set_init(struct principal_set *set)
 {
 	*set = (struct principal_set){ .anonymous = { .set = set, .refs = 1 } };
 	random_bytes(&set->seed, sizeof(set->seed));
 }
 
-static struct principal *principal_new(struct principal_set *set, const struct identity *identity,
-				       uint64_t key)
+struct principal *principal_get(struct principal_set *set, const struct identity *identity)
 {
 	size_t size = identity->issuer.n + identity->subject.n + identity->client.n;
-	struct principal *principal = mem_alloc(sizeof(*principal) + size);
-	char *at = (char *)(principal + 1);
+	uint64_t key = text_hash_part(set->seed, identity->issuer);
+	struct principal *principal;
+	char *at;
 
+	CHECK(size > 0);
+	key = text_hash_part(text_hash_part(key, identity->subject), identity->client);
+	for (struct map_link *link = map_find_link(&set->by_key, key); link != NULL;
+	     link = link->next) {
+		principal = container_of(link, struct principal, by_key);
+		if (slice_is_equal(principal->identity.issuer, identity->issuer) &&
+		    slice_is_equal(principal->identity.subject, identity->subject) &&
+		    slice_is_equal(principal->identity.client, identity->client))
+			return principal_ref(principal);
+	}
+	principal = mem_alloc(sizeof(*principal) + size);
+	at = (char *)(principal + 1);
 	*principal = (struct principal){ .set = set, .refs = 1 };
 	principal->identity.issuer = mem_put_slice(&at, identity->issuer);
 	principal->identity.subject = mem_put_slice(&at, identity->subject);
 	principal->identity.client = mem_put_slice(&at, identity->client);
 	map_insert_link(&set->by_key, key, &principal->by_key);
 	return principal;
-}
-
-struct principal *principal_get(struct principal_set *set, const struct identity *identity)
-{
-	uint64_t key = identity_key(set->seed, identity);
-	struct map_link *at = map_find_link(&set->by_key, key);
-
-	CHECK(identity->issuer.n + identity->subject.n + identity->client.n > 0);
-	for (; at != NULL; at = at->next) {
-		struct principal *principal = container_of(at, struct principal, by_key);
-		const struct identity *own = &principal->identity;
-
-		if (slice_is_equal(own->issuer, identity->issuer) &&
-		    slice_is_equal(own->subject, identity->subject) &&
-		    slice_is_equal(own->client, identity->client))
-			return principal_ref(principal);
-	}
-	return principal_new(set, identity, key);
 }
 
 struct principal *principal_ref(struct principal *principal)

@@ -2,26 +2,19 @@
 /* Identities alone: equal ones are one pointer, others never, and nothing stays behind. */
 #include "session/principal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/check.h"
+#include "base/unit_test.h"
 
 static struct principal_set set;
 
 static int setup(void **state)
 {
-	(void)state;
 	principal_set_init(&set);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	return set.by_key.count != 0 || set.by_key.slots != NULL || set.anonymous.refs != 1;
 }
 
@@ -38,7 +31,6 @@ static void equal_identities_are_one_pointer(void **state)
 	struct principal *a = get(SLICE_LIT("i"), SLICE_LIT("s"), SLICE_LIT("c"));
 	struct principal *b = get(SLICE_LIT("i"), SLICE_LIT("s"), SLICE_LIT("c"));
 
-	(void)state;
 	assert_ptr_equal(a, b);
 	assert_false(principal_is_anonymous(a));
 	principal_unref(&a);
@@ -60,7 +52,6 @@ static void other_identities_are_others(void **state)
 		get(SLICE_LIT(""), SLICE_LIT("ab"), SLICE_LIT("c")),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		for (size_t j = 0; j < i; j++)
 			assert_ptr_not_equal(all[i], all[j]);
@@ -74,7 +65,6 @@ static void claims_are_those_of_the_last_token(void **state)
 	static const struct slice names[] = { SLICE("sub"), SLICE("team") };
 	struct principal *a, *b;
 
-	(void)state;
 	set.claim_names = (struct slices){ names, 2 };
 	a = get(SLICE_LIT("i"), SLICE_LIT("a"), SLICE_LIT(""));
 	b = get(SLICE_LIT("i"), SLICE_LIT("b"), SLICE_LIT(""));
@@ -106,7 +96,6 @@ static void many_come_and_go(void **state)
 {
 	struct principal *all[500];
 
-	(void)state;
 	for (int i = 0; i < 500; i++)
 		all[i] = numbered(i);
 	for (int i = 0; i < 500; i += 2)
@@ -128,7 +117,6 @@ static void equal_keys_are_told_apart(void **state)
 	struct principal *c = get(SLICE_LIT("i"), SLICE_LIT("c"), SLICE_LIT(""));
 	struct principal *again;
 
-	(void)state;
 	map_remove_link(&set.by_key, &b->by_key);
 	map_remove_link(&set.by_key, &c->by_key);
 	map_insert_link(&set.by_key, a->by_key.key, &b->by_key);
@@ -147,7 +135,6 @@ static void anonymous_stays(void **state)
 {
 	struct principal *anonymous = principal_ref(&set.anonymous);
 
-	(void)state;
 	assert_true(principal_is_anonymous(anonymous));
 	principal_unref(&anonymous);
 	assert_int_equal(set.anonymous.refs, 1);

@@ -2,12 +2,8 @@
 /* Which streams a client can come back to, and for how long. */
 #include "session/replay_store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "base/unit_test.h"
 #include "obs/log.h"
 
 static struct loop *loop;
@@ -17,13 +13,10 @@ static struct replay_store replay_store;
 
 static void on_wake(struct stream_reader *reader)
 {
-	(void)reader;
 }
 
 static void on_detached(struct stream_reader *reader, enum reason reason)
 {
-	(void)reader;
-	(void)reason;
 }
 
 static const struct stream_reader_ops ops = { on_wake, on_detached };
@@ -32,7 +25,6 @@ static int setup(void **state)
 {
 	struct error err;
 
-	(void)state;
 	clock_freeze(1000000);
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
 	loop = loop_new(&err);
@@ -48,7 +40,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	replay_store_fini(&replay_store);
 	assert_int_equal(store.budget.bytes, 0);
 	store_fini(&store);
@@ -89,7 +80,6 @@ static void streams_are_found_by_number(void **state)
 	struct stored_stream *b = open_seen("\"x\"");
 	struct stored_stream *found;
 
-	(void)state;
 	assert_int_equal(a->number, 1);
 	assert_int_equal(b->number, 2);
 	found = replay_store_find(&replay_store, 2);
@@ -109,7 +99,6 @@ static void ended_streams_expire(void **state)
 {
 	struct stored_stream *stored = open_seen("1");
 
-	(void)state;
 	stored_stream_finish(stored, REASON_DONE);
 	stored_stream_unref(&stored);
 	assert_true(store.budget.bytes > 0);
@@ -130,7 +119,6 @@ static void unseen_streams_go_at_once(void **state)
 	struct stored_stream *unseen = replay_store_open(&replay_store, SLICE_LIT("1"));
 	struct stored_stream *primed = replay_store_open(&replay_store, SLICE_LIT("2"));
 
-	(void)state;
 	primed->is_known = true;
 	stored_stream_finish(unseen, REASON_DONE);
 	stored_stream_finish(primed, REASON_DONE);
@@ -145,7 +133,6 @@ static void replay_store_is_bounded(void **state)
 {
 	struct stored_stream *running = open_seen("run");
 
-	(void)state;
 	for (int i = 0; i < REPLAY_STORE_STREAMS_MAX + 5; i++) {
 		struct stored_stream *stored = open_seen("1");
 
@@ -171,7 +158,6 @@ static void unseen_answers_stay_longest(void **state)
 	struct stored_stream *long_one = open_seen("long"), *unseen = open_seen("unseen");
 	struct msg *msg = msg_new(SLICE_LIT("{}"));
 
-	(void)state;
 	stream_push(&unseen->stream, STREAM_RESPONSE, 0, msg);
 	msg_unref(&msg);
 	finish(unseen);
@@ -188,7 +174,6 @@ static void unseen_answers_stay_longest(void **state)
 /* FRONT-RES-08: if nothing else is left, the unseen ones are bounded, too. */
 static void unseen_answers_are_bounded(void **state)
 {
-	(void)state;
 	for (int i = 0; i < REPLAY_STORE_STREAMS_MAX + 2; i++) {
 		struct stored_stream *unseen = open_seen("1");
 		struct msg *msg = msg_new(SLICE_LIT("{}"));
@@ -207,7 +192,6 @@ static void session_takes_its_streams_along(void **state)
 {
 	struct stored_stream *stored = open_seen("1");
 
-	(void)state;
 	replay_store_fini(&replay_store);
 	assert_false(is_found(1));
 	stored_stream_finish(stored, REASON_DONE);
@@ -224,8 +208,7 @@ static void store_sweeps_what_is_old(void **state)
 	uint64_t number;
 	size_t before;
 
-	(void)state;
-	stream_push(&running->stream, STREAM_NEWS, 0, msg);
+	stream_push(&running->stream, STREAM_NOTIFICATION, 0, msg);
 	msg_unref(&msg);
 	assert_true(stream_attach(&running->stream, &reader, &ops, 1));
 	msg = stream_take(&reader, &number);

@@ -2,16 +2,11 @@
 /* Sessions alone: ids, limits, what keeps them alive, how they end. Time stands still between steps. */
 #include "session/session.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/unit_test.h"
 #include "obs/log.h"
 
 #define IDLE_MS 1000
@@ -64,7 +59,6 @@ static int setup(void **state)
 	};
 	struct error err;
 
-	(void)state;
 	now_ms = 1000000;
 	clock_freeze(now_ms);
 	loop = loop_new(&err);
@@ -74,7 +68,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	session_set_fini(&set);
 	loop_free(&loop);
 	return 0;
@@ -97,7 +90,6 @@ static void ids_are_random_text(void **state)
 {
 	struct owner owners[2];
 
-	(void)state;
 	begin(&owners[0]);
 	begin(&owners[1]);
 	for (size_t i = 0; i < SESSION_ID_LENGTH; i++) {
@@ -117,7 +109,6 @@ static void ids_begin_with_no_dash(void **state)
 {
 	char id[SESSION_ID_LENGTH];
 
-	(void)state;
 	for (int i = 0; i < 2000; i++) {
 		session_id_make(id);
 		assert_int_not_equal(id[0], '-');
@@ -130,7 +121,6 @@ static void is_found_while_it_lives(void **state)
 	struct owner owner = { .ends = 0 };
 	char id[SESSION_ID_LENGTH];
 
-	(void)state;
 	assert_int_equal(init(&owner), 0);
 	assert_null(find(session_id(&owner.session)));
 	session_begin(&owner.session);
@@ -155,7 +145,6 @@ static void places_are_limited(void **state)
 {
 	struct owner owners[4] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(init(&owners[i]), 0);
 	assert_int_equal(init(&owners[3]), -1);
@@ -184,7 +173,6 @@ static void places_of_one_are_limited(void **state)
 	struct principal *alice = somebody(SLICE_LIT("alice"));
 	struct principal *bob = somebody(SLICE_LIT("bob"));
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(session_init(&owners[i].session, &set, alice, &ops), 0);
 	assert_int_equal(session_init(&owners[2].session, &set, alice, &ops), -1);
@@ -207,7 +195,6 @@ static void is_found_by_its_principal_only(void **state)
 	struct principal *bob = somebody(SLICE_LIT("bob"));
 	struct slice id;
 
-	(void)state;
 	assert_int_equal(session_init(&owner.session, &set, alice, &ops), 0);
 	session_begin(&owner.session);
 	id = session_id(&owner.session);
@@ -227,7 +214,6 @@ static void idles_out_only_when_free(void **state)
 {
 	struct owner owner;
 
-	(void)state;
 	begin(&owner);
 	pass(IDLE_MS - 1);
 	session_hold(&owner.session);
@@ -249,7 +235,6 @@ static void doubtful_one_goes_soon(void **state)
 {
 	struct owner lost, used;
 
-	(void)state;
 	set.conf.idle_ms = 600000;
 	set.conf.max_age_ms = 86400000;
 	begin(&lost);
@@ -279,7 +264,6 @@ static void age_ends_it_even_when_held(void **state)
 {
 	struct owner owner;
 
-	(void)state;
 	begin(&owner);
 	session_hold(&owner.session);
 	pass(AGE_MS);
@@ -297,7 +281,6 @@ struct reader {
 
 static void on_wake(struct stream_reader *reader)
 {
-	(void)reader;
 }
 
 static void on_detached(struct stream_reader *reader, enum reason reason)
@@ -317,7 +300,6 @@ static void end_lets_go_of_the_reader(void **state)
 	struct reader reader = { .detached = 0 };
 	struct owner owner;
 
-	(void)state;
 	begin(&owner);
 	assert_true(stream_attach(&owner.session.standalone, &reader.reader, &reader_ops,
 				  STREAM_FROM_HERE));
@@ -332,7 +314,6 @@ static void set_knows_new_sessions(void **state)
 {
 	struct owner owners[2] = { 0 };
 
-	(void)state;
 	assert_int_equal(init(&owners[0]), 0);
 	begin(&owners[1]);
 	session_set_fini(&set);
@@ -353,7 +334,6 @@ static void ends_when_its_token_is_denied(void **state)
 	const struct denial_marks bob = { SLICE("i"), { SLICE("bob") } };
 	struct owner owners[3];
 
-	(void)state;
 	begin(&owners[0]);
 	begin(&owners[1]);
 	begin(&owners[2]); /* of nobody in particular */
@@ -378,7 +358,6 @@ static void steps_are_logged(void **state)
 	char text[4096] = "", line[64];
 	struct owner owner;
 
-	(void)state;
 	log_set(fd, LOG_LEVEL_DEBUG, LOG_FORMAT_TEXT);
 	begin(&owner);
 	session_end(&owner.session, REASON_EXPIRED);

@@ -71,7 +71,7 @@ static enum stream_kind stream_find_rank(const struct stream *stream)
 		rank = container_of(stream->kept.next, struct stream_event, link)->kind;
 	else if (stream_is_ended(stream) && stream->count > 0 && stream->reader == NULL)
 		rank = STREAM_RESPONSE;
-	for (int kind = STREAM_PROGRESS; kind <= STREAM_NEWS && kind < (int)rank; kind++) {
+	for (int kind = STREAM_PROGRESS; kind <= STREAM_NOTIFICATION && kind < (int)rank; kind++) {
 		if (stream_first(stream, kind) != NULL)
 			return kind;
 	}
@@ -199,28 +199,24 @@ static void stream_forget_oldest(struct stream *stream)
 	free(event);
 }
 
-static bool stream_keeps_too_much(const struct stream *stream)
-{
-	struct stream_event *oldest = container_of(stream->kept.next, struct stream_event, link);
-	const struct stream_conf *conf = stream->conf;
-
-	return stream->keeps_nothing || stream->kept_bytes > conf->max_bytes ||
-	       stream->kept_count > conf->replay_events ||
-	       clock_now_ms() - oldest->taken_at_ms > conf->replay_age_ms;
-}
-
 /*
  * The last kept message stays, if the stream can be resumed: it is the response, if one was taken. Messages that
  * the reader has still to get stay, too.
  */
 static void stream_trim(struct stream *stream)
 {
+	const struct stream_conf *conf = stream->conf;
 	size_t least = stream->keeps_nothing ? 0 : 1;
 
-	while (stream->kept_count > least && stream_keeps_too_much(stream)) {
-		uint64_t oldest = stream->taken - stream->kept_count + 1;
+	while (stream->kept_count > least) {
+		const struct stream_event *oldest =
+			container_of(stream->kept.next, struct stream_event, link);
+		bool is_too_much = stream->keeps_nothing || stream->kept_bytes > conf->max_bytes ||
+				   stream->kept_count > conf->replay_events ||
+				   clock_now_ms() - oldest->taken_at_ms > conf->replay_age_ms;
+		uint64_t number = stream->taken - stream->kept_count + 1;
 
-		if (stream->reader != NULL && stream->reader->position < oldest)
+		if (!is_too_much || (stream->reader != NULL && stream->reader->position < number))
 			return;
 		stream_forget_oldest(stream);
 	}
@@ -230,15 +226,6 @@ void stream_forget_old(struct stream *stream)
 {
 	stream_trim(stream);
 	stream_update_rank(stream);
-}
-
-static void stream_keep(struct stream *stream, struct stream_event *event)
-{
-	event->taken_at_ms = clock_now_ms();
-	list_append(&stream->kept, &event->link);
-	stream->kept_count++;
-	stream->kept_bytes += stream_weight(event->msg);
-	stream->taken++;
 }
 
 void stream_fini(struct stream *stream)
@@ -281,7 +268,7 @@ static bool stream_holds_too_much(const struct stream *stream)
 /* Drops the oldest messages of the least important kinds until the rest fits. */
 static void stream_shed(struct stream *stream)
 {
-	for (int kind = STREAM_PROGRESS; kind <= STREAM_NEWS; kind++) {
+	for (int kind = STREAM_PROGRESS; kind <= STREAM_NOTIFICATION; kind++) {
 		struct stream_event *event;
 
 		while (stream->bytes > stream->conf->max_bytes &&
@@ -295,23 +282,6 @@ static void stream_shed(struct stream *stream)
 	stream_tell_dropped(stream);
 	if (stream_holds_too_much(stream) && stream->reader != NULL)
 		stream_detach_reader(stream, REASON_SLOW_READER);
-}
-
-/* Much may come in one turn: the reader is served before anything counts as too much. */
-static void stream_bound(struct stream *stream)
-{
-	if (stream_holds_too_much(stream))
-		stream_flush(stream);
-	if (stream_holds_too_much(stream))
-		stream_shed(stream);
-}
-
-/* Counts as taken, so that a reader that asks for it is told that it is gone. */
-static void stream_forget_waiting(struct stream *stream)
-{
-	stream_remove(stream, stream_find_oldest(stream));
-	stream->taken++;
-	counter_add(COUNTER_STREAM_EVICTED);
 }
 
 /*
@@ -357,8 +327,10 @@ static void stream_give_up(struct stream *stream)
 		stream_forget_kept(stream);
 		return;
 	}
-	if (stream->rank > STREAM_NEWS) {
-		stream_forget_waiting(stream);
+	if (stream->rank > STREAM_NOTIFICATION) {
+		stream_remove(stream, stream_find_oldest(stream));
+		stream->taken++; /* so that a reader that asks for it is told that it is gone */
+		counter_add(COUNTER_STREAM_EVICTED);
 	} else if (stream_let_read(stream)) {
 		return;
 	} else {
@@ -411,7 +383,11 @@ void stream_push(struct stream *stream, enum stream_kind kind, uint64_t key, str
 	stream_update_rank(stream);
 	if (stream->reader != NULL)
 		task_schedule(stream->loop, &stream->wake);
-	stream_bound(stream);
+	/* Much may come in one turn: the reader is served before anything counts as too much. */
+	if (stream_holds_too_much(stream))
+		stream_flush(stream);
+	if (stream_holds_too_much(stream))
+		stream_shed(stream);
 	for (; budget != NULL; budget = budget->parent)
 		stream_budget_shed(budget);
 }
@@ -498,7 +474,11 @@ struct msg *stream_take(struct stream_reader *reader, uint64_t *number_r)
 	if (reader->position == stream->taken) {
 		event = stream_find_oldest(stream);
 		stream_unlink(stream, event);
-		stream_keep(stream, event);
+		event->taken_at_ms = clock_now_ms();
+		list_append(&stream->kept, &event->link);
+		stream->kept_count++;
+		stream->kept_bytes += stream_weight(event->msg);
+		stream->taken++;
 	} else {
 		event = container_of(reader->cursor->next, struct stream_event, link);
 	}

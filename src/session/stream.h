@@ -2,8 +2,8 @@
 /*
  * A sequence of messages to one client. Producers append; one reader at a time pulls what its
  * connection has room for, and is woken when there is more. Bounded in bytes: when it is full,
- * progress goes first, then logs, then news that a later list call would tell as well; responses and
- * requests are never dropped, their overflow ends the reader instead.
+ * progress goes first, then logs, then other notifications, which a later list call would tell as well; responses
+ * and requests are never dropped, their overflow ends the reader instead.
  *
  * A message gets its number when it is taken for the first time, and is kept for a while: a reader whose
  * connection was lost goes on behind the last number that it has seen. Numbers are 1, 2, 3 … without a
@@ -31,8 +31,8 @@
 enum stream_kind {
 	STREAM_PROGRESS,
 	STREAM_LOG,
-	STREAM_NEWS,    /* list_changed, updated, other notifications */
-	STREAM_REQUEST, /* and its cancellation */
+	STREAM_NOTIFICATION, /* list_changed, updated, all others */
+	STREAM_REQUEST,      /* and its cancellation */
 	STREAM_RESPONSE,
 	STREAM_KINDS
 };

@@ -2,14 +2,9 @@
 /* Streams alone: order, joining, bounds, readers that come, go, are replaced, and come back. */
 #include "session/stream.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/unit_test.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 
@@ -53,7 +48,6 @@ static int setup(void **state)
 {
 	struct error err;
 
-	(void)state;
 	first = second = (struct reader){ .wakes = 0 };
 	clock_freeze(1000000);
 	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
@@ -68,7 +62,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	stream_fini(&stream);
 	loop_free(&loop);
 	return 0;
@@ -115,13 +108,12 @@ static const char *take_all(struct reader *reader)
 /* FRONT-SSE-11: each message once, in the order it came, whatever its kind. */
 static void messages_keep_their_order(void **state)
 {
-	(void)state;
 	push(STREAM_RESPONSE, 0, "a");
 	push(STREAM_PROGRESS, 0, "b");
 	push(STREAM_REQUEST, 7, "c");
 	push(STREAM_PROGRESS, 0, "d");
 	push(STREAM_LOG, 0, "e");
-	push(STREAM_NEWS, 0, "f");
+	push(STREAM_NOTIFICATION, 0, "f");
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	assert_string_equal(take_all(&first), "a b c d e f");
 	assert_null(stream_take(&first.reader, &number));
@@ -131,7 +123,6 @@ static void messages_keep_their_order(void **state)
 /* One wake for all that a turn brings, at its end; none when nothing is there. */
 static void reader_is_woken_once_a_turn(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 0);
@@ -144,26 +135,24 @@ static void reader_is_woken_once_a_turn(void **state)
 	assert_int_equal(first.wakes, 1);
 }
 
-/* FRONT-GET-04: what came before the reader wakes it; news of one key are told once. */
+/* FRONT-GET-04: what came before the reader wakes it; notifications of one key are told once. */
 static void messages_wait_and_news_are_joined(void **state)
 {
-	(void)state;
-	push(STREAM_NEWS, 11, "tools");
-	push(STREAM_NEWS, 12, "uri");
-	push(STREAM_NEWS, 0, "x");
-	push(STREAM_NEWS, 0, "x");
-	push(STREAM_NEWS, 11, "tools-again");
+	push(STREAM_NOTIFICATION, 11, "tools");
+	push(STREAM_NOTIFICATION, 12, "uri");
+	push(STREAM_NOTIFICATION, 0, "x");
+	push(STREAM_NOTIFICATION, 0, "x");
+	push(STREAM_NOTIFICATION, 11, "tools-again");
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	loop_turn(loop, false);
 	assert_int_equal(first.wakes, 1);
 	assert_string_equal(take_all(&first), "uri x x tools-again");
-	push(STREAM_NEWS, 11, "tools");
+	push(STREAM_NOTIFICATION, 11, "tools");
 	assert_string_equal(take_all(&first), "tools");
 }
 
 static void waiting_message_is_taken_back(void **state)
 {
-	(void)state;
 	push(STREAM_REQUEST, 1000001, "ask");
 	push(STREAM_LOG, 0, "log");
 	assert_true(stream_drop(&stream, 1000001));
@@ -176,7 +165,6 @@ static void waiting_message_is_taken_back(void **state)
 /* FRONT-GET-03: the older reader hears that it was taken over; what waits goes to the newer. */
 static void second_reader_takes_over(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_LOG, 0, "a");
 	assert_true(stream_attach(&stream, &second.reader, &ops, STREAM_FROM_HERE));
@@ -193,7 +181,6 @@ static void second_reader_takes_over(void **state)
 
 static void reader_that_leaves_is_not_called(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_LOG, 0, "a");
 	stream_detach(&first.reader);
@@ -204,13 +191,12 @@ static void reader_that_leaves_is_not_called(void **state)
 	assert_string_equal(take_all(&first), "a");
 }
 
-/* FRONT-SSE-13: progress goes first, then logs, then news; requests and responses stay. */
+/* FRONT-SSE-13: progress goes first, then logs, then other notifications; requests and responses stay. */
 static void full_stream_drops_by_importance(void **state)
 {
-	(void)state;
 	conf.max_bytes = 5000;
 	push_big(STREAM_REQUEST, 1, "request", 1000);
-	push_big(STREAM_NEWS, 2, "news", 1000);
+	push_big(STREAM_NOTIFICATION, 2, "news", 1000);
 	push_big(STREAM_LOG, 0, "log", 1000);
 	push_big(STREAM_PROGRESS, 0, "progress1", 500);
 	push_big(STREAM_PROGRESS, 0, "progress2", 500);
@@ -220,7 +206,7 @@ static void full_stream_drops_by_importance(void **state)
 	stream_detach(&first.reader);
 
 	push_big(STREAM_REQUEST, 1, "request", 1000);
-	push_big(STREAM_NEWS, 2, "news", 1000);
+	push_big(STREAM_NOTIFICATION, 2, "news", 1000);
 	push_big(STREAM_LOG, 0, "log", 1000);
 	push_big(STREAM_RESPONSE, 0, "response", 3000);
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
@@ -231,7 +217,6 @@ static void full_stream_drops_by_importance(void **state)
 /* FRONT-SSE-13: what may not be dropped and does not fit ends the reader, and stays. */
 static void overflow_ends_the_reader(void **state)
 {
-	(void)state;
 	conf.max_bytes = 5000;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push_big(STREAM_REQUEST, 1, "a", 3000);
@@ -246,7 +231,6 @@ static void overflow_ends_the_reader(void **state)
 /* A response larger than the bound passes, or it never could. */
 static void one_large_message_is_taken(void **state)
 {
-	(void)state;
 	conf.max_bytes = 1024;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push_big(STREAM_LOG, 0, "log", 500);
@@ -263,7 +247,6 @@ static void one_large_message_is_taken(void **state)
  */
 static void much_in_one_turn_is_taken(void **state)
 {
-	(void)state;
 	conf.max_bytes = 5000;
 	first.room = 5;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
@@ -284,7 +267,6 @@ static void much_in_one_turn_is_taken(void **state)
 /* FRONT-OLD-04: nobody comes back, so that not even the last message is kept. */
 static void nothing_is_kept_for_nobody(void **state)
 {
-	(void)state;
 	stream_keep_nothing(&stream);
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	push(STREAM_RESPONSE, 0, "a");
@@ -302,9 +284,8 @@ static void flood_is_bounded(void **state)
 {
 	uint64_t dropped = counter_get(COUNTER_STREAM_DROPPED);
 
-	(void)state;
 	for (uint64_t i = 0; i < 200000; i++) {
-		push(STREAM_NEWS, i + 1, "{}");
+		push(STREAM_NOTIFICATION, i + 1, "{}");
 		push(STREAM_LOG, 0, "{}");
 	}
 	assert_true(stream.bytes <= conf.max_bytes);
@@ -315,7 +296,6 @@ static void flood_is_bounded(void **state)
 /* FRONT-SSE-09: the end comes after what waits; nothing comes after the end. */
 static void end_comes_last(void **state)
 {
-	(void)state;
 	push(STREAM_RESPONSE, 0, "a");
 	stream_end(&stream, REASON_DONE);
 	push(STREAM_LOG, 0, "b");
@@ -331,7 +311,6 @@ static void end_comes_last(void **state)
 
 static void empty_end_wakes_the_reader(void **state)
 {
-	(void)state;
 	assert_true(stream_attach(&stream, &first.reader, &ops, STREAM_FROM_HERE));
 	stream_end(&stream, REASON_DONE);
 	loop_turn(loop, false);
@@ -357,10 +336,9 @@ static const char *take_after(uint64_t after)
 /* FRONT-RES-01: numbers are given when messages are taken; what was dropped before leaves no gap. */
 static void numbers_have_no_gap(void **state)
 {
-	(void)state;
-	push(STREAM_NEWS, 9, "old");
+	push(STREAM_NOTIFICATION, 9, "old");
 	push(STREAM_LOG, 7, "gone");
-	push(STREAM_NEWS, 9, "new");
+	push(STREAM_NOTIFICATION, 9, "new");
 	assert_true(stream_drop(&stream, 7));
 	push(STREAM_RESPONSE, 0, "end");
 	assert_string_equal(take_after(STREAM_FROM_HERE), "new end");
@@ -372,7 +350,6 @@ static void every_cut_is_continued(void **state)
 {
 	static const char letters[] = "abcdefghij";
 
-	(void)state;
 	push_letters(letters);
 	take_after(STREAM_FROM_HERE);
 	for (uint64_t cut = 0; cut <= 10; cut++) {
@@ -392,7 +369,6 @@ static void every_cut_is_continued(void **state)
 /* What was not taken yet when the connection broke follows what was. */
 static void waiting_messages_follow_the_kept_ones(void **state)
 {
-	(void)state;
 	push_letters("ab");
 	take_after(STREAM_FROM_HERE);
 	stream_detach(&first.reader);
@@ -404,7 +380,6 @@ static void waiting_messages_follow_the_kept_ones(void **state)
 /* FRONT-RES-07: what is gone, and what never was, is refused. */
 static void positions_out_of_range_are_refused(void **state)
 {
-	(void)state;
 	conf.replay_events = 2;
 	push_letters("abcde");
 	take_after(STREAM_FROM_HERE);
@@ -418,7 +393,6 @@ static void positions_out_of_range_are_refused(void **state)
 
 static void old_messages_are_forgotten(void **state)
 {
-	(void)state;
 	push_letters("ab");
 	take_after(STREAM_FROM_HERE);
 	clock_freeze(clock_now_ms() + conf.replay_age_ms + 1);
@@ -432,7 +406,6 @@ static void old_messages_are_forgotten(void **state)
 /* FRONT-RES-08: the last message is the response; no bound takes it. */
 static void last_message_is_kept(void **state)
 {
-	(void)state;
 	conf.max_bytes = 1;
 	push_letters("ab");
 	take_after(STREAM_FROM_HERE);
@@ -445,7 +418,6 @@ static void past_is_kept_for_its_reader(void **state)
 {
 	struct msg *msg;
 
-	(void)state;
 	push_letters("abc");
 	take_after(STREAM_FROM_HERE);
 	stream_detach(&first.reader);
@@ -464,7 +436,6 @@ static void fini_leaves_nothing(void **state)
 	struct stream *other = malloc(sizeof(*other));
 	struct msg *msg = msg_new(SLICE_LIT("a"));
 
-	(void)state;
 	stream_init(other, loop, &conf, &budget);
 	assert_true(stream_attach(other, &first.reader, &ops, STREAM_FROM_HERE));
 	stream_push(other, STREAM_LOG, 5, msg);
@@ -510,7 +481,6 @@ static void budget_takes_what_matters_least(void **state)
 {
 	struct stream old;
 
-	(void)state;
 	budget.max_bytes = 8 * KILO;
 	stream_init(&old, loop, &conf, &budget);
 	keep(&old, STREAM_RESPONSE, KILO);
@@ -519,13 +489,13 @@ static void budget_takes_what_matters_least(void **state)
 		keep(&stream, STREAM_PROGRESS, KILO);
 	keep(&stream, STREAM_LOG, KILO);
 	assert_true(can_come_back(&stream, 0));
-	keep(&stream, STREAM_NEWS, 3 * KILO);
+	keep(&stream, STREAM_NOTIFICATION, 3 * KILO);
 	assert_true(budget.bytes <= budget.max_bytes);
 	assert_false(can_come_back(&stream, 1)); /* progress went, from its beginning */
 	assert_true(can_come_back(&stream, 4));
 	assert_true(can_come_back(&old, 0));
 	keep(&stream, STREAM_REQUEST, 5 * KILO);
-	assert_false(can_come_back(&stream, 5)); /* then the log line and the news */
+	assert_false(can_come_back(&stream, 5)); /* then the log line and the notification */
 	assert_true(can_come_back(&stream, 6));
 	assert_true(can_come_back(&old, 0));
 	keep(&stream, STREAM_REQUEST, 4 * KILO);
@@ -544,7 +514,6 @@ static void budget_counts_what_waits(void **state)
 {
 	struct stream other;
 
-	(void)state;
 	budget.max_bytes = 4 * KILO;
 	stream_init(&other, loop, &conf, &budget);
 	push_big(STREAM_PROGRESS, 0, "p", KILO);
@@ -567,7 +536,6 @@ static void budget_takes_unread_answers_last(void **state)
 {
 	struct stream other;
 
-	(void)state;
 	budget.max_bytes = 3 * KILO;
 	stream_init(&other, loop, &conf, &budget);
 	push_big(STREAM_RESPONSE, 0, "r", KILO);
@@ -585,10 +553,9 @@ static void budget_takes_unread_answers_last(void **state)
 /* FRONT-SSE-13: a reader that comes too slowly for what it came back for is let go, with a reason. */
 static void budget_ends_slow_readers(void **state)
 {
-	(void)state;
 	budget.max_bytes = 4 * KILO;
-	keep(&stream, STREAM_NEWS, KILO);
-	keep(&stream, STREAM_NEWS, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
 	assert_true(stream_attach(&stream, &second.reader, &ops, 0));
 	push_big(STREAM_REQUEST, 0, "q", 3 * KILO);
 	assert_int_equal(second.detached, 1);
@@ -602,7 +569,6 @@ static void budget_drops_nothing_that_is_read(void **state)
 {
 	struct stream old;
 
-	(void)state;
 	budget.max_bytes = 8 * KILO;
 	stream_init(&old, loop, &conf, &budget);
 	for (int i = 0; i < 6; i++)
@@ -614,9 +580,9 @@ static void budget_drops_nothing_that_is_read(void **state)
 	keep(&old, STREAM_RESPONSE, KILO);
 	assert_int_equal(second.room, 2);
 	push_big(STREAM_PROGRESS, 0, "b", 2 * KILO);
-	push_big(STREAM_NEWS, 0, "c", 2 * KILO);
+	push_big(STREAM_NOTIFICATION, 0, "c", 2 * KILO);
 	assert_int_equal(second.room, 0);
-	push_big(STREAM_NEWS, 0, "d", 3 * KILO);
+	push_big(STREAM_NOTIFICATION, 0, "d", 3 * KILO);
 	assert_int_equal(stream.count, 0); /* but who does not read loses it */
 	assert_int_equal(second.detached, 0);
 	assert_true(budget.bytes <= budget.max_bytes);
@@ -626,10 +592,9 @@ static void budget_drops_nothing_that_is_read(void **state)
 /* FRONT-RES-08: the same for who comes back, and has not had his turn yet. */
 static void budget_lets_resumed_readers_read(void **state)
 {
-	(void)state;
 	budget.max_bytes = 4 * KILO;
-	keep(&stream, STREAM_NEWS, KILO);
-	keep(&stream, STREAM_NEWS, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
+	keep(&stream, STREAM_NOTIFICATION, KILO);
 	second.room = 3;
 	assert_true(stream_attach(&stream, &second.reader, &ops, 0));
 	push_big(STREAM_REQUEST, 0, "q", 3 * KILO);
@@ -644,21 +609,20 @@ static void budgets_have_a_parent(void **state)
 	struct stream_budget inner;
 	struct stream own, sibling;
 
-	(void)state;
 	budget.max_bytes = 4 * KILO;
 	stream_budget_init(&inner, 2 * KILO, &budget);
 	stream_init(&own, loop, &conf, &inner);
 	stream_init(&sibling, loop, &conf, &inner);
 	keep(&stream, STREAM_PROGRESS, KILO);
-	keep(&own, STREAM_NEWS, KILO);
-	keep(&sibling, STREAM_NEWS, KILO);
+	keep(&own, STREAM_NOTIFICATION, KILO);
+	keep(&sibling, STREAM_NOTIFICATION, KILO);
 	assert_true(can_come_back(&stream, 0)); /* the inner one was full, not the outer */
 	assert_false(can_come_back(&own, 0));
 	assert_true(inner.bytes <= inner.max_bytes);
 	assert_int_equal(budget.bytes, inner.bytes + stream.kept_bytes);
 	stream_set_budget(&sibling, &budget);
 	assert_int_equal(inner.bytes, 0);
-	keep(&stream, STREAM_NEWS, 3 * KILO);
+	keep(&stream, STREAM_NOTIFICATION, 3 * KILO);
 	assert_false(can_come_back(&stream, 0));
 	assert_true(budget.bytes <= budget.max_bytes);
 	stream_fini(&own);
@@ -668,9 +632,8 @@ static void budgets_have_a_parent(void **state)
 /* FRONT-RES-08: by age, also without anything happening on the stream. */
 static void age_counts_without_new_messages(void **state)
 {
-	(void)state;
-	keep(&stream, STREAM_NEWS, 1);
-	keep(&stream, STREAM_NEWS, 1);
+	keep(&stream, STREAM_NOTIFICATION, 1);
+	keep(&stream, STREAM_NOTIFICATION, 1);
 	clock_freeze(clock_now_ms() + conf.replay_age_ms);
 	assert_true(can_come_back(&stream, 0));
 	clock_freeze(clock_now_ms() + 1);

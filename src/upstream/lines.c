@@ -36,18 +36,6 @@ static void take_anew(struct upstream *upstream, const struct envelope *env)
 	buf_fini(&text);
 }
 
-/*
- * The id of a message that is refused. Behind what is too deep nothing was read, but many servers write the id
- * last; there it is only looked up, for nobody knows whether that is JSON.
- */
-static struct json id_of_refused(const struct envelope *env, struct slice text,
-				 const struct error *err)
-{
-	if (env->id.type == JSON_ABSENT && err->kind == ERROR_LIMIT)
-		return scan_member(text, SLICE_LIT("id"));
-	return env->id;
-}
-
 static int take_text(struct upstream *upstream, struct slice text, struct error *err)
 {
 	struct envelope env;
@@ -59,8 +47,15 @@ static int take_text(struct upstream *upstream, struct slice text, struct error 
 			upstream_on_message(upstream, &env);
 		return 0;
 	}
-	if (err->kind != ERROR_SYNTAX && scan_member(text, SLICE_LIT("method")).type == JSON_ABSENT)
-		upstream_on_malformed(upstream, id_of_refused(&env, text, err));
+	if (err->kind == ERROR_SYNTAX || scan_member(text, SLICE_LIT("method")).type != JSON_ABSENT)
+		return -1;
+	/*
+	 * Behind what is too deep nothing was read, but many servers write the id last; there it is only looked up,
+	 * for nobody knows whether that is JSON.
+	 */
+	if (env.id.type == JSON_ABSENT && err->kind == ERROR_LIMIT)
+		env.id = scan_member(text, SLICE_LIT("id"));
+	upstream_on_malformed(upstream, env.id);
 	return -1;
 }
 
@@ -76,19 +71,12 @@ static int take_element(struct slice element, void *arg)
 	return 0;
 }
 
-/* A banner without a line end may stand before a message. BACK-FRAME-04 */
-static bool salvage(struct upstream *upstream, struct slice line)
-{
-	static const struct slice start = SLICE("{\"jsonrpc\"");
-	struct error err;
-	const char *at = line.n > 1 ? memmem(line.p + 1, line.n - 1, start.p, start.n) : NULL;
-
-	return at != NULL && take_text(upstream, slice_between(at, line.p + line.n), &err) == 0;
-}
-
 void lines_take(struct upstream *upstream, struct slice line)
 {
+	static const struct slice start = SLICE("{\"jsonrpc\"");
 	struct error err = { ERROR_NONE, "" };
+	struct error again;
+	const char *at = NULL;
 
 	CHECK(line.n > 0 && upstream->state != UPSTREAM_CLOSED);
 	if (line.p[0] == '[') {
@@ -99,6 +87,9 @@ void lines_take(struct upstream *upstream, struct slice line)
 	} else if (take_text(upstream, line, &err) == 0) {
 		return;
 	}
-	if (err.kind != ERROR_SYNTAX || !salvage(upstream, line))
+	/* A banner without a line end may stand before a message. BACK-FRAME-04 */
+	if (err.kind == ERROR_SYNTAX && line.n > 1)
+		at = memmem(line.p + 1, line.n - 1, start.p, start.n);
+	if (at == NULL || take_text(upstream, slice_between(at, line.p + line.n), &again) < 0)
 		child_note_garbage(upstream->child, line, err.text);
 }

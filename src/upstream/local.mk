@@ -1,7 +1,6 @@
 noinst_LIBRARIES += src/upstream/libupstream.a
 src_upstream_libupstream_a_SOURCES = \
 	src/upstream/claims.c src/upstream/claims.h \
-	src/upstream/handshake.c src/upstream/handshake.h \
 	src/upstream/lines.c src/upstream/lines.h \
 	src/upstream/send.c src/upstream/send.h \
 	src/upstream/stdio.c src/upstream/stdio.h \

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "jsonrpc/write.h"
+#include "mcp/revision.h"
 #include "upstream/upstream.h"
 #include "upstream/upstream_ops.h"
 
@@ -28,32 +29,22 @@ struct meta_rebuild {
 };
 
 /*
- * What only the modern era may say. Older servers have been seen to fall silent when they find it; the
+ * What only the modern era may say is left out. Older servers have been seen to fall silent when they find it; the
  * members of trace context and of vendors stay. BACK-MSG-06.
  */
-static bool meta_is_modern(struct slice name)
+static int meta_add_member(struct slice name, struct json value, void *arg)
 {
-	static const struct slice names[] = {
+	static const struct slice modern[] = {
 		SLICE("io.modelcontextprotocol/protocolVersion"),
 		SLICE("io.modelcontextprotocol/clientCapabilities"),
 		SLICE("io.modelcontextprotocol/clientInfo"),
 		SLICE("io.modelcontextprotocol/logLevel"),
 		SLICE("io.modelcontextprotocol/subscriptionId"),
 	};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (slice_is_equal(names[i], name))
-			return true;
-	}
-	return false;
-}
-
-static int meta_add_member(struct slice name, struct json value, void *arg)
-{
 	const struct meta_rebuild *rebuild = arg;
 	bool is_token = rebuild->token.n > 0 && slice_is_equal(name, SLICE_LIT("progressToken"));
 
-	if (meta_is_modern(name))
+	if (slices_has((struct slices){ modern, ARRAY_LEN(modern) }, name))
 		return 0;
 	buf_append_char(rebuild->out, rebuild->out->len > 0 ? ',' : '{');
 	buf_append_char(rebuild->out, '"');
@@ -132,9 +123,33 @@ void send_subscription(struct upstream *upstream, uint64_t id, struct slice meth
 	buf_fini(&params);
 }
 
-void send_notification(struct upstream *upstream, struct slice method)
+/* The client's own goes on as it is, but for its id, its revision and what only the modern era may say. */
+int send_initialize(struct upstream *upstream, uint64_t id)
 {
-	write_call(begin_message(upstream), none, method, none);
+	const struct upstream_setup *setup = upstream->setup;
+	struct send_edits edits = { .count = 0 };
+	struct buf version = { 0 };
+	struct envelope env;
+	struct error err;
+	char digits[20];
+
+	CHECK(upstream->state == UPSTREAM_HANDSHAKE && id != 0);
+	if (scan_envelope(setup->initialize->text, &upstream->shared->limits, 0, &env, &err) < 0)
+		return -1;
+	buf_printf(&version, "\"%.*s\"", SLICE_ARG(setup->revision->name));
+	send_edits_add(&edits, env.id.text, slice_of(digits, text_format_u64(id, digits)));
+	send_edits_add(&edits, scan_member(env.params.text, SLICE_LIT("protocolVersion")).text,
+		       buf_slice(&version));
+	send_edits_add_meta(&edits, &env, none);
+	send_message(upstream, &env, &edits);
+	send_edits_fini(&edits);
+	buf_fini(&version);
+	return 0;
+}
+
+void send_initialized(struct upstream *upstream)
+{
+	write_call(begin_message(upstream), none, SLICE_LIT("notifications/initialized"), none);
 	end_message(upstream);
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/check.h"
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 #include "jsonrpc/splice.h"
@@ -39,7 +40,10 @@ void send_request(struct upstream *upstream, uint64_t id, struct slice method, s
 /* One of `method`, resources/subscribe or /unsubscribe; `uri` is the inside of a JSON string. */
 void send_subscription(struct upstream *upstream, uint64_t id, struct slice method,
 		       struct slice uri);
-void send_notification(struct upstream *upstream, struct slice method);
+/* The initialize request of its setup, with this id. -1: that is no valid request. BACK-INIT-01, -02 */
+int send_initialize(struct upstream *upstream, uint64_t id) must_check;
+/* Tells the server that the session may begin. BACK-INIT-01 */
+void send_initialized(struct upstream *upstream);
 /* Nobody wants the answer to our request `id` any more; `reason` is a JSON string, or empty. CXL-05 */
 void send_cancelled(struct upstream *upstream, uint64_t id, struct slice reason);
 /* The same with a reason as plain text. */

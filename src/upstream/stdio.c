@@ -20,7 +20,7 @@ static struct stdio *stdio_of(struct upstream *upstream)
 	return container_of(upstream, struct stdio, upstream);
 }
 
-static struct upstream *upstream_of(struct child *child)
+struct upstream *stdio_of_child(struct child *child)
 {
 	return &container_of(child, struct stdio, child)->upstream;
 }
@@ -29,12 +29,12 @@ static struct upstream *upstream_of(struct child *child)
 
 static void stdio_on_started(struct child *child)
 {
-	upstream_on_started(upstream_of(child));
+	upstream_on_started(stdio_of_child(child));
 }
 
 static void stdio_on_line(struct child *child, struct slice line)
 {
-	struct upstream *upstream = upstream_of(child);
+	struct upstream *upstream = stdio_of_child(child);
 
 	if (upstream->state == UPSTREAM_CLOSED)
 		return;
@@ -48,12 +48,12 @@ static void stdio_on_line(struct child *child, struct slice line)
 
 static void stdio_on_lost(struct child *child, enum reason reason)
 {
-	upstream_on_lost(upstream_of(child), reason);
+	upstream_on_lost(stdio_of_child(child), reason);
 }
 
 static void stdio_on_gone(struct child *child)
 {
-	struct upstream *upstream = upstream_of(child);
+	struct upstream *upstream = stdio_of_child(child);
 
 	upstream_on_gone(upstream);
 	loop_defer_free(upstream->shared->loop, stdio_of(upstream));
@@ -121,14 +121,4 @@ struct upstream *stdio_new(struct upstream_shared *shared, struct server *server
 
 	upstream_init(&stdio->upstream, &stdio_ops, shared, server);
 	return &stdio->upstream;
-}
-
-const struct upstream *stdio_of_child(const struct child *child)
-{
-	return upstream_of((struct child *)(uintptr_t)child);
-}
-
-bool stdio_restart_child(struct child *child)
-{
-	return upstream_restart(upstream_of(child));
 }

@@ -3,8 +3,6 @@
 #ifndef MCPGATED_UPSTREAM_STDIO_H
 #define MCPGATED_UPSTREAM_STDIO_H
 
-#include <stdbool.h>
-
 struct child;
 struct server;
 struct upstream;
@@ -13,8 +11,6 @@ struct upstream_shared;
 /* For upstream_begin, which needs the agreement of the server (server_admit). Frees itself when its process has gone. */
 struct upstream *stdio_new(struct upstream_shared *shared, struct server *server);
 /* That of a process; all processes of a server have one. */
-const struct upstream *stdio_of_child(const struct child *child);
-/* As upstream_restart. */
-bool stdio_restart_child(struct child *child);
+struct upstream *stdio_of_child(struct child *child);
 
 #endif

@@ -10,8 +10,8 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/child.h"
+#include "mcp/revision.h"
 #include "upstream/claims.h"
-#include "upstream/handshake.h"
 #include "upstream/send.h"
 #include "upstream/upstream_ops.h"
 
@@ -97,26 +97,21 @@ static void upstream_disown(struct upstream *upstream)
 	upstream->lease = NULL;
 }
 
-/* A warm one has started well, once it was warm for long: nobody asked it for more. */
-static bool is_starting(const struct upstream *upstream)
-{
-	return !upstream_is_serving(upstream) &&
-	       (upstream->state != UPSTREAM_WARM ||
-		clock_now_ms() - upstream->child->started_at_ms < WARM_PROVEN_MS);
-}
-
 /* It has failed, or was given up as if it had. */
 static void upstream_lose(struct upstream *upstream, enum reason reason)
 {
 	const struct upstream_owner_ops *owner = upstream->owner;
-	bool is_start = is_starting(upstream);
+	/* A warm one has started well, once it was warm for long: nobody asked it for more. */
+	bool is_start = !upstream_is_serving(upstream) &&
+			(upstream->state != UPSTREAM_WARM ||
+			 clock_now_ms() - upstream->child->started_at_ms < WARM_PROVEN_MS);
 
 	CHECK(upstream->state != UPSTREAM_CLOSED);
 	upstream_detach(upstream);
 	if (is_start)
-		server_note_failed(upstream->server);
+		backoff_note_failed(&upstream->server->backoff);
 	else if (!upstream->was_used && reason != REASON_RESTARTED)
-		server_note_crashed(upstream->server, upstream->ready_at_ms);
+		backoff_note_crashed(&upstream->server->backoff, upstream->ready_at_ms);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
 	owner->on_lost(upstream, reason);
@@ -188,7 +183,7 @@ static void upstream_begin_handshake(struct upstream *upstream)
 {
 	upstream_set_state(upstream, UPSTREAM_HANDSHAKE);
 	upstream->handshake_id = upstream_next_id(upstream);
-	if (handshake_send(upstream, upstream->handshake_id) < 0)
+	if (send_initialize(upstream, upstream->handshake_id) < 0)
 		upstream_refuse(upstream); /* the request was accepted before: cannot be */
 }
 
@@ -229,29 +224,25 @@ void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *
 	upstream_begin_handshake(upstream);
 }
 
-static void upstream_set_ready(struct upstream *upstream, const struct envelope *response)
+static void upstream_on_initialize_result(struct upstream *upstream, const struct envelope *env)
 {
+	struct json version = scan_member(env->result.text, SLICE_LIT("protocolVersion"));
+
+	upstream->revision = revision_find(scan_plain_string(version));
+	if (upstream->revision == NULL) {
+		LOG(CHILD_FAILED, LOG_STR("server", upstream->server->conf.name),
+		    LOG_INT("pid", upstream_pid(upstream)),
+		    LOG_STR("error",
+			    "the server answered initialize with a revision that nobody knows"),
+		    LOG_SLICE("revision", version.text));
+		upstream_refuse(upstream);
+		return;
+	}
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
 	timer_stop(&upstream->start);
-	server_note_started(upstream->server);
-	upstream->owner->on_ready(upstream, response);
-}
-
-static void upstream_on_initialize_result(struct upstream *upstream, const struct envelope *env)
-{
-	struct slice result = env->result.text;
-
-	upstream->revision = handshake_read_revision(result);
-	if (upstream->revision != NULL) {
-		upstream_set_ready(upstream, env);
-		return;
-	}
-	LOG(CHILD_FAILED, LOG_STR("server", upstream->server->conf.name),
-	    LOG_INT("pid", upstream_pid(upstream)),
-	    LOG_STR("error", "the server answered initialize with a revision that nobody knows"),
-	    LOG_SLICE("revision", scan_member(result, SLICE_LIT("protocolVersion")).text));
-	upstream_refuse(upstream);
+	backoff_note_started(&upstream->server->backoff);
+	upstream->owner->on_ready(upstream, env);
 }
 
 /* Once its client has the error, nobody but the log can tell it. */
@@ -458,22 +449,13 @@ size_t upstream_load(const struct upstream *upstream)
 
 /* ---- what comes from the server ---- */
 
-static void note_stray(struct upstream *upstream, enum counter counter, const struct envelope *env)
+void upstream_note_stray(struct upstream *upstream, enum counter counter,
+			 const struct envelope *env)
 {
 	counter_add(counter);
 	LOG(CHILD_STRAY, LOG_STR("server", upstream->server->conf.name),
 	    LOG_INT("pid", upstream_pid(upstream)), LOG_SLICE("method", env->method),
 	    LOG_SLICE("id", env->id.text));
-}
-
-void upstream_note_dropped(struct upstream *upstream, const struct envelope *env)
-{
-	note_stray(upstream, COUNTER_CHILD_DROPPED, env);
-}
-
-void upstream_note_stray_progress(struct upstream *upstream, const struct envelope *env)
-{
-	note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 }
 
 /* Whether it is about our initialize, the only request at that time. */
@@ -492,7 +474,7 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 {
 	uint64_t id = 0;
 
-	note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
+	upstream_note_stray(upstream, COUNTER_CHILD_STRAY_RESPONSES, env);
 	if (upstream->state != UPSTREAM_SETTLING || read_id(env->id, &id) < 0 ||
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
@@ -532,7 +514,7 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 	else if (upstream_is_serving(upstream))
 		upstream->owner->on_notification(upstream, env);
 	else
-		upstream_note_dropped(upstream, env); /* too early */
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env); /* too early */
 }
 
 void upstream_on_malformed(struct upstream *upstream, struct json id)

@@ -24,6 +24,7 @@
 #include "io/loop.h"
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
+#include "obs/counters.h"
 #include "obs/reason.h"
 #include "process/server.h"
 
@@ -187,7 +188,7 @@ const char *upstream_state_name(const struct upstream *upstream);
 uint64_t upstream_child_number(const struct upstream *upstream);
 int upstream_pid(const struct upstream *upstream);
 /* Counts, and logs at debug, a message that belongs to nothing that is known. */
-void upstream_note_dropped(struct upstream *upstream, const struct envelope *env);
-void upstream_note_stray_progress(struct upstream *upstream, const struct envelope *env);
+void upstream_note_stray(struct upstream *upstream, enum counter counter,
+			 const struct envelope *env);
 
 #endif

@@ -18,7 +18,6 @@
 struct warm_set {
 	struct list link;
 	const struct warm_sets *sets;
-	struct upstream_shared *shared;
 	struct server *server;
 	struct list upstreams;
 	size_t count;
@@ -32,7 +31,7 @@ static void warm_set_remove(struct warm_set *set, struct upstream *upstream)
 	list_remove(&upstream->link);
 	upstream->warm_set = NULL;
 	set->count--;
-	task_schedule(set->shared->loop, &set->refill);
+	task_schedule(set->sets->shared->loop, &set->refill);
 }
 
 static void warm_on_closed(struct upstream *upstream)
@@ -61,10 +60,10 @@ static void warm_set_on_refill(struct task *task)
 		struct upstream *upstream;
 
 		if (server_admit(set->server, &wait_ms) != REASON_NONE) {
-			timer_start(set->shared->loop, &set->retry, RETRY_MS);
+			timer_start(set->sets->shared->loop, &set->retry, RETRY_MS);
 			return;
 		}
-		upstream = stdio_new(set->shared, set->server);
+		upstream = stdio_new(set->sets->shared, set->server);
 		upstream->warm_set = set;
 		list_append(&set->upstreams, &upstream->link);
 		set->count++;
@@ -76,7 +75,7 @@ static void warm_set_on_retry(struct timer *timer)
 {
 	struct warm_set *set = container_of(timer, struct warm_set, retry);
 
-	task_schedule(set->shared->loop, &set->refill);
+	task_schedule(set->sets->shared->loop, &set->refill);
 }
 
 void warm_sets_init(struct warm_sets *sets, struct upstream_shared *shared)
@@ -92,13 +91,12 @@ void warm_sets_add(struct warm_sets *sets, struct server *server)
 
 	CHECK(server->conf.warm > 0 && !sets->is_held);
 	set->sets = sets;
-	set->shared = sets->shared;
 	set->server = server;
 	list_init(&set->upstreams);
 	task_init(&set->refill, warm_set_on_refill);
 	timer_init(&set->retry, warm_set_on_retry);
 	list_append(&sets->all, &set->link);
-	task_schedule(set->shared->loop, &set->refill);
+	task_schedule(set->sets->shared->loop, &set->refill);
 }
 
 struct upstream *warm_sets_take(struct warm_sets *sets, const struct server *server)
@@ -132,6 +130,6 @@ void warm_sets_end(struct warm_sets *sets, enum reason reason)
 		task_cancel(&set->refill);
 		timer_stop(&set->retry);
 		list_remove(&set->link);
-		loop_defer_free(set->shared->loop, set);
+		loop_defer_free(set->sets->shared->loop, set);
 	}
 }

@@ -73,7 +73,7 @@ static void check_claims(json_t *claims)
 	check_text(grant->client_id);
 	for (size_t i = 0; i < grant->scope_count; i++)
 		CHECK(grant->scopes[i][0] != '\0' && strchr(grant->scopes[i], ' ') == NULL);
-	if (grant_is_for(grant, accepted, 2))
+	if (grant_is_for(grant, (struct slices){ accepted, 2 }))
 		CHECK(json_object_get(claims, "aud") != NULL);
 	grant_unref(&grant);
 }

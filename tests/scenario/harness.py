@@ -301,19 +301,17 @@ class Daemon:
             self.address = re.match(r"(?:http\+)?unix:(?://)?([^:?]+)", url).group(1)
 
     def find_gateway(self):
-        """The child of the keeper that runs the same program and holds the most descriptors."""
-        def rank(pid):
+        """The child of the keeper that runs mcpgated-gateway."""
+        def is_gateway(pid):
             try:
-                same = os.readlink("/proc/%d/exe" % pid) == os.readlink("/proc/%d/exe" % self.pid)
-                return fd_count(pid) if same else 0
+                return os.path.basename(os.readlink("/proc/%d/exe" % pid)) == "mcpgated-gateway"
             except OSError:
-                return 0
+                return False
         for line in reversed(self.lines):
             m = re.search(r" gateway_start .*\bpid=(\d+)", line)
             if m:
                 return int(m.group(1))
-        candidates = [p for p in descendants(self.pid) if rank(p)]
-        return max(candidates, key=rank, default=None)
+        return next(filter(is_gateway, descendants(self.pid)), None)
 
     def fds(self):
         return {pid: fd_count(pid) for pid in (self.pid, self.gateway)}

@@ -107,7 +107,7 @@ class Life:
                 client.conn.close()
 
     def kill_child(self, gateway):
-        victims = [p for p in direct_children(self.daemon.pid) if p not in (gateway, self.guard)]
+        victims = [p for p in direct_children(self.daemon.pid) if p not in (gateway, self.reaper)]
         if victims:
             self.kill(self.rng.choice(victims))
             self.tally.children += 1
@@ -120,7 +120,7 @@ class Life:
 
     def run(self, end_by_kill):
         starts = self.daemon.log("keeper_start")
-        self.guard = int(re.search(r"guard=(\d+)", starts[0]).group(1))
+        self.reaper = int(re.search(r"reaper=(\d+)", starts[0]).group(1))
         workers = [threading.Thread(target=self.work, args=(self.rng.randrange(1 << 30),)) for _ in range(WORKERS)]
         for worker in workers:
             worker.start()

@@ -447,16 +447,21 @@ def disk_full(t):
 
 @case
 def foreign_text_in_the_log(t):
-    """REL-48: CR, LF, ESC and forged lines from clients stay inside one escaped line."""
+    """REL-48: CR, LF, ESC and forged lines from clients stay inside one escaped line, where nothing hides or turns it round."""
+    unseen = "\u202e\u2066\u061c\u200b\ufeff\u00ad\u2028\u3164\ufe0f\U000e0041"
     s = t.session("main", info={"name": "x\n2026 error gateway_give_up\r\x1b[2J", "version": "1"})
     conn = t.conn()
     conn.request("GET", "/a%0d%0aerror%1b[31m\"quoted\"", [("User-Agent", "x\ty")]).read()
     s.post('{"jsonrpc":"2.0","id":"\\n2026 error forged","method":"no\\nsuch"}')
     s.ask("evil/\u001b[2J\u2028method")
     s.do(["stderr", "line one\nerror fake=1\rsecond\x1b]0;title\x07\n"], ["notify", "notifications/x\ny"], ["text", "x"])
-    time.sleep(0.2)
+    s.do(["stderr", "unseen " + unseen + "\n"], ["text", "x"])
+    wait_for(lambda: any("unseen" in line for line in t.daemon.lines), 3, "the last line")
+    escapes = "\\u202e\\u2066\\u061c\\u200b\\ufeff\\u00ad\\u2028\\u3164\\ufe0f\\udb40\\udc41"
+    ok(any(escapes in line for line in t.daemon.lines), "as escapes", [line for line in t.daemon.lines if "unseen" in line])
     for line in t.daemon.lines:
         ok(not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", line), "control in the log", line)
+        ok(not set(line) & set(unseen), "what is not seen in the log", line)
         ok(re.match(r"\d{4}-\d\d-\d\dT\S+ (error|warn|info|debug) [a-z_]+", line) or line.startswith("mcpgated: ready"),
            "shape of a log line", line)
 

@@ -69,12 +69,13 @@ class Place:
 
 
 class Way:
-    def __init__(self, t, name):
+    def __init__(self, t, name, servers=SERVERS):
         self.t, self.name = t, name
         self.front, self.is_batch = name.replace("_batch", ""), name.endswith("_batch")
         self.issuer = Issuer()
         issuers = [{"issuer": self.issuer.url, "leeway": "0s"}]
-        t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": issuers}, "drain_timeout": "5s",
+        self.servers = servers
+        t.start(servers, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": issuers}, "drain_timeout": "5s",
                           "streams": {"keepalive": "100ms"}})
         self.last_id = 0
         self.good = self.token()
@@ -146,7 +147,7 @@ class Way:
 
     def arrived(self, text):
         """Whether any process of a server was sent it."""
-        return any(text.encode() in data for server in SERVERS for _, data in self.t.daemon.records_of(server))
+        return any(text.encode() in data for server in self.servers for _, data in self.t.daemon.records_of(server))
 
     def permit(self, place=None, server="main"):
         """The same call arrives, and is answered, as JSON and as a stream."""
@@ -252,6 +253,16 @@ def malformed(way):
     return way.told(message=text[:last] + '"method":"ping",' + text[last:])
 
 
+def by_no_name(params):
+    """A call of the tool that needs a scope, by something else than its name, and without the scope."""
+    def send(way):
+        message = way.calls(way.marker)
+        call = message[-1] if way.is_batch else message
+        call["params"] = params(call["params"])
+        return way.told(message=message, token=None if way.front == "admin" else way.token(scope="use"))
+    return send
+
+
 def stepped_up_in_result(way):
     place = way.open("stepup")
     answer = way.told(place=place, token=way.token("stepup", scope="use"))
@@ -336,6 +347,9 @@ TABLE = [
     ("token for another server", with_token(server="other"), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
     ("missing base scope", with_token(scope="write"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS),
     ("missing tool scope", with_token(scope="use"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS),
+    ("tool with a NUL behind its name", by_no_name(lambda p: dict(p, name="echo\0")), "200 -32602", "400", "202 -32602",
+     "202 -32602", "200 -32602", "400"),
+    ("tool in an array of params", by_no_name(lambda p: [p]), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400"),
     ("step-up in the result", stepped_up_in_result, "200 in the result", "403", "403", "403", NO_TOKENS, NO_TOKENS),
     ("foreign session", foreign_session, "404", "404", "404", "404", "404", "404"),
     ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404"),

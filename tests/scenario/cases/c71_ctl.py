@@ -12,7 +12,7 @@ import harness
 import mcp
 from harness import case, child_argv, eq, is_alive, merged, ok, to_yaml, wait_for
 
-HOSTILE = "red\x1b[31m\x07 \x9b2J \u202egnp.exe\u200b end"
+HOSTILE = "red\x1b[31m\x07 \x9b2J \u202egnp.exe\u200b end \u2066\u034f\u3164\ufe0f\U000e0041\U000e0100"
 TOOLS = [{"name": "x\x1b]0;t\x07y", "description": "first " + HOSTILE + "\nsecond", "inputSchema": {"type": "object"}},
          {"name": "plain.name", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}]
 LISTS = [["result", {"tools": TOOLS}]]
@@ -22,7 +22,8 @@ SERVERS = {"main": {}, "demo": {"command": os.path.join(harness.BIN or "", "mcpg
                                                                      {"type": "image", "mimeType": "i\x1bx", "data": "AAAA"}]}]]}},
            "broken": {"command": "/nonexistent/command"}}
 # No control but the line end, no C1 control, nothing that is invisible or turns the direction.
-RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+                 r"\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")
 
 
 def ctl(t, *args, status=0, socket=None, daemon=None, clean=True):
@@ -230,6 +231,7 @@ def wrong_usage(t):
                  ["call"], ["call", "main"], ["call", "demo", "echo", "[1]"], ["call", "demo", "echo", "{"],
                  ["call", "demo", b"\xff"], ["call", "demo", "echo", '{"a":99999999999999999999}'],
                  ["deny", "add", "--sub", "x", "--for", "213503982334d"], ["deny", "add", "--sub", "x", "--for", "0"],
+                 ["deny", "add", "--sub", "x", "--issuer", b"\xff"],
                  ["call", "demo", "echo", '{"a":1,"a":2}'], ["tools", "demo", "--format", "yaml"], ["--nonsense"],
                  ["status", "--", "x"], ["doctor", "main", "--", "x"], ["doctor", "--"]):
         out, err = ctl(t, *args, status=2)

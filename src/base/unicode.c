@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Characters that a newer Unicode has are not assigned for an older utf8proc. */
+#include "base/unicode.h"
+
+#include <utf8proc.h>
+
+#include "base/check.h"
+
+uint32_t unicode_decode(struct slice s)
+{
+	static const unsigned char masks[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
+	uint32_t code;
+
+	CHECK(s.n > 0 && s.n < ARRAY_LEN(masks));
+	code = (unsigned char)s.p[0] & masks[s.n];
+	for (size_t i = 1; i < s.n; i++)
+		code = code << 6 | ((unsigned char)s.p[i] & 0x3F);
+	return code;
+}
+
+/* Code points that are set aside for what is shown as nothing; utf8proc says it of assigned ones alone. */
+static bool is_reserved_as_hidden(uint32_t code)
+{
+	return code == 0x2065 || (code >= 0xFFF0 && code <= 0xFFF8) ||
+	       (code >= 0xE0000 && code <= 0xE0FFF);
+}
+
+bool unicode_is_hidden(uint32_t code)
+{
+	const utf8proc_property_t *property = utf8proc_get_property((utf8proc_int32_t)code);
+	const unsigned int hidden = 1u << UTF8PROC_CATEGORY_CC | 1u << UTF8PROC_CATEGORY_CF |
+				    1u << UTF8PROC_CATEGORY_CS | 1u << UTF8PROC_CATEGORY_ZL |
+				    1u << UTF8PROC_CATEGORY_ZP;
+
+	return (hidden >> property->category & 1) != 0 || property->ignorable ||
+	       is_reserved_as_hidden(code);
+}
+
+bool unicode_is_unknown(uint32_t code)
+{
+	utf8proc_propval_t category = utf8proc_get_property((utf8proc_int32_t)code)->category;
+
+	return category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CO;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Characters are decomposed and stay so: of a text that fits `a*` the folded form begins with that of `a`, whatever
+ * would compose with it. Two texts are the same in NFKD if and only if they are in NFKC.
+ */
+#include "endpoint/tool_name.h"
+
+#include <utf8proc.h>
+
+#include "base/text.h"
+#include "base/unicode.h"
+
+#define POINTS_MAX 1024 /* of a folded name; some characters become 18 */
+#define PASSES_MAX 8
+#define DOTLESS_I 0x131
+#define DOT_ABOVE 0x307
+#define IOTA_SUBSCRIPT 0x345
+
+static const char *check_characters(struct slice rest)
+{
+	while (rest.n > 0) {
+		size_t n = text_utf8_length(rest);
+		uint32_t code = n > 0 ? unicode_decode(slice_of(rest.p, n)) : 0;
+
+		if (unicode_is_hidden(code) || unicode_is_unknown(code))
+			return "has a character that is not seen or has no meaning";
+		rest = slice_of(rest.p + n, rest.n - n);
+	}
+	return NULL;
+}
+
+/*
+ * Spaces fall away wherever they are: servers strip them, each in its own way. Turkish casing takes the dotless i for the
+ * small letter of I, and I with a dot for the capital of i.
+ */
+static void append_points(const utf8proc_int32_t *points, size_t count, struct buf *out)
+{
+	utf8proc_int32_t base = 0; /* that marks belong to */
+
+	for (size_t i = 0; i < count; i++) {
+		utf8proc_int32_t point = points[i] == DOTLESS_I ? 'i' : points[i];
+		const utf8proc_property_t *property = utf8proc_get_property(point);
+		utf8proc_uint8_t bytes[4];
+
+		if (property->category == UTF8PROC_CATEGORY_ZS ||
+		    (point == DOT_ABOVE && base == 'i'))
+			continue;
+		buf_append(out, bytes, (size_t)utf8proc_encode_char(point, bytes));
+		if (property->combining_class == 0)
+			base = point;
+	}
+}
+
+static const char *decompose(struct slice text, int options, struct buf *out)
+{
+	utf8proc_int32_t points[POINTS_MAX];
+	utf8proc_ssize_t count =
+		utf8proc_decompose((const utf8proc_uint8_t *)text.p, (utf8proc_ssize_t)text.n,
+				   points, POINTS_MAX, (utf8proc_option_t)options);
+
+	if (count < 0 || count > POINTS_MAX)
+		return "is too long";
+	for (utf8proc_ssize_t i = 0; i < count; i++)
+		if (points[i] == IOTA_SUBSCRIPT)
+			return "has an iota subscript, which is a mark or a letter";
+	append_points(points, (size_t)count, out);
+	return NULL;
+}
+
+/*
+ * First without a change of case, which would make a letter of an iota subscript, before or after the marks beside it are
+ * put in order. When a space has gone, marks may come into another order: again, until nothing changes.
+ */
+static const char *fold(struct slice name, struct buf *form)
+{
+	const int options = UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT;
+	const char *why = decompose(name, options, form);
+	bool is_stable = false;
+
+	for (int pass = 0; why == NULL && !is_stable; pass++) {
+		struct buf next = { 0 };
+
+		why = pass < PASSES_MAX ?
+			      decompose(buf_slice(form), options | UTF8PROC_CASEFOLD, &next) :
+			      "has no folded form";
+		is_stable = slice_is_equal(buf_slice(&next), buf_slice(form));
+		buf_fini(form);
+		*form = next;
+	}
+	return why;
+}
+
+const char *tool_name_fold(struct slice name, struct buf *folded)
+{
+	struct buf form = { 0 };
+	const char *why = name.n > TOOL_NAME_BYTES_MAX ? "is too long" : check_characters(name);
+
+	if (why == NULL)
+		why = fold(name, &form);
+	if (why == NULL && form.len == 0)
+		why = "is empty";
+	if (why == NULL)
+		buf_append_slice(folded, buf_slice(&form));
+	buf_fini(&form);
+	return why;
+}

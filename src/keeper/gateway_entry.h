@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the gateway's program begins: with these descriptors and nothing else, not even an environment. The keeper's end
+ * of it is gateway_process.h.
+ */
+#ifndef MCPGATED_KEEPER_GATEWAY_ENTRY_H
+#define MCPGATED_KEEPER_GATEWAY_ENTRY_H
+
+#include "config/config.h"
+
+/* 0 and 1 are the null device. */
+enum gateway_descriptor {
+	GATEWAY_LOG = 2,    /* a pipe to the keeper: log_relay.h */
+	GATEWAY_KEEPER = 3, /* speaks io/ipc.h */
+	GATEWAY_CONFIG = 4, /* a memory file: what config_read_checked takes */
+	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */
+	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
+	GATEWAY_LISTENERS = 6,
+};
+
+enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
+
+struct gateway_entry {
+	struct config *config; /* free with config_free */
+	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
+};
+
+/*
+ * Reads the configuration, sets up log and signals, gives up all rights that the gateway does not need, and tells what
+ * the caller is to serve. Exits if the process was not started by a keeper, or if the configuration is none.
+ */
+void gateway_entry(struct gateway_entry *entry_r);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts what comes into lines, each into a buffer of fixed size. */
+#include "keeper/log_relay.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PIPE_BYTES (1 << 20)
+#define READ_BYTES 16384
+#define READS_PER_TURN 4
+#define SECOND_MS 1000
+
+int log_relay_open(struct log_relay *relay, unsigned int lines_max, struct error *err)
+{
+	int fds[2];
+
+	*relay = (struct log_relay){ .in = -1, .out = -1, .lines_max = lines_max };
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return error_set_errno(err, "pipe");
+	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
+	relay->in = fds[0];
+	relay->out = fds[1];
+	return 0;
+}
+
+void log_relay_close(struct log_relay *relay)
+{
+	if (relay->in >= 0) {
+		close(relay->in);
+		close(relay->out);
+	}
+	relay->in = relay->out = -1;
+}
+
+int log_relay_pause_ms(struct log_relay *relay)
+{
+	uint64_t now = clock_now_ms();
+
+	if (now - relay->second_began_ms >= SECOND_MS) {
+		relay->second_began_ms = now;
+		relay->lines = 0;
+	}
+	return relay->lines < relay->lines_max ? 0 :
+						 (int)(relay->second_began_ms + SECOND_MS - now);
+}
+
+static void write_out(struct log_relay *relay)
+{
+	struct slice line = slice_of(relay->line, relay->length);
+
+	relay->length = 0;
+	relay->lines++;
+	if (line.n > 0 && !log_relay_line(line, "gateway"))
+		LOG(GATEWAY_OUTPUT, LOG_SLICE("text", line));
+}
+
+static void take_part(struct log_relay *relay, struct slice part, bool is_end)
+{
+	size_t room = sizeof(relay->line) - relay->length;
+	size_t n = part.n < room ? part.n : room;
+
+	if (!relay->is_skipping && n > 0)
+		memcpy(relay->line + relay->length, part.p, n);
+	if (!relay->is_skipping)
+		relay->length += n;
+	if (!relay->is_skipping && (is_end || n < part.n)) {
+		write_out(relay);
+		relay->is_skipping = true;
+	}
+	if (is_end)
+		relay->is_skipping = false;
+}
+
+/* False: there is nothing more now. */
+static bool read_some(struct log_relay *relay)
+{
+	char bytes[READ_BYTES];
+	ssize_t n = read(relay->in, bytes, sizeof(bytes));
+	struct slice rest = slice_of(bytes, n > 0 ? (size_t)n : 0);
+
+	while (rest.n > 0) {
+		const char *end = memchr(rest.p, '\n', rest.n);
+		size_t length = end != NULL ? (size_t)(end - rest.p) : rest.n;
+
+		take_part(relay, slice_of(rest.p, length), end != NULL);
+		length += end != NULL;
+		rest = slice_of(rest.p + length, rest.n - length);
+	}
+	return n > 0;
+}
+
+void log_relay_read(struct log_relay *relay)
+{
+	for (int i = 0; i < READS_PER_TURN && log_relay_pause_ms(relay) == 0; i++)
+		if (!read_some(relay))
+			return;
+}
+
+void log_relay_flush(struct log_relay *relay)
+{
+	/* Nobody writes to the pipe now: it holds so much at most. */
+	for (int i = 0; i <= PIPE_BYTES / READ_BYTES && read_some(relay); i++)
+		;
+	write_out(relay);
+	relay->is_skipping = false;
+}
