@@ -22,8 +22,6 @@
 #include "server_certificates.h"
 #include "io/listen.h"
 #include "io/loop.h"
-#include "keeper/landlock.h"
-#include "keeper/sandbox.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "router/router.h"
@@ -253,7 +251,6 @@ static void gateway_make_servers(struct gateway *g)
 		if (!config->servers[i].enabled)
 			continue;
 		conf.fleet = &g->fleet;
-		sandbox_describe(&config->servers[i], landlock_version(), &conf.confinement);
 		server_init(server, g->loop, g->spawner, &conf);
 		g->endpoints[g->server_count] = config->servers[i].endpoint;
 		g->endpoints[g->server_count++].server = server;

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "io/tls.h"
 #include "keeper/confine.h"
+#include "keeper/sandbox.h"
 
 /* The kernel ends this process with the keeper. */
 static void die_with_keeper(pid_t keeper)
@@ -97,6 +98,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);
 	}
+	sandbox_describe_all(entry_r->config); /* asks the kernel what it may not ask afterwards */
 	confine_apply(has_issuers);
 	die_with_keeper(keeper); /* a change of the user has cleared it */
 }

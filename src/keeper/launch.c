@@ -195,7 +195,6 @@ static int prepare(struct launch *launch, struct launch_spec *spec, struct error
 
 int launch_init(struct launch *launch, const struct config *config, struct error *err)
 {
-	bool is_probe_due = false;
 	int result = 0;
 
 	*launch = (struct launch){ .count = config->server_count,
@@ -205,14 +204,11 @@ int launch_init(struct launch *launch, const struct config *config, struct error
 	if (getrlimit(RLIMIT_NOFILE, &launch->open_files) < 0)
 		launch->open_files = (struct rlimit){ 1024, 1024 };
 	for (size_t i = 0; i < config->server_count; i++) {
-		is_probe_due = is_probe_due || (config->servers[i].sandbox != CONFIG_SANDBOX_OFF &&
-						config->servers[i].sandbox_write.count > 0);
 		launch->specs[i].server = &config->servers[i];
 		if (prepare(launch, &launch->specs[i], err) < 0)
 			result = -1;
 	}
-	if (is_probe_due)
-		read_only_probe();
+	read_only_probe(config);
 	return result;
 }
 

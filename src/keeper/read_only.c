@@ -51,10 +51,20 @@ static int make_read_only(void)
 			    sizeof(attributes));
 }
 
-void read_only_probe(void)
+static bool is_wanted(const struct config *config)
+{
+	for (size_t i = 0; i < config->server_count; i++) {
+		if (config->servers[i].sandbox != CONFIG_SANDBOX_OFF &&
+		    config->servers[i].sandbox_write.count > 0)
+			return true;
+	}
+	return false;
+}
+
+void read_only_probe(const struct config *config)
 {
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid = is_wanted(config) ? fork() : -1;
 
 	if (pid == 0)
 		_exit(leave_namespace() == 0 && make_read_only() == 0 ? 0 : 1);

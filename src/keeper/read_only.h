@@ -11,8 +11,11 @@
 #include "base/check.h"
 #include "config/config.h"
 
-/* Finds out whether this process can make one, in a child. read_only_is_possible says so in it and in its children. */
-void read_only_probe(void);
+/*
+ * Finds out whether this process can make one, in a child, if any server is to have one. read_only_is_possible says so in
+ * it and in its children.
+ */
+void read_only_probe(const struct config *config);
 
 /* Whether the server is to be put into one: it has a sandbox and directories for writing, and it can be had. */
 bool read_only_is_possible(const struct config_server *server);

@@ -168,6 +168,16 @@ void sandbox_describe(const struct config_server *server, int version,
 	}
 }
 
+void sandbox_describe_all(struct config *config)
+{
+	int version = landlock_version();
+
+	read_only_probe(config);
+	for (size_t i = 0; i < config->server_count; i++)
+		sandbox_describe(&config->servers[i], version,
+				 &config->servers[i].conf.confinement);
+}
+
 int sandbox_check(const struct config_server *server, int version, struct error *err)
 {
 	if (server->sandbox == CONFIG_SANDBOX_OFF)

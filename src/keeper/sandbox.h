@@ -20,6 +20,9 @@ int sandbox_check(const struct config_server *server, int version, struct error 
 void sandbox_describe(const struct config_server *server, int version,
 		      struct server_confinement *confinement_r);
 
+/* Writes that of the running kernel into the conf of every server, for the reports. */
+void sandbox_describe_all(struct config *config);
+
 /*
  * Shuts this process and its future children in: as one of `server`, which is one of config's. `programs` ends with
  * NULL: the paths that may be executed in any case, as far as they are there. Async-signal-safe; no_new_privs must be

@@ -11,3 +11,6 @@ src_process_child_test_SOURCES = src/process/child_test.c $(PROCESS_STAGE)
 src_process_child_test_LDADD = src/process/libprocess.a $(IO_LIBS) $(CMOCKA_LIBS)
 src_process_server_test_SOURCES = src/process/server_test.c $(PROCESS_STAGE)
 src_process_server_test_LDADD = src/process/libprocess.a $(IO_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/process/spawn_test
+src_process_spawn_test_SOURCES = src/process/spawn_test.c $(PROCESS_STAGE)
+src_process_spawn_test_LDADD = src/process/libprocess.a $(IO_LIBS) $(CMOCKA_LIBS)

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions about connections to the admin socket; the test is the keeper. Processes: child_test. */
+#include "process/spawn.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/list.h"
+#include "io/ipc.h"
+#include "process/fake_keeper.h"
+
+struct asked {
+	struct spawner_question question;
+	unsigned int answers;
+	bool is_allowed;
+};
+
+static struct loop *loop;
+static struct fake_keeper keeper;
+
+static void on_answer(struct spawner_question *question, bool is_allowed)
+{
+	struct asked *asked = container_of(question, struct asked, question);
+
+	asked->answers++;
+	asked->is_allowed = is_allowed;
+}
+
+static int setup(void **state)
+{
+	struct error err;
+
+	(void)state;
+	loop = loop_new(&err);
+	assert_non_null(loop);
+	fake_keeper_init(&keeper, loop);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_keeper_fini(&keeper);
+	loop_free(&loop);
+	return 0;
+}
+
+/* Asks about one end of a pair; returns the keeper's descriptor, with the number of the question in *id_r. */
+static int ask(struct asked *asked, uint64_t *id_r)
+{
+	struct ipc_message message;
+	int fds[IPC_FDS_MAX];
+	struct error err;
+	size_t count;
+	int pair[2];
+
+	*asked = (struct asked){ .question.on_answer = on_answer };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	spawner_ask(keeper.spawner, &asked->question, pair[0]);
+	assert_int_equal(ipc_recv(keeper.fd, &message, fds, &count, &err), 1);
+	assert_int_equal(message.type, IPC_JUDGE);
+	assert_int_equal(count, 1);
+	/* What came is that connection, and it stays the owner's. */
+	assert_int_equal(write(pair[0], "x", 1), 1);
+	assert_int_equal(write(fds[0], "y", 1), 1);
+	close(pair[0]);
+	close(pair[1]);
+	*id_r = message.child;
+	return fds[0];
+}
+
+static void answer(uint64_t id, int value)
+{
+	struct ipc_message message = { .type = IPC_JUDGED, .child = id, .value = value };
+	struct error err;
+
+	assert_int_equal(ipc_send(keeper.fd, &message, NULL, 0, &err), 0);
+	fake_keeper_settle(&keeper);
+}
+
+static void answers_come_to_their_questions(void **state)
+{
+	struct asked one, other;
+	uint64_t id, other_id;
+
+	(void)state;
+	close(ask(&one, &id));
+	close(ask(&other, &other_id));
+	assert_int_not_equal(id, other_id);
+	answer(other_id, 1);
+	assert_int_equal(one.answers, 0);
+	assert_int_equal(other.answers, 1);
+	assert_true(other.is_allowed);
+	answer(id, 0);
+	assert_int_equal(one.answers, 1);
+	assert_false(one.is_allowed);
+	answer(id, 1);
+	answer(12345, 1);
+	assert_int_equal(one.answers + other.answers, 2);
+}
+
+static void nobody_waits_for_an_answer_any_more(void **state)
+{
+	struct asked asked;
+	uint64_t id;
+
+	(void)state;
+	close(ask(&asked, &id));
+	spawner_drop_question(keeper.spawner, &asked.question);
+	answer(id, 1);
+	assert_int_equal(asked.answers, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(answers_come_to_their_questions),
+		TEST(nobody_waits_for_an_answer_any_more),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
