@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a bearer token to a verdict. Knows the configured issuers, fetches and keeps their keys, asks
+ * From a bearer token to a verdict. Knows the configured issuers, asks for and keeps their keys, asks
  * them about opaque tokens, remembers the results. Knows no HTTP serving, no sessions, no scopes
  * that an operation needs, and no static tokens: those are judged before.
  *
@@ -22,6 +22,7 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
+struct fetch_client;
 struct verifier;
 
 /* Strings are copied by verifier_new, lists are borrowed for the verifier's life. */
@@ -66,18 +67,18 @@ struct verifier_conf {
 #define VERIFIER_TOKEN_BYTES_MAX (16 * 1024)
 
 /*
- * Once, before the process is confined: what OpenSSL, libcurl and jansson would otherwise open or read
- * later, and the system's CA certificates. Only needed where there are issuers.
+ * Once, before the process is confined: what OpenSSL and jansson would otherwise open or read later. Only needed
+ * where there are issuers.
  */
 int verifier_prepare(struct error *err) must_check;
 
 /*
- * Makes a verifier and begins to fetch what it needs; waits for nothing (AUTH-AS-04). Returns it (the
- * caller's), or NULL if the configuration holds something impossible. The loop is borrowed.
+ * Makes a verifier and begins to ask the client for what it needs; waits for nothing (AUTH-AS-04). Returns it (the
+ * caller's), or NULL if the configuration holds something impossible. loop and client are borrowed.
  */
-struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *conf,
-			      struct error *err) must_check;
-/* Ends all fetches. No wait may be under way: cancel them first. Accepts NULL. */
+struct verifier *verifier_new(struct loop *loop, struct fetch_client *client,
+			      const struct verifier_conf *conf, struct error *err) must_check;
+/* Ends all inquiries. No wait may be under way: cancel them first. Accepts NULL. */
 void verifier_free(struct verifier **verifier);
 
 /* ---- one check ---- */

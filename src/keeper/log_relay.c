@@ -13,11 +13,11 @@
 #define READS_PER_TURN 4
 #define SECOND_MS 1000
 
-int log_relay_open(struct log_relay *relay, struct error *err)
+int log_relay_open(struct log_relay *relay, const char *process, struct error *err)
 {
 	int fds[2];
 
-	*relay = (struct log_relay){ .in = -1, .out = -1 };
+	*relay = (struct log_relay){ .process = process, .in = -1, .out = -1 };
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set_errno(err, "pipe");
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
@@ -52,8 +52,12 @@ static void write_out(struct log_relay *relay)
 
 	relay->length = 0;
 	relay->lines++;
-	if (line.n > 0 && !log_relay_line(line, "gateway"))
+	if (line.n == 0 || log_relay_line(line, relay->process))
+		return;
+	if (strcmp(relay->process, "gateway") == 0)
 		LOG(GATEWAY_OUTPUT, LOG_SLICE("text", line));
+	else
+		LOG(FETCHER_OUTPUT, LOG_SLICE("text", line));
 }
 
 static void take_part(struct log_relay *relay, struct slice part, bool is_end)
