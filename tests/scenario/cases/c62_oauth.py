@@ -484,3 +484,48 @@ def claims_are_those_of_the_session(t):
             pid = sessions["red"].pid()
             os.kill(pid, signal.SIGKILL)
             wait_for(lambda: not os.path.exists("/proc/%d" % pid), 5, "the end of the process")
+
+
+def find_fetcher(t, but=()):
+    """The process that fetches and was started last, if it is none of those."""
+    def newest():
+        pids = [int(l.split("pid=")[1].split()[0]) for l in t.daemon.log("fetcher_start")]
+        return pids[-1] if pids and pids[-1] not in but and harness.is_alive(pids[-1]) else None
+    return wait_for(newest, 5, "a process that fetches")
+
+
+@case(daemon=False)
+def what_fetches_is_a_process_of_its_own(t):
+    """SEC-10 SEC-61 REL-43: the gateway fetches nothing itself; whoever does may die and is replaced, as the gateway may."""
+    i = issuer.Issuer()
+    asked = {"endpoint": i.url + "/introspect", "client_id": "rs", "client_secret": "secret-for-the-issuer"}
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": asked}]}})
+    words = {"active": True, "client_id": "app", "aud": RESOURCE, "scope": "use", "exp": int(time.time()) + 600}
+    i.known = {token: dict(words, sub=token) for token in ("known", "cut", "later", "last")}
+    eq(send(t, mcp.bearer("known")).status, 200)
+    first, gateway = find_fetcher(t), t.daemon.gateway
+    eq(os.path.basename(os.readlink("/proc/%d/exe" % first)), "mcpgated-fetch")
+    if os.getuid() == 0:
+        with open("/proc/%d/maps" % first) as of_fetcher, open("/proc/%d/maps" % gateway) as of_gateway:
+            eq(["libcurl" in f.read() for f in (of_fetcher, of_gateway)], [True, False])
+    i.voice.clear()
+    conn = t.conn(timeout=5)
+    fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+    conn.send(conn.head("POST", "/main/mcp", mcp.bearer("cut") + fields, len(INIT)) + INIT)
+    wait_for(lambda: "cut" in i.questions, 5, "the question")
+    os.kill(first, signal.SIGKILL)
+    response = conn.response()
+    response.read()
+    eq(response.status, 503, "what was asked of it")
+    t.daemon.wait_log("fetcher_exit", "pid=%d" % first, "signal=9")
+    i.voice.set()
+    eq(send(t, mcp.bearer("later")).status, 200)
+    second = find_fetcher(t, [first])
+    eq((t.daemon.gateway, harness.is_alive(gateway)), (gateway, True), "the gateway goes on")
+    t.daemon.gateway = None
+    os.kill(gateway, signal.SIGKILL)
+    find_fetcher(t, [first, second])
+    wait_for(lambda: not harness.is_alive(second), 5, "the end of the one before")
+    t.daemon.gateway = wait_for(t.daemon.find_gateway, 5, "a new gateway")
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 5, "its readiness")
+    eq(send(t, mcp.bearer("last")).status, 200)
