@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "auth/client_auth.h"
 #include "auth/document.h"
 #include "auth/introspect.h"
 #include "auth/issuer_metadata.h"
@@ -76,22 +75,30 @@ static struct fetch_request site_request(const struct fetch_site *site, const ch
 	};
 }
 
+/* Enough for all, so that it does not move, and is wiped as a whole. */
+static void make_form(const struct site_question *question, struct buf *form_r)
+{
+	struct buf own = { .data = NULL };
+
+	client_auth_begin_form(&question->site->client_auth, &own);
+	buf_reserve(form_r, own.len + question->token.len * 3 + 64);
+	buf_append_slice(form_r, buf_slice(&own));
+	buf_append_str(form_r, "token=");
+	client_auth_append(form_r, buf_slice(&question->token));
+	buf_append_str(form_r, "&token_type_hint=access_token");
+	buf_wipe(&own);
+}
+
 static void question_send(struct site_question *question, const char *url)
 {
 	const struct fetch_site *site = question->site;
-	const char *own = site->form != NULL ? site->form : "";
 	struct fetch_request request = site_request(site, url);
 	struct buf form = { .data = NULL };
 
 	if (question->kind == FETCH_INTROSPECTION) {
-		/* Enough for all, so that it does not move, and is wiped as a whole. */
-		buf_reserve(&form, strlen(own) + question->token.len * 3 + 64);
-		buf_append_str(&form, own);
-		buf_append_str(&form, "token=");
-		client_auth_append(&form, buf_slice(&question->token));
-		buf_append_str(&form, "&token_type_hint=access_token");
+		make_form(question, &form);
 		request.form = buf_slice(&form);
-		request.credentials = site->credentials;
+		request.credentials = site->client_auth.credentials;
 	}
 	request.etag = question->etag;
 	question->fetch.on_done = question_on_fetched;
@@ -295,17 +302,20 @@ static int site_set_addresses(struct fetch_site *site, const struct verifier_iss
 	return 0;
 }
 
-static void site_set_credentials(struct fetch_site *site, const struct verifier_issuer_conf *conf)
+static int site_set_credentials(struct fetch_site *site, const struct verifier_issuer_conf *conf,
+				struct error *err)
 {
-	const char *secret = conf->client_secret != NULL ? conf->client_secret : "";
+	const struct client_auth_conf own = {
+		.method = conf->auth_method,
+		.issuer = conf->issuer,
+		.client_id = conf->client_id,
+		.secret = conf->client_secret,
+		.key = conf->client_key,
+		.key_id = conf->client_key_id,
+	};
 
 	site->may_introspect = conf->client_id != NULL;
-	if (conf->client_id == NULL)
-		return;
-	if (conf->sends_secret_in_form)
-		site->form = client_auth_form(conf->client_id, secret);
-	else
-		site->credentials = client_auth_basic(conf->client_id, secret);
+	return site->may_introspect ? client_auth_init(&site->client_auth, &own, err) : 0;
 }
 
 int fetch_site_init(struct fetch_site *site, struct loop *loop,
@@ -317,20 +327,12 @@ int fetch_site_init(struct fetch_site *site, struct loop *loop,
 	};
 	site->ca = conf->ca.n > 0 ? slice_of(site->own_ca, conf->ca.n) : fetch_system_ca();
 	list_init(&site->waiting);
-	if (site_set_addresses(site, conf, err) < 0) {
+	if (site_set_addresses(site, conf, err) < 0 || site_set_credentials(site, conf, err) < 0) {
 		fetch_site_fini(site);
 		return -1;
 	}
-	site_set_credentials(site, conf);
 	site->fetcher = fetcher_new(loop);
 	return 0;
-}
-
-static void free_secret(char *text)
-{
-	if (text != NULL)
-		explicit_bzero(text, strlen(text));
-	free(text);
 }
 
 void fetch_site_fini(struct fetch_site *site)
@@ -342,8 +344,7 @@ void fetch_site_fini(struct fetch_site *site)
 	}
 	fetch_cancel(&site->discovery);
 	fetcher_free(&site->fetcher);
-	free_secret(site->credentials);
-	free_secret(site->form);
+	client_auth_fini(&site->client_auth);
 	free(site->issuer);
 	free(site->own_ca);
 }

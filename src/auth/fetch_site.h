@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/client_auth.h"
 #include "auth/fetch.h"
 #include "auth/fetch_wire.h"
 #include "auth/verifier.h"
@@ -44,9 +45,8 @@ struct fetch_site {
 	bool allow_http;
 	char *configured_urls[FETCH_KIND_COUNT]; /* NULL: the metadata's */
 	char *found_urls[FETCH_KIND_COUNT];      /* NULL: not found (yet) */
-	char *credentials;                       /* value of Authorization, or NULL */
-	char *form;                              /* what the form begins with, or NULL */
 	bool may_introspect;
+	struct client_auth client_auth; /* if it may */
 
 	struct fetch discovery;
 	size_t candidate;    /* which of the places is being asked */

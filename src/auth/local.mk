@@ -42,3 +42,6 @@ src_auth_dpop_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/auth/fetch_service_test
 src_auth_fetch_service_test_SOURCES = src/auth/fetch_service_test.c src/auth/fake_issuer.c src/auth/fake_issuer.h
 src_auth_fetch_service_test_LDADD = $(FETCH_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/auth/client_auth_test
+src_auth_client_auth_test_SOURCES = src/auth/client_auth_test.c src/auth/fake_signer.c src/auth/fake_signer.h
+src_auth_client_auth_test_LDADD = $(AUTH_LIBS) $(CMOCKA_LIBS)

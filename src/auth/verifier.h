@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/client_auth.h"
 #include "auth/grant.h"
 #include "auth/verdict.h"
 #include "base/error.h"
@@ -40,7 +41,9 @@ struct verifier_issuer_conf {
 	const char *introspection_endpoint; /* NULL: from the issuer's metadata */
 	const char *client_id;              /* for introspection; NULL: none is done */
 	const char *client_secret;
-	bool sends_secret_in_form;     /* client_secret_post instead of client_secret_basic */
+	enum client_auth_method auth_method;
+	const char *client_key;        /* PEM, for CLIENT_PRIVATE_KEY_JWT instead of the secret */
+	const char *client_key_id;     /* or NULL */
 	bool introspect_always;        /* JWTs too, for revocation */
 	uint64_t introspection_ttl_ms; /* an answer that a token is good holds so long; 0: 30 s */
 	const char *ca_file;           /* whoever makes ca reads it from there; NULL: none */

@@ -755,12 +755,12 @@ static void ending_in_the_middle(void **state)
 
 /* ---- introspection ---- */
 
-static struct fake_page *open_introspection_with(const char *answer, bool sends_secret_in_form)
+static struct fake_page *open_introspection_with(const char *answer, enum client_auth_method method)
 {
 	struct fake_page *page;
 
 	open_world(NULL);
-	world.conf.sends_secret_in_form = sends_secret_in_form;
+	world.conf.auth_method = method;
 	page = fake_issuer_page(world.issuer, "/introspect");
 	fake_page_set_body(page, answer);
 	world.conf.client_id = "gateway rs";
@@ -772,7 +772,7 @@ static struct fake_page *open_introspection_with(const char *answer, bool sends_
 
 static struct fake_page *open_introspection(const char *answer)
 {
-	return open_introspection_with(answer, false);
+	return open_introspection_with(answer, CLIENT_SECRET_BASIC);
 }
 
 #define ACTIVE                                                                         \
@@ -802,7 +802,7 @@ static void a_secret_in_the_form(void **state)
 {
 	struct fake_page *page;
 
-	page = open_introspection_with(ACTIVE "}", true);
+	page = open_introspection_with(ACTIVE "}", CLIENT_SECRET_POST);
 	expect("opaque", VERDICT_OK);
 	assert_non_null(strstr(page->request, "\r\n\r\nclient_id=gateway%20rs&client_secret="
 					      "s%3Ae%25cret&token=opaque&token_type_hint="));

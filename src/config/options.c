@@ -48,8 +48,9 @@ static const struct option_choice audience_claims[] = {
 };
 
 static const struct option_choice client_auths[] = {
-	{ "client_secret_basic", false },
-	{ "client_secret_post", true },
+	{ "client_secret_basic", CLIENT_SECRET_BASIC },
+	{ "client_secret_post", CLIENT_SECRET_POST },
+	{ "private_key_jwt", CLIENT_PRIVATE_KEY_JWT },
 	{ NULL, 0 },
 };
 
