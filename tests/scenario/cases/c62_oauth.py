@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokens of issuers: the documents, the challenges, who waits for whom. oauth.md §3, §4, §13, §14, §16."""
+import base64
 import hashlib
 import json
 import os
@@ -484,6 +485,41 @@ def claims_are_those_of_the_session(t):
             pid = sessions["red"].pid()
             os.kill(pid, signal.SIGKILL)
             wait_for(lambda: not os.path.exists("/proc/%d" % pid), 5, "the end of the process")
+
+
+@case(daemon=False)
+def gateway_signs_who_it_is(t):
+    """AUTH-OPQ-01: private_key_jwt: a token for the issuer, signed with the key of the file, another one for each question."""
+    i, folder = issuer.Issuer(), t.directory()
+    key, public, made = (os.path.join(folder, name) for name in ("key.pem", "public.pem", "signature"))
+    issuer.openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", key)
+    issuer.openssl("pkey", "-in", key, "-pubout", "-out", public)
+    os.chmod(key, 0o600)
+    asked = {"endpoint": i.url + "/introspect", "client_id": "gateway", "auth_method": "private_key_jwt",
+             "client_key": {"file": key}, "client_key_id": "ours"}
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": asked}]}})
+    words = {"active": True, "client_id": "app", "aud": RESOURCE, "scope": "use", "exp": int(time.time()) + 600}
+    numbers = set()
+    for token in ("one", "two"):
+        i.known[token] = dict(words, sub=token)
+        eq(send(t, mcp.bearer(token)).status, 200)
+        form = i.forms[-1]
+        eq((form["token"], form["client_id"]), (token, "gateway"))
+        eq(form["client_assertion_type"], "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+        signed, signature = form["client_assertion"].rsplit(".", 1)
+        header, claims, signature = (base64.urlsafe_b64decode(part + "==") for part in signed.split(".") + [signature])
+        eq(json.loads(header), {"alg": "RS256", "typ": "JWT", "kid": "ours"})
+        with open(made, "wb") as f:
+            f.write(signature)
+        issuer.openssl("dgst", "-sha256", "-verify", public, "-signature", made, stdin=signed.encode())
+        claims = json.loads(claims)
+        eq((claims["iss"], claims["sub"], claims["aud"]), ("gateway", "gateway", i.url))
+        ok(claims["iat"] <= time.time() < claims["exp"] <= claims["iat"] + 60, str(claims))
+        numbers.add(claims["jti"])
+    eq(len(numbers), 2, "numbers of the tokens")
+    with open(key) as f:
+        secret = f.read().splitlines()[1]
+    ok(not any(secret in line for line in t.daemon.lines), "the key in the log")
 
 
 def find_fetcher(t, but=()):
