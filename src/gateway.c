@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "auth/dpop.h"
+#include "auth/fetch_client.h"
 #include "auth/verifier.h"
 #include "process/child.h"
 #include "process/server.h"
@@ -30,7 +31,7 @@
 #include "session/deny_snapshot.h"
 
 #define PIPES_EACH 3
-#define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, fetches */
+#define OWN_DESCRIPTORS 64 /* the listeners, the log, the operator, the fetcher */
 #define DRAIN_STEP_MS 20
 #define LINGER_MS 2000
 #define ID_BYTES_MAX 256
@@ -57,6 +58,7 @@ struct gateway {
 	struct fleet fleet;
 	struct endpoint *endpoints;
 	size_t server_count;
+	struct fetch_client *fetch_client; /* NULL: no issuers */
 	struct verifier *verifier;
 	struct dpop_memory *proofs;
 	struct router router;
@@ -227,11 +229,21 @@ static void gateway_on_certificates_end(struct spawner *spawner)
 		gateway_listen(gateway);
 }
 
+static void gateway_on_fetcher(struct spawner *spawner, int fd)
+{
+	(void)spawner;
+	if (gateway->fetch_client != NULL)
+		fetch_client_connect(gateway->fetch_client, fd);
+	else
+		close(fd);
+}
+
 static const struct spawner_ops gateway_spawner_ops = {
 	.on_drain = gateway_on_drain,
 	.on_lost = gateway_on_keeper_lost,
 	.on_certificate = gateway_on_certificate,
 	.on_certificates_end = gateway_on_certificates_end,
+	.on_fetcher = gateway_on_fetcher,
 };
 
 /* ---- starting ---- */
@@ -282,7 +294,8 @@ static int gateway_make_verifier(struct gateway *g, struct error *err)
 		return 0;
 	if (conf->dpop != AUTHORIZATION_DPOP_OFF)
 		g->proofs = dpop_memory_new(PROOFS_MAX);
-	g->verifier = verifier_new(g->loop, &conf->issuers, err);
+	g->fetch_client = fetch_client_new(g->loop);
+	g->verifier = verifier_new(g->loop, g->fetch_client, &conf->issuers, err);
 	return g->verifier != NULL ? 0 : -1;
 }
 
@@ -415,6 +428,7 @@ static void gateway_free(struct gateway *g)
 	router_fini(&g->router);
 	spawner_free(&g->spawner);
 	verifier_free(&g->verifier);
+	fetch_client_free(&g->fetch_client);
 	dpop_memory_free(&g->proofs);
 	for (size_t i = 0; i < g->server_count; i++)
 		server_fini(&g->servers[i]);

@@ -7,6 +7,7 @@
 
 #include "auth/document.h"
 #include "auth/issuer.h"
+#include "auth/issuer_metadata.h"
 #include "auth/address_filter.h"
 #include "auth/token_cache.h"
 #include "auth/url.h"
@@ -450,7 +451,7 @@ static void metadata_that_may_be_used(void **state)
 		struct error err = { ERROR_NONE, "" };
 		json_t *json = document_parse(slice_str(rows[i].document), &err);
 
-		assert_int_equal(issuer_check_metadata(json, "https://id.example", &err) == 0,
+		assert_int_equal(issuer_metadata_check(json, "https://id.example", &err) == 0,
 				 rows[i].is_good);
 		json_decref(json);
 	}

@@ -1,76 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends a form, reads a document. Without an answer a token is never called bad: clients would drop good ones. */
+/* Reads a document. Without an answer a token is never called bad: clients would drop good ones. */
 #include "auth/introspect.h"
 
-#include <stdlib.h>
-
-#include <openssl/evp.h>
-
 #include "auth/document.h"
-#include "auth/url.h"
-#include "base/buf.h"
-#include "base/mem.h"
 #include "obs/log.h"
-
-/* ---- the question ---- */
-
-/* application/x-www-form-urlencoded, every doubtful byte as %XX. */
-static void append_form(struct buf *out, struct slice text)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789-._";
-
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-
-		if (c != '\0' && strchr(plain, c) != NULL)
-			buf_append_char(out, (char)c);
-		else
-			buf_printf(out, "%%%02X", c);
-	}
-}
-
-/* A buffer that grows moves, and leaves copies of secrets behind that are not wiped. */
-static void reserve_form(struct buf *buf, const char *client_id, const char *client_secret)
-{
-	buf_reserve(buf, (strlen(client_id) + strlen(client_secret)) * 3 + 64);
-}
-
-char *introspect_basic(const char *client_id, const char *client_secret)
-{
-	struct buf pair = { .data = NULL };
-	unsigned char *encoded;
-	char *text;
-	int size;
-
-	reserve_form(&pair, client_id, client_secret);
-	append_form(&pair, slice_str(client_id));
-	buf_append_char(&pair, ':');
-	append_form(&pair, slice_str(client_secret));
-	encoded = mem_alloc(pair.len / 3 * 4 + 8);
-	size = EVP_EncodeBlock(encoded, (const unsigned char *)pair.data, (int)pair.len);
-	text = mem_printf("Basic %.*s", size, (const char *)encoded);
-	explicit_bzero(encoded, (size_t)size);
-	free(encoded);
-	buf_wipe(&pair);
-	return text;
-}
-
-char *introspect_form(const char *client_id, const char *client_secret)
-{
-	struct buf form = { .data = NULL };
-	char *text;
-
-	reserve_form(&form, client_id, client_secret);
-	buf_append_str(&form, "client_id=");
-	append_form(&form, slice_str(client_id));
-	buf_append_str(&form, "&client_secret=");
-	append_form(&form, slice_str(client_secret));
-	buf_append_char(&form, '&');
-	text = mem_dup_slice(buf_slice(&form));
-	buf_wipe(&form);
-	return text;
-}
 
 /* ---- the answer ---- */
 
@@ -112,9 +45,9 @@ static void introspector_tell(struct introspector *introspector, const struct fe
 		    LOG_INT("status", answer->status), LOG_STR("error", answer->error));
 }
 
-static void question_on_answer(struct fetch *fetch, const struct fetch_answer *answer)
+static void question_on_answer(struct inquiry *inquiry, const struct fetch_answer *answer)
 {
-	struct question *question = container_of(fetch, struct question, fetch);
+	struct question *question = container_of(inquiry, struct question, inquiry);
 	struct introspector *introspector = question->introspector;
 	struct verdict verdict;
 	json_t *claims = NULL;
@@ -137,46 +70,17 @@ static void question_on_answer(struct fetch *fetch, const struct fetch_answer *a
 
 /* ---- asking ---- */
 
-static void introspector_send(struct introspector *introspector, struct question *question,
-			      const char *endpoint, struct slice token)
-{
-	const struct issuer *issuer = introspector->issuer;
-	const char *own = introspector->form != NULL ? introspector->form : "";
-	struct buf form = { .data = NULL };
-	struct fetch_request request = {
-		.url = endpoint,
-		.credentials = introspector->credentials,
-		.ca = issuer->ca,
-		.address_filter = issuer->address_filter,
-		.allow_http = issuer->allow_http,
-	};
-
-	/* Enough for all, so that it does not move, and is wiped as a whole. */
-	buf_reserve(&form, strlen(own) + token.n * 3 + 64);
-	buf_append_str(&form, own);
-	buf_append_str(&form, "token=");
-	append_form(&form, token);
-	buf_append_str(&form, "&token_type_hint=access_token");
-	request.form = buf_slice(&form);
-	introspector->running++;
-	question->introspector = introspector;
-	question->fetch.on_done = question_on_answer;
-	fetch_start(issuer->fetcher, &question->fetch, &request);
-	buf_wipe(&form);
-}
-
 int introspector_ask(struct introspector *introspector, struct question *question,
 		     struct slice token, struct verdict *verdict_r)
 {
-	const char *endpoint =
-		introspector->endpoint != NULL ?
-			introspector->endpoint :
-			document_string(introspector->issuer->metadata, "introspection_endpoint");
+	const struct issuer *issuer = introspector->issuer;
+	bool has_endpoint = introspector->has_endpoint ||
+			    document_string(issuer->metadata, "introspection_endpoint") != NULL;
 	size_t max = question->is_suspect ? INTROSPECTIONS_SUSPECT_MAX : INTROSPECTIONS_MAX;
 
 	CHECK(introspector_is_on(introspector) && question->on_done != NULL);
-	CHECK(!fetch_is_running(&question->fetch));
-	if (endpoint == NULL)
+	CHECK(!inquiry_is_running(&question->inquiry));
+	if (!has_endpoint)
 		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
 				   "the issuer's metadata name no introspection_endpoint, or none "
 				   "were found yet");
@@ -184,51 +88,39 @@ int introspector_ask(struct introspector *introspector, struct question *questio
 		return verdict_set(verdict_r, VERDICT_INTROSPECTION_UNAVAILABLE,
 				   "%zu questions to the issuer are under way",
 				   introspector->running);
-	introspector_send(introspector, question, endpoint, token);
+	introspector->running++;
+	question->introspector = introspector;
+	question->inquiry.on_done = question_on_answer;
+	inquiry_start(issuer->client, &question->inquiry, FETCH_INTROSPECTION, issuer->number, NULL,
+		      token);
 	return 0;
 }
 
 void question_cancel(struct question *question)
 {
-	if (!fetch_is_running(&question->fetch))
+	if (!inquiry_is_running(&question->inquiry))
 		return;
 	CHECK(question->introspector->running > 0);
 	question->introspector->running--;
-	fetch_cancel(&question->fetch);
+	inquiry_cancel(&question->inquiry);
 }
 
 void introspector_init(struct introspector *introspector, struct issuer *issuer,
 		       const struct verifier_issuer_conf *conf)
 {
-	const char *secret = conf->client_secret != NULL ? conf->client_secret : "";
-
-	*introspector = (struct introspector){ .issuer = issuer };
-	if (conf->client_id == NULL)
-		return;
-	if (conf->introspection_endpoint != NULL)
-		introspector->endpoint = mem_strdup(conf->introspection_endpoint);
-	if (conf->sends_secret_in_form)
-		introspector->form = introspect_form(conf->client_id, secret);
-	else
-		introspector->credentials = introspect_basic(conf->client_id, secret);
-}
-
-static void free_secret(char *text)
-{
-	if (text != NULL)
-		explicit_bzero(text, strlen(text));
-	free(text);
+	*introspector = (struct introspector){
+		.issuer = issuer,
+		.is_on = conf->client_id != NULL,
+		.has_endpoint = conf->introspection_endpoint != NULL,
+	};
 }
 
 void introspector_fini(struct introspector *introspector)
 {
 	CHECK(introspector->running == 0);
-	free_secret(introspector->credentials);
-	free_secret(introspector->form);
-	free(introspector->endpoint);
 }
 
 bool introspector_is_on(const struct introspector *introspector)
 {
-	return introspector->credentials != NULL || introspector->form != NULL;
+	return introspector->is_on;
 }

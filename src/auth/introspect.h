@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asking an issuer about a token: RFC 7662, with client_secret_basic or client_secret_post. One question is one
- * fetch; the verifier shares questions and remembers answers. AUTH-OPQ-01, 02, 04
+ * Asking an issuer about a token: RFC 7662. How, and with which credentials, is fetch_site.h's. One question is one
+ * inquiry; the verifier shares questions and remembers answers. AUTH-OPQ-02, 04
  */
 #ifndef MCPGATED_AUTH_INTROSPECT_H
 #define MCPGATED_AUTH_INTROSPECT_H
@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "auth/fetch.h"
+#include "auth/fetch_client.h"
 #include "auth/issuer.h"
 #include "auth/verdict.h"
 #include "base/slice.h"
@@ -22,9 +22,8 @@
 
 struct introspector {
 	struct issuer *issuer;
-	char *endpoint;    /* configured; NULL: the metadata's */
-	char *credentials; /* value of Authorization, or NULL */
-	char *form; /* what the form begins with instead, or NULL; both NULL: it is not asked */
+	bool is_on;
+	bool has_endpoint; /* configured; else the metadata's */
 	size_t running;
 	bool is_failing; /* it has been logged that no answer comes */
 };
@@ -42,10 +41,10 @@ struct question {
 	question_done_fn *on_done;
 	bool is_suspect;
 	struct introspector *introspector; /* private */
-	struct fetch fetch;                /* private */
+	struct inquiry inquiry;            /* private */
 };
 
-/* The issuer is borrowed. endpoint, client_id, client_secret: see verifier_issuer_conf. */
+/* The issuer is borrowed. */
 void introspector_init(struct introspector *introspector, struct issuer *issuer,
 		       const struct verifier_issuer_conf *conf);
 void introspector_fini(struct introspector *introspector);
@@ -64,9 +63,5 @@ void question_cancel(struct question *question);
 /* The claims (the caller's) of an active token, or NULL and the verdict. */
 json_t *introspect_read(struct slice body, const char *issuer, struct verdict *verdict_r)
 	must_check;
-/* `Basic …` as RFC 6749 s2.3.1 wants it: both parts form-encoded first. The caller's. */
-char *introspect_basic(const char *client_id, const char *client_secret);
-/* `client_id=…&client_secret=…&`, form-encoded. The caller's. */
-char *introspect_form(const char *client_id, const char *client_secret);
 
 #endif

@@ -12,6 +12,7 @@
 #include <openssl/sha.h>
 
 #include "auth/document.h"
+#include "auth/issuer_metadata.h"
 #include "auth/url.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -31,59 +32,7 @@
 #define STALE_MAX_MS (24 * 60 * 60 * 1000)
 #define ETAG_BYTES_MAX 256
 
-/* ---- addresses of metadata ---- */
-
-char *issuer_metadata_url(const char *issuer, size_t at)
-{
-	struct url url;
-	char *text = NULL;
-	char *path;
-	int origin;
-
-	if (url_parse(slice_str(issuer), &url) < 0)
-		return NULL;
-	origin = (int)(strlen(issuer) - url.tail.n);
-	path = mem_dup_slice(url.tail);
-	if (url.tail.n > 0 && path[url.tail.n - 1] == '/')
-		path[url.tail.n - 1] = '\0';
-	if (at == 0)
-		text = mem_printf("%.*s/.well-known/oauth-authorization-server%s", origin, issuer,
-				  path);
-	else if (at == 1)
-		text = mem_printf("%.*s/.well-known/openid-configuration%s", origin, issuer, path);
-	else if (at == 2 && path[0] != '\0')
-		text = mem_printf("%.*s%s/.well-known/openid-configuration", origin, issuer, path);
-	free(path);
-	return text;
-}
-
 /* ---- documents ---- */
-
-int issuer_check_metadata(const json_t *document, const char *issuer, struct error *err)
-{
-	static const char *const addresses[] = { "jwks_uri", "introspection_endpoint" };
-	struct slice name = document_text(document, "issuer");
-	struct error why = { ERROR_NONE, "" };
-	struct url own;
-
-	if (!slice_is_equal(name, slice_str(issuer)))
-		return error_set(err, ERROR_INVALID, "it is of another issuer, `%.*s`",
-				 name.n < 128 ? (int)name.n : 128, name.n > 0 ? name.p : "");
-	if (url_parse(slice_str(issuer), &own) < 0)
-		return error_set(err, ERROR_INVALID, "the issuer is no URL");
-	for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
-		struct slice text = document_text(document, addresses[i]);
-		struct url url;
-
-		if (json_object_get(document, addresses[i]) == NULL)
-			continue;
-		if (url_parse(text, &url) < 0 || (url_is_https(&own) && !url_is_https(&url)) ||
-		    (!url_is_https(&url) && url_check_ours(text, &why) < 0))
-			return error_set(err, ERROR_INVALID, "its `%s` is no https URL",
-					 addresses[i]);
-	}
-	return 0;
-}
 
 uint64_t issuer_lifetime_ms(struct slice cache_control)
 {
@@ -111,7 +60,7 @@ uint64_t issuer_lifetime_ms(struct slice cache_control)
 
 static void errand_is_done(struct issuer_errand *errand, uint64_t again_after_ms)
 {
-	CHECK(!fetch_is_running(&errand->fetch));
+	CHECK(!inquiry_is_running(&errand->inquiry));
 	errand->failures = 0;
 	errand->due_ms = clock_now_ms() + again_after_ms;
 }
@@ -122,66 +71,45 @@ static void errand_has_failed(struct issuer_errand *errand, uint64_t wait_max_ms
 	unsigned int step = errand->failures < RETRY_STEPS_MAX ? errand->failures : RETRY_STEPS_MAX;
 	uint64_t wait_ms = (uint64_t)RETRY_MIN_MS << step;
 
-	CHECK(!fetch_is_running(&errand->fetch));
+	CHECK(!inquiry_is_running(&errand->inquiry));
 	if (wait_ms > wait_max_ms)
 		wait_ms = wait_max_ms;
 	errand->failures++;
 	errand->due_ms = clock_now_ms() + wait_ms / 2 + random_below(wait_ms / 2 + 1);
 }
 
-static void issuer_fetch(struct issuer *issuer, struct issuer_errand *errand, const char *url,
-			 const char *etag)
+/* Whether it is known where the keys are; which address that is decides whoever fetches. */
+static bool issuer_has_jwks_uri(const struct issuer *issuer)
 {
-	const struct fetch_request request = {
-		.url = url,
-		.etag = etag,
-		.ca = issuer->ca,
-		.address_filter = issuer->address_filter,
-		.allow_http = issuer->allow_http,
-	};
-
-	CHECK(url != NULL);
-	fetch_start(issuer->fetcher, &errand->fetch, &request);
+	return issuer->has_jwks_uri || document_string(issuer->metadata, "jwks_uri") != NULL;
 }
-
-static const char *issuer_jwks_uri(const struct issuer *issuer)
-{
-	if (issuer->configured_jwks_uri != NULL)
-		return issuer->configured_jwks_uri;
-	return document_string(issuer->metadata, "jwks_uri");
-}
-
-/* ---- discovery ---- */
 
 static void issuer_start_discovery(struct issuer *issuer)
 {
-	char *url = issuer_metadata_url(issuer->name, issuer->candidate);
-
-	issuer_fetch(issuer, &issuer->discovery, url, NULL);
-	free(url);
+	inquiry_start(issuer->client, &issuer->discovery.inquiry, FETCH_METADATA, issuer->number,
+		      NULL, slice_of(NULL, 0));
 }
 
 static void issuer_start_renewal(struct issuer *issuer)
 {
-	issuer_fetch(issuer, &issuer->renewal, issuer_jwks_uri(issuer), issuer->etag);
+	inquiry_start(issuer->client, &issuer->renewal.inquiry, FETCH_KEYS, issuer->number,
+		      issuer->etag, slice_of(NULL, 0));
 }
 
-/* A document that can be used (the caller's), or NULL. Of failures in a row only the first is logged. */
-static json_t *issuer_read_metadata(struct issuer *issuer, const struct fetch_answer *answer)
+/* ---- discovery ---- */
+
+/* A document that can be used (the caller's), or NULL. Whoever fetches has judged, and logs, what it finds. */
+static json_t *issuer_read_metadata(const struct issuer *issuer, const struct fetch_answer *answer)
 {
 	struct error err = { ERROR_NONE, "" };
 	json_t *document = NULL;
 
 	if (answer->status == 200)
 		document = document_parse(answer->body, &err);
-	if (document != NULL && issuer_check_metadata(document, issuer->name, &err) < 0) {
+	if (document != NULL && issuer_metadata_check(document, issuer->name, &err) < 0) {
 		json_decref(document);
 		document = NULL;
 	}
-	if (document == NULL && issuer->discovery.failures == 0)
-		LOG(ISSUER_METADATA_FAILED, LOG_STR("issuer", issuer->name),
-		    LOG_INT("place", issuer->candidate + 1), LOG_INT("status", answer->status),
-		    LOG_STR("error", answer->status == 0 ? answer->error : err.text));
 	return document;
 }
 
@@ -208,31 +136,21 @@ static void issuer_take_metadata(struct issuer *issuer, json_t *document)
 	 * Keys that just failed to come are not fetched from the same address before they are due: each such
 	 * failure starts discovery, which leads here again.
 	 */
-	if ((is_due || is_moved) && issuer_jwks_uri(issuer) != NULL &&
-	    !fetch_is_running(&issuer->renewal.fetch))
+	if ((is_due || is_moved) && issuer_has_jwks_uri(issuer) &&
+	    !inquiry_is_running(&issuer->renewal.inquiry))
 		issuer_start_renewal(issuer);
 }
 
-static void issuer_on_metadata(struct fetch *fetch, const struct fetch_answer *answer)
+static void issuer_on_metadata(struct inquiry *inquiry, const struct fetch_answer *answer)
 {
-	struct issuer_errand *errand = container_of(fetch, struct issuer_errand, fetch);
+	struct issuer_errand *errand = container_of(inquiry, struct issuer_errand, inquiry);
 	struct issuer *issuer = container_of(errand, struct issuer, discovery);
 	json_t *document = issuer_read_metadata(issuer, answer);
-	char *next;
 
-	if (document != NULL) {
+	if (document != NULL)
 		issuer_take_metadata(issuer, document);
-	} else {
-		next = issuer_metadata_url(issuer->name, ++issuer->candidate);
-		free(next);
-		if (next != NULL) {
-			issuer_start_discovery(issuer);
-			return;
-		}
-		errand_has_failed(errand, issuer->configured_jwks_uri != NULL ? SPARE_RETRY_MAX_MS :
-										RETRY_MAX_MS);
-	}
-	issuer->candidate = 0;
+	else
+		errand_has_failed(errand, issuer->has_jwks_uri ? SPARE_RETRY_MAX_MS : RETRY_MAX_MS);
 	issuer->ops->on_settled(issuer);
 }
 
@@ -264,9 +182,9 @@ static int issuer_take_keys(struct issuer *issuer, struct slice text, struct err
 	return 0;
 }
 
-static void issuer_on_keys(struct fetch *fetch, const struct fetch_answer *answer)
+static void issuer_on_keys(struct inquiry *inquiry, const struct fetch_answer *answer)
 {
-	struct issuer_errand *errand = container_of(fetch, struct issuer_errand, fetch);
+	struct issuer_errand *errand = container_of(inquiry, struct issuer_errand, inquiry);
 	struct issuer *issuer = container_of(errand, struct issuer, renewal);
 	struct error err = { ERROR_NONE, "no answer with status 200" };
 	bool is_same = answer->status == 304 && issuer->etag != NULL;
@@ -297,10 +215,10 @@ static void issuer_on_tick(struct timer *timer)
 	struct issuer *issuer = container_of(timer, struct issuer, tick);
 	uint64_t now_ms = clock_now_ms();
 
-	if (issuer->discovery.due_ms <= now_ms && !fetch_is_running(&issuer->discovery.fetch))
+	if (issuer->discovery.due_ms <= now_ms && !inquiry_is_running(&issuer->discovery.inquiry))
 		issuer_start_discovery(issuer);
-	if (issuer->renewal.due_ms <= now_ms && !fetch_is_running(&issuer->renewal.fetch) &&
-	    issuer_jwks_uri(issuer) != NULL)
+	if (issuer->renewal.due_ms <= now_ms && !inquiry_is_running(&issuer->renewal.inquiry) &&
+	    issuer_has_jwks_uri(issuer))
 		issuer_start_renewal(issuer);
 	timer_start(issuer->loop, &issuer->tick, TICK_MS);
 }
@@ -317,8 +235,8 @@ bool issuer_is_in_doubt(const struct issuer *issuer)
 
 bool issuer_is_seeking(const struct issuer *issuer)
 {
-	return fetch_is_running(&issuer->renewal.fetch) ||
-	       (fetch_is_running(&issuer->discovery.fetch) && issuer_jwks_uri(issuer) == NULL);
+	return inquiry_is_running(&issuer->renewal.inquiry) ||
+	       (inquiry_is_running(&issuer->discovery.inquiry) && !issuer_has_jwks_uri(issuer));
 }
 
 bool issuer_seek_keys(struct issuer *issuer)
@@ -331,7 +249,7 @@ bool issuer_seek_keys(struct issuer *issuer)
 	if (is_too_soon)
 		return false;
 	issuer->forced_ms = clock_now_ms();
-	if (issuer_jwks_uri(issuer) != NULL)
+	if (issuer_has_jwks_uri(issuer))
 		issuer_start_renewal(issuer);
 	else
 		issuer_start_discovery(issuer);
@@ -376,57 +294,44 @@ static int issuer_set_algorithms(struct issuer *issuer, const struct verifier_is
 	return 0;
 }
 
-static int issuer_set_addresses(struct issuer *issuer, const struct verifier_issuer_conf *conf,
-				struct error *err)
+static int issuer_check_addresses(const struct verifier_issuer_conf *conf, struct error *err)
 {
 	struct error why = { ERROR_NONE, "" };
-	struct url url;
 
 	if (url_check_ours(slice_str(conf->issuer), &why) < 0)
 		return error_set(err, ERROR_INVALID, "issuer %.100s: %s", conf->issuer, why.text);
 	if (conf->jwks_uri != NULL && url_check_ours(slice_str(conf->jwks_uri), &why) < 0)
 		return error_set(err, ERROR_INVALID, "jwks_uri %.100s: %s", conf->jwks_uri,
 				 why.text);
-	if (url_parse(slice_str(conf->issuer), &url) < 0)
-		return error_set(err, ERROR_INVALID, "issuer %.100s is no URL", conf->issuer);
-	issuer->allow_http = !url_is_https(&url);
-	issuer->address_filter =
-		(struct address_filter){ url_is_loopback(&url), conf->allow_private };
-	if (!issuer->allow_http && issuer->ca.n == 0)
-		return error_set(err, ERROR_SYSTEM,
-				 "the system has no CA certificates (package ca-certificates) and "
-				 "the issuer %.100s names none (ca)",
-				 conf->issuer);
 	return 0;
 }
 
-int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_issuer_conf *conf,
+int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *client,
+		size_t number, const struct verifier_issuer_conf *conf,
 		const struct issuer_ops *ops, struct error *err)
 {
-	CHECK(ops->on_settled != NULL && ops->on_keys_changed != NULL);
+	CHECK(client != NULL && ops->on_settled != NULL && ops->on_keys_changed != NULL);
 	*issuer = (struct issuer){
 		.ops = ops,
 		.loop = loop,
+		.client = client,
+		.number = number,
 		.name = mem_strdup(conf->issuer),
 		.audience = conf->audience,
 		.client_is_audience = conf->client_is_audience,
-		.configured_jwks_uri = conf->jwks_uri != NULL ? mem_strdup(conf->jwks_uri) : NULL,
+		.has_jwks_uri = conf->jwks_uri != NULL,
 		.interval_ms = conf->jwks_interval_ms,
 		.leeway_ms = conf->leeway_ms,
 		.max_lifetime_ms = conf->max_lifetime_ms,
 		.required_claims = conf->required_claims,
-		.own_ca = conf->ca.n > 0 ? mem_dup_slice(conf->ca) : NULL,
 	};
-	issuer->ca = conf->ca.n > 0 ? slice_of(issuer->own_ca, conf->ca.n) : fetch_system_ca();
 	timer_init(&issuer->tick, issuer_on_tick);
-	issuer->discovery.fetch.on_done = issuer_on_metadata;
-	issuer->renewal.fetch.on_done = issuer_on_keys;
-	if (issuer_set_algorithms(issuer, conf, err) < 0 ||
-	    issuer_set_addresses(issuer, conf, err) < 0) {
+	issuer->discovery.inquiry.on_done = issuer_on_metadata;
+	issuer->renewal.inquiry.on_done = issuer_on_keys;
+	if (issuer_set_algorithms(issuer, conf, err) < 0 || issuer_check_addresses(conf, err) < 0) {
 		issuer_fini(issuer);
 		return -1;
 	}
-	issuer->fetcher = fetcher_new(loop);
 	issuer_on_tick(&issuer->tick);
 	return 0;
 }
@@ -434,13 +339,10 @@ int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_
 void issuer_fini(struct issuer *issuer)
 {
 	timer_stop(&issuer->tick);
-	fetch_cancel(&issuer->discovery.fetch);
-	fetch_cancel(&issuer->renewal.fetch);
-	fetcher_free(&issuer->fetcher);
+	inquiry_cancel(&issuer->discovery.inquiry);
+	inquiry_cancel(&issuer->renewal.inquiry);
 	jwk_set_fini(&issuer->keys);
 	json_decref(issuer->metadata);
 	free(issuer->name);
-	free(issuer->configured_jwks_uri);
-	free(issuer->own_ca);
 	free(issuer->etag);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One authorization server: its metadata (RFC 8414, OpenID discovery) and its keys (RFC 7517), fetched,
- * kept, and renewed in the background. Nothing waits here: on_settled says when a fetch that may bring a missing
+ * One authorization server: its metadata (RFC 8414, OpenID discovery) and its keys (RFC 7517), asked for
+ * (fetch_client.h), kept, and renewed in the background. Nothing waits here: on_settled says when a fetch that may bring a missing
  * key is over. AUTH-AS-01 to 05, AUTH-KEY-01 to 09
  *
  * A usable set of keys is replaced by another usable one only. A key that is missing from the new set is gone at
@@ -17,7 +17,7 @@
 #include <jansson.h>
 
 #include "auth/algorithm.h"
-#include "auth/fetch.h"
+#include "auth/fetch_client.h"
 #include "auth/jwk.h"
 #include "auth/verifier.h"
 #include "base/error.h"
@@ -35,7 +35,7 @@ struct issuer_ops {
 
 /* A document that is fetched again and again. */
 struct issuer_errand {
-	struct fetch fetch;
+	struct inquiry inquiry;
 	uint64_t due_ms;       /* when to fetch next; clock_now_ms */
 	unsigned int failures; /* in a row */
 };
@@ -43,23 +43,19 @@ struct issuer_errand {
 struct issuer {
 	const struct issuer_ops *ops;
 	struct loop *loop;
-	struct fetcher *fetcher;
+	struct fetch_client *client;
+	size_t number;          /* in the configuration */
 	char *name;             /* the issuer's URL, as configured */
 	struct slices audience; /* borrowed */
 	bool client_is_audience;
 	algorithm_set algorithms;
-	char *configured_jwks_uri; /* NULL: discovered */
+	bool has_jwks_uri; /* configured; else the metadata have it */
 	uint64_t interval_ms;
 	uint64_t leeway_ms;
 	uint64_t max_lifetime_ms;
 	struct slice_map required_claims; /* borrowed */
-	struct slice ca;
-	char *own_ca; /* what ca points to, unless the system's */
-	struct address_filter address_filter;
-	bool allow_http;
 
 	struct issuer_errand discovery;
-	size_t candidate; /* which of the places of AUTH-AS-01 is being asked */
 	json_t *metadata; /* NULL: none was found yet */
 
 	struct issuer_errand renewal;
@@ -71,8 +67,12 @@ struct issuer {
 	struct timer tick;
 };
 
-/* Copies what it keeps of conf, and begins to fetch. ops is borrowed for the issuer's life. */
-int issuer_init(struct issuer *issuer, struct loop *loop, const struct verifier_issuer_conf *conf,
+/*
+ * Copies what it keeps of conf, and begins to ask, as issuer number `number` of the configuration. client and ops are
+ * borrowed for the issuer's life.
+ */
+int issuer_init(struct issuer *issuer, struct loop *loop, struct fetch_client *client,
+		size_t number, const struct verifier_issuer_conf *conf,
 		const struct issuer_ops *ops, struct error *err) must_check;
 void issuer_fini(struct issuer *issuer);
 
@@ -98,13 +98,6 @@ struct grant_rules issuer_rules(const struct issuer *issuer, bool must_expire);
 
 /* ---- pure, for tests and fuzzers ---- */
 
-/*
- * Address number `at` (from 0) of the issuer's metadata, in the order of AUTH-AS-01; the caller's; NULL after the
- * last. RFC 8414 s3.1: the well-known part goes between host and path.
- */
-char *issuer_metadata_url(const char *issuer, size_t at);
-/* Whether the document is this issuer's and its addresses may be used. AUTH-AS-02, AUTH-AS-03 */
-int issuer_check_metadata(const json_t *document, const char *issuer, struct error *err) must_check;
 /* max-age of a Cache-Control field, within 60 s and 24 h; 10 min if there is none. AUTH-KEY-03 */
 uint64_t issuer_lifetime_ms(struct slice cache_control);
 

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include <openssl/crypto.h>
+
 #include "auth/document.h"
 #include "auth/introspect.h"
 #include "auth/issuer.h"
@@ -299,7 +301,7 @@ static void job_refuse(struct verifier_job *job, const struct verdict *verdict)
 static void job_on_deadline(struct timer *timer)
 {
 	struct verifier_job *job = container_of(timer, struct verifier_job, deadline);
-	bool is_asking = fetch_is_running(&job->question.fetch);
+	bool is_asking = inquiry_is_running(&job->question.inquiry);
 	struct verdict verdict;
 
 	verdict_set(&verdict,
@@ -566,11 +568,15 @@ int verifier_prepare(struct error *err)
 
 	random_bytes(&seed, sizeof(seed));
 	json_object_seed((size_t)seed);
-	return fetch_prepare(err);
+	/* Reads openssl.cnf and the texts of errors. */
+	if (OPENSSL_init_crypto(OPENSSL_INIT_LOAD_CONFIG | OPENSSL_INIT_LOAD_CRYPTO_STRINGS,
+				NULL) != 1)
+		return error_set(err, ERROR_SYSTEM, "OpenSSL does not start");
+	return 0;
 }
 
-static int add_authority(struct verifier *verifier, const struct verifier_issuer_conf *conf,
-			 struct error *err)
+static int add_authority(struct verifier *verifier, struct fetch_client *client,
+			 const struct verifier_issuer_conf *conf, struct error *err)
 {
 	struct authority *authority = &verifier->authorities[verifier->count];
 	struct error why = { ERROR_NONE, "" };
@@ -582,7 +588,8 @@ static int add_authority(struct verifier *verifier, const struct verifier_issuer
 	if (conf->introspect_always && conf->client_id == NULL)
 		return error_set(err, ERROR_INVALID,
 				 "issuer %.100s: introspection needs a client_id", conf->issuer);
-	if (issuer_init(&authority->issuer, verifier->loop, conf, &issuer_ops, err) < 0)
+	if (issuer_init(&authority->issuer, verifier->loop, client, verifier->count, conf,
+			&issuer_ops, err) < 0)
 		return -1;
 	introspector_init(&authority->introspector, &authority->issuer, conf);
 	authority->verifier = verifier;
@@ -593,8 +600,8 @@ static int add_authority(struct verifier *verifier, const struct verifier_issuer
 	return 0;
 }
 
-struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *conf,
-			      struct error *err)
+struct verifier *verifier_new(struct loop *loop, struct fetch_client *client,
+			      const struct verifier_conf *conf, struct error *err)
 {
 	struct verifier *verifier = mem_zalloc(sizeof(*verifier));
 
@@ -604,7 +611,7 @@ struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *con
 	token_cache_init(&verifier->bad, BAD_MAX);
 	verifier->authorities = mem_zalloc((conf->count + 1) * sizeof(*verifier->authorities));
 	for (size_t i = 0; i < conf->count; i++) {
-		if (add_authority(verifier, &conf->items[i], err) < 0) {
+		if (add_authority(verifier, client, &conf->items[i], err) < 0) {
 			verifier_free(&verifier);
 			return NULL;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a bearer token to a verdict. Knows the configured issuers, fetches and keeps their keys, asks
+ * From a bearer token to a verdict. Knows the configured issuers, asks for and keeps their keys, asks
  * them about opaque tokens, remembers the results. Knows no HTTP serving, no sessions, no scopes
  * that an operation needs, and no static tokens: those are judged before.
  *
@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "auth/client_auth.h"
 #include "auth/grant.h"
 #include "auth/verdict.h"
 #include "base/error.h"
@@ -22,6 +23,7 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
+struct fetch_client;
 struct verifier;
 
 /* Strings are copied by verifier_new, lists are borrowed for the verifier's life. */
@@ -39,7 +41,9 @@ struct verifier_issuer_conf {
 	const char *introspection_endpoint; /* NULL: from the issuer's metadata */
 	const char *client_id;              /* for introspection; NULL: none is done */
 	const char *client_secret;
-	bool sends_secret_in_form;     /* client_secret_post instead of client_secret_basic */
+	enum client_auth_method auth_method;
+	const char *client_key;        /* PEM, for CLIENT_PRIVATE_KEY_JWT instead of the secret */
+	const char *client_key_id;     /* or NULL */
 	bool introspect_always;        /* JWTs too, for revocation */
 	uint64_t introspection_ttl_ms; /* an answer that a token is good holds so long; 0: 30 s */
 	const char *ca_file;           /* whoever makes ca reads it from there; NULL: none */
@@ -66,18 +70,18 @@ struct verifier_conf {
 #define VERIFIER_TOKEN_BYTES_MAX (16 * 1024)
 
 /*
- * Once, before the process is confined: what OpenSSL, libcurl and jansson would otherwise open or read
- * later, and the system's CA certificates. Only needed where there are issuers.
+ * Once, before the process is confined: what OpenSSL and jansson would otherwise open or read later. Only needed
+ * where there are issuers.
  */
 int verifier_prepare(struct error *err) must_check;
 
 /*
- * Makes a verifier and begins to fetch what it needs; waits for nothing (AUTH-AS-04). Returns it (the
- * caller's), or NULL if the configuration holds something impossible. The loop is borrowed.
+ * Makes a verifier and begins to ask the client for what it needs; waits for nothing (AUTH-AS-04). Returns it (the
+ * caller's), or NULL if the configuration holds something impossible. loop and client are borrowed.
  */
-struct verifier *verifier_new(struct loop *loop, const struct verifier_conf *conf,
-			      struct error *err) must_check;
-/* Ends all fetches. No wait may be under way: cancel them first. Accepts NULL. */
+struct verifier *verifier_new(struct loop *loop, struct fetch_client *client,
+			      const struct verifier_conf *conf, struct error *err) must_check;
+/* Ends all inquiries. No wait may be under way: cancel them first. Accepts NULL. */
 void verifier_free(struct verifier **verifier);
 
 /* ---- one check ---- */

@@ -8,11 +8,14 @@
 #include "auth/algorithm.h"
 #include "auth/fake_issuer.h"
 #include "auth/fake_signer.h"
+#include "auth/fetch_client.h"
+#include "auth/fetch_service.h"
 #include "auth/introspect.h"
 #include "auth/url.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/unit_test.h"
+#include "io/ipc.h"
 #include "obs/log.h"
 
 #define RESOURCE "https://gw.example/mcp"
@@ -25,6 +28,8 @@ static struct fake_signer stranger;
 /* One server, one verifier, the answer to the last check. */
 static struct {
 	struct loop *loop;
+	struct fetch_service *service;
+	struct fetch_client *client;
 	struct verifier *verifier;
 	struct fake_issuer *issuer;
 	struct fake_page *keys;
@@ -86,12 +91,34 @@ static void open_world(const char *host)
 		world.conf.ca = slice_str(world.issuer->certificate);
 }
 
+static void on_service_end(void *arg)
+{
+	fail_msg("nobody keeps to the form");
+}
+
+/* What fetches, in this process. */
+static void start_service(void)
+{
+	const struct verifier_conf conf = { &world.conf, 1 };
+	struct error err = { ERROR_NONE, "" };
+	int fds[2];
+
+	fetch_service_free(&world.service);
+	assert_int_equal(ipc_pair(fds, &err), 0);
+	world.service = fetch_service_new(world.loop, &conf, fds[0], on_service_end, NULL, &err);
+	assert_non_null(world.service);
+	fetch_client_connect(world.client, fds[1]);
+}
+
 static void start_verifier(void)
 {
 	const struct verifier_conf conf = { &world.conf, 1 };
 	struct error err = { ERROR_NONE, "" };
 
-	world.verifier = verifier_new(world.loop, &conf, &err);
+	if (world.client == NULL)
+		world.client = fetch_client_new(world.loop);
+	start_service();
+	world.verifier = verifier_new(world.loop, world.client, &conf, &err);
 	if (world.verifier == NULL)
 		print_error("%s\n", err.text);
 	assert_non_null(world.verifier);
@@ -102,6 +129,8 @@ static int close_world(void **state)
 	verifier_cancel(&world.wait);
 	grant_unref(&world.grant);
 	verifier_free(&world.verifier);
+	fetch_service_free(&world.service);
+	fetch_client_free(&world.client);
 	fake_issuer_stop(&world.issuer);
 	loop_free(&world.loop);
 	return 0;
@@ -726,12 +755,12 @@ static void ending_in_the_middle(void **state)
 
 /* ---- introspection ---- */
 
-static struct fake_page *open_introspection_with(const char *answer, bool sends_secret_in_form)
+static struct fake_page *open_introspection_with(const char *answer, enum client_auth_method method)
 {
 	struct fake_page *page;
 
 	open_world(NULL);
-	world.conf.sends_secret_in_form = sends_secret_in_form;
+	world.conf.auth_method = method;
 	page = fake_issuer_page(world.issuer, "/introspect");
 	fake_page_set_body(page, answer);
 	world.conf.client_id = "gateway rs";
@@ -743,7 +772,7 @@ static struct fake_page *open_introspection_with(const char *answer, bool sends_
 
 static struct fake_page *open_introspection(const char *answer)
 {
-	return open_introspection_with(answer, false);
+	return open_introspection_with(answer, CLIENT_SECRET_BASIC);
 }
 
 #define ACTIVE                                                                         \
@@ -773,7 +802,7 @@ static void a_secret_in_the_form(void **state)
 {
 	struct fake_page *page;
 
-	page = open_introspection_with(ACTIVE "}", true);
+	page = open_introspection_with(ACTIVE "}", CLIENT_SECRET_POST);
 	expect("opaque", VERDICT_OK);
 	assert_non_null(strstr(page->request, "\r\n\r\nclient_id=gateway%20rs&client_secret="
 					      "s%3Ae%25cret&token=opaque&token_type_hint="));
@@ -973,15 +1002,16 @@ static void impossible_configurations(void **state)
 
 	memset(&world, 0, sizeof(world));
 	world.loop = loop_new(&err);
+	world.client = fetch_client_new(world.loop);
 	for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
 		issuer.issuer = urls[i];
-		assert_null(verifier_new(world.loop, &conf, &err));
+		assert_null(verifier_new(world.loop, world.client, &conf, &err));
 	}
 	issuer.issuer = "https://id.example";
 	for (size_t i = 0; i < ARRAY_LEN(algorithms); i++) {
 		assert_null(algorithm_find(algorithms[i]));
 		issuer.algorithms = (struct slices){ &algorithms[i], 1 };
-		assert_null(verifier_new(world.loop, &conf, &err));
+		assert_null(verifier_new(world.loop, world.client, &conf, &err));
 	}
 	assert_non_null(algorithm_find(SLICE_LIT("PS512")));
 	assert_int_equal(url_check_ours(SLICE_LIT("http://[::1]:8080/x"), &err), 0);
@@ -995,7 +1025,7 @@ static int make_signers(void **state)
 	fake_signer_init(&first, "RS256", "first");
 	fake_signer_init(&second, "ES256", "second");
 	fake_signer_init(&stranger, "RS256", "first");
-	return verifier_prepare(&err);
+	return verifier_prepare(&err) < 0 ? -1 : fetch_service_prepare(&err);
 }
 
 static int free_signers(void **state)

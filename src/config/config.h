@@ -149,10 +149,12 @@ void config_problems_fini(struct config_problems *problems);
 void config_print(const struct config *config, FILE *out);
 /*
  * The same for config_read_checked, in the gateway: without what the servers' processes alone may know (arguments,
- * values of env), with the secrets that the gateway shows to issuers.
+ * values of env) and without what is for the program that fetches.
  */
 void config_print_for_gateway(const struct config *config, FILE *out);
-/* What config_print_for_gateway has written; free with config_free. NULL: it is something else. */
+/* What that one needs: the log, and who may call, with the secrets that it shows to issuers. */
+void config_print_for_fetcher(const struct config *config, FILE *out);
+/* What one of the two has written; free with config_free. NULL: it is something else. */
 struct config *config_read_checked(struct slice text, struct error *err) must_check;
 /* The commented sample file, made from the option table. */
 void config_print_sample(FILE *out);

@@ -374,8 +374,7 @@ static void test_gateway_reads_all_but_secrets_of_servers(void **state)
 	assert_true(slices_has(read->servers[0].conf.claims, SLICE_LIT("sub")));
 	assert_true(slices_has(read->servers[0].conf.claims, SLICE_LIT("\"team")));
 	assert_int_equal(read->servers[0].conf.request_timeout_ms, 7000);
-	assert_string_equal(read->frontend.authorization.issuers.items[0].client_secret,
-			    "shown-to-issuers");
+	assert_null(strstr(text, "shown-to-issuers"));
 	again = printed(read);
 	free(text);
 	text = printed(config);
@@ -387,6 +386,45 @@ static void test_gateway_reads_all_but_secrets_of_servers(void **state)
 	config_free(&config);
 	config_free(&read);
 	assert_null(config_read_checked(SLICE_LIT("["), &err));
+}
+
+/* SEC-61: what fetches knows the issuers and our credentials there, and neither servers nor tokens. */
+static void test_fetcher_reads_issuers_alone(void **state)
+{
+	struct config_request request = { .file = *state };
+	struct config *config, *read;
+	const struct verifier_issuer_conf *issuer;
+	struct error err;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	write_file(
+		*state,
+		"log: {level: debug}\n"
+		"servers: {a: {command: x, args: [--key=s3cret], env: {A: s3cret}}}\n"
+		"public_url: https://mcp.example\n"
+		"auth: {mode: oauth, deny: [{issuer: static, sub: s3cret}], tokens: [{name: s3cret, sha256: "
+		"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08}], issuers: [{issuer: "
+		"'https://i.example', allow_private: true, introspection: {client_id: c, "
+		"client_secret: shown-to-issuers}}]}\n");
+	config = load(&request);
+	config_print_for_fetcher(config, out);
+	fclose(out);
+	assert_null(strstr(text, "s3cret"));
+	assert_null(strstr(text, "9f86d0"));
+	read = config_read_checked(slice_of(text, size), &err);
+	assert_non_null(read);
+	assert_int_equal(read->log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(read->server_count, 0);
+	assert_int_equal(read->frontend.authorization.issuers.count, 1);
+	issuer = &read->frontend.authorization.issuers.items[0];
+	assert_string_equal(issuer->issuer, "https://i.example");
+	assert_string_equal(issuer->client_secret, "shown-to-issuers");
+	assert_true(issuer->allow_private);
+	free(text);
+	config_free(&config);
+	config_free(&read);
 }
 
 /* The sample with its options as comments, or with each of them switched on. */
@@ -457,6 +495,8 @@ int main(void)
 						remove_file),
 		cmocka_unit_test_setup_teardown(test_gateway_reads_all_but_secrets_of_servers,
 						make_file, remove_file),
+		cmocka_unit_test_setup_teardown(test_fetcher_reads_issuers_alone, make_file,
+						remove_file),
 		cmocka_unit_test_setup_teardown(test_sample_has_the_defaults, make_file,
 						remove_file),
 	};

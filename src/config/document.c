@@ -79,6 +79,14 @@ void config_print_for_gateway(const struct config *config, FILE *out)
 	print(TABLE_FOR_GATEWAY, config, out);
 }
 
+void config_print_for_fetcher(const struct config *config, FILE *out)
+{
+	fputs("log:\n", out);
+	table_print(TABLE_FOR_FETCHER, "log", config, 2, out);
+	fputs("auth:\n", out);
+	table_print(TABLE_FOR_FETCHER, "auth", config, 2, out);
+}
+
 /* ---- the sample ---- */
 
 /* As many whole words as fit into a line. */

@@ -792,7 +792,7 @@ static void test_issuers(void **state)
 	assert_string_equal(auth->issuers.items[0].client_secret, "s3cret");
 	assert_true(auth->issuers.items[0].introspect_always);
 	assert_null(auth->issuers.items[0].introspection_endpoint);
-	assert_true(auth->issuers.items[0].sends_secret_in_form);
+	assert_int_equal(auth->issuers.items[0].auth_method, CLIENT_SECRET_POST);
 	assert_int_equal(auth->issuers.items[0].max_lifetime_ms, 86400000);
 	assert_int_equal(auth->issuers.items[0].required_claims.count, 2);
 	assert_string_equal(auth->issuers.items[0].required_claims.items[0].values.items[1].p, "5");
@@ -808,6 +808,38 @@ static void test_issuers(void **state)
 	assert_string_equal(metadata->client_id.p, "r");
 	assert_int_equal(metadata->redirect_uris.count, 1);
 	end(&outcome);
+}
+
+#define INTROSPECTION(rest) \
+	OAUTH("issuers: [{issuer: 'https://a.example', introspection: {client_id: c, " rest "}}]")
+
+/* A key of Ed25519, as YAML has it on one line. */
+#define CLIENT_KEY                                                                           \
+	"\"-----BEGIN PRIVATE KEY-----\\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpez" \
+	"JpGXA7rAMcrn9g\\n-----END PRIVATE KEY-----\\n\""
+
+/* AUTH-OPQ-01: one of the two, as the method says, and a key that can sign. */
+static void test_credentials_for_introspection(void **state)
+{
+	struct outcome outcome = load_good(SERVER INTROSPECTION(
+		"auth_method: private_key_jwt, client_key_id: k, client_key: " CLIENT_KEY));
+	const struct verifier_issuer_conf *issuer =
+		&outcome.config->frontend.authorization.issuers.items[0];
+
+	assert_int_equal(issuer->auth_method, CLIENT_PRIVATE_KEY_JWT);
+	assert_string_equal(issuer->client_key_id, "k");
+	assert_memory_equal(issuer->client_key, "-----BEGIN PRIVATE KEY-----\nMC4", 31);
+	end(&outcome);
+	ASSERT_PROBLEMS(SERVER INTROSPECTION("auth_method: private_key_jwt, client_secret: x"),
+			"F:3:76: auth.issuers[0].introspection: the key 'client_key' is missing",
+			"F:3:136: auth.issuers[0].introspection.client_secret: with this "
+			"auth_method it is not used; the key is 'client_key'");
+	ASSERT_PROBLEMS(SERVER INTROSPECTION("client_secret: x, client_key: " CLIENT_KEY),
+			"F:3:121: auth.issuers[0].introspection.client_key: with this "
+			"auth_method it is not used; the key is 'client_secret'");
+	ASSERT_PROBLEMS(SERVER INTROSPECTION("auth_method: private_key_jwt, client_key: x"),
+			"F:3:133: auth.issuers[0].introspection.client_key: it is no private key "
+			"in PEM form without a password");
 }
 
 /* AUTH-CFG-01 */
@@ -919,6 +951,7 @@ int main(void)
 		cmocka_unit_test(test_names_of_tools_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),
+		cmocka_unit_test(test_credentials_for_introspection),
 		cmocka_unit_test(test_issuers_that_cannot_be),
 		cmocka_unit_test(test_issuers_must_be_safe_to_ask),
 		cmocka_unit_test(test_reachable_listener_needs_two_lines),

@@ -48,8 +48,9 @@ static const struct option_choice audience_claims[] = {
 };
 
 static const struct option_choice client_auths[] = {
-	{ "client_secret_basic", false },
-	{ "client_secret_post", true },
+	{ "client_secret_basic", CLIENT_SECRET_BASIC },
+	{ "client_secret_post", CLIENT_SECRET_POST },
+	{ "private_key_jwt", CLIENT_PRIVATE_KEY_JWT },
 	{ NULL, 0 },
 };
 
@@ -436,12 +437,12 @@ const struct option options_table[] = {
 	{ .path = "servers.NAME.args",
 	  .type = OPTION_TEXTS,
 	  SERVER(args),
-	  .is_for_child = true,
+	  .reader = OPTION_FOR_CHILD,
 	  .def = "[]",
 	  .help = "Its arguments." },
 	{ .path = "servers.NAME.env",
 	  .type = OPTION_ENV,
-	  .is_for_child = true,
+	  .reader = OPTION_FOR_CHILD,
 	  .example = "{API_TOKEN: {file: /etc/mcpgated/api.token}, MODE: fast}",
 	  .otherwise = "none",
 	  .help = "Variables of its environment. Instead of a text a value may be {file: PATH}, "

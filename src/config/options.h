@@ -41,6 +41,9 @@ enum option_type {
 #define OPTIONS_ISSUER "auth.issuers[]"
 #define OPTIONS_DENIAL "auth.deny[]"
 
+/* Who needs it, besides people: see config_print_for_gateway. */
+enum option_reader { OPTION_FOR_ALL, OPTION_FOR_CHILD, OPTION_FOR_GATEWAY, OPTION_FOR_FETCHER };
+
 struct option_choice {
 	const char *name; /* NULL ends the array */
 	int value;
@@ -60,7 +63,7 @@ struct option {
 	const char *help;                    /* sentences */
 	const char *records;                 /* OPTION_RECORDS: the path of one */
 	size_t record_size;
-	bool is_for_child; /* nobody but the server's process needs it: see config_print_for_gateway */
+	enum option_reader reader;
 };
 
 extern const struct option options_table[];

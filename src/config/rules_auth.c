@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "auth/algorithm.h"
+#include "auth/client_auth.h"
 #include "auth/url.h"
 #include "auth/verifier.h"
 #include "base/text.h"
@@ -227,6 +228,28 @@ static void check_scheme(bool has_tls, const char *url, const struct tree *at,
 		problem_add_at(problems, at, "must begin with https://, like the issuer");
 }
 
+static void check_introspection(const struct verifier_issuer_conf *issuer, const struct tree *at,
+				struct config_problems *problems)
+{
+	bool signs = issuer->auth_method == CLIENT_PRIVATE_KEY_JWT;
+	const char *needed = signs ? "client_key" : "client_secret";
+	const char *other = signs ? "client_secret" : "client_key";
+	struct error err;
+
+	if (issuer->client_id == NULL &&
+	    (issuer->introspection_endpoint != NULL || issuer->client_secret != NULL ||
+	     issuer->client_key != NULL || issuer->introspect_always))
+		problem_add_at(problems, at, "the key 'client_id' is missing");
+	if (issuer->client_id != NULL && tree_find(at, needed) == NULL)
+		problem_add_at(problems, at, "the key '%s' is missing", needed);
+	if (issuer->client_id != NULL && tree_find(at, other) != NULL)
+		problem_add_at(problems, tree_below(at, other),
+			       "with this auth_method it is not used; the key is '%s'", needed);
+	if (signs && issuer->client_key != NULL &&
+	    client_auth_check_key(issuer->client_key, &err) < 0)
+		problem_add_at(problems, tree_below(at, "client_key"), "%s", err.text);
+}
+
 static void check_issuer(const struct verifier_conf *issuers, size_t index, const struct tree *at,
 			 struct config_problems *problems)
 {
@@ -245,12 +268,7 @@ static void check_issuer(const struct verifier_conf *issuers, size_t index, cons
 	check_scheme(has_tls, issuer->jwks_uri, jwks_at, problems);
 	check_scheme(has_tls, endpoint, endpoint_at, problems);
 	check_url(endpoint, endpoint_at, problems);
-	if (issuer->client_id == NULL &&
-	    (endpoint != NULL || issuer->client_secret != NULL || issuer->introspect_always))
-		problem_add_at(problems, introspection_at, "the key 'client_id' is missing");
-	if (issuer->client_id != NULL && issuer->client_secret == NULL &&
-	    tree_find(introspection_at, "client_secret") == NULL)
-		problem_add_at(problems, introspection_at, "the key 'client_secret' is missing");
+	check_introspection(issuer, introspection_at, problems);
 	check_algorithms(&issuer->algorithms, tree_below(at, "algorithms"), problems);
 	for (size_t i = 0; i < issuer->required_claims.count; i++)
 		if (issuer->required_claims.items[i].values.count == 0)

@@ -221,17 +221,27 @@ void table_free(const char *level, void *base)
 static void append_map(enum table_reader reader, const char *level, const void *base,
 		       struct buf *out);
 
+static bool is_for(enum table_reader reader, const struct option *option)
+{
+	static const enum option_reader own[] = {
+		[TABLE_FOR_GATEWAY] = OPTION_FOR_GATEWAY,
+		[TABLE_FOR_FETCHER] = OPTION_FOR_FETCHER,
+	};
+
+	return reader == TABLE_FOR_PEOPLE || option->reader == OPTION_FOR_ALL ||
+	       option->reader == own[reader];
+}
+
 /* Returns false, without anything appended that counts, if the field is not set or not for this reader. */
 static bool append_value(enum table_reader reader, const struct option *option, const void *base,
 			 struct buf *out)
 {
 	struct records records;
 
-	if (reader == TABLE_FOR_GATEWAY && option->is_for_child)
+	if (!is_for(reader, option))
 		return false;
-	if (reader == TABLE_FOR_GATEWAY && option->type == OPTION_SECRET)
+	if (reader == TABLE_FOR_FETCHER && option->type == OPTION_SECRET)
 		return types_print_open(option, base, out);
-
 	if (option->type != OPTION_RECORDS)
 		return types_get(option)->print(option, base, out);
 	records = get_records(option, (const char *)base + option->offset);

@@ -28,8 +28,11 @@ void table_load(const struct types_context *context, const char *level, const st
 /* Frees what the fields hold. */
 void table_free(const char *level, void *base);
 
-/* Who reads what is printed: people see no secrets; the gateway does, but nothing that is_for_child. */
-enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY };
+/*
+ * Who reads what is printed: people see all but secrets; a program what is for it (enum option_reader), the fetcher with
+ * secrets.
+ */
+enum table_reader { TABLE_FOR_PEOPLE, TABLE_FOR_GATEWAY, TABLE_FOR_FETCHER };
 
 /* Prints the options below `level` as YAML lines with `indent` spaces, without groups. */
 void table_print(enum table_reader reader, const char *level, const void *base, int indent,

@@ -18,7 +18,7 @@ mcpgatectl_SOURCES = $(MCPGATECTL_GRID) \
 	src/ctl/walk_token.c \
 	src/ctl/web.c src/ctl/web.h
 mcpgatectl_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
-mcpgatectl_LDADD = src/mcp/libmcp.a $(KEEPER_LIBS)
+mcpgatectl_LDADD = src/mcp/libmcp.a $(KEEPER_LIBS) $(CURL_LIBS)
 dist_man_MANS += docs/man/mcpgatectl.1
 check_PROGRAMS += src/ctl/challenge_test
 src_ctl_challenge_test_SOURCES = src/ctl/challenge_test.c \

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "auth/document.h"
-#include "auth/issuer.h"
+#include "auth/issuer_metadata.h"
 #include "auth/jwk.h"
 #include "auth/url.h"
 #include "base/check.h"
@@ -28,7 +28,7 @@ static json_t *examine_metadata(struct walk *walk, const char *issuer)
 	document = walk_get_first(walk, issuer_metadata_url, issuer, &why, &address);
 	if (document == NULL) {
 		finding_fail(&walk->ill, "issuer", "%s", buf_terminate(&why));
-	} else if (issuer_check_metadata(document, issuer, &err) < 0) {
+	} else if (issuer_metadata_check(document, issuer, &err) < 0) {
 		finding_fail(&walk->ill, "issuer", "the metadata of %s cannot be used: %s", issuer,
 			     err.text);
 		json_decref(document);

@@ -42,6 +42,7 @@ enum ipc_type {
 	IPC_CERTIFICATES_END, /* that were all entries of all listeners: use them, and say so */
 	IPC_PING,             /* does your loop turn? Answer IPC_ALIVE */
 	IPC_JUDGED, /* `value` answers question `child`: 1, or 0: it is a server's process */
+	IPC_FETCHER, /* there is a new process that fetches; descriptor: our end of its socket (auth/fetch_wire.h) */
 };
 
 #define IPC_FDS_MAX 3

@@ -27,6 +27,7 @@
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
+#include "keeper/fetcher_process.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
 #include "keeper/log_relay.h"
@@ -89,6 +90,7 @@ struct keeper {
 	unsigned int reaper_starts;
 	struct children children;
 	struct gateway_process gateway;
+	struct fetcher_process fetcher;
 	struct certificates certificates;
 	bool is_reloading;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
@@ -201,6 +203,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 	}
 	children_set_gateway(&keeper->children, keeper->gateway.fd);
 	certificates_set_gateway(&keeper->certificates);
+	fetcher_process_set_gateway(&keeper->fetcher, keeper->gateway.fd);
 	LOG(GATEWAY_START, LOG_INT("pid", keeper->gateway.pid));
 }
 
@@ -221,6 +224,7 @@ static void keeper_on_gateway_exit(struct keeper *keeper, int status)
 	if (!is_expected || status != 0)
 		log_gateway_exit(keeper, status);
 	children_set_gateway(&keeper->children, -1);
+	fetcher_process_set_gateway(&keeper->fetcher, -1);
 	keeper->drains_owed = 0;
 	keeper->ping = PING_NONE;
 	keeper->watchdog_at_ms = 0; /* the next gateway is asked at once */
@@ -395,6 +399,7 @@ static void keeper_tell_gateway(struct keeper *keeper)
 	if (keeper->ping == PING_OWED && ipc_send(keeper->gateway.fd, &ping, NULL, 0, &err) == 0)
 		keeper->ping = PING_OPEN;
 	certificates_tell(&keeper->certificates, keeper->gateway.fd);
+	fetcher_process_tell(&keeper->fetcher);
 	children_tell(&keeper->children);
 }
 
@@ -402,6 +407,7 @@ static bool keeper_has_untold(const struct keeper *keeper)
 {
 	return keeper->drains_owed > 0 || keeper->ping == PING_OWED ||
 	       certificates_has_untold(&keeper->certificates) ||
+	       fetcher_process_has_untold(&keeper->fetcher) ||
 	       children_has_untold(&keeper->children);
 }
 
@@ -418,6 +424,8 @@ static void keeper_reap(struct keeper *keeper, pid_t pid)
 		children_on_reaped(&keeper->children, pid, status);
 	else if (pid == keeper->gateway.pid)
 		keeper_on_gateway_exit(keeper, status);
+	else if (pid == keeper->fetcher.pid)
+		fetcher_process_on_exit(&keeper->fetcher, status);
 	else if (pid == keeper->reaper.pid)
 		keeper_on_reaper_exit(keeper);
 	else
@@ -481,11 +489,22 @@ static int open_signals(struct error *err)
 
 /* ---- the loop ---- */
 
+/* When the next log may be read on that was paused; 0: none was. */
+static int keeper_pause_ms(struct keeper *keeper)
+{
+	int gateway_ms = log_relay_pause_ms(&keeper->log_relay);
+	int fetcher_ms = log_relay_pause_ms(&keeper->fetcher.log_relay);
+
+	return gateway_ms > 0 && (fetcher_ms == 0 || gateway_ms < fetcher_ms) ? gateway_ms :
+										fetcher_ms;
+}
+
 /* Does what is due; returns when the next thing will be. */
 static uint64_t keeper_do_due(struct keeper *keeper)
 {
 	uint64_t now = clock_now_ms();
 	uint64_t next = NEVER;
+	uint64_t fetcher_ms;
 	int pause_ms;
 
 	if (keeper_is_on(keeper) && keeper->gateway.pid == 0) {
@@ -494,6 +513,9 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		else
 			next = keeper->gateway.restart_at_ms;
 	}
+	fetcher_ms = fetcher_process_do_due(&keeper->fetcher);
+	if (fetcher_ms < next)
+		next = fetcher_ms;
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
 		CHECK(keeper->gateway.pid > 0);
 		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
@@ -503,7 +525,7 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		next = keeper->kill_at_ms;
 	if (cgroups_retry(&keeper->cgroups) && now + CGROUPS_RETRY_MS < next)
 		next = now + CGROUPS_RETRY_MS;
-	pause_ms = log_relay_pause_ms(&keeper->log_relay);
+	pause_ms = keeper_pause_ms(keeper);
 	if (pause_ms > 0 && now + (uint64_t)pause_ms < next)
 		next = now + (uint64_t)pause_ms;
 	if (keeper->notify.watchdog_ms == 0)
@@ -524,10 +546,18 @@ static int timeout_until(uint64_t at_ms)
 	return at_ms - now < 60000 ? (int)(at_ms - now) : 60000;
 }
 
+/* -1 if it must not be read now, or if there is none. */
+static struct pollfd poll_of_log(struct log_relay *relay)
+{
+	bool is_paused = log_relay_pause_ms(relay) > 0;
+
+	return (struct pollfd){ .fd = is_paused ? -1 : relay->in, .events = POLLIN };
+}
+
 static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 {
-	struct pollfd polls[3 + CHILDREN_STARTING_MAX];
-	size_t count = 3;
+	struct pollfd polls[4 + CHILDREN_STARTING_MAX];
+	size_t count = 4;
 
 	polls[0] = (struct pollfd){ .fd = keeper->signal_fd, .events = POLLIN };
 	polls[1] = (struct pollfd){ .fd = keeper->gateway.fd };
@@ -538,9 +568,8 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 	/* The socket of a gateway that has ended is always ready; SIGCHLD tells of the end. */
 	if (polls[1].events == 0)
 		polls[1].fd = -1;
-	polls[2] = (struct pollfd){ .fd = keeper->log_relay.in, .events = POLLIN };
-	if (log_relay_pause_ms(&keeper->log_relay) > 0)
-		polls[2].fd = -1;
+	polls[2] = poll_of_log(&keeper->log_relay);
+	polls[3] = poll_of_log(&keeper->fetcher.log_relay);
 	count += children_poll_fill(&keeper->children, polls + count);
 	CHECK(count <= ARRAY_LEN(polls));
 	if (poll(polls, count, keeper->is_reap_due ? 0 : timeout_until(next_ms)) < 0)
@@ -550,6 +579,8 @@ static void keeper_turn(struct keeper *keeper, uint64_t next_ms)
 		keeper_read_signals(keeper);
 	if (polls[2].revents != 0)
 		log_relay_read(&keeper->log_relay);
+	if (polls[3].revents != 0)
+		log_relay_read(&keeper->fetcher.log_relay);
 	if (polls[1].revents != 0)
 		keeper_read_requests(keeper);
 	if (keeper->children.starting_count > 0)
@@ -601,12 +632,7 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	if (keeper->gateway_config < 0)
 		return -1;
 	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
-	if (keeper->gateway_deny < 0)
-		return -1;
-	return log_relay_open(&keeper->log_relay,
-			      keeper->config->log_level == LOG_LEVEL_DEBUG ? LOG_RELAY_LINES_DEBUG :
-									     LOG_RELAY_LINES,
-			      err);
+	return keeper->gateway_deny < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
 }
 
 static int keeper_start(struct keeper *keeper, struct error *err)
@@ -633,6 +659,8 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (keeper_open_gateway_files(keeper, err) < 0)
+		return -1;
+	if (fetcher_process_init(&keeper->fetcher, config, keeper->programs, err) < 0)
 		return -1;
 	if (launch_init(&keeper->launch, config, err) < 0)
 		return -1;
@@ -678,6 +706,7 @@ static void keeper_finish(struct keeper *keeper)
 	bool is_empty = false;
 
 	children_set_gateway(&keeper->children, -1);
+	fetcher_process_set_gateway(&keeper->fetcher, -1);
 	log_relay_flush(&keeper->log_relay);
 	reaper_stop(&keeper->reaper);
 	while (!is_empty && clock_now_ms() < end_ms) {
@@ -705,6 +734,7 @@ static void keeper_fini(struct keeper *keeper)
 	cgroups_close(&keeper->cgroups);
 	launch_fini(&keeper->launch);
 	log_relay_close(&keeper->log_relay);
+	fetcher_process_fini(&keeper->fetcher);
 	close(keeper->gateway_config);
 	close(keeper->gateway_deny);
 	close(keeper->signal_fd);

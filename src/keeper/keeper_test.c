@@ -97,6 +97,7 @@ static void open_programs(struct programs *programs_r)
 		*strrchr(path, '/') = '\0';
 	strcat(path, "/mcpgated-reaper");
 	programs_r->fds[PROGRAM_GATEWAY] = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	programs_r->fds[PROGRAM_FETCHER] = -1; /* no issuers: it is not started */
 	programs_r->fds[PROGRAM_REAPER] = open(path, O_PATH | O_CLOEXEC);
 }
 

@@ -7,6 +7,8 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/claims.c src/keeper/claims.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
+	src/keeper/fetcher_entry.c src/keeper/fetcher_entry.h \
+	src/keeper/fetcher_process.c src/keeper/fetcher_process.h \
 	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
 	src/keeper/gateway_process.c src/keeper/gateway_process.h \
 	src/keeper/read_only.c src/keeper/read_only.h \
@@ -20,6 +22,7 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/memory_file.c src/keeper/memory_file.h \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/notify.c src/keeper/notify.h \
+	src/keeper/program_entry.c src/keeper/program_entry.h \
 	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/operator.c src/keeper/operator.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \

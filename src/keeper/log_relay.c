@@ -13,11 +13,11 @@
 #define READS_PER_TURN 4
 #define SECOND_MS 1000
 
-int log_relay_open(struct log_relay *relay, unsigned int lines_max, struct error *err)
+int log_relay_open(struct log_relay *relay, const char *process, struct error *err)
 {
 	int fds[2];
 
-	*relay = (struct log_relay){ .in = -1, .out = -1, .lines_max = lines_max };
+	*relay = (struct log_relay){ .process = process, .in = -1, .out = -1 };
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return error_set_errno(err, "pipe");
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES); /* as much as it may: best effort */
@@ -37,14 +37,15 @@ void log_relay_close(struct log_relay *relay)
 
 int log_relay_pause_ms(struct log_relay *relay)
 {
+	unsigned int lines_max =
+		log_threshold == LOG_LEVEL_DEBUG ? LOG_RELAY_LINES_DEBUG : LOG_RELAY_LINES;
 	uint64_t now = clock_now_ms();
 
 	if (now - relay->second_began_ms >= SECOND_MS) {
 		relay->second_began_ms = now;
 		relay->lines = 0;
 	}
-	return relay->lines < relay->lines_max ? 0 :
-						 (int)(relay->second_began_ms + SECOND_MS - now);
+	return relay->lines < lines_max ? 0 : (int)(relay->second_began_ms + SECOND_MS - now);
 }
 
 static void write_out(struct log_relay *relay)
@@ -53,8 +54,12 @@ static void write_out(struct log_relay *relay)
 
 	relay->length = 0;
 	relay->lines++;
-	if (line.n > 0 && !log_relay_line(line, "gateway"))
+	if (line.n == 0 || log_relay_line(line, relay->process))
+		return;
+	if (strcmp(relay->process, "gateway") == 0)
 		LOG(GATEWAY_OUTPUT, LOG_SLICE("text", line));
+	else
+		LOG(FETCHER_OUTPUT, LOG_SLICE("text", line));
 }
 
 static void take_part(struct log_relay *relay, struct slice part, bool is_end)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of the gateway: a pipe that it writes lines to, and that the keeper writes out, so that a gateway that was
- * taken over can neither change what the log holds nor speak for the keeper. What is no line of a gateway's log (a
- * report of a sanitizer, say) becomes one of ours that quotes it. So many lines a second at most: what the gateway
- * writes beyond does not fit into the pipe, and it counts that as lost. REL-47, SEC-61.
+ * The log of another process: a pipe that it writes lines to, and that the keeper writes out, so that a gateway that
+ * was taken over can neither change what the log holds nor speak for anybody else. What is no line of that process's log
+ * (a report of a sanitizer, say) becomes one of ours that quotes it. So many lines a second at most: what is written
+ * beyond does not fit into the pipe, and the writer counts it as lost. REL-47, SEC-61.
  */
 #ifndef MCPGATED_KEEPER_LOG_RELAY_H
 #define MCPGATED_KEEPER_LOG_RELAY_H
@@ -19,23 +19,24 @@
 #define LOG_RELAY_LINES_DEBUG 200000 /* where every step of a call is logged */
 
 struct log_relay {
-	int in;  /* what to poll, and the keeper reads */
-	int out; /* the gateway's end */
+	const char *process; /* what its lines say of who wrote them */
+	int in;              /* what to poll, and the keeper reads */
+	int out;             /* the other process's end */
 	uint64_t second_began_ms;
-	unsigned int lines_max;
 	unsigned int lines; /* in the second that began then */
 	size_t length;      /* of a line whose end has not come */
 	bool is_skipping;   /* the rest of a line that was too long */
 	char line[LOG_LINE_MAX];
 };
 
-int log_relay_open(struct log_relay *relay, unsigned int lines_max, struct error *err) must_check;
+/* process: what the other process gives to log_set_process; a literal. */
+int log_relay_open(struct log_relay *relay, const char *process, struct error *err) must_check;
 void log_relay_close(struct log_relay *relay);
 /* 0, or how long to wait before reading on, in ms. */
 int log_relay_pause_ms(struct log_relay *relay);
 /* Writes out what is there, a bounded part of it. */
 void log_relay_read(struct log_relay *relay);
-/* The gateway has ended: writes out all that it has left, and what was begun as a line. */
+/* It has ended: writes out all that it has left, and what was begun as a line. */
 void log_relay_flush(struct log_relay *relay);
 
 #endif

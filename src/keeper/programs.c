@@ -16,6 +16,7 @@
 
 static const char *const names[] = {
 	[PROGRAM_GATEWAY] = "mcpgated-gateway",
+	[PROGRAM_FETCHER] = "mcpgated-fetch",
 	[PROGRAM_REAPER] = "mcpgated-reaper",
 };
 

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 
-enum program { PROGRAM_GATEWAY, PROGRAM_REAPER, PROGRAM_COUNT };
+enum program { PROGRAM_GATEWAY, PROGRAM_FETCHER, PROGRAM_REAPER, PROGRAM_COUNT };
 
 struct programs {
 	int fds[PROGRAM_COUNT]; /* close-on-exec */

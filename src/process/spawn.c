@@ -143,6 +143,8 @@ static void spawner_on_message(struct spawner *spawner, const struct ipc_message
 	} else if (message->type == IPC_CERTIFICATE && count >= 2) {
 		spawner->ops->on_certificate(spawner, message->server, (size_t)message->value, fds,
 					     count);
+	} else if (message->type == IPC_FETCHER && count == 1 && spawner->ops->on_fetcher != NULL) {
+		spawner->ops->on_fetcher(spawner, fds[0]);
 	} else if (message->type == IPC_PING) {
 		close_all(fds, count);
 		spawner_send(spawner, &(struct ipc_message){ .type = IPC_ALIVE });

@@ -43,6 +43,8 @@ struct spawner_ops {
 			       const int *fds, size_t count);
 	/* There are no more; spawner_judge_certificates is expected. */
 	void (*on_certificates_end)(struct spawner *spawner);
+	/* What fetches has been started (anew); takes the descriptor to it. NULL: it is closed. */
+	void (*on_fetcher)(struct spawner *spawner, int fd);
 };
 
 struct spawner *spawner_new(struct loop *loop, int keeper_fd, const struct spawner_ops *ops);

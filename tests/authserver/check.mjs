@@ -63,24 +63,30 @@ async function stop(child) {
 
 async function authserver(name, resources, tls) {
   const port = await freePort();
-  const args = ['--port', String(port), ...resources.flatMap((r) => ['--resource', r]), ...(tls ? ['--tls', tls.certificate, tls.key] : [])];
+  const args = ['--port', String(port), ...resources.flatMap((r) => ['--resource', r]), ...(tls ? ['--tls', tls.certificate, tls.key, '--client-key', tls.clientKey] : [])];
   await start(name, process.execPath, [path.join(here, 'authserver.mjs'), ...args], /authserver ready/);
   return `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
 }
 
 function makeCertificate() {
-  const tls = { certificate: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
+  const tls = { certificate: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem'), clientKey: path.join(folder, 'client.pem') };
   execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', '/CN=localhost',
     '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-keyout', tls.key, '-out', tls.certificate], { stdio: 'ignore' });
+  execFileSync('openssl', ['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', tls.clientKey], { stdio: 'ignore' });
   fs.chmodSync(tls.key, 0o600);
+  fs.chmodSync(tls.clientKey, 0o600);
   return tls;
 }
 
 function configuration(gateway, issuers, token, tls) {
   const server = { command: process.execPath, args: [path.join(here, 'leaky-server.mjs')], scopes: [BASE] };
   const common = { leeway: `${LEEWAY}s`, jwks_interval: '1s', allow_private: true, ...(tls ? { ca: tls.certificate } : {}) };
+  // Both ways to show who we are.
+  const introspection = tls
+    ? { client_id: 'gateway-rs-key', auth_method: 'private_key_jwt', client_key: { file: tls.clientKey }, client_key_id: 'gateway' }
+    : { client_id: 'gateway-rs', client_secret: 'gateway-rs-secret' };
   return {
-    listen: [{ address: new URL(gateway).host, ...(tls ? { tls } : {}) }],
+    listen: [{ address: new URL(gateway).host, ...(tls ? { tls: { certificate: tls.certificate, key: tls.key } } : {}) }],
     public_url: gateway,
     origins: [ORIGIN],
     limits: { header_bytes: '64KiB' },
@@ -88,7 +94,7 @@ function configuration(gateway, issuers, token, tls) {
     auth: {
       mode: 'oauth',
       issuers: [
-        { issuer: issuers[0], ...common, introspection: { client_id: 'gateway-rs', client_secret: 'gateway-rs-secret' } },
+        { issuer: issuers[0], ...common, introspection },
         { issuer: issuers[1], ...common },
       ],
       tokens: [{ name: 'static', sha256: crypto.createHash('sha256').update(token).digest('hex'), scopes: [BASE] }],

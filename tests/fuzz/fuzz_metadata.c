@@ -10,6 +10,7 @@
 #include "auth/document.h"
 #include "auth/introspect.h"
 #include "auth/issuer.h"
+#include "auth/issuer_metadata.h"
 #include "auth/url.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -23,7 +24,7 @@ static void check_metadata(const json_t *document)
 	struct slice uri = document_text(document, "jwks_uri");
 	struct error err;
 
-	if (issuer_check_metadata(document, ISSUER, &err) < 0)
+	if (issuer_metadata_check(document, ISSUER, &err) < 0)
 		return;
 	CHECK(slice_is_equal(document_text(document, "issuer"), SLICE_LIT(ISSUER)));
 	if (json_object_get(document, "jwks_uri") != NULL)

@@ -54,6 +54,7 @@ class Issuer:
         self.asked = []
         self.questions = []  # tokens, in the order in which they were asked about (RFC 7662)
         self.known = {}  # what is said of each
+        self.forms = []  # and all that was sent with them
         self.status = 200  # of those answers
         if is_open:
             self.gate.set()
@@ -68,6 +69,7 @@ class Issuer:
 
             def do_POST(self):
                 form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                issuer.forms.append({name: values[0] for name, values in form.items()})
                 issuer.questions.append(form["token"][0])
                 issuer.voice.wait(30)
                 self.answer(issuer.status, issuer.known.get(form["token"][0], {"active": False}))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokens of issuers: the documents, the challenges, who waits for whom. oauth.md §3, §4, §13, §14, §16."""
+import base64
 import hashlib
 import json
 import os
@@ -484,3 +485,83 @@ def claims_are_those_of_the_session(t):
             pid = sessions["red"].pid()
             os.kill(pid, signal.SIGKILL)
             wait_for(lambda: not os.path.exists("/proc/%d" % pid), 5, "the end of the process")
+
+
+@case(daemon=False)
+def gateway_signs_who_it_is(t):
+    """AUTH-OPQ-01: private_key_jwt: a token for the issuer, signed with the key of the file, another one for each question."""
+    i, folder = issuer.Issuer(), t.directory()
+    key, public, made = (os.path.join(folder, name) for name in ("key.pem", "public.pem", "signature"))
+    issuer.openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", key)
+    issuer.openssl("pkey", "-in", key, "-pubout", "-out", public)
+    os.chmod(key, 0o600)
+    asked = {"endpoint": i.url + "/introspect", "client_id": "gateway", "auth_method": "private_key_jwt",
+             "client_key": {"file": key}, "client_key_id": "ours"}
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": asked}]}})
+    words = {"active": True, "client_id": "app", "aud": RESOURCE, "scope": "use", "exp": int(time.time()) + 600}
+    numbers = set()
+    for token in ("one", "two"):
+        i.known[token] = dict(words, sub=token)
+        eq(send(t, mcp.bearer(token)).status, 200)
+        form = i.forms[-1]
+        eq((form["token"], form["client_id"]), (token, "gateway"))
+        eq(form["client_assertion_type"], "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+        signed, signature = form["client_assertion"].rsplit(".", 1)
+        header, claims, signature = (base64.urlsafe_b64decode(part + "==") for part in signed.split(".") + [signature])
+        eq(json.loads(header), {"alg": "RS256", "typ": "JWT", "kid": "ours"})
+        with open(made, "wb") as f:
+            f.write(signature)
+        issuer.openssl("dgst", "-sha256", "-verify", public, "-signature", made, stdin=signed.encode())
+        claims = json.loads(claims)
+        eq((claims["iss"], claims["sub"], claims["aud"]), ("gateway", "gateway", i.url))
+        ok(claims["iat"] <= time.time() < claims["exp"] <= claims["iat"] + 60, str(claims))
+        numbers.add(claims["jti"])
+    eq(len(numbers), 2, "numbers of the tokens")
+    with open(key) as f:
+        secret = f.read().splitlines()[1]
+    ok(not any(secret in line for line in t.daemon.lines), "the key in the log")
+
+
+def find_fetcher(t, but=()):
+    """The process that fetches and was started last, if it is none of those."""
+    def newest():
+        pids = [int(l.split("pid=")[1].split()[0]) for l in t.daemon.log("fetcher_start")]
+        return pids[-1] if pids and pids[-1] not in but and harness.is_alive(pids[-1]) else None
+    return wait_for(newest, 5, "a process that fetches")
+
+
+@case(daemon=False)
+def what_fetches_is_a_process_of_its_own(t):
+    """SEC-10 SEC-61 REL-43: the gateway fetches nothing itself; whoever does may die and is replaced, as the gateway may."""
+    i = issuer.Issuer()
+    asked = {"endpoint": i.url + "/introspect", "client_id": "rs", "client_secret": "secret-for-the-issuer"}
+    t.start(SERVERS, {"public_url": ORIGIN, "auth": {"mode": "oauth", "issuers": [{"issuer": i.url, "introspection": asked}]}})
+    words = {"active": True, "client_id": "app", "aud": RESOURCE, "scope": "use", "exp": int(time.time()) + 600}
+    i.known = {token: dict(words, sub=token) for token in ("known", "cut", "later", "last")}
+    eq(send(t, mcp.bearer("known")).status, 200)
+    first, gateway = find_fetcher(t), t.daemon.gateway
+    eq(os.path.basename(os.readlink("/proc/%d/exe" % first)), "mcpgated-fetch")
+    if os.getuid() == 0:
+        with open("/proc/%d/maps" % first) as of_fetcher, open("/proc/%d/maps" % gateway) as of_gateway:
+            eq(["libcurl" in f.read() for f in (of_fetcher, of_gateway)], [True, False])
+    i.voice.clear()
+    conn = t.conn(timeout=5)
+    fields = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)]
+    conn.send(conn.head("POST", "/main/mcp", mcp.bearer("cut") + fields, len(INIT)) + INIT)
+    wait_for(lambda: "cut" in i.questions, 5, "the question")
+    os.kill(first, signal.SIGKILL)
+    response = conn.response()
+    response.read()
+    eq(response.status, 503, "what was asked of it")
+    t.daemon.wait_log("fetcher_exit", "pid=%d" % first, "signal=9")
+    i.voice.set()
+    eq(send(t, mcp.bearer("later")).status, 200)
+    second = find_fetcher(t, [first])
+    eq((t.daemon.gateway, harness.is_alive(gateway)), (gateway, True), "the gateway goes on")
+    t.daemon.gateway = None
+    os.kill(gateway, signal.SIGKILL)
+    find_fetcher(t, [first, second])
+    wait_for(lambda: not harness.is_alive(second), 5, "the end of the one before")
+    t.daemon.gateway = wait_for(t.daemon.find_gateway, 5, "a new gateway")
+    wait_for(lambda: len(t.daemon.log("gateway_ready")) == 2, 5, "its readiness")
+    eq(send(t, mcp.bearer("last")).status, 200)

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions wait in a list until there is a wire, then for their answer; of a body no more is taken than was announced. */
+#include "auth/fetch_client.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define NOT_REACHED "what fetches has ended, or cannot be reached"
+
+struct asked {
+	struct list link;
+	struct fetch_client *client;
+	struct inquiry *inquiry;
+	struct timer deadline;
+	uint32_t id;
+	uint32_t kind;
+	uint32_t issuer;
+	char *etag;
+	struct buf token; /* wiped at the end */
+	bool is_sent;
+	bool is_answered; /* the body is coming */
+	size_t body_bytes;
+	struct buf body;
+	struct fetch_answer answer; /* its texts are these, but the body */
+	struct buf texts;
+};
+
+struct fetch_client {
+	struct loop *loop;
+	struct fetch_wire wire;
+	struct list asked;
+	uint32_t last_id;
+};
+
+/* ---- ends ---- */
+
+static void asked_free(struct asked *asked)
+{
+	list_remove(&asked->link);
+	timer_stop(&asked->deadline);
+	free(asked->etag);
+	buf_wipe(&asked->token);
+	buf_fini(&asked->body);
+	buf_fini(&asked->texts);
+	free(asked);
+}
+
+static void asked_finish(struct asked *asked, const struct fetch_answer *answer)
+{
+	struct inquiry *inquiry = asked->inquiry;
+
+	CHECK(inquiry->asked == asked);
+	inquiry->asked = NULL;
+	inquiry->on_done(inquiry, answer);
+	asked_free(asked);
+}
+
+static void asked_forget(struct asked *asked)
+{
+	struct fetch_wire *wire = &asked->client->wire;
+
+	if (asked->is_sent && fetch_wire_is_open(wire))
+		fetch_wire_send(wire,
+				&(struct fetch_frame){ .type = FETCH_CANCEL, .id = asked->id });
+}
+
+static void asked_on_deadline(struct timer *timer)
+{
+	struct asked *asked = container_of(timer, struct asked, deadline);
+
+	asked_forget(asked);
+	asked_finish(asked, &(struct fetch_answer){ .error = asked->is_sent ? "no answer in time" :
+									      NOT_REACHED });
+}
+
+/* What it was asked is lost. Callbacks may ask again: that waits for the next one. */
+static void client_disconnect(struct fetch_client *client)
+{
+	struct list lost;
+
+	fetch_wire_close(&client->wire);
+	list_init(&lost);
+	LIST_FOREACH_SAFE(node, &client->asked) {
+		if (!container_of(node, struct asked, link)->is_sent)
+			continue;
+		list_remove(node);
+		list_append(&lost, node);
+	}
+	while (!list_is_empty(&lost))
+		asked_finish(container_of(lost.next, struct asked, link),
+			     &(struct fetch_answer){ .error = NOT_REACHED });
+}
+
+/* ---- answers ---- */
+
+static struct asked *client_find(const struct fetch_client *client, uint32_t id)
+{
+	LIST_FOREACH(node, &client->asked) {
+		struct asked *asked = container_of(node, struct asked, link);
+
+		if (asked->id == id && asked->is_sent)
+			return asked;
+	}
+	return NULL;
+}
+
+/* Copies the texts, each terminated, behind each other. */
+static void asked_take_head(struct asked *asked, const struct fetch_frame *frame)
+{
+	size_t at[FETCH_TEXTS];
+
+	for (size_t i = 0; i < FETCH_TEXTS; i++) {
+		at[i] = asked->texts.len;
+		buf_append_slice(&asked->texts, frame->texts[i]);
+		buf_append_char(&asked->texts, '\0');
+	}
+	asked->is_answered = true;
+	asked->body_bytes = frame->body_bytes;
+	asked->answer = (struct fetch_answer){
+		.status = frame->status,
+		.error = asked->texts.data + at[0],
+		.cache_control = slice_of(asked->texts.data + at[1], frame->texts[1].n),
+		.etag = slice_of(asked->texts.data + at[2], frame->texts[2].n),
+	};
+}
+
+static bool take_frame(struct asked *asked, const struct fetch_frame *frame)
+{
+	struct slice part = frame->texts[0];
+
+	if (frame->type == FETCH_ANSWER && !asked->is_answered &&
+	    frame->body_bytes <= FETCH_BODY_BYTES_MAX && frame->status >= 0) {
+		asked_take_head(asked, frame);
+		return true;
+	}
+	if (frame->type != FETCH_PART || !asked->is_answered ||
+	    part.n > asked->body_bytes - asked->body.len)
+		return false;
+	buf_append_slice(&asked->body, part);
+	return true;
+}
+
+static void client_on_frame(struct fetch_wire *wire, const struct fetch_frame *frame)
+{
+	struct fetch_client *client = container_of(wire, struct fetch_client, wire);
+	struct asked *asked = client_find(client, frame->id);
+
+	if (asked == NULL)
+		return; /* cancelled meanwhile */
+	if (!take_frame(asked, frame)) {
+		client_disconnect(client);
+		return;
+	}
+	if (asked->body.len < asked->body_bytes)
+		return;
+	asked->answer.body = buf_slice(&asked->body);
+	asked_finish(asked, &asked->answer);
+}
+
+static void client_on_end(struct fetch_wire *wire)
+{
+	client_disconnect(container_of(wire, struct fetch_client, wire));
+}
+
+static const struct fetch_wire_ops client_ops = {
+	.on_frame = client_on_frame,
+	.on_end = client_on_end,
+};
+
+/* ---- asking ---- */
+
+static void asked_send(struct asked *asked)
+{
+	struct fetch_frame frame = {
+		.type = FETCH_ASK,
+		.id = asked->id,
+		.kind = asked->kind,
+		.issuer = asked->issuer,
+		.texts = { asked->etag != NULL ? slice_str(asked->etag) : slice_of(NULL, 0),
+			   buf_slice(&asked->token) },
+	};
+
+	CHECK(!asked->is_sent);
+	asked->is_sent = true;
+	fetch_wire_send(&asked->client->wire, &frame);
+}
+
+void inquiry_start(struct fetch_client *client, struct inquiry *inquiry, enum fetch_kind kind,
+		   size_t issuer, const char *etag, struct slice token)
+{
+	struct asked *asked = mem_zalloc(sizeof(*asked));
+
+	CHECK(inquiry->asked == NULL && inquiry->on_done != NULL);
+	asked->client = client;
+	asked->inquiry = inquiry;
+	asked->id = ++client->last_id;
+	asked->kind = kind;
+	asked->issuer = (uint32_t)issuer;
+	asked->etag = etag != NULL ? mem_strdup(etag) : NULL;
+	buf_reserve(&asked->token, token.n);
+	buf_append_slice(&asked->token, token);
+	list_append(&client->asked, &asked->link);
+	timer_init(&asked->deadline, asked_on_deadline);
+	timer_start(client->loop, &asked->deadline, INQUIRY_MS);
+	inquiry->asked = asked;
+	if (fetch_wire_is_open(&client->wire))
+		asked_send(asked);
+}
+
+void inquiry_cancel(struct inquiry *inquiry)
+{
+	struct asked *asked = inquiry->asked;
+
+	if (asked == NULL)
+		return;
+	CHECK(asked->inquiry == inquiry);
+	inquiry->asked = NULL;
+	asked_forget(asked);
+	asked_free(asked);
+}
+
+bool inquiry_is_running(const struct inquiry *inquiry)
+{
+	return inquiry->asked != NULL;
+}
+
+/* ---- whole ---- */
+
+struct fetch_client *fetch_client_new(struct loop *loop)
+{
+	struct fetch_client *client = mem_zalloc(sizeof(*client));
+
+	client->loop = loop;
+	list_init(&client->asked);
+	fetch_wire_init(&client->wire, loop, &client_ops);
+	return client;
+}
+
+void fetch_client_free(struct fetch_client **client)
+{
+	struct fetch_client *c = *client;
+
+	if (c == NULL)
+		return;
+	fetch_wire_close(&c->wire);
+	while (!list_is_empty(&c->asked)) {
+		struct asked *asked = container_of(c->asked.next, struct asked, link);
+
+		asked->inquiry->asked = NULL;
+		asked_free(asked);
+	}
+	free(c);
+	*client = NULL;
+}
+
+void fetch_client_connect(struct fetch_client *client, int fd)
+{
+	client_disconnect(client);
+	fetch_wire_open(&client->wire, fd);
+	LIST_FOREACH(node, &client->asked) {
+		asked_send(container_of(node, struct asked, link));
+	}
+}

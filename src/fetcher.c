@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcpgated-fetch: fetches what the issuers of the configuration publish and asks them about tokens, for one gateway, and
+ * ends with it. It alone has libcurl, the resolver, the credentials for issuers and a way to connect. SEC-10, SEC-61.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "auth/fetch_service.h"
+#include "io/loop.h"
+#include "keeper/fetcher_entry.h"
+#include "obs/log.h"
+
+static void on_gateway_gone(void *arg)
+{
+	loop_stop(arg);
+}
+
+int main(void)
+{
+	const struct config *config = fetcher_entry();
+	struct fetch_service *service = NULL;
+	struct error err = { ERROR_NONE, "" };
+	struct loop *loop = loop_new(&err);
+
+	if (loop != NULL)
+		service = fetch_service_new(loop, &config->frontend.authorization.issuers,
+					    FETCHER_GATEWAY, on_gateway_gone, loop, &err);
+	if (service == NULL) {
+		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
+		_exit(1);
+	}
+	loop_run(loop);
+	/* What is left belongs to the process, and ends with it. */
+	_exit(0);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* As gateway_process.c, but one process is one connection: it ends when the gateway closes its end. */
+#include "keeper/fetcher_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/ipc.h"
+#include "keeper/fetcher_entry.h"
+#include "keeper/memory_file.h"
+#include "obs/log.h"
+
+#define RESTART_MIN_MS 100 /* after the first failure; doubles */
+#define RESTART_MAX_MS 30000
+#define RESTART_STEPS_MAX 16
+#define GOOD_MS 60000 /* one that ran for so long has not failed at its start */
+
+static int make_config(const struct config *config, struct error *err)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int fd;
+
+	if (out == NULL)
+		return error_set_errno(err, "open_memstream");
+	config_print_for_fetcher(config, out);
+	fclose(out);
+	fd = memory_file_sealed("fetcher", slice_of(text, size), err);
+	explicit_bzero(text, size);
+	free(text);
+	return fd;
+}
+
+int fetcher_process_init(struct fetcher_process *process, const struct config *config,
+			 const struct programs *programs, struct error *err)
+{
+	*process = (struct fetcher_process){
+		.programs = programs,
+		.config = -1,
+		.gateway_fd = -1,
+		.gateway_end = -1,
+		.log_relay = { .in = -1, .out = -1 },
+	};
+	if (config->frontend.authorization.issuers.count == 0)
+		return 0;
+	process->config = make_config(config, err);
+	return process->config < 0 ? -1 : log_relay_open(&process->log_relay, "fetch", err);
+}
+
+static void drop_gateway_end(struct fetcher_process *process)
+{
+	if (process->gateway_end >= 0)
+		close(process->gateway_end);
+	process->gateway_end = -1;
+}
+
+void fetcher_process_fini(struct fetcher_process *process)
+{
+	drop_gateway_end(process);
+	if (process->config < 0)
+		return;
+	log_relay_flush(&process->log_relay);
+	log_relay_close(&process->log_relay);
+	close(process->config);
+	process->config = -1;
+}
+
+/* In the child. */
+static void become_fetcher(const struct fetcher_process *process, int own_end)
+{
+	int fds[FETCHER_DESCRIPTORS];
+	sigset_t none;
+
+	setsid();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	fds[STDIN_FILENO] = fds[STDOUT_FILENO] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	fds[FETCHER_LOG] = process->log_relay.out;
+	fds[FETCHER_GATEWAY] = own_end;
+	fds[FETCHER_CONFIG] = process->config;
+	programs_become(process->programs, PROGRAM_FETCHER, NULL, fds, FETCHER_DESCRIPTORS);
+}
+
+static int start(struct fetcher_process *process, struct error *err)
+{
+	int fds[2];
+	pid_t pid;
+
+	CHECK(process->pid == 0 && process->gateway_end < 0);
+	if (ipc_pair(fds, err) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0)
+		become_fetcher(process, fds[1]);
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return error_set_errno(err, "fork");
+	}
+	process->pid = pid;
+	process->gateway_end = fds[0];
+	process->started_ms = clock_now_ms();
+	LOG(FETCHER_START, LOG_INT("pid", pid));
+	return 0;
+}
+
+static void fail(struct fetcher_process *process)
+{
+	unsigned int step =
+		process->failures < RESTART_STEPS_MAX ? process->failures : RESTART_STEPS_MAX;
+	uint64_t wait_ms = (uint64_t)RESTART_MIN_MS << step;
+
+	process->failures++;
+	process->restart_at_ms =
+		clock_now_ms() + (wait_ms < RESTART_MAX_MS ? wait_ms : RESTART_MAX_MS);
+}
+
+uint64_t fetcher_process_do_due(struct fetcher_process *process)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (process->config < 0 || process->pid > 0 || process->gateway_fd < 0)
+		return UINT64_MAX;
+	if (clock_now_ms() >= process->restart_at_ms) {
+		if (start(process, &err) == 0)
+			return UINT64_MAX;
+		LOG(FETCHER_FAILED, LOG_STR("error", err.text));
+		fail(process);
+	}
+	return process->restart_at_ms;
+}
+
+void fetcher_process_set_gateway(struct fetcher_process *process, int gateway_fd)
+{
+	process->gateway_fd = gateway_fd;
+	drop_gateway_end(process);
+	process->failures = 0;
+	process->restart_at_ms = 0;
+	process->is_stopped = process->pid > 0;
+	if (process->is_stopped)
+		kill(process->pid, SIGKILL);
+}
+
+void fetcher_process_on_exit(struct fetcher_process *process, int status)
+{
+	CHECK(process->pid > 0);
+	log_relay_flush(&process->log_relay);
+	drop_gateway_end(process);
+	if (!process->is_stopped && status != 0) /* 0: the gateway has closed its end */
+		LOG(FETCHER_EXIT, LOG_INT("pid", process->pid),
+		    WIFSIGNALED(status) ? (struct log_field)LOG_INT("signal", WTERMSIG(status)) :
+					  (struct log_field)LOG_INT("exit", WEXITSTATUS(status)));
+	if (clock_now_ms() - process->started_ms >= GOOD_MS)
+		process->failures = 0;
+	process->pid = 0;
+	if (!process->is_stopped)
+		fail(process);
+	process->is_stopped = false;
+}
+
+void fetcher_process_tell(struct fetcher_process *process)
+{
+	const struct ipc_message message = { .type = IPC_FETCHER };
+	struct error err = { ERROR_NONE, "" };
+
+	if (process->gateway_end < 0 || process->gateway_fd < 0)
+		return;
+	if (ipc_send(process->gateway_fd, &message, &process->gateway_end, 1, &err) == 0)
+		drop_gateway_end(process);
+}
+
+bool fetcher_process_has_untold(const struct fetcher_process *process)
+{
+	return process->gateway_end >= 0 && process->gateway_fd >= 0;
+}
