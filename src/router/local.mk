@@ -16,6 +16,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/process_slots.c src/router/process_slots.h \
+	src/router/reclaim.c src/router/reclaim.h \
 	src/router/report.c src/router/report.h \
 	src/router/result.c src/router/result.h \
 	src/router/router.c src/router/router.h \

@@ -37,7 +37,7 @@ void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct 
 }
 
 /* Not more than are waited for. */
-void process_slots_seek(struct pool *pool)
+bool process_slots_seek(struct pool *pool)
 {
 	struct process_slots *slots = slots_of(pool);
 	struct upstream *oldest = NULL;
@@ -45,7 +45,7 @@ void process_slots_seek(struct pool *pool)
 	slots->is_short = true;
 	pool->is_short = true;
 	if (slots->leaving >= pool_upstreams_needed(pool))
-		return;
+		return true;
 	LIST_FOREACH(node, &slots->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
@@ -60,9 +60,10 @@ void process_slots_seek(struct pool *pool)
 		}
 	}
 	if (oldest == NULL)
-		return;
+		return false;
 	process_slots_note_leaving(oldest);
 	upstream_close(oldest, REASON_IDLE_TIMEOUT);
+	return true;
 }
 
 void process_slots_note_leaving(struct upstream *upstream)

@@ -24,8 +24,11 @@ struct process_slots {
 };
 
 void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct pool *pool));
-/* The pool needs a process and there may be no other: makes room if somewhere one is idle. It hears of room. */
-void process_slots_seek(struct pool *pool);
+/*
+ * The pool needs a process and there may be no other: makes room if somewhere one is idle. It hears of room. Returns
+ * whether processes are going.
+ */
+bool process_slots_seek(struct pool *pool);
 /*
  * The pool has been poor (pool_demand.h) for a while: if it has no process at all, one of those that have most gives one
  * away when its calls are over; one for each that waits, and another one if that takes longer than callers wait.

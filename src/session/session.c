@@ -47,6 +47,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
 	principal_set_init(&set->principals);
+	holder_set_init(&set->holders);
 	deny_list_init(&set->deny_list);
 	store_init(&set->store, loop, &set->conf.store);
 }

@@ -15,6 +15,7 @@
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "session/deny_list.h"
+#include "session/holder.h"
 #include "session/principal.h"
 #include "session/replay_store.h"
 #include "session/session_table.h"
@@ -39,6 +40,7 @@ struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
 	struct principal_set principals;
+	struct holder_set holders; /* of sessions, and of what callers have by them */
 	struct deny_list deny_list;
 	struct store store;
 	struct session_table table; /* live ones */
