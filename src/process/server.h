@@ -19,6 +19,9 @@
 #include "obs/latency_histogram.h"
 #include "obs/reason.h"
 
+/* What was used a moment ago is not idle: between two calls of one client often is one. */
+#define SERVER_IDLE_MS 2000
+
 /* Whom one process serves. bridging.md §1.2 */
 enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
 
@@ -124,6 +127,8 @@ bool server_is_fleet_full(const struct server *server);
 bool server_is_full(const struct server *server);
 /* Whether there may be another process now. */
 bool server_has_room(const struct server *server);
+/* How many of its processes one caller may keep while others wait for one. */
+size_t server_share(const struct server *server);
 /* Keeps a place for a process that is to be started, and gives it back. */
 void server_reserve(struct server *server);
 void server_release(struct server *server);

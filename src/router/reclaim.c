@@ -24,7 +24,6 @@
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
 
-#define IDLE_LEAST_MS 2000  /* between two calls of one client often is a moment */
 #define PATIENCE_STEP_MS 50 /* so that the loop's timers have few distinct durations */
 
 static struct pool *pool_at(struct list *node)
@@ -41,13 +40,6 @@ void reclaim_wake(struct reclaim *reclaim)
 {
 	if (!list_is_empty(&reclaim->waiting))
 		task_schedule(reclaim->loop, &reclaim->look);
-}
-
-size_t reclaim_share(const struct server *server)
-{
-	size_t share = server->conf.pool_max * server->conf.share_percent / 100;
-
-	return share > 0 ? share : 1;
 }
 
 /* Nobody waits in it: it only wants its process back when there is room. */
@@ -79,7 +71,7 @@ static bool is_listening(const struct client *client)
 
 static bool is_over_share(const struct pool *pool)
 {
-	return pool->holder->count > reclaim_share(pool->server);
+	return pool->holder->count > server_share(pool->server);
 }
 
 /* Whether a process of this server less would be room for one of that. */
@@ -97,10 +89,10 @@ static uint64_t wait_for(const struct pool *pool, const struct pool *to)
 	uint64_t since_ms = pool_own_upstream(pool)->rested_at_ms, idle_ms;
 
 	if (to != NULL && to->waiting_since_ms < since_ms && to->holder != pool->holder &&
-	    is_over_share(pool) && to->holder->count < reclaim_share(pool->server))
+	    is_over_share(pool) && to->holder->count < server_share(pool->server))
 		since_ms = to->waiting_since_ms;
 	idle_ms = clock_now_ms() - since_ms;
-	return idle_ms < IDLE_LEAST_MS ? IDLE_LEAST_MS - idle_ms : 0;
+	return idle_ms < SERVER_IDLE_MS ? SERVER_IDLE_MS - idle_ms : 0;
 }
 
 /* Whether the process of `a` is to go before that of `b`. */
@@ -396,12 +388,6 @@ void reclaim_note_stopped(struct pool *pool)
 	list_remove(&pool->link);
 	pool->holder->count--;
 	reclaim_wake(reclaim_of(pool));
-}
-
-void reclaim_note_rest(struct upstream *upstream)
-{
-	upstream->rested_at_ms = clock_now_ms();
-	reclaim_wake(reclaim_of(upstream->pool));
 }
 
 uint64_t reclaim_wait_ms(const struct reclaim *reclaim, const struct server *server)

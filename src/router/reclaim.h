@@ -41,8 +41,6 @@ void reclaim_fini(struct reclaim *reclaim);
 /* The pool has got a process; it has none any more. */
 void reclaim_note_started(struct pool *pool);
 void reclaim_note_stopped(struct pool *pool);
-/* The process has nothing to do from now on. Cheap: it is said after every call. */
-void reclaim_note_rest(struct upstream *upstream);
 /*
  * There may be no process for the pool: it waits for one. Returns false if that would be in vain, or too many wait: then
  * it waits for nothing.
@@ -51,7 +49,7 @@ bool reclaim_wait(struct pool *pool);
 bool reclaim_is_waiting(const struct pool *pool);
 /* A shared pool needs a process and there may be no other: one of a session that does nothing goes for it. */
 void reclaim_make_room(const struct pool *pool);
-/* Something has changed for those who wait. Cheap if nobody does. */
+/* Something has changed for those who wait. Cheap if nobody does: it is said after every call. */
 void reclaim_wake(struct reclaim *reclaim);
 /* Nobody of the pool needs a process any more. */
 void reclaim_leave(struct pool *pool);
@@ -61,8 +59,6 @@ void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
 void reclaim_put_to_sleep(struct upstream *upstream, enum reason reason);
 /* Whether the process does nothing for its session. */
 bool reclaim_is_resting(const struct upstream *upstream);
-/* How many processes one caller may keep while others wait for one. */
-size_t reclaim_share(const struct server *server);
 /* In how many milliseconds a process can be had for a newcomer at the earliest; UINT64_MAX: nobody knows. */
 uint64_t reclaim_wait_ms(const struct reclaim *reclaim, const struct server *server);
 
