@@ -220,14 +220,15 @@ const struct option options_table[] = {
 	  .def = "10000",
 	  .min = "1",
 	  .max = "1000000",
-	  .help = "Open sessions." },
+	  .help = "Open sessions. With more, the one that has been idle for longest, without call and stream, ends for "
+		  "the new one, first of the caller who has most; where all are in use, the new one is refused." },
 	{ .path = "limits.sessions_per_principal",
 	  .type = OPTION_COUNT,
 	  TOP(sessions.max_per_principal),
 	  .def = "100",
 	  .min = "1",
 	  .max = "1000000",
-	  .help = "Open sessions of one caller. Callers without a token cannot be told apart; for "
+	  .help = "Open sessions of one caller; one of his own ends for another one, as above. Callers without a token cannot be told apart; for "
 		  "them there is only limits.sessions." },
 	{ .path = "limits.processes",
 	  .type = OPTION_COUNT,

@@ -202,7 +202,7 @@ void client_session_open(struct router *router, struct server *server, struct pr
 	struct client_session *cs = client_session_new(router, server, peer, env);
 	enum reason reason;
 
-	if (session_init(&cs->session, &router->sessions, principal, &session_ops) < 0) {
+	if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0) {
 		call_refuse(call, router->loop, REASON_OVER_LIMIT);
 		client_session_free(cs);
 		return;

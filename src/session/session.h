@@ -40,7 +40,7 @@ struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
 	struct principal_set principals;
-	struct holder_set holders; /* of sessions, and of what callers have by them */
+	struct holder_set holders; /* of these sessions, and of servers' processes */
 	struct deny_list deny_list;
 	struct store store;
 	struct session_table table; /* live ones */
@@ -60,11 +60,13 @@ struct session {
 	const struct session_ops *ops;
 	struct session_set *set;
 	struct principal *principal; /* its owner, from its start to its end */
+	struct holder *holder;       /* how many its caller has */
 	struct list link;
 	enum session_state state;
 	struct session_entry entry; /* its id, once it is live */
 	unsigned int holds;
-	bool is_doubtful; /* see session_doubt; until it is used */
+	uint64_t rested_at_ms; /* since when it is not held */
+	bool is_doubtful;      /* see session_doubt; until it is used */
 	struct timer idle;
 	struct timer age;
 	struct stream standalone; /* what belongs to no request */
@@ -78,11 +80,14 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 void session_set_fini(struct session_set *set);
 
 /*
- * Initialises a session of this principal that cannot be found yet. Reserves a place; -1: there are
- * limits.sessions already, or limits.sessions_per_principal of this principal.
+ * Initialises a session of this principal, who comes from `peer`, that cannot be found yet. Reserves a place. Where there are
+ * limits.sessions already, or limits.sessions_per_principal of this principal, one that nobody uses ends for it: of the
+ * caller who has most, the one that has been idle for longest; -1: there is none.
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
-		 const struct session_ops *ops) must_check;
+		 const struct peer *peer, const struct session_ops *ops) must_check;
+/* In how many milliseconds there is room for one of this principal at the earliest; UINT64_MAX: nobody knows. */
+uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal);
 /* If the token of these marks is denied, the session ends. At most once; the marks are copied. */
 void session_keep_marks(struct session *session, const struct denial_marks *marks);
 /* The session gets its id and can be found from now on. */

@@ -164,3 +164,37 @@ def http_sse_sleeps_too(t):
     b = t.session(source=THERE)
     eq(b.echo("b"), "b")
     eq(sse.ask("tools/call", {"name": "echo", "arguments": {"text": "a"}})["result"]["content"][0]["text"], "a")
+
+
+# ---- sessions ---------------------------------------------------------------
+
+@case(daemon=False, deadline=40)
+def sessions_make_room(t):
+    """FRONT-SESS-08: at limits.sessions the one that nobody has used for longest ends, of the caller who has most; no other."""
+    t.start({"main": {"script": {}, "isolation": "shared"}}, {"limits": {"sessions": 3}})
+    old = t.session(source=THERE)  # idle for longest, but its caller has no other
+    left, listens = t.session(source=HERE), t.session(source=HERE)
+    stream = listens.get()
+    e = t.session(source=THERE, check=False).started
+    eq((e.final()["error"]["data"]["reason"], e.status), ("overloaded", 503), "all were used a moment ago")
+    time.sleep(IDLE + 0.1)
+    new = t.session(source=THERE)
+    eq((new.echo("new"), old.echo("old"), listens.echo("listens")), ("new", "old", "listens"))
+    eq(left.post(mcp.request(1, "ping")).status, 404, "it has ended")
+    left.id = None
+    stream.nothing(0.1)
+    t.daemon.wait_log("session_end", "reason=reclaimed")
+
+
+@case(daemon=False, deadline=40)
+def own_sessions_make_room(t):
+    """FRONT-SESS-08: at limits.sessions_per_principal one's own session makes room, and nobody else's."""
+    t.start({"main": {"script": {}, "isolation": "shared"}}, dict(AUTH, limits={"sessions_per_principal": 2}))
+    his = t.session(token=BOB)
+    hers = [t.session(token=ALICE) for _ in range(2)]
+    time.sleep(IDLE + 0.1)
+    eq(hers[0].echo("used"), "used")
+    hers.append(t.session(token=ALICE))
+    eq(hers[1].post(mcp.request(1, "ping")).status, 404)
+    hers[1].id = None
+    eq([s.echo("x") for s in (his, hers[0], hers[2])], ["x"] * 3)
