@@ -390,11 +390,30 @@ void reclaim_note_stopped(struct pool *pool)
 	reclaim_wake(reclaim_of(pool));
 }
 
+/* In how long the process of the pool may be another one's; UINT64_MAX: it is in use. */
+static uint64_t free_in_ms(const struct pool *pool)
+{
+	const struct upstream *upstream = pool_own_upstream(pool);
+
+	if (!reclaim_is_resting(upstream))
+		return UINT64_MAX;
+	if (pool->server->conf.reclaims)
+		return wait_for(pool, NULL);
+	return session_left_ms(upstream->client->session);
+}
+
 uint64_t reclaim_wait_ms(const struct reclaim *reclaim, const struct server *server)
 {
-	uint64_t wait_ms;
+	uint64_t least_ms = UINT64_MAX;
 
-	return find_idle(reclaim, server, NULL, &wait_ms) != NULL ? 0 : wait_ms;
+	LIST_FOREACH(node, &reclaim->awake) {
+		const struct pool *pool = pool_at(node);
+		uint64_t wait_ms = is_of_use(pool->server, server) ? free_in_ms(pool) : UINT64_MAX;
+
+		if (wait_ms < least_ms)
+			least_ms = wait_ms;
+	}
+	return least_ms;
 }
 
 void reclaim_init(struct reclaim *reclaim, struct loop *loop, const struct reclaim_ops *ops)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
 #include "router/client_stage.h"
-#include "session/holder.h"
+#include "router/retry.h"
 
 #define WELCOME                                                                             \
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
@@ -422,6 +422,37 @@ static void who_left_is_not_waited_for(void **state)
 	assert_int_equal(keeper.count, 2);
 }
 
+/* Retry-After says what is known: when somebody may give way, when the back-off ends, how long calls take. */
+static void refusals_say_when(void **state)
+{
+	struct principal *anonymous = &router.sessions.principals.anonymous;
+	struct front *call;
+
+	assert_int_equal(retry_after_s(&router, &servers[0], alice, REASON_START_FAILED), 1);
+	servers[0].conf.backoff_min_ms = servers[0].conf.backoff_max_ms = 40000;
+	backoff_note_failed(&servers[0].backoff);
+	assert_in_range(retry_after_s(&router, &servers[0], alice, REASON_BACKEND_DOWN), 31, 41);
+	backoff_forget_failures(&servers[0].backoff);
+	servers[0].conf.pool_max = 1;
+	call = request(begin_as(alice, 0), CALL("1"));
+	hears(process(0), CALL("2"));
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 2);
+	pass(20000);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 3);
+	pass(1500);
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 2);
+	servers[0].conf.reclaims = RECLAIM_NEVER;
+	router.sessions.conf.max_per_principal = 1;
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 301);
+	router.sessions.conf.max_sessions = 1;
+	assert_int_equal(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 2);
+	/* Where calls take twenty seconds, one who waits for the end of one had better wait for so long. */
+	call = request(call->call.client, CALL("2"));
+	assert_in_range(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 20, 40);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -438,6 +469,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(servers_give_way_to_each_other),
 	TEST(sleep_comes_by_itself),
 	TEST(who_left_is_not_waited_for),
+	TEST(refusals_say_when),
 };
 
 int main(void)

@@ -273,6 +273,15 @@ uint64_t session_idle_ms(const struct session *session)
 	return session->holds > 0 ? 0 : passed_ms(&session->idle, session_patience_ms(session));
 }
 
+uint64_t session_left_ms(const struct session *session)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (session->holds > 0 || session->state != SESSION_LIVE)
+		return UINT64_MAX;
+	return session->idle.due_ms > now_ms ? session->idle.due_ms - now_ms : 0;
+}
+
 void session_hold(struct session *session)
 {
 	session->is_doubtful = false;

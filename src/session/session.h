@@ -100,6 +100,8 @@ struct slice session_id(const struct session *session);
 /* How long ago it began, and for how long it has had neither a request nor an open stream. Live ones only. */
 uint64_t session_age_ms(const struct session *session);
 uint64_t session_idle_ms(const struct session *session);
+/* In how long it ends if nobody uses it; UINT64_MAX: it is in use. */
+uint64_t session_left_ms(const struct session *session);
 /* The client may not have got the id: if the session is not used soon, it ends. Live ones only. */
 void session_doubt(struct session *session);
 /* While held it does not idle out. */

@@ -128,7 +128,7 @@ def busy_ones_are_waited_for(t):
     call = a.start_do(["sleep", 3], ["text", "done"])
     e = t.session(source=THERE, check=False).started
     eq((e.final(10)["error"]["data"]["reason"], e.status), ("overloaded", 503))
-    ok(e.response.header("retry-after"), "Retry-After")
+    eq(e.response.header("retry-after"), "2", "nobody knows when the call ends")
     eq(call.final(15)["result"]["content"][0]["text"], "done")
     eq(asleep(t), 0)
 
@@ -177,6 +177,7 @@ def sessions_make_room(t):
     stream = listens.get()
     e = t.session(source=THERE, check=False).started
     eq((e.final()["error"]["data"]["reason"], e.status), ("overloaded", 503), "all were used a moment ago")
+    ok(e.response.header("retry-after") in ("2", "3"), "Retry-After", e.response.headers)
     time.sleep(IDLE + 0.1)
     new = t.session(source=THERE)
     eq((new.echo("new"), old.echo("old"), listens.echo("listens")), ("new", "old", "listens"))
@@ -198,3 +199,21 @@ def own_sessions_make_room(t):
     eq(hers[1].post(mcp.request(1, "ping")).status, 404)
     hers[1].id = None
     eq([s.echo("x") for s in (his, hers[0], hers[2])], ["x"] * 3)
+
+
+@case(daemon=False, deadline=40)
+def refusals_say_when(t):
+    """requirements §19: Retry-After is when it is worth trying: the back-off, or when somebody's process may be had."""
+    t.start({"main": {"script": {}, "pool": {"max": 1, "reclaim": "never"}},
+             "fails": {"script": {"start": [["exit", 3]]}, "start": {"backoff": "40s..60s", "give_up_after": 1}}},
+            {"sessions": {"idle_timeout": "2m"}})
+
+    def said(server):
+        e = t.session(server, check=False).started
+        e.final(20)
+        eq(e.status, 503)
+        return int(e.response.header("retry-after"))
+    t.session("main")
+    ok(119 <= said("main") <= 121, "until a session ends that nobody uses")
+    ok(30 <= said("fails") <= 41, "until the next try")
+    ok(28 <= said("fails") <= 41, "until the next try")
