@@ -453,6 +453,115 @@ static void refusals_say_when(void **state)
 	assert_in_range(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 20, 40);
 }
 
+/* ---- anything in any order ---- */
+
+#define RANDOM_SESSIONS 9
+
+static uint64_t random_state;
+
+static uint64_t any(uint64_t below)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (random_state >> 33) % below;
+}
+
+/* The process answers all that it has heard, each with the name of its session; and goes when it is to. */
+static void play(size_t i, unsigned long owner[])
+{
+	unsigned long id, session;
+	const char *line;
+	char text[200];
+
+	if (!process(i)->is_started || process(i)->is_exited)
+		return;
+	while ((line = fake_process_read(process(i))) != NULL) {
+		const char *mark = strstr(line, "\"session\":");
+
+		if (strstr(line, "\"initialize\"") != NULL) {
+			says(process(i), WELCOME);
+			continue;
+		}
+		if (mark == NULL)
+			continue;
+		assert_int_equal(sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &id), 1);
+		session = strtoul(mark + 10, NULL, 10);
+		assert_true(owner[i] == 0 || owner[i] == session); /* it is of one session alone */
+		owner[i] = session;
+		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%lu,'result':{'of':%lu}}", id,
+			 session);
+		says(process(i), text);
+	}
+	if (process(i)->is_eof || process(i)->last_signal != 0)
+		exits(process(i), 0);
+}
+
+static struct front *call_of_session(struct client *client, unsigned long session)
+{
+	char text[200];
+	struct front *front;
+
+	snprintf(text, sizeof(text),
+		 "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'session':%lu}}",
+		 session);
+	front = request(client, text);
+	front->mark = session;
+	return front;
+}
+
+/* Sessions come and go, call or not, processes take their time: all get what is theirs, and nobody is left waiting. */
+static void all_get_their_turn(void **state)
+{
+	struct principal *principals[] = { alice, bob, &router.sessions.principals.anonymous };
+	struct front *sessions[RANDOM_SESSIONS] = { NULL };
+	static unsigned long owner[FAKE_PROCESSES_MAX];
+	unsigned long numbers[RANDOM_SESSIONS], last = 0;
+	size_t answered = 0;
+
+	random_state = 20251122;
+	memset(owner, 0, sizeof(owner));
+	while (keeper.count + 10 < FAKE_PROCESSES_MAX && front_count + 10 < STAGE_FRONTS_MAX &&
+	       last < 5000) {
+		size_t i = any(RANDOM_SESSIONS);
+
+		if (sessions[i] == NULL) {
+			sessions[i] = open_session_as(principals[any(3)], INITIALIZE_WITH(""));
+			numbers[i] = ++last;
+		} else if (sessions[i]->ending == ENDING_FAILED) {
+			is_failed(sessions[i], REASON_OVER_LIMIT);
+			sessions[i] = NULL;
+		} else if (sessions[i]->ending == ENDING_RESPONSE && any(40) == 0) {
+			session_end(sessions[i]->call.client->session, REASON_DELETED);
+			sessions[i] = NULL;
+		} else if (sessions[i]->ending == ENDING_RESPONSE) {
+			call_of_session(sessions[i]->call.client, numbers[i]);
+		}
+		for (size_t n = any(4); n > 0 && keeper.count > 0; n--)
+			play(keeper.count - 1 - any(keeper.count < 8 ? keeper.count : 8), owner);
+		if (any(3) == 0)
+			pass(any(4) * 700);
+		assert_true(servers[0].count + servers[0].reserved <= servers[0].conf.pool_max);
+	}
+	for (int round = 0; round < 60; round++) {
+		for (size_t i = 0; i < keeper.count; i++)
+			play(i, owner);
+		pass(1000);
+	}
+	for (size_t i = 0; i < front_count; i++) {
+		char expected[40];
+
+		assert_int_equal(fronts[i].endings, 1);
+		snprintf(expected, sizeof(expected), "\"of\":%lu}", fronts[i].mark);
+		if (fronts[i].mark == 0 || fronts[i].ending != ENDING_RESPONSE)
+			continue;
+		assert_non_null(strstr(buf_terminate(&fronts[i].response), expected));
+		answered++;
+	}
+	print_message("# %zu processes, %lu sessions, %zu answered of %zu\n", (size_t)keeper.count,
+		      last, answered, front_count);
+	assert_true(answered > 300 && count_logged("session_asleep") > 50);
+	assert_true(list_is_empty(&router.reclaim.waiting));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
@@ -470,6 +579,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(sleep_comes_by_itself),
 	TEST(who_left_is_not_waited_for),
 	TEST(refusals_say_when),
+	TEST(all_get_their_turn),
 };
 
 int main(void)
