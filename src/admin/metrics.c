@@ -24,7 +24,7 @@ static void metric_append(struct buf *out, const char *name, const char *type, c
 
 /* ---- of each server ---- */
 
-enum server_metric { PROCESSES, FAILING, FAILED, STARTS, FAILURES, IN_FLIGHT };
+enum server_metric { PROCESSES, FAILING, FAILED, STARTS, FAILURES, ASLEEP, IN_FLIGHT };
 
 static const struct {
 	enum server_metric metric;
@@ -38,6 +38,8 @@ static const struct {
 	  "calls that got an error of the gateway's" },
 	{ STARTS, "server_process_starts_total", "counter", "processes started" },
 	{ FAILURES, "server_process_failures_total", "counter", "processes that failed" },
+	{ ASLEEP, "server_sessions_asleep", "gauge",
+	  "sessions whose process was stopped because they did nothing" },
 	{ IN_FLIGHT, "server_calls_in_flight", "gauge", "calls without an answer so far" },
 };
 
@@ -55,6 +57,8 @@ static uint64_t value_of(enum server_metric metric, const struct server *server,
 		return server->stats.starts;
 	case FAILURES:
 		return server->stats.failures;
+	case ASLEEP:
+		return load->asleep;
 	case IN_FLIGHT:
 		break;
 	}

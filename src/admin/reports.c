@@ -31,6 +31,7 @@ struct server_load *reports_count_load(const struct admin *admin)
 		      report.server < admin->conf.servers + admin->conf.server_count);
 		load = &loads[report.server - admin->conf.servers];
 		load->sessions += session_at(node)->state == SESSION_LIVE;
+		load->asleep += report.is_asleep;
 		load->calls += report.calls;
 		load->waiting += report.waiting;
 	}
@@ -63,6 +64,7 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "processes", server->count);
 	value_set_number(value, "processes_max", server->conf.pool_max);
 	value_set_number(value, "sessions", load->sessions);
+	value_set_number(value, "asleep", load->asleep);
 	value_set_number(value, "calls", load->calls);
 	value_set_number(value, "waiting", load->waiting);
 	value_set_number(value, "answered", stats->answered.count);
@@ -190,6 +192,10 @@ static struct json_t *describe_session(struct session *session)
 	set_session_id(value, session);
 	value_set_text(value, "server", slice_str(report.server->conf.name));
 	value_set_text(value, "revision", report.revision);
+	value_set_text(value, "state",
+		       slice_str(report.is_asleep ? "asleep" :
+				 report.calls > 0 ? "busy" :
+						    "idle"));
 	value_set_number(value, "age_ms", session_age_ms(session));
 	value_set_number(value, "idle_ms", session_idle_ms(session));
 	value_set_number(value, "calls", report.calls);

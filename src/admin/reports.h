@@ -9,6 +9,7 @@
 /* Sums over the sessions of one server. */
 struct server_load {
 	size_t sessions;
+	size_t asleep; /* of them, without the process that they had */
 	size_t calls;
 	size_t waiting;
 };

@@ -61,6 +61,12 @@ static const struct option_choice facade_modes[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice reclaims[] = {
+	{ "idle", RECLAIM_IDLE },
+	{ "never", RECLAIM_NEVER },
+	{ NULL, 0 },
+};
+
 static const struct option_choice isolations[] = {
 	{ "session", ISOLATION_SESSION },
 	{ "principal", ISOLATION_PRINCIPAL },
@@ -227,14 +233,15 @@ const struct option options_table[] = {
 	  .def = "10000",
 	  .min = "1",
 	  .max = "1000000",
-	  .help = "Open sessions." },
+	  .help = "Open sessions. With more, the one that has been idle for longest, without call and stream, ends for "
+		  "the new one, first of the caller who has most; where all are in use, the new one is refused." },
 	{ .path = "limits.sessions_per_principal",
 	  .type = OPTION_COUNT,
 	  TOP(sessions.max_per_principal),
 	  .def = "100",
 	  .min = "1",
 	  .max = "1000000",
-	  .help = "Open sessions of one caller. Callers without a token cannot be told apart; for "
+	  .help = "Open sessions of one caller; one of his own ends for another one, as above. Callers without a token cannot be told apart; for "
 		  "them there is only limits.sessions." },
 	{ .path = "limits.processes",
 	  .type = OPTION_COUNT,
@@ -527,6 +534,31 @@ const struct option options_table[] = {
 	  .max = "1000",
 	  .help = "Processes that are started before a session needs them, for servers that "
 		  "start slowly; with isolation session and principal. They count in pool.max." },
+	{ .path = "servers.NAME.pool.reclaim",
+	  .type = OPTION_ENUM,
+	  SERVER(conf.reclaims),
+	  .choices = reclaims,
+	  .def = "idle",
+	  .help = "idle: where no more processes may run (pool.max, limits.processes), a session that has done "
+		  "nothing for two seconds gives its process to one that needs it, and gets a fresh one with "
+		  "its next request: what the process kept in memory for it is lost. never: it keeps its "
+		  "process for as long as it lasts, and who comes too late is refused. With isolation session." },
+	{ .path = "servers.NAME.pool.share",
+	  .type = OPTION_PERCENT,
+	  SERVER(conf.share_percent),
+	  .def = "50%",
+	  .min = "1%",
+	  .max = "100%",
+	  .help = "How much of pool.max one caller may keep while others wait for a process, and at least one. "
+		  "What is more goes as soon as it has nothing to do." },
+	{ .path = "servers.NAME.pool.sleep_after",
+	  .type = OPTION_DURATION,
+	  SERVER(conf.sleep_after_ms),
+	  .def = "0",
+	  .min = "0",
+	  .max = "365d",
+	  .help = "The process of a session that did nothing for so long is stopped; the next request gets a "
+		  "fresh one. 0: never. With isolation session." },
 	{ .path = "servers.NAME.pool.sessions_per_process",
 	  .type = OPTION_COUNT,
 	  SERVER(conf.sessions_per_process),

@@ -13,7 +13,7 @@
 #include "ctl/escape.h"
 #include "ctl/text_table.h"
 
-#define COLUMNS_MAX 13
+#define COLUMNS_MAX 14
 
 /* The numbers, which stand to the right, come last. */
 enum kind {
@@ -21,6 +21,7 @@ enum kind {
 	KIND_FLAG,
 	KIND_DATE, /* milliseconds since 1970 */
 	KIND_COUNT,
+	KIND_PROCESS, /* its id; of a session without one: asleep */
 	KIND_AGE,     /* milliseconds */
 	KIND_LATENCY, /* the upper bound of a bucket, milliseconds */
 	KIND_BYTES,
@@ -84,7 +85,10 @@ static void append_value(struct buf *out, const json_t *row, const struct column
 	const json_t *value = json_object_get(row, column->member);
 	uint64_t number = number_of(row, column->member);
 
-	if (value == NULL || json_is_null(value))
+	if (column->kind == KIND_PROCESS &&
+	    slice_is_equal(text_of(row, "state"), SLICE_LIT("asleep")))
+		buf_append_str(out, "asleep");
+	else if (value == NULL || json_is_null(value))
 		buf_append_char(out, '-');
 	else if (column->kind == KIND_TEXT && json_is_string(value))
 		buf_append_slice(out, text_of(row, column->member));
@@ -130,12 +134,19 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 /* ---- servers ---- */
 
 static const struct column server_columns[] = {
-	{ "SERVER", "name", KIND_TEXT },         { "STATE", "state", KIND_TEXT },
-	{ "ISOLATION", "isolation", KIND_TEXT }, { "PROCESSES", "processes", KIND_COUNT },
-	{ "SESSIONS", "sessions", KIND_COUNT },  { "CALLS", "calls", KIND_COUNT },
-	{ "WAITING", "waiting", KIND_COUNT },    { "LAST MIN", "answered_last_minute", KIND_COUNT },
-	{ "ANSWERED", "answered", KIND_COUNT },  { "FAILED", "failed", KIND_COUNT },
-	{ "P50", "p50_ms", KIND_LATENCY },       { "P95", "p95_ms", KIND_LATENCY },
+	{ "SERVER", "name", KIND_TEXT },
+	{ "STATE", "state", KIND_TEXT },
+	{ "ISOLATION", "isolation", KIND_TEXT },
+	{ "PROCESSES", "processes", KIND_COUNT },
+	{ "SESSIONS", "sessions", KIND_COUNT },
+	{ "ASLEEP", "asleep", KIND_COUNT },
+	{ "CALLS", "calls", KIND_COUNT },
+	{ "WAITING", "waiting", KIND_COUNT },
+	{ "LAST MIN", "answered_last_minute", KIND_COUNT },
+	{ "ANSWERED", "answered", KIND_COUNT },
+	{ "FAILED", "failed", KIND_COUNT },
+	{ "P50", "p50_ms", KIND_LATENCY },
+	{ "P95", "p95_ms", KIND_LATENCY },
 	{ "P99", "p99_ms", KIND_LATENCY },
 };
 
@@ -259,7 +270,7 @@ void show_sessions(const json_t *report)
 		{ "WAITING", "waiting", KIND_COUNT },
 		{ "ASKED", "asked", KIND_COUNT },
 		{ "LISTENS", "listens", KIND_FLAG },
-		{ "PID", "pid", KIND_COUNT },
+		{ "PID", "pid", KIND_PROCESS },
 		PRINCIPAL_COLUMNS,
 	};
 

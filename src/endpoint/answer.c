@@ -5,6 +5,8 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 
+#define RETRY_AFTER_S 2 /* where nothing is known */
+
 void answer_append_fields(struct buf *out, const struct answer *answer)
 {
 	if (answer->session.n > 0) {
@@ -66,9 +68,13 @@ void answer_document(const struct answer *answer, int status, struct slice field
 /* Ends `text`. */
 static void answer_send_text(const struct answer *answer, int status, struct buf *text)
 {
-	answer_document(answer, status,
-			status == 503 ? SLICE_LIT("Retry-After: 2\r\n") : slice_of(NULL, 0),
-			buf_slice(text));
+	struct buf fields = { 0 };
+
+	if (status == 503)
+		buf_printf(&fields, "Retry-After: %u\r\n",
+			   answer->retry_after_s > 0 ? answer->retry_after_s : RETRY_AFTER_S);
+	answer_document(answer, status, buf_slice(&fields), buf_slice(text));
+	buf_fini(&fields);
 	buf_fini(text);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "router/retry.h"
 
 void caller_init(struct caller *caller, const struct endpoint_request *request)
 {
@@ -23,6 +24,12 @@ void caller_fini(struct caller *caller)
 {
 	free(caller->origin);
 	access_fini(&caller->access);
+}
+
+unsigned int caller_retry_after_s(const struct caller *caller, enum reason reason)
+{
+	return retry_after_s(caller->frontend->router, caller->endpoint->server,
+			     caller->access.principal, reason);
 }
 
 struct answer caller_answer(const struct caller *caller, struct http_conn *conn)

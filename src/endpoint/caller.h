@@ -16,6 +16,8 @@ struct caller {
 
 void caller_init(struct caller *caller, const struct endpoint_request *request);
 void caller_fini(struct caller *caller);
+/* When a request that was refused for this reason is worth another try. */
+unsigned int caller_retry_after_s(const struct caller *caller, enum reason reason);
 /* For answers on `conn`; borrowed from the caller. */
 struct answer caller_answer(const struct caller *caller, struct http_conn *conn);
 

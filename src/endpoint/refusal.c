@@ -16,6 +16,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/server.h"
+#include "router/retry.h"
 
 /* ---- challenges ---- */
 
@@ -120,6 +121,7 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 		  const struct endpoint *endpoint, const struct answer *answer)
 {
 	const struct authorization *auth = &frontend->authorization;
+	struct answer timed = *answer;
 
 	CHECK(refusal->status >= 200 && refusal->description != NULL);
 	note(refusal, endpoint);
@@ -134,7 +136,9 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 		send_error(refusal, answer);
 		break;
 	case REFUSAL_REASON:
-		answer_reason(answer, refusal->id, refusal->reason, endpoint->server->conf.name);
+		timed.retry_after_s =
+			retry_after_s(frontend->router, endpoint->server, NULL, refusal->reason);
+		answer_reason(&timed, refusal->id, refusal->reason, endpoint->server->conf.name);
 		break;
 	}
 }

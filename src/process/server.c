@@ -96,6 +96,13 @@ bool server_has_room(const struct server *server)
 	return server_find_limit(server) == NULL;
 }
 
+size_t server_share(const struct server *server)
+{
+	size_t share = server->conf.pool_max * server->conf.share_percent / 100;
+
+	return share > 0 ? share : 1;
+}
+
 enum reason server_admit(struct server *server, uint64_t *wait_ms_r)
 {
 	const char *limit = server_find_limit(server);

@@ -19,8 +19,14 @@
 #include "obs/latency_histogram.h"
 #include "obs/reason.h"
 
+/* What was used a moment ago is not idle: between two calls of one client often is one. */
+#define SERVER_IDLE_MS 2000
+
 /* Whom one process serves. bridging.md §1.2 */
 enum isolation { ISOLATION_SESSION, ISOLATION_PRINCIPAL, ISOLATION_SHARED };
+
+/* Whether a session that does nothing gives its process to another one. */
+enum reclaim_mode { RECLAIM_NEVER, RECLAIM_IDLE };
 
 /* As the configuration calls it. */
 const char *isolation_name(enum isolation isolation);
@@ -52,11 +58,15 @@ struct server_confinement {
 struct server_conf {
 	const char *name; /* borrowed for the server's life, as is everything here */
 	enum isolation isolation;
-	bool never_asks;     /* it sends clients no requests: they are told of no capabilities */
-	uint64_t pool_max;   /* processes at most */
-	uint64_t pool_min;   /* kept running, with ISOLATION_SHARED */
-	uint64_t warm;       /* started ahead, with the others */
-	uint64_t start_rate; /* starts a second; 0: any number */
+	bool never_asks;   /* it sends clients no requests: they are told of no capabilities */
+	uint64_t pool_max; /* processes at most */
+	uint64_t pool_min; /* kept running, with ISOLATION_SHARED */
+	uint64_t warm;     /* started ahead, with the others */
+	/* of those that one session has for itself: */
+	enum reclaim_mode reclaims; /* where no more may be started */
+	uint64_t share_percent;     /* of pool_max, that one caller may keep while others wait */
+	uint64_t sleep_after_ms; /* one whose session was idle for so long is stopped; 0: never */
+	uint64_t start_rate;     /* starts a second; 0: any number */
 	/* of processes that sessions share: */
 	uint64_t calls_per_process;
 	uint64_t queue_calls;      /* that wait because all processes are busy */
@@ -124,6 +134,8 @@ bool server_is_fleet_full(const struct server *server);
 bool server_is_full(const struct server *server);
 /* Whether there may be another process now. */
 bool server_has_room(const struct server *server);
+/* How many of its processes one caller may keep while others wait for one. */
+size_t server_share(const struct server *server);
 /* Keeps a place for a process that is to be started, and gives it back. */
 void server_reserve(struct server *server);
 void server_release(struct server *server);

@@ -167,7 +167,7 @@ static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 {
 	struct client_session *cs = container_of(queue, struct client_session, opening);
 
-	if (cs->client.pool->starting > 0)
+	if (pool_is_coming(cs->client.pool))
 		call_wait(call_of_waiter(waiter), cs->client.server->conf.queue_timeout_ms);
 	else
 		session_end(&cs->session, REASON_OVER_LIMIT);
@@ -202,7 +202,7 @@ void client_session_open(struct router *router, struct server *server, struct pr
 	struct client_session *cs = client_session_new(router, server, peer, env);
 	enum reason reason;
 
-	if (session_init(&cs->session, &router->sessions, principal, &session_ops) < 0) {
+	if (session_init(&cs->session, &router->sessions, principal, peer, &session_ops) < 0) {
 		call_refuse(call, router->loop, REASON_OVER_LIMIT);
 		client_session_free(cs);
 		return;
@@ -214,6 +214,6 @@ void client_session_open(struct router *router, struct server *server, struct pr
 	reason = router->is_draining ? REASON_DRAINING : pool_join(&cs->member, env);
 	if (reason != REASON_NONE)
 		session_end(&cs->session, reason);
-	else if (opening_call(cs) != NULL && pool_is_shared(cs->client.pool))
+	else if (opening_call(cs) != NULL)
 		call_wait(call, server->conf.queue_timeout_ms);
 }

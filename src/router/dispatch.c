@@ -109,7 +109,7 @@ static void push(struct pool *pool, struct call *call)
 {
 	fair_queue_push(&pool->queue, &call->waiter, client_fairness_key(call->client),
 			call->body->text.n);
-	call_wait(call, pool_is_shared(pool) ? pool->server->conf.queue_timeout_ms : 0);
+	call_wait(call, pool->server->conf.queue_timeout_ms);
 }
 
 static void enqueue(struct pool *pool, struct call *call)

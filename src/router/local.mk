@@ -16,8 +16,10 @@ src_router_librouter_a_SOURCES = \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/process_slots.c src/router/process_slots.h \
+	src/router/reclaim.c src/router/reclaim.h \
 	src/router/report.c src/router/report.h \
 	src/router/result.c src/router/result.h \
+	src/router/retry.c src/router/retry.h \
 	src/router/router.c src/router/router.h \
 	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/server_messages.c src/router/server_messages.h \
@@ -35,6 +37,9 @@ ROUTER_STAGE = src/router/stage.c src/router/stage.h $(PROCESS_STAGE)
 CLIENT_STAGE = src/router/client_stage.c src/router/client_stage.h $(ROUTER_STAGE)
 src_router_router_test_SOURCES = src/router/router_test.c $(CLIENT_STAGE)
 src_router_router_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/reclaim_test
+src_router_reclaim_test_SOURCES = src/router/reclaim_test.c $(CLIENT_STAGE)
+src_router_reclaim_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 POOL_STAGE = src/router/pool_stage.c src/router/pool_stage.h $(CLIENT_STAGE)
 check_PROGRAMS += src/router/pool_test src/router/pool_random_test src/router/list_cache_test
 src_router_pool_test_SOURCES = src/router/pool_test.c $(POOL_STAGE)

@@ -19,8 +19,10 @@
 #include "router/convert.h"
 #include "router/pool_demand.h"
 #include "router/process_slots.h"
+#include "router/reclaim.h"
 #include "router/router.h"
 #include "router/server_request.h"
+#include "session/holder.h"
 #include "upstream/claims.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
@@ -32,10 +34,11 @@
 
 #define RETRY_MS 1000
 
-/* The processes of a shared pool come and go: for a slot it can be waited, for a while. */
+/* Processes of shared pools come and go, and sessions may give theirs away: for a slot it can be waited, for a while. */
 static bool may_wait_for(const struct pool *pool, enum reason reason)
 {
-	return reason == REASON_NONE || (reason == REASON_OVER_LIMIT && pool_is_shared(pool));
+	return reason == REASON_NONE ||
+	       (reason == REASON_OVER_LIMIT && (pool_is_shared(pool) || reclaim_is_waiting(pool)));
 }
 
 static struct pool_member *member_at(struct list *node)
@@ -70,15 +73,22 @@ static void pool_on_rest(struct upstream *upstream)
 	struct pool *pool = upstream->pool;
 
 	CHECK(upstream_load(upstream) == 0 && upstream->lease == NULL);
+	upstream->rested_at_ms = clock_now_ms();
 	if (upstream->state == UPSTREAM_RETIRING) {
 		if (upstream->given_at_ms > 0)
 			process_slots_note_leaving(upstream);
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
-	} else if (pool_is_shared(pool)) {
-		upstream_start_idle(upstream);
+	} else if (!pool_is_shared(pool)) {
+		reclaim_wake(&pool->router->reclaim);
+		if (pool->server->conf.sleep_after_ms > 0)
+			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
+	} else {
+		upstream_start_idle(upstream, pool->server->conf.idle_ms);
 		/* Else it will have another one in a moment: the other pools would look for it in vain. */
-		if (!pool_is_waited_for(pool))
+		if (!pool_is_waited_for(pool)) {
 			process_slots_note_idle(&pool->router->slots);
+			reclaim_wake(&pool->router->reclaim);
+		}
 	}
 }
 
@@ -103,10 +113,15 @@ static void pool_on_settled(struct upstream *upstream)
 
 static void pool_on_idle(struct upstream *upstream)
 {
-	if (pool_can_spare(upstream))
+	const struct server_conf *conf = &upstream->server->conf;
+	bool is_shared = pool_is_shared(upstream->pool);
+
+	if (!pool_can_spare(upstream) || (!is_shared && !reclaim_is_resting(upstream)))
+		upstream_start_idle(upstream, is_shared ? conf->idle_ms : conf->sleep_after_ms);
+	else if (is_shared)
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	else
-		upstream_start_idle(upstream);
+		reclaim_put_to_sleep(upstream, REASON_IDLE_TIMEOUT);
 }
 
 static void pool_on_request(struct upstream *upstream, const struct envelope *env)
@@ -214,14 +229,15 @@ static void pool_on_closed(struct upstream *upstream)
 	upstream->client = NULL;
 	list_remove(&upstream->link);
 	pool->upstream_count--;
-	if (!pool_is_shared(pool))
+	if (!pool_is_shared(pool)) {
+		reclaim_note_stopped(pool);
 		return;
+	}
 	process_slots_put_last(pool);
 	pool_wake(pool);
 }
 
-/* Nobody will come to those who wait. */
-static void pool_fail_waiting(struct pool *pool, enum reason reason)
+void pool_fail_waiting(struct pool *pool, enum reason reason)
 {
 	while (!list_is_empty(&pool->joining)) {
 		struct pool_member *member = member_at(pool->joining.next);
@@ -271,6 +287,17 @@ static const struct upstream_owner_ops owner_ops = {
 	.on_lost = pool_on_lost,
 };
 
+/* There may be no other process: one that is idle may go for it. */
+static void pool_seek(struct pool *pool)
+{
+	bool is_coming = process_slots_seek(pool);
+
+	if (!pool_is_shared(pool))
+		(void)reclaim_wait(pool);
+	else if (!is_coming)
+		reclaim_make_room(pool);
+}
+
 static enum reason pool_start_upstream(struct pool *pool)
 {
 	struct router *router = pool->router;
@@ -283,7 +310,7 @@ static enum reason pool_start_upstream(struct pool *pool)
 		enum reason reason = server_admit(pool->server, &wait_ms);
 
 		if (reason == REASON_OVER_LIMIT)
-			process_slots_seek(pool);
+			pool_seek(pool);
 		if (reason != REASON_NONE)
 			return reason;
 		upstream = stdio_new(&router->upstreams, pool->server);
@@ -295,6 +322,8 @@ static enum reason pool_start_upstream(struct pool *pool)
 	list_append(&pool->upstreams, &upstream->link);
 	pool->upstream_count++;
 	pool->starting++;
+	if (only != NULL)
+		reclaim_note_started(pool);
 	if (warm != NULL)
 		upstream_adopt(upstream, &owner_ops, &pool->setup);
 	else
@@ -332,8 +361,9 @@ enum reason pool_grow(struct pool *pool)
 		return REASON_NONE;
 	while (reason == REASON_NONE && pool->starting < needed)
 		reason = pool_start_upstream(pool);
-	if (reason != REASON_NONE && !timer_is_running(&pool->retry) &&
-	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_poor(pool)))
+	if (reason != REASON_NONE && !timer_is_running(&pool->retry) && !pool->is_waiting &&
+	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_poor(pool) ||
+	     (pool->principal != NULL && pool_is_waited_for(pool))))
 		timer_start(pool->router->loop, &pool->retry, RETRY_MS);
 	return reason;
 }
@@ -342,7 +372,8 @@ static void pool_on_retry(struct timer *timer)
 {
 	struct pool *pool = container_of(timer, struct pool, retry);
 
-	if (pool_grow(pool) == REASON_OVER_LIMIT && pool_is_poor(pool))
+	if (pool_grow(pool) == REASON_OVER_LIMIT &&
+	    (pool_is_poor(pool) || process_slots_is_owed(pool)))
 		process_slots_claim(pool);
 	pool_wake(pool);
 }
@@ -443,12 +474,17 @@ void pool_remove_job(struct pool_job *job)
 	list_remove(&job->link);
 }
 
+bool pool_is_coming(const struct pool *pool)
+{
+	return pool->starting > 0 || pool->awaited != NULL;
+}
+
 /* Who waits for a process that is being started waits as long as that takes. */
 static void pool_on_queue_timeout(struct fair_queue *queue, struct waiter *waiter)
 {
 	struct pool *pool = container_of(queue, struct pool, queue);
 
-	if (pool->starting > 0)
+	if (pool_is_coming(pool))
 		call_wait(call_of_waiter(waiter), pool->server->conf.queue_timeout_ms);
 	else
 		call_fail(call_of_waiter(waiter), REASON_OVER_LIMIT);
@@ -482,6 +518,9 @@ static void pool_free(struct pool *pool)
 {
 	CHECK(pool->member_count == 0 && pool->upstream_count == 0 && pool->starting == 0);
 	CHECK(fair_queue_is_empty(&pool->queue));
+	if (pool->holder != NULL)
+		reclaim_leave(pool);
+	holder_unref(&pool->holder);
 	list_remove(&pool->link);
 	task_cancel(&pool->pump);
 	timer_stop(&pool->retry);
@@ -563,6 +602,8 @@ static struct pool *pool_for(const struct client *client, const struct envelope 
 
 		buf_append_slice(&setup.claims, claims);
 		pool = pool_new(client->router, client->server, &setup);
+		pool->holder = holder_get(&client->router->sessions.holders, client->server,
+					  client->principal, &client->peer);
 	} else {
 		pool = pool_for_class(client->router, client->server, principal, claims,
 				      buf_slice(&class));

@@ -29,6 +29,7 @@
 #include "upstream/upstream.h"
 
 struct client;
+struct holder;
 struct pool;
 struct pool_job;
 struct pool_member;
@@ -98,7 +99,8 @@ struct pool_sharing {
 };
 
 struct pool {
-	struct list link; /* of the process slots' */
+	struct list
+		link; /* of the process slots'; of one session: of a list of reclaim, or of none */
 	struct router *router;
 	struct server *server;
 	struct pool_sharing *sharing; /* NULL: it is not shared */
@@ -118,8 +120,14 @@ struct pool {
 	size_t starting;         /* of them, not ready yet */
 	struct fair_queue queue; /* calls that wait for an upstream */
 	struct list jobs;
-	bool is_jobs_turn;  /* when both calls and jobs wait for an upstream */
-	bool is_short;      /* it waits for a process of others to go */
+	bool is_jobs_turn; /* when both calls and jobs wait for an upstream */
+	bool is_short;     /* it waits for a process of others to go */
+	/* of one session: */
+	struct holder *holder;    /* what its caller has of the server's processes */
+	struct upstream *awaited; /* whose place may be for it; NULL: none in particular */
+	bool is_waiting;          /* for a place for its process */
+	uint64_t waiting_since_ms;
+	bool is_passed;     /* there is none for it in this turn */
 	struct timer retry; /* what has to run could not be started */
 	struct task
 		pump; /* at the end of the turn waiting calls are given to upstreams with room */
@@ -152,11 +160,15 @@ void pool_leave(struct pool_member *member, enum reason reason);
 
 /* Somebody has begun to wait for an upstream. Returns why that would be in vain, or REASON_NONE. */
 enum reason pool_note_wanted(struct pool *pool);
+/* A process is being started, or the place for one is about to be free. */
+bool pool_is_coming(const struct pool *pool);
 /* Work of our own takes its turn for an upstream, perhaps now. Returns as pool_note_wanted. */
 enum reason pool_add_job(struct pool *pool, struct pool_job *job) must_check;
 void pool_remove_job(struct pool_job *job);
 /* Starts as many processes as there is work for. Returns why there can be no more. */
 enum reason pool_grow(struct pool *pool);
+/* Nobody will come to those who wait. */
+void pool_fail_waiting(struct pool *pool, enum reason reason);
 /* As pool_choose (pool_demand.h), of those that are not too old: these get no more calls from now on. */
 struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list);
 /* From now on the upstream works on this call alone, until that ends. */

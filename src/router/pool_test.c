@@ -1448,6 +1448,47 @@ static void who_has_none_gets_one(void **state)
 	hears(process(1), CALL("5")); /* she has no more than bob has */
 }
 
+/* bridging.md §1.9 (6): who has less than a share gets more of who has more, although it has a process already. */
+static void shares_are_kept(void **state)
+{
+	struct member *a = begin_asking(alice, 0), *b;
+	struct front *calls[5], *his[2];
+
+	servers[0].conf.pool_max = 4;
+	servers[0].conf.share_percent = 50;
+	for (size_t i = 0; i < 5; i++)
+		calls[i] = request(a->client, CALL("1"));
+	for (size_t i = 1; i < 4; i++)
+		get_ready(i);
+	for (size_t i = 0; i < 4; i++)
+		hears(process(i), CALL("2"));
+	his[0] = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	pass(1000);
+	says(process(0), RESULT("2"));
+	hears_nothing(process(0));
+	exits(process(0), 0);
+	get_ready(4);
+	b = join(his[0]);
+	for (size_t i = 0; i < 2; i++)
+		his[i] = request(b->client, CALL("1"));
+	hears(process(4), CALL("2"));
+	hears_nothing(process(4));
+	pass(1000);
+	says(process(1), RESULT("2"));
+	hears_nothing(process(1)); /* alice has two that stay; her calls wait */
+	exits(process(1), 0);
+	get_ready(5);
+	hears(process(5), CALL("2"));
+	says(process(5), RESULT("2"));
+	is_answered(his[1], RESULT("1"));
+	is_open(his[0]);
+	is_open(calls[4]);
+	says(process(2), RESULT("2"));
+	hears(process(2), CALL("3"));
+	hears_nothing(process(5)); /* he used it a moment ago, and she has her share */
+	assert_false(process(5)->is_eof);
+}
+
 /* The same where nobody has more than one: who has had it for longest gives way. */
 static void who_has_had_one_gives_way(void **state)
 {
@@ -1744,6 +1785,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(idle_ones_make_room_where_it_helps),
 	TEST(failing_servers_claim_nothing),
 	TEST_PRINCIPALS(who_has_none_gets_one),
+	TEST_PRINCIPALS(shares_are_kept),
 	TEST_PRINCIPALS(who_has_had_one_gives_way),
 	TEST_PRINCIPALS(who_has_none_gets_but_one),
 	TEST_PRINCIPALS(who_gave_takes_nothing_from_others),

@@ -6,6 +6,9 @@
  * waits, and a pool that gave up what it had does not take another's for it: calls may be long, and soon all processes
  * would only finish theirs.
  *
+ * A caller who has more processes of a server than its share gives one up at once, also to a pool that has some, as long
+ * as the caller of that has less than its share. What everybody uses is nobody's: there calls take turns (fair_queue).
+ *
  * Left alone are the processes that pool.min keeps, and those that sessions with subscriptions need.
  */
 #include "router/process_slots.h"
@@ -36,8 +39,64 @@ void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct 
 	list_init(&slots->pools);
 }
 
+/* ---- shares ---- */
+
+/* How many processes the caller of the pool has; 0: they are everybody's. */
+static size_t held_by_caller(const struct pool *pool)
+{
+	size_t count = 0;
+
+	if (pool->principal == NULL)
+		return 0;
+	LIST_FOREACH(node, &slots_of(pool)->pools) {
+		const struct pool *other = container_of(node, struct pool, link);
+
+		if (other->server == pool->server && other->principal == pool->principal)
+			count += other->upstream_count;
+	}
+	return count;
+}
+
+static bool is_over_share(const struct pool *pool)
+{
+	return pool->upstream_count > 0 && held_by_caller(pool) > server_share(pool->server);
+}
+
+/* Whether its caller has less than a share, and that of `other` more. */
+static bool has_less_than(const struct pool *pool, const struct pool *other)
+{
+	return other->server == pool->server && pool->principal != NULL && is_over_share(other) &&
+	       held_by_caller(pool) < server_share(pool->server);
+}
+
+bool process_slots_is_owed(const struct pool *pool)
+{
+	if (!pool_is_shared(pool) || pool->principal == NULL || pool_upstreams_needed(pool) == 0)
+		return false;
+	LIST_FOREACH(node, &slots_of(pool)->pools) {
+		if (has_less_than(pool, container_of(node, struct pool, link)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- what is idle ---- */
+
+/*
+ * Who has a share may not have from those who have none what they used a moment ago: it would go back and forth.
+ */
+static bool may_take(const struct pool *pool, const struct upstream *upstream)
+{
+	const struct pool *other = upstream->pool;
+
+	return pool_can_spare(upstream) &&
+	       (pool->principal == NULL || other->server != pool->server ||
+		held_by_caller(pool) < server_share(pool->server) || is_over_share(other) ||
+		clock_now_ms() - upstream->rested_at_ms >= SERVER_IDLE_MS);
+}
+
 /* Not more than are waited for. */
-void process_slots_seek(struct pool *pool)
+bool process_slots_seek(struct pool *pool)
 {
 	struct process_slots *slots = slots_of(pool);
 	struct upstream *oldest = NULL;
@@ -45,7 +104,7 @@ void process_slots_seek(struct pool *pool)
 	slots->is_short = true;
 	pool->is_short = true;
 	if (slots->leaving >= pool_upstreams_needed(pool))
-		return;
+		return true;
 	LIST_FOREACH(node, &slots->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
@@ -54,15 +113,16 @@ void process_slots_seek(struct pool *pool)
 		LIST_FOREACH(at, &other->upstreams) {
 			struct upstream *upstream = container_of(at, struct upstream, link);
 
-			if (pool_can_spare(upstream) &&
+			if (may_take(pool, upstream) &&
 			    (oldest == NULL || upstream->idle.due_ms < oldest->idle.due_ms))
 				oldest = upstream;
 		}
 	}
 	if (oldest == NULL)
-		return;
+		return false;
 	process_slots_note_leaving(oldest);
 	upstream_close(oldest, REASON_IDLE_TIMEOUT);
+	return true;
 }
 
 void process_slots_note_leaving(struct upstream *upstream)
@@ -77,6 +137,7 @@ struct gift {
 	struct upstream *upstream;
 	size_t among;   /* as many that serve */
 	size_t staying; /* as many that are not given away yet */
+	bool is_owed;   /* its caller has more than a share, and who would get it less */
 };
 
 static struct gift find_gift(const struct pool *pool)
@@ -99,12 +160,14 @@ static struct gift find_gift(const struct pool *pool)
 	return gift;
 }
 
+/* ---- gifts ---- */
+
 /* Who has only one keeps it for as long as others have to wait at most. */
 static bool is_due(const struct gift *gift)
 {
 	uint64_t least_ms;
 
-	if (gift->upstream == NULL || gift->among > 1)
+	if (gift->upstream == NULL || gift->among > 1 || gift->is_owed)
 		return gift->upstream != NULL;
 	least_ms = gift->upstream->server->conf.queue_timeout_ms;
 	return clock_now_ms() - gift->upstream->ready_at_ms >= least_ms;
@@ -146,24 +209,35 @@ static size_t count_wanting(const struct pool *pool)
 	return count;
 }
 
+static bool is_better(const struct gift *gift, const struct gift *than)
+{
+	if (than->upstream == NULL || gift->is_owed != than->is_owed)
+		return than->upstream == NULL || gift->is_owed;
+	if (gift->among != than->among)
+		return gift->among > than->among;
+	return gift->upstream->ready_at_ms < than->upstream->ready_at_ms;
+}
+
 void process_slots_claim(struct pool *pool)
 {
 	struct gift best = { .upstream = NULL };
+	bool has_some = pool->upstream_count > 0;
 
-	if (pool->upstream_count > 0 || count_promised(pool) >= count_wanting(pool))
+	if (has_some && !process_slots_is_owed(pool))
+		return;
+	if (count_promised(pool) >= count_wanting(pool) + has_some)
 		return;
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 		struct gift gift;
 
-		if (!is_of_use(other, pool))
+		if (!is_of_use(other, pool) || (has_some && !has_less_than(pool, other)))
 			continue;
 		gift = find_gift(other);
+		gift.is_owed = has_less_than(pool, other);
 		if (gift.staying <= pool_least_upstreams(other) || !is_due(&gift))
 			continue;
-		if (best.upstream == NULL || gift.among > best.among ||
-		    (gift.among == best.among &&
-		     gift.upstream->ready_at_ms < best.upstream->ready_at_ms))
+		if (is_better(&gift, &best))
 			best = gift;
 	}
 	if (best.upstream == NULL)

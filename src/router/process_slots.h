@@ -24,13 +24,19 @@ struct process_slots {
 };
 
 void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct pool *pool));
-/* The pool needs a process and there may be no other: makes room if somewhere one is idle. It hears of room. */
-void process_slots_seek(struct pool *pool);
 /*
- * The pool has been poor (pool_demand.h) for a while: if it has no process at all, one of those that have most gives one
- * away when its calls are over; one for each that waits, and another one if that takes longer than callers wait.
+ * The pool needs a process and there may be no other: makes room if somewhere one is idle. It hears of room. Returns
+ * whether processes are going.
+ */
+bool process_slots_seek(struct pool *pool);
+/*
+ * The pool has been poor (pool_demand.h), or owed some, for a while: if it has no process at all, one of those that have
+ * most gives one away when its calls are over; one for each that waits, and another one if that takes longer than callers
+ * wait.
  */
 void process_slots_claim(struct pool *pool);
+/* Whether its caller waits for a process and has less than a share of them, while another one has more. */
+bool process_slots_is_owed(const struct pool *pool);
 /* An upstream that is about to be closed leaves its slot to others; they hear of it when it has gone. */
 void process_slots_note_leaving(struct upstream *upstream);
 /* A pool has had a process, or has got one: with the next one it comes after the other pools. */

@@ -15,10 +15,13 @@ void report_session(struct session *session, struct session_report *report_r)
 	const struct upstream *own = client->pool != NULL ? pool_own_upstream(client->pool) : NULL;
 
 	CHECK(client->session == session);
-	*report_r = (struct session_report){ .server = client->server,
-					     .revision = client->revision->name,
-					     .calls = client->call_count,
-					     .pid = own != NULL ? upstream_pid(own) : 0 };
+	*report_r =
+		(struct session_report){ .server = client->server,
+					 .revision = client->revision->name,
+					 .calls = client->call_count,
+					 .is_asleep = session->state == SESSION_LIVE &&
+						      !pool_is_shared(client->pool) && own == NULL,
+					 .pid = own != NULL ? upstream_pid(own) : 0 };
 	LIST_FOREACH(node, &client->calls)
 		report_r->waiting += container_of(node, struct call, link)->state == CALL_WAITING;
 	report_r->server_requests = client->server_requests.by_id.count;

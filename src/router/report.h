@@ -18,6 +18,7 @@ struct session_report {
 	size_t calls;           /* in flight, those that wait included */
 	size_t waiting;         /* of them, for a process */
 	size_t server_requests; /* requests of the server that the client has not answered */
+	bool is_asleep;         /* it has a process for itself, but just now none */
 	int pid;                /* of the process that it has for itself; 0: none just now */
 };
 void report_session(struct session *session, struct session_report *report_r);

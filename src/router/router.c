@@ -43,11 +43,14 @@ static const struct pool_ops pool_ops = {
 	.on_notification = server_messages_take_notification,
 };
 
+static const struct reclaim_ops reclaim_ops = { .grow = pool_grow, .refuse = pool_fail_waiting };
+
 static void on_upstream_gone(struct upstream *upstream)
 {
 	struct router *router = container_of(upstream->shared, struct router, upstreams);
 
 	process_slots_note_gone(&router->slots, upstream);
+	reclaim_note_gone(&router->reclaim, upstream);
 }
 
 void router_init(struct router *router, struct loop *loop, const struct scan_limits *limits,
@@ -61,6 +64,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	};
 	warm_sets_init(&router->warm_sets, &router->upstreams);
 	process_slots_init(&router->slots, pool_grow);
+	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
 	session_set_init(&router->sessions, loop, sessions);
 }
@@ -68,6 +72,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 void router_fini(struct router *router)
 {
 	session_set_fini(&router->sessions);
+	reclaim_fini(&router->reclaim);
 	CHECK(router->calls == 0);
 	buf_fini(&router->upstreams.scratch);
 }

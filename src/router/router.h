@@ -14,6 +14,7 @@
 #include "obs/reason.h"
 #include "router/list_cache.h"
 #include "router/process_slots.h"
+#include "router/reclaim.h"
 #include "session/session.h"
 #include "upstream/upstream.h"
 #include "upstream/warm.h"
@@ -28,6 +29,7 @@ struct router {
 	struct warm_sets warm_sets;
 	const struct pool_ops *pool_ops;
 	struct process_slots slots;
+	struct reclaim reclaim;
 	struct list_cache_lru lists;
 	size_t calls; /* in flight, of all clients */
 	bool is_draining;

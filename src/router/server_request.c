@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "mcp/error.h"
 #include "router/client.h"
+#include "router/reclaim.h"
 #include "router/router.h"
 #include "session/stream.h"
 #include "upstream/send.h"
@@ -81,6 +82,7 @@ void server_request_close(struct server_request *request)
 	if (request->call != NULL)
 		call_note_answered(request->call);
 	msg_unref(&held);
+	reclaim_wake(&request->client->router->reclaim);
 	loop_defer_free(request->client->router->loop, request);
 }
 

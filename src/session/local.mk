@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/session/libsession.a
 src_session_libsession_a_SOURCES = \
 	src/session/deny_list.c src/session/deny_list.h \
 	src/session/deny_snapshot.c src/session/deny_snapshot.h \
+	src/session/holder.c src/session/holder.h \
 	src/session/principal.c src/session/principal.h \
 	src/session/session.c src/session/session.h \
 	src/session/session_table.c src/session/session_table.h \

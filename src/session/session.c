@@ -13,6 +13,7 @@
 
 /* A client that knows of its session says so at once: notifications/initialized. */
 #define DOUBT_MS (60 * 1000)
+#define IDLE_LEAST_MS 2000 /* between two requests of one client often is a moment */
 #define TO(state) (1u << SESSION_##state)
 static const struct {
 	const char *name;
@@ -47,6 +48,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
 	principal_set_init(&set->principals);
+	holder_set_init(&set->holders);
 	deny_list_init(&set->deny_list);
 	store_init(&set->store, loop, &set->conf.store);
 }
@@ -87,28 +89,100 @@ static const struct deny_watcher_ops session_watcher_ops = {
 	.on_denied = session_on_denied,
 };
 
+/* ---- room for another one ---- */
+
 /* Anonymous clients may be many, so only the limit of all sessions holds for them. FRONT-SESS-08 */
-static bool is_over_limit(const struct session_set *set, const struct principal *principal)
+static bool is_over_own_limit(const struct session_set *set, const struct principal *principal)
 {
-	if (set->count + set->reserved >= set->conf.max_sessions)
-		return true;
 	return !principal_is_anonymous(principal) &&
 	       principal->sessions >= set->conf.max_per_principal;
 }
 
-int session_init(struct session *session, struct session_set *set, struct principal *principal,
-		 const struct session_ops *ops)
+static bool is_over_limit(const struct session_set *set, const struct principal *principal)
 {
-	if (is_over_limit(set, principal))
-		return -1;
+	return set->count + set->reserved >= set->conf.max_sessions ||
+	       is_over_own_limit(set, principal);
+}
+
+/* Whether it is to end before the other: of the caller who has more, then what was idle for longer. */
+static bool ends_before(const struct session *session, const struct session *than)
+{
+	if (session->holder->count != than->holder->count)
+		return session->holder->count > than->holder->count;
+	return session->rested_at_ms < than->rested_at_ms;
+}
+
+/*
+ * The session that is to end for a new one of this principal; NULL: none has been idle for long enough, and *wait_ms_r says
+ * when one will be. All are looked at, but only at a limit.
+ */
+static struct session *find_idle(const struct session_set *set, const struct principal *principal,
+				 uint64_t *wait_ms_r)
+{
+	bool is_own = is_over_own_limit(set, principal);
+	uint64_t now_ms = clock_now_ms();
+	struct session *found = NULL;
+
+	*wait_ms_r = UINT64_MAX;
+	LIST_FOREACH(node, &set->sessions) {
+		struct session *session = container_of(node, struct session, link);
+		uint64_t idle_ms = now_ms - session->rested_at_ms;
+
+		if (session->state != SESSION_LIVE || session->holds > 0 ||
+		    (is_own && session->principal != principal))
+			continue;
+		if (idle_ms < IDLE_LEAST_MS && IDLE_LEAST_MS - idle_ms < *wait_ms_r)
+			*wait_ms_r = IDLE_LEAST_MS - idle_ms;
+		if (idle_ms >= IDLE_LEAST_MS && (found == NULL || ends_before(session, found)))
+			found = session;
+	}
+	return found;
+}
+
+/* Returns whether there is room for another one of this principal, for which one that nobody uses may have ended. */
+static bool make_room(const struct session_set *set, const struct principal *principal)
+{
+	uint64_t wait_ms;
+
+	/* Twice at most: the principal's own limit, and that of all. */
+	for (int i = 0; i < 2 && is_over_limit(set, principal); i++) {
+		struct session *idle = find_idle(set, principal, &wait_ms);
+
+		if (idle == NULL)
+			return false;
+		counter_add(COUNTER_SESSIONS_RECLAIMED);
+		LOG(SESSION_RECLAIMED,
+		    LOG_SLICE("session", slice_of(idle->entry.id, SESSION_ID_SHOWN)),
+		    LOG_INT("idle_ms", clock_now_ms() - idle->rested_at_ms));
+		session_end(idle, REASON_RECLAIMED);
+	}
+	return !is_over_limit(set, principal);
+}
+
+uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal)
+{
+	uint64_t wait_ms;
+
+	if (!is_over_limit(set, principal) || find_idle(set, principal, &wait_ms) != NULL)
+		return 0;
+	return wait_ms;
+}
+
+int session_init(struct session *session, struct session_set *set, struct principal *principal,
+		 const struct peer *peer, const struct session_ops *ops)
+{
 	CHECK(ops->on_end != NULL);
+	if (!make_room(set, principal))
+		return -1;
 	*session = (struct session){
 		.ops = ops,
 		.set = set,
 		.principal = principal_ref(principal),
+		.holder = holder_get(&set->holders, set, principal, peer),
 	};
 	set->reserved++;
 	principal->sessions++;
+	session->holder->count++;
 	list_append(&set->sessions, &session->link);
 	deny_watcher_init(&session->deny_watcher, &session_watcher_ops);
 	timer_init(&session->idle, session_on_idle);
@@ -136,8 +210,10 @@ static uint64_t session_patience_ms(const struct session *session)
 /* Starts the time in which it may be idle, unless it is held. */
 static void session_rest(struct session *session)
 {
-	if (session->holds == 0 && session->state == SESSION_LIVE)
-		timer_start(session->set->loop, &session->idle, session_patience_ms(session));
+	if (session->holds > 0 || session->state != SESSION_LIVE)
+		return;
+	session->rested_at_ms = clock_now_ms();
+	timer_start(session->set->loop, &session->idle, session_patience_ms(session));
 }
 
 void session_doubt(struct session *session)
@@ -197,6 +273,15 @@ uint64_t session_idle_ms(const struct session *session)
 	return session->holds > 0 ? 0 : passed_ms(&session->idle, session_patience_ms(session));
 }
 
+uint64_t session_left_ms(const struct session *session)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (session->holds > 0 || session->state != SESSION_LIVE)
+		return UINT64_MAX;
+	return session->idle.due_ms > now_ms ? session->idle.due_ms - now_ms : 0;
+}
+
 void session_hold(struct session *session)
 {
 	session->is_doubtful = false;
@@ -233,5 +318,7 @@ void session_end(struct session *session, enum reason reason)
 	stream_fini(&session->standalone);
 	replay_store_fini(&session->replay_store);
 	session->principal->sessions--;
+	session->holder->count--;
+	holder_unref(&session->holder);
 	principal_unref(&session->principal);
 }

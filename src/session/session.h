@@ -15,6 +15,7 @@
 #include "io/loop.h"
 #include "obs/reason.h"
 #include "session/deny_list.h"
+#include "session/holder.h"
 #include "session/principal.h"
 #include "session/replay_store.h"
 #include "session/session_table.h"
@@ -39,6 +40,7 @@ struct session_set {
 	struct loop *loop;
 	struct session_conf conf;
 	struct principal_set principals;
+	struct holder_set holders; /* of these sessions, and of servers' processes */
 	struct deny_list deny_list;
 	struct store store;
 	struct session_table table; /* live ones */
@@ -58,11 +60,13 @@ struct session {
 	const struct session_ops *ops;
 	struct session_set *set;
 	struct principal *principal; /* its owner, from its start to its end */
+	struct holder *holder;       /* how many its caller has */
 	struct list link;
 	enum session_state state;
 	struct session_entry entry; /* its id, once it is live */
 	unsigned int holds;
-	bool is_doubtful; /* see session_doubt; until it is used */
+	uint64_t rested_at_ms; /* since when it is not held */
+	bool is_doubtful;      /* see session_doubt; until it is used */
 	struct timer idle;
 	struct timer age;
 	struct stream standalone; /* what belongs to no request */
@@ -76,11 +80,14 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 void session_set_fini(struct session_set *set);
 
 /*
- * Initialises a session of this principal that cannot be found yet. Reserves a place; -1: there are
- * limits.sessions already, or limits.sessions_per_principal of this principal.
+ * Initialises a session of this principal, who comes from `peer`, that cannot be found yet. Reserves a place. Where there are
+ * limits.sessions already, or limits.sessions_per_principal of this principal, one that nobody uses ends for it: of the
+ * caller who has most, the one that has been idle for longest; -1: there is none.
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
-		 const struct session_ops *ops) must_check;
+		 const struct peer *peer, const struct session_ops *ops) must_check;
+/* In how many milliseconds there is room for one of this principal at the earliest; UINT64_MAX: nobody knows. */
+uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal);
 /* If the token of these marks is denied, the session ends. At most once; the marks are copied. */
 void session_keep_marks(struct session *session, const struct denial_marks *marks);
 /* The session gets its id and can be found from now on. */
@@ -93,6 +100,8 @@ struct slice session_id(const struct session *session);
 /* How long ago it began, and for how long it has had neither a request nor an open stream. Live ones only. */
 uint64_t session_age_ms(const struct session *session);
 uint64_t session_idle_ms(const struct session *session);
+/* In how long it ends if nobody uses it; UINT64_MAX: it is in use. */
+uint64_t session_left_ms(const struct session *session);
 /* The client may not have got the id: if the session is not used soon, it ends. Live ones only. */
 void session_doubt(struct session *session);
 /* While held it does not idle out. */

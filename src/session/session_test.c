@@ -73,9 +73,11 @@ static int teardown(void **state)
 	return 0;
 }
 
+static const struct peer nowhere; /* no address */
+
 static int init(struct owner *owner)
 {
-	return session_init(&owner->session, &set, &set.principals.anonymous, &ops);
+	return session_init(&owner->session, &set, &set.principals.anonymous, &nowhere, &ops);
 }
 
 static void begin(struct owner *owner)
@@ -166,6 +168,76 @@ static struct principal *somebody(struct slice subject)
 	return principal_get(&set.principals, &identity);
 }
 
+static struct peer address(const char *text)
+{
+	struct peer peer = { .family = 0 };
+
+	assert_true(peer_parse(slice_str(text), &peer));
+	return peer;
+}
+
+static int begin_as(struct owner *owner, struct principal *principal, const struct peer *peer)
+{
+	*owner = (struct owner){ .ends = 0 };
+	if (session_init(&owner->session, &set, principal, peer, &ops) < 0)
+		return -1;
+	session_begin(&owner->session);
+	return 0;
+}
+
+/* FRONT-SESS-08: what nobody uses ends for a new one: not at once; of who has most; never what is in use. */
+static void idle_ones_make_room(void **state)
+{
+	const struct peer here = address("192.0.2.1"), there = address("192.0.2.2");
+	struct principal *anonymous = &set.principals.anonymous;
+	static struct owner a, b, c, d, e; /* they end with the set */
+
+	set.conf.idle_ms = set.conf.max_age_ms = 600000;
+	assert_int_equal(begin_as(&b, anonymous, &there), 0);
+	pass(10);
+	assert_int_equal(begin_as(&a, anonymous, &here), 0);
+	pass(10);
+	assert_int_equal(begin_as(&c, anonymous, &here), 0);
+	assert_int_equal(begin_as(&d, anonymous, &there), -1);
+	assert_int_equal(session_set_wait_ms(&set, anonymous), 1980);
+	pass(1980);
+	session_hold(&b.session);
+	assert_int_equal(begin_as(&d, anonymous, &there), -1);
+	assert_int_equal(session_set_wait_ms(&set, anonymous), 10);
+	pass(2000);
+	assert_int_equal(session_set_wait_ms(&set, anonymous), 0);
+	assert_int_equal(begin_as(&d, anonymous, &there), 0);
+	assert_int_equal(a.ends, 1); /* here has two, and this was idle for longest */
+	assert_int_equal(a.reason, REASON_RECLAIMED);
+	pass(2000);
+	assert_int_equal(begin_as(&e, anonymous, &here), 0);
+	assert_int_equal(d.ends, 1); /* there has two, of which one is in use */
+	assert_int_equal(b.ends + c.ends, 0);
+	session_release(&b.session);
+}
+
+/* limits.sessions_per_principal: one's own makes room, and nobody else's. */
+static void own_ones_make_room(void **state)
+{
+	struct principal *alice = somebody(SLICE_LIT("alice"));
+	static struct owner owners[3], of_bob; /* they end with the set */
+	struct principal *bob = somebody(SLICE_LIT("bob"));
+
+	set.conf.idle_ms = set.conf.max_age_ms = 600000;
+	assert_int_equal(begin_as(&of_bob, bob, &nowhere), 0);
+	pass(10);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(begin_as(&owners[i], alice, &nowhere), 0);
+	session_hold(&owners[0].session);
+	assert_int_equal(begin_as(&owners[2], alice, &nowhere), -1);
+	pass(2000);
+	assert_int_equal(begin_as(&owners[2], alice, &nowhere), 0);
+	assert_int_equal(owners[1].ends, 1);
+	assert_int_equal(of_bob.ends + owners[0].ends, 0);
+	principal_unref(&alice);
+	principal_unref(&bob);
+}
+
 /* FRONT-SESS-08: one caller has a share of the places; another is not hindered by him. */
 static void places_of_one_are_limited(void **state)
 {
@@ -174,11 +246,11 @@ static void places_of_one_are_limited(void **state)
 	struct principal *bob = somebody(SLICE_LIT("bob"));
 
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(session_init(&owners[i].session, &set, alice, &ops), 0);
-	assert_int_equal(session_init(&owners[2].session, &set, alice, &ops), -1);
-	assert_int_equal(session_init(&owners[3].session, &set, bob, &ops), 0);
+		assert_int_equal(session_init(&owners[i].session, &set, alice, &nowhere, &ops), 0);
+	assert_int_equal(session_init(&owners[2].session, &set, alice, &nowhere, &ops), -1);
+	assert_int_equal(session_init(&owners[3].session, &set, bob, &nowhere, &ops), 0);
 	session_end(&owners[0].session, REASON_START_FAILED);
-	assert_int_equal(session_init(&owners[2].session, &set, alice, &ops), 0);
+	assert_int_equal(session_init(&owners[2].session, &set, alice, &nowhere, &ops), 0);
 	for (int i = 1; i < 4; i++)
 		session_end(&owners[i].session, REASON_DELETED);
 	assert_int_equal(alice->sessions, 0);
@@ -195,7 +267,7 @@ static void is_found_by_its_principal_only(void **state)
 	struct principal *bob = somebody(SLICE_LIT("bob"));
 	struct slice id;
 
-	assert_int_equal(session_init(&owner.session, &set, alice, &ops), 0);
+	assert_int_equal(session_init(&owner.session, &set, alice, &nowhere, &ops), 0);
 	session_begin(&owner.session);
 	id = session_id(&owner.session);
 	assert_ptr_equal(session_find(&set, id, alice), &owner.session);
@@ -379,6 +451,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(is_found_while_it_lives, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_of_one_are_limited, setup, teardown),
+		cmocka_unit_test_setup_teardown(idle_ones_make_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(own_ones_make_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_found_by_its_principal_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(idles_out_only_when_free, setup, teardown),
 		cmocka_unit_test_setup_teardown(doubtful_one_goes_soon, setup, teardown),

@@ -304,10 +304,10 @@ void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
 	timer_init(&upstream->idle, upstream_on_idle_timer);
 }
 
-void upstream_start_idle(struct upstream *upstream)
+void upstream_start_idle(struct upstream *upstream, uint64_t idle_ms)
 {
 	CHECK(upstream_is_serving(upstream) && upstream_load(upstream) == 0);
-	timer_start(upstream->shared->loop, &upstream->idle, upstream->server->conf.idle_ms);
+	timer_start(upstream->shared->loop, &upstream->idle, idle_ms);
 }
 
 /* ---- whether it lives ---- */

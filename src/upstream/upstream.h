@@ -63,7 +63,7 @@ struct upstream_owner_ops {
 	void (*on_settled)(struct upstream *upstream);
 	/* No request is in flight: when the last has ended, when it has settled, when it is to retire. */
 	void (*on_rest)(struct upstream *upstream);
-	/* It has had no request for idle_ms. */
+	/* It has had no request for as long as was asked for. */
 	void (*on_idle)(struct upstream *upstream);
 	/* It takes no requests any more: to be unlinked. Those in flight are still there. */
 	void (*on_closed)(struct upstream *upstream);
@@ -117,8 +117,10 @@ struct upstream {
 	struct client *client; /* the only one it serves now; NULL: none, or many */
 	struct call *lease;    /* the only call that it may work on */
 	int level;             /* the log level that it was told last, or -1 */
+	uint64_t rested_at_ms; /* when it last had nothing more to do */
 	uint64_t given_at_ms;  /* when its place was promised to others (process_slots), or 0 */
 	bool makes_room;       /* it was stopped for another one */
+	bool is_awaited;       /* a session waits for its place (reclaim) */
 };
 
 /* Who has a request in flight. */
@@ -159,8 +161,8 @@ void upstream_retire(struct upstream *upstream);
 void upstream_settle(struct upstream *upstream, uint64_t id);
 /* After a time-out: it must answer a ping soon, or it is lost. REL-25 */
 void upstream_probe(struct upstream *upstream);
-/* on_idle follows, unless a request comes first. */
-void upstream_start_idle(struct upstream *upstream);
+/* on_idle follows after idle_ms, unless a request comes first. */
+void upstream_start_idle(struct upstream *upstream, uint64_t idle_ms);
 
 /* The next id for a request to it. BACK-FRAME-08 */
 uint64_t upstream_next_id(struct upstream *upstream);

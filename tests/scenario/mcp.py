@@ -176,9 +176,9 @@ class Stub:
 
 class Session:
     def __init__(self, scene, daemon, server, version=C, caps=None, initialized=True, info=None,
-                 path=None, check=True, token=None):
+                 path=None, check=True, token=None, source=None):
         self.scene, self.daemon, self.server = scene, daemon, server
-        self.token = token
+        self.token, self.source = token, source
         self.address = daemon.address
         self.path = path or "/%s/mcp" % server
         self.version = version
@@ -205,7 +205,7 @@ class Session:
     # ---- sending --------------------------------------------------------
 
     def new_conn(self):
-        return self.scene.conn(address=self.address)
+        return self.scene.conn(address=self.address, source=self.source)
 
     def headers(self, extra=(), accept=BOTH, version_header=True, content=True):
         names = [k.lower() for k, _ in extra]

@@ -200,7 +200,7 @@ class TlsAddress(tuple):
 
 
 class Conn:
-    def __init__(self, address, timeout=TIMEOUT, receive_buffer=None):
+    def __init__(self, address, timeout=TIMEOUT, receive_buffer=None, source=None):
         self.address = address
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         if not isinstance(address, str) and ":" in address[0]:
@@ -208,6 +208,8 @@ class Conn:
         self.sock = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if source:  # an address of this machine to come from
+            self.sock.bind((source, 0))
         self.sock.settimeout(timeout)
         self.sock.connect(tuple(address) if isinstance(address, tuple) else address)
         if family != socket.AF_UNIX:

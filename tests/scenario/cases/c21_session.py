@@ -193,7 +193,7 @@ def sessions_over_the_limit(t):
     wait_for(again, 4, "room for a new session")
 
 
-@case(servers={"main": {"script": {}, "pool": {"max": 2}}})
+@case(servers={"main": {"script": {}, "pool": {"max": 2, "reclaim": "never"}}})
 def processes_over_the_limit(t):
     """bridging 4: more sessions than pool.max: 503 with Retry-After, overloaded."""
     a, b = t.session(), t.session()

@@ -408,7 +408,8 @@ def crash_loop_after_the_handshake(t):
 @case(daemon=False)
 def all_processes_have_a_limit(t):
     """product §4 limits.processes: of all servers together."""
-    t.start({"main": {"script": {}}, "other": {"script": {}}}, {"limits": {"processes": 1}})
+    t.start({"main": {"script": {}}, "other": {"script": {}}},
+            {"limits": {"processes": 1}, "defaults": {"pool": {"reclaim": "never"}}})
     s = t.session("main")
     e = t.session("other", check=False).started
     eq((e.final()["error"]["data"]["reason"], e.status), ("overloaded", 503))

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who waits gets the place of a process that is being stopped anyway, or has one stopped for it: that of a session that has
+ * done nothing for a while. First goes that of a caller who has more than a share, then that of a session whose stream
+ * nobody reads and that waits for no notification, then that of the caller who has most; of equals, the one that has been
+ * idle for longest. Who comes before whom: the caller who has least, then who has waited for longest.
+ *
+ * Nothing is looked for unless somebody waits; then all processes of sessions are, once a turn. Calls in flight are never
+ * cut short. A place that has become free is for whoever's turn it is then, not for the one that made it.
+ */
+#include "router/reclaim.h"
+
+#include "base/clock.h"
+#include "obs/counters.h"
+#include "obs/log.h"
+#include "process/child.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/pool_demand.h"
+#include "router/process_slots.h"
+#include "router/router.h"
+#include "session/holder.h"
+#include "session/session.h"
+#include "upstream/stdio.h"
+#include "upstream/upstream.h"
+
+#define PATIENCE_STEP_MS 50 /* so that the loop's timers have few distinct durations */
+
+static struct pool *pool_at(struct list *node)
+{
+	return container_of(node, struct pool, link);
+}
+
+static struct reclaim *reclaim_of(const struct pool *pool)
+{
+	return &pool->router->reclaim;
+}
+
+void reclaim_wake(struct reclaim *reclaim)
+{
+	if (!list_is_empty(&reclaim->waiting))
+		task_schedule(reclaim->loop, &reclaim->look);
+}
+
+/* Nobody waits in it: it only wants its process back when there is room. */
+static bool is_patient(const struct pool *pool)
+{
+	return list_is_empty(&pool->joining) && !pool_is_waited_for(pool);
+}
+
+bool reclaim_is_waiting(const struct pool *pool)
+{
+	return pool->is_waiting;
+}
+
+/* ---- what is idle ---- */
+
+bool reclaim_is_resting(const struct upstream *upstream)
+{
+	const struct client *client = upstream->client;
+
+	return upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0 &&
+	       client->call_count == 0 && list_is_empty(&client->server_requests.all);
+}
+
+/* It is there to hear what its server tells. */
+static bool is_listening(const struct client *client)
+{
+	return client->subscriptions.count > 0 || stream_has_reader(&client->session->standalone);
+}
+
+static bool is_over_share(const struct pool *pool)
+{
+	return pool->holder->count > server_share(pool->server);
+}
+
+/* Whether a process of this server less would be room for one of that. */
+static bool is_of_use(const struct server *server, const struct server *to)
+{
+	return server == to || (!server_is_full(to) && server_is_fleet_full(to));
+}
+
+/*
+ * In how long the process of `pool`, which rests, may be taken: once its session has been idle for long enough; or once `to`,
+ * unless that is NULL, has waited for so long, if its caller has less than a share and the other one more.
+ */
+static uint64_t wait_for(const struct pool *pool, const struct pool *to)
+{
+	uint64_t since_ms = pool_own_upstream(pool)->rested_at_ms, idle_ms;
+
+	if (to != NULL && to->waiting_since_ms < since_ms && to->holder != pool->holder &&
+	    is_over_share(pool) && to->holder->count < server_share(pool->server))
+		since_ms = to->waiting_since_ms;
+	idle_ms = clock_now_ms() - since_ms;
+	return idle_ms < SERVER_IDLE_MS ? SERVER_IDLE_MS - idle_ms : 0;
+}
+
+/* Whether the process of `a` is to go before that of `b`. */
+static bool goes_before(const struct pool *a, const struct pool *b)
+{
+	const struct upstream *first = pool_own_upstream(a), *second = pool_own_upstream(b);
+
+	if (is_over_share(a) != is_over_share(b))
+		return is_over_share(a);
+	if (is_listening(first->client) != is_listening(second->client))
+		return is_listening(second->client);
+	if (a->holder->count != b->holder->count)
+		return a->holder->count > b->holder->count;
+	return first->rested_at_ms < second->rested_at_ms;
+}
+
+/* The pool whose process is to go for one of `server`; NULL: none yet, and *wait_ms_r says when to look again. */
+static struct pool *find_idle(const struct reclaim *reclaim, const struct server *server,
+			      const struct pool *to, uint64_t *wait_ms_r)
+{
+	struct pool *best = NULL;
+
+	*wait_ms_r = UINT64_MAX;
+	LIST_FOREACH(node, &reclaim->awake) {
+		struct pool *pool = pool_at(node);
+		uint64_t wait_ms;
+
+		if (!pool->server->conf.reclaims || !is_of_use(pool->server, server) ||
+		    !reclaim_is_resting(pool_own_upstream(pool)))
+			continue;
+		wait_ms = wait_for(pool, to);
+		if (wait_ms > 0)
+			*wait_ms_r = wait_ms < *wait_ms_r ? wait_ms : *wait_ms_r;
+		else if (best == NULL || goes_before(pool, best))
+			best = pool;
+	}
+	return best;
+}
+
+void reclaim_put_to_sleep(struct upstream *upstream, enum reason reason)
+{
+	struct pool *pool = upstream->pool;
+
+	CHECK(!pool_is_shared(pool) && reclaim_is_resting(upstream));
+	counter_add(COUNTER_SESSIONS_ASLEEP);
+	LOG(SESSION_ASLEEP, LOG_STR("server", pool->server->conf.name),
+	    LOG_SLICE("session", slice_of(upstream->client->session->entry.id, SESSION_ID_SHOWN)),
+	    LOG_INT("pid", upstream_pid(upstream)), LOG_STR("reason", reason_get(reason)->text),
+	    LOG_INT("idle_ms", clock_now_ms() - upstream->rested_at_ms));
+	upstream_close(upstream, reason);
+	pool_wake(pool); /* it may want another one, when there is room */
+}
+
+void reclaim_make_room(const struct pool *pool)
+{
+	uint64_t wait_ms;
+	struct pool *idle = find_idle(reclaim_of(pool), pool->server, NULL, &wait_ms);
+
+	CHECK(pool_is_shared(pool));
+	if (idle == NULL)
+		return;
+	process_slots_note_leaving(pool_own_upstream(idle));
+	reclaim_put_to_sleep(pool_own_upstream(idle), REASON_RECLAIMED);
+}
+
+/* ---- places that become free ---- */
+
+/* A process of the server that is on its way out, and nobody waits for. */
+static struct upstream *find_leaving(const struct server *server)
+{
+	LIST_FOREACH(node, &server->children) {
+		struct child *child = container_of(node, struct child, link);
+
+		if (child->state == CHILD_STOPPING && !stdio_of_child(child)->is_awaited)
+			return stdio_of_child(child);
+	}
+	return NULL;
+}
+
+static void await(struct pool *pool, struct upstream *upstream)
+{
+	CHECK(pool->awaited == NULL && !upstream->is_awaited);
+	pool->awaited = upstream;
+	upstream->is_awaited = true;
+}
+
+static void await_no_more(struct pool *pool)
+{
+	if (pool->awaited != NULL)
+		pool->awaited->is_awaited = false;
+	pool->awaited = NULL;
+}
+
+void reclaim_leave(struct pool *pool)
+{
+	if (!pool->is_waiting)
+		return;
+	list_remove(&pool->link);
+	pool->is_waiting = false;
+	CHECK(pool->holder->waiting > 0);
+	pool->holder->waiting--;
+	await_no_more(pool);
+	reclaim_wake(reclaim_of(pool)); /* what it waited for is another one's */
+}
+
+/* ---- turns ---- */
+
+static bool comes_before(const struct pool *a, const struct pool *b)
+{
+	if (is_patient(a) != is_patient(b))
+		return is_patient(b);
+	return a->holder->count < b->holder->count;
+}
+
+/* The one whose turn it is to start a process, where there is room. */
+static struct pool *next_to_start(const struct reclaim *reclaim)
+{
+	struct pool *next = NULL;
+
+	LIST_FOREACH(node, &reclaim->waiting) {
+		struct pool *pool = pool_at(node);
+
+		if (server_has_room(pool->server) && (next == NULL || comes_before(pool, next)))
+			next = pool;
+	}
+	return next;
+}
+
+/* The same of those who wait for no process in particular. */
+static struct pool *next_to_look(const struct reclaim *reclaim)
+{
+	struct pool *next = NULL;
+
+	LIST_FOREACH(node, &reclaim->waiting) {
+		struct pool *pool = pool_at(node);
+
+		if (pool->awaited == NULL && !pool->is_passed && !is_patient(pool) &&
+		    (next == NULL || comes_before(pool, next)))
+			next = pool;
+	}
+	return next;
+}
+
+static void start_all(struct reclaim *reclaim)
+{
+	struct pool *pool;
+
+	LIST_FOREACH_SAFE(node, &reclaim->waiting) {
+		if (pool_upstreams_needed(pool_at(node)) == 0)
+			reclaim_leave(pool_at(node)); /* those who waited in it have gone */
+	}
+	while ((pool = next_to_start(reclaim)) != NULL) {
+		enum reason reason = reclaim->ops->grow(pool);
+
+		if (reason == REASON_NONE)
+			continue;
+		reclaim_leave(pool);
+		reclaim->ops->refuse(pool, reason);
+	}
+}
+
+/* For those behind it of the same server there is nothing either: they have no more right to it. */
+static void pass_over(struct reclaim *reclaim, const struct server *server)
+{
+	LIST_FOREACH(node, &reclaim->waiting) {
+		if (pool_at(node)->server == server)
+			pool_at(node)->is_passed = true;
+	}
+}
+
+static void look_for_all(struct reclaim *reclaim)
+{
+	uint64_t soonest_ms = UINT64_MAX;
+	struct pool *pool;
+
+	LIST_FOREACH(node, &reclaim->waiting)
+		pool_at(node)->is_passed = false;
+	while ((pool = next_to_look(reclaim)) != NULL) {
+		struct upstream *leaving = find_leaving(pool->server);
+		struct pool *idle;
+		uint64_t wait_ms;
+
+		if (leaving != NULL) {
+			await(pool, leaving);
+			continue;
+		}
+		idle = find_idle(reclaim, pool->server, pool, &wait_ms);
+		if (idle == NULL) {
+			(void)process_slots_seek(pool);
+			soonest_ms = wait_ms < soonest_ms ? wait_ms : soonest_ms;
+			pass_over(reclaim, pool->server);
+			continue;
+		}
+		await(pool, pool_own_upstream(idle));
+		reclaim_put_to_sleep(pool->awaited, REASON_RECLAIMED);
+	}
+	timer_stop(&reclaim->patience);
+	if (soonest_ms != UINT64_MAX)
+		timer_start(reclaim->loop, &reclaim->patience,
+			    (soonest_ms + PATIENCE_STEP_MS - 1) / PATIENCE_STEP_MS *
+				    PATIENCE_STEP_MS);
+}
+
+static void on_look(struct task *task)
+{
+	struct reclaim *reclaim = container_of(task, struct reclaim, look);
+
+	start_all(reclaim);
+	look_for_all(reclaim);
+}
+
+static void on_patience(struct timer *timer)
+{
+	reclaim_wake(container_of(timer, struct reclaim, patience));
+}
+
+void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
+{
+	LIST_FOREACH(node, &reclaim->waiting) {
+		if (pool_at(node)->awaited == upstream)
+			pool_at(node)->awaited = NULL;
+	}
+	start_all(reclaim); /* now: others may be about to start theirs */
+	reclaim_wake(reclaim);
+}
+
+/* ---- who waits ---- */
+
+/* The newest of the caller who waits with most, if that is more than the caller of `pool` would; NULL: none is. */
+static struct pool *find_excess(const struct reclaim *reclaim, const struct pool *pool)
+{
+	size_t most = pool->holder->waiting + 2;
+	struct pool *excess = NULL;
+
+	LIST_FOREACH(node, &reclaim->waiting) {
+		struct pool *other = pool_at(node);
+
+		if (other->server != pool->server || is_patient(other) ||
+		    other->holder->waiting < most)
+			continue;
+		most = other->holder->waiting;
+		excess = other;
+	}
+	return excess;
+}
+
+static size_t count_waiting(const struct reclaim *reclaim, const struct server *server)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &reclaim->waiting)
+		count += pool_at(node)->server == server && !is_patient(pool_at(node));
+	return count;
+}
+
+bool reclaim_wait(struct pool *pool)
+{
+	struct reclaim *reclaim = reclaim_of(pool);
+
+	CHECK(!pool_is_shared(pool) && pool->upstream_count == 0);
+	if (!pool->server->conf.reclaims || server_has_room(pool->server))
+		return false;
+	if (!pool->is_waiting) {
+		if (!is_patient(pool) &&
+		    count_waiting(reclaim, pool->server) >= pool->server->conf.queue_calls) {
+			struct pool *excess = find_excess(reclaim, pool);
+
+			if (excess == NULL)
+				return false;
+			reclaim->ops->refuse(excess, REASON_OVER_LIMIT);
+		}
+		list_append(&reclaim->waiting, &pool->link);
+		pool->is_waiting = true;
+		pool->waiting_since_ms = clock_now_ms();
+		pool->holder->waiting++;
+	}
+	reclaim_wake(reclaim);
+	return true;
+}
+
+/* ---- what pools tell ---- */
+
+void reclaim_note_started(struct pool *pool)
+{
+	reclaim_leave(pool);
+	list_append(&reclaim_of(pool)->awake, &pool->link);
+	pool->holder->count++;
+}
+
+void reclaim_note_stopped(struct pool *pool)
+{
+	CHECK(pool->holder->count > 0);
+	list_remove(&pool->link);
+	pool->holder->count--;
+	reclaim_wake(reclaim_of(pool));
+}
+
+/* In how long the process of the pool may be another one's; UINT64_MAX: it is in use. */
+static uint64_t free_in_ms(const struct pool *pool)
+{
+	const struct upstream *upstream = pool_own_upstream(pool);
+
+	if (!reclaim_is_resting(upstream))
+		return UINT64_MAX;
+	if (pool->server->conf.reclaims)
+		return wait_for(pool, NULL);
+	return session_left_ms(upstream->client->session);
+}
+
+uint64_t reclaim_wait_ms(const struct reclaim *reclaim, const struct server *server)
+{
+	uint64_t least_ms = UINT64_MAX;
+
+	LIST_FOREACH(node, &reclaim->awake) {
+		const struct pool *pool = pool_at(node);
+		uint64_t wait_ms = is_of_use(pool->server, server) ? free_in_ms(pool) : UINT64_MAX;
+
+		if (wait_ms < least_ms)
+			least_ms = wait_ms;
+	}
+	return least_ms;
+}
+
+void reclaim_init(struct reclaim *reclaim, struct loop *loop, const struct reclaim_ops *ops)
+{
+	*reclaim = (struct reclaim){ .loop = loop, .ops = ops };
+	list_init(&reclaim->awake);
+	list_init(&reclaim->waiting);
+	task_init(&reclaim->look, on_look);
+	timer_init(&reclaim->patience, on_patience);
+}
+
+void reclaim_fini(struct reclaim *reclaim)
+{
+	CHECK(list_is_empty(&reclaim->awake) && list_is_empty(&reclaim->waiting));
+	task_cancel(&reclaim->look);
+	timer_stop(&reclaim->patience);
+}

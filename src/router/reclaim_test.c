@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
+#include "router/client_stage.h"
+#include "router/retry.h"
+
+#define WELCOME                                                                             \
+	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
+	"'logging':{},'tools':{'listChanged':true},'resources':{'subscribe':true}},"        \
+	"'serverInfo':{'name':'s','version':'1'}}}"
+#define HANDSHAKE                                                                    \
+	"{'jsonrpc':'2.0','id':1,'method':'initialize','params':{'protocolVersion':" \
+	"'2025-11-25','capabilities':{},'clientInfo':{'name':'c','version':'1'}}}"
+#define SUBSCRIBE(id)                                                                   \
+	"{'jsonrpc':'2.0','id':" id ",'method':'resources/subscribe','params':{'uri':'" \
+	"r:a'}}"
+#define LEVEL(id)                                                                            \
+	"{'jsonrpc':'2.0','id':" id ",'method':'logging/setLevel','params':{'level':'error'" \
+	"}}"
+#define EMPTY(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
+#define PING "{'jsonrpc':'2.0','id':9,'method':'ping'}"
+
+#define QUEUE_TIMEOUT_MS 10000
+
+static struct principal *alice, *bob;
+
+static int setup(void **state)
+{
+	static const struct identity a = { .issuer = SLICE("i"), .subject = SLICE("alice") };
+	static const struct identity b = { .issuer = SLICE("i"), .subject = SLICE("bob") };
+
+	client_stage_open();
+	router.sessions.conf.max_sessions = router.sessions.conf.max_per_principal = 100;
+	for (size_t i = 0; i < 2; i++) {
+		struct server_conf *conf = &servers[i].conf;
+
+		conf->pool_max = 3;
+		conf->reclaims = RECLAIM_IDLE;
+		conf->share_percent = 50;
+		conf->queue_calls = 4;
+		conf->queue_timeout_ms = QUEUE_TIMEOUT_MS;
+		conf->request_timeout_ms = 600000;
+	}
+	alice = principal_get(&router.sessions.principals, &a);
+	bob = principal_get(&router.sessions.principals, &b);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	int result = client_stage_close(state);
+
+	principal_unref(&alice);
+	principal_unref(&bob);
+	return result;
+}
+
+/* The i-th process answers initialize, whoever it is for. */
+static void welcomes(size_t i)
+{
+	hears(process(i), HANDSHAKE);
+	says(process(i), WELCOME);
+	hears(process(i), INITIALIZED);
+}
+
+static struct client *begun(struct front *front)
+{
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	notify(front->call.client, INITIALIZED);
+	return front->call.client;
+}
+
+/* A session whose process is the i-th that was started. */
+static struct client *begin_as(struct principal *principal, size_t i)
+{
+	struct front *front = open_session_as(principal, INITIALIZE_WITH(""));
+
+	welcomes(i);
+	return begun(front);
+}
+
+static struct client *begin(size_t i)
+{
+	return begin_as(&router.sessions.principals.anonymous, i);
+}
+
+/* The i-th process has been told to go, and goes. */
+static void goes(size_t i)
+{
+	hears_nothing(process(i));
+	assert_true(process(i)->is_eof);
+	exits(process(i), 0);
+}
+
+static void stays(size_t i)
+{
+	hears_nothing(process(i));
+	assert_false(process(i)->is_eof);
+}
+
+/* bridging §1.9 (1), (2): not before two seconds; then the one idle for longest. Its session is there, and goes on. */
+static void longest_idle_gives_way(void **state)
+{
+	struct client *first = begin(0);
+	struct front *front;
+	struct front *call;
+
+	pass(1000);
+	begin(1);
+	begin(2);
+	front = open_session(INITIALIZE_WITH(""));
+	is_open(front);
+	stays(0);
+	pass(950);
+	stays(0);
+	pass(50);
+	goes(0);
+	stays(1);
+	stays(2);
+	welcomes(3);
+	begun(front);
+	assert_int_equal(first->session->state, SESSION_LIVE);
+	assert_true(is_logged("session_asleep"));
+	call = request(first, CALL("7")); /* it wakes: another one gives way, once it may */
+	is_open(call);
+	pass(1000);
+	goes(1);
+	welcomes(4);
+	hears(process(4), CALL("2"));
+	says(process(4), RESULT("2"));
+	is_answered(call, RESULT("7"));
+	assert_int_equal(count_logged("session_respawn"), 1);
+}
+
+/* §1.9, §4: what its client has asked for is asked again, and what may have changed is told. */
+static void nothing_is_forgotten(void **state)
+{
+	struct client *a;
+	struct member *reader;
+	struct front *call;
+
+	servers[0].conf.pool_max = 1;
+	a = begin(0);
+	request(a, LEVEL("1"));
+	hears(process(0), LEVEL("2"));
+	says(process(0), EMPTY("2"));
+	request(a, SUBSCRIBE("2"));
+	hears(process(0), SUBSCRIBE("3"));
+	says(process(0), EMPTY("3"));
+	pass(2000);
+	call = open_session(INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(1);
+	begun(call);
+	session_end(call->call.client->session, REASON_DELETED);
+	settle();
+	goes(1); /* there is room: who waits for notifications gets a process without a request */
+	hears(process(2), HANDSHAKE);
+	says(process(2), WELCOME);
+	hears(process(2), INITIALIZED);
+	hears(process(2), LEVEL("2"));
+	hears(process(2), SUBSCRIBE("3"));
+	reader = listen_to(a);
+	heard(reader, CHANGED("tools") "|");
+}
+
+/* §1.9 (1): a call, or a question of the server, is work; a ping is none. */
+static void who_works_keeps_it(void **state)
+{
+	struct client *calls = begin(0), *is_asked, *pings;
+	struct front *front = open_session(INITIALIZE_WITH("'roots':{}"));
+	struct front *call = request(calls, CALL("1"));
+
+	assert_non_null(fake_process_read(process(1)));
+	says(process(1), WELCOME);
+	hears(process(1), INITIALIZED);
+	is_asked = begun(front);
+	listen_to(is_asked);
+	pings = begin(2);
+	hears(process(0), CALL("2"));
+	says(process(1), "{'jsonrpc':'2.0','id':5,'method':'roots/list'}");
+	pass(1900);
+	request(pings, PING);
+	front = open_session(INITIALIZE_WITH(""));
+	pass(100);
+	stays(0);
+	stays(1);
+	goes(2);
+	welcomes(3);
+	begun(front);
+	front = open_session(INITIALIZE_WITH(""));
+	settle();
+	stays(1);
+	answer(is_asked, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(process(1), "{'jsonrpc':'2.0','id':5,'result':{}}");
+	goes(1);
+	welcomes(4);
+	begun(front);
+	is_open(call);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+}
+
+/* §1.9 (2): without a stream before with one; of the caller who has most before others. */
+static void some_go_before_others(void **state)
+{
+	struct client *listens = begin_as(alice, 0);
+	struct front *front;
+
+	listen_to(listens);
+	pass(10);
+	begin_as(bob, 1);
+	pass(10);
+	begin_as(alice, 2);
+	pass(5000);
+	servers[0].conf.share_percent = 100;
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	stays(0);
+	stays(1);
+	goes(2); /* alice has two; of hers, the one that nobody listens to */
+	welcomes(3);
+	begun(front);
+	pass(5000);
+	front = open_session_as(alice, INITIALIZE_WITH(""));
+	stays(0);
+	goes(1);
+	welcomes(4);
+	begun(front);
+}
+
+/* §1.9 (3): as long as all are busy it is waited, but not for ever; and who waits for too much is refused. */
+static void waiting_is_limited(void **state)
+{
+	struct front *calls[3], *late[5];
+
+	for (size_t i = 0; i < 3; i++) {
+		calls[i] = request(begin(i), CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	for (size_t i = 0; i < 4; i++)
+		is_open(late[i] = open_session(INITIALIZE_WITH("")));
+	late[4] = open_session(INITIALIZE_WITH(""));
+	is_failed(late[4], REASON_OVER_LIMIT); /* queue_calls */
+	is_open(late[4] = open_session_as(alice, INITIALIZE_WITH("")));
+	is_failed(late[3], REASON_OVER_LIMIT); /* it was of the one who waits with most */
+	pass(QUEUE_TIMEOUT_MS - 1);
+	is_open(late[0]);
+	is_open(late[4]);
+	pass(1);
+	for (size_t i = 0; i < 5; i++)
+		is_failed(late[i], REASON_OVER_LIMIT);
+	for (size_t i = 0; i < 3; i++) {
+		stays(i);
+		is_open(calls[i]);
+	}
+}
+
+/* §1.9 (3): as long as a process takes to go, who waits for its place waits. */
+static void what_leaves_is_waited_for(void **state)
+{
+	struct front *front;
+
+	servers[0].conf.pool_max = 1;
+	servers[0].conf.stop_grace_ms = 60000;
+	begin(0);
+	pass(5000);
+	front = open_session(INITIALIZE_WITH(""));
+	pass(2 * QUEUE_TIMEOUT_MS);
+	is_open(front);
+	goes(0);
+	welcomes(1);
+	begun(front);
+}
+
+/* §1.9 (4): a process that ends anyway is enough. */
+static void no_more_than_needed_go(void **state)
+{
+	struct client *leaves = begin(0);
+	struct front *front;
+
+	begin(1);
+	begin(2);
+	pass(5000);
+	session_end(leaves->session, REASON_DELETED);
+	front = open_session(INITIALIZE_WITH(""));
+	settle();
+	stays(1);
+	stays(2);
+	goes(0);
+	welcomes(3);
+	begun(front);
+	stays(1);
+	stays(2);
+}
+
+/* §1.9 (6): who has more than a share gives a process away as soon as it rests, if another one has waited. */
+static void shares_are_kept(void **state)
+{
+	struct client *busy[3];
+	struct front *calls[3], *front;
+
+	for (size_t i = 0; i < 3; i++) {
+		busy[i] = begin_as(alice, i);
+		calls[i] = request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(2000);
+	is_open(front);
+	says(process(1), RESULT("2"));
+	is_answered(calls[1], RESULT("1"));
+	goes(1);
+	welcomes(3);
+	begun(front);
+	stays(0);
+	stays(2);
+	/* Her own next session has no such right to what is hers, and none to his. */
+	calls[1] = request(busy[1], CALL("3"));
+	pass(1000);
+	says(process(0), RESULT("2"));
+	pass(900);
+	stays(0);
+	stays(3);
+	is_open(calls[1]);
+}
+
+/* §1.9 (3): who has least comes first, although others have waited for longer. */
+static void least_comes_first(void **state)
+{
+	struct front *hers, *his;
+
+	for (size_t i = 0; i < 3; i++) {
+		request(begin_as(alice, i), CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	hers = open_session_as(alice, INITIALIZE_WITH(""));
+	pass(1000);
+	his = open_session_as(bob, INITIALIZE_WITH(""));
+	says(process(0), RESULT("2"));
+	pass(2000);
+	goes(0);
+	welcomes(3);
+	begun(his);
+	is_open(hers);
+}
+
+/* pool.reclaim: never. */
+static void memory_may_be_worth_more(void **state)
+{
+	servers[0].conf.pool_max = 1;
+	servers[0].conf.reclaims = RECLAIM_NEVER;
+	begin(0);
+	pass(60000);
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	stays(0);
+}
+
+/* limits.processes: a server whose own sessions have none gets that of another's, unless that keeps its own. */
+static void servers_give_way_to_each_other(void **state)
+{
+	struct front *front;
+
+	fleet.max = 2;
+	servers[1].conf.reclaims = RECLAIM_NEVER;
+	open_session_at(&servers[1], &router.sessions.principals.anonymous, INITIALIZE_WITH(""));
+	welcomes(0);
+	pass(10);
+	begin(1);
+	pass(5000);
+	front = open_session(INITIALIZE_WITH(""));
+	stays(0);
+	goes(1);
+	welcomes(2);
+	begun(front);
+}
+
+/* pool.sleep_after: although nobody waits. Who waits for notifications does not sleep. */
+static void sleep_comes_by_itself(void **state)
+{
+	struct client *a, *b;
+	struct front *call;
+
+	servers[0].conf.sleep_after_ms = 60000;
+	a = begin(0);
+	b = begin(1);
+	request(b, SUBSCRIBE("1"));
+	hears(process(1), SUBSCRIBE("2"));
+	says(process(1), EMPTY("2"));
+	pass(59999);
+	stays(0);
+	pass(1);
+	goes(0);
+	pass(60000);
+	stays(1);
+	call = request(a, CALL("1"));
+	welcomes(2);
+	hears(process(2), CALL("2"));
+	says(process(2), RESULT("2"));
+	is_answered(call, RESULT("1"));
+}
+
+/* Who has gone while it waited needs nothing: nothing is started, and nothing stopped, for it. */
+static void who_left_is_not_waited_for(void **state)
+{
+	struct client *a, *b;
+	struct front *call;
+
+	servers[0].conf.pool_max = 1;
+	a = begin(0);
+	pass(5000);
+	call = open_session(INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(1);
+	b = begun(call);
+	call = request(a, CALL("5"));
+	is_open(call);
+	call_cancel(&call->call);
+	pass(5000);
+	stays(1);
+	session_end(b->session, REASON_DELETED);
+	settle();
+	goes(1);
+	assert_int_equal(keeper.count, 2);
+}
+
+/* Retry-After says what is known: when somebody may give way, when the back-off ends, how long calls take. */
+static void refusals_say_when(void **state)
+{
+	struct principal *anonymous = &router.sessions.principals.anonymous;
+	struct front *call;
+
+	assert_int_equal(retry_after_s(&router, &servers[0], alice, REASON_START_FAILED), 1);
+	servers[0].conf.backoff_min_ms = servers[0].conf.backoff_max_ms = 40000;
+	backoff_note_failed(&servers[0].backoff);
+	assert_in_range(retry_after_s(&router, &servers[0], alice, REASON_BACKEND_DOWN), 31, 41);
+	backoff_forget_failures(&servers[0].backoff);
+	servers[0].conf.pool_max = 1;
+	call = request(begin_as(alice, 0), CALL("1"));
+	hears(process(0), CALL("2"));
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 2);
+	pass(20000);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 3);
+	pass(1500);
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 2);
+	servers[0].conf.reclaims = RECLAIM_NEVER;
+	router.sessions.conf.max_per_principal = 1;
+	assert_int_equal(retry_after_s(&router, &servers[0], bob, REASON_OVER_LIMIT), 301);
+	router.sessions.conf.max_sessions = 1;
+	assert_int_equal(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 2);
+	/* Where calls take twenty seconds, one who waits for the end of one had better wait for so long. */
+	call = request(call->call.client, CALL("2"));
+	assert_in_range(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 20, 40);
+}
+
+/* ---- anything in any order ---- */
+
+#define RANDOM_SESSIONS 9
+
+static uint64_t random_state;
+
+static uint64_t any(uint64_t below)
+{
+	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+	return (random_state >> 33) % below;
+}
+
+/* The process answers all that it has heard, each with the name of its session; and goes when it is to. */
+static void play(size_t i, unsigned long owner[])
+{
+	unsigned long id, session;
+	const char *line;
+	char text[200];
+
+	if (!process(i)->is_started || process(i)->is_exited)
+		return;
+	while ((line = fake_process_read(process(i))) != NULL) {
+		const char *mark = strstr(line, "\"session\":");
+
+		if (strstr(line, "\"initialize\"") != NULL) {
+			says(process(i), WELCOME);
+			continue;
+		}
+		if (mark == NULL)
+			continue;
+		assert_int_equal(sscanf(line, "{\"jsonrpc\":\"2.0\",\"id\":%lu,", &id), 1);
+		session = strtoul(mark + 10, NULL, 10);
+		assert_true(owner[i] == 0 || owner[i] == session); /* it is of one session alone */
+		owner[i] = session;
+		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%lu,'result':{'of':%lu}}", id,
+			 session);
+		says(process(i), text);
+	}
+	if (process(i)->is_eof || process(i)->last_signal != 0)
+		exits(process(i), 0);
+}
+
+static struct front *call_of_session(struct client *client, unsigned long session)
+{
+	char text[200];
+	struct front *front;
+
+	snprintf(text, sizeof(text),
+		 "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'session':%lu}}",
+		 session);
+	front = request(client, text);
+	front->mark = session;
+	return front;
+}
+
+/* Sessions come and go, call or not, processes take their time: all get what is theirs, and nobody is left waiting. */
+static void all_get_their_turn(void **state)
+{
+	struct principal *principals[] = { alice, bob, &router.sessions.principals.anonymous };
+	struct front *sessions[RANDOM_SESSIONS] = { NULL };
+	static unsigned long owner[FAKE_PROCESSES_MAX];
+	unsigned long numbers[RANDOM_SESSIONS], last = 0;
+	size_t answered = 0;
+
+	random_state = 20251122;
+	memset(owner, 0, sizeof(owner));
+	while (keeper.count + 10 < FAKE_PROCESSES_MAX && front_count + 10 < STAGE_FRONTS_MAX &&
+	       last < 5000) {
+		size_t i = any(RANDOM_SESSIONS);
+
+		if (sessions[i] == NULL) {
+			sessions[i] = open_session_as(principals[any(3)], INITIALIZE_WITH(""));
+			numbers[i] = ++last;
+		} else if (sessions[i]->ending == ENDING_FAILED) {
+			is_failed(sessions[i], REASON_OVER_LIMIT);
+			sessions[i] = NULL;
+		} else if (sessions[i]->ending == ENDING_RESPONSE && any(40) == 0) {
+			session_end(sessions[i]->call.client->session, REASON_DELETED);
+			sessions[i] = NULL;
+		} else if (sessions[i]->ending == ENDING_RESPONSE) {
+			call_of_session(sessions[i]->call.client, numbers[i]);
+		}
+		for (size_t n = any(4); n > 0 && keeper.count > 0; n--)
+			play(keeper.count - 1 - any(keeper.count < 8 ? keeper.count : 8), owner);
+		if (any(3) == 0)
+			pass(any(4) * 700);
+		assert_true(servers[0].count + servers[0].reserved <= servers[0].conf.pool_max);
+	}
+	for (int round = 0; round < 60; round++) {
+		for (size_t i = 0; i < keeper.count; i++)
+			play(i, owner);
+		pass(1000);
+	}
+	for (size_t i = 0; i < front_count; i++) {
+		char expected[40];
+
+		assert_int_equal(fronts[i].endings, 1);
+		snprintf(expected, sizeof(expected), "\"of\":%lu}", fronts[i].mark);
+		if (fronts[i].mark == 0 || fronts[i].ending != ENDING_RESPONSE)
+			continue;
+		assert_non_null(strstr(buf_terminate(&fronts[i].response), expected));
+		answered++;
+	}
+	print_message("# %zu processes, %lu sessions, %zu answered of %zu\n", (size_t)keeper.count,
+		      last, answered, front_count);
+	assert_true(answered > 300 && count_logged("session_asleep") > 50);
+	assert_true(list_is_empty(&router.reclaim.waiting));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+	TEST(longest_idle_gives_way),
+	TEST(nothing_is_forgotten),
+	TEST(who_works_keeps_it),
+	TEST(some_go_before_others),
+	TEST(waiting_is_limited),
+	TEST(what_leaves_is_waited_for),
+	TEST(no_more_than_needed_go),
+	TEST(shares_are_kept),
+	TEST(least_comes_first),
+	TEST(memory_may_be_worth_more),
+	TEST(servers_give_way_to_each_other),
+	TEST(sleep_comes_by_itself),
+	TEST(who_left_is_not_waited_for),
+	TEST(refusals_say_when),
+	TEST(all_get_their_turn),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
