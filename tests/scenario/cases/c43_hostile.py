@@ -50,7 +50,7 @@ class Place:
         self.t, self.user = t, user
         self.uid = pwd.getpwnam(user).pw_uid if user else os.getuid()
         self.gid = pwd.getpwnam(user).pw_gid if user else os.getgid()
-        self.base = public_directory(t, "mcpgated")
+        self.base = public_directory(t, "mcpgated", "mcpgated-gateway", "mcpgated-reaper")
         os.chown(self.base, self.uid, self.gid)
         program = os.path.join(harness.BIN, "tests", "hostile-server")
         if not os.path.exists(program):
