@@ -17,3 +17,9 @@ mcpgated_gateway_LDADD = src/keeper/libkeeper.a src/config/libconfig.a $(ADMIN_L
 	$(JANSSON_LIBS) $(YAML_LIBS) $(SECCOMP_LIBS)
 mcpgated_reaper_SOURCES = src/keeper/reaper_program.c
 mcpgated_reaper_LDADD = src/keeper/libkeeper.a src/obs/libobs.a src/base/libbase.a $(UTF8PROC_LIBS)
+# For the scenarios: the gateway with a mind of its own, and what it tries, unconfined.
+noinst_PROGRAMS += tests/taken-over/mcpgated-gateway tests/taken-over/control
+tests_taken_over_mcpgated_gateway_SOURCES = $(mcpgated_gateway_SOURCES) tests/taken-over.c
+tests_taken_over_mcpgated_gateway_LDADD = $(mcpgated_gateway_LDADD)
+tests_taken_over_control_SOURCES = tests/taken-over.c
+tests_taken_over_control_CPPFLAGS = $(AM_CPPFLAGS) -DCONTROL

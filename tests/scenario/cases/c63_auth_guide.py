@@ -36,7 +36,8 @@ def begin(t, text):
     os.chmod(path, 0o600)
     done = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "-c", path], capture_output=True, text=True,
                           timeout=20 * harness.SLOW)
-    eq((done.returncode, done.stderr), (0, "mcpgated: the configuration is fine\n"), "mcpgated -t")
+    said = [line for line in done.stderr.splitlines() if " runs as root, " not in line]
+    eq((done.returncode, said), (0, ["mcpgated: the configuration is fine"]), "mcpgated -t")
     return t.start(args=["-c", path])
 
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A gateway that was taken over: tests/taken-over.c is linked into its program and tries what there is to try."""
+import os
+import pwd
+import re
+import shutil
+import subprocess
+
+import harness
+from harness import Skip, case, eq, ok, wait_for
+from cases.c42_confine import public_directory
+
+# What it must be able to do, and gets through in the confined process as well.
+NEEDED = ["wait_a_little", "signal_itself", "read_own_limits", "make_pipe", "more_memory"]
+# A sanitized build calls these for its reports; in any other they end the process.
+OF_SANITIZERS = ["be_dumpable", "create_file", "read_link", "read_passwd", "write_file"]
+ENOUGH = 50
+PROBES = re.compile(r"probe (\w+) (begins|\d+)")
+FILES = "file", "removed", "renamed"
+
+
+def place(t, *programs):
+    """A directory that every user may write, with the program that was taken over in place of the gateway's."""
+    folder = os.path.join(harness.BIN, "tests", "taken-over")
+    if not os.path.exists(os.path.join(folder, "control")):
+        raise Skip("there is no tests/taken-over beside the programs")
+    base = public_directory(t, "mcpgated")
+    for name in ("mcpgated-gateway", "control"):
+        shutil.copy(os.path.join(folder, name), base)
+    for name in FILES:
+        with open(os.path.join(base, name), "w") as f:
+            f.write("content")
+        os.chmod(f.name, 0o666)
+    os.chmod(base, 0o777)
+    return base
+
+
+def told(lines):
+    """{probe: its result, or None if the process did not come to tell it}"""
+    found = {}
+    for line in lines:
+        m = PROBES.search(line)
+        if m:
+            found[m.group(1)] = None if m.group(2) == "begins" else int(m.group(2))
+    return found
+
+
+def taken_over(t, user=None, config=None):
+    base = place(t)
+    control = told(subprocess.run([os.path.join(base, "control")], capture_output=True, text=True, timeout=20 * harness.SLOW).stdout.splitlines())
+    got = [name for name, code in control.items() if code == 0]
+    ok(len(got) >= ENOUGH, "too few probes get through unconfined:", ", ".join(got))
+    for name in FILES:
+        with open(os.path.join(base, name), "w") as f:
+            f.write("content")
+        os.chmod(f.name, 0o666)
+    with open(os.path.join(base, "probes"), "wb") as f:
+        f.write(bytes(4096))
+    os.chmod(f.name, 0o666)
+    become = "" if user is None else "setpriv --reuid %d --regid %d --clear-groups " % (user.pw_uid, user.pw_gid)
+    script = 'cp "$3" "$0/config" && chmod 600 "$0/config" && %s cd / && exec %s"$0/mcpgated" -c "$0/config"' % (
+        "" if user is None else 'chown %d "$0/config" &&' % user.pw_uid, become)
+    lines = []
+    for _ in range(len(control)):
+        daemon = t.start({"main": {}}, {"admin": {"address": "off"}, **(config or {})}, prefix=["sh", "-c", script, base], wait=False)
+        # Six gateways end one after the other; three of them come without much of a pause.
+        wait_for(lambda d=daemon: len([x for x in d.lines if " gateway_forbidden " in x]) >= 3
+                 or any("call=setitimer " in x or "probe set_timer 0" in x for x in d.lines) or d.process.poll() is not None, 10, "the probes")
+        daemon.forgiven = True
+        daemon.term()
+        daemon.process.wait(15 * harness.SLOW)
+        daemon.reader.join(5)
+        lines += daemon.lines
+        if any("probe set_timer" in x for x in lines):
+            break
+    results = told(lines)
+    with open(os.path.join(base, "mcpgated-gateway"), "rb") as f:
+        may_go_on = NEEDED + (OF_SANITIZERS if b"__asan_init" in f.read() else [])
+    eq(sorted(set(control) - set(results)), [], "probes that were not tried")
+    eq(sorted(name for name in NEEDED if results[name] != 0), [], "what it must be able to do")
+    eq(sorted(name for name, code in results.items() if code is not None and name not in may_go_on), [], "what did not end the process")
+    eq(len([x for x in lines if " gateway_forbidden process=gateway call=" in x]), len([name for name, code in results.items() if code is None]), "calls that are named")
+    for name in FILES:
+        with open(os.path.join(base, name)) as f:
+            eq(f.read(), "content", name)
+
+
+@case(daemon=False, deadline=120)
+def as_root(t):
+    """SEC-61 SEC-60 DEF-24: a gateway that was taken over gets nothing, and each try is told by name."""
+    if os.getuid() != 0:
+        raise Skip("not root")
+    taken_over(t)
+
+
+@case(daemon=False, deadline=120)
+def as_an_ordinary_user(t):
+    """SEC-61: likewise where the daemon has no rights of its own to begin with."""
+    if os.getuid() == 0 and not shutil.which("setpriv"):
+        raise Skip("there is no setpriv to start the daemon as another user")
+    taken_over(t, pwd.getpwnam("nobody") if os.getuid() == 0 else None)
+
+
+@case(daemon=False, deadline=120)
+def with_oauth(t):
+    """SEC-61 SEC-10: likewise where issuers are asked, which another process does."""
+    taken_over(t, None, {"public_url": "https://mcp.example",
+                         "auth": {"mode": "oauth", "issuers": [{"issuer": "https://id.example"}]}})
