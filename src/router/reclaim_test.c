@@ -457,7 +457,7 @@ static void refusals_say_when(void **state)
 static void shares_are_for_who_has_less(void **state)
 {
 	struct client *hers = NULL, *anonymous;
-	struct front *call, *calls[2], *front;
+	struct front *call, *calls[3], *front;
 
 	servers[0].conf.pool_max = 4;
 	for (size_t i = 0; i < 3; i++) {
@@ -483,25 +483,37 @@ static void shares_are_for_who_has_less(void **state)
 	front = open_session_as(alice, INITIALIZE_WITH(""));
 	goes(3); /* his other one */
 	welcomes(6);
-	begun(front);
+	calls[2] = request(begun(front), CALL("1"));
 	front = open_session_as(bob, INITIALIZE_WITH(""));
 	pass(2500);
-	goes(6); /* she has two, of one that is her share, and he has one: for him it is as for anybody */
-	welcomes(7);
-	begun(front);
-	front = open_session_as(bob, INITIALIZE_WITH(""));
-	pass(1000);
 	says(process(2), RESULT("2"));
 	is_answered(call, RESULT("1"));
-	pass(999);
-	stays(2);
-	stays(7);
+	pass(1999);
+	stays(2); /* she has two, of one that is her share, but he has one: for him it is as for anybody */
 	pass(1);
-	goes(7); /* his own, which is more than a share */
-	welcomes(8);
+	goes(2);
+	welcomes(7);
 	begun(front);
-	is_open(calls[0]);
-	is_open(calls[1]);
+	for (size_t i = 0; i < 3; i++)
+		is_open(calls[i]);
+}
+
+/* §1.9 (6): a moment is left to who has more than a share, too, until somebody has waited for it. */
+static void moments_are_left(void **state)
+{
+	struct front *front;
+
+	for (size_t i = 0; i < 3; i++)
+		begin_as(alice, i);
+	pass(500);
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(1499);
+	for (size_t i = 0; i < 3; i++)
+		stays(i);
+	pass(1);
+	goes(0);
+	welcomes(3);
+	begun(front);
 }
 
 /* §1.9 (5): who only wants its process back comes after all who wait for one. */
@@ -678,6 +690,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(sleep_comes_by_itself),
 	TEST(who_left_is_not_waited_for),
 	TEST(shares_are_for_who_has_less),
+	TEST(moments_are_left),
 	TEST(subscribers_come_last),
 	TEST(failing_servers_are_not_waited_for),
 	TEST(refusals_say_when),
