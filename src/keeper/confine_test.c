@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The confinement of a gateway that has to fetch: what it may do beyond the one that keeper_test looks
+ * The confinement of the process that fetches: what it may do beyond the one that keeper_test looks
  * at, and that it may do no more. Each test confines a process of its own.
  */
 #include "keeper/confine.h"

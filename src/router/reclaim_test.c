@@ -453,6 +453,117 @@ static void refusals_say_when(void **state)
 	assert_in_range(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 20, 40);
 }
 
+/* §1.9 (2), (6): what is more than a share goes first, whoever listens; and is for those alone who have less. */
+static void shares_are_for_who_has_less(void **state)
+{
+	struct client *hers = NULL, *anonymous;
+	struct front *call, *calls[3], *front;
+
+	servers[0].conf.pool_max = 4;
+	for (size_t i = 0; i < 3; i++) {
+		hers = begin_as(alice, i);
+		listen_to(hers);
+		pass(10);
+	}
+	begin_as(bob, 3);
+	pass(5000);
+	front = open_session(INITIALIZE_WITH(""));
+	stays(3);
+	goes(0);
+	welcomes(4);
+	anonymous = begun(front);
+	servers[0].conf.share_percent = 25;
+	call = request(hers, CALL("1"));
+	hears(process(2), CALL("2"));
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	goes(1);
+	welcomes(5);
+	calls[0] = request(begun(front), CALL("1"));
+	calls[1] = request(anonymous, CALL("1"));
+	front = open_session_as(alice, INITIALIZE_WITH(""));
+	goes(3); /* his other one */
+	welcomes(6);
+	calls[2] = request(begun(front), CALL("1"));
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(2500);
+	says(process(2), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	pass(1999);
+	stays(2); /* she has two, of one that is her share, but he has one: for him it is as for anybody */
+	pass(1);
+	goes(2);
+	welcomes(7);
+	begun(front);
+	for (size_t i = 0; i < 3; i++)
+		is_open(calls[i]);
+}
+
+/* §1.9 (6): a moment is left to who has more than a share, too, until somebody has waited for it. */
+static void moments_are_left(void **state)
+{
+	struct front *front;
+
+	for (size_t i = 0; i < 3; i++)
+		begin_as(alice, i);
+	pass(500);
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(1499);
+	for (size_t i = 0; i < 3; i++)
+		stays(i);
+	pass(1);
+	goes(0);
+	welcomes(3);
+	begun(front);
+}
+
+/* §1.9 (5): who only wants its process back comes after all who wait for one. */
+static void subscribers_come_last(void **state)
+{
+	struct client *a;
+	struct front *front, *next;
+
+	servers[0].conf.pool_max = 1;
+	a = begin(0);
+	request(a, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	pass(2000);
+	front = open_session(INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(1);
+	begun(front);
+	next = open_session(INITIALIZE_WITH(""));
+	session_end(front->call.client->session, REASON_DELETED);
+	settle();
+	goes(1);
+	welcomes(2);
+	begun(next);
+	session_end(next->call.client->session, REASON_DELETED);
+	settle();
+	goes(2);
+	welcomes(3); /* for whom nobody waits any more */
+	hears(process(3), SUBSCRIBE("2"));
+}
+
+/* A place comes when the server is not to be started: who waited hears why. */
+static void failing_servers_are_not_waited_for(void **state)
+{
+	struct client *leaves;
+	struct front *front;
+
+	servers[0].conf.pool_max = 1;
+	leaves = begin(0);
+	front = open_session(INITIALIZE_WITH(""));
+	is_open(front);
+	servers[0].conf.backoff_min_ms = servers[0].conf.backoff_max_ms = 40000;
+	servers[0].conf.give_up_after = 1;
+	backoff_note_failed(&servers[0].backoff);
+	session_end(leaves->session, REASON_DELETED);
+	settle();
+	goes(0);
+	is_failed(front, REASON_BACKEND_DOWN);
+}
+
 /* ---- anything in any order ---- */
 
 #define RANDOM_SESSIONS 9
@@ -578,6 +689,10 @@ static const struct CMUnitTest tests[] = {
 	TEST(servers_give_way_to_each_other),
 	TEST(sleep_comes_by_itself),
 	TEST(who_left_is_not_waited_for),
+	TEST(shares_are_for_who_has_less),
+	TEST(moments_are_left),
+	TEST(subscribers_come_last),
+	TEST(failing_servers_are_not_waited_for),
 	TEST(refusals_say_when),
 	TEST(all_get_their_turn),
 };

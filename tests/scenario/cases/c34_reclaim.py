@@ -112,8 +112,9 @@ def shares_hold_while_others_wait(t):
         for i, s in enumerate(hers):
             calls[i].final(15)
             calls[i] = s.start_do(["sleep", 0.3], ["text", "x"])
-        if "session_asleep" in " ".join(t.daemon.lines):
+        if asleep(t):
             break
+    ok(asleep(t), "nothing was given away while she worked")
     ok("result" in waiting.final(10), "he got his process")
     t.will_end(waiting, "/main/mcp")
     t.sessions[-1].token = BOB
