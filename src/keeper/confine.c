@@ -205,11 +205,12 @@ static int allow_by_name(scmp_filter_ctx filter, const char *name, unsigned int 
 
 static int allow_by_argument(scmp_filter_ctx filter)
 {
-	const struct scmp_arg_cmp itself = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid());
-	const struct scmp_arg_cmp not_trap = SCMP_A0(SCMP_CMP_NE, SIGSYS);
-	const struct scmp_arg_cmp dies[] = { SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG),
-					     SCMP_A1(SCMP_CMP_EQ, SIGKILL) };
-	const struct scmp_arg_cmp reads[] = { SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0) };
+	const struct scmp_arg_cmp itself = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0);
+	const struct scmp_arg_cmp not_trap = SCMP_A0(SCMP_CMP_NE, SIGSYS, 0);
+	const struct scmp_arg_cmp dies[] = { SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG, 0),
+					     SCMP_A1(SCMP_CMP_EQ, SIGKILL, 0) };
+	const struct scmp_arg_cmp reads[] = { SCMP_A0(SCMP_CMP_EQ, 0, 0),
+					      SCMP_A2(SCMP_CMP_EQ, 0, 0) };
 	int result = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(allowed_with) && result == 0; i++)
@@ -218,8 +219,8 @@ static int allow_by_argument(scmp_filter_ctx filter)
 						 allowed_with[i].mask, allowed_with[i].value));
 	for (size_t i = 0; i < ARRAY_LEN(allowed_options) && result == 0; i++) {
 		const struct scmp_arg_cmp option[] = {
-			SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)allowed_options[i].level),
-			SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)allowed_options[i].option),
+			SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)allowed_options[i].level, 0),
+			SCMP_A2(SCMP_CMP_EQ, (scmp_datum_t)allowed_options[i].option, 0),
 		};
 
 		result = allow_by_name(filter, "setsockopt", 2, option);
