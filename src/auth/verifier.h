@@ -70,8 +70,7 @@ struct verifier_conf {
 #define VERIFIER_TOKEN_BYTES_MAX (16 * 1024)
 
 /*
- * Once, before the process is confined: what OpenSSL and jansson would otherwise open or read later. Only needed
- * where there are issuers.
+ * Once, before the process is confined: what OpenSSL and jansson would otherwise open or read later, here and elsewhere.
  */
 int verifier_prepare(struct error *err) must_check;
 

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "keeper/claims.h"
 #include "keeper/kernel_features.h"
@@ -24,6 +25,7 @@
 
 /* Processes of one server beyond its pool that may still be on their way out. */
 #define LEAVING_MAX 16
+#define STARTS_RESERVE 10
 
 enum row_state {
 	ROW_STARTING, /* forked; whether exec succeeds is not known */
@@ -93,6 +95,7 @@ void children_init(struct children *children, const struct config *config, struc
 	list_init(&children->others);
 	list_init(&children->untold);
 	children->counts = mem_zalloc((config->server_count + 1) * sizeof(*children->counts));
+	children->starts = mem_zalloc((config->server_count + 1) * sizeof(*children->starts));
 }
 
 static const struct config_server *row_server(const struct children *children,
@@ -248,6 +251,18 @@ static bool is_over_limit(const struct children *children, uint32_t server)
 	       (children->counts[server] - LEAVING_MAX) / 2 >= max;
 }
 
+/* Likewise with start.rate: a second's worth may come at once, and some late ones of the second before. */
+static bool is_too_fast(struct children *children, uint32_t server)
+{
+	struct starts *starts = &children->starts[server];
+	uint64_t now = clock_now_ms();
+
+	if (now - starts->second_began_ms >= 1000)
+		*starts = (struct starts){ .second_began_ms = now };
+	return ++starts->count >
+	       2 * children->config->servers[server].conf.start_rate + STARTS_RESERVE;
+}
+
 /* Returns 0, or -1 and in *verdict_r why there is no process. */
 static int row_fork(struct children *children, struct row *row, char **envp,
 		    struct launched *launched_r, struct launch_verdict *verdict_r)
@@ -274,7 +289,7 @@ static void row_start(struct children *children, struct row *row, char **envp)
 	struct launch_verdict verdict = { LAUNCH_SETUP, EAGAIN };
 	struct launched launched;
 
-	if (is_over_limit(children, row->server) ||
+	if (is_over_limit(children, row->server) || is_too_fast(children, row->server) ||
 	    row_fork(children, row, envp, &launched, &verdict) < 0) {
 		row->error = verdict.error;
 		log_spawn_failed(children, row, &verdict);
@@ -571,4 +586,5 @@ void children_fini(struct children *children)
 	map_fini(&children->by_id);
 	map_fini(&children->by_pid);
 	free(children->counts);
+	free(children->starts);
 }

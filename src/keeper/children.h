@@ -40,6 +40,10 @@ struct children {
 	size_t untold_count;
 	size_t starting_count;
 	size_t *counts; /* rows of each server */
+	struct starts {
+		uint64_t second_began_ms;
+		uint64_t count; /* in the second that began then */
+	} * starts;             /* of each server */
 	struct {
 		uint64_t question;
 		bool is_allowed;

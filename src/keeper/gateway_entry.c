@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "io/tls.h"
 #include "keeper/program_entry.h"
-#include "obs/log.h"
 #include "keeper/sandbox.h"
+#include "obs/log.h"
 
 static int *find_listeners(const struct config *config)
 {
@@ -44,7 +44,8 @@ void gateway_entry(struct gateway_entry *entry_r)
 	entry_r->listeners = find_listeners(entry.config);
 	if (has_tls(entry.config))
 		tls_init();
-	if (entry.config->frontend.authorization.issuers.count > 0 && verifier_prepare(&err) < 0) {
+	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */
+	if (verifier_prepare(&err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		_exit(1);
 	}
