@@ -2,7 +2,8 @@
 /*
  * Fuzzer of the configuration's readers: YAML text, and JSON for import where the input begins with
  * '{'. No file is touched: references to secrets are answered here. What must hold: an accepted
- * configuration is printed as text that is accepted and prints the same again.
+ * configuration is printed as text that is accepted and prints the same again; so is what the keeper
+ * hands on to the gateway and to mcpgated-fetch.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -63,14 +64,15 @@ static struct config *load(struct slice text, bool is_import)
 }
 
 /* The caller frees text_r->p. */
-static void print(const struct config *config, struct slice *text_r)
+static void print_by(void (*print)(const struct config *, FILE *), const struct config *config,
+		     struct slice *text_r)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	CHECK(out != NULL);
-	config_print(config, out);
+	print(config, out);
 	CHECK(fclose(out) == 0);
 	*text_r = slice_of(text, size);
 }
@@ -80,11 +82,30 @@ static void check_round_trip(struct config *config)
 	struct slice first, second;
 	struct config *again;
 
-	print(config, &first);
+	print_by(config_print, config, &first);
 	if (first.n <= YAML_BYTES_MAX) {
 		again = load(first, false);
 		CHECK(again != NULL);
-		print(again, &second);
+		print_by(config_print, again, &second);
+		CHECK(slice_is_equal(first, second));
+		free((char *)(uintptr_t)second.p);
+		config_free(&again);
+	}
+	free((char *)(uintptr_t)first.p);
+}
+
+static void check_handed_on(void (*print)(const struct config *, FILE *),
+			    const struct config *config)
+{
+	struct slice first, second;
+	struct error err = { .kind = ERROR_NONE };
+	struct config *again;
+
+	print_by(print, config, &first);
+	if (first.n <= YAML_BYTES_MAX) {
+		again = config_read_checked(first, &err);
+		CHECK(again != NULL);
+		print_by(print, again, &second);
 		CHECK(slice_is_equal(first, second));
 		free((char *)(uintptr_t)second.p);
 		config_free(&again);
@@ -99,7 +120,8 @@ static void try_text(struct slice text, bool is_import)
 	if (config == NULL)
 		return;
 	check_round_trip(config);
-	config_forget_secrets(config);
+	check_handed_on(config_print_for_gateway, config);
+	check_handed_on(config_print_for_fetcher, config);
 	config_free(&config);
 }
 
