@@ -26,6 +26,7 @@ static const struct {
 	[FRONT_STREAMABLE] = { 4096, "Bad request: the Mcp-Session-Id header is missing" },
 	/* Each was answered with 202: no connection bounds them. */
 	[FRONT_HTTP_SSE] = { 1024, "Bad request: the parameter sessionId is missing" },
+	[FRONT_STATELESS] = { 1, NULL },
 };
 
 /* ---- refusals ---- */
@@ -152,6 +153,8 @@ static bool check_body(struct admission *admission)
 /* Whether it belongs to a session, or to the stream that a client of HTTP+SSE has. FRONT-INIT-05 */
 static bool needs_name(const struct admission *admission)
 {
+	if (admission->front == FRONT_STATELESS)
+		return false;
 	if (admission->front == FRONT_HTTP_SSE)
 		return admission->intent != ADMISSION_LISTEN;
 	return !admission->is_initialize;
@@ -163,26 +166,22 @@ static struct json version_of(const struct envelope *env)
 	return scan_member(env->meta.text, SLICE_LIT("io.modelcontextprotocol/protocolVersion"));
 }
 
-/*
- * A revision that is known and not served yet. Not MCP_UNSUPPORTED_VERSION: an error code of the modern era is taken for
- * the word of a modern server, and there are clients that do not try initialize after it. FRONT-VER-06
- */
-static bool check_served(struct admission *admission)
+/* A modern request says what it is, in its head and in its body alike. FRONT-ERA-02 … -06, FRONT-VER-05 */
+static bool check_modern(struct admission *admission)
 {
-	bool is_unserved = admission->names_version && revision_is_unserved(admission->version);
+	const struct envelope *env = &admission->single;
 
-	if (admission->front != FRONT_STREAMABLE || admission->is_initialize)
+	if (admission->front != FRONT_STATELESS)
 		return true;
-	if (admission->count == 1 && !admission->is_batch)
-		is_unserved |=
-			revision_is_unserved(scan_plain_string(version_of(&admission->single)));
-	if (!is_unserved)
+	if (admission->is_batch || env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
+		return refuse(admission, 400, MCP_INVALID_REQUEST,
+			      "Invalid request: in this revision a body is one request");
+	if (env->kind == ENVELOPE_NOTIFICATION)
 		return true;
-	error_set(&admission->err, ERROR_INVALID,
-		  "Unsupported protocol version: this server speaks revisions up to %.*s; begin "
-		  "with initialize",
-		  SLICE_ARG(revision_newest()->name));
-	return refuse(admission, 400, MCP_SERVER_ERROR, admission->err.text);
+	if (!slice_is_equal(scan_plain_string(version_of(env)), admission->version))
+		return refuse(admission, 400, MCP_INVALID_PARAMS,
+			      "Invalid params: _meta does not name the protocol version");
+	return true;
 }
 
 /* What is another principal's or another server's is not there. FRONT-SESS-04, -05, AUTH-SES-02 */
@@ -206,7 +205,8 @@ static bool check_version(struct admission *admission)
 	const struct client *client = admission->client;
 	const struct revision *revision;
 
-	if (!admission->names_version || admission->is_initialize)
+	if (!admission->names_version || admission->is_initialize ||
+	    admission->front == FRONT_STATELESS)
 		return true;
 	revision = revision_find(admission->version);
 	if (revision == NULL) {
@@ -350,7 +350,7 @@ static bool check_calls(struct admission *admission)
 static bool (*const checks[])(struct admission *admission) = {
 	check_access,     /* 401 */
 	check_body,       /* 400 */
-	check_served,     /* 400 */
+	check_modern,     /* 400, 404 */
 	check_known,      /* 404 */
 	check_version,    /* 400 */
 	check_named,      /* 400 */
@@ -379,7 +379,7 @@ bool admission_admit(struct admission *admission)
 	client = admission->client;
 	CHECK(client == NULL || client->session->principal == caller->access.principal);
 	CHECK(client == NULL || client->server == caller->endpoint->server);
-	CHECK(admission->intent != ADMISSION_SEND ||
+	CHECK(admission->intent != ADMISSION_SEND || admission->front == FRONT_STATELESS ||
 	      admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
 		admission->admitted = admitted_new(client, admission->messages, admission->count);

@@ -18,8 +18,9 @@
 #include "router/admitted.h"
 
 struct client;
+struct modern_head;
 
-enum front { FRONT_STREAMABLE, FRONT_HTTP_SSE };
+enum front { FRONT_STREAMABLE, FRONT_HTTP_SSE, FRONT_STATELESS };
 
 enum admission_intent {
 	ADMISSION_SEND,   /* a body of messages */
@@ -48,6 +49,7 @@ struct admission {
 	struct session_named session;
 	bool names_version; /* in the head */
 	struct slice version;
+	const struct modern_head *modern; /* FRONT_STATELESS: what the head says of the body */
 	struct slice body;
 	bool takes_results; /* a refusal may stand in the result of a call. AUTH-SCP-11 */
 	/* Found out: */

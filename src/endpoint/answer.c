@@ -48,10 +48,10 @@ static void answer_send(const struct answer *answer, int status, struct slice mo
 	buf_fini(&fields);
 }
 
-void answer_json(const struct answer *answer, const struct slice *parts, size_t count)
+void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count)
 {
 	CHECK(count > 0);
-	answer_send(answer, 200, slice_of(NULL, 0), parts, count);
+	answer_send(answer, status, slice_of(NULL, 0), parts, count);
 }
 
 void answer_empty(const struct answer *answer, int status, struct slice fields)

@@ -22,8 +22,8 @@ void answer_append_fields(struct buf *out, const struct answer *answer);
 /* on_room of an exchange that writes nothing, or its whole answer at once. */
 void answer_ignore_room(struct http_exchange *exchange);
 
-/* Sends a JSON body made of parts, with status 200. */
-void answer_json(const struct answer *answer, const struct slice *parts, size_t count);
+/* Sends a JSON body made of parts. */
+void answer_json(const struct answer *answer, int status, const struct slice *parts, size_t count);
 /* Sends no body; `fields` are further field lines. */
 void answer_empty(const struct answer *answer, int status, struct slice fields);
 /* Sends JSON that is no JSON-RPC, with further field lines. */

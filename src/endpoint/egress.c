@@ -4,10 +4,10 @@
 
 #include "http/sse.h"
 
-void egress_send(const struct answer *answer, const struct slice *parts, size_t count)
+void egress_send(const struct answer *answer, int status, const struct slice *parts, size_t count)
 {
 	CHECK(count > 0);
-	answer_json(answer, parts, count);
+	answer_json(answer, status, parts, count);
 }
 
 void egress_append_element(struct buf *array, struct slice message)
@@ -21,7 +21,7 @@ void egress_send_array(const struct answer *answer, struct buf *array)
 {
 	CHECK(array->len > 0);
 	buf_append_char(array, ']');
-	answer_json(answer, (struct slice[]){ buf_slice(array) }, 1);
+	answer_json(answer, 200, (struct slice[]){ buf_slice(array) }, 1);
 }
 
 void egress_append_event(struct buf *out, struct slice id, struct slice message)

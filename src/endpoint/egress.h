@@ -13,8 +13,8 @@
 #include "endpoint/answer.h"
 #include "jsonrpc/msg.h"
 
-/* One response as a whole JSON answer; it is the concatenation of the parts. */
-void egress_send(const struct answer *answer, const struct slice *parts, size_t count);
+/* One response as a whole JSON answer with this HTTP status; it is the concatenation of the parts. */
+void egress_send(const struct answer *answer, int status, const struct slice *parts, size_t count);
 /* One more response of a batch, in the array that answers it. */
 void egress_append_element(struct buf *array, struct slice message);
 /* The array, which is not empty, as a whole JSON answer. */

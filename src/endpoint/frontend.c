@@ -9,6 +9,7 @@
 #include "endpoint/origin.h"
 #include "endpoint/pending_auth.h"
 #include "endpoint/refusal.h"
+#include "endpoint/stateless.h"
 #include "endpoint/streamable.h"
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
@@ -101,7 +102,17 @@ static struct http_exchange *frontend_dispatch(const struct endpoint_request *re
 			return refusal_send_head(
 				&request->answer, 415,
 				"Unsupported media type: the body must not be compressed");
-		return role == ENDPOINT_MCP ? streamable_post(request) : http_sse_post(request);
+		if (role == ENDPOINT_MESSAGE)
+			return http_sse_post(request);
+		return stateless_is_named(request) ? stateless_post(request) :
+						     streamable_post(request);
+	}
+	/* FRONT-HTTP-02 */
+	if (role == ENDPOINT_MCP && stateless_is_named(request)) {
+		LOG(REQUEST_REFUSED, LOG_INT("status", 405),
+		    LOG_SLICE("method", http->method_name));
+		answer_not_allowed(&request->answer, "POST");
+		return NULL;
 	}
 	if (role == ENDPOINT_MCP && method == HTTP_GET)
 		return streamable_get(request);

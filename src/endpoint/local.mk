@@ -16,6 +16,8 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
+	src/endpoint/stateless.c src/endpoint/stateless.h \
+	src/endpoint/modern.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/tool_name.c src/endpoint/tool_name.h \

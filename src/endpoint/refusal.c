@@ -85,7 +85,7 @@ static void send_result(const struct authorization *auth, const struct protected
 	write_string(&result, buf_slice(&challenge));
 	buf_append_str(&result, "]}}");
 	write_result(&text, refusal->id, buf_slice(&result));
-	egress_send(answer, (struct slice[]){ buf_slice(&text) }, 1);
+	egress_send(answer, 200, (struct slice[]){ buf_slice(&text) }, 1);
 	buf_fini(&challenge);
 	buf_fini(&result);
 	buf_fini(&text);
@@ -109,7 +109,7 @@ static void send_error(const struct refusal *refusal, const struct answer *answe
 
 	if (refusal->code == MCP_UNSUPPORTED_VERSION) { /* FRONT-VER-02 */
 		write_string(&quoted, refusal->version);
-		revision_append_supported(&data, buf_slice(&quoted));
+		revision_append_supported(&data, buf_slice(&quoted), refusal->is_legacy_claim);
 		buf_fini(&quoted);
 	}
 	answer_error(answer, refusal->status, refusal->id, refusal->code,

@@ -41,6 +41,7 @@ struct refusal {
 	/* REFUSAL_ERROR: */
 	int code;
 	struct slice version; /* with MCP_UNSUPPORTED_VERSION: what was asked for */
+	bool is_legacy_claim; /* as of revision_append_supported */
 	/* REFUSAL_REASON: */
 	enum reason reason;
 };

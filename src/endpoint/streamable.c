@@ -223,7 +223,7 @@ static void post_add_response(struct call *call, const struct slice *parts, size
 		container_of(call, struct post_call, call)->response = egress_join(parts, count);
 	} else if (post->state == POST_OPEN) {
 		post_set_state(post, POST_ANSWERED);
-		egress_send(&answer, parts, count);
+		egress_send(&answer, 200, parts, count);
 	}
 }
 

@@ -33,18 +33,18 @@ static void other_revisions_are_not(void **state)
 	assert_null(revision_find((struct slice){ NULL, 0 }));
 }
 
-/* FRONT-VER-06 */
-static void modern_revisions_are_not_served(void **state)
+/* requirements.md §3 */
+static void modern_revisions_are_known(void **state)
 {
 	static const char *const others[] = { "",           "2026-07-2",  "2026-07-28 ",
 					      "2026-07-29", "2027-01-01", "DRAFT-2026" };
 
-	assert_true(revision_is_unserved(SLICE_LIT("2026-07-28")));
+	assert_true(revision_is_modern(SLICE_LIT("2026-07-28")));
 	for (size_t i = 0; i < ARRAY_LEN(revisions); i++)
-		assert_false(revision_is_unserved(slice_str(revisions[i])));
+		assert_false(revision_is_modern(slice_str(revisions[i])));
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
-		assert_false(revision_is_unserved(slice_str(others[i])));
-	assert_false(revision_is_unserved((struct slice){ NULL, 0 }));
+		assert_false(revision_is_modern(slice_str(others[i])));
+	assert_false(revision_is_modern((struct slice){ NULL, 0 }));
 }
 
 static void revisions_differ_where_they_do(void **state)
@@ -62,7 +62,7 @@ static void supported_revisions_are_listed(void **state)
 	struct buf out = { 0 };
 
 	buf_append_str(&out, "x");
-	revision_append_supported(&out, SLICE_LIT("\"1.0\""));
+	revision_append_supported(&out, SLICE_LIT("\"1.0\""), false);
 	assert_string_equal(
 		buf_terminate(&out),
 		"x{\"supported\":[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"],"
@@ -173,7 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(revisions_with_a_handshake_are_known),
 		cmocka_unit_test(other_revisions_are_not),
-		cmocka_unit_test(modern_revisions_are_not_served),
+		cmocka_unit_test(modern_revisions_are_known),
 		cmocka_unit_test(revisions_differ_where_they_do),
 		cmocka_unit_test(supported_revisions_are_listed),
 		cmocka_unit_test(methods_are_found_by_their_whole_name),

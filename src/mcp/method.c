@@ -19,6 +19,8 @@ static const struct method methods[] = {
 	{ METHOD_OTHER, SLICE("resources/templates/list"), METHOD_SAFE | METHOD_PAGED,
 	  OFFER_RESOURCES, NULL },
 	{ METHOD_COMPLETE, SLICE("completion/complete"), METHOD_SAFE, OFFER_COMPLETIONS, NULL },
+	{ METHOD_DISCOVER, SLICE("server/discover"), 0, 0, NULL },
+	{ METHOD_LISTEN, SLICE("subscriptions/listen"), 0, 0, NULL },
 	{ METHOD_SET_LEVEL, SLICE("logging/setLevel"), METHOD_REMEMBERED, OFFER_LOGGING, NULL },
 	{ METHOD_SUBSCRIBE, SLICE("resources/subscribe"), METHOD_REMEMBERED, OFFER_SUBSCRIBE,
 	  NULL },

@@ -18,6 +18,8 @@ enum method_id {
 	METHOD_SUBSCRIBE,
 	METHOD_UNSUBSCRIBE,
 	METHOD_COMPLETE,
+	METHOD_DISCOVER, /* of the modern era, as the next */
+	METHOD_LISTEN,
 	/* requests of servers */
 	METHOD_ROOTS_LIST,
 	METHOD_SAMPLING,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows, newest first; and the names of the revisions that have none yet. */
+/* The rows, newest first. */
 #include "mcp/revision.h"
 
 #define FEATURES_2025_03 REVISION_AUDIO
@@ -14,7 +14,12 @@ static const struct revision revisions[] = {
 	{ .name = SLICE("2024-11-05") },
 };
 
-static const struct slice unserved[] = { SLICE("2026-07-28") };
+/* Its elicitation has what 2025-11-25 brought; its tasks are others. */
+const struct revision revision_modern = {
+	.name = SLICE("2026-07-28"),
+	.features = FEATURES_2025_11 & ~(unsigned int)REVISION_TASKS,
+	.is_modern = true,
+};
 
 const struct revision *revision_find(struct slice name)
 {
@@ -25,9 +30,9 @@ const struct revision *revision_find(struct slice name)
 	return NULL;
 }
 
-bool revision_is_unserved(struct slice name)
+bool revision_is_modern(struct slice name)
 {
-	return slices_has((struct slices){ unserved, ARRAY_LEN(unserved) }, name);
+	return slice_is_equal(name, revision_modern.name);
 }
 
 unsigned int revision_lacks(const struct revision *to, const struct revision *from)
@@ -40,15 +45,24 @@ const struct revision *revision_newest(void)
 	return &revisions[0];
 }
 
-void revision_append_supported(struct buf *out, struct slice requested)
+static void append_names(struct buf *out, bool is_legacy_claim)
 {
-	buf_append_str(out, "{\"supported\":[");
-	for (size_t i = 0; i < ARRAY_LEN(revisions); i++) {
-		buf_append_str(out, i > 0 ? ",\"" : "\"");
-		buf_append_slice(out, revisions[i].name);
-		buf_append_char(out, '"');
-	}
-	buf_append_str(out, "],\"requested\":");
+	buf_printf(out, "[\"%.*s\"", SLICE_ARG(revision_modern.name));
+	for (size_t i = 0; !is_legacy_claim && i < ARRAY_LEN(revisions); i++)
+		buf_printf(out, ",\"%.*s\"", SLICE_ARG(revisions[i].name));
+	buf_append_char(out, ']');
+}
+
+void revision_append_served(struct buf *out)
+{
+	append_names(out, false);
+}
+
+void revision_append_supported(struct buf *out, struct slice requested, bool is_legacy_claim)
+{
+	buf_append_str(out, "{\"supported\":");
+	append_names(out, is_legacy_claim);
+	buf_append_str(out, ",\"requested\":");
 	buf_append_slice(out, requested);
 	buf_append_char(out, '}');
 }

@@ -25,21 +25,30 @@ struct revision {
 	struct slice name;
 	unsigned int features; /* of enum revision_feature */
 	bool has_batches;      /* JSON-RPC arrays: 2025-03-26 only */
-	bool has_priming;      /* event streams begin with an event without data: from 2025-11-25 */
+	bool has_priming;      /* event streams begin with an event without data: 2025-11-25 only */
+	bool is_modern;        /* requests stand alone, there is no handshake: from 2026-07-28 */
 };
+
+/* The only one so far that is modern. */
+extern const struct revision revision_modern;
 
 /* NULL if `name` is no revision with a handshake that we know. */
 const struct revision *revision_find(struct slice name);
-/* Whether `name` is a revision that we know and do not serve: a modern one. FRONT-VER-06. */
-bool revision_is_unserved(struct slice name);
+/* Whether `name` is a modern revision that we know. */
+bool revision_is_modern(struct slice name);
 /*
  * The features that a speaker of `from` may use and one of `to` does not know; 0 if there are none, or if
  * `from` is NULL: nothing was agreed on yet.
  */
 unsigned int revision_lacks(const struct revision *to, const struct revision *from);
-/* What is offered to clients that ask for something unknown. FRONT-INIT-01. */
+/* The newest with a handshake: what is offered to clients that ask for something unknown. FRONT-INIT-01. */
 const struct revision *revision_newest(void);
-/* Appends {"supported":[…],"requested":requested}; requested is JSON text. FRONT-VER-02. */
-void revision_append_supported(struct buf *out, struct slice requested);
+/* Appends the names of all that are served as a JSON array, the modern ones first. MOD-DISC-02 */
+void revision_append_served(struct buf *out);
+/*
+ * Appends {"supported":[…],"requested":requested}; requested is JSON text. Who claims a revision with a handshake where
+ * there is none, is told only of the modern ones: `is_legacy_claim`. FRONT-VER-02, FRONT-ERA-05
+ */
+void revision_append_supported(struct buf *out, struct slice requested, bool is_legacy_claim);
 
 #endif

@@ -22,7 +22,7 @@ struct admitted *admitted_new(const struct client *client, const struct envelope
 	struct admitted *admitted = mem_alloc(sizeof(*admitted));
 
 	CHECK(count > 0);
-	CHECK(client != NULL || (count == 1 && messages[0].kind == ENVELOPE_REQUEST));
+	CHECK(client != NULL || count == 1);
 	*admitted = (struct admitted){ .client = client, .messages = messages, .count = count };
 	return admitted;
 }

@@ -15,7 +15,8 @@ struct client;
 
 /*
  * For endpoint/admission.c alone, which has asked everything that may refuse them (tests/check-doors). They were let
- * in for this client; NULL: it is one initialize request. The messages are borrowed until admitted_free.
+ * in for this client; NULL: it is one initialize request, or one
+ * message without a session. The messages are borrowed until admitted_free.
  */
 struct admitted *admitted_new(const struct client *client, const struct envelope *messages,
 			      size_t count);

@@ -10,6 +10,7 @@
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/cursor.h"
+#include "router/era.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -219,7 +220,7 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 	const struct server_conf *conf = &upstream->server->conf;
 	unsigned int differing = client_lacks(call->client, upstream) |
 				 revision_lacks(upstream->revision, call->client->revision);
-	struct convert convert = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	uint64_t id;
 
 	CHECK(upstream->pool == call->client->pool && upstream_is_serving(upstream));
@@ -228,6 +229,8 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 		return;
 	}
 	env = convert_request(&convert, differing, call->method, env);
+	if (call->client->revision->is_modern)
+		env = era_request(&bridge, env);
 	if (pool_is_leased(upstream->pool))
 		dispatch_tell_level(upstream, call->client->level);
 	id = upstream_next_id(upstream);
@@ -235,6 +238,7 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 	if (call->method->id == METHOD_TOOLS_CALL)
 		call->timeout_ms = server_tool_timeout_ms(conf, scan_plain_string(env->name));
 	convert_fini(&convert);
+	convert_fini(&bridge);
 	call->request.ops = &request_ops;
 	call_sent(call, upstream, id);
 	if (pool_is_leased(upstream->pool))

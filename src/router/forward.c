@@ -88,6 +88,10 @@ static bool answer_locally(struct call *call, const struct envelope *env)
 		result_send_own(call, SLICE_LIT("{}"));
 		return true;
 	}
+	if (call->method->id == METHOD_DISCOVER && client->revision->is_modern) {
+		result_send_discovery(call);
+		return true;
+	}
 	if (call->method->flags & METHOD_REMEMBERED && refuse_remembered(call, env))
 		return true;
 	if (call->method->id == METHOD_TASKS && !(client->revision->features & REVISION_TASKS)) {
@@ -118,6 +122,11 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 	if (call->method->id != METHOD_PING)
 		note_ready(client);
 	call_link(call, client);
+	forward_linked(call, env);
+}
+
+void forward_linked(struct call *call, const struct envelope *env)
+{
 	if (!answer_locally(call, env))
 		dispatch_call(call, env);
 }

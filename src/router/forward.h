@@ -12,6 +12,8 @@
  * a shared pool has). `call` was prepared for it with call_init; its text is borrowed. Its front may be told before the return.
  */
 void forward_request(struct client *client, struct call *call, struct admitted *admitted);
+/* The same for the linked call of a modern request (client_request.h). */
+void forward_linked(struct call *call, const struct envelope *env);
 /* Forwards, translates or consumes a notification. */
 void forward_notification(struct client *client, struct admitted *admitted);
 /* The client's answer to a request of the server; dropped if nobody waits for it. FRONT-POST-03, -04. */

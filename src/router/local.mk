@@ -4,6 +4,8 @@ src_router_librouter_a_SOURCES = \
 	src/router/call.c src/router/call.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
+	src/router/client_request.c src/router/client_request.h \
+	src/router/era.c src/router/era.h \
 	src/router/client_session.c src/router/client_session.h \
 	src/router/convert.c src/router/convert.h \
 	src/router/cursor.c src/router/cursor.h \

@@ -644,10 +644,20 @@ static void pool_spread(struct pool *pool)
 		(void)pool_start_upstream(pool);
 }
 
+static enum reason pool_add_joining(struct pool *pool, struct pool_member *member)
+{
+	enum reason reason = REASON_NONE;
+
+	list_append(&pool->joining, &member->link);
+	pool->member_count++;
+	if (pool->upstream_count == 0)
+		reason = pool_grow(pool);
+	return may_wait_for(pool, reason) ? REASON_NONE : reason;
+}
+
 enum reason pool_join(struct pool_member *member, const struct envelope *env)
 {
 	struct client *client = member->client;
-	enum reason reason = REASON_NONE;
 	struct buf claims = { 0 };
 	struct pool *pool;
 
@@ -659,16 +669,44 @@ enum reason pool_join(struct pool_member *member, const struct envelope *env)
 	}
 	pool = client->pool = pool_for(client, env, buf_slice(&claims));
 	buf_fini(&claims);
+	if (pool->initialize_result == NULL)
+		return pool_add_joining(pool, member);
 	list_append(&pool->joining, &member->link);
 	pool->member_count++;
-	if (pool->initialize_result != NULL) {
-		pool_spread(pool);
-		pool_admit_to_shared(pool);
-		return REASON_NONE;
+	pool_spread(pool);
+	pool_admit_to_shared(pool);
+	return REASON_NONE;
+}
+
+enum reason pool_join_request(struct pool_member *member, struct slice capabilities,
+			      bool *is_ready_r)
+{
+	struct client *client = member->client;
+	const struct server_conf *conf = &client->server->conf;
+	bool is_for_all = conf->isolation == ISOLATION_SHARED;
+	struct buf claims = { 0 }, class = { 0 };
+
+	CHECK(client->pool == NULL && member->ops != NULL);
+	*is_ready_r = false;
+	if (claims_append(&claims, conf, client->principal) < 0) {
+		buf_fini(&claims);
+		return REASON_CLAIM_MISSING;
 	}
-	if (pool->upstream_count == 0)
-		reason = pool_grow(pool);
-	return may_wait_for(pool, reason) ? REASON_NONE : reason;
+	if (is_for_all || conf->never_asks)
+		buf_append_str(&class, "{}");
+	else
+		capability_class_append(&class, capabilities);
+	client->pool = pool_for_class(client->router, client->server,
+				      is_for_all ? NULL : client->principal, buf_slice(&claims),
+				      buf_slice(&class));
+	buf_fini(&claims);
+	buf_fini(&class);
+	if (client->pool->initialize_result == NULL)
+		return pool_add_joining(client->pool, member);
+	list_append(&client->pool->members, &member->link);
+	client->pool->member_count++;
+	*is_ready_r = true;
+	return REASON_NONE;
 }
 
 void pool_leave(struct pool_member *member, enum reason reason)

@@ -155,6 +155,13 @@ void pool_prepare(struct router *router, struct server *server);
  * called at once if an upstream was ready before; else with the first that is. Returns REASON_NONE, or why there will be none.
  */
 enum reason pool_join(struct pool_member *member, const struct envelope *env) must_check;
+/*
+ * The same for a member that is there for one request, whose client declares these capabilities (JSON text): the pool is
+ * that of its principal, or of everybody, whatever the isolation says of sessions. With *is_ready_r it is one of the
+ * members at once, and none of its operations is called for that. bridging.md §1.2
+ */
+enum reason pool_join_request(struct pool_member *member, struct slice capabilities,
+			      bool *is_ready_r) must_check;
 /* It has ended; its calls have been, too. Processes nobody needs any more are stopped. */
 void pool_leave(struct pool_member *member, enum reason reason);
 

@@ -10,6 +10,7 @@
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/cursor.h"
+#include "router/era.h"
 #include "router/pool.h"
 #include "router/router.h"
 
@@ -28,13 +29,65 @@ static void send_text(struct call *call, struct buf *text)
 	buf_fini(text);
 }
 
+static void begin_response(struct buf *text, struct slice id, const char *member)
+{
+	buf_append_str(text, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_append_slice(text, id);
+	buf_printf(text, ",\"%s\":", member);
+}
+
+/* ---- for modern clients ---- */
+
+/* Whether what comes from a legacy server, or from us, is for a modern client. */
+static bool is_for_modern(const struct call *call)
+{
+	return call->client->revision->is_modern;
+}
+
+static void send_modern_result(struct call *call, struct slice result)
+{
+	struct buf text = { 0 };
+
+	begin_response(&text, call->id, "result");
+	era_append_result(&text, call->method, result, era_server_info(call->client->pool));
+	buf_append_char(&text, '}');
+	send_text(call, &text);
+}
+
+static void send_modern_error(struct call *call, struct slice error)
+{
+	struct buf text = { 0 };
+	int code;
+
+	begin_response(&text, call->id, "error");
+	era_append_error(&text, call->method, error, &code);
+	buf_append_char(&text, '}');
+	call->http_status = code == MCP_METHOD_NOT_FOUND ? 404 : 0;
+	send_text(call, &text);
+}
+
 /* ---- ours ---- */
 
 void result_send_own(struct call *call, struct slice result)
 {
 	struct buf text = { 0 };
 
+	if (is_for_modern(call)) {
+		send_modern_result(call, result);
+		return;
+	}
 	write_result(&text, call->id, result);
+	send_text(call, &text);
+}
+
+void result_send_discovery(struct call *call)
+{
+	struct buf text = { 0 };
+
+	CHECK(is_for_modern(call) && call->client->pool->agreed != NULL);
+	begin_response(&text, call->id, "result");
+	era_append_discovery(&text, call->client->pool);
+	buf_append_char(&text, '}');
 	send_text(call, &text);
 }
 
@@ -43,6 +96,9 @@ void result_send_error(struct call *call, int code, struct slice message)
 	struct buf text = { 0 };
 
 	write_error(&text, call->id, code, message, (struct slice){ NULL, 0 });
+	call->http_status = code == MCP_METHOD_NOT_FOUND ? 404 :
+			    code == MCP_INTERNAL_ERROR   ? 0 :
+							   400;
 	send_text(call, &text);
 }
 
@@ -60,6 +116,13 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	struct slice id = env->id.text;
 	struct buf edited = { 0 };
 
+	if (is_for_modern(call)) {
+		if (env->kind == ENVELOPE_RESULT)
+			send_modern_result(call, env->result.text);
+		else
+			send_modern_error(call, env->error.text);
+		return;
+	}
 	if (!env->has_line_break && !env->is_unusual && id.n > 0) {
 		const struct slice parts[] = { slice_between(text.p, id.p), call->id,
 					       slice_between(id.p + id.n, text.p + text.n) };
@@ -68,9 +131,7 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 		return;
 	}
 	/* Written unusually: put it in order. */
-	buf_append_str(&edited, "{\"jsonrpc\":\"2.0\",\"id\":");
-	buf_append_slice(&edited, call->id);
-	buf_append_str(&edited, env->kind == ENVELOPE_RESULT ? ",\"result\":" : ",\"error\":");
+	begin_response(&edited, call->id, env->kind == ENVELOPE_RESULT ? "result" : "error");
 	splice_append(&edited, env->kind == ENVELOPE_RESULT ? env->result.text : env->error.text,
 		      NULL, 0, SPLICE_ONE_LINE);
 	buf_append_char(&edited, '}');

@@ -23,6 +23,8 @@ void result_send_kept(struct call *call, const struct revision *revision,
 /* The response to initialize, from a server that agreed to this revision. */
 void result_send_initialize(struct call *call, const struct revision *agreed,
 			    const struct envelope *env);
+/* What is known of the servers of the call's pool, for a modern client. MOD-DISC-01 */
+void result_send_discovery(struct call *call);
 /* Ours; the call is linked. `result` is JSON text. */
 void result_send_own(struct call *call, struct slice result);
 void result_send_error(struct call *call, int code, struct slice message);

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A post is one call of one client, both of which end with it. It is answered with one JSON body, or, once there is
+ * something to tell before the response, with events that have no ids: nobody can come back to them. Who closes the
+ * connection has cancelled the request. FRONT-HTTP-02, CXL-04.
+ */
+#include "endpoint/stateless.h"
+
+#include "base/mem.h"
+#include "endpoint/admission.h"
+#include "endpoint/answer.h"
+#include "endpoint/caller.h"
+#include "endpoint/egress.h"
+#include "endpoint/events.h"
+#include "endpoint/modern.h"
+#include "endpoint/refusal.h"
+#include "mcp/revision.h"
+#include "obs/log.h"
+#include "router/client_request.h"
+#include "router/forward.h"
+#include "router/router.h"
+
+#define GRACE_MS \
+	(10 * 1000) /* T_commit: a call that takes longer is kept alive as events. bridging.md §7 */
+
+enum stateless_state {
+	STATELESS_OPEN,     /* nothing was sent */
+	STATELESS_EVENTS,   /* it is an event stream */
+	STATELESS_ANSWERED, /* the whole answer was sent, or nobody is there to get one */
+};
+
+struct stateless_post {
+	struct http_exchange exchange;
+	struct caller caller;
+	struct modern_head head; /* slices into `kept` */
+	struct buf kept;
+	struct deny_watcher deny_watcher;
+	struct call call;
+	enum stateless_state state;
+	bool is_running; /* the call */
+	bool is_telling; /* a message of it is being written */
+	struct task left;
+	bool takes_json;
+	bool takes_events;
+	struct timer grace;
+	struct stream stream; /* with STATELESS_EVENTS, or behind it */
+	bool has_stream;
+	struct event_writer writer;
+};
+
+/* ---- its life ---- */
+
+#define TO(state) (1u << STATELESS_##state)
+static const struct {
+	const char *name;
+	unsigned int next;
+} states[] = {
+	[STATELESS_OPEN] = { "open", TO(EVENTS) | TO(ANSWERED) },
+	[STATELESS_EVENTS] = { "events", TO(ANSWERED) },
+	[STATELESS_ANSWERED] = { "answered", 0 },
+};
+#undef TO
+
+static void set_state(struct stateless_post *post, enum stateless_state state)
+{
+	CHECK(states[post->state].next & 1u << state);
+	LOG(POST_STATE, LOG_STR("server", post->caller.endpoint->server->conf.name),
+	    LOG_STR("from", states[post->state].name), LOG_STR("to", states[state].name));
+	post->state = state;
+	timer_stop(&post->grace); /* it ends with STATELESS_OPEN */
+}
+
+static struct answer answer_of(const struct stateless_post *post)
+{
+	return caller_answer(&post->caller, post->exchange.conn);
+}
+
+static void check_done(struct stateless_post *post)
+{
+	struct loop *loop = post->caller.frontend->router->loop;
+
+	if (post->is_running || post->exchange.conn != NULL)
+		return;
+	CHECK(post->state == STATELESS_ANSWERED);
+	deny_list_unwatch(&post->deny_watcher);
+	event_writer_stop(&post->writer);
+	task_cancel(&post->left);
+	if (post->has_stream)
+		stream_fini(&post->stream);
+	buf_fini(&post->kept);
+	caller_fini(&post->caller);
+	loop_defer_free(loop, post);
+}
+
+/* The stream was read to its end, or its reader was too slow; a slow one's connection is gone, and on_gone was told. */
+static void on_events_end(struct event_writer *writer, enum reason reason)
+{
+	struct stateless_post *post = container_of(writer, struct stateless_post, writer);
+
+	(void)reason;
+	if (post->state == STATELESS_EVENTS)
+		set_state(post, STATELESS_ANSWERED);
+	check_done(post);
+}
+
+/* From here on the answer is an event stream. FRONT-HTTP-12 */
+static void commit(struct stateless_post *post)
+{
+	const struct frontend_conf *conf = &post->caller.frontend->conf;
+	struct store *store = &post->caller.frontend->router->sessions.store;
+	struct answer answer = answer_of(post);
+	struct event_source source = { .stream = &post->stream,
+				       .after = STREAM_FROM_HERE,
+				       .has_no_ids = true,
+				       .keepalive_ms = conf->keepalive_ms };
+	struct buf fields = { 0 };
+
+	CHECK(post->exchange.conn != NULL && !post->has_stream);
+	set_state(post, STATELESS_EVENTS);
+	stream_init(&post->stream, store->loop, &store->conf->stream, &store->budget);
+	stream_keep_nothing(&post->stream);
+	post->has_stream = true;
+	answer_append_fields(&fields, &answer);
+	CHECK(event_writer_start(&post->writer, &post->exchange, &source, buf_slice(&fields)));
+	buf_fini(&fields);
+}
+
+static void on_grace(struct timer *timer)
+{
+	commit(container_of(timer, struct stateless_post, grace));
+}
+
+/* ---- what its call tells ---- */
+
+static struct stateless_post *post_of(struct call *call)
+{
+	return container_of(call, struct stateless_post, call);
+}
+
+static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
+{
+	struct stateless_post *post = post_of(call);
+
+	if (kind == STREAM_REQUEST) /* servers do not ask modern clients so. MOD-MRTR-01 */
+		return false;
+	if (post->state == STATELESS_OPEN && post->takes_events)
+		commit(post);
+	if (post->state != STATELESS_EVENTS)
+		return false;
+	post->is_telling = true;
+	stream_push(&post->stream, kind, key, msg);
+	post->is_telling = false;
+	return post->state == STATELESS_EVENTS; /* it may have been too much for its reader */
+}
+
+static bool is_reachable(const struct call *call)
+{
+	return post_of((struct call *)(uintptr_t)call)->exchange.conn != NULL;
+}
+
+/* Before anything is written: that may be the end of the connection. */
+static struct stateless_post *begin_end(struct call *call)
+{
+	struct stateless_post *post = post_of(call);
+
+	CHECK(post->is_running);
+	post->is_running = false;
+	client_request_close(call->client);
+	return post;
+}
+
+/* A response in the form that this post has. `status`: of one that is no event. */
+static void add_response(struct stateless_post *post, int status, const struct slice *parts,
+			 size_t count)
+{
+	struct answer answer = answer_of(post);
+
+	if (post->state == STATELESS_OPEN && !post->takes_json)
+		commit(post);
+	if (post->state == STATELESS_EVENTS) {
+		struct msg *msg = egress_join(parts, count);
+
+		stream_push(&post->stream, STREAM_RESPONSE, 0, msg);
+		msg_unref(&msg);
+		if (post->state == STATELESS_EVENTS)
+			stream_end(&post->stream, REASON_DONE);
+	} else if (post->state == STATELESS_OPEN) {
+		set_state(post, STATELESS_ANSWERED);
+		egress_send(&answer, status, parts, count);
+	}
+}
+
+static void on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	struct stateless_post *post = begin_end(call);
+
+	add_response(post, call->http_status != 0 ? call->http_status : 200, parts, count);
+	check_done(post);
+}
+
+static void on_failed(struct call *call, enum reason reason)
+{
+	struct stateless_post *post = begin_end(call);
+	struct answer answer = answer_of(post);
+	const char *server = post->caller.endpoint->server->conf.name;
+	struct buf text = { 0 };
+
+	/* 4xx or 5xx says that nothing was executed: not once the server has been sent the request. */
+	if (post->state == STATELESS_OPEN && !call_was_sent(call) &&
+	    reason_get(reason)->http_status >= 400) {
+		set_state(post, STATELESS_ANSWERED);
+		answer.retry_after_s = caller_retry_after_s(&post->caller, reason);
+		answer_reason(&answer, call->id, reason, server);
+	} else {
+		answer_append_reason(&text, call->id, reason, server);
+		add_response(post, 200, (struct slice[]){ buf_slice(&text) }, 1);
+		buf_fini(&text);
+	}
+	check_done(post);
+}
+
+/* Its client has left: nobody is there to be answered. */
+static void on_cancelled(struct call *call)
+{
+	struct stateless_post *post = begin_end(call);
+
+	CHECK(post->exchange.conn == NULL);
+	check_done(post);
+}
+
+static const struct call_ops call_ops = {
+	.on_message = on_message,
+	.is_reachable = is_reachable,
+	.on_response = on_response,
+	.on_failed = on_failed,
+	.on_cancelled = on_cancelled,
+};
+
+/* ---- its token is denied ---- */
+
+static void on_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
+{
+	access_show(&container_of(watcher, struct stateless_post, deny_watcher)->caller.access,
+		    marks_r);
+}
+
+/* AUTH-SES-07 */
+static void on_denied(struct deny_watcher *watcher)
+{
+	struct stateless_post *post = container_of(watcher, struct stateless_post, deny_watcher);
+
+	if (post->is_running) {
+		forward_deny(&post->call);
+	} else if (post->state == STATELESS_EVENTS) { /* what it has not read yet */
+		event_writer_stop(&post->writer);
+		http_stream_end(post->exchange.conn);
+		set_state(post, STATELESS_ANSWERED);
+		check_done(post);
+	}
+}
+
+static const struct deny_watcher_ops watcher_ops = { .show = on_show, .on_denied = on_denied };
+
+/* ---- the request ---- */
+
+static void begin_call(struct stateless_post *post, const struct admission *admission,
+		       const struct envelope *env)
+{
+	const struct caller *caller = admission->caller;
+	const struct frontend *frontend = caller->frontend;
+
+	call_init(&post->call, &call_ops, env);
+	post->is_running = true;
+	if (!principal_is_anonymous(caller->access.principal))
+		deny_list_watch(frontend->authorization.deny_list, &post->deny_watcher);
+	client_request_open(frontend->router, caller->endpoint->server, caller->access.principal,
+			    admission->peer, &post->call, admission->admitted);
+	if (post->state != STATELESS_OPEN || !post->takes_events)
+		return;
+	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
+		commit(post);
+	else
+		timer_start(frontend->router->loop, &post->grace, GRACE_MS);
+}
+
+static void on_body(struct http_exchange *exchange, struct slice body)
+{
+	struct stateless_post *post = container_of(exchange, struct stateless_post, exchange);
+	const struct caller *caller = &post->caller;
+	struct answer answer = answer_of(post);
+	struct admission admission = {
+		.front = FRONT_STATELESS,
+		.intent = ADMISSION_SEND,
+		.caller = caller,
+		.peer = http_conn_client(exchange->conn),
+		.names_version = true,
+		.version = post->head.version,
+		.modern = &post->head,
+		.body = body,
+		.takes_results = post->takes_json,
+	};
+
+	if (!admission_admit(&admission)) {
+		set_state(post, STATELESS_ANSWERED);
+		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
+		check_done(post);
+	} else if (admission.requests ==
+		   0) { /* the core of this revision has none that are for us */
+		set_state(post, STATELESS_ANSWERED);
+		answer_empty(&answer, 202, slice_of(NULL, 0));
+		check_done(post);
+	} else {
+		begin_call(post, &admission, admitted_next(admission.admitted));
+	}
+	admission_fini(&admission);
+}
+
+static void on_room(struct http_exchange *exchange)
+{
+	struct stateless_post *post = container_of(exchange, struct stateless_post, exchange);
+
+	if (post->has_stream)
+		event_writer_on_room(&post->writer);
+}
+
+/* CXL-04 */
+static void on_left(struct task *task)
+{
+	struct stateless_post *post = container_of(task, struct stateless_post, left);
+
+	call_give_up(&post->call, "the client has closed the connection");
+	call_cancel(&post->call);
+}
+
+static void on_gone(struct http_exchange *exchange, enum reason reason)
+{
+	struct stateless_post *post = container_of(exchange, struct stateless_post, exchange);
+
+	(void)reason;
+	CHECK(exchange->conn == NULL);
+	event_writer_stop(&post->writer);
+	if (post->state != STATELESS_ANSWERED)
+		set_state(post, STATELESS_ANSWERED);
+	if (!post->is_running)
+		check_done(post);
+	else if (post->is_telling) /* who tells is not done with the call */
+		task_schedule(post->caller.frontend->router->loop, &post->left);
+	else
+		on_left(&post->left);
+}
+
+static const struct http_exchange_ops ops = {
+	.on_body = on_body,
+	.on_room = on_room,
+	.on_gone = on_gone,
+};
+
+/* What the body is held against, until it has come. */
+static void keep_head(struct stateless_post *post, const struct http_request *http)
+{
+	static const enum http_field ids[] = { HTTP_MCP_PROTOCOL_VERSION, HTTP_MCP_METHOD,
+					       HTTP_MCP_NAME };
+	struct slice *const places[] = { &post->head.version, &post->head.method,
+					 &post->head.name };
+	const char *at;
+
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+		buf_append_slice(&post->kept, http->fields[ids[i]]);
+	at = buf_slice(&post->kept).p;
+	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+		if (http_has(http, ids[i]))
+			*places[i] = slice_of(at, http->fields[ids[i]].n);
+		at += http->fields[ids[i]].n;
+	}
+}
+
+bool stateless_is_named(const struct endpoint_request *request)
+{
+	return revision_is_modern(request->http->fields[HTTP_MCP_PROTOCOL_VERSION]);
+}
+
+struct http_exchange *stateless_post(const struct endpoint_request *request)
+{
+	bool takes_json = http_request_accepts(request->http, "application/json");
+	bool takes_events = http_request_accepts(request->http, "text/event-stream");
+	struct stateless_post *post;
+
+	if (!takes_json && !takes_events)
+		return refusal_send_head(
+			&request->answer, 406,
+			"Not acceptable: take application/json and text/event-stream");
+	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json)
+		takes_events = false;
+	post = mem_zalloc(sizeof(*post));
+	post->exchange.ops = &ops;
+	post->takes_json = takes_json;
+	post->takes_events = takes_events;
+	caller_init(&post->caller, request);
+	keep_head(post, request->http);
+	timer_init(&post->grace, on_grace);
+	task_init(&post->left, on_left);
+	event_writer_init(&post->writer);
+	post->writer.on_end = on_events_end;
+	deny_watcher_init(&post->deny_watcher, &watcher_ops);
+	return &post->exchange;
+}

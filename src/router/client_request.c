@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* It is a member of a shared pool for as long as its call lasts; most often it finds one whose servers are known. */
+#include "router/client_request.h"
+
+#include "base/mem.h"
+#include "mcp/revision.h"
+#include "router/admitted.h"
+#include "router/call.h"
+#include "router/era.h"
+#include "router/forward.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "router/server_request.h"
+#include "session/principal.h"
+
+static struct client_request *of_member(struct pool_member *member)
+{
+	return container_of(member, struct client_request, member);
+}
+
+static struct client_request *of_client(struct client *client)
+{
+	return container_of(client, struct client_request, client);
+}
+
+void client_request_close(struct client *client)
+{
+	struct client_request *request = of_client(client);
+	struct loop *loop = client->router->loop;
+
+	CHECK(client->call_count == 0);
+	server_request_end_all(client, "the request has ended");
+	if (client->pool != NULL)
+		pool_leave(&request->member, REASON_DONE);
+	client_fini(client);
+	principal_unref(&client->principal);
+	loop_defer_free(loop, request);
+}
+
+/* ---- what the pool tells ---- */
+
+static struct call *opening_call(const struct client_request *request)
+{
+	CHECK(!wait_queue_is_empty(&request->opening));
+	return call_of_waiter(wait_queue_first(&request->opening));
+}
+
+static void on_ready(struct pool_member *member, const struct envelope *response)
+{
+	struct client_request *request = of_member(member);
+	struct call *call = opening_call(request);
+	struct msg *body = call->body;
+	struct envelope env;
+	struct error err;
+
+	(void)response;
+	wait_queue_remove(&call->waiter);
+	call->body = NULL;
+	if (scan_envelope(body->text, &request->client.router->limits, 0, &env, &err) < 0)
+		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+	else
+		forward_linked(call, &env);
+	msg_unref(&body);
+}
+
+static void on_refused(struct pool_member *member, const struct envelope *response)
+{
+	(void)response; /* it answers what was not the client's */
+	call_fail(opening_call(of_member(member)), REASON_HANDSHAKE_REFUSED);
+}
+
+static void on_failed(struct pool_member *member, enum reason reason)
+{
+	call_fail(opening_call(of_member(member)), reason);
+}
+
+static void on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
+{
+	(void)member; /* it has not asked for any: that is what subscriptions/listen is for */
+	(void)key;
+	(void)msg;
+}
+
+static const struct pool_member_ops member_ops = {
+	.on_ready = on_ready,
+	.on_refused = on_refused,
+	.on_failed = on_failed,
+	.on_notification = on_notification,
+};
+
+/* ---- the beginning ---- */
+
+/* Who waits for a process that is being started waits as long as that takes. */
+static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	struct client_request *request = container_of(queue, struct client_request, opening);
+	struct call *call = call_of_waiter(waiter);
+
+	if (pool_is_coming(request->client.pool))
+		call_wait(call, request->client.server->conf.queue_timeout_ms);
+	else
+		call_fail(call, REASON_OVER_LIMIT);
+}
+
+static const struct wait_queue_ops opening_ops = { .on_timeout = on_opening_timeout };
+
+void client_request_open(struct router *router, struct server *server, struct principal *principal,
+			 const struct peer *peer, struct call *call, struct admitted *admitted)
+{
+	const struct envelope *env = admitted_take(admitted, NULL);
+	struct client_request *request = mem_zalloc(sizeof(*request));
+	bool is_ready = false;
+	enum reason reason;
+
+	client_init(&request->client, router, server, peer, &revision_modern);
+	request->client.principal = principal_ref(principal);
+	request->client.level = era_log_level(env);
+	request->client.is_ready_to_be_asked = true;
+	request->member.ops = &member_ops;
+	request->member.client = &request->client;
+	list_init(&request->member.link);
+	wait_queue_init(&request->opening, &opening_ops);
+	call_link(call, &request->client);
+	reason = pool_join_request(&request->member, era_capabilities(env), &is_ready);
+	if (reason != REASON_NONE) {
+		call_fail(call, reason);
+	} else if (is_ready) {
+		forward_linked(call, env);
+	} else {
+		call->body = msg_new(env->text);
+		wait_queue_append(&request->opening, &call->waiter, env->text.n);
+		call_wait(call, server->conf.queue_timeout_ms);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client of one request of the modern era: it brings with it what a session would know, takes no session's place, and
+ * ends with its call. MOD-META-01, bridging.md §1.2, §2.3.
+ */
+#ifndef MCPGATED_ROUTER_CLIENT_REQUEST_H
+#define MCPGATED_ROUTER_CLIENT_REQUEST_H
+
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/wait_queue.h"
+
+struct admitted;
+struct call;
+struct peer;
+struct router;
+
+struct client_request {
+	struct client client;
+	struct pool_member member;
+	struct wait_queue opening; /* its call, until a server is known to its pool */
+};
+
+/*
+ * Serves the request of this principal that `admitted` has gone to, sent from `peer`. `call` was prepared with call_init;
+ * its front hears of the outcome, perhaps before the return, and must then end the client with client_request_close.
+ */
+void client_request_open(struct router *router, struct server *server, struct principal *principal,
+			 const struct peer *peer, struct call *call, struct admitted *admitted);
+/* Its call has ended. */
+void client_request_close(struct client *client);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A result is written anew, member by member: a server of the legacy era has no say in what its result is, and a name that
+ * stands twice, or is written with an escape, would mean one thing here and another at the client.
+ */
+#include "router/era.h"
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "jsonrpc/splice.h"
+#include "mcp/error.h"
+#include "mcp/level.h"
+#include "mcp/revision.h"
+#include "router/convert.h"
+#include "router/pool.h"
+
+#define RESOURCE_NOT_FOUND (-32002)
+#define META "io.modelcontextprotocol/"
+
+static struct json meta_member(const struct envelope *env, struct slice name)
+{
+	return scan_member(env->meta.text, name);
+}
+
+struct slice era_capabilities(const struct envelope *env)
+{
+	struct json value = meta_member(env, SLICE_LIT(META "clientCapabilities"));
+
+	return value.type == JSON_OBJECT ? value.text : SLICE_LIT("{}");
+}
+
+int era_log_level(const struct envelope *env)
+{
+	return level_find(scan_plain_string(meta_member(env, SLICE_LIT(META "logLevel"))));
+}
+
+/* ---- writing an object anew ---- */
+
+struct rebuild {
+	struct buf *out;
+	struct slices dropped; /* members that the other side has no say in */
+	struct slice info;     /* in _meta: what is added there */
+	bool is_result;
+	bool has_meta;
+};
+
+static void append_comma(struct buf *out)
+{
+	if (out->data[out->len - 1] != '{')
+		buf_append_char(out, ',');
+}
+
+/* A name may be written with escapes. */
+static bool is_dropped(const struct rebuild *rebuild, struct slice name)
+{
+	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };
+	struct buf plain = { 0 };
+	bool is_found;
+
+	if (memchr(name.p, '\\', name.n) == NULL)
+		return slices_has(rebuild->dropped, name);
+	is_found = scan_decode_string(quoted, &plain) < 0 ||
+		   slices_has(rebuild->dropped, buf_slice(&plain));
+	buf_fini(&plain);
+	return is_found;
+}
+
+static int copy_member(struct slice name, struct json value, void *arg);
+
+static void append_info(struct buf *out, struct slice info)
+{
+	if (info.n == 0)
+		return;
+	append_comma(out);
+	buf_append_str(out, "\"" META "serverInfo\":");
+	buf_append_slice(out, info);
+}
+
+static void append_meta(struct buf *out, struct slice meta, struct slice info)
+{
+	static const struct slice names[] = { SLICE(META "serverInfo"),
+					      SLICE(META "related-task") };
+	struct rebuild rebuild = { .out = out, .dropped = { names, ARRAY_LEN(names) } };
+
+	append_comma(out);
+	buf_append_str(out, "\"_meta\":{");
+	scan_members(meta, copy_member, &rebuild);
+	append_info(out, info);
+	buf_append_char(out, '}');
+}
+
+static int copy_member(struct slice name, struct json value, void *arg)
+{
+	struct rebuild *rebuild = arg;
+
+	if (rebuild->is_result && value.type == JSON_OBJECT &&
+	    slice_is_equal(name, SLICE_LIT("_meta"))) {
+		if (!rebuild->has_meta)
+			append_meta(rebuild->out, value.text, rebuild->info);
+		rebuild->has_meta = true;
+		return 0;
+	}
+	if (is_dropped(rebuild, name))
+		return 0;
+	append_comma(rebuild->out);
+	splice_append(rebuild->out, slice_between(name.p - 1, value.text.p + value.text.n), NULL, 0,
+		      SPLICE_ONE_LINE);
+	return 0;
+}
+
+/* ---- results ---- */
+
+/* MOD-RES-03 */
+static bool is_cacheable(const struct method *method)
+{
+	return method->flags & METHOD_PAGED || method->id == METHOD_RESOURCES_READ ||
+	       method->id == METHOD_DISCOVER;
+}
+
+static void append_kind(struct buf *out, const struct method *method)
+{
+	buf_append_str(out, "{\"resultType\":\"complete\"");
+	if (is_cacheable(method))
+		buf_append_str(out, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
+}
+
+void era_append_result(struct buf *out, const struct method *method, struct slice result,
+		       struct slice info)
+{
+	static const struct slice names[] = { SLICE("resultType"),    SLICE("ttlMs"),
+					      SLICE("cacheScope"),    SLICE("_meta"),
+					      SLICE("inputRequests"), SLICE("requestState") };
+	struct rebuild rebuild = {
+		.out = out, .dropped = { names, ARRAY_LEN(names) }, .info = info, .is_result = true
+	};
+
+	append_kind(out, method);
+	scan_members(result, copy_member, &rebuild);
+	if (!rebuild.has_meta && info.n > 0)
+		append_meta(out, SLICE_LIT("{}"), info);
+	buf_append_char(out, '}');
+}
+
+/* What the modern era has no word for, or what would mean something else in it. bridging.md §2.3.5 */
+static int modern_code(const struct method *method, struct json written)
+{
+	long long code;
+
+	if (scan_int(written, &code) < 0 || (code <= -32020 && code >= -32099))
+		return MCP_INTERNAL_ERROR;
+	if (code == RESOURCE_NOT_FOUND)
+		return MCP_INVALID_PARAMS;
+	/* What is offered is there: it is the name that the server does not know. */
+	if (code == MCP_METHOD_NOT_FOUND && method->flags & METHOD_ASKING)
+		return MCP_INVALID_PARAMS;
+	return code >= INT_MIN && code <= INT_MAX ? (int)code : MCP_INTERNAL_ERROR;
+}
+
+void era_append_error(struct buf *out, const struct method *method, struct slice error, int *code_r)
+{
+	static const struct slice names[] = { SLICE("code") };
+	struct rebuild rebuild = { .out = out, .dropped = { names, ARRAY_LEN(names) } };
+
+	*code_r = modern_code(method, scan_member(error, SLICE_LIT("code")));
+	buf_printf(out, "{\"code\":%d", *code_r);
+	scan_members(error, copy_member, &rebuild);
+	buf_append_char(out, '}');
+}
+
+/* ---- discovery ---- */
+
+static struct slice initialize_member(const struct pool *pool, const char *name)
+{
+	const char *const path[] = { "result", name };
+
+	if (pool->initialize_result == NULL)
+		return slice_of(NULL, 0);
+	return scan_path(pool->initialize_result->text, path, 2).text;
+}
+
+struct slice era_server_info(const struct pool *pool)
+{
+	struct slice info = initialize_member(pool, "serverInfo");
+
+	return scan_type(info) == JSON_OBJECT ? info : slice_of(NULL, 0);
+}
+
+void era_append_discovery(struct buf *out, const struct pool *pool)
+{
+	struct slice capabilities = initialize_member(pool, "capabilities");
+	struct slice instructions = initialize_member(pool, "instructions");
+
+	append_kind(out, method_find(SLICE_LIT("server/discover")));
+	buf_append_str(out, ",\"supportedVersions\":");
+	revision_append_served(out);
+	buf_append_str(out, ",\"capabilities\":");
+	buf_append_slice(out,
+			 scan_type(capabilities) == JSON_OBJECT ? capabilities : SLICE_LIT("{}"));
+	if (scan_type(instructions) == JSON_STRING) {
+		buf_append_str(out, ",\"instructions\":");
+		buf_append_slice(out, instructions);
+	}
+	if (era_server_info(pool).n > 0)
+		append_meta(out, SLICE_LIT("{}"), era_server_info(pool));
+	buf_append_char(out, '}');
+}
+
+/* ---- requests ---- */
+
+const struct envelope *era_request(struct convert *convert, const struct envelope *env)
+{
+	static const struct slice names[] = { SLICE("inputResponses"), SLICE("requestState") };
+	static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX,
+						   .id_max = SIZE_MAX };
+	struct rebuild rebuild = { .out = &convert->text, .dropped = { names, ARRAY_LEN(names) } };
+	struct slice params = env->params.text;
+	bool is_needed = false;
+	struct error err;
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		is_needed |= scan_member(params, names[i]).type != JSON_ABSENT;
+	if (!is_needed)
+		return env;
+	buf_append_slice(&convert->text, slice_between(env->text.p, params.p));
+	buf_append_char(&convert->text, '{');
+	scan_members(params, copy_member, &rebuild);
+	buf_append_char(&convert->text, '}');
+	buf_append_slice(&convert->text,
+			 slice_between(params.p + params.n, env->text.p + env->text.n));
+	if (scan_envelope(buf_slice(&convert->text), &limits, 0, &convert->env, &err) < 0)
+		return env; /* it was accepted before: cannot be */
+	return &convert->env;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What changes in a message between a client of the modern era and a server of the legacy one: what a request says of
+ * itself is not for the server, and its result says of itself what such a server does not know. bridging.md §2.3.
+ */
+#ifndef MCPGATED_ROUTER_ERA_H
+#define MCPGATED_ROUTER_ERA_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "jsonrpc/scan.h"
+#include "mcp/method.h"
+
+struct convert;
+struct pool;
+
+/* The capabilities that a modern request declares: JSON text, "{}" if it says none. MOD-META-02 */
+struct slice era_capabilities(const struct envelope *env);
+/* The log level that it asks for; -1: none. MOD-LOG-01 */
+int era_log_level(const struct envelope *env);
+
+/*
+ * The request without the members of params that answer what a modern server asked: such a server has not asked. Returns
+ * `env` itself if it has none, else the envelope of the changed one, which lives as long as *convert. _meta is
+ * upstream/send's. bridging.md §2.3.3 (e)
+ */
+const struct envelope *era_request(struct convert *convert, const struct envelope *env);
+
+/*
+ * Appends a legacy server's result as a modern client gets it: it says that it is complete, who the server is, and, where
+ * that is asked for, that it is not to be kept. `info`: the server's serverInfo as JSON text, or empty. MOD-RES-01, -03,
+ * MOD-META-03, bridging.md §2.3.5
+ */
+void era_append_result(struct buf *out, const struct method *method, struct slice result,
+		       struct slice info);
+/* The same for the error of a response; *code_r is its code then. RPC-05, MOD-RES-06 */
+void era_append_error(struct buf *out, const struct method *method, struct slice error,
+		      int *code_r);
+/* Appends the DiscoverResult of a pool whose server is known. MOD-DISC-01, -02 */
+void era_append_discovery(struct buf *out, const struct pool *pool);
+/* The serverInfo of its servers: JSON text; empty before one was ready. */
+struct slice era_server_info(const struct pool *pool);
+
+#endif
