@@ -14,6 +14,7 @@
 #include "endpoint/events.h"
 #include "endpoint/modern.h"
 #include "endpoint/refusal.h"
+#include "endpoint/token_watch.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/client_request.h"
@@ -42,6 +43,8 @@ struct stateless_post {
 	struct task left;
 	bool takes_json;
 	bool takes_events;
+	bool is_listen;
+	struct token_watch *token_watch; /* of a listen, which may last for hours; NULL: of none */
 	struct timer grace;
 	struct stream stream; /* with STATELESS_EVENTS, or behind it */
 	bool has_stream;
@@ -83,6 +86,7 @@ static void check_done(struct stateless_post *post)
 		return;
 	CHECK(post->state == STATELESS_ANSWERED);
 	deny_list_unwatch(&post->deny_watcher);
+	token_watch_end(&post->token_watch);
 	event_writer_stop(&post->writer);
 	task_cancel(&post->left);
 	if (post->has_stream)
@@ -261,6 +265,15 @@ static void on_denied(struct deny_watcher *watcher)
 
 static const struct deny_watcher_ops watcher_ops = { .show = on_show, .on_denied = on_denied };
 
+/* A clean end: the client comes back, and learns then that it needs a fresh token. AUTH-SES-06, -07 */
+static void on_token_over(void *owner, enum reason reason)
+{
+	struct stateless_post *post = owner;
+
+	if (post->is_running)
+		call_fail(&post->call, reason);
+}
+
 /* ---- the request ---- */
 
 static void begin_call(struct stateless_post *post, const struct admission *admission,
@@ -271,6 +284,8 @@ static void begin_call(struct stateless_post *post, const struct admission *admi
 
 	call_init(&post->call, &call_ops, env);
 	post->is_running = true;
+	if (post->is_listen)
+		token_watch_begin(post->token_watch, &caller->access);
 	if (!principal_is_anonymous(caller->access.principal))
 		deny_list_watch(frontend->authorization.deny_list, &post->deny_watcher);
 	client_request_open(frontend->router, caller->endpoint->server, caller->access.principal,
@@ -279,7 +294,7 @@ static void begin_call(struct stateless_post *post, const struct admission *admi
 		return;
 	if (frontend->conf.response == FRONTEND_RESPONSE_SSE || !post->takes_json)
 		commit(post);
-	else
+	else if (!post->is_listen)
 		timer_start(frontend->router->loop, &post->grace, GRACE_MS);
 }
 
@@ -383,16 +398,26 @@ struct http_exchange *stateless_post(const struct endpoint_request *request)
 {
 	bool takes_json = http_request_accepts(request->http, "application/json");
 	bool takes_events = http_request_accepts(request->http, "text/event-stream");
+	/* The body says the same, or is refused: FRONT-ERA-04. FRONT-HTTP-04 */
+	bool is_listen = slice_is_equal(request->http->fields[HTTP_MCP_METHOD],
+					SLICE_LIT("subscriptions/listen"));
 	struct stateless_post *post;
 
 	if (!takes_json && !takes_events)
 		return refusal_send_head(
 			&request->answer, 406,
 			"Not acceptable: take application/json and text/event-stream");
-	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json)
+	if (is_listen && !takes_events)
+		return refusal_send_head(
+			&request->answer, 406,
+			"Not acceptable: subscriptions/listen answers with text/event-stream");
+	if (request->frontend->conf.response == FRONTEND_RESPONSE_JSON && takes_json && !is_listen)
 		takes_events = false;
 	post = mem_zalloc(sizeof(*post));
 	post->exchange.ops = &ops;
+	post->is_listen = is_listen;
+	if (is_listen)
+		post->token_watch = token_watch_new(request, on_token_over, post);
 	post->takes_json = takes_json;
 	post->takes_events = takes_events;
 	caller_init(&post->caller, request);

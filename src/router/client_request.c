@@ -28,13 +28,24 @@ void client_request_close(struct client *client)
 	struct client_request *request = of_client(client);
 	struct loop *loop = client->router->loop;
 
+	change_listener_end(&request->listener);
 	CHECK(client->call_count == 0);
 	server_request_end_all(client, "the request has ended");
 	if (client->pool != NULL)
 		pool_leave(&request->member, REASON_DONE);
+	list_remove(&request->link);
 	client_fini(client);
 	principal_unref(&client->principal);
 	loop_defer_free(loop, request);
+}
+
+/* Its pool knows its servers. */
+static void go_on(struct client_request *request, struct call *call, const struct envelope *env)
+{
+	if (call->method->id == METHOD_LISTEN)
+		change_listener_begin(&request->listener, call, env);
+	else
+		forward_linked(call, env);
 }
 
 /* ---- what the pool tells ---- */
@@ -59,7 +70,7 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	if (scan_envelope(body->text, &request->client.router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 	else
-		forward_linked(call, &env);
+		go_on(request, call, &env);
 	msg_unref(&body);
 }
 
@@ -76,9 +87,10 @@ static void on_failed(struct pool_member *member, enum reason reason)
 
 static void on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
 {
-	(void)member; /* it has not asked for any: that is what subscriptions/listen is for */
-	(void)key;
-	(void)msg;
+	struct client_request *request = of_member(member);
+
+	if (request->listener.call != NULL)
+		change_listener_tell(&request->listener, key, msg);
 }
 
 static const struct pool_member_ops member_ops = {
@@ -113,6 +125,8 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	enum reason reason;
 
 	client_init(&request->client, router, server, peer, &revision_modern);
+	list_init(&request->link);
+	list_append(&router->requests, &request->link);
 	request->client.principal = principal_ref(principal);
 	request->client.level = era_log_level(env);
 	request->client.is_ready_to_be_asked = true;
@@ -125,10 +139,34 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	if (reason != REASON_NONE) {
 		call_fail(call, reason);
 	} else if (is_ready) {
-		forward_linked(call, env);
+		go_on(request, call, env);
 	} else {
 		call->body = msg_new(env->text);
 		wait_queue_append(&request->opening, &call->waiter, env->text.n);
 		call_wait(call, server->conf.queue_timeout_ms);
+	}
+}
+
+/* ---- the end of all ---- */
+
+void client_request_end_all(struct router *router, enum reason reason)
+{
+	while (!list_is_empty(&router->requests)) {
+		struct client_request *request =
+			container_of(router->requests.next, struct client_request, link);
+		struct call *call = container_of(request->client.calls.next, struct call, link);
+
+		call_give_up(call, "the gateway stops");
+		call_fail(call, reason);
+	}
+}
+
+void client_request_drain_all(struct router *router)
+{
+	LIST_FOREACH_SAFE(node, &router->requests) {
+		struct client_request *request = container_of(node, struct client_request, link);
+
+		if (request->listener.call != NULL)
+			change_listener_finish(&request->listener);
 	}
 }

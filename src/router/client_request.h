@@ -7,6 +7,7 @@
 #define MCPGATED_ROUTER_CLIENT_REQUEST_H
 
 #include "router/client.h"
+#include "router/change_listener.h"
 #include "router/pool.h"
 #include "router/wait_queue.h"
 
@@ -17,8 +18,10 @@ struct router;
 
 struct client_request {
 	struct client client;
+	struct list link; /* of the router's */
 	struct pool_member member;
-	struct wait_queue opening; /* its call, until a server is known to its pool */
+	struct wait_queue opening;       /* its call, until a server is known to its pool */
+	struct change_listener listener; /* if that is what it asks for */
 };
 
 /*
@@ -29,5 +32,9 @@ void client_request_open(struct router *router, struct server *server, struct pr
 			 const struct peer *peer, struct call *call, struct admitted *admitted);
 /* Its call has ended. */
 void client_request_close(struct client *client);
+/* Ends the calls of all such clients. */
+void client_request_end_all(struct router *router, enum reason reason);
+/* The gateway is about to stop: those that only wait for changes are answered. MOD-SUB-04 */
+void client_request_drain_all(struct router *router);
 
 #endif

@@ -12,6 +12,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/dispatch.c src/router/dispatch.h \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
+	src/router/change_listener.c src/router/change_listener.h \
 	src/router/list_cache.c src/router/list_cache.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \

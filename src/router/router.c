@@ -3,6 +3,7 @@
 #include "router/router.h"
 
 #include "router/client.h"
+#include "router/client_request.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
 #include "router/notification_fanout.h"
@@ -66,6 +67,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	process_slots_init(&router->slots, pool_grow);
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
+	list_init(&router->requests);
 	session_set_init(&router->sessions, loop, sessions);
 }
 
@@ -91,6 +93,7 @@ void router_drain(struct router *router)
 {
 	router->is_draining = true;
 	warm_sets_hold(&router->warm_sets);
+	client_request_drain_all(router);
 }
 
 void router_end_sessions(struct router *router, enum reason reason)
@@ -99,6 +102,7 @@ void router_end_sessions(struct router *router, enum reason reason)
 
 	while (!list_is_empty(sessions))
 		session_end(container_of(sessions->next, struct session, link), reason);
+	client_request_end_all(router, reason);
 }
 
 void router_end_processes(struct router *router, enum reason reason)

@@ -31,7 +31,8 @@ struct router {
 	struct process_slots slots;
 	struct reclaim reclaim;
 	struct list_cache_lru lists;
-	size_t calls; /* in flight, of all clients */
+	size_t calls;         /* in flight, of all clients */
+	struct list requests; /* clients of one request (client_request.h) */
 	bool is_draining;
 };
 

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resources are subscribed to one after the other, each by a call of our own that goes the way of a session's. What the
+ * server refuses, or has not answered in time, is left out of what is acknowledged.
+ */
+#include "router/change_listener.h"
+
+#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
+#include "mcp/method.h"
+#include "router/client.h"
+#include "router/dispatch.h"
+#include "router/pool.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "router/subscribe.h"
+#include "router/subscriptions.h"
+
+#define ACKNOWLEDGE_MS (10 * 1000) /* bridging.md §2.3.6 */
+#define ID_MEMBER "\"io.modelcontextprotocol/subscriptionId\":"
+
+static const struct {
+	const char *member; /* of the filter */
+	struct slice method;
+	unsigned int offer;
+} kinds[] = {
+	{ "toolsListChanged", SLICE("notifications/tools/list_changed"), OFFER_TOOLS },
+	{ "promptsListChanged", SLICE("notifications/prompts/list_changed"), OFFER_PROMPTS },
+	{ "resourcesListChanged", SLICE("notifications/resources/list_changed"), OFFER_RESOURCES },
+};
+
+static const struct client *client_of(const struct change_listener *listener)
+{
+	return listener->call->client;
+}
+
+static void push(struct change_listener *listener, uint64_t key, struct buf *text)
+{
+	struct msg *msg = msg_new_take(text);
+
+	(void)listener->call->ops->on_message(listener->call, STREAM_NOTIFICATION, key, msg);
+	msg_unref(&msg);
+}
+
+/* ---- what is acknowledged ---- */
+
+static struct json filter_member(struct slice params, const char *name)
+{
+	const char *const path[] = { "notifications", name };
+
+	return scan_path(params, path, 2);
+}
+
+static void append_member(struct buf *out, const char *name, const char *value)
+{
+	buf_printf(out, "%s\"%s\":%s", out->data[out->len - 1] == '{' ? "" : ",", name, value);
+}
+
+/* MOD-SUB-01, -06 */
+static void acknowledge(struct change_listener *listener)
+{
+	const struct text_set *uris = &client_of(listener)->subscriptions;
+	struct buf text = { 0 };
+	const char *comma = "";
+
+	CHECK(!listener->is_acknowledged);
+	timer_stop(&listener->deadline);
+	msg_unref(&listener->body);
+	listener->is_acknowledged = true;
+	buf_append_str(
+		&text,
+		"{\"jsonrpc\":\"2.0\",\"method\":"
+		"\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{" ID_MEMBER);
+	buf_append_slice(&text, listener->call->id);
+	buf_append_str(&text, "},\"notifications\":{");
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (listener->lists & kinds[i].offer)
+			append_member(&text, kinds[i].member, "true");
+	}
+	if (uris->count > 0) {
+		append_member(&text, "resourceSubscriptions", "[");
+		LIST_FOREACH(node, &uris->items) {
+			const struct text_set_item *item =
+				container_of(node, struct text_set_item, link);
+
+			buf_printf(&text, "%s\"", comma);
+			buf_append_slice(&text, slice_of(item->text, item->length));
+			buf_append_char(&text, '"');
+			comma = ",";
+		}
+		buf_append_char(&text, ']');
+	}
+	buf_append_str(&text, "}}}");
+	push(listener, 0, &text);
+}
+
+/* ---- resources, one after the other ---- */
+
+struct nth {
+	size_t left;
+	struct slice found;
+};
+
+static int take_nth(struct slice element, void *arg)
+{
+	struct nth *nth = arg;
+
+	if (nth->left-- > 0)
+		return 0;
+	nth->found = element;
+	return -1;
+}
+
+/* The next URI of the filter, as JSON text; false: there is none. */
+static bool next_uri(struct change_listener *listener, struct slice *uri_r)
+{
+	struct envelope env;
+	struct error err;
+	struct json list;
+	struct nth nth = { .left = listener->next };
+
+	if (listener->body == NULL ||
+	    scan_envelope(listener->body->text, &client_of(listener)->router->limits, 0, &env,
+			  &err) < 0)
+		return false;
+	list = filter_member(env.params.text, "resourceSubscriptions");
+	if (list.type != JSON_ARRAY || listener->next >= TEXT_SET_MAX ||
+	    scan_array(list.text, SIZE_MAX, take_nth, &nth, &err) >= 0)
+		return false;
+	*uri_r = nth.found;
+	listener->next++;
+	return true;
+}
+
+static void note_step(struct change_listener *listener)
+{
+	listener->is_subscribing = false;
+	task_schedule(client_of(listener)->router->loop, &listener->step);
+}
+
+static struct change_listener *of_subscribing(struct call *call)
+{
+	return container_of(call, struct change_listener, subscribing);
+}
+
+static bool subscribing_on_message(struct call *call, enum stream_kind kind, uint64_t key,
+				   struct msg *msg)
+{
+	(void)call;
+	(void)kind;
+	(void)key;
+	(void)msg;
+	return false;
+}
+
+static bool subscribing_is_reachable(const struct call *call)
+{
+	(void)call;
+	return false;
+}
+
+static void subscribing_on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	(void)parts; /* whether it was granted, is in the client's subscriptions */
+	(void)count;
+	note_step(of_subscribing(call));
+}
+
+static void subscribing_on_failed(struct call *call, enum reason reason)
+{
+	(void)reason;
+	note_step(of_subscribing(call));
+}
+
+static void subscribing_on_cancelled(struct call *call)
+{
+	note_step(of_subscribing(call));
+}
+
+static const struct call_ops subscribing_ops = {
+	.on_message = subscribing_on_message,
+	.is_reachable = subscribing_is_reachable,
+	.on_response = subscribing_on_response,
+	.on_failed = subscribing_on_failed,
+	.on_cancelled = subscribing_on_cancelled,
+};
+
+static void subscribe_to(struct change_listener *listener, struct slice uri)
+{
+	struct client *client = listener->call->client;
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"resources/subscribe\","
+			      "\"params\":{\"uri\":");
+	splice_append(&text, uri, NULL, 0, SPLICE_ONE_LINE);
+	buf_append_str(&text, "}}");
+	if (scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, &err) == 0 &&
+	    env.uri.type == JSON_STRING && env.uri.text.n <= TEXT_SET_BYTES_MAX) {
+		call_init(&listener->subscribing, &subscribing_ops, &env);
+		listener->is_subscribing = true;
+		call_link(&listener->subscribing, client);
+		if (!subscribe_take(&listener->subscribing, &env))
+			dispatch_call(&listener->subscribing, &env);
+	} else {
+		note_step(listener); /* that is no URI */
+	}
+	buf_fini(&text);
+}
+
+/* One a turn: what is answered at once would be told from within. */
+static void on_step(struct task *task)
+{
+	struct change_listener *listener = container_of(task, struct change_listener, step);
+	bool has_resources =
+		(client_of(listener)->pool->capabilities.offers & OFFER_SUBSCRIBE) != 0;
+	struct slice uri;
+
+	CHECK(!listener->is_subscribing);
+	if (listener->is_acknowledged)
+		return;
+	if (has_resources && next_uri(listener, &uri))
+		subscribe_to(listener, uri);
+	else
+		acknowledge(listener);
+}
+
+static void stop_subscribing(struct change_listener *listener)
+{
+	if (!listener->is_subscribing)
+		return;
+	call_give_up(&listener->subscribing, "nobody waits for it any more");
+	call_cancel(&listener->subscribing);
+}
+
+static void on_deadline(struct timer *timer)
+{
+	struct change_listener *listener = container_of(timer, struct change_listener, deadline);
+
+	stop_subscribing(listener);
+	acknowledge(listener);
+}
+
+void change_listener_begin(struct change_listener *listener, struct call *call,
+			   const struct envelope *env)
+{
+	struct router *router = call->client->router;
+
+	CHECK(call->client->pool->agreed != NULL);
+	*listener = (struct change_listener){ .call = call, .body = msg_new(env->text) };
+	task_init(&listener->step, on_step);
+	timer_init(&listener->deadline, on_deadline);
+	timer_start(router->loop, &listener->deadline, ACKNOWLEDGE_MS);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (filter_member(env->params.text, kinds[i].member).type == JSON_TRUE)
+			listener->lists |= kinds[i].offer & call->client->pool->capabilities.tells;
+	}
+	task_schedule(router->loop, &listener->step);
+}
+
+/* ---- what is heard ---- */
+
+/* Those of lists go to every member; those of resources only to who has subscribed. */
+static bool is_wanted(const struct change_listener *listener, struct slice method)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (slice_is_equal(method, kinds[i].method))
+			return (listener->lists & kinds[i].offer) != 0;
+	}
+	return slice_is_equal(method, SLICE_LIT("notifications/resources/updated"));
+}
+
+/* MOD-SUB-02, -03. A server's own _meta has no say in whose it is. */
+void change_listener_tell(struct change_listener *listener, uint64_t key, struct msg *msg)
+{
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+
+	if (!listener->is_acknowledged ||
+	    scan_envelope(msg->text, &client_of(listener)->router->limits, SCAN_LENIENT, &env,
+			  &err) < 0 ||
+	    !is_wanted(listener, env.method))
+		return;
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"");
+	buf_append_slice(&text, env.method);
+	buf_append_str(&text, "\",\"params\":{\"_meta\":{" ID_MEMBER);
+	buf_append_slice(&text, listener->call->id);
+	buf_append_char(&text, '}');
+	if (env.uri.type == JSON_STRING) {
+		buf_append_str(&text, ",\"uri\":");
+		buf_append_slice(&text, env.uri.text);
+	}
+	buf_append_str(&text, "}}");
+	push(listener, key, &text);
+}
+
+/* ---- the end ---- */
+
+void change_listener_end(struct change_listener *listener)
+{
+	if (listener->call == NULL)
+		return;
+	stop_subscribing(listener);
+	task_cancel(&listener->step);
+	timer_stop(&listener->deadline);
+	msg_unref(&listener->body);
+	subscribe_forget(listener->call->client);
+	listener->call = NULL;
+}
+
+void change_listener_finish(struct change_listener *listener)
+{
+	struct buf result = { 0 };
+
+	buf_append_str(&result, "{\"_meta\":{" ID_MEMBER);
+	buf_append_slice(&result, listener->call->id);
+	buf_append_str(&result, "}}");
+	result_send_own(listener->call, buf_slice(&result));
+	buf_fini(&result);
+}
