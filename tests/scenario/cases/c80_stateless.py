@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of 2026-07-28 before servers of the legacy era: each stands alone, there is no session."""
+import json
+
+import mcp
+import wire
+from harness import case, eq, ok, wait_for
+
+MODERN = "2026-07-28"
+META = "io.modelcontextprotocol/"
+JSON = ("Content-Type", "application/json")
+NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+SERVERS = {
+    "main": {"script": {}},
+    "own": {"script": {}, "isolation": "principal"},
+    "all": {"script": {}, "isolation": "shared"},
+    "poor": {"script": {"caps": {"tools": {}}}},
+    "gone": {"script": {"init": [["exit", 3]]}},
+    "rude": {"script": {"init": [["error", -32000, "no"]]}},
+}
+LISTED = ("main", "own", "all")
+
+
+def meta(caps=None, token=None, level=None, version=MODERN, **more):
+    found = {META + "protocolVersion": version, META + "clientCapabilities": caps or {},
+             META + "clientInfo": {"name": "scenario", "version": "1"}}
+    if token is not None:
+        found["progressToken"] = token
+    if level is not None:
+        found[META + "logLevel"] = level
+    return dict(found, **more)
+
+
+def message(method, params=None, request_id="q", **kw):
+    return mcp.request(request_id, method, dict(params or {}, _meta=meta(**kw)))
+
+
+def fields(body, accept=mcp.BOTH, version=MODERN):
+    """Of the head, as the body has them."""
+    found = [JSON, ("Accept", accept), ("MCP-Protocol-Version", version), ("Mcp-Method", body["method"])]
+    name = body.get("params", {}).get(NAMES.get(body["method"]))
+    return found + ([("Mcp-Name", name)] if name else [])
+
+
+def begin(t, server, body, head=None, conn=None):
+    """Sends it; nothing is read yet."""
+    conn = conn or t.conn()
+    data = mcp.encode(body)
+    conn.send(conn.head("POST", "/%s/mcp" % server, fields(body) if head is None else head, len(data)) + data)
+    return conn
+
+
+def messages_of(response):
+    """What an answer holds, in its order; events have neither ids nor a priming event: FRONT-HTTP-02."""
+    if not response.is_sse:
+        body = response.read()
+        return [json.loads(body)] if body else []
+    reader, found = wire.EventReader(response), []
+    while True:
+        event = reader.next(mcp.TIMEOUT)
+        if event is None:
+            return found
+        eq((event.id, event.name), (None, "message"))
+        found.append(json.loads(event.data))
+
+
+def ask(t, server, method, params=None, head=None, **kw):
+    """(status, all messages) of one request."""
+    body = message(method, params, **kw)
+    conn = begin(t, server, body, head)
+    response = conn.response()
+    eq(response.header("mcp-session-id"), None, "FRONT-HTTP-02")
+    found = messages_of(response)
+    conn.close()
+    return response.status, found
+
+
+def do(t, server, *steps, **kw):
+    status, found = ask(t, server, "tools/call", {"name": "do", "arguments": {"steps": list(steps)}}, **kw)
+    eq(status, 200, found)
+    return found
+
+
+def settled(t, server):
+    """All requests have left their pool: nothing of the case is in flight."""
+    return wait_for(lambda: True, 1, "the end")
+
+
+@case
+def a_call_stands_alone(t):
+    """MOD-META-01, MOD-RES-01, MOD-META-03, BACK-MSG-06: no session; the server sees a request of its own era."""
+    for server in LISTED:
+        found = do(t, server, ["text", "from " + server], request_id="x-" + server)
+        eq([m["id"] for m in found], ["x-" + server])
+        result = found[0]["result"]
+        eq((result["resultType"], result["content"][0]["text"]), ("complete", "from " + server))
+        eq(result["_meta"][META + "serverInfo"]["name"], "child")
+        eq("ttlMs" in result, False, "a result of a call is not cached")
+        pid = t.daemon.children(server)[0]
+        sent = t.daemon.messages(pid)
+        eq(sent[0]["params"]["clientInfo"]["name"], "mcpgated")
+        eq(META in json.dumps(sent), False, "no word of the modern era")
+    eq(t.daemon.log("session_start"), [], "sessions")
+
+
+@case
+def discovery(t):
+    """MOD-DISC-01, -02: what the server offers, without a session; the same list as in -32022."""
+    for server in LISTED:
+        status, found = ask(t, server, "server/discover")
+        result = found[0]["result"]
+        eq((status, result["resultType"], result["ttlMs"], result["cacheScope"]), (200, "complete", 0, "private"))
+        eq(result["supportedVersions"], [MODERN, mcp.D, mcp.C, mcp.B, mcp.A])
+        eq("tasks" in result["capabilities"], False)
+        eq("logging" in result["capabilities"], server != "all")
+        eq(result["capabilities"]["resources"], {"subscribe": True, "listChanged": True})
+        eq((result["_meta"][META + "serverInfo"]["name"], "serverInfo" in result), ("child", False))
+    eq(t.daemon.started("main"), len(t.daemon.children("main")), "the processes of discovery serve calls, too")
+
+
+@case
+def servers_that_do_not_start(t):
+    """MOD-DISC-03: 503, never a 4xx, which would be read as the word of an older server."""
+    for server in ("gone", "rude"):
+        status, found = ask(t, server, "server/discover")
+        eq((status, found[0]["error"]["code"], found[0]["id"]), (503, -32603, "q"), server)
+    t.expect_error_log("child_failing")
+
+
+@case
+def lists_are_kept(t):
+    """MOD-RES-03, bridging.md §1.8: one fetch serves many; each says that it is not to be kept."""
+    before = [m["method"] for p in t.daemon.children("own") for m in t.daemon.messages(p) if m.get("method") == "prompts/list"]
+    for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
+        for _ in range(3):
+            status, found = ask(t, "own", method)
+            result = found[0].get("result", {})
+            eq((status, result.get("resultType"), result.get("ttlMs"), result.get("cacheScope")),
+               (200, "complete", 0, "private"), method)
+    pid = t.daemon.children("own")[0]
+    eq([m["method"] for m in t.daemon.messages(pid)].count("prompts/list"), len(before) + 1)
+
+
+@case
+def progress_and_logs_come_as_events(t):
+    """MOD-PROG-01, FRONT-HTTP-12: what comes before the response makes it events, without ids."""
+    found = do(t, "own", ["progress", 1], ["progress", 1], ["progress", 2], ["text", "done"], token="mine")
+    eq([m["params"]["progress"] for m in found[:-1]], [1, 2])
+    eq({m["params"]["progressToken"] for m in found[:-1]}, {"mine"})
+    eq(found[-1]["result"]["content"][0]["text"], "done")
+
+
+@case
+def no_progress_without_a_token(t):
+    """MOD-PROG-01"""
+    eq(len(do(t, "own", ["progress", 1, 7], ["text", "done"])), 1)
+
+
+@case
+def leaving_cancels(t):
+    """CXL-04: the server is told that nobody waits any more; whoever comes next is not disturbed."""
+    do(t, "own", ["text", "started"])
+    pid = t.daemon.children("own")[0]
+    for stream in (False, True):
+        steps = ([["progress", 1]] if stream else []) + [["wait_cancel"]]
+        body = message("tools/call", {"name": "do", "arguments": {"steps": steps}}, token=1)
+        before = sum(m.get("method") == "notifications/cancelled" for m in t.daemon.messages(pid))
+        conn = begin(t, "own", body)
+        if stream:
+            ok(conn.response().is_sse, "a stream")
+        wait_for(lambda: json.dumps(steps, separators=(",", ":")).encode() in t.daemon.record(pid), 2, "the call")
+        conn.close()
+        wait_for(lambda: sum(m.get("method") == "notifications/cancelled" for m in t.daemon.messages(pid)) == before + 1,
+                 2, "the cancellation")
+        eq(do(t, "own", ["text", "next"])[0]["result"]["content"][0]["text"], "next")
+
+
+@case
+def what_is_not_offered(t):
+    """FRONT-ERA-07, FRONT-ERA-11: 404 and -32601, by us, without asking the server."""
+    status, found = ask(t, "poor", "prompts/list")
+    eq((status, found[0]["error"]["code"], found[0]["id"]), (404, -32601, "q"))
+    pid = t.daemon.children("poor")[0]
+    eq([m for m in t.daemon.messages(pid) if m.get("method") == "prompts/list"], [])
+    eq(ask(t, "poor", "tools/list")[0], 200)
+
+
+@case
+def errors_in_modern_words(t):
+    """RPC-05, MOD-RES-06, bridging.md §2.3.5: no code of the legacy era, none that would mean something else."""
+    rows = ((-32002, -32602), (-32042, -32603), (-32020, -32603), (-32601, -32602), (-32000, -32000), (7, 7))
+    for given, got in rows:
+        found = do(t, "own", ["error", given, "why", {"uri": "a:b"}])
+        eq(found[0]["error"], {"code": got, "message": "why", "data": {"uri": "a:b"}}, given)
+
+
+@case
+def results_are_the_gateways_to_name(t):
+    """MOD-RES-01, MOD-MRTR-01: a legacy server has no say in what a result is, however it writes the name."""
+    text = '{"resultType":"input_required","result\\u0054ype":"task","requestState":"s","inputRequests":{"a":{}},' \
+           '"ttlMs":9,"cacheScope":"public","content":[],"_meta":{"x":1,"' + META + 'serverInfo":{"name":"evil"}}}'
+    found = do(t, "own", ["line", '{"jsonrpc":"2.0","id":@ID@,"result":%s}' % text])
+    result = found[0]["result"]
+    eq(sorted(result), ["_meta", "content", "resultType"])
+    eq((result["resultType"], result["_meta"]["x"], result["_meta"][META + "serverInfo"]["name"]), ("complete", 1, "child"))
+
+
+@case
+def answers_to_what_was_not_asked(t):
+    """bridging.md §2.3.3 (e): inputResponses on a first call are ignored, and not the server's business."""
+    status, found = ask(t, "own", "tools/call", {"name": "do", "arguments": {"steps": [["text", "ran"]]},
+                                                 "inputResponses": {"secret": {"action": "accept"}}})
+    eq((status, found[0]["result"]["content"][0]["text"]), (200, "ran"))
+    pid = t.daemon.children("own")[0]
+    eq(b"inputResponses" in t.daemon.record(pid), False)
+
+
+@case
+def get_and_delete(t):
+    """FRONT-HTTP-02: what has no session cannot be listened to or ended."""
+    for method in ("GET", "DELETE"):
+        response = t.conn().request(method, "/main/mcp", [("MCP-Protocol-Version", MODERN), ("Accept", mcp.BOTH)])
+        response.read()
+        eq((response.status, response.header("allow")), (405, "POST"), method)
+
+
+@case
+def both_eras_on_one_connection(t):
+    """FRONT-ERA-01: decided for each request; a session id on a modern one is ignored."""
+    s = t.session("main")
+    conn = t.conn()
+    for _ in range(2):
+        body = message("tools/call", {"name": "echo", "arguments": {"text": "modern"}})
+        begin(t, "main", body, fields(body) + [("Mcp-Session-Id", s.id)], conn)
+        response = conn.response()
+        eq((response.header("mcp-session-id"), messages_of(response)[0]["result"]["resultType"]), (None, "complete"))
+        legacy = mcp.request(5, "tools/call", {"name": "echo", "arguments": {"text": "legacy"}})
+        data = mcp.encode(legacy)
+        conn.send(conn.head("POST", s.path, s.headers(), len(data)) + data)
+        answer = json.loads(conn.response().read())
+        eq("resultType" in answer["result"], False)
+    eq(s.echo("still"), "still")
+
+
+def listen(t, server, notifications, request_id="L"):
+    body = message("subscriptions/listen", {"notifications": notifications}, request_id=request_id)
+    conn = begin(t, server, body)
+    response = conn.response()
+    ok(response.is_sse, "events")
+    reader = wire.EventReader(response)
+
+    def read():
+        event = reader.next(mcp.TIMEOUT)
+        return None if event is None else json.loads(event.data)
+    first = read()
+    eq(first["method"], "notifications/subscriptions/acknowledged")
+    eq(first["params"]["_meta"], {META + "subscriptionId": request_id})
+    return conn, read, first["params"]["notifications"]
+
+
+@case
+def changes_are_heard(t):
+    """MOD-SUB-01, -02, -05: what was asked for and acknowledged, each with the id of its listen."""
+    for server in ("own", "all"):
+        wanted = {"toolsListChanged": True, "resourceSubscriptions": ["test://a", "test://b"]}
+        conn, read, granted = listen(t, server, wanted, 7)
+        eq(granted, wanted)
+        other, other_read, granted = listen(t, server, {"promptsListChanged": True}, "other")
+        eq(granted, {"promptsListChanged": True})
+        do(t, server, ["notify", "notifications/resources/updated", {"uri": "test://c"}],
+           ["notify", "notifications/prompts/list_changed"],
+           ["notify", "notifications/resources/updated", {"uri": "test://b", "_meta": {META + "subscriptionId": "evil"}}],
+           ["notify", "notifications/tools/list_changed"], ["text", "said"])
+        heard = sorted((read() for _ in range(2)), key=lambda m: m["method"])
+        eq(heard, [{"jsonrpc": "2.0", "method": "notifications/resources/updated",
+                    "params": {"_meta": {META + "subscriptionId": 7}, "uri": "test://b"}},
+                   {"jsonrpc": "2.0", "method": "notifications/tools/list_changed",
+                    "params": {"_meta": {META + "subscriptionId": 7}}}])
+        eq(other_read(), {"jsonrpc": "2.0", "method": "notifications/prompts/list_changed",
+                          "params": {"_meta": {META + "subscriptionId": "other"}}})
+        conn.close()
+        other.close()
+        pid = t.daemon.children(server)[0]
+        wait_for(lambda: sum(m.get("method") == "resources/unsubscribe" for m in t.daemon.messages(pid)) == 2, 2,
+                 "nobody is subscribed any more")
+
+
+@case
+def nothing_to_hear(t):
+    """MOD-SUB-06: what the server does not tell is left out of what is acknowledged."""
+    conn, _, granted = listen(t, "poor", {"toolsListChanged": True, "resourceSubscriptions": ["test://a"]})
+    eq(granted, {})
+    conn.close()
+
+
+@case
+def listening_wants_a_stream(t):
+    """FRONT-HTTP-04"""
+    body = message("subscriptions/listen", {"notifications": {}})
+    response = begin(t, "own", body, fields(body, accept="application/json")).response()
+    eq(response.status, 406, response.read())
+
+
+@case(own=True)
+def listening_ends_with_the_gateway(t):
+    """MOD-SUB-04: a result with the id of the subscription, then the end of the stream."""
+    conn, read, _ = listen(t, "own", {"toolsListChanged": True})
+    t.daemon.term()
+    result = read()["result"]
+    eq((result["resultType"], result["_meta"][META + "subscriptionId"]), ("complete", "L"))
+    eq(read(), None)
+    eq(t.daemon.wait(), 0)
