@@ -11,6 +11,8 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/listening.c \
+	src/endpoint/modern.c src/endpoint/modern.h \
+	src/endpoint/modern_params.c src/endpoint/modern_value.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
@@ -31,3 +33,8 @@ src_endpoint_token_watch_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/endpoint/tool_name_test
 src_endpoint_tool_name_test_SOURCES = src/endpoint/tool_name_test.c
 src_endpoint_tool_name_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/modern_test src/endpoint/modern_params_test
+src_endpoint_modern_test_SOURCES = src/endpoint/modern_test.c
+src_endpoint_modern_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+src_endpoint_modern_params_test_SOURCES = src/endpoint/modern_params_test.c
+src_endpoint_modern_params_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
