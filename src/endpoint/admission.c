@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "endpoint/modern.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
@@ -166,22 +167,46 @@ static struct json version_of(const struct envelope *env)
 	return scan_member(env->meta.text, SLICE_LIT("io.modelcontextprotocol/protocolVersion"));
 }
 
-/* A modern request says what it is, in its head and in its body alike. FRONT-ERA-02 … -06, FRONT-VER-05 */
+static bool refuse_by_problem(struct admission *admission, const struct modern_problem *problem)
+{
+	refuse(admission, problem->status, problem->code, problem->text);
+	admission->refusal.data = problem->data;
+	if (problem->requested.n > 0) {
+		admission->refusal.version = admission->head->version;
+		admission->refusal.is_legacy_claim = problem->is_legacy_claim;
+	}
+	return false;
+}
+
+/*
+ * A modern request says what it is, in its head and in its body alike. One whose head does not is modern all the same if
+ * its body is, and so it is wrong; a notification like that as well. FRONT-ERA-02 … -09, FRONT-VER-05
+ */
 static bool check_modern(struct admission *admission)
 {
-	const struct envelope *env = &admission->single;
+	const struct modern_post post = {
+		.version = admission->names_version ? admission->version : slice_of(NULL, 0),
+		.messages = admission->messages,
+		.count = admission->count,
+		.is_batch = admission->is_batch,
+		.has_session = admission->session.is_known,
+	};
+	bool is_stateless = admission->front == FRONT_STATELESS;
+	struct modern_problem problem = {
+		.status = 400,
+		.code = MCP_HEADER_MISMATCH,
+		.text = "Header mismatch: MCP-Protocol-Version is not the body's version",
+	};
 
-	if (admission->front != FRONT_STATELESS)
+	if (admission->intent != ADMISSION_SEND || admission->front == FRONT_HTTP_SSE ||
+	    (!is_stateless && modern_classify(&post) != MODERN_ERA_MODERN))
 		return true;
-	if (admission->is_batch || env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
+	if (admission->is_batch)
 		return refuse(admission, 400, MCP_INVALID_REQUEST,
-			      "Invalid request: in this revision a body is one request");
-	if (env->kind == ENVELOPE_NOTIFICATION)
+			      "Invalid request: this version of the protocol has no batches");
+	if (modern_check(admission->head, &admission->single, false, &problem) && is_stateless)
 		return true;
-	if (!slice_is_equal(scan_plain_string(version_of(env)), admission->version))
-		return refuse(admission, 400, MCP_INVALID_PARAMS,
-			      "Invalid params: _meta does not name the protocol version");
-	return true;
+	return refuse_by_problem(admission, &problem);
 }
 
 /* What is another principal's or another server's is not there. FRONT-SESS-04, -05, AUTH-SES-02 */

@@ -49,7 +49,7 @@ struct admission {
 	struct session_named session;
 	bool names_version; /* in the head */
 	struct slice version;
-	const struct modern_head *modern; /* FRONT_STATELESS: what the head says of the body */
+	const struct modern_head *head; /* Streamable HTTP: what it says of the body */
 	struct slice body;
 	bool takes_results; /* a refusal may stand in the result of a call. AUTH-SCP-11 */
 	/* Found out: */

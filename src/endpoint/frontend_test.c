@@ -577,27 +577,37 @@ static void versions_are_checked(void **state)
 #define MODERN_FIELD "MCP-Protocol-Version: " MODERN "\r\n"
 #define CLAIM(version) \
 	"'params':{'_meta':{'io.modelcontextprotocol/protocolVersion':'" version "'}}}"
+#define MODERN_LIST                                                         \
+	"{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{'_meta':{" \
+	"'io.modelcontextprotocol/protocolVersion':'" MODERN                \
+	"','io.modelcontextprotocol/clientCapabilities':{}}}}"
 #define DISCOVER "{'jsonrpc':'2.0','id':1,'method':'server/discover'," CLAIM(MODERN)
-#define UNSERVED(id)                                                                     \
-	"{'jsonrpc':'2.0'," id "'error':{'code':-32000,'message':'Unsupported protocol " \
-	"version: this server speaks revisions up to 2025-11-25; begin with initialize'}}"
+#define METHOD_FIELD(name) "Mcp-Method: " name "\r\n"
 
-/* FRONT-VER-06: known from the field or from the body, with a session and without. */
-static void modern_requests_are_refused(void **state)
+/* FRONT-ERA-02, FRONT-ERA-03, FRONT-ERA-04: known from the field or from the body, with a session and without. */
+static void modern_requests_are_held_to_their_rules(void **state)
 {
 	static const struct {
 		const char *fields;
 		const char *body;
-		const char *answer;
+		int status;
+		int code;
 	} posts[] = {
-		{ BOTH MODERN_FIELD, DISCOVER, UNSERVED("'id':1,") },
-		{ BOTH MODERN_FIELD, LIST("'a'"), UNSERVED("'id':'a',") },
-		{ BOTH, DISCOVER, UNSERVED("'id':1,") },
-		{ BOTH "MCP-Protocol-Version: 1999-01-01\r\n", DISCOVER, UNSERVED("'id':1,") },
-		{ BOTH MODERN_FIELD "Mcp-Session-Id: unknown\r\n", LIST("2"), UNSERVED("'id':2,") },
-		{ JSON_ONLY MODERN_FIELD, RESULT("3"), UNSERVED("") },
-		{ BOTH MODERN_FIELD, "[" LIST("1") "]", UNSERVED("") },
-		{ BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM(MODERN), UNSERVED("") },
+		{ BOTH MODERN_FIELD, DISCOVER, 400, -32602 }, /* no clientCapabilities */
+		{ BOTH MODERN_FIELD, LIST("'a'"), 400, -32602 },
+		{ BOTH, DISCOVER, 400, -32602 },
+		{ BOTH, MODERN_LIST, 400, -32020 },
+		{ BOTH MODERN_FIELD, MODERN_LIST, 400, -32020 },
+		{ BOTH MODERN_FIELD METHOD_FIELD("tools/call"), MODERN_LIST, 400, -32020 },
+		{ BOTH METHOD_FIELD("tools/list"), MODERN_LIST, 400, -32020 },
+		{ BOTH "MCP-Protocol-Version: 1999-01-01\r\n" METHOD_FIELD("tools/list"),
+		  MODERN_LIST, 400, -32020 },
+		{ BOTH "MCP-Protocol-Version: 2025-11-25\r\n", MODERN_LIST, 400, -32020 },
+		{ BOTH MODERN_FIELD "Mcp-Session-Id: unknown\r\n", LIST("2"), 400, -32602 },
+		{ JSON_ONLY MODERN_FIELD, RESULT("3"), 400, -32600 },
+		{ BOTH MODERN_FIELD, "[" LIST("1") "]", 400, -32600 },
+		{ BOTH MODERN_FIELD, INITIALIZE("2025-11-25"), 400, -32602 },
+		{ BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM(MODERN), 400, -32020 },
 	};
 	struct http_client *client = connect_client();
 	struct fake_process *p;
@@ -605,28 +615,28 @@ static void modern_requests_are_refused(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(posts); i++) {
 		post_to(client, "/mcp", posts[i].fields, posts[i].body);
-		is_answered(client, 400, posts[i].answer);
+		is_refused(client, posts[i].status, posts[i].code);
 		assert_false(has_field(client, "Mcp-Session-Id"));
 	}
+	post_to(client, "/mcp", BOTH MODERN_FIELD, "{'jsonrpc':'2.0','method':'x'}");
+	is_answered(client, 202, "");
 	assert_int_equal(keeper.count, 0);
 	p = begin(client);
-	post(client, BOTH MODERN_FIELD, LIST("1"));
-	is_answered(client, 400, UNSERVED("'id':1,"));
 	post(client, BOTH "MCP-Protocol-Version: 2025-11-25\r\n", DISCOVER);
-	is_answered(client, 400, UNSERVED("'id':1,"));
+	is_refused(client, 400, -32602);
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(text, sizeof(text),
 			 "%s /mcp HTTP/1.1\r\nHost: localhost\r\n" EVENTS_ONLY MODERN_FIELD
 			 "Mcp-Session-Id: %s\r\n\r\n",
 			 i == 0 ? "GET" : "DELETE", session);
 		send_text(client, text);
-		is_answered(client, 400, UNSERVED(""));
+		is_refused(client, 405, -32600); /* FRONT-HTTP-02 */
 	}
 	assert_null(fake_process_read(p));
 	assert_false(p->is_eof);
 }
 
-/* FRONT-VER-02, FRONT-VER-06, FRONT-ERA-10: what only resembles a modern request. */
+/* FRONT-VER-02, FRONT-ERA-05, FRONT-ERA-10: what only resembles a modern request. */
 static void other_requests_are_not_modern(void **state)
 {
 	struct http_client *client = connect_client();
@@ -635,15 +645,13 @@ static void other_requests_are_not_modern(void **state)
 	p = begin_with(client, INITIALIZE(MODERN), WELCOMED("2025-11-25"));
 	post(client, BOTH "MCP-Protocol-Version: 2026-07-29\r\n", LIST("1"));
 	is_refused(client, 400, -32022);
-	post(client, BOTH "MCP-Protocol-Version: " MODERN "x\r\n", DISCOVER);
-	is_answered(client, 400, UNSERVED("'id':1,"));
 	post(client, BOTH "MCP-Protocol-Version: " MODERN "x\r\n", LIST("1"));
 	is_refused(client, 400, -32022);
 	assert_null(fake_process_read(p));
 	post(client, BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM("2025-11-25"));
 	is_answered(client, 202, "");
 	assert_non_null(fake_process_read(p));
-	post_to(client, "/mcp", BOTH MODERN_FIELD, INITIALIZE("2025-11-25"));
+	post_to(client, "/mcp", BOTH METHOD_FIELD("initialize"), INITIALIZE("2025-11-25"));
 	says(process(1), WELCOME);
 	is_answered(client, 200, WELCOMED("2025-11-25"));
 }
@@ -1498,7 +1506,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(session_begins_and_ends),
 	TEST(sessions_are_looked_up),
 	TEST(versions_are_checked),
-	TEST(modern_requests_are_refused),
+	TEST(modern_requests_are_held_to_their_rules),
 	TEST(other_requests_are_not_modern),
 	TEST(bad_messages_are_refused),
 	TEST(failures_have_their_form),

@@ -11,13 +11,14 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/http_sse.c src/endpoint/http_sse.h \
 	src/endpoint/request_context.c src/endpoint/request_context.h \
 	src/endpoint/listening.c \
+	src/endpoint/modern.c src/endpoint/modern.h \
+	src/endpoint/modern_params.c src/endpoint/modern_value.c \
 	src/endpoint/metadata.c src/endpoint/metadata.h \
 	src/endpoint/origin.c src/endpoint/origin.h \
 	src/endpoint/refusal.c src/endpoint/refusal.h \
 	src/endpoint/registration.c \
 	src/endpoint/scopes.c src/endpoint/scopes.h \
 	src/endpoint/stateless.c src/endpoint/stateless.h \
-	src/endpoint/modern.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
 	src/endpoint/tool_name.c src/endpoint/tool_name.h \
@@ -33,3 +34,8 @@ src_endpoint_token_watch_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/endpoint/tool_name_test
 src_endpoint_tool_name_test_SOURCES = src/endpoint/tool_name_test.c
 src_endpoint_tool_name_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/modern_test src/endpoint/modern_params_test
+src_endpoint_modern_test_SOURCES = src/endpoint/modern_test.c
+src_endpoint_modern_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+src_endpoint_modern_params_test_SOURCES = src/endpoint/modern_params_test.c
+src_endpoint_modern_params_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

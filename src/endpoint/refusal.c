@@ -107,7 +107,9 @@ static void send_error(const struct refusal *refusal, const struct answer *answe
 	struct buf quoted = { 0 };
 	struct buf data = { 0 };
 
-	if (refusal->code == MCP_UNSUPPORTED_VERSION) { /* FRONT-VER-02 */
+	if (refusal->data != NULL)
+		buf_append_str(&data, refusal->data);
+	if (refusal->version.n > 0) { /* FRONT-VER-02, FRONT-ERA-05, -08 */
 		write_string(&quoted, refusal->version);
 		revision_append_supported(&data, buf_slice(&quoted), refusal->is_legacy_claim);
 		buf_fini(&quoted);

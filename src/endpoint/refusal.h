@@ -40,8 +40,9 @@ struct refusal {
 	unsigned int retry_after_s; /* with 429 */
 	/* REFUSAL_ERROR: */
 	int code;
-	struct slice version; /* with MCP_UNSUPPORTED_VERSION: what was asked for */
+	struct slice version; /* the one that was asked for and is not served; or empty */
 	bool is_legacy_claim; /* as of revision_append_supported */
+	const char *data;     /* JSON text, or NULL */
 	/* REFUSAL_REASON: */
 	enum reason reason;
 };

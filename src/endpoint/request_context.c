@@ -2,6 +2,9 @@
 /* Copies what is needed of a head. A session's id is no credential: the session must be the caller's. */
 #include "endpoint/request_context.h"
 
+#include <stdlib.h>
+
+#include "mcp/revision.h"
 #include "router/client_session.h"
 #include "router/router.h"
 
@@ -28,6 +31,16 @@ void request_context_init(struct request_context *context, const struct endpoint
 	context->version_length = keep(version, context->version, VERSION_BYTES);
 	context->session_length =
 		keep(http->fields[HTTP_MCP_SESSION_ID], context->session, SESSION_ID_LENGTH);
+	context->head = (struct modern_head){ .version = version };
+	context->head_copy = NULL;
+	if (context->has_version && revision_find(version) == NULL) {
+		struct modern_head head;
+
+		modern_head_read(http, &head);
+		context->head_copy = modern_head_copy(&head, &context->head);
+	} else {
+		context->head.version = slice_of(context->version, context->version_length);
+	}
 	context->event_length =
 		keep(http->fields[HTTP_LAST_EVENT_ID], context->event, EVENT_ID_BYTES);
 }
@@ -35,6 +48,7 @@ void request_context_init(struct request_context *context, const struct endpoint
 void request_context_fini(struct request_context *context)
 {
 	caller_fini(&context->caller);
+	free(context->head_copy);
 }
 
 struct answer request_context_answer(const struct request_context *context, struct http_conn *conn)
@@ -58,6 +72,7 @@ struct admission request_context_admission(const struct request_context *context
 		.peer = http_conn_client(conn),
 		.names_version = context->has_version,
 		.version = slice_of(context->version, context->version_length),
+		.head = &context->head,
 		.session.is_named = context->has_session,
 	};
 

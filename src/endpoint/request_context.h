@@ -10,6 +10,7 @@
 #include "endpoint/answer.h"
 #include "endpoint/caller.h"
 #include "endpoint/events.h"
+#include "endpoint/modern.h"
 #include "session/session.h"
 
 #define VERSION_BYTES 32
@@ -25,6 +26,9 @@ struct request_context {
 	char session[SESSION_ID_LENGTH];
 	char version[VERSION_BYTES];
 	char event[EVENT_ID_BYTES];
+	struct modern_head
+		head; /* slices into head_copy, if the version that it names is no legacy one */
+	char *head_copy;
 };
 
 void request_context_init(struct request_context *context, const struct endpoint_request *request);

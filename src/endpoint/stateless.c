@@ -6,6 +6,8 @@
  */
 #include "endpoint/stateless.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "endpoint/admission.h"
 #include "endpoint/answer.h"
@@ -33,8 +35,8 @@ enum stateless_state {
 struct stateless_post {
 	struct http_exchange exchange;
 	struct caller caller;
-	struct modern_head head; /* slices into `kept` */
-	struct buf kept;
+	struct modern_head head; /* what the body is held against; slices into `kept` */
+	char *kept;
 	struct deny_watcher deny_watcher;
 	struct call call;
 	enum stateless_state state;
@@ -91,7 +93,7 @@ static void check_done(struct stateless_post *post)
 	task_cancel(&post->left);
 	if (post->has_stream)
 		stream_fini(&post->stream);
-	buf_fini(&post->kept);
+	free(post->kept);
 	caller_fini(&post->caller);
 	loop_defer_free(loop, post);
 }
@@ -310,7 +312,7 @@ static void on_body(struct http_exchange *exchange, struct slice body)
 		.peer = http_conn_client(exchange->conn),
 		.names_version = true,
 		.version = post->head.version,
-		.modern = &post->head,
+		.head = &post->head,
 		.body = body,
 		.takes_results = post->takes_json,
 	};
@@ -370,25 +372,6 @@ static const struct http_exchange_ops ops = {
 	.on_gone = on_gone,
 };
 
-/* What the body is held against, until it has come. */
-static void keep_head(struct stateless_post *post, const struct http_request *http)
-{
-	static const enum http_field ids[] = { HTTP_MCP_PROTOCOL_VERSION, HTTP_MCP_METHOD,
-					       HTTP_MCP_NAME };
-	struct slice *const places[] = { &post->head.version, &post->head.method,
-					 &post->head.name };
-	const char *at;
-
-	for (size_t i = 0; i < ARRAY_LEN(ids); i++)
-		buf_append_slice(&post->kept, http->fields[ids[i]]);
-	at = buf_slice(&post->kept).p;
-	for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
-		if (http_has(http, ids[i]))
-			*places[i] = slice_of(at, http->fields[ids[i]].n);
-		at += http->fields[ids[i]].n;
-	}
-}
-
 bool stateless_is_named(const struct endpoint_request *request)
 {
 	return revision_is_modern(request->http->fields[HTTP_MCP_PROTOCOL_VERSION]);
@@ -402,6 +385,7 @@ struct http_exchange *stateless_post(const struct endpoint_request *request)
 	bool is_listen = slice_is_equal(request->http->fields[HTTP_MCP_METHOD],
 					SLICE_LIT("subscriptions/listen"));
 	struct stateless_post *post;
+	struct modern_head head;
 
 	if (!takes_json && !takes_events)
 		return refusal_send_head(
@@ -421,7 +405,8 @@ struct http_exchange *stateless_post(const struct endpoint_request *request)
 	post->takes_json = takes_json;
 	post->takes_events = takes_events;
 	caller_init(&post->caller, request);
-	keep_head(post, request->http);
+	modern_head_read(request->http, &head);
+	post->kept = modern_head_copy(&head, &post->head);
 	timer_init(&post->grace, on_grace);
 	task_init(&post->left, on_left);
 	event_writer_init(&post->writer);

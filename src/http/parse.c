@@ -48,6 +48,9 @@ static const struct {
 	{ SLICE("PATCH"), HTTP_PATCH },
 };
 
+/* Fields whose names servers choose. MOD-HDR-04 */
+static const struct slice param_prefix = SLICE("Mcp-Param-");
+
 /* What a byte may be part of. */
 #define IN_TOKEN 1  /* RFC 9110 §5.6.2 tchar: methods, field names */
 #define IN_TARGET 2 /* visible ASCII less '#', which no origin-form has */
@@ -234,14 +237,31 @@ static bool list_has(struct slice list, struct slice member)
 	return false;
 }
 
+static bool is_param(struct slice name)
+{
+	return name.n > param_prefix.n &&
+	       slice_is_equal_nocase(slice_of(name.p, param_prefix.n), param_prefix);
+}
+
+/* The line begins with the name and ends before head->at. */
+static void record_other(struct head *head, struct slice name)
+{
+	struct slice *params = &head->request->params;
+
+	if (is_param(name))
+		*params = slice_between(params->p != NULL ? params->p : name.p, head->at);
+}
+
 static void record_field(struct head *head, struct slice name, struct slice value)
 {
 	struct http_request *request = head->request;
 	unsigned int slot = slots[SLOT((unsigned int)name.n, (unsigned char)name.p[0])];
 	enum http_field field;
 
-	if (slot == 0 || !is_name(name, http_field_names[slot - 1]))
-		return; /* none of ours */
+	if (slot == 0 || !is_name(name, http_field_names[slot - 1])) {
+		record_other(head, name);
+		return;
+	}
 	field = (enum http_field)(slot - 1);
 	if (http_has(request, field))
 		request->repeated |= 1u << field;
@@ -604,6 +624,23 @@ bool http_query_find(struct slice query, struct slice name, struct slice *value_
 	return false;
 }
 
+bool http_next_param(struct slice *rest_r, struct slice *name_r, struct slice *value_r)
+{
+	struct slice line, name;
+
+	while (rest_r->n > 0) {
+		line = slice_cut(rest_r, '\n');
+		name = slice_cut(&line, ':');
+		if (!is_param(name))
+			continue;
+		CHECK(line.n > 0); /* its carriage return, if nothing else */
+		*name_r = slice_of(name.p + param_prefix.n, name.n - param_prefix.n);
+		*value_r = slice_trim(slice_of(line.p, line.n - 1));
+		return true;
+	}
+	return false;
+}
+
 /* Moves the slice to *at; the text there is its copy from then on. */
 static void move_slice(struct slice *slice, char **at)
 {
@@ -614,8 +651,8 @@ static void move_slice(struct slice *slice, char **at)
 char *http_request_copy(const struct http_request *request, struct http_request *copy_r,
 			size_t *size_r)
 {
-	size_t size =
-		request->method_name.n + request->target.n + request->path.n + request->query.n + 1;
+	size_t size = request->method_name.n + request->target.n + request->path.n +
+		      request->query.n + request->params.n + 1;
 	char *text, *at;
 
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
@@ -626,6 +663,7 @@ char *http_request_copy(const struct http_request *request, struct http_request 
 	move_slice(&copy_r->target, &at);
 	move_slice(&copy_r->path, &at);
 	move_slice(&copy_r->query, &at);
+	move_slice(&copy_r->params, &at);
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
 		if (http_has(request, (enum http_field)i))
 			move_slice(&copy_r->fields[i], &at);

@@ -52,12 +52,20 @@ struct http_request {
 				    only if it is not repeated; repeats of lists that nobody here reads pass */
 	struct slice fields[HTTP_FIELD_COUNT]; /* one value of each, without outer white space: the
 						    first, where not said otherwise */
+	/* The lines from the first Mcp-Param-* to the last, others between them; p == NULL: there is none. */
+	struct slice params;
 };
 
 static inline bool http_has(const struct http_request *request, enum http_field field)
 {
 	return request->seen & 1u << field;
 }
+
+/*
+ * Cuts the next Mcp-Param-* off the lines *rest_r, at first those of request->params: its name without this prefix, as it
+ * was sent, and its value without outer white space. False: there is no more. MOD-HDR-04
+ */
+bool http_next_param(struct slice *rest_r, struct slice *name_r, struct slice *value_r);
 
 /*
  * A copy that outlives the head: *copy_r's slices lie in the returned memory, which is the caller's, of

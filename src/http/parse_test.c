@@ -374,6 +374,73 @@ static void test_repeated_fields_are_told(void **state)
 	}
 }
 
+/* MOD-HDR-04 */
+static void test_params_are_found(void **state)
+{
+	static const struct {
+		const char *lines;  /* behind Host */
+		const char *params; /* NULL: none */
+		const char *found;
+	} cases[] = {
+		{ "", NULL, "" },
+		{ "Mcp-Param: a\r\n", NULL, "" },
+		{ "Mcp-Param-: a\r\n", NULL, "" },
+		{ "X-Mcp-Param-A: a\r\n", NULL, "" },
+		{ "X: Mcp-Param-A: a\r\n", NULL, "" },
+		{ "Mcp-Param-A: a\r\n", "Mcp-Param-A: a\r\n", "A=a;" },
+		{ "mcp-pARAM-a:\r\n", "mcp-pARAM-a:\r\n", "a=;" },
+		{ "Mcp-Param-A: \t a:b \t\r\nX: y\r\n", "Mcp-Param-A: \t a:b \t\r\n", "A=a:b;" },
+		{ "Y: z\r\nMcp-Param-B: b\r\nMcp-Name: n\r\nMCP-PARAM-A: a\r\nX: y\r\n",
+		  "Mcp-Param-B: b\r\nMcp-Name: n\r\nMCP-PARAM-A: a\r\n", "B=b;A=a;" },
+		{ "Mcp-Param-A: 1\r\nMcp-Param-A: 2\r\nmcp-param-a: 3\r\n",
+		  "Mcp-Param-A: 1\r\nMcp-Param-A: 2\r\nmcp-param-a: 3\r\n", "A=1;A=2;a=3;" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct buf head = { .len = 0 }, found = { .len = 0 };
+		struct slice rest, name, value;
+		struct http_request request;
+
+		buf_printf(&head, "POST / HTTP/1.1\r\n" HOST "%s\r\n", cases[i].lines);
+		request = check_accepted(buf_slice(&head), 0);
+		assert_int_equal(request.params.p != NULL, cases[i].params != NULL);
+		if (cases[i].params != NULL)
+			assert_slice(request.params, cases[i].params);
+		rest = request.params;
+		while (http_next_param(&rest, &name, &value))
+			buf_printf(&found, "%.*s=%.*s;", SLICE_ARG(name), SLICE_ARG(value));
+		assert_slice(buf_slice(&found), cases[i].found);
+		buf_fini(&head);
+		buf_fini(&found);
+	}
+}
+
+static void test_a_copy_is_whole(void **state)
+{
+	static const char head[] = "POST /a?b HTTP/1.1\r\nHost: h\r\nMcp-Param-A: 1\r\n"
+				   "Accept:\r\nMcp-Param-B: 2\r\nX: y\r\n\r\n";
+	struct http_request request, copy;
+	size_t size;
+	char *text;
+
+	request = accept_head(head);
+	text = http_request_copy(&request, &copy, &size);
+	accept_head("GET /other HTTP/1.1\r\nHost: other\r\n\r\n"); /* ends the first's slices */
+	assert_slice(copy.method_name, "POST");
+	assert_slice(copy.target, "/a?b");
+	assert_slice(copy.path, "/a");
+	assert_slice(copy.query, "b");
+	assert_slice(copy.fields[HTTP_HOST], "h");
+	assert_slice(copy.params, "Mcp-Param-A: 1\r\nAccept:\r\nMcp-Param-B: 2\r\n");
+	assert_true(http_has(&copy, HTTP_ACCEPT));
+	free(text);
+	request = accept_head("GET /other HTTP/1.1\r\nHost: other\r\n\r\n");
+	text = http_request_copy(&request, &copy, &size);
+	assert_null(copy.params.p);
+	assert_slice(copy.fields[HTTP_HOST], "other");
+	free(text);
+}
+
 /* SEC-23 */
 static void test_host_is_one_and_well_formed(void **state)
 {
@@ -752,6 +819,8 @@ int main(void)
 		cmocka_unit_test(test_names_in_any_case_and_values_trimmed),
 		cmocka_unit_test(test_every_known_field_is_found),
 		cmocka_unit_test(test_repeated_fields_are_told),
+		cmocka_unit_test(test_params_are_found),
+		cmocka_unit_test(test_a_copy_is_whole),
 		cmocka_unit_test(test_host_is_one_and_well_formed),
 		cmocka_unit_test(test_content_length_is_one_number),
 		cmocka_unit_test(test_transfer_coding_is_a_single_chunked),

@@ -56,7 +56,7 @@ static void revisions_differ_where_they_do(void **state)
 	}
 }
 
-/* FRONT-VER-02 */
+/* FRONT-VER-02, FRONT-ERA-05, MOD-DISC-02 */
 static void supported_revisions_are_listed(void **state)
 {
 	struct buf out = { 0 };
@@ -65,8 +65,12 @@ static void supported_revisions_are_listed(void **state)
 	revision_append_supported(&out, SLICE_LIT("\"1.0\""), false);
 	assert_string_equal(
 		buf_terminate(&out),
-		"x{\"supported\":[\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"],"
+		"x{\"supported\":[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\",\"2024-11-05\"],"
 		"\"requested\":\"1.0\"}");
+	buf_fini(&out);
+	revision_append_supported(&out, SLICE_LIT("\"2025-11-25\""), true);
+	assert_string_equal(buf_terminate(&out),
+			    "{\"supported\":[\"2026-07-28\"],\"requested\":\"2025-11-25\"}");
 	buf_fini(&out);
 }
 
