@@ -370,6 +370,7 @@ static const struct http_exchange_ops ops = {
 	.on_body = on_body,
 	.on_room = on_room,
 	.on_gone = on_gone,
+	.ends_when_left = true,
 };
 
 bool stateless_is_named(const struct endpoint_request *request)

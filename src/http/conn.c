@@ -263,6 +263,10 @@ static void conn_on_peer_closed(struct http_conn *conn)
 		http_conn_end(conn, REASON_PEER_CLOSED);
 		return;
 	}
+	if (conn->state == CONN_BUSY && conn->exchange->ops->ends_when_left) {
+		http_conn_end(conn, REASON_PEER_CLOSED);
+		return;
+	}
 	/*
 	 * Perhaps only half-closed: the answer is still written. Leaving is no cancellation (CXL-01). The end
 	 * is read again after each pipelined request.

@@ -41,6 +41,8 @@ struct http_exchange_ops {
 	 * is called. Not called after the answer is complete.
 	 */
 	void (*on_gone)(struct http_exchange *exchange, enum reason reason);
+	/* Who closes its direction of the connection before the answer has begun wants none. CXL-04 */
+	bool ends_when_left;
 };
 
 struct http_exchange {

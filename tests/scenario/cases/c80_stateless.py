@@ -19,6 +19,7 @@ SERVERS = {
     "gone": {"script": {"init": [["exit", 3]]}},
     "rude": {"script": {"init": [["error", -32000, "no"]]}},
 }
+CONFIG = {"defaults": {"pool": {"idle_timeout": "1500ms"}}}
 LISTED = ("main", "own", "all")
 
 
@@ -82,11 +83,6 @@ def do(t, server, *steps, **kw):
     return found
 
 
-def settled(t, server):
-    """All requests have left their pool: nothing of the case is in flight."""
-    return wait_for(lambda: True, 1, "the end")
-
-
 @case
 def a_call_stands_alone(t):
     """MOD-META-01, MOD-RES-01, MOD-META-03, BACK-MSG-06: no session; the server sees a request of its own era."""
@@ -95,7 +91,7 @@ def a_call_stands_alone(t):
         eq([m["id"] for m in found], ["x-" + server])
         result = found[0]["result"]
         eq((result["resultType"], result["content"][0]["text"]), ("complete", "from " + server))
-        eq(result["_meta"][META + "serverInfo"]["name"], "child")
+        eq(result["_meta"][META + "serverInfo"]["name"], "scripted")
         eq("ttlMs" in result, False, "a result of a call is not cached")
         pid = t.daemon.children(server)[0]
         sent = t.daemon.messages(pid)
@@ -115,7 +111,7 @@ def discovery(t):
         eq("tasks" in result["capabilities"], False)
         eq("logging" in result["capabilities"], server != "all")
         eq(result["capabilities"]["resources"], {"subscribe": True, "listChanged": True})
-        eq((result["_meta"][META + "serverInfo"]["name"], "serverInfo" in result), ("child", False))
+        eq((result["_meta"][META + "serverInfo"]["name"], "serverInfo" in result), ("scripted", False))
     eq(t.daemon.started("main"), len(t.daemon.children("main")), "the processes of discovery serve calls, too")
 
 
@@ -203,7 +199,7 @@ def results_are_the_gateways_to_name(t):
     found = do(t, "own", ["line", '{"jsonrpc":"2.0","id":@ID@,"result":%s}' % text])
     result = found[0]["result"]
     eq(sorted(result), ["_meta", "content", "resultType"])
-    eq((result["resultType"], result["_meta"]["x"], result["_meta"][META + "serverInfo"]["name"]), ("complete", 1, "child"))
+    eq((result["resultType"], result["_meta"]["x"], result["_meta"][META + "serverInfo"]["name"]), ("complete", 1, "scripted"))
 
 
 @case
