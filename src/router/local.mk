@@ -7,6 +7,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/client_session.c src/router/client_session.h \
 	src/router/convert.c src/router/convert.h \
 	src/router/cursor.c src/router/cursor.h \
+	src/router/digest.c src/router/digest.h \
 	src/router/dispatch.c src/router/dispatch.h \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
@@ -21,6 +22,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/result.c src/router/result.h \
 	src/router/retry.c src/router/retry.h \
 	src/router/router.c src/router/router.h \
+	src/router/seal.c src/router/seal.h \
 	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/server_messages.c src/router/server_messages.h \
 	src/router/server_request.c src/router/server_request.h \
@@ -53,3 +55,8 @@ src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/digest_test src/router/seal_test
+src_router_digest_test_SOURCES = src/router/digest_test.c
+src_router_digest_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_seal_test_SOURCES = src/router/seal_test.c
+src_router_seal_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
