@@ -14,6 +14,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/list_cache.c src/router/list_cache.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \
+	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/process_slots.c src/router/process_slots.h \
@@ -60,3 +61,8 @@ src_router_digest_test_SOURCES = src/router/digest_test.c
 src_router_digest_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_seal_test_SOURCES = src/router/seal_test.c
 src_router_seal_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/parked_call_test src/router/parked_random_test
+src_router_parked_call_test_SOURCES = src/router/parked_call_test.c
+src_router_parked_call_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_parked_random_test_SOURCES = src/router/parked_random_test.c
+src_router_parked_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
