@@ -1,5 +1,6 @@
 noinst_LIBRARIES += src/jsonrpc/libjsonrpc.a
 src_jsonrpc_libjsonrpc_a_SOURCES = \
+	src/jsonrpc/canonical.c src/jsonrpc/canonical.h \
 	src/jsonrpc/grammar.c src/jsonrpc/grammar.h \
 	src/jsonrpc/msg.c src/jsonrpc/msg.h \
 	src/jsonrpc/scan.c src/jsonrpc/scan.h \
@@ -9,12 +10,15 @@ src_jsonrpc_libjsonrpc_a_SOURCES = \
 
 JSONRPC_TEST_LIBS = src/jsonrpc/libjsonrpc.a src/base/libbase.a $(CMOCKA_LIBS)
 check_PROGRAMS += \
+	src/jsonrpc/canonical_test \
 	src/jsonrpc/grammar_test \
 	src/jsonrpc/scan_test \
 	src/jsonrpc/scan_lookup_test \
 	src/jsonrpc/splice_test \
 	src/jsonrpc/msg_test \
 	src/jsonrpc/write_test
+src_jsonrpc_canonical_test_SOURCES = src/jsonrpc/canonical_test.c
+src_jsonrpc_canonical_test_LDADD = $(JSONRPC_TEST_LIBS)
 src_jsonrpc_grammar_test_SOURCES = src/jsonrpc/grammar_test.c
 src_jsonrpc_grammar_test_LDADD = $(JSONRPC_TEST_LIBS)
 src_jsonrpc_scan_test_SOURCES = src/jsonrpc/scan_test.c

@@ -9,6 +9,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/client_session.c src/router/client_session.h \
 	src/router/convert.c src/router/convert.h \
 	src/router/cursor.c src/router/cursor.h \
+	src/router/digest.c src/router/digest.h \
 	src/router/dispatch.c src/router/dispatch.h \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
@@ -16,6 +17,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/list_cache.c src/router/list_cache.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \
+	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/process_slots.c src/router/process_slots.h \
@@ -24,6 +26,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/result.c src/router/result.h \
 	src/router/retry.c src/router/retry.h \
 	src/router/router.c src/router/router.h \
+	src/router/seal.c src/router/seal.h \
 	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/server_messages.c src/router/server_messages.h \
 	src/router/server_request.c src/router/server_request.h \
@@ -56,3 +59,13 @@ src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/digest_test src/router/seal_test
+src_router_digest_test_SOURCES = src/router/digest_test.c
+src_router_digest_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_seal_test_SOURCES = src/router/seal_test.c
+src_router_seal_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/parked_call_test src/router/parked_random_test
+src_router_parked_call_test_SOURCES = src/router/parked_call_test.c
+src_router_parked_call_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_parked_random_test_SOURCES = src/router/parked_random_test.c
+src_router_parked_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plaintext, numbers with the highest byte first:
+ *	kind 1, round 4, instance 8, child 8, call 16, issued 8, expires 8, caller 32, digest 32, then the text
+ * Whoever reads one has made it, or another version of the program has, so only length and kind are checked.
+ */
+#include "router/seal.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "jsonrpc/scan.h"
+#include "session/principal.h"
+
+#define FORMAT "g1."
+#define HEAD_CHARS (sizeof(FORMAT) - 1 + SEAL_KID_CHARS + 1)
+#define LABEL "mcpgated requestState g1"
+#define SALT_BYTES 12
+#define NONCE_BYTES 12
+#define TAG_BYTES 16
+#define FIELD_BYTES (1 + 4 + 8 + 8 + SEAL_CALL_BYTES + 8 + 8 + DIGEST_BYTES + DIGEST_BYTES)
+#define LEAST_BYTES (SALT_BYTES + NONCE_BYTES + FIELD_BYTES + TAG_BYTES)
+#define MOST_BYTES (LEAST_BYTES + SEAL_TEXT_MAX)
+
+/* ---- keys ---- */
+
+static void hmac(const struct seal_key *key, const unsigned char *text, size_t size,
+		 unsigned char out[SEAL_KEY_BYTES])
+{
+	unsigned int n = 0;
+
+	CHECK(HMAC(EVP_sha256(), key->bytes, sizeof(key->bytes), text, size, out, &n) != NULL &&
+	      n == SEAL_KEY_BYTES);
+}
+
+static void set_kid(struct seal_key *key)
+{
+	static const unsigned char label[] = "mcpgated kid";
+	unsigned char bytes[SEAL_KEY_BYTES];
+
+	hmac(key, label, sizeof(label), bytes);
+	CHECK(text_base64url(bytes, SEAL_KID_CHARS * 3 / 4, key->kid) == SEAL_KID_CHARS);
+}
+
+void seal_keys_init(struct seal_keys *keys, const unsigned char *kept, size_t count)
+{
+	CHECK(count <= SEAL_KEPT_MAX);
+	*keys = (struct seal_keys){ .kept_count = count };
+	random_bytes(&keys->instance, sizeof(keys->instance));
+	random_bytes(keys->process.bytes, sizeof(keys->process.bytes));
+	set_kid(&keys->process);
+	for (size_t i = 0; i < count; i++) {
+		memcpy(keys->kept[i].bytes, kept + i * SEAL_KEY_BYTES, SEAL_KEY_BYTES);
+		set_kid(&keys->kept[i]);
+	}
+}
+
+void seal_keys_fini(struct seal_keys *keys)
+{
+	explicit_bzero(keys, sizeof(*keys));
+}
+
+static const struct seal_key *key_for(const struct seal_keys *keys, enum seal_kind kind)
+{
+	return kind == SEAL_PARKED || keys->kept_count == 0 ? &keys->process : &keys->kept[0];
+}
+
+static const struct seal_key *find_key(const struct seal_keys *keys, const char *kid)
+{
+	if (memcmp(keys->process.kid, kid, SEAL_KID_CHARS) == 0)
+		return &keys->process;
+	for (size_t i = 0; i < keys->kept_count; i++) {
+		if (memcmp(keys->kept[i].kid, kid, SEAL_KID_CHARS) == 0)
+			return &keys->kept[i];
+	}
+	return NULL;
+}
+
+/* ---- the AEAD ---- */
+
+/*
+ * Begins to encrypt or to decrypt with the key and nonce that belong to these bytes (salt, nonce), and takes in what is
+ * authenticated besides. To be freed.
+ */
+static EVP_CIPHER_CTX *begin_aead(const struct seal_key *key, struct slice server,
+				  const unsigned char *salt_and_nonce, bool encrypts)
+{
+	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+	unsigned char text[sizeof(LABEL) + SALT_BYTES] = LABEL; /* the NUL separates */
+	unsigned char own[SEAL_KEY_BYTES];
+	int n;
+
+	memcpy(text + sizeof(LABEL), salt_and_nonce, SALT_BYTES);
+	hmac(key, text, sizeof(text), own);
+	CHECK(ctx != NULL);
+	CHECK(EVP_CipherInit_ex(ctx, EVP_aes_256_gcm(), NULL, own, salt_and_nonce + SALT_BYTES,
+				encrypts) == 1);
+	CHECK(EVP_CipherUpdate(ctx, NULL, &n, (const unsigned char *)FORMAT, sizeof(FORMAT) - 1) ==
+	      1);
+	CHECK(server.n > 0);
+	CHECK(EVP_CipherUpdate(ctx, NULL, &n, (const unsigned char *)server.p, (int)server.n) == 1);
+	explicit_bzero(own, sizeof(own));
+	return ctx;
+}
+
+/* Encrypts in place; the tag goes behind. */
+static void encrypt(EVP_CIPHER_CTX *ctx, unsigned char *text, size_t size)
+{
+	int n;
+
+	CHECK(EVP_CipherUpdate(ctx, text, &n, text, (int)size) == 1 && (size_t)n == size);
+	CHECK(EVP_CipherFinal_ex(ctx, text + size, &n) == 1 && n == 0);
+	CHECK(EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES, text + size) == 1);
+}
+
+/* The way back; the tag stands behind the text. */
+static bool decrypt(EVP_CIPHER_CTX *ctx, unsigned char *text, size_t size)
+{
+	int n;
+
+	CHECK(EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, text + size) == 1);
+	CHECK(EVP_CipherUpdate(ctx, text, &n, text, (int)size) == 1 && (size_t)n == size);
+	return EVP_CipherFinal_ex(ctx, text + size, &n) == 1;
+}
+
+/* ---- the fields ---- */
+
+static void append_number(struct buf *out, uint64_t number, int bytes)
+{
+	while (bytes-- > 0)
+		buf_append_char(out, (char)(number >> 8 * bytes & 0xff));
+}
+
+static uint64_t take_number(const unsigned char **at, int bytes)
+{
+	uint64_t number = 0;
+
+	while (bytes-- > 0)
+		number = number << 8 | *(*at)++;
+	return number;
+}
+
+/* Of the parts with their lengths, so that they do not run together. */
+static void digest_caller(const struct identity *caller, struct digest *digest_r)
+{
+	const struct slice *const parts[] = { &caller->issuer, &caller->subject, &caller->client };
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		append_number(&text, parts[i]->n, 8);
+		buf_append_slice(&text, *parts[i]);
+	}
+	digest_bytes(buf_slice(&text), digest_r);
+	buf_fini(&text);
+}
+
+static void append_fields(struct buf *out, uint64_t instance, const struct seal_binding *binding,
+			  const struct seal *seal)
+{
+	struct digest caller;
+
+	digest_caller(binding->caller, &caller);
+	append_number(out, seal->kind, 1);
+	append_number(out, seal->round, 4);
+	append_number(out, instance, 8);
+	append_number(out, seal->child, 8);
+	buf_append(out, seal->call, sizeof(seal->call));
+	append_number(out, seal->issued_at_s, 8);
+	append_number(out, seal->expires_at_s, 8);
+	buf_append(out, caller.bytes, sizeof(caller.bytes));
+	buf_append(out, binding->digest->bytes, sizeof(binding->digest->bytes));
+}
+
+void seal_append(struct buf *out, const struct seal_keys *keys, const struct seal_binding *binding,
+		 const struct seal *seal)
+{
+	const struct seal_key *key = key_for(keys, seal->kind);
+	struct buf bytes = { 0 };
+	unsigned char *text;
+	EVP_CIPHER_CTX *ctx;
+
+	CHECK(seal->text.n <= SEAL_TEXT_MAX);
+	random_bytes(buf_reserve(&bytes, SALT_BYTES + NONCE_BYTES), SALT_BYTES + NONCE_BYTES);
+	bytes.len = SALT_BYTES + NONCE_BYTES;
+	append_fields(&bytes, keys->instance, binding, seal);
+	buf_append_slice(&bytes, seal->text);
+	buf_reserve(&bytes, TAG_BYTES);
+	text = (unsigned char *)bytes.data;
+	ctx = begin_aead(key, binding->server, text, true);
+	encrypt(ctx, text + SALT_BYTES + NONCE_BYTES, bytes.len - SALT_BYTES - NONCE_BYTES);
+	EVP_CIPHER_CTX_free(ctx);
+	bytes.len += TAG_BYTES;
+	buf_append_str(out, "\"" FORMAT);
+	buf_append(out, key->kid, sizeof(key->kid));
+	buf_append_char(out, '.');
+	out->len += text_base64url(bytes.data, bytes.len, buf_reserve(out, bytes.len * 4 / 3 + 3));
+	buf_append_char(out, '"');
+	buf_fini(&bytes);
+}
+
+/* Takes the text apart, and decrypts it into `plain`; the fields begin at *at_r and end at *end_r. */
+static int decode(const struct seal_keys *keys, struct slice server, struct slice text,
+		  struct buf *plain, const unsigned char **at_r, const unsigned char **end_r,
+		  struct error *err)
+{
+	const struct seal_key *key;
+	unsigned char *bytes;
+	EVP_CIPHER_CTX *ctx;
+	size_t n = 0;
+	bool is_genuine;
+
+	if (text.n < HEAD_CHARS || text.n > HEAD_CHARS + (MOST_BYTES * 4 + 2) / 3 ||
+	    !slice_has_prefix(text, SLICE_LIT(FORMAT)) || text.p[HEAD_CHARS - 1] != '.')
+		return error_set(err, ERROR_INVALID, "it is not of our form");
+	key = find_key(keys, text.p + sizeof(FORMAT) - 1);
+	if (key == NULL)
+		return error_set(err, ERROR_INVALID, "its key is not known, or no longer");
+	text = slice_of(text.p + HEAD_CHARS, text.n - HEAD_CHARS);
+	bytes = (unsigned char *)buf_reserve(plain, text.n);
+	if (text_from_base64url(text, bytes, &n) < 0 || n < LEAST_BYTES)
+		return error_set(err, ERROR_INVALID, "it is not of our form");
+	ctx = begin_aead(key, server, bytes, false);
+	n -= SALT_BYTES + NONCE_BYTES + TAG_BYTES;
+	*at_r = bytes + SALT_BYTES + NONCE_BYTES;
+	*end_r = *at_r + n;
+	is_genuine = decrypt(ctx, bytes + SALT_BYTES + NONCE_BYTES, n);
+	EVP_CIPHER_CTX_free(ctx);
+	if (!is_genuine)
+		return error_set(err, ERROR_INVALID,
+				 "it was changed, or belongs to another server");
+	return 0;
+}
+
+static bool take_equal(const unsigned char **at, const struct digest *expected)
+{
+	struct slice have = slice_of((const char *)*at, sizeof(expected->bytes));
+
+	*at += sizeof(expected->bytes);
+	return text_is_equal_secret(have, slice_of((const char *)expected->bytes,
+						   sizeof(expected->bytes)));
+}
+
+int seal_open(const struct seal_keys *keys, const struct seal_binding *binding, struct json sealed,
+	      uint64_t now_s, struct buf *plain, struct seal *seal_r, struct error *err)
+{
+	const unsigned char *at;
+	const unsigned char *end;
+	struct digest caller;
+	bool is_callers;
+	bool is_same_request;
+
+	if (decode(keys, binding->server, scan_plain_string(sealed), plain, &at, &end, err) < 0)
+		return -1;
+	*seal_r = (struct seal){ .kind = (enum seal_kind)take_number(&at, 1) };
+	seal_r->round = (uint32_t)take_number(&at, 4);
+	seal_r->is_of_this_process = take_number(&at, 8) == keys->instance;
+	seal_r->child = take_number(&at, 8);
+	memcpy(seal_r->call, at, sizeof(seal_r->call));
+	at += sizeof(seal_r->call);
+	seal_r->issued_at_s = take_number(&at, 8);
+	seal_r->expires_at_s = take_number(&at, 8);
+	digest_caller(binding->caller, &caller);
+	is_callers = take_equal(&at, &caller);
+	is_same_request = take_equal(&at, binding->digest);
+	seal_r->text = slice_between((const char *)at, (const char *)end);
+	if (seal_r->kind < SEAL_PARKED || seal_r->kind > SEAL_REPLAY)
+		return error_set(err, ERROR_INVALID, "its kind is not known");
+	if (!is_callers)
+		return error_set(err, ERROR_INVALID, "it belongs to another caller");
+	if (!is_same_request)
+		return error_set(err, ERROR_INVALID, "it belongs to another request");
+	if (now_s >= seal_r->expires_at_s)
+		return error_set(err, ERROR_INVALID, "it has expired");
+	return 0;
+}
