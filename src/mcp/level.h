@@ -6,6 +6,7 @@
 #include "base/slice.h"
 
 #define LEVEL_LEAST 0 /* "debug": all messages */
+#define LEVEL_NONE 8  /* above all: what a modern client gets that asks for none. MOD-LOG-01 */
 
 /* 0 for "debug" to 7 for "emergency", -1 for anything else. */
 int level_find(struct slice name);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "mcp/revision.h"
 #include "router/admitted.h"
+#include "router/bridged_call.h"
 #include "router/call.h"
 #include "router/era.h"
 #include "router/forward.h"
@@ -44,7 +45,7 @@ static void go_on(struct client_request *request, struct call *call, const struc
 {
 	if (call->method->id == METHOD_LISTEN)
 		change_listener_begin(&request->listener, call, env);
-	else
+	else if (!bridged_call_take(call, env))
 		forward_linked(call, env);
 }
 

@@ -39,6 +39,8 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 	struct buf params = { 0 };
 
 	CHECK(upstream_is_serving(upstream));
+	if (level == LEVEL_NONE)
+		return; /* what it says is dropped */
 	if (level < 0 && upstream->level >= 0)
 		level = LEVEL_LEAST;
 	if (level < 0 || level == upstream->level)
@@ -215,12 +217,28 @@ bool dispatch_is_of_call(const struct upstream_request *request)
 
 /* ---- sending ---- */
 
+/*
+ * Whether the call is to have the server for itself. A log line does not say which request it is about: where a modern
+ * client wants some, and the server is idle, it has it, too; else it gets none. bridging.md §1.4
+ */
+static bool takes_lease(const struct upstream *upstream, const struct call *call)
+{
+	const struct pool *pool = upstream->pool;
+	const struct client *client = call->client;
+
+	return pool_is_leased(pool) ||
+	       (client->revision->is_modern && client->level != LEVEL_NONE &&
+		pool->principal != NULL && pool->capabilities.offers & OFFER_LOGGING &&
+		upstream_load(upstream) == 0);
+}
+
 static void send_to(struct upstream *upstream, struct call *call, const struct envelope *env)
 {
 	const struct server_conf *conf = &upstream->server->conf;
 	unsigned int differing = client_lacks(call->client, upstream) |
 				 revision_lacks(upstream->revision, call->client->revision);
 	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
+	bool is_lease;
 	uint64_t id;
 
 	CHECK(upstream->pool == call->client->pool && upstream_is_serving(upstream));
@@ -231,7 +249,7 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 	env = convert_request(&convert, differing, call->method, env);
 	if (call->client->revision->is_modern)
 		env = era_request(&bridge, env);
-	if (pool_is_leased(upstream->pool))
+	if (takes_lease(upstream, call))
 		dispatch_tell_level(upstream, call->client->level);
 	id = upstream_next_id(upstream);
 	send_edited(upstream, call, env, id);
@@ -240,8 +258,9 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 	convert_fini(&convert);
 	convert_fini(&bridge);
 	call->request.ops = &request_ops;
+	is_lease = takes_lease(upstream, call);
 	call_sent(call, upstream, id);
-	if (pool_is_leased(upstream->pool))
+	if (is_lease)
 		pool_lease(upstream, call);
 	if (upstream_is_worn(upstream) && pool_is_shared(upstream->pool) &&
 	    upstream->state == UPSTREAM_READY)

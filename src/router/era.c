@@ -32,7 +32,9 @@ struct slice era_capabilities(const struct envelope *env)
 
 int era_log_level(const struct envelope *env)
 {
-	return level_find(scan_plain_string(meta_member(env, SLICE_LIT(META "logLevel"))));
+	int level = level_find(scan_plain_string(meta_member(env, SLICE_LIT(META "logLevel"))));
+
+	return level >= 0 ? level : LEVEL_NONE;
 }
 
 /* ---- writing an object anew ---- */
@@ -166,6 +168,23 @@ void era_append_error(struct buf *out, const struct method *method, struct slice
 	buf_printf(out, "{\"code\":%d", *code_r);
 	scan_members(error, copy_member, &rebuild);
 	buf_append_char(out, '}');
+}
+
+/* ---- requests of servers ---- */
+
+void era_append_input_request(struct buf *out, struct slice key, struct slice message)
+{
+	static const struct slice names[] = { SLICE("_meta"), SLICE("task"),
+					      SLICE("elicitationId") };
+	struct rebuild rebuild = { .out = out, .dropped = { names, ARRAY_LEN(names) } };
+	struct slice method = scan_member(message, SLICE_LIT("method")).text;
+	struct slice params = scan_member(message, SLICE_LIT("params")).text;
+
+	buf_printf(out, "%s\"%.*s\":{\"method\":", out->len > 0 ? "," : "", SLICE_ARG(key));
+	buf_append_slice(out, method);
+	buf_append_str(out, ",\"params\":{");
+	scan_members(params, copy_member, &rebuild);
+	buf_append_str(out, "}}");
 }
 
 /* ---- discovery ---- */

@@ -16,7 +16,7 @@ struct pool;
 
 /* The capabilities that a modern request declares: JSON text, "{}" if it says none. MOD-META-02 */
 struct slice era_capabilities(const struct envelope *env);
-/* The log level that it asks for; -1: none. MOD-LOG-01 */
+/* The log level that it asks for, or LEVEL_NONE. MOD-LOG-01 */
 int era_log_level(const struct envelope *env);
 
 /*
@@ -36,6 +36,11 @@ void era_append_result(struct buf *out, const struct method *method, struct slic
 /* The same for the error of a response; *code_r is its code then. RPC-05, MOD-RES-06 */
 void era_append_error(struct buf *out, const struct method *method, struct slice error,
 		      int *code_r);
+/*
+ * Appends, as one more member of inputRequests, a server's request as a modern client gets it. `message` is that of the
+ * legacy era. MOD-MRTR-02, bridging.md §2.3.3 (g)
+ */
+void era_append_input_request(struct buf *out, struct slice key, struct slice message);
 /* Appends the DiscoverResult of a pool whose server is known. MOD-DISC-01, -02 */
 void era_append_discovery(struct buf *out, const struct pool *pool);
 /* The serverInfo of its servers: JSON text; empty before one was ready. */

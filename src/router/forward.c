@@ -223,17 +223,15 @@ void forward_notification(struct client *client, struct admitted *admitted)
 
 /* ---- answers ---- */
 
-void forward_answer(struct client *client, struct admitted *admitted)
+/* Returns whether somebody waits for it. */
+static bool answer_server(struct client *client, const struct envelope *env)
 {
-	const struct envelope *env = admitted_take(admitted, client);
 	struct server_request *request = server_request_find(client, env->id);
 	struct send_edits edits = { .count = 0 };
 	struct convert convert = { .text = { 0 } };
 
-	if (request == NULL || request->held != NULL) {
-		counter_add(COUNTER_CLIENT_STRAY_RESPONSES);
-		return;
-	}
+	if (request == NULL || request->held != NULL)
+		return false;
 	env = convert_answer(&convert,
 			     revision_lacks(request->upstream->revision, client->revision),
 			     request->method, env);
@@ -241,4 +239,16 @@ void forward_answer(struct client *client, struct admitted *admitted)
 	send_message(request->upstream, env, &edits);
 	convert_fini(&convert);
 	server_request_close(request);
+	return true;
+}
+
+void forward_answer(struct client *client, struct admitted *admitted)
+{
+	if (!answer_server(client, admitted_take(admitted, client)))
+		counter_add(COUNTER_CLIENT_STRAY_RESPONSES);
+}
+
+void forward_linked_answer(struct client *client, const struct envelope *env)
+{
+	(void)answer_server(client, env); /* if not, the server has taken it back, or has gone */
 }

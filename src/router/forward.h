@@ -18,6 +18,8 @@ void forward_linked(struct call *call, const struct envelope *env);
 void forward_notification(struct client *client, struct admitted *admitted);
 /* The client's answer to a request of the server; dropped if nobody waits for it. FRONT-POST-03, -04. */
 void forward_answer(struct client *client, struct admitted *admitted);
+/* The same for what a modern client has answered (bridged_call.c). */
+void forward_linked_answer(struct client *client, const struct envelope *env);
 /*
  * The token that a call was sent with is denied: it ends, and at the server as well; with it the session that it
  * would begin. Also for one that was not begun or has ended. AUTH-SES-07

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
 	src/router/admitted.c src/router/admitted.h \
+	src/router/bridged_call.c src/router/bridged_call.h \
 	src/router/call.c src/router/call.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \

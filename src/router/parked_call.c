@@ -45,7 +45,7 @@ struct event {
 	struct msg *msg;             /* ASKED, RESPONSE */
 	struct slice id;             /* ASKED, TAKEN_BACK */
 	struct call *call;           /* RETRIED */
-	enum reason reason;          /* ABANDONED */
+	enum reason reason;          /* EXITED, ABANDONED */
 };
 
 /* ---- the table of them ---- */
@@ -263,7 +263,7 @@ static void fail_exited(struct parked_call *parked, const struct event *event)
 
 	set_state(parked, PARKED_ENDED, event->now_ms);
 	drop_all(parked);
-	parked->ops->fail(parked, call, REASON_CHILD_EXITED);
+	parked->ops->fail(parked, call, event->reason);
 	finish(parked);
 }
 
@@ -310,7 +310,7 @@ static bool make_room(const struct parked_call *parked, uint64_t now_ms)
 		if (is_owners && is_servers && oldest_here == NULL)
 			oldest_here = at(node);
 	}
-	if (servers >= conf->per_server)
+	if (servers >= conf->per_server || servers >= parked->server_max)
 		oldest = oldest_here;
 	else if (owners < conf->per_owner)
 		return true;
@@ -525,9 +525,9 @@ void parked_call_on_response(struct parked_call *parked, struct msg *response, u
 	happen(parked, RESPONSE, &event);
 }
 
-void parked_call_on_exit(struct parked_call *parked, uint64_t now_ms)
+void parked_call_on_exit(struct parked_call *parked, enum reason reason, uint64_t now_ms)
 {
-	struct event event = { .now_ms = now_ms };
+	struct event event = { .now_ms = now_ms, .reason = reason };
 
 	happen(parked, EXITED, &event);
 }

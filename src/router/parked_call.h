@@ -91,7 +91,8 @@ struct parked_call {
 	struct parked_calls *table;
 	const struct parked_call_ops *ops;
 	const struct server *server; /* compared alone */
-	const void *owner; /* whose it is: what client_fairness_key says; compared alone */
+	const void *owner; /* whose it is; compared alone */
+	size_t server_max; /* of its server at most so many are kept, and no more than per_server */
 	unsigned char id[SEAL_CALL_BYTES];
 	enum parked_state state;
 	struct call *call;    /* RUNNING, GATHERING: what waits; else NULL */
@@ -113,7 +114,7 @@ void parked_calls_fini(struct parked_calls *table);
 struct parked_call *parked_calls_find(const struct parked_calls *table,
 				      const unsigned char id[SEAL_CALL_BYTES]);
 
-/* RUNNING, for `call`. server, owner and ops are set by the caller; all else is zero. */
+/* RUNNING, for `call`. server, server_max, owner and ops are set by the caller; all else is zero. */
 void parked_call_init(struct parked_call *parked, struct parked_calls *table, struct call *call,
 		      uint64_t now_ms);
 
@@ -126,8 +127,8 @@ bool parked_call_on_request(struct parked_call *parked, const struct method *met
 void parked_call_on_request_cancelled(struct parked_call *parked, struct slice id, uint64_t now_ms);
 /* It has answered. */
 void parked_call_on_response(struct parked_call *parked, struct msg *response, uint64_t now_ms);
-/* It is gone, and with it all that it asked. */
-void parked_call_on_exit(struct parked_call *parked, uint64_t now_ms);
+/* It is gone for this reason, and with it all that it asked. */
+void parked_call_on_exit(struct parked_call *parked, enum reason reason, uint64_t now_ms);
 
 /* ---- the client ---- */
 

@@ -201,7 +201,7 @@ static void bring_to(enum parked_state state)
 	if (state == PARKED_SETTLED)
 		answers(0);
 	if (state == PARKED_LOST)
-		parked_call_on_exit(&parked[0], now_ms);
+		parked_call_on_exit(&parked[0], REASON_CHILD_EXITED, now_ms);
 	assert_int_equal(parked[0].state, state);
 	heard.len = 0;
 }
@@ -274,7 +274,7 @@ static void let_happen(enum column column)
 		answers(0);
 		return;
 	case EXITED:
-		parked_call_on_exit(&parked[0], now_ms);
+		parked_call_on_exit(&parked[0], REASON_CHILD_EXITED, now_ms);
 		return;
 	case DISCONNECTED:
 		parked_call_on_disconnect(&parked[0], &calls[0], now_ms);
@@ -757,7 +757,7 @@ static void what_is_stored_counts(void **state)
 	park(0);
 	answers(0);
 	park(1);
-	parked_call_on_exit(&parked[1], now_ms);
+	parked_call_on_exit(&parked[1], REASON_CHILD_EXITED, now_ms);
 	heard.len = 0;
 	assert_true(asks(2, "5"));
 	due(2);

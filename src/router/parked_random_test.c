@@ -251,7 +251,7 @@ static void server_exits(struct model *model)
 		if (model->fates[i] == OPEN)
 			model->fates[i] = DROPPED;
 	}
-	parked_call_on_exit(&model->parked, now_ms);
+	parked_call_on_exit(&model->parked, REASON_CHILD_EXITED, now_ms);
 }
 
 static void client_leaves(struct model *model)

@@ -62,7 +62,7 @@ static void pool_end_lease(struct upstream *upstream)
 
 void pool_lease(struct upstream *upstream, struct call *call)
 {
-	CHECK(pool_is_leased(upstream->pool) && upstream->lease == NULL);
+	CHECK(pool_is_shared(upstream->pool) && upstream->lease == NULL);
 	upstream->lease = call;
 	upstream->client = call->client;
 }
@@ -703,10 +703,18 @@ enum reason pool_join_request(struct pool_member *member, struct slice capabilit
 	buf_fini(&class);
 	if (client->pool->initialize_result == NULL)
 		return pool_add_joining(client->pool, member);
-	list_append(&client->pool->members, &member->link);
-	client->pool->member_count++;
+	pool_join_as(member, client->pool);
 	*is_ready_r = true;
 	return REASON_NONE;
+}
+
+void pool_join_as(struct pool_member *member, struct pool *pool)
+{
+	CHECK(pool_is_shared(pool) && pool->initialize_result != NULL);
+	member->client->pool = pool;
+	list_init(&member->link);
+	list_append(&pool->members, &member->link);
+	pool->member_count++;
 }
 
 void pool_leave(struct pool_member *member, enum reason reason)

@@ -162,6 +162,8 @@ enum reason pool_join(struct pool_member *member, const struct envelope *env) mu
  */
 enum reason pool_join_request(struct pool_member *member, struct slice capabilities,
 			      bool *is_ready_r) must_check;
+/* One more member of a shared pool that knows its servers. */
+void pool_join_as(struct pool_member *member, struct pool *pool);
 /* It has ended; its calls have been, too. Processes nobody needs any more are stopped. */
 void pool_leave(struct pool_member *member, enum reason reason);
 

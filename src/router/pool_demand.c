@@ -84,7 +84,7 @@ bool pool_may_load(const struct upstream *upstream, bool is_list)
 
 	if (!pool_is_shared(pool))
 		return true;
-	if (pool_is_leased(pool) && !is_list && upstream->lease != NULL)
+	if (!is_list && upstream->lease != NULL)
 		return false;
 	return upstream_load(upstream) < pool->server->conf.calls_per_process;
 }

@@ -54,11 +54,28 @@ static void send_modern_result(struct call *call, struct slice result)
 	send_text(call, &text);
 }
 
+/* The server could not do without what the client has not declared. bridging.md §2.3.4 */
+static void send_missing_capability(struct call *call)
+{
+	struct buf text = { 0 }, data = { 0 };
+
+	buf_printf(&data, "{\"requiredCapabilities\":{\"%s\":{}}}", call->missing_capability);
+	write_error(&text, call->id, MCP_MISSING_CAPABILITY,
+		    SLICE_LIT("Missing required client capability"), buf_slice(&data));
+	call->http_status = 400;
+	buf_fini(&data);
+	send_text(call, &text);
+}
+
 static void send_modern_error(struct call *call, struct slice error)
 {
 	struct buf text = { 0 };
 	int code;
 
+	if (call->missing_capability != NULL) {
+		send_missing_capability(call);
+		return;
+	}
 	begin_response(&text, call->id, "error");
 	era_append_error(&text, call->method, error, &code);
 	buf_append_char(&text, '}');
@@ -88,6 +105,37 @@ void result_send_discovery(struct call *call)
 	begin_response(&text, call->id, "result");
 	era_append_discovery(&text, call->client->pool);
 	buf_append_char(&text, '}');
+	send_text(call, &text);
+}
+
+void result_send_input_required(struct call *call, struct slice requests, struct slice state)
+{
+	struct slice info = era_server_info(call->client->pool);
+	struct buf text = { 0 };
+
+	CHECK(is_for_modern(call) && requests.n > 0);
+	begin_response(&text, call->id, "result");
+	buf_append_str(&text, "{\"resultType\":\"input_required\",\"inputRequests\":{");
+	buf_append_slice(&text, requests);
+	buf_append_str(&text, "},\"requestState\":");
+	buf_append_slice(&text, state);
+	if (info.n > 0) {
+		buf_append_str(&text, ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+		buf_append_slice(&text, info);
+		buf_append_char(&text, '}');
+	}
+	buf_append_str(&text, "}}");
+	send_text(call, &text);
+}
+
+void result_send_invalid_state(struct call *call)
+{
+	struct buf text = { 0 };
+
+	write_error(&text, call->id, MCP_INVALID_PARAMS,
+		    SLICE_LIT("Invalid params: this requestState is not valid, or no longer"),
+		    SLICE_LIT("{\"reason\":\"invalid_request_state\"}"));
+	call->http_status = 400;
 	send_text(call, &text);
 }
 

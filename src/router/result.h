@@ -25,6 +25,13 @@ void result_send_initialize(struct call *call, const struct revision *agreed,
 			    const struct envelope *env);
 /* What is known of the servers of the call's pool, for a modern client. MOD-DISC-01 */
 void result_send_discovery(struct call *call);
+/*
+ * What the server asks the modern client of a call: the members of inputRequests as JSON text, and the state that it is to
+ * bring when it tries again. MOD-MRTR-01, -02
+ */
+void result_send_input_required(struct call *call, struct slice requests, struct slice state);
+/* The requestState that it brings is not to be used. MOD-MRTR-03 */
+void result_send_invalid_state(struct call *call);
 /* Ours; the call is linked. `result` is JSON text. */
 void result_send_own(struct call *call, struct slice result);
 void result_send_error(struct call *call, int code, struct slice message);

@@ -2,6 +2,7 @@
 /* Ties together what pools use of the units above them. */
 #include "router/router.h"
 
+#include "router/bridged_call.h"
 #include "router/client.h"
 #include "router/client_request.h"
 #include "router/dispatch.h"
@@ -68,6 +69,8 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
 	list_init(&router->requests);
+	bridged_calls_init(&router->parked_calls);
+	seal_keys_init(&router->seal_keys, NULL, 0);
 	session_set_init(&router->sessions, loop, sessions);
 }
 
@@ -75,6 +78,8 @@ void router_fini(struct router *router)
 {
 	session_set_fini(&router->sessions);
 	reclaim_fini(&router->reclaim);
+	parked_calls_fini(&router->parked_calls);
+	seal_keys_fini(&router->seal_keys);
 	CHECK(router->calls == 0);
 	buf_fini(&router->upstreams.scratch);
 }
@@ -94,6 +99,7 @@ void router_drain(struct router *router)
 	router->is_draining = true;
 	warm_sets_hold(&router->warm_sets);
 	client_request_drain_all(router);
+	bridged_calls_abandon(router, REASON_DRAINING);
 }
 
 void router_end_sessions(struct router *router, enum reason reason)
@@ -103,6 +109,7 @@ void router_end_sessions(struct router *router, enum reason reason)
 	while (!list_is_empty(sessions))
 		session_end(container_of(sessions->next, struct session, link), reason);
 	client_request_end_all(router, reason);
+	bridged_calls_abandon(router, reason);
 }
 
 void router_end_processes(struct router *router, enum reason reason)

@@ -13,8 +13,10 @@
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
 #include "router/list_cache.h"
+#include "router/parked_call.h"
 #include "router/process_slots.h"
 #include "router/reclaim.h"
+#include "router/seal.h"
 #include "session/session.h"
 #include "upstream/upstream.h"
 #include "upstream/warm.h"
@@ -33,6 +35,8 @@ struct router {
 	struct list_cache_lru lists;
 	size_t calls;         /* in flight, of all clients */
 	struct list requests; /* clients of one request (client_request.h) */
+	struct parked_calls parked_calls;
+	struct seal_keys seal_keys;
 	bool is_draining;
 };
 

@@ -105,6 +105,18 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 	convert_fini(&convert);
 }
 
+/* The server wants what its client has not declared: the call that it works on may fail over it. MOD-CAP-01 */
+static void note_missing(struct upstream *upstream, const struct method *method)
+{
+	struct upstream_request *only = upstream_single_request(upstream);
+	struct call *call = upstream->lease;
+
+	if (call == NULL && only != NULL && dispatch_is_of_call(only))
+		call = container_of(only, struct call, request);
+	if (call != NULL)
+		call->missing_capability = method->capability;
+}
+
 void server_messages_take_request(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
@@ -121,11 +133,13 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 		return;
 	}
 	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED ||
-	    !is_told(pool, method->capability, NULL))
+	    !is_told(pool, method->capability, NULL)) {
+		if (method->capability != NULL && method->id != METHOD_LIST_CHANGED)
+			note_missing(upstream, method);
 		send_error(upstream, env->id.text, MCP_METHOD_NOT_FOUND,
 			   SLICE_LIT(
 				   "Method not found: the client did not declare this capability"));
-	else if (!has_told_mode(pool, method, env))
+	} else if (!has_told_mode(pool, method, env))
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: the client did not declare this mode"));
 	else if (upstream->client == NULL)

@@ -423,11 +423,14 @@ void upstream_lose_requests(struct upstream *upstream, enum reason reason)
 		request->ops->on_lost(request, reason);
 }
 
+struct upstream_request *upstream_single_request(const struct upstream *upstream)
+{
+	return upstream_load(upstream) == 1 ? any_request(upstream) : NULL;
+}
+
 struct upstream_request *upstream_only_request(const struct upstream *upstream)
 {
-	if (upstream->client == NULL || upstream_load(upstream) != 1)
-		return NULL;
-	return any_request(upstream);
+	return upstream->client != NULL ? upstream_single_request(upstream) : NULL;
 }
 
 static int read_id(struct json id, uint64_t *id_r)

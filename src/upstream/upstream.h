@@ -178,6 +178,8 @@ void upstream_end_request(struct upstream_request *request, bool is_answered);
 void upstream_lose_requests(struct upstream *upstream, enum reason reason);
 /* The request in flight that this id stands for, which may be written as a string; NULL: none. */
 struct upstream_request *upstream_find_request(const struct upstream *upstream, struct json id);
+/* The only request in flight, whoever its client is; NULL: there is none, or there are several. */
+struct upstream_request *upstream_single_request(const struct upstream *upstream);
 /* The only request in flight of an upstream that serves one client alone; NULL: there is none, or there are several. */
 struct upstream_request *upstream_only_request(const struct upstream *upstream);
 /* Requests in flight. */

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two calls: the outer one is that of the modern client's request, and may be gone at any time; the inner one is ours, and
+ * goes the way of every call. What the states do to both is said here; which state follows which event, in parked_call.
+ */
+#include "router/bridged_call.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "jsonrpc/splice.h"
+#include "mcp/error.h"
+#include "mcp/revision.h"
+#include "obs/log.h"
+#include "router/client.h"
+#include "router/convert.h"
+#include "router/era.h"
+#include "router/forward.h"
+#include "router/parked_call.h"
+#include "router/pool.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "router/seal.h"
+#include "router/server_request.h"
+#include "session/holder.h"
+
+/* bridging.md §7 */
+#define GATHER_MS 20
+#define PARK_TTL_MS (10 * 60 * 1000)
+#define CALL_MAX_MS (60 * 60 * 1000)
+#define PER_OWNER 8
+#define PER_SERVER 32
+#define ROUNDS_MAX 32
+
+struct bridged_call {
+	struct parked_call parked;
+	struct client client;      /* what the server takes for its caller */
+	struct pool_member member; /* of the same pool as the modern client */
+	struct call inner;
+	struct call_watcher outer; /* of the modern client's request, while there is one */
+	struct timer deadline;
+	struct holder *holder;
+	struct digest digest; /* of the request */
+};
+
+static struct bridged_call *of_parked(struct parked_call *parked)
+{
+	return container_of(parked, struct bridged_call, parked);
+}
+
+static struct bridged_call *of_inner(struct call *inner)
+{
+	return container_of(inner, struct bridged_call, inner);
+}
+
+void bridged_calls_init(struct parked_calls *table)
+{
+	static const struct parked_calls_conf conf = {
+		.gather_ms = GATHER_MS,
+		.park_ttl_ms = PARK_TTL_MS,
+		.call_max_ms = CALL_MAX_MS,
+		.per_owner = PER_OWNER,
+		.per_server = PER_SERVER,
+		.rounds_max = ROUNDS_MAX,
+	};
+
+	parked_calls_init(table, &conf);
+}
+
+/* ---- the seal ---- */
+
+static struct seal_binding binding_of(const struct client *client, const struct digest *digest)
+{
+	return (struct seal_binding){ .server = slice_str(client->server->conf.name),
+				      .caller = &client->principal->identity,
+				      .digest = digest };
+}
+
+static void append_state(struct buf *out, const struct bridged_call *bridged)
+{
+	const struct router *router = bridged->client.router;
+	struct seal_binding binding = binding_of(&bridged->client, &bridged->digest);
+	uint64_t now_s = clock_wall_ms() / 1000;
+	struct seal seal = { .kind = SEAL_PARKED,
+			     .round = bridged->parked.round,
+			     .issued_at_s = now_s,
+			     .expires_at_s = now_s + PARK_TTL_MS / 1000 };
+
+	memcpy(seal.call, bridged->parked.id, sizeof(seal.call));
+	seal_append(out, &router->seal_keys, &binding, &seal);
+}
+
+/* ---- what the states do ---- */
+
+static void stop_watching(struct bridged_call *bridged)
+{
+	call_unwatch(&bridged->outer);
+}
+
+/* The server's requests as the modern client gets them. MOD-MRTR-01, -02 */
+static void on_ask(struct parked_call *parked, struct call *call)
+{
+	struct bridged_call *bridged = of_parked(parked);
+	struct buf requests = { 0 }, state = { 0 };
+	char name[24];
+
+	LIST_FOREACH(node, &parked->requests) {
+		const struct parked_request *request =
+			container_of(node, struct parked_request, link);
+
+		era_append_input_request(&requests,
+					 slice_of(name, parked_request_key(request, name)),
+					 request->msg->text);
+	}
+	append_state(&state, bridged);
+	stop_watching(bridged);
+	result_send_input_required(call, buf_slice(&requests), buf_slice(&state));
+	buf_fini(&requests);
+	buf_fini(&state);
+}
+
+static void on_deliver(struct parked_call *parked, struct call *call, struct msg *response)
+{
+	struct bridged_call *bridged = of_parked(parked);
+	struct envelope env;
+	struct error err;
+
+	stop_watching(bridged);
+	call->missing_capability = bridged->inner.missing_capability;
+	if (scan_envelope(response->text, &bridged->client.router->limits, SCAN_LENIENT, &env,
+			  &err) < 0)
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR); /* we wrote it: cannot be */
+	else
+		result_send_kept(call, bridged->client.revision, &env);
+}
+
+static void on_fail(struct parked_call *parked, struct call *call, enum reason reason)
+{
+	stop_watching(of_parked(parked));
+	call_fail(call, reason);
+}
+
+/* The answer goes the way of a session's. */
+static void on_answer(struct parked_call *parked, const struct parked_request *request,
+		      struct slice result)
+{
+	struct bridged_call *bridged = of_parked(parked);
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_append_slice(&text, request->id);
+	if (result.n > 0) {
+		buf_append_str(&text, ",\"result\":");
+		buf_append_slice(&text, result);
+	} else if (request->method->id == METHOD_ELICITATION) {
+		buf_append_str(&text, ",\"result\":{\"action\":\"cancel\"}");
+	} else {
+		buf_append_str(&text, ",\"error\":{\"code\":-32603,\"message\":"
+				      "\"the client has not answered\"}");
+	}
+	buf_append_char(&text, '}');
+	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, &err) == 0)
+		forward_linked_answer(&bridged->client, &env);
+	buf_fini(&text);
+}
+
+static void on_cancel(struct parked_call *parked)
+{
+	struct call *inner = &of_parked(parked)->inner;
+
+	if (inner->state == CALL_ENDED)
+		return;
+	call_give_up(inner, "nobody waits for the answer any more");
+	call_cancel(inner);
+}
+
+/* The end of the inner call has done that. */
+static void on_release(struct parked_call *parked)
+{
+	CHECK(of_parked(parked)->inner.state == CALL_ENDED);
+}
+
+static void on_set_deadline(struct parked_call *parked, uint64_t deadline_ms)
+{
+	struct bridged_call *bridged = of_parked(parked);
+	uint64_t now_ms = clock_now_ms();
+
+	timer_stop(&bridged->deadline);
+	if (deadline_ms > 0)
+		timer_start(bridged->client.router->loop, &bridged->deadline,
+			    deadline_ms > now_ms ? deadline_ms - now_ms : 0);
+}
+
+static void on_end(struct parked_call *parked)
+{
+	struct bridged_call *bridged = of_parked(parked);
+	struct loop *loop = bridged->client.router->loop;
+
+	CHECK(bridged->inner.state == CALL_ENDED);
+	timer_stop(&bridged->deadline);
+	server_request_end_all(&bridged->client, "the request that this was asked for is over");
+	pool_leave(&bridged->member, REASON_DONE);
+	client_fini(&bridged->client);
+	principal_unref(&bridged->client.principal);
+	holder_unref(&bridged->holder);
+	loop_defer_free(loop, bridged);
+}
+
+static const struct parked_call_ops parked_ops = {
+	.ask = on_ask,
+	.deliver = on_deliver,
+	.fail = on_fail,
+	.answer = on_answer,
+	.cancel = on_cancel,
+	.release = on_release,
+	.set_deadline = on_set_deadline,
+	.on_end = on_end,
+};
+
+static void on_deadline(struct timer *timer)
+{
+	struct bridged_call *bridged = container_of(timer, struct bridged_call, deadline);
+
+	parked_call_on_deadline(&bridged->parked, clock_now_ms());
+}
+
+/* ---- what the inner call tells ---- */
+
+/* With the token of the request that waits now. */
+static void relay_progress(struct call *outer, const struct envelope *env)
+{
+	struct json token = scan_member(env->params.text, SLICE_LIT("progressToken"));
+	struct splice_edit edit = { token.text, outer->token };
+	struct msg *msg;
+
+	if (outer->token.n == 0)
+		return;
+	msg = client_copy_message(env, &edit, 1);
+	(void)outer->ops->on_message(outer, STREAM_PROGRESS, 0, msg);
+	msg_unref(&msg);
+}
+
+static bool relay(struct call *outer, enum stream_kind kind, struct msg *msg)
+{
+	struct envelope env;
+	struct error err;
+
+	if (outer == NULL ||
+	    scan_envelope(msg->text, &outer->client->router->limits, SCAN_LENIENT, &env, &err) < 0)
+		return false;
+	if (kind != STREAM_PROGRESS)
+		return outer->ops->on_message(outer, kind, 0, msg);
+	relay_progress(outer, &env);
+	return true;
+}
+
+/* What the server asks, or takes back: that is told by a notification. */
+static bool take_request(struct bridged_call *bridged, struct msg *msg)
+{
+	uint64_t now_ms = clock_now_ms();
+	struct envelope env;
+	struct error err;
+
+	if (scan_envelope(msg->text, &bridged->client.router->limits, SCAN_LENIENT, &env, &err) < 0)
+		return false;
+	if (env.kind == ENVELOPE_REQUEST)
+		return parked_call_on_request(&bridged->parked, method_find(env.method), msg,
+					      env.id.text, now_ms);
+	parked_call_on_request_cancelled(
+		&bridged->parked, scan_member(env.params.text, SLICE_LIT("requestId")).text, now_ms);
+	return true;
+}
+
+static bool inner_on_message(struct call *inner, enum stream_kind kind, uint64_t key,
+			     struct msg *msg)
+{
+	struct bridged_call *bridged = of_inner(inner);
+
+	(void)key;
+	if (kind == STREAM_REQUEST)
+		return take_request(bridged, msg);
+	return relay(bridged->parked.call, kind, msg);
+}
+
+/* Its client may come back at any time. */
+static bool inner_is_reachable(const struct call *inner)
+{
+	(void)inner;
+	return true;
+}
+
+static void inner_on_response(struct call *inner, const struct slice *parts, size_t count)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&text, parts[i]);
+	msg = msg_new_take(&text);
+	parked_call_on_response(&of_inner(inner)->parked, msg, clock_now_ms());
+	msg_unref(&msg);
+}
+
+static void inner_on_failed(struct call *inner, enum reason reason)
+{
+	struct parked_call *parked = &of_inner(inner)->parked;
+
+	if (call_was_sent(inner) && reason != REASON_TIMEOUT)
+		parked_call_on_exit(parked, reason, clock_now_ms());
+	else
+		parked_call_abandon(parked, reason, clock_now_ms());
+}
+
+static void inner_on_cancelled(struct call *inner)
+{
+	CHECK(of_inner(inner)->parked.state == PARKED_ENDED); /* we have done it */
+}
+
+static const struct call_ops inner_ops = {
+	.on_message = inner_on_message,
+	.is_reachable = inner_is_reachable,
+	.on_response = inner_on_response,
+	.on_failed = inner_on_failed,
+	.on_cancelled = inner_on_cancelled,
+};
+
+/* ---- what the outer call tells ---- */
+
+static void outer_on_end(struct call_watcher *watcher, struct call *call)
+{
+	struct bridged_call *bridged = container_of(watcher, struct bridged_call, outer);
+
+	parked_call_on_disconnect(&bridged->parked, call, clock_now_ms());
+}
+
+static const struct call_watcher_ops outer_ops = { .on_end = outer_on_end };
+
+/* ---- what the pool tells ---- */
+
+/* It is a member of a pool that knows its servers already. */
+static void member_on_notification(struct pool_member *member, uint64_t key, struct msg *msg)
+{
+	(void)member;
+	(void)key;
+	(void)msg;
+}
+
+static const struct pool_member_ops member_ops = { .on_notification = member_on_notification };
+
+/* ---- requests ---- */
+
+static void begin(struct call *call, const struct envelope *env)
+{
+	struct client *modern = call->client;
+	struct router *router = modern->router;
+	size_t pool_max = modern->server->conf.pool_max;
+	struct bridged_call *bridged = mem_zalloc(sizeof(*bridged));
+	struct convert convert = { .text = { 0 } };
+
+	client_init(&bridged->client, router, modern->server, &modern->peer, revision_newest());
+	bridged->client.principal = principal_ref(modern->principal);
+	bridged->client.level = modern->level;
+	bridged->client.is_ready_to_be_asked = true;
+	bridged->member = (struct pool_member){ .ops = &member_ops, .client = &bridged->client };
+	pool_join_as(&bridged->member, modern->pool);
+	bridged->holder = holder_get(&router->sessions.holders, &router->parked_calls,
+				     modern->principal, &modern->peer);
+	bridged->outer.ops = &outer_ops;
+	timer_init(&bridged->deadline, on_deadline);
+	digest_request(env, &bridged->digest);
+	bridged->parked.ops = &parked_ops;
+	bridged->parked.server = modern->server;
+	bridged->parked.server_max = pool_max > 1 ? pool_max / 2 : 1;
+	bridged->parked.owner = bridged->holder;
+	parked_call_init(&bridged->parked, &router->parked_calls, call, clock_now_ms());
+	call_watch(call, &bridged->outer);
+	env = era_request(&convert, env);
+	call_init(&bridged->inner, &inner_ops, env);
+	call_link(&bridged->inner, &bridged->client);
+	forward_linked(&bridged->inner, env);
+	convert_fini(&convert);
+}
+
+/* It tries again. MOD-MRTR-03 to -05 */
+static enum parked_retry try_again(struct call *call, const struct seal *seal,
+				   struct json responses)
+{
+	struct router *router = call->client->router;
+	struct parked_call *parked = parked_calls_find(&router->parked_calls, seal->call);
+	struct bridged_call *bridged;
+	enum parked_retry outcome;
+
+	if (seal->kind != SEAL_PARKED || !seal->is_of_this_process || parked == NULL)
+		return PARKED_RETRY_STALE;
+	bridged = of_parked(parked);
+	if (parked->call != NULL) /* another request of the client waits for it */
+		return PARKED_RETRY_STALE;
+	call_watch(call, &bridged->outer);
+	bridged->client.level = call->client->level;
+	outcome = parked_call_on_retry(parked, call, seal->round, responses, clock_now_ms());
+	if (outcome != PARKED_RETRY_TAKEN)
+		stop_watching(bridged);
+	return outcome;
+}
+
+static void take_retry(struct call *call, const struct envelope *env, struct json sealed)
+{
+	struct json responses = scan_member(env->params.text, SLICE_LIT("inputResponses"));
+	enum parked_retry outcome = PARKED_RETRY_STALE;
+	struct buf plain = { 0 };
+	struct seal_binding binding;
+	struct digest digest;
+	struct error err = { .kind = ERROR_NONE };
+	struct seal seal;
+
+	digest_request(env, &digest);
+	binding = binding_of(call->client, &digest);
+	if (seal_open(&call->client->router->seal_keys, &binding, sealed, clock_wall_ms() / 1000,
+		      &plain, &seal, &err) == 0)
+		outcome = try_again(call, &seal, responses);
+	else
+		LOG(STATE_REFUSED, LOG_STR("server", call->client->server->conf.name),
+		    LOG_STR("reason", err.text));
+	buf_fini(&plain);
+	if (outcome == PARKED_RETRY_STALE)
+		result_send_invalid_state(call);
+	else if (outcome == PARKED_RETRY_MALFORMED)
+		result_send_error(call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
+}
+
+bool bridged_call_take(struct call *call, const struct envelope *env)
+{
+	struct json sealed = scan_member(env->params.text, SLICE_LIT("requestState"));
+
+	CHECK(call->client->revision->is_modern && call->state == CALL_WAITING);
+	if (!(call->method->flags & METHOD_ASKING))
+		return false;
+	if (sealed.type != JSON_ABSENT)
+		take_retry(call, env, sealed);
+	else if (pool_is_leased(call->client->pool))
+		begin(call, env);
+	else
+		return false;
+	return true;
+}
+
+/* ---- the end of all ---- */
+
+void bridged_calls_abandon(struct router *router, enum reason reason)
+{
+	while (!list_is_empty(&router->parked_calls.kept))
+		parked_call_abandon(container_of(router->parked_calls.kept.next,
+						 struct parked_call, kept),
+				    reason, clock_now_ms());
+}
