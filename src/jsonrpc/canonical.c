@@ -7,6 +7,8 @@
  */
 #include "jsonrpc/canonical.h"
 
+#include <endian.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -18,6 +20,8 @@
 
 /* Where a member stands in what has been written. */
 struct member {
+	uint64_t
+		prefix; /* the first bytes of its name, so that most comparisons need not look there */
 	size_t begin;
 	size_t value; /* behind the colon */
 	size_t end;
@@ -119,8 +123,10 @@ static void append_number(struct canonical *canonical, struct slice text)
 	if (is_negative)
 		buf_append_char(canonical->out, '-');
 	buf_append_slice(canonical->out, significant);
-	if (exponent != 0)
-		buf_printf(canonical->out, "e%lld", exponent);
+	if (exponent == 0)
+		return;
+	buf_append_str(canonical->out, exponent < 0 ? "e-" : "e");
+	buf_append_u64(canonical->out, (uint64_t)llabs(exponent));
 }
 
 static enum grammar_step append_scalar(struct canonical *canonical)
@@ -146,20 +152,28 @@ static struct container *innermost(struct canonical *canonical)
 	return &canonical->open[canonical->depth - 1];
 }
 
+static struct slice name_of(const struct member *member, const char *text)
+{
+	return slice_between(text + member->begin + 1, text + member->value - 2);
+}
+
 /* By name, as it has been written, then by place. */
 static int compare(const void *left, const void *right, void *arg)
 {
 	const struct member *a = left;
 	const struct member *b = right;
-	const char *text = arg;
-	size_t a_n = a->value - a->begin - 2; /* without quote and colon */
-	size_t b_n = b->value - b->begin - 2;
-	int order = memcmp(text + a->begin, text + b->begin, a_n < b_n ? a_n : b_n);
+	struct slice a_name, b_name;
+	int order;
 
+	if (a->prefix != b->prefix)
+		return a->prefix < b->prefix ? -1 : 1;
+	a_name = name_of(a, arg);
+	b_name = name_of(b, arg);
+	order = memcmp(a_name.p, b_name.p, a_name.n < b_name.n ? a_name.n : b_name.n);
 	if (order != 0)
 		return order;
-	if (a_n != b_n)
-		return a_n < b_n ? -1 : 1;
+	if (a_name.n != b_name.n)
+		return a_name.n < b_name.n ? -1 : 1;
 	return a->begin < b->begin ? -1 : 1;
 }
 
@@ -223,6 +237,22 @@ static enum grammar_step begin_container(struct canonical *canonical)
 	return step;
 }
 
+static void add_member(struct canonical *canonical, size_t begin)
+{
+	struct member member = { .begin = begin, .value = canonical->out->len };
+	struct slice name = name_of(&member, canonical->out->data);
+
+	memcpy(&member.prefix, name.p,
+	       name.n < sizeof(member.prefix) ? name.n : sizeof(member.prefix));
+	member.prefix = be64toh(member.prefix);
+	if (canonical->count == canonical->room) {
+		canonical->room = canonical->room * 2 + 16;
+		canonical->members = mem_resize(canonical->members,
+						canonical->room * sizeof(*canonical->members));
+	}
+	canonical->members[canonical->count++] = member;
+}
+
 static int begin_member(struct canonical *canonical)
 {
 	size_t begin = canonical->out->len;
@@ -230,15 +260,9 @@ static int begin_member(struct canonical *canonical)
 
 	if (grammar_name(&canonical->grammar, &name) < 0)
 		return -1;
-	if (canonical->count == canonical->room) {
-		canonical->room = canonical->room * 2 + 16;
-		canonical->members = mem_resize(canonical->members,
-						canonical->room * sizeof(*canonical->members));
-	}
 	append_string(canonical, name);
 	buf_append_char(canonical->out, ':');
-	canonical->members[canonical->count++] =
-		(struct member){ .begin = begin, .value = canonical->out->len };
+	add_member(canonical, begin);
 	return 0;
 }
 

@@ -44,6 +44,9 @@ static void members_are_sorted(void **state)
 		"{\"\":3,\"b\":{\"k\":0,\"z\":[{\"x\":2,\"y\":1}]}}");
 	becomes("{\"aa\":1,\"a\":2,\"b\":3,\"a!\":4}", "{\"a\":2,\"a!\":4,\"aa\":1,\"b\":3}");
 	becomes("[3,1,2]", "[3,1,2]");
+	becomes("{\"longer name 2\":1,\"longer n\":2,\"longer name 1\":3,\"longer \":4,\"longer name 1\":5}",
+		"{\"longer \":4,\"longer n\":2,\"longer name 1\":3,\"longer name 1\":5,\"longer name 2\":1}");
+	becomes("{\"\u00e9\":1,\"z\":2}", "{\"z\":2,\"é\":1}");
 	/* by what the names mean, not by how they are spelled */
 	becomes("{\"b\":1,\"\\u0061\":2}", "{\"a\":2,\"b\":1}");
 }

@@ -3,6 +3,7 @@
 #include "keeper/gateway_entry.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "auth/verifier.h"
@@ -25,6 +26,17 @@ static int *find_listeners(const struct config *config)
 	return listeners;
 }
 
+static void read_seal_key(struct gateway_entry *entry)
+{
+	ssize_t n = pread(GATEWAY_SEAL, entry->seal_key, sizeof(entry->seal_key), 0);
+
+	close(GATEWAY_SEAL);
+	if (n != sizeof(entry->seal_key)) {
+		dprintf(GATEWAY_LOG, "mcpgated-gateway: the keeper has given no key\n");
+		_exit(1);
+	}
+}
+
 static bool has_tls(const struct config *config)
 {
 	for (size_t i = 0; i < config->listen_count; i++)
@@ -42,6 +54,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 			    GATEWAY_CONFIG);
 	entry_r->config = entry.config;
 	entry_r->listeners = find_listeners(entry.config);
+	read_seal_key(entry_r);
 	if (has_tls(entry.config))
 		tls_init();
 	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */

@@ -7,6 +7,7 @@
 #define MCPGATED_KEEPER_GATEWAY_ENTRY_H
 
 #include "config/config.h"
+#include "router/seal.h"
 
 /* 0 and 1 are the null device. */
 enum gateway_descriptor {
@@ -14,8 +15,10 @@ enum gateway_descriptor {
 	GATEWAY_KEEPER = 3, /* speaks io/ipc.h */
 	GATEWAY_CONFIG = 4, /* a memory file: what config_read_checked takes */
 	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */
+	GATEWAY_SEAL =
+		6, /* a memory file: a key for router/seal.h, the same for all gateways of a keeper */
 	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
-	GATEWAY_LISTENERS = 6,
+	GATEWAY_LISTENERS = 7,
 };
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
@@ -23,6 +26,7 @@ enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
 struct gateway_entry {
 	struct config *config; /* free with config_free */
 	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
+	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
 };
 
 /*

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "io/ipc.h"
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
@@ -37,6 +38,7 @@
 #include "keeper/listeners.h"
 #include "keeper/notify.h"
 #include "obs/log.h"
+#include "router/seal.h"
 #include "session/deny_snapshot.h"
 
 #define MESSAGES_PER_TURN 64
@@ -81,6 +83,7 @@ struct keeper {
 	int signal_fd;
 	int gateway_config; /* memory files, for each gateway: gateway_entry.h */
 	int gateway_deny;
+	int gateway_seal;
 	struct log_relay log_relay; /* of all gateways */
 	int *listeners;
 	struct notify notify;
@@ -188,6 +191,7 @@ static void keeper_start_gateway(struct keeper *keeper)
 		.programs = keeper->programs,
 		.config = keeper->gateway_config,
 		.deny = keeper->gateway_deny,
+		.seal = keeper->gateway_seal,
 		.log = keeper->log_relay.out,
 		.listeners = keeper->listeners,
 		.listener_count = keeper->config->listen_count + LISTENERS_MORE,
@@ -615,6 +619,18 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 	return 0;
 }
 
+/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
+static int make_seal_key(struct error *err)
+{
+	unsigned char key[SEAL_KEY_BYTES];
+	int fd;
+
+	random_bytes(key, sizeof(key));
+	fd = memory_file_sealed("seal key", slice_of((const char *)key, sizeof(key)), err);
+	explicit_bzero(key, sizeof(key));
+	return fd;
+}
+
 /* What every gateway gets. */
 static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 {
@@ -632,7 +648,10 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	if (keeper->gateway_config < 0)
 		return -1;
 	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
-	return keeper->gateway_deny < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
+	if (keeper->gateway_deny < 0)
+		return -1;
+	keeper->gateway_seal = make_seal_key(err);
+	return keeper->gateway_seal < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
 }
 
 static int keeper_start(struct keeper *keeper, struct error *err)
@@ -737,6 +756,7 @@ static void keeper_fini(struct keeper *keeper)
 	fetcher_process_fini(&keeper->fetcher);
 	close(keeper->gateway_config);
 	close(keeper->gateway_deny);
+	close(keeper->gateway_seal);
 	close(keeper->signal_fd);
 	log_set_fd(STDERR_FILENO);
 	if (keeper->log_fd != STDERR_FILENO)

@@ -846,6 +846,39 @@ static void gateway_is_restarted_without_its_children(void **state)
 	assert_non_null(strstr(logged(), " gateway_exit process=keeper pid="));
 }
 
+/* What this process, as a gateway, was given. */
+static struct gateway_entry given;
+
+static int gateway_has_key(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	char text[2 * SEAL_KEY_BYTES + 1];
+
+	(void)config, (void)listeners, (void)count;
+	for (size_t i = 0; i < SEAL_KEY_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", given.seal_key[i]);
+	say("gateway %d\n", getpid());
+	say("%s\n", text);
+	return serve_until_drain(keeper_fd);
+}
+
+/* What one gateway has sealed the next one opens. bridging.md §2.6 */
+static void each_gateway_has_the_same_key(void **state)
+{
+	char key[2 * SEAL_KEY_BYTES + 1] = "";
+	pid_t gateway;
+
+	start(gateway_has_key, "");
+	gateway = next_number("gateway ");
+	strncat(key, next_line(), sizeof(key) - 1);
+	assert_int_equal(strlen(key), 2 * SEAL_KEY_BYTES);
+	assert_int_not_equal(strspn(key, "0"), strlen(key));
+	assert_int_equal(kill(gateway, SIGKILL), 0);
+	assert_int_not_equal(next_number("gateway "), gateway);
+	assert_string_equal(next_line(), key);
+	stop_and_expect(0);
+	assert_null(strstr(logged(), key));
+}
+
 #define DEAF_ASKS 20000
 
 static int gateway_fails(struct config *config, const int *listeners, size_t count, int keeper_fd)
@@ -1393,6 +1426,7 @@ static int gateway_program(void)
 		{ "gateway_family", gateway_family },
 		{ "gateway_forges", gateway_forges },
 		{ "gateway_forgets", gateway_forgets },
+		{ "gateway_has_key", gateway_has_key },
 		{ "gateway_hurries", gateway_hurries },
 		{ "gateway_hangs", gateway_hangs },
 		{ "gateway_lingering", gateway_lingering },
@@ -1404,14 +1438,12 @@ static int gateway_program(void)
 		{ "gateway_script", gateway_script },
 		{ "gateway_signals", gateway_signals },
 	};
-	struct gateway_entry entry;
-
 	open_output();
-	gateway_entry(&entry);
+	gateway_entry(&given);
 	for (size_t i = 0; i < ARRAY_LEN(gateways); i++)
-		if (strcmp(gateways[i].name, entry.config->servers[DISABLED].command) == 0)
-			_exit(gateways[i].run(entry.config, entry.listeners,
-					      entry.config->listen_count, GATEWAY_KEEPER));
+		if (strcmp(gateways[i].name, given.config->servers[DISABLED].command) == 0)
+			_exit(gateways[i].run(given.config, given.listeners,
+					      given.config->listen_count, GATEWAY_KEEPER));
 	_exit(9);
 }
 
@@ -1435,6 +1467,7 @@ int main(int argc, char **argv)
 		TEST(nothing_survives_kill_of_the_keeper),
 		TEST(nothing_survives_a_stop),
 		TEST(gateway_is_restarted_without_its_children),
+		TEST(each_gateway_has_the_same_key),
 		TEST(gateway_that_always_dies_ends_the_daemon),
 		TEST(gateway_that_does_not_listen_is_not_heard),
 		TEST(closing_does_not_wait),
