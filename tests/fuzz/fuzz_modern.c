@@ -247,8 +247,6 @@ static void check_request(const struct input *input, const struct envelope *env,
 	if (modern_check(&input->head, env, has_tasks, &problem)) {
 		if (tree != NULL && env->kind == ENVELOPE_REQUEST)
 			check_passed(&input->head, tree);
-		if (slice_is_equal(env->method, SLICE_LIT("subscriptions/listen")))
-			(void)modern_filter_read(env);
 	} else {
 		check_problem(&problem);
 	}
