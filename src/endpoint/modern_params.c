@@ -263,7 +263,7 @@ static int on_argument(struct slice name, struct json value, void *arg)
 			inner.active |= bit;
 	}
 	params->texts.len = mark;
-	if (inner.active != 0 && value.type == JSON_OBJECT)
+	if (inner.active != 0)
 		scan_members(value.text, on_argument, &inner);
 	return 0;
 }

@@ -285,11 +285,38 @@ static void the_search_has_bounds(void **state)
 		assert_int_equal(modern_check_schema(buf_slice(&out)) == NULL, counts[i].is_fine);
 		buf_fini(&out);
 	}
-	buf_append_str(&out, "{\"$comment\":[\"x-mcp-header\"");
-	repeat(&out, ",0", 30000);
-	buf_append_str(&out, "]}");
-	assert_non_null(modern_check_schema(buf_slice(&out)));
-	buf_fini(&out);
+}
+
+/* BACK-SEC-02: also where no annotation is */
+static void the_search_has_bounds_without_annotations(void **state)
+{
+	static const struct {
+		const char *begin, *repeated, *end;
+		size_t count;
+		bool is_fine;
+	} rows[] = {
+		{ "{\"$comment\":[\"x-mcp-header\"", ",0", "]}", 19000, true },
+		{ "{\"$comment\":[\"x-mcp-header\"", ",0", "]}", 20000, false },
+		{ "{\"$comment\":\"x-mcp-header\"", ",\"a\":true", "}", 19000, true },
+		{ "{\"$comment\":\"x-mcp-header\"", ",\"a\":true", "}", 20000, false },
+		{ "{\"$comment\":\"x-mcp-header\"", ",\"not\":{\"a\":[1,2]}", "}", 4000, true },
+		{ "{\"$comment\":\"x-mcp-header\"", ",\"not\":{\"a\":[1,2]}", "}", 6000, false },
+		{ "{\"$comment\":\"x-mcp-header\"", ",\"not\":{\"a\":1", "", 62, true },
+		{ "{\"$comment\":\"x-mcp-header\"", ",\"not\":{\"a\":1", "", 65, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf out = { 0 };
+
+		buf_append_str(&out, rows[i].begin);
+		repeat(&out, rows[i].repeated, rows[i].count);
+		buf_append_str(&out, rows[i].end);
+		if (rows[i].end[0] == '\0')
+			repeat(&out, "}", rows[i].count + 1);
+		if ((modern_check_schema(buf_slice(&out)) == NULL) != rows[i].is_fine)
+			fail_msg("row %zu", i);
+		buf_fini(&out);
+	}
 }
 
 /* ---- calls ---- */
@@ -489,6 +516,7 @@ int main(void)
 		cmocka_unit_test(annotations_have_a_type_and_a_name),
 		cmocka_unit_test(annotations_stand_at_properties),
 		cmocka_unit_test(the_search_has_bounds),
+		cmocka_unit_test(the_search_has_bounds_without_annotations),
 		cmocka_unit_test(strings_are_mirrored),
 		cmocka_unit_test(numbers_and_booleans_are_mirrored),
 		cmocka_unit_test(paths_are_followed),

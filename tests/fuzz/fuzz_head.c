@@ -75,6 +75,7 @@ static void check_same(const struct outcome *a, const char *base_a, const struct
 	check_same_slice(x->target, base_a, y->target, base_b);
 	check_same_slice(x->path, base_a, y->path, base_b);
 	check_same_slice(x->query, base_a, y->query, base_b);
+	check_same_slice(x->params, base_a, y->params, base_b);
 	for (size_t i = 0; i < HTTP_FIELD_COUNT; i++)
 		check_same_slice(x->fields[i], base_a, y->fields[i], base_b);
 }
@@ -158,6 +159,34 @@ static void check_framing(const struct http_request *request, struct slice head)
 	}
 }
 
+/* Each Mcp-Param-* is found, and nothing else: lines are counted by their beginnings. */
+static void check_params(const struct http_request *request, struct slice head)
+{
+	static const struct slice prefix = SLICE("mcp-param-");
+	struct slice line, name, value, rest = request->params;
+	size_t count = 0;
+
+	CHECK(rest.p == NULL || (rest.p > head.p && rest.p + rest.n <= head.p + head.n - 2));
+	while (http_next_param(&rest, &name, &value)) {
+		CHECK(name.n > 0 && memchr(name.p, ':', name.n) == NULL);
+		check_inside(name, head);
+		check_inside(value, head);
+		CHECK(slice_is_equal(value, slice_trim(value)));
+		count++;
+	}
+	CHECK((count > 0) == (request->params.p != NULL));
+	(void)slice_cut(&head, '\n');
+	if (request->method_name.p >= head.p)
+		(void)slice_cut(&head, '\n'); /* the first line was empty */
+	while (head.n > 0) {
+		line = slice_cut(&head, '\n');
+		if (line.n > prefix.n && line.p[prefix.n] != ':' &&
+		    slice_is_equal_nocase(slice_of(line.p, prefix.n), prefix))
+			count--;
+	}
+	CHECK(count == 0);
+}
+
 static void check_accepted(const struct outcome *outcome, struct slice in,
 			   const struct http_parse_limits *limit)
 {
@@ -172,6 +201,7 @@ static void check_accepted(const struct outcome *outcome, struct slice in,
 	free(copy);
 	check_slices(&outcome->request, head);
 	check_lines(head);
+	check_params(&outcome->request, head);
 	check_framing(&outcome->request, head);
 }
 
