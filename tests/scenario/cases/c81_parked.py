@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modern clients before legacy servers that ask: the call is parked, and goes on when the client tries again."""
+import json
+
+import mcp
+from c80_stateless import META, begin, fields, message, messages_of
+from harness import case, eq, ok, wait_for
+
+FORM = {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "x"}}], "maxTokens": 5}
+CAPS = {"elicitation": {}, "sampling": {}, "roots": {}}
+ACCEPT = {"action": "accept", "content": {"a": "blue"}}
+SERVERS = {"main": {"script": {}}, "one": {"script": {}, "pool": {"max": 1}},
+           "few": {"script": {}, "pool": {"max": 4}}}
+CONFIG = {"defaults": {"pool": {"idle_timeout": "1500ms"}}}
+
+
+class Caller:
+    """One who makes the same call again and again, with what it was asked."""
+
+    def __init__(self, t, steps, server="main", caps=None, token=None):
+        self.t, self.server, self.caps = t, server, CAPS if caps is None else caps
+        self.params = {"name": "do", "arguments": {"steps": list(steps)}}
+        self.number, self.token = 0, token
+
+    def begin(self, state=None, answers=None, **changes):
+        self.number += 1
+        params = dict(self.params, **changes)
+        if state is not None:
+            params["requestState"] = state
+        if answers is not None:
+            params["inputResponses"] = answers
+        body = message("tools/call", params, request_id="call-%d" % self.number, caps=self.caps, token=self.token)
+        return begin(self.t, self.server, body, fields(body))
+
+    def ask(self, *args, **kw):
+        """(status, the last message); those before are kept."""
+        conn = self.begin(*args, **kw)
+        response = conn.response()
+        self.messages = messages_of(response)
+        conn.close()
+        eq(self.messages[-1]["id"], "call-%d" % self.number, "id")
+        return response.status, self.messages[-1]
+
+    def asked(self, *args, **kw):
+        """({key: request}, state): what it is asked next."""
+        status, answer = self.ask(*args, **kw)
+        ok(answer.get("result", {}).get("resultType") == "input_required", "it is not asked", answer)
+        eq(status, 200)
+        eq("ttlMs" in answer["result"], False)
+        return answer["result"]["inputRequests"], answer["result"]["requestState"]
+
+    def text(self, *args, **kw):
+        status, answer = self.ask(*args, **kw)
+        eq((status, answer["result"]["resultType"]), (200, "complete"), answer)
+        return answer["result"]["content"][0]["text"]
+
+    def refused(self, *args, **kw):
+        status, answer = self.ask(*args, **kw)
+        eq((status, answer["error"]["code"]), (400, -32602), answer)
+        return answer["error"].get("data", {}).get("reason")
+
+
+def said(t, pid, request_id):
+    """What the server was answered to its request."""
+    def found():
+        return [m for m in t.daemon.messages(pid) if m.get("id") == request_id and "method" not in m]
+    return wait_for(found, 2, "an answer to %s" % request_id)
+
+
+@case
+def asked_and_answered(t):
+    """MOD-MRTR-01, -02, -06, bridging.md §5.3: what the server asks is the answer; the retry gets the result."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]])
+    requests, state = c.asked()
+    eq(requests, {"r1": {"method": "elicitation/create", "params": FORM}})
+    ok(state.startswith("g1."), state)
+    eq(json.loads(c.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+    eq(c.refused(state, {"r1": ACCEPT}), "invalid_request_state", "MOD-MRTR-04: once")
+
+
+@case
+def every_kind_of_question(t):
+    """MOD-MRTR-02, bridging.md §2.3.3 (f), (g): sampling and roots, and two at once; answers go on verbatim."""
+    sampled = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "yes"}, "extra": [1]}
+    roots = {"roots": [{"uri": "file:///x"}]}
+    extra = dict(SAMPLE, _meta={"progressToken": 3})
+    c = Caller(t, [["send", 1, "sampling/createMessage", extra], ["send", 2, "roots/list"], ["wait", 1], ["wait", 2], ["asked"]])
+    requests, state = c.asked()
+    eq(requests, {"r1": {"method": "sampling/createMessage", "params": SAMPLE}, "r2": {"method": "roots/list", "params": {}}})
+    answers = json.loads(c.text(state, {"r1": sampled, "r2": roots, "stranger": 1}))
+    eq([a["result"] for a in answers], [sampled, roots])
+
+
+@case
+def rounds(t):
+    """bridging.md §2.3.3: partial answers are asked for again, keys are never used twice, each state counts once."""
+    c = Caller(t, [["send", 1, "elicitation/create", FORM], ["send", 2, "elicitation/create", FORM], ["wait", 1], ["wait", 2],
+                   ["ask", 3, "elicitation/create", FORM], ["asked"]])
+    requests, first = c.asked()
+    eq(sorted(requests), ["r1", "r2"])
+    requests, second = c.asked(first, {"r1": ACCEPT})
+    eq(sorted(requests), ["r2"])
+    eq(c.refused(first, {"r2": ACCEPT}), "invalid_request_state")
+    requests, third = c.asked(second, {"r2": {"action": "decline"}})
+    eq(sorted(requests), ["r3"])
+    eq([a["result"]["action"] for a in json.loads(c.text(third, {"r3": ACCEPT}))], ["accept", "decline", "accept"])
+
+
+@case
+def what_is_no_answer(t):
+    """MOD-MRTR-05, bridging.md §2.3.3 (c): refused, and nothing is consumed."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]])
+    _, state = c.asked()
+    for wrong in ({"r1": None}, {"r1": {"action": "perhaps"}}, {"r1": 1}, {"r1": {}}):
+        c.refused(state, wrong)
+    eq(json.loads(c.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+
+
+@case
+def states_of_others(t):
+    """MOD-MRTR-03: tampered with, for another tool, other arguments, another server: nothing runs, the call waits on."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]])
+    _, state = c.asked()
+    other = Caller(t, [["text", "other arguments"]])
+    elsewhere = Caller(t, c.params["arguments"]["steps"], server="one")
+    wrong = [lambda: c.refused(state[:-2] + ("A" if state[-2] != "A" else "B") + state[-1], {"r1": ACCEPT}),
+             lambda: c.refused("g1.x", {"r1": ACCEPT}), lambda: c.refused("", {"r1": ACCEPT}),
+             lambda: other.refused(state, {"r1": ACCEPT}), lambda: elsewhere.refused(state, {"r1": ACCEPT}),
+             lambda: c.refused(state, {"r1": ACCEPT}, name="echo")]
+    for attempt in wrong:
+        eq(attempt(), "invalid_request_state")
+    eq(json.loads(c.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+
+
+@case
+def progress_on_a_retry(t):
+    """bridging.md §2.3.3 (d): the token of the request that waits now is the one that counts."""
+    c = Caller(t, [["progress", 1], ["ask", 7, "elicitation/create", FORM], ["progress", 2], ["asked"]], token="first")
+    _, state = c.asked()
+    eq([m["params"] for m in c.messages[:-1]], [{"progressToken": "first", "progress": 1}])
+    c.token = "second"
+    c.text(state, {"r1": ACCEPT})
+    eq([m["params"] for m in c.messages[:-1]], [{"progressToken": "second", "progress": 2}])
+
+
+@case
+def leaving_while_it_runs(t):
+    """CXL-04, bridging.md §2.3.3 *abandon*: who leaves has cancelled; the server hears it, and its question is over."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["wait_cancel"]])
+    _, state = c.asked()
+    conn = c.begin(state, {"r1": ACCEPT})
+    pids = [p for p in t.daemon.children("main") if b'"wait_cancel"' in t.daemon.record(p)]
+    eq(len(pids), 1)
+    said(t, pids[0], 7)
+    conn.close()
+    wait_for(lambda: [m for m in t.daemon.messages(pids[0]) if m.get("method") == "notifications/cancelled"], 2, "cancelled")
+    eq(c.refused(state, {"r1": ACCEPT}), "invalid_request_state")
+
+
+@case
+def servers_that_do_not_wait(t):
+    """bridging.md §2.3.3: a result, a question that is taken back, the end of the process, all while the call is parked."""
+    c = Caller(t, [["send", 71, "elicitation/create", FORM], ["sleep", 0.3], ["text", "did not wait"]])
+    _, state = c.asked()
+    pid = [p for p in t.daemon.children("main") if b"did not wait" in t.daemon.record(p)][0]
+    eq(said(t, pid, 71)[0]["result"], {"action": "cancel"}, "nobody will answer")
+    eq(c.text(state, {"r1": ACCEPT}), "did not wait")
+    c = Caller(t, [["send", 8, "elicitation/create", FORM], ["sleep", 0.2],
+                   ["notify", "notifications/cancelled", {"requestId": 8}], ["ask", 88, "ping"], ["sleep", 0.2],
+                   ["text", "took it back"]])
+    _, state = c.asked()
+    said(t, [p for p in t.daemon.children("main") if b"took it back" in t.daemon.record(p)][0], 88)
+    eq(c.text(state), "took it back")
+    c = Caller(t, [["send", 9, "elicitation/create", FORM], ["sleep", 0.3], ["exit", 3]])
+    _, state = c.asked()
+    t.daemon.wait_log("child_reaped", "server=main", "exit=3")
+    status, answer = c.ask(state, {"r1": ACCEPT})
+    eq((status, answer["error"]["data"]["reason"]), (200, "parked_call_lost"))
+
+
+@case
+def processes_come_back(t):
+    """bridging.md §2.3.3: a parked call holds its process; once it is over the next one has it."""
+    first = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]], server="one")
+    _, state = first.asked()
+    eq(len(t.daemon.children("one")), 1)
+    second = Caller(t, [["text", "next"]], server="one")
+    conn = second.begin()
+    eq(json.loads(first.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+    eq(messages_of(conn.response())[-1]["result"]["content"][0]["text"], "next")
+
+
+@case
+def too_many_are_parked(t):
+    """bridging.md §2.3.3: at the cap (half of pool.max) the oldest of the same caller is given up, and no other."""
+    callers = [Caller(t, [["ask", 70 + i, "elicitation/create", FORM], ["asked"]], server="few") for i in range(3)]
+    states = [c.asked()[1] for c in callers]
+    oldest = [p for p in t.daemon.children("few") if b"[\"ask\",70" in t.daemon.record(p)][0]
+    eq(said(t, oldest, 70)[0]["result"], {"action": "cancel"})
+    eq(callers[0].refused(states[0], {"r1": ACCEPT}), "invalid_request_state")
+    for caller, state in list(zip(callers, states))[1:]:
+        eq(json.loads(caller.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+
+
+@case
+def what_the_client_cannot(t):
+    """MOD-CAP-01, bridging.md §2.3.4: -32021 names it if the call fails over it; a result is delivered."""
+    c = Caller(t, [["ask", 7, "sampling/createMessage", SAMPLE], ["error", -32000, "cannot"]], caps={})
+    status, answer = c.ask()
+    eq((status, answer["error"]["code"], answer["error"]["data"]), (400, -32021, {"requiredCapabilities": {"sampling": {}}}))
+    c = Caller(t, [["ask", 7, "sampling/createMessage", SAMPLE], ["text", "managed"]], caps={"elicitation": {}})
+    eq(c.text(), "managed")
+
+
+@case
+def logs_on_demand(t):
+    """MOD-LOG-01: from the level that the request sets on, on its stream; none without it."""
+    steps = [["notify", "notifications/message", {"level": level, "data": level}] for level in ("debug", "warning", "error")]
+    for caps in ({}, {"elicitation": {}}):
+        for level, heard in (("warning", ["warning", "error"]), (None, []), ("debug", ["debug", "warning", "error"])):
+            body = message("tools/call", {"name": "do", "arguments": {"steps": steps + [["text", "said"]]}}, caps=caps, level=level)
+            found = messages_of(begin(t, "main", body).response())
+            eq([m["params"]["level"] for m in found[:-1]], heard, "%s %s" % (caps, level))
+
+
+@case(own=True)
+def the_gateway_stops(t):
+    """bridging.md §4: parked calls are given up, the server is answered; nothing is left."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]])
+    c.asked()
+    pid = t.daemon.children("main")[0]
+    t.daemon.term()
+    eq(said(t, pid, 7)[0]["result"], {"action": "cancel"})
+    eq(t.daemon.wait(), 0)
