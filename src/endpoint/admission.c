@@ -154,7 +154,7 @@ static bool check_body(struct admission *admission)
 /* Whether it belongs to a session, or to the stream that a client of HTTP+SSE has. FRONT-INIT-05 */
 static bool needs_name(const struct admission *admission)
 {
-	if (admission->front == FRONT_STATELESS)
+	if (admission->front == FRONT_STATELESS || admission->has_no_effect)
 		return false;
 	if (admission->front == FRONT_HTTP_SSE)
 		return admission->intent != ADMISSION_LISTEN;
@@ -178,9 +178,25 @@ static bool refuse_by_problem(struct admission *admission, const struct modern_p
 	return false;
 }
 
+/* Which versions it names matters all the same. FRONT-POST-10 */
+static bool take_modern_notification(struct admission *admission)
+{
+	struct json claim = version_of(&admission->single);
+	struct slice named = claim.type != JSON_ABSENT ? scan_plain_string(claim) :
+							 admission->version;
+
+	admission->has_no_effect = true;
+	if (revision_is_modern(named))
+		return true;
+	refuse(admission, 400, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
+	admission->refusal.version = named;
+	admission->refusal.is_legacy_claim = revision_find(named) != NULL;
+	return false;
+}
+
 /*
  * A modern request says what it is, in its head and in its body alike. One whose head does not is modern all the same if
- * its body is, and so it is wrong; a notification like that as well. FRONT-ERA-02 … -09, FRONT-VER-05
+ * its body is, and so it is wrong. FRONT-ERA-02 … -09, FRONT-VER-05
  */
 static bool check_modern(struct admission *admission)
 {
@@ -192,11 +208,7 @@ static bool check_modern(struct admission *admission)
 		.has_session = admission->session.is_known,
 	};
 	bool is_stateless = admission->front == FRONT_STATELESS;
-	struct modern_problem problem = {
-		.status = 400,
-		.code = MCP_HEADER_MISMATCH,
-		.text = "Header mismatch: MCP-Protocol-Version is not the body's version",
-	};
+	struct modern_problem problem;
 
 	if (admission->intent != ADMISSION_SEND || admission->front == FRONT_HTTP_SSE ||
 	    (!is_stateless && modern_classify(&post) != MODERN_ERA_MODERN))
@@ -204,9 +216,12 @@ static bool check_modern(struct admission *admission)
 	if (admission->is_batch)
 		return refuse(admission, 400, MCP_INVALID_REQUEST,
 			      "Invalid request: this version of the protocol has no batches");
-	if (modern_check(admission->head, &admission->single, false, &problem) && is_stateless)
-		return true;
-	return refuse_by_problem(admission, &problem);
+	if (admission->single.kind == ENVELOPE_NOTIFICATION)
+		return take_modern_notification(admission);
+	if (!modern_check(admission->head, &admission->single, false, &problem))
+		return refuse_by_problem(admission, &problem);
+	CHECK(is_stateless); /* a head that agrees has led there */
+	return true;
 }
 
 /* What is another principal's or another server's is not there. FRONT-SESS-04, -05, AUTH-SES-02 */
@@ -230,7 +245,7 @@ static bool check_version(struct admission *admission)
 	const struct client *client = admission->client;
 	const struct revision *revision;
 
-	if (!admission->names_version || admission->is_initialize ||
+	if (!admission->names_version || admission->is_initialize || admission->has_no_effect ||
 	    admission->front == FRONT_STATELESS)
 		return true;
 	revision = revision_find(admission->version);
@@ -405,6 +420,7 @@ bool admission_admit(struct admission *admission)
 	CHECK(client == NULL || client->session->principal == caller->access.principal);
 	CHECK(client == NULL || client->server == caller->endpoint->server);
 	CHECK(admission->intent != ADMISSION_SEND || admission->front == FRONT_STATELESS ||
+	      admission->has_no_effect ||
 	      admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
 		admission->admitted = admitted_new(client, admission->messages, admission->count);

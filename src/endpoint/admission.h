@@ -59,6 +59,7 @@ struct admission {
 	size_t requests;
 	bool is_batch;
 	bool is_initialize;
+	bool has_no_effect; /* a modern notification: it is taken, and that is all. FRONT-POST-10 */
 	struct admitted *admitted; /* what the router takes; with ADMISSION_SEND */
 	struct refusal refusal;    /* if it was not */
 	/* What these lie in: */

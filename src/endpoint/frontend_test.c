@@ -584,7 +584,7 @@ static void versions_are_checked(void **state)
 #define DISCOVER "{'jsonrpc':'2.0','id':1,'method':'server/discover'," CLAIM(MODERN)
 #define METHOD_FIELD(name) "Mcp-Method: " name "\r\n"
 
-/* FRONT-ERA-02, FRONT-ERA-03, FRONT-ERA-04: known from the field or from the body, with a session and without. */
+/* FRONT-ERA-02, FRONT-ERA-03, FRONT-ERA-04, FRONT-POST-09: known from the field or from the body, with a session and without. */
 static void modern_requests_are_held_to_their_rules(void **state)
 {
 	static const struct {
@@ -607,7 +607,7 @@ static void modern_requests_are_held_to_their_rules(void **state)
 		{ JSON_ONLY MODERN_FIELD, RESULT("3"), 400, -32600 },
 		{ BOTH MODERN_FIELD, "[" LIST("1") "]", 400, -32600 },
 		{ BOTH MODERN_FIELD, INITIALIZE("2025-11-25"), 400, -32602 },
-		{ BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM(MODERN), 400, -32020 },
+		{ BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM("2027-01-01"), 400, -32022 },
 	};
 	struct http_client *client = connect_client();
 	struct fake_process *p;
@@ -619,6 +619,8 @@ static void modern_requests_are_held_to_their_rules(void **state)
 		assert_false(has_field(client, "Mcp-Session-Id"));
 	}
 	post_to(client, "/mcp", BOTH MODERN_FIELD, "{'jsonrpc':'2.0','method':'x'}");
+	is_answered(client, 202, "");
+	post_to(client, "/mcp", BOTH, "{'jsonrpc':'2.0','method':'x'," CLAIM(MODERN));
 	is_answered(client, 202, "");
 	assert_int_equal(keeper.count, 0);
 	p = begin(client);

@@ -415,10 +415,15 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 	struct admission admission =
 		request_context_admission(&post->context, exchange->conn, ADMISSION_SEND);
 
+	struct answer answer = caller_answer(caller, exchange->conn);
+
 	post->open_calls = 1; /* our own: nothing completes or frees the post while we are here */
 	admission.body = body;
 	admission.takes_results = post->takes_json;
-	if (admission_admit(&admission)) {
+	if (admission_admit(&admission) && admission.has_no_effect) {
+		post_set_state(post, POST_ANSWERED);
+		answer_empty(&answer, 202, slice_of(NULL, 0));
+	} else if (admission.admitted != NULL) {
 		if (!principal_is_anonymous(caller->access.principal))
 			deny_list_watch(caller->frontend->authorization.deny_list, &post->holder);
 		post_forward(post, &admission);

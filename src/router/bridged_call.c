@@ -268,8 +268,9 @@ static bool take_request(struct bridged_call *bridged, struct msg *msg)
 	if (env.kind == ENVELOPE_REQUEST)
 		return parked_call_on_request(&bridged->parked, method_find(env.method), msg,
 					      env.id.text, now_ms);
-	parked_call_on_request_cancelled(
-		&bridged->parked, scan_member(env.params.text, SLICE_LIT("requestId")).text, now_ms);
+	parked_call_on_request_cancelled(&bridged->parked,
+					 scan_member(env.params.text, SLICE_LIT("requestId")).text,
+					 now_ms);
 	return true;
 }
 
@@ -427,8 +428,9 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 	if (outcome == PARKED_RETRY_STALE)
 		result_send_invalid_state(call);
 	else if (outcome == PARKED_RETRY_MALFORMED)
-		result_send_error(call, MCP_INVALID_PARAMS,
-				  SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
+		result_send_error(
+			call, MCP_INVALID_PARAMS,
+			SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
 }
 
 bool bridged_call_take(struct call *call, const struct envelope *env)
@@ -452,7 +454,7 @@ bool bridged_call_take(struct call *call, const struct envelope *env)
 void bridged_calls_abandon(struct router *router, enum reason reason)
 {
 	while (!list_is_empty(&router->parked_calls.kept))
-		parked_call_abandon(container_of(router->parked_calls.kept.next,
-						 struct parked_call, kept),
+		parked_call_abandon(container_of(router->parked_calls.kept.next, struct parked_call,
+						 kept),
 				    reason, clock_now_ms());
 }

@@ -87,8 +87,9 @@ struct call {
 	struct slice id;    /* the client's, as it was written */
 	struct slice token; /* its progress token likewise, or empty */
 	double progress;    /* the last that was forwarded */
-	const char *missing_capability; /* of its client, which its server wanted; NULL: none. MOD-CAP-01 */
-	int http_status;    /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */
+	const char *
+		missing_capability; /* of its client, which its server wanted; NULL: none. MOD-CAP-01 */
+	int http_status; /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */
 	unsigned int asked; /* requests of the server that this call's client has not answered */
 	uint64_t sent_at_ms;
 	uint64_t timeout_ms; /* without sign of life */

@@ -7,6 +7,7 @@
 
 #include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
+#include "mcp/error.h"
 #include "mcp/method.h"
 #include "router/client.h"
 #include "router/dispatch.h"
@@ -15,6 +16,7 @@
 #include "router/router.h"
 #include "router/subscribe.h"
 #include "router/subscriptions.h"
+#include "session/holder.h"
 
 #define ACKNOWLEDGE_MS (10 * 1000) /* bridging.md §2.3.6 */
 #define ID_MEMBER "\"io.modelcontextprotocol/subscriptionId\":"
@@ -245,10 +247,22 @@ static void on_deadline(struct timer *timer)
 void change_listener_begin(struct change_listener *listener, struct call *call,
 			   const struct envelope *env)
 {
-	struct router *router = call->client->router;
+	struct client *client = call->client;
+	struct router *router = client->router;
+	struct holder *holder = holder_get(&router->sessions.holders, &router->requests,
+					   client->principal, &client->peer);
 
-	CHECK(call->client->pool->agreed != NULL);
-	*listener = (struct change_listener){ .call = call, .body = msg_new(env->text) };
+	CHECK(client->pool->agreed != NULL);
+	if (holder->count >= router->sessions.conf.max_per_principal) {
+		holder_unref(&holder);
+		result_send_error(call, MCP_INTERNAL_ERROR,
+				  SLICE_LIT("This caller has too many subscription streams"));
+		return;
+	}
+	holder->count++;
+	*listener = (struct change_listener){ .call = call,
+					      .holder = holder,
+					      .body = msg_new(env->text) };
 	task_init(&listener->step, on_step);
 	timer_init(&listener->deadline, on_deadline);
 	timer_start(router->loop, &listener->deadline, ACKNOWLEDGE_MS);
@@ -307,6 +321,8 @@ void change_listener_end(struct change_listener *listener)
 	timer_stop(&listener->deadline);
 	msg_unref(&listener->body);
 	subscribe_forget(listener->call->client);
+	listener->holder->count--;
+	holder_unref(&listener->holder);
 	listener->call = NULL;
 }
 

@@ -17,6 +17,7 @@
 
 struct change_listener {
 	struct call *call;
+	struct holder *holder;   /* how many its caller has */
 	struct msg *body;        /* of the request, while resources are subscribed to */
 	size_t next;             /* of them */
 	struct call subscribing; /* to the one before that */
@@ -28,6 +29,7 @@ struct change_listener {
 };
 
 /*
+ * A caller may have as many as it may have sessions (limits.sessions_per_principal). MOD-SUB-05
  * The linked call of a modern request whose client is a member of a pool that knows its servers begins to listen. It
  * may be told before the return.
  */

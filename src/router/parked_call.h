@@ -91,7 +91,7 @@ struct parked_call {
 	struct parked_calls *table;
 	const struct parked_call_ops *ops;
 	const struct server *server; /* compared alone */
-	const void *owner; /* whose it is; compared alone */
+	const void *owner;           /* whose it is; compared alone */
 	size_t server_max; /* of its server at most so many are kept, and no more than per_server */
 	unsigned char id[SEAL_CALL_BYTES];
 	enum parked_state state;

@@ -102,7 +102,7 @@ def a_call_stands_alone(t):
 
 @case
 def discovery(t):
-    """MOD-DISC-01, -02: what the server offers, without a session; the same list as in -32022."""
+    """MOD-DISC-01, MOD-DISC-02: what the server offers, without a session; the same list as in -32022."""
     for server in LISTED:
         status, found = ask(t, server, "server/discover")
         result = found[0]["result"]
@@ -126,7 +126,7 @@ def servers_that_do_not_start(t):
 
 @case
 def lists_are_kept(t):
-    """MOD-RES-03, bridging.md §1.8: one fetch serves many; each says that it is not to be kept."""
+    """MOD-RES-03, MOD-RES-05, bridging.md §1.8: one fetch serves many; each says that it is not to be kept."""
     before = [m["method"] for p in t.daemon.children("own") for m in t.daemon.messages(p) if m.get("method") == "prompts/list"]
     for method in ("tools/list", "prompts/list", "resources/list", "resources/templates/list"):
         for _ in range(3):
@@ -140,11 +140,63 @@ def lists_are_kept(t):
 
 @case
 def progress_and_logs_come_as_events(t):
-    """MOD-PROG-01, FRONT-HTTP-12: what comes before the response makes it events, without ids."""
+    """MOD-PROG-01, FRONT-HTTP-12, FRONT-SSE-08, FRONT-SSE-10: what comes before the response makes it events, without ids."""
     found = do(t, "own", ["progress", 1], ["progress", 1], ["progress", 2], ["text", "done"], token="mine")
     eq([m["params"]["progress"] for m in found[:-1]], [1, 2])
     eq({m["params"]["progressToken"] for m in found[:-1]}, {"mine"})
     eq(found[-1]["result"]["content"][0]["text"], "done")
+
+
+@case
+def nobody_comes_back(t):
+    """FRONT-RES-09, FRONT-HTTP-02: Last-Event-ID on a modern request is ignored."""
+    body = message("tools/list")
+    response = begin(t, "own", body, fields(body) + [("Last-Event-ID", "1-2-3")]).response()
+    eq((response.status, messages_of(response)[0]["result"]["resultType"]), (200, "complete"))
+
+
+@case
+def errors_name_their_request(t):
+    """FRONT-ERA-09: the id comes back as it was written, whoever refuses."""
+    for request_id in (7, -1, "7", "", "\u00e9\"", 9007199254740993):
+        for method, params in (("nope", None), ("prompts/get", {"name": 7}), ("tools/call", {"name": "do", "arguments": {"steps": [["error", -5, "no"]]}})):
+            body = message(method, params, request_id=request_id)
+            found = messages_of(begin(t, "own", body).response())
+            eq((found[0]["id"], type(found[0]["id"]), "error" in found[0]), (request_id, type(request_id), True), method)
+
+
+@case
+def notifications_have_no_effect(t):
+    """FRONT-POST-10: 202, whether head or body says what they are; none reaches a server. An unserved version is refused."""
+    do(t, "own", ["text", "x"])
+    body = mcp.notification("notifications/cancelled", {"requestId": "q", "_meta": meta()})
+    for head in (fields(body), [JSON, ("Accept", mcp.BOTH)]):
+        eq(begin(t, "own", body, head).response().status, 202)
+    wrong = mcp.notification("notifications/x", {"_meta": meta(version="2027-01-01")})
+    response = begin(t, "own", wrong, [JSON, ("Accept", mcp.BOTH)]).response()
+    eq((response.status, json.loads(response.read())["error"]["code"]), (400, -32022))
+    do(t, "own", ["text", "behind"])
+    for pid in t.daemon.children("own"):
+        eq([m for m in t.daemon.messages(pid) if m.get("method", "").startswith("notifications/")
+            and m["method"] != "notifications/initialized"], [])
+
+
+@case
+def who_the_client_says_it_is(t):
+    """MOD-META-04: the name in clientInfo decides nothing, nor do its letters: all come to the same process."""
+    pids = set()
+    for name in ("a", "b", "mcpgated"):
+        params = {"name": "do", "arguments": {"steps": [["text", "@PID@"]]}}
+        body = mcp.request("q", "tools/call", dict(params, _meta=dict(meta(), **{META + "clientInfo": {"name": name, "version": "2"}})))
+        pids.add(messages_of(begin(t, "own", body).response())[0]["result"]["content"][0]["text"])
+    eq(len(pids), 1)
+
+
+@case
+def legacy_requests_are_not_mirrored(t):
+    """MOD-HDR-08: what Mcp-Method and Mcp-Name say on a request of the legacy era is nobody's business."""
+    s = t.session("main")
+    eq(s.echo("x", extra=[("Mcp-Method", "tools/list"), ("Mcp-Name", "other"), ("Mcp-Param-X", "y")]), "x")
 
 
 @case
@@ -223,7 +275,7 @@ def get_and_delete(t):
 
 @case
 def both_eras_on_one_connection(t):
-    """FRONT-ERA-01: decided for each request; a session id on a modern one is ignored."""
+    """FRONT-ERA-01, FRONT-SESS-10: decided for each request; a session id on a modern one is ignored."""
     s = t.session("main")
     conn = t.conn()
     for _ in range(2):
@@ -257,7 +309,7 @@ def listen(t, server, notifications, request_id="L"):
 
 @case
 def changes_are_heard(t):
-    """MOD-SUB-01, -02, -05: what was asked for and acknowledged, each with the id of its listen."""
+    """MOD-SUB-01, MOD-SUB-02, MOD-SUB-03, MOD-SUB-05: what was acknowledged, each with the id of its listen, and no more."""
     for server in ("own", "all"):
         wanted = {"toolsListChanged": True, "resourceSubscriptions": ["test://a", "test://b"]}
         conn, read, granted = listen(t, server, wanted, 7)
@@ -280,6 +332,25 @@ def changes_are_heard(t):
         pid = t.daemon.children(server)[0]
         wait_for(lambda: sum(m.get("method") == "resources/unsubscribe" for m in t.daemon.messages(pid)) == 2, 2,
                  "nobody is subscribed any more")
+
+
+@case(own=True, servers={"own": {"script": {}, "isolation": "principal"}}, config={"limits": {"sessions_per_principal": 2}})
+def too_many_listen(t):
+    """MOD-SUB-05: over the limit the request is answered with an error before anything is acknowledged; one less, and it may."""
+    conns = [listen(t, "own", {"toolsListChanged": True})[0] for _ in range(2)]
+    status, found = ask(t, "own", "subscriptions/listen", {"notifications": {}})
+    eq((status, found[0]["error"]["code"], len(found)), (200, -32603, 1))
+    conns[0].close()
+    wait_for(lambda: "error" not in ask_listen(t), 2, "its place is free")
+
+
+def ask_listen(t):
+    body = message("subscriptions/listen", {"notifications": {}})
+    conn = begin(t, "own", body)
+    response = conn.response()
+    first = json.loads(wire.EventReader(response).next(mcp.TIMEOUT).data) if response.is_sse else json.loads(response.read())
+    conn.close()
+    return first
 
 
 @case

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modern clients before legacy servers that ask: the call is parked, and goes on when the client tries again."""
+import hashlib
 import json
 
 import mcp
@@ -31,7 +32,10 @@ class Caller:
         if answers is not None:
             params["inputResponses"] = answers
         body = message("tools/call", params, request_id="call-%d" % self.number, caps=self.caps, token=self.token)
-        return begin(self.t, self.server, body, fields(body))
+        return begin(self.t, self.server, body, self.head(body))
+
+    def head(self, body):
+        return fields(body)
 
     def ask(self, *args, **kw):
         """(status, the last message); those before are kept."""
@@ -70,7 +74,7 @@ def said(t, pid, request_id):
 
 @case
 def asked_and_answered(t):
-    """MOD-MRTR-01, -02, -06, bridging.md §5.3: what the server asks is the answer; the retry gets the result."""
+    """MOD-MRTR-01, MOD-MRTR-02, MOD-MRTR-06, bridging.md §5.3: what the server asks is the answer; the retry gets the result."""
     c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["asked"]])
     requests, state = c.asked()
     eq(requests, {"r1": {"method": "elicitation/create", "params": FORM}})
@@ -193,7 +197,7 @@ def processes_come_back(t):
 
 @case
 def too_many_are_parked(t):
-    """bridging.md §2.3.3: at the cap (half of pool.max) the oldest of the same caller is given up, and no other."""
+    """MOD-MRTR-07, bridging.md §2.3.3: at the cap (half of pool.max) the oldest of the same caller is given up, and no other."""
     callers = [Caller(t, [["ask", 70 + i, "elicitation/create", FORM], ["asked"]], server="few") for i in range(3)]
     states = [c.asked()[1] for c in callers]
     oldest = [p for p in t.daemon.children("few") if b"[\"ask\",70" in t.daemon.record(p)][0]
@@ -233,3 +237,39 @@ def the_gateway_stops(t):
     t.daemon.term()
     eq(said(t, pid, 7)[0]["result"], {"action": "cancel"})
     eq(t.daemon.wait(), 0)
+
+
+# ---- callers that are told apart ---------------------------------------------
+
+ALICE, BOB = "alice-token-0123456789abcdef", "bob-token-0123456789abcdef"
+TOKENS = [{"name": n, "sha256": hashlib.sha256(t.encode()).hexdigest()} for n, t in (("alice", ALICE), ("bob", BOB))]
+
+
+class Known(Caller):
+    """One who shows a token."""
+
+    def __init__(self, t, steps, token, **kw):
+        super().__init__(t, steps, **kw)
+        self.bearer = mcp.bearer(token)
+
+    def head(self, body):
+        return fields(body) + self.bearer
+
+
+@case(own=True, servers={"main": {"script": {}}, "all": {"script": {}, "isolation": "shared"}},
+      config={"auth": {"mode": "token", "tokens": TOKENS}, "defaults": {"pool": {"idle_timeout": "1500ms"}}})
+def principals_have_nothing_of_each_other(t):
+    """AUTH-SES-09, MOD-RES-04, MOD-MRTR-03: processes, lists and requestState of one are no other's."""
+    steps = [["ask", 7, "elicitation/create", FORM], ["asked"]]
+    alice, bob = Known(t, steps, ALICE), Known(t, steps, BOB)
+    _, state = alice.asked()
+    eq(bob.refused(state, {"r1": ACCEPT}), "invalid_request_state")
+    eq(json.loads(alice.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+    pids = [{Known(t, [["text", "@PID@"]], token, caps={}).text() for _ in range(3)} for token in (ALICE, BOB)]
+    eq([len(p) for p in pids], [1, 1])
+    ok(pids[0] != pids[1], "a process for each", pids)
+    body = message("tools/list")
+    for token in (ALICE, ALICE, BOB):
+        eq(begin(t, "all", body, fields(body) + mcp.bearer(token)).response().status, 200)
+    pid = t.daemon.children("all")[0]
+    eq([m.get("method") for m in t.daemon.messages(pid)].count("tools/list"), 2, "a list for each principal")
