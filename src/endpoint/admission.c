@@ -182,8 +182,8 @@ static bool refuse_by_problem(struct admission *admission, const struct modern_p
 static bool take_modern_notification(struct admission *admission)
 {
 	struct json claim = version_of(&admission->single);
-	struct slice named = claim.type != JSON_ABSENT ? scan_plain_string(claim) :
-							 admission->version;
+	struct slice named =
+		claim.type != JSON_ABSENT ? scan_plain_string(claim) : admission->version;
 
 	admission->has_no_effect = true;
 	if (revision_is_modern(named))
@@ -298,6 +298,7 @@ static bool check_scopes(struct admission *admission)
 				 refusal))
 		return no_name == NULL || refuse_name(admission, no_name);
 	refusal->id = own_id(admission);
+	refusal->is_for_modern = admission->front == FRONT_STATELESS;
 	refusal->is_for_result = place->tells_in_result && admission->takes_results &&
 				 refusal->id.n > 0 && !admission->is_initialize;
 	return false;
@@ -420,8 +421,7 @@ bool admission_admit(struct admission *admission)
 	CHECK(client == NULL || client->session->principal == caller->access.principal);
 	CHECK(client == NULL || client->server == caller->endpoint->server);
 	CHECK(admission->intent != ADMISSION_SEND || admission->front == FRONT_STATELESS ||
-	      admission->has_no_effect ||
-	      admission->is_initialize == (admission->client == NULL));
+	      admission->has_no_effect || admission->is_initialize == (admission->client == NULL));
 	if (admission->intent == ADMISSION_SEND)
 		admission->admitted = admitted_new(client, admission->messages, admission->count);
 	return true;

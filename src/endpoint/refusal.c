@@ -79,7 +79,8 @@ static void send_result(const struct authorization *auth, const struct protected
 
 	CHECK(refusal->id.n > 0 && !refusal->is_final);
 	append_challenge(&challenge, auth, place, refusal);
-	buf_append_str(&result, "{\"content\":[{\"type\":\"text\",\"text\":");
+	buf_append_str(&result, refusal->is_for_modern ? "{\"resultType\":\"complete\"," : "{");
+	buf_append_str(&result, "\"content\":[{\"type\":\"text\",\"text\":");
 	write_string(&result, slice_str(refusal->description));
 	buf_append_str(&result, "}],\"isError\":true,\"_meta\":{\"mcp/www_authenticate\":[");
 	write_string(&result, buf_slice(&challenge));

@@ -37,6 +37,7 @@ struct refusal {
 	bool is_final;           /* no token would help: there is no challenge */
 	bool is_failure;    /* something was presented that no good client presents. AUTH-CH-11 */
 	bool is_for_result; /* the result of a call holds the challenge. AUTH-SCP-11 */
+	bool is_for_modern; /* which says what kind of result it is */
 	unsigned int retry_after_s; /* with 429 */
 	/* REFUSAL_ERROR: */
 	int code;

@@ -9,10 +9,11 @@ import time
 
 import mcp
 from c62_oauth import ORIGIN
+from c80_stateless import fields as modern_fields, meta
 from harness import case, eq, ok, wait_for
 from issuer import Issuer
 
-WAYS = ("streamable", "streamable_batch", "http_sse", "http_sse_batch", "admin", "admin_batch")
+WAYS = ("streamable", "streamable_batch", "http_sse", "http_sse_batch", "admin", "admin_batch", "stateless")
 SCOPES = {"scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}}}
 SERVERS = {"main": dict(SCOPES, script={}), "other": dict(SCOPES, script={}),
            "stepup": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "challenge_in_result": True}}}
@@ -93,8 +94,10 @@ class Way:
         return Place(self.t.daemon.address, sse.uri, sse=sse)
 
     def open(self, server="main", version=mcp.B, front=None):
-        """A session of alice's, or the operator's."""
+        """A session of alice's, or the operator's; where there are none, the place alone."""
         front = front or self.front
+        if front == "stateless":
+            return Place(self.t.daemon.address, "/%s/mcp" % server)
         if front == "http_sse":
             place = self.listen(server)
         else:
@@ -120,8 +123,10 @@ class Way:
         """All but the last `but` bytes of a POST, on a connection of its own."""
         body = mcp.encode(message)
         conn = self.t.conn(address=place.address)
-        head = conn.head("POST", place.path, [("Content-Type", JSON), ("Accept", accept)] + mcp.bearer(token)
-                         + place.fields + list(fields), len(body))
+        own = [("Content-Type", JSON), ("Accept", accept)]
+        if self.front == "stateless" and isinstance(message, dict):
+            own = modern_fields(message, accept)
+        head = conn.head("POST", place.path, own + mcp.bearer(token) + place.fields + list(fields), len(body))
         conn.send(head + body[:len(body) - but])
         return conn
 
@@ -129,6 +134,8 @@ class Way:
         """What this way carries calls in: a message, or two of which the first needs no scope of its own."""
         self.last_id += 2
         echo = mcp.request(self.last_id, "tools/call", {"name": "echo", "arguments": {"text": text}})
+        if self.front == "stateless":
+            echo["params"]["_meta"] = meta()
         do = mcp.request(self.last_id - 1, "tools/call", {"name": "do", "arguments": {"steps": [["text", text]]}})
         return [do, echo] if self.is_batch else echo
 
@@ -253,6 +260,16 @@ def malformed(way):
     return way.told(message=text[:last] + '"method":"ping",' + text[last:])
 
 
+def another_tool_in_the_head(way):
+    """By a rule of a router before us, the call is one of `do`, which needs no scope of its own."""
+    message = way.calls(way.marker)
+    head = [(k, "do" if k == "Mcp-Name" else v) for k, v in modern_fields(message)] + mcp.bearer(way.good)
+    body = mcp.encode(message)
+    conn = way.t.conn(address=way.home.address)
+    conn.send(conn.head("POST", way.home.path, head, len(body)) + body[:-1])
+    return Half(conn, body[-1:], [message["id"]], None).finish()
+
+
 def by_no_name(params):
     """A call of the tool that needs a scope, by something else than its name, and without the scope."""
     def send(way):
@@ -314,7 +331,8 @@ def too_many_calls(way):
 
 def draining(way):
     """A call still runs; that it is cancelled is let in."""
-    long = mcp.request("long", "tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    claim = {"_meta": meta()} if way.front == "stateless" else {}
+    long = mcp.request("long", "tools/call", dict({"name": "do", "arguments": {"steps": [["wait_cancel"]]}}, **claim))
     cancel = mcp.notification("notifications/cancelled", {"requestId": "long"})
     running = way.half(message=[long] if way.is_batch else long)
     running.conn.send(running.rest)
@@ -323,6 +341,10 @@ def draining(way):
     way.t.daemon.term()
     way.t.daemon.wait_log("drain")
     answer = late.finish()
+    if way.front == "stateless":
+        permitted.conn.close()
+        running.conn.close()  # which cancels
+        return answer
     eq(permitted.finish(), "202")
     wait_for(lambda: way.arrived("notifications/cancelled"), 3, "what is permitted")
     return answer
@@ -334,39 +356,42 @@ LEGACY = "Streamable HTTP serves the session that was agreed on, whatever is cla
 NO_FIELD = "HTTP+SSE has no such field"
 NO_ARRAY = "there is no array"
 NO_STREAM = "there is no stream before the session"
+NO_SESSION = "there is no session"
+NO_HEAD = "the head says nothing of what is in the body"
 
 # By the ways; what is no answer says why there is none to be had.
 TABLE = [
-    # reason, how it comes about             streamable     batch   http_sse       batch   admin   batch
-    ("no token", lambda way: way.told(token=None), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
-    ("wrong token", wrong_token, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
-    ("expired token", with_token(exp=1), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
-    ("token expires while its body comes", expired_late, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
-    ("denied token", denied, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
-    ("token denied while its body comes", denied_late, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
-    ("token for another server", with_token(server="other"), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS),
-    ("missing base scope", with_token(scope="write"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS),
-    ("missing tool scope", with_token(scope="use"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS),
+    # reason, how it comes about             streamable     batch   http_sse       batch   admin   batch   stateless
+    ("no token", lambda way: way.told(token=None), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS, "401"),
+    ("wrong token", wrong_token, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS, "401"),
+    ("expired token", with_token(exp=1), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS, "401"),
+    ("token expires while its body comes", expired_late, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS, "401"),
+    ("denied token", denied, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS, "401"),
+    ("token denied while its body comes", denied_late, "401", "401", "401", "401", NO_TOKENS, NO_TOKENS, "401"),
+    ("token for another server", with_token(server="other"), "401", "401", "401", "401", NO_TOKENS, NO_TOKENS, "401"),
+    ("missing base scope", with_token(scope="write"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS, "403"),
+    ("missing tool scope", with_token(scope="use"), "403", "403", "403", "403", NO_TOKENS, NO_TOKENS, "403"),
     ("tool with a NUL behind its name", by_no_name(lambda p: dict(p, name="echo\0")), "200 -32602", "400", "202 -32602",
-     "202 -32602", "200 -32602", "400"),
-    ("tool in an array of params", by_no_name(lambda p: [p]), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400"),
-    ("step-up in the result", stepped_up_in_result, "200 in the result", "403", "403", "403", NO_TOKENS, NO_TOKENS),
-    ("foreign session", foreign_session, "404", "404", "404", "404", "404", "404"),
-    ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404"),
-    ("unknown session", unknown_session, "404", "404", "404", "404", "404", "404"),
-    ("no session named", no_session, "400", "400", "400", "400", "400", "400"),
-    ("before initialize", before_initialize, NO_STREAM, NO_STREAM, "202 -32600", "400", NO_STREAM, NO_STREAM),
-    ("initialize again", second_initialize, OWN_SESSION, "400", "202 -32600", "400", OWN_SESSION, "400"),
-    ("initialize too large", bad_initialize("x" * 70000), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400"),
-    ("initialize incomplete", bad_initialize("1", capabilities=None), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400"),
-    ("malformed envelope", malformed, "400", "400", "400", "400", "400", "400"),
-    ("batch of another revision", batch_of_another_revision, NO_ARRAY, "400", NO_ARRAY, "400", NO_ARRAY, "400"),
-    ("unknown revision", unknown_revision, "400", "400", NO_FIELD, NO_FIELD, "400", "400"),
-    ("claim of the modern era", claim_of_the_modern_era, LEGACY, LEGACY, "202 -32601", "202 -32601", LEGACY, LEGACY),
+     "202 -32602", "200 -32602", "400", "400"),
+    ("tool in an array of params", by_no_name(lambda p: [p]), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400", "400"),
+    ("step-up in the result", stepped_up_in_result, "200 in the result", "403", "403", "403", NO_TOKENS, NO_TOKENS, "200 in the result"),
+    ("foreign session", foreign_session, "404", "404", "404", "404", "404", "404", NO_SESSION),
+    ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404", NO_SESSION),
+    ("unknown session", unknown_session, "404", "404", "404", "404", "404", "404", NO_SESSION),
+    ("no session named", no_session, "400", "400", "400", "400", "400", "400", NO_SESSION),
+    ("before initialize", before_initialize, NO_STREAM, NO_STREAM, "202 -32600", "400", NO_STREAM, NO_STREAM, NO_SESSION),
+    ("initialize again", second_initialize, OWN_SESSION, "400", "202 -32600", "400", OWN_SESSION, "400", NO_SESSION),
+    ("initialize too large", bad_initialize("x" * 70000), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400", NO_SESSION),
+    ("initialize incomplete", bad_initialize("1", capabilities=None), "200 -32602", "400", "202 -32602", "400", "200 -32602", "400", NO_SESSION),
+    ("malformed envelope", malformed, "400", "400", "400", "400", "400", "400", "400"),
+    ("batch of another revision", batch_of_another_revision, NO_ARRAY, "400", NO_ARRAY, "400", NO_ARRAY, "400", NO_SESSION),
+    ("unknown revision", unknown_revision, "400", "400", NO_FIELD, NO_FIELD, "400", "400", "400"),
+    ("claim of the modern era", claim_of_the_modern_era, LEGACY, LEGACY, "202 -32601", "202 -32601", LEGACY, LEGACY, "what is claimed is served"),
     ("too many calls in flight", too_many_calls, "503 overloaded", "503 overloaded", "202 overloaded", "202 overloaded", "503 overloaded",
-     "503 overloaded"),
+     "503 overloaded", NO_SESSION),
+    ("another tool in the head", another_tool_in_the_head, NO_HEAD, NO_HEAD, NO_HEAD, NO_HEAD, NO_HEAD, NO_HEAD, "400"),
     # The last: the daemon ends.
-    ("draining", draining, "503 draining", "503 draining", "202 draining", "202 draining", "503 draining", "503 draining"),
+    ("draining", draining, "503 draining", "503 draining", "202 draining", "202 draining", "503 draining", "503 draining", "503 draining"),
 ]
 ANSWER = re.compile(r"\d{3}( -\d+| overloaded| draining| in the result)?$")
 
@@ -419,3 +444,9 @@ def by_admin(t):
 def by_admin_batch(t):
     """product §2: the same for batches."""
     every_reason(t, "admin_batch")
+
+
+@case(daemon=False, deadline=60)
+def by_stateless(t):
+    """FRONT-ERA-02 AUTH-SCP-02: what is refused of a modern request reaches no server."""
+    every_reason(t, "stateless")

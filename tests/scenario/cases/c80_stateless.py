@@ -40,7 +40,8 @@ def message(method, params=None, request_id="q", **kw):
 def fields(body, accept=mcp.BOTH, version=MODERN):
     """Of the head, as the body has them."""
     found = [JSON, ("Accept", accept), ("MCP-Protocol-Version", version), ("Mcp-Method", body["method"])]
-    name = body.get("params", {}).get(NAMES.get(body["method"]))
+    params = body.get("params")
+    name = params.get(NAMES.get(body["method"])) if isinstance(params, dict) else None
     return found + ([("Mcp-Name", name)] if name else [])
 
 
