@@ -245,8 +245,8 @@ static bool take_equal(const unsigned char **at, const struct digest *expected)
 int seal_open(const struct seal_keys *keys, const struct seal_binding *binding, struct json sealed,
 	      uint64_t now_s, struct buf *plain, struct seal *seal_r, struct error *err)
 {
-	const unsigned char *at;
-	const unsigned char *end;
+	const unsigned char *at = NULL;
+	const unsigned char *end = NULL;
 	struct digest caller;
 	bool is_callers;
 	bool is_same_request;
