@@ -48,6 +48,7 @@ static struct {
 	int log;            /* a file */
 	const char *script; /* of server SH */
 	const char *log_target;
+	const char *log_level;
 	const char *listen;
 	const char *gateway; /* the name of a function */
 } daemon_;
@@ -57,7 +58,7 @@ static char directory[64];
 static const char configuration[] =
 	"listen: [{address: '%s'}]\n"
 	"admin: {address: 'off'}\n"
-	"log: {level: debug, target: '%s'}\n"
+	"log: {level: %s, target: '%s'}\n"
 	"defaults: {pool: {max: 1000}, stop: {grace: 100ms, term: 100ms}}\n"
 	"servers:\n"
 	"  cat: {command: cat, start: {rate: 1}}\n"
@@ -74,8 +75,8 @@ static const char configuration[] =
 
 static struct config *make_config(void)
 {
-	char *text = mem_printf(configuration, daemon_.listen, daemon_.log_target, daemon_.gateway,
-				directory);
+	char *text = mem_printf(configuration, daemon_.listen, daemon_.log_level,
+				daemon_.log_target, daemon_.gateway, directory);
 	struct error err;
 	struct config *config = config_read_checked(slice_str(text), &err);
 
@@ -269,6 +270,7 @@ static int setup(void **state)
 	const char *tmp = getenv("TMPDIR");
 
 	daemon_.log_target = "stderr";
+	daemon_.log_level = "debug";
 	daemon_.listen = "127.0.0.1:0";
 	snprintf(directory, sizeof(directory), "%.40s/keeper.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	return mkdtemp(directory) == NULL ? -1 : 0;
@@ -1178,6 +1180,71 @@ static void gateway_cannot_forge_the_log(void **state)
 	assert_non_null(strstr(text, " gateway_output process=keeper text=\"half a line\"\n"));
 }
 
+/* Asks for what it cannot have, as fast as it can, for a while. */
+static int gateway_floods(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	struct ipc_message message = { .type = IPC_START, .server = SERVER_COUNT };
+	int64_t end = now_ms() + 1500;
+	struct error err;
+
+	(void)config, (void)listeners, (void)count;
+	while (now_ms() < end)
+		if (ipc_send(keeper_fd, &message, NULL, 0, &err) < 0)
+			poll(&(struct pollfd){ .fd = keeper_fd, .events = POLLOUT }, 1, 10);
+	say("done\n");
+	return serve_until_drain(keeper_fd);
+}
+
+/* Leaves as many lines as there is room for behind. */
+static int gateway_babbles(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	static char lines[4096];
+
+	(void)config, (void)listeners, (void)count, (void)keeper_fd;
+	for (size_t i = 0; i < sizeof(lines); i += 2)
+		memcpy(lines + i, "x\n", 2);
+	while (write(GATEWAY_LOG, lines, sizeof(lines)) > 0)
+		;
+	return 1;
+}
+
+#define LINES_A_SECOND 10000 /* log_relay.h */
+
+static size_t count_lines(void)
+{
+	size_t count = 0;
+	struct stat st;
+	char *text;
+
+	assert_int_equal(fstat(daemon_.log, &st), 0);
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, daemon_.log, 0);
+	assert_true(text != MAP_FAILED);
+	for (off_t i = 0; i < st.st_size; i++)
+		count += text[i] == '\n';
+	munmap(text, (size_t)st.st_size);
+	return count;
+}
+
+/* SEC-61, REL-47: what it makes the keeper write is bounded like what it writes by itself. */
+static void gateway_cannot_fill_the_log(void **state)
+{
+	daemon_.log_level = "info";
+	start(gateway_floods, "");
+	assert_string_equal(next_line(), "done");
+	assert_in_range(count_lines(), 1, LINES_A_SECOND * 4);
+	stop_and_expect(0);
+}
+
+/* SEC-61, REL-47: likewise with what it leaves behind. */
+static void last_words_of_a_gateway_are_bounded(void **state)
+{
+	daemon_.log_level = "info";
+	start(gateway_babbles, "");
+	assert_int_equal(WEXITSTATUS(wait_for_end()), 1);
+	/* Six gateways, in four seconds or more; each would leave half a million. */
+	assert_in_range(count_lines(), 1, LINES_A_SECOND * 20);
+}
+
 static size_t read_file(const char *path, char *text_r, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -1384,6 +1451,7 @@ static int gateway_program(void)
 		gateway_fn *run;
 	} gateways[] = {
 		{ "gateway_alive", gateway_alive },
+		{ "gateway_babbles", gateway_babbles },
 		{ "gateway_cat", gateway_cat },
 		{ "gateway_claims", gateway_claims },
 		{ "gateway_deaf", gateway_deaf },
@@ -1391,6 +1459,7 @@ static int gateway_program(void)
 		{ "gateway_fails", gateway_fails },
 		{ "gateway_failures", gateway_failures },
 		{ "gateway_family", gateway_family },
+		{ "gateway_floods", gateway_floods },
 		{ "gateway_forges", gateway_forges },
 		{ "gateway_forgets", gateway_forgets },
 		{ "gateway_hurries", gateway_hurries },
@@ -1442,6 +1511,8 @@ int main(int argc, char **argv)
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),
 		TEST(gateway_cannot_forge_the_log),
+		TEST(gateway_cannot_fill_the_log),
+		TEST(last_words_of_a_gateway_are_bounded),
 		TEST(hangup_opens_the_log_anew),
 		TEST(systemd_hears_of_ready_watchdog_and_stop),
 		TEST(hanging_gateway_does_not_feed_the_watchdog),

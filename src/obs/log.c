@@ -45,6 +45,7 @@ static struct {
 	int fd;
 	enum log_format format;
 	const char *process;
+	uint64_t count;
 	uint64_t dropped;
 	bool is_torn; /* the last line was written in part: its end is missing */
 } sink = { .fd = STDERR_FILENO };
@@ -79,6 +80,11 @@ bool log_is_on(enum log_event event)
 {
 	CHECK(event < LOG_EVENT_COUNT);
 	return events[event].level <= log_threshold;
+}
+
+uint64_t log_line_count(void)
+{
+	return sink.count;
 }
 
 struct log_event_row log_event_get(enum log_event event)
@@ -249,6 +255,7 @@ static void report_dropped(void)
 void log_write(enum log_event event, const struct log_field *fields)
 {
 	CHECK(event < LOG_EVENT_COUNT);
+	sink.count++;
 	report_dropped();
 	if (!line_write(event, fields))
 		sink.dropped++;
@@ -389,6 +396,7 @@ bool log_relay_line(struct slice line, const char *process)
 		return false;
 	memcpy(copy.bytes, line.p, line.n);
 	copy.bytes[line.n] = '\n';
+	sink.count++;
 	report_dropped();
 	if (!line_send(&copy))
 		sink.dropped++;
