@@ -196,6 +196,8 @@ static void keeper_start_gateway(struct keeper *keeper)
 	struct error err = { ERROR_NONE, "" };
 
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
+	listeners_restore(keeper->config, keeper->listeners);
+	log_relay_restore(&keeper->log_relay);
 	if (gateway_process_start(&keeper->gateway, &conf, &err) < 0) {
 		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
 		keeper->exit_code = 1;

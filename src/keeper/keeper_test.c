@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -55,9 +56,12 @@ static struct {
 
 static char directory[64];
 
+#define CONFIGURED_PROCESSES 150
+
 static const char configuration[] =
 	"listen: [{address: '%s'}]\n"
 	"admin: {address: 'off'}\n"
+	"limits: {processes: 150}\n"
 	"log: {level: %s, target: '%s'}\n"
 	"defaults: {pool: {max: 1000}, stop: {grace: 100ms, term: 100ms}}\n"
 	"servers:\n"
@@ -709,6 +713,72 @@ static void forgotten_child_is_killed(void **state)
 	assert_string_equal(next_line(), "-- end");
 	assert_string_equal(next_line(), "ended");
 	stop_and_expect(0);
+}
+
+#define TOO_MANY (CONFIGURED_PROCESSES * 3)
+
+/* It lets go of none. */
+static int gateway_hoards(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	unsigned int started = 0;
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	for (uint64_t i = 1; i <= TOO_MANY; i++) {
+		ask(keeper_fd, IPC_START, SH, i, 0);
+		if (hear(keeper_fd, fds).type == IPC_FAILED)
+			continue;
+		started++;
+		for (int j = 0; j < 3; j++)
+			close(fds[j]);
+	}
+	say("started %u\n", started);
+	return serve_until_drain(keeper_fd);
+}
+
+/* SEC-61: limits.processes holds for a gateway that does not keep to it, too, but for those that are on their way out. */
+static void processes_are_bounded(void **state)
+{
+	start(gateway_hoards, "exec sleep 1000");
+	assert_in_range(next_number("started "), CONFIGURED_PROCESSES,
+			CONFIGURED_PROCESSES * 2 + 20);
+	stop_and_expect(0);
+}
+
+/* It makes of a listener what it may, and ends. */
+static int gateway_spoils(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	struct linger linger = { 0, 0 };
+	int no_delay = 0, low_water = 0, timeout_ms = 0;
+	socklen_t size = sizeof(int), linger_size = sizeof(linger);
+	int fd = listeners[0];
+
+	(void)config, (void)count, (void)keeper_fd;
+	getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &linger_size);
+	getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, &size);
+	getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &low_water, &size);
+	getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, &size);
+	say("%d %d %d %d %d %d\n", linger.l_onoff, no_delay, low_water, timeout_ms,
+	    (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0,
+	    (fcntl(GATEWAY_LOG, F_GETFL) & O_NONBLOCK) != 0);
+	linger = (struct linger){ 1, 3600 };
+	no_delay = low_water = timeout_ms = 1;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, linger_size) < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, size) < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &low_water, size) < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, size) < 0 ||
+	    fcntl(fd, F_SETFL, 0) < 0 || fcntl(GATEWAY_LOG, F_SETFL, 0) < 0)
+		say("it may not\n");
+	return 1;
+}
+
+/* SEC-61: of one that was taken over nothing stays. Accepted sockets would have all of it from their listener. */
+static void next_gateway_finds_sockets_as_they_were(void **state)
+{
+	start(gateway_spoils, "");
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(next_line(), "0 0 0 0 1 1");
+	assert_int_equal(WEXITSTATUS(wait_for_end()), 1);
 }
 
 /* It starts and lets go of processes as fast as it can. */
@@ -1462,6 +1532,7 @@ static int gateway_program(void)
 		{ "gateway_floods", gateway_floods },
 		{ "gateway_forges", gateway_forges },
 		{ "gateway_forgets", gateway_forgets },
+		{ "gateway_hoards", gateway_hoards },
 		{ "gateway_hurries", gateway_hurries },
 		{ "gateway_hangs", gateway_hangs },
 		{ "gateway_lingering", gateway_lingering },
@@ -1472,6 +1543,7 @@ static int gateway_program(void)
 		{ "gateway_ready", gateway_ready },
 		{ "gateway_script", gateway_script },
 		{ "gateway_signals", gateway_signals },
+		{ "gateway_spoils", gateway_spoils },
 	};
 	struct gateway_entry entry;
 
@@ -1500,6 +1572,8 @@ int main(int argc, char **argv)
 		TEST(term_reaches_the_group),
 		TEST(forgotten_child_is_killed),
 		TEST(starts_a_second_are_bounded),
+		TEST(processes_are_bounded),
+		TEST(next_gateway_finds_sockets_as_they_were),
 		TEST(no_message_is_lost),
 		TEST(nothing_survives_kill_of_the_keeper),
 		TEST(nothing_survives_a_stop),

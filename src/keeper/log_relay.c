@@ -26,6 +26,11 @@ int log_relay_open(struct log_relay *relay, const char *process, struct error *e
 	return 0;
 }
 
+void log_relay_restore(struct log_relay *relay)
+{
+	fcntl(relay->out, F_SETFL, O_NONBLOCK);
+}
+
 void log_relay_close(struct log_relay *relay)
 {
 	if (relay->in >= 0) {

@@ -38,6 +38,8 @@ struct log_relay {
 int log_budget_pause_ms(struct log_budget *budget);
 /* process: what the other process gives to log_set_process; a literal. */
 int log_relay_open(struct log_relay *relay, const char *process, struct error *err) must_check;
+/* Takes back what the other process can have changed of its end: the next one gets the same. */
+void log_relay_restore(struct log_relay *relay);
 void log_relay_close(struct log_relay *relay);
 /* 0, or how long to wait before reading on, in ms. */
 int log_relay_pause_ms(struct log_relay *relay);
