@@ -280,8 +280,11 @@ static const char *const forbidden[] = {
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
 	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo",
 	"rt_tgsigqueueinfo", "kcmp", "move_pages", "migrate_pages",
+	"setpriority", "ioprio_set", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr",
+	/* memory and queues that all processes of a user share */
+	"shmget", "shmat", "semget", "msgget", "mq_open",
 	/* new ways in: what is listened on was opened before. For ways out see forbid_leaving */
-	"bind",
+	"bind", "listen",
 	/* the file system as a whole */
 	"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
 	"move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
