@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/perf_event.h>
 #include <mqueue.h>
@@ -22,7 +23,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/ptrace.h>
@@ -165,8 +169,41 @@ static int run(const char *path)
 }
 TRY(run_from_inside, run(inside("tool")))
 
+/* What it has written itself: rights to execute are of files. */
+static int run_from_memory(void)
+{
+	static const char script[] = "#!/bin/true\n";
+	int fd = memfd_create("x", 0);
+	char path[32];
+
+	if (fd < 0 || write(fd, script, sizeof(script) - 1) < 0)
+		return errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return run(path);
+}
+TRY(write_sysctl, open_file("/proc/sys/kernel/domainname", O_WRONLY))
+TRY(move_to_first_cgroup, open_file("/sys/fs/cgroup/cgroup.procs", O_WRONLY))
+TRY(share_memory_by_file, open_file("/dev/shm", O_RDWR | O_TMPFILE))
+TRY(lock_passwd, result(flock(open("/etc/passwd", O_RDONLY | O_CLOEXEC), LOCK_EX | LOCK_NB)))
+
 /* ---- attributes ---- */
 
+/* Of what it may read alone: the program itself. */
+static int change_flag(unsigned long get, unsigned long set, int flag)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct fsxattr attributes; /* begins with its flags */
+	int flags;
+
+	if (ioctl(fd, get, &attributes) < 0)
+		return errno;
+	memcpy(&flags, &attributes, sizeof(flags));
+	flags ^= flag;
+	memcpy(&attributes, &flags, sizeof(flags));
+	return result(ioctl(fd, set, &attributes));
+}
+TRY(change_flags, change_flag(FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, FS_NODUMP_FL))
+TRY(change_flags_extended, change_flag(FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR, FS_XFLAG_NOATIME))
 TRY(chmod_outside, result(chmod(outside("file"), 0640)))
 TRY(chown_outside, result(chown(outside("file"), (uid_t)-1, getegid())))
 TRY(chown_outside_by_at, result(fchownat(AT_FDCWD, outside("file"), (uid_t)-1, getegid(), 0)))
@@ -475,6 +512,15 @@ static int limit_victim(void)
 	return result(prlimit(number("victim"), RLIMIT_CORE, &limit, NULL));
 }
 
+/* Besides its standard streams. */
+static int inherited_descriptor(void)
+{
+	for (int fd = STDERR_FILENO + 1; fd < 4096; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			return 0;
+	return EBADF;
+}
+
 /* ---- the kernel ---- */
 
 static int io_uring(void)
@@ -683,64 +729,14 @@ TRY(watch_outside,
 
 /* ---- all of them ---- */
 
-#define PROBE(name)         \
-	{                   \
-#name, name \
-	}
-/* clang-format off */
 static const struct {
 	const char *name;
 	int (*try)(void);
 } probes[] = {
-	PROBE(read_outside), PROBE(write_outside), PROBE(create_outside), PROBE(list_outside),
-	PROBE(mkdir_outside), PROBE(rename_outside), PROBE(symlink_outside), PROBE(fifo_outside),
-	PROBE(remove_outside), PROBE(link_from_outside), PROBE(read_through_symlink),
-	PROBE(read_shadow), PROBE(read_root_directory), PROBE(read_victims_status),
-	PROBE(read_victims_memory), PROBE(run_from_inside), PROBE(chmod_outside),
-	PROBE(chown_outside), PROBE(chown_outside_by_at), PROBE(fchown_inside),
-	PROBE(utimes_outside), PROBE(setxattr_outside), PROBE(lremovexattr_outside),
-	PROBE(setxattrat_outside), PROBE(file_setattr_outside), PROBE(chmod_setuid),
-	PROBE(fchmod_setgid), PROBE(fchmodat2_setuid), PROBE(create_setuid), PROBE(creat_setuid),
-	PROBE(empty_outside), PROBE(empty_outside_by_open),
-
-	PROBE(unix_connect), PROBE(unix_connect_admin), PROBE(unix_connect_with_garbage),
-	PROBE(unix_datagram), PROBE(unix_pair_of_datagrams), PROBE(unix_pair_of_raw),
-	PROBE(unix_abstract), PROBE(unix_bind), PROBE(unix_seqpacket), PROBE(tcp_connect),
-	PROBE(tcp_connect_mapped), PROBE(tcp_connect_gateway), PROBE(tcp_bind),
-	PROBE(tcp_listen_unbound), PROBE(tcp_listen_unbound_6), PROBE(fast_open_by_sendto),
-	PROBE(fast_open_by_sendmsg), PROBE(fast_open_by_sendmmsg), PROBE(fast_open_by_option),
-	PROBE(fast_open_of_listener), PROBE(mptcp_connect), PROBE(mptcp_listen),
-	PROBE(sctp_socket), PROBE(smc_socket), PROBE(udp_send), PROBE(udp_socket_6),
-	PROBE(udplite_socket), PROBE(ping_socket), PROBE(raw_socket), PROBE(packet_socket),
-	PROBE(crypto_socket), PROBE(vsock_socket), PROBE(netlink_sock_diag),
-	PROBE(netlink_uevent), PROBE(netlink_generic), PROBE(netlink_audit), PROBE(x32_socket),
-	PROBE(i386_socket),
-
-	PROBE(signal_victim), PROBE(signal_victims_group), PROBE(signal_victim_by_pidfd),
-	PROBE(queue_signal_to_victim), PROBE(trace_parent), PROBE(read_victims_bytes),
-	PROBE(write_victims_bytes), PROBE(take_victims_descriptor), PROBE(compare_with_victim),
-	PROBE(advise_victims_memory), PROBE(move_victims_pages), PROBE(renice_victim),
-	PROBE(renice_victims_group), PROBE(pin_victim), PROBE(schedule_victim),
-	PROBE(schedule_victim_by_attributes), PROBE(io_priority_of_victim), PROBE(limit_victim),
-	PROBE(trace_victim), PROBE(attach_to_victim),
-
-	PROBE(io_uring), PROBE(user_namespace), PROBE(mount_namespace), PROBE(time_namespace),
-	PROBE(clone_into_user_namespace), PROBE(clone3_into_user_namespace),
-	PROBE(join_namespace), PROBE(mount_something), PROBE(change_root),
-	PROBE(open_file_system), PROBE(clone_tree), PROBE(watch_file_system),
-	PROBE(session_keyring), PROBE(add_key), PROBE(request_key), PROBE(bpf_map),
-	PROBE(perf_event), PROBE(user_fault), PROBE(kernel_log), PROBE(shared_memory),
-	PROBE(semaphores), PROBE(message_queue), PROBE(posix_queue),
-	PROBE(splice_to_pipe), PROBE(tee_to_pipe), PROBE(vmsplice_to_pipe),
-	PROBE(sendfile_to_pipe),
-
-	PROBE(pair_of_streams), PROBE(pair_of_seqpackets), PROBE(netlink_route), PROBE(be_nicer),
-	PROBE(pin_itself), PROBE(limit_itself), PROBE(start_thread), PROBE(run_program),
-	PROBE(kill_child), PROBE(watch_child), PROBE(read_passwd), PROBE(create_inside),
-	PROBE(chmod_inside), PROBE(utimes_inside), PROBE(watch_inside), PROBE(tcp_connect_listed),
-	PROBE(stat_outside), PROBE(watch_outside),
+#define X(name) { #name, name },
+#include "hostile-server.def"
+#undef X
 };
-/* clang-format on */
 
 /* In a process of its own, so that no probe changes what another finds. */
 static const char *try(size_t i)

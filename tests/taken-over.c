@@ -39,7 +39,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static char base[512]; /* the directory of the program */
+/* The kernel looks at the lower half of an int alone. */
+#define GARBAGE_ABOVE(value) (0x100000000L | (value))
+#define KEEPER 3 /* gateway_entry.h */
+
+static char base[512];   /* the directory of the program */
 static int listener = 6; /* gateway_entry.h */
 
 static int result(long value)
@@ -142,6 +146,14 @@ static int take_descriptor(void)
 	return recvmsg(listener, &message, MSG_DONTWAIT) < 0 && errno == EPERM ? EPERM : 0;
 }
 
+/* Another socket could take its number, and with that what may be sent and received by it alone. */
+TRY(close_keeper, result(close(KEEPER)))
+TRY(close_keeper_with_garbage, result(syscall(SYS_close, GARBAGE_ABOVE(KEEPER))))
+TRY(send_many, syscall(SYS_sendmmsg, listener, NULL, 0, 0) < 0 ? errno : 0)
+TRY(receive_many, syscall(SYS_recvmmsg, listener, NULL, 0, 0, NULL) < 0 ? errno : 0)
+TRY(signal_by_descriptor, result(fcntl(listener, F_SETSIG, SIGURG)))
+TRY(lease, result(fcntl(STDIN_FILENO, F_SETLEASE, F_UNLCK)))
+
 /* processes */
 static int ended(pid_t pid)
 {
@@ -204,7 +216,29 @@ TRY(enter_namespace, setns(-1, 0) < 0 && errno == EBADF ? 0 : errno)
 TRY(mount_something, mount(NULL, NULL, NULL, 0, NULL) < 0 && errno == EPERM ? EPERM : 0)
 TRY(another_persona, result(syscall(SYS_personality, 0xffffffffUL)))
 TRY(catch_the_trap, result(syscall(SYS_rt_sigaction, SIGSYS, NULL, NULL, 8)))
+TRY(catch_the_trap_with_garbage, result(syscall(SYS_rt_sigaction, GARBAGE_ABOVE(SIGSYS),
+						&(uint64_t[8]){ 1 /* SIG_IGN */ }, NULL, 8)))
 TRY(filter_more, syscall(SYS_seccomp, 2, 0, &(uint32_t){ 0 }) < 0 ? errno : 0)
+TRY(x32_call, result(syscall(0x40000000L | SYS_getpid)))
+/* By the old gate for 32-bit programs, in which the numbers are others */
+static int i386_call(void)
+{
+#ifdef __x86_64__
+	int value;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(value)
+			 : "a"(20 /* getpid */)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return value >= 0 ? 0 : -value;
+#else
+	return result(syscall(SYS_personality, 0xffffffffUL));
+#endif
+}
+TRY(asynchronous_io, result(syscall(SYS_io_setup, 1, &(unsigned long){ 0 })))
+TRY(secret_memory, result(syscall(SYS_memfd_secret, 0)))
+TRY(lock_rules, result(syscall(SYS_landlock_create_ruleset, NULL, 0, 1)))
+TRY(shared_memory, result(syscall(SYS_shmget, 0, 4096, 0600)))
 TRY(set_timer, result(setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 0 }, { 0, 0 } }, NULL)))
 
 /* what it must be able to do */
@@ -269,6 +303,12 @@ static const struct {
 	PROBE(close_listener_for_good),
 	PROBE(send_descriptor),
 	PROBE(take_descriptor),
+	PROBE(close_keeper),
+	PROBE(close_keeper_with_garbage),
+	PROBE(send_many),
+	PROBE(receive_many),
+	PROBE(signal_by_descriptor),
+	PROBE(lease),
 	PROBE(fork_process),
 	PROBE(clone_anew),
 	PROBE(execute),
@@ -307,7 +347,14 @@ static const struct {
 	PROBE(mount_something),
 	PROBE(another_persona),
 	PROBE(catch_the_trap),
+	PROBE(catch_the_trap_with_garbage),
 	PROBE(filter_more),
+	PROBE(x32_call),
+	PROBE(i386_call),
+	PROBE(asynchronous_io),
+	PROBE(secret_memory),
+	PROBE(lock_rules),
+	PROBE(shared_memory),
 	PROBE(set_timer),
 };
 

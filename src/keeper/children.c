@@ -23,7 +23,7 @@
 #include "keeper/sandbox.h"
 #include "obs/log.h"
 
-/* Processes of one server beyond its pool that may still be on their way out. */
+/* Processes beyond a limit that may still be on their way out. */
 #define LEAVING_MAX 16
 #define STARTS_RESERVE 10
 
@@ -149,6 +149,7 @@ static struct row *row_new(struct children *children, const struct ipc_message *
 	list_init(&row->untold);
 	children->starting_count++;
 	children->counts[row->server]++;
+	children->count++;
 	map_insert(&children->by_id, row->id, row);
 	return row;
 }
@@ -161,6 +162,7 @@ static void row_free(struct children *children, struct row *row)
 	row_set_untold(children, row, false);
 	CHECK(children->counts[row->server] > 0);
 	children->counts[row->server]--;
+	children->count--;
 	free(row);
 }
 
@@ -242,13 +244,18 @@ static const char *check_start(const struct children *children, const struct ipc
 	return NULL;
 }
 
-/* The gateway keeps to pool.max by itself; this is for one that was taken over. */
+static bool is_above(size_t count, uint64_t limit)
+{
+	return count > LEAVING_MAX && (count - LEAVING_MAX) / 2 >= limit;
+}
+
+/* The gateway keeps to pool.max and limits.processes by itself; this is for one that was taken over. */
 static bool is_over_limit(const struct children *children, uint32_t server)
 {
-	uint64_t max = children->config->servers[server].conf.pool_max;
+	const struct config *config = children->config;
 
-	return children->counts[server] > LEAVING_MAX &&
-	       (children->counts[server] - LEAVING_MAX) / 2 >= max;
+	return is_above(children->counts[server], config->servers[server].conf.pool_max) ||
+	       is_above(children->count, config->max_processes);
 }
 
 /* Likewise with start.rate: a second's worth may come at once, and some late ones of the second before. */

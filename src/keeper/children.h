@@ -39,6 +39,7 @@ struct children {
 	struct list untold; /* those of which the gateway has still to be told something */
 	size_t untold_count;
 	size_t starting_count;
+	size_t count;   /* rows */
 	size_t *counts; /* rows of each server */
 	struct starts {
 		uint64_t second_began_ms;

@@ -33,6 +33,8 @@
 #include "keeper/landlock.h"
 #include "obs/log.h"
 
+#define SOCKET_TYPE 0xf /* without its flags */
+
 /* ---- user and rights ---- */
 
 static int drop_user(bool fetches, struct error *err)
@@ -130,14 +132,14 @@ static int landlock(bool fetches, struct error *err)
 /* Names that this library or this processor does not know are skipped. */
 /* clang-format off */
 static const char *const allowed[] = {
-	/* descriptors that it has been given, or has accepted from */
+	/* descriptors that it has been given, or has accepted from; for close see never_with */
 	"read", "write", "readv", "writev", "pread64", "recvfrom", "recv", "accept4", "close", "pipe2",
 	"epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
 	"getsockopt", "getsockname", "getpeername",
 	/* memory; for mmap and mprotect see allow_by_argument */
 	"brk", "munmap", "mremap", "madvise", "futex",
 	/* itself and the time */
-	"exit", "exit_group", "restart_syscall", "rt_sigreturn", "rt_sigprocmask", "sigaltstack",
+	"exit", "exit_group", "restart_syscall", "rt_sigreturn", "rt_sigaction", "rt_sigprocmask", "sigaltstack",
 	"getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrandom", "getrusage",
 	"sysinfo", "sched_yield", "clock_gettime", "clock_gettime64", "gettimeofday", "time",
 	"clock_nanosleep", "nanosleep",
@@ -169,6 +171,17 @@ static const struct {
 	{ "ioctl", 1, UINT32_MAX, FIONBIO },
 };
 
+/* What is allowed with every argument but this, of which the kernel looks at the lower half alone. */
+static const struct {
+	const char *name;
+	scmp_datum_t value;
+} never_with[] = {
+	/* its number would be free for another socket */
+	{ "close", GATEWAY_KEEPER },
+	/* nobody may take the trap away */
+	{ "rt_sigaction", SIGSYS },
+};
+
 static const struct {
 	int level;
 	int option;
@@ -182,7 +195,9 @@ static const struct {
 /* All else ends here: in the process that has called it, before anything is done. */
 static void on_forbidden(int number, siginfo_t *info, void *context)
 {
-	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, info->si_syscall);
+	char *name = info->si_arch == seccomp_arch_native() ?
+			     seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, info->si_syscall) :
+			     NULL;
 
 	(void)number;
 	(void)context;
@@ -206,7 +221,6 @@ static int allow_by_name(scmp_filter_ctx filter, const char *name, unsigned int 
 static int allow_by_argument(scmp_filter_ctx filter)
 {
 	const struct scmp_arg_cmp itself = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0);
-	const struct scmp_arg_cmp not_trap = SCMP_A0(SCMP_CMP_NE, SIGSYS, 0);
 	const struct scmp_arg_cmp dies[] = { SCMP_A0(SCMP_CMP_EQ, PR_SET_PDEATHSIG, 0),
 					     SCMP_A1(SCMP_CMP_EQ, SIGKILL, 0) };
 	const struct scmp_arg_cmp reads[] = { SCMP_A0(SCMP_CMP_EQ, 0, 0),
@@ -225,11 +239,9 @@ static int allow_by_argument(scmp_filter_ctx filter)
 
 		result = allow_by_name(filter, "setsockopt", 2, option);
 	}
-	/* abort() signals the process itself; no other may be signalled, no limit changed, no trap taken away. */
+	/* abort() signals the process itself; no other may be signalled, no limit changed. */
 	if (result == 0)
 		result = allow_by_name(filter, "tgkill", 1, &itself);
-	if (result == 0)
-		result = allow_by_name(filter, "rt_sigaction", 1, &not_trap);
 	if (result == 0)
 		result = allow_by_name(filter, "prctl", 2, dies);
 	return result == 0 ? allow_by_name(filter, "prlimit64", 2, reads) : result;
@@ -237,11 +249,24 @@ static int allow_by_argument(scmp_filter_ctx filter)
 
 static int allow_needed(scmp_filter_ctx filter)
 {
-	int result = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	int result = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(allowed) && result == 0; i++)
 		result = allow_by_name(filter, allowed[i], 0, NULL);
 	return result == 0 ? allow_by_argument(filter) : result;
+}
+
+/* In a filter of its own: a rule cannot say both that an argument is not this and which of its bits are meant. */
+static int trap_never_with(scmp_filter_ctx filter)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(never_with) && result == 0; i++)
+		result = seccomp_rule_add(filter, SCMP_ACT_TRAP,
+					  seccomp_syscall_resolve_name(never_with[i].name), 1,
+					  SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX,
+						  never_with[i].value));
+	return result;
 }
 
 /* ---- seccomp: what a process that fetches may not call ---- */
@@ -255,8 +280,11 @@ static const char *const forbidden[] = {
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease",
 	"pidfd_open", "pidfd_getfd", "pidfd_send_signal", "kill", "tkill", "rt_sigqueueinfo",
 	"rt_tgsigqueueinfo", "kcmp", "move_pages", "migrate_pages",
+	"setpriority", "ioprio_set", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr",
+	/* memory and queues that all processes of a user share */
+	"shmget", "shmat", "semget", "msgget", "mq_open",
 	/* new ways in: what is listened on was opened before. For ways out see forbid_leaving */
-	"bind",
+	"bind", "listen",
 	/* the file system as a whole */
 	"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick",
 	"move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
@@ -286,6 +314,30 @@ static int forbid_by_name(scmp_filter_ctx filter, const char *name)
 	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
 }
 
+/*
+ * Sockets for the net and for the list of addresses, no others: a service of this machine could do what this process may
+ * not, at a path that Landlock does not look at. The C library asks some of them for names, and goes on without.
+ */
+static int forbid_leaving(scmp_filter_ctx filter)
+{
+	static const int named_by_path[] = { SOCK_DGRAM, SOCK_RAW };
+	int result = 0;
+
+	for (int family = 0; family < AF_MAX && result == 0; family++)
+		if (family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
+			result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT),
+						  SCMP_SYS(socket), 1,
+						  SCMP_A0(SCMP_CMP_MASKED_EQ, UINT32_MAX,
+							  (scmp_datum_t)family));
+	/* A pair of these could be connected to a path afterwards. */
+	for (size_t i = 0; i < ARRAY_LEN(named_by_path) && result == 0; i++)
+		result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT),
+					  SCMP_SYS(socketpair), 1,
+					  SCMP_A1(SCMP_CMP_MASKED_EQ, SOCKET_TYPE,
+						  (scmp_datum_t)named_by_path[i]));
+	return result;
+}
+
 /* System calls that are allowed with some arguments only. Returns 0 or a negative errno, as the library does. */
 static int forbid_by_argument(scmp_filter_ctx filter)
 {
@@ -311,25 +363,39 @@ static int forbid_known(scmp_filter_ctx filter)
 
 	for (size_t i = 0; i < ARRAY_LEN(forbidden) && result == 0; i++)
 		result = forbid_by_name(filter, forbidden[i]);
+	if (result == 0)
+		result = forbid_leaving(filter);
 	return result == 0 ? forbid_by_argument(filter) : result;
 }
 
-static int filter_system_calls(bool fetches, struct error *err)
+/* Calls of another architecture are trapped as well. */
+static int load_filter(uint32_t action, int (*add_rules)(scmp_filter_ctx filter), struct error *err)
 {
-	const struct sigaction trap = { .sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO };
-	scmp_filter_ctx filter = seccomp_init(fetches ? SCMP_ACT_ALLOW : SCMP_ACT_TRAP);
+	scmp_filter_ctx filter = seccomp_init(action);
 	int result;
 
 	if (filter == NULL)
 		return error_set(err, ERROR_SYSTEM, "libseccomp does not know this machine");
-	if (!fetches)
-		sigaction(SIGSYS, &trap, NULL);
-	result = fetches ? forbid_known(filter) : allow_needed(filter);
+	result = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_TRAP);
+	if (result == 0)
+		result = add_rules(filter);
 	if (result == 0)
 		result = seccomp_load(filter);
 	seccomp_release(filter);
 	errno = -result;
 	return result == 0 ? 0 : error_set_errno(err, "seccomp");
+}
+
+static int filter_system_calls(bool fetches, struct error *err)
+{
+	const struct sigaction trap = { .sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO };
+
+	if (fetches)
+		return load_filter(SCMP_ACT_ALLOW, forbid_known, err);
+	sigaction(SIGSYS, &trap, NULL);
+	return load_filter(SCMP_ACT_ALLOW, trap_never_with, err) == 0 ?
+		       load_filter(SCMP_ACT_TRAP, allow_needed, err) :
+		       -1;
 }
 
 /* ---- all of them ---- */

@@ -96,6 +96,7 @@ static int start(struct fetcher_process *process, struct error *err)
 	CHECK(process->pid == 0 && process->gateway_end < 0);
 	if (ipc_pair(fds, err) < 0)
 		return -1;
+	log_relay_restore(&process->log_relay);
 	pid = fork();
 	if (pid == 0)
 		become_fetcher(process, fds[1]);

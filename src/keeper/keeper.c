@@ -84,7 +84,8 @@ struct keeper {
 	int gateway_config; /* memory files, for each gateway: gateway_entry.h */
 	int gateway_deny;
 	int gateway_seal;
-	struct log_relay log_relay; /* of all gateways */
+	struct log_relay log_relay;  /* of all gateways */
+	struct log_budget asked_for; /* what we write because of their requests */
 	int *listeners;
 	struct notify notify;
 	struct launch launch;
@@ -199,6 +200,8 @@ static void keeper_start_gateway(struct keeper *keeper)
 	struct error err = { ERROR_NONE, "" };
 
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
+	listeners_restore(keeper->config, keeper->listeners);
+	log_relay_restore(&keeper->log_relay);
 	if (gateway_process_start(&keeper->gateway, &conf, &err) < 0) {
 		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
 		keeper->exit_code = 1;
@@ -364,9 +367,11 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		ipc_drop(fds[i]);
 }
 
-static bool keeper_may_listen(const struct keeper *keeper)
+/* Nor is one heard that makes us write too much. */
+static bool keeper_may_listen(struct keeper *keeper)
 {
-	return keeper->gateway.fd >= 0 && children_may_be_asked(&keeper->children);
+	return keeper->gateway.fd >= 0 && children_may_be_asked(&keeper->children) &&
+	       log_budget_pause_ms(&keeper->asked_for) == 0;
 }
 
 static void keeper_read_requests(struct keeper *keeper)
@@ -375,12 +380,14 @@ static void keeper_read_requests(struct keeper *keeper)
 
 	for (int i = 0; i < MESSAGES_PER_TURN && keeper_may_listen(keeper); i++) {
 		struct ipc_message message;
+		uint64_t lines = log_line_count();
 		int fds[IPC_FDS_MAX];
 		size_t count;
 		int n = ipc_recv(keeper->gateway.fd, &message, fds, &count, &err);
 
 		if (n > 0) {
 			keeper_on_message(keeper, &message, fds, count);
+			keeper->asked_for.lines += (unsigned int)(log_line_count() - lines);
 			continue;
 		}
 		/* The gateway is ending, or does not keep to the protocol; SIGCHLD tells of its end. */
@@ -493,14 +500,20 @@ static int open_signals(struct error *err)
 
 /* ---- the loop ---- */
 
-/* When the next log may be read on that was paused; 0: none was. */
+/* When what was paused may go on; 0: nothing was. */
 static int keeper_pause_ms(struct keeper *keeper)
 {
-	int gateway_ms = log_relay_pause_ms(&keeper->log_relay);
-	int fetcher_ms = log_relay_pause_ms(&keeper->fetcher.log_relay);
+	const int pauses[] = {
+		log_relay_pause_ms(&keeper->log_relay),
+		log_relay_pause_ms(&keeper->fetcher.log_relay),
+		log_budget_pause_ms(&keeper->asked_for),
+	};
+	int first = 0;
 
-	return gateway_ms > 0 && (fetcher_ms == 0 || gateway_ms < fetcher_ms) ? gateway_ms :
-										fetcher_ms;
+	for (size_t i = 0; i < ARRAY_LEN(pauses); i++)
+		if (pauses[i] > 0 && (first == 0 || pauses[i] < first))
+			first = pauses[i];
+	return first;
 }
 
 /* Does what is due; returns when the next thing will be. */

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -48,16 +49,20 @@ static struct {
 	int log;            /* a file */
 	const char *script; /* of server SH */
 	const char *log_target;
+	const char *log_level;
 	const char *listen;
 	const char *gateway; /* the name of a function */
 } daemon_;
 
 static char directory[64];
 
+#define CONFIGURED_PROCESSES 150
+
 static const char configuration[] =
 	"listen: [{address: '%s'}]\n"
 	"admin: {address: 'off'}\n"
-	"log: {level: debug, target: '%s'}\n"
+	"limits: {processes: 150}\n"
+	"log: {level: %s, target: '%s'}\n"
 	"defaults: {pool: {max: 1000}, stop: {grace: 100ms, term: 100ms}}\n"
 	"servers:\n"
 	"  cat: {command: cat, start: {rate: 1}}\n"
@@ -74,8 +79,8 @@ static const char configuration[] =
 
 static struct config *make_config(void)
 {
-	char *text = mem_printf(configuration, daemon_.listen, daemon_.log_target, daemon_.gateway,
-				directory);
+	char *text = mem_printf(configuration, daemon_.listen, daemon_.log_level,
+				daemon_.log_target, daemon_.gateway, directory);
 	struct error err;
 	struct config *config = config_read_checked(slice_str(text), &err);
 
@@ -269,6 +274,7 @@ static int setup(void **state)
 	const char *tmp = getenv("TMPDIR");
 
 	daemon_.log_target = "stderr";
+	daemon_.log_level = "debug";
 	daemon_.listen = "127.0.0.1:0";
 	snprintf(directory, sizeof(directory), "%.40s/keeper.XXXXXX", tmp != NULL ? tmp : "/tmp");
 	return mkdtemp(directory) == NULL ? -1 : 0;
@@ -707,6 +713,72 @@ static void forgotten_child_is_killed(void **state)
 	assert_string_equal(next_line(), "-- end");
 	assert_string_equal(next_line(), "ended");
 	stop_and_expect(0);
+}
+
+#define TOO_MANY (CONFIGURED_PROCESSES * 3)
+
+/* It lets go of none. */
+static int gateway_hoards(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	unsigned int started = 0;
+	int fds[IPC_FDS_MAX];
+
+	(void)config, (void)listeners, (void)count;
+	for (uint64_t i = 1; i <= TOO_MANY; i++) {
+		ask(keeper_fd, IPC_START, SH, i, 0);
+		if (hear(keeper_fd, fds).type == IPC_FAILED)
+			continue;
+		started++;
+		for (int j = 0; j < 3; j++)
+			close(fds[j]);
+	}
+	say("started %u\n", started);
+	return serve_until_drain(keeper_fd);
+}
+
+/* SEC-61: limits.processes holds for a gateway that does not keep to it, too, but for those that are on their way out. */
+static void processes_are_bounded(void **state)
+{
+	start(gateway_hoards, "exec sleep 1000");
+	assert_in_range(next_number("started "), CONFIGURED_PROCESSES,
+			CONFIGURED_PROCESSES * 2 + 20);
+	stop_and_expect(0);
+}
+
+/* It makes of a listener what it may, and ends. */
+static int gateway_spoils(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	struct linger linger = { 0, 0 };
+	int no_delay = 0, low_water = 0, timeout_ms = 0;
+	socklen_t size = sizeof(int), linger_size = sizeof(linger);
+	int fd = listeners[0];
+
+	(void)config, (void)count, (void)keeper_fd;
+	getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &linger_size);
+	getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, &size);
+	getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &low_water, &size);
+	getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, &size);
+	say("%d %d %d %d %d %d\n", linger.l_onoff, no_delay, low_water, timeout_ms,
+	    (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0,
+	    (fcntl(GATEWAY_LOG, F_GETFL) & O_NONBLOCK) != 0);
+	linger = (struct linger){ 1, 3600 };
+	no_delay = low_water = timeout_ms = 1;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, linger_size) < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, size) < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &low_water, size) < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, size) < 0 ||
+	    fcntl(fd, F_SETFL, 0) < 0 || fcntl(GATEWAY_LOG, F_SETFL, 0) < 0)
+		say("it may not\n");
+	return 1;
+}
+
+/* SEC-61: of one that was taken over nothing stays. Accepted sockets would have all of it from their listener. */
+static void next_gateway_finds_sockets_as_they_were(void **state)
+{
+	start(gateway_spoils, "");
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(next_line(), "0 0 0 0 1 1");
+	assert_int_equal(WEXITSTATUS(wait_for_end()), 1);
 }
 
 /* It starts and lets go of processes as fast as it can. */
@@ -1211,6 +1283,71 @@ static void gateway_cannot_forge_the_log(void **state)
 	assert_non_null(strstr(text, " gateway_output process=keeper text=\"half a line\"\n"));
 }
 
+/* Asks for what it cannot have, as fast as it can, for a while. */
+static int gateway_floods(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	struct ipc_message message = { .type = IPC_START, .server = SERVER_COUNT };
+	int64_t end = now_ms() + 1500;
+	struct error err;
+
+	(void)config, (void)listeners, (void)count;
+	while (now_ms() < end)
+		if (ipc_send(keeper_fd, &message, NULL, 0, &err) < 0)
+			poll(&(struct pollfd){ .fd = keeper_fd, .events = POLLOUT }, 1, 10);
+	say("done\n");
+	return serve_until_drain(keeper_fd);
+}
+
+/* Leaves as many lines as there is room for behind. */
+static int gateway_babbles(struct config *config, const int *listeners, size_t count, int keeper_fd)
+{
+	static char lines[4096];
+
+	(void)config, (void)listeners, (void)count, (void)keeper_fd;
+	for (size_t i = 0; i < sizeof(lines); i += 2)
+		memcpy(lines + i, "x\n", 2);
+	while (write(GATEWAY_LOG, lines, sizeof(lines)) > 0)
+		;
+	return 1;
+}
+
+#define LINES_A_SECOND 10000 /* log_relay.h */
+
+static size_t count_lines(void)
+{
+	size_t count = 0;
+	struct stat st;
+	char *text;
+
+	assert_int_equal(fstat(daemon_.log, &st), 0);
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, daemon_.log, 0);
+	assert_true(text != MAP_FAILED);
+	for (off_t i = 0; i < st.st_size; i++)
+		count += text[i] == '\n';
+	munmap(text, (size_t)st.st_size);
+	return count;
+}
+
+/* SEC-61, REL-47: what it makes the keeper write is bounded like what it writes by itself. */
+static void gateway_cannot_fill_the_log(void **state)
+{
+	daemon_.log_level = "info";
+	start(gateway_floods, "");
+	assert_string_equal(next_line(), "done");
+	assert_in_range(count_lines(), 1, LINES_A_SECOND * 4);
+	stop_and_expect(0);
+}
+
+/* SEC-61, REL-47: likewise with what it leaves behind. */
+static void last_words_of_a_gateway_are_bounded(void **state)
+{
+	daemon_.log_level = "info";
+	start(gateway_babbles, "");
+	assert_int_equal(WEXITSTATUS(wait_for_end()), 1);
+	/* Six gateways, in four seconds or more; each would leave half a million. */
+	assert_in_range(count_lines(), 1, LINES_A_SECOND * 20);
+}
+
 static size_t read_file(const char *path, char *text_r, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -1417,6 +1554,7 @@ static int gateway_program(void)
 		gateway_fn *run;
 	} gateways[] = {
 		{ "gateway_alive", gateway_alive },
+		{ "gateway_babbles", gateway_babbles },
 		{ "gateway_cat", gateway_cat },
 		{ "gateway_claims", gateway_claims },
 		{ "gateway_deaf", gateway_deaf },
@@ -1424,9 +1562,11 @@ static int gateway_program(void)
 		{ "gateway_fails", gateway_fails },
 		{ "gateway_failures", gateway_failures },
 		{ "gateway_family", gateway_family },
+		{ "gateway_floods", gateway_floods },
 		{ "gateway_forges", gateway_forges },
 		{ "gateway_forgets", gateway_forgets },
 		{ "gateway_has_key", gateway_has_key },
+		{ "gateway_hoards", gateway_hoards },
 		{ "gateway_hurries", gateway_hurries },
 		{ "gateway_hangs", gateway_hangs },
 		{ "gateway_lingering", gateway_lingering },
@@ -1437,6 +1577,7 @@ static int gateway_program(void)
 		{ "gateway_ready", gateway_ready },
 		{ "gateway_script", gateway_script },
 		{ "gateway_signals", gateway_signals },
+		{ "gateway_spoils", gateway_spoils },
 	};
 	open_output();
 	gateway_entry(&given);
@@ -1463,6 +1604,8 @@ int main(int argc, char **argv)
 		TEST(term_reaches_the_group),
 		TEST(forgotten_child_is_killed),
 		TEST(starts_a_second_are_bounded),
+		TEST(processes_are_bounded),
+		TEST(next_gateway_finds_sockets_as_they_were),
 		TEST(no_message_is_lost),
 		TEST(nothing_survives_kill_of_the_keeper),
 		TEST(nothing_survives_a_stop),
@@ -1475,6 +1618,8 @@ int main(int argc, char **argv)
 		TEST(gateway_is_confined),
 		TEST(second_signal_is_a_second_drain),
 		TEST(gateway_cannot_forge_the_log),
+		TEST(gateway_cannot_fill_the_log),
+		TEST(last_words_of_a_gateway_are_bounded),
 		TEST(hangup_opens_the_log_anew),
 		TEST(systemd_hears_of_ready_watchdog_and_stop),
 		TEST(hanging_gateway_does_not_feed_the_watchdog),

@@ -99,6 +99,19 @@ static void check_paths(const struct config *config, const struct config_server 
 	}
 }
 
+/* We read them, with our rights. */
+static void check_secrets(const struct config *config, const struct config_server *server,
+			  struct config_problems *problems)
+{
+	struct error err;
+
+	for (size_t i = 0; i < server->env_count; i++)
+		if (server->env[i].file != NULL &&
+		    listed_path_check(config, server->env[i].file, &err) < 0)
+			problem_add(problems, "servers.%s.env.%s: %s", server->conf.name,
+				    server->env[i].name, err.text);
+}
+
 static void check_sandbox(const struct config *config, const struct config_server *server,
 			  struct config_problems *problems)
 {
@@ -261,5 +274,6 @@ void kernel_features_check(const struct config *config, struct config_problems *
 		check_cwd(server, problems);
 		check_open_files(server, problems);
 		check_sandbox(config, server, problems);
+		check_secrets(config, server, problems);
 	}
 }

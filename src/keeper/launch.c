@@ -10,6 +10,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,6 +23,7 @@
 #include "keeper/cgroups.h"
 #include "keeper/capabilities.h"
 #include "keeper/descriptors.h"
+#include "keeper/listed_path.h"
 #include "keeper/read_only.h"
 #include "keeper/sandbox.h"
 #include "keeper/syscall_filter.h"
@@ -240,18 +242,32 @@ void launch_raise_limits(struct launch *launch)
 	setrlimit(RLIMIT_NOFILE, &all);
 }
 
-/* An empty file may be about to be written. Only plain files, because reading others could wait. */
-static int read_again(const char *path, char **value_r, struct error *err)
+/*
+ * An empty file may be about to be written. Only plain files, because others could make us wait; and by no link that a
+ * server may have made, because it would read with our rights.
+ */
+static int read_again(const struct config *config, const char *path, char **value_r,
+		      struct error *err)
 {
+	int fd = listed_path_open(config, path);
+	struct error why = { ERROR_NONE, "" };
 	struct stat status;
+	char opened[32];
+	int result;
 
-	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-		return error_set(err, ERROR_INVALID, "the file %.100s is no plain file", path);
-	if (secret_resolve("file", path, value_r, err) < 0)
-		return -1;
-	return (*value_r)[0] != '\0' ?
-		       0 :
-		       error_set(err, ERROR_INVALID, "the file %.100s is empty", path);
+	if (fd < 0)
+		return error_set_errno(err, "the file %.100s cannot be opened", path);
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+		result = error_set(err, ERROR_INVALID, "the file %.100s is no plain file", path);
+	else if (secret_resolve("file", opened, value_r, &why) < 0)
+		result = error_set(err, why.kind, "the file %.100s: %.150s", path, why.text);
+	else if ((*value_r)[0] == '\0')
+		result = error_set(err, ERROR_INVALID, "the file %.100s is empty", path);
+	else
+		result = 0;
+	close(fd);
+	return result;
 }
 
 void launch_renew_secrets(struct launch *launch, size_t server)
@@ -267,7 +283,7 @@ void launch_renew_secrets(struct launch *launch, size_t server)
 
 		if (pair->file == NULL || *entry == NULL)
 			continue;
-		if (read_again(pair->file, &value, &err) == 0) {
+		if (read_again(launch->config, pair->file, &value, &err) == 0) {
 			secret_free(entry);
 			*entry = mem_printf("%s=%s", pair->name, value);
 		} else {

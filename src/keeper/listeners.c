@@ -3,10 +3,14 @@
 #include "keeper/listeners.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -182,6 +186,26 @@ static void close_private(int fd)
 	close(fd);
 	if (address_parse(own, &address, &ignored) == 0)
 		address_remove_stale((const struct sockaddr *)&address.socket, address.socket_size);
+}
+
+/* The options that keeper/confine lets it set; a unix socket has but the first. */
+static void restore(int fd)
+{
+	static const int options[] = { TCP_NODELAY, TCP_NOTSENT_LOWAT, TCP_USER_TIMEOUT };
+	const struct linger no_linger = { 0, 0 };
+	const int none = 0;
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger));
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		setsockopt(fd, IPPROTO_TCP, options[i], &none, sizeof(none));
+}
+
+void listeners_restore(const struct config *config, const int *listeners)
+{
+	for (size_t i = 0; i < config->listen_count + LISTENERS_MORE; i++)
+		if (listeners[i] >= 0)
+			restore(listeners[i]);
 }
 
 void listeners_stop(const struct config *config, int *listeners)

@@ -14,6 +14,9 @@
  */
 int *listeners_open(const struct config *config, struct error *err) must_check;
 
+/* Takes back what a gateway can have changed of them: the next one has the same sockets. */
+void listeners_restore(const struct config *config, const int *listeners);
+
 /* Closes those of config->listen in this process. When the gateway has closed its own, connections are refused. */
 void listeners_stop(const struct config *config, int *listeners);
 

@@ -26,6 +26,11 @@ int log_relay_open(struct log_relay *relay, const char *process, struct error *e
 	return 0;
 }
 
+void log_relay_restore(struct log_relay *relay)
+{
+	fcntl(relay->out, F_SETFL, O_NONBLOCK);
+}
+
 void log_relay_close(struct log_relay *relay)
 {
 	if (relay->in >= 0) {
@@ -35,17 +40,28 @@ void log_relay_close(struct log_relay *relay)
 	relay->in = relay->out = -1;
 }
 
-int log_relay_pause_ms(struct log_relay *relay)
+int log_budget_pause_ms(struct log_budget *budget)
 {
 	unsigned int lines_max =
 		log_threshold == LOG_LEVEL_DEBUG ? LOG_RELAY_LINES_DEBUG : LOG_RELAY_LINES;
 	uint64_t now = clock_now_ms();
 
-	if (now - relay->second_began_ms >= SECOND_MS) {
-		relay->second_began_ms = now;
-		relay->lines = 0;
-	}
-	return relay->lines < lines_max ? 0 : (int)(relay->second_began_ms + SECOND_MS - now);
+	if (now - budget->second_began_ms >= SECOND_MS)
+		*budget = (struct log_budget){ .second_began_ms = now };
+	return budget->lines < lines_max ? 0 : (int)(budget->second_began_ms + SECOND_MS - now);
+}
+
+int log_relay_pause_ms(struct log_relay *relay)
+{
+	return log_budget_pause_ms(&relay->budget);
+}
+
+static void write_out_quoted(struct log_relay *relay, struct slice text)
+{
+	if (strcmp(relay->process, "gateway") == 0)
+		LOG(GATEWAY_OUTPUT, LOG_SLICE("text", text));
+	else
+		LOG(FETCHER_OUTPUT, LOG_SLICE("text", text));
 }
 
 static void write_out(struct log_relay *relay)
@@ -53,13 +69,9 @@ static void write_out(struct log_relay *relay)
 	struct slice line = slice_of(relay->line, relay->length);
 
 	relay->length = 0;
-	relay->lines++;
-	if (line.n == 0 || log_relay_line(line, relay->process))
-		return;
-	if (strcmp(relay->process, "gateway") == 0)
-		LOG(GATEWAY_OUTPUT, LOG_SLICE("text", line));
-	else
-		LOG(FETCHER_OUTPUT, LOG_SLICE("text", line));
+	relay->budget.lines++;
+	if (line.n > 0 && !log_relay_line(line, relay->process))
+		write_out_quoted(relay, line);
 }
 
 static void take_part(struct log_relay *relay, struct slice part, bool is_end)
@@ -106,9 +118,17 @@ void log_relay_read(struct log_relay *relay)
 
 void log_relay_flush(struct log_relay *relay)
 {
+	char rest[READ_BYTES];
+	int i = 0;
+
 	/* Nobody writes to the pipe now: it holds so much at most. */
-	for (int i = 0; i <= PIPE_BYTES / READ_BYTES && read_some(relay); i++)
+	while (i++ <= PIPE_BYTES / READ_BYTES && log_relay_pause_ms(relay) == 0 && read_some(relay))
 		;
 	write_out(relay);
 	relay->is_skipping = false;
+	if (log_relay_pause_ms(relay) == 0 || read(relay->in, rest, sizeof(rest)) <= 0)
+		return;
+	while (i++ <= PIPE_BYTES / READ_BYTES && read(relay->in, rest, sizeof(rest)) > 0)
+		;
+	write_out_quoted(relay, SLICE_LIT("... it has left more than may be written"));
 }

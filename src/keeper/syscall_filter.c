@@ -20,6 +20,7 @@
 #include <seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -395,6 +396,22 @@ static void put_open(struct program *program, int number, int flags)
 	end_when(program, begin);
 }
 
+/*
+ * What file systems can do to a file or directory that is open, if only for reading: flags, versions, encryption and
+ * verity of ext4 and others, attributes of XFS, snapshots of Btrfs. Landlock sees the ioctls of devices alone.
+ */
+static void put_ioctl(struct program *program)
+{
+	static const uint32_t types[] = { 'f', 'v', 'X', 0x94 /* Btrfs */ };
+	size_t begin = when(program, SYS_ioctl);
+
+	load_argument(program, 1);
+	put(program, BPF_ALU | BPF_AND | BPF_K, 0, 0, _IOC_TYPEMASK << _IOC_TYPESHIFT);
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		refuse_value(program, types[i] << _IOC_TYPESHIFT, ENOTTY);
+	end_when(program, begin);
+}
+
 static void put_arguments(struct program *program)
 {
 	size_t begin;
@@ -433,6 +450,7 @@ static void make(struct program *program, const struct syscall_grants *grants)
 		put_refusals(program, attributes, ARRAY_LEN(attributes));
 	put_sockets(program, grants);
 	put_arguments(program);
+	put_ioctl(program);
 #ifdef SYS_open
 	put_open(program, SYS_open, 1);
 #endif

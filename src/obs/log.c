@@ -7,6 +7,7 @@
  */
 #include "obs/log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -44,6 +45,7 @@ static struct {
 	int fd;
 	enum log_format format;
 	const char *process;
+	uint64_t count;
 	uint64_t dropped;
 	bool is_torn; /* the last line was written in part: its end is missing */
 } sink = { .fd = STDERR_FILENO };
@@ -78,6 +80,11 @@ bool log_is_on(enum log_event event)
 {
 	CHECK(event < LOG_EVENT_COUNT);
 	return events[event].level <= log_threshold;
+}
+
+uint64_t log_line_count(void)
+{
+	return sink.count;
 }
 
 struct log_event_row log_event_get(enum log_event event)
@@ -248,6 +255,7 @@ static void report_dropped(void)
 void log_write(enum log_event event, const struct log_field *fields)
 {
 	CHECK(event < LOG_EVENT_COUNT);
+	sink.count++;
 	report_dropped();
 	if (!line_write(event, fields))
 		sink.dropped++;
@@ -275,32 +283,120 @@ static bool take_form(struct slice *rest, const char *form)
 	return true;
 }
 
-static bool has_controls(struct slice line)
+/* What is seen as it is: one character. */
+static bool take_seen(struct slice *rest)
 {
-	for (size_t i = 0; i < line.n; i++)
-		if ((unsigned char)line.p[i] < 0x20 || line.p[i] == 0x7F)
-			return true;
-	return false;
+	size_t n = text_utf8_length(*rest);
+
+	if (n == 0 || unicode_is_hidden(unicode_decode(slice_of(rest->p, n))))
+		return false;
+	*rest = slice_of(rest->p + n, rest->n - n);
+	return true;
+}
+
+static bool take_hex(struct slice *rest, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (i >= rest->n || !isxdigit((unsigned char)rest->p[i]))
+			return false;
+	*rest = slice_of(rest->p + count, rest->n - count);
+	return true;
+}
+
+/* As line_put_foreign writes it. */
+static bool take_quoted(struct slice *rest)
+{
+	while (!take_form(rest, "\"")) {
+		if (!take_form(rest, "\\")) {
+			if (!take_seen(rest))
+				return false;
+		} else if (!take_form(rest, "\"") && !take_form(rest, "\\") &&
+			   !(take_form(rest, "u") && take_hex(rest, 4))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* In text a number needs no quotes either. */
+static bool take_plain(struct slice *rest)
+{
+	size_t n = 0;
+
+	while (n < rest->n && !value_needs_quotes(slice_of(rest->p + n, 1)))
+		n++;
+	*rest = slice_of(rest->p + n, rest->n - n);
+	return n > 0;
+}
+
+static bool take_number(struct slice *rest)
+{
+	take_form(rest, "-");
+	if (!take_form(rest, "0"))
+		return false;
+	while (take_form(rest, "0"))
+		;
+	return true;
+}
+
+/* As line_put_field writes it. What stands at the front of a line is not said again: readers of JSON take the last. */
+static bool take_field(struct slice *rest)
+{
+	static const struct slice said[] = {
+		SLICE("time"),
+		SLICE("level"),
+		SLICE("event"),
+		SLICE("process"),
+	};
+	bool is_json = sink.format == LOG_FORMAT_JSON;
+	struct slice key;
+
+	if (!take_form(rest, is_json ? ",\"" : " "))
+		return false;
+	key = slice_of(rest->p, 0);
+	while (key.n < rest->n && (islower((unsigned char)key.p[key.n]) ||
+				   isdigit((unsigned char)key.p[key.n]) || key.p[key.n] == '_'))
+		key.n++;
+	for (size_t i = 0; i < ARRAY_LEN(said); i++)
+		if (slice_is_equal(key, said[i]))
+			return false;
+	*rest = slice_of(rest->p + key.n, rest->n - key.n);
+	if (key.n == 0 || !take_form(rest, is_json ? "\":" : "="))
+		return false;
+	if (take_form(rest, "\""))
+		return take_quoted(rest);
+	return is_json ? take_number(rest) : take_plain(rest);
+}
+
+/* Whether log_write could have written it, in a process of this name. */
+static bool is_line_of(struct slice line, struct slice process)
+{
+	bool is_json = sink.format == LOG_FORMAT_JSON;
+	struct slice rest = line;
+
+	if (!take_form(&rest, is_json ? "{\"time\":\"0000-00-00T00:00:00.000Z\",\"level\":\"a\","
+					"\"event\":\"a\",\"process\":\"" :
+					"0000-00-00T00:00:00.000Z a a process=") ||
+	    !slice_has_prefix(rest, process))
+		return false;
+	rest = slice_of(rest.p + process.n, rest.n - process.n);
+	if (is_json && !take_form(&rest, "\""))
+		return false;
+	while (rest.n > 0 && !(is_json && slice_is_equal(rest, SLICE_LIT("}"))))
+		if (!take_field(&rest))
+			return false;
+	return !is_json || rest.n > 0;
 }
 
 bool log_relay_line(struct slice line, const char *process)
 {
-	bool is_json = sink.format == LOG_FORMAT_JSON;
-	struct slice name = slice_str(process), rest = line;
 	struct line copy = { .length = line.n + 1 };
 
-	if (line.n >= sizeof(copy.bytes) || has_controls(line) ||
-	    !take_form(&rest, is_json ? "{\"time\":\"0000-00-00T00:00:00.000Z\",\"level\":\"a\","
-					"\"event\":\"a\",\"process\":\"" :
-					"0000-00-00T00:00:00.000Z a a process=") ||
-	    !slice_has_prefix(rest, name))
-		return false;
-	rest = slice_of(rest.p + name.n, rest.n - name.n);
-	if (is_json ? !slice_has_prefix(rest, SLICE_LIT("\"")) || rest.p[rest.n - 1] != '}' :
-		      rest.n > 0 && rest.p[0] != ' ')
+	if (line.n >= sizeof(copy.bytes) || !is_line_of(line, slice_str(process)))
 		return false;
 	memcpy(copy.bytes, line.p, line.n);
 	copy.bytes[line.n] = '\n';
+	sink.count++;
 	report_dropped();
 	if (!line_send(&copy))
 		sink.dropped++;

@@ -79,6 +79,8 @@ void log_set_fd(int fd);
 /* Prepended to every line's fields as `process=…`; a literal. */
 void log_set_process(const char *name);
 bool log_is_on(enum log_event event);
+/* Lines so far, with those that were lost. */
+uint64_t log_line_count(void);
 struct log_event_row log_event_get(enum log_event event);
 /*
  * Writes out a line that the process of this name has formatted as log_write does, without its line feed; nothing is

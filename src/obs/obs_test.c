@@ -367,6 +367,87 @@ static void latency_histogram_measures(void **state)
 	assert_int_equal(latency_histogram_last_minute(&latency_histogram, first_ms + 910000), 1);
 }
 
+#define FRONT "2026-01-02T03:04:05.678Z info mine process=gateway"
+#define FRONT_JSON                                                                                  \
+	"{\"time\":\"2026-01-02T03:04:05.678Z\",\"level\":\"info\",\"event\":\"mine\",\"process\":" \
+	"\"gateway\""
+
+static void assert_relayed(const char *const *lines, size_t count, bool is_expected)
+{
+	for (size_t i = 0; i < count; i++)
+		if (log_relay_line(slice_str(lines[i]), "gateway") != is_expected)
+			fail_msg("line %zu: %s", i, lines[i]);
+}
+
+/* SEC-61, REL-48: what another process says of itself is what log_write could have written there. */
+static void line_of_another_process_has_the_form_of_ours(void **state)
+{
+	static const char *const good[] = {
+		FRONT,
+		FRONT " a=b pid=-1 x_2=...",
+		FRONT " text=\"a b\\\"\\\\\\u001b\xc3\xa4\"",
+	};
+	static const char *const bad[] = {
+		FRONT " ",
+		FRONT " a",
+		FRONT " a=",
+		FRONT " a=\"b",
+		FRONT " a=\"b\"c",
+		FRONT " a=\"\\n\"",
+		FRONT " a=\"\\u00zz\"",
+		FRONT " A=b",
+		FRONT " process=keeper",
+		FRONT " event=forged",
+		FRONT " a=\"\x1b[2J\"",
+		FRONT " a=\"\xc2\x9b[2J\"",  /* the same of a terminal that takes all controls */
+		FRONT " a=\"\xe2\x80\xae\"", /* turns the direction */
+		FRONT " a=\"\xff\"",
+	};
+	static const char *const good_json[] = {
+		FRONT_JSON "}",
+		FRONT_JSON ",\"a\":\"b\",\"pid\":-1,\"c\":\"\\u001b\\\"\"}",
+	};
+	static const char *const bad_json[] = {
+		FRONT_JSON,
+		FRONT_JSON ",}",
+		FRONT_JSON ",\"a\":b}",
+		FRONT_JSON ",\"a\":-}",
+		FRONT_JSON ",\"a\":{}}",
+		FRONT_JSON ",\"a\":\"b\"}}",
+		FRONT_JSON ",\"process\":\"keeper\"}",
+		FRONT_JSON ",\"level\":\"debug\"}",
+		FRONT_JSON "}{\"process\":\"keeper\"}",
+	};
+
+	assert_relayed(good, ARRAY_LEN(good), true);
+	assert_relayed(bad, ARRAY_LEN(bad), false);
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_JSON);
+	assert_relayed(good_json, ARRAY_LEN(good_json), true);
+	assert_relayed(bad_json, ARRAY_LEN(bad_json), false);
+}
+
+/* Whatever log_write writes in one process is taken from it in another. */
+static void own_line_is_relayed(void **state)
+{
+	static const enum log_format formats[] = { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+	char all[256];
+
+	for (size_t i = 0; i < sizeof(all); i++)
+		all[i] = (char)i;
+	log_set_process("gateway");
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		const char *text;
+
+		log_set(ends[1], LOG_LEVEL_INFO, formats[i]);
+		LOG(GATEWAY_OUTPUT, LOG_SLICE("text", slice_of(all, sizeof(all))), LOG_STR("a", ""),
+		    LOG_STR("b", "plain"), LOG_INT("n", INT64_MIN));
+		text = written(ends[0]);
+		assert_true(log_relay_line(slice_of(text, strlen(text) - 1), "gateway"));
+		written(ends[0]);
+	}
+	log_set_process(NULL);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -380,6 +461,8 @@ int main(void)
 		TEST(full_pipe_drops_and_counts),
 		TEST(gone_reader_loses_no_count),
 		TEST(torn_line_is_ended_before_the_next),
+		TEST(line_of_another_process_has_the_form_of_ours),
+		TEST(own_line_is_relayed),
 		TEST(counters_count_and_are_logged),
 		TEST(latency_histogram_measures),
 		TEST(reasons_are_told_apart),

@@ -555,6 +555,31 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 @case(daemon=False)
+def secret_is_not_read_by_a_link_of_a_server(t):
+    """SEC-62: the daemon reads with its own rights, so not what a server in its sandbox points at."""
+    need_landlock()
+    writable, foreign = t.directory(), os.path.join(t.directory(), "foreign")
+    path = os.path.join(writable, "secret")
+    for name, text in ((path, "own"), (foreign, "foreign")):
+        with open(name, "w") as f:
+            f.write(text)
+    env = {"API_TOKEN": {"file": path}}
+    servers = {"main": {"script": {}, "env": env},
+               "writer": {"command": "cat", "sandbox": {"mode": "landlock", "write": [writable]}}}
+
+    def secret():
+        return dict(e.split("=", 1) for e in t.session().probe()["environ"])["API_TOKEN"]
+    t.start(servers)
+    eq(secret(), "own")
+    os.unlink(path)
+    os.symlink(foreign, path)
+    eq(secret(), "own")
+    t.daemon.wait_log("secret_stays", "server=main", "variable=API_TOKEN")
+    servers["main"] = {"command": "cat", "env": env}
+    refused(check(servers, t.directory()), "servers.main.env.API_TOKEN", "has a link below")
+
+
+@case(daemon=False)
 def everything_is_reset(t):
     """BACK-PROC-03 REL-32 SEC-60: descriptors, signals, session, group and limits of a server, whoever started the daemon."""
     seen = os.path.join(t.directory(), "seen")

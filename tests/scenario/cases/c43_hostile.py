@@ -32,6 +32,8 @@ NEEDED_WITH_WRITE = {
 # What nothing here refuses; the manual says so.
 GAPS = {
     "stat_outside": "whether a name exists; sizes, rights and times",
+    "lock_passwd": "of what it may read; who else locks the same file waits",
+    "run_from_memory": "no more than it can do anyway",
     "watch_outside": "inotify: that a file has changed", "watch_inside": "likewise",
 }
 # A server that may write somewhere may also change the rights of what its user owns elsewhere, but for where the daemon can make
@@ -56,6 +58,7 @@ class Place:
         if not os.path.exists(program):
             raise Skip("there is no tests/hostile-server beside the programs")
         self.program = shutil.copy(program, self.base)
+        os.chown(self.program, self.uid, self.gid)
         self.inside, self.outside = self.make("inside", "file", "tool"), self.make("outside", "file", "removed", "renamed", "marked")
         with open(os.path.join(self.inside, "tool"), "w") as f:
             f.write("#!/bin/sh\n")
