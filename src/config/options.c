@@ -550,7 +550,8 @@ const struct option options_table[] = {
 	  .min = "1%",
 	  .max = "100%",
 	  .help = "How much of pool.max one caller may keep while others wait for a process, and at least one. "
-		  "What is more goes as soon as it has nothing to do." },
+		  "What is more goes as soon as it has nothing to do; where calls overlap, it gets no more of "
+		  "them after four seconds, and goes when it has answered those that it has." },
 	{ .path = "servers.NAME.pool.sleep_after",
 	  .type = OPTION_DURATION,
 	  SERVER(conf.sleep_after_ms),

@@ -74,14 +74,14 @@ static void pool_on_rest(struct upstream *upstream)
 
 	CHECK(upstream_load(upstream) == 0 && upstream->lease == NULL);
 	upstream->rested_at_ms = clock_now_ms();
-	if (upstream->state == UPSTREAM_RETIRING) {
+	if (!pool_is_shared(pool)) {
+		reclaim_wake(&pool->router->reclaim);
+		if (upstream->state == UPSTREAM_READY && pool->server->conf.sleep_after_ms > 0)
+			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
+	} else if (upstream->state == UPSTREAM_RETIRING) {
 		if (upstream->given_at_ms > 0)
 			process_slots_note_leaving(upstream);
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
-	} else if (!pool_is_shared(pool)) {
-		reclaim_wake(&pool->router->reclaim);
-		if (pool->server->conf.sleep_after_ms > 0)
-			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
 	} else {
 		upstream_start_idle(upstream, pool->server->conf.idle_ms);
 		/* Else it will have another one in a moment: the other pools would look for it in vain. */
@@ -226,13 +226,13 @@ static void pool_on_closed(struct upstream *upstream)
 		pool->starting--;
 	if (upstream->lease != NULL)
 		pool_end_lease(upstream);
+	if (!pool_is_shared(pool))
+		reclaim_note_stopped(pool);
 	upstream->client = NULL;
 	list_remove(&upstream->link);
 	pool->upstream_count--;
-	if (!pool_is_shared(pool)) {
-		reclaim_note_stopped(pool);
+	if (!pool_is_shared(pool))
 		return;
-	}
 	process_slots_put_last(pool);
 	pool_wake(pool);
 }

@@ -126,6 +126,7 @@ struct pool {
 	struct holder *holder;    /* what its caller has of the server's processes */
 	struct upstream *awaited; /* whose place may be for it; NULL: none in particular */
 	bool is_waiting;          /* for a place for its process */
+	bool is_promised;         /* another one's finishes its calls for it */
 	uint64_t waiting_since_ms;
 	bool is_passed;     /* there is none for it in this turn */
 	struct timer retry; /* what has to run could not be started */

@@ -5,6 +5,10 @@
  * nobody reads and that waits for no notification, then that of the caller who has most; of equals, the one that has been
  * idle for longest. Who comes before whom: the caller who has least, then who has waited for longest.
  *
+ * Sessions whose calls overlap are never idle. Where one who has less than a share has waited for longer than such as make
+ * one call after the other would have kept him, a process of a caller who has more gets no more calls (it retires): when
+ * those that it has are over, its session sleeps, and gets another one for the calls that came meanwhile.
+ *
  * Nothing is looked for unless somebody waits; then all processes of sessions are, once a turn. Calls in flight are never
  * cut short. A place that has become free is for whoever's turn it is then, not for the one that made it.
  */
@@ -25,6 +29,7 @@
 #include "upstream/upstream.h"
 
 #define PATIENCE_STEP_MS 50 /* so that the loop's timers have few distinct durations */
+#define RETIRE_AFTER_MS (2 * SERVER_IDLE_MS)
 
 static struct pool *pool_at(struct list *node)
 {
@@ -38,7 +43,7 @@ static struct reclaim *reclaim_of(const struct pool *pool)
 
 void reclaim_wake(struct reclaim *reclaim)
 {
-	if (!list_is_empty(&reclaim->waiting))
+	if (!list_is_empty(&reclaim->waiting) || reclaim->retiring > 0)
 		task_schedule(reclaim->loop, &reclaim->look);
 }
 
@@ -55,12 +60,17 @@ bool reclaim_is_waiting(const struct pool *pool)
 
 /* ---- what is idle ---- */
 
+/* Neither side of it owes the other an answer. */
+static bool is_quiet(const struct upstream *upstream)
+{
+	return upstream_load(upstream) == 0 &&
+	       list_is_empty(&upstream->client->server_requests.all);
+}
+
 bool reclaim_is_resting(const struct upstream *upstream)
 {
-	const struct client *client = upstream->client;
-
-	return upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0 &&
-	       client->call_count == 0 && list_is_empty(&client->server_requests.all);
+	return upstream->state == UPSTREAM_READY && is_quiet(upstream) &&
+	       upstream->client->call_count == 0;
 }
 
 /* It is there to hear what its server tells. */
@@ -69,9 +79,17 @@ static bool is_listening(const struct client *client)
 	return client->subscriptions.count > 0 || stream_has_reader(&client->session->standalone);
 }
 
+/* Not counted is what is promised to others already. */
 static bool is_over_share(const struct pool *pool)
 {
-	return pool->holder->count > server_share(pool->server);
+	return pool->holder->count - pool->holder->leaving > server_share(pool->server);
+}
+
+/* Whether the caller of `pool` is to give something to that of `to`. */
+static bool is_owed_by(const struct pool *pool, const struct pool *to)
+{
+	return to->holder != pool->holder && is_over_share(pool) &&
+	       to->holder->count < server_share(pool->server);
 }
 
 /* Whether a process of this server less would be room for one of that. */
@@ -88,8 +106,7 @@ static uint64_t wait_for(const struct pool *pool, const struct pool *to)
 {
 	uint64_t since_ms = pool_own_upstream(pool)->rested_at_ms, idle_ms;
 
-	if (to != NULL && to->waiting_since_ms < since_ms && to->holder != pool->holder &&
-	    is_over_share(pool) && to->holder->count < server_share(pool->server))
+	if (to != NULL && to->waiting_since_ms < since_ms && is_owed_by(pool, to))
 		since_ms = to->waiting_since_ms;
 	idle_ms = clock_now_ms() - since_ms;
 	return idle_ms < SERVER_IDLE_MS ? SERVER_IDLE_MS - idle_ms : 0;
@@ -136,7 +153,7 @@ void reclaim_put_to_sleep(struct upstream *upstream, enum reason reason)
 {
 	struct pool *pool = upstream->pool;
 
-	CHECK(!pool_is_shared(pool) && reclaim_is_resting(upstream));
+	CHECK(!pool_is_shared(pool) && is_quiet(upstream));
 	counter_add(COUNTER_SESSIONS_ASLEEP);
 	LOG(SESSION_ASLEEP, LOG_STR("server", pool->server->conf.name),
 	    LOG_SLICE("session", slice_of(upstream->client->session->entry.id, SESSION_ID_SHOWN)),
@@ -194,8 +211,72 @@ void reclaim_leave(struct pool *pool)
 	pool->is_waiting = false;
 	CHECK(pool->holder->waiting > 0);
 	pool->holder->waiting--;
+	pool->is_promised = false;
 	await_no_more(pool);
 	reclaim_wake(reclaim_of(pool)); /* what it waited for is another one's */
+}
+
+/* ---- what is never idle ---- */
+
+/* The pool whose process is to retire for `to`: the one with the fewest calls. */
+static struct pool *find_busy(const struct reclaim *reclaim, const struct pool *to)
+{
+	struct pool *best = NULL;
+
+	LIST_FOREACH(node, &reclaim->awake) {
+		struct pool *pool = pool_at(node);
+		const struct upstream *upstream = pool_own_upstream(pool);
+
+		if (upstream->state == UPSTREAM_READY && pool->server->conf.reclaims &&
+		    is_of_use(pool->server, to->server) && is_owed_by(pool, to) &&
+		    (best == NULL ||
+		     upstream_load(upstream) < upstream_load(pool_own_upstream(best))))
+			best = pool;
+	}
+	return best;
+}
+
+static void retire(struct reclaim *reclaim, struct pool *pool)
+{
+	reclaim->retiring++;
+	pool->holder->leaving++;
+	upstream_retire(pool_own_upstream(pool));
+}
+
+/* One for each that has waited for long enough. Returns when to look again. */
+static uint64_t retire_for_all(struct reclaim *reclaim)
+{
+	uint64_t soonest_ms = UINT64_MAX;
+
+	LIST_FOREACH(node, &reclaim->waiting) {
+		struct pool *pool = pool_at(node), *busy;
+		uint64_t waited_ms = clock_now_ms() - pool->waiting_since_ms;
+
+		if (pool->awaited != NULL || pool->is_promised || is_patient(pool))
+			continue;
+		busy = find_busy(reclaim, pool);
+		if (busy == NULL)
+			continue;
+		if (waited_ms >= RETIRE_AFTER_MS) {
+			pool->is_promised = true;
+			retire(reclaim, busy);
+		} else if (RETIRE_AFTER_MS - waited_ms < soonest_ms) {
+			soonest_ms = RETIRE_AFTER_MS - waited_ms;
+		}
+	}
+	return soonest_ms;
+}
+
+static void stop_retired(struct reclaim *reclaim)
+{
+	if (reclaim->retiring == 0)
+		return;
+	LIST_FOREACH_SAFE(node, &reclaim->awake) {
+		struct upstream *upstream = pool_own_upstream(pool_at(node));
+
+		if (upstream->state == UPSTREAM_RETIRING && is_quiet(upstream))
+			reclaim_put_to_sleep(upstream, REASON_RECLAIMED);
+	}
 }
 
 /* ---- turns ---- */
@@ -263,9 +344,10 @@ static void pass_over(struct reclaim *reclaim, const struct server *server)
 	}
 }
 
-static void look_for_all(struct reclaim *reclaim)
+/* Returns when to look again; UINT64_MAX: when something has changed. */
+static uint64_t look_for_all(struct reclaim *reclaim)
 {
-	uint64_t soonest_ms = UINT64_MAX;
+	uint64_t soonest_ms = UINT64_MAX, retire_ms;
 	struct pool *pool;
 
 	LIST_FOREACH(node, &reclaim->waiting)
@@ -289,19 +371,23 @@ static void look_for_all(struct reclaim *reclaim)
 		await(pool, pool_own_upstream(idle));
 		reclaim_put_to_sleep(pool->awaited, REASON_RECLAIMED);
 	}
-	timer_stop(&reclaim->patience);
-	if (soonest_ms != UINT64_MAX)
-		timer_start(reclaim->loop, &reclaim->patience,
-			    (soonest_ms + PATIENCE_STEP_MS - 1) / PATIENCE_STEP_MS *
-				    PATIENCE_STEP_MS);
+	retire_ms = retire_for_all(reclaim);
+	return retire_ms < soonest_ms ? retire_ms : soonest_ms;
 }
 
 static void on_look(struct task *task)
 {
 	struct reclaim *reclaim = container_of(task, struct reclaim, look);
+	uint64_t again_ms;
 
+	stop_retired(reclaim);
 	start_all(reclaim);
-	look_for_all(reclaim);
+	again_ms = look_for_all(reclaim);
+	timer_stop(&reclaim->patience);
+	if (again_ms != UINT64_MAX)
+		timer_start(reclaim->loop, &reclaim->patience,
+			    (again_ms + PATIENCE_STEP_MS - 1) / PATIENCE_STEP_MS *
+				    PATIENCE_STEP_MS);
 }
 
 static void on_patience(struct timer *timer)
@@ -384,10 +470,17 @@ void reclaim_note_started(struct pool *pool)
 
 void reclaim_note_stopped(struct pool *pool)
 {
+	struct reclaim *reclaim = reclaim_of(pool);
+
 	CHECK(pool->holder->count > 0);
 	list_remove(&pool->link);
 	pool->holder->count--;
-	reclaim_wake(reclaim_of(pool));
+	if (pool_own_upstream(pool)->state == UPSTREAM_RETIRING) {
+		CHECK(reclaim->retiring > 0 && pool->holder->leaving > 0);
+		reclaim->retiring--;
+		pool->holder->leaving--;
+	}
+	reclaim_wake(reclaim);
 }
 
 /* In how long the process of the pool may be another one's; UINT64_MAX: it is in use. */

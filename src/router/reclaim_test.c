@@ -323,6 +323,84 @@ static void shares_are_kept(void **state)
 	is_open(calls[1]);
 }
 
+/* §1.9 (6): whose calls overlap is never at rest, and gives what is more than a share all the same; nothing is cut short. */
+static void overlapping_calls_are_no_excuse(void **state)
+{
+	struct client *busy[3], *his;
+	struct front *calls[3], *more, *late, *front;
+
+	for (size_t i = 0; i < 3; i++) {
+		busy[i] = begin_as(alice, i);
+		calls[i] = request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	for (size_t i = 0; i < 3; i += 2) {
+		more = request(busy[i], CALL("2"));
+		hears(process(i), CALL("3"));
+	}
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(4000);
+	late = request(busy[1], CALL("3"));
+	stays(1); /* it had least to do: it finishes that, and is given no more */
+	request(busy[2], CALL("3"));
+	hears(process(2), CALL("4"));
+	says(process(1), RESULT("2"));
+	is_answered(calls[1], RESULT("1"));
+	goes(1);
+	welcomes(3);
+	his = begun(front);
+	request(his, CALL("1"));
+	hears(process(3), CALL("2"));
+	pass(QUEUE_TIMEOUT_MS - 1);
+	is_open(late);
+	pass(1);
+	is_failed(late, REASON_OVER_LIMIT);
+	for (size_t i = 0; i < 4; i += i == 0 ? 2 : 1)
+		stays(i); /* they have as much as she has, or are hers */
+	is_open(calls[0]);
+	is_open(more);
+	assert_int_equal(busy[1]->session->state, SESSION_LIVE);
+}
+
+/* §1.9 (6): what comes while a process finishes what it has to do is for the next one. */
+static void who_finishes_gets_another(void **state)
+{
+	struct front *front, *call, *late;
+	struct client *hers, *other;
+
+	servers[0].conf.pool_max = 2;
+	front = open_session_as(alice, INITIALIZE_WITH("'roots':{}"));
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), WELCOME);
+	hears(process(0), INITIALIZED);
+	hers = begun(front);
+	call = request(hers, CALL("1"));
+	hears(process(0), CALL("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':5,'method':'roots/list'}");
+	other = begin_as(alice, 1);
+	for (size_t i = 0; i < 2; i++)
+		request(other, CALL("1"));
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(4000);
+	late = request(hers, CALL("3"));
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	stays(0); /* what its server asks is unanswered */
+	answer(hers, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':5,'result':{}}");
+	goes(0);
+	welcomes(2);
+	session_end(begun(front)->session, REASON_DELETED);
+	settle();
+	goes(2);
+	assert_non_null(fake_process_read(process(3)));
+	says(process(3), WELCOME);
+	hears(process(3), INITIALIZED);
+	hears(process(3), CALL("2"));
+	says(process(3), RESULT("2"));
+	is_answered(late, RESULT("3"));
+}
+
 /* §1.9 (3): who has least comes first, although others have waited for longer. */
 static void least_comes_first(void **state)
 {
@@ -684,6 +762,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(what_leaves_is_waited_for),
 	TEST(no_more_than_needed_go),
 	TEST(shares_are_kept),
+	TEST(overlapping_calls_are_no_excuse),
+	TEST(who_finishes_gets_another),
 	TEST(least_comes_first),
 	TEST(memory_may_be_worth_more),
 	TEST(servers_give_way_to_each_other),
