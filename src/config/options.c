@@ -549,9 +549,11 @@ const struct option options_table[] = {
 	  .def = "50%",
 	  .min = "1%",
 	  .max = "100%",
-	  .help = "How much of pool.max one caller may keep while others wait for a process, and at least one. "
-		  "What is more goes as soon as it has nothing to do; where calls overlap, it gets no more of "
-		  "them after four seconds, and goes when it has answered those that it has." },
+	  .help = "How much of pool.max, and at least one process, a caller may have before his give way first. "
+		  "With isolation session, nobody keeps two processes more than one who waits: what is too much goes as "
+		  "soon as it has nothing to do, after two seconds; where calls overlap, it gets no more of them after "
+		  "four, and goes when it has answered those that it has. With isolation principal, who has less "
+		  "than this gets what another one has beyond it." },
 	{ .path = "servers.NAME.pool.sleep_after",
 	  .type = OPTION_DURATION,
 	  SERVER(conf.sleep_after_ms),

@@ -5,9 +5,9 @@
  * nobody reads and that waits for no notification, then that of the caller who has most; of equals, the one that has been
  * idle for longest. Who comes before whom: the caller who has least, then who has waited for longest.
  *
- * Sessions whose calls overlap are never idle. Where one who has less than a share has waited for longer than such as make
- * one call after the other would have kept him, a process of a caller who has more gets no more calls (it retires): when
- * those that it has are over, its session sleeps, and gets another one for the calls that came meanwhile.
+ * While somebody waits, nobody keeps two processes more than he has. What is too much goes as soon as it is at rest, and
+ * need not have been idle. Sessions whose calls overlap are never at rest: one of their processes gets no more calls (it
+ * retires); when those that it has are over, its session sleeps, and gets another one for the calls that came meanwhile.
  *
  * Nothing is looked for unless somebody waits; then all processes of sessions are, once a turn. Calls in flight are never
  * cut short. A place that has become free is for whoever's turn it is then, not for the one that made it.
@@ -79,17 +79,23 @@ static bool is_listening(const struct client *client)
 	return client->subscriptions.count > 0 || stream_has_reader(&client->session->standalone);
 }
 
-/* Not counted is what is promised to others already. */
-static bool is_over_share(const struct pool *pool)
+/* How many processes the caller keeps: not those that are promised to others. */
+static size_t count_kept(const struct pool *pool)
 {
-	return pool->holder->count - pool->holder->leaving > server_share(pool->server);
+	return pool->holder->count - pool->holder->leaving;
 }
 
-/* Whether the caller of `pool` is to give something to that of `to`. */
+static bool is_over_share(const struct pool *pool)
+{
+	return count_kept(pool) > server_share(pool->server);
+}
+
+/* Whether the caller of `pool` still has no less than that of `to` when he has given it a process. */
 static bool is_owed_by(const struct pool *pool, const struct pool *to)
 {
-	return to->holder != pool->holder && is_over_share(pool) &&
-	       to->holder->count < server_share(pool->server);
+	size_t has = to->holder->count + to->holder->coming - to->is_promised;
+
+	return to->holder != pool->holder && count_kept(pool) > has + 1;
 }
 
 /* Whether a process of this server less would be room for one of that. */
@@ -100,7 +106,7 @@ static bool is_of_use(const struct server *server, const struct server *to)
 
 /*
  * In how long the process of `pool`, which rests, may be taken: once its session has been idle for long enough; or once `to`,
- * unless that is NULL, has waited for so long, if its caller has less than a share and the other one more.
+ * unless that is NULL, has waited for so long, if its caller has less than the other one.
  */
 static uint64_t wait_for(const struct pool *pool, const struct pool *to)
 {
@@ -189,18 +195,32 @@ static struct upstream *find_leaving(const struct server *server)
 	return NULL;
 }
 
+/* It is counted among what its caller has. */
+static void expect(struct pool *pool)
+{
+	if (pool->awaited == NULL && !pool->is_promised)
+		pool->holder->coming++;
+}
+
 static void await(struct pool *pool, struct upstream *upstream)
 {
 	CHECK(pool->awaited == NULL && !upstream->is_awaited);
+	expect(pool);
+	pool->is_promised = false; /* this is it */
 	pool->awaited = upstream;
 	upstream->is_awaited = true;
 }
 
 static void await_no_more(struct pool *pool)
 {
+	if (pool->awaited != NULL || pool->is_promised) {
+		CHECK(pool->holder->coming > 0);
+		pool->holder->coming--;
+	}
 	if (pool->awaited != NULL)
 		pool->awaited->is_awaited = false;
 	pool->awaited = NULL;
+	pool->is_promised = false;
 }
 
 void reclaim_leave(struct pool *pool)
@@ -211,7 +231,6 @@ void reclaim_leave(struct pool *pool)
 	pool->is_waiting = false;
 	CHECK(pool->holder->waiting > 0);
 	pool->holder->waiting--;
-	pool->is_promised = false;
 	await_no_more(pool);
 	reclaim_wake(reclaim_of(pool)); /* what it waited for is another one's */
 }
@@ -258,6 +277,7 @@ static uint64_t retire_for_all(struct reclaim *reclaim)
 		if (busy == NULL)
 			continue;
 		if (waited_ms >= RETIRE_AFTER_MS) {
+			expect(pool);
 			pool->is_promised = true;
 			retire(reclaim, busy);
 		} else if (RETIRE_AFTER_MS - waited_ms < soonest_ms) {
@@ -399,7 +419,7 @@ void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
 {
 	LIST_FOREACH(node, &reclaim->waiting) {
 		if (pool_at(node)->awaited == upstream)
-			pool_at(node)->awaited = NULL;
+			await_no_more(pool_at(node));
 	}
 	start_all(reclaim); /* now: others may be about to start theirs */
 	reclaim_wake(reclaim);

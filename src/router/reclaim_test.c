@@ -362,6 +362,68 @@ static void overlapping_calls_are_no_excuse(void **state)
 	assert_int_equal(busy[1]->session->state, SESSION_LIVE);
 }
 
+/* §1.9 (6): callers who have no more than a share each give to one who has less, but do not change places with him. */
+static void nobody_has_two_more_than_who_waits(void **state)
+{
+	struct principal *hers[] = { alice, alice, bob, bob };
+	struct client *busy[4];
+	struct front *first, *second;
+
+	servers[0].conf.pool_max = 4;
+	for (size_t i = 0; i < 4; i++) {
+		busy[i] = begin_as(hers[i], i);
+		request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	first = open_session(INITIALIZE_WITH(""));
+	pass(2000);
+	says(process(2), RESULT("2"));
+	goes(2);
+	welcomes(4);
+	request(begun(first), CALL("1"));
+	hears(process(4), CALL("2"));
+	second = open_session(INITIALIZE_WITH(""));
+	pass(4000);
+	for (size_t i = 0; i < 2; i++) { /* she has two, he one like who waits */
+		request(busy[i], CALL("3"));
+		hears(process(i), CALL("3"));
+	}
+	request(busy[3], CALL("3"));
+	hears(process(3), CALL("3"));
+	is_open(second);
+}
+
+/* §1.9 (6): as many retire as are to go, whoever waits for more. */
+static void no_more_retire_than_are_owed(void **state)
+{
+	struct principal *hers[] = { alice, alice, bob, bob };
+	struct front *calls[4], *late[2];
+	struct client *busy[4];
+	size_t retired = 0;
+
+	servers[0].conf.pool_max = 4;
+	for (size_t i = 0; i < 4; i++) {
+		busy[i] = begin_as(hers[i], i);
+		calls[i] = request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	for (size_t i = 0; i < 2; i++)
+		late[i] = open_session(INITIALIZE_WITH(""));
+	pass(4000);
+	for (size_t i = 0; i < 4; i++) {
+		request(busy[i], CALL("3"));
+		retired += fake_process_read(process(i)) == NULL;
+	}
+	assert_int_equal(retired, 1);
+	hears_nothing(process(0));
+	says(process(0), RESULT("2"));
+	is_answered(calls[0], RESULT("1"));
+	goes(0);
+	welcomes(4);
+	begun(late[0]);
+	is_open(late[1]);
+}
+
 /* §1.9 (6): what comes while a process finishes what it has to do is for the next one. */
 static void who_finishes_gets_another(void **state)
 {
@@ -764,6 +826,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(shares_are_kept),
 	TEST(overlapping_calls_are_no_excuse),
 	TEST(who_finishes_gets_another),
+	TEST(nobody_has_two_more_than_who_waits),
+	TEST(no_more_retire_than_are_owed),
 	TEST(least_comes_first),
 	TEST(memory_may_be_worth_more),
 	TEST(servers_give_way_to_each_other),

@@ -67,7 +67,7 @@ void holder_unref(struct holder **holder)
 	CHECK(h == NULL || h->refs > 0);
 	if (h == NULL || --h->refs > 0)
 		return;
-	CHECK(h->count == 0 && h->waiting == 0 && h->leaving == 0);
+	CHECK(h->count == 0 && h->waiting == 0 && h->coming == 0 && h->leaving == 0);
 	map_remove_link(&h->set->by_key, &h->by_key);
 	free(h);
 }

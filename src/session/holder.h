@@ -24,6 +24,7 @@ struct holder {
 	uint64_t network;
 	size_t count;   /* that it holds */
 	size_t waiting; /* that it waits for */
+	size_t coming;  /* of those that it waits for, promised to it */
 	size_t leaving; /* of those that it holds, promised to others */
 };
 
