@@ -286,7 +286,9 @@ static void post_on_failed(struct call *call, enum reason reason)
 	post->client = call->client;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
 		post_set_state(post, POST_ANSWERED);
-		answer.retry_after_s = caller_retry_after_s(&post->context.caller, reason);
+		answer.retry_after_s =
+			caller_retry_after_s(&post->context.caller,
+					     call->method->id == METHOD_INITIALIZE, reason);
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);

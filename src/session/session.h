@@ -45,6 +45,7 @@ struct session_set {
 	struct store store;
 	struct session_table table; /* live ones */
 	struct list sessions;       /* new and live ones */
+	struct list idle;           /* live ones that nobody uses; longest first */
 	size_t count;               /* live ones */
 	size_t reserved;            /* places kept for sessions whose handshake runs */
 };
@@ -62,6 +63,7 @@ struct session {
 	struct principal *principal; /* its owner, from its start to its end */
 	struct holder *holder;       /* how many its caller has */
 	struct list link;
+	struct list idle_link, own_idle_link; /* of the set's idle ones, and of its caller's */
 	enum session_state state;
 	struct session_entry entry; /* its id, once it is live */
 	unsigned int holds;

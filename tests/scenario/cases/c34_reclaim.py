@@ -243,3 +243,17 @@ def refusals_say_when(t):
     ok(119 <= said("main") <= 121, "until a session ends that nobody uses")
     ok(30 <= said("fails") <= 41, "until the next try")
     ok(28 <= said("fails") <= 41, "until the next try")
+
+
+@case(daemon=False, deadline=40)
+def calls_are_not_told_when_sessions_end(t):
+    """requirements §19: a refused call of a session says when a process may be free, not when there is room for a session."""
+    t.start({"main": {"script": {}, "isolation": "shared", "pool": {"max": 1, "requests_per_process": 1, "queue": 0}}},
+            {"limits": {"sessions": 2}})
+    a, b = t.session(source=HERE), t.session(source=THERE)
+    call = a.start_do(["sleep", 2], ["text", "x"])
+    wait_for(lambda: any("tools/call" in methods(t, pid) for pid in t.daemon.children("main")), 5, "the call is there")
+    eq(b.ask("ping")["result"], {})
+    e = b.start_do(["text", "y"])
+    eq((e.final()["error"]["data"]["reason"], e.status, e.response.header("retry-after")), ("overloaded", 503, "2"))
+    eq(call.final(10)["result"]["content"][0]["text"], "x")
