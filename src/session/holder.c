@@ -86,7 +86,9 @@ struct holder *holder_get(struct holder_set *set, const void *scope,
 				   .refs = 1,
 				   .scope = scope,
 				   .principal = principal,
-				   .network = caller.network };
+				   .network = caller.network,
+				   .is_crowd = principal_is_anonymous(principal) &&
+					       (peer->family == 0 || peer_is_loopback(*peer)) };
 	list_init(&holder->idle);
 	map_insert_link(&set->by_key, key, &holder->by_key);
 	return holder;

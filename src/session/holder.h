@@ -7,6 +7,7 @@
 #ifndef MCPGATED_SESSION_HOLDER_H
 #define MCPGATED_SESSION_HOLDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct holder {
 	const void *scope; /* what it is about: the set of sessions, a server; only compared */
 	const struct principal *principal;
 	uint64_t network;
+	bool is_crowd; /* anonymous, of this machine: a proxy that nobody has declared would be everybody */
 	struct list idle; /* of its sessions, those that nobody uses; longest first */
 	size_t count;     /* that it holds */
 	size_t waiting;   /* that it waits for */

@@ -14,6 +14,7 @@
 /* A client that knows of its session says so at once: notifications/initialized. */
 #define DOUBT_MS (60 * 1000)
 #define IDLE_LEAST_MS 2000 /* between two requests of one client often is a moment */
+#define ADDRESS_LEAST 8    /* so many are no crowd, however few there may be in all */
 #define TO(state) (1u << SESSION_##state)
 static const struct {
 	const char *name;
@@ -97,11 +98,19 @@ static bool is_full(const struct session_set *set)
 	return set->count + set->reserved >= set->conf.max_sessions;
 }
 
-/* Anonymous clients may be many, so only the limit of all sessions holds for them. FRONT-SESS-08 */
+/*
+ * Whether one more would be too many for this caller. Anonymous ones are an address: while half of all places are taken, it
+ * has a quarter at most, unless that may be many. FRONT-SESS-08
+ */
 static bool is_over_own_limit(const struct session_set *set, const struct holder *holder)
 {
-	return !principal_is_anonymous(holder->principal) &&
-	       holder->count >= set->conf.max_per_principal;
+	uint64_t quarter = set->conf.max_sessions / 4;
+
+	if (!principal_is_anonymous(holder->principal))
+		return holder->count >= set->conf.max_per_principal;
+	if (holder->is_crowd || set->count + set->reserved < set->conf.max_sessions / 2)
+		return false;
+	return holder->count >= (quarter > ADDRESS_LEAST ? quarter : ADDRESS_LEAST);
 }
 
 static struct session *first_idle(const struct session_set *set)
@@ -128,47 +137,51 @@ static uint64_t ends_in_ms(const struct session *session)
 	return idle_ms < IDLE_LEAST_MS ? IDLE_LEAST_MS - idle_ms : 0;
 }
 
-/* Of the caller who has most, the session that has been idle for longest; NULL: none has been for long enough. */
-static struct session *find_idle(const struct session_set *set)
+/*
+ * The session that is to end for a new one of this caller: of the caller who has most, the one that has been idle for longest.
+ * A moment is not left to who has two more: he might use each of thousands every other second. NULL: there is none.
+ */
+static struct session *find_idle(const struct session_set *set, const struct holder *holder)
 {
 	struct session *found = NULL;
 
 	LIST_FOREACH(node, &set->idle) {
 		struct session *session = container_of(node, struct session, idle_link);
 
-		if (ends_in_ms(session) > 0)
-			break; /* nor may those behind it */
+		if (ends_in_ms(session) > 0 && session->holder->count < holder->count + 2)
+			continue;
 		if (found == NULL || session->holder->count > found->holder->count)
 			found = session;
 	}
 	return found;
 }
 
-/* Returns whether the session may, and did, end for a new one. */
-static bool session_reclaim(struct session *session)
+static void session_reclaim(struct session *session)
 {
-	if (ends_in_ms(session) > 0)
-		return false;
 	counter_add(COUNTER_SESSIONS_RECLAIMED);
 	LOG(SESSION_RECLAIMED, LOG_SLICE("session", slice_of(session->entry.id, SESSION_ID_SHOWN)),
 	    LOG_INT("idle_ms", clock_now_ms() - session->rested_at_ms));
 	session_end(session, REASON_RECLAIMED);
-	return true;
 }
 
 /* Returns whether there is room for another one of this caller, for which one that nobody uses may have ended. */
 static bool make_room(const struct session_set *set, const struct holder *holder)
 {
-	if (is_over_own_limit(set, holder) && !session_reclaim(first_idle_of(holder)))
+	bool is_own = is_over_own_limit(set, holder);
+	struct session *idle;
+
+	if (!is_own && !is_full(set))
+		return true;
+	idle = is_own ? first_idle_of(holder) : find_idle(set, holder);
+	if (idle == NULL || (is_own && ends_in_ms(idle) > 0))
 		return false;
-	if (is_full(set) && !session_reclaim(find_idle(set)))
-		return false;
-	return !is_full(set) && !is_over_own_limit(set, holder);
+	session_reclaim(idle);
+	return !is_full(set);
 }
 
 uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal)
 {
-	static const struct peer nowhere; /* of a principal it does not matter */
+	static const struct peer nowhere; /* only of anonymous ones it matters */
 	const struct holder *holder = principal_is_anonymous(principal) ?
 					      NULL :
 					      holder_find(&set->holders, set, principal, &nowhere);

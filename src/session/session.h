@@ -30,7 +30,7 @@ struct session_ops {
 
 struct session_conf {
 	uint64_t max_sessions;
-	uint64_t max_per_principal; /* of each principal but the anonymous one */
+	uint64_t max_per_principal; /* of each principal but the anonymous one: see session_init */
 	uint64_t idle_ms;           /* without request, open stream or call in flight */
 	uint64_t max_age_ms;        /* in all */
 	struct store_conf store;
@@ -84,7 +84,8 @@ void session_set_fini(struct session_set *set);
 /*
  * Initialises a session of this principal, who comes from `peer`, that cannot be found yet. Reserves a place. Where there are
  * limits.sessions already, or limits.sessions_per_principal of this principal, one that nobody uses ends for it: of the
- * caller who has most, the one that has been idle for longest; -1: there is none.
+ * caller who has most, the one that has been idle for longest; -1: there is none. While half of limits.sessions are open,
+ * an anonymous caller, which is an address, has a quarter at most, or eight; but for this machine.
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct peer *peer, const struct session_ops *ops) must_check;
