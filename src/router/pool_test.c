@@ -368,6 +368,33 @@ static void queue_is_shared_fairly(void **state)
 	is_failed(many[0], REASON_OVER_LIMIT);
 }
 
+/* bridging.md §1.4: who opens many sessions has no more turns than who has one, if his address tells that they are his. */
+static void addresses_take_turns(void **state)
+{
+	static const char *const from[] = { "192.0.2.1", "192.0.2.1", "192.0.2.2" };
+	struct front *front = open_session_from("192.0.2.9", INITIALIZE);
+	struct client *clients[3];
+	struct front *calls[3];
+
+	get_ready(0);
+	join(front);
+	servers[0].conf.pool_max = servers[0].conf.calls_per_process = 1;
+	request(front->call.client, CALL("1"));
+	hears(process(0), CALL("2"));
+	for (size_t i = 0; i < 3; i++) {
+		clients[i] = join(open_session_from(from[i], INITIALIZE))->client;
+		calls[i] = request(clients[i], CALL("1"));
+	}
+	says(process(0), RESULT("2"));
+	hears(process(0), CALL("3"));
+	says(process(0), RESULT("3"));
+	is_answered(calls[0], RESULT("1"));
+	hears(process(0), CALL("4"));
+	says(process(0), RESULT("4"));
+	is_answered(calls[2], RESULT("1"));
+	is_open(calls[1]);
+}
+
 /* Who comes later does not overtake those who wait; who waits too long is told so. */
 static void waiting_is_limited(void **state)
 {
@@ -1741,6 +1768,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
 	TEST(queue_is_shared_fairly),
+	TEST(addresses_take_turns),
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
