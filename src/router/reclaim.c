@@ -351,6 +351,7 @@ static void start_all(struct reclaim *reclaim)
 		if (reason == REASON_NONE)
 			continue;
 		reclaim_leave(pool);
+		pool_wake(pool); /* it may want one all the same, when one can be started again */
 		reclaim->ops->refuse(pool, reason);
 	}
 }

@@ -685,14 +685,22 @@ static void subscribers_come_last(void **state)
 	hears(process(3), SUBSCRIBE("2"));
 }
 
-/* A place comes when the server is not to be started: who waited hears why. */
+/* A place comes when the server is not to be started: who waited hears why, and who sleeps is not forgotten. */
 static void failing_servers_are_not_waited_for(void **state)
 {
-	struct client *leaves;
+	struct client *leaves, *sleeps;
 	struct front *front;
 
 	servers[0].conf.pool_max = 1;
-	leaves = begin(0);
+	sleeps = begin(0);
+	request(sleeps, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	pass(2000);
+	front = open_session(INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(1);
+	leaves = begun(front);
 	front = open_session(INITIALIZE_WITH(""));
 	is_open(front);
 	servers[0].conf.backoff_min_ms = servers[0].conf.backoff_max_ms = 40000;
@@ -700,8 +708,13 @@ static void failing_servers_are_not_waited_for(void **state)
 	backoff_note_failed(&servers[0].backoff);
 	session_end(leaves->session, REASON_DELETED);
 	settle();
-	goes(0);
+	goes(1);
 	is_failed(front, REASON_BACKEND_DOWN);
+	assert_int_equal(keeper.count, 2);
+	for (int i = 0; i < 41; i++)
+		pass(1000);
+	welcomes(2);
+	hears(process(2), SUBSCRIBE("2"));
 }
 
 /* ---- anything in any order ---- */
