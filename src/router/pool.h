@@ -122,8 +122,10 @@ struct pool {
 	struct list jobs;
 	bool is_jobs_turn; /* when both calls and jobs wait for an upstream */
 	bool is_short;     /* it waits for a process of others to go */
+	struct holder *
+		holder; /* what its caller has of the server's processes; NULL: they are everybody's */
+	bool is_entered; /* callers wait for it to begin, and it counts among what its holder waits for */
 	/* of one session: */
-	struct holder *holder;    /* what its caller has of the server's processes */
 	struct upstream *awaited; /* whose place may be for it; NULL: none in particular */
 	bool is_waiting;          /* for a place for its process */
 	bool is_promised;         /* another one's finishes its calls for it */

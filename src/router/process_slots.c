@@ -17,6 +17,7 @@
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/router.h"
+#include "session/holder.h"
 #include "upstream/upstream.h"
 
 static struct process_slots *slots_of(const struct pool *pool)
@@ -44,17 +45,7 @@ void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct 
 /* How many processes the caller of the pool has; 0: they are everybody's. */
 static size_t held_by_caller(const struct pool *pool)
 {
-	size_t count = 0;
-
-	if (pool->principal == NULL)
-		return 0;
-	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = container_of(node, struct pool, link);
-
-		if (other->server == pool->server && other->principal == pool->principal)
-			count += other->upstream_count;
-	}
-	return count;
+	return pool->holder != NULL ? pool->holder->count : 0;
 }
 
 static bool is_over_share(const struct pool *pool)

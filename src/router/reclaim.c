@@ -486,16 +486,13 @@ void reclaim_note_started(struct pool *pool)
 {
 	reclaim_leave(pool);
 	list_append(&reclaim_of(pool)->awake, &pool->link);
-	pool->holder->count++;
 }
 
 void reclaim_note_stopped(struct pool *pool)
 {
 	struct reclaim *reclaim = reclaim_of(pool);
 
-	CHECK(pool->holder->count > 0);
 	list_remove(&pool->link);
-	pool->holder->count--;
 	if (pool_own_upstream(pool)->state == UPSTREAM_RETIRING) {
 		CHECK(reclaim->retiring > 0 && pool->holder->leaving > 0);
 		reclaim->retiring--;
