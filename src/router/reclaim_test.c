@@ -593,6 +593,31 @@ static void refusals_say_when(void **state)
 	assert_in_range(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 20, 40);
 }
 
+/* start.rate: who leaves before its process was started gives its turn back; who is refused hears when there is one. */
+static void turns_are_given_back(void **state)
+{
+	struct front *late[5], *call;
+
+	servers[0].conf.pool_max = 10;
+	call = request(begin(0), CALL("1"));
+	hears(process(0), CALL("2"));
+	pass(20000);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	servers[0].conf.start_rate = 1;
+	servers[0].conf.start_timeout_ms = 2000;
+	for (size_t i = 0; i < 4; i++)
+		is_open(late[i] = open_session(INITIALIZE_WITH("")));
+	assert_int_equal(keeper.count, 3); /* two at once, the others wait for their turns */
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	assert_int_equal(retry_after_s(&router, &servers[0], NULL, REASON_OVER_LIMIT), 2);
+	session_end(late[3]->call.client->session, REASON_PEER_CLOSED);
+	is_open(late[4] = open_session(INITIALIZE_WITH("")));
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	pass(2000);
+	assert_int_equal(keeper.count, 5);
+}
+
 /* §1.9 (2), (6): what is more than a share goes first, whoever listens; and is for those alone who have less. */
 static void shares_are_for_who_has_less(void **state)
 {
@@ -851,6 +876,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscribers_come_last),
 	TEST(failing_servers_are_not_waited_for),
 	TEST(refusals_say_when),
+	TEST(turns_are_given_back),
 	TEST(all_get_their_turn),
 };
 
