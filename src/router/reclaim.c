@@ -229,8 +229,6 @@ void reclaim_leave(struct pool *pool)
 		return;
 	list_remove(&pool->link);
 	pool->is_waiting = false;
-	CHECK(pool->holder->waiting > 0);
-	pool->holder->waiting--;
 	await_no_more(pool);
 	reclaim_wake(reclaim_of(pool)); /* what it waited for is another one's */
 }
@@ -428,21 +426,30 @@ void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
 
 /* ---- who waits ---- */
 
+static bool counts_as_waiting(const struct pool *pool, const struct server *server)
+{
+	return pool->server == server && !is_patient(pool);
+}
+
 /* The newest of the caller who waits with most, if that is more than the caller of `pool` would; NULL: none is. */
 static struct pool *find_excess(const struct reclaim *reclaim, const struct pool *pool)
 {
-	size_t most = pool->holder->waiting + 2;
 	struct pool *excess = NULL;
+	size_t most;
 
+	LIST_FOREACH(node, &reclaim->waiting)
+		pool_at(node)->holder->waiting += counts_as_waiting(pool_at(node), pool->server);
+	most = pool->holder->waiting + 2;
 	LIST_FOREACH(node, &reclaim->waiting) {
 		struct pool *other = pool_at(node);
 
-		if (other->server != pool->server || is_patient(other) ||
-		    other->holder->waiting < most)
+		if (!counts_as_waiting(other, pool->server) || other->holder->waiting < most)
 			continue;
 		most = other->holder->waiting;
 		excess = other;
 	}
+	LIST_FOREACH(node, &reclaim->waiting)
+		pool_at(node)->holder->waiting = 0;
 	return excess;
 }
 
@@ -451,7 +458,7 @@ static size_t count_waiting(const struct reclaim *reclaim, const struct server *
 	size_t count = 0;
 
 	LIST_FOREACH(node, &reclaim->waiting)
-		count += pool_at(node)->server == server && !is_patient(pool_at(node));
+		count += counts_as_waiting(pool_at(node), server);
 	return count;
 }
 
@@ -474,7 +481,6 @@ bool reclaim_wait(struct pool *pool)
 		list_append(&reclaim->waiting, &pool->link);
 		pool->is_waiting = true;
 		pool->waiting_since_ms = clock_now_ms();
-		pool->holder->waiting++;
 	}
 	reclaim_wake(reclaim);
 	return true;

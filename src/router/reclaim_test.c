@@ -710,6 +710,33 @@ static void subscribers_come_last(void **state)
 	hears(process(3), SUBSCRIBE("2"));
 }
 
+/* §1.9 (3): sessions that only want their processes back do not make their caller one who waits with most. */
+static void who_sleeps_does_not_wait(void **state)
+{
+	struct front *front, *hers, *his;
+
+	servers[0].conf.queue_calls = 2;
+	servers[0].conf.pool_max = 2;
+	for (size_t i = 0; i < 2; i++) {
+		request(begin_as(alice, i), SUBSCRIBE("1"));
+		hears(process(i), SUBSCRIBE("2"));
+		says(process(i), EMPTY("2"));
+	}
+	pass(2000);
+	for (size_t i = 0; i < 2; i++) {
+		front = open_session(INITIALIZE_WITH(""));
+		goes(i);
+		welcomes(2 + i);
+		request(begun(front), CALL("1"));
+	}
+	assert_int_equal(count_logged("session_asleep"), 2);
+	hers = open_session_as(alice, INITIALIZE_WITH(""));
+	his = open_session_as(bob, INITIALIZE_WITH(""));
+	is_failed(open_session_as(bob, INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	is_open(hers);
+	is_open(his);
+}
+
 /* A place comes when the server is not to be started: who waited hears why, and who sleeps is not forgotten. */
 static void failing_servers_are_not_waited_for(void **state)
 {
@@ -874,6 +901,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(shares_are_for_who_has_less),
 	TEST(moments_are_left),
 	TEST(subscribers_come_last),
+	TEST(who_sleeps_does_not_wait),
 	TEST(failing_servers_are_not_waited_for),
 	TEST(refusals_say_when),
 	TEST(turns_are_given_back),

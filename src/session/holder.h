@@ -27,9 +27,9 @@ struct holder {
 	bool is_crowd; /* anonymous, of this machine: a proxy that nobody has declared would be everybody */
 	struct list idle; /* of its sessions, those that nobody uses; longest first */
 	size_t count;     /* that it holds */
-	size_t waiting;   /* that it waits for */
-	size_t coming;    /* of those that it waits for, promised to it */
-	size_t leaving;   /* of those that it holds, promised to others */
+	size_t waiting; /* that it waits for: kept up by pools of principals; of sessions, while reclaim compares */
+	size_t coming;  /* of those that it waits for, promised to it */
+	size_t leaving; /* of those that it holds, promised to others */
 };
 
 /* Must not move. Nothing to release: a set without references holds no memory. */
