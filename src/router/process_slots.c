@@ -258,19 +258,34 @@ void process_slots_note_idle(struct process_slots *slots)
 	}
 }
 
-/* At once: the others may be about to look, too. */
+/* The next in turn that has no process and may start one; NULL: none that was not tried. */
+static struct pool *next_to_grow(const struct process_slots *slots)
+{
+	LIST_FOREACH(node, &slots->pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->is_short && !pool->is_passed && pool_is_poor(pool) &&
+		    server_has_room(pool->server))
+			return pool;
+	}
+	return NULL;
+}
+
+/* At once: the others may be about to look, too. Growing may move any of the pools in the list. */
 void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream)
 {
+	struct pool *pool;
+
 	CHECK(!upstream->makes_room || slots->leaving > 0);
 	slots->leaving -= upstream->makes_room;
 	if (!slots->is_short)
 		return;
-	LIST_FOREACH_SAFE(node, &slots->pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (!pool->is_short || !pool_is_poor(pool) || slots->grow(pool) != REASON_NONE)
-			continue;
-		process_slots_put_last(pool);
+	LIST_FOREACH(node, &slots->pools)
+		container_of(node, struct pool, link)->is_passed = false;
+	while ((pool = next_to_grow(slots)) != NULL) {
+		pool->is_passed = true;
+		if (slots->grow(pool) == REASON_NONE)
+			process_slots_put_last(pool);
 	}
 	process_slots_note_idle(slots);
 }
