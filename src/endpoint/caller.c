@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "router/retry.h"
+#include "router/retry_after.h"
 
 void caller_init(struct caller *caller, const struct endpoint_request *request)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
 #include "router/client_stage.h"
-#include "router/retry.h"
+#include "router/retry_after.h"
 
 #define WELCOME                                                                             \
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks only, and promises nothing: others may come first. */
-#include "router/retry.h"
+#include "router/retry_after.h"
 
 #include "process/server.h"
 #include "router/reclaim.h"
