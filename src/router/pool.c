@@ -93,7 +93,7 @@ static void pool_on_rest(struct upstream *upstream)
 		if (upstream->state == UPSTREAM_READY && pool->server->conf.sleep_after_ms > 0)
 			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
 	} else if (upstream->state == UPSTREAM_RETIRING) {
-		if (upstream->given_at_ms > 0)
+		if (upstream->donated_at_ms > 0)
 			process_slots_note_leaving(upstream);
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
 	} else {
@@ -383,7 +383,7 @@ enum reason pool_grow(struct pool *pool)
 	while (reason == REASON_NONE && pool->starting < needed)
 		reason = pool_start_upstream(pool);
 	if (reason != REASON_NONE && !timer_is_running(&pool->retry) && !pool->is_waiting &&
-	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_poor(pool) ||
+	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_starved(pool) ||
 	     (pool->principal != NULL && pool_is_waited_for(pool))))
 		timer_start(pool->router->loop, &pool->retry, RETRY_MS);
 	return reason;
@@ -394,7 +394,7 @@ static void pool_on_retry(struct timer *timer)
 	struct pool *pool = container_of(timer, struct pool, retry);
 
 	if (pool_grow(pool) == REASON_OVER_LIMIT &&
-	    (pool_is_poor(pool) || process_slots_is_owed(pool)))
+	    (pool_is_starved(pool) || process_slots_is_underserved(pool)))
 		process_slots_claim(pool);
 	pool_wake(pool);
 }

@@ -28,7 +28,7 @@
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
 
-#define PATIENCE_STEP_MS 50 /* so that the loop's timers have few distinct durations */
+#define LOOK_STEP_MS 50 /* so that the loop's timers have few distinct durations */
 #define RETIRE_AFTER_MS (2 * SERVER_IDLE_MS)
 
 static struct pool *pool_at(struct list *node)
@@ -48,7 +48,7 @@ void reclaim_wake(struct reclaim *reclaim)
 }
 
 /* Nobody waits in it: it only wants its process back when there is room. */
-static bool is_patient(const struct pool *pool)
+static bool is_background(const struct pool *pool)
 {
 	return list_is_empty(&pool->joining) && !pool_is_waited_for(pool);
 }
@@ -91,7 +91,7 @@ static bool is_over_share(const struct pool *pool)
 }
 
 /* Whether the caller of `pool` still has no less than that of `to` when he has given it a process. */
-static bool is_owed_by(const struct pool *pool, const struct pool *to)
+static bool is_to_give(const struct pool *pool, const struct pool *to)
 {
 	size_t has = to->holder->count + to->holder->coming - to->is_promised;
 
@@ -112,7 +112,7 @@ static uint64_t wait_for(const struct pool *pool, const struct pool *to)
 {
 	uint64_t since_ms = pool_own_upstream(pool)->rested_at_ms, idle_ms;
 
-	if (to != NULL && to->waiting_since_ms < since_ms && is_owed_by(pool, to))
+	if (to != NULL && to->waiting_since_ms < since_ms && is_to_give(pool, to))
 		since_ms = to->waiting_since_ms;
 	idle_ms = clock_now_ms() - since_ms;
 	return idle_ms < SERVER_IDLE_MS ? SERVER_IDLE_MS - idle_ms : 0;
@@ -245,7 +245,7 @@ static struct pool *find_busy(const struct reclaim *reclaim, const struct pool *
 		const struct upstream *upstream = pool_own_upstream(pool);
 
 		if (upstream->state == UPSTREAM_READY && pool->server->conf.reclaims &&
-		    is_of_use(pool->server, to->server) && is_owed_by(pool, to) &&
+		    is_of_use(pool->server, to->server) && is_to_give(pool, to) &&
 		    (best == NULL ||
 		     upstream_load(upstream) < upstream_load(pool_own_upstream(best))))
 			best = pool;
@@ -269,7 +269,7 @@ static uint64_t retire_for_all(struct reclaim *reclaim)
 		struct pool *pool = pool_at(node), *busy;
 		uint64_t waited_ms = clock_now_ms() - pool->waiting_since_ms;
 
-		if (pool->awaited != NULL || pool->is_promised || is_patient(pool))
+		if (pool->awaited != NULL || pool->is_promised || is_background(pool))
 			continue;
 		busy = find_busy(reclaim, pool);
 		if (busy == NULL)
@@ -301,8 +301,8 @@ static void stop_retired(struct reclaim *reclaim)
 
 static bool comes_before(const struct pool *a, const struct pool *b)
 {
-	if (is_patient(a) != is_patient(b))
-		return is_patient(b);
+	if (is_background(a) != is_background(b))
+		return is_background(b);
 	return a->holder->count < b->holder->count;
 }
 
@@ -328,7 +328,7 @@ static struct pool *next_to_look(const struct reclaim *reclaim)
 	LIST_FOREACH(node, &reclaim->waiting) {
 		struct pool *pool = pool_at(node);
 
-		if (pool->awaited == NULL && !pool->is_passed && !is_patient(pool) &&
+		if (pool->awaited == NULL && !pool->is_passed && !is_background(pool) &&
 		    (next == NULL || comes_before(pool, next)))
 			next = pool;
 	}
@@ -402,16 +402,15 @@ static void on_look(struct task *task)
 	stop_retired(reclaim);
 	start_all(reclaim);
 	again_ms = look_for_all(reclaim);
-	timer_stop(&reclaim->patience);
+	timer_stop(&reclaim->look_again);
 	if (again_ms != UINT64_MAX)
-		timer_start(reclaim->loop, &reclaim->patience,
-			    (again_ms + PATIENCE_STEP_MS - 1) / PATIENCE_STEP_MS *
-				    PATIENCE_STEP_MS);
+		timer_start(reclaim->loop, &reclaim->look_again,
+			    (again_ms + LOOK_STEP_MS - 1) / LOOK_STEP_MS * LOOK_STEP_MS);
 }
 
-static void on_patience(struct timer *timer)
+static void on_look_again(struct timer *timer)
 {
-	reclaim_wake(container_of(timer, struct reclaim, patience));
+	reclaim_wake(container_of(timer, struct reclaim, look_again));
 }
 
 void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
@@ -428,7 +427,7 @@ void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
 
 static bool counts_as_waiting(const struct pool *pool, const struct server *server)
 {
-	return pool->server == server && !is_patient(pool);
+	return pool->server == server && !is_background(pool);
 }
 
 /* The newest of the caller who waits with most, if that is more than the caller of `pool` would; NULL: none is. */
@@ -470,7 +469,7 @@ bool reclaim_wait(struct pool *pool)
 	if (!pool->server->conf.reclaims || server_has_room(pool->server))
 		return false;
 	if (!pool->is_waiting) {
-		if (!is_patient(pool) &&
+		if (!is_background(pool) &&
 		    count_waiting(reclaim, pool->server) >= pool->server->conf.queue_calls) {
 			struct pool *excess = find_excess(reclaim, pool);
 
@@ -539,12 +538,12 @@ void reclaim_init(struct reclaim *reclaim, struct loop *loop, const struct recla
 	list_init(&reclaim->awake);
 	list_init(&reclaim->waiting);
 	task_init(&reclaim->look, on_look);
-	timer_init(&reclaim->patience, on_patience);
+	timer_init(&reclaim->look_again, on_look_again);
 }
 
 void reclaim_fini(struct reclaim *reclaim)
 {
 	CHECK(list_is_empty(&reclaim->awake) && list_is_empty(&reclaim->waiting));
 	task_cancel(&reclaim->look);
-	timer_stop(&reclaim->patience);
+	timer_stop(&reclaim->look_again);
 }

@@ -30,11 +30,11 @@ struct reclaim_ops {
 struct reclaim {
 	struct loop *loop;
 	const struct reclaim_ops *ops;
-	struct list awake;     /* pools of one session that have a process */
-	struct list waiting;   /* those that wait for a place for one, oldest first */
-	struct task look;      /* somebody who waits may get one */
-	struct timer patience; /* until the next is idle for long enough */
-	size_t retiring;       /* processes that finish their calls for those who wait */
+	struct list awake;       /* pools of one session that have a process */
+	struct list waiting;     /* those that wait for a place for one, oldest first */
+	struct task look;        /* somebody who waits may get one */
+	struct timer look_again; /* until the next is idle for long enough */
+	size_t retiring;         /* processes that finish their calls for those who wait */
 };
 
 void reclaim_init(struct reclaim *reclaim, struct loop *loop, const struct reclaim_ops *ops);
