@@ -245,8 +245,10 @@ static void pool_on_closed(struct upstream *upstream)
 		CHECK(pool->holder->count > 0);
 		pool->holder->count--;
 	}
-	if (!pool_is_shared(pool))
+	if (!pool_is_shared(pool)) {
+		pool->stopped_at_ms = clock_now_ms();
 		reclaim_note_stopped(pool);
+	}
 	upstream->client = NULL;
 	list_remove(&upstream->link);
 	pool->upstream_count--;

@@ -127,6 +127,7 @@ struct pool {
 		holder; /* what its caller has of the server's processes; NULL: they are everybody's */
 	bool is_entered; /* callers wait for it to begin, and it counts among what its holder waits for */
 	/* of one session: */
+	uint64_t stopped_at_ms;   /* when its last process was stopped, or lost */
 	struct upstream *awaited; /* whose place may be for it; NULL: none in particular */
 	bool is_waiting;          /* for a place for its process */
 	bool is_promised;         /* another one's finishes its calls for it */

@@ -710,6 +710,34 @@ static void subscribers_come_last(void **state)
 	hears(process(3), SUBSCRIBE("2"));
 }
 
+/* §1.9, §4: what was subscribed to may have changed while there was no process to tell. */
+static void updates_are_not_missed(void **state)
+{
+	struct client *a;
+	struct member *reader;
+	struct front *front;
+
+	servers[0].conf.pool_max = 1;
+	a = begin(0);
+	reader = listen_to(a);
+	request(a, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	pass(2000);
+	front = open_session(INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(1);
+	begun(front);
+	heard(reader, "");
+	pass(500);
+	session_end(front->call.client->session, REASON_DELETED);
+	settle();
+	goes(1);
+	welcomes(2);
+	hears(process(2), SUBSCRIBE("2"));
+	heard(reader, CHANGED("tools") "|" UPDATED("r:a") "|");
+}
+
 /* §1.9 (3): sessions that only want their processes back do not make their caller one who waits with most. */
 static void who_sleeps_does_not_wait(void **state)
 {
@@ -901,6 +929,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(shares_are_for_who_has_less),
 	TEST(moments_are_left),
 	TEST(subscribers_come_last),
+	TEST(updates_are_not_missed),
 	TEST(who_sleeps_does_not_wait),
 	TEST(failing_servers_are_not_waited_for),
 	TEST(refusals_say_when),
