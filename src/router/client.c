@@ -72,9 +72,14 @@ struct stream *client_stream(const struct client *client)
 
 const void *client_fairness_key(const struct client *client)
 {
-	if (client->pool->principal != NULL || principal_is_anonymous(client->principal))
-		return client;
-	return client->principal;
+	const struct session *session = client->session;
+
+	if (principal_is_anonymous(client->principal)) {
+		bool is_known = session != NULL && !session->holder->is_crowd;
+
+		return is_known ? (const void *)session->holder : client;
+	}
+	return client->pool->principal != NULL ? (const void *)client : client->principal;
 }
 
 unsigned int client_lacks(const struct client *client, const struct upstream *upstream)

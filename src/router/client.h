@@ -70,7 +70,7 @@ struct msg *client_copy_message(const struct envelope *env, const struct splice_
 				size_t count);
 /* The stream for what belongs to no call; NULL: it has none. */
 struct stream *client_stream(const struct client *client);
-/* Who takes turns where calls wait: principals, or clients of those who are not told apart. */
+/* Who takes turns where calls wait: principals, addresses of anonymous ones, or clients where those do not tell them apart. */
 const void *client_fairness_key(const struct client *client);
 /*
  * What the server may use and the client does not know: its revision lacks it, or the pool does not offer it.
