@@ -234,15 +234,18 @@ const struct option options_table[] = {
 	  .min = "1",
 	  .max = "1000000",
 	  .help = "Open sessions. With more, the one that has been idle for longest, without call and stream, ends for "
-		  "the new one, first of the caller who has most; where all are in use, the new one is refused." },
+		  "the new one, first of the caller who has most; where all are in use, or were within two seconds, the "
+		  "new one is refused, unless somebody has two more than its caller. While half are open, callers "
+		  "without a token have a quarter from one address at most, or eight; IPv6 counts by its first 64 "
+		  "bits. This machine has no such share: many clients may come from there." },
 	{ .path = "limits.sessions_per_principal",
 	  .type = OPTION_COUNT,
 	  TOP(sessions.max_per_principal),
 	  .def = "100",
 	  .min = "1",
 	  .max = "1000000",
-	  .help = "Open sessions of one caller; one of his own ends for another one, as above. Callers without a token cannot be told apart; for "
-		  "them there is only limits.sessions." },
+	  .help = "Open sessions of one caller with a token; one of his own ends for another one, as above. Callers "
+		  "without a token are told apart by their address; for them see limits.sessions." },
 	{ .path = "limits.processes",
 	  .type = OPTION_COUNT,
 	  TOP(max_processes),
@@ -549,8 +552,11 @@ const struct option options_table[] = {
 	  .def = "50%",
 	  .min = "1%",
 	  .max = "100%",
-	  .help = "How much of pool.max one caller may keep while others wait for a process, and at least one. "
-		  "What is more goes as soon as it has nothing to do." },
+	  .help = "How much of pool.max, and at least one process, a caller may have before his give way first. "
+		  "With isolation session, nobody keeps two processes more than one who waits: what is too much goes as "
+		  "soon as it has nothing to do, after two seconds; where calls overlap, it gets no more of them after "
+		  "four, and goes when it has answered those that it has. With isolation principal, who has less "
+		  "than this gets what another one has beyond it." },
 	{ .path = "servers.NAME.pool.sleep_after",
 	  .type = OPTION_DURATION,
 	  SERVER(conf.sleep_after_ms),

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "router/retry.h"
+#include "router/retry_after.h"
 
 void caller_init(struct caller *caller, const struct endpoint_request *request)
 {
@@ -26,10 +26,11 @@ void caller_fini(struct caller *caller)
 	access_fini(&caller->access);
 }
 
-unsigned int caller_retry_after_s(const struct caller *caller, enum reason reason)
+unsigned int caller_retry_after_s(const struct caller *caller, bool is_initialize,
+				  enum reason reason)
 {
 	return retry_after_s(caller->frontend->router, caller->endpoint->server,
-			     caller->access.principal, reason);
+			     is_initialize ? caller->access.principal : NULL, reason);
 }
 
 struct answer caller_answer(const struct caller *caller, struct http_conn *conn)

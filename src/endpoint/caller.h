@@ -3,6 +3,8 @@
 #ifndef MCPGATED_ENDPOINT_CALLER_H
 #define MCPGATED_ENDPOINT_CALLER_H
 
+#include <stdbool.h>
+
 #include "endpoint/answer.h"
 #include "endpoint/authorization.h"
 #include "endpoint/frontend.h"
@@ -16,8 +18,9 @@ struct caller {
 
 void caller_init(struct caller *caller, const struct endpoint_request *request);
 void caller_fini(struct caller *caller);
-/* When a request that was refused for this reason is worth another try. */
-unsigned int caller_retry_after_s(const struct caller *caller, enum reason reason);
+/* When a request that was refused for this reason is worth another try; is_initialize: it is for a session. */
+unsigned int caller_retry_after_s(const struct caller *caller, bool is_initialize,
+				  enum reason reason);
 /* For answers on `conn`; borrowed from the caller. */
 struct answer caller_answer(const struct caller *caller, struct http_conn *conn);
 

@@ -51,7 +51,7 @@ struct sse_call {
 	struct call call;
 	struct sse_client *client;
 	struct access access; /* the sender's: the same principal, perhaps another token */
-	struct deny_watcher holder;
+	struct deny_watcher deny_watcher;
 };
 
 struct sse_post {
@@ -239,7 +239,7 @@ static struct sse_client *sse_call_end(struct call *call)
 
 	if (client->opening == call)
 		client->opening = NULL;
-	deny_list_unwatch(&sse_call->holder);
+	deny_list_unwatch(&sse_call->deny_watcher);
 	access_fini(&sse_call->access);
 	loop_defer_free(client->caller.frontend->router->loop, sse_call);
 	return client;
@@ -302,15 +302,15 @@ static const struct call_ops sse_call_ops = {
 
 /* ---- messages of the client ---- */
 
-static void sse_call_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
+static void sse_call_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
 {
-	access_show(&container_of(holder, struct sse_call, holder)->access, marks_r);
+	access_show(&container_of(watcher, struct sse_call, deny_watcher)->access, marks_r);
 }
 
 /* The stream, and what was sent with other tokens, go on. AUTH-SES-07 */
-static void sse_call_on_denied(struct deny_watcher *holder)
+static void sse_call_on_denied(struct deny_watcher *watcher)
 {
-	forward_deny(&container_of(holder, struct sse_call, holder)->call);
+	forward_deny(&container_of(watcher, struct sse_call, deny_watcher)->call);
 }
 
 static const struct deny_watcher_ops sse_call_watcher_ops = {
@@ -338,9 +338,9 @@ static void client_forward(struct sse_client *client, const struct admission *ad
 	sse_call = mem_zalloc(sizeof(*sse_call));
 	sse_call->client = client;
 	sse_call->access = access_copy(access);
-	deny_watcher_init(&sse_call->holder, &sse_call_watcher_ops);
+	deny_watcher_init(&sse_call->deny_watcher, &sse_call_watcher_ops);
 	if (!principal_is_anonymous(access->principal))
-		deny_list_watch(caller->frontend->authorization.deny_list, &sse_call->holder);
+		deny_list_watch(caller->frontend->authorization.deny_list, &sse_call->deny_watcher);
 	call_init(&sse_call->call, &sse_call_ops, env);
 	if (!admission->is_initialize) {
 		forward_request(admission->client, &sse_call->call, admitted);

@@ -16,7 +16,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/server.h"
-#include "router/retry.h"
+#include "router/retry_after.h"
 
 /* ---- challenges ---- */
 

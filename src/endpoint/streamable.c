@@ -47,7 +47,7 @@ enum post_state {
 struct post {
 	struct http_exchange exchange;
 	struct request_context context;
-	struct deny_watcher holder;
+	struct deny_watcher deny_watcher;
 	struct client *client; /* while calls are open */
 	enum post_state state;
 	enum reason end_reason;
@@ -92,7 +92,7 @@ static void post_check_done(struct post *post)
 		return;
 	CHECK(post->state != POST_OPEN);
 	CHECK(post->state != POST_EVENTS || post->events != NULL);
-	deny_list_unwatch(&post->holder);
+	deny_list_unwatch(&post->deny_watcher);
 	if (post->events != NULL) {
 		event_writer_stop(&post->events->writer);
 		if (!stream_is_ended(&post->events->stored->stream))
@@ -286,7 +286,9 @@ static void post_on_failed(struct call *call, enum reason reason)
 	post->client = call->client;
 	if (post->state == POST_OPEN && !post->is_batch && is_unsent) {
 		post_set_state(post, POST_ANSWERED);
-		answer.retry_after_s = caller_retry_after_s(&post->context.caller, reason);
+		answer.retry_after_s =
+			caller_retry_after_s(&post->context.caller,
+					     call->method->id == METHOD_INITIALIZE, reason);
 		answer_reason(&answer, call->id, reason, server);
 	} else {
 		answer_append_reason(&text, call->id, reason, server);
@@ -320,15 +322,16 @@ static const struct call_ops post_call_ops = {
 
 /* ---- its token is denied ---- */
 
-static void post_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
+static void post_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
 {
-	access_show(&container_of(holder, struct post, holder)->context.caller.access, marks_r);
+	access_show(&container_of(watcher, struct post, deny_watcher)->context.caller.access,
+		    marks_r);
 }
 
 /* Its client may no longer have what it waits for: neither the answers, nor the rest of a stream. */
-static void post_on_denied(struct deny_watcher *holder)
+static void post_on_denied(struct deny_watcher *watcher)
 {
-	struct post *post = container_of(holder, struct post, holder);
+	struct post *post = container_of(watcher, struct post, deny_watcher);
 	bool is_running = post->open_calls > 0;
 
 	post->open_calls += is_running; /* our own, as in post_on_body */
@@ -425,7 +428,8 @@ static void post_on_body(struct http_exchange *exchange, struct slice body)
 		answer_empty(&answer, 202, slice_of(NULL, 0));
 	} else if (admission.admitted != NULL) {
 		if (!principal_is_anonymous(caller->access.principal))
-			deny_list_watch(caller->frontend->authorization.deny_list, &post->holder);
+			deny_list_watch(caller->frontend->authorization.deny_list,
+					&post->deny_watcher);
 		post_forward(post, &admission);
 	} else {
 		post_set_state(post, POST_ANSWERED);
@@ -481,7 +485,7 @@ struct http_exchange *streamable_post(const struct endpoint_request *request)
 	post->takes_events = takes_events;
 	request_context_init(&post->context, request);
 	timer_init(&post->grace, post_on_grace);
-	deny_watcher_init(&post->holder, &post_watcher_ops);
+	deny_watcher_init(&post->deny_watcher, &post_watcher_ops);
 	return &post->exchange;
 }
 

@@ -22,7 +22,7 @@
 static void token_watch_stop(struct token_watch *watch)
 {
 	timer_stop(&watch->timer);
-	deny_list_unwatch(&watch->holder);
+	deny_list_unwatch(&watch->deny_watcher);
 	verifier_cancel(&watch->wait);
 	if (watch->token != NULL)
 		explicit_bzero(watch->token, watch->token_size);
@@ -134,14 +134,14 @@ static void token_watch_on_timer(struct timer *timer)
 
 /* ---- entries of the denials ---- */
 
-static void token_watch_show(const struct deny_watcher *holder, struct denial_marks *marks_r)
+static void token_watch_show(const struct deny_watcher *watcher, struct denial_marks *marks_r)
 {
-	access_show(&container_of(holder, struct token_watch, holder)->access, marks_r);
+	access_show(&container_of(watcher, struct token_watch, deny_watcher)->access, marks_r);
 }
 
-static void token_watch_on_denied(struct deny_watcher *holder)
+static void token_watch_on_denied(struct deny_watcher *watcher)
 {
-	token_watch_over(container_of(holder, struct token_watch, holder), REASON_DENIED);
+	token_watch_over(container_of(watcher, struct token_watch, deny_watcher), REASON_DENIED);
 }
 
 static const struct deny_watcher_ops token_watch_watcher_ops = {
@@ -174,7 +174,7 @@ struct token_watch *token_watch_new(const struct endpoint_request *request,
 		watch->token_size = token.n;
 	}
 	timer_init(&watch->timer, token_watch_on_timer);
-	deny_watcher_init(&watch->holder, &token_watch_watcher_ops);
+	deny_watcher_init(&watch->deny_watcher, &token_watch_watcher_ops);
 	return watch;
 }
 
@@ -184,7 +184,7 @@ void token_watch_begin(struct token_watch *watch, const struct access *access)
 		return;
 	CHECK(watch->access.principal == NULL && access->principal != NULL);
 	watch->access = access_copy(access);
-	deny_list_watch(watch->authorization->deny_list, &watch->holder);
+	deny_list_watch(watch->authorization->deny_list, &watch->deny_watcher);
 	token_watch_set_times(watch);
 	token_watch_wait(watch);
 }

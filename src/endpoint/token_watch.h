@@ -20,7 +20,7 @@ struct token_watch;
 typedef void token_watch_over_fn(void *owner, enum reason reason);
 
 struct token_watch {
-	struct deny_watcher holder;
+	struct deny_watcher deny_watcher;
 	struct loop *loop;
 	struct authorization *authorization;
 	const struct protected_resource *place;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of holders by their address; each has its places that give way in two lists, in the order in which they
- * began to wait. Nobody is searched for: the holders that have something to give are in lists by rank.
+ * A table of addresses; each has its places that give way in two lists, in the order in which they
+ * began to wait. Nobody is searched for: the addresses that have something to give are in lists by rank.
  */
 #include "http/places.h"
 
@@ -18,7 +18,7 @@
 /* Stands for all trusted proxies: of a prefix that is reserved and nobody's. RFC 4291 s2.4 */
 static const struct peer proxies = { .family = AF_INET6, .address = { [7] = 2 } };
 
-struct holder {
+struct address_places {
 	struct list link;  /* in ranks; by itself: it has nothing to give */
 	unsigned int rank; /* 0: in none */
 	bool is_trusted;   /* all trusted proxies together: many clients */
@@ -40,73 +40,73 @@ static unsigned int rank_of(size_t places)
 	return shift * 8 + (unsigned int)(places >> shift);
 }
 
-/* Puts the holder where it belongs, at the end: it was there already, or has begun to wait. */
-static void holder_settle(struct places *places, struct holder *holder)
+/* Puts the address where it belongs, at the end: it was there already, or has begun to wait. */
+static void address_places_settle(struct places *places, struct address_places *address)
 {
 	unsigned int rank = 0;
 
-	if (holder->waiting_count[PLACE_FRESH] + holder->waiting_count[PLACE_KEPT] > 0)
-		rank = rank_of(holder->is_trusted ? 1 : holder->places);
+	if (address->waiting_count[PLACE_FRESH] + address->waiting_count[PLACE_KEPT] > 0)
+		rank = rank_of(address->is_trusted ? 1 : address->places);
 	CHECK(rank < PLACES_RANKS);
-	if (rank == holder->rank)
+	if (rank == address->rank)
 		return;
-	holder->rank = rank;
-	list_remove(&holder->link);
+	address->rank = rank;
+	list_remove(&address->link);
 	if (rank > 0)
-		list_append(&places->ranks[rank], &holder->link);
+		list_append(&places->ranks[rank], &address->link);
 }
 
-static struct holder *holder_get(struct places *places, const struct peer *peer)
+static struct address_places *address_places_get(struct places *places, const struct peer *peer)
 {
 	bool is_trusted = http_trust_has(places->trust, peer);
 	uint64_t key = peer_key(is_trusted ? &proxies : peer, places->seed);
-	struct holder *holder = map_find(&places->holders, key);
+	struct address_places *address = map_find(&places->addresses, key);
 
-	if (holder != NULL)
-		return holder;
-	holder = mem_zalloc(sizeof(*holder));
-	holder->key = key;
-	holder->is_trusted = is_trusted;
-	list_init(&holder->link);
-	list_init(&holder->waiting[PLACE_FRESH]);
-	list_init(&holder->waiting[PLACE_KEPT]);
-	map_insert(&places->holders, key, holder);
-	return holder;
+	if (address != NULL)
+		return address;
+	address = mem_zalloc(sizeof(*address));
+	address->key = key;
+	address->is_trusted = is_trusted;
+	list_init(&address->link);
+	list_init(&address->waiting[PLACE_FRESH]);
+	list_init(&address->waiting[PLACE_KEPT]);
+	map_insert(&places->addresses, key, address);
+	return address;
 }
 
-static void holder_free(struct places *places, struct holder *holder)
+static void address_places_free(struct places *places, struct address_places *address)
 {
-	CHECK(holder->places == 0 && holder->rank == 0);
-	map_remove(&places->holders, holder->key);
-	free(holder);
+	CHECK(address->places == 0 && address->rank == 0);
+	map_remove(&places->addresses, address->key);
+	free(address);
 }
 
-/* The place that gives way first of the holder's; NULL: none does. */
-static struct place *holder_find(const struct holder *holder)
+/* The place that gives way first of the address's; NULL: none does. */
+static struct place *address_places_find(const struct address_places *address)
 {
 	enum place_use use =
-		holder->waiting_count[PLACE_KEPT] > holder->waiting_count[PLACE_FRESH] ?
+		address->waiting_count[PLACE_KEPT] > address->waiting_count[PLACE_FRESH] ?
 			PLACE_KEPT :
 			PLACE_FRESH;
 
-	CHECK(list_is_empty(&holder->waiting[use]) == (holder->waiting_count[use] == 0));
-	if (list_is_empty(&holder->waiting[use]))
+	CHECK(list_is_empty(&address->waiting[use]) == (address->waiting_count[use] == 0));
+	if (list_is_empty(&address->waiting[use]))
 		return NULL;
-	return container_of(holder->waiting[use].next, struct place, link);
+	return container_of(address->waiting[use].next, struct place, link);
 }
 
 /* Those of one rank take turns. */
 static struct place *places_find(struct places *places)
 {
 	for (unsigned int rank = PLACES_RANKS - 1; rank > 0; rank--) {
-		struct list *holders = &places->ranks[rank];
-		struct list *first = holders->next;
+		struct list *addresses = &places->ranks[rank];
+		struct list *first = addresses->next;
 
-		if (first == holders)
+		if (first == addresses)
 			continue;
 		list_remove(first);
-		list_append(holders, first);
-		return holder_find(container_of(first, struct holder, link));
+		list_append(addresses, first);
+		return address_places_find(container_of(first, struct address_places, link));
 	}
 	return NULL;
 }
@@ -115,22 +115,23 @@ static void place_give_way(struct place *place)
 {
 	CHECK(place->use != PLACE_USED);
 	place->give_way(place);
-	CHECK(place->holder == NULL || place->use == PLACE_USED);
-	if (place->holder == NULL)
+	CHECK(place->address == NULL || place->use == PLACE_USED);
+	if (place->address == NULL)
 		counter_add(COUNTER_CONNECTIONS_GAVE_WAY);
 }
 
-/* The holder, if it has its share already; NULL: it may have another place. */
-static const struct holder *find_greedy(const struct places *places, const struct peer *peer)
+/* The address, if it has its share already; NULL: it may have another place. */
+static const struct address_places *find_greedy(const struct places *places,
+						const struct peer *peer)
 {
 	uint64_t share = places->max / 4 > 0 ? places->max / 4 : 1;
-	const struct holder *holder;
+	const struct address_places *address;
 
 	if (!places_are_scarce(places) || peer->family == 0 || peer_is_loopback(*peer) ||
 	    http_trust_has(places->trust, peer))
 		return NULL;
-	holder = map_find(&places->holders, peer_key(peer, places->seed));
-	return holder != NULL && holder->places >= share ? holder : NULL;
+	address = map_find(&places->addresses, peer_key(peer, places->seed));
+	return address != NULL && address->places >= share ? address : NULL;
 }
 
 const char *places_make_room(struct places *places, const struct peer *peer)
@@ -138,14 +139,14 @@ const char *places_make_room(struct places *places, const struct peer *peer)
 	const char *reason = NULL;
 
 	for (int i = 0; i < TRIES; i++) {
-		const struct holder *greedy = find_greedy(places, peer);
+		const struct address_places *greedy = find_greedy(places, peer);
 		struct place *place;
 
 		if (greedy == NULL && places->count < places->max)
 			return NULL;
 		reason = greedy != NULL ? "its address has a quarter of limits.connections open" :
 					  "limits.connections are open";
-		place = greedy != NULL ? holder_find(greedy) : places_find(places);
+		place = greedy != NULL ? address_places_find(greedy) : places_find(places);
 		if (place == NULL)
 			break;
 		place_give_way(place);
@@ -163,8 +164,8 @@ static void place_stop_waiting(struct place *place)
 {
 	if (place->use == PLACE_USED)
 		return;
-	CHECK(place->holder->waiting_count[place->use] > 0);
-	place->holder->waiting_count[place->use]--;
+	CHECK(place->address->waiting_count[place->use] > 0);
+	place->address->waiting_count[place->use]--;
 	list_remove(&place->link);
 }
 
@@ -172,53 +173,53 @@ static void place_start_waiting(struct place *place)
 {
 	if (place->use == PLACE_USED)
 		return;
-	place->holder->waiting_count[place->use]++;
-	list_append(&place->holder->waiting[place->use], &place->link);
+	place->address->waiting_count[place->use]++;
+	list_append(&place->address->waiting[place->use], &place->link);
 }
 
 void place_enter(struct place *place, struct places *places, const struct peer *peer,
 		 place_fn *give_way)
 {
-	CHECK(place->holder == NULL && give_way != NULL);
+	CHECK(place->address == NULL && give_way != NULL);
 	*place = (struct place){
 		.places = places,
-		.holder = holder_get(places, peer),
+		.address = address_places_get(places, peer),
 		.give_way = give_way,
 		.use = PLACE_FRESH,
 	};
 	list_init(&place->link);
 	places->count++;
-	place->holder->places++;
+	place->address->places++;
 	place_start_waiting(place);
-	holder_settle(places, place->holder);
+	address_places_settle(places, place->address);
 }
 
 void place_set_use(struct place *place, enum place_use use)
 {
-	CHECK(place->holder != NULL);
+	CHECK(place->address != NULL);
 	if (place->use == use)
 		return;
 	place_stop_waiting(place);
 	place->use = use;
 	place_start_waiting(place);
-	holder_settle(place->places, place->holder);
+	address_places_settle(place->places, place->address);
 }
 
 void place_leave(struct place *place)
 {
-	struct holder *holder = place->holder;
+	struct address_places *address = place->address;
 	struct places *places = place->places;
 
-	if (holder == NULL)
+	if (address == NULL)
 		return;
-	CHECK(places->count > 0 && holder->places > 0);
+	CHECK(places->count > 0 && address->places > 0);
 	place_stop_waiting(place);
-	place->holder = NULL;
+	place->address = NULL;
 	places->count--;
-	holder->places--;
-	holder_settle(places, holder);
-	if (holder->places == 0)
-		holder_free(places, holder);
+	address->places--;
+	address_places_settle(places, address);
+	if (address->places == 0)
+		address_places_free(places, address);
 }
 
 void places_init(struct places *places, uint64_t max, const struct http_trust *trust)
@@ -232,6 +233,6 @@ void places_init(struct places *places, uint64_t max, const struct http_trust *t
 
 void places_fini(struct places *places)
 {
-	CHECK(places->count == 0 && places->holders.count == 0);
-	map_fini(&places->holders);
+	CHECK(places->count == 0 && places->addresses.count == 0);
+	map_fini(&places->addresses);
 }

@@ -26,7 +26,7 @@
 #include "http/forwarded.h"
 #include "io/peer.h"
 
-struct holder;
+struct address_places;
 struct place;
 
 enum place_use {
@@ -43,14 +43,14 @@ typedef void place_fn(struct place *place);
 
 /* Embedded by connections, and by what becomes one. */
 struct place {
-	struct list link; /* among its holder's of the same use */
+	struct list link; /* among its address's of the same use */
 	struct places *places;
-	struct holder *holder; /* NULL: holds none */
+	struct address_places *address; /* NULL: holds none */
 	place_fn *give_way;
 	enum place_use use;
 };
 
-/* Holders are kept by about how many places they hold: exactly up to 15, and to an eighth beyond. */
+/* Addresses are kept by about how many places they hold: exactly up to 15, and to an eighth beyond. */
 #define PLACES_RANKS 240
 
 struct places {
@@ -58,8 +58,8 @@ struct places {
 	const struct http_trust *trust;
 	size_t count;
 	uint64_t seed;
-	struct map holders;
-	struct list ranks[PLACES_RANKS]; /* of holders that have something to give */
+	struct map addresses;
+	struct list ranks[PLACES_RANKS]; /* of addresses that have something to give */
 };
 
 /* The trust is borrowed until places_fini. */

@@ -124,8 +124,8 @@ static void the_more_frequent_kind_goes(void **state)
 	for (int i = 0; i < MAX; i++)
 		assert_non_null(come("127.0.0.1"));
 	assert_ptr_equal(items[0].place.places, &places);
-	assert_non_null(items[0].place.holder);
-	assert_non_null(items[1].place.holder);
+	assert_non_null(items[0].place.address);
+	assert_non_null(items[1].place.address);
 	teardown(NULL);
 
 	start(MAX);
@@ -138,7 +138,7 @@ static void the_more_frequent_kind_goes(void **state)
 		place_set_use(&more->place, PLACE_USED);
 		place_set_use(&more->place, PLACE_KEPT);
 	}
-	assert_non_null(item->place.holder);
+	assert_non_null(item->place.address);
 }
 
 static void the_address_with_most_goes_first(void **state)
@@ -305,14 +305,14 @@ static size_t held_by(int address)
 	size_t held = 0;
 
 	for (int i = 0; i < item_count; i++)
-		held += items[i].place.holder != NULL && address_of(i) == address;
+		held += items[i].place.address != NULL && address_of(i) == address;
 	return held;
 }
 
 static bool has_waiting(int address)
 {
 	for (int i = 0; i < item_count; i++) {
-		if (items[i].place.holder != NULL && address_of(i) == address &&
+		if (items[i].place.address != NULL && address_of(i) == address &&
 		    items[i].place.use != PLACE_USED)
 			return true;
 	}
@@ -333,9 +333,9 @@ static void any_history_leaves_the_order(void **state)
 	while (item_count < MANY) {
 		struct item *item = &items[rand() % (item_count + 1)];
 
-		if (item->place.holder != NULL && item_count > 200)
+		if (item->place.address != NULL && item_count > 200)
 			place_set_use(&item->place, uses[rand() % 3]);
-		if (item->place.holder != NULL && rand() % 20 == 0)
+		if (item->place.address != NULL && rand() % 20 == 0)
 			place_leave(&item->place);
 		snprintf(address, sizeof(address), "127.0.0.%d", address_of(item_count));
 		before = left_count;

@@ -45,23 +45,45 @@ bool backoff_has_given_up(const struct backoff *backoff)
 	       backoff->failures >= backoff->conf->give_up_after;
 }
 
+/* In how long the next turn comes; 0: now. */
+static uint64_t turn_wait_ms(const struct backoff *backoff)
+{
+	uint64_t now_us = clock_now_ms() * 1000, at_us = backoff->next_start_at_us;
+
+	return at_us > now_us ? (at_us - now_us) / 1000 : 0;
+}
+
 bool backoff_take_turn(struct backoff *backoff, uint64_t *wait_ms_r)
 {
 	uint64_t now_us = clock_now_ms() * 1000;
-	uint64_t at_us = backoff->next_start_at_us;
-	uint64_t wait_ms;
+	uint64_t wait_ms = turn_wait_ms(backoff);
 
 	*wait_ms_r = 0;
 	if (backoff->conf->start_rate == 0)
 		return true;
-	if (at_us + 1000000 < now_us)
-		at_us = now_us - 1000000;
-	wait_ms = at_us > now_us ? (at_us - now_us) / 1000 : 0;
 	if (wait_ms > backoff->conf->start_timeout_ms)
 		return false;
-	backoff->next_start_at_us = at_us + 1000000 / backoff->conf->start_rate;
+	if (backoff->next_start_at_us + 1000000 < now_us)
+		backoff->next_start_at_us = now_us - 1000000;
+	backoff->next_start_at_us += 1000000 / backoff->conf->start_rate;
 	*wait_ms_r = round_up(wait_ms, TURN_STEP_MS);
 	return true;
+}
+
+void backoff_return_turn(struct backoff *backoff)
+{
+	if (backoff->conf->start_rate == 0)
+		return;
+	CHECK(backoff->next_start_at_us >= 1000000 / backoff->conf->start_rate);
+	backoff->next_start_at_us -= 1000000 / backoff->conf->start_rate;
+}
+
+uint64_t backoff_refuses_for_ms(const struct backoff *backoff)
+{
+	uint64_t wait_ms = turn_wait_ms(backoff);
+	uint64_t longest_ms = backoff->conf->start_timeout_ms;
+
+	return backoff->conf->start_rate > 0 && wait_ms > longest_ms ? wait_ms - longest_ms : 0;
 }
 
 static void backoff_recover(struct backoff *backoff)

@@ -32,6 +32,10 @@ bool backoff_has_given_up(const struct backoff *backoff);
  * Returns false, and takes none, if that is longer than a start may take (start.timeout).
  */
 bool backoff_take_turn(struct backoff *backoff, uint64_t *wait_ms_r);
+/* Who had taken a turn does not start anything: it is another one's. */
+void backoff_return_turn(struct backoff *backoff);
+/* In how long a turn can be taken; 0: now. */
+uint64_t backoff_refuses_for_ms(const struct backoff *backoff);
 
 /* A process answered its handshake; or it failed before that. */
 void backoff_note_started(struct backoff *backoff);

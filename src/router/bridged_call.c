@@ -368,6 +368,7 @@ static void begin(struct call *call, const struct envelope *env)
 	pool_join_as(&bridged->member, modern->pool);
 	bridged->holder = holder_get(&router->sessions.holders, &router->parked_calls,
 				     modern->principal, &modern->peer);
+	bridged->client.holder = bridged->holder;
 	bridged->outer.ops = &outer_ops;
 	timer_init(&bridged->deadline, on_deadline);
 	digest_request(env, &bridged->digest);

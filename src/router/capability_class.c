@@ -54,7 +54,7 @@ static void append_verbatim(struct buf *out, size_t begin, struct slice capabili
 	splice_append(out, value.text, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
 }
 
-void capability_class_append(struct buf *out, struct slice capabilities)
+void capability_class_append(struct buf *out, struct slice capabilities, bool has_extras)
 {
 	static const char *const sampling_parts[] = { "tools", "context" };
 	static const char *const elicitation_parts[] = { "form", "url" };
@@ -74,7 +74,9 @@ void capability_class_append(struct buf *out, struct slice capabilities)
 		append_name(out, begin, "elicitation");
 		append_parts(out, elicitation, elicitation_parts, "form");
 	}
-	append_verbatim(out, begin, capabilities, "extensions");
-	append_verbatim(out, begin, capabilities, "experimental");
+	if (has_extras) {
+		append_verbatim(out, begin, capabilities, "extensions");
+		append_verbatim(out, begin, capabilities, "experimental");
+	}
 	append_end(out, begin);
 }

@@ -7,10 +7,13 @@
 #ifndef MCPGATED_ROUTER_CAPABILITY_CLASS_H
 #define MCPGATED_ROUTER_CAPABILITY_CLASS_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/slice.h"
 
 /* Appends the class as the capabilities that a child is told: JSON text, "{}" if there are none. */
-void capability_class_append(struct buf *out, struct slice capabilities);
+/* has_extras: with what its client may call as it likes, extensions and experimental ones. */
+void capability_class_append(struct buf *out, struct slice capabilities, bool has_extras);
 
 #endif

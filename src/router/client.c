@@ -72,9 +72,11 @@ struct stream *client_stream(const struct client *client)
 
 const void *client_fairness_key(const struct client *client)
 {
-	if (client->pool->principal != NULL || principal_is_anonymous(client->principal))
-		return client;
-	return client->principal;
+	if (principal_is_anonymous(client->principal)) {
+		CHECK(client->holder != NULL);
+		return client->holder->is_crowd ? client : (const void *)client->holder;
+	}
+	return client->pool->principal != NULL ? (const void *)client : client->principal;
 }
 
 unsigned int client_lacks(const struct client *client, const struct upstream *upstream)

@@ -17,6 +17,7 @@
 
 struct call;
 struct envelope;
+struct holder;
 struct msg;
 struct pool;
 struct principal;
@@ -41,6 +42,7 @@ struct client {
 	struct server *server;       /* that it speaks to */
 	struct principal *principal; /* borrowed: the session, or the request, has a reference */
 	struct session *session;     /* NULL: it has none */
+	const struct holder *holder; /* which caller it is; borrowed likewise */
 	struct peer peer;            /* where it began */
 	const struct revision *revision; /* what it and we agreed on */
 	struct pool *pool;               /* that serves it; NULL: none yet, or no more */
@@ -70,7 +72,7 @@ struct msg *client_copy_message(const struct envelope *env, const struct splice_
 				size_t count);
 /* The stream for what belongs to no call; NULL: it has none. */
 struct stream *client_stream(const struct client *client);
-/* Who takes turns where calls wait: principals, or clients of those who are not told apart. */
+/* Who takes turns where calls wait: principals, addresses of anonymous ones, or clients where those do not tell them apart. */
 const void *client_fairness_key(const struct client *client);
 /*
  * What the server may use and the client does not know: its revision lacks it, or the pool does not offer it.

@@ -12,6 +12,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
+#include "session/holder.h"
 #include "session/principal.h"
 
 static struct client_request *of_member(struct pool_member *member)
@@ -37,6 +38,7 @@ void client_request_close(struct client *client)
 	list_remove(&request->link);
 	client_fini(client);
 	principal_unref(&client->principal);
+	holder_unref(&request->holder);
 	loop_defer_free(loop, request);
 }
 
@@ -129,6 +131,8 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	list_init(&request->link);
 	list_append(&router->requests, &request->link);
 	request->client.principal = principal_ref(principal);
+	request->holder = holder_get(&router->sessions.holders, &router->requests, principal, peer);
+	request->client.holder = request->holder;
 	request->client.level = era_log_level(env);
 	request->client.is_ready_to_be_asked = true;
 	request->member.ops = &member_ops;

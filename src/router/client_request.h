@@ -20,6 +20,7 @@ struct client_request {
 	struct client client;
 	struct list link; /* of the router's */
 	struct pool_member member;
+	struct holder *holder;
 	struct wait_queue opening;       /* its call, until a server is known to its pool */
 	struct change_listener listener; /* if that is what it asks for */
 };

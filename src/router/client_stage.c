@@ -153,15 +153,28 @@ struct admitted *admit(const struct client *client, const struct envelope *env)
 	return admitted;
 }
 
-struct front *open_session_at(struct server *server, struct principal *principal, const char *text)
+static struct front *open_session_of(struct server *server, struct principal *principal,
+				     const struct peer *peer, const char *text)
 {
 	struct envelope env = scan(q(text));
 	struct front *front = front_new(&env);
 
-	client_session_open(&router, server, principal, &(struct peer){ .family = 0 }, &front->call,
-			    admit(NULL, &env));
+	client_session_open(&router, server, principal, peer, &front->call, admit(NULL, &env));
 	settle();
 	return front;
+}
+
+struct front *open_session_at(struct server *server, struct principal *principal, const char *text)
+{
+	return open_session_of(server, principal, &(struct peer){ .family = 0 }, text);
+}
+
+struct front *open_session_from(const char *address, const char *text)
+{
+	struct peer peer;
+
+	assert_true(peer_parse(slice_str(address), &peer));
+	return open_session_of(&servers[0], &router.sessions.principals.anonymous, &peer, text);
 }
 
 struct front *open_session_as(struct principal *principal, const char *text)

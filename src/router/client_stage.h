@@ -49,6 +49,8 @@ struct admitted *admit(const struct client *client, const struct envelope *env);
 
 /* An initialize request of a client, to the first server if none is named; what comes of it is to be seen. */
 struct front *open_session_at(struct server *server, struct principal *principal, const char *text);
+/* The same of an anonymous client at this address. */
+struct front *open_session_from(const char *address, const char *text);
 struct front *open_session_as(struct principal *principal, const char *text);
 struct front *open_session(const char *text);
 struct front *request(struct client *client, const char *text);

@@ -25,7 +25,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/reclaim.c src/router/reclaim.h \
 	src/router/report.c src/router/report.h \
 	src/router/result.c src/router/result.h \
-	src/router/retry.c src/router/retry.h \
+	src/router/retry_after.c src/router/retry_after.h \
 	src/router/router.c src/router/router.h \
 	src/router/seal.c src/router/seal.h \
 	src/router/server_capabilities.c src/router/server_capabilities.h \

@@ -12,10 +12,12 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "router/client.h"
 #include "router/list_cache.h"
 #include "router/pool.h"
+#include "router/pool_demand.h"
 #include "router/router.h"
 #include "router/subscriptions.h"
 #include "upstream/upstream.h"
@@ -183,6 +185,35 @@ void notification_fanout_tell_changes(struct pool *pool)
 		list_cache_note_change(pool, lists[i].offer);
 		if (pool->capabilities.tells & lists[i].offer)
 			tell_change(pool, i);
+	}
+}
+
+static void tell_update(struct pool *pool, struct slice uri)
+{
+	static const struct slice method = SLICE("notifications/resources/updated");
+	struct buf params = { 0 };
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	buf_append_str(&params, "{\"uri\":\"");
+	splice_append(&params, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+	buf_append_str(&params, "\"}");
+	write_call(&text, (struct slice){ NULL, 0 }, method, buf_slice(&params));
+	msg = msg_new_take(&text);
+	tell_members(pool, notification_key(method, uri), msg);
+	msg_unref(&msg);
+	buf_fini(&params);
+}
+
+void notification_fanout_tell_updates(struct pool *pool)
+{
+	CHECK(!pool_is_shared(pool));
+	LIST_FOREACH(node, &pool_only_member(pool)->client->subscriptions.items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+
+		tell_update(pool, slice_of(item->text, item->length));
+		if (pool->member_count == 0)
+			return; /* that has ended the session */
 	}
 }
 

@@ -21,5 +21,7 @@ void notification_fanout_take(struct upstream *upstream, const struct envelope *
 			      const struct method *method);
 /* The lists of a pool may be others than before: its members are told, of those whose changes the server tells. */
 void notification_fanout_tell_changes(struct pool *pool);
+/* What the session of a pool has subscribed to may have changed: it had no process that would have told. */
+void notification_fanout_tell_updates(struct pool *pool);
 
 #endif

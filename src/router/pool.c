@@ -33,12 +33,26 @@
 #endif
 
 #define RETRY_MS 1000
+/* A principal with so many pools of a server gets no more for what clients may call as they like. bridging.md §1.2 */
+#define CLASSES_MAX 8
 
 /* Processes of shared pools come and go, and sessions may give theirs away: for a slot it can be waited, for a while. */
 static bool may_wait_for(const struct pool *pool, enum reason reason)
 {
 	return reason == REASON_NONE ||
 	       (reason == REASON_OVER_LIMIT && (pool_is_shared(pool) || reclaim_is_waiting(pool)));
+}
+
+/* Begun to wait in it, or do so no more. */
+static void note_joining(struct pool *pool)
+{
+	bool is_entered = pool->principal != NULL && !list_is_empty(&pool->joining);
+
+	if (is_entered && !pool->is_entered)
+		pool->holder->waiting++;
+	else if (!is_entered && pool->is_entered)
+		pool->holder->waiting--;
+	pool->is_entered = is_entered;
 }
 
 static struct pool_member *member_at(struct list *node)
@@ -74,14 +88,14 @@ static void pool_on_rest(struct upstream *upstream)
 
 	CHECK(upstream_load(upstream) == 0 && upstream->lease == NULL);
 	upstream->rested_at_ms = clock_now_ms();
-	if (upstream->state == UPSTREAM_RETIRING) {
-		if (upstream->given_at_ms > 0)
+	if (!pool_is_shared(pool)) {
+		reclaim_wake(&pool->router->reclaim);
+		if (upstream->state == UPSTREAM_READY && pool->server->conf.sleep_after_ms > 0)
+			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
+	} else if (upstream->state == UPSTREAM_RETIRING) {
+		if (upstream->donated_at_ms > 0)
 			process_slots_note_leaving(upstream);
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
-	} else if (!pool_is_shared(pool)) {
-		reclaim_wake(&pool->router->reclaim);
-		if (pool->server->conf.sleep_after_ms > 0)
-			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
 	} else {
 		upstream_start_idle(upstream, pool->server->conf.idle_ms);
 		/* Else it will have another one in a moment: the other pools would look for it in vain. */
@@ -143,6 +157,7 @@ static void pool_admit_member(struct pool_member *member, const struct envelope 
 	CHECK(pool->agreed != NULL);
 	list_remove(&member->link);
 	list_append(&pool->members, &member->link);
+	note_joining(pool);
 	member->ops->on_ready(member, response);
 }
 
@@ -226,13 +241,19 @@ static void pool_on_closed(struct upstream *upstream)
 		pool->starting--;
 	if (upstream->lease != NULL)
 		pool_end_lease(upstream);
+	if (pool->holder != NULL) {
+		CHECK(pool->holder->count > 0);
+		pool->holder->count--;
+	}
+	if (!pool_is_shared(pool)) {
+		pool->stopped_at_ms = clock_now_ms();
+		reclaim_note_stopped(pool);
+	}
 	upstream->client = NULL;
 	list_remove(&upstream->link);
 	pool->upstream_count--;
-	if (!pool_is_shared(pool)) {
-		reclaim_note_stopped(pool);
+	if (!pool_is_shared(pool))
 		return;
-	}
 	process_slots_put_last(pool);
 	pool_wake(pool);
 }
@@ -322,6 +343,8 @@ static enum reason pool_start_upstream(struct pool *pool)
 	list_append(&pool->upstreams, &upstream->link);
 	pool->upstream_count++;
 	pool->starting++;
+	if (pool->holder != NULL)
+		pool->holder->count++;
 	if (only != NULL)
 		reclaim_note_started(pool);
 	if (warm != NULL)
@@ -362,7 +385,7 @@ enum reason pool_grow(struct pool *pool)
 	while (reason == REASON_NONE && pool->starting < needed)
 		reason = pool_start_upstream(pool);
 	if (reason != REASON_NONE && !timer_is_running(&pool->retry) && !pool->is_waiting &&
-	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_poor(pool) ||
+	    (pool->upstream_count < pool_least_upstreams(pool) || pool_is_starved(pool) ||
 	     (pool->principal != NULL && pool_is_waited_for(pool))))
 		timer_start(pool->router->loop, &pool->retry, RETRY_MS);
 	return reason;
@@ -373,7 +396,7 @@ static void pool_on_retry(struct timer *timer)
 	struct pool *pool = container_of(timer, struct pool, retry);
 
 	if (pool_grow(pool) == REASON_OVER_LIMIT &&
-	    (pool_is_poor(pool) || process_slots_is_owed(pool)))
+	    (pool_is_starved(pool) || process_slots_is_underserved(pool)))
 		process_slots_claim(pool);
 	pool_wake(pool);
 }
@@ -553,30 +576,66 @@ static struct msg *make_initialize(const struct revision *revision, struct slice
 	return msg_new_take(&text);
 }
 
+/* Its pool, if there is one; and how many pools of the server the principal has. */
+static struct pool *find_for_class(const struct router *router, const struct server *server,
+				   const struct principal *principal, struct slice claims,
+				   struct slice class, size_t *count_r)
+{
+	*count_r = 0;
+	LIST_FOREACH(node, &router->slots.pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server != server || pool->principal != principal)
+			continue;
+		(*count_r)++;
+		if (slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
+		    slice_is_equal(slice_str(pool->class), class))
+			return pool;
+	}
+	return NULL;
+}
+
 static struct pool *pool_for_class(struct router *router, struct server *server,
 				   struct principal *principal, struct slice claims,
 				   struct slice class)
 {
+	static const struct peer anywhere; /* all anonymous ones are one principal */
 	struct upstream_setup setup = { .revision = revision_newest() };
-	struct pool *pool;
+	size_t count;
+	struct pool *pool = find_for_class(router, server, principal, claims, class, &count);
 
-	LIST_FOREACH(node, &router->slots.pools) {
-		pool = container_of(node, struct pool, link);
-		if (pool->server == server && pool->principal == principal &&
-		    slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
-		    slice_is_equal(slice_str(pool->class), class))
-			return pool;
-	}
+	if (pool != NULL)
+		return pool;
 	setup.initialize = make_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
 	pool = pool_new(router, server, &setup);
 	pool->class = mem_dup_slice(class);
-	pool->principal = principal != NULL ? principal_ref(principal) : NULL;
+	if (principal != NULL) {
+		pool->principal = principal_ref(principal);
+		pool->holder = holder_get(&router->sessions.holders, server, principal, &anywhere);
+	}
 	pool->sharing = mem_zalloc(sizeof(*pool->sharing));
 	pool->sharing->pool = pool;
 	router->pool_ops->on_new(pool);
 	list_append(&router->slots.pools, &pool->link);
 	return pool;
+}
+
+/* The capability class of a client, without what would be one pool too many for its principal. */
+static void append_class(struct buf *out, const struct client *client,
+			 const struct principal *principal, struct slice claims,
+			 struct slice capabilities)
+{
+	size_t count;
+
+	capability_class_append(out, capabilities, true);
+	if (principal == NULL ||
+	    find_for_class(client->router, client->server, principal, claims, buf_slice(out),
+			   &count) != NULL ||
+	    count < CLASSES_MAX)
+		return;
+	out->len = 0;
+	capability_class_append(out, capabilities, false);
 }
 
 static struct pool *pool_for(const struct client *client, const struct envelope *env,
@@ -594,8 +653,8 @@ static struct pool *pool_for(const struct client *client, const struct envelope 
 				      SLICE_LIT("{}"));
 	env = convert_initialize(&convert, revision_lacks(client->revision, revision_newest()),
 				 env);
-	capability_class_append(&class,
-				scan_member(env->params.text, SLICE_LIT("capabilities")).text);
+	append_class(&class, client, principal, claims,
+		     scan_member(env->params.text, SLICE_LIT("capabilities")).text);
 	if (principal == NULL) {
 		struct upstream_setup setup = { .initialize = msg_new(env->text),
 						.revision = client->revision };
@@ -644,14 +703,45 @@ static void pool_spread(struct pool *pool)
 		(void)pool_start_upstream(pool);
 }
 
+/*
+ * The pool waits for its first process with others of the server: not more than pool.queue do. Who waits with one gets the
+ * place of the newest of who waits with most. Returns whether it may wait.
+ */
+static bool make_place(const struct pool *pool)
+{
+	size_t count = 0, most = pool->holder->waiting;
+	struct pool *excess = NULL;
+
+	LIST_FOREACH(node, &pool->router->slots.pools) {
+		struct pool *other = container_of(node, struct pool, link);
+
+		if (other == pool || other->server != pool->server || !other->is_entered ||
+		    other->upstream_count > 0)
+			continue;
+		count++;
+		if (other->holder->waiting > most) {
+			most = other->holder->waiting - 1;
+			excess = other;
+		}
+	}
+	if (count < pool->server->conf.queue_calls)
+		return true;
+	if (excess != NULL)
+		pool_fail_waiting(excess, REASON_OVER_LIMIT);
+	return excess != NULL;
+}
+
 static enum reason pool_add_joining(struct pool *pool, struct pool_member *member)
 {
 	enum reason reason = REASON_NONE;
 
 	list_append(&pool->joining, &member->link);
 	pool->member_count++;
+	note_joining(pool);
 	if (pool->upstream_count == 0)
 		reason = pool_grow(pool);
+	if (pool->principal != NULL && reason == REASON_OVER_LIMIT && !make_place(pool))
+		return reason;
 	return may_wait_for(pool, reason) ? REASON_NONE : reason;
 }
 
@@ -673,6 +763,7 @@ enum reason pool_join(struct pool_member *member, const struct envelope *env)
 		return pool_add_joining(pool, member);
 	list_append(&pool->joining, &member->link);
 	pool->member_count++;
+	note_joining(pool);
 	pool_spread(pool);
 	pool_admit_to_shared(pool);
 	return REASON_NONE;
@@ -695,7 +786,7 @@ enum reason pool_join_request(struct pool_member *member, struct slice capabilit
 	if (is_for_all || conf->never_asks)
 		buf_append_str(&class, "{}");
 	else
-		capability_class_append(&class, capabilities);
+		append_class(&class, client, client->principal, buf_slice(&claims), capabilities);
 	client->pool = pool_for_class(client->router, client->server,
 				      is_for_all ? NULL : client->principal, buf_slice(&claims),
 				      buf_slice(&class));
@@ -724,6 +815,7 @@ void pool_leave(struct pool_member *member, enum reason reason)
 	CHECK(pool->member_count > 0);
 	list_remove(&member->link);
 	pool->member_count--;
+	note_joining(pool);
 	member->client->pool = NULL;
 	if (pool_is_shared(pool)) {
 		pool_wake(pool);

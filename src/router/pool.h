@@ -122,12 +122,16 @@ struct pool {
 	struct list jobs;
 	bool is_jobs_turn; /* when both calls and jobs wait for an upstream */
 	bool is_short;     /* it waits for a process of others to go */
+	bool is_passed;    /* it was looked at in this turn, and there is none for it */
+	struct holder *
+		holder; /* what its caller has of the server's processes; NULL: they are everybody's */
+	bool is_entered; /* callers wait for it to begin, and it counts among what its holder waits for */
 	/* of one session: */
-	struct holder *holder;    /* what its caller has of the server's processes */
+	uint64_t stopped_at_ms;   /* when its last process was stopped, or lost */
 	struct upstream *awaited; /* whose place may be for it; NULL: none in particular */
 	bool is_waiting;          /* for a place for its process */
+	bool is_promised;         /* another one's finishes its calls for it */
 	uint64_t waiting_since_ms;
-	bool is_passed;     /* there is none for it in this turn */
 	struct timer retry; /* what has to run could not be started */
 	struct task
 		pump; /* at the end of the turn waiting calls are given to upstreams with room */

@@ -66,7 +66,7 @@ size_t pool_upstreams_needed(const struct pool *pool)
 	return needed + ready < least ? least - ready : needed;
 }
 
-bool pool_is_poor(const struct pool *pool)
+bool pool_is_starved(const struct pool *pool)
 {
 	if (!pool_is_shared(pool) || pool_upstreams_needed(pool) == 0)
 		return false;

@@ -20,7 +20,7 @@ size_t pool_least_upstreams(const struct pool *pool);
 /* Whether nobody would miss it. */
 bool pool_can_spare(const struct upstream *upstream);
 /* Whether it is waited for, and has no process at all or only such as get no more calls. */
-bool pool_is_poor(const struct pool *pool);
+bool pool_is_starved(const struct pool *pool);
 /* Whether it may work on another call, or list, now; how long its queue is aside. */
 bool pool_may_load(const struct upstream *upstream, bool is_list);
 /* The upstream with the least to do that has room for a request of `size` bytes; NULL: none has. */

@@ -368,6 +368,33 @@ static void queue_is_shared_fairly(void **state)
 	is_failed(many[0], REASON_OVER_LIMIT);
 }
 
+/* bridging.md §1.4: who opens many sessions has no more turns than who has one, if his address tells that they are his. */
+static void addresses_take_turns(void **state)
+{
+	static const char *const from[] = { "192.0.2.1", "192.0.2.1", "192.0.2.2" };
+	struct front *front = open_session_from("192.0.2.9", INITIALIZE);
+	struct client *clients[3];
+	struct front *calls[3];
+
+	get_ready(0);
+	join(front);
+	servers[0].conf.pool_max = servers[0].conf.calls_per_process = 1;
+	request(front->call.client, CALL("1"));
+	hears(process(0), CALL("2"));
+	for (size_t i = 0; i < 3; i++) {
+		clients[i] = join(open_session_from(from[i], INITIALIZE))->client;
+		calls[i] = request(clients[i], CALL("1"));
+	}
+	says(process(0), RESULT("2"));
+	hears(process(0), CALL("3"));
+	says(process(0), RESULT("3"));
+	is_answered(calls[0], RESULT("1"));
+	hears(process(0), CALL("4"));
+	says(process(0), RESULT("4"));
+	is_answered(calls[2], RESULT("1"));
+	is_open(calls[1]);
+}
+
 /* Who comes later does not overtake those who wait; who waits too long is told so. */
 static void waiting_is_limited(void **state)
 {
@@ -975,6 +1002,51 @@ static void servers_may_be_known_not_to_ask(void **state)
 	servers[0].conf.never_asks = true;
 	open_session_as(alice, INITIALIZE_WITH("'elicitation':{}"));
 	hears(process(0), HANDSHAKE(""));
+}
+
+/* bridging.md §1.2: a caller's own words make so many pools and no more; after that, what is known makes the class. */
+static void own_words_make_few_pools(void **state)
+{
+	char text[300], heard_text[300];
+
+	servers[0].conf.pool_max = 20;
+	for (size_t i = 0; i < 8; i++) {
+		snprintf(text, sizeof(text), INITIALIZE_WITH("'experimental':{'y%zu':{}}"), i);
+		snprintf(heard_text, sizeof(heard_text), HANDSHAKE("'experimental':{'y%zu':{}}"),
+			 i);
+		open_session_as(alice, text);
+		hears(process(i), heard_text);
+	}
+	open_session_as(alice, INITIALIZE_WITH("'roots':{},'experimental':{'z':{}}"));
+	hears(process(8), HANDSHAKE("'roots':{}"));
+	open_session_as(alice, INITIALIZE_WITH("'roots':{},'extensions':{'z':{}}"));
+	assert_int_equal(keeper.count, 9);
+	open_session_as(alice, INITIALIZE_WITH("'experimental':{'y3':{}}"));
+	assert_int_equal(keeper.count, 9);
+	open_session_as(bob, INITIALIZE_WITH("'experimental':{'z':{}}"));
+	hears(process(9), HANDSHAKE("'experimental':{'z':{}}"));
+}
+
+/* bridging.md §1.4: pools that wait for a process are bounded like calls; who waits with most gives way. */
+static void waiting_pools_are_bounded(void **state)
+{
+	struct front *his[3], *hers[2];
+
+	servers[0].conf.pool_max = 1;
+	servers[0].conf.queue_calls = 2;
+	request(begin_plain(alice)->client, CALL("1"));
+	his[0] = open_session_as(bob, INITIALIZE_WITH("'roots':{}"));
+	his[1] = open_session_as(bob, INITIALIZE_WITH("'sampling':{}"));
+	his[2] = open_session_as(bob, INITIALIZE_WITH("'elicitation':{}"));
+	is_failed(his[2], REASON_OVER_LIMIT);
+	hers[0] = open_session_as(alice, INITIALIZE_WITH("'roots':{}"));
+	is_failed(his[1], REASON_OVER_LIMIT);
+	is_open(his[0]);
+	is_open(hers[0]);
+	hers[1] = open_session_as(alice, INITIALIZE_WITH("'sampling':{}"));
+	is_failed(hers[1], REASON_OVER_LIMIT);
+	is_open(his[0]);
+	is_open(open_session_as(bob, INITIALIZE_WITH("'roots':{}"))); /* the same pool */
 }
 
 /* bridging.md §1.4: a subscription that is asked for again, since its first asker has gone, waits in its turn. */
@@ -1741,6 +1813,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
 	TEST(queue_is_shared_fairly),
+	TEST(addresses_take_turns),
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
@@ -1762,6 +1835,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscriptions_at_once_are_bounded),
 	TEST(kept_requests_are_bounded),
 	TEST(long_requests_are_not_repeated),
+	TEST_PRINCIPALS(own_words_make_few_pools),
+	TEST_PRINCIPALS(waiting_pools_are_bounded),
 	TEST_PRINCIPALS(heirs_take_turns),
 	TEST_PRINCIPALS(principals_do_not_share),
 	TEST_PRINCIPALS(plain_classes_are_multiplexed),

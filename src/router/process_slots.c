@@ -17,6 +17,7 @@
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/router.h"
+#include "session/holder.h"
 #include "upstream/upstream.h"
 
 static struct process_slots *slots_of(const struct pool *pool)
@@ -44,17 +45,7 @@ void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct 
 /* How many processes the caller of the pool has; 0: they are everybody's. */
 static size_t held_by_caller(const struct pool *pool)
 {
-	size_t count = 0;
-
-	if (pool->principal == NULL)
-		return 0;
-	LIST_FOREACH(node, &slots_of(pool)->pools) {
-		const struct pool *other = container_of(node, struct pool, link);
-
-		if (other->server == pool->server && other->principal == pool->principal)
-			count += other->upstream_count;
-	}
-	return count;
+	return pool->holder != NULL ? pool->holder->count : 0;
 }
 
 static bool is_over_share(const struct pool *pool)
@@ -69,7 +60,7 @@ static bool has_less_than(const struct pool *pool, const struct pool *other)
 	       held_by_caller(pool) < server_share(pool->server);
 }
 
-bool process_slots_is_owed(const struct pool *pool)
+bool process_slots_is_underserved(const struct pool *pool)
 {
 	if (!pool_is_shared(pool) || pool->principal == NULL || pool_upstreams_needed(pool) == 0)
 		return false;
@@ -133,44 +124,44 @@ void process_slots_note_leaving(struct upstream *upstream)
 }
 
 /* What a pool could give away: the upstream that has least to do, and of equals has served for longest. */
-struct gift {
+struct donation {
 	struct upstream *upstream;
 	size_t among;   /* as many that serve */
 	size_t staying; /* as many that are not given away yet */
-	bool is_owed;   /* its caller has more than a share, and who would get it less */
+	bool is_excess; /* its caller has more than a share, and who would get it less */
 };
 
-static struct gift find_gift(const struct pool *pool)
+static struct donation find_donation(const struct pool *pool)
 {
-	struct gift gift = { .upstream = NULL };
+	struct donation donation = { .upstream = NULL };
 
 	LIST_FOREACH(node, &pool->upstreams) {
 		struct upstream *upstream = container_of(node, struct upstream, link);
-		struct upstream *best = gift.upstream;
+		struct upstream *best = donation.upstream;
 
-		gift.staying += upstream->state != UPSTREAM_RETIRING;
+		donation.staying += upstream->state != UPSTREAM_RETIRING;
 		if (upstream->state != UPSTREAM_READY)
 			continue;
-		gift.among++;
+		donation.among++;
 		if (best == NULL || upstream_load(upstream) < upstream_load(best) ||
 		    (upstream_load(upstream) == upstream_load(best) &&
 		     upstream->ready_at_ms < best->ready_at_ms))
-			gift.upstream = upstream;
+			donation.upstream = upstream;
 	}
-	return gift;
+	return donation;
 }
 
-/* ---- gifts ---- */
+/* ---- donations ---- */
 
 /* Who has only one keeps it for as long as others have to wait at most. */
-static bool is_due(const struct gift *gift)
+static bool is_due(const struct donation *donation)
 {
 	uint64_t least_ms;
 
-	if (gift->upstream == NULL || gift->among > 1 || gift->is_owed)
-		return gift->upstream != NULL;
-	least_ms = gift->upstream->server->conf.queue_timeout_ms;
-	return clock_now_ms() - gift->upstream->ready_at_ms >= least_ms;
+	if (donation->upstream == NULL || donation->among > 1 || donation->is_excess)
+		return donation->upstream != NULL;
+	least_ms = donation->upstream->server->conf.queue_timeout_ms;
+	return clock_now_ms() - donation->upstream->ready_at_ms >= least_ms;
 }
 
 /* What is on its way out, or was given away not long ago and whose place would be one for `pool`. */
@@ -187,8 +178,8 @@ static size_t count_promised(const struct pool *pool)
 		LIST_FOREACH(at, &other->upstreams) {
 			const struct upstream *upstream = container_of(at, struct upstream, link);
 
-			count += upstream->given_at_ms > 0 &&
-				 clock_now_ms() - upstream->given_at_ms < wait_ms;
+			count += upstream->donated_at_ms > 0 &&
+				 clock_now_ms() - upstream->donated_at_ms < wait_ms;
 		}
 	}
 	return count;
@@ -202,47 +193,47 @@ static size_t count_wanting(const struct pool *pool)
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
 
-		count += other->upstream_count == 0 && pool_is_poor(other) &&
+		count += other->upstream_count == 0 && pool_is_starved(other) &&
 			 (other->server == pool->server ||
 			  (!server_is_full(other->server) && !server_is_full(pool->server)));
 	}
 	return count;
 }
 
-static bool is_better(const struct gift *gift, const struct gift *than)
+static bool is_better(const struct donation *donation, const struct donation *than)
 {
-	if (than->upstream == NULL || gift->is_owed != than->is_owed)
-		return than->upstream == NULL || gift->is_owed;
-	if (gift->among != than->among)
-		return gift->among > than->among;
-	return gift->upstream->ready_at_ms < than->upstream->ready_at_ms;
+	if (than->upstream == NULL || donation->is_excess != than->is_excess)
+		return than->upstream == NULL || donation->is_excess;
+	if (donation->among != than->among)
+		return donation->among > than->among;
+	return donation->upstream->ready_at_ms < than->upstream->ready_at_ms;
 }
 
 void process_slots_claim(struct pool *pool)
 {
-	struct gift best = { .upstream = NULL };
+	struct donation best = { .upstream = NULL };
 	bool has_some = pool->upstream_count > 0;
 
-	if (has_some && !process_slots_is_owed(pool))
+	if (has_some && !process_slots_is_underserved(pool))
 		return;
 	if (count_promised(pool) >= count_wanting(pool) + has_some)
 		return;
 	LIST_FOREACH(node, &slots_of(pool)->pools) {
 		const struct pool *other = container_of(node, struct pool, link);
-		struct gift gift;
+		struct donation donation;
 
 		if (!is_of_use(other, pool) || (has_some && !has_less_than(pool, other)))
 			continue;
-		gift = find_gift(other);
-		gift.is_owed = has_less_than(pool, other);
-		if (gift.staying <= pool_least_upstreams(other) || !is_due(&gift))
+		donation = find_donation(other);
+		donation.is_excess = has_less_than(pool, other);
+		if (donation.staying <= pool_least_upstreams(other) || !is_due(&donation))
 			continue;
-		if (is_better(&gift, &best))
-			best = gift;
+		if (is_better(&donation, &best))
+			best = donation;
 	}
 	if (best.upstream == NULL)
 		return;
-	best.upstream->given_at_ms = clock_now_ms();
+	best.upstream->donated_at_ms = clock_now_ms();
 	upstream_retire(best.upstream);
 }
 
@@ -267,19 +258,34 @@ void process_slots_note_idle(struct process_slots *slots)
 	}
 }
 
-/* At once: the others may be about to look, too. */
+/* The next in turn that has no process and may start one; NULL: none that was not tried. */
+static struct pool *next_to_grow(const struct process_slots *slots)
+{
+	LIST_FOREACH(node, &slots->pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->is_short && !pool->is_passed && pool_is_starved(pool) &&
+		    server_has_room(pool->server))
+			return pool;
+	}
+	return NULL;
+}
+
+/* At once: the others may be about to look, too. Growing may move any of the pools in the list. */
 void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream)
 {
+	struct pool *pool;
+
 	CHECK(!upstream->makes_room || slots->leaving > 0);
 	slots->leaving -= upstream->makes_room;
 	if (!slots->is_short)
 		return;
-	LIST_FOREACH_SAFE(node, &slots->pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (!pool->is_short || !pool_is_poor(pool) || slots->grow(pool) != REASON_NONE)
-			continue;
-		process_slots_put_last(pool);
+	LIST_FOREACH(node, &slots->pools)
+		container_of(node, struct pool, link)->is_passed = false;
+	while ((pool = next_to_grow(slots)) != NULL) {
+		pool->is_passed = true;
+		if (slots->grow(pool) == REASON_NONE)
+			process_slots_put_last(pool);
 	}
 	process_slots_note_idle(slots);
 }

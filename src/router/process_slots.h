@@ -30,20 +30,20 @@ void process_slots_init(struct process_slots *slots, enum reason (*grow)(struct 
  */
 bool process_slots_seek(struct pool *pool);
 /*
- * The pool has been poor (pool_demand.h), or owed some, for a while: if it has no process at all, one of those that have
+ * The pool has been starved (pool_demand.h), or underserved, for a while: if it has no process at all, one of those that have
  * most gives one away when its calls are over; one for each that waits, and another one if that takes longer than callers
  * wait.
  */
 void process_slots_claim(struct pool *pool);
 /* Whether its caller waits for a process and has less than a share of them, while another one has more. */
-bool process_slots_is_owed(const struct pool *pool);
+bool process_slots_is_underserved(const struct pool *pool);
 /* An upstream that is about to be closed leaves its slot to others; they hear of it when it has gone. */
 void process_slots_note_leaving(struct upstream *upstream);
 /* A pool has had a process, or has got one: with the next one it comes after the other pools. */
 void process_slots_put_last(struct pool *pool);
 /* A process is not needed now: pools that are short of one may find room. */
 void process_slots_note_idle(struct process_slots *slots);
-/* An upstream has gone: its slot is for poor pools before all others. */
+/* An upstream has gone: its slot is for starved pools before all others. */
 void process_slots_note_gone(struct process_slots *slots, const struct upstream *upstream);
 
 #endif

@@ -5,6 +5,10 @@
  * nobody reads and that waits for no notification, then that of the caller who has most; of equals, the one that has been
  * idle for longest. Who comes before whom: the caller who has least, then who has waited for longest.
  *
+ * While somebody waits, nobody keeps two processes more than he has. What is too much goes as soon as it is at rest, and
+ * need not have been idle. Sessions whose calls overlap are never at rest: one of their processes gets no more calls (it
+ * retires); when those that it has are over, its session sleeps, and gets another one for the calls that came meanwhile.
+ *
  * Nothing is looked for unless somebody waits; then all processes of sessions are, once a turn. Calls in flight are never
  * cut short. A place that has become free is for whoever's turn it is then, not for the one that made it.
  */
@@ -24,7 +28,8 @@
 #include "upstream/stdio.h"
 #include "upstream/upstream.h"
 
-#define PATIENCE_STEP_MS 50 /* so that the loop's timers have few distinct durations */
+#define LOOK_STEP_MS 50 /* so that the loop's timers have few distinct durations */
+#define RETIRE_AFTER_MS (2 * SERVER_IDLE_MS)
 
 static struct pool *pool_at(struct list *node)
 {
@@ -38,12 +43,12 @@ static struct reclaim *reclaim_of(const struct pool *pool)
 
 void reclaim_wake(struct reclaim *reclaim)
 {
-	if (!list_is_empty(&reclaim->waiting))
+	if (!list_is_empty(&reclaim->waiting) || reclaim->retiring > 0)
 		task_schedule(reclaim->loop, &reclaim->look);
 }
 
 /* Nobody waits in it: it only wants its process back when there is room. */
-static bool is_patient(const struct pool *pool)
+static bool is_background(const struct pool *pool)
 {
 	return list_is_empty(&pool->joining) && !pool_is_waited_for(pool);
 }
@@ -55,12 +60,17 @@ bool reclaim_is_waiting(const struct pool *pool)
 
 /* ---- what is idle ---- */
 
+/* Neither side of it owes the other an answer. */
+static bool is_quiet(const struct upstream *upstream)
+{
+	return upstream_load(upstream) == 0 &&
+	       list_is_empty(&upstream->client->server_requests.all);
+}
+
 bool reclaim_is_resting(const struct upstream *upstream)
 {
-	const struct client *client = upstream->client;
-
-	return upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0 &&
-	       client->call_count == 0 && list_is_empty(&client->server_requests.all);
+	return upstream->state == UPSTREAM_READY && is_quiet(upstream) &&
+	       upstream->client->call_count == 0;
 }
 
 /* It is there to hear what its server tells. */
@@ -69,9 +79,23 @@ static bool is_listening(const struct client *client)
 	return client->subscriptions.count > 0 || stream_has_reader(&client->session->standalone);
 }
 
+/* How many processes the caller keeps: not those that are promised to others. */
+static size_t count_kept(const struct pool *pool)
+{
+	return pool->holder->count - pool->holder->leaving;
+}
+
 static bool is_over_share(const struct pool *pool)
 {
-	return pool->holder->count > server_share(pool->server);
+	return count_kept(pool) > server_share(pool->server);
+}
+
+/* Whether the caller of `pool` still has no less than that of `to` when he has given it a process. */
+static bool is_to_give(const struct pool *pool, const struct pool *to)
+{
+	size_t has = to->holder->count + to->holder->coming - to->is_promised;
+
+	return to->holder != pool->holder && count_kept(pool) > has + 1;
 }
 
 /* Whether a process of this server less would be room for one of that. */
@@ -82,14 +106,13 @@ static bool is_of_use(const struct server *server, const struct server *to)
 
 /*
  * In how long the process of `pool`, which rests, may be taken: once its session has been idle for long enough; or once `to`,
- * unless that is NULL, has waited for so long, if its caller has less than a share and the other one more.
+ * unless that is NULL, has waited for so long, if its caller has less than the other one.
  */
 static uint64_t wait_for(const struct pool *pool, const struct pool *to)
 {
 	uint64_t since_ms = pool_own_upstream(pool)->rested_at_ms, idle_ms;
 
-	if (to != NULL && to->waiting_since_ms < since_ms && to->holder != pool->holder &&
-	    is_over_share(pool) && to->holder->count < server_share(pool->server))
+	if (to != NULL && to->waiting_since_ms < since_ms && is_to_give(pool, to))
 		since_ms = to->waiting_since_ms;
 	idle_ms = clock_now_ms() - since_ms;
 	return idle_ms < SERVER_IDLE_MS ? SERVER_IDLE_MS - idle_ms : 0;
@@ -136,7 +159,7 @@ void reclaim_put_to_sleep(struct upstream *upstream, enum reason reason)
 {
 	struct pool *pool = upstream->pool;
 
-	CHECK(!pool_is_shared(pool) && reclaim_is_resting(upstream));
+	CHECK(!pool_is_shared(pool) && is_quiet(upstream));
 	counter_add(COUNTER_SESSIONS_ASLEEP);
 	LOG(SESSION_ASLEEP, LOG_STR("server", pool->server->conf.name),
 	    LOG_SLICE("session", slice_of(upstream->client->session->entry.id, SESSION_ID_SHOWN)),
@@ -172,18 +195,32 @@ static struct upstream *find_leaving(const struct server *server)
 	return NULL;
 }
 
+/* It is counted among what its caller has. */
+static void expect(struct pool *pool)
+{
+	if (pool->awaited == NULL && !pool->is_promised)
+		pool->holder->coming++;
+}
+
 static void await(struct pool *pool, struct upstream *upstream)
 {
 	CHECK(pool->awaited == NULL && !upstream->is_awaited);
+	expect(pool);
+	pool->is_promised = false; /* this is it */
 	pool->awaited = upstream;
 	upstream->is_awaited = true;
 }
 
 static void await_no_more(struct pool *pool)
 {
+	if (pool->awaited != NULL || pool->is_promised) {
+		CHECK(pool->holder->coming > 0);
+		pool->holder->coming--;
+	}
 	if (pool->awaited != NULL)
 		pool->awaited->is_awaited = false;
 	pool->awaited = NULL;
+	pool->is_promised = false;
 }
 
 void reclaim_leave(struct pool *pool)
@@ -192,18 +229,80 @@ void reclaim_leave(struct pool *pool)
 		return;
 	list_remove(&pool->link);
 	pool->is_waiting = false;
-	CHECK(pool->holder->waiting > 0);
-	pool->holder->waiting--;
 	await_no_more(pool);
 	reclaim_wake(reclaim_of(pool)); /* what it waited for is another one's */
+}
+
+/* ---- what is never idle ---- */
+
+/* The pool whose process is to retire for `to`: the one with the fewest calls. */
+static struct pool *find_busy(const struct reclaim *reclaim, const struct pool *to)
+{
+	struct pool *best = NULL;
+
+	LIST_FOREACH(node, &reclaim->awake) {
+		struct pool *pool = pool_at(node);
+		const struct upstream *upstream = pool_own_upstream(pool);
+
+		if (upstream->state == UPSTREAM_READY && pool->server->conf.reclaims &&
+		    is_of_use(pool->server, to->server) && is_to_give(pool, to) &&
+		    (best == NULL ||
+		     upstream_load(upstream) < upstream_load(pool_own_upstream(best))))
+			best = pool;
+	}
+	return best;
+}
+
+static void retire(struct reclaim *reclaim, struct pool *pool)
+{
+	reclaim->retiring++;
+	pool->holder->leaving++;
+	upstream_retire(pool_own_upstream(pool));
+}
+
+/* One for each that has waited for long enough. Returns when to look again. */
+static uint64_t retire_for_all(struct reclaim *reclaim)
+{
+	uint64_t soonest_ms = UINT64_MAX;
+
+	LIST_FOREACH(node, &reclaim->waiting) {
+		struct pool *pool = pool_at(node), *busy;
+		uint64_t waited_ms = clock_now_ms() - pool->waiting_since_ms;
+
+		if (pool->awaited != NULL || pool->is_promised || is_background(pool))
+			continue;
+		busy = find_busy(reclaim, pool);
+		if (busy == NULL)
+			continue;
+		if (waited_ms >= RETIRE_AFTER_MS) {
+			expect(pool);
+			pool->is_promised = true;
+			retire(reclaim, busy);
+		} else if (RETIRE_AFTER_MS - waited_ms < soonest_ms) {
+			soonest_ms = RETIRE_AFTER_MS - waited_ms;
+		}
+	}
+	return soonest_ms;
+}
+
+static void stop_retired(struct reclaim *reclaim)
+{
+	if (reclaim->retiring == 0)
+		return;
+	LIST_FOREACH_SAFE(node, &reclaim->awake) {
+		struct upstream *upstream = pool_own_upstream(pool_at(node));
+
+		if (upstream->state == UPSTREAM_RETIRING && is_quiet(upstream))
+			reclaim_put_to_sleep(upstream, REASON_RECLAIMED);
+	}
 }
 
 /* ---- turns ---- */
 
 static bool comes_before(const struct pool *a, const struct pool *b)
 {
-	if (is_patient(a) != is_patient(b))
-		return is_patient(b);
+	if (is_background(a) != is_background(b))
+		return is_background(b);
 	return a->holder->count < b->holder->count;
 }
 
@@ -229,7 +328,7 @@ static struct pool *next_to_look(const struct reclaim *reclaim)
 	LIST_FOREACH(node, &reclaim->waiting) {
 		struct pool *pool = pool_at(node);
 
-		if (pool->awaited == NULL && !pool->is_passed && !is_patient(pool) &&
+		if (pool->awaited == NULL && !pool->is_passed && !is_background(pool) &&
 		    (next == NULL || comes_before(pool, next)))
 			next = pool;
 	}
@@ -250,6 +349,7 @@ static void start_all(struct reclaim *reclaim)
 		if (reason == REASON_NONE)
 			continue;
 		reclaim_leave(pool);
+		pool_wake(pool); /* it may want one all the same, when one can be started again */
 		reclaim->ops->refuse(pool, reason);
 	}
 }
@@ -263,9 +363,10 @@ static void pass_over(struct reclaim *reclaim, const struct server *server)
 	}
 }
 
-static void look_for_all(struct reclaim *reclaim)
+/* Returns when to look again; UINT64_MAX: when something has changed. */
+static uint64_t look_for_all(struct reclaim *reclaim)
 {
-	uint64_t soonest_ms = UINT64_MAX;
+	uint64_t soonest_ms = UINT64_MAX, retire_ms;
 	struct pool *pool;
 
 	LIST_FOREACH(node, &reclaim->waiting)
@@ -289,31 +390,34 @@ static void look_for_all(struct reclaim *reclaim)
 		await(pool, pool_own_upstream(idle));
 		reclaim_put_to_sleep(pool->awaited, REASON_RECLAIMED);
 	}
-	timer_stop(&reclaim->patience);
-	if (soonest_ms != UINT64_MAX)
-		timer_start(reclaim->loop, &reclaim->patience,
-			    (soonest_ms + PATIENCE_STEP_MS - 1) / PATIENCE_STEP_MS *
-				    PATIENCE_STEP_MS);
+	retire_ms = retire_for_all(reclaim);
+	return retire_ms < soonest_ms ? retire_ms : soonest_ms;
 }
 
 static void on_look(struct task *task)
 {
 	struct reclaim *reclaim = container_of(task, struct reclaim, look);
+	uint64_t again_ms;
 
+	stop_retired(reclaim);
 	start_all(reclaim);
-	look_for_all(reclaim);
+	again_ms = look_for_all(reclaim);
+	timer_stop(&reclaim->look_again);
+	if (again_ms != UINT64_MAX)
+		timer_start(reclaim->loop, &reclaim->look_again,
+			    (again_ms + LOOK_STEP_MS - 1) / LOOK_STEP_MS * LOOK_STEP_MS);
 }
 
-static void on_patience(struct timer *timer)
+static void on_look_again(struct timer *timer)
 {
-	reclaim_wake(container_of(timer, struct reclaim, patience));
+	reclaim_wake(container_of(timer, struct reclaim, look_again));
 }
 
 void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
 {
 	LIST_FOREACH(node, &reclaim->waiting) {
 		if (pool_at(node)->awaited == upstream)
-			pool_at(node)->awaited = NULL;
+			await_no_more(pool_at(node));
 	}
 	start_all(reclaim); /* now: others may be about to start theirs */
 	reclaim_wake(reclaim);
@@ -321,21 +425,30 @@ void reclaim_note_gone(struct reclaim *reclaim, const struct upstream *upstream)
 
 /* ---- who waits ---- */
 
+static bool counts_as_waiting(const struct pool *pool, const struct server *server)
+{
+	return pool->server == server && !is_background(pool);
+}
+
 /* The newest of the caller who waits with most, if that is more than the caller of `pool` would; NULL: none is. */
 static struct pool *find_excess(const struct reclaim *reclaim, const struct pool *pool)
 {
-	size_t most = pool->holder->waiting + 2;
 	struct pool *excess = NULL;
+	size_t most;
 
+	LIST_FOREACH(node, &reclaim->waiting)
+		pool_at(node)->holder->waiting += counts_as_waiting(pool_at(node), pool->server);
+	most = pool->holder->waiting + 2;
 	LIST_FOREACH(node, &reclaim->waiting) {
 		struct pool *other = pool_at(node);
 
-		if (other->server != pool->server || is_patient(other) ||
-		    other->holder->waiting < most)
+		if (!counts_as_waiting(other, pool->server) || other->holder->waiting < most)
 			continue;
 		most = other->holder->waiting;
 		excess = other;
 	}
+	LIST_FOREACH(node, &reclaim->waiting)
+		pool_at(node)->holder->waiting = 0;
 	return excess;
 }
 
@@ -344,7 +457,7 @@ static size_t count_waiting(const struct reclaim *reclaim, const struct server *
 	size_t count = 0;
 
 	LIST_FOREACH(node, &reclaim->waiting)
-		count += pool_at(node)->server == server && !is_patient(pool_at(node));
+		count += counts_as_waiting(pool_at(node), server);
 	return count;
 }
 
@@ -356,7 +469,7 @@ bool reclaim_wait(struct pool *pool)
 	if (!pool->server->conf.reclaims || server_has_room(pool->server))
 		return false;
 	if (!pool->is_waiting) {
-		if (!is_patient(pool) &&
+		if (!is_background(pool) &&
 		    count_waiting(reclaim, pool->server) >= pool->server->conf.queue_calls) {
 			struct pool *excess = find_excess(reclaim, pool);
 
@@ -367,7 +480,6 @@ bool reclaim_wait(struct pool *pool)
 		list_append(&reclaim->waiting, &pool->link);
 		pool->is_waiting = true;
 		pool->waiting_since_ms = clock_now_ms();
-		pool->holder->waiting++;
 	}
 	reclaim_wake(reclaim);
 	return true;
@@ -379,15 +491,19 @@ void reclaim_note_started(struct pool *pool)
 {
 	reclaim_leave(pool);
 	list_append(&reclaim_of(pool)->awake, &pool->link);
-	pool->holder->count++;
 }
 
 void reclaim_note_stopped(struct pool *pool)
 {
-	CHECK(pool->holder->count > 0);
+	struct reclaim *reclaim = reclaim_of(pool);
+
 	list_remove(&pool->link);
-	pool->holder->count--;
-	reclaim_wake(reclaim_of(pool));
+	if (pool_own_upstream(pool)->state == UPSTREAM_RETIRING) {
+		CHECK(reclaim->retiring > 0 && pool->holder->leaving > 0);
+		reclaim->retiring--;
+		pool->holder->leaving--;
+	}
+	reclaim_wake(reclaim);
 }
 
 /* In how long the process of the pool may be another one's; UINT64_MAX: it is in use. */
@@ -422,12 +538,12 @@ void reclaim_init(struct reclaim *reclaim, struct loop *loop, const struct recla
 	list_init(&reclaim->awake);
 	list_init(&reclaim->waiting);
 	task_init(&reclaim->look, on_look);
-	timer_init(&reclaim->patience, on_patience);
+	timer_init(&reclaim->look_again, on_look_again);
 }
 
 void reclaim_fini(struct reclaim *reclaim)
 {
 	CHECK(list_is_empty(&reclaim->awake) && list_is_empty(&reclaim->waiting));
 	task_cancel(&reclaim->look);
-	timer_stop(&reclaim->patience);
+	timer_stop(&reclaim->look_again);
 }

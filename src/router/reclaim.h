@@ -30,15 +30,16 @@ struct reclaim_ops {
 struct reclaim {
 	struct loop *loop;
 	const struct reclaim_ops *ops;
-	struct list awake;     /* pools of one session that have a process */
-	struct list waiting;   /* those that wait for a place for one, oldest first */
-	struct task look;      /* somebody who waits may get one */
-	struct timer patience; /* until the next is idle for long enough */
+	struct list awake;       /* pools of one session that have a process */
+	struct list waiting;     /* those that wait for a place for one, oldest first */
+	struct task look;        /* somebody who waits may get one */
+	struct timer look_again; /* until the next is idle for long enough */
+	size_t retiring;         /* processes that finish their calls for those who wait */
 };
 
 void reclaim_init(struct reclaim *reclaim, struct loop *loop, const struct reclaim_ops *ops);
 void reclaim_fini(struct reclaim *reclaim);
-/* The pool has got a process; it has none any more. */
+/* The pool has got a process; that is about to be none of it any more. */
 void reclaim_note_started(struct pool *pool);
 void reclaim_note_stopped(struct pool *pool);
 /*

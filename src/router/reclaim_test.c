@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
 #include "router/client_stage.h"
-#include "router/retry.h"
+#include "router/retry_after.h"
 
 #define WELCOME                                                                             \
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
@@ -323,6 +323,146 @@ static void shares_are_kept(void **state)
 	is_open(calls[1]);
 }
 
+/* §1.9 (6): whose calls overlap is never at rest, and gives what is more than a share all the same; nothing is cut short. */
+static void overlapping_calls_are_no_excuse(void **state)
+{
+	struct client *busy[3], *his;
+	struct front *calls[3], *more, *late, *front;
+
+	for (size_t i = 0; i < 3; i++) {
+		busy[i] = begin_as(alice, i);
+		calls[i] = request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	for (size_t i = 0; i < 3; i += 2) {
+		more = request(busy[i], CALL("2"));
+		hears(process(i), CALL("3"));
+	}
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(4000);
+	late = request(busy[1], CALL("3"));
+	stays(1); /* it had least to do: it finishes that, and is given no more */
+	request(busy[2], CALL("3"));
+	hears(process(2), CALL("4"));
+	says(process(1), RESULT("2"));
+	is_answered(calls[1], RESULT("1"));
+	goes(1);
+	welcomes(3);
+	his = begun(front);
+	request(his, CALL("1"));
+	hears(process(3), CALL("2"));
+	pass(QUEUE_TIMEOUT_MS - 1);
+	is_open(late);
+	pass(1);
+	is_failed(late, REASON_OVER_LIMIT);
+	for (size_t i = 0; i < 4; i += i == 0 ? 2 : 1)
+		stays(i); /* they have as much as she has, or are hers */
+	is_open(calls[0]);
+	is_open(more);
+	assert_int_equal(busy[1]->session->state, SESSION_LIVE);
+}
+
+/* §1.9 (6): callers who have no more than a share each give to one who has less, but do not change places with him. */
+static void nobody_has_two_more_than_who_waits(void **state)
+{
+	struct principal *hers[] = { alice, alice, bob, bob };
+	struct client *busy[4];
+	struct front *first, *second;
+
+	servers[0].conf.pool_max = 4;
+	for (size_t i = 0; i < 4; i++) {
+		busy[i] = begin_as(hers[i], i);
+		request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	first = open_session(INITIALIZE_WITH(""));
+	pass(2000);
+	says(process(2), RESULT("2"));
+	goes(2);
+	welcomes(4);
+	request(begun(first), CALL("1"));
+	hears(process(4), CALL("2"));
+	second = open_session(INITIALIZE_WITH(""));
+	pass(4000);
+	for (size_t i = 0; i < 2; i++) { /* she has two, he one like who waits */
+		request(busy[i], CALL("3"));
+		hears(process(i), CALL("3"));
+	}
+	request(busy[3], CALL("3"));
+	hears(process(3), CALL("3"));
+	is_open(second);
+}
+
+/* §1.9 (6): as many retire as are to go, whoever waits for more. */
+static void no_more_retire_than_are_owed(void **state)
+{
+	struct principal *hers[] = { alice, alice, bob, bob };
+	struct front *calls[4], *late[2];
+	struct client *busy[4];
+	size_t retired = 0;
+
+	servers[0].conf.pool_max = 4;
+	for (size_t i = 0; i < 4; i++) {
+		busy[i] = begin_as(hers[i], i);
+		calls[i] = request(busy[i], CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	for (size_t i = 0; i < 2; i++)
+		late[i] = open_session(INITIALIZE_WITH(""));
+	pass(4000);
+	for (size_t i = 0; i < 4; i++) {
+		request(busy[i], CALL("3"));
+		retired += fake_process_read(process(i)) == NULL;
+	}
+	assert_int_equal(retired, 1);
+	hears_nothing(process(0));
+	says(process(0), RESULT("2"));
+	is_answered(calls[0], RESULT("1"));
+	goes(0);
+	welcomes(4);
+	begun(late[0]);
+	is_open(late[1]);
+}
+
+/* §1.9 (6): what comes while a process finishes what it has to do is for the next one. */
+static void who_finishes_gets_another(void **state)
+{
+	struct front *front, *call, *late;
+	struct client *hers, *other;
+
+	servers[0].conf.pool_max = 2;
+	front = open_session_as(alice, INITIALIZE_WITH("'roots':{}"));
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), WELCOME);
+	hears(process(0), INITIALIZED);
+	hers = begun(front);
+	call = request(hers, CALL("1"));
+	hears(process(0), CALL("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':5,'method':'roots/list'}");
+	other = begin_as(alice, 1);
+	for (size_t i = 0; i < 2; i++)
+		request(other, CALL("1"));
+	front = open_session_as(bob, INITIALIZE_WITH(""));
+	pass(4000);
+	late = request(hers, CALL("3"));
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	stays(0); /* what its server asks is unanswered */
+	answer(hers, "{'jsonrpc':'2.0','id':1000001,'result':{}}");
+	hears(process(0), "{'jsonrpc':'2.0','id':5,'result':{}}");
+	goes(0);
+	welcomes(2);
+	session_end(begun(front)->session, REASON_DELETED);
+	settle();
+	goes(2);
+	assert_non_null(fake_process_read(process(3)));
+	says(process(3), WELCOME);
+	hears(process(3), INITIALIZED);
+	hears(process(3), CALL("2"));
+	says(process(3), RESULT("2"));
+	is_answered(late, RESULT("3"));
+}
+
 /* §1.9 (3): who has least comes first, although others have waited for longer. */
 static void least_comes_first(void **state)
 {
@@ -453,6 +593,31 @@ static void refusals_say_when(void **state)
 	assert_in_range(retry_after_s(&router, &servers[0], anonymous, REASON_OVER_LIMIT), 20, 40);
 }
 
+/* start.rate: who leaves before its process was started gives its turn back; who is refused hears when there is one. */
+static void turns_are_given_back(void **state)
+{
+	struct front *late[5], *call;
+
+	servers[0].conf.pool_max = 10;
+	call = request(begin(0), CALL("1"));
+	hears(process(0), CALL("2"));
+	pass(20000);
+	says(process(0), RESULT("2"));
+	is_answered(call, RESULT("1"));
+	servers[0].conf.start_rate = 1;
+	servers[0].conf.start_timeout_ms = 2000;
+	for (size_t i = 0; i < 4; i++)
+		is_open(late[i] = open_session(INITIALIZE_WITH("")));
+	assert_int_equal(keeper.count, 3); /* two at once, the others wait for their turns */
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	assert_int_equal(retry_after_s(&router, &servers[0], NULL, REASON_OVER_LIMIT), 2);
+	session_end(late[3]->call.client->session, REASON_PEER_CLOSED);
+	is_open(late[4] = open_session(INITIALIZE_WITH("")));
+	is_failed(open_session(INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	pass(2000);
+	assert_int_equal(keeper.count, 5);
+}
+
 /* §1.9 (2), (6): what is more than a share goes first, whoever listens; and is for those alone who have less. */
 static void shares_are_for_who_has_less(void **state)
 {
@@ -545,14 +710,77 @@ static void subscribers_come_last(void **state)
 	hears(process(3), SUBSCRIBE("2"));
 }
 
-/* A place comes when the server is not to be started: who waited hears why. */
-static void failing_servers_are_not_waited_for(void **state)
+/* §1.9, §4: what was subscribed to may have changed while there was no process to tell. */
+static void updates_are_not_missed(void **state)
 {
-	struct client *leaves;
+	struct client *a;
+	struct member *reader;
 	struct front *front;
 
 	servers[0].conf.pool_max = 1;
-	leaves = begin(0);
+	a = begin(0);
+	reader = listen_to(a);
+	request(a, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	pass(2000);
+	front = open_session(INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(1);
+	begun(front);
+	heard(reader, "");
+	pass(500);
+	session_end(front->call.client->session, REASON_DELETED);
+	settle();
+	goes(1);
+	welcomes(2);
+	hears(process(2), SUBSCRIBE("2"));
+	heard(reader, CHANGED("tools") "|" UPDATED("r:a") "|");
+}
+
+/* §1.9 (3): sessions that only want their processes back do not make their caller one who waits with most. */
+static void who_sleeps_does_not_wait(void **state)
+{
+	struct front *front, *hers, *his;
+
+	servers[0].conf.queue_calls = 2;
+	servers[0].conf.pool_max = 2;
+	for (size_t i = 0; i < 2; i++) {
+		request(begin_as(alice, i), SUBSCRIBE("1"));
+		hears(process(i), SUBSCRIBE("2"));
+		says(process(i), EMPTY("2"));
+	}
+	pass(2000);
+	for (size_t i = 0; i < 2; i++) {
+		front = open_session(INITIALIZE_WITH(""));
+		goes(i);
+		welcomes(2 + i);
+		request(begun(front), CALL("1"));
+	}
+	assert_int_equal(count_logged("session_asleep"), 2);
+	hers = open_session_as(alice, INITIALIZE_WITH(""));
+	his = open_session_as(bob, INITIALIZE_WITH(""));
+	is_failed(open_session_as(bob, INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	is_open(hers);
+	is_open(his);
+}
+
+/* A place comes when the server is not to be started: who waited hears why, and who sleeps is not forgotten. */
+static void failing_servers_are_not_waited_for(void **state)
+{
+	struct client *leaves, *sleeps;
+	struct front *front;
+
+	servers[0].conf.pool_max = 1;
+	sleeps = begin(0);
+	request(sleeps, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	pass(2000);
+	front = open_session(INITIALIZE_WITH(""));
+	goes(0);
+	welcomes(1);
+	leaves = begun(front);
 	front = open_session(INITIALIZE_WITH(""));
 	is_open(front);
 	servers[0].conf.backoff_min_ms = servers[0].conf.backoff_max_ms = 40000;
@@ -560,8 +788,13 @@ static void failing_servers_are_not_waited_for(void **state)
 	backoff_note_failed(&servers[0].backoff);
 	session_end(leaves->session, REASON_DELETED);
 	settle();
-	goes(0);
+	goes(1);
 	is_failed(front, REASON_BACKEND_DOWN);
+	assert_int_equal(keeper.count, 2);
+	for (int i = 0; i < 41; i++)
+		pass(1000);
+	welcomes(2);
+	hears(process(2), SUBSCRIBE("2"));
 }
 
 /* ---- anything in any order ---- */
@@ -684,6 +917,10 @@ static const struct CMUnitTest tests[] = {
 	TEST(what_leaves_is_waited_for),
 	TEST(no_more_than_needed_go),
 	TEST(shares_are_kept),
+	TEST(overlapping_calls_are_no_excuse),
+	TEST(who_finishes_gets_another),
+	TEST(nobody_has_two_more_than_who_waits),
+	TEST(no_more_retire_than_are_owed),
 	TEST(least_comes_first),
 	TEST(memory_may_be_worth_more),
 	TEST(servers_give_way_to_each_other),
@@ -692,8 +929,11 @@ static const struct CMUnitTest tests[] = {
 	TEST(shares_are_for_who_has_less),
 	TEST(moments_are_left),
 	TEST(subscribers_come_last),
+	TEST(updates_are_not_missed),
+	TEST(who_sleeps_does_not_wait),
 	TEST(failing_servers_are_not_waited_for),
 	TEST(refusals_say_when),
+	TEST(turns_are_given_back),
 	TEST(all_get_their_turn),
 };
 

@@ -2,6 +2,7 @@
 /* Ties together what pools use of the units above them. */
 #include "router/router.h"
 
+#include "base/clock.h"
 #include "router/bridged_call.h"
 #include "router/client.h"
 #include "router/client_request.h"
@@ -29,11 +30,17 @@ static void on_pool_end(struct pool *pool)
 /* It is told what those before were told; the one before may have had other lists than it has. bridging.md §4 */
 static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_other)
 {
+	struct pool *pool = upstream->pool;
+
 	if (!is_first && upstream->client != NULL)
 		dispatch_tell_level(upstream, upstream->client->level);
 	subscribe_replay(upstream);
 	if (!is_first && is_other)
-		notification_fanout_tell_changes(upstream->pool);
+		notification_fanout_tell_changes(pool);
+	/* That may have ended the session. */
+	if (!is_first && !pool_is_shared(pool) && pool->member_count > 0 &&
+	    clock_now_ms() > pool->stopped_at_ms)
+		notification_fanout_tell_updates(pool);
 }
 
 static const struct pool_ops pool_ops = {

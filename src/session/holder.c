@@ -29,32 +29,67 @@ void holder_set_init(struct holder_set *set)
 	random_bytes(&set->seed, sizeof(set->seed));
 }
 
+/* What tells callers apart. No padding: it is hashed. */
+struct caller {
+	const void *scope;
+	const struct principal *principal;
+	uint64_t network;
+};
+
+static struct holder *find(const struct holder_set *set, const struct caller *caller, uint64_t key)
+{
+	for (struct map_link *link = map_find_link(&set->by_key, key); link != NULL;
+	     link = link->next) {
+		struct holder *holder = container_of(link, struct holder, by_key);
+
+		if (holder->scope == caller->scope && holder->principal == caller->principal &&
+		    holder->network == caller->network)
+			return holder;
+	}
+	return NULL;
+}
+
+static struct caller make_caller(const void *scope, const struct principal *principal,
+				 const struct peer *peer)
+{
+	uint64_t network = principal_is_anonymous(principal) ? network_of(peer) : 0;
+
+	return (struct caller){ scope, principal, network };
+}
+
+static uint64_t key_of(const struct holder_set *set, const struct caller *caller)
+{
+	return text_hash(set->seed, slice_of((const char *)caller, sizeof(*caller)));
+}
+
+const struct holder *holder_find(const struct holder_set *set, const void *scope,
+				 const struct principal *principal, const struct peer *peer)
+{
+	struct caller caller = make_caller(scope, principal, peer);
+
+	return find(set, &caller, key_of(set, &caller));
+}
+
 struct holder *holder_get(struct holder_set *set, const void *scope,
 			  const struct principal *principal, const struct peer *peer)
 {
-	struct {
-		const void *scope;
-		const struct principal *principal;
-		uint64_t network;
-	} who = { scope, principal, principal_is_anonymous(principal) ? network_of(peer) : 0 };
-	uint64_t key = text_hash(set->seed, slice_of((const char *)&who, sizeof(who)));
-	struct holder *holder;
+	struct caller caller = make_caller(scope, principal, peer);
+	uint64_t key = key_of(set, &caller);
+	struct holder *holder = find(set, &caller, key);
 
-	for (struct map_link *link = map_find_link(&set->by_key, key); link != NULL;
-	     link = link->next) {
-		holder = container_of(link, struct holder, by_key);
-		if (holder->scope == scope && holder->principal == principal &&
-		    holder->network == who.network) {
-			holder->refs++;
-			return holder;
-		}
+	if (holder != NULL) {
+		holder->refs++;
+		return holder;
 	}
 	holder = mem_alloc(sizeof(*holder));
 	*holder = (struct holder){ .set = set,
 				   .refs = 1,
 				   .scope = scope,
 				   .principal = principal,
-				   .network = who.network };
+				   .network = caller.network,
+				   .is_crowd = principal_is_anonymous(principal) &&
+					       (peer->family == 0 || peer_is_loopback(*peer)) };
+	list_init(&holder->idle);
 	map_insert_link(&set->by_key, key, &holder->by_key);
 	return holder;
 }
@@ -67,7 +102,8 @@ void holder_unref(struct holder **holder)
 	CHECK(h == NULL || h->refs > 0);
 	if (h == NULL || --h->refs > 0)
 		return;
-	CHECK(h->count == 0 && h->waiting == 0);
+	CHECK(h->count == 0 && h->waiting == 0 && h->coming == 0 && h->leaving == 0);
+	CHECK(list_is_empty(&h->idle));
 	map_remove_link(&h->set->by_key, &h->by_key);
 	free(h);
 }

@@ -7,9 +7,11 @@
 #ifndef MCPGATED_SESSION_HOLDER_H
 #define MCPGATED_SESSION_HOLDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/map.h"
 #include "io/peer.h"
 
@@ -22,8 +24,12 @@ struct holder {
 	const void *scope; /* what it is about: the set of sessions, a server; only compared */
 	const struct principal *principal;
 	uint64_t network;
-	size_t count;   /* that it holds */
-	size_t waiting; /* that it waits for */
+	bool is_crowd; /* anonymous, of this machine: a proxy that nobody has declared would be everybody */
+	struct list idle; /* of its sessions, those that nobody uses; longest first */
+	size_t count;     /* that it holds */
+	size_t waiting; /* that it waits for: kept up by pools of principals; of sessions, while reclaim compares */
+	size_t coming;  /* of those that it waits for, promised to it */
+	size_t leaving; /* of those that it holds, promised to others */
 };
 
 /* Must not move. Nothing to release: a set without references holds no memory. */
@@ -36,6 +42,9 @@ void holder_set_init(struct holder_set *set);
 /* A reference to this caller's; whoever has one has one to the principal as well. */
 struct holder *holder_get(struct holder_set *set, const void *scope,
 			  const struct principal *principal, const struct peer *peer);
+/* This caller's, if it holds, or waits for, anything; or NULL. */
+const struct holder *holder_find(const struct holder_set *set, const void *scope,
+				 const struct principal *principal, const struct peer *peer);
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void holder_unref(struct holder **holder);
 

@@ -14,6 +14,7 @@
 /* A client that knows of its session says so at once: notifications/initialized. */
 #define DOUBT_MS (60 * 1000)
 #define IDLE_LEAST_MS 2000 /* between two requests of one client often is a moment */
+#define ADDRESS_LEAST 8    /* so many are no crowd, however few there may be in all */
 #define TO(state) (1u << SESSION_##state)
 static const struct {
 	const char *name;
@@ -47,6 +48,7 @@ void session_set_init(struct session_set *set, struct loop *loop, const struct s
 {
 	*set = (struct session_set){ .loop = loop, .conf = *conf };
 	list_init(&set->sessions);
+	list_init(&set->idle);
 	principal_set_init(&set->principals);
 	holder_set_init(&set->holders);
 	deny_list_init(&set->deny_list);
@@ -91,99 +93,126 @@ static const struct deny_watcher_ops session_watcher_ops = {
 
 /* ---- room for another one ---- */
 
-/* Anonymous clients may be many, so only the limit of all sessions holds for them. FRONT-SESS-08 */
-static bool is_over_own_limit(const struct session_set *set, const struct principal *principal)
+static bool is_full(const struct session_set *set)
 {
-	return !principal_is_anonymous(principal) &&
-	       principal->sessions >= set->conf.max_per_principal;
-}
-
-static bool is_over_limit(const struct session_set *set, const struct principal *principal)
-{
-	return set->count + set->reserved >= set->conf.max_sessions ||
-	       is_over_own_limit(set, principal);
-}
-
-/* Whether it is to end before the other: of the caller who has more, then what was idle for longer. */
-static bool ends_before(const struct session *session, const struct session *than)
-{
-	if (session->holder->count != than->holder->count)
-		return session->holder->count > than->holder->count;
-	return session->rested_at_ms < than->rested_at_ms;
+	return set->count + set->reserved >= set->conf.max_sessions;
 }
 
 /*
- * The session that is to end for a new one of this principal; NULL: none has been idle for long enough, and *wait_ms_r says
- * when one will be. All are looked at, but only at a limit.
+ * Whether one more would be too many for this caller. Anonymous ones are an address: while half of all places are taken, it
+ * has a quarter at most, unless that may be many. FRONT-SESS-08
  */
-static struct session *find_idle(const struct session_set *set, const struct principal *principal,
-				 uint64_t *wait_ms_r)
+static bool is_over_own_limit(const struct session_set *set, const struct holder *holder)
 {
-	bool is_own = is_over_own_limit(set, principal);
-	uint64_t now_ms = clock_now_ms();
+	uint64_t quarter = set->conf.max_sessions / 4;
+
+	if (!principal_is_anonymous(holder->principal))
+		return holder->count >= set->conf.max_per_principal;
+	if (holder->is_crowd || set->count + set->reserved < set->conf.max_sessions / 2)
+		return false;
+	return holder->count >= (quarter > ADDRESS_LEAST ? quarter : ADDRESS_LEAST);
+}
+
+static struct session *first_idle(const struct session_set *set)
+{
+	return list_is_empty(&set->idle) ? NULL :
+					   container_of(set->idle.next, struct session, idle_link);
+}
+
+static struct session *first_idle_of(const struct holder *holder)
+{
+	return list_is_empty(&holder->idle) ?
+		       NULL :
+		       container_of(holder->idle.next, struct session, own_idle_link);
+}
+
+/* In how long it may end for another one; UINT64_MAX: it is NULL. */
+static uint64_t ends_in_ms(const struct session *session)
+{
+	uint64_t idle_ms;
+
+	if (session == NULL)
+		return UINT64_MAX;
+	idle_ms = clock_now_ms() - session->rested_at_ms;
+	return idle_ms < IDLE_LEAST_MS ? IDLE_LEAST_MS - idle_ms : 0;
+}
+
+/*
+ * The session that is to end for a new one of this caller: of the caller who has most, the one that has been idle for longest.
+ * A moment is not left to who has two more: he might use each of thousands every other second. NULL: there is none.
+ */
+static struct session *find_idle(const struct session_set *set, const struct holder *holder)
+{
 	struct session *found = NULL;
 
-	*wait_ms_r = UINT64_MAX;
-	LIST_FOREACH(node, &set->sessions) {
-		struct session *session = container_of(node, struct session, link);
-		uint64_t idle_ms = now_ms - session->rested_at_ms;
+	LIST_FOREACH(node, &set->idle) {
+		struct session *session = container_of(node, struct session, idle_link);
 
-		if (session->state != SESSION_LIVE || session->holds > 0 ||
-		    (is_own && session->principal != principal))
+		if (ends_in_ms(session) > 0 && session->holder->count < holder->count + 2)
 			continue;
-		if (idle_ms < IDLE_LEAST_MS && IDLE_LEAST_MS - idle_ms < *wait_ms_r)
-			*wait_ms_r = IDLE_LEAST_MS - idle_ms;
-		if (idle_ms >= IDLE_LEAST_MS && (found == NULL || ends_before(session, found)))
+		if (found == NULL || session->holder->count > found->holder->count)
 			found = session;
 	}
 	return found;
 }
 
-/* Returns whether there is room for another one of this principal, for which one that nobody uses may have ended. */
-static bool make_room(const struct session_set *set, const struct principal *principal)
+static void session_reclaim(struct session *session)
 {
-	uint64_t wait_ms;
+	counter_add(COUNTER_SESSIONS_RECLAIMED);
+	LOG(SESSION_RECLAIMED, LOG_SLICE("session", slice_of(session->entry.id, SESSION_ID_SHOWN)),
+	    LOG_INT("idle_ms", clock_now_ms() - session->rested_at_ms));
+	session_end(session, REASON_RECLAIMED);
+}
 
-	/* Twice at most: the principal's own limit, and that of all. */
-	for (int i = 0; i < 2 && is_over_limit(set, principal); i++) {
-		struct session *idle = find_idle(set, principal, &wait_ms);
+/* Returns whether there is room for another one of this caller, for which one that nobody uses may have ended. */
+static bool make_room(const struct session_set *set, const struct holder *holder)
+{
+	bool is_own = is_over_own_limit(set, holder);
+	struct session *idle;
 
-		if (idle == NULL)
-			return false;
-		counter_add(COUNTER_SESSIONS_RECLAIMED);
-		LOG(SESSION_RECLAIMED,
-		    LOG_SLICE("session", slice_of(idle->entry.id, SESSION_ID_SHOWN)),
-		    LOG_INT("idle_ms", clock_now_ms() - idle->rested_at_ms));
-		session_end(idle, REASON_RECLAIMED);
-	}
-	return !is_over_limit(set, principal);
+	if (!is_own && !is_full(set))
+		return true;
+	idle = is_own ? first_idle_of(holder) : find_idle(set, holder);
+	if (idle == NULL || (is_own && ends_in_ms(idle) > 0))
+		return false;
+	session_reclaim(idle);
+	return !is_full(set);
 }
 
 uint64_t session_set_wait_ms(const struct session_set *set, const struct principal *principal)
 {
-	uint64_t wait_ms;
+	static const struct peer nowhere; /* only of anonymous ones it matters */
+	const struct holder *holder = principal_is_anonymous(principal) ?
+					      NULL :
+					      holder_find(&set->holders, set, principal, &nowhere);
 
-	if (!is_over_limit(set, principal) || find_idle(set, principal, &wait_ms) != NULL)
-		return 0;
-	return wait_ms;
+	if (holder != NULL && is_over_own_limit(set, holder))
+		return ends_in_ms(first_idle_of(holder));
+	return is_full(set) ? ends_in_ms(first_idle(set)) : 0;
 }
 
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct peer *peer, const struct session_ops *ops)
 {
+	struct holder *holder = holder_get(&set->holders, set, principal, peer);
+
 	CHECK(ops->on_end != NULL);
-	if (!make_room(set, principal))
+	if (!make_room(set, holder)) {
+		holder_unref(&holder);
 		return -1;
+	}
 	*session = (struct session){
 		.ops = ops,
 		.set = set,
 		.principal = principal_ref(principal),
-		.holder = holder_get(&set->holders, set, principal, peer),
+		.holder = holder,
 	};
 	set->reserved++;
 	principal->sessions++;
-	session->holder->count++;
+	holder->count++;
 	list_append(&set->sessions, &session->link);
+	list_init(&session->idle_link);
+	list_init(&session->own_idle_link);
 	deny_watcher_init(&session->deny_watcher, &session_watcher_ops);
 	timer_init(&session->idle, session_on_idle);
 	timer_init(&session->age, session_on_age);
@@ -207,12 +236,22 @@ static uint64_t session_patience_ms(const struct session *session)
 	return session->is_doubtful && idle_ms > DOUBT_MS ? DOUBT_MS : idle_ms;
 }
 
+static void session_stop_resting(struct session *session)
+{
+	list_remove(&session->idle_link);
+	list_remove(&session->own_idle_link);
+	timer_stop(&session->idle);
+}
+
 /* Starts the time in which it may be idle, unless it is held. */
 static void session_rest(struct session *session)
 {
 	if (session->holds > 0 || session->state != SESSION_LIVE)
 		return;
+	session_stop_resting(session);
 	session->rested_at_ms = clock_now_ms();
+	list_append(&session->set->idle, &session->idle_link);
+	list_append(&session->holder->idle, &session->own_idle_link);
 	timer_start(session->set->loop, &session->idle, session_patience_ms(session));
 }
 
@@ -286,7 +325,7 @@ void session_hold(struct session *session)
 {
 	session->is_doubtful = false;
 	if (session->holds++ == 0)
-		timer_stop(&session->idle);
+		session_stop_resting(session);
 }
 
 void session_release(struct session *session)
@@ -307,7 +346,7 @@ void session_end(struct session *session, enum reason reason)
 		session_table_remove(&set->table, &session->entry);
 	list_remove(&session->link);
 	session_set_state(session, SESSION_ENDED);
-	timer_stop(&session->idle);
+	session_stop_resting(session);
 	timer_stop(&session->age);
 	deny_list_unwatch(&session->deny_watcher);
 	free(session->marks);

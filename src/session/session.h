@@ -30,7 +30,7 @@ struct session_ops {
 
 struct session_conf {
 	uint64_t max_sessions;
-	uint64_t max_per_principal; /* of each principal but the anonymous one */
+	uint64_t max_per_principal; /* of each principal but the anonymous one: see session_init */
 	uint64_t idle_ms;           /* without request, open stream or call in flight */
 	uint64_t max_age_ms;        /* in all */
 	struct store_conf store;
@@ -45,6 +45,7 @@ struct session_set {
 	struct store store;
 	struct session_table table; /* live ones */
 	struct list sessions;       /* new and live ones */
+	struct list idle;           /* live ones that nobody uses; longest first */
 	size_t count;               /* live ones */
 	size_t reserved;            /* places kept for sessions whose handshake runs */
 };
@@ -62,6 +63,7 @@ struct session {
 	struct principal *principal; /* its owner, from its start to its end */
 	struct holder *holder;       /* how many its caller has */
 	struct list link;
+	struct list idle_link, own_idle_link; /* of the set's idle ones, and of its caller's */
 	enum session_state state;
 	struct session_entry entry; /* its id, once it is live */
 	unsigned int holds;
@@ -82,7 +84,8 @@ void session_set_fini(struct session_set *set);
 /*
  * Initialises a session of this principal, who comes from `peer`, that cannot be found yet. Reserves a place. Where there are
  * limits.sessions already, or limits.sessions_per_principal of this principal, one that nobody uses ends for it: of the
- * caller who has most, the one that has been idle for longest; -1: there is none.
+ * caller who has most, the one that has been idle for longest; -1: there is none. While half of limits.sessions are open,
+ * an anonymous caller, which is an address, has a quarter at most, or eight; but for this machine.
  */
 int session_init(struct session *session, struct session_set *set, struct principal *principal,
 		 const struct peer *peer, const struct session_ops *ops) must_check;

@@ -216,6 +216,57 @@ static void idle_ones_make_room(void **state)
 	session_release(&b.session);
 }
 
+/* FRONT-SESS-08: using each of many now and then does not keep the others out; but nobody loses more than makes it even. */
+static void who_has_two_more_is_left_no_moment(void **state)
+{
+	const struct peer here = address("192.0.2.1"), there = address("192.0.2.2");
+	struct principal *anonymous = &set.principals.anonymous;
+	static struct owner pinged[3], in, again; /* they end with the set */
+
+	set.conf.idle_ms = set.conf.max_age_ms = 600000;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(begin_as(&pinged[i], anonymous, &here), 0);
+		pass(10);
+	}
+	session_hold(&pinged[0].session);
+	assert_int_equal(begin_as(&in, anonymous, &there), 0);
+	assert_int_equal(pinged[1].ends, 1);
+	assert_int_equal(begin_as(&again, anonymous, &there), -1); /* it has one, here has two */
+	assert_int_equal(pinged[0].ends + pinged[2].ends + in.ends, 0);
+	session_release(&pinged[0].session);
+}
+
+/* FRONT-SESS-08: without a token one address has a quarter, once half is taken; this machine may be everybody. */
+static void one_address_has_a_quarter(void **state)
+{
+	const struct peer here = address("192.0.2.1"), there = address("192.0.2.2");
+	const struct peer local = address("127.0.0.1");
+	struct principal *anonymous = &set.principals.anonymous;
+	static struct owner of_here[21], of_local[10], more; /* they end with the set */
+
+	set.conf.max_sessions = 40;
+	set.conf.idle_ms = set.conf.max_age_ms = 600000;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(begin_as(&of_here[i], anonymous, &here), 0);
+		session_hold(&of_here[i].session);
+	}
+	assert_int_equal(begin_as(&more, anonymous, &here), -1);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(begin_as(&of_local[i], anonymous, &local), 0);
+	session_release(&of_here[3].session);
+	assert_int_equal(begin_as(&of_here[20], anonymous, &here), -1);
+	assert_int_equal(begin_as(&more, anonymous, &there), 0);
+	pass(2000);
+	assert_int_equal(begin_as(&of_here[20], anonymous, &here), 0);
+	assert_int_equal(of_here[3].ends, 1); /* one of its own */
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(of_local[i].ends, 0);
+	for (int i = 0; i < 20; i++) {
+		if (i != 3)
+			session_release(&of_here[i].session);
+	}
+}
+
 /* limits.sessions_per_principal: one's own makes room, and nobody else's. */
 static void own_ones_make_room(void **state)
 {
@@ -452,6 +503,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(places_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(places_of_one_are_limited, setup, teardown),
 		cmocka_unit_test_setup_teardown(idle_ones_make_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_has_two_more_is_left_no_moment, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(one_address_has_a_quarter, setup, teardown),
 		cmocka_unit_test_setup_teardown(own_ones_make_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_found_by_its_principal_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(idles_out_only_when_free, setup, teardown),

@@ -77,8 +77,10 @@ bool upstream_has_room(const struct upstream *upstream, size_t size)
 /* Its owner unlinks it. */
 static void upstream_detach(struct upstream *upstream)
 {
-	if (upstream->state == UPSTREAM_DELAYED)
+	if (upstream->state == UPSTREAM_DELAYED) {
 		server_release(upstream->server);
+		backoff_return_turn(&upstream->server->backoff);
+	}
 	upstream->owner->on_closed(upstream);
 	upstream_set_state(upstream, UPSTREAM_CLOSED);
 	timer_stop(&upstream->start);

@@ -114,13 +114,13 @@ struct upstream {
 	struct list link;
 	struct pool *pool;
 	struct warm_set *warm_set;
-	struct client *client; /* the only one it serves now; NULL: none, or many */
-	struct call *lease;    /* the only call that it may work on */
-	int level;             /* the log level that it was told last, or -1 */
-	uint64_t rested_at_ms; /* when it last had nothing more to do */
-	uint64_t given_at_ms;  /* when its place was promised to others (process_slots), or 0 */
-	bool makes_room;       /* it was stopped for another one */
-	bool is_awaited;       /* a session waits for its place (reclaim) */
+	struct client *client;  /* the only one it serves now; NULL: none, or many */
+	struct call *lease;     /* the only call that it may work on */
+	int level;              /* the log level that it was told last, or -1 */
+	uint64_t rested_at_ms;  /* when it last had nothing more to do */
+	uint64_t donated_at_ms; /* when its place was promised to others (process_slots), or 0 */
+	bool makes_room;        /* it was stopped for another one */
+	bool is_awaited;        /* a session waits for its place (reclaim) */
 };
 
 /* Who has a request in flight. */

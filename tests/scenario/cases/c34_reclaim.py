@@ -121,6 +121,31 @@ def shares_hold_while_others_wait(t):
     eq([c.final(15)["result"]["content"][0]["text"] for c in calls], ["x"] * 4, "hers were not cut short")
 
 
+@case(daemon=False, deadline=60)
+def overlapping_calls_are_no_excuse(t):
+    """bridging §1.9 (6): one whose sessions always have a call in flight gives what is more than half away; nothing is cut short."""
+    t.start({"main": {"script": {}, "pool": {"max": 4}}}, AUTH)
+    hers = [t.session(token=ALICE) for _ in range(4)]
+    calls = [[] for _ in hers]
+    waiting = None
+    until = time.monotonic() + 9
+    while time.monotonic() < until and not asleep(t):
+        for s, of_session in zip(hers, calls):
+            of_session.append(s.start_do(["sleep", 0.6], ["text", "x"]))
+        if waiting is None:
+            waiting = t.session(token=BOB, check=False).started
+        time.sleep(0.3)
+        for of_session in calls:
+            while len(of_session) > 2:
+                eq(of_session.pop(0).final(15)["result"]["content"][0]["text"], "x")
+    eq(asleep(t), 1, "sessions that gave their process away")
+    ok("result" in waiting.final(10), "he got his process")
+    t.will_end(waiting, "/main/mcp")
+    t.sessions[-1].token = BOB
+    for of_session in calls:
+        eq([c.final(15)["result"]["content"][0]["text"] for c in of_session], ["x"] * len(of_session))
+
+
 @case(daemon=False, deadline=40)
 def busy_ones_are_waited_for(t):
     """bridging §1.9 (3): nothing is taken from who works; the wait has an end, with 503 and Retry-After."""
@@ -218,3 +243,17 @@ def refusals_say_when(t):
     ok(119 <= said("main") <= 121, "until a session ends that nobody uses")
     ok(30 <= said("fails") <= 41, "until the next try")
     ok(28 <= said("fails") <= 41, "until the next try")
+
+
+@case(daemon=False, deadline=40)
+def calls_are_not_told_when_sessions_end(t):
+    """requirements §19: a refused call of a session says when a process may be free, not when there is room for a session."""
+    t.start({"main": {"script": {}, "isolation": "shared", "pool": {"max": 1, "requests_per_process": 1, "queue": 0}}},
+            {"limits": {"sessions": 2}})
+    a, b = t.session(source=HERE), t.session(source=THERE)
+    call = a.start_do(["sleep", 2], ["text", "x"])
+    wait_for(lambda: any("tools/call" in methods(t, pid) for pid in t.daemon.children("main")), 5, "the call is there")
+    eq(b.ask("ping")["result"], {})
+    e = b.start_do(["text", "y"])
+    eq((e.final()["error"]["data"]["reason"], e.status, e.response.header("retry-after")), ("overloaded", 503, "2"))
+    eq(call.final(10)["result"]["content"][0]["text"], "x")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks only, and promises nothing: others may come first. */
-#include "router/retry.h"
+#include "router/retry_after.h"
 
 #include "process/server.h"
 #include "router/reclaim.h"
@@ -20,8 +20,10 @@ static uint64_t usual_call_ms(const struct server *server)
 
 static uint64_t process_wait_ms(const struct router *router, const struct server *server)
 {
-	uint64_t wait_ms;
+	uint64_t wait_ms = backoff_refuses_for_ms(&server->backoff);
 
+	if (server_has_room(server) && wait_ms > 0)
+		return wait_ms;
 	if (server->conf.isolation != ISOLATION_SESSION || server_has_room(server))
 		return usual_call_ms(server);
 	wait_ms = reclaim_wait_ms(&router->reclaim, server);
