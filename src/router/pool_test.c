@@ -368,6 +368,22 @@ static void queue_is_shared_fairly(void **state)
 	is_failed(many[0], REASON_OVER_LIMIT);
 }
 
+/* Where nothing waits any call may, also one longer than all that may wait together: it goes into one stdin as well. */
+static void empty_queue_takes_any_call(void **state)
+{
+	struct member *a = begin();
+	char text[5000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'";
+
+	servers[0].conf.pool_max = 1;
+	for (size_t i = 0; i < 2; i++)
+		request(a->client, CALL("1"));
+	memset(text + strlen(text), 'x', 4000);
+	strcpy(text + 4000, "'}}");
+	servers[0].conf.queue_max = 3000;
+	is_open(request(a->client, text));
+	is_failed(request(a->client, CALL("2")), REASON_OVER_LIMIT);
+}
+
 /* Who comes later does not overtake those who wait; who waits too long is told so. */
 static void waiting_is_limited(void **state)
 {
@@ -1192,6 +1208,77 @@ static void leases_hold_against_cursors(void **state)
 	hears(process(0), PAGE("4", "'n'"));
 }
 
+/* bridging.md §1.4: sessions of one principal take turns with each other. */
+static void sessions_of_one_take_turns(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *first, *second, *other;
+
+	servers[0].conf.pool_max = 1;
+	request(a->client, CALL("1"));
+	first = request(a->client, CALL("2"));
+	second = request(a->client, CALL("3"));
+	other = request(b->client, CALL("1"));
+	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
+	is_answered(first, RESULT("2"));
+	says(process(0), RESULT("4"));
+	is_answered(other, RESULT("1"));
+	is_open(second);
+	says(process(0), RESULT("5"));
+	is_answered(second, RESULT("3"));
+}
+
+/* bridging.md §8 (3): a client may have calls in several children; the end of one is nothing to what another asks. */
+static void asks_end_with_their_own_lease(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *one = request(a->client, CALL("1"));
+	struct front *two = request(a->client, CALL("2"));
+
+	hears(process(0), CALL("2"));
+	get_ready(1);
+	hears(process(1), CALL("2"));
+	says(process(0), ASK("6"));
+	says(process(1), ASK("6"));
+	was_told(one, ASK("1000001") "|");
+	was_told(two, ASK("1000002") "|");
+	says(process(0), RESULT("2"));
+	is_answered(one, RESULT("1"));
+	hears(process(0), "{'jsonrpc':'2.0','id':6,'result':{'action':'cancel'}}");
+	was_told(two, "");
+	hears_nothing(process(1));
+	answer(a->client, "{'jsonrpc':'2.0','id':1000002,'result':{'x':2}}");
+	hears(process(1), "{'jsonrpc':'2.0','id':6,'result':{'x':2}}");
+}
+
+/* Nor of one that has not come to rest: it may still work on the call that was given up. */
+static void settling_holds_against_cursors(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *call = request(b->client, LIST_OF("1"));
+	struct json cursor;
+	char page[300];
+
+	hears(process(0), LIST_OF("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	cursor = scan_path(buf_slice(&call->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	request(a->client, CALL("1"));
+	hears(process(0), CALL("3"));
+	notify(a->client, CANCELLED("1"));
+	hears(process(0), CANCELLED("3"));
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'ping'}");
+	is_failed(request(b->client, page), REASON_OVER_LIMIT);
+	hears_nothing(process(0));
+	says(process(0), EMPTY("4"));
+	request(b->client, page);
+	hears(process(0), PAGE("5", "'n'"));
+}
+
 /* ---- how many processes there are ---- */
 
 static void start_warm(size_t count)
@@ -1741,6 +1828,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(made_up_cursors_stay_strings),
 	TEST(calls_are_spread),
 	TEST(queue_is_shared_fairly),
+	TEST(empty_queue_takes_any_call),
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
@@ -1773,6 +1861,9 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(levels_end_with_the_lease),
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),
 	TEST_PRINCIPALS(leases_hold_against_cursors),
+	TEST_PRINCIPALS(settling_holds_against_cursors),
+	TEST_PRINCIPALS(asks_end_with_their_own_lease),
+	TEST_PRINCIPALS(sessions_of_one_take_turns),
 	TEST(warm_set_are_taken),
 	TEST(lost_spares_are_replaced),
 	TEST(restart_is_for_spares_too),
