@@ -1334,6 +1334,19 @@ static void lost_spares_are_replaced(void **state)
 	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
 }
 
+/* What there is no room for now is tried again, until there is. */
+static void spares_come_when_there_is_room(void **state)
+{
+	servers[0].conf.pool_max = 1;
+	start_warm(2);
+	assert_int_equal(keeper.count, 1);
+	pass(1000);
+	assert_int_equal(keeper.count, 1);
+	servers[0].conf.pool_max = 2; /* as if a process of another pool had gone */
+	pass(1000);
+	assert_int_equal(keeper.count, 2);
+}
+
 /* mcpgatectl restart: who comes next gets a process of the new program; and it is no crash. */
 static void restart_is_for_spares_too(void **state)
 {
@@ -1866,6 +1879,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(sessions_of_one_take_turns),
 	TEST(warm_set_are_taken),
 	TEST(lost_spares_are_replaced),
+	TEST(spares_come_when_there_is_room),
 	TEST(restart_is_for_spares_too),
 	TEST(restarts_are_no_crashes),
 	TEST(old_spares_may_end),

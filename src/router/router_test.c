@@ -502,11 +502,12 @@ static void malformed_answers(void **state)
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':");
 	says(process(0), "'id'");
 	says(process(0), "17");
+	says(process(0), "{'jsonrpc':'2.0','id':2,'id':2,'result':{}}"); /* whose is it? */
 	is_open(a);
 	says(process(0), "{'jsonrpc':'2.0','id':2,'error':'no'}");
 	is_failed(a, REASON_CHILD_PROTOCOL_ERROR);
 	is_open(b);
-	assert_int_equal(counter_get(COUNTER_CHILD_GARBAGE) - garbage, 5);
+	assert_int_equal(counter_get(COUNTER_CHILD_GARBAGE) - garbage, 6);
 }
 
 /* UTIL-PING-01: answered here, for either side; also while no process runs. */
