@@ -196,6 +196,33 @@ static void documents_come_by_number(void **state)
 	free(large);
 }
 
+/* A part of a field would say something else: it is left out, and the document is good all the same. */
+static void long_fields_say_nothing(void **state)
+{
+	struct fake_page *page;
+	char long_field[FETCH_FIELD_BYTES_MAX + 2];
+
+	open_issuer();
+	page = world.keys;
+	open_service();
+	for (int extra = 0; extra <= 1; extra++) {
+		size_t n = FETCH_FIELD_BYTES_MAX + (size_t)extra;
+		struct fetch_frame head;
+
+		memset(long_field, 'x', n);
+		memcpy(long_field, "max-age=9", strlen("max-age=9"));
+		long_field[n] = '\0';
+		snprintf(page->fields, sizeof(page->fields), "Cache-Control: %s\r\n", long_field);
+		ask(1, FETCH_KEYS, 0, "", "");
+		take_next();
+		head = world.frame;
+		assert_int_equal(head.status, 200);
+		assert_int_equal(head.texts[1].n, extra == 0 ? n : 0);
+		take_next();
+		assert_true(slice_is_equal(world.frame.texts[0], SLICE_LIT("keys")));
+	}
+}
+
 /* SEC-10, AUTH-AS-02, AUTH-KEY-09: whoever asks, metadata of another issuer, or that lead away from TLS, lead nowhere. */
 static void metadata_are_judged(void **state)
 {
@@ -265,6 +292,25 @@ static void nonsense_ends_the_service(void **state)
 	assert_int_equal(send(world.fd, "short", 5, 0), 5);
 	while (!world.has_ended)
 		loop_turn(world.loop, false);
+}
+
+/* SEC-61: what a frame says of itself is all of it. */
+static void frames_are_whole(void **state)
+{
+	uint32_t numbers[16] = { FETCH_ANSWER, 7, 0, 0, 200, 0, 4, 8, 12 };
+	struct slice packet = slice_of((const char *)numbers, 9 * 4 + 24);
+	struct fetch_frame frame;
+
+	assert_true(fetch_wire_unpack(packet, &frame));
+	assert_int_equal(frame.id, 7);
+	assert_int_equal(frame.texts[0].n, 4);
+	assert_ptr_equal(frame.texts[2].p, packet.p + 9 * 4 + 12);
+	assert_int_equal(frame.texts[2].n, 12);
+	for (size_t n = 0; n < sizeof(numbers); n++)
+		if (n != packet.n)
+			assert_false(fetch_wire_unpack(slice_of(packet.p, n), &frame));
+	numbers[6] = UINT32_MAX;
+	assert_false(fetch_wire_unpack(packet, &frame));
 }
 
 /* SEC-10: at a time, and in a time. */
@@ -480,6 +526,8 @@ int main(void)
 		TEST(metadata_are_judged),
 		TEST(what_is_no_question_is_not_asked),
 		TEST(nonsense_ends_the_service),
+		TEST(frames_are_whole),
+		TEST(long_fields_say_nothing),
 		TEST(questions_are_bounded),
 		TEST(who_does_not_listen_is_not_heard),
 		TEST(an_answer_comes_in_parts),
