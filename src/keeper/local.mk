@@ -50,3 +50,6 @@ src_keeper_memory_file_test_SOURCES = src/keeper/memory_file_test.c
 src_keeper_memory_file_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 src_keeper_operator_test_SOURCES = src/keeper/operator_test.c
 src_keeper_operator_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/syscall_filter_test
+src_keeper_syscall_filter_test_SOURCES = src/keeper/syscall_filter_test.c
+src_keeper_syscall_filter_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
