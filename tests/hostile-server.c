@@ -440,8 +440,9 @@ static int move_victims_pages(void)
 
 	return result(syscall(SYS_move_pages, number("victim"), 1, &page, NULL, &status, 0));
 }
-TRY(renice_victim, result(setpriority(PRIO_PROCESS, (id_t)number("victim"), 1)))
-TRY(renice_victims_group, result(setpriority(PRIO_PGRP, (id_t)getpgid(number("victim")), 2)))
+/* As nice as can be: whoever has started all this may be so already, and none of it may become less. */
+TRY(renice_victim, result(setpriority(PRIO_PROCESS, (id_t)number("victim"), 19)))
+TRY(renice_victims_group, result(setpriority(PRIO_PGRP, (id_t)getpgid(number("victim")), 19)))
 static int pin_victim(void)
 {
 	cpu_set_t set;
@@ -460,8 +461,11 @@ static int schedule_victim_by_attributes(void)
 {
 	struct {
 		uint32_t size, policy;
-		uint64_t rest[5];
-	} attributes = { 48, SCHED_BATCH, { 0 } };
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t rest[3];
+	} attributes = { .size = 48, .policy = SCHED_BATCH, .nice = 19 };
 
 	return result(syscall(SYS_sched_setattr, number("victim"), &attributes, 0));
 }
