@@ -462,6 +462,28 @@ static void a_fetcher_that_dies(void **state)
 	assert_int_equal(world.status, 200);
 }
 
+/* Whoever has no use for the answer any more says so, and what comes all the same is nobody's. */
+static void a_question_is_taken_back(void **state)
+{
+	uint32_t id;
+
+	open_client();
+	inquire();
+	take_question();
+	id = world.frame.id;
+	inquiry_cancel(&world.inquiry);
+	take_next();
+	assert_int_equal(world.frame.type, FETCH_CANCEL);
+	assert_int_equal(world.frame.id, id);
+	answer(id, FETCH_ANSWER, 0, "");
+	assert_false(world.is_told);
+	inquire();
+	take_question();
+	assert_int_not_equal(world.frame.id, id);
+	answer(world.frame.id, FETCH_ANSWER, 0, "");
+	assert_true(world.is_told);
+}
+
 /* SEC-61: one that was taken over can lie about what it fetched, and no more. */
 static void a_fetcher_that_lies(void **state)
 {
@@ -532,6 +554,7 @@ int main(void)
 		TEST(who_does_not_listen_is_not_heard),
 		TEST(an_answer_comes_in_parts),
 		TEST(a_fetcher_that_dies),
+		TEST(a_question_is_taken_back),
 		TEST(a_fetcher_that_lies),
 		TEST(a_fetcher_that_is_silent),
 	};

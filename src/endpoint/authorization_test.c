@@ -145,12 +145,32 @@ static void renewal_is_for_the_same_principal(void **state)
 	access_fini(&check.access);
 }
 
+/* AUTH-DWN-02: of a static token the name is the subject, and all that it says. */
+static void static_tokens_have_one_claim(void **state)
+{
+	static const struct slice names[] = { SLICE("team"), SLICE("sub") };
+	const struct identity identity = { SLICE(PRINCIPAL_STATIC_ISSUER), SLICE("ci"), SLICE("") };
+	struct principal_set *principals = &router.sessions.principals;
+	struct access access = { .ends_at_ms = UINT64_MAX };
+
+	principals->claim_names = (struct slices){ names, ARRAY_LEN(names) };
+	access.principal = principal_get(principals, &identity);
+	access_keep_claims(&access);
+	assert_string_equal(principal_claim(access.principal, SLICE_LIT("sub")), "ci");
+	assert_null(principal_claim(access.principal, SLICE_LIT("team")));
+	access_fini(&access);
+	access.principal = principal_ref(&principals->anonymous);
+	access_keep_claims(&access); /* of nobody there are none */
+	access_fini(&access);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(access_holds_its_grant, setup, teardown),
 		cmocka_unit_test_setup_teardown(refusal_holds_no_grant, setup, teardown),
 		cmocka_unit_test_setup_teardown(renewal_is_for_the_same_principal, setup, teardown),
+		cmocka_unit_test_setup_teardown(static_tokens_have_one_claim, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -122,6 +122,19 @@ static void next_gateway_need_not_wait(void **state)
 	assert_int_equal(fetcher_ends(&process, 1, FAILED), FIRST_MS);
 }
 
+/* It died before the gateway was told: that one is not given the end of nothing. */
+static void what_was_not_told_is_closed(void **state)
+{
+	struct fetcher_process process = fetcher();
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	process.gateway_end = fd;
+	assert_true(fetcher_process_has_untold(&process));
+	fetcher_ends(&process, 1, FAILED);
+	assert_false(fetcher_process_has_untold(&process));
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
 static void without_issuers_there_is_none(void **state)
 {
 	struct fetcher_process process = fetcher();
@@ -138,6 +151,7 @@ int main(void)
 		cmocka_unit_test_setup(old_deaths_do_not_count, setup),
 		cmocka_unit_test_setup(fetcher_comes_back_ever_later, setup),
 		cmocka_unit_test_setup(next_gateway_need_not_wait, setup),
+		cmocka_unit_test_setup(what_was_not_told_is_closed, setup),
 		cmocka_unit_test_setup(without_issuers_there_is_none, setup),
 	};
 

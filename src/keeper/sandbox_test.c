@@ -260,6 +260,37 @@ static void links_below_what_is_written_are_not_followed(void **state)
 	remove_directories(names);
 }
 
+/* What nobody writes needs no care, and may be reached by links: servers that are disabled, or have no sandbox. */
+static void only_what_servers_write_counts(void **state)
+{
+	char names[3][64];
+	const char *directories[3];
+	char link_path[128];
+	struct slice write;
+	struct config_server server = { .enabled = true,
+					.sandbox = CONFIG_SANDBOX_LANDLOCK,
+					.sandbox_write = { &write, 1 } };
+	const struct config config = { .servers = &server, .server_count = 1 };
+	int fds[3];
+
+	make_directories(names, directories);
+	write = slice_str(names[0]);
+	snprintf(link_path, sizeof(link_path), "%.63s/link", names[0]);
+	assert_int_equal(symlink("/", link_path), 0);
+	fds[0] = listed_path_open(&config, link_path);
+	server.enabled = false;
+	fds[1] = listed_path_open(&config, link_path);
+	server.enabled = true;
+	server.sandbox = CONFIG_SANDBOX_OFF;
+	fds[2] = listed_path_open(&config, link_path);
+	assert_int_equal(fds[0], -1);
+	assert_true(fds[1] >= 0 && fds[2] >= 0);
+	close(fds[1]);
+	close(fds[2]);
+	assert_int_equal(unlink(link_path), 0);
+	remove_directories(names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +299,7 @@ int main(void)
 		cmocka_unit_test(inside_only_what_is_listed_is_reached),
 		cmocka_unit_test(what_is_missing_is_named),
 		cmocka_unit_test(links_below_what_is_written_are_not_followed),
+		cmocka_unit_test(only_what_servers_write_counts),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1347,6 +1347,16 @@ static void spares_come_when_there_is_room(void **state)
 	assert_int_equal(keeper.count, 2);
 }
 
+/* REL-41: nothing is started ahead of sessions that will not come. */
+static void no_spares_come_while_draining(void **state)
+{
+	start_warm(1);
+	warm_sets_hold(&router.warm_sets);
+	exits(process(0), 0);
+	pass(60000);
+	assert_int_equal(keeper.count, 1);
+}
+
 /* mcpgatectl restart: who comes next gets a process of the new program; and it is no crash. */
 static void restart_is_for_spares_too(void **state)
 {
@@ -1880,6 +1890,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(warm_set_are_taken),
 	TEST(lost_spares_are_replaced),
 	TEST(spares_come_when_there_is_room),
+	TEST(no_spares_come_while_draining),
 	TEST(restart_is_for_spares_too),
 	TEST(restarts_are_no_crashes),
 	TEST(old_spares_may_end),

@@ -365,6 +365,10 @@ static void meta_is_rebuilt(void **state)
 	notify(client, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
 		       "'io.modelcontextprotocol/logLevel':'info','y':1}}}");
 	hears(p, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{'y':1}}}");
+	notify(client, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
+		       "'io.modelcontextprotocol/clientInfo':{},'z':2,"
+		       "'io.modelcontextprotocol/subscriptionId':'s'}}}");
+	hears(p, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{'z':2}}}");
 }
 
 /* BACK-FRAME-03, BACK-FRAME-04, BACK-FRAME-05: responses that are written in unusual ways. */
@@ -849,6 +853,38 @@ static void url_mode_only(void **state)
 	was_heard(
 		"{'jsonrpc':'2.0','id':1000001,'method':'elicitation/create','params':{'mode':'url','elicitationId':'e'}}|"
 		"{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}|");
+}
+
+#define ELICITED \
+	"{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}"
+
+/* Revisions before 2025-11-25 know no end of an elicitation, whatever a server puts into its request. */
+static void old_clients_hear_of_no_end(void **state)
+{
+	struct client *client = begin_with(
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-06-18',"
+		"'capabilities':{'elicitation':{}},'clientInfo':{'name':'c','version':'1'}}}");
+
+	notify(client, INITIALIZED);
+	listener = listen_to(client);
+	says(process(0), "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{"
+			 "'message':'m','elicitationId':'e'}}");
+	assert_int_not_equal(listener->got.len, 0);
+	listener->got.len = 0;
+	says(process(0), ELICITED);
+	was_heard("");
+}
+
+/* An empty URI is no beginning of all others. */
+static void empty_uri_concerns_nothing(void **state)
+{
+	struct client *client = begin();
+
+	request(client, SUBSCRIBE("1", ""));
+	says(process(0), EMPTY("2"));
+	listener = listen_to(client);
+	says(process(0), UPDATED("/a"));
+	was_heard("");
 }
 
 /* bridging §1.1 (5): the progress token inside a server request is its downstream id for the client. */
@@ -1569,6 +1605,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(asks_find_a_carrier),
 	TEST(undeclared_capabilities),
 	TEST(url_mode_only),
+	TEST(old_clients_hear_of_no_end),
+	TEST(empty_uri_concerns_nothing),
 	TEST(progress_of_the_client),
 	TEST(asks_wait_for_the_client),
 	TEST(asks_that_wait_are_bounded),
