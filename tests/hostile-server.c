@@ -440,7 +440,6 @@ static int move_victims_pages(void)
 
 	return result(syscall(SYS_move_pages, number("victim"), 1, &page, NULL, &status, 0));
 }
-/* As nice as can be: whoever has started all this may be so already, and none of it may become less. */
 TRY(renice_victim, result(setpriority(PRIO_PROCESS, (id_t)number("victim"), 19)))
 TRY(renice_victims_group, result(setpriority(PRIO_PGRP, (id_t)getpgid(number("victim")), 19)))
 static int pin_victim(void)
@@ -460,12 +459,8 @@ static int schedule_victim(void)
 static int schedule_victim_by_attributes(void)
 {
 	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t rest[3];
-	} attributes = { .size = 48, .policy = SCHED_BATCH, .nice = 19 };
+		uint32_t size, policy, flags[2], nice, rest[7];
+	} attributes = { .size = 48, .policy = SCHED_BATCH, .nice = 19 }; /* no less nice */
 
 	return result(syscall(SYS_sched_setattr, number("victim"), &attributes, 0));
 }
