@@ -8,7 +8,7 @@
 #include "keeper/fetcher_process.h"
 #include "keeper/gateway_process.h"
 
-#define SOME_PID 1 /* that nothing here signals */
+#define SOME_PID INT32_MAX /* of no process */
 #define FAILED (1 << 8)
 #define FIRST_MS 100
 #define LONGEST_MS 30000
