@@ -248,6 +248,31 @@ static void metadata_are_judged(void **state)
 	free(url);
 }
 
+/* AUTH-KEY-09: what the metadata do not say any more is not known any more. */
+static void metadata_may_take_back(void **state)
+{
+	char *url, *bare;
+
+	open_issuer();
+	open_service();
+	url = mem_printf("%s/jwks", world.issuer->origin);
+	bare = mem_printf("{\"issuer\":\"%s\"}", world.issuer->origin);
+	ask(1, FETCH_KEYS, 0, "", "");
+	assert_int_equal(answer_to(1), 200);
+	fake_page_set_body(world.metadata, bare);
+	ask(2, FETCH_METADATA, 0, "", "");
+	assert_int_equal(answer_to(2), 200);
+	ask(3, FETCH_KEYS, 0, "", "");
+	assert_int_equal(answer_to(3), 0);
+	assert_string_equal(world.error, "the metadata do not say where");
+	assert_int_equal(world.keys->hits, 1);
+	set_metadata(world.issuer->origin, url);
+	ask(4, FETCH_KEYS, 0, "", "");
+	assert_int_equal(answer_to(4), 200);
+	free(url);
+	free(bare);
+}
+
 /* SEC-10, SEC-61 */
 static void what_is_no_question_is_not_asked(void **state)
 {
@@ -513,6 +538,22 @@ static void a_fetcher_that_lies(void **state)
 	}
 }
 
+/* SEC-61: a status is one of HTTP's, or 0; those who ask compare it. */
+static void no_status_is_negative(void **state)
+{
+	uint32_t numbers[9] = { FETCH_ANSWER, 0, 0, 0, UINT32_MAX };
+
+	open_client();
+	inquire();
+	take_question();
+	numbers[1] = world.frame.id;
+	assert_int_equal(send(world.fd, numbers, sizeof(numbers), 0), sizeof(numbers));
+	loop_turn(world.loop, false);
+	assert_true(world.is_told);
+	assert_int_equal(world.status, 0);
+	assert_true(world.error[0] != '\0');
+}
+
 /* AUTH-KEY-07: silence ends, and whoever is silent hears so. The last test: the clock stands from here on. */
 static void a_fetcher_that_is_silent(void **state)
 {
@@ -546,6 +587,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(documents_come_by_number),
 		TEST(metadata_are_judged),
+		TEST(metadata_may_take_back),
 		TEST(what_is_no_question_is_not_asked),
 		TEST(nonsense_ends_the_service),
 		TEST(frames_are_whole),
@@ -556,6 +598,7 @@ int main(void)
 		TEST(a_fetcher_that_dies),
 		TEST(a_question_is_taken_back),
 		TEST(a_fetcher_that_lies),
+		TEST(no_status_is_negative),
 		TEST(a_fetcher_that_is_silent),
 	};
 
