@@ -406,6 +406,28 @@ static void waiting_is_limited(void **state)
 	is_answered(calls[4], RESULT("4"));
 }
 
+/* What is asked again has a deadline from then on; while it waits, that of the first time is over. */
+static void repeated_calls_have_a_new_deadline(void **state)
+{
+	struct member *a = begin();
+	struct front *call;
+
+	servers[0].conf.request_timeout_max_ms = 5000;
+	call = request(a->client, LIST_OF("1"));
+	hears(process(0), LIST_OF("2"));
+	pass(4000);
+	exits(process(0), 0);
+	is_open(call);
+	pass(2000); /* a process is being started */
+	is_open(call);
+	get_ready(1);
+	hears(process(1), LIST_OF("2"));
+	pass(4999);
+	is_open(call);
+	pass(1);
+	is_failed(call, REASON_TIMEOUT);
+}
+
 /* Also when there is none just now: not one for each call. */
 static void one_start_serves_all_who_wait(void **state)
 {
@@ -1855,6 +1877,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
+	TEST(repeated_calls_have_a_new_deadline),
 	TEST(other_offers_are_told),
 	TEST(timeout_asks_whether_it_lives),
 	TEST(idle_children_go),

@@ -116,6 +116,22 @@ static void handshake_is_lenient_to_servers(void **state)
 	hears(p, INITIALIZED);
 }
 
+/* BACK-INIT-01: what has another id is no answer to it, whatever it looks like. */
+static void handshake_has_its_own_id(void **state)
+{
+	struct front *front = open_session(INITIALIZE_WITH(""));
+	uint64_t strays = counter_get(COUNTER_CHILD_STRAY_RESPONSES);
+
+	says(process(0), "{'jsonrpc':'2.0','id':7,'result':{'protocolVersion':'2025-11-25',"
+			 "'capabilities':{'prompts':{}}}}");
+	says(process(0), "{'jsonrpc':'2.0','id':7,'error':{'code':1,'message':'no'}}");
+	is_open(front);
+	assert_int_equal(counter_get(COUNTER_CHILD_STRAY_RESPONSES) - strays, 2);
+	says(process(0), WELCOME);
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	assert_null(strstr(buf_terminate(&front->response), "prompts"));
+}
+
 /* bridging §2.1 (1): the server's error is the client's; no session, the process goes. */
 static void server_may_refuse(void **state)
 {
@@ -1571,6 +1587,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
 	TEST(handshake_is_lenient_to_servers),
+	TEST(handshake_has_its_own_id),
 	TEST(server_may_refuse),
 	TEST(refusal_comes_with_last_words),
 	TEST(server_may_refuse_without_id),
