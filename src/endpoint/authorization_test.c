@@ -164,6 +164,33 @@ static void static_tokens_have_one_claim(void **state)
 	access_fini(&access);
 }
 
+/* SEC-50: a name that fits as it is written needs the scope, also where its marks come into another order when folded. */
+static void either_form_of_a_name_counts(void **state)
+{
+	static const struct slice pattern = SLICE("a*\u0327");
+	static const struct named_slices entry = { .name = SLICE("a*\u0327") };
+	static const char *const names[] = { "a\u0327", "a\u0301\u0327", "A\u0327" };
+	const struct tool_needs needs = { .folded = pattern, .scopes = { { 1 } } };
+	const struct scan_limits limits = { .depth_max = 10, .id_max = 100 };
+
+	place.tool_scopes = (struct slice_map){ &entry, 1 };
+	place.tool_needs = &needs;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct scope_set needed = { { 0 } };
+		struct envelope env;
+		struct error err;
+		char text[200];
+
+		snprintf(text, sizeof(text),
+			 "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
+			 "\"params\":{\"name\":\"%s\"}}",
+			 names[i]);
+		assert_int_equal(scan_envelope(slice_str(text), &limits, 0, &env, &err), 0);
+		assert_null(authorization_add_required(&place, &env, &needed));
+		assert_true(scope_set_covers(&needed, &needs.scopes));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +198,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refusal_holds_no_grant, setup, teardown),
 		cmocka_unit_test_setup_teardown(renewal_is_for_the_same_principal, setup, teardown),
 		cmocka_unit_test_setup_teardown(static_tokens_have_one_claim, setup, teardown),
+		cmocka_unit_test_setup_teardown(either_form_of_a_name_counts, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1169,7 +1169,10 @@ static void server_cancels_its_ask(void **state)
 	is_open(front);
 	says(p, RESULT("2"));
 	says(p, ASK("'b'", "roots/list"));
+	says(p, CANCEL("'c'"));
+	assert_int_equal(client->server_requests.by_id.count, 1); /* that is another one */
 	says(p, CANCEL("'b'"));
+	assert_int_equal(client->server_requests.by_id.count, 0);
 	listener = listen_to(client);
 	was_heard("");
 	pass(TIMEOUT_MS); /* the clock of the ended call was not started again */
