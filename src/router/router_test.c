@@ -1195,6 +1195,29 @@ static void asks_are_limited(void **state)
 	hears_nothing(p);
 }
 
+/* REL-28: who is asked on the session's own stream is asked as much as it keeps, and no more. */
+static void full_stream_takes_no_asks(void **state)
+{
+	static char text[2000];
+	struct client *client;
+	int asked = 0;
+
+	router.sessions.conf.store.stream.max_bytes = 4096;
+	client = begin();
+	snprintf(text, sizeof(text), "%s",
+		 q("{'jsonrpc':'2.0','id':'a','method':'roots/list','params':{'x':'"));
+	memset(text + strlen(text), 'x', 1000);
+	strcat(text, "\"}}");
+	while (client->server_requests.by_id.count == (size_t)asked) {
+		assert_true(asked++ < 10);
+		says(process(0), text);
+	}
+	assert_in_range(asked, 4, 6);
+	assert_non_null(strstr(fake_process_read(process(0)), "the requests that wait already"));
+	hears_nothing(process(0));
+	assert_true(client->session->standalone.bytes <= 4096 + sizeof(text));
+}
+
 /* ---- notifications ---- */
 
 #define LOG_LINE(level) \
@@ -1639,6 +1662,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(standalone_asks_wait_for_who_polls),
 	TEST(server_cancels_its_ask),
 	TEST(asks_are_limited),
+	TEST(full_stream_takes_no_asks),
 	TEST(logs_are_filtered),
 	TEST(levels_need_the_capability),
 	TEST(news_are_filtered_and_joined),
