@@ -406,6 +406,28 @@ static void waiting_is_limited(void **state)
 	is_answered(calls[4], RESULT("4"));
 }
 
+/* DEF-11: what has waited is kept as what was sent at once: only if it may be asked again. */
+static void only_what_is_safe_is_kept(void **state)
+{
+	struct member *a = begin();
+	struct front *list, *call;
+
+	servers[0].conf.pool_max = 1;
+	for (int i = 0; i < 2; i++)
+		request(a->client, CALL("1"));
+	list = request(a->client, LIST_OF("2"));
+	call = request(a->client, CALL("3"));
+	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
+	assert_non_null(list->call.body);
+	assert_null(call->call.body);
+	exits(process(0), 0);
+	is_failed(call, REASON_CHILD_EXITED);
+	is_open(list);
+	get_ready(1);
+	hears(process(1), LIST_OF("2"));
+}
+
 /* What is asked again has a deadline from then on; while it waits, that of the first time is over. */
 static void repeated_calls_have_a_new_deadline(void **state)
 {
@@ -1877,6 +1899,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
+	TEST(only_what_is_safe_is_kept),
 	TEST(repeated_calls_have_a_new_deadline),
 	TEST(other_offers_are_told),
 	TEST(timeout_asks_whether_it_lives),
