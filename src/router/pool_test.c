@@ -625,6 +625,27 @@ static void subscriptions_are_merged(void **state)
 	hears(process(0), UNSUBSCRIBE("3"));
 }
 
+/* Who subscribes to what the server has agreed to long ago hears of it like those before. */
+static void late_subscribers_are_told(void **state)
+{
+	struct member *first = begin();
+	struct member *late = begin();
+
+	request(first->client, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	is_answered(request(late->client, SUBSCRIBE("5")), EMPTY("5"));
+	hears_nothing(process(0));
+	says(process(0), UPDATED("r:a"));
+	pass(100);
+	heard(first, UPDATED("r:a") "|");
+	heard(late, UPDATED("r:a") "|");
+	is_answered(request(first->client, UNSUBSCRIBE("3")), EMPTY("3"));
+	hears_nothing(process(0)); /* one is left */
+	is_answered(request(late->client, UNSUBSCRIBE("6")), EMPTY("6"));
+	hears(process(0), UNSUBSCRIBE("3"));
+}
+
 /* Its refusal is everybody's, and leaves nothing. */
 static void refused_subscriptions_leave_nothing(void **state)
 {
@@ -1907,6 +1928,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(session_end_cancels_its_calls),
 	TEST(list_changes_reach_all_once),
 	TEST(subscriptions_are_merged),
+	TEST(late_subscribers_are_told),
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribers_may_leave_when_told),
 	TEST(waiting_together_counts),
