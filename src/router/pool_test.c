@@ -424,8 +424,12 @@ static void only_what_is_safe_is_kept(void **state)
 	exits(process(0), 0);
 	is_failed(call, REASON_CHILD_EXITED);
 	is_open(list);
+	assert_false(call_was_sent(&list->call));
 	get_ready(1);
 	hears(process(1), LIST_OF("2"));
+	assert_true(call_was_sent(&list->call));
+	exits(process(1), 0);
+	is_failed(list, REASON_CHILD_EXITED); /* it is asked again once */
 }
 
 /* What is asked again has a deadline from then on; while it waits, that of the first time is over. */

@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "process/child.h"
 #include "router/client_stage.h"
+#include "router/pool.h"
 
 #define TIMEOUT_MS 60000
 #define TIMEOUT_MAX_MS 600000 /* the stage's, as is the next */
@@ -1593,6 +1595,44 @@ static void idle_session_ends(void **state)
 	assert_true(process(0)->is_eof);
 }
 
+/* FRONT-SESS-08: also one that has lost its process. */
+static void idle_session_without_a_process_ends(void **state)
+{
+	struct client *client = begin();
+	struct front *front = request(client, CALL("1"));
+
+	exits(process(0), 0);
+	is_failed(front, REASON_CHILD_EXITED);
+	pass(3600000 - 1);
+	assert_int_equal(router.sessions.count, 1);
+	pass(1);
+	assert_int_equal(router.sessions.count, 0);
+}
+
+/* product §3: what the operator sees of calls. */
+static void calls_are_counted(void **state)
+{
+	struct client *client = begin();
+	uint64_t calls = counter_get(COUNTER_CALLS);
+	uint64_t cancelled = counter_get(COUNTER_CALLS_CANCELLED);
+	const struct server_stats *stats = &servers[0].stats;
+
+	for (int i = 0; i < 3; i++)
+		request(client, CALL("1"));
+	notify(client, CANCEL("1"));
+	assert_int_equal(counter_get(COUNTER_CALLS) - calls, 3);
+	assert_int_equal(counter_get(COUNTER_CALLS_CANCELLED) - cancelled, 3);
+	assert_int_equal(stats->failed + stats->answered.count, 0);
+	request(client, CALL("2"));
+	says(process(0), RESULT("5"));
+	assert_int_equal(stats->answered.count, 1);
+	assert_int_equal(pool_own_upstream(client->pool)->child->answered, 1);
+	request(client, CALL("3"));
+	exits(process(0), 0);
+	assert_int_equal(stats->failed, 1);
+	assert_int_equal(stats->answered.count, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
 
 /* Who is told that a call is cancelled may end the session, while another call of the same id is to be cancelled. */
@@ -1678,6 +1718,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(session_ends_with_calls_and_asks),
 	TEST(session_ends_during_a_restart),
 	TEST(idle_session_ends),
+	TEST(idle_session_without_a_process_ends),
+	TEST(calls_are_counted),
 };
 
 int main(void)
