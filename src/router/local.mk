@@ -53,3 +53,6 @@ src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/wait_queue_test
+src_router_wait_queue_test_SOURCES = src/router/wait_queue_test.c
+src_router_wait_queue_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
