@@ -477,8 +477,8 @@ static int move_victims_pages(void)
 
 	return result(syscall(SYS_move_pages, number("victim"), 1, &page, NULL, &status, 0));
 }
-TRY(renice_victim, result(setpriority(PRIO_PROCESS, (id_t)number("victim"), 1)))
-TRY(renice_victims_group, result(setpriority(PRIO_PGRP, (id_t)getpgid(number("victim")), 2)))
+TRY(renice_victim, result(setpriority(PRIO_PROCESS, (id_t)number("victim"), 19)))
+TRY(renice_victims_group, result(setpriority(PRIO_PGRP, (id_t)getpgid(number("victim")), 19)))
 static int pin_victim(void)
 {
 	cpu_set_t set;
@@ -496,9 +496,8 @@ static int schedule_victim(void)
 static int schedule_victim_by_attributes(void)
 {
 	struct {
-		uint32_t size, policy;
-		uint64_t rest[5];
-	} attributes = { 48, SCHED_BATCH, { 0 } };
+		uint32_t size, policy, flags[2], nice, rest[7];
+	} attributes = { .size = 48, .policy = SCHED_BATCH, .nice = 19 }; /* no less nice */
 
 	return result(syscall(SYS_sched_setattr, number("victim"), &attributes, 0));
 }

@@ -196,6 +196,33 @@ static void documents_come_by_number(void **state)
 	free(large);
 }
 
+/* A part of a field would say something else: it is left out, and the document is good all the same. */
+static void long_fields_say_nothing(void **state)
+{
+	struct fake_page *page;
+	char long_field[FETCH_FIELD_BYTES_MAX + 2];
+
+	open_issuer();
+	page = world.keys;
+	open_service();
+	for (int extra = 0; extra <= 1; extra++) {
+		size_t n = FETCH_FIELD_BYTES_MAX + (size_t)extra;
+		struct fetch_frame head;
+
+		memset(long_field, 'x', n);
+		memcpy(long_field, "max-age=9", strlen("max-age=9"));
+		long_field[n] = '\0';
+		snprintf(page->fields, sizeof(page->fields), "Cache-Control: %s\r\n", long_field);
+		ask(1, FETCH_KEYS, 0, "", "");
+		take_next();
+		head = world.frame;
+		assert_int_equal(head.status, 200);
+		assert_int_equal(head.texts[1].n, extra == 0 ? n : 0);
+		take_next();
+		assert_true(slice_is_equal(world.frame.texts[0], SLICE_LIT("keys")));
+	}
+}
+
 /* SEC-10, AUTH-AS-02, AUTH-KEY-09: whoever asks, metadata of another issuer, or that lead away from TLS, lead nowhere. */
 static void metadata_are_judged(void **state)
 {
@@ -219,6 +246,31 @@ static void metadata_are_judged(void **state)
 	ask(4, FETCH_KEYS, 0, "", "");
 	assert_int_equal(answer_to(4), 200);
 	free(url);
+}
+
+/* AUTH-KEY-09: what the metadata do not say any more is not known any more. */
+static void metadata_may_take_back(void **state)
+{
+	char *url, *bare;
+
+	open_issuer();
+	open_service();
+	url = mem_printf("%s/jwks", world.issuer->origin);
+	bare = mem_printf("{\"issuer\":\"%s\"}", world.issuer->origin);
+	ask(1, FETCH_KEYS, 0, "", "");
+	assert_int_equal(answer_to(1), 200);
+	fake_page_set_body(world.metadata, bare);
+	ask(2, FETCH_METADATA, 0, "", "");
+	assert_int_equal(answer_to(2), 200);
+	ask(3, FETCH_KEYS, 0, "", "");
+	assert_int_equal(answer_to(3), 0);
+	assert_string_equal(world.error, "the metadata do not say where");
+	assert_int_equal(world.keys->hits, 1);
+	set_metadata(world.issuer->origin, url);
+	ask(4, FETCH_KEYS, 0, "", "");
+	assert_int_equal(answer_to(4), 200);
+	free(url);
+	free(bare);
 }
 
 /* SEC-10, SEC-61 */
@@ -265,6 +317,25 @@ static void nonsense_ends_the_service(void **state)
 	assert_int_equal(send(world.fd, "short", 5, 0), 5);
 	while (!world.has_ended)
 		loop_turn(world.loop, false);
+}
+
+/* SEC-61: what a frame says of itself is all of it. */
+static void frames_are_whole(void **state)
+{
+	uint32_t numbers[16] = { FETCH_ANSWER, 7, 0, 0, 200, 0, 4, 8, 12 };
+	struct slice packet = slice_of((const char *)numbers, 9 * 4 + 24);
+	struct fetch_frame frame;
+
+	assert_true(fetch_wire_unpack(packet, &frame));
+	assert_int_equal(frame.id, 7);
+	assert_int_equal(frame.texts[0].n, 4);
+	assert_ptr_equal(frame.texts[2].p, packet.p + 9 * 4 + 12);
+	assert_int_equal(frame.texts[2].n, 12);
+	for (size_t n = 0; n < sizeof(numbers); n++)
+		if (n != packet.n)
+			assert_false(fetch_wire_unpack(slice_of(packet.p, n), &frame));
+	numbers[6] = UINT32_MAX;
+	assert_false(fetch_wire_unpack(packet, &frame));
 }
 
 /* SEC-10: at a time, and in a time. */
@@ -416,6 +487,28 @@ static void a_fetcher_that_dies(void **state)
 	assert_int_equal(world.status, 200);
 }
 
+/* Whoever has no use for the answer any more says so, and what comes all the same is nobody's. */
+static void a_question_is_taken_back(void **state)
+{
+	uint32_t id;
+
+	open_client();
+	inquire();
+	take_question();
+	id = world.frame.id;
+	inquiry_cancel(&world.inquiry);
+	take_next();
+	assert_int_equal(world.frame.type, FETCH_CANCEL);
+	assert_int_equal(world.frame.id, id);
+	answer(id, FETCH_ANSWER, 0, "");
+	assert_false(world.is_told);
+	inquire();
+	take_question();
+	assert_int_not_equal(world.frame.id, id);
+	answer(world.frame.id, FETCH_ANSWER, 0, "");
+	assert_true(world.is_told);
+}
+
 /* SEC-61: one that was taken over can lie about what it fetched, and no more. */
 static void a_fetcher_that_lies(void **state)
 {
@@ -443,6 +536,22 @@ static void a_fetcher_that_lies(void **state)
 		assert_int_equal(recv(world.fd, world.packet, 1, MSG_DONTWAIT), 0);
 		connect_client();
 	}
+}
+
+/* SEC-61: a status is one of HTTP's, or 0; those who ask compare it. */
+static void no_status_is_negative(void **state)
+{
+	uint32_t numbers[9] = { FETCH_ANSWER, 0, 0, 0, UINT32_MAX };
+
+	open_client();
+	inquire();
+	take_question();
+	numbers[1] = world.frame.id;
+	assert_int_equal(send(world.fd, numbers, sizeof(numbers), 0), sizeof(numbers));
+	loop_turn(world.loop, false);
+	assert_true(world.is_told);
+	assert_int_equal(world.status, 0);
+	assert_true(world.error[0] != '\0');
 }
 
 /* AUTH-KEY-07: silence ends, and whoever is silent hears so. The last test: the clock stands from here on. */
@@ -478,13 +587,18 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(documents_come_by_number),
 		TEST(metadata_are_judged),
+		TEST(metadata_may_take_back),
 		TEST(what_is_no_question_is_not_asked),
 		TEST(nonsense_ends_the_service),
+		TEST(frames_are_whole),
+		TEST(long_fields_say_nothing),
 		TEST(questions_are_bounded),
 		TEST(who_does_not_listen_is_not_heard),
 		TEST(an_answer_comes_in_parts),
 		TEST(a_fetcher_that_dies),
+		TEST(a_question_is_taken_back),
 		TEST(a_fetcher_that_lies),
+		TEST(no_status_is_negative),
 		TEST(a_fetcher_that_is_silent),
 	};
 

@@ -15,6 +15,7 @@
 #define GRACE_MS 1000
 #define KEEPALIVE_MS 15000
 #define HOLD_MS 60000
+#define IDLE_MS 3600000 /* of sessions, the stage's */
 #define QUEUE_BYTES (256 * 1024)
 #define CLIENTS_MAX 16
 
@@ -571,6 +572,12 @@ static void versions_are_checked(void **state)
 	post_to(client, "/mcp", fields, LIST("1"));
 	is_refused(client, 400, -32022);
 	assert_non_null(strstr(client->body.data, "\"requested\":\"1999-01-01\""));
+	snprintf(fields, sizeof(fields),
+		 BOTH "Mcp-Session-Id: %s\r\nMCP-Protocol-Version: %040d\r\n", session, 7);
+	post_to(client, "/mcp", fields, LIST("1"));
+	is_refused(client, 400, -32022); /* of one longer than any, the beginning is told */
+	assert_non_null(
+		strstr(client->body.data, "\"requested\":\"00000000000000000000000000000000\""));
 }
 
 #define MODERN "2026-07-28"
@@ -1263,6 +1270,21 @@ static void open_stream_keeps_the_session(void **state)
 	is_refused(client, 404, -32001);
 }
 
+/* FRONT-SESS-08: whatever a client sends in a session is a sign of it, also what is not a request. */
+static void notifications_keep_the_session(void **state)
+{
+	struct http_client *client = connect_client();
+
+	begin(client);
+	pass(IDLE_MS - 1000);
+	post(client, BOTH, CANCEL("77"));
+	is_answered(client, 202, "");
+	pass(IDLE_MS - 1000);
+	assert_int_equal(router.sessions.count, 1);
+	pass(1000);
+	assert_int_equal(router.sessions.count, 0);
+}
+
 /* FRONT-RES-01, -07: only what we wrote is read. */
 static void event_ids_are_read_strictly(void **state)
 {
@@ -1384,6 +1406,27 @@ static void sse_client_must_initialize(void **state)
 	pass(2000);
 	stream_is_over(stream);
 	assert_int_equal(frontend.sse_clients.by_key.count, 0);
+}
+
+/* FRONT-INIT-05: a second initialize is refused on the stream, also while the first one's server starts. */
+static void sse_client_initializes_once(void **state)
+{
+	struct http_client *stream = connect_client();
+	struct http_client *sender = connect_client();
+	const char *uri = open_sse(stream);
+
+	for (int i = 0; i < 2; i++) {
+		post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+		is_answered(sender, 202, "");
+	}
+	assert_non_null(strstr(events(stream), "-32600"));
+	assert_int_equal(keeper.count, 1);
+	says(process(0), WELCOME);
+	has_events(stream, WELCOMED("2024-11-05") "|");
+	post_to(sender, uri, "", INITIALIZE("2024-11-05"));
+	is_answered(sender, 202, "");
+	assert_non_null(strstr(events(stream), "-32600"));
+	assert_int_equal(keeper.count, 1);
 }
 
 /* FRONT-OLD-04: while its server starts it is waited for; a client that leaves then leaves nothing. */
@@ -1533,10 +1576,12 @@ static const struct CMUnitTest tests[] = {
 	TEST(get_hears_the_session),
 	TEST(delete_ends_everything),
 	TEST(open_stream_keeps_the_session),
+	TEST(notifications_keep_the_session),
 	TEST(event_ids_are_read_strictly),
 	TEST(drain_lets_calls_finish),
 	TEST(sse_session_ends_with_its_answers),
 	TEST(sse_client_must_initialize),
+	TEST(sse_client_initializes_once),
 	TEST(sse_client_leaves_while_its_server_starts),
 	TEST(sse_client_must_read),
 	TEST(sse_client_is_lost_over_an_answer_for_two),

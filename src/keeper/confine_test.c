@@ -11,6 +11,8 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -146,6 +148,36 @@ static void who_does_not_may_neither(void **state)
 	assert_non_null(strstr(text, " gateway_forbidden call=socket number="));
 }
 
+/* In a child; a number for what is not as it should be. */
+static int look_at_dumps(void)
+{
+	struct rlimit limit = { 1, 1 };
+
+	/* Where root gives up its rights the kernel forbids dumps by itself. */
+	if (getuid() == 0 && setresuid(65534, 65534, 65534) < 0)
+		return 1;
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return 2;
+	log_set(-1, LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	confine_apply(true);
+	if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0)
+		return 3;
+	return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0 ? 0 : 4;
+}
+
+/* SEC-61: its memory is for nobody else of its user's, dead or alive. */
+static void memory_is_its_own(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(look_at_dumps());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static int set_up(void **state)
 {
 	socklen_t size = sizeof(address);
@@ -161,6 +193,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_fetches_may_connect_and_resolve),
 		cmocka_unit_test(who_does_not_may_neither),
+		cmocka_unit_test(memory_is_its_own),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1167,6 +1167,7 @@ static int gateway_prisoner(struct config *config, const int *listeners, size_t 
 {
 	const struct config_pair *env = config->servers[SH].env;
 	int count_foreign = 0;
+	sigset_t blocked;
 
 	for (char **p = environ; *p != NULL; p++)
 		count_foreign +=
@@ -1175,6 +1176,8 @@ static int gateway_prisoner(struct config *config, const int *listeners, size_t 
 	say("secret %d\n", env != NULL || config->servers[SH].args.count > 0);
 	say("root %d\n", getuid() == 0 || geteuid() == 0 || getgid() == 0);
 	say("inherited %d\n", fcntl(50, F_GETFD) >= 0);
+	sigprocmask(SIG_BLOCK, NULL, &blocked);
+	say("blocked %d\n", !sigisemptyset(&blocked));
 	say("group %d\n", kill(getppid(), 0)); /* not allowed: this is its end */
 	return serve_until_drain(keeper_fd);
 }
@@ -1199,6 +1202,7 @@ static void gateway_is_confined(void **state)
 	else
 		next_line();
 	assert_int_equal(next_number("inherited "), 0);
+	assert_int_equal(next_number("blocked "), 0);
 	wait_for_log(" gateway_forbidden process=gateway call=kill number=");
 	assert_true(is_measure_on("seccomp") && is_measure_on("no_dumps"));
 	/* What comes next is the next gateway. */

@@ -207,13 +207,13 @@ static void what_is_missing_is_named(void **state)
 	assert_int_equal(exit_of(pid), 0);
 }
 
-/* Opens it in a configuration whose server may write `writable`; returns 0 or an errno. */
-static int error_of_listed(const char *writable, const char *path)
+/* Opens it in a configuration whose server may write both places; returns 0 or an errno. */
+static int error_of_listed_by(const char *one, const char *other, const char *path)
 {
-	struct slice write = slice_str(writable);
+	struct slice write[] = { slice_str(one), slice_str(other) };
 	struct config_server server = { .enabled = true,
 					.sandbox = CONFIG_SANDBOX_LANDLOCK,
-					.sandbox_write = { &write, 1 } };
+					.sandbox_write = { write, ARRAY_LEN(write) } };
 	const struct config config = { .servers = &server, .server_count = 1 };
 	int fd = listed_path_open(&config, path);
 
@@ -223,11 +223,16 @@ static int error_of_listed(const char *writable, const char *path)
 	return 0;
 }
 
+static int error_of_listed(const char *writable, const char *path)
+{
+	return error_of_listed_by(writable, writable, path);
+}
+
 static void links_below_what_is_written_are_not_followed(void **state)
 {
 	char names[3][64];
 	const char *directories[3];
-	char link_path[128], path[160];
+	char link_path[128], path[160], below[170];
 
 	(void)state;
 	make_directories(names, directories);
@@ -245,6 +250,43 @@ static void links_below_what_is_written_are_not_followed(void **state)
 	assert_int_equal(error_of_listed(names[0], path), ELOOP);
 	snprintf(path, sizeof(path), "%.63s/lin", names[0]);
 	assert_int_equal(error_of_listed(path, link_path), 0);
+	/* Of two that may be written, one in the other, it is the outer one below which there may be no link. */
+	snprintf(path, sizeof(path), "%.63s/link/usr", names[0]);
+	snprintf(below, sizeof(below), "%s/bin", path);
+	assert_int_equal(error_of_listed(path, below), 0);
+	assert_int_equal(error_of_listed_by(names[0], path, below), ELOOP);
+	assert_int_equal(error_of_listed_by(path, names[0], below), ELOOP);
+	assert_int_equal(unlink(link_path), 0);
+	remove_directories(names);
+}
+
+/* What nobody writes needs no care, and may be reached by links: servers that are disabled, or have no sandbox. */
+static void only_what_servers_write_counts(void **state)
+{
+	char names[3][64];
+	const char *directories[3];
+	char link_path[128];
+	struct slice write;
+	struct config_server server = { .enabled = true,
+					.sandbox = CONFIG_SANDBOX_LANDLOCK,
+					.sandbox_write = { &write, 1 } };
+	const struct config config = { .servers = &server, .server_count = 1 };
+	int fds[3];
+
+	make_directories(names, directories);
+	write = slice_str(names[0]);
+	snprintf(link_path, sizeof(link_path), "%.63s/link", names[0]);
+	assert_int_equal(symlink("/", link_path), 0);
+	fds[0] = listed_path_open(&config, link_path);
+	server.enabled = false;
+	fds[1] = listed_path_open(&config, link_path);
+	server.enabled = true;
+	server.sandbox = CONFIG_SANDBOX_OFF;
+	fds[2] = listed_path_open(&config, link_path);
+	assert_int_equal(fds[0], -1);
+	assert_true(fds[1] >= 0 && fds[2] >= 0);
+	close(fds[1]);
+	close(fds[2]);
 	assert_int_equal(unlink(link_path), 0);
 	remove_directories(names);
 }
@@ -257,6 +299,7 @@ int main(void)
 		cmocka_unit_test(inside_only_what_is_listed_is_reached),
 		cmocka_unit_test(what_is_missing_is_named),
 		cmocka_unit_test(links_below_what_is_written_are_not_followed),
+		cmocka_unit_test(only_what_servers_write_counts),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

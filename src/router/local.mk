@@ -70,3 +70,6 @@ src_router_parked_call_test_SOURCES = src/router/parked_call_test.c
 src_router_parked_call_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_parked_random_test_SOURCES = src/router/parked_random_test.c
 src_router_parked_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/wait_queue_test
+src_router_wait_queue_test_SOURCES = src/router/wait_queue_test.c
+src_router_wait_queue_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -395,6 +395,22 @@ static void addresses_take_turns(void **state)
 	is_open(calls[1]);
 }
 
+/* Where nothing waits any call may, also one longer than all that may wait together: it goes into one stdin as well. */
+static void empty_queue_takes_any_call(void **state)
+{
+	struct member *a = begin();
+	char text[5000] = "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'";
+
+	servers[0].conf.pool_max = 1;
+	for (size_t i = 0; i < 2; i++)
+		request(a->client, CALL("1"));
+	memset(text + strlen(text), 'x', 4000);
+	strcpy(text + 4000, "'}}");
+	servers[0].conf.queue_max = 3000;
+	is_open(request(a->client, text));
+	is_failed(request(a->client, CALL("2")), REASON_OVER_LIMIT);
+}
+
 /* Who comes later does not overtake those who wait; who waits too long is told so. */
 static void waiting_is_limited(void **state)
 {
@@ -415,6 +431,54 @@ static void waiting_is_limited(void **state)
 	is_open(calls[4]);
 	says(process(0), RESULT("4"));
 	is_answered(calls[4], RESULT("4"));
+}
+
+/* DEF-11: what has waited is kept as what was sent at once: only if it may be asked again. */
+static void only_what_is_safe_is_kept(void **state)
+{
+	struct member *a = begin();
+	struct front *list, *call;
+
+	servers[0].conf.pool_max = 1;
+	for (int i = 0; i < 2; i++)
+		request(a->client, CALL("1"));
+	list = request(a->client, LIST_OF("2"));
+	call = request(a->client, CALL("3"));
+	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
+	assert_non_null(list->call.body);
+	assert_null(call->call.body);
+	exits(process(0), 0);
+	is_failed(call, REASON_CHILD_EXITED);
+	is_open(list);
+	assert_false(call_was_sent(&list->call));
+	get_ready(1);
+	hears(process(1), LIST_OF("2"));
+	assert_true(call_was_sent(&list->call));
+	exits(process(1), 0);
+	is_failed(list, REASON_CHILD_EXITED); /* it is asked again once */
+}
+
+/* What is asked again has a deadline from then on; while it waits, that of the first time is over. */
+static void repeated_calls_have_a_new_deadline(void **state)
+{
+	struct member *a = begin();
+	struct front *call;
+
+	servers[0].conf.request_timeout_max_ms = 5000;
+	call = request(a->client, LIST_OF("1"));
+	hears(process(0), LIST_OF("2"));
+	pass(4000);
+	exits(process(0), 0);
+	is_open(call);
+	pass(2000); /* a process is being started */
+	is_open(call);
+	get_ready(1);
+	hears(process(1), LIST_OF("2"));
+	pass(4999);
+	is_open(call);
+	pass(1);
+	is_failed(call, REASON_TIMEOUT);
 }
 
 /* Also when there is none just now: not one for each call. */
@@ -589,6 +653,27 @@ static void subscriptions_are_merged(void **state)
 	heard(all[49], UPDATED("r:a") "|");
 	session_end(all[49]->client->session, REASON_DELETED);
 	settle();
+	hears(process(0), UNSUBSCRIBE("3"));
+}
+
+/* Who subscribes to what the server has agreed to long ago hears of it like those before. */
+static void late_subscribers_are_told(void **state)
+{
+	struct member *first = begin();
+	struct member *late = begin();
+
+	request(first->client, SUBSCRIBE("1"));
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	is_answered(request(late->client, SUBSCRIBE("5")), EMPTY("5"));
+	hears_nothing(process(0));
+	says(process(0), UPDATED("r:a"));
+	pass(100);
+	heard(first, UPDATED("r:a") "|");
+	heard(late, UPDATED("r:a") "|");
+	is_answered(request(first->client, UNSUBSCRIBE("3")), EMPTY("3"));
+	hears_nothing(process(0)); /* one is left */
+	is_answered(request(late->client, UNSUBSCRIBE("6")), EMPTY("6"));
 	hears(process(0), UNSUBSCRIBE("3"));
 }
 
@@ -1264,6 +1349,77 @@ static void leases_hold_against_cursors(void **state)
 	hears(process(0), PAGE("4", "'n'"));
 }
 
+/* bridging.md §1.4: sessions of one principal take turns with each other. */
+static void sessions_of_one_take_turns(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *first, *second, *other;
+
+	servers[0].conf.pool_max = 1;
+	request(a->client, CALL("1"));
+	first = request(a->client, CALL("2"));
+	second = request(a->client, CALL("3"));
+	other = request(b->client, CALL("1"));
+	says(process(0), RESULT("2"));
+	says(process(0), RESULT("3"));
+	is_answered(first, RESULT("2"));
+	says(process(0), RESULT("4"));
+	is_answered(other, RESULT("1"));
+	is_open(second);
+	says(process(0), RESULT("5"));
+	is_answered(second, RESULT("3"));
+}
+
+/* bridging.md §8 (3): a client may have calls in several children; the end of one is nothing to what another asks. */
+static void asks_end_with_their_own_lease(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *one = request(a->client, CALL("1"));
+	struct front *two = request(a->client, CALL("2"));
+
+	hears(process(0), CALL("2"));
+	get_ready(1);
+	hears(process(1), CALL("2"));
+	says(process(0), ASK("6"));
+	says(process(1), ASK("6"));
+	was_told(one, ASK("1000001") "|");
+	was_told(two, ASK("1000002") "|");
+	says(process(0), RESULT("2"));
+	is_answered(one, RESULT("1"));
+	hears(process(0), "{'jsonrpc':'2.0','id':6,'result':{'action':'cancel'}}");
+	was_told(two, "");
+	hears_nothing(process(1));
+	answer(a->client, "{'jsonrpc':'2.0','id':1000002,'result':{'x':2}}");
+	hears(process(1), "{'jsonrpc':'2.0','id':6,'result':{'x':2}}");
+}
+
+/* Nor of one that has not come to rest: it may still work on the call that was given up. */
+static void settling_holds_against_cursors(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct member *b = begin_asking(alice, 0);
+	struct front *call = request(b->client, LIST_OF("1"));
+	struct json cursor;
+	char page[300];
+
+	hears(process(0), LIST_OF("2"));
+	says(process(0), "{'jsonrpc':'2.0','id':2,'result':{'tools':[],'nextCursor':'n'}}");
+	cursor = scan_path(buf_slice(&call->response),
+			   (const char *const[]){ "result", "nextCursor" }, 2);
+	snprintf(page, sizeof(page), PAGE("2", "%.*s"), SLICE_ARG(cursor.text));
+	request(a->client, CALL("1"));
+	hears(process(0), CALL("3"));
+	notify(a->client, CANCELLED("1"));
+	hears(process(0), CANCELLED("3"));
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'ping'}");
+	is_failed(request(b->client, page), REASON_OVER_LIMIT);
+	hears_nothing(process(0));
+	says(process(0), EMPTY("4"));
+	request(b->client, page);
+	hears(process(0), PAGE("5", "'n'"));
+}
+
 /* ---- how many processes there are ---- */
 
 static void start_warm(size_t count)
@@ -1317,6 +1473,29 @@ static void lost_spares_are_replaced(void **state)
 	open_session(INITIALIZE);
 	assert_int_equal(keeper.count, 4); /* pool.max: sessions come before warm ones */
 	is_failed(open_session(INITIALIZE), REASON_OVER_LIMIT);
+}
+
+/* What there is no room for now is tried again, until there is. */
+static void spares_come_when_there_is_room(void **state)
+{
+	servers[0].conf.pool_max = 1;
+	start_warm(2);
+	assert_int_equal(keeper.count, 1);
+	pass(1000);
+	assert_int_equal(keeper.count, 1);
+	servers[0].conf.pool_max = 2; /* as if a process of another pool had gone */
+	pass(1000);
+	assert_int_equal(keeper.count, 2);
+}
+
+/* REL-41: nothing is started ahead of sessions that will not come. */
+static void no_spares_come_while_draining(void **state)
+{
+	start_warm(1);
+	warm_sets_hold(&router.warm_sets);
+	exits(process(0), 0);
+	pass(60000);
+	assert_int_equal(keeper.count, 1);
 }
 
 /* mcpgatectl restart: who comes next gets a process of the new program; and it is no crash. */
@@ -1814,15 +1993,19 @@ static const struct CMUnitTest tests[] = {
 	TEST(calls_are_spread),
 	TEST(queue_is_shared_fairly),
 	TEST(addresses_take_turns),
+	TEST(empty_queue_takes_any_call),
 	TEST(waiting_is_limited),
 	TEST(one_start_serves_all_who_wait),
 	TEST(lost_child_takes_only_its_calls),
+	TEST(only_what_is_safe_is_kept),
+	TEST(repeated_calls_have_a_new_deadline),
 	TEST(other_offers_are_told),
 	TEST(timeout_asks_whether_it_lives),
 	TEST(idle_children_go),
 	TEST(session_end_cancels_its_calls),
 	TEST(list_changes_reach_all_once),
 	TEST(subscriptions_are_merged),
+	TEST(late_subscribers_are_told),
 	TEST(refused_subscriptions_leave_nothing),
 	TEST(subscribers_may_leave_when_told),
 	TEST(waiting_together_counts),
@@ -1848,8 +2031,13 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(levels_end_with_the_lease),
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),
 	TEST_PRINCIPALS(leases_hold_against_cursors),
+	TEST_PRINCIPALS(settling_holds_against_cursors),
+	TEST_PRINCIPALS(asks_end_with_their_own_lease),
+	TEST_PRINCIPALS(sessions_of_one_take_turns),
 	TEST(warm_set_are_taken),
 	TEST(lost_spares_are_replaced),
+	TEST(spares_come_when_there_is_room),
+	TEST(no_spares_come_while_draining),
 	TEST(restart_is_for_spares_too),
 	TEST(restarts_are_no_crashes),
 	TEST(old_spares_may_end),

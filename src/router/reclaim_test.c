@@ -2,6 +2,7 @@
 /* Sessions with a process each, and fewer processes than sessions: who gives way to whom, when, and how it goes on. */
 #include "router/client_stage.h"
 #include "router/retry_after.h"
+#include "upstream/warm.h"
 
 #define WELCOME                                                                             \
 	"{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25','capabilities':{" \
@@ -251,6 +252,26 @@ static void waiting_is_limited(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		stays(i);
 		is_open(calls[i]);
+	}
+}
+
+/* Nobody is turned away for one who would then wait with as much himself. */
+static void equals_do_not_push_each_other_out(void **state)
+{
+	struct front *first[2], *others[2];
+
+	for (size_t i = 0; i < 3; i++) {
+		request(begin(i), CALL("1"));
+		hears(process(i), CALL("2"));
+	}
+	for (size_t i = 0; i < 2; i++)
+		first[i] = open_session(INITIALIZE_WITH(""));
+	others[0] = open_session_as(alice, INITIALIZE_WITH(""));
+	others[1] = open_session_as(bob, INITIALIZE_WITH(""));
+	is_failed(open_session_as(alice, INITIALIZE_WITH("")), REASON_OVER_LIMIT);
+	for (size_t i = 0; i < 2; i++) {
+		is_open(first[i]);
+		is_open(others[i]);
 	}
 }
 
@@ -510,6 +531,24 @@ static void servers_give_way_to_each_other(void **state)
 	stays(0);
 	goes(1);
 	welcomes(2);
+	begun(front);
+}
+
+/* A place that has become free is for whoever waits, before anything else that is to be started in the same turn. */
+static void who_waits_comes_before_spares(void **state)
+{
+	struct front *front;
+
+	fleet.max = 1;
+	servers[0].conf.warm = 1;
+	warm_sets_add(&router.warm_sets, &servers[0]);
+	settle();
+	assert_int_equal(keeper.count, 1);
+	front = open_session_at(&servers[1], alice, INITIALIZE_WITH(""));
+	is_open(front);
+	exits(process(0), 0);
+	assert_int_equal(keeper.count, 2);
+	welcomes(1);
 	begun(front);
 }
 
@@ -914,6 +953,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(who_works_keeps_it),
 	TEST(some_go_before_others),
 	TEST(waiting_is_limited),
+	TEST(equals_do_not_push_each_other_out),
 	TEST(what_leaves_is_waited_for),
 	TEST(no_more_than_needed_go),
 	TEST(shares_are_kept),
@@ -924,6 +964,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(least_comes_first),
 	TEST(memory_may_be_worth_more),
 	TEST(servers_give_way_to_each_other),
+	TEST(who_waits_comes_before_spares),
 	TEST(sleep_comes_by_itself),
 	TEST(who_left_is_not_waited_for),
 	TEST(shares_are_for_who_has_less),

@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "process/child.h"
 #include "router/client_stage.h"
+#include "router/pool.h"
 
 #define TIMEOUT_MS 60000
 #define TIMEOUT_MAX_MS 600000 /* the stage's, as is the next */
@@ -114,6 +116,22 @@ static void handshake_is_lenient_to_servers(void **state)
 	is_answered(front, "{'jsonrpc':'2.0','id':'first','result':{'capabilities':{},"
 			   "'protocolVersion':'2025-11-25'}}");
 	hears(p, INITIALIZED);
+}
+
+/* BACK-INIT-01: what has another id is no answer to it, whatever it looks like. */
+static void handshake_has_its_own_id(void **state)
+{
+	struct front *front = open_session(INITIALIZE_WITH(""));
+	uint64_t strays = counter_get(COUNTER_CHILD_STRAY_RESPONSES);
+
+	says(process(0), "{'jsonrpc':'2.0','id':7,'result':{'protocolVersion':'2025-11-25',"
+			 "'capabilities':{'prompts':{}}}}");
+	says(process(0), "{'jsonrpc':'2.0','id':7,'error':{'code':1,'message':'no'}}");
+	is_open(front);
+	assert_int_equal(counter_get(COUNTER_CHILD_STRAY_RESPONSES) - strays, 2);
+	says(process(0), WELCOME);
+	assert_int_equal(front->ending, ENDING_RESPONSE);
+	assert_null(strstr(buf_terminate(&front->response), "prompts"));
 }
 
 /* bridging §2.1 (1): the server's error is the client's; no session, the process goes. */
@@ -365,6 +383,10 @@ static void meta_is_rebuilt(void **state)
 	notify(client, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
 		       "'io.modelcontextprotocol/logLevel':'info','y':1}}}");
 	hears(p, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{'y':1}}}");
+	notify(client, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{"
+		       "'io.modelcontextprotocol/clientInfo':{},'z':2,"
+		       "'io.modelcontextprotocol/subscriptionId':'s'}}}");
+	hears(p, "{'jsonrpc':'2.0','method':'notifications/x','params':{'_meta':{'z':2}}}");
 }
 
 /* BACK-FRAME-03, BACK-FRAME-04, BACK-FRAME-05: responses that are written in unusual ways. */
@@ -502,11 +524,12 @@ static void malformed_answers(void **state)
 	says(process(0), "{'jsonrpc':'2.0','id':2,'result':");
 	says(process(0), "'id'");
 	says(process(0), "17");
+	says(process(0), "{'jsonrpc':'2.0','id':2,'id':2,'result':{}}"); /* whose is it? */
 	is_open(a);
 	says(process(0), "{'jsonrpc':'2.0','id':2,'error':'no'}");
 	is_failed(a, REASON_CHILD_PROTOCOL_ERROR);
 	is_open(b);
-	assert_int_equal(counter_get(COUNTER_CHILD_GARBAGE) - garbage, 5);
+	assert_int_equal(counter_get(COUNTER_CHILD_GARBAGE) - garbage, 6);
 }
 
 /* UTIL-PING-01: answered here, for either side; also while no process runs. */
@@ -850,6 +873,38 @@ static void url_mode_only(void **state)
 		"{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}|");
 }
 
+#define ELICITED \
+	"{'jsonrpc':'2.0','method':'notifications/elicitation/complete','params':{'elicitationId':'e'}}"
+
+/* Revisions before 2025-11-25 know no end of an elicitation, whatever a server puts into its request. */
+static void old_clients_hear_of_no_end(void **state)
+{
+	struct client *client = begin_with(
+		"{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':'2025-06-18',"
+		"'capabilities':{'elicitation':{}},'clientInfo':{'name':'c','version':'1'}}}");
+
+	notify(client, INITIALIZED);
+	listener = listen_to(client);
+	says(process(0), "{'jsonrpc':'2.0','id':1,'method':'elicitation/create','params':{"
+			 "'message':'m','elicitationId':'e'}}");
+	assert_int_not_equal(listener->got.len, 0);
+	listener->got.len = 0;
+	says(process(0), ELICITED);
+	was_heard("");
+}
+
+/* An empty URI is no beginning of all others. */
+static void empty_uri_concerns_nothing(void **state)
+{
+	struct client *client = begin();
+
+	request(client, SUBSCRIBE("1", ""));
+	says(process(0), EMPTY("2"));
+	listener = listen_to(client);
+	says(process(0), UPDATED("/a"));
+	was_heard("");
+}
+
 /* bridging §1.1 (5): the progress token inside a server request is its downstream id for the client. */
 static void progress_of_the_client(void **state)
 {
@@ -1116,7 +1171,10 @@ static void server_cancels_its_ask(void **state)
 	is_open(front);
 	says(p, RESULT("2"));
 	says(p, ASK("'b'", "roots/list"));
+	says(p, CANCEL("'c'"));
+	assert_int_equal(client->server_requests.by_id.count, 1); /* that is another one */
 	says(p, CANCEL("'b'"));
+	assert_int_equal(client->server_requests.by_id.count, 0);
 	listener = listen_to(client);
 	was_heard("");
 	pass(TIMEOUT_MS); /* the clock of the ended call was not started again */
@@ -1137,6 +1195,29 @@ static void asks_are_limited(void **state)
 	hears(p, "{'jsonrpc':'2.0','id':'x','result':{}}");
 	says(p, ASK("'z'", "roots/list"));
 	hears_nothing(p);
+}
+
+/* REL-28: who is asked on the session's own stream is asked as much as it keeps, and no more. */
+static void full_stream_takes_no_asks(void **state)
+{
+	static char text[2000];
+	struct client *client;
+	int asked = 0;
+
+	router.sessions.conf.store.stream.max_bytes = 4096;
+	client = begin();
+	snprintf(text, sizeof(text), "%s",
+		 q("{'jsonrpc':'2.0','id':'a','method':'roots/list','params':{'x':'"));
+	memset(text + strlen(text), 'x', 1000);
+	strcat(text, "\"}}");
+	while (client->server_requests.by_id.count == (size_t)asked) {
+		assert_true(asked++ < 10);
+		says(process(0), text);
+	}
+	assert_in_range(asked, 4, 6);
+	assert_non_null(strstr(fake_process_read(process(0)), "the requests that wait already"));
+	hears_nothing(process(0));
+	assert_true(client->session->standalone.bytes <= 4096 + sizeof(text));
 }
 
 /* ---- notifications ---- */
@@ -1514,6 +1595,44 @@ static void idle_session_ends(void **state)
 	assert_true(process(0)->is_eof);
 }
 
+/* FRONT-SESS-08: also one that has lost its process. */
+static void idle_session_without_a_process_ends(void **state)
+{
+	struct client *client = begin();
+	struct front *front = request(client, CALL("1"));
+
+	exits(process(0), 0);
+	is_failed(front, REASON_CHILD_EXITED);
+	pass(3600000 - 1);
+	assert_int_equal(router.sessions.count, 1);
+	pass(1);
+	assert_int_equal(router.sessions.count, 0);
+}
+
+/* product §3: what the operator sees of calls. */
+static void calls_are_counted(void **state)
+{
+	struct client *client = begin();
+	uint64_t calls = counter_get(COUNTER_CALLS);
+	uint64_t cancelled = counter_get(COUNTER_CALLS_CANCELLED);
+	const struct server_stats *stats = &servers[0].stats;
+
+	for (int i = 0; i < 3; i++)
+		request(client, CALL("1"));
+	notify(client, CANCEL("1"));
+	assert_int_equal(counter_get(COUNTER_CALLS) - calls, 3);
+	assert_int_equal(counter_get(COUNTER_CALLS_CANCELLED) - cancelled, 3);
+	assert_int_equal(stats->failed + stats->answered.count, 0);
+	request(client, CALL("2"));
+	says(process(0), RESULT("5"));
+	assert_int_equal(stats->answered.count, 1);
+	assert_int_equal(pool_own_upstream(client->pool)->child->answered, 1);
+	request(client, CALL("3"));
+	exits(process(0), 0);
+	assert_int_equal(stats->failed, 1);
+	assert_int_equal(stats->answered.count, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
 
 /* Who is told that a call is cancelled may end the session, while another call of the same id is to be cancelled. */
@@ -1534,6 +1653,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(cancelled_calls_may_end_the_session),
 	TEST(handshake_is_forwarded),
 	TEST(handshake_is_lenient_to_servers),
+	TEST(handshake_has_its_own_id),
 	TEST(server_may_refuse),
 	TEST(refusal_comes_with_last_words),
 	TEST(server_may_refuse_without_id),
@@ -1568,6 +1688,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(asks_find_a_carrier),
 	TEST(undeclared_capabilities),
 	TEST(url_mode_only),
+	TEST(old_clients_hear_of_no_end),
+	TEST(empty_uri_concerns_nothing),
 	TEST(progress_of_the_client),
 	TEST(asks_wait_for_the_client),
 	TEST(asks_that_wait_are_bounded),
@@ -1580,6 +1702,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(standalone_asks_wait_for_who_polls),
 	TEST(server_cancels_its_ask),
 	TEST(asks_are_limited),
+	TEST(full_stream_takes_no_asks),
 	TEST(logs_are_filtered),
 	TEST(levels_need_the_capability),
 	TEST(news_are_filtered_and_joined),
@@ -1595,6 +1718,8 @@ static const struct CMUnitTest tests[] = {
 	TEST(session_ends_with_calls_and_asks),
 	TEST(session_ends_during_a_restart),
 	TEST(idle_session_ends),
+	TEST(idle_session_without_a_process_ends),
+	TEST(calls_are_counted),
 };
 
 int main(void)

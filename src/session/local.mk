@@ -22,3 +22,6 @@ src_session_replay_store_test_SOURCES = src/session/replay_store_test.c
 src_session_replay_store_test_LDADD = $(SESSION_LIBS) $(CMOCKA_LIBS)
 src_session_stream_test_SOURCES = src/session/stream_test.c
 src_session_stream_test_LDADD = $(SESSION_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/session/holder_test
+src_session_holder_test_SOURCES = src/session/holder_test.c
+src_session_holder_test_LDADD = $(SESSION_LIBS) $(CMOCKA_LIBS)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What another process writes to its log, cut into lines; how many there may be of them. */
+#include "keeper/log_relay.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/unit_test.h"
+
+#define STAMP "2026-01-02T03:04:05.678Z info event process=gateway"
+
+static struct log_relay relay;
+static int ends[2];
+static uint64_t now_ms = 1000000;
+
+static int setup(void **state)
+{
+	struct error err;
+
+	clock_freeze(now_ms);
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
+	log_set(ends[1], LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	return log_relay_open(&relay, "gateway", &err);
+}
+
+static int teardown(void **state)
+{
+	log_set(STDERR_FILENO, LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	log_relay_close(&relay);
+	close(ends[0]);
+	close(ends[1]);
+	return 0;
+}
+
+static void write_text(const char *text)
+{
+	assert_int_equal(write(relay.out, text, strlen(text)), strlen(text));
+}
+
+/* What has come out since the last look. */
+static const char *came(void)
+{
+	static char text[1 << 20];
+	ssize_t n, length = 0;
+
+	while ((n = read(ends[0], text + length, sizeof(text) - 1 - (size_t)length)) > 0)
+		length += n;
+	text[length] = '\0';
+	return text;
+}
+
+static size_t count_lines(void)
+{
+	size_t count = 0;
+
+	for (const char *at = came(); *at != '\0'; at++)
+		count += *at == '\n';
+	return count;
+}
+
+static void lines_may_come_in_parts(void **state)
+{
+	write_text(STAMP " a=1\n" STAMP " b");
+	log_relay_read(&relay);
+	assert_string_equal(came(), STAMP " a=1\n");
+	write_text("=2\n\n");
+	log_relay_read(&relay);
+	assert_string_equal(came(), STAMP " b=2\n");
+	write_text("what the C library says\n");
+	log_relay_read(&relay);
+	assert_non_null(strstr(came(), " gateway_output text=\"what the C library says\"\n"));
+}
+
+/* The rest of a line is no line, whatever it looks like and however it comes. */
+static void rest_of_a_long_line_is_dropped(void **state)
+{
+	static char text[LOG_LINE_MAX + 100];
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (size_t parts = 1; parts <= 2; parts++) {
+		write_text(text);
+		log_relay_read(&relay);
+		assert_int_equal(count_lines(), 1);
+		if (parts == 2)
+			write_text("more of it");
+		log_relay_read(&relay);
+		write_text(STAMP " of=it\n" STAMP " of=another\n");
+		log_relay_read(&relay);
+		assert_string_equal(came(), STAMP " of=another\n");
+	}
+	write_text(text);
+	log_relay_flush(&relay); /* the process has ended; the next one's lines are whole */
+	assert_int_equal(count_lines(), 1);
+	write_text(STAMP " of=another\n");
+	log_relay_read(&relay);
+	assert_string_equal(came(), STAMP " of=another\n");
+}
+
+static void what_was_begun_is_not_lost(void **state)
+{
+	write_text(STAMP " a=1\n" STAMP " last");
+	log_relay_flush(&relay);
+	assert_string_equal(came(), STAMP " a=1\n" STAMP " last\n");
+	log_relay_flush(&relay);
+	assert_string_equal(came(), "");
+}
+
+static void write_lines(size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		write_text(STAMP "\n");
+}
+
+/* Reads as the keeper does: for as long as it need not pause. Returns how many lines came. */
+static size_t read_all(void)
+{
+	size_t count = 0, before;
+
+	do {
+		before = count;
+		log_relay_read(&relay);
+		count += count_lines();
+	} while (count > before);
+	return count;
+}
+
+static void lines_a_second_are_bounded(void **state)
+{
+	size_t count = 0;
+
+	assert_int_equal(log_relay_pause_ms(&relay), 0);
+	while (count < LOG_RELAY_LINES) {
+		write_lines(100);
+		count += read_all();
+	}
+	clock_freeze(now_ms += 400);
+	assert_int_equal(log_relay_pause_ms(&relay), 600);
+	write_lines(100);
+	assert_int_equal(read_all(), 0);
+	clock_freeze(now_ms += 599);
+	assert_int_equal(read_all(), 0);
+	clock_freeze(now_ms += 1);
+	assert_int_equal(log_relay_pause_ms(&relay), 0);
+	assert_int_equal(read_all(), 100);
+	assert_int_equal(log_relay_pause_ms(&relay), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(lines_may_come_in_parts, setup, teardown),
+		cmocka_unit_test_setup_teardown(rest_of_a_long_line_is_dropped, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_begun_is_not_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(lines_a_second_are_bounded, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

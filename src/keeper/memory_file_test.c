@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What whoever gets such a file can do with it, and what not. */
+#include "keeper/memory_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/unit_test.h"
+
+static void is_refused(int64_t result)
+{
+	assert_int_equal(result, -1);
+	assert_int_equal(errno, EPERM);
+}
+
+static void sealed_content_stays(void **state)
+{
+	struct error err;
+	char text[16] = "";
+	int fd = memory_file_sealed("test", SLICE_LIT("content"), &err);
+
+	assert_true(fd >= 0);
+	is_refused(pwrite(fd, "x", 1, 0));
+	is_refused(pwrite(fd, "x", 1, 7));
+	is_refused(ftruncate(fd, 0));
+	assert_true(mmap(NULL, 7, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
+	is_refused(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE));
+	assert_int_equal(pread(fd, text, sizeof(text), 0), 7);
+	assert_string_equal(text, "content");
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+
+static void shared_size_stays(void **state)
+{
+	struct error err;
+	int fd = memory_file_shared("test", 100, &err);
+
+	assert_true(fd >= 0);
+	is_refused(ftruncate(fd, 0));
+	is_refused(ftruncate(fd, 5000));
+	is_refused(pwrite(fd, "x", 1, 5000));
+	/* Nobody can take from the others that they may write. */
+	is_refused(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE));
+	assert_int_equal(pwrite(fd, "x", 1, 99), 1);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 100);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sealed_content_stays),
+		cmocka_unit_test(shared_size_stays),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This process is the keeper; whoever descends from it is not the operator. SEC-17. */
+#include "keeper/operator.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/unit_test.h"
+
+static const struct launch launch = { .count = 0 }; /* no server has a user of its own */
+static char path[64];
+static int listener;
+static int gate[2]; /* closed at its writing end: whoever has connected may end */
+
+static int setup(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const char *tmp = getenv("TMPDIR");
+
+	snprintf(path, sizeof(path), "%.40s/operator.%d", tmp != NULL ? tmp : "/tmp", getpid());
+	strcpy(address.sun_path, path);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return prctl(PR_SET_CHILD_SUBREAPER, 1) || pipe2(gate, O_CLOEXEC) ||
+	       bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 8);
+}
+
+static int teardown(void **state)
+{
+	if (gate[1] >= 0)
+		close(gate[1]);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	close(gate[0]);
+	close(listener);
+	return unlink(path);
+}
+
+static int connect_to_keeper(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	strcpy(address.sun_path, path);
+	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? fd : -1;
+}
+
+/* In a child: connects, and stays until the test is over. */
+static void connect_and_stay(void)
+{
+	char byte;
+
+	close(gate[1]);
+	if (connect_to_keeper() < 0)
+		_exit(1);
+	_exit(read(gate[0], &byte, 1) == 0 ? 0 : 1);
+}
+
+/* Whether the next one who has connected may be the operator. */
+static bool may_be(void)
+{
+	int fd = accept(listener, NULL, NULL);
+	bool result;
+
+	assert_true(fd >= 0);
+	result = operator_may_be(&launch, fd);
+	close(fd);
+	return result;
+}
+
+static void who_does_not_descend_may_be(void **state)
+{
+	int fd = connect_to_keeper(); /* as anybody whose parents are not this process */
+
+	assert_true(fd >= 0);
+	assert_true(may_be());
+	close(fd);
+}
+
+static void children_may_not(void **state)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		connect_and_stay();
+	assert_true(pid > 0);
+	assert_false(may_be());
+}
+
+/* The name stands in /proc/PID/stat before the parent's number, and says here that this is 1. */
+static void names_do_not_mislead(void **state)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_NAME, ") S 1 (x) S 1 ");
+		connect_and_stay();
+	}
+	assert_true(pid > 0);
+	assert_false(may_be());
+}
+
+static void orphans_may_not(void **state)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (fork() == 0) {
+			setsid();
+			connect_and_stay();
+		}
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(may_be());
+}
+
+/* More processes one below the other than are looked at. */
+static void long_chains_may_not(void **state)
+{
+	char byte;
+
+	for (int depth = 0; depth < 140; depth++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid > 0 && depth == 0) {
+			assert_false(may_be());
+			return;
+		}
+		if (pid > 0) {
+			close(gate[1]);
+			_exit(read(gate[0], &byte, 1) == 0 ? 0 : 1);
+		}
+	}
+	connect_and_stay();
+}
+
+/* Of whoever has gone nothing is known. */
+static void who_has_ended_may_not(void **state)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(connect_to_keeper() >= 0 ? 0 : 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(may_be());
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(who_does_not_descend_may_be), TEST(children_may_not),
+		TEST(names_do_not_mislead),        TEST(orphans_may_not),
+		TEST(long_chains_may_not),         TEST(who_has_ended_may_not),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router/wait_queue.h"
+
+#include "base/unit_test.h"
+
+static struct waiter *timed_out, *left;
+
+static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	assert_ptr_equal(waiter->queue, queue);
+	timed_out = waiter;
+}
+
+static void on_left(struct wait_queue *queue, struct waiter *waiter)
+{
+	assert_null(waiter->queue);
+	left = waiter;
+}
+
+static const struct wait_queue_ops ops = { .on_timeout = on_timeout, .on_left = on_left };
+static const struct wait_queue_ops quiet_ops = { .on_timeout = on_timeout };
+
+static void is_at(const struct wait_queue *queue, size_t count, size_t bytes)
+{
+	assert_int_equal(queue->count, count);
+	assert_int_equal(queue->bytes, bytes);
+	assert_int_equal(wait_queue_is_empty(queue), count == 0);
+}
+
+static void count_and_bytes_are_kept(void **state)
+{
+	struct waiter waiters[3] = { { .bytes = 0 } };
+	struct wait_queue queue;
+
+	wait_queue_init(&queue, &ops);
+	is_at(&queue, 0, 0);
+	for (size_t i = 0; i < ARRAY_LEN(waiters); i++)
+		wait_queue_append(&queue, &waiters[i], 10 + i);
+	is_at(&queue, 3, 33);
+	assert_ptr_equal(wait_queue_first(&queue), &waiters[0]);
+	assert_ptr_equal(wait_queue_last(&queue), &waiters[2]);
+	wait_queue_remove(&waiters[1]);
+	is_at(&queue, 2, 22);
+	wait_queue_append(&queue, &waiters[1], 1);
+	is_at(&queue, 3, 23);
+	assert_ptr_equal(wait_queue_last(&queue), &waiters[1]);
+	for (size_t i = 0; i < ARRAY_LEN(waiters); i++)
+		wait_queue_remove(&waiters[i]);
+	is_at(&queue, 0, 0);
+}
+
+static void all_move_in_their_order(void **state)
+{
+	struct waiter waiters[3] = { { .bytes = 0 } };
+	struct wait_queue from, to;
+
+	wait_queue_init(&from, &ops);
+	wait_queue_init(&to, &quiet_ops);
+	wait_queue_append(&to, &waiters[0], 1);
+	wait_queue_append(&from, &waiters[1], 20);
+	wait_queue_append(&from, &waiters[2], 300);
+	left = NULL;
+	wait_queue_move(&to, &from);
+	assert_null(left); /* it is the owner who moves them */
+	is_at(&from, 0, 0);
+	is_at(&to, 3, 321);
+	for (size_t i = 0; i < ARRAY_LEN(waiters); i++) {
+		assert_ptr_equal(wait_queue_first(&to), &waiters[i]);
+		wait_queue_remove(&waiters[i]);
+	}
+	is_at(&to, 0, 0);
+}
+
+static void owner_hears_of_who_leaves(void **state)
+{
+	struct waiter waiter = { .bytes = 0 };
+	struct wait_queue queue, quiet;
+
+	wait_queue_init(&queue, &ops);
+	wait_queue_init(&quiet, &quiet_ops);
+	left = NULL;
+	waiter_leave(&waiter); /* of no queue */
+	wait_queue_append(&quiet, &waiter, 5);
+	waiter_leave(&waiter);
+	is_at(&quiet, 0, 0);
+	assert_null(left);
+	wait_queue_append(&queue, &waiter, 7);
+	waiter_time_out(&waiter);
+	assert_ptr_equal(timed_out, &waiter);
+	is_at(&queue, 1, 7); /* what becomes of it is the owner's to say */
+	waiter_leave(&waiter);
+	assert_ptr_equal(left, &waiter);
+	assert_int_equal(left->bytes, 7);
+	is_at(&queue, 0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(count_and_bytes_are_kept),
+		cmocka_unit_test(all_move_in_their_order),
+		cmocka_unit_test(owner_hears_of_who_leaves),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
