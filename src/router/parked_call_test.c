@@ -119,6 +119,7 @@ static void begin(size_t i, size_t owner, size_t server)
 {
 	parked[i] = (struct parked_call){ .ops = &ops,
 					  .server = &servers[server],
+					  .server_max = SIZE_MAX,
 					  .owner = &owners[owner] };
 	calls[i].number = (int)i;
 	parked_call_init(&parked[i], &table, &calls[i], now_ms);

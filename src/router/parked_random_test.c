@@ -188,6 +188,7 @@ static void begin(struct model *model)
 	model->parked.ops = &ops;
 	model->parked.server = &servers[any(SERVERS)];
 	model->parked.owner = &owners[any(OWNERS)];
+	model->parked.server_max = SIZE_MAX;
 	model->waiting = &model->calls[0];
 	parked_call_init(&model->parked, &table, model->waiting, now_ms);
 }
