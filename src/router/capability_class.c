@@ -7,6 +7,12 @@
 
 #include "jsonrpc/scan.h"
 #include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
+#include "mcp/revision.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0"
+#endif
 
 static bool is_declared(struct json value)
 {
@@ -79,4 +85,20 @@ void capability_class_append(struct buf *out, struct slice capabilities, bool ha
 		append_verbatim(out, begin, capabilities, "experimental");
 	}
 	append_end(out, begin);
+}
+
+struct msg *capability_class_initialize(const struct revision *revision, struct slice class)
+{
+	struct buf params = { 0 };
+	struct buf text = { 0 };
+
+	buf_printf(&params,
+		   "{\"protocolVersion\":\"%.*s\",\"capabilities\":", SLICE_ARG(revision->name));
+	buf_append_slice(&params, class);
+	buf_append_str(&params,
+		       ",\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
+		       "\"}}");
+	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), buf_slice(&params));
+	buf_fini(&params);
+	return msg_new_take(&text);
 }

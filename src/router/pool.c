@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "jsonrpc/write.h"
 #include "obs/log.h"
 #include "router/call.h"
 #include "router/capability_class.h"
@@ -27,10 +26,6 @@
 #include "upstream/send.h"
 #include "upstream/stdio.h"
 #include "upstream/warm.h"
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
-#endif
 
 #define RETRY_MS 1000
 /* A principal with so many pools of a server gets no more for what clients may call as they like. bridging.md §1.2 */
@@ -366,13 +361,6 @@ struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_numb
 	return NULL;
 }
 
-const struct principal *pool_principal_of(const struct upstream *upstream)
-{
-	if (upstream->client != NULL)
-		return upstream->client->principal;
-	return upstream->pool != NULL ? upstream->pool->principal : NULL;
-}
-
 /* ---- waiting ---- */
 
 enum reason pool_grow(struct pool *pool)
@@ -559,23 +547,6 @@ static void pool_free(struct pool *pool)
 	loop_defer_free(pool->router->loop, pool);
 }
 
-/* What the servers of a shared pool are told: nothing of any one client but its class. bridging.md §1.2, §1.5 */
-static struct msg *make_initialize(const struct revision *revision, struct slice class)
-{
-	struct buf params = { 0 };
-	struct buf text = { 0 };
-
-	buf_printf(&params,
-		   "{\"protocolVersion\":\"%.*s\",\"capabilities\":", SLICE_ARG(revision->name));
-	buf_append_slice(&params, class);
-	buf_append_str(&params,
-		       ",\"clientInfo\":{\"name\":\"mcpgated\",\"version\":\"" PACKAGE_VERSION
-		       "\"}}");
-	write_call(&text, SLICE_LIT("0"), SLICE_LIT("initialize"), buf_slice(&params));
-	buf_fini(&params);
-	return msg_new_take(&text);
-}
-
 /* Its pool, if there is one; and how many pools of the server the principal has. */
 static struct pool *find_for_class(const struct router *router, const struct server *server,
 				   const struct principal *principal, struct slice claims,
@@ -606,7 +577,7 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 
 	if (pool != NULL)
 		return pool;
-	setup.initialize = make_initialize(setup.revision, class);
+	setup.initialize = capability_class_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
 	pool = pool_new(router, server, &setup);
 	pool->class = mem_dup_slice(class);

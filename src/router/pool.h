@@ -188,8 +188,6 @@ struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list);
 void pool_lease(struct upstream *upstream, struct call *call);
 /* The upstream of this process, if it serves; NULL: none of the pool. */
 struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number);
-/* Whose the processes of an upstream are; NULL: everybody's, or nobody's. */
-const struct principal *pool_principal_of(const struct upstream *upstream);
 
 /* Stops all processes of shared pools and forgets these; sessions have ended. */
 void pool_end_all(struct router *router, enum reason reason);

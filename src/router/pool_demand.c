@@ -107,3 +107,10 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 	}
 	return chosen;
 }
+
+const struct principal *pool_principal_of(const struct upstream *upstream)
+{
+	if (upstream->client != NULL)
+		return upstream->client->principal;
+	return upstream->pool != NULL ? upstream->pool->principal : NULL;
+}

@@ -28,4 +28,7 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 /* Whether calls or lists wait for an upstream. */
 bool pool_is_waited_for(const struct pool *pool);
 
+/* Whose the processes of an upstream are; NULL: everybody's, or nobody's. */
+const struct principal *pool_principal_of(const struct upstream *upstream);
+
 #endif
