@@ -14,6 +14,13 @@ static const struct revision revisions[] = {
 	{ .name = SLICE("2024-11-05") },
 };
 
+/* Its elicitation has what 2025-11-25 brought; its tasks are others. */
+const struct revision revision_modern = {
+	.name = SLICE("2026-07-28"),
+	.features = FEATURES_2025_11 & ~(unsigned int)REVISION_TASKS,
+	.is_modern = true,
+};
+
 static const struct slice unserved[] = { SLICE("2026-07-28") };
 
 const struct revision *revision_find(struct slice name)

@@ -25,8 +25,12 @@ struct revision {
 	struct slice name;
 	unsigned int features; /* of enum revision_feature */
 	bool has_batches;      /* JSON-RPC arrays: 2025-03-26 only */
-	bool has_priming;      /* event streams begin with an event without data: from 2025-11-25 */
+	bool has_priming;      /* event streams begin with an event without data: 2025-11-25 only */
+	bool is_modern;        /* requests stand alone, there is no handshake: from 2026-07-28 */
 };
+
+/* The only one so far that is modern. */
+extern const struct revision revision_modern;
 
 /* NULL if `name` is no revision with a handshake that we know. */
 const struct revision *revision_find(struct slice name);

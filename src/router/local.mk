@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
 	src/router/admitted.c src/router/admitted.h \
+	src/router/asking.c src/router/asking.h \
 	src/router/call.c src/router/call.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
@@ -10,11 +11,15 @@ src_router_librouter_a_SOURCES = \
 	src/router/dispatch.c src/router/dispatch.h \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
+	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
+	src/router/listen.c src/router/listen.h \
+	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
+	src/router/pool_era.c src/router/pool_era.h \
 	src/router/process_slots.c src/router/process_slots.h \
 	src/router/reclaim.c src/router/reclaim.h \
 	src/router/report.c src/router/report.h \
@@ -53,3 +58,6 @@ src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_pages_test_SOURCES = src/router/pages_test.c
 src_router_pages_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/era_test
+src_router_era_test_SOURCES = src/router/era_test.c $(POOL_STAGE)
+src_router_era_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -10,6 +10,7 @@
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/cursor.h"
+#include "router/modern_server.h"
 #include "router/pool.h"
 #include "router/router.h"
 
@@ -98,17 +99,21 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 
 void result_send(struct call *call, const struct envelope *env)
 {
-	struct convert convert = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
+	const struct upstream *upstream = call->request.upstream;
 
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;
+	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
+		env = modern_server_response(&bridge, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
 	    !pool_is_shared(call->client->pool) || !send_with_cursor(call, env))
 		send_with_client_id(call, env);
 	convert_fini(&convert);
+	convert_fini(&bridge);
 }
 
 void result_send_kept(struct call *call, const struct revision *revision,
