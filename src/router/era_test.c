@@ -5,84 +5,12 @@
  */
 #include "router/router.h"
 
-#include "router/pool_stage.h"
+#include "router/era_stage.h"
 
-#define META "io.modelcontextprotocol/"
-#define META_OF(caps, info)                                                                   \
-	"'_meta':{'" META "protocolVersion':'2026-07-28','" META "clientCapabilities':{" caps \
-	"},'" META "clientInfo':" info
-#define CLIENT "{'name':'c','version':'1'}"
-#define GATEWAY "{'name':'mcpgated','version':'" PACKAGE_VERSION "'}"
-#define REQUEST(id, method, params) \
-	"{'jsonrpc':'2.0','id':" id ",'method':'" method "','params':{" params "}}"
-#define DISCOVER(caps, info) REQUEST("1", "server/discover", META_OF(caps, info) "}")
-#define DISCOVERED_WITH(caps)                                                                      \
-	"{'jsonrpc':'2.0','id':1,'result':{'resultType':'complete','supportedVersions':['x',"      \
-	"'2026-07-28'],'capabilities':{" caps "},'ttlMs':0,'cacheScope':'private','_meta':{'" META \
-	"serverInfo':{'name':'s','version':'1'}}}}"
-#define DISCOVERED DISCOVERED_WITH("'tools':{}")
-#define ANSWER(id, result) "{'jsonrpc':'2.0','id':" id ",'result':{" result "}}"
-#define ERROR(id, code) "{'jsonrpc':'2.0','id':" id ",'error':{'code':" code ",'message':'m'}}"
-#define REFUSED                                                                 \
-	"{'jsonrpc':'2.0','id':1,'error':{'code':-32022,'message':'m','data':{" \
-	"'supported':['2026-07-28'],'requested':'2025-11-25'}}}"
 #define WELCOMED_AS(caps)                                                                        \
 	"{'jsonrpc':'2.0','id':0,'result':{'protocolVersion':'2025-11-25','capabilities':{" caps \
 	"},'serverInfo':{'name':'s','version':'1'}}}"
-#define ASKS(id, inputs) \
-	"{'jsonrpc':'2.0','id':" id ",'result':{'resultType':'input_required'," inputs "}}"
-#define FORM "{'method':'elicitation/create','params':{'message':'m','requestedSchema':{}}}"
-#define ASKED(id)                                                                             \
-	"{'jsonrpc':'2.0','id':" id ",'method':'elicitation/create','params':{'message':'m'," \
-	"'requestedSchema':{}}}"
-#define WITHDRAWN(id) \
-	"{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':" id "}}|"
-
-static int setup(void **state)
-{
-	(void)state;
-	client_stage_open();
-	servers[0].conf.era = ERA_UNKNOWN;
-	return 0;
-}
-
-static int setup_modern(void **state)
-{
-	setup(state);
-	servers[0].conf.era = ERA_MODERN;
-	return 0;
-}
-
-#define ERA_TEST(name) cmocka_unit_test_setup_teardown(name, setup, client_stage_close)
-#define MODERN_TEST(name) cmocka_unit_test_setup_teardown(name, setup_modern, client_stage_close)
-
-/* A session with these capabilities at a server that has those. */
-static struct member *begin_with(const char *client_caps, const char *server_caps)
-{
-	struct buf initialize = { 0 }, discover = { 0 }, discovered = { 0 };
-	struct front *front;
-	struct member *member;
-
-	buf_printf(&initialize,
-		   "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
-		   "'2025-11-25','capabilities':{%s},'clientInfo':" CLIENT "}}",
-		   client_caps);
-	buf_printf(&discover, DISCOVER("%s", CLIENT), client_caps);
-	buf_printf(&discovered, DISCOVERED_WITH("%s"), server_caps);
-	front = open_session(buf_terminate(&initialize));
-	hears(process(0), buf_terminate(&discover));
-	says(process(0), buf_terminate(&discovered));
-	member = join(front);
-	buf_fini(&initialize);
-	buf_fini(&discover);
-	buf_fini(&discovered);
-	return member;
-}
-
-static struct member *begin_asked(void)
-{
-	return begin_with("'sampling':{},'elicitation':{'form':{}}", "'tools':{}");
-}
+#define ERA_TEST(name) cmocka_unit_test_setup_teardown(name, era_setup, client_stage_close)
 
 /* It is asked nothing more, and stops. */
 static void is_ended(size_t i)
@@ -209,7 +137,7 @@ static void errors_prove_nothing(void **state)
 		says(process(1), answers[i]);
 		is_taken_for_legacy(front);
 		client_stage_close(state);
-		setup(state);
+		era_setup(state);
 	}
 }
 

@@ -144,17 +144,27 @@ static void fail_malformed(struct call *call)
 
 /* ---- to the server ---- */
 
-/* Log lines do not say whose they are: where there may be several clients, nobody gets them. */
-static struct modern_request request_of(const struct call *call, const struct upstream *upstream)
+/* Log lines do not say whose they are: of many calls one may have them. bridging.md §6 row 9 */
+static bool may_log(struct call *call, struct upstream *upstream)
+{
+	const struct pool *pool = upstream->pool;
+
+	if (call->client->level < 0 || !pool_is_shared(pool))
+		return call->client->level >= 0;
+	if (upstream->logged == NULL && pool->capabilities.offers & OFFER_LOGGING)
+		upstream->logged = &call->request;
+	return upstream->logged == &call->request;
+}
+
+static struct modern_request request_of(struct call *call, struct upstream *upstream)
 {
 	const struct client *client = call->client;
 	struct modern_request request = { .is_modern = client->revision->is_modern, .level = -1 };
 
-	if (request.is_modern)
-		return request;
-	request.capabilities = client_capabilities(client);
-	if (!pool_is_shared(upstream->pool))
+	if (may_log(call, upstream))
 		request.level = client->level;
+	if (!request.is_modern)
+		request.capabilities = client_capabilities(client);
 	return request;
 }
 

@@ -99,6 +99,8 @@ static void pool_on_request_end(struct upstream *upstream, struct upstream_reque
 {
 	bool is_lease = upstream->lease != NULL && &upstream->lease->request == request;
 
+	if (upstream->logged == request)
+		upstream->logged = NULL;
 	if (is_lease)
 		pool_end_lease(upstream);
 	/* The server may work on although nobody wants it: the next call has to wait for that. bridging.md §2.3.3 */
@@ -183,8 +185,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	pool->agreed = upstream->revision;
 	if (pool_is_shared(pool)) {
 		struct msg *before = pool->initialize_result;
-		bool is_for_all = pool->principal == NULL || upstream_is_modern(upstream);
-		struct msg *now = server_capabilities_share(result, is_for_all);
+		struct msg *now = server_capabilities_share(result, pool->principal == NULL);
 
 		is_other = before != NULL && !slice_is_equal(before->text, now->text);
 		pool->initialize_result = now;

@@ -131,25 +131,27 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	msg_unref(&msg);
 }
 
-/* UTIL-LOG-01; bridging.md §1.7: to the only call in flight, else to the client's own stream. */
-static void take_log(struct upstream *upstream, const struct envelope *env)
+/* UTIL-LOG-01; bridging.md §1.7: to the call that it is about, if there is one, else to the client's own stream. */
+static void take_log(struct client *client, struct call *call, const struct envelope *env)
 {
-	struct client *client = upstream->client;
 	struct stream *own = client_stream(client);
 	int level =
 		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
-	struct call *call = upstream->lease;
 	struct msg *msg;
 
-	CHECK(client != NULL && client->pool == upstream->pool);
 	if (level < client->level)
 		return;
-	if (call == NULL)
-		call = call_of(upstream_only_request(upstream));
 	msg = client_copy_message(env, NULL, 0);
 	if ((call == NULL || !call->ops->on_message(call, STREAM_LOG, 0, msg)) && own != NULL)
 		stream_push(own, STREAM_LOG, 0, msg);
 	msg_unref(&msg);
+}
+
+/* The call that a log line of an upstream with one client is about. */
+static struct call *logged_call(const struct upstream *upstream)
+{
+	CHECK(upstream->client != NULL && upstream->client->pool == upstream->pool);
+	return upstream->lease != NULL ? upstream->lease : call_of(upstream_only_request(upstream));
 }
 
 /* A notification that we do not know: for the call that has the server for itself, or the session that has it. */
@@ -202,7 +204,7 @@ static void take_of_modern(struct upstream *upstream, const struct envelope *env
 			   const struct method *method)
 {
 	struct convert convert = { .text = { 0 } };
-	const struct client *only = upstream->client;
+	struct client *only = upstream->client;
 
 	if (method->id == METHOD_PROGRESS)
 		take_progress(upstream, env);
@@ -210,8 +212,10 @@ static void take_of_modern(struct upstream *upstream, const struct envelope *env
 		 listen_covers(upstream, env))
 		notification_fanout_take(upstream, modern_server_notification(&convert, env),
 					 method);
+	else if (method->id == METHOD_MESSAGE && upstream->logged != NULL)
+		take_log(call_of(upstream->logged)->client, call_of(upstream->logged), env);
 	else if (method->id == METHOD_MESSAGE && only != NULL && only->level >= 0)
-		take_log(upstream, env);
+		take_log(only, logged_call(upstream), env);
 	else if (!listen_take_notification(upstream, env))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	convert_fini(&convert);
@@ -240,7 +244,7 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 				  client_lacks(only, upstream) & REVISION_TASKS))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	else if (method->id == METHOD_MESSAGE)
-		take_log(upstream, env);
+		take_log(only, logged_call(upstream), env);
 	else if (method->id == METHOD_CANCELLED)
 		take_cancelled(upstream, env);
 	else

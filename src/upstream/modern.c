@@ -58,6 +58,7 @@ static int copy_meta_member(struct slice name, struct json value, void *arg)
 
 	if (slice_is_equal(name, SLICE_LIT("progressToken")) ||
 	    slice_is_equal(name, SLICE_LIT(MODERN_META "protocolVersion")) ||
+	    slice_is_equal(name, SLICE_LIT(MODERN_META "logLevel")) ||
 	    (modern_is_reserved(name) && !request->is_modern))
 		return 0;
 	append_member(writing->out, name, value.text);

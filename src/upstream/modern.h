@@ -20,14 +20,13 @@ struct upstream_setup;
 
 /* What becomes of the params of a request. Empty slices: nothing. */
 struct modern_request {
-	bool is_modern; /* its client is: what its _meta says stays, but for the revision */
-	struct slice capabilities; /* of its client: JSON text; empty: those of the setup */
-	struct slice token;        /* what its progress token becomes; empty: it has none */
-	int level;                 /* of the log messages that its client wants, or -1 */
-	struct slice cursor;       /* what its cursor becomes: JSON text */
-	struct slice
-		input_responses;    /* to what the server asked before it could answer: JSON text */
-	struct slice request_state; /* that came with that: JSON text */
+	bool is_modern; /* its client: of its _meta all but revision, level and token stays */
+	struct slice capabilities;    /* of its client: JSON text; empty: those of the setup */
+	struct slice token;           /* what its progress token becomes; empty: it has none */
+	int level;                    /* of the log messages that its client wants, or -1 */
+	struct slice cursor;          /* what its cursor becomes: JSON text */
+	struct slice input_responses; /* to what the server wants to know: JSON text */
+	struct slice request_state;   /* that came with its question: JSON text */
 };
 
 /* Whether this member of _meta means something in the modern era. */

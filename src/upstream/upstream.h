@@ -114,6 +114,8 @@ struct upstream {
 	struct warm_set *warm_set;
 	struct client *client; /* the only one it serves now; NULL: none, or many */
 	struct call *lease;    /* the only call that it may work on */
+	struct upstream_request
+		*logged;       /* modern, of many: the only one whose log lines are wanted */
 	struct listen *listen; /* subscriptions to what changes; NULL: of the legacy era */
 	int level;             /* the log level that it was told last, or -1 */
 	uint64_t rested_at_ms; /* when it last had nothing more to do */
