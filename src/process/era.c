@@ -8,7 +8,7 @@
 
 #define PROBE_AGAIN_MS (24ull * 60 * 60 * 1000)
 
-static const char *era_name(enum era era)
+const char *era_name(enum era era)
 {
 	static const char *const names[] = { "unknown", "legacy", "modern" };
 

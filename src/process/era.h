@@ -23,6 +23,8 @@ struct era_verdict {
 	uint64_t probed_at_ms; /* when it was asked; 0: never */
 };
 
+/* As the configuration calls it; "unknown" of what it calls "auto". */
+const char *era_name(enum era era);
 /* The era of its next process; ERA_UNKNOWN: nobody knows yet. */
 enum era era_of(const struct server *server);
 /* Whether that is open, and it was not asked within the last day. */

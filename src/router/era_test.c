@@ -277,6 +277,40 @@ static void calls_are_translated(void **state)
 	is_answered(front, ANSWER("2", "'tools':[]"));
 }
 
+/* bridging §3 (8): before the modern era what tools return was an object, and so was its schema. */
+static void values_of_tools_are_objects(void **state)
+{
+	static const char *const values[][2] = {
+		{ "'content':[],'structuredContent':[1, 2]",
+		  "'content':[],'structuredContent':{'result':[1, 2]}" },
+		{ "'structuredContent':'x\\\"'",
+		  "'structuredContent':{'result':'x\\\"'},'content':[{'type':'text','text':"
+		  "'\\\"x\\\\\\\"\\\"'}]" },
+		{ "'structuredContent':{'a':1}", "'structuredContent':{'a':1}" },
+	};
+	struct client *client = begin_with("", "'tools':{}")->client;
+	struct front *front = request(client, LIST("7"));
+
+	says(process(0),
+	     TOOLS("2", "{'name':'a','outputSchema':{'type':'object'},'x':1},{'name':'b',"
+			"'outputSchema':{'type':'array'}},{'outputSchema':{'anyOf':[]},'name':'c'"
+			"},{'name':'d','outputSchema':{'type':['object','null']}},5"));
+	is_answered(front, TOOLS("7", "{'name':'a','outputSchema':{'type':'object'},'x':1},{"
+				      "'name':'b','outputSchema':{'type':'object','properties':{"
+				      "'result':{'type':'array'}},'required':['result']}},{'name':"
+				      "'c'},{'name':'d'},5"));
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		struct buf text = { 0 };
+
+		front = request(client, CALL("1"));
+		buf_printf(&text, ANSWER("%zu", "%s"), i + 3, values[i][0]);
+		says(process(0), buf_terminate(&text));
+		assert_int_equal(front->ending, ENDING_RESPONSE);
+		assert_non_null(strstr(buf_terminate(&front->response), q(values[i][1])));
+		buf_fini(&text);
+	}
+}
+
 /* Codes that only the modern era has. */
 static void errors_are_translated(void **state)
 {
@@ -353,6 +387,7 @@ int main(void)
 		ERA_TEST(configured_era_is_final),
 		ERA_TEST(contradiction_clears_the_verdict),
 		MODERN_TEST(calls_are_translated),
+		MODERN_TEST(values_of_tools_are_objects),
 		MODERN_TEST(errors_are_translated),
 		MODERN_TEST(sessions_are_ours),
 		MODERN_TEST(requests_of_modern_servers_are_ignored),

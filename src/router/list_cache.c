@@ -299,7 +299,7 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	enum pages_outcome outcome;
 
 	if (upstream_is_modern(list->request.upstream))
-		env = modern_server_response(&bridge, env);
+		env = modern_server_response(&bridge, list->method, env);
 	env = convert_response(&convert, REVISION_TASKS, list->method, env);
 	outcome = pages_add(&list->pages, env->result.text);
 	convert_fini(&convert);

@@ -106,7 +106,7 @@ void result_send(struct call *call, const struct envelope *env)
 	if (!call_tell_response(call, env))
 		return;
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
-		env = modern_server_response(&bridge, env);
+		env = modern_server_response(&bridge, call->method, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
