@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -34,6 +35,8 @@
 #define PAUSE_MS \
 	250 /* before a request that nothing was asked for is made again; doubled each time */
 #define PAUSE_MAX_MS 5000
+#define URLS_PAUSE_MS 2000 /* before the server is asked whether what its URLs are for is done */
+#define URLS_MAX_MS (10 * 60 * 1000)
 
 struct question {
 	struct list link;
@@ -52,6 +55,10 @@ struct input_loop {
 	struct list questions; /* of this round */
 	size_t unanswered;
 	struct buf state; /* the server's, as it was written; empty: none */
+	struct buf
+		urls; /* what the last round sent the client to; empty: it was asked other things */
+	uint64_t urls_since_ms;
+	bool is_accepted; /* the client has agreed to all of the last round */
 	unsigned int rounds;
 	unsigned int pauses;
 	struct timer pause;
@@ -89,6 +96,8 @@ static void on_call_end(struct call_watcher *watcher, struct call *call)
 	timer_stop(&loop->pause);
 	forget_questions(loop);
 	buf_fini(&loop->state);
+	buf_fini(&loop->urls);
+	loop->is_asking = false;
 	loop_defer_free(call->client->router->loop, loop);
 }
 
@@ -249,8 +258,10 @@ static void on_pause(struct timer *timer)
 static void take_answer(struct question *question, struct slice result)
 {
 	struct input_loop *loop = question->loop;
+	struct slice action = scan_plain_string(scan_member(result, SLICE_LIT("action")));
 
 	CHECK(question->answer.len == 0 && loop->unanswered > 0);
+	loop->is_accepted &= slice_is_equal(action, SLICE_LIT("accept"));
 	buf_append_slice(&question->answer, result);
 	if (--loop->unanswered == 0)
 		end_round(loop);
@@ -282,15 +293,35 @@ static const struct asker_ops asker_ops = { .on_answer = on_answer, .on_refused 
 
 struct reading {
 	struct input_loop *loop;
+	struct buf urls;
+	bool has_others; /* it is not only URLs */
 	size_t count;
 	const char *problem; /* for the client; NULL: none */
 	bool is_malformed;
 };
 
+static bool is_url(const struct method *method, struct json params)
+{
+	struct json mode = scan_member(params.text, SLICE_LIT("mode"));
+
+	return method->id == METHOD_ELICITATION &&
+	       slice_is_equal(scan_plain_string(mode), SLICE_LIT("url"));
+}
+
+static void note_url(struct reading *reading, const struct method *method, struct json params)
+{
+	if (!is_url(method, params)) {
+		reading->has_others = true;
+		return;
+	}
+	buf_append_slice(&reading->urls, scan_member(params.text, SLICE_LIT("url")).text);
+	buf_append_slice(&reading->urls, scan_member(params.text, SLICE_LIT("message")).text);
+	buf_append_char(&reading->urls, '\n');
+}
+
 /* A URL elicitation has a name from 2025-11-25 on. */
 static void append_params(struct buf *out, const struct method *method, struct json params)
 {
-	struct json mode = scan_member(params.text, SLICE_LIT("mode"));
 	bool has_id = scan_member(params.text, SLICE_LIT("elicitationId")).type != JSON_ABSENT;
 	uint64_t number[2];
 
@@ -298,8 +329,7 @@ static void append_params(struct buf *out, const struct method *method, struct j
 		buf_append_str(out, "{}");
 		return;
 	}
-	if (method->id != METHOD_ELICITATION || has_id ||
-	    !slice_is_equal(scan_plain_string(mode), SLICE_LIT("url"))) {
+	if (has_id || !is_url(method, params)) {
 		splice_append(out, params.text, NULL, 0, SPLICE_ONE_LINE);
 		return;
 	}
@@ -375,6 +405,7 @@ static int read_question(struct slice key, struct json value, void *arg)
 		return -1;
 	}
 	add_question(reading->loop, key, method, text);
+	note_url(reading, method, params);
 	return 0;
 }
 
@@ -396,9 +427,44 @@ static void ask(struct input_loop *loop)
 			  server_request_open_for(call, &question->asker, &env, question->method);
 		if (!is_open)
 			fail(call, "The client has too many questions to answer");
-		if (call->state == CALL_ENDED || !loop->is_asking)
-			return;
+		if (!loop->is_asking)
+			return; /* the round is over, or the call */
 	}
+}
+
+static void pause_round(struct input_loop *loop, uint64_t pause_ms)
+{
+	timer_start(loop->call->client->router->loop, &loop->pause, pause_ms);
+}
+
+/*
+ * To accept a URL is to go there; whether that has led to anything the server sees itself, and asks the same until then. Its
+ * client is not asked twice. Returns whether that is so.
+ */
+static bool repeat_urls(struct input_loop *loop, struct reading *reading)
+{
+	uint64_t now_ms = clock_now_ms();
+
+	if (reading->has_others)
+		reading->urls.len = 0;
+	if (reading->urls.len == 0 || !loop->is_accepted ||
+	    !slice_is_equal(buf_slice(&reading->urls), buf_slice(&loop->urls))) {
+		buf_fini(&loop->urls);
+		loop->urls = reading->urls;
+		reading->urls = (struct buf){ 0 };
+		loop->urls_since_ms = now_ms;
+		loop->is_accepted = true;
+		return false;
+	}
+	LIST_FOREACH(node, &loop->questions)
+		buf_append_str(&question_at(node)->answer, "{\"action\":\"accept\"}");
+	loop->unanswered = 0;
+	loop->rounds--; /* it is no new one */
+	if (now_ms - loop->urls_since_ms < URLS_MAX_MS)
+		pause_round(loop, URLS_PAUSE_MS);
+	else
+		fail(loop->call, "What the client was sent to was not done in time");
+	return true;
 }
 
 static void begin_round(struct input_loop *loop, struct slice result)
@@ -423,14 +489,14 @@ static void begin_round(struct input_loop *loop, struct slice result)
 		fail_malformed(call);
 	} else if (reading.problem != NULL) {
 		fail(call, reading.problem);
-	} else if (loop->unanswered > 0) {
-		ask(loop);
-	} else {
+	} else if (loop->unanswered == 0) {
 		uint64_t pause_ms = (uint64_t)PAUSE_MS << loop->pauses++;
 
-		timer_start(call->client->router->loop, &loop->pause,
-			    pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
+		pause_round(loop, pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
+	} else if (!repeat_urls(loop, &reading)) {
+		ask(loop);
 	}
+	buf_fini(&reading.urls);
 }
 
 /* ---- responses ---- */

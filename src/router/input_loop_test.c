@@ -294,6 +294,70 @@ static void urls_get_a_name(void **state)
 	assert_non_null(strstr(told, q("','mode':'url','url':'u','message':'m'}}|")));
 }
 
+#define TO_URL(id, url)                                                                  \
+	ASKS(id, "'inputRequests':{'q':{'method':'elicitation/create','params':{'mode':" \
+		 "'url','elicitationId':'e','url':'" url "','message':'m'}}}")
+#define AGAIN(id)                                                                                 \
+	REQUEST(id, "tools/call",                                                                 \
+		META_OF("'elicitation':{'url':{}}", CLIENT) "},'name':'t','inputResponses':{'q':" \
+							    "{'action':'accept'}}")
+
+/* To accept a URL is only to go there: the server is asked again, the client is not. */
+static void urls_are_shown_once(void **state)
+{
+	struct member *member = begin_with("'elicitation':{'url':{}}", "'tools':{}");
+	struct front *front = call_of(member);
+
+	says(process(0), TO_URL("2", "u"));
+	assert_non_null(strstr(buf_terminate(&front->messages), "1000001"));
+	answer(member->client, ANSWER("1000001", "'action':'accept'"));
+	front->messages.len = 0;
+	for (int id = 3; id < 40; id++) {
+		struct buf text = { 0 };
+
+		buf_printf(&text, AGAIN("%d"), id);
+		hears(process(0), buf_terminate(&text));
+		text.len = 0;
+		buf_printf(&text, TO_URL("%d", "u"), id);
+		says(process(0), buf_terminate(&text));
+		was_told(front, "");
+		pass(1999);
+		hears_nothing(process(0));
+		pass(1);
+		buf_fini(&text);
+	}
+	hears(process(0), AGAIN("40"));
+	says(process(0), TO_URL("40", "v"));
+	assert_non_null(strstr(buf_terminate(&front->messages), "1000002"));
+	answer(member->client, ANSWER("1000002", "'action':'decline'"));
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), TO_URL("41", "v"));
+	assert_non_null(strstr(buf_terminate(&front->messages), "1000003"));
+}
+
+static void urls_are_not_waited_for_for_ever(void **state)
+{
+	struct member *member = begin_with("'elicitation':{'url':{}}", "'tools':{}");
+	struct front *front;
+	int id = 3;
+
+	servers[0].conf.request_timeout_max_ms = 60 * 60 * 1000;
+	front = call_of(member);
+	says(process(0), TO_URL("2", "u"));
+	answer(member->client, ANSWER("1000001", "'action':'accept'"));
+	for (; front->ending == ENDING_NONE && id < 400; id++) {
+		struct buf text = { 0 };
+
+		assert_non_null(fake_process_read(process(0)));
+		buf_printf(&text, TO_URL("%d", "u"), id);
+		says(process(0), buf_terminate(&text));
+		pass(2000);
+		buf_fini(&text);
+	}
+	assert_int_equal(id, 3 + 10 * 60 / 2 + 1);
+	is_answered(front, TOOL_FAILS("'c'", "What the client was sent to was not done in time"));
+}
+
 /* A client of a revision that has no words for it is not asked. */
 static void older_clients_are_asked_in_their_words(void **state)
 {
@@ -365,6 +429,8 @@ int main(void)
 		MODERN_TEST(malformed_rounds_fail_the_call),
 		MODERN_TEST(questions_have_a_limit),
 		MODERN_TEST(urls_get_a_name),
+		MODERN_TEST(urls_are_shown_once),
+		MODERN_TEST(urls_are_not_waited_for_for_ever),
 		MODERN_TEST(older_clients_are_asked_in_their_words),
 		cmocka_unit_test_setup_teardown(one_of_many_has_the_log, setup_principals,
 						pool_teardown_principals),
