@@ -26,6 +26,7 @@ SERVERS = {
     "vague": {"script": {"era": "modern", "init": [["error", -32601, "what is that?"]]}},
     "banner": {"script": {"era": "modern", "start": [["line", "server 1.0"], ["line", "{}"]]}},
     "shared": {"script": {"era": "modern"}, "isolation": "shared", "pool": {"max": 2, "idle_timeout": "1s"}},
+    "mine": {"script": {"era": "modern"}, "isolation": "principal", "pool": {"max": 2, "idle_timeout": "1s"}},
     "exits": probed(["exit", 1]),
     "e32601": probed(["error", -32601, "no"]), "e32602": probed(["error", -32602, "no"]),
     "e32000": probed(["error", -32000, "no"]), "e0": probed(["error", 0, "no"]),
@@ -272,11 +273,22 @@ def respawned_server_is_listened_to_again(t):
 @case
 def many_share_a_modern_server(t):
     """bridging §1.2: without a lease; each is asked what belongs to his call."""
-    one, first = ask_server(t, "shared", [["input", ELICIT]], [["told"]])
-    two, second = ask_server(t, "shared", [["input", ELICIT]], [["told"]])
-    asked = [first.next(), second.next()]
-    two.respond(asked[1]["id"], {"action": "accept", "content": {"a": "two"}})
-    one.respond(asked[0]["id"], {"action": "accept", "content": {"a": "one"}})
-    for e, name in ((first, "one"), (second, "two")):
-        eq(json.loads(e.final()["result"]["content"][0]["text"])["q"]["content"], {"a": name})
-    eq(one.pid(), two.pid())
+    for server in ("shared", "mine"):
+        one, first = ask_server(t, server, [["input", ELICIT]], [["told"]])
+        two, second = ask_server(t, server, [["input", ELICIT]], [["told"]])
+        asked = [first.next(), second.next()]
+        two.respond(asked[1]["id"], {"action": "accept", "content": {"a": "two"}})
+        one.respond(asked[0]["id"], {"action": "accept", "content": {"a": "one"}})
+        for e, name in ((first, "one"), (second, "two")):
+            eq(json.loads(e.final()["result"]["content"][0]["text"])["q"]["content"], {"a": name})
+        eq(one.pid(), two.pid())
+
+
+@case(servers={"warm": {"script": {"era": "modern"}, "pool": {"warm": 1}}})
+def warm_processes_are_of_any_era(t):
+    """BACK-ERA-07: a process that waits has been told nothing; what it is asked first is what is known by then."""
+    for _ in range(2):
+        wait_for(lambda: t.daemon.children("warm"), what="a warm process")
+        s = t.session("warm")
+        eq(s.echo("x"), "x")
+        eq(methods(t, s.pid())[0], DISCOVER)
