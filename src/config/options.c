@@ -67,6 +67,13 @@ static const struct option_choice reclaims[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice eras[] = {
+	{ "auto", ERA_UNKNOWN },
+	{ "legacy", ERA_LEGACY },
+	{ "modern", ERA_MODERN },
+	{ NULL, 0 },
+};
+
 static const struct option_choice isolations[] = {
 	{ "session", ISOLATION_SESSION },
 	{ "principal", ISOLATION_PRINCIPAL },
@@ -506,6 +513,15 @@ const struct option options_table[] = {
 		  "without state of a client's own, which then cannot ask clients anything. With the "
 		  "last two there are several processes with many sessions each; tasks are not "
 		  "offered, and with shared no log messages." },
+	{ .path = "servers.NAME.era",
+	  .type = OPTION_ENUM,
+	  SERVER(conf.era),
+	  .choices = eras,
+	  .def = "auto",
+	  .help = "The era of MCP that the server is spoken to in, whatever its clients speak. legacy: with initialize, up "
+		  "to 2025-11-25. modern: 2026-07-28. auto: it is asked to initialize; if it refuses that, or a client of "
+		  "2026-07-28 comes, a process of its own is asked for server/discover and then stopped, at most once a "
+		  "day." },
 	{ .path = "servers.NAME.assume_no_server_requests",
 	  .type = OPTION_BOOL,
 	  SERVER(conf.never_asks),

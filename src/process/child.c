@@ -158,6 +158,8 @@ void child_note_failure(struct child *child, const char *error, const char *exit
 	struct slice words;
 
 	child_drain_stderr(child);
+	if (child->is_disposable)
+		return;
 	server_note_failure(child->server, error, exit);
 	words = buf_slice(&child->last_words);
 	if (words.n > LAST_WORDS_LOGGED)

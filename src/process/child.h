@@ -64,6 +64,7 @@ struct child {
 	unsigned int stderr_lines;
 	unsigned int stop_sequence_step;
 	enum reason lost_reason; /* of on_lost; REASON_NONE: not called */
+	bool is_disposable;      /* its failure is no failure of the server */
 	bool is_exited;          /* the keeper has collected it, or it was never started */
 };
 

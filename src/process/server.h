@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "process/backoff.h"
+#include "process/era.h"
 #include "process/stderr_ring.h"
 #include "process/spawn.h"
 #include "base/list.h"
@@ -58,6 +59,7 @@ struct server_confinement {
 struct server_conf {
 	const char *name; /* borrowed for the server's life, as is everything here */
 	enum isolation isolation;
+	enum era era;      /* that it is spoken to in */
 	bool never_asks;   /* it sends clients no requests: they are told of no capabilities */
 	uint64_t pool_max; /* processes at most */
 	uint64_t pool_min; /* kept running, with ISOLATION_SHARED */
@@ -111,8 +113,9 @@ struct server {
 	struct loop *loop;
 	struct spawner *spawner;
 	struct list children;
-	size_t count;           /* of children that are not gone */
-	size_t reserved;        /* places for processes that wait for the back-off to pass */
+	size_t count;    /* of children that are not gone */
+	size_t reserved; /* places for processes that wait for the back-off to pass */
+	struct era_verdict verdict;
 	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
 	struct server_stats stats;
 	struct stderr_ring stderr_ring; /* of its processes' stderr */

@@ -21,6 +21,7 @@ void stage_open(void)
 {
 	static const struct server_conf conf = {
 		.name = "test",
+		.era = ERA_LEGACY,
 		.fleet = &fleet,
 		.pool_max = 4,
 		.line_max = 1 << 20,

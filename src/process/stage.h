@@ -20,7 +20,7 @@ extern struct server servers[2];
 extern struct fleet fleet; /* of both servers; no limit unless a test sets one */
 extern uint64_t now_ms;
 
-/* Each server has up to four processes, one for each session. None runs yet. */
+/* Each server is of the legacy era and has up to four processes, one for each session. None runs yet. */
 void stage_open(void);
 /* Every process that is left ends. */
 void stage_end_processes(void);

@@ -7,26 +7,23 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/random.h"
 #include "jsonrpc/splice.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
-#include "obs/log.h"
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/era.h"
 #include "router/forward.h"
 #include "router/parked_call.h"
 #include "router/pool.h"
+#include "router/request_state.h"
 #include "router/result.h"
 #include "router/router.h"
-#include "router/seal.h"
 #include "router/server_request.h"
 #include "session/holder.h"
 
 /* bridging.md §7 */
 #define GATHER_MS 20
-#define PARK_TTL_MS (10 * 60 * 1000)
 #define CALL_MAX_MS (60 * 60 * 1000)
 #define PER_OWNER 8
 #define PER_SERVER 32
@@ -57,7 +54,7 @@ void bridged_calls_init(struct parked_calls *table)
 {
 	static const struct parked_calls_conf conf = {
 		.gather_ms = GATHER_MS,
-		.park_ttl_ms = PARK_TTL_MS,
+		.park_ttl_ms = REQUEST_STATE_TTL_MS,
 		.call_max_ms = CALL_MAX_MS,
 		.per_owner = PER_OWNER,
 		.per_server = PER_SERVER,
@@ -65,29 +62,6 @@ void bridged_calls_init(struct parked_calls *table)
 	};
 
 	parked_calls_init(table, &conf);
-}
-
-/* ---- the seal ---- */
-
-static struct seal_binding binding_of(const struct client *client, const struct digest *digest)
-{
-	return (struct seal_binding){ .server = slice_str(client->server->conf.name),
-				      .caller = &client->principal->identity,
-				      .digest = digest };
-}
-
-static void append_state(struct buf *out, const struct bridged_call *bridged)
-{
-	const struct router *router = bridged->client.router;
-	struct seal_binding binding = binding_of(&bridged->client, &bridged->digest);
-	uint64_t now_s = clock_wall_ms() / 1000;
-	struct seal seal = { .kind = SEAL_PARKED,
-			     .round = bridged->parked.round,
-			     .issued_at_s = now_s,
-			     .expires_at_s = now_s + PARK_TTL_MS / 1000 };
-
-	memcpy(seal.call, bridged->parked.id, sizeof(seal.call));
-	seal_append(out, &router->seal_keys, &binding, &seal);
 }
 
 /* ---- what the states do ---- */
@@ -112,7 +86,8 @@ static void on_ask(struct parked_call *parked, struct call *call)
 					 slice_of(name, parked_request_key(request, name)),
 					 request->msg->text);
 	}
-	append_state(&state, bridged);
+	request_state_append_parked(&state, &bridged->client, &bridged->digest, parked->id,
+				    parked->round);
 	stop_watching(bridged);
 	result_send_input_required(call, buf_slice(&requests), buf_slice(&state));
 	buf_fini(&requests);
@@ -407,31 +382,41 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 	return outcome;
 }
 
+/* To a modern server: with the state that it gave itself, if it did. BACK-MSG-04, bridging.md §2.4 */
+static void forward_retry(struct call *call, const struct envelope *env, struct json sealed,
+			  const struct seal *seal)
+{
+	struct splice_edit edit = { sealed.text, seal->text.n > 0 ? seal->text : SLICE_LIT("null") };
+	struct buf text = { 0 };
+	struct envelope unsealed;
+	struct error err;
+
+	call->preferred_child = seal->is_of_this_process ? seal->child : 0;
+	splice_append(&text, env->text, &edit, 1, 0);
+	if (scan_envelope(buf_slice(&text), &call->client->router->limits, 0, &unsealed, &err) < 0)
+		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+	else
+		forward_linked(call, &unsealed);
+	buf_fini(&text);
+}
+
 static void take_retry(struct call *call, const struct envelope *env, struct json sealed)
 {
 	struct json responses = scan_member(env->params.text, SLICE_LIT("inputResponses"));
 	enum parked_retry outcome = PARKED_RETRY_STALE;
 	struct buf plain = { 0 };
-	struct seal_binding binding;
-	struct digest digest;
-	struct error err = { .kind = ERROR_NONE };
 	struct seal seal;
 
-	digest_request(env, &digest);
-	binding = binding_of(call->client, &digest);
-	if (seal_open(&call->client->router->seal_keys, &binding, sealed, clock_wall_ms() / 1000,
-		      &plain, &seal, &err) == 0)
-		outcome = try_again(call, &seal, responses);
-	else
-		LOG(STATE_REFUSED, LOG_STR("server", call->client->server->conf.name),
-		    LOG_STR("reason", err.text));
-	buf_fini(&plain);
-	if (outcome == PARKED_RETRY_STALE)
+	if (request_state_open(call->client, call->digest, sealed, &plain, &seal) < 0)
+		result_send_invalid_state(call);
+	else if (seal.kind == SEAL_WRAPPED && pool_is_modern(call->client->pool))
+		forward_retry(call, env, sealed, &seal);
+	else if ((outcome = try_again(call, &seal, responses)) == PARKED_RETRY_STALE)
 		result_send_invalid_state(call);
 	else if (outcome == PARKED_RETRY_MALFORMED)
-		result_send_error(
-			call, MCP_INVALID_PARAMS,
-			SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
+		result_send_error(call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
+	buf_fini(&plain);
 }
 
 bool bridged_call_take(struct call *call, const struct envelope *env)
@@ -441,6 +426,8 @@ bool bridged_call_take(struct call *call, const struct envelope *env)
 	CHECK(call->client->revision->is_modern && call->state == CALL_WAITING);
 	if (!(call->method->flags & METHOD_ASKING))
 		return false;
+	if (sealed.type != JSON_ABSENT || pool_is_modern(call->client->pool))
+		call_keep_digest(call, env);
 	if (sealed.type != JSON_ABSENT)
 		take_retry(call, env, sealed);
 	else if (pool_is_leased(call->client->pool))

@@ -13,6 +13,7 @@
 #include "obs/log.h"
 #include "process/child.h"
 #include "router/client.h"
+#include "router/digest.h"
 #include "router/router.h"
 #include "upstream/send.h"
 
@@ -97,6 +98,13 @@ void call_init(struct call *call, const struct call_ops *ops, const struct envel
 		memcpy(to + id.n, token.p, token.n);
 	call->token = slice_of(to + id.n, token.n);
 	call->progress = -__builtin_inf();
+}
+
+void call_keep_digest(struct call *call, const struct envelope *env)
+{
+	CHECK(call->digest == NULL);
+	call->digest = mem_alloc(sizeof(*call->digest));
+	digest_request(env, call->digest);
 }
 
 void call_link(struct call *call, struct client *client)
@@ -232,6 +240,8 @@ static void call_end(struct call *call, bool is_answered)
 	}
 	client_remove_call(call->client, call);
 	msg_unref(&call->body);
+	free(call->digest);
+	call->digest = NULL;
 }
 
 /* id and token stay readable for the front while it is told. */

@@ -26,6 +26,7 @@
 struct call;
 struct call_watcher;
 struct client;
+struct digest;
 
 /* What a front does for its calls. Exactly one of the last three ends each call; these may end the session as well, the first
    two must not. */
@@ -89,6 +90,8 @@ struct call {
 	double progress;    /* the last that was forwarded */
 	const char *
 		missing_capability; /* of its client, which its server wanted; NULL: none. MOD-CAP-01 */
+	struct digest *digest;    /* of a modern request during which its server may ask; or NULL */
+	uint64_t preferred_child; /* the one that is best asked, by its number; 0: any */
 	int http_status; /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */
 	unsigned int asked; /* requests of the server that this call's client has not answered */
 	uint64_t sent_at_ms;
@@ -108,6 +111,8 @@ static inline struct call *call_of_waiter(struct waiter *waiter)
 /* Prepares a call with the identifiers of `env`, which are copied. */
 void call_init(struct call *call, const struct call_ops *ops, const struct envelope *env);
 
+/* Computes call->digest of its request. */
+void call_keep_digest(struct call *call, const struct envelope *env);
 /* Puts it among the client's calls: it waits. */
 void call_link(struct call *call, struct client *client);
 /* After `timeout_ms`, unless 0, its wait queue is told. */

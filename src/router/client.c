@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "router/client.h"
 
+#include <stdlib.h>
+
 #include "jsonrpc/splice.h"
 #include "mcp/revision.h"
 #include "router/call.h"
@@ -32,6 +34,13 @@ void client_fini(struct client *client)
 	map_fini(&client->server_requests.by_id);
 	text_set_fini(&client->subscriptions);
 	text_set_fini(&client->elicitations);
+	free(client->capabilities);
+}
+
+struct slice client_capabilities(const struct client *client)
+{
+	return client->capabilities != NULL ? slice_str(client->capabilities) :
+					      buf_slice(&client->pool->setup.capabilities);
 }
 
 void client_add_call(struct client *client, struct call *call)

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/slice.h"
 #include "io/peer.h"
 #include "router/text_set.h"
 
@@ -45,6 +46,7 @@ struct client {
 	const struct holder *holder; /* which caller it is; borrowed likewise */
 	struct peer peer;            /* where it began */
 	const struct revision *revision; /* what it and we agreed on */
+	char *capabilities;              /* that it declared: JSON text; NULL: those of its pool */
 	struct pool *pool;               /* that serves it; NULL: none yet, or no more */
 	struct list calls;               /* in flight, oldest first */
 	size_t call_count;
@@ -72,6 +74,8 @@ struct msg *client_copy_message(const struct envelope *env, const struct splice_
 				size_t count);
 /* The stream for what belongs to no call; NULL: it has none. */
 struct stream *client_stream(const struct client *client);
+/* What it can be asked, in the words of the modern era: JSON text. */
+struct slice client_capabilities(const struct client *client);
 /* Who takes turns where calls wait: principals, addresses of anonymous ones, or clients where those do not tell them apart. */
 const void *client_fairness_key(const struct client *client);
 /*

@@ -11,6 +11,8 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/era.h"
+#include "router/input_loop.h"
+#include "router/listen.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "router/result.h"
@@ -24,12 +26,13 @@
 /* ---- the request ---- */
 
 /*
- * The request is needed again once the server has agreed, for what the client has to remember; and in a shared pool to ask
- * another upstream.
+ * The request is needed again once the server has agreed, for what the client has to remember; in a shared pool to ask
+ * another upstream; and where the server wants to be told more.
  */
-static bool keeps_body(const struct call *call, size_t size)
+static bool keeps_body(const struct call *call, const struct upstream *upstream, size_t size)
 {
 	return (call->method->flags & METHOD_REMEMBERED) != 0 ||
+	       input_loop_may_begin(call, upstream) ||
 	       (size <= KEPT_BYTES_MAX && call->method->flags & METHOD_SAFE &&
 		pool_is_shared(call->client->pool));
 }
@@ -41,6 +44,8 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 	CHECK(upstream_is_serving(upstream));
 	if (level == LEVEL_NONE)
 		return; /* what it says is dropped */
+	if (upstream_is_modern(upstream))
+		return; /* each request says it */
 	if (level < 0 && upstream->level >= 0)
 		level = LEVEL_LEAST;
 	if (level < 0 || level == upstream->level)
@@ -52,32 +57,53 @@ void dispatch_tell_level(struct upstream *upstream, int level)
 	buf_fini(&params);
 }
 
-static void send_edited(struct upstream *upstream, struct call *call, const struct envelope *env,
-			uint64_t id)
+/*
+ * A cursor of ours becomes again what the server gave out, in `inside`. Returns that of the request, if it is one of ours.
+ * bridging.md §1.1 (7)
+ */
+static struct json open_cursor(const struct upstream *upstream, const struct call *call,
+			       const struct envelope *env, struct buf *inside)
+{
+	const struct json none = { .type = JSON_ABSENT };
+	struct json cursor;
+	uint64_t child;
+
+	if (!pool_is_shared(upstream->pool) || !(call->method->flags & METHOD_PAGED))
+		return none;
+	cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
+	return cursor.type != JSON_ABSENT && cursor_open(cursor, &child, inside) == 0 ? cursor :
+											none;
+}
+
+static void send_legacy(struct upstream *upstream, struct call *call, const struct envelope *env,
+			uint64_t id, struct json cursor, struct slice inside)
 {
 	struct send_edits edits = { .count = 0 };
-	struct buf cursor = { 0 };
-	bool has_cursor = false;
-	uint64_t child;
 	char digits[20];
 	struct slice id_text = slice_of(digits, text_format_u64(id, digits));
 
 	send_edits_add(&edits, env->id.text, id_text);
 	send_edits_add_meta(&edits, env, call->token.n > 0 ? id_text : (struct slice){ NULL, 0 });
-	/* A cursor becomes again what the server gave out. bridging.md §1.1 (7) */
-	if (pool_is_shared(upstream->pool) && call->method->flags & METHOD_PAGED) {
-		struct json sealed = scan_member(env->params.text, SLICE_LIT("cursor"));
-
-		has_cursor =
-			sealed.type != JSON_ABSENT && cursor_open(sealed, &child, &cursor) == 0;
-		if (has_cursor)
-			send_edits_add(&edits, sealed.text, buf_slice(&cursor));
-	}
+	if (cursor.type != JSON_ABSENT)
+		send_edits_add(&edits, cursor.text, inside);
 	send_message(upstream, env, &edits);
 	send_edits_fini(&edits);
-	buf_fini(&cursor);
+}
+
+static void send_edited(struct upstream *upstream, struct call *call, const struct envelope *env,
+			uint64_t id)
+{
+	struct buf inside = { 0 };
+	struct json cursor = open_cursor(upstream, call, env, &inside);
+
+	if (upstream_is_modern(upstream))
+		input_loop_send(upstream, call, env, id, buf_slice(&inside));
+	else
+		send_legacy(upstream, call, env, id, cursor, buf_slice(&inside));
+	buf_fini(&inside);
 	/* No other process knows the cursor. */
-	if (call->body == NULL && keeps_body(call, env->text.n) && !has_cursor)
+	if (call->body == NULL && keeps_body(call, upstream, env->text.n) &&
+	    cursor.type == JSON_ABSENT)
 		call->body = msg_new(env->text);
 }
 
@@ -167,9 +193,10 @@ static bool remember_change(struct call *call)
 			scan_plain_string(scan_member(env.params.text, SLICE_LIT("level"))));
 	} else if (call->method->id == METHOD_SUBSCRIBE && env.uri.type == JSON_STRING) {
 		is_kept = text_set_add(set, uri) || text_set_has(set, text_set_key(uri), uri);
-		if (!is_kept)
+		if (!is_kept && !upstream_is_modern(upstream))
 			send_subscription(upstream, upstream_next_id(upstream),
 					  SLICE_LIT("resources/unsubscribe"), uri);
+		listen_note_change(upstream);
 	} else if (call->method->id == METHOD_UNSUBSCRIBE && env.uri.type == JSON_STRING) {
 		text_set_remove(set, uri);
 	}
@@ -179,10 +206,14 @@ static bool remember_change(struct call *call)
 
 static void on_response(struct upstream_request *request, const struct envelope *env)
 {
-	if (env->kind == ENVELOPE_RESULT && !remember_change(call_of(request)))
-		result_send_no_room(call_of(request));
+	struct call *call = call_of(request);
+
+	if (upstream_is_modern(request->upstream) && input_loop_take(call, env))
+		return;
+	if (env->kind == ENVELOPE_RESULT && !remember_change(call))
+		result_send_no_room(call);
 	else
-		result_send(call_of(request), env);
+		result_send(call, env);
 }
 
 static void on_malformed(struct upstream_request *request)
@@ -227,9 +258,27 @@ static bool takes_lease(const struct upstream *upstream, const struct call *call
 	const struct client *client = call->client;
 
 	return pool_is_leased(pool) ||
-	       (client->revision->is_modern && client->level != LEVEL_NONE &&
+	       (!upstream_is_modern(upstream) && client->revision->is_modern && client->level != LEVEL_NONE &&
 		pool->principal != NULL && pool->capabilities.offers & OFFER_LOGGING &&
 		upstream_load(upstream) == 0);
+}
+
+/* There are no such requests in the modern era: what is subscribed to is said in one. */
+static void send_subscribing(struct upstream *upstream, struct call *call,
+			     const struct envelope *env)
+{
+	uint64_t id = upstream_next_id(upstream);
+	struct buf room = { 0 };
+
+	if (call->body == NULL)
+		call->body = msg_new(env->text);
+	call->request.ops = &request_ops;
+	call_sent(call, upstream, id);
+	if (call->method->id == METHOD_SUBSCRIBE)
+		listen_subscribe(upstream, id, subscriptions_spell_uri(env->uri, &room));
+	else
+		listen_unsubscribe(upstream, id);
+	buf_fini(&room);
 }
 
 static void send_to(struct upstream *upstream, struct call *call, const struct envelope *env)
@@ -246,8 +295,13 @@ static void send_to(struct upstream *upstream, struct call *call, const struct e
 		call_fail(call, REASON_OVER_LIMIT);
 		return;
 	}
+	if (upstream_is_modern(upstream) &&
+	    (call->method->id == METHOD_SUBSCRIBE || call->method->id == METHOD_UNSUBSCRIBE)) {
+		send_subscribing(upstream, call, env);
+		return;
+	}
 	env = convert_request(&convert, differing, call->method, env);
-	if (call->client->revision->is_modern)
+	if (call->client->revision->is_modern && !upstream_is_modern(upstream))
 		env = era_request(&bridge, env);
 	if (takes_lease(upstream, call))
 		dispatch_tell_level(upstream, call->client->level);
@@ -273,7 +327,7 @@ void dispatch_on_turn(struct upstream *upstream, struct call *call)
 	struct envelope env;
 	struct error err;
 
-	if (!keeps_body(call, body->text.n))
+	if (!keeps_body(call, upstream, body->text.n))
 		msg_unref(&call->body);
 	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
@@ -322,7 +376,11 @@ void dispatch_call(struct call *call, const struct envelope *env)
 			return;
 		}
 	}
-	if (!pool_is_waited_for(pool))
+	if (call->preferred_child > 0)
+		upstream = pool_find_upstream(pool, call->preferred_child);
+	if (upstream != NULL && !pool_may_load(upstream, false))
+		upstream = NULL;
+	if (upstream == NULL && !pool_is_waited_for(pool))
 		upstream = pool_find_room(pool, env->text.n, false);
 	if (upstream != NULL) {
 		send_to(upstream, call, env);

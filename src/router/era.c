@@ -144,6 +144,57 @@ void era_append_result(struct buf *out, const struct method *method, struct slic
 	buf_append_char(out, '}');
 }
 
+/* One of several values that a server may have given; the first counts. */
+static void append_or(struct buf *out, const char *name, struct json value, bool is_fine,
+		      const char *otherwise)
+{
+	buf_printf(out, ",\"%s\":", name);
+	if (is_fine)
+		splice_append(out, value.text, NULL, 0, SPLICE_ONE_LINE);
+	else
+		buf_append_str(out, otherwise);
+}
+
+static void append_passed_kind(struct buf *out, const struct method *method, struct slice result,
+			       struct slice state)
+{
+	struct json ttl = scan_member(result, SLICE_LIT("ttlMs"));
+	struct json scope = scan_member(result, SLICE_LIT("cacheScope"));
+	struct slice scope_name = scan_plain_string(scope);
+	long long ms;
+
+	if (state.n > 0) {
+		buf_append_str(out, "{\"resultType\":\"input_required\",\"requestState\":");
+		buf_append_slice(out, state);
+		return;
+	}
+	buf_append_str(out, "{\"resultType\":\"complete\"");
+	if (!is_cacheable(method))
+		return;
+	append_or(out, "ttlMs", ttl, scan_int(ttl, &ms) == 0 && ms >= 0, "0");
+	append_or(out, "cacheScope", scope,
+		  slice_is_equal(scope_name, SLICE_LIT("public")) ||
+			  slice_is_equal(scope_name, SLICE_LIT("private")),
+		  "\"private\"");
+}
+
+void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
+			      struct slice info, struct slice state)
+{
+	static const struct slice names[] = { SLICE("resultType"), SLICE("ttlMs"),
+					      SLICE("cacheScope"), SLICE("requestState") };
+	struct rebuild rebuild = { .out = out,
+				   .dropped = { names, ARRAY_LEN(names) },
+				   .info = info,
+				   .is_result = true };
+
+	append_passed_kind(out, method, result, state);
+	scan_members(result, copy_member, &rebuild);
+	if (!rebuild.has_meta && info.n > 0)
+		append_meta(out, SLICE_LIT("{}"), info);
+	buf_append_char(out, '}');
+}
+
 /* What the modern era has no word for, or what would mean something else in it. bridging.md §2.3.5 */
 static int modern_code(const struct method *method, struct json written)
 {
@@ -159,15 +210,37 @@ static int modern_code(const struct method *method, struct json written)
 	return code >= INT_MIN && code <= INT_MAX ? (int)code : MCP_INTERNAL_ERROR;
 }
 
-void era_append_error(struct buf *out, const struct method *method, struct slice error, int *code_r)
+/* Of its own errors only that of a capability is about the client's request; the rest are between it and us. */
+static int passed_code(struct json written)
+{
+	long long code;
+
+	if (scan_int(written, &code) < 0 || code < INT_MIN || code > INT_MAX ||
+	    (code <= -32020 && code >= -32099 && code != MCP_MISSING_CAPABILITY))
+		return MCP_INTERNAL_ERROR;
+	return (int)code;
+}
+
+static void append_error(struct buf *out, struct slice error, int code)
 {
 	static const struct slice names[] = { SLICE("code") };
 	struct rebuild rebuild = { .out = out, .dropped = { names, ARRAY_LEN(names) } };
 
-	*code_r = modern_code(method, scan_member(error, SLICE_LIT("code")));
-	buf_printf(out, "{\"code\":%d", *code_r);
+	buf_printf(out, "{\"code\":%d", code);
 	scan_members(error, copy_member, &rebuild);
 	buf_append_char(out, '}');
+}
+
+void era_append_passed_error(struct buf *out, struct slice error, int *code_r)
+{
+	*code_r = passed_code(scan_member(error, SLICE_LIT("code")));
+	append_error(out, error, *code_r);
+}
+
+void era_append_error(struct buf *out, const struct method *method, struct slice error, int *code_r)
+{
+	*code_r = modern_code(method, scan_member(error, SLICE_LIT("code")));
+	append_error(out, error, *code_r);
 }
 
 /* ---- requests of servers ---- */

@@ -33,9 +33,17 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
  */
 void era_append_result(struct buf *out, const struct method *method, struct slice result,
 		       struct slice info);
+/*
+ * Appends a modern server's result as another modern client gets it: what every result has to say is added, if it is missing;
+ * `state`, unless it is empty, is the requestState in place of the server's (JSON text). bridging.md §2.4, BACK-MSG-05
+ */
+void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
+			      struct slice info, struct slice state);
 /* The same for the error of a response; *code_r is its code then. RPC-05, MOD-RES-06 */
 void era_append_error(struct buf *out, const struct method *method, struct slice error,
 		      int *code_r);
+/* That of a modern server. */
+void era_append_passed_error(struct buf *out, struct slice error, int *code_r);
 /*
  * Appends, as one more member of inputRequests, a server's request as a modern client gets it. `message` is that of the
  * legacy era. MOD-MRTR-02, bridging.md §2.3.3 (g)

@@ -54,7 +54,7 @@ static bool set_level(struct call *call, const struct envelope *env)
 	else if (level < 0)
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown log level"));
-	else if (!pool_is_shared(pool))
+	else if (!pool_is_shared(pool) && !pool_is_modern(pool))
 		return false;
 	else {
 		call->client->level = level;
@@ -186,7 +186,7 @@ static void forward_progress(struct client *client, const struct envelope *env)
 	const struct server_request *request = server_request_find(client, token);
 	struct send_edits edits = { .count = 0 };
 
-	if (request == NULL || request->token.n == 0 ||
+	if (request == NULL || request->token.n == 0 || request->asker != NULL ||
 	    !upstream_has_room(request->upstream, env->text.n))
 		return;
 	send_edits_add(&edits, token.text, request->token);
@@ -199,7 +199,9 @@ static void forward_to_own_server(struct client *client, const struct envelope *
 	struct upstream *own = pool_own_upstream(client->pool);
 	struct send_edits edits = { .count = 0 };
 
-	if (own == NULL || !upstream_is_serving(own) || !upstream_has_room(own, env->text.n))
+	/* There is nothing that clients of the modern era tell but that they have cancelled something. */
+	if (own == NULL || !upstream_is_serving(own) || upstream_is_modern(own) ||
+	    !upstream_has_room(own, env->text.n))
 		return;
 	send_edits_add_meta(&edits, env, (struct slice){ NULL, 0 });
 	send_message(own, env, &edits);
@@ -232,6 +234,10 @@ static bool answer_server(struct client *client, const struct envelope *env)
 
 	if (request == NULL || request->held != NULL)
 		return false;
+	if (request->asker != NULL) {
+		server_request_give(request, env);
+		return true;
+	}
 	env = convert_answer(&convert,
 			     revision_lacks(request->upstream->revision, client->revision),
 			     request->method, env);

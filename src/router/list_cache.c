@@ -19,6 +19,7 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/dispatch.h"
+#include "router/modern_server.h"
 #include "router/pages.h"
 #include "router/pool.h"
 #include "router/result.h"
@@ -294,12 +295,15 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 						const struct envelope *env)
 {
 	struct list_cache_lru *lru = lru_of(list);
-	struct convert convert = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
 	enum pages_outcome outcome;
 
+	if (upstream_is_modern(list->request.upstream))
+		env = modern_server_response(&bridge, list->method, env);
 	env = convert_response(&convert, REVISION_TASKS, list->method, env);
 	outcome = pages_add(&list->pages, env->result.text);
 	convert_fini(&convert);
+	convert_fini(&bridge);
 	cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 	while (lru->bytes > KEPT_BYTES_MAX && !list_is_empty(&lru->kept))
 		cached_list_outdate(container_of(lru->kept.next, struct cached_list, lru));
@@ -436,7 +440,7 @@ static void cached_list_on_deadline(struct timer *timer)
 
 	if (list->state == CACHED_LIST_ASKED)
 		cached_list_on_silence(list);
-	else if (list->pool->starting > 0)
+	else if (pool_is_coming(list->pool))
 		cached_list_start_deadline(list);
 	else
 		cached_list_fail(list, REASON_OVER_LIMIT);

@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/router/librouter.a
 src_router_librouter_a_SOURCES = \
 	src/router/admitted.c src/router/admitted.h \
 	src/router/bridged_call.c src/router/bridged_call.h \
+	src/router/asking.c src/router/asking.h \
 	src/router/call.c src/router/call.h \
 	src/router/capability_class.c src/router/capability_class.h \
 	src/router/client.c src/router/client.h \
@@ -15,15 +16,20 @@ src_router_librouter_a_SOURCES = \
 	src/router/fair_queue.c src/router/fair_queue.h \
 	src/router/forward.c src/router/forward.h \
 	src/router/change_listener.c src/router/change_listener.h \
+	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
+	src/router/listen.c src/router/listen.h \
+	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
+	src/router/pool_era.c src/router/pool_era.h \
 	src/router/process_slots.c src/router/process_slots.h \
 	src/router/reclaim.c src/router/reclaim.h \
 	src/router/report.c src/router/report.h \
+	src/router/request_state.c src/router/request_state.h \
 	src/router/result.c src/router/result.h \
 	src/router/retry_after.c src/router/retry_after.h \
 	src/router/router.c src/router/router.h \
@@ -73,3 +79,11 @@ src_router_parked_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/wait_queue_test
 src_router_wait_queue_test_SOURCES = src/router/wait_queue_test.c
 src_router_wait_queue_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+ERA_STAGE = src/router/era_stage.c src/router/era_stage.h $(POOL_STAGE)
+check_PROGRAMS += src/router/era_test src/router/input_loop_test src/router/listen_test
+src_router_input_loop_test_SOURCES = src/router/input_loop_test.c $(ERA_STAGE)
+src_router_input_loop_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_listen_test_SOURCES = src/router/listen_test.c $(ERA_STAGE)
+src_router_listen_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_era_test_SOURCES = src/router/era_test.c $(ERA_STAGE)
+src_router_era_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

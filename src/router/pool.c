@@ -17,6 +17,7 @@
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/pool_demand.h"
+#include "router/pool_era.h"
 #include "router/process_slots.h"
 #include "router/reclaim.h"
 #include "router/router.h"
@@ -25,6 +26,7 @@
 #include "upstream/claims.h"
 #include "upstream/send.h"
 #include "upstream/stdio.h"
+#include "upstream/upstream_era.h"
 #include "upstream/warm.h"
 
 #define RETRY_MS 1000
@@ -106,6 +108,8 @@ static void pool_on_request_end(struct upstream *upstream, struct upstream_reque
 {
 	bool is_lease = upstream->lease != NULL && &upstream->lease->request == request;
 
+	if (upstream->logged == request)
+		upstream->logged = NULL;
 	if (is_lease)
 		pool_end_lease(upstream);
 	/* The server may work on although nobody wants it: the next call has to wait for that. bridging.md §2.3.3 */
@@ -187,6 +191,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 	CHECK(pool->starting > 0);
 	pool->starting--;
 	pool_on_rest(upstream);
+	pool_era_note_ready(upstream);
 	pool->agreed = upstream->revision;
 	if (pool_is_shared(pool)) {
 		struct msg *before = pool->initialize_result;
@@ -198,7 +203,8 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 		msg_unref(&before);
 	}
 	server_capabilities_read(&pool->capabilities, result);
-	send_initialized(upstream);
+	if (!upstream_is_modern(upstream))
+		send_initialized(upstream);
 	pool->router->pool_ops->on_ready(upstream, is_first, is_other);
 	if (pool_is_shared(pool))
 		pool_admit_to_shared(pool);
@@ -212,9 +218,15 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 static void pool_on_refused(struct upstream *upstream, const struct envelope *response)
 {
 	struct pool *pool = upstream->pool;
-	bool was_asked = !list_is_empty(&pool->joining);
+	bool was_asked = !list_is_empty(&pool->joining) && !upstream_is_modern(upstream);
 
-	while (!list_is_empty(&pool->joining)) {
+	if (pool_era_reconsider(upstream, response)) {
+		upstream_close(upstream, REASON_HANDSHAKE_REFUSED);
+		pool_wake(pool);
+		return;
+	}
+	upstream_era_note_refusal(upstream, response);
+	while (was_asked && !list_is_empty(&pool->joining)) {
 		struct pool_member *member = member_at(pool->joining.next);
 
 		member->ops->on_refused(member, response);
@@ -232,6 +244,7 @@ static void pool_on_closed(struct upstream *upstream)
 	struct pool *pool = upstream->pool;
 
 	CHECK(pool->upstream_count > 0);
+	pool->router->pool_ops->on_closed(upstream);
 	if (!upstream_is_serving(upstream))
 		pool->starting--;
 	if (upstream->lease != NULL)
@@ -333,6 +346,7 @@ static enum reason pool_start_upstream(struct pool *pool)
 	}
 	if (only != NULL && list_is_empty(&pool->joining))
 		only->ops->on_respawn(only);
+	pool->setup.era = pool_era_choose(pool);
 	upstream->pool = pool;
 	upstream->client = only != NULL ? only->client : NULL;
 	list_append(&pool->upstreams, &upstream->link);
@@ -365,11 +379,12 @@ struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_numb
 
 enum reason pool_grow(struct pool *pool)
 {
-	size_t needed = pool_upstreams_needed(pool);
 	enum reason reason = REASON_NONE;
+	size_t needed;
 
-	if (!pool_is_shared(pool) && pool->upstream_count > 0)
+	if ((!pool_is_shared(pool) && pool->upstream_count > 0) || pool_era_is_awaited(pool))
 		return REASON_NONE;
+	needed = pool_upstreams_needed(pool);
 	while (reason == REASON_NONE && pool->starting < needed)
 		reason = pool_start_upstream(pool);
 	if (reason != REASON_NONE && !timer_is_running(&pool->retry) && !pool->is_waiting &&
@@ -487,7 +502,7 @@ void pool_remove_job(struct pool_job *job)
 
 bool pool_is_coming(const struct pool *pool)
 {
-	return pool->starting > 0 || pool->awaited != NULL;
+	return pool->starting > 0 || pool->awaited != NULL || era_waiter_is_waiting(&pool->verdict);
 }
 
 /* Who waits for a process that is being started waits as long as that takes. */
@@ -519,6 +534,7 @@ static struct pool *pool_new(struct router *router, struct server *server,
 	list_init(&pool->members);
 	list_init(&pool->upstreams);
 	list_init(&pool->jobs);
+	pool_era_init(pool);
 	fair_queue_init(&pool->queue, &queue_ops);
 	task_init(&pool->pump, pool_on_pump);
 	timer_init(&pool->retry, pool_on_retry);
@@ -535,12 +551,14 @@ static void pool_free(struct pool *pool)
 	list_remove(&pool->link);
 	task_cancel(&pool->pump);
 	timer_stop(&pool->retry);
+	era_waiter_leave(&pool->verdict);
 	if (pool_is_shared(pool)) {
 		pool->router->pool_ops->on_end(pool);
 		loop_defer_free(pool->router->loop, pool->sharing);
 	}
 	msg_unref(&pool->setup.initialize);
 	buf_fini(&pool->setup.claims);
+	buf_fini(&pool->setup.capabilities);
 	msg_unref(&pool->initialize_result);
 	principal_unref(&pool->principal);
 	free(pool->class);
@@ -579,6 +597,7 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 		return pool;
 	setup.initialize = capability_class_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
+	buf_append_slice(&setup.capabilities, class);
 	pool = pool_new(router, server, &setup);
 	pool->class = mem_dup_slice(class);
 	if (principal != NULL) {
@@ -609,28 +628,32 @@ static void append_class(struct buf *out, const struct client *client,
 	capability_class_append(out, capabilities, false);
 }
 
-static struct pool *pool_for(const struct client *client, const struct envelope *env,
-			     struct slice claims)
+static struct pool *pool_for(struct client *client, const struct envelope *env, struct slice claims)
 {
 	const struct server_conf *conf = &client->server->conf;
+	bool is_shared = conf->isolation == ISOLATION_SHARED;
 	struct principal *principal =
 		conf->isolation == ISOLATION_PRINCIPAL ? client->principal : NULL;
 	struct convert convert = { .text = { 0 } };
 	struct buf class = { 0 };
 	struct pool *pool;
 
-	if (conf->isolation == ISOLATION_SHARED || (principal != NULL && conf->never_asks))
-		return pool_for_class(client->router, client->server, principal, claims,
-				      SLICE_LIT("{}"));
 	env = convert_initialize(&convert, revision_lacks(client->revision, revision_newest()),
 				 env);
 	append_class(&class, client, principal, claims,
 		     scan_member(env->params.text, SLICE_LIT("capabilities")).text);
-	if (principal == NULL) {
+	/* A server of the modern era is told with each request what can be asked during that. */
+	if (is_shared && conf->era != ERA_LEGACY)
+		client->capabilities = mem_dup_slice(buf_slice(&class));
+	if (is_shared || (principal != NULL && conf->never_asks)) {
+		pool = pool_for_class(client->router, client->server, principal, claims,
+				      SLICE_LIT("{}"));
+	} else if (principal == NULL) {
 		struct upstream_setup setup = { .initialize = msg_new(env->text),
 						.revision = client->revision };
 
 		buf_append_slice(&setup.claims, claims);
+		buf_append_slice(&setup.capabilities, buf_slice(&class));
 		pool = pool_new(client->router, client->server, &setup);
 		pool->holder = holder_get(&client->router->sessions.holders, client->server,
 					  client->principal, &client->peer);
@@ -763,6 +786,12 @@ enum reason pool_join_request(struct pool_member *member, struct slice capabilit
 				      buf_slice(&class));
 	buf_fini(&claims);
 	buf_fini(&class);
+	/* As in pool_for: a modern server is told with each request. */
+	if (is_for_all && conf->era != ERA_LEGACY) {
+		capability_class_append(&class, capabilities, true);
+		client->capabilities = mem_dup_slice(buf_slice(&class));
+		buf_fini(&class);
+	}
 	if (client->pool->initialize_result == NULL)
 		return pool_add_joining(client->pool, member);
 	pool_join_as(member, client->pool);

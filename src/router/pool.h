@@ -26,6 +26,7 @@
 #include "router/list_cache.h"
 #include "router/server_capabilities.h"
 #include "router/subscriptions.h"
+#include "upstream/era_probe.h"
 #include "upstream/upstream.h"
 
 struct client;
@@ -65,6 +66,8 @@ struct pool_ops {
 	void (*on_end)(struct pool *pool);
 	/* An upstream is ready. `is_first` of the pool; `is_other`: it may offer something else than those before. */
 	void (*on_ready)(struct upstream *upstream, bool is_first, bool is_other);
+	/* It is about to be closed. */
+	void (*on_closed)(struct upstream *upstream);
 	/* It is the turn of a call that waited in the pool's queue; it is out of it. */
 	void (*on_turn)(struct upstream *upstream, struct call *call);
 	/* As of upstream_owner_ops. */
@@ -126,6 +129,8 @@ struct pool {
 	struct holder *
 		holder; /* what its caller has of the server's processes; NULL: they are everybody's */
 	bool is_entered; /* callers wait for it to begin, and it counts among what its holder waits for */
+	struct era_waiter
+		verdict; /* until it has turned out of which era the server is, nothing is started */
 	/* of one session: */
 	uint64_t stopped_at_ms;   /* when its last process was stopped, or lost */
 	struct upstream *awaited; /* whose place may be for it; NULL: none in particular */
@@ -141,10 +146,17 @@ static inline bool pool_is_shared(const struct pool *pool)
 {
 	return pool->sharing != NULL;
 }
-/* Its servers may ask their clients: they work on one call at a time each. */
+/* Its servers are of the modern era, as far as is known. */
+static inline bool pool_is_modern(const struct pool *pool)
+{
+	return pool->agreed != NULL ? pool->agreed->is_modern : era_of(pool->server) == ERA_MODERN;
+}
+/*
+ * Its servers may ask their clients, and do not say during which call: they work on one at a time each.
+ */
 static inline bool pool_is_leased(const struct pool *pool)
 {
-	return pool->class != NULL && pool->class[1] != '}';
+	return pool->class != NULL && pool->class[1] != '}' && !pool_is_modern(pool);
 }
 /* What waits is looked at again at the end of the turn. */
 static inline void pool_wake(struct pool *pool)

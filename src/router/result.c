@@ -11,7 +11,9 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/era.h"
+#include "router/modern_server.h"
 #include "router/pool.h"
+#include "router/request_state.h"
 #include "router/router.h"
 
 /* All that is sent is sent from here. */
@@ -44,10 +46,39 @@ static bool is_for_modern(const struct call *call)
 	return call->client->revision->is_modern;
 }
 
+/* A modern server's, which the call was sent to. */
+static bool is_passed(const struct call *call)
+{
+	return call->request.upstream != NULL && upstream_is_modern(call->request.upstream);
+}
+
+/* MOD-RES-02, bridging.md §2.4 */
+static void send_passed_result(struct call *call, struct slice result)
+{
+	enum modern_result kind = modern_server_kind(result);
+	struct buf text = { 0 }, state = { 0 };
+
+	if (kind == MODERN_UNKNOWN || (kind == MODERN_INPUT_REQUIRED &&
+				       !request_state_append_wrapped(&state, call, result))) {
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+		return;
+	}
+	begin_response(&text, call->id, "result");
+	era_append_passed_result(&text, call->method, result, era_server_info(call->client->pool),
+				 buf_slice(&state));
+	buf_append_char(&text, '}');
+	buf_fini(&state);
+	send_text(call, &text);
+}
+
 static void send_modern_result(struct call *call, struct slice result)
 {
 	struct buf text = { 0 };
 
+	if (is_passed(call)) {
+		send_passed_result(call, result);
+		return;
+	}
 	begin_response(&text, call->id, "result");
 	era_append_result(&text, call->method, result, era_server_info(call->client->pool));
 	buf_append_char(&text, '}');
@@ -77,9 +108,14 @@ static void send_modern_error(struct call *call, struct slice error)
 		return;
 	}
 	begin_response(&text, call->id, "error");
-	era_append_error(&text, call->method, error, &code);
+	if (is_passed(call))
+		era_append_passed_error(&text, error, &code);
+	else
+		era_append_error(&text, call->method, error, &code);
 	buf_append_char(&text, '}');
-	call->http_status = code == MCP_METHOD_NOT_FOUND ? 404 : 0;
+	call->http_status = code == MCP_METHOD_NOT_FOUND   ? 404 :
+			    code == MCP_MISSING_CAPABILITY ? 400 :
+							     0;
 	send_text(call, &text);
 }
 
@@ -207,17 +243,21 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 
 void result_send(struct call *call, const struct envelope *env)
 {
-	struct convert convert = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
+	const struct upstream *upstream = call->request.upstream;
 
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
 	if (!call_tell_response(call, env))
 		return;
+	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
+		env = modern_server_response(&bridge, call->method, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
 	    !pool_is_shared(call->client->pool) || !send_with_cursor(call, env))
 		send_with_client_id(call, env);
 	convert_fini(&convert);
+	convert_fini(&bridge);
 }
 
 void result_send_kept(struct call *call, const struct revision *revision,

@@ -8,6 +8,7 @@
 #include "router/client_request.h"
 #include "router/dispatch.h"
 #include "router/list_cache.h"
+#include "router/listen.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
 #include "router/server_messages.h"
@@ -34,6 +35,7 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 
 	if (!is_first && upstream->client != NULL)
 		dispatch_tell_level(upstream, upstream->client->level);
+	listen_begin(upstream);
 	subscribe_replay(upstream);
 	if (!is_first && is_other)
 		notification_fanout_tell_changes(pool);
@@ -47,6 +49,7 @@ static const struct pool_ops pool_ops = {
 	.on_new = on_new_pool,
 	.on_end = on_pool_end,
 	.on_ready = on_upstream_ready,
+	.on_closed = listen_end,
 	.on_turn = dispatch_on_turn,
 	.on_request = server_messages_take_request,
 	.on_notification = server_messages_take_notification,
@@ -72,6 +75,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 		.pool_ops = &pool_ops
 	};
 	warm_sets_init(&router->warm_sets, &router->upstreams);
+	era_probes_init(&router->era_probes, &router->upstreams);
 	process_slots_init(&router->slots, pool_grow);
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
@@ -122,5 +126,6 @@ void router_end_sessions(struct router *router, enum reason reason)
 void router_end_processes(struct router *router, enum reason reason)
 {
 	warm_sets_end(&router->warm_sets, reason);
+	era_probes_end(&router->era_probes, reason);
 	pool_end_all(router, reason);
 }

@@ -18,6 +18,7 @@
 #include "router/reclaim.h"
 #include "router/seal.h"
 #include "session/session.h"
+#include "upstream/era_probe.h"
 #include "upstream/upstream.h"
 #include "upstream/warm.h"
 
@@ -29,6 +30,7 @@ struct router {
 	struct scan_limits limits;
 	struct upstream_shared upstreams;
 	struct warm_sets warm_sets;
+	struct era_probes era_probes;
 	const struct pool_ops *pool_ops;
 	struct process_slots slots;
 	struct reclaim reclaim;

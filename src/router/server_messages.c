@@ -10,10 +10,13 @@
 #include "mcp/error.h"
 #include "mcp/level.h"
 #include "mcp/method.h"
+#include "router/asking.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/convert.h"
 #include "router/dispatch.h"
+#include "router/listen.h"
+#include "router/modern_server.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
 #include "router/server_request.h"
@@ -21,65 +24,12 @@
 
 /* ---- requests ---- */
 
-static bool is_told(const struct pool *pool, const char *capability, const char *member)
+/* What the server was told that its client can do. */
+static struct slice told_capabilities(const struct pool *pool)
 {
-	static const char *const start[] = { "params", "capabilities" };
-	const char *path[] = { start[0], start[1], capability, member };
+	static const char *const path[] = { "params", "capabilities" };
 
-	enum json_type type =
-		scan_path(pool->setup.initialize->text, path, member != NULL ? 4 : 3).type;
-
-	return type != JSON_ABSENT && type != JSON_NULL && type != JSON_FALSE;
-}
-
-/* The members of a server's request that decide whether it may be asked. */
-struct deciding {
-	bool has_mode;
-	bool has_tools;
-	bool is_doubtful; /* one of them may be read otherwise by the client */
-};
-
-static int note_deciding(struct slice name, struct json value, void *arg)
-{
-	struct deciding *deciding = arg;
-	bool is_mode = slice_is_equal(name, SLICE_LIT("mode"));
-	bool is_tools = slice_is_equal(name, SLICE_LIT("tools"));
-	bool is_like = slice_is_equal_nocase(name, SLICE_LIT("mode")) ||
-		       slice_is_equal_nocase(name, SLICE_LIT("tools"));
-
-	(void)value;
-	deciding->is_doubtful |=
-		(is_mode && deciding->has_mode) || (is_tools && deciding->has_tools) ||
-		(is_like && !is_mode && !is_tools) || memchr(name.p, '\\', name.n) != NULL;
-	deciding->has_mode |= is_mode;
-	deciding->has_tools |= is_tools;
-	return 0;
-}
-
-/* Whether the client can answer in the way that is asked for. UTIL-ROOT-01, -02 */
-static bool has_told_mode(const struct pool *pool, const struct method *method,
-			  const struct envelope *env)
-{
-	struct deciding deciding = { .is_doubtful = false };
-	struct json mode;
-	struct slice name;
-
-	if (method->id != METHOD_SAMPLING && method->id != METHOD_ELICITATION)
-		return true;
-	scan_members(env->params.text, note_deciding, &deciding);
-	if (deciding.is_doubtful)
-		return false;
-	if (method->id == METHOD_SAMPLING)
-		return !deciding.has_tools || is_told(pool, "sampling", "tools");
-	mode = scan_member(env->params.text, SLICE_LIT("mode"));
-	name = scan_plain_string(mode);
-	if (slice_is_equal(name, SLICE_LIT("url")))
-		return is_told(pool, "elicitation", "url");
-	/* Without a mode, and with one that has no value, it is a form. */
-	if (mode.type != JSON_ABSENT && mode.type != JSON_NULL &&
-	    !slice_is_equal(name, SLICE_LIT("form")))
-		return false;
-	return is_told(pool, "elicitation", "form") || !is_told(pool, "elicitation", "url");
+	return scan_path(pool->setup.initialize->text, path, ARRAY_LEN(path)).text;
 }
 
 static void ask_client(struct client *client, struct upstream *upstream, const struct envelope *env,
@@ -132,14 +82,13 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 			   SLICE_LIT("Invalid request: the handshake is not through"));
 		return;
 	}
-	if (method->capability == NULL || method->id == METHOD_LIST_CHANGED ||
-	    !is_told(pool, method->capability, NULL)) {
+	if (!asking_is_declared(told_capabilities(pool), method)) {
 		if (method->capability != NULL && method->id != METHOD_LIST_CHANGED)
 			note_missing(upstream, method);
 		send_error(upstream, env->id.text, MCP_METHOD_NOT_FOUND,
 			   SLICE_LIT(
 				   "Method not found: the client did not declare this capability"));
-	} else if (!has_told_mode(pool, method, env))
+	} else if (!asking_is_possible(told_capabilities(pool), method, env->params.text))
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: the client did not declare this mode"));
 	else if (upstream->client == NULL)
@@ -196,25 +145,27 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	msg_unref(&msg);
 }
 
-/* UTIL-LOG-01; bridging.md §1.7: to the only call in flight, else to the client's own stream. */
-static void take_log(struct upstream *upstream, const struct envelope *env)
+/* UTIL-LOG-01; bridging.md §1.7: to the call that it is about, if there is one, else to the client's own stream. */
+static void take_log(struct client *client, struct call *call, const struct envelope *env)
 {
-	struct client *client = upstream->client;
 	struct stream *own = client_stream(client);
 	int level =
 		level_find(scan_plain_string(scan_member(env->params.text, SLICE_LIT("level"))));
-	struct call *call = upstream->lease;
 	struct msg *msg;
 
-	CHECK(client != NULL && client->pool == upstream->pool);
 	if (level < client->level)
 		return;
-	if (call == NULL)
-		call = call_of(upstream_only_request(upstream));
 	msg = client_copy_message(env, NULL, 0);
 	if ((call == NULL || !call->ops->on_message(call, STREAM_LOG, 0, msg)) && own != NULL)
 		stream_push(own, STREAM_LOG, 0, msg);
 	msg_unref(&msg);
+}
+
+/* The call that a log line of an upstream with one client is about. */
+static struct call *logged_call(const struct upstream *upstream)
+{
+	CHECK(upstream->client != NULL && upstream->client->pool == upstream->pool);
+	return upstream->lease != NULL ? upstream->lease : call_of(upstream_only_request(upstream));
 }
 
 /* A notification that we do not know: for the call that has the server for itself, or the session that has it. */
@@ -262,6 +213,28 @@ static void take_cancelled(struct upstream *upstream, const struct envelope *env
 		server_request_cancel(request, env, id.text);
 }
 
+/* bridging.md §1.7 */
+static void take_of_modern(struct upstream *upstream, const struct envelope *env,
+			   const struct method *method)
+{
+	struct convert convert = { .text = { 0 } };
+	struct client *only = upstream->client;
+
+	if (method->id == METHOD_PROGRESS)
+		take_progress(upstream, env);
+	else if ((method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED) &&
+		 listen_covers(upstream, env))
+		notification_fanout_take(upstream, modern_server_notification(&convert, env),
+					 method);
+	else if (method->id == METHOD_MESSAGE && upstream->logged != NULL)
+		take_log(call_of(upstream->logged)->client, call_of(upstream->logged), env);
+	else if (method->id == METHOD_MESSAGE && only != NULL && only->level >= 0)
+		take_log(only, logged_call(upstream), env);
+	else if (!listen_take_notification(upstream, env))
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+	convert_fini(&convert);
+}
+
 void server_messages_take_notification(struct upstream *upstream, const struct envelope *env)
 {
 	const struct method *method = method_find(env->method);
@@ -271,6 +244,10 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 	bool may_have_asked = pool_is_leased(pool) || !pool_is_shared(pool);
 
 	CHECK(env->kind == ENVELOPE_NOTIFICATION && upstream_is_serving(upstream));
+	if (upstream_is_modern(upstream)) {
+		take_of_modern(upstream, env, method);
+		return;
+	}
 	if (method->id == METHOD_PROGRESS)
 		take_progress(upstream, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
@@ -281,7 +258,7 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 				  client_lacks(only, upstream) & REVISION_TASKS))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	else if (method->id == METHOD_MESSAGE)
-		take_log(upstream, env);
+		take_log(only, logged_call(upstream), env);
 	else if (method->id == METHOD_CANCELLED)
 		take_cancelled(upstream, env);
 	else

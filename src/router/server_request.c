@@ -18,6 +18,8 @@
 #define HELD_BYTES_MAX (1024 * 1024) /* of requests for a client that is not ready */
 #define HOLD_MS (60 * 1000)
 
+static const char *const too_many = "too many requests are unanswered";
+
 static struct server_request *at(struct list *node)
 {
 	return container_of(node, struct server_request, link);
@@ -75,6 +77,8 @@ void server_request_close(struct server_request *request)
 	struct msg *held = take_held(request);
 
 	CHECK(map_find(&all->by_id, request->downstream_id) == request);
+	if (request->asker != NULL)
+		request->asker->request = NULL;
 	list_remove(&request->link);
 	map_remove(&all->by_id, request->downstream_id);
 	timer_stop(&request->hold);
@@ -86,9 +90,32 @@ void server_request_close(struct server_request *request)
 	loop_defer_free(request->client->router->loop, request);
 }
 
+/* Returns false if it was the server itself that asked. */
+static bool refuse_asker(struct server_request *request, const char *why)
+{
+	struct asker *asker = request->asker;
+
+	if (asker == NULL)
+		return false;
+	server_request_close(request);
+	asker->ops->on_refused(asker, why);
+	return true;
+}
+
+/* It could not even be put to the client. */
+static void refuse_unasked(struct server_request *request, const char *why)
+{
+	if (refuse_asker(request, why))
+		return;
+	send_error(request->upstream, request->id, MCP_INTERNAL_ERROR, slice_str(why));
+	server_request_close(request);
+}
+
 /* Nobody will answer it: the server is told `why`, elicitations are cancelled. bridging.md §2.1 (6) */
 static void refuse(struct server_request *request, const char *why)
 {
+	if (refuse_asker(request, why))
+		return;
 	CHECK(request->upstream->state != UPSTREAM_CLOSED);
 	if (request->method->id == METHOD_ELICITATION)
 		send_result(request->upstream, request->id, SLICE_LIT("{\"action\":\"cancel\"}"));
@@ -197,13 +224,23 @@ static void on_hold(struct timer *timer)
 	if (request->is_offered) {
 		refuse(request, "the client did not answer in time");
 	} else {
-		send_error(request->upstream, request->id, MCP_INTERNAL_ERROR,
-			   SLICE_LIT("no client is there to be asked"));
-		server_request_close(request);
+		refuse_unasked(request, "no client is there to be asked");
 	}
 }
 
 /* ---- the way to the client ---- */
+
+/* Whose asker asks knows during which call. */
+static struct call *find_own_call(const struct server_request *request, struct msg *msg)
+{
+	struct call *call = request->own_call;
+
+	CHECK(call->state == CALL_SENT);
+	return msg == NULL || call->ops->on_message(call, STREAM_REQUEST, request->downstream_id,
+						    msg) ?
+		       call :
+		       NULL;
+}
 
 /*
  * The call that the request most likely belongs to: the latest, asking ones before others, that takes it. With
@@ -213,6 +250,8 @@ static struct call *find_call(const struct server_request *request, struct msg *
 {
 	const struct client *client = request->client;
 
+	if (request->asker != NULL)
+		return find_own_call(request, msg);
 	for (unsigned int wanted = METHOD_ASKING;; wanted = 0) {
 		for (struct list *node = client->calls.prev; node != &client->calls;
 		     node = node->prev) {
@@ -237,9 +276,7 @@ static void ask_on_own_stream(struct server_request *request, struct msg *msg)
 	struct call *call;
 
 	if (standalone == NULL || stream_is_full(standalone)) {
-		send_error(request->upstream, request->id, MCP_INTERNAL_ERROR,
-			   SLICE_LIT("no client takes the requests that wait already"));
-		server_request_close(request);
+		refuse_unasked(request, "no client takes the requests that wait already");
 		return;
 	}
 	request->is_standalone = true;
@@ -323,37 +360,64 @@ static struct msg *make_msg(const struct envelope *env, const struct server_requ
 	return client_copy_message(env, edits, 2);
 }
 
-static void refuse_more(struct upstream *upstream, const struct envelope *env)
+/* Puts it to the client, or keeps it until that is ready. */
+static void begin(struct server_request *request, const struct envelope *env)
 {
-	send_error(upstream, env->id.text, MCP_INTERNAL_ERROR,
-		   SLICE_LIT("too many requests are unanswered"));
-}
+	struct server_requests *all = &request->client->server_requests;
+	struct msg *msg = make_msg(env, request);
 
-bool server_request_open(struct client *client, struct upstream *upstream,
-			 const struct envelope *env, const struct method *method)
-{
-	struct server_requests *all = &client->server_requests;
-	struct server_request *request;
-	struct msg *msg;
-
-	CHECK(upstream->client == client && client->pool == upstream->pool);
-	if (all->by_id.count >= SERVER_REQUESTS_MAX) {
-		refuse_more(upstream, env);
-		return false;
-	}
-	request = request_new(client, upstream, env, method);
-	msg = make_msg(env, request);
-	if (client->is_ready_to_be_asked) {
+	if (request->client->is_ready_to_be_asked) {
 		ask(request, msg);
 	} else if (all->held_bytes + msg->text.n > HELD_BYTES_MAX) {
-		refuse_more(upstream, env);
-		server_request_close(request);
+		refuse_unasked(request, too_many);
 	} else {
 		all->held_bytes += msg->text.n;
 		request->held = msg_ref(msg);
 	}
 	msg_unref(&msg);
+}
+
+bool server_request_open(struct client *client, struct upstream *upstream,
+			 const struct envelope *env, const struct method *method)
+{
+	CHECK(upstream->client == client && client->pool == upstream->pool);
+	if (client->server_requests.by_id.count >= SERVER_REQUESTS_MAX) {
+		send_error(upstream, env->id.text, MCP_INTERNAL_ERROR, slice_str(too_many));
+		return false;
+	}
+	begin(request_new(client, upstream, env, method), env);
 	return true;
+}
+
+bool server_request_open_for(struct call *call, struct asker *asker, const struct envelope *env,
+			     const struct method *method)
+{
+	struct server_request *request;
+
+	CHECK(asker->request == NULL && call->state == CALL_SENT);
+	if (call->client->server_requests.by_id.count >= SERVER_REQUESTS_MAX)
+		return false;
+	request = request_new(call->client, call->request.upstream, env, method);
+	request->own_call = call;
+	request->asker = asker;
+	asker->request = request;
+	begin(request, env);
+	return true;
+}
+
+void server_request_give(struct server_request *request, const struct envelope *env)
+{
+	struct asker *asker = request->asker;
+
+	server_request_close(request);
+	asker->ops->on_answer(asker, env);
+}
+
+void server_request_withdraw(struct server_request *request)
+{
+	CHECK(request->asker != NULL);
+	tell_withdrawn(request);
+	server_request_close(request);
 }
 
 /* ---- looking up ---- */

@@ -18,16 +18,32 @@
 #include "mcp/method.h"
 #include "router/call.h"
 
+struct asker;
 struct client;
 struct upstream;
 
+/* Who asks a client in the name of a server that does not send requests itself (input_loop). The request is closed before. */
+struct asker_ops {
+	void (*on_answer)(struct asker *asker, const struct envelope *env);
+	/* Nobody will answer. */
+	void (*on_refused)(struct asker *asker, const char *why);
+};
+
+/* Embedded by who asks. */
+struct asker {
+	const struct asker_ops *ops;
+	struct server_request *request; /* NULL: it is not open */
+};
+
 struct server_request {
-	struct list link; /* of the client's */
+	struct list link;    /* of the client's */
+	struct asker *asker; /* NULL: the server itself */
 	struct client *client;
 	struct upstream *upstream; /* whose server asks */
 	uint64_t downstream_id;    /* our id at the client */
 	const struct method *method;
-	struct call *call; /* during which it came, or NULL */
+	struct call *own_call; /* for which its asker asks */
+	struct call *call;     /* during which it came, or NULL */
 	struct call_watcher watcher;
 	struct timer hold;  /* its client cannot be asked, or does not answer */
 	struct msg *held;   /* the request, while the client is not ready to be asked */
@@ -46,6 +62,16 @@ struct server_request {
  */
 bool server_request_open(struct client *client, struct upstream *upstream,
 			 const struct envelope *env, const struct method *method);
+/*
+ * The client of a call is asked by `asker`, by way of that call; `env` as above, but for its id. False: there are too many
+ * already.
+ */
+bool server_request_open_for(struct call *call, struct asker *asker, const struct envelope *env,
+			     const struct method *method);
+/* The answer to one that somebody else asked than the server. */
+void server_request_give(struct server_request *request, const struct envelope *env);
+/* Its answer is of no use any more: the client is told so, its asker is not. It is closed. */
+void server_request_withdraw(struct server_request *request);
 /* The client is ready to be asked: what was held goes out. FRONT-INIT-07. */
 void server_request_release_held(struct client *client);
 /* It is answered, or refused: nothing keeps a pointer to it. */

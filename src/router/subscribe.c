@@ -8,6 +8,7 @@
 #include "router/call.h"
 #include "router/client.h"
 #include "router/dispatch.h"
+#include "router/listen.h"
 #include "router/pool.h"
 #include "router/process_slots.h"
 #include "router/result.h"
@@ -32,6 +33,15 @@ static bool add_subscriber(struct subscription *subscription, struct client *cli
 	return text_set_has(&client->subscriptions, text_set_key(uri), uri);
 }
 
+/* One of the modern era is told all that is subscribed to, once that is settled. */
+static void tell_upstream(struct upstream *upstream, struct slice method, struct slice uri)
+{
+	if (upstream_is_modern(upstream))
+		listen_note_change(upstream);
+	else
+		send_subscription(upstream, upstream_next_id(upstream), method, uri);
+}
+
 /* All servers but one, which knows. */
 static void tell_upstreams(struct pool *pool, const struct upstream *but, struct slice method,
 			   struct slice uri)
@@ -40,7 +50,7 @@ static void tell_upstreams(struct pool *pool, const struct upstream *but, struct
 		struct upstream *upstream = container_of(node, struct upstream, link);
 
 		if (upstream != but && upstream_is_serving(upstream))
-			send_subscription(upstream, upstream_next_id(upstream), method, uri);
+			tell_upstream(upstream, method, uri);
 	}
 }
 
@@ -227,8 +237,7 @@ void subscribe_forget(struct client *client)
 
 static void replay_one(struct upstream *upstream, struct slice uri)
 {
-	send_subscription(upstream, upstream_next_id(upstream), SLICE_LIT("resources/subscribe"),
-			  uri);
+	tell_upstream(upstream, SLICE_LIT("resources/subscribe"), uri);
 }
 
 void subscribe_replay(struct upstream *upstream)

@@ -1,8 +1,12 @@
 noinst_LIBRARIES += src/upstream/libupstream.a
 src_upstream_libupstream_a_SOURCES = \
 	src/upstream/claims.c src/upstream/claims.h \
+	src/upstream/era_probe.c src/upstream/era_probe.h \
 	src/upstream/lines.c src/upstream/lines.h \
+	src/upstream/modern.c src/upstream/modern.h \
 	src/upstream/send.c src/upstream/send.h \
+	src/upstream/setup.h \
 	src/upstream/stdio.c src/upstream/stdio.h \
 	src/upstream/upstream.c src/upstream/upstream.h src/upstream/upstream_ops.h \
+	src/upstream/upstream_era.c src/upstream/upstream_era.h \
 	src/upstream/warm.c src/upstream/warm.h

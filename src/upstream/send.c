@@ -5,7 +5,9 @@
 #include "base/text.h"
 #include "jsonrpc/write.h"
 #include "mcp/revision.h"
+#include "upstream/modern.h"
 #include "upstream/upstream.h"
+#include "upstream/upstream_era.h"
 #include "upstream/upstream_ops.h"
 
 static const struct slice none = { NULL, 0 };
@@ -34,17 +36,10 @@ struct meta_rebuild {
  */
 static int meta_add_member(struct slice name, struct json value, void *arg)
 {
-	static const struct slice modern[] = {
-		SLICE("io.modelcontextprotocol/protocolVersion"),
-		SLICE("io.modelcontextprotocol/clientCapabilities"),
-		SLICE("io.modelcontextprotocol/clientInfo"),
-		SLICE("io.modelcontextprotocol/logLevel"),
-		SLICE("io.modelcontextprotocol/subscriptionId"),
-	};
 	const struct meta_rebuild *rebuild = arg;
 	bool is_token = rebuild->token.n > 0 && slice_is_equal(name, SLICE_LIT("progressToken"));
 
-	if (slices_has((struct slices){ modern, ARRAY_LEN(modern) }, name))
+	if (modern_is_reserved(name))
 		return 0;
 	buf_append_char(rebuild->out, rebuild->out->len > 0 ? ',' : '{');
 	buf_append_char(rebuild->out, '"');
@@ -56,7 +51,7 @@ static int meta_add_member(struct slice name, struct json value, void *arg)
 
 void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, struct slice token)
 {
-	static const struct slice prefix = SLICE("io.modelcontextprotocol/");
+	static const struct slice prefix = SLICE(MODERN_META);
 	struct meta_rebuild rebuild = { .out = &edits->meta, .token = token };
 
 	if (env->meta.type != JSON_OBJECT)
@@ -102,13 +97,35 @@ void send_message(struct upstream *upstream, const struct envelope *env,
 	end_message(upstream);
 }
 
-void send_request(struct upstream *upstream, uint64_t id, struct slice method, struct slice params)
+static void send_written_request(struct upstream *upstream, uint64_t id, struct slice method,
+				 struct slice params)
 {
 	char digits[20];
 
 	write_call(begin_message(upstream), slice_of(digits, text_format_u64(id, digits)), method,
 		   params);
 	end_message(upstream);
+}
+
+void send_modern_request(struct upstream *upstream, uint64_t id, struct slice method,
+			 struct slice params, const struct modern_request *request)
+{
+	struct buf written = { 0 };
+
+	CHECK(upstream->era->is_modern);
+	modern_append_params(&written, upstream->setup, params, request);
+	send_written_request(upstream, id, method, buf_slice(&written));
+	buf_fini(&written);
+}
+
+void send_request(struct upstream *upstream, uint64_t id, struct slice method, struct slice params)
+{
+	static const struct modern_request own = { .level = -1 };
+
+	if (upstream->era->is_modern)
+		send_modern_request(upstream, id, method, params, &own);
+	else
+		send_written_request(upstream, id, method, params);
 }
 
 void send_subscription(struct upstream *upstream, uint64_t id, struct slice method,

@@ -15,6 +15,7 @@
 #include "jsonrpc/scan.h"
 #include "jsonrpc/splice.h"
 
+struct modern_request;
 struct upstream;
 
 #define SEND_EDITS_MAX 4
@@ -35,8 +36,14 @@ void send_edits_fini(struct send_edits *edits);
 /* The message of `env`, edited. */
 void send_message(struct upstream *upstream, const struct envelope *env,
 		  const struct send_edits *edits);
-/* A request of our own under this id (upstream_next_id); params is JSON text, or empty for none. */
+/*
+ * A request of our own under this id (upstream_next_id), with what the server's era wants of one; params is JSON text of an
+ * object, or empty for none.
+ */
 void send_request(struct upstream *upstream, uint64_t id, struct slice method, struct slice params);
+/* A request of a client, with these params (JSON text, or empty), to a server of the modern era. */
+void send_modern_request(struct upstream *upstream, uint64_t id, struct slice method,
+			 struct slice params, const struct modern_request *request);
 /* One of `method`, resources/subscribe or /unsubscribe; `uri` is the inside of a JSON string. */
 void send_subscription(struct upstream *upstream, uint64_t id, struct slice method,
 		       struct slice uri);

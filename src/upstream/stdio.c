@@ -75,6 +75,7 @@ static void stdio_start(struct upstream *upstream, int claims_fd)
 	CHECK(upstream->child == NULL);
 	upstream->child = &stdio->child;
 	child_start(&stdio->child, upstream->server, claims_fd, &stdio_child_ops);
+	stdio->child.is_disposable = upstream->is_disposable;
 }
 
 static bool stdio_has_room(const struct upstream *upstream, size_t size)

@@ -7,16 +7,18 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "jsonrpc/write.h"
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "process/child.h"
 #include "mcp/revision.h"
 #include "upstream/claims.h"
 #include "upstream/send.h"
+#include "upstream/upstream_era.h"
 #include "upstream/upstream_ops.h"
 
 #define PROBE_MS 5000
-#define REFUSAL_LOGGED 300
+#define ANSWER_LOGGED 300
 #define WARM_PROVEN_MS 60000
 #define ID_MAX INT32_MAX           /* many servers read ids into 32 bits */
 #define ID_LATE (ID_MAX - 1000000) /* requests of our own have ids, too */
@@ -49,6 +51,11 @@ static void upstream_set_state(struct upstream *upstream, enum upstream_state st
 const char *upstream_state_name(const struct upstream *upstream)
 {
 	return states[upstream->state].name;
+}
+
+bool upstream_is_modern(const struct upstream *upstream)
+{
+	return upstream->era != NULL && upstream->era->is_modern;
 }
 
 bool upstream_is_serving(const struct upstream *upstream)
@@ -104,7 +111,7 @@ static void upstream_lose(struct upstream *upstream, enum reason reason)
 {
 	const struct upstream_owner_ops *owner = upstream->owner;
 	/* A warm one has started well, once it was warm for long: nobody asked it for more. */
-	bool is_start = !upstream_is_serving(upstream) &&
+	bool is_start = !upstream_is_serving(upstream) && !upstream->is_disposable &&
 			(upstream->state != UPSTREAM_WARM ||
 			 clock_now_ms() - upstream->child->started_at_ms < WARM_PROVEN_MS);
 
@@ -112,7 +119,7 @@ static void upstream_lose(struct upstream *upstream, enum reason reason)
 	upstream_detach(upstream);
 	if (is_start)
 		backoff_note_failed(&upstream->server->backoff);
-	else if (!upstream->was_used && reason != REASON_RESTARTED)
+	else if (!upstream->was_used && !upstream->is_disposable && reason != REASON_RESTARTED)
 		backoff_note_crashed(&upstream->server->backoff, upstream->ready_at_ms);
 	if (is_start && reason == REASON_CHILD_EXITED)
 		reason = REASON_START_FAILED;
@@ -137,7 +144,9 @@ void upstream_close(struct upstream *upstream, enum reason reason)
 void upstream_refuse(struct upstream *upstream)
 {
 	upstream_give_up(upstream, REASON_HANDSHAKE_REFUSED,
-			 "the server did not accept initialize");
+			 upstream_is_modern(upstream) ?
+				 "the server did not accept server/discover" :
+				 "the server did not accept initialize");
 }
 
 bool upstream_restart(struct upstream *upstream)
@@ -183,9 +192,10 @@ static void upstream_start(struct upstream *upstream)
 
 static void upstream_begin_handshake(struct upstream *upstream)
 {
+	upstream->era = upstream->setup->era != NULL ? upstream->setup->era : &upstream_era_legacy;
 	upstream_set_state(upstream, UPSTREAM_HANDSHAKE);
 	upstream->handshake_id = upstream_next_id(upstream);
-	if (send_initialize(upstream, upstream->handshake_id) < 0)
+	if (upstream->era->send_handshake(upstream, upstream->handshake_id) < 0)
 		upstream_refuse(upstream); /* the request was accepted before: cannot be */
 }
 
@@ -226,39 +236,58 @@ void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *
 	upstream_begin_handshake(upstream);
 }
 
-static void upstream_on_initialize_result(struct upstream *upstream, const struct envelope *env)
+/* Its owner hears of an InitializeResult, whatever the server's own result is. */
+static void upstream_tell_ready(struct upstream *upstream, const struct envelope *env,
+				struct slice initialize_result)
 {
-	struct json version = scan_member(env->result.text, SLICE_LIT("protocolVersion"));
+	struct buf text = { 0 };
+	struct envelope written;
+	struct error err;
 
-	upstream->revision = revision_find(scan_plain_string(version));
-	if (upstream->revision == NULL) {
-		LOG(CHILD_FAILED, LOG_STR("server", upstream->server->conf.name),
-		    LOG_INT("pid", upstream_pid(upstream)),
-		    LOG_STR("error",
-			    "the server answered initialize with a revision that nobody knows"),
-		    LOG_SLICE("revision", version.text));
+	if (initialize_result.n == 0) {
+		upstream->owner->on_ready(upstream, env);
+		return;
+	}
+	write_result(&text, env->id.text, initialize_result);
+	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &written,
+			  &err) == 0)
+		upstream->owner->on_ready(upstream, &written);
+	else /* it was accepted before: cannot be */
 		upstream_refuse(upstream);
+	buf_fini(&text);
+}
+
+static void upstream_note_unknown(const struct upstream *upstream, struct slice result)
+{
+	if (upstream->is_disposable)
+		return;
+	if (result.n > ANSWER_LOGGED)
+		result.n = ANSWER_LOGGED;
+	LOG(CHILD_FAILED, LOG_STR("server", upstream->server->conf.name),
+	    LOG_INT("pid", upstream_pid(upstream)),
+	    LOG_STR("error", "the server's answer to the handshake names no revision that we know"),
+	    LOG_SLICE("result", result));
+}
+
+static void upstream_on_handshake_result(struct upstream *upstream, const struct envelope *env)
+{
+	struct buf initialize_result = { 0 };
+
+	upstream->revision =
+		upstream->era->read_result(upstream, env->result.text, &initialize_result);
+	if (upstream->revision == NULL) {
+		upstream_note_unknown(upstream, env->result.text);
+		upstream_refuse(upstream);
+		buf_fini(&initialize_result);
 		return;
 	}
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->ready_at_ms = clock_now_ms();
 	timer_stop(&upstream->start);
-	backoff_note_started(&upstream->server->backoff);
-	upstream->owner->on_ready(upstream, env);
-}
-
-/* Once its client has the error, nobody but the log can tell it. */
-static void upstream_on_initialize_error(struct upstream *upstream, const struct envelope *env)
-{
-	struct slice error = env->error.text;
-	struct buf text = { 0 };
-
-	if (error.n > REFUSAL_LOGGED)
-		error.n = REFUSAL_LOGGED;
-	buf_printf(&text, "the server answered initialize with an error: %.*s", SLICE_ARG(error));
-	upstream->ops->note_failure(upstream, buf_terminate(&text));
-	buf_fini(&text);
-	upstream->owner->on_refused(upstream, env);
+	if (!upstream->is_disposable)
+		backoff_note_started(&upstream->server->backoff);
+	upstream_tell_ready(upstream, env, buf_slice(&initialize_result));
+	buf_fini(&initialize_result);
 }
 
 /* ---- timers ---- */
@@ -272,7 +301,7 @@ static void upstream_on_start_timer(struct timer *timer)
 		upstream_start(upstream);
 	} else {
 		upstream_give_up(upstream, REASON_START_TIMEOUT,
-				 "no answer to initialize within start.timeout");
+				 "no answer to the handshake within start.timeout");
 	}
 }
 
@@ -319,7 +348,7 @@ void upstream_probe(struct upstream *upstream)
 	if (!upstream_is_serving(upstream) || upstream->probe_id != 0)
 		return;
 	upstream->probe_id = upstream_next_id(upstream);
-	send_request(upstream, upstream->probe_id, SLICE_LIT("ping"), (struct slice){ NULL, 0 });
+	send_request(upstream, upstream->probe_id, upstream->era->ping, (struct slice){ NULL, 0 });
 	timer_start(upstream->shared->loop, &upstream->probe, PROBE_MS);
 }
 
@@ -380,6 +409,9 @@ void upstream_add_request(struct upstream *upstream, struct upstream_request *re
 	request->upstream = upstream;
 	request->id = id;
 	map_insert(&upstream->requests, id, request);
+	upstream->lasting += request->is_lasting;
+	if (request->is_lasting)
+		return;
 	upstream->was_used = true;
 	timer_stop(&upstream->idle);
 }
@@ -400,8 +432,9 @@ void upstream_end_request(struct upstream_request *request, bool is_answered)
 
 	void *removed = map_remove(&upstream->requests, request->id);
 
-	CHECK(removed == request);
-	if (upstream->state == UPSTREAM_CLOSED)
+	CHECK(removed == request && upstream->lasting >= request->is_lasting);
+	upstream->lasting -= request->is_lasting;
+	if (upstream->state == UPSTREAM_CLOSED || request->is_lasting)
 		return;
 	upstream->owner->on_request_end(upstream, request, is_answered);
 	upstream_note_rest(upstream);
@@ -410,8 +443,10 @@ void upstream_end_request(struct upstream_request *request, bool is_answered)
 static struct upstream_request *any_request(const struct upstream *upstream)
 {
 	for (size_t i = 0; i < upstream->requests.size; i++) {
-		if (upstream->requests.slots[i].value != NULL)
-			return upstream->requests.slots[i].value;
+		struct upstream_request *request = upstream->requests.slots[i].value;
+
+		if (request != NULL && !request->is_lasting)
+			return request;
 	}
 	return NULL;
 }
@@ -449,7 +484,7 @@ struct upstream_request *upstream_find_request(const struct upstream *upstream, 
 
 size_t upstream_load(const struct upstream *upstream)
 {
-	return upstream->requests.count;
+	return upstream->requests.count - upstream->lasting;
 }
 
 /* ---- what comes from the server ---- */
@@ -463,7 +498,7 @@ void upstream_note_stray(struct upstream *upstream, enum counter counter,
 	    LOG_SLICE("id", env->id.text));
 }
 
-/* Whether it is about our initialize, the only request at that time. */
+/* Whether it is about our handshake, the only request at that time. */
 static bool is_of_handshake(const struct upstream *upstream, struct json id)
 {
 	uint64_t number;
@@ -495,9 +530,9 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 
 	if (is_of_handshake(upstream, env->id)) {
 		if (env->kind == ENVELOPE_RESULT)
-			upstream_on_initialize_result(upstream, env);
+			upstream_on_handshake_result(upstream, env);
 		else
-			upstream_on_initialize_error(upstream, env);
+			upstream->owner->on_refused(upstream, env);
 		return;
 	}
 	/* An error without an id belongs to the only request, if it can mean no other. BACK-FRAME-05 */
@@ -514,8 +549,10 @@ void upstream_on_message(struct upstream *upstream, const struct envelope *env)
 	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
 	if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
 		upstream_on_response(upstream, env);
-	else if (env->kind == ENVELOPE_REQUEST)
+	else if (env->kind == ENVELOPE_REQUEST && upstream->era->may_ask)
 		upstream->owner->on_request(upstream, env);
+	else if (env->kind == ENVELOPE_REQUEST)
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env); /* BACK-MSG-02 */
 	else if (upstream_is_serving(upstream))
 		upstream->owner->on_notification(upstream, env);
 	else

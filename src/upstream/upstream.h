@@ -27,13 +27,16 @@
 #include "obs/counters.h"
 #include "obs/reason.h"
 #include "process/server.h"
+#include "upstream/setup.h"
 
 struct call;
 struct child;
 struct client;
+struct listen;
 struct pool;
 struct revision;
 struct upstream;
+struct upstream_era;
 struct upstream_ops;
 struct upstream_request;
 struct warm_set;
@@ -49,9 +52,9 @@ struct upstream_shared {
 
 /* What the owner hears. */
 struct upstream_owner_ops {
-	/* The handshake succeeded; upstream->revision is agreed. `response` is the server's, to initialize. */
+	/* The handshake succeeded; upstream->revision is agreed. `response` is to initialize, whatever was asked. */
 	void (*on_ready)(struct upstream *upstream, const struct envelope *response);
-	/* The server answered initialize with an error. The owner closes or refuses it. */
+	/* The server answered the handshake with an error. The owner closes or refuses it. */
 	void (*on_refused)(struct upstream *upstream, const struct envelope *response);
 	/* The server asks, or tells, something. */
 	void (*on_request)(struct upstream *upstream, const struct envelope *env);
@@ -69,13 +72,6 @@ struct upstream_owner_ops {
 	void (*on_closed)(struct upstream *upstream);
 	/* It was closed because it failed. The last that the owner hears. */
 	void (*on_lost)(struct upstream *upstream, enum reason reason);
-};
-
-/* What the owner's handshake says; borrowed while it is the owner's. */
-struct upstream_setup {
-	struct msg *initialize;          /* the request */
-	const struct revision *revision; /* that is asked for */
-	struct buf claims;               /* that the server is told (claims.h) */
 };
 
 enum upstream_state {
@@ -97,8 +93,10 @@ struct upstream {
 	struct child *child;                    /* its process; NULL: reached otherwise */
 	const struct upstream_owner_ops *owner; /* NULL: closed */
 	const struct upstream_setup *setup;     /* NULL: warm, or closed */
+	const struct upstream_era *era;         /* NULL: nothing was sent yet */
 	enum upstream_state state;
 	struct map requests; /* in flight, by our id: struct upstream_request */
+	size_t lasting;      /* of them, subscriptions */
 	uint64_t last_id;
 	uint64_t handshake_id;
 	uint64_t probe_id;    /* of the ping that tells whether it still lives; 0: none */
@@ -108,19 +106,22 @@ struct upstream {
 	struct timer idle;
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
+	bool is_disposable;              /* if it fails, that is no failure of the server */
 	bool was_used; /* it was sent a request: if it crashes, that may be its client's doing */
-
 	/* the owner's */
 	struct list link;
 	struct pool *pool;
 	struct warm_set *warm_set;
-	struct client *client;  /* the only one it serves now; NULL: none, or many */
-	struct call *lease;     /* the only call that it may work on */
-	int level;              /* the log level that it was told last, or -1 */
-	uint64_t rested_at_ms;  /* when it last had nothing more to do */
+	struct client *client; /* the only one it serves now; NULL: none, or many */
+	struct call *lease;    /* the only call that it may work on */
+	struct upstream_request
+		*logged;       /* modern, of many: the only one whose log lines are wanted */
+	struct listen *listen; /* subscriptions to what changes; NULL: of the legacy era */
+	int level;             /* the log level that it was told last, or -1 */
+	uint64_t rested_at_ms; /* when it last had nothing more to do */
 	uint64_t donated_at_ms; /* when its place was promised to others (process_slots), or 0 */
-	bool makes_room;        /* it was stopped for another one */
-	bool is_awaited;        /* a session waits for its place (reclaim) */
+	bool makes_room;       /* it was stopped for another one */
+	bool is_awaited;       /* a session waits for its place (reclaim) */
 };
 
 /* Who has a request in flight. */
@@ -138,6 +139,7 @@ struct upstream_request {
 	const struct upstream_request_ops *ops;
 	struct upstream *upstream; /* that it was sent to last; NULL: it was not sent */
 	uint64_t id;               /* ours */
+	bool is_lasting; /* a subscription: no work, and its owner ends it when the upstream closes */
 };
 
 /* Its first owner: starts it after wait_ms. `setup` NULL: it stays warm until adopted. */
@@ -150,6 +152,7 @@ void upstream_adopt(struct upstream *upstream, const struct upstream_owner_ops *
 void upstream_close(struct upstream *upstream, enum reason reason);
 /* The handshake failed: it is ended as failed. */
 void upstream_refuse(struct upstream *upstream);
+bool upstream_is_modern(const struct upstream *upstream);
 /*
  * The operator wants a fresh process: one that serves is stopped as if it had failed, one that is warm is replaced.
  * False: it is on its way, in either direction.
@@ -182,7 +185,7 @@ struct upstream_request *upstream_find_request(const struct upstream *upstream, 
 struct upstream_request *upstream_single_request(const struct upstream *upstream);
 /* The only request in flight of an upstream that serves one client alone; NULL: there is none, or there are several. */
 struct upstream_request *upstream_only_request(const struct upstream *upstream);
-/* Requests in flight. */
+/* Requests in flight, but for those that last. */
 size_t upstream_load(const struct upstream *upstream);
 /* Whether requests may be in flight on it. */
 bool upstream_is_serving(const struct upstream *upstream);

@@ -13,7 +13,11 @@ arguments of its tool `do`, so that a case reads as a story in one place:
   on             {METHOD: steps} in place of the answer to METHOD (requests and notifications)
   version        revision in the answer to `initialize`; default: the one that was asked for
   caps           capabilities in that answer
+  era            "modern": of 2026-07-28, initialize is refused; "both"; default: legacy
   eof, term      "ignore": go on after the end of stdin / after SIGTERM
+
+Instead of steps the arguments of `do` may have rounds: lists of steps, of which each request that comes back with the
+state of the one before takes the next.
 
 Texts in steps: @ID@ is the id of the request, @TOKEN@ its progress token, @PID@ the process.
 It checks nothing and trusts its script. See the do_* functions for the steps.
@@ -27,6 +31,8 @@ import signal
 import sys
 import time
 
+META = "io.modelcontextprotocol/"
+MODERN = "2026-07-28"
 CAPS = {"tools": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True},
         "prompts": {"listChanged": True}, "logging": {}, "completions": {}}
 
@@ -41,6 +47,8 @@ class Child:
         self.serial = 0
         self.answers = {}
         self.cancelled = set()
+        self.era = config.get("era", "legacy")
+        self.listening = None  # the id of the last subscription
         self.levels = []
         base = None
         if config.get("record"):
@@ -146,7 +154,9 @@ class Child:
         elif method == "notifications/initialized":
             self.spawn(self.config.get("initialized", []), context)
         elif method == "tools/call" and params.get("name") == "do":
-            self.spawn(params.get("arguments", {}).get("steps", []), context)
+            arguments = params.get("arguments", {})
+            rounds = arguments.get("rounds") or [arguments.get("steps", [])]
+            self.spawn(rounds[int(params.get("requestState", "0"))], context)
         elif "id" in message:
             self.answer(context)
 
@@ -169,11 +179,35 @@ class Child:
             "completion/complete": lambda: {"completion": {"values": ["one", "two"]}},
             "logging/setLevel": lambda: {},
         }
+        if self.era != "legacy":
+            results["server/discover"] = self.discover_result
+        if self.is_modern(params):
+            for method in ("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
+                del results[method]
+        if context["method"] == "initialize" and self.era == "modern":
+            self.do_error(context, -32022, "child: unsupported protocol version",
+                          {"supported": [MODERN], "requested": params.get("protocolVersion")})
+            return
+        if context["method"] == "subscriptions/listen" and self.is_modern(params):
+            self.listen(context)
+            return
         if context["method"] not in results:
             self.send({"jsonrpc": "2.0", "id": context["id"],
                        "error": {"code": -32601, "message": "child: no such method"}})
             return
-        self.send({"jsonrpc": "2.0", "id": context["id"], "result": results[context["method"]]()})
+        self.do_result(context, results[context["method"]]())
+
+    def is_modern(self, params):
+        return self.era != "legacy" and META + "protocolVersion" in params.get("_meta", {})
+
+    def discover_result(self):
+        return {"supportedVersions": [MODERN], "capabilities": self.config.get("caps", CAPS), "ttlMs": 0,
+                "cacheScope": "private", "_meta": {META + "serverInfo": {"name": "scripted", "version": "1"}}}
+
+    def listen(self, context):
+        self.listening = context["id"]
+        self.do_changed(context, "notifications/subscriptions/acknowledged",
+                        {"notifications": context["params"]["notifications"]})
 
     def initialize_result(self, params):
         return {"protocolVersion": self.config.get("version") or params.get("protocolVersion"),
@@ -214,6 +248,8 @@ class Child:
         yield ("sleep", seconds)
 
     def do_result(self, context, result):
+        if self.is_modern(context["params"]):
+            result = dict({"resultType": "complete"}, **result)
         self.send({"jsonrpc": "2.0", "id": context["id"], "result": result})
 
     def do_text(self, context, text):
@@ -228,6 +264,20 @@ class Child:
     def do_answer(self, context):
         """The answer that the method has by default."""
         self.answer(context)
+
+    def do_input(self, context, requests):
+        """What a modern server needs to be told before it can answer."""
+        state = str(int(context["params"].get("requestState", "0")) + 1)
+        self.do_result(context, {"resultType": "input_required", "inputRequests": requests, "requestState": state})
+
+    def do_told(self, context):
+        """The final result: what it was told, as JSON text."""
+        self.do_text(context, json.dumps(context["params"].get("inputResponses")))
+
+    def do_changed(self, context, method, params=None):
+        """A notification by the last subscription of a modern client."""
+        meta = {META + "subscriptionId": self.listening}
+        self.do_notify(context, method, dict(params or {}, _meta=meta))
 
     def do_notify(self, context, method, params=None):
         self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})

@@ -113,10 +113,12 @@ def whose_processes_are(t):
     t.start({"own": script, "mine": dict(script, isolation="principal"), "all": dict(script, isolation="shared")},
             {"auth": {"mode": "token", "tokens": tokens}})
     eq([s["isolation"] for s in get(t, "/servers")["servers"]], ["session", "principal", "shared"])
+    eq([s["era"] for s in get(t, "/servers")["servers"]], ["unknown"] * 3)
     caps = {"elicitation": {}}
     own = t.session("own", token="alice-token-0123456789abcdef")
     mine = t.session("mine", token="bob-token-0123456789abcdef", caps=caps)
     t.session("all", token="bob-token-0123456789abcdef")
+    eq([s["era"] for s in get(t, "/servers")["servers"]], ["legacy"] * 3)
     alice = ("static", "alice", None)
     bob = ("static", "bob", None)
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router/asking.h"
+
+#include <string.h>
+
+#include "jsonrpc/scan.h"
+
+static bool is_told(struct slice capabilities, const char *capability, const char *member)
+{
+	const char *const path[] = { capability, member };
+	enum json_type type = scan_path(capabilities, path, member != NULL ? 2 : 1).type;
+
+	return type != JSON_ABSENT && type != JSON_NULL && type != JSON_FALSE;
+}
+
+bool asking_is_declared(struct slice capabilities, const struct method *method)
+{
+	return method->capability != NULL && method->id != METHOD_LIST_CHANGED &&
+	       is_told(capabilities, method->capability, NULL);
+}
+
+/* The members of a server's request that decide whether it may be asked. */
+struct deciding {
+	bool has_mode;
+	bool has_tools;
+	bool is_doubtful; /* one of them may be read otherwise by the client */
+};
+
+static int note_deciding(struct slice name, struct json value, void *arg)
+{
+	struct deciding *deciding = arg;
+	bool is_mode = slice_is_equal(name, SLICE_LIT("mode"));
+	bool is_tools = slice_is_equal(name, SLICE_LIT("tools"));
+	bool is_like = slice_is_equal_nocase(name, SLICE_LIT("mode")) ||
+		       slice_is_equal_nocase(name, SLICE_LIT("tools"));
+
+	(void)value;
+	deciding->is_doubtful |=
+		(is_mode && deciding->has_mode) || (is_tools && deciding->has_tools) ||
+		(is_like && !is_mode && !is_tools) || memchr(name.p, '\\', name.n) != NULL;
+	deciding->has_mode |= is_mode;
+	deciding->has_tools |= is_tools;
+	return 0;
+}
+
+bool asking_is_possible(struct slice capabilities, const struct method *method, struct slice params)
+{
+	struct deciding deciding = { .is_doubtful = false };
+	struct json mode;
+	struct slice name;
+
+	if (method->id != METHOD_SAMPLING && method->id != METHOD_ELICITATION)
+		return true;
+	scan_members(params, note_deciding, &deciding);
+	if (deciding.is_doubtful)
+		return false;
+	if (method->id == METHOD_SAMPLING)
+		return !deciding.has_tools || is_told(capabilities, "sampling", "tools");
+	mode = scan_member(params, SLICE_LIT("mode"));
+	name = scan_plain_string(mode);
+	if (slice_is_equal(name, SLICE_LIT("url")))
+		return is_told(capabilities, "elicitation", "url");
+	/* Without a mode, and with one that has no value, it is a form. */
+	if (mode.type != JSON_ABSENT && mode.type != JSON_NULL &&
+	    !slice_is_equal(name, SLICE_LIT("form")))
+		return false;
+	return is_told(capabilities, "elicitation", "form") ||
+	       !is_told(capabilities, "elicitation", "url");
+}

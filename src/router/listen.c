@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A subscription cannot be changed: another one takes its place. Once the server has agreed to that, the one before is
+ * given up, and what still comes by it is dropped; so nothing is missed and nothing comes twice. At most one is on its
+ * way: what changes meanwhile is for the next one.
+ *
+ * A subscription is a request without an end. It is no work: it keeps no process from being idle.
+ */
+#include "router/listen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "jsonrpc/splice.h"
+#include "jsonrpc/write.h"
+#include "mcp/error.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/pool_demand.h"
+#include "router/subscriptions.h"
+#include "upstream/modern.h"
+#include "upstream/send.h"
+
+#define AGREE_MS 10000
+#define ASKED_MAX 64 /* requests to subscribe that one subscription answers */
+#define ROOM_MS 1000 /* until it is tried again to send to a process that does not read */
+
+/* A request to subscribe that waits for the server's word. */
+struct listen_waiter {
+	struct list link;
+	uint64_t id;
+	bool is_asked;  /* the subscription on its way has its URI */
+	bool is_agreed; /* and the server has agreed to that */
+	uint64_t key;   /* of its URI */
+	size_t length;
+	char uri[];
+};
+
+/* A subscription at the server. */
+struct listening {
+	struct upstream_request request;
+	struct buf filter; /* what was asked for: JSON text */
+};
+
+struct listen {
+	struct upstream *upstream;
+	struct listening *current; /* that the server has agreed to; or NULL */
+	struct listening *opening; /* on its way; or NULL */
+	struct list waiters;
+	struct task update;
+	struct timer deadline; /* of the one on its way; or until there is room for one */
+	bool is_outdated;      /* something has changed since it went on its way */
+};
+
+static struct listen_waiter *waiter_at(struct list *node)
+{
+	return container_of(node, struct listen_waiter, link);
+}
+
+/* ---- responses to requests to subscribe ---- */
+
+static void respond(struct upstream *upstream, uint64_t id, const char *problem)
+{
+	struct buf text = { 0 };
+	char digits[20];
+	struct slice number = slice_of(digits, text_format_u64(id, digits));
+	struct json written = { JSON_NUMBER, false, number };
+	struct upstream_request *request = upstream_find_request(upstream, written);
+	struct envelope env;
+	struct error err;
+
+	if (request == NULL)
+		return; /* its client has cancelled it */
+	if (problem == NULL)
+		write_result(&text, number, SLICE_LIT("{}"));
+	else
+		write_error(&text, number, MCP_INVALID_PARAMS, slice_str(problem),
+			    (struct slice){ NULL, 0 });
+	if (scan_envelope(buf_slice(&text), &upstream->shared->limits, SCAN_LENIENT, &env, &err) <
+	    0)
+		request->ops->on_malformed(request); /* we wrote it: cannot be */
+	else
+		request->ops->on_response(request, &env);
+	buf_fini(&text);
+}
+
+static void waiter_free(struct listen_waiter *waiter)
+{
+	list_remove(&waiter->link);
+	free(waiter);
+}
+
+/* `arg` are the waiters. */
+static int note_agreed(struct slice element, void *arg)
+{
+	struct list *waiters = arg;
+	struct json written = { scan_type(element), memchr(element.p, '\\', element.n) != NULL,
+				element };
+	struct buf room = { 0 };
+	struct slice uri = subscriptions_spell_uri(written, &room);
+	uint64_t key = text_set_key(uri);
+
+	LIST_FOREACH(node, waiters) {
+		struct listen_waiter *waiter = waiter_at(node);
+
+		if (waiter->is_asked && waiter->key == key &&
+		    slice_is_equal(slice_of(waiter->uri, waiter->length), uri))
+			waiter->is_agreed = true;
+	}
+	buf_fini(&room);
+	return 0;
+}
+
+/* Those whose URIs were asked for hear what came of it. Whoever is told may end anything. */
+static void respond_to_waiters(struct listen *listen, const char *problem)
+{
+	struct upstream *upstream = listen->upstream;
+	struct list asked;
+
+	list_init(&asked);
+	LIST_FOREACH_SAFE(node, &listen->waiters) {
+		if (!waiter_at(node)->is_asked)
+			continue;
+		list_remove(node);
+		list_append(&asked, node);
+	}
+	while (!list_is_empty(&asked)) {
+		struct listen_waiter *waiter = waiter_at(asked.next);
+		uint64_t id = waiter->id;
+		bool is_agreed = waiter->is_agreed;
+
+		waiter_free(waiter);
+		if (upstream->listen == listen)
+			respond(upstream, id, is_agreed ? NULL : problem);
+	}
+}
+
+/* ---- the subscription at the server ---- */
+
+static void close_listening(struct listen *listen, struct listening **listening)
+{
+	struct listening *closed = *listening;
+
+	if (closed == NULL)
+		return;
+	*listening = NULL;
+	upstream_end_request(&closed->request, true);
+	buf_fini(&closed->filter);
+	loop_defer_free(listen->upstream->shared->loop, closed);
+}
+
+/* The server need not go on. */
+static void give_up(struct listen *listen, struct listening **listening, const char *why)
+{
+	if (*listening != NULL)
+		send_given_up(listen->upstream, (*listening)->request.id, why);
+	close_listening(listen, listening);
+}
+
+static void next_update(struct listen *listen)
+{
+	bool is_needed = listen->is_outdated;
+
+	timer_stop(&listen->deadline);
+	listen->is_outdated = false;
+	if (is_needed)
+		listen_note_change(listen->upstream);
+}
+
+/* The server will not agree to it. The one before stays. */
+static void fail_opening(struct listen *listen)
+{
+	close_listening(listen, &listen->opening);
+	next_update(listen);
+	respond_to_waiters(listen, "Invalid params: the server does not tell of changes");
+}
+
+static struct listen *listen_of(const struct upstream_request *request)
+{
+	return request->upstream->listen;
+}
+
+/* It has ended, or will not begin: the server says no more by it. */
+static void on_over(struct listen *listen, const struct upstream_request *request)
+{
+	if (listen->current != NULL && request == &listen->current->request)
+		close_listening(listen, &listen->current);
+	else
+		fail_opening(listen);
+}
+
+static void on_response(struct upstream_request *request, const struct envelope *env)
+{
+	(void)env;
+	on_over(listen_of(request), request);
+}
+
+static void on_malformed(struct upstream_request *request)
+{
+	on_over(listen_of(request), request);
+}
+
+static void on_lost(struct upstream_request *request, enum reason reason)
+{
+	(void)request;
+	(void)reason; /* it has ended with its upstream */
+}
+
+static const struct upstream_request_ops request_ops = {
+	.on_response = on_response,
+	.on_malformed = on_malformed,
+	.on_lost = on_lost,
+};
+
+/* ---- what is asked for ---- */
+
+static void append_separator(struct buf *out)
+{
+	if (out->data[out->len - 1] != '{' && out->data[out->len - 1] != '[')
+		buf_append_char(out, ',');
+}
+
+static void append_uri(struct buf *out, struct slice uri)
+{
+	append_separator(out);
+	buf_append_char(out, '"');
+	splice_append(out, uri, NULL, 0, SPLICE_ESCAPE_SEPARATORS);
+	buf_append_char(out, '"');
+}
+
+static void append_pool_uris(struct buf *out, const struct pool *pool)
+{
+	if (pool_is_shared(pool)) {
+		LIST_FOREACH(node, &pool->sharing->subscriptions.all) {
+			const struct subscription *subscription =
+				container_of(node, struct subscription, link);
+
+			if (subscription->first == NULL)
+				append_uri(out, subscription_uri(subscription));
+		}
+		return;
+	}
+	LIST_FOREACH(node, &pool_only_member(pool)->client->subscriptions.items) {
+		const struct text_set_item *item = container_of(node, struct text_set_item, link);
+
+		append_uri(out, slice_of(item->text, item->length));
+	}
+}
+
+static void append_filter(struct buf *out, struct listen *listen)
+{
+	static const struct {
+		unsigned int offer;
+		const char *member;
+	} lists[] = {
+		{ OFFER_TOOLS, "toolsListChanged" },
+		{ OFFER_PROMPTS, "promptsListChanged" },
+		{ OFFER_RESOURCES, "resourcesListChanged" },
+	};
+	const struct pool *pool = listen->upstream->pool;
+	size_t asked = 0;
+	size_t begin;
+
+	buf_append_char(out, '{');
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		if (!(pool->capabilities.tells & lists[i].offer))
+			continue;
+		append_separator(out);
+		buf_printf(out, "\"%s\":true", lists[i].member);
+	}
+	begin = out->len;
+	append_separator(out);
+	buf_append_str(out, "\"resourceSubscriptions\":[");
+	if (pool->capabilities.offers & OFFER_SUBSCRIBE)
+		append_pool_uris(out, pool);
+	LIST_FOREACH(node, &listen->waiters) {
+		listen->is_outdated = asked == ASKED_MAX;
+		if (listen->is_outdated)
+			break;
+		append_uri(out, slice_of(waiter_at(node)->uri, waiter_at(node)->length));
+		waiter_at(node)->is_asked = true;
+		asked++;
+	}
+	if (out->data[out->len - 1] == '[')
+		out->len = begin;
+	else
+		buf_append_char(out, ']');
+	buf_append_char(out, '}');
+}
+
+/* Takes the filter. */
+static void open_listening(struct listen *listen, struct buf *filter)
+{
+	struct upstream *upstream = listen->upstream;
+	struct listening *opening = mem_zalloc(sizeof(*opening));
+	uint64_t id = upstream_next_id(upstream);
+	struct buf params = { 0 };
+
+	CHECK(listen->opening == NULL);
+	buf_append_str(&params, "{\"notifications\":");
+	buf_append_slice(&params, buf_slice(filter));
+	buf_append_char(&params, '}');
+	send_request(upstream, id, SLICE_LIT("subscriptions/listen"), buf_slice(&params));
+	buf_fini(&params);
+	opening->filter = *filter;
+	opening->request.ops = &request_ops;
+	opening->request.is_lasting = true;
+	listen->opening = opening;
+	upstream_add_request(upstream, &opening->request, id);
+	timer_start(upstream->shared->loop, &listen->deadline, AGREE_MS);
+}
+
+/* Nobody waits for its word, and it has no more to say than it has. */
+static bool is_current(const struct listen *listen, const struct buf *filter)
+{
+	return listen->current != NULL && list_is_empty(&listen->waiters) &&
+	       slice_is_equal(buf_slice(filter), buf_slice(&listen->current->filter));
+}
+
+static void on_update(struct task *task)
+{
+	struct listen *listen = container_of(task, struct listen, update);
+	struct buf filter = { 0 };
+
+	if (listen->opening != NULL) {
+		listen->is_outdated = true;
+		return;
+	}
+	append_filter(&filter, listen);
+	if (!upstream_has_room(listen->upstream, filter.len)) {
+		timer_start(listen->upstream->shared->loop, &listen->deadline, ROOM_MS);
+	} else if (filter.len <= 2) {
+		give_up(listen, &listen->current, "nobody listens any more");
+	} else if (!is_current(listen, &filter)) {
+		open_listening(listen, &filter);
+		return;
+	}
+	buf_fini(&filter);
+}
+
+static void on_deadline(struct timer *timer)
+{
+	struct listen *listen = container_of(timer, struct listen, deadline);
+
+	if (listen->opening == NULL) {
+		listen_note_change(listen->upstream);
+		return;
+	}
+	give_up(listen, &listen->opening, "it was not acknowledged in time");
+	fail_opening(listen);
+}
+
+/* ---- the life ---- */
+
+void listen_begin(struct upstream *upstream)
+{
+	struct listen *listen;
+
+	if (!upstream_is_modern(upstream))
+		return;
+	CHECK(upstream->listen == NULL);
+	listen = mem_zalloc(sizeof(*listen));
+	listen->upstream = upstream;
+	list_init(&listen->waiters);
+	task_init(&listen->update, on_update);
+	timer_init(&listen->deadline, on_deadline);
+	upstream->listen = listen;
+	listen_note_change(upstream);
+}
+
+void listen_end(struct upstream *upstream)
+{
+	struct listen *listen = upstream->listen;
+
+	if (listen == NULL)
+		return;
+	upstream->listen = NULL;
+	task_cancel(&listen->update);
+	timer_stop(&listen->deadline);
+	close_listening(listen, &listen->current);
+	close_listening(listen, &listen->opening);
+	while (!list_is_empty(&listen->waiters))
+		waiter_free(waiter_at(listen->waiters.next));
+	loop_defer_free(upstream->shared->loop, listen);
+}
+
+void listen_note_change(struct upstream *upstream)
+{
+	if (upstream->listen != NULL)
+		task_schedule(upstream->shared->loop, &upstream->listen->update);
+}
+
+void listen_subscribe(struct upstream *upstream, uint64_t id, struct slice uri)
+{
+	struct listen_waiter *waiter;
+
+	CHECK(upstream->listen != NULL);
+	if (!(upstream->pool->capabilities.offers & OFFER_SUBSCRIBE) || uri.n == 0) {
+		respond(upstream, id, "Invalid params: the server has no subscriptions");
+		return;
+	}
+	waiter = mem_alloc(sizeof(*waiter) + uri.n);
+	*waiter = (struct listen_waiter){ .id = id, .key = text_set_key(uri), .length = uri.n };
+	memcpy(waiter->uri, uri.p, uri.n);
+	list_init(&waiter->link);
+	list_append(&upstream->listen->waiters, &waiter->link);
+	listen_note_change(upstream);
+}
+
+void listen_unsubscribe(struct upstream *upstream, uint64_t id)
+{
+	CHECK(upstream->listen != NULL);
+	listen_note_change(upstream);
+	respond(upstream, id, NULL);
+}
+
+/* ---- what comes by it ---- */
+
+static struct upstream_request *find_named(const struct upstream *upstream,
+					   const struct envelope *env)
+{
+	static const char *const path[] = { "_meta", MODERN_META "subscriptionId" };
+
+	return upstream_find_request(upstream, scan_path(env->params.text, path, ARRAY_LEN(path)));
+}
+
+bool listen_covers(const struct upstream *upstream, const struct envelope *env)
+{
+	const struct listen *listen = upstream->listen;
+
+	return listen != NULL && listen->current != NULL &&
+	       find_named(upstream, env) == &listen->current->request;
+}
+
+static void take_acknowledged(struct listen *listen, const struct envelope *env)
+{
+	static const char *const path[] = { "notifications", "resourceSubscriptions" };
+	struct json uris = scan_path(env->params.text, path, ARRAY_LEN(path));
+	struct upstream *upstream = listen->upstream;
+	struct error err;
+
+	if (listen->opening == NULL || find_named(upstream, env) != &listen->opening->request) {
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+		return;
+	}
+	give_up(listen, &listen->current, "another one has taken its place");
+	listen->current = listen->opening;
+	listen->opening = NULL;
+	(void)!scan_array(uris.text, SUBSCRIPTIONS_MAX, note_agreed, &listen->waiters, &err);
+	next_update(listen);
+	respond_to_waiters(listen, "Invalid params: the server does not know this resource");
+}
+
+bool listen_take_notification(struct upstream *upstream, const struct envelope *env)
+{
+	struct listen *listen = upstream->listen;
+	struct upstream_request *request;
+
+	if (listen == NULL)
+		return false;
+	if (slice_is_equal(env->method, SLICE_LIT("notifications/subscriptions/acknowledged"))) {
+		take_acknowledged(listen, env);
+		return true;
+	}
+	if (!slice_is_equal(env->method, SLICE_LIT("notifications/cancelled")))
+		return false;
+	request = upstream_find_request(upstream,
+					scan_member(env->params.text, SLICE_LIT("requestId")));
+	if (request == NULL || request->ops != &request_ops)
+		return false;
+	on_over(listen, request);
+	return true;
+}

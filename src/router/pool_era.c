@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Older clients are served in their own era by who can do that, and such a server is asked to initialize at once: nobody
+ * waits for a question that older servers do not know. Only who refuses that is asked; and who is to serve a modern client.
+ */
+#include "router/pool_era.h"
+
+#include "jsonrpc/scan.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/router.h"
+#include "upstream/modern.h"
+#include "upstream/upstream_era.h"
+
+static void ask(struct pool *pool)
+{
+	if (!era_waiter_is_waiting(&pool->verdict))
+		era_probes_ask(&pool->router->era_probes, pool->server,
+			       buf_slice(&pool->setup.claims), &pool->verdict);
+}
+
+static void on_verdict(struct era_waiter *waiter)
+{
+	pool_wake(container_of(waiter, struct pool, verdict));
+}
+
+void pool_era_init(struct pool *pool)
+{
+	list_init(&pool->verdict.link);
+	pool->verdict.on_verdict = on_verdict;
+}
+
+const struct upstream_era *pool_era_choose(const struct pool *pool)
+{
+	return era_of(pool->server) == ERA_MODERN ? &upstream_era_modern : &upstream_era_legacy;
+}
+
+static bool is_for_modern(const struct pool *pool)
+{
+	const struct pool_member *first =
+		container_of(pool->joining.next, struct pool_member, link);
+
+	return !list_is_empty(&pool->joining) && first->client->revision->is_modern;
+}
+
+bool pool_era_is_awaited(struct pool *pool)
+{
+	if (is_for_modern(pool) && era_may_probe(pool->server))
+		ask(pool);
+	return era_waiter_is_waiting(&pool->verdict);
+}
+
+/* A pool is asked in one way only: those of the other era finish their calls. */
+void pool_era_note_ready(const struct upstream *upstream)
+{
+	struct pool *pool = upstream->pool;
+	bool is_modern = upstream_is_modern(upstream);
+
+	if (is_modern || era_of(pool->server) == ERA_UNKNOWN)
+		era_note(pool->server, is_modern ? ERA_MODERN : ERA_LEGACY);
+	LIST_FOREACH_SAFE(node, &pool->upstreams) {
+		struct upstream *other = container_of(node, struct upstream, link);
+
+		if (other->state == UPSTREAM_READY && upstream_is_modern(other) != is_modern)
+			upstream_retire(other);
+	}
+}
+
+bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response)
+{
+	struct pool *pool = upstream->pool;
+
+	if (upstream_is_modern(upstream)) {
+		/* It is a failure; who comes next asks anew. */
+		era_note(pool->server, ERA_UNKNOWN);
+		return false;
+	}
+	if (pool->server->conf.era == ERA_UNKNOWN && modern_is_named(response->error.text))
+		era_note(pool->server, ERA_MODERN);
+	else if (era_may_probe(pool->server))
+		ask(pool);
+	else
+		return false;
+	return true;
+}

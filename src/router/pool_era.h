@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The era of MCP that the servers of a pool are spoken to in. bridging.md §1.10; BACK-ERA-05 to -07. */
+#ifndef MCPGATED_ROUTER_POOL_ERA_H
+#define MCPGATED_ROUTER_POOL_ERA_H
+
+#include <stdbool.h>
+
+struct envelope;
+struct pool;
+struct upstream;
+struct upstream_era;
+
+/* pool->verdict, which waits for nothing yet. */
+void pool_era_init(struct pool *pool);
+/* That of its next process. */
+const struct upstream_era *pool_era_choose(const struct pool *pool);
+/* Nothing is to be started before it has turned out; the pool is woken then. */
+bool pool_era_is_awaited(struct pool *pool);
+/* An upstream is ready: it has shown the era of its server. Those of the other one get no more requests. */
+void pool_era_note_ready(const struct upstream *upstream);
+/*
+ * An upstream answered the handshake with an error. Returns whether its server may be of the other era: then another
+ * process is to be started, now or once that has turned out.
+ */
+bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server's own state is taken as it was written: it may be signed with a key that only its process has. */
+#include "router/request_state.h"
+
+#include "base/clock.h"
+#include "mcp/method.h"
+#include "obs/log.h"
+#include "router/asking.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/router.h"
+#include "session/principal.h"
+
+static struct seal_binding binding_of(const struct client *client, const struct digest *digest)
+{
+	return (struct seal_binding){ .server = slice_str(client->server->conf.name),
+				      .caller = &client->principal->identity,
+				      .digest = digest };
+}
+
+static void append(struct buf *out, const struct client *client, const struct digest *digest,
+		   struct seal *seal)
+{
+	struct seal_binding binding = binding_of(client, digest);
+
+	seal->issued_at_s = clock_wall_ms() / 1000;
+	seal->expires_at_s = seal->issued_at_s + REQUEST_STATE_TTL_MS / 1000;
+	seal_append(out, &client->router->seal_keys, &binding, seal);
+}
+
+void request_state_append_parked(struct buf *out, const struct client *client,
+				 const struct digest *digest, const unsigned char id[SEAL_CALL_BYTES],
+				 uint32_t round)
+{
+	struct seal seal = { .kind = SEAL_PARKED, .round = round };
+
+	memcpy(seal.call, id, sizeof(seal.call));
+	append(out, client, digest, &seal);
+}
+
+/* ---- what a modern server asks ---- */
+
+struct asked {
+	const struct client *client;
+	bool is_wrong;
+};
+
+static int check_request(struct slice key, struct json request, void *arg)
+{
+	struct asked *asked = arg;
+	struct slice capabilities = client_capabilities(asked->client);
+	const struct method *method = method_find(
+		scan_plain_string(scan_member(request.text, SLICE_LIT("method"))));
+	struct slice params = scan_member(request.text, SLICE_LIT("params")).text;
+
+	(void)key;
+	asked->is_wrong = request.type != JSON_OBJECT || method->capability == NULL ||
+			  method->id == METHOD_LIST_CHANGED || method->id == METHOD_TASKS ||
+			  !asking_is_declared(capabilities, method) ||
+			  !asking_is_possible(capabilities, method, params);
+	return asked->is_wrong ? -1 : 0;
+}
+
+static bool may_ask(const struct call *call, struct slice result)
+{
+	struct json requests = scan_member(result, SLICE_LIT("inputRequests"));
+	struct json state = scan_member(result, SLICE_LIT("requestState"));
+	struct asked asked = { .client = call->client };
+
+	if (!(call->method->flags & METHOD_ASKING) ||
+	    (requests.type != JSON_OBJECT && requests.type != JSON_ABSENT) ||
+	    (state.type != JSON_STRING && state.type != JSON_ABSENT) ||
+	    (requests.type == JSON_ABSENT && state.type == JSON_ABSENT) ||
+	    state.text.n > SEAL_TEXT_MAX)
+		return false;
+	scan_members(requests.text, check_request, &asked);
+	return !asked.is_wrong;
+}
+
+bool request_state_append_wrapped(struct buf *out, const struct call *call, struct slice result)
+{
+	struct seal seal = { .kind = SEAL_WRAPPED,
+			     .child = upstream_child_number(call->request.upstream),
+			     .text = scan_member(result, SLICE_LIT("requestState")).text };
+
+	if (call->digest == NULL || !may_ask(call, result))
+		return false;
+	append(out, call->client, call->digest, &seal);
+	return true;
+}
+
+/* ---- what a client brings ---- */
+
+int request_state_open(const struct client *client, const struct digest *digest,
+		       struct json sealed, struct buf *plain, struct seal *seal_r)
+{
+	struct seal_binding binding = binding_of(client, digest);
+	struct error err = { .kind = ERROR_NONE };
+
+	if (seal_open(&client->router->seal_keys, &binding, sealed, clock_wall_ms() / 1000, plain,
+		      seal_r, &err) == 0)
+		return 0;
+	LOG(STATE_REFUSED, LOG_STR("server", client->server->conf.name),
+	    LOG_STR("reason", err.text));
+	return -1;
+}
