@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
+
 #include "auth/dpop.h"
 #include "auth/fetch_client.h"
 #include "auth/verifier.h"
@@ -450,7 +452,7 @@ static void gateway_tune_heap(void)
 }
 
 /* Returns the exit status of the process. */
-static int gateway_run(const struct gateway_entry *entry)
+static int gateway_run(struct gateway_entry *entry)
 {
 	struct gateway g = { .config = entry->config,
 			     .listeners = entry->listeners,
@@ -469,6 +471,8 @@ static int gateway_run(const struct gateway_entry *entry)
 	timer_init(&g.drain, gateway_on_drain_step);
 	g.spawner = spawner_new(g.loop, GATEWAY_KEEPER, &gateway_spawner_ops);
 	gateway_make_router(&g);
+	router_use_seal_key(&g.router, entry->seal_key);
+	OPENSSL_cleanse(entry->seal_key, sizeof(entry->seal_key));
 	if (gateway_make_verifier(&g, &err) < 0) {
 		LOG(ISSUERS_FAILED, LOG_STR("error", err.text));
 		return 1;

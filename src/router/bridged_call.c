@@ -386,7 +386,8 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 static void forward_retry(struct call *call, const struct envelope *env, struct json sealed,
 			  const struct seal *seal)
 {
-	struct splice_edit edit = { sealed.text, seal->text.n > 0 ? seal->text : SLICE_LIT("null") };
+	struct splice_edit edit = { sealed.text,
+				    seal->text.n > 0 ? seal->text : SLICE_LIT("null") };
 	struct buf text = { 0 };
 	struct envelope unsealed;
 	struct error err;
@@ -414,8 +415,9 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 	else if ((outcome = try_again(call, &seal, responses)) == PARKED_RETRY_STALE)
 		result_send_invalid_state(call);
 	else if (outcome == PARKED_RETRY_MALFORMED)
-		result_send_error(call, MCP_INVALID_PARAMS,
-				  SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
+		result_send_error(
+			call, MCP_INVALID_PARAMS,
+			SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
 	buf_fini(&plain);
 }
 

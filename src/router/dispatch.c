@@ -258,9 +258,9 @@ static bool takes_lease(const struct upstream *upstream, const struct call *call
 	const struct client *client = call->client;
 
 	return pool_is_leased(pool) ||
-	       (!upstream_is_modern(upstream) && client->revision->is_modern && client->level != LEVEL_NONE &&
-		pool->principal != NULL && pool->capabilities.offers & OFFER_LOGGING &&
-		upstream_load(upstream) == 0);
+	       (!upstream_is_modern(upstream) && client->revision->is_modern &&
+		client->level != LEVEL_NONE && pool->principal != NULL &&
+		pool->capabilities.offers & OFFER_LOGGING && upstream_load(upstream) == 0);
 }
 
 /* There are no such requests in the modern era: what is subscribed to is said in one. */

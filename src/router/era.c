@@ -156,7 +156,7 @@ static void append_or(struct buf *out, const char *name, struct json value, bool
 }
 
 static void append_passed_kind(struct buf *out, const struct method *method, struct slice result,
-			       struct slice state)
+			       struct slice state, bool is_private)
 {
 	struct json ttl = scan_member(result, SLICE_LIT("ttlMs"));
 	struct json scope = scan_member(result, SLICE_LIT("cacheScope"));
@@ -173,22 +173,19 @@ static void append_passed_kind(struct buf *out, const struct method *method, str
 		return;
 	append_or(out, "ttlMs", ttl, scan_int(ttl, &ms) == 0 && ms >= 0, "0");
 	append_or(out, "cacheScope", scope,
-		  slice_is_equal(scope_name, SLICE_LIT("public")) ||
-			  slice_is_equal(scope_name, SLICE_LIT("private")),
-		  "\"private\"");
+		  !is_private && slice_is_equal(scope_name, SLICE_LIT("public")), "\"private\"");
 }
 
 void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
-			      struct slice info, struct slice state)
+			      struct slice info, struct slice state, bool is_private)
 {
 	static const struct slice names[] = { SLICE("resultType"), SLICE("ttlMs"),
 					      SLICE("cacheScope"), SLICE("requestState") };
-	struct rebuild rebuild = { .out = out,
-				   .dropped = { names, ARRAY_LEN(names) },
-				   .info = info,
-				   .is_result = true };
+	struct rebuild rebuild = {
+		.out = out, .dropped = { names, ARRAY_LEN(names) }, .info = info, .is_result = true
+	};
 
-	append_passed_kind(out, method, result, state);
+	append_passed_kind(out, method, result, state, is_private);
 	scan_members(result, copy_member, &rebuild);
 	if (!rebuild.has_meta && info.n > 0)
 		append_meta(out, SLICE_LIT("{}"), info);

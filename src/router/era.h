@@ -35,10 +35,11 @@ void era_append_result(struct buf *out, const struct method *method, struct slic
 		       struct slice info);
 /*
  * Appends a modern server's result as another modern client gets it: what every result has to say is added, if it is missing;
- * `state`, unless it is empty, is the requestState in place of the server's (JSON text). bridging.md §2.4, BACK-MSG-05
+ * `state`, unless it is empty, is the requestState in place of the server's (JSON text); with `is_private` nobody else may keep it, whatever
+ * the server says. bridging.md §2.4, BACK-MSG-05, MOD-RES-04
  */
 void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
-			      struct slice info, struct slice state);
+			      struct slice info, struct slice state, bool is_private);
 /* The same for the error of a response; *code_r is its code then. RPC-05, MOD-RES-06 */
 void era_append_error(struct buf *out, const struct method *method, struct slice error,
 		      int *code_r);

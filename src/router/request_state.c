@@ -29,8 +29,8 @@ static void append(struct buf *out, const struct client *client, const struct di
 }
 
 void request_state_append_parked(struct buf *out, const struct client *client,
-				 const struct digest *digest, const unsigned char id[SEAL_CALL_BYTES],
-				 uint32_t round)
+				 const struct digest *digest,
+				 const unsigned char id[SEAL_CALL_BYTES], uint32_t round)
 {
 	struct seal seal = { .kind = SEAL_PARKED, .round = round };
 
@@ -49,8 +49,8 @@ static int check_request(struct slice key, struct json request, void *arg)
 {
 	struct asked *asked = arg;
 	struct slice capabilities = client_capabilities(asked->client);
-	const struct method *method = method_find(
-		scan_plain_string(scan_member(request.text, SLICE_LIT("method"))));
+	const struct method *method =
+		method_find(scan_plain_string(scan_member(request.text, SLICE_LIT("method"))));
 	struct slice params = scan_member(request.text, SLICE_LIT("params")).text;
 
 	(void)key;
@@ -91,8 +91,8 @@ bool request_state_append_wrapped(struct buf *out, const struct call *call, stru
 
 /* ---- what a client brings ---- */
 
-int request_state_open(const struct client *client, const struct digest *digest,
-		       struct json sealed, struct buf *plain, struct seal *seal_r)
+int request_state_open(const struct client *client, const struct digest *digest, struct json sealed,
+		       struct buf *plain, struct seal *seal_r)
 {
 	struct seal_binding binding = binding_of(client, digest);
 	struct error err = { .kind = ERROR_NONE };

@@ -14,22 +14,23 @@
 #include "jsonrpc/scan.h"
 #include "router/seal.h"
 
-#define REQUEST_STATE_TTL_MS (10 * 60 * 1000) /* park_ttl, and as long for what a server has given. bridging.md §7 */
+#define REQUEST_STATE_TTL_MS \
+	(10 * 60 * 1000) /* park_ttl, and as long for what a server has given. bridging.md §7 */
 
 struct call;
 struct client;
 
 /* Appends, as a JSON string, that of a parked call in this round. */
 void request_state_append_parked(struct buf *out, const struct client *client,
-				 const struct digest *digest, const unsigned char id[SEAL_CALL_BYTES],
-				 uint32_t round);
+				 const struct digest *digest,
+				 const unsigned char id[SEAL_CALL_BYTES], uint32_t round);
 /*
  * Appends, as a JSON string, the one that goes with a modern server's result of this call (JSON text), which has the digest of
  * its request: the server's own is in it. False: the result asks for what it may not, and nothing was appended. MOD-MRTR-02
  */
 bool request_state_append_wrapped(struct buf *out, const struct call *call, struct slice result);
 /* Opens what a client has brought, as seal_open; -1: it is not to be used, and the log has the reason. */
-int request_state_open(const struct client *client, const struct digest *digest,
-		       struct json sealed, struct buf *plain, struct seal *seal_r) must_check;
+int request_state_open(const struct client *client, const struct digest *digest, struct json sealed,
+		       struct buf *plain, struct seal *seal_r) must_check;
 
 #endif

@@ -15,6 +15,7 @@
 #include "router/pool.h"
 #include "router/request_state.h"
 #include "router/router.h"
+#include "session/principal.h"
 
 /* All that is sent is sent from here. */
 static void send_parts(struct call *call, const struct slice *parts, size_t count)
@@ -65,7 +66,8 @@ static void send_passed_result(struct call *call, struct slice result)
 	}
 	begin_response(&text, call->id, "result");
 	era_append_passed_result(&text, call->method, result, era_server_info(call->client->pool),
-				 buf_slice(&state));
+				 buf_slice(&state),
+				 !principal_is_anonymous(call->client->principal));
 	buf_append_char(&text, '}');
 	buf_fini(&state);
 	send_text(call, &text);

@@ -85,6 +85,12 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	session_set_init(&router->sessions, loop, sessions);
 }
 
+void router_use_seal_key(struct router *router, const unsigned char *key)
+{
+	seal_keys_fini(&router->seal_keys);
+	seal_keys_init(&router->seal_keys, key, 1);
+}
+
 void router_fini(struct router *router)
 {
 	session_set_fini(&router->sessions);

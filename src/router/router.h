@@ -44,6 +44,8 @@ struct router {
 
 void router_init(struct router *router, struct loop *loop, const struct scan_limits *limits,
 		 const struct session_conf *sessions);
+/* SEAL_KEY_BYTES that the gateway's processes have in common: what servers gave modern clients outlives one of them. */
+void router_use_seal_key(struct router *router, const unsigned char *key);
 /* Ends sessions that are left. No process may refer to it any more. */
 void router_fini(struct router *router);
 /* Keeps pool.min processes of a server that everybody shares, or pool.warm of another, from now on. */

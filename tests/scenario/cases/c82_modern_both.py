@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of 2026-07-28 at servers of 2026-07-28: passed on, bridging.md §2.4."""
+import json
+import os
+import signal
+
+import mcp
+from c80_stateless import META, ask, begin, do, fields, listen, message, messages_of
+from c81_parked import ACCEPT, FORM, Caller
+from harness import case, eq, ok, wait_for
+
+CAPS = {"elicitation": {}, "roots": {}}
+ELICIT = {"q": {"method": "elicitation/create", "params": FORM}}
+SERVERS = {
+    "main": {"script": {"era": "modern"}},
+    "all": {"script": {"era": "modern"}, "isolation": "shared"},
+    "two": {"script": {"era": "modern"}, "pool": {"max": 4, "requests_per_process": 1, "idle_timeout": "1500ms"}},
+}
+# What a server says of how long its result holds, and what its client gets.
+HINTS = {"none": ({}, 0, "private"), "public": ({"ttlMs": 500, "cacheScope": "public"}, 500, "public"),
+         "private": ({"ttlMs": 7, "cacheScope": "private"}, 7, "private"),
+         "strange": ({"ttlMs": -1, "cacheScope": "all"}, 0, "private"), "wrong": ({"ttlMs": "5", "cacheScope": 1}, 0, "private")}
+SERVERS.update({name: {"script": {"era": "modern", "on": {"resources/read": [
+    ["line", '{"jsonrpc":"2.0","id":@ID@,"result":%s}' % json.dumps(dict({"contents": []}, **given))]]}}}
+    for name, (given, _, _) in HINTS.items()})
+CONFIG = {"defaults": {"era": "modern", "pool": {"idle_timeout": "1500ms"}}}
+
+
+class Rounds(Caller):
+    """A call whose server does the next list of steps each time that it is tried."""
+
+    def __init__(self, t, *rounds, **kw):
+        super().__init__(t, [], **dict({"caps": CAPS}, **kw))
+        self.params = {"name": "do", "arguments": {"rounds": list(rounds)}}
+
+
+def sent(t, server, method):
+    """The params of all requests of this method that its processes got."""
+    return [m["params"] for p in t.daemon.children(server) for m in t.daemon.messages(p) if m.get("method") == method]
+
+
+@case
+def requests_are_passed_on(t):
+    """BACK-MSG-01 bridging.md §2.4: with what the client said of itself, capabilities, name and all; its result comes back."""
+    extra = {"vendor/x": [1], "traceparent": "00-1"}
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["text", "hello"]]}}, caps={"sampling": {}}, **extra)
+    for server in ("main", "all"):
+        found = messages_of(begin(t, server, body).response())
+        eq((found[0]["result"]["resultType"], found[0]["result"]["content"][0]["text"]), ("complete", "hello"))
+        eq(found[0]["result"]["_meta"][META + "serverInfo"]["name"], "scripted")
+        eq([m for p in t.daemon.children(server) for m in t.daemon.messages(p) if m.get("method") == "initialize"], [])
+        told = sent(t, server, "tools/call")[-1]["_meta"]
+        eq({k: told[k] for k in body["params"]["_meta"]}, body["params"]["_meta"])
+
+
+@case
+def what_is_missing_is_added(t):
+    """BACK-MSG-05 MOD-RES-01 MOD-RES-03: and what is there stays, if it is what it may be."""
+    for name, (given, ttl, scope) in HINTS.items():
+        result = ask(t, name, "resources/read", {"uri": "test://x"})[1][0]["result"]
+        eq((result["resultType"], result["ttlMs"], result["cacheScope"]), ("complete", ttl, scope), given)
+
+
+@case
+def state_of_a_server(t):
+    """MOD-MRTR-03 BACK-MSG-04: the keys and the state are the server's own; the state is sealed, and comes back as it was."""
+    c = Rounds(t, [["input", dict(ELICIT, r={"method": "roots/list"})]], [["input", ELICIT]], [["told"]])
+    answers = {"q": ACCEPT, "r": {"roots": []}}
+    requests, first = c.asked()
+    eq(requests, dict(ELICIT, r={"method": "roots/list"}))
+    requests, second = c.asked(first, answers)
+    eq(requests, ELICIT)
+    eq(json.loads(c.text(second, {"q": ACCEPT})), {"q": ACCEPT})
+    eq([p.get("requestState") for p in sent(t, "main", "tools/call")][-3:], [None, "1", "2"])
+    ok(first.startswith("g1.") and first != second, "sealed")
+    other = Rounds(t, [["told"]])
+    for wrong in (first[:-3] + "AAA", "1", "g1.x"):
+        eq(c.refused(wrong, answers), "invalid_request_state")
+    eq(other.refused(first, answers), "invalid_request_state", "of another request")
+
+
+@case(own=True)
+def state_lives_in_no_process_of_ours(t):
+    """bridging.md §2.6: what a server gave is good after the end of the gateway's process, too: it is in the seal."""
+    c = Rounds(t, [["input", ELICIT]], [["told"]])
+    _, state = c.asked()
+    before = t.daemon.gateway
+    t.expect_error_log("gateway_exit")
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: t.daemon.find_gateway() not in (None, before), 5, "the next gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    eq(json.loads(c.text(state, {"q": ACCEPT})), {"q": ACCEPT})
+
+
+@case
+def the_process_that_asked_is_asked_again(t):
+    """bridging.md §2.4: servers sign their state with keys of their own process."""
+    conns = []
+    for _ in range(3):
+        c = Rounds(t, [["input", ELICIT]], [["text", "@PID@"]], server="two")
+        body = message("tools/call", {"name": "do", "arguments": {"steps": [["sleep", 0.3], ["text", "busy"]]}})
+        conns += [begin(t, "two", body) for _ in range(2)]
+        _, state = c.asked()
+        asked = [p for p in t.daemon.children("two") if b'"rounds"' in t.daemon.record(p)
+                 and json.dumps(c.params["arguments"]["rounds"], separators=(",", ":")).encode() in t.daemon.record(p)]
+        for conn in conns:
+            messages_of(conn.response())
+        conns = []
+        ok(int(c.text(state, {"q": ACCEPT})) in asked, "another process")
+
+
+@case
+def servers_that_ask_what_they_may_not(t):
+    """MOD-MRTR-02 MOD-RES-02: an undeclared kind, another method, nothing at all, a kind of result that is none."""
+    rows = (([["input", {"r": {"method": "sampling/createMessage", "params": {}}}]], CAPS), ([["input", ELICIT]], {}),
+            ([["input", {"q": {"method": "tools/list"}}]], CAPS), ([["input", {"q": 1}]], CAPS),
+            ([["result", {"resultType": "input_required"}]], CAPS), ([["result", {"resultType": "later"}]], CAPS),
+            ([["result", {"resultType": 7}]], CAPS))
+    for steps, caps in rows:
+        status, answer = Rounds(t, steps, caps=caps).ask()
+        eq((status, answer["error"]["code"], answer["error"]["data"]["reason"]), (200, -32603, "child_protocol_error"), steps)
+
+
+@case
+def errors_are_passed_on(t):
+    """FRONT-ERA-11 bridging.md §2.4: -32601 is 404, -32021 is 400 with its data; what is between the server and us is not."""
+    needed = {"requiredCapabilities": {"sampling": {}}}
+    rows = ((-32601, 404, -32601), (-32021, 400, -32021), (-32020, 200, -32603), (-32022, 200, -32603), (-32602, 200, -32602),
+            (-32000, 200, -32000))
+    for given, status, got in rows:
+        answer = ask(t, "main", "tools/call", {"name": "do", "arguments": {"steps": [["error", given, "why", needed]]}})
+        eq((answer[0], answer[1][0]["error"]["code"], answer[1][0]["error"]["data"]), (status, got, needed), given)
+
+
+@case
+def progress_and_logs(t):
+    """MOD-PROG-01 MOD-LOG-01: by the token of the request; log lines for who asked, at his level."""
+    log = ["notify", "notifications/message", {"level": "error", "data": "x"}]
+    found = do(t, "main", ["progress", 1], log, ["text", "done"], token="mine", level="warning")
+    eq([m.get("method") for m in found[:-1]], ["notifications/progress", "notifications/message"])
+    eq(found[0]["params"]["progressToken"], "mine")
+    eq(len(do(t, "main", log, ["text", "done"])), 1)
+
+
+@case
+def changes_are_heard(t):
+    """MOD-SUB-02 BACK-MSG-03: a listen hears what the pool's own subscription brings, with its own id."""
+    conn, read, granted = listen(t, "all", {"toolsListChanged": True, "resourceSubscriptions": ["test://a"]}, 5)
+    eq(granted, {"toolsListChanged": True, "resourceSubscriptions": ["test://a"]})
+    do(t, "all", ["changed", "notifications/resources/updated", {"uri": "test://a"}], ["text", "said"])
+    eq(read(), {"jsonrpc": "2.0", "method": "notifications/resources/updated",
+                "params": {"_meta": {META + "subscriptionId": 5}, "uri": "test://a"}})
+    conn.close()
+
+
+@case
+def leaving_cancels(t):
+    """CXL-04"""
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}})
+    conn = begin(t, "main", body)
+    wait_for(lambda: any(b"wait_cancel" in t.daemon.record(p) for p in t.daemon.children("main")), 3, "the call")
+    conn.close()
+    wait_for(lambda: any(m.get("method") == "notifications/cancelled" for p in t.daemon.children("main")
+                         for m in t.daemon.messages(p)), 3, "the cancellation")
