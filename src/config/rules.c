@@ -354,7 +354,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_server(&config->servers[i], server_place(root, &config->servers[i]),
 			     problems);
 		check_claims(config, &config->servers[i], root, problems);
-		rules_check_sandbox(config, &config->servers[i],
+		rules_check_sandbox(config, &config->servers[i], root,
 				    server_place(root, &config->servers[i]), problems);
 		check_path_is_unique(config, i, root, problems);
 	}
