@@ -316,16 +316,17 @@ static int run_doctor(const struct line *line)
 		.file = line->command != NULL ? NULL : line->file,
 		.command = line->command,
 	};
-	struct config_problems problems = { NULL, 0 };
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
 	struct config *config;
 	int ill;
 
 	if (line->url != NULL)
 		return examine_oauth(line);
-	config = config_load(&request, &problems);
+	config = config_load(&request, &problems, &warnings);
 	for (size_t i = 0; i < problems.count; i++)
 		fail(problems.items[i]);
 	config_problems_fini(&problems);
+	config_problems_fini(&warnings); /* -t tells them */
 	if (config == NULL) {
 		/* After the first build there is no configuration yet. */
 		if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
