@@ -10,7 +10,7 @@ import threading
 
 import harness
 import mcp
-from harness import case, child_argv, eq, is_alive, merged, ok, to_yaml, wait_for
+from harness import Skip, case, child_argv, eq, is_alive, merged, ok, to_yaml, wait_for
 
 HOSTILE = "red\x1b[31m\x07 \x9b2J \u202egnp.exe\u200b end \u2066\u034f\u3164\ufe0f\U000e0041\U000e0100"
 TOOLS = [{"name": "x\x1b]0;t\x07y", "description": "first " + HOSTILE + "\nsecond", "inputSchema": {"type": "object"}},
@@ -310,6 +310,35 @@ def doctor_finds_what_is_wrong(t):
     eq(list(parts), list(ill))
     for name, (_, pattern) in ill.items():
         ok(re.search(pattern, parts[name], re.M), "what is said of " + name, parts[name])
+
+
+@case(daemon=False)
+def doctor_asks_for_cgroups(t):
+    """product §2: a limit for which there is no cgroup is wrong for the doctor whenever it is for -t."""
+    argv = child_argv({}, "limited")
+    servers = {"limited": {"command": argv[0], "args": argv[1:], "resources": {"memory": "1GiB"}}}
+    path = os.path.join(t.directory(), "t.yaml")
+    with open(path, "w") as f:
+        f.write(to_yaml({"servers": servers}) + "\n")
+    os.chmod(path, 0o600)
+    check = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "-c", path], capture_output=True, text=True, timeout=8 * harness.SLOW)
+    is_refused = check.returncode != 0
+    out, _ = doctor(t, servers, status=1 if is_refused else 0)
+    eq("FAIL  resources" in out, is_refused, check.stderr + out)
+    eq("needs a cgroup" in out, is_refused, "why")
+
+
+@case(daemon=False, deadline=30)
+def doctor_knows_why_nothing_comes(t):
+    """product §2: a server that does not answer, in a sandbox without network, is told what it lacks."""
+    spec = {"command": "sleep", "args": ["30"], "start": {"timeout": "500ms"}, "stop": {"grace": "100ms", "term": "300ms"}}
+    out, _ = doctor(t, {"free": spec, "kept": dict(spec, sandbox={"mode": "landlock"}),
+                        "web": dict(spec, sandbox={"mode": "landlock", "connect": [443]})}, status=1)
+    free, kept, web = re.findall(r"FAIL +(?:answer|start) .*", out)
+    if "start" in kept.split():
+        raise Skip("this kernel keeps no sandbox")
+    ok("sandbox.connect lists no port" in kept, "the sandbox", kept)
+    ok("sandbox" not in free + web, "no sandbox, or one with a port", free, web)
 
 
 @case(daemon=False, deadline=30)
