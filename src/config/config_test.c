@@ -188,7 +188,7 @@ static void test_import(void **state)
 	assert_string_equal(config->servers[0].endpoint.path.p, "/a/mcp");
 	assert_string_equal(config->servers[0].args.items[0].p, "y");
 	assert_false(config->servers[1].enabled);
-	assert_int_equal(warnings.count, 1);
+	assert_int_equal(warnings.count, 2);
 	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
 	config_free(&config);
 	write_file(*state, "{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}");
