@@ -183,6 +183,12 @@ static bool read_pem(const struct types_context *context, const char *path, cons
 
 	if (path == NULL) /* the rules have said so */
 		return false;
+	/* The files are read again later, and a service is started somewhere else than -t. */
+	if (path[0] != '/') {
+		problem_add_at(context->problems, at, "must be an absolute path, not '%.100s'",
+			       path);
+		return false;
+	}
 	if (file_read(path, CERTIFICATES_BYTES_MAX, text_r, &mode, &err) != 0) {
 		problem_add_at(context->problems, at, "%s: %s", path, err.text);
 		return false;

@@ -224,6 +224,8 @@ static void test_confinement_of_a_server(void **state)
 		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
 		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
 		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, idle_timeout: 5m}}\n",
+			"F:1:27: unknown key 'idle_timeout'; did you mean 'pool.idle_timeout'?");
 	/* SEC-62: nobody is left to believe in a sandbox that is none. */
 	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [/b]}}}\n",
 			"F:1:36: servers.a.sandbox: this is no sandbox yet, nothing would be "

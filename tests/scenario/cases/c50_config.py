@@ -258,6 +258,7 @@ def open_listener_is_refused(t):
                 ok("auth: {mode: anonymous}" in output, "the line to add", output)
         done = program("--listen", address, "--", "/bin/cat")
         eq(done.returncode, 2, address)
+        ok("needs a configuration file (-c)" in done.stderr and "add to this entry" not in done.stderr, "there is no file", done.stderr)
 
 
 @case(daemon=False)
