@@ -42,7 +42,7 @@
 
 enum gateway_state {
 	GATEWAY_SERVING,
-	GATEWAY_FINISHING, /* calls in flight run on */
+	GATEWAY_FINISHING, /* calls in flight run on; nothing new begins */
 	GATEWAY_STOPPING,  /* sessions have ended, processes are on their way out */
 };
 
@@ -99,24 +99,37 @@ static void gateway_set_state(struct gateway *g, enum gateway_state state)
 	g->state_since_ms = clock_now_ms();
 }
 
-/*
- * This copy of the socket and the keeper's are the last ones: once both are closed, who connects is refused, and
- * tries elsewhere. A socket that the service manager keeps is not closed: the kernel would go on to tell of those
- * who wait there for the next daemon.
- */
-static void gateway_close_listener(struct gateway *g, size_t i)
+/* The service manager keeps the socket: who connects while this daemon stops waits there for the next one. */
+static bool gateway_keeps_listener(const struct gateway *g, size_t i)
 {
-	bool is_kept =
-		slice_has_prefix(slice_str(g->config->listen[i].address), SLICE_LIT("systemd:"));
+	return slice_has_prefix(slice_str(g->config->listen[i].address), SLICE_LIT("systemd:"));
+}
 
+/* Not closed: the kernel would go on to tell of those who wait there. */
+static void gateway_leave_kept_listeners(struct gateway *g)
+{
+	for (size_t i = 0; i < g->port_count; i++)
+		if (gateway_keeps_listener(g, i))
+			listener_fini(&g->ports[i].listener);
+}
+
+/*
+ * All others stay open while calls are in flight: those who wait for them may have to answer a server's question, or
+ * to resume a stream, on a new connection. The keeper has closed its copies: from now on who connects is refused,
+ * and tries elsewhere.
+ */
+static void gateway_close_listeners(struct gateway *g)
+{
 	CHECK(g->port_count == 0 || g->port_count == g->config->listen_count);
-	if (i < g->port_count) {
-		if (!is_kept)
+	for (size_t i = 0; i < g->config->listen_count; i++) {
+		if (gateway_keeps_listener(g, i))
+			continue;
+		if (i < g->port_count) {
 			listener_accept_waiting(&g->ports[i].listener);
-		listener_fini(&g->ports[i].listener);
-	}
-	if (!is_kept)
+			listener_fini(&g->ports[i].listener);
+		}
 		close(g->listeners[i]);
+	}
 }
 
 static void gateway_stop_serving(struct gateway *g)
@@ -126,8 +139,7 @@ static void gateway_stop_serving(struct gateway *g)
 	gateway_set_state(g, GATEWAY_FINISHING);
 	g->drain_until_ms = clock_now_ms() + g->config->drain_timeout_ms;
 	router_drain(&g->router);
-	for (size_t i = 0; i < g->config->listen_count; i++)
-		gateway_close_listener(g, i);
+	gateway_leave_kept_listeners(g);
 	http_server_drain(g->http);
 	frontend_drain(&g->frontend);
 	LIST_FOREACH(node, &g->router.sessions.sessions) {
@@ -140,6 +152,7 @@ static void gateway_stop_serving(struct gateway *g)
 
 static void gateway_end_sessions(struct gateway *g)
 {
+	gateway_close_listeners(g);
 	gateway_set_state(g, GATEWAY_STOPPING);
 	router_end_sessions(&g->router, REASON_DRAINING);
 	CHECK(g->router.sessions.count == 0);

@@ -145,7 +145,8 @@ static int parse_command_line(struct command_line *line, int argc, char **argv)
 	if (optind < argc) {
 		if (strcmp(argv[optind - 1], "--") != 0) {
 			fprintf(stderr,
-				"mcpgated: unexpected argument '%s'; a command stands after --\n",
+				"mcpgated: unexpected argument '%s'; a configuration stands after "
+				"-c, a command after --\n",
 				argv[optind]);
 			return -1;
 		}
@@ -206,10 +207,40 @@ static int dump(const char *what)
 	return EXIT_USAGE;
 }
 
-static void print_problems(const struct config_problems *problems)
+static void print_problems(const char *kind, const struct config_problems *problems)
 {
 	for (size_t i = 0; i < problems->count; i++)
-		fprintf(stderr, "mcpgated: %s\n", problems->items[i]);
+		fprintf(stderr, "mcpgated: %s%s\n", kind, problems->items[i]);
+}
+
+static void print_verdict(size_t warnings)
+{
+	if (warnings == 0)
+		fputs("mcpgated: the configuration is fine\n", stderr);
+	else
+		fprintf(stderr, "mcpgated: the configuration is fine, with %zu warning%s\n",
+			warnings, warnings == 1 ? "" : "s");
+}
+
+/* config_check_fn: what this machine can keep. */
+static void check_machine(const struct config_request *request, const struct config *config,
+			  const struct tree *root, struct config_problems *problems,
+			  struct config_problems *warnings)
+{
+	kernel_features_check(config, root, problems);
+	/* Where there is nothing else to serve, nothing is served without it. */
+	kernel_features_check_commands(config, root,
+				       request->command != NULL ? problems : warnings);
+}
+
+/* The same for -t, which tells what a start logs. */
+static void check_machine_and_tell(const struct config_request *request,
+				   const struct config *config, const struct tree *root,
+				   struct config_problems *problems,
+				   struct config_problems *warnings)
+{
+	check_machine(request, config, root, problems, warnings);
+	kernel_features_warn(config, root, warnings);
 }
 
 /* After a fresh build there is no configuration yet. */
@@ -238,33 +269,32 @@ static int run(const struct config *config)
 	return status;
 }
 
-static int with_configuration(const struct command_line *line)
+static int with_configuration(struct command_line *line)
 {
-	struct config_problems problems = { NULL, 0 };
-	struct config *config = config_load(&line->request, &problems);
+	static config_check_fn *const checks[] = {
+		[ACTION_RUN] = check_machine,
+		[ACTION_TEST] = check_machine_and_tell,
+		[ACTION_PRINT] = NULL,
+	};
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
+	size_t warning_count;
+	struct config *config;
 	int status = 0;
 
-	CHECK(line->action <= ACTION_PRINT && (config != NULL) == (problems.count == 0));
-	if (config != NULL && line->action != ACTION_PRINT) {
-		kernel_features_check(config, &problems);
-		/* Where there is nothing else to serve, nothing is served without it. */
-		kernel_features_check_commands(config, line->request.command != NULL ?
-							       &problems :
-							       &config->warnings);
-	}
-	if (problems.count > 0)
-		config_free(&config);
-	print_problems(&problems);
+	CHECK(line->action <= ACTION_PRINT);
+	line->request.check = checks[line->action];
+	config = config_load(&line->request, &problems, &warnings);
+	print_problems("", &problems);
+	print_problems("warning: ", &warnings);
+	warning_count = warnings.count;
 	config_problems_fini(&problems);
+	config_problems_fini(&warnings);
 	if (config == NULL) {
 		hint_at_a_command(line);
 		return line->action == ACTION_TEST ? 1 : EXIT_USAGE;
 	}
-	if (line->action == ACTION_TEST)
-		kernel_features_warn(config); /* a start logs it */
-	print_problems(&config->warnings);
 	if (line->action == ACTION_TEST) {
-		fprintf(stderr, "mcpgated: the configuration is fine\n");
+		print_verdict(warning_count);
 	} else if (line->action == ACTION_PRINT) {
 		config_print(config, stdout);
 		status = check_output();

@@ -43,9 +43,11 @@ static struct server *need_server(const struct inquiry *inquiry)
 	struct server *server = admin_find_server(inquiry->admin, name);
 
 	if (server == NULL)
-		admin_reply_error(inquiry->conn, name.n > 0 ? 404 : 400,
-				  name.n > 0 ? "there is no server of this name" :
-					       "the parameter server=NAME is missing");
+		admin_reply_error(
+			inquiry->conn, name.n > 0 ? 404 : 400,
+			name.n > 0 ?
+				"there is no server of this name; mcpgatectl servers lists them" :
+				"the parameter server=NAME is missing");
 	return server;
 }
 

@@ -11,6 +11,7 @@
 #include "process/child.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/peer.h"
 #include "router/report.h"
 
 static struct session *session_at(struct list *node)
@@ -45,14 +46,28 @@ static uint64_t quantile_of(const struct server_stats *stats, unsigned int permi
 		       VALUE_NONE;
 }
 
+/* Whether a process of it is past its handshake, or waits for one ready-made. */
+static bool has_answered(const struct server *server)
+{
+	LIST_FOREACH(node, &server->children) {
+		struct child_report report;
+
+		report_child(container_of(node, struct child, link), &report);
+		if (report.is_up)
+			return true;
+	}
+	return false;
+}
+
 static struct json_t *describe_server(const struct server *server, struct slice path,
 				      const struct server_load *load)
 {
 	const struct server_stats *stats = &server->stats;
 	struct json_t *value = value_object(), *failure = NULL;
 	const char *state = server->backoff.failures > 0 ? "failing" :
-			    server->count > 0            ? "ready" :
-							   "idle";
+			    server->count == 0           ? "idle" :
+			    has_answered(server)         ? "ready" :
+							   "starting";
 	uint64_t now_ms = clock_now_ms(), retry_at_ms = server->backoff.retry_at_ms;
 
 	value_set_text(value, "name", slice_str(server->conf.name));
@@ -187,6 +202,7 @@ static struct json_t *describe_session(struct session *session)
 {
 	struct json_t *value = value_object();
 	struct session_report report;
+	char address[PEER_TEXT_BYTES];
 
 	CHECK(session->state == SESSION_LIVE);
 	report_session(session, &report);
@@ -205,6 +221,9 @@ static struct json_t *describe_session(struct session *session)
 	value_set_flag(value, "listens", stream_has_reader(&session->standalone));
 	value_set_number(value, "pid", report.pid > 0 ? (uint64_t)report.pid : VALUE_NONE);
 	set_principal(value, session->principal);
+	value_set_text(value, "program", report.program);
+	peer_format(report.peer, address);
+	value_set_text(value, "address", slice_str(address));
 	return value;
 }
 

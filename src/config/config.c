@@ -181,7 +181,14 @@ static bool read_pem(const struct types_context *context, const char *path, cons
 	struct error err;
 	mode_t mode;
 
-	CHECK(path != NULL);
+	if (path == NULL) /* the rules have said so */
+		return false;
+	/* The files are read again later, and a service is started somewhere else than -t. */
+	if (path[0] != '/') {
+		problem_add_at(context->problems, at, "must be an absolute path, not '%.100s'",
+			       path);
+		return false;
+	}
 	if (file_read(path, CERTIFICATES_BYTES_MAX, text_r, &mode, &err) != 0) {
 		problem_add_at(context->problems, at, "%s: %s", path, err.text);
 		return false;
@@ -258,12 +265,12 @@ static void check_all_tls(const struct types_context *context, const struct conf
 	}
 }
 
-struct config *config_load(const struct config_request *request, struct config_problems *problems)
+struct config *config_load(const struct config_request *request, struct config_problems *problems,
+			   struct config_problems *warnings)
 {
-	struct config_problems warnings = { 0 };
 	struct types_context context = {
 		.problems = problems,
-		.warnings = &warnings,
+		.warnings = warnings,
 		.resolve = secret_resolve,
 	};
 	struct config *config = NULL;
@@ -280,18 +287,16 @@ struct config *config_load(const struct config_request *request, struct config_p
 		replace_listen(root, request->listen);
 	if (root != NULL && request->token_file != NULL)
 		replace_auth(&context, root, request->token_file);
-	if (root != NULL)
-		config = load_tree(&context, root);
-	if (config != NULL)
+	if (root != NULL) {
+		config = load_draft(&context, root);
 		check_all_tls(&context, config, root);
+	}
+	if (root != NULL && request->check != NULL)
+		request->check(request, config, root, problems, warnings);
 	if (problems->count > 0)
 		config_free(&config);
 	tree_free(&root);
 	CHECK((config != NULL) == (problems->count == 0));
-	if (config != NULL)
-		config->warnings = warnings;
-	else
-		config_problems_fini(&warnings);
 	return config;
 }
 

@@ -122,8 +122,18 @@ struct config {
 	char *log_target; /* "stderr", "journal" or a file */
 	struct config_server *servers;
 	size_t server_count;
-	struct config_problems warnings; /* of the same form; nothing that forbids to start */
 };
+
+struct config_request;
+struct tree;
+
+/*
+ * What can be told only by asking the machine. It is asked of a configuration with problems as well: then commands may
+ * be NULL, and paths anything. `root` is the tree it was read from and tells the places.
+ */
+typedef void config_check_fn(const struct config_request *request, const struct config *config,
+			     const struct tree *root, struct config_problems *problems,
+			     struct config_problems *warnings);
 
 /* What the command line asks for. All strings are borrowed. */
 struct config_request {
@@ -134,14 +144,16 @@ struct config_request {
 	const char *listen;      /* --listen, or NULL */
 	const char *token_file;  /* --token-file, or NULL */
 	const char *isolation;   /* --isolation of the command, or NULL */
+	config_check_fn *check;  /* or NULL */
 };
 
 /*
  * Loads and checks. Returns a configuration (free with config_free), or NULL; then `problems` holds
- * every problem that was found, not only the first.
+ * every problem that was found, not only the first. `warnings` are of the same form, and there in both cases:
+ * nothing that forbids to start. Both are the caller's to end.
  */
-struct config *config_load(const struct config_request *request, struct config_problems *problems)
-	must_check;
+struct config *config_load(const struct config_request *request, struct config_problems *problems,
+			   struct config_problems *warnings) must_check;
 void config_free(struct config **config);
 void config_problems_fini(struct config_problems *problems);
 

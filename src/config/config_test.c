@@ -39,10 +39,16 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
+/* Of the last load. */
+static struct config_problems warnings;
+
 static struct config *load(const struct config_request *request)
 {
 	struct config_problems problems = { 0 };
-	struct config *config = config_load(request, &problems);
+	struct config *config;
+
+	config_problems_fini(&warnings);
+	config = config_load(request, &problems, &warnings);
 
 	if (config == NULL)
 		fail_msg("refused: %s", problems.items[0]);
@@ -57,7 +63,8 @@ static void assert_problem(const struct config_request *request, const char *pat
 	struct config_problems problems = { 0 };
 	char *line = mem_printf("%s%s", path, expected);
 
-	assert_null(config_load(request, &problems));
+	config_problems_fini(&warnings);
+	assert_null(config_load(request, &problems, &warnings));
 	assert_int_equal(problems.count, 1);
 	assert_string_equal(problems.items[0], line);
 	config_problems_fini(&problems);
@@ -136,11 +143,11 @@ static void test_secret_that_others_may_read_is_a_warning(void **state)
 	write_file(*state, "servers: {a: {command: x, env: {T_TOKEN: t}}}\n");
 	assert_int_equal(chmod(*state, 0644), 0);
 	config = load(&request);
-	assert_int_equal(config->warnings.count, 1);
+	assert_int_equal(warnings.count, 1);
 	config_free(&config);
 	assert_int_equal(chmod(*state, 0640), 0);
 	config = load(&request);
-	assert_int_equal(config->warnings.count, 0);
+	assert_int_equal(warnings.count, 0);
 	config_free(&config);
 }
 
@@ -156,12 +163,12 @@ static void test_open_file_of_a_secret_is_a_warning(void **state)
 	write_file(secret, "s3cret\n");
 	assert_int_equal(chmod(secret, 0644), 0);
 	config = load(&request);
-	assert_int_equal(config->warnings.count, 1);
-	assert_non_null(strstr(config->warnings.items[0], "everybody can read this secret"));
+	assert_int_equal(warnings.count, 1);
+	assert_non_null(strstr(warnings.items[0], "everybody can read this secret"));
 	config_free(&config);
 	assert_int_equal(chmod(secret, 0640), 0);
 	config = load(&request);
-	assert_int_equal(config->warnings.count, 0);
+	assert_int_equal(warnings.count, 0);
 	config_free(&config);
 	unlink(secret);
 	free(secret);
@@ -181,7 +188,7 @@ static void test_import(void **state)
 	assert_string_equal(config->servers[0].endpoint.path.p, "/a/mcp");
 	assert_string_equal(config->servers[0].args.items[0].p, "y");
 	assert_false(config->servers[1].enabled);
-	assert_int_equal(config->warnings.count, 1);
+	assert_int_equal(warnings.count, 2);
 	assert_string_equal(config->listen[0].address, "127.0.0.1:0");
 	config_free(&config);
 	write_file(*state, "{\"mcpServers\": {\"far\": {\"url\": \"u\"}}}");

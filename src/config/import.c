@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON by jansson, duplicate members refused. jansson keeps no places, so messages name the member
- * instead of a line. Values are texts only: nothing in such a file is a {file:} reference.
+ * instead of a line. Values are texts only: nothing in such a file is a {file:} reference, and nothing is put in the place
+ * of ${…}. What editors allow besides JSON, comments and commas behind the last entry, is blanked before.
  */
 #include "config/import.h"
 
@@ -17,15 +18,31 @@ struct import {
 	const char *file;
 	struct config_problems *problems;
 	struct config_problems *warnings;
-	/* the entry of mcpServers that is converted */
+	const char *list; /* the name of the object with the entries: editors differ */
+	/* the entry that is converted */
 	const char *name; /* as the file has it */
 	json_t *json;
 };
 
 static void refuse(const struct import *import, const char *member, const char *expected)
 {
-	problem_add(import->problems, "%s: mcpServers.%.60s.%s: must be %s", import->file,
+	problem_add(import->problems, "%s: %s.%.60s.%s: must be %s", import->file, import->list,
 		    import->name, member, expected);
+}
+
+/* Clients put something in the place of such a text. What a claim is replaced by is ours: claim.h */
+static void warn_of_variable(const struct import *import, const char *member, const char *text)
+{
+	const char *at = strstr(text, "${");
+
+	while (at != NULL && strncmp(at, "${claim:", 8) == 0)
+		at = strstr(at + 2, "${");
+	if (at != NULL)
+		problem_add(import->warnings,
+			    "%s: %s.%.60s.%s: '%.*s' is passed as it stands: nothing is put in its "
+			    "place here",
+			    import->file, import->list, import->name, member,
+			    (int)strcspn(at, "}") + (strchr(at, '}') != NULL), at);
 }
 
 /* Adds the member, if it is there; jansson has refused NUL characters, so a text is all of a string. */
@@ -33,10 +50,12 @@ static void convert_text(const struct import *import, const char *member, struct
 {
 	json_t *value = json_object_get(import->json, member);
 
-	if (json_is_string(value))
+	if (json_is_string(value)) {
 		tree_add(server, member, tree_new_text(json_string_value(value), import->file));
-	else if (value != NULL && !json_is_null(value))
+		warn_of_variable(import, member, json_string_value(value));
+	} else if (value != NULL && !json_is_null(value)) {
 		refuse(import, member, "a string");
+	}
 }
 
 static void convert_args(const struct import *import, struct tree *server)
@@ -54,10 +73,12 @@ static void convert_args(const struct import *import, struct tree *server)
 	list = tree_add(server, "args", tree_new(TREE_LIST, file));
 	json_array_foreach(args, i, arg)
 	{
-		if (json_is_string(arg))
-			tree_add(list, NULL, tree_new_text(json_string_value(arg), file));
-		else
+		if (!json_is_string(arg)) {
 			refuse(import, "args", "an array of strings");
+			continue;
+		}
+		tree_add(list, NULL, tree_new_text(json_string_value(arg), file));
+		warn_of_variable(import, "args", json_string_value(arg));
 	}
 }
 
@@ -76,10 +97,12 @@ static void convert_env(const struct import *import, struct tree *server)
 	map = tree_add(server, "env", tree_new(TREE_MAP, file));
 	json_object_foreach(env, name, value)
 	{
-		if (json_is_string(value))
-			tree_add(map, name, tree_new_text(json_string_value(value), file));
-		else
+		if (!json_is_string(value)) {
 			refuse(import, "env", "an object of strings");
+			continue;
+		}
+		tree_add(map, name, tree_new_text(json_string_value(value), file));
+		warn_of_variable(import, "env", json_string_value(value));
 	}
 }
 
@@ -90,8 +113,37 @@ static void convert_disabled(const struct import *import, struct tree *server)
 
 	if (json_is_boolean(disabled))
 		tree_add(server, "enabled", tree_new_text(enabled, import->file))->is_plain = true;
-	else if (disabled != NULL && !json_is_null(disabled))
+	if (json_is_true(disabled))
+		problem_add(import->warnings, "%s: %s.%.60s: is disabled there, and not served",
+			    import->file, import->list, import->name);
+	else if (disabled != NULL && !json_is_boolean(disabled) && !json_is_null(disabled))
 		refuse(import, "disabled", "true or false");
+}
+
+/* What is neither ours nor known to be a client's own may be misspelt. */
+static void warn_of_members(const struct import *import)
+{
+	static const char *const known[] = {
+		"command",     "args",      "env",     "cwd",          "disabled",
+		"type",        "transport", "name",    "title",        "description",
+		"icon",        "version",   "gallery", "timeout",      "autoApprove",
+		"alwaysAllow", "tools",     "trust",   "includeTools", "excludeTools"
+	};
+	const char *member;
+	json_t *value;
+
+	json_object_foreach(import->json, member, value)
+	{
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(known) && strcmp(known[i], member) != 0)
+			i++;
+		if (i == ARRAY_LEN(known))
+			problem_add(import->warnings,
+				    "%s: %s.%.60s.%.60s: is not known, and ignored; what counts is "
+				    "command, args, env, cwd and disabled",
+				    import->file, import->list, import->name, member);
+	}
 }
 
 static void add_server(const struct import *import, struct tree *servers, struct tree *server)
@@ -101,13 +153,13 @@ static void add_server(const struct import *import, struct tree *servers, struct
 	CHECK(servers->kind == TREE_MAP && server->parent == NULL);
 	if (tree_find(servers, name) != NULL) {
 		problem_add(import->problems,
-			    "%s: mcpServers.%.60s: another entry is already served as '%s'",
-			    import->file, import->name, name);
+			    "%s: %s.%.60s: another entry is already served as '%s'", import->file,
+			    import->list, import->name, name);
 		tree_free(&server);
 	} else {
 		if (strcmp(name, import->name) != 0)
-			problem_add(import->warnings, "%s: mcpServers.%.60s: is served as '%s'",
-				    import->file, import->name, name);
+			problem_add(import->warnings, "%s: %s.%.60s: is served as '%s'",
+				    import->file, import->list, import->name, name);
 		tree_add(servers, name, server);
 	}
 	free(name);
@@ -118,16 +170,16 @@ static void convert_entry(const struct import *import, struct tree *servers)
 	struct tree *server;
 
 	if (!json_is_object(import->json)) {
-		problem_add(import->problems, "%s: mcpServers.%.60s: must be an object",
-			    import->file, import->name);
+		problem_add(import->problems, "%s: %s.%.60s: must be an object", import->file,
+			    import->list, import->name);
 		return;
 	}
 	/* An entry without a command is a server elsewhere. */
 	if (json_object_get(import->json, "command") == NULL) {
 		problem_add(import->warnings,
-			    "%s: mcpServers.%.60s: left out: %s; only servers that are started "
+			    "%s: %s.%.60s: left out: %s; only servers that are started "
 			    "here, by a command, can be served",
-			    import->file, import->name,
+			    import->file, import->list, import->name,
 			    json_object_get(import->json, "url") != NULL ?
 				    "it is reached by a url" :
 				    "it has no command");
@@ -139,15 +191,20 @@ static void convert_entry(const struct import *import, struct tree *servers)
 	convert_env(import, server);
 	convert_text(import, "cwd", server);
 	convert_disabled(import, server);
+	warn_of_members(import);
 	add_server(import, servers, server);
 }
 
 static struct tree *convert(struct import *import, json_t *json)
 {
-	json_t *entries = json_object_get(json, "mcpServers");
+	bool is_editors = json_object_get(json, "mcpServers") == NULL &&
+			  json_object_get(json, "servers") != NULL;
+	json_t *entries;
 	size_t before = import->problems->count;
 	struct tree *root, *servers;
 
+	import->list = is_editors ? "servers" : "mcpServers"; /* VS Code has the first */
+	entries = json_object_get(json, import->list);
 	if (!json_is_object(entries)) {
 		problem_add(import->problems,
 			    "%s: there is no object \"mcpServers\" in it; expected is "
@@ -160,9 +217,9 @@ static struct tree *convert(struct import *import, json_t *json)
 	json_object_foreach(entries, import->name, import->json) convert_entry(import, servers);
 	if (servers->count == 0 && import->problems->count == before)
 		problem_add(import->problems,
-			    "%s: mcpServers: no entry can be served; one at least must have a "
+			    "%s: %s: no entry can be served; one at least must have a "
 			    "command, which is started here",
-			    import->file);
+			    import->file, import->list);
 	return root;
 }
 
@@ -180,11 +237,67 @@ static void wipe(json_t *json)
 	json_object_foreach(json, key, value) wipe(value);
 }
 
+/* The end of a comment that begins at p; p if none does. One that does not end is left for the parser to refuse. */
+static char *skip_comment(char *p, char *end)
+{
+	char *close = NULL;
+
+	if (end - p < 2 || p[0] != '/')
+		return p;
+	if (p[1] == '/') {
+		close = memchr(p, '\n', (size_t)(end - p));
+		return close != NULL ? close : end;
+	}
+	if (p[1] == '*')
+		close = memmem(p + 2, (size_t)(end - p) - 2, "*/", 2);
+	return close != NULL ? close + 2 : p;
+}
+
+/* Line ends stay, so that places are those of the file. */
+static void blank(char *from, const char *to)
+{
+	for (; from < to; from++)
+		if (*from != '\n')
+			*from = ' ';
+}
+
+/* Behind the text that begins at p, or the end. */
+static char *skip_text(char *p, char *end)
+{
+	for (p++; p < end && *p != '"'; p++)
+		if (*p == '\\' && p + 1 < end)
+			p++;
+	return p < end ? p + 1 : end;
+}
+
+static void blank_what_is_no_json(char *p, char *end)
+{
+	char *comma = NULL; /* with nothing but space behind it so far */
+
+	while (p < end) {
+		char *next = skip_comment(p, end);
+
+		if (next > p) {
+			blank(p, next);
+			p = next;
+			continue;
+		}
+		if (comma != NULL && (*p == '}' || *p == ']'))
+			*comma = ' ';
+		if (*p == ',')
+			comma = p;
+		else if (strchr(" \t\r\n", *p) == NULL || *p == '\0')
+			comma = NULL;
+		p = *p == '"' ? skip_text(p, end) : p + 1;
+	}
+}
+
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
 			 struct config_problems *warnings)
 {
 	struct import import = { .file = file, .problems = problems, .warnings = warnings };
 	size_t before = problems->count;
+	struct buf plain = { 0 };
 	struct tree *root;
 	json_error_t error;
 	json_t *json;
@@ -193,7 +306,11 @@ struct tree *import_read(struct slice text, const char *file, struct config_prob
 	/* Editors of Windows put a byte order mark there. YAML's reader leaves it out, too. */
 	if (slice_has_prefix(text, SLICE_LIT("\xEF\xBB\xBF")))
 		text = slice_of(text.p + 3, text.n - 3);
-	json = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES, &error);
+	buf_append_slice(&plain, text);
+	if (plain.len > 0)
+		blank_what_is_no_json(plain.data, plain.data + plain.len);
+	json = json_loadb(buf_terminate(&plain), plain.len, JSON_REJECT_DUPLICATES, &error);
+	buf_wipe(&plain);
 	if (json == NULL) {
 		char *quotation = strstr(error.text, " near ");
 

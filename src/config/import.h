@@ -13,10 +13,10 @@
  * text      the file, at most IMPORT_BYTES_MAX bytes
  * file      for messages; borrowed as long as the tree lives
  * problems  gets what makes the import impossible
- * warnings  gets the entries that are left out or renamed
+ * warnings  gets the entries that are left out, disabled or renamed, and what of an entry nobody knows
  *
- * Of an entry command, args, env, cwd and disabled count; the rest is some client's own. Returns
- * the tree (free with tree_free), or NULL if a problem was added.
+ * The entries are in "mcpServers" or, as editors have it, in "servers"; comments and commas behind the last entry are
+ * skipped. Of an entry command, args, env, cwd and disabled count; the rest is some client's own. Returns the tree (free with tree_free), or NULL if a problem was added.
  */
 struct tree *import_read(struct slice text, const char *file, struct config_problems *problems,
 			 struct config_problems *warnings) must_check;

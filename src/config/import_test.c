@@ -61,7 +61,9 @@ static void test_entries_become_servers(void **state)
 	struct tree *git = tree_find(servers, "git");
 
 	assert_int_equal(outcome.problems.count, 0);
-	assert_int_equal(outcome.warnings.count, 0);
+	assert_int_equal(outcome.warnings.count, 1);
+	assert_string_equal(outcome.warnings.items[0],
+			    "f.json: mcpServers.off: is disabled there, and not served");
 	assert_int_equal(servers->count, 3);
 	assert_int_equal(git->count, 4);
 	assert_string_equal(text_at(git, "command"), "uvx");
@@ -88,6 +90,47 @@ static void test_left_out_and_renamed_entries_are_told(void **state)
 
 	assert_texts(&outcome.warnings, warnings, 3);
 	assert_int_equal(tree_find(outcome.root, "servers")->count, 1);
+	end(&outcome);
+}
+
+static void test_editors_files_are_read(void **state)
+{
+	struct outcome outcome = import_text(
+		"// of an editor\n{\n  \"inputs\": [{\"id\": \"key\"},],\n  /* one\n server */\n"
+		"  \"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"x\", // y\n"
+		"    \"args\": [\"http://h/*\\\"\", \",]*/\", /**/ ], }, },\n}\n//");
+	struct tree *a = tree_find(tree_find(outcome.root, "servers"), "a");
+
+	assert_int_equal(outcome.problems.count, 0);
+	assert_int_equal(outcome.warnings.count, 0);
+	assert_int_equal(tree_find(a, "args")->count, 2);
+	assert_string_equal(tree_find(a, "args")->items[0]->text, "http://h/*\"");
+	assert_string_equal(tree_find(a, "args")->items[1]->text, ",]*/");
+	end(&outcome);
+	assert_refused("{\"servers\": {\"a\": 7}}", "f.json: servers.a: must be an object");
+	assert_refused("{\n/* x\n \"a\": 1 2}",
+		       "f.json:2:1: not valid JSON: string or '}' expected");
+	assert_refused("{\"a\": 1,\n // x\n 2}",
+		       "f.json:3:2: not valid JSON: string or '}' expected");
+	assert_refused("{\"a\\", "f.json:1:4: not valid JSON: invalid escape");
+}
+
+static void test_what_is_not_as_in_the_client_is_told(void **state)
+{
+	static const char *const warnings[] = {
+		"f.json: mcpServers.a.args: '${input:key}' is passed as it stands: nothing is put in "
+		"its place here",
+		"f.json: mcpServers.a.env: '${HOME}' is passed as it stands: nothing is put in its "
+		"place here",
+		"f.json: mcpServers.a.agrs: is not known, and ignored; what counts is command, args, "
+		"env, cwd and disabled",
+	};
+	struct outcome outcome = import_text(
+		"{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"--key=${input:key}\", "
+		"\"$HOME\"], \"env\": {\"W\": \"${claim:sub}\", \"D\": \"${claim:sub}${HOME}/x\"}, "
+		"\"agrs\": []}}}");
+
+	assert_texts(&outcome.warnings, warnings, 3);
 	end(&outcome);
 }
 
@@ -156,6 +199,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_entries_become_servers),
 		cmocka_unit_test(test_left_out_and_renamed_entries_are_told),
+		cmocka_unit_test(test_editors_files_are_read),
+		cmocka_unit_test(test_what_is_not_as_in_the_client_is_told),
 		cmocka_unit_test(test_controls_in_names_are_not_shown),
 		cmocka_unit_test(test_values_are_texts_only),
 		cmocka_unit_test(test_what_is_no_such_file),

@@ -385,13 +385,12 @@ void config_free(struct config **config)
 	for (size_t i = 0; i < c->frontend.authorization.issuers.count; i++)
 		texts_free_one(&c->frontend.authorization.issuers.items[i].ca);
 	table_free(OPTIONS_TOP, c);
-	config_problems_fini(&c->warnings);
 	free(c->listen);
 	free(c->servers);
 	free(c);
 }
 
-struct config *load_tree(const struct types_context *context, const struct tree *root)
+struct config *load_draft(const struct types_context *context, const struct tree *root)
 {
 	struct config *config = mem_zalloc(sizeof(*config));
 
@@ -404,6 +403,15 @@ struct config *load_tree(const struct types_context *context, const struct tree 
 	finish(config);
 	if (!context->is_checked)
 		rules_check(config, root, context->problems);
+	if (!context->is_checked)
+		rules_warn(config, root, context->warnings);
+	return config;
+}
+
+struct config *load_tree(const struct types_context *context, const struct tree *root)
+{
+	struct config *config = load_draft(context, root);
+
 	if (context->problems->count > 0)
 		config_free(&config);
 	return config;

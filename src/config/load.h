@@ -12,5 +12,7 @@
  * empty afterwards. Warnings stay in context->warnings. The caller keeps the tree.
  */
 struct config *load_tree(const struct types_context *context, const struct tree *root) must_check;
+/* The same, but returns it with problems as well: with the defaults of what could not be read. Never NULL. */
+struct config *load_draft(const struct types_context *context, const struct tree *root);
 
 #endif

@@ -213,17 +213,31 @@ static void test_confinement_of_a_server(void **state)
 	ASSERT_PROBLEMS("servers: {a: {command: x, umask: '088'}}\n",
 			"F:1:34: servers.a.umask: must be up to four octal digits like \"0077\", "
 			"not '088'");
-	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [b]}}}\n",
+	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [b], mode: landlock}}}\n",
 			"F:1:43: servers.a.sandbox.read: must be an absolute path, not 'b'");
 	ASSERT_PROBLEMS(
-		"servers: {a: {command: x, sandbox: {connect: 443}}}\n",
+		"servers: {a: {command: x, sandbox: {connect: 443, mode: landlock}}}\n",
 		"F:1:46: servers.a.sandbox.connect: must be a list of ports, like [443], or "
 		"the word any");
 	ASSERT_PROBLEMS(
-		"servers: {a: {command: x, sandbox: {bind: [65536, 0, x]}}}\n",
+		"servers: {a: {command: x, sandbox: {bind: [65536, 0, x], mode: landlock}}}\n",
 		"F:1:44: servers.a.sandbox.bind[0]: must be a port, 1 to 65535, not '65536'",
 		"F:1:51: servers.a.sandbox.bind[1]: must be a port, 1 to 65535, not '0'",
 		"F:1:54: servers.a.sandbox.bind[2]: must be a port, 1 to 65535, not 'x'");
+	ASSERT_PROBLEMS("servers: {a: {command: x, idle_timeout: 5m}}\n",
+			"F:1:27: unknown key 'idle_timeout'; did you mean 'pool.idle_timeout'?");
+	/* SEC-62: nobody is left to believe in a sandbox that is none. */
+	ASSERT_PROBLEMS("servers: {a: {command: x, sandbox: {read: [/b]}}}\n",
+			"F:1:36: servers.a.sandbox: this is no sandbox yet, nothing would be "
+			"refused: add 'mode: landlock', or 'mode: off' if none is meant");
+	ASSERT_PROBLEMS("servers: {a: {command: x}}\ndefaults: {sandbox: {udp: none}}\n",
+			"F:2:21: defaults.sandbox: this is no sandbox yet, nothing would be "
+			"refused: add 'mode: landlock', or 'mode: off' if none is meant");
+	outcome = load_good("servers: {a: {command: x, sandbox: {mode: off, read: [/b]}}}\n");
+	end(&outcome);
+	outcome = load_good("servers: {a: {command: x, sandbox: {read: [/b]}}}\n"
+			    "defaults: {sandbox: {mode: landlock}}\n");
+	end(&outcome);
 	ASSERT_PROBLEMS("servers: {a: {command: x, resources: {cpu: 1}}}\n",
 			"F:1:44: servers.a.resources.cpu: must be a percentage like 50% or 200%, "
 			"not '1'");

@@ -14,7 +14,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/quote.c src/config/quote.h \
 	src/config/rules.c src/config/rules.h \
 	src/config/secret.c src/config/secret.h \
-	src/config/rules_auth.c src/config/rules_sandbox.c \
+	src/config/rules_auth.c src/config/rules_idle.c src/config/rules_sandbox.c \
 	src/config/table.c src/config/table.h \
 	src/config/texts.c src/config/texts.h \
 	src/config/tree.c src/config/tree.h \

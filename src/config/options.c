@@ -134,21 +134,21 @@ const struct option options_table[] = {
 	  TLS(certificate),
 	  .example = "/etc/mcpgated/tls.crt",
 	  .otherwise = "must be given",
-	  .help = "A file in PEM form: the certificate, and behind it those that lead to its "
+	  .help = "The absolute path of a file in PEM form: the certificate, and behind it those that lead to its "
 		  "authority." },
 	{ .path = "listen[].tls[].key",
 	  .type = OPTION_TEXT,
 	  TLS(key),
 	  .example = "/etc/mcpgated/tls.key",
 	  .otherwise = "must be given",
-	  .help = "A file in PEM form: the private key of the certificate, without passphrase. P-256 "
+	  .help = "The absolute path of a file in PEM form: the private key of the certificate, without passphrase. P-256 "
 		  "is the fastest." },
 	{ .path = "listen[].tls[].client_ca",
 	  .type = OPTION_TEXT,
 	  TLS(client_ca),
 	  .example = "/etc/mcpgated/clients.crt",
 	  .otherwise = "clients need no certificate",
-	  .help = "A file in PEM form: authorities. Only clients with a certificate of one of them "
+	  .help = "The absolute path of a file in PEM form: authorities. Only clients with a certificate of one of them "
 		  "are let in. In a list, only in its first entry, for all of the address." },
 	{ .path = "listen[].tls[].min_version",
 	  .type = OPTION_ENUM,

@@ -93,6 +93,19 @@ void problem_add_at(struct config_problems *problems, const struct tree *value, 
 	va_end(args);
 }
 
+void problem_add_in(struct config_problems *problems, const struct tree *value, const char *format,
+		    ...)
+{
+	struct buf place = { 0 };
+	va_list args;
+
+	if (value->line > 0)
+		append_place(&place, value->file, value->line, value->column);
+	va_start(args, format);
+	add_line(problems, &place, format, args);
+	va_end(args);
+}
+
 void problem_add_at_key(struct config_problems *problems, const struct tree *value,
 			const char *format, ...)
 {

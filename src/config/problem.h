@@ -15,6 +15,9 @@ void problem_add(struct config_problems *problems, const char *format, ...) prin
 /* With `FILE:LINE:COLUMN: WAY.TO.THE.VALUE: ` in front, as far as they are known. */
 void problem_add_at(struct config_problems *problems, const struct tree *value, const char *format,
 		    ...) printf_like(3, 4);
+/* With `FILE:LINE:COLUMN: ` of the value in front, where it has lines: for a text that names the value itself. */
+void problem_add_in(struct config_problems *problems, const struct tree *value, const char *format,
+		    ...) printf_like(3, 4);
 /* With `FILE:LINE:COLUMN: ` of the value's key in front. */
 void problem_add_at_key(struct config_problems *problems, const struct tree *value,
 			const char *format, ...) printf_like(3, 4);

@@ -26,6 +26,17 @@ static const struct tree *item_place(const struct tree *root, const char *key, s
 static void check_exposure(const struct config *config, const struct config_listen *listen,
 			   const struct tree *at, struct config_problems *problems)
 {
+	/* From the command line: no entry of a file is there, or holds. */
+	if (at->line == 0) {
+		problem_add_at(
+			problems, at,
+			"other machines may reach %s, and that needs a configuration file "
+			"(-c) that says how: 'listen' with 'tls' or 'plaintext', and 'auth', "
+			"without --listen; or a proxy in front, and an address that only "
+			"this machine reaches, like 127.0.0.1:8808",
+			listen->address);
+		return;
+	}
 	if (!listen->plaintext && listen->tls_count == 0)
 		problem_add_at(
 			problems, at,
@@ -354,7 +365,7 @@ void rules_check(const struct config *config, const struct tree *root,
 		check_server(&config->servers[i], server_place(root, &config->servers[i]),
 			     problems);
 		check_claims(config, &config->servers[i], root, problems);
-		rules_check_sandbox(config, &config->servers[i],
+		rules_check_sandbox(config, &config->servers[i], root,
 				    server_place(root, &config->servers[i]), problems);
 		check_path_is_unique(config, i, root, problems);
 	}

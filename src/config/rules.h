@@ -15,7 +15,12 @@ void rules_check(const struct config *config, const struct tree *root,
 
 /* Those of a server's sandbox, called by the above; `at` is the server's place. */
 void rules_check_sandbox(const struct config *config, const struct config_server *server,
-			 const struct tree *at, struct config_problems *problems);
+			 const struct tree *root, const struct tree *at,
+			 struct config_problems *problems);
+
+/* Adds what is said and does nothing, or nothing any more. */
+void rules_warn(const struct config *config, const struct tree *root,
+		struct config_problems *warnings);
 
 /* Those of authorization, called by the above. */
 void rules_check_auth(const struct config *config, const struct tree *root,

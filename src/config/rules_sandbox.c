@@ -73,11 +73,37 @@ static void check_ports(const struct config *config, const struct config_server 
 	}
 }
 
+/* An entry of `sandbox` that says what may be reached. */
+static bool lists_anything(const struct tree *sandbox)
+{
+	for (size_t i = 0; sandbox != NULL && i < sandbox->count; i++)
+		if (sandbox->items[i]->key != NULL && strcmp(sandbox->items[i]->key, "mode") != 0)
+			return true;
+	return false;
+}
+
+/* Who lists what may be reached and does not say `mode` believes that there is a sandbox. */
+static void check_mode(const struct config_server *server, const struct tree *root,
+		       const struct tree *at, struct config_problems *problems)
+{
+	const struct tree *own = tree_find(at, "sandbox");
+	const struct tree *usual = tree_find(tree_find(root, "defaults"), "sandbox");
+	bool has_mode = tree_find(own, "mode") != NULL || tree_find(usual, "mode") != NULL;
+
+	if (server->sandbox == CONFIG_SANDBOX_OFF && !has_mode &&
+	    (lists_anything(own) || lists_anything(usual)))
+		problem_add_at(problems, lists_anything(own) ? own : usual,
+			       "this is no sandbox yet, nothing would be refused: add 'mode: "
+			       "landlock', or 'mode: off' if none is meant");
+}
+
 void rules_check_sandbox(const struct config *config, const struct config_server *server,
-			 const struct tree *at, struct config_problems *problems)
+			 const struct tree *root, const struct tree *at,
+			 struct config_problems *problems)
 {
 	const struct tree *sandbox = tree_below(at, "sandbox");
 
+	check_mode(server, root, at, problems);
 	check_paths(&server->sandbox_read, tree_below(sandbox, "read"), problems);
 	check_paths(&server->sandbox_write, tree_below(sandbox, "write"), problems);
 	check_ports(config, server, sandbox, problems);

@@ -72,16 +72,34 @@ static const char *find_similar(const char *level, struct slice key)
 	return similar;
 }
 
+/* The way from this level to a key of just this name in one of its sections, like `pool.max`; NULL: there is none. */
+static const char *find_deeper(const char *level, const char *key)
+{
+	const struct option *section = NULL;
+
+	while ((section = table_next(level, section)) != NULL) {
+		const struct option *option =
+			section->type == OPTION_SECTION ? find_option(section->path, key) : NULL;
+
+		if (option != NULL)
+			return option->path + (table_key(section) - section->path);
+	}
+	return NULL;
+}
+
 static void refuse_key(const struct types_context *context, const char *level,
 		       const struct tree *member)
 {
 	const char *similar = find_similar(level, slice_str(member->key));
+	const char *deeper = find_deeper(level, member->key);
 	const struct option *option = NULL;
 	struct buf hint = { 0 };
 
-	if (similar != NULL)
+	if (deeper != NULL)
+		buf_printf(&hint, "did you mean '%s'?", deeper);
+	else if (similar != NULL)
 		buf_printf(&hint, "did you mean '%s'?", similar);
-	while (similar == NULL && (option = table_next(level, option)) != NULL)
+	while (similar == NULL && deeper == NULL && (option = table_next(level, option)) != NULL)
 		buf_printf(&hint, "%s%s",
 			   hint.len > 0 ? ", " : "the keys here are: ", table_key(option));
 	problem_add_at_key(context->problems, member, "unknown key '%.60s'; %s", member->key,

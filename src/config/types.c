@@ -501,10 +501,18 @@ static char *load_reference(const struct types_context *context, const struct tr
 
 static void warn_readable(const struct types_context *context, const struct tree *value)
 {
-	if (context->is_world_readable)
+	if (!context->is_world_readable)
+		return;
+	/* An imported file has texts alone, and no lines. */
+	if (value->line > 0)
 		problem_add_at(context->warnings, value,
 			       "a secret in a file that everybody can read; take the right away "
 			       "(chmod o-r) or put it into a file of its own: {file: PATH}");
+	else
+		problem_add_at(context->warnings, value,
+			       "a secret in a file that everybody can read; take the right away: "
+			       "chmod o-r %.200s",
+			       value->file);
 }
 
 static bool check_claims(const struct types_context *context, const struct tree *value)

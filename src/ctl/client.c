@@ -25,16 +25,19 @@ struct transfer {
 	bool is_too_big;
 };
 
-void client_find_socket(char path_r[CLIENT_PATH_BYTES])
+/* Where a daemon of the user's own has its socket; false: nowhere. */
+static bool find_user_socket(char path_r[CLIENT_PATH_BYTES])
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
 
-	if (dir != NULL &&
-	    snprintf(path_r, CLIENT_PATH_BYTES, "%s/mcpgated/admin.sock", dir) <
-		    CLIENT_PATH_BYTES &&
-	    access(path_r, F_OK) == 0)
-		return;
-	snprintf(path_r, CLIENT_PATH_BYTES, "%s", SYSTEM_SOCKET);
+	return dir != NULL && snprintf(path_r, CLIENT_PATH_BYTES, "%s/mcpgated/admin.sock", dir) <
+				      CLIENT_PATH_BYTES;
+}
+
+void client_find_socket(char path_r[CLIENT_PATH_BYTES])
+{
+	if (!find_user_socket(path_r) || access(path_r, F_OK) != 0)
+		snprintf(path_r, CLIENT_PATH_BYTES, "%s", SYSTEM_SOCKET);
 }
 
 static int status_of(const struct transfer *transfer)
@@ -72,6 +75,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 static int fail(const struct transfer *transfer, CURLcode code, struct error *err)
 {
 	const char *path = transfer->request->socket;
+	char other[CLIENT_PATH_BYTES];
 	long number = 0;
 
 	CHECK(code != CURLE_OK);
@@ -86,6 +90,13 @@ static int fail(const struct transfer *transfer, CURLcode code, struct error *er
 		return error_set(err, ERROR_SYSTEM, "cannot read from the daemon: %s",
 				 curl_easy_strerror(code));
 	curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
+	if ((number == ENOENT || number == ECONNREFUSED) && strcmp(path, SYSTEM_SOCKET) == 0 &&
+	    find_user_socket(other))
+		return error_set(err, ERROR_SYSTEM,
+				 "no daemon answers at %.108s, nor at " SYSTEM_SOCKET
+				 "; is it running? If its admin.address is another one, name it "
+				 "with --socket",
+				 other);
 	if (number == ENOENT || number == ECONNREFUSED)
 		return error_set(err, ERROR_SYSTEM,
 				 "no daemon answers at %.108s; is it running? If its admin.address "

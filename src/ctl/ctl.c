@@ -63,6 +63,7 @@ struct line {
 	} deny; /* NULL: not given */
 	bool is_json;
 	bool follows;
+	bool wants_help;
 	char **words; /* the command's name and its arguments */
 	int count;
 	char *const *command; /* behind "--", or NULL */
@@ -151,7 +152,7 @@ static bool is_plain(const char *word)
 struct order {
 	const char *parameter; /* NULL: it has none */
 	const char *done;      /* what has happened; printed before the number */
-	const char *member;    /* of the answer, which has the number */
+	const char *member; /* of the answer, which has the number; NULL: there is none to tell */
 };
 
 static int give(const struct line *line, const struct order *order)
@@ -161,9 +162,11 @@ static int give(const struct line *line, const struct order *order)
 			       mem_printf("/%s", name) :
 			       mem_printf("/%s?%s=%s", name, order->parameter, line->words[1]);
 	json_t *answer = ask(line, "POST", target, no_body);
-	json_t *number = json_object_get(answer, order->member);
+	json_t *number = order->member != NULL ? json_object_get(answer, order->member) : NULL;
 
-	if (answer != NULL && !line->is_json)
+	if (answer != NULL && !line->is_json && order->member == NULL)
+		puts(order->done);
+	else if (answer != NULL && !line->is_json)
 		printf("%s%lld\n", order->done, (long long)json_integer_value(number));
 	return finish(answer);
 }
@@ -215,6 +218,17 @@ static int run_logs(const struct line *line)
 	return finish(answer);
 }
 
+/* Where somebody finds out why a server cannot be started. */
+static int fail_of_server(const struct mcp_client *client, const char *why)
+{
+	fail(why);
+	if (client->is_server_down)
+		fprintf(stderr,
+			"see: mcpgatectl status; mcpgatectl logs %s; mcpgatectl doctor %s\n",
+			client->server, client->server);
+	return EXIT_FAILED;
+}
+
 static int run_tools(const struct line *line)
 {
 	const char *format = line->format != NULL ? line->format : "mcp";
@@ -227,7 +241,7 @@ static int run_tools(const struct line *line)
 		tools = mcp_client_list_tools(&client, &err);
 	mcp_client_close(&client);
 	if (tools == NULL)
-		return fail(err.text);
+		return fail_of_server(&client, err.text);
 	CHECK(json_is_array(tools));
 	if (line->format == NULL && !line->is_json) {
 		show_tools(tools);
@@ -278,7 +292,7 @@ static int run_call(const struct line *line)
 	mcp_client_close(&client);
 	json_decref(params);
 	if (result == NULL)
-		return fail(err.text);
+		return fail_of_server(&client, err.text);
 	is_error = json_is_true(json_object_get(result, "isError"));
 	if (line->is_json)
 		tools_print_json(result);
@@ -316,16 +330,17 @@ static int run_doctor(const struct line *line)
 		.file = line->command != NULL ? NULL : line->file,
 		.command = line->command,
 	};
-	struct config_problems problems = { NULL, 0 };
+	struct config_problems problems = { NULL, 0 }, warnings = { NULL, 0 };
 	struct config *config;
 	int ill;
 
 	if (line->url != NULL)
 		return examine_oauth(line);
-	config = config_load(&request, &problems);
+	config = config_load(&request, &problems, &warnings);
 	for (size_t i = 0; i < problems.count; i++)
 		fail(problems.items[i]);
 	config_problems_fini(&problems);
+	config_problems_fini(&warnings); /* -t tells them */
 	if (config == NULL) {
 		/* After the first build there is no configuration yet. */
 		if (line->command == NULL && strcmp(line->file, DEFAULT_FILE) == 0 &&
@@ -470,6 +485,7 @@ static const struct command {
 	int arguments_min;
 	int arguments_max;
 	const char *help;
+	const char *options; /* lines of help for what is its own; NULL: nothing */
 	/* One of these three: prints a report, gives an order, or is a function of its own. */
 	void (*show)(const json_t *report);
 	struct order order;
@@ -488,59 +504,102 @@ static const struct command {
 	{ "end-session", "ID", 1, 1, "end a session; as much of its id as 'sessions' shows",
 	  .order = { "id", "sessions ended: ", "ended" } },
 	{ "deny", "add|list|remove N", 1, 2, "tokens that are refused from now on; see below",
+	  .options =
+		  "      --sub S, --client-id C, --jti J, --sid L\n"
+		  "                      for deny add: refuse the tokens of this person, of this client, with\n"
+		  "                      this number, of this login; one of the four\n"
+		  "      --issuer I      with them: whose tokens; 'static' for those of auth.tokens\n"
+		  "      --for TIME      with them: for how long, like 12h (default: 24h)\n",
 	  .run = run_deny },
 	{ "drain", "", 0, 0, "stop the daemon after the calls in flight",
 	  .order = { NULL, "the daemon ends after the calls in flight: ", "calls" } },
 	{ "reload", "", 0, 0, "open the log file and read the certificates again",
-	  .order = { NULL, "asked; the log has the outcome: ", "reloading" } },
+	  .order = { NULL, "asked; the log has the outcome", NULL } },
 	{ "tools", "SERVER [--format F]", 1, 1, "its tools; F: mcp, openai or anthropic",
 	  .run = run_tools },
 	{ "call", "SERVER TOOL [JSON]", 2, 3, "call a tool", .run = run_call },
 	{ "token", "new [--name N]", 1, 1, "make a static token, and its entry for auth.tokens",
 	  .run = run_token },
 	{ "doctor", "[SERVER] [-c FILE]", 0, 1,
-	  "start servers once, and say what is wrong; no daemon needed", .run = run_doctor },
+	  "start servers once, and say what is wrong; no daemon needed",
+	  .options =
+		  "  -c, --config FILE   for doctor (default: " DEFAULT_FILE
+		  "); or: doctor -- COMMAND...\n"
+		  "      --oauth URL     for doctor: walk a client's authorization handshake with the MCP\n"
+		  "                      endpoint there, and explain each step\n"
+		  "      --token-file F  with --oauth: try the token in F as well\n"
+		  "      --ca FILE       with --oauth: trust the authorities in FILE (PEM) as well\n"
+		  "      --claim N=V     for doctor: the value of ${claim:N} in a server's env; can be repeated\n",
+	  .run = run_doctor },
 };
+
+static void print_row(const struct command *command)
+{
+	printf("  %-11s %-20s %s\n", command->name, command->arguments, command->help);
+}
 
 static void print_help(void)
 {
 	puts("usage: mcpgatectl [--socket PATH] [--json] COMMAND [ARGUMENT...]\n");
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-		printf("  %-11s %-20s %s\n", commands[i].name, commands[i].arguments,
-		       commands[i].help);
+		print_row(&commands[i]);
 	puts("\n"
 	     "  -s, --socket PATH   the daemon's admin socket; else $XDG_RUNTIME_DIR/mcpgated/admin.sock\n"
 	     "                      if it is there, else /run/mcpgated/admin.sock\n"
-	     "      --json          what the daemon says, as it says it\n"
-	     "  -c, --config FILE   for doctor (default: " DEFAULT_FILE
-	     "); or: doctor -- COMMAND...\n"
-	     "      --oauth URL     for doctor: walk a client's authorization handshake with the MCP\n"
-	     "                      endpoint there, and explain each step\n"
-	     "      --token-file F  with --oauth: try the token in F as well\n"
-	     "      --ca FILE       with --oauth: trust the authorities in FILE (PEM) as well\n"
-	     "      --claim N=V     for doctor: the value of ${claim:N} in a server's env; can be repeated\n"
-	     "      --sub S, --client-id C, --jti J, --sid L\n"
-	     "                      for deny add: refuse the tokens of this person, of this client, with\n"
-	     "                      this number, of this login; one of the four\n"
-	     "      --issuer I      with them: whose tokens; 'static' for those of auth.tokens\n"
-	     "      --for TIME      with them: for how long, like 12h (default: 24h)\n"
-	     "      --version, --help");
+	     "      --json          what the daemon says, as it says it");
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (commands[i].options != NULL)
+			fputs(commands[i].options, stdout);
+	puts("      --version, --help, COMMAND --help");
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static int refuse_command(const char *name)
+{
+	char *why = mem_printf("there is no command '%s'", name);
+	int status = refuse_usage(why);
+
+	free(why);
+	return status;
+}
+
+/* Of one command, if there is a name. */
+static int help(const char *name)
+{
+	const struct command *command = name != NULL ? find_command(name) : NULL;
+
+	if (name == NULL) {
+		print_help();
+		return 0;
+	}
+	if (command == NULL)
+		return refuse_command(name);
+	printf("usage: mcpgatectl [--socket PATH] [--json] %s %s\n\n", command->name,
+	       command->arguments);
+	print_row(command);
+	if (command->options != NULL)
+		printf("\n%s", command->options);
+	return 0;
 }
 
 static int run(const struct line *line)
 {
-	const struct command *command = commands;
-	const struct command *end = commands + ARRAY_LEN(commands);
+	const struct command *command = find_command(line->words[0]);
 	int given = line->count - 1;
 	char *why = NULL;
 	int status;
 
 	CHECK(line->count > 0);
-	while (command < end && strcmp(command->name, line->words[0]) != 0)
-		command++;
-	if (command == end)
-		why = mem_printf("there is no command '%s'", line->words[0]);
-	else if (given < command->arguments_min || given > command->arguments_max)
+	if (command == NULL)
+		return refuse_command(line->words[0]);
+	if (given < command->arguments_min || given > command->arguments_max)
 		why = mem_printf("usage: mcpgatectl %s %s", command->name, command->arguments);
 	else if (command->arguments_min > 0 && !is_plain(line->words[1]))
 		why = mem_printf("a name has letters, digits, - and _ only: mcpgatectl %s %s",
@@ -650,8 +709,8 @@ static int take_option(struct line *line, int option)
 		puts("mcpgatectl " PACKAGE_VERSION);
 		return check_output(0);
 	case OPTION_HELP:
-		print_help();
-		return check_output(0);
+		line->wants_help = true;
+		return -1;
 	default:
 		fputs("try: mcpgatectl --help\n", stderr);
 		return EXIT_USAGE;
@@ -683,6 +742,10 @@ int main(int argc, char **argv)
 	}
 	line.words = argv + optind;
 	line.count = argc - optind;
+	if (line.count > 0 && strcmp(line.words[0], "help") == 0)
+		return check_output(help(line.words[1]));
+	if (line.wants_help)
+		return check_output(help(line.words[0]));
 	if (line.count == 0)
 		return refuse_usage("a command is missing");
 	is_doctor = strcmp(line.words[0], "doctor") == 0;

@@ -17,7 +17,9 @@
 #include "ctl/finding.h"
 #include "ctl/mcp_client.h"
 #include "ctl/probe.h"
+#include "keeper/cgroups.h"
 #include "keeper/claims.h"
+#include "keeper/kernel_features.h"
 #include "keeper/landlock.h"
 #include "keeper/sandbox.h"
 #include "mcp/revision.h"
@@ -193,6 +195,16 @@ static bool judge_answer(struct examination *e, const json_t *answer, uint64_t t
 	return true;
 }
 
+/* What would fetch something at its start, like npx and uvx, may be waiting for a network that it has not. */
+static const char *network_hint(const struct config_server *server)
+{
+	if (server->sandbox == CONFIG_SANDBOX_OFF || server->sandbox_connect.is_any ||
+	    server->sandbox_connect.count > 0)
+		return "";
+	return "; its sandbox lets it connect nowhere (sandbox.connect lists no port), so it can "
+	       "download nothing";
+}
+
 static bool examine_handshake(struct examination *e, json_t **capabilities_r)
 {
 	uint64_t timeout_ms = e->server->conf.start_timeout_ms;
@@ -207,8 +219,8 @@ static bool examine_handshake(struct examination *e, json_t **capabilities_r)
 	else
 		finding_fail(&e->ill, "answer",
 			     "no answer to initialize within %.1f s (start.timeout); perhaps it "
-			     "waits for a download, a login or a terminal",
-			     (double)timeout_ms / 1000);
+			     "waits for a download, a login or a terminal%s",
+			     (double)timeout_ms / 1000, network_hint(e->server));
 	*capabilities_r =
 		json_incref(json_object_get(json_object_get(answer, "result"), "capabilities"));
 	json_decref(answer);
@@ -308,6 +320,15 @@ static void report_sandbox(const struct config_server *server)
 			      is_whole ? "" : "; the kernel lacks ", confinement.lacking);
 }
 
+/* The daemon would not start at all. */
+static void examine_limits(struct examination *e, const struct config *config)
+{
+	struct error err = { ERROR_NONE, "" };
+
+	if (kernel_features_needs_cgroup(e->server) && cgroups_check(config, &err) < 0)
+		finding_fail(&e->ill, "resources", "%s", err.text);
+}
+
 /* Returns whether nothing is wrong with the server of this number. */
 static bool examine(const struct config *config, size_t index, const struct launch *launch,
 		    const struct reaper *reaper, const struct doctor_claims *given)
@@ -318,6 +339,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 
 	printf("%s\n", e.server->conf.name);
 	report_sandbox(e.server);
+	examine_limits(&e, config);
 	if (examine_claims(&e, &spec)) {
 		clock_update();
 		if (probe_start(&e.probe, launch, &spec, reaper) < 0) {

@@ -71,6 +71,7 @@ json_t *mcp_client_ask(struct mcp_client *client, const char *method, json_t *pa
 	const char *reason =
 		json_string_value(json_object_get(json_object_get(error, "data"), "reason"));
 
+	client->is_server_down = reason != NULL && strcmp(reason, "backend_unavailable") == 0;
 	if (answer == NULL && err->kind == ERROR_NONE)
 		error_set(err, ERROR_SYNTAX, "the daemon's answer is empty");
 	else if (answer != NULL && result == NULL && plain != NULL)

@@ -4,6 +4,7 @@
 #define MCPGATED_CTL_MCP_CLIENT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -11,8 +12,9 @@
 struct mcp_client {
 	const char *socket; /* borrowed, as is the next */
 	const char *server;
-	char *session; /* its id */
-	json_t *about; /* the result of initialize */
+	char *session;       /* its id */
+	json_t *about;       /* the result of initialize */
+	bool is_server_down; /* the last request failed because the server could not be started */
 	int last_id;
 };
 

@@ -194,6 +194,7 @@ static bool examine_challenge(struct walk *walk, char **address_r)
 		say_challenge(&challenge);
 		examine_probe(walk);
 		*address_r = challenge.resource_metadata;
+		walk->is_static = challenge.is_bearer && *address_r == NULL;
 		CHECK(walk->scope == NULL);
 		walk->scope = challenge.scope;
 		challenge.resource_metadata = NULL;
@@ -342,7 +343,14 @@ static void examine_resource(struct walk *walk, const char *given)
 		document = walk_get(walk, given, &why, &is_down);
 	else
 		document = walk_get_first(walk, metadata_address, walk->url, &why, &found);
-	if (document == NULL) {
+	walk->is_static = walk->is_static && document == NULL &&
+			  strstr(buf_terminate(&why), ": status 404") != NULL;
+	if (walk->is_static) {
+		finding_print("ok", "resource",
+			      "no OAuth is offered here; static tokens, which its operator gives "
+			      "(%s)",
+			      buf_terminate(&why));
+	} else if (document == NULL) {
 		finding_fail(&walk->ill, "resource", "%s", buf_terminate(&why));
 	} else {
 		judge_resource(walk, document, given != NULL ? given : found);
@@ -369,11 +377,15 @@ static void say_next(const struct walk *walk, bool asks)
 
 	if (walk->ill != NULL) {
 		buf_printf(&text, "see to '%s' first", walk->ill);
-		if (strcmp(walk->ill, "answer") == 0 || strcmp(walk->ill, "token") == 0)
+		if (walk->is_static && strcmp(walk->ill, "answer") == 0)
+			buf_append_str(&text, ": get a token of its operator");
+		else if (strcmp(walk->ill, "answer") == 0 || strcmp(walk->ill, "token") == 0)
 			buf_printf(&text,
 				   ": get a token of one of its authorization servers%s%s%s%s",
 				   walk->resource != NULL ? " for " : "",
 				   walk->resource != NULL ? walk->resource : "", of, scope);
+	} else if (walk->is_static && walk->token == NULL) {
+		buf_append_str(&text, "get a token of its operator, and try it with --token-file");
 	} else if (!asks) {
 		buf_append_str(&text, "nothing; clients get in without a token");
 	} else if (walk->token != NULL) {

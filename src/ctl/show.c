@@ -13,7 +13,7 @@
 #include "ctl/escape.h"
 #include "ctl/text_table.h"
 
-#define COLUMNS_MAX 14
+#define COLUMNS_MAX 16
 
 /* The numbers, which stand to the right, come last. */
 enum kind {
@@ -207,6 +207,11 @@ void show_servers(const json_t *report)
 	}
 }
 
+static void append_count(struct buf *out, uint64_t count, const char *noun, const char *plural)
+{
+	buf_printf(out, ", %llu %s%s", (unsigned long long)count, noun, count == 1 ? "" : plural);
+}
+
 void show_status(const json_t *report)
 {
 	struct buf text = { 0 };
@@ -217,14 +222,12 @@ void show_status(const json_t *report)
 	buf_append_slice(&text, text_of(report, "state"));
 	buf_append_str(&text, " for ");
 	append_age(&text, number_of(report, "uptime_ms"));
-	buf_printf(
-		&text,
-		", %llu connections, %llu of %llu sessions, %llu processes, %llu calls in flight",
-		(unsigned long long)number_of(report, "connections"),
-		(unsigned long long)number_of(report, "sessions"),
-		(unsigned long long)number_of(report, "sessions_max"),
-		(unsigned long long)number_of(report, "processes"),
-		(unsigned long long)number_of(report, "calls"));
+	append_count(&text, number_of(report, "connections"), "connection", "s");
+	buf_printf(&text, ", %llu of", (unsigned long long)number_of(report, "sessions"));
+	buf_printf(&text, " %llu sessions", (unsigned long long)number_of(report, "sessions_max"));
+	append_count(&text, number_of(report, "processes"), "process", "es");
+	append_count(&text, number_of(report, "calls"), "call", "s");
+	buf_append_str(&text, " in flight");
 	escape_print(stdout, "", buf_slice(&text), "");
 	putchar('\n');
 	buf_fini(&text);
@@ -272,6 +275,8 @@ void show_sessions(const json_t *report)
 		{ "LISTENS", "listens", KIND_FLAG },
 		{ "PID", "pid", KIND_PROCESS },
 		PRINCIPAL_COLUMNS,
+		{ "PROGRAM", "program", KIND_TEXT },
+		{ "ADDRESS", "address", KIND_TEXT },
 	};
 
 	print_rows(json_object_get(report, "sessions"), columns, ARRAY_LEN(columns));

@@ -16,6 +16,7 @@ struct walk {
 	struct slice ca;   /* as web_question has it */
 	bool is_loopback;  /* of the URL: then what it leads to may be as well */
 	const char *ill;   /* the first thing that is wrong, or NULL; see finding.h */
+	bool is_static;    /* no OAuth is offered: tokens are given by hand */
 	bool is_by_hand;   /* some authorization server registers nobody by itself */
 	char *resource;    /* what tokens must be for; NULL: not known */
 	char *scope;       /* what is asked for; NULL: nothing is said */

@@ -365,10 +365,11 @@ static bool check_initialize(struct admission *admission)
 		"Invalid params: initialize needs protocolVersion, capabilities and clientInfo");
 }
 
-/* Notifications and answers still matter to the calls that run. REL-41 */
+/* Notifications, answers, and streams that are resumed still matter to the calls that run. REL-41 */
 static bool check_draining(struct admission *admission)
 {
-	bool is_new = admission->requests > 0 || admission->intent == ADMISSION_LISTEN;
+	bool is_new = admission->requests > 0 ||
+		      (admission->intent == ADMISSION_LISTEN && !admission->is_resuming);
 
 	return !is_new || !admission->caller->frontend->router->is_draining ||
 	       refuse_by_reason(admission, REASON_DRAINING);

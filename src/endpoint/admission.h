@@ -47,6 +47,7 @@ struct admission {
 	const struct caller *caller; /* who, and to which server */
 	const struct peer *peer;     /* where from */
 	struct session_named session;
+	bool is_resuming;   /* ADMISSION_LISTEN: a stream that has begun, with Last-Event-ID */
 	bool names_version; /* in the head */
 	struct slice version;
 	const struct modern_head *head; /* Streamable HTTP: what it says of the body */

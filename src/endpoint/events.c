@@ -123,7 +123,7 @@ static void writer_pull(struct event_writer *writer)
 		writer_finish(writer, REASON_CONNECTION_AGE);
 }
 
-/* While the gateway stops nobody could come back. */
+/* Who comes back while the gateway stops may find nobody: a socket of the service manager waits for the next daemon. */
 static void writer_on_age(struct timer *timer)
 {
 	struct event_writer *writer = container_of(timer, struct event_writer, age);

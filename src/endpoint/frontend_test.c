@@ -1335,6 +1335,9 @@ static void drain_lets_calls_finish(void **state)
 	is_refused(client, 503, -32603);
 	post(client, BOTH, CANCEL("77"));
 	is_answered(client, 202, "");
+	resume(client, 0, 0);
+	has_events(client, "");
+	stream_is_over(client);
 	says(p, CHANGED);
 	says(p, RESULT("2"));
 	is_answered(waits, 200, RESULT("1"));

@@ -70,6 +70,7 @@ struct admission request_context_admission(const struct request_context *context
 		.intent = intent,
 		.caller = caller,
 		.peer = http_conn_client(conn),
+		.is_resuming = context->has_event,
 		.names_version = context->has_version,
 		.version = slice_of(context->version, context->version_length),
 		.head = &context->head,

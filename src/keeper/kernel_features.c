@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -22,25 +25,72 @@
 #include "keeper/sandbox.h"
 #include "keeper/syscall_filter.h"
 
-static void check_user(const struct config_server *server, struct config_problems *problems)
+#define PATH_SHOWN 100
+
+/* A server, the tree that it was read from, and the list for what is found. */
+struct check {
+	const struct config *config;
+	const struct config_server *server;
+	const struct tree *root;
+	struct config_problems *list;
+};
+
+/* Where the key stands, `way` being like "sandbox.read": in the server's entry, or under `defaults`; else the entry. */
+static const struct tree *find_place(const struct check *check, const char *way)
 {
+	const struct tree *servers = tree_below(check->root, "servers");
+	const struct tree *entry = tree_below(servers, check->server->conf.name);
+	const struct tree *tries[] = { entry, tree_find(check->root, "defaults") };
+
+	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+		const struct tree *at = tries[i];
+		struct slice rest = slice_str(way);
+
+		while (at != NULL && rest.n > 0) {
+			struct slice part = slice_cut(&rest, '.');
+			char key[32];
+
+			CHECK(part.n < sizeof(key));
+			snprintf(key, sizeof(key), "%.*s", SLICE_ARG(part));
+			at = tree_find(at, key);
+		}
+		if (at != NULL)
+			return at;
+	}
+	return entry;
+}
+
+/* Adds `FILE:LINE:COLUMN: servers.NAME.WAY: ` and the text. */
+static void printf_like(3, 4)
+	tell(const struct check *check, const char *way, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+
+	va_start(args, format);
+	CHECK(vasprintf(&text, format, args) >= 0);
+	va_end(args);
+	problem_add_in(check->list, find_place(check, way), "servers.%s%s%s: %s",
+		       check->server->conf.name, way[0] != '\0' ? "." : "", way, text);
+	free(text);
+}
+
+static void check_user(const struct check *check)
+{
+	const struct config_server *server = check->server;
+
 	if (server->user == NULL)
 		return;
 	if (geteuid() != 0)
-		problem_add(problems,
-			    "servers.%s.user: only root may start a process as another user; run "
-			    "mcpgated as root, or take the key away",
-			    server->conf.name);
+		tell(check, "user",
+		     "only root may start a process as another user; run mcpgated as root, or take "
+		     "the key away");
 	else if (!capabilities_reach_users())
-		problem_add(
-			problems,
-			"servers.%s.user: the daemon is root without CAP_SETUID, CAP_SETGID and "
-			"CAP_KILL; what its unit needs stands in mcpgated.yaml(5), \"What a server "
-			"may do\"",
-			server->conf.name);
+		tell(check, "user",
+		     "the daemon is root without CAP_SETUID, CAP_SETGID and CAP_KILL; what its "
+		     "unit needs stands in mcpgated.yaml(5), \"What a server may do\"");
 	else if (getpwnam(server->user) == NULL)
-		problem_add(problems, "servers.%s.user: there is no user '%.60s'",
-			    server->conf.name, server->user);
+		tell(check, "user", "there is no user '%.60s'", server->user);
 }
 
 /* EACCES: the path may exist for the server's own user. */
@@ -55,87 +105,111 @@ static bool is_missing(const char *path, mode_t *mode_r)
 	return false;
 }
 
-static void check_cwd(const struct config_server *server, struct config_problems *problems)
+/* The shell would have put the home in its place; here nobody does. */
+static const char *tilde_hint(const char *path)
 {
-	mode_t mode;
-
-	if (server->cwd == NULL)
-		return;
-	if (is_missing(server->cwd, &mode))
-		problem_add(problems, "servers.%s.cwd: %.200s: %s", server->conf.name, server->cwd,
-			    strerror(errno));
-	else if (!S_ISDIR(mode))
-		problem_add(problems, "servers.%s.cwd: %.200s is no directory", server->conf.name,
-			    server->cwd);
+	return path[0] == '~' ? "; ~ is not expanded here, write the path in full" : "";
 }
 
-static void check_open_files(const struct config_server *server, struct config_problems *problems)
+static void check_cwd(const struct check *check)
+{
+	const char *cwd = check->server->cwd;
+	mode_t mode;
+
+	if (cwd == NULL)
+		return;
+	if (is_missing(cwd, &mode))
+		tell(check, "cwd", "%.200s: %s%s", cwd, strerror(errno), tilde_hint(cwd));
+	else if (!S_ISDIR(mode))
+		tell(check, "cwd", "%.200s is no directory", cwd);
+}
+
+static void check_open_files(const struct check *check)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || server->open_files <= limit.rlim_max ||
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || check->server->open_files <= limit.rlim_max ||
 	    geteuid() == 0)
 		return;
-	problem_add(problems,
-		    "servers.%s.resources.open_files: the daemon itself may open only %" PRIu64
-		    " files; raise its limit (LimitNOFILE= of the unit, ulimit -Hn)",
-		    server->conf.name, (uint64_t)limit.rlim_max);
+	tell(check, "resources.open_files",
+	     "the daemon itself may open only %" PRIu64
+	     " files; raise its limit (LimitNOFILE= of the unit, ulimit -Hn)",
+	     (uint64_t)limit.rlim_max);
 }
 
-static void check_paths(const struct config *config, const struct config_server *server,
-			const char *key, const struct slices *paths,
-			struct config_problems *problems)
+static void check_paths(const struct check *check, const char *way, const struct slices *paths)
 {
 	struct error err;
 	mode_t mode;
 
 	for (size_t i = 0; i < paths->count; i++) {
-		if (is_missing(paths->items[i].p, &mode))
-			problem_add(problems, "servers.%s.sandbox.%s: %.200s: %s",
-				    server->conf.name, key, paths->items[i].p, strerror(errno));
-		else if (listed_path_check(config, paths->items[i].p, &err) < 0)
-			problem_add(problems, "servers.%s.sandbox.%s: %s", server->conf.name, key,
-				    err.text);
+		const char *path = paths->items[i].p;
+
+		if (path[0] != '/')
+			continue; /* the rules have refused it */
+		if (is_missing(path, &mode))
+			tell(check, way, "%.200s: %s", path, strerror(errno));
+		else if (listed_path_check(check->config, path, &err) < 0)
+			tell(check, way, "%s", err.text);
 	}
 }
 
 /* We read them, with our rights. */
-static void check_secrets(const struct config *config, const struct config_server *server,
-			  struct config_problems *problems)
+static void check_secrets(const struct check *check)
 {
+	const struct config_server *server = check->server;
+	char path[256];
 	struct error err;
 
-	for (size_t i = 0; i < server->env_count; i++)
-		if (server->env[i].file != NULL &&
-		    listed_path_check(config, server->env[i].file, &err) < 0)
-			problem_add(problems, "servers.%s.env.%s: %s", server->conf.name,
-				    server->env[i].name, err.text);
+	for (size_t i = 0; i < server->env_count; i++) {
+		if (server->env[i].file == NULL ||
+		    listed_path_check(check->config, server->env[i].file, &err) == 0)
+			continue;
+		snprintf(path, sizeof(path), "env.%s", server->env[i].name);
+		tell(check, path, "%s", err.text);
+	}
 }
 
-static void check_sandbox(const struct config *config, const struct config_server *server,
-			  struct config_problems *problems)
+static void check_sandbox(const struct check *check)
 {
+	const struct config_server *server = check->server;
 	struct error err = { ERROR_NONE, "" };
 
 	if (server->sandbox == CONFIG_SANDBOX_OFF)
 		return;
 	if (sandbox_check(server, landlock_version(), &err) < 0)
-		problem_add(problems, "servers.%s.sandbox: %s", server->conf.name, err.text);
+		tell(check, "sandbox", "%s", err.text);
 	if (!syscall_filter_is_known())
-		problem_add(problems,
-			    "servers.%s.sandbox: the running kernel cannot refuse system calls "
-			    "(CONFIG_SECCOMP_FILTER); use another kernel, or 'mode: off'",
-			    server->conf.name);
-	check_paths(config, server, "read", &server->sandbox_read, problems);
-	check_paths(config, server, "write", &server->sandbox_write, problems);
+		tell(check, "sandbox",
+		     "the running kernel cannot refuse system calls (CONFIG_SECCOMP_FILTER); use "
+		     "another kernel, or 'mode: off'");
+	check_paths(check, "sandbox.read", &server->sandbox_read);
+	check_paths(check, "sandbox.write", &server->sandbox_write);
 }
 
-static void check_cgroups(const struct config *config, struct config_problems *problems)
+bool kernel_features_needs_cgroup(const struct config_server *server)
+{
+	return server->memory_bytes > 0 || server->processes > 0 || server->cpu_percent > 0;
+}
+
+/* All servers lack it, or none; it is told of the first that needs it. */
+static void check_cgroups(const struct config *config, const struct tree *root,
+			  struct config_problems *problems)
 {
 	struct error err = { ERROR_NONE, "" };
 
-	if (cgroups_check(config, &err) < 0)
-		problem_add(problems, "%s", err.text);
+	if (cgroups_check(config, &err) == 0)
+		return;
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+
+		if (server->enabled && kernel_features_needs_cgroup(server)) {
+			tell(&(struct check){ config, server, root, problems }, "resources", "%s",
+			     err.text);
+			return;
+		}
+	}
+	problem_add(problems, "%s", err.text);
 }
 
 /* Whether it is a program, or may be one that only the server's user can see; else *why_r is an errno. */
@@ -168,49 +242,58 @@ static bool find_command(const struct launch_spec *spec, int *why_r)
 	return is_found;
 }
 
+/* The directories of a PATH, as many as are read at a glance. */
 static void append_directories(struct buf *out, char *const *candidates)
 {
-	for (; *candidates != NULL; candidates++) {
+	for (; *candidates != NULL && out->len < PATH_SHOWN; candidates++) {
 		CHECK(strchr(*candidates, '/') != NULL);
 		if (out->len > 0)
 			buf_append_char(out, ':');
 		buf_append_slice(out, slice_between(*candidates, strrchr(*candidates, '/')));
 	}
+	if (*candidates != NULL)
+		buf_append_str(out, ":…");
 }
 
-static void check_command(const struct launch_spec *spec, struct config_problems *problems)
+static void check_command(const struct check *check, const struct launch_spec *spec)
 {
 	static const struct launch_verdict missing = { LAUNCH_EXEC, ENOENT };
-	const struct config_server *server = spec->server;
-	const char *hint = launch_hint(&missing, server->command);
+	const char *command = check->server->command;
+	const char *hint = command[0] == '~' ? tilde_hint(command) : launch_hint(&missing, command);
 	struct buf path = { 0 };
 	int why;
 
 	if (find_command(spec, &why))
 		return;
 	append_directories(&path, spec->candidates);
-	if (strchr(server->command, '/') == NULL)
-		problem_add(problems,
-			    "servers.%s.command: '%.200s' is in no directory of PATH (%.300s)%s",
-			    server->conf.name, server->command, buf_terminate(&path), hint);
+	if (strchr(command, '/') == NULL)
+		tell(check, "command", "'%.200s' is in no directory of PATH (%s)%s", command,
+		     buf_terminate(&path), hint);
 	else
-		problem_add(problems, "servers.%s.command: '%.200s' %s%s", server->conf.name,
-			    server->command,
-			    why == EACCES ? "is no program that may be executed" : "is not there",
-			    why == EACCES ? "" : hint);
+		tell(check, "command", "'%.200s' %s%s", command,
+		     why == EACCES ? "is no program that may be executed" : "is not there",
+		     why == EACCES ? "" : hint);
 	buf_fini(&path);
 }
 
-void kernel_features_check_commands(const struct config *config, struct config_problems *problems)
+void kernel_features_check_commands(const struct config *config, const struct tree *root,
+				    struct config_problems *list)
 {
 	struct launch launch;
-	struct error ignored;
+	struct error err = { ERROR_NONE, "" };
+	int result;
 
-	if (launch_init(&launch, config, &ignored) == 0) {
-		for (size_t i = 0; i < launch.count; i++) {
-			if (config->servers[i].enabled)
-				check_command(&launch.specs[i], problems);
-		}
+	for (size_t i = 0; i < config->server_count; i++)
+		if (config->servers[i].command == NULL)
+			return; /* that has been told, and nothing could be started */
+	/* It fails for a user who is not there; the rest has been prepared. */
+	result = launch_init(&launch, config, &err);
+	CHECK(result == 0 || err.kind != ERROR_NONE);
+	for (size_t i = 0; i < launch.count; i++) {
+		const struct check check = { config, &config->servers[i], root, list };
+
+		if (check.server->enabled)
+			check_command(&check, &launch.specs[i]);
 	}
 	launch_fini(&launch);
 }
@@ -232,48 +315,51 @@ bool kernel_features_reaches_gateway(const struct config *config,
 }
 
 /* What else a newer kernel would refuse. */
-static void warn_of_kernel(const struct config_server *server, struct config_problems *warnings)
+static void warn_of_kernel(const struct check *check)
 {
 	struct server_confinement confinement;
 
-	sandbox_describe(server, landlock_version(), &confinement);
+	sandbox_describe(check->server, landlock_version(), &confinement);
 	if (confinement.lacking[0] != '\0')
-		problem_add(warnings, "servers.%s.sandbox: the running kernel lacks %s",
-			    server->conf.name, confinement.lacking);
+		tell(check, "sandbox", "the running kernel lacks %s", confinement.lacking);
 }
 
-void kernel_features_warn(struct config *config)
+void kernel_features_warn(const struct config *config, const struct tree *root,
+			  struct config_problems *warnings)
 {
 	for (size_t i = 0; i < config->server_count; i++) {
 		const struct config_server *server = &config->servers[i];
-
-		if (server->enabled && kernel_features_is_root(server))
-			problem_add(&config->warnings,
-				    "servers.%s runs as root, because the daemon does; give it a "
-				    "user of its own (user), or run the daemon as one",
-				    server->conf.name);
-		if (server->enabled)
-			warn_of_kernel(server, &config->warnings);
-		if (server->enabled && kernel_features_reaches_gateway(config, server))
-			problem_add(&config->warnings,
-				    "servers.%s.sandbox.connect: 'any' includes the ports of this "
-				    "gateway; list ports instead, or say 'gateway: true'",
-				    server->conf.name);
-	}
-}
-
-void kernel_features_check(const struct config *config, struct config_problems *problems)
-{
-	check_cgroups(config, problems);
-	for (size_t i = 0; i < config->server_count; i++) {
-		const struct config_server *server = &config->servers[i];
+		const struct check check = { config, server, root, warnings };
 
 		if (!server->enabled)
 			continue;
-		check_user(server, problems);
-		check_cwd(server, problems);
-		check_open_files(server, problems);
-		check_sandbox(config, server, problems);
-		check_secrets(config, server, problems);
+		if (kernel_features_is_root(server))
+			problem_add_in(
+				warnings, find_place(&check, ""),
+				"servers.%s runs as root, because the daemon does; give it a "
+				"user of its own (user), or run the daemon as one",
+				server->conf.name);
+		warn_of_kernel(&check);
+		if (kernel_features_reaches_gateway(config, server))
+			tell(&check, "sandbox.connect",
+			     "'any' includes the ports of this gateway; list ports instead, or say "
+			     "'gateway: true'");
+	}
+}
+
+void kernel_features_check(const struct config *config, const struct tree *root,
+			   struct config_problems *problems)
+{
+	check_cgroups(config, root, problems);
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct check check = { config, &config->servers[i], root, problems };
+
+		if (!check.server->enabled)
+			continue;
+		check_user(&check);
+		check_cwd(&check);
+		check_open_files(&check);
+		check_sandbox(&check);
+		check_secrets(&check);
 	}
 }

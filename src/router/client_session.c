@@ -5,8 +5,11 @@
  */
 #include "router/client_session.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "mcp/revision.h"
 #include "obs/log.h"
 #include "router/admitted.h"
@@ -28,6 +31,11 @@ static struct client_session *of_session(struct session *session)
 static struct client_session *of_member(struct pool_member *member)
 {
 	return container_of(member, struct client_session, member);
+}
+
+const char *client_session_program(struct session *session)
+{
+	return of_session(session)->program;
 }
 
 struct client *client_session_client(struct session *session)
@@ -175,6 +183,24 @@ static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 
 static const struct wait_queue_ops opening_ops = { .on_timeout = on_opening_timeout };
 
+/* Its beginning in whole characters; nothing of what has an escape or a NUL in it. */
+static void keep_program(struct client_session *cs, struct slice params)
+{
+	static const char *const way[] = { "clientInfo", "name" };
+	struct slice name = scan_plain_string(scan_path(params, way, ARRAY_LEN(way)));
+	size_t length = 0;
+
+	while (length < name.n) {
+		size_t n = text_utf8_length(slice_of(name.p + length, name.n - length));
+
+		if (n == 0 || length + n >= sizeof(cs->program))
+			break;
+		length += n;
+	}
+	memcpy(cs->program, length > 0 ? name.p : "", length);
+	cs->program[length] = '\0';
+}
+
 static struct client_session *client_session_new(struct router *router, struct server *server,
 						 const struct peer *peer,
 						 const struct envelope *env)
@@ -188,6 +214,7 @@ static struct client_session *client_session_new(struct router *router, struct s
 	client_init(&cs->client, router, server, peer,
 		    revision != NULL ? revision : revision_newest());
 	cs->client.tells_roots = scan_path(params, roots, ARRAY_LEN(roots)).type == JSON_TRUE;
+	keep_program(cs, params);
 	cs->member.ops = &member_ops;
 	cs->member.client = &cs->client;
 	list_init(&cs->member.link);

@@ -20,13 +20,16 @@ struct call;
 struct peer;
 struct router;
 
+#define CLIENT_PROGRAM_BYTES 48
+
 struct client_session {
 	struct client client;
 	struct session session;
 	struct pool_member member;
 	struct wait_queue opening; /* the client's initialize request, until it is answered */
 	uint64_t restarts_since_ms;
-	unsigned int restarts; /* since then */
+	unsigned int restarts;              /* since then */
+	char program[CLIENT_PROGRAM_BYTES]; /* clientInfo.name, cut off; empty: not known */
 };
 
 /*
@@ -35,6 +38,8 @@ struct client_session {
  */
 void client_session_open(struct router *router, struct server *server, struct principal *principal,
 			 const struct peer *peer, struct call *call, struct admitted *admitted);
+/* What the client of a session calls itself; empty: not known. */
+const char *client_session_program(struct session *session);
 /* The client of a session. */
 struct client *client_session_client(struct session *session);
 

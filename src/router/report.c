@@ -18,6 +18,8 @@ void report_session(struct session *session, struct session_report *report_r)
 	*report_r =
 		(struct session_report){ .server = client->server,
 					 .revision = client->revision->name,
+					 .program = slice_str(client_session_program(session)),
+					 .peer = &client->peer,
 					 .calls = client->call_count,
 					 .is_asleep = session->state == SESSION_LIVE &&
 						      !pool_is_shared(client->pool) && own == NULL,
@@ -33,6 +35,8 @@ void report_child(struct child *child, struct child_report *report_r)
 	const struct client *client = upstream->client;
 
 	*report_r = (struct child_report){ .state = upstream_state_name(upstream),
+					   .is_up = upstream_is_serving(upstream) ||
+						    upstream->state == UPSTREAM_WARM,
 					   .calls = upstream_load(upstream),
 					   .session = client != NULL ? client->session : NULL,
 					   .is_leased = upstream->lease != NULL,

@@ -15,17 +15,20 @@
 struct session_report {
 	const struct server *server;
 	struct slice revision;
-	size_t calls;           /* in flight, those that wait included */
-	size_t waiting;         /* of them, for a process */
-	size_t server_requests; /* requests of the server that the client has not answered */
-	bool is_asleep;         /* it has a process for itself, but just now none */
-	int pid;                /* of the process that it has for itself; 0: none just now */
+	struct slice program;    /* what its client calls itself; empty: not known */
+	const struct peer *peer; /* where it began */
+	size_t calls;            /* in flight, those that wait included */
+	size_t waiting;          /* of them, for a process */
+	size_t server_requests;  /* requests of the server that the client has not answered */
+	bool is_asleep;          /* it has a process for itself, but just now none */
+	int pid;                 /* of the process that it has for itself; 0: none just now */
 };
 void report_session(struct session *session, struct session_report *report_r);
 
 /* A process. */
 struct child_report {
 	const char *state;
+	bool is_up;                        /* it has answered initialize, or would be asked next */
 	size_t calls;                      /* in flight, and lists that it was asked for */
 	const struct session *session;     /* that it serves alone now; NULL: none, or many */
 	bool is_leased;                    /* to that one, for one call */

@@ -270,7 +270,7 @@ def root_is_told(t):
     """SEC-61: a server that is root because the daemon is gets one warning, from -t and in the log."""
     directory = public_directory(t, "mcpgated")
     plain, named = {"command": "/bin/cat"}, {"command": "/bin/cat", "user": "nobody"}
-    warning = "mcpgated: servers.main runs as root, because the daemon does"
+    warning = ": servers.main runs as root, because the daemon does"
     if os.getuid() != 0:
         eq(check({"main": plain}, directory).stderr.count("runs as root"), 0)
         raise Skip("this is not root; what root is told is tried there")

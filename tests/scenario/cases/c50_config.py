@@ -93,19 +93,26 @@ def missing_commands_are_told(t):
     """product §2: a command that is not there, looked for as its server would, is a warning: it may come later; alone on the command line it is refused."""
     rows = {"one": "command: nonexistent-command", "line": "command: /bin/cat -u", "gone": "command: /nonexistent/x",
             "below": "command: ./x, cwd: /tmp", "off": "command: nonexistent-too, enabled: false", "text": "command: /etc/passwd",
-            "own": "command: mine, env: {PATH: '/nonexistent:/etc'}", "good": "command: cat", "inside": "command: bin/cat, cwd: /"}
+            "own": "command: mine, env: {PATH: '/nonexistent:/etc'}", "good": "command: cat", "home": "command: ~/x", "inside": "command: bin/cat, cwd: /"}
     files = Files("servers:\n" + "".join("  %s: {%s}\n" % row for row in rows.items()))
     done = program("-t", "-c", files.path, env={"PATH": "/usr/bin:/bin"})
     eq(done.returncode, 0, done.stderr)
     # Of root's servers -t says one thing more: c42_confine.root_is_told.
-    eq([line for line in done.stderr.splitlines() if " runs as root, " not in line], [
-        "mcpgated: servers.one.command: 'nonexistent-command' is in no directory of PATH (/usr/bin:/bin)",
-        "mcpgated: servers.line.command: '/bin/cat -u' is not there; it is one program, and its arguments belong under args",
-        "mcpgated: servers.gone.command: '/nonexistent/x' is not there",
-        "mcpgated: servers.below.command: './x' is not there",
-        "mcpgated: servers.text.command: '/etc/passwd' is no program that may be executed",
-        "mcpgated: servers.own.command: 'mine' is in no directory of PATH (/nonexistent:/etc)",
-        "mcpgated: the configuration is fine"], "what is said")
+    lines = [line for line in done.stderr.splitlines() if " runs as root, " not in line]
+    warnings = len(done.stderr.splitlines()) - 1
+    at = "mcpgated: warning: " + files.path
+    eq(lines, [
+        at + ":2:18: servers.one.command: 'nonexistent-command' is in no directory of PATH (/usr/bin:/bin)",
+        at + ":3:19: servers.line.command: '/bin/cat -u' is not there; it is one program, and its arguments belong under args",
+        at + ":4:19: servers.gone.command: '/nonexistent/x' is not there",
+        at + ":5:20: servers.below.command: './x' is not there",
+        at + ":7:19: servers.text.command: '/etc/passwd' is no program that may be executed",
+        at + ":8:18: servers.own.command: 'mine' is in no directory of PATH (/nonexistent:/etc)",
+        at + ":10:19: servers.home.command: '~/x' is not there; ~ is not expanded here, write the path in full",
+        "mcpgated: the configuration is fine, with %d warnings" % warnings], "what is said")
+    long = ":".join("/nonexistent/%d" % i for i in range(100))
+    done = program("-t", "-c", Files(GOOD.replace("/bin/cat", "gone")).path, env={"PATH": long})
+    ok(all(len(line) < 300 for line in done.stderr.splitlines()), "a long PATH is cut off", done.stderr)
     for args, status in ((["-t", "--", "surely-no-such-command"], 1), (["--listen", "127.0.0.1:0", "--", "/nonexistent/x"], 2)):
         done = program(*args)
         eq(done.returncode, status, args)
@@ -137,6 +144,50 @@ def every_problem_is_reported(t):
                      "loud", "sessions", "nonsense")
     places = set(re.findall(r"yaml:(\d+):\d+: ", output))
     ok({"1", "2", "7"} <= places, "lines with problems", places, output)
+
+
+@case(daemon=False)
+def problems_of_every_stage(t):
+    """product §2: what the rules find, what is in files, and what the machine lacks, in one run, each with its place."""
+    output = refused("""listen:
+  - address: 127.0.0.1:0
+    tls: {certificate: /nonexistent.crt, key: /nonexistent.key}
+defaults:
+  cwd: /nonexistent/usual
+servers:
+  one:
+    command: nonexistent-command
+    comand: typo
+  two:
+    command: cat
+    cwd: ~/two
+    pool: {min: 5, max: 4}
+  three:
+    command: cat
+    user: nobody-of-this-name
+    resources: {open_files: 1048576}
+    sandbox: {mode: landlock, read: [/nonexistent/read]}
+""")
+    expected = [("9:5", "unknown key 'comand'"), ("13:11", "servers.two.pool: "), ("3:24", "tls.certificate: /nonexistent.crt: "),
+                ("5:8", "servers.one.cwd: /nonexistent/usual: "), ("12:10", "servers.two.cwd: ~/two: "), ("12:10", "~ is not expanded"),
+                ("16:11", "servers.three.user: "), ("18:37", "servers.three.sandbox.read: /nonexistent/read: "),
+                ("8:14", "servers.one.command: 'nonexistent-command'")]
+    for place, words in expected:
+        ok(any(":%s: " % place in line and words in line for line in output.splitlines()), "%s at %s in" % (words, place), output)
+
+
+@case(daemon=False)
+def idle_keys_are_told(t):
+    """product §4: what does nothing where it stands is a warning, and so is a token whose time is over."""
+    hash = "0" * 64
+    files = Files("auth: {mode: token, tokens: [{name: a, sha256: '%s', expires: 2020-01-01}]}\n" % hash +
+                  GOOD + "    pool: {min: 1, sleep_after: 5m}\n  many:\n    command: cat\n    isolation: shared\n"
+                  "    assume_no_server_requests: true\n    pool: {min: 1, warm: 1, sleep_after: 5m, reclaim: never}\n")
+    done = program("-t", "-c", files.path)
+    eq(done.returncode, 0, done.stderr)
+    told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): (?:does nothing|is over)", done.stderr, re.M)
+    eq(told, [("5", "servers.main.pool.min"), ("10", "servers.many.pool.warm"), ("10", "servers.many.pool.sleep_after"),
+              ("10", "servers.many.pool.reclaim"), ("9", "servers.many.assume_no_server_requests"), ("1", "auth.tokens[0].expires")])
 
 
 @case(daemon=False)
@@ -207,6 +258,7 @@ def open_listener_is_refused(t):
                 ok("auth: {mode: anonymous}" in output, "the line to add", output)
         done = program("--listen", address, "--", "/bin/cat")
         eq(done.returncode, 2, address)
+        ok("needs a configuration file (-c)" in done.stderr and "add to this entry" not in done.stderr, "there is no file", done.stderr)
 
 
 @case(daemon=False)

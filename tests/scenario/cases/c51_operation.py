@@ -42,22 +42,56 @@ def stops_on_sigint(t):
 
 @case(own=True)
 def drain_finishes_calls(t):
-    """REL-41 bridging 4: in-flight calls finish; new connections are refused; then exit 0."""
+    """REL-41 bridging 4: in-flight calls finish; new connections are refused then; exit 0."""
     s = t.session()
     call = s.start_do(["sleep", 1.5], ["text", "done"])
     stream = s.start_do(["progress", 1], ["sleep", 1.5], ["text", "done too"], token=1)
     stream.next()
-    conn = t.conn()
+    conn, reading = t.conn(), t.conn(receive_buffer=1 << 17)
     conn.request("GET", "/healthz").read()
+    # Keeps the daemon for longer than its calls take.
+    steps = [["write", '{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"'], ["fill", "x" * 1000, 10000], ["line", '"}]}}']]
+    slow = s.begin(mcp.request(1, "tools/call", s.do_params(steps)), conn=reading)
+    eq(slow.status, 200)
     t.daemon.term()
-    time.sleep(0.3)
-    try:
-        t.conn()
-        ok(False, "a new connection while draining: it would wait for nobody")
-    except ConnectionRefusedError:
-        pass
     eq(call.final()["result"]["content"][0]["text"], "done")
     eq(stream.final()["result"]["content"][0]["text"], "done too")
+    t.daemon.wait_log("session_end")
+    try:
+        t.conn()
+        ok(False, "a new connection after the last call: it would wait for nobody")
+    except ConnectionRefusedError:
+        pass
+    slow.final()
+    ended(t.daemon)
+
+
+FORM = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+
+
+@case(own=True)
+def drain_serves_the_calls_that_run(t):
+    """REL-41: while calls are in flight new connections bring answers, resume streams and end sessions; all that is new gets 503."""
+    s, other = t.session("main", mcp.D, {"elicitation": {}}), t.session()
+    call = s.start_do(["ask", "q", "elicitation/create", FORM], ["asked"], token=1)
+    asked = call.next()
+    cut = s.start_do(["progress", 1], ["sleep", 1], ["progress", 2], ["text", "done"], token=2)
+    cut.next()
+    cut.close()
+    t.daemon.term()
+    t.daemon.wait_log("drain")
+    ready = t.conn().request("GET", "/readyz")
+    eq((ready.status, ready.read()), (503, b'{"status":"draining"}\n'))
+    eq(t.conn().request("GET", "/healthz").status, 200)
+    for refused in (s.begin(mcp.request(1, "tools/list")), mcp.Session(t, t.daemon, "main", check=False).started, s.get(check=False)):
+        eq(refused.status, 503)
+        ok(int(refused.response.header("retry-after")) > 0, "Retry-After")
+    eq(other.delete().status, 204)
+    other.id = None
+    again = s.resume(cut.last_id)
+    s.respond(asked["id"], {"action": "decline"})
+    ok("decline" in call.final()["result"]["content"][0]["text"], "the answer has reached the server")
+    eq([m.get("method", "result") for m in again.rest()], ["notifications/progress", "result"])
     ended(t.daemon)
 
 

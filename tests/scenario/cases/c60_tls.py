@@ -591,6 +591,9 @@ def configuration_problems(t):
         code, output = checked(line % fields + GOOD)
         eq(code, 1, output)
         ok(re.search(r"check\.yaml:%s\d+: .*%s" % (place, re.escape(words)), output), words, output)
+    code, output = checked(line % 'certificate: server.crt, key: "%s"' % path("server.key") + GOOD)
+    eq(code, 1, output)
+    ok("tls.certificate: must be an absolute path, not 'server.crt'" in output, "a path that depends on the working directory", output)
     expired = line % 'certificate: "%s", key: "%s"' % (path("expired.crt"), path("server.key")) + GOOD
     wait_for(lambda: re.search(r"check\.yaml:3:\d+: .*expired", checked(expired)[1]), 5, "a warning: it was good for a second")
     eq(checked(expired)[0], 0)

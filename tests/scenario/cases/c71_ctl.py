@@ -10,7 +10,7 @@ import threading
 
 import harness
 import mcp
-from harness import case, child_argv, eq, is_alive, merged, ok, to_yaml, wait_for
+from harness import Skip, case, child_argv, eq, is_alive, merged, ok, to_yaml, wait_for
 
 HOSTILE = "red\x1b[31m\x07 \x9b2J \u202egnp.exe\u200b end \u2066\u034f\u3164\ufe0f\U000e0041\U000e0100"
 TOOLS = [{"name": "x\x1b]0;t\x07y", "description": "first " + HOSTILE + "\nsecond", "inputSchema": {"type": "object"}},
@@ -55,7 +55,7 @@ def tables(t):
     s.get()
     pid = str(t.daemon.children("main")[0])
     out, _ = ctl(t, "status")
-    ok(re.match(r"mcpgated \S+: serving for \d+s, \d+ connections, 1 of \d+ sessions, 1 processes, 0 calls in flight\n\n", out), "first line", out)
+    ok(re.match(r"mcpgated \S+: serving for \d+s, (1 connection|\d+ connections), 1 of \d+ sessions, 1 process, 0 calls in flight\n\n", out), "first line", out)
     row = [r for r in rows(out) if r[0] == "main"][0]
     eq(row[:7], ["main", "ready", "session", "1", "1", "0", "0"])
     ok(re.fullmatch(r"<\d+ms", row[-1]), "p99", row)
@@ -68,7 +68,7 @@ def tables(t):
     out, _ = ctl(t, "sessions")
     row = rows(out)[1]
     eq((row[0], row[1], row[2], row[8], row[9]), (s.id[:8], "main", s.version, "yes", pid))
-    eq(row[10:], ["-", "-", "-"], "nobody in particular")
+    eq(row[10:], ["-", "-", "-", "scenario", "127.0.0.1"], "nobody in particular, by a program, from here")
     ok(s.id not in out, "the id is not shown")
     out, _ = ctl(t, "streams")
     eq(rows(out)[1][:5], [s.id[:8], "main", "0", "session", "yes"])
@@ -213,7 +213,7 @@ def orders(t):
     eq(sorted(shown), sorted([a.id[:8], b.id[:8]]))
     eq(ctl(t, "end-session", b.id[:8])[0], "sessions ended: 1\n")
     eq(b.post(mcp.request(9, "ping")).status, 404)
-    ctl(t, "reload")
+    eq(ctl(t, "reload")[0], "asked; the log has the outcome\n")
     t.daemon.wait_log("admin_command", "command=reload")
     a.echo("still on")
     a.delete()
@@ -237,12 +237,18 @@ def wrong_usage(t):
         out, err = ctl(t, *args, status=2)
         ok(err and "try: mcpgatectl --help" in err, "a hint for %r" % args, err)
         eq(out, "")
+    for name in ("restart", "logs"):
+        ok("mcpgatectl servers lists them" in ctl(t, name, "nobody", status=1)[1], "what there is", name)
     for args, why in ((["restart", "nobody"], "no server of this name"), (["logs", "nobody"], "no server of this name"),
                       (["logs", "-f", "nobody"], "no server of this name"), (["end-session", "abc"], "at least 4"),
                       (["end-session", "abcdefgh"], "no session has such an id")):
         out, err = ctl(t, *args, status=1)
         ok(why in err and out == "", "%r" % args, out, err)
-    ok("usage: mcpgatectl" in ctl(t, "--help")[0], "help")
+    whole, deny = ctl(t, "--help")[0], ctl(t, "deny", "--help")[0]
+    ok("usage: mcpgatectl" in whole and all(w in whole for w in ("--oauth", "--jti", "restart")), "help")
+    ok("deny add|list|remove" in deny and "--jti" in deny and not any(w in deny for w in ("--oauth", "restart")), "of one command", deny)
+    eq((ctl(t, "help")[0], ctl(t, "help", "deny")[0]), (whole, deny))
+    ok("no command 'nonsense'" in ctl(t, "help", "nonsense", status=2)[1], "help of nothing")
     ok(ctl(t, "--version")[0].startswith("mcpgatectl "), "version")
     ctl(t, "status", status=2, socket="/x" * 100)
 
@@ -258,6 +264,52 @@ def fresh_tokens(t):
     eq(entry, "{name: client, sha256: %s}" % hashlib.sha256(token.encode()).hexdigest())
     for args in (["token"], ["token", "old"], ["token", "new", "--name", "a: b}"], ["token", "new", "x"]):
         ctl(t, *args, status=2, socket="/nonexistent")
+
+
+@case
+def broken_server_is_pointed_at(t):
+    """product §2: of a server that cannot be started it is said where the cause is to be found."""
+    for command in (["call", "broken", "x"], ["tools", "broken"]):
+        err = ctl(t, *command, status=1)[1]
+        ok(err.endswith("\nsee: mcpgatectl status; mcpgatectl logs broken; mcpgatectl doctor broken\n"), "the next step", err)
+    ok("see:" not in ctl(t, "call", "demo", "no-such-tool", status=1)[1], "a tool that there is not")
+
+
+@case(own=True)
+def sessions_say_who(t):
+    """product §2: a session has the name that its client gives itself, cut off, and the address that it comes from."""
+    for name in ("editor", "x" * 100, "\u00e9" * 47, HOSTILE):
+        with_name = t.session(info={"name": name, "version": "1"})
+        row = [r for r in json.loads(ctl(t, "sessions", "--json")[0])["sessions"] if r["session"] == with_name.id[:8]][0]
+        ok(row["program"] is None or (name.startswith(row["program"]) and 0 < len(row["program"].encode()) < 48), "the name", row)
+        eq(row["address"], "127.0.0.1")
+    out = ctl(t, "sessions")[0]
+    ok(re.search(r"PROGRAM +ADDRESS\n", out) and re.search(r"editor +127\.0\.0\.1\n", out), "the table", out)
+
+
+@case(servers={"slow": {"script": {"init": [["sleep", 2], ["answer"]]}}}, own=True, deadline=20)
+def starting_is_not_ready(t):
+    """product §2: a server none of whose processes has answered initialize yet is starting."""
+    def state():
+        return json.loads(ctl(t, "servers", "--json")[0])["servers"][0]["state"]
+    eq(state(), "idle")
+    begun = t.session("slow", check=False)
+    wait_for(lambda: t.daemon.children("slow"), 5, "the process")
+    eq(state(), "starting")
+    begun.result = begun.started.final(20)
+    begun.take_id()
+    eq(state(), "ready")
+
+
+@case(daemon=False)
+def places_of_the_socket_are_named(t):
+    """product §3: who finds no daemon is told all places that were looked at."""
+    place = t.directory()
+    done = subprocess.run([os.path.join(harness.BIN, "mcpgatectl"), "servers"], capture_output=True, text=True,
+                          env=dict(os.environ, XDG_RUNTIME_DIR=place), timeout=20)
+    if "permission" in done.stderr.lower() or done.returncode == 0:
+        raise Skip("a daemon of the system runs here")
+    ok(place + "/mcpgated/admin.sock" in done.stderr and "/run/mcpgated/admin.sock" in done.stderr, "places", done.stderr)
 
 
 @case(daemon=False)
@@ -310,6 +362,35 @@ def doctor_finds_what_is_wrong(t):
     eq(list(parts), list(ill))
     for name, (_, pattern) in ill.items():
         ok(re.search(pattern, parts[name], re.M), "what is said of " + name, parts[name])
+
+
+@case(daemon=False)
+def doctor_asks_for_cgroups(t):
+    """product §2: a limit for which there is no cgroup is wrong for the doctor whenever it is for -t."""
+    argv = child_argv({}, "limited")
+    servers = {"limited": {"command": argv[0], "args": argv[1:], "resources": {"memory": "1GiB"}}}
+    path = os.path.join(t.directory(), "t.yaml")
+    with open(path, "w") as f:
+        f.write(to_yaml({"servers": servers}) + "\n")
+    os.chmod(path, 0o600)
+    check = subprocess.run([os.path.join(harness.BIN, "mcpgated"), "-t", "-c", path], capture_output=True, text=True, timeout=8 * harness.SLOW)
+    is_refused = check.returncode != 0
+    out, _ = doctor(t, servers, status=1 if is_refused else 0)
+    eq("FAIL  resources" in out, is_refused, check.stderr + out)
+    eq("needs a cgroup" in out, is_refused, "why")
+
+
+@case(daemon=False, deadline=30)
+def doctor_knows_why_nothing_comes(t):
+    """product §2: a server that does not answer, in a sandbox without network, is told what it lacks."""
+    spec = {"command": "sleep", "args": ["30"], "start": {"timeout": "500ms"}, "stop": {"grace": "100ms", "term": "300ms"}}
+    out, _ = doctor(t, {"free": spec, "kept": dict(spec, sandbox={"mode": "landlock"}),
+                        "web": dict(spec, sandbox={"mode": "landlock", "connect": [443]})}, status=1)
+    free, kept, web = re.findall(r"FAIL +(?:answer|start) .*", out)
+    if "start" in kept.split():
+        raise Skip("this kernel keeps no sandbox")
+    ok("sandbox.connect lists no port" in kept, "the sandbox", kept)
+    ok("sandbox" not in free + web, "no sandbox, or one with a port", free, web)
 
 
 @case(daemon=False, deadline=30)

@@ -306,3 +306,18 @@ def usage(t):
     has(doctor(t, "https://127.0.0.1/mcp", "x", status=2), "only doctor takes --oauth")
     has(doctor(t, "https://127.0.0.1/mcp", "--token-file", "/nonexistent", status=2), "cannot open the token file: No such file")
     has(doctor(t, "https://127.0.0.1/mcp", token="two words", status=2), "must hold one token")
+
+
+@case(daemon=False)
+def static_tokens_are_judged_alone(t):
+    """AUTH-TOK-01: where static tokens are asked for no OAuth is offered, which is no fault; the token is tried."""
+    import hashlib
+    token = "mcpg_" + "x" * 43
+    hash = hashlib.sha256(token.encode()).hexdigest()
+    t.start({"main": {}}, {"auth": {"mode": "token", "tokens": [{"name": "ci", "sha256": hash}]}})
+    url = "http://%s:%d/main/mcp" % t.daemon.address
+    has(doctor(t, url), "^  ok    resource  no OAuth is offered here; static tokens", "^next: get a token of its operator, and try it with --token-file$")
+    out = doctor(t, url, token=token)
+    has(out, "^  ok    resource  no OAuth", "^  ok    answer    with this token: ", "^next: nothing; clients get in with a token like this$")
+    ok("FAIL" not in out and "  token  " not in out, "nothing else is judged", out)
+    has(doctor(t, url, token=token[:-1] + "y", status=1), "^  FAIL  answer    401", "^next: see to 'answer' first: get a token of its operator$")

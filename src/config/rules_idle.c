@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keys that do nothing where they stand, and entries whose time is over: told, and no reason not to start. What stands
+ * under `defaults` is meant for several servers, and not told.
+ */
+#include "base/clock.h"
+#include "config/problem.h"
+#include "config/rules.h"
+
+struct idle_key {
+	const char *section; /* NULL: of the server itself */
+	const char *key;
+	bool is_set;            /* to something else than the default */
+	const char *isolations; /* with which it does something */
+};
+
+static void warn_of_key(const struct idle_key *idle, const struct tree *at,
+			struct config_problems *warnings)
+{
+	const struct tree *section = idle->section != NULL ? tree_find(at, idle->section) : at;
+	const struct tree *value = tree_find(section, idle->key);
+
+	if (idle->is_set && value != NULL)
+		problem_add_at(warnings, value, "does nothing here: it is for isolation %s",
+			       idle->isolations);
+}
+
+static void warn_of_server(const struct config_server *server, const struct tree *at,
+			   struct config_problems *warnings)
+{
+	const struct server_conf *conf = &server->conf;
+	bool is_shared = conf->isolation == ISOLATION_SHARED;
+	bool is_for_one = conf->isolation == ISOLATION_SESSION;
+	const struct idle_key keys[] = {
+		{ "pool", "min", !is_shared && conf->pool_min > 0, "shared" },
+		{ "pool", "warm", is_shared && conf->warm > 0, "session or principal" },
+		{ "pool", "sleep_after", !is_for_one && conf->sleep_after_ms > 0, "session" },
+		{ "pool", "reclaim", !is_for_one && conf->reclaims == RECLAIM_NEVER, "session" },
+		{ NULL, "assume_no_server_requests", is_shared && conf->never_asks, "principal" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		warn_of_key(&keys[i], at, warnings);
+}
+
+void rules_warn(const struct config *config, const struct tree *root,
+		struct config_problems *warnings)
+{
+	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
+	const struct tree *list = tree_find(tree_find(root, "auth"), "tokens");
+
+	for (size_t i = 0; i < config->server_count; i++)
+		warn_of_server(&config->servers[i],
+			       tree_find(tree_find(root, "servers"), config->servers[i].conf.name),
+			       warnings);
+	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
+		uint64_t ends_at_ms = tokens->items[i].ends_at_ms;
+
+		if (ends_at_ms > 0 && ends_at_ms <= clock_wall_ms())
+			problem_add_at(warnings, tree_below(tree_item(list, i), "expires"),
+				       "is over: nobody can use this token any more");
+	}
+}
