@@ -158,16 +158,14 @@ static void check_paths(const struct check *check, const char *way, const struct
 static void check_secrets(const struct check *check)
 {
 	const struct config_server *server = check->server;
-	char path[256];
 	struct error err;
 
-	for (size_t i = 0; i < server->env_count; i++) {
-		if (server->env[i].file == NULL ||
-		    listed_path_check(check->config, server->env[i].file, &err) == 0)
-			continue;
-		snprintf(path, sizeof(path), "env.%s", server->env[i].name);
-		tell(check, path, "%s", err.text);
-	}
+	for (size_t i = 0; i < server->env_count; i++)
+		if (server->env[i].file != NULL &&
+		    listed_path_check(check->config, server->env[i].file, &err) < 0)
+			problem_add_in(check->list, find_place(check, "env"),
+				       "servers.%s.env.%s: %s", server->conf.name,
+				       server->env[i].name, err.text);
 }
 
 static void check_sandbox(const struct check *check)

@@ -24,6 +24,8 @@ src_router_librouter_a_SOURCES = \
 	src/router/pages.c src/router/pages.h \
 	src/router/parked_call.c src/router/parked_call.h \
 	src/router/pool.c src/router/pool.h \
+	src/router/pool_class.c src/router/pool_class.h \
+	src/router/pool_member.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/pool_era.c src/router/pool_era.h \
 	src/router/process_slots.c src/router/process_slots.h \

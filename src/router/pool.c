@@ -16,6 +16,7 @@
 #include "router/capability_class.h"
 #include "router/client.h"
 #include "router/convert.h"
+#include "router/pool_class.h"
 #include "router/pool_demand.h"
 #include "router/pool_era.h"
 #include "router/process_slots.h"
@@ -30,8 +31,6 @@
 #include "upstream/warm.h"
 
 #define RETRY_MS 1000
-/* A principal with so many pools of a server gets no more for what clients may call as they like. bridging.md §1.2 */
-#define CLASSES_MAX 8
 
 /* Processes of shared pools come and go, and sessions may give theirs away: for a slot it can be waited, for a while. */
 static bool may_wait_for(const struct pool *pool, enum reason reason)
@@ -565,25 +564,6 @@ static void pool_free(struct pool *pool)
 	loop_defer_free(pool->router->loop, pool);
 }
 
-/* Its pool, if there is one; and how many pools of the server the principal has. */
-static struct pool *find_for_class(const struct router *router, const struct server *server,
-				   const struct principal *principal, struct slice claims,
-				   struct slice class, size_t *count_r)
-{
-	*count_r = 0;
-	LIST_FOREACH(node, &router->slots.pools) {
-		struct pool *pool = container_of(node, struct pool, link);
-
-		if (pool->server != server || pool->principal != principal)
-			continue;
-		(*count_r)++;
-		if (slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
-		    slice_is_equal(slice_str(pool->class), class))
-			return pool;
-	}
-	return NULL;
-}
-
 static struct pool *pool_for_class(struct router *router, struct server *server,
 				   struct principal *principal, struct slice claims,
 				   struct slice class)
@@ -591,7 +571,7 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	static const struct peer anywhere; /* all anonymous ones are one principal */
 	struct upstream_setup setup = { .revision = revision_newest() };
 	size_t count;
-	struct pool *pool = find_for_class(router, server, principal, claims, class, &count);
+	struct pool *pool = pool_class_find(router, server, principal, claims, class, &count);
 
 	if (pool != NULL)
 		return pool;
@@ -611,23 +591,6 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	return pool;
 }
 
-/* The capability class of a client, without what would be one pool too many for its principal. */
-static void append_class(struct buf *out, const struct client *client,
-			 const struct principal *principal, struct slice claims,
-			 struct slice capabilities)
-{
-	size_t count;
-
-	capability_class_append(out, capabilities, true);
-	if (principal == NULL ||
-	    find_for_class(client->router, client->server, principal, claims, buf_slice(out),
-			   &count) != NULL ||
-	    count < CLASSES_MAX)
-		return;
-	out->len = 0;
-	capability_class_append(out, capabilities, false);
-}
-
 static struct pool *pool_for(struct client *client, const struct envelope *env, struct slice claims)
 {
 	const struct server_conf *conf = &client->server->conf;
@@ -640,8 +603,8 @@ static struct pool *pool_for(struct client *client, const struct envelope *env, 
 
 	env = convert_initialize(&convert, revision_lacks(client->revision, revision_newest()),
 				 env);
-	append_class(&class, client, principal, claims,
-		     scan_member(env->params.text, SLICE_LIT("capabilities")).text);
+	pool_class_append(&class, client, principal, claims,
+			  scan_member(env->params.text, SLICE_LIT("capabilities")).text);
 	/* A server of the modern era is told with each request what can be asked during that. */
 	if (is_shared && conf->era != ERA_LEGACY)
 		client->capabilities = mem_dup_slice(buf_slice(&class));
@@ -780,7 +743,8 @@ enum reason pool_join_request(struct pool_member *member, struct slice capabilit
 	if (is_for_all || conf->never_asks)
 		buf_append_str(&class, "{}");
 	else
-		append_class(&class, client, client->principal, buf_slice(&claims), capabilities);
+		pool_class_append(&class, client, client->principal, buf_slice(&claims),
+				  capabilities);
 	client->pool = pool_for_class(client->router, client->server,
 				      is_for_all ? NULL : client->principal, buf_slice(&claims),
 				      buf_slice(&class));

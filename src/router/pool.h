@@ -24,6 +24,7 @@
 #include "process/server.h"
 #include "router/fair_queue.h"
 #include "router/list_cache.h"
+#include "router/pool_member.h"
 #include "router/server_capabilities.h"
 #include "router/subscriptions.h"
 #include "upstream/era_probe.h"
@@ -33,31 +34,8 @@ struct client;
 struct holder;
 struct pool;
 struct pool_job;
-struct pool_member;
 struct principal;
 struct router;
-
-/* What a member hears. Each of these may end it. */
-struct pool_member_ops {
-	/* An upstream is ready: the server's response to initialize, as the members of this pool get it. */
-	void (*on_ready)(struct pool_member *member, const struct envelope *response);
-	/* The server answered initialize with an error. */
-	void (*on_refused)(struct pool_member *member, const struct envelope *response);
-	/* None will be ready. */
-	void (*on_failed)(struct pool_member *member, enum reason reason);
-	/* Not of a shared pool: its process is lost; a fresh one is being started for it. */
-	void (*on_lost)(struct pool_member *member, enum reason reason);
-	void (*on_respawn)(struct pool_member *member);
-	/* The server tells something that concerns it. `key` as in stream_push. */
-	void (*on_notification)(struct pool_member *member, uint64_t key, struct msg *msg);
-};
-
-/* Whoever uses the pool for longer than a call. Embedded, for example in a session. */
-struct pool_member {
-	const struct pool_member_ops *ops;
-	struct client *client;
-	struct list link; /* of the pool's joining ones, until on_ready; then of its members */
-};
 
 /* What is above pools, and hears of them. */
 struct pool_ops {

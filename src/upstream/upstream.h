@@ -112,16 +112,15 @@ struct upstream {
 	struct list link;
 	struct pool *pool;
 	struct warm_set *warm_set;
-	struct client *client; /* the only one it serves now; NULL: none, or many */
-	struct call *lease;    /* the only call that it may work on */
-	struct upstream_request
-		*logged;       /* modern, of many: the only one whose log lines are wanted */
-	struct listen *listen; /* subscriptions to what changes; NULL: of the legacy era */
-	int level;             /* the log level that it was told last, or -1 */
-	uint64_t rested_at_ms; /* when it last had nothing more to do */
+	struct client *client;           /* the only one it serves now; NULL: none, or many */
+	struct call *lease;              /* the only call that it may work on */
+	struct upstream_request *logged; /* modern: the only one of many whose log lines count */
+	struct listen *listen;  /* subscriptions to what changes; NULL: of the legacy era */
+	int level;              /* the log level that it was told last, or -1 */
+	uint64_t rested_at_ms;  /* when it last had nothing more to do */
 	uint64_t donated_at_ms; /* when its place was promised to others (process_slots), or 0 */
-	bool makes_room;       /* it was stopped for another one */
-	bool is_awaited;       /* a session waits for its place (reclaim) */
+	bool makes_room,
+		is_awaited; /* it was stopped for another one; a session waits for its place */
 };
 
 /* Who has a request in flight. */
@@ -183,7 +182,7 @@ void upstream_lose_requests(struct upstream *upstream, enum reason reason);
 struct upstream_request *upstream_find_request(const struct upstream *upstream, struct json id);
 /* The only request in flight, whoever its client is; NULL: there is none, or there are several. */
 struct upstream_request *upstream_single_request(const struct upstream *upstream);
-/* The only request in flight of an upstream that serves one client alone; NULL: there is none, or there are several. */
+/* The same of one that serves one client alone. */
 struct upstream_request *upstream_only_request(const struct upstream *upstream);
 /* Requests in flight, but for those that last. */
 size_t upstream_load(const struct upstream *upstream);

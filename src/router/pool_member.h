@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whoever uses a pool for longer than a call, and what it hears of that. */
+#ifndef MCPGATED_ROUTER_POOL_MEMBER_H
+#define MCPGATED_ROUTER_POOL_MEMBER_H
+
+#include <stdint.h>
+
+#include "base/list.h"
+#include "jsonrpc/msg.h"
+#include "jsonrpc/scan.h"
+#include "obs/reason.h"
+
+struct client;
+struct pool_member;
+
+/* What a member hears. Each of these may end it. */
+struct pool_member_ops {
+	/* An upstream is ready: the server's response to initialize, as the members of this pool get it. */
+	void (*on_ready)(struct pool_member *member, const struct envelope *response);
+	/* The server answered initialize with an error. */
+	void (*on_refused)(struct pool_member *member, const struct envelope *response);
+	/* None will be ready. */
+	void (*on_failed)(struct pool_member *member, enum reason reason);
+	/* Not of a shared pool: its process is lost; a fresh one is being started for it. */
+	void (*on_lost)(struct pool_member *member, enum reason reason);
+	void (*on_respawn)(struct pool_member *member);
+	/* The server tells something that concerns it. `key` as in stream_push. */
+	void (*on_notification)(struct pool_member *member, uint64_t key, struct msg *msg);
+};
+
+/* Embedded, for example in a session. */
+struct pool_member {
+	const struct pool_member_ops *ops;
+	struct client *client;
+	struct list link; /* of the pool's joining ones, until on_ready; then of its members */
+};
+
+#endif
