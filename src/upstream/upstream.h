@@ -190,9 +190,8 @@ size_t upstream_load(const struct upstream *upstream);
 bool upstream_is_serving(const struct upstream *upstream);
 bool upstream_has_room(const struct upstream *upstream, size_t size);
 const char *upstream_state_name(const struct upstream *upstream);
-/* The number of its process, never used again; the process' id, or 0. */
-uint64_t upstream_child_number(const struct upstream *upstream);
-int upstream_pid(const struct upstream *upstream);
+uint64_t upstream_child_number(const struct upstream *upstream); /* never used again */
+int upstream_pid(const struct upstream *upstream);               /* or 0 */
 /* Counts, and logs at debug, a message that belongs to nothing that is known. */
 void upstream_note_stray(struct upstream *upstream, enum counter counter,
 			 const struct envelope *env);
