@@ -512,7 +512,8 @@ const struct option options_table[] = {
 		  "its client something it has one call at a time. shared: everybody; for servers "
 		  "without state of a client's own, which then cannot ask clients anything. With the "
 		  "last two there are several processes with many sessions each; tasks are not "
-		  "offered, and with shared no log messages." },
+		  "offered, and with shared no log messages. A client of 2026-07-28 has no session: with session it is "
+		  "served as with principal." },
 	{ .path = "servers.NAME.era",
 	  .type = OPTION_ENUM,
 	  SERVER(conf.era),
