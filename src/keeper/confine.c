@@ -31,6 +31,7 @@
 #include "keeper/capabilities.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/landlock.h"
+#include "keeper/syscall_filter.h"
 #include "obs/log.h"
 
 #define SOCKET_TYPE 0xf /* without its flags */
@@ -390,6 +391,9 @@ static int filter_system_calls(bool fetches, struct error *err)
 {
 	const struct sigaction trap = { .sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO };
 
+	/* Nor has valgrind, whose own calls would be trapped. */
+	if (!syscall_filter_is_known())
+		return error_set(err, ERROR_SYSTEM, "this kernel has no seccomp(2)");
 	if (fetches)
 		return load_filter(SCMP_ACT_ALLOW, forbid_known, err);
 	sigaction(SIGSYS, &trap, NULL);
