@@ -92,16 +92,31 @@ char *modern_head_copy(const struct modern_head *head, struct modern_head *copy_
 	return text;
 }
 
+/* A name stands there once: scan_envelope has seen to that. */
+static int take_meta_member(struct slice name, struct json value, void *arg)
+{
+	struct modern_meta *meta = arg;
+
+	if (!slice_has_prefix(name, SLICE_LIT(PREFIX)))
+		return 0;
+	name = slice_between(name.p + sizeof(PREFIX) - 1, name.p + name.n);
+	if (slice_is_equal(name, SLICE_LIT("protocolVersion")))
+		meta->version = value;
+	else if (slice_is_equal(name, SLICE_LIT("clientCapabilities")))
+		meta->capabilities = value;
+	else if (slice_is_equal(name, SLICE_LIT("clientInfo")))
+		meta->client_info = value;
+	else if (slice_is_equal(name, SLICE_LIT("logLevel")))
+		meta->log_level = value;
+	return 0;
+}
+
 struct modern_meta modern_meta_read(const struct envelope *env)
 {
-	struct slice meta = env->meta.text;
+	struct modern_meta meta = { .version = { .type = JSON_ABSENT } };
 
-	return (struct modern_meta){
-		.version = scan_member(meta, SLICE_LIT(PREFIX "protocolVersion")),
-		.capabilities = scan_member(meta, SLICE_LIT(PREFIX "clientCapabilities")),
-		.client_info = scan_member(meta, SLICE_LIT(PREFIX "clientInfo")),
-		.log_level = scan_member(meta, SLICE_LIT(PREFIX "logLevel")),
-	};
+	scan_members(env->meta.text, take_meta_member, &meta);
+	return meta;
 }
 
 /* ---- the era ---- */
@@ -129,7 +144,7 @@ static bool names_legacy(struct json version)
 
 static bool is_claimed(const struct envelope *env, bool has_session)
 {
-	struct json version = modern_meta_read(env).version;
+	struct json version = scan_member(env->meta.text, SLICE_LIT(PREFIX "protocolVersion"));
 
 	return version.type != JSON_ABSENT && !(has_session && names_legacy(version));
 }

@@ -268,11 +268,12 @@ static struct slice initialize_member(const struct pool *pool, const char *name)
 	return scan_path(pool->initialize_result->text, path, 2).text;
 }
 
-struct slice era_server_info(const struct pool *pool)
+struct slice era_server_info(struct slice response)
 {
-	struct slice info = initialize_member(pool, "serverInfo");
+	static const char *const path[] = { "result", "serverInfo" };
+	struct json info = scan_path(response, path, ARRAY_LEN(path));
 
-	return scan_type(info) == JSON_OBJECT ? info : slice_of(NULL, 0);
+	return info.type == JSON_OBJECT ? info.text : slice_of(NULL, 0);
 }
 
 void era_append_discovery(struct buf *out, const struct pool *pool)
@@ -290,12 +291,22 @@ void era_append_discovery(struct buf *out, const struct pool *pool)
 		buf_append_str(out, ",\"instructions\":");
 		buf_append_slice(out, instructions);
 	}
-	if (era_server_info(pool).n > 0)
-		append_meta(out, SLICE_LIT("{}"), era_server_info(pool));
+	if (pool->server_info.n > 0)
+		append_meta(out, SLICE_LIT("{}"), pool->server_info);
 	buf_append_char(out, '}');
 }
 
 /* ---- requests ---- */
+
+static int note_retry(struct slice name, struct json value, void *arg)
+{
+	bool *is_retry = arg;
+
+	(void)value;
+	*is_retry |= slice_is_equal(name, SLICE_LIT("inputResponses")) ||
+		     slice_is_equal(name, SLICE_LIT("requestState"));
+	return 0;
+}
 
 const struct envelope *era_request(struct convert *convert, const struct envelope *env)
 {
@@ -307,8 +318,7 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 	bool is_needed = false;
 	struct error err;
 
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		is_needed |= scan_member(params, names[i]).type != JSON_ABSENT;
+	scan_members(params, note_retry, &is_needed);
 	if (!is_needed)
 		return env;
 	buf_append_slice(&convert->text, slice_between(env->text.p, params.p));

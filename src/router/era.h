@@ -52,7 +52,7 @@ void era_append_passed_error(struct buf *out, struct slice error, int *code_r);
 void era_append_input_request(struct buf *out, struct slice key, struct slice message);
 /* Appends the DiscoverResult of a pool whose server is known. MOD-DISC-01, -02 */
 void era_append_discovery(struct buf *out, const struct pool *pool);
-/* The serverInfo of its servers: JSON text; empty before one was ready. */
-struct slice era_server_info(const struct pool *pool);
+/* The serverInfo in a response to initialize: JSON text; or empty. */
+struct slice era_server_info(struct slice response);
 
 #endif

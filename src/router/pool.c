@@ -16,6 +16,7 @@
 #include "router/capability_class.h"
 #include "router/client.h"
 #include "router/convert.h"
+#include "router/era.h"
 #include "router/pool_class.h"
 #include "router/pool_demand.h"
 #include "router/pool_era.h"
@@ -198,6 +199,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 
 		is_other = before != NULL && !slice_is_equal(before->text, now->text);
 		pool->initialize_result = now;
+		pool->server_info = era_server_info(now->text);
 		result = scan_member(now->text, SLICE_LIT("result")).text;
 		msg_unref(&before);
 	}

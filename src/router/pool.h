@@ -89,7 +89,8 @@ struct pool {
 	char *class; /* of a shared one: the capabilities that its servers are told */
 	struct upstream_setup setup;
 	const struct revision
-		*agreed; /* what the last that was ready agreed to; NULL: none was yet */
+		*agreed;          /* what the last that was ready agreed to; NULL: none was yet */
+	struct slice server_info; /* in that: JSON text of serverInfo; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
 	/* what the servers offered; shared: less what cannot be shared. bridging.md §1.3 */
 	struct server_capabilities capabilities;

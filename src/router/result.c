@@ -65,7 +65,7 @@ static void send_passed_result(struct call *call, struct slice result)
 		return;
 	}
 	begin_response(&text, call->id, "result");
-	era_append_passed_result(&text, call->method, result, era_server_info(call->client->pool),
+	era_append_passed_result(&text, call->method, result, call->client->pool->server_info,
 				 buf_slice(&state),
 				 !principal_is_anonymous(call->client->principal));
 	buf_append_char(&text, '}');
@@ -82,7 +82,7 @@ static void send_modern_result(struct call *call, struct slice result)
 		return;
 	}
 	begin_response(&text, call->id, "result");
-	era_append_result(&text, call->method, result, era_server_info(call->client->pool));
+	era_append_result(&text, call->method, result, call->client->pool->server_info);
 	buf_append_char(&text, '}');
 	send_text(call, &text);
 }
@@ -148,7 +148,7 @@ void result_send_discovery(struct call *call)
 
 void result_send_input_required(struct call *call, struct slice requests, struct slice state)
 {
-	struct slice info = era_server_info(call->client->pool);
+	struct slice info = call->client->pool->server_info;
 	struct buf text = { 0 };
 
 	CHECK(is_for_modern(call) && requests.n > 0);
