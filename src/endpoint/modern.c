@@ -216,6 +216,7 @@ static bool check_head(struct check *check)
 {
 	const struct modern_head *head = check->head;
 	const char *mirrored = check->rule != NULL ? check->rule->mirrored : NULL;
+	struct json named;
 
 	if (head->is_repeated)
 		return refuse_header(check, "Header mismatch: a field of MCP is repeated");
@@ -232,8 +233,13 @@ static bool check_head(struct check *check)
 		return true;
 	if (head->name.p == NULL)
 		return refuse_header(check, "Header mismatch: Mcp-Name is missing");
-	return modern_is_equal(head->name,
-			       scan_member(check->env->params.text, slice_str(mirrored))) ||
+	if (strcmp(mirrored, "name") == 0)
+		named = check->env->name;
+	else if (strcmp(mirrored, "uri") == 0)
+		named = check->env->uri;
+	else
+		named = scan_member(check->env->params.text, slice_str(mirrored));
+	return modern_is_equal(head->name, named) ||
 	       refuse_header(check, "Header mismatch: Mcp-Name is not what the body names");
 }
 
@@ -310,10 +316,35 @@ static bool check_filter(struct check *check)
 			     "Invalid params: a member of notifications is of the wrong type");
 }
 
+/* The members of params whose types matter, found in one pass. */
+struct shape {
+	enum json_type arguments, responses, state, cursor;
+};
+
+static int note_shape(struct slice name, struct json value, void *arg)
+{
+	struct shape *shape = arg;
+
+	if (slice_is_equal(name, SLICE_LIT("arguments")))
+		shape->arguments = value.type;
+	else if (slice_is_equal(name, SLICE_LIT("inputResponses")))
+		shape->responses = value.type;
+	else if (slice_is_equal(name, SLICE_LIT("requestState")))
+		shape->state = value.type;
+	else if (slice_is_equal(name, SLICE_LIT("cursor")))
+		shape->cursor = value.type;
+	return 0;
+}
+
+static bool is_or_absent(enum json_type found, enum json_type type)
+{
+	return found == JSON_ABSENT || found == type;
+}
+
 /* Step 6. MOD-META-05 */
 static bool check_shape(struct check *check)
 {
-	struct slice params = check->env->params.text;
+	struct shape shape = { JSON_ABSENT, JSON_ABSENT, JSON_ABSENT, JSON_ABSENT };
 	struct json level = check->meta.log_level;
 	enum json_type token = check->env->progress_token.type;
 	unsigned int reads = check->rule->reads;
@@ -323,14 +354,15 @@ static bool check_shape(struct check *check)
 	if (token != JSON_ABSENT && token != JSON_STRING && token != JSON_NUMBER)
 		return refuse_params(
 			check, "Invalid params: progressToken is neither a string nor a number");
-	if ((reads & READS_ARGUMENTS) != 0 && !may_be(params, "arguments", JSON_OBJECT))
+	scan_members(check->env->params.text, note_shape, &shape);
+	if ((reads & READS_ARGUMENTS) != 0 && !is_or_absent(shape.arguments, JSON_OBJECT))
 		return refuse_params(check, "Invalid params: arguments is not an object");
-	if ((reads & READS_RETRY) != 0 && (!may_be(params, "inputResponses", JSON_OBJECT) ||
-					   !may_be(params, "requestState", JSON_STRING)))
+	if ((reads & READS_RETRY) != 0 && (!is_or_absent(shape.responses, JSON_OBJECT) ||
+					   !is_or_absent(shape.state, JSON_STRING)))
 		return refuse_params(
 			check,
 			"Invalid params: inputResponses is not an object, or requestState no string");
-	if ((reads & READS_CURSOR) != 0 && !may_be(params, "cursor", JSON_STRING))
+	if ((reads & READS_CURSOR) != 0 && !is_or_absent(shape.cursor, JSON_STRING))
 		return refuse_params(check, "Invalid params: cursor is not a string");
 	return (reads & READS_FILTER) == 0 || check_filter(check);
 }

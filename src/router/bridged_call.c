@@ -423,11 +423,13 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 
 bool bridged_call_take(struct call *call, const struct envelope *env)
 {
-	struct json sealed = scan_member(env->params.text, SLICE_LIT("requestState"));
+	struct json sealed = { .type = JSON_ABSENT };
 
 	CHECK(call->client->revision->is_modern && call->state == CALL_WAITING);
 	if (!(call->method->flags & METHOD_ASKING))
 		return false;
+	if (era_mentions(env->params.text, SLICE_LIT("requestState")))
+		sealed = scan_member(env->params.text, SLICE_LIT("requestState"));
 	if (sealed.type != JSON_ABSENT || pool_is_modern(call->client->pool))
 		call_keep_digest(call, env);
 	if (sealed.type != JSON_ABSENT)

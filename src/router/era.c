@@ -298,14 +298,9 @@ void era_append_discovery(struct buf *out, const struct pool *pool)
 
 /* ---- requests ---- */
 
-static int note_retry(struct slice name, struct json value, void *arg)
+bool era_mentions(struct slice params, struct slice name)
 {
-	bool *is_retry = arg;
-
-	(void)value;
-	*is_retry |= slice_is_equal(name, SLICE_LIT("inputResponses")) ||
-		     slice_is_equal(name, SLICE_LIT("requestState"));
-	return 0;
+	return memmem(params.p, params.n, name.p, name.n) != NULL;
 }
 
 const struct envelope *era_request(struct convert *convert, const struct envelope *env)
@@ -315,11 +310,9 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 						   .id_max = SIZE_MAX };
 	struct rebuild rebuild = { .out = &convert->text, .dropped = { names, ARRAY_LEN(names) } };
 	struct slice params = env->params.text;
-	bool is_needed = false;
 	struct error err;
 
-	scan_members(params, note_retry, &is_needed);
-	if (!is_needed)
+	if (!era_mentions(params, names[0]) && !era_mentions(params, names[1]))
 		return env;
 	buf_append_slice(&convert->text, slice_between(env->text.p, params.p));
 	buf_append_char(&convert->text, '{');

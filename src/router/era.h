@@ -6,6 +6,8 @@
 #ifndef MCPGATED_ROUTER_ERA_H
 #define MCPGATED_ROUTER_ERA_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
@@ -16,6 +18,8 @@ struct pool;
 
 /* The capabilities that a modern request declares: JSON text, "{}" if it says none. MOD-META-02 */
 struct slice era_capabilities(const struct envelope *env);
+/* Whether params, in which no name is escaped, may have such a member: cheaper than to look for it. */
+bool era_mentions(struct slice params, struct slice name);
 /* The log level that it asks for, or LEVEL_NONE. MOD-LOG-01 */
 int era_log_level(const struct envelope *env);
 
