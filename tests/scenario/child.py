@@ -282,6 +282,11 @@ class Child:
     def do_notify(self, context, method, params=None):
         self.send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
+    def do_log(self, context, level, data):
+        """A log line; of a modern server only if the request wants any."""
+        if not self.is_modern(context["params"]) or META + "logLevel" in context["params"]["_meta"]:
+            self.do_notify(context, "notifications/message", {"level": level, "data": data})
+
     def do_progress(self, context, value, token=None):
         token = context["token"] if token is None else token
         self.do_notify(context, "notifications/progress", {"progressToken": token, "progress": value})
