@@ -5,8 +5,10 @@
  */
 #include "router/change_listener.h"
 
-#include "jsonrpc/splice.h"
-#include "jsonrpc/write.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "mcp/error.h"
 #include "mcp/method.h"
 #include "router/client.h"
@@ -67,7 +69,7 @@ static void acknowledge(struct change_listener *listener)
 
 	CHECK(!listener->is_acknowledged);
 	timer_stop(&listener->deadline);
-	msg_unref(&listener->body);
+	text_set_fini(&listener->wanted);
 	listener->is_acknowledged = true;
 	buf_append_str(
 		&text,
@@ -98,40 +100,27 @@ static void acknowledge(struct change_listener *listener)
 
 /* ---- resources, one after the other ---- */
 
-struct nth {
-	size_t left;
-	struct slice found;
-};
-
-static int take_nth(struct slice element, void *arg)
+/* A client can be subscribed to no more than fit into such a set. */
+static int note_uri(struct slice element, void *arg)
 {
-	struct nth *nth = arg;
+	struct change_listener *listener = arg;
+	struct json uri = { scan_type(element), true, element };
+	struct buf room = { 0 };
 
-	if (nth->left-- > 0)
-		return 0;
-	nth->found = element;
-	return -1;
+	if (uri.type == JSON_STRING)
+		text_set_add(&listener->wanted, subscriptions_spell_uri(uri, &room));
+	buf_fini(&room);
+	return listener->wanted.count < TEXT_SET_MAX ? 0 : -1;
 }
 
-/* The next URI of the filter, as JSON text; false: there is none. */
-static bool next_uri(struct change_listener *listener, struct slice *uri_r)
+/* Once: the request is as long as its client likes. */
+static void note_uris(struct change_listener *listener, const struct envelope *env)
 {
-	struct envelope env;
+	struct json list = filter_member(env->params.text, "resourceSubscriptions");
 	struct error err;
-	struct json list;
-	struct nth nth = { .left = listener->next };
 
-	if (listener->body == NULL ||
-	    scan_envelope(listener->body->text, &client_of(listener)->router->limits, 0, &env,
-			  &err) < 0)
-		return false;
-	list = filter_member(env.params.text, "resourceSubscriptions");
-	if (list.type != JSON_ARRAY || listener->next >= TEXT_SET_MAX ||
-	    scan_array(list.text, SIZE_MAX, take_nth, &nth, &err) >= 0)
-		return false;
-	*uri_r = nth.found;
-	listener->next++;
-	return true;
+	text_set_init(&listener->wanted);
+	(void)!scan_array(list.text, SIZE_MAX, note_uri, listener, &err);
 }
 
 static void note_step(struct change_listener *listener)
@@ -195,20 +184,30 @@ static void subscribe_to(struct change_listener *listener, struct slice uri)
 	struct error err;
 
 	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"resources/subscribe\","
-			      "\"params\":{\"uri\":");
-	splice_append(&text, uri, NULL, 0, SPLICE_ONE_LINE);
-	buf_append_str(&text, "}}");
-	if (scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, &err) == 0 &&
-	    env.uri.type == JSON_STRING && env.uri.text.n <= TEXT_SET_BYTES_MAX) {
+			      "\"params\":{\"uri\":\"");
+	buf_append_slice(&text, uri);
+	buf_append_str(&text, "\"}}");
+	if (scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, &err) == 0) {
 		call_init(&listener->subscribing, &subscribing_ops, &env);
 		listener->is_subscribing = true;
 		call_link(&listener->subscribing, client);
 		if (!subscribe_take(&listener->subscribing, &env))
 			dispatch_call(&listener->subscribing, &env);
 	} else {
-		note_step(listener); /* that is no URI */
+		note_step(listener); /* we wrote it: cannot be */
 	}
 	buf_fini(&text);
+}
+
+static void subscribe_to_next(struct change_listener *listener)
+{
+	struct text_set_item *item =
+		container_of(listener->wanted.items.next, struct text_set_item, link);
+	char *uri = mem_dup_slice(slice_of(item->text, item->length));
+
+	text_set_remove(&listener->wanted, slice_str(uri));
+	subscribe_to(listener, slice_str(uri));
+	free(uri);
 }
 
 /* One a turn: what is answered at once would be told from within. */
@@ -217,13 +216,12 @@ static void on_step(struct task *task)
 	struct change_listener *listener = container_of(task, struct change_listener, step);
 	bool has_resources =
 		(client_of(listener)->pool->capabilities.offers & OFFER_SUBSCRIBE) != 0;
-	struct slice uri;
 
 	CHECK(!listener->is_subscribing);
 	if (listener->is_acknowledged)
 		return;
-	if (has_resources && next_uri(listener, &uri))
-		subscribe_to(listener, uri);
+	if (has_resources && listener->wanted.count > 0)
+		subscribe_to_next(listener);
 	else
 		acknowledge(listener);
 }
@@ -260,9 +258,8 @@ void change_listener_begin(struct change_listener *listener, struct call *call,
 		return;
 	}
 	holder->count++;
-	*listener = (struct change_listener){ .call = call,
-					      .holder = holder,
-					      .body = msg_new(env->text) };
+	*listener = (struct change_listener){ .call = call, .holder = holder };
+	note_uris(listener, env);
 	task_init(&listener->step, on_step);
 	timer_init(&listener->deadline, on_deadline);
 	timer_start(router->loop, &listener->deadline, ACKNOWLEDGE_MS);
@@ -319,7 +316,7 @@ void change_listener_end(struct change_listener *listener)
 	stop_subscribing(listener);
 	task_cancel(&listener->step);
 	timer_stop(&listener->deadline);
-	msg_unref(&listener->body);
+	text_set_fini(&listener->wanted);
 	subscribe_forget(listener->call->client);
 	listener->holder->count--;
 	holder_unref(&listener->holder);

@@ -14,13 +14,13 @@
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "router/call.h"
+#include "router/text_set.h"
 
 struct change_listener {
 	struct call *call;
 	struct holder *holder;   /* how many its caller has */
-	struct msg *body;        /* of the request, while resources are subscribed to */
-	size_t next;             /* of them */
-	struct call subscribing; /* to the one before that */
+	struct text_set wanted;  /* resources that are still to be subscribed to */
+	struct call subscribing; /* to the one before those */
 	bool is_subscribing;     /* its answer is awaited */
 	struct task step;
 	struct timer deadline;

@@ -120,6 +120,11 @@ static bool is_cacheable(const struct method *method)
 	       method->id == METHOD_DISCOVER;
 }
 
+/* What a result says of itself is for us to write: members that are not copied. */
+static const struct slice kind_names[] = { SLICE("resultType"),    SLICE("ttlMs"),
+					   SLICE("cacheScope"),    SLICE("_meta"),
+					   SLICE("inputRequests"), SLICE("requestState") };
+
 static void append_kind(struct buf *out, const struct method *method)
 {
 	buf_append_str(out, "{\"resultType\":\"complete\"");
@@ -130,12 +135,10 @@ static void append_kind(struct buf *out, const struct method *method)
 void era_append_result(struct buf *out, const struct method *method, struct slice result,
 		       struct slice info)
 {
-	static const struct slice names[] = { SLICE("resultType"),    SLICE("ttlMs"),
-					      SLICE("cacheScope"),    SLICE("_meta"),
-					      SLICE("inputRequests"), SLICE("requestState") };
-	struct rebuild rebuild = {
-		.out = out, .dropped = { names, ARRAY_LEN(names) }, .info = info, .is_result = true
-	};
+	struct rebuild rebuild = { .out = out,
+				   .dropped = { kind_names, ARRAY_LEN(kind_names) },
+				   .info = info,
+				   .is_result = true };
 
 	append_kind(out, method);
 	scan_members(result, copy_member, &rebuild);
@@ -160,12 +163,15 @@ static void append_passed_kind(struct buf *out, const struct method *method, str
 {
 	struct json ttl = scan_member(result, SLICE_LIT("ttlMs"));
 	struct json scope = scan_member(result, SLICE_LIT("cacheScope"));
+	struct json requests = scan_member(result, SLICE_LIT("inputRequests"));
 	struct slice scope_name = scan_plain_string(scope);
 	long long ms;
 
 	if (state.n > 0) {
 		buf_append_str(out, "{\"resultType\":\"input_required\",\"requestState\":");
 		buf_append_slice(out, state);
+		if (requests.type == JSON_OBJECT)
+			append_or(out, "inputRequests", requests, true, NULL);
 		return;
 	}
 	buf_append_str(out, "{\"resultType\":\"complete\"");
@@ -179,11 +185,10 @@ static void append_passed_kind(struct buf *out, const struct method *method, str
 void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
 			      struct slice info, struct slice state, bool is_private)
 {
-	static const struct slice names[] = { SLICE("resultType"), SLICE("ttlMs"),
-					      SLICE("cacheScope"), SLICE("requestState") };
-	struct rebuild rebuild = {
-		.out = out, .dropped = { names, ARRAY_LEN(names) }, .info = info, .is_result = true
-	};
+	struct rebuild rebuild = { .out = out,
+				   .dropped = { kind_names, ARRAY_LEN(kind_names) },
+				   .info = info,
+				   .is_result = true };
 
 	append_passed_kind(out, method, result, state, is_private);
 	scan_members(result, copy_member, &rebuild);

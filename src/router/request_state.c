@@ -45,6 +45,21 @@ struct asked {
 	bool is_wrong;
 };
 
+/* Whether every reader takes it as we do: no name in it or in its params is repeated or written with an escape. */
+static bool is_plain(const struct client *client, struct json request)
+{
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+	bool is_plain;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"id\":0,");
+	buf_append_slice(&text, slice_of(request.text.p + 1, request.text.n - 1));
+	is_plain = scan_envelope(buf_slice(&text), &client->router->limits, 0, &env, &err) == 0;
+	buf_fini(&text);
+	return is_plain;
+}
+
 static int check_request(struct slice key, struct json request, void *arg)
 {
 	struct asked *asked = arg;
@@ -57,7 +72,8 @@ static int check_request(struct slice key, struct json request, void *arg)
 	asked->is_wrong = request.type != JSON_OBJECT || method->capability == NULL ||
 			  method->id == METHOD_LIST_CHANGED || method->id == METHOD_TASKS ||
 			  !asking_is_declared(capabilities, method) ||
-			  !asking_is_possible(capabilities, method, params);
+			  !asking_is_possible(capabilities, method, params) ||
+			  !is_plain(asked->client, request);
 	return asked->is_wrong ? -1 : 0;
 }
 

@@ -4,7 +4,7 @@ import json
 
 import mcp
 import wire
-from harness import case, eq, ok, wait_for
+from harness import case, cpu_seconds, eq, ok, wait_for
 
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
@@ -361,6 +361,19 @@ def nothing_to_hear(t):
     conn, _, granted = listen(t, "poor", {"toolsListChanged": True, "resourceSubscriptions": ["test://a"]})
     eq(granted, {})
     conn.close()
+
+
+@case
+def listening_to_many(t):
+    """MOD-SUB-01, DEF-11: the first 4096 URIs, in a time that grows with the request and no faster; those that are none cost nothing."""
+    do(t, "all", ["text", "x"])
+    before = cpu_seconds(t.daemon.gateway)
+    for first in ([""] * 100000, ["\u20ac" * 4000] * 100):
+        uris = first + ["test://%d" % i for i in range(50000)]
+        conn, read, granted = listen(t, "all", {"resourceSubscriptions": uris})
+        eq(granted, {"resourceSubscriptions": ([""] if first[0] == "" else []) + uris[len(first):][:4096 - (first[0] == "")]})
+        conn.close()
+    ok(cpu_seconds(t.daemon.gateway) - before < 3, "seconds", cpu_seconds(t.daemon.gateway) - before)
 
 
 @case

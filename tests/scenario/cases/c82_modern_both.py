@@ -121,6 +121,26 @@ def servers_that_ask_what_they_may_not(t):
         eq((status, answer["error"]["code"], answer["error"]["data"]["reason"]), (200, -32603, "child_protocol_error"), steps)
 
 
+def raw_input(members):
+    """The step of a result that asks, with these members as they are written here."""
+    return [["line", '{"jsonrpc":"2.0","id":@ID@,"result":{"resultType":"input_required",%s,"requestState":"1"}}' % members]]
+
+
+@case
+def servers_that_ask_twice(t):
+    """MOD-MRTR-02: what was looked at is what its client sees, whatever name is repeated or written with an escape."""
+    first, other = '"method":"elicitation/create"', '"sampling/createMessage"'
+    for name in ("inputRequests", "input\\u0052equests"):
+        c = Rounds(t, raw_input('"inputRequests":{"q":{%s}},"%s":{"r":{"method":%s}}' % (first, name, other)), caps=CAPS)
+        body = c.begin().response().read()
+        ok(b"sampling" not in body, "not looked at", body)
+        eq(json.loads(body)["result"]["inputRequests"], {"q": {"method": "elicitation/create"}})
+    for more in ('"method":%s' % other, '"m\\u0065thod":%s' % other, '"params":{},"params":{"mode":"url"}',
+                 '"params":{"mode":"form","mode":"url"}', '"params":{"mode":"form","m\\u006fde":"url"}'):
+        status, answer = Rounds(t, raw_input('"inputRequests":{"q":{%s,%s}}' % (first, more)), caps=CAPS).ask()
+        eq((status, answer["error"]["data"]["reason"]), (200, "child_protocol_error"), more)
+
+
 @case
 def errors_are_passed_on(t):
     """FRONT-ERA-11 bridging.md §2.4: -32601 is 404, -32021 is 400 with its data; what is between the server and us is not."""
