@@ -33,6 +33,7 @@
 
 #define ROUNDS_MAX 10
 #define QUESTIONS_MAX 32
+#define ANSWER_BYTES_MAX (4 * 1024 * 1024) /* of a round together; a single one may be larger */
 #define PAUSE_MS \
 	250 /* before a request that nothing was asked for is made again; doubled each time */
 #define PAUSE_MAX_MS 5000
@@ -55,6 +56,7 @@ struct input_loop {
 	struct call_watcher watcher;
 	struct list questions; /* of this round */
 	size_t unanswered;
+	size_t answer_bytes;
 	struct buf state; /* the server's, as it was written; empty: none */
 	struct buf
 		urls; /* what the last round sent the client to; empty: it was asked other things */
@@ -88,6 +90,7 @@ static void forget_questions(struct input_loop *loop)
 	while (!list_is_empty(&loop->questions))
 		question_free(question_at(loop->questions.next));
 	loop->unanswered = 0;
+	loop->answer_bytes = 0;
 }
 
 static void on_call_end(struct call_watcher *watcher, struct call *call)
@@ -251,7 +254,7 @@ static void end_round(struct input_loop *loop)
 	struct error err;
 
 	CHECK(loop->is_asking && loop->unanswered == 0 && call->body != NULL);
-	if (!upstream_has_room(call->request.upstream, call->body->text.n)) {
+	if (!upstream_has_room(call->request.upstream, call->body->text.n + loop->answer_bytes)) {
 		call_fail(call, REASON_OVER_LIMIT);
 	} else if (scan_envelope(call->body->text, &call->client->router->limits, 0, &env, &err) <
 		   0) {
@@ -277,6 +280,11 @@ static void take_answer(struct question *question, struct slice result)
 	struct slice action = scan_plain_string(scan_member(result, SLICE_LIT("action")));
 
 	CHECK(question->answer.len == 0 && loop->unanswered > 0);
+	if (loop->answer_bytes > 0 && loop->answer_bytes + result.n > ANSWER_BYTES_MAX) {
+		fail(loop->call, "The answers to what the server asked are too large");
+		return;
+	}
+	loop->answer_bytes += result.n;
 	loop->is_accepted &= slice_is_equal(action, SLICE_LIT("accept"));
 	buf_append_slice(&question->answer, result);
 	if (--loop->unanswered == 0)

@@ -280,6 +280,30 @@ static void questions_have_a_limit(void **state)
 	buf_fini(&text);
 }
 
+/* DEF-11: what a client answers is kept until all is answered, and is then sent at once. */
+static void answers_have_a_limit(void **state)
+{
+	struct member *member = begin_asked();
+	struct front *front = call_of(member);
+	struct buf text = { 0 };
+
+	says(process(0), ASKS("2", "'inputRequests':{'q':" SAMPLING ",'r':" SAMPLING
+				   ",'s':" SAMPLING ",'t':" SAMPLING "}"));
+	for (int id = 1000001; id <= 1000003; id++) {
+		struct envelope env;
+
+		is_open(front);
+		text.len = 0;
+		buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"x\":\"%0*d\"}}", id,
+			   2 * 1024 * 1024 - 100, 0);
+		env = scan(buf_terminate(&text));
+		forward_answer(member->client, admit(member->client, &env));
+		settle();
+	}
+	is_answered(front, TOOL_FAILS("'c'", "The answers to what the server asked are too large"));
+	buf_fini(&text);
+}
+
 /* A URL has a name in 2025-11-25, which a modern server does not give it. */
 static void urls_get_a_name(void **state)
 {
@@ -428,6 +452,7 @@ int main(void)
 		MODERN_TEST(others_than_tools_fail_as_errors),
 		MODERN_TEST(malformed_rounds_fail_the_call),
 		MODERN_TEST(questions_have_a_limit),
+		MODERN_TEST(answers_have_a_limit),
 		MODERN_TEST(urls_get_a_name),
 		MODERN_TEST(urls_are_shown_once),
 		MODERN_TEST(urls_are_not_waited_for_for_ever),

@@ -25,6 +25,7 @@
 
 #define AGREE_MS 10000
 #define ASKED_MAX 64 /* requests to subscribe that one subscription answers */
+#define WAITING_BYTES_MAX SUBSCRIPTIONS_BYTES_MAX
 #define ROOM_MS 1000 /* until it is tried again to send to a process that does not read */
 
 /* A request to subscribe that waits for the server's word. */
@@ -48,7 +49,8 @@ struct listen {
 	struct upstream *upstream;
 	struct listening *current; /* that the server has agreed to; or NULL */
 	struct listening *opening; /* on its way; or NULL */
-	struct list waiters;
+	struct list waiters;       /* those that are asked come first */
+	size_t waiting_bytes;
 	struct task update;
 	struct timer deadline; /* of the one on its way; or until there is room for one */
 	bool is_outdated;      /* something has changed since it went on its way */
@@ -61,18 +63,27 @@ static struct listen_waiter *waiter_at(struct list *node)
 
 /* ---- responses to requests to subscribe ---- */
 
+/* NULL: its client has cancelled it. */
+static struct upstream_request *find_request(const struct upstream *upstream, uint64_t id)
+{
+	char digits[20];
+	struct slice number = slice_of(digits, text_format_u64(id, digits));
+	struct json written = { JSON_NUMBER, false, number };
+
+	return upstream_find_request(upstream, written);
+}
+
 static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 {
 	struct buf text = { 0 };
 	char digits[20];
 	struct slice number = slice_of(digits, text_format_u64(id, digits));
-	struct json written = { JSON_NUMBER, false, number };
-	struct upstream_request *request = upstream_find_request(upstream, written);
+	struct upstream_request *request = find_request(upstream, id);
 	struct envelope env;
 	struct error err;
 
 	if (request == NULL)
-		return; /* its client has cancelled it */
+		return;
 	if (problem == NULL)
 		write_result(&text, number, SLICE_LIT("{}"));
 	else
@@ -86,10 +97,27 @@ static void respond(struct upstream *upstream, uint64_t id, const char *problem)
 	buf_fini(&text);
 }
 
-static void waiter_free(struct listen_waiter *waiter)
+static size_t waiter_bytes(const struct listen_waiter *waiter)
 {
+	return sizeof(*waiter) + waiter->length;
+}
+
+static void waiter_free(struct listen *listen, struct listen_waiter *waiter)
+{
+	listen->waiting_bytes -= waiter_bytes(waiter);
 	list_remove(&waiter->link);
 	free(waiter);
+}
+
+/* Clients may cancel faster than the server agrees. */
+static void drop_cancelled(struct listen *listen)
+{
+	LIST_FOREACH_SAFE(node, &listen->waiters) {
+		struct listen_waiter *waiter = waiter_at(node);
+
+		if (!waiter->is_asked && find_request(listen->upstream, waiter->id) == NULL)
+			waiter_free(listen, waiter);
+	}
 }
 
 /* `arg` are the waiters. */
@@ -105,7 +133,9 @@ static int note_agreed(struct slice element, void *arg)
 	LIST_FOREACH(node, waiters) {
 		struct listen_waiter *waiter = waiter_at(node);
 
-		if (waiter->is_asked && waiter->key == key &&
+		if (!waiter->is_asked)
+			break;
+		if (waiter->key == key &&
 		    slice_is_equal(slice_of(waiter->uri, waiter->length), uri))
 			waiter->is_agreed = true;
 	}
@@ -131,7 +161,7 @@ static void respond_to_waiters(struct listen *listen, const char *problem)
 		uint64_t id = waiter->id;
 		bool is_agreed = waiter->is_agreed;
 
-		waiter_free(waiter);
+		waiter_free(listen, waiter);
 		if (upstream->listen == listen)
 			respond(upstream, id, is_agreed ? NULL : problem);
 	}
@@ -328,6 +358,7 @@ static void on_update(struct task *task)
 		listen->is_outdated = true;
 		return;
 	}
+	drop_cancelled(listen);
 	append_filter(&filter, listen);
 	if (!upstream_has_room(listen->upstream, filter.len)) {
 		timer_start(listen->upstream->shared->loop, &listen->deadline, ROOM_MS);
@@ -382,7 +413,7 @@ void listen_end(struct upstream *upstream)
 	close_listening(listen, &listen->current);
 	close_listening(listen, &listen->opening);
 	while (!list_is_empty(&listen->waiters))
-		waiter_free(waiter_at(listen->waiters.next));
+		waiter_free(listen, waiter_at(listen->waiters.next));
 	loop_defer_free(upstream->shared->loop, listen);
 }
 
@@ -394,18 +425,26 @@ void listen_note_change(struct upstream *upstream)
 
 void listen_subscribe(struct upstream *upstream, uint64_t id, struct slice uri)
 {
+	struct listen *listen = upstream->listen;
 	struct listen_waiter *waiter;
 
-	CHECK(upstream->listen != NULL);
+	CHECK(listen != NULL);
 	if (!(upstream->pool->capabilities.offers & OFFER_SUBSCRIBE) || uri.n == 0) {
 		respond(upstream, id, "Invalid params: the server has no subscriptions");
+		return;
+	}
+	if (listen->waiting_bytes + uri.n > WAITING_BYTES_MAX)
+		drop_cancelled(listen);
+	if (listen->waiting_bytes + uri.n > WAITING_BYTES_MAX) {
+		respond(upstream, id, "Invalid params: the server has too many subscriptions");
 		return;
 	}
 	waiter = mem_alloc(sizeof(*waiter) + uri.n);
 	*waiter = (struct listen_waiter){ .id = id, .key = text_set_key(uri), .length = uri.n };
 	memcpy(waiter->uri, uri.p, uri.n);
 	list_init(&waiter->link);
-	list_append(&upstream->listen->waiters, &waiter->link);
+	list_append(&listen->waiters, &waiter->link);
+	listen->waiting_bytes += waiter_bytes(waiter);
 	listen_note_change(upstream);
 }
 

@@ -173,6 +173,55 @@ static void subscriber_may_go(void **state)
 	assert_int_equal(front->endings, 1);
 }
 
+static struct front *subscribe_to(struct member *member, int id, const char *uri)
+{
+	struct buf text = { 0 };
+	struct front *front;
+
+	buf_printf(&text,
+		   "{'jsonrpc':'2.0','id':%d,'method':'resources/subscribe','params':{'uri':'%s'}}",
+		   id, uri);
+	front = request(member->client, buf_terminate(&text));
+	buf_fini(&text);
+	return front;
+}
+
+/* Nothing of those who have cancelled meanwhile is asked for. */
+static void who_has_left_is_not_asked_for(void **state)
+{
+	struct member *member = begin_listening();
+	struct front *first = request(member->client, SUBSCRIBE("5"));
+	struct front *second = subscribe_to(member, 6, "r:b");
+
+	hears(process(0), LISTEN("4", URIS("'r:a'")));
+	notify(member->client, CANCELLED("6"));
+	assert_int_equal(second->ending, ENDING_CANCELLED);
+	hears(process(0), CANCELLED("5"));
+	says(process(0), AGREES("4", URIS("'r:a'")));
+	is_answered(first, EMPTY("5"));
+	hears(process(0), REPLACED("2"));
+	hears_nothing(process(0));
+}
+
+/* DEF-11: while the server does not agree, only so many can wait for that. */
+static void waiting_for_agreement_is_bounded(void **state)
+{
+	struct member *member = begin_listening();
+	struct front *first = request(member->client, SUBSCRIBE("5"));
+	struct front *last = first;
+	char uri[8001] = "";
+	int id = 6;
+
+	memset(uri, 'u', sizeof(uri) - 1);
+	while (last->ending == ENDING_NONE && id < 200)
+		last = subscribe_to(member, id++, uri);
+	assert_true(is_error(last, "-32602"));
+	assert_true(id > 100);
+	is_open(first);
+	notify(member->client, CANCELLED("6"));
+	is_open(subscribe_to(member, id, uri));
+}
+
 /* BACK-PROC-05 */
 static void next_process_is_asked_anew(void **state)
 {
@@ -237,6 +286,8 @@ int main(void)
 		MODERN_TEST(changes_meanwhile_are_for_the_next),
 		MODERN_TEST(server_may_end_it),
 		MODERN_TEST(subscriber_may_go),
+		MODERN_TEST(who_has_left_is_not_asked_for),
+		MODERN_TEST(waiting_for_agreement_is_bounded),
 		MODERN_TEST(next_process_is_asked_anew),
 		cmocka_unit_test_setup_teardown(pools_listen_once, setup_shared,
 						client_stage_close),
