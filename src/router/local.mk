@@ -42,6 +42,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/subscribe.c src/router/subscribe.h \
 	src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/text_set.c src/router/text_set.h \
+	src/router/tool_check.c src/router/tool_check.h \
 	src/router/wait_queue.c src/router/wait_queue.h
 ROUTER_LIBS = src/router/librouter.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
