@@ -79,10 +79,20 @@ static bool frontend_find_endpoint(const struct frontend_conf *conf, struct slic
 }
 
 /* Fields that may stand only once, if they are there at all. FRONT-HTTP-08, SEC-30 */
-#define SINGLE_FIELDS                                                                            \
-	(1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION | 1u << HTTP_DPOP |                        \
-	 1u << HTTP_CONTENT_TYPE | 1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION | \
-	 1u << HTTP_MCP_METHOD | 1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID)
+#define SINGLE_FIELDS \
+	(1u << HTTP_ORIGIN | 1u << HTTP_AUTHORIZATION | 1u << HTTP_DPOP | 1u << HTTP_CONTENT_TYPE)
+#define SINGLE_MCP_FIELDS                                                                      \
+	(1u << HTTP_MCP_SESSION_ID | 1u << HTTP_MCP_PROTOCOL_VERSION | 1u << HTTP_MCP_METHOD | \
+	 1u << HTTP_MCP_NAME | 1u << HTTP_LAST_EVENT_ID)
+
+/* A modern request is told of fields of MCP with a code of its own, in its turn: modern_check. */
+static bool is_repeating(const struct endpoint_request *request)
+{
+	bool is_modern = request->http->method == HTTP_POST && stateless_is_named(request);
+
+	return (request->http->repeated &
+		(is_modern ? SINGLE_FIELDS : SINGLE_FIELDS | SINGLE_MCP_FIELDS)) != 0;
+}
 
 /* The caller is known: the request goes to the front of its path. Returns as on_request does. */
 static struct http_exchange *frontend_dispatch(const struct endpoint_request *request)
@@ -141,7 +151,7 @@ static struct http_exchange *frontend_on_request(struct http_handler *handler,
 
 	if (request->method == HTTP_OTHER)
 		return refusal_send_head(&to.answer, 501, "Not implemented: unknown HTTP method");
-	if ((request->repeated & SINGLE_FIELDS) != 0)
+	if (is_repeating(&to))
 		return refusal_send_head(&to.answer, 400,
 					 "Bad request: a header that may stand once stands twice");
 	why = origin_check_host(&frontend->conf, request, &status);

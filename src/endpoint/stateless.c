@@ -164,6 +164,22 @@ static bool is_reachable(const struct call *call)
 	return post_of((struct call *)(uintptr_t)call)->exchange.conn != NULL;
 }
 
+/* MOD-HDR-04, -06 */
+static struct tool_verdict check_tool(struct call *call, const struct envelope *env,
+				      struct slice input_schema)
+{
+	struct tool_verdict verdict = { .broken = modern_check_schema(input_schema) };
+	struct modern_problem problem;
+
+	if (verdict.broken == NULL &&
+	    !modern_check_params(&post_of(call)->head, env, input_schema, &problem)) {
+		CHECK(problem.status == 400); /* as result_send_error has it */
+		verdict.refusal = problem.text;
+		verdict.code = problem.code;
+	}
+	return verdict;
+}
+
 /* Before anything is written: that may be the end of the connection. */
 static struct stateless_post *begin_end(struct call *call)
 {
@@ -237,6 +253,7 @@ static void on_cancelled(struct call *call)
 static const struct call_ops call_ops = {
 	.on_message = on_message,
 	.is_reachable = is_reachable,
+	.check_tool = check_tool,
 	.on_response = on_response,
 	.on_failed = on_failed,
 	.on_cancelled = on_cancelled,

@@ -121,6 +121,13 @@ void call_wait(struct call *call, uint64_t timeout_ms)
 		timer_start(loop_of(call), &call->silence, timeout_ms);
 }
 
+void call_stop_wait(struct call *call)
+{
+	CHECK(call->state == CALL_WAITING);
+	timer_stop(&call->silence);
+	wait_queue_remove(&call->waiter);
+}
+
 void call_recall(struct call *call)
 {
 	CHECK(!call->is_repeated && call->body != NULL);

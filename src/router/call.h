@@ -28,8 +28,15 @@ struct call_watcher;
 struct client;
 struct digest;
 
-/* What a front does for its calls. Exactly one of the last three ends each call; these may end the session as well, the first
-   two must not. */
+/* What a front finds when it holds a tools/call against the schema of its tool. */
+struct tool_verdict {
+	const char *broken;  /* why the schema's annotations do not count; or NULL */
+	const char *refusal; /* why the call is refused; or NULL. Both are literals */
+	int code;            /* of the refusal: of enum mcp_error */
+};
+
+/* What a front does for its calls. Exactly one of the last three ends each call; these may end the session as well, those
+   before must not. */
 struct call_ops {
 	/*
 	 * A message of the server that belongs to this call: progress, a log line, a request to the client.
@@ -38,6 +45,12 @@ struct call_ops {
 	bool (*on_message)(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg);
 	/* Whether somebody reads what on_message gives, now. */
 	bool (*is_reachable)(const struct call *call);
+	/*
+	 * Holds its request, a tools/call, against the inputSchema of the tool, JSON text. NULL: this front does not ask for
+	 * that. MOD-HDR-04
+	 */
+	struct tool_verdict (*check_tool)(struct call *call, const struct envelope *env,
+					  struct slice input_schema);
 	/* The response: the concatenation of the parts, with the client's id in it; borrowed until the return. */
 	void (*on_response)(struct call *call, const struct slice *parts, size_t count);
 	/* No response will come; the client gets the error of this reason. */
@@ -117,6 +130,8 @@ void call_keep_digest(struct call *call, const struct envelope *env);
 void call_link(struct call *call, struct client *client);
 /* After `timeout_ms`, unless 0, its wait queue is told. */
 void call_wait(struct call *call, uint64_t timeout_ms);
+/* Whoever owns its wait queue takes it out: it waits for no time any more. */
+void call_stop_wait(struct call *call);
 /* For queues whose calls fail with REASON_TIMEOUT then; of struct wait_queue_ops. */
 void call_on_wait_timeout(struct wait_queue *queue, struct waiter *waiter);
 /* It has been sent, under this id: deadlines run. */

@@ -31,6 +31,7 @@ void client_request_close(struct client *client)
 	struct loop *loop = client->router->loop;
 
 	change_listener_end(&request->listener);
+	tool_check_end(&request->tool_check);
 	CHECK(client->call_count == 0);
 	server_request_end_all(client, "the request has ended");
 	if (client->pool != NULL)
@@ -42,13 +43,28 @@ void client_request_close(struct client *client)
 	loop_defer_free(loop, request);
 }
 
+static void send_on(struct call *call, const struct envelope *env)
+{
+	if (!bridged_call_take(call, env))
+		forward_linked(call, env);
+}
+
+static void on_checked(struct tool_check *check, const struct envelope *env)
+{
+	send_on(check->call, env);
+}
+
+static const struct tool_check_ops check_ops = { .on_passed = on_checked };
+
 /* Its pool knows its servers. */
 static void go_on(struct client_request *request, struct call *call, const struct envelope *env)
 {
 	if (call->method->id == METHOD_LISTEN)
 		change_listener_begin(&request->listener, call, env);
-	else if (!bridged_call_take(call, env))
-		forward_linked(call, env);
+	else if (call->method->id == METHOD_TOOLS_CALL && call->ops->check_tool != NULL)
+		tool_check_begin(&request->tool_check, &check_ops, call, env);
+	else
+		send_on(call, env);
 }
 
 /* ---- what the pool tells ---- */
@@ -68,7 +84,7 @@ static void on_ready(struct pool_member *member, const struct envelope *response
 	struct error err;
 
 	(void)response;
-	wait_queue_remove(&call->waiter);
+	call_stop_wait(call);
 	call->body = NULL;
 	if (scan_envelope(body->text, &request->client.router->limits, 0, &env, &err) < 0)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */

@@ -9,6 +9,7 @@
 #include "router/client.h"
 #include "router/change_listener.h"
 #include "router/pool.h"
+#include "router/tool_check.h"
 #include "router/wait_queue.h"
 
 struct admitted;
@@ -23,6 +24,7 @@ struct client_request {
 	struct holder *holder;
 	struct wait_queue opening;       /* its call, until a server is known to its pool */
 	struct change_listener listener; /* if that is what it asks for */
+	struct tool_check tool_check;    /* if it calls a tool */
 };
 
 /*

@@ -6,6 +6,8 @@
  *
  * What is kept is told by nobody but its process: when that has gone, or if it does not tell of changes, five seconds
  * have passed, it is fetched again. Errors are given to who waits, and forgotten.
+ *
+ * Who asks about one tool is content with an older list: it is the one that clients go by.
  */
 #include "router/list_cache.h"
 
@@ -30,6 +32,7 @@
 #define PASSED_MS (5 * 60 * 1000) /* what cannot be kept is not tried again for so long */
 #define KEPT_BYTES_MAX (64 * 1024 * 1024)
 #define REQUEST_BYTES_MAX 1024 /* of a request that may wait here: an id, and where it comes from */
+#define ANNOTATION SLICE_LIT("x-mcp-header")
 #define HAND_OUT_BYTES (256 * 1024) /* at a time: there may be thousands who wait for a long list */
 
 struct kind {
@@ -38,8 +41,10 @@ struct kind {
 	unsigned int offer;
 };
 
+#define KIND_TOOLS 0
+
 static const struct kind kinds[LIST_CACHE_KINDS] = {
-	{ SLICE("tools/list"), SLICE("tools"), OFFER_TOOLS },
+	[KIND_TOOLS] = { SLICE("tools/list"), SLICE("tools"), OFFER_TOOLS },
 	{ SLICE("prompts/list"), SLICE("prompts"), OFFER_PROMPTS },
 	{ SLICE("resources/list"), SLICE("resources"), OFFER_RESOURCES },
 	{ SLICE("resources/templates/list"), SLICE("resourceTemplates"), OFFER_RESOURCES },
@@ -70,7 +75,9 @@ struct cached_list {
 	const struct revision *revision; /* of that one */
 	uint64_t until_ms;               /* fresh, or passed */
 	struct pages pages;
-	size_t bytes;              /* counted among those of all lists */
+	bool has_annotations;   /* x-mcp-header stands somewhere in it */
+	struct text_set broken; /* tools of it whose annotations do not count, and that was said */
+	size_t bytes;           /* counted among those of all lists */
 	struct wait_queue waiting; /* calls */
 	struct timer deadline;
 	struct task giving;
@@ -140,6 +147,7 @@ static void cached_list_free(struct cached_list *list)
 	task_cancel(&list->giving);
 	cached_list_count_bytes(list, 0);
 	pages_reset(&list->pages);
+	text_set_fini(&list->broken);
 	principal_unref(&list->principal);
 	loop_defer_free(list->pool->router->loop, list);
 }
@@ -310,6 +318,17 @@ static enum pages_outcome cached_list_take_page(struct cached_list *list,
 	return lru->bytes <= KEPT_BYTES_MAX ? outcome : PAGES_UNFIT;
 }
 
+static bool cached_list_says(const struct cached_list *list, struct slice word)
+{
+	for (size_t i = 0; i < list->pages.count; i++) {
+		struct slice text = list->pages.joined[i].msg->text;
+
+		if (memmem(text.p, text.n, word.p, word.n) != NULL)
+			return true;
+	}
+	return false;
+}
+
 static void cached_list_on_page(struct cached_list *list, const struct envelope *env)
 {
 	enum pages_outcome outcome = cached_list_take_page(list, env);
@@ -330,6 +349,7 @@ static void cached_list_on_page(struct cached_list *list, const struct envelope 
 		   pages_join(&list->pages, &list->pool->router->limits) == 0) {
 		cached_list_count_bytes(list, sizeof(*list) + list->pages.bytes);
 		list->until_ms = clock_now_ms() + FRESH_MS;
+		list->has_annotations = cached_list_says(list, ANNOTATION);
 		cached_list_give(list);
 	} else {
 		cached_list_pass(list);
@@ -477,6 +497,7 @@ static struct cached_list *cached_list_new(struct pool *pool, struct principal *
 	list_append(&pool->sharing->lists.all, &list->link);
 	list_init(&list->lru);
 	list_init(&list->job.link);
+	text_set_init(&list->broken);
 	list->job.ops = &job_ops;
 	list->request.ops = &request_ops;
 	wait_queue_init(&list->waiting, &waiting_ops);
@@ -525,6 +546,15 @@ static bool is_plain(const struct envelope *env)
 	return is_plain;
 }
 
+/* Its process is there, and has told of no change. */
+static bool is_unchanged(const struct cached_list *list)
+{
+	const struct pool *pool = list->pool;
+
+	return list->changes == pool->sharing->lists.changes[list->kind] &&
+	       (list->state == CACHED_LIST_ASKED || pool_find_upstream(pool, list->child) != NULL);
+}
+
 static bool is_fresh(const struct cached_list *list)
 {
 	const struct pool *pool = list->pool;
@@ -533,13 +563,9 @@ static bool is_fresh(const struct cached_list *list)
 		return true;
 	if (list->state == CACHED_LIST_PASSED)
 		return clock_now_ms() < list->until_ms;
-	if (list->changes != pool->sharing->lists.changes[list->kind])
-		return false;
-	if (list->state == CACHED_LIST_ASKED)
-		return true;
-	return pool_find_upstream(pool, list->child) != NULL &&
-	       (kinds[list->kind].offer & pool->capabilities.tells ||
-		clock_now_ms() < list->until_ms);
+	return is_unchanged(list) && (list->state == CACHED_LIST_ASKED ||
+				      kinds[list->kind].offer & pool->capabilities.tells ||
+				      clock_now_ms() < list->until_ms);
 }
 
 static void cached_list_answer(struct cached_list *list, struct call *call, size_t page)
@@ -625,6 +651,84 @@ bool list_cache_take(struct call *call, const struct envelope *env)
 		return true;
 	}
 	return is_plain(env) && answer_first(call, env, kind);
+}
+
+/* ---- one tool ---- */
+
+struct tool_search {
+	struct slice name; /* what it means */
+	struct buf text;   /* what the name of a tool means */
+	struct slice found;
+};
+
+static int match_tool(struct slice tool, void *arg)
+{
+	struct tool_search *search = arg;
+	struct json name = scan_member(tool, SLICE_LIT("name"));
+
+	search->text.len = 0;
+	if (scan_decode_string(name, &search->text) < 0 ||
+	    !slice_is_equal(buf_slice(&search->text), search->name))
+		return 0;
+	search->found = tool;
+	return -1;
+}
+
+static struct slice find_schema(const struct cached_list *list, struct slice name)
+{
+	struct tool_search search = { .name = name };
+	struct error err;
+
+	for (size_t i = 0; i < list->pages.count && search.found.n == 0; i++) {
+		struct json tools = scan_member(list->pages.joined[i].env.result.text,
+						kinds[KIND_TOOLS].member);
+
+		(void)!scan_array(tools.text, SIZE_MAX, match_tool, &search, &err);
+	}
+	buf_fini(&search.text);
+	return scan_member(search.found, SLICE_LIT("inputSchema")).text;
+}
+
+static struct cached_list *find_tools(const struct client *client)
+{
+	CHECK(pool_is_shared(client->pool));
+	return map_find(&client->pool->sharing->lists.current,
+			cached_list_key(client->principal, KIND_TOOLS));
+}
+
+enum listed_tool list_cache_find_tool(const struct client *client, struct json name,
+				      struct slice *schema_r)
+{
+	struct cached_list *list = find_tools(client);
+	struct buf text = { 0 };
+
+	if (list != NULL && list->state == CACHED_LIST_PASSED && is_fresh(list))
+		return LISTED_PLAIN;
+	if (list == NULL || list->state < CACHED_LIST_GIVING || list->state == CACHED_LIST_PASSED ||
+	    !is_unchanged(list))
+		return LISTED_UNKNOWN;
+	cached_list_touch(list);
+	*schema_r = slice_of(NULL, 0);
+	if (list->has_annotations && scan_decode_string(name, &text) == 0 &&
+	    !text_set_has(&list->broken, text_set_key(buf_slice(&text)), buf_slice(&text)))
+		*schema_r = find_schema(list, buf_slice(&text));
+	buf_fini(&text);
+	return schema_r->n > 0 ? LISTED_SCHEMA : LISTED_PLAIN;
+}
+
+void list_cache_note_broken(const struct client *client, struct json name, const char *why)
+{
+	struct cached_list *list = find_tools(client);
+	struct buf text = { 0 };
+
+	CHECK(list != NULL && list->state >= CACHED_LIST_GIVING);
+	if (scan_decode_string(name, &text) == 0 && text_set_add(&list->broken, buf_slice(&text))) {
+		LOG(ANNOTATIONS_BROKEN, LOG_STR("server", client->server->conf.name),
+		    LOG_SLICE("tool", buf_slice(&text)), LOG_STR("why", why));
+		cached_list_count_bytes(list,
+					list->bytes + sizeof(struct text_set_item) + text.len);
+	}
+	buf_fini(&text);
 }
 
 void list_cache_note_change(struct pool *pool, unsigned int offer)

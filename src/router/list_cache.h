@@ -18,6 +18,7 @@
 #include "obs/reason.h"
 
 struct call;
+struct client;
 struct pool;
 
 #define LIST_CACHE_KINDS 4
@@ -45,6 +46,21 @@ void list_cache_lru_init(struct list_cache_lru *lru);
  * be sent to a server: a list that cannot be kept, the server's own cursor, or a request that says more than what is asked for.
  */
 bool list_cache_take(struct call *call, const struct envelope *env);
+/* What the kept list of tools says of one of them. */
+enum listed_tool {
+	LISTED_UNKNOWN, /* none is kept: who asks for it has it fetched */
+	LISTED_PLAIN, /* it is not in the list, or no annotation of it counts, or the list cannot be kept */
+	LISTED_SCHEMA, /* it has an inputSchema, which may have annotations (x-mcp-header) */
+};
+
+/*
+ * Looks up a tool by its name, a JSON string, for a client of a shared pool. *schema_r is JSON text, until the loop goes on. A list
+ * that is too old to be given to clients will do, if nothing is known to have changed. MOD-HDR-07
+ */
+enum listed_tool list_cache_find_tool(const struct client *client, struct json name,
+				      struct slice *schema_r);
+/* The annotations of a tool that was found do not count: `why` is logged. Until the list is another one it is LISTED_PLAIN. MOD-HDR-06 */
+void list_cache_note_broken(const struct client *client, struct json name, const char *why);
 /* The server's list is another one now; `offer`: of which kind. */
 void list_cache_note_change(struct pool *pool, unsigned int offer);
 

@@ -42,6 +42,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/subscribe.c src/router/subscribe.h \
 	src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/text_set.c src/router/text_set.h \
+	src/router/tool_check.c src/router/tool_check.h \
 	src/router/wait_queue.c src/router/wait_queue.h
 ROUTER_LIBS = src/router/librouter.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
@@ -63,6 +64,9 @@ src_router_pool_random_test_SOURCES = src/router/pool_random_test.c $(POOL_STAGE
 src_router_pool_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_list_cache_test_SOURCES = src/router/list_cache_test.c $(POOL_STAGE)
 src_router_list_cache_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/tool_check_test
+src_router_tool_check_test_SOURCES = src/router/tool_check_test.c $(POOL_STAGE)
+src_router_tool_check_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/pages_test src/router/subscriptions_test
 src_router_subscriptions_test_SOURCES = src/router/subscriptions_test.c
 src_router_subscriptions_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

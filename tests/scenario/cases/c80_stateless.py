@@ -19,6 +19,24 @@ SERVERS = {
     "gone": {"script": {"init": [["exit", 3]]}},
     "rude": {"script": {"init": [["error", -32000, "no"]]}},
 }
+
+
+
+def tool(name, **properties):
+    return {"name": name, "inputSchema": {"type": "object", "properties": properties}}
+
+
+def tools_list(*tools):
+    return {"on": {"tools/list": [["line", '{"jsonrpc":"2.0","id":@ID@,"result":%s}' % json.dumps({"tools": tools})]]}}
+
+
+STEPS = {"type": "array"}
+REGION = {"type": "string", "x-mcp-header": "Region"}
+MIRRORS = tools_list(tool("plain"), tool("do", steps=STEPS, region=REGION, shard={"type": "integer", "x-mcp-header": "Shard"}))
+SERVERS["mirror"] = {"script": MIRRORS}
+SERVERS["modern"] = {"script": dict(MIRRORS, era="modern"), "era": "modern"}
+SERVERS["broken"] = {"script": tools_list(tool("do", steps=STEPS, region={"type": "number", "x-mcp-header": "Region"}))}
+SERVERS["mute"] = {"script": {"on": {"tools/list": [["error", -32603, "no"]]}}}
 CONFIG = {"defaults": {"pool": {"idle_timeout": "1500ms"}}}
 LISTED = ("main", "own", "all")
 
@@ -199,6 +217,66 @@ def legacy_requests_are_not_mirrored(t):
     """MOD-HDR-08: what Mcp-Method and Mcp-Name say on a request of the legacy era is nobody's business."""
     s = t.session("main")
     eq(s.echo("x", extra=[("Mcp-Method", "tools/list"), ("Mcp-Name", "other"), ("Mcp-Param-X", "y")]), "x")
+
+
+def call_with(t, server, arguments, *extra):
+    """(status, all messages) of a call of `do` with these arguments and fields."""
+    params = {"name": "do", "arguments": dict({"steps": [["text", "done"]]}, **arguments)}
+    body = message("tools/call", params, request_id="h")
+    return ask(t, server, "tools/call", params, fields(body) + list(extra), request_id="h")
+
+
+def is_mismatch(found, what):
+    status, messages = found
+    eq((status, len(messages), messages[0]["id"], messages[0].get("error", {}).get("code")), (400, 1, "h", -32020), what)
+
+
+@case
+def arguments_are_mirrored(t):
+    """MOD-HDR-04 MOD-HDR-05 MOD-HDR-07 MOD-HDR-02: the schema is fetched once; what is not as it says reaches no server."""
+    for server in ("mirror", "modern"):
+        region, shard = ("Mcp-Param-Region", "eu"), ("mcp-param-shard", "42.0")
+        is_mismatch(call_with(t, server, {"region": "eu"}), "missing, before any list was seen")
+        both = {"region": "eu", "shard": 42}
+        for wrong in ((shard,), (region, ("Mcp-Param-Shard", "41")), (("Mcp-Param-Region", "EU"), shard), (region, region, shard),
+                      (("Mcp-Param-Region", "=?base64?ZXU?="), shard)):
+            is_mismatch(call_with(t, server, both, *wrong), wrong)
+        for absent in ({}, {"region": None}):
+            is_mismatch(call_with(t, server, absent, region), "nothing to mirror")
+        pids = t.daemon.children(server)
+        eq([m["method"] for p in pids for m in t.daemon.messages(p) if m["method"] == "tools/call"], [])
+        for right in ((region, shard), (("Mcp-Param-Region", "=?base64?ZXU=?="), shard, ("Mcp-Param-Other", "x"))):
+            status, found = call_with(t, server, both, *right)
+            eq((status, found[0]["result"]["content"][0]["text"]), (200, "done"), right)
+        eq(call_with(t, server, {"region": None})[0], 200)
+        asked = [m["method"] for p in pids for m in t.daemon.messages(p)]
+        eq((asked.count("tools/list"), asked.count("tools/call")), (1, 3))
+
+
+@case
+def schemas_that_cannot_be_used(t):
+    """MOD-HDR-06 MOD-HDR-07: neither wrong annotations nor a list that is not to be had keep a call from its server."""
+    for server in ("broken", "mute"):
+        for _ in range(2):
+            eq(call_with(t, server, {"region": "eu"})[0], 200, server)
+    warned = t.daemon.log("annotations_broken")
+    eq(len(warned), 1, warned)
+    ok("server=broken tool=do" in warned[0], warned)
+
+
+@case
+def repeated_fields(t):
+    """FRONT-HTTP-08: a field of MCP that comes twice is a mismatch, in its turn on the ladder; any other one is not."""
+    body = message("tools/call", {"name": "do", "arguments": {"steps": [["text", "x"]]}}, request_id="h")
+    for name, value in (("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "do"),
+                        ("Mcp-Session-Id", "a"), ("Last-Event-ID", "1")):
+        head = [f for f in fields(body) if f[0] != name] + [(name, value)] * 2
+        is_mismatch(ask(t, "main", "tools/call", body["params"], head, request_id="h"), name)
+    bare = {"jsonrpc": "2.0", "id": "h", "method": "tools/call", "params": {}}
+    response = begin(t, "main", bare, fields(body) + [("Mcp-Name", "do")]).response()
+    eq((response.status, json.loads(response.read())["error"]["code"]), (400, -32602), "its metadata first")
+    response = begin(t, "main", body, fields(body) + [JSON]).response()
+    eq((response.status, json.loads(response.read())["error"]["code"]), (400, -32600), "Content-Type")
 
 
 @case

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether the list is there is looked at twice: at once, and when it was asked for. It is asked for by a call of our own
+ * that nobody hears the answer of: the list cache keeps it, and asks the server once for all who want it meanwhile.
+ */
+#include "router/tool_check.h"
+
+#include "jsonrpc/msg.h"
+#include "mcp/method.h"
+#include "router/client.h"
+#include "router/list_cache.h"
+#include "router/pool.h"
+#include "router/result.h"
+#include "router/router.h"
+
+#define LISTING_MS \
+	(10 *      \
+	 1000) /* T_list: a server that says no more by then is called unchecked. bridging.md §7 */
+
+static const struct client *client_of(const struct tool_check *check)
+{
+	return check->call->client;
+}
+
+/* ---- the verdict ---- */
+
+static struct json tool_of(const struct envelope *env)
+{
+	return scan_member(env->params.text, SLICE_LIT("name"));
+}
+
+/* With an empty schema there is nothing to check. */
+static void go_on(struct tool_check *check, const struct envelope *env, struct slice schema)
+{
+	struct tool_verdict verdict = { .refusal = NULL };
+	struct call *call = check->call;
+
+	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
+	if (schema.n > 0)
+		verdict = call->ops->check_tool(call, env, schema);
+	if (verdict.broken != NULL)
+		list_cache_note_broken(call->client, tool_of(env), verdict.broken);
+	if (verdict.refusal != NULL)
+		result_send_error(call, verdict.code, slice_str(verdict.refusal));
+	else
+		check->ops->on_passed(check, env);
+}
+
+/* The list is there, or it is not to be had. */
+static void go_on_later(struct tool_check *check)
+{
+	struct call *call = check->call;
+	struct msg *body = call->body;
+	struct slice schema = { NULL, 0 };
+	struct envelope env;
+	struct error err;
+
+	call_stop_wait(call);
+	call->body = NULL;
+	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0) {
+		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
+	} else {
+		(void)list_cache_find_tool(call->client, tool_of(&env), &schema);
+		go_on(check, &env, schema);
+	}
+	msg_unref(&body);
+}
+
+/* ---- the list ---- */
+
+/* What ends it may be in the midst of something. */
+static void note_listed(struct call *listing)
+{
+	struct tool_check *check = container_of(listing, struct tool_check, listing);
+
+	check->is_listing = false;
+	task_schedule(client_of(check)->router->loop, &check->step);
+}
+
+static void on_step(struct task *task)
+{
+	struct tool_check *check = container_of(task, struct tool_check, step);
+
+	CHECK(!check->is_listing);
+	go_on_later(check);
+}
+
+static bool listing_on_message(struct call *listing, enum stream_kind kind, uint64_t key,
+			       struct msg *msg)
+{
+	(void)listing;
+	(void)kind;
+	(void)key;
+	(void)msg;
+	return false;
+}
+
+static bool listing_is_reachable(const struct call *listing)
+{
+	(void)listing;
+	return false;
+}
+
+static void listing_on_response(struct call *listing, const struct slice *parts, size_t count)
+{
+	(void)parts; /* it is kept, or it is an error */
+	(void)count;
+	note_listed(listing);
+}
+
+static void listing_on_failed(struct call *listing, enum reason reason)
+{
+	(void)reason;
+	note_listed(listing);
+}
+
+static const struct call_ops listing_ops = {
+	.on_message = listing_on_message,
+	.is_reachable = listing_is_reachable,
+	.on_response = listing_on_response,
+	.on_failed = listing_on_failed,
+	.on_cancelled = note_listed,
+};
+
+static void stop_listing(struct tool_check *check)
+{
+	if (check->is_listing) {
+		call_give_up(&check->listing, "nobody waits for it any more");
+		call_cancel(&check->listing);
+	}
+	task_cancel(&check->step);
+}
+
+static void list_tools(struct tool_check *check)
+{
+	struct call *listing = &check->listing;
+	struct envelope env;
+	struct error err;
+
+	CHECK(scan_envelope(SLICE_LIT("{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"tools/list\"}"),
+			    &client_of(check)->router->limits, 0, &env, &err) == 0);
+	call_init(listing, &listing_ops, &env);
+	check->is_listing = true;
+	call_link(listing, check->call->client);
+	if (!list_cache_take(listing, &env))
+		call_cancel(listing); /* the list cannot be kept */
+}
+
+/* ---- the wait for it ---- */
+
+/* Who waits for a process that is being started waits as long as that takes. */
+static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
+{
+	struct tool_check *check = container_of(queue, struct tool_check, waiting);
+
+	CHECK(call_of_waiter(waiter) == check->call);
+	if (pool_is_coming(client_of(check)->pool)) {
+		call_wait(check->call, LISTING_MS);
+	} else {
+		stop_listing(check);
+		go_on_later(check);
+	}
+}
+
+static const struct wait_queue_ops waiting_ops = { .on_timeout = on_timeout };
+
+static void await_list(struct tool_check *check, const struct envelope *env)
+{
+	struct call *call = check->call;
+
+	wait_queue_init(&check->waiting, &waiting_ops);
+	call->body = msg_new(env->text);
+	wait_queue_append(&check->waiting, &call->waiter, env->text.n);
+	call_wait(call, LISTING_MS);
+	list_tools(check);
+}
+
+/* ---- beginning and end ---- */
+
+void tool_check_begin(struct tool_check *check, const struct tool_check_ops *ops, struct call *call,
+		      const struct envelope *env)
+{
+	const struct pool *pool = call->client->pool;
+	enum listed_tool listed = LISTED_PLAIN;
+	struct slice schema = { NULL, 0 };
+
+	CHECK(call->method->id == METHOD_TOOLS_CALL && call->ops->check_tool != NULL);
+	check->ops = ops;
+	check->call = call;
+	task_init(&check->step, on_step);
+	if (pool->capabilities.offers & OFFER_TOOLS)
+		listed = list_cache_find_tool(call->client, tool_of(env), &schema);
+	if (listed == LISTED_UNKNOWN)
+		await_list(check, env);
+	else
+		go_on(check, env, schema);
+}
+
+void tool_check_end(struct tool_check *check)
+{
+	if (check->call == NULL)
+		return;
+	stop_listing(check);
+	check->call = NULL;
+}
