@@ -386,11 +386,12 @@ def judge_rest(daemon):
 
 
 def judge_all(run, daemon):
+    caps = judge_caps(run)
     judge_rest(daemon)
     records = [(pid, [json.loads(line) for line in data.splitlines()]) for name in POOL_MAX for pid, data in daemon.records_of(name)]
     ran = judge_calls(run, records)
     judge_answers(run, records)
-    return ran, judge_caps(run)
+    return ran, caps
 
 
 def part_parked(options, child):
