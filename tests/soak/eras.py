@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Clients of both eras at servers of both, in every isolation, for two callers: calls in any order, processes that crash, are
-restarted or idle too long, sessions that expire, one end of the gateway, attempts at what is another's. Each answer names who asked, each
-process serves only whom it may: a mix-up fails, and says the seed.
+restarted or idle too long, sessions that expire, one end of the gateway, attempts at what is another's. Each answer names who
+asked, each process serves only whom it may: a mix-up fails, and says the seed.
 """
 import collections
 import hashlib
@@ -18,10 +18,8 @@ import harness
 import mcp
 import wire
 from common import Problem
-from c80_stateless import fields, message, messages_of
+from c80_stateless import fields, message
 
-TOKENS = {n: "%s-token-0123456789abcdef" % n for n in ("alice", "bob")}
-AUTH = {"mode": "token", "tokens": [{"name": n, "sha256": hashlib.sha256(t.encode()).hexdigest()} for n, t in TOKENS.items()]}
 ISOLATIONS, ERAS = ("session", "principal", "shared"), ("legacy", "modern")
 CLIENTS = 2  # of each era and caller at each server
 SECONDS = 15
@@ -31,6 +29,17 @@ OUTAGE = 8.0  # so long after the end of a gateway what fails is forgiven
 ELICIT = {"elicitation": {}}
 # What may become of a call by no fault of its client.
 FAILURES = ("child_exited", "overloaded", "backend_unavailable", "cancelled", "parked_call_lost")
+START = {"backoff": "1ms..5ms", "give_up_after": 1000, "rate": 100000}
+
+
+def auth(callers):
+    """({caller: token}, the configuration that knows them)."""
+    tokens = {n: "%s-token-0123456789abcdef" % n for n in callers}
+    known = [{"name": n, "sha256": hashlib.sha256(t.encode()).hexdigest()} for n, t in tokens.items()]
+    return tokens, {"mode": "token", "tokens": known}
+
+
+TOKENS, AUTH = auth(("alice", "bob"))
 
 
 def tools(era):
@@ -43,7 +52,7 @@ def tools(era):
 def server(isolation, era):
     return {"script": {"era": era, "on": {"tools/list": tools(era)}}, "isolation": isolation,
             "pool": {"max": 8, "requests_per_process": 8, "idle_timeout": "300ms"},
-            "start": {"backoff": "1ms..5ms", "give_up_after": 1000, "rate": 100000}}
+            "start": START}
 
 
 def form(mark):
