@@ -141,41 +141,59 @@ def on_message(request, text, response):
         report("to a client", message, revision, ": a batch")
 
 
+class Record:
+    """What one scripted server was sent, as far as it was looked at, and the revision that it speaks."""
+
+    def __init__(self, path, script):
+        self.path, self.script = path, script
+        self.offset, self.responses, self.revision = 0, 0, LEGACY[-1]
+
+    def look(self):
+        with open(self.path, "rb") as f:
+            f.seek(self.offset)
+            lines = f.read().splitlines(True)
+        for line in lines:
+            if line.endswith(b"\n"):
+                self.offset += len(line)
+                self.on_line(line)
+
+    def on_line(self, line):
+        message, method, then = parse(line), None, None
+        if isinstance(message, dict):
+            named = meta_version(message)
+            if message.get("method") == "initialize":
+                self.revision = known(params_of(message).get("protocolVersion"), self.revision)
+                then = known(answered(self.script), self.revision)
+            elif named is not None:
+                self.revision = known(named, self.revision)
+            elif "method" not in message:
+                method = self.method_of_response()
+        fault = schema.fault(message, self.revision, "client", method)
+        if fault:
+            report("to a server, %s" % (method or "-"), message, self.revision, fault)
+        self.revision = then or self.revision
+
+    def method_of_response(self):
+        """What the next response answers; the server has written it down. None if it knows no such request."""
+        with open(self.path + ".answered") as f:
+            methods = f.read().splitlines()
+        self.responses += 1
+        return methods[self.responses - 1].strip("?") or None if self.responses <= len(methods) else None
+
+
 class Records:
-    """What the scripted servers of one daemon were sent."""
+    """Those of all scripted servers of one daemon."""
 
     def __init__(self):
-        self.read = {}  # file name: [bytes that were looked at, revision]
+        self.of = {}
 
     def look(self, folder, servers):
         """Checks what has come since the last look."""
         for entry in sorted(os.listdir(folder)):
             m = re.fullmatch(r"(.+)-\d+", entry)
-            if m is None:
-                continue
-            state = self.read.setdefault(entry, [0, LEGACY[-1]])
-            with open(os.path.join(folder, entry), "rb") as f:
-                f.seek(state[0])
-                lines = f.read().splitlines(True)
-            for line in lines:
-                if line.endswith(b"\n"):
-                    state[0] += len(line)
-                    state[1] = self.on_line(line, state[1], servers.get(m.group(1)) or {})
-
-    def on_line(self, line, revision, server):
-        """Returns the revision that is spoken from here on."""
-        message, then = parse(line), None
-        if isinstance(message, dict):
-            named = meta_version(message)
-            if message.get("method") == "initialize":
-                revision = known(params_of(message).get("protocolVersion"), revision)
-                then = known(answered(server.get("script", server)), revision)
-            elif named is not None:
-                revision = known(named, revision)
-        fault = schema.fault(message, revision, "client")
-        if fault:
-            report("to a server", message, revision, fault)
-        return then or revision
+            if m:
+                server = servers.get(m.group(1)) or {}
+                self.of.setdefault(entry, Record(os.path.join(folder, entry), server.get("script", server))).look()
 
 
 def answered(script):

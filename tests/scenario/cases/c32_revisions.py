@@ -255,7 +255,7 @@ class Cell:
         eq(self.ask("tools/call", call)["result"]["content"][0]["text"], "x")
         eq("task" in self.last("tools/call"), self.front == self.back == D or is_before(self.front, D) and is_before(self.back, D))
         if self.front == D != self.back:
-            self.t.expect_invalid("to a server: /method: tasks/list", "the client asks for what its server has not announced")
+            self.t.expect_invalid("to a server, -: /method: tasks/list", "the client asks for what its server has not announced")
         tasks = self.ask("tasks/list")
         if self.front == D:
             eq(tasks["result"], {"tasks": []})
