@@ -6,7 +6,8 @@ A scripted MCP server on stdio, the hostile or broken actor of the scenarios.
 Its one argument is a JSON object. Everything it does is a list of steps, given there or in the
 arguments of its tool `do`, so that a case reads as a story in one place:
 
-  name, record   the bytes of stdin go to RECORD/NAME-PID, life events to RECORD/NAME-PID.ev
+  name, record   the bytes of stdin go to RECORD/NAME-PID, life events to RECORD/NAME-PID.ev, the method that each
+                 response answers to RECORD/NAME-PID.answered
   start          steps before anything is read
   init           steps in place of the answer to `initialize`
   initialized    steps after `notifications/initialized`
@@ -55,6 +56,8 @@ class Child:
             base = os.path.join(config["record"], "%s-%d" % (config.get("name", "child"), os.getpid()))
         self.record = open(base, "ab", buffering=0) if base else None
         self.events = open(base + ".ev", "a", buffering=1) if base else None
+        self.answered = open(base + ".answered", "a", buffering=1) if base else None
+        self.methods = {}  # of the requests that `send` has made
 
     # ---- life -----------------------------------------------------------
 
@@ -138,7 +141,10 @@ class Child:
         message = json.loads(line)
         method = message.get("method")
         if method is None:
-            self.answers[json.dumps(message.get("id"))] = message
+            key = json.dumps(message.get("id"))
+            self.answers[key] = message
+            if self.answered:
+                self.answered.write(self.methods.get(key, "?") + "\n")
             return
         params = message.get("params") or {}
         context = {"id": message.get("id"), "method": method, "params": params,
@@ -293,6 +299,7 @@ class Child:
 
     def do_send(self, context, request_id, method, params=None):
         self.answers.pop(json.dumps(request_id), None)  # scripts use one id again and again
+        self.methods[json.dumps(request_id)] = method
         message = {"jsonrpc": "2.0", "id": request_id, "method": method}
         if params is not None:
             message["params"] = params
@@ -388,7 +395,7 @@ class Child:
             argv = f.read().decode("utf-8", "replace").split("\0")
         with open("/proc/self/status") as f:
             status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
-        own = [self.record, self.events]
+        own = [self.record, self.events, self.answered]
         self.do_text(context, json.dumps({
             "pid": os.getpid(), "pgid": os.getpgid(0), "sid": os.getsid(0), "ppid": os.getppid(),
             "environ": sorted(e for e in environ if e), "argv": argv, "cwd": os.getcwd(),

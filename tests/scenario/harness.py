@@ -18,6 +18,7 @@ import time
 import traceback
 
 import mcp
+import validation
 import wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -221,6 +222,7 @@ class Daemon:
         self.address = None
         self.expected_errors = set()
         self.checked = 0
+        self.received = validation.Records()
         self.forgiven = False  # a case that kills the daemon does not ask for a clean end
         self.extra = config
         self.file = os.path.join(self.dir, "mcpgated.yaml")
@@ -404,10 +406,16 @@ class Daemon:
             self.reader.join(2)
         RUNNING.remove(self)
         problems += self.leftovers()
+        self.validate()
         if check:
             problems += self.log_faults()
         shutil.rmtree(self.dir, ignore_errors=True)
         return problems
+
+    def validate(self):
+        """Holds what its servers were sent since the last time against the schemas."""
+        if validation.is_on:
+            self.received.look(self.records, self.servers)
 
     def leftovers(self):
         """Processes that outlived the daemon; they are killed here."""
@@ -498,6 +506,7 @@ class Scene:
     def __init__(self, daemon):
         self.daemon = daemon
         self.conns, self.sessions, self.daemons, self.directories = [], [], [], []
+        self.invalid = []  # (pattern, reason)
 
     def start(self, servers=None, config=None, **more):
         """A daemon of the case's own; stopped after it."""
@@ -537,6 +546,22 @@ class Scene:
         for daemon in [self.daemon] + self.daemons:
             if daemon:
                 daemon.expected_errors.update(events)
+
+    def expect_invalid(self, pattern, reason):
+        """Faults against the schemas that this case is to have; one that does not come is a failure."""
+        self.invalid.append((re.compile(pattern), reason))
+
+    def invalid_messages(self):
+        """The faults that the case does not expect, and those that it expects in vain."""
+        if self.daemon and self.daemon in RUNNING:
+            self.daemon.validate()
+        faults, unneeded = list(validation.found), []
+        for pattern, reason in self.invalid:
+            left = [f for f in faults if not pattern.search(f)]
+            if len(left) == len(faults):
+                unneeded.append("nothing is against a schema here, although %s: %s" % (reason, pattern.pattern))
+            faults = left
+        return faults + unneeded
 
     def end(self):
         """Closes everything; returns what is wrong."""
@@ -591,6 +616,7 @@ class FileRun:
 
     def run(self, cases):
         signal.signal(signal.SIGALRM, on_alarm)
+        validation.is_on = True
         for c in cases:
             started = time.monotonic()
             verdict, note = self.run_case(c)
@@ -613,6 +639,9 @@ class FileRun:
             verdict, note = "fail", "%s: %s\n%s" % (type(e).__name__, e, where())
         signal.setitimer(signal.ITIMER_REAL, 0)
         problems = self.clean(c, scene, verdict)
+        if scene and verdict == "ok":
+            problems += scene.invalid_messages()
+        validation.found.clear()
         if problems and verdict != "skip":
             verdict, note = "fail", (note + "\n" + "\n".join(problems)).strip()
         if verdict == "fail" and scene and scene.daemon:

@@ -9,6 +9,8 @@ import socket
 import struct
 import time
 
+import validation
+
 TIMEOUT = 8.0
 # Nothing of the machine may stand in the answers. SEC-51
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,6 +26,7 @@ class Response:
 
     def __init__(self, conn, head, is_head):
         self.conn = conn
+        self.request = conn.asked.take() if validation.is_on else None
         self.raw_head = head
         lines = head.decode("latin-1").split("\r\n")
         m = re.fullmatch(r"HTTP/1\.1 ([1-5][0-9][0-9]) ?([\x20-\x7e]*)", lines[0])
@@ -99,11 +102,14 @@ class Response:
         return piece
 
     def read(self):
+        was_done = self.done
         while True:
             piece = self.read_some()
             if not piece and self.done:
                 break
             self.body += piece
+        if self.request and self.is_json and not was_done:
+            validation.on_message(self.request, self.body, self)
         if self.status >= 400 and LEAKS.search(self.body):
             raise ProtocolError("an error tells too much: %r" % self.body[:400])
         return self.body
@@ -137,9 +143,17 @@ class EventReader:
                 return None
             if line == b"" and self.event.raw:
                 event, self.event = self.event, Event()
+                self.validate(event)
                 return event
             if line != b"":
                 self.field(self.event, line)
+
+    def validate(self, event):
+        request = self.response.request
+        if request and event.name == "endpoint":
+            request.session_id = validation.on_endpoint(event.data.decode())
+        elif request and event.data:
+            validation.on_message(request, event.data, self.response)
 
     def field(self, event, line):
         if line.startswith(b":"):
@@ -218,6 +232,7 @@ class Conn:
             self.sock = address.wrap(self.sock)
         self.pending = b""
         self.last = None
+        self.asked = validation.Asked()
 
     @property
     def host(self):
@@ -228,7 +243,10 @@ class Conn:
     # ---- sending --------------------------------------------------------
 
     def send(self, data):
-        self.sock.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
+        data = data if isinstance(data, bytes) else data.encode("latin-1")
+        if validation.is_on:
+            self.asked.feed(data)
+        self.sock.sendall(data)
 
     def head(self, method, path, headers=(), length=None):
         """Bytes of a request head. Host is added unless the case brings one; None leaves it out."""

@@ -14,6 +14,8 @@ ELICITATION = {"elicitation": {}}
 HALF = 20
 STORY_LENGTH = 2 * HALF + 2
 NEWS = "notifications/com.example/x"
+# FRONT-RES-07; before 2025-11-25 the schema wants an id in every error.
+ERROR_WITHOUT_ID = "the session's own stream belongs to no request whose id an error could have"
 
 
 def progress(first, count, pause=0):
@@ -887,6 +889,7 @@ def answer_of_the_longest_call_is_kept(t):
 @case(config={"streams": {"replay_events": 4}})
 def evicted_news_are_an_error(t):
     """FRONT-RES-07: events of the GET stream that are gone: stream_expired, no 404; its id, or a new GET, leads on."""
+    t.expect_invalid("2025-06-18, to a client.* id missing", ERROR_WITHOUT_ID)
     s = t.session()
     g = s.get()
     s.do(*[["notify", NEWS, {"n": n}] for n in range(20)], ["text", "x"])

@@ -4,7 +4,7 @@ import json
 import time
 
 import mcp
-from c24_resume import (ELICITATION, FORM, NEWS, expect_expired, expect_nothing_more, plain, story, told)
+from c24_resume import (ELICITATION, ERROR_WITHOUT_ID, FORM, NEWS, expect_expired, expect_nothing_more, plain, story, told)
 from harness import case, eq, ok, rss_kib, wait_for, within
 
 SERVERS = {"main": {}}
@@ -247,6 +247,7 @@ def eviction_by_bytes(t):
 @case(config={"streams": {"replay_age": "1s"}})
 def eviction_by_age_of_a_live_stream(t):
     """FRONT-RES-08 FRONT-RES-07: replay_age holds on a stream that goes on, too; its last event stays."""
+    t.expect_invalid("2025-06-18, to a client.* id missing", ERROR_WITHOUT_ID)
     for version in (mcp.C, mcp.D):
         s = t.session("main", version)
         g = s.get()

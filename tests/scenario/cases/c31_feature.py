@@ -11,6 +11,7 @@ SERVERS = {"main": {}, "mute": {"caps": LISTS},
            "paged": {"on": {"tools/list": [["line", '{"jsonrpc":"2.0","id":@ID@,"result":{"tools":[],"nextCursor":""}}']],
                             "prompts/list": [["error", -32602, "bad cursor"]]}},
            "level": {"on": {"logging/setLevel": [["error", -32603, "broken"]]}}}
+SAMPLE = {"role": "assistant", "content": {"type": "text", "text": "t"}, "model": "m"}
 FORM = {"message": "?", "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
 
 
@@ -168,21 +169,23 @@ def logs_go_to_the_only_call(t):
 @case
 def requests_need_the_capability(t):
     """UTIL-ROOT-01 UTIL-ROOT-02: only declared features reach the client; else the child gets -32601."""
-    every = {"roots/list": ("roots", None), "sampling/createMessage": ("sampling", {"messages": [], "maxTokens": 5}),
-             "elicitation/create": ("elicitation", FORM)}
+    every = {"roots/list": ("roots", None, {"roots": []}),
+             "sampling/createMessage": ("sampling", {"messages": [], "maxTokens": 5}, SAMPLE),
+             "elicitation/create": ("elicitation", FORM, {"action": "decline"})}
     for declared in ("roots", "sampling", "elicitation"):
         s = t.session("main", mcp.C, {declared: {}})
-        for method, (capability, params) in every.items():
+        for method, (capability, params, valid) in every.items():
+            answer = dict(valid, answer=1)
             e = s.start_do(["ask", "q", method, params], ["asked"])
             message = e.next()
             if capability == declared:
                 eq(message["method"], method)
                 eq(message.get("params"), params)
-                s.respond(message["id"], {"answer": 1})
+                s.respond(message["id"], answer)
                 message = e.next()
             asked = json.loads(message["result"]["content"][0]["text"])[0]
             if capability == declared:
-                eq(asked["result"], {"answer": 1})
+                eq(asked["result"], answer)
             else:
                 eq(asked["error"]["code"], -32601, method)
 
@@ -246,6 +249,7 @@ def roots_changed_only_if_told(t):
 @case
 def elicitation_answers_pass_unchanged(t):
     """UTIL-ELIC-02 bridging 2.1.4: results and errors of the client reach the child verbatim."""
+    t.expect_invalid("elicitation/create: /result/content/extra", "the client's content is passed on as it is")
     s = t.session("main", mcp.C, {"elicitation": {}})
     for result in ({"action": "accept", "content": {"a": "x", "n": 1.0, "extra": [1]}}, {"action": "decline"},
                    {"action": "cancel"}, {"action": "accept", "content": {"not": "in the schema"}}):
@@ -294,7 +298,7 @@ def progress_of_the_client_for_a_question(t):
     token = asked["params"]["_meta"]["progressToken"]
     s.notify("notifications/progress", {"progressToken": token, "progress": 1})
     s.notify("notifications/progress", {"progressToken": "guess", "progress": 1})
-    s.respond(asked["id"], {"role": "assistant"})
+    s.respond(asked["id"], SAMPLE)
     e.final()
     seen = [m["params"]["progressToken"] for m in t.daemon.messages(pid) if m.get("method") == "notifications/progress"]
     eq(seen, ["mine"])

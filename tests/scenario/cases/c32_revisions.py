@@ -9,6 +9,7 @@ ORDER = (A, B, C, D)
 NAMES = {A: "a", B: "b", C: "c", D: "d"}
 
 TEXT = {"type": "text", "text": "t"}
+TASK = {"taskId": "1", "status": "working", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": None}
 IMAGE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 EMBEDDED = {"type": "resource", "resource": {"uri": "res://a", "text": "x"}}
 AUDIO = {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav", "annotations": {"priority": 0.5}}
@@ -186,7 +187,7 @@ class Cell:
         eq([m.get("params") for m in got[:-1]], [dict(progress, progressToken="tok"), log])
         eq(got[-1]["result"], {"content": [{"type": "text", "text": "end"}]})
         changed = ["notify", "notifications/tools/list_changed"]
-        status = ["notify", "notifications/tasks/status", {"taskId": "1", "status": "working"}]
+        status = ["notify", "notifications/tasks/status", TASK]
         late = since(D, self.back, [status]) + [changed]
         self.do(["background", [["sleep", 0.05]] + late], ["text", "x"])
         seen = [n[1] for n in late if n is not status or self.front == D]
@@ -253,6 +254,8 @@ class Cell:
         call = {"name": "echo", "arguments": {"text": "x"}, "task": {"ttl": 1}}
         eq(self.ask("tools/call", call)["result"]["content"][0]["text"], "x")
         eq("task" in self.last("tools/call"), self.front == self.back == D or is_before(self.front, D) and is_before(self.back, D))
+        if self.front == D != self.back:
+            self.t.expect_invalid("to a server, -: /method: tasks/list", "the client asks for what its server has not announced")
         tasks = self.ask("tasks/list")
         if self.front == D:
             eq(tasks["result"], {"tasks": []})

@@ -303,7 +303,8 @@ def deep_nesting_of_a_child(t):
     """BACK-SEC-01: a deeply nested result is bounded: delivered or an error, never silence."""
     s = t.session()
     for depth in (100, 2000, 100000):
-        for line in ('{"jsonrpc":"2.0","id":@ID@,"result":{"x":%s1%s}}', '{"result":{"x":%s1%s},"jsonrpc":"2.0","id":@ID@}'):
+        for line in ('{"jsonrpc":"2.0","id":@ID@,"result":{"content":[],"x":%s1%s}}',
+                     '{"result":{"content":[],"x":%s1%s},"jsonrpc":"2.0","id":@ID@}'):
             answer = s.do(["line", line % ("[" * depth, "]" * depth)])
             ok("result" in answer or answer["error"]["code"] == -32603, "answer", str(answer)[:200])
             ok(depth > 100 or "result" in answer, "100 levels are refused")
