@@ -58,7 +58,7 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 /* The server wants what its client has not declared: the call that it works on may fail over it. MOD-CAP-01 */
 static void note_missing(struct upstream *upstream, const struct method *method)
 {
-	struct upstream_request *only = upstream_single_request(upstream);
+	struct upstream_request *only = upstream_only_request(upstream);
 	struct call *call = upstream->lease;
 
 	if (call == NULL && only != NULL && dispatch_is_of_call(only))

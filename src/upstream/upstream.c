@@ -460,14 +460,9 @@ void upstream_lose_requests(struct upstream *upstream, enum reason reason)
 		request->ops->on_lost(request, reason);
 }
 
-struct upstream_request *upstream_single_request(const struct upstream *upstream)
-{
-	return upstream_load(upstream) == 1 ? any_request(upstream) : NULL;
-}
-
 struct upstream_request *upstream_only_request(const struct upstream *upstream)
 {
-	return upstream->client != NULL ? upstream_single_request(upstream) : NULL;
+	return upstream_load(upstream) == 1 ? any_request(upstream) : NULL;
 }
 
 static int read_id(struct json id, uint64_t *id_r)
@@ -537,7 +532,7 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 	}
 	/* An error without an id belongs to the only request, if it can mean no other. BACK-FRAME-05 */
 	if (request == NULL && env->id.type == JSON_ABSENT)
-		request = upstream_only_request(upstream);
+		request = upstream->client != NULL ? upstream_only_request(upstream) : NULL;
 	if (request != NULL)
 		request->ops->on_response(request, env);
 	else

@@ -181,8 +181,6 @@ void upstream_lose_requests(struct upstream *upstream, enum reason reason);
 /* The request in flight that this id stands for, which may be written as a string; NULL: none. */
 struct upstream_request *upstream_find_request(const struct upstream *upstream, struct json id);
 /* The only request in flight, whoever its client is; NULL: there is none, or there are several. */
-struct upstream_request *upstream_single_request(const struct upstream *upstream);
-/* The same of one that serves one client alone. */
 struct upstream_request *upstream_only_request(const struct upstream *upstream);
 /* Requests in flight, but for those that last. */
 size_t upstream_load(const struct upstream *upstream);
