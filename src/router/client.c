@@ -8,6 +8,7 @@
 #include "router/call.h"
 #include "router/pool.h"
 #include "router/router.h"
+#include "router/running_tasks.h"
 #include "session/session.h"
 #include "upstream/upstream.h"
 
@@ -20,6 +21,7 @@ void client_init(struct client *client, struct router *router, struct server *se
 		.router = router, .server = server, .peer = *peer, .revision = revision, .level = -1
 	};
 	list_init(&client->calls);
+	list_init(&client->running_tasks);
 	list_init(&client->server_requests.all);
 	text_set_init(&client->subscriptions);
 	text_set_init(&client->elicitations);
@@ -32,6 +34,7 @@ void client_fini(struct client *client)
 	CHECK(client->call_count == 0 && list_is_empty(&client->server_requests.all));
 	CHECK(client->server_requests.held_bytes == 0);
 	map_fini(&client->server_requests.by_id);
+	running_tasks_forget(client);
 	text_set_fini(&client->subscriptions);
 	text_set_fini(&client->elicitations);
 	free(client->capabilities);

@@ -54,8 +54,11 @@ struct client {
 	struct text_set
 		subscriptions; /* the URIs that it subscribed to, as subscriptions_spell_uri writes them */
 	struct text_set elicitations; /* the ids of URL elicitations that it was given */
-	int level;                    /* the log level that it asked for, or -1 */
-	bool tells_roots;             /* it declared roots.listChanged */
+	struct list
+		running_tasks; /* struct running_task: whose progress is for it (running_tasks.c) */
+	size_t running_task_count;
+	int level;                 /* the log level that it asked for, or -1 */
+	bool tells_roots;          /* it declared roots.listChanged */
 	bool is_ready_to_be_asked; /* a session's has said that it is initialized, or has sent a request */
 };
 

@@ -17,6 +17,7 @@
 #include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/running_tasks.h"
 #include "router/subscriptions.h"
 #include "upstream/send.h"
 
@@ -210,6 +211,7 @@ static void on_response(struct upstream_request *request, const struct envelope 
 
 	if (upstream_is_modern(request->upstream) && input_loop_take(call, env))
 		return;
+	running_tasks_note_response(call, env);
 	if (env->kind == ENVELOPE_RESULT && !remember_change(call))
 		result_send_no_room(call);
 	else

@@ -35,6 +35,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/result.c src/router/result.h \
 	src/router/retry_after.c src/router/retry_after.h \
 	src/router/router.c src/router/router.h \
+	src/router/running_tasks.c src/router/running_tasks.h \
 	src/router/seal.c src/router/seal.h \
 	src/router/server_capabilities.c src/router/server_capabilities.h \
 	src/router/server_messages.c src/router/server_messages.h \

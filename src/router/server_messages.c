@@ -19,6 +19,7 @@
 #include "router/modern_server.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
+#include "router/running_tasks.h"
 #include "router/server_request.h"
 #include "upstream/send.h"
 
@@ -100,7 +101,7 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 
 /* ---- notifications ---- */
 
-static bool progress_increases(struct call *call, struct slice params)
+static bool progress_increases(double *last, struct slice params)
 {
 	struct json value = scan_member(params, SLICE_LIT("progress"));
 	char digits[64];
@@ -111,15 +112,34 @@ static bool progress_increases(struct call *call, struct slice params)
 	memcpy(digits, value.text.p, value.text.n);
 	digits[value.text.n] = '\0';
 	progress = strtod(digits, NULL);
-	if (!(progress > call->progress))
+	if (!(progress > *last))
 		return false;
-	call->progress = progress;
+	*last = progress;
 	return true;
 }
 
 static struct call *call_of(struct upstream_request *request)
 {
 	return request != NULL ? container_of(request, struct call, request) : NULL;
+}
+
+/* Its call has been answered: it goes to the session's own stream. UTIL-PROG-02 */
+static bool take_task_progress(struct upstream *upstream, const struct envelope *env,
+			       struct json token)
+{
+	struct client *client = upstream->client;
+	struct running_task *task =
+		client != NULL ? running_tasks_find(client, upstream, token) : NULL;
+	struct splice_edit edit = { token.text, { NULL, 0 } };
+	struct msg *msg;
+
+	if (task == NULL || !progress_increases(&task->progress, env->params.text))
+		return false;
+	edit.with = task->client_token;
+	msg = client_copy_message(env, &edit, 1);
+	stream_push(client_stream(client), STREAM_PROGRESS, 0, msg);
+	msg_unref(&msg);
+	return true;
 }
 
 /* UTIL-PROG-01 */
@@ -134,7 +154,10 @@ static void take_progress(struct upstream *upstream, const struct envelope *env)
 	/* A list that is fetched for many has no token. */
 	if (request != NULL && dispatch_is_of_call(request))
 		call = call_of(request);
-	if (call == NULL || call->token.n == 0 || !progress_increases(call, env->params.text)) {
+	if (request == NULL && take_task_progress(upstream, env, token))
+		return;
+	if (call == NULL || call->token.n == 0 ||
+	    !progress_increases(&call->progress, env->params.text)) {
 		upstream_note_stray(upstream, COUNTER_CHILD_STRAY_PROGRESS, env);
 		return;
 	}
@@ -261,6 +284,9 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 		take_log(only, logged_call(upstream), env);
 	else if (method->id == METHOD_CANCELLED)
 		take_cancelled(upstream, env);
-	else
+	else {
+		if (method->id == METHOD_TASK_STATUS)
+			running_tasks_note_status(only, env->params.text);
 		take_other(upstream, env);
+	}
 }

@@ -395,3 +395,86 @@ def vendor_notifications_of_the_child(t):
     eq(len(e.rest()), 1)
     eq(g.next()["method"], "notifications/com.example/x")
     ok(b'"v":1.0' in g.raw[-1], "lexeme", g.raw[-1])
+
+
+# ---- tasks (2025-11-25) ----
+
+TASK_CAPS = {"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+RELATED = "io.modelcontextprotocol/related-task"
+ENDED = dict({"content": [{"type": "text", "text": "late"}]}, _meta={RELATED: {"taskId": "t1"}})
+
+
+def of_task(status):
+    return {"taskId": "t1", "status": status, "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1000}
+
+
+def task_server(caps=TASK_CAPS, **more):
+    return dict({"version": mcp.D, "caps": caps, "on": {
+        "tasks/get": [["progress", 5, 2], ["result", of_task("working")], ["progress", 6, 2]],
+        "tasks/result": [["sleep", 0.2], ["result", ENDED], ["progress", 8, 2]],
+        "tasks/cancel": [["error", -32602, "terminal"]], "tasks/list": [["result", {"tasks": [of_task("working")]}]]}}, **more)
+
+
+SERVERS["tasks"] = task_server()
+SERVERS["task_pool"] = {"script": task_server(), "isolation": "principal", "pool": {"idle_timeout": "300ms"}}
+
+
+def begin_task(s, token="mine"):
+    """The first call of a session: its id at the server is 2."""
+    params = {"name": "do", "task": {"ttl": 1000}, "_meta": {"progressToken": token},
+              "arguments": {"steps": [["progress", 1], ["result", {"task": of_task("working")}], ["progress", 2, 2], ["progress", 2, 2]]}}
+    e = s.start("tools/call", params, request_id="c")
+    messages = e.rest()
+    eq(messages[-1]["result"]["task"], of_task("working"))
+    eq([m["params"]["progress"] for m in messages[:-1]], [1])
+
+
+@case
+def progress_of_tasks(t):
+    """UTIL-PROG-02 UTIL-TASK-01 UTIL-TASK-03: the token of a call is good until its task is terminal; what is said of tasks passes."""
+    s = t.session("tasks", version=mcp.D)
+    g = s.get()
+    begin_task(s)
+    eq(s.ask("tasks/get", {"taskId": "t1"})["result"], of_task("working"))
+    for value in (2, 5, 6):
+        eq(g.next()["params"], {"progressToken": "mine", "progress": value})
+    eq(s.ask("tasks/result", {"taskId": "t1"})["result"], ENDED)
+    s.do_text(["progress", 9, 2], ["notify", "notifications/x"], ["text", "x"])
+    eq([m["method"] for m in drain(g)], ["notifications/x"], "it is over")
+
+
+@case
+def tasks_end_in_many_ways(t):
+    """UTIL-PROG-02: a status that is terminal ends the token, however it is told."""
+    for status in ("completed", "failed", "cancelled"):
+        s = t.session("tasks", version=mcp.D)
+        g = s.get()
+        begin_task(s)
+        eq(g.next()["params"]["progress"], 2)
+        s.do_text(["notify", "notifications/tasks/status", of_task("input_required")], ["progress", 3, 2],
+                  ["notify", "notifications/tasks/status", of_task(status)], ["progress", 4, 2], ["text", "x"])
+        eq([m["method"] for m in drain(g)], ["notifications/tasks/status", "notifications/progress", "notifications/tasks/status"], status)
+
+
+@case
+def tasks_are_cancelled_by_name(t):
+    """CXL-07 UTIL-TASK-01: the notification does nothing once the task is made; tasks/cancel is the server's to answer."""
+    s = t.session("tasks", version=mcp.D)
+    begin_task(s)
+    s.cancel("c")
+    answer = s.ask("tasks/cancel", {"taskId": "t1"})
+    eq((answer["error"]["code"], answer["error"]["message"]), (-32602, "terminal"))
+    eq([m for m in t.daemon.messages(s.pid()) if m.get("method") == "notifications/cancelled"], [])
+
+
+@case
+def tasks_of_others(t):
+    """UTIL-TASK-02 UTIL-TASK-01: each session asks its own process; where processes are shared there are no tasks."""
+    one, two = (t.session("tasks", version=mcp.D) for _ in range(2))
+    begin_task(one)
+    two.ask("tasks/list")
+    pids = [s.pid() for s in (one, two)]
+    eq([sum(m.get("method") == "tasks/list" for m in t.daemon.messages(p)) for p in pids], [0, 1])
+    pooled = t.session("task_pool", version=mcp.D)
+    eq(["tasks" in s.result["result"]["capabilities"] for s in (one, pooled)], [True, False])
+    eq(pooled.ask("tasks/get", {"taskId": "t1"})["error"]["code"], -32601)
