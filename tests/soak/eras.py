@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Clients of both eras at servers of both, in every isolation, for two callers: calls in any order, processes that crash, are
+Clients of both eras at servers of one and of both, in every isolation, for two callers: calls in any order, processes that crash, are
 restarted or idle too long, sessions that expire, one end of the gateway, attempts at what is another's. Each answer names who
 asked, each process serves only whom it may: a mix-up fails, and says the seed.
 """
@@ -21,6 +21,7 @@ from common import Problem
 from c80_stateless import fields, message
 
 ISOLATIONS, ERAS = ("session", "principal", "shared"), ("legacy", "modern")
+SERVER_ERAS = ERAS + ("both",)  # the last is legacy until a modern client comes, and modern from then on
 CLIENTS = 2  # of each era and caller at each server
 SECONDS = 15
 SESSION_SECONDS = 1.0
@@ -45,7 +46,7 @@ TOKENS, AUTH = auth(("alice", "bob"))
 def tools(era):
     """A list that names the process that gave it."""
     known = ', '.join('{"name": "%s", "inputSchema": {"type": "object"}}' % name for name in ("do", "from-@PID@"))
-    extra = '"resultType": "complete", "ttlMs": 0, "cacheScope": "private", ' if era == "modern" else ""
+    extra = "" if era == "legacy" else '"resultType": "complete", "ttlMs": 0, "cacheScope": "private", '
     return [["line", '{"jsonrpc": "2.0", "id": @ID@, "result": {%s"tools": [%s]}}' % (extra, known)]]
 
 
@@ -57,6 +58,11 @@ def server(isolation, era):
 
 def form(mark):
     return {"mode": "form", "message": mark, "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+
+
+def may_ask(isolation, era):
+    """Whether calls of such a server are to ask: one of both eras has no way that does for both."""
+    return era == "modern" or (era == "legacy" and isolation != "shared")
 
 
 def asking(era, mark):
@@ -262,7 +268,7 @@ class Legacy(Client):
     session = None
 
     def may_be_asked(self):
-        return self.declares and (self.isolation, self.server_era) != ("shared", "legacy")
+        return self.declares and may_ask(self.isolation, self.server_era)
 
     def head(self, session=None):
         found = [("Content-Type", "application/json"), ("Accept", mcp.BOTH)] + self.bearer
@@ -342,7 +348,7 @@ class Modern(Client):
     era = "modern"
 
     def may_be_asked(self):
-        return (self.isolation, self.server_era) != ("shared", "legacy")
+        return may_ask(self.isolation, self.server_era)
 
     def prepare(self):
         return True
@@ -432,10 +438,10 @@ def crash_some(daemon, run, rng, clients):
 def lacking(run):
     """What has not happened and should have: a run without it has shown nothing."""
     wanted = [("crashes",), ("restarts",), ("expired",)]
-    for isolation, era, client in itertools.product(ISOLATIONS, ERAS, ERAS):
-        kinds = ["plain", "listed", "thief"] + (["asked"] if (isolation, era) != ("shared", "legacy") else [])
-        # At such a server modern clients are asked nothing, so there is no state to steal.
-        kinds = [k for k in kinds if (k, isolation, era, client) != ("thief", "shared", "legacy", "modern")]
+    for isolation, era, client in itertools.product(ISOLATIONS, SERVER_ERAS, ERAS):
+        kinds = ["plain", "listed"] + (["asked"] if may_ask(isolation, era) else [])
+        if client == "legacy" or "asked" in kinds:
+            kinds.append("thief")  # modern clients who were asked nothing have no state to steal
         wanted += [("%s-%s" % (isolation, era), client, k) for k in kinds]
     return [w for w in wanted if not run.counts[w]]
 
@@ -444,9 +450,9 @@ def part_eras(options, child):
     """Both eras on both sides: what a client gets back was computed for it."""
     seed = options.seed or random.randrange(1 << 30)
     rng = random.Random(seed)
-    matrix = list(itertools.product(ISOLATIONS, ERAS))
+    matrix = list(itertools.product(ISOLATIONS, SERVER_ERAS))
     daemon = harness.Daemon({"%s-%s" % row: server(*row) for row in matrix},
-                            {"auth": AUTH, "log": {"level": "error"}, "limits": {"processes": 64},
+                            {"auth": AUTH, "log": {"level": "error"}, "limits": {"processes": 80},
                              "sessions": {"idle_timeout": "%dms" % (SESSION_SECONDS * 1000)}})
     run = Run(daemon, seed, SECONDS)
     makers = itertools.product(range(CLIENTS), (Legacy, Modern), TOKENS, matrix)
