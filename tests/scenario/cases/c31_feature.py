@@ -478,3 +478,17 @@ def tasks_of_others(t):
     pooled = t.session("task_pool", version=mcp.D)
     eq(["tasks" in s.result["result"]["capabilities"] for s in (one, pooled)], [True, False])
     eq(pooled.ask("tasks/get", {"taskId": "t1"})["error"]["code"], -32601)
+
+
+@case
+def tasks_are_bounded(t):
+    """UTIL-PROG-02 DEF-11: of very many tasks the oldest ones tell no progress any more; long tokens tell none."""
+    s = t.session("tasks", version=mcp.D)
+    g = s.get()
+    for number in range(65):
+        s.ask("tools/call", {"name": "do", "task": {}, "_meta": {"progressToken": "t%d" % number},
+                             "arguments": {"steps": [["result", {"task": dict(of_task("working"), taskId="t%d" % number)}]]}})
+    s.ask("tools/call", {"name": "do", "task": {}, "_meta": {"progressToken": "x" * 1025},
+                         "arguments": {"steps": [["result", {"task": of_task("working")}]]}})
+    s.do_text(["progress", 1, 2], ["progress", 1, 3], ["progress", 1, 66], ["progress", 1, 67], ["text", "x"])
+    eq([m["params"]["progressToken"] for m in drain(g)], ["t1", "t64"])
