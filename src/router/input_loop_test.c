@@ -318,6 +318,8 @@ static void urls_get_a_name(void **state)
 	assert_non_null(strstr(told, q("','mode':'url','url':'u','message':'m'}}|")));
 }
 
+#define URL "{'method':'elicitation/create','params':{'mode':'url','url':'u','message':'m'}}"
+#define TO_URLS(id) ASKS(id, "'inputRequests':{'q':" URL ",'r':" URL "}")
 #define TO_URL(id, url)                                                                  \
 	ASKS(id, "'inputRequests':{'q':{'method':'elicitation/create','params':{'mode':" \
 		 "'url','elicitationId':'e','url':'" url "','message':'m'}}}")
@@ -356,6 +358,20 @@ static void urls_are_shown_once(void **state)
 	answer(member->client, ANSWER("1000002", "'action':'decline'"));
 	assert_non_null(fake_process_read(process(0)));
 	says(process(0), TO_URL("41", "v"));
+	assert_non_null(strstr(buf_terminate(&front->messages), "1000003"));
+}
+
+/* Who has declined one of them is asked again. */
+static void urls_are_accepted_together(void **state)
+{
+	struct member *member = begin_with("'elicitation':{'url':{}}", "'tools':{}");
+	struct front *front = call_of(member);
+
+	says(process(0), TO_URLS("2"));
+	answer(member->client, ANSWER("1000001", "'action':'decline'"));
+	answer(member->client, ANSWER("1000002", "'action':'accept'"));
+	assert_non_null(fake_process_read(process(0)));
+	says(process(0), TO_URLS("3"));
 	assert_non_null(strstr(buf_terminate(&front->messages), "1000003"));
 }
 
@@ -455,6 +471,7 @@ int main(void)
 		MODERN_TEST(answers_have_a_limit),
 		MODERN_TEST(urls_get_a_name),
 		MODERN_TEST(urls_are_shown_once),
+		MODERN_TEST(urls_are_accepted_together),
 		MODERN_TEST(urls_are_not_waited_for_for_ever),
 		MODERN_TEST(older_clients_are_asked_in_their_words),
 		cmocka_unit_test_setup_teardown(one_of_many_has_the_log, setup_principals,

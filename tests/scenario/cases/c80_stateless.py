@@ -125,6 +125,12 @@ def servers_that_do_not_start(t):
     t.expect_error_log("child_failing")
 
 
+@case(own=True, servers={"main": {"script": {"init": [["sleep", 0.6], ["answer"]]}, "pool": {"queue_timeout": "200ms"}}})
+def servers_that_start_slowly(t):
+    """BACK-PROC-05: who waits for a process that is being started waits as long as that takes."""
+    eq(do(t, "main", ["text", "x"])[0]["result"]["content"][0]["text"], "x")
+
+
 @case
 def lists_are_kept(t):
     """MOD-RES-03, MOD-RES-05, bridging.md §1.8: one fetch serves many; each says that it is not to be kept."""

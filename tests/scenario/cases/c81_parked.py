@@ -157,6 +157,7 @@ def leaving_while_it_runs(t):
     pids = [p for p in t.daemon.children("main") if b'"wait_cancel"' in t.daemon.record(p)]
     eq(len(pids), 1)
     said(t, pids[0], 7)
+    eq(c.refused(state, {"r1": ACCEPT}), "invalid_request_state", "while another one waits, which is not disturbed")
     conn.close()
     wait_for(lambda: [m for m in t.daemon.messages(pids[0]) if m.get("method") == "notifications/cancelled"], 2, "cancelled")
     eq(c.refused(state, {"r1": ACCEPT}), "invalid_request_state")
@@ -226,6 +227,17 @@ def logs_on_demand(t):
             body = message("tools/call", {"name": "do", "arguments": {"steps": steps + [["text", "said"]]}}, caps=caps, level=level)
             found = messages_of(begin(t, "main", body).response())
             eq([m["params"]["level"] for m in found[:-1]], heard, "%s %s" % (caps, level))
+
+
+@case
+def logs_of_a_retry(t):
+    """MOD-LOG-01: the level is that of the request that waits now."""
+    log = ["notify", "notifications/message", {"level": "warning", "data": "x"}]
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], log, ["text", "said"]])
+    _, state = c.asked()
+    params = dict(c.params, requestState=state, inputResponses={"r1": ACCEPT})
+    found = messages_of(begin(t, "main", message("tools/call", params, caps=CAPS, level="warning")).response())
+    eq([m.get("method") for m in found], ["notifications/message", None])
 
 
 @case(own=True)

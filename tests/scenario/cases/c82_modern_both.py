@@ -6,7 +6,7 @@ import signal
 
 import mcp
 from c80_stateless import META, ask, begin, do, fields, listen, message, messages_of
-from c81_parked import ACCEPT, FORM, Caller
+from c81_parked import ACCEPT, ALICE, FORM, TOKENS, Caller
 from harness import case, eq, ok, wait_for
 
 CAPS = {"elicitation": {}, "roots": {}}
@@ -23,6 +23,7 @@ HINTS = {"none": ({}, 0, "private"), "public": ({"ttlMs": 500, "cacheScope": "pu
 SERVERS.update({name: {"script": {"era": "modern", "on": {"resources/read": [
     ["line", '{"jsonrpc":"2.0","id":@ID@,"result":%s}' % json.dumps(dict({"contents": []}, **given))]]}}}
     for name, (given, _, _) in HINTS.items()})
+HINTED = SERVERS["public"]["script"]["on"]["resources/read"]
 CONFIG = {"defaults": {"era": "modern", "pool": {"idle_timeout": "1500ms"}}}
 
 
@@ -61,6 +62,15 @@ def what_is_missing_is_added(t):
         eq((result["resultType"], result["ttlMs"], result["cacheScope"]), ("complete", ttl, scope), given)
 
 
+@case(own=True, servers={"main": {"script": {"era": "modern", "on": {"resources/read": HINTED}}}},
+      config={"auth": {"mode": "token", "tokens": TOKENS}, "defaults": {"era": "modern"}})
+def nothing_is_public_behind_tokens(t):
+    """MOD-RES-04: what one caller may see is no other's, whatever the server says."""
+    body = message("resources/read", {"uri": "test://x"})
+    result = messages_of(begin(t, "main", body, fields(body) + mcp.bearer(ALICE)).response())[0]["result"]
+    eq((result["ttlMs"], result["cacheScope"]), (500, "private"))
+
+
 @case
 def state_of_a_server(t):
     """MOD-MRTR-03 BACK-MSG-04: the keys and the state are the server's own; the state is sealed, and comes back as it was."""
@@ -71,7 +81,7 @@ def state_of_a_server(t):
     requests, second = c.asked(first, answers)
     eq(requests, ELICIT)
     eq(json.loads(c.text(second, {"q": ACCEPT})), {"q": ACCEPT})
-    eq([p.get("requestState") for p in sent(t, "main", "tools/call")][-3:], [None, "1", "2"])
+    eq([p.get("requestState") for p in sent(t, "main", "tools/call") if p["arguments"] == c.params["arguments"]], [None, "1", "2"])
     ok(first.startswith("g1.") and first != second, "sealed")
     other = Rounds(t, [["told"]])
     for wrong in (first[:-3] + "AAA", "1", "g1.x"):
