@@ -144,13 +144,6 @@ def servers_that_do_not_start(t):
     t.expect_error_log("child_failing")
 
 
-@case(own=True)
-def servers_that_end_while_they_work(t):
-    """FRONT-HTTP-12: an error of HTTP says that nothing was executed: not once the server was sent the request."""
-    status, found = ask(t, "main", "tools/call", {"name": "do", "arguments": {"steps": [["exit", 0]]}})
-    eq((status, found[0]["error"]["data"]["reason"]), (200, "child_exited"))
-
-
 @case(own=True, servers={"main": {"script": {"init": [["sleep", 0.6], ["answer"]]}, "pool": {"queue_timeout": "200ms"}}})
 def servers_that_start_slowly(t):
     """BACK-PROC-05: who waits for a process that is being started waits as long as that takes."""

@@ -140,6 +140,7 @@ def raw_input(members):
 def servers_that_ask_twice(t):
     """MOD-MRTR-02: what was looked at is what its client sees, whatever name is repeated or written with an escape."""
     first, other = '"method":"elicitation/create"', '"sampling/createMessage"'
+    t.expect_invalid("inputRequests", "what the server asks has no params, and is passed on as it is")
     for name in ("inputRequests", "input\\u0052equests"):
         c = Rounds(t, raw_input('"inputRequests":{"q":{%s}},"%s":{"r":{"method":%s}}' % (first, name, other)), caps=CAPS)
         body = c.begin().response().read()
