@@ -140,6 +140,15 @@ def descendants(pid):
     return found
 
 
+def kill(pid):
+    """Whether it was there to be killed: a process may end by itself before."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def is_alive(pid):
     try:
         with open("/proc/%d/stat" % pid) as f:
@@ -429,10 +438,7 @@ class Daemon:
                 break
             time.sleep(0.02)
         for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+            kill(pid)
         return ["left behind: process %d" % p for p in left]
 
     def is_ours(self, pid):

@@ -426,8 +426,7 @@ def crash_some(daemon, run, rng, clients):
     while any(c.is_alive() for c in clients) and not any(c.problem for c in clients):
         time.sleep(CRASH_EVERY * rng.uniform(0.5, 1.5))
         victims = daemon.children()
-        if victims:
-            os.kill(rng.choice(victims), signal.SIGKILL)
+        if victims and harness.kill(rng.choice(victims)):
             run.count("crashes")
         if rng.random() < 0.2:
             restart(daemon, run, rng.choice(list(daemon.servers)))

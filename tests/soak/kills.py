@@ -7,7 +7,6 @@ after it no process, zombie or cgroup is left, and before TERM the descriptors a
 import os
 import random
 import re
-import signal
 import threading
 import time
 
@@ -109,14 +108,8 @@ class Life:
     def kill_child(self, gateway):
         victims = [p for p in direct_children(self.daemon.pid) if p not in (gateway, self.reaper)]
         if victims:
-            self.kill(self.rng.choice(victims))
+            harness.kill(self.rng.choice(victims))
             self.tally.children += 1
-
-    def kill(self, pid):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except OSError:
-            pass
 
     def run(self, end_by_kill):
         starts = self.daemon.log("keeper_start")
@@ -130,7 +123,7 @@ class Life:
             gateway = self.daemon.find_gateway()
             if due and self.spawns() >= due[0]:
                 due.pop(0)
-                self.kill(gateway)
+                harness.kill(gateway)
                 self.tally.gateways += 1
             else:
                 self.kill_child(gateway)

@@ -9,7 +9,7 @@ import time
 
 import mcp
 import wire
-from harness import case, child_argv, eq, ok, seconds_since, wait_for, within
+from harness import case, child_argv, eq, kill, ok, seconds_since, wait_for, within
 
 CONFIG = {"defaults": {"isolation": "shared", "pool": {"idle_timeout": "1500ms"}}}
 SERVERS = {
@@ -494,7 +494,7 @@ def interleave(t, seconds, seed, crashes):
         time.sleep(0.5)
         if crashes and random.random() < 0.3:
             for pid in t.daemon.children("main")[:1]:
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
     for c in clients:
         if c.problem is not None:
             raise AssertionError("seed %d, client %d: %r" % (seed, c.number, c.problem)) from c.problem
