@@ -14,8 +14,7 @@
 #include "mcp/level.h"
 #include "mcp/revision.h"
 
-#define PREFIX "io.modelcontextprotocol/"
-#define TASKS PREFIX "tasks"
+#define TASKS "io.modelcontextprotocol/tasks"
 
 /* What of params the gateway itself reads. */
 #define READS_ARGUMENTS 1 /* arguments, be it to compare them with the head */
@@ -50,7 +49,6 @@ struct check {
 	const struct modern_head *head;
 	const struct envelope *env;
 	const struct rule *rule; /* NULL: the method is unknown */
-	struct modern_meta meta;
 	bool has_tasks;
 	struct modern_problem *problem;
 };
@@ -92,42 +90,18 @@ char *modern_head_copy(const struct modern_head *head, struct modern_head *copy_
 	return text;
 }
 
-/* A name stands there once: scan_envelope has seen to that. */
-static int take_meta_member(struct slice name, struct json value, void *arg)
-{
-	struct modern_meta *meta = arg;
-
-	if (!slice_has_prefix(name, SLICE_LIT(PREFIX)))
-		return 0;
-	name = slice_between(name.p + sizeof(PREFIX) - 1, name.p + name.n);
-	if (slice_is_equal(name, SLICE_LIT("protocolVersion")))
-		meta->version = value;
-	else if (slice_is_equal(name, SLICE_LIT("clientCapabilities")))
-		meta->capabilities = value;
-	else if (slice_is_equal(name, SLICE_LIT("clientInfo")))
-		meta->client_info = value;
-	else if (slice_is_equal(name, SLICE_LIT("logLevel")))
-		meta->log_level = value;
-	return 0;
-}
-
-struct modern_meta modern_meta_read(const struct envelope *env)
-{
-	struct modern_meta meta = { .version = { .type = JSON_ABSENT } };
-
-	scan_members(env->meta.text, take_meta_member, &meta);
-	return meta;
-}
-
 /* ---- the era ---- */
 
 /* Whether the string means exactly this. */
 static bool says(struct json string, struct slice wanted)
 {
 	struct buf meant = { 0 };
-	bool is_said = scan_decode_string(string, &meant) == 0 &&
-		       slice_is_equal(buf_slice(&meant), wanted);
+	bool is_said;
 
+	if (!string.has_escape)
+		return slice_is_equal(scan_plain_string(string), wanted);
+	is_said = scan_decode_string(string, &meant) == 0 &&
+		  slice_is_equal(buf_slice(&meant), wanted);
 	buf_fini(&meant);
 	return is_said;
 }
@@ -144,9 +118,8 @@ static bool names_legacy(struct json version)
 
 static bool is_claimed(const struct envelope *env, bool has_session)
 {
-	struct json version = scan_member(env->meta.text, SLICE_LIT(PREFIX "protocolVersion"));
-
-	return version.type != JSON_ABSENT && !(has_session && names_legacy(version));
+	return env->protocol_version.type != JSON_ABSENT &&
+	       !(has_session && names_legacy(env->protocol_version));
 }
 
 enum modern_era modern_classify(const struct modern_post *post)
@@ -194,19 +167,19 @@ static bool check_kind(struct check *check)
 /* Step 2. FRONT-ERA-03 */
 static bool check_meta(struct check *check)
 {
-	const struct modern_meta *meta = &check->meta;
+	const struct envelope *env = check->env;
 
-	if (check->env->meta.type != JSON_OBJECT)
+	if (env->meta.type != JSON_OBJECT)
 		return refuse_params(check, "Invalid params: _meta is missing or not an object");
-	if (meta->version.type != JSON_STRING)
+	if (env->protocol_version.type != JSON_STRING)
 		return refuse_params(
 			check,
 			"Invalid params: _meta has no protocolVersion, or it is not a string");
-	if (meta->capabilities.type != JSON_OBJECT)
+	if (env->client_capabilities.type != JSON_OBJECT)
 		return refuse_params(
 			check,
 			"Invalid params: _meta has no clientCapabilities, or they are not an object");
-	if (meta->client_info.type != JSON_ABSENT && meta->client_info.type != JSON_OBJECT)
+	if (env->client_info.type != JSON_ABSENT && env->client_info.type != JSON_OBJECT)
 		return refuse_params(check, "Invalid params: clientInfo in _meta is not an object");
 	return true;
 }
@@ -222,7 +195,7 @@ static bool check_head(struct check *check)
 		return refuse_header(check, "Header mismatch: a field of MCP is repeated");
 	if (head->version.p == NULL)
 		return refuse_header(check, "Header mismatch: MCP-Protocol-Version is missing");
-	if (!modern_is_plain(head->version) || !says(check->meta.version, head->version))
+	if (!modern_is_plain(head->version) || !says(check->env->protocol_version, head->version))
 		return refuse_header(
 			check, "Header mismatch: MCP-Protocol-Version is not the body's version");
 	if (head->method.p == NULL)
@@ -246,7 +219,7 @@ static bool check_head(struct check *check)
 static bool refuse_naming_versions(struct check *check, int status, int code, const char *text)
 {
 	refuse(check, status, code, text);
-	check->problem->requested = check->meta.version.text;
+	check->problem->requested = check->env->protocol_version.text;
 	check->problem->is_legacy_claim = revision_find(check->head->version) != NULL;
 	return false;
 }
@@ -272,11 +245,14 @@ static bool check_method(struct check *check)
 }
 
 /* Whether it has this type, or is not there. */
+static bool is_or_absent(struct json value, enum json_type type)
+{
+	return value.type == JSON_ABSENT || value.type == type;
+}
+
 static bool may_be(struct slice params, const char *name, enum json_type type)
 {
-	enum json_type found = scan_member(params, slice_str(name)).type;
-
-	return found == JSON_ABSENT || found == type;
+	return is_or_absent(scan_member(params, slice_str(name)), type);
 }
 
 static bool may_be_boolean(struct slice params, const char *name)
@@ -316,37 +292,12 @@ static bool check_filter(struct check *check)
 			     "Invalid params: a member of notifications is of the wrong type");
 }
 
-/* The members of params whose types matter, found in one pass. */
-struct shape {
-	enum json_type arguments, responses, state, cursor;
-};
-
-static int note_shape(struct slice name, struct json value, void *arg)
-{
-	struct shape *shape = arg;
-
-	if (slice_is_equal(name, SLICE_LIT("arguments")))
-		shape->arguments = value.type;
-	else if (slice_is_equal(name, SLICE_LIT("inputResponses")))
-		shape->responses = value.type;
-	else if (slice_is_equal(name, SLICE_LIT("requestState")))
-		shape->state = value.type;
-	else if (slice_is_equal(name, SLICE_LIT("cursor")))
-		shape->cursor = value.type;
-	return 0;
-}
-
-static bool is_or_absent(enum json_type found, enum json_type type)
-{
-	return found == JSON_ABSENT || found == type;
-}
-
 /* Step 6. MOD-META-05 */
 static bool check_shape(struct check *check)
 {
-	struct shape shape = { JSON_ABSENT, JSON_ABSENT, JSON_ABSENT, JSON_ABSENT };
-	struct json level = check->meta.log_level;
-	enum json_type token = check->env->progress_token.type;
+	const struct envelope *env = check->env;
+	struct json level = env->log_level;
+	enum json_type token = env->progress_token.type;
 	unsigned int reads = check->rule->reads;
 
 	if (level.type != JSON_ABSENT && level_find(scan_plain_string(level)) < 0)
@@ -354,15 +305,14 @@ static bool check_shape(struct check *check)
 	if (token != JSON_ABSENT && token != JSON_STRING && token != JSON_NUMBER)
 		return refuse_params(
 			check, "Invalid params: progressToken is neither a string nor a number");
-	scan_members(check->env->params.text, note_shape, &shape);
-	if ((reads & READS_ARGUMENTS) != 0 && !is_or_absent(shape.arguments, JSON_OBJECT))
+	if ((reads & READS_ARGUMENTS) != 0 && !is_or_absent(env->arguments, JSON_OBJECT))
 		return refuse_params(check, "Invalid params: arguments is not an object");
-	if ((reads & READS_RETRY) != 0 && (!is_or_absent(shape.responses, JSON_OBJECT) ||
-					   !is_or_absent(shape.state, JSON_STRING)))
+	if ((reads & READS_RETRY) != 0 && (!is_or_absent(env->input_responses, JSON_OBJECT) ||
+					   !is_or_absent(env->request_state, JSON_STRING)))
 		return refuse_params(
 			check,
 			"Invalid params: inputResponses is not an object, or requestState no string");
-	if ((reads & READS_CURSOR) != 0 && !is_or_absent(shape.cursor, JSON_STRING))
+	if ((reads & READS_CURSOR) != 0 && !is_or_absent(env->cursor, JSON_STRING))
 		return refuse_params(check, "Invalid params: cursor is not a string");
 	return (reads & READS_FILTER) == 0 || check_filter(check);
 }
@@ -378,7 +328,8 @@ static bool check_capability(struct check *check)
 		needs_tasks = scan_path(check->env->params.text, tasks, ARRAY_LEN(tasks)).type !=
 			      JSON_ABSENT;
 	if (!needs_tasks ||
-	    scan_path(check->meta.capabilities.text, path, ARRAY_LEN(path)).type == JSON_OBJECT)
+	    scan_path(check->env->client_capabilities.text, path, ARRAY_LEN(path)).type ==
+		    JSON_OBJECT)
 		return true;
 	refuse(check, 400, MCP_MISSING_CAPABILITY,
 	       "Missing required client capability: the extension " TASKS);
@@ -412,7 +363,6 @@ bool modern_check(const struct modern_head *head, const struct envelope *env, bo
 		.head = head,
 		.env = env,
 		.rule = find_rule(env->method, has_tasks),
-		.meta = modern_meta_read(env),
 		.has_tasks = has_tasks,
 		.problem = problem_r,
 	};

@@ -22,14 +22,6 @@ struct modern_head {
 	bool is_repeated; /* a field of MCP came more than once; Mcp-Param-* not counted */
 };
 
-/* Of params._meta; absent ones have the type JSON_ABSENT. */
-struct modern_meta {
-	struct json version; /* the claim: what is there is of the modern era, as a rule */
-	struct json capabilities;
-	struct json client_info;
-	struct json log_level;
-};
-
 enum modern_era {
 	MODERN_ERA_LEGACY,
 	MODERN_ERA_MODERN,
@@ -64,8 +56,6 @@ void modern_head_read(const struct http_request *request, struct modern_head *he
 /* A copy in one piece of memory, which is the caller's, for free(). */
 char *modern_head_copy(const struct modern_head *head, struct modern_head *copy_r);
 
-/* Slices of the message. */
-struct modern_meta modern_meta_read(const struct envelope *env);
 /*
  * Which era's rules a POST is under. It is modern if its head or one of its messages names a version in a way of the modern
  * era; a claim that names a revision with a handshake, in a live session, counts for nothing.

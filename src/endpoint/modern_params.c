@@ -59,7 +59,7 @@ static struct slice text_of(const struct params *params, struct span span)
 /* Decodes the inside of a JSON string. */
 static bool add_text(struct params *params, struct slice inside, struct span *span_r)
 {
-	struct json string = { .type = JSON_STRING, .text = { inside.p - 1, inside.n + 2 } };
+	struct json string = { JSON_STRING, true, { inside.p - 1, inside.n + 2 } };
 
 	span_r->at = params->texts.len;
 	if (scan_decode_string(string, &params->texts) < 0)
@@ -444,7 +444,7 @@ bool modern_check_params(const struct modern_head *head, const struct envelope *
 	bool is_fine = true;
 
 	if (read_schema(&params, input_schema)) {
-		read_arguments(&params, scan_member(env->params.text, SLICE_LIT("arguments")));
+		read_arguments(&params, env->arguments);
 		for (size_t i = 0; is_fine && i < params.count; i++)
 			is_fine = check_annotation(&params, &params.annotations[i], head->params,
 						   problem_r);

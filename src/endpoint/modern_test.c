@@ -591,20 +591,6 @@ static void heads_are_read_and_copied(void **state)
 	}
 }
 
-/* MOD-META-02 */
-static void metadata_is_read(void **state)
-{
-	struct envelope env = read_message(
-		CALL("tools/list", "\"_meta\":{" CAPABILITIES_KEY "{\"sampling\":{}}," INFO_KEY
-				   "{\"name\":\"c\"}," LEVEL_KEY "\"info\"}"));
-	struct modern_meta meta = modern_meta_read(&env);
-
-	assert_int_equal(meta.version.type, JSON_ABSENT);
-	assert_slice(meta.capabilities.text, "{\"sampling\":{}}");
-	assert_slice(meta.client_info.text, "{\"name\":\"c\"}");
-	assert_slice(meta.log_level.text, "\"info\"");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -618,7 +604,6 @@ int main(void)
 		cmocka_unit_test(the_era_of_an_array),
 		cmocka_unit_test(only_requests_climb),
 		cmocka_unit_test(heads_are_read_and_copied),
-		cmocka_unit_test(metadata_is_read),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -70,10 +70,13 @@ bool modern_is_equal(struct slice value, struct json string)
 {
 	struct buf said = { 0 };
 	struct buf meant = { 0 };
-	bool is_equal = modern_decode_value(value, &said) &&
-			scan_decode_string(string, &meant) == 0 &&
-			slice_is_equal(buf_slice(&said), buf_slice(&meant));
+	bool is_equal;
 
+	if (!string.has_escape && !is_marked(value))
+		return modern_is_plain(value) && string.type == JSON_STRING &&
+		       slice_is_equal(value, scan_plain_string(string));
+	is_equal = modern_decode_value(value, &said) && scan_decode_string(string, &meant) == 0 &&
+		   slice_is_equal(buf_slice(&said), buf_slice(&meant));
 	buf_fini(&said);
 	buf_fini(&meant);
 	return is_equal;

@@ -19,6 +19,7 @@
 
 #define SCAN_METHOD_MAX 128
 #define SCAN_QUOTED_NAME_MAX 64
+#define MODERN "io.modelcontextprotocol/"
 
 enum found {
 	FOUND_JSONRPC,
@@ -29,8 +30,17 @@ enum found {
 	FOUND_ERROR,
 	FOUND_NAME,
 	FOUND_URI,
+	FOUND_ARGUMENTS,
+	FOUND_CURSOR,
+	FOUND_TASK,
+	FOUND_INPUT_RESPONSES,
+	FOUND_REQUEST_STATE,
 	FOUND_META,
 	FOUND_PROGRESS_TOKEN,
+	FOUND_PROTOCOL_VERSION,
+	FOUND_CLIENT_CAPABILITIES,
+	FOUND_CLIENT_INFO,
+	FOUND_LOG_LEVEL,
 	FOUND_COUNT,
 };
 
@@ -49,6 +59,10 @@ struct known_object {
 
 static const struct known_member meta_members[] = {
 	{ SLICE("progressToken"), FOUND_PROGRESS_TOKEN, NULL },
+	{ SLICE(MODERN "protocolVersion"), FOUND_PROTOCOL_VERSION, NULL },
+	{ SLICE(MODERN "clientCapabilities"), FOUND_CLIENT_CAPABILITIES, NULL },
+	{ SLICE(MODERN "clientInfo"), FOUND_CLIENT_INFO, NULL },
+	{ SLICE(MODERN "logLevel"), FOUND_LOG_LEVEL, NULL },
 };
 static const struct known_object meta_object = {
 	.title = "params._meta",
@@ -59,6 +73,11 @@ static const struct known_object meta_object = {
 static const struct known_member params_members[] = {
 	{ SLICE("name"), FOUND_NAME, NULL },
 	{ SLICE("uri"), FOUND_URI, NULL },
+	{ SLICE("arguments"), FOUND_ARGUMENTS, NULL },
+	{ SLICE("cursor"), FOUND_CURSOR, NULL },
+	{ SLICE("task"), FOUND_TASK, NULL },
+	{ SLICE("inputResponses"), FOUND_INPUT_RESPONSES, NULL },
+	{ SLICE("requestState"), FOUND_REQUEST_STATE, NULL },
 	{ SLICE("_meta"), FOUND_META, &meta_object },
 };
 static const struct known_object params_object = {
@@ -444,8 +463,17 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	env_r->error = scan->found[FOUND_ERROR];
 	env_r->name = scan->found[FOUND_NAME];
 	env_r->uri = scan->found[FOUND_URI];
+	env_r->arguments = scan->found[FOUND_ARGUMENTS];
+	env_r->cursor = scan->found[FOUND_CURSOR];
+	env_r->task = scan->found[FOUND_TASK];
+	env_r->input_responses = scan->found[FOUND_INPUT_RESPONSES];
+	env_r->request_state = scan->found[FOUND_REQUEST_STATE];
 	env_r->meta = scan->found[FOUND_META];
 	env_r->progress_token = scan->found[FOUND_PROGRESS_TOKEN];
+	env_r->protocol_version = scan->found[FOUND_PROTOCOL_VERSION];
+	env_r->client_capabilities = scan->found[FOUND_CLIENT_CAPABILITIES];
+	env_r->client_info = scan->found[FOUND_CLIENT_INFO];
+	env_r->log_level = scan->found[FOUND_LOG_LEVEL];
 	env_r->has_line_break = scan->grammar.has_line_break;
 	env_r->has_separator = scan->grammar.has_separator;
 	env_r->is_unusual =

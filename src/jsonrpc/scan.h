@@ -48,10 +48,20 @@ struct envelope {
 	struct json result;
 	struct json error;
 	/* direct members of params, when params is an object */
-	struct json name;           /* params.name */
-	struct json uri;            /* params.uri */
-	struct json meta;           /* params._meta */
-	struct json progress_token; /* params._meta.progressToken */
+	struct json name;
+	struct json uri;
+	struct json arguments;
+	struct json cursor;
+	struct json task;
+	struct json input_responses; /* inputResponses */
+	struct json request_state;   /* requestState */
+	struct json meta;            /* _meta */
+	/* direct members of params._meta, when it is an object */
+	struct json progress_token;      /* progressToken */
+	struct json protocol_version;    /* io.modelcontextprotocol/protocolVersion */
+	struct json client_capabilities; /* io.modelcontextprotocol/clientCapabilities */
+	struct json client_info;         /* io.modelcontextprotocol/clientInfo */
+	struct json log_level;           /* io.modelcontextprotocol/logLevel */
 	bool has_line_break; /* a raw CR or LF stands between tokens: must not reach a line or an event */
 	bool is_unusual;    /* SCAN_LENIENT overlooked something: write it anew before it goes on */
 	bool has_separator; /* a raw U+0085, U+2028 or U+2029 stands in a string */
@@ -89,9 +99,9 @@ struct scan_limits {
  * beside a method; params that is neither object nor array; error that is not an object with an
  * integer code and a string message; a member name repeated or written with an escape in the
  * envelope, in params or in params._meta (policy would read one, the child the other); a method
- * written with escapes or longer than 128 bytes; names equal but for letter case (as Unicode folds
- * it) to "jsonrpc", "id", "method", "params", "result", "error" in the envelope, to "name", "uri",
- * "_meta" in params, to "progressToken" in params._meta. A result without an id is refused even
+ * written with escapes or longer than 128 bytes; a name equal but for letter case (as Unicode folds
+ * it) to one that is read there: of the envelope's members, params' and params._meta's that are named
+ * above. A result without an id is refused even
  * with SCAN_LENIENT. A lone surrogate escape inside a string is legal and passes.
  *
  * Returns 0, or -1. JSON-RPC 2.0 §4, §5; RPC-01, FRONT-HTTP-10, FRONT-HTTP-11, FRONT-POST-11,

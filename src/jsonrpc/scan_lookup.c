@@ -293,6 +293,10 @@ int scan_decode_string(struct json value, struct buf *out)
 
 	if (value.type != JSON_STRING || value.text.n < 2)
 		return -1; /* an absent one has no text to point into */
+	if (!value.has_escape) {
+		buf_append_slice(out, scan_plain_string(value));
+		return 0;
+	}
 	end = value.text.p + value.text.n - 1;
 	for (const char *p = value.text.p + 1; p < end; p++) {
 		const char *letter;

@@ -92,6 +92,30 @@ static void members_are_found_in_any_order(void **state)
 	assert_int_equal(e.progress_token.type, JSON_ABSENT);
 }
 
+/* MOD-META-02 */
+static void what_a_request_says_of_itself_is_found(void **state)
+{
+	struct envelope e = scan_good(
+		"{" V "\"id\":1,\"method\":\"tools/call\",\"params\":{\"cursor\":\"c\",\"task\":{},"
+		"\"inputResponses\":{\"r\":1},\"requestState\":\"s\",\"arguments\":[2],"
+		"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+		"\"io.modelcontextprotocol/clientCapabilities\":{\"sampling\":{}},"
+		"\"io.modelcontextprotocol/clientInfo\":{\"name\":\"c\"},"
+		"\"io.modelcontextprotocol/logLevel\":\"info\"}}}",
+		0);
+
+	assert_slice(e.arguments.text, "[2]");
+	assert_slice(e.cursor.text, "\"c\"");
+	assert_slice(e.task.text, "{}");
+	assert_slice(e.input_responses.text, "{\"r\":1}");
+	assert_slice(e.request_state.text, "\"s\"");
+	assert_slice(e.protocol_version.text, "\"2026-07-28\"");
+	assert_slice(e.client_capabilities.text, "{\"sampling\":{}}");
+	assert_slice(e.client_info.text, "{\"name\":\"c\"}");
+	assert_slice(e.log_level.text, "\"info\"");
+	assert_int_equal(e.progress_token.type, JSON_ABSENT);
+}
+
 static void only_strings_have_escapes(void **state)
 {
 	struct envelope e = scan_good("{" V "\"id\":\"\\n\",\"result\":[\"\\n\",{\"\\n\":1}]}", 0);
@@ -453,12 +477,17 @@ static void lookalike_names_are_refused(void **state)
 		"\xC4\xB0"
 		"d",
 	};
-	static const char *const params[] = { "Name",       "NAME",  "URI",  "Uri",
-					      "ur\xC4\xB1", "_Meta", "_META" };
-	static const char *const meta[] = { "progresstoken", "ProgressToken",
+	static const char *const params[] = { "Name",  "NAME",           "URI",
+					      "Uri",   "ur\xC4\xB1",     "_Meta",
+					      "_META", "Arguments",      "Cursor",
+					      "TASK",  "inputresponses", "RequestState" };
+	static const char *const meta[] = { "progresstoken",
+					    "ProgressToken",
 					    ("progressTo\xE2\x84\xAA"
 					     "en"),
-					    "progre\xC5\xBF\xC5\xBFToken" };
+					    "progre\xC5\xBF\xC5\xBFToken",
+					    "io.modelcontextprotocol/LogLevel",
+					    "IO.modelcontextprotocol/clientCapabilities" };
 	static const struct {
 		const char *const *names;
 		size_t count;
@@ -652,6 +681,7 @@ int main(void)
 		cmocka_unit_test(only_strings_have_escapes),
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(what_is_no_message_is_refused),
+		cmocka_unit_test(what_a_request_says_of_itself_is_found),
 		cmocka_unit_test(progress_tokens_are_short),
 		cmocka_unit_test(nulls_of_servers_are_overlooked),
 		cmocka_unit_test(method_of_128_bytes_passes),

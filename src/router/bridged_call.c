@@ -403,7 +403,7 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 
 static void take_retry(struct call *call, const struct envelope *env, struct json sealed)
 {
-	struct json responses = scan_member(env->params.text, SLICE_LIT("inputResponses"));
+	struct json responses = env->input_responses;
 	enum parked_retry outcome = PARKED_RETRY_STALE;
 	struct buf plain = { 0 };
 	struct seal seal;
@@ -423,13 +423,11 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 
 bool bridged_call_take(struct call *call, const struct envelope *env)
 {
-	struct json sealed = { .type = JSON_ABSENT };
+	struct json sealed = env->request_state;
 
 	CHECK(call->client->revision->is_modern && call->state == CALL_WAITING);
 	if (!(call->method->flags & METHOD_ASKING))
 		return false;
-	if (era_mentions(env->params.text, SLICE_LIT("requestState")))
-		sealed = scan_member(env->params.text, SLICE_LIT("requestState"));
 	if (sealed.type != JSON_ABSENT || pool_is_modern(call->client->pool))
 		call_keep_digest(call, env);
 	if (sealed.type != JSON_ABSENT)

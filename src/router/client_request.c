@@ -3,11 +3,11 @@
 #include "router/client_request.h"
 
 #include "base/mem.h"
+#include "mcp/level.h"
 #include "mcp/revision.h"
 #include "router/admitted.h"
 #include "router/bridged_call.h"
 #include "router/call.h"
-#include "router/era.h"
 #include "router/forward.h"
 #include "router/result.h"
 #include "router/router.h"
@@ -135,6 +135,14 @@ static void on_opening_timeout(struct wait_queue *queue, struct waiter *waiter)
 
 static const struct wait_queue_ops opening_ops = { .on_timeout = on_opening_timeout };
 
+/* The log level that it asks for, or LEVEL_NONE. MOD-LOG-01 */
+static int wanted_level(const struct envelope *env)
+{
+	int level = level_find(scan_plain_string(env->log_level));
+
+	return level >= 0 ? level : LEVEL_NONE;
+}
+
 void client_request_open(struct router *router, struct server *server, struct principal *principal,
 			 const struct peer *peer, struct call *call, struct admitted *admitted)
 {
@@ -149,14 +157,14 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	request->client.principal = principal_ref(principal);
 	request->holder = holder_get(&router->sessions.holders, &router->requests, principal, peer);
 	request->client.holder = request->holder;
-	request->client.level = era_log_level(env);
+	request->client.level = wanted_level(env);
 	request->client.is_ready_to_be_asked = true;
 	request->member.ops = &member_ops;
 	request->member.client = &request->client;
 	list_init(&request->member.link);
 	wait_queue_init(&request->opening, &opening_ops);
 	call_link(call, &request->client);
-	reason = pool_join_request(&request->member, era_capabilities(env), &is_ready);
+	reason = pool_join_request(&request->member, env->client_capabilities.text, &is_ready);
 	if (reason != REASON_NONE) {
 		call_fail(call, reason);
 	} else if (is_ready) {

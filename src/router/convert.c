@@ -445,7 +445,8 @@ const struct envelope *convert_request(struct convert *convert, unsigned int dif
 		return env;
 	if (method->id == METHOD_COMPLETE && differing & REVISION_CONTEXT)
 		cut_member(&rewrite, env->params.text, SLICE_LIT("context"));
-	else if (method->id == METHOD_TOOLS_CALL && differing & REVISION_TASKS)
+	else if (method->id == METHOD_TOOLS_CALL && differing & REVISION_TASKS &&
+		 env->task.type != JSON_ABSENT)
 		cut_member(&rewrite, env->params.text, SLICE_LIT("task"));
 	return rewrite_end(&rewrite, convert, env);
 }

@@ -24,8 +24,7 @@ void digest_request(const struct envelope *env, struct digest *digest_r)
 	struct buf text = { 0 };
 
 	buf_append_char(&text, '{');
-	append_member(&text,
-		      "\"arguments\":", scan_member(env->params.text, SLICE_LIT("arguments")));
+	append_member(&text, "\"arguments\":", env->arguments);
 	buf_append_str(&text, "\"method\":");
 	write_string(&text, env->method);
 	buf_append_char(&text, ',');

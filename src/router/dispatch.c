@@ -66,12 +66,11 @@ static struct json open_cursor(const struct upstream *upstream, const struct cal
 			       const struct envelope *env, struct buf *inside)
 {
 	const struct json none = { .type = JSON_ABSENT };
-	struct json cursor;
+	struct json cursor = env->cursor;
 	uint64_t child;
 
 	if (!pool_is_shared(upstream->pool) || !(call->method->flags & METHOD_PAGED))
 		return none;
-	cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
 	return cursor.type != JSON_ABSENT && cursor_open(cursor, &child, inside) == 0 ? cursor :
 											none;
 }
@@ -344,14 +343,13 @@ void dispatch_on_turn(struct upstream *upstream, struct call *call)
  * The rest of a list is with the process that gave the first part of it. One that works on a call which has it for itself
  * is not asked anything else meanwhile.
  */
-static void dispatch_rest(struct pool *pool, struct call *call, const struct envelope *env,
-			  struct json cursor)
+static void dispatch_rest(struct pool *pool, struct call *call, const struct envelope *env)
 {
 	struct upstream *upstream = NULL;
 	struct buf inside = { 0 };
 	uint64_t child;
 
-	if (cursor_open(cursor, &child, &inside) == 0)
+	if (cursor_open(env->cursor, &child, &inside) == 0)
 		upstream = pool_find_upstream(pool, child);
 	buf_fini(&inside);
 	if (upstream == NULL)
@@ -370,13 +368,10 @@ void dispatch_call(struct call *call, const struct envelope *env)
 	struct upstream *upstream = NULL;
 
 	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
-	if (pool_is_shared(pool) && call->method->flags & METHOD_PAGED) {
-		struct json cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
-
-		if (cursor.type != JSON_ABSENT) {
-			dispatch_rest(pool, call, env, cursor);
-			return;
-		}
+	if (pool_is_shared(pool) && call->method->flags & METHOD_PAGED &&
+	    env->cursor.type != JSON_ABSENT) {
+		dispatch_rest(pool, call, env);
+		return;
 	}
 	if (call->preferred_child > 0)
 		upstream = pool_find_upstream(pool, call->preferred_child);

@@ -10,32 +10,12 @@
 
 #include "jsonrpc/splice.h"
 #include "mcp/error.h"
-#include "mcp/level.h"
 #include "mcp/revision.h"
 #include "router/convert.h"
 #include "router/pool.h"
 
 #define RESOURCE_NOT_FOUND (-32002)
 #define META "io.modelcontextprotocol/"
-
-static struct json meta_member(const struct envelope *env, struct slice name)
-{
-	return scan_member(env->meta.text, name);
-}
-
-struct slice era_capabilities(const struct envelope *env)
-{
-	struct json value = meta_member(env, SLICE_LIT(META "clientCapabilities"));
-
-	return value.type == JSON_OBJECT ? value.text : SLICE_LIT("{}");
-}
-
-int era_log_level(const struct envelope *env)
-{
-	int level = level_find(scan_plain_string(meta_member(env, SLICE_LIT(META "logLevel"))));
-
-	return level >= 0 ? level : LEVEL_NONE;
-}
 
 /* ---- writing an object anew ---- */
 
@@ -303,11 +283,6 @@ void era_append_discovery(struct buf *out, const struct pool *pool)
 
 /* ---- requests ---- */
 
-bool era_mentions(struct slice params, struct slice name)
-{
-	return memmem(params.p, params.n, name.p, name.n) != NULL;
-}
-
 const struct envelope *era_request(struct convert *convert, const struct envelope *env)
 {
 	static const struct slice names[] = { SLICE("inputResponses"), SLICE("requestState") };
@@ -317,7 +292,7 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 	struct slice params = env->params.text;
 	struct error err;
 
-	if (!era_mentions(params, names[0]) && !era_mentions(params, names[1]))
+	if (env->input_responses.type == JSON_ABSENT && env->request_state.type == JSON_ABSENT)
 		return env;
 	buf_append_slice(&convert->text, slice_between(env->text.p, params.p));
 	buf_append_char(&convert->text, '{');

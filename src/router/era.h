@@ -16,13 +16,6 @@
 struct convert;
 struct pool;
 
-/* The capabilities that a modern request declares: JSON text, "{}" if it says none. MOD-META-02 */
-struct slice era_capabilities(const struct envelope *env);
-/* Whether params, in which no name is escaped, may have such a member: cheaper than to look for it. */
-bool era_mentions(struct slice params, struct slice name);
-/* The log level that it asks for, or LEVEL_NONE. MOD-LOG-01 */
-int era_log_level(const struct envelope *env);
-
 /*
  * The request without the members of params that answer what a modern server asked: such a server has not asked. Returns
  * `env` itself if it has none, else the envelope of the changed one, which lives as long as *convert. _meta is

@@ -192,9 +192,7 @@ bool input_loop_may_begin(const struct call *call, const struct upstream *upstre
 /* What the server gave the modern client of this request itself; empty: nothing. BACK-MSG-04 */
 static struct slice own_state(const struct envelope *env)
 {
-	struct json state = scan_member(env->params.text, SLICE_LIT("requestState"));
-
-	return state.type == JSON_STRING ? state.text : slice_of(NULL, 0);
+	return env->request_state.type == JSON_STRING ? env->request_state.text : slice_of(NULL, 0);
 }
 
 void input_loop_send(struct upstream *upstream, struct call *call, const struct envelope *env,
@@ -205,8 +203,7 @@ void input_loop_send(struct upstream *upstream, struct call *call, const struct 
 
 	request.cursor = cursor;
 	if (request.is_modern) {
-		request.input_responses =
-			scan_member(env->params.text, SLICE_LIT("inputResponses")).text;
+		request.input_responses = env->input_responses.text;
 		request.request_state = own_state(env);
 	}
 	if (call->token.n > 0)

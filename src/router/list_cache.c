@@ -645,7 +645,7 @@ bool list_cache_take(struct call *call, const struct envelope *env)
 		kind++;
 	if (kind == ARRAY_LEN(kinds))
 		return false;
-	cursor = scan_member(env->params.text, SLICE_LIT("cursor"));
+	cursor = env->cursor;
 	if (cursor_open_page(cursor, &number, &page) == 0) {
 		answer_page(call, kind, number, page);
 		return true;

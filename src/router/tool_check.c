@@ -24,11 +24,6 @@ static const struct client *client_of(const struct tool_check *check)
 
 /* ---- the verdict ---- */
 
-static struct json tool_of(const struct envelope *env)
-{
-	return scan_member(env->params.text, SLICE_LIT("name"));
-}
-
 /* With an empty schema there is nothing to check. */
 static void go_on(struct tool_check *check, const struct envelope *env, struct slice schema)
 {
@@ -39,7 +34,7 @@ static void go_on(struct tool_check *check, const struct envelope *env, struct s
 	if (schema.n > 0)
 		verdict = call->ops->check_tool(call, env, schema);
 	if (verdict.broken != NULL)
-		list_cache_note_broken(call->client, tool_of(env), verdict.broken);
+		list_cache_note_broken(call->client, env->name, verdict.broken);
 	if (verdict.refusal != NULL)
 		result_send_error(call, verdict.code, slice_str(verdict.refusal));
 	else
@@ -60,7 +55,7 @@ static void go_on_later(struct tool_check *check)
 	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0) {
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 	} else {
-		(void)list_cache_find_tool(call->client, tool_of(&env), &schema);
+		(void)list_cache_find_tool(call->client, env.name, &schema);
 		go_on(check, &env, schema);
 	}
 	msg_unref(&body);
@@ -189,7 +184,7 @@ void tool_check_begin(struct tool_check *check, const struct tool_check_ops *ops
 	check->call = call;
 	task_init(&check->step, on_step);
 	if (pool->capabilities.offers & OFFER_TOOLS)
-		listed = list_cache_find_tool(call->client, tool_of(env), &schema);
+		listed = list_cache_find_tool(call->client, env->name, &schema);
 	if (listed == LISTED_UNKNOWN)
 		await_list(check, env);
 	else
