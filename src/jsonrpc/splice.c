@@ -38,6 +38,14 @@ static void splice_escape_separators(struct buf *out, struct slice s)
 	buf_append_slice(out, slice_between(copied, end));
 }
 
+static void splice_blank(struct buf *out, size_t from, char c)
+{
+	char *end = out->data + out->len;
+
+	for (char *p = out->data + from; (p = memchr(p, c, (size_t)(end - p))) != NULL; p++)
+		*p = ' ';
+}
+
 static void splice_copy(struct buf *out, struct slice s, unsigned int flags)
 {
 	size_t before = out->len;
@@ -48,9 +56,10 @@ static void splice_copy(struct buf *out, struct slice s, unsigned int flags)
 		splice_escape_separators(out, s);
 	else
 		buf_append_slice(out, s);
-	for (size_t i = before; (flags & SPLICE_ONE_LINE) && i < out->len; i++)
-		if (out->data[i] == '\n' || out->data[i] == '\r')
-			out->data[i] = ' ';
+	if (flags & SPLICE_ONE_LINE) {
+		splice_blank(out, before, '\n');
+		splice_blank(out, before, '\r');
+	}
 }
 
 void splice_append(struct buf *out, struct slice text, const struct splice_edit *edits,

@@ -23,6 +23,9 @@ struct rebuild {
 	struct buf *out;
 	struct slices dropped; /* members that the other side has no say in */
 	struct slice info;     /* in _meta: what is added there */
+	const char *
+		begin; /* of the members that are to be copied next, all of them at once; NULL: none */
+	const char *end;
 	bool is_result;
 	bool has_meta;
 };
@@ -48,7 +51,7 @@ static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 	return is_found;
 }
 
-static int copy_member(struct slice name, struct json value, void *arg);
+static void copy_members(struct rebuild *rebuild, struct slice object);
 
 static void append_info(struct buf *out, struct slice info)
 {
@@ -67,28 +70,44 @@ static void append_meta(struct buf *out, struct slice meta, struct slice info)
 
 	append_comma(out);
 	buf_append_str(out, "\"_meta\":{");
-	scan_members(meta, copy_member, &rebuild);
+	copy_members(&rebuild, meta);
 	append_info(out, info);
 	buf_append_char(out, '}');
 }
 
-static int copy_member(struct slice name, struct json value, void *arg)
+static void copy_run(struct rebuild *rebuild)
+{
+	if (rebuild->begin == NULL)
+		return;
+	append_comma(rebuild->out);
+	splice_append(rebuild->out, slice_between(rebuild->begin, rebuild->end), NULL, 0,
+		      SPLICE_ONE_LINE);
+	rebuild->begin = NULL;
+}
+
+static int take_member(struct slice name, struct json value, void *arg)
 {
 	struct rebuild *rebuild = arg;
+	bool is_meta = rebuild->is_result && value.type == JSON_OBJECT &&
+		       slice_is_equal(name, SLICE_LIT("_meta"));
 
-	if (rebuild->is_result && value.type == JSON_OBJECT &&
-	    slice_is_equal(name, SLICE_LIT("_meta"))) {
-		if (!rebuild->has_meta)
-			append_meta(rebuild->out, value.text, rebuild->info);
-		rebuild->has_meta = true;
-		return 0;
+	if (is_meta || is_dropped(rebuild, name)) {
+		copy_run(rebuild);
+	} else {
+		if (rebuild->begin == NULL)
+			rebuild->begin = name.p - 1;
+		rebuild->end = value.text.p + value.text.n;
 	}
-	if (is_dropped(rebuild, name))
-		return 0;
-	append_comma(rebuild->out);
-	splice_append(rebuild->out, slice_between(name.p - 1, value.text.p + value.text.n), NULL, 0,
-		      SPLICE_ONE_LINE);
+	if (is_meta && !rebuild->has_meta)
+		append_meta(rebuild->out, value.text, rebuild->info);
+	rebuild->has_meta |= is_meta;
 	return 0;
+}
+
+static void copy_members(struct rebuild *rebuild, struct slice object)
+{
+	scan_members(object, take_member, rebuild);
+	copy_run(rebuild);
 }
 
 /* ---- results ---- */
@@ -121,7 +140,7 @@ void era_append_result(struct buf *out, const struct method *method, struct slic
 				   .is_result = true };
 
 	append_kind(out, method);
-	scan_members(result, copy_member, &rebuild);
+	copy_members(&rebuild, result);
 	if (!rebuild.has_meta && info.n > 0)
 		append_meta(out, SLICE_LIT("{}"), info);
 	buf_append_char(out, '}');
@@ -171,7 +190,7 @@ void era_append_passed_result(struct buf *out, const struct method *method, stru
 				   .is_result = true };
 
 	append_passed_kind(out, method, result, state, is_private);
-	scan_members(result, copy_member, &rebuild);
+	copy_members(&rebuild, result);
 	if (!rebuild.has_meta && info.n > 0)
 		append_meta(out, SLICE_LIT("{}"), info);
 	buf_append_char(out, '}');
@@ -209,7 +228,7 @@ static void append_error(struct buf *out, struct slice error, int code)
 	struct rebuild rebuild = { .out = out, .dropped = { names, ARRAY_LEN(names) } };
 
 	buf_printf(out, "{\"code\":%d", code);
-	scan_members(error, copy_member, &rebuild);
+	copy_members(&rebuild, error);
 	buf_append_char(out, '}');
 }
 
@@ -238,7 +257,7 @@ void era_append_input_request(struct buf *out, struct slice key, struct slice me
 	buf_printf(out, "%s\"%.*s\":{\"method\":", out->len > 0 ? "," : "", SLICE_ARG(key));
 	buf_append_slice(out, method);
 	buf_append_str(out, ",\"params\":{");
-	scan_members(params, copy_member, &rebuild);
+	copy_members(&rebuild, params);
 	buf_append_str(out, "}}");
 }
 
@@ -296,7 +315,7 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 		return env;
 	buf_append_slice(&convert->text, slice_between(env->text.p, params.p));
 	buf_append_char(&convert->text, '{');
-	scan_members(params, copy_member, &rebuild);
+	copy_members(&rebuild, params);
 	buf_append_char(&convert->text, '}');
 	buf_append_slice(&convert->text,
 			 slice_between(params.p + params.n, env->text.p + env->text.n));

@@ -36,7 +36,9 @@ static void begin_response(struct buf *text, struct slice id, const char *member
 {
 	buf_append_str(text, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_append_slice(text, id);
-	buf_printf(text, ",\"%s\":", member);
+	buf_append_str(text, ",\"");
+	buf_append_str(text, member);
+	buf_append_str(text, "\":");
 }
 
 /* ---- for modern clients ---- */
@@ -81,6 +83,7 @@ static void send_modern_result(struct call *call, struct slice result)
 		send_passed_result(call, result);
 		return;
 	}
+	buf_reserve(&text, call->id.n + result.n + call->client->pool->server_info.n + 200);
 	begin_response(&text, call->id, "result");
 	era_append_result(&text, call->method, result, call->client->pool->server_info);
 	buf_append_char(&text, '}');
