@@ -565,12 +565,24 @@ static unsigned int range_rank(struct slice range, struct slice type)
 	return slice_is_equal_nocase(range, slice_of(type.p, range.n)) ? 2 : 0;
 }
 
+/* Nearly every list is without parameters: then it takes whatever it names. */
+static bool is_named(struct slice accept, struct slice type)
+{
+	while (accept.n > 0)
+		if (range_rank(slice_trim(slice_cut(&accept, ',')), type) > 0)
+			return true;
+	return false;
+}
+
 bool http_accepts(struct slice accept, const char *type)
 {
 	struct slice range, essence, name, value;
 	unsigned int rank, best = 0;
 	bool taken = false, zero;
 
+	if (accept.n > 0 && memchr(accept.p, ';', accept.n) == NULL &&
+	    memchr(accept.p, '"', accept.n) == NULL)
+		return is_named(accept, slice_str(type));
 	while (accept.n > 0) {
 		range = cut_unquoted(&accept, ',');
 		essence = slice_trim(cut_unquoted(&range, ';'));
