@@ -32,6 +32,13 @@ enum stateless_state {
 	STATELESS_ANSWERED, /* the whole answer was sent, or nobody is there to get one */
 };
 
+/* Of a post that is answered with events. */
+struct events {
+	struct stateless_post *post;
+	struct stream stream;
+	struct event_writer writer;
+};
+
 struct stateless_post {
 	struct http_exchange exchange;
 	struct caller caller;
@@ -48,9 +55,7 @@ struct stateless_post {
 	bool is_listen;
 	struct token_watch *token_watch; /* of a listen, which may last for hours; NULL: of none */
 	struct timer grace;
-	struct stream stream; /* with STATELESS_EVENTS, or behind it */
-	bool has_stream;
-	struct event_writer writer;
+	struct events *events; /* with STATELESS_EVENTS, or behind it; else NULL */
 };
 
 /* ---- its life ---- */
@@ -89,10 +94,12 @@ static void check_done(struct stateless_post *post)
 	CHECK(post->state == STATELESS_ANSWERED);
 	deny_list_unwatch(&post->deny_watcher);
 	token_watch_end(&post->token_watch);
-	event_writer_stop(&post->writer);
 	task_cancel(&post->left);
-	if (post->has_stream)
-		stream_fini(&post->stream);
+	if (post->events != NULL) {
+		event_writer_stop(&post->events->writer);
+		stream_fini(&post->events->stream);
+		loop_defer_free(loop, post->events);
+	}
 	free(post->kept);
 	caller_fini(&post->caller);
 	loop_defer_free(loop, post);
@@ -101,7 +108,7 @@ static void check_done(struct stateless_post *post)
 /* The stream was read to its end, or its reader was too slow; a slow one's connection is gone, and on_gone was told. */
 static void on_events_end(struct event_writer *writer, enum reason reason)
 {
-	struct stateless_post *post = container_of(writer, struct stateless_post, writer);
+	struct stateless_post *post = container_of(writer, struct events, writer)->post;
 
 	(void)reason;
 	if (post->state == STATELESS_EVENTS)
@@ -115,19 +122,23 @@ static void commit(struct stateless_post *post)
 	const struct frontend_conf *conf = &post->caller.frontend->conf;
 	struct store *store = &post->caller.frontend->router->sessions.store;
 	struct answer answer = answer_of(post);
-	struct event_source source = { .stream = &post->stream,
+	struct events *events = mem_alloc(sizeof(*events));
+	struct event_source source = { .stream = &events->stream,
 				       .after = STREAM_FROM_HERE,
 				       .has_no_ids = true,
 				       .keepalive_ms = conf->keepalive_ms };
 	struct buf fields = { 0 };
 
-	CHECK(post->exchange.conn != NULL && !post->has_stream);
+	CHECK(post->exchange.conn != NULL && post->events == NULL);
 	set_state(post, STATELESS_EVENTS);
-	stream_init(&post->stream, store->loop, &store->conf->stream, &store->budget);
-	stream_keep_nothing(&post->stream);
-	post->has_stream = true;
+	post->events = events;
+	events->post = post;
+	stream_init(&events->stream, store->loop, &store->conf->stream, &store->budget);
+	stream_keep_nothing(&events->stream);
+	event_writer_init(&events->writer);
+	events->writer.on_end = on_events_end;
 	answer_append_fields(&fields, &answer);
-	CHECK(event_writer_start(&post->writer, &post->exchange, &source, buf_slice(&fields)));
+	CHECK(event_writer_start(&events->writer, &post->exchange, &source, buf_slice(&fields)));
 	buf_fini(&fields);
 }
 
@@ -154,7 +165,7 @@ static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, s
 	if (post->state != STATELESS_EVENTS)
 		return false;
 	post->is_telling = true;
-	stream_push(&post->stream, kind, key, msg);
+	stream_push(&post->events->stream, kind, key, msg);
 	post->is_telling = false;
 	return post->state == STATELESS_EVENTS; /* it may have been too much for its reader */
 }
@@ -202,10 +213,10 @@ static void add_response(struct stateless_post *post, int status, const struct s
 	if (post->state == STATELESS_EVENTS) {
 		struct msg *msg = egress_join(parts, count);
 
-		stream_push(&post->stream, STREAM_RESPONSE, 0, msg);
+		stream_push(&post->events->stream, STREAM_RESPONSE, 0, msg);
 		msg_unref(&msg);
 		if (post->state == STATELESS_EVENTS)
-			stream_end(&post->stream, REASON_DONE);
+			stream_end(&post->events->stream, REASON_DONE);
 	} else if (post->state == STATELESS_OPEN) {
 		set_state(post, STATELESS_ANSWERED);
 		egress_send(&answer, status, parts, count);
@@ -275,7 +286,7 @@ static void on_denied(struct deny_watcher *watcher)
 	if (post->is_running) {
 		forward_deny(&post->call);
 	} else if (post->state == STATELESS_EVENTS) { /* what it has not read yet */
-		event_writer_stop(&post->writer);
+		event_writer_stop(&post->events->writer);
 		http_stream_end(post->exchange.conn);
 		set_state(post, STATELESS_ANSWERED);
 		check_done(post);
@@ -353,8 +364,8 @@ static void on_room(struct http_exchange *exchange)
 {
 	struct stateless_post *post = container_of(exchange, struct stateless_post, exchange);
 
-	if (post->has_stream)
-		event_writer_on_room(&post->writer);
+	if (post->events != NULL)
+		event_writer_on_room(&post->events->writer);
 }
 
 /* CXL-04 */
@@ -372,7 +383,8 @@ static void on_gone(struct http_exchange *exchange, enum reason reason)
 
 	(void)reason;
 	CHECK(exchange->conn == NULL);
-	event_writer_stop(&post->writer);
+	if (post->events != NULL)
+		event_writer_stop(&post->events->writer);
 	if (post->state != STATELESS_ANSWERED)
 		set_state(post, STATELESS_ANSWERED);
 	if (!post->is_running)
@@ -427,8 +439,6 @@ struct http_exchange *stateless_post(const struct endpoint_request *request)
 	post->kept = modern_head_copy(&head, &post->head);
 	timer_init(&post->grace, on_grace);
 	task_init(&post->left, on_left);
-	event_writer_init(&post->writer);
-	post->writer.on_end = on_events_end;
 	deny_watcher_init(&post->deny_watcher, &watcher_ops);
 	return &post->exchange;
 }

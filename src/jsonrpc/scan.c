@@ -116,6 +116,7 @@ struct scan {
 	struct grammar grammar;
 	bool is_lenient;
 	bool is_id_repeated;
+	bool has_more_meta;
 	struct json found[FOUND_COUNT];
 	struct error fault; /* the first rule that a member name breaks */
 };
@@ -298,8 +299,10 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 		known++;
 	if (object->is_envelope || !scan->is_lenient)
 		scan_check_name(scan, object, &name, known < end, names);
-	if (known == end)
+	if (known == end) {
+		scan->has_more_meta |= object == &meta_object;
 		return grammar_value(&scan->grammar, &unknown);
+	}
 	value_r = &scan->found[known->found];
 	if (value_r->type != JSON_ABSENT) {
 		scan->is_id_repeated |= known->found == FOUND_ID;
@@ -474,6 +477,7 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	env_r->client_capabilities = scan->found[FOUND_CLIENT_CAPABILITIES];
 	env_r->client_info = scan->found[FOUND_CLIENT_INFO];
 	env_r->log_level = scan->found[FOUND_LOG_LEVEL];
+	env_r->has_more_meta = scan->has_more_meta;
 	env_r->has_line_break = scan->grammar.has_line_break;
 	env_r->has_separator = scan->grammar.has_separator;
 	env_r->is_unusual =
@@ -506,7 +510,7 @@ int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned 
 	memset(env_r, 0, sizeof(*env_r));
 	/* What is large in it (the open containers, the text of the fault) need not be empty. */
 	scan.is_lenient = (flags & SCAN_LENIENT) != 0;
-	scan.is_id_repeated = false;
+	scan.is_id_repeated = scan.has_more_meta = false;
 	scan.fault.kind = ERROR_NONE;
 	memset(scan.found, 0, sizeof(scan.found));
 	grammar_init(&scan.grammar, text, limits->depth_max);

@@ -62,6 +62,7 @@ struct envelope {
 	struct json client_capabilities; /* io.modelcontextprotocol/clientCapabilities */
 	struct json client_info;         /* io.modelcontextprotocol/clientInfo */
 	struct json log_level;           /* io.modelcontextprotocol/logLevel */
+	bool has_more_meta;              /* others */
 	bool has_line_break; /* a raw CR or LF stands between tokens: must not reach a line or an event */
 	bool is_unusual;    /* SCAN_LENIENT overlooked something: write it anew before it goes on */
 	bool has_separator; /* a raw U+0085, U+2028 or U+2029 stands in a string */

@@ -70,6 +70,7 @@ static void request_spans_are_exact(void **state)
 	assert_slice(e.uri.text, "\"file:///a\"");
 	assert_false(e.uri.has_escape);
 	assert_slice(e.meta.text, "{\"progressToken\" : \"t\",\"k\":{\"progressToken\":2}}");
+	assert_true(e.has_more_meta);
 	assert_slice(e.progress_token.text, "\"t\"");
 	assert_int_equal(e.progress_token.type, JSON_STRING);
 	assert_int_equal(e.result.type, JSON_ABSENT);
@@ -114,6 +115,7 @@ static void what_a_request_says_of_itself_is_found(void **state)
 	assert_slice(e.client_info.text, "{\"name\":\"c\"}");
 	assert_slice(e.log_level.text, "\"info\"");
 	assert_int_equal(e.progress_token.type, JSON_ABSENT);
+	assert_false(e.has_more_meta);
 }
 
 static void only_strings_have_escapes(void **state)

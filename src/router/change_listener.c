@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "io/loop.h"
 #include "mcp/error.h"
 #include "mcp/method.h"
 #include "router/client.h"
@@ -18,6 +19,7 @@
 #include "router/router.h"
 #include "router/subscribe.h"
 #include "router/subscriptions.h"
+#include "router/text_set.h"
 #include "session/holder.h"
 
 #define ACKNOWLEDGE_MS (10 * 1000) /* bridging.md §2.3.6 */
@@ -31,6 +33,18 @@ static const struct {
 	{ "toolsListChanged", SLICE("notifications/tools/list_changed"), OFFER_TOOLS },
 	{ "promptsListChanged", SLICE("notifications/prompts/list_changed"), OFFER_PROMPTS },
 	{ "resourcesListChanged", SLICE("notifications/resources/list_changed"), OFFER_RESOURCES },
+};
+
+struct change_listener {
+	struct call *call;
+	struct holder *holder;   /* how many its caller has */
+	struct text_set wanted;  /* resources that are still to be subscribed to */
+	struct call subscribing; /* to the one before those */
+	bool is_subscribing;     /* its answer is awaited */
+	struct task step;
+	struct timer deadline;
+	unsigned int lists; /* enum offer: whose changes are told */
+	bool is_acknowledged;
 };
 
 static const struct client *client_of(const struct change_listener *listener)
@@ -242,9 +256,9 @@ static void on_deadline(struct timer *timer)
 	acknowledge(listener);
 }
 
-void change_listener_begin(struct change_listener *listener, struct call *call,
-			   const struct envelope *env)
+struct change_listener *change_listener_begin(struct call *call, const struct envelope *env)
 {
+	struct change_listener *listener;
 	struct client *client = call->client;
 	struct router *router = client->router;
 	struct holder *holder = holder_get(&router->sessions.holders, &router->requests,
@@ -255,9 +269,10 @@ void change_listener_begin(struct change_listener *listener, struct call *call,
 		holder_unref(&holder);
 		result_send_error(call, MCP_INTERNAL_ERROR,
 				  SLICE_LIT("This caller has too many subscription streams"));
-		return;
+		return NULL;
 	}
 	holder->count++;
+	listener = mem_alloc(sizeof(*listener));
 	*listener = (struct change_listener){ .call = call, .holder = holder };
 	note_uris(listener, env);
 	task_init(&listener->step, on_step);
@@ -268,6 +283,7 @@ void change_listener_begin(struct change_listener *listener, struct call *call,
 			listener->lists |= kinds[i].offer & call->client->pool->capabilities.tells;
 	}
 	task_schedule(router->loop, &listener->step);
+	return listener;
 }
 
 /* ---- what is heard ---- */
@@ -309,9 +325,11 @@ void change_listener_tell(struct change_listener *listener, uint64_t key, struct
 
 /* ---- the end ---- */
 
-void change_listener_end(struct change_listener *listener)
+void change_listener_end(struct change_listener **owned)
 {
-	if (listener->call == NULL)
+	struct change_listener *listener = *owned;
+
+	if (listener == NULL)
 		return;
 	stop_subscribing(listener);
 	task_cancel(&listener->step);
@@ -320,7 +338,8 @@ void change_listener_end(struct change_listener *listener)
 	subscribe_forget(listener->call->client);
 	listener->holder->count--;
 	holder_unref(&listener->holder);
-	listener->call = NULL;
+	loop_defer_free(client_of(listener)->router->loop, listener);
+	*owned = NULL;
 }
 
 void change_listener_finish(struct change_listener *listener)

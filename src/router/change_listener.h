@@ -7,38 +7,24 @@
 #ifndef MCPGATED_ROUTER_CHANGE_LISTENER_H
 #define MCPGATED_ROUTER_CHANGE_LISTENER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "io/loop.h"
 #include "jsonrpc/msg.h"
 #include "jsonrpc/scan.h"
 #include "router/call.h"
-#include "router/text_set.h"
 
-struct change_listener {
-	struct call *call;
-	struct holder *holder;   /* how many its caller has */
-	struct text_set wanted;  /* resources that are still to be subscribed to */
-	struct call subscribing; /* to the one before those */
-	bool is_subscribing;     /* its answer is awaited */
-	struct task step;
-	struct timer deadline;
-	unsigned int lists; /* enum offer: whose changes are told */
-	bool is_acknowledged;
-};
+struct change_listener;
 
 /*
- * A caller may have as many as it may have sessions (limits.sessions_per_principal). MOD-SUB-05
- * The linked call of a modern request whose client is a member of a pool that knows its servers begins to listen. It
- * may be told before the return.
+ * The linked call of a modern request whose client is a member of a pool that knows its servers begins to listen. Returns
+ * NULL if the call has been refused: a caller may have as many as it may have sessions (limits.sessions_per_principal).
+ * Else it is the caller's until change_listener_end. MOD-SUB-05
  */
-void change_listener_begin(struct change_listener *listener, struct call *call,
-			   const struct envelope *env);
+struct change_listener *change_listener_begin(struct call *call, const struct envelope *env);
 /* A notification of the pool: passed on if the client asked for such, and that was acknowledged. */
 void change_listener_tell(struct change_listener *listener, uint64_t key, struct msg *msg);
-/* Its call has ended. Also for one that has not begun, if it is all zeros. */
-void change_listener_end(struct change_listener *listener);
+/* Its call has ended. Accepts NULL; sets the caller's pointer to NULL. */
+void change_listener_end(struct change_listener **listener);
 /* The gateway is about to stop: the call is answered. MOD-SUB-04 */
 void change_listener_finish(struct change_listener *listener);
 

@@ -8,10 +8,12 @@
 #include "router/admitted.h"
 #include "router/bridged_call.h"
 #include "router/call.h"
+#include "router/change_listener.h"
 #include "router/forward.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
+#include "router/tool_check.h"
 #include "session/holder.h"
 #include "session/principal.h"
 
@@ -49,20 +51,13 @@ static void send_on(struct call *call, const struct envelope *env)
 		forward_linked(call, env);
 }
 
-static void on_checked(struct tool_check *check, const struct envelope *env)
-{
-	send_on(check->call, env);
-}
-
-static const struct tool_check_ops check_ops = { .on_passed = on_checked };
-
 /* Its pool knows its servers. */
 static void go_on(struct client_request *request, struct call *call, const struct envelope *env)
 {
 	if (call->method->id == METHOD_LISTEN)
-		change_listener_begin(&request->listener, call, env);
+		request->listener = change_listener_begin(call, env);
 	else if (call->method->id == METHOD_TOOLS_CALL && call->ops->check_tool != NULL)
-		tool_check_begin(&request->tool_check, &check_ops, call, env);
+		request->tool_check = tool_check_begin(send_on, call, env);
 	else
 		send_on(call, env);
 }
@@ -108,8 +103,8 @@ static void on_notification(struct pool_member *member, uint64_t key, struct msg
 {
 	struct client_request *request = of_member(member);
 
-	if (request->listener.call != NULL)
-		change_listener_tell(&request->listener, key, msg);
+	if (request->listener != NULL)
+		change_listener_tell(request->listener, key, msg);
 }
 
 static const struct pool_member_ops member_ops = {
@@ -195,7 +190,7 @@ void client_request_drain_all(struct router *router)
 	LIST_FOREACH_SAFE(node, &router->requests) {
 		struct client_request *request = container_of(node, struct client_request, link);
 
-		if (request->listener.call != NULL)
-			change_listener_finish(&request->listener);
+		if (request->listener != NULL)
+			change_listener_finish(request->listener);
 	}
 }

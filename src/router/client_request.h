@@ -7,24 +7,24 @@
 #define MCPGATED_ROUTER_CLIENT_REQUEST_H
 
 #include "router/client.h"
-#include "router/change_listener.h"
 #include "router/pool.h"
-#include "router/tool_check.h"
 #include "router/wait_queue.h"
 
 struct admitted;
 struct call;
+struct change_listener;
 struct peer;
 struct router;
+struct tool_check;
 
 struct client_request {
 	struct client client;
 	struct list link; /* of the router's */
 	struct pool_member member;
 	struct holder *holder;
-	struct wait_queue opening;       /* its call, until a server is known to its pool */
-	struct change_listener listener; /* if that is what it asks for */
-	struct tool_check tool_check;    /* if it calls a tool */
+	struct wait_queue opening;        /* its call, until a server is known to its pool */
+	struct change_listener *listener; /* if that is what it asks for; else NULL */
+	struct tool_check *tool_check;    /* while a tool's schema is being found out; else NULL */
 };
 
 /*

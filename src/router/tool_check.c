@@ -5,6 +5,8 @@
  */
 #include "router/tool_check.h"
 
+#include "base/mem.h"
+#include "io/loop.h"
 #include "jsonrpc/msg.h"
 #include "mcp/method.h"
 #include "router/client.h"
@@ -12,10 +14,20 @@
 #include "router/pool.h"
 #include "router/result.h"
 #include "router/router.h"
+#include "router/wait_queue.h"
 
 #define LISTING_MS \
 	(10 *      \
 	 1000) /* T_list: a server that says no more by then is called unchecked. bridging.md §7 */
+
+struct tool_check {
+	tool_check_passed_fn *on_passed;
+	struct call *call;         /* the tools/call */
+	struct wait_queue waiting; /* that call, while the list is fetched */
+	struct call listing;       /* tools/list, by a call of our own */
+	bool is_listing;           /* its answer is awaited */
+	struct task step;
+};
 
 static const struct client *client_of(const struct tool_check *check)
 {
@@ -25,10 +37,10 @@ static const struct client *client_of(const struct tool_check *check)
 /* ---- the verdict ---- */
 
 /* With an empty schema there is nothing to check. */
-static void go_on(struct tool_check *check, const struct envelope *env, struct slice schema)
+static void go_on(struct call *call, const struct envelope *env, struct slice schema,
+		  tool_check_passed_fn *on_passed)
 {
 	struct tool_verdict verdict = { .refusal = NULL };
-	struct call *call = check->call;
 
 	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
 	if (schema.n > 0)
@@ -38,7 +50,7 @@ static void go_on(struct tool_check *check, const struct envelope *env, struct s
 	if (verdict.refusal != NULL)
 		result_send_error(call, verdict.code, slice_str(verdict.refusal));
 	else
-		check->ops->on_passed(check, env);
+		on_passed(call, env);
 }
 
 /* The list is there, or it is not to be had. */
@@ -56,7 +68,7 @@ static void go_on_later(struct tool_check *check)
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 	} else {
 		(void)list_cache_find_tool(call->client, env.name, &schema);
-		go_on(check, &env, schema);
+		go_on(call, &env, schema, check->on_passed);
 	}
 	msg_unref(&body);
 }
@@ -159,42 +171,45 @@ static void on_timeout(struct wait_queue *queue, struct waiter *waiter)
 
 static const struct wait_queue_ops waiting_ops = { .on_timeout = on_timeout };
 
-static void await_list(struct tool_check *check, const struct envelope *env)
+static struct tool_check *await_list(tool_check_passed_fn *on_passed, struct call *call,
+				     const struct envelope *env)
 {
-	struct call *call = check->call;
+	struct tool_check *check = mem_zalloc(sizeof(*check));
 
+	check->on_passed = on_passed;
+	check->call = call;
+	task_init(&check->step, on_step);
 	wait_queue_init(&check->waiting, &waiting_ops);
 	call->body = msg_new(env->text);
 	wait_queue_append(&check->waiting, &call->waiter, env->text.n);
 	call_wait(call, LISTING_MS);
 	list_tools(check);
+	return check;
 }
 
 /* ---- beginning and end ---- */
 
-void tool_check_begin(struct tool_check *check, const struct tool_check_ops *ops, struct call *call,
-		      const struct envelope *env)
+struct tool_check *tool_check_begin(tool_check_passed_fn *on_passed, struct call *call,
+				    const struct envelope *env)
 {
 	const struct pool *pool = call->client->pool;
 	enum listed_tool listed = LISTED_PLAIN;
 	struct slice schema = { NULL, 0 };
 
 	CHECK(call->method->id == METHOD_TOOLS_CALL && call->ops->check_tool != NULL);
-	check->ops = ops;
-	check->call = call;
-	task_init(&check->step, on_step);
 	if (pool->capabilities.offers & OFFER_TOOLS)
 		listed = list_cache_find_tool(call->client, env->name, &schema);
 	if (listed == LISTED_UNKNOWN)
-		await_list(check, env);
-	else
-		go_on(check, env, schema);
+		return await_list(on_passed, call, env);
+	go_on(call, env, schema, on_passed);
+	return NULL;
 }
 
-void tool_check_end(struct tool_check *check)
+void tool_check_end(struct tool_check **check)
 {
-	if (check->call == NULL)
+	if (*check == NULL)
 		return;
-	stop_listing(check);
-	check->call = NULL;
+	stop_listing(*check);
+	loop_defer_free(client_of(*check)->router->loop, *check);
+	*check = NULL;
 }

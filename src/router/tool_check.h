@@ -7,36 +7,21 @@
 #ifndef MCPGATED_ROUTER_TOOL_CHECK_H
 #define MCPGATED_ROUTER_TOOL_CHECK_H
 
-#include <stdbool.h>
-
-#include "io/loop.h"
 #include "jsonrpc/scan.h"
 #include "router/call.h"
-#include "router/wait_queue.h"
 
 struct tool_check;
 
-struct tool_check_ops {
-	/* Nothing is wrong with its call, as far as is known: that goes on, with this request. */
-	void (*on_passed)(struct tool_check *check, const struct envelope *env);
-};
-
-struct tool_check {
-	const struct tool_check_ops *ops;
-	struct call *call;         /* the tools/call; NULL: there is none */
-	struct wait_queue waiting; /* that call, while the list is fetched */
-	struct call listing;       /* tools/list, by a call of our own */
-	bool is_listing;           /* its answer is awaited */
-	struct task step;
-};
+/* Nothing is wrong with a call, as far as is known: it goes on, with this request. */
+typedef void tool_check_passed_fn(struct call *call, const struct envelope *env);
 
 /*
  * Checks the linked tools/call of a client that is a member of a pool that knows its servers, and whose front wants that. It goes
- * on, or ends, now or later.
+ * on, or ends: now, and NULL is returned; or later, when the list is there, and the check is the caller's until tool_check_end.
  */
-void tool_check_begin(struct tool_check *check, const struct tool_check_ops *ops, struct call *call,
-		      const struct envelope *env);
-/* Its call has ended. Also for one that has not begun, if it is all zeros. */
-void tool_check_end(struct tool_check *check);
+struct tool_check *tool_check_begin(tool_check_passed_fn *on_passed, struct call *call,
+				    const struct envelope *env);
+/* Its call has ended. Accepts NULL; sets the caller's pointer to NULL. */
+void tool_check_end(struct tool_check **check);
 
 #endif

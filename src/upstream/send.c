@@ -49,19 +49,34 @@ static int meta_add_member(struct slice name, struct json value, void *arg)
 	return 0;
 }
 
-void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, struct slice token)
+/* Whether something is to be left out, as far as that is easily told. */
+static bool has_reserved(const struct envelope *env)
 {
 	static const struct slice prefix = SLICE(MODERN_META);
+
+	if (!env->has_more_meta)
+		return env->protocol_version.type != JSON_ABSENT ||
+		       env->client_capabilities.type != JSON_ABSENT ||
+		       env->client_info.type != JSON_ABSENT || env->log_level.type != JSON_ABSENT;
+	return memmem(env->meta.text.p, env->meta.text.n, prefix.p, prefix.n) != NULL;
+}
+
+void send_edits_add_meta(struct send_edits *edits, const struct envelope *env, struct slice token)
+{
 	struct meta_rebuild rebuild = { .out = &edits->meta, .token = token };
+	struct json own = env->progress_token;
 
 	if (env->meta.type != JSON_OBJECT)
 		return;
-	if (memmem(env->meta.text.p, env->meta.text.n, prefix.p, prefix.n) == NULL) {
+	if (!has_reserved(env)) {
 		if (token.n > 0)
-			send_edits_add(edits, env->progress_token.text, token);
+			send_edits_add(edits, own.text, token);
 		return;
 	}
-	scan_members(env->meta.text, meta_add_member, &rebuild);
+	if (env->has_more_meta)
+		scan_members(env->meta.text, meta_add_member, &rebuild);
+	else if (own.type != JSON_ABSENT)
+		(void)meta_add_member(SLICE_LIT("progressToken"), own, &rebuild);
 	buf_append_str(&edits->meta, edits->meta.len > 0 ? "}" : "{}");
 	send_edits_add(edits, env->meta.text, buf_slice(&edits->meta));
 }
