@@ -19,7 +19,7 @@
 #include "config/table.h"
 #include "config/texts.h"
 #include "endpoint/origin.h"
-#include "endpoint/tool_name.h"
+#include "policy/name.h"
 #include "io/peer.h"
 
 #define CA_BYTES_MAX ((size_t)1 << 20)
@@ -218,7 +218,7 @@ static void add_scopes(struct scope_table *table, struct slices names, struct sc
 static struct slice fold(struct slice name)
 {
 	struct buf folded = { 0 };
-	const char *why = tool_name_fold(name, &folded);
+	const char *why = name_fold(name, &folded);
 
 	CHECK((why == NULL) == (folded.len > 0));
 	buf_terminate(&folded);

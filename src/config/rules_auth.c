@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "config/problem.h"
 #include "config/rules.h"
-#include "endpoint/tool_name.h"
+#include "policy/name.h"
 #include "session/principal.h"
 
 /* ---- scopes ---- */
@@ -179,7 +179,7 @@ static void check_tools(const struct slice_map *tools, const struct tree *at,
 		const struct named_slices *tool = &tools->items[i];
 		const struct tree *tool_at = tree_below(at, tool->name.p);
 		struct buf folded = { 0 };
-		const char *why = tool_name_fold(tool->name, &folded);
+		const char *why = name_fold(tool->name, &folded);
 
 		if (why != NULL)
 			problem_add_at(problems, tool_at, "the name of the tool %s", why);

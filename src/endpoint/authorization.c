@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "endpoint/tool_name.h"
+#include "policy/name.h"
 #include "http/conn.h"
 #include "jsonrpc/scan.h"
 #include "obs/counters.h"
@@ -458,7 +458,7 @@ static bool calls_tool(const struct envelope *env)
 	bool is_call = env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION;
 
 	if (is_call && !slice_is_equal(env->method, SLICE_LIT("tools/call")))
-		is_call = tool_name_fold(env->method, &folded) != NULL ||
+		is_call = name_fold(env->method, &folded) != NULL ||
 			  slice_is_equal(buf_slice(&folded), SLICE_LIT("tools/call"));
 	buf_fini(&folded);
 	return is_call;
@@ -469,7 +469,7 @@ static const char *add_needs_of_tool(const struct protected_resource *place, str
 				     struct scope_set *needed)
 {
 	struct buf folded = { 0 };
-	const char *why = tool_name_fold(name, &folded);
+	const char *why = name_fold(name, &folded);
 
 	for (size_t i = 0; why == NULL && i < place->tool_scopes.count; i++)
 		if (text_fits_pattern(name, place->tool_scopes.items[i].name) ||

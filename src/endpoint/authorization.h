@@ -59,7 +59,7 @@ struct static_tokens {
 
 /* What follows from one pattern of tool_scopes. */
 struct tool_needs {
-	struct slice folded; /* the pattern: see tool_name_fold */
+	struct slice folded; /* the pattern: see name_fold */
 	struct scope_set scopes;
 };
 

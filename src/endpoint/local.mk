@@ -21,7 +21,6 @@ src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/stateless.c src/endpoint/stateless.h \
 	src/endpoint/streamable.c src/endpoint/streamable.h \
 	src/endpoint/token_watch.c src/endpoint/token_watch.h \
-	src/endpoint/tool_name.c src/endpoint/tool_name.h \
 	src/endpoint/pending_auth.c src/endpoint/pending_auth.h
 ENDPOINT_LIBS = src/endpoint/libendpoint.a src/http/libhttp.a $(ROUTER_LIBS) $(AUTH_LIBS)
 check_PROGRAMS += src/endpoint/failures_test src/endpoint/frontend_test src/endpoint/token_watch_test
@@ -34,11 +33,11 @@ src_endpoint_token_watch_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/endpoint/authorization_test
 src_endpoint_authorization_test_SOURCES = src/endpoint/authorization_test.c $(ROUTER_STAGE)
 src_endpoint_authorization_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/endpoint/tool_name_test
-src_endpoint_tool_name_test_SOURCES = src/endpoint/tool_name_test.c
-src_endpoint_tool_name_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/endpoint/modern_test src/endpoint/modern_params_test
 src_endpoint_modern_test_SOURCES = src/endpoint/modern_test.c
 src_endpoint_modern_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
 src_endpoint_modern_params_test_SOURCES = src/endpoint/modern_params_test.c
 src_endpoint_modern_params_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/endpoint/tool_scopes_test
+src_endpoint_tool_scopes_test_SOURCES = src/endpoint/tool_scopes_test.c
+src_endpoint_tool_scopes_test_LDADD = $(ENDPOINT_LIBS) $(CMOCKA_LIBS)

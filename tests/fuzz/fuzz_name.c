@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "base/text.h"
-#include "endpoint/tool_name.h"
+#include "policy/name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,7 +34,7 @@ enum { MAKES = ARRAY_LEN(forms) + ARRAY_LEN(cases) + 1 };
 static void make(struct slice text, size_t how, struct buf *out)
 {
 	utf8proc_uint8_t *mapped = NULL;
-	utf8proc_int32_t points[TOOL_NAME_BYTES_MAX * 18];
+	utf8proc_int32_t points[NAME_BYTES_MAX * 18];
 	utf8proc_uint8_t bytes[4];
 	utf8proc_ssize_t n;
 
@@ -64,7 +64,7 @@ static void check_folds_alike(struct slice made, struct slice folded)
 {
 	struct buf again = { 0 };
 
-	if (made.n <= TOOL_NAME_BYTES_MAX && tool_name_fold(made, &again) == NULL)
+	if (made.n <= NAME_BYTES_MAX && name_fold(made, &again) == NULL)
 		CHECK(slice_is_equal(buf_slice(&again), folded));
 	buf_fini(&again);
 }
@@ -76,7 +76,7 @@ static void check_makes(struct slice name, struct slice folded)
 
 		make(name, i, &first);
 		check_folds_alike(buf_slice(&first), folded);
-		for (size_t j = 0; j < MAKES && first.len <= TOOL_NAME_BYTES_MAX; j++) {
+		for (size_t j = 0; j < MAKES && first.len <= NAME_BYTES_MAX; j++) {
 			struct buf second = { 0 };
 
 			make(buf_slice(&first), j, &second);
@@ -94,8 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf folded = { 0 };
 
 	memcpy(copy, data, size);
-	if (tool_name_fold(name, &folded) == NULL) {
-		CHECK(size > 0 && size <= TOOL_NAME_BYTES_MAX && text_is_utf8(name));
+	if (name_fold(name, &folded) == NULL) {
+		CHECK(size > 0 && size <= NAME_BYTES_MAX && text_is_utf8(name));
 		CHECK(folded.len > 0 && text_is_utf8(buf_slice(&folded)));
 		CHECK(memchr(folded.data, ' ', folded.len) == NULL);
 		CHECK(memchr(folded.data, '\0', folded.len) == NULL);

@@ -3,7 +3,7 @@
  * Characters are decomposed and stay so: of a text that fits `a*` the folded form begins with that of `a`, whatever
  * would compose with it. Two texts are the same in NFKD if and only if they are in NFKC.
  */
-#include "endpoint/tool_name.h"
+#include "policy/name.h"
 
 #include <utf8proc.h>
 
@@ -90,10 +90,10 @@ static const char *fold(struct slice name, struct buf *form)
 	return why;
 }
 
-const char *tool_name_fold(struct slice name, struct buf *folded)
+const char *name_fold(struct slice name, struct buf *folded)
 {
 	struct buf form = { 0 };
-	const char *why = name.n > TOOL_NAME_BYTES_MAX ? "is too long" : check_characters(name);
+	const char *why = name.n > NAME_BYTES_MAX ? "is too long" : check_characters(name);
 
 	if (why == NULL)
 		why = fold(name, &form);

@@ -1,0 +1,9 @@
+noinst_LIBRARIES += src/policy/libpolicy.a
+src_policy_libpolicy_a_SOURCES = \
+	src/policy/name.c src/policy/name.h
+
+POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \
+	$(UTF8PROC_LIBS)
+check_PROGRAMS += src/policy/name_test
+src_policy_name_test_SOURCES = src/policy/name_test.c
+src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
