@@ -320,8 +320,10 @@ static void finish(struct config *config)
 	config->http.stall_timeout_ms = STALL_MS;
 	finish_trust(config);
 	finish_hosts(config, authorization->origin);
-	for (size_t i = 0; i < config->server_count; i++)
+	for (size_t i = 0; i < config->server_count; i++) {
 		finish_server(config, &config->servers[i]);
+		permissions_finish(&config->servers[i].conf.permissions);
+	}
 	finish_scopes(config, authorization);
 	for (size_t i = 0; i < authorization->tokens.count; i++)
 		finish_token(&config->scopes, &authorization->tokens.items[i]);
@@ -349,6 +351,7 @@ static void finish_free(struct config *config)
 		struct endpoint *endpoint = &config->servers[i].endpoint;
 
 		texts_free(&config->servers[i].conf.claims);
+		permissions_free(&config->servers[i].conf.permissions);
 		texts_free_one(&endpoint->sse_path);
 		texts_free_one(&endpoint->message_path);
 		texts_free_one(&endpoint->place.resource);

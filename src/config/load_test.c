@@ -781,6 +781,30 @@ static void test_names_of_tools_that_cannot_be(void **state)
 	ASSERT_PROBLEMS(yaml, problem);
 }
 
+/* SEC-50 */
+static void test_rules_of_names(void **state)
+{
+	struct outcome outcome =
+		load_good("servers: {a: {command: x, tools: {allow: ['READ_*'], deny: []},"
+			  " resources: {deny: ['FILE:///x/%2e%2e/Y']}}, b: {command: x}}\n");
+	const struct permissions *permissions = &outcome.config->servers[0].conf.permissions;
+
+	assert_true(permissions->has_rules);
+	assert_string_equal(permissions->kinds[PERMISSION_TOOL].allow_folded.items[0].p, "read_*");
+	assert_string_equal(permissions->kinds[PERMISSION_PROMPT].allow_folded.items[0].p, "*");
+	assert_string_equal(permissions->kinds[PERMISSION_RESOURCE].deny_folded.items[0].p,
+			    "file:/y");
+	assert_false(outcome.config->servers[1].conf.permissions.has_rules);
+	end(&outcome);
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, tools: {deny: [a, 'd\u200be']}}}\n",
+		"F:1:45: servers.a.tools.deny[1]: the name has a character that is not seen or has no "
+		"meaning");
+	ASSERT_PROBLEMS(
+		"servers: {a: {command: x, resources: {allow: ['file://h/x']}}}\n",
+		"F:1:47: servers.a.resources.allow[0]: the name is of a file on another machine");
+}
+
 #define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
 
 /* AUTH-ISS-01, AUTH-OPQ-01, AUTH-DCR-01 */
@@ -963,6 +987,7 @@ int main(void)
 		cmocka_unit_test(test_tokens_and_scopes_that_cannot_be),
 		cmocka_unit_test(test_names_of_tools_are_folded),
 		cmocka_unit_test(test_names_of_tools_that_cannot_be),
+		cmocka_unit_test(test_rules_of_names),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),
 		cmocka_unit_test(test_credentials_for_introspection),

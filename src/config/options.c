@@ -713,6 +713,46 @@ const struct option options_table[] = {
 	  .help = "A call without the scopes of its tool is answered with a result that is an error and holds the "
 		  "challenge in _meta[\"mcp/www_authenticate\"], instead of 403: some clients look there alone. "
 		  "Not for batches and HTTP+SSE." },
+	{ .path = "servers.NAME.tools.allow",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_TOOL].allow),
+	  .def = "[\"*\"]",
+	  .help = "The tools that clients may see and call, by name; a * stands for any characters. All "
+		  "others are as if they were not there. Names "
+		  "are compared as in scopes." },
+	{ .path = "servers.NAME.tools.deny",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_TOOL].deny),
+	  .def = "[]",
+	  .example = "[\"delete_*\"]",
+	  .help = "Those of them that are not: deny wins." },
+	{ .path = "servers.NAME.prompts", .type = OPTION_SECTION, .help = "Its prompts." },
+	{ .path = "servers.NAME.prompts.allow",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_PROMPT].allow),
+	  .def = "[\"*\"]",
+	  .help = "The prompts that clients may see and get, by name, as with tools." },
+	{ .path = "servers.NAME.prompts.deny",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_PROMPT].deny),
+	  .def = "[]",
+	  .example = "[\"internal_*\"]",
+	  .help = "Those of them that are not: deny wins." },
+	{ .path = "servers.NAME.templates",
+	  .type = OPTION_SECTION,
+	  .help = "Its templates of resources." },
+	{ .path = "servers.NAME.templates.allow",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].allow),
+	  .def = "[\"*\"]",
+	  .help = "The templates of resources that clients may see and have completed, by their uriTemplate. What may be "
+		  "read is said by resources." },
+	{ .path = "servers.NAME.templates.deny",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_TEMPLATE].deny),
+	  .def = "[]",
+	  .example = "[\"db:///*\"]",
+	  .help = "Those of them that are not: deny wins." },
 	{ .path = "servers.NAME.tool_timeout",
 	  .type = OPTION_TIMEOUTS,
 	  SERVER(conf.tool_timeouts),
@@ -740,8 +780,9 @@ const struct option options_table[] = {
 	  .help = "From SIGTERM to SIGKILL." },
 	{ .path = "servers.NAME.resources",
 	  .type = OPTION_SECTION,
-	  .help = "What one of its processes, with all that it starts, may use. All but open_files "
-		  "need a cgroup (version 2) of the daemon's own, which the installed unit has." },
+	  .help = "What one of its processes, with all that it starts, may use: all but open_files "
+		  "need a cgroup (version 2) of the daemon's own, which the installed unit has. And which of the "
+		  "resources that the server offers may be used: allow and deny." },
 	{ .path = "servers.NAME.resources.memory",
 	  .type = OPTION_SIZE,
 	  SERVER(memory_bytes),
@@ -774,6 +815,19 @@ const struct option options_table[] = {
 	  .example = "1024",
 	  .otherwise = "the daemon's",
 	  .help = "Descriptors that it may have open." },
+	{ .path = "servers.NAME.resources.allow",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].allow),
+	  .def = "[\"*\"]",
+	  .help = "The resources that the server offers and clients may see, read and subscribe to, by URI; a * stands "
+		  "for any characters. A URI is taken as what it means: percent-encodings decoded, . and .. resolved. "
+		  "Letters must be of the same case here; in deny their case makes no difference." },
+	{ .path = "servers.NAME.resources.deny",
+	  .type = OPTION_TEXTS,
+	  SERVER(conf.permissions.kinds[PERMISSION_RESOURCE].deny),
+	  .def = "[]",
+	  .example = "[\"file:///srv/private/*\"]",
+	  .help = "Those of them that are not: deny wins." },
 #include "config/options_sandbox.def"
 };
 

@@ -188,6 +188,38 @@ static void check_tools(const struct slice_map *tools, const struct tree *at,
 	}
 }
 
+static void check_patterns(enum permission_kind kind, const struct slices *patterns,
+			   const struct tree *at, struct config_problems *problems)
+{
+	for (size_t i = 0; i < patterns->count; i++) {
+		struct buf folded = { 0 };
+		const char *why = permission_fold(kind, patterns->items[i], &folded);
+
+		if (why != NULL)
+			problem_add_at(problems, tree_item(at, i), "the name %s", why);
+		buf_fini(&folded);
+	}
+}
+
+static void check_permissions(const struct permissions *permissions, const struct tree *at,
+			      struct config_problems *problems)
+{
+	static const char *const sections[] = {
+		[PERMISSION_TOOL] = "tools",
+		[PERMISSION_PROMPT] = "prompts",
+		[PERMISSION_RESOURCE] = "resources",
+		[PERMISSION_TEMPLATE] = "templates",
+	};
+
+	for (enum permission_kind kind = 0; kind < PERMISSION_KINDS; kind++) {
+		const struct permission_rules *rules = &permissions->kinds[kind];
+		const struct tree *section = tree_below(at, sections[kind]);
+
+		check_patterns(kind, &rules->allow, tree_below(section, "allow"), problems);
+		check_patterns(kind, &rules->deny, tree_below(section, "deny"), problems);
+	}
+}
+
 static void check_server(const struct config *config, const struct config_server *server,
 			 const struct tree *root, struct config_problems *problems)
 {
@@ -203,6 +235,7 @@ static void check_server(const struct config *config, const struct config_server
 			"in auth");
 	check_scopes(&place->scopes, tree_below(at, "scopes"), problems);
 	check_tools(&place->tool_scopes, tree_below(tree_below(at, "tools"), "scopes"), problems);
+	check_permissions(&server->conf.permissions, at, problems);
 	if (!asks_for_tokens(config) && place->scopes.count + place->tool_scopes.count > 0)
 		problem_add_at(problems, at,
 			       "scopes are needed here, but nobody is asked for a token: set "

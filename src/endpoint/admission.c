@@ -11,6 +11,7 @@
 #include "endpoint/modern.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
+#include "obs/counters.h"
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/router.h"
@@ -268,15 +269,22 @@ static bool check_named(struct admission *admission)
 	return refuse(admission, 400, MCP_INVALID_REQUEST, fronts[admission->front].unnamed);
 }
 
-/* Each request hears it; a batch or a notification is refused as what it is. AUTH-SCP-12 */
-static bool refuse_name(struct admission *admission, const char *why)
+/* Each request hears the text in admission->err; a batch or a notification is refused as what it is. */
+static bool refuse_params(struct admission *admission)
 {
-	int status = own_id(admission).n > 0 ? 200 : 400;
+	bool is_modern = admission->front == FRONT_STATELESS;
+	int status = own_id(admission).n > 0 && !is_modern ? 200 : 400;
 
-	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the tool %s", why);
 	refuse(admission, status, MCP_INVALID_PARAMS, admission->err.text);
 	admission->refusal.is_in_band = admission->requests > 0;
 	return false;
+}
+
+/* AUTH-SCP-12 */
+static bool refuse_name(struct admission *admission, const char *why)
+{
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: the name of the tool %s", why);
+	return refuse_params(admission);
 }
 
 /* What all messages of the body need together. AUTH-SCP-02, -06, -11, -12 */
@@ -302,6 +310,22 @@ static bool check_scopes(struct admission *admission)
 	refusal->is_for_result = place->tells_in_result && admission->takes_results &&
 				 refusal->id.n > 0 && !admission->is_initialize;
 	return false;
+}
+
+/* It is as if what the rules of the server do not allow were not there. product.md §5, SEC-50 */
+static bool check_permissions(struct admission *admission)
+{
+	const struct permissions *permissions =
+		&admission->caller->endpoint->server->conf.permissions;
+	const char *what = NULL;
+
+	for (size_t i = 0; what == NULL && i < admission->count; i++)
+		what = permissions_find_denied(permissions, &admission->messages[i]);
+	if (what == NULL)
+		return true;
+	counter_add(COUNTER_REQUESTS_DENIED);
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: there is no such %s", what);
+	return refuse_params(admission);
 }
 
 /* A client that tries the newest revision first learns on HTTP+SSE that it must initialize. FRONT-OLD-06 */
@@ -386,23 +410,24 @@ static bool check_calls(struct admission *admission)
 }
 
 /*
- * In this order: each relies on those before it. False: it has filled the refusal. What a policy says, and how many
- * calls a minute a caller may have, is to be asked at the end.
+ * In this order: each relies on those before it. False: it has filled the refusal. How many calls a minute a caller may
+ * have is to be asked at the end.
  */
 static bool (*const checks[])(struct admission *admission) = {
-	check_access,     /* 401 */
-	check_body,       /* 400 */
-	check_modern,     /* 400, 404 */
-	check_known,      /* 404 */
-	check_version,    /* 400 */
-	check_named,      /* 400 */
-	check_scopes,     /* 403, or in the result of the call; -32602 */
-	check_era,        /* -32601 */
-	check_begun,      /* 400, or -32600 */
-	check_batch,      /* 400 */
-	check_initialize, /* -32602, -32600 */
-	check_draining,   /* 503 */
-	check_calls,      /* 503 */
+	check_access,      /* 401 */
+	check_body,        /* 400 */
+	check_modern,      /* 400, 404 */
+	check_known,       /* 404 */
+	check_version,     /* 400 */
+	check_named,       /* 400 */
+	check_scopes,      /* 403, or in the result of the call; -32602 */
+	check_era,         /* -32601 */
+	check_begun,       /* 400, or -32600 */
+	check_batch,       /* 400 */
+	check_initialize,  /* -32602, -32600 */
+	check_permissions, /* -32602 */
+	check_draining,    /* 503 */
+	check_calls,       /* 503 */
 };
 
 bool admission_admit(struct admission *admission)

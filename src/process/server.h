@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/permissions.h"
 #include "process/backoff.h"
 #include "process/era.h"
 #include "process/stderr_ring.h"
@@ -85,6 +86,7 @@ struct server_conf {
 	uint64_t request_timeout_ms;
 	uint64_t request_timeout_max_ms;
 	struct tool_timeouts tool_timeouts;
+	struct permissions permissions; /* what of it may be used */
 
 	uint32_t server;      /* its number for the keeper */
 	struct fleet *fleet;  /* NULL: none */

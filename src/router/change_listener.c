@@ -121,7 +121,9 @@ static int note_uri(struct slice element, void *arg)
 	struct json uri = { scan_type(element), true, element };
 	struct buf room = { 0 };
 
-	if (uri.type == JSON_STRING)
+	if (uri.type == JSON_STRING &&
+	    permissions_allow_json(&client_of(listener)->server->conf.permissions,
+				   PERMISSION_RESOURCE, uri))
 		text_set_add(&listener->wanted, subscriptions_spell_uri(uri, &room));
 	buf_fini(&room);
 	return listener->wanted.count < TEXT_SET_MAX ? 0 : -1;

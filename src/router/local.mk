@@ -18,6 +18,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/change_listener.c src/router/change_listener.h \
 	src/router/input_loop.c src/router/input_loop.h \
 	src/router/list_cache.c src/router/list_cache.h \
+	src/router/listing.c src/router/listing.h \
 	src/router/listen.c src/router/listen.h \
 	src/router/modern_server.c src/router/modern_server.h \
 	src/router/notification_fanout.c src/router/notification_fanout.h \

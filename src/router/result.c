@@ -11,6 +11,7 @@
 #include "router/convert.h"
 #include "router/cursor.h"
 #include "router/era.h"
+#include "router/listing.h"
 #include "router/modern_server.h"
 #include "router/pool.h"
 #include "router/request_state.h"
@@ -248,7 +249,8 @@ static bool send_with_cursor(struct call *call, const struct envelope *env)
 
 void result_send(struct call *call, const struct envelope *env)
 {
-	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } }, bridge = { .text = { 0 } },
+		       listing = { .text = { 0 } };
 	const struct upstream *upstream = call->request.upstream;
 
 	CHECK(env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR);
@@ -256,24 +258,28 @@ void result_send(struct call *call, const struct envelope *env)
 		return;
 	if (upstream != NULL && upstream_is_modern(upstream) && !call->client->revision->is_modern)
 		env = modern_server_response(&bridge, call->method, env);
+	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
 	env = convert_response(&convert, client_lacks(call->client, call->request.upstream),
 			       call->method, env);
 	if (env->kind != ENVELOPE_RESULT || !(call->method->flags & METHOD_PAGED) ||
 	    !pool_is_shared(call->client->pool) || !send_with_cursor(call, env))
 		send_with_client_id(call, env);
 	convert_fini(&convert);
+	convert_fini(&listing);
 	convert_fini(&bridge);
 }
 
 void result_send_kept(struct call *call, const struct revision *revision,
 		      const struct envelope *env)
 {
-	struct convert convert = { .text = { 0 } };
+	struct convert convert = { .text = { 0 } }, listing = { .text = { 0 } };
 	unsigned int lost = revision_lacks(call->client->revision, revision) & ~REVISION_TASKS;
 
 	CHECK(pool_is_shared(call->client->pool));
+	env = listing_filter(&listing, &call->client->server->conf.permissions, call->method, env);
 	send_with_client_id(call, convert_response(&convert, lost, call->method, env));
 	convert_fini(&convert);
+	convert_fini(&listing);
 }
 
 void result_send_initialize(struct call *call, const struct revision *agreed,

@@ -15,7 +15,7 @@ from issuer import Issuer
 
 WAYS = ("streamable", "streamable_batch", "http_sse", "http_sse_batch", "admin", "admin_batch", "stateless")
 SCOPES = {"scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}}}
-SERVERS = {"main": dict(SCOPES, script={}), "other": dict(SCOPES, script={}),
+SERVERS = {"main": dict(SCOPES, script={}, tools=dict(SCOPES["tools"], deny=["forbidden"])), "other": dict(SCOPES, script={}),
            "stepup": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "challenge_in_result": True}}}
 CALLS_MAX = {"streamable": 4096, "http_sse": 1024, "admin": 4096}  # in flight, of one session
 BATCH_MAX = 64
@@ -374,6 +374,8 @@ TABLE = [
     ("tool with a NUL behind its name", by_no_name(lambda p: dict(p, name="echo\0")), "200 -32602", "400", "202 -32602",
      "202 -32602", "200 -32602", "400", "400"),
     ("tool in an array of params", by_no_name(lambda p: [p]), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400", "400"),
+    ("denied tool", by_no_name(lambda p: dict(p, name="forbidden")), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400",
+     "400"),
     ("step-up in the result", stepped_up_in_result, "200 in the result", "403", "403", "403", NO_TOKENS, NO_TOKENS, "200 in the result"),
     ("foreign session", foreign_session, "404", "404", "404", "404", "404", "404", NO_SESSION),
     ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404", NO_SESSION),

@@ -260,7 +260,7 @@ def notifications_by_http_sse(t):
     notifications(t, "http_sse")
 
 
-@case(daemon=False)
+@case(daemon=False, deadline=60)
 def the_oracle_sees(t):
     """SEC-50: what judges here finds the tool behind every spelling, and no tool behind other names."""
     for what, name in NAMES:

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may be used, by whatever name it is asked for. SEC-50 */
+#include "policy/permissions.h"
+
+#include "base/unit_test.h"
+#include "jsonrpc/scan.h"
+#include "policy/uri.h"
+
+static const struct scan_limits limits = { 64, 256 };
+
+/* The URI folded, or NULL. Until the next call. */
+static const char *folded_uri(const char *uri)
+{
+	static struct buf folded;
+
+	folded.len = 0;
+	if (uri == NULL) {
+		buf_fini(&folded);
+		return NULL;
+	}
+	return uri_fold(slice_str(uri), &folded) == NULL ? buf_terminate(&folded) : NULL;
+}
+
+static void uris_are_what_they_mean(void **state)
+{
+	static const struct {
+		const char *uri;
+		const char *folded;
+	} rows[] = {
+		{ "file:///srv/data/a", "file:/srv/data/a" },
+		{ "FILE:///srv/Data", "file:/srv/Data" },
+		{ "file://localhost/srv", "file:/srv" },
+		{ "file:/srv", "file:/srv" },
+		{ "http://Example.COM/A/b", "http:/example.com/A/b" },
+		{ "file:///srv/data/../etc", "file:/srv/etc" },
+		{ "file:///srv/data/..", "file:/srv/" },
+		{ "file:///srv/data/.", "file:/srv/data/" },
+		{ "file:///../../etc", "file:/etc" },
+		{ "file:///srv//data///a", "file:/srv/data/a" },
+		{ "file:///srv/./data", "file:/srv/data" },
+		{ "file:///srv/%64ata", "file:/srv/data" },
+		{ "file:///srv/data%2f..%2Fetc", "file:/srv/etc" },
+		{ "file:///srv/%252e%252e/etc", "file:/etc" },
+		{ "file:///srv\\data\\..\\etc", "file:/srv/etc" },
+		{ "file:///srv/%5c..%5cetc", "file:/etc" },
+		{ "file:%2f%2f/srv", "file:/srv" },
+		{ "res://a/b", "res:/a/b" },
+		{ "res:///a/b", "res:/a/b" },
+		{ "demo:note", "demo:note" },
+		{ "demo:a/../b", "demo:b" },
+		{ "note", "note" },
+		{ "a/../../b", "b" },
+		{ "file:///srv/data/", "file:/srv/data/" },
+		{ "file:///100%", "file:/100%" },
+		{ "file:///%zz", "file:/%zz" },
+		{ "http://h", "http:/h" },
+		{ "http://h/a/..", "http:/h/" },
+		{ "res://a?q=1#f", "res:/a?q=1#f" },
+		{ "res://a/../b?/x", NULL },
+		{ "file:///s\xC3\xA4.txt", "file:/s\xC3\xA4.txt" },
+		{ "file:///s%C3%A4.txt", "file:/s\xC3\xA4.txt" },
+		/* none */
+		{ "", NULL },
+		{ "file:///a%00b", NULL },
+		{ "file:///a%0ab", NULL },
+		{ "file:///a\xE2\x80\x8B", NULL },
+		{ "file:///a%E2%80%AEb", NULL },
+		{ "file:///a%FF", NULL },
+		{ "%2525252525252e", NULL },
+		{ "http://h/..", NULL },
+		{ "res://x/../private", NULL },
+		{ "res://x/a/%2e%2e/../private", NULL },
+		{ "res://a/b?/../c", NULL },
+		{ "res://a/b%23/../c", NULL },
+		{ "file://host/srv", NULL },
+		{ "file://127.0.0.1/srv", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *found = folded_uri(rows[i].uri);
+
+		if (rows[i].folded == NULL && found != NULL)
+			fail_msg("%s: %s", rows[i].uri, found);
+		if (rows[i].folded == NULL)
+			continue;
+		assert_non_null(found);
+		assert_string_equal(found, rows[i].folded);
+	}
+	(void)folded_uri(NULL);
+}
+
+/* What is folded once stays as it is. */
+static void folding_again_changes_nothing(void **state)
+{
+	static const char *const uris[] = { "FILE:///a/%2e%2e/b/", "a\\b//c/./d", "http://H//x/..",
+					    "x:%2f%2e%2e/y", "file:///%2561" };
+
+	for (size_t i = 0; i < ARRAY_LEN(uris); i++) {
+		struct buf once = { 0 }, twice = { 0 };
+
+		assert_null(uri_fold(slice_str(uris[i]), &once));
+		assert_null(uri_fold(buf_slice(&once), &twice));
+		assert_true(slice_is_equal(buf_slice(&once), buf_slice(&twice)));
+		buf_fini(&once);
+		buf_fini(&twice);
+	}
+}
+
+/* tools: read_*, Echo, but not read_secret*; resources below file:///srv/data, but not its Private. */
+static struct permissions some_rules(void)
+{
+	static const struct slice tools[] = { SLICE("read_*"), SLICE("Echo") };
+	static const struct slice secrets[] = { SLICE("read_secret*") };
+	static const struct slice all[] = { SLICE("*") };
+	static const struct slice files[] = { SLICE("file:///srv/data/*") };
+	static const struct slice private[] = { SLICE("file:///srv/data/Private/*"),
+						SLICE("file:///srv/data/private") };
+	struct permissions permissions = { .kinds = {
+						   [PERMISSION_TOOL] = { .allow = { tools, 2 },
+									 .deny = { secrets, 1 } },
+						   [PERMISSION_PROMPT] = { .allow = { all, 1 } },
+						   [PERMISSION_RESOURCE] = { .allow = { files, 1 },
+									     .deny = { private,
+										       2 } },
+					   } };
+
+	permissions_finish(&permissions);
+	return permissions;
+}
+
+static void deny_wins_however_it_is_spelled(void **state)
+{
+	static const struct {
+		enum permission_kind kind;
+		const char *name;
+		bool is_allowed;
+	} rows[] = {
+		{ PERMISSION_TOOL, "read_file", true },
+		{ PERMISSION_TOOL, "READ_file", true },
+		{ PERMISSION_TOOL, "echo", true },
+		{ PERMISSION_TOOL, "echo2", false },
+		{ PERMISSION_TOOL, "write_file", false },
+		{ PERMISSION_TOOL, "read_secret", false },
+		{ PERMISSION_TOOL, "Read_Secrets", false },
+		{ PERMISSION_TOOL, "read_ secret", false },
+		{ PERMISSION_TOOL,
+		  "\xEF\xBD\x92"
+		  "ead_secret",
+		  false }, /* full width r */
+		{ PERMISSION_TOOL, "read_\xE2\x80\x8Bsecret", false },
+		{ PERMISSION_TOOL, "", false },
+		{ PERMISSION_PROMPT, "anything", true },
+		{ PERMISSION_PROMPT, "any\x01thing", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/a", true },
+		{ PERMISSION_RESOURCE, "file:///srv/data/../x", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/%2e%2e/x", false },
+		{ PERMISSION_RESOURCE, "file:///x/../srv/data/a", true },
+		{ PERMISSION_RESOURCE, "FILE:///srv/data/a", true },
+		{ PERMISSION_RESOURCE, "file:///SRV/data/a", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/Private/a", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/private/a", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/x/../PRIVATE/a", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/Privat%65/a", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/private?x", false },
+		{ PERMISSION_RESOURCE, "file:///srv/data/Private/a?x", false },
+		{ PERMISSION_TEMPLATE, "file:///{path}", false }, /* nothing is allowed */
+	};
+	struct permissions permissions = some_rules();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (permissions_allow(&permissions, rows[i].kind, slice_str(rows[i].name)) !=
+		    rows[i].is_allowed)
+			fail_msg("%s", rows[i].name);
+	permissions_free(&permissions);
+}
+
+static void without_rules_all_is_allowed(void **state)
+{
+	static const struct slice all[] = { SLICE("*") };
+	struct permissions permissions = { .has_rules = false };
+
+	for (size_t i = 0; i < PERMISSION_KINDS; i++)
+		permissions.kinds[i].allow = (struct slices){ all, 1 };
+	permissions_finish(&permissions);
+	assert_false(permissions.has_rules);
+	assert_true(permissions_allow(&permissions, PERMISSION_TOOL, SLICE_LIT("a\x01")));
+	assert_true(permissions_allow_json(&permissions, PERMISSION_TOOL,
+					   (struct json){ .type = JSON_NUMBER }));
+	permissions_free(&permissions);
+}
+
+static void messages_are_judged_by_what_they_use(void **state)
+{
+	static const struct {
+		const char *message;
+		const char *denied; /* NULL: nothing */
+	} rows[] = {
+		{ "'method':'tools/call','params':{'name':'read_a'}", NULL },
+		{ "'method':'tools/call','params':{'name':'write'}", "tool" },
+		{ "'method':'tools/call','params':{'name':'read_secr\\u0065t'}", "tool" },
+		{ "'method':'tools/call','params':{'name':7}", "tool" },
+		{ "'method':'tools/call','params':{}", "tool" },
+		{ "'method':'tools/call','params':['write']", "tool" },
+		{ "'method':'tools/call'", "tool" },
+		{ "'method':'Tools/Call','params':{'name':'write'}", "tool" },
+		{ "'method':'tools /call','params':{'name':'write'}", "tool" },
+		{ "'method':'tools/call\xE2\x80\x8B','params':{'name':'write'}", "method" },
+		{ "'method':'tools/list'", NULL },
+		{ "'method':'ping'", NULL },
+		{ "'method':'prompts/get','params':{'name':'p'}", NULL },
+		{ "'method':'prompts/get','params':{'name':'p\\u0000'}", "prompt" },
+		{ "'method':'resources/read','params':{'uri':'file:///srv/data/a'}", NULL },
+		{ "'method':'resources/read','params':{'uri':'file:///etc/passwd'}", "resource" },
+		{ "'method':'resources/subscribe','params':{'uri':'file:///etc'}", "resource" },
+		{ "'method':'resources/unsubscribe','params':{'uri':'file:///etc'}", "resource" },
+		{ "'method':'completion/complete','params':{'ref':{'type':'ref/prompt','name':'p'}}",
+		  NULL },
+		{ "'method':'completion/complete','params':{'ref':{'type':'ref/resource','uri':'a'}}",
+		  "prompt or resource" },
+		{ "'method':'completion/complete','params':{'ref':{'\\u0075ri':'a','name':'p'}}",
+		  "prompt or resource" },
+		{ "'method':'completion/complete','params':{'ref':{'name':'p','Uri':'a'}}",
+		  "prompt or resource" },
+		{ "'method':'completion/complete','params':{'ref':{'\\ud800':'p'}}",
+		  "prompt or resource" },
+		{ "'result':{}", NULL },
+	};
+	struct permissions permissions = some_rules();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct envelope env;
+		struct error err;
+		const char *denied;
+		char text[512];
+
+		snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':1,%s}", rows[i].message);
+		for (char *at = text; (at = strchr(at, '\'')) != NULL;)
+			*at = '"';
+		if (scan_envelope(slice_str(text), &limits, 0, &env, &err) < 0)
+			fail_msg("%s: %s", text, err.text);
+		denied = permissions_find_denied(&permissions, &env);
+		if ((denied == NULL) != (rows[i].denied == NULL) ||
+		    (denied != NULL && strcmp(denied, rows[i].denied) != 0))
+			fail_msg("%s: %s", text, denied != NULL ? denied : "allowed");
+	}
+	permissions_free(&permissions);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(uris_are_what_they_mean),
+		cmocka_unit_test(folding_again_changes_nothing),
+		cmocka_unit_test(deny_wins_however_it_is_spelled),
+		cmocka_unit_test(without_rules_all_is_allowed),
+		cmocka_unit_test(messages_are_judged_by_what_they_use),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
