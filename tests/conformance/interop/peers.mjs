@@ -1,5 +1,5 @@
-// Real clients behind the same few functions. What a client does not have is not in its `can`;
-// what it has and does wrong is in its `lacks`, with the reason.
+// Real clients behind the same few functions. What a client does not have is not in its `can`; what it has and does wrong
+// is in its `lacks`, with the reason; `resumes` if it comes back for answers whose connection was lost.
 
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -48,7 +48,7 @@ export function severable() {
 }
 
 function record(more) {
-  const peer = { asked: [], updates: [], changes: 0, answers: { ...defaults }, can: new Set(everything), lacks: {}, ...more };
+  const peer = { asked: [], updates: [], changes: 0, answers: { ...defaults }, can: new Set(everything), lacks: {}, resumes: true, ...more };
   peer.answer = (request) => (peer.asked.push(request), peer.answers[request.method]());
   return peer;
 }
@@ -100,7 +100,7 @@ export function v2Peer(transport, mode) {
 // The AI SDK's MCP client. Of what servers ask it knows forms alone, and it takes no notifications.
 function aiPeer({ createMCPClient, ElicitationRequestSchema }, url, { fetch } = globalThis, headers = {}) {
   const peer = record({
-    can: new Set(['elicitation']),
+    can: new Set(['elicitation']), resumes: false,
     modern: () => peer.client.initializeResult?.protocolVersion === MODERN,
     async connect() {
       peer.client = await createMCPClient({

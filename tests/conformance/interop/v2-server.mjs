@@ -35,6 +35,7 @@ const asPoem = (name) => inputRequired.createMessage({
 
 async function count({ steps, pause, name }, { mcpReq }) {
   const progressToken = mcpReq._meta?.progressToken;
+  appendFileSync(journal, `begun ${name}\n`);
   try {
     for (let progress = 1; progress <= steps; progress++) {
       await sleep(pause, undefined, { signal: mcpReq.signal });
