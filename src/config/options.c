@@ -508,12 +508,14 @@ const struct option options_table[] = {
 	  .choices = isolations,
 	  .def = "session",
 	  .help = "Whom one process serves. session: one session; right for every server. principal: "
-		  "all sessions of one caller (without authorization everybody is the same one); while a process may ask "
-		  "its client something it has one call at a time. shared: everybody; for servers "
-		  "without state of a client's own, which then cannot ask clients anything. With the "
-		  "last two there are several processes with many sessions each; tasks are not "
-		  "offered, and with shared no log messages. A client of 2026-07-28 has no session: with session it is "
-		  "served as with principal." },
+		  "all sessions of one caller (without authorization everybody is the same one); where a server of the "
+		  "older revisions may ask its client something, a process has one call at a time. shared: everybody; for "
+		  "servers without state of a client's own. One of the older revisions cannot ask clients anything then; "
+		  "one of 2026-07-28 can. With the last two there are several processes with many sessions each; tasks "
+		  "are not offered, and with shared no log messages; what a server of the older revisions asks while no "
+		  "call is in work, as some ask for roots when they start, is refused. A client of 2026-07-28 has no "
+		  "session: with session it is served as with principal, so that without authorization all such clients "
+		  "share processes." },
 	{ .path = "servers.NAME.era",
 	  .type = OPTION_ENUM,
 	  SERVER(conf.era),
@@ -522,7 +524,8 @@ const struct option options_table[] = {
 	  .help = "The era of MCP that the server is spoken to in, whatever its clients speak. legacy: with initialize, up "
 		  "to 2025-11-25. modern: 2026-07-28. auto: it is asked to initialize; if it refuses that, or a client of "
 		  "2026-07-28 comes, a process of its own is asked for server/discover and then stopped, at most once a "
-		  "day." },
+		  "day. One that answers in either era, as those made with the current SDKs do, is spoken to as "
+		  "modern from then on." },
 	{ .path = "servers.NAME.assume_no_server_requests",
 	  .type = OPTION_BOOL,
 	  SERVER(conf.never_asks),

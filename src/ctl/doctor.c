@@ -24,15 +24,22 @@
 #include "keeper/sandbox.h"
 #include "mcp/revision.h"
 
+#define META "io.modelcontextprotocol/"
 #define LIST_MS 30000
-#define EXIT_MS 1000 /* between the end of its output and its own */
+#define DISCOVER_MS 15000 /* as the daemon waits. BACK-ERA-03 */
+#define EXIT_MS 1000      /* between the end of its output and its own */
 #define PAGES_MAX 1000
 #define STDERR_LINES 20
 
 struct examination {
 	const struct config_server *server;
 	const struct doctor_claims *given;
+	const struct launch *launch;
+	const struct reaper *reaper;
+	const struct launch_spec *spec;
 	struct probe probe;
+	bool is_modern;  /* it is spoken to in the modern era */
+	json_t *refusal; /* its answer to initialize, for which it was started again; or NULL */
 	const char *ill; /* the first thing that is wrong, or NULL */
 };
 
@@ -122,7 +129,7 @@ static bool examine_claims(struct examination *e, struct launch_spec *spec)
 
 /* ---- the start ---- */
 
-static void explain_start(struct examination *e, const struct launch_spec *spec)
+static void explain_start(struct examination *e)
 {
 	const struct launch_verdict *verdict = &e->probe.verdict;
 	struct buf text = { 0 };
@@ -136,9 +143,9 @@ static void explain_start(struct examination *e, const struct launch_spec *spec)
 	buf_printf(&text, ": %s", strerror(verdict->error));
 	if (verdict->step == LAUNCH_EXEC && verdict->error == ENOENT) {
 		buf_append_str(&text, "; looked for");
-		for (char **path = spec->candidates; *path != NULL; path++)
+		for (char **path = e->spec->candidates; *path != NULL; path++)
 			buf_printf(&text, " %s", *path);
-		if (access(spec->candidates[0], F_OK) == 0)
+		if (access(e->spec->candidates[0], F_OK) == 0)
 			buf_append_str(&text,
 				       "; it is there, so what its first line (#!) names is not");
 		buf_append_str(&text, launch_hint(verdict, e->server->command));
@@ -147,6 +154,27 @@ static void explain_start(struct examination *e, const struct launch_spec *spec)
 		buf_append_str(&text, "; a script needs a first line like #!/bin/sh");
 	finding_fail(&e->ill, "start", "%s", buf_terminate(&text));
 	buf_fini(&text);
+}
+
+static void end_probe(struct examination *e)
+{
+	probe_fini(&e->probe);
+	if (e->probe.process.pid > 0)
+		reaper_remove(e->reaper, e->probe.process.pid);
+}
+
+/* A process is spoken to in one era only. BACK-ERA-07 */
+static bool start_again(struct examination *e)
+{
+	const struct server_conf *conf = &e->server->conf;
+	bool is_started;
+
+	probe_stop(&e->probe, conf->stop_grace_ms, conf->stop_term_ms);
+	end_probe(e);
+	is_started = probe_start(&e->probe, e->launch, e->spec, e->reaper) == 0;
+	if (!is_started)
+		explain_start(e);
+	return is_started;
 }
 
 /* Fails what has got no answer because the output is closed; `when` goes on from how it ended. */
@@ -173,21 +201,55 @@ static const char *text_of(const json_t *object, const char *member)
 	return text != NULL ? text : "?";
 }
 
+/* Takes params; in the modern era each request says in which revision it is, and who asks. */
+static json_t *ask(struct examination *e, const char *method, json_t *params, uint64_t timeout_ms)
+{
+	struct slice revision = revision_modern.name;
+
+	if (e->is_modern)
+		json_object_set_new(params, "_meta",
+				    json_pack("{s:s%, s:{}, s:{s:s, s:s}}", META "protocolVersion",
+					      revision.p, revision.n, META "clientCapabilities",
+					      META "clientInfo", "name", "mcpgatectl", "version",
+					      PACKAGE_VERSION));
+	return probe_ask(&e->probe, method, params, timeout_ms);
+}
+
+/* The revision that is spoken from now on, or what it wants instead; NULL: it says none. */
+static const char *revision_in(const struct examination *e, const json_t *result)
+{
+	const json_t *version = json_object_get(result, "protocolVersion");
+	const json_t *versions = json_object_get(result, "supportedVersions");
+
+	for (size_t i = 0; e->is_modern && i < json_array_size(versions); i++) {
+		version = json_array_get(versions, i);
+		if (json_is_string(version) &&
+		    revision_is_modern(slice_str(json_string_value(version))))
+			break;
+	}
+	return json_string_value(version);
+}
+
 static bool judge_answer(struct examination *e, const json_t *answer, uint64_t took_ms)
 {
 	const json_t *result = json_object_get(answer, "result");
-	const json_t *info = json_object_get(result, "serverInfo");
-	const char *version = json_string_value(json_object_get(result, "protocolVersion"));
+	const json_t *info = e->is_modern ? json_object_get(json_object_get(result, "_meta"),
+							    META "serverInfo") :
+					    json_object_get(result, "serverInfo");
+	const char *version = revision_in(e, result);
+	struct slice name = slice_str(version != NULL ? version : "");
 
 	if (!json_is_object(result)) {
-		finding_fail(&e->ill, "answer", "it refused initialize: %s",
-			     text_of(json_object_get(answer, "error"), "message"));
+		const json_t *first = e->refusal != NULL ? e->refusal : answer;
+
+		finding_fail(&e->ill, "answer", "it refused %s: %s",
+			     e->is_modern && e->refusal == NULL ? "server/discover" : "initialize",
+			     text_of(json_object_get(first, "error"), "message"));
 		return false;
 	}
-	if (version == NULL || revision_find(slice_str(version)) == NULL) {
+	if (e->is_modern ? !revision_is_modern(name) : revision_find(name) == NULL) {
 		finding_fail(&e->ill, "answer",
-			     "it answered with the revision '%s', which nobody knows",
-			     version != NULL ? version : "");
+			     "it answered with the revision '%s', which nobody knows", name.p);
 		return false;
 	}
 	finding_print("ok", "answer", "after %.2f s: %s %s, revision %s", (double)took_ms / 1000,
@@ -205,22 +267,43 @@ static const char *network_hint(const struct config_server *server)
 	       "download nothing";
 }
 
-static bool examine_handshake(struct examination *e, json_t **capabilities_r)
+static void explain_silence(struct examination *e, const char *method, uint64_t timeout_ms)
 {
-	uint64_t timeout_ms = e->server->conf.start_timeout_ms;
-	uint64_t begin_ms = clock_now_ms();
-	json_t *answer = probe_ask(&e->probe, "initialize", mcp_client_hello(), timeout_ms);
-	bool is_good = false;
+	struct buf when = { 0 };
 
-	if (answer != NULL)
-		is_good = judge_answer(e, answer, clock_now_ms() - begin_ms);
+	buf_printf(&when, " before it answered %s", method);
+	if (e->refusal != NULL)
+		(void)judge_answer(e, e->refusal, 0);
 	else if (e->probe.is_closed)
-		explain_exit(e, "answer", " before it answered initialize");
+		explain_exit(e, "answer", buf_terminate(&when));
 	else
 		finding_fail(&e->ill, "answer",
-			     "no answer to initialize within %.1f s (start.timeout); perhaps it "
+			     "no answer to %s within %.1f s (start.timeout); perhaps it "
 			     "waits for a download, a login or a terminal%s",
-			     (double)timeout_ms / 1000, network_hint(e->server));
+			     method, (double)timeout_ms / 1000, network_hint(e->server));
+	buf_fini(&when);
+}
+
+/* As the daemon finds out of which era it is. bridging.md §1.10 */
+static bool examine_handshake(struct examination *e, json_t **capabilities_r)
+{
+	const struct server_conf *conf = &e->server->conf;
+	uint64_t timeout_ms = e->refusal != NULL ? DISCOVER_MS : conf->start_timeout_ms;
+	const char *method = e->is_modern ? "server/discover" : "initialize";
+	uint64_t begin_ms = clock_now_ms();
+	json_t *answer =
+		ask(e, method, e->is_modern ? json_object() : mcp_client_hello(), timeout_ms);
+	bool is_good = false;
+
+	if (!e->is_modern && conf->era == ERA_UNKNOWN && json_object_get(answer, "error") != NULL) {
+		e->is_modern = true;
+		e->refusal = answer;
+		return start_again(e) && examine_handshake(e, capabilities_r);
+	}
+	if (answer != NULL)
+		is_good = judge_answer(e, answer, clock_now_ms() - begin_ms);
+	else
+		explain_silence(e, method, timeout_ms);
 	*capabilities_r =
 		json_incref(json_object_get(json_object_get(answer, "result"), "capabilities"));
 	json_decref(answer);
@@ -243,7 +326,7 @@ static void examine_tools(struct examination *e, const json_t *capabilities)
 	}
 	do {
 		json_t *params = json_pack("{s:o*}", "cursor", cursor);
-		json_t *answer = probe_ask(&e->probe, "tools/list", params, LIST_MS);
+		json_t *answer = ask(e, "tools/list", params, LIST_MS);
 		const json_t *result = json_object_get(answer, "result");
 		json_t *next = json_object_get(result, "nextCursor");
 
@@ -286,10 +369,14 @@ static void examine_running(struct examination *e)
 	size_t lines = 0;
 
 	if (examine_handshake(e, &capabilities)) {
-		probe_notify(&e->probe, "notifications/initialized");
+		if (!e->is_modern)
+			probe_notify(&e->probe, "notifications/initialized");
 		examine_tools(e, capabilities);
 	}
 	json_decref(capabilities);
+	json_decref(e->refusal);
+	if (e->probe.verdict.error != 0)
+		return; /* it was not started again */
 	if (e->probe.garbage > 0)
 		finding_print("warn", "stdout",
 			      "%zu lines are no messages and were skipped (logs belong to "
@@ -333,17 +420,22 @@ static void examine_limits(struct examination *e, const struct config *config)
 static bool examine(const struct config *config, size_t index, const struct launch *launch,
 		    const struct reaper *reaper, const struct doctor_claims *given)
 {
-	struct examination e = { .server = &config->servers[index], .given = given };
 	struct launch_spec spec = launch->specs[index];
+	struct examination e = { .server = &config->servers[index],
+				 .given = given,
+				 .launch = launch,
+				 .reaper = reaper,
+				 .spec = &spec };
 	char **path = spec.candidates;
 
+	e.is_modern = e.server->conf.era == ERA_MODERN;
 	printf("%s\n", e.server->conf.name);
 	report_sandbox(e.server);
 	examine_limits(&e, config);
 	if (examine_claims(&e, &spec)) {
 		clock_update();
 		if (probe_start(&e.probe, launch, &spec, reaper) < 0) {
-			explain_start(&e, &spec);
+			explain_start(&e);
 		} else {
 			CHECK(path[0] != NULL); /* one of them has been started */
 			while (path[1] != NULL && access(*path, X_OK) != 0)
@@ -351,9 +443,7 @@ static bool examine(const struct config *config, size_t index, const struct laun
 			finding_print("ok", "start", "%s", *path);
 			examine_running(&e);
 		}
-		probe_fini(&e.probe);
-		if (e.probe.process.pid > 0)
-			reaper_remove(reaper, e.probe.process.pid);
+		end_probe(&e);
 	}
 	claims_free_env(launch->specs[index].envp, spec.envp);
 	return e.ill == NULL;

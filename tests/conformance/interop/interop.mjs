@@ -4,30 +4,27 @@
 //   node interop/interop.mjs --url URL [--sse-url URL] [--clients LIST] [--without CHECKS] [--header 'N: V'] [--json FILE]
 //
 // Clients (all by default): v1-http and v1-sse (SDK v1), v2-legacy and v2-modern (SDK v2 in either
-// era), v2-default and v2-auto (SDK v2 that chooses the era itself), ai-sdk (that of the AI SDK, which does so
-// too), inspector (its CLI). v1-sse needs --sse-url, inspector needs `npm ci` in this folder;
-// without, they are skipped. --without names checks to skip, comma-separated.
+// era), v2-default (SDK v2 as it comes: legacy), v2-auto (SDK v2 that chooses the era itself), ai-sdk-1 and ai-sdk
+// (that of the AI SDK 1, which is legacy, and 2, which chooses), inspector and inspector-modern (its CLI).
+// v1-sse needs --sse-url, the Inspector needs `npm ci` in this folder; without, they are skipped. --without names checks to skip, comma-separated.
 
-import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
-import * as v1 from '@modelcontextprotocol/sdk/client/index.js';
+import { parseArgs } from 'node:util';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
 import * as v2 from '@modelcontextprotocol/client';
-import { createMCPClient } from '@ai-sdk/mcp';
+import { MODERN, ROOT, ai1Peer, ai2Peer, inspector, inspectorInstalled, reconnectionOptions, severable, v1Peer, v2Peer } from './peers.mjs';
+import * as report from './report.mjs';
+import { finish, must, results, skip, textOf, until } from './report.mjs';
 
 const { values: options } = parseArgs({
   options: {
     url: { type: 'string' }, 'sse-url': { type: 'string' }, json: { type: 'string' },
     header: { type: 'string', multiple: true, default: [] },
     without: { type: 'string', default: '' },
-    clients: { type: 'string', default: 'v1-http,v1-sse,v2-legacy,v2-modern,v2-default,v2-auto,ai-sdk,inspector' }
+    clients: { type: 'string', default: 'v1-http,v1-sse,v2-legacy,v2-modern,v2-default,v2-auto,ai-sdk-1,ai-sdk,inspector,inspector-modern' }
   }
 });
 if (!options.url) {
@@ -37,117 +34,20 @@ if (!options.url) {
 const url = new URL(options.url);
 const headers = Object.fromEntries(options.header.map((line) => line.match(/^([^:]+):\s*(.*)$/s).slice(1)));
 
-const LIMIT = 30_000; // per check
-const ROOT = 'file:///interop/root';
 const DOCUMENT = 'demo://resource/static/document/architecture.md';
 
-class Skip extends Error {}
-const skip = (reason) => { throw new Skip(reason); };
-function must(condition, complaint) {
-  if (!condition) throw new Error(complaint);
-}
-async function until(condition, complaint, limit = 10_000) {
-  for (const end = Date.now() + limit; !condition(); await sleep(20)) must(Date.now() < end, complaint);
-}
-
-const results = [];
 const unwanted = new Set(options.without.split(','));
-async function check(client, name, run) {
-  let timer;
-  if (unwanted.has(name)) run = async () => skip('not asked for');
-  const outcome = await Promise.race([
-    run().then(() => ['pass'], (error) => (error instanceof Skip ? ['skip', error.message] : ['FAIL', error.message])),
-    new Promise((resolve) => { timer = setTimeout(resolve, LIMIT, ['FAIL', `no end after ${LIMIT} ms`]); })
-  ]);
-  clearTimeout(timer);
-  results.push({ client, name, outcome: outcome[0].toLowerCase(), ...(outcome[1] && { message: outcome[1] }) });
-  console.log(`${outcome[0]}  ${client.padEnd(10)}  ${name}${outcome[1] ? `: ${outcome[1].split('\n')[0].slice(0, 300)}` : ''}`);
-  return outcome[0] === 'pass';
-}
-
-// A fetch whose connections can be cut.
-function severable() {
-  const open = new Set();
-  return {
-    async fetch(target, init = {}) {
-      const knife = new AbortController();
-      open.add(knife);
-      return fetch(target, { ...init, signal: init.signal ? AbortSignal.any([init.signal, knife.signal]) : knife.signal });
-    },
-    cut() {
-      for (const knife of open) knife.abort(new Error('cut by the test'));
-      open.clear();
-    }
-  };
-}
-
-const capabilities = { sampling: {}, elicitation: { form: {} }, roots: { listChanged: true } };
-const info = { name: 'interop', version: '1.0.0' };
-
-// Answers to what the server may ask; `asked` records it.
-const answers = {
-  'sampling/createMessage': () => ({ role: 'assistant', model: 'interop-model', content: { type: 'text', text: 'sampled by interop' } }),
-  'elicitation/create': () => ({ action: 'accept', content: { name: 'Interop Tester', check: true } }),
-  'roots/list': () => ({ roots: [{ uri: ROOT, name: 'interop root' }] })
-};
-
-// Both SDKs behind the same few functions.
-function v1Client(transport) {
-  const client = new v1.Client(info, { capabilities });
-  const asked = [];
-  const updates = [];
-  const requests = {
-    'sampling/createMessage': types.CreateMessageRequestSchema,
-    'elicitation/create': types.ElicitRequestSchema,
-    'roots/list': types.ListRootsRequestSchema
-  };
-  for (const [method, schema] of Object.entries(requests)) {
-    client.setRequestHandler(schema, (request) => (asked.push(request), answers[method]()));
-  }
-  client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, ({ params }) => { updates.push(params.uri); });
-  return {
-    client, transport, asked, updates, connect: () => client.connect(transport),
-    call: (name, args, extra) => client.callTool({ name, arguments: args }, undefined, { timeout: LIMIT, ...extra }),
-    async watch(uri) {
-      await client.subscribeResource({ uri });
-      return () => client.unsubscribeResource({ uri });
-    }
-  };
-}
-
-function v2Client(transport, mode) {
-  const client = new v2.Client(info, { capabilities, ...(mode && { versionNegotiation: { mode } }) });
-  const asked = [];
-  const updates = [];
-  for (const [method, reply] of Object.entries(answers)) {
-    client.setRequestHandler(method, (request) => (asked.push(request), reply()));
-  }
-  client.setNotificationHandler('notifications/resources/updated', ({ params }) => { updates.push(params.uri); });
-  return {
-    client, transport, asked, updates, retries: mode !== 'legacy', connect: () => client.connect(transport),
-    call: (name, args, extra) => client.callTool({ name, arguments: args }, { timeout: LIMIT, ...extra }),
-    async watch(uri) {
-      if (mode === 'legacy') {
-        await client.subscribeResource({ uri });
-        return () => client.unsubscribeResource({ uri });
-      }
-      const subscription = await client.listen({ resourceSubscriptions: [uri] });
-      must(subscription.honoredFilter.resourceSubscriptions?.includes(uri), 'the subscription was not honored');
-      return () => subscription.close();
-    }
-  };
-}
+const check = (client, name, run) =>
+  report.check(client, name, unwanted.has(name) ? async () => skip('not asked for') : run);
 
 // SDK v1 drops a progress notification that arrives right before the result, so the last is optional.
 // SDK v2 tells the last progress once more when it tries again: a server that starts may ask for roots during any call.
 function mustProgress(peer, told, steps) {
-  const seen = peer.retries ? told.filter((step, n) => step !== told[n - 1]) : told;
+  const seen = peer.modern() ? told.filter((step, n) => step !== told[n - 1]) : told;
   const wanted = Array.from({ length: seen.length }, (_, n) => n + 1);
   must(seen.join() === wanted.join() && seen.length >= steps - 1 && seen.length <= steps,
     `progress was ${seen.join() || 'missing'} of ${steps}`);
 }
-
-const textOf = (result) => result.content.map((part) => part.text ?? '').join('');
 
 // The least that a connected client must be able to do. Returns the names of the tools.
 async function basics(name, peer) {
@@ -242,13 +142,13 @@ async function common(name, peer) {
     must(completion.values.includes('Engineering'), `completed to ${completion.values.join() || 'nothing'}`);
   });
   await check(name, 'subscribe', async () => {
-    const unwatch = await peer.watch(DOCUMENT);
+    const watch = await peer.watch(DOCUMENT);
     await peer.call('toggle-subscriber-updates', {}); // starts the updates
     try {
       await until(() => peer.updates.includes(DOCUMENT), 'no update arrived');
     } finally {
       await peer.call('toggle-subscriber-updates', {}); // stops them
-      await unwatch();
+      await watch.close();
     }
   });
 }
@@ -301,9 +201,6 @@ async function terminate(name, peer) {
   });
 }
 
-const reconnectionOptions = {
-  initialReconnectionDelay: 100, maxReconnectionDelay: 500, reconnectionDelayGrowFactor: 1.5, maxRetries: 10
-};
 const sent = { requestInit: { headers } };
 
 // A client that chooses the era itself: it must get through. What works in an era, the others show.
@@ -313,10 +210,29 @@ async function choosing(name, peer) {
   await peer.client.close();
 }
 
+async function inspected(name, era) {
+  if (!inspectorInstalled()) return check(name, 'tools/list', async () => skip('not installed'));
+  const { inspect, close } = inspector(url, { headers: options.header, era });
+  await check(name, 'tools/list', async () => {
+    must((await inspect('--method', 'tools/list')).tools.some((tool) => tool.name === 'echo'), 'no echo');
+  });
+  await check(name, 'tools/call', async () => {
+    const reply = await inspect('--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'message=hello');
+    must(textOf(reply) === 'Echo: hello', `the reply was ${textOf(reply)}`);
+  });
+  await check(name, 'resources/read', async () => {
+    must((await inspect('--method', 'resources/read', '--uri', DOCUMENT)).contents.length === 1, 'no contents');
+  });
+  await check(name, 'prompts/list', async () => {
+    must((await inspect('--method', 'prompts/list')).prompts.length > 1, 'no prompts');
+  });
+  close();
+}
+
 const clients = {
   async 'v1-http'(name) {
     const wire = severable();
-    const open = (extra) => v1Client(new StreamableHTTPClientTransport(url, { ...sent, fetch: wire.fetch, reconnectionOptions, ...extra }));
+    const open = (extra) => v1Peer(new StreamableHTTPClientTransport(url, { ...sent, fetch: wire.fetch, reconnectionOptions, ...extra }));
     const peer = open();
     if (!await check(name, 'connect', peer.connect)) return;
     await common(name, peer);
@@ -326,67 +242,37 @@ const clients = {
   },
   async 'v1-sse'(name) {
     if (!options['sse-url']) return check(name, 'connect', async () => skip('no --sse-url'));
-    const peer = v1Client(new SSEClientTransport(new URL(options['sse-url']), sent));
+    const peer = v1Peer(new SSEClientTransport(new URL(options['sse-url']), sent));
     if (!await check(name, 'connect', peer.connect)) return;
     await common(name, peer);
     await peer.client.close();
   },
   async 'v2-legacy'(name) {
-    const peer = v2Client(new v2.StreamableHTTPClientTransport(url, { ...sent, reconnectionOptions }), 'legacy');
+    const peer = v2Peer(new v2.StreamableHTTPClientTransport(url, { ...sent, reconnectionOptions }), 'legacy');
     if (!await check(name, 'connect', peer.connect)) return;
     await common(name, peer);
     await terminate(name, peer);
     await peer.client.close();
   },
   async 'v2-modern'(name) {
-    const probe = v2Client(new v2.StreamableHTTPClientTransport(url, sent), 'auto');
+    const probe = v2Peer(new v2.StreamableHTTPClientTransport(url, sent), 'auto');
     await check(name, 'negotiate', async () => {
       await probe.connect();
       const version = probe.client.getNegotiatedProtocolVersion();
-      must(version === '2026-07-28', `negotiated ${version}`);
+      must(version === MODERN, `negotiated ${version}`);
     });
     await probe.client.close();
-    const peer = v2Client(new v2.StreamableHTTPClientTransport(url, sent), { pin: '2026-07-28' });
+    const peer = v2Peer(new v2.StreamableHTTPClientTransport(url, sent), { pin: MODERN });
     if (!await check(name, 'connect', peer.connect)) return;
     await common(name, peer);
     await peer.client.close();
   },
-  'v2-default': (name) => choosing(name, v2Client(new v2.StreamableHTTPClientTransport(url, sent))),
-  'v2-auto': (name) => choosing(name, v2Client(new v2.StreamableHTTPClientTransport(url, sent), 'auto')),
-  async 'ai-sdk'(name) {
-    const peer = {
-      connect: async () => { peer.client = await createMCPClient({ transport: { type: 'http', url: url.href, headers } }); },
-      call: (tool, args) => peer.client.callTool({ name: tool, arguments: args, options: { timeout: LIMIT } })
-    };
-    await choosing(name, peer);
-  },
-  async inspector(name) {
-    const launcher = fileURLToPath(new URL('node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url));
-    if (!existsSync(launcher)) return check(name, 'tools/list', async () => skip('not installed'));
-    const home = mkdtempSync(join(tmpdir(), 'inspector-'));
-    const inspect = async (...args) => {
-      const command = [launcher, '--cli', url.href, '--transport', 'http',
-        ...options.header.flatMap((line) => ['--header', line]), ...args];
-      const settings = { env: { ...process.env, HOME: home }, maxBuffer: 1 << 24 };
-      const { stdout } = await promisify(execFile)(process.execPath, command, settings)
-        .catch((error) => { throw new Error(error.stderr?.trim() || error.message); });
-      return JSON.parse(stdout);
-    };
-    await check(name, 'tools/list', async () => {
-      must((await inspect('--method', 'tools/list')).tools.some((tool) => tool.name === 'echo'), 'no echo');
-    });
-    await check(name, 'tools/call', async () => {
-      const reply = await inspect('--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'message=hello');
-      must(textOf(reply) === 'Echo: hello', `the reply was ${textOf(reply)}`);
-    });
-    await check(name, 'resources/read', async () => {
-      must((await inspect('--method', 'resources/read', '--uri', DOCUMENT)).contents.length === 1, 'no contents');
-    });
-    await check(name, 'prompts/list', async () => {
-      must((await inspect('--method', 'prompts/list')).prompts.length > 1, 'no prompts');
-    });
-    rmSync(home, { recursive: true, force: true });
-  }
+  'v2-default': (name) => choosing(name, v2Peer(new v2.StreamableHTTPClientTransport(url, sent))),
+  'v2-auto': (name) => choosing(name, v2Peer(new v2.StreamableHTTPClientTransport(url, sent), 'auto')),
+  'ai-sdk-1': (name) => choosing(name, ai1Peer(url, globalThis, headers)),
+  'ai-sdk': (name) => choosing(name, ai2Peer(url, globalThis, headers)),
+  inspector: (name) => inspected(name),
+  'inspector-modern': (name) => inspected(name, 'modern')
 };
 
 for (const name of options.clients.split(',')) {
@@ -394,7 +280,4 @@ for (const name of options.clients.split(',')) {
   await clients[name](name);
 }
 if (options.json) writeFileSync(options.json, `${JSON.stringify({ url: options.url, results }, null, 2)}\n`);
-const count = (outcome) => results.filter((result) => result.outcome === outcome).length;
-if (count('skip')) console.log(`${count('skip')} skipped`);
-console.log(`${count('pass')} passed, ${count('fail')} failed`);
-process.exit(count('fail') ? 1 : 0);
+finish();

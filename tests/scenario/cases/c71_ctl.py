@@ -434,6 +434,21 @@ def doctor_praises_what_is_right(t):
 
 
 @case(daemon=False, deadline=30)
+def doctor_speaks_either_era(t):
+    """product §2 BACK-ERA-05 BACK-ERA-07: a server of 2026-07-28 is sound; asked in an era that is configured and not its own, it is ill."""
+    short = {"start": {"timeout": "2s"}, "stop": {"grace": "300ms", "term": "2s"}}
+    modern = {"script": {"era": "modern"}}
+    right = {"found": modern, "told": dict(modern, era="modern"), "both": {"script": {"era": "both"}}}
+    out, _ = doctor(t, {name: merged(short, spec) for name, spec in right.items()}, status=0)
+    answers = re.findall(r"^  ok    answer    after [\d.]+ s: \S+ \S+, revision (\S+)$", out, re.M)
+    eq(answers, ["2026-07-28", "2026-07-28", "2025-11-25"], out)
+    eq(len(re.findall(r"^  ok    tools     2, listed", out, re.M)), 3, out)
+    wrong = {"old": dict(modern, era="legacy"), "new": {"script": {}, "era": "modern"}}
+    out, _ = doctor(t, {name: merged(short, spec) for name, spec in wrong.items()}, status=1)
+    eq(re.findall(r"FAIL  answer    it refused (\S+): ", out), ["initialize", "server/discover"], out)
+
+
+@case(daemon=False, deadline=30)
 def doctor_reads_as_the_daemon_does(t):
     """BACK-FRAME-04 BACK-FRAME-05: whom the daemon understands, the doctor does not call ill."""
     answer = '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"a\\u0000","version":"1"}}}'
