@@ -358,7 +358,8 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"F:2:12: unknown key 'quux'; the keys here are: "
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, era, assume_no_server_requests, pool, "
-		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, tool_timeout, stop, "
+		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, prompts, "
+		"templates, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");

@@ -8,7 +8,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/import.c src/config/import.h \
 	src/config/load.c src/config/load.h \
 	src/config/name.c src/config/name.h \
-	src/config/options.c src/config/options.h src/config/options_auth.def src/config/options_sandbox.def \
+	src/config/options.c src/config/options.h src/config/options_auth.def src/config/options_policy.def src/config/options_sandbox.def \
 	src/config/problem.c src/config/problem.h \
 	src/config/quantity.c src/config/quantity.h \
 	src/config/quote.c src/config/quote.h \
