@@ -263,7 +263,8 @@ static const struct spawner_ops gateway_spawner_ops = {
 
 /* ---- starting ---- */
 
-static void gateway_make_servers(struct gateway *g)
+/* eras: of all servers of the configuration, from before. */
+static void gateway_make_servers(struct gateway *g, const struct era_memory *eras)
 {
 	const struct config *config = g->config;
 
@@ -279,6 +280,7 @@ static void gateway_make_servers(struct gateway *g)
 			continue;
 		conf.fleet = &g->fleet;
 		server_init(server, g->loop, g->spawner, &conf);
+		era_remember(server, &eras[i]);
 		g->endpoints[g->server_count] = config->servers[i].endpoint;
 		g->endpoints[g->server_count++].server = server;
 	}
@@ -491,7 +493,8 @@ static int gateway_run(struct gateway_entry *entry)
 		return 1;
 	}
 	gateway_make_deny_list(&g);
-	gateway_make_servers(&g);
+	gateway_make_servers(&g, entry->eras);
+	free(entry->eras);
 	gateway_make_frontend(&g);
 	gateway_make_http(&g);
 	if (!server_certificates_are_needed(&g.server_certificates))

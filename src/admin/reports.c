@@ -75,6 +75,7 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_text(value, "path", path);
 	value_set_text(value, "isolation", slice_str(isolation_name(server->conf.isolation)));
 	value_set_text(value, "era", slice_str(era_name(era_of(server))));
+	value_set_text(value, "era_from", slice_str(era_source(server)));
 	value_set_text(value, "sandbox", slice_str(server->conf.confinement.in_force));
 	value_set_text(value, "sandbox_lacks", slice_str(server->conf.confinement.lacking));
 	value_set_number(value, "processes", server->count);

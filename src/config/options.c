@@ -623,6 +623,15 @@ const struct option options_table[] = {
 	  .min = "1ms",
 	  .max = "365d",
 	  .help = "A process that sessions share is stopped when it had no call for so long." },
+	{ .path = "servers.NAME.pool.remember",
+	  .type = OPTION_DURATION,
+	  SERVER(conf.remember_ms),
+	  .def = "10m",
+	  .min = "0",
+	  .max = "24h",
+	  .help = "When the last process that sessions share was stopped because it had no call, "
+		  "what it has said of the server, and its lists, are told for so long without "
+		  "starting another. Nobody tells of changes meanwhile. 0: not at all." },
 	{ .path = "servers.NAME.pool.max_age",
 	  .type = OPTION_DURATION,
 	  SERVER(conf.max_age_ms),

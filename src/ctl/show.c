@@ -13,7 +13,7 @@
 #include "ctl/escape.h"
 #include "ctl/text_table.h"
 
-#define COLUMNS_MAX 16
+#define COLUMNS_MAX 20
 
 /* The numbers, which stand to the right, come last. */
 enum kind {
@@ -137,6 +137,8 @@ static const struct column server_columns[] = {
 	{ "SERVER", "name", KIND_TEXT },
 	{ "STATE", "state", KIND_TEXT },
 	{ "ISOLATION", "isolation", KIND_TEXT },
+	{ "ERA", "era", KIND_TEXT },
+	{ "ERA FROM", "era_from", KIND_TEXT },
 	{ "PROCESSES", "processes", KIND_COUNT },
 	{ "SESSIONS", "sessions", KIND_COUNT },
 	{ "ASLEEP", "asleep", KIND_COUNT },

@@ -32,6 +32,11 @@ enum ipc_type {
 	 * descriptor: the connection
 	 */
 	IPC_JUDGE,
+	/*
+	 * it has turned out that server number `server` is of era `value` (enum era; the keeper remembers it); `child`
+	 * 1: it was asked just now
+	 */
+	IPC_ERA,
 	/* keeper to gateway */
 	IPC_STARTED, /* `child` runs as `pid`; descriptors: its stdin, stdout, stderr (our ends) */
 	IPC_FAILED,  /* `child` could not be started; `value` is errno */

@@ -37,6 +37,20 @@ static void read_seal_key(struct gateway_entry *entry)
 	}
 }
 
+static void read_eras(struct gateway_entry *entry)
+{
+	size_t size = entry->config->server_count * sizeof(*entry->eras);
+	ssize_t n;
+
+	entry->eras = mem_alloc(size + 1);
+	n = pread(GATEWAY_ERAS, entry->eras, size, 0);
+	close(GATEWAY_ERAS);
+	if (n != (ssize_t)size) {
+		dprintf(GATEWAY_LOG, "mcpgated-gateway: the keeper has given no eras\n");
+		_exit(1);
+	}
+}
+
 static bool has_tls(const struct config *config)
 {
 	for (size_t i = 0; i < config->listen_count; i++)
@@ -55,6 +69,7 @@ void gateway_entry(struct gateway_entry *entry_r)
 	entry_r->config = entry.config;
 	entry_r->listeners = find_listeners(entry.config);
 	read_seal_key(entry_r);
+	read_eras(entry_r);
 	if (has_tls(entry.config))
 		tls_init();
 	/* Hashes of tokens and reports of the operator need the same libraries as issuers do. */

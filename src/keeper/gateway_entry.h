@@ -7,6 +7,7 @@
 #define MCPGATED_KEEPER_GATEWAY_ENTRY_H
 
 #include "config/config.h"
+#include "process/era.h"
 #include "router/seal.h"
 
 /* 0 and 1 are the null device. */
@@ -17,8 +18,9 @@ enum gateway_descriptor {
 	GATEWAY_DENY = 5,   /* a memory file: session/deny_snapshot.h */
 	GATEWAY_SEAL =
 		6, /* a memory file: a key for router/seal.h, the same for all gateways of a keeper */
+	GATEWAY_ERAS = 7, /* a memory file: a struct era_memory for each server */
 	/* In the order of config->listen, then those of enum listener_more; closed where there is none. */
-	GATEWAY_LISTENERS = 7,
+	GATEWAY_LISTENERS = 8,
 };
 
 enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
@@ -26,6 +28,7 @@ enum listener_more { LISTENER_ADMIN, LISTENER_METRICS, LISTENERS_MORE };
 struct gateway_entry {
 	struct config *config; /* free with config_free */
 	int *listeners; /* config->listen_count and LISTENERS_MORE, non-blocking; -1: there is none. To be freed */
+	struct era_memory *eras; /* of each server of the configuration. To be freed */
 	unsigned char seal_key[SEAL_KEY_BYTES]; /* to be overwritten when it has been taken over */
 };
 

@@ -41,6 +41,7 @@ static void become_gateway(const struct gateway_process_conf *conf, int keeper_f
 	fds[GATEWAY_CONFIG] = conf->config;
 	fds[GATEWAY_DENY] = conf->deny;
 	fds[GATEWAY_SEAL] = conf->seal;
+	fds[GATEWAY_ERAS] = conf->eras;
 	memcpy(fds + GATEWAY_LISTENERS, conf->listeners, conf->listener_count * sizeof(*fds));
 	programs_become(conf->programs, PROGRAM_GATEWAY, NULL, fds, count);
 }

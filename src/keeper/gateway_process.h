@@ -34,6 +34,7 @@ struct gateway_process_conf {
 	int config;           /* a memory file: what config_print_for_gateway has written */
 	int deny;             /* one of DENY_SNAPSHOT_FILE_BYTES */
 	int seal;             /* one of SEAL_KEY_BYTES */
+	int eras;             /* one of era_store_hand_over */
 	int log;              /* the end of a pipe */
 	const int *listeners; /* -1: there is none */
 	size_t listener_count;

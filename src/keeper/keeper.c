@@ -22,12 +22,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "io/ipc.h"
 #include "keeper/certificates.h"
 #include "keeper/cgroups.h"
 #include "keeper/children.h"
 #include "keeper/descriptors.h"
+#include "keeper/era_store.h"
 #include "keeper/fetcher_process.h"
 #include "keeper/gateway_entry.h"
 #include "keeper/gateway_process.h"
@@ -96,6 +96,7 @@ struct keeper {
 	struct gateway_process gateway;
 	struct fetcher_process fetcher;
 	struct certificates certificates;
+	struct era_store era_store;
 	bool is_reloading;
 	unsigned int drains_owed; /* IPC_DRAIN messages that did not fit yet */
 	enum keeper_ping ping;
@@ -188,7 +189,7 @@ static void keeper_on_reaper_exit(struct keeper *keeper)
 
 static void keeper_start_gateway(struct keeper *keeper)
 {
-	const struct gateway_process_conf conf = {
+	struct gateway_process_conf conf = {
 		.programs = keeper->programs,
 		.config = keeper->gateway_config,
 		.deny = keeper->gateway_deny,
@@ -198,11 +199,16 @@ static void keeper_start_gateway(struct keeper *keeper)
 		.listener_count = keeper->config->listen_count + LISTENERS_MORE,
 	};
 	struct error err = { ERROR_NONE, "" };
+	int result;
 
 	CHECK(keeper_is_on(keeper) && keeper->gateway.pid == 0);
 	listeners_restore(keeper->config, keeper->listeners);
 	log_relay_restore(&keeper->log_relay);
-	if (gateway_process_start(&keeper->gateway, &conf, &err) < 0) {
+	conf.eras = era_store_hand_over(&keeper->era_store, &err);
+	result = conf.eras >= 0 ? gateway_process_start(&keeper->gateway, &conf, &err) : -1;
+	if (conf.eras >= 0)
+		close(conf.eras);
+	if (result < 0) {
 		LOG(GATEWAY_GIVE_UP, LOG_STR("error", err.text));
 		keeper->exit_code = 1;
 		keeper_set_state(keeper, KEEPER_DONE);
@@ -361,6 +367,8 @@ static void keeper_on_message(struct keeper *keeper, const struct ipc_message *m
 		keeper_on_certificates(keeper, message->value != 0);
 	else if (message->type == IPC_ALIVE)
 		keeper_feed_watchdog(keeper);
+	else if (message->type == IPC_ERA)
+		era_store_note(&keeper->era_store, message);
 	else
 		children_request(&keeper->children, message, fd_count == 1 ? fds[0] : -1);
 	for (size_t i = 0; i < fd_count; i++)
@@ -516,12 +524,16 @@ static int keeper_pause_ms(struct keeper *keeper)
 	return first;
 }
 
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+	return one < other ? one : other;
+}
+
 /* Does what is due; returns when the next thing will be. */
 static uint64_t keeper_do_due(struct keeper *keeper)
 {
 	uint64_t now = clock_now_ms();
 	uint64_t next = NEVER;
-	uint64_t fetcher_ms;
 	int pause_ms;
 
 	if (keeper_is_on(keeper) && keeper->gateway.pid == 0) {
@@ -530,26 +542,25 @@ static uint64_t keeper_do_due(struct keeper *keeper)
 		else
 			next = keeper->gateway.restart_at_ms;
 	}
-	fetcher_ms = fetcher_process_do_due(&keeper->fetcher);
-	if (fetcher_ms < next)
-		next = fetcher_ms;
+	next = earlier(next, fetcher_process_do_due(&keeper->fetcher));
+	next = earlier(next, era_store_do_due(&keeper->era_store));
 	if (keeper->state == KEEPER_DRAINING && now >= keeper->kill_at_ms) {
 		CHECK(keeper->gateway.pid > 0);
 		kill(keeper->gateway.pid, SIGKILL); /* SIGCHLD follows */
 		keeper->kill_at_ms = NEVER;
 	}
-	if (keeper->state == KEEPER_DRAINING && keeper->kill_at_ms < next)
-		next = keeper->kill_at_ms;
-	if (cgroups_retry(&keeper->cgroups) && now + CGROUPS_RETRY_MS < next)
-		next = now + CGROUPS_RETRY_MS;
+	if (keeper->state == KEEPER_DRAINING)
+		next = earlier(next, keeper->kill_at_ms);
+	if (cgroups_retry(&keeper->cgroups))
+		next = earlier(next, now + CGROUPS_RETRY_MS);
 	pause_ms = keeper_pause_ms(keeper);
-	if (pause_ms > 0 && now + (uint64_t)pause_ms < next)
-		next = now + (uint64_t)pause_ms;
+	if (pause_ms > 0)
+		next = earlier(next, now + (uint64_t)pause_ms);
 	if (keeper->notify.watchdog_ms == 0)
 		return next;
 	if (now >= keeper->watchdog_at_ms)
 		keeper_watch(keeper, now);
-	return keeper->watchdog_at_ms < next ? keeper->watchdog_at_ms : next;
+	return earlier(next, keeper->watchdog_at_ms);
 }
 
 static int timeout_until(uint64_t at_ms)
@@ -632,18 +643,6 @@ static int keeper_open_cgroups(struct keeper *keeper, struct error *err)
 	return 0;
 }
 
-/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
-static int make_seal_key(struct error *err)
-{
-	unsigned char key[SEAL_KEY_BYTES];
-	int fd;
-
-	random_bytes(key, sizeof(key));
-	fd = memory_file_sealed("seal key", slice_of((const char *)key, sizeof(key)), err);
-	explicit_bzero(key, sizeof(key));
-	return fd;
-}
-
 /* What every gateway gets. */
 static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 {
@@ -663,7 +662,8 @@ static int keeper_open_gateway_files(struct keeper *keeper, struct error *err)
 	keeper->gateway_deny = memory_file_shared("denials", DENY_SNAPSHOT_FILE_BYTES, err);
 	if (keeper->gateway_deny < 0)
 		return -1;
-	keeper->gateway_seal = make_seal_key(err);
+	/* The key outlives a gateway, and no file has it: servers can read what the daemon's user can. */
+	keeper->gateway_seal = memory_file_random("seal key", SEAL_KEY_BYTES, err);
 	return keeper->gateway_seal < 0 ? -1 : log_relay_open(&keeper->log_relay, "gateway", err);
 }
 
@@ -697,6 +697,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	if (launch_init(&keeper->launch, config, err) < 0)
 		return -1;
 	launch_raise_limits(&keeper->launch);
+	era_store_init(&keeper->era_store, config, &keeper->launch);
 	if (keeper_open_cgroups(keeper, err) < 0)
 		return -1;
 	keeper->reaper.programs = keeper->programs;
@@ -753,6 +754,7 @@ static void keeper_finish(struct keeper *keeper)
 			nanosleep(&pause, NULL);
 		clock_update();
 	}
+	era_store_fini(&keeper->era_store);
 	LOG(KEEPER_STOP, LOG_INT("exit", keeper->exit_code),
 	    LOG_STR("left", is_empty ? "nothing" : "processes that cannot be killed"));
 }

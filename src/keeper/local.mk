@@ -7,6 +7,8 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/claims.c src/keeper/claims.h \
 	src/keeper/confine.c src/keeper/confine.h \
 	src/keeper/descriptors.c src/keeper/descriptors.h \
+	src/keeper/era_store.c src/keeper/era_store.h \
+	src/keeper/era_table.c src/keeper/era_table.h \
 	src/keeper/fetcher_entry.c src/keeper/fetcher_entry.h \
 	src/keeper/fetcher_process.c src/keeper/fetcher_process.h \
 	src/keeper/gateway_entry.c src/keeper/gateway_entry.h \
@@ -23,12 +25,14 @@ src_keeper_libkeeper_a_SOURCES = \
 	src/keeper/kernel_features.c src/keeper/kernel_features.h \
 	src/keeper/notify.c src/keeper/notify.h \
 	src/keeper/program_entry.c src/keeper/program_entry.h \
+	src/keeper/program_digest.c src/keeper/program_digest.h \
 	src/keeper/programs.c src/keeper/programs.h \
 	src/keeper/operator.c src/keeper/operator.h \
 	src/keeper/sandbox.c src/keeper/sandbox.h \
+	src/keeper/state_directory.c src/keeper/state_directory.h \
 	src/keeper/syscall_filter.c src/keeper/syscall_filter.h
 KEEPER_LIBS = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a \
-	src/auth/libauth.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)
+	src/auth/libauth.a src/mcp/libmcp.a $(IO_LIBS) $(YAML_LIBS) $(AUTH_LIBS) $(SECCOMP_LIBS)
 check_PROGRAMS += src/keeper/keeper_test
 src_keeper_keeper_test_SOURCES = src/keeper/keeper_test.c
 src_keeper_keeper_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
@@ -53,3 +57,8 @@ src_keeper_operator_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/keeper/syscall_filter_test
 src_keeper_syscall_filter_test_SOURCES = src/keeper/syscall_filter_test.c
 src_keeper_syscall_filter_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/keeper/era_store_test src/keeper/era_table_test
+src_keeper_era_store_test_SOURCES = src/keeper/era_store_test.c
+src_keeper_era_store_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)
+src_keeper_era_table_test_SOURCES = src/keeper/era_table_test.c
+src_keeper_era_table_test_LDADD = $(KEEPER_LIBS) $(CMOCKA_LIBS)

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/random.h"
+
 static int write_all(int fd, struct slice content)
 {
 	while (content.n > 0) {
@@ -36,6 +38,18 @@ int memory_file_sealed(const char *name, struct slice content, struct error *err
 
 	return finish(fd, name, fd >= 0 ? write_all(fd, content) : -1,
 		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, err);
+}
+
+int memory_file_random(const char *name, size_t size, struct error *err)
+{
+	char bytes[MEMORY_FILE_RANDOM_MAX];
+	int fd;
+
+	CHECK(size <= sizeof(bytes));
+	random_bytes(bytes, size);
+	fd = memory_file_sealed(name, slice_of(bytes, size), err);
+	explicit_bzero(bytes, sizeof(bytes));
+	return fd;
 }
 
 int memory_file_shared(const char *name, size_t size, struct error *err)

@@ -11,6 +11,9 @@
 
 /* With this content, which nobody can change any more. Returns a descriptor (close-on-exec), or -1. */
 int memory_file_sealed(const char *name, struct slice content, struct error *err) must_check;
+/* Likewise, with so many random bytes: at most MEMORY_FILE_RANDOM_MAX. */
+#define MEMORY_FILE_RANDOM_MAX 64
+int memory_file_random(const char *name, size_t size, struct error *err) must_check;
 /* `size` zeros, to be mapped and written by whoever has it; nobody can change its size. Returns as above. */
 int memory_file_shared(const char *name, size_t size, struct error *err) must_check;
 

@@ -33,6 +33,20 @@ static void sealed_content_stays(void **state)
 	close(fd);
 }
 
+static void random_bytes_are_others_each_time(void **state)
+{
+	struct error err;
+	char one[33], other[33];
+	int fds[] = { memory_file_random("test", 32, &err), memory_file_random("test", 32, &err) };
+
+	is_refused(pwrite(fds[0], "x", 1, 0));
+	assert_int_equal(pread(fds[0], one, sizeof(one), 0), 32);
+	assert_int_equal(pread(fds[1], other, sizeof(other), 0), 32);
+	assert_memory_not_equal(one, other, 32);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void shared_size_stays(void **state)
 {
 	struct error err;
@@ -54,6 +68,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sealed_content_stays),
+		cmocka_unit_test(random_bytes_are_others_each_time),
 		cmocka_unit_test(shared_size_stays),
 	};
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process/era.h"
 
-#include "base/check.h"
 #include "base/clock.h"
 #include "obs/log.h"
 #include "process/server.h"
+#include "process/spawn.h"
 
-#define PROBE_AGAIN_MS (24ull * 60 * 60 * 1000)
-
-const char *era_name(enum era era)
+const char *era_source(const struct server *server)
 {
-	static const char *const names[] = { "unknown", "legacy", "modern" };
-
-	CHECK((size_t)era < ARRAY_LEN(names));
-	return names[era];
+	if (server->conf.era != ERA_UNKNOWN)
+		return "configured";
+	if (server->verdict.era == ERA_UNKNOWN)
+		return "";
+	return server->verdict.is_remembered ? "remembered" : "found";
 }
 
 enum era era_of(const struct server *server)
@@ -21,26 +20,53 @@ enum era era_of(const struct server *server)
 	return server->conf.era != ERA_UNKNOWN ? server->conf.era : server->verdict.era;
 }
 
+/* A date that is still to come is of a clock that was wrong: it says nothing. */
+void era_remember(struct server *server, const struct era_memory *memory)
+{
+	uint64_t wall_ms = clock_wall_ms();
+	struct era_verdict *verdict = &server->verdict;
+
+	if (server->conf.era != ERA_UNKNOWN)
+		return;
+	*verdict = (struct era_verdict){ .era = memory->era, .is_remembered = true };
+	if (memory->probed_at_ms <= wall_ms && wall_ms - memory->probed_at_ms < ERA_PROBE_AGAIN_MS)
+		verdict->probe_again_ms =
+			clock_now_ms() + ERA_PROBE_AGAIN_MS - (wall_ms - memory->probed_at_ms);
+}
+
 bool era_may_probe(const struct server *server)
 {
 	const struct era_verdict *verdict = &server->verdict;
 
-	if (server->conf.era != ERA_UNKNOWN || verdict->era == ERA_MODERN)
-		return false;
-	return verdict->probed_at_ms == 0 ||
-	       clock_now_ms() - verdict->probed_at_ms >= PROBE_AGAIN_MS;
+	return server->conf.era == ERA_UNKNOWN && verdict->era != ERA_MODERN &&
+	       clock_now_ms() >= verdict->probe_again_ms;
 }
 
-void era_note(struct server *server, enum era era)
+static void set_era(struct server *server, enum era era)
 {
-	if (server->conf.era != ERA_UNKNOWN || server->verdict.era == era)
+	server->verdict.is_remembered = false;
+	if (server->verdict.era == era)
 		return;
 	server->verdict.era = era;
 	LOG(SERVER_ERA, LOG_STR("server", server->conf.name), LOG_STR("era", era_name(era)));
 }
 
+void era_note(struct server *server, enum era era)
+{
+	bool is_new = server->verdict.era != era;
+
+	if (server->conf.era != ERA_UNKNOWN)
+		return;
+	set_era(server, era);
+	if (is_new)
+		spawner_note_era(server->spawner, server->conf.server, era, false);
+}
+
 void era_note_probed(struct server *server, enum era era)
 {
-	server->verdict.probed_at_ms = clock_now_ms();
-	era_note(server, era);
+	if (server->conf.era != ERA_UNKNOWN)
+		return;
+	server->verdict.probe_again_ms = clock_now_ms() + ERA_PROBE_AGAIN_MS;
+	set_era(server, era);
+	spawner_note_era(server->spawner, server->conf.server, era, true);
 }

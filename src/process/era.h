@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The era of MCP that the processes of a server are spoken to in: as configured, else as it was found out. How that is
- * found out is known above (upstream/era_probe, router/pool). BACK-ERA-06.
+ * found out is known above (upstream/era_probe, router/pool). The keeper hears of it, and remembers it for the next
+ * gateway and the next daemon (keeper/era_store). BACK-ERA-06.
  */
 #ifndef MCPGATED_PROCESS_ERA_H
 #define MCPGATED_PROCESS_ERA_H
@@ -9,22 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mcp/era.h"
+
 struct server;
 
-enum era {
-	ERA_UNKNOWN, /* in the configuration: to be found out */
-	ERA_LEGACY,  /* begins with initialize */
-	ERA_MODERN,  /* each request stands alone: from 2026-07-28 */
-};
+#define ERA_PROBE_AGAIN_MS (24ull * 60 * 60 * 1000)
 
-/* What was found out about a server since the start of the gateway. */
+/* What is known of a server whose era is not configured. */
 struct era_verdict {
 	enum era era;
-	uint64_t probed_at_ms; /* when it was asked; 0: never */
+	bool is_remembered; /* from before the start of the gateway; no process of it has shown it since */
+	uint64_t probe_again_ms; /* it was asked within the last day: not before then */
 };
 
-/* As the configuration calls it; "unknown" of what it calls "auto". */
-const char *era_name(enum era era);
+/* The same as the keeper remembers it. */
+struct era_memory {
+	enum era era;
+	uint64_t probed_at_ms; /* since 1970; 0: it was never asked */
+};
+
+/* How the era of a server is known, in a word for the operator; empty: it is not. */
+const char *era_source(const struct server *server);
+/* What is known of it from before. Nothing if its era is configured. */
+void era_remember(struct server *server, const struct era_memory *memory);
 /* The era of its next process; ERA_UNKNOWN: nobody knows yet. */
 enum era era_of(const struct server *server);
 /* Whether that is open, and it was not asked within the last day. */

@@ -12,6 +12,7 @@
 
 #include "process/spawn.h"
 #include "base/buf.h"
+#include "io/ipc.h"
 #include "io/loop.h"
 
 #define FAKE_PROCESSES_MAX 128
@@ -41,6 +42,7 @@ struct fake_keeper {
 	int refuses; /* errno for all that it is asked for; 0: none */
 	struct fake_process processes[FAKE_PROCESSES_MAX];
 	size_t count;
+	struct ipc_message eras_told; /* the last of them; all zeros: none was */
 };
 
 void fake_keeper_init(struct fake_keeper *keeper, struct loop *loop);

@@ -75,7 +75,9 @@ struct server_conf {
 	uint64_t queue_calls;      /* that wait because all processes are busy */
 	uint64_t queue_timeout_ms; /* and for how long */
 	uint64_t idle_ms;          /* a process without a call for so long is stopped */
-	uint64_t max_age_ms;       /* gets no more calls then; 0: never */
+	uint64_t
+		remember_ms; /* what the last one said of the server is told for so long; 0: not at all */
+	uint64_t max_age_ms; /* gets no more calls then; 0: never */
 	uint64_t sessions_per_process;
 	uint64_t start_timeout_ms;
 	uint64_t backoff_min_ms;
@@ -118,6 +120,7 @@ struct server {
 	size_t count;    /* of children that are not gone */
 	size_t reserved; /* places for processes that wait for the back-off to pass */
 	struct era_verdict verdict;
+	uint64_t restarts;      /* that the operator has ordered */
 	struct backoff backoff; /* is told of starts that succeed or fail, and of crashes */
 	struct server_stats stats;
 	struct stderr_ring stderr_ring; /* of its processes' stderr */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gateway's end of the descriptor to the keeper. Messages that do not fit now wait in a list; its
- * length is bounded by the number of children and of questions, since each is in at most a few of them.
+ * length is bounded by the number of children, of questions and of servers, since each is in at most a few of them.
  */
 #include "process/spawn.h"
 
@@ -231,6 +231,25 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used)
 {
 	spawner_send(spawner,
 		     &(struct ipc_message){ .type = IPC_CERTIFICATES_USED, .value = is_used });
+}
+
+/* Of several that have not been sent the last counts. */
+void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed)
+{
+	struct ipc_message message = {
+		.type = IPC_ERA, .server = server, .child = is_probed, .value = (int32_t)era
+	};
+
+	LIST_FOREACH(node, &spawner->unsent) {
+		struct ipc_message *unsent = &container_of(node, struct unsent, link)->message;
+
+		if (unsent->type == IPC_ERA && unsent->server == server) {
+			message.child |= unsent->child;
+			*unsent = message;
+			return;
+		}
+	}
+	spawner_send(spawner, &message);
 }
 
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "io/loop.h"
+#include "mcp/era.h"
 
 struct spawner;
 
@@ -58,6 +59,9 @@ void spawner_judge_certificates(struct spawner *spawner, bool is_used);
 void spawner_stop(struct spawner *spawner);
 /* Tells the keeper to do what SIGHUP makes it do. */
 void spawner_reload(struct spawner *spawner);
+
+/* Tells the keeper of which era a server is, to be remembered; `is_probed`: it was asked just now. */
+void spawner_note_era(struct spawner *spawner, uint32_t server, enum era era, bool is_probed);
 
 /* Asks whether that unix socket may be the operator's. Borrows fd. on_answer follows, not before the return. */
 void spawner_ask(struct spawner *spawner, struct spawner_question *question, int fd);

@@ -5,6 +5,7 @@
  */
 #include "router/router.h"
 
+#include "base/clock.h"
 #include "router/era_stage.h"
 
 #define WELCOMED_AS(caps)                                                                        \
@@ -41,7 +42,7 @@ static void legacy_servers_are_not_probed(void **state)
 	hears_nothing(process(0));
 	assert_int_equal(keeper.count, 1);
 	assert_int_equal(servers[0].verdict.era, ERA_LEGACY);
-	assert_int_equal(servers[0].verdict.probed_at_ms, 0);
+	assert_int_equal(servers[0].verdict.probe_again_ms, 0);
 }
 
 /* BACK-ERA-05: what a server refuses initialize with may say enough. */
@@ -177,6 +178,51 @@ static void verdict_of_a_day(void **state)
 	says(process(5), DISCOVERED);
 	says(process(6), DISCOVERED);
 	is_answered(front, WELCOMED_AS("'tools':{}"));
+}
+
+static void is_told_to_the_keeper(enum era era, uint64_t is_probed)
+{
+	assert_int_equal(keeper.eras_told.value, era);
+	assert_int_equal(keeper.eras_told.child, is_probed);
+}
+
+/* BACK-ERA-06: what the keeper remembers is as good as what was found out, for the rest of its day. */
+static void remembered_verdict(void **state)
+{
+	uint64_t day_ms = ERA_PROBE_AGAIN_MS;
+	struct era_memory memory = { ERA_LEGACY, clock_wall_ms() - day_ms / 2 };
+
+	era_remember(&servers[0], &memory);
+	assert_false(era_may_probe(&servers[0]));
+	assert_string_equal(era_source(&servers[0]), "remembered");
+	pass(day_ms / 2 + 60000);
+	assert_true(era_may_probe(&servers[0]));
+	memory.probed_at_ms = clock_wall_ms() - day_ms;
+	era_remember(&servers[0], &memory);
+	assert_true(era_may_probe(&servers[0]));
+	memory.probed_at_ms = clock_wall_ms() + day_ms; /* by a clock that was wrong */
+	era_remember(&servers[0], &memory);
+	assert_true(era_may_probe(&servers[0]));
+	memory = (struct era_memory){ ERA_MODERN, 0 };
+	servers[0].conf.era = ERA_LEGACY;
+	era_remember(&servers[0], &memory);
+	assert_int_equal(era_of(&servers[0]), ERA_LEGACY);
+	assert_string_equal(era_source(&servers[0]), "configured");
+	servers[0].conf.era = ERA_UNKNOWN;
+	era_remember(&servers[0], &memory);
+	open_session(INITIALIZE_WITH(""));
+	hears(process(0), DISCOVER("", CLIENT));
+	says(process(0), DISCOVERED);
+	assert_string_equal(era_source(&servers[0]), "found");
+	assert_int_equal(keeper.eras_told.type, 0); /* he knows */
+}
+
+static void keeper_hears_of_verdicts(void **state)
+{
+	assert_int_equal(keeper.eras_told.type, 0);
+	probed();
+	says(process(1), DISCOVERED);
+	is_told_to_the_keeper(ERA_MODERN, 1);
 }
 
 /* All who wait hear of the same probe; its process has a place among the others. */
@@ -382,6 +428,8 @@ int main(void)
 		ERA_TEST(end_is_legacy),
 		ERA_TEST(silence_is_legacy),
 		ERA_TEST(verdict_of_a_day),
+		ERA_TEST(remembered_verdict),
+		ERA_TEST(keeper_hears_of_verdicts),
 		ERA_TEST(one_probe_for_all),
 		ERA_TEST(session_may_end_before_the_verdict),
 		ERA_TEST(configured_era_is_final),

@@ -4,8 +4,9 @@
  * waits for it, who asks later gets it at once. When the server says that it has changed, whoever waits already gets
  * what comes, and the next one who asks makes another.
  *
- * What is kept is told by nobody but its process: when that has gone, or if it does not tell of changes, five seconds
- * have passed, it is fetched again. Errors are given to who waits, and forgotten.
+ * What is kept is told by nobody but its process: when that has gone and others are there, or if it does not tell of
+ * changes, five seconds have passed, it is fetched again. When none is left, it is remembered as the pool is
+ * (pool_memory). Errors are given to who waits, and forgotten.
  *
  * Who asks about one tool is content with an older list: it is the one that clients go by.
  */
@@ -24,6 +25,7 @@
 #include "router/modern_server.h"
 #include "router/pages.h"
 #include "router/pool.h"
+#include "router/pool_demand.h"
 #include "router/result.h"
 #include "router/router.h"
 #include "upstream/send.h"
@@ -72,8 +74,9 @@ struct cached_list {
 	bool is_repeated;                /* a process was lost over it, and another one was asked */
 	uint64_t child;                  /* that it is from */
 	uint64_t changes;                /* before it was asked for */
+	uint64_t losses;                 /* of processes of the pool, likewise */
 	const struct revision *revision; /* of that one */
-	uint64_t until_ms;               /* fresh, or passed */
+	uint64_t until_ms; /* fresh, or passed; when its process was closed: remembered */
 	struct pages pages;
 	bool has_annotations;   /* x-mcp-header stands somewhere in it */
 	struct text_set broken; /* tools of it whose annotations do not count, and that was said */
@@ -125,6 +128,11 @@ static void cached_list_set_state(struct cached_list *list, enum cached_list_sta
 	CHECK(next_states[list->state] & 1u << state);
 	list->state = state;
 	cached_list_touch(list);
+}
+
+static bool has_come(const struct cached_list *list)
+{
+	return list->state == CACHED_LIST_GIVING || list->state == CACHED_LIST_KEPT;
 }
 
 static void cached_list_count_bytes(struct cached_list *list, size_t bytes)
@@ -283,6 +291,7 @@ static void cached_list_on_turn(struct pool_job *job, struct upstream *upstream)
 	list->child = upstream_child_number(upstream);
 	list->revision = upstream->revision;
 	list->changes = list_cache_of(list)->changes[list->kind];
+	list->losses = list->pool->memory.losses;
 	cached_list_set_state(list, CACHED_LIST_ASKED);
 	cached_list_ask(list, upstream);
 }
@@ -546,25 +555,31 @@ static bool is_plain(const struct envelope *env)
 	return is_plain;
 }
 
-/* Its process is there, and has told of no change. */
+/* No process is there that could be asked, and the one that it is from was stopped in order not long ago. */
+static bool is_remembered(const struct cached_list *list)
+{
+	return pool_memory_holds(list->pool) && list->losses == list->pool->memory.losses &&
+	       clock_now_ms() < list->until_ms;
+}
+
+/* Its process is there, and has told of no change; or had told of none as long as it was. */
 static bool is_unchanged(const struct cached_list *list)
 {
 	const struct pool *pool = list->pool;
 
 	return list->changes == pool->sharing->lists.changes[list->kind] &&
-	       (list->state == CACHED_LIST_ASKED || pool_find_upstream(pool, list->child) != NULL);
+	       (list->state == CACHED_LIST_ASKED || pool_find_upstream(pool, list->child) != NULL ||
+		is_remembered(list));
 }
 
 static bool is_fresh(const struct cached_list *list)
 {
-	const struct pool *pool = list->pool;
-
 	if (list->state == CACHED_LIST_WANTED)
 		return true;
 	if (list->state == CACHED_LIST_PASSED)
 		return clock_now_ms() < list->until_ms;
 	return is_unchanged(list) && (list->state == CACHED_LIST_ASKED ||
-				      kinds[list->kind].offer & pool->capabilities.tells ||
+				      kinds[list->kind].offer & list->pool->capabilities.tells ||
 				      clock_now_ms() < list->until_ms);
 }
 
@@ -704,8 +719,7 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 
 	if (list != NULL && list->state == CACHED_LIST_PASSED && is_fresh(list))
 		return LISTED_PLAIN;
-	if (list == NULL || list->state < CACHED_LIST_GIVING || list->state == CACHED_LIST_PASSED ||
-	    !is_unchanged(list))
+	if (list == NULL || !has_come(list) || !is_unchanged(list))
 		return LISTED_UNKNOWN;
 	cached_list_touch(list);
 	*schema_r = slice_of(NULL, 0);
@@ -737,13 +751,38 @@ void list_cache_note_change(struct pool *pool, unsigned int offer)
 		pool->sharing->lists.changes[i] += kinds[i].offer == offer;
 }
 
+void list_cache_note_ready(struct pool *pool)
+{
+	if (!pool_is_shared(pool))
+		return;
+	LIST_FOREACH_SAFE(node, &pool->sharing->lists.all) {
+		struct cached_list *list = container_of(node, struct cached_list, link);
+
+		if (has_come(list) && pool_find_upstream(pool, list->child) == NULL)
+			cached_list_outdate(list);
+	}
+}
+
+void list_cache_note_closed(struct upstream *upstream)
+{
+	const struct pool *pool = upstream->pool;
+
+	if (!pool_is_shared(pool))
+		return;
+	LIST_FOREACH(node, &pool->sharing->lists.all) {
+		struct cached_list *list = container_of(node, struct cached_list, link);
+
+		if (has_come(list) && list->child == upstream_child_number(upstream))
+			list->until_ms = clock_now_ms() + pool->server->conf.remember_ms;
+	}
+}
+
 /* ---- beginning and end ---- */
 
 void list_cache_init(struct list_cache *lists)
 {
+	*lists = (struct list_cache){ .current = { NULL, 0, 0 } };
 	list_init(&lists->all);
-	lists->current = (struct map){ NULL, 0, 0 };
-	memset(lists->changes, 0, sizeof(lists->changes));
 }
 
 void list_cache_fini(struct list_cache *lists)

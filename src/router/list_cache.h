@@ -20,6 +20,7 @@
 struct call;
 struct client;
 struct pool;
+struct upstream;
 
 #define LIST_CACHE_KINDS 4
 
@@ -63,5 +64,9 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 void list_cache_note_broken(const struct client *client, struct json name, const char *why);
 /* The server's list is another one now; `offer`: of which kind. */
 void list_cache_note_change(struct pool *pool, unsigned int offer);
+/* An upstream of the pool is ready: what others that have gone listed is told no more. */
+void list_cache_note_ready(struct pool *pool);
+/* An upstream is about to be closed: what it has listed is remembered for a while (pool_memory.h). */
+void list_cache_note_closed(struct upstream *upstream);
 
 #endif

@@ -27,6 +27,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/pool.c src/router/pool.h \
 	src/router/pool_class.c src/router/pool_class.h \
 	src/router/pool_member.h \
+	src/router/pool_memory.c src/router/pool_memory.h \
 	src/router/pool_demand.c src/router/pool_demand.h \
 	src/router/pool_era.c src/router/pool_era.h \
 	src/router/process_slots.c src/router/process_slots.h \
@@ -59,6 +60,9 @@ check_PROGRAMS += src/router/reclaim_test
 src_router_reclaim_test_SOURCES = src/router/reclaim_test.c $(CLIENT_STAGE)
 src_router_reclaim_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 POOL_STAGE = src/router/pool_stage.c src/router/pool_stage.h $(CLIENT_STAGE)
+check_PROGRAMS += src/router/pool_memory_test
+src_router_pool_memory_test_SOURCES = src/router/pool_memory_test.c $(POOL_STAGE)
+src_router_pool_memory_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/pool_test src/router/pool_random_test src/router/list_cache_test
 src_router_pool_test_SOURCES = src/router/pool_test.c $(POOL_STAGE)
 src_router_pool_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -190,6 +190,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 
 	CHECK(pool->starting > 0);
 	pool->starting--;
+	pool_memory_end(pool);
 	pool_on_rest(upstream);
 	pool_era_note_ready(upstream);
 	pool->agreed = upstream->revision;
@@ -221,6 +222,7 @@ static void pool_on_refused(struct upstream *upstream, const struct envelope *re
 	struct pool *pool = upstream->pool;
 	bool was_asked = !list_is_empty(&pool->joining) && !upstream_is_modern(upstream);
 
+	pool_memory_end(pool);
 	if (pool_era_reconsider(upstream, response)) {
 		upstream_close(upstream, REASON_HANDSHAKE_REFUSED);
 		pool_wake(pool);
@@ -263,6 +265,8 @@ static void pool_on_closed(struct upstream *upstream)
 	pool->upstream_count--;
 	if (!pool_is_shared(pool))
 		return;
+	if (upstream_is_serving(upstream) && pool->upstream_count == 0)
+		pool_memory_begin(pool);
 	process_slots_put_last(pool);
 	pool_wake(pool);
 }
@@ -297,6 +301,7 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 			pool_wake(pool);
 		return;
 	}
+	pool_memory_note_lost(pool);
 	upstream_lose_requests(upstream, reason);
 	/* It could not be started, and others are not there. */
 	if (pool->upstream_count == 0 && reason_get(reason)->http_status == 503)
@@ -362,18 +367,6 @@ static enum reason pool_start_upstream(struct pool *pool)
 	else
 		upstream_begin(upstream, &owner_ops, &pool->setup, wait_ms);
 	return REASON_NONE;
-}
-
-struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number)
-{
-	LIST_FOREACH(node, &pool->upstreams) {
-		struct upstream *upstream = container_of(node, struct upstream, link);
-
-		if (upstream_is_serving(upstream) &&
-		    upstream_child_number(upstream) == child_number)
-			return upstream;
-	}
-	return NULL;
 }
 
 /* ---- waiting ---- */
@@ -469,7 +462,8 @@ static void pool_on_pump(struct task *task)
 	struct pool *pool = container_of(task, struct pool, pump);
 	enum reason reason;
 
-	if (pool->principal != NULL && pool->member_count == 0 && pool->upstream_count == 0) {
+	if (pool_is_shared(pool) && pool->member_count == 0 && pool->upstream_count == 0 &&
+	    !pool_memory_keep(pool) && pool->principal != NULL) {
 		pool_free(pool);
 		return;
 	}
@@ -536,6 +530,7 @@ static struct pool *pool_new(struct router *router, struct server *server,
 	list_init(&pool->upstreams);
 	list_init(&pool->jobs);
 	pool_era_init(pool);
+	pool_memory_init(pool);
 	fair_queue_init(&pool->queue, &queue_ops);
 	task_init(&pool->pump, pool_on_pump);
 	timer_init(&pool->retry, pool_on_retry);
@@ -553,6 +548,7 @@ static void pool_free(struct pool *pool)
 	task_cancel(&pool->pump);
 	timer_stop(&pool->retry);
 	era_waiter_leave(&pool->verdict);
+	pool_memory_fini(pool);
 	if (pool_is_shared(pool)) {
 		pool->router->pool_ops->on_end(pool);
 		loop_defer_free(pool->router->loop, pool->sharing);
@@ -575,8 +571,10 @@ static struct pool *pool_for_class(struct router *router, struct server *server,
 	size_t count;
 	struct pool *pool = pool_class_find(router, server, principal, claims, class, &count);
 
-	if (pool != NULL)
+	if (pool != NULL) {
+		pool_memory_use(pool);
 		return pool;
+	}
 	setup.initialize = capability_class_initialize(setup.revision, class);
 	buf_append_slice(&setup.claims, claims);
 	buf_append_slice(&setup.capabilities, class);

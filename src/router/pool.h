@@ -25,6 +25,7 @@
 #include "router/fair_queue.h"
 #include "router/list_cache.h"
 #include "router/pool_member.h"
+#include "router/pool_memory.h"
 #include "router/server_capabilities.h"
 #include "router/subscriptions.h"
 #include "upstream/era_probe.h"
@@ -89,8 +90,9 @@ struct pool {
 	char *class; /* of a shared one: the capabilities that its servers are told */
 	struct upstream_setup setup;
 	const struct revision
-		*agreed;          /* what the last that was ready agreed to; NULL: none was yet */
-	struct slice server_info; /* in that: JSON text of serverInfo; or empty */
+		*agreed;           /* what the last that was ready agreed to; NULL: none was yet */
+	struct pool_memory memory; /* of a shared one: what holds when it has no process */
+	struct slice server_info;  /* in that: JSON text of serverInfo; or empty */
 	struct msg *initialize_result; /* shared: the response to initialize, once known */
 	/* what the servers offered; shared: less what cannot be shared. bridging.md §1.3 */
 	struct server_capabilities capabilities;
@@ -177,8 +179,6 @@ void pool_fail_waiting(struct pool *pool, enum reason reason);
 struct upstream *pool_find_room(struct pool *pool, size_t size, bool is_list);
 /* From now on the upstream works on this call alone, until that ends. */
 void pool_lease(struct upstream *upstream, struct call *call);
-/* The upstream of this process, if it serves; NULL: none of the pool. */
-struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number);
 
 /* Stops all processes of shared pools and forgets these; sessions have ended. */
 void pool_end_all(struct router *router, enum reason reason);

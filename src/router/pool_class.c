@@ -19,7 +19,7 @@ struct pool *pool_class_find(const struct router *router, const struct server *s
 
 		if (pool->server != server || pool->principal != principal)
 			continue;
-		(*count_r)++;
+		*count_r += pool->member_count > 0 || pool->upstream_count > 0;
 		if (slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
 		    slice_is_equal(slice_str(pool->class), class))
 			return pool;

@@ -14,7 +14,10 @@ struct principal;
 struct router;
 struct server;
 
-/* Its pool, or NULL: there is none; and how many pools of the server the principal has. */
+/*
+ * Its pool, or NULL: there is none; and how many pools of the server the principal has, without those that are there for
+ * their memory alone (pool_memory.h).
+ */
 struct pool *pool_class_find(const struct router *router, const struct server *server,
 			     const struct principal *principal, struct slice claims,
 			     struct slice class, size_t *count_r);

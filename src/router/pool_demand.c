@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "router/pool_demand.h"
 
-#include <stdint.h>
-
 #include "base/check.h"
 #include "router/client.h"
 #include "router/pool.h"
@@ -108,6 +106,18 @@ struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list)
 		least = upstream_load(upstream);
 	}
 	return chosen;
+}
+
+struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number)
+{
+	LIST_FOREACH(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream_is_serving(upstream) &&
+		    upstream_child_number(upstream) == child_number)
+			return upstream;
+	}
+	return NULL;
 }
 
 const struct principal *pool_principal_of(const struct upstream *upstream)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pool;
 struct pool_member;
@@ -25,6 +26,8 @@ bool pool_is_starved(const struct pool *pool);
 bool pool_may_load(const struct upstream *upstream, bool is_list);
 /* The upstream with the least to do that has room for a request of `size` bytes; NULL: none has. */
 struct upstream *pool_choose(const struct pool *pool, size_t size, bool is_list);
+/* The upstream of this process, if it serves; NULL: none of the pool. */
+struct upstream *pool_find_upstream(const struct pool *pool, uint64_t child_number);
 /* Whether calls or lists wait for an upstream. */
 bool pool_is_waited_for(const struct pool *pool);
 

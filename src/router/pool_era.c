@@ -56,7 +56,7 @@ void pool_era_note_ready(const struct upstream *upstream)
 	struct pool *pool = upstream->pool;
 	bool is_modern = upstream_is_modern(upstream);
 
-	if (is_modern || era_of(pool->server) == ERA_UNKNOWN)
+	if (is_modern || era_of(pool->server) != ERA_MODERN)
 		era_note(pool->server, is_modern ? ERA_MODERN : ERA_LEGACY);
 	LIST_FOREACH_SAFE(node, &pool->upstreams) {
 		struct upstream *other = container_of(node, struct upstream, link);

@@ -49,6 +49,7 @@ size_t report_restart(struct server *server)
 {
 	size_t count = 0;
 
+	server->restarts++;
 	backoff_forget_failures(&server->backoff);
 	LIST_FOREACH_SAFE(node, &server->children) {
 		struct child *child = container_of(node, struct child, link);

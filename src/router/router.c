@@ -36,6 +36,7 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 	if (!is_first && upstream->client != NULL)
 		dispatch_tell_level(upstream, upstream->client->level);
 	listen_begin(upstream);
+	list_cache_note_ready(pool);
 	subscribe_replay(upstream);
 	if (!is_first && is_other)
 		notification_fanout_tell_changes(pool);
@@ -45,11 +46,17 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 		notification_fanout_tell_updates(pool);
 }
 
+static void on_upstream_closed(struct upstream *upstream)
+{
+	list_cache_note_closed(upstream);
+	listen_end(upstream);
+}
+
 static const struct pool_ops pool_ops = {
 	.on_new = on_new_pool,
 	.on_end = on_pool_end,
 	.on_ready = on_upstream_ready,
-	.on_closed = listen_end,
+	.on_closed = on_upstream_closed,
 	.on_turn = dispatch_on_turn,
 	.on_request = server_messages_take_request,
 	.on_notification = server_messages_take_notification,
@@ -79,6 +86,7 @@ void router_init(struct router *router, struct loop *loop, const struct scan_lim
 	process_slots_init(&router->slots, pool_grow);
 	reclaim_init(&router->reclaim, loop, &reclaim_ops);
 	list_cache_lru_init(&router->lists);
+	pool_memories_init(&router->pool_memories);
 	list_init(&router->requests);
 	bridged_calls_init(&router->parked_calls);
 	seal_keys_init(&router->seal_keys, NULL, 0);

@@ -14,6 +14,7 @@
 #include "obs/reason.h"
 #include "router/list_cache.h"
 #include "router/parked_call.h"
+#include "router/pool_memory.h"
 #include "router/process_slots.h"
 #include "router/reclaim.h"
 #include "router/seal.h"
@@ -35,6 +36,7 @@ struct router {
 	struct process_slots slots;
 	struct reclaim reclaim;
 	struct list_cache_lru lists;
+	struct pool_memories pool_memories;
 	size_t calls;         /* in flight, of all clients */
 	struct list requests; /* clients of one request (client_request.h) */
 	struct parked_calls parked_calls;

@@ -28,7 +28,7 @@ SLOW = 1.0  # factor for waits that a sanitizer or a busy machine makes longer
 PR_SET_CHILD_SUBREAPER = 36
 READY = re.compile(r"^mcpgated: ready: (\S+) at (\S+)$")
 # What the service manager tells a service, or a session its programs.
-ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR")
+ENVIRON_NOT = ("NOTIFY_SOCKET", "LISTEN_FDS", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR", "STATE_DIRECTORY")
 FAULTS = re.compile(r"AddressSanitizer|LeakSanitizer|UndefinedBehavior|runtime error:|CHECK|assert", re.I)
 
 
@@ -269,6 +269,8 @@ class Daemon:
         environ = {k: v for k, v in os.environ.items() if k not in ENVIRON_NOT}
         # Freed memory that a sanitizer holds back would look like growth.
         environ.setdefault("ASAN_OPTIONS", "handle_segv=2:detect_leaks=1:quarantine_size_mb=1")
+        # What one daemon remembers is no other's.
+        environ["XDG_STATE_HOME"] = self.dir
         environ.update(env or {})
         self.process = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=stderr or subprocess.PIPE, env=environ,

@@ -11,7 +11,7 @@ from harness import Skip, case, eq, ok, wait_for
 from cases.c42_confine import public_directory
 
 # What it must be able to do, and gets through in the confined process as well.
-NEEDED = ["wait_a_little", "signal_itself", "read_own_limits", "make_pipe", "more_memory"]
+NEEDED = ["wait_a_little", "signal_itself", "read_own_limits", "make_pipe", "more_memory", "tell_eras"]
 ENOUGH = 50
 PROBES = re.compile(r"probe (\w+) (begins|\d+)")
 FILES = "file", "removed", "renamed"
@@ -75,6 +75,7 @@ def taken_over(t, user=None, config=None):
     eq(sorted(set(control) - set(results)), [], "probes that were not tried")
     eq(sorted(name for name in NEEDED if results[name] != 0), [], "what it must be able to do")
     eq(sorted(name for name, code in results.items() if code is not None and name not in NEEDED), [], "what did not end the process")
+    eq(len([x for x in lines if " ipc_bad_request " in x]), 2, "messages to the keeper that make no sense")
     eq(len([x for x in lines if " gateway_forbidden process=gateway call=" in x]), len([name for name, code in results.items() if code is None]), "calls that are named")
     for name in FILES:
         with open(os.path.join(base, name)) as f:

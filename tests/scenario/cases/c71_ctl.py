@@ -57,7 +57,7 @@ def tables(t):
     out, _ = ctl(t, "status")
     ok(re.match(r"mcpgated \S+: serving for \d+s, (1 connection|\d+ connections), 1 of \d+ sessions, 1 process, 0 calls in flight\n\n", out), "first line", out)
     row = [r for r in rows(out) if r[0] == "main"][0]
-    eq(row[:7], ["main", "ready", "session", "1", "1", "0", "0"])
+    eq(row[:7], ["main", "ready", "session", "legacy", "found", "1", "1"])
     ok(re.fullmatch(r"<\d+ms", row[-1]), "p99", row)
     out, _ = ctl(t, "processes")
     row = rows(out)[1]

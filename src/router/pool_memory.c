@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "router/pool_memory.h"
+
+#include <string.h>
+
+#include "router/pool.h"
+#include "router/router.h"
+
+static struct pool_memories *memories_of(const struct pool *pool)
+{
+	return &pool->router->pool_memories;
+}
+
+static struct pool *pool_at(struct list *node)
+{
+	return container_of(node, struct pool, memory.link);
+}
+
+void pool_memories_init(struct pool_memories *memories)
+{
+	*memories = (struct pool_memories){ .count_max = POOL_MEMORIES_MAX,
+					    .bytes_max = POOL_MEMORIES_BYTES };
+	list_init(&memories->idle);
+}
+
+static bool is_idle(const struct pool *pool)
+{
+	return !list_is_empty(&pool->memory.link);
+}
+
+static void leave_idle(struct pool *pool)
+{
+	struct pool_memories *memories = memories_of(pool);
+
+	if (!is_idle(pool))
+		return;
+	CHECK(memories->count > 0 && memories->bytes >= pool->memory.bytes);
+	memories->count--;
+	memories->bytes -= pool->memory.bytes;
+	list_remove(&pool->memory.link);
+}
+
+/* The pool's own work sees that nothing holds it any more. */
+static void on_end(struct timer *timer)
+{
+	pool_wake(container_of(timer, struct pool, memory.ends));
+}
+
+void pool_memory_init(struct pool *pool)
+{
+	list_init(&pool->memory.link);
+	timer_init(&pool->memory.ends, on_end);
+}
+
+void pool_memory_fini(struct pool *pool)
+{
+	leave_idle(pool);
+	timer_stop(&pool->memory.ends);
+}
+
+void pool_memory_begin(struct pool *pool)
+{
+	uint64_t remember_ms = pool->server->conf.remember_ms;
+
+	CHECK(pool_is_shared(pool) && pool->upstream_count == 0);
+	if (remember_ms == 0 || pool->initialize_result == NULL)
+		return;
+	pool->memory.restarts = pool->server->restarts;
+	timer_start(pool->router->loop, &pool->memory.ends, remember_ms);
+}
+
+void pool_memory_end(struct pool *pool)
+{
+	timer_stop(&pool->memory.ends);
+}
+
+void pool_memory_note_lost(struct pool *pool)
+{
+	pool->memory.losses++;
+	pool_memory_end(pool);
+}
+
+bool pool_memory_holds(const struct pool *pool)
+{
+	return timer_is_running(&pool->memory.ends) &&
+	       pool->memory.restarts == pool->server->restarts &&
+	       pool->agreed->is_modern == (era_of(pool->server) == ERA_MODERN);
+}
+
+/* As if it had never had a process. */
+static void forget(struct pool *pool)
+{
+	CHECK(pool->member_count == 0 && pool->upstream_count == pool->starting);
+	pool_memory_end(pool);
+	pool->agreed = NULL;
+	pool->server_info = slice_of(NULL, 0);
+	pool->capabilities = (struct server_capabilities){ 0, 0 };
+	msg_unref(&pool->initialize_result);
+}
+
+static size_t count_bytes(const struct pool *pool)
+{
+	return sizeof(*pool) + sizeof(*pool->sharing) + pool->initialize_result->text.n +
+	       pool->setup.initialize->text.n + pool->setup.claims.len +
+	       pool->setup.capabilities.len + strlen(pool->class);
+}
+
+static bool has_room(const struct pool_memories *memories)
+{
+	return memories->count <= memories->count_max && memories->bytes <= memories->bytes_max;
+}
+
+/* It is freed when nothing of it is on the stack. */
+static void give_up(struct pool *pool)
+{
+	leave_idle(pool);
+	pool_memory_end(pool);
+	pool_wake(pool);
+}
+
+/* Whoever makes up many kinds of clients drives out his own. */
+static void keep_to_share(const struct pool *pool)
+{
+	struct pool *oldest = NULL;
+	size_t count = 0;
+
+	LIST_FOREACH(node, &memories_of(pool)->idle) {
+		struct pool *other = pool_at(node);
+
+		if (other->server != pool->server || other->principal != pool->principal)
+			continue;
+		if (oldest == NULL)
+			oldest = other;
+		count++;
+	}
+	if (count > POOL_MEMORIES_EACH)
+		give_up(oldest);
+}
+
+bool pool_memory_keep(struct pool *pool)
+{
+	struct pool_memories *memories = memories_of(pool);
+
+	if (is_idle(pool) && pool_memory_holds(pool))
+		return true;
+	leave_idle(pool);
+	if (!pool_memory_holds(pool)) {
+		forget(pool);
+		return false;
+	}
+	pool->memory.bytes = count_bytes(pool);
+	list_append(&memories->idle, &pool->memory.link);
+	memories->count++;
+	memories->bytes += pool->memory.bytes;
+	keep_to_share(pool);
+	while (!has_room(memories))
+		give_up(pool_at(memories->idle.next));
+	return true; /* if it was its own that had to go, its turn comes again */
+}
+
+void pool_memory_use(struct pool *pool)
+{
+	leave_idle(pool);
+	if (pool->member_count == 0 && pool->upstream_count == pool->starting &&
+	    !pool_memory_holds(pool))
+		forget(pool);
+}
