@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/splice.h"
-#include "mcp/error.h"
 #include "mcp/revision.h"
 #include "router/client.h"
 #include "router/convert.h"
@@ -20,6 +19,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
+#include "router/url_replay.h"
 #include "session/holder.h"
 
 /* bridging.md §7 */
@@ -38,6 +38,7 @@ struct bridged_call {
 	struct timer deadline;
 	struct holder *holder;
 	struct digest digest; /* of the request */
+	uint64_t child;       /* the process that has answered */
 };
 
 static struct bridged_call *of_parked(struct parked_call *parked)
@@ -102,6 +103,7 @@ static void on_deliver(struct parked_call *parked, struct call *call, struct msg
 
 	stop_watching(bridged);
 	call->missing_capability = bridged->inner.missing_capability;
+	call->preferred_child = bridged->child;
 	if (scan_envelope(response->text, &bridged->client.router->limits, SCAN_LENIENT, &env,
 			  &err) < 0)
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR); /* we wrote it: cannot be */
@@ -275,6 +277,7 @@ static void inner_on_response(struct call *inner, const struct slice *parts, siz
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&text, parts[i]);
 	msg = msg_new_take(&text);
+	of_inner(inner)->child = upstream_child_number(inner->request.upstream);
 	parked_call_on_response(&of_inner(inner)->parked, msg, clock_now_ms());
 	msg_unref(&msg);
 }
@@ -346,7 +349,7 @@ static void begin(struct call *call, const struct envelope *env)
 	bridged->client.holder = bridged->holder;
 	bridged->outer.ops = &outer_ops;
 	timer_init(&bridged->deadline, on_deadline);
-	digest_request(env, &bridged->digest);
+	bridged->digest = *call->digest;
 	bridged->parked.ops = &parked_ops;
 	bridged->parked.server = modern->server;
 	bridged->parked.server_max = pool_max > 1 ? pool_max / 2 : 1;
@@ -355,6 +358,7 @@ static void begin(struct call *call, const struct envelope *env)
 	call_watch(call, &bridged->outer);
 	env = era_request(&convert, env);
 	call_init(&bridged->inner, &inner_ops, env);
+	bridged->inner.preferred_child = call->preferred_child;
 	call_link(&bridged->inner, &bridged->client);
 	forward_linked(&bridged->inner, env);
 	convert_fini(&convert);
@@ -401,6 +405,15 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 	buf_fini(&text);
 }
 
+/* As if it had come for the first time. */
+static void run(struct call *call, const struct envelope *env)
+{
+	if (pool_is_leased(call->client->pool))
+		begin(call, env);
+	else
+		forward_linked(call, env);
+}
+
 static void take_retry(struct call *call, const struct envelope *env, struct json sealed)
 {
 	struct json responses = env->input_responses;
@@ -412,27 +425,29 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 		result_send_invalid_state(call);
 	else if (seal.kind == SEAL_WRAPPED && pool_is_modern(call->client->pool))
 		forward_retry(call, env, sealed, &seal);
+	else if (seal.kind == SEAL_REPLAY && !pool_is_modern(call->client->pool))
+		url_replay_take(call, env, &seal, run);
 	else if ((outcome = try_again(call, &seal, responses)) == PARKED_RETRY_STALE)
 		result_send_invalid_state(call);
 	else if (outcome == PARKED_RETRY_MALFORMED)
-		result_send_error(
-			call, MCP_INVALID_PARAMS,
-			SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
+		result_send_malformed_answer(call);
 	buf_fini(&plain);
 }
 
 bool bridged_call_take(struct call *call, const struct envelope *env)
 {
+	const struct pool *pool = call->client->pool;
 	struct json sealed = env->request_state;
 
 	CHECK(call->client->revision->is_modern && call->state == CALL_WAITING);
 	if (!(call->method->flags & METHOD_ASKING))
 		return false;
-	if (sealed.type != JSON_ABSENT || pool_is_modern(call->client->pool))
+	if (sealed.type != JSON_ABSENT || pool_is_modern(pool) || pool_is_leased(pool) ||
+	    call->client->can_open_urls)
 		call_keep_digest(call, env);
 	if (sealed.type != JSON_ABSENT)
 		take_retry(call, env, sealed);
-	else if (pool_is_leased(call->client->pool))
+	else if (pool_is_leased(pool))
 		begin(call, env);
 	else
 		return false;

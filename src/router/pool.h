@@ -27,6 +27,7 @@
 #include "router/pool_member.h"
 #include "router/server_capabilities.h"
 #include "router/subscriptions.h"
+#include "router/url_pending.h"
 #include "upstream/era_probe.h"
 #include "upstream/upstream.h"
 
@@ -77,6 +78,7 @@ struct pool_sharing {
 	struct map updates_by_key;
 	size_t update_bytes;
 	struct timer telling;
+	struct url_pending urls; /* what clients were to open, and is not complete (url_replay.c) */
 };
 
 struct pool {

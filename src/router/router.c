@@ -19,10 +19,12 @@ static void on_new_pool(struct pool *pool)
 	list_cache_init(&pool->sharing->lists);
 	subscriptions_init(&pool->sharing->subscriptions);
 	notification_fanout_init(pool->sharing);
+	url_pending_init(&pool->sharing->urls);
 }
 
 static void on_pool_end(struct pool *pool)
 {
+	url_pending_fini(&pool->sharing->urls);
 	notification_fanout_fini(pool->sharing);
 	subscriptions_fini(&pool->sharing->subscriptions);
 	list_cache_fini(&pool->sharing->lists);
@@ -45,11 +47,18 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 		notification_fanout_tell_updates(pool);
 }
 
+static void on_upstream_closed(struct upstream *upstream)
+{
+	listen_end(upstream);
+	if (pool_is_shared(upstream->pool))
+		url_pending_forget(&upstream->pool->sharing->urls, upstream_child_number(upstream));
+}
+
 static const struct pool_ops pool_ops = {
 	.on_new = on_new_pool,
 	.on_end = on_pool_end,
 	.on_ready = on_upstream_ready,
-	.on_closed = listen_end,
+	.on_closed = on_upstream_closed,
 	.on_turn = dispatch_on_turn,
 	.on_request = server_messages_take_request,
 	.on_notification = server_messages_take_notification,

@@ -2,6 +2,8 @@
 """Modern clients before legacy servers that ask: the call is parked, and goes on when the client tries again."""
 import hashlib
 import json
+import os
+import signal
 
 import mcp
 from c80_stateless import META, begin, fields, message, messages_of
@@ -238,6 +240,86 @@ def logs_of_a_retry(t):
     params = dict(c.params, requestState=state, inputResponses={"r1": ACCEPT})
     found = messages_of(begin(t, "main", message("tools/call", params, caps=CAPS, level="warning")).response())
     eq([m.get("method") for m in found], ["notifications/message", None])
+
+
+# ---- URLs that are to be opened first ---------------------------------------
+
+WEB = {"elicitation": {"url": {}}}
+PAGES = [{"mode": "url", "message": "Open %d" % i, "url": "https://example.com/%d" % i, "elicitationId": "page-%d" % i} for i in (1, 2)]
+ASKED = {"e%d" % i: {"method": "elicitation/create", "params": {k: page[k] for k in ("mode", "message", "url")}}
+         for i, page in enumerate(PAGES, 1)}
+OPENED = {"action": "accept"}
+
+
+def wants(*pages):
+    """What a server of 2025-11-25 answers, the first time that it is asked."""
+    return ["once", ["error", -32042, "open them", {"elicitations": list(pages)}]]
+
+
+@case
+def urls_first(t):
+    """bridging.md §2.3.7 UTIL-ELIC-01: what -32042 names is asked as input; accepted, and told to be complete, the call is made again."""
+    c = Caller(t, [wants(*PAGES), ["text", "@PID@"]], caps=WEB)
+    requests, state = c.asked()
+    eq(requests, ASKED)
+    requests, rest = c.asked(state, {"e1": OPENED})
+    eq(requests, {"e2": ASKED["e2"]})
+    pid = [p for p in t.daemon.children("main") if b"page-2" in t.daemon.record(p)][0]
+    conn = c.begin(rest, {"e2": OPENED})
+    other = Caller(t, [["notify", "notifications/elicitation/complete", {"elicitationId": i}] for i in ("page-1", "page-2")] +
+                   [["text", "@PID@"]], caps=WEB)
+    eq(other.text(), str(pid), "the process is free meanwhile")
+    eq(messages_of(conn.response())[-1]["result"]["content"][0]["text"], str(pid))
+    eq(c.text(state, {"e1": OPENED, "e2": OPENED}), str(pid), "a state is no right: it may be shown again, as the call may be made again")
+
+
+@case
+def urls_that_are_not_opened(t):
+    """bridging.md §2.3.7 MOD-MRTR-03: declined, tampered with, of other arguments, no answer at all: nothing runs."""
+    c = Caller(t, [wants(PAGES[0]), ["text", "ran"]], caps=WEB)
+    _, state = c.asked()
+    pid = [p for p in t.daemon.children("main") if b'"ran"' in t.daemon.record(p)][0]
+    before = len(t.daemon.messages(pid))
+    for action in ("decline", "cancel"):
+        status, answer = c.ask(state, {"e1": {"action": action}})
+        eq((status, answer["result"]["isError"]), (200, True))
+    eq(c.refused(state[:-3] + ("AAA" if state[-3:] != "AAA" else "BBB"), {"e1": OPENED}), "invalid_request_state")
+    eq(Caller(t, [["text", "else"]], caps=WEB).refused(state, {"e1": OPENED}), "invalid_request_state")
+    eq(Caller(t, c.params["arguments"]["steps"], server="one", caps=WEB).refused(state, {"e1": OPENED}), "invalid_request_state")
+    c.refused(state, {"e1": {"action": "perhaps"}})
+    eq(c.asked(state)[0], {"e1": ASKED["e1"]}, "asked again")
+    eq(len(t.daemon.messages(pid)), before)
+
+
+@case
+def urls_of_no_use(t):
+    """bridging.md §2.3.7 MOD-CAP-01: clients without elicitation.url get -32021; errors that do not say what they should, -32603."""
+    for caps in ({}, {"elicitation": {}}, {"elicitation": {"form": {}}}):
+        status, answer = Caller(t, [["error", -32042, "no", {"elicitations": PAGES}]], caps=caps).ask()
+        eq((status, answer["error"]["code"], answer["error"]["data"]),
+           (400, -32021, {"requiredCapabilities": {"elicitation": {"url": {}}}}), caps)
+    hostile = (1, {}, {"elicitations": {}}, {"elicitations": []}, {"elicitations": [1]}, {"elicitations": PAGES * 500},
+               {"elicitations": [dict(PAGES[0], mode="form")]}, {"elicitations": [dict(PAGES[0], elicitationId=1)]},
+               {"elicitations": [dict(PAGES[0], url="u" * (1 << 20))]}, {"elicitations": [PAGES[0], None]})
+    for data in hostile:
+        status, answer = Caller(t, [["error", -32042, "no", data]], caps=WEB).ask()
+        eq((status, answer["error"]["code"]), (200, -32603), str(data)[:100])
+    c = Caller(t, [["error", -32042, "no", {"elicitations": PAGES[:1] * 2}]], caps=WEB)
+    eq(c.asked()[0], {"e1": ASKED["e1"], "e2": ASKED["e1"]}, "one id, twice")
+
+
+@case(own=True)
+def urls_outlive_the_gateway(t):
+    """bridging.md §2.6: who comes back to the next gateway is served at once: it waits for no process that is gone."""
+    c = Caller(t, [wants(PAGES[0]), ["text", "@PID@"]], caps=WEB)
+    _, state = c.asked()
+    before, pid = t.daemon.gateway, t.daemon.children("main")[0]
+    t.expect_error_log("gateway_exit")
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: t.daemon.find_gateway() not in (None, before), 5, "the next gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    eq(c.asked(state, {"e1": OPENED})[0], {"e1": ASKED["e1"]}, "another process wants it again")
+    ok(t.daemon.children("main") != [pid], "another process")
 
 
 @case(own=True)
