@@ -530,6 +530,13 @@ const struct option options_table[] = {
 	  .help = "With isolation principal: the server never asks clients anything (sampling, "
 		  "elicitation, roots). It is told that they can do nothing of the kind, and its "
 		  "processes may have many calls at a time." },
+	{ .path = "servers.NAME.progress_while_waiting",
+	  .type = OPTION_BOOL,
+	  SERVER(conf.tells_progress),
+	  .def = "false",
+	  .help = "While a client of 2026-07-28 has not come back with what the server asked it, the server is sent progress "
+		  "every 20 s, for each of its requests that has a progress token. For servers that wait longer when they "
+		  "hear of progress, and would give up after a minute without it." },
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
 	  .type = OPTION_COUNT,

@@ -28,6 +28,7 @@
 #define PER_OWNER 8
 #define PER_SERVER 32
 #define ROUNDS_MAX 32
+#define PROGRESS_MS (20 * 1000)
 
 struct bridged_call {
 	struct parked_call parked;
@@ -36,6 +37,9 @@ struct bridged_call {
 	struct call inner;
 	struct call_watcher outer; /* of the modern client's request, while there is one */
 	struct timer deadline;
+	struct timer
+		progress; /* while it is parked: the server is told that its questions are being worked on */
+	uint64_t told; /* how often it was */
 	struct holder *holder;
 	struct digest digest; /* of the request */
 	uint64_t child;       /* the process that has answered */
@@ -72,6 +76,40 @@ static void stop_watching(struct bridged_call *bridged)
 	call_unwatch(&bridged->outer);
 }
 
+static void start_progress(struct bridged_call *bridged)
+{
+	if (bridged->client.server->conf.tells_progress)
+		timer_start(bridged->client.router->loop, &bridged->progress, PROGRESS_MS);
+}
+
+/* If it wanted to hear of any. bridging.md §2.3.3 (i) */
+static void tell_progress(struct bridged_call *bridged, const struct parked_request *request)
+{
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+			      "\"params\":{\"progressToken\":");
+	buf_append_slice(&text, request->id);
+	buf_printf(&text, ",\"progress\":%llu}}", (unsigned long long)bridged->told);
+	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, &err) == 0)
+		forward_linked_progress(&bridged->client, &env);
+	buf_fini(&text);
+}
+
+static void on_progress(struct timer *timer)
+{
+	struct bridged_call *bridged = container_of(timer, struct bridged_call, progress);
+
+	if (bridged->parked.state != PARKED_PARKED)
+		return;
+	bridged->told++;
+	LIST_FOREACH(node, &bridged->parked.requests)
+		tell_progress(bridged, container_of(node, struct parked_request, link));
+	start_progress(bridged);
+}
+
 /* The server's requests as the modern client gets them. MOD-MRTR-01, -02 */
 static void on_ask(struct parked_call *parked, struct call *call)
 {
@@ -87,6 +125,7 @@ static void on_ask(struct parked_call *parked, struct call *call)
 					 slice_of(name, parked_request_key(request, name)),
 					 request->msg->text);
 	}
+	start_progress(bridged);
 	request_state_append_parked(&state, &bridged->client, &bridged->digest, parked->id,
 				    parked->round);
 	stop_watching(bridged);
@@ -177,6 +216,7 @@ static void on_end(struct parked_call *parked)
 
 	CHECK(bridged->inner.state == CALL_ENDED);
 	timer_stop(&bridged->deadline);
+	timer_stop(&bridged->progress);
 	server_request_end_all(&bridged->client, "the request that this was asked for is over");
 	pool_leave(&bridged->member, REASON_DONE);
 	client_fini(&bridged->client);
@@ -349,6 +389,7 @@ static void begin(struct call *call, const struct envelope *env)
 	bridged->client.holder = bridged->holder;
 	bridged->outer.ops = &outer_ops;
 	timer_init(&bridged->deadline, on_deadline);
+	timer_init(&bridged->progress, on_progress);
 	bridged->digest = *call->digest;
 	bridged->parked.ops = &parked_ops;
 	bridged->parked.server = modern->server;

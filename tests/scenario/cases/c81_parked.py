@@ -14,7 +14,7 @@ SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "x"}
 CAPS = {"elicitation": {}, "sampling": {}, "roots": {}}
 ACCEPT = {"action": "accept", "content": {"a": "blue"}}
 SERVERS = {"main": {"script": {}}, "one": {"script": {}, "pool": {"max": 1}},
-           "few": {"script": {}, "pool": {"max": 4}}}
+           "few": {"script": {}, "pool": {"max": 4}}, "patient": {"script": {}, "progress_while_waiting": True}}
 CONFIG = {"defaults": {"pool": {"idle_timeout": "1500ms"}}}
 
 
@@ -184,6 +184,25 @@ def servers_that_do_not_wait(t):
     t.daemon.wait_log("child_reaped", "server=main", "exit=3")
     status, answer = c.ask(state, {"r1": ACCEPT})
     eq((status, answer["error"]["data"]["reason"]), (200, "parked_call_lost"))
+
+
+@case(deadline=40)
+def servers_that_are_told_to_wait(t):
+    """bridging.md §2.3.3 (i): with progress_while_waiting, every 20 s, to what has a token; without it nothing."""
+    asked = [["send", 7, "elicitation/create", dict(FORM, _meta={"progressToken": "mine"})],
+             ["send", 8, "elicitation/create", FORM], ["wait", 7], ["wait", 8], ["asked"]]
+    progress, callers = {}, []
+    for server in ("main", "patient"):  # main first: it would have been told before
+        callers.append(Caller(t, asked, server=server))
+        state = callers[-1].asked()[1]
+        callers[-1].finish = lambda c=callers[-1], s=state: c.text(s, {"r1": ACCEPT, "r2": ACCEPT})
+        pid = [p for p in t.daemon.children(server) if b'"mine"' in t.daemon.record(p)][0]
+        progress[server] = lambda p=pid: [m["params"] for m in t.daemon.messages(p) if m.get("method") == "notifications/progress"]
+    wait_for(progress["patient"], 25, "progress")
+    eq(progress["patient"](), [{"progressToken": "mine", "progress": 1}])
+    eq(progress["main"](), [])
+    for caller in callers:
+        caller.finish()
 
 
 @case
