@@ -520,8 +520,8 @@ const struct option options_table[] = {
 	  .choices = eras,
 	  .def = "auto",
 	  .help = "The era of MCP that the server is spoken to in, whatever its clients speak. legacy: with initialize, up "
-		  "to 2025-11-25. modern: 2026-07-28. auto: it is asked to initialize; if it refuses that, or a client of "
-		  "2026-07-28 comes, a process of its own is asked for server/discover and then stopped, at most once a "
+		  "to 2025-11-25. modern: 2026-07-28. auto: it is asked to initialize; if it refuses that or has never "
+		  "answered, or a client of 2026-07-28 comes, a process of its own is asked for server/discover and then stopped, at most once a "
 		  "day." },
 	{ .path = "servers.NAME.assume_no_server_requests",
 	  .type = OPTION_BOOL,

@@ -288,6 +288,7 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 {
 	struct pool *pool = upstream->pool;
 
+	pool_era_note_lost(upstream);
 	if (!pool_is_shared(pool)) {
 		struct pool_member *member = pool_only_member(pool);
 
