@@ -165,6 +165,27 @@ def leaving_while_it_runs(t):
     eq(c.refused(state, {"r1": ACCEPT}), "invalid_request_state")
 
 
+@case(own=True, deadline=30)
+def left_over_questions(t):
+    """bridging.md §8 (3), §2.3.3 *abandon*: a server that lives, and goes on with what was cancelled, asks nobody else's client."""
+    late = [["wait_cancel"], ["sleep", 0.5], ["send", 7, "elicitation/create", FORM], ["sleep", 0.5], ["send", 8, "elicitation/create", FORM]]
+    conn = Caller(t, late, server="one").begin()
+    wait_for(lambda: any(b"wait_cancel" in t.daemon.record(p) for p in t.daemon.children("one")), 3, "the call")
+    pid = t.daemon.children("one")[0]
+    conn.close()
+    wait_for(lambda: [m for m in t.daemon.messages(pid) if m.get("method") == "ping"], 3, "the ping")
+    second = Caller(t, [["sleep", 1], ["text", "@PID@"]], server="one")
+    other = second.text()
+    eq([said(t, pid, i)[0]["error"]["code"] for i in (7, 8)], [-32602, -32602])
+    ok(other != str(pid), "another process")
+    # Who answers what was cancelled is done with it.
+    answers = Caller(t, [["wait_cancel"], ["text", "late"]], server="one")
+    conn = answers.begin()
+    wait_for(lambda: b"late" in t.daemon.record(int(other)), 3, "the call")
+    conn.close()
+    eq(Caller(t, [["text", "@PID@"]], server="one").text(), other)
+
+
 @case
 def servers_that_do_not_wait(t):
     """bridging.md §2.3.3: a result, a question that is taken back, the end of the process, all while the call is parked."""
