@@ -6,6 +6,8 @@ import os
 import signal
 
 import mcp
+from c70_admin import admin, get, metrics, of
+from c71_ctl import ctl
 from c80_stateless import META, begin, fields, message, messages_of
 from harness import case, eq, ok, wait_for
 
@@ -236,6 +238,25 @@ def processes_come_back(t):
     conn = second.begin()
     eq(json.loads(first.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
     eq(messages_of(conn.response())[-1]["result"]["content"][0]["text"], "next")
+
+
+@case(own=True)
+def operators_see_them(t):
+    """product §2: a call in flight counts for its server with or without a session; one whose client is away is parked."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["wait_cancel"]])
+    _, state = c.asked()
+
+    def seen():
+        report = of(get(t, "/servers")["servers"], name="main")
+        return report["processes"], report["calls"], report["parked"]
+    eq(seen(), (1, 0, 1))
+    eq(metrics(admin(t).request("GET", "/metrics").read())['mcpgated_server_calls_parked{server="main"}'], 1)
+    shown = ctl(t, "servers")[0].splitlines()
+    eq(shown[1].split()[shown[0].split().index("PARKED")], "1", shown)
+    conn = c.begin(state, {"r1": ACCEPT})
+    wait_for(lambda: seen() == (1, 1, 0), 2, "the call in flight")
+    conn.close()
+    wait_for(lambda: seen()[1:] == (0, 0), 2, "nothing in flight")
 
 
 @case
