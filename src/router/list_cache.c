@@ -704,9 +704,10 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 
 	if (list != NULL && list->state == CACHED_LIST_PASSED && is_fresh(list))
 		return LISTED_PLAIN;
-	if (list == NULL || list->state < CACHED_LIST_GIVING || list->state == CACHED_LIST_PASSED ||
-	    !is_unchanged(list))
+	if (list == NULL || list->state < CACHED_LIST_GIVING || list->state == CACHED_LIST_PASSED)
 		return LISTED_UNKNOWN;
+	if (!is_unchanged(list))
+		return LISTED_CHANGED;
 	cached_list_touch(list);
 	*schema_r = slice_of(NULL, 0);
 	if (list->has_annotations && scan_decode_string(name, &text) == 0 &&

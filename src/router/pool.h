@@ -78,6 +78,8 @@ struct pool_sharing {
 	struct map updates_by_key;
 	size_t update_bytes;
 	struct timer telling;
+	uint64_t
+		unlisted_until_ms; /* the list of tools was not to be had: nobody needs it (tool_check.c) */
 	struct url_pending urls; /* what clients were to open, and is not complete (url_replay.c) */
 };
 
