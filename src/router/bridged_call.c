@@ -395,6 +395,7 @@ static void begin(struct call *call, const struct envelope *env)
 	bridged->parked.server = modern->server;
 	bridged->parked.server_max = pool_max > 1 ? pool_max / 2 : 1;
 	bridged->parked.owner = bridged->holder;
+	bridged->parked.is_of_crowd = bridged->holder->is_crowd;
 	parked_call_init(&bridged->parked, &router->parked_calls, call, clock_now_ms());
 	call_watch(call, &bridged->outer);
 	env = era_request(&convert, env);

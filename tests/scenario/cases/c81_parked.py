@@ -271,6 +271,15 @@ def too_many_are_parked(t):
         eq(json.loads(caller.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
 
 
+@case(deadline=30)
+def callers_of_this_machine(t):
+    """MOD-MRTR-07 FRONT-SESS-08: on loopback anonymous callers are not told apart: more than 8 may be parked."""
+    callers = [Caller(t, [["ask", i, "elicitation/create", FORM], ["asked"]]) for i in range(10)]
+    states = [c.asked()[1] for c in callers]
+    for caller, state in zip(callers, states):
+        eq(json.loads(caller.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+
+
 @case
 def what_the_client_cannot(t):
     """MOD-CAP-01, bridging.md §2.3.4: -32021 names it if the call fails over it; a result is delivered."""
