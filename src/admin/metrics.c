@@ -24,7 +24,7 @@ static void metric_append(struct buf *out, const char *name, const char *type, c
 
 /* ---- of each server ---- */
 
-enum server_metric { PROCESSES, FAILING, FAILED, STARTS, FAILURES, ASLEEP, IN_FLIGHT };
+enum server_metric { PROCESSES, FAILING, FAILED, STARTS, FAILURES, ASLEEP, PARKED, IN_FLIGHT };
 
 static const struct {
 	enum server_metric metric;
@@ -40,6 +40,8 @@ static const struct {
 	{ FAILURES, "server_process_failures_total", "counter", "processes that failed" },
 	{ ASLEEP, "server_sessions_asleep", "gauge",
 	  "sessions whose process was stopped because they did nothing" },
+	{ PARKED, "server_calls_parked", "gauge",
+	  "calls that wait for what a client without a session was asked" },
 	{ IN_FLIGHT, "server_calls_in_flight", "gauge", "calls without an answer so far" },
 };
 
@@ -59,6 +61,8 @@ static uint64_t value_of(enum server_metric metric, const struct server *server,
 		return server->stats.failures;
 	case ASLEEP:
 		return load->asleep;
+	case PARKED:
+		return load->parked;
 	case IN_FLIGHT:
 		break;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks over servers, processes and sessions, and writes what it sees. What a server has in flight is
- * counted from its sessions, once for a report. Lists that may be long are written entry by entry.
+ * counted from its sessions and requests, once for a report. Lists that may be long are written entry by entry.
  */
 #include "admin/reports.h"
 
@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/peer.h"
+#include "router/client_request.h"
+#include "router/parked_call.h"
 #include "router/report.h"
 
 static struct session *session_at(struct list *node)
@@ -19,18 +21,44 @@ static struct session *session_at(struct list *node)
 	return container_of(node, struct session, link);
 }
 
+static struct server_load *load_of(const struct admin *admin, struct server_load *loads,
+				   const struct server *server)
+{
+	CHECK(server >= admin->conf.servers &&
+	      server < admin->conf.servers + admin->conf.server_count);
+	return &loads[server - admin->conf.servers];
+}
+
+/* Requests without a session, and calls whose clients are to try again. */
+static void count_modern(const struct admin *admin, struct server_load *loads)
+{
+	const struct router *router = admin->conf.router;
+
+	LIST_FOREACH(node, &router->requests) {
+		struct request_report report;
+		struct server_load *load;
+
+		report_request(container_of(node, struct client_request, link), &report);
+		load = load_of(admin, loads, report.server);
+		load->calls += report.calls;
+		load->waiting += report.waiting;
+	}
+	LIST_FOREACH(node, &router->parked_calls.kept)
+		load_of(admin, loads, container_of(node, struct parked_call, kept)->server)
+			->parked++;
+}
+
 struct server_load *reports_count_load(const struct admin *admin)
 {
 	struct server_load *loads = mem_zalloc((admin->conf.server_count + 1) * sizeof(*loads));
 
+	count_modern(admin, loads);
 	LIST_FOREACH(node, &admin->conf.router->sessions.sessions) {
 		struct session_report report;
 		struct server_load *load;
 
 		report_session(session_at(node), &report);
-		CHECK(report.server >= admin->conf.servers &&
-		      report.server < admin->conf.servers + admin->conf.server_count);
-		load = &loads[report.server - admin->conf.servers];
+		load = load_of(admin, loads, report.server);
 		load->sessions += session_at(node)->state == SESSION_LIVE;
 		load->asleep += report.is_asleep;
 		load->calls += report.calls;
@@ -84,6 +112,7 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "asleep", load->asleep);
 	value_set_number(value, "calls", load->calls);
 	value_set_number(value, "waiting", load->waiting);
+	value_set_number(value, "parked", load->parked);
 	value_set_number(value, "answered", stats->answered.count);
 	value_set_number(value, "failed", stats->failed);
 	value_set_number(value, "answered_last_minute",

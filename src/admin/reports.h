@@ -6,12 +6,13 @@
 #include "admin/admin.h"
 #include "base/buf.h"
 
-/* Sums over the sessions of one server. */
+/* Sums over the sessions of one server, and over its requests without one. */
 struct server_load {
 	size_t sessions;
 	size_t asleep; /* of them, without the process that they had */
 	size_t calls;
 	size_t waiting;
+	size_t parked; /* calls of modern clients that their server waits for, or whose result waits for them */
 };
 
 /* One for each server, in their order; the caller frees it. */

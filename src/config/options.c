@@ -522,10 +522,10 @@ const struct option options_table[] = {
 	  .choices = eras,
 	  .def = "auto",
 	  .help = "The era of MCP that the server is spoken to in, whatever its clients speak. legacy: with initialize, up "
-		  "to 2025-11-25. modern: 2026-07-28. auto: it is asked to initialize; if it refuses that, or a client of "
-		  "2026-07-28 comes, a process of its own is asked for server/discover and then stopped, at most once a "
-		  "day. One that answers in either era, as those made with the current SDKs do, is spoken to as "
-		  "modern from then on." },
+		  "to 2025-11-25. modern: 2026-07-28. auto: it is asked to initialize; if it refuses that or has never "
+		  "answered, or a client of 2026-07-28 comes, a process of its own is asked for server/discover and then "
+		  "stopped, at most once a day. One that answers in either era, as those made with the current SDKs do, is "
+		  "spoken to as modern from then on." },
 	{ .path = "servers.NAME.assume_no_server_requests",
 	  .type = OPTION_BOOL,
 	  SERVER(conf.never_asks),
@@ -533,6 +533,13 @@ const struct option options_table[] = {
 	  .help = "With isolation principal: the server never asks clients anything (sampling, "
 		  "elicitation, roots). It is told that they can do nothing of the kind, and its "
 		  "processes may have many calls at a time." },
+	{ .path = "servers.NAME.progress_while_waiting",
+	  .type = OPTION_BOOL,
+	  SERVER(conf.tells_progress),
+	  .def = "false",
+	  .help = "While a client of 2026-07-28 has not come back with what the server asked it, the server is sent progress "
+		  "every 20 s, for each of its requests that has a progress token. For servers that wait longer when they "
+		  "hear of progress, and would give up after a minute without it." },
 	{ .path = "servers.NAME.pool", .type = OPTION_SECTION, .help = "Its processes." },
 	{ .path = "servers.NAME.pool.max",
 	  .type = OPTION_COUNT,

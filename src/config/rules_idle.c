@@ -37,6 +37,8 @@ static void warn_of_server(const struct config_server *server, const struct tree
 		{ "pool", "sleep_after", !is_for_one && conf->sleep_after_ms > 0, "session" },
 		{ "pool", "reclaim", !is_for_one && conf->reclaims == RECLAIM_NEVER, "session" },
 		{ NULL, "assume_no_server_requests", is_shared && conf->never_asks, "principal" },
+		{ NULL, "progress_while_waiting", is_shared && conf->tells_progress,
+		  "session or principal" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)

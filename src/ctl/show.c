@@ -134,21 +134,14 @@ static void print_rows(const json_t *rows, const struct column *columns, size_t 
 /* ---- servers ---- */
 
 static const struct column server_columns[] = {
-	{ "SERVER", "name", KIND_TEXT },
-	{ "STATE", "state", KIND_TEXT },
-	{ "ISOLATION", "isolation", KIND_TEXT },
-	{ "ERA", "era", KIND_TEXT },
-	{ "ERA FROM", "era_from", KIND_TEXT },
-	{ "PROCESSES", "processes", KIND_COUNT },
-	{ "SESSIONS", "sessions", KIND_COUNT },
-	{ "ASLEEP", "asleep", KIND_COUNT },
-	{ "CALLS", "calls", KIND_COUNT },
-	{ "WAITING", "waiting", KIND_COUNT },
-	{ "LAST MIN", "answered_last_minute", KIND_COUNT },
-	{ "ANSWERED", "answered", KIND_COUNT },
-	{ "FAILED", "failed", KIND_COUNT },
-	{ "P50", "p50_ms", KIND_LATENCY },
-	{ "P95", "p95_ms", KIND_LATENCY },
+	{ "SERVER", "name", KIND_TEXT },         { "STATE", "state", KIND_TEXT },
+	{ "ISOLATION", "isolation", KIND_TEXT }, { "ERA", "era", KIND_TEXT },
+	{ "ERA FROM", "era_from", KIND_TEXT },   { "PROCESSES", "processes", KIND_COUNT },
+	{ "SESSIONS", "sessions", KIND_COUNT },  { "ASLEEP", "asleep", KIND_COUNT },
+	{ "CALLS", "calls", KIND_COUNT },        { "WAITING", "waiting", KIND_COUNT },
+	{ "PARKED", "parked", KIND_COUNT },      { "LAST MIN", "answered_last_minute", KIND_COUNT },
+	{ "ANSWERED", "answered", KIND_COUNT },  { "FAILED", "failed", KIND_COUNT },
+	{ "P50", "p50_ms", KIND_LATENCY },       { "P95", "p95_ms", KIND_LATENCY },
 	{ "P99", "p99_ms", KIND_LATENCY },
 };
 

@@ -42,11 +42,19 @@ bool era_may_probe(const struct server *server)
 	       clock_now_ms() >= verdict->probe_again_ms;
 }
 
+bool era_is_doubtful(const struct server *server)
+{
+	return server->verdict.handshake == ERA_UNANSWERED;
+}
+
 static void set_era(struct server *server, enum era era)
 {
 	server->verdict.is_remembered = false;
 	if (server->verdict.era == era)
 		return;
+	/* What is wrong now may have been so when it was asked. */
+	if (era == ERA_UNKNOWN)
+		server->verdict = (struct era_verdict){ .era = ERA_UNKNOWN };
 	server->verdict.era = era;
 	LOG(SERVER_ERA, LOG_STR("server", server->conf.name), LOG_STR("era", era_name(era)));
 }
@@ -69,4 +77,17 @@ void era_note_probed(struct server *server, enum era era)
 	server->verdict.probe_again_ms = clock_now_ms() + ERA_PROBE_AGAIN_MS;
 	set_era(server, era);
 	spawner_note_era(server->spawner, server->conf.server, era, true);
+}
+
+void era_note_answered(struct server *server)
+{
+	server->verdict.handshake = ERA_ANSWERED;
+	if (era_of(server) != ERA_MODERN)
+		era_note(server, ERA_LEGACY);
+}
+
+void era_note_unanswered(struct server *server)
+{
+	if (server->verdict.handshake == ERA_UNTRIED)
+		server->verdict.handshake = ERA_UNANSWERED;
 }

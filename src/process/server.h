@@ -60,8 +60,9 @@ struct server_confinement {
 struct server_conf {
 	const char *name; /* borrowed for the server's life, as is everything here */
 	enum isolation isolation;
-	enum era era;      /* that it is spoken to in */
-	bool never_asks;   /* it sends clients no requests: they are told of no capabilities */
+	enum era era;    /* that it is spoken to in */
+	bool never_asks; /* it sends clients no requests: they are told of no capabilities */
+	bool tells_progress; /* while it waits for what a modern client is asked: that it is being worked on */
 	uint64_t pool_max; /* processes at most */
 	uint64_t pool_min; /* kept running, with ISOLATION_SHARED */
 	uint64_t warm;     /* started ahead, with the others */

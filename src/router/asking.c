@@ -19,6 +19,11 @@ bool asking_is_declared(struct slice capabilities, const struct method *method)
 	       is_told(capabilities, method->capability, NULL);
 }
 
+bool asking_can_open_urls(struct slice capabilities)
+{
+	return is_told(capabilities, "elicitation", "url");
+}
+
 /* The members of a server's request that decide whether it may be asked. */
 struct deciding {
 	bool has_mode;
@@ -59,11 +64,10 @@ bool asking_is_possible(struct slice capabilities, const struct method *method, 
 	mode = scan_member(params, SLICE_LIT("mode"));
 	name = scan_plain_string(mode);
 	if (slice_is_equal(name, SLICE_LIT("url")))
-		return is_told(capabilities, "elicitation", "url");
+		return asking_can_open_urls(capabilities);
 	/* Without a mode, and with one that has no value, it is a form. */
 	if (mode.type != JSON_ABSENT && mode.type != JSON_NULL &&
 	    !slice_is_equal(name, SLICE_LIT("form")))
 		return false;
-	return is_told(capabilities, "elicitation", "form") ||
-	       !is_told(capabilities, "elicitation", "url");
+	return is_told(capabilities, "elicitation", "form") || !asking_can_open_urls(capabilities);
 }

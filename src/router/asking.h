@@ -14,4 +14,7 @@ bool asking_is_declared(struct slice capabilities, const struct method *method);
 bool asking_is_possible(struct slice capabilities, const struct method *method,
 			struct slice params);
 
+/* Whether it can be asked to open a URL. */
+bool asking_can_open_urls(struct slice capabilities);
+
 #endif

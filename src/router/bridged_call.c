@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "jsonrpc/splice.h"
-#include "mcp/error.h"
 #include "mcp/revision.h"
 #include "router/client.h"
 #include "router/convert.h"
@@ -20,6 +19,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
+#include "router/url_replay.h"
 #include "session/holder.h"
 
 /* bridging.md §7 */
@@ -28,6 +28,7 @@
 #define PER_OWNER 8
 #define PER_SERVER 32
 #define ROUNDS_MAX 32
+#define PROGRESS_MS (20 * 1000)
 
 struct bridged_call {
 	struct parked_call parked;
@@ -36,8 +37,12 @@ struct bridged_call {
 	struct call inner;
 	struct call_watcher outer; /* of the modern client's request, while there is one */
 	struct timer deadline;
+	struct timer
+		progress; /* while it is parked: the server is told that its questions are being worked on */
+	uint64_t told; /* how often it was */
 	struct holder *holder;
 	struct digest digest; /* of the request */
+	uint64_t child;       /* the process that has answered */
 };
 
 static struct bridged_call *of_parked(struct parked_call *parked)
@@ -71,6 +76,40 @@ static void stop_watching(struct bridged_call *bridged)
 	call_unwatch(&bridged->outer);
 }
 
+static void start_progress(struct bridged_call *bridged)
+{
+	if (bridged->client.server->conf.tells_progress)
+		timer_start(bridged->client.router->loop, &bridged->progress, PROGRESS_MS);
+}
+
+/* If it wanted to hear of any. bridging.md §2.3.3 (i) */
+static void tell_progress(struct bridged_call *bridged, const struct parked_request *request)
+{
+	struct buf text = { 0 };
+	struct envelope env;
+	struct error err;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+			      "\"params\":{\"progressToken\":");
+	buf_append_slice(&text, request->id);
+	buf_printf(&text, ",\"progress\":%llu}}", (unsigned long long)bridged->told);
+	if (scan_envelope(buf_slice(&text), &bridged->client.router->limits, 0, &env, &err) == 0)
+		forward_linked_progress(&bridged->client, &env);
+	buf_fini(&text);
+}
+
+static void on_progress(struct timer *timer)
+{
+	struct bridged_call *bridged = container_of(timer, struct bridged_call, progress);
+
+	if (bridged->parked.state != PARKED_PARKED)
+		return;
+	bridged->told++;
+	LIST_FOREACH(node, &bridged->parked.requests)
+		tell_progress(bridged, container_of(node, struct parked_request, link));
+	start_progress(bridged);
+}
+
 /* The server's requests as the modern client gets them. MOD-MRTR-01, -02 */
 static void on_ask(struct parked_call *parked, struct call *call)
 {
@@ -86,6 +125,7 @@ static void on_ask(struct parked_call *parked, struct call *call)
 					 slice_of(name, parked_request_key(request, name)),
 					 request->msg->text);
 	}
+	start_progress(bridged);
 	request_state_append_parked(&state, &bridged->client, &bridged->digest, parked->id,
 				    parked->round);
 	stop_watching(bridged);
@@ -102,6 +142,7 @@ static void on_deliver(struct parked_call *parked, struct call *call, struct msg
 
 	stop_watching(bridged);
 	call->missing_capability = bridged->inner.missing_capability;
+	call->preferred_child = bridged->child;
 	if (scan_envelope(response->text, &bridged->client.router->limits, SCAN_LENIENT, &env,
 			  &err) < 0)
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR); /* we wrote it: cannot be */
@@ -175,6 +216,7 @@ static void on_end(struct parked_call *parked)
 
 	CHECK(bridged->inner.state == CALL_ENDED);
 	timer_stop(&bridged->deadline);
+	timer_stop(&bridged->progress);
 	server_request_end_all(&bridged->client, "the request that this was asked for is over");
 	pool_leave(&bridged->member, REASON_DONE);
 	client_fini(&bridged->client);
@@ -275,6 +317,7 @@ static void inner_on_response(struct call *inner, const struct slice *parts, siz
 	for (size_t i = 0; i < count; i++)
 		buf_append_slice(&text, parts[i]);
 	msg = msg_new_take(&text);
+	of_inner(inner)->child = upstream_child_number(inner->request.upstream);
 	parked_call_on_response(&of_inner(inner)->parked, msg, clock_now_ms());
 	msg_unref(&msg);
 }
@@ -346,15 +389,18 @@ static void begin(struct call *call, const struct envelope *env)
 	bridged->client.holder = bridged->holder;
 	bridged->outer.ops = &outer_ops;
 	timer_init(&bridged->deadline, on_deadline);
-	digest_request(env, &bridged->digest);
+	timer_init(&bridged->progress, on_progress);
+	bridged->digest = *call->digest;
 	bridged->parked.ops = &parked_ops;
 	bridged->parked.server = modern->server;
 	bridged->parked.server_max = pool_max > 1 ? pool_max / 2 : 1;
 	bridged->parked.owner = bridged->holder;
+	bridged->parked.is_of_crowd = bridged->holder->is_crowd;
 	parked_call_init(&bridged->parked, &router->parked_calls, call, clock_now_ms());
 	call_watch(call, &bridged->outer);
 	env = era_request(&convert, env);
 	call_init(&bridged->inner, &inner_ops, env);
+	bridged->inner.preferred_child = call->preferred_child;
 	call_link(&bridged->inner, &bridged->client);
 	forward_linked(&bridged->inner, env);
 	convert_fini(&convert);
@@ -401,6 +447,15 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 	buf_fini(&text);
 }
 
+/* As if it had come for the first time. */
+static void run(struct call *call, const struct envelope *env)
+{
+	if (pool_is_leased(call->client->pool))
+		begin(call, env);
+	else
+		forward_linked(call, env);
+}
+
 static void take_retry(struct call *call, const struct envelope *env, struct json sealed)
 {
 	struct json responses = env->input_responses;
@@ -412,27 +467,29 @@ static void take_retry(struct call *call, const struct envelope *env, struct jso
 		result_send_invalid_state(call);
 	else if (seal.kind == SEAL_WRAPPED && pool_is_modern(call->client->pool))
 		forward_retry(call, env, sealed, &seal);
+	else if (seal.kind == SEAL_REPLAY && !pool_is_modern(call->client->pool))
+		url_replay_take(call, env, &seal, run);
 	else if ((outcome = try_again(call, &seal, responses)) == PARKED_RETRY_STALE)
 		result_send_invalid_state(call);
 	else if (outcome == PARKED_RETRY_MALFORMED)
-		result_send_error(
-			call, MCP_INVALID_PARAMS,
-			SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
+		result_send_malformed_answer(call);
 	buf_fini(&plain);
 }
 
 bool bridged_call_take(struct call *call, const struct envelope *env)
 {
+	const struct pool *pool = call->client->pool;
 	struct json sealed = env->request_state;
 
 	CHECK(call->client->revision->is_modern && call->state == CALL_WAITING);
 	if (!(call->method->flags & METHOD_ASKING))
 		return false;
-	if (sealed.type != JSON_ABSENT || pool_is_modern(call->client->pool))
+	if (sealed.type != JSON_ABSENT || pool_is_modern(pool) || pool_is_leased(pool) ||
+	    call->client->can_open_urls)
 		call_keep_digest(call, env);
 	if (sealed.type != JSON_ABSENT)
 		take_retry(call, env, sealed);
-	else if (pool_is_leased(call->client->pool))
+	else if (pool_is_leased(pool))
 		begin(call, env);
 	else
 		return false;

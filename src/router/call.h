@@ -104,7 +104,8 @@ struct call {
 	const char *
 		missing_capability; /* of its client, which its server wanted; NULL: none. MOD-CAP-01 */
 	struct digest *digest;    /* of a modern request during which its server may ask; or NULL */
-	uint64_t preferred_child; /* the one that is best asked, by its number; 0: any */
+	uint64_t preferred_child; /* the one that is best asked, or was asked by another call in its
+				     place, by its number; 0: any */
 	int http_status; /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */
 	unsigned int asked; /* requests of the server that this call's client has not answered */
 	uint64_t sent_at_ms;

@@ -6,6 +6,7 @@
 #include "mcp/level.h"
 #include "mcp/revision.h"
 #include "router/admitted.h"
+#include "router/asking.h"
 #include "router/bridged_call.h"
 #include "router/call.h"
 #include "router/change_listener.h"
@@ -154,6 +155,8 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	request->client.holder = request->holder;
 	request->client.level = wanted_level(env);
 	request->client.is_ready_to_be_asked = true;
+	request->client.can_open_urls = call->method->flags & METHOD_ASKING &&
+					asking_can_open_urls(env->client_capabilities.text);
 	request->member.ops = &member_ops;
 	request->member.client = &request->client;
 	list_init(&request->member.link);

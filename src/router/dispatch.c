@@ -375,7 +375,8 @@ void dispatch_call(struct call *call, const struct envelope *env)
 	}
 	if (call->preferred_child > 0)
 		upstream = pool_find_upstream(pool, call->preferred_child);
-	if (upstream != NULL && !pool_may_load(upstream, false))
+	if (upstream != NULL && (!pool_may_load(upstream, false) ||
+				 (pool_is_leased(pool) && upstream->state != UPSTREAM_READY)))
 		upstream = NULL;
 	if (upstream == NULL && !pool_is_waited_for(pool))
 		upstream = pool_find_room(pool, env->text.n, false);

@@ -254,6 +254,11 @@ void forward_answer(struct client *client, struct admitted *admitted)
 		counter_add(COUNTER_CLIENT_STRAY_RESPONSES);
 }
 
+void forward_linked_progress(struct client *client, const struct envelope *env)
+{
+	forward_progress(client, env);
+}
+
 void forward_linked_answer(struct client *client, const struct envelope *env)
 {
 	(void)answer_server(client, env); /* if not, the server has taken it back, or has gone */

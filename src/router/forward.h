@@ -20,6 +20,8 @@ void forward_notification(struct client *client, struct admitted *admitted);
 void forward_answer(struct client *client, struct admitted *admitted);
 /* The same for what a modern client has answered (bridged_call.c). */
 void forward_linked_answer(struct client *client, const struct envelope *env);
+/* Progress on what a server has asked this client, of our own making: its token is our id of the request. */
+void forward_linked_progress(struct client *client, const struct envelope *env);
 /*
  * The token that a call was sent with is denied: it ends, and at the server as well; with it the session that it
  * would begin. Also for one that was not begun or has ended. AUTH-SES-07

@@ -719,8 +719,10 @@ enum listed_tool list_cache_find_tool(const struct client *client, struct json n
 
 	if (list != NULL && list->state == CACHED_LIST_PASSED && is_fresh(list))
 		return LISTED_PLAIN;
-	if (list == NULL || !has_come(list) || !is_unchanged(list))
+	if (list == NULL || !has_come(list))
 		return LISTED_UNKNOWN;
+	if (!is_unchanged(list))
+		return LISTED_CHANGED;
 	cached_list_touch(list);
 	*schema_r = slice_of(NULL, 0);
 	if (list->has_annotations && scan_decode_string(name, &text) == 0 &&
@@ -765,15 +767,13 @@ void list_cache_note_ready(struct pool *pool)
 
 void list_cache_note_closed(struct upstream *upstream)
 {
-	const struct pool *pool = upstream->pool;
-
-	if (!pool_is_shared(pool))
+	if (!pool_is_shared(upstream->pool))
 		return;
-	LIST_FOREACH(node, &pool->sharing->lists.all) {
+	LIST_FOREACH(node, &upstream->pool->sharing->lists.all) {
 		struct cached_list *list = container_of(node, struct cached_list, link);
 
 		if (has_come(list) && list->child == upstream_child_number(upstream))
-			list->until_ms = clock_now_ms() + pool->server->conf.remember_ms;
+			list->until_ms = clock_now_ms() + upstream->pool->server->conf.remember_ms;
 	}
 }
 

@@ -50,6 +50,7 @@ bool list_cache_take(struct call *call, const struct envelope *env);
 /* What the kept list of tools says of one of them. */
 enum listed_tool {
 	LISTED_UNKNOWN, /* none is kept: who asks for it has it fetched */
+	LISTED_CHANGED, /* the one that is kept is not the server's any more: likewise */
 	LISTED_PLAIN, /* it is not in the list, or no annotation of it counts, or the list cannot be kept */
 	LISTED_SCHEMA, /* it has an inputSchema, which may have annotations (x-mcp-header) */
 };

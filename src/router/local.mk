@@ -46,6 +46,9 @@ src_router_librouter_a_SOURCES = \
 	src/router/subscriptions.c src/router/subscriptions.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
+	src/router/url_elicitation.c src/router/url_elicitation.h \
+	src/router/url_pending.c src/router/url_pending.h \
+	src/router/url_replay.c src/router/url_replay.h \
 	src/router/wait_queue.c src/router/wait_queue.h
 ROUTER_LIBS = src/router/librouter.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
 	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
@@ -88,6 +91,17 @@ src_router_parked_call_test_SOURCES = src/router/parked_call_test.c
 src_router_parked_call_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_parked_random_test_SOURCES = src/router/parked_random_test.c
 src_router_parked_random_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/url_elicitation_test src/router/url_replay_test
+src_router_url_elicitation_test_SOURCES = src/router/url_elicitation_test.c
+src_router_url_elicitation_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+REQUEST_STAGE = src/router/request_stage.c src/router/request_stage.h $(POOL_STAGE)
+src_router_url_replay_test_SOURCES = src/router/url_replay_test.c $(REQUEST_STAGE)
+check_PROGRAMS += src/router/bridged_call_test src/router/odd_servers_test
+src_router_odd_servers_test_SOURCES = src/router/odd_servers_test.c $(REQUEST_STAGE)
+src_router_odd_servers_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_bridged_call_test_SOURCES = src/router/bridged_call_test.c $(REQUEST_STAGE)
+src_router_bridged_call_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+src_router_url_replay_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/router/wait_queue_test
 src_router_wait_queue_test_SOURCES = src/router/wait_queue_test.c
 src_router_wait_queue_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

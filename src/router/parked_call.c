@@ -312,7 +312,7 @@ static bool make_room(const struct parked_call *parked, uint64_t now_ms)
 	}
 	if (servers >= conf->per_server || servers >= parked->server_max)
 		oldest = oldest_here;
-	else if (owners < conf->per_owner)
+	else if (parked->is_of_crowd || owners < conf->per_owner)
 		return true;
 	if (oldest == NULL)
 		return false;

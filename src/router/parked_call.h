@@ -92,6 +92,7 @@ struct parked_call {
 	const struct parked_call_ops *ops;
 	const struct server *server; /* compared alone */
 	const void *owner;           /* whose it is; compared alone */
+	bool is_of_crowd; /* that is many: per_owner does not hold, only what holds for the server */
 	size_t server_max; /* of its server at most so many are kept, and no more than per_server */
 	unsigned char id[SEAL_CALL_BYTES];
 	enum parked_state state;
@@ -114,7 +115,7 @@ void parked_calls_fini(struct parked_calls *table);
 struct parked_call *parked_calls_find(const struct parked_calls *table,
 				      const unsigned char id[SEAL_CALL_BYTES]);
 
-/* RUNNING, for `call`. server, server_max, owner and ops are set by the caller; all else is zero. */
+/* RUNNING, for `call`. server, server_max, owner, is_of_crowd and ops are set by the caller; all else is zero. */
 void parked_call_init(struct parked_call *parked, struct parked_calls *table, struct call *call,
 		      uint64_t now_ms);
 

@@ -750,6 +750,29 @@ static void nobody_gives_way_to_another_owner(void **state)
 	assert_int_equal(parked[2].state, PARKED_ENDED);
 }
 
+/* FRONT-SESS-08: who cannot be told apart has no limit of his own; that of the server holds, and takes from them alone. */
+static void a_crowd_has_the_servers_limit(void **state)
+{
+	static const char *const ids[] = { "0", "1", "2", "3" };
+
+	for (size_t i = 0; i < 3; i++) {
+		begin(i, 0, 0);
+		parked[i].is_of_crowd = true;
+		assert_true(asks(i, ids[i]));
+		due(i);
+	}
+	heard_is("ask 0 round 1 r1, ask 1 round 1 r1, ask 2 round 1 r1");
+	begin(3, 0, 0);
+	parked[3].is_of_crowd = true;
+	assert_true(asks(3, ids[3]));
+	due(3);
+	heard_is("refuse 0, cancel, end, ask 3 round 1 r1");
+	begin(4, 1, 0);
+	assert_true(asks(4, "4"));
+	due(4);
+	heard_is("refuse 4, cancel, fail 4 parked_over_limit, end");
+}
+
 /* Results and losses that nobody has heard of count; calls that run do not. */
 static void what_is_stored_counts(void **state)
 {
@@ -792,6 +815,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(the_oldest_of_the_same_owner_gives_way),
 	TEST(nobody_gives_way_to_another_owner),
 	TEST(what_is_stored_counts),
+	TEST(a_crowd_has_the_servers_limit),
 };
 
 int main(void)

@@ -112,9 +112,9 @@ static void pool_on_request_end(struct upstream *upstream, struct upstream_reque
 		upstream->logged = NULL;
 	if (is_lease)
 		pool_end_lease(upstream);
-	/* The server may work on although nobody wants it: the next call has to wait for that. bridging.md §2.3.3 */
+	/* The server may work on although nobody wants it, and ask: the next call must not hear that. bridging.md §2.3.3 */
 	if (is_lease && !is_answered)
-		upstream_settle(upstream, request->id);
+		upstream_settle(upstream, request->id, pool_is_leased(upstream->pool));
 	if (pool_is_waited_for(upstream->pool))
 		pool_wake(upstream->pool);
 }
@@ -292,6 +292,7 @@ static void pool_on_lost(struct upstream *upstream, enum reason reason)
 {
 	struct pool *pool = upstream->pool;
 
+	pool_era_note_lost(upstream);
 	if (!pool_is_shared(pool)) {
 		struct pool_member *member = pool_only_member(pool);
 

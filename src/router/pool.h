@@ -28,6 +28,7 @@
 #include "router/pool_memory.h"
 #include "router/server_capabilities.h"
 #include "router/subscriptions.h"
+#include "router/url_pending.h"
 #include "upstream/era_probe.h"
 #include "upstream/upstream.h"
 
@@ -78,6 +79,9 @@ struct pool_sharing {
 	struct map updates_by_key;
 	size_t update_bytes;
 	struct timer telling;
+	uint64_t
+		unlisted_until_ms; /* the list of tools was not to be had: nobody needs it (tool_check.c) */
+	struct url_pending urls; /* what clients were to open, and is not complete (url_replay.c) */
 };
 
 struct pool {

@@ -45,7 +45,11 @@ static bool is_for_modern(const struct pool *pool)
 
 bool pool_era_is_awaited(struct pool *pool)
 {
-	if (is_for_modern(pool) && era_may_probe(pool->server))
+	const struct server *server = pool->server;
+
+	/* Whose starts are refused is not probed either: its callers hear that at once. */
+	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
+	    !backoff_has_given_up(&server->backoff))
 		ask(pool);
 	return era_waiter_is_waiting(&pool->verdict);
 }
@@ -56,8 +60,10 @@ void pool_era_note_ready(const struct upstream *upstream)
 	struct pool *pool = upstream->pool;
 	bool is_modern = upstream_is_modern(upstream);
 
-	if (is_modern || era_of(pool->server) != ERA_MODERN)
-		era_note(pool->server, is_modern ? ERA_MODERN : ERA_LEGACY);
+	if (is_modern)
+		era_note(pool->server, ERA_MODERN);
+	else
+		era_note_answered(pool->server);
 	LIST_FOREACH_SAFE(node, &pool->upstreams) {
 		struct upstream *other = container_of(node, struct upstream, link);
 
@@ -66,15 +72,22 @@ void pool_era_note_ready(const struct upstream *upstream)
 	}
 }
 
+void pool_era_note_lost(const struct upstream *upstream)
+{
+	if (upstream->era == NULL || upstream->ready_at_ms > 0)
+		return;
+	if (upstream_is_modern(upstream))
+		era_note(upstream->server, ERA_UNKNOWN);
+	else
+		era_note_unanswered(upstream->server);
+}
+
 bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response)
 {
 	struct pool *pool = upstream->pool;
 
-	if (upstream_is_modern(upstream)) {
-		/* It is a failure; who comes next asks anew. */
-		era_note(pool->server, ERA_UNKNOWN);
-		return false;
-	}
+	if (upstream_is_modern(upstream))
+		return false; /* it is a failure, and told as one */
 	if (pool->server->conf.era == ERA_UNKNOWN && modern_is_named(response->error.text))
 		era_note(pool->server, ERA_MODERN);
 	else if (era_may_probe(pool->server))

@@ -24,4 +24,7 @@ void pool_era_note_ready(const struct upstream *upstream);
  */
 bool pool_era_reconsider(const struct upstream *upstream, const struct envelope *response);
 
+/* An upstream has failed; if it has never been ready, what was known may be wrong. Who comes next asks anew. */
+void pool_era_note_lost(const struct upstream *upstream);
+
 #endif

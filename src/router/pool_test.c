@@ -1221,7 +1221,7 @@ static void unleased_child_asks_nobody(void **state)
 	heard(a, "");
 }
 
-/* bridging.md §2.3.3: after a cancellation the child is not used before it shows that it has come to rest. */
+/* bridging.md §2.3.3, §8 (3): after a cancellation the child is not used before it answers; that it lives does not do. */
 static void given_up_children_settle(void **state)
 {
 	struct member *a = begin_asking(alice, 0);
@@ -1237,19 +1237,58 @@ static void given_up_children_settle(void **state)
 	assert_non_null(strstr(fake_process_read(process(0)), "-32602"));
 	call = request(a->client, CALL("2"));
 	hears_nothing(process(0));
-	says(process(0), "{'jsonrpc':'2.0','id':3,'result':{}}");
+	says(process(0), EMPTY("3"));
+	hears_nothing(process(0));
+	says(process(0), ASK("6"));
+	assert_non_null(strstr(fake_process_read(process(0)), "-32602"));
+	says(process(0), RESULT("2"));
 	hears(process(0), CALL("4"));
 	notify(a->client, CANCELLED("2"));
 	assert_int_equal(call->ending, ENDING_CANCELLED);
 	hears(process(0), CANCELLED("4"));
 	call = request(a->client, CALL("3"));
-	says(process(0), RESULT("4")); /* its late answer is as good a sign */
+	says(process(0), RESULT("4")); /* before the ping */
 	hears(process(0), "{'jsonrpc':'2.0','id':5,'method':'ping'}");
 	hears(process(0), CALL("6"));
 	notify(a->client, CANCELLED("3"));
 	pass(5000);
 	assert_int_equal(process(0)->last_signal, SIGKILL);
 	assert_int_equal(call->ending, ENDING_CANCELLED);
+}
+
+/* bridging.md §2.3.3: who lives, and does not answer, retires; what was asked beside the call is answered before. */
+static void children_that_do_not_settle_retire(void **state)
+{
+	struct member *a = begin_asking(alice, 0);
+	struct front *call, *list;
+
+	servers[0].conf.pool_max = 1;
+	request(a->client, CALL("1"));
+	hears(process(0), CALL("2"));
+	list = request(a->client, LIST("2"));
+	hears(process(0), LIST("3"));
+	notify(a->client, CANCELLED("1"));
+	hears(process(0), CANCELLED("2"));
+	hears(process(0), "{'jsonrpc':'2.0','id':4,'method':'ping'}");
+	says(process(0), EMPTY("4"));
+	call = request(a->client, CALL("3"));
+	pass(4999);
+	assert_false(process(0)->is_eof);
+	pass(1);
+	says(process(0), TOOLS("3", ""));
+	is_answered(list, TOOLS("2", ""));
+	assert_null(fake_process_read(process(0)));
+	assert_true(process(0)->is_eof);
+	assert_int_equal(process(0)->signals, 0);
+	assert_false(is_logged("child_failed"));
+	exits(process(0), 0);
+	pass(1000);
+	hears(process(1), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(1), WELCOME);
+	hears(process(1), INITIALIZED);
+	hears(process(1), CALL("2"));
+	says(process(1), RESULT("2"));
+	is_answered(call, RESULT("3"));
 }
 
 static void levels_go_with_the_lease(void **state)
@@ -1416,6 +1455,8 @@ static void settling_holds_against_cursors(void **state)
 	is_failed(request(b->client, page), REASON_OVER_LIMIT);
 	hears_nothing(process(0));
 	says(process(0), EMPTY("4"));
+	is_failed(request(b->client, page), REASON_OVER_LIMIT);
+	says(process(0), EMPTY("3"));
 	request(b->client, page);
 	hears(process(0), PAGE("5", "'n'"));
 }
@@ -2027,6 +2068,7 @@ static const struct CMUnitTest tests[] = {
 	TEST_PRINCIPALS(leased_child_asks_its_caller),
 	TEST_PRINCIPALS(unleased_child_asks_nobody),
 	TEST_PRINCIPALS(given_up_children_settle),
+	TEST_PRINCIPALS(children_that_do_not_settle_retire),
 	TEST_PRINCIPALS(levels_go_with_the_lease),
 	TEST_PRINCIPALS(levels_end_with_the_lease),
 	TEST_PRINCIPALS(lost_lease_ends_its_asks),

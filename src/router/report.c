@@ -4,10 +4,20 @@
 
 #include "process/child.h"
 #include "router/call.h"
+#include "router/client_request.h"
 #include "router/client_session.h"
 #include "router/pool.h"
 #include "router/pool_demand.h"
 #include "upstream/stdio.h"
+
+static size_t count_waiting(const struct client *client)
+{
+	size_t count = 0;
+
+	LIST_FOREACH(node, &client->calls)
+		count += container_of(node, struct call, link)->state == CALL_WAITING;
+	return count;
+}
 
 void report_session(struct session *session, struct session_report *report_r)
 {
@@ -24,9 +34,17 @@ void report_session(struct session *session, struct session_report *report_r)
 					 .is_asleep = session->state == SESSION_LIVE &&
 						      !pool_is_shared(client->pool) && own == NULL,
 					 .pid = own != NULL ? upstream_pid(own) : 0 };
-	LIST_FOREACH(node, &client->calls)
-		report_r->waiting += container_of(node, struct call, link)->state == CALL_WAITING;
+	report_r->waiting = count_waiting(client);
 	report_r->server_requests = client->server_requests.by_id.count;
+}
+
+void report_request(const struct client_request *request, struct request_report *report_r)
+{
+	const struct client *client = &request->client;
+
+	*report_r = (struct request_report){ .server = client->server,
+					     .calls = client->call_count,
+					     .waiting = count_waiting(client) };
 }
 
 void report_child(struct child *child, struct child_report *report_r)

@@ -11,6 +11,8 @@
 #include "base/slice.h"
 #include "session/session.h"
 
+struct client_request;
+
 /* A session; names and slices are borrowed. */
 struct session_report {
 	const struct server *server;
@@ -24,6 +26,14 @@ struct session_report {
 	int pid;                 /* of the process that it has for itself; 0: none just now */
 };
 void report_session(struct session *session, struct session_report *report_r);
+
+/* A request without a session. */
+struct request_report {
+	const struct server *server;
+	size_t calls;   /* it, and a list that it needs to be checked */
+	size_t waiting; /* of them, for a process */
+};
+void report_request(const struct client_request *request, struct request_report *report_r);
 
 /* A process. */
 struct child_report {

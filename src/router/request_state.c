@@ -38,6 +38,14 @@ void request_state_append_parked(struct buf *out, const struct client *client,
 	append(out, client, digest, &seal);
 }
 
+void request_state_append_replay(struct buf *out, const struct call *call, uint64_t child,
+				 struct slice wanted)
+{
+	struct seal seal = { .kind = SEAL_REPLAY, .child = child, .text = wanted };
+
+	append(out, call->client, call->digest, &seal);
+}
+
 /* ---- what a modern server asks ---- */
 
 struct asked {

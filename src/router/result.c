@@ -14,8 +14,10 @@
 #include "router/listing.h"
 #include "router/modern_server.h"
 #include "router/pool.h"
+#include "router/pool_demand.h"
 #include "router/request_state.h"
 #include "router/router.h"
+#include "router/url_elicitation.h"
 #include "session/principal.h"
 
 /* All that is sent is sent from here. */
@@ -91,12 +93,12 @@ static void send_modern_result(struct call *call, struct slice result)
 	send_text(call, &text);
 }
 
-/* The server could not do without what the client has not declared. bridging.md §2.3.4 */
-static void send_missing_capability(struct call *call)
+/* The server could not do without what the client has not declared: `members` as JSON text. bridging.md §2.3.4 */
+static void send_missing_capability(struct call *call, const char *name, const char *members)
 {
 	struct buf text = { 0 }, data = { 0 };
 
-	buf_printf(&data, "{\"requiredCapabilities\":{\"%s\":{}}}", call->missing_capability);
+	buf_printf(&data, "{\"requiredCapabilities\":{\"%s\":{%s}}}", name, members);
 	write_error(&text, call->id, MCP_MISSING_CAPABILITY,
 		    SLICE_LIT("Missing required client capability"), buf_slice(&data));
 	call->http_status = 400;
@@ -104,13 +106,32 @@ static void send_missing_capability(struct call *call)
 	send_text(call, &text);
 }
 
+/* A legacy server wants URLs to be opened first. Returns whether that is what its error says. bridging.md §2.3.7 */
+static bool ask_to_open(struct call *call, struct slice error)
+{
+	const struct upstream *asked = call->request.upstream;
+	struct buf wanted = { 0 };
+	bool is_wanted = call->method->flags & METHOD_ASKING && !is_passed(call) &&
+			 url_elicitation_read(error, &wanted);
+
+	if (is_wanted)
+		result_send_url_elicitations(call,
+					     asked != NULL ? upstream_child_number(asked) :
+							     call->preferred_child,
+					     buf_slice(&wanted));
+	buf_fini(&wanted);
+	return is_wanted;
+}
+
 static void send_modern_error(struct call *call, struct slice error)
 {
 	struct buf text = { 0 };
 	int code;
 
+	if (ask_to_open(call, error))
+		return;
 	if (call->missing_capability != NULL) {
-		send_missing_capability(call);
+		send_missing_capability(call, call->missing_capability, "");
 		return;
 	}
 	begin_response(&text, call->id, "error");
@@ -168,6 +189,29 @@ void result_send_input_required(struct call *call, struct slice requests, struct
 	}
 	buf_append_str(&text, "}}");
 	send_text(call, &text);
+}
+
+void result_send_url_elicitations(struct call *call, uint64_t child, struct slice wanted)
+{
+	struct buf requests = { 0 }, state = { 0 };
+
+	if (!call->client->can_open_urls) {
+		send_missing_capability(call, "elicitation", "\"url\":{}");
+		return;
+	}
+	url_elicitation_append_requests(&requests, wanted);
+	request_state_append_replay(&state, call, child, wanted);
+	if (pool_find_upstream(call->client->pool, child) != NULL)
+		url_pending_add(&call->client->pool->sharing->urls, child, wanted);
+	result_send_input_required(call, buf_slice(&requests), buf_slice(&state));
+	buf_fini(&requests);
+	buf_fini(&state);
+}
+
+void result_send_malformed_answer(struct call *call)
+{
+	result_send_error(call, MCP_INVALID_PARAMS,
+			  SLICE_LIT("Invalid params: inputResponses has an answer that is none"));
 }
 
 void result_send_invalid_state(struct call *call)

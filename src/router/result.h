@@ -6,6 +6,8 @@
 #ifndef MCPGATED_ROUTER_RESULT_H
 #define MCPGATED_ROUTER_RESULT_H
 
+#include <stdint.h>
+
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 
@@ -32,6 +34,13 @@ void result_send_discovery(struct call *call);
 void result_send_input_required(struct call *call, struct slice requests, struct slice state);
 /* The requestState that it brings is not to be used. MOD-MRTR-03 */
 void result_send_invalid_state(struct call *call);
+/* What it brings beside that is no answer to what it was asked. MOD-MRTR-05 */
+void result_send_malformed_answer(struct call *call);
+/*
+ * The process `child` wants URLs to be opened before it does what the modern client of a call asks, which has the digest of its request.
+ * `wanted` as of url_elicitation.h. bridging.md §2.3.7
+ */
+void result_send_url_elicitations(struct call *call, uint64_t child, struct slice wanted);
 /* Ours; the call is linked. `result` is JSON text. */
 void result_send_own(struct call *call, struct slice result);
 void result_send_error(struct call *call, int code, struct slice message);

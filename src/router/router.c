@@ -19,10 +19,12 @@ static void on_new_pool(struct pool *pool)
 	list_cache_init(&pool->sharing->lists);
 	subscriptions_init(&pool->sharing->subscriptions);
 	notification_fanout_init(pool->sharing);
+	url_pending_init(&pool->sharing->urls);
 }
 
 static void on_pool_end(struct pool *pool)
 {
+	url_pending_fini(&pool->sharing->urls);
 	notification_fanout_fini(pool->sharing);
 	subscriptions_fini(&pool->sharing->subscriptions);
 	list_cache_fini(&pool->sharing->lists);
@@ -50,6 +52,8 @@ static void on_upstream_closed(struct upstream *upstream)
 {
 	list_cache_note_closed(upstream);
 	listen_end(upstream);
+	if (pool_is_shared(upstream->pool))
+		url_pending_forget(&upstream->pool->sharing->urls, upstream_child_number(upstream));
 }
 
 static const struct pool_ops pool_ops = {

@@ -52,7 +52,7 @@ enum seal_kind {
 	SEAL_WRAPPED =
 		2, /* `text` is the server's own requestState, as it wrote it; empty: it gave none */
 	SEAL_REPLAY =
-		3, /* to be run again after URL elicitations; `text` is the router's. bridging.md §2.3.7 */
+		3, /* to be run again after URL elicitations; `text` is what is wanted (url_elicitation.h). bridging.md §2.3.7 */
 };
 
 struct seal {

@@ -205,6 +205,16 @@ static void take_other(struct upstream *upstream, const struct envelope *env)
 	msg_unref(&msg);
 }
 
+/* Of what a modern client was given when its call failed: we alone hear of it. bridging.md §2.3.7 */
+static bool ends_url(struct upstream *upstream, const struct envelope *env)
+{
+	struct json id = scan_member(env->params.text, SLICE_LIT("elicitationId"));
+
+	return pool_is_shared(upstream->pool) &&
+	       url_pending_end(&upstream->pool->sharing->urls, upstream_child_number(upstream),
+			       id.text);
+}
+
 /* To the client that was given it, once. UTIL-ELIC-01 */
 static void take_elicitation_end(struct upstream *upstream, const struct envelope *env)
 {
@@ -275,6 +285,8 @@ void server_messages_take_notification(struct upstream *upstream, const struct e
 		take_progress(upstream, env);
 	else if (method->id == METHOD_LIST_CHANGED || method->id == METHOD_RESOURCE_UPDATED)
 		notification_fanout_take(upstream, env, method);
+	else if (method->id == METHOD_ELICITATION_COMPLETE && ends_url(upstream, env))
+		return;
 	else if (method->id == METHOD_ELICITATION_COMPLETE && may_have_asked)
 		take_elicitation_end(upstream, env);
 	else if (only == NULL || (method->id == METHOD_TASK_STATUS &&

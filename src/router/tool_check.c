@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "io/loop.h"
+#include "base/clock.h"
 #include "jsonrpc/msg.h"
 #include "mcp/method.h"
 #include "router/client.h"
@@ -28,6 +29,8 @@ struct tool_check {
 	bool is_listing;           /* its answer is awaited */
 	struct task step;
 };
+
+#define UNLISTED_MS 5000 /* bridging.md §1.8 */
 
 static const struct client *client_of(const struct tool_check *check)
 {
@@ -53,6 +56,12 @@ static void go_on(struct call *call, const struct envelope *env, struct slice sc
 		on_passed(call, env);
 }
 
+/* A server that does not tell it is not asked again for each call. */
+static void note_unlisted(struct pool *pool)
+{
+	pool->sharing->unlisted_until_ms = clock_now_ms() + UNLISTED_MS;
+}
+
 /* The list is there, or it is not to be had. */
 static void go_on_later(struct tool_check *check)
 {
@@ -67,7 +76,8 @@ static void go_on_later(struct tool_check *check)
 	if (scan_envelope(body->text, &call->client->router->limits, 0, &env, &err) < 0) {
 		call_fail(call, REASON_PROTOCOL_ERROR); /* it was accepted before: cannot be */
 	} else {
-		(void)list_cache_find_tool(call->client, env.name, &schema);
+		if (list_cache_find_tool(call->client, env.name, &schema) == LISTED_UNKNOWN)
+			note_unlisted(call->client->pool);
 		go_on(call, &env, schema, check->on_passed);
 	}
 	msg_unref(&body);
@@ -199,7 +209,9 @@ struct tool_check *tool_check_begin(tool_check_passed_fn *on_passed, struct call
 	CHECK(call->method->id == METHOD_TOOLS_CALL && call->ops->check_tool != NULL);
 	if (pool->capabilities.offers & OFFER_TOOLS)
 		listed = list_cache_find_tool(call->client, env->name, &schema);
-	if (listed == LISTED_UNKNOWN)
+	if (listed == LISTED_UNKNOWN && clock_now_ms() < pool->sharing->unlisted_until_ms)
+		listed = LISTED_PLAIN;
+	if (listed == LISTED_UNKNOWN || listed == LISTED_CHANGED)
 		return await_list(on_passed, call, env);
 	go_on(call, env, schema, on_passed);
 	return NULL;

@@ -2,7 +2,8 @@
 /*
  * Before a tools/call of the modern era goes on, its front holds it against the schema of its tool: what that says is to be
  * mirrored in the head must be there. The schema is that of the list that is kept; if none is, the list is fetched
- * first. Where it cannot be had, or does not have the tool, the call goes on unchecked. MOD-HDR-04, -06, -07.
+ * first. Where it cannot be had, or does not have the tool, the call goes on unchecked, and where it could not, calls of
+ * the next 5 s do not ask for it. MOD-HDR-04, -06, -07.
  */
 #ifndef MCPGATED_ROUTER_TOOL_CHECK_H
 #define MCPGATED_ROUTER_TOOL_CHECK_H

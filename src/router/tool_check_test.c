@@ -232,7 +232,7 @@ static void broken_annotations_do_not_count(void **state)
 	assert_int_equal(count_logged("annotations_broken"), 2);
 }
 
-/* MOD-HDR-07: an error, or none that tells of an end. Neither is remembered. */
+/* MOD-HDR-07: an error, or none that tells of an end. Both are remembered for 5 s, by those who call. */
 static void lists_that_fail(void **state)
 {
 	struct asker *asker = ask_first(ASK_TOOL("1", "'t'"));
@@ -242,13 +242,42 @@ static void lists_that_fail(void **state)
 	was_not_checked(asker);
 	says(process(0), RESULT("3"));
 	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	pass(4999);
 	asker = ask(ASK_TOOL("2", "'t'"));
-	hears(process(0), LIST("4"));
+	hears(process(0), SENT("4", "'t'"));
+	says(process(0), RESULT("4"));
+	pass(1);
+	asker = ask(ASK_TOOL("3", "'t'"));
+	hears(process(0), LIST("5"));
 	pass(9999);
 	hears_nothing(process(0));
 	pass(1);
-	hears(process(0), SENT("5", "'t'"));
+	hears(process(0), SENT("6", "'t'"));
 	was_not_checked(asker);
+	says(process(0), RESULT("6"));
+	asker = ask(ASK_TOOL("4", "'t'"));
+	hears(process(0), SENT("7", "'t'"));
+	was_not_checked(asker);
+	/* The answer comes after all: it is kept, and counts. */
+	says(process(0), TOOLS("5", TOOL("'t'", MIRRORED)));
+	says(process(0), RESULT("7"));
+	asker = ask(ASK_TOOL("5", "'t'"));
+	was_checked(asker, SCHEMA(MIRRORED));
+}
+
+/* A list that changes while it is fetched is there: it is asked for again. */
+static void lists_that_change(void **state)
+{
+	struct asker *asker = ask_first(ASK_TOOL("1", "'t'"));
+
+	says(process(0), CHANGED("tools"));
+	says(process(0), TOOLS("2", TOOL("'t'", MIRRORED)));
+	hears(process(0), SENT("3", "'t'"));
+	was_not_checked(asker);
+	asker = ask(ASK_TOOL("2", "'t'"));
+	hears(process(0), LIST("4"));
+	says(process(0), TOOLS("4", TOOL("'t'", MIRRORED)));
+	was_checked(asker, SCHEMA(MIRRORED));
 }
 
 /* A server that does not tell of changes is not asked again every few seconds. */
@@ -304,6 +333,7 @@ static const struct CMUnitTest tests[] = {
 	CHECK_TEST(plain_tools_are_not_checked),
 	CHECK_TEST(broken_annotations_do_not_count),
 	CHECK_TEST(lists_that_fail),
+	CHECK_TEST(lists_that_change),
 	CHECK_TEST(old_lists_will_do),
 	CHECK_TEST(clients_leave),
 	CHECK_TEST(listening_has_no_end),

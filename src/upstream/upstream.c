@@ -33,7 +33,7 @@ static const struct {
 	[UPSTREAM_WARM] = { "warm", TO(HANDSHAKE) | TO(CLOSED) },
 	[UPSTREAM_HANDSHAKE] = { "handshake", TO(READY) | TO(CLOSED) },
 	[UPSTREAM_READY] = { "ready", TO(SETTLING) | TO(RETIRING) | TO(CLOSED) },
-	[UPSTREAM_SETTLING] = { "settling", TO(READY) | TO(CLOSED) },
+	[UPSTREAM_SETTLING] = { "settling", TO(READY) | TO(RETIRING) | TO(CLOSED) },
 	[UPSTREAM_RETIRING] = { "retiring", TO(CLOSED) },
 	[UPSTREAM_CLOSED] = { "closed", 0 },
 };
@@ -310,8 +310,11 @@ static void upstream_on_probe_timer(struct timer *timer)
 	struct upstream *upstream = container_of(timer, struct upstream, probe);
 
 	CHECK(upstream_is_serving(upstream));
-	upstream_give_up(upstream, REASON_CHILD_HUNG,
-			 "neither a call nor a ping was answered in time");
+	if (upstream->probe_id == 0)
+		upstream_retire(upstream); /* it lives, and nobody knows what it works on */
+	else
+		upstream_give_up(upstream, REASON_CHILD_HUNG,
+				 "neither a call nor a ping was answered in time");
 }
 
 static void upstream_on_idle_timer(struct timer *timer)
@@ -364,13 +367,14 @@ void upstream_on_sign_of_life(struct upstream *upstream)
 		upstream_end_probe(upstream);
 }
 
-void upstream_settle(struct upstream *upstream, uint64_t id)
+void upstream_settle(struct upstream *upstream, uint64_t id, bool by_answer)
 {
 	CHECK(upstream->lease == NULL);
 	if (upstream->state != UPSTREAM_READY)
 		return;
 	upstream_probe(upstream);
 	upstream->settling_id = id;
+	upstream->settles_by_answer = by_answer;
 	upstream_set_state(upstream, UPSTREAM_SETTLING);
 }
 
@@ -513,6 +517,10 @@ static void upstream_on_stray_response(struct upstream *upstream, const struct e
 	if (upstream->state != UPSTREAM_SETTLING || read_id(env->id, &id) < 0 ||
 	    (id != upstream->settling_id && id != upstream->probe_id))
 		return;
+	if (id == upstream->probe_id && upstream->settles_by_answer) {
+		upstream->probe_id = 0; /* the time for the answer goes on */
+		return;
+	}
 	upstream_end_probe(upstream);
 	upstream_set_state(upstream, UPSTREAM_READY);
 	upstream->owner->on_settled(upstream);

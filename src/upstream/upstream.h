@@ -6,7 +6,7 @@
  * a time (struct upstream_owner_ops), and to whoever has a request in flight (struct upstream_request).
  *
  *	delayed -> starting -> (warm ->) handshake -> ready <-> settling
- *	                                                |-> retiring         any -> closed
+ *	                                                |-> retiring <-|     any -> closed
  *
  * BACK-INIT-*, BACK-FRAME-05, -08, REL-25.
  */
@@ -99,8 +99,9 @@ struct upstream {
 	size_t lasting;      /* of them, subscriptions */
 	uint64_t last_id;
 	uint64_t handshake_id;
-	uint64_t probe_id;    /* of the ping that tells whether it still lives; 0: none */
-	uint64_t settling_id; /* of the request that was given up */
+	uint64_t probe_id;      /* of the ping that tells whether it still lives; 0: none */
+	uint64_t settling_id;   /* of the request that was given up */
+	bool settles_by_answer; /* to that, and not to a ping */
 	struct timer start;
 	struct timer probe;
 	struct timer idle;
@@ -159,8 +160,9 @@ bool upstream_is_modern(const struct upstream *upstream);
 bool upstream_restart(struct upstream *upstream);
 /* It gets no more requests. The owner closes it when it rests. */
 void upstream_retire(struct upstream *upstream);
-/* Its only request, which had this id, was given up: it must answer that or a ping before the next one. bridging.md §2.3.3 */
-void upstream_settle(struct upstream *upstream, uint64_t id);
+/* Its only request, which had this id, was given up: it must answer that before the next one or, unless `by_answer`, a ping.
+   One that answers neither in time is lost; if that was not enough, it retires. bridging.md §2.3.3 */
+void upstream_settle(struct upstream *upstream, uint64_t id, bool by_answer);
 /* After a time-out: it must answer a ping soon, or it is lost. REL-25 */
 void upstream_probe(struct upstream *upstream);
 /* on_idle follows after idle_ms, unless a request comes first. */

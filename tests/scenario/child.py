@@ -51,6 +51,7 @@ class Child:
         self.era = config.get("era", "legacy")
         self.listening = None  # the id of the last subscription
         self.levels = []
+        self.done_once = set()
         base = None
         if config.get("record"):
             base = os.path.join(config["record"], "%s-%d" % (config.get("name", "child"), os.getpid()))
@@ -83,7 +84,9 @@ class Child:
             wait = task.send(value)
         except StopIteration:
             return
-        if wait[0] == "sleep":
+        if wait[0] == "end":
+            task.close()
+        elif wait[0] == "sleep":
             self.serial += 1
             heapq.heappush(self.timers, (time.monotonic() + wait[1], self.serial, task))
         else:
@@ -266,6 +269,14 @@ class Child:
         if data is not None:
             error["data"] = data
         self.send({"jsonrpc": "2.0", "id": context["id"], "error": error})
+
+    def do_once(self, context, step):
+        """The first request with these params gets this step, and no other."""
+        key = json.dumps([step, context["params"].get("arguments")], sort_keys=True)
+        if key not in self.done_once:
+            self.done_once.add(key)
+            yield from self.run([step], context)
+            yield ("end",)
 
     def do_answer(self, context):
         """The answer that the method has by default."""

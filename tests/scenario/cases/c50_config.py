@@ -182,12 +182,13 @@ def idle_keys_are_told(t):
     hash = "0" * 64
     files = Files("auth: {mode: token, tokens: [{name: a, sha256: '%s', expires: 2020-01-01}]}\n" % hash +
                   GOOD + "    pool: {min: 1, sleep_after: 5m}\n  many:\n    command: cat\n    isolation: shared\n"
-                  "    assume_no_server_requests: true\n    pool: {min: 1, warm: 1, sleep_after: 5m, reclaim: never}\n")
+                  "    assume_no_server_requests: true\n    progress_while_waiting: true\n    pool: {min: 1, warm: 1, sleep_after: 5m, reclaim: never}\n")
     done = program("-t", "-c", files.path)
     eq(done.returncode, 0, done.stderr)
     told = re.findall(r"^mcpgated: warning: \S+:(\d+):\d+: (\S+): (?:does nothing|is over)", done.stderr, re.M)
-    eq(told, [("5", "servers.main.pool.min"), ("10", "servers.many.pool.warm"), ("10", "servers.many.pool.sleep_after"),
-              ("10", "servers.many.pool.reclaim"), ("9", "servers.many.assume_no_server_requests"), ("1", "auth.tokens[0].expires")])
+    eq(told, [("5", "servers.main.pool.min"), ("11", "servers.many.pool.warm"), ("11", "servers.many.pool.sleep_after"),
+              ("11", "servers.many.pool.reclaim"), ("9", "servers.many.assume_no_server_requests"),
+              ("10", "servers.many.progress_while_waiting"), ("1", "auth.tokens[0].expires")])
 
 
 @case(daemon=False)

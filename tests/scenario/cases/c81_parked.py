@@ -2,8 +2,12 @@
 """Modern clients before legacy servers that ask: the call is parked, and goes on when the client tries again."""
 import hashlib
 import json
+import os
+import signal
 
 import mcp
+from c70_admin import admin, get, metrics, of
+from c71_ctl import ctl
 from c80_stateless import META, begin, fields, message, messages_of
 from harness import case, eq, ok, wait_for
 
@@ -12,7 +16,7 @@ SAMPLE = {"messages": [{"role": "user", "content": {"type": "text", "text": "x"}
 CAPS = {"elicitation": {}, "sampling": {}, "roots": {}}
 ACCEPT = {"action": "accept", "content": {"a": "blue"}}
 SERVERS = {"main": {"script": {}}, "one": {"script": {}, "pool": {"max": 1}},
-           "few": {"script": {}, "pool": {"max": 4}}}
+           "few": {"script": {}, "pool": {"max": 4}}, "patient": {"script": {}, "progress_while_waiting": True}}
 CONFIG = {"defaults": {"pool": {"idle_timeout": "1500ms"}}}
 
 
@@ -163,6 +167,27 @@ def leaving_while_it_runs(t):
     eq(c.refused(state, {"r1": ACCEPT}), "invalid_request_state")
 
 
+@case(own=True, deadline=30)
+def left_over_questions(t):
+    """bridging.md §8 (3), §2.3.3 *abandon*: a server that lives, and goes on with what was cancelled, asks nobody else's client."""
+    late = [["wait_cancel"], ["sleep", 0.5], ["send", 7, "elicitation/create", FORM], ["sleep", 0.5], ["send", 8, "elicitation/create", FORM]]
+    conn = Caller(t, late, server="one").begin()
+    wait_for(lambda: any(b"wait_cancel" in t.daemon.record(p) for p in t.daemon.children("one")), 3, "the call")
+    pid = t.daemon.children("one")[0]
+    conn.close()
+    wait_for(lambda: [m for m in t.daemon.messages(pid) if m.get("method") == "ping"], 3, "the ping")
+    second = Caller(t, [["sleep", 1], ["text", "@PID@"]], server="one")
+    other = second.text()
+    eq([said(t, pid, i)[0]["error"]["code"] for i in (7, 8)], [-32602, -32602])
+    ok(other != str(pid), "another process")
+    # Who answers what was cancelled is done with it.
+    answers = Caller(t, [["wait_cancel"], ["text", "late"]], server="one")
+    conn = answers.begin()
+    wait_for(lambda: b"late" in t.daemon.record(int(other)), 3, "the call")
+    conn.close()
+    eq(Caller(t, [["text", "@PID@"]], server="one").text(), other)
+
+
 @case
 def servers_that_do_not_wait(t):
     """bridging.md §2.3.3: a result, a question that is taken back, the end of the process, all while the call is parked."""
@@ -184,6 +209,25 @@ def servers_that_do_not_wait(t):
     eq((status, answer["error"]["data"]["reason"]), (200, "parked_call_lost"))
 
 
+@case(deadline=40)
+def servers_that_are_told_to_wait(t):
+    """bridging.md §2.3.3 (i): with progress_while_waiting, every 20 s, to what has a token; without it nothing."""
+    asked = [["send", 7, "elicitation/create", dict(FORM, _meta={"progressToken": "mine"})],
+             ["send", 8, "elicitation/create", FORM], ["wait", 7], ["wait", 8], ["asked"]]
+    progress, callers = {}, []
+    for server in ("main", "patient"):  # main first: it would have been told before
+        callers.append(Caller(t, asked, server=server))
+        state = callers[-1].asked()[1]
+        callers[-1].finish = lambda c=callers[-1], s=state: c.text(s, {"r1": ACCEPT, "r2": ACCEPT})
+        pid = [p for p in t.daemon.children(server) if b'"mine"' in t.daemon.record(p)][0]
+        progress[server] = lambda p=pid: [m["params"] for m in t.daemon.messages(p) if m.get("method") == "notifications/progress"]
+    wait_for(progress["patient"], 25, "progress")
+    eq(progress["patient"](), [{"progressToken": "mine", "progress": 1}])
+    eq(progress["main"](), [])
+    for caller in callers:
+        caller.finish()
+
+
 @case
 def processes_come_back(t):
     """bridging.md §2.3.3: a parked call holds its process; once it is over the next one has it."""
@@ -196,6 +240,25 @@ def processes_come_back(t):
     eq(messages_of(conn.response())[-1]["result"]["content"][0]["text"], "next")
 
 
+@case(own=True)
+def operators_see_them(t):
+    """product §2: a call in flight counts for its server with or without a session; one whose client is away is parked."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["wait_cancel"]])
+    _, state = c.asked()
+
+    def seen():
+        report = of(get(t, "/servers")["servers"], name="main")
+        return report["processes"], report["calls"], report["parked"]
+    eq(seen(), (1, 0, 1))
+    eq(metrics(admin(t).request("GET", "/metrics").read())['mcpgated_server_calls_parked{server="main"}'], 1)
+    shown = ctl(t, "servers")[0].splitlines()
+    eq(shown[1].split()[shown[0].split().index("PARKED")], "1", shown)
+    conn = c.begin(state, {"r1": ACCEPT})
+    wait_for(lambda: seen() == (1, 1, 0), 2, "the call in flight")
+    conn.close()
+    wait_for(lambda: seen()[1:] == (0, 0), 2, "nothing in flight")
+
+
 @case
 def too_many_are_parked(t):
     """MOD-MRTR-07, bridging.md §2.3.3: at the cap (half of pool.max) the oldest of the same caller is given up, and no other."""
@@ -205,6 +268,15 @@ def too_many_are_parked(t):
     eq(said(t, oldest, 70)[0]["result"], {"action": "cancel"})
     eq(callers[0].refused(states[0], {"r1": ACCEPT}), "invalid_request_state")
     for caller, state in list(zip(callers, states))[1:]:
+        eq(json.loads(caller.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
+
+
+@case(deadline=30)
+def callers_of_this_machine(t):
+    """MOD-MRTR-07 FRONT-SESS-08: on loopback anonymous callers are not told apart: more than 8 may be parked."""
+    callers = [Caller(t, [["ask", i, "elicitation/create", FORM], ["asked"]]) for i in range(10)]
+    states = [c.asked()[1] for c in callers]
+    for caller, state in zip(callers, states):
         eq(json.loads(caller.text(state, {"r1": ACCEPT}))[0]["result"], ACCEPT)
 
 
@@ -238,6 +310,86 @@ def logs_of_a_retry(t):
     params = dict(c.params, requestState=state, inputResponses={"r1": ACCEPT})
     found = messages_of(begin(t, "main", message("tools/call", params, caps=CAPS, level="warning")).response())
     eq([m.get("method") for m in found], ["notifications/message", None])
+
+
+# ---- URLs that are to be opened first ---------------------------------------
+
+WEB = {"elicitation": {"url": {}}}
+PAGES = [{"mode": "url", "message": "Open %d" % i, "url": "https://example.com/%d" % i, "elicitationId": "page-%d" % i} for i in (1, 2)]
+ASKED = {"e%d" % i: {"method": "elicitation/create", "params": {k: page[k] for k in ("mode", "message", "url")}}
+         for i, page in enumerate(PAGES, 1)}
+OPENED = {"action": "accept"}
+
+
+def wants(*pages):
+    """What a server of 2025-11-25 answers, the first time that it is asked."""
+    return ["once", ["error", -32042, "open them", {"elicitations": list(pages)}]]
+
+
+@case
+def urls_first(t):
+    """bridging.md §2.3.7 UTIL-ELIC-01: what -32042 names is asked as input; accepted, and told to be complete, the call is made again."""
+    c = Caller(t, [wants(*PAGES), ["text", "@PID@"]], caps=WEB)
+    requests, state = c.asked()
+    eq(requests, ASKED)
+    requests, rest = c.asked(state, {"e1": OPENED})
+    eq(requests, {"e2": ASKED["e2"]})
+    pid = [p for p in t.daemon.children("main") if b"page-2" in t.daemon.record(p)][0]
+    conn = c.begin(rest, {"e2": OPENED})
+    other = Caller(t, [["notify", "notifications/elicitation/complete", {"elicitationId": i}] for i in ("page-1", "page-2")] +
+                   [["text", "@PID@"]], caps=WEB)
+    eq(other.text(), str(pid), "the process is free meanwhile")
+    eq(messages_of(conn.response())[-1]["result"]["content"][0]["text"], str(pid))
+    eq(c.text(state, {"e1": OPENED, "e2": OPENED}), str(pid), "a state is no right: it may be shown again, as the call may be made again")
+
+
+@case
+def urls_that_are_not_opened(t):
+    """bridging.md §2.3.7 MOD-MRTR-03: declined, tampered with, of other arguments, no answer at all: nothing runs."""
+    c = Caller(t, [wants(PAGES[0]), ["text", "ran"]], caps=WEB)
+    _, state = c.asked()
+    pid = [p for p in t.daemon.children("main") if b'"ran"' in t.daemon.record(p)][0]
+    before = len(t.daemon.messages(pid))
+    for action in ("decline", "cancel"):
+        status, answer = c.ask(state, {"e1": {"action": action}})
+        eq((status, answer["result"]["isError"]), (200, True))
+    eq(c.refused(state[:-3] + ("AAA" if state[-3:] != "AAA" else "BBB"), {"e1": OPENED}), "invalid_request_state")
+    eq(Caller(t, [["text", "else"]], caps=WEB).refused(state, {"e1": OPENED}), "invalid_request_state")
+    eq(Caller(t, c.params["arguments"]["steps"], server="one", caps=WEB).refused(state, {"e1": OPENED}), "invalid_request_state")
+    c.refused(state, {"e1": {"action": "perhaps"}})
+    eq(c.asked(state)[0], {"e1": ASKED["e1"]}, "asked again")
+    eq(len(t.daemon.messages(pid)), before)
+
+
+@case
+def urls_of_no_use(t):
+    """bridging.md §2.3.7 MOD-CAP-01: clients without elicitation.url get -32021; errors that do not say what they should, -32603."""
+    for caps in ({}, {"elicitation": {}}, {"elicitation": {"form": {}}}):
+        status, answer = Caller(t, [["error", -32042, "no", {"elicitations": PAGES}]], caps=caps).ask()
+        eq((status, answer["error"]["code"], answer["error"]["data"]),
+           (400, -32021, {"requiredCapabilities": {"elicitation": {"url": {}}}}), caps)
+    hostile = (1, {}, {"elicitations": {}}, {"elicitations": []}, {"elicitations": [1]}, {"elicitations": PAGES * 500},
+               {"elicitations": [dict(PAGES[0], mode="form")]}, {"elicitations": [dict(PAGES[0], elicitationId=1)]},
+               {"elicitations": [dict(PAGES[0], url="u" * (1 << 20))]}, {"elicitations": [PAGES[0], None]})
+    for data in hostile:
+        status, answer = Caller(t, [["error", -32042, "no", data]], caps=WEB).ask()
+        eq((status, answer["error"]["code"]), (200, -32603), str(data)[:100])
+    c = Caller(t, [["error", -32042, "no", {"elicitations": PAGES[:1] * 2}]], caps=WEB)
+    eq(c.asked()[0], {"e1": ASKED["e1"], "e2": ASKED["e1"]}, "one id, twice")
+
+
+@case(own=True)
+def urls_outlive_the_gateway(t):
+    """bridging.md §2.6: who comes back to the next gateway is served at once: it waits for no process that is gone."""
+    c = Caller(t, [wants(PAGES[0]), ["text", "@PID@"]], caps=WEB)
+    _, state = c.asked()
+    before, pid = t.daemon.gateway, t.daemon.children("main")[0]
+    t.expect_error_log("gateway_exit")
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: t.daemon.find_gateway() not in (None, before), 5, "the next gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    eq(c.asked(state, {"e1": OPENED})[0], {"e1": ASKED["e1"]}, "another process wants it again")
+    ok(t.daemon.children("main") != [pid], "another process")
 
 
 @case(own=True)

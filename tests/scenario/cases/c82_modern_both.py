@@ -26,6 +26,28 @@ SERVERS.update({name: {"script": {"era": "modern", "on": {"resources/read": [
 HINTED = SERVERS["public"]["script"]["on"]["resources/read"]
 CONFIG = {"defaults": {"era": "modern", "pool": {"idle_timeout": "1500ms"}}}
 
+# Servers that do not keep to either era: what they do when asked, and whether a session, a second one, and a request are served.
+ODD = {
+    "refuses": ({"on": {"server/discover": [["error", -32601, "no"]]}}, "yyy"),
+    "params": ({"on": {"server/discover": [["error", -32602, "no"]]}}, "yyy"),
+    "early": ({"on": {"server/discover": [["error", -32000, "no"]]}}, "yyy"),
+    "zero": ({"on": {"server/discover": [["error", 0, "no"]]}}, "yyy"),
+    "exits": ({"on": {"server/discover": [["exit", 3]]}}, "yyy"),
+    "ignores": ({"on": {"server/discover": []}}, "yyy"),
+    "late": ({"on": {"server/discover": [["sleep", 1.2], ["error", -32601, "no"]]}}, "yyy"),
+    "object": ({"start": [["line", "{}"]]}, "yyy"),
+    "banner": ({"start": [["line", "server 1.0"]]}, "yyy"),
+    "both": ({"era": "both"}, "yyy"),
+    "modern": ({"era": "modern"}, "yyy"),
+    "vague": ({"era": "modern", "init": [["error", -32601, "what is that?"]]}, "yyy"),
+    "slow": ({"era": "modern", "init": [["error", 0, "no"]], "on": {"server/discover": [["sleep", 0.5], ["answer"]]}}, "yyy"),
+    "modern_object": ({"era": "modern", "start": [["line", "{}"]]}, "yyy"),
+    "silent": ({"era": "modern", "init": []}, "nyy"),
+    "ends": ({"era": "modern", "init": [["exit", 3]]}, "nyy"),
+    "mute": ({"init": [], "on": {"server/discover": []}}, "nnn"),
+    "broken": ({"start": [["exit", 3]]}, "nnn"),
+}
+
 
 class Rounds(Caller):
     """A call whose server does the next list of steps each time that it is tried."""
@@ -193,3 +215,29 @@ def leaving_cancels(t):
     conn.close()
     wait_for(lambda: any(m.get("method") == "notifications/cancelled" for p in t.daemon.children("main")
                          for m in t.daemon.messages(p)), 3, "the cancellation")
+
+
+# ---- what is of neither era ---------------------------------------------------
+
+def odd_servers():
+    found = {}
+    for name, (script, _) in ODD.items():
+        for who in ("session", "request"):  # each finds out for itself
+            found["%s_%s" % (name, who)] = {"script": script}
+    return found
+
+
+@case(deadline=120, servers=odd_servers(), config={"defaults": {"era": "auto", "start": {"timeout": "1s"}, "pool": {"idle_timeout": "1500ms"}}})
+def servers_of_neither_era(t):
+    """BACK-ERA-03 BACK-ERA-05 bridging.md §1.10, §8 (8): each before clients of both eras; silent at initialize, it is asked the next time."""
+    for name, (_, served) in ODD.items():
+        got = ""
+        for _ in range(2):
+            s = t.session(name + "_session", check=False)
+            answer = s.started.final(10)
+            got += "y" if "result" in answer else "n"
+            if "result" not in answer:
+                t.will_end(s.started, s.path)
+        _, found = ask(t, name + "_request", "server/discover")
+        got += "y" if "result" in found[0] else "n"
+        eq(got, served, name)
