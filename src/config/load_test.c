@@ -357,7 +357,7 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		SERVER "defaults: {quux: shared}\n",
 		"F:2:12: unknown key 'quux'; the keys here are: "
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
-		"isolation, era, assume_no_server_requests, pool, "
+		"isolation, era, assume_no_server_requests, progress_while_waiting, pool, "
 		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, prompts, "
 		"templates, tool_timeout, stop, "
 		"resources, sandbox");
