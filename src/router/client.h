@@ -58,6 +58,7 @@ struct client {
 		running_tasks; /* struct running_task: whose progress is for it (running_tasks.c) */
 	size_t running_task_count;
 	int level;                 /* the log level that it asked for, or -1 */
+	bool knows_tasks;          /* the extension of the modern era */
 	bool tells_roots;          /* it declared roots.listChanged */
 	bool is_ready_to_be_asked; /* a session's has said that it is initialized, or has sent a request */
 };

@@ -42,6 +42,11 @@ src_router_librouter_a_SOURCES = \
 	src/router/server_request.c src/router/server_request.h \
 	src/router/subscribe.c src/router/subscribe.h \
 	src/router/subscriptions.c src/router/subscriptions.h \
+	src/router/live_tasks.c src/router/live_tasks.h \
+	src/router/task_call.c src/router/task_call.h \
+	src/router/task_extension.c src/router/task_extension.h \
+	src/router/task_id.c src/router/task_id.h \
+	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
 	src/router/wait_queue.c src/router/wait_queue.h

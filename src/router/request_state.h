@@ -29,6 +29,8 @@ void request_state_append_parked(struct buf *out, const struct client *client,
  * its request: the server's own is in it. False: the result asks for what it may not, and nothing was appended. MOD-MRTR-02
  */
 bool request_state_append_wrapped(struct buf *out, const struct call *call, struct slice result);
+/* Whether a modern server may ask this client all of these: the members of inputRequests, JSON text. MOD-MRTR-02 */
+bool request_state_may_ask(const struct client *client, struct slice requests);
 /* Opens what a client has brought, as seal_open; -1: it is not to be used, and the log has the reason. */
 int request_state_open(const struct client *client, const struct digest *digest, struct json sealed,
 		       struct buf *plain, struct seal *seal_r) must_check;

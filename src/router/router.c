@@ -9,6 +9,7 @@
 #include "router/dispatch.h"
 #include "router/list_cache.h"
 #include "router/listen.h"
+#include "router/live_tasks.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
 #include "router/server_messages.h"
@@ -45,11 +46,17 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 		notification_fanout_tell_updates(pool);
 }
 
+static void on_upstream_closed(struct upstream *upstream)
+{
+	listen_end(upstream);
+	live_tasks_forget(upstream);
+}
+
 static const struct pool_ops pool_ops = {
 	.on_new = on_new_pool,
 	.on_end = on_pool_end,
 	.on_ready = on_upstream_ready,
-	.on_closed = listen_end,
+	.on_closed = on_upstream_closed,
 	.on_turn = dispatch_on_turn,
 	.on_request = server_messages_take_request,
 	.on_notification = server_messages_take_notification,

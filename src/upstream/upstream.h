@@ -33,6 +33,7 @@ struct call;
 struct child;
 struct client;
 struct listen;
+struct live_tasks;
 struct pool;
 struct revision;
 struct upstream;
@@ -115,10 +116,11 @@ struct upstream {
 	struct client *client;           /* the only one it serves now; NULL: none, or many */
 	struct call *lease;              /* the only call that it may work on */
 	struct upstream_request *logged; /* modern: the only one of many whose log lines count */
-	struct listen *listen;  /* subscriptions to what changes; NULL: of the legacy era */
-	int level;              /* the log level that it was told last, or -1 */
-	uint64_t rested_at_ms;  /* when it last had nothing more to do */
-	uint64_t donated_at_ms; /* when its place was promised to others (process_slots), or 0 */
+	struct listen *listen;    /* subscriptions to what changes; NULL: of the legacy era */
+	struct live_tasks *tasks; /* that it works on; NULL: none so far */
+	int level;                /* the log level that it was told last, or -1 */
+	uint64_t rested_at_ms;    /* when it last had nothing more to do */
+	uint64_t donated_at_ms;   /* when its place was promised to others (process_slots), or 0 */
 	bool makes_room,
 		is_awaited; /* it was stopped for another one; a session waits for its place */
 };

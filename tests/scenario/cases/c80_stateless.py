@@ -9,7 +9,8 @@ from harness import case, cpu_seconds, eq, ok, wait_for
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
 JSON = ("Content-Type", "application/json")
-NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId", "tasks/update": "taskId",
+         "tasks/cancel": "taskId"}
 
 SERVERS = {
     "main": {"script": {}},

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* No process is started for one: a task ends with its process. */
+#include "router/task_call.h"
+
+#include "base/mem.h"
+#include "mcp/error.h"
+#include "router/call.h"
+#include "router/capability_class.h"
+#include "router/client.h"
+#include "router/result.h"
+#include "router/router.h"
+#include "router/task_id.h"
+#include "upstream/claims.h"
+
+/* The caller's pool that has this process; claims are as in any. */
+static struct pool *find_pool(const struct client *client, struct slice claims, uint64_t child)
+{
+	LIST_FOREACH(node, &client->router->slots.pools) {
+		struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == client->server &&
+		    (pool->principal == NULL || pool->principal == client->principal) &&
+		    slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
+		    pool_find_upstream(pool, child) != NULL)
+			return pool;
+	}
+	return NULL;
+}
+
+enum reason task_call_join(struct pool_member *member, struct call *call,
+			   const struct envelope *env)
+{
+	struct client *client = member->client;
+	struct json name = scan_member(env->params.text, SLICE_LIT("taskId"));
+	struct buf claims = { 0 }, class = { 0 };
+	struct pool *pool = NULL;
+
+	if (claims_append(&claims, &client->server->conf, client->principal) < 0) {
+		buf_fini(&claims);
+		return REASON_CLAIM_MISSING;
+	}
+	call->task = task_id_open(client, name);
+	if (call->task != NULL)
+		pool = find_pool(client, buf_slice(&claims), call->task->child);
+	buf_fini(&claims);
+	if (pool == NULL) {
+		result_send_error(call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: unknown task"));
+		return REASON_DONE;
+	}
+	pool_join_as(member, pool);
+	/* What it may be asked, in a pool whose clients differ in that. */
+	if (pool->principal == NULL) {
+		capability_class_append(&class, env->client_capabilities.text, true);
+		client->capabilities = mem_dup_slice(buf_slice(&class));
+		buf_fini(&class);
+	}
+	return REASON_NONE;
+}
+
+bool task_call_is_known(const struct router *router, const struct server *server)
+{
+	LIST_FOREACH(node, &router->slots.pools) {
+		const struct pool *pool = container_of(node, struct pool, link);
+
+		if (pool->server == server && pool->agreed != NULL)
+			return (pool->capabilities.offers & OFFER_TASKS) != 0;
+	}
+	return era_of(server) != ERA_LEGACY;
+}
