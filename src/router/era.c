@@ -203,9 +203,10 @@ void era_append_task(struct buf *out, const char *kind, struct slice result, str
 	static const struct slice names[] = { SLICE("resultType"), SLICE("cacheScope"),
 					      SLICE("taskId"),     SLICE("inputRequests"),
 					      SLICE("_meta"),      SLICE("requestState") };
-	struct rebuild rebuild = {
-		.out = out, .dropped = { names, ARRAY_LEN(names) }, .info = info, .is_result = true
-	};
+	struct rebuild rebuild = { .out = out,
+				   .dropped = { names, ARRAY_LEN(names) },
+				   .info = info,
+				   .is_result = kind != NULL };
 	struct json requests = scan_member(result, SLICE_LIT("inputRequests"));
 
 	buf_append_char(out, '{');

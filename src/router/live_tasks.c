@@ -92,6 +92,8 @@ bool live_tasks_note(struct upstream *upstream, struct slice task)
 
 bool live_tasks_has_some(const struct upstream *upstream)
 {
+	if (!list_is_empty(&upstream->task_listeners))
+		return true;
 	if (upstream->tasks == NULL)
 		return false;
 	LIST_FOREACH(node, &upstream->tasks->all) {

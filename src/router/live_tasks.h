@@ -21,7 +21,7 @@ struct upstream;
  * description of a task, and nothing is noted. Only of an upstream that serves.
  */
 bool live_tasks_note(struct upstream *upstream, struct slice task);
-/* Whether it works on any. */
+/* Whether it works on any, or somebody listens to that. */
 bool live_tasks_has_some(const struct upstream *upstream);
 /* It is closed. */
 void live_tasks_forget(struct upstream *upstream);

@@ -46,6 +46,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/task_call.c src/router/task_call.h \
 	src/router/task_extension.c src/router/task_extension.h \
 	src/router/task_id.c src/router/task_id.h \
+	src/router/task_listener.c src/router/task_listener.h \
 	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \

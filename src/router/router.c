@@ -14,6 +14,7 @@
 #include "router/pool.h"
 #include "router/server_messages.h"
 #include "router/subscribe.h"
+#include "router/task_listener.h"
 
 static void on_new_pool(struct pool *pool)
 {
@@ -49,6 +50,7 @@ static void on_upstream_ready(struct upstream *upstream, bool is_first, bool is_
 static void on_upstream_closed(struct upstream *upstream)
 {
 	listen_end(upstream);
+	task_listener_lose(upstream);
 	live_tasks_forget(upstream);
 }
 

@@ -12,17 +12,19 @@
 #include "router/task_id.h"
 #include "upstream/claims.h"
 
-/* The caller's pool that has this process; claims are as in any. */
-static struct pool *find_pool(const struct client *client, struct slice claims, uint64_t child)
+struct upstream *task_call_find_upstream(const struct client *client, struct slice claims,
+					 const struct task_id *id)
 {
 	LIST_FOREACH(node, &client->router->slots.pools) {
 		struct pool *pool = container_of(node, struct pool, link);
+		struct upstream *upstream = NULL;
 
 		if (pool->server == client->server &&
 		    (pool->principal == NULL || pool->principal == client->principal) &&
-		    slice_is_equal(buf_slice(&pool->setup.claims), claims) &&
-		    pool_find_upstream(pool, child) != NULL)
-			return pool;
+		    slice_is_equal(buf_slice(&pool->setup.claims), claims))
+			upstream = pool_find_upstream(pool, id->child);
+		if (upstream != NULL)
+			return upstream;
 	}
 	return NULL;
 }
@@ -33,7 +35,7 @@ enum reason task_call_join(struct pool_member *member, struct call *call,
 	struct client *client = member->client;
 	struct json name = scan_member(env->params.text, SLICE_LIT("taskId"));
 	struct buf claims = { 0 }, class = { 0 };
-	struct pool *pool = NULL;
+	struct upstream *upstream = NULL;
 
 	if (claims_append(&claims, &client->server->conf, client->principal) < 0) {
 		buf_fini(&claims);
@@ -41,16 +43,16 @@ enum reason task_call_join(struct pool_member *member, struct call *call,
 	}
 	call->task = task_id_open(client, name);
 	if (call->task != NULL)
-		pool = find_pool(client, buf_slice(&claims), call->task->child);
+		upstream = task_call_find_upstream(client, buf_slice(&claims), call->task);
 	buf_fini(&claims);
-	if (pool == NULL) {
+	if (upstream == NULL) {
 		result_send_error(call, MCP_INVALID_PARAMS,
 				  SLICE_LIT("Invalid params: unknown task"));
 		return REASON_DONE;
 	}
-	pool_join_as(member, pool);
+	pool_join_as(member, upstream->pool);
 	/* What it may be asked, in a pool whose clients differ in that. */
-	if (pool->principal == NULL) {
+	if (upstream->pool->principal == NULL) {
 		capability_class_append(&class, env->client_capabilities.text, true);
 		client->capabilities = mem_dup_slice(buf_slice(&class));
 		buf_fini(&class);

@@ -13,8 +13,10 @@
 #include "router/pool.h"
 
 struct call;
+struct client;
 struct router;
 struct server;
+struct task_id;
 
 /*
  * Makes `member`, whose client sends the linked call, one of the pool that has the task. REASON_DONE: there is no such task, and the call has been
@@ -22,6 +24,9 @@ struct server;
  */
 enum reason task_call_join(struct pool_member *member, struct call *call,
 			   const struct envelope *env) must_check;
+/* The process that works on a task of this client's, whose token has these claims; NULL: it has gone. */
+struct upstream *task_call_find_upstream(const struct client *client, struct slice claims,
+					 const struct task_id *id);
 /*
  * Whether the methods of tasks are known at this server, as far as is known itself: one that has no process may have them, unless it is
  * of the legacy era.

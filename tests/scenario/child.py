@@ -309,7 +309,7 @@ class Child:
     def do_task(self, context, task_id, steps=(), members=None):
         """The call becomes a task, which does these steps."""
         self.jobs[task_id] = dict({"taskId": task_id, "status": "working", "createdAt": "2026-01-01T00:00:00Z",
-                                   "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": 600000}, **(members or {}))
+                                   "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": 3000}, **(members or {}))
         self.do_result(context, dict(self.jobs[task_id], resultType="task"))
         self.spawn(steps, dict(context, job=task_id))
 

@@ -378,8 +378,8 @@ def both_eras_on_one_connection(t):
     eq(s.echo("still"), "still")
 
 
-def listen(t, server, notifications, request_id="L"):
-    body = message("subscriptions/listen", {"notifications": notifications}, request_id=request_id)
+def listen(t, server, notifications, request_id="L", **kw):
+    body = message("subscriptions/listen", {"notifications": notifications}, request_id=request_id, **kw)
     conn = begin(t, server, body)
     response = conn.response()
     ok(response.is_sse, "events")

@@ -58,8 +58,148 @@ def a_call_becomes_a_task(t):
         ok(task.startswith("g1.") and "t1" not in task, task)
         eq(state(t, server, task)["status"], "working")
         done = wait_for(lambda: (s := state(t, server, task))["status"] == "completed" and s, 3, "its end")
-        eq((done["result"], done["ttlMs"], done["createdAt"]), (DONE["result"], 600000, "2026-01-01T00:00:00Z"))
+        eq((done["result"], done["ttlMs"], done["createdAt"]), (DONE["result"], 3000, "2026-01-01T00:00:00Z"))
         eq(done["_meta"][META + "serverInfo"]["name"], "scripted")
         asked = [m["params"]["taskId"] for p in t.daemon.children(server) for m in t.daemon.messages(p)
                  if m.get("method") == "tasks/get"]
         eq(set(asked), {"t1"})
+
+
+@case
+def tasks_ask_and_are_told(t):
+    """MOD-TASK-01: what a task asks is in its state, tasks/update answers it; what it did not ask is the server's to ignore."""
+    asks = {"status": "input_required", "inputRequests": {"q": {"method": "elicitation/create", "params": FORM}}}
+    task = made(t, "main", ["job", asks], ["updated"], task_id="asks")
+    eq(state(t, "main", task)["inputRequests"], asks["inputRequests"])
+    status, answer = of(t, "main", "tasks/update", task, inputResponses={"q": ACCEPT})
+    eq((status, answer["result"]["resultType"], "taskId" in answer["result"]), (200, "complete", False))
+    done = wait_for(lambda: (s := state(t, "main", task))["status"] == "completed" and s, 3, "its end")
+    eq(json.loads(done["result"]["content"][0]["text"]), {"q": ACCEPT})
+
+
+@case
+def tasks_are_cancelled(t):
+    """MOD-TASK-01: tasks/cancel is the server's to answer."""
+    task = made(t, "main", task_id="cancelled")
+    status, answer = of(t, "main", "tasks/cancel", task)
+    eq((status, answer["result"]["resultType"]), (200, "complete"))
+    eq(state(t, "main", task)["status"], "cancelled")
+
+
+@case
+def who_does_not_know_tasks(t):
+    """MOD-TASK-01 FRONT-ERA-06 MOD-HDR-01: -32021 without the declaration, -32601 for what is not a method, or not of this server."""
+    task = made(t, "main", task_id="known")
+    for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        status, answer = of(t, "main", method, task, caps={})
+        eq((status, answer["error"]["code"]), (400, -32021))
+        eq(answer["error"]["data"], {"requiredCapabilities": {"extensions": {EXTENSION: {}}}})
+    status, found = ask(t, "main", "subscriptions/listen", {"notifications": {"taskIds": [task]}}, caps={})
+    eq((status, found[0]["error"]["code"]), (400, -32021))
+    for method in ("tasks/list", "tasks/result"):
+        eq(refused(t, "main", method, task), (404, -32601), method)
+    call(t, "plain", ["text", "x"])
+    eq(refused(t, "plain", "tasks/get", task), (404, -32601))
+    body = message("tasks/get", {"taskId": task}, caps=KNOWS)
+    for name in ("t1", task[:-1] + "x", task.upper()):
+        head = [f for f in fields(body) if f[0] != "Mcp-Name"] + [("Mcp-Name", name)]
+        found = messages_of(begin(t, "main", body, head).response())
+        eq(found[0]["error"]["code"], -32020, name)
+
+
+@case
+def tasks_that_are_not_there(t):
+    """MOD-TASK-01 MOD-TASK-02 SEC-06: made up, changed, of another server, of a process that has gone: -32602, and nobody is asked."""
+    task = made(t, "main", task_id="there")
+    pid = t.daemon.children("main")[0]
+    before = sum(m.get("method") == "tasks/get" for m in t.daemon.messages(pid))
+    body, _, rest = task.partition(".")
+    for wrong in ("there", "x", "g1.", task[:-2], task[:-2] + "AA", task + "A", "g1." + rest[::-1], "0" * 4000):
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            eq(refused(t, "main", method, wrong), (400, -32602), wrong[:40])
+    for wrong in (7, None, [task], {"a": task}):
+        message_of = message("tasks/get", {"taskId": wrong}, caps=KNOWS)
+        head = [f for f in fields(message_of) if f[0] != "Mcp-Name"] + [("Mcp-Name", task)]
+        eq(messages_of(begin(t, "main", message_of, head).response())[0]["error"]["code"], -32020, wrong)
+    made(t, "all", task_id="there")
+    eq(refused(t, "all", "tasks/get", task), (400, -32602), "of another server")
+    eq(sum(m.get("method") == "tasks/get" for m in t.daemon.messages(pid)), before)
+    eq(state(t, "main", task)["status"], "working")
+    gone = made(t, "two", ["exit", 3], task_id="gone")
+    wait_for(lambda: not t.daemon.children("two"), 3, "the end of its process")
+    eq(refused(t, "two", "tasks/get", gone), (400, -32602))
+    eq(t.daemon.children("two"), [], "a task starts no process")
+
+
+@case
+def the_process_of_a_task(t):
+    """bridging.md §1.1 (9), §1.4: a task is asked about where it is, whatever the others have to do and whatever the client declares now."""
+    tasks = {}
+    for number in range(3):
+        busy = [begin(t, "two", message("tools/call", {"name": "do", "arguments": {"steps": [["sleep", 0.3], ["text", "x"]]}},
+                                        caps=KNOWS)) for _ in range(number)]
+        tasks[number] = made(t, "two", task_id="n%d" % number)
+        for conn in busy:
+            messages_of(conn.response())
+    for number, task in tasks.items():
+        for caps in (KNOWS, dict(KNOWS, sampling={}), {"extensions": {EXTENSION: {}}}):
+            status, answer = of(t, "two", "tasks/get", task, caps=caps)
+            eq((status, answer["result"]["status"], answer["result"]["taskId"]), (200, "working", task))
+    ok(len({p for p in t.daemon.children("two") if b'"task","n' in t.daemon.record(p)}) > 1, "one process had all")
+
+
+@case
+def a_process_with_a_task_is_not_idle(t):
+    """bridging.md §2.5: it stays for its task, goes when that is over, and a task that was never told of keeps nothing."""
+    task = made(t, "brief", ["sleep", 1.5], ["job", DONE])
+    pid = t.daemon.children("brief")[0]
+    wait_for(lambda: "job" in [word for _, word in t.daemon.life(pid)], 4, "the end of the task")
+    eq(state(t, "brief", task)["status"], "completed")
+    wait_for(lambda: not t.daemon.children("brief"), 3, "the end of the process")
+    eq(refused(t, "brief", "tasks/get", task), (400, -32602))
+
+
+@case
+def a_task_that_lives_briefly(t):
+    """bridging.md §2.5: what its server says of its time is the longest that it keeps a process without a word."""
+    made(t, "brief", members={"ttlMs": 700})
+    wait_for(lambda: not t.daemon.children("brief"), 4, "the end of the process")
+
+
+def hear(t, server, task_ids, caps=KNOWS, request_id="L"):
+    return listen(t, server, {"taskIds": task_ids}, request_id, caps=caps)
+
+
+@case
+def tasks_are_listened_to(t):
+    """MOD-TASK-01 MOD-TASK-02 MOD-SUB-02: by the ids of the client and of its listen; what is not there is left out."""
+    for server in ("main", "all"):
+        task = made(t, server, ["sleep", 0.5], ["job", {"status": "working", "statusMessage": "half"}], ["sleep", 0.3],
+                    ["job", DONE], task_id="heard")
+        quiet = made(t, server, task_id="quiet")
+        conn, read, granted = hear(t, server, [task, "x", task[:-2] + "AA", quiet])
+        eq(granted, {"taskIds": [task, quiet]})
+        first, second = read(), read()
+        eq([m["method"] for m in (first, second)], ["notifications/tasks"] * 2)
+        eq((first["params"]["taskId"], first["params"]["statusMessage"]), (task, "half"))
+        eq((second["params"]["taskId"], second["params"]["status"], second["params"]["result"]), (task, "completed", DONE["result"]))
+        eq(second["params"]["_meta"], {META + "subscriptionId": "L"})
+        conn.close()
+        pid = t.daemon.children(server)[0]
+        wait_for(lambda: any(m.get("method") == "notifications/cancelled" for m in t.daemon.messages(pid)), 3, "its end there")
+
+
+@case
+def listening_ends_with_the_process(t):
+    """MOD-SUB-04 bridging.md §2.5: who listens to a task that nobody works on any more is told so by the end of the stream."""
+    task = made(t, "two", task_id="lost")
+    conn, read, granted = hear(t, "two", [task])
+    eq(granted, {"taskIds": [task]})
+    pid = next(p for p in t.daemon.children("two") if b'"lost"' in t.daemon.record(p))
+    os.kill(pid, 9)
+    eq(read()["result"]["resultType"], "complete")
+    eq(read(), None)
+    conn.close()
+    conn, read, granted = hear(t, "two", [task])
+    eq(granted, {})
+    conn.close()
