@@ -2,10 +2,12 @@
 """Tasks: those of 2026-07-28 (SEP-2663) at servers of that revision, and nobody else's. bridging.md §2.5."""
 import json
 import os
+import signal
 
 import mcp
+import wire
 from c80_stateless import META, ask, begin, fields, listen, message, messages_of
-from c81_parked import ACCEPT, ALICE, FORM, TOKENS
+from c81_parked import ACCEPT, ALICE, BOB, FORM, TOKENS
 from harness import case, eq, ok, wait_for
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -203,3 +205,140 @@ def listening_ends_with_the_process(t):
     conn, read, granted = hear(t, "two", [task])
     eq(granted, {})
     conn.close()
+
+
+def raw(result):
+    """The step of a result as it is written here."""
+    return ["line", '{"jsonrpc":"2.0","id":@ID@,"result":%s}' % result]
+
+
+def task_text(task_id='"h"', status='"working"', more=""):
+    return ('{"resultType":"task","taskId":%s,"status":%s,"createdAt":"x","lastUpdatedAt":"x","ttlMs":1000%s}'
+            % (task_id, status, more))
+
+
+@case
+def servers_that_make_bad_tasks(t):
+    """MOD-TASK-01 MOD-RES-02: ids that are none, states that are none, tasks for who does not know them or asked for something else."""
+    bad = (task_text("7"), task_text("null"), task_text('""'), task_text('["h"]'), task_text('"%s"' % ("x" * 1023)),
+           task_text('"%s"' % ("x" * (1 << 20))), task_text(status='"later"'), task_text(status="1"), task_text(status="null"),
+           '{"resultType":"task"}', '{"resultType":"task","status":"working"}',
+           task_text(more=',"inputRequests":{"r":{"method":"sampling/createMessage","params":{}}}'),
+           task_text(more=',"inputRequests":[]'), task_text(more=',"inputRequests":{"r":{"method":"tools/call"}}'))
+    for result in bad:
+        status, answer = call(t, "main", raw(result))
+        eq((status, answer["error"]["code"], answer["error"]["data"]["reason"]), (200, -32603, "child_protocol_error"), result[:80])
+    for caps in ({}, {"extensions": {}}, {"extensions": {"x/tasks": {}}}):
+        status, answer = call(t, "main", raw(task_text()), caps=caps)
+        eq((status, answer["error"]["data"]["reason"]), (200, "child_protocol_error"), caps)
+    status, answer = call(t, "plain", raw(task_text()))
+    eq(answer["error"]["data"]["reason"], "child_protocol_error", "it does not offer tasks")
+    status, answer = call(t, "main", raw(task_text('"%s"' % ("x" * 1022))))
+    ok(len(answer["result"]["taskId"]) < 2048, "the longest that is one")
+    eq(refused(t, "main", "tasks/get", answer["result"]["taskId"]), (200, -32602), "the server's word")
+
+
+@case(servers={"odd": {"script": dict(MODERN, caps=dict(MODERN["caps"], prompts={}), on={"prompts/get": [raw(task_text())]})}}, own=True, config=CONFIG)
+def only_tools_become_tasks(t):
+    """MOD-TASK-01: tasks are for tools/call."""
+    status, found = ask(t, "odd", "prompts/get", {"name": "p"}, caps=KNOWS)
+    eq(found[-1]["error"]["data"]["reason"], "child_protocol_error")
+
+
+def state_text(members):
+    return '{"resultType":"complete","createdAt":"x","lastUpdatedAt":"x","ttlMs":1000,%s}' % members
+
+
+STATES = {
+    "another": '"taskId":"t2","status":"working"', "none": '"status":"working"', "number": '"taskId":1,"status":"working"',
+    "state": '"taskId":"t1","status":"x"', "asking": '"taskId":"t1","status":"input_required","inputRequests":{"r":{"method":"roots/list"}}',
+}
+SERVERS.update({"bad_" + name: {"script": dict(MODERN, on={"tasks/get": [raw(state_text(text))]})} for name, text in STATES.items()})
+SERVERS["escaped"] = {"script": dict(MODERN, on={"tasks/get": [raw(
+    '{"resultType":"task","taskId":"\\u00741","t\\u0061skId":"t1","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":1000,'
+    '"requestState":"s","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}}')]})}
+
+
+@case
+def servers_that_say_odd_things_of_tasks(t):
+    """MOD-TASK-01 MOD-TASK-02 MOD-MRTR-02: another task's state is no answer; the server's id comes out in no spelling."""
+    for name in STATES:
+        status, answer = of(t, "bad_" + name, "tasks/get", made(t, "bad_" + name), caps={"extensions": {EXTENSION: {}}})
+        eq((status, answer["error"]["data"]["reason"]), (200, "child_protocol_error"), name)
+    task = made(t, "escaped")
+    body = message("tasks/get", {"taskId": task}, caps=KNOWS)
+    text = begin(t, "escaped", body).response().read()
+    eq(json.loads(text)["result"]["taskId"], task)
+    eq([word for word in (b'"t1"', b"0741", b"skId\\", b"requestState", b"related-task") if word in text], [], text)
+
+
+@case
+def tasks_of_one_name(t):
+    """MOD-TASK-02: a server that gives two tasks one id has one task; both ids of the client's are good."""
+    one, two = made(t, "main", task_id="same"), made(t, "main", task_id="same")
+    ok(one != two, "sealed anew")
+    eq([state(t, "main", task)["status"] for task in (one, two)], ["working"] * 2)
+
+
+@case
+def very_many_tasks(t):
+    """MOD-TASK-02 bridging.md §2.5: more than are kept in mind: all of them are good, as long as their process is there."""
+    tasks = [made(t, "main", task_id="many%d" % number) for number in range(300)]
+    eq({state(t, "main", task)["status"] for task in (tasks[0], tasks[-1])}, {"working"})
+
+
+ACKNOWLEDGED = ('{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"taskIds":'
+                '["t2","\\u0074\\u0031","t1",7]},"_meta":{"io.modelcontextprotocol/subscriptionId":@ID@}}}')
+
+
+@case(servers={"mute": {"script": dict(MODERN, on={"subscriptions/listen": []})},
+               "deaf": {"script": dict(MODERN, on={"subscriptions/listen": [["error", -32601, "no"]]})},
+               "liar": {"script": dict(MODERN, on={"subscriptions/listen": [["line", ACKNOWLEDGED]]})}},
+      own=True, config=CONFIG, deadline=25)
+def servers_that_do_not_tell_of_tasks(t):
+    """MOD-TASK-01 MOD-SUB-06: what is not agreed to is left out, at once, or after ten seconds; what was not asked for is left out, too."""
+    for server in ("deaf", "liar", "mute"):
+        task = made(t, server, members={"ttlMs": 60000})
+        body = message("subscriptions/listen", {"notifications": {"taskIds": [task]}}, caps=KNOWS)
+        conn = begin(t, server, body, conn=t.conn(timeout=15))
+        first = json.loads(wire.EventReader(conn.response()).next(15).data)
+        eq(first["params"]["notifications"], {"taskIds": [task]} if server == "liar" else {}, server)
+        conn.close()
+
+
+@case(own=True, config={"auth": {"mode": "token", "tokens": TOKENS}, "defaults": {"era": "modern", "pool": {"idle_timeout": "1500ms"}}},
+      servers={"main": SERVERS["main"], "all": SERVERS["all"]})
+def tasks_of_others(t):
+    """MOD-TASK-02 SEC-06 AUTH-SES-02: another principal's task is not there, be the process shared or not."""
+    def by(token, server, method, params):
+        body = message(method, params, caps=KNOWS)
+        return messages_of(begin(t, server, body, fields(body) + mcp.bearer(token)).response())
+    for server in ("main", "all"):
+        steps = {"name": "do", "arguments": {"steps": [["task", "t1"]]}}
+        task = by(ALICE, server, "tools/call", steps)[-1]["result"]["taskId"]
+        by(BOB, server, "tools/call", {"name": "echo", "arguments": {"text": "x"}})
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            eq(by(BOB, server, method, {"taskId": task})[-1]["error"]["code"], -32602, method)
+        eq(by(ALICE, server, "tasks/get", {"taskId": task})[-1]["result"]["status"], "working")
+        body = message("subscriptions/listen", {"notifications": {"taskIds": [task]}}, caps=KNOWS)
+        conn = begin(t, server, body, fields(body) + mcp.bearer(BOB))
+        first = json.loads(wire.EventReader(conn.response()).next(mcp.TIMEOUT).data)
+        eq(first["params"]["notifications"], {})
+        conn.close()
+        pids = t.daemon.children(server)
+        eq(sum(m.get("method") == "tasks/get" for p in pids for m in t.daemon.messages(p)), 1, "only its owner is asked for")
+
+
+@case(own=True, servers={"main": SERVERS["main"]}, config=CONFIG)
+def tasks_end_with_the_gateway(t):
+    """MOD-TASK-02 bridging.md §4: after another gateway process has taken over, as after a restart, a task is not there: -32602."""
+    task = made(t, "main")
+    before = t.daemon.gateway
+    t.expect_error_log("gateway_exit")
+    os.kill(before, signal.SIGKILL)
+    wait_for(lambda: t.daemon.find_gateway() not in (None, before), 5, "the next gateway")
+    t.daemon.gateway = t.daemon.find_gateway()
+    eq(refused(t, "main", "tasks/get", task), (400, -32602))
+    fresh = made(t, "main")
+    eq(refused(t, "main", "tasks/get", task), (400, -32602), "its number may be another's now")
+    eq(state(t, "main", fresh)["status"], "working")
