@@ -40,7 +40,7 @@ static const struct rule {
 	{ SLICE("server/discover"), NULL, 0, false },
 	{ SLICE("subscriptions/listen"), NULL, READS_FILTER, false },
 	{ SLICE("tasks/get"), "taskId", 0, true },
-	{ SLICE("tasks/update"), "taskId", 0, true },
+	{ SLICE("tasks/update"), "taskId", READS_RETRY, true },
 	{ SLICE("tasks/cancel"), "taskId", 0, true },
 };
 

@@ -207,7 +207,8 @@ void input_loop_send(struct upstream *upstream, struct call *call, const struct 
 		request.task_id = call->task->own;
 	if (request.is_modern) {
 		request.input_responses = env->input_responses.text;
-		request.request_state = own_state(env);
+		if (call->task == NULL)
+			request.request_state = own_state(env);
 	}
 	if (call->token.n > 0)
 		request.token = slice_of(digits, text_format_u64(id, digits));

@@ -342,3 +342,86 @@ def tasks_end_with_the_gateway(t):
     fresh = made(t, "main")
     eq(refused(t, "main", "tasks/get", task), (400, -32602), "its number may be another's now")
     eq(state(t, "main", fresh)["status"], "working")
+
+
+# ---- each kind of client, each kind of server: bridging.md §2.5 ----
+
+OF_D = {"taskId": "t1", "status": "working", "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttl": 1000}
+D_CAPS = {"tools": {}, "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}, "extensions": {EXTENSION: {}}}
+MUST = {"name": "must", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}}
+MAY = {"name": "do", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}}
+LEGACY = {"version": mcp.D, "caps": D_CAPS, "on": {"tools/list": [["result", {"tools": [MUST, MAY]}]], "tasks/get": [["result", OF_D]]}}
+OLD_CLIENTS = (mcp.A, mcp.B, mcp.C)
+CELLS = {
+    "d_session": {"script": LEGACY, "era": "legacy"},
+    "d_principal": {"script": LEGACY, "era": "legacy", "isolation": "principal"},
+    "d_shared": {"script": LEGACY, "era": "legacy", "isolation": "shared"},
+    "e_session": {"script": MODERN}, "e_principal": {"script": MODERN, "isolation": "principal"},
+    "e_shared": {"script": MODERN, "isolation": "shared"},
+}
+
+
+def offered(session):
+    """What its server's capabilities say of tasks: of the legacy era, of the modern one."""
+    caps = session.result["result"]["capabilities"]
+    return "tasks" in caps, EXTENSION in caps.get("extensions", {})
+
+
+def is_told(t, server):
+    """Whether one of its processes was told anything about tasks."""
+    return any(word in t.daemon.record(p) for p in t.daemon.children(server)
+               for word in (b'"tasks"', b"modelcontextprotocol/tasks", b"tasks/", b'"task":'))
+
+
+def session_of(t, server, version):
+    caps = {"extensions": {EXTENSION: {}}}
+    return t.session(server, version, dict(caps, tasks={}) if version == mcp.D else caps)
+
+
+@case(own=True, servers=CELLS, config=CONFIG, deadline=30)
+def legacy_clients_and_tasks(t):
+    """UTIL-TASK-01 UTIL-TASK-02 MOD-TASK-01: those of 2025-11-25 have tasks at their own process of such a server, and nowhere else."""
+    steps = {"steps": [["result", {"task": OF_D}]]}
+    for version in OLD_CLIENTS + (mcp.D,):
+        for server in CELLS:
+            s = session_of(t, server, version)
+            has = version == mcp.D and server == "d_session"
+            eq(offered(s)[0], has, (version, server))
+            eq(s.ask("tasks/get", {"taskId": "t1"}).get("error", {}).get("code"), None if has else -32601, (version, server))
+            if has:
+                eq(s.ask("tools/call", {"name": "do", "task": {"ttl": 1}, "arguments": steps})["result"]["task"], OF_D)
+            elif server[0] == "e":
+                eq(offered(s)[1], False, (version, server))
+                s.ask("tools/call", dict({"name": "echo", "arguments": {"text": "x"}}, **({"task": {}} if version == mcp.D else {})))
+                made_one = s.ask("tools/call", {"name": "do", "arguments": {"steps": [["task", "t1"]]}})
+                eq(made_one["error"]["data"]["reason"], "child_protocol_error", (version, server))
+            s.delete()
+    for server in ("e_principal", "e_shared"):
+        eq([word for p in t.daemon.children(server) for word in (b"modelcontextprotocol/tasks", b"tasks/", b'"task":')
+            if word in t.daemon.record(p)], [], server)
+
+
+@case(own=True, servers=CELLS, config={"defaults": {"pool": {"idle_timeout": "1500ms"}}})
+def modern_clients_and_tasks(t):
+    """MOD-TASK-01 MOD-DISC-01: modern ones have them at modern servers, whatever the isolation; legacy ones hear nothing of it."""
+    for server in CELLS:
+        found = ask(t, server, "server/discover", caps=KNOWS)[1][0]["result"]["capabilities"]
+        eq((EXTENSION in found.get("extensions", {}), "tasks" in found), (server[0] == "e", False), server)
+        if server[0] == "e":
+            eq(state(t, server, made(t, server))["status"], "working")
+            continue
+        eq(refused(t, server, "tasks/get", "t1"), (404, -32601), server)
+        names = [tool["name"] for tool in ask(t, server, "tools/list", caps=KNOWS)[1][0]["result"]["tools"]]
+        eq(names, ["do"], "a tool that is nothing but a task")
+        status, answer = call(t, server, ["text", "x"])
+        eq((status, answer["result"]["resultType"]), (200, "complete"))
+        eq(is_told(t, server), False, server)
+
+
+@case(own=True, servers={"must": {"script": dict(LEGACY, on={"tools/call": [["error", -32601, "as a task only"]]})}},
+      config={"defaults": {"pool": {"idle_timeout": "1500ms"}}})
+def tools_that_are_nothing_but_tasks(t):
+    """UTIL-TASK-01 bridging.md §2.3.2: who calls one all the same gets the refusal of its server, in words of his era."""
+    status, found = ask(t, "must", "tools/call", {"name": "must", "arguments": {}, "task": {"ttl": 1}}, caps=KNOWS)
+    eq((status, found[-1]["error"]["code"]), (200, -32602))
+    eq(is_told(t, "must"), False)
