@@ -511,7 +511,7 @@ const struct option options_table[] = {
 		  "all sessions of one caller (without authorization everybody is the same one); while a process may ask "
 		  "its client something it has one call at a time. shared: everybody; for servers "
 		  "without state of a client's own, which then cannot ask clients anything. With the "
-		  "last two there are several processes with many sessions each; tasks are not "
+		  "last two there are several processes with many sessions each; tasks of 2025-11-25 are not "
 		  "offered, and with shared no log messages. A client of 2026-07-28 has no session: with session it is "
 		  "served as with principal." },
 	{ .path = "servers.NAME.era",
