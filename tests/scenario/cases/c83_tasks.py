@@ -342,6 +342,10 @@ def tasks_end_with_the_gateway(t):
     fresh = made(t, "main")
     eq(refused(t, "main", "tasks/get", task), (400, -32602), "its number may be another's now")
     eq(state(t, "main", fresh)["status"], "working")
+    other = t.start({"main": SERVERS["main"]}, CONFIG)
+    body = message("tasks/get", {"taskId": fresh}, caps=KNOWS)
+    response = begin(t, "main", body, conn=t.conn(address=other.address)).response()
+    eq((response.status, messages_of(response)[0]["error"]["code"]), (400, -32602), "of another daemon, as after its restart")
 
 
 # ---- each kind of client, each kind of server: bridging.md §2.5 ----
