@@ -15,6 +15,7 @@
 #include "obs/log.h"
 #include "router/client_session.h"
 #include "router/router.h"
+#include "router/task_call.h"
 
 /* Of an initialize request: it is kept for as long as the session lives, for the processes that come later. */
 #define INITIALIZE_BYTES_MAX (64 * 1024)
@@ -195,6 +196,17 @@ static bool take_modern_notification(struct admission *admission)
 	return false;
 }
 
+/* It matters to few: only those are looked for. MOD-TASK-01 */
+static bool has_tasks(const struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+	struct slice method = admission->single.method;
+
+	return (slice_has_prefix(method, SLICE_LIT("tasks/")) ||
+		slice_is_equal(method, SLICE_LIT("subscriptions/listen"))) &&
+	       task_call_is_known(caller->frontend->router, caller->endpoint->server);
+}
+
 /*
  * A modern request says what it is, in its head and in its body alike. One whose head does not is modern all the same if
  * its body is, and so it is wrong. FRONT-ERA-02 … -09, FRONT-VER-05
@@ -219,7 +231,7 @@ static bool check_modern(struct admission *admission)
 			      "Invalid request: this version of the protocol has no batches");
 	if (admission->single.kind == ENVELOPE_NOTIFICATION)
 		return take_modern_notification(admission);
-	if (!modern_check(admission->head, &admission->single, false, &problem))
+	if (!modern_check(admission->head, &admission->single, has_tasks(admission), &problem))
 		return refuse_by_problem(admission, &problem);
 	CHECK(is_stateless); /* a head that agrees has led there */
 	return true;

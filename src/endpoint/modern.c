@@ -40,7 +40,7 @@ static const struct rule {
 	{ SLICE("server/discover"), NULL, 0, false },
 	{ SLICE("subscriptions/listen"), NULL, READS_FILTER, false },
 	{ SLICE("tasks/get"), "taskId", 0, true },
-	{ SLICE("tasks/update"), "taskId", 0, true },
+	{ SLICE("tasks/update"), "taskId", READS_RETRY, true },
 	{ SLICE("tasks/cancel"), "taskId", 0, true },
 };
 
@@ -287,7 +287,8 @@ static bool check_filter(struct check *check)
 	return (may_be_boolean(filter.text, "toolsListChanged") &&
 		may_be_boolean(filter.text, "promptsListChanged") &&
 		may_be_boolean(filter.text, "resourcesListChanged") &&
-		may_be_strings(filter.text, "resourceSubscriptions")) ||
+		may_be_strings(filter.text, "resourceSubscriptions") &&
+		(!check->has_tasks || may_be_strings(filter.text, "taskIds"))) ||
 	       refuse_params(check,
 			     "Invalid params: a member of notifications is of the wrong type");
 }

@@ -95,6 +95,7 @@ static void methods_are_found_by_their_whole_name(void **state)
 		{ "tasks/result", METHOD_TASKS },
 		{ "tasks/list", METHOD_TASKS },
 		{ "tasks/cancel", METHOD_TASKS },
+		{ "tasks/update", METHOD_TASKS },
 		{ "notifications/initialized", METHOD_INITIALIZED },
 		{ "notifications/cancelled", METHOD_CANCELLED },
 		{ "notifications/progress", METHOD_PROGRESS },

@@ -42,6 +42,7 @@ static const struct method methods[] = {
 	{ METHOD_TASKS, SLICE("tasks/result"), 0, OFFER_TASKS, "tasks" },
 	{ METHOD_TASKS, SLICE("tasks/list"), 0, OFFER_TASKS, "tasks" },
 	{ METHOD_TASKS, SLICE("tasks/cancel"), 0, OFFER_TASKS, "tasks" },
+	{ METHOD_TASKS, SLICE("tasks/update"), 0, OFFER_TASKS, NULL }, /* of the modern era */
 };
 
 static const struct method other = { METHOD_OTHER, SLICE(""), 0, 0, NULL };

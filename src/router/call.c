@@ -249,6 +249,8 @@ static void call_end(struct call *call, bool is_answered)
 	msg_unref(&call->body);
 	free(call->digest);
 	call->digest = NULL;
+	free(call->task);
+	call->task = NULL;
 }
 
 /* id and token stay readable for the front while it is told. */

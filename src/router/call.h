@@ -27,6 +27,7 @@ struct call;
 struct call_watcher;
 struct client;
 struct digest;
+struct task_id;
 
 /* What a front finds when it holds a tools/call against the schema of its tool. */
 struct tool_verdict {
@@ -104,6 +105,7 @@ struct call {
 	const char *
 		missing_capability; /* of its client, which its server wanted; NULL: none. MOD-CAP-01 */
 	struct digest *digest;    /* of a modern request during which its server may ask; or NULL */
+	struct task_id *task;     /* that a modern request is about; or NULL */
 	uint64_t preferred_child; /* the one that is best asked, or was asked by another call in its
 				     place, by its number; 0: any */
 	int http_status; /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */

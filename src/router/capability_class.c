@@ -9,6 +9,7 @@
 #include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
 #include "mcp/revision.h"
+#include "router/task_extension.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0"
@@ -60,6 +61,22 @@ static void append_verbatim(struct buf *out, size_t begin, struct slice capabili
 	splice_append(out, value.text, NULL, 0, SPLICE_ONE_LINE | SPLICE_ESCAPE_SEPARATORS);
 }
 
+/* But for that of tasks, which a request says of itself: it decides neither what a server offers nor whether it asks. */
+static void append_extensions(struct buf *out, size_t begin, struct slice capabilities)
+{
+	struct json value = scan_member(capabilities, SLICE_LIT("extensions"));
+	struct buf others = { 0 };
+
+	if (value.type != JSON_OBJECT)
+		return;
+	task_extension_append_others(&others, value.text);
+	if (others.len > 2) {
+		append_name(out, begin, "extensions");
+		buf_append_slice(out, buf_slice(&others));
+	}
+	buf_fini(&others);
+}
+
 void capability_class_append(struct buf *out, struct slice capabilities, bool has_extras)
 {
 	static const char *const sampling_parts[] = { "tools", "context" };
@@ -81,7 +98,7 @@ void capability_class_append(struct buf *out, struct slice capabilities, bool ha
 		append_parts(out, elicitation, elicitation_parts, "form");
 	}
 	if (has_extras) {
-		append_verbatim(out, begin, capabilities, "extensions");
+		append_extensions(out, begin, capabilities);
 		append_verbatim(out, begin, capabilities, "experimental");
 	}
 	append_end(out, begin);

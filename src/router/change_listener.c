@@ -19,6 +19,7 @@
 #include "router/router.h"
 #include "router/subscribe.h"
 #include "router/subscriptions.h"
+#include "router/task_listener.h"
 #include "router/text_set.h"
 #include "session/holder.h"
 
@@ -43,6 +44,7 @@ struct change_listener {
 	bool is_subscribing;     /* its answer is awaited */
 	struct task step;
 	struct timer deadline;
+	struct task_listener tasks;
 	unsigned int lists; /* enum offer: whose changes are told */
 	bool is_acknowledged;
 };
@@ -74,6 +76,20 @@ static void append_member(struct buf *out, const char *name, const char *value)
 	buf_printf(out, "%s\"%s\":%s", out->data[out->len - 1] == '{' ? "" : ",", name, value);
 }
 
+/* MOD-TASK-01 */
+static void append_tasks(struct buf *out, const struct task_listener *tasks)
+{
+	struct buf ids = { 0 };
+
+	task_listener_append_ids(&ids, tasks);
+	if (ids.len > 0) {
+		append_member(out, "taskIds", "[");
+		buf_append_slice(out, buf_slice(&ids));
+		buf_append_char(out, ']');
+	}
+	buf_fini(&ids);
+}
+
 /* MOD-SUB-01, -06 */
 static void acknowledge(struct change_listener *listener)
 {
@@ -84,6 +100,7 @@ static void acknowledge(struct change_listener *listener)
 	CHECK(!listener->is_acknowledged);
 	timer_stop(&listener->deadline);
 	text_set_fini(&listener->wanted);
+	task_listener_settle(&listener->tasks);
 	listener->is_acknowledged = true;
 	buf_append_str(
 		&text,
@@ -108,6 +125,7 @@ static void acknowledge(struct change_listener *listener)
 		}
 		buf_append_char(&text, ']');
 	}
+	append_tasks(&text, &listener->tasks);
 	buf_append_str(&text, "}}}");
 	push(listener, 0, &text);
 }
@@ -238,9 +256,27 @@ static void on_step(struct task *task)
 		return;
 	if (has_resources && listener->wanted.count > 0)
 		subscribe_to_next(listener);
-	else
+	else if (!task_listener_begin(&listener->tasks))
 		acknowledge(listener);
 }
+
+static struct change_listener *of_tasks(struct task_listener *tasks)
+{
+	return container_of(tasks, struct change_listener, tasks);
+}
+
+static void tasks_on_settled(struct task_listener *tasks)
+{
+	acknowledge(of_tasks(tasks));
+}
+
+static void tasks_on_over(struct task_listener *tasks)
+{
+	change_listener_finish(of_tasks(tasks));
+}
+
+static const struct task_listener_ops tasks_ops = { .on_settled = tasks_on_settled,
+						    .on_over = tasks_on_over };
 
 static void stop_subscribing(struct change_listener *listener)
 {
@@ -277,6 +313,8 @@ struct change_listener *change_listener_begin(struct call *call, const struct en
 	listener = mem_alloc(sizeof(*listener));
 	*listener = (struct change_listener){ .call = call, .holder = holder };
 	note_uris(listener, env);
+	task_listener_init(&listener->tasks, &tasks_ops, call,
+			   scan_member(env->params.text, SLICE_LIT("notifications")).text);
 	task_init(&listener->step, on_step);
 	timer_init(&listener->deadline, on_deadline);
 	timer_start(router->loop, &listener->deadline, ACKNOWLEDGE_MS);
@@ -334,6 +372,7 @@ void change_listener_end(struct change_listener **owned)
 	if (listener == NULL)
 		return;
 	stop_subscribing(listener);
+	task_listener_end(&listener->tasks);
 	task_cancel(&listener->step);
 	timer_stop(&listener->deadline);
 	text_set_fini(&listener->wanted);

@@ -59,6 +59,7 @@ struct client {
 	size_t running_task_count;
 	int level;                 /* the log level that it asked for, or -1 */
 	bool can_open_urls;        /* a request during which it may be asked to says so */
+	bool knows_tasks;          /* the extension of the modern era */
 	bool tells_roots;          /* it declared roots.listChanged */
 	bool is_ready_to_be_asked; /* a session's has said that it is initialized, or has sent a request */
 };

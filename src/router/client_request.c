@@ -14,6 +14,8 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
+#include "router/task_call.h"
+#include "router/task_extension.h"
 #include "router/tool_check.h"
 #include "session/holder.h"
 #include "session/principal.h"
@@ -55,6 +57,9 @@ static void send_on(struct call *call, const struct envelope *env)
 /* Its pool knows its servers. */
 static void go_on(struct client_request *request, struct call *call, const struct envelope *env)
 {
+	if (request->client.pool->capabilities.offers & OFFER_TASKS)
+		request->client.knows_tasks =
+			task_extension_is_declared(env->client_capabilities.text);
 	if (call->method->id == METHOD_LISTEN)
 		request->listener = change_listener_begin(call, env);
 	else if (call->method->id == METHOD_TOOLS_CALL && call->ops->check_tool != NULL)
@@ -162,7 +167,15 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	list_init(&request->member.link);
 	wait_queue_init(&request->opening, &opening_ops);
 	call_link(call, &request->client);
-	reason = pool_join_request(&request->member, env->client_capabilities.text, &is_ready);
+	if (call->method->id == METHOD_TASKS) {
+		reason = task_call_join(&request->member, call, env);
+		if (reason == REASON_DONE)
+			return; /* there is no such task */
+		is_ready = true;
+	} else {
+		reason = pool_join_request(&request->member, env->client_capabilities.text,
+					   &is_ready);
+	}
 	if (reason != REASON_NONE) {
 		call_fail(call, reason);
 	} else if (is_ready) {

@@ -19,6 +19,7 @@
 #include "router/router.h"
 #include "router/running_tasks.h"
 #include "router/subscriptions.h"
+#include "router/task_id.h"
 #include "upstream/send.h"
 
 #define KEPT_BYTES_MAX (16 * 1024) /* of a request that may be needed again. DEF-11 */
@@ -362,12 +363,30 @@ static void dispatch_rest(struct pool *pool, struct call *call, const struct env
 		send_to(upstream, call, env);
 }
 
+/* No other process knows the task. */
+static void dispatch_to_task(struct pool *pool, struct call *call, const struct envelope *env)
+{
+	struct upstream *upstream = pool_find_upstream(pool, call->task->child);
+
+	if (upstream == NULL)
+		result_send_error(call, MCP_INVALID_PARAMS,
+				  SLICE_LIT("Invalid params: unknown task"));
+	else if (!pool_may_load(upstream, false))
+		call_fail(call, REASON_OVER_LIMIT);
+	else
+		send_to(upstream, call, env);
+}
+
 void dispatch_call(struct call *call, const struct envelope *env)
 {
 	struct pool *pool = call->client->pool;
 	struct upstream *upstream = NULL;
 
 	CHECK(call->state == CALL_WAITING && call->waiter.queue == NULL);
+	if (call->task != NULL) {
+		dispatch_to_task(pool, call, env);
+		return;
+	}
 	if (pool_is_shared(pool) && call->method->flags & METHOD_PAGED &&
 	    env->cursor.type != JSON_ABSENT) {
 		dispatch_rest(pool, call, env);

@@ -13,6 +13,7 @@
 #include "mcp/revision.h"
 #include "router/convert.h"
 #include "router/pool.h"
+#include "router/task_extension.h"
 
 #define RESOURCE_NOT_FOUND (-32002)
 #define META "io.modelcontextprotocol/"
@@ -196,6 +197,34 @@ void era_append_passed_result(struct buf *out, const struct method *method, stru
 	buf_append_char(out, '}');
 }
 
+void era_append_task(struct buf *out, const char *kind, struct slice result, struct slice info,
+		     struct slice id)
+{
+	static const struct slice names[] = { SLICE("resultType"), SLICE("cacheScope"),
+					      SLICE("taskId"),     SLICE("inputRequests"),
+					      SLICE("_meta"),      SLICE("requestState") };
+	struct rebuild rebuild = { .out = out,
+				   .dropped = { names, ARRAY_LEN(names) },
+				   .info = info,
+				   .is_result = kind != NULL };
+	struct json requests = scan_member(result, SLICE_LIT("inputRequests"));
+
+	buf_append_char(out, '{');
+	if (kind != NULL)
+		buf_printf(out, "\"resultType\":\"%s\"", kind);
+	if (id.n > 0) {
+		append_comma(out);
+		buf_append_str(out, "\"taskId\":");
+		buf_append_slice(out, id);
+	}
+	if (requests.type == JSON_OBJECT)
+		append_or(out, "inputRequests", requests, true, NULL);
+	copy_members(&rebuild, result);
+	if (!rebuild.has_meta && info.n > 0)
+		append_meta(out, SLICE_LIT("{}"), info);
+	buf_append_char(out, '}');
+}
+
 /* What the modern era has no word for, or what would mean something else in it. bridging.md §2.3.5 */
 static int modern_code(const struct method *method, struct json written)
 {
@@ -289,8 +318,12 @@ void era_append_discovery(struct buf *out, const struct pool *pool)
 	buf_append_str(out, ",\"supportedVersions\":");
 	revision_append_served(out);
 	buf_append_str(out, ",\"capabilities\":");
-	buf_append_slice(out,
-			 scan_type(capabilities) == JSON_OBJECT ? capabilities : SLICE_LIT("{}"));
+	if (scan_type(capabilities) != JSON_OBJECT)
+		buf_append_str(out, "{}");
+	else if (pool_is_modern(pool))
+		buf_append_slice(out, capabilities);
+	else
+		task_extension_append_without(out, capabilities);
 	if (scan_type(instructions) == JSON_STRING) {
 		buf_append_str(out, ",\"instructions\":");
 		buf_append_slice(out, instructions);

@@ -37,6 +37,12 @@ void era_append_result(struct buf *out, const struct method *method, struct slic
  */
 void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
 			      struct slice info, struct slice state, bool is_private);
+/*
+ * Appends what a modern server says of a task, its result or the params of a notification, as a modern client gets it: of this
+ * resultType (NULL: it has neither that nor _meta), with `id` (JSON text; empty: none is said) in place of the server's. MOD-TASK-02
+ */
+void era_append_task(struct buf *out, const char *kind, struct slice result, struct slice info,
+		     struct slice id);
 /* The same for the error of a response; *code_r is its code then. RPC-05, MOD-RES-06 */
 void era_append_error(struct buf *out, const struct method *method, struct slice error,
 		      int *code_r);

@@ -79,6 +79,16 @@ static bool answer_for_shared(struct call *call, const struct envelope *env)
 	return list_cache_take(call, env);
 }
 
+/* Those of the two eras are not the same thing. bridging.md §2.5 */
+static bool has_tasks(const struct call *call)
+{
+	const struct client *client = call->client;
+
+	if (client->revision->is_modern || pool_is_modern(client->pool))
+		return client->revision->is_modern && call->task != NULL;
+	return (client->revision->features & REVISION_TASKS) != 0;
+}
+
 /* Requests that the gateway answers itself. Returns whether it did, or will. */
 static bool answer_locally(struct call *call, const struct envelope *env)
 {
@@ -94,7 +104,7 @@ static bool answer_locally(struct call *call, const struct envelope *env)
 	}
 	if (call->method->flags & METHOD_REMEMBERED && refuse_remembered(call, env))
 		return true;
-	if (call->method->id == METHOD_TASKS && !(client->revision->features & REVISION_TASKS)) {
+	if (call->method->id == METHOD_TASKS && !has_tasks(call)) {
 		result_send_error(call, MCP_METHOD_NOT_FOUND,
 				  SLICE_LIT(
 					  "Method not found: there are no tasks in this revision"));

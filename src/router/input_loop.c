@@ -28,6 +28,7 @@
 #include "router/result.h"
 #include "router/router.h"
 #include "router/server_request.h"
+#include "router/task_id.h"
 #include "upstream/modern.h"
 #include "upstream/send.h"
 
@@ -202,9 +203,12 @@ void input_loop_send(struct upstream *upstream, struct call *call, const struct 
 	char digits[20];
 
 	request.cursor = cursor;
+	if (call->task != NULL)
+		request.task_id = call->task->own;
 	if (request.is_modern) {
 		request.input_responses = env->input_responses.text;
-		request.request_state = own_state(env);
+		if (call->task == NULL)
+			request.request_state = own_state(env);
 	}
 	if (call->token.n > 0)
 		request.token = slice_of(digits, text_format_u64(id, digits));
@@ -551,7 +555,7 @@ bool input_loop_take(struct call *call, const struct envelope *env)
 	kind = modern_server_kind(env->result.text);
 	if (kind == MODERN_COMPLETE)
 		return false;
-	if (kind == MODERN_UNKNOWN || !input_loop_may_begin(call, call->request.upstream)) {
+	if (kind != MODERN_INPUT_REQUIRED || !input_loop_may_begin(call, call->request.upstream)) {
 		fail_malformed(call);
 		return true;
 	}

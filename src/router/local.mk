@@ -44,6 +44,12 @@ src_router_librouter_a_SOURCES = \
 	src/router/server_request.c src/router/server_request.h \
 	src/router/subscribe.c src/router/subscribe.h \
 	src/router/subscriptions.c src/router/subscriptions.h \
+	src/router/live_tasks.c src/router/live_tasks.h \
+	src/router/task_call.c src/router/task_call.h \
+	src/router/task_extension.c src/router/task_extension.h \
+	src/router/task_id.c src/router/task_id.h \
+	src/router/task_listener.c src/router/task_listener.h \
+	src/router/task_result.c src/router/task_result.h \
 	src/router/text_set.c src/router/text_set.h \
 	src/router/tool_check.c src/router/tool_check.h \
 	src/router/url_elicitation.c src/router/url_elicitation.h \
@@ -113,3 +119,6 @@ src_router_listen_test_SOURCES = src/router/listen_test.c $(ERA_STAGE)
 src_router_listen_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
 src_router_era_test_SOURCES = src/router/era_test.c $(ERA_STAGE)
 src_router_era_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += src/router/task_test
+src_router_task_test_SOURCES = src/router/task_test.c $(ERA_STAGE)
+src_router_task_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -229,6 +229,7 @@ enum modern_result modern_server_kind(struct slice result)
 
 	if (kind.type == JSON_ABSENT || slice_is_equal(name, SLICE_LIT("complete")))
 		return MODERN_COMPLETE;
-	return slice_is_equal(name, SLICE_LIT("input_required")) ? MODERN_INPUT_REQUIRED :
-								   MODERN_UNKNOWN;
+	if (slice_is_equal(name, SLICE_LIT("input_required")))
+		return MODERN_INPUT_REQUIRED;
+	return slice_is_equal(name, SLICE_LIT("task")) ? MODERN_TASK : MODERN_UNKNOWN;
 }

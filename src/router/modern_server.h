@@ -21,7 +21,7 @@ const struct envelope *modern_server_response(struct convert *convert, const str
 const struct envelope *modern_server_notification(struct convert *convert,
 						  const struct envelope *env);
 /* Of a result: JSON text. */
-enum modern_result { MODERN_COMPLETE, MODERN_INPUT_REQUIRED, MODERN_UNKNOWN };
+enum modern_result { MODERN_COMPLETE, MODERN_INPUT_REQUIRED, MODERN_TASK, MODERN_UNKNOWN };
 enum modern_result modern_server_kind(struct slice result);
 
 #endif

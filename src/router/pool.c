@@ -89,7 +89,7 @@ static void pool_on_rest(struct upstream *upstream)
 		reclaim_wake(&pool->router->reclaim);
 		if (upstream->state == UPSTREAM_READY && pool->server->conf.sleep_after_ms > 0)
 			upstream_start_idle(upstream, pool->server->conf.sleep_after_ms);
-	} else if (upstream->state == UPSTREAM_RETIRING) {
+	} else if (pool_is_over(upstream)) {
 		if (upstream->donated_at_ms > 0)
 			process_slots_note_leaving(upstream);
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
@@ -129,7 +129,8 @@ static void pool_on_idle(struct upstream *upstream)
 	const struct server_conf *conf = &upstream->server->conf;
 	bool is_shared = pool_is_shared(upstream->pool);
 
-	if (!pool_can_spare(upstream) || (!is_shared && !reclaim_is_resting(upstream)))
+	if ((!pool_can_spare(upstream) && !pool_is_over(upstream)) ||
+	    (!is_shared && !reclaim_is_resting(upstream)))
 		upstream_start_idle(upstream, is_shared ? conf->idle_ms : conf->sleep_after_ms);
 	else if (is_shared)
 		upstream_close(upstream, REASON_IDLE_TIMEOUT);
@@ -204,7 +205,7 @@ static void pool_on_ready(struct upstream *upstream, const struct envelope *resp
 		result = scan_member(now->text, SLICE_LIT("result")).text;
 		msg_unref(&before);
 	}
-	server_capabilities_read(&pool->capabilities, result);
+	server_capabilities_read(&pool->capabilities, result, upstream_is_modern(upstream));
 	if (!upstream_is_modern(upstream))
 		send_initialized(upstream);
 	pool->router->pool_ops->on_ready(upstream, is_first, is_other);

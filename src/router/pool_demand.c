@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "router/client.h"
+#include "router/live_tasks.h"
 #include "router/pool.h"
 #include "router/router.h"
 
@@ -44,7 +45,13 @@ bool pool_can_spare(const struct upstream *upstream)
 	const struct pool *pool = upstream->pool;
 
 	return upstream->state == UPSTREAM_READY && upstream_load(upstream) == 0 &&
-	       pool->upstream_count > pool_least_upstreams(pool);
+	       pool->upstream_count > pool_least_upstreams(pool) && !live_tasks_has_some(upstream);
+}
+
+bool pool_is_over(const struct upstream *upstream)
+{
+	return upstream->state == UPSTREAM_RETIRING &&
+	       (upstream->donated_at_ms > 0 || !live_tasks_has_some(upstream));
 }
 
 size_t pool_upstreams_needed(const struct pool *pool)

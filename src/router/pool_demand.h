@@ -20,6 +20,11 @@ size_t pool_upstreams_needed(const struct pool *pool);
 size_t pool_least_upstreams(const struct pool *pool);
 /* Whether nobody would miss it. */
 bool pool_can_spare(const struct upstream *upstream);
+/*
+ * Whether one without calls that gets no more has nothing left to do: it works on no task, or others wait for its place.
+ * bridging.md §2.5
+ */
+bool pool_is_over(const struct upstream *upstream);
 /* Whether it is waited for, and has no process at all or only such as get no more calls. */
 bool pool_is_starved(const struct pool *pool);
 /* Whether it may work on another call, or list, now; how long its queue is aside. */

@@ -85,11 +85,18 @@ static int check_request(struct slice key, struct json request, void *arg)
 	return asked->is_wrong ? -1 : 0;
 }
 
+bool request_state_may_ask(const struct client *client, struct slice requests)
+{
+	struct asked asked = { .client = client };
+
+	scan_members(requests, check_request, &asked);
+	return !asked.is_wrong;
+}
+
 static bool may_ask(const struct call *call, struct slice result)
 {
 	struct json requests = scan_member(result, SLICE_LIT("inputRequests"));
 	struct json state = scan_member(result, SLICE_LIT("requestState"));
-	struct asked asked = { .client = call->client };
 
 	if (!(call->method->flags & METHOD_ASKING) ||
 	    (requests.type != JSON_OBJECT && requests.type != JSON_ABSENT) ||
@@ -97,8 +104,7 @@ static bool may_ask(const struct call *call, struct slice result)
 	    (requests.type == JSON_ABSENT && state.type == JSON_ABSENT) ||
 	    state.text.n > SEAL_TEXT_MAX)
 		return false;
-	scan_members(requests.text, check_request, &asked);
-	return !asked.is_wrong;
+	return request_state_may_ask(call->client, requests.text);
 }
 
 bool request_state_append_wrapped(struct buf *out, const struct call *call, struct slice result)

@@ -35,6 +35,8 @@ bool request_state_append_wrapped(struct buf *out, const struct call *call, stru
  */
 void request_state_append_replay(struct buf *out, const struct call *call, uint64_t child,
 				 struct slice wanted);
+/* Whether a modern server may ask this client all of these: the members of inputRequests, JSON text. MOD-MRTR-02 */
+bool request_state_may_ask(const struct client *client, struct slice requests);
 /* Opens what a client has brought, as seal_open; -1: it is not to be used, and the log has the reason. */
 int request_state_open(const struct client *client, const struct digest *digest, struct json sealed,
 		       struct buf *plain, struct seal *seal_r) must_check;

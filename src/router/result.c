@@ -17,6 +17,8 @@
 #include "router/pool_demand.h"
 #include "router/request_state.h"
 #include "router/router.h"
+#include "router/task_extension.h"
+#include "router/task_result.h"
 #include "router/url_elicitation.h"
 #include "session/principal.h"
 
@@ -58,12 +60,31 @@ static bool is_passed(const struct call *call)
 	return call->request.upstream != NULL && upstream_is_modern(call->request.upstream);
 }
 
+/* MOD-TASK-01 */
+static void send_task_result(struct call *call, enum modern_result kind, struct slice result)
+{
+	struct buf text = { 0 };
+
+	begin_response(&text, call->id, "result");
+	if (!task_result_append(&text, call, kind, result)) {
+		buf_fini(&text);
+		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
+		return;
+	}
+	buf_append_char(&text, '}');
+	send_text(call, &text);
+}
+
 /* MOD-RES-02, bridging.md §2.4 */
 static void send_passed_result(struct call *call, struct slice result)
 {
 	enum modern_result kind = modern_server_kind(result);
 	struct buf text = { 0 }, state = { 0 };
 
+	if (call->task != NULL || kind == MODERN_TASK) {
+		send_task_result(call, kind, result);
+		return;
+	}
 	if (kind == MODERN_UNKNOWN || (kind == MODERN_INPUT_REQUIRED &&
 				       !request_state_append_wrapped(&state, call, result))) {
 		call_fail(call, REASON_CHILD_PROTOCOL_ERROR);
@@ -331,18 +352,26 @@ void result_send_initialize(struct call *call, const struct revision *agreed,
 {
 	const struct revision *revision = call->client->revision;
 	struct convert convert = { .text = { 0 } };
-	struct buf quoted = { 0 };
-	struct buf edited = { 0 };
-	struct splice_edit edit;
+	struct buf quoted = { 0 }, hidden = { 0 }, edited = { 0 };
+	struct splice_edit edits[2];
+	struct json capabilities;
+	size_t count = 1;
 
 	CHECK(call->method->id == METHOD_INITIALIZE && agreed != NULL);
 	env = convert_response(&convert, revision_lacks(revision, agreed), call->method, env);
-	edit.span = scan_member(env->result.text, SLICE_LIT("protocolVersion")).text;
+	capabilities = scan_member(env->result.text, SLICE_LIT("capabilities"));
+	edits[0].span = scan_member(env->result.text, SLICE_LIT("protocolVersion")).text;
 	buf_printf(&quoted, "\"%.*s\"", SLICE_ARG(revision->name));
-	edit.with = buf_slice(&quoted);
-	splice_append(&edited, env->result.text, &edit, 1, SPLICE_ONE_LINE);
+	edits[0].with = buf_slice(&quoted);
+	/* Of a modern server we wrote it ourselves: in this order. bridging.md §2.5 */
+	if (agreed->is_modern) {
+		task_extension_append_without(&hidden, capabilities.text);
+		edits[count++] = (struct splice_edit){ capabilities.text, buf_slice(&hidden) };
+	}
+	splice_append(&edited, env->result.text, edits, count, SPLICE_ONE_LINE);
 	result_send_own(call, buf_slice(&edited));
 	buf_fini(&quoted);
+	buf_fini(&hidden);
 	buf_fini(&edited);
 	convert_fini(&convert);
 }

@@ -9,10 +9,12 @@
 #include "router/dispatch.h"
 #include "router/list_cache.h"
 #include "router/listen.h"
+#include "router/live_tasks.h"
 #include "router/notification_fanout.h"
 #include "router/pool.h"
 #include "router/server_messages.h"
 #include "router/subscribe.h"
+#include "router/task_listener.h"
 
 static void on_new_pool(struct pool *pool)
 {
@@ -52,6 +54,8 @@ static void on_upstream_closed(struct upstream *upstream)
 {
 	list_cache_note_closed(upstream);
 	listen_end(upstream);
+	task_listener_lose(upstream);
+	live_tasks_forget(upstream);
 	if (pool_is_shared(upstream->pool))
 		url_pending_forget(&upstream->pool->sharing->urls, upstream_child_number(upstream));
 }

@@ -53,6 +53,7 @@ enum seal_kind {
 		2, /* `text` is the server's own requestState, as it wrote it; empty: it gave none */
 	SEAL_REPLAY =
 		3, /* to be run again after URL elicitations; `text` is what is wanted (url_elicitation.h). bridging.md §2.3.7 */
+	SEAL_TASK = 4, /* a task's id (task_id.h); `text` is the server's own, as it wrote it */
 };
 
 struct seal {
@@ -62,7 +63,7 @@ struct seal {
 	bool is_of_this_process;             /* when opened: else `child` says nothing */
 	unsigned char call[SEAL_CALL_BYTES]; /* SEAL_PARKED: which one */
 	uint64_t issued_at_s;                /* wall clock */
-	uint64_t expires_at_s;
+	uint64_t expires_at_s;               /* UINT64_MAX: never */
 	struct slice text; /* at most SEAL_TEXT_MAX; when opened, lies in the caller's buf */
 };
 
@@ -70,7 +71,8 @@ struct seal {
 struct seal_binding {
 	struct slice server;
 	const struct identity *caller;
-	const struct digest *digest; /* of the request, its method included */
+	const struct digest
+		*digest; /* of the request, its method included; of a task: of that word */
 };
 
 /*

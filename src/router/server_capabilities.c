@@ -6,8 +6,10 @@
 #include "jsonrpc/scan.h"
 #include "jsonrpc/write.h"
 #include "mcp/method.h"
+#include "router/task_extension.h"
 
-void server_capabilities_read(struct server_capabilities *capabilities, struct slice result)
+void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
+			      bool is_modern)
 {
 	static const struct {
 		const char *name;
@@ -38,6 +40,8 @@ void server_capabilities_read(struct server_capabilities *capabilities, struct s
 		capabilities->offers |= rows[i].means.offers;
 		capabilities->tells |= rows[i].means.tells;
 	}
+	if (is_modern && task_extension_is_declared(text))
+		capabilities->offers |= OFFER_TASKS;
 }
 
 struct rebuild {
@@ -46,7 +50,7 @@ struct rebuild {
 	bool is_for_all;
 };
 
-/* Tasks have ids that nobody maps; log messages do not say whose call they are about. bridging.md §1.3 */
+/* Tasks of the legacy era have ids that nobody maps; log messages do not say whose call they are about. bridging.md §1.3 */
 static int copy_shareable(struct slice name, struct json value, void *arg)
 {
 	struct rebuild *rebuild = arg;

@@ -13,8 +13,9 @@ struct server_capabilities {
 	unsigned int tells;  /* enum offer: of the lists whose changes it tells */
 };
 
-/* `result` of its answer to initialize, JSON text. */
-void server_capabilities_read(struct server_capabilities *capabilities, struct slice result);
+/* `result` of its answer to initialize, JSON text; of a server of the modern era what stands for that. */
+void server_capabilities_read(struct server_capabilities *capabilities, struct slice result,
+			      bool is_modern);
 /*
  * The response with this result as the members of a shared pool get it: less the capabilities that cannot be shared;
  * `is_for_all`: by different principals.

@@ -21,6 +21,7 @@
 #include "router/pool.h"
 #include "router/running_tasks.h"
 #include "router/server_request.h"
+#include "router/task_listener.h"
 #include "upstream/send.h"
 
 /* ---- requests ---- */
@@ -263,7 +264,7 @@ static void take_of_modern(struct upstream *upstream, const struct envelope *env
 		take_log(call_of(upstream->logged)->client, call_of(upstream->logged), env);
 	else if (method->id == METHOD_MESSAGE && only != NULL && only->level >= 0)
 		take_log(only, logged_call(upstream), env);
-	else if (!listen_take_notification(upstream, env))
+	else if (!task_listener_take(upstream, env) && !listen_take_notification(upstream, env))
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 	convert_fini(&convert);
 }

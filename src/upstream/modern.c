@@ -110,6 +110,7 @@ static int copy_param(struct slice name, struct json value, void *arg)
 {
 	const struct writing *writing = arg;
 	struct slice cursor = writing->request->cursor;
+	struct slice task_id = writing->request->task_id;
 
 	if (!writing->request->is_modern && slice_is_equal(name, SLICE_LIT("task")))
 		return 0;
@@ -119,6 +120,8 @@ static int copy_param(struct slice name, struct json value, void *arg)
 		return 0;
 	if (cursor.n > 0 && slice_is_equal(name, SLICE_LIT("cursor")))
 		value.text = cursor;
+	if (task_id.n > 0 && slice_is_equal(name, SLICE_LIT("taskId")))
+		value.text = task_id;
 	append_member(writing->out, name, value.text);
 	return 0;
 }
@@ -174,28 +177,11 @@ bool modern_is_named(struct slice error)
 	       code == MCP_UNSUPPORTED_VERSION && has_ours(scan_path(error, path, ARRAY_LEN(path)));
 }
 
-static int copy_extension(struct slice name, struct json value, void *arg)
-{
-	if (!slice_is_equal(name, SLICE_LIT(MODERN_META "tasks")))
-		append_member(arg, name, value.text);
-	return 0;
-}
-
-/* Tasks of the two eras are not the same thing. bridging.md §2.5 */
+/* Tasks of the legacy era are not the same thing. bridging.md §2.5 */
 static int copy_capability(struct slice name, struct json value, void *arg)
 {
-	struct buf *out = arg;
-
-	if (slice_is_equal(name, SLICE_LIT("tasks")))
-		return 0;
-	if (!slice_is_equal(name, SLICE_LIT("extensions")) || value.type != JSON_OBJECT) {
-		append_member(out, name, value.text);
-		return 0;
-	}
-	append_name(out, name);
-	buf_append_char(out, '{');
-	scan_members(value.text, copy_extension, out);
-	buf_append_char(out, '}');
+	if (!slice_is_equal(name, SLICE_LIT("tasks")))
+		append_member(arg, name, value.text);
 	return 0;
 }
 

@@ -25,6 +25,7 @@ struct modern_request {
 	struct slice token;           /* what its progress token becomes; empty: it has none */
 	int level;                    /* of the log messages that its client wants, or -1 */
 	struct slice cursor;          /* what its cursor becomes: JSON text */
+	struct slice task_id;         /* what its taskId becomes: JSON text */
 	struct slice input_responses; /* to what the server wants to know: JSON text */
 	struct slice request_state;   /* that came with its question: JSON text */
 };
@@ -38,8 +39,8 @@ bool modern_is_reserved(struct slice name);
 void modern_append_params(struct buf *out, const struct upstream_setup *setup, struct slice params,
 			  const struct modern_request *request);
 /*
- * Appends the InitializeResult that says what this DiscoverResult does, of the server with this name; tasks, which are others
- * in each era, are left out. -1: it is no such result, or names no revision of ours.
+ * Appends the InitializeResult that says what this DiscoverResult does, of the server with this name; the capability `tasks`, which
+ * is not one of this era, is left out. -1: it is no such result, or names no revision of ours.
  */
 int modern_read_discovery(struct slice result, const char *name, struct buf *out) must_check;
 /* Whether an error (JSON text) is that of a server which does not speak the revision it was asked in, but a modern one of

@@ -333,6 +333,7 @@ void upstream_init(struct upstream *upstream, const struct upstream_ops *ops,
 	upstream->server = server;
 	upstream->level = -1;
 	list_init(&upstream->link);
+	list_init(&upstream->task_listeners);
 	timer_init(&upstream->start, upstream_on_start_timer);
 	timer_init(&upstream->probe, upstream_on_probe_timer);
 	timer_init(&upstream->idle, upstream_on_idle_timer);

@@ -33,6 +33,7 @@ struct call;
 struct child;
 struct client;
 struct listen;
+struct live_tasks;
 struct pool;
 struct revision;
 struct upstream;
@@ -102,9 +103,7 @@ struct upstream {
 	uint64_t probe_id;      /* of the ping that tells whether it still lives; 0: none */
 	uint64_t settling_id;   /* of the request that was given up */
 	bool settles_by_answer; /* to that, and not to a ping */
-	struct timer start;
-	struct timer probe;
-	struct timer idle;
+	struct timer start, probe, idle;
 	uint64_t ready_at_ms;
 	const struct revision *revision; /* what the server agreed to; NULL: nothing yet */
 	bool is_disposable;              /* if it fails, that is no failure of the server */
@@ -116,12 +115,13 @@ struct upstream {
 	struct client *client;           /* the only one it serves now; NULL: none, or many */
 	struct call *lease;              /* the only call that it may work on */
 	struct upstream_request *logged; /* modern: the only one of many whose log lines count */
-	struct listen *listen;  /* subscriptions to what changes; NULL: of the legacy era */
-	int level;              /* the log level that it was told last, or -1 */
-	uint64_t rested_at_ms;  /* when it last had nothing more to do */
+	struct listen *listen;      /* subscriptions to what changes; NULL: of the legacy era */
+	struct list task_listeners; /* who hears of its tasks */
+	struct live_tasks *tasks;   /* that it works on; NULL: none so far */
+	int level;                  /* the log level that it was told last, or -1 */
+	uint64_t rested_at_ms;      /* when it last had nothing more to do */
 	uint64_t donated_at_ms; /* when its place was promised to others (process_slots), or 0 */
-	bool makes_room,
-		is_awaited; /* it was stopped for another one; a session waits for its place */
+	bool makes_room, is_awaited; /* stopped for another one; a session waits for its place */
 };
 
 /* Who has a request in flight. */

@@ -58,7 +58,7 @@ static void check_made_up(const uint8_t *data, size_t size)
 
 static void check_round(const uint8_t *data, size_t size)
 {
-	struct seal made = { .kind = size % 3 + SEAL_PARKED,
+	struct seal made = { .kind = size % SEAL_TASK + SEAL_PARKED,
 			     .round = (uint32_t)size,
 			     .child = size * 77777777777,
 			     .issued_at_s = NOW,

@@ -52,6 +52,8 @@ class Child:
         self.listening = None  # the id of the last subscription
         self.levels = []
         self.done_once = set()
+        self.jobs = {}  # the tasks of a modern server, by their ids
+        self.watched = {}  # the ids of subscriptions to tasks, likewise
         base = None
         if config.get("record"):
             base = os.path.join(config["record"], "%s-%d" % (config.get("name", "child"), os.getpid()))
@@ -193,6 +195,9 @@ class Child:
         if self.is_modern(params):
             for method in ("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
                 del results[method]
+            if context["method"] in ("tasks/get", "tasks/update", "tasks/cancel"):
+                self.answer_of_job(context)
+                return
         if context["method"] == "initialize" and self.era == "modern":
             self.do_error(context, -32022, "child: unsupported protocol version",
                           {"supported": [MODERN], "requested": params.get("protocolVersion")})
@@ -214,9 +219,30 @@ class Child:
                 "cacheScope": "private", "_meta": {META + "serverInfo": {"name": "scripted", "version": "1"}}}
 
     def listen(self, context):
+        wanted = context["params"]["notifications"]
+        if "taskIds" in wanted:
+            granted = {"taskIds": [t for t in wanted["taskIds"] if t in self.jobs]}
+            self.watched.update((t, context["id"]) for t in granted["taskIds"])
+            self.do_notify(context, "notifications/subscriptions/acknowledged",
+                           {"notifications": granted, "_meta": {META + "subscriptionId": context["id"]}})
+            return
         self.listening = context["id"]
-        self.do_changed(context, "notifications/subscriptions/acknowledged",
-                        {"notifications": context["params"]["notifications"]})
+        self.do_changed(context, "notifications/subscriptions/acknowledged", {"notifications": wanted})
+
+    def answer_of_job(self, context):
+        """tasks/get, tasks/update and tasks/cancel of SEP-2663."""
+        job = self.jobs.get(context["params"].get("taskId"))
+        if job is None:
+            self.do_error(context, -32602, "child: no such task")
+            return
+        if context["method"] == "tasks/get":
+            self.do_result(context, job)
+            return
+        self.do_result(context, {})
+        if context["method"] == "tasks/cancel":
+            self.do_job({"job": job["taskId"]}, {"status": "cancelled"})
+        else:
+            self.answers[json.dumps(job["taskId"])] = context["params"].get("inputResponses")
 
     def initialize_result(self, params):
         return {"protocolVersion": self.config.get("version") or params.get("protocolVersion"),
@@ -290,6 +316,28 @@ class Child:
     def do_told(self, context):
         """The final result: what it was told, as JSON text."""
         self.do_text(context, json.dumps(context["params"].get("inputResponses")))
+
+    def do_task(self, context, task_id, steps=(), members=None):
+        """The call becomes a task, which does these steps."""
+        self.jobs[task_id] = dict({"taskId": task_id, "status": "working", "createdAt": "2026-01-01T00:00:00Z",
+                                   "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": 3000}, **(members or {}))
+        self.do_result(context, dict(self.jobs[task_id], resultType="task"))
+        self.spawn(steps, dict(context, job=task_id))
+
+    def do_job(self, context, members):
+        """From now on this is said of the task, to its listener at once."""
+        job = self.jobs[context["job"]]
+        job.pop("inputRequests", None)
+        job.update(members)
+        self.note("job %s %s" % (context["job"], job["status"]))
+        if context["job"] in self.watched:
+            meta = {META + "subscriptionId": self.watched[context["job"]]}
+            self.do_notify(context, "notifications/tasks", dict(job, _meta=meta))
+
+    def do_updated(self, context):
+        """Waits for tasks/update; what came with it is the result of the task."""
+        answer = yield ("answer", json.dumps(context["job"]))
+        self.do_job(context, {"status": "completed", "result": {"content": [{"type": "text", "text": json.dumps(answer)}]}})
 
     def do_changed(self, context, method, params=None):
         """A notification by the last subscription of a modern client."""

@@ -12,6 +12,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "d
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 BATCHES = "2025-03-26"  # the one revision that has them
 TASK_REQUESTS = ("CallToolRequest", "CreateMessageRequest", "ElicitRequest")  # of 2025-11-25
+EXTENDED = REVISIONS[-1]  # the one whose extension for tasks is known here, too
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 ANNOTATIONS = {"$schema", "definitions", "$defs", "description", "format"}
 
@@ -114,6 +115,35 @@ class Validator:
         return "%s: none of %d: %s" % (path, len(found), "; ".join(found))
 
 
+def task_types():
+    """The extension io.modelcontextprotocol/tasks (SEP-2663): what it adds to the types of 2026-07-28."""
+    text, whole = {"type": "string"}, {"type": "object"}
+    named = {"required": ["taskId"], "properties": {"taskId": text}}
+    state = {"type": "object", "required": ["taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs"], "properties": {
+        "taskId": text, "statusMessage": text, "createdAt": text, "lastUpdatedAt": text, "ttlMs": {"type": ["integer", "null"]},
+        "pollIntervalMs": {"type": "integer"}, "inputRequests": {"$ref": "#/$defs/InputRequests"}}}
+
+    def with_status(status, *needed):
+        return {"required": list(needed), "properties": dict({"status": {"const": status}}, **{n: whole for n in needed})}
+    states = [with_status("working"), with_status("cancelled"), with_status("input_required", "inputRequests"),
+              with_status("completed", "result"), with_status("failed", "error")]
+    detailed = {"allOf": [state, {"anyOf": states}]}
+
+    def result(kind, *more):
+        return {"allOf": [{"required": ["resultType"], "properties": {"resultType": {"const": kind}}}, *more]}
+
+    def call(method, *more):
+        return {"required": ["params"], "properties": {"method": {"const": method}, "params": {"allOf": [whole, *more]}}}
+    requests = {"GetTask": "tasks/get", "UpdateTask": "tasks/update", "CancelTask": "tasks/cancel"}
+    types = {"CreateTaskResult": result("task", detailed), "GetTaskResult": result("complete", detailed),
+             "UpdateTaskResult": result("complete"), "CancelTaskResult": result("complete"),
+             "TaskStatusNotification": call("notifications/tasks", detailed)}
+    types.update({name + "Request": call(method, named) for name, method in requests.items()})
+    methods = {"client": {method: name + "Request" for name, method in requests.items()},
+               "server": {"notifications/tasks": "TaskStatusNotification"}}
+    return types, methods
+
+
 class Revision(Validator):
     """What one revision of MCP allows each side to say."""
 
@@ -122,6 +152,11 @@ class Revision(Validator):
             super().__init__(json.load(f))
         self.name = name
         self.methods = {side: self.methods_of(side.capitalize()) for side in ("client", "server")}
+        if name == EXTENDED:
+            types, methods = task_types()
+            self.types.update(types)
+            for side, more in methods.items():
+                self.methods[side].update(more)
         self.errors = {}
         for type_name, schema in self.types.items():
             for part in schema.get("properties", {}).get("error", {}).get("allOf", ()):

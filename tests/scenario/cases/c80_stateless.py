@@ -9,7 +9,8 @@ from harness import case, cpu_seconds, eq, ok, wait_for
 MODERN = "2026-07-28"
 META = "io.modelcontextprotocol/"
 JSON = ("Content-Type", "application/json")
-NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId", "tasks/update": "taskId",
+         "tasks/cancel": "taskId"}
 
 SERVERS = {
     "main": {"script": {}},
@@ -379,8 +380,8 @@ def both_eras_on_one_connection(t):
     eq(s.echo("still"), "still")
 
 
-def listen(t, server, notifications, request_id="L"):
-    body = message("subscriptions/listen", {"notifications": notifications}, request_id=request_id)
+def listen(t, server, notifications, request_id="L", **kw):
+    body = message("subscriptions/listen", {"notifications": notifications}, request_id=request_id, **kw)
     conn = begin(t, server, body)
     response = conn.response()
     ok(response.is_sse, "events")

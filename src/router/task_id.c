@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* It never expires: the task is gone with its process at the latest, and how long it is kept there is for the server to say. */
+#include "router/task_id.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "obs/log.h"
+#include "router/client.h"
+#include "router/router.h"
+#include "session/principal.h"
+
+/* Fills *digest_r, too, which belongs to no request. */
+static struct seal_binding binding_of(const struct client *client, struct digest *digest_r)
+{
+	digest_bytes(SLICE_LIT("task"), digest_r);
+	return (struct seal_binding){ .server = slice_str(client->server->conf.name),
+				      .caller = &client->principal->identity,
+				      .digest = digest_r };
+}
+
+bool task_id_is_fit(struct json own)
+{
+	return own.type == JSON_STRING && own.text.n > 2 && own.text.n <= TASK_ID_BYTES_MAX;
+}
+
+void task_id_append(struct buf *out, const struct client *client, uint64_t child, struct json own)
+{
+	struct digest digest;
+	struct seal_binding binding = binding_of(client, &digest);
+	struct seal seal = { .kind = SEAL_TASK,
+			     .child = child,
+			     .issued_at_s = clock_wall_ms() / 1000,
+			     .expires_at_s = UINT64_MAX,
+			     .text = own.text };
+
+	CHECK(task_id_is_fit(own));
+	seal_append(out, &client->router->seal_keys, &binding, &seal);
+}
+
+struct task_id *task_id_open(const struct client *client, struct json name)
+{
+	struct digest digest;
+	struct seal_binding binding = binding_of(client, &digest);
+	struct error err = { .kind = ERROR_NONE };
+	struct task_id *id = NULL;
+	struct buf plain = { 0 };
+	struct seal seal;
+	char *at;
+
+	if (seal_open(&client->router->seal_keys, &binding, name, clock_wall_ms() / 1000, &plain,
+		      &seal, &err) < 0) {
+		LOG(TASK_REFUSED, LOG_STR("server", client->server->conf.name),
+		    LOG_STR("reason", err.text));
+	} else if (seal.kind == SEAL_TASK && seal.is_of_this_process) {
+		id = mem_alloc(sizeof(*id) + seal.text.n + name.text.n);
+		at = id->text;
+		id->child = seal.child;
+		id->own = mem_put_slice(&at, seal.text);
+		id->name = mem_put_slice(&at, name.text);
+	}
+	buf_fini(&plain);
+	return id;
+}
+
+bool task_id_is_own(const struct task_id *id, struct json own)
+{
+	struct buf one = { 0 }, other = { 0 };
+	bool is_same;
+
+	if (!task_id_is_fit(own))
+		return false;
+	if (slice_is_equal(id->own, own.text))
+		return true;
+	is_same = scan_decode_string((struct json){ JSON_STRING, true, id->own }, &one) == 0 &&
+		  scan_decode_string(own, &other) == 0 &&
+		  slice_is_equal(buf_slice(&one), buf_slice(&other));
+	buf_fini(&one);
+	buf_fini(&other);
+	return is_same;
+}

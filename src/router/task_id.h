@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ids of tasks as modern clients know them (SEP-2663): the server's own, sealed for this server and this caller, with the
+ * process that works on the task. Whoever has one of somebody else, of another server, or one that he made up, has none.
+ *
+ * One task may have several such ids, all of them good: each that is sealed is another text. So what a client is told of a task
+ * names it as the client has named it. MOD-TASK-02, bridging.md §1.1 (9), §2.5
+ */
+#ifndef MCPGATED_ROUTER_TASK_ID_H
+#define MCPGATED_ROUTER_TASK_ID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "jsonrpc/scan.h"
+
+/* Of a server's own, as it is written; a longer one is no id. Sealed it still fits into a field of a head. */
+#define TASK_ID_BYTES_MAX 1024
+
+struct client;
+
+struct task_id {
+	uint64_t child;    /* whose process works on it; never used again */
+	struct slice own;  /* the server's: a JSON string, in what follows, as the next */
+	struct slice name; /* the client's */
+	char text[];
+};
+
+/* Whether a server may have given a task this id. */
+bool task_id_is_fit(struct json own);
+/* Appends, as a JSON string, the client's form of the id, which is fit, of a task in this process. */
+void task_id_append(struct buf *out, const struct client *client, uint64_t child, struct json own);
+/* What a client means by its form; to be freed. NULL: no task of its caller at this server, or not of a process that is there. */
+struct task_id *task_id_open(const struct client *client, struct json name);
+/* Whether what the server wrote is the same id, however it is spelled. */
+bool task_id_is_own(const struct task_id *id, struct json own);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a process tells no more, the client's own subscription ends: it will ask again, and then miss the task in what is
+ * acknowledged. To leave it waiting for a task that nobody works on would be worse.
+ */
+#include "router/task_listener.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "router/call.h"
+#include "router/client.h"
+#include "router/pool.h"
+#include "router/router.h"
+#include "router/task_call.h"
+#include "router/task_id.h"
+#include "router/task_result.h"
+#include "upstream/modern.h"
+#include "upstream/send.h"
+
+/* A subscription at one process. */
+struct task_listening {
+	struct upstream_request request;
+	struct task_listener *listener;
+	struct list link;        /* of its */
+	struct list of_upstream; /* those that hear of its tasks */
+	struct upstream *upstream;
+	bool is_asked, is_agreed;
+	size_t count;
+	struct {
+		struct task_id *id;
+		bool is_agreed;
+	} tasks[TASK_LISTENER_MAX];
+};
+
+static struct task_listening *listening_at(struct list *node)
+{
+	return container_of(node, struct task_listening, link);
+}
+
+/* ---- the end of one ---- */
+
+static void listening_free(struct task_listening *listening)
+{
+	struct loop *loop = listening->listener->call->client->router->loop;
+
+	list_remove(&listening->link);
+	list_remove(&listening->of_upstream);
+	if (listening->is_asked)
+		upstream_end_request(&listening->request, true);
+	for (size_t i = 0; i < listening->count; i++)
+		free(listening->tasks[i].id);
+	loop_defer_free(loop, listening);
+}
+
+static bool is_awaited(const struct task_listener *listener)
+{
+	LIST_FOREACH(node, &listener->listening) {
+		if (!listening_at(node)->is_agreed)
+			return true;
+	}
+	return false;
+}
+
+/* It says no more. Whoever is told may end the listener. */
+static void note_over(struct task_listening *listening)
+{
+	struct task_listener *listener = listening->listener;
+
+	listening_free(listening);
+	if (listener->is_settled)
+		listener->ops->on_over(listener);
+	else if (!is_awaited(listener))
+		listener->ops->on_settled(listener);
+}
+
+static struct task_listening *of_request(struct upstream_request *request)
+{
+	return container_of(request, struct task_listening, request);
+}
+
+static void on_response(struct upstream_request *request, const struct envelope *env)
+{
+	(void)env;
+	note_over(of_request(request));
+}
+
+static void on_malformed(struct upstream_request *request)
+{
+	note_over(of_request(request));
+}
+
+static void on_lost(struct upstream_request *request, enum reason reason)
+{
+	(void)request;
+	(void)reason; /* it has ended with its upstream */
+}
+
+static const struct upstream_request_ops request_ops = {
+	.on_response = on_response,
+	.on_malformed = on_malformed,
+	.on_lost = on_lost,
+};
+
+/* ---- which tasks ---- */
+
+static struct task_listening *find_listening(const struct task_listener *listener,
+					     const struct upstream *upstream)
+{
+	LIST_FOREACH(node, &listener->listening) {
+		if (listening_at(node)->upstream == upstream)
+			return listening_at(node);
+	}
+	return NULL;
+}
+
+static struct task_listening *add_listening(struct task_listener *listener,
+					    struct upstream *upstream)
+{
+	struct task_listening *listening = mem_zalloc(sizeof(*listening));
+
+	listening->request.ops = &request_ops;
+	listening->request.is_lasting = true;
+	listening->listener = listener;
+	listening->upstream = upstream;
+	list_init(&listening->link);
+	list_append(&listener->listening, &listening->link);
+	list_init(&listening->of_upstream);
+	list_append(&upstream->task_listeners, &listening->of_upstream);
+	return listening;
+}
+
+/* One that is named twice, or that nobody works on, counts all the same: so a filter costs no more than it may. */
+static int note_task(struct slice element, void *arg)
+{
+	struct task_listener *listener = arg;
+	const struct client *client = listener->call->client;
+	struct json name = { scan_type(element), memchr(element.p, '\\', element.n) != NULL,
+			     element };
+	struct task_id *id = task_id_open(client, name);
+	struct upstream *upstream = NULL;
+	struct task_listening *listening;
+
+	if (id != NULL)
+		upstream =
+			task_call_find_upstream(client, buf_slice(&client->pool->setup.claims), id);
+	if (upstream == NULL) {
+		free(id);
+	} else {
+		listening = find_listening(listener, upstream);
+		if (listening == NULL)
+			listening = add_listening(listener, upstream);
+		listening->tasks[listening->count++].id = id;
+	}
+	return ++listener->count < TASK_LISTENER_MAX ? 0 : -1;
+}
+
+void task_listener_init(struct task_listener *listener, const struct task_listener_ops *ops,
+			struct call *call, struct slice filter)
+{
+	struct json ids = scan_member(filter, SLICE_LIT("taskIds"));
+	struct error err;
+
+	*listener = (struct task_listener){ .ops = ops, .call = call };
+	list_init(&listener->listening);
+	if (call->client->pool->capabilities.offers & OFFER_TASKS)
+		(void)!scan_array(ids.text, SIZE_MAX, note_task, listener, &err);
+}
+
+/* ---- asking ---- */
+
+static void ask(struct task_listening *listening)
+{
+	struct upstream *upstream = listening->upstream;
+	uint64_t id = upstream_next_id(upstream);
+	struct buf params = { 0 };
+
+	buf_append_str(&params, "{\"notifications\":{\"taskIds\":[");
+	for (size_t i = 0; i < listening->count; i++) {
+		buf_append_str(&params, i > 0 ? "," : "");
+		buf_append_slice(&params, listening->tasks[i].id->own);
+	}
+	buf_append_str(&params, "]}}");
+	send_request(upstream, id, SLICE_LIT("subscriptions/listen"), buf_slice(&params));
+	buf_fini(&params);
+	upstream_add_request(upstream, &listening->request, id);
+	listening->is_asked = true;
+}
+
+bool task_listener_begin(struct task_listener *listener)
+{
+	LIST_FOREACH_SAFE(node, &listener->listening) {
+		struct task_listening *listening = listening_at(node);
+
+		if (upstream_has_room(listening->upstream, listening->count * TASK_ID_BYTES_MAX))
+			ask(listening);
+		else
+			listening_free(listening);
+	}
+	return !list_is_empty(&listener->listening);
+}
+
+static void give_up(struct task_listening *listening, const char *why)
+{
+	if (listening->is_asked)
+		send_given_up(listening->upstream, listening->request.id, why);
+	listening_free(listening);
+}
+
+void task_listener_settle(struct task_listener *listener)
+{
+	listener->is_settled = true;
+	LIST_FOREACH_SAFE(node, &listener->listening) {
+		if (!listening_at(node)->is_agreed)
+			give_up(listening_at(node), "it was not acknowledged in time");
+	}
+}
+
+void task_listener_append_ids(struct buf *out, const struct task_listener *listener)
+{
+	const char *comma = "";
+
+	LIST_FOREACH(node, &listener->listening) {
+		const struct task_listening *listening = listening_at(node);
+
+		for (size_t i = 0; i < listening->count; i++) {
+			if (!listening->tasks[i].is_agreed)
+				continue;
+			buf_append_str(out, comma);
+			buf_append_slice(out, listening->tasks[i].id->name);
+			comma = ",";
+		}
+	}
+}
+
+void task_listener_end(struct task_listener *listener)
+{
+	if (listener->call == NULL)
+		return;
+	while (!list_is_empty(&listener->listening))
+		give_up(listening_at(listener->listening.next), "nobody listens any more");
+	listener->call = NULL;
+}
+
+/* ---- what comes ---- */
+
+static int note_agreed(struct slice element, void *arg)
+{
+	struct task_listening *listening = arg;
+	struct json own = { scan_type(element), true, element };
+
+	for (size_t i = 0; i < listening->count; i++) {
+		if (task_id_is_own(listening->tasks[i].id, own))
+			listening->tasks[i].is_agreed = true;
+	}
+	return 0;
+}
+
+static void take_acknowledged(struct task_listening *listening, const struct envelope *env)
+{
+	static const char *const path[] = { "notifications", "taskIds" };
+	struct json ids = scan_path(env->params.text, path, ARRAY_LEN(path));
+	struct task_listener *listener = listening->listener;
+	struct error err;
+
+	if (listening->is_agreed)
+		return;
+	listening->is_agreed = true;
+	(void)!scan_array(ids.text, TASK_LISTENER_MAX, note_agreed, listening, &err);
+	if (!listener->is_settled && !is_awaited(listener))
+		listener->ops->on_settled(listener);
+}
+
+/* A client that reads slowly gets the last of what is said of a task: that is all there is to know. */
+static void tell(struct call *call, const struct task_id *id, struct slice told)
+{
+	struct buf text = { 0 };
+	struct msg *msg;
+
+	buf_append_str(&text, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":"
+			      "{\"_meta\":{\"" MODERN_META "subscriptionId\":");
+	buf_append_slice(&text, call->id);
+	buf_append_str(&text, "},");
+	buf_append_slice(&text, slice_of(told.p + 1, told.n - 1));
+	buf_append_char(&text, '}');
+	msg = msg_new_take(&text);
+	/* Never a small number, as the ids of server requests are. */
+	(void)call->ops->on_message(call, STREAM_NOTIFICATION, (uintptr_t)id | 1ull << 63, msg);
+	msg_unref(&msg);
+}
+
+static bool take_told(struct task_listening *listening, const struct envelope *env)
+{
+	struct task_listener *listener = listening->listener;
+	struct json own = scan_member(env->params.text, SLICE_LIT("taskId"));
+	struct call *call = listener->call;
+	struct buf told = { 0 };
+	bool is_told = false;
+
+	if (!listening->is_agreed)
+		return false;
+	if (!listener->is_settled)
+		listener->ops->on_settled(listener);
+	for (size_t i = 0; i < listening->count && !is_told; i++) {
+		const struct task_id *id = listening->tasks[i].id;
+
+		if (!listening->tasks[i].is_agreed || !task_id_is_own(id, own))
+			continue;
+		is_told = task_result_append_told(&told, call->client, listening->upstream, id,
+						  env->params.text);
+		if (is_told)
+			tell(call, id, buf_slice(&told));
+	}
+	buf_fini(&told);
+	return is_told;
+}
+
+static struct task_listening *find_named(const struct upstream *upstream, struct json id)
+{
+	struct upstream_request *request = upstream_find_request(upstream, id);
+
+	return request != NULL && request->ops == &request_ops ? of_request(request) : NULL;
+}
+
+bool task_listener_take(struct upstream *upstream, const struct envelope *env)
+{
+	static const char *const path[] = { "_meta", MODERN_META "subscriptionId" };
+	bool is_cancelled = slice_is_equal(env->method, SLICE_LIT("notifications/cancelled"));
+	struct slice params = env->params.text;
+	struct task_listening *listening =
+		find_named(upstream, is_cancelled ? scan_member(params, SLICE_LIT("requestId")) :
+						    scan_path(params, path, ARRAY_LEN(path)));
+
+	if (listening == NULL)
+		return false;
+	if (is_cancelled)
+		note_over(listening);
+	else if (slice_is_equal(env->method, SLICE_LIT("notifications/subscriptions/acknowledged")))
+		take_acknowledged(listening, env);
+	else
+		return slice_is_equal(env->method, SLICE_LIT("notifications/tasks")) &&
+		       take_told(listening, env);
+	return true;
+}
+
+void task_listener_lose(struct upstream *upstream)
+{
+	while (!list_is_empty(&upstream->task_listeners))
+		note_over(container_of(upstream->task_listeners.next, struct task_listening,
+				       of_upstream));
+}

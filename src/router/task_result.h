@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a modern server says of tasks, as a modern client gets it: a task that has been made, the answers to tasks/get, update and
+ * cancel, notifications/tasks. MOD-TASK-01, -02, bridging.md §2.5
+ */
+#ifndef MCPGATED_ROUTER_TASK_RESULT_H
+#define MCPGATED_ROUTER_TASK_RESULT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "router/modern_server.h"
+
+struct call;
+struct client;
+struct task_id;
+struct upstream;
+
+/*
+ * Appends the result (JSON text) of this kind to a call that is about a task, or has become one. False: it is not what may be said, or
+ * not to this client, and nothing was appended.
+ */
+bool task_result_append(struct buf *out, const struct call *call, enum modern_result kind,
+			struct slice result);
+/* The same for the params of notifications/tasks about this task. */
+bool task_result_append_told(struct buf *out, const struct client *client,
+			     struct upstream *upstream, const struct task_id *id,
+			     struct slice params);
+
+#endif

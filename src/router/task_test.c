@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks of modern clients at modern servers, in time: how long a process is kept for one, who hears of it, and when. */
+#include "router/live_tasks.h"
+
+#include "io/peer.h"
+#include "router/client_request.h"
+#include "router/era_stage.h"
+#include "router/task_extension.h"
+#include "router/task_id.h"
+#include "router/task_listener.h"
+
+#define ASKERS_MAX 16
+#define IDLE_MS 60000
+#define EXTENSION "'extensions':{'io.modelcontextprotocol/tasks':{}}"
+#define KNOWING META_OF(EXTENSION, CLIENT) "}"
+#define MAKE(id) REQUEST(id, "tools/call", "'name':'t'," KNOWING)
+#define STATE(id, status, more) \
+	"'taskId':" id ",'status':'" status "','createdAt':'x','lastUpdatedAt':'x'" more
+#define MADE(id, task, more) ANSWER(id, "'resultType':'task'," STATE(task, "working", more))
+#define ACKNOWLEDGED(id, tasks)                                                           \
+	"{'jsonrpc':'2.0','method':'notifications/subscriptions/acknowledged','params':{" \
+	"'notifications':{'taskIds':[" tasks "]},'_meta':{'" META "subscriptionId':" id "}}}"
+#define TOLD(id, task, status)                                              \
+	"{'jsonrpc':'2.0','method':'notifications/tasks','params':{" STATE( \
+		task, status, ",'ttlMs':null") ",'_meta':{'" META "subscriptionId':" id "}}}"
+
+/* A request without a session, and its front. */
+struct asker {
+	struct call call;
+	struct buf messages; /* each followed by a bar */
+	struct buf response;
+	enum ending ending;
+};
+
+static struct asker askers[ASKERS_MAX];
+static size_t asker_count;
+
+static struct asker *of_call(struct call *call)
+{
+	return container_of(call, struct asker, call);
+}
+
+static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
+{
+	buf_append_slice(&of_call(call)->messages, msg->text);
+	buf_append_char(&of_call(call)->messages, '|');
+	return true;
+}
+
+static bool is_reachable(const struct call *call)
+{
+	return true;
+}
+
+static void end(struct call *call, enum ending ending)
+{
+	assert_int_equal(of_call(call)->ending, ENDING_NONE);
+	of_call(call)->ending = ending;
+	client_request_close(call->client);
+}
+
+static void on_response(struct call *call, const struct slice *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_append_slice(&of_call(call)->response, parts[i]);
+	end(call, ENDING_RESPONSE);
+}
+
+static void on_failed(struct call *call, enum reason reason)
+{
+	end(call, ENDING_FAILED);
+}
+
+static void on_cancelled(struct call *call)
+{
+	end(call, ENDING_CANCELLED);
+}
+
+static const struct call_ops ops = {
+	.on_message = on_message,
+	.is_reachable = is_reachable,
+	.on_response = on_response,
+	.on_failed = on_failed,
+	.on_cancelled = on_cancelled,
+};
+
+/* ---- words for the stories ---- */
+
+static struct asker *ask(const char *text)
+{
+	static const struct peer nobody;
+	struct asker *asker = &askers[asker_count++];
+	struct envelope env = scan(q(text));
+
+	assert_true(asker_count <= ASKERS_MAX);
+	call_init(&asker->call, &ops, &env);
+	client_request_open(&router, &servers[0], &router.sessions.principals.anonymous, &nobody,
+			    &asker->call, admit(NULL, &env));
+	settle();
+	return asker;
+}
+
+static void begin_process(size_t i)
+{
+	hears(process(i), DISCOVER("", GATEWAY));
+	says(process(i), DISCOVERED_WITH("'tools':{},'completions':{}," EXTENSION));
+}
+
+/* The next request of the process is left unread. */
+static void reads_one(size_t i)
+{
+	assert_non_null(fake_process_read(process(i)));
+}
+
+/* The client's id of the task of that name, made in process 0 by its request of that id: with its quotes. */
+static char *made(const char *id, const char *task, const char *more)
+{
+	struct asker *asker = ask(MAKE("'c'"));
+	struct buf text = { 0 };
+	struct json name;
+
+	if (id[0] == '2')
+		begin_process(0);
+	reads_one(0);
+	buf_printf(&text, MADE("%s", "'%s'", "%s"), id, task, more);
+	says(process(0), buf_terminate(&text));
+	buf_fini(&text);
+	assert_int_equal(asker->ending, ENDING_RESPONSE);
+	name = scan_path(buf_slice(&asker->response), (const char *const[]){ "result", "taskId" },
+			 2);
+	assert_int_equal(name.type, JSON_STRING);
+	return strndup(name.text.p, name.text.n);
+}
+
+/* Whether the process has been told to stop; it has read all else. */
+static bool is_stopped(void)
+{
+	hears_nothing(process(0));
+	return process(0)->is_eof;
+}
+
+/* One who listens to these, JSON strings with commas between. */
+static struct asker *listen_to_tasks(const char *names)
+{
+	struct buf text = { 0 };
+	struct asker *asker;
+
+	buf_printf(&text,
+		   REQUEST("'l'", "subscriptions/listen",
+			   "'notifications':{'taskIds':[%s]}," KNOWING),
+		   names);
+	asker = ask(buf_terminate(&text));
+	buf_fini(&text);
+	return asker;
+}
+
+static void leave(struct asker *asker)
+{
+	call_give_up(&asker->call, "it has left");
+	call_cancel(&asker->call);
+	settle();
+}
+
+static bool has_heard(struct asker *asker, const char *text)
+{
+	bool is_there = strstr(buf_terminate(&asker->messages), q(text)) != NULL;
+
+	asker->messages.len = 0;
+	return is_there;
+}
+
+static int setup(void **state)
+{
+	pool_setup(state);
+	servers[0].conf.era = ERA_MODERN;
+	servers[0].conf.idle_ms = IDLE_MS;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	client_request_end_all(&router, REASON_DRAINING);
+	client_stage_close(state);
+	for (size_t i = 0; i < asker_count; i++) {
+		assert_int_not_equal(askers[i].ending, ENDING_NONE);
+		buf_fini(&askers[i].messages);
+		buf_fini(&askers[i].response);
+	}
+	memset(askers, 0, sizeof(askers));
+	asker_count = 0;
+	return 0;
+}
+
+/* ---- the time of a process ---- */
+
+/* bridging.md §2.5: for ten minutes without a word; then it is as idle as any. */
+static void a_task_keeps_its_process(void **state)
+{
+	free(made("2", "a", ",'ttlMs':null"));
+	pass(LIVE_TASKS_MS - IDLE_MS);
+	assert_false(is_stopped());
+	pass(2 * IDLE_MS);
+	assert_true(is_stopped());
+}
+
+/* The server says how long it is there; a number that is none of that says nothing. */
+static void a_task_keeps_it_no_longer_than_it_lives(void **state)
+{
+	free(made("2", "a", ",'ttlMs':90000"));
+	pass(IDLE_MS + 1);
+	assert_false(is_stopped());
+	pass(IDLE_MS);
+	assert_true(is_stopped());
+}
+
+static void no_time_keeps_nothing(void **state)
+{
+	free(made("2", "a", ",'ttlMs':-5"));
+	pass(IDLE_MS + 1);
+	assert_true(is_stopped());
+}
+
+static void look(const char *id, const char *name, const char *status)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, REQUEST("'g'", "tasks/get", "'taskId':%s," KNOWING), name);
+	ask(buf_terminate(&text));
+	reads_one(0);
+	text.len = 0;
+	buf_printf(&text,
+		   ANSWER("%s", "'resultType':'complete'," STATE("'a'", "%s", ",'ttlMs':null")), id,
+		   status);
+	says(process(0), buf_terminate(&text));
+	buf_fini(&text);
+}
+
+/* Each word of it begins the time anew, and that of its end ends it. */
+static void what_is_told_counts(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':null");
+
+	pass(LIVE_TASKS_MS - 1);
+	look("3", name, "working");
+	pass(LIVE_TASKS_MS - IDLE_MS);
+	assert_false(is_stopped());
+	look("4", name, "completed");
+	pass(IDLE_MS + 1);
+	assert_true(is_stopped());
+	free(name);
+}
+
+/* A process that is to go, for its age or a change of the server's era, goes with its last task. */
+static void one_that_retires_waits_for_its_tasks(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':null");
+	struct pool *pool = container_of(router.slots.pools.next, struct pool, link);
+
+	upstream_retire(container_of(pool->upstreams.next, struct upstream, link));
+	settle();
+	assert_false(is_stopped());
+	look("3", name, "working");
+	look("4", name, "failed");
+	assert_true(is_stopped());
+	free(name);
+}
+
+/* Of many, those that were told of last are kept in mind; DEF-11. */
+static void tasks_without_end_are_bounded(void **state)
+{
+	struct upstream *upstream;
+	struct buf text = { 0 };
+
+	free(made("2", "a", ",'ttlMs':null"));
+	upstream = container_of(container_of(router.slots.pools.next, struct pool, link)
+					->upstreams.next,
+				struct upstream, link);
+	for (unsigned int i = 0; i < LIVE_TASKS_MAX; i++) {
+		text.len = 0;
+		buf_printf(&text, "{" STATE("'t%u'", "working", "") "}", i);
+		assert_true(live_tasks_note(upstream, slice_str(q(buf_terminate(&text)))));
+	}
+	for (unsigned int i = 0; i < LIVE_TASKS_MAX; i++) {
+		assert_true(live_tasks_has_some(upstream));
+		text.len = 0;
+		buf_printf(&text, "{" STATE("'t%u'", "cancelled", "") "}", i);
+		assert_true(live_tasks_note(upstream, slice_str(q(buf_terminate(&text)))));
+	}
+	assert_false(live_tasks_has_some(upstream)); /* `a` was the oldest */
+	buf_fini(&text);
+}
+
+/* ---- listening ---- */
+
+static void listeners_keep_the_process(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':1");
+	struct asker *asker = listen_to_tasks(name);
+
+	hears(process(0), REQUEST("3", "subscriptions/listen",
+				  META_OF("", GATEWAY) "},'notifications':{'taskIds':['a']}"));
+	says(process(0), ACKNOWLEDGED("3", "'a'"));
+	assert_true(has_heard(asker, "'taskIds':["));
+	pass(LIVE_TASKS_MS + 2 * IDLE_MS);
+	assert_false(is_stopped());
+	leave(asker);
+	reads_one(0); /* the cancellation */
+	pass(2 * IDLE_MS);
+	assert_true(is_stopped());
+	free(name);
+}
+
+/* MOD-SUB-06: ten seconds; what comes later is not for it. */
+static void agreement_is_awaited_for_a_while(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':null");
+	struct asker *asker = listen_to_tasks(name);
+
+	reads_one(0);
+	says(process(0), TOLD("3", "'a'", "working"));
+	pass(9999);
+	assert_int_equal(asker->messages.len, 0);
+	pass(1);
+	assert_true(has_heard(asker, "'notifications':{}"));
+	reads_one(0); /* the cancellation */
+	says(process(0), ACKNOWLEDGED("3", "'a'"));
+	says(process(0), TOLD("3", "'a'", "completed"));
+	assert_int_equal(asker->messages.len, 0);
+	leave(asker);
+	free(name);
+}
+
+/* It is told of no more tasks than it listens to, by no other subscription, in no unknown state. */
+static void only_what_was_agreed_to_is_told(void **state)
+{
+	char *a = made("2", "a", ",'ttlMs':null"), *b = made("3", "b", ",'ttlMs':null");
+	struct asker *asker;
+	struct buf names = { 0 };
+
+	buf_printf(&names, "%s,%s", a, b);
+	asker = listen_to_tasks(buf_terminate(&names));
+	reads_one(0);
+	says(process(0), ACKNOWLEDGED("4", "'a','c'"));
+	assert_true(has_heard(asker, "acknowledged"));
+	says(process(0), TOLD("4", "'b'", "working"));
+	says(process(0), TOLD("4", "'c'", "working"));
+	says(process(0), TOLD("1", "'a'", "working"));
+	says(process(0), TOLD("4", "'a'", "later"));
+	says(process(0), TOLD("4", "7", "working"));
+	says(process(0), ACKNOWLEDGED("4", "'b'"));
+	assert_int_equal(asker->messages.len, 0);
+	says(process(0), TOLD("4", "'\\u0061'", "working"));
+	assert_true(has_heard(asker, "'status':'working'"));
+	leave(asker);
+	buf_fini(&names);
+	free(a);
+	free(b);
+}
+
+/* The server ends the subscription, in whatever way: so ends the client's, and it asks again. MOD-SUB-04 */
+static void the_end_there_is_the_end_here(void **state)
+{
+	static const struct {
+		const char *agrees, *ends;
+	} rows[] = {
+		{ ACKNOWLEDGED("3", "'a'"), ANSWER("3", "'resultType':'complete'") },
+		{ ACKNOWLEDGED("4", "'a'"), ERROR("4", "-32000") },
+		{ ACKNOWLEDGED("5", "'a'"), "{'jsonrpc':'2.0','method':'notifications/cancelled',"
+					    "'params':{'requestId':5}}" },
+	};
+	char *name = made("2", "a", ",'ttlMs':null");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct asker *asker = listen_to_tasks(name);
+
+		reads_one(0);
+		says(process(0), rows[i].agrees);
+		assert_int_equal(asker->ending, ENDING_NONE);
+		says(process(0), rows[i].ends);
+		assert_int_equal(asker->ending, ENDING_RESPONSE);
+		hears_nothing(process(0));
+	}
+	free(name);
+}
+
+/* So much of a filter is read, whatever stands in it. */
+static void filters_are_bounded(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':null");
+	struct buf names = { 0 };
+	struct asker *asker;
+
+	for (unsigned int i = 0; i < TASK_LISTENER_MAX; i++)
+		buf_append_str(&names, "'x',");
+	buf_append_str(&names, name);
+	asker = listen_to_tasks(buf_terminate(&names));
+	assert_true(has_heard(asker, "'notifications':{}"));
+	hears_nothing(process(0));
+	leave(asker);
+	buf_fini(&names);
+	free(name);
+}
+
+/* ---- names ---- */
+
+static void only_some_texts_are_ids(void **state)
+{
+	static char text[TASK_ID_BYTES_MAX + 1];
+	struct json id = { JSON_STRING, false, { text, TASK_ID_BYTES_MAX } };
+
+	memset(text, 'x', sizeof(text));
+	text[0] = '"';
+	text[TASK_ID_BYTES_MAX - 1] = '"';
+	assert_true(task_id_is_fit(id));
+	id.text.n++;
+	assert_false(task_id_is_fit(id));
+	id.text = SLICE_LIT("\"\"");
+	assert_false(task_id_is_fit(id));
+	id = (struct json){ JSON_NUMBER, false, SLICE_LIT("1234") };
+	assert_false(task_id_is_fit(id));
+}
+
+/* bridging.md §2.5: however it is spelled; everything else stays as it is. */
+static void the_extension_is_left_out(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "{'a':1,'extensions':{'io.modelcontextprotocol/tasks':{}},'b':[]}",
+		  "{'a':1,'extensions':{},'b':[]}" },
+		{ "{'extensions':{'x':1,'io.modelcontextprotocol\\/tasks':{'y':2},'z':{}}}",
+		  "{'extensions':{'x':1,'z':{}}}" },
+		{ "{'extension\\u0073':{'io.modelcontextprotocol/task\\u0073':{}}}",
+		  "{'extension\\u0073':{}}" },
+		{ "{'extensions':[],'io.modelcontextprotocol/tasks':{}}",
+		  "{'extensions':[],'io.modelcontextprotocol/tasks':{}}" },
+		{ "{}", "{}" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf out = { 0 };
+
+		task_extension_append_without(&out, slice_str(q(rows[i][0])));
+		assert_string_equal(buf_terminate(&out), q(rows[i][1]));
+		buf_fini(&out);
+	}
+}
+
+int main(void)
+{
+#define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TASK_TEST(a_task_keeps_its_process),
+		TASK_TEST(a_task_keeps_it_no_longer_than_it_lives),
+		TASK_TEST(no_time_keeps_nothing),
+		TASK_TEST(what_is_told_counts),
+		TASK_TEST(one_that_retires_waits_for_its_tasks),
+		TASK_TEST(tasks_without_end_are_bounded),
+		TASK_TEST(listeners_keep_the_process),
+		TASK_TEST(agreement_is_awaited_for_a_while),
+		TASK_TEST(only_what_was_agreed_to_is_told),
+		TASK_TEST(the_end_there_is_the_end_here),
+		TASK_TEST(filters_are_bounded),
+		cmocka_unit_test(only_some_texts_are_ids),
+		cmocka_unit_test(the_extension_is_left_out),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
