@@ -550,6 +550,7 @@ static void pool_free(struct pool *pool)
 	task_cancel(&pool->pump);
 	timer_stop(&pool->retry);
 	era_waiter_leave(&pool->verdict);
+	era_waiter_leave(&pool->aside);
 	pool_memory_fini(pool);
 	if (pool_is_shared(pool)) {
 		pool->router->pool_ops->on_end(pool);
@@ -760,6 +761,7 @@ enum reason pool_join_request(struct pool_member *member, struct slice capabilit
 	}
 	if (client->pool->initialize_result == NULL)
 		return pool_add_joining(client->pool, member);
+	pool_era_ask_aside(client->pool);
 	pool_join_as(member, client->pool);
 	*is_ready_r = true;
 	return REASON_NONE;

@@ -116,6 +116,7 @@ struct pool {
 	bool is_entered; /* callers wait for it to begin, and it counts among what its holder waits for */
 	struct era_waiter
 		verdict; /* until it has turned out of which era the server is, nothing is started */
+	struct era_waiter aside; /* the same, while it serves as a legacy one */
 	/* of one session: */
 	uint64_t stopped_at_ms;   /* when its last process was stopped, or lost */
 	struct upstream *awaited; /* whose place may be for it; NULL: none in particular */

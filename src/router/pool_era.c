@@ -12,11 +12,11 @@
 #include "upstream/modern.h"
 #include "upstream/upstream_era.h"
 
-static void ask(struct pool *pool)
+static void ask(struct pool *pool, struct era_waiter *waiter)
 {
-	if (!era_waiter_is_waiting(&pool->verdict))
+	if (!era_waiter_is_waiting(waiter))
 		era_probes_ask(&pool->router->era_probes, pool->server,
-			       buf_slice(&pool->setup.claims), &pool->verdict);
+			       buf_slice(&pool->setup.claims), waiter);
 }
 
 static void on_verdict(struct era_waiter *waiter)
@@ -24,10 +24,32 @@ static void on_verdict(struct era_waiter *waiter)
 	pool_wake(container_of(waiter, struct pool, verdict));
 }
 
+/* A pool is asked in one way only: those of the other era finish their calls. */
+static void retire_others(struct pool *pool, bool is_modern)
+{
+	LIST_FOREACH_SAFE(node, &pool->upstreams) {
+		struct upstream *upstream = container_of(node, struct upstream, link);
+
+		if (upstream->state == UPSTREAM_READY && upstream_is_modern(upstream) != is_modern)
+			upstream_retire(upstream);
+	}
+}
+
+static void on_verdict_aside(struct era_waiter *waiter)
+{
+	struct pool *pool = container_of(waiter, struct pool, aside);
+
+	if (era_of(pool->server) == ERA_MODERN)
+		retire_others(pool, true);
+	pool_wake(pool);
+}
+
 void pool_era_init(struct pool *pool)
 {
 	list_init(&pool->verdict.link);
 	pool->verdict.on_verdict = on_verdict;
+	list_init(&pool->aside.link);
+	pool->aside.on_verdict = on_verdict_aside;
 }
 
 const struct upstream_era *pool_era_choose(const struct pool *pool)
@@ -50,11 +72,16 @@ bool pool_era_is_awaited(struct pool *pool)
 	/* Whose starts are refused is not probed either: its callers hear that at once. */
 	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
 	    !backoff_has_given_up(&server->backoff))
-		ask(pool);
+		ask(pool, &pool->verdict);
 	return era_waiter_is_waiting(&pool->verdict);
 }
 
-/* A pool is asked in one way only: those of the other era finish their calls. */
+void pool_era_ask_aside(struct pool *pool)
+{
+	if (era_may_probe(pool->server) && !backoff_has_given_up(&pool->server->backoff))
+		ask(pool, &pool->aside);
+}
+
 void pool_era_note_ready(const struct upstream *upstream)
 {
 	struct pool *pool = upstream->pool;
@@ -64,12 +91,7 @@ void pool_era_note_ready(const struct upstream *upstream)
 		era_note(pool->server, ERA_MODERN);
 	else
 		era_note_answered(pool->server);
-	LIST_FOREACH_SAFE(node, &pool->upstreams) {
-		struct upstream *other = container_of(node, struct upstream, link);
-
-		if (other->state == UPSTREAM_READY && upstream_is_modern(other) != is_modern)
-			upstream_retire(other);
-	}
+	retire_others(pool, is_modern);
 }
 
 void pool_era_note_lost(const struct upstream *upstream)
@@ -91,7 +113,7 @@ bool pool_era_reconsider(const struct upstream *upstream, const struct envelope 
 	if (pool->server->conf.era == ERA_UNKNOWN && modern_is_named(response->error.text))
 		era_note(pool->server, ERA_MODERN);
 	else if (era_may_probe(pool->server))
-		ask(pool);
+		ask(pool, &pool->verdict);
 	else
 		return false;
 	return true;

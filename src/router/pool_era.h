@@ -10,7 +10,7 @@ struct pool;
 struct upstream;
 struct upstream_era;
 
-/* pool->verdict, which waits for nothing yet. */
+/* Its waiters, which wait for nothing yet. */
 void pool_era_init(struct pool *pool);
 /* That of its next process. */
 const struct upstream_era *pool_era_choose(const struct pool *pool);
@@ -18,6 +18,11 @@ const struct upstream_era *pool_era_choose(const struct pool *pool);
 bool pool_era_is_awaited(struct pool *pool);
 /* An upstream is ready: it has shown the era of its server. Those of the other one get no more requests. */
 void pool_era_note_ready(const struct upstream *upstream);
+/*
+ * A modern client has come to a pool that serves already. If its server may be of the modern era, it is asked beside what the
+ * pool does, which becomes a modern one with that.
+ */
+void pool_era_ask_aside(struct pool *pool);
 /*
  * An upstream answered the handshake with an error. Returns whether its server may be of the other era: then another
  * process is to be started, now or once that has turned out.

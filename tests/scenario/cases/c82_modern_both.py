@@ -241,3 +241,21 @@ def servers_of_neither_era(t):
         _, found = ask(t, name + "_request", "server/discover")
         got += "y" if "result" in found[0] else "n"
         eq(got, served, name)
+
+
+@case(servers={"both": {"script": {"era": "both"}, "isolation": "shared"}}, config={"defaults": {"era": "auto"}})
+def who_serves_already_is_asked_beside(t):
+    """bridging.md §1.10 (4): a modern client comes to processes that serve older ones; from then on the server is modern for both."""
+    s = t.session("both")
+    eq(s.echo("old"), "old")
+    eq(len(sent(t, "both", "server/discover")), 0)
+
+    def is_modern():
+        text = "new"
+        _, found = ask(t, "both", "tools/call", {"name": "echo", "arguments": {"text": text}})
+        eq(found[0]["result"]["content"][0]["text"], text)
+        return any(META + "protocolVersion" in p.get("_meta", {}) for p in sent(t, "both", "tools/call"))
+    wait_for(is_modern, 5, "calls as of 2026-07-28")
+    eq(s.echo("again"), "again")
+    ok(META + "protocolVersion" in sent(t, "both", "tools/call")[-1].get("_meta", {}), "its calls, too")
+    wait_for(lambda: len(t.daemon.children("both")) == 1, 5, "the end of the process before")
