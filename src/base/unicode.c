@@ -42,3 +42,9 @@ bool unicode_is_unknown(uint32_t code)
 
 	return category == UTF8PROC_CATEGORY_CN || category == UTF8PROC_CATEGORY_CO;
 }
+
+bool unicode_is_pictograph(uint32_t code)
+{
+	return utf8proc_get_property((utf8proc_int32_t)code)->boundclass ==
+	       UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC;
+}

@@ -17,5 +17,7 @@ uint32_t unicode_decode(struct slice s);
 bool unicode_is_hidden(uint32_t code);
 /* Whether it has no meaning that is known here: not assigned, or for private use. */
 bool unicode_is_unknown(uint32_t code);
+/* Whether it is an emoji (Extended_Pictographic). */
+bool unicode_is_pictograph(uint32_t code);
 
 #endif

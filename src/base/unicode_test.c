@@ -90,6 +90,20 @@ static void what_has_no_meaning_is_unknown(void **state)
 		assert_false(unicode_is_unknown(known[i]));
 }
 
+static void emoji_are_pictographs(void **state)
+{
+	static const uint32_t pictographs[] = { 0xA9,   0x203C,  0x2640,  0x2764,
+						0x303D, 0x1F468, 0x1F600, 0x1F680 };
+	static const uint32_t others[] = {
+		'a', '1', '#', 0x200D, 0xFE0F, 0x4E00, 0x1F1E9, 0x1F3FB
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(pictographs); i++)
+		assert_true(unicode_is_pictograph(pictographs[i]));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		assert_false(unicode_is_pictograph(others[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +111,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_seen_is_hidden),
 		cmocka_unit_test(what_is_seen_is_not),
 		cmocka_unit_test(what_has_no_meaning_is_unknown),
+		cmocka_unit_test(emoji_are_pictographs),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

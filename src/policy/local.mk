@@ -1,14 +1,21 @@
 noinst_LIBRARIES += src/policy/libpolicy.a
 src_policy_libpolicy_a_SOURCES = \
+	src/policy/characters.c src/policy/characters.h \
 	src/policy/name.c src/policy/name.h \
+	src/policy/pattern.c src/policy/pattern.h \
 	src/policy/permission_uses.c \
 	src/policy/permissions.c src/policy/permissions.h \
-	src/policy/uri.c src/policy/uri.h \
-	src/policy/pattern.c src/policy/pattern.h
+	src/policy/redact.c src/policy/redact.h \
+	src/policy/sanitize.c src/policy/sanitize.h \
+	src/policy/uri.c src/policy/uri.h
 
 POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \
 	$(PCRE2_LIBS) $(UTF8PROC_LIBS)
-check_PROGRAMS += src/policy/name_test src/policy/pattern_test
+check_PROGRAMS += \
+	src/policy/name_test \
+	src/policy/pattern_test \
+	src/policy/redact_test \
+	src/policy/sanitize_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/policy/permissions_test
@@ -16,3 +23,7 @@ src_policy_permissions_test_SOURCES = src/policy/permissions_test.c
 src_policy_permissions_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_pattern_test_SOURCES = src/policy/pattern_test.c
 src_policy_pattern_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_redact_test_SOURCES = src/policy/redact_test.c
+src_policy_redact_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_sanitize_test_SOURCES = src/policy/sanitize_test.c
+src_policy_sanitize_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

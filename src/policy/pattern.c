@@ -16,7 +16,8 @@
 
 #include "base/mem.h"
 
-#define WINDOW 512 /* places at which a match may begin */
+#define WINDOW 512      /* places at which a match may begin */
+#define UNMEASURED 1024 /* bytes of short texts, between looks at the time: that is a system call */
 
 struct pattern {
 	pcre2_code *code;
@@ -30,6 +31,18 @@ static uint64_t now_ns(void)
 
 	CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool is_spent(struct pattern_work *work, size_t size)
+{
+	if (work->begun_ns == 0)
+		work->begun_ns = now_ns();
+	work->unmeasured += size;
+	if (work->unmeasured < UNMEASURED || work->is_spent)
+		return work->is_spent;
+	work->unmeasured = 0;
+	work->is_spent = now_ns() - work->begun_ns > PATTERN_WORK_MAX_NS;
+	return work->is_spent;
 }
 
 static int refuse(struct error *err, int code, size_t offset)
@@ -124,12 +137,10 @@ enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, si
 		return PATTERN_TOO_HARD;
 	while (verdict == PATTERN_ABSENT && from <= text.n) {
 		size_t last = text.n - from > WINDOW ? from + WINDOW : text.n;
-		uint64_t begin_ns = now_ns();
 
-		if (work->spent_ns >= PATTERN_WORK_MAX_NS)
+		if (is_spent(work, WINDOW < text.n ? UNMEASURED : text.n + 16))
 			return PATTERN_TOO_HARD;
 		verdict = find_between(pattern, text, from, last);
-		work->spent_ns += now_ns() - begin_ns;
 		from = next_character(text, last);
 	}
 	if (verdict != PATTERN_FOUND)

@@ -6,6 +6,7 @@
 #ifndef MCPGATED_POLICY_PATTERN_H
 #define MCPGATED_POLICY_PATTERN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,9 +21,11 @@
 
 struct pattern;
 
-/* The time of the processor that one message has cost so far: all zeros at its beginning. */
+/* What one message has cost so far: all zeros at its beginning. It is looked at in one go. */
 struct pattern_work {
-	uint64_t spent_ns;
+	uint64_t begun_ns; /* the processor's time */
+	size_t unmeasured; /* bytes, since the time was looked at */
+	bool is_spent;
 };
 
 enum pattern_verdict {
@@ -45,7 +48,7 @@ void pattern_free(struct pattern **pattern);
  * Looks for the first place in `text` that fits, not before the byte `from`.
  *
  * text     valid UTF-8; `from` is where a character begins, or the end
- * work     is added to; over PATTERN_WORK_MAX_NS all is too hard
+ * work     is counted on; over PATTERN_WORK_MAX_NS all is too hard
  * found_r  the place, inside text; may be empty where the expression has \K. NULL: of no interest
  */
 enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, size_t from,

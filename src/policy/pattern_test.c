@@ -136,8 +136,11 @@ static void work_is_for_a_whole_message(void **state)
 	struct pattern_work work = { 0 };
 
 	assert_int_equal(pattern_find(pattern, SLICE_LIT("ab"), 0, &work, NULL), PATTERN_FOUND);
-	assert_true(work.spent_ns > 0);
-	work.spent_ns = PATTERN_WORK_MAX_NS;
+	assert_true(work.begun_ns > 0 && !work.is_spent);
+	work.begun_ns -= PATTERN_WORK_MAX_NS;
+	for (int i = 0; i < 100 && !work.is_spent; i++)
+		assert_int_not_equal(pattern_find(pattern, SLICE_LIT("ab"), 0, &work, NULL),
+				     PATTERN_ABSENT);
 	assert_int_equal(pattern_find(pattern, SLICE_LIT("ab"), 0, &work, NULL), PATTERN_TOO_HARD);
 	pattern_free(&pattern);
 }

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is replaced in strings, what is left alone, and what is too hard to know. SEC-53 */
+#include "policy/redact.h"
+
+#include "base/unit_test.h"
+#include "policy/pattern.h"
+
+static struct redact_counts counts;
+
+static void add(struct redact_rules *rules, const char *expression)
+{
+	struct error err;
+
+	assert_int_equal(redact_add(rules, slice_str(expression), &err), 0);
+}
+
+/* Caller owns; NULL: nothing was changed. */
+static char *redact(const struct redact_rules *rules, struct slice text)
+{
+	struct buf out = { 0 };
+	bool is_changed;
+
+	counts = (struct redact_counts){ 0 };
+	is_changed = redact_text(rules, text, &out, &counts);
+	assert_int_equal(is_changed, counts.found + counts.too_hard > 0);
+	assert_int_equal(is_changed, out.len > 0);
+	if (is_changed)
+		buf_terminate(&out);
+	return out.data;
+}
+
+static void places_are_replaced(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *expected; /* NULL: it stays */
+		uint64_t found;
+	} rows[] = {
+		{ "\"key sk-abc1 and sk-b2.\"", "\"key [redacted] and [redacted].\"", 2 },
+		{ "\"sk-a\"", "\"[redacted]\"", 1 },
+		{ "{\"a\":[\"x\",\"sk-a\"],\"b\":\"y\"}",
+		  "{\"a\":[\"x\",\"[redacted]\"],\"b\":\"y\"}", 1 },
+		{ "\"\\u0073k\\u002da\"", "\"[redacted]\"", 1 }, /* escapes mean what they mean */
+		{ "\"\\\"sk-a\\\"\\n\"", "\"\\\"[redacted]\\\"\\n\"", 1 },
+		{ "\"\u00e9sk-a\u00e9\"", "\"\u00e9[redacted]\u00e9\"", 1 },
+		{ "\"\\ud83d sk-a \\ud83d\\ude00\"", "\"\ufffd [redacted] \U0001f600\"", 1 },
+		{ "{\"text\":\"{\\\"k\\\":\\\"sk-a\\\"}\"}",
+		  "{\"text\":\"{\\\"k\\\":\\\"[redacted]\\\"}\"}", 1 },
+		{ " [ \"sk-a\" , \"b\" ] ", " [ \"[redacted]\" , \"b\" ] ", 1 },
+		{ "\"4111 1111\"", "\"[redacted]\"", 1 },                /* the second pattern */
+		{ "\"sk-a 41111111\"", "\"[redacted] [redacted]\"", 2 }, /* both */
+		{ "{\"sk-a\":1, \"sk-b\" : \"x\"}", NULL, 0 },           /* names */
+		{ "{\"a\":4111,\"b\":\"sk-\"}", NULL, 0 },
+		{ "{\"nextCursor\":\"sk-a\",\"requestState\" : \"sk-b\"}", NULL, 0 },
+		{ "{\"nextCursor\":[\"sk-a\"]}", "{\"nextCursor\":[\"[redacted]\"]}", 1 },
+		{ "{\"data\":\"sk-a\"}", "{\"data\":\"[redacted]\"}",
+		  1 }, /* too short for an image */
+		{ "[]", NULL, 0 },
+		{ "\"\"", NULL, 0 },
+	};
+	struct redact_rules rules = { 0 };
+
+	add(&rules, "sk-[a-z0-9]+");
+	add(&rules, "\\b\\d{4} ?\\d{4}\\b");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char *is = redact(&rules, slice_str(rows[i].text));
+
+		if ((is == NULL) != (rows[i].expected == NULL) ||
+		    (is != NULL && strcmp(is, rows[i].expected) != 0))
+			fail_msg("%s: %s", rows[i].text, is);
+		assert_int_equal(counts.found, rows[i].found);
+		assert_int_equal(counts.too_hard, 0);
+		free(is);
+	}
+	redact_free(&rules);
+	assert_int_equal(rules.count, 0);
+	assert_null(redact(&rules, SLICE_LIT("\"sk-a\"")));
+}
+
+static void encoded_bytes_are_no_text(void **state)
+{
+	struct redact_rules rules = { 0 };
+	struct buf text = { 0 };
+	char *is;
+
+	add(&rules, "A+");
+	buf_append_str(&text, "{\"type\":\"image\",\"data\":\"");
+	memset(buf_reserve(&text, PATTERN_TEXT_MAX + 4), 'A', PATTERN_TEXT_MAX + 4);
+	text.len += PATTERN_TEXT_MAX + 4;
+	buf_append_str(&text, "==\"}");
+	assert_null(redact(&rules, buf_slice(&text)));
+	text.data[30] = ' '; /* that is text */
+	is = redact(&rules, buf_slice(&text));
+	assert_string_equal(is, "{\"type\":\"image\",\"data\":\"[redacted]\"}");
+	assert_int_equal(counts.too_hard, 1);
+	free(is);
+	buf_fini(&text);
+	redact_free(&rules);
+}
+
+/* Nobody knows whether they fit: they go as a whole, others stay. */
+static void what_is_too_hard_goes_as_a_whole(void **state)
+{
+	struct redact_rules rules = { 0 };
+	char *is;
+
+	add(&rules, "(a+)+$");
+	is = redact(&rules, SLICE_LIT("[\"x aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\",\"yes\"]"));
+	assert_string_equal(is, "[\"[redacted]\",\"yes\"]");
+	assert_int_equal(counts.too_hard, 1);
+	assert_int_equal(counts.found, 0);
+	free(is);
+	redact_free(&rules);
+	add(&rules, "s\\Kecret|a\\K");
+	is = redact(&rules, SLICE_LIT("[\"secret\",\"xa\"]")); /* a place of no bytes */
+	assert_string_equal(is, "[\"s[redacted]\",\"[redacted]\"]");
+	assert_int_equal(counts.too_hard, 1);
+	free(is);
+	redact_free(&rules);
+}
+
+static void bad_patterns_are_refused(void **state)
+{
+	struct redact_rules rules = { 0 };
+	struct error err = { .kind = ERROR_NONE };
+
+	assert_int_equal(redact_add(&rules, SLICE_LIT("a("), &err), -1);
+	assert_non_null(strstr(err.text, "at byte 2"));
+	assert_int_equal(rules.count, 0);
+	redact_free(&rules);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places_are_replaced),
+		cmocka_unit_test(encoded_bytes_are_no_text),
+		cmocka_unit_test(what_is_too_hard_goes_as_a_whole),
+		cmocka_unit_test(bad_patterns_are_refused),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
