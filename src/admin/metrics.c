@@ -24,7 +24,20 @@ static void metric_append(struct buf *out, const char *name, const char *type, c
 
 /* ---- of each server ---- */
 
-enum server_metric { PROCESSES, FAILING, FAILED, STARTS, FAILURES, ASLEEP, PARKED, IN_FLIGHT };
+enum server_metric {
+	PROCESSES,
+	FAILING,
+	FAILED,
+	STARTS,
+	FAILURES,
+	ASLEEP,
+	PARKED,
+	IN_FLIGHT,
+	CONTROLS,
+	INVISIBLE,
+	REDACTED,
+	TOO_HARD
+};
 
 static const struct {
 	enum server_metric metric;
@@ -43,6 +56,14 @@ static const struct {
 	{ PARKED, "server_calls_parked", "gauge",
 	  "calls that wait for what a client without a session was asked" },
 	{ IN_FLIGHT, "server_calls_in_flight", "gauge", "calls without an answer so far" },
+	{ CONTROLS, "server_controls_sanitized_total", "counter",
+	  "control characters and escape sequences taken out of what the server wrote, or marked" },
+	{ INVISIBLE, "server_invisible_sanitized_total", "counter",
+	  "invisible characters taken out of what the server wrote, or marked" },
+	{ REDACTED, "server_redacted_total", "counter",
+	  "places in what the server wrote that fit a pattern of redact" },
+	{ TOO_HARD, "server_redacted_whole_total", "counter",
+	  "strings replaced as a whole because a pattern of redact took too long" },
 };
 
 static uint64_t value_of(enum server_metric metric, const struct server *server,
@@ -63,6 +84,14 @@ static uint64_t value_of(enum server_metric metric, const struct server *server,
 		return load->asleep;
 	case PARKED:
 		return load->parked;
+	case CONTROLS:
+		return server->stats.sanitized.controls;
+	case INVISIBLE:
+		return server->stats.sanitized.invisible;
+	case REDACTED:
+		return server->stats.redacted.found;
+	case TOO_HARD:
+		return server->stats.redacted.too_hard;
 	case IN_FLIGHT:
 		break;
 	}

@@ -122,6 +122,10 @@ static struct json_t *describe_server(const struct server *server, struct slice 
 	value_set_number(value, "p99_ms", quantile_of(stats, 990));
 	value_set_number(value, "starts", stats->starts);
 	value_set_number(value, "failures", stats->failures);
+	value_set_number(value, "controls_sanitized", stats->sanitized.controls);
+	value_set_number(value, "invisible_sanitized", stats->sanitized.invisible);
+	value_set_number(value, "redacted", stats->redacted.found);
+	value_set_number(value, "redacted_whole", stats->redacted.too_hard);
 	value_set_number(value, "failures_in_a_row", server->backoff.failures);
 	value_set_number(value, "next_try_ms",
 			 retry_at_ms > now_ms ? retry_at_ms - now_ms : VALUE_NONE);

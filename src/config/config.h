@@ -66,6 +66,7 @@ struct config_server {
 	struct config_pair *env;
 	size_t env_count;
 	struct slices inherit_env;
+	struct slices redact;  /* patterns */
 	char *cwd;             /* NULL: the daemon's */
 	char *user;            /* NULL: the daemon's */
 	char *umask;           /* octal digits; NULL: the daemon's */

@@ -138,6 +138,16 @@ static struct slice beside(struct slice path, const char *last)
 	return slice_str(mem_printf("%.*s/%s", SLICE_ARG(path), last));
 }
 
+/* A pattern that is none is left out here; the rules refuse it. */
+static void finish_redact(struct config_server *server)
+{
+	struct error err;
+
+	CHECK(server->conf.redact.count == 0);
+	for (size_t i = 0; i < server->redact.count; i++)
+		(void)!redact_add(&server->conf.redact, server->redact.items[i], &err);
+}
+
 static void finish_server(struct config *config, struct config_server *server)
 {
 	struct server_conf *conf = &server->conf;
@@ -149,6 +159,7 @@ static void finish_server(struct config *config, struct config_server *server)
 	conf->queue_max = config->http.body_bytes * 2;
 	conf->stall_ms = STALL_MS;
 	claim_collect(server);
+	finish_redact(server);
 	/* Principals keep the claims that some server is told, and no others. */
 	for (size_t i = 0; i < conf->claims.count; i++)
 		if (!slices_has(config->claim_names, conf->claims.items[i]))
@@ -352,6 +363,7 @@ static void finish_free(struct config *config)
 
 		texts_free(&config->servers[i].conf.claims);
 		permissions_free(&config->servers[i].conf.permissions);
+		redact_free(&config->servers[i].conf.redact);
 		texts_free_one(&endpoint->sse_path);
 		texts_free_one(&endpoint->message_path);
 		texts_free_one(&endpoint->place.resource);

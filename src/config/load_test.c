@@ -359,10 +359,38 @@ static void test_unknown_keys_name_the_nearest(void **state)
 		"command, args, env, inherit_env, cwd, user, umask, path, enabled, "
 		"isolation, era, assume_no_server_requests, progress_while_waiting, pool, "
 		"start, request_timeout, request_timeout_max, audience, clients, algorithms, scopes, tools, prompts, "
-		"templates, tool_timeout, stop, "
+		"templates, sanitize, redact, tool_timeout, stop, "
 		"resources, sandbox");
 	ASSERT_PROBLEMS(SERVER "\"lis\\nten\": 1\n",
 			"F:2:1: unknown key 'lis?ten'; did you mean 'listen'?");
+}
+
+/* SEC-52, SEC-53 */
+static void test_what_servers_write(void **state)
+{
+	struct outcome outcome = load_good(
+		"servers:\n  a: {command: x, sanitize: {controls: strip, invisible: mark}, redact: ['sk-[a-z]+', b]}\n"
+		"  b: {command: x}\n");
+	const struct server_conf *a = &outcome.config->servers[0].conf;
+	const struct server_conf *b = &outcome.config->servers[1].conf;
+
+	assert_int_equal(a->sanitize.controls, SANITIZE_STRIP);
+	assert_int_equal(a->sanitize.invisible, SANITIZE_MARK);
+	assert_int_equal(a->redact.count, 2);
+	assert_int_equal(b->sanitize.controls, SANITIZE_KEEP);
+	assert_int_equal(b->sanitize.invisible, SANITIZE_KEEP);
+	assert_int_equal(b->redact.count, 0);
+	end(&outcome);
+	ASSERT_PROBLEMS(
+		SERVER_A("sanitize: {controls: drop}"),
+		"F:1:48: servers.a.sanitize.controls: must be one of keep, strip, mark, not "
+		"'drop'");
+	ASSERT_PROBLEMS(
+		SERVER_A("redact: [ok, 'a(', 'b*']"),
+		"F:1:40: servers.a.redact[1]: is no pattern that can be used: missing closing "
+		"parenthesis, at byte 2",
+		"F:1:46: servers.a.redact[2]: is no pattern that can be used: it fits the "
+		"empty text, which is in every text, at byte 0");
 }
 
 static void test_wrong_types(void **state)
@@ -999,6 +1027,7 @@ int main(void)
 		cmocka_unit_test(test_hosts_that_are_ours),
 		cmocka_unit_test(test_names_and_paths),
 		cmocka_unit_test(test_environment_problems),
+		cmocka_unit_test(test_what_servers_write),
 		cmocka_unit_test(test_problem_of_defaults_is_reported_once),
 		cmocka_unit_test(test_literal_secret_in_a_readable_file),
 		cmocka_unit_test(test_many_problems_end_somewhere),

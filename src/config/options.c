@@ -101,6 +101,13 @@ static const struct option_choice udps[] = {
 	{ NULL, 0 },
 };
 
+static const struct option_choice sanitize_modes[] = {
+	{ "keep", SANITIZE_KEEP },
+	{ "strip", SANITIZE_STRIP },
+	{ "mark", SANITIZE_MARK },
+	{ NULL, 0 },
+};
+
 static const struct option_choice log_levels[] = {
 	{ "error", LOG_LEVEL_ERROR },
 	{ "warn", LOG_LEVEL_WARN },
@@ -694,27 +701,6 @@ const struct option options_table[] = {
 	  .min = "1ms",
 	  .max = "7d",
 	  .help = "The longest a call may take, whatever its progress." },
-	{ .path = "servers.NAME.audience",
-	  .type = OPTION_TEXTS,
-	  SERVER(endpoint.place.audience),
-	  .def = "[]",
-	  .help = "What the aud of a token may name for it besides public_url and path." },
-	{ .path = "servers.NAME.clients",
-	  .type = OPTION_TEXTS,
-	  SERVER(endpoint.place.clients),
-	  .def = "[]",
-	  .help = "The clients whose tokens it takes, by the client id that the issuer gave them (client_id, azp, "
-		  "appid or cid). Empty: all. Static tokens have servers instead." },
-	{ .path = "servers.NAME.algorithms",
-	  .type = OPTION_TEXTS,
-	  SERVER(endpoint.place.algorithms),
-	  .def = "[]",
-	  .help = "The signatures that it takes, of those that the issuer may use. Empty: all of them." },
-	{ .path = "servers.NAME.scopes",
-	  .type = OPTION_TEXTS,
-	  SERVER(endpoint.place.scopes),
-	  .def = "[]",
-	  .help = "The scopes that a token needs for any request to it." },
 #include "config/options_policy.def"
 	{ .path = "servers.NAME.tool_timeout",
 	  .type = OPTION_TIMEOUTS,

@@ -308,6 +308,20 @@ static void refuse_claims(const char *text, const struct tree *at, struct config
 			       "claims of the caller (${claim:…}) can only be in env");
 }
 
+static void check_redact(const struct config_server *server, const struct tree *list,
+			 struct config_problems *problems)
+{
+	for (size_t i = 0; i < server->redact.count; i++) {
+		struct redact_rules rules = { NULL, 0 };
+		struct error err;
+
+		if (redact_add(&rules, server->redact.items[i], &err) < 0)
+			problem_add_at(problems, tree_item(list, i),
+				       "is no pattern that can be used: %s", err.text);
+		redact_free(&rules);
+	}
+}
+
 /* What can be seen without asking the machine; of the sandbox the rest is kernel_features_check's. */
 static void check_server(const struct config_server *server, const struct tree *at,
 			 struct config_problems *problems)
@@ -319,6 +333,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_name(server, at, problems);
 	check_path(server, tree_below(at, "path"), problems);
 	check_timeouts(server, at, problems);
+	check_redact(server, tree_below(at, "redact"), problems);
 	if (conf->pool_min > conf->pool_max)
 		problem_add_at(problems, tree_below(at, "pool"),
 			       "pool.min must not be more than pool.max");

@@ -20,6 +20,8 @@
 #include "io/loop.h"
 #include "obs/latency_histogram.h"
 #include "obs/reason.h"
+#include "policy/redact.h"
+#include "policy/sanitize.h"
 
 /* What was used a moment ago is not idle: between two calls of one client often is one. */
 #define SERVER_IDLE_MS 2000
@@ -90,7 +92,9 @@ struct server_conf {
 	uint64_t request_timeout_max_ms;
 	struct tool_timeouts tool_timeouts;
 	struct permissions permissions; /* what of it may be used */
+	struct sanitize_rules sanitize;
 
+	struct redact_rules redact;
 	uint32_t server;      /* its number for the keeper */
 	struct fleet *fleet;  /* NULL: none */
 	struct slices claims; /* of its principal, that a process is told */
@@ -111,6 +115,8 @@ struct server_stats {
 	uint64_t failures;                 /* of processes */
 	uint64_t failed_at_ms;             /* when one failed last, since 1970; 0: never */
 	char failure[256];                 /* and why */
+	struct sanitize_counts sanitized;  /* in what they wrote */
+	struct redact_counts redacted;
 };
 
 struct server {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door out: every result, list and error response goes through here on its way to a client, whoever made it. What is to be
- * checked, changed or counted in what comes back has its place here. bridging.md §1.6.
+ * checked, changed or counted for some clients has its place here; for all of a server's, in upstream/intake. bridging.md §1.6.
  */
 #ifndef MCPGATED_ROUTER_RESULT_H
 #define MCPGATED_ROUTER_RESULT_H

@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/upstream/libupstream.a
 src_upstream_libupstream_a_SOURCES = \
 	src/upstream/claims.c src/upstream/claims.h \
 	src/upstream/era_probe.c src/upstream/era_probe.h \
+	src/upstream/intake.c src/upstream/intake.h \
 	src/upstream/lines.c src/upstream/lines.h \
 	src/upstream/modern.c src/upstream/modern.h \
 	src/upstream/send.c src/upstream/send.h \
@@ -10,3 +11,6 @@ src_upstream_libupstream_a_SOURCES = \
 	src/upstream/upstream.c src/upstream/upstream.h src/upstream/upstream_ops.h \
 	src/upstream/upstream_era.c src/upstream/upstream_era.h \
 	src/upstream/warm.c src/upstream/warm.h
+check_PROGRAMS += src/upstream/intake_test
+src_upstream_intake_test_SOURCES = src/upstream/intake_test.c
+src_upstream_intake_test_LDADD = src/upstream/libupstream.a src/process/libprocess.a $(POLICY_LIBS) $(CMOCKA_LIBS)

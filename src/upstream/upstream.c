@@ -13,6 +13,7 @@
 #include "process/child.h"
 #include "mcp/revision.h"
 #include "upstream/claims.h"
+#include "upstream/intake.h"
 #include "upstream/send.h"
 #include "upstream/upstream_era.h"
 #include "upstream/upstream_ops.h"
@@ -548,9 +549,8 @@ static void upstream_on_response(struct upstream *upstream, const struct envelop
 		upstream_on_stray_response(upstream, env);
 }
 
-void upstream_on_message(struct upstream *upstream, const struct envelope *env)
+static void upstream_take(struct upstream *upstream, const struct envelope *env)
 {
-	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
 	if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
 		upstream_on_response(upstream, env);
 	else if (env->kind == ENVELOPE_REQUEST && upstream->era->may_ask)
@@ -574,4 +574,21 @@ void upstream_on_malformed(struct upstream *upstream, struct json id)
 		upstream_refuse(upstream);
 	else if (request != NULL)
 		request->ops->on_malformed(request);
+}
+
+void upstream_on_message(struct upstream *upstream, const struct envelope *env)
+{
+	struct intake intake = { .text = { 0 } };
+	const struct envelope *taken;
+
+	CHECK(upstream->owner != NULL && upstream->state != UPSTREAM_CLOSED);
+	taken = intake_take(&intake, upstream->server, &upstream->shared->limits,
+			    upstream_is_serving(upstream), env);
+	if (taken != NULL)
+		upstream_take(upstream, taken);
+	else if (env->kind == ENVELOPE_RESULT || env->kind == ENVELOPE_ERROR)
+		upstream_on_malformed(upstream, env->id);
+	else
+		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
+	intake_fini(&intake);
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* First sanitized, then redacted: characters that nobody sees must not hide a secret from the patterns. */
+#include "upstream/intake.h"
+
+#include "jsonrpc/splice.h"
+#include "policy/redact.h"
+#include "policy/sanitize.h"
+#include "process/server.h"
+
+/* Takes `text`, the next form of the message. NULL: it is none. */
+static const struct envelope *go_on(struct intake *intake, struct buf *text,
+				    const struct scan_limits *limits)
+{
+	struct error err;
+
+	buf_fini(&intake->text);
+	intake->text = *text;
+	*text = (struct buf){ 0 };
+	return scan_envelope(buf_slice(&intake->text), limits, SCAN_LENIENT, &intake->env, &err) ==
+			       0 ?
+		       &intake->env :
+		       NULL;
+}
+
+/* One part of the message gives way to `with`. */
+static const struct envelope *put(struct intake *intake, const struct envelope *env,
+				  struct slice span, struct slice with,
+				  const struct scan_limits *limits)
+{
+	const struct splice_edit edit = { span, with };
+	struct buf text = { 0 };
+
+	splice_append(&text, env->text, &edit, 1, 0);
+	return go_on(intake, &text, limits);
+}
+
+static const struct envelope *sanitize(struct intake *intake, struct server *server,
+				       const struct scan_limits *limits, const struct envelope *env)
+{
+	struct buf text = { 0 };
+	const struct envelope *clean;
+
+	if (!sanitize_text(&server->conf.sanitize, env->text, &text, &server->stats.sanitized))
+		return env;
+	clean = go_on(intake, &text, limits);
+	/* By its id the server knows what it has asked. */
+	if (clean != NULL && clean->id.type != JSON_ABSENT && env->id.type != JSON_ABSENT &&
+	    !slice_is_equal(clean->id.text, env->id.text))
+		clean = put(intake, clean, clean->id.text, env->id.text, limits);
+	return clean;
+}
+
+static const struct envelope *redact(struct intake *intake, struct server *server,
+				     const struct scan_limits *limits, const struct envelope *env)
+{
+	struct json part = env->kind == ENVELOPE_RESULT ? env->result :
+			   env->kind == ENVELOPE_ERROR  ? env->error :
+							  env->params;
+	struct buf text = { 0 };
+
+	if (env->kind != ENVELOPE_REQUEST && part.type != JSON_ABSENT &&
+	    redact_text(&server->conf.redact, part.text, &text, &server->stats.redacted))
+		env = put(intake, env, part.text, buf_slice(&text), limits);
+	buf_fini(&text);
+	return env;
+}
+
+const struct envelope *intake_take(struct intake *intake, struct server *server,
+				   const struct scan_limits *limits, bool redacts,
+				   const struct envelope *env)
+{
+	env = sanitize(intake, server, limits, env);
+	return env != NULL && redacts ? redact(intake, server, limits, env) : env;
+}
+
+void intake_fini(struct intake *intake)
+{
+	buf_fini(&intake->text);
+}
