@@ -4,7 +4,7 @@ mcpgated_CPPFLAGS = $(AM_CPPFLAGS) -DSYSCONFDIR=\"$(sysconfdir)\"
 # What is not linked cannot be attacked: tests/check-links.
 mcpgated_LDADD = src/keeper/libkeeper.a src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a src/auth/libauth.a \
 	src/session/libsession.a src/mcp/libmcp.a src/io/libio.a src/obs/libobs.a src/base/libbase.a \
-	$(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(CRYPTO_LIBS) $(UTF8PROC_LIBS)
+	$(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(CRYPTO_LIBS) $(PCRE2_LIBS) $(UTF8PROC_LIBS)
 programsdir = $(libexecdir)/mcpgated
 programs_PROGRAMS = mcpgated-fetch mcpgated-gateway mcpgated-reaper
 mcpgated_fetch_SOURCES = src/fetcher.c

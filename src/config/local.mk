@@ -20,7 +20,7 @@ src_config_libconfig_a_SOURCES = \
 	src/config/tree.c src/config/tree.h \
 	src/config/types.c src/config/types.h \
 	src/config/yaml.c src/config/yaml.h
-CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
+CONFIG_TEST_LIBS = src/config/libconfig.a src/endpoint/libendpoint.a src/policy/libpolicy.a $(PCRE2_LIBS) $(AUTH_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += \
 	src/config/address_test \
 	src/config/config_test \

@@ -3,13 +3,16 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/name.c src/policy/name.h \
 	src/policy/permission_uses.c \
 	src/policy/permissions.c src/policy/permissions.h \
-	src/policy/uri.c src/policy/uri.h
+	src/policy/uri.c src/policy/uri.h \
+	src/policy/pattern.c src/policy/pattern.h
 
 POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \
-	$(UTF8PROC_LIBS)
-check_PROGRAMS += src/policy/name_test
+	$(PCRE2_LIBS) $(UTF8PROC_LIBS)
+check_PROGRAMS += src/policy/name_test src/policy/pattern_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += src/policy/permissions_test
 src_policy_permissions_test_SOURCES = src/policy/permissions_test.c
 src_policy_permissions_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_pattern_test_SOURCES = src/policy/pattern_test.c
+src_policy_pattern_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

@@ -57,7 +57,7 @@ src_router_librouter_a_SOURCES = \
 	src/router/url_replay.c src/router/url_replay.h \
 	src/router/wait_queue.c src/router/wait_queue.h
 ROUTER_LIBS = src/router/librouter.a src/upstream/libupstream.a src/process/libprocess.a src/session/libsession.a \
-	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(IO_LIBS)
+	src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a $(PCRE2_LIBS) $(IO_LIBS)
 check_PROGRAMS += src/router/convert_test src/router/router_test
 src_router_convert_test_SOURCES = src/router/convert_test.c
 src_router_convert_test_LDADD = $(ROUTER_LIBS) $(CMOCKA_LIBS)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Regular expressions of the operator over texts of strangers: PCRE2 under limits. The expression is trusted not to be
+ * malicious, but not to be good: a harmless one may take quadratic time of a text made for that.
+ */
+#ifndef MCPGATED_POLICY_PATTERN_H
+#define MCPGATED_POLICY_PATTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+#define PATTERN_TEXT_MAX (256 * 1024)           /* bytes of a text; a longer one is too hard */
+#define PATTERN_WORK_MAX_NS (100 * 1000 * 1000) /* for one message */
+#define PATTERN_STEPS_MAX (100 * 1000)          /* of backtracking, at each place of a text */
+#define PATTERN_DEPTH_MAX (25 * 1000)
+#define PATTERN_HEAP_MAX_KIB (4 * 1024)
+
+struct pattern;
+
+/* The time of the processor that one message has cost so far: all zeros at its beginning. */
+struct pattern_work {
+	uint64_t spent_ns;
+};
+
+enum pattern_verdict {
+	PATTERN_ABSENT,
+	PATTERN_FOUND,
+	PATTERN_TOO_HARD, /* beyond a limit: nobody knows. Never to be taken for PATTERN_ABSENT */
+};
+
+/*
+ * Compiles an expression in PCRE2's syntax; texts are Unicode, and \w, \d, \s and \b know of it. Refused is one that fits
+ * the empty text, which is in every text.
+ *
+ * Caller owns. NULL: err says why, and at which byte.
+ */
+struct pattern *pattern_new(struct slice expression, struct error *err) must_check;
+/* Accepts a pointer to NULL; sets it to NULL. */
+void pattern_free(struct pattern **pattern);
+
+/*
+ * Looks for the first place in `text` that fits, not before the byte `from`.
+ *
+ * text     valid UTF-8; `from` is where a character begins, or the end
+ * work     is added to; over PATTERN_WORK_MAX_NS all is too hard
+ * found_r  the place, inside text; may be empty where the expression has \K. NULL: of no interest
+ */
+enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, size_t from,
+				  struct pattern_work *work, struct slice *found_r) must_check;
+
+#endif
