@@ -716,6 +716,7 @@ const struct option options_table[] = {
 	  .def = "[]",
 	  .help = "The scopes that a token needs for any request to it." },
 #include "config/options_policy.def"
+#include "config/options_arguments.def"
 	{ .path = "servers.NAME.tool_timeout",
 	  .type = OPTION_TIMEOUTS,
 	  SERVER(conf.tool_timeouts),
