@@ -129,6 +129,7 @@ static void admin_server_make_frontend(struct admin_server *a, const struct admi
 			/* He has every scope, but a tool is called by its name here as well. AUTH-SCP-12 */
 			.place = { .tool_scopes = place->tool_scopes,
 				   .tool_needs = place->tool_needs },
+			.arguments = conf->endpoints[i].arguments, /* what follows is borrowed */
 		};
 	}
 	frontend_init(&a->frontend, conf->router,

@@ -169,6 +169,9 @@ static void finish_server(struct config *config, struct config_server *server)
 	endpoint->sse_path = beside(endpoint->path, "sse");
 	endpoint->message_path = beside(endpoint->path, "message");
 	endpoint->place.server = slice_str(conf->name);
+	if (server->cwd != NULL && path_is_absolute(slice_str(server->cwd)))
+		endpoint->arguments.paths.base = slice_str(server->cwd);
+	argument_rules_prepare(&endpoint->arguments);
 }
 
 /* An entry that is no network is left out here; the rules refuse it. */
@@ -370,6 +373,7 @@ static void finish_free(struct config *config)
 		texts_free_one(&endpoint->place.metadata);
 		free((void *)(uintptr_t)endpoint->place.accepted.items);
 		free_needs(&endpoint->place);
+		argument_rules_fini(&endpoint->arguments);
 	}
 	for (size_t i = 0; i < config->frontend.metadata.resource_count; i++)
 		texts_free_one(&resources[i].scopes);

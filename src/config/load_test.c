@@ -834,6 +834,72 @@ static void test_rules_of_names(void **state)
 		"F:1:47: servers.a.resources.allow[0]: the name is of a file on another machine");
 }
 
+#define ARGUMENTS(text) "servers: {a: {command: x, tools: {arguments: {" text "}}}}\n"
+#define ARGUMENTS_AT "servers.a.tools.arguments."
+
+/* SEC-54, SEC-55 */
+static void test_rules_of_arguments(void **state)
+{
+	struct outcome outcome = load_good(
+		"defaults: {tools: {arguments: {forbidden_keys: [d], deny_patterns: {'*': ['a+']}}}}\n"
+		"servers: {a: {command: x, cwd: /srv/data, sandbox: {mode: landlock},\n"
+		"  tools: {arguments: {max_bytes: 2KiB, deny_patterns: {'Read_*': ['b', '\\d']},\n"
+		"    forbidden_keys: [__Proto__], paths: {roots: [/srv/data], members: [path], "
+		"ignore: [content]}}}},\n"
+		"  b: {command: x, cwd: here, tools: {arguments: {paths: {roots: [/srv]}}}}}\n");
+	const struct argument_rules *a = &outcome.config->servers[0].endpoint.arguments;
+	const struct argument_rules *b = &outcome.config->servers[1].endpoint.arguments;
+
+	assert_int_equal(a->max_bytes, 2048);
+	assert_int_equal(a->deny_patterns.count, 2);
+	assert_int_equal(a->patterns[0].count, 1);
+	assert_string_equal(a->patterns[1].folded.p, "read_*");
+	assert_int_equal(a->patterns[1].count, 2);
+	assert_int_equal(a->forbidden_keys.written.count, 1);
+	assert_string_equal(a->forbidden_keys.folded[0].p, "__proto__");
+	assert_string_equal(a->paths.roots.items[0].p, "/srv/data");
+	assert_string_equal(a->paths.base.p, "/srv/data");
+	assert_string_equal(a->path_members.written.items[0].p, "path");
+	assert_string_equal(a->paths_ignored.written.items[0].p, "content");
+	assert_int_equal(b->max_bytes, 0);
+	assert_string_equal(b->forbidden_keys.folded[0].p, "d");
+	assert_int_equal(b->paths.base.n, 0);
+	assert_int_equal(outcome.warnings.count, 1);
+	assert_string_equal(
+		outcome.warnings.items[0],
+		"F:5:57: servers.b.tools.arguments.paths: paths are judged by their letters, and links "
+		"may lead out of the roots: what keeps the server inside is a sandbox (sandbox.mode)");
+	end(&outcome);
+}
+
+/* SEC-54, SEC-55 */
+static void test_rules_of_arguments_that_cannot_be(void **state)
+{
+	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {'*': [a, '(b']}"),
+			"F:1:72: " ARGUMENTS_AT
+			"deny_patterns.*[1]: is no regular expression that can "
+			"be used: missing closing parenthesis, at byte 2");
+	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {x: ['a*']}"),
+			"F:1:67: " ARGUMENTS_AT
+			"deny_patterns.x[0]: is no regular expression that can "
+			"be used: it fits the empty text, which is in every text, at byte 0");
+	ASSERT_PROBLEMS(ARGUMENTS("deny_patterns: {' ': [a]}"),
+			"F:1:68: " ARGUMENTS_AT "deny_patterns. : the name of the tool is empty");
+	ASSERT_PROBLEMS(ARGUMENTS("forbidden_keys: [a, ' ']"),
+			"F:1:67: " ARGUMENTS_AT
+			"forbidden_keys[1]: the name of the member is empty");
+	ASSERT_PROBLEMS(ARGUMENTS("paths: {roots: [data, /a/../b]}"),
+			"F:1:63: " ARGUMENTS_AT
+			"paths.roots[0]: must be an absolute path without '..', "
+			"not 'data'",
+			"F:1:69: " ARGUMENTS_AT
+			"paths.roots[1]: must be an absolute path without '..', "
+			"not '/a/../b'");
+	ASSERT_PROBLEMS(ARGUMENTS("paths: {members: [path]}"),
+			"F:1:54: " ARGUMENTS_AT "paths: nothing is refused without 'roots', the "
+			"directories that paths must stay in");
+}
+
 #define OAUTH(rest) "public_url: 'https://a.example'\nauth: {mode: oauth, " rest "}\n"
 
 /* AUTH-ISS-01, AUTH-OPQ-01, AUTH-DCR-01 */
@@ -1017,6 +1083,8 @@ int main(void)
 		cmocka_unit_test(test_names_of_tools_are_folded),
 		cmocka_unit_test(test_names_of_tools_that_cannot_be),
 		cmocka_unit_test(test_rules_of_names),
+		cmocka_unit_test(test_rules_of_arguments),
+		cmocka_unit_test(test_rules_of_arguments_that_cannot_be),
 		cmocka_unit_test(test_too_many_scopes),
 		cmocka_unit_test(test_issuers),
 		cmocka_unit_test(test_credentials_for_introspection),

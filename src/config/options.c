@@ -702,6 +702,7 @@ const struct option options_table[] = {
 	  .max = "7d",
 	  .help = "The longest a call may take, whatever its progress." },
 #include "config/options_policy.def"
+#include "config/options_arguments.def"
 	{ .path = "servers.NAME.tool_timeout",
 	  .type = OPTION_TIMEOUTS,
 	  SERVER(conf.tool_timeouts),

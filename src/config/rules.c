@@ -334,6 +334,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_path(server, tree_below(at, "path"), problems);
 	check_timeouts(server, at, problems);
 	check_redact(server, tree_below(at, "redact"), problems);
+	rules_check_arguments(server, at, problems);
 	if (conf->pool_min > conf->pool_max)
 		problem_add_at(problems, tree_below(at, "pool"),
 			       "pool.min must not be more than pool.max");

@@ -18,6 +18,12 @@ void rules_check_sandbox(const struct config *config, const struct config_server
 			 const struct tree *root, const struct tree *at,
 			 struct config_problems *problems);
 
+/* Those of a server's tools.arguments, likewise; and what of it is less than it seems. */
+void rules_check_arguments(const struct config_server *server, const struct tree *at,
+			   struct config_problems *problems);
+void rules_warn_of_arguments(const struct config_server *server, const struct tree *at,
+			     struct config_problems *warnings);
+
 /* Adds what is said and does nothing, or nothing any more. */
 void rules_warn(const struct config *config, const struct tree *root,
 		struct config_problems *warnings);

@@ -51,10 +51,13 @@ void rules_warn(const struct config *config, const struct tree *root,
 	const struct static_tokens *tokens = &config->frontend.authorization.tokens;
 	const struct tree *list = tree_find(tree_find(root, "auth"), "tokens");
 
-	for (size_t i = 0; i < config->server_count; i++)
-		warn_of_server(&config->servers[i],
-			       tree_find(tree_find(root, "servers"), config->servers[i].conf.name),
-			       warnings);
+	for (size_t i = 0; i < config->server_count; i++) {
+		const struct config_server *server = &config->servers[i];
+		const struct tree *servers = tree_below(root, "servers");
+
+		warn_of_server(server, tree_find(servers, server->conf.name), warnings);
+		rules_warn_of_arguments(server, tree_below(servers, server->conf.name), warnings);
+	}
 	for (size_t i = 0; list != NULL && i < tokens->count; i++) {
 		uint64_t ends_at_ms = tokens->items[i].ends_at_ms;
 

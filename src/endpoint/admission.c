@@ -13,6 +13,7 @@
 #include "mcp/revision.h"
 #include "obs/counters.h"
 #include "obs/log.h"
+#include "policy/arguments.h"
 #include "router/client_session.h"
 #include "router/router.h"
 #include "router/task_call.h"
@@ -421,6 +422,20 @@ static bool check_calls(struct admission *admission)
 	       refuse_by_reason(admission, REASON_OVER_LIMIT);
 }
 
+/* What the arguments hold may be refused by the operator's rules, in any of the messages. SEC-54, SEC-55 */
+static bool check_arguments(struct admission *admission)
+{
+	const struct argument_rules *rules = &admission->caller->endpoint->arguments;
+	const char *why = NULL;
+
+	for (size_t i = 0; i < admission->count && why == NULL; i++)
+		why = arguments_judge(rules, &admission->messages[i]);
+	if (why == NULL)
+		return true;
+	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s", why);
+	return refuse_params(admission);
+}
+
 /*
  * In this order: each relies on those before it. False: it has filled the refusal. How many calls a minute a caller may
  * have is to be asked at the end.
@@ -440,6 +455,7 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_permissions, /* -32602 */
 	check_draining,    /* 503 */
 	check_calls,       /* 503 */
+	check_arguments,   /* -32602 */
 };
 
 bool admission_admit(struct admission *admission)

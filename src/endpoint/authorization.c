@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "policy/name.h"
+#include "policy/operation.h"
 #include "http/conn.h"
 #include "jsonrpc/scan.h"
 #include "obs/counters.h"
@@ -451,19 +452,6 @@ bool authorization_covers(const struct authorization *auth, const struct protect
 	return false;
 }
 
-/* A method is known by its spelling alone; here what only looks like the call of a tool is one. */
-static bool calls_tool(const struct envelope *env)
-{
-	struct buf folded = { 0 };
-	bool is_call = env->kind == ENVELOPE_REQUEST || env->kind == ENVELOPE_NOTIFICATION;
-
-	if (is_call && !slice_is_equal(env->method, SLICE_LIT("tools/call")))
-		is_call = name_fold(env->method, &folded) != NULL ||
-			  slice_is_equal(buf_slice(&folded), SLICE_LIT("tools/call"));
-	buf_fini(&folded);
-	return is_call;
-}
-
 /* What either form needs is needed: the server may know the tool by the one or the other. SEC-50 */
 static const char *add_needs_of_tool(const struct protected_resource *place, struct slice name,
 				     struct scope_set *needed)
@@ -489,7 +477,7 @@ const char *authorization_add_required(const struct protected_resource *place,
 	struct buf decoded = { 0 };
 	const char *why = "is not a text";
 
-	if (place->tool_scopes.count == 0 || !calls_tool(env))
+	if (place->tool_scopes.count == 0 || operation_of(env) != OPERATION_TOOL)
 		return NULL;
 	if (env->params.type == JSON_ARRAY)
 		return "has no place in an array of params";

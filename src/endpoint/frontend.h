@@ -16,6 +16,7 @@
 #include "endpoint/authorization.h"
 #include "endpoint/metadata.h"
 #include "http/conn.h"
+#include "policy/argument_rules.h"
 #include "session/session.h"
 
 /* Whether a POST is answered with JSON or events, where the client leaves the choice. */
@@ -27,6 +28,7 @@ struct endpoint {
 	struct slice message_path;
 	struct server *server;
 	struct protected_resource place;
+	struct argument_rules arguments; /* of its tools and prompts */
 };
 
 struct frontend_conf {

@@ -154,4 +154,23 @@ int scan_decode_string(struct json value, struct buf *out) must_check;
 typedef int scan_member_fn(struct slice name, struct json value, void *arg);
 void scan_members(struct slice object, scan_member_fn *on_member, void *arg);
 
+/* What on_token is called with. The members of an object, and the elements of an array, are one deeper than it. */
+enum scan_token_kind {
+	SCAN_CONTAINER, /* an object or array begins */
+	SCAN_NAME,      /* of a member */
+	SCAN_STRING,
+};
+struct scan_token {
+	enum scan_token_kind kind;
+	size_t depth;      /* of the value: 0 */
+	struct json value; /* of a container the type alone */
+};
+
+/*
+ * Walks through a value already scanned as valid, with all that it contains, in order: calls on_token for each container,
+ * name and string. It returns 0 to go on, -1 to stop. Linear, whatever the depth.
+ */
+typedef int scan_token_fn(const struct scan_token *token, void *arg);
+void scan_tokens(struct slice value, scan_token_fn *on_token, void *arg);
+
 #endif

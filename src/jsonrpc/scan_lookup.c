@@ -331,3 +331,47 @@ void scan_members(struct slice object, scan_member_fn *on_member, void *arg)
 			return;
 	}
 }
+
+/* At a quote: the string that begins there, and in *after_r what follows it; -1: it does not end. */
+static int lookup_string(const char *p, const char *end, struct scan_token *token_r,
+			 const char **after_r)
+{
+	const char *after = lookup_skip_string(p, end);
+
+	if (after == NULL)
+		return -1;
+	token_r->value = (struct json){
+		.type = JSON_STRING,
+		.has_escape = memchr(p, '\\', (size_t)(after - p)) != NULL,
+		.text = slice_between(p, after),
+	};
+	after = lookup_skip_space(after, end);
+	token_r->kind = after < end && *after == ':' ? SCAN_NAME : SCAN_STRING;
+	*after_r = after;
+	return 0;
+}
+
+void scan_tokens(struct slice value, scan_token_fn *on_token, void *arg)
+{
+	const char *end = value.p + value.n;
+	const char *p = value.p;
+	size_t depth = 0;
+
+	while (p < end) {
+		struct scan_token token = { .depth = depth };
+		bool is_token = true;
+
+		if (*p == '"') {
+			if (lookup_string(p, end, &token, &p) < 0)
+				return;
+		} else {
+			is_token = *p == '{' || *p == '[';
+			token.value.type = grammar_type(*p);
+			depth += is_token;
+			depth -= depth > 0 && (*p == '}' || *p == ']');
+			p++;
+		}
+		if (is_token && on_token(&token, arg) < 0)
+			return;
+	}
+}

@@ -204,6 +204,42 @@ static void members_come_in_order(void **state)
 	assert_int_equal(two.calls, 2);
 }
 
+static int collect_token(const struct scan_token *token, void *arg)
+{
+	struct collector *collector = arg;
+	static const char *const marks[] = { "c", "n", "s" };
+
+	buf_printf(&collector->out, "%s%zu%s", marks[token->kind], token->depth,
+		   token->value.has_escape ? "!" : "");
+	return collect_element(token->kind != SCAN_CONTAINER   ? token->value.text :
+			       token->value.type == JSON_ARRAY ? SLICE_LIT("[") :
+								 SLICE_LIT("{"),
+			       arg);
+}
+
+static void tokens_come_in_order(void **state)
+{
+	struct slice value =
+		SLICE_LIT("{ \"a\" : [1,\"]\",{\"b\\\"\":\":\"},[]] , \"c\":true,\"d\"\n:\"e\"}");
+	struct collector all = { .calls = 0 };
+	struct collector two = { .stop_after = 2 };
+
+	scan_tokens(value, collect_token, &all);
+	assert_slice(buf_slice(&all.out),
+		     "c0<{>n1<\"a\">c1<[>s2<\"]\">c2<{>n3!<\"b\\\"\">s3<\":\">c2<[>n1<\"c\">"
+		     "n1<\"d\">s1<\"e\">");
+	scan_tokens(value, collect_token, &two);
+	assert_slice(buf_slice(&two.out), "c0<{>n1<\"a\">");
+	buf_fini(&all.out);
+	buf_fini(&two.out);
+	all.calls = 0;
+	scan_tokens(SLICE_LIT(" -1.5 "), collect_token, &all);
+	assert_int_equal(all.calls, 0);
+	scan_tokens(SLICE_LIT("\"x\""), collect_token, &all);
+	assert_slice(buf_slice(&all.out), "s0<\"x\">");
+	buf_fini(&all.out);
+}
+
 static int split(struct slice text, size_t max, struct collector *collector, struct error *err)
 {
 	char *copy = malloc(text.n > 0 ? text.n : 1);
@@ -345,6 +381,7 @@ int main(void)
 		cmocka_unit_test(plain_strings),
 		cmocka_unit_test(strings_are_decoded),
 		cmocka_unit_test(members_come_in_order),
+		cmocka_unit_test(tokens_come_in_order),
 		cmocka_unit_test(arrays_are_split),
 		cmocka_unit_test(broken_arrays_are_refused),
 		cmocka_unit_test(array_stops_when_told),

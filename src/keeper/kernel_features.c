@@ -322,6 +322,29 @@ static void warn_of_kernel(const struct check *check)
 		tell(check, "sandbox", "the running kernel lacks %s", confinement.lacking);
 }
 
+/* Clients may name what a link leads to, as servers that follow it tell them. */
+static void warn_of_roots(const struct check *check)
+{
+	static const char way[] = "tools.arguments.paths.roots";
+	const struct slices *roots = &check->server->endpoint.arguments.paths.roots;
+
+	for (size_t i = 0; i < roots->count; i++) {
+		char *real = realpath(roots->items[i].p, NULL);
+		size_t length = roots->items[i].n;
+
+		while (length > 1 && roots->items[i].p[length - 1] == '/')
+			length--;
+		if (real == NULL)
+			tell(check, way, "%.200s: %s", roots->items[i].p, strerror(errno));
+		else if (!slice_is_equal(slice_str(real), slice_of(roots->items[i].p, length)))
+			tell(check, way,
+			     "%.200s is %.200s behind a link; list that as well if clients may "
+			     "name it",
+			     roots->items[i].p, real);
+		free(real);
+	}
+}
+
 void kernel_features_warn(const struct config *config, const struct tree *root,
 			  struct config_problems *warnings)
 {
@@ -338,6 +361,7 @@ void kernel_features_warn(const struct config *config, const struct tree *root,
 				"user of its own (user), or run the daemon as one",
 				server->conf.name);
 		warn_of_kernel(&check);
+		warn_of_roots(&check);
 		if (kernel_features_reaches_gateway(config, server))
 			tell(&check, "sandbox.connect",
 			     "'any' includes the ports of this gateway; list ports instead, or say "

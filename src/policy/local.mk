@@ -1,7 +1,11 @@
 noinst_LIBRARIES += src/policy/libpolicy.a
 src_policy_libpolicy_a_SOURCES = \
+	src/policy/argument_rules.c src/policy/argument_rules.h \
+	src/policy/arguments.c src/policy/arguments.h \
 	src/policy/characters.c src/policy/characters.h \
 	src/policy/name.c src/policy/name.h \
+	src/policy/operation.c src/policy/operation.h \
+	src/policy/paths.c src/policy/paths.h \
 	src/policy/pattern.c src/policy/pattern.h \
 	src/policy/permission_uses.c \
 	src/policy/permissions.c src/policy/permissions.h \
@@ -12,7 +16,9 @@ src_policy_libpolicy_a_SOURCES = \
 POLICY_LIBS = src/policy/libpolicy.a src/jsonrpc/libjsonrpc.a src/mcp/libmcp.a src/obs/libobs.a src/base/libbase.a \
 	$(PCRE2_LIBS) $(UTF8PROC_LIBS)
 check_PROGRAMS += \
+	src/policy/arguments_test \
 	src/policy/name_test \
+	src/policy/paths_test \
 	src/policy/pattern_test \
 	src/policy/redact_test \
 	src/policy/sanitize_test
@@ -27,3 +33,7 @@ src_policy_redact_test_SOURCES = src/policy/redact_test.c
 src_policy_redact_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_sanitize_test_SOURCES = src/policy/sanitize_test.c
 src_policy_sanitize_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_arguments_test_SOURCES = src/policy/arguments_test.c
+src_policy_arguments_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_paths_test_SOURCES = src/policy/paths_test.c
+src_policy_paths_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)

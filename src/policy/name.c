@@ -90,10 +90,30 @@ static const char *fold(struct slice name, struct buf *form)
 	return why;
 }
 
+/* Most names: visible ASCII. False: it has something else, or nothing. */
+static bool fold_ascii(struct slice name, struct buf *folded)
+{
+	char form[NAME_BYTES_MAX];
+
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+
+		if (i == sizeof(form) || c <= ' ' || c >= 0x7F)
+			return false;
+		form[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+	}
+	buf_append(folded, form, name.n);
+	return name.n > 0;
+}
+
 const char *name_fold(struct slice name, struct buf *folded)
 {
 	struct buf form = { 0 };
-	const char *why = name.n > NAME_BYTES_MAX ? "is too long" : check_characters(name);
+	const char *why;
+
+	if (fold_ascii(name, folded))
+		return NULL;
+	why = name.n > NAME_BYTES_MAX ? "is too long" : check_characters(name);
 
 	if (why == NULL)
 		why = fold(name, &form);

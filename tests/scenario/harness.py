@@ -179,7 +179,7 @@ def to_yaml(value, indent=0):
     if isinstance(value, dict) and value:
         lines = []
         for key, item in value.items():
-            pad = "  " * indent + key + ":"
+            pad = "  " * indent + (key if re.fullmatch(r"\w[\w-]*", key) else json.dumps(key, ensure_ascii=False)) + ":"
             if isinstance(item, dict) and item:
                 lines.append(pad + "\n" + to_yaml(item, indent + 1))
             elif isinstance(item, list) and item and isinstance(item[0], dict):

@@ -266,6 +266,27 @@ def own_ports_are_granted_by_name(t):
 
 
 @case(daemon=False)
+def roots_of_arguments_are_told(t):
+    """SEC-55: -t says what of the roots is less than it seems: no sandbox, a directory that is not there, one behind a link."""
+    directory = public_directory(t, "mcpgated")
+    os.mkdir(os.path.join(directory, "real"))
+    os.symlink("real", os.path.join(directory, "link"))
+
+    def said(*roots, **more):
+        tools = {"arguments": {"paths": {"roots": [os.path.join(directory, root) for root in roots]}}}
+        done = check({"main": dict({"command": "/bin/cat", "tools": tools}, **more)}, directory)
+        eq(done.returncode, 0, done.stderr)
+        return [line.split("servers.main.tools.arguments.paths", 1)[1] for line in done.stderr.splitlines() if ".arguments." in line]
+
+    alone = said("real")
+    ok(len(alone) == 1 and "sandbox.mode" in alone[0], alone)
+    eq(said("real", "real/", sandbox={"mode": "landlock"}), [])
+    linked = said("link", "gone", sandbox={"mode": "landlock"})
+    eq(len(linked), 2, linked)
+    ok("behind a link" in linked[0] and "/real" in linked[0] and "No such file" in linked[1], linked)
+
+
+@case(daemon=False)
 def root_is_told(t):
     """SEC-61: a server that is root because the daemon is gets one warning, from -t and in the log."""
     directory = public_directory(t, "mcpgated")

@@ -14,7 +14,7 @@ from harness import case, eq, ok, wait_for
 from issuer import Issuer
 
 WAYS = ("streamable", "streamable_batch", "http_sse", "http_sse_batch", "admin", "admin_batch", "stateless")
-SCOPES = {"scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}}}
+SCOPES = {"scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "arguments": {"forbidden_keys": ["__proto__"]}}}
 SERVERS = {"main": dict(SCOPES, script={}, tools=dict(SCOPES["tools"], deny=["forbidden"])), "other": dict(SCOPES, script={}),
            "stepup": {"script": {}, "scopes": ["use"], "tools": {"scopes": {"echo": ["write"]}, "challenge_in_result": True}}}
 CALLS_MAX = {"streamable": 4096, "http_sse": 1024, "admin": 4096}  # in flight, of one session
@@ -280,6 +280,13 @@ def by_no_name(params):
     return send
 
 
+def forbidden_arguments(way):
+    message = way.calls(way.marker)
+    call = message[-1] if way.is_batch else message
+    call["params"]["arguments"]["__proto__"] = 1
+    return way.told(message=message)
+
+
 def stepped_up_in_result(way):
     place = way.open("stepup")
     answer = way.told(place=place, token=way.token("stepup", scope="use"))
@@ -376,6 +383,7 @@ TABLE = [
     ("tool in an array of params", by_no_name(lambda p: [p]), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400", "400"),
     ("denied tool", by_no_name(lambda p: dict(p, name="forbidden")), "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400",
      "400"),
+    ("forbidden arguments", forbidden_arguments, "200 -32602", "400", "202 -32602", "202 -32602", "200 -32602", "400", "400"),
     ("step-up in the result", stepped_up_in_result, "200 in the result", "403", "403", "403", NO_TOKENS, NO_TOKENS, "200 in the result"),
     ("foreign session", foreign_session, "404", "404", "404", "404", "404", "404", NO_SESSION),
     ("session of another server", session_of_another_server, "404", "404", "404", "404", "404", "404", NO_SESSION),

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of tools.arguments: names, expressions and roots that mean something. SEC-54, SEC-55. */
+#include "config/problem.h"
+#include "config/rules.h"
+#include "policy/name.h"
+#include "policy/pattern.h"
+
+static void check_name(struct slice name, const struct tree *at, const char *what,
+		       struct config_problems *problems)
+{
+	struct buf folded = { 0 };
+	const char *why = name_fold(name, &folded);
+
+	if (why != NULL)
+		problem_add_at(problems, at, "the name of the %s %s", what, why);
+	buf_fini(&folded);
+}
+
+static void check_members(const struct slices *names, const struct tree *at,
+			  struct config_problems *problems)
+{
+	for (size_t i = 0; i < names->count; i++)
+		check_name(names->items[i], tree_item(at, i), "member", problems);
+}
+
+static void check_patterns(const struct slice_map *lists, const struct tree *at,
+			   struct config_problems *problems)
+{
+	for (size_t i = 0; i < lists->count; i++) {
+		const struct named_slices *list = &lists->items[i];
+		const struct tree *list_at = tree_below(at, list->name.p);
+
+		check_name(list->name, list_at, "tool", problems);
+		for (size_t j = 0; j < list->values.count; j++) {
+			struct error err;
+			struct pattern *pattern = pattern_new(list->values.items[j], &err);
+
+			if (pattern == NULL)
+				problem_add_at(problems, tree_item(list_at, j),
+					       "is no regular expression that can be used: %s",
+					       err.text);
+			pattern_free(&pattern);
+		}
+	}
+}
+
+static void check_paths(const struct argument_rules *rules, const struct tree *at,
+			struct config_problems *problems)
+{
+	const struct slices *roots = &rules->paths.roots;
+
+	for (size_t i = 0; i < roots->count; i++)
+		if (!path_is_absolute(roots->items[i]))
+			problem_add_at(problems, tree_item(tree_below(at, "roots"), i),
+				       "must be an absolute path without '..', not '%.100s'",
+				       roots->items[i].p);
+	if (roots->count == 0 && tree_find(at, "roots") == NULL &&
+	    rules->path_members.written.count + rules->paths_ignored.written.count > 0)
+		problem_add_at(
+			problems, at,
+			"nothing is refused without 'roots', the directories that paths must "
+			"stay in");
+	check_members(&rules->path_members.written, tree_below(at, "members"), problems);
+	check_members(&rules->paths_ignored.written, tree_below(at, "ignore"), problems);
+}
+
+void rules_check_arguments(const struct config_server *server, const struct tree *at,
+			   struct config_problems *problems)
+{
+	const struct argument_rules *rules = &server->endpoint.arguments;
+	const struct tree *arguments = tree_below(tree_below(at, "tools"), "arguments");
+
+	check_patterns(&rules->deny_patterns, tree_below(arguments, "deny_patterns"), problems);
+	check_members(&rules->forbidden_keys.written, tree_below(arguments, "forbidden_keys"),
+		      problems);
+	check_paths(rules, tree_below(arguments, "paths"), problems);
+}
+
+/* Who names roots wants them to be kept, and only a sandbox keeps links from leading out of them. */
+void rules_warn_of_arguments(const struct config_server *server, const struct tree *at,
+			     struct config_problems *warnings)
+{
+	const struct tree *tools = tree_below(at, "tools");
+
+	if (server->endpoint.arguments.paths.roots.count > 0 &&
+	    server->sandbox == CONFIG_SANDBOX_OFF)
+		problem_add_at(
+			warnings, tree_below(tree_below(tools, "arguments"), "paths"),
+			"paths are judged by their letters, and links may lead out of the roots: what "
+			"keeps the server inside is a sandbox (sandbox.mode)");
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One walk over the tokens, without recursion and without a tree. What cannot be decoded, compared or matched within its
+ * limits is refused: nobody knows what a server would make of it.
+ */
+#include "policy/arguments.h"
+
+#include "base/text.h"
+#include "jsonrpc/scan.h"
+#include "policy/argument_rules.h"
+#include "policy/name.h"
+#include "policy/operation.h"
+#include "policy/pattern.h"
+
+/* What the strings of a member are. */
+enum member_kind { MEMBER_ANY, MEMBER_PATH, MEMBER_IGNORED };
+
+struct walk {
+	const struct argument_rules *rules;
+	struct slice name;   /* of the tool or prompt */
+	struct slice folded; /* the same; empty: it is no name, and may mean any */
+	struct pattern_work work;
+	struct buf decoded;
+	struct buf form; /* of the name of a member */
+	/* Of the member that a container of this depth belongs to, then of the one that is being read in it. */
+	unsigned char kinds[SCAN_DEPTH_MAX + 2];
+	const char *why;
+};
+
+/* ---- names ---- */
+
+static bool is_listed(const struct member_names *names, struct slice name)
+{
+	for (size_t i = 0; i < names->written.count; i++)
+		if (text_fits_pattern(name, names->written.items[i]))
+			return true;
+	return false;
+}
+
+/* In either form: some servers find members without regard to case. */
+static bool is_listed_folded(const struct member_names *names, struct slice name,
+			     struct slice folded)
+{
+	bool is_found = is_listed(names, name);
+
+	for (size_t i = 0; i < names->written.count && folded.n > 0 && !is_found; i++)
+		is_found = text_fits_pattern(folded, names->folded[i]);
+	return is_found;
+}
+
+/* What has no folded form may be any path; what is ignored is so as it is written, and nothing else. */
+static enum member_kind kind_of(const struct argument_rules *rules, struct slice name,
+				struct slice folded)
+{
+	const struct member_names *paths = &rules->path_members;
+
+	if (is_listed_folded(paths, name, folded) || (folded.n == 0 && paths->written.count > 0))
+		return MEMBER_PATH;
+	return is_listed(&rules->paths_ignored, name) ? MEMBER_IGNORED : MEMBER_ANY;
+}
+
+/* ---- the walk ---- */
+
+static int refuse(struct walk *walk, const char *why)
+{
+	walk->why = why;
+	return -1;
+}
+
+static bool is_for(const struct walk *walk, size_t index)
+{
+	const struct argument_rules *rules = walk->rules;
+
+	return walk->folded.n == 0 ||
+	       text_fits_pattern(walk->name, rules->deny_patterns.items[index].name) ||
+	       text_fits_pattern(walk->folded, rules->patterns[index].folded);
+}
+
+static int match(struct walk *walk, struct slice text)
+{
+	for (size_t i = 0; i < walk->rules->deny_patterns.count; i++) {
+		const struct tool_patterns *patterns = &walk->rules->patterns[i];
+
+		for (size_t j = 0; j < patterns->count && is_for(walk, i); j++) {
+			switch (pattern_find(patterns->items[j], text, 0, &walk->work, NULL)) {
+			case PATTERN_ABSENT:
+				break;
+			case PATTERN_FOUND:
+				return refuse(walk, "hold a text that is not allowed here");
+			case PATTERN_TOO_HARD:
+				return refuse(walk, "hold a text that takes too long to judge");
+			}
+		}
+	}
+	return 0;
+}
+
+static int judge_path(struct walk *walk, struct slice text, enum member_kind kind)
+{
+	const struct path_rules *paths = &walk->rules->paths;
+
+	if (paths->roots.count == 0 || kind == MEMBER_IGNORED ||
+	    path_judge(paths, text, kind == MEMBER_PATH) != PATH_OUTSIDE)
+		return 0;
+	return refuse(walk, "name a path that is not allowed here");
+}
+
+/* A name belongs to the member whose value its object is; it is a path only if it looks like one. */
+static int judge_name(struct walk *walk, struct slice name, size_t depth)
+{
+	const struct argument_rules *rules = walk->rules;
+	enum member_kind kind = walk->kinds[depth - 1];
+	struct slice folded = { NULL, 0 };
+
+	walk->form.len = 0;
+	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0 &&
+	    name_fold(name, &walk->form) == NULL)
+		folded = buf_slice(&walk->form);
+	if (is_listed_folded(&rules->forbidden_keys, name, folded))
+		return refuse(walk, "have a member whose name is not allowed here");
+	if (match(walk, name) < 0 ||
+	    judge_path(walk, name, kind == MEMBER_PATH ? MEMBER_ANY : kind) < 0)
+		return -1;
+	walk->kinds[depth] = (unsigned char)kind_of(rules, name, folded);
+	return 0;
+}
+
+static int on_token(const struct scan_token *token, void *arg)
+{
+	struct walk *walk = arg;
+	size_t depth = token->depth;
+
+	CHECK(depth <= SCAN_DEPTH_MAX);
+	if (token->kind == SCAN_CONTAINER) {
+		walk->kinds[depth + 1] = walk->kinds[depth]; /* elements belong to its member */
+		return 0;
+	}
+	walk->decoded.len = 0;
+	if (scan_decode_string(token->value, &walk->decoded) < 0)
+		return refuse(walk, "hold a text that cannot be read");
+	if (token->kind == SCAN_NAME)
+		return judge_name(walk, buf_slice(&walk->decoded), depth);
+	if (match(walk, buf_slice(&walk->decoded)) < 0)
+		return -1;
+	return judge_path(walk, buf_slice(&walk->decoded), walk->kinds[depth]);
+}
+
+static bool looks_inside(const struct argument_rules *rules)
+{
+	return rules->deny_patterns.count > 0 || rules->forbidden_keys.written.count > 0 ||
+	       rules->paths.roots.count > 0;
+}
+
+static const char *look_inside(const struct argument_rules *rules, const struct envelope *env)
+{
+	struct walk walk = { .rules = rules };
+	struct buf name = { 0 };
+	struct buf folded = { 0 };
+
+	if (scan_decode_string(env->name, &name) == 0) {
+		walk.name = buf_slice(&name);
+		if (name_fold(walk.name, &folded) == NULL)
+			walk.folded = buf_slice(&folded);
+	}
+	scan_tokens(env->arguments.text, on_token, &walk);
+	buf_fini(&walk.decoded);
+	buf_fini(&walk.form);
+	buf_fini(&name);
+	buf_fini(&folded);
+	return walk.why;
+}
+
+const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env)
+{
+	enum json_type type = env->arguments.type;
+	bool has_rules = rules->max_bytes > 0 || looks_inside(rules);
+
+	if (!has_rules || operation_of(env) == OPERATION_OTHER)
+		return NULL;
+	if (env->params.type == JSON_ARRAY)
+		return "have no place in an array of params";
+	if (type == JSON_ABSENT || type == JSON_NULL)
+		return NULL;
+	if (type != JSON_OBJECT)
+		return "are no object";
+	if (rules->max_bytes > 0 && env->arguments.text.n > rules->max_bytes)
+		return "are longer than is allowed here";
+	return looks_inside(rules) ? look_inside(rules, env) : NULL;
+}
