@@ -23,8 +23,8 @@
 #include "router/forward.h"
 #include "router/router.h"
 
-#define GRACE_MS \
-	(10 * 1000) /* T_commit: a call that takes longer is kept alive as events. bridging.md §7 */
+/* T_commit: a call that takes longer is kept alive as events. bridging.md §7 */
+#define GRACE_MS (10 * 1000)
 
 enum stateless_state {
 	STATELESS_OPEN,     /* nothing was sent */
@@ -349,8 +349,8 @@ static void on_body(struct http_exchange *exchange, struct slice body)
 		set_state(post, STATELESS_ANSWERED);
 		refusal_send(&admission.refusal, caller->frontend, caller->endpoint, &answer);
 		check_done(post);
-	} else if (admission.requests ==
-		   0) { /* the core of this revision has none that are for us */
+	} else if (admission.requests == 0) {
+		/* A notification: the core of this revision has none for us. */
 		set_state(post, STATELESS_ANSWERED);
 		answer_empty(&answer, 202, slice_of(NULL, 0));
 		check_done(post);

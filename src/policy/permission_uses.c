@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What messages use. Whatever in one a server could take for the name counts. */
+/* Which tool, prompt or resource a message uses. Whatever in it a server could take for the name counts. */
 #include "jsonrpc/scan.h"
 #include "policy/name.h"
 #include "policy/permissions.h"

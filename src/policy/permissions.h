@@ -55,15 +55,14 @@ const char *permission_fold(enum permission_kind kind, struct slice name, struct
  */
 bool permissions_allow(const struct permissions *permissions, enum permission_kind kind,
 		       struct slice name) must_check;
-/*
- * The same for the name in a JSON value, as it is written. What is not a string is no name.
- */
+/* The same for the name in a JSON value, as it is written. What is not a string is no name. */
 bool permissions_allow_json(const struct permissions *permissions, enum permission_kind kind,
 			    struct json name) must_check;
 /*
- * What a client's message uses that it may not: "tool", "prompt", "resource", or "method" for one that is no name; NULL:
- * nothing. Judged are calls of tools, prompts, reads of and subscriptions to resources, completions. What only looks like
- * such a method (as names of tools are compared) is taken for one.
+ * What a client's message uses that it may not: "tool", "prompt", "resource", "prompt or resource" for a completion, or
+ * "method" for a method that is no name; NULL: nothing. Judged are calls of tools, prompts, reads of and subscriptions to
+ * resources, completions; subscriptions/listen is change_listener's. What only looks like such a method (as names of tools
+ * are compared) is taken for one.
  */
 const char *permissions_find_denied(const struct permissions *permissions,
 				    const struct envelope *env) must_check;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The URIs of resources where they decide about who may read them: servers decode and resolve them in their own ways, and
- * a rule has to hold for whatever they make of one. RFC 3986 §6.2; SEC-50.
+ * The URIs of resources where they decide who may read them: servers decode and resolve them in their own ways, and a rule
+ * has to hold for whatever they make of one. RFC 3986 §6.2; SEC-50.
  */
 #ifndef MCPGATED_POLICY_URI_H
 #define MCPGATED_POLICY_URI_H

@@ -37,8 +37,8 @@ struct bridged_call {
 	struct call inner;
 	struct call_watcher outer; /* of the modern client's request, while there is one */
 	struct timer deadline;
-	struct timer
-		progress; /* while it is parked: the server is told that its questions are being worked on */
+	/* While it is parked: the server is told that its questions are being worked on. */
+	struct timer progress;
 	uint64_t told; /* how often it was */
 	struct holder *holder;
 	struct digest digest; /* of the request */

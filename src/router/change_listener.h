@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * subscriptions/listen: a request that stays open, and hears what its pool is told. Which of the resources that it names are
- * honoured is for the servers to say: each is subscribed to like a session's. Its tasks are task_listener's.
+ * subscriptions/listen of a client: a request that stays open, and hears what its pool is told. The server says which of
+ * the resources that it names are honoured: each is subscribed to as for a session. Its tasks are task_listener's.
  * MOD-SUB-*, bridging.md §2.3.6.
  */
 #ifndef MCPGATED_ROUTER_CHANGE_LISTENER_H

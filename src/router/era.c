@@ -24,9 +24,8 @@ struct rebuild {
 	struct buf *out;
 	struct slices dropped; /* members that the other side has no say in */
 	struct slice info;     /* in _meta: what is added there */
-	const char *
-		begin; /* of the members that are to be copied next, all of them at once; NULL: none */
-	const char *end;
+	/* The members that are to be copied next, all of them at once; NULL: none. */
+	const char *begin, *end;
 	bool is_result;
 	bool has_meta;
 };
@@ -37,7 +36,7 @@ static void append_comma(struct buf *out)
 		buf_append_char(out, ',');
 }
 
-/* A name may be written with escapes. */
+/* A name that is written with escapes counts as what it means. */
 static bool is_dropped(const struct rebuild *rebuild, struct slice name)
 {
 	struct json quoted = { JSON_STRING, true, slice_of(name.p - 1, name.n + 2) };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changes in a message between a client of the modern era and a server of the legacy one: what a request says of
- * itself is not for the server, and its result says of itself what such a server does not know. bridging.md §2.3.
+ * What a client of the modern era gets: results, errors and questions of servers of either era, each with what that era
+ * wants of it; and its requests, without what a legacy server is not to see. What clients of the legacy era get of modern
+ * servers is modern_server.h. bridging.md §2.3, §2.4, §2.5.
  */
 #ifndef MCPGATED_ROUTER_ERA_H
 #define MCPGATED_ROUTER_ERA_H
@@ -31,22 +32,29 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 void era_append_result(struct buf *out, const struct method *method, struct slice result,
 		       struct slice info);
 /*
- * Appends a modern server's result as another modern client gets it: what every result has to say is added, if it is missing;
- * `state`, unless it is empty, is the requestState in place of the server's (JSON text); with `is_private` nobody else may keep it, whatever
- * the server says. bridging.md §2.4, BACK-MSG-05, MOD-RES-04
+ * Appends a modern server's result as a modern client gets it: what every result has to say is added, if it is missing.
+ *
+ * state       unless it is empty, the requestState in place of the server's (JSON text)
+ * is_private  it is for this client alone, whatever the server says
+ *
+ * bridging.md §2.4, BACK-MSG-05, MOD-RES-04
  */
 void era_append_passed_result(struct buf *out, const struct method *method, struct slice result,
 			      struct slice info, struct slice state, bool is_private);
 /*
- * Appends what a modern server says of a task, its result or the params of a notification, as a modern client gets it: of this
- * resultType (NULL: it has neither that nor _meta), with `id` (JSON text; empty: none is said) in place of the server's. MOD-TASK-02
+ * Appends what a modern server says of a task, a result or the params of a notification, as a modern client gets it.
+ *
+ * kind  the resultType; NULL: params, which have neither that nor _meta
+ * id    JSON text, in place of the server's; empty: none is said
+ *
+ * MOD-TASK-02
  */
 void era_append_task(struct buf *out, const char *kind, struct slice result, struct slice info,
 		     struct slice id);
-/* The same for the error of a response; *code_r is its code then. RPC-05, MOD-RES-06 */
+/* Appends a legacy server's error as a modern client gets it; *code_r is the code that it has then. RPC-05, MOD-RES-06 */
 void era_append_error(struct buf *out, const struct method *method, struct slice error,
 		      int *code_r);
-/* That of a modern server. */
+/* The same for a modern server's error. */
 void era_append_passed_error(struct buf *out, struct slice error, int *code_r);
 /*
  * Appends, as one more member of inputRequests, a server's request as a modern client gets it. `message` is that of the

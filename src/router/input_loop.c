@@ -35,8 +35,8 @@
 #define ROUNDS_MAX 10
 #define QUESTIONS_MAX 32
 #define ANSWER_BYTES_MAX (4 * 1024 * 1024) /* of a round together; a single one may be larger */
-#define PAUSE_MS \
-	250 /* before a request that nothing was asked for is made again; doubled each time */
+/* Before a request is made again although nothing was asked; doubled each time. */
+#define PAUSE_MS 250
 #define PAUSE_MAX_MS 5000
 #define URLS_PAUSE_MS 2000 /* before the server is asked whether what its URLs are for is done */
 #define URLS_MAX_MS (10 * 60 * 1000)
@@ -59,8 +59,8 @@ struct input_loop {
 	size_t unanswered;
 	size_t answer_bytes;
 	struct buf state; /* the server's, as it was written; empty: none */
-	struct buf
-		urls; /* what the last round sent the client to; empty: it was asked other things */
+	/* What the last round sent the client to; empty: it was asked other things. */
+	struct buf urls;
 	uint64_t urls_since_ms;
 	bool is_accepted; /* the client has agreed to all of the last round */
 	unsigned int rounds;
@@ -162,7 +162,6 @@ static void fail_malformed(struct call *call)
 static bool may_log(struct call *call, struct upstream *upstream)
 {
 	const struct pool *pool = upstream->pool;
-
 	bool is_wanted = call->client->level >= 0 && call->client->level != LEVEL_NONE;
 
 	if (!is_wanted || !pool_is_shared(pool))

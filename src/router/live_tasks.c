@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server that makes up tasks without end keeps its own process for some minutes, and no more memory than the bounds allow. */
+/* A server that makes up tasks without end keeps its own process busy for some minutes, in bounded memory. */
 #include "router/live_tasks.h"
 
 #include <stdlib.h>

@@ -92,7 +92,8 @@ struct parked_call {
 	const struct parked_call_ops *ops;
 	const struct server *server; /* compared alone */
 	const void *owner;           /* whose it is; compared alone */
-	bool is_of_crowd; /* that is many: per_owner does not hold, only what holds for the server */
+	/* The owner may be many callers that nobody can tell apart: only the bound of the server holds, not per_owner. */
+	bool is_of_crowd;
 	size_t server_max; /* of its server at most so many are kept, and no more than per_server */
 	unsigned char id[SEAL_CALL_BYTES];
 	enum parked_state state;

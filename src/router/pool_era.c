@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Older clients are served in their own era by who can do that, and such a server is asked to initialize at once: nobody
- * waits for a question that older servers do not know. Only who refuses that is asked; and who is to serve a modern client.
+ * For a legacy client a server is sent initialize at once: most of them know it, and nobody waits for a question that
+ * legacy servers do not know. That question is put to a server only if it has failed or refused to initialize, or is to
+ * serve a modern client.
  */
 #include "router/pool_era.h"
 
@@ -24,7 +25,7 @@ static void on_verdict(struct era_waiter *waiter)
 	pool_wake(container_of(waiter, struct pool, verdict));
 }
 
-/* A pool is asked in one way only: those of the other era finish their calls. */
+/* A pool is spoken to in one era only: processes of the other one finish their calls. */
 static void retire_others(struct pool *pool, bool is_modern)
 {
 	LIST_FOREACH_SAFE(node, &pool->upstreams) {
@@ -69,7 +70,7 @@ bool pool_era_is_awaited(struct pool *pool)
 {
 	const struct server *server = pool->server;
 
-	/* Whose starts are refused is not probed either: its callers hear that at once. */
+	/* A server whose starts are refused is not probed either: its callers hear that at once. */
 	if ((is_for_modern(pool) || era_is_doubtful(server)) && era_may_probe(server) &&
 	    !backoff_has_given_up(&server->backoff))
 		ask(pool, &pool->verdict);

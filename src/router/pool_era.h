@@ -10,11 +10,11 @@ struct pool;
 struct upstream;
 struct upstream_era;
 
-/* Its waiters, which wait for nothing yet. */
+/* Initialises the waiters of the pool, which wait for nothing yet. */
 void pool_era_init(struct pool *pool);
-/* That of its next process. */
+/* The era that the next process of the pool is spoken to in. */
 const struct upstream_era *pool_era_choose(const struct pool *pool);
-/* Nothing is to be started before it has turned out; the pool is woken then. */
+/* Whether nothing is to be started before the era of the server has turned out; the pool is woken then. */
 bool pool_era_is_awaited(struct pool *pool);
 /* An upstream is ready: it has shown the era of its server. Those of the other one get no more requests. */
 void pool_era_note_ready(const struct upstream *upstream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever uses a pool for longer than a call, and what it hears of that. */
+/* Whoever uses a pool, and what it hears of that: a session, or the client of a modern request for its one call. */
 #ifndef MCPGATED_ROUTER_POOL_MEMBER_H
 #define MCPGATED_ROUTER_POOL_MEMBER_H
 
@@ -28,7 +28,7 @@ struct pool_member_ops {
 	void (*on_notification)(struct pool_member *member, uint64_t key, struct msg *msg);
 };
 
-/* Embedded, for example in a session. */
+/* Embedded. */
 struct pool_member {
 	const struct pool_member_ops *ops;
 	struct client *client;

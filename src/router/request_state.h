@@ -14,8 +14,8 @@
 #include "jsonrpc/scan.h"
 #include "router/seal.h"
 
-#define REQUEST_STATE_TTL_MS \
-	(10 * 60 * 1000) /* park_ttl, and as long for what a server has given. bridging.md §7 */
+/* park_ttl, and as long for what a server has given. bridging.md §7 */
+#define REQUEST_STATE_TTL_MS (10 * 60 * 1000)
 
 struct call;
 struct client;
@@ -25,13 +25,14 @@ void request_state_append_parked(struct buf *out, const struct client *client,
 				 const struct digest *digest,
 				 const unsigned char id[SEAL_CALL_BYTES], uint32_t round);
 /*
- * Appends, as a JSON string, the one that goes with a modern server's result of this call (JSON text), which has the digest of
- * its request: the server's own is in it. False: the result asks for what it may not, and nothing was appended. MOD-MRTR-02
+ * Appends, as a JSON string, the one that goes with a modern server's result (JSON text) of this call, which has the
+ * digest of its request: the server's own is in it. False: the result asks for what it may not, and nothing was appended.
+ * MOD-MRTR-02
  */
 bool request_state_append_wrapped(struct buf *out, const struct call *call, struct slice result);
 /*
- * Appends, as a JSON string, that of a call which has the digest of its request, to be made anew when the client has opened what
- * is wanted (url_elicitation.h). `child` wants it.
+ * Appends, as a JSON string, that of a call which has the digest of its request, and is to be made again once the client
+ * has opened the URLs that `child` wants (url_elicitation.h).
  */
 void request_state_append_replay(struct buf *out, const struct call *call, uint64_t child,
 				 struct slice wanted);

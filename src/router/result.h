@@ -37,8 +37,8 @@ void result_send_invalid_state(struct call *call);
 /* What it brings beside that is no answer to what it was asked. MOD-MRTR-05 */
 void result_send_malformed_answer(struct call *call);
 /*
- * The process `child` wants URLs to be opened before it does what the modern client of a call asks, which has the digest of its request.
- * `wanted` as of url_elicitation.h. bridging.md §2.3.7
+ * The process `child` wants URLs to be opened before it does what the modern client of a call asks, which has the digest
+ * of its request. `wanted` as of url_elicitation.h. bridging.md §2.3.7
  */
 void result_send_url_elicitations(struct call *call, uint64_t child, struct slice wanted);
 /* Ours; the call is linked. `result` is JSON text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What joins clients with servers: the state that all sessions, calls and pools share. The units of this directory
- * call each other in one direction, down from forward.h and client_session.h; what goes up, goes through tables of
+ * call each other in one direction, down from client_request.h and client_session.h; what goes up, goes through tables of
  * operations, of which router.c ties those together that pools use.
  */
 #ifndef MCPGATED_ROUTER_ROUTER_H

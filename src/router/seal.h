@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requestState that modern clients are given: what the gateway has to know when they try again, encrypted and
- * authenticated, so that it need not be kept and nobody else can have made it.
+ * The requestState, and the ids of tasks, that modern clients are given: what the gateway has to know when they bring them
+ * back, encrypted and authenticated, so that it need not be kept and nobody else can have made it.
  *
  *	"g1." kid "." base64url(salt, nonce, AEAD(plaintext))
  *
@@ -49,10 +49,10 @@ struct seal_keys {
 
 enum seal_kind {
 	SEAL_PARKED = 1, /* a parked call waits: parked_call.h */
-	SEAL_WRAPPED =
-		2, /* `text` is the server's own requestState, as it wrote it; empty: it gave none */
-	SEAL_REPLAY =
-		3, /* to be run again after URL elicitations; `text` is what is wanted (url_elicitation.h). bridging.md §2.3.7 */
+	/* `text` is the server's own requestState, as it wrote it; empty: it gave none. */
+	SEAL_WRAPPED = 2,
+	/* To be run again after URL elicitations; `text` is what is wanted (url_elicitation.h). bridging.md §2.3.7 */
+	SEAL_REPLAY = 3,
 	SEAL_TASK = 4, /* a task's id (task_id.h); `text` is the server's own, as it wrote it */
 };
 
@@ -71,8 +71,8 @@ struct seal {
 struct seal_binding {
 	struct slice server;
 	const struct identity *caller;
-	const struct digest
-		*digest; /* of the request, its method included; of a task: of that word */
+	/* Of the request, its method included; for the id of a task: of the word "task". */
+	const struct digest *digest;
 };
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* It never expires: the task is gone with its process at the latest, and how long it is kept there is for the server to say. */
+/* It never expires: the task ends with its process at the latest; how long it is kept there is for the server to say. */
 #include "router/task_id.h"
 
 #include "base/clock.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ids of tasks as modern clients know them (SEP-2663): the server's own, sealed for this server and this caller, with the
- * process that works on the task. Whoever has one of somebody else, of another server, or one that he made up, has none.
+ * process that works on the task. One of another caller or of another server, or a made-up one, names no task.
  *
- * One task may have several such ids, all of them good: each that is sealed is another text. So what a client is told of a task
- * names it as the client has named it. MOD-TASK-02, bridging.md §1.1 (9), §2.5
+ * One task may have several such ids, all of them good, since sealing twice gives two texts. So what a client is told of a
+ * task names it as the client has named it. MOD-TASK-02, bridging.md §1.1 (9), §2.5
  */
 #ifndef MCPGATED_ROUTER_TASK_ID_H
 #define MCPGATED_ROUTER_TASK_ID_H
@@ -32,7 +32,7 @@ struct task_id {
 bool task_id_is_fit(struct json own);
 /* Appends, as a JSON string, the client's form of the id, which is fit, of a task in this process. */
 void task_id_append(struct buf *out, const struct client *client, uint64_t child, struct json own);
-/* What a client means by its form; to be freed. NULL: no task of its caller at this server, or not of a process that is there. */
+/* What a client means by its form; to be freed. NULL: no id that this gateway has sealed for this caller and server. */
 struct task_id *task_id_open(const struct client *client, struct json name);
 /* Whether what the server wrote is the same id, however it is spelled. */
 bool task_id_is_own(const struct task_id *id, struct json own);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The taskIds of subscriptions/listen at modern servers (SEP-2663). Each process that works on some of them is sent a
- * subscription of its own for this listener, so that nothing has to be told apart but by its id. MOD-TASK-01, -02,
- * bridging.md §2.4, §2.5
+ * subscription of its own for this listener, whose id says whose a notification is. MOD-TASK-01, -02, bridging.md §2.4,
+ * §2.5
  */
 #ifndef MCPGATED_ROUTER_TASK_LISTENER_H
 #define MCPGATED_ROUTER_TASK_LISTENER_H
@@ -15,8 +15,8 @@
 #include "base/slice.h"
 #include "jsonrpc/scan.h"
 
-#define TASK_LISTENER_MAX \
-	64 /* tasks of a listener; further ones are left out of what is acknowledged */
+/* Tasks of a listener; further ones are left out of what is acknowledged. */
+#define TASK_LISTENER_MAX 64
 
 struct call;
 struct task_listener;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a modern server says of tasks, as a modern client gets it: a task that has been made, the answers to tasks/get, update and
- * cancel, notifications/tasks. MOD-TASK-01, -02, bridging.md §2.5
+ * What a modern server says of tasks, as a modern client gets it: a task that has been made, the answers to tasks/get,
+ * tasks/update and tasks/cancel, notifications/tasks. MOD-TASK-01, -02, bridging.md §2.5
  */
 #ifndef MCPGATED_ROUTER_TASK_RESULT_H
 #define MCPGATED_ROUTER_TASK_RESULT_H
@@ -18,8 +18,8 @@ struct task_id;
 struct upstream;
 
 /*
- * Appends the result (JSON text) of this kind to a call that is about a task, or has become one. False: it is not what may be said, or
- * not to this client, and nothing was appended.
+ * Appends the result (JSON text) of this kind, of a call that is about a task or has become one. False: it may not be
+ * said, or not to this client, and nothing was appended.
  */
 bool task_result_append(struct buf *out, const struct call *call, enum modern_result kind,
 			struct slice result);

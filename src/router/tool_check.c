@@ -5,9 +5,9 @@
  */
 #include "router/tool_check.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "io/loop.h"
-#include "base/clock.h"
 #include "jsonrpc/msg.h"
 #include "mcp/method.h"
 #include "router/client.h"
@@ -17,9 +17,9 @@
 #include "router/router.h"
 #include "router/wait_queue.h"
 
-#define LISTING_MS \
-	(10 *      \
-	 1000) /* T_list: a server that says no more by then is called unchecked. bridging.md §7 */
+/* T_list: a server that has not told its list by then is called unchecked. bridging.md §7 */
+#define LISTING_MS (10 * 1000)
+#define UNLISTED_MS 5000 /* bridging.md §1.8 */
 
 struct tool_check {
 	tool_check_passed_fn *on_passed;
@@ -30,8 +30,6 @@ struct tool_check {
 	struct task step;
 };
 
-#define UNLISTED_MS 5000 /* bridging.md §1.8 */
-
 static const struct client *client_of(const struct tool_check *check)
 {
 	return check->call->client;
@@ -39,7 +37,7 @@ static const struct client *client_of(const struct tool_check *check)
 
 /* ---- the verdict ---- */
 
-/* With an empty schema there is nothing to check. */
+/* The schema is empty if it is not known: then there is nothing to check. */
 static void go_on(struct call *call, const struct envelope *env, struct slice schema,
 		  tool_check_passed_fn *on_passed)
 {
@@ -85,7 +83,7 @@ static void go_on_later(struct tool_check *check)
 
 /* ---- the list ---- */
 
-/* What ends it may be in the midst of something. */
+/* Later in the turn: whoever answers this call is still at work. */
 static void note_listed(struct call *listing)
 {
 	struct tool_check *check = container_of(listing, struct tool_check, listing);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * URLs that a legacy server wants to be opened before it does what it was asked: it answers -32042, and its error names them.
- * Here is what such an error says, as a modern client is asked it, and what that client answers.
+ * URLs that a legacy server wants to be opened before it does what it was asked: it answers -32042, and its error names
+ * them. Reads such an error, writes what a modern client is asked for it, and reads what that client answers.
  *
- * What is wanted is JSON text of our own: an array of objects with `id`, `message` and `url`; one that the client has accepted
- * has its `id` alone. The client knows the first one as "e1". bridging.md §2.3.7
+ * What is wanted is JSON text of our own: an array of objects with `id`, `message` and `url`; one that the client has
+ * accepted has its `id` alone. The client knows the first one as "e1". bridging.md §2.3.7
  */
 #ifndef MCPGATED_ROUTER_URL_ELICITATION_H
 #define MCPGATED_ROUTER_URL_ELICITATION_H
@@ -21,8 +21,8 @@
 	(512 * 1024) /* of all that is wanted; it goes into a requestState */
 
 /*
- * Appends what a server's error wants. False, and nothing is appended: it is another error, or one that does not say what
- * 2025-11-25 has it say: an elicitation that is none or not by URL, none at all, more than the bounds above.
+ * Appends what a server's error wants. False, and nothing is appended: it is another error, or not of the form that
+ * 2025-11-25 has: an elicitation is malformed or not by URL, there is none, or there is more than the bounds above.
  */
 bool url_elicitation_read(struct slice error, struct buf *wanted);
 /* Appends the members of inputRequests that ask for what was not accepted yet. MOD-MRTR-02 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The URL elicitations of a pool's servers that clients were given (url_elicitation.h), and no server has told to be complete:
- * who tries again waits for that, for a while. What was forgotten counts as complete: who waits for it is only served at once.
- * UTIL-ELIC-01, bridging.md §2.3.7
+ * The URL elicitations of a pool's servers that clients were given (url_elicitation.h), and that no server has said to be
+ * complete: a client that tries again waits for that, for a while. What was forgotten counts as complete: a client that
+ * would wait for it is served at once. UTIL-ELIC-01, bridging.md §2.3.7
  */
 #ifndef MCPGATED_ROUTER_URL_PENDING_H
 #define MCPGATED_ROUTER_URL_PENDING_H

@@ -61,7 +61,7 @@ static void on_step(struct task *task)
 	go_on(container_of(task, struct url_replay, step));
 }
 
-/* It may be in the midst of something. */
+/* Later in the turn: whoever tells it is still at work. */
 static void on_over(struct url_waiter *waiter)
 {
 	struct url_replay *replay = container_of(waiter, struct url_replay, waiter);
@@ -86,7 +86,7 @@ static const struct call_watcher_ops watcher_ops = { .on_end = on_call_end };
 
 /* ---- the beginning ---- */
 
-/* Returns whether the call waits for what this process still has to tell. */
+/* Returns whether the call waits until this process tells that the URLs are complete. */
 static bool await(struct call *call, const struct envelope *env, const struct seal *seal,
 		  url_replay_fn *run)
 {

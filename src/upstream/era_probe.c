@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process counts among those of its server; where there may be no other, it is waited for, as long as an answer would
- * be. What is no proof of the modern era is one of the legacy one: whether that is right shows when the server is asked to
- * initialize.
+ * The process counts among those of its server; where there may be no further one, a place is waited for as long as an
+ * answer would be. What does not prove the modern era counts as the legacy one: whether that is right shows when the
+ * server is asked to initialize.
  */
 #include "upstream/era_probe.h"
 

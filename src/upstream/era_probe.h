@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks a server, in a process that is there for nothing else, whether it is of the modern era: with server/discover, which older
- * servers refuse, ignore or end at. What comes of it stays with the server (process/era). BACK-ERA-01 to -04.
+ * Asks a server, in a process that is there for nothing else, whether it is of the modern era: with server/discover, which
+ * older servers refuse, ignore or end at. The outcome is kept with the server (process/era). BACK-ERA-01 to -04.
  */
 #ifndef MCPGATED_UPSTREAM_ERA_PROBE_H
 #define MCPGATED_UPSTREAM_ERA_PROBE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of the modern era: what its servers are sent says, in _meta, which revision it is in, who asks and what that
- * client can do; what they say of themselves becomes what older clients are told. bridging.md §2.2; BACK-MSG-01.
+ * What servers of the modern era are sent, and what they say of themselves. The params of a request say, in _meta, which
+ * revision it is in, who asks and what that client can do; a DiscoverResult becomes an InitializeResult. What requests of
+ * modern clients must be is endpoint/modern. bridging.md §2.2; BACK-MSG-01.
  */
 #ifndef MCPGATED_UPSTREAM_MODERN_H
 #define MCPGATED_UPSTREAM_MODERN_H
@@ -39,12 +40,12 @@ bool modern_is_reserved(struct slice name);
 void modern_append_params(struct buf *out, const struct upstream_setup *setup, struct slice params,
 			  const struct modern_request *request);
 /*
- * Appends the InitializeResult that says what this DiscoverResult does, of the server with this name; the capability `tasks`, which
- * is not one of this era, is left out. -1: it is no such result, or names no revision of ours.
+ * Appends the InitializeResult that says what this DiscoverResult does, of the server with this name; the capability
+ * `tasks`, which is not one of this era, is left out. -1: it is no such result, or names no revision of ours.
  */
 int modern_read_discovery(struct slice result, const char *name, struct buf *out) must_check;
-/* Whether an error (JSON text) is that of a server which does not speak the revision it was asked in, but a modern one of
-   ours. BACK-ERA-02, -05 */
+/* Whether an error (JSON text) says that the server does not speak the revision it was asked in, but the modern one that we
+   do. BACK-ERA-02, -05 */
 bool modern_is_named(struct slice error);
 
 #endif

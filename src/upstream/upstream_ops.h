@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a server an upstream: each era, and each way to reach a server, is an implementation of these operations, and
- * reports what happens to upstream.c.
+ * What makes a server an upstream: each way to reach a server is an implementation of these operations, and reports what
+ * happens to upstream.c. What differs between the eras is upstream_era.h.
  */
 #ifndef MCPGATED_UPSTREAM_UPSTREAM_OPS_H
 #define MCPGATED_UPSTREAM_UPSTREAM_OPS_H
