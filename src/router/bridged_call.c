@@ -420,6 +420,9 @@ static enum parked_retry try_again(struct call *call, const struct seal *seal,
 	bridged = of_parked(parked);
 	if (parked->call != NULL) /* another request of the client waits for it */
 		return PARKED_RETRY_STALE;
+	/* Its server was told of other capabilities than this request declares, and asks accordingly. */
+	if (bridged->client.pool != call->client->pool)
+		return PARKED_RETRY_STALE;
 	call_watch(call, &bridged->outer);
 	bridged->client.level = call->client->level;
 	outcome = parked_call_on_retry(parked, call, seal->round, responses, clock_now_ms());

@@ -438,3 +438,18 @@ def principals_have_nothing_of_each_other(t):
         eq(begin(t, "all", body, fields(body) + mcp.bearer(token)).response().status, 200)
     pid = t.daemon.children("all")[0]
     eq([m.get("method") for m in t.daemon.messages(pid)].count("tools/list"), 2, "a list for each principal")
+
+
+@case
+def retries_declare_the_same(t):
+    """MOD-META-02 bridging.md §2.3.3 (d): one that declares other capabilities is none; with those of the first request it goes on."""
+    c = Caller(t, [["ask", 7, "elicitation/create", FORM], ["ask", 8, "sampling/createMessage", SAMPLE], ["text", "done"]])
+    _, state = c.asked()
+    caps, c.caps = c.caps, {"elicitation": {}}
+    status, answer = c.ask(state, {"r1": ACCEPT})
+    eq((status, answer["error"]["code"]), (400, -32602))
+    c.caps = caps
+    requests, state = c.asked(state, {"r1": ACCEPT})
+    eq([r["method"] for r in requests.values()], ["sampling/createMessage"])
+    status, answer = c.ask(state, {key: {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"} for key in requests})
+    eq((status, answer["result"]["content"][0]["text"]), (200, "done"))
