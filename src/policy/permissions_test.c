@@ -242,6 +242,9 @@ static void messages_are_judged_by_what_they_use(void **state)
 		  "prompt or resource" },
 		{ "'method':'completion/complete','params':{'ref':{'\\ud800':'p'}}",
 		  "prompt or resource" },
+		{ "'method':'completion/complete','params':{'ref':{'name':'p'},'Ref':{'uri':'a'}}",
+		  "prompt or resource" },
+		{ "'method':'completion/complete','params':{'ref':7,'REF':{'name':'p'}}", NULL },
 		{ "'result':{}", NULL },
 	};
 	struct permissions permissions = some_rules();
