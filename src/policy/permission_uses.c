@@ -61,6 +61,16 @@ static int judge_reference_member(struct slice name, struct json value, void *ar
 	return reference->is_allowed ? 0 : -1;
 }
 
+/* A server that reads names in any letter case may take the last of several. SEC-11 */
+static int judge_params_member(struct slice name, struct json value, void *arg)
+{
+	const struct reference *reference = arg;
+
+	if (slice_is_equal_nocase(name, SLICE_LIT("ref")))
+		scan_members(value.text, judge_reference_member, arg);
+	return reference->is_allowed ? 0 : -1;
+}
+
 static bool allow_use(const struct permissions *permissions, const struct use *use,
 		      const struct envelope *env)
 {
@@ -78,8 +88,7 @@ static bool allow_use(const struct permissions *permissions, const struct use *u
 	case USES_REFERENCE:
 		break;
 	}
-	scan_members(scan_member(env->params.text, SLICE_LIT("ref")).text, judge_reference_member,
-		     &reference);
+	scan_members(env->params.text, judge_params_member, &reference);
 	return reference.is_allowed;
 }
 

@@ -2,6 +2,8 @@
 /* What may be used, by whatever name it is asked for. SEC-50 */
 #include "policy/permissions.h"
 
+#include <time.h>
+
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"
 #include "policy/uri.h"
@@ -87,6 +89,23 @@ static void uris_are_what_they_mean(void **state)
 		assert_string_equal(found, rows[i].folded);
 	}
 	(void)folded_uri(NULL);
+}
+
+/* Each decoding takes two characters: to find the end of it would take thousands. SEC-14 */
+static void what_is_encoded_without_end_costs_little(void **state)
+{
+	const int uris = 100;
+	char uri[URI_BYTES_MAX + 1] = "%";
+	struct buf folded = { 0 };
+	clock_t begin = clock();
+
+	for (size_t i = 1; i + 1 < URI_BYTES_MAX; i += 2)
+		memcpy(uri + i, "25", 3);
+	for (int i = 0; i < uris; i++)
+		assert_non_null(uri_fold(slice_str(uri), &folded));
+	assert_int_equal(folded.len, 0);
+	assert_true((clock() - begin) / (CLOCKS_PER_SEC / 1000) < 2 * uris);
+	buf_fini(&folded);
 }
 
 /* What is folded once stays as it is. */
@@ -223,6 +242,9 @@ static void messages_are_judged_by_what_they_use(void **state)
 		  "prompt or resource" },
 		{ "'method':'completion/complete','params':{'ref':{'\\ud800':'p'}}",
 		  "prompt or resource" },
+		{ "'method':'completion/complete','params':{'ref':{'name':'p'},'Ref':{'uri':'a'}}",
+		  "prompt or resource" },
+		{ "'method':'completion/complete','params':{'ref':7,'REF':{'name':'p'}}", NULL },
 		{ "'result':{}", NULL },
 	};
 	struct permissions permissions = some_rules();
@@ -250,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(uris_are_what_they_mean),
+		cmocka_unit_test(what_is_encoded_without_end_costs_little),
 		cmocka_unit_test(folding_again_changes_nothing),
 		cmocka_unit_test(deny_wins_however_it_is_spelled),
 		cmocka_unit_test(without_rules_all_is_allowed),

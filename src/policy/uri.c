@@ -175,7 +175,7 @@ const char *uri_fold(struct slice uri, struct buf *folded)
 	if (uri.n == 0 || uri.n > URI_BYTES_MAX)
 		return uri.n == 0 ? "is empty" : "is too long";
 	buf_append_slice(&text, uri);
-	while (decode_once(&text))
+	while (why == NULL && decode_once(&text))
 		if (++decodings > DECODINGS_MAX)
 			why = "is encoded too often";
 	for (size_t i = 0; i < text.len; i++)

@@ -450,10 +450,18 @@ static void forward_retry(struct call *call, const struct envelope *env, struct 
 	buf_fini(&text);
 }
 
+/* What its server does not offer, no process is asked: that is answered as where there is no lease. FRONT-ERA-07 */
+static bool is_bridged(const struct call *call)
+{
+	const struct pool *pool = call->client->pool;
+
+	return pool_is_leased(pool) && !(call->method->needs & ~pool->capabilities.offers);
+}
+
 /* As if it had come for the first time. */
 static void run(struct call *call, const struct envelope *env)
 {
-	if (pool_is_leased(call->client->pool))
+	if (is_bridged(call))
 		begin(call, env);
 	else
 		forward_linked(call, env);
@@ -492,7 +500,7 @@ bool bridged_call_take(struct call *call, const struct envelope *env)
 		call_keep_digest(call, env);
 	if (sealed.type != JSON_ABSENT)
 		take_retry(call, env, sealed);
-	else if (pool_is_leased(pool))
+	else if (is_bridged(call))
 		begin(call, env);
 	else
 		return false;

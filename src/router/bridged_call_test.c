@@ -96,11 +96,30 @@ static void servers_are_told_nothing(void **state)
 	free(given);
 }
 
+/* ---- what no server is asked ---- */
+
+/* The refusal is ours: no process has answered. FRONT-ERA-07 */
+static void what_is_not_offered_is_not_found(void **state)
+{
+	struct asker *asker = ask(
+		"{'jsonrpc':'2.0','id':1,'method':'prompts/get','params':{'name':'p'," MODERN_META(
+			CAN) "}}");
+
+	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(0), "{'jsonrpc':'2.0','id':1,'result':{'protocolVersion':'2025-11-25',"
+			 "'capabilities':{'tools':{}},'serverInfo':{'name':'s','version':'1'}}}");
+	hears(process(0), INITIALIZED);
+	was_refused(asker, "-32601", "");
+	assert_int_equal(asker->http_status, 404);
+	hears_nothing(process(0));
+}
+
 #define BRIDGE_TEST(name) cmocka_unit_test_setup_teardown(name, request_setup, request_teardown)
 
 static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(servers_are_told_to_wait),
 	BRIDGE_TEST(servers_are_told_nothing),
+	BRIDGE_TEST(what_is_not_offered_is_not_found),
 };
 
 int main(void)

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "jsonrpc/splice.h"
 #include "jsonrpc/write.h"
+#include "policy/permissions.h"
 #include "router/client.h"
 #include "router/list_cache.h"
 #include "router/pool.h"
@@ -266,6 +267,7 @@ static void note_update(struct pool *pool, struct slice uri, uint64_t key, struc
 	tell_soon(pool);
 }
 
+/* Who has subscribed to what is above it may not hear of what is denied. SEC-50 */
 static void notify_resource(struct upstream *upstream, const struct envelope *env)
 {
 	struct pool *pool = upstream->pool;
@@ -274,7 +276,9 @@ static void notify_resource(struct upstream *upstream, const struct envelope *en
 	uint64_t key = notification_key(env->method, uri);
 	struct msg *msg = NULL;
 
-	if (pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) {
+	if ((pool_is_shared(pool) && !subscriptions_concern(&pool->sharing->subscriptions, uri)) ||
+	    !permissions_allow_json(&pool->server->conf.permissions, PERMISSION_RESOURCE,
+				    env->uri)) {
 		upstream_note_stray(upstream, COUNTER_CHILD_DROPPED, env);
 		goto out;
 	}

@@ -921,6 +921,27 @@ static void updates_reach_those_whom_they_concern(void **state)
 	heard(above, "");
 }
 
+/* SEC-50 */
+static void updates_of_what_is_denied_are_not_told(void **state)
+{
+	static const struct slice all[] = { SLICE("*") };
+	static const struct slice denied[] = { SLICE("r:a/private/*") };
+	struct permissions *permissions = &servers[0].conf.permissions;
+	struct member *a = begin();
+
+	for (size_t i = 0; i < PERMISSION_KINDS; i++)
+		permissions->kinds[i].allow = (struct slices){ all, 1 };
+	permissions->kinds[PERMISSION_RESOURCE].deny = (struct slices){ denied, 1 };
+	permissions_finish(permissions);
+	subscribe_to(a, "r:a");
+	update(UPDATED("r:a/private/x"));
+	update(UPDATED("r:a/b/../Privat%65/x"));
+	update(UPDATED("r:a/b"));
+	heard(a, UPDATED("r:a/b") "|");
+	permissions_free(permissions);
+	*permissions = (struct permissions){ .has_rules = false };
+}
+
 /*
  * Waiting for an answer that others wait for is waiting, too: it counts among the calls in flight that the door bounds, and
  * nobody else waits for it.
@@ -2056,6 +2077,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(subscriptions_are_not_waited_for_for_ever),
 	TEST(subscriptions_are_bounded),
 	TEST(updates_reach_those_whom_they_concern),
+	TEST(updates_of_what_is_denied_are_not_told),
 	TEST(subscriptions_at_once_are_bounded),
 	TEST(kept_requests_are_bounded),
 	TEST(long_requests_are_not_repeated),

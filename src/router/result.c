@@ -131,15 +131,16 @@ static void send_missing_capability(struct call *call, const char *name, const c
 static bool ask_to_open(struct call *call, struct slice error)
 {
 	const struct upstream *asked = call->request.upstream;
+	const struct pool *pool = call->client->pool;
+	uint64_t child = asked != NULL ? upstream_child_number(asked) : call->preferred_child;
 	struct buf wanted = { 0 };
 	bool is_wanted = call->method->flags & METHOD_ASKING && !is_passed(call) &&
 			 url_elicitation_read(error, &wanted);
 
+	if (is_wanted && call->client->can_open_urls && pool_find_upstream(pool, child) != NULL)
+		url_pending_add(&pool->sharing->urls, child, buf_slice(&wanted));
 	if (is_wanted)
-		result_send_url_elicitations(call,
-					     asked != NULL ? upstream_child_number(asked) :
-							     call->preferred_child,
-					     buf_slice(&wanted));
+		result_send_url_elicitations(call, child, buf_slice(&wanted));
 	buf_fini(&wanted);
 	return is_wanted;
 }
@@ -222,8 +223,6 @@ void result_send_url_elicitations(struct call *call, uint64_t child, struct slic
 	}
 	url_elicitation_append_requests(&requests, wanted);
 	request_state_append_replay(&state, call, child, wanted);
-	if (pool_find_upstream(call->client->pool, child) != NULL)
-		url_pending_add(&call->client->pool->sharing->urls, child, wanted);
 	result_send_input_required(call, buf_slice(&requests), buf_slice(&state));
 	buf_fini(&requests);
 	buf_fini(&state);

@@ -112,6 +112,24 @@ static void what_was_complete_before(void **state)
 	}
 }
 
+/* One was through before the client had accepted the other: it is not waited for again. */
+static void what_was_complete_in_part(void **state)
+{
+	struct asker *asker = start_call();
+	const char *given;
+
+	says(process(0), WANTS("2", URL("'a'", "'u:1'") "," URL("'b'", "'u:2'")));
+	given = was_asked(asker, "{'e1':" REQUEST("'u:1'") ",'e2':" REQUEST("'u:2'") "}");
+	says(process(0), COMPLETE("'a'"));
+	asker = ask_again("5", given, "{'e1':" ACCEPT "}");
+	given = was_asked(asker, "{'e2':" REQUEST("'u:2'") "}");
+	says(process(0), COMPLETE("'b'"));
+	asker = ask_again("6", given, "{'e2':" ACCEPT "}");
+	hears(process(0), CALLED("3"));
+	says(process(0), RESULT("3"));
+	was_answered(asker, 0, DONE("6"));
+}
+
 /* A server that says nothing is asked again after a while; if it wants more, so it is. */
 static void the_wait_is_bounded(void **state)
 {
@@ -310,6 +328,7 @@ static void what_is_pending_is_bounded(void **state)
 static const struct CMUnitTest tests[] = {
 	REPLAY_TEST(what_is_complete_runs_again),
 	REPLAY_TEST(what_was_complete_before),
+	REPLAY_TEST(what_was_complete_in_part),
 	REPLAY_TEST(the_wait_is_bounded),
 	REPLAY_TEST(nothing_is_held),
 	REPLAY_TEST(processes_that_go),
