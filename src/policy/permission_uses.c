@@ -8,11 +8,14 @@ bool permissions_allow_json(const struct permissions *permissions, enum permissi
 			    struct json name)
 {
 	struct buf decoded = { 0 };
-	bool is_allowed = scan_decode_string(name, &decoded) == 0 &&
-			  permissions_allow(permissions, kind, buf_slice(&decoded));
+	bool is_allowed;
 
+	if (!permissions->has_rules)
+		return true;
+	is_allowed = scan_decode_string(name, &decoded) == 0 &&
+		     permissions_allow(permissions, kind, buf_slice(&decoded));
 	buf_fini(&decoded);
-	return is_allowed || !permissions->has_rules;
+	return is_allowed;
 }
 
 enum used { USES_TOOL, USES_PROMPT, USES_RESOURCE, USES_REFERENCE };
