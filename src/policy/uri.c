@@ -86,6 +86,15 @@ static void append_scheme(struct buf *out, struct slice *rest_r)
 	*rest_r = slice_of(rest.p + 1, rest.n - 1);
 }
 
+/* Of these WHATWG URL reads a host, however many slashes are before it. */
+static bool is_web(struct slice scheme)
+{
+	static const struct slice schemes[] = { SLICE("http:"), SLICE("https:"), SLICE("ws:"),
+						SLICE("wss:"), SLICE("ftp:") };
+
+	return slices_has((struct slices){ schemes, ARRAY_LEN(schemes) }, scheme);
+}
+
 /*
  * The host becomes the first segment of the path: of URIs that servers invent, nobody knows which it is. Of files there is
  * one host, which some servers do not look at.
@@ -93,28 +102,39 @@ static void append_scheme(struct buf *out, struct slice *rest_r)
 static const char *append_host(struct buf *out, struct slice *rest_r, bool *has_host_r)
 {
 	bool is_file = slice_is_equal(buf_slice(out), SLICE_LIT("file:"));
+	bool is_of_web = is_web(buf_slice(out));
+	size_t slashes = 0;
 	struct slice host;
 
 	*has_host_r = false;
-	if (!slice_has_prefix(*rest_r, SLICE_LIT("//")))
+	while (slashes < rest_r->n && rest_r->p[slashes] == '/')
+		slashes++;
+	if (!is_of_web && slashes < 2)
 		return NULL;
-	*rest_r = slice_of(rest_r->p + 2, rest_r->n - 2);
+	slashes = is_of_web ? slashes : 2;
+	*rest_r = slice_of(rest_r->p + slashes, rest_r->n - slashes);
 	host = cut_before(rest_r, "/?#");
 	if (is_file && host.n > 0 && !slice_is_equal_nocase(host, SLICE_LIT("localhost")))
 		return "is of a file on another machine";
 	if (is_file || host.n == 0)
 		return NULL;
+	if (is_of_web && memchr(host.p, '@', host.n) != NULL)
+		return "has a user before its host";
 	*has_host_r = true;
 	buf_append_char(out, '/');
 	append_lower(out, host);
 	return NULL;
 }
 
-/* RFC 3986 §5.2.4; empty segments go as well. Above the host is nothing that could be meant. */
+/*
+ * RFC 3986 §5.2.4; empty segments go as well. Above the host is nothing that could be meant. Of files WHATWG URL reads
+ * every path as an absolute one.
+ */
 static const char *append_path(struct buf *out, struct slice path, bool has_host)
 {
 	size_t root = out->len;
-	bool is_rooted = has_host || (path.n > 0 && path.p[0] == '/');
+	bool is_file = slice_is_equal(buf_slice(out), SLICE_LIT("file:"));
+	bool is_rooted = has_host || is_file || (path.n > 0 && path.p[0] == '/');
 	bool is_open = false; /* ends with a slash, or in what means one */
 	bool has_slash = path.n > 0 && path.p[path.n - 1] == '/';
 
@@ -181,6 +201,8 @@ const char *uri_fold(struct slice uri, struct buf *folded)
 	for (size_t i = 0; i < text.len; i++)
 		if (text.data[i] == '\\')
 			text.data[i] = '/';
+	if (why == NULL && (text.data[0] == ' ' || text.data[text.len - 1] == ' '))
+		why = "begins or ends with a space, which many servers strip";
 	if (why == NULL)
 		why = check_characters(buf_slice(&text));
 	if (why == NULL)

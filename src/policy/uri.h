@@ -14,7 +14,8 @@
 /*
  * Appends the form in which a URI is the same however it is written: percent-encodings decoded, also of what was encoded
  * twice, `\` as `/`, scheme and host in lower case, one slash for several (so that a host is the first segment), `.` and
- * `..` resolved, localhost of files left out. For patterns, too.
+ * `..` resolved, localhost of files left out; files and the web's hosts as WHATWG URL reads them, whatever slashes are there.
+ * For patterns, too.
  *
  * Returns NULL, or why it is no URI that a rule can be asked about, for "the URI ...": then nothing is appended.
  */
