@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "endpoint/modern.h"
 #include "mcp/error.h"
@@ -16,6 +17,7 @@
 #include "policy/arguments.h"
 #include "router/client_session.h"
 #include "router/router.h"
+#include "session/holder.h"
 #include "router/task_call.h"
 
 /* Of an initialize request: it is kept for as long as the session lives, for the processes that come later. */
@@ -436,9 +438,45 @@ static bool check_arguments(struct admission *admission)
 	return refuse_params(admission);
 }
 
+/* What servers hear of: not their handshake, and what we answer ourselves. */
+static size_t count_calls(const struct admission *admission)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < admission->count; i++) {
+		const struct envelope *env = &admission->messages[i];
+
+		count += env->kind == ENVELOPE_REQUEST && !is_initialize(env) &&
+			 !slice_is_equal(env->method, SLICE_LIT("ping"));
+	}
+	return count;
+}
+
+/* A batch is taken or refused as a whole. */
+static bool check_rate(struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+	const struct server *server = caller->endpoint->server;
+	struct router *router = caller->frontend->router;
+	uint64_t key, wait_ms;
+
+	if (server->conf.rate.calls == 0)
+		return true;
+	key = holder_key(&router->sessions.holders, &server->conf.rate, caller->access.principal,
+			 admission->peer);
+	wait_ms = rate_take(&router->rates, key, &server->conf.rate, count_calls(admission),
+			    clock_now_ms());
+	if (wait_ms == 0)
+		return true;
+	counter_add(COUNTER_REQUESTS_OVER_RATE);
+	refuse_by_reason(admission, REASON_OVER_RATE);
+	admission->refusal.retry_after_s = (unsigned int)((wait_ms + 999) / 1000);
+	return false;
+}
+
 /*
- * In this order: each relies on those before it. False: it has filled the refusal. How many calls a minute a caller may
- * have is to be asked at the end.
+ * In this order: each relies on those before it. False: it has filled the refusal. What counts calls comes last: what was
+ * refused is none.
  */
 static bool (*const checks[])(struct admission *admission) = {
 	check_access,      /* 401 */
@@ -456,6 +494,7 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_draining,    /* 503 */
 	check_calls,       /* 503 */
 	check_arguments,   /* -32602 */
+	check_rate,        /* 429 */
 };
 
 bool admission_admit(struct admission *admission)

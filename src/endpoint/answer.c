@@ -70,7 +70,7 @@ static void answer_send_text(const struct answer *answer, int status, struct buf
 {
 	struct buf fields = { 0 };
 
-	if (status == 503)
+	if (status == 503 || status == 429)
 		buf_printf(&fields, "Retry-After: %u\r\n",
 			   answer->retry_after_s > 0 ? answer->retry_after_s : RETRY_AFTER_S);
 	answer_document(answer, status, buf_slice(&fields), buf_slice(text));

@@ -13,7 +13,7 @@ struct answer {
 	struct http_conn *conn;
 	struct slice origin;        /* allowed, of the request; or empty */
 	struct slice session;       /* id, or empty */
-	unsigned int retry_after_s; /* with 503; 0: nobody knows */
+	unsigned int retry_after_s; /* with 503 and 429; 0: nobody knows */
 };
 
 /* The field lines that follow from it: CORS, the session id. FRONT-HTTP-14. */

@@ -139,8 +139,10 @@ void refusal_send(const struct refusal *refusal, const struct frontend *frontend
 		send_error(refusal, answer);
 		break;
 	case REFUSAL_REASON:
-		timed.retry_after_s =
-			retry_after_s(frontend->router, endpoint->server, NULL, refusal->reason);
+		timed.retry_after_s = refusal->retry_after_s > 0 ?
+					      refusal->retry_after_s :
+					      retry_after_s(frontend->router, endpoint->server,
+							    NULL, refusal->reason);
 		answer_reason(&timed, refusal->id, refusal->reason, endpoint->server->conf.name);
 		break;
 	}

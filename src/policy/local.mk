@@ -9,6 +9,7 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/pattern.c src/policy/pattern.h \
 	src/policy/permission_uses.c \
 	src/policy/permissions.c src/policy/permissions.h \
+	src/policy/rate.c src/policy/rate.h \
 	src/policy/redact.c src/policy/redact.h \
 	src/policy/sanitize.c src/policy/sanitize.h \
 	src/policy/uri.c src/policy/uri.h
@@ -20,6 +21,7 @@ check_PROGRAMS += \
 	src/policy/name_test \
 	src/policy/paths_test \
 	src/policy/pattern_test \
+	src/policy/rate_test \
 	src/policy/redact_test \
 	src/policy/sanitize_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
@@ -29,6 +31,8 @@ src_policy_permissions_test_SOURCES = src/policy/permissions_test.c
 src_policy_permissions_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_pattern_test_SOURCES = src/policy/pattern_test.c
 src_policy_pattern_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
+src_policy_rate_test_SOURCES = src/policy/rate_test.c
+src_policy_rate_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_redact_test_SOURCES = src/policy/redact_test.c
 src_policy_redact_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_sanitize_test_SOURCES = src/policy/sanitize_test.c

@@ -12,6 +12,7 @@
 
 #include "jsonrpc/scan.h"
 #include "obs/reason.h"
+#include "policy/rate.h"
 #include "router/list_cache.h"
 #include "router/parked_call.h"
 #include "router/pool_memory.h"
@@ -41,6 +42,7 @@ struct router {
 	struct list requests; /* clients of one request (client_request.h) */
 	struct parked_calls parked_calls;
 	struct seal_keys seal_keys;
+	struct rate_set rates; /* how often each caller has called each server */
 	bool is_draining;
 };
 

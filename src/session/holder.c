@@ -70,6 +70,15 @@ const struct holder *holder_find(const struct holder_set *set, const void *scope
 	return find(set, &caller, key_of(set, &caller));
 }
 
+uint64_t holder_key(const struct holder_set *set, const void *scope,
+		    const struct principal *principal, const struct peer *peer)
+{
+	const uint64_t parts[] = { (uintptr_t)scope, principal->by_key.key,
+				   make_caller(scope, principal, peer).network };
+
+	return text_hash(set->seed, slice_of((const char *)parts, sizeof(parts)));
+}
+
 struct holder *holder_get(struct holder_set *set, const void *scope,
 			  const struct principal *principal, const struct peer *peer)
 {

@@ -45,6 +45,9 @@ struct holder *holder_get(struct holder_set *set, const void *scope,
 /* This caller's, if it holds, or waits for, anything; or NULL. */
 const struct holder *holder_find(const struct holder_set *set, const void *scope,
 				 const struct principal *principal, const struct peer *peer);
+/* A number for this caller, the same whenever it comes: for what is counted of those who hold nothing. */
+uint64_t holder_key(const struct holder_set *set, const void *scope,
+		    const struct principal *principal, const struct peer *peer);
 /* Accepts NULL; sets the caller's pointer to NULL. */
 void holder_unref(struct holder **holder);
 

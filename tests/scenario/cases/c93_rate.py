@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often a caller may call a server: on every way in, each caller for itself, and nothing of what is refused arrives."""
+import json
+
+import mcp
+from c65_doors import WAYS, Way
+from c80_stateless import meta
+from harness import case, eq, ok, wait_for
+
+SERVERS = {"main": {"script": {}, "rate": {"calls": 4, "per": "1d"}}, "free": {"script": {}},
+           "quick": {"script": {}, "rate": {"calls": 1, "per": "1s", "burst": 1}}}
+
+
+def tell(way, place, text, server="main", sub="alice"):
+    """(status, Retry-After, code or reason) of one call, in a batch with a ping."""
+    way.last_id += 2
+    params = {"name": "echo", "arguments": {"text": text}}
+    if way.front == "stateless":
+        params["_meta"] = meta()
+    call = mcp.request(way.last_id, "tools/call", params)
+    token = None if way.front == "admin" else way.token(server, sub)
+    conn = way.send(place, [mcp.request(way.last_id - 1, "ping"), call] if way.is_batch else call, token)
+    response = conn.response()
+    body = response.read()
+    conn.close()
+    if place.sse and response.status == 202:
+        answer = place.sse.wait_answer(way.last_id)
+    else:
+        answers = json.loads(body)
+        answers = answers if isinstance(answers, list) else [answers]
+        answer = next((a for a in answers if a.get("id") == way.last_id), answers[0])
+    reason = answer["error"]["data"]["reason"] if "error" in answer else "taken"
+    return response.status, response.header("retry-after"), reason
+
+
+def by_rate(t, name):
+    way = Way(t, name, SERVERS)
+    place = way.home
+    for i in range(4):
+        eq(tell(way, place, "within-%d" % i)[2], "taken", i)
+    for i in range(3):
+        status, after, reason = tell(way, place, "beyond-%d" % i)
+        eq(reason, "rate_limited")
+        eq(status, 202 if place.sse else 429)
+        ok(place.sse or 0 < int(after) <= 86400 // 4 + 1, "Retry-After", after)
+    other = way.open("free")
+    for i in range(6):
+        eq(tell(way, other, "free-%d" % i, "free")[2], "taken", "another server")
+    arrived = {m["params"]["arguments"]["text"] for pid, _ in t.daemon.records_of("main") for m in t.daemon.messages(pid)
+               if m.get("method") == "tools/call"}
+    eq(arrived, {"within-%d" % i for i in range(4)}, "what reached the server")
+
+
+for way_name in WAYS:
+    def by_way(t, name=way_name):
+        by_rate(t, name)
+    by_way.__name__ = "by_" + way_name
+    by_way.__doc__ = "REL-46 product §5: by way of %s a caller has so many calls, and nothing beyond reaches the server." % way_name
+    case(daemon=False, deadline=60)(by_way)
+
+
+@case(daemon=False, deadline=60)
+def callers_are_counted_apart(t):
+    """REL-46 AUTH-SES-01: one who has called too often keeps nobody else from calling, and has a call again by and by."""
+    way = Way(t, "stateless", SERVERS)
+    for i in range(4):
+        eq(tell(way, way.home, "a")[2], "taken")
+    eq(tell(way, way.home, "a")[2], "rate_limited")
+    for i in range(4):
+        eq(tell(way, way.home, "b", sub="bob")[2], "taken", "bob")
+    eq(tell(way, way.home, "b", sub="bob")[2], "rate_limited", "bob")
+    eq(tell(way, way.home, "a")[2], "rate_limited", "alice is still known")
+    quick = way.open("quick")
+    eq(tell(way, quick, "1", "quick")[2], "taken")
+    eq(tell(way, quick, "2", "quick"), (429, "1", "rate_limited"))
+    wait_for(lambda: tell(way, quick, "3", "quick")[2] == "taken", 3, "another call")
