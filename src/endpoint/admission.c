@@ -23,6 +23,8 @@
 /* Of an initialize request: it is kept for as long as the session lives, for the processes that come later. */
 #define INITIALIZE_BYTES_MAX (64 * 1024)
 #define BATCH_MAX 64
+/* Nobody knows when a call in flight will end. */
+#define CONCURRENCY_WAIT_MS 1000
 
 static const struct {
 	size_t calls_max; /* in flight, of one session */
@@ -452,6 +454,31 @@ static size_t count_calls(const struct admission *admission)
 	return count;
 }
 
+static bool refuse_often(struct admission *admission, enum reason reason, uint64_t wait_ms)
+{
+	counter_add(COUNTER_REQUESTS_OVER_RATE);
+	refuse_by_reason(admission, reason);
+	admission->refusal.retry_after_s = (unsigned int)((wait_ms + 999) / 1000);
+	return false;
+}
+
+/* The calls of a session are counted as those of the address that it began from. */
+static bool check_concurrency(struct admission *admission)
+{
+	const struct caller *caller = admission->caller;
+	const struct server_conf *conf = &caller->endpoint->server->conf;
+	const struct peer *peer =
+		admission->client != NULL ? &admission->client->peer : admission->peer;
+	const struct holder *holder;
+
+	if (conf->concurrency == 0)
+		return true;
+	holder = holder_find(&caller->frontend->router->sessions.holders, &conf->concurrency,
+			     caller->access.principal, peer);
+	return (holder != NULL ? holder->count : 0) + count_calls(admission) <= conf->concurrency ||
+	       refuse_often(admission, REASON_OVER_CONCURRENCY, CONCURRENCY_WAIT_MS);
+}
+
 /* A batch is taken or refused as a whole. */
 static bool check_rate(struct admission *admission)
 {
@@ -466,12 +493,7 @@ static bool check_rate(struct admission *admission)
 			 admission->peer);
 	wait_ms = rate_take(&router->rates, key, &server->conf.rate, count_calls(admission),
 			    clock_now_ms());
-	if (wait_ms == 0)
-		return true;
-	counter_add(COUNTER_REQUESTS_OVER_RATE);
-	refuse_by_reason(admission, REASON_OVER_RATE);
-	admission->refusal.retry_after_s = (unsigned int)((wait_ms + 999) / 1000);
-	return false;
+	return wait_ms == 0 || refuse_often(admission, REASON_OVER_RATE, wait_ms);
 }
 
 /*
@@ -494,6 +516,7 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_draining,    /* 503 */
 	check_calls,       /* 503 */
 	check_arguments,   /* -32602 */
+	check_concurrency, /* 429 */
 	check_rate,        /* 429 */
 };
 

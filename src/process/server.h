@@ -94,6 +94,7 @@ struct server_conf {
 	struct tool_timeouts tool_timeouts;
 	struct permissions permissions; /* what of it may be used */
 	struct rate_rule rate;          /* how often, by each caller */
+	uint64_t concurrency;           /* calls in flight of each caller; 0: any number */
 	struct sanitize_rules sanitize;
 
 	struct redact_rules redact;

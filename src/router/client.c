@@ -9,6 +9,7 @@
 #include "router/pool.h"
 #include "router/router.h"
 #include "router/running_tasks.h"
+#include "session/holder.h"
 #include "session/session.h"
 #include "upstream/upstream.h"
 
@@ -55,9 +56,24 @@ void client_add_call(struct client *client, struct call *call)
 		session_hold(client->session);
 }
 
+void client_count_call(struct client *client, struct call *call)
+{
+	const struct server_conf *conf = &client->server->conf;
+
+	CHECK(call->in_flight == NULL);
+	if (conf->concurrency == 0 || call->method->id == METHOD_LISTEN)
+		return;
+	call->in_flight = holder_get(&client->router->sessions.holders, &conf->concurrency,
+				     client->principal, &client->peer);
+	call->in_flight->count++;
+}
+
 void client_remove_call(struct client *client, struct call *call)
 {
 	CHECK(client->call_count > 0 && client->router->calls > 0);
+	if (call->in_flight != NULL)
+		call->in_flight->count--;
+	holder_unref(&call->in_flight);
 	list_remove(&call->link);
 	client->call_count--;
 	client->router->calls--;

@@ -8,6 +8,7 @@ from c80_stateless import meta
 from harness import case, eq, ok, wait_for
 
 SERVERS = {"main": {"script": {}, "rate": {"calls": 4, "per": "1d"}}, "free": {"script": {}},
+           "narrow": {"script": {}, "concurrency": 2},
            "quick": {"script": {}, "rate": {"calls": 1, "per": "1s", "burst": 1}}}
 
 
@@ -74,3 +75,45 @@ def callers_are_counted_apart(t):
     eq(tell(way, quick, "1", "quick")[2], "taken")
     eq(tell(way, quick, "2", "quick"), (429, "1", "rate_limited"))
     wait_for(lambda: tell(way, quick, "3", "quick")[2] == "taken", 3, "another call")
+
+
+def by_concurrency(t, name):
+    """Two calls that run; a third is refused, until one of them has ended."""
+    way = Way(t, name, SERVERS)
+    place = way.open("narrow")
+    token = None if way.front == "admin" else way.token("narrow")
+    running = []
+    for i in range(2):
+        params = {"name": "do", "arguments": {"steps": [["wait_cancel"]]}}
+        if way.front == "stateless":
+            params["_meta"] = meta()
+        call = mcp.request("long-%d" % i, "tools/call", params)
+        running.append(way.send(place, [call] if way.is_batch else call, token))
+        wait_for(lambda: len(of_method(t, "tools/call")) == i + 1, 5, "the call")
+    for i in range(2):
+        status, after, reason = tell(way, place, "beyond-%d" % i, "narrow")
+        eq((status, reason), (202 if place.sse else 429, "rate_limited"))
+        ok(place.sse or after == "1", "Retry-After", after)
+    if way.front != "stateless":
+        cancel = mcp.notification("notifications/cancelled", {"requestId": "long-0"})
+        conn = way.send(place, [cancel] if way.is_batch else cancel, token)
+        eq(conn.response().status, 202)
+        conn.close()
+    running.pop(0).close()  # of a request without a session this cancels it
+    wait_for(lambda: tell(way, place, "within", "narrow")[2] == "taken", 5, "a call again")
+    texts = [m["params"]["arguments"].get("text", "long") for m in of_method(t, "tools/call")]
+    eq(texts, ["long", "long", "within"])
+    for conn in running:
+        conn.close()
+
+
+def of_method(t, method):
+    return [m for pid, _ in t.daemon.records_of("narrow") for m in t.daemon.messages(pid) if m.get("method") == method]
+
+
+for way_name in WAYS:
+    def at_once(t, name=way_name):
+        by_concurrency(t, name)
+    at_once.__name__ = "at_once_by_" + way_name
+    at_once.__doc__ = "REL-46 product §5: by way of %s a caller has so many calls in flight." % way_name
+    case(daemon=False, deadline=60)(at_once)
