@@ -184,8 +184,13 @@ int era_store_hand_over(struct era_store *store, struct error *err)
 	int fd;
 
 	for (size_t i = 0; i < store->config->server_count; i++) {
-		struct era_memory memory = memory_of(store, i);
+		struct era_memory known = memory_of(store, i);
+		struct era_memory memory;
 
+		/* Nothing of the keeper's own memory goes with it, between the members. */
+		memset(&memory, 0, sizeof(memory));
+		memory.era = known.era;
+		memory.probed_at_ms = known.probed_at_ms;
 		buf_append(&text, &memory, sizeof(memory));
 	}
 	fd = memory_file_sealed("eras", buf_slice(&text), err);
