@@ -168,12 +168,6 @@ static bool needs_name(const struct admission *admission)
 	return !admission->is_initialize;
 }
 
-/* What a message's _meta says about the revision that it is of; absent in the legacy era. */
-static struct json version_of(const struct envelope *env)
-{
-	return scan_member(env->meta.text, SLICE_LIT("io.modelcontextprotocol/protocolVersion"));
-}
-
 static bool refuse_by_problem(struct admission *admission, const struct modern_problem *problem)
 {
 	refuse(admission, problem->status, problem->code, problem->text);
@@ -188,7 +182,7 @@ static bool refuse_by_problem(struct admission *admission, const struct modern_p
 /* Which versions it names matters all the same. FRONT-POST-10 */
 static bool take_modern_notification(struct admission *admission)
 {
-	struct json claim = version_of(&admission->single);
+	struct json claim = admission->single.protocol_version;
 	struct slice named =
 		claim.type != JSON_ABSENT ? scan_plain_string(claim) : admission->version;
 
@@ -353,7 +347,7 @@ static bool check_era(struct admission *admission)
 	for (size_t i = 0; i < admission->count; i++) {
 		const struct envelope *env = &admission->messages[i];
 
-		if (env->kind == ENVELOPE_REQUEST && version_of(env).type != JSON_ABSENT)
+		if (env->kind == ENVELOPE_REQUEST && env->protocol_version.type != JSON_ABSENT)
 			return refuse_requests(admission, 200, MCP_METHOD_NOT_FOUND,
 					       "Method not found");
 	}
