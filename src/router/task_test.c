@@ -2,14 +2,12 @@
 /* Tasks of modern clients at modern servers, in time: how long a process is kept for one, who hears of it, and when. */
 #include "router/live_tasks.h"
 
-#include "io/peer.h"
-#include "router/client_request.h"
 #include "router/era_stage.h"
+#include "router/request_stage.h"
 #include "router/task_extension.h"
 #include "router/task_id.h"
 #include "router/task_listener.h"
 
-#define ASKERS_MAX 16
 #define IDLE_MS 60000
 #define EXTENSION "'extensions':{'io.modelcontextprotocol/tasks':{}}"
 #define KNOWING META_OF(EXTENSION, CLIENT) "}"
@@ -24,81 +22,7 @@
 	"{'jsonrpc':'2.0','method':'notifications/tasks','params':{" STATE( \
 		task, status, ",'ttlMs':null") ",'_meta':{'" META "subscriptionId':" id "}}}"
 
-/* A request without a session, and its front. */
-struct asker {
-	struct call call;
-	struct buf messages; /* each followed by a bar */
-	struct buf response;
-	enum ending ending;
-};
-
-static struct asker askers[ASKERS_MAX];
-static size_t asker_count;
-
-static struct asker *of_call(struct call *call)
-{
-	return container_of(call, struct asker, call);
-}
-
-static bool on_message(struct call *call, enum stream_kind kind, uint64_t key, struct msg *msg)
-{
-	buf_append_slice(&of_call(call)->messages, msg->text);
-	buf_append_char(&of_call(call)->messages, '|');
-	return true;
-}
-
-static bool is_reachable(const struct call *call)
-{
-	return true;
-}
-
-static void end(struct call *call, enum ending ending)
-{
-	assert_int_equal(of_call(call)->ending, ENDING_NONE);
-	of_call(call)->ending = ending;
-	client_request_close(call->client);
-}
-
-static void on_response(struct call *call, const struct slice *parts, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		buf_append_slice(&of_call(call)->response, parts[i]);
-	end(call, ENDING_RESPONSE);
-}
-
-static void on_failed(struct call *call, enum reason reason)
-{
-	end(call, ENDING_FAILED);
-}
-
-static void on_cancelled(struct call *call)
-{
-	end(call, ENDING_CANCELLED);
-}
-
-static const struct call_ops ops = {
-	.on_message = on_message,
-	.is_reachable = is_reachable,
-	.on_response = on_response,
-	.on_failed = on_failed,
-	.on_cancelled = on_cancelled,
-};
-
 /* ---- words for the stories ---- */
-
-static struct asker *ask(const char *text)
-{
-	static const struct peer nobody;
-	struct asker *asker = &askers[asker_count++];
-	struct envelope env = scan(q(text));
-
-	assert_true(asker_count <= ASKERS_MAX);
-	call_init(&asker->call, &ops, &env);
-	client_request_open(&router, &servers[0], &router.sessions.principals.anonymous, &nobody,
-			    &asker->call, admit(NULL, &env));
-	settle();
-	return asker;
-}
 
 static void begin_process(size_t i)
 {
@@ -171,23 +95,10 @@ static bool has_heard(struct asker *asker, const char *text)
 
 static int setup(void **state)
 {
-	pool_setup(state);
+	request_setup(state);
+	servers[0].conf.isolation = ISOLATION_SHARED;
 	servers[0].conf.era = ERA_MODERN;
 	servers[0].conf.idle_ms = IDLE_MS;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	client_request_end_all(&router, REASON_DRAINING);
-	client_stage_close(state);
-	for (size_t i = 0; i < asker_count; i++) {
-		assert_int_not_equal(askers[i].ending, ENDING_NONE);
-		buf_fini(&askers[i].messages);
-		buf_fini(&askers[i].response);
-	}
-	memset(askers, 0, sizeof(askers));
-	asker_count = 0;
 	return 0;
 }
 
@@ -446,7 +357,7 @@ static void the_extension_is_left_out(void **state)
 
 int main(void)
 {
-#define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, request_teardown)
 	const struct CMUnitTest tests[] = {
 		TASK_TEST(a_task_keeps_its_process),
 		TASK_TEST(a_task_keeps_it_no_longer_than_it_lives),
