@@ -435,17 +435,31 @@ static bool check_arguments(struct admission *admission)
 }
 
 /* What servers hear of: not their handshake, and what we answer ourselves. */
-static size_t count_calls(const struct admission *admission)
+static bool is_call(const struct envelope *env)
+{
+	return env->kind == ENVELOPE_REQUEST && !is_initialize(env) &&
+	       !slice_is_equal(env->method, SLICE_LIT("ping"));
+}
+
+static bool ends_by_itself(const struct envelope *env)
+{
+	return is_call(env) && !slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
+}
+
+static size_t count_messages(const struct admission *admission,
+			     bool (*is_counted)(const struct envelope *env))
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < admission->count; i++) {
-		const struct envelope *env = &admission->messages[i];
-
-		count += env->kind == ENVELOPE_REQUEST && !is_initialize(env) &&
-			 !slice_is_equal(env->method, SLICE_LIT("ping"));
-	}
+	for (size_t i = 0; i < admission->count; i++)
+		count += is_counted(&admission->messages[i]);
 	return count;
+}
+
+/* The calls of a session are counted as those of the address that it began from. */
+static const struct peer *counted_peer(const struct admission *admission)
+{
+	return admission->client != NULL ? &admission->client->peer : admission->peer;
 }
 
 static bool refuse_often(struct admission *admission, enum reason reason, uint64_t wait_ms)
@@ -456,20 +470,20 @@ static bool refuse_often(struct admission *admission, enum reason reason, uint64
 	return false;
 }
 
-/* The calls of a session are counted as those of the address that it began from. */
+/* Streams of changes may stay for as long as they like. */
 static bool check_concurrency(struct admission *admission)
 {
 	const struct caller *caller = admission->caller;
 	const struct server_conf *conf = &caller->endpoint->server->conf;
-	const struct peer *peer =
-		admission->client != NULL ? &admission->client->peer : admission->peer;
 	const struct holder *holder;
+	size_t count;
 
 	if (conf->concurrency == 0)
 		return true;
+	count = count_messages(admission, ends_by_itself);
 	holder = holder_find(&caller->frontend->router->sessions.holders, &conf->concurrency,
-			     caller->access.principal, peer);
-	return (holder != NULL ? holder->count : 0) + count_calls(admission) <= conf->concurrency ||
+			     caller->access.principal, counted_peer(admission));
+	return count == 0 || (holder != NULL ? holder->count : 0) + count <= conf->concurrency ||
 	       refuse_often(admission, REASON_OVER_CONCURRENCY, CONCURRENCY_WAIT_MS);
 }
 
@@ -484,9 +498,9 @@ static bool check_rate(struct admission *admission)
 	if (server->conf.rate.calls == 0)
 		return true;
 	key = holder_key(&router->sessions.holders, &server->conf.rate, caller->access.principal,
-			 admission->peer);
-	wait_ms = rate_take(&router->rates, key, &server->conf.rate, count_calls(admission),
-			    clock_now_ms());
+			 counted_peer(admission));
+	wait_ms = rate_take(&router->rates, key, &server->conf.rate,
+			    count_messages(admission, is_call), clock_now_ms());
 	return wait_ms == 0 || refuse_often(admission, REASON_OVER_RATE, wait_ms);
 }
 

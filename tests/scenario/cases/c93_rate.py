@@ -3,7 +3,7 @@
 import json
 
 import mcp
-from c65_doors import WAYS, Way
+from c65_doors import EVENTS, WAYS, Way
 from c80_stateless import meta
 from harness import case, eq, ok, wait_for
 
@@ -117,3 +117,32 @@ for way_name in WAYS:
     at_once.__name__ = "at_once_by_" + way_name
     at_once.__doc__ = "REL-46 product §5: by way of %s a caller has so many calls in flight." % way_name
     case(daemon=False, deadline=60)(at_once)
+
+
+@case(daemon=False, deadline=60)
+def streams_of_changes_are_not_counted(t):
+    """REL-46 MOD-SUB-01 product §5: who has as many calls in flight as may be may listen to changes all the same, and a
+    stream takes no place of a call; but opening streams has its rate."""
+    way = Way(t, "stateless", SERVERS)
+    place = way.open("narrow")
+    token = way.token("narrow")
+
+    def listen(ident, at, whom):
+        params = {"_meta": meta(), "notifications": {"toolsListChanged": True}}
+        return way.send(at, mcp.request(ident, "subscriptions/listen", params), whom, EVENTS)
+
+    streams = [listen("listen-%d" % i, place, token) for i in range(3)]
+    for conn in streams:
+        eq(conn.response().status, 200, "a stream before the calls")
+    running = []
+    for i in range(2):
+        call = mcp.request("long-%d" % i, "tools/call", {"name": "do", "arguments": {"steps": [["wait_cancel"]]}, "_meta": meta()})
+        running.append(way.send(place, call, token))
+        wait_for(lambda: len(of_method(t, "tools/call")) == i + 1, 5, "the call")
+    eq(tell(way, place, "beyond", "narrow")[2], "rate_limited")
+    streams.append(listen("listen-late", place, token))
+    eq(streams[-1].response().status, 200, "a stream beside the calls")
+    main = [listen("listen-main-%d" % i, way.home, way.token("main")) for i in range(5)]
+    eq([conn.response().status for conn in main], [200] * 4 + [429])
+    for conn in streams + running + main:
+        conn.close()
