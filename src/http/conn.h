@@ -110,13 +110,15 @@ void http_conn_hold(struct http_conn *conn);
 /* The verdict is there: `exchange` takes the request, as if on_request had returned it. Not in a callback of conn. */
 void http_conn_resume(struct http_conn *conn, struct http_exchange *exchange);
 
+#define HTTP_REPLY_PARTS_MAX 12
+
 /* A whole answer. */
 struct http_reply {
 	int status;
 	const char *content_type;  /* NULL: none */
 	struct slice fields;       /* further field lines, each ended by CRLF; or empty */
 	const struct slice *parts; /* the body is their concatenation */
-	size_t part_count;
+	size_t part_count;         /* at most HTTP_REPLY_PARTS_MAX */
 };
 
 /* Sends it and ends the exchange; everything is borrowed until the return. */

@@ -12,7 +12,7 @@
 
 #define ROOM_HIGH_BYTES (256 * 1024)
 #define ROOM_LOW_BYTES (128 * 1024)
-#define PARTS_MAX 8
+#define COPIED_MAX 2048 /* of a body: copied behind its head, which is cheaper than several parts */
 
 /* The answer is sent: the next request follows, also one that came before a half-close, or the end. */
 static void conn_finish(struct http_conn *conn)
@@ -84,21 +84,36 @@ static bool conn_write_parts(struct http_conn *conn, struct iovec *parts, int co
 	return true;
 }
 
+/* Writes the body behind the head, which begins in parts[0]. Returns how many parts they are. */
+static int add_body(struct iovec *parts, struct buf *head, const struct http_reply *reply,
+		    uint64_t length)
+{
+	bool is_copied = length <= COPIED_MAX;
+	int count = 1;
+
+	for (size_t i = 0; i < reply->part_count; i++) {
+		struct slice part = reply->parts[i];
+
+		if (is_copied)
+			buf_append_slice(head, part);
+		else if (part.n > 0)
+			parts[count++] = (struct iovec){ (void *)(uintptr_t)part.p, part.n };
+	}
+	parts[0] = (struct iovec){ head->data, head->len };
+	return count;
+}
+
 void http_reply(struct http_conn *conn, const struct http_reply *reply)
 {
 	struct buf *head = &conn->server->scratch;
-	struct iovec parts[PARTS_MAX + 1];
+	struct iovec parts[HTTP_REPLY_PARTS_MAX + 1];
 	uint64_t length = 0;
 	int count = 1;
 
-	CHECK(reply->part_count <= PARTS_MAX && !conn_is_streaming(conn));
+	CHECK(reply->part_count <= HTTP_REPLY_PARTS_MAX && !conn_is_streaming(conn));
 	CHECK(reply->status >= 200 && reply->status <= 599);
-	for (size_t i = 0; i < reply->part_count; i++) {
+	for (size_t i = 0; i < reply->part_count; i++)
 		length += reply->parts[i].n;
-		if (conn->method != HTTP_HEAD && reply->parts[i].n > 0)
-			parts[count++] = (struct iovec){ (void *)(uintptr_t)reply->parts[i].p,
-							 reply->parts[i].n };
-	}
 	if (!http_body_is_complete(&conn->body_reader) || conn->server->is_draining)
 		conn_set_last(conn);
 	head->len = 0;
@@ -110,7 +125,10 @@ void http_reply(struct http_conn *conn, const struct http_reply *reply)
 					.is_last = conn->persistence == CONN_ENDS,
 					.length = length,
 				});
-	parts[0] = (struct iovec){ head->data, head->len };
+	if (conn->method != HTTP_HEAD)
+		count = add_body(parts, head, reply, length);
+	else
+		parts[0] = (struct iovec){ head->data, head->len };
 	conn_detach_exchange(conn);
 	conn_set_state(conn, CONN_REPLYING);
 	timer_stop(&conn->deadline);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the envelope of one message. The grammar (grammar.c) walks over every byte; here the three
- * objects whose members the gateway reads - the message, params, params._meta - are walked member
- * by member, and everything else is one value that is only checked. Does not look at what methods
+ * objects whose members the gateway reads - the message, params, params._meta, result - are walked
+ * member by member, and everything else is one value that is only checked. Does not look at what methods
  * mean.
  *
  * Invariant: a rule of JSON-RPC is judged only when the whole text is known to be JSON, so that the
@@ -41,6 +41,7 @@ enum found {
 	FOUND_CLIENT_CAPABILITIES,
 	FOUND_CLIENT_INFO,
 	FOUND_LOG_LEVEL,
+	FOUND_KIND,
 	FOUND_COUNT,
 };
 
@@ -52,7 +53,7 @@ struct known_member {
 
 struct known_object {
 	const char *title; /* for error texts */
-	bool is_envelope;
+	enum { JUDGED_IF_STRICT, JUDGED, NOT_JUDGED } names;
 	size_t count;
 	const struct known_member *members;
 };
@@ -86,17 +87,30 @@ static const struct known_object params_object = {
 	.members = params_members,
 };
 
+/* Which of them it is matters to nobody here. */
+static const struct known_member result_members[] = {
+	{ SLICE("resultType"), FOUND_KIND, NULL },   { SLICE("ttlMs"), FOUND_KIND, NULL },
+	{ SLICE("cacheScope"), FOUND_KIND, NULL },   { SLICE("inputRequests"), FOUND_KIND, NULL },
+	{ SLICE("requestState"), FOUND_KIND, NULL }, { SLICE("_meta"), FOUND_KIND, NULL },
+};
+static const struct known_object result_object = {
+	.title = "result",
+	.names = NOT_JUDGED,
+	.count = ARRAY_LEN(result_members),
+	.members = result_members,
+};
+
 static const struct known_member envelope_members[] = {
 	{ SLICE("jsonrpc"), FOUND_JSONRPC, NULL },
 	{ SLICE("id"), FOUND_ID, NULL },
 	{ SLICE("method"), FOUND_METHOD, NULL },
 	{ SLICE("params"), FOUND_PARAMS, &params_object },
-	{ SLICE("result"), FOUND_RESULT, NULL },
+	{ SLICE("result"), FOUND_RESULT, &result_object },
 	{ SLICE("error"), FOUND_ERROR, NULL },
 };
 static const struct known_object envelope_object = {
 	.title = "the message",
-	.is_envelope = true,
+	.names = JUDGED,
 	.count = ARRAY_LEN(envelope_members),
 	.members = envelope_members,
 };
@@ -117,6 +131,7 @@ struct scan {
 	bool is_lenient;
 	bool is_id_repeated;
 	bool has_more_meta;
+	bool has_escaped_name; /* in the result */
 	struct json found[FOUND_COUNT];
 	struct error fault; /* the first rule that a member name breaks */
 };
@@ -297,7 +312,9 @@ static int scan_object_member(struct scan *scan, const struct known_object *obje
 	plain = scan_without_quotes(name.text);
 	while (known < end && !slice_is_equal(known->name, plain))
 		known++;
-	if (object->is_envelope || !scan->is_lenient)
+	if (object->names == NOT_JUDGED)
+		scan->has_escaped_name |= name.has_escape;
+	else if (object->names == JUDGED || !scan->is_lenient)
 		scan_check_name(scan, object, &name, known < end, names);
 	if (known == end) {
 		scan->has_more_meta |= object == &meta_object;
@@ -478,6 +495,8 @@ static void scan_fill(const struct scan *scan, struct slice text, struct envelop
 	env_r->client_info = scan->found[FOUND_CLIENT_INFO];
 	env_r->log_level = scan->found[FOUND_LOG_LEVEL];
 	env_r->has_more_meta = scan->has_more_meta;
+	env_r->is_plain_result = env_r->result.type == JSON_OBJECT && !scan->has_escaped_name &&
+				 scan->found[FOUND_KIND].type == JSON_ABSENT;
 	env_r->has_line_break = scan->grammar.has_line_break;
 	env_r->has_separator = scan->grammar.has_separator;
 	env_r->is_unusual =
@@ -510,7 +529,7 @@ int scan_envelope(struct slice text, const struct scan_limits *limits, unsigned 
 	memset(env_r, 0, sizeof(*env_r));
 	/* What is large in it (the open containers, the text of the fault) need not be empty. */
 	scan.is_lenient = (flags & SCAN_LENIENT) != 0;
-	scan.is_id_repeated = scan.has_more_meta = false;
+	scan.is_id_repeated = scan.has_more_meta = scan.has_escaped_name = false;
 	scan.fault.kind = ERROR_NONE;
 	memset(scan.found, 0, sizeof(scan.found));
 	grammar_init(&scan.grammar, text, limits->depth_max);

@@ -63,6 +63,11 @@ struct envelope {
 	struct json client_info;         /* io.modelcontextprotocol/clientInfo */
 	struct json log_level;           /* io.modelcontextprotocol/logLevel */
 	bool has_more_meta;              /* others */
+	/*
+	 * The result is an object that says nothing of itself, as results of 2026-07-28 do: no member is named resultType,
+	 * ttlMs, cacheScope, inputRequests, requestState or _meta, or has a name with an escape.
+	 */
+	bool is_plain_result;
 	bool has_line_break; /* a raw CR or LF stands between tokens: must not reach a line or an event */
 	bool is_unusual;    /* SCAN_LENIENT overlooked something: write it anew before it goes on */
 	bool has_separator; /* a raw U+0085, U+2028 or U+2029 stands in a string */

@@ -584,6 +584,40 @@ static void line_breaks_are_reported(void **state)
 		assert_int_equal(scan_good(cases[i].text, 0).has_line_break, cases[i].has);
 }
 
+/* MOD-RES-01: a result that says something of itself is not passed on as it is, however it writes the name. */
+static void plain_results_are_reported(void **state)
+{
+	static const struct {
+		const char *result;
+		bool is_plain;
+	} cases[] = {
+		{ "{}", true },
+		{ "{\"content\":[{\"_meta\":{}}],\"structuredContent\":{\"ttlMs\":1}}", true },
+		{ "{\"content\":[\"\\n\"],\"a\":1,\"a\":2,\"_META\":{}}", true },
+		{ "{\"resultType\":null}", false },
+		{ "{\"content\":[],\"ttlMs\":1}", false },
+		{ "{\"cacheScope\":\"public\",\"content\":[]}", false },
+		{ "{\"a\":1,\"inputRequests\":{},\"b\":2}", false },
+		{ "{\"requestState\":\"s\"}", false },
+		{ "{\"_meta\":{}}", false },
+		{ "{\"resultTyp\\u0065\":\"task\"}", false },
+		{ "{\"content\":[],\"\\u0061\":1}", false },
+		{ "[]", false },
+		{ "null", false },
+		{ "\"content\"", false },
+	};
+	char text[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		for (unsigned int flags = 0; flags <= SCAN_LENIENT; flags++) {
+			snprintf(text, sizeof(text), "{%s\"id\":1,\"result\":%s}", V,
+				 cases[i].result);
+			assert_int_equal(scan_good(text, flags).is_plain_result, cases[i].is_plain);
+		}
+	assert_false(
+		scan_good("{" V "\"id\":1,\"method\":\"m\",\"params\":{}}", 0).is_plain_result);
+}
+
 static void separators_are_reported(void **state)
 {
 	static const struct {
@@ -699,6 +733,7 @@ int main(void)
 		cmocka_unit_test(other_names_pass),
 		cmocka_unit_test(lenient_rules),
 		cmocka_unit_test(line_breaks_are_reported),
+		cmocka_unit_test(plain_results_are_reported),
 		cmocka_unit_test(separators_are_reported),
 		cmocka_unit_test(one_repeated_among_many),
 		cmocka_unit_test(many_members_are_fast),

@@ -166,7 +166,7 @@ void call_note_unreachable(struct call *call);
 void call_give_up(struct call *call, const char *why);
 /* Ends a call that could not even be linked: its front is told. */
 void call_refuse(struct call *call, struct loop *loop, enum reason reason);
-/* The three endings. Each unlinks the call, releases what it holds and tells the front. */
+/* The three endings. Each unlinks the call, releases what it holds and tells the front. A front takes up to 12 parts. */
 void call_respond(struct call *call, const struct slice *parts, size_t count);
 void call_fail(struct call *call, enum reason reason);
 void call_cancel(struct call *call);

@@ -124,11 +124,32 @@ static const struct slice kind_names[] = { SLICE("resultType"),    SLICE("ttlMs"
 					   SLICE("cacheScope"),    SLICE("_meta"),
 					   SLICE("inputRequests"), SLICE("requestState") };
 
-static void append_kind(struct buf *out, const struct method *method)
+static struct slice kind_of(const struct method *method)
 {
-	buf_append_str(out, "{\"resultType\":\"complete\"");
 	if (is_cacheable(method))
-		buf_append_str(out, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
+		return SLICE_LIT(
+			"{\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\"");
+	return SLICE_LIT("{\"resultType\":\"complete\"");
+}
+
+size_t era_split_plain_result(const struct method *method, struct slice result, struct slice info,
+			      struct slice parts[ERA_PARTS_MAX])
+{
+	size_t count = 0;
+
+	CHECK(result.n >= 2 && result.p[0] == '{');
+	parts[count++] = kind_of(method);
+	if (memchr(result.p, '"', result.n) != NULL) { /* it has members */
+		parts[count++] = SLICE_LIT(",");
+		parts[count++] = slice_of(result.p + 1, result.n - 2);
+	}
+	if (info.n > 0) {
+		parts[count++] = SLICE_LIT(",\"_meta\":{\"" META "serverInfo\":");
+		parts[count++] = info;
+	}
+	parts[count++] = info.n > 0 ? SLICE_LIT("}}") : SLICE_LIT("}");
+	CHECK(count <= ERA_PARTS_MAX);
+	return count;
 }
 
 void era_append_result(struct buf *out, const struct method *method, struct slice result,
@@ -139,7 +160,7 @@ void era_append_result(struct buf *out, const struct method *method, struct slic
 				   .info = info,
 				   .is_result = true };
 
-	append_kind(out, method);
+	buf_append_slice(out, kind_of(method));
 	copy_members(&rebuild, result);
 	if (!rebuild.has_meta && info.n > 0)
 		append_meta(out, SLICE_LIT("{}"), info);
@@ -313,7 +334,7 @@ void era_append_discovery(struct buf *out, const struct pool *pool)
 	struct slice capabilities = initialize_member(pool, "capabilities");
 	struct slice instructions = initialize_member(pool, "instructions");
 
-	append_kind(out, method_find(SLICE_LIT("server/discover")));
+	buf_append_slice(out, kind_of(method_find(SLICE_LIT("server/discover"))));
 	buf_append_str(out, ",\"supportedVersions\":");
 	revision_append_served(out);
 	buf_append_str(out, ",\"capabilities\":");

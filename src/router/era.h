@@ -32,6 +32,13 @@ const struct envelope *era_request(struct convert *convert, const struct envelop
 void era_append_result(struct buf *out, const struct method *method, struct slice result,
 		       struct slice info);
 /*
+ * The same of a plain result (envelope.is_plain_result), written on one line, as parts. They are borrowed from the result and
+ * `info`. Returns how many there are.
+ */
+#define ERA_PARTS_MAX 6
+size_t era_split_plain_result(const struct method *method, struct slice result, struct slice info,
+			      struct slice parts[ERA_PARTS_MAX]) must_check;
+/*
  * Appends a modern server's result as a modern client gets it: what every result has to say is added, if it is missing.
  *
  * state       unless it is empty, the requestState in place of the server's (JSON text)

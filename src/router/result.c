@@ -37,9 +37,11 @@ static void send_text(struct call *call, struct buf *text)
 	buf_fini(text);
 }
 
+#define RESPONSE_BEGIN "{\"jsonrpc\":\"2.0\",\"id\":"
+
 static void begin_response(struct buf *text, struct slice id, const char *member)
 {
-	buf_append_str(text, "{\"jsonrpc\":\"2.0\",\"id\":");
+	buf_append_str(text, RESPONSE_BEGIN);
 	buf_append_slice(text, id);
 	buf_append_str(text, ",\"");
 	buf_append_str(text, member);
@@ -97,6 +99,19 @@ static void send_passed_result(struct call *call, struct slice result)
 	buf_append_char(&text, '}');
 	buf_fini(&state);
 	send_text(call, &text);
+}
+
+/* What most results are: nothing has to be written anew. */
+static void send_plain_result(struct call *call, struct slice result)
+{
+	struct slice parts[3 + ERA_PARTS_MAX + 1] = { SLICE_LIT(RESPONSE_BEGIN), call->id,
+						      SLICE_LIT(",\"result\":") };
+	size_t count = 3;
+
+	count += era_split_plain_result(call->method, result, call->client->pool->server_info,
+					parts + count);
+	parts[count++] = SLICE_LIT("}");
+	send_parts(call, parts, count);
 }
 
 static void send_modern_result(struct call *call, struct slice result)
@@ -271,7 +286,9 @@ static void send_with_client_id(struct call *call, const struct envelope *env)
 	struct buf edited = { 0 };
 
 	if (is_for_modern(call)) {
-		if (env->kind == ENVELOPE_RESULT)
+		if (env->is_plain_result && !env->has_line_break && !is_passed(call))
+			send_plain_result(call, env->result.text);
+		else if (env->kind == ENVELOPE_RESULT)
 			send_modern_result(call, env->result.text);
 		else
 			send_modern_error(call, env->error.text);
