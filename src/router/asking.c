@@ -71,3 +71,42 @@ bool asking_is_possible(struct slice capabilities, const struct method *method, 
 		return false;
 	return is_told(capabilities, "elicitation", "form") || !asking_can_open_urls(capabilities);
 }
+
+unsigned int asking_needs(const struct method *method, struct slice params)
+{
+	struct json mode = scan_member(params, SLICE_LIT("mode"));
+
+	if (method->id == METHOD_ROOTS_LIST)
+		return ASKING_ROOTS;
+	if (method->id == METHOD_SAMPLING)
+		return scan_member(params, SLICE_LIT("tools")).type == JSON_ABSENT ?
+			       ASKING_SAMPLING :
+			       ASKING_SAMPLING_TOOLS;
+	if (method->id != METHOD_ELICITATION)
+		return 0;
+	return slice_is_equal(scan_plain_string(mode), SLICE_LIT("url")) ? ASKING_URLS :
+									   ASKING_FORMS;
+}
+
+static void append_need(struct buf *out, const char *capability, const char *members)
+{
+	buf_printf(out, "%s\"%s\":{%s}", out->data[out->len - 1] == '{' ? "" : ",", capability,
+		   members);
+}
+
+void asking_append_needs(struct buf *out, unsigned int needs)
+{
+	unsigned int modes = needs & (ASKING_FORMS | ASKING_URLS);
+
+	buf_append_char(out, '{');
+	if (needs & ASKING_ROOTS)
+		append_need(out, "roots", "");
+	if (needs & (ASKING_SAMPLING | ASKING_SAMPLING_TOOLS))
+		append_need(out, "sampling", needs & ASKING_SAMPLING_TOOLS ? "\"tools\":{}" : "");
+	if (modes != 0)
+		append_need(out, "elicitation",
+			    modes == ASKING_FORMS ? "\"form\":{}" :
+			    modes == ASKING_URLS  ? "\"url\":{}" :
+						    "\"form\":{},\"url\":{}");
+	buf_append_char(out, '}');
+}

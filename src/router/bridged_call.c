@@ -141,7 +141,7 @@ static void on_deliver(struct parked_call *parked, struct call *call, struct msg
 	struct error err;
 
 	stop_watching(bridged);
-	call->missing_capability = bridged->inner.missing_capability;
+	call->missing = bridged->inner.missing;
 	call->preferred_child = bridged->child;
 	if (scan_envelope(response->text, &bridged->client.router->limits, SCAN_LENIENT, &env,
 			  &err) < 0)

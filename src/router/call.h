@@ -102,8 +102,8 @@ struct call {
 	struct slice id;    /* the client's, as it was written */
 	struct slice token; /* its progress token likewise, or empty */
 	double progress;    /* the last that was forwarded */
-	/* What its server wanted last that its client has not declared; NULL: nothing. MOD-CAP-01 */
-	const char *missing_capability;
+	/* What its server asked for in vain: bits of enum asking_need. MOD-CAP-01 */
+	unsigned int missing;
 	struct digest *digest;    /* of a modern request during which its server may ask; or NULL */
 	struct task_id *task;     /* that a modern request is about; or NULL */
 	uint64_t preferred_child; /* the one that is best asked, or was asked by another call in its

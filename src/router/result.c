@@ -6,6 +6,7 @@
 #include "jsonrpc/write.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
+#include "router/asking.h"
 #include "router/call.h"
 #include "router/client.h"
 #include "router/convert.h"
@@ -129,12 +130,14 @@ static void send_modern_result(struct call *call, struct slice result)
 	send_text(call, &text);
 }
 
-/* The server could not do without what the client has not declared: `members` as JSON text. bridging.md §2.3.4 */
-static void send_missing_capability(struct call *call, const char *name, const char *members)
+/* The server could not do without what the client has not declared: bits of enum asking_need. bridging.md §2.3.4 */
+static void send_missing(struct call *call, unsigned int needs)
 {
 	struct buf text = { 0 }, data = { 0 };
 
-	buf_printf(&data, "{\"requiredCapabilities\":{\"%s\":{%s}}}", name, members);
+	buf_append_str(&data, "{\"requiredCapabilities\":");
+	asking_append_needs(&data, needs);
+	buf_append_char(&data, '}');
 	write_error(&text, call->id, MCP_MISSING_CAPABILITY,
 		    SLICE_LIT("Missing required client capability"), buf_slice(&data));
 	call->http_status = 400;
@@ -167,8 +170,8 @@ static void send_modern_error(struct call *call, struct slice error)
 
 	if (ask_to_open(call, error))
 		return;
-	if (call->missing_capability != NULL) {
-		send_missing_capability(call, call->missing_capability, "");
+	if (call->missing != 0) {
+		send_missing(call, call->missing);
 		return;
 	}
 	begin_response(&text, call->id, "error");
@@ -233,7 +236,7 @@ void result_send_url_elicitations(struct call *call, uint64_t child, struct slic
 	struct buf requests = { 0 }, state = { 0 };
 
 	if (!call->client->can_open_urls) {
-		send_missing_capability(call, "elicitation", "\"url\":{}");
+		send_missing(call, ASKING_URLS);
 		return;
 	}
 	url_elicitation_append_requests(&requests, wanted);

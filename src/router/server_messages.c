@@ -58,7 +58,7 @@ static void ask_client(struct client *client, struct upstream *upstream, const s
 }
 
 /* The server wants what its client has not declared: the call that it works on may fail over it. MOD-CAP-01 */
-static void note_missing(struct upstream *upstream, const struct method *method)
+static void note_missing(struct upstream *upstream, unsigned int needs)
 {
 	struct upstream_request *only = upstream_only_request(upstream);
 	struct call *call = upstream->lease;
@@ -66,7 +66,7 @@ static void note_missing(struct upstream *upstream, const struct method *method)
 	if (call == NULL && only != NULL && dispatch_is_of_call(only))
 		call = container_of(only, struct call, request);
 	if (call != NULL)
-		call->missing_capability = method->capability;
+		call->missing |= needs;
 }
 
 void server_messages_take_request(struct upstream *upstream, const struct envelope *env)
@@ -85,19 +85,20 @@ void server_messages_take_request(struct upstream *upstream, const struct envelo
 		return;
 	}
 	if (!asking_is_declared(told_capabilities(pool), method)) {
-		if (method->capability != NULL && method->id != METHOD_LIST_CHANGED)
-			note_missing(upstream, method);
+		note_missing(upstream, asking_needs(method, env->params.text));
 		send_error(upstream, env->id.text, MCP_METHOD_NOT_FOUND,
 			   SLICE_LIT(
 				   "Method not found: the client did not declare this capability"));
-	} else if (!asking_is_possible(told_capabilities(pool), method, env->params.text))
+	} else if (!asking_is_possible(told_capabilities(pool), method, env->params.text)) {
+		note_missing(upstream, asking_needs(method, env->params.text));
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: the client did not declare this mode"));
-	else if (upstream->client == NULL)
+	} else if (upstream->client == NULL) {
 		send_error(upstream, env->id.text, MCP_INVALID_PARAMS,
 			   SLICE_LIT("Invalid params: it is not related to a request of a client"));
-	else
+	} else {
 		ask_client(upstream->client, upstream, env, method);
+	}
 }
 
 /* ---- notifications ---- */

@@ -289,6 +289,17 @@ def what_the_client_cannot(t):
     eq((status, answer["error"]["code"], answer["error"]["data"]), (400, -32021, {"requiredCapabilities": {"sampling": {}}}))
     c = Caller(t, [["ask", 7, "sampling/createMessage", SAMPLE], ["text", "managed"]], caps={"elicitation": {}})
     eq(c.text(), "managed")
+    tools = dict(SAMPLE, tools=[{"name": "t", "inputSchema": {"type": "object"}}])
+    url = {"mode": "url", "message": "m", "elicitationId": "e", "url": "https://a.example/"}
+    rows = (({}, [("roots/list", {}), ("sampling/createMessage", SAMPLE), ("elicitation/create", FORM)],
+             {"roots": {}, "sampling": {}, "elicitation": {"form": {}}}),
+            ({"sampling": {}, "elicitation": {}}, [("sampling/createMessage", tools), ("elicitation/create", url)],
+             {"sampling": {"tools": {}}, "elicitation": {"url": {}}}),
+            ({}, [("elicitation/create", url), ("elicitation/create", FORM)], {"elicitation": {"form": {}, "url": {}}}))
+    for caps, wanted, needed in rows:
+        steps = [["ask", i, method, params] for i, (method, params) in enumerate(wanted)]
+        status, answer = Caller(t, steps + [["error", -32000, "cannot"]], caps=caps).ask()
+        eq((status, answer["error"]["code"], answer["error"]["data"]), (400, -32021, {"requiredCapabilities": needed}), caps)
 
 
 @case
