@@ -337,6 +337,7 @@ static void finish(struct config *config)
 	for (size_t i = 0; i < config->server_count; i++) {
 		finish_server(config, &config->servers[i]);
 		permissions_finish(&config->servers[i].conf.permissions);
+		call_limits_finish(&config->servers[i].conf.limits);
 	}
 	finish_scopes(config, authorization);
 	for (size_t i = 0; i < authorization->tokens.count; i++)
@@ -366,6 +367,7 @@ static void finish_free(struct config *config)
 
 		texts_free(&config->servers[i].conf.claims);
 		permissions_free(&config->servers[i].conf.permissions);
+		call_limits_free(&config->servers[i].conf.limits);
 		redact_free(&config->servers[i].conf.redact);
 		texts_free_one(&endpoint->sse_path);
 		texts_free_one(&endpoint->message_path);

@@ -393,6 +393,37 @@ static void test_what_servers_write(void **state)
 		"empty text, which is in every text, at byte 0");
 }
 
+/* REL-46 */
+static void test_tool_limits(void **state)
+{
+	struct outcome outcome = load_good(
+		"defaults: {tools: {limits: [{tools: [d], calls: 1}]}}\nservers:\n"
+		"  a: {command: x, tools: {limits: [{tools: ['Create_*', b], calls: 10, per: 2m, burst: 3},"
+		" {tools: [c], concurrency: 1}]}}\n  b: {command: x}\n");
+	const struct tool_limits *a = &outcome.config->servers[0].conf.limits.tools;
+	const struct tool_limits *b = &outcome.config->servers[1].conf.limits.tools;
+
+	assert_int_equal(a->count, 2);
+	assert_string_equal(a->items[0].tools.folded[0].p, "create_*");
+	assert_int_equal(a->items[0].limit.rate.calls, 10);
+	assert_int_equal(a->items[0].limit.rate.per_ms, 120000);
+	assert_int_equal(a->items[0].limit.rate.burst, 3);
+	assert_int_equal(a->items[0].limit.concurrency, 0);
+	assert_int_equal(a->items[1].limit.rate.calls, 0);
+	assert_int_equal(a->items[1].limit.concurrency, 1);
+	assert_int_equal(b->count, 1);
+	assert_string_equal(b->items[0].tools.folded[0].p, "d");
+	end(&outcome);
+	ASSERT_PROBLEMS(
+		SERVER_A(
+			"tools: {limits: [{calls: 1}, {tools: [t], per: 1m}, {tools: [\"\\u200b\"], calls: 1}]}"),
+		"F:1:44: servers.a.tools.limits[0]: must have 'tools', which it is for",
+		"F:1:56: servers.a.tools.limits[1]: limits nothing: it has neither 'calls' nor "
+		"'concurrency'",
+		"F:1:88: servers.a.tools.limits[2].tools[0]: the name of the tool has a character "
+		"that is not seen or has no meaning");
+}
+
 static void test_wrong_types(void **state)
 {
 	ASSERT_PROBLEMS("- a\n", "F:1:1: must be a map of keys and values",
@@ -1075,6 +1106,7 @@ int main(void)
 		cmocka_unit_test(test_defaults_section),
 		cmocka_unit_test(test_environment_and_references),
 		cmocka_unit_test(test_unknown_keys_name_the_nearest),
+		cmocka_unit_test(test_tool_limits),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_impossible_values),
 		cmocka_unit_test(test_tls),

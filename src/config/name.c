@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 
-#define NAME_BYTES_MAX 64
+#define SERVER_NAME_MAX 64
 
 /* Programs that fetch a package and run it, with the words that make them do so. */
 static const char *const runners[][3] = {
@@ -36,10 +36,10 @@ static struct slice last_part(struct slice path)
 
 char *name_from_text(struct slice text)
 {
-	char *name = mem_zalloc(NAME_BYTES_MAX + 1);
+	char *name = mem_zalloc(SERVER_NAME_MAX + 1);
 	size_t length = 0;
 
-	for (size_t i = 0; i < text.n && length < NAME_BYTES_MAX; i++) {
+	for (size_t i = 0; i < text.n && length < SERVER_NAME_MAX; i++) {
 		char c = text.p[i];
 
 		if (c >= 'A' && c <= 'Z')
@@ -53,7 +53,7 @@ char *name_from_text(struct slice text)
 		name[--length] = '\0';
 	if (length == 0)
 		strcpy(name, "server");
-	CHECK(length <= NAME_BYTES_MAX && name[0] != '\0');
+	CHECK(length <= SERVER_NAME_MAX && name[0] != '\0');
 	return name;
 }
 

@@ -12,6 +12,7 @@
 #define TLS(member) FIELD(struct config_tls, member)
 #define TOKEN(member) FIELD(struct static_token, member)
 #define DENIAL(member) FIELD(struct config_denial, member)
+#define TOOL_LIMIT(member) FIELD(struct tool_limit, member)
 #define ISSUER(member) FIELD(struct verifier_issuer_conf, member)
 #define AUTH(member) TOP(frontend.authorization.member)
 #define SERVER(member) FIELD(struct config_server, member)

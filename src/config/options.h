@@ -40,6 +40,7 @@ enum option_type {
 #define OPTIONS_TOKEN "auth.tokens[]"
 #define OPTIONS_ISSUER "auth.issuers[]"
 #define OPTIONS_DENIAL "auth.deny[]"
+#define OPTIONS_TOOL_LIMIT "servers.NAME.tools.limits[]"
 
 /* Who needs it, besides people: see config_print_for_gateway. */
 enum option_reader { OPTION_FOR_ALL, OPTION_FOR_CHILD, OPTION_FOR_GATEWAY, OPTION_FOR_FETCHER };

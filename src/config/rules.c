@@ -9,7 +9,7 @@
 #include "config/problem.h"
 #include "io/peer.h"
 
-#define NAME_BYTES_MAX 64
+#define SERVER_NAME_MAX 64
 
 static const struct tree *server_place(const struct tree *root, const struct config_server *server)
 {
@@ -183,7 +183,7 @@ static void check_name(const struct config_server *server, const struct tree *at
 	const char *name = server->conf.name;
 	size_t length = strlen(name);
 
-	if (length == 0 || length > NAME_BYTES_MAX || strspn(name, letters) != length ||
+	if (length == 0 || length > SERVER_NAME_MAX || strspn(name, letters) != length ||
 	    name[0] == '_' || name[0] == '-')
 		problem_add_at_key(
 			problems, at,
@@ -335,6 +335,7 @@ static void check_server(const struct config_server *server, const struct tree *
 	check_timeouts(server, at, problems);
 	check_redact(server, tree_below(at, "redact"), problems);
 	rules_check_arguments(server, at, problems);
+	rules_check_tool_limits(server, at, problems);
 	if (conf->pool_min > conf->pool_max)
 		problem_add_at(problems, tree_below(at, "pool"),
 			       "pool.min must not be more than pool.max");

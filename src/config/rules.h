@@ -21,6 +21,8 @@ void rules_check_sandbox(const struct config *config, const struct config_server
 /* Those of a server's tools.arguments, likewise; and what of it is less than it seems. */
 void rules_check_arguments(const struct config_server *server, const struct tree *at,
 			   struct config_problems *problems);
+void rules_check_tool_limits(const struct config_server *server, const struct tree *at,
+			     struct config_problems *problems);
 void rules_warn_of_arguments(const struct config_server *server, const struct tree *at,
 			     struct config_problems *warnings);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of tools.arguments: names, expressions and roots that mean something. SEC-54, SEC-55. */
+/*
+ * The rules of tools.arguments and tools.limits: names, expressions and roots that mean something. SEC-54, SEC-55.
+ */
 #include "config/problem.h"
 #include "config/rules.h"
 #include "policy/name.h"
@@ -74,6 +76,28 @@ void rules_check_arguments(const struct config_server *server, const struct tree
 	check_members(&rules->forbidden_keys.written, tree_below(arguments, "forbidden_keys"),
 		      problems);
 	check_paths(rules, tree_below(arguments, "paths"), problems);
+}
+
+void rules_check_tool_limits(const struct config_server *server, const struct tree *at,
+			     struct config_problems *problems)
+{
+	const struct tool_limits *limits = &server->conf.limits.tools;
+	const struct tree *list = tree_below(tree_below(at, "tools"), "limits");
+
+	for (size_t i = 0; i < limits->count; i++) {
+		const struct tool_limit *entry = &limits->items[i];
+		const struct tree *entry_at = tree_item(list, i);
+		const struct slices *names = &entry->tools.written;
+
+		if (names->count == 0)
+			problem_add_at(problems, entry_at, "must have 'tools', which it is for");
+		if (entry->limit.rate.calls == 0 && entry->limit.concurrency == 0)
+			problem_add_at(problems, entry_at,
+				       "limits nothing: it has neither 'calls' nor 'concurrency'");
+		for (size_t j = 0; j < names->count; j++)
+			check_name(names->items[j], tree_item(tree_below(entry_at, "tools"), j),
+				   "tool", problems);
+	}
 }
 
 /* Who names roots wants them to be kept, and only a sandbox keeps links from leading out of them. */

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
+#include "endpoint/call_limits.h"
 #include "endpoint/modern.h"
 #include "mcp/error.h"
 #include "mcp/revision.h"
@@ -22,9 +22,7 @@
 
 /* Of an initialize request: it is kept for as long as the session lives, for the processes that come later. */
 #define INITIALIZE_BYTES_MAX (64 * 1024)
-#define BATCH_MAX 64
-/* Nobody knows when a call in flight will end. */
-#define CONCURRENCY_WAIT_MS 1000
+#define BATCH_MAX CALL_LIMITS_MESSAGES_MAX
 
 static const struct {
 	size_t calls_max; /* in flight, of one session */
@@ -434,74 +432,30 @@ static bool check_arguments(struct admission *admission)
 	return refuse_params(admission);
 }
 
-/* What servers hear of: not their handshake, and what we answer ourselves. */
-static bool is_call(const struct envelope *env)
+/* A batch is taken or refused as a whole. */
+static bool check_limits(struct admission *admission)
 {
-	return env->kind == ENVELOPE_REQUEST && !is_initialize(env) &&
-	       !slice_is_equal(env->method, SLICE_LIT("ping"));
-}
+	const struct caller *caller = admission->caller;
+	const struct client *client = admission->client;
+	uint64_t wait_ms;
+	enum reason reason = call_limits_take(
+		&(struct limited_calls){
+			.router = caller->frontend->router,
+			.limits = &caller->endpoint->server->conf.limits,
+			.principal = caller->access.principal,
+			/* A session's are counted as those of the address that it began from. */
+			.peer = client != NULL ? &client->peer : admission->peer,
+			.messages = admission->messages,
+			.count = admission->count,
+		},
+		&wait_ms);
 
-static bool ends_by_itself(const struct envelope *env)
-{
-	return is_call(env) && !slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
-}
-
-static size_t count_messages(const struct admission *admission,
-			     bool (*is_counted)(const struct envelope *env))
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < admission->count; i++)
-		count += is_counted(&admission->messages[i]);
-	return count;
-}
-
-/* The calls of a session are counted as those of the address that it began from. */
-static const struct peer *counted_peer(const struct admission *admission)
-{
-	return admission->client != NULL ? &admission->client->peer : admission->peer;
-}
-
-static bool refuse_often(struct admission *admission, enum reason reason, uint64_t wait_ms)
-{
+	if (reason == REASON_NONE)
+		return true;
 	counter_add(COUNTER_REQUESTS_OVER_RATE);
 	refuse_by_reason(admission, reason);
 	admission->refusal.retry_after_s = (unsigned int)((wait_ms + 999) / 1000);
 	return false;
-}
-
-/* Streams of changes may stay for as long as they like. */
-static bool check_concurrency(struct admission *admission)
-{
-	const struct caller *caller = admission->caller;
-	const struct server_conf *conf = &caller->endpoint->server->conf;
-	const struct holder *holder;
-	size_t count;
-
-	if (conf->concurrency == 0)
-		return true;
-	count = count_messages(admission, ends_by_itself);
-	holder = holder_find(&caller->frontend->router->sessions.holders, &conf->concurrency,
-			     caller->access.principal, counted_peer(admission));
-	return count == 0 || (holder != NULL ? holder->count : 0) + count <= conf->concurrency ||
-	       refuse_often(admission, REASON_OVER_CONCURRENCY, CONCURRENCY_WAIT_MS);
-}
-
-/* A batch is taken or refused as a whole. */
-static bool check_rate(struct admission *admission)
-{
-	const struct caller *caller = admission->caller;
-	const struct server *server = caller->endpoint->server;
-	struct router *router = caller->frontend->router;
-	uint64_t key, wait_ms;
-
-	if (server->conf.rate.calls == 0)
-		return true;
-	key = holder_key(&router->sessions.holders, &server->conf.rate, caller->access.principal,
-			 counted_peer(admission));
-	wait_ms = rate_take(&router->rates, key, &server->conf.rate,
-			    count_messages(admission, is_call), clock_now_ms());
-	return wait_ms == 0 || refuse_often(admission, REASON_OVER_RATE, wait_ms);
 }
 
 /*
@@ -524,8 +478,7 @@ static bool (*const checks[])(struct admission *admission) = {
 	check_draining,    /* 503 */
 	check_calls,       /* 503 */
 	check_arguments,   /* -32602 */
-	check_concurrency, /* 429 */
-	check_rate,        /* 429 */
+	check_limits,      /* 429 */
 };
 
 bool admission_admit(struct admission *admission)

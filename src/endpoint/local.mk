@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/endpoint/libendpoint.a
 src_endpoint_libendpoint_a_SOURCES = \
 	src/endpoint/admission.c src/endpoint/admission.h \
 	src/endpoint/answer.c src/endpoint/answer.h \
+	src/endpoint/call_limits.c src/endpoint/call_limits.h \
 	src/endpoint/caller.c src/endpoint/caller.h \
 	src/endpoint/egress.c src/endpoint/egress.h \
 	src/endpoint/events.c src/endpoint/events.h \

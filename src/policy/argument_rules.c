@@ -8,43 +8,6 @@
 #include "policy/name.h"
 #include "policy/pattern.h"
 
-static struct slice fold(struct slice name)
-{
-	struct buf folded = { 0 };
-	struct slice form = { NULL, 0 };
-
-	if (name_fold(name, &folded) == NULL)
-		form = slice_of(mem_dup_slice(buf_slice(&folded)), folded.len);
-	buf_fini(&folded);
-	return form;
-}
-
-static void free_form(struct slice *form)
-{
-	free((char *)(uintptr_t)form->p);
-	*form = slice_of(NULL, 0);
-}
-
-static void prepare_names(struct member_names *names)
-{
-	struct slice *folded = mem_zalloc((names->written.count + 1) * sizeof(*folded));
-
-	CHECK(names->folded == NULL);
-	for (size_t i = 0; i < names->written.count; i++)
-		folded[i] = fold(names->written.items[i]);
-	names->folded = folded;
-}
-
-static void free_names(struct member_names *names)
-{
-	struct slice *folded = (struct slice *)(uintptr_t)names->folded;
-
-	for (size_t i = 0; folded != NULL && i < names->written.count; i++)
-		free_form(&folded[i]);
-	free(folded);
-	names->folded = NULL;
-}
-
 static void prepare_patterns(const struct slices *expressions, struct tool_patterns *patterns)
 {
 	struct error err;
@@ -65,13 +28,13 @@ void argument_rules_prepare(struct argument_rules *rules)
 
 	CHECK(rules->patterns == NULL);
 	for (size_t i = 0; i < count; i++) {
-		patterns[i].folded = fold(rules->deny_patterns.items[i].name);
+		patterns[i].folded = name_fold_copy(rules->deny_patterns.items[i].name);
 		prepare_patterns(&rules->deny_patterns.items[i].values, &patterns[i]);
 	}
 	rules->patterns = patterns;
-	prepare_names(&rules->forbidden_keys);
-	prepare_names(&rules->path_members);
-	prepare_names(&rules->paths_ignored);
+	names_finish(&rules->forbidden_keys);
+	names_finish(&rules->path_members);
+	names_finish(&rules->paths_ignored);
 }
 
 void argument_rules_fini(struct argument_rules *rules)
@@ -82,11 +45,11 @@ void argument_rules_fini(struct argument_rules *rules)
 		for (size_t j = 0; j < patterns[i].count; j++)
 			pattern_free(&patterns[i].items[j]);
 		free(patterns[i].items);
-		free_form(&patterns[i].folded);
+		free((char *)(uintptr_t)patterns[i].folded.p);
 	}
 	free(patterns);
 	rules->patterns = NULL;
-	free_names(&rules->forbidden_keys);
-	free_names(&rules->path_members);
-	free_names(&rules->paths_ignored);
+	names_free(&rules->forbidden_keys);
+	names_free(&rules->path_members);
+	names_free(&rules->paths_ignored);
 }

@@ -7,15 +7,10 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "policy/name.h"
 #include "policy/paths.h"
 
 struct pattern;
-
-/* Names of members; a `*` stands for any characters. */
-struct member_names {
-	struct slices written;
-	const struct slice *folded; /* each as name_fold has it; empty: it is no name */
-};
 
 /* Those of one entry of deny_patterns. */
 struct tool_patterns {
@@ -27,10 +22,10 @@ struct tool_patterns {
 struct argument_rules {
 	uint64_t max_bytes;             /* of the arguments as they are written; 0: any number */
 	struct slice_map deny_patterns; /* by name of the tool or prompt; regular expressions */
-	struct member_names forbidden_keys;
-	struct path_rules paths;           /* no roots: paths are not looked at */
-	struct member_names path_members;  /* whose texts are paths, whatever they look like */
-	struct member_names paths_ignored; /* whose texts are none; as they are written */
+	struct names forbidden_keys;
+	struct path_rules paths;    /* no roots: paths are not looked at */
+	struct names path_members;  /* whose texts are paths, whatever they look like */
+	struct names paths_ignored; /* whose texts are none; as they are written */
 	/* What follows from that: */
 	const struct tool_patterns *patterns; /* one for each of deny_patterns */
 };

@@ -29,7 +29,7 @@ struct walk {
 
 /* ---- names ---- */
 
-static bool is_listed(const struct member_names *names, struct slice name)
+static bool is_listed(const struct names *names, struct slice name)
 {
 	for (size_t i = 0; i < names->written.count; i++)
 		if (text_fits_pattern(name, names->written.items[i]))
@@ -38,21 +38,16 @@ static bool is_listed(const struct member_names *names, struct slice name)
 }
 
 /* In either form: some servers find members without regard to case. */
-static bool is_listed_folded(const struct member_names *names, struct slice name,
-			     struct slice folded)
+static bool is_listed_folded(const struct names *names, struct slice name, struct slice folded)
 {
-	bool is_found = is_listed(names, name);
-
-	for (size_t i = 0; i < names->written.count && folded.n > 0 && !is_found; i++)
-		is_found = text_fits_pattern(folded, names->folded[i]);
-	return is_found;
+	return is_listed(names, name) || (folded.n > 0 && names_fit(names, folded));
 }
 
 /* What has no folded form may be any path; what is ignored is so as it is written, and nothing else. */
 static enum member_kind kind_of(const struct argument_rules *rules, struct slice name,
 				struct slice folded)
 {
-	const struct member_names *paths = &rules->path_members;
+	const struct names *paths = &rules->path_members;
 
 	if (is_listed_folded(paths, name, folded) || (folded.n == 0 && paths->written.count > 0))
 		return MEMBER_PATH;

@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/policy/libpolicy.a
 src_policy_libpolicy_a_SOURCES = \
 	src/policy/argument_rules.c src/policy/argument_rules.h \
 	src/policy/arguments.c src/policy/arguments.h \
+	src/policy/call_limits.c src/policy/call_limits.h \
 	src/policy/characters.c src/policy/characters.h \
 	src/policy/name.c src/policy/name.h \
 	src/policy/operation.c src/policy/operation.h \
@@ -26,7 +27,9 @@ check_PROGRAMS += \
 	src/policy/sanitize_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/policy/permissions_test
+check_PROGRAMS += src/policy/call_limits_test src/policy/permissions_test
+src_policy_call_limits_test_SOURCES = src/policy/call_limits_test.c
+src_policy_call_limits_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_permissions_test_SOURCES = src/policy/permissions_test.c
 src_policy_permissions_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_pattern_test_SOURCES = src/policy/pattern_test.c

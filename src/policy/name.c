@@ -5,8 +5,10 @@
  */
 #include "policy/name.h"
 
+#include <stdlib.h>
 #include <utf8proc.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "base/unicode.h"
 
@@ -123,4 +125,43 @@ const char *name_fold(struct slice name, struct buf *folded)
 		buf_append_slice(folded, buf_slice(&form));
 	buf_fini(&form);
 	return why;
+}
+
+struct slice name_fold_copy(struct slice name)
+{
+	struct buf folded = { 0 };
+	struct slice form = { NULL, 0 };
+
+	if (name_fold(name, &folded) == NULL)
+		form = slice_of(mem_dup_slice(buf_slice(&folded)), folded.len);
+	buf_fini(&folded);
+	return form;
+}
+
+void names_finish(struct names *names)
+{
+	struct slice *folded = mem_zalloc((names->written.count + 1) * sizeof(*folded));
+
+	CHECK(names->folded == NULL);
+	for (size_t i = 0; i < names->written.count; i++)
+		folded[i] = name_fold_copy(names->written.items[i]);
+	names->folded = folded;
+}
+
+void names_free(struct names *names)
+{
+	struct slice *folded = (struct slice *)(uintptr_t)names->folded;
+
+	for (size_t i = 0; folded != NULL && i < names->written.count; i++)
+		free((char *)(uintptr_t)folded[i].p);
+	free(folded);
+	names->folded = NULL;
+}
+
+bool names_fit(const struct names *names, struct slice folded)
+{
+	for (size_t i = 0; i < names->written.count; i++)
+		if (text_fits_pattern(folded, names->folded[i]))
+			return true;
+	return false;
 }

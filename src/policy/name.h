@@ -6,6 +6,8 @@
 #ifndef MCPGATED_POLICY_NAME_H
 #define MCPGATED_POLICY_NAME_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/slice.h"
 
@@ -18,5 +20,20 @@
  * Returns NULL, or why it is no name, for "the name ...": then nothing is appended.
  */
 const char *name_fold(struct slice name, struct buf *folded) must_check;
+
+/* Names that the operator lists; a `*` stands for any characters. */
+struct names {
+	struct slices written;
+	const struct slice *folded; /* each as name_fold has it; empty: it is no name */
+};
+
+/* Once they are written: makes their folded forms. */
+void names_finish(struct names *names);
+/* What names_finish has made. */
+void names_free(struct names *names);
+/* Whether one fits a name in its folded form. */
+bool names_fit(const struct names *names, struct slice folded) must_check;
+/* The folded form of one name, NUL terminated: empty if it is none. Its text is the caller's. */
+struct slice name_fold_copy(struct slice name) must_check;
 
 #endif

@@ -69,23 +69,57 @@ static struct rate_caller *find(struct rate_set *set, uint64_t key, uint64_t now
 	return caller;
 }
 
-uint64_t rate_take(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
+/* When the bucket is full again without these calls, and how long they take from it. */
+struct fill {
+	uint64_t from_us;
+	uint64_t taken_us;
+	uint64_t room_us; /* how far ahead `from_us` may be */
+};
+
+static struct fill fill_of(const struct rate_caller *caller, const struct rate_rule *rule,
+			   size_t count, uint64_t now_us)
+{
+	uint64_t burst = rule->burst > 0 ? rule->burst : rule->calls;
+	uint64_t each_us = rule->per_ms * 1000 / rule->calls;
+	struct fill fill = { .from_us = now_us };
+
+	each_us = each_us > 0 ? each_us : 1;
+	if (caller != NULL && caller->full_at_us > now_us)
+		fill.from_us = caller->full_at_us;
+	fill.taken_us = (count < burst ? count : burst) * each_us;
+	fill.room_us = burst * each_us - fill.taken_us;
+	return fill;
+}
+
+static uint64_t wait_us(const struct fill *fill, uint64_t now_us)
+{
+	uint64_t ahead_us = fill->from_us - now_us;
+
+	return ahead_us > fill->room_us ? ahead_us - fill->room_us : 0;
+}
+
+uint64_t rate_wait(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
 		   uint64_t now_ms)
 {
-	uint64_t now_us = now_ms * 1000, burst, each_us, empty_us, from_us;
-	struct rate_caller *caller;
+	uint64_t now_us = now_ms * 1000;
+	struct fill fill;
 
 	if (rule->calls == 0 || count == 0)
 		return 0;
-	burst = rule->burst > 0 ? rule->burst : rule->calls;
-	each_us = rule->per_ms * 1000 / rule->calls;
-	each_us = each_us > 0 ? each_us : 1;
-	empty_us = burst * each_us; /* to fill an empty one */
-	caller = find(set, key, now_us);
-	from_us = caller->full_at_us > now_us ? caller->full_at_us : now_us;
-	count = count < burst ? count : burst;
-	if (from_us - now_us > empty_us - count * each_us)
-		return (from_us - now_us - (empty_us - count * each_us) + 999) / 1000;
-	caller->full_at_us = from_us + count * each_us;
+	fill = fill_of(find(set, key, now_us), rule, count, now_us);
+	return (wait_us(&fill, now_us) + 999) / 1000;
+}
+
+uint64_t rate_take(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
+		   uint64_t now_ms)
+{
+	uint64_t wait_ms = rate_wait(set, key, rule, count, now_ms);
+	struct rate_caller *caller = map_find(&set->by_key, key);
+	struct fill fill;
+
+	if (wait_ms > 0 || rule->calls == 0 || count == 0)
+		return wait_ms;
+	fill = fill_of(caller, rule, count, now_ms * 1000);
+	caller->full_at_us = fill.from_us + fill.taken_us;
 	return 0;
 }

@@ -31,6 +31,9 @@ struct rate_set {
 
 void rate_set_init(struct rate_set *set);
 void rate_set_fini(struct rate_set *set);
+/* After how many milliseconds rate_take would take them; 0: now. The caller has come, though. */
+uint64_t rate_wait(struct rate_set *set, uint64_t key, const struct rate_rule *rule, size_t count,
+		   uint64_t now_ms) must_check;
 /*
  * Takes `count` calls of the caller of this key (a keyed hash of whatever tells callers apart, the rule included). Returns 0;
  * or, with nothing taken, after how many milliseconds they may be tried again. More at once than a full bucket holds are let

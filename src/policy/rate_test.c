@@ -52,6 +52,19 @@ static void without_a_burst_as_many_as_calls(void **state)
 	assert_int_equal(taken(1, &rule, 1101), 10);
 }
 
+static void asking_takes_nothing(void **state)
+{
+	const struct rate_rule rule = { .calls = 2, .per_ms = 1000 };
+
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(rate_wait(&set, 1, &rule, 2, 1), 0);
+	assert_int_equal(taken(1, &rule, 1), 2);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(rate_wait(&set, 1, &rule, 1, 1), 500);
+	assert_int_equal(rate_wait(&set, 1, &rule, 1, 501), 0);
+	assert_int_equal(rate_wait(&set, 1, &rule, 0, 1), 0);
+}
+
 static void each_caller_has_its_own(void **state)
 {
 	const struct rate_rule rule = { .calls = 2, .per_ms = 1000 };
@@ -114,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_burst_then_evenly, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_burst_as_many_as_calls, begin, end),
+		cmocka_unit_test_setup_teardown(asking_takes_nothing, begin, end),
 		cmocka_unit_test_setup_teardown(each_caller_has_its_own, begin, end),
 		cmocka_unit_test_setup_teardown(without_a_rule_any_number, begin, end),
 		cmocka_unit_test_setup_teardown(several_are_taken_together_or_not, begin, end),

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "policy/permissions.h"
-#include "policy/rate.h"
+#include "policy/call_limits.h"
 #include "process/backoff.h"
 #include "process/era.h"
 #include "process/stderr_ring.h"
@@ -93,8 +93,7 @@ struct server_conf {
 	uint64_t request_timeout_max_ms;
 	struct tool_timeouts tool_timeouts;
 	struct permissions permissions; /* what of it may be used */
-	struct rate_rule rate;          /* how often, by each caller */
-	uint64_t concurrency;           /* calls in flight of each caller; 0: any number */
+	struct call_limits limits;      /* how often, and how many at once, by each caller */
 	struct sanitize_rules sanitize;
 
 	struct redact_rules redact;

@@ -110,8 +110,7 @@ struct call {
 				     place, by its number; 0: any */
 	int http_status; /* of a response that is an error, for a modern client; 0: 200. FRONT-ERA-11 */
 	unsigned int asked; /* requests of the server that this call's client has not answered */
-	struct holder
-		*in_flight; /* its caller's calls at the server (client_count_call); or NULL */
+	struct holder *in_flight[2]; /* what it counts for (client_count_call); or NULL */
 	uint64_t sent_at_ms;
 	uint64_t timeout_ms; /* without sign of life */
 	struct timer silence;

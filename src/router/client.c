@@ -56,24 +56,31 @@ void client_add_call(struct client *client, struct call *call)
 		session_hold(client->session);
 }
 
-void client_count_call(struct client *client, struct call *call)
+void client_count_call(struct client *client, struct call *call, const struct envelope *env)
 {
-	const struct server_conf *conf = &client->server->conf;
+	const struct call_limits *limits = &client->server->conf.limits;
+	const struct call_limit *counted[] = { &limits->all, call_limits_of_tool(limits, env) };
 
-	CHECK(call->in_flight == NULL);
-	if (conf->concurrency == 0 || call->method->id == METHOD_LISTEN)
-		return;
-	call->in_flight = holder_get(&client->router->sessions.holders, &conf->concurrency,
-				     client->principal, &client->peer);
-	call->in_flight->count++;
+	_Static_assert(ARRAY_LEN(counted) == ARRAY_LEN(call->in_flight), "a place for each");
+	for (size_t i = 0; i < ARRAY_LEN(counted); i++) {
+		CHECK(call->in_flight[i] == NULL);
+		if (counted[i] == NULL || counted[i]->concurrency == 0 ||
+		    call->method->id == METHOD_LISTEN)
+			continue;
+		call->in_flight[i] = holder_get(&client->router->sessions.holders, counted[i],
+						client->principal, &client->peer);
+		call->in_flight[i]->count++;
+	}
 }
 
 void client_remove_call(struct client *client, struct call *call)
 {
 	CHECK(client->call_count > 0 && client->router->calls > 0);
-	if (call->in_flight != NULL)
-		call->in_flight->count--;
-	holder_unref(&call->in_flight);
+	for (size_t i = 0; i < ARRAY_LEN(call->in_flight); i++) {
+		if (call->in_flight[i] != NULL)
+			call->in_flight[i]->count--;
+		holder_unref(&call->in_flight[i]);
+	}
 	list_remove(&call->link);
 	client->call_count--;
 	client->router->calls--;

@@ -167,7 +167,7 @@ void client_request_open(struct router *router, struct server *server, struct pr
 	list_init(&request->member.link);
 	wait_queue_init(&request->opening, &opening_ops);
 	call_link(call, &request->client);
-	client_count_call(&request->client, call);
+	client_count_call(&request->client, call, env);
 	if (call->method->id == METHOD_TASKS) {
 		reason = task_call_join(&request->member, call, env);
 		if (reason == REASON_DONE)

@@ -132,7 +132,7 @@ void forward_request(struct client *client, struct call *call, struct admitted *
 	if (call->method->id != METHOD_PING)
 		note_ready(client);
 	call_link(call, client);
-	client_count_call(client, call);
+	client_count_call(client, call, env);
 	forward_linked(call, env);
 }
 

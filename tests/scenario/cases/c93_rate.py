@@ -9,13 +9,15 @@ from harness import case, eq, ok, wait_for
 
 SERVERS = {"main": {"script": {}, "rate": {"calls": 4, "per": "1d"}}, "free": {"script": {}},
            "narrow": {"script": {}, "concurrency": 2},
+           "tools": {"script": {}, "rate": {"calls": 9, "per": "1d"}, "tools": {"limits": [
+               {"tools": ["e*"], "calls": 3, "per": "1d"}, {"tools": ["do"], "concurrency": 1}]}},
            "quick": {"script": {}, "rate": {"calls": 1, "per": "1s", "burst": 1}}}
 
 
-def tell(way, place, text, server="main", sub="alice"):
+def tell(way, place, text, server="main", sub="alice", tool="echo"):
     """(status, Retry-After, code or reason) of one call, in a batch with a ping."""
     way.last_id += 2
-    params = {"name": "echo", "arguments": {"text": text}}
+    params = {"name": tool, "arguments": {"text": text}}
     if way.front == "stateless":
         params["_meta"] = meta()
     call = mcp.request(way.last_id, "tools/call", params)
@@ -107,8 +109,8 @@ def by_concurrency(t, name):
         conn.close()
 
 
-def of_method(t, method):
-    return [m for pid, _ in t.daemon.records_of("narrow") for m in t.daemon.messages(pid) if m.get("method") == method]
+def of_method(t, method, server="narrow"):
+    return [m for pid, _ in t.daemon.records_of(server) for m in t.daemon.messages(pid) if m.get("method") == method]
 
 
 for way_name in WAYS:
@@ -146,3 +148,65 @@ def streams_of_changes_are_not_counted(t):
     eq([conn.response().status for conn in main], [200] * 4 + [429])
     for conn in streams + running + main:
         conn.close()
+
+
+def by_tool(t, name):
+    """Three calls of tools that begin with e, nine of any."""
+    way = Way(t, name, SERVERS)
+    place = way.open("tools")
+    for i in range(3):
+        eq(tell(way, place, "e%d" % i, "tools", tool=("echo", "ECHO", "e cho")[i])[2], "taken", i)
+    for tool in ("echo", "Echo", "e"):
+        status, after, reason = tell(way, place, "beyond", "tools", tool=tool)
+        eq((status, reason), (202 if place.sse else 429, "rate_limited"), tool)
+        ok(place.sse or 0 < int(after) <= 86400 // 3 + 1, "Retry-After", after)
+    for i in range(6):
+        eq(tell(way, place, "o%d" % i, "tools", tool="other")[2], "taken", "what was refused has taken nothing from the rest")
+    eq(tell(way, place, "beyond", "tools", tool="other")[2], "rate_limited", "the server's own")
+    arrived = [m["params"]["arguments"]["text"] for m in of_method(t, "tools/call", "tools")]
+    eq(sorted(arrived), ["e0", "e1", "e2"] + ["o%d" % i for i in range(6)], "what reached the server")
+
+
+def by_tool_at_once(t, name):
+    """One call of `do` that runs: a second one waits for its end, other tools do not."""
+    way = Way(t, name, SERVERS)
+    place = way.open("tools")
+    params = {"name": "do", "arguments": {"steps": [["wait_cancel"]]}}
+    if way.front == "stateless":
+        params["_meta"] = meta()
+    call = mcp.request("long", "tools/call", params)
+    conn = way.send(place, [call] if way.is_batch else call, None if way.front == "admin" else way.token("tools"))
+    wait_for(lambda: len(of_method(t, "tools/call", "tools")) == 1, 5, "the call")
+    eq(tell(way, place, "beyond", "tools", tool="do")[2], "rate_limited")
+    eq(tell(way, place, "beyond", "tools", tool="DO")[2], "rate_limited")
+    eq(tell(way, place, "beside", "tools")[2], "taken")
+    conn.close()
+
+
+for way_name in WAYS:
+    for what in (by_tool, by_tool_at_once):
+        def tool_by_way(t, name=way_name, check=what):
+            check(t, name)
+        tool_by_way.__name__ = "%s_%s" % (what.__name__, way_name)
+        tool_by_way.__doc__ = "REL-46 product §4: by way of %s calls of some tools have limits of their own." % way_name
+        case(daemon=False, deadline=60)(tool_by_way)
+
+
+@case(daemon=False, deadline=60)
+def batches_are_taken_as_a_whole(t):
+    """REL-46: of a batch that goes beyond one of several limits, nothing is taken from any."""
+    way = Way(t, "streamable_batch", SERVERS)
+    place = way.open("tools")
+
+    def status_of(*tools):
+        calls = [mcp.request("b%d" % i, "tools/call", {"name": tool, "arguments": {"text": "b"}}) for i, tool in enumerate(tools)]
+        conn = way.send(place, calls, way.token("tools"))
+        status = conn.response().status
+        conn.close()
+        return status
+
+    eq(status_of("echo", "other", "echo"), 200)
+    for i in range(5):
+        eq(status_of("echo", "other", "echo"), 429)
+    eq(status_of("other", "other", "other", "echo", "other", "other"), 200)
+    eq(status_of("other"), 429)

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "endpoint/call_limits.h"
+
+#include "base/clock.h"
+#include "jsonrpc/scan.h"
+#include "policy/call_limits.h"
+#include "router/router.h"
+#include "session/holder.h"
+
+/* Nobody knows when a call in flight will end. */
+#define CONCURRENCY_WAIT_MS 1000
+
+/* What the calls take of one limit. */
+struct charge {
+	const struct call_limit *limit;
+	size_t calls;
+	size_t lasting; /* of these: streams of changes, which stay for as long as they like */
+};
+
+struct charges {
+	struct charge items[1 + CALL_LIMITS_MESSAGES_MAX];
+	size_t count;
+};
+
+static bool is_call(const struct envelope *env)
+{
+	return env->kind == ENVELOPE_REQUEST &&
+	       !slice_is_equal(env->method, SLICE_LIT("initialize")) &&
+	       !slice_is_equal(env->method, SLICE_LIT("ping"));
+}
+
+static void add(struct charges *charges, const struct call_limit *limit, const struct envelope *env)
+{
+	struct charge *charge = charges->items;
+
+	while (charge < charges->items + charges->count && charge->limit != limit)
+		charge++;
+	if (charge == charges->items + charges->count) {
+		CHECK(charges->count < ARRAY_LEN(charges->items));
+		charges->items[charges->count++] = (struct charge){ .limit = limit };
+	}
+	charge->calls++;
+	charge->lasting += slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
+}
+
+static bool is_over_concurrency(const struct limited_calls *calls, const struct charge *charge)
+{
+	uint64_t most = charge->limit->concurrency;
+	size_t added = charge->calls - charge->lasting;
+	const struct holder *holder;
+
+	if (most == 0 || added == 0)
+		return false;
+	holder = holder_find(&calls->router->sessions.holders, charge->limit, calls->principal,
+			     calls->peer);
+	return (holder != NULL ? holder->count : 0) + added > most;
+}
+
+/* The bucket of this caller. */
+static uint64_t key_of(const struct limited_calls *calls, const struct charge *charge)
+{
+	return holder_key(&calls->router->sessions.holders, &charge->limit->rate, calls->principal,
+			  calls->peer);
+}
+
+static enum reason judge(const struct limited_calls *calls, const struct charges *charges,
+			 uint64_t now_ms, uint64_t *wait_ms_r)
+{
+	*wait_ms_r = CONCURRENCY_WAIT_MS;
+	for (size_t i = 0; i < charges->count; i++)
+		if (is_over_concurrency(calls, &charges->items[i]))
+			return REASON_OVER_CONCURRENCY;
+	*wait_ms_r = 0;
+	for (size_t i = 0; i < charges->count; i++) {
+		const struct charge *charge = &charges->items[i];
+		uint64_t wait_ms = rate_wait(&calls->router->rates, key_of(calls, charge),
+					     &charge->limit->rate, charge->calls, now_ms);
+
+		*wait_ms_r = wait_ms > *wait_ms_r ? wait_ms : *wait_ms_r;
+	}
+	return *wait_ms_r > 0 ? REASON_OVER_RATE : REASON_NONE;
+}
+
+/* All that is judged here is taken here, at the same time. */
+static void take(const struct limited_calls *calls, const struct charge *charge, uint64_t now_ms)
+{
+	uint64_t wait_ms = rate_take(&calls->router->rates, key_of(calls, charge),
+				     &charge->limit->rate, charge->calls, now_ms);
+
+	CHECK(wait_ms == 0);
+}
+
+static void add_message(struct charges *charges, const struct call_limits *limits,
+			const struct envelope *env)
+{
+	const struct call_limit *of_tool = call_limits_of_tool(limits, env);
+
+	if (!is_call(env))
+		return;
+	add(charges, &limits->all, env);
+	if (of_tool != NULL)
+		add(charges, of_tool, env);
+}
+
+enum reason call_limits_take(const struct limited_calls *calls, uint64_t *wait_ms_r)
+{
+	uint64_t now_ms = clock_now_ms();
+	struct charges charges;
+	enum reason reason;
+
+	*wait_ms_r = 0;
+	if (!call_limits_are_set(calls->limits))
+		return REASON_NONE;
+	charges.count = 0;
+	for (size_t i = 0; i < calls->count; i++)
+		add_message(&charges, calls->limits, &calls->messages[i]);
+	reason = judge(calls, &charges, now_ms, wait_ms_r);
+	for (size_t i = 0; i < charges.count && reason == REASON_NONE; i++)
+		take(calls, &charges.items[i], now_ms);
+	return reason;
+}
