@@ -28,6 +28,8 @@ SCENARIOS = {
     "a16": ("64-byte echo, 16 connections and sessions", "--connections 16", "rps", True),
     "a64": ("64-byte echo, 64 connections and sessions", "--connections 64", "rps", True),
     "a256": ("64-byte echo, 256 connections and sessions", "--connections 256", "rps", True),
+    "p16": ("1 KiB echo, 16 connections and sessions: what policy costs", "--connections 16 --payload 1024", "rps", True),
+    "p64": ("1 KiB echo, 64 connections and sessions", "--connections 64 --payload 1024", "rps", True),
     "b": ("64-byte echo at a fixed rate, 16 connections: p99 latency", "--connections 16 --rate {rate}", "latency_us.p99", False),
     "c1m": ("1 MiB echo (in and out), 4 connections", "--connections 4 --payload 1048576", "rps", True),
     "cblob": ("1 MiB blob (out only), 4 connections", "--connections 4 --tool blob --payload 1048576", "rps", True),
