@@ -335,10 +335,34 @@ static void test_patterns(void **state)
 	assert_false(text_fits_pattern(slice_str(many), SLICE_LIT("*a*a*a*a*a*a*a*a*a*a*a*a*a*b")));
 }
 
+/* At every length and place around a block. */
+static void test_plain_length(void **state)
+{
+	static const unsigned char others[] = { 0x00, 0x09, 0x1F, '\\', 0x7F, 0x80, 0xFF };
+	char text[200];
+
+	memset(text, 'a', sizeof(text));
+	text[3] = ' ';
+	text[5] = '~';
+	assert_int_equal(text_plain_length(slice_of(NULL, 0)), 0);
+	for (size_t n = 0; n <= sizeof(text); n++)
+		assert_int_equal(text_plain_length(slice_of(text, n)), n);
+	for (size_t at = 0; at < sizeof(text); at++) {
+		char kept = text[at];
+
+		for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+			text[at] = (char)others[i];
+			assert_int_equal(text_plain_length(slice_of(text, sizeof(text))), at);
+		}
+		text[at] = kept;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_buf_keeps_what_it_is_given),
+		cmocka_unit_test(test_plain_length),
 		cmocka_unit_test(test_buf_mends_utf8),
 		cmocka_unit_test(test_buf_moves_without_a_second_copy),
 		cmocka_unit_test(test_slice_cut_and_trim),

@@ -132,6 +132,38 @@ size_t text_utf8_length(struct slice s)
 	return (u[0] == 0xF0 && u[1] < 0x90) || (u[0] == 0xF4 && u[1] >= 0x90) ? 0 : 4;
 }
 
+#define PLAIN_BLOCK 64
+
+static bool is_plain(unsigned char byte)
+{
+	return (unsigned char)(byte - ' ') <= '~' - ' ' && byte != '\\';
+}
+
+/* Without a branch inside, so that compilers look at many bytes at once. */
+static bool is_plain_block(const char *p)
+{
+	unsigned char others = 0;
+
+	for (size_t i = 0; i < PLAIN_BLOCK; i++) {
+		unsigned char byte = (unsigned char)p[i];
+
+		others |= (unsigned char)((unsigned char)(byte - ' ') > '~' - ' ') |
+			  (unsigned char)(byte == '\\');
+	}
+	return others == 0;
+}
+
+size_t text_plain_length(struct slice s)
+{
+	size_t n = 0;
+
+	while (s.n - n >= PLAIN_BLOCK && is_plain_block(s.p + n))
+		n += PLAIN_BLOCK;
+	while (n < s.n && is_plain((unsigned char)s.p[n]))
+		n++;
+	return n;
+}
+
 bool text_is_utf8(struct slice s)
 {
 	while (s.n > 0) {

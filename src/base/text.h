@@ -28,6 +28,8 @@ int text_from_hex(struct slice text, void *out, size_t size) must_check;
  * over U+10FFFF and cut sequences are none. s.n > 0. RFC 3629.
  */
 size_t text_utf8_length(struct slice s);
+/* How many bytes at its beginning are seen in ASCII, or spaces, and no backslash: 0x20 to 0x7E. Quick for long ones. */
+size_t text_plain_length(struct slice s);
 /* Whether all of s is valid UTF-8. */
 bool text_is_utf8(struct slice s);
 /* The longest value of a claim that is given on to a server. AUTH-DWN-03 */

@@ -2,6 +2,7 @@
 /* Relies on what the scanner has checked: escapes are whole, the rest is UTF-8, and a quote ends the string. */
 #include "policy/characters.h"
 
+#include <string.h>
 #include <utf8proc.h>
 
 #include "base/text.h"
@@ -65,9 +66,16 @@ size_t characters_read(const char *p, uint32_t *code_r)
 
 const char *characters_find_end(const char *p)
 {
-	while (*p != '"')
-		p += *p == '\\' ? 2 : 1;
-	return p;
+	const char *quote = rawmemchr(p, '"');
+	const char *escape;
+
+	/* The next quote ends the string, unless an escape before it is that quote. */
+	while ((escape = memchr(p, '\\', (size_t)(quote - p))) != NULL) {
+		p = escape + 2;
+		if (p > quote)
+			quote = rawmemchr(p, '"');
+	}
+	return quote;
 }
 
 void characters_decode(struct slice between_quotes, struct buf *out)

@@ -117,20 +117,10 @@ static void append_character(uint32_t code, struct slice written, struct reading
 	}
 }
 
-/* How many bytes at its beginning stand for themselves in every reading, but for a `%`. */
-static size_t plain_length(struct slice text)
-{
-	size_t n = 0;
-
-	while (n < text.n && text.p[n] >= ' ' && text.p[n] < 0x7F && text.p[n] != '\\')
-		n++;
-	return n;
-}
-
 static void append_folded(struct slice text, struct reading *out)
 {
 	while (text.n > 0) {
-		size_t n = plain_length(text);
+		size_t n = text_plain_length(text); /* these stand for themselves, but for a `%` */
 		uint32_t code;
 
 		if (n > 0) {
@@ -416,13 +406,25 @@ static bool is_inside(const struct path_rules *rules, struct slice text, enum pa
 	return false;
 }
 
+/* Most texts: there is one reading, and it is no path. */
+static bool is_surely_none(struct slice text)
+{
+	return text_plain_length(text) == text.n &&
+	       (text.n == 0 || memchr(text.p, '%', text.n) == NULL) &&
+	       !looks_like_path(strip(text));
+}
+
 enum path_verdict path_judge(const struct path_rules *rules, struct slice text, bool is_one)
 {
 	struct reading reading = { { 0 }, false };
-	bool is_readable = read_fully(text, &reading);
-	struct slice read = strip(buf_slice(&reading.text));
 	enum path_verdict verdict = PATH_OUTSIDE;
+	struct slice read;
+	bool is_readable;
 
+	if (!is_one && is_surely_none(text))
+		return PATH_NONE;
+	is_readable = read_fully(text, &reading);
+	read = strip(buf_slice(&reading.text));
 	text = strip(text);
 	if (is_readable && !is_one && !looks_like_path(read))
 		verdict = PATH_NONE;

@@ -6,10 +6,10 @@
  */
 #include "policy/sanitize.h"
 
-#include <endian.h>
 #include <stddef.h>
 
 #include "base/check.h"
+#include "base/text.h"
 #include "base/unicode.h"
 #include "policy/characters.h"
 
@@ -327,21 +327,6 @@ static void walk_strings(struct walk *walk, const char *end)
 
 /* ---- the quick look ---- */
 
-#define EACH_BYTE(byte) (0x0101010101010101ull * (byte))
-#define ZERO_BYTES(word) (((word)-EACH_BYTE(0x01)) & ~(word)&EACH_BYTE(0x80))
-
-/* The first byte of the eight at p that is none of an ordinary character in ASCII, or 8. */
-static size_t find_special(const char *p)
-{
-	uint64_t word;
-
-	memcpy(&word, p, sizeof(word));
-	word = le64toh(word);
-	word = (word & EACH_BYTE(0x80)) | ZERO_BYTES(word ^ EACH_BYTE('\\')) |
-	       ZERO_BYTES(word ^ EACH_BYTE(0x7F));
-	return word == 0 ? 8 : (size_t)__builtin_ctzll(word) / 8;
-}
-
 /* Whether a character beyond ASCII whose UTF-8 begins so may be one that is meant. */
 static bool may_be_meant(unsigned char first)
 {
@@ -355,12 +340,11 @@ static bool is_doubtful(const struct sanitize_rules *rules, struct slice text)
 	const char *p = text.p, *end = text.p + text.n;
 
 	while (p < end) {
-		size_t plain = end - p >= 8 ? find_special(p) : 0;
-		uint32_t code = 'a';
+		uint32_t code;
 
-		p += plain;
-		if (plain == 8)
-			continue;
+		p += text_plain_length(slice_between(p, end));
+		if (p == end)
+			break;
 		if ((unsigned char)*p >= 0x80 && !may_be_meant((unsigned char)*p)) {
 			p += (unsigned char)*p < 0xE0 ? 2 : (unsigned char)*p < 0xF0 ? 3 : 4;
 			continue;
