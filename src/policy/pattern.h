@@ -25,6 +25,7 @@ struct pattern;
 struct pattern_work {
 	uint64_t begun_ns; /* the processor's time */
 	size_t unmeasured; /* bytes, since the time was looked at */
+	size_t at;         /* in the text, when we were called last */
 	bool is_spent;
 };
 
@@ -36,7 +37,7 @@ enum pattern_verdict {
 
 /*
  * Compiles an expression in PCRE2's syntax; texts are Unicode, and \w, \d, \s and \b know of it. Refused is one that fits
- * the empty text, which is in every text.
+ * the empty text, which is in every text, and one that is too large (some 8,000 letters).
  *
  * Caller owns. NULL: err says why, and at which byte.
  */
