@@ -15,6 +15,7 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "policy/arguments.h"
+#include "policy/operation.h"
 #include "router/client_session.h"
 #include "router/router.h"
 #include "session/holder.h"
@@ -434,16 +435,21 @@ static bool check_arguments(struct admission *admission)
 	return refuse_params(admission);
 }
 
-/* What servers hear of: not their handshake, and what we answer ourselves. */
+/*
+ * What servers hear of: not their handshake, and what we answer ourselves. A call that wants no answer is one: a server may
+ * execute it.
+ */
 static bool is_call(const struct envelope *env)
 {
-	return env->kind == ENVELOPE_REQUEST && !is_initialize(env) &&
-	       !slice_is_equal(env->method, SLICE_LIT("ping"));
+	if (env->kind != ENVELOPE_REQUEST)
+		return operation_of(env) != OPERATION_OTHER;
+	return !is_initialize(env) && !slice_is_equal(env->method, SLICE_LIT("ping"));
 }
 
 static bool ends_by_itself(const struct envelope *env)
 {
-	return is_call(env) && !slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
+	return env->kind == ENVELOPE_REQUEST && is_call(env) &&
+	       !slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
 }
 
 static size_t count_messages(const struct admission *admission,
@@ -466,6 +472,7 @@ static bool refuse_often(struct admission *admission, enum reason reason, uint64
 {
 	counter_add(COUNTER_REQUESTS_OVER_RATE);
 	refuse_by_reason(admission, reason);
+	admission->refusal.is_in_band = admission->requests > 0;
 	admission->refusal.retry_after_s = (unsigned int)((wait_ms + 999) / 1000);
 	return false;
 }
