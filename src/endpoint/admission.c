@@ -16,6 +16,7 @@
 #include "obs/log.h"
 #include "policy/arguments.h"
 #include "policy/operation.h"
+#include "policy/pattern.h"
 #include "router/client_session.h"
 #include "router/router.h"
 #include "session/holder.h"
@@ -425,10 +426,11 @@ static bool check_calls(struct admission *admission)
 static bool check_arguments(struct admission *admission)
 {
 	const struct argument_rules *rules = &admission->caller->endpoint->arguments;
+	struct pattern_work work = { 0 };
 	const char *why = NULL;
 
 	for (size_t i = 0; i < admission->count && why == NULL; i++)
-		why = arguments_judge(rules, &admission->messages[i]);
+		why = arguments_judge(rules, &admission->messages[i], &work);
 	if (why == NULL)
 		return true;
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s", why);

@@ -19,7 +19,7 @@ struct walk {
 	const struct argument_rules *rules;
 	struct slice name;   /* of the tool or prompt */
 	struct slice folded; /* the same; empty: it is no name, and may mean any */
-	struct pattern_work work;
+	struct pattern_work *work;
 	struct buf decoded;
 	struct buf form; /* of the name of a member */
 	/* Of the member that a container of this depth belongs to, then of the one that is being read in it. */
@@ -82,7 +82,7 @@ static int match(struct walk *walk, struct slice text)
 		const struct tool_patterns *patterns = &walk->rules->patterns[i];
 
 		for (size_t j = 0; j < patterns->count && is_for(walk, i); j++) {
-			switch (pattern_find(patterns->items[j], text, 0, &walk->work, NULL)) {
+			switch (pattern_find(patterns->items[j], text, 0, walk->work, NULL)) {
 			case PATTERN_ABSENT:
 				break;
 			case PATTERN_FOUND:
@@ -151,9 +151,10 @@ static bool looks_inside(const struct argument_rules *rules)
 	       rules->paths.roots.count > 0;
 }
 
-static const char *look_inside(const struct argument_rules *rules, const struct envelope *env)
+static const char *look_inside(const struct argument_rules *rules, const struct envelope *env,
+			       struct pattern_work *work)
 {
-	struct walk walk = { .rules = rules };
+	struct walk walk = { .rules = rules, .work = work };
 	struct buf name = { 0 };
 	struct buf folded = { 0 };
 
@@ -170,7 +171,8 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 	return walk.why;
 }
 
-const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env)
+const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
+			    struct pattern_work *work)
 {
 	enum json_type type = env->arguments.type;
 	bool has_rules = rules->max_bytes > 0 || looks_inside(rules);
@@ -185,5 +187,5 @@ const char *arguments_judge(const struct argument_rules *rules, const struct env
 		return "are no object";
 	if (rules->max_bytes > 0 && env->arguments.text.n > rules->max_bytes)
 		return "are longer than is allowed here";
-	return looks_inside(rules) ? look_inside(rules, env) : NULL;
+	return looks_inside(rules) ? look_inside(rules, env, work) : NULL;
 }

@@ -14,14 +14,14 @@
 #include "base/slice.h"
 
 #define PATTERN_TEXT_MAX (256 * 1024)           /* bytes of a text; a longer one is too hard */
-#define PATTERN_WORK_MAX_NS (100 * 1000 * 1000) /* for one message */
+#define PATTERN_WORK_MAX_NS (100 * 1000 * 1000) /* for one message of a server, or all of a body */
 #define PATTERN_STEPS_MAX (100 * 1000)          /* of backtracking, at each place of a text */
 #define PATTERN_DEPTH_MAX (25 * 1000)
 #define PATTERN_HEAP_MAX_KIB (4 * 1024)
 
 struct pattern;
 
-/* What one message has cost so far: all zeros at its beginning. It is looked at in one go. */
+/* What one message, or body, has cost so far: all zeros at its beginning. It is looked at in one go. */
 struct pattern_work {
 	uint64_t begun_ns; /* the processor's time */
 	size_t unmeasured; /* bytes, since the time was looked at */
