@@ -6,6 +6,7 @@
 #include "policy/arguments.h"
 
 #include "base/text.h"
+#include "base/unicode.h"
 #include "jsonrpc/scan.h"
 #include "policy/argument_rules.h"
 #include "policy/name.h"
@@ -22,6 +23,7 @@ struct walk {
 	struct pattern_work *work;
 	struct buf decoded;
 	struct buf form; /* of the name of a member */
+	struct buf seen; /* what is seen of it */
 	/* Of the member that a container of this depth belongs to, then of the one that is being read in it. */
 	unsigned char kinds[SCAN_DEPTH_MAX + 2];
 	const char *why;
@@ -105,6 +107,35 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 	return refuse(walk, "name a path that is not allowed here");
 }
 
+/* Servers may leave out what is not seen, and strings of C end with the first NUL. */
+static struct slice fold_seen(struct walk *walk, struct slice name)
+{
+	walk->seen.len = walk->form.len = 0;
+	while (name.n > 0 && name.p[0] != '\0') {
+		size_t n = text_utf8_length(name);
+		uint32_t code = unicode_decode(slice_of(name.p, n));
+
+		if (!unicode_is_hidden(code) && !unicode_is_unknown(code))
+			buf_append(&walk->seen, name.p, n);
+		name = slice_of(name.p + n, name.n - n);
+	}
+	return name_fold(buf_slice(&walk->seen), &walk->form) == NULL ? buf_slice(&walk->form) :
+									slice_of(NULL, 0);
+}
+
+/* What cannot be compared may be any of them; of what nobody sees anything there is nothing to compare. */
+static bool is_forbidden(struct walk *walk, struct slice name, struct slice folded)
+{
+	const struct member_names *names = &walk->rules->forbidden_keys;
+
+	if (names->written.count == 0)
+		return false;
+	if (folded.n > 0)
+		return is_listed_folded(names, name, folded);
+	folded = fold_seen(walk, name);
+	return is_listed_folded(names, name, folded) || (folded.n == 0 && walk->seen.len > 0);
+}
+
 /* A name belongs to the member whose value its object is; it is a path only if it looks like one. */
 static int judge_name(struct walk *walk, struct slice name, size_t depth)
 {
@@ -116,7 +147,7 @@ static int judge_name(struct walk *walk, struct slice name, size_t depth)
 	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0 &&
 	    name_fold(name, &walk->form) == NULL)
 		folded = buf_slice(&walk->form);
-	if (is_listed_folded(&rules->forbidden_keys, name, folded))
+	if (is_forbidden(walk, name, folded))
 		return refuse(walk, "have a member whose name is not allowed here");
 	if (match(walk, name) < 0 ||
 	    judge_path(walk, name, kind == MEMBER_PATH ? MEMBER_ANY : kind) < 0)
@@ -166,6 +197,7 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 	scan_tokens(env->arguments.text, on_token, &walk);
 	buf_fini(&walk.decoded);
 	buf_fini(&walk.form);
+	buf_fini(&walk.seen);
 	buf_fini(&name);
 	buf_fini(&folded);
 	return walk.why;

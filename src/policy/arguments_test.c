@@ -117,6 +117,10 @@ static void keys_are_found_at_any_depth(void **state)
 		"{\"a\":1,\"__proto__\" : 1}",
 		"{\"admin_role\":1}",
 		"{\"Admin_role\":1}",
+		"{\"__proto__\u200b\":1}",
+		"{\"\ufeffCon\\u00adstructor\":1}",
+		"{\"__proto__\\u0000x\":1}",
+		"{\"__proto__\\n\":1}",
 	};
 	static const char *const taken[] = {
 		"{}",
@@ -126,6 +130,7 @@ static void keys_are_found_at_any_depth(void **state)
 		"{\"__proto\":1}",
 		"{\"\":1,\"my_constructor\":2}",
 		"{\"badmin_role\":1}",
+		"{\"\u200b\":1,\"a\\n\":2,\"\U0001f468\u200d\U0001f469\":3}",
 	};
 	struct buf deep = { 0 };
 
@@ -261,8 +266,9 @@ static void paths_are_found_in_all_strings(void **state)
 /* A batch takes no longer than one message may. SEC-14 */
 static void the_time_is_for_all_of_a_batch(void **state)
 {
-	static const char call[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":"
-				   "{\"name\":\"x\",\"arguments\":{\"a\":\"b\"}}}";
+	static const char call[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":"
+		"{\"name\":\"x\",\"arguments\":{\"a\":\"b\"}}}";
 	const struct named_slices lists[] = { { SLICE("*"), SLICES(SLICE("b+c")) } };
 	struct argument_rules rules = { .deny_patterns = { lists, 1 } };
 	struct pattern_work work = { 0 };
