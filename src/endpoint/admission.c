@@ -15,6 +15,8 @@
 #include "obs/counters.h"
 #include "obs/log.h"
 #include "policy/arguments.h"
+#include "policy/operation.h"
+#include "policy/pattern.h"
 #include "router/client_session.h"
 #include "router/router.h"
 #include "session/holder.h"
@@ -422,10 +424,11 @@ static bool check_calls(struct admission *admission)
 static bool check_arguments(struct admission *admission)
 {
 	const struct argument_rules *rules = &admission->caller->endpoint->arguments;
+	struct pattern_work work = { 0 };
 	const char *why = NULL;
 
 	for (size_t i = 0; i < admission->count && why == NULL; i++)
-		why = arguments_judge(rules, &admission->messages[i]);
+		why = arguments_judge(rules, &admission->messages[i], &work);
 	if (why == NULL)
 		return true;
 	error_set(&admission->err, ERROR_INVALID, "Invalid params: the arguments %s", why);
@@ -454,6 +457,7 @@ static bool check_limits(struct admission *admission)
 		return true;
 	counter_add(COUNTER_REQUESTS_OVER_RATE);
 	refuse_by_reason(admission, reason);
+	admission->refusal.is_in_band = admission->requests > 0;
 	admission->refusal.retry_after_s = (unsigned int)((wait_ms + 999) / 1000);
 	return false;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "jsonrpc/scan.h"
 #include "policy/call_limits.h"
+#include "policy/operation.h"
 #include "router/router.h"
 #include "session/holder.h"
 
@@ -14,7 +15,7 @@
 struct charge {
 	const struct call_limit *limit;
 	size_t calls;
-	size_t lasting; /* of these: streams of changes, which stay for as long as they like */
+	size_t in_flight; /* of these */
 };
 
 struct charges {
@@ -22,11 +23,23 @@ struct charges {
 	size_t count;
 };
 
+/*
+ * What servers hear of: not their handshake, and what we answer ourselves. A call that wants no answer is one: a server may
+ * execute it.
+ */
 static bool is_call(const struct envelope *env)
 {
-	return env->kind == ENVELOPE_REQUEST &&
-	       !slice_is_equal(env->method, SLICE_LIT("initialize")) &&
+	if (env->kind != ENVELOPE_REQUEST)
+		return operation_of(env) != OPERATION_OTHER;
+	return !slice_is_equal(env->method, SLICE_LIT("initialize")) &&
 	       !slice_is_equal(env->method, SLICE_LIT("ping"));
+}
+
+/* Streams of changes stay for as long as they like, and what wants no answer has no end. */
+static bool is_in_flight(const struct envelope *env)
+{
+	return env->kind == ENVELOPE_REQUEST &&
+	       !slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
 }
 
 static void add(struct charges *charges, const struct call_limit *limit, const struct envelope *env)
@@ -40,20 +53,19 @@ static void add(struct charges *charges, const struct call_limit *limit, const s
 		charges->items[charges->count++] = (struct charge){ .limit = limit };
 	}
 	charge->calls++;
-	charge->lasting += slice_is_equal(env->method, SLICE_LIT("subscriptions/listen"));
+	charge->in_flight += is_in_flight(env);
 }
 
 static bool is_over_concurrency(const struct limited_calls *calls, const struct charge *charge)
 {
 	uint64_t most = charge->limit->concurrency;
-	size_t added = charge->calls - charge->lasting;
 	const struct holder *holder;
 
-	if (most == 0 || added == 0)
+	if (most == 0 || charge->in_flight == 0)
 		return false;
 	holder = holder_find(&calls->router->sessions.holders, charge->limit, calls->principal,
 			     calls->peer);
-	return (holder != NULL ? holder->count : 0) + added > most;
+	return (holder != NULL ? holder->count : 0) + charge->in_flight > most;
 }
 
 /* The bucket of this caller. */

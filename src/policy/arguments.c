@@ -6,6 +6,7 @@
 #include "policy/arguments.h"
 
 #include "base/text.h"
+#include "base/unicode.h"
 #include "jsonrpc/scan.h"
 #include "policy/argument_rules.h"
 #include "policy/name.h"
@@ -19,9 +20,10 @@ struct walk {
 	const struct argument_rules *rules;
 	struct slice name;   /* of the tool or prompt */
 	struct slice folded; /* the same; empty: it is no name, and may mean any */
-	struct pattern_work work;
+	struct pattern_work *work;
 	struct buf decoded;
 	struct buf form; /* of the name of a member */
+	struct buf seen; /* what is seen of it */
 	/* Of the member that a container of this depth belongs to, then of the one that is being read in it. */
 	unsigned char kinds[SCAN_DEPTH_MAX + 2];
 	const char *why;
@@ -77,7 +79,7 @@ static int match(struct walk *walk, struct slice text)
 		const struct tool_patterns *patterns = &walk->rules->patterns[i];
 
 		for (size_t j = 0; j < patterns->count && is_for(walk, i); j++) {
-			switch (pattern_find(patterns->items[j], text, 0, &walk->work, NULL)) {
+			switch (pattern_find(patterns->items[j], text, 0, walk->work, NULL)) {
 			case PATTERN_ABSENT:
 				break;
 			case PATTERN_FOUND:
@@ -100,6 +102,35 @@ static int judge_path(struct walk *walk, struct slice text, enum member_kind kin
 	return refuse(walk, "name a path that is not allowed here");
 }
 
+/* Servers may leave out what is not seen, and strings of C end with the first NUL. */
+static struct slice fold_seen(struct walk *walk, struct slice name)
+{
+	walk->seen.len = walk->form.len = 0;
+	while (name.n > 0 && name.p[0] != '\0') {
+		size_t n = text_utf8_length(name);
+		uint32_t code = unicode_decode(slice_of(name.p, n));
+
+		if (!unicode_is_hidden(code) && !unicode_is_unknown(code))
+			buf_append(&walk->seen, name.p, n);
+		name = slice_of(name.p + n, name.n - n);
+	}
+	return name_fold(buf_slice(&walk->seen), &walk->form) == NULL ? buf_slice(&walk->form) :
+									slice_of(NULL, 0);
+}
+
+/* What cannot be compared may be any of them; of what nobody sees anything there is nothing to compare. */
+static bool is_forbidden(struct walk *walk, struct slice name, struct slice folded)
+{
+	const struct names *names = &walk->rules->forbidden_keys;
+
+	if (names->written.count == 0)
+		return false;
+	if (folded.n > 0)
+		return is_listed_folded(names, name, folded);
+	folded = fold_seen(walk, name);
+	return is_listed_folded(names, name, folded) || (folded.n == 0 && walk->seen.len > 0);
+}
+
 /* A name belongs to the member whose value its object is; it is a path only if it looks like one. */
 static int judge_name(struct walk *walk, struct slice name, size_t depth)
 {
@@ -111,7 +142,7 @@ static int judge_name(struct walk *walk, struct slice name, size_t depth)
 	if (rules->forbidden_keys.written.count + rules->path_members.written.count > 0 &&
 	    name_fold(name, &walk->form) == NULL)
 		folded = buf_slice(&walk->form);
-	if (is_listed_folded(&rules->forbidden_keys, name, folded))
+	if (is_forbidden(walk, name, folded))
 		return refuse(walk, "have a member whose name is not allowed here");
 	if (match(walk, name) < 0 ||
 	    judge_path(walk, name, kind == MEMBER_PATH ? MEMBER_ANY : kind) < 0)
@@ -146,9 +177,10 @@ static bool looks_inside(const struct argument_rules *rules)
 	       rules->paths.roots.count > 0;
 }
 
-static const char *look_inside(const struct argument_rules *rules, const struct envelope *env)
+static const char *look_inside(const struct argument_rules *rules, const struct envelope *env,
+			       struct pattern_work *work)
 {
-	struct walk walk = { .rules = rules };
+	struct walk walk = { .rules = rules, .work = work };
 	struct buf name = { 0 };
 	struct buf folded = { 0 };
 
@@ -160,12 +192,14 @@ static const char *look_inside(const struct argument_rules *rules, const struct 
 	scan_tokens(env->arguments.text, on_token, &walk);
 	buf_fini(&walk.decoded);
 	buf_fini(&walk.form);
+	buf_fini(&walk.seen);
 	buf_fini(&name);
 	buf_fini(&folded);
 	return walk.why;
 }
 
-const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env)
+const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
+			    struct pattern_work *work)
 {
 	enum json_type type = env->arguments.type;
 	bool has_rules = rules->max_bytes > 0 || looks_inside(rules);
@@ -180,5 +214,5 @@ const char *arguments_judge(const struct argument_rules *rules, const struct env
 		return "are no object";
 	if (rules->max_bytes > 0 && env->arguments.text.n > rules->max_bytes)
 		return "are longer than is allowed here";
-	return looks_inside(rules) ? look_inside(rules, env) : NULL;
+	return looks_inside(rules) ? look_inside(rules, env, work) : NULL;
 }

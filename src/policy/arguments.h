@@ -10,9 +10,14 @@
 
 struct argument_rules;
 struct envelope;
+struct pattern_work;
 
-/* NULL, or why this message is to be refused, for "the arguments ...": a fixed text, which names no pattern. */
-const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env)
-	must_check;
+/*
+ * NULL, or why this message is to be refused, for "the arguments ...": a fixed text, which names no pattern.
+ *
+ * work  of all messages that come together: a batch takes no longer than one of them may
+ */
+const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
+			    struct pattern_work *work) must_check;
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/unit_test.h"
 #include "jsonrpc/scan.h"
 #include "policy/argument_rules.h"
+#include "policy/pattern.h"
 
 #define SLICES(...)                                                                          \
 	{                                                                                    \
@@ -29,7 +30,7 @@ static const char *judge_message(const struct argument_rules *rules, const char 
 
 	if (scan_envelope(slice_str(text), &limits, 0, &env, &err) < 0)
 		fail_msg("%s: %s", text, err.text);
-	why = arguments_judge(rules, &env);
+	why = arguments_judge(rules, &env, &(struct pattern_work){ 0 });
 	free(text);
 	return why;
 }
@@ -116,6 +117,10 @@ static void keys_are_found_at_any_depth(void **state)
 		"{\"a\":1,\"__proto__\" : 1}",
 		"{\"admin_role\":1}",
 		"{\"Admin_role\":1}",
+		"{\"__proto__\u200b\":1}",
+		"{\"\ufeffCon\\u00adstructor\":1}",
+		"{\"__proto__\\u0000x\":1}",
+		"{\"__proto__\\n\":1}",
 	};
 	static const char *const taken[] = {
 		"{}",
@@ -125,6 +130,7 @@ static void keys_are_found_at_any_depth(void **state)
 		"{\"__proto\":1}",
 		"{\"\":1,\"my_constructor\":2}",
 		"{\"badmin_role\":1}",
+		"{\"\u200b\":1,\"a\\n\":2,\"\U0001f468\u200d\U0001f469\":3}",
 	};
 	struct buf deep = { 0 };
 
@@ -257,6 +263,29 @@ static void paths_are_found_in_all_strings(void **state)
 	argument_rules_fini(&rules);
 }
 
+/* A batch takes no longer than one message may. SEC-14 */
+static void the_time_is_for_all_of_a_batch(void **state)
+{
+	static const char call[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":"
+		"{\"name\":\"x\",\"arguments\":{\"a\":\"b\"}}}";
+	const struct named_slices lists[] = { { SLICE("*"), SLICES(SLICE("b+c")) } };
+	struct argument_rules rules = { .deny_patterns = { lists, 1 } };
+	struct pattern_work work = { 0 };
+	struct envelope env;
+	struct error err;
+
+	argument_rules_prepare(&rules);
+	assert_int_equal(scan_envelope(slice_str(call), &limits, 0, &env, &err), 0);
+	assert_null(arguments_judge(&rules, &env, &work));
+	assert_true(work.begun_ns > 0);
+	work.begun_ns -= PATTERN_WORK_MAX_NS;
+	for (int i = 0; i < 1000 && !work.is_spent; i++)
+		assert_true(arguments_judge(&rules, &env, &work) == NULL || work.is_spent);
+	assert_refused(arguments_judge(&rules, &env, &work), "too long", "the last");
+	argument_rules_fini(&rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +295,7 @@ int main(void)
 		cmocka_unit_test(keys_are_found_at_any_depth),
 		cmocka_unit_test(patterns_are_for_tools),
 		cmocka_unit_test(what_is_too_hard_is_refused),
+		cmocka_unit_test(the_time_is_for_all_of_a_batch),
 		cmocka_unit_test(paths_are_found_in_all_strings),
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PCRE2 counts its limits anew at each place of a text, and does not count what a possessive or an unambiguous repeat
- * reads: `[a-z]+@` over a long run of letters takes quadratic time within all limits. So a text is searched in windows of
- * places, and the time is looked at between them. What one window can take is bounded by PATTERN_TEXT_MAX.
+ * reads: `.*\s+b` over a long run of spaces takes quadratic time in one step after the other. So it calls us before each
+ * item of an expression, and the time is looked at there. What one item can take is linear, and bounded by PATTERN_TEXT_MAX.
  *
  * There is no just-in-time compiler: the gateway may not make memory executable (keeper/confine.c), and the limits of
  * depth and heap would not hold in its code.
@@ -16,8 +16,8 @@
 
 #include "base/mem.h"
 
-#define WINDOW 512      /* places at which a match may begin */
-#define UNMEASURED 1024 /* bytes of short texts, between looks at the time: that is a system call */
+#define UNMEASURED 8192 /* bytes between looks at the time: that is a system call */
+#define ITEM 16         /* what an item costs beside the bytes that it reads, in those */
 
 struct pattern {
 	pcre2_code *code;
@@ -45,6 +45,17 @@ static bool is_spent(struct pattern_work *work, size_t size)
 	return work->is_spent;
 }
 
+/* Before an item is tried. Otherwise it ends the match. */
+static int on_item(pcre2_callout_block *item, void *arg)
+{
+	struct pattern_work *work = arg;
+	size_t at = item->current_position;
+	size_t read = at > work->at ? at - work->at : work->at - at;
+
+	work->at = at;
+	return is_spent(work, read + ITEM) ? PCRE2_ERROR_CALLOUT : 0;
+}
+
 static int refuse(struct error *err, int code, size_t offset)
 {
 	PCRE2_UCHAR text[160];
@@ -56,7 +67,7 @@ static int refuse(struct error *err, int code, size_t offset)
 static pcre2_code *compile(struct slice expression, struct error *err)
 {
 	const uint32_t options =
-		PCRE2_UTF | PCRE2_UCP | PCRE2_USE_OFFSET_LIMIT | PCRE2_NEVER_BACKSLASH_C;
+		PCRE2_UTF | PCRE2_UCP | PCRE2_AUTO_CALLOUT | PCRE2_NEVER_BACKSLASH_C;
 	uint32_t fits_empty = 0;
 	size_t offset = 0;
 	int error = 0;
@@ -104,48 +115,22 @@ void pattern_free(struct pattern **pattern)
 	*pattern = NULL;
 }
 
-/* A match may begin from `from` to `last`. */
-static enum pattern_verdict find_between(struct pattern *pattern, struct slice text, size_t from,
-					 size_t last)
+enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, size_t from,
+				  struct pattern_work *work, struct slice *found_r)
 {
+	const size_t *place = pcre2_get_ovector_pointer(pattern->match);
 	int rc;
 
-	pcre2_set_offset_limit(pattern->limits, last);
+	CHECK(from <= text.n);
+	if (text.n > PATTERN_TEXT_MAX || is_spent(work, (text.n < UNMEASURED ? text.n : 0) + ITEM))
+		return PATTERN_TOO_HARD;
+	work->at = from;
+	CHECK(pcre2_set_callout(pattern->limits, on_item, work) == 0);
 	rc = pcre2_match(pattern->code, (PCRE2_SPTR)(text.n > 0 ? text.p : ""), text.n, from,
 			 PCRE2_NO_UTF_CHECK, pattern->match, pattern->limits);
 	if (rc == PCRE2_ERROR_NOMATCH)
 		return PATTERN_ABSENT;
-	return rc >= 0 ? PATTERN_FOUND : PATTERN_TOO_HARD;
-}
-
-static size_t next_character(struct slice text, size_t at)
-{
-	do
-		at++;
-	while (at < text.n && ((unsigned char)text.p[at] & 0xC0) == 0x80);
-	return at;
-}
-
-enum pattern_verdict pattern_find(struct pattern *pattern, struct slice text, size_t from,
-				  struct pattern_work *work, struct slice *found_r)
-{
-	enum pattern_verdict verdict = PATTERN_ABSENT;
-	const size_t *place = pcre2_get_ovector_pointer(pattern->match);
-
-	CHECK(from <= text.n);
-	if (text.n > PATTERN_TEXT_MAX)
-		return PATTERN_TOO_HARD;
-	while (verdict == PATTERN_ABSENT && from <= text.n) {
-		size_t last = text.n - from > WINDOW ? from + WINDOW : text.n;
-
-		if (is_spent(work, WINDOW < text.n ? UNMEASURED : text.n + 16))
-			return PATTERN_TOO_HARD;
-		verdict = find_between(pattern, text, from, last);
-		from = next_character(text, last);
-	}
-	if (verdict != PATTERN_FOUND)
-		return verdict;
-	if (place[0] > place[1] || place[1] > text.n)
+	if (rc < 0 || place[0] > place[1] || place[1] > text.n)
 		return PATTERN_TOO_HARD;
 	if (found_r != NULL)
 		*found_r = slice_of(text.p + place[0], place[1] - place[0]);

@@ -14,17 +14,18 @@
 #include "base/slice.h"
 
 #define PATTERN_TEXT_MAX (256 * 1024)           /* bytes of a text; a longer one is too hard */
-#define PATTERN_WORK_MAX_NS (100 * 1000 * 1000) /* for one message */
+#define PATTERN_WORK_MAX_NS (100 * 1000 * 1000) /* for one message of a server, or all of a body */
 #define PATTERN_STEPS_MAX (100 * 1000)          /* of backtracking, at each place of a text */
 #define PATTERN_DEPTH_MAX (25 * 1000)
 #define PATTERN_HEAP_MAX_KIB (4 * 1024)
 
 struct pattern;
 
-/* What one message has cost so far: all zeros at its beginning. It is looked at in one go. */
+/* What one message, or body, has cost so far: all zeros at its beginning. It is looked at in one go. */
 struct pattern_work {
 	uint64_t begun_ns; /* the processor's time */
 	size_t unmeasured; /* bytes, since the time was looked at */
+	size_t at;         /* in the text, when we were called last */
 	bool is_spent;
 };
 
@@ -36,7 +37,7 @@ enum pattern_verdict {
 
 /*
  * Compiles an expression in PCRE2's syntax; texts are Unicode, and \w, \d, \s and \b know of it. Refused is one that fits
- * the empty text, which is in every text.
+ * the empty text, which is in every text, and one that is too large (some 8,000 letters).
  *
  * Caller owns. NULL: err says why, and at which byte.
  */

@@ -13,6 +13,7 @@
 #include "jsonrpc/scan.h"
 #include "policy/argument_rules.h"
 #include "policy/arguments.h"
+#include "policy/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -97,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct scan_limits limits = { .depth_max = 128, .id_max = 256 };
 	struct buf message = { 0 };
+	struct pattern_work work = { 0 };
 	struct envelope env;
 	struct error err;
 	char *copy;
@@ -111,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, message.data, message.len);
 	if (scan_envelope(slice_of(copy, message.len), &limits, 0, &env, &err) == 0 &&
 	    env.arguments.type != JSON_ABSENT) {
-		const char *why = arguments_judge(&rules, &env);
+		const char *why = arguments_judge(&rules, &env, &work);
 
 		CHECK(why == NULL || strlen(why) > 0);
 		if (why == NULL && env.arguments.type != JSON_NULL)

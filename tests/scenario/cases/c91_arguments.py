@@ -86,7 +86,7 @@ ATTACKS = [wrap(i, text) for i, text in enumerate(OUTSIDE)] + [with_text(members
     # forbidden names
     '"__proto__":{}', '"constructor":1', '"prototype":null', '"a":{"__proto__":1}', '"a":[[{"constructor":1}]]', '"__PROTO__":1',
     '"\\u005f\\u005fproto\\u005f\\u005f":1', '" __proto__":1', '"\uff3f\uff3fproto\uff3f\uff3f":1', '"a":"}","__proto__" : 1', '"a":%s' % DEEP,
-    '"a":"\\\\","constructor":1', '"Constructor":1',
+    '"a":"\\\\","constructor":1', '"Constructor":1', '"__proto__\\u200b":1', '"con\u00adstructor":1', '"prototype\\u0000x":1',
     # patterns
     '"q":"drop table x"', '"q":"DROP\\n\\tTABLE"', '"q":"\\u0064rop\\u0020table"', '"drop table":1', '"a":[{"b":["x; DROP  TABLE y"]}]',
     '"q":"drop\\u00a0table"', '"a":"secret"', '"secret":1', '"a":["sec\\u0072et"]', '"q":"%s"' % ("z" * 30), '"q":"%sb"' % ("z" * 1500),

@@ -62,6 +62,36 @@ for way_name in WAYS:
     case(daemon=False, deadline=60)(by_way)
 
 
+def without_answer(t, name):
+    """Notifications with the method of a call, in a batch with another one."""
+    way = Way(t, name, SERVERS)
+    token = None if way.front == "admin" else way.good
+
+    def status_of(message):
+        conn = way.send(way.home, [message, mcp.notification("notifications/other")] if way.is_batch else message, token)
+        status = conn.response().status
+        conn.close()
+        return status
+
+    calls = [mcp.notification("Tools/Call " if i == 1 else "tools/call", {"name": "echo", "arguments": {"text": "note-%d" % i}})
+             for i in range(6)]
+    eq([status_of(call) for call in calls], [202] * 4 + [429] * 2, "notifications")
+    eq(tell(way, way.home, "beyond")[2], "rate_limited", "a call")
+    eq(status_of(mcp.notification("notifications/last")), 202, "what is no call")
+    sent = lambda: [m for pid, _ in t.daemon.records_of("main") for m in t.daemon.messages(pid)]
+    wait_for(lambda: [m for m in sent() if m["method"] == "notifications/last"], 5, "the last one")
+    eq([m["params"]["arguments"]["text"] for m in sent() if m["method"] in ("tools/call", "Tools/Call ")],
+       ["note-%d" % i for i in range(4)], "what reached the server")
+
+
+for way_name in WAYS[:-1]:
+    def notified(t, name=way_name):
+        without_answer(t, name)
+    notified.__name__ = "without_an_answer_by_" + way_name
+    notified.__doc__ = "REL-46 SEC-50: by way of %s a notification that a server may take for a call is counted as one." % way_name
+    case(daemon=False, deadline=60)(notified)
+
+
 @case(daemon=False, deadline=60)
 def callers_are_counted_apart(t):
     """REL-46 AUTH-SES-01: one who has called too often keeps nobody else from calling, and has a call again by and by."""
