@@ -277,7 +277,8 @@ static void the_time_is_for_all_of_a_batch(void **state)
 
 	argument_rules_prepare(&rules);
 	assert_int_equal(scan_envelope(slice_str(call), &limits, 0, &env, &err), 0);
-	assert_null(arguments_judge(&rules, &env, &work));
+	for (int i = 0; i < 1000 && work.begun_ns == 0; i++)
+		assert_null(arguments_judge(&rules, &env, &work));
 	assert_true(work.begun_ns > 0);
 	work.begun_ns -= PATTERN_WORK_MAX_NS;
 	for (int i = 0; i < 1000 && !work.is_spent; i++)

@@ -4,6 +4,7 @@ src_policy_libpolicy_a_SOURCES = \
 	src/policy/arguments.c src/policy/arguments.h \
 	src/policy/call_limits.c src/policy/call_limits.h \
 	src/policy/characters.c src/policy/characters.h \
+	src/policy/literal.c src/policy/literal.h \
 	src/policy/name.c src/policy/name.h \
 	src/policy/operation.c src/policy/operation.h \
 	src/policy/paths.c src/policy/paths.h \
@@ -27,7 +28,9 @@ check_PROGRAMS += \
 	src/policy/sanitize_test
 src_policy_name_test_SOURCES = src/policy/name_test.c
 src_policy_name_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += src/policy/call_limits_test src/policy/permissions_test
+check_PROGRAMS += src/policy/call_limits_test src/policy/literal_test src/policy/permissions_test
+src_policy_literal_test_SOURCES = src/policy/literal_test.c
+src_policy_literal_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_call_limits_test_SOURCES = src/policy/call_limits_test.c
 src_policy_call_limits_test_LDADD = $(POLICY_LIBS) $(CMOCKA_LIBS)
 src_policy_permissions_test_SOURCES = src/policy/permissions_test.c

@@ -23,7 +23,7 @@ struct pattern;
 
 /* What one message, or body, has cost so far: all zeros at its beginning. It is looked at in one go. */
 struct pattern_work {
-	uint64_t begun_ns; /* the processor's time */
+	uint64_t begun_ns; /* the processor's time, when it was looked at first; 0: never yet */
 	size_t unmeasured; /* bytes, since the time was looked at */
 	size_t at;         /* in the text, when we were called last */
 	bool is_spent;

@@ -155,7 +155,9 @@ static void work_is_for_a_whole_message(void **state)
 	struct pattern *pattern = must_new("b");
 	struct pattern_work work = { 0 };
 
-	assert_int_equal(pattern_find(pattern, SLICE_LIT("ab"), 0, &work, NULL), PATTERN_FOUND);
+	for (int i = 0; i < 1000 && work.begun_ns == 0; i++)
+		assert_int_equal(pattern_find(pattern, SLICE_LIT("ab"), 0, &work, NULL),
+				 PATTERN_FOUND);
 	assert_true(work.begun_ns > 0 && !work.is_spent);
 	work.begun_ns -= PATTERN_WORK_MAX_NS;
 	for (int i = 0; i < 1000 && !work.is_spent; i++)
