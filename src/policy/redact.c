@@ -114,8 +114,17 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-bool redact_text(const struct redact_rules *rules, struct slice text, struct buf *out,
-		 struct redact_counts *counts)
+static bool is_kept(struct slices kept, struct slice value)
+{
+	for (size_t i = 0; i < kept.count; i++)
+		if (kept.items[i].n > 0 && value.p >= kept.items[i].p &&
+		    value.p < kept.items[i].p + kept.items[i].n)
+			return true;
+	return false;
+}
+
+bool redact_text(const struct redact_rules *rules, struct slice text, struct slices kept,
+		 struct buf *out, struct redact_counts *counts)
 {
 	struct pattern_work work = { 0 };
 	const char *end = text.p + text.n, *copied = text.p, *p = text.p;
@@ -132,7 +141,8 @@ bool redact_text(const struct redact_rules *rules, struct slice text, struct buf
 			name = *p == '"' ? value : (struct slice){ NULL, 0 };
 			continue;
 		}
-		if (!is_exempt(name, value) && !is_clean(rules, value, &decoded, &work, counts)) {
+		if (!is_exempt(name, value) && !is_kept(kept, value) &&
+		    !is_clean(rules, value, &decoded, &work, counts)) {
 			buf_append(out, copied, (size_t)(p - copied));
 			write_string(out, buf_slice(&decoded));
 			copied = value.p + value.n + 1;

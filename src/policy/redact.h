@@ -37,13 +37,14 @@ void redact_free(struct redact_rules *rules);
 
 /*
  * text    one JSON value that was scanned as valid
+ * kept    parts of it whose strings stay
  * out     empty; the text with `[redacted]` for each place is appended. A string that had one is written anew, and half a
  *         surrogate pair in it becomes U+FFFD
  * counts  are added to
  *
  * Returns false if nothing fits; `out` is then empty.
  */
-bool redact_text(const struct redact_rules *rules, struct slice text, struct buf *out,
-		 struct redact_counts *counts);
+bool redact_text(const struct redact_rules *rules, struct slice text, struct slices kept,
+		 struct buf *out, struct redact_counts *counts);
 
 #endif

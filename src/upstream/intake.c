@@ -53,16 +53,17 @@ static const struct envelope *sanitize(struct intake *intake, struct server *ser
 static const struct envelope *redact(struct intake *intake, struct server *server,
 				     const struct scan_limits *limits, const struct envelope *env)
 {
-	struct json part = env->kind == ENVELOPE_RESULT ? env->result :
-			   env->kind == ENVELOPE_ERROR  ? env->error :
-							  env->params;
+	const struct redact_rules *rules = &server->conf.redact;
+	struct slice kept[] = { env->method, env->id.text, { NULL, 0 } };
 	struct buf text = { 0 };
 
-	if (env->kind != ENVELOPE_REQUEST && part.type != JSON_ABSENT &&
-	    redact_text(&server->conf.redact, part.text, &text, &server->stats.redacted))
-		env = put(intake, env, part.text, buf_slice(&text), limits);
-	buf_fini(&text);
-	return env;
+	if (rules->count == 0 || env->kind == ENVELOPE_REQUEST)
+		return env;
+	kept[2] = scan_member(env->text, SLICE_LIT("jsonrpc")).text;
+	if (!redact_text(rules, env->text, (struct slices){ kept, ARRAY_LEN(kept) }, &text,
+			 &server->stats.redacted))
+		return env;
+	return go_on(intake, &text, limits);
 }
 
 const struct envelope *intake_take(struct intake *intake, struct server *server,

@@ -22,7 +22,8 @@ struct intake {
 
 /*
  * The message as it goes on: `env` itself if nothing is to be changed, else one that is borrowed from `intake`. Its id stays
- * as it was written. Everything is sanitized; redacted are results, errors and notifications.
+ * as it was written. Everything is sanitized; redacted are results, errors and notifications, whatever stands beside them
+ * included, but not what makes them a message (jsonrpc, id, method).
  *
  * redacts   false: it belongs to the handshake, whose words must stay
  *

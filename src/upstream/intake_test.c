@@ -17,7 +17,7 @@ static int open_server(void **state)
 	server = (struct server){
 		.conf = { .sanitize = { SANITIZE_STRIP, SANITIZE_STRIP } },
 	};
-	return redact_add(&server.conf.redact, SLICE_LIT("sk-[a-z]+"), &err);
+	return redact_add(&server.conf.redact, SLICE_LIT("sk-[a-z]+|2\\.0"), &err);
 }
 
 static int close_server(void **state)
@@ -73,6 +73,12 @@ static void messages_are_changed(void **state)
 		{ "{\"id\":1,\"result\":{},\"more\u200b\":\"\u202e\"}",
 		  "{\"id\":1,\"result\":{},\"more\":\"\"}",
 		  "{\"id\":1,\"result\":{},\"more\":\"\"}" },
+		/* a secret there; and nothing that makes it a message */
+		{ "{\"jsonrpc\":\"2.0\",\"id\":\"sk-a\",\"a\":\"sk-a\",\"result\":{},\"b\":{\"id\":\"sk-a\"}}",
+		  "{\"jsonrpc\":\"2.0\",\"id\":\"sk-a\",\"a\":\"sk-a\",\"result\":{},\"b\":{\"id\":\"sk-a\"}}",
+		  "{\"jsonrpc\":\"2.0\",\"id\":\"sk-a\",\"a\":\"[redacted]\",\"result\":{},\"b\":{\"id\":\"[redacted]\"}}" },
+		{ "{\"method\":\"sk-a\",\"c\":\"sk-a\"}", "{\"method\":\"sk-a\",\"c\":\"sk-a\"}",
+		  "{\"method\":\"sk-a\",\"c\":\"[redacted]\"}" },
 		/* no message any more */
 		{ "{\"id\":1,\"result\":{},\"resul\u200bt\":{}}", NULL, NULL },
 		{ "{\"method\":\"m\",\"params\":{},\"param\u200bs\":{}}", NULL, NULL },
@@ -88,7 +94,7 @@ static void messages_are_changed(void **state)
 				fail_msg("%s: %s", rows[i].text, is);
 		}
 	}
-	assert_int_equal(server.stats.redacted.found, 3);
+	assert_int_equal(server.stats.redacted.found, 6);
 	assert_true(server.stats.sanitized.invisible > 0);
 	assert_int_equal(server.stats.sanitized.controls, 0);
 }

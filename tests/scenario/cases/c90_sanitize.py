@@ -309,6 +309,22 @@ def secrets_in_escapes(t):
 
 
 @case
+def secrets_beside_the_result(t):
+    """SEC-53: what a server writes beside the members that a message has is looked at like them."""
+    beside = '"debug":"sk-a1","more":{"list":["x sk-a2"]}'
+    answer = '{"jsonrpc":"2.0",%s,"id":@ID@,"result":{"content":[]}}' % beside
+    error = '{"jsonrpc":"2.0","id":@ID@,"error":{"code":1,"message":"m"},%s}' % beside
+    progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":@TOKEN@,"progress":1},%s}' % beside
+    for name, ask in WAYS.items():
+        for line in (answer, error):
+            found, raw = ask(t, "leaky").ask("tools/call", {
+                "name": "do", "arguments": {"steps": [["line", progress], ["line", line]]}, "_meta": {"progressToken": "p"}})
+            ok(len([m for m in found if "method" in m]) == 1 and ("result" in found[-1]) == (line == answer), name, found)
+            ok("sk-a" not in json.dumps(found), name, found)
+            ok("[redacted]" in json.dumps([m for m in found if "method" in m]), name, "it is told what was there", found)
+
+
+@case
 def what_is_too_hard_is_not_let_through(t):
     """SEC-53 SEC-14: a string over which a pattern breaks its limits is replaced as a whole, and so is one that is too long; others pass."""
     s = t.session("leaky")
