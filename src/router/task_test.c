@@ -30,12 +30,6 @@ static void begin_process(size_t i)
 	says(process(i), DISCOVERED_WITH("'tools':{},'completions':{}," EXTENSION));
 }
 
-/* The next request of the process is left unread. */
-static void reads_one(size_t i)
-{
-	assert_non_null(fake_process_read(process(i)));
-}
-
 /* The client's id of the task of that name, made in process 0 by its request of that id: with its quotes. */
 static char *made(const char *id, const char *task, const char *more)
 {
