@@ -73,6 +73,9 @@ static void what_is_not_answered_is_left_out(void **state)
 	has_heard(asker, "");
 	pass(1);
 	has_heard(asker, ACKNOWLEDGED("1", "'toolsListChanged':true"));
+	reads_one(0); /* the cancellation */
+	says(process(0), EMPTY("2"));
+	says(process(0), UPDATED("r:a"));
 	says(process(0), CHANGED("tools"));
 	pass(1000);
 	has_heard(asker, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed',"
