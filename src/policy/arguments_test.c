@@ -19,10 +19,10 @@
 static const struct scan_limits limits = { .depth_max = SCAN_DEPTH_MAX, .id_max = 256 };
 
 /* Why a message with these params is refused; NULL: it is not. */
-static const char *judge_message(const struct argument_rules *rules, const char *method,
-				 const char *params)
+static const char *judge_as(const struct argument_rules *rules, const char *id, const char *method,
+			    const char *params)
 {
-	char *text = mem_printf("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":%s}",
+	char *text = mem_printf("{\"jsonrpc\":\"2.0\",%s\"method\":\"%s\",\"params\":%s}", id,
 				method, params);
 	struct envelope env;
 	struct error err;
@@ -33,6 +33,12 @@ static const char *judge_message(const struct argument_rules *rules, const char 
 	why = arguments_judge(rules, &env, &(struct pattern_work){ 0 });
 	free(text);
 	return why;
+}
+
+static const char *judge_message(const struct argument_rules *rules, const char *method,
+				 const char *params)
+{
+	return judge_as(rules, "\"id\":1,", method, params);
 }
 
 static const char *judge(const struct argument_rules *rules, const char *arguments)
@@ -90,6 +96,7 @@ static void nothing_is_a_way_round(void **state)
 		const char *params = "{\"name\":\"x\",\"arguments\":{\"__proto__\":1}}";
 
 		assert_refused(judge_message(&rules, methods[i], params), "member", methods[i]);
+		assert_refused(judge_as(&rules, "", methods[i], params), "member", methods[i]);
 		assert_refused(judge_message(&rules, methods[i], "[{\"__proto__\":1}]"), "array",
 			       methods[i]);
 	}
@@ -233,6 +240,7 @@ static void paths_are_found_in_all_strings(void **state)
 		"{\"content\":{\"path\":\"x\"}}",
 		"{\"content\":[{\"a\":\"/etc\"}]}",
 		"{\"Content\":\"/etc\"}",
+		"{\"content\":\"x\",\"/etc\":\"x\"}",
 		"{\"content\":\"/etc\",\"b\":\"/etc\"}",
 		"{\"content\":[\"/etc\"],\"b\":[\"/etc\"]}",
 		"{\"a\":\"\\udc00\"}",

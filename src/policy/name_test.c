@@ -46,6 +46,7 @@ static void spellings_are_one(void **state)
 		{ "L\u0130ST", "list" },                          /* Turkish */
 		{ "l\u0131st", "list" },
 		{ "LI\u0307ST", "list" },
+		{ "LI\u0323\u0307ST", "li\u0323st" }, /* the dot is still of the i */
 		{ "stra\u00dfe", "strasse" },
 		{ "STRA\u1e9eE", "strasse" },
 		{ "caf\u00e9", "cafe\u0301" },

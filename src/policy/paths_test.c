@@ -312,10 +312,11 @@ static void relative_paths_begin_at_the_base(void **state)
 		"notes.txt", "docs/notes.txt", "",   ".",   "./x",
 		"a/../b",    "../x",           "..", "a b", "\u00fc"
 	};
-	static const char *const left[] = { "../../x", "../..",  "a/../../../x",
-					    "..\\x",   "%2e%2e", "a/%2e%2e/b",
-					    "x\ny",    "..;",    "\uff0e.",
-					    "/etc",    "~",      "C:/x" };
+	static const char *const left[] = {
+		"../../x", "../..", "a/../../../x", "..\\x",  "%2e%2e", "a/%2e%2e/b",
+		"x\ny",    "..;",   "\uff0e.",      "/etc",   "~",      "C:/x",
+		"%2fetc",  "%7e/x", "\uff0fetc",    "C%3a/x", "%00x"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
 		assert_is(&based, inside[i], true, PATH_INSIDE);

@@ -110,6 +110,9 @@ static void finds_it_anywhere_in_a_long_text(void **state)
 				 PATTERN_ABSENT);
 	}
 	pattern_free(&pattern);
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = i % 2 == 0 ? '\xc3' : '\xa9';
+	assert_int_equal(find("[^\u00e9]", slice_of(text, sizeof(text)), NULL), PATTERN_ABSENT);
 }
 
 /* Each breaks another limit. */

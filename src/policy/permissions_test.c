@@ -258,6 +258,9 @@ static void messages_are_judged_by_what_they_use(void **state)
 		{ "'method':'completion/complete','params':{'ref':{'name':'p'},'Ref':{'uri':'a'}}",
 		  "prompt or resource" },
 		{ "'method':'completion/complete','params':{'ref':7,'REF':{'name':'p'}}", NULL },
+		{ "'method':'completion/complete','params':[{'ref':{'uri':'a'}}]",
+		  "prompt or resource" },
+		{ "'method':'completion/complete'", "prompt or resource" },
 		{ "'result':{}", NULL },
 	};
 	struct permissions permissions = some_rules();

@@ -113,7 +113,8 @@ static void callers_are_bounded(void **state)
 		assert_int_equal(rate_take(&set, i, &slow, 1, 1), 0);
 	assert_int_equal(set.count, RATE_CALLERS_MAX);
 	assert_int_not_equal(rate_take(&set, 11, &slow, 1, 1), 0);
-	assert_int_equal(rate_take(&set, 1, &slow, 1, 1), 0); /* was forgotten */
+	assert_int_equal(rate_take(&set, 1, &slow, 1, 1), 0);      /* was forgotten */
+	assert_int_not_equal(rate_take(&set, 11, &slow, 1, 1), 0); /* came since the twelfth */
 	rate_set_fini(&set);
 	rate_set_init(&set);
 	/* Those whose buckets are full again go by and by. */

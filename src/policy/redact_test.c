@@ -52,6 +52,8 @@ static void places_are_replaced(void **state)
 		{ "{\"sk-a\":1, \"sk-b\" : \"x\"}", NULL, 0 },           /* names */
 		{ "{\"a\":4111,\"b\":\"sk-\"}", NULL, 0 },
 		{ "{\"nextCursor\":\"sk-a\",\"requestState\" : \"sk-b\"}", NULL, 0 },
+		{ "[{\"nextCursor\":\"sk-a\"},\"sk-b\"]",
+		  "[{\"nextCursor\":\"sk-a\"},\"[redacted]\"]", 1 },
 		{ "{\"nextCursor\":[\"sk-a\"]}", "{\"nextCursor\":[\"[redacted]\"]}", 1 },
 		{ "{\"data\":\"sk-a\"}", "{\"data\":\"[redacted]\"}",
 		  1 }, /* too short for an image */

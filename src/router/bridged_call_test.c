@@ -12,6 +12,13 @@
 	"{'jsonrpc':'2.0','method':'notifications/progress','params':{'progressToken':" token \
 	",'progress':" count "}}"
 
+#define LOGGED \
+	"{'jsonrpc':'2.0','method':'notifications/message','params':{'level':'info','data':'d'}}"
+/* That of MODERN_META(CAN), with another member. */
+#define META_WITH(more)                                                    \
+	"'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'," \
+	"'io.modelcontextprotocol/clientCapabilities':{" CAN "}," more "}"
+
 /* A call at the process i, which is the first of a client that can be asked for forms. */
 static struct asker *start_call_as(struct principal *principal, size_t i)
 {
@@ -114,12 +121,101 @@ static void what_is_not_offered_is_not_found(void **state)
 	hears_nothing(process(0));
 }
 
+/* ---- what its client hears ---- */
+
+/* The server knows the client's capabilities, asks for another all the same, and fails over it. MOD-CAP-01 */
+static void what_was_asked_in_vain_is_named(void **state)
+{
+	struct asker *asker = start_call();
+
+	says(process(0), "{'jsonrpc':'2.0','id':7,'method':'roots/list'}");
+	reads_one(0); /* that there is none */
+	says(process(0), "{'jsonrpc':'2.0','id':2,'error':{'code':-32000,'message':'m'}}");
+	was_answered(asker, 400,
+		     "{'jsonrpc':'2.0','id':1,'error':{'code':-32021,'message':'Missing required "
+		     "client capability','data':{'requiredCapabilities':{'roots':{}}}}}");
+}
+
+/* Progress and log lines are for the request that waits now, as it wants them. MOD-LOG-01 */
+static void each_request_says_what_it_hears(void **state)
+{
+	struct asker *asker = ask("{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':"
+				  "'t'," META_WITH("'progressToken':'t'") "}}");
+	struct buf text = { 0 };
+	char *given;
+
+	hears(process(0), HANDSHAKE("'elicitation':{'form':{}}"));
+	says(process(0), WELCOME);
+	hears(process(0), INITIALIZED);
+	reads_one(0); /* the call */
+	says(process(0), LOGGED);
+	says(process(0), PROGRESSED("2", "1"));
+	assert_string_equal(buf_terminate(&asker->messages), q(PROGRESSED("'t'", "1") "|"));
+	says(process(0), ASKS("7", ""));
+	given = get_asked(asker);
+	buf_printf(&text,
+		   "{'jsonrpc':'2.0','id':5,'method':'tools/call','params':{'name':'t',"
+		   "'requestState':%s,'inputResponses':{'r1':{'action':'decline'}}," META_WITH(
+			   "'io.modelcontextprotocol/logLevel':'info'") "}}",
+		   given);
+	asker = ask(buf_terminate(&text));
+	reads_one(0); /* the answer */
+	says(process(0), PROGRESSED("2", "2"));
+	says(process(0), LOGGED);
+	assert_string_equal(buf_terminate(&asker->messages), q(LOGGED "|"));
+	buf_fini(&text);
+	free(given);
+}
+
+/* ---- bounds ---- */
+
+/* Of the processes that a server may have, calls that wait for their clients hold one half. */
+static void some_processes_are_left_to_others(void **state)
+{
+	static const char *const answers = "{'r1':{'action':'decline'}}";
+	char *given[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		struct asker *asker = start_call_as(&router.sessions.principals.anonymous, i);
+
+		says(process(i), ASKS("7", ""));
+		given[i] = get_asked(asker);
+	}
+	was_refused(try_again(given[0], answers), "-32602", "'invalid_request_state'");
+	try_again(given[1], answers);
+	hears(process(1), "{'jsonrpc':'2.0','id':7,'result':{'action':'decline'}}");
+	free(given[0]);
+	free(given[1]);
+}
+
+/* The server is alive, and may wait for an answer: it gets one. */
+static void a_call_that_takes_too_long_leaves_nothing(void **state)
+{
+	struct asker *asker;
+	char *given;
+
+	servers[0].conf.request_timeout_max_ms = 30000;
+	asker = start_call();
+	says(process(0), ASKS("7", ""));
+	given = get_asked(asker);
+	pass(30000);
+	reads_one(0); /* the cancellation */
+	hears(process(0), "{'jsonrpc':'2.0','id':7,'result':{'action':'cancel'}}");
+	was_refused(try_again(given, "{'r1':{'action':'decline'}}"), "-32602",
+		    "'invalid_request_state'");
+	free(given);
+}
+
 #define BRIDGE_TEST(name) cmocka_unit_test_setup_teardown(name, request_setup, request_teardown)
 
 static const struct CMUnitTest tests[] = {
 	BRIDGE_TEST(servers_are_told_to_wait),
 	BRIDGE_TEST(servers_are_told_nothing),
 	BRIDGE_TEST(what_is_not_offered_is_not_found),
+	BRIDGE_TEST(what_was_asked_in_vain_is_named),
+	BRIDGE_TEST(each_request_says_what_it_hears),
+	BRIDGE_TEST(some_processes_are_left_to_others),
+	BRIDGE_TEST(a_call_that_takes_too_long_leaves_nothing),
 };
 
 int main(void)

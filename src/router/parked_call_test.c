@@ -521,6 +521,23 @@ static void each_round_has_new_keys(void **state)
 	heard_is("answer \"x\" {\"action\":\"cancel\",\"x\":[1, 2]}");
 }
 
+/* What is outstanding has so many bytes together; what was taken back has none. */
+static void long_requests_have_little_room(void **state)
+{
+	const size_t size = 3 * 1024 * 1024;
+	char *text = malloc(size + 1);
+
+	memset(text, '1', size);
+	text[size] = '\0';
+	bring_to(PARKED_GATHERING);
+	assert_true(asks(0, text));
+	assert_false(asks(0, text));
+	takes_back(0, text);
+	assert_true(asks(0, text));
+	takes_back(0, text);
+	free(text);
+}
+
 static void requests_gather_for_a_while(void **state)
 {
 	begin(0, 0, 0);
@@ -802,6 +819,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(a_seal_finds_its_call),
 	TEST(a_round_is_taken_once),
 	TEST(each_round_has_new_keys),
+	TEST(long_requests_have_little_room),
 	TEST(requests_gather_for_a_while),
 	TEST(the_server_takes_all_back),
 	TEST(a_parked_call_does_not_wait_for_ever),

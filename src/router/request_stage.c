@@ -113,6 +113,11 @@ void was_answered(struct asker *asker, int http_status, const char *text)
 	assert_int_equal(asker->http_status, http_status);
 }
 
+void reads_one(size_t i)
+{
+	assert_non_null(fake_process_read(process(i)));
+}
+
 static char *member_at(struct asker *asker, const char *const *path, size_t length)
 {
 	struct slice text;

@@ -27,6 +27,8 @@ struct asker *ask_as(struct principal *principal, const char *text);
 void was_answered(struct asker *asker, int http_status, const char *text);
 /* It was answered with the error of this code and reason, as JSON text. */
 void was_refused(struct asker *asker, const char *code, const char *reason);
+/* The process i gets a message that is of no interest. */
+void reads_one(size_t i);
 /* The member of its result at this path: to be freed. NULL: there is none. */
 char *result_member(struct asker *asker, const char *name);
 

@@ -30,12 +30,6 @@ static void begin_process(size_t i)
 	says(process(i), DISCOVERED_WITH("'tools':{},'completions':{}," EXTENSION));
 }
 
-/* The next request of the process is left unread. */
-static void reads_one(size_t i)
-{
-	assert_non_null(fake_process_read(process(i)));
-}
-
 /* The client's id of the task of that name, made in process 0 by its request of that id: with its quotes. */
 static char *made(const char *id, const char *task, const char *more)
 {
@@ -105,13 +99,23 @@ static int setup(void **state)
 /* ---- the time of a process ---- */
 
 /* bridging.md §2.5: for ten minutes without a word; then it is as idle as any. */
-static void a_task_keeps_its_process(void **state)
+static void keeps_its_process(const char *more)
 {
-	free(made("2", "a", ",'ttlMs':null"));
+	free(made("2", "a", more));
 	pass(LIVE_TASKS_MS - IDLE_MS);
 	assert_false(is_stopped());
 	pass(2 * IDLE_MS);
 	assert_true(is_stopped());
+}
+
+static void a_task_keeps_its_process(void **state)
+{
+	keeps_its_process(",'ttlMs':null");
+}
+
+static void no_task_keeps_it_for_longer(void **state)
+{
+	keeps_its_process(",'ttlMs':86400000");
 }
 
 /* The server says how long it is there; a number that is none of that says nothing. */
@@ -201,6 +205,60 @@ static void tasks_without_end_are_bounded(void **state)
 	buf_fini(&text);
 }
 
+/* ---- what servers say ---- */
+
+#define WANTING(request) ",'ttlMs':null,'inputRequests':{'q':" request "}"
+#define ASKS_FORM(more) "{'method':'elicitation/create'" more ",'params':{'message':'m'}}"
+
+/* Of another task than it was asked for. */
+static void other_tasks_are_none(void **state)
+{
+	char *name = made("2", "a", ",'ttlMs':null");
+	struct buf text = { 0 };
+	struct asker *asker;
+
+	buf_printf(&text, REQUEST("'g'", "tasks/get", "'taskId':%s," KNOWING), name);
+	asker = ask(buf_terminate(&text));
+	reads_one(0);
+	says(process(0), ANSWER("3", "'resultType':'complete'," STATE("'b'", "working", "")));
+	assert_int_equal(asker->ending, ENDING_FAILED);
+	assert_int_equal(asker->reason, REASON_CHILD_PROTOCOL_ERROR);
+	buf_fini(&text);
+	free(name);
+}
+
+/* MOD-MRTR-02: what the client has not said that it can be asked, what is no question, what two may read differently. */
+static void tasks_ask_what_may_be_asked(void **state)
+{
+	static const struct {
+		const char *requests;
+		bool is_fine;
+	} rows[] = {
+		{ WANTING(ASKS_FORM("")), true },
+		{ WANTING("{'method':'sampling/createMessage','params':{}}"), false },
+		{ WANTING("{'method':'notifications/roots/list_changed','params':{}}"), false },
+		{ WANTING(ASKS_FORM(",'method':'ping'")), false },
+		{ WANTING("{'method':'elicitation/create','params':{'mode':'url','url':'u:1'}}"),
+		  false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct asker *asker =
+			ask(REQUEST("'c'", "tools/call",
+				    "'name':'t'," META_OF("'elicitation':{},'roots':{}," EXTENSION,
+							  CLIENT) "}"));
+		struct buf text = { 0 };
+
+		if (i == 0)
+			begin_process(0);
+		reads_one(0);
+		buf_printf(&text, MADE("%zu", "'a'", "%s"), i + 2, rows[i].requests);
+		says(process(0), buf_terminate(&text));
+		assert_int_equal(asker->ending, rows[i].is_fine ? ENDING_RESPONSE : ENDING_FAILED);
+		buf_fini(&text);
+	}
+}
+
 /* ---- listening ---- */
 
 static void listeners_keep_the_process(void **state)
@@ -258,6 +316,9 @@ static void only_what_was_agreed_to_is_told(void **state)
 	says(process(0), TOLD("1", "'a'", "working"));
 	says(process(0), TOLD("4", "'a'", "later"));
 	says(process(0), TOLD("4", "7", "working"));
+	says(process(0), "{'jsonrpc':'2.0','method':'notifications/tasks','params':{" STATE(
+				 "'a'", "input_required",
+				 WANTING(ASKS_FORM(""))) ",'_meta':{'" META "subscriptionId':4}}}");
 	says(process(0), ACKNOWLEDGED("4", "'b'"));
 	assert_int_equal(asker->messages.len, 0);
 	says(process(0), TOLD("4", "'\\u0061'", "working"));
@@ -360,11 +421,14 @@ int main(void)
 #define TASK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, request_teardown)
 	const struct CMUnitTest tests[] = {
 		TASK_TEST(a_task_keeps_its_process),
+		TASK_TEST(no_task_keeps_it_for_longer),
 		TASK_TEST(a_task_keeps_it_no_longer_than_it_lives),
 		TASK_TEST(no_time_keeps_nothing),
 		TASK_TEST(what_is_told_counts),
 		TASK_TEST(one_that_retires_waits_for_its_tasks),
 		TASK_TEST(tasks_without_end_are_bounded),
+		TASK_TEST(other_tasks_are_none),
+		TASK_TEST(tasks_ask_what_may_be_asked),
 		TASK_TEST(listeners_keep_the_process),
 		TASK_TEST(agreement_is_awaited_for_a_while),
 		TASK_TEST(only_what_was_agreed_to_is_told),

@@ -16,14 +16,15 @@ LISTS = {"on": {
     "prompts/list": [["result", {"prompts": [{"name": "hidden"}, {"name": "p"}]}]],
     "resources/list": [["result", {"resources": [{"uri": "res://a", "name": "a"}, {"uri": "res://private/b", "name": "b"}]}]],
     "resources/templates/list": [["result", {"resourceTemplates": [
-        {"uriTemplate": "res://{x}", "name": "x"}, {"uriTemplate": "secret://{x}", "name": "y"}]}]],
+        {"uriTemplate": "res://{x}", "name": "x"}, {"uriTemplate": "secret://{x}", "name": "y"},
+        {"uriTemplate": "file:///{x}", "name": "z"}]}]],
 }}
 RULES = {"tools": {"deny": ["drop_*"]}, "prompts": {"allow": ["p*"]},
          "resources": {"allow": ["res://*"], "deny": ["res://private/*"]}, "templates": {"deny": ["secret:*"]}}
 SERVERS = {"main": dict(RULES, script=LISTS), "pooled": dict(RULES, script=LISTS, isolation="shared")}
 LISTED = {"tools/list": ("tools", "name", ["echo", "do"]), "prompts/list": ("prompts", "name", ["p"]),
           "resources/list": ("resources", "uri", ["res://a"]),
-          "resources/templates/list": ("resourceTemplates", "uriTemplate", ["res://{x}"])}
+          "resources/templates/list": ("resourceTemplates", "uriTemplate", ["res://{x}", "file:///{x}"])}
 DENIED = [
     ("tools/call", {"name": "drop_all"}), ("tools/call", {"name": "Drop_All"}), ("tools/call", {"name": "drop_ unlisted"}),
     ("prompts/get", {"name": "hidden"}), ("prompts/get", {"name": "q"}),

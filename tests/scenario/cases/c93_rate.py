@@ -240,3 +240,35 @@ def batches_are_taken_as_a_whole(t):
         eq(status_of("echo", "other", "echo"), 429)
     eq(status_of("other", "other", "other", "echo", "other", "other"), 200)
     eq(status_of("other"), 429)
+
+
+def echo_of(text):
+    return mcp.request(text, "tools/call", {"name": "echo", "arguments": {"text": text}})
+
+
+@case(daemon=False, deadline=60)
+def sessions_are_counted_where_they_began(t):
+    """REL-46 product §5: who may use a session from several addresses has no more calls by that."""
+    t.start({"main": SERVERS["main"], "narrow": SERVERS["narrow"]})
+    session = t.session("main", source="127.0.0.1")
+    eq([session.post(echo_of("here-%d" % i)).status for i in range(4)], [200] * 4)
+    session.source = "127.0.0.2"
+    eq(session.post(echo_of("there")).status, 429)
+    eq(t.session("main", source="127.0.0.2").post(echo_of("another session")).status, 200)
+    narrow = t.session("narrow", source="127.0.0.1")
+    long = {"name": "do", "arguments": {"steps": [["wait_cancel"]]}}
+    for i in range(2):
+        narrow.begin(mcp.request("long-%d" % i, "tools/call", long))
+        wait_for(lambda: len(of_method(t, "tools/call")) == i + 1, 5, "the call")
+    narrow.source = "127.0.0.2"
+    eq(narrow.post(echo_of("there")).status, 429)
+
+
+@case(daemon=False, deadline=60)
+def batches_have_places_for_all(t):
+    """REL-46 product §5: a batch is taken if there is room for all of its calls, and else none of them runs."""
+    t.start({"narrow": SERVERS["narrow"]})
+    session = t.session("narrow", version=mcp.B)
+    eq(session.post([echo_of("a"), echo_of("b"), echo_of("c")]).status, 429)
+    eq(session.post([echo_of("d"), echo_of("e")]).status, 200)
+    eq([m["params"]["arguments"]["text"] for m in of_method(t, "tools/call")], ["d", "e"])

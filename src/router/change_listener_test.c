@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* subscriptions/listen at a legacy server: what is acknowledged, and how many there may be. MOD-SUB-01 */
+#include "router/change_listener.h"
+
+#include "router/request_stage.h"
+
+#define LISTEN(id, filter)                                                        \
+	"{'jsonrpc':'2.0','id':" id ",'method':'subscriptions/listen','params':{" \
+	"'notifications':{" filter "}," MODERN_META("") "}}"
+#define ALL_LISTS "'toolsListChanged':true,'promptsListChanged':true,'resourcesListChanged':true"
+#define ID(id) "'_meta':{'io.modelcontextprotocol/subscriptionId':" id "}"
+#define ACKNOWLEDGED(id, what)                                                                \
+	"{'jsonrpc':'2.0','method':'notifications/subscriptions/acknowledged','params':{" ID( \
+		id) ",'notifications':{" what "}}}|"
+
+static void has_heard(struct asker *asker, const char *text)
+{
+	assert_string_equal(buf_terminate(&asker->messages), q(text));
+	asker->messages.len = 0;
+}
+
+/* The server tells of tools and resources, and offers prompts all the same. */
+static void only_what_is_told_is_acknowledged(void **state)
+{
+	struct asker *asker = ask(LISTEN("1", ALL_LISTS)), *other;
+
+	get_ready(0);
+	has_heard(asker, ACKNOWLEDGED("1", "'toolsListChanged':true,'resourcesListChanged':true"));
+	other = ask(LISTEN("2", "'toolsListChanged':true,'resourcesListChanged':false"));
+	has_heard(other, ACKNOWLEDGED("2", "'toolsListChanged':true"));
+	says(process(0), CHANGED("prompts"));
+	says(process(0), CHANGED("resources"));
+	pass(1000);
+	has_heard(asker, "{'jsonrpc':'2.0','method':'notifications/resources/list_changed',"
+			 "'params':{" ID("1") "}}|");
+	has_heard(other, "");
+	call_cancel(&asker->call);
+	call_cancel(&other->call);
+}
+
+/* SEC-50: what the client may not read, it does not hear of, nor does the server of it. */
+static void nothing_is_heard_of_what_is_denied(void **state)
+{
+	struct permissions *permissions = &servers[0].conf.permissions;
+	const struct slice all[] = { SLICE("*") }, denied[] = { SLICE("r:b") };
+	struct asker *asker;
+
+	for (size_t i = 0; i < PERMISSION_KINDS; i++)
+		permissions->kinds[i].allow = (struct slices){ all, 1 };
+	permissions->kinds[PERMISSION_RESOURCE].deny = (struct slices){ denied, 1 };
+	permissions_finish(permissions);
+	asker = ask(LISTEN("1", "'resourceSubscriptions':['r:b','R:\\u0062','r:a']"));
+	get_ready(0);
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), EMPTY("2"));
+	has_heard(asker, ACKNOWLEDGED("1", "'resourceSubscriptions':['r:a']"));
+	hears_nothing(process(0));
+	call_cancel(&asker->call);
+	permissions_free(permissions);
+	*permissions = (struct permissions){ .has_rules = false };
+}
+
+/* A server that does not answer is not waited for, and what it tells before nobody hears. */
+static void what_is_not_answered_is_left_out(void **state)
+{
+	struct asker *asker;
+
+	asker = ask(LISTEN("1", "'toolsListChanged':true,'resourceSubscriptions':['r:a']"));
+	get_ready(0);
+	hears(process(0), SUBSCRIBE("2"));
+	says(process(0), CHANGED("tools"));
+	pass(9999);
+	has_heard(asker, "");
+	pass(1);
+	has_heard(asker, ACKNOWLEDGED("1", "'toolsListChanged':true"));
+	reads_one(0); /* the cancellation */
+	says(process(0), EMPTY("2"));
+	says(process(0), UPDATED("r:a"));
+	says(process(0), CHANGED("tools"));
+	pass(1000);
+	has_heard(asker, "{'jsonrpc':'2.0','method':'notifications/tools/list_changed',"
+			 "'params':{" ID("1") "}}|");
+	call_cancel(&asker->call);
+}
+
+static void each_caller_has_so_many(void **state)
+{
+	struct asker *askers[2];
+
+	router.sessions.conf.max_per_principal = 2;
+	for (size_t i = 0; i < 2; i++) {
+		askers[i] = ask(LISTEN("1", "'toolsListChanged':true"));
+		if (i == 0)
+			get_ready(0);
+		has_heard(askers[i], ACKNOWLEDGED("1", "'toolsListChanged':true"));
+	}
+	was_refused(ask(LISTEN("1", "")), "-32603", "");
+	call_cancel(&askers[0]->call);
+	askers[0] = ask(LISTEN("1", ""));
+	has_heard(askers[0], ACKNOWLEDGED("1", ""));
+	for (size_t i = 0; i < 2; i++)
+		call_cancel(&askers[i]->call);
+}
+
+#define LISTEN_TEST(name) cmocka_unit_test_setup_teardown(name, request_setup, request_teardown)
+
+static const struct CMUnitTest tests[] = {
+	LISTEN_TEST(only_what_is_told_is_acknowledged),
+	LISTEN_TEST(nothing_is_heard_of_what_is_denied),
+	LISTEN_TEST(what_is_not_answered_is_left_out),
+	LISTEN_TEST(each_caller_has_so_many),
+};
+
+int main(void)
+{
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
