@@ -11,8 +11,11 @@
 struct argument_rules;
 struct envelope;
 
-/* NULL, or why this message is to be refused, for "the arguments ...": a fixed text, which names no pattern. */
-const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env)
-	must_check;
+/*
+ * NULL, or why this message is to be refused, for "the arguments ...": a fixed text, which names no pattern.
+ * *rule_r: the key of the rule that it breaks, like servers.NAME.tools.arguments.paths; of all of them together if it cannot be judged.
+ */
+const char *arguments_judge(const struct argument_rules *rules, const struct envelope *env,
+			    const char **rule_r) must_check;
 
 #endif

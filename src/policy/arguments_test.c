@@ -25,11 +25,12 @@ static const char *judge_message(const struct argument_rules *rules, const char 
 				method, params);
 	struct envelope env;
 	struct error err;
-	const char *why;
+	const char *why, *rule;
 
 	if (scan_envelope(slice_str(text), &limits, 0, &env, &err) < 0)
 		fail_msg("%s: %s", text, err.text);
-	why = arguments_judge(rules, &env);
+	why = arguments_judge(rules, &env, &rule);
+	assert_true(why == NULL || strncmp(rule, "servers.NAME.tools.arguments", 28) == 0);
 	free(text);
 	return why;
 }
