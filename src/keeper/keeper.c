@@ -651,6 +651,8 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 		return -1;
 	log_set(keeper->log_fd, config->log_level, config->log_format);
 	log_set_process("keeper");
+	if (audit_writer_open(&keeper->audit, config->audit.to, err) < 0)
+		return -1;
 	keeper->signal_fd = open_signals(err);
 	if (keeper->signal_fd < 0)
 		return -1;
@@ -663,8 +665,7 @@ static int keeper_start(struct keeper *keeper, struct error *err)
 	/* The keeper has the secrets of all children: none of them may read its memory. SEC-61. */
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (keeper_open_gateway_files(keeper, err) < 0 ||
-	    audit_writer_open(&keeper->audit, config->audit.to, err) < 0)
+	if (keeper_open_gateway_files(keeper, err) < 0)
 		return -1;
 	if (fetcher_process_init(&keeper->fetcher, config, keeper->programs, err) < 0)
 		return -1;
