@@ -267,10 +267,11 @@ static bool write_out(struct audit_writer *writer)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n >= 0) {
+		if (n > 0) {
 			writer->written += (size_t)n;
 			continue;
 		}
+		errno = n == 0 ? EIO : errno;
 		writer->is_blocked = errno == EAGAIN || errno == ENOBUFS;
 		if (writer->is_blocked)
 			return false;

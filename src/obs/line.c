@@ -47,15 +47,21 @@ void line_put_number(struct text_line *line, int64_t number)
 
 void line_put_time(struct text_line *line, uint64_t wall_ms)
 {
+	static time_t last = -1;
+	static char stamp[32]; /* of that second */
 	time_t seconds = (time_t)(wall_ms / 1000);
-	char text[48];
-	char stamp[32];
+	unsigned int ms = (unsigned int)(wall_ms % 1000);
 	struct tm utc;
 
-	gmtime_r(&seconds, &utc);
-	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(text, sizeof(text), "%s.%03uZ", stamp, (unsigned int)(wall_ms % 1000));
-	line_puts(line, text);
+	if (seconds != last) {
+		gmtime_r(&seconds, &utc);
+		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
+		last = seconds;
+	}
+	line_puts(line, stamp);
+	line_put(line, slice_of((char[]){ '.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10),
+					  (char)('0' + ms % 10), 'Z' },
+				5));
 }
 
 /* Writes the first character of s as it is shown; returns its length in s. */
@@ -77,10 +83,25 @@ static size_t show_first(struct slice s, char shown_r[SHOWN_MAX_BYTES])
 	return n > 0 ? n : 1;
 }
 
+/* How many bytes at the front are shown as they are: most texts are made of nothing else. */
+static size_t count_plain(struct slice s)
+{
+	size_t n = 0;
+
+	while (n < s.n && s.p[n] >= ' ' && s.p[n] < 0x7F && s.p[n] != '"' && s.p[n] != '\\')
+		n++;
+	return n;
+}
+
 bool line_put_shown(struct text_line *line, struct slice text, size_t bytes_max)
 {
+	size_t plain = count_plain(slice_of(text.p, text.n < bytes_max ? text.n : bytes_max));
 	struct slice rest = text;
 
+	if (line_has_room(line, plain + TEXT_LINE_END_BYTES)) {
+		line_put(line, slice_of(text.p, plain));
+		rest = slice_of(text.p + plain, text.n - plain);
+	}
 	while (rest.n > 0) {
 		char shown[SHOWN_MAX_BYTES];
 		size_t n = show_first(rest, shown);

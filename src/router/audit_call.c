@@ -2,7 +2,6 @@
 /* What the records of one call have in common is written once, when it begins, and kept as text. */
 #include "router/audit_call.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -84,7 +83,8 @@ static void put_names(struct text_line *line, const struct envelope *env)
 
 static void put_digest(struct text_line *line, struct json arguments)
 {
-	char text[DIGEST_BYTES * 2 + 1];
+	static const char digits[] = "0123456789abcdef";
+	char text[DIGEST_BYTES * 2];
 	struct buf canonical = { 0 };
 	struct digest digest;
 
@@ -93,9 +93,11 @@ static void put_digest(struct text_line *line, struct json arguments)
 	CHECK(canonical_append(&canonical, arguments.text, SCAN_DEPTH_MAX) == 0); /* was scanned */
 	digest_bytes(buf_slice(&canonical), &digest);
 	buf_fini(&canonical);
-	for (size_t i = 0; i < sizeof(digest.bytes); i++)
-		snprintf(text + i * 2, 3, "%02x", digest.bytes[i]);
-	audit_put_text(line, AUDIT_DIGEST, slice_str(text));
+	for (size_t i = 0; i < DIGEST_BYTES; i++) {
+		text[i * 2] = digits[digest.bytes[i] >> 4];
+		text[i * 2 + 1] = digits[digest.bytes[i] & 0xF];
+	}
+	audit_put_text(line, AUDIT_DIGEST, slice_of(text, sizeof(text)));
 }
 
 static void put_arguments(struct text_line *line, struct json arguments)
