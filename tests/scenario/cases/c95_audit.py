@@ -412,3 +412,23 @@ def no_file_no_start(t):
         eq(d.wait(), 1, "status of exit")
         wait_for(lambda: any("cannot open the file of the audit" in line for line in d.lines), 2, "why")
         ok(not os.path.exists(os.path.join(directory, "target")), "a link was followed")
+
+
+@case(daemon=False)
+def limits_are_named(t):
+    """SEC-63 REL-46: a call too many has the rule that refused it: of the server, or of some of its tools."""
+    records = audited(t, {"slow": {"script": {}, "rate": {"calls": 1, "per": "1d"}}, "narrow": {"script": {}, "concurrency": 1},
+                          "main": {"script": {}, "tools": {"limits": [{"tools": ["echo"], "calls": 1, "per": "1d"}]}}})
+    running = None
+    for server, reason, rule in (("main", "over_rate", "tools.limits"), ("slow", "over_rate", "rate"),
+                                 ("narrow", "over_concurrency", "concurrency")):
+        s = t.session(server)
+        if server == "narrow":
+            running = s.start_do(["wait_cancel"])
+            wait_for(lambda: any(b"wait_cancel" in data for _, data in t.daemon.records_of("narrow")), 3, "the call")
+        else:
+            s.echo("within")
+        ok("error" in s.ask("tools/call", {"name": "echo", "arguments": {"text": "beyond"}}), "one too many")
+        record = records.wait("refusal", 1, server)[0]
+        eq((record["reason"], record["rule"]), (reason, "servers.%s.%s" % (server, rule)), server)
+    s.cancel(running.id)
